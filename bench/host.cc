@@ -76,9 +76,9 @@ class BareDispatches {
                  .bindings = planned.bindings,
                  .workgroups = planned.prepared.run.workgroups};
       if (!params.empty()) {
-        d.window = gpu::param_window(*impl.context, params.size());
-        d.params = gpu::make_uniform_buffer(*impl.context, std::uint64_t{d.window} * kWindows, "weft_bench");
-        for (std::uint32_t i = 0; i < kWindows; ++i) {
+        d.window = gpu::param_range(*impl.context, params.size());
+        d.params = gpu::make_uniform_buffer(*impl.context, std::uint64_t{d.window} * kParamSlots, "weft_bench");
+        for (std::uint32_t i = 0; i < kParamSlots; ++i) {
           std::vector<std::byte> words = params;
           words.resize((words.size() + 3) / 4 * 4);
           device.queue().WriteBuffer(d.params, std::uint64_t{d.window} * i, words.data(), words.size());
@@ -113,7 +113,7 @@ class BareDispatches {
         pass.DispatchWorkgroups(d.workgroups[0], d.workgroups[1], d.workgroups[2]);
       }
       turn = turn + 1 == turns.size() ? 0 : turn + 1;
-      window = (window + 1) % kWindows;
+      window = (window + 1) % kParamSlots;
     };
     encode();
     time_calls(calls, encode, samples);
@@ -124,7 +124,7 @@ class BareDispatches {
   }
 
  private:
-  static constexpr std::uint32_t kWindows = 64;  // ranges of parameters, selected in rotation by dynamic offsets
+  static constexpr std::uint32_t kParamSlots = 64;  // ranges of parameters, selected in rotation by dynamic offsets
 
   struct Dispatch {
     wgpu::ComputePipeline pipeline;
@@ -194,8 +194,8 @@ class HostBench {
     const std::string name = std::format("host {} f32 [{}, {}], {}", c.name, kRows, kColumns, operands);
     if (!asked(options_, name)) return;
     ++cases_;
-    const Turns known = sets(c, kSets, kRows);
-    const Turns large = met == Met::new_sizes ? sets(c, kSets, kRows + calls_ + 1) : Turns();
+    const OperandSets known = sets(c, kSets, kRows);
+    const OperandSets large = met == Met::new_sizes ? sets(c, kSets, kRows + calls_ + 1) : OperandSets();
     const BareDispatches bare(device_, c, known[0]);
     std::vector<double> own, alone;
     bool right = true;
@@ -222,11 +222,11 @@ class HostBench {
   bool wrong() const { return wrong_; }
 
  private:
-  using Turns = std::vector<Views>;
+  using OperandSets = std::vector<Views>;
 
   // Tensors with memory of their own.
-  Turns sets(const HostCase& c, int count, std::int64_t rows) const {
-    Turns result(static_cast<std::size_t>(count));
+  OperandSets sets(const HostCase& c, int count, std::int64_t rows) const {
+    OperandSets result(static_cast<std::size_t>(count));
     for (Views& views : result) {
       for (const Tensor& t : c.operands(rows)) views.emplace_back(device_.allocate(t.bytes()), 0, t.type, t.shape);
     }
@@ -234,7 +234,7 @@ class HostBench {
   }
 
   // Operands for --calls calls and one more, so that all of them are new.
-  Turns turns(const HostCase& c, Met met, const Turns& known, const Turns& large) const {
+  OperandSets turns(const HostCase& c, Met met, const OperandSets& known, const OperandSets& large) const {
     if (met == Met::seen) return known;
     const int count = calls_ + 1;
     if (met == Met::new_buffers) {
@@ -244,7 +244,7 @@ class HostBench {
     // The same sizes repeat, so plans and bind groups are cleared; pipelines stay.
     device_.impl().plans = nullptr;
     device_.impl().bind_groups.clear();
-    Turns result;
+    OperandSets result;
     for (int i = 0; i < count; ++i) {
       Views& views = result.emplace_back();
       const Views& memory = large[static_cast<std::size_t>(i % kSets)];
@@ -256,7 +256,7 @@ class HostBench {
   }
 
   // Adds µs of a call. `right`, if not null: set to whether the last call's result is correct.
-  void time(const HostCase& c, const Turns& turns, bool* right, std::vector<double>& samples) const {
+  void time(const HostCase& c, const OperandSets& turns, bool* right, std::vector<double>& samples) const {
     const Views& last = turns[static_cast<std::size_t>(calls_) % turns.size()];
     if (right) fill(last);
     gpu::Encoder encoder(device_);

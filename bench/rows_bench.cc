@@ -190,11 +190,11 @@ using kernels::SplitForm;
 using kernels::RowForm;
 
 std::string text(const RowForm& f) {
-  return std::format("team {}, interleave {}, kept {}{}", f.threads_per_row, f.interleave, f.register_steps,
+  return std::format("team {}, interleave {}, register_steps {}{}", f.threads_per_row, f.interleave, f.register_steps,
                      f.workgroup ? std::format(", {} threads", f.workgroup) : "");
 }
 std::string text(const SplitForm& f) {
-  return std::format("parts, {} threads, {} kept, {} beside{}{}", f.threads, f.register_steps, f.interleave,
+  return std::format("parts, {} threads, {} register_steps, {} interleave{}{}", f.threads, f.register_steps, f.interleave,
                      f.look_back ? ", waits" : "",
                      f.tiles_per_split ? std::format(", {} turns", f.tiles_per_split) : "");
 }
@@ -336,11 +336,11 @@ void forms(KernelBench& b) {
   // Single columns.
   for (const std::int64_t n : {384, 768, 1000}) {
     std::vector<RowForm> forms{{8, 64, 0}, {16, 32, 0}, {4, 64, 0}};
-    for (const std::uint32_t kept : {16, 24, 32, 48, 64}) {
-      const std::uint32_t threads_per_row = std::bit_ceil(static_cast<std::uint32_t>((n + kept - 1) / kept));
-      for (const std::uint32_t beside : {8, 16, 32, 64}) {
-        if (threads_per_row * beside <= 1024 && threads_per_row * beside >= 128)
-          forms.push_back({threads_per_row, beside, kept});
+    for (const std::uint32_t register_steps : {16, 24, 32, 48, 64}) {
+      const std::uint32_t threads_per_row = std::bit_ceil(static_cast<std::uint32_t>((n + register_steps - 1) / register_steps));
+      for (const std::uint32_t interleave : {8, 16, 32, 64}) {
+        if (threads_per_row * interleave <= 1024 && threads_per_row * interleave >= 128)
+          forms.push_back({threads_per_row, interleave, register_steps});
       }
     }
     for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
@@ -354,24 +354,24 @@ void forms(KernelBench& b) {
   norm(DType::f32, {-1, 4096, 64}, 2, 8, {group[0]}, {{128, 16, 8}, {256, 8, 8}, {128, 8, 8}, {256, 16, 8}});
   norm(DType::f16, {-1, 4096, 64}, 2, 8, {group[0]}, {{128, 16, 8}, {256, 8, 8}, {128, 8, 8}, {256, 16, 8}});
   norm(DType::f16, {-1, 4096, 64}, 2, 64, {}, {{128, 16, 8}, {128, 16, 16}, {256, 16, 16}});
-  const std::vector<SplitForm> waiting{{128, 32, 8, true}, {128, 32, 16, true}, {128, 16, 8, true}, {64, 32, 8, true}};
-  const std::vector<SplitForm> waiting16{
+  const std::vector<SplitForm> look_back{{128, 32, 8, true}, {128, 32, 16, true}, {128, 16, 8, true}, {64, 32, 8, true}};
+  const std::vector<SplitForm> look_back16{
       {128, 32, 8, true}, {128, 32, 16, true}, {256, 32, 16, true}, {256, 32, 8, true}, {64, 32, 8, true}};
-  norm(DType::f32, {-1, 4096, 64}, 2, 8, {}, waiting);
-  norm(DType::f16, {-1, 4096, 64}, 2, 8, {}, waiting16);
-  norm(DType::f32, {-1, 4096, 64}, 2, 64, {}, waiting);
-  norm(DType::f16, {-1, 4096, 64}, 2, 64, {}, waiting16);
-  softmax(DType::f32, {8192, -1}, 0, waiting);
-  softmax(DType::f32, {-1, 262144}, 1, waiting);
+  norm(DType::f32, {-1, 4096, 64}, 2, 8, {}, look_back);
+  norm(DType::f16, {-1, 4096, 64}, 2, 8, {}, look_back16);
+  norm(DType::f32, {-1, 4096, 64}, 2, 64, {}, look_back);
+  norm(DType::f16, {-1, 4096, 64}, 2, 64, {}, look_back16);
+  softmax(DType::f32, {8192, -1}, 0, look_back);
+  softmax(DType::f32, {-1, 262144}, 1, look_back);
   for (const DType type : {DType::f16, DType::bf16}) {
-    softmax(type, {8192, -1}, 0, waiting16);
-    softmax(type, {-1, 262144}, 1, waiting16);
+    softmax(type, {8192, -1}, 0, look_back16);
+    softmax(type, {-1, 262144}, 1, look_back16);
   }
   // The same tiles without look-back: each is a whole row.
-  softmax(DType::f32, {16, 512, -1}, 1, {waiting[0]});
-  softmax(DType::f32, {-1, 16384}, 1, {waiting[0]});
-  softmax(DType::f16, {16, 512, -1}, 1, {waiting16[0], waiting16[2]});
-  softmax(DType::f16, {-1, 16384}, 1, {waiting16[0]});
+  softmax(DType::f32, {16, 512, -1}, 1, {look_back[0]});
+  softmax(DType::f32, {-1, 16384}, 1, {look_back[0]});
+  softmax(DType::f16, {16, 512, -1}, 1, {look_back16[0], look_back16[2]});
+  softmax(DType::f16, {-1, 16384}, 1, {look_back16[0]});
   softmax(DType::f32, {-1}, 0, {{256, 8, 8}, {128, 8, 8}, {512, 8, 8}});
   softmax(DType::f16, {8192, -1}, 0, {{128, 16, 8}, {128, 16, 16}, {256, 16, 16}});
   for (const auto op : {kernels::ScanKind::sum, kernels::ScanKind::log_sum_exp}) {

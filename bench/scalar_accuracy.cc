@@ -16,7 +16,7 @@
 
 #include "gpu/surfaceless.h"
 #include "kernels/elementwise/scalar_ops.h"
-#include "kernels/twin.h"
+#include "kernels/cpu_loops.h"
 #include "weft/cpu.h"
 #include "weft/gpu.h"
 #include "weft/kernels/elementwise.h"

@@ -217,13 +217,13 @@ extern const char* const kProfilePage;  // profile_page.cc
 
 std::string profile_page(const ProfileReport& r) {
   // A browser draws tens of thousands of spans smoothly, but not millions.
-  constexpr std::size_t kMostRuns = 20000;
+  constexpr std::size_t kMaxRuns = 20000;
   ordered_json json = summary(r);
   json["rows"] = ordered_json::array();
   for (const ProfileRow& row : r.rows) json["rows"].push_back(to_json(row));
   // [row, start, seconds, live bytes], times in microseconds.
   json["runs"] = ordered_json::array();
-  const std::size_t shown = std::min(r.profile.runs.size(), kMostRuns);
+  const std::size_t shown = std::min(r.profile.runs.size(), kMaxRuns);
   for (std::size_t i = 0; i < shown; ++i) {
     const KernelRun& run = r.profile.runs[i];
     json["runs"].push_back({r.row_of[i], run.start * 1e6, run.seconds * 1e6, run.live_bytes});

@@ -11,7 +11,7 @@ namespace weft {
 // A number that a function takes in addition to its operands, such as the slope of leaky_relu.
 struct FunctionParameter {
   std::string_view name;
-  double otherwise;  // the default
+  double default_value;
 };
 
 struct FunctionInfo {

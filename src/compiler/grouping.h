@@ -10,7 +10,7 @@ namespace weft::compiler {
 
 // Elementwise operations of one kernel at most: registers are limited, and results that are used far apart would occupy
 // them for long.
-inline constexpr std::size_t kMostOperations = 64;
+inline constexpr std::size_t kMaxOperations = 64;
 
 class Grouping {
   static constexpr int kFarthest = 64;  // nodes between the first and the last of groups that may_join() allows

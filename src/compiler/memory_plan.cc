@@ -17,7 +17,7 @@ constexpr int kMoves = 3000;
 constexpr double kTolerance = 0.02;  // initially, by how much a move may worsen the plan
 constexpr double kGoodEnough = 1.02;
 // Comparisons of two placements, over all moves: bounds the time of a compilation.
-constexpr std::size_t kMostComparisons = 20'000'000;
+constexpr std::size_t kMaxComparisons = 20'000'000;
 
 std::uint64_t aligned(std::uint64_t bytes) {
   return std::max<std::uint64_t>((bytes + kPlanAlignment - 1) / kPlanAlignment * kPlanAlignment, kPlanAlignment);
@@ -169,7 +169,7 @@ MemoryPlan plan_memory(std::span<const PlanItem> items, std::span<const PlanStep
   }
   // Then simulated annealing: a single item moves within the order, or two are swapped. Moves that worsen the plan a
   // little are accepted too, less and less of them, to leave local minima.
-  const std::size_t affordable = kMostComparisons / (items.size() * items.size());
+  const std::size_t affordable = kMaxComparisons / (items.size() * items.size());
   const int moves = static_cast<int>(std::min<std::size_t>(kMoves, affordable));
   std::uniform_int_distribution<std::size_t> any(0, items.size() - 1);
   std::vector<int> order = best_order;

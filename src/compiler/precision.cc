@@ -8,7 +8,7 @@
 #include <random>
 
 #include "compiler/terms.h"
-#include "kernels/twin.h"
+#include "kernels/cpu_loops.h"
 #include "weft/cpu.h"
 #include "weft/small_float.h"
 

@@ -11,7 +11,7 @@ std::uint64_t mix(std::uint64_t h, std::uint64_t v) {
 
 std::uint64_t bits_of(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }
 
-std::uint64_t hash_of(const BindLayout& layout, const ParamWindow& params, std::span<const BoundRange> ranges) {
+std::uint64_t hash_of(const BindLayout& layout, const ParamRange& params, std::span<const BoundRange> ranges) {
   std::uint64_t h = mix(bits_of(&layout), bits_of(params.buffer.Get()) + params.size);
   for (const BoundRange& r : ranges) h = mix(mix(mix(h, bits_of(r.buffer.Get())), r.offset), r.size);
   return h;
@@ -22,7 +22,7 @@ std::uint64_t hash_of(const BindLayout& layout, const ParamWindow& params, std::
 BindGroupCache::BindGroupCache(std::shared_ptr<Context> context, std::shared_ptr<BufferPool> pool)
     : context_(std::move(context)), pool_(std::move(pool)) {}
 
-bool BindGroupCache::Entry::matches(const BindLayout& l, const ParamWindow& p, std::span<const BoundRange> r) const {
+bool BindGroupCache::Entry::matches(const BindLayout& l, const ParamRange& p, std::span<const BoundRange> r) const {
   if (layout != &l || params.buffer.Get() != p.buffer.Get() || params.size != p.size || ranges.size() != r.size()) {
     return false;
   }
@@ -34,7 +34,7 @@ bool BindGroupCache::Entry::matches(const BindLayout& l, const ParamWindow& p, s
   return true;
 }
 
-wgpu::BindGroup BindGroupCache::get(const BindLayout& layout, const ParamWindow& params,
+wgpu::BindGroup BindGroupCache::get(const BindLayout& layout, const ParamRange& params,
                                     std::span<const BoundRange> ranges) {
   const std::uint64_t hash = hash_of(layout, params, ranges);
   for (auto [it, end] = entries_.equal_range(hash); it != end; ++it) {
@@ -70,7 +70,7 @@ wgpu::BindGroup BindGroupCache::get(const BindLayout& layout, const ParamWindow&
   if (!context_->owned) scope.emplace(*context_);
   wgpu::BindGroup group = context_->device.CreateBindGroup(&descriptor);
   if (scope) scope->check("binding buffers");
-  if (entries_.size() >= kMostEntries) entries_.clear();
+  if (entries_.size() >= kMaxEntries) entries_.clear();
   entries_.emplace(hash, Entry{&layout, params, {ranges.begin(), ranges.end()}, group, now_, foreign});
   return group;
 }

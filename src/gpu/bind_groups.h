@@ -10,7 +10,7 @@
 namespace weft::gpu {
 
 // The parameters' part of a bind group: a range of a uniform buffer that a dynamic offset moves.
-struct ParamWindow {
+struct ParamRange {
   wgpu::Buffer buffer;       // null without parameters
   std::uint32_t size = 0;    // bytes
 };
@@ -27,7 +27,7 @@ class BindGroupCache {
  public:
   BindGroupCache(std::shared_ptr<Context> context, std::shared_ptr<BufferPool> pool);
 
-  wgpu::BindGroup get(const BindLayout& layout, const ParamWindow& params, std::span<const BoundRange> ranges);
+  wgpu::BindGroup get(const BindLayout& layout, const ParamRange& params, std::span<const BoundRange> ranges);
   void forget(const wgpu::Buffer& buffer);
   void clear() { entries_.clear(); }
   // Called after each submit.
@@ -35,17 +35,17 @@ class BindGroupCache {
   std::size_t size() const { return entries_.size(); }
 
   static constexpr std::uint64_t kForeignAge = 64;
-  static constexpr std::size_t kMostEntries = 32768;
+  static constexpr std::size_t kMaxEntries = 32768;
 
  private:
   struct Entry {
     const BindLayout* layout;
-    ParamWindow params;
+    ParamRange params;
     std::vector<BoundRange> ranges;
     wgpu::BindGroup group;
     std::uint64_t last_used;
     bool foreign;
-    bool matches(const BindLayout& l, const ParamWindow& p, std::span<const BoundRange> r) const;
+    bool matches(const BindLayout& l, const ParamRange& p, std::span<const BoundRange> r) const;
   };
 
   std::shared_ptr<Context> context_;

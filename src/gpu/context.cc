@@ -87,11 +87,11 @@ std::shared_ptr<void> Context::on_lost(LostCallback callback) {
     std::erase_if(lost_callbacks_, [](const auto& weak) { return weak.expired(); });
     lost_callbacks_.push_back(kept);
   }
-  if (lost()) tell_lost();
+  if (lost()) notify_lost();
   return kept;
 }
 
-void Context::tell_lost() {
+void Context::notify_lost() {
   std::vector<std::weak_ptr<LostCallback>> callbacks;
   std::string reason;
   {
@@ -105,7 +105,7 @@ void Context::tell_lost() {
 }
 
 void Context::raise_lost() {
-  tell_lost();
+  notify_lost();
   std::lock_guard lock(mutex_);
   throw DeviceLost("the GPU was lost: {}; open the device again and load the weights again", lost_message_);
 }

@@ -48,7 +48,7 @@ class Context {
   void set_uncaptured(Failure failure);
   [[noreturn]] void raise_lost();
   // Calls each callback of on_lost() once if the device is lost.
-  void tell_lost();
+  void notify_lost();
   std::shared_ptr<void> on_lost(std::function<void(const std::string&)> callback);
   // Dawn's message, or `otherwise`.
   std::string failure_text(std::string_view otherwise);

@@ -102,7 +102,7 @@ void Device::wait() const {
 void Device::poll() const {
   impl_->context->process_events();
   impl_->deliver_callbacks();
-  if (impl_->context->lost()) impl_->context->tell_lost();
+  if (impl_->context->lost()) impl_->context->notify_lost();
 }
 
 bool Device::lost() const { return impl_->context->lost(); }

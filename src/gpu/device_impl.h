@@ -16,7 +16,7 @@
 namespace weft::gpu {
 
 // When an encoder submits by itself. A submit costs about 10 µs of CPU time, and the GPU is idle while dispatches wait
-// for one: so the first submit comes early, and later ones hold more. Measured by bench/gpu_room on an H200: 80
+// for one: so the first submit comes early, and later ones hold more. Measured by bench/gpu_overhead on an H200: 80
 // dependent dispatches took 257 µs this way and 319 µs in one submit, 1000 took 2.46 ms and 4.23 ms.
 struct FlushPolicy {
   std::uint32_t first = 32, later = 64;  // dispatches

@@ -160,7 +160,7 @@ void DiskCache::store(std::span<const std::byte> key, std::span<const std::byte>
   try {
     std::call_once(prepared_, [&] {
       fs::create_directories(directory_);
-      prune_beside(root_, kMostBytes);
+      prune_beside(root_, kMaxBytes);
     });
     // Another process may write the same entry: each writes a file of its own, and renaming is atomic.
     static const std::uint64_t process = std::random_device{}() | std::uint64_t{std::random_device{}()} << 32;

@@ -36,7 +36,7 @@ class DiskCache {
   // remain, or until `stop` is true. Several processes may do so at once. The first store() of a process starts it in
   // the background.
   static void prune(const std::filesystem::path& root, std::uint64_t most, const std::atomic<bool>* stop = nullptr);
-  static constexpr std::uint64_t kMostBytes = 256 << 20;
+  static constexpr std::uint64_t kMaxBytes = 256 << 20;
 
  private:
   DiskCache(std::filesystem::path root, std::string_view identity);

@@ -9,7 +9,7 @@ namespace weft::gpu {
 
 namespace {
 
-constexpr std::uint64_t kBytes = std::uint64_t{TimedBatch::kMost} * 2 * sizeof(std::uint64_t);
+constexpr std::uint64_t kBytes = std::uint64_t{TimedBatch::kMax} * 2 * sizeof(std::uint64_t);
 
 wgpu::Buffer make_buffer(const wgpu::Device& device, wgpu::BufferUsage usage) {
   wgpu::BufferDescriptor descriptor;
@@ -49,7 +49,7 @@ std::unique_ptr<TimedBatch> DispatchTimer::take() {
   wgpu::QuerySetDescriptor descriptor;
   descriptor.label = "weft timestamps";
   descriptor.type = wgpu::QueryType::Timestamp;
-  descriptor.count = 2 * TimedBatch::kMost;
+  descriptor.count = 2 * TimedBatch::kMax;
   ErrorScope scope(*context_);
   batch->queries = context_->device.CreateQuerySet(&descriptor);
   batch->resolved = make_buffer(context_->device, wgpu::BufferUsage::QueryResolve | wgpu::BufferUsage::CopySrc);

@@ -13,7 +13,7 @@ using HostClock = std::chrono::steady_clock;
 
 // The dispatches of one submit and the timestamps around them.
 struct TimedBatch {
-  static constexpr std::uint32_t kMost = 512;  // dispatches
+  static constexpr std::uint32_t kMax = 512;  // dispatches
 
   wgpu::QuerySet queries;                 // null without timestamps
   wgpu::Buffer resolved, readable;
@@ -23,7 +23,7 @@ struct TimedBatch {
   // The two queries at the start and end of the dispatch.
   wgpu::PassTimestampWrites add(KernelRun run);
   // Without timestamps a batch is one dispatch.
-  bool full() const { return runs.size() >= (queries ? kMost : 1); }
+  bool full() const { return runs.size() >= (queries ? kMax : 1); }
   void submitted_now() { submitted_at = HostClock::now(); }
 };
 

@@ -190,10 +190,10 @@ struct Encoder::State {
     }
     const Signature& signature = pipeline.layout->signature;
     check_ranges(context, label, ranges, signature.writes);
-    ParamWindow window;
+    ParamRange window;
     std::uint32_t offset = 0;
     if (signature.params) {
-      window.size = param_window(context, params.size());
+      window.size = param_range(context, params.size());
       const auto [page, at] = place_params(params, window.size);
       window.buffer = page->buffer;
       offset = at;
@@ -239,7 +239,7 @@ struct Encoder::State {
     for (std::size_t i = 0; i < recording->steps.size(); ++i) {
       const Recording::State::Step& step = recording->steps[i];
       const KernelRun& run = recording->runs[i];
-      encode(run.kernel, [&] { return run; }, step.pipeline->pipeline, step.group, step.param_window != 0,
+      encode(run.kernel, [&] { return run; }, step.pipeline->pipeline, step.group, step.param_range != 0,
              step.param_offset, run.workgroups);
       work += run.work.amount();
       if (count_dispatch()) hold();  // again for the dispatches after the submit

@@ -6,7 +6,7 @@
 
 namespace weft::gpu {
 
-std::uint32_t param_window(const Context& context, std::size_t bytes) {
+std::uint32_t param_range(const Context& context, std::size_t bytes) {
   constexpr std::uint32_t kSmallestWindow = 256;
   const std::uint64_t window = std::max<std::uint64_t>(std::bit_ceil(bytes), kSmallestWindow);
   const std::uint64_t most = std::min<std::uint64_t>(context.limits.maxUniformBufferBindingSize,

@@ -9,7 +9,7 @@ namespace weft::gpu {
 
 // Rounds the size of a parameter block up to one of a few sizes, so that bind groups are shared. Throws
 // InvalidArgument.
-std::uint32_t param_window(const Context& context, std::size_t bytes);
+std::uint32_t param_range(const Context& context, std::size_t bytes);
 
 // A uniform buffer and the bytes it will get at the next submit.
 struct ParamPage {

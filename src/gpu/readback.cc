@@ -44,7 +44,7 @@ void StagingPool::give_back(wgpu::Buffer buffer) {
   cached_ += buffer.GetSize();
   free_.emplace(buffer.GetSize(), std::move(buffer));
   // The largest go first: they are the rarest, and allocating one is cheap compared with filling it.
-  while (cached_ > kMostCached && free_.size() > 1) {
+  while (cached_ > kMaxCached && free_.size() > 1) {
     const auto largest = std::prev(free_.end());
     cached_ -= largest->first;
     free_.erase(largest);

@@ -17,7 +17,7 @@ class StagingPool {
   void trim();
 
  private:
-  static constexpr std::uint64_t kMostCached = 256 << 20;  // bytes
+  static constexpr std::uint64_t kMaxCached = 256 << 20;  // bytes
 
   std::shared_ptr<Context> context_;
   std::mutex mutex_;

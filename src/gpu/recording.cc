@@ -27,17 +27,17 @@ void Recording::State::add(Pipeline& pipeline, std::span<const std::byte> block,
   Device::Impl& impl = device.impl();
   impl.context->check_known();
   // Mesa's software drivers map memory for every bind group, and crash when the system's limit of mappings is reached.
-  constexpr std::size_t kMostInSoftware = 1 << 15;
-  if (impl.context->capabilities.software && steps.size() == kMostInSoftware) {
+  constexpr std::size_t kMaxInSoftware = 1 << 15;
+  if (impl.context->capabilities.software && steps.size() == kMaxInSoftware) {
     throw Unsupported("more than {} dispatches in one recording on a software device; with larger bindings "
-                      "(--binding-limit), or smaller tensors, they are fewer", kMostInSoftware);
+                      "(--binding-limit), or smaller tensors, they are fewer", kMaxInSoftware);
   }
   Step step;
   step.pipeline = &pipeline;
   step.first_range = static_cast<std::uint32_t>(ranges.size());
   if (!block.empty()) {
     const std::size_t alignment = impl.context->limits.minUniformBufferOffsetAlignment;
-    step.param_window = param_window(*impl.context, block.size());
+    step.param_range = param_range(*impl.context, block.size());
     step.param_offset = static_cast<std::uint32_t>((params.size() + alignment - 1) / alignment * alignment);
     params.resize(step.param_offset);
     params.insert(params.end(), block.begin(), block.end());
@@ -66,7 +66,7 @@ void Recording::State::finish() {
   Device::Impl& impl = device.impl();
   for (std::size_t i = finished; i < steps.size(); ++i) impl.pipelines.finish(*steps[i].pipeline);
   std::uint64_t end = 0;
-  for (const Step& s : steps) end = std::max<std::uint64_t>(end, std::uint64_t{s.param_offset} + s.param_window);
+  for (const Step& s : steps) end = std::max<std::uint64_t>(end, std::uint64_t{s.param_offset} + s.param_range);
   if (end > 0 && (!param_buffer || param_buffer.GetSize() < end)) {
     if (end > impl.context->limits.maxBufferSize) throw Unsupported("the recording's parameters take {} bytes", end);
     if (param_buffer) impl.bind_groups.forget(param_buffer);
@@ -112,7 +112,7 @@ std::vector<Buffer> Recording::State::prepare(std::span<const Substitution> subs
     const Signature& signature = step.pipeline->layout->signature;
     const std::span<const BoundRange> bound(ranges.data() + step.first_range, signature.count);
     check_ranges(*impl.context, runs[i].kernel, bound, signature.writes);
-    const ParamWindow window{signature.params ? param_buffer : nullptr, step.param_window};
+    const ParamRange window{signature.params ? param_buffer : nullptr, step.param_range};
     step.group = impl.bind_groups.get(*step.pipeline->layout, window, bound);
   }
   dirty.clear();

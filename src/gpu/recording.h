@@ -11,7 +11,7 @@ struct Recording::State {
   struct Step {
     Pipeline* pipeline;
     wgpu::BindGroup group;
-    std::uint32_t param_offset = 0, param_window = 0;
+    std::uint32_t param_offset = 0, param_range = 0;
     std::uint32_t first_range = 0;
   };
   // A placeholder, its current substitute, and where it is bound.

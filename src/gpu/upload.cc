@@ -64,7 +64,7 @@ void UploadRing::trim() {
 }
 
 UploadRing::Slot& UploadRing::next() {
-  const bool full = slots_.size() * kSlot >= kMost;
+  const bool full = slots_.size() * kSlot >= kMax;
   if (slots_.empty() || (!full && !slots_.front()->mapped && !context_->done(slots_.front()->mapping))) {
     wgpu::BufferDescriptor descriptor;
     descriptor.label = "weft upload";

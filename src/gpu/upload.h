@@ -9,10 +9,10 @@
 namespace weft::gpu {
 
 // Mapped staging memory that is reused for large uploads: each takes one copy by the CPU, whatever its size, and there
-// are at most kMost bytes of staging memory.
+// are at most kMax bytes of staging memory.
 class UploadRing {
  public:
-  static constexpr std::uint64_t kSlot = 8 << 20, kMost = 64 << 20;  // bytes
+  static constexpr std::uint64_t kSlot = 8 << 20, kMax = 64 << 20;  // bytes
 
   explicit UploadRing(std::shared_ptr<Context> context) : context_(std::move(context)) {}
   ~UploadRing();

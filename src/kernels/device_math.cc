@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "gpu/proof.h"
+#include "gpu/self_test.h"
 #include "weft/log.h"
 #include "weft/small_float.h"
 
@@ -271,7 +271,7 @@ bool orders_right(const gpu::Device& device) {
 
 std::string_view f16_packing(const gpu::Device& device) {
   const bool use =
-      !device.capabilities().minimum && gpu::proven(device, "pack2x16float", [&] { return rounds_right(device); });
+      !device.capabilities().minimum && gpu::passes_self_test(device, "pack2x16float", [&] { return rounds_right(device); });
   return use ? kPacking : std::string_view();
 }
 
@@ -281,23 +281,23 @@ bool device_exp2(const gpu::Device& device) {
   constexpr const char* kWhat =
       "exp2, log2 up to 4, fma, reciprocal, root, rounding by sums, and comparisons, also denied ones and of "
       "magnitudes";
-  return !can.minimum && !can.software && gpu::proven(device, kWhat, [&] { return exp2_is_right(device); });
+  return !can.minimum && !can.software && gpu::passes_self_test(device, kWhat, [&] { return exp2_is_right(device); });
 }
 
 DeviceForms device_forms(const gpu::Device& device) {
   return [&device](std::string_view function) {
     if (!device_exp2(device)) return false;
     if (function == "min_f32" || function == "max_f32" || function == "clamp_f32") {
-      return gpu::proven(device, "least and largest of two", [&] { return orders_right(device); });
+      return gpu::passes_self_test(device, "least and largest of two", [&] { return orders_right(device); });
     }
     const auto is_of = [&](std::string_view part) { return function.find(part) != function.npos; };
     const bool is_lgamma = function.starts_with("lgamma");
     if (is_lgamma || is_of("_narrow") || is_of("_wide") || is_of("_brief") || is_of("_bf16")) {
       constexpr const char* kEndsOf = "ends of exp2, log2, reciprocal and root";
-      if (!gpu::proven(device, kEndsOf, [&] { return ends_right(device); })) return false;
+      if (!gpu::passes_self_test(device, kEndsOf, [&] { return ends_right(device); })) return false;
     }
     if (!is_lgamma) return true;
-    return gpu::proven(device, "log2 below one half within 2.2", [&] { return small_log2_is_right(device); });
+    return gpu::passes_self_test(device, "log2 below one half within 2.2", [&] { return small_log2_is_right(device); });
   };
 }
 

@@ -25,7 +25,7 @@ std::pair<std::int64_t, std::int64_t> bytes_of(const View& v) {
 }
 
 bool same_place(const PlannedOperand& a, const PlannedOperand& b) {
-  return a.dtype == b.dtype && a.phase == b.phase && a.slack == b.slack && a.layout == b.layout;
+  return a.dtype == b.dtype && a.offset_remainder == b.offset_remainder && a.tail_bytes == b.tail_bytes && a.layout == b.layout;
 }
 
 std::vector<const View*> pointers(std::span<const View> views) {
@@ -46,11 +46,11 @@ bool describe_operands(std::span<const View* const> views, std::uint64_t alignme
              static_cast<std::uint64_t>(end) <= v.buffer.size();
     p.dtype = v.dtype;
     p.layout = v.layout;
-    p.phase = static_cast<std::uint32_t>(v.offset % alignment);
+    p.offset_remainder = static_cast<std::uint32_t>(v.offset % alignment);
     // Kernels access whole words, and 16 bytes at once if the buffer's last 16 are complete.
     const std::uint64_t words = v.buffer ? v.buffer.capacity() / 4 * 4 : 0;
     const auto seen = static_cast<std::int64_t>(std::min(words, std::uint64_t{1} << 62));
-    p.slack = seen >= (end + 15) / 16 * 16 ? PlannedOperand::kWhole
+    p.tail_bytes = seen >= (end + 15) / 16 * 16 ? PlannedOperand::kWhole
                                            : static_cast<std::int32_t>(std::max<std::int64_t>(seen - end, -1));
     p.owner = static_cast<std::int32_t>(i);
     p.distance = 0;

@@ -120,20 +120,20 @@ TEST_P(FusionTest, WhatOneOperationHandsOnIsRounded) {
 
 // The mask value of many models; and 64-bit integers.
 TEST_P(FusionTest, ConstantsAtTheEndsOfTypes) {
-  constexpr float kMost = std::numeric_limits<float>::max();
+  constexpr float kMax = std::numeric_limits<float>::max();
   Graph g;
   const Value x = g.input("x", DType::f32, {4});
-  g.output("low", binary(ScalarOp::max, x, g.scalar(-kMost, DType::f32)));
+  g.output("low", binary(ScalarOp::max, x, g.scalar(-kMax, DType::f32)));
   const Value hidden = g.constant(TensorData::of<float>(DType::f32, {4}, std::vector<float>{0, 1, 0, 1}));
-  g.output("masked", softmax(x + hidden * -kMost));
+  g.output("masked", softmax(x + hidden * -kMax));
   const Value n = g.scalar(9007199254740993, DType::i64);
   g.output("odd", cast(n - g.scalar(9007199254740992, DType::i64), DType::f32));
   const std::map<std::string, TensorData> data{
-      {"x", TensorData::of<float>(DType::f32, {4}, std::vector<float>{1, -INFINITY, 3, kMost})}};
+      {"x", TensorData::of<float>(DType::f32, {4}, std::vector<float>{1, -INFINITY, 3, kMax})}};
   Executable exe = compile(g, device);
   const Bound bound(device, g, data);
   bound.run(exe);
-  EXPECT_EQ(bound.outputs_[0].second.read<float>(), (std::vector<float>{1, -kMost, 3, kMost}));
+  EXPECT_EQ(bound.outputs_[0].second.read<float>(), (std::vector<float>{1, -kMax, 3, kMax}));
   EXPECT_NEAR(bound.outputs_[1].second.read<float>()[2], 1 / (1 + std::exp(-2.0f) + std::exp(-3.0f)), 1e-6);
   EXPECT_EQ(bound.outputs_[2].second.read<float>()[0], 1);
 }
@@ -323,7 +323,7 @@ TEST_P(FusionTest, MeansUnderAMask) {
 }
 
 // Work before and after softmax and norms is fused into their kernels, with mixed types and broadcasts.
-TEST_P(FusionTest, RowsTakeTheWorkAroundThem) {
+TEST_P(FusionTest, RowsFusePrologueAndEpilogue) {
   const Shape shape{2, 6, 40};
   const auto halves = [](const Shape& s) {
     std::vector<std::uint16_t> bits(static_cast<std::size_t>(element_count(s)));

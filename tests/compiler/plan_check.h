@@ -25,7 +25,7 @@ class LeastBuffers {
   }
   std::optional<std::uint64_t> operator()() {
     extend(0, 0);
-    return visited_ > kMost ? std::nullopt : std::optional(least_);
+    return visited_ > kMax ? std::nullopt : std::optional(least_);
   }
 
  private:
@@ -35,7 +35,7 @@ class LeastBuffers {
     std::uint64_t bytes = 0;
   };
   void extend(std::size_t next, std::uint64_t sum) {
-    if (sum >= least_ || ++visited_ > kMost) return;
+    if (sum >= least_ || ++visited_ > kMax) return;
     if (next == order_.size()) {
       least_ = sum;
       return;
@@ -60,7 +60,7 @@ class LeastBuffers {
     }
   }
 
-  static constexpr std::size_t kMost = 300'000;
+  static constexpr std::size_t kMax = 300'000;
   std::vector<std::uint64_t> sizes_;
   std::span<const compiler::PlanItem> items_;
   std::size_t steps_, visited_ = 0;

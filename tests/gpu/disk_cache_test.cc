@@ -157,7 +157,7 @@ TEST_F(DiskCacheTest, PruningTakesTheOldest) {
 // Many small files, more than the cache may hold: storing does not wait until they are pruned, and they are pruned.
 TEST_F(DiskCacheTest, StoringDoesNotWaitForPruning) {
   constexpr int kFiles = 3000, kRoots = 3;
-  constexpr std::uint64_t kEach = 2 * DiskCache::kMostBytes / kFiles;
+  constexpr std::uint64_t kEach = 2 * DiskCache::kMaxBytes / kFiles;
   const auto fill = [&](const fs::path& folder) {
     fs::create_directories(folder);
     for (int i = 0; i < kFiles; ++i) {
@@ -183,17 +183,17 @@ TEST_F(DiskCacheTest, StoringDoesNotWaitForPruning) {
     fill(folder);
     fill(other);
     auto start = Clock::now();
-    DiskCache::prune(other, DiskCache::kMostBytes);
+    DiskCache::prune(other, DiskCache::kMaxBytes);
     pruning = std::min(pruning, Clock::now() - start);
     start = Clock::now();
     DiskCache::of(folder, "device").store(key, value);
     storing = std::min(storing, Clock::now() - start);
     EXPECT_EQ(DiskCache::of(folder, "device").load(key), value);
     const auto end = Clock::now() + std::chrono::minutes(1);
-    while (size_of(folder) > DiskCache::kMostBytes && Clock::now() < end) {
+    while (size_of(folder) > DiskCache::kMaxBytes && Clock::now() < end) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    EXPECT_LE(size_of(folder), DiskCache::kMostBytes);
+    EXPECT_LE(size_of(folder), DiskCache::kMaxBytes);
     EXPECT_EQ(DiskCache::of(folder, "device").load(key), value) << "the newest is kept";
   }
   EXPECT_LT(storing, pruning / 4);

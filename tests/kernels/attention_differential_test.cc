@@ -265,7 +265,7 @@ TEST_P(AttentionWindows, MatricesFollowAGrowingMaximum) {
     test::set_element_bits(o.inputs[1], i, float16(static_cast<float>(grown)).bits);
   }
   check_attention(device(), o, c.options(), text(c), &*v, attention_tolerance(c));
-  EXPECT_TRUE(attention_proven(device(), *v, o.call(o.inputs, o.y, c.options())));
+  EXPECT_TRUE(passes_attention_self_test(device(), *v, o.call(o.inputs, o.y, c.options())));
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, AttentionWindows, testing::ValuesIn(test::device_names()),

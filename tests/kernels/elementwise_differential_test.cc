@@ -53,7 +53,7 @@ const bool functions_by_name = differential("elementwise", [](Rng& rng) {
   const FunctionInfo f = pick(rng, std::span<const FunctionInfo>(composites));
   const DType type = pick(rng, kFloats);
   std::vector<double> parameters;
-  for (const FunctionParameter& p : f.parameters) parameters.push_back(p.otherwise + 0.125 * random_int(rng, 0, 4));
+  for (const FunctionParameter& p : f.parameters) parameters.push_back(p.default_value + 0.125 * random_int(rng, 0, 4));
   const Shape shape = random_shape(rng);
   const View x = random_view(rng, shape, type, random_input_kind(rng), Values::special);
   flush_denormals(x);

@@ -297,7 +297,7 @@ TEST_P(Elementwise, FunctionsByName) {
     for (DType type : {DType::f32, DType::f16}) {
       if (GetParam() != devices()[0].name && type == DType::f16) continue;
       std::vector<double> parameters;
-      for (const FunctionParameter& p : f.parameters) parameters.push_back(p.otherwise + 0.25);
+      for (const FunctionParameter& p : f.parameters) parameters.push_back(p.default_value + 0.25);
       const View in[] = {random_view(rng, {300}, type, Kind::dense, Values::special)};
       flush_denormals(in[0]);
       const View out[] = {random_view(rng, {300}, type)};

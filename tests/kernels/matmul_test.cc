@@ -319,7 +319,7 @@ class MatmulMatrices : public Matmul {
           });
           expect_within(got, expect_product(a, b, y.shape()), what);
           if (edges) continue;
-          EXPECT_TRUE(matrices_proven(device_, v, p)) << what;
+          EXPECT_TRUE(passes_matrix_self_test(device_, v, p)) << what;
         }
       }
     }

@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "kernels/twin.h"
+#include "kernels/cpu_loops.h"
 #include "support/differential.h"
 #include "weft/cpu.h"
 #include "weft/error.h"

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "kernels/twin.h"
+#include "kernels/cpu_loops.h"
 #include "support/kernel_test.h"
 
 namespace weft::test {

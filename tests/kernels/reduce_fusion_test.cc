@@ -113,16 +113,16 @@ const bool registered = differential("reduce_with_work", [](Rng& rng) {
       inputs, outputs, f, tolerance};
 });
 
-class ReduceWorkTest : public testing::TestWithParam<std::string> {
+class ReduceFusionTest : public testing::TestWithParam<std::string> {
  protected:
   gpu::Device& device = test::device(GetParam());
 };
-INSTANTIATE_TEST_SUITE_P(Devices, ReduceWorkTest, testing::ValuesIn(device_names()),
+INSTANTIATE_TEST_SUITE_P(Devices, ReduceFusionTest, testing::ValuesIn(device_names()),
                          [](const auto& i) { return i.param; });
 
 // Unaligned rows: two operands of 16 bits, one of them with rows of another length, and a number for each row; in
 // buffers that end with the last element.
-TEST_P(ReduceWorkTest, RowsThatBeginAnywhere) {
+TEST_P(ReduceFusionTest, RowsThatBeginAnywhere) {
   Rng rng(31);
   const auto exact = [](const View& v) {
     const auto bytes = static_cast<std::uint64_t>(v.layout.offset_range()[1] + 1) * bits(v.dtype) / 8;
@@ -146,7 +146,7 @@ TEST_P(ReduceWorkTest, RowsThatBeginAnywhere) {
 }
 
 // Long rows are split: the prologue belongs to the first pass, the epilogue to the second.
-TEST_P(ReduceWorkTest, LongRowsInParts) {
+TEST_P(ReduceFusionTest, LongRowsInParts) {
   for (const Shape& shape : {Shape{1, 200000}, Shape{3, 100001}, Shape{100000, 4}}) {
     const View x = view_of(DType::f32, shape, Kind::dense, normal(1, 1));
     const View w = view_of(DType::f32, {1, shape[1]}, Kind::dense, normal(2, 1));
@@ -172,7 +172,7 @@ TEST_P(ReduceWorkTest, LongRowsInParts) {
 }
 
 // Extra outputs: the reduced values are stored too, in split rows, in vectors of four, in place of an input.
-TEST_P(ReduceWorkTest, FurtherResults) {
+TEST_P(ReduceFusionTest, FurtherResults) {
   for (const auto& [op, type] : {std::pair{ReduceKind::sum, DType::f32},
                                  {ReduceKind::log_sum_exp, DType::f32},
                                  {ReduceKind::max, DType::f16},
@@ -204,7 +204,7 @@ TEST_P(ReduceWorkTest, FurtherResults) {
   }
 }
 
-TEST_P(ReduceWorkTest, LogicOfComparisons) {
+TEST_P(ReduceFusionTest, LogicOfComparisons) {
   Expression less;
   const int a = less.input(DType::f32);
   less.output(less.apply(ScalarOp::less, {a, less.input(DType::f32)}));

@@ -387,7 +387,7 @@ TEST_P(ReduceTest, TwoColumns) {
 }
 
 // Unaligned rows of 32-bit elements, in steps of four, of which the first and the last are partial.
-TEST_P(ReduceTest, RowsOfWordsThatBeginAnywhere) {
+TEST_P(ReduceTest, UnalignedRowsOf32Bits) {
   for (const DType type : {DType::f32, DType::i32, DType::u32}) {
     for (const ReduceKind op : kAll) {
       if (op == ReduceKind::prod || (floats_only(op) && !is_floating(type))) continue;
@@ -540,7 +540,7 @@ TEST_P(ReduceTest, VariancePastTheRange) {
 
 // For any size and type, with look-back or after the spin limit was reached: all sync flags are reset at the end, so
 // that the next kernel can use them.
-TEST_P(ReduceTest, WordsRest) {
+TEST_P(ReduceTest, FlagsAreReset) {
   std::uint64_t most = 0;
   for (int turn = 0; turn < 2; ++turn) {
     for (const std::int64_t n : {300000, 5000, 70001}) {
@@ -614,7 +614,7 @@ TEST_P(ReduceTest, WordsThatComeLateAreWaitedFor) {
 }
 
 // Encoders that submit by themselves while they record, others that submit before them, and one that is dropped.
-TEST_P(ReduceTest, WordsRestBetweenSubmits) {
+TEST_P(ReduceTest, FlagsAreResetBetweenSubmits) {
   constexpr std::int64_t kRows = 3000;
   const View x = to_device(device, view_of(DType::f32, {kRows, 100}, Kind::dense, positive));
   const View y(device.allocate(kRows * 400), 0, DType::f32, {kRows, 100});

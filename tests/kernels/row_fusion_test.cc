@@ -123,7 +123,7 @@ Expression random_expression(Rng& rng, std::span<const DType> inputs, DType type
   return e;
 }
 
-constexpr std::size_t kMostBuffers = 8;  // the limit of every device
+constexpr std::size_t kMaxBuffers = 8;  // the limit of every device
 
 constexpr DType kFloats[] = {DType::f32, DType::f32, DType::f16, DType::bf16};
 constexpr DType kAny[] = {DType::f32, DType::f32, DType::f16, DType::bf16,    DType::i8,
@@ -174,7 +174,7 @@ const bool registered = differential("row_fusion", [](Rng& rng) {
     if (rng() % 3 == 0) second = pick(rng, kFloats);
     f.epilogue = random_expression(rng, read, y, second, false);
   }
-  const auto fits = [&] { return in.size() + 1 + second.has_value() + extra_outputs.has_value() + 1 <= kMostBuffers; };
+  const auto fits = [&] { return in.size() + 1 + second.has_value() + extra_outputs.has_value() + 1 <= kMaxBuffers; };
   f.scale = f.scale && fits();
   if (f.scale) operand(weights, pick(rng, kFloats));
   f.bias = f.bias && fits();
@@ -193,7 +193,7 @@ const bool registered = differential("row_fusion", [](Rng& rng) {
   if (rng() % 3) {
     Fused formed = f;
     // Split rows need a binding for scratch as well.
-    if (in.size() + out.size() < kMostBuffers && rng() % 2)
+    if (in.size() + out.size() < kMaxBuffers && rng() % 2)
       formed.splits = random_split_form(rng);
     else
       formed.form = random_row_form(rng);
@@ -202,7 +202,7 @@ const bool registered = differential("row_fusion", [](Rng& rng) {
   return p;
 });
 
-class RowWorkTest : public testing::TestWithParam<std::string> {
+class RowFusionTest : public testing::TestWithParam<std::string> {
  protected:
   void run(const Fused& f, const std::vector<View>& in, const std::vector<View>& out, const std::string& what = "") {
     run_both(device, in, out, f, {.ulp = 1, .absolute = 2e-5, .relative = 2e-5},
@@ -210,12 +210,12 @@ class RowWorkTest : public testing::TestWithParam<std::string> {
   }
   gpu::Device& device = test::device(GetParam());
 };
-INSTANTIATE_TEST_SUITE_P(Devices, RowWorkTest, testing::ValuesIn(device_names()),
+INSTANTIATE_TEST_SUITE_P(Devices, RowFusionTest, testing::ValuesIn(device_names()),
                          [](const auto& i) { return i.param; });
 
 // softmax(0.5 x + mask), layer norm of x + residual with the sum as an extra output, gated: rows held in registers and
 // rows that are read twice, vectors of four and single elements, along and across.
-TEST_P(RowWorkTest, OfAllKernels) {
+TEST_P(RowFusionTest, OfAllKernels) {
   for (const Kernel kernel : kKernels) {
     const bool channels = kernel == Kernel::group || kernel == Kernel::instance;
     for (const Shape& shape : {Shape{3, 4, 40}, Shape{2, 4, 7}, Shape{2, 2, 20000}}) {
@@ -235,7 +235,7 @@ TEST_P(RowWorkTest, OfAllKernels) {
   }
 }
 
-TEST_P(RowWorkTest, TypesAndLayouts) {
+TEST_P(RowFusionTest, TypesAndLayouts) {
   for (const Kernel kernel : {Kernel::softmax, Kernel::layer}) {
     for (const auto& [a, b] : {std::pair{DType::f16, DType::f32}, {DType::u8, DType::bf16}, {DType::f32, DType::i64},
                                {DType::i4, DType::f16}}) {
@@ -261,7 +261,7 @@ TEST_P(RowWorkTest, TypesAndLayouts) {
 
 // Split rows with and without look-back, with and without extra outputs, along rows and across, with whole and partial
 // tiles.
-TEST_P(RowWorkTest, InParts) {
+TEST_P(RowFusionTest, InParts) {
   for (const Kernel kernel : kKernels) {
     const bool channels = kernel == Kernel::group || kernel == Kernel::instance;
     for (const auto& [shape, kind] : {std::pair{Shape{2, 4, 2048}, Kind::dense}, {{2, 4, 1100}, Kind::dense},
@@ -306,7 +306,7 @@ TEST_P(RowWorkTest, InParts) {
 }
 
 // A norm's x and residual in place: the sum replaces one, the result the other.
-TEST_P(RowWorkTest, InPlace) {
+TEST_P(RowFusionTest, InPlace) {
   for (const auto& [n, splits] :
        {std::pair<std::int64_t, std::optional<kernels::SplitForm>>{16, {}},
         {17, {}},
@@ -333,7 +333,7 @@ TEST_P(RowWorkTest, InPlace) {
   }
 }
 
-TEST_P(RowWorkTest, OneDispatch) {
+TEST_P(RowFusionTest, OneDispatch) {
   const Shape shape{64, 256};
   const View x = to_device(device, view_of(DType::f32, shape, Kind::dense, normal(1)));
   const View r = to_device(device, view_of(DType::f32, shape, Kind::dense, normal(2)));

@@ -220,7 +220,7 @@ TEST_P(ScalarAccuracy, FormsByTheDevicesOwnFunctions) {
 
 // Functions that leave arguments outside the fast path to the kernel, as on GPUs, alone and of constants, whose results
 // are hidden from compilers: they compile on every device, and agree with the CPU.
-TEST_P(ScalarAccuracy, NearExpressions) {
+TEST_P(ScalarAccuracy, FastPathExpressions) {
   gpu::Device& device = test::device(GetParam());
   const auto all = [](std::string_view) { return true; };
   std::vector<float> x;

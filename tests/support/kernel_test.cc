@@ -4,7 +4,7 @@
 #include <cstring>
 #include <map>
 
-#include "kernels/twin.h"
+#include "kernels/cpu_loops.h"
 #include "support/quick.h"
 #include "weft/cpu.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compiler/band_mask.h"
+#include "compiler/mask_window.h"
 #include "compiler/heads.h"
 #include "compiler/rewrite.h"
 #include "compiler/terms.h"
@@ -17,19 +17,19 @@ struct Scores {
   Value product;  // q·kᵀ
   double scale = 1;
   Value mask;
-  std::optional<Band> band;  // of constant masks
+  std::optional<MaskWindow> window;  // of constant masks
 };
 
-void set_window(kernels::AttentionOptions& options, const Band& band) {
-  options.causal = band.right == 0;
-  options.window_right = band.right > 0 ? band.right : -1;
-  options.window_left = band.left;
-  options.top_left = band.top_left && (band.left >= 0 || band.right >= 0);
+void set_window(kernels::AttentionOptions& options, const MaskWindow& window) {
+  options.causal = window.right == 0;
+  options.window_right = window.right > 0 ? window.right : -1;
+  options.window_left = window.left;
+  options.top_left = window.top_left && (window.left >= 0 || window.right >= 0);
 }
 
 // Follows the scores from the softmax back to the product, through multiplications by numbers and a mask added or
 // selected. `user` is the node that reads `s.product`.
-std::optional<Scores> trace(const Uses& uses, BandMasks& masks, Scores s, const Node& user) {
+std::optional<Scores> trace(const Uses& uses, WindowMasks& masks, Scores s, const Node& user) {
   if (!uses.only(s.product, user)) return std::nullopt;
   const Node& node = *s.product.node();
   if (is_plain(node, "matmul")) return s;
@@ -52,7 +52,7 @@ std::optional<Scores> trace(const Uses& uses, BandMasks& masks, Scores s, const 
     if (factor != 1 && !(magnitude > 0x1p-60 && magnitude < 0x1p60)) return std::nullopt;
     // What the mask hides must remain hidden after scaling.
     if (mask && !(s.scale > 1e-20)) return std::nullopt;
-    if (mask && !s.band && (next.band = masks.find(mask, scores.shape()[-2], scores.shape()[-1]))) mask = {};
+    if (mask && !s.window && (next.window = masks.find(mask, scores.shape()[-2], scores.shape()[-1]))) mask = {};
     // The kernel adds the mask to the scaled scores: seen from the softmax, the mask comes before any scale, and only
     // once.
     if (mask && (s.mask || s.scale != 1)) return std::nullopt;
@@ -79,8 +79,8 @@ std::optional<Scores> trace(const Uses& uses, BandMasks& masks, Scores s, const 
       if (!operand(0) || !number_at(2) || !hides(*number_at(2))) return std::nullopt;
       if (std::isfinite(*number_at(2))) {
         // Lower than every score, but a query without visible keys would still give such keys weights.
-        const auto band = masks.find(operand(0), node.types()[0].shape[-2], node.types()[0].shape[-1]);
-        if (s.band || !band || !band->every_query_sees) return std::nullopt;
+        const auto window = masks.find(operand(0), node.types()[0].shape[-2], node.types()[0].shape[-1]);
+        if (s.window || !window || !window->every_query_sees) return std::nullopt;
       }
       return go_on(1, 1, operand(0));
     default: return std::nullopt;
@@ -90,14 +90,14 @@ std::optional<Scores> trace(const Uses& uses, BandMasks& masks, Scores s, const 
 bool attends(DType type) { return type == DType::f32 || type == DType::f16 || type == DType::bf16; }
 
 // The attention with its mask replaced by a window, if the mask is one.
-Value with_window(const Rewriter& r, BandMasks& masks, const Node& node, const AttentionOp& op) {
+Value with_window(const Rewriter& r, WindowMasks& masks, const Node& node, const AttentionOp& op) {
   kernels::AttentionOptions options = op.options();
   const AttentionOp::Operands& has = op.operands();
   if (!has.mask || has.query_lengths || has.key_lengths) return {};
   if (options.causal || options.window_left >= 0 || options.window_right >= 0) return {};
-  const auto band = masks.find(node.inputs()[3], node.inputs()[0].shape()[2], node.inputs()[1].shape()[2]);
-  if (!band) return {};
-  set_window(options, *band);
+  const auto window = masks.find(node.inputs()[3], node.inputs()[0].shape()[2], node.inputs()[1].shape()[2]);
+  if (!window) return {};
+  set_window(options, *window);
   return apply(make_op<AttentionOp>(options, AttentionOp::Operands{}), r.at(std::span(node.inputs()).first(3)));
 }
 
@@ -105,7 +105,7 @@ Value with_window(const Rewriter& r, BandMasks& masks, const Node& node, const A
 
 Graph fuse_attention(const Graph& graph, const PassContext&) {
   Rewriter r(graph);
-  BandMasks masks;
+  WindowMasks masks;
   return r.run([&](const Node& node) -> Value {
     // The only op that this pass needs to know.
     if (const auto* op = node.as<AttentionOp>()) return with_window(r, masks, node, *op);
@@ -134,7 +134,7 @@ Graph fuse_attention(const Graph& graph, const PassContext&) {
     options.scale = static_cast<float>(scale);
     // Softmax of a row of -inf gives NaN; without keys there is no row.
     options.empty_is_nan = k.shape()[-2] > 0;
-    if (s.band) set_window(options, *s.band);
+    if (s.window) set_window(options, *s.window);
     const std::optional<DType> result = type.dtype == q.dtype() ? std::nullopt : std::optional(type.dtype);
     const AttentionOp::Operands has{.mask = static_cast<bool>(mask)};
     return reshape(apply(make_op<AttentionOp>(options, has, result), std::move(operands)), type.shape);

@@ -22,7 +22,7 @@ bool fits(const Grouping& groups, const Node& map, const Node& anchor, const Fus
   if (!fused.epilogue.empty() || !fused.is_sound(all)) return false;
   if (std::ranges::any_of(fused.prologue, [&](const Node* n) { return n->types()[0].shape != shape; })) return false;
   const Expression* own = anchor.op().fusion().prologue;
-  if (operation_count(fused.prologue) + (own ? own->nodes().size() : 0) > kMostOperations) return false;
+  if (operation_count(fused.prologue) + (own ? own->nodes().size() : 0) > kMaxOperations) return false;
   const std::vector<Value> results = groups.results(all);
   const bool narrow =
       std::ranges::any_of(results, [&](const Value& v) { return v.node() != &anchor && bits(v.dtype()) < 32; });

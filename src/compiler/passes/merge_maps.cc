@@ -22,7 +22,7 @@ bool fits(const Grouping& groups, int a, int b, std::size_t most_operands) {
   for (const Node* n : all) {
     if (!candidate(groups, *n) || n->types()[0].shape != all[0]->types()[0].shape) return false;
   }
-  if (operation_count(all) > kMostOperations) return false;
+  if (operation_count(all) > kMaxOperations) return false;
   return Grouping::operands(all).size() + groups.results(all).size() <= most_operands && groups.may_join(a, b);
 }
 

@@ -357,7 +357,7 @@ void record_chunks(gpu::Commands& commands, const KeyChunks& chunks, std::span<c
   const std::uint64_t needed = bytes_of(chunks, kv_splits), most = commands.device().capabilities().max_binding;
   if (needed == 0) return record(commands, a, variants[0], {});
   if (needed > most) {
-    throw Unsupported("attention: what {} parts of the keys leave for each other takes {} bytes; this device binds {}",
+    throw Unsupported("attention: what {} chunks of the keys leave for each other takes {} bytes; this device binds {}",
                       kv_splits, needed, most);
   }
   GpuScratch scratch(commands);
@@ -391,9 +391,9 @@ void launch(gpu::Commands& commands, const AttentionCall& a, const AttentionVari
   const gpu::Capabilities& capabilities = commands.device().capabilities();
   const auto choose = [&](const AttentionCall& call, std::uint64_t most) {
     const AttentionVariant choice = choose_attention(capabilities, call, most);
-    const bool unproven =
-        choice.kind == AttentionKind::subgroup_matrix && !attention_proven(commands.device(), choice, call);
-    return unproven ? choose_attention(capabilities, call, most, false) : choice;
+    const bool failed =
+        choice.kind == AttentionKind::subgroup_matrix && !passes_attention_self_test(commands.device(), choice, call);
+    return failed ? choose_attention(capabilities, call, most, false) : choice;
   };
   in_key_chunks(capabilities, a, [&](const KeyChunks& chunks) {
     record_chunks(commands, chunks, variants_of(capabilities, chunks, variant, capabilities.max_binding / 2, choose));

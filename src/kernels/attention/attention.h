@@ -94,7 +94,7 @@ std::string to_string(const AttentionVariant& variant);
 std::optional<AttentionVariant> attention_subgroup_matrix(const gpu::Capabilities& capabilities, int subgroups_m,
                                                           int subgroups_n, int rows, int tile, int buffers);
 // True if the variant's result of a small problem of the call's sizes was right on the device. The verdict is cached.
-bool attention_proven(const gpu::Device& device, const AttentionVariant& variant, const AttentionCall& call);
+bool passes_attention_self_test(const gpu::Device& device, const AttentionVariant& variant, const AttentionCall& call);
 // True if the device and the operands allow the variant.
 bool attention_can_run(const AttentionVariant& variant, const AttentionCall& call,
                        const gpu::Capabilities& capabilities);

@@ -3,7 +3,7 @@
 
 #include "kernels/attention/attention.h"
 #include "kernels/common/chunks.h"
-#include "kernels/twin.h"
+#include "kernels/cpu_loops.h"
 #include "weft/error.h"
 
 namespace weft::kernels {
@@ -12,7 +12,7 @@ namespace {
 // GPUs compute the positions of queries and keys in i32, with window sizes added.
 constexpr std::int64_t kLongest = std::int64_t{1} << 29;
 // Columns of a row that one workgroup computes: with more, others would still read q when it writes y in place.
-constexpr std::int64_t kMostColumnsInPlace = 256;
+constexpr std::int64_t kMaxColumnsInPlace = 256;
 
 void check_operand(const char* name, const View& view) {
   if (view.rank() != 4) {
@@ -118,8 +118,8 @@ AttentionCall::AttentionCall(const View& q, const View& k, const View& v, const 
   if (same_view(y, k) || same_view(y, v)) {
     throw InvalidArgument("attention: y may not be the same memory as k or v, which other queries still read");
   }
-  if (same_view(y, q) && value_dim > kMostColumnsInPlace) {
-    throw InvalidArgument("attention: y may be the same memory as q up to {} columns, not {}", kMostColumnsInPlace,
+  if (same_view(y, q) && value_dim > kMaxColumnsInPlace) {
+    throw InvalidArgument("attention: y may be the same memory as q up to {} columns, not {}", kMaxColumnsInPlace,
                           value_dim);
   }
   check_lengths("queries", lengths.queries, batch);

@@ -10,7 +10,7 @@
 #include "kernels/common/instruction_sets.h"
 #include "kernels/common/scratch_cpu.h"
 #include "kernels/elementwise/block_memory.h"
-#include "kernels/twin.h"
+#include "kernels/cpu_loops.h"
 
 namespace weft::kernels {
 namespace {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "kernels/attention/attention.h"
-#include "kernels/twin.h"
+#include "kernels/cpu_loops.h"
 
 namespace weft::kernels {
 namespace {

@@ -167,10 +167,10 @@ bool attention_can_run(const AttentionVariant& v, const AttentionCall& call, con
   if (attention_workgroup_memory(v, call) > capabilities.max_workgroup_memory) return false;
   if (v.kind == AttentionKind::tiled) return v.threads % 8 == 0;
   if (v.kind == AttentionKind::decode) {
-    constexpr std::int64_t kMostHeld = 64;  // values in registers, and as many again for the results
+    constexpr std::int64_t kMaxHeld = 64;  // values in registers, and as many again for the results
     return capabilities.subgroups && v.lanes_per_key <= static_cast<int>(capabilities.subgroup_min) &&
-           v.threads % v.lanes_per_key == 0 && held(v, call.dim, attention_load_unit(call.k, call)) <= kMostHeld &&
-           held(v, call.value_dim, attention_load_unit(call.v, call)) <= kMostHeld;
+           v.threads % v.lanes_per_key == 0 && held(v, call.dim, attention_load_unit(call.k, call)) <= kMaxHeld &&
+           held(v, call.value_dim, attention_load_unit(call.v, call)) <= kMaxHeld;
   }
   if (v.kind == AttentionKind::subgroup_matrix) return can_run_subgroup_matrix(v, call, capabilities);
   // Threads of a row take whole groups of four columns, from workgroup memory, and shuffle where the whole workgroup is

@@ -3,10 +3,10 @@
 #include <cstring>
 #include <format>
 
-#include "gpu/proof.h"
+#include "gpu/self_test.h"
 #include "kernels/attention/attention.h"
 #include "kernels/source.h"
-#include "kernels/twin.h"
+#include "kernels/cpu_loops.h"
 #include "weft/small_float.h"
 
 namespace weft::kernels {
@@ -62,13 +62,13 @@ bool passes(const gpu::Device& device, const AttentionVariant& v, std::int64_t d
 
 }  // namespace
 
-bool attention_proven(const gpu::Device& device, const AttentionVariant& variant, const AttentionCall& call) {
+bool passes_attention_self_test(const gpu::Device& device, const AttentionVariant& variant, const AttentionCall& call) {
   // The verdict applies to this text of the kernel.
   static const std::size_t kernel =
       std::hash<std::string>()(kernel_source("attention_subgroup_matrix") + kernel_source("attention_common"));
   const std::string key = std::format("attention {}, heads of {} and {}, kernel {:x}", to_string(variant), call.dim,
                                       call.value_dim, kernel);
-  return gpu::proven(device, key, [&] {
+  return gpu::passes_self_test(device, key, [&] {
     return passes(device, variant, call.dim, call.value_dim, false) &&
            passes(device, variant, call.dim, call.value_dim, true);
   });

@@ -50,7 +50,7 @@ std::int64_t first_half(std::int64_t size) {
 int axis_to_cut(const gpu::Capabilities& capabilities, std::string_view kernel, const View& view,
                 const AxisMask& may_cut) {
   const bool far = span_bytes(view) > chunk_limit(capabilities);
-  if (!far && view.count() <= kMostElements) return -1;
+  if (!far && view.count() <= kMaxElements) return -1;
   const int axis = longest_axis(view, may_cut, far);
   if (axis < 0 && far) {
     throw Unsupported("{}: {} takes {} bytes where it cannot be cut; this device binds {}", kernel, to_string(view),

@@ -16,7 +16,7 @@ bool in_chunks(const gpu::Capabilities& capabilities, std::string_view kernel, s
                const AxisMask& may_cut, const std::function<void(std::span<const View>)>& run);
 
 // The most elements of a chunk.
-constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
+constexpr std::int64_t kMaxElements = std::int64_t{1} << 31;
 // Bytes from a view's first to its last element, and how many of them fit a binding. (A binding may start up to an
 // alignment before its view, and ends at a multiple of 16.)
 std::uint64_t span_bytes(const View& view);

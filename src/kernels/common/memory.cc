@@ -24,7 +24,7 @@ class Sums {
  private:
   bool search(std::span<const Term> terms, std::int64_t low, std::int64_t high) {
     if (terms.empty()) return low <= 0 && 0 <= high;
-    if (++steps_ > kMostSteps) return false;
+    if (++steps_ > kMaxSteps) return false;
     std::int64_t least = 0, most = 0;
     for (const Term& t : terms.subspan(1)) {
       least += std::min(t.step * t.first, t.step * t.last);
@@ -43,7 +43,7 @@ class Sums {
   static std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0); }
   static std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
 
-  static constexpr int kMostSteps = 4096;
+  static constexpr int kMaxSteps = 4096;
   int steps_ = 0;
 };
 

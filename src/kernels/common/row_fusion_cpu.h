@@ -48,7 +48,7 @@ class RowBlocks {
 template <class T>
 class RowWorker {
  public:
-  static constexpr std::int64_t kMostRows = RowReader<T>::kBlock;
+  static constexpr std::int64_t kMaxRows = RowReader<T>::kBlock;
   static constexpr DType kType = sizeof(T) == 8 ? DType::f64 : DType::f32;
 
   RowWorker(const RowViews& views, const Rows& rows, const std::optional<CpuExpression>& prologue,
@@ -193,8 +193,8 @@ void for_each_row(cpu::Executor& all_cores, const RowViews& views, const Rows& r
   const bool across = runs_across(rows, 0) || runs_across(rows, y);
   const std::int64_t short_rows =
       std::max<std::int64_t>(CpuExpression::kBlock / std::max<std::int64_t>(rows.length, 1), 1);
-  const std::int64_t block = across              ? RowWorker<T>::kMostRows
-                             : views.is_fused() ? std::min(short_rows, RowWorker<T>::kMostRows)
+  const std::int64_t block = across              ? RowWorker<T>::kMaxRows
+                             : views.is_fused() ? std::min(short_rows, RowWorker<T>::kMaxRows)
                                                 : 1;
   const std::int64_t grain = std::max<std::int64_t>(16384 / std::max<std::int64_t>(rows.length * block, 1), 1);
   parallel(executor, ceil_div(rows.count, block), grain, [&](std::int64_t begin, std::int64_t end) {

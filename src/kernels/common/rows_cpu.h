@@ -6,7 +6,7 @@
 #include "core/host_memory.h"
 #include "kernels/common/rows.h"
 #include "kernels/elementwise/block_memory.h"
-#include "kernels/twin.h"
+#include "kernels/cpu_loops.h"
 
 // Compiled once for each level of vector instructions; the loader selects one. Not with sanitizers, whose runtime is
 // not initialised when the loader selects.
@@ -89,11 +89,11 @@ class RowReader {
   bool by_blocks() const { return std::is_same_v<T, float> && steps_.contiguous() && widens_to_f32(view_.dtype); }
   template <class F>
   void for_each_block(std::int64_t first, std::int64_t count, F&& f) const {
-    constexpr std::int64_t kMost = 1 << 20;
+    constexpr std::int64_t kMax = 1 << 20;
     for (std::int64_t r = 0; r < count; ++r) {
       const std::int64_t start = offset_of(outer_, first + r);
-      for (std::int64_t j = 0; j < length_; j += kMost) {
-        f(start + j, r * length_ + j, static_cast<int>(std::min(kMost, length_ - j)));
+      for (std::int64_t j = 0; j < length_; j += kMax) {
+        f(start + j, r * length_ + j, static_cast<int>(std::min(kMax, length_ - j)));
       }
     }
   }

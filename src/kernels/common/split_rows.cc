@@ -31,7 +31,7 @@ std::uint32_t power_of_two_at_most(std::int64_t n) {
 
 // The number of adjacent rows that make whole lines of memory, if runs of a row are short and directly followed by the
 // next row's.
-std::uint32_t adjoining(const Rows& rows, int element_bits) {
+std::uint32_t adjacent_rows_per_line(const Rows& rows, int element_bits) {
   if (rows.inner.shape.rank() < 2 || rows.outer.shape.empty()) return 1;
   const std::int64_t run = rows.inner.shape.back();
   if (rows.inner.strides[0].back() != 1 || rows.outer.strides[0].back() != run) return 1;
@@ -68,7 +68,7 @@ std::optional<SplitForm> usual_form(const gpu::Capabilities& capabilities, std::
   const bool singles = plan.across && plan.width == 1;
   const bool few = singles && plan.register_steps == 0 && plan.groups * plan.workgroup <= 1 << 17 && plan.steps >= 4096;
   // … or use a fraction of each line that they read.
-  const bool lines = !plan.across && plan.steps >= 4096 && adjoining(rows, element_bits) > 1 &&
+  const bool lines = !plan.across && plan.steps >= 4096 && adjacent_rows_per_line(rows, element_bits) > 1 &&
                      rows.count * rows.length * element_bits / 8 >= kSharedLines;
   // Look-back saves rows that do not fit a workgroup the second read, if registers hold much of them (16-bit types only
   // as words). Rows that take nearly all registers of a workgroup, and columns that use few of a line, gain too.
@@ -120,7 +120,7 @@ void lay_tile(RowPlan& plan, const gpu::Capabilities& capabilities, const Rows& 
   const std::int64_t row_groups = plan.across ? ceil_div(rows.count, plan.width) : rows.count;
   const std::int64_t beside = plan.across
                                   ? static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(row_groups)))
-                                  : adjoining(rows, element_bits);
+                                  : adjacent_rows_per_line(rows, element_bits);
   const std::int64_t most_beside = plan.across ? f.interleave * 4 / plan.width : 32;
   plan.interleave = power_of_two_at_most(std::min<std::int64_t>({most_beside, beside, threads}));
   plan.threads_per_row = threads / plan.interleave;

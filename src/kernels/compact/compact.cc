@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kRounds = 16;  // elements of a thread …
 constexpr int kBatch = 8;    // of which as many are in flight at once
-constexpr std::int64_t kMostCounted = std::int64_t{1} << 32;  // elements, on a GPU
+constexpr std::int64_t kMaxCounted = std::int64_t{1} << 32;  // elements, on a GPU
 
 std::uint32_t block(const gpu::Capabilities& capabilities) { return kRounds * workgroup_size(capabilities, 256); }
 
@@ -144,13 +144,13 @@ void record(gpu::Commands& commands, const CompactProblem& problem, const Part& 
 
 // The most parts of a mask: each takes several dispatches, and a mask whose last axes have large strides may need a
 // part for each element.
-constexpr std::size_t kMostParts = 1024;
+constexpr std::size_t kMaxParts = 1024;
 
 // Cuts the problem into parts that fit bindings, along the first axis that is longer than 1, which keeps the order.
 void cut(const gpu::Capabilities& capabilities, std::string_view name, const CompactProblem& problem, Part part,
          std::vector<Part>& parts) {
   const auto far = [&](const View& v) {
-    return span_bytes(v) > chunk_limit(capabilities) || v.count() > kMostElements;
+    return span_bytes(v) > chunk_limit(capabilities) || v.count() > kMaxElements;
   };
   const bool moves = problem.form != Compaction::indices;
   if (!far(part.mask) && !(moves && far(part.moved))) return parts.push_back(std::move(part));
@@ -160,11 +160,11 @@ void cut(const gpu::Capabilities& capabilities, std::string_view name, const Com
     throw Unsupported("{}: {} cannot be cut for this device's bindings of {} bytes", name, to_string(part.mask),
                       capabilities.max_binding);
   }
-  if (parts.size() >= kMostParts) {
+  if (parts.size() >= kMaxParts) {
     throw Unsupported(
         "{}: {} lies so that this device's bindings of {} bytes hold it in more than {} parts only; copy it "
         "to a dense tensor first",
-        name, to_string(problem.mask), capabilities.max_binding, kMostParts);
+        name, to_string(problem.mask), capabilities.max_binding, kMaxParts);
   }
   const std::int64_t size = part.mask.shape()[axis], half = first_half(size);
   for (const auto& [begin, count] : {std::pair(std::int64_t{0}, half), std::pair(half, size - half)}) {
@@ -188,7 +188,7 @@ void run(Stream& stream, std::string_view name, const CompactProblem& problem, c
                Sharing::none);
   if (problem.mask.count() == 0) return fill(stream, 0, problem.count);
   if (stream.cpu()) return in_host_memory(name, [&] { compact_cpu(*stream.cpu(), problem); });
-  if (problem.mask.count() > kMostCounted) {
+  if (problem.mask.count() > kMaxCounted) {
     throw Unsupported("{}: {} has {} elements; on a GPU up to 2^32 are counted", name, to_string(problem.mask),
                       problem.mask.count());
   }

@@ -4,7 +4,7 @@
 #include "kernels/copy/bits.h"
 #include "kernels/copy/copy.h"
 #include "kernels/elementwise/elementwise.h"
-#include "kernels/twin.h"
+#include "kernels/cpu_loops.h"
 #include "weft/kernels/copy.h"
 
 namespace weft::kernels {

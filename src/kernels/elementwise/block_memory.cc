@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "kernels/elementwise/block_loops.h"
-#include "kernels/twin.h"
+#include "kernels/cpu_loops.h"
 
 namespace weft::kernels {
 namespace {

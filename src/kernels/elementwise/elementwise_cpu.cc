@@ -1,7 +1,7 @@
 // The CPU's elementwise kernels: blocks of the expression's registers, filled from rows.
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/elementwise/expression_cpu.h"
-#include "kernels/twin.h"
+#include "kernels/cpu_loops.h"
 
 namespace weft::kernels {
 namespace {

@@ -52,7 +52,7 @@ void add_elementwise_rows(TableRows& rows) {
     schema.inputs.resize(static_cast<std::size_t>(f.operands));
     schema.signatures = op ? signatures(info(*op)) : std::vector<TypeSignature>{{types::floats, as(0)}};
     for (const FunctionParameter& p : f.parameters) {
-      schema.attributes.push_back(number(std::string(p.name), Number(p.otherwise)));
+      schema.attributes.push_back(number(std::string(p.name), Number(p.default_value)));
     }
     std::string operands;
     for (const OperandSchema& o : schema.inputs) operands += (operands.empty() ? "" : ", ") + o.name;

@@ -403,7 +403,7 @@ bool meets_itself(const Expression& e, const Expression::Node& node) {
 }
 
 // The value, made opaque to compilers.
-std::string secret_text(DType type, const std::string& value) {
+std::string opaque_text(DType type, const std::string& value) {
   if (type != DType::c64) return std::format("f32_from_bits(bitcast<u32>({}) ^ p.opaque_zero)", value);
   return std::format("bitcast<vec2<f32>>(bitcast<vec2<u32>>({}) ^ vec2<u32>(p.opaque_zero))", value);
 }
@@ -433,7 +433,7 @@ std::string node_text(const Expression& expression, const Expression::Node& node
   auto type_of = [&](int k) { return expression.nodes()[node.args[k]].type; };
   auto variable = [&](int k) {
     const std::string name = std::format("v{}", node.args[k]);
-    return k == 0 && meets_itself(expression, node) ? secret_text(type_of(0), name) : name;
+    return k == 0 && meets_itself(expression, node) ? opaque_text(type_of(0), name) : name;
   };
   if (node.op == input) return std::format("x{}", node.input);
   if (node.op == constant) return constant_text(node);
@@ -494,7 +494,7 @@ std::vector<std::string> node_texts(const Expression& e, bool feeds_compute, boo
     }
     texts[i] = node_text(e, node, types[i]);
     if (node.op == ScalarOp::cast && half && rounds[i]) texts[i].insert(texts[i].rfind(')'), " + p.opaque_zero");
-    if (opaque[i]) texts[i] = secret_text(node.type, texts[i]);
+    if (opaque[i]) texts[i] = opaque_text(node.type, texts[i]);
   }
   return texts;
 }

@@ -196,7 +196,7 @@ Expression function_expression(std::string_view name, std::span<const DType> typ
   }
   std::vector<double> all(parameters.begin(), parameters.end());
   for (std::size_t i = all.size(); i < function->parameters.size(); ++i) {
-    all.push_back(function->parameters[i].otherwise);
+    all.push_back(function->parameters[i].default_value);
   }
   e.output(std::ranges::find(kComposites, function->name, [](const Composite& c) {
              return c.info.name;

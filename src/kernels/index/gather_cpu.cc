@@ -2,7 +2,7 @@
 
 #include "kernels/index/gather.h"
 #include "kernels/elementwise/block_memory.h"
-#include "kernels/twin.h"
+#include "kernels/cpu_loops.h"
 
 namespace weft::kernels {
 namespace {

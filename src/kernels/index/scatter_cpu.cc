@@ -3,7 +3,7 @@
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/index/scatter.h"
-#include "kernels/twin.h"
+#include "kernels/cpu_loops.h"
 
 namespace weft::kernels {
 namespace {

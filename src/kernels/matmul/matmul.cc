@@ -227,7 +227,7 @@ AlignedProblem align(const MatmulProblem& p, MatmulKind kind, const Buffer& memo
 }
 
 // A placeholder for the copies' memory where only sizes are needed.
-Buffer nominal_memory() { return Buffer(wgpu::Buffer(), std::uint64_t{1} << 62, {}); }
+Buffer placeholder_memory() { return Buffer(wgpu::Buffer(), std::uint64_t{1} << 62, {}); }
 
 // The aligned product, with placeholder memory, if there is something to copy and the copies pay.
 std::optional<AlignedProblem> worth_aligning(const MatmulProblem& p, const gpu::Capabilities& capabilities) {
@@ -237,7 +237,7 @@ std::optional<AlignedProblem> worth_aligning(const MatmulProblem& p, const gpu::
   if (capabilities.software || p.m < 32 || p.n < 32 || p.k < 32) return std::nullopt;
   for (const auto& [kind, worth] : {std::pair(MatmulKind::subgroup_matrix, 1e8), {MatmulKind::tile, 2e10}}) {
     if (flops < worth) break;
-    AlignedProblem result = align(p, kind, nominal_memory(), 0);
+    AlignedProblem result = align(p, kind, placeholder_memory(), 0);
     if (result.copies.empty()) break;  // what is aligned for matrices is for tiles too
     if (choose_variant(result.problem, capabilities, 0).kind != kind) continue;
     if (result.bytes > chunk_limit(capabilities)) break;
@@ -316,8 +316,8 @@ void record_all(gpu::Commands& commands, const MatmulProblem& problem, const Exp
   const auto choose = [&](const MatmulProblem& p, std::uint64_t scratch) {
     if (variant) return *variant;
     const MatmulVariant choice = choose_variant(p, capabilities, scratch);
-    const bool unproven = choice.kind == MatmulKind::subgroup_matrix && !matrices_proven(commands.device(), choice, p);
-    return unproven ? choose_variant(p, capabilities, scratch, false) : choice;
+    const bool failed = choice.kind == MatmulKind::subgroup_matrix && !passes_matrix_self_test(commands.device(), choice, p);
+    return failed ? choose_variant(p, capabilities, scratch, false) : choice;
   };
   const std::int64_t chunk = window_of_k(problem, capabilities), chunks = ceil_div(problem.k, chunk);
   in_parts(problem, chunk, capabilities, [&](const MatmulProblem& p) {
@@ -423,7 +423,7 @@ void matmul_by(gpu::Commands& commands, const MatmulProblem& problem, const Expr
 void matmul_of_copies(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue,
                       const MatmulVariant& variant) {
   call_once(commands, {problem.a, problem.b, problem.operands, problem.y}, [&](Stream& s) {
-    record_aligned(*s.gpu(), problem, epilogue, variant, align(problem, variant.kind, nominal_memory(), 0).bytes);
+    record_aligned(*s.gpu(), problem, epilogue, variant, align(problem, variant.kind, placeholder_memory(), 0).bytes);
   });
 }
 

@@ -8,7 +8,7 @@
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul/panels_cpu.h"
 #include "kernels/matmul/row_store.h"
-#include "kernels/twin.h"
+#include "kernels/cpu_loops.h"
 
 namespace weft::kernels {
 namespace {

@@ -1,7 +1,7 @@
 // The reference of the matrix product.
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul/row_store.h"
-#include "kernels/twin.h"
+#include "kernels/cpu_loops.h"
 
 namespace weft::kernels {
 namespace {

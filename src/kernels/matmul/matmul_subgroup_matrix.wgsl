@@ -90,10 +90,10 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {# loads of a row #}
 {% set long = tile if along_k else tile_k %}
 {# the number of rows #}
-{% set abreast = 16 if along_k and (halves or stages == 2) else 8 %}
-{% set near = abreast // chunks if chunks < abreast and width > 1 and long % 8 == 0 else 1 %}
+{% set lanes_per_store = 16 if along_k and (halves or stages == 2) else 8 %}
+{% set rows_per_store = lanes_per_store // chunks if chunks < lanes_per_store and width > 1 and long % 8 == 0 else 1 %}
 {# rows that are stored together, and their distance #}
-{% set apart = 8 // near if near > 1 else 1 %}
+{% set row_distance = 8 // rows_per_store if rows_per_store > 1 else 1 %}
 {% set parts = loads[x] * (stages if along_k else 1) %}
 {% set even = threads % (8 * chunks) == 0 %}
 {# if so, loads are whole groups of rows apart #}
@@ -107,8 +107,8 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   let line_{{ s }} = line_{{ x }}0 + {{ t * threads // chunks }}u;
   let part_{{ s }} = part_{{ x }}0;
 {% else %}
-{% if near > 1 %}
-  let line_{{ s }} = id_{{ s }} / {{ 8 * chunks }}u * 8u + id_{{ s }} / {{ chunks }}u % {{ near }}u * {{ apart }}u + id_{{ s }} / {{ chunks * near }}u % {{ apart }}u;
+{% if rows_per_store > 1 %}
+  let line_{{ s }} = id_{{ s }} / {{ 8 * chunks }}u * 8u + id_{{ s }} / {{ chunks }}u % {{ rows_per_store }}u * {{ row_distance }}u + id_{{ s }} / {{ chunks * rows_per_store }}u % {{ row_distance }}u;
 {% else %}
   let line_{{ s }} = id_{{ s }} / {{ chunks }}u;
 {% endif %}

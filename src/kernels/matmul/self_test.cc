@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "gpu/proof.h"
+#include "gpu/self_test.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/source.h"
 #include "weft/small_float.h"
@@ -105,7 +105,7 @@ bool passes(const gpu::Device& device, Trial& trial) {
 
 }  // namespace
 
-bool matrices_proven(const gpu::Device& device, const MatmulVariant& variant, const MatmulProblem& problem) {
+bool passes_matrix_self_test(const gpu::Device& device, const MatmulVariant& variant, const MatmulProblem& problem) {
   const int wide = matrix_load_width(variant.unit.operand);
   const LoadForm a = load_form(problem.a, true, wide), b = load_form(problem.b, false, wide);
   MatmulVariant v = variant;
@@ -120,7 +120,7 @@ bool matrices_proven(const gpu::Device& device, const MatmulVariant& variant, co
                                       to_string(v), name(v.unit.operand), text(a, "m"), text(b, "n"),
                                       edge(problem.m, v.tile_m, "m"), edge(problem.n, v.tile_n, "n"),
                                       edge(problem.k, v.tile_k * v.stages(a, b), "k"), v.prefetch_stagger, kernel);
-  return gpu::proven(device, key, [&] {
+  return gpu::passes_self_test(device, key, [&] {
     Trial trial = start(device, v, a, b, problem);
     return passes(device, trial);
   });

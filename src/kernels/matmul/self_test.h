@@ -7,6 +7,6 @@ namespace weft::kernels {
 
 // True if the device's result of a small problem by this variant was right, with operands of the same layouts as
 // `problem`'s. The verdict is cached.
-bool matrices_proven(const gpu::Device& device, const MatmulVariant& variant, const MatmulProblem& problem);
+bool passes_matrix_self_test(const gpu::Device& device, const MatmulVariant& variant, const MatmulProblem& problem);
 
 }  // namespace weft::kernels

@@ -107,12 +107,12 @@ int MatmulVariant::workgroup_memory() const {
 
 // Two if a stage's rows of operands along k are half a cache line, and registers suffice for twice as many loads.
 int MatmulVariant::stages(const LoadForm& a, const LoadForm& b) const {
-  constexpr int kHalfLine = 64, kMostLoads = 12;
+  constexpr int kHalfLine = 64, kMaxLoads = 12;
   if (tile_k * element_bytes(unit) != kHalfLine || a.width == 1 || b.width == 1 || !(a.along_k || b.along_k)) return 1;
   const int loads_a = tile_m * kHalfLine / 16, loads_b = tile_n * kHalfLine / 16;
   if (loads_a % threads != 0 || loads_b % threads != 0) return 1;
   const int loads = loads_a * (a.along_k ? 2 : 1) + loads_b * (b.along_k ? 2 : 1);
-  return loads <= kMostLoads * threads ? 2 : 1;
+  return loads <= kMaxLoads * threads ? 2 : 1;
 }
 
 int MatmulVariant::result_columns() const { return thread_n / static_cast<int>(unit.n) % 2 == 0 ? 2 : 1; }

@@ -141,8 +141,8 @@ void add_axes(Call& call, std::string_view name, const RemapProblem& problem) {
     if (!a.mapped) continue;
     // Sums of an index and the shift that are divided or compared must not wrap around.
     const bool shifted = is_shifted(problem.mode);
-    constexpr std::int64_t kMost = std::int64_t{1} << 31;
-    if (std::max({shifted ? std::abs(a.shift) : a.period, a.from, a.to}) >= kMost) {
+    constexpr std::int64_t kMax = std::int64_t{1} << 31;
+    if (std::max({shifted ? std::abs(a.shift) : a.period, a.from, a.to}) >= kMax) {
       throw Unsupported("{}: an axis of {} from one of {}; on a GPU each is less than 2^31", name, a.to, a.from);
     }
     call.index_param(std::format("m{}", d), a.from);
@@ -260,9 +260,9 @@ bool spread(gpu::Commands& commands, std::string_view name, const RemapProblem& 
   if (copies.empty()) copies.emplace_back(1, 0);
   std::int64_t others = 1;
   for (std::size_t k = 1; k < copies.size(); ++k) others *= copies[k].first;
-  constexpr std::int64_t kMost = 8;   // stores of a thread
-  if (others > kMost) return false;
-  const std::int64_t chunk = std::min(copies[0].first, kMost / others), groups = element_count(shape);
+  constexpr std::int64_t kMax = 8;   // stores of a thread
+  if (others > kMax) return false;
+  const std::int64_t chunk = std::min(copies[0].first, kMax / others), groups = element_count(shape);
   const std::int64_t threads = groups * ceil_div(copies[0].first, chunk);
   Call call(commands, "spread");
   const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);

@@ -91,7 +91,7 @@ void in_remap_chunks(const gpu::Capabilities& capabilities, std::string_view nam
                      const std::function<void(const RemapProblem&)>& run) {
   const RemapProblem whole = with_window(problem);
   const std::uint64_t limit = chunk_limit(capabilities);
-  const bool y_far = span_bytes(whole.y) > limit || whole.y.count() > kMostElements,
+  const bool y_far = span_bytes(whole.y) > limit || whole.y.count() > kMaxElements,
              x_far = span_bytes(whole.x) > limit;
   if (!y_far && !x_far) return run(whole);
   int axis = -1;

@@ -334,9 +334,9 @@ std::optional<ReduceProblem> folded(const ReduceProblem& r) {
 }
 
 // The chunk `r`, one of `chunks`.
-Chunk window_of(const gpu::Capabilities& capabilities, const ReduceProblem& r, std::size_t chunks = 1) {
+Chunk chunk_of(const gpu::Capabilities& capabilities, const ReduceProblem& r, std::size_t chunks = 1) {
   if (const auto f = chunks == 1 && r.folds == 1 ? folded(r) : std::nullopt) {
-    const Chunk w = window_of(capabilities, *f);
+    const Chunk w = chunk_of(capabilities, *f);
     if (w.stage != Stage::first) return w;
   }
   const auto [type, slots] = reduce_accumulator(r.op, r.dtype);
@@ -463,7 +463,7 @@ std::vector<Chunk> chunks_of(const gpu::Capabilities& capabilities, const Reduce
     const ReduceFusion fusion{r.prologue, r.epilogue, all.subspan(inputs + 1, extra_outputs - inputs - 1),
                               all.subspan(extra_outputs)};
     const ReduceProblem chunk = check(r.op, all.first(inputs), all[inputs], axes, fusion, r.correction);
-    chunks.push_back(window_of(capabilities, chunk, pieces.size()));
+    chunks.push_back(chunk_of(capabilities, chunk, pieces.size()));
   }
   return chunks;
 }
@@ -521,7 +521,7 @@ void reduce_in_form(Stream& stream, ReduceKind op, const View& x, const View& y,
   call_once(stream, {x, y}, [&](Stream& s) {
     ReduceProblem r = check(op, std::span(&x, 1), y, axes, {});
     r.form = form;
-    const Chunk chunk = window_of(s.gpu()->device().capabilities(), r);
+    const Chunk chunk = chunk_of(s.gpu()->device().capabilities(), r);
     if (chunk.stage != Stage::first) return run_alone(s, chunk);
     run_split(s, std::span(&chunk, 1));
   });

@@ -133,13 +133,13 @@ std::int64_t joining_words(const RowPlan& plan, const RowSplits& splits, int wor
 }  // namespace
 
 Stage first_stage(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan, const RowSplits& splits,
-                  const Joining& joining, std::size_t chunks) {
+                  const LastBlock& last_block, std::size_t chunks) {
   if (chunks > 1) return Stage::first;
   if (splits.count == 1) return Stage::whole;
-  const auto bytes = static_cast<std::uint64_t>(joining_words(plan, splits, joining.words)) * 4;
+  const auto bytes = static_cast<std::uint64_t>(joining_words(plan, splits, last_block.words)) * 4;
   // If a thread would combine many splits, a second dispatch has more threads for it.
   const bool few = splits.count <= std::int64_t{plan.threads_per_row} * 4;
-  if (few && bytes <= capabilities.max_binding && joining.bindings < capabilities.max_storage_buffers &&
+  if (few && bytes <= capabilities.max_binding && last_block.bindings < capabilities.max_storage_buffers &&
       is_one_dispatch(capabilities, rows.count * rows.length, 8)) {
     return Stage::joins;
   }

@@ -61,13 +61,13 @@ Rows from_partials(const Rows& rows, const RowSplits& splits, int slots = 1);
 enum class Stage : std::uint8_t { whole, joins, first, second };
 
 // For splits that the last workgroup combines: words of a row's partial result, and the call's other bindings.
-struct Joining {
+struct LastBlock {
   int words = 1;
   std::size_t bindings = 2;
 };
 // The first call's stage for one of several `chunks`.
 Stage first_stage(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan, const RowSplits& splits,
-                  const Joining& joining, std::size_t chunks);
+                  const LastBlock& last_block, std::size_t chunks);
 // Adds the splits to `call`, and how they are combined.
 void add_splits(Call& call, const RowPlan& plan, const RowSplits& splits, Stage stage, int words);
 

@@ -5,7 +5,7 @@
 
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/elementwise/scalar_ops_cpu.h"
-#include "kernels/twin.h"
+#include "kernels/cpu_loops.h"
 
 namespace weft::kernels {
 namespace {

@@ -10,8 +10,8 @@ constexpr std::int64_t kDigits = 256;
 
 struct Plan {
   int passes;
-  std::uint32_t workgroup, squad;
-  bool cluster;  // squads are subgroups
+  std::uint32_t workgroup, lane_group;
+  bool cluster;  // groups are subgroups
   std::int64_t tile, tiles;
   DType key;
   // Byte offsets in scratch; keys and indices of odd and even passes.
@@ -28,8 +28,8 @@ Plan make_plan(const gpu::Capabilities& can, const SortProblem& p) {
   // Ballots need complete subgroups of a known size.
   plan.cluster =
       can.subgroups && can.subgroup_min == can.subgroup_max && can.subgroup_min >= 4 && can.subgroup_max <= 32;
-  plan.squad = plan.cluster ? can.subgroup_min : 32;
-  plan.workgroup = std::min({std::bit_floor(can.max_workgroup_size), 256u, plan.cluster ? 8 * plan.squad : 128u});
+  plan.lane_group = plan.cluster ? can.subgroup_min : 32;
+  plan.workgroup = std::min({std::bit_floor(can.max_workgroup_size), 256u, plan.cluster ? 8 * plan.lane_group : 128u});
   const std::uint32_t words = can.max_workgroup_memory / 4 - 3 * kDigits;
   // Rounds are unrolled, which compiles slowly where the device is a CPU.
   plan.tile = static_cast<std::int64_t>(plan.workgroup) * std::min(words / plan.workgroup, can.software ? 4u : 16u);
@@ -123,7 +123,7 @@ class RadixSort {
     call.set("payload", p_.indices.has_value())
         .set("last_pass", last)
         .set("cluster", plan_.cluster)
-        .set("squad", plan_.squad);
+        .set("lane_group", plan_.lane_group);
     call.index_param("keep", p_.keep);
     call.dispatch_groups("radix_scatter", p_.rows * plan_.tiles);
   }

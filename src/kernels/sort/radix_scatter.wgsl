@@ -1,11 +1,11 @@
 {# Moves a tile's elements to their places by their digit, in order: behind the elements of lower digits and those of
-   the same digit in earlier tiles. A squad of `squad` threads takes adjacent elements, one each in a round, and counts
-   how many of the squad's earlier ones have the same digit: by subgroup ballots if squads are subgroups, else by
+   the same digit in earlier tiles. A group of `lane_group` threads takes adjacent elements, one each in a round, and counts
+   how many of the group's earlier ones have the same digit: by subgroup ballots if groups are subgroups, else by
    setting its bit in a mask of the digit. Then the tile is sorted in workgroup memory, so that adjacent threads store
    adjacent elements. #}
-{% set squads = workgroup // squad %}
+{% set lane_groups = workgroup // lane_group %}
 {% set rounds = tile // workgroup %}
-{% set counters = squads * 256 %}
+{% set counters = lane_groups * 256 %}
 {% set pool = counters if cluster else 3 * counters %}
 {% if pool < tile %}{% set pool = tile %}{% endif %}
 var<workgroup> pool: array<atomic<u32>, {{ pool }}>;   // counters (and masks); later the sorted tile
@@ -15,12 +15,12 @@ var<workgroup> bases: array<u32, 256>;         // target of a digit's elements, 
 @compute @workgroup_size({{ workgroup }})
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>,
 {% if cluster %}
-        @builtin(subgroup_id) own_squad: u32, @builtin(subgroup_invocation_id) lane: u32) {
-  let tid = own_squad * {{ squad }}u + lane;
+        @builtin(subgroup_id) own_group: u32, @builtin(subgroup_invocation_id) lane: u32) {
+  let tid = own_group * {{ lane_group }}u + lane;
 {% else %}
         @builtin(local_invocation_index) tid: u32) {
-  let own_squad = tid / {{ squad }}u;
-  let lane = tid % {{ squad }}u;
+  let own_group = tid / {{ lane_group }}u;
+  let lane = tid % {{ lane_group }}u;
 {% endif %}
   for (var i = tid; i < {{ counters if cluster else 3 * counters }}u; i += {{ workgroup }}u) { atomicStore(&pool[i], 0u); }
   let group = min(group_index(wg, n), p.rows * p.tiles - 1u);
@@ -28,10 +28,10 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   let row = group / p.tiles;
   let tile = group % p.tiles;
   let valid = min({{ tile }}u, p.length - tile * {{ tile }}u);
-  let first = own_squad * {{ squad * rounds }}u + lane;   // within the tile
+  let first = own_group * {{ lane_group * rounds }}u + lane;   // within the tile
   let start = tile * {{ tile }}u;
 {% for r in range(rounds) %}
-  let i{{ r }} = first + {{ r * squad }}u;
+  let i{{ r }} = first + {{ r * lane_group }}u;
   let raw{{ r }} = {{ load_raw("row", "start + min(i" ~ r ~ ", valid - 1u)") }};
 {% if given %}
   let place{{ r }} = u32(load_given((start + min(i{{ r }}, valid - 1u)) * p.given_step){{ ".x" if long_given }});
@@ -44,7 +44,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% for r in range(rounds) %}
   // Elements past the row's end come last.
   let digit{{ r }} = select(255u, digit_of(raw{{ r }}), i{{ r }} < valid);
-  let counter{{ r }} = own_squad * 256u + digit{{ r }};
+  let counter{{ r }} = own_group * 256u + digit{{ r }};
 {% if cluster %}
   var peers{{ r }} = subgroupBallot(true).x;
   for (var b = 0u; b < 8u; b++) {
@@ -74,10 +74,10 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   workgroupBarrier();
 {% endif %}
 
-  // Counters become sums over the earlier squads, scans sums over the lower digits.
+  // Counters become sums over the earlier groups, scans sums over the lower digits.
   for (var d = tid; d < 256u; d += {{ workgroup }}u) {
     var sum = 0u;
-    for (var s = 0u; s < {{ squads }}u; s++) {
+    for (var s = 0u; s < {{ lane_groups }}u; s++) {
       let count = atomicLoad(&pool[s * 256u + d]);
       atomicStore(&pool[s * 256u + d], sum);
       sum += count;

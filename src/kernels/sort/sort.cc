@@ -155,8 +155,8 @@ void sort_in_chunks(const gpu::Capabilities& can, const Request& r, const View& 
 
 // Scratch whose size is not known yet.
 View unknown_memory() {
-  constexpr std::int64_t kMost = std::int64_t{1} << 50;
-  return {Buffer::placeholder(kMost), 0, DType::u8, {kMost}};
+  constexpr std::int64_t kMax = std::int64_t{1} << 50;
+  return {Buffer::placeholder(kMax), 0, DType::u8, {kMax}};
 }
 
 // The top of a row that exceeds a binding: the top of the list, in scratch, of the tops of all chunks; or, if these are

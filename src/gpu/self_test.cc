@@ -1,4 +1,4 @@
-#include "gpu/proof.h"
+#include "gpu/self_test.h"
 
 #include "gpu/device_impl.h"
 #include "gpu/disk_cache.h"
@@ -7,7 +7,7 @@
 
 namespace weft::gpu {
 
-bool proven(const Device& device, std::string_view key, const std::function<bool()>& test) {
+bool passes_self_test(const Device& device, std::string_view key, const std::function<bool()>& test) {
   Device::Impl& impl = device.impl();
   if (const auto known = impl.verdicts.find(std::string(key)); known != impl.verdicts.end()) return known->second;
   constexpr std::byte kPassed{1}, kFailed{2};

@@ -1,5 +1,5 @@
 // Self-tests of fast paths: each runs once, its verdict is stored, and a form that failed is not used.
-#include "gpu/proof.h"
+#include "gpu/self_test.h"
 
 #include <gmock/gmock.h>
 
@@ -13,7 +13,7 @@
 namespace weft::test {
 namespace {
 
-class ProofTest : public testing::Test {
+class SelfTestTest : public testing::Test {
  protected:
   void SetUp() override {
     if (devices().empty()) GTEST_SKIP() << "no adapter here";
@@ -27,7 +27,7 @@ class ProofTest : public testing::Test {
   TempDir directory;
 };
 
-TEST_F(ProofTest, IsAskedOnceAndKept) {
+TEST_F(SelfTestTest, IsAskedOnceAndKept) {
   int asked = 0;
   const auto says = [&](bool verdict) {
     return [&asked, verdict] {
@@ -37,33 +37,33 @@ TEST_F(ProofTest, IsAskedOnceAndKept) {
   };
   {
     const gpu::Device device = fresh();
-    EXPECT_TRUE(gpu::proven(device, "good", says(true)));
-    EXPECT_FALSE(gpu::proven(device, "bad", says(false)));
-    EXPECT_TRUE(gpu::proven(device, "good", says(false)));
-    EXPECT_FALSE(gpu::proven(device, "bad", says(true)));
+    EXPECT_TRUE(gpu::passes_self_test(device, "good", says(true)));
+    EXPECT_FALSE(gpu::passes_self_test(device, "bad", says(false)));
+    EXPECT_TRUE(gpu::passes_self_test(device, "good", says(false)));
+    EXPECT_FALSE(gpu::passes_self_test(device, "bad", says(true)));
     EXPECT_EQ(asked, 2);
   }
   const gpu::Device another = fresh();  // as in a later process, through the cache on disk
-  EXPECT_TRUE(gpu::proven(another, "good", says(false)));
-  EXPECT_FALSE(gpu::proven(another, "bad", says(true)));
+  EXPECT_TRUE(gpu::passes_self_test(another, "good", says(false)));
+  EXPECT_FALSE(gpu::passes_self_test(another, "bad", says(true)));
   EXPECT_EQ(asked, 2);
-  EXPECT_TRUE(gpu::proven(another, "other", says(true)));
+  EXPECT_TRUE(gpu::passes_self_test(another, "other", says(true)));
   EXPECT_EQ(asked, 3);
 }
 
-TEST_F(ProofTest, WhatThrowsHasFailed) {
+TEST_F(SelfTestTest, WhatThrowsHasFailed) {
   const gpu::Device device = fresh();
-  EXPECT_FALSE(gpu::proven(device, "throws", []() -> bool { throw ValidationError("a shader that is refused"); }));
-  EXPECT_FALSE(gpu::proven(fresh(), "throws", [] { return true; })) << "kept";
+  EXPECT_FALSE(gpu::passes_self_test(device, "throws", []() -> bool { throw ValidationError("a shader that is refused"); }));
+  EXPECT_FALSE(gpu::passes_self_test(fresh(), "throws", [] { return true; })) << "kept";
   // Neither a temporary shortage of memory nor a lost device says anything about this kind of device.
-  EXPECT_FALSE(gpu::proven(device, "short", []() -> bool { throw OutOfMemory("none left"); }));
-  EXPECT_TRUE(gpu::proven(fresh(), "short", [] { return true; }));
-  EXPECT_THROW(gpu::proven(device, "lost", []() -> bool { throw DeviceLost("gone"); }), DeviceLost);
-  EXPECT_TRUE(gpu::proven(device, "lost", [] { return true; }));
+  EXPECT_FALSE(gpu::passes_self_test(device, "short", []() -> bool { throw OutOfMemory("none left"); }));
+  EXPECT_TRUE(gpu::passes_self_test(fresh(), "short", [] { return true; }));
+  EXPECT_THROW(gpu::passes_self_test(device, "lost", []() -> bool { throw DeviceLost("gone"); }), DeviceLost);
+  EXPECT_TRUE(gpu::passes_self_test(device, "lost", [] { return true; }));
 }
 
 // The product takes another form on a device whose cooperative matrices gave wrong results.
-TEST_F(ProofTest, AFormThatFailedIsNotUsed) {
+TEST_F(SelfTestTest, AFormThatFailedIsNotUsed) {
   if (devices().front().device.capabilities().matrix_shapes.empty()) GTEST_SKIP() << "no cooperative matrices here";
   const auto product = [](gpu::Device& device, std::string& form) {
     device.impl().context->capabilities.software = false;  // a software device does not use them
@@ -82,12 +82,12 @@ TEST_F(ProofTest, AFormThatFailedIsNotUsed) {
     encoder.submit();
     return read.get();
   };
-  gpu::Device proven = fresh(), wrong = fresh();
+  gpu::Device right = fresh(), wrong = fresh();
   std::string fast, slow;
-  const auto expected = product(proven, fast);
+  const auto expected = product(right, fast);
   EXPECT_THAT(fast, testing::StartsWith("subgroup_matrix"));
-  ASSERT_FALSE(proven.impl().verdicts.empty());
-  for (const auto& [key, verdict] : proven.impl().verdicts) {
+  ASSERT_FALSE(right.impl().verdicts.empty());
+  for (const auto& [key, verdict] : right.impl().verdicts) {
     EXPECT_TRUE(verdict) << key;
     wrong.impl().verdicts.emplace(key, false);
   }

@@ -1,4 +1,4 @@
-#include "compiler/band_mask.h"
+#include "compiler/mask_window.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 namespace weft::compiler {
 namespace {
 
-constexpr std::int64_t kMost = std::int64_t{1} << 26;  // a larger mask takes too long to examine
+constexpr std::int64_t kMax = std::int64_t{1} << 26;  // a larger mask takes too long to examine
 
 // Calls f(element) with each as a double, or a boolean as 0 or 1; false if the type is not a mask's.
 template <class F>
@@ -41,34 +41,34 @@ struct Seen {
   }
 };
 
-Seen seen_through(const Band& band, std::int64_t query, std::int64_t queries, std::int64_t keys) {
-  const std::int64_t place = query + (band.top_left ? 0 : keys - queries);
-  return {band.left < 0 ? 0 : std::clamp<std::int64_t>(place - band.left, 0, keys),
-          band.right < 0 ? keys : std::clamp<std::int64_t>(place + band.right + 1, 0, keys)};
+Seen seen_through(const MaskWindow& window, std::int64_t query, std::int64_t queries, std::int64_t keys) {
+  const std::int64_t place = query + (window.top_left ? 0 : keys - queries);
+  return {window.left < 0 ? 0 : std::clamp<std::int64_t>(place - window.left, 0, keys),
+          window.right < 0 ? keys : std::clamp<std::int64_t>(place + window.right + 1, 0, keys)};
 }
 
-// The band that the rows of one mask form.
-std::optional<Band> band_of(const std::vector<Seen>& rows, std::int64_t keys) {
+// The window that the rows of one mask form.
+std::optional<MaskWindow> window_of(const std::vector<Seen>& rows, std::int64_t keys) {
   const auto queries = static_cast<std::int64_t>(rows.size());
   for (const bool top_left : {false, true}) {
-    Band band{.top_left = top_left};
+    MaskWindow window{.top_left = top_left};
     for (std::int64_t i = 0; i < queries; ++i) {
       const Seen& s = rows[static_cast<std::size_t>(i)];
       const std::int64_t place = i + (top_left ? 0 : keys - queries);
-      if (s.first >= s.end) band.every_query_sees = false;
-      else if (s.end < keys) band.right = s.end - 1 - place;
-      if (s.first < s.end && s.first > 0) band.left = place - s.first;
+      if (s.first >= s.end) window.every_query_sees = false;
+      else if (s.end < keys) window.right = s.end - 1 - place;
+      if (s.first < s.end && s.first > 0) window.left = place - s.first;
     }
     bool same = true;
     for (std::int64_t i = 0; i < queries && same; ++i) {
-      same = rows[static_cast<std::size_t>(i)] == seen_through(band, i, queries, keys);
+      same = rows[static_cast<std::size_t>(i)] == seen_through(window, i, queries, keys);
     }
-    if (same) return band;
+    if (same) return window;
   }
   return std::nullopt;
 }
 
-std::optional<Band> look(const Constant& constant, std::int64_t queries, std::int64_t keys) {
+std::optional<MaskWindow> look(const Constant& constant, std::int64_t queries, std::int64_t keys) {
   Shape shape = constant.type().shape;
   while (shape.rank() < 2) shape.insert(0, 1);
   const std::int64_t rows = shape[-2], columns = shape[-1];
@@ -99,19 +99,19 @@ std::optional<Band> look(const Constant& constant, std::int64_t queries, std::in
     if (m == 0) first = here;
     if (here != first) return std::nullopt;
   }
-  const auto band = band_of(first, keys);
+  const auto window = window_of(first, keys);
   // If finite numbers hide all keys of a query, softmax still gives these keys weights, which a window would not.
-  if (band && finite && !band->every_query_sees) return std::nullopt;
-  return band;
+  if (window && finite && !window->every_query_sees) return std::nullopt;
+  return window;
 }
 
 }  // namespace
 
 bool hides(double added) { return added <= -1e30; }
 
-std::optional<Band> BandMasks::find(Value mask, std::int64_t queries, std::int64_t keys) {
+std::optional<MaskWindow> WindowMasks::find(Value mask, std::int64_t queries, std::int64_t keys) {
   const std::int64_t count = element_count(mask.shape());
-  if (queries == 0 || keys == 0 || count == 0 || count > kMost) return std::nullopt;
+  if (queries == 0 || keys == 0 || count == 0 || count > kMax) return std::nullopt;
   const ConstantPtr constant = constant_of(mask);
   if (!constant) return std::nullopt;
   const auto [it, is_new] = known_.try_emplace(std::format("{} {} {}", constant->key(), queries, keys));

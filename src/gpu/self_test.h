@@ -11,6 +11,6 @@ namespace weft::gpu {
 // The result of `test` when it first ran on this kind of device (adapter, driver) under `key`, in this process or, with
 // a cache on disk, an earlier one. `key` names everything that the verdict depends on. A test that throws counts as
 // failed.
-bool proven(const Device& device, std::string_view key, const std::function<bool()>& test);
+bool passes_self_test(const Device& device, std::string_view key, const std::function<bool()>& test);
 
 }  // namespace weft::gpu

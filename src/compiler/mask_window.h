@@ -11,7 +11,7 @@
 namespace weft::compiler {
 
 // As in kernels::AttentionOptions.
-struct Band {
+struct MaskWindow {
   std::int64_t left = -1, right = -1;
   bool top_left = false;
   bool every_query_sees = true;  // at least one key
@@ -21,14 +21,14 @@ struct Band {
 bool hides(double added);
 
 // Examines every element of a mask, once for each constant.
-class BandMasks {
+class WindowMasks {
  public:
   // The window of a mask over scores [queries, keys] (its last two axes; all leading axes must have the same mask),
   // boolean or added. Nothing unless the mask consists of constants alone and is exactly a window.
-  std::optional<Band> find(Value mask, std::int64_t queries, std::int64_t keys);
+  std::optional<MaskWindow> find(Value mask, std::int64_t queries, std::int64_t keys);
 
  private:
-  std::map<std::string, std::optional<Band>> known_;
+  std::map<std::string, std::optional<MaskWindow>> known_;
 };
 
 }  // namespace weft::compiler
