@@ -175,9 +175,9 @@ def main():
         for name in functions:
             prefixed = any(n.startswith(name + "_") or n.startswith(name) or name.startswith(n + "_") for n in named)
             if name not in named and not prefixed and name not in ("map", "unary", "binary", "ternary", "elementwise", "arg_reduce"):
-                sys.exit(f"generate.py: {header.name}: {name} has no row in src/kernels/table.cc")
+                sys.exit(f"generate.py: {header.name}: {name} has no row in src/kernels/*/*_rows.cc")
         if functions and header.stem not in families:
-            sys.exit(f"generate.py: no row of src/kernels/table.cc is of the family {header.stem}")
+            sys.exit(f"generate.py: no row of src/kernels/*/*_rows.cc is of the family {header.stem}")
     if stale:
         sys.exit(f"generate.py: stale: {', '.join(stale)}; run docs/generate.py {args.weft}")
 

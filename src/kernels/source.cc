@@ -1,7 +1,5 @@
 #include "kernels/source.h"
 
-#include <cstdint>
-#include <format>
 #include <fstream>
 #include <sstream>
 
@@ -28,14 +26,7 @@ std::string_view sources_fingerprint() {
 #ifdef WEFT_KERNEL_DIR
   return {};
 #else
-  static const std::string fingerprint = [] {
-    std::uint64_t h = 0xcbf29ce484222325u;  // FNV-1a
-    for (const KernelSource* s = kKernelSources; s->name; ++s) {
-      for (const char c : std::string_view(s->text)) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    }
-    return std::format("{:016x}", h);
-  }();
-  return fingerprint;
+  return kSourcesFingerprint;
 #endif
 }
 

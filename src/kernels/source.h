@@ -12,6 +12,7 @@ struct KernelSource {
   const char* text;
 };
 extern const KernelSource kKernelSources[];  // ends with a null name
+extern const char kSourcesFingerprint[];
 
 // The template of that name; in debug builds its current text in the source tree. Throws InternalError.
 std::string kernel_source(std::string_view name);

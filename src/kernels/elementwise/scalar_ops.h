@@ -1,6 +1,6 @@
 // The table of scalar operations: name, arity, operand types, result type and WGSL text. A new operation is an
 // enumerator in weft/expression.h, which also documents its special cases, a line here and a line in the table of
-// expression_cpu.cc.
+// scalar_ops_cpu.cc.
 #pragma once
 
 #include <span>
