@@ -23,6 +23,7 @@ struct Options {
   std::string device, model, only, shapes = "1x16,1x128,32x16,32x128", dtype = "f32";
   std::vector<std::string> families;  // of kernels; none: all
   int calls = 192;                    // of a submit, for measuring the host's time
+  std::vector<int> kernels{1, 20, 48};  // of the graphs that are compiled
   Timing timing;
   std::uint64_t mebibytes = 256, cold = 512;  // of the large tensors; of the operands of a ColdCase, with their copies
   bool json = false;

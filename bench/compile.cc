@@ -135,7 +135,7 @@ class CompileBench {
 
 void bench_compile(const Device& device, const Options& options, Report& report) {
   CompileBench bench(device);
-  for (const int kernels : {1, 20, 48, kLarge, 10 * kLarge}) bench.measure(kernels, options, report);
+  for (const int kernels : options.kernels) bench.measure(kernels, options, report);
 }
 
 }  // namespace weft::bench

@@ -36,7 +36,9 @@ int main(int argc, char** argv) try {
       "Beside each, in the same run, the same dispatches by Dawn alone: SetPipeline, SetBindGroup with a dynamic "
       "offset, DispatchWorkgroups; for new buffers and new sizes with a bind group made for each. A software GPU "
       "computes on the cores that are timed: there only the ratios say something.");
-  CLI::App* compile = app.add_subcommand("compile", "Compiling graphs of 1, 20 and 48 kernels in new shapes");
+  CLI::App* compile = app.add_subcommand("compile", "Compiling graphs in new shapes");
+  compile->add_option("--kernels", o.kernels, "Kernels of the graphs, separated by commas")
+      ->delimiter(',')->check(CLI::Range(1, 1'000'000))->capture_default_str();
   compile->footer(
       "Timed is compile() of products, softmax and layer norms in a chain, each of which is a step, in shapes that the "
       "device has not met, when all kernels are compiled. Beside it its parts, timed one by one: the passes over the "
