@@ -26,24 +26,31 @@ bool commutes(const Node& node) {
 }  // namespace
 
 Graph common_subexpressions(const Graph& graph, const PassContext&) {
+  struct Known {
+    const Node* node;                     // of the old graph
+    std::vector<Tensor> inputs;           // in the new one
+    mutable std::optional<std::string> identity;  // of its op, if somebody asked
+    const std::string& text() const { return identity ? *identity : identity.emplace(node->op().identity()); }
+  };
   Rewriter r(graph);
-  std::unordered_map<std::string, Tensor> known;
-  NodeIds ids;  // of the new graph's nodes, in the order in which they were seen
-  int count = 0;
+  // By the op's name and the inputs: only few of different nodes have both in common.
+  std::unordered_multimap<std::size_t, Known> known;
   return r.run([&](const Node& node) -> Tensor {
-    if (node.op().input()) return {};
-    const std::vector<Tensor> inputs = r.at(node.inputs());
-    std::vector<std::pair<int, int>> places;
-    for (const Tensor& v : inputs) {
-      if (ids.insert(*v.node(), count)) ++count;
-      places.emplace_back(ids.find(*v.node()), v.index());
+    if (node.op().input() || node.op().data_op()) return {};
+    Known own{&node, r.at(node.inputs()), {}};
+    const auto place = [](const Tensor& v) { return std::pair(v.node()->sequence(), v.index()); };
+    if (commutes(node)) std::ranges::sort(own.inputs, {}, place);
+    std::size_t hash = std::hash<std::string_view>()(node.op().constant() ? own.text() : node.op().name());
+    for (const Tensor& v : own.inputs) {
+      hash = (hash ^ std::hash<const void*>()(v.node()) ^ static_cast<std::size_t>(v.index())) * 0x9e3779b97f4a7c15u;
     }
-    if (commutes(node)) std::ranges::sort(places);
-    std::string key = node.op().identity();
-    for (const auto& [id, index] : places) key += std::format(" %{}.{}", id, index);
-    Tensor& value = known[key];
-    if (!value.defined()) value = r.copy(node);
-    return value;
+    const auto [begin, end] = known.equal_range(hash);
+    for (auto it = begin; it != end; ++it) {
+      if (!std::ranges::equal(it->second.inputs, own.inputs, same) || it->second.text() != own.text()) continue;
+      return r.at(it->second.node->value());
+    }
+    known.emplace(hash, std::move(own));
+    return r.copy(node);
   });
 }
 

@@ -35,20 +35,19 @@ class Locator {
   explicit Locator(const Orders& orders) : orders_(orders) {}
 
   Located operator()(const Tensor& v) {
-    const auto it = known_.find(v.node());
-    if (it != known_.end() && v.index() == 0) return it->second;
     Located found{v, Placement{0, Layout::dense(v.shape())}};
     if (v.node()->op().is_view()) {
+      if (const auto it = known_.find(v.node()); it != known_.end()) return it->second;
       const Located from = (*this)(input_of(v));
       if (const auto place = v.node()->op().place(from.place.layout)) {
         found = {from.root, Placement{from.place.offset + place->offset, place->layout}};
       } else {
         copied_.push_back(from);
       }
+      known_.emplace(v.node(), found);
     } else if (const auto order = orders_.find(v.node()); order != orders_.end() && v.index() == 0) {
       found.place.layout = stored_layout(v.shape(), order->second);
     }
-    if (v.index() == 0) known_.emplace(v.node(), found);
     return found;
   }
 
