@@ -58,6 +58,11 @@ struct NamedTensor {
   const Tensor& tensor;  // with data
 };
 
+struct NamedNumber {
+  std::string_view name;
+  Number value;
+};
+
 // What was compiled, for reports and tests.
 struct ScheduleStep {
   std::string label;         // "matmul+bias+gelu_erf [4096, 1536]"
@@ -86,14 +91,17 @@ class Executable {
   Executable() = default;
   explicit operator bool() const { return impl_ != nullptr; }
 
-  // Records the work and submits it; returns before it is done. Every input and output is given once, has the graph's
-  // type and is on the executable's device; an output shares no buffer with another tensor. Throws InvalidArgument,
+  // Records the work and submits it; returns before it is done. Every input, output and number is given once, has the graph's
+  // type (numbers are converted to it) and is on the executable's device; an output shares no buffer with another tensor. Throws InvalidArgument,
   // DeviceLost, OutOfMemory.
-  void run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs);
-  // In the order in which the graph got its inputs and outputs.
-  void run(std::span<const Tensor> inputs, std::span<const Tensor> outputs);
-  void run(std::initializer_list<NamedTensor> inputs, std::initializer_list<NamedTensor> outputs) {
-    run(std::span(inputs.begin(), inputs.size()), std::span(outputs.begin(), outputs.size()));
+  void run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs,
+           std::span<const NamedNumber> numbers = {});
+  // In the order in which the graph got its inputs, outputs and numbers.
+  void run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, std::span<const Number> numbers = {});
+  void run(std::initializer_list<NamedTensor> inputs, std::initializer_list<NamedTensor> outputs,
+           std::initializer_list<NamedNumber> numbers = {}) {
+    run(std::span(inputs.begin(), inputs.size()), std::span(outputs.begin(), outputs.size()),
+        std::span(numbers.begin(), numbers.size()));
   }
 
   // Moves to another device after its own was lost, with all executables of its constant store: constants are uploaded

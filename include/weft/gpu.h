@@ -111,11 +111,18 @@ struct Binding {
 };
 
 // One dispatch: the shader is `make_wgsl()`, called only if no pipeline is cached under `key` yet.
+// A number in a uniform block: `bytes` from byte `offset` on are those of the buffer, which is a Buffer::number().
+struct NumberParam {
+  Buffer buffer;
+  std::uint32_t offset = 0, bytes = 0;
+};
+
 struct Dispatch {
   std::string_view key;                       // names the pipeline: kernel, variant and everything the text depends on
   std::function<std::string()> make_wgsl;     // entry point "main"
   std::span<const Binding> bindings;
   std::span<const std::byte> params;          // the uniform block at @binding(0); may be empty
+  std::span<const NumberParam> numbers;       // in it
   std::array<std::uint32_t, 3> workgroups{1, 1, 1};
   std::string_view label;                     // the kernel's name in a GPU debugger and the profiler
   Work work;                                  // what the profiler compares the time with
@@ -134,7 +141,8 @@ class Commands : public Stream {
   virtual void dispatch(const Dispatch& dispatch) = 0;
   // The same for a prepared dispatch: its pipeline is known and its arguments, all but the buffers, are checked
   // already.
-  virtual void dispatch(const PreparedDispatch& dispatch, std::span<const Binding> bindings) = 0;
+  virtual void dispatch(const PreparedDispatch& dispatch, std::span<const Binding> bindings,
+                        std::span<const NumberParam> numbers) = 0;
   // Scratch memory for the dispatches recorded from here on until the next call. Dispatches run in order, so all kernel
   // calls share it. Throws OutOfMemory.
   virtual Buffer scratch(std::uint64_t bytes) = 0;
@@ -245,7 +253,8 @@ class Recording final : public Commands {
 
   Device& device() override;
   void dispatch(const Dispatch& dispatch) override;
-  void dispatch(const PreparedDispatch& dispatch, std::span<const Binding> bindings) override;
+  void dispatch(const PreparedDispatch& dispatch, std::span<const Binding> bindings,
+                std::span<const NumberParam> numbers) override;
   Buffer scratch(std::uint64_t bytes) override;
   std::size_t size() const;  // dispatches
   std::span<const KernelRun> dispatches() const;  // as reports show them
@@ -273,7 +282,8 @@ class Encoder final : public Commands {
 
   Device& device() override;
   void dispatch(const Dispatch& dispatch) override;
-  void dispatch(const PreparedDispatch& dispatch, std::span<const Binding> bindings) override;
+  void dispatch(const PreparedDispatch& dispatch, std::span<const Binding> bindings,
+                std::span<const NumberParam> numbers) override;
   Buffer scratch(std::uint64_t bytes) override;
   void replay(Recording& recording, std::span<const Substitution> substitutions = {});
   // Device to device. Offsets and size are multiples of 4.

@@ -44,8 +44,11 @@ class Graph {
   Graph(Graph&&) noexcept;
   Graph& operator=(Graph other) noexcept;
 
-  // Names are unique among inputs, and among outputs. Throws InvalidArgument.
+  // Names are unique among inputs, among numbers, and among outputs. Throws InvalidArgument.
   Tensor input(std::string name, DType dtype, const Shape& shape);
+  // A number, of shape [], that each run is given: it travels in the calls' parameters, so that no kernel, plan or
+  // executable depends on its value.
+  Tensor number(std::string name, DType dtype = DType::f32);
   void output(std::string name, const Tensor& value);
   // Constants belong to no graph.
   static Tensor constant(TensorData tensor, std::string name = {});

@@ -35,11 +35,16 @@ class Buffer {
   // No memory yet: stands in for an input or output of a recording until it is replayed with a real buffer, of at least
   // that size and that capacity().
   static Buffer placeholder(std::uint64_t size, std::uint64_t capacity = 0);
+  // Host memory for one element of any type, at first zero, that GPU kernels take as a parameter of the call, not as
+  // memory: views of it are inputs in which every element is that one. Its value is read when a call is recorded by an
+  // encoder, or when a recording is replayed; it is part of no pipeline and of no plan.
+  static Buffer number();
 
   explicit operator bool() const { return state_ != nullptr; }
   bool on_gpu() const;
   bool on_host() const;
   bool is_placeholder() const;
+  bool is_number() const;
   std::uint64_t size() const;
   // Bytes from its start that kernels may read: size(), or more if the memory behind it continues. They write only to
   // elements of views.

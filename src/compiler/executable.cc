@@ -1,6 +1,7 @@
 #include "compiler/executable.h"
 
 #include <chrono>
+#include <cstring>
 
 #include "compiler/largest_value.h"
 #include "compiler/plan_calls.h"
@@ -42,6 +43,8 @@ Executable::Impl::Impl(Device d, compiler::Schedule schedule, std::shared_ptr<Co
   for (std::size_t i = 0; i + schedule_.captured < schedule_.inputs.size(); ++i) {
     input_names_.emplace(schedule_.inputs[i].name, i);
   }
+  for (std::size_t i = 0; i < schedule_.numbers.size(); ++i) number_names_.emplace(schedule_.numbers[i].name, i);
+  number_given_.resize(schedule_.numbers.size());
   for (std::size_t i = 0; i < schedule_.outputs.size(); ++i) output_names_.emplace(schedule_.outputs[i].name, i);
   set_up();
   store_->add(*this);
@@ -117,6 +120,7 @@ void Executable::Impl::plan() {
   for (std::size_t i = 0; i < memory_.size(); ++i) {
     const Storage& storage = schedule_.storages[i];
     if (storage.kind == Storage::Kind::intermediate) memory_[i] = {empty_, 0};
+    if (storage.kind == Storage::Kind::number) memory_[i] = {storage.number, 0};
     if (storage.kind != Storage::Kind::constant) continue;
     memory_[i] = {store_->get(storage.constant), 0};
     report.constant_bytes += storage.bytes;
@@ -321,6 +325,35 @@ void Executable::Impl::bind(std::span<const Tensor> given, std::size_t first, st
   for (std::size_t i = 0; i < count; ++i) bind(first + i, given[i]);
 }
 
+void Executable::Impl::set_number(std::size_t number, const Number& value) {
+  const Port& port = schedule_.numbers[number];
+  if (number_given_[number]) throw InvalidArgument("run: number {} is given twice", in_quotes(port.name));
+  number_given_[number] = 1;
+  const std::uint64_t bits = value.bits(port.type.dtype);
+  std::memcpy(schedule_.storages[schedule_.number_storages[number]].number.data(), &bits, sizeof bits);
+}
+
+void Executable::Impl::set_numbers(std::span<const NamedNumber> given) {
+  std::ranges::fill(number_given_, 0);
+  for (const NamedNumber& n : given) {
+    const auto it = number_names_.find(n.name);
+    if (it == number_names_.end()) throw InvalidArgument("run: the graph has no number {}", in_quotes(n.name));
+    set_number(it->second, n.value);
+  }
+  const auto missing = std::ranges::find(number_given_, 0);
+  if (missing == number_given_.end()) return;
+  const Port& port = schedule_.numbers[static_cast<std::size_t>(missing - number_given_.begin())];
+  throw InvalidArgument("run: number {} ({}) is missing", in_quotes(port.name), name(port.type.dtype));
+}
+
+void Executable::Impl::set_numbers(std::span<const Number> given) {
+  if (given.size() != schedule_.numbers.size()) {
+    throw InvalidArgument("run: {} numbers, the graph has {}", given.size(), schedule_.numbers.size());
+  }
+  std::ranges::fill(number_given_, 0);
+  for (std::size_t i = 0; i < given.size(); ++i) set_number(i, given[i]);
+}
+
 void Executable::Impl::check_all_bound() {
   for (std::size_t p = 0; p < bound_.size(); ++p) {
     if (!bound_[p]) throw InvalidArgument("run: {} ({}) is missing", port_text(p), to_string(port_at(p).type));
@@ -338,24 +371,26 @@ void Executable::Impl::check_all_bound() {
 }
 
 void Executable::Impl::run(std::span<const NamedTensor> inputs, std::span<const Tensor> captured,
-                           std::span<const NamedTensor> outputs) {
+                           std::span<const NamedTensor> outputs, std::span<const NamedNumber> numbers) {
   const std::lock_guard lock(store_->running());
   std::ranges::fill(bound_, nullptr);
   const std::size_t named = schedule_.inputs.size() - schedule_.captured;
   bind(inputs, input_names_, 0, "input");
   bind(captured, named, schedule_.captured, "captured tensor");
   bind(outputs, output_names_, schedule_.inputs.size(), "output");
+  set_numbers(numbers);
   run_bound();
 }
 
 void Executable::Impl::run(std::span<const Tensor> inputs, std::span<const Tensor> captured,
-                           std::span<const Tensor> outputs) {
+                           std::span<const Tensor> outputs, std::span<const Number> numbers) {
   const std::lock_guard lock(store_->running());
   std::ranges::fill(bound_, nullptr);
   const std::size_t named = schedule_.inputs.size() - schedule_.captured;
   bind(inputs, 0, named, "input");
   bind(captured, named, schedule_.captured, "captured tensor");
   bind(outputs, schedule_.inputs.size(), schedule_.outputs.size(), "output");
+  set_numbers(numbers);
   run_bound();
 }
 
@@ -429,6 +464,7 @@ std::string Executable::Impl::describe(const Operand& o) const {
       return std::format("{} {}{}", s, in_quotes(schedule_.inputs[storage.index].name), at(o.offset));
     case Storage::Kind::output:
       return std::format("{} {}{}", s, in_quotes(schedule_.outputs[storage.index].name), at(o.offset));
+    case Storage::Kind::number: return std::format("{} number {}", s, in_quotes(schedule_.numbers[storage.index].name));
     case Storage::Kind::constant: return std::format("{} constant{}", s, at(o.offset));
     case Storage::Kind::intermediate: break;
   }
@@ -457,14 +493,15 @@ void Executable::Impl::log_schedule() const {
   log_message(LogLevel::info, text);
 }
 
-void Executable::run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs) {
+void Executable::run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs,
+                     std::span<const NamedNumber> numbers) {
   if (!impl_) throw InvalidArgument("run: an empty Executable");
-  impl_->run(inputs, captured_, outputs);
+  impl_->run(inputs, captured_, outputs, numbers);
 }
 
-void Executable::run(std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
+void Executable::run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, std::span<const Number> numbers) {
   if (!impl_) throw InvalidArgument("run: an empty Executable");
-  impl_->run(inputs, captured_, outputs);
+  impl_->run(inputs, captured_, outputs, numbers);
 }
 
 void Executable::restore(const Device& device) {

@@ -18,8 +18,10 @@ struct Executable::Impl final : ConstantStore::User {
   Impl& operator=(const Impl&) = delete;
 
   // The tensors of all ports, of one side: inputs with what was captured, or outputs. Throws InvalidArgument.
-  void run(std::span<const NamedTensor> inputs, std::span<const Tensor> captured, std::span<const NamedTensor> outputs);
-  void run(std::span<const Tensor> inputs, std::span<const Tensor> captured, std::span<const Tensor> outputs);
+  void run(std::span<const NamedTensor> inputs, std::span<const Tensor> captured, std::span<const NamedTensor> outputs,
+           std::span<const NamedNumber> numbers);
+  void run(std::span<const Tensor> inputs, std::span<const Tensor> captured, std::span<const Tensor> outputs,
+           std::span<const Number> numbers);
   void restore(const Device& next);
 
   Device device;
@@ -51,6 +53,9 @@ struct Executable::Impl final : ConstantStore::User {
   void bind(std::size_t port, const Tensor& tensor);
   void bind(std::span<const NamedTensor> given, const PortNames& names, std::size_t first, const char* what);
   void bind(std::span<const Tensor> given, std::size_t first, std::size_t count, const char* what);
+  void set_number(std::size_t number, const Number& value);
+  void set_numbers(std::span<const NamedNumber> given);
+  void set_numbers(std::span<const Number> given);
   void check_all_bound();
   void run_bound();
   const compiler::Port& port_at(std::size_t port) const;
@@ -74,7 +79,8 @@ struct Executable::Impl final : ConstantStore::User {
   std::vector<std::pair<Buffer, std::uint64_t>> memory_;  // of each storage: buffer and offset; none for ports
   Buffer empty_;                                          // stands for tensors without elements
   std::vector<const DeviceData*> bound_;                  // inputs, then outputs, during a run
-  PortNames input_names_, output_names_;
+  PortNames input_names_, number_names_, output_names_;
+  std::vector<char> number_given_;                        // during a run
   std::vector<std::pair<const void*, std::size_t>> by_buffer_;  // of check_all_bound
 
   // GPU

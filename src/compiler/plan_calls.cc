@@ -20,6 +20,7 @@ std::vector<View> views_of(const Schedule& schedule, const ScheduledCall& call, 
       int storage = o.storage;
       while (replaces[storage] >= 0) storage = replaces[storage];
       Buffer& buffer = memory[storage];
+      if (!buffer) buffer = schedule.storages[o.storage].number;
       if (!buffer) {
         const std::uint64_t bytes = std::max<std::uint64_t>(schedule.storages[o.storage].bytes, 1);
         buffer = Buffer::placeholder((bytes + 3) / 4 * 4, (bytes + 15) / 16 * 16);
@@ -88,7 +89,7 @@ void plan_calls(Schedule& schedule, const Device& device, kernels::PlanFor purpo
     call.scratch = -1;
     if (call.plan.scratch() == 0) continue;
     call.scratch = static_cast<int>(schedule.storages.size());
-    schedule.storages.push_back({Storage::Kind::intermediate, 0, call.plan.scratch(), nullptr});
+    schedule.storages.push_back({Storage::Kind::intermediate, 0, call.plan.scratch(), nullptr, {}});
   }
 }
 

@@ -125,6 +125,7 @@ Graph Rewriter::finish() {
 Graph Rewriter::finish(const std::function<Tensor(const GraphPort&)>& output) {
   Graph to;
   for (const GraphPort& i : from_.impl().inputs) to.impl().add_input(i.name, i.value);
+  for (const GraphPort& n : from_.impl().numbers) to.impl().add_number(n.name, n.value);
   for (const GraphPort& o : from_.impl().outputs) to.impl().add_output(o.name, output(o));
   to.impl().stored = std::move(stored_);
   return to;

@@ -37,6 +37,12 @@ class Lowering {
       add_storage(i.value, Storage::Kind::input, static_cast<int>(schedule_.inputs.size()));
       schedule_.inputs.push_back({i.name, i.value.type()});
     }
+    for (const GraphPort& n : graph_.impl().numbers) {
+      const int id = add_storage(n.value, Storage::Kind::number, static_cast<int>(schedule_.numbers.size()));
+      schedule_.storages[id].number = Buffer::number();
+      schedule_.number_storages.push_back(id);
+      schedule_.numbers.push_back({n.name, n.value.type()});
+    }
     for (const Tensor& t : captured_) {
       // A constant may have replaced all that it was needed for.
       if (place_(*t.node()) >= 0) add_storage(t, Storage::Kind::input, static_cast<int>(schedule_.inputs.size()));
@@ -50,13 +56,13 @@ class Lowering {
  private:
   int add_storage(const Tensor& v, Storage::Kind kind, int index = 0) {
     const auto id = static_cast<int>(schedule_.storages.size());
-    schedule_.storages.push_back({kind, index, bytes_of(v.type()), nullptr});
+    schedule_.storages.push_back({kind, index, bytes_of(v.type()), nullptr, {}});
     storage(v) = id;
     return id;
   }
 
   void lower(const Node& node) {
-    if (node.op().input() || node.op().data_op()) return;
+    if (node.op().is_leaf() && !node.op().constant()) return;
     if (const ConstantOp* constant = node.op().constant()) {
       schedule_.storages[add_storage(node.value(), Storage::Kind::constant)].constant = constant->data();
       return;
@@ -150,8 +156,9 @@ std::vector<View> placeholder_views(const Schedule& schedule, std::span<const Op
   std::vector<View> list;
   for (const Operand& o : operands) {
     View v;
-    const std::uint64_t bytes = std::max<std::uint64_t>(schedule.storages[o.storage].bytes, 1);
-    v.buffer = Buffer::placeholder((bytes + 3) / 4 * 4, (bytes + 15) / 16 * 16);
+    const Storage& storage = schedule.storages[o.storage];
+    const std::uint64_t bytes = std::max<std::uint64_t>(storage.bytes, 1);
+    v.buffer = storage.number ? storage.number : Buffer::placeholder((bytes + 3) / 4 * 4, (bytes + 15) / 16 * 16);
     v.offset = o.offset;
     v.dtype = o.dtype;
     v.layout = o.layout;

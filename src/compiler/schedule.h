@@ -11,11 +11,12 @@ namespace weft::compiler {
 
 // Memory that holds one value.
 struct Storage {
-  enum class Kind : std::uint8_t { input, output, constant, intermediate };
+  enum class Kind : std::uint8_t { input, output, constant, number, intermediate };
   Kind kind = Kind::intermediate;
-  int index = 0;             // of the graph's input or output
+  int index = 0;             // of the graph's input, number or output
   std::uint64_t bytes = 0;
   ConstantPtr constant;
+  Buffer number;             // a Buffer::number() that each run sets
 };
 
 // A view into a storage.
@@ -46,7 +47,8 @@ struct Port {
 struct Schedule {
   std::vector<Storage> storages;
   std::vector<ScheduledCall> calls;
-  std::vector<Port> inputs, outputs;
+  std::vector<Port> inputs, numbers, outputs;
+  std::vector<int> number_storages;
   std::size_t captured = 0;  // the last inputs, without names: tensors with data that the graph needs
 };
 

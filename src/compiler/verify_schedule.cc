@@ -28,13 +28,14 @@ class Verifier {
       for (const int id : call_->reads()) add(reads, id);
       for (const int id : call_->writes()) add(writes, id);
       for (const Region& r : reads) {
-        const bool from_outside = schedule_.storages[r.storage].kind == Storage::Kind::input ||
-                                  schedule_.storages[r.storage].kind == Storage::Kind::constant;
+        const Storage::Kind source = schedule_.storages[r.storage].kind;
+        const bool from_outside = source == Storage::Kind::input || source == Storage::Kind::constant ||
+                                  source == Storage::Kind::number;
         if (!from_outside && !holds(r)) fail("storage {} is not in its place any more, or not yet", r.storage);
       }
       for (std::size_t w = 0; w < writes.size(); ++w) {
         const Storage::Kind kind = schedule_.storages[writes[w].storage].kind;
-        if (kind == Storage::Kind::input || kind == Storage::Kind::constant) {
+        if (kind == Storage::Kind::input || kind == Storage::Kind::constant || kind == Storage::Kind::number) {
           fail("storage {} is written, which comes from outside", writes[w].storage);
         }
         for (const Region& r : reads) {

@@ -1,3 +1,5 @@
+#include <cstring>
+
 #include "gpu/prepared.h"
 #include "gpu/recording.h"
 #include "weft/error.h"
@@ -145,7 +147,8 @@ struct Encoder::State {
   }
 
   // The offset of the parameters and the page that holds them.
-  std::pair<ParamPage*, std::uint32_t> place_params(std::span<const std::byte> params, std::uint32_t window) {
+  std::pair<ParamPage*, std::uint32_t> place_params(std::span<const std::byte> params,
+                                                    std::span<const NumberParam> numbers, std::uint32_t window) {
     const std::uint32_t alignment = impl->context->limits.minUniformBufferOffsetAlignment;
     std::uint32_t offset = pages.empty() ? 0 : (pages.back()->used + alignment - 1) / alignment * alignment;
     if (pages.empty() || offset + window > ParamPages::kPageBytes) {
@@ -154,6 +157,9 @@ struct Encoder::State {
     }
     ParamPage& page = *pages.back();
     std::ranges::copy(params, page.shadow.begin() + offset);
+    for (const NumberParam& n : numbers) {
+      std::memcpy(page.shadow.data() + offset + n.offset, n.buffer.data(), n.bytes);
+    }
     page.used = offset + static_cast<std::uint32_t>(params.size());
     return {&page, offset};
   }
@@ -162,21 +168,21 @@ struct Encoder::State {
     if (d.workgroups[0] == 0 || d.workgroups[1] == 0 || d.workgroups[2] == 0) return;
     impl->context->check_known();
     check_dispatch(*impl->context, d);
-    bind(impl->pipelines.get(d), d.params, d.bindings, d.label, d.work, d.workgroups,
+    bind(impl->pipelines.get(d), d.params, d.numbers, d.bindings, d.label, d.work, d.workgroups,
          [&] { return run_of(d, step, live_bytes); });
   }
 
-  void dispatch(const PreparedDispatch& d, std::span<const Binding> bindings, std::string_view step,
-                std::uint64_t live_bytes) {
+  void dispatch(const PreparedDispatch& d, std::span<const Binding> bindings, std::span<const NumberParam> numbers,
+                std::string_view step, std::uint64_t live_bytes) {
     impl->context->check_known();
     impl->pipelines.finish(*d.pipeline);
-    bind(*d.pipeline, d.params, bindings, d.run.kernel, d.run.work, d.run.workgroups,
+    bind(*d.pipeline, d.params, numbers, bindings, d.run.kernel, d.run.work, d.run.workgroups,
          [&] { return run_of(d, step, live_bytes); });
   }
 
   template <class MakeRun>
-  void bind(const Pipeline& pipeline, std::span<const std::byte> params, std::span<const Binding> bindings,
-            std::string_view label, const Work& amount, const std::array<std::uint32_t, 3>& workgroups,
+  void bind(const Pipeline& pipeline, std::span<const std::byte> params, std::span<const NumberParam> numbers,
+            std::span<const Binding> bindings, std::string_view label, const Work& amount, const std::array<std::uint32_t, 3>& workgroups,
             const MakeRun& make_run) {
     Context& context = *impl->context;
     ranges.clear();
@@ -194,7 +200,7 @@ struct Encoder::State {
     std::uint32_t offset = 0;
     if (signature.params) {
       window.size = param_range(context, params.size());
-      const auto [page, at] = place_params(params, window.size);
+      const auto [page, at] = place_params(params, numbers, window.size);
       window.buffer = page->buffer;
       offset = at;
     }
@@ -239,8 +245,19 @@ struct Encoder::State {
     for (std::size_t i = 0; i < recording->steps.size(); ++i) {
       const Recording::State::Step& step = recording->steps[i];
       const KernelRun& run = recording->runs[i];
-      encode(run.kernel, [&] { return run; }, step.pipeline->pipeline, step.group, step.param_range != 0,
-             step.param_offset, run.workgroups);
+      wgpu::BindGroup group = step.group;
+      std::uint32_t offset = step.param_offset;
+      if (step.number_count > 0) {
+        // Each replay's numbers have their own range, so that two in one submit do not see each other's.
+        const auto numbers = std::span(recording->numbers).subspan(step.first_number, step.number_count);
+        const auto params = std::span(recording->params).subspan(step.param_offset, step.param_bytes);
+        const auto [page, at] = place_params(params, numbers, step.param_range);
+        const auto ranges = std::span(recording->ranges).subspan(step.first_range, step.pipeline->layout->signature.count);
+        group = impl->bind_groups.get(*step.pipeline->layout, {page->buffer, step.param_range}, ranges);
+        offset = at;
+      }
+      encode(run.kernel, [&] { return run; }, step.pipeline->pipeline, group, step.param_range != 0, offset,
+             run.workgroups);
       work += run.work.amount();
       if (count_dispatch()) hold();  // again for the dispatches after the submit
     }
@@ -320,8 +337,9 @@ Encoder::~Encoder() {
 }
 Device& Encoder::device() { return state_->device; }
 void Encoder::dispatch(const Dispatch& dispatch) { state_->dispatch(dispatch, step_, live_bytes_); }
-void Encoder::dispatch(const PreparedDispatch& dispatch, std::span<const Binding> bindings) {
-  state_->dispatch(dispatch, bindings, step_, live_bytes_);
+void Encoder::dispatch(const PreparedDispatch& dispatch, std::span<const Binding> bindings,
+                       std::span<const NumberParam> numbers) {
+  state_->dispatch(dispatch, bindings, numbers, step_, live_bytes_);
 }
 
 Buffer Encoder::scratch(std::uint64_t bytes) {

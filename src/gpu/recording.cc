@@ -19,10 +19,11 @@ Recording::State::Slot& Recording::State::slot_of(const Buffer& placeholder) {
 void Recording::State::add(const Dispatch& d, std::string_view step_label, std::uint64_t live_bytes) {
   if (d.workgroups[0] == 0 || d.workgroups[1] == 0 || d.workgroups[2] == 0) return;
   check_dispatch(*device.impl().context, d);
-  add(device.impl().pipelines.request(d), d.params, d.bindings, run_of(d, step_label, live_bytes));
+  add(device.impl().pipelines.request(d), d.params, d.numbers, d.bindings, run_of(d, step_label, live_bytes));
 }
 
-void Recording::State::add(Pipeline& pipeline, std::span<const std::byte> block, std::span<const Binding> bindings,
+void Recording::State::add(Pipeline& pipeline, std::span<const std::byte> block,
+                           std::span<const NumberParam> given_numbers, std::span<const Binding> bindings,
                            KernelRun run) {
   Device::Impl& impl = device.impl();
   impl.context->check_known();
@@ -41,6 +42,10 @@ void Recording::State::add(Pipeline& pipeline, std::span<const std::byte> block,
     step.param_offset = static_cast<std::uint32_t>((params.size() + alignment - 1) / alignment * alignment);
     params.resize(step.param_offset);
     params.insert(params.end(), block.begin(), block.end());
+    step.param_bytes = static_cast<std::uint32_t>(block.size());
+    step.first_number = static_cast<std::uint32_t>(numbers.size());
+    step.number_count = static_cast<std::uint32_t>(given_numbers.size());
+    numbers.insert(numbers.end(), given_numbers.begin(), given_numbers.end());
   }
   const auto index = static_cast<std::uint32_t>(steps.size());
   for (const Binding& b : bindings) {
@@ -127,8 +132,9 @@ Recording::Recording(Recording&&) noexcept = default;
 Recording& Recording::operator=(Recording&&) noexcept = default;
 Device& Recording::device() { return state_->device; }
 void Recording::dispatch(const Dispatch& dispatch) { state_->add(dispatch, step_, live_bytes_); }
-void Recording::dispatch(const PreparedDispatch& dispatch, std::span<const Binding> bindings) {
-  state_->add(*dispatch.pipeline, dispatch.params, bindings, run_of(dispatch, step_, live_bytes_));
+void Recording::dispatch(const PreparedDispatch& dispatch, std::span<const Binding> bindings,
+                         std::span<const NumberParam> numbers) {
+  state_->add(*dispatch.pipeline, dispatch.params, numbers, bindings, run_of(dispatch, step_, live_bytes_));
 }
 Buffer Recording::scratch(std::uint64_t bytes) {
   if (!state_->scratch || state_->scratch.size() < bytes) state_->scratch = state_->device.allocate(bytes);

@@ -16,6 +16,7 @@ struct Buffer::State {
   std::byte* host = nullptr;
   std::uint64_t size = 0;
   std::uint64_t capacity = 0;  // of a placeholder
+  bool number = false;
   std::uint64_t id = next_id();
   std::shared_ptr<const void> owner;
   std::function<void()> on_release;
@@ -79,6 +80,15 @@ Buffer Buffer::placeholder(std::uint64_t size, std::uint64_t capacity) {
   return b;
 }
 
+Buffer Buffer::number() {
+  constexpr std::uint64_t kBytes = 16;
+  Buffer b = host(kBytes);
+  std::memset(b.data(), 0, kBytes);
+  b.state_->number = true;
+  return b;
+}
+
+bool Buffer::is_number() const { return state_ && state_->number; }
 bool Buffer::on_gpu() const { return state_ && state_->gpu; }
 bool Buffer::on_host() const { return state_ && !state_->gpu && (state_->host || state_->size == 0); }
 bool Buffer::is_placeholder() const { return state_ && !state_->gpu && !state_->host && state_->size != 0; }

@@ -18,9 +18,11 @@ Graph& Graph::operator=(Graph other) noexcept {
 }
 Graph::Impl::Impl(const Impl& other)
     : inputs(other.inputs),
+      numbers(other.numbers),
       outputs(other.outputs),
       stored(other.stored),
       input_names_(other.input_names_),
+      number_names_(other.number_names_),
       output_names_(other.output_names_) {
   const std::lock_guard lock(other.mutex_);
   collected_ = other.collected_;
@@ -36,6 +38,13 @@ Tensor Graph::input(std::string name, DType dtype, const Shape& shape) {
   return v;
 }
 
+Tensor Graph::number(std::string name, DType dtype) {
+  if (bits(dtype) < 8) throw InvalidArgument("graph: number {} is {}; numbers have 8 bits or more", in_quotes(name), weft::name(dtype));
+  Tensor v = apply(make_op<NumberOp>(name, dtype), {});
+  impl().add_number(std::move(name), v);
+  return v;
+}
+
 Tensor Graph::constant(TensorData tensor, std::string name) {
   return apply(make_op<ConstantOp>(make_constant(std::move(tensor)), std::move(name)), {});
 }
@@ -45,20 +54,21 @@ void Graph::output(std::string name, const Tensor& value) {
   impl().add_output(std::move(name), value);
 }
 
-void Graph::Impl::add_input(std::string name, Tensor value) {
-  if (!input_names_.try_emplace(name, static_cast<int>(inputs.size())).second) {
-    throw InvalidArgument("graph: there is an input {} already", in_quotes(name));
-  }
-  inputs.push_back({std::move(name), std::move(value)});
+void Graph::Impl::add_port(std::vector<GraphPort>& ports, Names& names, const char* what, std::string name,
+                           Tensor value) {
+  if (!names.insert(name).second) throw InvalidArgument("graph: there is {} {} already", what, in_quotes(name));
+  ports.push_back({std::move(name), std::move(value)});
   collected_.reset();
 }
 
+void Graph::Impl::add_input(std::string name, Tensor value) {
+  add_port(inputs, input_names_, "an input", std::move(name), std::move(value));
+}
+void Graph::Impl::add_number(std::string name, Tensor value) {
+  add_port(numbers, number_names_, "a number", std::move(name), std::move(value));
+}
 void Graph::Impl::add_output(std::string name, Tensor value) {
-  if (!output_names_.try_emplace(name, static_cast<int>(outputs.size())).second) {
-    throw InvalidArgument("graph: there is an output {} already", in_quotes(name));
-  }
-  outputs.push_back({std::move(name), std::move(value)});
-  collected_.reset();
+  add_port(outputs, output_names_, "an output", std::move(name), std::move(value));
 }
 
 const std::vector<int>& Graph::Impl::stored_order(const Node& node) const {
@@ -91,13 +101,17 @@ const Graph::Impl::Collected& Graph::Impl::collected() const {
   const auto reach = [&](const Node& node) {
     if (all->ids.insert(node, 0)) nodes.push_back(&node);
   };
-  for (const GraphPort& i : inputs) reach(*i.value.node());
+  for (const auto* ports : {&inputs, &numbers}) {
+    for (const GraphPort& i : *ports) reach(*i.value.node());
+  }
+  const std::size_t own = nodes.size();
   for (const GraphPort& o : outputs) reach(*o.value.node());
   for (std::size_t k = 0; k < nodes.size(); ++k) {
     const Node& node = *nodes[k];
-    if (node.op().input() && k >= inputs.size()) {
-      throw InvalidArgument("graph: an output needs the input {}, which is another graph's",
-                            in_quotes(node.op().input()->input_name()));
+    if ((node.op().input() || node.op().number()) && k >= own) {
+      throw InvalidArgument("graph: an output needs the {}, which is another graph's",
+                            node.op().input() ? "input " + in_quotes(node.op().input()->input_name())
+                                              : "number " + in_quotes(node.op().number()->number_name()));
     }
     for (const Tensor& v : node.inputs()) reach(*v.node());
   }
@@ -193,7 +207,7 @@ std::uint64_t Graph::hash() const {
     of[i] = h;
   }
   std::uint64_t h = 0;
-  for (const auto* list : {&impl().inputs, &impl().outputs}) {
+  for (const auto* list : {&impl().inputs, &impl().numbers, &impl().outputs}) {
     for (const GraphPort& v : *list) h = of_tensor(mix(h, text(v.name)), v.value);
     h = mix(h, list->size());
   }
@@ -203,6 +217,7 @@ std::uint64_t Graph::hash() const {
 bool Graph::equals(const Graph& other) const {
   const Impl &a = impl(), &b = other.impl();
   if (a.inputs.size() != b.inputs.size() || a.outputs.size() != b.outputs.size()) return false;
+  if (a.numbers.size() != b.numbers.size()) return false;
   if (a.nodes().size() != b.nodes().size()) return false;
   // Which node of the other graph each node must be. Equal sharing is part of being equal, so it must be one to one.
   std::vector<const Node*> partner(a.nodes().size(), nullptr);
@@ -225,7 +240,8 @@ bool Graph::equals(const Graph& other) const {
     }
     return true;
   };
-  if (!pair_ports(a.inputs, b.inputs) || !pair_ports(a.outputs, b.outputs)) return false;
+  if (!pair_ports(a.inputs, b.inputs) || !pair_ports(a.numbers, b.numbers)) return false;
+  if (!pair_ports(a.outputs, b.outputs)) return false;
   while (!open.empty()) {
     const auto [x, y] = open.back();
     open.pop_back();

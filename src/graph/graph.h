@@ -3,6 +3,7 @@
 
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "graph/node.h"
 
@@ -17,7 +18,7 @@ struct Graph::Impl {
   Impl() = default;
   Impl(const Impl& other);
 
-  std::vector<GraphPort> inputs, outputs;
+  std::vector<GraphPort> inputs, numbers, outputs;
   // The order of axes in which a node's result 0 lies in memory, where it is not its own. Set by the compiler, so that
   // what reads the result permuted finds it dense.
   std::map<const Node*, std::vector<int>> stored;
@@ -35,6 +36,7 @@ struct Graph::Impl {
   std::vector<Tensor> captured() const;
 
   void add_input(std::string name, Tensor value);
+  void add_number(std::string name, Tensor value);
   void add_output(std::string name, Tensor value);
 
   // Text that only graphs have in common that compute the same in the same way.
@@ -55,7 +57,9 @@ struct Graph::Impl {
   const Collected& collected() const;
   mutable std::mutex mutex_;
   mutable std::shared_ptr<const Collected> collected_;  // empty: not yet
-  std::map<std::string, int, std::less<>> input_names_, output_names_;
+  using Names = std::set<std::string, std::less<>>;
+  void add_port(std::vector<GraphPort>& ports, Names& names, const char* what, std::string name, Tensor value);
+  Names input_names_, number_names_, output_names_;
 };
 
 class Graph::Impl::Places {

@@ -23,6 +23,7 @@ struct Capabilities;
 class ConstantOp;
 class DataOp;
 class InputOp;
+class NumberOp;
 class Op;
 using OpPtr = std::shared_ptr<const Op>;
 
@@ -103,11 +104,12 @@ class Op : public std::enable_shared_from_this<Op> {
   virtual std::vector<TensorType> infer(std::span<const TensorType> inputs) const = 0;
 
   // ---- Kinds
-  // Inputs, constants and data: they come from outside.
+  // Inputs, constants, data and numbers: they come from outside.
   virtual const InputOp* input() const { return nullptr; }
   virtual const ConstantOp* constant() const { return nullptr; }
   virtual const DataOp* data_op() const { return nullptr; }
-  bool is_leaf() const { return input() || constant() || data_op(); }
+  virtual const NumberOp* number() const { return nullptr; }
+  bool is_leaf() const { return input() || constant() || data_op() || number(); }
 
   // A view op computes nothing: its result is operand 0's memory under another layout. `place` gives that layout when
   // the operand lies as `x`; nothing if strides cannot say it, and then a copy must come first.

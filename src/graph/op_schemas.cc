@@ -60,6 +60,7 @@ std::vector<Schema> make_schemas() {
   std::vector<Schema> all{
       leaf("input", "a tensor that each run is given", {text("name")}),
       leaf("constant", "a tensor that is part of the graph", {}),
+      leaf("number", "a number that each run is given, in the parameters of its kernels", {text("name")}),
       leaf("data", "a tensor in a device's memory, which each run reads as it is then", {}),
       view("reshape", "the same elements in another shape", {integers("shape")}),
       view("permute", "the axes in another order", {integers("order")}),

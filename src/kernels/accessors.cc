@@ -59,6 +59,21 @@ std::string fill(std::string_view pattern, std::string_view argument) {
 
 std::string_view compute_type(DType dtype) { return packing(dtype).value; }
 
+std::string number_accessors(std::string_view name, DType dtype) {
+  const Packing pack = packing(dtype);
+  const std::string low = std::format("p.{}_number", name);
+  std::string value = fill(pack.widen, low);
+  if (bits(dtype) == 64) {
+    value = std::format("vec2<u32>({0}, {0}_high)", low);
+    if (dtype == DType::c64) value = std::format("bitcast<vec2<f32>>({})", value);
+  }
+  std::string s = std::format("alias {0}_t = {1};\nfn load_{0}(i: u32) -> {1} {{ return {2}; }}\n", name, pack.value, value);
+  if (bits(dtype) < 64) {
+    s += std::format("fn load4_{0}(i: u32) -> vec4<{1}> {{ return vec4<{1}>({2}); }}\n", name, pack.value, value);
+  }
+  return s;
+}
+
 std::string element_type(DType dtype, int width, bool stores) {
   const int b = bits(dtype);
   if (b == 64) return std::string(packing(dtype).value);

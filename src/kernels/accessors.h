@@ -20,6 +20,10 @@ struct Accesses {
 std::string accessors(std::string_view name, std::string_view buffer, std::string_view element, DType dtype, int width,
                       const Accesses& accesses, std::uint32_t pair_stride, std::string_view offset);
 
+// The same for a number, the parameters p.<name>_number and, of 64-bit types, p.<name>_number_high: every element is
+// it. Of widths 1 and 4.
+std::string number_accessors(std::string_view name, DType dtype);
+
 // The array element that holds `width` elements of `dtype`, and its size in bytes.
 std::string element_type(DType dtype, int width, bool stores);
 int element_size(DType dtype, int width);

@@ -86,7 +86,28 @@ Call& Call::operand(std::string_view name, const View& view, int width, bool loa
   if (pair_stride) head_.operands.back().pair_stride = pair_stride;
   head_.operands.back().element_bytes = element_size(view.dtype, width);
   views_.push_back(view);
+  if (view.buffer.is_number()) add_number(view);
   return *this;
+}
+
+void Call::add_number(const View& view) {
+  ShaderHead::Operand& op = head_.operands.back();
+  const auto moves = [](std::int64_t stride) { return stride != 0; };
+  if (op.stores) throw InvalidArgument("{}: {} is a number, which cannot be written", kernel_, op.name);
+  if (view.count() > 1 && std::ranges::any_of(view.strides(), moves)) {
+    throw InvalidArgument("{}: {} {} is a number, of which there is one element", kernel_, op.name, to_string(view));
+  }
+  key_ += "#";
+  op.number = true;
+  op.binding = -1;
+  op.width = 1;
+  std::uint32_t words[2];
+  std::memcpy(words, view.buffer.data(), sizeof words);
+  const auto size = static_cast<std::uint32_t>(std::max(bits(view.dtype), 8)) / 8;
+  numbers_.push_back({view.buffer, static_cast<std::uint32_t>(4 * param_values_.size()), size});
+  const std::string name = op.name + "_number";
+  add_param(name, 'u', words[0]);
+  if (size == 8) add_param(name + "_high", 'u', words[1]);
 }
 
 Call& Call::update(std::string_view name, const View& view) {
@@ -99,6 +120,7 @@ Call& Call::update(std::string_view name, const View& view) {
 
 Call& Call::raw(std::string_view name, const View& view, std::string_view element, int element_bytes,
                 gpu::Access access) {
+  if (view.buffer.is_number()) throw Unsupported("{}: {} must be memory, it is a number", kernel_, name);
   str_append(key_, '|', name, ":raw ", element, access == gpu::Access::read ? " r" : " rw");
   head_.operands.push_back(
       {std::string(name), view.dtype, 0, true, access == gpu::Access::read_write, std::string(element), 0});
@@ -261,6 +283,7 @@ void Call::record(std::string_view label, const std::array<std::uint32_t, 3>& wo
                       .make_wgsl = [this] { return stored_wgsl(); },
                       .bindings = bindings,
                       .params = std::as_bytes(std::span(param_values_)),
+                      .numbers = numbers_,
                       .workgroups = workgroups,
                       .label = label,
                       .work = work,

@@ -132,6 +132,8 @@ class Call {
   Call& operand(std::string_view name, const View& view, int width, bool loads, bool stores,
                 std::uint32_t pair_stride = 0);
   void add_param(std::string_view name, char type, std::uint32_t bits);
+  // Takes the operand added last as a parameter.
+  void add_number(const View& view);
   Work work() const;
   void prepare();
   void record(std::string_view label, const std::array<std::uint32_t, 3>& workgroups, const Work& work);
@@ -145,6 +147,7 @@ class Call {
   std::string key_;
   ShaderHead head_;
   std::vector<View> views_;
+  std::vector<gpu::NumberParam> numbers_;
   using Value = std::variant<std::int64_t, bool, std::string, std::vector<std::string>>;
   std::vector<std::pair<std::string, Value>> variables_;
   std::vector<std::string> includes_;

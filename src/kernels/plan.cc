@@ -42,7 +42,7 @@ bool describe_operands(std::span<const View* const> views, std::uint64_t alignme
     const View& v = *views[i];
     PlannedOperand& p = planned[i];
     const auto [begin, end] = bytes_of(v);
-    sound &= (v.buffer.on_gpu() || v.buffer.is_placeholder()) && begin >= 0 &&
+    sound &= (v.buffer.on_gpu() || v.buffer.is_placeholder() || v.buffer.is_number()) && begin >= 0 &&
              static_cast<std::uint64_t>(end) <= v.buffer.size();
     p.dtype = v.dtype;
     p.layout = v.layout;
@@ -52,6 +52,7 @@ bool describe_operands(std::span<const View* const> views, std::uint64_t alignme
     const auto seen = static_cast<std::int64_t>(std::min(words, std::uint64_t{1} << 62));
     p.tail_bytes = seen >= (end + 15) / 16 * 16 ? PlannedOperand::kWhole
                                            : static_cast<std::int32_t>(std::max<std::int64_t>(seen - end, -1));
+    if (v.buffer.is_number()) p.tail_bytes = PlannedOperand::kNumber;
     p.owner = static_cast<std::int32_t>(i);
     p.distance = 0;
     for (std::size_t k = 0; k < i; ++k) {
@@ -90,6 +91,14 @@ Plan::State::Binding Planner::located(const gpu::Binding& b) const {
   return result;
 }
 
+void Planner::locate(std::span<const gpu::NumberParam> numbers, Plan::State::Dispatch& dispatch) const {
+  for (const gpu::NumberParam& n : numbers) {
+    const auto it = std::ranges::find_if(views_, [&](const View* v) { return v->buffer == n.buffer; });
+    if (it == views_.end()) throw InternalError("a planned call names a number that is none of its operands");
+    dispatch.numbers.emplace_back(static_cast<int>(it - views_.begin()), gpu::NumberParam{{}, n.offset, n.bytes});
+  }
+}
+
 void Planner::dispatch(const gpu::Dispatch& d) {
   if (d.workgroups[0] == 0 || d.workgroups[1] == 0 || d.workgroups[2] == 0) return;
   gpu::Device::Impl& impl = device_.impl();
@@ -103,12 +112,15 @@ void Planner::dispatch(const gpu::Dispatch& d) {
   planned.prepared.params.assign(d.params.begin(), d.params.end());
   planned.prepared.run = gpu::run_of(d, {}, 0);
   for (const gpu::Binding& b : d.bindings) planned.bindings.push_back(located(b));
+  locate(d.numbers, planned);
   state_->runs.push_back(planned.prepared.run);
   state_->dispatches.push_back(std::move(planned));
 }
 
-void Planner::dispatch(const gpu::PreparedDispatch& d, std::span<const gpu::Binding> bindings) {
-  Plan::State::Dispatch planned{d, {}};
+void Planner::dispatch(const gpu::PreparedDispatch& d, std::span<const gpu::Binding> bindings,
+                       std::span<const gpu::NumberParam> numbers) {
+  Plan::State::Dispatch planned{d, {}, {}};
+  locate(numbers, planned);
   for (const gpu::Binding& b : bindings) planned.bindings.push_back(located(b));
   state_->runs.push_back(d.run);
   state_->dispatches.push_back(std::move(planned));
@@ -162,8 +174,13 @@ void Plan::State::record(gpu::Commands& commands, std::span<const View* const> v
     memory = commands.scratch(scratch);
   }
   std::vector<gpu::Binding> bound;
+  std::vector<gpu::NumberParam> numbers;
   for (const Dispatch& d : dispatches) {
     bound.clear();
+    numbers.clear();
+    for (const auto& [operand, n] : d.numbers) {
+      numbers.push_back({views[static_cast<std::size_t>(operand)]->buffer, n.offset, n.bytes});
+    }
     for (const Binding& b : d.bindings) {
       const Buffer& buffer = b.operand >= 0          ? views[static_cast<std::size_t>(b.operand)]->buffer
                              : b.operand == kScratch ? memory
@@ -173,7 +190,7 @@ void Plan::State::record(gpu::Commands& commands, std::span<const View* const> v
                                                           : 0;
       bound.push_back({buffer, start + static_cast<std::uint64_t>(b.offset), b.size, b.access});
     }
-    commands.dispatch(d.prepared, bound);
+    commands.dispatch(d.prepared, bound, numbers);
   }
 }
 

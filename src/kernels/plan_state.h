@@ -17,6 +17,7 @@ struct PlannedOperand {
   std::int64_t distance = 0;    // in bytes, from the owner
   bool written = false;         // by the planned calls; set for owners
   static constexpr std::int32_t kWhole = 16;
+  static constexpr std::int32_t kNumber = 17;  // a Buffer::number(), which is no memory
 };
 
 struct Plan::State {
@@ -32,6 +33,7 @@ struct Plan::State {
   struct Dispatch {
     gpu::PreparedDispatch prepared;
     std::vector<Binding> bindings;
+    std::vector<std::pair<int, gpu::NumberParam>> numbers;  // operands, and where they are in the uniform block
   };
 
   std::vector<PlannedOperand> operands;
@@ -56,7 +58,8 @@ class Planner final : public gpu::Commands {
   gpu::Device& device() override { return device_; }
   bool planning() const override { return true; }
   void dispatch(const gpu::Dispatch& dispatch) override;
-  void dispatch(const gpu::PreparedDispatch& dispatch, std::span<const gpu::Binding> bindings) override;
+  void dispatch(const gpu::PreparedDispatch& dispatch, std::span<const gpu::Binding> bindings,
+                std::span<const gpu::NumberParam> numbers) override;
   Buffer scratch(std::uint64_t bytes) override;
 
   PlanFor purpose() const { return purpose_; }
@@ -67,6 +70,7 @@ class Planner final : public gpu::Commands {
  private:
   friend class GpuScratch;
   Plan::State::Binding located(const gpu::Binding& binding) const;
+  void locate(std::span<const gpu::NumberParam> numbers, Plan::State::Dispatch& dispatch) const;
 
   gpu::Device device_;
   PlanFor purpose_;

@@ -37,6 +37,7 @@ std::vector<std::int64_t> ShaderHead::assign_bindings(std::string_view kernel, s
   for (std::size_t i = 0; i < operands.size(); ++i) {
     Operand& op = operands[i];
     const View& view = views[i];
+    if (op.number) continue;
     const auto [low, high] = view.layout.offset_range();
     const std::int64_t b = bits(view.dtype);
     const std::uint64_t first = view.offset + static_cast<std::uint64_t>((low * b) >> 3);  // packed types: rounded down
@@ -82,6 +83,10 @@ std::vector<std::int64_t> ShaderHead::assign_bindings(std::string_view kernel, s
   std::vector<std::int64_t> offsets;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const Operand& op = operands[i];
+    if (op.number) {
+      offsets.push_back(0);
+      continue;
+    }
     const std::uint64_t bytes = views[i].offset - bindings[op.binding].range.offset;
     const std::uint64_t unit_bits = op.width ? bits(op.dtype) : static_cast<std::uint64_t>(op.element_bytes) * 8;
     if (bytes * 8 % unit_bits != 0) {
@@ -141,7 +146,8 @@ std::string ShaderHead::wgsl() const {
                      writes ? "read_write" : "read", owner->name, bindings[i].element);
   }
   for (const Operand& op : operands) {
-    if (!op.width) continue;
+    if (op.number) s += number_accessors(op.name, op.dtype);
+    if (!op.width || op.number) continue;
     const auto owner = std::ranges::find(operands, op.binding, &Operand::binding);
     s += accessors(op.name, owner->name + "_buf", bindings[op.binding].element, op.dtype, op.width,
                    {.loads = op.loads, .stores = op.stores, .updates = op.updates}, op.pair_stride,

@@ -23,6 +23,7 @@ struct ShaderHead {
     bool updates = false;
     std::uint32_t pair_stride = 1;  // between the two words of a group of four 16-bit elements
     int element_bytes = 0;          // of the array's elements
+    bool number = false;            // a parameter instead of memory; it has no binding
   };
   struct Binding {  // perhaps of several operands
     gpu::Binding range;
@@ -40,7 +41,7 @@ struct ShaderHead {
   std::string offset_param(const Operand& operand) const;
   // Gives each operand a binding: a range of its buffer that starts at the device's alignment. Operands of a buffer that
   // is written share a binding, or, if one would exceed the device's limit, several, which must not overlap. `views` are
-  // the operands'. Returns their offsets within the bindings, in units; appends to `key` what the shader depends on.
+  // the operands'. Returns their offsets within the bindings, in units, those of numbers 0; appends to `key` what the shader depends on.
   // Throws Unsupported if the device's limits do not allow it, InvalidArgument for views that no binding can hold.
   std::vector<std::int64_t> assign_bindings(std::string_view kernel, std::span<const View> views,
                                             const gpu::Capabilities& capabilities, std::string& key);

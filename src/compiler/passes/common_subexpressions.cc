@@ -36,7 +36,7 @@ Graph common_subexpressions(const Graph& graph, const PassContext&) {
   // By the op's name and the inputs: only few of different nodes have both in common.
   std::unordered_multimap<std::size_t, Known> known;
   return r.run([&](const Node& node) -> Tensor {
-    if (node.op().input() || node.op().data_op()) return {};
+    if (node.op().is_leaf() && !node.op().constant()) return {};
     Known own{&node, r.at(node.inputs()), {}};
     const auto place = [](const Tensor& v) { return std::pair(v.node()->sequence(), v.index()); };
     if (commutes(node)) std::ranges::sort(own.inputs, {}, place);

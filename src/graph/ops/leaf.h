@@ -38,6 +38,21 @@ class ConstantOp final : public Op {
   std::string label_;
 };
 
+// A number that each run is given.
+class NumberOp final : public Op {
+ public:
+  NumberOp(std::string name, DType dtype) : number_name_(std::move(name)), dtype_(dtype) {}
+  std::string_view name() const override { return "number"; }
+  void attributes(Attributes& f) const override { f.add("name", in_quotes(number_name_)); }
+  const NumberOp* number() const override { return this; }
+  std::vector<TensorType> infer(std::span<const TensorType>) const override { return {{dtype_, {}}}; }
+  const std::string& number_name() const { return number_name_; }
+
+ private:
+  std::string number_name_;
+  DType dtype_;
+};
+
 // Data of a tensor. What it is belongs to no structure: graphs that differ only in their data are equal.
 class DataOp final : public Op {
  public:

@@ -346,7 +346,7 @@ Access access_of(const ElementwiseProblem& problem) {
     if (!a.row_misalignment.empty()) {
       o.mode = &o == &y || (in_step(o, y) && last_group_is_whole(o.view)) ? "vec" : "each";
     }
-    if (o.name[0] == 'x' && o.inner() == 0) o.mode = "splat";
+    if (o.name[0] == 'x' && (o.inner() == 0 || o.view.buffer.is_number())) o.mode = "splat";
   }
   a.exact = a.misalignment == 0 && problem.shape.back() % a.width == 0 && a.row_misalignment.empty();
   return a;
