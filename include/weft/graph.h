@@ -21,6 +21,7 @@
 #include "weft/kernels/pad.h"
 #include "weft/kernels/reduce.h"
 #include "weft/kernels/scan.h"
+#include "weft/label.h"
 #include "weft/shape.h"
 #include "weft/tensor.h"
 #include "weft/tensor_data.h"
@@ -36,7 +37,8 @@ using kernels::Triangle;
 
 class Graph {
  public:
-  Graph();
+  // The name is for messages.
+  explicit Graph(std::string name = {});
   ~Graph();
   // A copy has the same tensors. A graph that was moved from can be assigned to; everything else on it throws
   // InvalidArgument.
@@ -53,6 +55,8 @@ class Graph {
   // Constants belong to no graph.
   static Tensor constant(TensorData tensor, std::string name = {});
   static Tensor scalar(Number value, DType dtype);
+
+  const std::string& name() const;
 
   // Text of the whole graph, a node a line, in an order in which it can be computed.
   std::string to_string() const;

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -46,6 +48,11 @@ class Tensor {
 
   // The last two axes exchanged.
   Tensor T() const;
+
+  // What people call it (weft/label.h); empty: nothing. Setting it replaces the label that it had, and puts the
+  // thread's scopes in front.
+  std::string label() const;
+  Tensor& set_label(std::string_view label);
 
   // ---- Data. All of these throw InvalidArgument for a tensor that has none, because it is still to be computed.
   bool has_data() const;

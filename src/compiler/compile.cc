@@ -7,6 +7,8 @@
 
 #include "compiler/executable.h"
 #include "compiler/passes/passes.h"
+#include "core/error_context.h"
+#include "core/in_quotes.h"
 #include "weft/error.h"
 #include "weft/flags.h"
 #include "weft/log.h"
@@ -71,7 +73,9 @@ Graph optimized(const Graph& graph, const Device& device, const CompileOptions& 
   return optimized(graph, device, resolved(options), nullptr);
 }
 
-Executable compile(const Graph& graph, const Device& device, const CompileOptions& options) {
+namespace {
+
+Executable compiled(const Graph& graph, const Device& device, const CompileOptions& options) {
   const std::shared_ptr<ConstantStore> store =
       options.constants ? options.constants : make_constant_store(device);
   if (store->device() != device) {
@@ -90,6 +94,14 @@ Executable compile(const Graph& graph, const Device& device, const CompileOption
   impl->report.graph = ready.to_string();
   impl->report.precision = std::move(decisions);
   return Executable(std::move(impl), std::move(captured));
+}
+
+}  // namespace
+
+Executable compile(const Graph& graph, const Device& device, const CompileOptions& options) {
+  if (graph.name().empty()) return compiled(graph, device, options);
+  return in_context([&] { return "compiling graph " + in_quotes(graph.name()); },
+                    [&] { return compiled(graph, device, options); });
 }
 
 struct ExecutableCache::State {

@@ -121,6 +121,7 @@ void Grouping::emit(const Node& node, const Make& make) {
     const std::vector<Tensor> values =
         make(group, wanted, [&](const Tensor& old) { return rewriter_.at(old); });
     for (std::size_t i = 0; i < wanted.size(); ++i) rewriter_.set(wanted[i], values[i]);
+    for (const Node* part : group) rewriter_.add_labels(*values[0].node(), *part);
   }
 }
 

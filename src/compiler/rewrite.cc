@@ -49,7 +49,7 @@ Tensor root_of(Tensor v) {
   return v;
 }
 
-Rewriter::Rewriter(const Graph& from) : from_(from), place_(from.impl().places()) {
+Rewriter::Rewriter(const Graph& from) : from_(from), place_(from.impl().places()), labels_(from.impl().labels) {
   std::size_t count = 0;
   first_ = result_offsets(from, count);
   map_.resize(count);
@@ -84,28 +84,46 @@ Tensor Rewriter::copy(const Node& old) {
   }
   if (!shared) return copy(old, old.shared_op(), at(old.inputs()));
   for (std::size_t i = 0; i < old.types().size(); ++i) map_[slot(old.value()) + i] = old.value(static_cast<int>(i));
-  if (const auto& order = from_.impl().stored_order(old); !order.empty()) stored_[&old] = order;
+  if (const auto& order = from_.impl().stored_order(old); !order.empty()) stored_[old.sequence()] = order;
   return old.value();
 }
 
 Tensor Rewriter::copy(const Node& old, OpPtr op, std::vector<Tensor> inputs) {
   changed_ = true;
   const Tensor made = apply(std::move(op), std::move(inputs));
+  add_labels(*made.node(), old);
   for (std::size_t i = 0; i < old.types().size(); ++i) map_[slot(old.value()) + i] = result(made, static_cast<int>(i));
-  if (const auto& order = from_.impl().stored_order(old); !order.empty()) stored_[made.node()] = order;
+  if (const auto& order = from_.impl().stored_order(old); !order.empty()) stored_[made.node()->sequence()] = order;
   return made;
 }
 
-void Rewriter::store(const Tensor& now, std::vector<int> order) { stored_[now.node()] = std::move(order); }
+void Rewriter::add_labels(const Node& to, const Node& part) {
+  if (&to == &part) return;
+  std::vector<const std::string*> added;
+  if (part.label()) added.push_back(part.label());
+  if (const auto it = labels_.find(part.sequence()); it != labels_.end()) {
+    added.insert(added.end(), it->second.begin(), it->second.end());
+  }
+  if (added.empty()) return;
+  std::vector<const std::string*>& list = labels_[to.sequence()];
+  for (const std::string* label : added) {
+    if (std::ranges::find(list, label) == list.end()) list.push_back(label);
+  }
+}
+
+void Rewriter::store(const Tensor& now, std::vector<int> order) { stored_[now.node()->sequence()] = std::move(order); }
 
 Graph Rewriter::run(const Rule& rule) {
   for (const NodePtr& node : from_.impl().nodes()) {
     if (has(node->value())) continue;
+    const std::uint64_t before = Node::next_sequence();
     const Tensor v = rule(*node);
     if (!v.defined()) {
       copy(*node);
       continue;
     }
+    // What stood there before is no part of it.
+    if (v.node()->sequence() >= before) add_labels(*v.node(), *node);
     for (std::size_t i = 0; i < node->types().size(); ++i) {
       const std::size_t index = static_cast<std::size_t>(v.index()) + i;
       if (index >= v.node()->types().size() || v.node()->types()[index] != node->types()[i]) {
@@ -128,6 +146,8 @@ Graph Rewriter::finish(const std::function<Tensor(const GraphPort&)>& output) {
   for (const GraphPort& n : from_.impl().numbers) to.impl().add_number(n.name, n.value);
   for (const GraphPort& o : from_.impl().outputs) to.impl().add_output(o.name, output(o));
   to.impl().stored = std::move(stored_);
+  to.impl().labels = std::move(labels_);
+  to.impl().name = from_.name();
   return to;
 }
 

@@ -68,6 +68,8 @@ class Rewriter {
   // Returns the first one.
   Tensor copy(const Node& old);
   Tensor copy(const Node& old, OpPtr op, std::vector<Tensor> inputs);
+  // A node of the new graph gets the labels of one that is now part of it, of either graph.
+  void add_labels(const Node& to, const Node& part);
   // The order of axes in which the new node lies in memory (Graph::Impl::stored).
   void store(const Tensor& now, std::vector<int> order);
 
@@ -89,7 +91,8 @@ class Rewriter {
   mutable std::optional<Uses> uses_;
   std::vector<std::size_t> first_;  // of each old node, where its results are in map_
   std::vector<Tensor> map_;
-  std::map<const Node*, std::vector<int>> stored_;
+  std::map<std::uint64_t, std::vector<int>> stored_;
+  Graph::Impl::Labels labels_;  // of new nodes
   bool changed_ = false;
 };
 

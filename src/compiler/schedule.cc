@@ -71,6 +71,7 @@ class Lowering {
     ScheduledCall call;
     call.op = node.shared_op();
     call.label = std::format("{} {}", node.op().label(node.input_types()), weft::to_string(node.types()[0].shape));
+    if (const std::string labels = graph_.impl().label_text(node); !labels.empty()) call.label += " " + labels;
     bool empty = true;
     for (std::size_t i = 0; i < node.types().size(); ++i) {
       const Tensor v = node.value(static_cast<int>(i));

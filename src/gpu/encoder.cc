@@ -256,7 +256,7 @@ struct Encoder::State {
         group = impl->bind_groups.get(*step.pipeline->layout, {page->buffer, step.param_range}, ranges);
         offset = at;
       }
-      encode(run.kernel, [&] { return run; }, step.pipeline->pipeline, group, step.param_range != 0, offset,
+      encode(run.step.empty() ? run.kernel : run.step, [&] { return run; }, step.pipeline->pipeline, group, step.param_range != 0, offset,
              run.workgroups);
       work += run.work.amount();
       if (count_dispatch()) hold();  // again for the dispatches after the submit

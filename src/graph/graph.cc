@@ -8,7 +8,7 @@
 
 namespace weft {
 
-Graph::Graph() : impl_(std::make_unique<Impl>()) {}
+Graph::Graph(std::string name) : impl_(std::make_unique<Impl>()) { impl_->name = std::move(name); }
 Graph::~Graph() = default;
 Graph::Graph(const Graph& other) : impl_(std::make_unique<Impl>(other.impl())) {}
 Graph::Graph(Graph&& other) noexcept = default;
@@ -21,6 +21,8 @@ Graph::Impl::Impl(const Impl& other)
       numbers(other.numbers),
       outputs(other.outputs),
       stored(other.stored),
+      labels(other.labels),
+      name(other.name),
       input_names_(other.input_names_),
       number_names_(other.number_names_),
       output_names_(other.output_names_) {
@@ -73,9 +75,21 @@ void Graph::Impl::add_output(std::string name, Tensor value) {
 
 const std::vector<int>& Graph::Impl::stored_order(const Node& node) const {
   static const std::vector<int> own;
-  const auto it = stored.find(&node);
+  const auto it = stored.find(node.sequence());
   return it == stored.end() ? own : it->second;
 }
+
+std::string Graph::Impl::label_text(const Node& node) const {
+  std::string text = node.label() ? in_quotes(*node.label()) : std::string();
+  if (const auto it = labels.find(node.sequence()); it != labels.end()) {
+    for (const std::string* label : it->second) {
+      if (label != node.label()) text += (text.empty() ? "" : "+") + in_quotes(*label);
+    }
+  }
+  return text;
+}
+
+const std::string& Graph::name() const { return impl().name; }
 
 std::vector<Tensor> Graph::Impl::captured() const {
   std::vector<Tensor> found;

@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <unordered_map>
 
 #include "graph/node.h"
 
@@ -19,9 +20,14 @@ struct Graph::Impl {
   Impl(const Impl& other);
 
   std::vector<GraphPort> inputs, numbers, outputs;
+  // What belongs to nodes, by their sequence numbers, which are never used again as addresses are.
   // The order of axes in which a node's result 0 lies in memory, where it is not its own. Set by the compiler, so that
   // what reads the result permuted finds it dense.
-  std::map<const Node*, std::vector<int>> stored;
+  std::map<std::uint64_t, std::vector<int>> stored;
+  // The labels of what was fused into a node, beside its own; each once.
+  using Labels = std::unordered_map<std::uint64_t, std::vector<const std::string*>>;
+  Labels labels;
+  std::string name;
 
   // All inputs, and what the outputs need, in the order in which it was made. Throws InvalidArgument if an output needs
   // an input of another graph.
@@ -32,6 +38,8 @@ struct Graph::Impl {
   class Places;
   Places places() const;
   const std::vector<int>& stored_order(const Node& node) const;
+  // The node's label, and those of what was fused into it: "a"+"b"; empty if there are none.
+  std::string label_text(const Node& node) const;
   // Tensors with data that the outputs need, in an order that is the same for equal graphs.
   std::vector<Tensor> captured() const;
 

@@ -1,17 +1,25 @@
 #include "graph/node.h"
 
 #include <bit>
+#include <mutex>
+#include <set>
 
+#include "core/error_context.h"
+#include "core/in_quotes.h"
 #include "weft/error.h"
+#include "weft/label.h"
 
 namespace weft {
 namespace {
 
-std::atomic<std::uint64_t> next_sequence{0};
+std::atomic<std::uint64_t> sequences{0};
 
 // Nodes of this thread that wait to be deleted, because one of them is being deleted.
 thread_local const Node* waiting = nullptr;
 thread_local bool deleting = false;
+
+// What the thread's scopes say together; null: there are none.
+thread_local const std::string* scope_label = nullptr;
 
 }  // namespace
 
@@ -19,7 +27,10 @@ Node::Node(OpPtr op, std::vector<Tensor> inputs, std::vector<TensorType> types)
     : op_(std::move(op)),
       inputs_(std::move(inputs)),
       types_(std::move(types)),
-      sequence_(next_sequence.fetch_add(1, std::memory_order_relaxed)) {}
+      sequence_(sequences.fetch_add(1, std::memory_order_relaxed)),
+      label_(scope_label) {}
+
+std::uint64_t Node::next_sequence() { return sequences.load(std::memory_order_relaxed); }
 
 void Node::destroy() const {
   next_ = std::exchange(waiting, this);
@@ -78,9 +89,37 @@ Tensor apply(OpPtr op, std::vector<Tensor> operands) {
     if (!v.defined()) throw InvalidArgument("{}: an operand is an undefined Tensor", op->name());
     types.push_back(v.type());
   }
-  std::vector<TensorType> results = op->infer(types);
-  for (const TensorType& t : results) element_count(t.shape);
+  const auto infer = [&] {
+    std::vector<TensorType> results = op->infer(types);
+    for (const TensorType& t : results) element_count(t.shape);
+    return results;
+  };
+  std::vector<TensorType> results =
+      scope_label ? in_context([] { return in_quotes(*scope_label); }, infer) : infer();
   return (new Node(std::move(op), std::move(operands), std::move(results)))->value();
+}
+
+const std::string* interned_label(std::string_view text) {
+  static std::mutex mutex;
+  static auto& all = *new std::set<std::string, std::less<>>();
+  const std::string whole = scope_label ? std::format("{}.{}", *scope_label, text) : std::string(text);
+  if (whole.empty()) return nullptr;
+  const std::lock_guard lock(mutex);
+  return &*all.insert(whole).first;
+}
+
+WithoutLabelScope::WithoutLabelScope() : before_(std::exchange(scope_label, nullptr)) {}
+WithoutLabelScope::~WithoutLabelScope() { scope_label = before_; }
+
+LabelScope::LabelScope(std::string_view label) : before_(scope_label) { scope_label = interned_label(label); }
+LabelScope::~LabelScope() { scope_label = before_; }
+
+std::string Tensor::label() const { return node_ && node_->label() ? *node_->label() : std::string(); }
+
+Tensor& Tensor::set_label(std::string_view label) {
+  (void)type();  // throws for an undefined one
+  node_->set_label(interned_label(label));
+  return *this;
 }
 
 void NodeIds::reserve(std::size_t count) {

@@ -29,10 +29,16 @@ class Node {
   std::vector<std::span<const Tensor>> input_groups() const;
   // Grows from each node that a process makes to the next: operands have smaller ones.
   std::uint64_t sequence() const { return sequence_; }
+  // Of the node that is made next.
+  static std::uint64_t next_sequence();
 
   // Its place in the graph that looked at it last, which may be another one than the caller's: a guess that is checked.
   int place_hint() const { return place_hint_.load(std::memory_order_relaxed); }
   void set_place_hint(int place) const { place_hint_.store(place, std::memory_order_relaxed); }
+
+  // Null if it has none. Labels are kept for the life of the process, each text once.
+  const std::string* label() const { return label_.load(std::memory_order_acquire); }
+  void set_label(const std::string* label) const { label_.store(label, std::memory_order_release); }
 
   // The op, if it is one of T's.
   template <class T>
@@ -56,6 +62,7 @@ class Node {
   std::uint64_t sequence_;
   mutable std::atomic<std::int64_t> owners_{0};
   mutable std::atomic<int> place_hint_{0};
+  mutable std::atomic<const std::string*> label_;
   mutable const Node* next_ = nullptr;  // of those that wait to be deleted
 };
 
@@ -78,6 +85,21 @@ class NodePtr {
 
  private:
   const Node* node_;
+};
+
+// The label of that text; after the thread's scopes, if there are any.
+const std::string* interned_label(std::string_view text);
+
+// While it lives, the thread's scopes do not count: what the compiler makes has the labels of what it is made of.
+class WithoutLabelScope {
+ public:
+  WithoutLabelScope();
+  ~WithoutLabelScope();
+  WithoutLabelScope(const WithoutLabelScope&) = delete;
+  WithoutLabelScope& operator=(const WithoutLabelScope&) = delete;
+
+ private:
+  const std::string* before_;
 };
 
 // The first result of a new node. Infers and checks types. Throws InvalidArgument.

@@ -55,6 +55,7 @@ std::string to_string(const Node& node, const Graph& graph) {
   s += types_text(node);
   const std::vector<int>& order = graph.impl().stored_order(node);
   if (!order.empty()) s += " " + Attributes().add("stored", order).shown();
+  if (const std::string labels = graph.impl().label_text(node); !labels.empty()) s += " " + labels;
   return s;
 }
 

@@ -70,7 +70,11 @@ Graph fuse_elementwise(const Graph& graph, const PassContext& context) {
       const Tensor now = r.at(inputs[i]);
       args.push_back(inner[i] ? region.add(*inner[i], now.node()->inputs())[0] : region.at(now));
     }
-    return region.node(*own, args);
+    const Tensor made = region.node(*own, args);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (inner[i]) r.add_labels(*made.node(), *r.at(inputs[i]).node());
+    }
+    return made;
   });
 }
 

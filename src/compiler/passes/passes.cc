@@ -62,6 +62,7 @@ Graph run(const Pass& pass, const Graph& graph, const PassContext& context) {
 std::span<const Pass> passes() { return kPasses; }
 
 Graph run_passes(const Graph& graph, const PassContext& context) {
+  const WithoutLabelScope none;
   Graph current = graph;
   for (const Pass& pass : kPasses) {
     if (pass.enabled && !(context.options.*pass.enabled)) continue;

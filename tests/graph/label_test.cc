@@ -1,0 +1,123 @@
+// Labels: where they come from, what they survive, and where they are shown.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compiler/bound.h"
+#include "support/devices.h"
+#include "support/throws.h"
+#include "weft/compile.h"
+#include "weft/error.h"
+
+namespace weft::test {
+namespace {
+
+using testing::HasSubstr;
+
+std::vector<std::string> step_labels(const Graph& graph) {
+  std::vector<std::string> labels;
+  const Executable executable = compile(graph, Device::cpu());
+  for (const ScheduleStep& step : executable.report().steps) labels.push_back(step.label);
+  return labels;
+}
+
+TEST(Labels, ComeFromScopesAndFromPeople) {
+  Graph g;
+  const Tensor x = g.input("x", DType::f32, {2});
+  EXPECT_EQ(x.label(), "");
+  Tensor y, z;
+  {
+    const LabelScope layer("layers.0");
+    y = exp(x);
+    EXPECT_EQ(y.label(), "layers.0");
+    {
+      const LabelScope query("query");
+      EXPECT_EQ(neg(x).label(), "layers.0.query");
+    }
+    z = neg(y);
+    z.set_label("gate");
+  }
+  EXPECT_EQ(z.label(), "layers.0.gate");
+  EXPECT_EQ(exp(z).label(), "");
+  z.set_label("gate");
+  EXPECT_EQ(z.label(), "gate");
+  const Tensor again = z;  // the same tensor
+  z.set_label("");
+  EXPECT_EQ(again.label(), "");
+  EXPECT_THROW(Tensor().set_label("x"), InvalidArgument);
+  EXPECT_EQ(Tensor().label(), "");
+}
+
+TEST(Labels, AreNoPartOfWhatGraphsAreComparedBy) {
+  const auto make = [](const char* label) {
+    Graph g{std::string(label)};
+    const LabelScope scope(label);
+    g.output("y", exp(g.input("x", DType::f32, {2})));
+    return g;
+  };
+  EXPECT_TRUE(make("one").equals(make("another")));
+  EXPECT_EQ(make("one").hash(), make("another").hash());
+  EXPECT_THAT(make("one").to_string(), HasSubstr("exp(x0)} %0 : f32 [2] \"one\"\n"));
+}
+
+TEST(Labels, SurviveFusion) {
+  Graph g;
+  const Tensor x = g.input("x", DType::f32, {8, 16}), w = g.input("w", DType::f32, {16, 4});
+  Tensor product = matmul(x, w), shifted = product + g.input("b", DType::f32, {4}), active = gelu(shifted);
+  product.set_label("dense.product");
+  shifted.set_label("dense.bias");
+  active.set_label("activation");
+  Tensor normed = layer_norm(active * 2.0, {}, {}, 1e-5);
+  normed.set_label("norm");
+  g.output("y", normed);
+  const std::vector<std::string> labels = step_labels(g);
+  ASSERT_EQ(labels.size(), 2u);
+  for (const char* part : {"\"dense.product\"", "\"dense.bias\"", "\"activation\""}) EXPECT_THAT(labels[0], HasSubstr(part));
+  EXPECT_THAT(labels[1], HasSubstr("layer_norm"));
+  EXPECT_THAT(labels[1], HasSubstr("\"norm\""));
+  EXPECT_THAT(labels[1], testing::Not(HasSubstr("dense")));
+}
+
+// Softmax of operations, merged products and common subexpressions keep the labels of what they replace.
+TEST(Labels, SurviveOtherPasses) {
+  Graph g;
+  const Tensor x = g.input("x", DType::f32, {4, 8});
+  const Tensor e = exp(x - reduce(ReduceKind::max, x, {1}, true));
+  Tensor y = e / reduce(ReduceKind::sum, e, {1}, true);
+  y.set_label("attention.weights");
+  g.output("y", y);
+  const std::vector<std::string> labels = step_labels(g);
+  ASSERT_EQ(labels.size(), 1u);
+  EXPECT_EQ(labels[0], "softmax [4, 8] \"attention.weights\"");
+}
+
+TEST(Labels, StandInErrors) {
+  Graph g("encoder");
+  const Tensor a = g.input("a", DType::f32, {2, 3}), b = g.input("b", DType::f32, {4, 5});
+  const std::string what = thrown_by([&] {
+    const LabelScope layer("layers.0"), query("query");
+    matmul(a, b);
+  });
+  EXPECT_THAT(what, testing::StartsWith("InvalidArgument: \"layers.0.query\": matmul: "));
+  EXPECT_THAT(thrown_by([&] { exp(g.input("i", DType::i32, {1})); }), testing::Not(HasSubstr("\"")));
+  Graph other;
+  g.output("y", a + other.input("z", DType::f32, {2, 3}));
+  EXPECT_EQ(thrown_by([&] { compile(g, Device::cpu()); }),
+            "InvalidArgument: compiling graph \"encoder\": graph: an output needs the input \"z\", which is another "
+            "graph's");
+}
+
+TEST(Labels, StandInWhatADeviceCannotRun) {
+  for (const std::string& name : all_devices()) {
+    if (name == "cpu") continue;
+    Graph g("wide");
+    Tensor y = exp(g.input("x", DType::f64, {2}));
+    y.set_label("layers.3");
+    g.output("y", y);
+    const std::string what = thrown_by([&] { compile(g, device_named(name)); });
+    EXPECT_THAT(what, testing::StartsWith("Unsupported: compiling graph \"wide\": "));
+    EXPECT_THAT(what, HasSubstr("layers.3"));
+  }
+}
+
+}  // namespace
+}  // namespace weft::test
