@@ -16,6 +16,7 @@
 #include "timing.h"
 #include "weft/calibration.h"
 #include "weft/kernels.h"
+#include "weft/tensor_type.h"
 
 namespace weft::bench {
 
@@ -75,17 +76,11 @@ bool asked(const Options& options, std::string_view name);
 
 enum class Unit { bytes, flop };
 
-struct TensorSpec {
-  DType type = DType::f32;
-  Shape shape;
-  std::uint64_t bytes() const { return byte_size(type, static_cast<std::uint64_t>(element_count(shape))); }
-};
-
 // A call whose operands come from memory, not from a cache: calls rotate through copies of them.
 struct ColdCase {
   using Operands = std::span<const View>;  // inputs, then outputs
   std::string name;
-  std::vector<TensorSpec> inputs, outputs;
+  std::vector<TensorType> inputs, outputs;
   double moved;                            // bytes, in sizes of the first input
   std::function<void(Stream&, Operands)> call;
   float low = -1, high = 1;                // the range of random floats
@@ -126,7 +121,7 @@ class KernelBench {
   // bytes(), and those of 1, 4, 16 and 64 MiB that are smaller.
   std::vector<std::int64_t> sizes() const;
   // A tensor of that many bytes, or of bytes(): they determine its dimension of -1.
-  TensorSpec tensor(DType type, Shape shape, std::int64_t bytes = 0) const;
+  TensorType tensor(DType type, Shape shape, std::int64_t bytes = 0) const;
   const Device& device() const { return device_; }
   bool wrong() const { return wrong_; }
   // The error of the cost model's estimates: the median of the larger of estimate / time and time / estimate.

@@ -62,7 +62,8 @@ class CompileBench {
     const auto start = Clock::now();
     // Large graphs are compiled four times; their kernels are those of the small ones.
     const std::int64_t warm_ups = kernels < kLarge ? kShapes : 1;
-    for (std::int64_t i = 0; i < 4 * warm_ups || (kernels < kLarge && seconds_since(start) < options.timing.seconds); ++i) {
+    for (std::int64_t i = 0; i < 4 * warm_ups || (kernels < kLarge && seconds_since(start) < options.timing.seconds);
+         ++i) {
       const Graph graph = chain(kernels, kFirstRows + i % kShapes);
       forget_shapes(device_);
       Laps laps;

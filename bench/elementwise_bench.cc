@@ -13,8 +13,8 @@ using Operands = ColdCase::Operands;
 
 void copies(KernelBench& b) {
   for (const DType type : {DType::f32, DType::f16, DType::u8}) {
-    const TensorSpec line = b.tensor(type, {-1}), heads = b.tensor(type, {-1, 512, 16, 64});
-    const TensorSpec swapped{type, {heads.shape[0], 16, 512, 64}};
+    const TensorType line = b.tensor(type, {-1}), heads = b.tensor(type, {-1, 512, 16, 64});
+    const TensorType swapped{type, {heads.shape[0], 16, 512, 64}};
     for (const std::uint64_t offset : {0, 4}) {
       b.measure({.name = std::format("copy from byte {} {} {}", offset, name(type), to_string(line.shape)),
                  .inputs = {line}, .outputs = {line}, .moved = 2, .call = [&](Stream& s, Operands v) {
@@ -46,8 +46,8 @@ void transpositions(KernelBench& b) {
   }
   for (const DType type : {DType::u32, DType::u16, DType::u8}) {
     for (const std::int64_t side : {1024, 4099, 8192, 16384}) {
-      const TensorSpec x{type, {side, side}};
-      if (x.bytes() > static_cast<std::uint64_t>(b.bytes())) continue;
+      const TensorType x{type, {side, side}};
+      if (byte_size(x) > static_cast<std::uint64_t>(b.bytes())) continue;
       const View from = b.poisoned(x.shape, type), to = b.poisoned(x.shape, type);
       for (const auto& form : forms) {
         const auto transpose = [&](Stream& s, const View& x, const View& y) {
@@ -68,20 +68,23 @@ void transpositions(KernelBench& b) {
 // An elementwise function on operands of --mebibytes.
 void measure(KernelBench& b, const FunctionInfo& f, DType type, const kernels::MapForm& form,
              const std::string& label) {
-  const TensorSpec x = b.tensor(type, {-1});
-  const std::vector<TensorSpec> inputs(static_cast<std::size_t>(f.operands), x);
+  const TensorType x = b.tensor(type, {-1});
+  const std::vector<TensorType> inputs(static_cast<std::size_t>(f.operands), x);
   const Expression e = function_expression(f.name, std::vector<DType>(inputs.size(), type));
-  const TensorSpec y{e.output_type(0), x.shape};
+  const TensorType y{e.output_type(0), x.shape};
   // The range in which these functions have values.
   const bool above_0 = f.name.starts_with("log") || f.name == "sqrt" || f.name == "rsqrt" || f.name == "pow";
-  b.measure({.name = std::format("{} {} {}{}", f.name, name(type), to_string(x.shape), label),
-             .inputs = inputs, .outputs = {y},
-             .moved = static_cast<double>(f.operands) + static_cast<double>(y.bytes()) / static_cast<double>(x.bytes()),
-             .call = [&](Stream& s, Operands v) {
-               kernels::map(s, f.name, e, v.first(inputs.size()), v.subspan(inputs.size()), form);
-             },
-             .low = f.name == "acosh" ? 1.0f : above_0 ? 0.1f : -1.0f,
-             .high = f.name == "acosh" ? 3.0f : 1.0f});
+  b.measure(
+      {.name = std::format("{} {} {}{}", f.name, name(type), to_string(x.shape), label),
+       .inputs = inputs,
+       .outputs = {y},
+       .moved = static_cast<double>(f.operands) + static_cast<double>(byte_size(y)) / static_cast<double>(byte_size(x)),
+       .call = [&](Stream& s,
+                   Operands v) { kernels::map(s, f.name, e, v.first(inputs.size()), v.subspan(inputs.size()), form); },
+       .low = f.name == "acosh" ? 1.0f
+              : above_0         ? 0.1f
+                                : -1.0f,
+       .high = f.name == "acosh" ? 3.0f : 1.0f});
 }
 
 // All functions of floats.
@@ -115,7 +118,7 @@ void forms(KernelBench& b) {
 // Five operands, four of which are rows: batch norm with the channels last, in these forms.
 void affine(KernelBench& b) {
   for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
-    const TensorSpec x = b.tensor(type, {-1, 64}), row{type, {64}};
+    const TensorType x = b.tensor(type, {-1, 64}), row{type, {64}};
     Expression e;
     const auto of = [&](ScalarOp op, int a, int c) { return e.apply(op, {a, c}); };
     int in[5];

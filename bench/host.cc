@@ -29,13 +29,13 @@ void time_calls(int calls, const auto& call, std::vector<double>& samples) {
 
 struct HostCase {
   std::string_view name;
-  std::vector<TensorSpec> (*operands)(std::int64_t rows);  // inputs, then y
+  std::vector<TensorType> (*operands)(std::int64_t rows);  // inputs, then y
   void (*call)(Stream&, std::span<const View>);
 };
 
-TensorSpec matrix(std::int64_t rows, std::int64_t columns = kColumns) { return {DType::f32, {rows, columns}}; }
-const TensorSpec kRow{DType::f32, {kColumns}};
-using Tensors = std::vector<TensorSpec>;
+TensorType matrix(std::int64_t rows, std::int64_t columns = kColumns) { return {DType::f32, {rows, columns}}; }
+const TensorType kRow{DType::f32, {kColumns}};
+using Tensors = std::vector<TensorType>;
 using Given = std::span<const View>;
 
 const HostCase kCases[] = {
@@ -228,7 +228,8 @@ class HostBench {
   OperandSets sets(const HostCase& c, int count, std::int64_t rows) const {
     OperandSets result(static_cast<std::size_t>(count));
     for (Views& views : result) {
-      for (const TensorSpec& t : c.operands(rows)) views.emplace_back(device_.allocate(t.bytes()), 0, t.type, t.shape);
+      for (const TensorType& t : c.operands(rows))
+        views.emplace_back(device_.allocate(byte_size(t)), 0, t.dtype, t.shape);
     }
     return result;
   }
@@ -248,8 +249,8 @@ class HostBench {
     for (int i = 0; i < count; ++i) {
       Views& views = result.emplace_back();
       const Views& memory = large[static_cast<std::size_t>(i % kSets)];
-      for (const TensorSpec& t : c.operands(kRows + 1 + i)) {
-        views.emplace_back(memory[views.size()].buffer, 0, t.type, t.shape);
+      for (const TensorType& t : c.operands(kRows + 1 + i)) {
+        views.emplace_back(memory[views.size()].buffer, 0, t.dtype, t.shape);
       }
     }
     return result;

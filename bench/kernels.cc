@@ -79,7 +79,7 @@ std::vector<std::int64_t> KernelBench::sizes() const {
   return all;
 }
 
-TensorSpec KernelBench::tensor(DType type, Shape shape, std::int64_t bytes) const {
+TensorType KernelBench::tensor(DType type, Shape shape, std::int64_t bytes) const {
   std::int64_t count = (bytes ? bytes : this->bytes()) * 8 / bits(type);
   for (const std::int64_t n : shape) count /= std::max<std::int64_t>(n, 1);
   for (std::int64_t& n : shape) n = n < 0 ? std::max<std::int64_t>(count, 1) : n;
@@ -212,15 +212,15 @@ void KernelBench::measure(const std::string& name, Unit unit, double amount, con
 
 void KernelBench::measure(const ColdCase& cold) {
   if (!asked(cold.name)) return;
-  std::vector<TensorSpec> tensors = cold.inputs;
+  std::vector<TensorType> tensors = cold.inputs;
   tensors.insert(tensors.end(), cold.outputs.begin(), cold.outputs.end());
   std::uint64_t bytes = 0;
-  for (const TensorSpec& t : tensors) bytes += t.bytes();
+  for (const TensorType& t : tensors) bytes += byte_size(t);
   const auto turns = std::clamp<std::uint64_t>((options_.cold << 20) / bytes, 1, 256);
   std::vector<std::vector<View>> operands(turns);
   for (std::size_t k = 0; k < tensors.size(); ++k) {
     const auto& [type, shape] = tensors[k];
-    const std::uint64_t step = (tensors[k].bytes() + 255) / 256 * 256;
+    const std::uint64_t step = (byte_size(tensors[k]) + 255) / 256 * 256;
     const Shape all{static_cast<std::int64_t>(step * turns * 8) / bits(type)};
     const View whole = k < cold.inputs.size() ? random(all, type, cold.low, cold.high) : poisoned(all, type);
     for (std::size_t i = 0; i < turns; ++i) operands[i].emplace_back(whole.buffer, i * step, type, shape);
@@ -228,7 +228,7 @@ void KernelBench::measure(const ColdCase& cold) {
   const auto call = [&](Stream& s) {
     for (const auto& o : operands) cold.call(s, o);
   };
-  measure(cold.name, Unit::bytes, cold.moved * static_cast<double>(tensors[0].bytes()), call, {}, {},
+  measure(cold.name, Unit::bytes, cold.moved * static_cast<double>(byte_size(tensors[0])), call, {}, {},
           static_cast<int>(turns));
 }
 

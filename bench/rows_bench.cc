@@ -14,30 +14,30 @@ namespace {
 using kernels::ReduceKind;
 using Operands = ColdCase::Operands;
 
-std::string label(std::string_view what, const TensorSpec& x) {
-  return std::format("{} {} {}", what, name(x.type), to_string(x.shape));
+std::string label(std::string_view what, const TensorType& x) {
+  return std::format("{} {} {}", what, name(x.dtype), to_string(x.shape));
 }
 
-TensorSpec reduced(TensorSpec x, const std::vector<int>& axes, DType type) {
+TensorType reduced(TensorType x, const std::vector<int>& axes, DType type) {
   for (const int a : axes) x.shape[a] = 1;
   return {type, x.shape};
 }
 
-void softmax(KernelBench& b, std::string_view what, const TensorSpec& x, int axis, bool logarithm = false) {
+void softmax(KernelBench& b, std::string_view what, const TensorType& x, int axis, bool logarithm = false) {
   b.measure({.name = label(what, x), .inputs = {x}, .outputs = {x}, .moved = 2,
              .call = [&](Stream& s, Operands v) {
                logarithm ? kernels::log_softmax(s, v[0], v[1], axis) : kernels::softmax(s, v[0], v[1], axis);
              }});
 }
 
-void layer_norm(KernelBench& b, const TensorSpec& x) {
+void layer_norm(KernelBench& b, const TensorType& x) {
   b.measure({.name = label("layer norm without weights", x), .inputs = {x}, .outputs = {x}, .moved = 2,
              .call = [](Stream& s, Operands v) { kernels::layer_norm(s, v[0], {}, {}, v[1], 1, 1e-5f); }});
 }
 
 // Group norm along the last axis.
-void group_norm(KernelBench& b, std::string_view what, const TensorSpec& x, std::int64_t groups) {
-  const TensorSpec weights{x.type, {x.shape[-1]}};
+void group_norm(KernelBench& b, std::string_view what, const TensorType& x, std::int64_t groups) {
+  const TensorType weights{x.dtype, {x.shape[-1]}};
   const int axis = x.shape.rank() - 1;
   b.measure({.name = label(what, x), .inputs = {x, weights, weights}, .outputs = {x}, .moved = 2,
              .call = [&](Stream& s, Operands v) {
@@ -45,12 +45,12 @@ void group_norm(KernelBench& b, std::string_view what, const TensorSpec& x, std:
              }});
 }
 
-void reduce(KernelBench& b, std::string_view what, ReduceKind op, const TensorSpec& x, const std::vector<int>& axes) {
-  b.measure({.name = label(what, x), .inputs = {x}, .outputs = {reduced(x, axes, x.type)}, .moved = 1,
+void reduce(KernelBench& b, std::string_view what, ReduceKind op, const TensorType& x, const std::vector<int>& axes) {
+  b.measure({.name = label(what, x), .inputs = {x}, .outputs = {reduced(x, axes, x.dtype)}, .moved = 1,
              .call = [&](Stream& s, Operands v) { kernels::reduce(s, op, v[0], v[1], axes); }});
 }
 
-void argmax(KernelBench& b, std::string_view what, const TensorSpec& x, const std::vector<int>& axes) {
+void argmax(KernelBench& b, std::string_view what, const TensorType& x, const std::vector<int>& axes) {
   constexpr auto kMax = kernels::ArgKind::max;
   b.measure({.name = label(what, x), .inputs = {x}, .outputs = {reduced(x, axes, DType::i32)}, .moved = 1,
              .call = [&](Stream& s, Operands v) { kernels::arg_reduce(s, kMax, v[0], v[1], axes); }});
@@ -59,7 +59,7 @@ void argmax(KernelBench& b, std::string_view what, const TensorSpec& x, const st
 void rows(KernelBench& b) {
   for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
     for (const std::int64_t bytes : b.sizes()) {
-      const TensorSpec x = b.tensor(type, {-1, 1024}, bytes), line = b.tensor(type, {-1}, bytes);
+      const TensorType x = b.tensor(type, {-1, 1024}, bytes), line = b.tensor(type, {-1}, bytes);
       b.measure({.name = label("copy", line), .inputs = {line}, .outputs = {line}, .moved = 2,
                  .call = [](Stream& s, Operands v) { kernels::copy(s, v[0], v[1]); }});
       softmax(b, "softmax", x, 1);
@@ -76,7 +76,7 @@ void rows(KernelBench& b) {
       softmax(b, "softmax of columns", b.tensor(type, {n, -1}), 0);
       softmax(b, "log softmax of columns", b.tensor(type, {n, -1}), 0, true);
     }
-    const TensorSpec middle = b.tensor(type, {-1, 1024, 1024});
+    const TensorType middle = b.tensor(type, {-1, 1024, 1024});
     softmax(b, "softmax of the middle", middle, 1);
     reduce(b, "sum of outer and inner", ReduceKind::sum, middle, {0, 2});
     reduce(b, "log sum exp of rows", ReduceKind::log_sum_exp, b.tensor(type, {-1, 8192}), {1});
@@ -86,12 +86,12 @@ void rows(KernelBench& b) {
     for (const auto& [shape, axis, where] :
          {std::tuple{Shape{-1, 1024}, 1, "of rows"}, {{-1, 64}, 1, "of rows"}, {{8192, -1}, 0, "of columns"},
           {{-1, 64}, 0, "of columns"}, {{-1}, 0, "to one"}}) {
-      const TensorSpec x = b.tensor(type, shape);
+      const TensorType x = b.tensor(type, shape);
       reduce(b, std::format("variance {}", where), ReduceKind::variance, x, {axis});
       reduce(b, std::format("max {}", where), ReduceKind::max, x, {axis});
       argmax(b, std::format("argmax {}", where), x, {axis});
     }
-    const TensorSpec x = b.tensor(type, {-1, 4096, 64}), weights{type, {64}};
+    const TensorType x = b.tensor(type, {-1, 4096, 64}), weights{type, {64}};
     group_norm(b, "group norm, channels last", x, 8);
     group_norm(b, "instance norm, channels last", x, 64);
     b.measure({.name = label("batch norm, channels last", x),
@@ -104,9 +104,9 @@ void rows(KernelBench& b) {
 }
 
 // Elementwise work before and after softmax and norms: fused, and in dispatches of its own.
-void work(KernelBench& b, const TensorSpec& x) {
-  const DType type = x.type;
-  const TensorSpec row{type, {x.shape[1]}};
+void work(KernelBench& b, const TensorType& x) {
+  const DType type = x.dtype;
+  const TensorType row{type, {x.shape[1]}};
   const auto sum = [&](double scale, DType result, bool both) {
     Expression e;
     const int a = e.cast(e.input(type), DType::f32);
@@ -121,7 +121,7 @@ void work(KernelBench& b, const TensorSpec& x) {
     e.output(e.cast(e.apply(ScalarOp::gelu_erf, {e.cast(e.input(from), DType::f32)}), type));
     return e;
   };
-  const auto measure = [&](const char* what, const std::vector<TensorSpec>& inputs, std::size_t outputs, double moved,
+  const auto measure = [&](const char* what, const std::vector<TensorType>& inputs, std::size_t outputs, double moved,
                            const std::function<void(Stream&, Operands)>& call) {
     b.measure({.name = label(what, x), .inputs = inputs, .outputs = {outputs, x}, .moved = moved, .call = call});
   };
@@ -171,13 +171,13 @@ void sorts(KernelBench& b) {
   for (const DType type : {DType::f32, DType::f16, DType::i64}) {
     for (const Shape& shape : {Shape{1 << 24}, {1 << 20}, {16384, 1024}, {4096, 4096}, {1 << 20, 16}}) {
       if (type == DType::i64 && shape != Shape{1 << 24}) continue;
-      const TensorSpec x{type, shape}, places{DType::i32, shape};
+      const TensorType x{type, shape}, places{DType::i32, shape};
       b.measure({.name = label("sort pairs", x), .inputs = {x}, .outputs = {x, places}, .moved = 2 + 32.0 / bits(type),
                  .call = [](Stream& s, Operands v) { kernels::sort(s, v[0], v[1], v[2], {}); }});
     }
     for (const auto& [shape, k] :
          {std::pair{Shape{1 << 24}, 10}, {{4096, 4096}, 10}, {{4096, 4096}, 256}, {{64, 50000}, 50}}) {
-      const TensorSpec x{type, shape};
+      const TensorType x{type, shape};
       Shape top = shape;
       top[-1] = k;
       b.measure({.name = label(std::format("top {}", k), x), .inputs = {x}, .outputs = {{type, top}, {DType::i32, top}},
@@ -190,12 +190,12 @@ using kernels::SplitForm;
 using kernels::RowForm;
 
 std::string text(const RowForm& f) {
-  return std::format("team {}, interleave {}, register_steps {}{}", f.threads_per_row, f.interleave, f.register_steps,
-                     f.workgroup ? std::format(", {} threads", f.workgroup) : "");
+  return std::format("{} threads a row, {} rows interleaved, {} steps in registers{}", f.threads_per_row, f.interleave,
+                     f.register_steps, f.workgroup ? std::format(", {} threads", f.workgroup) : "");
 }
 std::string text(const SplitForm& f) {
-  return std::format("parts, {} threads, {} register_steps, {} interleave{}{}", f.threads, f.register_steps, f.interleave,
-                     f.look_back ? ", waits" : "",
+  return std::format("split rows, {} threads, {} steps in registers, {} rows interleaved{}{}", f.threads,
+                     f.register_steps, f.interleave, f.look_back ? ", waits" : "",
                      f.tiles_per_split ? std::format(", {} turns", f.tiles_per_split) : "");
 }
 
@@ -203,7 +203,7 @@ std::string text(const SplitForm& f) {
 void forms(KernelBench& b) {
   if (!b.device().is_gpu()) return;
   const auto softmax = [&](DType type, const Shape& shape, int axis, const std::vector<SplitForm>& splits) {
-    const TensorSpec x = b.tensor(type, shape);
+    const TensorType x = b.tensor(type, shape);
     const auto views = [](Operands v) { return kernels::row_views("softmax", v[0], v[1]); };
     for (const SplitForm& f : splits) {
       b.measure({.name = std::format("form {} axis {}: {}", label("softmax", x), axis, text(f)),
@@ -214,7 +214,7 @@ void forms(KernelBench& b) {
     }
   };
   const auto softmax_whole = [&](DType type, const Shape& shape, int axis, const std::vector<RowForm>& whole) {
-    const TensorSpec x = b.tensor(type, shape, 64 << 20);
+    const TensorType x = b.tensor(type, shape, 64 << 20);
     for (const RowForm& f : whole) {
       b.measure({.name = std::format("form {} axis {}: {}", label("softmax", x), axis, text(f)),
                  .inputs = {x}, .outputs = {x}, .moved = 2,
@@ -225,7 +225,7 @@ void forms(KernelBench& b) {
   };
   const auto norm = [&](DType type, const Shape& shape, int axis, std::int64_t groups,
                         const std::vector<RowForm>& whole, const std::vector<SplitForm>& splits) {
-    const TensorSpec x = b.tensor(type, shape), weight{type, {x.shape[axis]}};
+    const TensorType x = b.tensor(type, shape), weight{type, {x.shape[axis]}};
     const std::string name = std::format("form {} axis {}: ", label(std::format("norm of {} groups", groups), x), axis);
     const auto norm = [&](Operands v) {
       return kernels::make_group_norm("norm", kernels::row_views("norm", v[0], v[2]), v[1], v[1], axis, groups, 1e-5f);
@@ -244,7 +244,7 @@ void forms(KernelBench& b) {
   };
   const auto scan = [&](DType type, const Shape& shape, int axis, kernels::ScanKind op,
                         const std::vector<SplitForm>& splits) {
-    const TensorSpec x = b.tensor(type, shape);
+    const TensorType x = b.tensor(type, shape);
     const std::string name = std::format(
         "form {} axis {}: ", label(op == kernels::ScanKind::sum ? "scan sum" : "scan log-sum-exp", x), axis);
     b.measure({.name = name + "whole", .inputs = {x}, .outputs = {x}, .moved = 2,
@@ -258,7 +258,7 @@ void forms(KernelBench& b) {
   const auto reduce = [&](ReduceKind op, DType type, const Shape& shape, int axis,
                           const std::vector<kernels::ReduceForm>& forms) {
     const std::vector<int> axes{axis};
-    const TensorSpec x = b.tensor(type, shape);
+    const TensorType x = b.tensor(type, shape);
     for (const kernels::ReduceForm& f : forms) {
       const std::string what =
           std::format("{} of {}", op == ReduceKind::sum ? "sum" : "max", axis ? "rows" : "columns");
@@ -337,7 +337,8 @@ void forms(KernelBench& b) {
   for (const std::int64_t n : {384, 768, 1000}) {
     std::vector<RowForm> forms{{8, 64, 0}, {16, 32, 0}, {4, 64, 0}};
     for (const std::uint32_t register_steps : {16, 24, 32, 48, 64}) {
-      const std::uint32_t threads_per_row = std::bit_ceil(static_cast<std::uint32_t>((n + register_steps - 1) / register_steps));
+      const std::uint32_t threads_per_row =
+          std::bit_ceil(static_cast<std::uint32_t>((n + register_steps - 1) / register_steps));
       for (const std::uint32_t interleave : {8, 16, 32, 64}) {
         if (threads_per_row * interleave <= 1024 && threads_per_row * interleave >= 128)
           forms.push_back({threads_per_row, interleave, register_steps});
@@ -354,7 +355,8 @@ void forms(KernelBench& b) {
   norm(DType::f32, {-1, 4096, 64}, 2, 8, {group[0]}, {{128, 16, 8}, {256, 8, 8}, {128, 8, 8}, {256, 16, 8}});
   norm(DType::f16, {-1, 4096, 64}, 2, 8, {group[0]}, {{128, 16, 8}, {256, 8, 8}, {128, 8, 8}, {256, 16, 8}});
   norm(DType::f16, {-1, 4096, 64}, 2, 64, {}, {{128, 16, 8}, {128, 16, 16}, {256, 16, 16}});
-  const std::vector<SplitForm> look_back{{128, 32, 8, true}, {128, 32, 16, true}, {128, 16, 8, true}, {64, 32, 8, true}};
+  const std::vector<SplitForm> look_back{
+      {128, 32, 8, true}, {128, 32, 16, true}, {128, 16, 8, true}, {64, 32, 8, true}};
   const std::vector<SplitForm> look_back16{
       {128, 32, 8, true}, {128, 32, 16, true}, {256, 32, 16, true}, {256, 32, 8, true}, {64, 32, 8, true}};
   norm(DType::f32, {-1, 4096, 64}, 2, 8, {}, look_back);

@@ -123,7 +123,8 @@ void add_list(CLI::App& app, std::string what, const std::string& description, c
               std::function<std::vector<const Schema*>()> schemas) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(what + "s", description);
-  command->add_option("FILTER", options->filter, std::format("Only {}s whose name holds this, or of this family", what));
+  command->add_option("FILTER", options->filter,
+                      std::format("Only {}s whose name holds this, or of this family", what));
   command->add_flag("--json", options->json, "Write JSON instead of text");
   command->footer(footer);
   command->callback([=] { run(*options, what, schemas()); });

@@ -91,9 +91,9 @@ class Executable {
   Executable() = default;
   explicit operator bool() const { return impl_ != nullptr; }
 
-  // Records the work and submits it; returns before it is done. Every input, output and number is given once, has the graph's
-  // type (numbers are converted to it) and is on the executable's device; an output shares no buffer with another tensor. Throws InvalidArgument,
-  // DeviceLost, OutOfMemory.
+  // Records the work and submits it; returns before it is done. Every input, output and number is given once; numbers
+  // are converted to the graph's types, tensors have them and are on the executable's device, and an output shares no
+  // buffer with another tensor. Throws InvalidArgument, DeviceLost, OutOfMemory.
   void run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs,
            std::span<const NamedNumber> numbers = {});
   // In the order in which the graph got its inputs, outputs and numbers.

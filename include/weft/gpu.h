@@ -110,13 +110,13 @@ struct Binding {
   Access access = Access::read;
 };
 
-// One dispatch: the shader is `make_wgsl()`, called only if no pipeline is cached under `key` yet.
 // A number in a uniform block: `bytes` from byte `offset` on are those of the buffer, which is a Buffer::number().
 struct NumberParam {
   Buffer buffer;
   std::uint32_t offset = 0, bytes = 0;
 };
 
+// One dispatch: the shader is `make_wgsl()`, called only if no pipeline is cached under `key` yet.
 struct Dispatch {
   std::string_view key;                       // names the pipeline: kernel, variant and everything the text depends on
   std::function<std::string()> make_wgsl;     // entry point "main"

@@ -63,11 +63,12 @@ class Graph {
   // Graphviz source: what `weft graph` draws.
   std::string to_dot() const;
   // Structure, types, attributes, names of inputs and outputs, and the identity of constants: equal graphs compile to
-  // the same executable. What is shared in one graph is shared in an equal one: f(a, a) is not f(a, b). Equal graphs have
-  // equal hashes.
+  // the same executable. What is shared in one graph is shared in an equal one: f(a, a) is not f(a, b). Equal graphs
+  // have equal hashes.
   std::uint64_t hash() const;
   bool equals(const Graph& other) const;
-  // Throws InternalError if a node's recorded types are not what its op infers, or an operand is not before its use. The compiler runs it after every pass in debug builds and tests.
+  // Throws InternalError if a node's recorded types are not what its op infers, or an operand is not before its use. The
+  // compiler runs it after every pass in debug builds and tests.
   void verify() const;
 
   struct Impl;  // src/graph
@@ -189,10 +190,14 @@ inline Tensor shift_right(const Tensor& a, const Tensor& b) { return binary(Scal
 inline Tensor complex(const Tensor& a, const Tensor& b) { return binary(ScalarOp::complex, a, b); }
 inline Tensor fma(const Tensor& a, const Tensor& b, const Tensor& c) { return ternary(ScalarOp::fma, a, b, c); }
 inline Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& t) { return ternary(ScalarOp::lerp, a, b, t); }
-inline Tensor clamp(const Tensor& x, const Tensor& low, const Tensor& high) { return ternary(ScalarOp::clamp, x, low, high); }
+inline Tensor clamp(const Tensor& x, const Tensor& low, const Tensor& high) {
+  return ternary(ScalarOp::clamp, x, low, high);
+}
 Tensor clamp(const Tensor& x, double low, double high);
 inline Tensor relu6(const Tensor& x) { return elementwise("relu6", {x}); }
-inline Tensor hardtanh(const Tensor& x, double low = -1, double high = 1) { return elementwise("hardtanh", {x}, {low, high}); }
+inline Tensor hardtanh(const Tensor& x, double low = -1, double high = 1) {
+  return elementwise("hardtanh", {x}, {low, high});
+}
 inline Tensor leaky_relu(const Tensor& x, double alpha = 0.01) { return elementwise("leaky_relu", {x}, {alpha}); }
 inline Tensor elu(const Tensor& x, double alpha = 1) { return elementwise("elu", {x}, {alpha}); }
 inline Tensor selu(const Tensor& x) { return elementwise("selu", {x}); }
@@ -230,13 +235,15 @@ Tensor gather_elements(const Tensor& x, const Tensor& indices, int axis);   // t
 Tensor gather_nd(const Tensor& x, const Tensor& indices, int batch = 0);
 // A copy of x in which the chosen elements are combined with the updates.
 Tensor scatter(ScatterKind op, const Tensor& x, const Tensor& indices, const Tensor& updates, int axis = 0);
-Tensor scatter_elements(ScatterKind op, const Tensor& x, const Tensor& indices, const Tensor& updates, int axis);  // assign: put_along_axis
+Tensor scatter_elements(ScatterKind op, const Tensor& x, const Tensor& indices, const Tensor& updates,
+                        int axis);  // assign: put_along_axis
 Tensor scatter_nd(ScatterKind op, const Tensor& x, const Tensor& indices, const Tensor& updates, int batch = 0);
 Tensor concat(std::span<const Tensor> parts, int axis);
 // `before` and `after` have a number for each axis. Negative ones crop; if none is positive, the result is a view.
 Tensor pad(const Tensor& x, std::span<const std::int64_t> before, std::span<const std::int64_t> after,
           PadMode mode = PadMode::constant, Number value = 0);
-Tensor tile(const Tensor& x, std::span<const std::int64_t> counts);   // a number for each axis; axes of size 1 are broadcast
+Tensor tile(const Tensor& x,
+            std::span<const std::int64_t> counts);  // a number for each axis; axes of size 1 are broadcast
 Tensor repeat(const Tensor& x, std::int64_t count, int axis);         // each element `count` times
 Tensor roll(const Tensor& x, std::span<const std::int64_t> shifts);   // a number for each axis
 Tensor triangle(const Tensor& x, Triangle part, std::int64_t diagonal = 0);
@@ -265,9 +272,11 @@ Tensor matmul(const Tensor& a, const Tensor& b, std::optional<DType> result = {}
 Tensor rms_norm(const Tensor& x, const Tensor& scale, double epsilon);
 // scale and bias, with a value for each channel, may be empty. Batch norm becomes elementwise operations, which fuse
 // with others.
-Tensor group_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, std::int64_t groups, double epsilon, int channel_axis = 1);
+Tensor group_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, std::int64_t groups, double epsilon,
+                  int channel_axis = 1);
 Tensor instance_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, double epsilon, int channel_axis = 1);
-Tensor batch_norm(const Tensor& x, const Tensor& mean, const Tensor& variance, const Tensor& scale, const Tensor& bias, double epsilon, int channel_axis = 1);
+Tensor batch_norm(const Tensor& x, const Tensor& mean, const Tensor& variance, const Tensor& scale, const Tensor& bias,
+                  double epsilon, int channel_axis = 1);
 // Random numbers of a key, u32 [2] (weft/kernels/random.h).
 Tensor random_bits(const Tensor& key, DType dtype, const Shape& shape);
 Tensor random_uniform(const Tensor& key, DType dtype, const Shape& shape, double low = 0, double high = 1);
@@ -283,7 +292,8 @@ TopK top_k(const Tensor& x, std::int64_t k, int axis = -1, bool largest = true);
 // options.empty_is_nan. Attention written as separate operations gives NaN there, as softmax of -inf does, also after
 // the compiler has fused it. Fusion may change whether NaN and infinities in masked keys and values reach the result;
 // and x - log_sum_exp(x), which is fused to log_softmax, is NaN for a whole row that holds +inf.
-Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, const kernels::AttentionOptions& options,
-                const Tensor& query_lengths = {}, const Tensor& key_lengths = {});
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
+                 const kernels::AttentionOptions& options, const Tensor& query_lengths = {},
+                 const Tensor& key_lengths = {});
 
 }  // namespace weft

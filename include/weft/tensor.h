@@ -19,8 +19,8 @@ class Node;  // src/graph
 struct View;
 
 // One result of one operation, an input or a constant of a graph, or data in a device's memory. A small handle: copies
-// are the same tensor, which lives as long as any of them. Handles may be copied and dropped by any thread; one handle may not be assigned to while another
-// thread reads it.
+// are the same tensor, which lives as long as any of them. Handles may be copied and dropped by any thread; one handle
+// may not be assigned to while another thread reads it.
 class Tensor {
  public:
   Tensor() = default;

@@ -1,6 +1,7 @@
 // The data type and shape of a tensor.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "weft/dtype.h"
@@ -14,5 +15,8 @@ struct TensorType {
   bool operator==(const TensorType&) const = default;
 };
 std::string to_string(const TensorType& type);  // "f32 [2, 3]"
+inline std::uint64_t byte_size(const TensorType& type) {
+  return byte_size(type.dtype, static_cast<std::uint64_t>(element_count(type.shape)));
+}
 
 }  // namespace weft

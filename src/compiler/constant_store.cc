@@ -20,9 +20,7 @@ Buffer ConstantStore::get(const ConstantPtr& constant) {
   if (const auto it = entries_.find(constant->key()); it != entries_.end()) return it->second.buffer;
   Buffer buffer;
   if (device_.is_gpu()) {
-    const TensorType& type = constant->type();
-    buffer =
-        device_.allocate(buffer_size(byte_size(type.dtype, static_cast<std::uint64_t>(element_count(type.shape)))));
+    buffer = device_.allocate(buffer_size(byte_size(constant->type())));
     unfilled_.push_back({buffer, constant});
   } else {
     const TensorData data = constant->data();

@@ -11,10 +11,6 @@
 namespace weft::compiler {
 namespace {
 
-std::uint64_t bytes_of(const TensorType& t) {
-  return byte_size(t.dtype, static_cast<std::uint64_t>(element_count(t.shape)));
-}
-
 // The tensor as a view for the CPU's kernels; copied if its address is not aligned.
 View view_of(const TensorData& data) {
   const auto address = reinterpret_cast<std::uintptr_t>(data.bytes.data());
@@ -27,12 +23,12 @@ View view_of(const TensorData& data) {
 
 TensorData data_of(const View& view) {
   auto owner = std::make_shared<Buffer>(view.buffer);
-  const std::uint64_t size = bytes_of({view.dtype, view.shape()});
+  const std::uint64_t size = byte_size({view.dtype, view.shape()});
   if (size == 0) return {view.dtype, view.shape(), {}, owner};
   return {view.dtype, view.shape(), {owner->data(), size}, owner};
 }
 
-View fresh(const TensorType& type) { return View(Buffer::host(bytes_of(type)), 0, type.dtype, type.shape); }
+View fresh(const TensorType& type) { return View(Buffer::host(byte_size(type)), 0, type.dtype, type.shape); }
 
 }  // namespace
 
@@ -63,7 +59,8 @@ std::vector<TensorData> evaluate(const Op& op, std::span<const TensorData> input
 }
 
 std::map<std::string, TensorData> evaluate(const Graph& graph, const std::map<std::string, TensorData>& inputs) {
-  std::vector<std::vector<TensorData>> values;
+  const Graph::Impl::Places place = graph.impl().places();
+  std::vector<TensorData> values;  // of all results, in order
   for (const NodePtr& node : graph.impl().nodes()) {
     if (const InputOp* input = node->op().input()) {
       const auto it = inputs.find(input->input_name());
@@ -71,20 +68,20 @@ std::map<std::string, TensorData> evaluate(const Graph& graph, const std::map<st
         throw InvalidArgument("evaluate: input {} is missing or not {}", in_quotes(input->input_name()),
                               to_string(node->types()[0]));
       }
-      values.push_back({it->second});
+      values.push_back(it->second);
       continue;
     }
     if (const ConstantOp* constant = node->op().constant()) {
-      values.push_back({constant->data()->data()});
+      values.push_back(constant->data()->data());
       continue;
     }
     std::vector<TensorData> operands;
-    for (const Tensor& v : node->inputs()) operands.push_back(values[static_cast<std::size_t>(graph.impl().id(*v.node()))][static_cast<std::size_t>(v.index())]);
-    values.push_back(evaluate(node->op(), operands));
+    for (const Tensor& v : node->inputs()) operands.push_back(values[place.result(v)]);
+    for (TensorData& result : evaluate(node->op(), operands)) values.push_back(std::move(result));
   }
   std::map<std::string, TensorData> outputs;
   for (const GraphPort& o : graph.impl().outputs) {
-    outputs.emplace(o.name, values[static_cast<std::size_t>(graph.impl().id(*o.value.node()))][static_cast<std::size_t>(o.value.index())]);
+    outputs.emplace(o.name, values[place.result(o.value)]);
   }
   return outputs;
 }

@@ -40,12 +40,16 @@ Executable::Impl::Impl(Device d, compiler::Schedule schedule, std::shared_ptr<Co
   const std::lock_guard lock(store_->running());
   cpu_.use_packed_weights(&store_->packed_weights());
   bound_.resize(schedule_.inputs.size() + schedule_.outputs.size());
-  for (std::size_t i = 0; i + schedule_.captured < schedule_.inputs.size(); ++i) {
-    input_names_.emplace(schedule_.inputs[i].name, i);
+  inputs_.count = schedule_.inputs.size() - schedule_.captured;
+  captured_.first = inputs_.count;
+  captured_.count = schedule_.captured;
+  outputs_.first = schedule_.inputs.size();
+  outputs_.count = schedule_.outputs.size();
+  for (Side* side : {&inputs_, &outputs_}) {
+    for (std::size_t p = side->first; p < side->first + side->count; ++p) side->names.emplace(port_at(p).name, p);
   }
   for (std::size_t i = 0; i < schedule_.numbers.size(); ++i) number_names_.emplace(schedule_.numbers[i].name, i);
   number_given_.resize(schedule_.numbers.size());
-  for (std::size_t i = 0; i < schedule_.outputs.size(); ++i) output_names_.emplace(schedule_.outputs[i].name, i);
   set_up();
   store_->add(*this);
   if (log_topic("schedule")) log_schedule();
@@ -245,9 +249,7 @@ Executable::Impl::Recorded& Executable::Impl::recorded() {
     std::uint64_t size, capacity;
   };
   const auto ends = [&](std::size_t p) {
-    const bool input = p < schedule_.inputs.size();
-    const TensorType& type = (input ? schedule_.inputs[p] : schedule_.outputs[p - schedule_.inputs.size()]).type;
-    const std::uint64_t end = offset(p) + byte_size(type.dtype, static_cast<std::uint64_t>(element_count(type.shape)));
+    const std::uint64_t end = offset(p) + byte_size(port_at(p).type);
     // Kernels load sixteen bytes at once if the last ones are readable.
     const std::uint64_t size = rounded_up(end, 4), whole = rounded_up(end, 16);
     return Ends{size, !bound_[p] || bound_[p]->view().buffer.capacity() >= whole ? whole : size};
@@ -311,18 +313,19 @@ void Executable::Impl::bind(std::size_t port, const Tensor& tensor) {
   bound_[port] = &data_of(tensor);
 }
 
-void Executable::Impl::bind(std::span<const NamedTensor> given, const PortNames& names, std::size_t first,
-                            const char* what) {
+void Executable::Impl::bind(std::span<const NamedTensor> given, const Side& side) {
   for (const NamedTensor& t : given) {
-    const auto it = names.find(t.name);
-    if (it == names.end()) throw InvalidArgument("run: the graph has no {} {}", what, in_quotes(t.name));
-    bind(first + it->second, t.tensor);
+    const auto it = side.names.find(t.name);
+    if (it == side.names.end()) throw InvalidArgument("run: the graph has no {} {}", side.what, in_quotes(t.name));
+    bind(it->second, t.tensor);
   }
 }
 
-void Executable::Impl::bind(std::span<const Tensor> given, std::size_t first, std::size_t count, const char* what) {
-  if (given.size() != count) throw InvalidArgument("run: {} {}s, the graph has {}", given.size(), what, count);
-  for (std::size_t i = 0; i < count; ++i) bind(first + i, given[i]);
+void Executable::Impl::bind(std::span<const Tensor> given, const Side& side) {
+  if (given.size() != side.count) {
+    throw InvalidArgument("run: {} {}s, the graph has {}", given.size(), side.what, side.count);
+  }
+  for (std::size_t i = 0; i < given.size(); ++i) bind(side.first + i, given[i]);
 }
 
 void Executable::Impl::set_number(std::size_t number, const Number& value) {
@@ -370,26 +373,14 @@ void Executable::Impl::check_all_bound() {
   }
 }
 
-void Executable::Impl::run(std::span<const NamedTensor> inputs, std::span<const Tensor> captured,
-                           std::span<const NamedTensor> outputs, std::span<const NamedNumber> numbers) {
+template <class Given, class GivenNumber>
+void Executable::Impl::run(std::span<const Given> inputs, std::span<const Tensor> captured,
+                           std::span<const Given> outputs, std::span<const GivenNumber> numbers) {
   const std::lock_guard lock(store_->running());
   std::ranges::fill(bound_, nullptr);
-  const std::size_t named = schedule_.inputs.size() - schedule_.captured;
-  bind(inputs, input_names_, 0, "input");
-  bind(captured, named, schedule_.captured, "captured tensor");
-  bind(outputs, output_names_, schedule_.inputs.size(), "output");
-  set_numbers(numbers);
-  run_bound();
-}
-
-void Executable::Impl::run(std::span<const Tensor> inputs, std::span<const Tensor> captured,
-                           std::span<const Tensor> outputs, std::span<const Number> numbers) {
-  const std::lock_guard lock(store_->running());
-  std::ranges::fill(bound_, nullptr);
-  const std::size_t named = schedule_.inputs.size() - schedule_.captured;
-  bind(inputs, 0, named, "input");
-  bind(captured, named, schedule_.captured, "captured tensor");
-  bind(outputs, schedule_.inputs.size(), schedule_.outputs.size(), "output");
+  bind(inputs, inputs_);
+  bind(captured, captured_);
+  bind(outputs, outputs_);
   set_numbers(numbers);
   run_bound();
 }

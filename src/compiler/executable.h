@@ -17,11 +17,10 @@ struct Executable::Impl final : ConstantStore::User {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  // The tensors of all ports, of one side: inputs with what was captured, or outputs. Throws InvalidArgument.
-  void run(std::span<const NamedTensor> inputs, std::span<const Tensor> captured, std::span<const NamedTensor> outputs,
-           std::span<const NamedNumber> numbers);
-  void run(std::span<const Tensor> inputs, std::span<const Tensor> captured, std::span<const Tensor> outputs,
-           std::span<const Number> numbers);
+  // Tensors and numbers by name, or in the ports' order; `captured`: the tensors with data that the graph needs.
+  template <class Given, class GivenNumber>
+  void run(std::span<const Given> inputs, std::span<const Tensor> captured, std::span<const Given> outputs,
+           std::span<const GivenNumber> numbers);
   void restore(const Device& next);
 
   Device device;
@@ -49,10 +48,16 @@ struct Executable::Impl final : ConstantStore::User {
   std::string describe(const compiler::Operand& operand) const;
   void log_schedule() const;
   using PortNames = std::unordered_map<std::string_view, std::size_t>;
+  // Ports in a row, and what messages call one.
+  struct Side {
+    const char* what;
+    std::size_t first = 0, count = 0;
+    PortNames names = {};  // empty for what was captured
+  };
   // Binds a tensor to a port. Throws InvalidArgument.
   void bind(std::size_t port, const Tensor& tensor);
-  void bind(std::span<const NamedTensor> given, const PortNames& names, std::size_t first, const char* what);
-  void bind(std::span<const Tensor> given, std::size_t first, std::size_t count, const char* what);
+  void bind(std::span<const NamedTensor> given, const Side& side);
+  void bind(std::span<const Tensor> given, const Side& side);
   void set_number(std::size_t number, const Number& value);
   void set_numbers(std::span<const NamedNumber> given);
   void set_numbers(std::span<const Number> given);
@@ -79,7 +84,8 @@ struct Executable::Impl final : ConstantStore::User {
   std::vector<std::pair<Buffer, std::uint64_t>> memory_;  // of each storage: buffer and offset; none for ports
   Buffer empty_;                                          // stands for tensors without elements
   std::vector<const DeviceData*> bound_;                  // inputs, then outputs, during a run
-  PortNames input_names_, number_names_, output_names_;
+  Side inputs_{"input"}, captured_{"captured tensor"}, outputs_{"output"};
+  PortNames number_names_;
   std::vector<char> number_given_;                        // during a run
   std::vector<std::pair<const void*, std::size_t>> by_buffer_;  // of check_all_bound
 

@@ -117,7 +117,8 @@ std::optional<AttentionOperands> fold_heads(const AttentionOperands& operands, c
     }
   }
   Shape all = heads;
-  Operand q(operands.q, rank), keys(k, rank), values(v, rank), mask(operands.mask.defined() ? operands.mask : q.value, rank);
+  Operand q(operands.q, rank), keys(k, rank), values(v, rank),
+      mask(operands.mask.defined() ? operands.mask : q.value, rank);
   if (count > 1) {
     for (Shape* shape : {&all, &q.heads, &mask.heads}) *shape = split(*shape, count);
     for (Shape* shape : {&keys.heads, &values.heads}) shape->push_back(1);

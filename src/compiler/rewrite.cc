@@ -5,22 +5,6 @@
 #include "weft/error.h"
 
 namespace weft::compiler {
-namespace {
-
-// Where the results of each node begin, in a list of all results.
-std::vector<std::size_t> result_offsets(const Graph& graph, std::size_t& count) {
-  std::vector<std::size_t> first;
-  first.reserve(graph.impl().nodes().size());
-  count = 0;
-  for (const NodePtr& node : graph.impl().nodes()) {
-    first.push_back(count);
-    count += node->types().size();
-  }
-  return first;
-}
-
-}  // namespace
-
 bool contains(std::span<const Tensor> list, const Tensor& v) {
   return std::ranges::any_of(list, [&](const Tensor& o) { return same(o, v); });
 }
@@ -29,16 +13,13 @@ void add_once(std::vector<Tensor>& list, const Tensor& v) {
   if (!contains(list, v)) list.push_back(v);
 }
 
-Uses::Uses(const Graph& graph) : place_(graph.impl().places()) {
-  std::size_t count = 0;
-  first_ = result_offsets(graph, count);
-  uses_.resize(count);
+Uses::Uses(const Graph& graph) : place_(graph.impl().places()), uses_(place_.results()) {
   for (const GraphPort& o : graph.impl().outputs) {
-    uses_[first_[id(*o.value.node())] + static_cast<std::size_t>(o.value.index())].is_output = true;
+    uses_[place_.result(o.value)].is_output = true;
   }
   for (const NodePtr& node : graph.impl().nodes()) {
     for (const Tensor& v : node->inputs()) {
-      auto& users = uses_[first_[id(*v.node())] + static_cast<std::size_t>(v.index())].users;
+      auto& users = uses_[place_.result(v)].users;
       if (users.empty() || users.back() != node.get()) users.push_back(node.get());
     }
   }
@@ -49,11 +30,8 @@ Tensor root_of(Tensor v) {
   return v;
 }
 
-Rewriter::Rewriter(const Graph& from) : from_(from), place_(from.impl().places()), labels_(from.impl().labels) {
-  std::size_t count = 0;
-  first_ = result_offsets(from, count);
-  map_.resize(count);
-}
+Rewriter::Rewriter(const Graph& from)
+    : from_(from), place_(from.impl().places()), map_(place_.results()), labels_(from.impl().labels) {}
 
 std::vector<Tensor> Rewriter::at(std::span<const Tensor> old) const {
   std::vector<Tensor> values;
@@ -74,7 +52,7 @@ Tensor Rewriter::constant_at(const Tensor& old) {
 
 void Rewriter::set(const Tensor& old, Tensor now) {
   changed_ |= !same(old, now);
-  map_[slot(old)] = std::move(now);
+  map_[place_.result(old)] = std::move(now);
 }
 
 Tensor Rewriter::copy(const Node& old) {
@@ -83,7 +61,8 @@ Tensor Rewriter::copy(const Node& old) {
     shared = std::ranges::all_of(old.inputs(), [&](const Tensor& v) { return same(at(v), v); });
   }
   if (!shared) return copy(old, old.shared_op(), at(old.inputs()));
-  for (std::size_t i = 0; i < old.types().size(); ++i) map_[slot(old.value()) + i] = old.value(static_cast<int>(i));
+  for (std::size_t i = 0; i < old.types().size(); ++i)
+    map_[place_.result(old.value()) + i] = old.value(static_cast<int>(i));
   if (const auto& order = from_.impl().stored_order(old); !order.empty()) stored_[old.sequence()] = order;
   return old.value();
 }
@@ -92,7 +71,8 @@ Tensor Rewriter::copy(const Node& old, OpPtr op, std::vector<Tensor> inputs) {
   changed_ = true;
   const Tensor made = apply(std::move(op), std::move(inputs));
   add_labels(*made.node(), old);
-  for (std::size_t i = 0; i < old.types().size(); ++i) map_[slot(old.value()) + i] = result(made, static_cast<int>(i));
+  for (std::size_t i = 0; i < old.types().size(); ++i)
+    map_[place_.result(old.value()) + i] = result(made, static_cast<int>(i));
   if (const auto& order = from_.impl().stored_order(old); !order.empty()) stored_[made.node()->sequence()] = order;
   return made;
 }

@@ -29,12 +29,10 @@ class Uses {
     std::vector<const Node*> users;
     bool is_output = false;
   };
-  const Use& at(const Tensor& v) const { return uses_[first_[id(*v.node())] + static_cast<std::size_t>(v.index())]; }
-  std::size_t id(const Node& node) const { return static_cast<std::size_t>(place_(node)); }
+  const Use& at(const Tensor& v) const { return uses_[place_.result(v)]; }
 
   Graph::Impl::Places place_;
-  std::vector<std::size_t> first_;  // of each node, where its results' uses begin
-  std::vector<Use> uses_;
+  std::vector<Use> uses_;  // of each result
 };
 
 // The value behind a chain of views.
@@ -55,14 +53,14 @@ class Rewriter {
   // A node's place in the old graph.
   int id(const Node& node) const { return place_(node); }
 
-  bool has(const Tensor& old) const { return map_[slot(old)].defined(); }
+  bool has(const Tensor& old) const { return map_[place_.result(old)].defined(); }
   // The new graph's value for a value of the old graph that was reached already.
-  const Tensor& at(const Tensor& old) const { return map_[slot(old)]; }
+  const Tensor& at(const Tensor& old) const { return map_[place_.result(old)]; }
   std::vector<Tensor> at(std::span<const Tensor> old) const;
   // Like at(), for a constant or a view of one that may not have been reached yet.
   Tensor constant_at(const Tensor& old);
 
-  // Decides what becomes of a result of the old graph.
+  // Sets the new graph's value for a result of the old one.
   void set(const Tensor& old, Tensor now);
   // Makes the node again, on what its operands have become or on others, perhaps with another op, and sets its results.
   // Returns the first one.
@@ -82,15 +80,10 @@ class Rewriter {
   Graph finish(const std::function<Tensor(const GraphPort&)>& output);
 
  private:
-  std::size_t slot(const Tensor& old) const {
-    return first_[static_cast<std::size_t>(place_(*old.node()))] + static_cast<std::size_t>(old.index());
-  }
-
   const Graph& from_;
   Graph::Impl::Places place_;
   mutable std::optional<Uses> uses_;
-  std::vector<std::size_t> first_;  // of each old node, where its results are in map_
-  std::vector<Tensor> map_;
+  std::vector<Tensor> map_;  // of each old result
   std::map<std::uint64_t, std::vector<int>> stored_;
   Graph::Impl::Labels labels_;  // of new nodes
   bool changed_ = false;

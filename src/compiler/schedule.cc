@@ -9,10 +9,6 @@
 namespace weft::compiler {
 namespace {
 
-std::uint64_t bytes_of(const TensorType& type) {
-  return byte_size(type.dtype, static_cast<std::uint64_t>(element_count(type.shape)));
-}
-
 std::vector<int> storages_of(const std::vector<Operand>& operands) {
   std::vector<int> list;
   for (const Operand& o : operands) {
@@ -24,7 +20,7 @@ std::vector<int> storages_of(const std::vector<Operand>& operands) {
 class Lowering {
  public:
   Lowering(const Graph& graph, std::span<const Tensor> captured)
-      : graph_(graph), captured_(captured), place_(graph.impl().places()), storage_(graph.impl().nodes().size()) {}
+      : graph_(graph), captured_(captured), place_(graph.impl().places()), storage_(place_.results(), -1) {}
 
   Schedule run() {
     for (const GraphPort& o : graph_.impl().outputs) {
@@ -56,7 +52,7 @@ class Lowering {
  private:
   int add_storage(const Tensor& v, Storage::Kind kind, int index = 0) {
     const auto id = static_cast<int>(schedule_.storages.size());
-    schedule_.storages.push_back({kind, index, bytes_of(v.type()), nullptr, {}});
+    schedule_.storages.push_back({kind, index, byte_size(v.type()), nullptr, {}});
     storage(v) = id;
     return id;
   }
@@ -102,17 +98,13 @@ class Lowering {
   }
 
   // The storage of a value, -1 if it has none yet.
-  int& storage(const Tensor& v) {
-    std::vector<int>& all = storage_[static_cast<std::size_t>(place_(*v.node()))];
-    if (all.empty()) all.assign(v.node()->types().size(), -1);
-    return all[static_cast<std::size_t>(v.index())];
-  }
+  int& storage(const Tensor& v) { return storage_[place_.result(v)]; }
 
   const Graph& graph_;
   std::span<const Tensor> captured_;
   Graph::Impl::Places place_;
   Schedule schedule_;
-  std::vector<std::vector<int>> storage_;  // of each node's results
+  std::vector<int> storage_;  // of each result
 };
 
 // For each storage the last step that reads it, or -1.

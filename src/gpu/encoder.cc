@@ -182,8 +182,8 @@ struct Encoder::State {
 
   template <class MakeRun>
   void bind(const Pipeline& pipeline, std::span<const std::byte> params, std::span<const NumberParam> numbers,
-            std::span<const Binding> bindings, std::string_view label, const Work& amount, const std::array<std::uint32_t, 3>& workgroups,
-            const MakeRun& make_run) {
+            std::span<const Binding> bindings, std::string_view label, const Work& amount,
+            const std::array<std::uint32_t, 3>& workgroups, const MakeRun& make_run) {
     Context& context = *impl->context;
     ranges.clear();
     for (std::size_t i = 0; i < bindings.size(); ++i) {
@@ -252,12 +252,14 @@ struct Encoder::State {
         const auto numbers = std::span(recording->numbers).subspan(step.first_number, step.number_count);
         const auto params = std::span(recording->params).subspan(step.param_offset, step.param_bytes);
         const auto [page, at] = place_params(params, numbers, step.param_range);
-        const auto ranges = std::span(recording->ranges).subspan(step.first_range, step.pipeline->layout->signature.count);
+        const auto ranges =
+            std::span(recording->ranges).subspan(step.first_range, step.pipeline->layout->signature.count);
         group = impl->bind_groups.get(*step.pipeline->layout, {page->buffer, step.param_range}, ranges);
         offset = at;
       }
-      encode(run.step.empty() ? run.kernel : run.step, [&] { return run; }, step.pipeline->pipeline, group, step.param_range != 0, offset,
-             run.workgroups);
+      encode(
+          run.step.empty() ? run.kernel : run.step, [&] { return run; }, step.pipeline->pipeline, group,
+          step.param_range != 0, offset, run.workgroups);
       work += run.work.amount();
       if (count_dispatch()) hold();  // again for the dispatches after the submit
     }

@@ -41,7 +41,8 @@ Tensor Graph::input(std::string name, DType dtype, const Shape& shape) {
 }
 
 Tensor Graph::number(std::string name, DType dtype) {
-  if (bits(dtype) < 8) throw InvalidArgument("graph: number {} is {}; numbers have 8 bits or more", in_quotes(name), weft::name(dtype));
+  if (bits(dtype) < 8)
+    throw InvalidArgument("graph: number {} is {}; numbers have 8 bits or more", in_quotes(name), weft::name(dtype));
   Tensor v = apply(make_op<NumberOp>(name, dtype), {});
   impl().add_number(std::move(name), v);
   return v;
@@ -131,14 +132,17 @@ const Graph::Impl::Collected& Graph::Impl::collected() const {
   }
   if (!std::ranges::is_sorted(nodes, {}, &Node::sequence)) std::ranges::sort(nodes, {}, &Node::sequence);
   all->nodes.reserve(nodes.size());
-  NodeIds ids;
-  ids.reserve(nodes.size());
+  all->first_results.reserve(nodes.size() + 1);
+  std::size_t results = 0;
   for (const Node* node : nodes) {
-    node->set_place_hint(static_cast<int>(all->nodes.size()));
-    ids.insert(*node, static_cast<int>(all->nodes.size()));
+    const int place = static_cast<int>(all->nodes.size());
+    node->set_place_hint(place);
+    all->ids.set(*node, place);
+    all->first_results.push_back(results);
+    results += node->types().size();
     all->nodes.emplace_back(*node);
   }
-  all->ids = std::move(ids);
+  all->first_results.push_back(results);
   collected_ = std::move(all);
   return *collected_;
 }
@@ -208,9 +212,10 @@ std::uint64_t Graph::hash() const {
   };
   const std::hash<std::string> text;
   const auto& nodes = impl().nodes();
+  const Impl::Places place = impl().places();
   std::vector<std::uint64_t> of(nodes.size());
   const auto of_tensor = [&](std::uint64_t h, const Tensor& v) {
-    return mix(mix(h, of[static_cast<std::size_t>(impl().id(*v.node()))]), static_cast<std::uint64_t>(v.index()));
+    return mix(mix(h, of[static_cast<std::size_t>(place(*v.node()))]), static_cast<std::uint64_t>(v.index()));
   };
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const Node& node = *nodes[i];
@@ -234,14 +239,15 @@ bool Graph::equals(const Graph& other) const {
   if (a.numbers.size() != b.numbers.size()) return false;
   if (a.nodes().size() != b.nodes().size()) return false;
   // Which node of the other graph each node must be. Equal sharing is part of being equal, so it must be one to one.
+  const Impl::Places place_a = a.places(), place_b = b.places();
   std::vector<const Node*> partner(a.nodes().size(), nullptr);
   std::vector<char> taken(b.nodes().size(), 0);
   std::vector<std::pair<const Node*, const Node*>> open;
   const auto pair = [&](const Tensor& x, const Tensor& y) {
     if (x.index() != y.index()) return false;
-    const Node*& known = partner[static_cast<std::size_t>(a.id(*x.node()))];
+    const Node*& known = partner[static_cast<std::size_t>(place_a(*x.node()))];
     if (known) return known == y.node();
-    char& used = taken[static_cast<std::size_t>(b.id(*y.node()))];
+    char& used = taken[static_cast<std::size_t>(place_b(*y.node()))];
     if (used) return false;
     used = 1;
     known = y.node();

@@ -53,6 +53,7 @@ struct Graph::Impl {
  private:
   struct Collected {
     std::vector<NodePtr> nodes;
+    std::vector<std::size_t> first_results;  // of each node, in a list of all results; last, how many there are
     NodeIds ids;
     int id(const Node& node) const {
       const int hint = node.place_hint();
@@ -73,6 +74,12 @@ struct Graph::Impl {
 class Graph::Impl::Places {
  public:
   int operator()(const Node& node) const { return collected_->id(node); }
+  // A result's place in a list of the results of all nodes, in order, and how many those are: for tables of values.
+  std::size_t result(const Tensor& v) const {
+    return collected_->first_results[static_cast<std::size_t>((*this)(*v.node()))] +
+           static_cast<std::size_t>(v.index());
+  }
+  std::size_t results() const { return collected_->first_results.back(); }
 
  private:
   friend struct Graph::Impl;

@@ -129,9 +129,10 @@ class NodeIds {
   void reserve(std::size_t count);
   // False if the node has a number already.
   bool insert(const Node& node, int id);
+  // Gives a node that has one another number.
+  void set(const Node& node, int id) { entries_[slot(node)].id = id; }
   // -1 if it has none.
   int find(const Node& node) const;
-  int at(const Node& node) const { return entries_[slot(node)].id; }
 
  private:
   struct Entry {

@@ -78,8 +78,8 @@ std::string Graph::to_dot() const {
   for (const NodePtr& node : impl().nodes()) {
     std::string types;
     for (const TensorType& t : node->types()) types += "\\n" + weft::to_string(t);
-    s += std::format("  n{} [label=\"{}{}\", fillcolor=\"{}\"];\n", impl().id(*node), escaped(node->op().to_string()), types,
-                     colour(*node));
+    s += std::format("  n{} [label=\"{}{}\", fillcolor=\"{}\"];\n", impl().id(*node), escaped(node->op().to_string()),
+                     types, colour(*node));
     for (const Tensor& v : node->inputs()) s += std::format("  n{} -> n{};\n", impl().id(*v.node()), impl().id(*node));
   }
   for (std::size_t i = 0; i < impl().outputs.size(); ++i) {

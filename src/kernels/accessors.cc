@@ -67,7 +67,8 @@ std::string number_accessors(std::string_view name, DType dtype) {
     value = std::format("vec2<u32>({0}, {0}_high)", low);
     if (dtype == DType::c64) value = std::format("bitcast<vec2<f32>>({})", value);
   }
-  std::string s = std::format("alias {0}_t = {1};\nfn load_{0}(i: u32) -> {1} {{ return {2}; }}\n", name, pack.value, value);
+  std::string s =
+      std::format("alias {0}_t = {1};\nfn load_{0}(i: u32) -> {1} {{ return {2}; }}\n", name, pack.value, value);
   if (bits(dtype) < 64) {
     s += std::format("fn load4_{0}(i: u32) -> vec4<{1}> {{ return vec4<{1}>({2}); }}\n", name, pack.value, value);
   }

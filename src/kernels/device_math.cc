@@ -270,8 +270,8 @@ bool orders_right(const gpu::Device& device) {
 }  // namespace
 
 std::string_view f16_packing(const gpu::Device& device) {
-  const bool use =
-      !device.capabilities().minimum && gpu::passes_self_test(device, "pack2x16float", [&] { return rounds_right(device); });
+  const bool use = !device.capabilities().minimum &&
+                   gpu::passes_self_test(device, "pack2x16float", [&] { return rounds_right(device); });
   return use ? kPacking : std::string_view();
 }
 

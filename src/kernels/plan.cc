@@ -25,7 +25,8 @@ std::pair<std::int64_t, std::int64_t> bytes_of(const View& v) {
 }
 
 bool same_place(const PlannedOperand& a, const PlannedOperand& b) {
-  return a.dtype == b.dtype && a.offset_remainder == b.offset_remainder && a.tail_bytes == b.tail_bytes && a.layout == b.layout;
+  return a.dtype == b.dtype && a.offset_remainder == b.offset_remainder && a.tail_bytes == b.tail_bytes &&
+         a.layout == b.layout;
 }
 
 std::vector<const View*> pointers(std::span<const View> views) {

@@ -33,7 +33,8 @@ CallKey& CallKey::add(const PlannedOperand& o) {
     std::int16_t owner;
     std::int8_t tail_bytes;
     DType dtype;
-  } place{o.distance, o.offset_remainder, static_cast<std::int16_t>(o.owner), static_cast<std::int8_t>(o.tail_bytes), o.dtype};
+  } place{o.distance, o.offset_remainder, static_cast<std::int16_t>(o.owner), static_cast<std::int8_t>(o.tail_bytes),
+          o.dtype};
   static_assert(std::has_unique_object_representations_v<decltype(place)>);
   return raw(&place, sizeof place).add(o.layout.shape).add(o.layout.strides);
 }

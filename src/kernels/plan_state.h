@@ -11,11 +11,11 @@ namespace weft::kernels {
 struct PlannedOperand {
   DType dtype;
   Layout layout;
-  std::uint32_t offset_remainder = 0;      // bytes past a multiple of the alignment of bindings
-  std::int32_t tail_bytes = 0;       // bytes of its buffer past its last one; kWhole: up to the next multiple of 16
-  std::int32_t owner = 0;       // index of the first operand in the same buffer, perhaps this one
-  std::int64_t distance = 0;    // in bytes, from the owner
-  bool written = false;         // by the planned calls; set for owners
+  std::uint32_t offset_remainder = 0;  // bytes past a multiple of the alignment of bindings
+  std::int32_t tail_bytes = 0;         // bytes of its buffer past its last one; kWhole: up to the next multiple of 16
+  std::int32_t owner = 0;              // index of the first operand in the same buffer, perhaps this one
+  std::int64_t distance = 0;           // in bytes, from the owner
+  bool written = false;                // by the planned calls; set for owners
   static constexpr std::int32_t kWhole = 16;
   static constexpr std::int32_t kNumber = 17;  // a Buffer::number(), which is no memory
 };

@@ -46,12 +46,12 @@ std::vector<std::int64_t> ShaderHead::assign_bindings(std::string_view kernel, s
     const bool writes = is_written(view.buffer);
     auto shared = bindings.end(), other = bindings.end();
     std::uint64_t least = capabilities.max_binding;
-    for (auto slot = bindings.begin(); writes && slot != bindings.end(); ++slot) {
-      if (slot->range.buffer != view.buffer) continue;
-      other = slot;
-      const std::uint64_t size = size_of(view.buffer, std::min(slot->first, first), std::max(slot->last, last));
-      const std::uint64_t more = size - size_of(view.buffer, slot->first, slot->last);
-      if (size <= capabilities.max_binding && more <= least) least = more, shared = slot;
+    for (auto binding = bindings.begin(); writes && binding != bindings.end(); ++binding) {
+      if (binding->range.buffer != view.buffer) continue;
+      other = binding;
+      const std::uint64_t size = size_of(view.buffer, std::min(binding->first, first), std::max(binding->last, last));
+      const std::uint64_t more = size - size_of(view.buffer, binding->first, binding->last);
+      if (size <= capabilities.max_binding && more <= least) least = more, shared = binding;
     }
     op.binding = static_cast<int>(shared - bindings.begin());
     if (shared == bindings.end()) {
@@ -75,9 +75,9 @@ std::vector<std::int64_t> ShaderHead::assign_bindings(std::string_view kernel, s
     shared->last = std::max(shared->last, last);
     str_append(key, '|', op.name, '=', op.binding);
   }
-  for (Binding& slot : bindings) {
-    slot.range.offset = begin_of(slot.first);
-    slot.range.size = size_of(slot.range.buffer, slot.first, slot.last);
+  for (Binding& binding : bindings) {
+    binding.range.offset = begin_of(binding.first);
+    binding.range.size = size_of(binding.range.buffer, binding.first, binding.last);
   }
   check_bindings(kernel, views, capabilities);
   std::vector<std::int64_t> offsets;
@@ -101,25 +101,25 @@ std::vector<std::int64_t> ShaderHead::assign_bindings(std::string_view kernel, s
 
 void ShaderHead::check_bindings(std::string_view kernel, std::span<const View> views,
                                 const gpu::Capabilities& capabilities) const {
-  const auto operands_of = [&](const Binding& slot) {
+  const auto operands_of = [&](const Binding& binding) {
     std::string list;
     for (std::size_t i = 0; i < operands.size(); ++i) {
-      if (operands[i].binding != &slot - bindings.data()) continue;
+      if (operands[i].binding != &binding - bindings.data()) continue;
       list += std::format("{}{} {}", list.empty() ? "" : ", ", operands[i].name, to_string(views[i]));
     }
     return list;
   };
-  for (const Binding& slot : bindings) {
+  for (const Binding& binding : bindings) {
     const bool overlaps = std::ranges::any_of(bindings, [&](const Binding& s) {
-      return &s < &slot && s.range.access == gpu::Access::read_write && s.range.buffer == slot.range.buffer &&
-             s.range.offset < slot.range.offset + slot.range.size &&
-             slot.range.offset < s.range.offset + s.range.size;
+      return &s < &binding && s.range.access == gpu::Access::read_write && s.range.buffer == binding.range.buffer &&
+             s.range.offset < binding.range.offset + binding.range.size &&
+             binding.range.offset < s.range.offset + s.range.size;
     });
-    if (overlaps || slot.range.size > capabilities.max_binding) {
+    if (overlaps || binding.range.size > capabilities.max_binding) {
       throw Unsupported("{}: {} past this device's limit of {} bytes a binding", kernel,
                         overlaps ? std::format("operands that lie within {} bytes of each other, in one buffer, are "
                                                "together", capabilities.storage_alignment)
-                                 : std::format("{} bytes of {} are", slot.range.size, operands_of(slot)),
+                                 : std::format("{} bytes of {} are", binding.range.size, operands_of(binding)),
                         capabilities.max_binding);
     }
   }
@@ -140,7 +140,7 @@ std::string ShaderHead::wgsl() const {
   s += "}\n@group(0) @binding(0) var<uniform> p: Params;\n";
   for (std::size_t i = 0; i < bindings.size(); ++i) {
     const bool writes = bindings[i].range.access == gpu::Access::read_write;
-    // The first operand of a slot names its variable.
+    // The first operand of a binding names its variable.
     const auto owner = std::ranges::find(operands, static_cast<int>(i), &Operand::binding);
     s += std::format("@group(0) @binding({}) var<storage, {}> {}_buf: array<{}>;\n", i + 1,
                      writes ? "read_write" : "read", owner->name, bindings[i].element);

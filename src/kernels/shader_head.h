@@ -41,8 +41,9 @@ struct ShaderHead {
   std::string offset_param(const Operand& operand) const;
   // Gives each operand a binding: a range of its buffer that starts at the device's alignment. Operands of a buffer that
   // is written share a binding, or, if one would exceed the device's limit, several, which must not overlap. `views` are
-  // the operands'. Returns their offsets within the bindings, in units, those of numbers 0; appends to `key` what the shader depends on.
-  // Throws Unsupported if the device's limits do not allow it, InvalidArgument for views that no binding can hold.
+  // the operands'. Returns their offsets within the bindings, in units, those of numbers 0; appends to `key` what the
+  // shader depends on. Throws Unsupported if the device's limits do not allow it, InvalidArgument for views that no
+  // binding can hold.
   std::vector<std::int64_t> assign_bindings(std::string_view kernel, std::span<const View> views,
                                             const gpu::Capabilities& capabilities, std::string& key);
   std::string wgsl() const;
@@ -56,7 +57,8 @@ struct ShaderHead {
   int aligned_elements = 1;                          // Call::assume_aligned
 
  private:
-  void check_bindings(std::string_view kernel, std::span<const View> views, const gpu::Capabilities& capabilities) const;
+  void check_bindings(std::string_view kernel, std::span<const View> views,
+                      const gpu::Capabilities& capabilities) const;
 };
 
 }  // namespace weft::kernels

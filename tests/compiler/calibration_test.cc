@@ -132,8 +132,8 @@ TEST_F(CalibrationTest, FunctionsCost) {
   EXPECT_NEAR(seconds(DType::f32, lgamma_of), 0.8e-3 + 6.6e-3, 1e-5);
   EXPECT_GT(seconds(DType::f64, lgamma_of), 60e-3) << "one by one";
   EXPECT_GT(seconds(DType::f32, [](const Tensor& x) { return softmax(x); }), seconds(DType::f32, relu_of));
-  EXPECT_NEAR(seconds(DType::f32, [&](const Tensor& x) { return reduce(ReduceKind::sum, lgamma_of(x), {1}); }), 0.4e-3 + 6.7e-3,
-              1e-4)
+  EXPECT_NEAR(seconds(DType::f32, [&](const Tensor& x) { return reduce(ReduceKind::sum, lgamma_of(x), {1}); }),
+              0.4e-3 + 6.7e-3, 1e-4)
       << "work that went into a reduction";
 }
 

@@ -61,7 +61,8 @@ TEST_F(FuseRows, AnyRowsPastABindingToo) {
   for (const Shape& shape : {Shape{4096, 1024}, {1 << 16, 7}, {2, 1 << 20}, {64, 1 << 20}}) {
     context.target.able->max_binding = std::uint64_t{1} << 31;
     EXPECT_EQ(nodes(shape, build), 1) << to_string(shape);
-    EXPECT_EQ(nodes(shape, [&](const Tensor& x, Tensor) { graph.output("y", softmax(x) * 2.0); }), 1) << to_string(shape);
+    EXPECT_EQ(nodes(shape, [&](const Tensor& x, Tensor) { graph.output("y", softmax(x) * 2.0); }), 1)
+        << to_string(shape);
     context.target.able->max_binding = std::uint64_t{1} << 20;
     EXPECT_EQ(nodes(shape, build), 1) << to_string(shape);
   }

@@ -178,7 +178,8 @@ TEST_P(FusionTest, AttentionWithScalesThatAreNoneOfScores) {
   attend([&](Graph& g, const Tensor& s) { return select(mask(g), s, g.scalar(-1e30, DType::f32)) * 1e-30; });
   attend([&](Graph& g, const Tensor& s) { return select(mask(g), s, g.scalar(-1e30, DType::f32)) / -2.0; });
   attend([&](Graph&, const Tensor& s) { return s * 1e-30 * 1e-30 * 1e30 * 1e30; });
-  const auto usual = attend([&](Graph& g, const Tensor& s) { return select(mask(g), s * 0.3, g.scalar(-1e30, DType::f32)); });
+  const auto usual =
+      attend([&](Graph& g, const Tensor& s) { return select(mask(g), s * 0.3, g.scalar(-1e30, DType::f32)); });
   EXPECT_EQ(usual.size(), 1u);
 }
 
@@ -411,7 +412,8 @@ TEST_P(FusionTest, WorkThatRowsDoNotTake) {
               g.output("y", layer_norm(sum, sum, {}, 1e-3));
             }), (Labels{"add [8]", "layer_norm [8]"}));
   // On the cpu only small work is fused.
-  const auto few = labels({600, 240}, [](Graph& g, const Tensor& x, const Tensor& r) { g.output("y", softmax(x + r)); });
+  const auto few =
+      labels({600, 240}, [](Graph& g, const Tensor& x, const Tensor& r) { g.output("y", softmax(x + r)); });
   EXPECT_EQ(few.size(), device.is_gpu() ? 1u : 2u);
   // For rows that are read twice only cheap work is fused.
   // On a wide device more of a row fits in registers.

@@ -116,8 +116,8 @@ TEST_P(NumberTest, WhereverKernelsTakeWork) {
 }
 
 TEST_P(NumberTest, OfEveryType) {
-  for (const DType type : {DType::f32, DType::f16, DType::bf16, DType::i8, DType::u8, DType::i16, DType::u16, DType::i32,
-                           DType::u32, DType::i64, DType::u64, DType::boolean}) {
+  for (const DType type : {DType::f32, DType::f16, DType::bf16, DType::i8, DType::u8, DType::i16, DType::u16,
+                           DType::i32, DType::u32, DType::i64, DType::u64, DType::boolean}) {
     Graph graph;
     const Tensor n = graph.number("n", type);
     const bool truth = type == DType::boolean;

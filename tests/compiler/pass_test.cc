@@ -248,7 +248,8 @@ TEST_F(PassTest, AttentionWrittenOutIsRecognised) {
 TEST_F(PassTest, AttentionHasManyForms) {
   const float inf = std::numeric_limits<float>::infinity();
   int found = 0;
-  const auto expect = [&](bool attention, const std::function<Tensor(Graph&, const Tensor& q, const Tensor& k, const Tensor& v)>& build,
+  const auto expect = [&](bool attention,
+                          const std::function<Tensor(Graph&, const Tensor& q, const Tensor& k, const Tensor& v)>& build,
                           std::string_view what) {
     Graph g;
     const Tensor q = g.input("q", DType::f32, {3, 5, 8});
@@ -259,7 +260,10 @@ TEST_F(PassTest, AttentionHasManyForms) {
     EXPECT_EQ(text.find("attention") != std::string::npos, attention) << what << "\n" << text;
     ++found;
   };
-  expect(true, [](Graph&, const Tensor& q, const Tensor& k, const Tensor& v) { return matmul(softmax(matmul(q, k.T())), v); }, "plain, rank 3");
+  expect(
+      true,
+      [](Graph&, const Tensor& q, const Tensor& k, const Tensor& v) { return matmul(softmax(matmul(q, k.T())), v); },
+      "plain, rank 3");
   expect(true, [](Graph& g, const Tensor& q, const Tensor& k, const Tensor& v) {
     return matmul(softmax(g.scalar(0.5, DType::f32) * matmul(q, k.T()) * 0.5), v);
   }, "two scales");
@@ -274,7 +278,9 @@ TEST_F(PassTest, AttentionHasManyForms) {
     return matmul(softmax((matmul(q, k.T()) + g.input("m", DType::f32, {3, 1, 5})) * 0.5), v);
   }, "the mask is scaled");
   expect(
-      false, [](Graph&, const Tensor& q, const Tensor& k, const Tensor& v) { return matmul(softmax(matmul(q, k.T()), 1), v); }, "another axis");
+      false,
+      [](Graph&, const Tensor& q, const Tensor& k, const Tensor& v) { return matmul(softmax(matmul(q, k.T()), 1), v); },
+      "another axis");
   expect(false, [](Graph& g, const Tensor& q, const Tensor& k, const Tensor& v) {
     const Tensor s = softmax(matmul(q, k.T()));
     g.output("s", s);
@@ -284,8 +290,12 @@ TEST_F(PassTest, AttentionHasManyForms) {
     const Tensor s = matmul(q, k.T());
     return matmul(softmax(s), v) + s;
   }, "the scores are wanted");
-  expect(false, [](Graph&, const Tensor& q, const Tensor& k, const Tensor& v) { return matmul(softmax(exp(matmul(q, k.T()))), v); },
-         "something in between");
+  expect(
+      false,
+      [](Graph&, const Tensor& q, const Tensor& k, const Tensor& v) {
+        return matmul(softmax(exp(matmul(q, k.T()))), v);
+      },
+      "something in between");
   EXPECT_EQ(found, 9);
   // The kernel takes no f64.
   const Tensor x = graph.input("x", DType::f64, {3, 5, 8});
@@ -296,25 +306,29 @@ TEST_F(PassTest, AttentionHasManyForms) {
 // Grouped queries, as frameworks write them: k and v are not copied for the attention.
 TEST_F(PassTest, SharedHeadsOfKeysStayShared) {
   int found = 0;
-  const auto expect = [&](std::string_view what, const Shape& q, const Shape& kv, const std::string& shapes,
-                          const std::function<Tensor(Graph&, const Tensor& q, const Tensor& k, const Tensor& v)>& build) {
-    Graph g;
-    const Tensor y = build(g, g.input("q", DType::f32, q), g.input("k", DType::f32, kv), g.input("v", DType::f32, kv));
-    g.output("y", y);
-    const Graph result = fuse_attention(literals(g, context), context);
-    result.verify();
-    std::string seen = "none";
-    for (const auto& node : result.impl().nodes()) {
-      const std::string_view name = node->op().name();
-      EXPECT_FALSE(name == "repeat" || name == "matmul") << what << "\n" << result.to_string();
-      if (name != "attention") continue;
-      seen = node->op().to_string();
-      for (const Tensor& v : node->inputs()) seen += " " + to_string(v.shape());
-    }
-    EXPECT_EQ(seen, shapes) << what << "\n" << result.to_string();
-    ++found;
+  const auto expect =
+      [&](std::string_view what, const Shape& q, const Shape& kv, const std::string& shapes,
+          const std::function<Tensor(Graph&, const Tensor& q, const Tensor& k, const Tensor& v)>& build) {
+        Graph g;
+        const Tensor y =
+            build(g, g.input("q", DType::f32, q), g.input("k", DType::f32, kv), g.input("v", DType::f32, kv));
+        g.output("y", y);
+        const Graph result = fuse_attention(literals(g, context), context);
+        result.verify();
+        std::string seen = "none";
+        for (const auto& node : result.impl().nodes()) {
+          const std::string_view name = node->op().name();
+          EXPECT_FALSE(name == "repeat" || name == "matmul") << what << "\n" << result.to_string();
+          if (name != "attention") continue;
+          seen = node->op().to_string();
+          for (const Tensor& v : node->inputs()) seen += " " + to_string(v.shape());
+        }
+        EXPECT_EQ(seen, shapes) << what << "\n" << result.to_string();
+        ++found;
+      };
+  const auto plain = [](const Tensor& q, const Tensor& k, const Tensor& v) {
+    return matmul(softmax(matmul(q, k.T()) * 0.25), v);
   };
-  const auto plain = [](const Tensor& q, const Tensor& k, const Tensor& v) { return matmul(softmax(matmul(q, k.T()) * 0.25), v); };
   const auto rows = [](const Tensor& v, std::int64_t count) {  // each head `count` times, as views
     Shape five = v.shape(), four = v.shape();
     five.insert(2, count);
@@ -327,9 +341,13 @@ TEST_F(PassTest, SharedHeadsOfKeysStayShared) {
          [&](Graph&, const Tensor& q, const Tensor& k, const Tensor& v) { return plain(q, k, v); });
   expect("broadcast from 1", {3, 8, 5, 16}, {3, 1, 7, 16},
          "attention{scale=0.25, empty_is_nan=true} [3, 8, 5, 16] [3, 1, 7, 16] [3, 1, 7, 16]",
-         [&](Graph&, const Tensor& q, const Tensor& k, const Tensor& v) { return plain(q, repeat(k, 8, 1), repeat(v, 8, 1)); });
+         [&](Graph&, const Tensor& q, const Tensor& k, const Tensor& v) {
+           return plain(q, repeat(k, 8, 1), repeat(v, 8, 1));
+         });
   expect("repeat", {1, 8, 5, 16}, {1, 2, 7, 16}, grouped,
-         [&](Graph&, const Tensor& q, const Tensor& k, const Tensor& v) { return plain(q, repeat(k, 4, 1), repeat(v, 4, 1)); });
+         [&](Graph&, const Tensor& q, const Tensor& k, const Tensor& v) {
+           return plain(q, repeat(k, 4, 1), repeat(v, 4, 1));
+         });
   expect("broadcast and reshape, with a mask", {1, 8, 5, 16}, {1, 2, 7, 16}, grouped + " [1, 8, 5, 7]",
          [&](Graph& g, const Tensor& q, const Tensor& k, const Tensor& v) {
            const Tensor m = g.input("m", DType::f32, {1, 8, 5, 7});
@@ -341,11 +359,14 @@ TEST_F(PassTest, SharedHeadsOfKeysStayShared) {
          });
   expect("rank 3", {8, 5, 16}, {2, 7, 16},
          "attention{scale=0.25, empty_is_nan=true} [2, 4, 5, 16] [2, 1, 7, 16] [2, 1, 7, 16]",
-         [&](Graph&, const Tensor& q, const Tensor& k, const Tensor& v) { return plain(q, repeat(k, 4, 0), repeat(v, 4, 0)); });
-  expect("rank 5", {1, 8, 5, 16}, {1, 2, 7, 16}, grouped, [&](Graph&, const Tensor& q, const Tensor& k, const Tensor& v) {
-    const Tensor y = plain(reshape(q, {1, 2, 4, 5, 16}), expand_dims(k, 2), expand_dims(v, 2));
-    return reshape(y, {1, 8, 5, 16});
-  });
+         [&](Graph&, const Tensor& q, const Tensor& k, const Tensor& v) {
+           return plain(q, repeat(k, 4, 0), repeat(v, 4, 0));
+         });
+  expect("rank 5", {1, 8, 5, 16}, {1, 2, 7, 16}, grouped,
+         [&](Graph&, const Tensor& q, const Tensor& k, const Tensor& v) {
+           const Tensor y = plain(reshape(q, {1, 2, 4, 5, 16}), expand_dims(k, 2), expand_dims(v, 2));
+           return reshape(y, {1, 8, 5, 16});
+         });
   // Axes 0 and 1 are contiguous with each other here, 1 and 2 are not.
   expect("rank 5, all heads of their own", {3, 2, 5, 4, 16}, {3, 2, 5, 4, 16},
          "attention{scale=0.25, empty_is_nan=true} [6, 4, 5, 16] [6, 4, 5, 16] [6, 4, 5, 16]",
@@ -398,7 +419,8 @@ TEST_F(PassTest, ConstantMasksThatAreWindowsBecomeWindows) {
   constexpr float kLowest = std::numeric_limits<float>::lowest();
   const auto causal = [](std::int64_t i, std::int64_t j) { return j <= i + 2; };  // 5 queries, 7 keys
   expect(", causal=true", 5, 7, [&](Graph& g, const Tensor& s) { return s + g.constant(mask_of(5, 7, causal)); });
-  expect(", causal=true", 5, 7, [&](Graph& g, const Tensor& s) { return s + g.constant(mask_of(5, 7, causal, kLowest)); });
+  expect(", causal=true", 5, 7,
+         [&](Graph& g, const Tensor& s) { return s + g.constant(mask_of(5, 7, causal, kLowest)); });
   // Before the scale, and behind views and casts.
   expect(", causal=true", 5, 7, [&](Graph& g, const Tensor& s) {
     const Tensor m = g.constant(mask_of(5, 7, causal));
@@ -421,7 +443,8 @@ TEST_F(PassTest, ConstantMasksThatAreWindowsBecomeWindows) {
   expect(", window_left=1, window_right=2", 6, 6, [&](Graph& g, const Tensor& s) {
     return s + g.constant(mask_of(6, 6, [](std::int64_t i, std::int64_t j) { return j <= i + 2 && j >= i - 1; }));
   });
-  expect("", 3, 4, [&](Graph& g, const Tensor& s) { return s + g.constant(mask_of(3, 4, [](auto, auto) { return true; })); });
+  expect("", 3, 4,
+         [&](Graph& g, const Tensor& s) { return s + g.constant(mask_of(3, 4, [](auto, auto) { return true; })); });
   // With another mask, which remains.
   expect(", causal=true", 5, 7, [&](Graph& g, const Tensor& s) {
     return s + g.constant(mask_of(5, 7, causal)) + g.input("m", DType::f32, {2, 1, 1, 7});

@@ -53,7 +53,8 @@ TEST_F(SelfTestTest, IsAskedOnceAndKept) {
 
 TEST_F(SelfTestTest, WhatThrowsHasFailed) {
   const gpu::Device device = fresh();
-  EXPECT_FALSE(gpu::passes_self_test(device, "throws", []() -> bool { throw ValidationError("a shader that is refused"); }));
+  EXPECT_FALSE(
+      gpu::passes_self_test(device, "throws", []() -> bool { throw ValidationError("a shader that is refused"); }));
   EXPECT_FALSE(gpu::passes_self_test(fresh(), "throws", [] { return true; })) << "kept";
   // Neither a temporary shortage of memory nor a lost device says anything about this kind of device.
   EXPECT_FALSE(gpu::passes_self_test(device, "short", []() -> bool { throw OutOfMemory("none left"); }));

@@ -61,11 +61,12 @@ struct AttentionGraphTest : testing::TestWithParam<std::string> {
       data.emplace(name, *d);
       return g.input(name, d->dtype, d->shape);
     };
-    const Tensor mask = operand("mask", m.mask), queries = operand("queries", m.queries), keys = operand("keys", m.keys);
+    const Tensor mask = operand("mask", m.mask), queries = operand("queries", m.queries),
+                 keys = operand("keys", m.keys);
     kernels::AttentionOptions options = m.options;
     options.scale = 0.25f;
-    const Tensor y = attention(part(0, kHeads), part(kHeads, kv_heads), part(kHeads + kv_heads, kv_heads), mask, options,
-                              queries, keys);
+    const Tensor y = attention(part(0, kHeads), part(kHeads, kv_heads), part(kHeads + kv_heads, kv_heads), mask,
+                               options, queries, keys);
     g.output("y", reshape(permute(y, {0, 2, 1, 3}), {kBatch, kTokens, kHeads * kDim}));
     Executable exe = compile(g, device);
     EXPECT_EQ(exe.report().steps.size(), 1u) << "nothing is copied\n" << exe.report().graph;

@@ -156,7 +156,8 @@ TEST_F(GraphTest, NamesAreUniqueAndInputsAreOneGraphs) {
   const Tensor z = other.input("z", DType::f32, {2});
   Graph mixed = graph;
   mixed.output("z", x + z);
-  EXPECT_THAT(test::refused_by([&] { (void)mixed.to_string(); }), HasSubstr("an output needs the input \"z\", which is another graph's"));
+  EXPECT_THAT(test::refused_by([&] { (void)mixed.to_string(); }),
+              HasSubstr("an output needs the input \"z\", which is another graph's"));
   EXPECT_THAT(test::refused_by([&] { compile(mixed, Device::cpu()); }), HasSubstr("another graph's"));
   EXPECT_THAT(test::refused_by([&] { graph.output("z", {}); }), HasSubstr("undefined Tensor"));
   EXPECT_THAT(test::refused_by([&] { graph.input("big", DType::f32, {1 << 30, 1 << 30, 1 << 30}); }),
@@ -262,7 +263,9 @@ TEST(GraphMoves, ValuesStayGood) {
   b.output("y", x + x);
   Graph c;
   c = std::move(b);
-  EXPECT_EQ(c.to_string(), "%0 = input{name=\"x\"} : f32 [2]\n%1 = map{y=(x0:f32, x1:f32) add(x0, x1)} %0, %0 : f32 [2]\noutput \"y\" = %1\n");
+  EXPECT_EQ(c.to_string(),
+            "%0 = input{name=\"x\"} : f32 [2]\n%1 = map{y=(x0:f32, x1:f32) add(x0, x1)} %0, %0 : f32 [2]\noutput \"y\" "
+            "= %1\n");
   c.verify();
 }
 

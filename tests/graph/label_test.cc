@@ -71,7 +71,8 @@ TEST(Labels, SurviveFusion) {
   g.output("y", normed);
   const std::vector<std::string> labels = step_labels(g);
   ASSERT_EQ(labels.size(), 2u);
-  for (const char* part : {"\"dense.product\"", "\"dense.bias\"", "\"activation\""}) EXPECT_THAT(labels[0], HasSubstr(part));
+  for (const char* part : {"\"dense.product\"", "\"dense.bias\"", "\"activation\""})
+    EXPECT_THAT(labels[0], HasSubstr(part));
   EXPECT_THAT(labels[1], HasSubstr("layer_norm"));
   EXPECT_THAT(labels[1], HasSubstr("\"norm\""));
   EXPECT_THAT(labels[1], testing::Not(HasSubstr("dense")));

@@ -423,7 +423,8 @@ TEST_F(RowWorkChunks, LongRows) {
   const std::pair<Shape, Build> cases[] = {
       {{2, 40000}, [](Graph& g, const Tensor& x, const Tensor& r) { g.output("y", relu(softmax(x * 0.5 + r, 1))); }},
       {{30000, 4}, [](Graph& g, const Tensor& x, const Tensor& r) { g.output("y", log_softmax(x + r, 0) * r); }},
-      {{2, 4, 9000}, [](Graph& g, const Tensor& x, const Tensor& r) { g.output("y", silu(group_norm(x + r, {}, {}, 2, 1e-5))); }},
+      {{2, 4, 9000},
+       [](Graph& g, const Tensor& x, const Tensor& r) { g.output("y", silu(group_norm(x + r, {}, {}, 2, 1e-5))); }},
       {{70000},
        [](Graph& g, const Tensor& x, const Tensor& r) {
          const Tensor sum = x + r;
@@ -431,7 +432,9 @@ TEST_F(RowWorkChunks, LongRows) {
          g.output("sum", sum);
        }},
       {{2, 40000},
-       [](Graph& g, const Tensor& x, const Tensor& r) { g.output("y", reduce(ReduceKind::log_sum_exp, x * 0.5 + r, {1})); }},
+       [](Graph& g, const Tensor& x, const Tensor& r) {
+         g.output("y", reduce(ReduceKind::log_sum_exp, x * 0.5 + r, {1}));
+       }},
       {{30000, 4}, [](Graph& g, const Tensor& x, const Tensor& r) { g.output("y", sqrt(variance(x - r, {0}) + 1.0)); }},
       {{2, 40000},
        [](Graph& g, const Tensor& x, const Tensor& r) {

@@ -52,7 +52,8 @@ std::optional<Scores> trace(const Uses& uses, WindowMasks& masks, Scores s, cons
     if (factor != 1 && !(magnitude > 0x1p-60 && magnitude < 0x1p60)) return std::nullopt;
     // What the mask hides must remain hidden after scaling.
     if (mask.defined() && !(s.scale > 1e-20)) return std::nullopt;
-    if (mask.defined() && !s.window && (next.window = masks.find(mask, scores.shape()[-2], scores.shape()[-1]))) mask = {};
+    if (mask.defined() && !s.window && (next.window = masks.find(mask, scores.shape()[-2], scores.shape()[-1])))
+      mask = {};
     // The kernel adds the mask to the scaled scores: seen from the softmax, the mask comes before any scale, and only
     // once.
     if (mask.defined() && (s.mask.defined() || s.scale != 1)) return std::nullopt;

@@ -103,7 +103,8 @@ std::optional<Norm> find(const Term& y, const Shape& shape) {
   if (!y.is(ScalarOp::mul) && !y.is(ScalarOp::add)) return std::nullopt;
   for (const int i : {0, 1}) {
     auto found = y.is(ScalarOp::add) ? find(y.arg(i), shape) : plain(y.arg(i), shape);
-    if (!found || found->bias.defined() || (y.is(ScalarOp::add) && !found->centred) || !is_affine(y.arg(1 - i), *found)) continue;
+    if (!found || found->bias.defined() || (y.is(ScalarOp::add) && !found->centred) || !is_affine(y.arg(1 - i), *found))
+      continue;
     (y.is(ScalarOp::add) ? found->bias : found->scale) = y.arg(1 - i).value();
     return found;
   }

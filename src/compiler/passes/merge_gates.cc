@@ -15,7 +15,8 @@ std::vector<Tensor> gates(const Node& node, const Uses& uses) {
     const Tensor b = input_of(v, 1);
     if (b.rank() != 2 || !constant_op(root_of(b))) continue;
     const auto alike = [&](const Tensor& other) {
-      return same(input_of(v), input_of(other)) && b.dtype() == input_of(other, 1).dtype() && v.dtype() == other.dtype();
+      return same(input_of(v), input_of(other)) && b.dtype() == input_of(other, 1).dtype() &&
+             v.dtype() == other.dtype();
     };
     if (!found.empty() && !alike(found[0])) continue;
     found.push_back(v);

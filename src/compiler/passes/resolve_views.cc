@@ -1,8 +1,8 @@
 #include "compiler/passes/resolve_views.h"
 
 #include <algorithm>
-#include <unordered_map>
 #include <numeric>
+#include <unordered_map>
 
 #include "compiler/rewrite.h"
 #include "graph/ops/elementwise.h"

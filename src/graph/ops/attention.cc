@@ -88,9 +88,10 @@ Work AttentionOp::work(const Launch& call) const {
   return with_bytes(call, kernels::attention_work(queries, keys, q[3], call.outputs[0].shape()[3]));
 }
 
-Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, const kernels::AttentionOptions& options, const Tensor& query_lengths,
-                const Tensor& key_lengths) {
-  if (!q.defined() || !k.defined() || !v.defined()) throw InvalidArgument("attention: q, k or v is an undefined Tensor");
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
+                 const kernels::AttentionOptions& options, const Tensor& query_lengths, const Tensor& key_lengths) {
+  if (!q.defined() || !k.defined() || !v.defined())
+    throw InvalidArgument("attention: q, k or v is an undefined Tensor");
   std::vector<Tensor> operands{q, k, v};
   for (const Tensor& more : {mask, query_lengths, key_lengths}) {
     if (more.defined()) operands.push_back(more);

@@ -102,7 +102,8 @@ std::vector<Tensor> custom(std::shared_ptr<const CustomKernel> kernel, std::span
   if (!kernel) throw InvalidArgument("custom: no kernel");
   check_kernel(*kernel, inputs.size());
   for (const Tensor& v : inputs) {
-    if (!v.defined()) throw InvalidArgument("custom kernel {}: an operand is an undefined Tensor", in_quotes(kernel->name));
+    if (!v.defined())
+      throw InvalidArgument("custom kernel {}: an operand is an undefined Tensor", in_quotes(kernel->name));
   }
   const std::size_t count = kernel->outputs.size();
   const Tensor first = apply(make_op<CustomOp>(std::move(kernel)), {inputs.begin(), inputs.end()});

@@ -182,7 +182,8 @@ Tensor gather(const Tensor& x, const Tensor& indices, int axis) {
 }
 
 Tensor concat(std::span<const Tensor> parts, int axis) {
-  if (parts.empty() || !parts[0].defined()) throw InvalidArgument("concat: no parts, or the first is an undefined Tensor");
+  if (parts.empty() || !parts[0].defined())
+    throw InvalidArgument("concat: no parts, or the first is an undefined Tensor");
   axis = normalize_axis(axis, parts[0].rank(), "concat");
   if (parts.size() == 1) return parts[0];
   return apply(make_op<ConcatOp>(axis), std::vector<Tensor>(parts.begin(), parts.end()));
@@ -219,19 +220,23 @@ Tensor gather_nd(const Tensor& x, const Tensor& indices, int batch) {
 }
 
 Tensor scatter(kernels::ScatterKind op, const Tensor& x, const Tensor& indices, const Tensor& updates, int axis) {
-  if (!x.defined() || !indices.defined() || !updates.defined()) throw InvalidArgument("scatter: an operand is an undefined Tensor");
+  if (!x.defined() || !indices.defined() || !updates.defined())
+    throw InvalidArgument("scatter: an operand is an undefined Tensor");
   axis = normalize_axis(axis, x.rank(), "scatter");
   return apply(make_op<ScatterOp>(op, Selecting::rows, axis), {x, indices, updates});
 }
 
-Tensor scatter_elements(kernels::ScatterKind op, const Tensor& x, const Tensor& indices, const Tensor& updates, int axis) {
-  if (!x.defined() || !indices.defined() || !updates.defined()) throw InvalidArgument("scatter_elements: an operand is an undefined Tensor");
+Tensor scatter_elements(kernels::ScatterKind op, const Tensor& x, const Tensor& indices, const Tensor& updates,
+                        int axis) {
+  if (!x.defined() || !indices.defined() || !updates.defined())
+    throw InvalidArgument("scatter_elements: an operand is an undefined Tensor");
   axis = normalize_axis(axis, x.rank(), "scatter_elements");
   return apply(make_op<ScatterOp>(op, Selecting::elements, axis), {x, indices, updates});
 }
 
 Tensor scatter_nd(kernels::ScatterKind op, const Tensor& x, const Tensor& indices, const Tensor& updates, int batch) {
-  if (!x.defined() || !indices.defined() || !updates.defined()) throw InvalidArgument("scatter_nd: an operand is an undefined Tensor");
+  if (!x.defined() || !indices.defined() || !updates.defined())
+    throw InvalidArgument("scatter_nd: an operand is an undefined Tensor");
   return apply(make_op<ScatterOp>(op, Selecting::tuples, batch), {x, indices, updates});
 }
 

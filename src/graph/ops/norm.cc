@@ -30,15 +30,16 @@ DType norm_dtype(std::string_view name, std::span<const TensorType> in, bool has
   return bias ? infer_dtype(name, {&in[0], scale, bias}, asked) : infer_dtype(name, {&in[0], scale}, asked);
 }
 
-Tensor per_channel(std::string_view name, std::string_view operand, const Tensor& weight, const Tensor& x, int axis, DType type) {
+Tensor per_channel(std::string_view name, std::string_view operand, const Tensor& weight, const Tensor& x, int axis,
+                   DType type) {
   check_weight(name, operand, weight.type(), {x.shape()[axis]}, x.type());
   Shape shape = Shape::filled(x.rank(), 1);
   shape[axis] = x.shape()[axis];
   return cast(reshape(weight, shape), type);
 }
 
-Tensor grouped(std::string_view name, const Tensor& x, const Tensor& scale, const Tensor& bias, int channel_axis, std::int64_t groups,
-              double epsilon) {
+Tensor grouped(std::string_view name, const Tensor& x, const Tensor& scale, const Tensor& bias, int channel_axis,
+               std::int64_t groups, double epsilon) {
   if (!x.defined()) throw InvalidArgument("{}: x is an undefined Tensor", name);
   const int axis = normalize_axis(channel_axis, x.rank(), name);
   std::vector<Tensor> operands{x};
@@ -315,7 +316,8 @@ Tensor rms_norm(const Tensor& x, const Tensor& scale, double epsilon) {
   return apply(make_op<RmsNormOp>(first_axis, epsilon, scale.defined()), std::move(operands));
 }
 
-Tensor group_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, std::int64_t groups, double epsilon, int channel_axis) {
+Tensor group_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, std::int64_t groups, double epsilon,
+                  int channel_axis) {
   if (groups < 1) throw InvalidArgument("group_norm: {} groups, expected 1 or more", groups);
   return grouped("group_norm", x, scale, bias, channel_axis, groups, epsilon);
 }
@@ -324,15 +326,19 @@ Tensor instance_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, d
   return grouped("instance_norm", x, scale, bias, channel_axis, 0, epsilon);
 }
 
-Tensor batch_norm(const Tensor& x, const Tensor& mean, const Tensor& variance, const Tensor& scale, const Tensor& bias, double epsilon, int channel_axis) {
+Tensor batch_norm(const Tensor& x, const Tensor& mean, const Tensor& variance, const Tensor& scale, const Tensor& bias,
+                  double epsilon, int channel_axis) {
   constexpr std::string_view kName = "batch_norm";
-  if (!x.defined() || !mean.defined() || !variance.defined()) throw InvalidArgument("batch_norm: x, the mean or the variance is an undefined Tensor");
+  if (!x.defined() || !mean.defined() || !variance.defined())
+    throw InvalidArgument("batch_norm: x, the mean or the variance is an undefined Tensor");
   const auto given = [](const Tensor& v) { return v.defined() ? &v.type() : nullptr; };
   check_inputs(kernels::kernel(kName), kName,
                std::array{given(x), given(mean), given(variance), given(scale), given(bias)});
   const int axis = normalize_axis(channel_axis, x.rank(), kName);
   const DType type = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
-  const auto weight = [&](std::string_view operand, const Tensor& v) { return per_channel(kName, operand, v, x, axis, type); };
+  const auto weight = [&](std::string_view operand, const Tensor& v) {
+    return per_channel(kName, operand, v, x, axis, type);
+  };
   Tensor factor = rsqrt(weight("variance", variance) + epsilon);
   if (scale.defined()) factor = factor * weight("scale", scale);
   Tensor y = (cast(x, type) - weight("mean", mean)) * factor;

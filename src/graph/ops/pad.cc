@@ -126,8 +126,8 @@ void OneHotOp::lower(const Launch& call) const {
   kernels::one_hot(call.stream, call.inputs[0], call.outputs[0], axis_, on_, off_);
 }
 
-Tensor pad(const Tensor& x, std::span<const std::int64_t> before, std::span<const std::int64_t> after, kernels::PadMode mode,
-          Number value) {
+Tensor pad(const Tensor& x, std::span<const std::int64_t> before, std::span<const std::int64_t> after,
+           kernels::PadMode mode, Number value) {
   const Dims b = per_axis("pad", x, before), a = per_axis("pad", x, after);
   const auto crops = [](auto n) { return n <= 0; };
   if (!std::ranges::all_of(b, crops) || !std::ranges::all_of(a, crops)) {

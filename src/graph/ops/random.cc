@@ -10,8 +10,8 @@ namespace {
 
 using Form = RandomOp::Form;
 
-Tensor random(Form form, const Tensor& key, DType dtype, const Shape& shape, double first, double second, std::int64_t low = 0,
-             std::int64_t high = 0) {
+Tensor random(Form form, const Tensor& key, DType dtype, const Shape& shape, double first, double second,
+              std::int64_t low = 0, std::int64_t high = 0) {
   return apply(make_op<RandomOp>(form, TensorType{dtype, shape}, first, second, low, high), {key});
 }
 
@@ -48,7 +48,9 @@ void RandomOp::lower(const Launch& call) const {
   }
 }
 
-Tensor random_bits(const Tensor& key, DType dtype, const Shape& shape) { return random(Form::bits, key, dtype, shape, 0, 0); }
+Tensor random_bits(const Tensor& key, DType dtype, const Shape& shape) {
+  return random(Form::bits, key, dtype, shape, 0, 0);
+}
 
 Tensor random_uniform(const Tensor& key, DType dtype, const Shape& shape, double low, double high) {
   if (!(low < high)) throw InvalidArgument("random_uniform: from {} to {}; expected low < high", low, high);

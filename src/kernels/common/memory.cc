@@ -117,7 +117,8 @@ void check_memory(Stream& stream, std::string_view kernel, std::initializer_list
   const bool gpu = stream.gpu() != nullptr;
   const auto check_place = [&](const Operands& operands, std::string_view what, const View& v) {
     if (v.count() == 0) return;
-    const bool here = v.buffer.is_number() || (gpu ? v.buffer.on_gpu() || v.buffer.is_placeholder() : v.buffer.on_host());
+    const bool here =
+        v.buffer.is_number() || (gpu ? v.buffer.on_gpu() || v.buffer.is_placeholder() : v.buffer.on_host());
     if (!here) {
       throw InvalidArgument("{}: {} {}", kernel, operands.text(kernel, v, what),
                             !v.buffer                   ? "has no buffer"

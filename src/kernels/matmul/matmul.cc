@@ -316,7 +316,8 @@ void record_all(gpu::Commands& commands, const MatmulProblem& problem, const Exp
   const auto choose = [&](const MatmulProblem& p, std::uint64_t scratch) {
     if (variant) return *variant;
     const MatmulVariant choice = choose_variant(p, capabilities, scratch);
-    const bool failed = choice.kind == MatmulKind::subgroup_matrix && !passes_matrix_self_test(commands.device(), choice, p);
+    const bool failed =
+        choice.kind == MatmulKind::subgroup_matrix && !passes_matrix_self_test(commands.device(), choice, p);
     return failed ? choose_variant(p, capabilities, scratch, false) : choice;
   };
   const std::int64_t chunk = window_of_k(problem, capabilities), chunks = ceil_div(problem.k, chunk);
