@@ -301,6 +301,19 @@ TEST_P(SoftmaxTest, SplitColumnsOfPackedPairs) {
   }
 }
 
+// Rows of one element that lie beside each other are packed by fours after exp: llvmpipe once got signs wrong here.
+TEST_P(SoftmaxTest, SplitRowsOfOneElement) {
+  const View wide = view_of(DType::bf16, {3, 7, 1, 352}, Kind::dense, normal(5));
+  const View x = kernels::slice(wide, 3, 0, 176), whole = output(DType::f16, {7, 3, 1, 176});
+  const View y = kernels::slice(whole.permuted(std::array{1, 0, 2, 3}), 0, -1, kernels::kToEnd, -1);
+  for (const std::uint32_t interleave : {1, 4}) {
+    run_both(
+        device, std::array{x}, std::array{y},
+        [&](Stream& s, auto in, auto out) { softmax_split_rows(s, in[0], out[0], 2, false, {8, 4, interleave}); },
+        kTolerance, std::format("softmax: {} to {}", weft::to_string(x), weft::to_string(y)));
+  }
+}
+
 TEST_P(SoftmaxTest, SplitRows) {
   const auto check = [&](const kernels::SplitForm& form, bool log, const View& x, DType y, Kind kind) {
     run_both(
