@@ -49,6 +49,9 @@ struct CompileOptions {
   // Flag::force_f16 is appended to the list.
   std::vector<std::pair<std::string, bool>> force_f16;
   bool restorable = true;  // keep the sources of constants, so that restore() works
+  // Outputs that take the memory of an input of the same type, (input, output): each run is given one tensor for both,
+  // and where the graph allows it nothing is copied. CompileReport::donations says where it does not.
+  std::vector<std::pair<std::string, std::string>> donate;
 };
 
 std::shared_ptr<ConstantStore> make_constant_store(const Device& device);
@@ -76,9 +79,16 @@ struct PrecisionDecision {
   double error = 0;     // as kF16ErrorBound counts it; 0 if it was not measured
   std::string reason;
 };
+// What became of a pair of CompileOptions::donate.
+struct Donation {
+  std::string input, output;
+  bool in_place = false;  // else the output is computed elsewhere and copied at the end
+  std::string reason;     // why not
+};
 struct CompileReport {
   std::vector<ScheduleStep> steps;
   std::vector<PrecisionDecision> precision;  // of each constant that could be f16; empty if none may
+  std::vector<Donation> donations;           // in the order in which they were asked for
   std::uint64_t planned_bytes = 0;   // of all intermediates
   std::uint64_t liveness_bound = 0;  // the largest sum of intermediates alive at once
   std::uint64_t constant_bytes = 0;
@@ -93,7 +103,7 @@ class Executable {
 
   // Records the work and submits it; returns before it is done. Every input, output and number is given once; numbers
   // are converted to the graph's types, tensors have them and are on the executable's device, and an output shares no
-  // buffer with another tensor. Throws InvalidArgument, DeviceLost, OutOfMemory.
+  // buffer with another tensor but the input that was donated for it, which is the same. Throws InvalidArgument, DeviceLost, OutOfMemory.
   void run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs,
            std::span<const NamedNumber> numbers = {});
   // In the order in which the graph got its inputs, outputs and numbers.

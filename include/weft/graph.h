@@ -238,6 +238,15 @@ Tensor scatter(ScatterKind op, const Tensor& x, const Tensor& indices, const Ten
 Tensor scatter_elements(ScatterKind op, const Tensor& x, const Tensor& indices, const Tensor& updates,
                         int axis);  // assign: put_along_axis
 Tensor scatter_nd(ScatterKind op, const Tensor& x, const Tensor& indices, const Tensor& updates, int batch = 0);
+// The part of x of these sizes that begins at `starts`: one integer for each of `axes`, or of rank 0 for one axis; 0
+// along other axes. Starts are clamped so that the part lies inside of x. They may come from a graph.number().
+Tensor dynamic_slice(const Tensor& x, const Tensor& starts, const Shape& sizes, std::span<const int> axes);
+Tensor dynamic_slice(const Tensor& x, const Tensor& starts, const Shape& sizes, std::initializer_list<int> axes);
+// A copy of x with that part replaced by `update`. In place where x is needed no more; where x is an input, that takes
+// CompileOptions::donate.
+Tensor dynamic_update_slice(const Tensor& x, const Tensor& update, const Tensor& starts, std::span<const int> axes);
+Tensor dynamic_update_slice(const Tensor& x, const Tensor& update, const Tensor& starts,
+                            std::initializer_list<int> axes);
 Tensor concat(std::span<const Tensor> parts, int axis);
 // `before` and `after` have a number for each axis. Negative ones crop; if none is positive, the result is a view.
 Tensor pad(const Tensor& x, std::span<const std::int64_t> before, std::span<const std::int64_t> after,

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <set>
 
+#include "compiler/donate.h"
 #include "compiler/executable.h"
 #include "compiler/passes/passes.h"
 #include "core/error_context.h"
@@ -89,10 +90,12 @@ Executable compiled(const Graph& graph, const Device& device, const CompileOptio
   tell_idle_forces(with_store, decisions);
   std::vector<Tensor> captured = graph.impl().captured();
   compiler::Schedule schedule = compiler::make_schedule(ready, captured);
+  std::vector<Donation> donations = compiler::donate(schedule, options.donate);
   log_mark("the graph is optimised");
   auto impl = std::make_shared<Executable::Impl>(device, std::move(schedule), store, options.restorable);
   impl->report.graph = ready.to_string();
   impl->report.precision = std::move(decisions);
+  impl->report.donations = std::move(donations);
   return Executable(std::move(impl), std::move(captured));
 }
 
@@ -128,6 +131,9 @@ Executable ExecutableCache::get(const std::string& key, const std::function<Grap
   full_key += std::format(" restorable={} store={}", options.restorable,
                           static_cast<const void*>(options.constants.get()));
   for (const auto& [name, half] : options.force_f16) full_key += std::format(" {}={}", name, half);
+  for (const auto& [input, output] : options.donate) {
+    full_key += std::format(" donate={}>{}", in_quotes(input), in_quotes(output));
+  }
   const auto it = std::ranges::find(entries, full_key, &State::Entry::key);
   if (it != entries.end()) {
     entries.splice(entries.begin(), entries, it);

@@ -48,6 +48,12 @@ Executable::Impl::Impl(Device d, compiler::Schedule schedule, std::shared_ptr<Co
   for (Side* side : {&inputs_, &outputs_}) {
     for (std::size_t p = side->first; p < side->first + side->count; ++p) side->names.emplace(port_at(p).name, p);
   }
+  for (const Storage& s : schedule_.storages) {
+    if (s.donor < 0) continue;
+    donors_.emplace_back(schedule_.inputs.size() + static_cast<std::size_t>(s.index),
+                         static_cast<std::size_t>(schedule_.storages[s.donor].index));
+  }
+  std::ranges::sort(donors_);
   for (std::size_t i = 0; i < schedule_.numbers.size(); ++i) number_names_.emplace(schedule_.numbers[i].name, i);
   number_given_.resize(schedule_.numbers.size());
   set_up();
@@ -62,6 +68,7 @@ void Executable::Impl::set_up() {
   CompileReport fresh;
   fresh.graph = std::move(report.graph);
   fresh.precision = std::move(report.precision);
+  fresh.donations = std::move(report.donations);
   report = std::move(fresh);
   try {
     compiler::plan_calls(schedule_, device, kernels::PlanFor::recording);
@@ -146,7 +153,13 @@ void Executable::Impl::place() {
   if (device.is_gpu()) {
     recorded();
   } else {
-    steps_ = steps([](int) { return std::pair<Buffer, std::uint64_t>(); });
+    // Until a run gives memory, ports are told apart by placeholders.
+    std::vector<Buffer> ports;
+    for (std::size_t p = 0; p < bound_.size(); ++p) {
+      const std::uint64_t bytes = rounded_up(byte_size(port_at(p).type), 16);
+      ports.push_back(Buffer::placeholder(bytes, bytes));
+    }
+    steps_ = steps([&](int p) { return std::pair(ports[static_cast<std::size_t>(p)], std::uint64_t{0}); });
     std::vector<KernelRun> runs;
     for (const Step& step : steps_) runs.push_back(describe_step(step));
     report_dispatches(runs);
@@ -188,6 +201,7 @@ void Executable::Impl::drop_scratch() {
 }
 
 int Executable::Impl::port(const Storage& storage) const {
+  if (storage.donor >= 0) return port(schedule_.storages[storage.donor]);
   if (storage.kind == Storage::Kind::input) return storage.index;
   if (storage.kind == Storage::Kind::output) return static_cast<int>(schedule_.inputs.size()) + storage.index;
   return -1;
@@ -361,15 +375,29 @@ void Executable::Impl::check_all_bound() {
   for (std::size_t p = 0; p < bound_.size(); ++p) {
     if (!bound_[p]) throw InvalidArgument("run: {} ({}) is missing", port_text(p), to_string(port_at(p).type));
   }
-  // By buffer, inputs first: an output that follows another port in the same buffer is refused.
+  for (const auto& [output, input] : donors_) {
+    const View &given = bound_[output]->view(), &donated = bound_[input]->view();
+    if (given.buffer == donated.buffer && given.offset == donated.offset) continue;
+    throw InvalidArgument("run: {} is another tensor than {}, whose memory was donated for it; give the same for both",
+                          port_text(output), port_text(input));
+  }
+  // By buffer, inputs first: an output is refused if another port is in the same buffer, unless that was donated for it.
   by_buffer_.resize(bound_.size());
   for (std::size_t p = 0; p < bound_.size(); ++p) by_buffer_[p] = {bound_[p]->view().buffer.identity(), p};
   std::ranges::sort(by_buffer_);
+  const auto donor = [&](std::size_t port) {
+    const auto it = std::ranges::lower_bound(donors_, port, {}, &std::pair<std::size_t, std::size_t>::first);
+    return it != donors_.end() && it->first == port ? std::optional(it->second) : std::nullopt;
+  };
   for (std::size_t i = 1; i < by_buffer_.size(); ++i) {
     const auto [buffer, port] = by_buffer_[i];
-    if (buffer != by_buffer_[i - 1].first || port < schedule_.inputs.size()) continue;
-    throw InvalidArgument("run: {} lies in the same buffer as {}; give it its own", port_text(port),
-                          port_text(by_buffer_[i - 1].second));
+    const auto [buffer_before, before] = by_buffer_[i - 1];
+    if (buffer != buffer_before || port < schedule_.inputs.size()) continue;
+    const bool alone = i < 2 || by_buffer_[i - 2].first != buffer;
+    const auto donated = donor(port);
+    if (donated && alone) continue;  // it was compared above
+    const std::size_t other = donated == before ? by_buffer_[i - 2].second : before;
+    throw InvalidArgument("run: {} lies in the same buffer as {}; give it its own", port_text(port), port_text(other));
   }
 }
 

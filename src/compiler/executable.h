@@ -86,6 +86,7 @@ struct Executable::Impl final : ConstantStore::User {
   std::vector<const DeviceData*> bound_;                  // inputs, then outputs, during a run
   Side inputs_{"input"}, captured_{"captured tensor"}, outputs_{"output"};
   PortNames number_names_;
+  std::vector<std::pair<std::size_t, std::size_t>> donors_;  // ports: an output, and the input whose memory it has
   std::vector<char> number_given_;                        // during a run
   std::vector<std::pair<const void*, std::size_t>> by_buffer_;  // of check_all_bound
 

@@ -89,7 +89,7 @@ void plan_calls(Schedule& schedule, const Device& device, kernels::PlanFor purpo
     call.scratch = -1;
     if (call.plan.scratch() == 0) continue;
     call.scratch = static_cast<int>(schedule.storages.size());
-    schedule.storages.push_back({Storage::Kind::intermediate, 0, call.plan.scratch(), nullptr, {}});
+    schedule.storages.push_back({.bytes = call.plan.scratch()});
   }
 }
 

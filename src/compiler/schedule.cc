@@ -52,7 +52,7 @@ class Lowering {
  private:
   int add_storage(const Tensor& v, Storage::Kind kind, int index = 0) {
     const auto id = static_cast<int>(schedule_.storages.size());
-    schedule_.storages.push_back({kind, index, byte_size(v.type()), nullptr, {}});
+    schedule_.storages.push_back({.kind = kind, .index = index, .bytes = byte_size(v.type())});
     storage(v) = id;
     return id;
   }
@@ -116,21 +116,16 @@ std::vector<int> last_readers(const Schedule& schedule) {
   return last;
 }
 
-// The intermediate whose memory `result` may take, or -1. The call must read it in the same layout and only so, `free`
-// says that no later step reads it, and it must have the same size and type; with two types, four elements could not be
-// read at once.
+// The intermediate whose memory `result` may take, or -1: it has the same size, and `free` says that no later step reads
+// it.
 int replaced_by(const Schedule& schedule, const ScheduledCall& call, const Operand& result,
                 const std::function<bool(int storage)>& free) {
   const Storage& target = schedule.storages[result.storage];
-  if (!call.op->works_in_place() || target.kind != Storage::Kind::intermediate) return -1;
+  if (target.kind != Storage::Kind::intermediate) return -1;
   for (const Operand& x : call.inputs) {
     const Storage& source = schedule.storages[x.storage];
     if (source.kind != Storage::Kind::intermediate || source.bytes != target.bytes) continue;
-    if (x.dtype != result.dtype || !free(x.storage)) continue;
-    const bool alike = std::ranges::all_of(call.inputs, [&](const Operand& other) {
-      return other.storage != x.storage || same_view(other, result);
-    });
-    if (alike) return x.storage;
+    if (free(x.storage) && reads_in_place(call, x.storage, result)) return x.storage;
   }
   return -1;
 }
@@ -168,8 +163,21 @@ bool same_view(const Operand& a, const Operand& b) {
   return true;
 }
 
+bool reads_in_place(const ScheduledCall& call, int storage, const Operand& result) {
+  bool reads = false;
+  for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+    const Operand& x = call.inputs[i];
+    if (x.storage != storage) continue;
+    reads = true;
+    // With two types, four elements could not be read at once.
+    if (!call.op->works_in_place(i) || x.dtype != result.dtype || !same_view(x, result)) return false;
+  }
+  return reads;
+}
+
 std::vector<int> results_in_place(const Schedule& schedule) {
   std::vector<int> replaces(schedule.storages.size(), -1);
+  for (std::size_t id = 0; id < schedule.storages.size(); ++id) replaces[id] = schedule.storages[id].donor;
   const std::vector<int> last = last_readers(schedule);
   for (std::size_t step = 0; step < schedule.calls.size(); ++step) {
     const ScheduledCall& call = schedule.calls[step];

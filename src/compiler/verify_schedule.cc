@@ -1,7 +1,8 @@
 #include "compiler/verify_schedule.h"
 
 #include <algorithm>
-#include <map>
+#include <set>
+#include <unordered_map>
 
 #include "weft/error.h"
 
@@ -21,6 +22,15 @@ class Verifier {
   Verifier(const Schedule& schedule, const PlannedSchedule& planned) : schedule_(schedule), planned_(planned) {}
 
   void run() {
+    for (const Storage& s : schedule_.storages) {
+      if (s.donor < 0) continue;
+      const Storage& from = schedule_.storages[s.donor];
+      if (s.kind != Storage::Kind::output || from.kind != Storage::Kind::input || from.bytes != s.bytes) {
+        fail("storage {} cannot be donated", s.donor);
+      }
+      if (!donors_.insert(s.donor).second) fail("storage {} is donated twice", s.donor);
+      if (s.bytes > 0) hold(region(s.donor));
+    }
     for (std::size_t s = 0; s < schedule_.calls.size(); ++s) {
       call_ = &schedule_.calls[s];
       step_ = s;
@@ -29,8 +39,8 @@ class Verifier {
       for (const int id : call_->writes()) add(writes, id);
       for (const Region& r : reads) {
         const Storage::Kind source = schedule_.storages[r.storage].kind;
-        const bool from_outside = source == Storage::Kind::input || source == Storage::Kind::constant ||
-                                  source == Storage::Kind::number;
+        const bool from_outside = (source == Storage::Kind::input && !donors_.contains(r.storage)) ||
+                                  source == Storage::Kind::constant || source == Storage::Kind::number;
         if (!from_outside && !holds(r)) fail("storage {} is not in its place any more, or not yet", r.storage);
       }
       for (std::size_t w = 0; w < writes.size(); ++w) {
@@ -46,22 +56,25 @@ class Verifier {
           if (writes[k].buffer == writes[w].buffer) fail("buffer {} is written twice", writes[w].buffer);
         }
       }
-      for (const Region& w : writes) {
-        std::erase_if(held_, [&](const Region& h) { return h.overlaps(w); });
-        held_.push_back(w);
-      }
+      for (const Region& w : writes) hold(w);
     }
     for (std::size_t i = 0; i < schedule_.storages.size(); ++i) {
-      if (schedule_.storages[i].kind != Storage::Kind::output || schedule_.storages[i].bytes == 0) continue;
-      if (!holds(region(static_cast<int>(i)))) throw InternalError("schedule: output {} is not written", i);
+      const Storage& s = schedule_.storages[i];
+      if (s.kind != Storage::Kind::output || s.bytes == 0) continue;
+      // An output that is the donated input itself is written by nobody.
+      const Region r = region(static_cast<int>(i));
+      const bool unchanged = s.donor >= 0 && holds(region(s.donor));
+      if (!unchanged && !holds(r)) throw InternalError("schedule: output {} is not written", i);
     }
   }
 
  private:
-  // Inputs, outputs and constants have negative numbers.
+  // Inputs, outputs and constants have negative numbers; a donated input's is that of its output.
   Region region(int id) {
     const Storage& storage = schedule_.storages[id];
-    if (storage.kind != Storage::Kind::intermediate) return {-1 - id, 0, std::max<std::uint64_t>(storage.bytes, 1), id};
+    if (storage.kind != Storage::Kind::intermediate) {
+      return {-1 - (storage.donor >= 0 ? storage.donor : id), 0, std::max<std::uint64_t>(storage.bytes, 1), id};
+    }
     const int item = planned_.item_of[id];
     if (item < 0) fail("storage {} has no place", id);
     const Place& place = planned_.plan.places[item];
@@ -72,26 +85,27 @@ class Verifier {
     }
     return r;
   }
-  // True if the step may write `w` over `r`: the same range of memory, all of whose operands are the same view, and an
-  // op that supports it.
+  // True if the step may write `w` over `r`: the same range of memory, and an op that supports it.
   bool in_place(const Region& r, const Region& w) const {
-    if (!call_->op->works_in_place() || r.begin != w.begin || r.end != w.end) return false;
-    std::vector<const Operand*> views;
-    for (const Operand& x : call_->inputs) {
-      if (x.storage == r.storage) views.push_back(&x);
-    }
-    for (const Operand& y : call_->outputs) {
-      if (y.storage == w.storage) views.push_back(&y);
-    }
-    return views.size() > 1 && std::ranges::all_of(views, [&](const Operand* v) { return same_view(*v, *views[0]); });
+    if (r.begin != w.begin || r.end != w.end) return false;
+    return std::ranges::all_of(call_->outputs, [&](const Operand& y) {
+      return y.storage != w.storage || reads_in_place(*call_, r.storage, y);
+    });
   }
   void add(std::vector<Region>& list, int id) {
     if (schedule_.storages[id].bytes > 0) list.push_back(region(id));
   }
   bool holds(const Region& r) const {
-    return std::ranges::any_of(held_, [&](const Region& h) {
-      return h.storage == r.storage && h.buffer == r.buffer && h.begin == r.begin && h.end == r.end;
-    });
+    const auto it = held_.find(r.buffer);
+    return it != held_.end() && std::ranges::any_of(it->second, [&](const Region& h) {
+             return h.storage == r.storage && h.begin == r.begin && h.end == r.end;
+           });
+  }
+  // What was there is there no more.
+  void hold(const Region& r) {
+    std::vector<Region>& there = held_[r.buffer];
+    std::erase_if(there, [&](const Region& h) { return h.overlaps(r); });
+    there.push_back(r);
   }
   template <class... Args>
   [[noreturn]] void fail(std::format_string<Args...> format, Args&&... args) const {
@@ -103,7 +117,8 @@ class Verifier {
   const PlannedSchedule& planned_;
   const ScheduledCall* call_ = nullptr;
   std::size_t step_ = 0;
-  std::vector<Region> held_;
+  std::unordered_map<int, std::vector<Region>> held_;  // of each buffer
+  std::set<int> donors_;
 };
 
 }  // namespace

@@ -172,8 +172,9 @@ class Op : public std::enable_shared_from_this<Op> {
   // ---- Running
   // False if it wants its operands dense and stores its results so: a copy comes first where they are not.
   virtual bool takes_strides() const { return true; }
-  // Whether a result may overwrite an operand that lies the very same way: each element is written by whoever read it.
-  virtual bool works_in_place() const { return false; }
+  // Whether a result may overwrite that operand if it lies the very same way: each element is written by whoever read
+  // it.
+  virtual bool works_in_place([[maybe_unused]] std::size_t operand) const { return false; }
   // False if it cannot run on the CPU, so that nothing may be folded through it.
   virtual bool has_twin() const { return true; }
 

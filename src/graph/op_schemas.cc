@@ -37,6 +37,15 @@ Schema scatters(std::string_view name, AttributeSchema where) {
   return s;
 }
 
+// The kernel writes to y; the op makes a copy of x first, unless x may be overwritten.
+Schema updates_part() {
+  Schema s = kernel("dynamic_update_slice");
+  s.summary = "a copy of x with the part that begins at an index from data replaced";
+  s.inputs = {{"x"}, {"update"}, {"starts"}};
+  s.signatures = {{types::any, as(0), types::indices, as(0)}};
+  return s;
+}
+
 Schema view(std::string name, std::string summary, std::vector<AttributeSchema> attributes) {
   return {.name = std::move(name),
           .family = "view",
@@ -78,6 +87,8 @@ std::vector<Schema> make_schemas() {
       of_kernel("pad", {integers("before"), integers("after"), choice("mode", kPadModes), number("value", 0)}),
       of_kernel("tile", {integers("counts")}),
       of_kernel("repeat", {integers("counts")}),
+      of_kernel("dynamic_slice", {integers("sizes")}),
+      updates_part(),
       scatters("scatter", integer("axis", 0)),
       scatters("scatter_elements", integer("axis", 0)),
       scatters("scatter_nd", integer("batch", 0)),

@@ -55,6 +55,19 @@ TEST_F(MoveOps, InferIndexingAndScans) {
   EXPECT_EQ(gather_elements(x, by, 1).shape(), (Shape{2, 5, 1}));
   EXPECT_THAT(test::refused_by([&] { gather_elements(x, by, 0); }), HasSubstr("no larger sizes but along axis 0"));
   EXPECT_EQ(gather_nd(x, input(DType::i32, {6, 2})).shape(), (Shape{6, 4}));
+  const Tensor one = input(DType::u8, {});
+  EXPECT_EQ(dynamic_slice(x, one, {2, 1, 4}, {1}).shape(), (Shape{2, 1, 4}));
+  EXPECT_EQ(dynamic_update_slice(x, input(DType::f32, {2, 2, 0}), one, {-2}).type(), x.type());
+  EXPECT_THAT(test::refused_by([&] { dynamic_slice(x, one, {2, 4, 4}, {1}); }),
+              HasSubstr("dynamic_slice: the part is [2, 4, 4], expected the rank of x f32 [2, 3, 4], and no larger"));
+  EXPECT_THAT(test::refused_by([&] { dynamic_slice(x, one, {2, 1, 4}, {1, 2}); }),
+              HasSubstr("dynamic_slice: starts are u8 [], expected one for each of 2 axes"));
+  EXPECT_THAT(test::refused_by([&] { dynamic_slice(x, input(DType::u8, {2}), {2, 1, 4}, {1, -2}); }),
+              HasSubstr("axis 1 is named twice"));
+  EXPECT_THAT(test::refused_by([&] { dynamic_update_slice(x, x, input(DType::f32, {}), {1}); }),
+              HasSubstr("dynamic_update_slice: starts is f32"));
+  EXPECT_THAT(test::refused_by([&] { dynamic_update_slice(x, input(DType::f16, {2, 1, 4}), one, {1}); }),
+              HasSubstr("dynamic_update_slice: x is f32 [2, 3, 4], update is f16 [2, 1, 4]"));
   EXPECT_EQ(gather_nd(x, input(DType::i32, {2, 6, 2}), 1).shape(), (Shape{2, 6}));
   EXPECT_THAT(test::refused_by([&] { gather_nd(x, input(DType::i32, {6, 4})); }),
               HasSubstr("are no tuples of indices into f32 [2, 3, 4]"));
@@ -104,6 +117,10 @@ TEST_P(MoveOpsOnDevices, ComputeWhatTheTwinsDo) {
   const Tensor pairs =
       g.constant(TensorData::of<std::int32_t>(DType::i32, {3, 2}, std::vector<std::int32_t>{0, 1, 5, -1, 2, 2}));
   out("gather_nd", gather_nd(x, pairs));
+  const Tensor at = g.constant(TensorData::of<std::int64_t>(DType::i64, {2}, std::vector<std::int64_t>{1, 3}));
+  const Tensor part = dynamic_slice(x, at, {1, 5, 4}, {0, 2});
+  out("dynamic_slice", part);
+  out("dynamic_update_slice", dynamic_update_slice(x + 1.0, part, slice(at, 0, 1, 2), {2}));
   out("scatter", scatter(ScatterKind::add, x * 2.0, rows, x));
   out("scatter_elements", scatter_elements(ScatterKind::max, x, places, x, 2));
   out("scatter_nd", scatter_nd(ScatterKind::assign, cast(x, DType::i64), pairs,

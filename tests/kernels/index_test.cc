@@ -7,6 +7,7 @@
 #include "kernels/plan_cache.h"
 #include "support/chunks.h"
 #include "support/differential.h"
+#include "support/throws.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
 #include "weft/kernels/index.h"
@@ -178,10 +179,48 @@ Problem random_scatter(Rng& rng, Form form) {
   return p;
 }
 
+// Parts that begin anywhere, also where a part of that size would leave the tensor.
+Problem random_dynamic(Rng& rng, bool updates) {
+  const Shape shape = random_shape(rng, 1, 5, 3000, false);
+  Shape sizes = shape;
+  std::vector<int> axes;
+  std::vector<double> starts;
+  const DType index = pick(rng, kIndices);
+  for (int d = 0; d < shape.rank(); ++d) {
+    if (rng() % 2 && !(axes.empty() && d + 1 == shape.rank())) continue;
+    const auto n = static_cast<int>(shape[d]);
+    sizes[d] = random_int(rng, 0, n);
+    axes.push_back(rng() % 2 ? d : d - shape.rank());
+    const int start = random_int(rng, is_signed(index) ? -n : 0, n + 2);
+    starts.push_back(std::clamp(start, -128, 127));
+  }
+  const View from = host_view(index, {static_cast<std::int64_t>(starts.size())}, starts);
+  const View at = starts.size() == 1 && rng() % 2 ? from.with_layout(Layout::dense(Shape())) : from;
+  const DType type = pick(rng, kAll);
+  const std::string text = std::format("parts {} of {} {} from {}", to_string(sizes), name(type), to_string(shape),
+                                       to_string(at));
+  if (updates) {
+    const View update = random_view(rng, sizes, type, random_input_kind(rng), Values::special);
+    return {text,
+            {update, at},
+            {random_view(rng, shape, type, random_output_kind(rng))},
+            [axes](Stream& s, auto in, auto out) { kernels::dynamic_update_slice(s, in[0], in[1], out[0], axes); },
+            kSameBits};
+  }
+  const View x = random_view(rng, shape, type, random_input_kind(rng), Values::special);
+  return {text,
+          {x, at},
+          {random_view(rng, sizes, type, random_output_kind(rng))},
+          [axes](Stream& s, auto in, auto out) { kernels::dynamic_slice(s, in[0], in[1], out[0], axes); },
+          kSameBits};
+}
+
 const bool registered =
     differential("gather", [](Rng& rng) { return random_gather(rng, Form::rows); }) &&
     differential("gather_elements", [](Rng& rng) { return random_gather(rng, Form::elements); }) &&
     differential("gather_nd", [](Rng& rng) { return random_gather(rng, Form::tuples); }) &&
+    differential("dynamic_slice", [](Rng& rng) { return random_dynamic(rng, false); }) &&
+    differential("dynamic_update_slice", [](Rng& rng) { return random_dynamic(rng, true); }) &&
     differential("scatter", [](Rng& rng) { return random_scatter(rng, Form::rows); }) &&
     differential("scatter_elements", [](Rng& rng) { return random_scatter(rng, Form::elements); }) &&
     differential("scatter_nd", [](Rng& rng) { return random_scatter(rng, Form::tuples); });
@@ -264,6 +303,25 @@ TEST_P(Index, Refusals) {
       Unsupported);
 }
 
+TEST_P(Index, DynamicRefusals) {
+  gpu::Encoder encoder(device());
+  const auto view = [&](const Shape& shape, DType type) { return to_device(device(), random_view(rng, shape, type)); };
+  const View x = view({4, 5}, DType::f32), one = view({1}, DType::i32), two = view({2}, DType::i32);
+  const auto refused = [&](const View& starts, const View& y, const std::vector<int>& axes) {
+    return refused_by([&] { kernels::dynamic_slice(encoder, x, starts, y, axes); });
+  };
+  using testing::HasSubstr;
+  EXPECT_THAT(refused(one, view({2, 6}, DType::f32), {0}),
+              HasSubstr("dynamic_slice: y is f32 [2, 6]; expected the rank of x f32 [4, 5], and no larger sizes"));
+  EXPECT_THAT(refused(one, view({2}, DType::f32), {0}), HasSubstr("expected the rank of x"));
+  EXPECT_THAT(refused(two, view({2, 5}, DType::f32), {0}), HasSubstr("starts are i32 [2]; expected 1 of them"));
+  EXPECT_THAT(refused(two, view({2, 5}, DType::f32), {0, -2}), HasSubstr("axis 0 is named twice"));
+  EXPECT_THAT(refused(one, view({2, 5}, DType::f32), {2}), HasSubstr("axis 2"));
+  EXPECT_THAT(refused(view({1}, DType::f32), view({2, 5}, DType::f32), {0}), HasSubstr("dynamic_slice: starts is f32"));
+  EXPECT_THAT(refused_by([&] { kernels::dynamic_update_slice(encoder, x, one, x, std::vector<int>{0}); }),
+              HasSubstr("dynamic_update_slice"));
+}
+
 TEST(IndexTwin, Definitions) {
   cpu::Executor executor;
   using testing::ElementsAre;
@@ -308,6 +366,26 @@ TEST(IndexTwin, ManyCoresScatterAsOneDoes) {
 
 // Tensors that exceed a binding.
 using IndexChunks = ChunksTest;
+
+// A part that begins in one window of the tensor and ends in another.
+TEST_F(IndexChunks, DynamicParts) {
+  for (const DType type : {DType::f32, DType::f16, DType::u4, DType::u64}) {
+    for (const double start : {0.0, 2900.0, 5999.0}) {
+      const View starts = host_view(DType::i32, {1}, std::vector<double>{start});
+      const View x = random_view(rng, {6000, 40}, type), part = random_view(rng, {3000, 40}, type);
+      const View few = random_view(rng, {1, 40}, type);
+      const std::vector<int> axes{0};
+      both({x, starts}, {part}, [axes](Stream& s, auto in, auto out) {
+        kernels::dynamic_slice(s, in[0], in[1], out[0], axes);
+      }, kSameBits);
+      for (const View& update : {part, few}) {
+        both({update, starts}, {x}, [axes](Stream& s, auto in, auto out) {
+          kernels::dynamic_update_slice(s, in[0], in[1], out[0], axes);
+        }, kSameBits);
+      }
+    }
+  }
+}
 
 // Tables, indices and results that exceed a binding; an index is handled by the dispatch that binds its chunk.
 TEST_F(IndexChunks, GatherAndScatter) {

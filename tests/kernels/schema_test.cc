@@ -18,7 +18,7 @@ std::vector<Shape> shapes_of(std::string_view name) {
   if (name == "key") return {{2}};
   if (name == "q" || name == "k" || name == "v") return {{1, 1, 1, 1}};
   for (const std::string_view vector :
-       {"count", "query_lengths", "key_lengths", "scale", "bias", "mean", "variance"}) {
+       {"count", "query_lengths", "key_lengths", "scale", "bias", "mean", "variance", "starts"}) {
     if (name == vector) return {{1}};
   }
   return {{1, 1}};

@@ -75,6 +75,21 @@ def movement():
         case("arange", [], [T(type, [start + 7 * i for i in range(60)])], {"start": start, "step": 7})
 
 
+def dynamic():
+    """Parts that begin at an index from data, clamped so that they lie inside."""
+    for type in EVERY:
+        x, update = grid(type, (4, 6, 8)), grid(type, (2, 6, 3))
+        for kind, starts in (("i32", (1, 4)), ("i64", (-3, 9)), ("u8", (7, 0))):
+            i, j = min(max(starts[0], 0), 2), min(max(starts[1], 0), 5)
+            at = np.s_[i : i + 2, :, j : j + 3]
+            case("dynamic_slice", [x, T(kind, starts)], [like(x, x.values[at])], {"axes": [0, 2]})
+            want = x.values.copy()
+            want[at] = update.values
+            case("dynamic_update_slice", [update, T(kind, starts)], [like(x, want)], {"axes": [0, -1]}, before=[x])
+        one = T("i32", np.array(2))
+        case("dynamic_slice", [x, one], [like(x, x.values[:, 2:4])], {"axes": [1]})
+
+
 def folded(op, a, b, type):
     if op == "assign":
         return b

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "weft/stream.h"
 #include "weft/view.h"
@@ -24,6 +25,14 @@ namespace weft::kernels {
 void gather(Stream& stream, const View& x, const View& indices, const View& y, int axis);
 void gather_elements(Stream& stream, const View& x, const View& indices, const View& y, int axis);
 void gather_nd(Stream& stream, const View& x, const View& indices, const View& y, int batch = 0);
+
+// y = the part of x that begins at `starts`: y[i…] = x[start + i…]. `starts` has one integer for each of `axes`, or is
+// one of rank 0; along other axes the part begins at 0. y's sizes are at most x's. A start is clamped so that the part
+// lies inside of x, also a negative one, as StableHLO and XLA do it.
+void dynamic_slice(Stream& stream, const View& x, const View& starts, const View& y, std::span<const int> axes);
+// That part of y = update; all other elements of y are unchanged.
+void dynamic_update_slice(Stream& stream, const View& update, const View& starts, const View& y,
+                          std::span<const int> axes);
 
 // How an element is combined with an update. Integers wrap; min and max give NaN if either is NaN, and -0 is less than
 // +0. `assign` takes any type, min and max any but complex, add and mul numbers.

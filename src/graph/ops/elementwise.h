@@ -15,7 +15,7 @@ class ElementwiseOp final : public Op {
   void attributes(Attributes& f) const override { f.add("y", expression_.to_string()); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
-  bool works_in_place() const override { return true; }
+  bool works_in_place(std::size_t) const override { return true; }
   // Results as large as an operand that is stored narrow are worth storing so, too.
   OpPtr with_types(std::span<const TensorType> from, std::span<const TensorType> to,
                    std::span<const DType> results) const override;

@@ -74,7 +74,76 @@ Shape selected(std::string_view op, Selecting form, const TensorType& x, const T
   throw InternalError("{}: no form {}", op, static_cast<int>(form));
 }
 
+// The axes, none of them negative. Throws InvalidArgument unless `starts` has one number for each.
+std::vector<int> axes_of_starts(std::string_view op, const Tensor& x, const Tensor& starts, std::span<const int> axes) {
+  if (!x.defined() || !starts.defined()) throw InvalidArgument("{}: an operand is an undefined Tensor", op);
+  if (starts.rank() > 1 || element_count(starts.shape()) != static_cast<std::int64_t>(axes.size())) {
+    throw InvalidArgument("{}: starts are {}, expected one for each of {} axes", op, to_string(starts.type()),
+                          axes.size());
+  }
+  std::vector<int> normal;
+  for (const int axis : axes) {
+    normal.push_back(normalize_axis(axis, x.rank(), op));
+    if (std::ranges::count(normal, normal.back()) > 1) {
+      throw InvalidArgument("{}: axis {} is named twice", op, normal.back());
+    }
+  }
+  return normal;
+}
+
+void check_sizes(std::string_view op, std::string_view what, const Shape& sizes, const TensorType& x) {
+  bool fits = sizes.rank() == x.shape.rank();
+  for (int d = 0; fits && d < sizes.rank(); ++d) fits = sizes[d] >= 0 && sizes[d] <= x.shape[d];
+  if (!fits) {
+    throw InvalidArgument("{}: {} is {}, expected the rank of x {}, and no larger sizes", op, what, to_string(sizes),
+                          to_string(x));
+  }
+}
+
+// Copies x to the result unless it is there.
+void copy_unless_in_place(const Launch& call) {
+  const View &x = call.inputs[0], &y = call.outputs[0];
+  if (!(x.buffer == y.buffer)) kernels::copy(call.stream, x, y);
+}
+
+// Of the result as much as is written: the updates, and x unless it is there.
+Work work_of_updates(const Launch& call, const View& updates, const View& indices) {
+  const View &x = call.inputs[0], &y = call.outputs[0];
+  const bool in_place = x.buffer && x.buffer == y.buffer;
+  return {.bytes = 2 * touched_bytes(updates) + touched_bytes(indices) + (in_place ? 0 : 2 * touched_bytes(x))};
+}
+
 }  // namespace
+
+std::vector<TensorType> DynamicSliceOp::infer(std::span<const TensorType> in) const {
+  const DType type = infer_dtype(name(), {&in[0], &in[1]});
+  check_sizes(name(), "the part", sizes_, in[0]);
+  return {{type, sizes_}};
+}
+
+void DynamicSliceOp::lower(const Launch& call) const {
+  kernels::dynamic_slice(call.stream, call.inputs[0], call.inputs[1], call.outputs[0], axes_);
+}
+
+Work DynamicSliceOp::work(const Launch& call) const {
+  return {.bytes = 2 * touched_bytes(call.outputs[0]) + touched_bytes(call.inputs[1])};
+}
+
+std::vector<TensorType> DynamicUpdateSliceOp::infer(std::span<const TensorType> in) const {
+  const auto& [x, update, starts] = std::tie(in[0], in[1], in[2]);
+  infer_dtype(name(), {&x, &update, &starts});
+  check_sizes(name(), "the update", update.shape, x);
+  return {x};
+}
+
+void DynamicUpdateSliceOp::lower(const Launch& call) const {
+  copy_unless_in_place(call);
+  kernels::dynamic_update_slice(call.stream, call.inputs[1], call.inputs[2], call.outputs[0], axes_);
+}
+
+Work DynamicUpdateSliceOp::work(const Launch& call) const {
+  return work_of_updates(call, call.inputs[1], call.inputs[2]);
+}
 
 std::vector<TensorType> GatherOp::infer(std::span<const TensorType> in) const {
   const DType type = infer_dtype("gather", {&in[0], &in[1]});
@@ -167,13 +236,38 @@ void ScatterOp::lower(const Launch& call) const {
   const View& indices = call.inputs[1];
   const View& updates = call.inputs[2];
   const View& y = call.outputs[0];
-  kernels::copy(call.stream, call.inputs[0], y);
+  copy_unless_in_place(call);
   switch (form_) {
     case Selecting::rows: return kernels::scatter(call.stream, op_, indices, updates, y, axis_);
     case Selecting::elements:
       return kernels::scatter_elements(call.stream, op_, indices, updates, y, axis_);
     case Selecting::tuples: return kernels::scatter_nd(call.stream, op_, indices, updates, y, axis_);
   }
+}
+
+Work ScatterOp::work(const Launch& call) const {
+  // Elements that are combined with updates are read, too.
+  const std::uint64_t read = op_ == kernels::ScatterKind::assign ? 0 : touched_bytes(call.inputs[2]);
+  return {.bytes = work_of_updates(call, call.inputs[2], call.inputs[1]).bytes + read};
+}
+
+Tensor dynamic_slice(const Tensor& x, const Tensor& starts, const Shape& sizes, std::span<const int> axes) {
+  return apply(make_op<DynamicSliceOp>(axes_of_starts("dynamic_slice", x, starts, axes), sizes), {x, starts});
+}
+
+Tensor dynamic_slice(const Tensor& x, const Tensor& starts, const Shape& sizes, std::initializer_list<int> axes) {
+  return dynamic_slice(x, starts, sizes, std::span(axes.begin(), axes.size()));
+}
+
+Tensor dynamic_update_slice(const Tensor& x, const Tensor& update, const Tensor& starts, std::span<const int> axes) {
+  if (!update.defined()) throw InvalidArgument("dynamic_update_slice: the update is an undefined Tensor");
+  return apply(make_op<DynamicUpdateSliceOp>(axes_of_starts("dynamic_update_slice", x, starts, axes)),
+               {x, update, starts});
+}
+
+Tensor dynamic_update_slice(const Tensor& x, const Tensor& update, const Tensor& starts,
+                            std::initializer_list<int> axes) {
+  return dynamic_update_slice(x, update, starts, std::span(axes.begin(), axes.size()));
 }
 
 Tensor gather(const Tensor& x, const Tensor& indices, int axis) {

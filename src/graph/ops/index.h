@@ -46,12 +46,45 @@ class ScatterOp final : public Op {
   std::string_view name() const override;
   void attributes(Attributes& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  bool works_in_place(std::size_t operand) const override { return operand == 0; }
   void lower(const Launch& call) const override;
+  Work work(const Launch& call) const override;
 
  private:
   kernels::ScatterKind op_;
   Selecting form_;
   int axis_;  // or the number of batch axes
+};
+
+// Operands: x, starts.
+class DynamicSliceOp final : public Op {
+ public:
+  DynamicSliceOp(std::vector<int> axes, Shape sizes) : axes_(std::move(axes)), sizes_(std::move(sizes)) {}
+  std::string_view name() const override { return "dynamic_slice"; }
+  bool moves_elements() const override { return true; }
+  void attributes(Attributes& f) const override { f.add("axes", axes_).add("sizes", sizes_); }
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  void lower(const Launch& call) const override;
+  Work work(const Launch& call) const override;
+
+ private:
+  std::vector<int> axes_;
+  Shape sizes_;
+};
+
+// Operands: x, update, starts.
+class DynamicUpdateSliceOp final : public Op {
+ public:
+  explicit DynamicUpdateSliceOp(std::vector<int> axes) : axes_(std::move(axes)) {}
+  std::string_view name() const override { return "dynamic_update_slice"; }
+  void attributes(Attributes& f) const override { f.add("axes", axes_); }
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  bool works_in_place(std::size_t operand) const override { return operand == 0; }
+  void lower(const Launch& call) const override;
+  Work work(const Launch& call) const override;
+
+ private:
+  std::vector<int> axes_;
 };
 
 // Each part is copied into its place in the result.

@@ -171,7 +171,7 @@ class FusedRowOp final : public Op {
                    std::span<const DType> results) const override;
   std::string_view name() const override { return rows_->name(); }
   // Further results of `prologue` are stored before weights and the operands of `epilogue` are read.
-  bool works_in_place() const override {
+  bool works_in_place(std::size_t) const override {
     return !prologue_ || prologue_->outputs().size() == 1 || (weights_ == 0 && !epilogue_);
   }
   Work work(const Launch& call) const override;

@@ -12,6 +12,17 @@ fn index_inside(index: indices_t, size: u32) -> bool {
 {% endif %}
 }
 
+// The index of a part's beginning, clamped: negative ones do not count from the end.
+fn start_clamped(index: indices_t, size: u32) -> u32 {
+{% if index_kind == "i32" %}
+  return select(min(u32(index), size - 1u), 0u, index < 0);
+{% elif index_kind == "i64" %}
+  return select(index_clamped(index, size), 0u, (index.y >> 31u) != 0u);
+{% else %}
+  return index_clamped(index, size);
+{% endif %}
+}
+
 // The index clamped to the axis.
 fn index_clamped(index: indices_t, size: u32) -> u32 {
 {% if index_kind == "u32" or index_kind == "u64" %}

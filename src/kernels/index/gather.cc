@@ -34,7 +34,7 @@ void record(gpu::Commands& commands, const Selection& selection, int groups) {
 }
 
 void run(Stream& stream, std::string_view name, const Selection& s, const View& x, const View& indices, const View& y) {
-  check_memory(stream, name, {{"x", x}, {"indices", indices}}, {{"y", y}}, Sharing::none);
+  check_memory(stream, name, {{"x", x}, {indices_name(name), indices}}, {{"y", y}}, Sharing::none);
   if (s.part.count() == 0) return;
   if (gpu::Commands* commands = stream.gpu()) gather_gpu(*commands, s);
   else gather_cpu(*stream.cpu(), s);
@@ -62,6 +62,12 @@ void gather_elements(Stream& stream, const View& x, const View& indices, const V
 void gather_nd(Stream& stream, const View& x, const View& indices, const View& y, int batch) {
   call(stream, CallKey("gather_nd", batch), {x, indices, y}, [&](Stream& s) {
     run(s, "gather_nd", select_tuples("gather_nd", x, indices, y, batch), x, indices, y);
+  });
+}
+
+void dynamic_slice(Stream& stream, const View& x, const View& starts, const View& y, std::span<const int> axes) {
+  call(stream, CallKey("dynamic_slice", axes), {x, starts, y}, [&](Stream& s) {
+    run(s, "dynamic_slice", select_part("dynamic_slice", x, starts, y, axes), x, starts, y);
   });
 }
 

@@ -7,13 +7,6 @@
 namespace weft::kernels {
 namespace {
 
-// The index clamped to the axis.
-std::int64_t clamped(const Selection& s, std::int64_t at, int component) {
-  const std::int64_t index = index_at(s, at, component);
-  if (index >= 0) return index;
-  return raw_index_at(s, at, component) < 0 && is_signed(s.indices.dtype) ? 0 : s.axes[component].size - 1;
-}
-
 // Moves an element of a type of whole bytes.
 void move_element(const std::byte* from, std::byte* to, int bytes) {
   switch (bytes) {
@@ -72,7 +65,7 @@ void gather_cpu(cpu::Executor& executor, const Selection& problem) {
                std::int64_t from = start[0];
                const std::int64_t tuple = start[1], to = start[2];
                for (int k = 0; k < static_cast<int>(problem.axes.size()); ++k) {
-                 from += clamped(problem, tuple, k) * problem.axes[k].stride;
+                 from += clamped_index_at(problem, tuple, k) * problem.axes[k].stride;
                }
                const std::byte* x = problem.whole.buffer.data() + problem.whole.offset;
                std::byte* y = problem.part.buffer.data() + problem.part.offset;

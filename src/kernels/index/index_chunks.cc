@@ -63,7 +63,7 @@ void in_index_chunks(const gpu::Capabilities& capabilities, std::string_view ker
   }
   if (longest == 0) {
     const std::string_view name = far == &s.whole     ? whole_name(kernel)
-                                  : far == &s.indices ? "indices"
+                                  : far == &s.indices ? indices_name(kernel)
                                                       : part_name(kernel);
     const View& given = far == &s.whole ? *s.given_whole : far == &s.indices ? *s.given_indices : s.part;
     throw Unsupported("{}: {} {} cannot be cut for this device's bindings of {} bytes", kernel, name, to_string(given),

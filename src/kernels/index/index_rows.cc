@@ -42,6 +42,27 @@ void add_index_rows(TableRows& rows) {
                      [](Stream& s, const Reader& r) { gather_elements(s, r.in(0), r.in(1), r.out(0), r.axis()); }));
   rows.push_back(row(gathers("gather_nd", "slices of x chosen by tuples of indices", integer("batch", 0), {}),
                      [](Stream& s, const Reader& r) { gather_nd(s, r.in(0), r.in(1), r.out(0), r.axis("batch")); }));
+  rows.push_back(row({.name = "dynamic_slice",
+                      .family = "index",
+                      .summary = "the part of x that begins at an index from data",
+                      .inputs = {{"x"}, {"starts"}},
+                      .outputs = {{"y"}},
+                      .signatures = {{types::any, types::indices, as(0)}},
+                      .attributes = {integers("axes")}},
+                     [](Stream& s, const Reader& r) {
+                       dynamic_slice(s, r.in(0), r.in(1), r.out(0), r.axes());
+                     }));
+  // y is read, too.
+  rows.push_back(row({.name = "dynamic_update_slice",
+                      .family = "index",
+                      .summary = "an update written to the part of y that begins at an index from data",
+                      .inputs = {{"update"}, {"starts"}},
+                      .outputs = {{"y"}},
+                      .signatures = {{types::any, types::indices, as(0)}},
+                      .attributes = {integers("axes")}},
+                     [](Stream& s, const Reader& r) {
+                       dynamic_update_slice(s, r.in(0), r.in(1), r.out(0), r.axes());
+                     }));
   rows.push_back(row(scatters("scatter", "rows of y combined with updates", integer("axis", 0)),
                      [](Stream& s, const Reader& r) {
                        scatter(s, r.choice<ScatterKind>("op", kOps), r.in(0), r.in(1), r.out(0), r.axis());

@@ -37,11 +37,11 @@ void check_type(std::string_view name, ScatterKind op, const View& y, bool on_gp
 void run(Stream& stream, std::string_view name, ScatterKind op, const Selection& s, const View& indices,
          const View& updates, const View& y) {
   check_type(name, op, y, stream.gpu() != nullptr);
-  check_memory(stream, name, {{"indices", indices}, {"updates", updates}}, {{"y", y}}, Sharing::none);
+  check_memory(stream, name, {{indices_name(name), indices}, {part_name(name), updates}}, {{"y", y}}, Sharing::none);
   if (s.part.count() == 0) return;
   gpu::Commands* commands = stream.gpu();
   if (!commands) return scatter_cpu(*stream.cpu(), op, s);
-  if (bits(s.whole.dtype) < 64) {
+  if (bits(s.whole.dtype) < 64 || s.starts) {
     // 32-bit integers are added by one atomic operation.
     const bool adds = op == ScatterKind::add && bits(s.whole.dtype) == 32 && !is_floating(s.whole.dtype);
     if (op == ScatterKind::assign || adds || !has_long_rows(commands->device().capabilities(), s))
@@ -80,6 +80,8 @@ std::string scatter_formula(ScatterKind op, DType type) {
 
 namespace {
 
+std::uint64_t assigned_bytes(const Selection& s) { return 2 * touched_bytes(s.part) + touched_bytes(s.indices); }
+
 // Records a selection that fits bindings.
 void record(gpu::Commands& commands, ScatterKind op, const Selection& selection, int groups) {
   // Four narrow elements a thread change fewer words; the words of adjacent threads are stored together.
@@ -97,6 +99,8 @@ void record(gpu::Commands& commands, ScatterKind op, const Selection& selection,
       .read("updates", r.selection.part, r.each ? 4 : r.width);
   add_rows(call, r, "y", "updates", workgroup);
   call.set("unroll", unroll).set("each", r.each);
+  // Of y as much as is written.
+  if (op == ScatterKind::assign) call.cost({.bytes = assigned_bytes(selection)});
   const int per_word = 32 / bits(whole.dtype);
   call.set("words", words)
       .set("op", op_name(op))
@@ -131,6 +135,14 @@ void scatter_elements(Stream& stream, ScatterKind op, const View& indices, const
 void scatter_nd(Stream& stream, ScatterKind op, const View& indices, const View& updates, const View& y, int batch) {
   call(stream, CallKey("scatter_nd", op, batch), {indices, updates, y}, [&](Stream& s) {
     run(s, "scatter_nd", op, select_tuples("scatter_nd", y, indices, updates, batch), indices, updates, y);
+  });
+}
+
+void dynamic_update_slice(Stream& stream, const View& update, const View& starts, const View& y,
+                          std::span<const int> axes) {
+  call(stream, CallKey("dynamic_update_slice", axes), {update, starts, y}, [&](Stream& s) {
+    run(s, "dynamic_update_slice", ScatterKind::assign, select_part("dynamic_update_slice", y, starts, update, axes),
+        starts, update, y);
   });
 }
 

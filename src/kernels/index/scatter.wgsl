@@ -27,6 +27,7 @@ fn update(i: u32, v: y_t) {
 }
 {% endif %}
 
+{% set clamped = "start_clamped" if starts else "index_clamped" %}
 @compute @workgroup_size({{ workgroup }})
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
@@ -47,13 +48,15 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   var there{{ u }} = live{{ u }};
 {% for k in range(components) %}
 {% set index = "index" ~ u ~ "_" ~ k %}
+{% if not starts %}
   there{{ u }} = there{{ u }} && index_inside({{ index }}, p.size{{ k }});
+{% endif %}
 {% if windowed %}
-  let place{{ u }}_{{ k }} = index_clamped({{ index }}, p.size{{ k }}) - p.first{{ k }};
+  let place{{ u }}_{{ k }} = {{ clamped }}({{ index }}, p.size{{ k }}) - p.first{{ k }};
   there{{ u }} = there{{ u }} && place{{ u }}_{{ k }} < p.count{{ k }};
   to{{ u }} += place{{ u }}_{{ k }} * p.stride{{ k }};
 {% else %}
-  to{{ u }} += index_clamped({{ index }}, p.size{{ k }}) * p.stride{{ k }};
+  to{{ u }} += {{ clamped }}({{ index }}, p.size{{ k }}) * p.stride{{ k }};
 {% endif %}
 {% endfor %}
   if (there{{ u }}) { {{ "store4_y" if width == 4 else "update" if words else "store_y" }}(to{{ u }}, v{{ u }}); }

@@ -55,7 +55,8 @@ void for_each_pair(const Selection& s, Collapsed c, const std::array<std::int64_
                        to += start[0];
                        from += start[2];
                        for (int k = 0; k < static_cast<int>(s.axes.size()); ++k) {
-                         const std::int64_t index = index_at(s, tuple + start[1], k);
+                         const std::int64_t at = tuple + start[1];
+                         const std::int64_t index = s.starts ? clamped_index_at(s, at, k) : index_at(s, at, k);
                          if (index < 0 || (k == 0 && (index < low || index >= high))) return;
                          to += index * s.axes[k].stride;
                        }

@@ -83,7 +83,7 @@ int groups_a_thread(const gpu::Capabilities& capabilities, const SelectedRows& r
 
 void add_axes(Call& call, const Selection& selection) {
   call.include("index").set("index_kind", index_kind(selection.indices.dtype));
-  call.set("components", static_cast<int>(selection.axes.size()));
+  call.set("components", static_cast<int>(selection.axes.size())).set("starts", selection.starts);
   call.index_param("component_stride", selection.component_stride);
   const bool windowed =
       std::ranges::any_of(selection.axes, [](const IndexedAxis& axis) { return axis.count != axis.size; });

@@ -1,17 +1,33 @@
 #include "kernels/index/selection.h"
 #include "kernels/check.h"
 
+#include <array>
+#include <utility>
+
 #include "weft/error.h"
 
 namespace weft::kernels {
 
-std::string_view whole_name(std::string_view kernel) { return kernel.starts_with("scatter") ? "y" : "x"; }
-std::string_view part_name(std::string_view kernel) { return kernel.starts_with("scatter") ? "updates" : "y"; }
+namespace {
+
+bool is_dynamic(std::string_view kernel) { return kernel.starts_with("dynamic"); }
+bool writes_whole(std::string_view kernel) {
+  return kernel.starts_with("scatter") || kernel == "dynamic_update_slice";
+}
+
+}  // namespace
+
+std::string_view whole_name(std::string_view kernel) { return writes_whole(kernel) ? "y" : "x"; }
+std::string_view part_name(std::string_view kernel) {
+  return !writes_whole(kernel) ? "y" : is_dynamic(kernel) ? "update" : "updates";
+}
+std::string_view indices_name(std::string_view kernel) { return is_dynamic(kernel) ? "starts" : "indices"; }
 
 namespace {
 
 void check_types(std::string_view name, const View& whole, const View& indices, const View& part) {
-  if (name.starts_with("scatter")) check_views(name, {&indices, &part}, {&whole});
+  if (name == "dynamic_update_slice") check_views(name, {&part, &indices}, {&whole});
+  else if (writes_whole(name)) check_views(name, {&indices, &part}, {&whole});
   else check_views(name, {&whole, &indices}, {&part});
 }
 
@@ -119,6 +135,34 @@ Selection select_tuples(std::string_view name, const View& whole, const View& in
   return s;
 }
 
+Selection select_part(std::string_view name, const View& whole, const View& starts, const View& part,
+                      std::span<const int> axes) {
+  check_types(name, whole, starts, part);
+  bool fits = part.rank() == whole.rank();
+  for (int d = 0; fits && d < whole.rank(); ++d) fits = part.shape()[d] <= whole.shape()[d];
+  if (!fits) {
+    throw InvalidArgument("{}: {} is {}; expected the rank of {} {}, and no larger sizes", name, part_name(name),
+                          to_string(part), whole_name(name), to_string(whole));
+  }
+  if (starts.rank() > 1 || starts.count() != static_cast<std::int64_t>(axes.size())) {
+    throw InvalidArgument("{}: starts are {}; expected {} of them", name, to_string(starts), axes.size());
+  }
+  Selection s{whole, starts, part, {}, starts.rank() ? starts.strides()[0] : 0, true};
+  s.whole.layout.shape = part.shape();
+  s.indices.layout = {part.shape(), Dims::filled(part.rank(), 0)};
+  std::array<bool, kMaxRank> named{};
+  for (const int given : axes) {
+    const int axis = normalize_axis(given, whole.rank(), name);
+    if (std::exchange(named[static_cast<std::size_t>(axis)], true)) {
+      throw InvalidArgument("{}: axis {} is named twice", name, axis);
+    }
+    s.axes.push_back({whole.shape()[axis] - part.shape()[axis] + 1, whole.strides()[axis]});
+  }
+  s.given_whole = &whole;
+  s.given_indices = &starts;
+  return s;
+}
+
 std::string_view index_kind(DType type) {
   const bool has_sign = info(type).kind == DTypeKind::signed_integer;
   return bits(type) == 64 ? (has_sign ? "i64" : "u64") : (has_sign ? "i32" : "u32");
@@ -169,6 +213,13 @@ std::int64_t index_at(const Selection& selection, std::int64_t at, int component
   }
   if (index < 0 && index >= -size) index += size;
   return index >= 0 && index < size ? index : -1;
+}
+
+std::int64_t clamped_index_at(const Selection& s, std::int64_t at, int component) {
+  const bool negative = is_signed(s.indices.dtype) && raw_index_at(s, at, component) < 0;
+  if (s.starts && negative) return 0;
+  const std::int64_t index = index_at(s, at, component);
+  return index >= 0 ? index : negative ? 0 : s.axes[component].size - 1;
 }
 
 }  // namespace weft::kernels

@@ -22,6 +22,7 @@ struct Selection {
   View whole, indices, part;  // all with the part's shape
   std::vector<IndexedAxis> axes;
   std::int64_t component_stride = 0;
+  bool starts = false;       // an index says where the part begins: it is clamped, also if it is negative
   const View *given_whole = nullptr, *given_indices = nullptr;  // as the caller passed them, for messages
 };
 
@@ -29,10 +30,14 @@ struct Selection {
 Selection select_rows(std::string_view name, const View& whole, const View& indices, const View& part, int axis);
 Selection select_elements(std::string_view name, const View& whole, const View& indices, const View& part, int axis);
 Selection select_tuples(std::string_view name, const View& whole, const View& indices, const View& part, int batch);
+// `starts` has one index for each of `axes`, or is that of one axis.
+Selection select_part(std::string_view name, const View& whole, const View& starts, const View& part,
+                      std::span<const int> axes);
 
-// The names that the kernel's users know for the whole and the part.
+// The names that the kernel's users know for the whole, the part and the indices.
 std::string_view whole_name(std::string_view kernel);
 std::string_view part_name(std::string_view kernel);
+std::string_view indices_name(std::string_view kernel);
 
 // "u32", "i64", …: the type in which common/index.wgsl compares indices of that type.
 std::string_view index_kind(DType type);
@@ -53,5 +58,7 @@ void in_index_chunks(const gpu::Capabilities& capabilities, std::string_view ker
 std::int64_t raw_index_at(const Selection& selection, std::int64_t at, int component);
 // Index number `component` of the tuple at element `at`, counted from the start; -1 if it is outside.
 std::int64_t index_at(const Selection& selection, std::int64_t at, int component);
+// The same, clamped to the axis.
+std::int64_t clamped_index_at(const Selection& selection, std::int64_t at, int component);
 
 }  // namespace weft::kernels
