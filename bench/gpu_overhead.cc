@@ -143,13 +143,13 @@ void transfers(const Device& device) {
   std::uint32_t word = 0;
   Encoder encoder(device);
   std::printf("read 4 bytes: %.1f us", median(200, [&] {
-                device.read(tiny, 0, 4).get(std::as_writable_bytes(std::span(&word, 1)));
+                device.read(tiny, 0, 4).get().copy_to(std::as_writable_bytes(std::span(&word, 1)));
               }));
   std::printf("; dispatch and read 4 bytes: %.1f us", median(200, [&] {
                 affine(encoder, tiny, other, 1);
                 Readback read = encoder.read(other, 0, 4);
                 encoder.submit();
-                read.get(std::as_writable_bytes(std::span(&word, 1)));
+                read.get().copy_to(std::as_writable_bytes(std::span(&word, 1)));
               }));
   std::printf("; the same, spinning: %.1f us\n", median(200, [&] {
                 affine(encoder, tiny, other, 1);
@@ -157,7 +157,7 @@ void transfers(const Device& device) {
                 encoder.submit();
                 while (!read.ready()) {
                 }
-                read.get(std::as_writable_bytes(std::span(&word, 1)));
+                read.get().copy_to(std::as_writable_bytes(std::span(&word, 1)));
               }));
   std::vector<std::byte> bytes(std::size_t{1} << 30), back(bytes.size());
   for (std::size_t i = 0; i < bytes.size(); i += 4096) bytes[i] = static_cast<std::byte>(i >> 12);
@@ -190,9 +190,9 @@ void transfers(const Device& device) {
     const Buffer source = device.allocate(size);
     const std::span<std::byte> part(back.data(), size);
     double first = now_us();
-    device.read(source, 0, size).get(part);
+    device.read(source, 0, size).get().copy_to(part);
     first = now_us() - first;
-    const double later = median(10, [&] { device.read(source, 0, size).get(part); });
+    const double later = median(10, [&] { device.read(source, 0, size).get().copy_to(part); });
     std::printf("read %8llu KiB: first %.0f us, then %.0f us = %.1f GB/s\n",
                 static_cast<unsigned long long>(size >> 10), first, later, double(size) / later / 1e3);
   }

@@ -65,7 +65,7 @@ Operands make_operands(gpu::Device& device, const Case& c, DType type, DType res
 // The largest error of some elements, in units of sqrt(k) · 2^-24, the scale of the rounding of k products of size ≤ 1.
 double error(gpu::Device& device, const Case& c, const Operands& o) {
   std::vector<std::byte> bytes(o.vy.buffer.size());
-  device.read(o.vy.buffer, 0, bytes.size()).get(bytes);
+  device.read(o.vy.buffer, 0, bytes.size()).get().copy_to(bytes);
   const auto y = [&](std::int64_t i) -> double {
     const std::byte* at = bytes.data() + static_cast<std::size_t>(i) * bits(o.vy.dtype) / 8;
     if (o.vy.dtype == DType::i32) return *reinterpret_cast<const std::int32_t*>(at);

@@ -156,7 +156,8 @@ class Tool {
         kernels::elementwise(encoder, f.name, std::span(gpu_x_).first(operands), gpu_y_);
         encoder.submit();
         device_->read(gpu_y_.buffer, 0, static_cast<std::uint64_t>(count_) * 4)
-            .get({y_.buffer.data(), static_cast<std::size_t>(count_) * 4});
+            .get()
+            .copy_to({y_.buffer.data(), static_cast<std::size_t>(count_) * 4});
       } else {
         kernels::elementwise(cpu_, f.name, std::span(x_).first(operands), y_);
       }

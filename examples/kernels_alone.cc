@@ -60,7 +60,7 @@ int main() {
                   View{buf_y, 0, DType::f32, {64, 128}});          // dense when no strides are given
   encoder.submit();
 
-  device.read(buf_y, 0, y.size() * sizeof(float)).get(std::as_writable_bytes(std::span(y)));
+  device.read(buf_y, 0, y.size() * sizeof(float)).get().copy_to(std::as_writable_bytes(std::span(y)));
   for (std::size_t i = 0; i < y.size(); ++i) {
     if (y[i] != a[i] + b[i % 128]) return 1;
   }

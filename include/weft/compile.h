@@ -14,14 +14,16 @@
 #include <vector>
 
 #include "weft/device.h"
+#include "weft/future.h"
 #include "weft/graph.h"
+#include "weft/stream.h"
 
 namespace weft {
 
 // Constants on a device: each is uploaded (or folded, or prepacked) once and shared by all executables that use the
 // same store. A constant is identified by the address of its TensorData's bytes and stored while their owner lives
 // (without an owner: not shared). The executables of a store also share the memory of their intermediates, and so run
-// one after the other.
+// one after the other on a GPU; on the cpu a run that finds it in use has memory of its own.
 class ConstantStore;
 
 // Whether f32 values of a graph may be stored as f16: weights, and the results of products, attention, norms, lookups
@@ -101,17 +103,31 @@ class Executable {
   Executable() = default;
   explicit operator bool() const { return impl_ != nullptr; }
 
-  // Records the work and submits it; returns before it is done. Every input, output and number is given once; numbers
-  // are converted to the graph's types, tensors have them and are on the executable's device, and an output shares no
-  // buffer with another tensor but the input that was donated for it, which is the same. Throws InvalidArgument, DeviceLost, OutOfMemory.
-  void run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs,
-           std::span<const NamedNumber> numbers = {});
+  // Submits the work; the future is ready when it is done. Every input, output and number is given once; numbers are
+  // converted to the graph's types, tensors have them and are on the executable's device, and an output shares no
+  // buffer with another tensor but the input that was donated for it, which is the same. Any number of threads may run
+  // it at once. Throws InvalidArgument, DeviceLost, OutOfMemory.
+  Future<void> run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs,
+                   std::span<const NamedNumber> numbers = {});
   // In the order in which the graph got its inputs, outputs and numbers.
-  void run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, std::span<const Number> numbers = {});
-  void run(std::initializer_list<NamedTensor> inputs, std::initializer_list<NamedTensor> outputs,
-           std::initializer_list<NamedNumber> numbers = {}) {
-    run(std::span(inputs.begin(), inputs.size()), std::span(outputs.begin(), outputs.size()),
-        std::span(numbers.begin(), numbers.size()));
+  Future<void> run(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
+                   std::span<const Number> numbers = {});
+  Future<void> run(std::initializer_list<NamedTensor> inputs, std::initializer_list<NamedTensor> outputs,
+                   std::initializer_list<NamedNumber> numbers = {}) {
+    return run(std::span(inputs.begin(), inputs.size()), std::span(outputs.begin(), outputs.size()),
+               std::span(numbers.begin(), numbers.size()));
+  }
+
+  // The same as part of a stream: of a gpu::Encoder of the device, which submits it together with kernels, copies and
+  // other executables that it takes; on the cpu at once. Numbers are read now.
+  void record(Stream& stream, std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs,
+              std::span<const NamedNumber> numbers = {});
+  void record(Stream& stream, std::span<const Tensor> inputs, std::span<const Tensor> outputs,
+              std::span<const Number> numbers = {});
+  void record(Stream& stream, std::initializer_list<NamedTensor> inputs, std::initializer_list<NamedTensor> outputs,
+              std::initializer_list<NamedNumber> numbers = {}) {
+    record(stream, std::span(inputs.begin(), inputs.size()), std::span(outputs.begin(), outputs.size()),
+           std::span(numbers.begin(), numbers.size()));
   }
 
   // Moves to another device after its own was lost, with all executables of its constant store: constants are uploaded
@@ -126,6 +142,8 @@ class Executable {
   struct Impl;  // src/compiler
   Executable(std::shared_ptr<Impl> impl, std::vector<Tensor> captured)
       : impl_(std::move(impl)), captured_(std::move(captured)) {}
+  // The same executable on other tensors with data; for the cache.
+  Executable with_captured(std::vector<Tensor> captured) const { return {impl_, std::move(captured)}; }
 
  private:
   std::shared_ptr<Impl> impl_;
@@ -140,10 +158,13 @@ Executable compile(const Graph& graph, const Device& device, const CompileOption
 Graph optimized(const Graph& graph, const Device& device, const CompileOptions& options = {});
 
 // Executables by graph: compiles on the first request and returns the same executable afterwards. Holds at most
-// `capacity`; the least recently used is dropped first.
+// `capacity`; the least recently used is dropped first. Any thread may ask; threads that ask for the same one wait for
+// one compilation.
 class ExecutableCache {
  public:
   explicit ExecutableCache(Device device, std::size_t capacity = 64);
+  // Found by structure (Graph::equals). Tensors with data that it reads are the graph's own.
+  Executable get(const Graph& graph, const CompileOptions& options = {});
   // `key` names what `build` makes (the shapes, say); build is called only on a miss.
   Executable get(const std::string& key, const std::function<Graph()>& build, const CompileOptions& options = {});
   std::size_t size() const;

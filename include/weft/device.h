@@ -36,6 +36,8 @@ class Device {
   // Waits for everything submitted so far.
   std::vector<std::byte> read(const Buffer& source, std::uint64_t offset, std::uint64_t bytes) const;
   void read(const Buffer& source, std::uint64_t offset, std::span<std::byte> target) const;
+  // The same without waiting: what the buffer holds when everything submitted so far is done.
+  Future<gpu::ReadBytes> async_read(const Buffer& source, std::uint64_t offset, std::uint64_t bytes) const;
   void wait() const;
 
   bool operator==(const Device& other) const { return gpu_ == other.gpu_; }

@@ -3,11 +3,11 @@
 
 #include <webgpu/webgpu_cpp.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <future>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "weft/flags.h"
+#include "weft/future.h"
 #include "weft/stream.h"
 #include "weft/view.h"
 #include "weft/work.h"
@@ -159,40 +160,34 @@ class Commands : public Stream {
   std::uint64_t live_bytes_ = 0;
 };
 
-// A read of GPU memory in progress.
-class Readback {
+// Bytes that were read, in memory that the GPU wrote and this handle holds.
+class ReadBytes {
  public:
-  Readback();
-  ~Readback();
-  Readback(Readback&&) noexcept;
-  Readback& operator=(Readback&&) noexcept;
-  // True once get() would not wait.
-  bool ready() const;
-  // Waits, and moves the bytes out. Throws DeviceLost, OutOfMemory, ValidationError.
-  std::vector<std::byte> get();
-  // Waits, and copies into `target`, whose size must be that of the read.
-  void get(std::span<std::byte> target);
-  // Calls back when the bytes have arrived or the read has failed (then `error` is set), from Device::poll(), wait() or
-  // any get(). Throws InvalidArgument if a callback is set already.
-  void then(std::function<void(std::span<const std::byte> bytes, std::exception_ptr error)> callback);
-  // The same as a future: it becomes ready in Device::poll() or wait(), so do not block on it in the thread that would
-  // call those. Throws as then() does.
-  std::future<std::vector<std::byte>> future();
-
-  struct State;  // src/gpu
+  ReadBytes() = default;
+  ReadBytes(std::span<const std::byte> bytes, std::shared_ptr<const void> memory)
+      : bytes_(bytes), memory_(std::move(memory)) {}
+  std::span<const std::byte> span() const { return bytes_; }
+  std::size_t size() const { return bytes_.size(); }
+  bool empty() const { return bytes_.empty(); }
+  operator std::span<const std::byte>() const { return bytes_; }                      // NOLINT: it is one
+  operator std::vector<std::byte>() const { return {bytes_.begin(), bytes_.end()}; }  // NOLINT: a copy, where wanted
+  // Throws InvalidArgument if the sizes differ.
+  void copy_to(std::span<std::byte> target) const;
+  friend bool operator==(const ReadBytes& a, std::span<const std::byte> b) { return std::ranges::equal(a.bytes_, b); }
 
  private:
-  friend class Encoder;
-  explicit Readback(std::shared_ptr<State> state);
-  std::span<const std::byte> wait_for(std::shared_ptr<State>& held);
-  std::shared_ptr<State> state_;
+  std::span<const std::byte> bytes_;
+  std::shared_ptr<const void> memory_;
 };
+
+// A read of GPU memory in progress.
+using Readback = Future<ReadBytes>;
 
 struct MemoryFigures {
   std::uint64_t live = 0, peak = 0, cached = 0;  // bytes
 };
 
-// A GPU. A handle: copies refer to the same device. All calls on one device come from one thread at a time.
+// A GPU. A handle: copies refer to the same device. Any number of threads may use it, each with encoders of its own.
 class Device {
  public:
   // Throws NoDevice, InvalidArgument (no adapter matches the name; the message lists the adapters).
@@ -217,7 +212,7 @@ class Device {
   Readback read(const Buffer& source, std::uint64_t offset, std::uint64_t bytes) const;
   // Waits until all submitted work is done.
   void wait() const;
-  // Delivers callbacks without waiting.
+  // Delivers callbacks of futures without waiting.
   void poll() const;
   // True once the device is known to be lost: everything but destroying it throws DeviceLost.
   bool lost() const;
@@ -274,7 +269,7 @@ struct Substitution {
   Buffer buffer;
 };
 
-// Batches dispatches in one compute pass; submits them in submit(), or earlier if very many are pending.
+// One thread's work: batches dispatches in one compute pass; submits them in submit(), or earlier if very many are pending.
 class Encoder final : public Commands {
  public:
   explicit Encoder(Device device);
@@ -285,13 +280,18 @@ class Encoder final : public Commands {
   void dispatch(const PreparedDispatch& dispatch, std::span<const Binding> bindings,
                 std::span<const NumberParam> numbers) override;
   Buffer scratch(std::uint64_t bytes) override;
-  void replay(Recording& recording, std::span<const Substitution> substitutions = {});
+  // True if a part of it was submitted already, because there was so much. Dispatches of other threads may come in
+  // between; where they use the same memory, one lock must cover the replay and a flush().
+  bool replay(Recording& recording, std::span<const Substitution> substitutions = {});
   // Device to device. Offsets and size are multiples of 4.
   void copy(const Buffer& source, std::uint64_t source_offset, const Buffer& target, std::uint64_t target_offset,
             std::uint64_t bytes);
   // Reads at the end of this submit: all reads of a submit cost one wait.
   Readback read(const Buffer& source, std::uint64_t offset, std::uint64_t bytes);
-  void submit();
+  // Submits what was recorded until now, except reads, which wait for submit().
+  void flush();
+  // The future is ready once the GPU has done all that was submitted until now. Throws DeviceLost, ValidationError, ….
+  Future<void> submit();
 
  private:
   struct State;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "weft/dtype.h"
+#include "weft/future.h"
 #include "weft/shape.h"
 #include "weft/tensor_type.h"
 
@@ -71,13 +72,26 @@ class Tensor {
   }
   // With Flag::dispatch_only it waits and returns zeros.
   void read_bytes(std::span<std::byte> target) const;
+  // The same without waiting: the values that the tensor has when everything submitted so far is done.
+  template <class T>
+  Future<std::vector<T>> async_read() const {
+    const std::size_t count = checked_count(sizeof(T));
+    return async_read_into().map([count](const ReadInto& copy_to) {
+      std::vector<T> values(count);
+      copy_to(std::as_writable_bytes(std::span(values)));
+      return values;
+    });
+  }
+  Future<std::vector<std::byte>> async_read_bytes() const;
 
   // Which result of which node it is; null if it is not defined.
   const Node* node() const { return node_; }
   int index() const { return index_; }
 
  private:
+  using ReadInto = std::function<void(std::span<std::byte>)>;
   std::size_t checked_count(std::size_t element_size) const;
+  Future<ReadInto> async_read_into() const;
 
   const Node* node_ = nullptr;
   int index_ = 0;

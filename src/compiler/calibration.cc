@@ -257,7 +257,7 @@ void measure_transfers(Meter& meter, const Device& device, Calibration& c) {
       encoder.replay(*recording);
       gpu::Readback read = encoder.read(y.buffer, 0, word.size());
       encoder.submit();
-      read.get(word);
+      read.get().copy_to(word);
     }));
   }
   std::ranges::nth_element(trips, trips.begin() + 10);

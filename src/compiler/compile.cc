@@ -107,44 +107,112 @@ Executable compile(const Graph& graph, const Device& device, const CompileOption
                     [&] { return compiled(graph, device, options); });
 }
 
+namespace {
+
+// What of the options decides what is compiled.
+std::string key_of(const CompileOptions& options) {
+  std::string key = std::format("fusion={} folding={} packed={} precision={} bound={}", options.fusion,
+                                options.constant_folding, options.packed_qkv, static_cast<int>(*options.precision),
+                                *options.f16_error_bound);
+  // Executables of different stores share nothing.
+  key += std::format(" restorable={} store={}", options.restorable,
+                     static_cast<const void*>(options.constants.get()));
+  for (const auto& [name, half] : options.force_f16) key += std::format(" {}={}", in_quotes(name), half);
+  for (const auto& [input, output] : options.donate) {
+    key += std::format(" donate={}>{}", in_quotes(input), in_quotes(output));
+  }
+  return key;
+}
+
+}  // namespace
+
 struct ExecutableCache::State {
   struct Entry {
-    std::string key;
+    std::string key;             // the caller's and the options'
+    std::optional<Graph> graph;  // of those that are found by structure
+    std::uint64_t hash = 0;
+    std::mutex making;           // of what follows
     Executable executable;
   };
   Device device;
   std::size_t capacity;
-  std::list<Entry> entries;  // the most recently used first
+  std::mutex mutex;                           // of the list
+  std::list<std::shared_ptr<Entry>> entries;  // the most recently used first
+
+  // The entry that `is_wanted` accepts, or a new one.
+  std::shared_ptr<Entry> find(const std::function<bool(const Entry&)>& is_wanted,
+                              const std::function<std::shared_ptr<Entry>()>& make) {
+    const std::lock_guard lock(mutex);
+    const auto it = std::ranges::find_if(entries, [&](const auto& e) { return is_wanted(*e); });
+    if (it != entries.end()) {
+      entries.splice(entries.begin(), entries, it);
+    } else {
+      entries.push_front(make());
+      if (entries.size() > capacity) entries.pop_back();
+    }
+    return entries.front();
+  }
+
+  Executable compiled(Entry& entry, const std::function<Graph()>& build, const CompileOptions& options) {
+    const std::lock_guard lock(entry.making);
+    if (!entry.executable) entry.executable = compile(build(), device, options);
+    return entry.executable;
+  }
+
+  void forget(const std::shared_ptr<Entry>& entry) {
+    const std::lock_guard lock(mutex);
+    entries.remove(entry);
+  }
 };
 
 ExecutableCache::ExecutableCache(Device device, std::size_t capacity)
-    : state_(std::make_shared<State>(State{std::move(device), std::max<std::size_t>(capacity, 1), {}})) {}
+    : state_(std::make_shared<State>()) {
+  state_->device = std::move(device);
+  state_->capacity = std::max<std::size_t>(capacity, 1);
+}
 
 Executable ExecutableCache::get(const std::string& key, const std::function<Graph()>& build,
                                 const CompileOptions& asked) {
   const CompileOptions options = resolved(asked);
-  auto& entries = state_->entries;
-  std::string full_key = std::format("{} fusion={} folding={} packed={} precision={} bound={}", key, options.fusion,
-                                     options.constant_folding, options.packed_qkv, static_cast<int>(*options.precision),
-                                     *options.f16_error_bound);
-  // Executables of different stores share nothing.
-  full_key += std::format(" restorable={} store={}", options.restorable,
-                          static_cast<const void*>(options.constants.get()));
-  for (const auto& [name, half] : options.force_f16) full_key += std::format(" {}={}", name, half);
-  for (const auto& [input, output] : options.donate) {
-    full_key += std::format(" donate={}>{}", in_quotes(input), in_quotes(output));
+  const std::string full_key = std::format("{} {}", key, key_of(options));
+  const auto entry = state_->find([&](const State::Entry& e) { return !e.graph && e.key == full_key; },
+                                  [&] {
+                                    auto made = std::make_shared<State::Entry>();
+                                    made->key = full_key;
+                                    return made;
+                                  });
+  try {
+    return state_->compiled(*entry, build, options);
+  } catch (...) {
+    state_->forget(entry);
+    throw;
   }
-  const auto it = std::ranges::find(entries, full_key, &State::Entry::key);
-  if (it != entries.end()) {
-    entries.splice(entries.begin(), entries, it);
-    return it->executable;
-  }
-  Executable made = compile(build(), state_->device, options);
-  entries.push_front({full_key, made});
-  if (entries.size() > state_->capacity) entries.pop_back();
-  return made;
 }
 
-std::size_t ExecutableCache::size() const { return state_->entries.size(); }
+Executable ExecutableCache::get(const Graph& graph, const CompileOptions& asked) {
+  const CompileOptions options = resolved(asked);
+  const std::string key = key_of(options);
+  const std::uint64_t hash = graph.hash();
+  const auto entry = state_->find(
+      [&](const State::Entry& e) { return e.graph && e.hash == hash && e.key == key && e.graph->equals(graph); },
+      [&] {
+        auto made = std::make_shared<State::Entry>();
+        made->key = key;
+        made->graph = graph;
+        made->hash = hash;
+        return made;
+      });
+  try {
+    return state_->compiled(*entry, [&] { return graph; }, options).with_captured(graph.impl().captured());
+  } catch (...) {
+    state_->forget(entry);
+    throw;
+  }
+}
+
+std::size_t ExecutableCache::size() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->entries.size();
+}
 
 }  // namespace weft

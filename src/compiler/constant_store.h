@@ -48,8 +48,11 @@ class ConstantStore {
   std::vector<Buffer> scratch(std::span<const std::uint64_t> sizes);
   // Moves to another device: nothing is there yet, and each user requests its buffers again.
   void move_to(const Device& device);
-  // Held while an executable of the store is made or runs.
-  std::mutex& running() { return running_; }
+  // Held while an executable of the store is made, or records its work: what shares scratch on a GPU is submitted as
+  // one unit, even over several submits. Taken before the device's lock.
+  std::mutex& recording() { return recording_; }
+  // On the cpu held by the run that uses the scratch; a run that does not get it has memory of its own.
+  std::mutex& scratch_in_use() { return scratch_in_use_; }
 
  private:
   struct Entry {
@@ -76,7 +79,7 @@ class ConstantStore {
   std::uint64_t bytes_ = 0;
   std::vector<Buffer> scratch_;  // largest first
   std::vector<User*> users_;
-  std::mutex running_;
+  std::mutex recording_, scratch_in_use_;
 };
 
 }  // namespace weft

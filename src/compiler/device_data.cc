@@ -55,6 +55,18 @@ void DeviceData::read(std::span<std::byte> target) const {
   device_.read(view_.buffer, view_.offset, target);
 }
 
+Future<gpu::ReadBytes> DeviceData::async_read() const {
+  const std::uint64_t bytes = bytes_of(view_);
+  const auto zeros = [bytes] {
+    const auto held = std::make_shared<const std::vector<std::byte>>(bytes);
+    return gpu::ReadBytes(*held, held);
+  };
+  if (bytes == 0) return Future<gpu::ReadBytes>({}, zeros);
+  Future<gpu::ReadBytes> read = device_.async_read(view_.buffer, view_.offset, bytes);
+  if (!flag_on(Flag::dispatch_only)) return read;
+  return std::move(read).map([zeros](const gpu::ReadBytes&) { return zeros(); });
+}
+
 const DeviceData& data_of(const Tensor& tensor) {
   if (!tensor.defined()) throw InvalidArgument("an undefined Tensor, which stands for no tensor, was used as one");
   const DataOp* op = tensor.node()->op().data_op();
@@ -78,6 +90,15 @@ const Device& Tensor::device() const { return data_of(*this).device(); }
 const View& Tensor::view() const { return data_of(*this).view(); }
 void Tensor::write(std::span<const std::byte> bytes) { data_of(*this).write(bytes); }
 void Tensor::read_bytes(std::span<std::byte> target) const { data_of(*this).read(target); }
+
+Future<std::vector<std::byte>> Tensor::async_read_bytes() const {
+  return data_of(*this).async_read().map([](const gpu::ReadBytes& bytes) { return std::vector<std::byte>(bytes); });
+}
+
+Future<Tensor::ReadInto> Tensor::async_read_into() const {
+  return data_of(*this).async_read().map(
+      [](const gpu::ReadBytes& read) { return ReadInto([read](std::span<std::byte> to) { read.copy_to(to); }); });
+}
 
 std::size_t Tensor::checked_count(std::size_t element_size) const {
   const View& v = view();

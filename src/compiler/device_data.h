@@ -18,6 +18,7 @@ class DeviceData final : public Data {
   const View& view() const { return view_; }
   void write(std::span<const std::byte> bytes) const;
   void read(std::span<std::byte> target) const;
+  Future<gpu::ReadBytes> async_read() const;
 
  private:
   Device device_;

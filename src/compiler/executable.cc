@@ -37,9 +37,7 @@ Executable::Impl::Impl(Device d, compiler::Schedule schedule, std::shared_ptr<Co
       store_(std::move(store)),
       own_storages_(schedule_.storages.size()),
       restorable_(restorable) {
-  const std::lock_guard lock(store_->running());
   cpu_.use_packed_weights(&store_->packed_weights());
-  bound_.resize(schedule_.inputs.size() + schedule_.outputs.size());
   inputs_.count = schedule_.inputs.size() - schedule_.captured;
   captured_.first = inputs_.count;
   captured_.count = schedule_.captured;
@@ -55,9 +53,25 @@ Executable::Impl::Impl(Device d, compiler::Schedule schedule, std::shared_ptr<Co
   }
   std::ranges::sort(donors_);
   for (std::size_t i = 0; i < schedule_.numbers.size(); ++i) number_names_.emplace(schedule_.numbers[i].name, i);
-  number_given_.resize(schedule_.numbers.size());
-  set_up();
-  store_->add(*this);
+  std::vector<std::shared_ptr<Recorded>> made;
+  {
+    const std::lock_guard lock(store_->recording());
+    set_up();
+    store_->add(*this);
+    made = recordings_;
+  }
+  try {
+    // Kernels compile on Dawn's threads; nobody else need wait for them.
+    for (const auto& r : made) {
+      r->recording.finish();
+      r->compiled = true;
+    }
+  } catch (...) {
+    const std::lock_guard lock(store_->recording());
+    store_->remove(*this);
+    throw;
+  }
+  log_mark("kernels are compiled");
   if (log_topic("schedule")) log_schedule();
 }
 
@@ -85,13 +99,14 @@ void Executable::Impl::set_up() {
 void Executable::Impl::leave(const Device& next) {
   drop_scratch();
   memory_.clear();
+  idle_host_calls_.clear();
   empty_ = {};
   ready_ = false;
   device = next;
 }
 
 void Executable::Impl::restore(const Device& next) {
-  const std::lock_guard lock(store_->running());
+  const std::lock_guard lock(store_->recording());
   if (next.is_gpu() != device.is_gpu()) {
     throw InvalidArgument("restore: compiled for {}; {} is another kind of device", device.name(), next.name());
   }
@@ -107,7 +122,7 @@ void Executable::Impl::restore(const Device& next) {
 }
 
 Executable::Impl::~Impl() {
-  const std::lock_guard lock(store_->running());
+  const std::lock_guard lock(store_->recording());
   store_->remove(*this);
 }
 
@@ -140,30 +155,50 @@ void Executable::Impl::plan() {
   }
 }
 
-// Allocates the intermediates' memory and makes everything that refers to it.
-void Executable::Impl::place() {
-  const std::vector<Buffer> buffers = store_->scratch(planned_.plan.buffers);
-  for (std::size_t i = 0; i < memory_.size(); ++i) {
+Executable::Impl::Memory Executable::Impl::with_scratch(std::span<const Buffer> buffers) const {
+  Memory memory = memory_;
+  for (std::size_t i = 0; i < memory.size(); ++i) {
     const int item = planned_.item_of[i];
     if (item < 0) continue;
     const compiler::Place& p = planned_.plan.places[item];
-    memory_[i] = {buffers[p.buffer], p.offset};
+    memory[i] = {buffers[p.buffer], p.offset};
   }
+  return memory;
+}
+
+// Allocates the intermediates' memory and makes everything that refers to it.
+void Executable::Impl::place() {
+  std::vector<Buffer> buffers = store_->scratch(planned_.plan.buffers);
   placed_ = true;
   if (device.is_gpu()) {
-    recorded();
-  } else {
-    // Until a run gives memory, ports are told apart by placeholders.
-    std::vector<Buffer> ports;
-    for (std::size_t p = 0; p < bound_.size(); ++p) {
-      const std::uint64_t bytes = rounded_up(byte_size(port_at(p).type), 16);
-      ports.push_back(Buffer::placeholder(bytes, bytes));
-    }
-    steps_ = steps([&](int p) { return std::pair(ports[static_cast<std::size_t>(p)], std::uint64_t{0}); });
-    std::vector<KernelRun> runs;
-    for (const Step& step : steps_) runs.push_back(describe_step(step));
-    report_dispatches(runs);
+    memory_ = with_scratch(buffers);
+    Run none;
+    none.bound.resize(schedule_.inputs.size() + schedule_.outputs.size());
+    recorded(none);
+    return;
   }
+  host_calls_ = make_host_calls(std::move(buffers));
+  std::vector<KernelRun> runs;
+  for (const Step& step : host_calls_->steps) runs.push_back(describe_step(step));
+  report_dispatches(runs);
+}
+
+std::shared_ptr<Executable::Impl::HostCalls> Executable::Impl::make_host_calls(std::vector<Buffer> scratch) const {
+  auto calls = std::make_shared<HostCalls>();
+  calls->scratch = std::move(scratch);
+  Memory memory = with_scratch(calls->scratch);
+  for (const int storage : schedule_.number_storages) {
+    calls->numbers.push_back(Buffer::number());
+    memory[static_cast<std::size_t>(storage)] = {calls->numbers.back(), 0};
+  }
+  // Until a run gives memory, ports are told apart by placeholders.
+  std::vector<Buffer> ports;
+  for (std::size_t p = 0; p < schedule_.inputs.size() + schedule_.outputs.size(); ++p) {
+    const std::uint64_t bytes = rounded_up(byte_size(port_at(p).type), 16);
+    ports.push_back(Buffer::placeholder(bytes, bytes));
+  }
+  calls->steps = steps(memory, [&](int p) { return std::pair(ports[static_cast<std::size_t>(p)], std::uint64_t{0}); });
+  return calls;
 }
 
 // For reports: the work of a step as the cpu runs it.
@@ -193,8 +228,9 @@ void Executable::Impl::report_dispatches(std::span<const KernelRun> dispatches) 
 
 void Executable::Impl::drop_scratch() {
   placed_ = false;
+  ++generation_;
   recordings_.clear();
-  steps_.clear();
+  host_calls_.reset();
   for (std::size_t i = 0; i < memory_.size(); ++i) {
     if (planned_.item_of[i] >= 0) memory_[i] = {};
   }
@@ -209,11 +245,11 @@ int Executable::Impl::port(const Storage& storage) const {
 
 // The calls on real memory. `memory` returns that of inputs and outputs; an empty buffer is filled in later.
 std::vector<Executable::Impl::Step> Executable::Impl::steps(
-    const std::function<std::pair<Buffer, std::uint64_t>(int port)>& memory) const {
+    const Memory& own, const std::function<std::pair<Buffer, std::uint64_t>(int port)>& memory) const {
   const auto view = [&](const Operand& o) {
     if (o.layout.count() == 0) return View(empty_, 0, o.dtype, o.layout.shape, o.layout.strides);
     const int p = port(schedule_.storages[o.storage]);
-    const auto [buffer, offset] = p >= 0 ? memory(p) : memory_[o.storage];
+    const auto [buffer, offset] = p >= 0 ? memory(p) : own[static_cast<std::size_t>(o.storage)];
     if (buffer) return View(buffer, offset + o.offset, o.dtype, o.layout.shape, o.layout.strides);
     View open;
     open.offset = o.offset;
@@ -227,7 +263,7 @@ std::vector<Executable::Impl::Step> Executable::Impl::steps(
     for (const Operand& o : call.inputs) step.inputs.push_back(view(o));
     for (const Operand& o : call.outputs) step.outputs.push_back(view(o));
     if (call.scratch >= 0) {
-      const auto& [buffer, offset] = memory_[call.scratch];
+      const auto& [buffer, offset] = own[static_cast<std::size_t>(call.scratch)];
       const auto bytes = static_cast<std::int64_t>(schedule_.storages[call.scratch].bytes);
       step.scratch = View(buffer, offset, DType::u8, {bytes});
     }
@@ -255,10 +291,10 @@ void Executable::Impl::record(gpu::Recording& recording, const Step& step) const
   other.record(recording, views, enough ? step.scratch : std::nullopt);
 }
 
-// The recording for the offsets of the tensors that are bound now and for the readable ends of their buffers; without
-// bound tensors, for those of Weft's own allocations.
-Executable::Impl::Recorded& Executable::Impl::recorded() {
-  const auto offset = [&](std::size_t p) { return bound_[p] ? bound_[p]->view().offset : 0; };
+// The recording for the offsets of the tensors that the run was given and for the readable ends of their buffers; without
+// tensors, for those of Weft's own allocations. Its kernels may still be compiling.
+std::shared_ptr<Executable::Impl::Recorded> Executable::Impl::recorded(const Run& run) {
+  const auto offset = [&](std::size_t p) { return run.bound[p] ? run.bound[p]->view().offset : 0; };
   struct Ends {
     std::uint64_t size, capacity;
   };
@@ -266,22 +302,22 @@ Executable::Impl::Recorded& Executable::Impl::recorded() {
     const std::uint64_t end = offset(p) + byte_size(port_at(p).type);
     // Kernels load sixteen bytes at once if the last ones are readable.
     const std::uint64_t size = rounded_up(end, 4), whole = rounded_up(end, 16);
-    return Ends{size, !bound_[p] || bound_[p]->view().buffer.capacity() >= whole ? whole : size};
+    return Ends{size, !run.bound[p] || run.bound[p]->view().buffer.capacity() >= whole ? whole : size};
   };
-  for (auto& r : recordings_) {
+  for (const auto& r : recordings_) {
     bool same = true;
-    for (std::size_t p = 0; same && p < bound_.size(); ++p) {
+    for (std::size_t p = 0; same && p < run.bound.size(); ++p) {
       same = r->offsets[p] == offset(p) && r->ports[p].placeholder.capacity() == ends(p).capacity;
     }
-    if (same) return *r;
+    if (same) return r;
   }
-  auto made = std::make_unique<Recorded>(Recorded{{}, {}, gpu::Recording(device.gpu())});
-  for (std::size_t p = 0; p < bound_.size(); ++p) {
+  const auto made = std::make_shared<Recorded>(gpu::Recording(device.gpu()));
+  for (std::size_t p = 0; p < run.bound.size(); ++p) {
     made->offsets.push_back(offset(p));
     made->ports.push_back({Buffer::placeholder(ends(p).size, ends(p).capacity), Buffer()});
   }
   const auto memory = [&](int p) { return std::pair(made->ports[p].placeholder, made->offsets[p]); };
-  for (const Step& step : steps(memory)) {
+  for (const Step& step : steps(memory_, memory)) {
     const auto index = static_cast<std::size_t>(step.call - schedule_.calls.data());
     made->recording.begin_step(step.call->label, report.steps[index].live_bytes);
     record(made->recording, step);
@@ -290,12 +326,10 @@ Executable::Impl::Recorded& Executable::Impl::recorded() {
   // Kernels compile on Dawn's threads meanwhile.
   store_->fill();
   log_mark("constants are on the device");
-  made->recording.finish();
-  log_mark("kernels are compiled");
   report_dispatches(made->recording.dispatches());
   if (recordings_.size() == kMaxRecordings) recordings_.erase(recordings_.begin());
-  recordings_.push_back(std::move(made));
-  return *recordings_.back();
+  recordings_.push_back(made);
+  return made;
 }
 
 const Port& Executable::Impl::port_at(std::size_t port) const {
@@ -309,14 +343,14 @@ std::string Executable::Impl::port_text(std::size_t port) const {
   return std::format("{} {}", port < inputs ? "input" : "output", in_quotes(port_at(port).name));
 }
 
-void Executable::Impl::bind(std::size_t port, const Tensor& tensor) {
+void Executable::Impl::bind(Run& run, std::size_t port, const Tensor& tensor) const {
   const TensorType& expected = port_at(port).type;
   if (!tensor.defined()) throw InvalidArgument("run: {} is an undefined Tensor", port_text(port));
   if (!tensor.has_data()) {
     throw InvalidArgument("run: {} is {} without data, which is still to be computed", port_text(port),
                           to_string(tensor.type()));
   }
-  if (bound_[port]) throw InvalidArgument("run: {} is given twice", port_text(port));
+  if (run.bound[port]) throw InvalidArgument("run: {} is given twice", port_text(port));
   if (tensor.type() != expected) {
     throw InvalidArgument("run: {} is {}, expected {}", port_text(port), to_string(tensor.view()), to_string(expected));
   }
@@ -324,132 +358,209 @@ void Executable::Impl::bind(std::size_t port, const Tensor& tensor) {
     throw InvalidArgument("run: {} is on {}, the graph was compiled for {}{}", port_text(port), tensor.device().name(),
                           device.name(), tensor.device().name() == device.name() ? " (another device)" : "");
   }
-  bound_[port] = &data_of(tensor);
+  run.bound[port] = &data_of(tensor);
 }
 
-void Executable::Impl::bind(std::span<const NamedTensor> given, const Side& side) {
+void Executable::Impl::bind(Run& run, std::span<const NamedTensor> given, const Side& side) const {
   for (const NamedTensor& t : given) {
     const auto it = side.names.find(t.name);
     if (it == side.names.end()) throw InvalidArgument("run: the graph has no {} {}", side.what, in_quotes(t.name));
-    bind(it->second, t.tensor);
+    bind(run, it->second, t.tensor);
   }
 }
 
-void Executable::Impl::bind(std::span<const Tensor> given, const Side& side) {
+void Executable::Impl::bind(Run& run, std::span<const Tensor> given, const Side& side) const {
   if (given.size() != side.count) {
     throw InvalidArgument("run: {} {}s, the graph has {}", given.size(), side.what, side.count);
   }
-  for (std::size_t i = 0; i < given.size(); ++i) bind(side.first + i, given[i]);
+  for (std::size_t i = 0; i < given.size(); ++i) bind(run, side.first + i, given[i]);
 }
 
-void Executable::Impl::set_number(std::size_t number, const Number& value) {
+void Executable::Impl::set_number(Run& run, std::size_t number, const Number& value) const {
   const Port& port = schedule_.numbers[number];
-  if (number_given_[number]) throw InvalidArgument("run: number {} is given twice", in_quotes(port.name));
-  number_given_[number] = 1;
-  const std::uint64_t bits = value.bits(port.type.dtype);
-  std::memcpy(schedule_.storages[schedule_.number_storages[number]].number.data(), &bits, sizeof bits);
+  if (run.number_given[number]) throw InvalidArgument("run: number {} is given twice", in_quotes(port.name));
+  run.number_given[number] = 1;
+  run.numbers[number] = value.bits(port.type.dtype);
 }
 
-void Executable::Impl::set_numbers(std::span<const NamedNumber> given) {
-  std::ranges::fill(number_given_, 0);
+void Executable::Impl::set_numbers(Run& run, std::span<const NamedNumber> given) const {
   for (const NamedNumber& n : given) {
     const auto it = number_names_.find(n.name);
     if (it == number_names_.end()) throw InvalidArgument("run: the graph has no number {}", in_quotes(n.name));
-    set_number(it->second, n.value);
+    set_number(run, it->second, n.value);
   }
-  const auto missing = std::ranges::find(number_given_, 0);
-  if (missing == number_given_.end()) return;
-  const Port& port = schedule_.numbers[static_cast<std::size_t>(missing - number_given_.begin())];
+  const auto missing = std::ranges::find(run.number_given, 0);
+  if (missing == run.number_given.end()) return;
+  const Port& port = schedule_.numbers[static_cast<std::size_t>(missing - run.number_given.begin())];
   throw InvalidArgument("run: number {} ({}) is missing", in_quotes(port.name), name(port.type.dtype));
 }
 
-void Executable::Impl::set_numbers(std::span<const Number> given) {
+void Executable::Impl::set_numbers(Run& run, std::span<const Number> given) const {
   if (given.size() != schedule_.numbers.size()) {
     throw InvalidArgument("run: {} numbers, the graph has {}", given.size(), schedule_.numbers.size());
   }
-  std::ranges::fill(number_given_, 0);
-  for (std::size_t i = 0; i < given.size(); ++i) set_number(i, given[i]);
+  for (std::size_t i = 0; i < given.size(); ++i) set_number(run, i, given[i]);
 }
 
-void Executable::Impl::check_all_bound() {
-  for (std::size_t p = 0; p < bound_.size(); ++p) {
-    if (!bound_[p]) throw InvalidArgument("run: {} ({}) is missing", port_text(p), to_string(port_at(p).type));
+void Executable::Impl::check_all_bound(Run& run) const {
+  const std::vector<const DeviceData*>& bound = run.bound;
+  auto& by_buffer = run.by_buffer;
+  for (std::size_t p = 0; p < bound.size(); ++p) {
+    if (!bound[p]) throw InvalidArgument("run: {} ({}) is missing", port_text(p), to_string(port_at(p).type));
   }
   for (const auto& [output, input] : donors_) {
-    const View &given = bound_[output]->view(), &donated = bound_[input]->view();
+    const View &given = bound[output]->view(), &donated = bound[input]->view();
     if (given.buffer == donated.buffer && given.offset == donated.offset) continue;
     throw InvalidArgument("run: {} is another tensor than {}, whose memory was donated for it; give the same for both",
                           port_text(output), port_text(input));
   }
   // By buffer, inputs first: an output is refused if another port is in the same buffer, unless that was donated for it.
-  by_buffer_.resize(bound_.size());
-  for (std::size_t p = 0; p < bound_.size(); ++p) by_buffer_[p] = {bound_[p]->view().buffer.identity(), p};
-  std::ranges::sort(by_buffer_);
+  by_buffer.resize(bound.size());
+  for (std::size_t p = 0; p < bound.size(); ++p) by_buffer[p] = {bound[p]->view().buffer.identity(), p};
+  std::ranges::sort(by_buffer);
   const auto donor = [&](std::size_t port) {
     const auto it = std::ranges::lower_bound(donors_, port, {}, &std::pair<std::size_t, std::size_t>::first);
     return it != donors_.end() && it->first == port ? std::optional(it->second) : std::nullopt;
   };
-  for (std::size_t i = 1; i < by_buffer_.size(); ++i) {
-    const auto [buffer, port] = by_buffer_[i];
-    const auto [buffer_before, before] = by_buffer_[i - 1];
+  for (std::size_t i = 1; i < by_buffer.size(); ++i) {
+    const auto [buffer, port] = by_buffer[i];
+    const auto [buffer_before, before] = by_buffer[i - 1];
     if (buffer != buffer_before || port < schedule_.inputs.size()) continue;
-    const bool alone = i < 2 || by_buffer_[i - 2].first != buffer;
+    const bool alone = i < 2 || by_buffer[i - 2].first != buffer;
     const auto donated = donor(port);
     if (donated && alone) continue;  // it was compared above
-    const std::size_t other = donated == before ? by_buffer_[i - 2].second : before;
+    const std::size_t other = donated == before ? by_buffer[i - 2].second : before;
     throw InvalidArgument("run: {} lies in the same buffer as {}; give it its own", port_text(port), port_text(other));
   }
 }
 
-template <class Given, class GivenNumber>
-void Executable::Impl::run(std::span<const Given> inputs, std::span<const Tensor> captured,
-                           std::span<const Given> outputs, std::span<const GivenNumber> numbers) {
-  const std::lock_guard lock(store_->running());
-  std::ranges::fill(bound_, nullptr);
-  bind(inputs, inputs_);
-  bind(captured, captured_);
-  bind(outputs, outputs_);
-  set_numbers(numbers);
-  run_bound();
+std::unique_ptr<Executable::Impl::Run> Executable::Impl::take_run() {
+  std::unique_ptr<Run> run;
+  {
+    const std::lock_guard lock(idle_mutex_);
+    if (!idle_runs_.empty()) {
+      run = std::move(idle_runs_.back());
+      idle_runs_.pop_back();
+    }
+  }
+  if (!run) run = std::make_unique<Run>();
+  run->bound.assign(schedule_.inputs.size() + schedule_.outputs.size(), nullptr);
+  run->number_given.assign(schedule_.numbers.size(), 0);
+  run->numbers.resize(schedule_.numbers.size());
+  return run;
 }
 
-void Executable::Impl::run_bound() {
-  if (!ready_) set_up();  // its store has moved to another device
-  check_all_bound();
-  if (!placed_) place();
-  if (flag_on(Flag::dump_values)) {
-    std::vector<Step> bound_steps = steps([&](int p) {
-      return std::pair(bound_[p]->view().buffer, bound_[p]->view().offset);
-    });
-    return run_and_dump(bound_steps);
-  }
+template <class Given, class GivenNumber>
+Future<void> Executable::Impl::run(Stream* stream, std::span<const Given> inputs, std::span<const Tensor> captured,
+                                   std::span<const Given> outputs, std::span<const GivenNumber> numbers) {
+  std::unique_ptr<Run> run = take_run();
+  bind(*run, inputs, inputs_);
+  bind(*run, captured, captured_);
+  bind(*run, outputs, outputs_);
+  set_numbers(*run, numbers);
+  check_all_bound(*run);
+  Future<void> done({}, [] {});
   if (device.is_gpu()) {
-    Recorded& r = recorded();
-    for (std::size_t p = 0; p < bound_.size(); ++p) r.ports[p].buffer = bound_[p]->view().buffer;
-    gpu::Encoder encoder(device.gpu());
-    encoder.replay(r.recording, r.ports);
-    encoder.submit();
-    for (auto& p : r.ports) p.buffer = Buffer();
-    return;
+    gpu::Encoder* encoder = stream ? dynamic_cast<gpu::Encoder*>(stream->gpu()) : nullptr;
+    if (stream && (!encoder || encoder->device() != device.gpu())) {
+      throw InvalidArgument("record: the graph was compiled for {}; the stream is no encoder of that device",
+                            device.name());
+    }
+    done = run_on_gpu(*run, encoder);
+  } else {
+    cpu::Executor* executor = stream ? stream->cpu() : &cpu_;
+    if (!executor) {
+      throw InvalidArgument("record: the graph was compiled for {}, the stream is a GPU's", device.name());
+    }
+    run_on_cpu(*run, *executor);
   }
-  for (Step& step : steps_) {
+  const std::lock_guard lock(idle_mutex_);
+  idle_runs_.push_back(std::move(run));
+  return done;
+}
+
+Future<void> Executable::Impl::run_on_gpu(const Run& run, gpu::Encoder* encoder) {
+  std::unique_lock lock(store_->recording());
+  std::shared_ptr<Recorded> r;
+  for (;;) {
+    if (!ready_) set_up();  // its store has moved to another device
+    if (!placed_) place();
+    r = recorded(run);
+    if (r->compiled) break;
+    // Others record and run meanwhile, and may have moved the scratch memory afterwards.
+    const std::uint64_t generation = generation_;
+    lock.unlock();
+    r->recording.finish();
+    lock.lock();
+    r->compiled = true;
+    if (generation == generation_) break;
+  }
+  for (std::size_t i = 0; i < run.numbers.size(); ++i) {
+    const Storage& storage = schedule_.storages[schedule_.number_storages[i]];
+    std::memcpy(storage.number.data(), &run.numbers[i], sizeof run.numbers[i]);
+  }
+  if (flag_on(Flag::dump_values)) {
+    const auto bound = [&](int p) { return std::pair(run.bound[p]->view().buffer, run.bound[p]->view().offset); };
+    run_and_dump(nullptr, steps(memory_, bound));
+    return Future<void>({}, [] {});
+  }
+  for (std::size_t p = 0; p < run.bound.size(); ++p) r->ports[p].buffer = run.bound[p]->view().buffer;
+  std::optional<gpu::Encoder> own;
+  if (!encoder) encoder = &own.emplace(device.gpu());
+  const bool divided = encoder->replay(r->recording, r->ports);
+  for (auto& p : r->ports) p.buffer = Buffer();
+  if (own) return own->submit();
+  // Another run may use the same memory for its intermediates. It comes before or after this one, not in between.
+  if (divided) encoder->flush();
+  return Future<void>({}, [] {});
+}
+
+void Executable::Impl::run_on_cpu(const Run& run, cpu::Executor& executor) {
+  std::shared_ptr<HostCalls> calls;
+  std::unique_lock<std::mutex> in_use;
+  {
+    const std::lock_guard lock(store_->recording());
+    if (!ready_) set_up();
+    if (!placed_) place();
+    in_use = std::unique_lock(store_->scratch_in_use(), std::try_to_lock);
+    if (in_use) {
+      calls = host_calls_;
+    } else if (!idle_host_calls_.empty()) {
+      calls = std::move(idle_host_calls_.back());
+      idle_host_calls_.pop_back();
+    } else {
+      std::vector<Buffer> scratch;
+      for (const std::uint64_t bytes : planned_.plan.buffers) scratch.push_back(device.allocate(bytes));
+      calls = make_host_calls(std::move(scratch));
+    }
+  }
+  for (std::size_t i = 0; i < run.numbers.size(); ++i) {
+    std::memcpy(calls->numbers[i].data(), &run.numbers[i], sizeof run.numbers[i]);
+  }
+  for (Step& step : calls->steps) {
     const auto bind = [&](const std::vector<Operand>& operands, std::vector<View>& views) {
       for (std::size_t i = 0; i < operands.size(); ++i) {
         const int p = port(schedule_.storages[operands[i].storage]);
         if (p < 0 || operands[i].layout.count() == 0) continue;
-        views[i].buffer = bound_[p]->view().buffer;
-        views[i].offset = bound_[p]->view().offset + operands[i].offset;
+        views[i].buffer = run.bound[p]->view().buffer;
+        views[i].offset = run.bound[p]->view().offset + operands[i].offset;
       }
     };
     bind(step.call->inputs, step.inputs);
     bind(step.call->outputs, step.outputs);
-    if (!cpu::steps_are_timed()) launch(cpu_, step);
-    else cpu::timed_step([&] { return describe_step(step); }, [&] { launch(cpu_, step); });
   }
+  if (flag_on(Flag::dump_values)) run_and_dump(&executor, calls->steps);
+  else for (const Step& step : calls->steps) {
+    if (!cpu::steps_are_timed()) launch(executor, step);
+    else cpu::timed_step([&] { return describe_step(step); }, [&] { launch(executor, step); });
+  }
+  if (in_use) return;
+  const std::lock_guard lock(store_->recording());
+  idle_host_calls_.push_back(std::move(calls));
 }
 
 // Runs step by step, and prints the largest absolute value of each result on standard error.
-void Executable::Impl::run_and_dump(std::span<Step> steps) {
+void Executable::Impl::run_and_dump(Stream* stream, std::span<const Step> steps) {
   for (const Step& step : steps) {
     if (device.is_gpu()) {
       gpu::Encoder encoder(device.gpu());
@@ -457,7 +568,7 @@ void Executable::Impl::run_and_dump(std::span<Step> steps) {
       launch(encoder, step);
       encoder.submit();
     } else {
-      launch(cpu_, step);
+      launch(*stream, step);
     }
     for (const View& y : step.outputs) {
       View host = y;
@@ -512,15 +623,34 @@ void Executable::Impl::log_schedule() const {
   log_message(LogLevel::info, text);
 }
 
-void Executable::run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs,
-                     std::span<const NamedNumber> numbers) {
-  if (!impl_) throw InvalidArgument("run: an empty Executable");
-  impl_->run(inputs, captured_, outputs, numbers);
+namespace {
+
+template <class Impl>
+Impl& checked(const std::shared_ptr<Impl>& impl) {
+  if (!impl) throw InvalidArgument("run: an empty Executable");
+  return *impl;
 }
 
-void Executable::run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, std::span<const Number> numbers) {
-  if (!impl_) throw InvalidArgument("run: an empty Executable");
-  impl_->run(inputs, captured_, outputs, numbers);
+}  // namespace
+
+Future<void> Executable::run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs,
+                             std::span<const NamedNumber> numbers) {
+  return checked(impl_).run(nullptr, inputs, captured_, outputs, numbers);
+}
+
+Future<void> Executable::run(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
+                             std::span<const Number> numbers) {
+  return checked(impl_).run(nullptr, inputs, captured_, outputs, numbers);
+}
+
+void Executable::record(Stream& stream, std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs,
+                        std::span<const NamedNumber> numbers) {
+  checked(impl_).run(&stream, inputs, captured_, outputs, numbers);
+}
+
+void Executable::record(Stream& stream, std::span<const Tensor> inputs, std::span<const Tensor> outputs,
+                        std::span<const Number> numbers) {
+  checked(impl_).run(&stream, inputs, captured_, outputs, numbers);
 }
 
 void Executable::restore(const Device& device) {

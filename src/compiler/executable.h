@@ -1,6 +1,8 @@
 // The implementation of Executable.
 #pragma once
 
+#include <atomic>
+#include <mutex>
 #include <unordered_map>
 
 #include "compiler/constant_store.h"
@@ -17,10 +19,11 @@ struct Executable::Impl final : ConstantStore::User {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  // Tensors and numbers by name, or in the ports' order; `captured`: the tensors with data that the graph needs.
+  // Tensors and numbers by name, or in the ports' order; `captured`: the tensors with data that the graph needs. On the
+  // stream, or null: submitted by itself.
   template <class Given, class GivenNumber>
-  void run(std::span<const Given> inputs, std::span<const Tensor> captured, std::span<const Given> outputs,
-           std::span<const GivenNumber> numbers);
+  Future<void> run(Stream* stream, std::span<const Given> inputs, std::span<const Tensor> captured,
+                   std::span<const Given> outputs, std::span<const GivenNumber> numbers);
   void restore(const Device& next);
 
   Device device;
@@ -35,10 +38,28 @@ struct Executable::Impl final : ConstantStore::User {
   };
   // The recording for tensors with these offsets in their buffers; most offsets are 0.
   struct Recorded {
+    explicit Recorded(gpu::Recording made) : recording(std::move(made)) {}
     std::vector<std::uint64_t> offsets;       // of inputs, then outputs
     std::vector<gpu::Substitution> ports;     // likewise; the buffers are set at each run
     gpu::Recording recording;
+    std::atomic<bool> compiled = false;       // its kernels are
   };
+
+  // What one run was given. Runs on several threads have their own.
+  struct Run {
+    std::vector<const DeviceData*> bound;  // of inputs, then outputs
+    std::vector<char> number_given;
+    std::vector<std::uint64_t> numbers;    // bits
+    std::vector<std::pair<const void*, std::size_t>> by_buffer;  // of check_all_bound
+  };
+  // The calls on the cpu, with memory for intermediates and numbers.
+  struct HostCalls {
+    std::vector<Buffer> scratch;
+    std::vector<Buffer> numbers;
+    std::vector<Step> steps;
+  };
+  // Of each storage its buffer and offset; none for ports.
+  using Memory = std::vector<std::pair<Buffer, std::uint64_t>>;
 
   void drop_scratch() override;
   void leave(const Device& next) override;
@@ -54,25 +75,31 @@ struct Executable::Impl final : ConstantStore::User {
     std::size_t first = 0, count = 0;
     PortNames names = {};  // empty for what was captured
   };
+  std::unique_ptr<Run> take_run();
   // Binds a tensor to a port. Throws InvalidArgument.
-  void bind(std::size_t port, const Tensor& tensor);
-  void bind(std::span<const NamedTensor> given, const Side& side);
-  void bind(std::span<const Tensor> given, const Side& side);
-  void set_number(std::size_t number, const Number& value);
-  void set_numbers(std::span<const NamedNumber> given);
-  void set_numbers(std::span<const Number> given);
-  void check_all_bound();
-  void run_bound();
+  void bind(Run& run, std::size_t port, const Tensor& tensor) const;
+  void bind(Run& run, std::span<const NamedTensor> given, const Side& side) const;
+  void bind(Run& run, std::span<const Tensor> given, const Side& side) const;
+  void set_number(Run& run, std::size_t number, const Number& value) const;
+  void set_numbers(Run& run, std::span<const NamedNumber> given) const;
+  void set_numbers(Run& run, std::span<const Number> given) const;
+  void check_all_bound(Run& run) const;
+  Future<void> run_on_gpu(const Run& run, gpu::Encoder* encoder);
+  void run_on_cpu(const Run& run, cpu::Executor& executor);
   const compiler::Port& port_at(std::size_t port) const;
   std::string port_text(std::size_t port) const;  // input "x"
   int port(const compiler::Storage& storage) const;
-  std::vector<Step> steps(const std::function<std::pair<Buffer, std::uint64_t>(int port)>& memory) const;
+  std::vector<Step> steps(const Memory& own,
+                          const std::function<std::pair<Buffer, std::uint64_t>(int port)>& memory) const;
+  // The memory with those buffers for intermediates.
+  Memory with_scratch(std::span<const Buffer> buffers) const;
+  std::shared_ptr<HostCalls> make_host_calls(std::vector<Buffer> scratch) const;
   void launch(Stream& stream, const Step& step) const;
   void record(gpu::Recording& recording, const Step& step) const;
   KernelRun describe_step(const Step& step) const;
   void report_dispatches(std::span<const KernelRun> dispatches);
-  void run_and_dump(std::span<Step> steps);
-  Recorded& recorded();
+  void run_and_dump(Stream* stream, std::span<const Step> steps);
+  std::shared_ptr<Recorded> recorded(const Run& run);
 
   compiler::Schedule schedule_;
   std::shared_ptr<ConstantStore> store_;
@@ -81,20 +108,21 @@ struct Executable::Impl final : ConstantStore::User {
   bool restorable_;
   bool ready_ = false;         // set up for this device
   bool placed_ = false;
-  std::vector<std::pair<Buffer, std::uint64_t>> memory_;  // of each storage: buffer and offset; none for ports
+  std::uint64_t generation_ = 0;  // of the memory that recordings use
+  Memory memory_;
   Buffer empty_;                                          // stands for tensors without elements
-  std::vector<const DeviceData*> bound_;                  // inputs, then outputs, during a run
   Side inputs_{"input"}, captured_{"captured tensor"}, outputs_{"output"};
   PortNames number_names_;
   std::vector<std::pair<std::size_t, std::size_t>> donors_;  // ports: an output, and the input whose memory it has
-  std::vector<char> number_given_;                        // during a run
-  std::vector<std::pair<const void*, std::size_t>> by_buffer_;  // of check_all_bound
+  std::mutex idle_mutex_;
+  std::vector<std::unique_ptr<Run>> idle_runs_;
 
   // GPU
-  std::vector<std::unique_ptr<Recorded>> recordings_;
+  std::vector<std::shared_ptr<Recorded>> recordings_;
   // CPU
   cpu::Executor cpu_;
-  std::vector<Step> steps_;
+  std::shared_ptr<HostCalls> host_calls_;                   // in the store's scratch
+  std::vector<std::shared_ptr<HostCalls>> idle_host_calls_; // in memory of their own, for runs at the same time
 };
 
 }  // namespace weft

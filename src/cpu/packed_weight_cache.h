@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string_view>
 #include <vector>
 
@@ -12,6 +13,7 @@
 
 namespace weft::cpu {
 
+// Any thread may call.
 class PackedWeightCache {
  public:
   // Registers a constant. Its bytes must not change while all owners live.
@@ -34,6 +36,9 @@ class PackedWeightCache {
     std::vector<std::weak_ptr<const void>> owners;
     std::vector<Form> forms;
   };
+  const Form* find(const View& view, std::string_view form, Constant** constant);
+
+  std::mutex mutex_;
   std::map<const std::byte*, Constant> constants_;
 };
 

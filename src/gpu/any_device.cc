@@ -86,9 +86,16 @@ std::vector<std::byte> Device::read(const Buffer& source, std::uint64_t offset, 
 }
 
 void Device::read(const Buffer& source, std::uint64_t offset, std::span<std::byte> target) const {
-  if (gpu_) return gpu_->read(source, offset, target.size()).get(target);
+  if (gpu_) return gpu_->read(source, offset, target.size()).get().copy_to(target);
   check_range(source, offset, target.size(), "read");
   if (!target.empty()) std::memcpy(target.data(), source.data() + offset, target.size());
+}
+
+Future<gpu::ReadBytes> Device::async_read(const Buffer& source, std::uint64_t offset, std::uint64_t bytes) const {
+  if (gpu_) return gpu_->read(source, offset, bytes);
+  // A copy, because later work may overwrite the memory.
+  const auto copy = std::make_shared<const std::vector<std::byte>>(read(source, offset, bytes));
+  return Future<gpu::ReadBytes>({}, [copy] { return gpu::ReadBytes(*copy, copy); });
 }
 
 void Device::wait() const {

@@ -48,6 +48,7 @@ Profiler::Profiler(const Device& device) : state_(std::make_unique<State>()) {
     return;
   }
   gpu::Device::Impl& impl = device.gpu().impl();
+  const std::lock_guard held(impl.context->lock);
   if (impl.timer) throw InvalidArgument("{} is being profiled already", device.name());
   impl.timer = std::make_shared<gpu::DispatchTimer>(impl.context);
   s.timer = impl.timer;
@@ -65,6 +66,7 @@ Profiler::~Profiler() {
     return;
   }
   gpu::Device::Impl& impl = state_->device.gpu().impl();
+  const std::lock_guard held(impl.context->lock);
   impl.pool->watch(nullptr);
   impl.timer.reset();
 }
@@ -86,6 +88,7 @@ Profile Profiler::finish() {
   if (s.timer) {
     p.driver = s.device.gpu().adapter().driver;
     p.method = in_words(s.timer->method());
+    const std::lock_guard held(s.device.gpu().impl().context->lock);
     p.runs = s.timer->collect();
   } else {
     p.method = "the host's clock around each step of a compiled graph";

@@ -69,7 +69,7 @@ wgpu::BindGroup BindGroupCache::get(const BindLayout& layout, const ParamRange& 
   std::optional<ErrorScope> scope;
   if (!context_->owned) scope.emplace(*context_);
   wgpu::BindGroup group = context_->device.CreateBindGroup(&descriptor);
-  if (scope) scope->check("binding buffers");
+  if (scope) scope->collect("binding buffers");
   if (entries_.size() >= kMaxEntries) entries_.clear();
   entries_.emplace(hash, Entry{&layout, params, {ranges.begin(), ranges.end()}, group, now_, foreign});
   return group;

@@ -61,6 +61,7 @@ wgpu::Buffer BufferPool::create(std::uint64_t capacity, std::uint64_t requested)
 }
 
 Buffer BufferPool::allocate(std::uint64_t bytes) {
+  const std::lock_guard held(context_->lock);
   const std::uint64_t largest = context_->capabilities.max_buffer;
   // Rounding up must not push a request over the device's limit.
   const std::uint64_t capacity = bytes <= largest ? std::min(capacity_for(bytes), largest / 4 * 4) : bytes;

@@ -1,8 +1,7 @@
 #include "gpu/context.h"
 
-#include <chrono>
-#include <limits>
-#include <thread>
+#include <algorithm>
+#include <memory>
 
 #include "weft/error.h"
 
@@ -23,42 +22,83 @@ void Failure::raise(std::string_view what) const {
   }
 }
 
-void Context::wait(wgpu::Future future) {
-  // A sleeping thread wakes about 20 µs late, which is as long as a small kernel; so short waits spin. Not on a
-  // software GPU, which needs the core itself.
-  constexpr auto kSpin = std::chrono::microseconds(200);
-  const auto start = std::chrono::steady_clock::now();
-  while (!capabilities.software && std::chrono::steady_clock::now() - start < kSpin) {
-    if (done(future)) return;
-  }
-  if (!timed_wait) {
-    while (!done(future)) std::this_thread::sleep_for(std::chrono::microseconds(50));
-    return;
-  }
-  wgpu::FutureWaitInfo info{future};
-  if (instance.WaitAny(1, &info, std::numeric_limits<std::uint64_t>::max()) == wgpu::WaitStatus::Error) {
-    throw InternalError("WebGPU could not wait for the GPU");
-  }
-}
-
-bool Context::done(wgpu::Future future) {
-  wgpu::FutureWaitInfo info{future};
+bool Context::done(const Event& event) {
+  if (event.is_done()) return true;
+  const std::lock_guard held(lock);
+  wgpu::FutureWaitInfo info{event.future};
   if (instance.WaitAny(1, &info, 0) == wgpu::WaitStatus::Error) {
     throw InternalError("WebGPU could not say whether the GPU is done");
   }
-  return info.completed;
+  return event.is_done();
 }
 
 // The instance's events belong to all devices, which other threads may be using. So a device that Weft opened processes
 // only its own.
 void Context::process_events() {
+  const std::lock_guard held(lock);
   if (owned) device.Tick();
   else instance.ProcessEvents();
+}
+
+std::shared_ptr<Event> Context::mark() {
+  auto event = std::make_shared<Event>();
+  const std::lock_guard held(lock);
+  event->future = queue.OnSubmittedWorkDone(
+      callbacks(),
+      [](wgpu::QueueWorkDoneStatus status, wgpu::StringView message, std::shared_ptr<Event>* held_event) {
+        const bool done = status == wgpu::QueueWorkDoneStatus::Success;
+        from_callback(held_event)->finish(
+            done ? nullptr : std::make_exception_ptr(DeviceLost("waiting for the GPU: {}", to_string(message))));
+      },
+      held_by_callback(event));
+  return event;
+}
+
+bool DeviceCompletion::ready() {
+  if (settled()) return true;
+  context_->process_events();
+  return settled();
+}
+
+void DeviceCompletion::when_ready(std::function<void()> callback) {
+  context_->add_callback(shared_from_this(), std::move(callback));
+}
+
+void Context::add_callback(std::shared_ptr<DeviceCompletion> completion, std::function<void()> callback) {
+  const std::lock_guard held(mutex_);
+  waiting_.push_back({std::move(completion), std::move(callback)});
+}
+
+void Context::deliver() {
+  // A callback may add further ones.
+  for (;;) {
+    Waiting next;
+    {
+      const std::lock_guard held(mutex_);
+      const auto it = std::ranges::find_if(waiting_, [](const Waiting& w) { return w.completion->settled(); });
+      if (it == waiting_.end()) return;
+      next = std::move(*it);
+      waiting_.erase(it);
+    }
+    next.callback();
+  }
+}
+
+void Context::fail_pending(const std::exception_ptr& why) {
+  std::vector<std::shared_ptr<DeviceCompletion>> pending;
+  {
+    const std::lock_guard held(mutex_);
+    for (const Waiting& w : waiting_) pending.push_back(w.completion);
+  }
+  for (const auto& completion : pending) {
+    if (!completion->settled()) completion->fail(why);
+  }
 }
 
 bool Context::lost() {
   if (lost_) return true;
   if (owned) return false;
+  const std::lock_guard held(lock);
   wgpu::FutureWaitInfo info{device.GetLostFuture()};
   if (instance.WaitAny(1, &info, 0) == wgpu::WaitStatus::Success && info.completed) {
     set_lost("the caller's device was lost or destroyed");
@@ -125,7 +165,7 @@ void Context::check() {
     uncaptured_.reset();
     has_uncaptured_ = false;
   }
-  failure.raise("earlier GPU work");
+  failure.raise(failure.what.empty() ? "earlier GPU work" : failure.what);
 }
 
 ErrorScope::ErrorScope(Context& context) : context_(context) {
@@ -133,28 +173,31 @@ ErrorScope::ErrorScope(Context& context) : context_(context) {
 }
 
 ErrorScope::~ErrorScope() {
-  if (open_) take();
+  if (!open_) return;
+  // An exception is on its way already.
+  for (std::size_t i = 0; i < std::size(kFilters); ++i) {
+    context_.device.PopErrorScope(wgpu::CallbackMode::AllowSpontaneous,
+                                  [](wgpu::PopErrorScopeStatus, wgpu::ErrorType, wgpu::StringView) {});
+  }
 }
 
-std::optional<Failure> ErrorScope::take() {
+void ErrorScope::collect(std::string what) {
   open_ = false;
-  std::optional<Failure> found;
+  struct Report {
+    std::shared_ptr<Context> context;
+    std::string what;
+  };
   for (std::size_t i = 0; i < std::size(kFilters); ++i) {
-    struct Result {
-      Failure failure;
-      bool called = false;
-    } result;
-    const wgpu::Future future = context_.device.PopErrorScope(
+    context_.device.PopErrorScope(
         wgpu::CallbackMode::AllowSpontaneous,
-        [](wgpu::PopErrorScopeStatus, wgpu::ErrorType type, wgpu::StringView message, Result* r) {
-          r->failure = {type, to_string(message)};
-          r->called = true;
+        [](wgpu::PopErrorScopeStatus, wgpu::ErrorType type, wgpu::StringView message, Report* held) {
+          const std::unique_ptr<Report> report(held);
+          if (type == wgpu::ErrorType::NoError) return;
+          report->context->set_uncaptured({type, to_string(message), std::move(report->what)});
         },
-        &result);
-    if (!result.called) context_.wait(future);
-    if (!found && result.failure.type != wgpu::ErrorType::NoError) found = std::move(result.failure);
+        new Report{context_.shared_from_this(), what});
   }
-  return found;
+  context_.check_known();
 }
 
 void ErrorScope::check(std::string_view what) {

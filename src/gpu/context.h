@@ -1,4 +1,4 @@
-// State shared by all parts of a GPU device: the WebGPU device, waiting for it, and its errors.
+// State shared by all parts of a GPU device: the WebGPU device, its lock, waiting for it, and its errors.
 #pragma once
 
 #include <webgpu/webgpu_cpp.h>
@@ -8,21 +8,67 @@
 #include <optional>
 #include <string>
 
+#include "gpu/device_lock.h"
+#include "weft/future.h"
 #include "weft/gpu.h"
 
 namespace weft::gpu {
+
+class Context;
 
 // What Dawn reported, not yet turned into an exception.
 struct Failure {
   wgpu::ErrorType type = wgpu::ErrorType::NoError;
   std::string message;
+  std::string what = {};  // the operation that failed, if it is known
   // Throws ValidationError, OutOfMemory or InternalError. `what` names the operation that failed.
   [[noreturn]] void raise(std::string_view what) const;
 };
 
-// Outlives the Device while a Readback is pending.
-class Context {
+// Something that WebGPU calls back about: a mapped buffer, a compiled pipeline, finished work. The callback holds it, so
+// that nobody need wait for a callback that is not wanted any more.
+struct Event {
+  wgpu::Future future;
+  std::exception_ptr error;        // set before `done`
+  std::atomic<bool> done = false;
+
+  void finish(std::exception_ptr why = nullptr) {
+    error = std::move(why);
+    done.store(true, std::memory_order_release);
+  }
+  bool is_done() const { return done.load(std::memory_order_acquire); }
+};
+// For the `userdata` of a WebGPU callback: it owns the event until then.
+inline std::shared_ptr<Event>* held_by_callback(std::shared_ptr<Event> event) {
+  return new std::shared_ptr<Event>(std::move(event));
+}
+inline std::shared_ptr<Event> from_callback(std::shared_ptr<Event>* held) {
+  const std::unique_ptr<std::shared_ptr<Event>> owner(held);
+  return std::move(*owner);
+}
+
+// What futures of a device wait for.
+class DeviceCompletion : public Completion, public std::enable_shared_from_this<DeviceCompletion> {
  public:
+  explicit DeviceCompletion(std::shared_ptr<Context> context) : context_(std::move(context)) {}
+  bool ready() override;
+  void wait() override;
+  void when_ready(std::function<void()> callback) override;
+
+  virtual bool settled() const = 0;
+  // The event that settles it. Throws InvalidArgument if nothing was submitted yet that would.
+  virtual const Event& event() const = 0;
+  // It will never happen.
+  virtual void fail(std::exception_ptr why) = 0;
+
+ protected:
+  std::shared_ptr<Context> context_;
+};
+
+// Outlives the Device while a read is pending.
+class Context : public std::enable_shared_from_this<Context> {
+ public:
+  DeviceLock lock;
   wgpu::Instance instance;
   wgpu::Device device;
   wgpu::Queue queue;
@@ -32,9 +78,26 @@ class Context {
   bool owned = false;       // opened by Weft, which set its callbacks
   bool timed_wait = false;  // the instance can block
 
-  void wait(wgpu::Future future);
-  bool done(wgpu::Future future);
+  // Of callbacks that come whenever the device is driven; a caller's device is driven by the caller's instance.
+  wgpu::CallbackMode callbacks() const {
+    return owned ? wgpu::CallbackMode::AllowSpontaneous : wgpu::CallbackMode::AllowProcessEvents;
+  }
+
+  // ---- gpu/wait.cc, which has all code that blocks
+  void wait(const Event& event);
+  // Waits for all submitted work.
+  void wait_for_queue();
+
+  bool done(const Event& event);
+  // Drives the device: callbacks of what happened are called.
   void process_events();
+  // An event for all work submitted so far.
+  std::shared_ptr<Event> mark();
+
+  // Callbacks of futures. deliver() calls those that are settled, without the lock.
+  void add_callback(std::shared_ptr<DeviceCompletion> completion, std::function<void()> callback);
+  void deliver();
+  void fail_pending(const std::exception_ptr& why);
 
   // Throws DeviceLost, or an error that Dawn reported outside any scope since the last call.
   void check();
@@ -56,24 +119,34 @@ class Context {
  private:
   std::atomic<bool> lost_ = false;
   std::atomic<bool> has_uncaptured_ = false;
-  std::mutex mutex_;
+  std::mutex mutex_;  // of what follows, which callbacks on any thread may change
   std::string lost_message_;
   std::optional<Failure> uncaptured_;
   using LostCallback = std::function<void(const std::string&)>;
   std::vector<std::weak_ptr<LostCallback>> lost_callbacks_;
+  struct Waiting {
+    std::shared_ptr<DeviceCompletion> completion;
+    std::function<void()> callback;
+  };
+  std::vector<Waiting> waiting_;
 };
 
-// Catches errors that Dawn reports between construction and take(). Works on devices whose callbacks Weft did not set.
+// Catches errors that Dawn reports between construction and take() or collect(). Works on devices whose callbacks Weft
+// did not set.
 class ErrorScope {
  public:
   explicit ErrorScope(Context& context);
   ~ErrorScope();
   ErrorScope(const ErrorScope&) = delete;
   ErrorScope& operator=(const ErrorScope&) = delete;
-  // Ends the scope and returns the first error, validation errors before memory errors.
+  // Ends the scope and returns the first error, validation errors before memory errors. Waits where WebGPU answers
+  // later: only for allocations, which must know.
   std::optional<Failure> take();
   // Calls take() and raises the error, if any.
   void check(std::string_view what);
+  // Ends the scope. An error is raised by the next Context::check(), as of that operation; here, if WebGPU answers at
+  // once, as Dawn does.
+  void collect(std::string what);
 
  private:
   Context& context_;

@@ -27,32 +27,18 @@ Device::Impl::Impl(std::shared_ptr<Context> c, AdapterInfo info, std::string why
 }
 
 Device::Impl::~Impl() {
-  pool->on_destroy = nullptr;
-  if (context->owned) context->device.Destroy();
+  {
+    const std::lock_guard held(context->lock);
+    pool->on_destroy = nullptr;
+    if (context->owned) context->device.Destroy();
+  }
   // Pending reads fail now, and their callbacks are called.
   try {
     context->process_events();
-    for (const auto& state : callbacks) {
-      if (!state->settled()) {
-        state->fail(std::make_exception_ptr(DeviceLost("the device was closed before this read was submitted")));
-      }
-    }
-    deliver_callbacks();
+    context->fail_pending(std::make_exception_ptr(DeviceLost("the device was closed before this read was submitted")));
+    context->deliver();
   } catch (const std::exception& e) {
     log(LogLevel::warning, "closing a GPU device: {}", e.what());
-  }
-}
-
-void Device::Impl::deliver_callbacks() {
-  // A callback may start further reads, so the list is walked by index and may grow; get() may have called one already.
-  for (std::size_t i = 0; i < callbacks.size();) {
-    if (callbacks[i]->callback && !callbacks[i]->settled()) {
-      ++i;
-      continue;
-    }
-    const auto state = std::move(callbacks[i]);
-    callbacks.erase(callbacks.begin() + static_cast<std::ptrdiff_t>(i));
-    if (state->callback) state->deliver();
   }
 }
 
@@ -75,6 +61,7 @@ const Capabilities& Device::capabilities() const { return impl_->context->capabi
 const std::string& Device::reason() const { return impl_->reason; }
 
 Buffer Device::allocate(std::uint64_t bytes) const {
+  const std::lock_guard held(impl_->context->lock);
   impl_->context->check();
   return impl_->pool->allocate(bytes);
 }
@@ -83,7 +70,7 @@ void Device::upload(const Buffer& target, std::uint64_t offset, std::span<const 
   upload_bytes(*this, target, offset, bytes);
 }
 
-Readback Device::read(const Buffer& source, std::uint64_t offset, std::uint64_t bytes) const {
+Future<ReadBytes> Device::read(const Buffer& source, std::uint64_t offset, std::uint64_t bytes) const {
   Encoder encoder(*this);
   Readback result = encoder.read(source, offset, bytes);
   encoder.submit();
@@ -92,16 +79,15 @@ Readback Device::read(const Buffer& source, std::uint64_t offset, std::uint64_t 
 
 void Device::wait() const {
   impl_->context->check();
-  impl_->context->wait(impl_->context->queue.OnSubmittedWorkDone(
-      wgpu::CallbackMode::WaitAnyOnly, [](wgpu::QueueWorkDoneStatus, wgpu::StringView) {}));
+  impl_->context->wait_for_queue();
   impl_->context->process_events();
-  impl_->deliver_callbacks();
+  impl_->context->deliver();
   impl_->context->check();
 }
 
 void Device::poll() const {
   impl_->context->process_events();
-  impl_->deliver_callbacks();
+  impl_->context->deliver();
   if (impl_->context->lost()) impl_->context->notify_lost();
 }
 
@@ -114,6 +100,7 @@ std::shared_ptr<void> Device::on_lost(std::function<void(const std::string&)> ca
 void Device::set_memory_limit(std::optional<std::uint64_t> bytes) const { impl_->pool->set_limit(bytes); }
 MemoryFigures Device::memory() const { return impl_->pool->figures(); }
 void Device::trim() const {
+  const std::lock_guard held(impl_->context->lock);
   impl_->pool->trim();
   impl_->staging->trim();
   impl_->uploads.trim();

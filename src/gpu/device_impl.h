@@ -45,10 +45,7 @@ struct Device::Impl {
   FlushPolicy flush;
   std::shared_ptr<DispatchTimer> timer;  // while the device is profiled
   std::shared_ptr<void> plans;  // of kernel calls (kernels/plan_cache.h)
-  // Reads whose callback is still to be called.
-  std::vector<std::shared_ptr<Readback::State>> callbacks;
-
-  void deliver_callbacks();
+  std::mutex planning;  // of `plans`
 };
 
 KernelRun run_of(const Dispatch& dispatch, std::string_view step, std::uint64_t live_bytes);

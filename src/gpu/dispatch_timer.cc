@@ -54,7 +54,7 @@ std::unique_ptr<TimedBatch> DispatchTimer::take() {
   batch->queries = context_->device.CreateQuerySet(&descriptor);
   batch->resolved = make_buffer(context_->device, wgpu::BufferUsage::QueryResolve | wgpu::BufferUsage::CopySrc);
   batch->readable = make_buffer(context_->device, wgpu::BufferUsage::MapRead | wgpu::BufferUsage::CopyDst);
-  scope.check("making timestamp queries");
+  scope.collect("making timestamp queries");
   return batch;
 }
 
@@ -70,8 +70,7 @@ void DispatchTimer::submitted(std::unique_ptr<TimedBatch> batch) {
     waiting_.push_back(std::move(batch));
     return;
   }
-  context_->wait(context_->queue.OnSubmittedWorkDone(wgpu::CallbackMode::WaitAnyOnly,
-                                                     [](wgpu::QueueWorkDoneStatus, wgpu::StringView) {}));
+  context_->wait_for_queue();
   for (KernelRun& run : batch->runs) {
     run.start = seconds(batch->submitted_at - began_);
     run.seconds = seconds(HostClock::now() - batch->submitted_at);
@@ -84,14 +83,19 @@ std::vector<KernelRun> DispatchTimer::collect() {
   std::vector<std::uint64_t> ticks;  // nanoseconds: a start and an end for each run
   for (const auto& batch : waiting_) {
     const std::size_t bytes = batch->runs.size() * 2 * sizeof(std::uint64_t);
-    bool mapped = false;
-    context_->wait(batch->readable.MapAsync(
-        wgpu::MapMode::Read, 0, bytes, wgpu::CallbackMode::WaitAnyOnly,
-        [](wgpu::MapAsyncStatus status, wgpu::StringView, bool* m) { *m = status == wgpu::MapAsyncStatus::Success; },
-        &mapped));
-    if (!mapped) {
+    const auto mapped = std::make_shared<Event>();
+    mapped->future = batch->readable.MapAsync(
+        wgpu::MapMode::Read, 0, bytes, context_->callbacks(),
+        [](wgpu::MapAsyncStatus status, wgpu::StringView, std::shared_ptr<Event>* held) {
+          const bool done = status == wgpu::MapAsyncStatus::Success;
+          from_callback(held)->finish(
+              done ? nullptr : std::make_exception_ptr(InternalError("the profiler's timestamps could not be read")));
+        },
+        held_by_callback(mapped));
+    context_->wait(*mapped);
+    if (mapped->error) {
       context_->check();
-      throw InternalError("the profiler's timestamps could not be read");
+      std::rethrow_exception(mapped->error);
     }
     const auto* first = static_cast<const std::uint64_t*>(batch->readable.GetConstMappedRange(0, bytes));
     ticks.insert(ticks.end(), first, first + batch->runs.size() * 2);

@@ -84,7 +84,7 @@ struct Encoder::State {
   double work = 0;               // of those
   bool flushed = false;          // since the last submit()
   std::vector<std::unique_ptr<ParamPage>> pages;
-  std::vector<std::shared_ptr<Readback::State>> reads;
+  std::vector<std::shared_ptr<PendingRead>> reads;
   // What the recorded commands use: a pool buffer that is freed now must not be uploaded to before they have run.
   std::vector<Buffer> held, written;
   std::vector<std::shared_ptr<void>> held_recordings;
@@ -231,7 +231,8 @@ struct Encoder::State {
     return true;
   }
 
-  void replay(const std::shared_ptr<Recording::State>& recording, std::span<const Substitution> substitutions) {
+  // True if a part of it was submitted already.
+  bool replay(const std::shared_ptr<Recording::State>& recording, std::span<const Substitution> substitutions) {
     if (recording->device != device) throw InvalidArgument("replay: the recording belongs to another device");
     impl->context->check_known();
     const std::vector<Buffer> substitutes = recording->prepare(substitutions);
@@ -242,6 +243,7 @@ struct Encoder::State {
       for (const Buffer& b : substitutes) writes(b);
     };
     hold();
+    bool divided = false;
     for (std::size_t i = 0; i < recording->steps.size(); ++i) {
       const Recording::State::Step& step = recording->steps[i];
       const KernelRun& run = recording->runs[i];
@@ -261,8 +263,12 @@ struct Encoder::State {
           run.step.empty() ? run.kernel : run.step, [&] { return run; }, step.pipeline->pipeline, group,
           step.param_range != 0, offset, run.workgroups);
       work += run.work.amount();
-      if (count_dispatch()) hold();  // again for the dispatches after the submit
+      if (count_dispatch()) {
+        divided = true;
+        hold();  // again for the dispatches after the submit
+      }
     }
+    return divided;
   }
 
   // Submits what is recorded, except reads, which wait for submit().
@@ -270,7 +276,9 @@ struct Encoder::State {
     close_pass();
     if (!commands) return;
     Context& context = *impl->context;
-    ErrorScope scope(context);
+    // On a device that Weft opened, its own callback reports errors as well.
+    std::optional<ErrorScope> scope;
+    if (!context.owned) scope.emplace(context);
     if (timed && impl->timer) impl->timer->resolve(*timed, commands);
     for (const auto& page : pages) {
       context.queue.WriteBuffer(page->buffer, 0, page->shadow.data(), (page->used + 3) / 4 * 4);
@@ -283,11 +291,33 @@ struct Encoder::State {
     if (batch && impl->timer) impl->timer->submitted(std::move(batch));
     reset();
     impl->bind_groups.age();
-    scope.check("submitting GPU work");
+    if (scope) scope->collect("submitting GPU work");
     context.check();
   }
 
-  void submit() {
+  // Work of the GPU up to some submit.
+  class PendingWork final : public DeviceCompletion {
+   public:
+    explicit PendingWork(const std::shared_ptr<Context>& context) : DeviceCompletion(context), done_(context->mark()) {}
+    bool settled() const override { return failed_.load(std::memory_order_acquire) || done_->is_done(); }
+    const Event& event() const override { return *done_; }
+    void fail(std::exception_ptr why) override {
+      error_ = std::move(why);
+      failed_.store(true, std::memory_order_release);
+    }
+    void take() const {
+      if (failed_.load(std::memory_order_acquire)) std::rethrow_exception(error_);
+      if (done_->error) std::rethrow_exception(done_->error);
+      context_->check();
+    }
+
+   private:
+    std::shared_ptr<Event> done_;
+    std::atomic<bool> failed_ = false;
+    std::exception_ptr error_;
+  };
+
+  Future<void> submit() {
     try {
       impl->context->check();
       close_pass();
@@ -301,11 +331,10 @@ struct Encoder::State {
       reset();
       throw;
     }
-    for (const auto& r : reads) {
-      r->stage = Readback::State::Stage::submitted;
-      r->source = {};
-    }
+    for (const auto& r : reads) r->submitted();
     reads.clear();
+    const auto work = std::make_shared<PendingWork>(impl->context);
+    return Future<void>(work, [work] { work->take(); });
   }
 
   void fail_reads(const std::exception_ptr& why) {
@@ -332,15 +361,20 @@ struct Encoder::State {
 Encoder::Encoder(Device device) : state_(std::make_unique<State>(std::move(device))) {}
 Encoder::~Encoder() {
   if (!state_) return;
+  const std::lock_guard held(state_->impl->context->lock);
   if (!state_->reads.empty()) {
     state_->fail_reads(std::make_exception_ptr(InvalidArgument("this read's encoder was dropped without submit()")));
   }
   state_->reset();
 }
 Device& Encoder::device() { return state_->device; }
-void Encoder::dispatch(const Dispatch& dispatch) { state_->dispatch(dispatch, step_, live_bytes_); }
+void Encoder::dispatch(const Dispatch& dispatch) {
+  const std::lock_guard held(state_->impl->context->lock);
+  state_->dispatch(dispatch, step_, live_bytes_);
+}
 void Encoder::dispatch(const PreparedDispatch& dispatch, std::span<const Binding> bindings,
                        std::span<const NumberParam> numbers) {
+  const std::lock_guard held(state_->impl->context->lock);
   state_->dispatch(dispatch, bindings, numbers, step_, live_bytes_);
 }
 
@@ -351,8 +385,14 @@ Buffer Encoder::scratch(std::uint64_t bytes) {
   return buffer;
 }
 
-void Encoder::replay(Recording& recording, std::span<const Substitution> substitutions) {
-  state_->replay(recording.state_, substitutions);
+bool Encoder::replay(Recording& recording, std::span<const Substitution> substitutions) {
+  const std::lock_guard held(state_->impl->context->lock);
+  return state_->replay(recording.state_, substitutions);
+}
+
+void Encoder::flush() {
+  const std::lock_guard held(state_->impl->context->lock);
+  state_->flush();
 }
 
 void Encoder::copy(const Buffer& source, std::uint64_t source_offset, const Buffer& target,
@@ -371,6 +411,7 @@ void Encoder::copy(const Buffer& source, std::uint64_t source_offset, const Buff
     }
   }
   if (source.gpu().Get() == target.gpu().Get()) throw InvalidArgument("copy: source and target are one buffer");
+  const std::lock_guard held(state_->impl->context->lock);
   state_->impl->context->check_known();
   state_->close_pass();
   state_->open_commands().CopyBufferToBuffer(source.gpu(), source_offset, target.gpu(), target_offset, bytes);
@@ -379,20 +420,18 @@ void Encoder::copy(const Buffer& source, std::uint64_t source_offset, const Buff
   state_->writes(target);
 }
 
-Readback Encoder::read(const Buffer& source, std::uint64_t offset, std::uint64_t bytes) {
+Future<ReadBytes> Encoder::read(const Buffer& source, std::uint64_t offset, std::uint64_t bytes) {
   if (offset > source.size() || bytes > source.size() - offset) {
     throw InvalidArgument("read: bytes {} to {} of a buffer of {}", offset, offset + bytes, source.size());
   }
   if (!source.on_gpu()) throw InvalidArgument("read: the buffer is not in GPU memory");
-  auto state = std::make_shared<Readback::State>();
-  state->source = source;
-  state->source_offset = offset;
-  state->size = bytes;
-  state->device = &state_->device.impl();
-  state_->reads.push_back(state);
-  return Readback(state);
+  state_->reads.push_back(std::make_shared<PendingRead>(state_->impl->context, source, offset, bytes));
+  return future_of(state_->reads.back());
 }
 
-void Encoder::submit() { state_->submit(); }
+Future<void> Encoder::submit() {
+  const std::lock_guard held(state_->impl->context->lock);
+  return state_->submit();
+}
 
 }  // namespace weft::gpu

@@ -45,7 +45,11 @@ Capabilities capabilities_of(const wgpu::Device& device, const wgpu::Limits& lim
 }
 
 std::vector<wgpu::FeatureName> wanted_features(const wgpu::Adapter& adapter, const DeviceOptions& options) {
-  if (options.minimum) return {};
+  // Objects may then be dropped by any thread, and callers may use the device beside Weft.
+  constexpr auto kThreads = wgpu::FeatureName::ImplicitDeviceSynchronization;
+  if (options.minimum) {
+    return adapter.HasFeature(kThreads) ? std::vector{kThreads} : std::vector<wgpu::FeatureName>();
+  }
   const std::pair<wgpu::FeatureName, bool> wanted[] = {
       {wgpu::FeatureName::CoreFeaturesAndLimits, true},
       {wgpu::FeatureName::ShaderF16, options.f16},
@@ -53,6 +57,7 @@ std::vector<wgpu::FeatureName> wanted_features(const wgpu::Adapter& adapter, con
       {wgpu::FeatureName::ChromiumExperimentalSubgroupMatrix, options.matrices && options.subgroups && options.f16},
       {wgpu::FeatureName::TimestampQuery, options.timestamps},
       {wgpu::FeatureName::ChromiumExperimentalTimestampQueryInsidePasses, options.timestamps},
+      {kThreads, true},
   };
   std::vector<wgpu::FeatureName> features;
   for (const auto& [feature, on] : wanted) {

@@ -24,7 +24,7 @@ wgpu::Buffer make_uniform_buffer(Context& context, std::uint64_t bytes, std::str
   descriptor.usage = wgpu::BufferUsage::Uniform | wgpu::BufferUsage::CopyDst;
   ErrorScope scope(context);
   wgpu::Buffer buffer = context.device.CreateBuffer(&descriptor);
-  scope.check("allocating parameters");
+  scope.collect("allocating parameters");
   return buffer;
 }
 

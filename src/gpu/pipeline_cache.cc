@@ -19,17 +19,6 @@ Signature Signature::of(const Dispatch& dispatch) {
   return s;
 }
 
-PipelineCache::~PipelineCache() {
-  // Dawn's callbacks write into the entries.
-  for (const auto& [key, p] : pipelines_) {
-    if (p->pipeline || p->failure.type != wgpu::ErrorType::NoError) continue;
-    try {
-      context_->wait(p->pending);
-    } catch (const std::exception&) {
-    }
-  }
-}
-
 const BindLayout& PipelineCache::layout(const Signature& signature) {
   const std::uint64_t key = signature.writes | std::uint64_t{signature.count} << 32 |
                             std::uint64_t{signature.params} << 48;
@@ -65,7 +54,7 @@ const BindLayout& PipelineCache::layout(const Signature& signature) {
   pipeline.bindGroupLayouts = &made->group;
   pipeline.bindGroupLayoutCount = 1;
   made->pipeline = context_->device.CreatePipelineLayout(&pipeline);
-  scope.check("making a bind-group layout");
+  scope.collect("making a bind-group layout");
   slot = std::move(made);
   return *slot;
 }
@@ -100,7 +89,7 @@ void dump(const std::string& directory, const std::string& key, const std::strin
 
 }  // namespace
 
-void PipelineCache::start(Pipeline& p, const std::string& wgsl, bool asynchronous) {
+void PipelineCache::start(Pipeline& p, const std::string& wgsl) {
   const std::string label = shortened(p.key);
   if (const std::string directory = flag_text(Flag::dump_wgsl); !directory.empty()) dump(directory, p.key, wgsl);
   wgpu::ShaderSourceWGSL source;
@@ -114,59 +103,70 @@ void PipelineCache::start(Pipeline& p, const std::string& wgsl, bool asynchronou
   descriptor.layout = p.layout->pipeline;
   descriptor.compute.module = context_->device.CreateShaderModule(&module);
   descriptor.compute.entryPoint = "main";
-  if (!asynchronous) {
-    p.pipeline = context_->device.CreateComputePipeline(&descriptor);
-    scope.check(doing(p));
-    return;
-  }
-  scope.check(doing(p));
-  p.pending = context_->device.CreateComputePipelineAsync(
+  scope.collect(doing(p));
+  p.compilation = std::make_shared<Compilation>();
+  // A spontaneous callback would come on Dawn's thread, which then waits for the device that ends it when it is lost.
+  p.compilation->future = context_->device.CreateComputePipelineAsync(
       &descriptor, wgpu::CallbackMode::WaitAnyOnly,
-      [](wgpu::CreatePipelineAsyncStatus status, wgpu::ComputePipeline made, wgpu::StringView message, Pipeline* p) {
+      [](wgpu::CreatePipelineAsyncStatus status, wgpu::ComputePipeline made, wgpu::StringView message,
+         std::shared_ptr<Compilation>* held) {
+        const std::unique_ptr<std::shared_ptr<Compilation>> owner(held);
+        Compilation& c = **owner;
         if (status == wgpu::CreatePipelineAsyncStatus::Success) {
-          p->pipeline = std::move(made);
+          c.pipeline = std::move(made);
         } else {
-          p->failure = {status == wgpu::CreatePipelineAsyncStatus::ValidationError ? wgpu::ErrorType::Validation
-                                                                                   : wgpu::ErrorType::Internal,
-                        to_string(message)};
+          c.failure = {status == wgpu::CreatePipelineAsyncStatus::ValidationError ? wgpu::ErrorType::Validation
+                                                                                  : wgpu::ErrorType::Internal,
+                       to_string(message)};
         }
+        c.finish();
       },
-      &p);
+      new std::shared_ptr<Compilation>(p.compilation));
 }
 
-Pipeline& PipelineCache::find_or_start(const Dispatch& dispatch, bool asynchronous) {
-  if (const auto found = pipelines_.find(dispatch.key); found != pipelines_.end()) {
-    Pipeline& p = *found->second;
-    if (!(p.layout->signature == Signature::of(dispatch))) {
-      throw InvalidArgument("kernel '{}' was compiled for other bindings: a key must name what its layout depends on",
-                            dispatch.key);
+Pipeline& PipelineCache::request(const Dispatch& dispatch) {
+  {
+    const std::lock_guard held(context_->lock);
+    if (const auto found = pipelines_.find(dispatch.key); found != pipelines_.end()) {
+      Pipeline& p = *found->second;
+      if (!(p.layout->signature == Signature::of(dispatch))) {
+        throw InvalidArgument("kernel '{}' was compiled for other bindings: a key must name what its layout depends on",
+                              dispatch.key);
+      }
+      return p;
     }
-    return p;
   }
+  // The text is made without the lock. Another thread may make the same meanwhile.
+  const std::string wgsl = dispatch.make_wgsl();
+  const std::lock_guard held(context_->lock);
+  if (const auto found = pipelines_.find(dispatch.key); found != pipelines_.end()) return *found->second;
   auto made = std::make_unique<Pipeline>();
   made->key = dispatch.key;
   made->label = dispatch.label;
   made->layout = &layout(Signature::of(dispatch));
-  start(*made, dispatch.make_wgsl(), asynchronous);
+  start(*made, wgsl);
   Pipeline& p = *made;
   pipelines_.emplace(p.key, std::move(made));
   return p;
 }
 
-Pipeline& PipelineCache::request(const Dispatch& dispatch) { return find_or_start(dispatch, true); }
-
 Pipeline& PipelineCache::get(const Dispatch& dispatch) {
-  Pipeline& p = find_or_start(dispatch, false);
-  if (!p.pipeline) finish(p);
+  Pipeline& p = request(dispatch);
+  finish(p);
   return p;
 }
 
 void PipelineCache::finish(Pipeline& p) {
+  const std::lock_guard held(context_->lock);
   if (p.pipeline) return;
-  if (p.failure.type == wgpu::ErrorType::NoError) context_->wait(p.pending);
-  if (p.pipeline) return;
+  const std::shared_ptr<Compilation> compilation = p.compilation;
+  context_->wait(*compilation);
+  if (compilation->pipeline) {
+    p.pipeline = compilation->pipeline;
+    return;
+  }
   if (context_->lost()) context_->raise_lost();
-  p.failure.raise(doing(p));
+  compilation->failure.raise(doing(p));
 }
 
 }  // namespace weft::gpu

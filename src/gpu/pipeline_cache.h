@@ -23,18 +23,22 @@ struct BindLayout {
   wgpu::PipelineLayout pipeline;
 };
 
+// What WebGPU compiles on its own threads.
+struct Compilation : Event {
+  wgpu::ComputePipeline pipeline;
+  Failure failure;
+};
+
 struct Pipeline {
   std::string key, label;  // label: the kernel's name, for messages
   const BindLayout* layout = nullptr;
   wgpu::ComputePipeline pipeline;  // null while it is being compiled
-  wgpu::Future pending;
-  Failure failure;
+  std::shared_ptr<Compilation> compilation;
 };
 
 class PipelineCache {
  public:
   explicit PipelineCache(std::shared_ptr<Context> context) : context_(std::move(context)) {}
-  ~PipelineCache();
 
   // Ready to use. Throws ValidationError with the compiler's message.
   Pipeline& get(const Dispatch& dispatch);
@@ -42,8 +46,14 @@ class PipelineCache {
   Pipeline& request(const Dispatch& dispatch);
   void finish(Pipeline& pipeline);
 
-  bool known(std::string_view key) const { return pipelines_.contains(key); }
-  std::size_t size() const { return pipelines_.size(); }
+  bool known(std::string_view key) const {
+    const std::lock_guard held(context_->lock);
+    return pipelines_.contains(key);
+  }
+  std::size_t size() const {
+    const std::lock_guard held(context_->lock);
+    return pipelines_.size();
+  }
 
  private:
   struct Hash : std::hash<std::string_view> {
@@ -51,8 +61,7 @@ class PipelineCache {
   };
 
   const BindLayout& layout(const Signature& signature);
-  Pipeline& find_or_start(const Dispatch& dispatch, bool asynchronous);
-  void start(Pipeline& pipeline, const std::string& wgsl, bool asynchronous);
+  void start(Pipeline& pipeline, const std::string& wgsl);
 
   std::shared_ptr<Context> context_;
   std::unordered_map<std::string, std::unique_ptr<Pipeline>, Hash, std::equal_to<>> pipelines_;

@@ -1,7 +1,7 @@
 #include "gpu/readback.h"
 
+#include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include "gpu/device_impl.h"
 #include "weft/error.h"
@@ -52,61 +52,70 @@ void StagingPool::give_back(wgpu::Buffer buffer) {
 }
 
 void StagingPool::trim() {
+  const std::lock_guard held(context_->lock);  // dropping a buffer is a call into WebGPU
   std::lock_guard lock(mutex_);
   free_.clear();
   cached_ = 0;
 }
 
 void ReadBatch::start_map() {
-  mapping = true;
-  future = staging.MapAsync(
-      wgpu::MapMode::Read, 0, used,
-      context->owned ? wgpu::CallbackMode::AllowSpontaneous : wgpu::CallbackMode::AllowProcessEvents,
-      [](wgpu::MapAsyncStatus status, wgpu::StringView message, ReadBatch* batch) {
-        batch->done = true;
-        if (status == wgpu::MapAsyncStatus::Success) return;
-        const std::string why = to_string(message);
-        batch->error = batch->context->lost() ? std::make_exception_ptr(DeviceLost("reading back: {}", why))
-                                              : std::make_exception_ptr(ValidationError("reading back: {}", why));
+  mapped = std::make_shared<Event>();
+  mapped->future = staging.MapAsync(
+      wgpu::MapMode::Read, 0, used, context->callbacks(),
+      [](wgpu::MapAsyncStatus status, wgpu::StringView message, std::shared_ptr<Event>* held) {
+        const auto event = from_callback(held);
+        if (status == wgpu::MapAsyncStatus::Success) return event->finish();
+        event->finish(std::make_exception_ptr(ValidationError("reading back: {}", to_string(message))));
       },
-      this);
-}
-
-void ReadBatch::wait() {
-  if (!done) context->wait(future);
+      held_by_callback(mapped));
 }
 
 ReadBatch::~ReadBatch() {
-  if (!mapping) {
-    if (staging) pool->give_back(std::move(staging));
-    return;
-  }
-  // Unmapping ends a pending map, whose callback must still find the batch.
-  const bool was_done = done;
-  staging.Unmap();
-  try {
-    if (!was_done) context->wait(future);
-    if (!error || !was_done) pool->give_back(std::move(staging));
-  } catch (...) {
-    // The device cannot be waited for; the buffer is gone with it.
-  }
+  if (!staging) return;
+  const std::lock_guard held(context->lock);
+  const bool sound = !mapped || !mapped->is_done() || !mapped->error;
+  // Ends a pending map, whose callback comes at once or later.
+  if (mapped) staging.Unmap();
+  if (sound) pool->give_back(std::move(staging));
+  staging = nullptr;
 }
 
-bool Readback::State::ready() const {
-  if (settled()) return true;
-  if (stage == Stage::recorded) return false;
-  batch->context->process_events();
-  return batch->done;
+bool PendingRead::settled() const {
+  const Stage stage = stage_.load(std::memory_order_acquire);
+  return stage == Stage::failed || (stage == Stage::submitted && (!batch || batch->mapped->is_done()));
 }
 
-std::span<const std::byte> Readback::State::wait_for_bytes() {
-  if (stage == Stage::failed) std::rethrow_exception(error);
-  if (stage == Stage::recorded) {
+const Event& PendingRead::event() const {
+  if (stage_.load(std::memory_order_acquire) == Stage::recorded) {
     throw InvalidArgument("this read belongs to an encoder that was not submitted yet: submit it first");
   }
+  return *batch->mapped;
+}
+
+void PendingRead::submitted() {
+  source = {};
+  stage_.store(Stage::submitted, std::memory_order_release);
+}
+
+void PendingRead::fail(std::exception_ptr why) {
+  if (stage_.load(std::memory_order_acquire) == Stage::failed) return;
+  error_ = std::move(why);
+  source = {};
+  stage_.store(Stage::failed, std::memory_order_release);
+}
+
+ReadBytes PendingRead::take() {
+  if (stage_.load(std::memory_order_acquire) == Stage::failed) std::rethrow_exception(error_);
   if (!batch) return {};
-  batch->wait();
-  if (batch->error) std::rethrow_exception(batch->error);
+  const std::lock_guard held(context_->lock);
+  if (batch->mapped->error) {
+    if (!context_->lost()) std::rethrow_exception(batch->mapped->error);
+    try {
+      std::rethrow_exception(batch->mapped->error);
+    } catch (const Error& e) {
+      throw DeviceLost("{}", e.what());
+    }
+  }
   // Mapped ranges start at multiples of 8 and have sizes that are multiples of 4.
   const std::uint64_t start = offset / 8 * 8;
   const void* p = batch->staging.GetConstMappedRange(start, (offset - start + size + 3) / 4 * 4);
@@ -115,30 +124,22 @@ std::span<const std::byte> Readback::State::wait_for_bytes() {
     throw DeviceLost("reading back: the device was closed before the values were read");
   }
   if (!p) throw InternalError("reading back: the staging buffer is not mapped");
-  return {static_cast<const std::byte*>(p) + (offset - start), size};
+  return ReadBytes({static_cast<const std::byte*>(p) + (offset - start), size}, batch);
 }
 
-void Readback::State::deliver() {
-  const auto call = std::exchange(callback, nullptr);
-  std::span<const std::byte> bytes;
-  std::exception_ptr failure;
-  try {
-    bytes = wait_for_bytes();
-  } catch (...) {
-    failure = std::current_exception();
+Readback future_of(std::shared_ptr<PendingRead> read) {
+  return Readback(read, [read] { return read->take(); });
+}
+
+void ReadBytes::copy_to(std::span<std::byte> target) const {
+  if (target.size() != bytes_.size()) {
+    throw InvalidArgument("{} bytes were read, the target holds {}", bytes_.size(), target.size());
   }
-  call(bytes, failure);
-}
-
-void Readback::State::fail(std::exception_ptr why) {
-  if (stage == Stage::failed) return;
-  stage = Stage::failed;
-  error = std::move(why);
-  source = {};
+  std::ranges::copy(bytes_, target.begin());
 }
 
 std::vector<std::shared_ptr<ReadBatch>> encode_reads(Device::Impl& device, const wgpu::CommandEncoder& encoder,
-                                                     std::span<const std::shared_ptr<Readback::State>> reads) {
+                                                     std::span<const std::shared_ptr<PendingRead>> reads) {
   const std::uint64_t most = device.context->limits.maxBufferSize;
   std::vector<std::shared_ptr<ReadBatch>> batches;
   // Two passes over a batch: first its size, then the copies.
@@ -147,7 +148,7 @@ std::vector<std::shared_ptr<ReadBatch>> encode_reads(Device::Impl& device, const
     batch->context = device.context;
     batch->pool = device.staging;
     for (; next < reads.size(); ++next) {
-      Readback::State& r = *reads[next];
+      PendingRead& r = *reads[next];
       if (r.size == 0) continue;
       // Copies move whole words; slots start at multiples of 8, as mapped ranges do.
       const std::uint64_t begin = r.source_offset / 4 * 4, end = (r.source_offset + r.size + 3) / 4 * 4;
@@ -160,7 +161,7 @@ std::vector<std::shared_ptr<ReadBatch>> encode_reads(Device::Impl& device, const
     batch->used = std::min(batch->used, most / 4 * 4);
     batch->staging = device.staging->take(batch->used);
     for (std::size_t i = first; i < next; ++i) {
-      const Readback::State& r = *reads[i];
+      const PendingRead& r = *reads[i];
       if (r.size == 0) continue;
       const std::uint64_t begin = r.source_offset / 4 * 4, end = (r.source_offset + r.size + 3) / 4 * 4;
       encoder.CopyBufferToBuffer(r.source.gpu(), begin, batch->staging, r.offset / 4 * 4, end - begin);
@@ -168,54 +169,6 @@ std::vector<std::shared_ptr<ReadBatch>> encode_reads(Device::Impl& device, const
     batches.push_back(std::move(batch));
   }
   return batches;
-}
-
-Readback::Readback() = default;
-Readback::~Readback() = default;
-Readback::Readback(Readback&&) noexcept = default;
-Readback& Readback::operator=(Readback&&) noexcept = default;
-Readback::Readback(std::shared_ptr<State> state) : state_(std::move(state)) {}
-
-bool Readback::ready() const { return state_ && state_->ready(); }
-
-std::span<const std::byte> Readback::wait_for(std::shared_ptr<State>& held) {
-  if (!state_) throw InvalidArgument("this read was taken already, or never started");
-  const auto bytes = state_->wait_for_bytes();
-  held = std::move(state_);
-  if (held->callback) held->deliver();
-  return bytes;
-}
-
-std::vector<std::byte> Readback::get() {
-  std::shared_ptr<State> held;
-  const auto bytes = wait_for(held);
-  return {bytes.begin(), bytes.end()};
-}
-
-void Readback::get(std::span<std::byte> target) {
-  if (state_ && target.size() != state_->size) {
-    throw InvalidArgument("{} bytes were read, the target holds {}", state_->size, target.size());
-  }
-  std::shared_ptr<State> held;
-  const auto bytes = wait_for(held);
-  if (!bytes.empty()) std::memcpy(target.data(), bytes.data(), bytes.size());
-}
-
-void Readback::then(std::function<void(std::span<const std::byte>, std::exception_ptr)> callback) {
-  if (!state_) throw InvalidArgument("this read was taken already, or never started");
-  if (state_->callback) throw InvalidArgument("this read has a callback already");
-  state_->callback = std::move(callback);
-  state_->device->callbacks.push_back(state_);
-}
-
-std::future<std::vector<std::byte>> Readback::future() {
-  auto promise = std::make_shared<std::promise<std::vector<std::byte>>>();
-  auto result = promise->get_future();
-  then([promise](std::span<const std::byte> bytes, std::exception_ptr error) {
-    if (error) promise->set_exception(error);
-    else promise->set_value({bytes.begin(), bytes.end()});
-  });
-  return result;
 }
 
 }  // namespace weft::gpu

@@ -25,43 +25,47 @@ class StagingPool {
   std::uint64_t cached_ = 0;
 };
 
-// The copies into one staging buffer: mapped once, returned to the pool when its last Readback is destroyed.
+// The copies into one staging buffer: mapped once, returned to the pool when the last of their bytes is dropped.
 struct ReadBatch {
   std::shared_ptr<Context> context;
   std::shared_ptr<StagingPool> pool;
   wgpu::Buffer staging;
   std::uint64_t used = 0;
-  bool mapping = false;  // MapAsync was called
-  bool done = false;
-  std::exception_ptr error;
-  wgpu::Future future;
+  std::shared_ptr<Event> mapped;  // null before start_map()
 
   ~ReadBatch();
   void start_map();
-  void wait();
 };
 
-struct Readback::State {
+// A read of GPU memory in progress.
+class PendingRead final : public DeviceCompletion {
+ public:
+  PendingRead(std::shared_ptr<Context> context, Buffer read, std::uint64_t offset, std::uint64_t bytes)
+      : DeviceCompletion(std::move(context)), source(std::move(read)), source_offset(offset), size(bytes) {}
+
+  bool settled() const override;
+  const Event& event() const override;
+  void fail(std::exception_ptr why) override;
+  void submitted();
+  // Once it is settled.
+  ReadBytes take();
+
   Buffer source;                     // held until the copy is encoded
-  std::uint64_t source_offset = 0;
-  std::uint64_t size = 0;
-  Device::Impl* device = nullptr;    // only to register a callback
-  enum class Stage { recorded, submitted, failed } stage = Stage::recorded;
-  std::exception_ptr error;          // when failed
+  const std::uint64_t source_offset, size;
   std::shared_ptr<ReadBatch> batch;  // null when nothing is to be read
   std::uint64_t offset = 0;          // in the staging buffer
-  std::function<void(std::span<const std::byte>, std::exception_ptr)> callback;
 
-  bool settled() const { return stage == Stage::failed || (stage == Stage::submitted && (!batch || batch->done)); }
-  bool ready() const;
-  std::span<const std::byte> wait_for_bytes();
-  void deliver();
-  void fail(std::exception_ptr why);
+ private:
+  enum class Stage : std::uint8_t { recorded, submitted, failed };
+  std::atomic<Stage> stage_ = Stage::recorded;
+  std::exception_ptr error_;         // when failed
 };
+
+Readback future_of(std::shared_ptr<PendingRead> read);
 
 // Encodes the copies of `reads` into as few staging buffers as the device's largest buffer size allows; map the batches
 // after submitting.
 std::vector<std::shared_ptr<ReadBatch>> encode_reads(Device::Impl& device, const wgpu::CommandEncoder& encoder,
-                                                     std::span<const std::shared_ptr<Readback::State>> reads);
+                                                     std::span<const std::shared_ptr<PendingRead>> reads);
 
 }  // namespace weft::gpu

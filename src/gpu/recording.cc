@@ -18,6 +18,7 @@ Recording::State::Slot& Recording::State::slot_of(const Buffer& placeholder) {
 
 void Recording::State::add(const Dispatch& d, std::string_view step_label, std::uint64_t live_bytes) {
   if (d.workgroups[0] == 0 || d.workgroups[1] == 0 || d.workgroups[2] == 0) return;
+  const std::lock_guard held(device.impl().context->lock);
   check_dispatch(*device.impl().context, d);
   add(device.impl().pipelines.request(d), d.params, d.numbers, d.bindings, run_of(d, step_label, live_bytes));
 }
@@ -26,6 +27,7 @@ void Recording::State::add(Pipeline& pipeline, std::span<const std::byte> block,
                            std::span<const NumberParam> given_numbers, std::span<const Binding> bindings,
                            KernelRun run) {
   Device::Impl& impl = device.impl();
+  const std::lock_guard held_lock(impl.context->lock);
   impl.context->check_known();
   // Mesa's software drivers map memory for every bind group, and crash when the system's limit of mappings is reached.
   constexpr std::size_t kMaxInSoftware = 1 << 15;
@@ -69,6 +71,7 @@ void Recording::State::add(Pipeline& pipeline, std::span<const std::byte> block,
 void Recording::State::finish() {
   if (finished == steps.size()) return;
   Device::Impl& impl = device.impl();
+  const std::lock_guard held_lock(impl.context->lock);
   for (std::size_t i = finished; i < steps.size(); ++i) impl.pipelines.finish(*steps[i].pipeline);
   std::uint64_t end = 0;
   for (const Step& s : steps) end = std::max<std::uint64_t>(end, std::uint64_t{s.param_offset} + s.param_range);
@@ -126,10 +129,17 @@ std::vector<Buffer> Recording::State::prepare(std::span<const Substitution> subs
 
 Recording::Recording(Device device) : state_(std::make_shared<State>(std::move(device))) {}
 Recording::~Recording() {
-  if (state_ && state_->param_buffer) state_->device.impl().bind_groups.forget(state_->param_buffer);
+  if (!state_) return;
+  const Device device = state_->device;  // outlives the lock
+  const std::lock_guard held(device.impl().context->lock);
+  if (state_->param_buffer) device.impl().bind_groups.forget(state_->param_buffer);
+  state_.reset();
 }
 Recording::Recording(Recording&&) noexcept = default;
-Recording& Recording::operator=(Recording&&) noexcept = default;
+Recording& Recording::operator=(Recording&& other) noexcept {
+  std::swap(state_, other.state_);
+  return *this;
+}
 Device& Recording::device() { return state_->device; }
 void Recording::dispatch(const Dispatch& dispatch) { state_->add(dispatch, step_, live_bytes_); }
 void Recording::dispatch(const PreparedDispatch& dispatch, std::span<const Binding> bindings,

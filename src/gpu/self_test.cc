@@ -9,7 +9,10 @@ namespace weft::gpu {
 
 bool passes_self_test(const Device& device, std::string_view key, const std::function<bool()>& test) {
   Device::Impl& impl = device.impl();
-  if (const auto known = impl.verdicts.find(std::string(key)); known != impl.verdicts.end()) return known->second;
+  {
+    const std::lock_guard held(impl.context->lock);
+    if (const auto known = impl.verdicts.find(std::string(key)); known != impl.verdicts.end()) return known->second;
+  }
   constexpr std::byte kPassed{1}, kFailed{2};
   const std::string name = std::format("self-test: {}", key);
   const auto bytes = std::as_bytes(std::span(name));
@@ -34,8 +37,9 @@ bool passes_self_test(const Device& device, std::string_view key, const std::fun
     }
     if (lasting && impl.cache) impl.cache->store(bytes, std::span(passed ? &kPassed : &kFailed, 1));
   }
-  impl.verdicts.emplace(key, passed);
-  return passed;
+  // Threads that test at the same time keep to one verdict.
+  const std::lock_guard held(impl.context->lock);
+  return impl.verdicts.emplace(key, passed).first->second;
 }
 
 }  // namespace weft::gpu

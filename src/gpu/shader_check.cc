@@ -6,25 +6,32 @@ namespace weft::gpu {
 
 std::optional<ShaderProblem> shader_problem(const Device& device, const std::string& wgsl) {
   Context& context = *device.impl().context;
+  const std::lock_guard held(context.lock);
   wgpu::ShaderSourceWGSL source;
   source.code = std::string_view(wgsl);
   wgpu::ShaderModuleDescriptor descriptor;
   descriptor.nextInChain = &source;
   ErrorScope scope(context);
   const wgpu::ShaderModule module = context.device.CreateShaderModule(&descriptor);
-  std::optional<ShaderProblem> found;
-  context.wait(module.GetCompilationInfo(
-      wgpu::CallbackMode::WaitAnyOnly,
-      [](wgpu::CompilationInfoRequestStatus, const wgpu::CompilationInfo* info, std::optional<ShaderProblem>* result) {
-        for (std::size_t i = 0; info && i < info->messageCount; ++i) {
+  struct Answer : Event {
+    std::optional<ShaderProblem> found;
+  };
+  const auto answer = std::make_shared<Answer>();
+  answer->future = module.GetCompilationInfo(
+      context.callbacks(),
+      [](wgpu::CompilationInfoRequestStatus, const wgpu::CompilationInfo* info, std::shared_ptr<Answer>* callback) {
+        const std::unique_ptr<std::shared_ptr<Answer>> owner(callback);
+        for (std::size_t i = 0; info && i < info->messageCount && !(*owner)->found; ++i) {
           const wgpu::CompilationMessage& m = info->messages[i];
           if (m.type != wgpu::CompilationMessageType::Error) continue;
-          *result = ShaderProblem{m.lineNum, to_string(m.message)};
-          return;
+          (*owner)->found = ShaderProblem{m.lineNum, to_string(m.message)};
         }
+        (*owner)->finish();
       },
-      &found));
+      new std::shared_ptr<Answer>(answer));
   auto failure = scope.take();
+  context.wait(*answer);
+  std::optional<ShaderProblem>& found = answer->found;
   if (context.lost()) context.raise_lost();
   // Errors without a line, such as a missing entry point.
   if (!found && failure) found = ShaderProblem{0, failure->message};

@@ -9,6 +9,7 @@ namespace weft::gpu {
 
 View sync_flags(const Device& device, std::uint64_t count) {
   constexpr std::uint64_t kLeast = 1 << 14;  // most kernels need fewer
+  const std::lock_guard held(device.impl().context->lock);
   Buffer& buffer = device.impl().sync_flags;
   const std::uint64_t bytes = count * 4;
   if (!buffer || buffer.size() < bytes) {

@@ -47,25 +47,9 @@ void merge(const Device& device, const Buffer& target, std::uint64_t offset, std
 
 }  // namespace
 
-UploadRing::~UploadRing() {
-  try {
-    trim();
-  } catch (const std::exception&) {
-  }
-}
-
-void UploadRing::trim() {
-  for (const auto& slot : slots_) {
-    if (slot->mapped) continue;
-    slot->buffer.Destroy();  // ends a pending map, whose callback writes into the slot
-    context_->wait(slot->mapping);
-  }
-  slots_.clear();
-}
-
 UploadRing::Slot& UploadRing::next() {
   const bool full = slots_.size() * kSlot >= kMax;
-  if (slots_.empty() || (!full && !slots_.front()->mapped && !context_->done(slots_.front()->mapping))) {
+  if (slots_.empty() || (!full && slots_.front()->mapping && !context_->done(*slots_.front()->mapping))) {
     wgpu::BufferDescriptor descriptor;
     descriptor.label = "weft upload";
     descriptor.size = kSlot;
@@ -79,11 +63,12 @@ UploadRing::Slot& UploadRing::next() {
   } else {
     auto slot = std::move(slots_.front());
     slots_.pop_front();
-    if (!slot->mapped) context_->wait(slot->mapping);
-    if (!slot->mapped) {
+    if (slot->mapping) context_->wait(*slot->mapping);
+    if (slot->mapping && slot->mapping->error) {
       if (context_->lost()) context_->raise_lost();
-      throw InternalError("uploading: {}", slot->failure);
+      std::rethrow_exception(slot->mapping->error);
     }
+    slot->mapping = nullptr;
     slots_.push_back(std::move(slot));
   }
   return *slots_.back();
@@ -95,18 +80,19 @@ void UploadRing::write(const wgpu::Buffer& target, std::uint64_t offset, std::sp
     Slot& slot = next();
     std::memcpy(slot.buffer.GetMappedRange(0, part.size()), part.data(), part.size());
     slot.buffer.Unmap();
-    slot.mapped = false;
     const wgpu::CommandEncoder encoder = context_->device.CreateCommandEncoder();
     encoder.CopyBufferToBuffer(slot.buffer, 0, target, offset, part.size());
     const wgpu::CommandBuffer commands = encoder.Finish();
     context_->queue.Submit(1, &commands);
-    slot.mapping = slot.buffer.MapAsync(
-        wgpu::MapMode::Write, 0, kSlot, wgpu::CallbackMode::WaitAnyOnly,
-        [](wgpu::MapAsyncStatus status, wgpu::StringView message, Slot* s) {
-          s->mapped = status == wgpu::MapAsyncStatus::Success;
-          if (!s->mapped) s->failure = to_string(message);
+    slot.mapping = std::make_shared<Event>();
+    slot.mapping->future = slot.buffer.MapAsync(
+        wgpu::MapMode::Write, 0, kSlot, context_->callbacks(),
+        [](wgpu::MapAsyncStatus status, wgpu::StringView message, std::shared_ptr<Event>* held) {
+          const bool done = status == wgpu::MapAsyncStatus::Success;
+          from_callback(held)->finish(
+              done ? nullptr : std::make_exception_ptr(InternalError("uploading: {}", to_string(message))));
         },
-        &slot);
+        held_by_callback(slot.mapping));
     offset += part.size();
     bytes = bytes.subspan(part.size());
   }
@@ -114,6 +100,7 @@ void UploadRing::write(const wgpu::Buffer& target, std::uint64_t offset, std::sp
 
 void upload_bytes(const Device& device, const Buffer& target, std::uint64_t offset, std::span<const std::byte> bytes) {
   Context& context = *device.impl().context;
+  const std::lock_guard held(context.lock);
   context.check();
   if (offset > target.size() || bytes.size() > target.size() - offset) {
     throw InvalidArgument("upload: bytes {} to {} of a buffer of {}", offset, offset + bytes.size(), target.size());
@@ -143,7 +130,7 @@ void upload_bytes(const Device& device, const Buffer& target, std::uint64_t offs
     context.queue.WriteBuffer(buffer, offset, tail.data(), tail.size());
     bytes = {};
   }
-  scope.check(std::format("uploading to a buffer of {} bytes", target.size()));
+  scope.collect(std::format("uploading to a buffer of {} bytes", target.size()));
   if (!bytes.empty()) merge(device, target, offset, bytes);
 }
 

@@ -15,17 +15,14 @@ class UploadRing {
   static constexpr std::uint64_t kSlot = 8 << 20, kMax = 64 << 20;  // bytes
 
   explicit UploadRing(std::shared_ptr<Context> context) : context_(std::move(context)) {}
-  ~UploadRing();
   // Offset and size are multiples of 4.
   void write(const wgpu::Buffer& target, std::uint64_t offset, std::span<const std::byte> bytes);
-  void trim();
+  void trim() { slots_.clear(); }
 
  private:
   struct Slot {
     wgpu::Buffer buffer;
-    wgpu::Future mapping;
-    bool mapped = true;
-    std::string failure;
+    std::shared_ptr<Event> mapping;  // null: it is mapped
   };
   Slot& next();
 

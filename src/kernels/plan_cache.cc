@@ -40,22 +40,34 @@ CallKey& CallKey::add(const PlannedOperand& o) {
 }
 
 PlanCache& PlanCache::of(const gpu::Device& device) {
+  const std::lock_guard held(device.impl().planning);
   std::shared_ptr<void>& slot = device.impl().plans;
   if (!slot) slot = std::make_shared<PlanCache>();
   return *static_cast<PlanCache*>(slot.get());
 }
 
 std::shared_ptr<const Plan::State> PlanCache::find(std::string_view key) {
+  const std::lock_guard held(mutex_);
   if (const auto found = recent_.find(key); found != recent_.end()) return found->second;
   const auto found = older_.find(key);
   if (found == older_.end()) return nullptr;
   auto plan = std::move(found->second);
   older_.erase(found);
-  add(key, plan);
+  keep(key, plan);
   return plan;
 }
 
+std::size_t PlanCache::size() const {
+  const std::lock_guard held(mutex_);
+  return recent_.size() + older_.size();
+}
+
 void PlanCache::add(std::string_view key, std::shared_ptr<const Plan::State> plan) {
+  const std::lock_guard held(mutex_);
+  keep(key, std::move(plan));
+}
+
+void PlanCache::keep(std::string_view key, std::shared_ptr<const Plan::State> plan) {
   if (recent_.size() >= kGeneration) {
     older_ = std::move(recent_);
     recent_.clear();

@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <functional>
+#include <mutex>
 #include <span>
 #include <string_view>
 #include <unordered_map>
@@ -61,14 +62,14 @@ class CallKey {
   std::string heap_;  // all bytes, once they exceed inline_
 };
 
-// The plans of one device. Plans that were not used for long are dropped.
+// The plans of one device, for any thread. Plans that were not used for long are dropped.
 class PlanCache {
  public:
   static PlanCache& of(const gpu::Device& device);
 
   std::shared_ptr<const Plan::State> find(std::string_view key);
   void add(std::string_view key, std::shared_ptr<const Plan::State> plan);
-  std::size_t size() const { return recent_.size() + older_.size(); }
+  std::size_t size() const;
 
   // Plans in each of two generations: a plan of the older one moves to the recent one when used, and when that is full
   // the older one is dropped.
@@ -79,6 +80,8 @@ class PlanCache {
     using is_transparent = void;
   };
   using Plans = std::unordered_map<std::string, std::shared_ptr<const Plan::State>, Hash, std::equal_to<>>;
+  void keep(std::string_view key, std::shared_ptr<const Plan::State> plan);
+  mutable std::mutex mutex_;
   Plans recent_, older_;
 };
 

@@ -81,8 +81,9 @@ TEST_P(TransferTest, ReadIntoATarget) {
   Buffer a = upload<std::uint32_t>(device, {1, 2, 3});
   gpu::Readback read = device.read(a, 4, 8);
   std::uint32_t small = 0, values[2] = {};
-  EXPECT_THROW(read.get(std::as_writable_bytes(std::span(&small, 1))), InvalidArgument);
-  read.get(std::as_writable_bytes(std::span(values)));
+  const gpu::ReadBytes bytes = read.get();
+  EXPECT_THROW(bytes.copy_to(std::as_writable_bytes(std::span(&small, 1))), InvalidArgument);
+  bytes.copy_to(std::as_writable_bytes(std::span(values)));
   EXPECT_EQ(values[0], 2u);
   EXPECT_EQ(values[1], 3u);
   EXPECT_THROW(read.get(), InvalidArgument) << "taken already";
@@ -124,29 +125,37 @@ TEST_P(TransferTest, BecomesReadyWithoutBlocking) {
 TEST_P(TransferTest, CallbacksAndFutures) {
   Buffer a = upload<std::uint32_t>(device, {5, 6});
   std::vector<std::uint32_t> seen;
-  int failures = 0;
   {
     gpu::Encoder encoder(device);
     gpu::Readback read = encoder.read(a, 4, 4);
-    read.then([&](std::span<const std::byte> bytes, std::exception_ptr error) {
-      failures += error != nullptr;
-      seen = as<std::uint32_t>({bytes.begin(), bytes.end()});
-    });
-    EXPECT_THROW(read.then([](auto, auto) {}), InvalidArgument);
+    read.then([&](gpu::Readback done) { seen = as<std::uint32_t>(done.get()); });
+    EXPECT_THROW(read.then([](auto) {}), InvalidArgument);
     encoder.submit();
   }  // the handle is destroyed, the callback is kept
-  auto future = device.read(a, 0, 8).future();
+  // Each number, doubled.
+  Future<std::vector<std::uint32_t>> doubled = device.read(a, 0, 8).map([](const gpu::ReadBytes& bytes) {
+    std::vector<std::uint32_t> numbers = as<std::uint32_t>(bytes);
+    for (std::uint32_t& n : numbers) n *= 2;
+    return numbers;
+  });
   device.wait();
   EXPECT_EQ(seen, std::vector<std::uint32_t>{6});
-  EXPECT_EQ(failures, 0);
-  ASSERT_EQ(future.wait_for(std::chrono::seconds(0)), std::future_status::ready);
-  EXPECT_EQ(as<std::uint32_t>(future.get()), (std::vector<std::uint32_t>{5, 6}));
+  ASSERT_TRUE(doubled.ready());
+  EXPECT_EQ(doubled.get(), (std::vector<std::uint32_t>{10, 12}));
+  EXPECT_FALSE(doubled.valid());
+  EXPECT_THROW(doubled.ready(), InvalidArgument);
 
   // A read that cannot complete fails its callback.
   std::exception_ptr error;
   {
     gpu::Encoder encoder(device);
-    encoder.read(a, 0, 4).then([&](auto, std::exception_ptr e) { error = e; });
+    encoder.read(a, 0, 4).then([&](gpu::Readback read) {
+      try {
+        read.get();
+      } catch (...) {
+        error = std::current_exception();
+      }
+    });
   }
   device.poll();
   EXPECT_THROW(std::rethrow_exception(error), InvalidArgument);
@@ -155,7 +164,7 @@ TEST_P(TransferTest, CallbacksAndFutures) {
 TEST_P(TransferTest, PollDeliversInTheEnd) {
   Buffer a = upload<std::uint32_t>(device, {5});
   bool called = false;
-  device.read(a, 0, 4).then([&](auto bytes, auto) { called = bytes.size() == 4; });
+  device.read(a, 0, 4).then([&](gpu::Readback read) { called = read.get().size() == 4; });
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (!called && std::chrono::steady_clock::now() < deadline) device.poll();
   EXPECT_TRUE(called);

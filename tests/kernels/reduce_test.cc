@@ -100,7 +100,7 @@ class ReduceTest : public testing::TestWithParam<std::string> {
   }
   void expect_rest(std::uint64_t count) {
     std::vector<std::uint32_t> words(count);
-    device.read(gpu::sync_flags(device, count).buffer, 0, count * 4).get(std::as_writable_bytes(std::span(words)));
+    device.read(gpu::sync_flags(device, count).buffer, 0, count * 4).get().copy_to(std::as_writable_bytes(std::span(words)));
     for (std::size_t i = 0; i < words.size(); ++i) {
       ASSERT_EQ(words[i], 0xffffffffu) << "word " << i << " of " << words.size();
     }
@@ -532,7 +532,7 @@ TEST_P(ReduceTest, VariancePastTheRange) {
       kernels::reduce(encoder, ReduceKind::variance, x, y, std::array{axis});
       encoder.submit();
       std::array<float, 2> got{};
-      device.read(y.buffer, 0, 8).get(std::as_writable_bytes(std::span(got)));
+      device.read(y.buffer, 0, 8).get().copy_to(std::as_writable_bytes(std::span(got)));
       EXPECT_FALSE(std::isfinite(got[0])) << got[0] << " of " << n << ", axis " << axis;
     }
   }
@@ -635,7 +635,7 @@ TEST_P(ReduceTest, FlagsAreResetBetweenSubmits) {
         if (!drops) encoder.submit();
       }
       float got = 0;
-      device.read(sum.buffer, 0, 4).get(std::as_writable_bytes(std::span(&got, 1)));
+      device.read(sum.buffer, 0, 4).get().copy_to(std::as_writable_bytes(std::span(&got, 1)));
       EXPECT_NEAR(got, expected, expected * 1e-5) << before;
       expect_rest(1 << 14);
     }

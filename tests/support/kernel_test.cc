@@ -260,7 +260,7 @@ View to_device(gpu::Device& device, const View& host) {
 View to_host(gpu::Device& device, const View& on_device) {
   View v = on_device;
   v.buffer = Buffer::host(on_device.buffer.size());
-  device.read(on_device.buffer, 0, on_device.buffer.size()).get({v.buffer.data(), v.buffer.size()});
+  device.read(on_device.buffer, 0, on_device.buffer.size()).get().copy_to({v.buffer.data(), v.buffer.size()});
   return v;
 }
 
