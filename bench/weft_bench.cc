@@ -1,4 +1,4 @@
-// weft_bench: measures kernels, their calls on the host, compiling, a sentence encoder and start-up on a device.
+// weft_bench: measures kernels, their calls on the host, compiling, runs, a sentence encoder and start-up on a device.
 // Results of kernels are checked in the run that is timed; data are random; outputs are poisoned first.
 // docs/performance.md describes how its tables were made.
 
@@ -44,6 +44,12 @@ int main(int argc, char** argv) try {
       "device has not met, when all kernels are compiled. Beside it its parts, timed one by one: the passes over the "
       "graph (--json: each of them), the schedule, the plans of kernel calls, the memory plan; recording dispatches is "
       "in the rest. Medians.");
+  CLI::App* runs = app.add_subcommand("runs", "Runs that change a number, a row of a cache, or parameters in place");
+  runs->footer(
+      "- a - b * rate of 1,024 elements with another rate in each run, and the result read back\n"
+      "- one row of each head of a KV cache, by donation (in place) and without it (copied)\n"
+      "- a step of Adam over 100 parameters in place: --json gives live and peak memory\n"
+      "The last two are runs one after another, waited for together. Medians. GB/s count what a run must touch.");
   CLI::App* encoder = app.add_subcommand("encoder", "A sentence encoder: ids in, embeddings out");
   encoder->add_option("--model", o.model, "Directory of the model [WEFT_MODEL_DIR]");
   encoder->add_option("--shapes", o.shapes, "batch x length, separated by commas")->capture_default_str();
@@ -78,6 +84,7 @@ int main(int argc, char** argv) try {
     if (*host || device.is_gpu()) bench_host(device, o, report);
   }
   if (all || *compile) bench_compile(Device::open(o.device), o, report);
+  if (all || *runs) bench_runs(Device::open(o.device), o, report);
   if (all || *encoder) bench_encoder(o, report);
   if (all || *start) bench_start(o, report, program);
   report.draw();
