@@ -98,7 +98,8 @@ ProfileReport make_report(Profile profile, const Calibration& limits, std::strin
   std::vector<std::size_t> row_of;
   std::vector<ProfileRow> rows;
   for (const KernelRun& run : profile.runs) {
-    const std::string& step = run.step.empty() ? run.kernel : run.step;
+    // Layers whose steps differ in their labels only share a row.
+    const std::string step = run.step.empty() ? run.kernel : run.step.substr(0, run.step.find(" \""));
     const auto [it, fresh] = index.emplace(std::tuple(step, run.kernel, run.variant), rows.size());
     if (fresh) rows.push_back({step, run.kernel, run.variant, run.why});
     ProfileRow& row = rows[it->second];

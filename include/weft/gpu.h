@@ -194,7 +194,8 @@ class Device {
   static Device open(const DeviceOptions& options = {});
   // Uses the caller's device with the features and limits that it has. `timed_wait`: its instance was made with the
   // feature TimedWaitAny, so that waiting can block; without it, waiting polls. poll() and wait() may also call
-  // callbacks of the caller's own futures. Throws InvalidArgument.
+  // callbacks of the caller's own futures. Where several threads drop handles of the caller's buffers, or use the device
+  // beside Weft, it needs Dawn's ImplicitDeviceSynchronization. Throws InvalidArgument.
   static Device adopt(wgpu::Device device, bool timed_wait = false);
 
   const wgpu::Device& webgpu() const;

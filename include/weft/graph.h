@@ -231,7 +231,7 @@ Tensor triangle(std::int64_t rows, std::int64_t columns, DType dtype, Triangle p
 // ---- All other operations, as the kernels of the same name (weft/kernels.h) define them. Kernels whose result size
 // depends on data (compress, nonzero) have no op, because the shapes of a graph are known when it is made.
 Tensor gather(const Tensor& x, const Tensor& indices, int axis = 0);
-Tensor gather_elements(const Tensor& x, const Tensor& indices, int axis);   // take_along_axis
+Tensor gather_elements(const Tensor& x, const Tensor& indices, int axis);  // take_along_axis
 Tensor gather_nd(const Tensor& x, const Tensor& indices, int batch = 0);
 // A copy of x in which the chosen elements are combined with the updates.
 Tensor scatter(ScatterKind op, const Tensor& x, const Tensor& indices, const Tensor& updates, int axis = 0);

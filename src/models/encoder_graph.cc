@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "weft/error.h"
+#include "weft/label.h"
 
 namespace weft::models {
 namespace {
@@ -95,10 +96,12 @@ class Builder {
     return data.dtype == DType::f32 ? v : cast(v, DType::f32);
   }
   Tensor linear(const Tensor& x, const LinearWeights& w, const std::string& name) {
+    const LabelScope scope(name);
     const Tensor y = matmul(x, weight(w.weight, name).T());
     return w.bias.owner ? y + weight(w.bias, name + ".bias") : y;
   }
   Tensor norm(const Tensor& x, const NormWeights& w, double epsilon, const std::string& name) {
+    const LabelScope scope(name);
     return layer_norm(x, weight(w.scale, name + ".scale"), weight(w.bias, name + ".bias"), epsilon);
   }
   // [batch, length, heads · dim] → [batch, heads, length, dim]
@@ -169,7 +172,7 @@ std::int64_t embedding_dimension(const EncoderConfig& encoder, const SentenceCon
 
 Graph encoder_graph(const EncoderConfig& config, const SentenceConfig& sentence, const EncoderWeights& weights,
                     std::span<const std::int32_t> type_ids, std::int64_t batch, std::int64_t length) {
-  Graph graph;
+  Graph graph("sentence encoder");
   Builder b(graph);
   const Tensor ids = graph.input("ids", DType::i32, {batch, length});
   const Tensor lengths = graph.input("lengths", DType::i32, {batch});
@@ -202,8 +205,11 @@ Graph encoder_graph(const EncoderConfig& config, const SentenceConfig& sentence,
     const Tensor q = Builder::split_heads(b.linear(x, w.query, name("query")), config.heads);
     const Tensor k = Builder::split_heads(b.linear(x, w.key, name("key")), config.heads);
     const Tensor v = Builder::split_heads(b.linear(x, w.value, name("value")), config.heads);
-    const Tensor scores = matmul(q, k.T()) * scale + hidden_keys;
-    const Tensor context = Builder::merge_heads(matmul(softmax(scores), v));
+    const Tensor context = [&] {
+      const LabelScope scope(name("attention"));
+      const Tensor scores = matmul(q, k.T()) * scale + hidden_keys;
+      return Builder::merge_heads(matmul(softmax(scores), v));
+    }();
     x = b.norm(b.linear(context, w.attention_output, name("attention_output")) + x, w.attention_norm, config.epsilon,
                name("attention_norm"));
     const Tensor inner = unary(config.activation, b.linear(x, w.intermediate, name("intermediate")));
@@ -211,6 +217,7 @@ Graph encoder_graph(const EncoderConfig& config, const SentenceConfig& sentence,
   }
 
   // One vector a sentence.
+  const LabelScope scope("pooling");
   const Tensor token_mask = expand_dims(visible, 2);
   std::vector<Tensor> pooled;
   for (Pooling mode : sentence.pooling) pooled.push_back(pool(mode, x, cast(token_mask, DType::f32), token_mask));

@@ -274,9 +274,12 @@ TEST_F(PassTest, AttentionHasManyForms) {
     const Tensor m = g.input("m", DType::boolean, {5, 5});
     return matmul(softmax(select(m, matmul(q, k.T()), g.scalar(-inf, DType::f32))), v);
   }, "boolean mask");
-  expect(false, [](Graph& g, const Tensor& q, const Tensor& k, const Tensor& v) {
-    return matmul(softmax((matmul(q, k.T()) + g.input("m", DType::f32, {3, 1, 5})) * 0.5), v);
-  }, "the mask is scaled");
+  expect(
+      false,
+      [](Graph& g, const Tensor& q, const Tensor& k, const Tensor& v) {
+        return matmul(softmax((matmul(q, k.T()) + g.input("m", DType::f32, {3, 1, 5})) * 0.5), v);
+      },
+      "the mask is scaled");
   expect(
       false,
       [](Graph&, const Tensor& q, const Tensor& k, const Tensor& v) { return matmul(softmax(matmul(q, k.T()), 1), v); },
