@@ -20,7 +20,7 @@ int main() {
   auto latest = graph.input("row", DType::f32, {1, 64});
   auto at = graph.number("at", DType::i32), rate = graph.number("rate");
   graph.output("cache_out", dynamic_update_slice(cache, latest, at, {0}));
-  graph.output("w_out", w - latest * rate);
+  graph.output("w_out", w - squeeze(latest, 0) * rate);
   auto step = compile(graph, device, {.donate = {{"cache", "cache_out"}, {"w", "w_out"}}});
   for (int i = 0; i < 100; ++i) {                          // one row is written in each turn, nothing is copied
     step.run({{"cache", memory}, {"w", weights}, {"row", row}},

@@ -132,6 +132,8 @@ std::shared_ptr<Device::Impl> open_adapter(const FoundAdapter& found, std::strin
   std::vector<const char*> disabled = {"timestamp_quantization", "lazy_clear_resource_on_first_use"};
   if (!options.validation) enabled.push_back("skip_validation");
   if (!options.robustness) enabled.push_back("disable_robustness");
+  // Otherwise the thread that opened the device would keep OpenGL's context.
+  if (found.info.backend.starts_with("opengl")) enabled.push_back("gl_allow_context_on_multi_threads");
   if (options.debug_labels) enabled.push_back("use_user_defined_labels_in_backend");
   wgpu::DawnTogglesDescriptor toggles;
   toggles.enabledToggles = enabled.data();
