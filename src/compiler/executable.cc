@@ -9,6 +9,7 @@
 #include "compiler/verify_schedule.h"
 #include "core/in_quotes.h"
 #include "cpu/step_timer.h"
+#include "gpu/device_impl.h"
 #include "weft/error.h"
 #include "weft/flags.h"
 #include "weft/log.h"
@@ -55,6 +56,7 @@ Executable::Impl::Impl(Device d, compiler::Schedule schedule, std::shared_ptr<Co
   for (std::size_t i = 0; i < schedule_.numbers.size(); ++i) number_names_.emplace(schedule_.numbers[i].name, i);
   std::vector<std::shared_ptr<Recorded>> made;
   {
+    const gpu::CallbacksHeld held;
     const std::lock_guard lock(store_->recording());
     set_up();
     store_->add(*this);
@@ -106,6 +108,7 @@ void Executable::Impl::leave(const Device& next) {
 }
 
 void Executable::Impl::restore(const Device& next) {
+  const gpu::CallbacksHeld held;
   const std::lock_guard lock(store_->recording());
   if (next.is_gpu() != device.is_gpu()) {
     throw InvalidArgument("restore: compiled for {}; {} is another kind of device", device.name(), next.name());
@@ -361,6 +364,15 @@ void Executable::Impl::bind(Run& run, std::size_t port, const Tensor& tensor) co
   run.bound[port] = &data_of(tensor);
 }
 
+// After the lock was released in between.
+void Executable::Impl::check_devices(const Run& run) const {
+  for (std::size_t p = 0; p < run.bound.size(); ++p) {
+    if (run.bound[p]->device() == device) continue;
+    throw InvalidArgument("run: {} is on {}, which the graph has left for {}", port_text(p),
+                          run.bound[p]->device().name(), device.name());
+  }
+}
+
 void Executable::Impl::bind(Run& run, std::span<const NamedTensor> given, const Side& side) const {
   for (const NamedTensor& t : given) {
     const auto it = side.names.find(t.name);
@@ -454,33 +466,39 @@ template <class Given, class GivenNumber>
 Future<void> Executable::Impl::run(Stream* stream, std::span<const Given> inputs, std::span<const Tensor> captured,
                                    std::span<const Given> outputs, std::span<const GivenNumber> numbers) {
   std::unique_ptr<Run> run = take_run();
-  bind(*run, inputs, inputs_);
-  bind(*run, captured, captured_);
-  bind(*run, outputs, outputs_);
-  set_numbers(*run, numbers);
-  check_all_bound(*run);
   Future<void> done({}, [] {});
-  if (device.is_gpu()) {
-    gpu::Encoder* encoder = stream ? dynamic_cast<gpu::Encoder*>(stream->gpu()) : nullptr;
-    if (stream && (!encoder || encoder->device() != device.gpu())) {
-      throw InvalidArgument("record: the graph was compiled for {}; the stream is no encoder of that device",
-                            device.name());
+  try {
+    const gpu::CallbacksHeld held;
+    std::unique_lock lock(store_->recording());  // restore() may move it to another device
+    bind(*run, inputs, inputs_);
+    bind(*run, captured, captured_);
+    bind(*run, outputs, outputs_);
+    set_numbers(*run, numbers);
+    check_all_bound(*run);
+    if (device.is_gpu()) {
+      gpu::Encoder* encoder = stream ? dynamic_cast<gpu::Encoder*>(stream->gpu()) : nullptr;
+      if (stream && (!encoder || encoder->device() != device.gpu())) {
+        throw InvalidArgument("record: the graph was compiled for {}; the stream is no encoder of that device",
+                              device.name());
+      }
+      done = run_on_gpu(lock, *run, encoder);
+    } else {
+      cpu::Executor* executor = stream ? stream->cpu() : &cpu_;
+      if (!executor) {
+        throw InvalidArgument("record: the graph was compiled for {}, the stream is a GPU's", device.name());
+      }
+      run_on_cpu(lock, *run, *executor);
     }
-    done = run_on_gpu(*run, encoder);
-  } else {
-    cpu::Executor* executor = stream ? stream->cpu() : &cpu_;
-    if (!executor) {
-      throw InvalidArgument("record: the graph was compiled for {}, the stream is a GPU's", device.name());
-    }
-    run_on_cpu(*run, *executor);
+  } catch (const DeviceLost&) {
+    if (device.is_gpu() && gpu::CallbacksHeld::none()) device.gpu().impl().context->notify_lost();
+    throw;
   }
   const std::lock_guard lock(idle_mutex_);
   idle_runs_.push_back(std::move(run));
   return done;
 }
 
-Future<void> Executable::Impl::run_on_gpu(const Run& run, gpu::Encoder* encoder) {
-  std::unique_lock lock(store_->recording());
+Future<void> Executable::Impl::run_on_gpu(std::unique_lock<std::mutex>& lock, const Run& run, gpu::Encoder* encoder) {
   std::shared_ptr<Recorded> r;
   for (;;) {
     if (!ready_) set_up();  // its store has moved to another device
@@ -494,12 +512,14 @@ Future<void> Executable::Impl::run_on_gpu(const Run& run, gpu::Encoder* encoder)
     lock.lock();
     r->compiled = true;
     if (generation == generation_) break;
+    check_devices(run);
   }
   for (std::size_t i = 0; i < run.numbers.size(); ++i) {
     const Storage& storage = schedule_.storages[schedule_.number_storages[i]];
     std::memcpy(storage.number.data(), &run.numbers[i], sizeof run.numbers[i]);
   }
   if (flag_on(Flag::dump_values)) {
+    if (encoder) encoder->flush();  // what it holds comes before
     const auto bound = [&](int p) { return std::pair(run.bound[p]->view().buffer, run.bound[p]->view().offset); };
     run_and_dump(nullptr, steps(memory_, bound));
     return Future<void>({}, [] {});
@@ -515,25 +535,22 @@ Future<void> Executable::Impl::run_on_gpu(const Run& run, gpu::Encoder* encoder)
   return Future<void>({}, [] {});
 }
 
-void Executable::Impl::run_on_cpu(const Run& run, cpu::Executor& executor) {
+void Executable::Impl::run_on_cpu(std::unique_lock<std::mutex>& lock, const Run& run, cpu::Executor& executor) {
+  if (!ready_) set_up();
+  if (!placed_) place();
+  std::unique_lock in_use(store_->scratch_in_use(), std::try_to_lock);
   std::shared_ptr<HostCalls> calls;
-  std::unique_lock<std::mutex> in_use;
-  {
-    const std::lock_guard lock(store_->recording());
-    if (!ready_) set_up();
-    if (!placed_) place();
-    in_use = std::unique_lock(store_->scratch_in_use(), std::try_to_lock);
-    if (in_use) {
-      calls = host_calls_;
-    } else if (!idle_host_calls_.empty()) {
-      calls = std::move(idle_host_calls_.back());
-      idle_host_calls_.pop_back();
-    } else {
-      std::vector<Buffer> scratch;
-      for (const std::uint64_t bytes : planned_.plan.buffers) scratch.push_back(device.allocate(bytes));
-      calls = make_host_calls(std::move(scratch));
-    }
+  if (in_use) {
+    calls = host_calls_;
+  } else if (!idle_host_calls_.empty()) {
+    calls = std::move(idle_host_calls_.back());
+    idle_host_calls_.pop_back();
+  } else {
+    std::vector<Buffer> scratch;
+    for (const std::uint64_t bytes : planned_.plan.buffers) scratch.push_back(device.allocate(bytes));
+    calls = make_host_calls(std::move(scratch));
   }
+  lock.unlock();
   for (std::size_t i = 0; i < run.numbers.size(); ++i) {
     std::memcpy(calls->numbers[i].data(), &run.numbers[i], sizeof run.numbers[i]);
   }
@@ -555,7 +572,7 @@ void Executable::Impl::run_on_cpu(const Run& run, cpu::Executor& executor) {
     else cpu::timed_step([&] { return describe_step(step); }, [&] { launch(executor, step); });
   }
   if (in_use) return;
-  const std::lock_guard lock(store_->recording());
+  lock.lock();
   idle_host_calls_.push_back(std::move(calls));
 }
 

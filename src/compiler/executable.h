@@ -84,8 +84,10 @@ struct Executable::Impl final : ConstantStore::User {
   void set_numbers(Run& run, std::span<const NamedNumber> given) const;
   void set_numbers(Run& run, std::span<const Number> given) const;
   void check_all_bound(Run& run) const;
-  Future<void> run_on_gpu(const Run& run, gpu::Encoder* encoder);
-  void run_on_cpu(const Run& run, cpu::Executor& executor);
+  void check_devices(const Run& run) const;
+  // Hold the store's lock, which a run on the cpu lets go of while it computes.
+  Future<void> run_on_gpu(std::unique_lock<std::mutex>& lock, const Run& run, gpu::Encoder* encoder);
+  void run_on_cpu(std::unique_lock<std::mutex>& lock, const Run& run, cpu::Executor& executor);
   const compiler::Port& port_at(std::size_t port) const;
   std::string port_text(std::size_t port) const;  // input "x"
   int port(const compiler::Storage& storage) const;

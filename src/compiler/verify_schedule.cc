@@ -88,9 +88,13 @@ class Verifier {
   // True if the step may write `w` over `r`: the same range of memory, and an op that supports it.
   bool in_place(const Region& r, const Region& w) const {
     if (r.begin != w.begin || r.end != w.end) return false;
-    return std::ranges::all_of(call_->outputs, [&](const Operand& y) {
-      return y.storage != w.storage || reads_in_place(*call_, r.storage, y);
-    });
+    bool found = false;  // scratch is no output
+    for (const Operand& y : call_->outputs) {
+      if (y.storage != w.storage) continue;
+      found = true;
+      if (!reads_in_place(*call_, r.storage, y)) return false;
+    }
+    return found;
   }
   void add(std::vector<Region>& list, int id) {
     if (schedule_.storages[id].bytes > 0) list.push_back(region(id));

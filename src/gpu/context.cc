@@ -43,8 +43,9 @@ void Context::process_events() {
 std::shared_ptr<Event> Context::mark() {
   auto event = std::make_shared<Event>();
   const std::lock_guard held(lock);
+  // Also on a caller's device: nobody may ever ask for this one.
   event->future = queue.OnSubmittedWorkDone(
-      callbacks(),
+      wgpu::CallbackMode::AllowSpontaneous,
       [](wgpu::QueueWorkDoneStatus status, wgpu::StringView message, std::shared_ptr<Event>* held_event) {
         const bool done = status == wgpu::QueueWorkDoneStatus::Success;
         from_callback(held_event)->finish(
@@ -61,15 +62,27 @@ bool DeviceCompletion::ready() {
 }
 
 void DeviceCompletion::when_ready(std::function<void()> callback) {
-  context_->add_callback(shared_from_this(), std::move(callback));
+  if (!settled() && context_->add_callback(shared_from_this(), callback)) return;
+  if (!settled()) fail(std::make_exception_ptr(DeviceLost("the device was closed")));
+  callback();
 }
 
-void Context::add_callback(std::shared_ptr<DeviceCompletion> completion, std::function<void()> callback) {
+bool Context::add_callback(std::shared_ptr<DeviceCompletion> completion, std::function<void()> callback) {
   const std::lock_guard held(mutex_);
-  waiting_.push_back({std::move(completion), std::move(callback)});
+  if (!closed_) waiting_.push_back({std::move(completion), std::move(callback)});
+  return !closed_;
 }
+
+namespace {
+thread_local int held_callbacks = 0;
+}
+
+CallbacksHeld::CallbacksHeld() { ++held_callbacks; }
+CallbacksHeld::~CallbacksHeld() { --held_callbacks; }
+bool CallbacksHeld::none() { return held_callbacks == 0; }
 
 void Context::deliver() {
+  if (!CallbacksHeld::none() || lock.held_by_this_thread()) return;
   // A callback may add further ones.
   for (;;) {
     Waiting next;
@@ -88,6 +101,7 @@ void Context::fail_pending(const std::exception_ptr& why) {
   std::vector<std::shared_ptr<DeviceCompletion>> pending;
   {
     const std::lock_guard held(mutex_);
+    closed_ = true;
     for (const Waiting& w : waiting_) pending.push_back(w.completion);
   }
   for (const auto& completion : pending) {
@@ -145,7 +159,10 @@ void Context::notify_lost() {
 }
 
 void Context::raise_lost() {
-  notify_lost();
+  if (CallbacksHeld::none()) {
+    const DeviceLock::Released released(lock);
+    notify_lost();
+  }
   std::lock_guard lock(mutex_);
   throw DeviceLost("the GPU was lost: {}; open the device again and load the weights again", lost_message_);
 }
@@ -160,9 +177,9 @@ void Context::check() {
   if (!has_uncaptured_) return;
   Failure failure;
   {
-    std::lock_guard lock(mutex_);
-    failure = std::move(*uncaptured_);
-    uncaptured_.reset();
+    std::lock_guard held(mutex_);
+    if (!uncaptured_) return;  // another thread has raised it
+    failure = std::move(*std::exchange(uncaptured_, std::nullopt));
     has_uncaptured_ = false;
   }
   failure.raise(failure.what.empty() ? "earlier GPU work" : failure.what);

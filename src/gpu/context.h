@@ -77,6 +77,7 @@ class Context : public std::enable_shared_from_this<Context> {
   bool validation = true;
   bool owned = false;       // opened by Weft, which set its callbacks
   bool timed_wait = false;  // the instance can block
+  std::weak_ptr<Device::Impl> opened;  // the device that this is of, while it is open
 
   // Of callbacks that come whenever the device is driven; a caller's device is driven by the caller's instance.
   wgpu::CallbackMode callbacks() const {
@@ -94,8 +95,9 @@ class Context : public std::enable_shared_from_this<Context> {
   // An event for all work submitted so far.
   std::shared_ptr<Event> mark();
 
-  // Callbacks of futures. deliver() calls those that are settled, without the lock.
-  void add_callback(std::shared_ptr<DeviceCompletion> completion, std::function<void()> callback);
+  // Callbacks of futures. deliver() calls those that are settled, unless the thread holds a lock. add_callback() is false
+  // once the device is closed.
+  bool add_callback(std::shared_ptr<DeviceCompletion> completion, std::function<void()> callback);
   void deliver();
   void fail_pending(const std::exception_ptr& why);
 
@@ -129,6 +131,17 @@ class Context : public std::enable_shared_from_this<Context> {
     std::function<void()> callback;
   };
   std::vector<Waiting> waiting_;
+  bool closed_ = false;
+};
+
+// While it lives, the thread calls no callbacks of people's: it holds a lock that they may want.
+class CallbacksHeld {
+ public:
+  CallbacksHeld();
+  ~CallbacksHeld();
+  CallbacksHeld(const CallbacksHeld&) = delete;
+  CallbacksHeld& operator=(const CallbacksHeld&) = delete;
+  static bool none();
 };
 
 // Catches errors that Dawn reports between construction and take() or collect(). Works on devices whose callbacks Weft

@@ -42,7 +42,10 @@ Device::Impl::~Impl() {
   }
 }
 
-Device::Device(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Device::Device(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {
+  const std::lock_guard held(impl_->context->lock);
+  impl_->context->opened = impl_;
+}
 
 Device Device::open(const DeviceOptions& options) {
   const Choice choice = choose(options.adapter);

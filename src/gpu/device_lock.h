@@ -14,7 +14,7 @@ class DeviceLock {
  public:
   void lock() {
     const auto self = std::this_thread::get_id();
-    if (owner_.load(std::memory_order_relaxed) != self) {
+    if (!held_by_this_thread()) {
       if (!mutex_.try_lock()) {
         ++wanted_;
         mutex_.lock();
@@ -29,6 +29,9 @@ class DeviceLock {
     owner_.store({}, std::memory_order_relaxed);
     mutex_.unlock();
   }
+  bool held_by_this_thread() const {
+    return owner_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+  }
   // True if other threads wait for it.
   bool wanted() const { return wanted_.load(std::memory_order_relaxed) > 0; }
 
@@ -36,7 +39,7 @@ class DeviceLock {
   class Released {
    public:
     explicit Released(DeviceLock& lock) : lock_(lock) {
-      if (lock.owner_.load(std::memory_order_relaxed) != std::this_thread::get_id()) return;
+      if (!lock.held_by_this_thread()) return;
       depth_ = std::exchange(lock.depth_, 1);
       lock.unlock();
     }

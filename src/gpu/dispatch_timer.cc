@@ -80,8 +80,10 @@ void DispatchTimer::submitted(std::unique_ptr<TimedBatch> batch) {
 }
 
 std::vector<KernelRun> DispatchTimer::collect() {
+  // Other threads may submit while this one waits.
+  std::vector<std::unique_ptr<TimedBatch>> batches = std::exchange(waiting_, {});
   std::vector<std::uint64_t> ticks;  // nanoseconds: a start and an end for each run
-  for (const auto& batch : waiting_) {
+  for (const auto& batch : batches) {
     const std::size_t bytes = batch->runs.size() * 2 * sizeof(std::uint64_t);
     const auto mapped = std::make_shared<Event>();
     mapped->future = batch->readable.MapAsync(
@@ -105,7 +107,7 @@ std::vector<KernelRun> DispatchTimer::collect() {
   const auto since_base = [&](std::uint64_t t) { return static_cast<double>(t - base) * 1e-9; };
   double shift = 0;
   std::size_t at = 0;
-  for (const auto& batch : waiting_) {
+  for (const auto& batch : batches) {
     if (!batch->runs.empty()) {
       const double gap = seconds(batch->submitted_at - began_) - since_base(ticks[at]);
       shift = at == 0 ? gap : std::max(shift, gap);
@@ -113,7 +115,7 @@ std::vector<KernelRun> DispatchTimer::collect() {
     at += 2 * batch->runs.size();
   }
   at = 0;
-  for (auto& batch : waiting_) {
+  for (auto& batch : batches) {
     for (KernelRun& run : batch->runs) {
       run.start = since_base(ticks[at]) + shift;
       run.seconds = ticks[at + 1] > ticks[at] ? static_cast<double>(ticks[at + 1] - ticks[at]) * 1e-9 : 0;
@@ -122,7 +124,6 @@ std::vector<KernelRun> DispatchTimer::collect() {
     }
     free_.push_back(std::move(batch));
   }
-  waiting_.clear();
   return std::exchange(done_, {});
 }
 

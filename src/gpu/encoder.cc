@@ -288,7 +288,7 @@ struct Encoder::State {
     if (batch) batch->submitted_now();
     for (const Buffer& b : written) b.changed();
     context.queue.Submit(1, &buffer);
-    if (batch && impl->timer) impl->timer->submitted(std::move(batch));
+    if (const auto timer = impl->timer; batch && timer) timer->submitted(std::move(batch));
     reset();
     impl->bind_groups.age();
     if (scope) scope->collect("submitting GPU work");

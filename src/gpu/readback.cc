@@ -124,7 +124,14 @@ ReadBytes PendingRead::take() {
     throw DeviceLost("reading back: the device was closed before the values were read");
   }
   if (!p) throw InternalError("reading back: the staging buffer is not mapped");
-  return ReadBytes({static_cast<const std::byte*>(p) + (offset - start), size}, batch);
+  // Closing the device would take the memory away.
+  struct Held {
+    std::shared_ptr<ReadBatch> batch;
+    std::shared_ptr<Device::Impl> device;
+  };
+  auto held_memory = std::make_shared<const Held>(batch, context_->opened.lock());
+  if (!held_memory->device) throw DeviceLost("reading back: the device was closed before the values were read");
+  return ReadBytes({static_cast<const std::byte*>(p) + (offset - start), size}, std::move(held_memory));
 }
 
 Readback future_of(std::shared_ptr<PendingRead> read) {

@@ -45,6 +45,7 @@ void Context::wait_for_queue() { wait(*mark()); }
 
 void DeviceCompletion::wait() {
   if (!settled()) context_->wait(event());
+  context_->deliver();
 }
 
 std::optional<Failure> ErrorScope::take() {

@@ -307,5 +307,47 @@ TEST_P(ThreadsOnOneDevice, Futures) {
   EXPECT_EQ(y.async_read_bytes().get().size(), 4000u);
 }
 
+// A callback may use what its caller holds a lock of: it comes when that is free. One that comes too late is called, too.
+TEST_P(ThreadsOnOneDevice, CallbacksComeWithoutLocks) {
+  if (!device.is_gpu()) GTEST_SKIP() << "nothing is lost there";
+  gpu::DeviceOptions options;
+  options.adapter = std::to_string(device.gpu().adapter().index);
+  Device lost(gpu::Device::open(options));
+  Graph graph;
+  graph.output("y", exp(graph.input("x", DType::f32, {4})));
+  Executable exe = compile(graph, lost);
+  const Tensor x(lost, DType::f32, {4}), y(lost, DType::f32, {4});
+  int restored = 0;
+  const auto handle = lost.gpu().on_lost([&](const std::string&) {
+    exe.restore(device);
+    ++restored;
+  });
+  lost.gpu().webgpu().ForceLoss(wgpu::DeviceLostReason::Unknown, "pulled out for the test");
+  EXPECT_THROW(exe.run({{"x", x}}, {{"y", y}}), DeviceLost);
+  EXPECT_EQ(restored, 1);
+  EXPECT_THROW(exe.run({{"x", x}}, {{"y", y}}), InvalidArgument) << "tensors of the lost device";
+  const Tensor in = vector({0, 0, 0, 0}), out = vector({0, 0, 0, 0});
+  exe.run({{"x", in}}, {{"y", out}}).get();
+  EXPECT_EQ(out.read<float>(), filled(4, 1));
+
+  std::optional<gpu::Device> closing = gpu::Device::open(options);
+  const Buffer b = closing->allocate(16);
+  closing->upload(b, 0, std::vector<std::byte>(16));
+  gpu::ReadBytes bytes = closing->read(b, 0, 16).get();
+  gpu::Readback late = closing->read(b, 0, 16);
+  closing.reset();
+  EXPECT_EQ(bytes, std::vector<std::byte>(16)) << "what was read is there while somebody has it";
+  bytes = {};
+  bool called = false;
+  late.then([&](gpu::Readback read) {
+    called = true;
+    try {
+      read.get();
+    } catch (const DeviceLost&) {
+    }
+  });
+  EXPECT_TRUE(called);
+}
+
 }  // namespace
 }  // namespace weft

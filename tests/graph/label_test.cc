@@ -7,6 +7,7 @@
 #include "support/throws.h"
 #include "weft/compile.h"
 #include "weft/error.h"
+#include "weft/profile.h"
 
 namespace weft::test {
 namespace {
@@ -89,6 +90,28 @@ TEST(Labels, SurviveOtherPasses) {
   const std::vector<std::string> labels = step_labels(g);
   ASSERT_EQ(labels.size(), 1u);
   EXPECT_EQ(labels[0], "softmax [4, 8] \"attention.weights\"");
+}
+
+// A profile names the steps of a run as the schedule does, also on a GPU whose debugger would show these labels.
+TEST(Labels, StandInProfiles) {
+  for (const std::string& name : all_devices()) {
+    Device device = device_named(name);
+    if (device.is_gpu()) device = gpu::Device::open({.adapter = std::to_string(device.gpu().adapter().index), .debug_labels = true});
+    Graph g("encoder");
+    Tensor y;
+    {
+      const LabelScope layer("layers.3.query");
+      y = exp(matmul(g.input("x", DType::f32, {2, 4}), g.input("w", DType::f32, {4, 2})));
+    }
+    g.output("y", y);
+    Executable exe = compile(g, device);
+    const Tensor x(device, DType::f32, {2, 4}), w(device, DType::f32, {4, 2}), out(device, DType::f32, {2, 2});
+    Profiler profiler(device);
+    exe.run({{"x", x}, {"w", w}}, {{"y", out}});
+    const Profile profile = profiler.finish();
+    ASSERT_FALSE(profile.runs.empty()) << name;
+    for (const KernelRun& run : profile.runs) EXPECT_THAT(run.step, HasSubstr("\"layers.3.query\"")) << name;
+  }
 }
 
 TEST(Labels, StandInErrors) {

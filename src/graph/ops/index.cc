@@ -77,6 +77,7 @@ Shape selected(std::string_view op, Selecting form, const TensorType& x, const T
 // The axes, none of them negative. Throws InvalidArgument unless `starts` has one number for each.
 std::vector<int> axes_of_starts(std::string_view op, const Tensor& x, const Tensor& starts, std::span<const int> axes) {
   if (!x.defined() || !starts.defined()) throw InvalidArgument("{}: an operand is an undefined Tensor", op);
+  if (axes.empty()) throw InvalidArgument("{}: no axes are named", op);
   if (starts.rank() > 1 || element_count(starts.shape()) != static_cast<std::int64_t>(axes.size())) {
     throw InvalidArgument("{}: starts are {}, expected one for each of {} axes", op, to_string(starts.type()),
                           axes.size());

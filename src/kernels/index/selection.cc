@@ -144,6 +144,7 @@ Selection select_part(std::string_view name, const View& whole, const View& star
     throw InvalidArgument("{}: {} is {}; expected the rank of {} {}, and no larger sizes", name, part_name(name),
                           to_string(part), whole_name(name), to_string(whole));
   }
+  if (axes.empty()) throw InvalidArgument("{}: no axes are named", name);
   if (starts.rank() > 1 || starts.count() != static_cast<std::int64_t>(axes.size())) {
     throw InvalidArgument("{}: starts are {}; expected {} of them", name, to_string(starts), axes.size());
   }
