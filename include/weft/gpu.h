@@ -194,8 +194,8 @@ class Device {
   static Device open(const DeviceOptions& options = {});
   // Uses the caller's device with the features and limits that it has. `timed_wait`: its instance was made with the
   // feature TimedWaitAny, so that waiting can block; without it, waiting polls. poll() and wait() may also call
-  // callbacks of the caller's own futures. Where several threads drop handles of the caller's buffers, or use the device
-  // beside Weft, it needs Dawn's ImplicitDeviceSynchronization. Throws InvalidArgument.
+  // callbacks of the caller's own futures. Where several threads drop handles of the caller's buffers, or use the
+  // device beside Weft, it needs Dawn's ImplicitDeviceSynchronization. Throws InvalidArgument.
   static Device adopt(wgpu::Device device, bool timed_wait = false);
 
   const wgpu::Device& webgpu() const;
@@ -270,7 +270,8 @@ struct Substitution {
   Buffer buffer;
 };
 
-// One thread's work: batches dispatches in one compute pass; submits them in submit(), or earlier if very many are pending.
+// One thread's work: batches dispatches in one compute pass; submits them in submit(), or earlier if very many are
+// pending.
 class Encoder final : public Commands {
  public:
   explicit Encoder(Device device);

@@ -99,7 +99,9 @@ Tensor operator+(const Tensor& a, double b);
 Tensor operator-(const Tensor& a, double b);
 Tensor operator*(const Tensor& a, double b);
 Tensor operator/(const Tensor& a, double b);
+Tensor operator+(double a, const Tensor& b);
 Tensor operator*(double a, const Tensor& b);
+Tensor operator/(double a, const Tensor& b);
 Tensor operator-(double a, const Tensor& b);
 
 enum class Gelu : std::uint8_t { erf, tanh, quick };

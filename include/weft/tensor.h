@@ -55,15 +55,16 @@ class Tensor {
   std::string label() const;
   Tensor& set_label(std::string_view label);
 
-  // ---- Data. All of these throw InvalidArgument for a tensor that has none, because it is still to be computed.
+  // ---- Data.
+  // False if it is still to be computed (weft/evaluate.h). Then the next three throw InvalidArgument.
   bool has_data() const;
   const Device& device() const;
   const View& view() const;
   // Uploads nothing if the tensor was last written with the same bytes, and by nothing else since (Flag::always_upload:
   // always). Throws InvalidArgument unless the bytes are exactly the tensor's.
   void write(std::span<const std::byte> bytes);
-  // Waits for pending writes and copies the elements to the host. T's size must be the element's. Throws
-  // InvalidArgument, DeviceLost.
+  // Evaluates the tensor if it has no data, waits for pending writes and copies the elements to the host. T's size must
+  // be the element's. Throws what eval() does.
   template <class T>
   std::vector<T> read() const {
     std::vector<T> values(checked_count(sizeof(T)));

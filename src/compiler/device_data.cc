@@ -67,45 +67,16 @@ Future<gpu::ReadBytes> DeviceData::async_read() const {
   return std::move(read).map([zeros](const gpu::ReadBytes&) { return zeros(); });
 }
 
-const DeviceData& data_of(const Tensor& tensor) {
+const DeviceData* find_data(const Tensor& tensor) {
   if (!tensor.defined()) throw InvalidArgument("an undefined Tensor, which stands for no tensor, was used as one");
-  const DataOp* op = tensor.node()->op().data_op();
-  if (!op) {
-    throw InvalidArgument("tensor: {} has no data: it is still to be computed, by the graph that it belongs to",
-                          to_string(tensor.type()));
-  }
-  return static_cast<const DeviceData&>(*op->data_ptr());
+  if (const DataOp* op = tensor.node()->op().data_op()) return static_cast<const DeviceData*>(op->data_ptr().get());
+  // Nobody takes it away from the node, which the tensor holds.
+  return static_cast<const DeviceData*>(tensor.node()->data(tensor.index()).get());
 }
 
-Tensor::Tensor(const Device& device, DType dtype, const Shape& shape)
-    : Tensor(apply(make_op<DataOp>(std::make_shared<const DeviceData>(device, dtype, shape), TensorType{dtype, shape}),
-                   {})) {}
-Tensor::Tensor(const Device& device, const View& view)
-    : Tensor(apply(make_op<DataOp>(std::make_shared<const DeviceData>(device, view),
-                                   TensorType{view.dtype, view.shape()}),
-                   {})) {}
-
-bool Tensor::has_data() const { return node_ && node_->op().data_op(); }
-const Device& Tensor::device() const { return data_of(*this).device(); }
-const View& Tensor::view() const { return data_of(*this).view(); }
-void Tensor::write(std::span<const std::byte> bytes) { data_of(*this).write(bytes); }
-void Tensor::read_bytes(std::span<std::byte> target) const { data_of(*this).read(target); }
-
-Future<std::vector<std::byte>> Tensor::async_read_bytes() const {
-  return data_of(*this).async_read().map([](const gpu::ReadBytes& bytes) { return std::vector<std::byte>(bytes); });
-}
-
-Future<Tensor::ReadInto> Tensor::async_read_into() const {
-  return data_of(*this).async_read().map(
-      [](const gpu::ReadBytes& read) { return ReadInto([read](std::span<std::byte> to) { read.copy_to(to); }); });
-}
-
-std::size_t Tensor::checked_count(std::size_t element_size) const {
-  const View& v = view();
-  if (static_cast<int>(element_size * 8) != bits(v.dtype)) {
-    throw InvalidArgument("tensor: {} read as elements of {} bytes", to_string(v), element_size);
-  }
-  return static_cast<std::size_t>(v.count());
+const DeviceData& data_of(const Tensor& tensor) {
+  if (const DeviceData* data = find_data(tensor)) return *data;
+  throw InvalidArgument("tensor: {} has no data: it is still to be computed", to_string(tensor.type()));
 }
 
 }  // namespace weft

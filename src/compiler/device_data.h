@@ -25,7 +25,9 @@ class DeviceData final : public Data {
   View view_;
 };
 
-// The tensor's data. Throws InvalidArgument if it has none.
+// The tensor's data; null if it is still to be computed.
+const DeviceData* find_data(const Tensor& tensor);
+// Throws InvalidArgument if it has none.
 const DeviceData& data_of(const Tensor& tensor);
 
 }  // namespace weft

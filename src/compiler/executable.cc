@@ -294,8 +294,8 @@ void Executable::Impl::record(gpu::Recording& recording, const Step& step) const
   other.record(recording, views, enough ? step.scratch : std::nullopt);
 }
 
-// The recording for the offsets of the tensors that the run was given and for the readable ends of their buffers; without
-// tensors, for those of Weft's own allocations. Its kernels may still be compiling.
+// The recording for the offsets of the tensors that the run was given and for the readable ends of their buffers;
+// without tensors, for those of Weft's own allocations. Its kernels may still be compiling.
 std::shared_ptr<Executable::Impl::Recorded> Executable::Impl::recorded(const Run& run) {
   const auto offset = [&](std::size_t p) { return run.bound[p] ? run.bound[p]->view().offset : 0; };
   struct Ends {
@@ -426,7 +426,8 @@ void Executable::Impl::check_all_bound(Run& run) const {
     throw InvalidArgument("run: {} is another tensor than {}, whose memory was donated for it; give the same for both",
                           port_text(output), port_text(input));
   }
-  // By buffer, inputs first: an output is refused if another port is in the same buffer, unless that was donated for it.
+  // By buffer, inputs first: an output is refused if another port is in the same buffer, unless that was donated for
+  // it.
   by_buffer.resize(bound.size());
   for (std::size_t p = 0; p < bound.size(); ++p) by_buffer[p] = {bound[p]->view().buffer.identity(), p};
   std::ranges::sort(by_buffer);

@@ -116,8 +116,8 @@ std::vector<int> last_readers(const Schedule& schedule) {
   return last;
 }
 
-// The intermediate whose memory `result` may take, or -1: it has the same size, and `free` says that no later step reads
-// it.
+// The intermediate whose memory `result` may take, or -1: it has the same size, and `free` says that no later step
+// reads it.
 int replaced_by(const Schedule& schedule, const ScheduledCall& call, const Operand& result,
                 const std::function<bool(int storage)>& free) {
   const Storage& target = schedule.storages[result.storage];

@@ -56,8 +56,8 @@ struct Schedule {
 // Operands as views of placeholders, for code that needs layouts but no memory.
 std::vector<View> placeholder_views(const Schedule& schedule, std::span<const Operand> operands);
 
-// For each storage the one whose memory it takes, or -1: an intermediate, because its kernel may compute it in place, or
-// the input that was donated for it.
+// For each storage the one whose memory it takes, or -1: an intermediate, because its kernel may compute it in place,
+// or the input that was donated for it.
 std::vector<int> results_in_place(const Schedule& schedule);
 
 // Requires a graph after resolve_views. Calls whose results have no elements are omitted. `captured`: tensors with data
@@ -66,7 +66,8 @@ Schedule make_schedule(const Graph& graph, std::span<const Tensor> captured = {}
 
 // True if two operands would be the same elements in the same order if they were in the same storage.
 bool same_view(const Operand& a, const Operand& b);
-// True if the call may write `result` over the storage, which it reads: its op can, and reads it in the same layout only.
+// True if the call may write `result` over the storage, which it reads: its op can, and reads it in the same layout
+// only.
 bool reads_in_place(const ScheduledCall& call, int storage, const Operand& result);
 
 // The intermediates of a schedule, placed. A result that its kernel may compute in place takes the item of the operand

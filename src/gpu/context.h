@@ -25,8 +25,8 @@ struct Failure {
   [[noreturn]] void raise(std::string_view what) const;
 };
 
-// Something that WebGPU calls back about: a mapped buffer, a compiled pipeline, finished work. The callback holds it, so
-// that nobody need wait for a callback that is not wanted any more.
+// Something that WebGPU calls back about: a mapped buffer, a compiled pipeline, finished work. The callback holds it,
+// so that nobody need wait for a callback that is not wanted any more.
 struct Event {
   wgpu::Future future;
   std::exception_ptr error;        // set before `done`
@@ -95,8 +95,8 @@ class Context : public std::enable_shared_from_this<Context> {
   // An event for all work submitted so far.
   std::shared_ptr<Event> mark();
 
-  // Callbacks of futures. deliver() calls those that are settled, unless the thread holds a lock. add_callback() is false
-  // once the device is closed.
+  // Callbacks of futures. deliver() calls those that are settled, unless the thread holds a lock. add_callback() is
+  // false once the device is closed.
   bool add_callback(std::shared_ptr<DeviceCompletion> completion, std::function<void()> callback);
   void deliver();
   void fail_pending(const std::exception_ptr& why);

@@ -1,6 +1,7 @@
 #include "graph/graph.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "core/in_quotes.h"
 #include "graph/ops/leaf.h"
@@ -23,6 +24,8 @@ Graph::Impl::Impl(const Impl& other)
       stored(other.stored),
       labels(other.labels),
       name(other.name),
+      pins_(other.pins_),
+      needs_computed_(other.needs_computed_),
       input_names_(other.input_names_),
       number_names_(other.number_names_),
       output_names_(other.output_names_) {
@@ -54,7 +57,51 @@ Tensor Graph::constant(TensorData tensor, std::string name) {
 
 void Graph::output(std::string name, const Tensor& value) {
   if (!value.defined()) throw InvalidArgument("graph: output {} is an undefined Tensor", in_quotes(name));
-  impl().add_output(std::move(name), value);
+  impl().add_output(std::move(name), impl().pinned(value));
+}
+
+Tensor Graph::Impl::pinned(const Tensor& value) {
+  if (pins_.empty() || pins_.back().use_count() > 1) pins_.push_back(std::make_shared<RecipePins>());
+  needs_computed_ |= pins_.back()->pin(*value.node());
+  if (!needs_computed_) return value;
+  // From the value down to nodes with data; only what is above these is made again.
+  std::vector<const Node*> nodes;
+  NodeIds ids;
+  bool computed = false;
+  const auto reach = [&](const Node& node) {
+    if (ids.insert(node, 0)) nodes.push_back(&node);
+  };
+  reach(*value.node());
+  for (std::size_t k = 0; k < nodes.size(); ++k) {
+    if (nodes[k]->has_data()) computed = true;
+    else for (const Tensor& v : nodes[k]->inputs()) reach(*v.node());
+  }
+  if (!computed) return value;
+  std::ranges::sort(nodes, {}, &Node::sequence);
+  std::unordered_map<const Node*, std::vector<Tensor>> instead;
+  const auto at = [&](const Tensor& v) {
+    const auto it = instead.find(v.node());
+    return it == instead.end() ? v : it->second[static_cast<std::size_t>(v.index())];
+  };
+  for (const Node* node : nodes) {
+    if (node->has_data()) {
+      for (std::size_t i = 0; i < node->types().size(); ++i) {
+        instead[node].push_back(apply(make_op<DataOp>(node->data(static_cast<int>(i)), node->types()[i]), {}));
+      }
+      continue;
+    }
+    std::vector<Tensor> operands;
+    bool changed = false;
+    for (const Tensor& v : node->inputs()) {
+      operands.push_back(at(v));
+      changed |= !same(operands.back(), v);
+    }
+    if (!changed) continue;
+    const Tensor made = apply(node->shared_op(), std::move(operands));
+    if (node->label()) made.node()->set_label(node->label());
+    for (std::size_t i = 0; i < node->types().size(); ++i) instead[node].push_back(result(made, static_cast<int>(i)));
+  }
+  return at(value);
 }
 
 void Graph::Impl::add_port(std::vector<GraphPort>& ports, Names& names, const char* what, std::string name,

@@ -43,6 +43,9 @@ struct Graph::Impl {
   // Tensors with data that the outputs need, in an order that is the same for equal graphs.
   std::vector<Tensor> captured() const;
 
+  // Keeps the operands of what the value needs, and makes leaves of nodes with data.
+  Tensor pinned(const Tensor& value);
+
   void add_input(std::string name, Tensor value);
   void add_number(std::string name, Tensor value);
   void add_output(std::string name, Tensor value);
@@ -64,6 +67,8 @@ struct Graph::Impl {
     }
   };
   const Collected& collected() const;
+  std::vector<std::shared_ptr<RecipePins>> pins_;  // shared with copies
+  bool needs_computed_ = false;                    // an output needs a node with data
   mutable std::mutex mutex_;
   mutable std::shared_ptr<const Collected> collected_;  // empty: not yet
   using Names = std::set<std::string, std::less<>>;

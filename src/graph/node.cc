@@ -61,6 +61,56 @@ std::vector<std::span<const Tensor>> Node::input_groups() const {
   return groups;
 }
 
+DataPtr Node::data(int i) const {
+  const auto* results = results_.load(std::memory_order_acquire);
+  return results ? (*results)[static_cast<std::size_t>(i)] : nullptr;
+}
+
+void Node::set_data(std::vector<DataPtr> data) const {
+  auto made = std::make_unique<const std::vector<DataPtr>>(std::move(data));
+  const std::vector<DataPtr>* none = nullptr;
+  if (results_.compare_exchange_strong(none, made.get(), std::memory_order_acq_rel)) (void)made.release();
+}
+
+std::shared_mutex& Node::recipes_lock() {
+  static auto& lock = *new std::shared_mutex;
+  return lock;
+}
+
+void Node::drop_recipe() const {
+  std::vector<Tensor> dropped;  // destroyed without the lock
+  const std::unique_lock lock(recipes_lock());
+  if (has_data() && pins_.load(std::memory_order_relaxed) == 0) dropped.swap(inputs_);
+}
+
+RecipePins::~RecipePins() {
+  for (const NodePtr& node : nodes_) node->pins_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+bool RecipePins::pin(const Node& root) {
+  const std::shared_lock lock(Node::recipes_lock());
+  return pin_locked(root);
+}
+
+bool RecipePins::pin_locked(const Node& root) {
+  bool computed = false;
+  std::vector<const Node*> open;
+  const auto reach = [&](const Node& node) {
+    if (!ids_.insert(node, 0)) return;
+    node.pins_.fetch_add(1, std::memory_order_relaxed);
+    nodes_.emplace_back(node);
+    open.push_back(&node);
+  };
+  reach(root);
+  while (!open.empty()) {
+    const Node& node = *open.back();
+    open.pop_back();
+    if (node.has_data()) computed = true;
+    else for (const Tensor& v : node.inputs()) reach(*v.node());
+  }
+  return computed;
+}
+
 Tensor::Tensor(const Node* node, int index) : node_(node), index_(index) {
   if (node_) node_->retain();
 }

@@ -1,10 +1,11 @@
 // Nodes: what tensors are made of. A node is an operation on tensors, which never changes; each of its results is a
-// tensor, to which Tensor is a handle.
+// tensor, to which Tensor is a handle. Once its results were computed, a node has their data, and its operands may go.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <shared_mutex>
 #include <span>
 #include <vector>
 
@@ -36,6 +37,20 @@ class Node {
   int place_hint() const { return place_hint_.load(std::memory_order_relaxed); }
   void set_place_hint(int place) const { place_hint_.store(place, std::memory_order_relaxed); }
 
+  // ---- Data. What a node was asked for once is not computed again: who collects a graph stops at nodes with data.
+  // That of result i; null: it is still to be computed.
+  DataPtr data(int i = 0) const;
+  bool has_data() const { return results_.load(std::memory_order_acquire) != nullptr; }
+  // All results' data. What another thread gave first stays.
+  void set_data(std::vector<DataPtr> data) const;
+  // Lets the operands of a node with data go, unless a graph holds them (RecipePins). Nobody may be reading them: who
+  // looks at operands of tensors that are not pinned holds recipes_lock() shared. (Views have no data of their own, and
+  // so keep their operand.)
+  void drop_recipe() const;
+  static std::shared_mutex& recipes_lock();
+  // Handles and nodes that hold it.
+  std::int64_t owners() const { return owners_.load(std::memory_order_relaxed); }
+
   // Null if it has none. Labels are kept for the life of the process, each text once.
   const std::string* label() const { return label_.load(std::memory_order_acquire); }
   void set_label(const std::string* label) const { label_.store(label, std::memory_order_release); }
@@ -53,11 +68,14 @@ class Node {
   }
 
  private:
-  ~Node() = default;
+  ~Node() { delete results_.load(std::memory_order_relaxed); }
   void destroy() const;
+  friend class RecipePins;
 
   OpPtr op_;
-  std::vector<Tensor> inputs_;
+  mutable std::vector<Tensor> inputs_;
+  mutable std::atomic<const std::vector<DataPtr>*> results_{nullptr};
+  mutable std::atomic<int> pins_{0};
   std::vector<TensorType> types_;
   std::uint64_t sequence_;
   mutable std::atomic<std::int64_t> owners_{0};
@@ -143,6 +161,24 @@ class NodeIds {
   std::size_t slot(const Node& node) const;
   std::vector<Entry> entries_;  // a power of two of them
   std::size_t count_ = 0;
+};
+
+// Keeps the operands of nodes, and of what these need, until a node with data is reached.
+class RecipePins {
+ public:
+  RecipePins() = default;
+  ~RecipePins();
+  RecipePins(const RecipePins&) = delete;
+  RecipePins& operator=(const RecipePins&) = delete;
+  // True if it reached nodes with data.
+  bool pin(const Node& root);
+  // For who holds recipes_lock() already.
+  bool pin_locked(const Node& root);
+  bool holds(const Node& node) const { return ids_.find(node) >= 0; }
+
+ private:
+  NodeIds ids_;
+  std::vector<NodePtr> nodes_;
 };
 
 }  // namespace weft

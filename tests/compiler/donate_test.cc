@@ -182,7 +182,8 @@ TEST_P(DonateTest, CopiesWhereItMust) {
   EXPECT_FALSE(made[3].in_place);
   EXPECT_TRUE(made[4].in_place);
   const Tensor ta = tensor({2, 2}, {1, 2, 3, 4}), tb = tensor({2, 2}, {0, 1, 1, 0}), tc = tensor({2, 2}, {5, 6, 7, 8});
-  const Tensor td = tensor({2, 2}, {9, 10, 11, 12}), te = tensor({2, 2}, {1, 2, 3, 4}), tf = tensor({2, 2}, {1, 0, 1, 0});
+  const Tensor td = tensor({2, 2}, {9, 10, 11, 12}), te = tensor({2, 2}, {1, 2, 3, 4}),
+               tf = tensor({2, 2}, {1, 0, 1, 0});
   for (int turn = 0; turn < 2; ++turn) {
     exe.run({{"a", ta}, {"b", tb}, {"c", tc}, {"d", td}, {"e", te}, {"f", tf}},
             {{"product", ta}, {"c_out", tc}, {"d_out", td}, {"turned", te}, {"same", tf}});

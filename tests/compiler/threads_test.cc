@@ -142,7 +142,8 @@ TEST_P(ThreadsOnOneDevice, OneExecutable) {
   weights.write(std::as_bytes(std::span(turn)));
   on_threads(2, [&](int thread) {
     std::vector<float> values(n * n);
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(thread * 10'000 + static_cast<int>(i));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<float>(thread * 10'000 + static_cast<int>(i));
     Tensor in(device, DType::f32, {n, n}), out(device, DType::f32, {n, n});
     in.write(std::as_bytes(std::span(values)));
     for (int run = 0; run < 40 / kFewer + 2; ++run) {
@@ -183,7 +184,8 @@ TEST_P(ThreadsOnOneDevice, OneStoreManyEncoders) {
       }
       for (const Tensor& y : {first, second}) {
         const std::vector<float> got = y.read<float>();
-        for (std::size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], 16.0f * 22.5f + 16.0f * static_cast<float>(i % 3));
+        for (std::size_t i = 0; i < got.size(); ++i)
+          ASSERT_EQ(got[i], 16.0f * 22.5f + 16.0f * static_cast<float>(i % 3));
       }
     }
   });
@@ -307,7 +309,8 @@ TEST_P(ThreadsOnOneDevice, Futures) {
   EXPECT_EQ(y.async_read_bytes().get().size(), 4000u);
 }
 
-// A callback may use what its caller holds a lock of: it comes when that is free. One that comes too late is called, too.
+// A callback may use what its caller holds a lock of: it comes when that is free. One that comes too late is called,
+// too.
 TEST_P(ThreadsOnOneDevice, CallbacksComeWithoutLocks) {
   if (!device.is_gpu()) GTEST_SKIP() << "nothing is lost there";
   gpu::DeviceOptions options;

@@ -96,7 +96,8 @@ TEST(Labels, SurviveOtherPasses) {
 TEST(Labels, StandInProfiles) {
   for (const std::string& name : all_devices()) {
     Device device = device_named(name);
-    if (device.is_gpu()) device = gpu::Device::open({.adapter = std::to_string(device.gpu().adapter().index), .debug_labels = true});
+    if (device.is_gpu())
+      device = gpu::Device::open({.adapter = std::to_string(device.gpu().adapter().index), .debug_labels = true});
     Graph g("encoder");
     Tensor y;
     {

@@ -60,8 +60,9 @@ TEST_F(MoveOps, InferIndexingAndScans) {
   EXPECT_EQ(dynamic_update_slice(x, input(DType::f32, {2, 2, 0}), one, {-2}).type(), x.type());
   EXPECT_THAT(test::refused_by([&] { dynamic_slice(x, one, {2, 4, 4}, {1}); }),
               HasSubstr("dynamic_slice: the part is [2, 4, 4], expected the rank of x f32 [2, 3, 4], and no larger"));
-  EXPECT_THAT(test::refused_by([&] { dynamic_slice(x, input(DType::i32, {0}), {2, 1, 4}, std::initializer_list<int>{}); }),
-              HasSubstr("dynamic_slice: no axes are named"));
+  EXPECT_THAT(
+      test::refused_by([&] { dynamic_slice(x, input(DType::i32, {0}), {2, 1, 4}, std::initializer_list<int>{}); }),
+      HasSubstr("dynamic_slice: no axes are named"));
   EXPECT_THAT(test::refused_by([&] { dynamic_slice(x, one, {2, 1, 4}, {1, 2}); }),
               HasSubstr("dynamic_slice: starts are u8 [], expected one for each of 2 axes"));
   EXPECT_THAT(test::refused_by([&] { dynamic_slice(x, input(DType::u8, {2}), {2, 1, 4}, {1, -2}); }),

@@ -100,7 +100,9 @@ class ReduceTest : public testing::TestWithParam<std::string> {
   }
   void expect_rest(std::uint64_t count) {
     std::vector<std::uint32_t> words(count);
-    device.read(gpu::sync_flags(device, count).buffer, 0, count * 4).get().copy_to(std::as_writable_bytes(std::span(words)));
+    device.read(gpu::sync_flags(device, count).buffer, 0, count * 4)
+        .get()
+        .copy_to(std::as_writable_bytes(std::span(words)));
     for (std::size_t i = 0; i < words.size(); ++i) {
       ASSERT_EQ(words[i], 0xffffffffu) << "word " << i << " of " << words.size();
     }

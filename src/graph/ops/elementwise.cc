@@ -23,11 +23,9 @@ void require_value(const Tensor& v, std::string_view op) {
 // Operand `b` of a binary operation is a number of a's type.
 Tensor with_number(ScalarOp op, const Tensor& a, double b, bool number_first) {
   require_value(a, name(op));
-  Expression e;
-  const int x = e.input(a.dtype());
-  const int c = e.constant(b, a.dtype());
-  e.output(number_first ? e.apply(op, {c, x}) : e.apply(op, {x, c}));
-  return map(std::move(e), {a});
+  // A value of its own, which the compiler moves into the expression, and evaluation gives at each run.
+  const Tensor c = Graph::scalar(b, a.dtype());
+  return number_first ? binary(op, c, a) : binary(op, a, c);
 }
 
 // Broadcasts and names the operation when that fails.
@@ -193,6 +191,8 @@ Tensor operator+(const Tensor& a, double b) { return with_number(ScalarOp::add, 
 Tensor operator-(const Tensor& a, double b) { return with_number(ScalarOp::sub, a, b, false); }
 Tensor operator*(const Tensor& a, double b) { return with_number(ScalarOp::mul, a, b, false); }
 Tensor operator/(const Tensor& a, double b) { return with_number(ScalarOp::div, a, b, false); }
+Tensor operator+(double a, const Tensor& b) { return with_number(ScalarOp::add, b, a, true); }
+Tensor operator/(double a, const Tensor& b) { return with_number(ScalarOp::div, b, a, true); }
 Tensor operator*(double a, const Tensor& b) { return with_number(ScalarOp::mul, b, a, true); }
 Tensor operator-(double a, const Tensor& b) { return with_number(ScalarOp::sub, b, a, true); }
 

@@ -1,0 +1,54 @@
+// Evaluation of tensors: what functions such as matmul(a, b) describe is computed when its values are wanted.
+//
+//   Tensor x = full({1024}, 2.0f), y = exp(x * 0.5f) + 1;   // nothing is computed
+//   eval(y);                                                // one compiled graph; submitted, not waited for
+//   y.read<float>();                                        // waits; would evaluate y if nobody had
+//
+// eval() collects what is not computed yet into one graph, down to tensors with data, and compiles it or finds the
+// executable of an equal one: tensors with data are its inputs, and scalar constants are numbers that each run gives
+// (weft/compile.h), so that the same expression on other tensors and with other numbers compiles nothing. Tensors that
+// somebody still holds a handle to, or that another expression needs, keep what was computed of them on the way.
+#pragma once
+
+#include <initializer_list>
+#include <span>
+
+#include "weft/device.h"
+#include "weft/number.h"
+#include "weft/tensor.h"
+
+namespace weft {
+
+// Submits the computation of these tensors, and returns before it is done. Does nothing for those that have data.
+// Threads may evaluate at the same time. Throws InvalidArgument (tensors of two devices; an input or a number of a
+// Graph is needed, which has values only in a run), Unsupported, OutOfMemory, DeviceLost.
+void eval(std::span<const Tensor> tensors);
+inline void eval(const Tensor& tensor) { eval(std::span(&tensor, 1)); }
+inline void eval(std::initializer_list<Tensor> tensors) { eval(std::span(tensors.begin(), tensors.size())); }
+
+// The tensor on that device, evaluated: itself if it is there and no view, else a copy, which waits for its values if
+// it goes through the host.
+Tensor to(const Tensor& x, const Device& device);
+
+// The same elements in memory of their own, dense; x itself if it is no view.
+Tensor contiguous(const Tensor& x);
+
+// Where tensors are made that name no device, and where expressions of none are computed: Device::open() until it is
+// set. Setting it does not move tensors.
+Device default_device();
+void set_default_device(const Device& device);
+
+// On the default device. Throws OutOfMemory.
+Tensor full(const Shape& shape, Number value, DType dtype = DType::f32);
+inline Tensor zeros(const Shape& shape, DType dtype = DType::f32) { return full(shape, 0, dtype); }
+inline Tensor ones(const Shape& shape, DType dtype = DType::f32) { return full(shape, 1, dtype); }
+// A copy of the values, which are as many as the shape has. Throws InvalidArgument.
+Tensor tensor(DType dtype, const Shape& shape, std::span<const std::byte> bytes);
+inline Tensor tensor(const Shape& shape, std::span<const float> values) {
+  return tensor(DType::f32, shape, std::as_bytes(values));
+}
+inline Tensor tensor(const Shape& shape, std::initializer_list<float> values) {
+  return tensor(shape, std::span<const float>(values.begin(), values.size()));
+}
+
+}  // namespace weft

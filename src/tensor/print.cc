@@ -1,0 +1,234 @@
+#include "weft/print.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <complex>
+#include <cstdio>
+#include <format>
+#include <functional>
+#include <ostream>
+#include <vector>
+
+#include "weft/error.h"
+#include "weft/evaluate.h"
+#include "weft/graph.h"
+#include "weft/small_float.h"
+
+namespace weft {
+namespace {
+
+// ---- Digits
+
+// The shortest decimal digits, in fixed or scientific notation, that `same` takes for the number, and at most
+// `precision` of them behind the point.
+std::string shortest(double v, bool scientific, int precision, const std::function<bool(double)>& same) {
+  std::string text;
+  for (int digits = 0; digits <= precision; ++digits) {
+    text = scientific ? std::format("{:.{}e}", v, digits) : std::format("{:.{}f}", v, digits);
+    double back = 0;
+    std::from_chars(text.data(), text.data() + text.size(), back);
+    if (same(back)) break;
+  }
+  // Zeros at the end say nothing.
+  const auto exponent = text.find('e');
+  std::string mantissa = text.substr(0, exponent);
+  if (mantissa.find('.') == std::string::npos) mantissa += '.';
+  while (mantissa.back() == '0') mantissa.pop_back();
+  return exponent == std::string::npos ? mantissa : mantissa + text.substr(exponent);
+}
+
+// Whether a decimal number becomes the same element of the type.
+std::function<bool(double)> reads_as(double v, DType type) {
+  switch (type) {
+    case DType::f16:
+      return [v](double d) { return float16(static_cast<float>(d)).bits == float16(static_cast<float>(v)).bits; };
+    case DType::bf16:
+      return [v](double d) { return bfloat16(static_cast<float>(d)).bits == bfloat16(static_cast<float>(v)).bits; };
+    case DType::f64: return [v](double d) { return d == v; };
+    default: return [v](double d) { return static_cast<float>(d) == static_cast<float>(v); };
+  }
+}
+
+std::string special(double v) { return std::isnan(v) ? "nan" : v < 0 ? "-inf" : "inf"; }
+
+// All numbers in one notation, aligned at the point.
+std::vector<std::string> aligned(const std::vector<double>& values, DType type, int precision) {
+  double most = 0, least = INFINITY;
+  for (const double v : values) {
+    if (!std::isfinite(v) || v == 0) continue;
+    most = std::max(most, std::abs(v));
+    least = std::min(least, std::abs(v));
+  }
+  const bool scientific = most > 0 && (most >= 1e8 || least < 1e-4 || most / least > 1000);
+  std::vector<std::string> texts;
+  std::size_t before = 0, after = 0;
+  const auto point = [](const std::string& t) { return t.find('.'); };
+  for (const double v : values) {
+    texts.push_back(std::isfinite(v) ? shortest(v, scientific, precision, reads_as(v, type)) : special(v));
+    if (!std::isfinite(v)) continue;
+    const std::string& t = texts.back();
+    before = std::max(before, point(t));
+    after = std::max(after, std::min(t.find('e'), t.size()) - point(t) - 1);
+  }
+  std::size_t width = 0;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    std::string& t = texts[i];
+    if (std::isfinite(values[i])) {
+      const std::size_t end = std::min(t.find('e'), t.size());
+      t.insert(end, after - (end - point(t) - 1), scientific ? '0' : ' ');
+      t.insert(0, before - point(t), ' ');
+    }
+    width = std::max(width, t.size());
+  }
+  for (std::string& t : texts) t.insert(0, width - t.size(), ' ');
+  return texts;
+}
+
+std::vector<std::string> right_aligned(std::vector<std::string> texts) {
+  std::size_t width = 0;
+  for (const std::string& t : texts) width = std::max(width, t.size());
+  for (std::string& t : texts) t.insert(0, width - t.size(), ' ');
+  return texts;
+}
+
+template <class T>
+std::vector<double> as_doubles(const std::vector<T>& values) {
+  return {values.begin(), values.end()};
+}
+
+std::vector<std::string> texts_of(const Tensor& x, const PrintOptions& options) {
+  const DTypeKind kind = info(x.dtype()).kind;
+  if (x.dtype() == DType::f64) return aligned(x.read<double>(), x.dtype(), options.precision);
+  if (is_floating(x.dtype())) {
+    return aligned(as_doubles(cast(x, DType::f32).read<float>()), x.dtype(), options.precision);
+  }
+  std::vector<std::string> texts;
+  if (kind == DTypeKind::boolean) {
+    for (const std::uint8_t v : x.read<std::uint8_t>()) texts.emplace_back(v ? "True" : "False");
+    return right_aligned(std::move(texts));
+  }
+  if (kind == DTypeKind::complex) {
+    std::vector<double> re, im;
+    for (const std::complex<float>& v : x.read<std::complex<float>>()) {
+      re.push_back(v.real());
+      im.push_back(v.imag());
+    }
+    const std::vector<std::string> real = aligned(re, DType::f32, options.precision);
+    for (std::size_t i = 0; i < im.size(); ++i) {
+      const std::string part = std::isfinite(im[i]) ? shortest(std::abs(im[i]), false, options.precision,
+                                                               reads_as(std::abs(im[i]), DType::f32))
+                                                    : special(std::abs(im[i]));
+      texts.push_back(real[i] + (std::signbit(im[i]) ? "-" : "+") + part + "j");
+    }
+    return right_aligned(std::move(texts));
+  }
+  if (x.dtype() == DType::u64) {
+    for (const std::uint64_t v : x.read<std::uint64_t>()) texts.push_back(std::to_string(v));
+  } else {
+    for (const std::int64_t v : cast(x, DType::i64).read<std::int64_t>()) texts.push_back(std::to_string(v));
+  }
+  return right_aligned(std::move(texts));
+}
+
+// ---- Brackets
+
+// The ends of all axes that are longer than both ends.
+Tensor ends_of(Tensor x, std::int64_t edge) {
+  for (int d = 0; d < x.rank(); ++d) {
+    const std::int64_t n = x.shape()[d];
+    if (n <= 2 * edge) continue;
+    const Tensor ends[] = {slice(x, d, 0, edge), slice(x, d, n - edge, n)};
+    x = concat(ends, d);
+  }
+  return x;
+}
+
+class Layouter {
+ public:
+  Layouter(const Shape& whole, const Shape& shown, std::vector<std::string> texts, const PrintOptions& options)
+      : whole_(whole), shown_(shown), texts_(std::move(texts)), options_(options) {}
+
+  std::string run() {
+    if (whole_.rank() == 0) return texts_[0];
+    axis(0);
+    return std::move(out_);
+  }
+
+ private:
+  // True between the two ends of an axis of which the middle is left out.
+  bool gap_before(int d, std::int64_t i) const { return shown_[d] < whole_[d] && i == shown_[d] / 2; }
+
+  void axis(int d) {
+    out_ += '[';
+    if (d + 1 == whole_.rank()) {
+      row(d);
+    } else {
+      for (std::int64_t i = 0; i < shown_[d]; ++i) {
+        const std::string turn = std::string(static_cast<std::size_t>(whole_.rank() - 1 - d), '\n') +
+                                 std::string(static_cast<std::size_t>(d) + 1, ' ');
+        if (i > 0) out_ += turn;
+        if (gap_before(d, i)) out_ += "..." + turn;
+        axis(d + 1);
+      }
+    }
+    out_ += ']';
+  }
+
+  void row(int d) {
+    const std::string indent(static_cast<std::size_t>(d) + 1, ' ');
+    // Brackets that may follow take place in each line.
+    const std::size_t width = static_cast<std::size_t>(std::max(options_.width - (d + 1), 1));
+    std::size_t column = indent.size();
+    for (std::int64_t i = 0; i < shown_[d]; ++i) {
+      if (gap_before(d, i)) word("...", i, width, indent, column);
+      word(texts_[next_++], i, width, indent, column);
+    }
+  }
+
+  void word(const std::string& text, std::int64_t i, std::size_t width, const std::string& indent,
+            std::size_t& column) {
+    const std::size_t gap = column > indent.size() ? 1 : 0;
+    if (i > 0 && gap && column + gap + text.size() > width) {
+      out_.resize(out_.find_last_not_of(' ') + 1);
+      out_ += '\n' + indent;
+      column = indent.size();
+    } else if (gap) {
+      out_ += ' ';
+      ++column;
+    }
+    out_ += text;
+    column += text.size();
+  }
+
+  const Shape &whole_, &shown_;
+  std::vector<std::string> texts_;
+  const PrintOptions& options_;
+  std::string out_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+std::string to_string(const Tensor& x, const PrintOptions& options) {
+  if (!x.defined()) return "undefined";
+  if (options.edge < 1 || options.precision < 0 || options.width < 1) {
+    throw InvalidArgument("print: edge {}, precision {} and width {}; expected 1, 0 and 1 or more", options.edge,
+                          options.precision, options.width);
+  }
+  const Tensor dense = contiguous(x);
+  eval(dense);
+  const Tensor shown = element_count(x.shape()) > options.threshold ? ends_of(dense, options.edge) : dense;
+  std::string text = element_count(x.shape()) == 0 && x.rank() > 1
+                         ? std::format("[] {}", to_string(x.shape()))
+                         : Layouter(x.shape(), shown.shape(), texts_of(shown, options), options).run();
+  if (x.dtype() != DType::f32) text += std::format(" {}", name(x.dtype()));
+  if (dense.device() != default_device()) text += " on " + dense.device().name();
+  return text;
+}
+
+std::ostream& operator<<(std::ostream& out, const Tensor& x) { return out << to_string(x); }
+
+void print(const Tensor& x, const PrintOptions& options) { std::printf("%s\n", to_string(x, options).c_str()); }
+
+}  // namespace weft
