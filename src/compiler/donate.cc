@@ -31,12 +31,6 @@ bool reads(const ScheduledCall& call, int storage) {
   return std::ranges::any_of(call.inputs, [&](const Operand& o) { return o.storage == storage; });
 }
 
-Expression identity(DType dtype) {
-  Expression e;
-  e.output(e.input(dtype));
-  return e;
-}
-
 class Donations {
  public:
   explicit Donations(Schedule& schedule) : schedule_(schedule) {
@@ -145,7 +139,7 @@ class Donations {
     for (const Pair& p : pairs) {
       const Port& port = schedule_.outputs[schedule_.storages[p.output].index];
       ScheduledCall copy;
-      copy.op = make_op<ElementwiseOp>(identity(port.type.dtype));
+      copy.op = copy_op(port.type.dtype);
       copy.label = std::format("copy {} to {}", to_string(port.type.shape), in_quotes(port.name));
       const Layout dense = Layout::dense(port.type.shape);
       copy.inputs.push_back({instead.at(p.output), 0, port.type.dtype, dense});
@@ -160,7 +154,7 @@ class Donations {
       if (call.inputs.size() != 1 || call.outputs.size() != 1) return false;
       const Operand &x = call.inputs[0], &y = call.outputs[0];
       const Expression* e = call.op->elementwise();
-      return e && schedule_.storages[y.storage].donor == x.storage && *e == identity(x.dtype) && same_view(x, y);
+      return e && schedule_.storages[y.storage].donor == x.storage && *e == *copy_op(x.dtype)->elementwise() && same_view(x, y);
     });
   }
 

@@ -39,11 +39,13 @@ struct Event {
   bool is_done() const { return done.load(std::memory_order_acquire); }
 };
 // For the `userdata` of a WebGPU callback: it owns the event until then.
-inline std::shared_ptr<Event>* held_by_callback(std::shared_ptr<Event> event) {
-  return new std::shared_ptr<Event>(std::move(event));
+template <class E>
+std::shared_ptr<E>* held_by_callback(std::shared_ptr<E> event) {
+  return new std::shared_ptr<E>(std::move(event));
 }
-inline std::shared_ptr<Event> from_callback(std::shared_ptr<Event>* held) {
-  const std::unique_ptr<std::shared_ptr<Event>> owner(held);
+template <class E>
+std::shared_ptr<E> from_callback(std::shared_ptr<E>* held) {
+  const std::unique_ptr<std::shared_ptr<E>> owner(held);
   return std::move(*owner);
 }
 
@@ -94,6 +96,10 @@ class Context : public std::enable_shared_from_this<Context> {
   void process_events();
   // An event for all work submitted so far.
   std::shared_ptr<Event> mark();
+  // Maps the first bytes of a buffer. Its error is a `Failed` that says what failed, and why.
+  template <class Failed>
+  std::shared_ptr<Event> map(const wgpu::Buffer& buffer, wgpu::MapMode mode, std::uint64_t bytes,
+                             std::string_view what);
 
   // Callbacks of futures. deliver() calls those that are settled, unless the thread holds a lock. add_callback() is
   // false once the device is closed.
@@ -133,6 +139,25 @@ class Context : public std::enable_shared_from_this<Context> {
   std::vector<Waiting> waiting_;
   bool closed_ = false;
 };
+
+template <class Failed>
+std::shared_ptr<Event> Context::map(const wgpu::Buffer& buffer, wgpu::MapMode mode, std::uint64_t bytes,
+                                    std::string_view what) {
+  struct Mapping : Event {
+    std::string what;
+  };
+  const auto mapping = std::make_shared<Mapping>();
+  mapping->what = what;
+  mapping->future = buffer.MapAsync(
+      mode, 0, bytes, callbacks(),
+      [](wgpu::MapAsyncStatus status, wgpu::StringView message, std::shared_ptr<Mapping>* held) {
+        const auto done = from_callback(held);
+        if (status == wgpu::MapAsyncStatus::Success) return done->finish();
+        done->finish(std::make_exception_ptr(Failed("{}: {}", done->what, std::string_view(message))));
+      },
+      held_by_callback(mapping));
+  return mapping;
+}
 
 // While it lives, the thread calls no callbacks of people's: it holds a lock that they may want.
 class CallbacksHeld {

@@ -85,15 +85,8 @@ std::vector<KernelRun> DispatchTimer::collect() {
   std::vector<std::uint64_t> ticks;  // nanoseconds: a start and an end for each run
   for (const auto& batch : batches) {
     const std::size_t bytes = batch->runs.size() * 2 * sizeof(std::uint64_t);
-    const auto mapped = std::make_shared<Event>();
-    mapped->future = batch->readable.MapAsync(
-        wgpu::MapMode::Read, 0, bytes, context_->callbacks(),
-        [](wgpu::MapAsyncStatus status, wgpu::StringView, std::shared_ptr<Event>* held) {
-          const bool done = status == wgpu::MapAsyncStatus::Success;
-          from_callback(held)->finish(
-              done ? nullptr : std::make_exception_ptr(InternalError("the profiler's timestamps could not be read")));
-        },
-        held_by_callback(mapped));
+    const auto mapped = context_->map<InternalError>(batch->readable, wgpu::MapMode::Read, bytes,
+                                                     "the profiler's timestamps could not be read");
     context_->wait(*mapped);
     if (mapped->error) {
       context_->check();

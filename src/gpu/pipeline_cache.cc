@@ -110,8 +110,8 @@ void PipelineCache::start(Pipeline& p, const std::string& wgsl) {
       &descriptor, wgpu::CallbackMode::WaitAnyOnly,
       [](wgpu::CreatePipelineAsyncStatus status, wgpu::ComputePipeline made, wgpu::StringView message,
          std::shared_ptr<Compilation>* held) {
-        const std::unique_ptr<std::shared_ptr<Compilation>> owner(held);
-        Compilation& c = **owner;
+        const auto compilation = from_callback(held);
+        Compilation& c = *compilation;
         if (status == wgpu::CreatePipelineAsyncStatus::Success) {
           c.pipeline = std::move(made);
         } else {
@@ -121,7 +121,7 @@ void PipelineCache::start(Pipeline& p, const std::string& wgsl) {
         }
         c.finish();
       },
-      new std::shared_ptr<Compilation>(p.compilation));
+      held_by_callback(p.compilation));
 }
 
 Pipeline& PipelineCache::request(const Dispatch& dispatch) {
@@ -136,7 +136,7 @@ Pipeline& PipelineCache::request(const Dispatch& dispatch) {
       return p;
     }
   }
-  // The text is made without the lock. Another thread may make the same meanwhile.
+  // The text is made without the lock, unless the caller has it. Another thread may make the same meanwhile.
   const std::string wgsl = dispatch.make_wgsl();
   const std::lock_guard held(context_->lock);
   if (const auto found = pipelines_.find(dispatch.key); found != pipelines_.end()) return *found->second;

@@ -59,15 +59,7 @@ void StagingPool::trim() {
 }
 
 void ReadBatch::start_map() {
-  mapped = std::make_shared<Event>();
-  mapped->future = staging.MapAsync(
-      wgpu::MapMode::Read, 0, used, context->callbacks(),
-      [](wgpu::MapAsyncStatus status, wgpu::StringView message, std::shared_ptr<Event>* held) {
-        const auto event = from_callback(held);
-        if (status == wgpu::MapAsyncStatus::Success) return event->finish();
-        event->finish(std::make_exception_ptr(ValidationError("reading back: {}", to_string(message))));
-      },
-      held_by_callback(mapped));
+  mapped = context->map<ValidationError>(staging, wgpu::MapMode::Read, used, "reading back");
 }
 
 ReadBatch::~ReadBatch() {

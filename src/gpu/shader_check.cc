@@ -20,15 +20,15 @@ std::optional<ShaderProblem> shader_problem(const Device& device, const std::str
   answer->future = module.GetCompilationInfo(
       context.callbacks(),
       [](wgpu::CompilationInfoRequestStatus, const wgpu::CompilationInfo* info, std::shared_ptr<Answer>* callback) {
-        const std::unique_ptr<std::shared_ptr<Answer>> owner(callback);
-        for (std::size_t i = 0; info && i < info->messageCount && !(*owner)->found; ++i) {
+        const auto answer = from_callback(callback);
+        for (std::size_t i = 0; info && i < info->messageCount && !answer->found; ++i) {
           const wgpu::CompilationMessage& m = info->messages[i];
           if (m.type != wgpu::CompilationMessageType::Error) continue;
-          (*owner)->found = ShaderProblem{m.lineNum, to_string(m.message)};
+          answer->found = ShaderProblem{m.lineNum, to_string(m.message)};
         }
-        (*owner)->finish();
+        answer->finish();
       },
-      new std::shared_ptr<Answer>(answer));
+      held_by_callback(answer));
   auto failure = scope.take();
   context.wait(*answer);
   std::optional<ShaderProblem>& found = answer->found;

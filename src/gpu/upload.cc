@@ -84,15 +84,7 @@ void UploadRing::write(const wgpu::Buffer& target, std::uint64_t offset, std::sp
     encoder.CopyBufferToBuffer(slot.buffer, 0, target, offset, part.size());
     const wgpu::CommandBuffer commands = encoder.Finish();
     context_->queue.Submit(1, &commands);
-    slot.mapping = std::make_shared<Event>();
-    slot.mapping->future = slot.buffer.MapAsync(
-        wgpu::MapMode::Write, 0, kSlot, context_->callbacks(),
-        [](wgpu::MapAsyncStatus status, wgpu::StringView message, std::shared_ptr<Event>* held) {
-          const bool done = status == wgpu::MapAsyncStatus::Success;
-          from_callback(held)->finish(
-              done ? nullptr : std::make_exception_ptr(InternalError("uploading: {}", to_string(message))));
-        },
-        held_by_callback(slot.mapping));
+    slot.mapping = context_->map<InternalError>(slot.buffer, wgpu::MapMode::Write, kSlot, "uploading");
     offset += part.size();
     bytes = bytes.subspan(part.size());
   }

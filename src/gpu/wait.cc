@@ -60,11 +60,11 @@ std::optional<Failure> ErrorScope::take() {
     const wgpu::Future future = context_.device.PopErrorScope(
         wgpu::CallbackMode::AllowSpontaneous,
         [](wgpu::PopErrorScopeStatus, wgpu::ErrorType type, wgpu::StringView message, std::shared_ptr<Answer>* held) {
-          const std::unique_ptr<std::shared_ptr<Answer>> owner(held);
-          (*owner)->failure = {type, to_string(message)};
-          (*owner)->finish();
+          const auto answer = from_callback(held);
+          answer->failure = {type, to_string(message)};
+          answer->finish();
         },
-        new std::shared_ptr<Answer>(answer));
+        held_by_callback(answer));
     answer->future = future;
     if (!answer->is_done()) context_.wait(*answer);
     if (!found && answer->failure.type != wgpu::ErrorType::NoError) found = std::move(answer->failure);

@@ -352,9 +352,7 @@ Tensor to(const Tensor& x, const Device& device) {
 Tensor contiguous(const Tensor& x) {
   if (!x.defined()) throw InvalidArgument("contiguous: the operand is an undefined Tensor");
   if (x.has_data() || !x.node()->op().is_view()) return x;
-  Expression e;
-  e.output(e.input(x.dtype()));
-  return apply(make_op<ElementwiseOp>(std::move(e)), {x});
+  return apply(copy_op(x.dtype()), {x});
 }
 
 Device default_device() {

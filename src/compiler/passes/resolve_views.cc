@@ -105,12 +105,6 @@ Orders choose_orders(const Graph& graph, const Uses& uses) {
 // For a resolved view: true if its elements are contiguous in order.
 bool is_dense(const Tensor& v) { return v.node()->op().place({})->layout.is_dense(); }
 
-Expression identity(DType dtype) {
-  Expression e;
-  e.output(e.input(dtype));
-  return e;
-}
-
 }  // namespace
 
 Layout storage_layout(const Graph& graph, const Node& node) {
@@ -129,7 +123,7 @@ Graph resolve_views(const Graph& graph, const PassContext&) {
                        !orders.contains(found.root.node());
     return whole ? root : apply(make_op<StridedOp>(found.place), {root});
   };
-  const auto copy = [&](const Tensor& v) { return apply(make_op<ElementwiseOp>(identity(v.dtype())), {v}); };
+  const auto copy = [&](const Tensor& v) { return apply(copy_op(v.dtype()), {v}); };
 
   for (const NodePtr& node : graph.impl().nodes()) {
     if (node->op().is_view()) {

@@ -58,6 +58,12 @@ std::string operations_around(std::string_view name, const std::optional<Express
   return s;
 }
 
+OpPtr copy_op(DType dtype) {
+  Expression e;
+  e.output(e.input(dtype));
+  return make_op<ElementwiseOp>(std::move(e));
+}
+
 std::vector<TensorType> ElementwiseOp::infer(std::span<const TensorType> inputs) const {
   const std::string op = inputs.empty() ? std::string("map") : operations(expression_);
   if (static_cast<int>(inputs.size()) != expression_.input_count()) {

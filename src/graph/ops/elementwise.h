@@ -26,6 +26,9 @@ class ElementwiseOp final : public Op {
   Expression expression_;
 };
 
+// Stores its operand's elements as they are, dense.
+OpPtr copy_op(DType dtype);
+
 // The operations of an expression in the order in which they happen, for labels: "add+gelu_erf".
 std::string operations(const Expression& expression);
 // With those before and after another operation: "exp+sum+relu".
