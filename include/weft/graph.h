@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "weft/dtype.h"
@@ -78,31 +79,60 @@ class Graph {
   std::unique_ptr<Impl> impl_;
 };
 
-// ---- Elementwise. Operands broadcast by NumPy's rules and have one dtype. Throw InvalidArgument. Special values are
-// described in weft/expression.h.
+// ---- Elementwise. Operands broadcast by NumPy's rules, and are converted to the type that result_type() gives. Functions
+// of real numbers (exp, atan2, …) compute integers and bool as f32; logical ones convert to bool. Special values are
+// described in weft/expression.h. Throw ShapeError, TypeError.
 Tensor unary(ScalarOp op, const Tensor& x);
-Tensor binary(ScalarOp op, const Tensor& a, const Tensor& b);
-Tensor ternary(ScalarOp op, const Tensor& a, const Tensor& b, const Tensor& c);
-Tensor select(const Tensor& condition, const Tensor& if_true, const Tensor& if_false);
+Tensor binary(ScalarOp op, const TensorLike& a, const TensorLike& b);
+Tensor ternary(ScalarOp op, const TensorLike& a, const TensorLike& b, const TensorLike& c);
+Tensor select(const Tensor& condition, const TensorLike& if_true, const TensorLike& if_false);  // NumPy's where
 Tensor cast(const Tensor& x, DType dtype);
-// Any function of weft/expressions.h by its name, with its parameters: elementwise("leaky_relu", {x}, {0.2}).
+// Any function of weft/expressions.h by its name, with its parameters: elementwise("leaky_relu", {x}, {0.2}). Operands
+// have the types that it takes; nothing is promoted.
 Tensor elementwise(std::string_view name, std::span<const Tensor> operands, std::span<const double> parameters = {});
 Tensor elementwise(std::string_view name, std::initializer_list<Tensor> operands,
                   std::initializer_list<double> parameters = {});
 
-inline Tensor operator+(const Tensor& a, const Tensor& b) { return binary(ScalarOp::add, a, b); }
-inline Tensor operator-(const Tensor& a, const Tensor& b) { return binary(ScalarOp::sub, a, b); }
-inline Tensor operator*(const Tensor& a, const Tensor& b) { return binary(ScalarOp::mul, a, b); }
-inline Tensor operator/(const Tensor& a, const Tensor& b) { return binary(ScalarOp::div, a, b); }
+// The type that values of these types have in common, by the promotion table of the Python array API standard 2024.12,
+// and where that is silent as PyTorch does it: an integer or bool beside a float or complex takes its type; bool beside
+// an integer too. f16 and bf16 give f32; an 8-bit float gives the wider float. Throws TypeError for u64 beside a signed
+// integer, different 8-bit floats, f64 beside c64, and packed types beside others.
+DType result_type(DType a, DType b);
+// With numbers as weak operands: a number takes the tensors' type if that can hold its kind, else bool becomes i32 and
+// integers become f32. Numbers alone: bool, i32 or f32.
+DType result_type(std::span<const TensorLike> operands);
+DType result_type(std::initializer_list<TensorLike> operands);
+
 inline Tensor operator-(const Tensor& x) { return unary(ScalarOp::neg, x); }
-Tensor operator+(const Tensor& a, double b);
-Tensor operator-(const Tensor& a, double b);
-Tensor operator*(const Tensor& a, double b);
-Tensor operator/(const Tensor& a, double b);
-Tensor operator+(double a, const Tensor& b);
-Tensor operator*(double a, const Tensor& b);
-Tensor operator/(double a, const Tensor& b);
-Tensor operator-(double a, const Tensor& b);
+inline Tensor operator+(const Tensor& x) { return x; }
+inline Tensor operator~(const Tensor& x) { return unary(ScalarOp::bitwise_not, x); }
+inline Tensor operator!(const Tensor& x) { return unary(ScalarOp::logical_not, x); }
+// Integers divide as in C++ (divide() gives fractions); % has the sign of the dividend, as in C++ (remainder(): of the
+// divisor, as in Python). Comparisons give bool tensors: same(a, b) asks whether two handles are one tensor.
+#define WEFT_BINARY_OPERATOR(symbol, op)                                                                              \
+  inline Tensor operator symbol(const Tensor& a, const TensorLike& b) { return binary(ScalarOp::op, a, b); }            \
+  template <class T>                                                                                                  \
+    requires std::is_arithmetic_v<T>                                                                                  \
+  Tensor operator symbol(T a, const Tensor& b) {                                                                      \
+    return binary(ScalarOp::op, a, b);                                                                                \
+  }
+WEFT_BINARY_OPERATOR(+, add)
+WEFT_BINARY_OPERATOR(-, sub)
+WEFT_BINARY_OPERATOR(*, mul)
+WEFT_BINARY_OPERATOR(/, div)
+WEFT_BINARY_OPERATOR(%, rem)
+WEFT_BINARY_OPERATOR(&, bitwise_and)
+WEFT_BINARY_OPERATOR(|, bitwise_or)
+WEFT_BINARY_OPERATOR(^, bitwise_xor)
+WEFT_BINARY_OPERATOR(<<, shift_left)
+WEFT_BINARY_OPERATOR(>>, shift_right)
+WEFT_BINARY_OPERATOR(<, less)
+WEFT_BINARY_OPERATOR(<=, less_equal)
+WEFT_BINARY_OPERATOR(>, greater)
+WEFT_BINARY_OPERATOR(>=, greater_equal)
+WEFT_BINARY_OPERATOR(==, equal)
+WEFT_BINARY_OPERATOR(!=, not_equal)
+#undef WEFT_BINARY_OPERATOR
 
 enum class Gelu : std::uint8_t { erf, tanh, quick };
 Tensor gelu(const Tensor& x, Gelu form = Gelu::erf);
@@ -160,42 +190,45 @@ inline Tensor real(const Tensor& x) { return unary(ScalarOp::real, x); }
 inline Tensor imag(const Tensor& x) { return unary(ScalarOp::imag, x); }
 inline Tensor conj(const Tensor& x) { return unary(ScalarOp::conj, x); }
 inline Tensor angle(const Tensor& x) { return unary(ScalarOp::angle, x); }
-inline Tensor floor_divide(const Tensor& a, const Tensor& b) { return binary(ScalarOp::floor_divide, a, b); }
-inline Tensor rem(const Tensor& a, const Tensor& b) { return binary(ScalarOp::rem, a, b); }
-inline Tensor remainder(const Tensor& a, const Tensor& b) { return binary(ScalarOp::remainder, a, b); }
-inline Tensor pow(const Tensor& a, const Tensor& b) { return binary(ScalarOp::pow, a, b); }
-inline Tensor atan2(const Tensor& a, const Tensor& b) { return binary(ScalarOp::atan2, a, b); }
-inline Tensor hypot(const Tensor& a, const Tensor& b) { return binary(ScalarOp::hypot, a, b); }
-inline Tensor copysign(const Tensor& a, const Tensor& b) { return binary(ScalarOp::copysign, a, b); }
-inline Tensor nextafter(const Tensor& a, const Tensor& b) { return binary(ScalarOp::nextafter, a, b); }
-inline Tensor logaddexp(const Tensor& a, const Tensor& b) { return binary(ScalarOp::logaddexp, a, b); }
-inline Tensor minimum(const Tensor& a, const Tensor& b) { return binary(ScalarOp::min, a, b); }
-inline Tensor maximum(const Tensor& a, const Tensor& b) { return binary(ScalarOp::max, a, b); }
-inline Tensor fmin(const Tensor& a, const Tensor& b) { return binary(ScalarOp::fmin, a, b); }
-inline Tensor fmax(const Tensor& a, const Tensor& b) { return binary(ScalarOp::fmax, a, b); }
-inline Tensor gcd(const Tensor& a, const Tensor& b) { return binary(ScalarOp::gcd, a, b); }
-inline Tensor lcm(const Tensor& a, const Tensor& b) { return binary(ScalarOp::lcm, a, b); }
-inline Tensor equal(const Tensor& a, const Tensor& b) { return binary(ScalarOp::equal, a, b); }
-inline Tensor not_equal(const Tensor& a, const Tensor& b) { return binary(ScalarOp::not_equal, a, b); }
-inline Tensor less(const Tensor& a, const Tensor& b) { return binary(ScalarOp::less, a, b); }
-inline Tensor less_equal(const Tensor& a, const Tensor& b) { return binary(ScalarOp::less_equal, a, b); }
-inline Tensor greater(const Tensor& a, const Tensor& b) { return binary(ScalarOp::greater, a, b); }
-inline Tensor greater_equal(const Tensor& a, const Tensor& b) { return binary(ScalarOp::greater_equal, a, b); }
-inline Tensor logical_and(const Tensor& a, const Tensor& b) { return binary(ScalarOp::logical_and, a, b); }
-inline Tensor logical_or(const Tensor& a, const Tensor& b) { return binary(ScalarOp::logical_or, a, b); }
-inline Tensor logical_xor(const Tensor& a, const Tensor& b) { return binary(ScalarOp::logical_xor, a, b); }
-inline Tensor bitwise_and(const Tensor& a, const Tensor& b) { return binary(ScalarOp::bitwise_and, a, b); }
-inline Tensor bitwise_or(const Tensor& a, const Tensor& b) { return binary(ScalarOp::bitwise_or, a, b); }
-inline Tensor bitwise_xor(const Tensor& a, const Tensor& b) { return binary(ScalarOp::bitwise_xor, a, b); }
-inline Tensor shift_left(const Tensor& a, const Tensor& b) { return binary(ScalarOp::shift_left, a, b); }
-inline Tensor shift_right(const Tensor& a, const Tensor& b) { return binary(ScalarOp::shift_right, a, b); }
-inline Tensor complex(const Tensor& a, const Tensor& b) { return binary(ScalarOp::complex, a, b); }
-inline Tensor fma(const Tensor& a, const Tensor& b, const Tensor& c) { return ternary(ScalarOp::fma, a, b, c); }
-inline Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& t) { return ternary(ScalarOp::lerp, a, b, t); }
-inline Tensor clamp(const Tensor& x, const Tensor& low, const Tensor& high) {
+inline Tensor floor_divide(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::floor_divide, a, b); }
+inline Tensor rem(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::rem, a, b); }
+inline Tensor remainder(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::remainder, a, b); }
+inline Tensor pow(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::pow, a, b); }
+inline Tensor atan2(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::atan2, a, b); }
+inline Tensor hypot(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::hypot, a, b); }
+inline Tensor copysign(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::copysign, a, b); }
+inline Tensor nextafter(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::nextafter, a, b); }
+inline Tensor logaddexp(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::logaddexp, a, b); }
+inline Tensor minimum(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::min, a, b); }
+inline Tensor maximum(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::max, a, b); }
+inline Tensor fmin(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::fmin, a, b); }
+inline Tensor fmax(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::fmax, a, b); }
+inline Tensor gcd(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::gcd, a, b); }
+inline Tensor lcm(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::lcm, a, b); }
+inline Tensor equal(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::equal, a, b); }
+inline Tensor not_equal(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::not_equal, a, b); }
+inline Tensor less(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::less, a, b); }
+inline Tensor less_equal(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::less_equal, a, b); }
+inline Tensor greater(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::greater, a, b); }
+inline Tensor greater_equal(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::greater_equal, a, b); }
+inline Tensor logical_and(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::logical_and, a, b); }
+inline Tensor logical_or(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::logical_or, a, b); }
+inline Tensor logical_xor(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::logical_xor, a, b); }
+inline Tensor bitwise_and(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::bitwise_and, a, b); }
+inline Tensor bitwise_or(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::bitwise_or, a, b); }
+inline Tensor bitwise_xor(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::bitwise_xor, a, b); }
+inline Tensor shift_left(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::shift_left, a, b); }
+inline Tensor shift_right(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::shift_right, a, b); }
+inline Tensor complex(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::complex, a, b); }
+inline Tensor fma(const TensorLike& a, const TensorLike& b, const TensorLike& c) {
+  return ternary(ScalarOp::fma, a, b, c);
+}
+inline Tensor lerp(const TensorLike& a, const TensorLike& b, const TensorLike& t) {
+  return ternary(ScalarOp::lerp, a, b, t);
+}
+inline Tensor clamp(const TensorLike& x, const TensorLike& low, const TensorLike& high) {
   return ternary(ScalarOp::clamp, x, low, high);
 }
-Tensor clamp(const Tensor& x, double low, double high);
 inline Tensor relu6(const Tensor& x) { return elementwise("relu6", {x}); }
 inline Tensor hardtanh(const Tensor& x, double low = -1, double high = 1) {
   return elementwise("hardtanh", {x}, {low, high});
@@ -224,9 +257,13 @@ Tensor expand_dims(const Tensor& x, int axis);
 Tensor squeeze(const Tensor& x, int axis);
 
 // ---- Constants computed from indices.
-Tensor arange(Number start, Number step, std::int64_t count, DType dtype);
-Tensor linspace(double start, double stop, std::int64_t count, DType dtype);
-Tensor eye(std::int64_t rows, std::int64_t columns, DType dtype, std::int64_t diagonal = 0);
+// start, start + step, … before stop; without a type i32 if all are integers, else f32. Throws InvalidArgument for a step
+// of 0 and for numbers that are not finite.
+Tensor arange(Number start, Number stop, Number step = 1, std::optional<DType> dtype = {});
+// `count` numbers, the first is start; the last is stop, or with endpoint = false would be the next.
+Tensor linspace(double start, double stop, std::int64_t count, DType dtype = DType::f32, bool endpoint = true);
+// Ones on the diagonal, or on that many above it; zeros elsewhere.
+Tensor eye(std::int64_t rows, std::int64_t columns, DType dtype = DType::f32, std::int64_t diagonal = 0);
 Tensor triangle(std::int64_t rows, std::int64_t columns, DType dtype, Triangle part,
                std::int64_t diagonal = 0);
 
@@ -262,13 +299,12 @@ Tensor one_hot(const Tensor& indices, std::int64_t classes, DType dtype = DType:
               Number off = 0);
 Tensor scan(ScanKind op, const Tensor& x, int axis, const kernels::ScanOptions& options = {});
 inline Tensor cumsum(const Tensor& x, int axis) { return scan(ScanKind::sum, x, axis); }
-Tensor reduce(ReduceKind op, const Tensor& x, std::initializer_list<int> axes, bool keep_dims = false);
-Tensor reduce(ReduceKind op, const Tensor& x, std::span<const int> axes, bool keep_dims = false);
-Tensor variance(const Tensor& x, std::initializer_list<int> axes, double correction = 0, bool keep_dims = false);
-Tensor deviation(const Tensor& x, std::initializer_list<int> axes, double correction = 0, bool keep_dims = false);
+Tensor reduce(ReduceKind op, const Tensor& x, const Axes& axes, bool keep_dims = false);
+Tensor variance(const Tensor& x, const Axes& axes = {}, double correction = 0, bool keep_dims = false);
+Tensor deviation(const Tensor& x, const Axes& axes = {}, double correction = 0, bool keep_dims = false);
 // The index of the largest or smallest element over the axes, in row-major order, as i32.
-Tensor argmax(const Tensor& x, std::initializer_list<int> axes, bool keep_dims = false);
-Tensor argmin(const Tensor& x, std::initializer_list<int> axes, bool keep_dims = false);
+Tensor argmax(const Tensor& x, const Axes& axes = {}, bool keep_dims = false);
+Tensor argmin(const Tensor& x, const Axes& axes = {}, bool keep_dims = false);
 Tensor softmax(const Tensor& x, int axis = -1);
 Tensor log_softmax(const Tensor& x, int axis = -1);
 // Over the last axes: as many as scale has, else as bias has, else one; or those from `first_axis` on. scale and bias

@@ -26,6 +26,8 @@ class Number {
   double value() const;
   // Its integer part modulo 2^64, in two's complement; none if it does not fit 64 bits, signed or unsigned.
   std::optional<std::uint64_t> integer() const;
+  // Whether it was made of an integer.
+  bool integral() const { return !std::holds_alternative<double>(value_); }
   // The integer that it was made of; none if it was made of a floating number, or one past the range.
   std::optional<std::int64_t> as_int64() const;
   // The bits of the element of `type` nearest to it, in the low end of the result: floats round to even; for integers

@@ -5,18 +5,25 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "weft/axes.h"
 #include "weft/dtype.h"
+#include "weft/element.h"
 #include "weft/future.h"
+#include "weft/number.h"
 #include "weft/shape.h"
 #include "weft/tensor_type.h"
 
 namespace weft {
 
 class Device;
-class Node;  // src/graph
+class Graph;
+class Indices;  // weft/indexing.h
+class Node;     // src/graph
+class TensorLike;
 struct View;
 
 // One result of one operation, an input or a constant of a graph, or data in a device's memory. A small handle: copies
@@ -46,9 +53,36 @@ class Tensor {
   DType dtype() const { return type().dtype; }
   const Shape& shape() const { return type().shape; }
   int rank() const { return shape().rank(); }
+  std::int64_t size() const { return element_count(shape()); }  // elements
 
-  // The last two axes exchanged.
-  Tensor T() const;
+  // ---- The same as the functions of these names (weft/graph.h, weft/array.h).
+  Tensor T() const;  // the last two axes exchanged
+  Tensor reshape(const Shape& shape) const;
+  Tensor cast(DType dtype) const;
+  Tensor sum(const Axes& axes = {}, bool keep_dims = false) const;
+  Tensor mean(const Axes& axes = {}, bool keep_dims = false) const;
+  Tensor prod(const Axes& axes = {}, bool keep_dims = false) const;
+  Tensor any(const Axes& axes = {}, bool keep_dims = false) const;
+  Tensor all(const Axes& axes = {}, bool keep_dims = false) const;
+  Tensor max() const;  // of all elements; max(x, axes) along axes
+  Tensor min() const;
+  Tensor argmax(const Axes& axes = {}, bool keep_dims = false) const;
+  Tensor argmin(const Axes& axes = {}, bool keep_dims = false) const;
+
+  // ---- Indexing (weft/indexing.h): a view, or for indices in tensors a lookup. Const, because assigning to it would
+  // change nothing: set() does.
+  const Tensor operator[](const Indices& at) const;  // NOLINT: see above
+  // Put a new value into this handle, in which the chosen elements are replaced by or combined with `value`, which
+  // broadcasts to them. Other handles keep the old value, also views made before. The memory is used again if nobody
+  // else holds it.
+  Tensor& set(const Indices& at, const TensorLike& value);
+  Tensor& add(const Indices& at, const TensorLike& value);
+  Tensor& max(const Indices& at, const TensorLike& value);
+  Tensor& min(const Indices& at, const TensorLike& value);
+  Tensor& operator+=(const TensorLike& b);
+  Tensor& operator-=(const TensorLike& b);
+  Tensor& operator*=(const TensorLike& b);
+  Tensor& operator/=(const TensorLike& b);
 
   // What people call it (weft/label.h); empty: nothing. Setting it replaces the label that it had, and puts the
   // thread's scopes in front.
@@ -58,6 +92,8 @@ class Tensor {
   // ---- Data.
   // False if it is still to be computed (weft/evaluate.h). Then the next three throw InvalidArgument.
   bool has_data() const;
+  // Whether the host has its values, too, so that reading moves nothing: it was read before, or is on the cpu.
+  bool on_host() const;
   const Device& device() const;
   const View& view() const;
   // Uploads nothing if the tensor was last written with the same bytes, and by nothing else since (Flag::always_upload:
@@ -84,6 +120,37 @@ class Tensor {
     });
   }
   Future<std::vector<std::byte>> async_read_bytes() const;
+  // The elements converted to T, as cast() does it; T is bool, a C++ number or a float16, bfloat16, float8_….
+  template <class T>
+  std::vector<T> to_vector() const {
+    if constexpr (std::is_same_v<T, bool>) {
+      const auto bytes = to_vector<std::uint8_t>(DType::boolean);
+      return {bytes.begin(), bytes.end()};
+    } else {
+      return to_vector<T>(dtype_of<T>);
+    }
+  }
+  // The element of a tensor that has one. Throws ShapeError if it has more or none.
+  template <class T>
+  T item() const {
+    require_one();
+    return to_vector<T>()[0];
+  }
+  template <class T>
+  Future<std::vector<T>> async_to_vector() const {
+    return async_read_bytes().map([type = type()](const std::vector<std::byte>& bytes) {
+      return converted<T>(type, bytes);
+    });
+  }
+  template <class T>
+  Future<T> async_item() const {
+    require_one();
+    return async_to_vector<T>().map([](const std::vector<T>& values) { return static_cast<T>(values[0]); });
+  }
+
+  // What would run if the tensor was evaluated now: `tensor.graph().to_dot()` draws it. Its inputs are the tensors with
+  // data.
+  Graph graph() const;
 
   // Which result of which node it is; null if it is not defined.
   const Node* node() const { return node_; }
@@ -92,10 +159,57 @@ class Tensor {
  private:
   using ReadInto = std::function<void(std::span<std::byte>)>;
   std::size_t checked_count(std::size_t element_size) const;
+  void require_one() const;
+  // Elements of `type` as those of `to`, of which `target` has as many.
+  static void convert(const TensorType& type, std::span<const std::byte> bytes, DType to, std::span<std::byte> target);
+  template <class T>
+  static std::vector<T> converted(const TensorType& type, std::span<const std::byte> bytes) {
+    if constexpr (std::is_same_v<T, bool>) {
+      std::vector<std::uint8_t> values(static_cast<std::size_t>(element_count(type.shape)));
+      convert(type, bytes, DType::boolean, std::as_writable_bytes(std::span(values)));
+      return {values.begin(), values.end()};
+    } else {
+      std::vector<T> values(static_cast<std::size_t>(element_count(type.shape)));
+      convert(type, bytes, dtype_of<T>, std::as_writable_bytes(std::span(values)));
+      return values;
+    }
+  }
+  template <class T>
+  std::vector<T> to_vector(DType as) const {
+    std::vector<T> values(static_cast<std::size_t>(size()));
+    read_converted(as, std::as_writable_bytes(std::span(values)));
+    return values;
+  }
+  void read_converted(DType as, std::span<std::byte> target) const;
   Future<ReadInto> async_read_into() const;
 
   const Node* node_ = nullptr;
   int index_ = 0;
+};
+
+// What an elementwise function takes: a tensor, or a number. A number is weak: it takes the type of the tensors beside it,
+// and only its kind counts in promotion (result_type).
+class TensorLike {
+ public:
+  TensorLike(const Tensor& tensor) : tensor_(&tensor) {}  // NOLINT: implicit, as are the next. Not copied.
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  TensorLike(T value)  // NOLINT
+      : number_(value),
+        kind_(std::is_same_v<T, bool>         ? DTypeKind::boolean
+              : std::is_floating_point_v<T> ? DTypeKind::floating
+                                            : DTypeKind::signed_integer) {}
+  TensorLike(const Number& number)  // NOLINT
+      : number_(number), kind_(number.integral() ? DTypeKind::signed_integer : DTypeKind::floating) {}
+
+  const Tensor* tensor() const { return tensor_; }  // null: it is a number
+  const Number& number() const { return number_; }
+  DTypeKind kind() const { return kind_; }          // of the number
+
+ private:
+  const Tensor* tensor_ = nullptr;
+  Number number_;
+  DTypeKind kind_ = DTypeKind::floating;
 };
 
 // True if both are the same tensor: the same result of the same operation, not only an equal one.

@@ -1,6 +1,10 @@
 // Data of a tensor in a device's memory: what an executable reads from and writes to.
 #pragma once
 
+#include <memory>
+#include <mutex>
+#include <vector>
+
 #include "graph/node.h"
 #include "weft/device.h"
 #include "weft/view.h"
@@ -17,12 +21,27 @@ class DeviceData final : public Data {
   const Device& device() const { return device_; }
   const View& view() const { return view_; }
   void write(std::span<const std::byte> bytes) const;
+  // Moves the bytes once, and remembers them until something else is written to the memory.
   void read(std::span<std::byte> target) const;
   Future<gpu::ReadBytes> async_read() const;
+  // Whether reading moves nothing. What is remembered is still there when the device is lost.
+  bool on_host() const { return !device_.is_gpu() || remembered() != nullptr; }
+  // Whether the memory is the tensor's own, not a caller's, so that it may be used again when nobody needs it.
+  bool owns_memory() const { return owns_memory_; }
 
  private:
+  using Bytes = std::shared_ptr<const std::vector<std::byte>>;
+  Bytes remembered() const;
+  // What the buffer is marked with while it holds the same bytes as now.
+  Buffer::Digest mark() const;
+  void remember(const Buffer::Digest& mark, Bytes bytes) const;
+
   Device device_;
   View view_;
+  bool owns_memory_ = false;
+  mutable std::mutex mutex_;
+  mutable Buffer::Digest mark_;  // of a write or a read
+  mutable Bytes bytes_;          // what was there under that mark
 };
 
 // The tensor's data; null if it is still to be computed.

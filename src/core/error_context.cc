@@ -17,7 +17,8 @@ void throw_as_one_of(const Error& e, const std::string& text) {
 
 void throw_in_context(const Error& e, std::string_view context) {
   const std::string text = std::format("{}: {}", context, e.what());
-  throw_as_one_of<InvalidArgument, Unsupported, IoError, FormatError, OutOfMemory, NoDevice, DeviceLost,
+  // The kinds of InvalidArgument before it.
+  throw_as_one_of<ShapeError, TypeError, IndexError, DeviceError, InvalidArgument, Unsupported, IoError, FormatError, OutOfMemory, NoDevice, DeviceLost,
                   ValidationError, InternalError>(e, text);
   throw Error(text);
 }

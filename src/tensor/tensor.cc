@@ -3,8 +3,10 @@
 
 #include "compiler/device_data.h"
 #include "graph/ops/leaf.h"
+#include "weft/cpu.h"
 #include "weft/error.h"
 #include "weft/evaluate.h"
+#include "weft/kernels/copy.h"
 
 namespace weft {
 namespace {
@@ -41,6 +43,11 @@ const Device& Tensor::device() const { return data_of(*this).device(); }
 const View& Tensor::view() const { return data_of(*this).view(); }
 void Tensor::write(std::span<const std::byte> bytes) { data_of(*this).write(bytes); }
 
+bool Tensor::on_host() const {
+  const DeviceData* data = node_ ? find_data(*this) : nullptr;
+  return data ? data->on_host() : node_ && node_->op().constant();
+}
+
 void Tensor::read_bytes(std::span<std::byte> target) const {
   const Tensor from = readable(*this);
   computed(from).read(target);
@@ -62,6 +69,29 @@ std::size_t Tensor::checked_count(std::size_t element_size) const {
     throw InvalidArgument("tensor: {} read as elements of {} bytes", to_string(type()), element_size);
   }
   return static_cast<std::size_t>(element_count(shape()));
+}
+
+void Tensor::require_one() const {
+  if (size() != 1) throw ShapeError("item: {} has {} elements, expected one", to_string(type()), size());
+}
+
+void Tensor::convert(const TensorType& type, std::span<const std::byte> bytes, DType to, std::span<std::byte> target) {
+  if (type.dtype == to) {
+    std::ranges::copy(bytes, target.begin());
+    return;
+  }
+  const auto at = [&](std::span<const std::byte> b, DType dtype) {
+    return View(Buffer::borrow(b, nullptr), 0, dtype, type.shape);
+  };
+  cpu::Executor executor;
+  if (!bytes.empty()) kernels::copy(executor, at(bytes, type.dtype), at(target, to));
+}
+
+void Tensor::read_converted(DType as, std::span<std::byte> target) const {
+  if (as == dtype()) return read_bytes(target);
+  std::vector<std::byte> bytes(byte_size(type()));
+  read_bytes(bytes);
+  convert(type(), bytes, as, target);
 }
 
 }  // namespace weft

@@ -84,7 +84,7 @@ class Attempt {
         return attention(x, y, z, maybe(value()),
                          {.scale = 1, .causal = below(2) == 0, .window_left = number(), .window_right = number()},
                          maybe(value()), maybe(value()));
-      case 36: return arange(static_cast<double>(number()), static_cast<double>(number()), count(), type());
+      case 36: return arange(static_cast<double>(number()), static_cast<double>(below(100)), 1.0 + static_cast<double>(below(7)), type());
       case 37: return eye(count(), count(), type(), number());
       case 38: return binary(static_cast<ScalarOp>(below(kScalarOpCount)), x, y);
       case 39: return unary(static_cast<ScalarOp>(below(kScalarOpCount)), x);

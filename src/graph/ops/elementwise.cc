@@ -1,8 +1,13 @@
 #include "graph/ops/elementwise.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 
 #include "graph/graph.h"
+#include "graph/ops/leaf.h"
+#include "graph/promotion.h"
+#include "kernels/elementwise/scalar_ops.h"
 #include "weft/error.h"
 #include "weft/kernels/elementwise.h"
 
@@ -20,12 +25,63 @@ void require_value(const Tensor& v, std::string_view op) {
   if (!v.defined()) throw InvalidArgument("{}: an operand is an undefined Tensor", op);
 }
 
-// Operand `b` of a binary operation is a number of a's type.
-Tensor with_number(ScalarOp op, const Tensor& a, double b, bool number_first) {
-  require_value(a, name(op));
-  // A value of its own, which the compiler moves into the expression, and evaluation gives at each run.
-  const Tensor c = Graph::scalar(b, a.dtype());
-  return number_first ? binary(op, c, a) : binary(op, a, c);
+// The ops of one scalar operation on operands of one type, made once: a node of one needs no expression of its own.
+const OpPtr& shared_op(ScalarOp op, DType dtype) {
+  static std::array<std::atomic<const OpPtr*>, static_cast<std::size_t>(kScalarOpCount) * kDTypeCount> all{};
+  std::atomic<const OpPtr*>& slot = all[static_cast<std::size_t>(op) * kDTypeCount + static_cast<std::size_t>(dtype)];
+  if (const OpPtr* made = slot.load(std::memory_order_acquire)) return *made;
+  Expression e;
+  std::array<int, 3> args{};
+  const int count = arity(op);
+  for (int i = 0; i < count; ++i) {
+    args[static_cast<std::size_t>(i)] = e.input(op == ScalarOp::select && i == 0 ? DType::boolean : dtype);
+  }
+  e.output(e.apply(op, std::span(args).first(static_cast<std::size_t>(count))));
+  auto* mine = new const OpPtr(make_op<ElementwiseOp>(std::move(e)));
+  const OpPtr* theirs = nullptr;
+  if (slot.compare_exchange_strong(theirs, mine, std::memory_order_acq_rel)) return *mine;
+  delete mine;
+  return *theirs;
+}
+
+// The operand as a tensor of that type. A number becomes a value of its own, which the compiler moves into the
+// expression, and evaluation gives at each run.
+Tensor as_tensor(std::string_view op, const TensorLike& x, DType dtype) {
+  if (const Tensor* t = x.tensor()) return cast(*t, dtype);
+  const Number& n = x.number();
+  if (x.kind() == DTypeKind::signed_integer && is_integer(dtype) && !fits(n, dtype)) {
+    throw TypeError("{}: {} is not in the range of {}", op, to_string(n), weft::name(dtype));
+  }
+  return Graph::scalar(n, dtype);
+}
+
+// The type in which an operation computes operands of this common type.
+DType computed_in(ScalarOp op, DType common) {
+  const unsigned types = kernels::info(op).types, given = kernels::type_set(common);
+  if (types & given) return common;
+  if (types == kernels::kBool) return DType::boolean;
+  if (types & kernels::kFloat && given & (kernels::kInteger | kernels::kBool) && !(types & kernels::kInteger)) {
+    return DType::f32;
+  }
+  return common;  // which the operation refuses
+}
+
+Tensor apply_to(ScalarOp op, std::span<const TensorLike> operands) {
+  for (const TensorLike& x : operands) {
+    if (x.tensor()) require_value(*x.tensor(), name(op));
+  }
+  const DType dtype = [&] {
+    try {
+      return computed_in(op, result_type(operands));
+    } catch (const TypeError& e) {
+      throw TypeError("{}: {}", name(op), e.what());
+    }
+  }();
+  const OpPtr& shared = shared_op(op, dtype);
+  std::vector<Tensor> tensors;
+  tensors.reserve(operands.size());
+  for (const TensorLike& x : operands) tensors.push_back(as_tensor(name(op), x, dtype));
+  return apply(shared, std::move(tensors));
 }
 
 // Broadcasts and names the operation when that fails.
@@ -33,8 +89,13 @@ Shape joined(std::string_view op, const Shape& a, const Shape& b) {
   try {
     return broadcast(a, b);
   } catch (const InvalidArgument& e) {
-    throw InvalidArgument("{}: {}", op, e.what());
+    throw ShapeError("{}: {}", op, e.what());
   }
+}
+
+// An operation that leaves integers as they are.
+bool rounds_to_integer(ScalarOp op) {
+  return op == ScalarOp::ceil || op == ScalarOp::floor || op == ScalarOp::trunc || op == ScalarOp::round;
 }
 
 }  // namespace
@@ -106,9 +167,8 @@ std::string ElementwiseOp::label(std::span<const TensorType>) const { return ope
 
 Tensor unary(ScalarOp op, const Tensor& x) {
   require_value(x, name(op));
-  Expression e;
-  e.output(e.apply(op, {e.input(x.dtype())}));
-  return map(std::move(e), {x});
+  if (rounds_to_integer(op) && is_integer(x.dtype())) return x;
+  return apply(shared_op(op, computed_in(op, x.dtype())), {cast(x, computed_in(op, x.dtype()))});
 }
 
 Work ElementwiseOp::work(const Launch& call) const {
@@ -118,42 +178,18 @@ Work ElementwiseOp::work(const Launch& call) const {
   return w;
 }
 
-Tensor binary(ScalarOp op, const Tensor& a, const Tensor& b) {
-  require_value(a, name(op));
-  require_value(b, name(op));
-  if (a.dtype() != b.dtype()) {
-    throw InvalidArgument("{}: a is {} and b is {}; both must have one type (cast one of them)", name(op),
-                          to_string(a.type()), to_string(b.type()));
-  }
-  Expression e;
-  const int x = e.input(a.dtype());
-  const int y = e.input(b.dtype());
-  e.output(e.apply(op, {x, y}));
-  return map(std::move(e), {a, b});
+Tensor binary(ScalarOp op, const TensorLike& a, const TensorLike& b) {
+  const std::array operands{a, b};
+  return apply_to(op, operands);
 }
 
-Tensor ternary(ScalarOp op, const Tensor& a, const Tensor& b, const Tensor& c) {
-  if (op == ScalarOp::select) return select(a, b, c);
-  for (const Tensor& v : {a, b, c}) require_value(v, name(op));
-  if (a.dtype() != b.dtype() || a.dtype() != c.dtype()) {
-    throw InvalidArgument("{}: operands are {}, {} and {}; all must have one type (cast the others)", name(op),
-                          to_string(a.type()), to_string(b.type()), to_string(c.type()));
+Tensor ternary(ScalarOp op, const TensorLike& a, const TensorLike& b, const TensorLike& c) {
+  if (op == ScalarOp::select) {
+    if (!a.tensor()) throw TypeError("select: the condition is a number, expected a tensor of bool");
+    return select(*a.tensor(), b, c);
   }
-  Expression e;
-  const int x = e.input(a.dtype());
-  const int y = e.input(b.dtype());
-  const int z = e.input(c.dtype());
-  e.output(e.apply(op, {x, y, z}));
-  return map(std::move(e), {a, b, c});
-}
-
-Tensor clamp(const Tensor& x, double low, double high) {
-  require_value(x, "clamp");
-  Expression e;
-  const int v = e.input(x.dtype());
-  const int a = e.constant(low, x.dtype());
-  e.output(e.apply(ScalarOp::clamp, {v, a, e.constant(high, x.dtype())}));
-  return map(std::move(e), {x});
+  const std::array operands{a, b, c};
+  return apply_to(op, operands);
 }
 
 Tensor elementwise(std::string_view name, std::span<const Tensor> operands, std::span<const double> parameters) {
@@ -171,36 +207,31 @@ Tensor elementwise(std::string_view name, std::initializer_list<Tensor> operands
                      std::span(parameters.begin(), parameters.size()));
 }
 
-Tensor select(const Tensor& condition, const Tensor& if_true, const Tensor& if_false) {
-  for (const Tensor& v : {condition, if_true, if_false}) require_value(v, "select");
-  if (condition.dtype() != DType::boolean || if_true.dtype() != if_false.dtype()) {
-    throw InvalidArgument("select: condition is {}, choices are {} and {}; expected bool and one type for both",
-                          to_string(condition.type()), to_string(if_true.type()), to_string(if_false.type()));
+Tensor select(const Tensor& condition, const TensorLike& if_true, const TensorLike& if_false) {
+  const std::array operands{if_true, if_false};
+  require_value(condition, "select");
+  for (const TensorLike& x : operands) {
+    if (x.tensor()) require_value(*x.tensor(), "select");
   }
-  Expression e;
-  const int c = e.input(DType::boolean);
-  const int x = e.input(if_true.dtype());
-  const int y = e.input(if_false.dtype());
-  e.output(e.apply(ScalarOp::select, {c, x, y}));
-  return map(std::move(e), {condition, if_true, if_false});
+  if (condition.dtype() != DType::boolean) {
+    throw TypeError("select: the condition is {}, expected bool", to_string(condition.type()));
+  }
+  const DType dtype = result_type(operands);
+  return apply(shared_op(ScalarOp::select, dtype),
+               {condition, as_tensor("select", if_true, dtype), as_tensor("select", if_false, dtype)});
 }
 
 Tensor cast(const Tensor& x, DType dtype) {
   require_value(x, "cast");
   if (x.dtype() == dtype) return x;
+  // Numbers, and what is about to be one, change at once.
+  if (const ConstantOp* c = constant_op(x); c && x.rank() == 0) {
+    if (const auto value = c->scalar()) return Graph::scalar(*value, dtype);
+  }
   Expression e;
   e.output(e.cast(e.input(x.dtype()), dtype));
   return map(std::move(e), {x});
 }
-
-Tensor operator+(const Tensor& a, double b) { return with_number(ScalarOp::add, a, b, false); }
-Tensor operator-(const Tensor& a, double b) { return with_number(ScalarOp::sub, a, b, false); }
-Tensor operator*(const Tensor& a, double b) { return with_number(ScalarOp::mul, a, b, false); }
-Tensor operator/(const Tensor& a, double b) { return with_number(ScalarOp::div, a, b, false); }
-Tensor operator+(double a, const Tensor& b) { return with_number(ScalarOp::add, b, a, true); }
-Tensor operator/(double a, const Tensor& b) { return with_number(ScalarOp::div, b, a, true); }
-Tensor operator*(double a, const Tensor& b) { return with_number(ScalarOp::mul, b, a, true); }
-Tensor operator-(double a, const Tensor& b) { return with_number(ScalarOp::sub, b, a, true); }
 
 Tensor gelu(const Tensor& x, Gelu form) {
   switch (form) {

@@ -1,5 +1,8 @@
 #include "graph/ops/pad.h"
 
+#include <cmath>
+#include <limits>
+
 #include "graph/graph.h"
 #include "graph/op_schemas.h"
 #include "weft/cpu.h"
@@ -47,6 +50,31 @@ Tensor made(DType dtype, const Shape& shape, F&& f) {
   cpu::Executor executor;
   f(executor, y);
   return Graph::constant(TensorData::copy_of(dtype, shape, {y.buffer.data(), static_cast<std::size_t>(bytes)}));
+}
+
+// How many of start, start + step, … come before stop.
+std::int64_t steps_between(const Number& start, const Number& stop, const Number& step) {
+  const auto refuse = [&](std::string_view why) {
+    throw InvalidArgument("arange: from {} to {} in steps of {}: {}", to_string(start), to_string(stop),
+                          to_string(step), why);
+  };
+  if (step.value() == 0) refuse("the step is 0");
+  const auto first = start.as_int64(), last = stop.as_int64(), by = step.as_int64();
+  if (first && last && by) {
+    // Unsigned differences cannot overflow.
+    const bool up = *by > 0;
+    if (up ? *first >= *last : *first <= *last) return 0;
+    const auto span = up ? static_cast<std::uint64_t>(*last) - static_cast<std::uint64_t>(*first)
+                         : static_cast<std::uint64_t>(*first) - static_cast<std::uint64_t>(*last);
+    const auto size = up ? static_cast<std::uint64_t>(*by) : 0 - static_cast<std::uint64_t>(*by);
+    const std::uint64_t count = (span - 1) / size + 1;
+    if (count > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) refuse("too many numbers");
+    return static_cast<std::int64_t>(count);
+  }
+  const double count = std::ceil((stop.value() - start.value()) / step.value());
+  if (!std::isfinite(count)) refuse("not finite");
+  if (count > 9e18) refuse("too many numbers");
+  return count > 0 ? static_cast<std::int64_t>(count) : 0;
 }
 
 }  // namespace
@@ -168,11 +196,15 @@ Tensor one_hot(const Tensor& indices, std::int64_t classes, DType dtype, int axi
   return apply(make_op<OneHotOp>(classes, dtype, axis, on, off), {indices});
 }
 
-Tensor arange(Number start, Number step, std::int64_t count, DType dtype) {
-  return made(dtype, {count}, [&](Stream& s, const View& y) { kernels::arange(s, start, step, y); });
+Tensor arange(Number start, Number stop, Number step, std::optional<DType> dtype) {
+  const DType type = dtype.value_or(start.integral() && stop.integral() && step.integral() ? DType::i32 : DType::f32);
+  const std::int64_t count = steps_between(start, stop, step);
+  return made(type, {count}, [&](Stream& s, const View& y) { kernels::arange(s, start, step, y); });
 }
 
-Tensor linspace(double start, double stop, std::int64_t count, DType dtype) {
+Tensor linspace(double start, double stop, std::int64_t count, DType dtype, bool endpoint) {
+  if (count < 0) throw InvalidArgument("linspace: {} numbers were asked for", count);
+  if (!endpoint && count > 0) return slice(linspace(start, stop, count + 1, dtype), 0, 0, count);
   return made(dtype, {count}, [&](Stream& s, const View& y) { kernels::linspace(s, start, stop, y); });
 }
 

@@ -24,20 +24,20 @@ Shape reduced(const Shape& shape, const std::vector<int>& axes, bool keep_dims) 
 }
 
 // In ascending order, counted from the front.
-std::vector<int> sorted_axes(std::string_view what, const Tensor& x, std::span<const int> axes) {
+std::vector<int> sorted_axes(std::string_view what, const Tensor& x, const Axes& axes) {
   if (!x.defined()) throw InvalidArgument("{}: the operand is an undefined Tensor", what);
   std::vector<int> sorted;
-  for (const int a : axes) sorted.push_back(normalize_axis(a, x.rank(), what));
+  for (const int a : axes.of(x.rank())) sorted.push_back(normalize_axis(a, x.rank(), what));
   std::ranges::sort(sorted);
   if (std::ranges::adjacent_find(sorted) != sorted.end()) throw InvalidArgument("{}: an axis is named twice", what);
   return sorted;
 }
 
-Tensor moment(ReduceKind op, const Tensor& x, std::span<const int> axes, double correction, bool keep_dims) {
+Tensor moment(ReduceKind op, const Tensor& x, const Axes& axes, double correction, bool keep_dims) {
   return apply(make_op<ReduceOp>(op, sorted_axes(kernels::reduce_name(op), x, axes), keep_dims, correction), {x});
 }
 
-Tensor arg_reduce(kernels::ArgKind op, const Tensor& x, std::span<const int> axes, bool keep_dims) {
+Tensor arg_reduce(kernels::ArgKind op, const Tensor& x, const Axes& axes, bool keep_dims) {
   const std::string_view name = op == kernels::ArgKind::max ? "argmax" : "argmin";
   return apply(make_op<ArgReduceOp>(op, sorted_axes(name, x, axes), keep_dims), {x});
 }
@@ -147,11 +147,7 @@ std::string ReduceOp::label(std::span<const TensorType>) const {
   return operations_around(name(), prologue_, epilogue_);
 }
 
-Tensor reduce(ReduceKind op, const Tensor& x, std::initializer_list<int> axes, bool keep_dims) {
-  return reduce(op, x, std::span(axes.begin(), axes.size()), keep_dims);
-}
-
-Tensor reduce(ReduceKind op, const Tensor& x, std::span<const int> axes, bool keep_dims) {
+Tensor reduce(ReduceKind op, const Tensor& x, const Axes& axes, bool keep_dims) {
   if (kernels::is_moment(op)) return moment(op, x, axes, 0, keep_dims);
   if (op == ReduceKind::count) {
     // The sum of what a comparison says, which the reduction's kernel makes itself.
@@ -163,20 +159,20 @@ Tensor reduce(ReduceKind op, const Tensor& x, std::span<const int> axes, bool ke
   return apply(make_op<ReduceOp>(op, sorted_axes(kernels::reduce_name(op), x, axes), keep_dims), {x});
 }
 
-Tensor variance(const Tensor& x, std::initializer_list<int> axes, double correction, bool keep_dims) {
-  return moment(ReduceKind::variance, x, std::span(axes.begin(), axes.size()), correction, keep_dims);
+Tensor variance(const Tensor& x, const Axes& axes, double correction, bool keep_dims) {
+  return moment(ReduceKind::variance, x, axes, correction, keep_dims);
 }
 
-Tensor deviation(const Tensor& x, std::initializer_list<int> axes, double correction, bool keep_dims) {
-  return moment(ReduceKind::deviation, x, std::span(axes.begin(), axes.size()), correction, keep_dims);
+Tensor deviation(const Tensor& x, const Axes& axes, double correction, bool keep_dims) {
+  return moment(ReduceKind::deviation, x, axes, correction, keep_dims);
 }
 
-Tensor argmax(const Tensor& x, std::initializer_list<int> axes, bool keep_dims) {
-  return arg_reduce(kernels::ArgKind::max, x, std::span(axes.begin(), axes.size()), keep_dims);
+Tensor argmax(const Tensor& x, const Axes& axes, bool keep_dims) {
+  return arg_reduce(kernels::ArgKind::max, x, axes, keep_dims);
 }
 
-Tensor argmin(const Tensor& x, std::initializer_list<int> axes, bool keep_dims) {
-  return arg_reduce(kernels::ArgKind::min, x, std::span(axes.begin(), axes.size()), keep_dims);
+Tensor argmin(const Tensor& x, const Axes& axes, bool keep_dims) {
+  return arg_reduce(kernels::ArgKind::min, x, axes, keep_dims);
 }
 
 void ArgReduceOp::attributes(Attributes& f) const {

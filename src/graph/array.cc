@@ -1,0 +1,323 @@
+// The array API's functions as compositions of others (weft/array.h).
+#include "weft/array.h"
+
+#include <algorithm>
+
+#include "weft/error.h"
+#include "weft/indexing.h"
+
+namespace weft {
+namespace {
+
+void require(const Tensor& x, std::string_view function) {
+  if (!x.defined()) throw InvalidArgument("{}: the operand is an undefined Tensor", function);
+}
+
+std::vector<int> normalized(const Axes& axes, int rank, std::string_view function) {
+  std::vector<int> all;
+  for (const int a : axes.of(rank)) {
+    all.push_back(normalize_axis(a, rank, function));
+    if (std::ranges::count(all, all.back()) > 1) throw ShapeError("{}: axis {} is named twice", function, a);
+  }
+  return all;
+}
+
+// The type in which sums are made.
+DType summed(DType type) {
+  if (type == DType::boolean) return DType::i32;
+  if (!is_integer(type) || bits(type) >= 32) return type;
+  return info(type).kind == DTypeKind::unsigned_integer ? DType::u32 : DType::i32;
+}
+
+// The type in which means are made.
+DType averaged(DType type) { return is_integer(type) || type == DType::boolean ? DType::f32 : type; }
+
+Tensor cumulative(ScanKind op, std::string_view name, const Tensor& x, std::optional<int> axis,
+                  std::optional<DType> dtype, bool include_initial) {
+  require(x, name);
+  if (!axis && x.rank() != 1) throw ShapeError("{}: x is {}; an axis is needed", name, to_string(x.type()));
+  const int along = normalize_axis(axis.value_or(0), x.rank(), name);
+  Tensor y = cast(x, dtype.value_or(summed(x.dtype())));
+  if (!include_initial) return scan(op, y, along);
+  Shape first = x.shape();
+  first[along] = 1;
+  y = scan(op, y, along);
+  return concat({broadcast_to(Graph::scalar(op == ScanKind::sum ? 0 : 1, y.dtype()), first), y}, along);
+}
+
+std::vector<Tensor> list(std::initializer_list<Tensor> tensors) { return {tensors.begin(), tensors.end()}; }
+
+// All as their common type.
+std::vector<Tensor> promoted(std::string_view function, std::span<const Tensor> tensors) {
+  if (tensors.empty()) throw InvalidArgument("{}: no tensor was given", function);
+  for (const Tensor& t : tensors) require(t, function);
+  DType type = tensors[0].dtype();
+  for (const Tensor& t : tensors) type = result_type(type, t.dtype());
+  std::vector<Tensor> same;
+  for (const Tensor& t : tensors) same.push_back(cast(t, type));
+  return same;
+}
+
+}  // namespace
+
+// ---- Members that are functions
+
+Tensor Tensor::reshape(const Shape& shape) const { return weft::reshape(*this, shape); }
+Tensor Tensor::cast(DType dtype) const { return weft::cast(*this, dtype); }
+Tensor Tensor::sum(const Axes& axes, bool keep_dims) const { return weft::sum(*this, axes, keep_dims); }
+Tensor Tensor::mean(const Axes& axes, bool keep_dims) const { return weft::mean(*this, axes, keep_dims); }
+Tensor Tensor::prod(const Axes& axes, bool keep_dims) const { return weft::prod(*this, axes, keep_dims); }
+Tensor Tensor::any(const Axes& axes, bool keep_dims) const { return weft::any(*this, axes, keep_dims); }
+Tensor Tensor::all(const Axes& axes, bool keep_dims) const { return reduce(ReduceKind::all, *this, axes, keep_dims); }
+Tensor Tensor::max() const { return weft::max(*this); }
+Tensor Tensor::min() const { return weft::min(*this); }
+Tensor Tensor::argmax(const Axes& axes, bool keep_dims) const { return weft::argmax(*this, axes, keep_dims); }
+Tensor Tensor::argmin(const Axes& axes, bool keep_dims) const { return weft::argmin(*this, axes, keep_dims); }
+Tensor& Tensor::operator+=(const TensorLike& b) { return *this = *this + b; }
+Tensor& Tensor::operator-=(const TensorLike& b) { return *this = *this - b; }
+Tensor& Tensor::operator*=(const TensorLike& b) { return *this = *this * b; }
+Tensor& Tensor::operator/=(const TensorLike& b) { return *this = *this / b; }
+
+// ---- Creation
+
+Tensor full_like(const Tensor& x, Number value, std::optional<DType> dtype) {
+  require(x, "full_like");
+  return broadcast_to(Graph::scalar(value, dtype.value_or(x.dtype())), x.shape());
+}
+
+Tensor zeros_like(const Tensor& x, std::optional<DType> dtype) { return full_like(x, 0, dtype); }
+Tensor ones_like(const Tensor& x, std::optional<DType> dtype) { return full_like(x, 1, dtype); }
+
+std::vector<Tensor> meshgrid(std::span<const Tensor> axes, GridOrder order) {
+  const int rank = static_cast<int>(axes.size());
+  if (rank > kMaxRank) throw ShapeError("meshgrid: {} axes, at most {} are possible", rank, kMaxRank);
+  Shape grid;
+  for (const Tensor& t : axes) {
+    require(t, "meshgrid");
+    if (t.rank() > 1) throw ShapeError("meshgrid: an axis is {}, expected rank 1", to_string(t.type()));
+    grid.push_back(t.size());
+  }
+  std::vector<Tensor> coordinates;
+  for (int i = 0; i < rank; ++i) {
+    Shape along = Shape::filled(rank, 1);
+    along[i] = grid[i];
+    Tensor c = broadcast_to(reshape(axes[static_cast<std::size_t>(i)], along), grid);
+    if (order == GridOrder::xy && rank > 1) c = moveaxis(c, {0, 1}, {1, 0});
+    coordinates.push_back(std::move(c));
+  }
+  return coordinates;
+}
+
+std::vector<Tensor> meshgrid(std::initializer_list<Tensor> axes, GridOrder order) {
+  return meshgrid(std::span(axes.begin(), axes.size()), order);
+}
+
+Tensor tril(const Tensor& x, std::int64_t diagonal) { return triangle(x, Triangle::lower, diagonal); }
+Tensor triu(const Tensor& x, std::int64_t diagonal) { return triangle(x, Triangle::upper, diagonal); }
+
+// ---- Elementwise
+
+Tensor divide(const TensorLike& a, const TensorLike& b) {
+  const DType type = averaged(result_type({a, b}));
+  const auto converted = [&](const TensorLike& x) {
+    return x.tensor() ? cast(*x.tensor(), type) : Graph::scalar(x.number(), type);
+  };
+  return binary(ScalarOp::div, converted(a), converted(b));
+}
+
+// ---- Statistics
+
+Tensor sum(const Tensor& x, const Axes& axes, bool keep_dims, std::optional<DType> dtype) {
+  require(x, "sum");
+  return reduce(ReduceKind::sum, cast(x, dtype.value_or(summed(x.dtype()))), axes, keep_dims);
+}
+
+Tensor prod(const Tensor& x, const Axes& axes, bool keep_dims, std::optional<DType> dtype) {
+  require(x, "prod");
+  return reduce(ReduceKind::prod, cast(x, dtype.value_or(summed(x.dtype()))), axes, keep_dims);
+}
+
+Tensor mean(const Tensor& x, const Axes& axes, bool keep_dims) {
+  require(x, "mean");
+  return reduce(ReduceKind::mean, cast(x, averaged(x.dtype())), axes, keep_dims);
+}
+
+Tensor max(const Tensor& x, const Axes& axes, bool keep_dims) { return reduce(ReduceKind::max, x, axes, keep_dims); }
+Tensor min(const Tensor& x, const Axes& axes, bool keep_dims) { return reduce(ReduceKind::min, x, axes, keep_dims); }
+Tensor any(const Tensor& x, const Axes& axes, bool keep_dims) { return reduce(ReduceKind::any, x, axes, keep_dims); }
+Tensor count_nonzero(const Tensor& x, const Axes& axes, bool keep_dims) {
+  return reduce(ReduceKind::count, x, axes, keep_dims);
+}
+
+Tensor cumulative_sum(const Tensor& x, std::optional<int> axis, std::optional<DType> dtype, bool include_initial) {
+  return cumulative(ScanKind::sum, "cumulative_sum", x, axis, dtype, include_initial);
+}
+
+Tensor cumulative_prod(const Tensor& x, std::optional<int> axis, std::optional<DType> dtype, bool include_initial) {
+  return cumulative(ScanKind::prod, "cumulative_prod", x, axis, dtype, include_initial);
+}
+
+Tensor diff(const Tensor& x, int axis, int n, const Tensor& prepend, const Tensor& append) {
+  require(x, "diff");
+  if (n < 0) throw InvalidArgument("diff: {} times", n);
+  const int along = normalize_axis(axis, x.rank(), "diff");
+  std::vector<Tensor> parts;
+  for (const Tensor* part : {&prepend, &x, &append}) {
+    if (part->defined()) parts.push_back(*part);
+  }
+  Tensor y = parts.size() == 1 ? x : concat(promoted("diff", parts), along);
+  for (int i = 0; i < n; ++i) {
+    const std::int64_t size = y.shape()[along];
+    const Tensor later = slice(y, along, std::min<std::int64_t>(size, 1), size);
+    const Tensor earlier = slice(y, along, 0, std::max<std::int64_t>(size - 1, 0));
+    y = y.dtype() == DType::boolean ? later != earlier : later - earlier;
+  }
+  return y;
+}
+
+// ---- Manipulation
+
+std::vector<Tensor> broadcast_arrays(std::span<const Tensor> tensors) {
+  Shape shape;
+  for (const Tensor& t : tensors) {
+    require(t, "broadcast_arrays");
+    shape = broadcast(shape, t.shape());
+  }
+  std::vector<Tensor> all;
+  for (const Tensor& t : tensors) all.push_back(broadcast_to(t, shape));
+  return all;
+}
+
+Tensor concat(std::initializer_list<Tensor> parts, std::optional<int> axis) {
+  std::vector<Tensor> all = promoted("concat", std::span(parts.begin(), parts.size()));
+  if (!axis) std::ranges::transform(all, all.begin(), flatten);
+  return concat(all, axis.value_or(0));
+}
+
+Tensor stack(std::span<const Tensor> parts, int axis) {
+  std::vector<Tensor> all = promoted("stack", parts);
+  const int along = normalize_axis(axis, all[0].rank() + 1, "stack");
+  for (Tensor& t : all) {
+    if (t.shape() != all[0].shape() && t.rank() == all[0].rank()) {
+      throw ShapeError("stack: parts are {} and {}, expected equal shapes", to_string(parts[0].type()),
+                       to_string(t.type()));
+    }
+  }
+  for (Tensor& t : all) t = expand_dims(t, along);
+  return concat(all, along);
+}
+
+Tensor stack(std::initializer_list<Tensor> parts, int axis) { return stack(list(parts), axis); }
+
+std::vector<Tensor> unstack(const Tensor& x, int axis) {
+  require(x, "unstack");
+  const int along = normalize_axis(axis, x.rank(), "unstack");
+  std::vector<Tensor> parts;
+  for (std::int64_t i = 0; i < x.shape()[along]; ++i) parts.push_back(squeeze(slice(x, along, i, i + 1), along));
+  return parts;
+}
+
+Tensor flip(const Tensor& x, const Axes& axes) {
+  require(x, "flip");
+  Tensor y = x;
+  for (const int a : normalized(axes, x.rank(), "flip")) y = slice(y, a, x.shape()[a] - 1, -1, -1);
+  return y;
+}
+
+Tensor moveaxis(const Tensor& x, const Axes& from, const Axes& to) {
+  require(x, "moveaxis");
+  const std::vector<int> source = normalized(from, x.rank(), "moveaxis");
+  const std::vector<int> target = normalized(to, x.rank(), "moveaxis");
+  if (source.size() != target.size()) {
+    throw ShapeError("moveaxis: {} axes are to be moved to {} places", source.size(), target.size());
+  }
+  std::vector<int> order(static_cast<std::size_t>(x.rank()), -1);
+  for (std::size_t i = 0; i < source.size(); ++i) order[static_cast<std::size_t>(target[i])] = source[i];
+  int next = 0;
+  for (int& place : order) {
+    if (place >= 0) continue;
+    while (std::ranges::count(source, next)) ++next;
+    place = next++;
+  }
+  return permute(x, order);
+}
+
+Tensor flatten(const Tensor& x) {
+  require(x, "flatten");
+  return x.rank() == 1 ? x : reshape(x, {x.size()});
+}
+
+Tensor roll(const Tensor& x, std::int64_t shift) {
+  require(x, "roll");
+  const std::array<std::int64_t, 1> by{shift};
+  return reshape(roll(flatten(x), std::span<const std::int64_t>(by)), x.shape());
+}
+
+Tensor roll(const Tensor& x, std::initializer_list<std::int64_t> shifts, const Axes& axes) {
+  require(x, "roll");
+  std::vector<int> along;  // an axis may be named twice: shifts add up
+  for (const int a : axes.of(x.rank())) along.push_back(normalize_axis(a, x.rank(), "roll"));
+  if (shifts.size() != along.size() && shifts.size() != 1) {
+    throw ShapeError("roll: {} shifts for {} axes", shifts.size(), along.size());
+  }
+  std::vector<std::int64_t> all(static_cast<std::size_t>(x.rank()), 0);
+  for (std::size_t i = 0; i < along.size(); ++i) {
+    all[static_cast<std::size_t>(along[i])] += shifts.begin()[shifts.size() == 1 ? 0 : i];
+  }
+  return roll(x, all);
+}
+
+Tensor tile(const Tensor& x, std::initializer_list<std::int64_t> counts) {
+  require(x, "tile");
+  const int rank = std::max(x.rank(), static_cast<int>(counts.size()));
+  Shape shape = Shape::filled(rank, 1);
+  for (int i = 0; i < x.rank(); ++i) shape[rank - x.rank() + i] = x.shape()[i];
+  std::vector<std::int64_t> all(static_cast<std::size_t>(rank), 1);
+  std::ranges::copy(counts, all.end() - static_cast<std::ptrdiff_t>(counts.size()));
+  return tile(reshape(x, shape), std::span<const std::int64_t>(all));
+}
+
+Tensor repeat(const Tensor& x, std::int64_t count) { return repeat(flatten(x), count, 0); }
+
+Tensor diagonal(const Tensor& x, std::int64_t offset) {
+  require(x, "diagonal");
+  if (x.rank() < 2) throw ShapeError("diagonal: x is {}, expected rank 2 or more", to_string(x.type()));
+  const std::int64_t rows = x.shape()[-2], columns = x.shape()[-1];
+  const std::int64_t first_row = std::max<std::int64_t>(-offset, 0), first_column = std::max<std::int64_t>(offset, 0);
+  const std::int64_t size = std::max<std::int64_t>(std::min(rows - first_row, columns - first_column), 0);
+  // A square of that size, whose elements in a row are columns + 1 apart.
+  Shape flat = x.shape();
+  flat.pop_back();
+  flat[-1] = size * size;
+  const int last = x.rank() - 1;
+  const std::int64_t row = std::min(first_row, rows), column = std::min(first_column, columns);
+  const Tensor square = slice(slice(x, last - 1, row, row + size), last, column, column + size);
+  return slice(reshape(square, flat), last - 1, 0, size * size, size + 1);
+}
+
+// ---- Searching
+
+Tensor searchsorted(const Tensor& sorted, const Tensor& values, Side side) {
+  require(sorted, "searchsorted");
+  require(values, "searchsorted");
+  if (sorted.rank() != 1) throw ShapeError("searchsorted: {} is not of rank 1", to_string(sorted.type()));
+  const DType type = result_type(sorted.dtype(), values.dtype());
+  const Tensor a = cast(sorted, type), v = cast(values, type);
+  const std::int64_t n = sorted.size();
+  Tensor low = full_like(v, 0, DType::i32), high = full_like(v, n, DType::i32);
+  // a < b in the order of sort(), in which NaN comes last.
+  const auto before = [&](const Tensor& x, const Tensor& y) {
+    return is_floating(type) ? (x < y) | (is_nan(y) & !is_nan(x)) : x < y;
+  };
+  // Each step halves what is between low and high.
+  for (std::int64_t left = n; left > 0; left /= 2) {
+    const Tensor middle = low + (high - low) / 2;
+    const Tensor at = gather(a, middle);
+    const Tensor right = (side == Side::left ? before(at, v) : !before(v, at)) & (low < high);
+    low = select(right, middle + 1, low);
+    high = select(right, high, middle);
+  }
+  return low;
+}
+
+}  // namespace weft

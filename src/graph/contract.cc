@@ -1,0 +1,327 @@
+// Products of tensors as matrix products (weft/array.h).
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "weft/array.h"
+#include "weft/error.h"
+
+namespace weft {
+namespace {
+
+void require(const Tensor& x, std::string_view function) {
+  if (!x.defined()) throw InvalidArgument("{}: an operand is an undefined Tensor", function);
+}
+
+bool has_matmul(DType type) {
+  return (is_floating(type) && type != DType::f64) || type == DType::c64 ||
+         (is_integer(type) && bits(type) >= 8 && bits(type) <= 32);
+}
+
+// [..., m, k] · [..., k, n] of one type, as that type. The kernel's integers are i32, whose wrapped sums have the low
+// bits of any narrower type's.
+Tensor product(const Tensor& a, const Tensor& b) {
+  const DType type = a.dtype();
+  if (has_matmul(type)) return cast(matmul(a, b), type);
+  if (type == DType::boolean) return matmul(cast(a, DType::i8), cast(b, DType::i8)) != 0;
+  // One element of k after the other axes: the sum takes the product in.
+  return reduce(ReduceKind::sum, expand_dims(a, -2) * expand_dims(b.T(), -3), {-1});
+}
+
+std::int64_t product_of(const Shape& shape, std::span<const int> axes) {
+  std::int64_t n = 1;
+  for (const int a : axes) n *= shape[a];
+  return n;
+}
+
+std::vector<int> normalized(const Axes& axes, const Tensor& x, std::string_view function) {
+  std::vector<int> all;
+  for (const int a : axes.of(x.rank())) {
+    all.push_back(normalize_axis(a, x.rank(), function));
+    if (std::ranges::count(all, all.back()) > 1) throw ShapeError("{}: axis {} is named twice", function, a);
+  }
+  return all;
+}
+
+// ---- einsum
+
+// A tensor with a letter for each axis. Axes of an ellipsis have the digits '0' to '7', counted from the last one.
+struct Labelled {
+  Tensor tensor;
+  std::string axes;
+};
+
+class Subscripts {
+ public:
+  Subscripts(std::string_view text, std::span<const Tensor> operands) : text_(text) {
+    std::string packed;
+    std::ranges::copy_if(text, std::back_inserter(packed), [](char c) { return c != ' '; });
+    const std::size_t arrow = packed.find("->");
+    std::string_view inputs = std::string_view(packed).substr(0, arrow);
+    std::size_t k = 0;
+    for (;; ++k) {
+      const std::size_t comma = inputs.find(',');
+      if (k >= operands.size()) refuse("has more terms than there are operands");
+      require(operands[k], "einsum");
+      operands_.push_back({operands[k], axes_of(inputs.substr(0, comma), operands[k].rank())});
+      if (comma == std::string_view::npos) break;
+      inputs.remove_prefix(comma + 1);
+    }
+    if (k + 1 != operands.size()) refuse("has fewer terms than there are operands");
+    if (arrow == std::string::npos) implicit_result();
+    else result_ = result_axes(std::string_view(packed).substr(arrow + 2));
+  }
+
+  std::vector<Labelled>& operands() { return operands_; }
+  const std::string& result() const { return result_; }
+
+ private:
+  [[noreturn]] void refuse(std::string_view why) const { throw InvalidArgument("einsum: \"{}\" {}", text_, why); }
+
+  // The letters of a term, with those of an ellipsis of `extra` axes.
+  std::string expanded(std::string_view term, int extra) const {
+    std::string axes;
+    for (std::size_t i = 0; i < term.size(); ++i) {
+      if (term[i] == '.') {
+        if (term.substr(i, 3) != "..." || term.find('.', i + 3) != std::string_view::npos) refuse("has a stray point");
+        for (int d = extra; d-- > 0;) axes += static_cast<char>('0' + d);
+        i += 2;
+      } else if ((term[i] >= 'a' && term[i] <= 'z') || (term[i] >= 'A' && term[i] <= 'Z')) {
+        axes += term[i];
+      } else {
+        refuse(std::format("has the character '{}', which is no letter", term[i]));
+      }
+    }
+    return axes;
+  }
+
+  std::string axes_of(std::string_view term, int rank) {
+    const bool open = term.find('.') != std::string_view::npos;
+    const int letters = static_cast<int>(expanded(term, 0).size());
+    if (open ? letters > rank : letters != rank) {
+      throw ShapeError("einsum: \"{}\": the term \"{}\" names {} axes of an operand of rank {}", text_, term, letters,
+                       rank);
+    }
+    ellipsis_ = std::max(ellipsis_, rank - letters);
+    return expanded(term, rank - letters);
+  }
+
+  std::string result_axes(std::string_view term) {
+    std::string axes = expanded(term, ellipsis_);
+    for (const char c : axes) {
+      if (std::ranges::count(axes, c) > 1) refuse(std::format("names '{}' twice in its result", c));
+      const auto has = [c](const Labelled& o) { return o.axes.find(c) != std::string::npos; };
+      if (std::ranges::none_of(operands_, has)) refuse(std::format("has '{}' only in its result", c));
+    }
+    return axes;
+  }
+
+  // Letters that occur once, in order, behind the axes of ellipses.
+  void implicit_result() {
+    std::string every;
+    for (const Labelled& o : operands_) every += o.axes;
+    for (int d = ellipsis_; d-- > 0;) result_ += static_cast<char>('0' + d);
+    std::string once;
+    std::ranges::copy_if(every, std::back_inserter(once),
+                         [&](char c) { return c > '9' && std::ranges::count(every, c) == 1; });
+    std::ranges::sort(once);
+    result_ += once;
+  }
+
+  std::string text_;
+  std::vector<Labelled> operands_;
+  std::string result_;
+  int ellipsis_ = 0;  // axes
+};
+
+bool has(const std::string& axes, char c) { return axes.find(c) != std::string::npos; }
+
+Labelled ordered(const Labelled& x, const std::string& axes) {
+  std::vector<int> order;
+  for (const char c : axes) order.push_back(static_cast<int>(x.axes.find(c)));
+  return {permute(x.tensor, order), axes};
+}
+
+// An axis that an operand names twice is its diagonal.
+void take_diagonals(Labelled& x) {
+  for (std::size_t i = 0; i < x.axes.size(); ++i) {
+    for (std::size_t j = x.axes.find(x.axes[i], i + 1); j != std::string::npos; j = x.axes.find(x.axes[i], i + 1)) {
+      const int a = static_cast<int>(i), b = static_cast<int>(j);
+      if (x.tensor.shape()[a] != x.tensor.shape()[b]) {
+        throw ShapeError("einsum: axis '{}' of one operand has sizes {} and {}", x.axes[i], x.tensor.shape()[a],
+                         x.tensor.shape()[b]);
+      }
+      x.tensor = moveaxis(diagonal(moveaxis(x.tensor, {a, b}, {-2, -1})), -1, a);
+      x.axes.erase(j, 1);
+    }
+  }
+}
+
+// Sums over axes that nothing else needs.
+void sum_out(Labelled& x, const std::string& needed) {
+  std::vector<int> axes;
+  std::string kept;
+  for (std::size_t i = 0; i < x.axes.size(); ++i) {
+    if (has(needed, x.axes[i])) kept += x.axes[i];
+    else axes.push_back(static_cast<int>(i));
+  }
+  if (axes.empty()) return;
+  x = {reduce(x.tensor.dtype() == DType::boolean ? ReduceKind::any : ReduceKind::sum, x.tensor, axes), kept};
+}
+
+Labelled contract(Labelled a, Labelled b, const std::string& needed) {
+  sum_out(a, b.axes + needed);
+  sum_out(b, a.axes + needed);
+  std::string batch, summed, rows, columns;
+  for (const char c : a.axes) (!has(b.axes, c) ? rows : has(needed, c) ? batch : summed) += c;
+  for (const char c : b.axes) {
+    if (!has(a.axes, c)) columns += c;
+  }
+  // Sizes of 1 broadcast; a summed axis needs both in full.
+  const auto size = [&](char c) {
+    std::int64_t n = 1;
+    for (const Labelled* x : {&a, &b}) {
+      const std::size_t at = x->axes.find(c);
+      if (at == std::string::npos) continue;
+      const std::int64_t m = x->tensor.shape()[static_cast<int>(at)];
+      if (n != 1 && m != 1 && m != n) throw ShapeError("einsum: axis '{}' has sizes {} and {}", c, n, m);
+      if (m != 1) n = m;
+    }
+    return n;
+  };
+  const auto sizes = [&](const std::string& axes) {
+    std::vector<std::int64_t> all;
+    for (const char c : axes) all.push_back(size(c));
+    return all;
+  };
+  const auto shape_of = [&](std::initializer_list<std::string> groups) {
+    Shape shape;
+    for (const std::string& axes : groups) {
+      for (const std::int64_t n : sizes(axes)) shape.push_back(n);
+    }
+    return shape;
+  };
+  const auto count = [&](const std::string& axes) {
+    std::int64_t n = 1;
+    for (const std::int64_t m : sizes(axes)) n *= m;
+    return n;
+  };
+  const std::string result = batch + rows + columns;
+  if (summed.empty()) {
+    // A product without a sum: axes that one of them lacks are broadcast.
+    const auto spread = [&](const Labelled& x, const std::string& own, const std::string& missing, bool front) {
+      Shape shape = ordered(x, batch + own).tensor.shape();
+      for (std::size_t i = 0; i < missing.size(); ++i) {
+        shape.insert(front ? static_cast<int>(batch.size()) : shape.rank(), 1);
+      }
+      return reshape(ordered(x, batch + own).tensor, shape);
+    };
+    const Tensor x = spread(a, rows, columns, false), y = spread(b, columns, rows, true);
+    return {x.dtype() == DType::boolean ? x & y : x * y, result};
+  }
+  const auto as_matrices = [&](const Labelled& x, const std::string& first, const std::string& second) {
+    const Tensor full = broadcast_to(ordered(x, batch + first + second).tensor, shape_of({batch, first, second}));
+    return reshape(full, {count(batch), count(first), count(second)});
+  };
+  const Tensor c = product(as_matrices(a, rows, summed), as_matrices(b, summed, columns));
+  return {reshape(c, shape_of({batch, rows, columns})), result};
+}
+
+}  // namespace
+
+Tensor outer(const Tensor& a, const Tensor& b) {
+  require(a, "outer");
+  require(b, "outer");
+  return reshape(a, {a.size(), 1}) * reshape(b, {1, b.size()});
+}
+
+Tensor vecdot(const Tensor& a, const Tensor& b, int axis) {
+  require(a, "vecdot");
+  require(b, "vecdot");
+  // The axis is counted in both from the end, before they broadcast.
+  const int least = std::min(a.rank(), b.rank());
+  if (axis >= 0 || axis < -least) {
+    if (axis < 0 || a.rank() != b.rank() || axis >= least) {
+      throw ShapeError("vecdot: axis {} of {} and {}; expected one from {} to -1", axis, to_string(a.type()),
+                       to_string(b.type()), -least);
+    }
+    axis -= least;
+  }
+  if (a.shape()[axis] != b.shape()[axis]) {
+    throw ShapeError("vecdot: axis {} of {} and {} has different sizes", axis, to_string(a.type()), to_string(b.type()));
+  }
+  const DType type = result_type(a.dtype(), b.dtype());
+  const Tensor x = cast(a, type), y = cast(b, type);
+  return reduce(ReduceKind::sum, (type == DType::c64 ? conj(x) : x) * y, {axis});
+}
+
+Tensor tensordot(const Tensor& a, const Tensor& b, int axes) {
+  require(a, "tensordot");
+  require(b, "tensordot");
+  if (axes < 0 || axes > a.rank() || axes > b.rank()) {
+    throw ShapeError("tensordot: over {} axes of {} and {}", axes, to_string(a.type()), to_string(b.type()));
+  }
+  std::vector<int> last, first;
+  for (int i = 0; i < axes; ++i) {
+    last.push_back(a.rank() - axes + i);
+    first.push_back(i);
+  }
+  return tensordot(a, b, last, first);
+}
+
+Tensor tensordot(const Tensor& a, const Tensor& b, const Axes& a_axes, const Axes& b_axes) {
+  require(a, "tensordot");
+  require(b, "tensordot");
+  const std::vector<int> of_a = normalized(a_axes, a, "tensordot"), of_b = normalized(b_axes, b, "tensordot");
+  if (of_a.size() != of_b.size()) {
+    throw ShapeError("tensordot: {} axes of a and {} of b; expected as many", of_a.size(), of_b.size());
+  }
+  for (std::size_t i = 0; i < of_a.size(); ++i) {
+    if (a.shape()[of_a[i]] == b.shape()[of_b[i]]) continue;
+    throw ShapeError("tensordot: axis {} of {} and axis {} of {} have different sizes", of_a[i], to_string(a.type()),
+                     of_b[i], to_string(b.type()));
+  }
+  const DType type = result_type(a.dtype(), b.dtype());
+  Shape result;
+  const auto free_axes = [&](const Tensor& x, const std::vector<int>& summed) {
+    std::vector<int> axes;
+    for (int i = 0; i < x.rank(); ++i) {
+      if (std::ranges::count(summed, i)) continue;
+      axes.push_back(i);
+      result.push_back(x.shape()[i]);
+    }
+    return axes;
+  };
+  const std::vector<int> rows = free_axes(a, of_a), columns = free_axes(b, of_b);
+  std::vector<int> order_a = rows, order_b = of_b;
+  order_a.insert(order_a.end(), of_a.begin(), of_a.end());
+  order_b.insert(order_b.end(), columns.begin(), columns.end());
+  const std::int64_t m = product_of(a.shape(), rows), k = product_of(a.shape(), of_a),
+                     n = product_of(b.shape(), columns);
+  return reshape(product(reshape(permute(cast(a, type), order_a), {m, k}), reshape(permute(cast(b, type), order_b), {k, n})),
+                 result);
+}
+
+Tensor einsum(std::string_view subscripts, std::span<const Tensor> operands) {
+  Subscripts parsed(subscripts, operands);
+  DType type = parsed.operands()[0].tensor.dtype();
+  for (const Labelled& o : parsed.operands()) type = result_type(type, o.tensor.dtype());
+  for (Labelled& o : parsed.operands()) {
+    o.tensor = cast(o.tensor, type);
+    take_diagonals(o);
+  }
+  Labelled value = parsed.operands()[0];
+  for (std::size_t i = 1; i < parsed.operands().size(); ++i) {
+    std::string needed = parsed.result();
+    for (std::size_t j = i + 1; j < parsed.operands().size(); ++j) needed += parsed.operands()[j].axes;
+    value = contract(value, parsed.operands()[i], needed);
+  }
+  sum_out(value, parsed.result());
+  return ordered(value, parsed.result()).tensor;
+}
+
+Tensor einsum(std::string_view subscripts, std::initializer_list<Tensor> operands) {
+  return einsum(subscripts, std::span(operands.begin(), operands.size()));
+}
+
+}  // namespace weft

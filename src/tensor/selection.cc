@@ -1,0 +1,88 @@
+// Functions whose result is as large as the data says: they evaluate, and read a count (weft/array.h).
+#include <array>
+
+#include "weft/array.h"
+#include "weft/cpu.h"
+#include "weft/device.h"
+#include "weft/error.h"
+#include "weft/evaluate.h"
+#include "weft/kernels/compact.h"
+
+namespace weft {
+namespace {
+
+template <class Work>
+void launch(const Device& device, const Work& work) {
+  if (device.is_gpu()) {
+    gpu::Encoder encoder(device.gpu());
+    work(encoder);
+    encoder.submit();
+  } else {
+    cpu::Executor executor;
+    work(executor);
+  }
+}
+
+}  // namespace
+
+std::vector<Tensor> nonzero(const Tensor& x) {
+  if (!x.defined()) throw InvalidArgument("nonzero: the operand is an undefined Tensor");
+  if (x.rank() == 0) throw ShapeError("nonzero: x is {}, expected an axis at least", to_string(x.type()));
+  const Tensor dense = contiguous(x), total = count_nonzero(dense);
+  eval({dense, total});
+  const std::int64_t count = total.item<std::uint32_t>();
+  const Device& device = dense.device();
+  const Tensor places(device, DType::i32, {count, x.rank()}), counted(device, DType::u32, {});
+  if (count > 0) {
+    launch(device, [&](Stream& s) { kernels::nonzero(s, dense.view(), places.view(), counted.view()); });
+  }
+  std::vector<Tensor> axes;
+  for (int i = 0; i < x.rank(); ++i) axes.push_back(squeeze(slice(places, 1, i, i + 1), 1));
+  return axes;
+}
+
+Tensor compress(const Tensor& condition, const Tensor& x, std::optional<int> axis) {
+  if (!condition.defined() || !x.defined()) throw InvalidArgument("compress: an operand is an undefined Tensor");
+  const Tensor from = axis ? x : flatten(x);
+  const int along = normalize_axis(axis.value_or(0), from.rank(), "compress");
+  if (condition.rank() != 1 || condition.size() != from.shape()[along]) {
+    throw ShapeError("compress: the condition is {}, expected {} elements", to_string(condition.type()),
+                     from.shape()[along]);
+  }
+  return gather(from, nonzero(condition)[0], along);
+}
+
+Tensor repeat(const Tensor& x, const Tensor& counts, int axis) {
+  if (!x.defined() || !counts.defined()) throw InvalidArgument("repeat: an operand is an undefined Tensor");
+  const int along = normalize_axis(axis, x.rank(), "repeat");
+  if (!is_integer(counts.dtype())) throw TypeError("repeat: counts are {}, expected integers", to_string(counts.type()));
+  if (counts.rank() > 1 || !broadcasts_to(counts.shape(), {x.shape()[along]})) {
+    throw ShapeError("repeat: counts are {}, expected one for each of {} elements", to_string(counts.type()),
+                     x.shape()[along]);
+  }
+  if (x.shape()[along] == 0) return x;
+  const Tensor each = broadcast_to(cast(counts, DType::i32), {x.shape()[along]});
+  const Tensor ends = cumulative_sum(each);
+  const std::vector<std::int32_t> read = stack({min(each), slice(ends, 0, ends.size() - 1, ends.size()).reshape({})}).to_vector<std::int32_t>();
+  if (read[0] < 0) throw InvalidArgument("repeat: a count is {}", read[0]);
+  return gather(x, searchsorted(ends, arange(std::int64_t{read[1]}), Side::right), along);
+}
+
+Unique unique(const Tensor& x) {
+  if (!x.defined()) throw InvalidArgument("unique: the operand is an undefined Tensor");
+  const Tensor flat = x.dtype() == DType::boolean ? cast(flatten(x), DType::u8) : flatten(x);
+  const std::int64_t n = flat.size();
+  if (n == 0) {
+    const Tensor none = zeros({0}, DType::i32);
+    return {cast(flat, x.dtype()), none, cast(x, DType::i32), none};
+  }
+  const Tensor order = argsort(flat), sorted = gather(flat, order);
+  const Tensor begins = concat({full({1}, true, DType::boolean), slice(sorted, 0, 1, n) != slice(sorted, 0, 0, n - 1)});
+  const Tensor first = nonzero(begins)[0];
+  const Tensor group = cumulative_sum(begins) - 1;
+  const Tensor inverse = scatter_elements(ScatterKind::assign, zeros({n}, DType::i32), order, group, 0);
+  return {cast(gather(sorted, first), x.dtype()), gather(order, first), reshape(inverse, x.shape()),
+          diff(first, 0, 1, {}, full({1}, n, DType::i32))};
+}
+
+}  // namespace weft
