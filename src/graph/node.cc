@@ -1,8 +1,10 @@
 #include "graph/node.h"
 
 #include <bit>
+#include <condition_variable>
 #include <mutex>
 #include <set>
+#include <unordered_set>
 
 #include "core/error_context.h"
 #include "core/in_quotes.h"
@@ -87,8 +89,53 @@ RecipePins::~RecipePins() {
   for (const NodePtr& node : nodes_) node->pins_.fetch_sub(1, std::memory_order_relaxed);
 }
 
+namespace {
+
+struct Claimed {
+  std::unordered_set<const Node*> nodes;
+  std::condition_variable_any released;
+};
+Claimed& claimed() {
+  static auto& all = *new Claimed;
+  return all;
+}
+
+bool reaches_claimed(const Node& root) {
+  NodeIds seen;
+  std::vector<const Node*> open{&root};
+  while (!open.empty()) {
+    const Node& node = *open.back();
+    open.pop_back();
+    if (node.has_data() || !seen.insert(node, 0)) continue;
+    if (RecipeClaims::contains(node)) return true;
+    for (const Tensor& v : node.inputs()) open.push_back(v.node());
+  }
+  return false;
+}
+
+}  // namespace
+
+void RecipeClaims::claim(const Node& node) {
+  if (claimed().nodes.insert(&node).second) nodes_.push_back(&node);
+}
+
+void RecipeClaims::release() {
+  if (nodes_.empty()) return;
+  {
+    const std::unique_lock lock(Node::recipes_lock());
+    for (const Node* node : nodes_) claimed().nodes.erase(node);
+  }
+  nodes_.clear();
+  claimed().released.notify_all();
+}
+
+bool RecipeClaims::any() { return !claimed().nodes.empty(); }
+bool RecipeClaims::contains(const Node& node) { return claimed().nodes.contains(&node); }
+void RecipeClaims::wait(std::unique_lock<std::shared_mutex>& lock) { claimed().released.wait(lock); }
+
 bool RecipePins::pin(const Node& root) {
-  const std::shared_lock lock(Node::recipes_lock());
+  std::unique_lock lock(Node::recipes_lock());
+  while (RecipeClaims::any() && reaches_claimed(root)) RecipeClaims::wait(lock);
   return pin_locked(root);
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <shared_mutex>
 #include <span>
 #include <vector>
@@ -163,6 +164,25 @@ class NodeIds {
   std::size_t count_ = 0;
 };
 
+// Nodes that somebody computes in the memory of their operands: nobody else can compute them until they have data. All
+// of it under Node::recipes_lock(), but for release().
+class RecipeClaims {
+ public:
+  RecipeClaims() = default;
+  ~RecipeClaims() { release(); }
+  RecipeClaims(const RecipeClaims&) = delete;
+  RecipeClaims& operator=(const RecipeClaims&) = delete;
+  void claim(const Node& node);
+  void release();
+  static bool any();
+  static bool contains(const Node& node);
+  // Until one was released.
+  static void wait(std::unique_lock<std::shared_mutex>& lock);
+
+ private:
+  std::vector<const Node*> nodes_;
+};
+
 // Keeps the operands of nodes, and of what these need, until a node with data is reached.
 class RecipePins {
  public:
@@ -170,9 +190,9 @@ class RecipePins {
   ~RecipePins();
   RecipePins(const RecipePins&) = delete;
   RecipePins& operator=(const RecipePins&) = delete;
-  // True if it reached nodes with data.
+  // True if it reached nodes with data. Waits for who has claimed what it reaches.
   bool pin(const Node& root);
-  // For who holds recipes_lock() already.
+  // For who holds recipes_lock() already, and knows that nothing is claimed.
   bool pin_locked(const Node& root);
   bool holds(const Node& node) const { return ids_.find(node) >= 0; }
 

@@ -26,12 +26,12 @@ Attributes& Attributes::add(std::string_view name, std::span<const int> value) {
 }
 
 Attributes& Attributes::put(std::string_view name, std::string_view value) {
-  if (wanted_.empty()) shown_ += std::format("{}{}={}", shown_.empty() ? "" : ", ", name, value);
+  if (wanted_.empty()) shown_.append(shown_.empty() ? "" : ", ").append(name).append("=").append(value);
   return *this;
 }
 
 Attributes& Attributes::hide(std::string_view name, std::string_view value) {
-  hidden_ += std::format("; {}={}", name, value);
+  hidden_.append("; ").append(name).append("=").append(value);
   return *this;
 }
 
@@ -96,12 +96,19 @@ std::string Op::to_string() const {
   return f.shown().empty() ? std::string(name()) : std::format("{}{{{}}}", name(), f.shown());
 }
 
-std::string Op::identity() const {
+const std::string& Op::identity() const {
+  if (const std::string* made = identity_.load(std::memory_order_acquire)) return *made;
   Attributes f;
   attributes(f);
-  std::string text = std::format("{}{{{}{}}}", name(), f.shown(), f.hidden());
-  for (const auto& graph : subgraphs()) text += std::format("({})", graph->impl().identity());
-  return text;
+  auto mine = std::make_unique<const std::string>([&] {
+    std::string text;
+    text.append(name()).append("{").append(f.shown()).append(f.hidden()).append("}");
+    for (const auto& graph : subgraphs()) text.append("(").append(graph->impl().identity()).append(")");
+    return text;
+  }());
+  const std::string* theirs = nullptr;
+  if (identity_.compare_exchange_strong(theirs, mine.get(), std::memory_order_acq_rel)) return *mine.release();
+  return *theirs;
 }
 
 }  // namespace weft

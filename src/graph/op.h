@@ -2,6 +2,7 @@
 // The compiler knows no class of ops but by these hooks.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <span>
@@ -92,7 +93,10 @@ struct WeightOperand {
 
 class Op : public std::enable_shared_from_this<Op> {
  public:
-  virtual ~Op() = default;
+  Op() = default;
+  virtual ~Op() { delete identity_.load(std::memory_order_relaxed); }
+  Op(const Op&) = delete;
+  Op& operator=(const Op&) = delete;
 
   virtual std::string_view name() const = 0;
   virtual void attributes(Attributes&) const {}
@@ -192,9 +196,12 @@ class Op : public std::enable_shared_from_this<Op> {
   // What people call it in schedules and profiles: "matmul+bias+gelu_erf".
   virtual std::string label(std::span<const TensorType>) const { return std::string(name()); }
 
-  // "softmax{axis=1}"; with the hidden fields the op's identity.
+  // "softmax{axis=1}"; with the hidden fields the op's identity, which is made once.
   std::string to_string() const;
-  std::string identity() const;
+  const std::string& identity() const;
+
+ private:
+  mutable std::atomic<const std::string*> identity_{nullptr};
 };
 
 // The work of a kernel that touches the call's operands once.

@@ -10,7 +10,9 @@
 #include "support/dawn_counters.h"
 #include "support/devices.h"
 #include "support/throws.h"
+#include "weft/array.h"
 #include "weft/compile.h"
+#include "weft/indexing.h"
 
 namespace weft::test {
 namespace {
@@ -19,6 +21,8 @@ using testing::Each;
 using testing::ElementsAre;
 using testing::FloatNear;
 using testing::HasSubstr;
+
+float sum_of(std::span<const Tensor> parts) { return concat(parts, 0).sum().item<float>(); }
 
 class EvaluateTest : public testing::TestWithParam<std::string> {
  protected:
@@ -147,6 +151,163 @@ TEST_P(EvaluateTest, Refusals) {
   EXPECT_THAT(refused_by([&] { eval(x + other); }), HasSubstr("move one of them"));
 }
 
+// A new value in a handle: others keep the old one, and memory that nobody else holds is used again.
+TEST_P(EvaluateTest, UpdatesInPlaceWhereNobodyElseHoldsTheMemory) {
+  Tensor x = tensor({4, 3}, std::vector<float>(12, 1));
+  const void* memory = x.view().buffer.identity();
+  x.set({1}, 5);
+  x.add({slice(2, none), 0}, 2);
+  EXPECT_THAT(x.read<float>(), ElementsAre(1, 1, 1, 5, 5, 5, 3, 1, 1, 3, 1, 1));
+  EXPECT_EQ(x.view().buffer.identity(), memory);
+  const Tensor row = x[1], old = x;
+  x.set({1, slice(none, none, -1)}, tensor({3}, {7, 8, 9}));
+  EXPECT_THAT(x.read<float>(), ElementsAre(1, 1, 1, 9, 8, 7, 3, 1, 1, 3, 1, 1));
+  EXPECT_NE(x.view().buffer.identity(), memory);
+  EXPECT_THAT(row.read<float>(), ElementsAre(5, 5, 5));
+  EXPECT_THAT(old[1].read<float>(), ElementsAre(5, 5, 5));
+  // A view that is made before, and read after.
+  Tensor y = tensor({4}, {1, 2, 3, 4});
+  const Tensor head = y[slice(0, 2)];
+  y.set({0}, -1);
+  eval(y);
+  EXPECT_THAT(head.read<float>(), ElementsAre(1, 2));
+  EXPECT_THAT(y.read<float>(), ElementsAre(-1, 2, 3, 4));
+  // The value is made of the memory that it goes to.
+  Tensor z = tensor({4}, {1, 2, 3, 4});
+  z.set({slice(1, 4)}, z[slice(0, 3)] * 10);
+  EXPECT_THAT(z.read<float>(), ElementsAre(1, 10, 20, 30));
+  // A caller's memory is not written to.
+  const Tensor theirs = tensor({2}, {1, 2});
+  Tensor w(device, theirs.view());
+  w.set({0}, 9);
+  EXPECT_THAT(w.read<float>(), ElementsAre(9, 2));
+  EXPECT_THAT(theirs.read<float>(), ElementsAre(1, 2));
+  // Indices in tensors, and a graph that keeps the recipe.
+  Tensor t = tensor({4}, {0, 0, 0, 0});
+  const Tensor sum = at_add(t, {tensor({3}, {1, 1, 3}).cast(DType::i32)}, 1);
+  Graph graph;
+  graph.output("sum", sum);
+  t = Tensor();
+  EXPECT_THAT(sum.read<float>(), ElementsAre(0, 2, 0, 1));
+  Executable exe = compile(graph, device);
+  const Tensor again(device, DType::f32, {4});
+  exe.run({}, {{"sum", again}});
+  EXPECT_THAT(again.read<float>(), ElementsAre(0, 2, 0, 1));
+}
+
+TEST_P(EvaluateTest, RemembersWhatWasRead) {
+  Tensor x = tensor({3}, {1, 2, 3}), y = x + 1;
+  EXPECT_FALSE(y.on_host());
+  eval(y);
+  EXPECT_EQ(y.on_host(), !device.is_gpu()) << "evaluated and not read is the normal state";
+  EXPECT_THAT(y.read<float>(), ElementsAre(2, 3, 4));
+  EXPECT_TRUE(y.on_host());
+  EXPECT_THAT(y.read<float>(), ElementsAre(2, 3, 4));
+  EXPECT_THAT(y.async_to_vector<int>().get(), ElementsAre(2, 3, 4));
+  const std::vector<float> other{7, 8, 9};
+  y.write(std::as_bytes(std::span(other)));
+  EXPECT_EQ(y.on_host(), !device.is_gpu());
+  EXPECT_THAT(y.read<float>(), ElementsAre(7, 8, 9));
+  // A run that writes to it.
+  Graph graph;
+  graph.output("y", graph.input("x", DType::f32, {3}) * 2.0);
+  compile(graph, device).run({{"x", x}}, {{"y", y}});
+  EXPECT_THAT(y.read<float>(), ElementsAre(2, 4, 6));
+  EXPECT_THAT(y.to_vector<std::int64_t>(), ElementsAre(2, 4, 6));
+  EXPECT_EQ(y.sum().item<double>(), 12);
+  EXPECT_EQ(y.sum().async_item<int>().get(), 12);
+  EXPECT_TRUE((y > 0).all().item<bool>());
+  EXPECT_THROW((void)y.item<float>(), ShapeError);
+}
+
+// Other rows of a tensor are the same expression.
+TEST_P(EvaluateTest, PartsOfDataAreInputs) {
+  std::vector<float> values(64 * 100);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  const Tensor x = tensor({64, 100}, values);
+  const auto sum = [&](int i) { return (x[i] * 2 + x[{slice(i, i + 1)}].sum()).sum().item<float>(); };
+  (void)sum(0);
+  const std::uint64_t before = DawnCounters::now().pipelines;
+  for (int i = 0; i < 64; ++i) {
+    const double row = 100.0 * i * 100 + 4950;
+    EXPECT_FLOAT_EQ(sum(i), static_cast<float>(row * 2 + row * 100));
+  }
+  EXPECT_EQ(DawnCounters::now().pipelines, before);
+}
+
+// A loop that nobody evaluates is evaluated in pieces that are equal.
+TEST_P(EvaluateTest, LongExpressionsInPieces) {
+  Tensor x = tensor({2}, {1, 2}), total = tensor({2}, {0, 0});
+  constexpr int kTurns = 3000;
+  for (int i = 0; i < kTurns; ++i) {
+    x = x[slice(none, none, -1)] * 0.5 + 1;
+    total = total + x * (i % 2 ? 1.0 : -1.0);
+  }
+  eval({x, total});
+  double a = 1, b = 2, sum = 0;
+  for (int i = 0; i < kTurns; ++i) {
+    const double old = a;
+    a = b * 0.5 + 1;
+    b = old * 0.5 + 1;
+    sum += i % 2 ? a : -a;
+  }
+  EXPECT_THAT(x.read<float>(), ElementsAre(FloatNear(static_cast<float>(a), 1e-5f), FloatNear(static_cast<float>(b), 1e-5f)));
+  EXPECT_THAT(total.read<float>()[0], FloatNear(static_cast<float>(sum), 1e-3f));
+  // Many operands are no long expression.
+  std::vector<Tensor> parts(5000, tensor({1}, {1}));
+  EXPECT_THAT(sum_of(parts), 5000);
+}
+
+TEST_P(EvaluateTest, GraphShowsWhatWouldRun) {
+  const Tensor x = tensor({2}, {1, 2}), y = exp(x) * 2 + 1;
+  const std::string text = y.graph().to_string();
+  EXPECT_THAT(text, HasSubstr("exp"));
+  EXPECT_FALSE(y.has_data());
+  EXPECT_THAT(y.graph().to_dot(), HasSubstr("digraph"));
+  eval(y);
+  EXPECT_THAT(y.graph().to_string(), HasSubstr("input"));
+}
+
+TEST_P(EvaluateTest, AfterTheDeviceIsLost) {
+  if (!device.is_gpu()) GTEST_SKIP() << "the cpu is not lost";
+  Tensor kept, gone, recipe;
+  {
+    const Device doomed = gpu::Device::open({.adapter = device.gpu().adapter().name});
+    set_default_device(doomed);
+    kept = tensor({2}, {1, 2}) + 1;
+    gone = tensor({2}, {1, 2}) * 3;
+    eval({kept, gone});
+    (void)kept.read<float>();
+    recipe = ones({2}) * 4;
+    doomed.gpu().webgpu().Destroy();
+    EXPECT_THROW((void)gone.read<float>(), DeviceLost);
+  }
+  set_default_device(device);
+  EXPECT_THAT(kept.read<float>(), ElementsAre(2, 3));
+  EXPECT_THAT((kept + recipe).read<float>(), ElementsAre(6, 7));
+  EXPECT_THAT(to(kept, device).read<float>(), ElementsAre(2, 3));
+  try {
+    (gone + kept).read<float>();
+    ADD_FAILURE() << "values that are lost were read";
+  } catch (const DeviceLost& e) {
+    EXPECT_THAT(e.what(), HasSubstr("which is lost, and its values were never read"));
+  }
+}
+
+TEST_P(EvaluateTest, AfterMemoryRanOut) {
+  if (!device.is_gpu()) GTEST_SKIP() << "a limit of the pool";
+  const Device small = gpu::Device::open({.adapter = device.gpu().adapter().name, .memory_limit = 8u << 20});
+  set_default_device(small);
+  const Tensor x = ones({1 << 20});
+  eval(x);
+  Tensor y = x + 1;
+  {
+    const Tensor filler(small, DType::f32, {1'900'000});
+    EXPECT_THROW(eval(y), OutOfMemory);
+  }
+  EXPECT_EQ(y.sum().item<float>(), 2 << 20);
+}
+
 TEST_P(EvaluateTest, ThreadsEvaluateTheSameAndOthers) {
   const Tensor x = tensor({64}, std::vector<float>(64, 2));
   for (int turn = 0; turn < 10; ++turn) {
@@ -155,7 +316,9 @@ TEST_P(EvaluateTest, ThreadsEvaluateTheSameAndOthers) {
     for (int i = 0; i < 4; ++i) {
       threads.emplace_back([&, i] {
         try {
-          const Tensor own = shared * static_cast<double>(i);
+          Tensor own = shared * static_cast<double>(i);
+          own.set({0}, 1);
+          own.set({0}, shared[0] * static_cast<double>(i));
           EXPECT_THAT(own.read<float>(), Each(static_cast<float>(i * (1 + turn))));
           EXPECT_THAT(shared.read<float>(), Each(static_cast<float>(1 + turn)));
         } catch (const std::exception& e) {

@@ -1,0 +1,381 @@
+#include "tensor/expressions.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+#include "compiler/device_data.h"
+#include "core/in_quotes.h"
+#include "graph/graph.h"
+#include "graph/ops/leaf.h"
+#include "weft/error.h"
+
+namespace weft {
+namespace {
+
+// Nodes to a piece: their executable is compiled in some tens of milliseconds.
+constexpr std::size_t kPiece = 2048;
+
+bool has_data(const Node& node) { return node.op().data_op() || node.has_data(); }
+
+// A constant of rank 0 travels as a number, if it can.
+std::optional<Number> number_of(const Node& node) {
+  const ConstantOp* constant = node.op().constant();
+  if (!constant) return std::nullopt;
+  const TensorType& type = node.types()[0];
+  if (type.shape.rank() != 0 || bits(type.dtype) < 8) return std::nullopt;
+  if (is_floating(type.dtype) || bits(type.dtype) < 64) {
+    const auto value = constant->scalar();
+    return value ? std::optional<Number>(*value) : std::nullopt;
+  }
+  const DTypeKind kind = info(type.dtype).kind;
+  const TensorData data = constant->data()->data();
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, data.bytes.data(), sizeof bits);
+  if (kind == DTypeKind::unsigned_integer) return Number(bits);
+  if (kind == DTypeKind::signed_integer) return Number(static_cast<std::int64_t>(bits));
+  return std::nullopt;
+}
+
+// A view has no memory of its own: what it shows is stored by another node.
+const Node& stored_by(const Node& node) {
+  const Node* stored = &node;
+  while (!has_data(*stored) && stored->op().is_view()) stored = stored->inputs()[0].node();
+  return *stored;
+}
+
+// Where the elements of a view lie in data, if it is one of a tensor with data, or of views of one, and dense.
+std::optional<View> dense_view(const Node& node) {
+  std::vector<const Op*> views;
+  const Node* at = &node;
+  for (; !has_data(*at); at = at->inputs()[0].node()) {
+    if (!at->op().is_view()) return std::nullopt;
+    views.push_back(&at->op());
+    if (has_data(*at->inputs()[0].node())) {
+      View view = data_of(at->inputs()[0]).view();
+      if (bits(view.dtype) < 8) return std::nullopt;
+      std::int64_t offset = 0;
+      Layout layout = view.layout;
+      for (std::size_t i = views.size(); i-- > 0;) {
+        const auto placed = views[i]->place(layout);
+        if (!placed) return std::nullopt;
+        offset += placed->offset;
+        layout = placed->layout;
+      }
+      if (!layout.is_dense() || layout.count() == 0) return std::nullopt;
+      return View(view.buffer, view.offset + static_cast<std::uint64_t>(offset * bits(view.dtype) / 8), view.dtype,
+                  layout.shape);
+    }
+  }
+  return std::nullopt;
+}
+
+// The data that a view, or a tensor with data, shows.
+const DeviceData& shown_data(const Tensor& v) {
+  const Tensor* at = &v;
+  while (!has_data(*at->node())) at = &at->node()->inputs()[0];
+  return data_of(*at);
+}
+
+DataPtr data_ptr(const Tensor& t) {
+  const DataOp* op = t.node()->op().data_op();
+  return op ? op->data_ptr() : t.node()->data(t.index());
+}
+
+}  // namespace
+
+Expressions::Expressions(std::span<const Tensor> wanted, Use use) {
+  std::unique_lock lock(Node::recipes_lock());
+  for (;;) {
+    for (const Tensor& t : wanted) {
+      const Node* root = &stored_by(*t.node());
+      if (!has_data(*root) && std::ranges::find(roots_, root) == roots_.end()) roots_.push_back(root);
+    }
+    if (roots_.empty()) return;
+    collect();
+    if (!RecipeClaims::any()) break;
+    const auto claimed = [&](const Node* node) { return !is_leaf(*node) && RecipeClaims::contains(*node); };
+    if (std::ranges::none_of(nodes_, claimed)) break;
+    RecipeClaims::wait(lock);
+    roots_.clear();
+    nodes_.clear();
+    places_ = {};
+  }
+  const auto computed = std::ranges::count_if(nodes_, [&](const Node* n) { return !is_leaf(*n) && !n->op().constant(); });
+  large_ = use == Use::maybe_in_pieces && static_cast<std::size_t>(computed) > 2 * kPiece;
+  if (!large_) choose_results();
+  if (!large_ && use != Use::look) choose_donations();
+  pins_ = std::make_unique<RecipePins>();
+  for (const Node* root : roots_) pins_->pin_locked(*root);
+}
+
+void Expressions::collect() {
+  const auto reach = [&](const Node& node) {
+    if (places_.insert(node, 0)) nodes_.push_back(&node);
+  };
+  for (const Node* root : roots_) reach(*root);
+  for (std::size_t k = 0; k < nodes_.size(); ++k) {
+    const Node& node = *nodes_[k];
+    if (has_data(node)) continue;
+    if (node.op().input() || node.op().number()) {
+      const std::string what = node.op().input() ? "input " + in_quotes(node.op().input()->input_name())
+                                                 : "number " + in_quotes(node.op().number()->number_name());
+      throw InvalidArgument("eval: {} of a Graph is needed, which has values only in a run of its executable", what);
+    }
+    for (const Tensor& v : node.inputs()) reach(*v.node());
+  }
+  std::ranges::sort(nodes_, {}, &Node::sequence);
+  leaf_.assign(nodes_.size(), 0);
+  for (std::size_t k = 0; k < nodes_.size(); ++k) {
+    places_.set(*nodes_[k], static_cast<int>(k));
+    // Asked once and for all: other threads may be computing it.
+    leaf_[k] = has_data(*nodes_[k]);
+  }
+  uses_.assign(nodes_.size(), 0);
+  for (std::size_t k = 0; k < nodes_.size(); ++k) {
+    if (leaf_[k]) continue;
+    for (const Tensor& v : nodes_[k]->inputs()) ++uses_[place_of(*v.node())];
+  }
+}
+
+// What is wanted, and what somebody holds beside the expression itself.
+void Expressions::choose_results() {
+  std::vector<char> stored(nodes_.size(), 0);
+  for (const Node* root : roots_) stored[place_of(*root)] = 1;
+  for (std::size_t k = 0; k < nodes_.size(); ++k) {
+    const Node* by = nodes_[k];
+    if (by->owners() <= uses_[k] || leaf_[k] || by->op().constant()) continue;
+    while (!is_leaf(*by) && by->op().is_view()) by = by->inputs()[0].node();
+    if (!by->op().constant()) stored[place_of(*by)] = 1;
+  }
+  result_.assign(nodes_.size(), -1);
+  int next = 0;
+  for (std::size_t k = 0; k < nodes_.size(); ++k) {
+    if (!stored[k] || leaf_[k]) continue;
+    result_[k] = next;
+    next += static_cast<int>(nodes_[k]->types().size());
+    results_.emplace_back(*nodes_[k]);
+  }
+}
+
+// True if only nodes that are computed now hold it, and no view of it stays.
+bool Expressions::may_donate(std::size_t leaf) const {
+  const Node& node = *nodes_[leaf];
+  if (node.types().size() != 1 || node.owners() > uses_[leaf] || !data_of(node.value()).owns_memory()) return false;
+  std::vector<std::size_t> open{leaf};
+  while (!open.empty()) {
+    const Node& shown = *nodes_[open.back()];
+    open.pop_back();
+    for (std::size_t k = 0; k < nodes_.size(); ++k) {
+      if (leaf_[k] || !nodes_[k]->op().is_view() || nodes_[k]->inputs()[0].node() != &shown) continue;
+      if (nodes_[k]->owners() > uses_[k]) return false;
+      open.push_back(k);
+    }
+  }
+  return true;
+}
+
+// The leaf of which the node's result is a copy with something replaced.
+std::optional<std::size_t> Expressions::donor_of(std::size_t place) const {
+  bool updates = false;
+  for (;;) {
+    const Node& node = *nodes_[place];
+    if (leaf_[place]) return updates ? std::optional(place) : std::nullopt;
+    if (node.inputs().empty() || node.op().elementwise() || !node.op().works_in_place(0)) return std::nullopt;
+    updates = true;
+    const Tensor& from = node.inputs()[0];
+    if (from.index() != 0 || from.type() != node.types()[0]) return std::nullopt;
+    place = place_of(*from.node());
+  }
+}
+
+void Expressions::choose_donations() {
+  for (std::size_t k = 0; k < nodes_.size(); ++k) {
+    if (result_[k] < 0) continue;
+    const auto leaf = donor_of(k);
+    const auto taken = [&](const auto& pair) { return pair.first == *leaf; };
+    if (!leaf || std::ranges::any_of(donor_places_, taken) || !may_donate(*leaf)) continue;
+    donor_places_.emplace_back(*leaf, k);
+    for (std::size_t u = 0; u < nodes_.size(); ++u) {
+      const auto uses = [&](const Tensor& v) { return v.node() == nodes_[*leaf]; };
+      if (!leaf_[u] && std::ranges::any_of(nodes_[u]->inputs(), uses)) claims_.claim(*nodes_[u]);
+    }
+  }
+}
+
+std::vector<std::vector<Tensor>> Expressions::pieces() const {
+  std::vector<std::vector<Tensor>> all;
+  const std::size_t n = nodes_.size();
+  if (!large_) return all;
+  // Where each node is used last.
+  std::vector<std::size_t> last(n, 0);
+  for (std::size_t k = 0; k < n; ++k) {
+    if (leaf_[k]) continue;
+    for (const Tensor& v : nodes_[k]->inputs()) last[place_of(*v.node())] = k;
+  }
+  const auto counts = [&](std::size_t k) { return !leaf_[k] && !nodes_[k]->op().constant() && !nodes_[k]->op().is_view(); };
+  // How many are needed behind each place. A view needs what it shows as long as it is needed itself.
+  for (std::size_t k = n; k-- > 0;) {
+    if (leaf_[k] || !nodes_[k]->op().is_view()) continue;
+    std::size_t& shown = last[place_of(*nodes_[k]->inputs()[0].node())];
+    shown = std::max(shown, last[k]);
+  }
+  std::vector<std::int64_t> change(n + 1, 0);
+  for (std::size_t k = 0; k < n; ++k) {
+    if (!counts(k) || last[k] <= k) continue;
+    ++change[k + 1];
+    --change[last[k] + 1];
+  }
+  std::vector<std::int64_t> needed(n + 1, 0);
+  for (std::size_t k = 1; k <= n; ++k) needed[k] = needed[k - 1] + change[k];
+  for (std::size_t begin = 0; n - begin > 2 * kPiece;) {
+    std::size_t cut = begin + kPiece;
+    for (std::size_t k = cut; k > begin + kPiece / 2; --k) {
+      if (needed[k] < needed[cut]) cut = k;
+    }
+    std::vector<Tensor> wanted;
+    for (std::size_t k = 0; k < cut; ++k) {
+      if (!counts(k) || last[k] < cut) continue;
+      for (std::size_t i = 0; i < nodes_[k]->types().size(); ++i) wanted.push_back(nodes_[k]->value(static_cast<int>(i)));
+    }
+    all.push_back(std::move(wanted));
+    begin = cut;
+  }
+  return all;
+}
+
+std::vector<TensorType> Expressions::result_types() const {
+  std::vector<TensorType> types;
+  for (const NodePtr& node : results_) types.insert(types.end(), node->types().begin(), node->types().end());
+  return types;
+}
+
+Graph Expressions::graph() const {
+  const WithoutLabelScope none;
+  Graph graph;
+  std::unordered_map<const Node*, std::vector<Tensor>> made;
+  for (std::size_t i = 0; i < leaves_.size(); ++i) {
+    const auto& [node, index] = leaf_of_[i];
+    std::vector<Tensor>& results = made[node];
+    results.resize(std::max<std::size_t>(results.size(), static_cast<std::size_t>(index) + 1));
+    results[static_cast<std::size_t>(index)] = graph.input(std::format("i{}", i), leaves_[i].dtype(), leaves_[i].shape());
+  }
+  std::size_t number = 0;
+  for (std::size_t k = 0; k < nodes_.size(); ++k) {
+    const Node* node = nodes_[k];
+    if (leaf_[k] || !needed_[k] || made.contains(node)) continue;
+    if (number_of(*node)) {
+      made[node] = {graph.number(std::format("n{}", number++), node->types()[0].dtype)};
+      continue;
+    }
+    std::vector<Tensor> operands;
+    for (const Tensor& v : node->inputs()) {
+      operands.push_back(made.at(v.node())[static_cast<std::size_t>(v.index())]);
+    }
+    const Tensor value = apply(node->shared_op(), std::move(operands));
+    if (node->label()) value.node()->set_label(node->label());
+    for (std::size_t i = 0; i < node->types().size(); ++i) made[node].push_back(result(value, static_cast<int>(i)));
+  }
+  int output = 0;
+  for (const NodePtr& node : results_) {
+    for (const Tensor& value : made.at(node.get())) graph.output(std::format("o{}", output++), value);
+  }
+  return graph;
+}
+
+void Expressions::finish(std::span<const Tensor> data) {
+  for (const NodePtr& node : results_) {
+    std::vector<DataPtr> own;
+    for (std::size_t i = 0; i < node->types().size(); ++i) {
+      own.push_back(data_ptr(data[i]));
+    }
+    data = data.subspan(own.size());
+    node->set_data(std::move(own));
+  }
+  claims_.release();
+  pins_.reset();
+  for (const NodePtr& node : results_) node->drop_recipe();
+}
+
+void Expressions::prepare() {
+  // Numbers of the computed nodes, which are the same for equal expressions.
+  std::vector<std::uint64_t> ids(nodes_.size(), 0);
+  std::uint64_t computed = 0;
+  const auto put = [&](std::uint64_t v) {
+    do key_ += static_cast<char>((v & 127) | (v > 127 ? 128 : 0));
+    while (v >>= 7);
+  };
+  const auto put_type = [&](const TensorType& type) {
+    put(static_cast<std::uint64_t>(type.dtype));
+    put(static_cast<std::uint64_t>(type.shape.rank()));
+    for (const std::int64_t n : type.shape) put(static_cast<std::uint64_t>(n));
+  };
+  // Views that show data densely are inputs like data itself; whatever they alone are made of is not needed.
+  std::vector<std::optional<View>> shown(nodes_.size());
+  needed_.assign(nodes_.size(), 0);
+  for (const NodePtr& node : results_) needed_[place_of(*node)] = 1;
+  for (std::size_t k = nodes_.size(); k-- > 0;) {
+    if (!needed_[k] || leaf_[k]) continue;
+    // (Memory that a result takes over is bound once.)
+    const auto donates = [&](const auto& pair) { return nodes_[pair.first] == &stored_by(*nodes_[k]); };
+    if (nodes_[k]->op().is_view() && std::ranges::none_of(donor_places_, donates) &&
+        (shown[k] = dense_view(*nodes_[k]))) {
+      continue;
+    }
+    for (const Tensor& v : nodes_[k]->inputs()) needed_[place_of(*v.node())] = 1;
+  }
+  std::vector<std::int64_t> first_leaf(nodes_.size(), -1);  // of result 0; others are looked for
+  const auto leaf_id = [&](const Tensor& v, std::size_t place) {
+    for (std::size_t i = first_leaf[place] < 0 ? leaves_.size() : static_cast<std::size_t>(first_leaf[place]);
+         i < leaf_of_.size(); ++i) {
+      if (leaf_of_[i] == std::pair(v.node(), v.index())) return i;
+    }
+    if (first_leaf[place] < 0) first_leaf[place] = static_cast<std::int64_t>(leaves_.size());
+    leaf_of_.emplace_back(v.node(), v.index());
+    leaves_.push_back(shown[place] ? Tensor(shown_data(v).device(), *shown[place]) : v);
+    return leaves_.size() - 1;
+  };
+  key_.reserve(64 * nodes_.size());
+  for (std::size_t k = 0; k < nodes_.size(); ++k) {
+    const Node& node = *nodes_[k];
+    if (leaf_[k] || !needed_[k] || shown[k]) continue;
+    ids[k] = computed++;
+    if (const auto number = number_of(node)) {
+      key_ += 'n';
+      put(static_cast<std::uint64_t>(node.types()[0].dtype));
+      numbers_.push_back(*number);
+      continue;
+    }
+    const std::string& identity = node.op().identity();
+    key_ += 'o';
+    put(identity.size());
+    key_ += identity;
+    put(node.inputs().size());
+    for (const Tensor& v : node.inputs()) {
+      const std::size_t place = place_of(*v.node());
+      if (leaf_[place] || shown[place]) {
+        const std::size_t before = leaves_.size(), id = leaf_id(v, place);
+        key_ += 'd';
+        put(id);
+        if (id == before) put_type(v.type());
+      } else {
+        key_ += 'e';
+        put(ids[place]);
+        put(static_cast<std::uint64_t>(v.index()));
+      }
+    }
+  }
+  key_ += 'r';
+  for (const NodePtr& node : results_) put(ids[place_of(*node)]);
+  for (const auto& [leaf, place] : donor_places_) {
+    // A leaf of which only views are read is none.
+    const auto it = std::ranges::find(leaf_of_, std::pair<const Node*, int>(nodes_[leaf], 0));
+    if (it == leaf_of_.end()) continue;
+    donated_.emplace_back(static_cast<int>(it - leaf_of_.begin()), result_[place]);
+    key_ += 'g';
+    put(static_cast<std::uint64_t>(donated_.back().first));
+    put(static_cast<std::uint64_t>(donated_.back().second));
+  }
+}
+
+}  // namespace weft
