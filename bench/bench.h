@@ -145,6 +145,7 @@ void bench_kernels(const Device& device, const Options& options, Report& report)
 void bench_host(const Device& device, const Options& options, Report& report);
 void bench_compile(const Device& device, const Options& options, Report& report);
 void bench_runs(const Device& device, const Options& options, Report& report);
+void bench_tensors(const Device& device, const Options& options, Report& report);
 void bench_encoder(const Options& options, Report& report);
 void bench_start(const Options& options, Report& report, const std::string& program);
 

@@ -50,6 +50,14 @@ int main(int argc, char** argv) try {
       "- one row of each head of a KV cache, by donation (in place) and without it (copied)\n"
       "- a step of Adam over 100 parameters in place: --json gives live and peak memory\n"
       "The last two are runs one after another, waited for together. Medians. GB/s count what a run must touch.");
+  CLI::App* tensors = app.add_subcommand("tensors", "Tensors that are computed when their values are wanted");
+  tensors->add_option("--mebibytes", o.mebibytes, "Size of the large tensors")->capture_default_str();
+  tensors->footer(
+      "- a node: recording an operation, without evaluating it\n"
+      "- an expression of ten nodes again, with other numbers: host time of eval(), which does not wait\n"
+      "- the same for the first time, waited for: with an empty cache on disk, with that cache, and in another shape\n"
+      "- sqrt(a * b + c) of large tensors, and softmax(x @ x.T)\n"
+      "bench/torch_tensors.py times the same in PyTorch, under the same names, for --compare. Medians.");
   CLI::App* encoder = app.add_subcommand("encoder", "A sentence encoder: ids in, embeddings out");
   encoder->add_option("--model", o.model, "Directory of the model [WEFT_MODEL_DIR]");
   encoder->add_option("--shapes", o.shapes, "batch x length, separated by commas")->capture_default_str();
@@ -85,6 +93,7 @@ int main(int argc, char** argv) try {
   }
   if (all || *compile) bench_compile(Device::open(o.device), o, report);
   if (all || *runs) bench_runs(Device::open(o.device), o, report);
+  if (all || *tensors) bench_tensors(Device::open(o.device), o, report);
   if (all || *encoder) bench_encoder(o, report);
   if (all || *start) bench_start(o, report, program);
   report.draw();
