@@ -13,6 +13,7 @@
 #include <iosfwd>
 #include <string>
 
+#include "weft/future.h"
 #include "weft/tensor.h"
 
 namespace weft {
@@ -26,6 +27,8 @@ struct PrintOptions {
 
 // Evaluates the tensor and waits. Throws what eval() does.
 std::string to_string(const Tensor& x, const PrintOptions& options = {});
+// The same without waiting, of the values that it has when everything submitted so far is done.
+Future<std::string> async_to_string(const Tensor& x, const PrintOptions& options = {});
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
 void print(const Tensor& x, const PrintOptions& options = {});
 

@@ -10,6 +10,7 @@
 #include <ostream>
 #include <vector>
 
+#include "tensor/convert.h"
 #include "weft/error.h"
 #include "weft/evaluate.h"
 #include "weft/graph.h"
@@ -92,41 +93,29 @@ std::vector<std::string> right_aligned(std::vector<std::string> texts) {
   return texts;
 }
 
-template <class T>
-std::vector<double> as_doubles(const std::vector<T>& values) {
-  return {values.begin(), values.end()};
-}
-
-std::vector<std::string> texts_of(const Tensor& x, const PrintOptions& options) {
-  const DTypeKind kind = info(x.dtype()).kind;
-  if (x.dtype() == DType::f64) return aligned(x.read<double>(), x.dtype(), options.precision);
-  if (is_floating(x.dtype())) {
-    return aligned(as_doubles(cast(x, DType::f32).read<float>()), x.dtype(), options.precision);
-  }
+std::vector<std::string> texts_of(const TensorType& type, std::span<const std::byte> bytes, int precision) {
+  const DTypeKind kind = info(type.dtype).kind;
+  if (is_floating(type.dtype)) return aligned(converted<double>(type, bytes), type.dtype, precision);
   std::vector<std::string> texts;
   if (kind == DTypeKind::boolean) {
-    for (const std::uint8_t v : x.read<std::uint8_t>()) texts.emplace_back(v ? "True" : "False");
-    return right_aligned(std::move(texts));
-  }
-  if (kind == DTypeKind::complex) {
+    for (const std::uint8_t v : converted<std::uint8_t>(type, bytes)) texts.emplace_back(v ? "True" : "False");
+  } else if (kind == DTypeKind::complex) {
     std::vector<double> re, im;
-    for (const std::complex<float>& v : x.read<std::complex<float>>()) {
+    for (const std::complex<float>& v : converted<std::complex<float>>(type, bytes)) {
       re.push_back(v.real());
       im.push_back(v.imag());
     }
-    const std::vector<std::string> real = aligned(re, DType::f32, options.precision);
+    const std::vector<std::string> real = aligned(re, DType::f32, precision);
     for (std::size_t i = 0; i < im.size(); ++i) {
-      const std::string part = std::isfinite(im[i]) ? shortest(std::abs(im[i]), false, options.precision,
-                                                               reads_as(std::abs(im[i]), DType::f32))
-                                                    : special(std::abs(im[i]));
+      const double size = std::abs(im[i]);
+      const std::string part =
+          std::isfinite(im[i]) ? shortest(size, false, precision, reads_as(size, DType::f32)) : special(size);
       texts.push_back(real[i] + (std::signbit(im[i]) ? "-" : "+") + part + "j");
     }
-    return right_aligned(std::move(texts));
-  }
-  if (x.dtype() == DType::u64) {
-    for (const std::uint64_t v : x.read<std::uint64_t>()) texts.push_back(std::to_string(v));
+  } else if (type.dtype == DType::u64) {
+    for (const std::uint64_t v : converted<std::uint64_t>(type, bytes)) texts.push_back(std::to_string(v));
   } else {
-    for (const std::int64_t v : cast(x, DType::i64).read<std::int64_t>()) texts.push_back(std::to_string(v));
+    for (const std::int64_t v : converted<std::int64_t>(type, bytes)) texts.push_back(std::to_string(v));
   }
   return right_aligned(std::move(texts));
 }
@@ -210,21 +199,45 @@ class Layouter {
 
 }  // namespace
 
-std::string to_string(const Tensor& x, const PrintOptions& options) {
-  if (!x.defined()) return "undefined";
+namespace {
+
+// What is read of a tensor, and what its bytes become.
+struct Shown {
+  Tensor part;
+  std::function<std::string(std::span<const std::byte>)> text;
+};
+
+Shown shown(const Tensor& x, const PrintOptions& options) {
   if (options.edge < 1 || options.precision < 0 || options.width < 1) {
     throw InvalidArgument("print: edge {}, precision {} and width {}; expected 1, 0 and 1 or more", options.edge,
                           options.precision, options.width);
   }
   const Tensor dense = contiguous(x);
   eval(dense);
-  const Tensor shown = element_count(x.shape()) > options.threshold ? ends_of(dense, options.edge) : dense;
-  std::string text = element_count(x.shape()) == 0 && x.rank() > 1
-                         ? std::format("[] {}", to_string(x.shape()))
-                         : Layouter(x.shape(), shown.shape(), texts_of(shown, options), options).run();
-  if (x.dtype() != DType::f32) text += std::format(" {}", name(x.dtype()));
-  if (dense.device() != default_device()) text += " on " + dense.device().name();
-  return text;
+  const Tensor part = x.size() > options.threshold ? ends_of(dense, options.edge) : dense;
+  std::string suffix;
+  if (x.dtype() != DType::f32) suffix += std::format(" {}", name(x.dtype()));
+  if (dense.device() != default_device()) suffix += " on " + dense.device().name();
+  return {part, [whole = x.shape(), type = part.type(), suffix, options](std::span<const std::byte> bytes) {
+            if (element_count(whole) == 0 && whole.rank() > 1) return std::format("[] {}{}", to_string(whole), suffix);
+            return Layouter(whole, type.shape, texts_of(type, bytes, options.precision), options).run() + suffix;
+          }};
+}
+
+}  // namespace
+
+std::string to_string(const Tensor& x, const PrintOptions& options) {
+  if (!x.defined()) return "undefined";
+  const Shown s = shown(x, options);
+  std::vector<std::byte> bytes(byte_size(s.part.type()));
+  s.part.read_bytes(bytes);
+  return s.text(bytes);
+}
+
+Future<std::string> async_to_string(const Tensor& x, const PrintOptions& options) {
+  if (!x.defined()) return Future<std::string>({}, [] { return std::string("undefined"); });
+  const Shown s = shown(x, options);
+  return s.part.async_read_bytes().map([text = s.text](const std::vector<std::byte>& bytes) { return text(bytes); });
 }
 
 std::ostream& operator<<(std::ostream& out, const Tensor& x) { return out << to_string(x); }

@@ -3,10 +3,9 @@
 
 #include "compiler/device_data.h"
 #include "graph/ops/leaf.h"
-#include "weft/cpu.h"
+#include "tensor/convert.h"
 #include "weft/error.h"
 #include "weft/evaluate.h"
-#include "weft/kernels/copy.h"
 
 namespace weft {
 namespace {
@@ -76,15 +75,7 @@ void Tensor::require_one() const {
 }
 
 void Tensor::convert(const TensorType& type, std::span<const std::byte> bytes, DType to, std::span<std::byte> target) {
-  if (type.dtype == to) {
-    std::ranges::copy(bytes, target.begin());
-    return;
-  }
-  const auto at = [&](std::span<const std::byte> b, DType dtype) {
-    return View(Buffer::borrow(b, nullptr), 0, dtype, type.shape);
-  };
-  cpu::Executor executor;
-  if (!bytes.empty()) kernels::copy(executor, at(bytes, type.dtype), at(target, to));
+  weft::convert(type, bytes, to, target);
 }
 
 void Tensor::read_converted(DType as, std::span<std::byte> target) const {

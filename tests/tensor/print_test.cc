@@ -97,6 +97,9 @@ TEST_P(PrintTest, OtherTypesAndDevicesSaySo) {
   out << tensor({2, 2}, {1, 2, 3, 4}).T();
   EXPECT_EQ(out.str(), "[[1. 3.]\n [2. 4.]]");
   EXPECT_EQ(to_string(Tensor()), "undefined");
+  Future<std::string> later = async_to_string(tensor({2000}, counted(2000)) + 1);
+  EXPECT_EQ(later.get(), "[1.000e+00 2.000e+00 3.000e+00 ... 1.998e+03 1.999e+03 2.000e+03]");
+  EXPECT_EQ(async_to_string(ints({3, 4})).get(), "[3 4] i32");
   if (GetParam() != "cpu") {
     EXPECT_EQ(to_string(to(tensor({1}, {1}), Device::cpu())), "[1.] on cpu");
   }
