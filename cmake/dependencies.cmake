@@ -18,10 +18,11 @@ find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(TBB REQUIRED)
 find_package(ICU REQUIRED COMPONENTS uc i18n)
+find_package(libzip REQUIRED)
 find_package(Threads REQUIRED)
 find_path(MINJA_INCLUDE_DIR minja.hpp PATH_SUFFIXES minja REQUIRED)
 
 add_library(weft_dependencies INTERFACE)
 target_link_libraries(weft_dependencies INTERFACE
-  nlohmann_json::nlohmann_json fmt::fmt spdlog::spdlog TBB::tbb ICU::uc ICU::i18n Threads::Threads)
+  nlohmann_json::nlohmann_json fmt::fmt spdlog::spdlog TBB::tbb ICU::uc ICU::i18n libzip::zip Threads::Threads)
 target_include_directories(weft_dependencies SYSTEM INTERFACE ${MINJA_INCLUDE_DIR})

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "check.h"
-#include "models/safetensors_header.h"
+#include "files/safetensors_header.h"
 #include "weft/error.h"
 #include "weft/safetensors.h"
 

@@ -8,7 +8,7 @@
 
 #include "core/mapped_file.h"
 #include "core/in_quotes.h"
-#include "models/safetensors_header.h"
+#include "files/safetensors_header.h"
 #include "weft/error.h"
 
 namespace weft {
