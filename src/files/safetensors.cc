@@ -16,21 +16,13 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kLengthBytes = 8;
-constexpr std::uint64_t kMaxHeader = 100'000'000;  // limit of the format
 constexpr std::string_view kIndexSuffix = ".index.json";
 
-// Safetensors' spelling of each type. It has no 2- and 4-bit integers.
-constexpr std::pair<std::string_view, DType> kDTypes[] = {
-    {"BOOL", DType::boolean}, {"U8", DType::u8},   {"I8", DType::i8},   {"F8_E5M2", DType::f8e5m2},
-    {"F8_E4M3", DType::f8e4m3}, {"I16", DType::i16}, {"U16", DType::u16}, {"F16", DType::f16},
-    {"BF16", DType::bf16},    {"I32", DType::i32}, {"U32", DType::u32}, {"F32", DType::f32},
-    {"F64", DType::f64},      {"I64", DType::i64}, {"U64", DType::u64}, {"C64", DType::c64},
-};
 // Types of the format that Weft does not have.
 constexpr std::string_view kForeignDTypes[] = {"F4", "F6_E2M3", "F6_E3M2", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ"};
 
 DType dtype_of(const SafeTensorsEntry& entry, std::string_view source) {
-  for (const auto& [spelling, dtype] : kDTypes) {
+  for (const auto& [spelling, dtype] : kSafeTensorsTypes) {
     if (spelling == entry.dtype) return dtype;
   }
   if (std::ranges::find(kForeignDTypes, entry.dtype) != std::end(kForeignDTypes)) {
@@ -41,22 +33,21 @@ DType dtype_of(const SafeTensorsEntry& entry, std::string_view source) {
                     in_quotes(entry.name), in_quotes(entry.dtype));
 }
 
-// Bytes of shape × dtype; throws if the product exceeds 2⁶⁴, or if there are more axes than a Shape holds.
+// Bytes of shape × dtype; throws if sizes or bytes exceed 2⁶³, also of a tensor without elements, because its strides
+// are computed, or if there are more axes than a Shape holds.
 std::uint64_t checked_bytes(const SafeTensorsEntry& entry, DType dtype, std::string_view source) {
   if (entry.shape.size() > kMaxRank) {
     throw Unsupported("{}: tensor {} has {} dimensions, Weft has at most {}", source, in_quotes(entry.name),
                       entry.shape.size(), kMaxRank);
   }
   const bool empty = std::ranges::find(entry.shape, 0u) != entry.shape.end();
-  std::uint64_t bytes = empty ? 0 : static_cast<std::uint64_t>(bits(dtype)) / 8;
+  std::int64_t bytes = bits(dtype) / 8;
   for (const std::uint64_t size : entry.shape) {
-    const bool fits = size <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-    if (!fits || (size && bytes > std::numeric_limits<std::uint64_t>::max() / size)) {
+    if (__builtin_mul_overflow(bytes, std::max<std::uint64_t>(size, 1), &bytes)) {
       throw FormatError("{}: the shape of tensor {} overflows 64 bits", source, in_quotes(entry.name));
     }
-    bytes *= size;
   }
-  return bytes;
+  return empty ? 0 : static_cast<std::uint64_t>(bytes);
 }
 
 Shape shape_of(const SafeTensorsEntry& entry) {
@@ -112,9 +103,9 @@ SafeTensors SafeTensors::parse(std::span<const std::byte> bytes, std::shared_ptr
   for (std::size_t i = 0; i < kLengthBytes; ++i) {
     header_size |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
   }
-  if (header_size > kMaxHeader) {
+  if (header_size > kMaxSafeTensorsHeader) {
     throw FormatError("{}: the header claims {} bytes, at most {} are allowed; this is not a safetensors file", source,
-                      header_size, kMaxHeader);
+                      header_size, kMaxSafeTensorsHeader);
   }
   if (header_size > bytes.size() - kLengthBytes) {
     throw FormatError("{}: the header claims {} bytes, the file has {} after its length; the download may have been "

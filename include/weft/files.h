@@ -1,0 +1,53 @@
+// Tensors in files: NumPy's .npy and .npz, and .safetensors.
+//
+//   save("model.safetensors", {{"w", w}, {"b", b}});
+//   auto weights = load_all("model.safetensors");
+//   Tensor x = load("x.npy");                           // np.save("x.npy", x)
+//
+// The path's extension says which:
+//   .npy          one array without a name. Versions 1.0 to 3.0, either byte order; an array in Fortran's order becomes a
+//                 transposed view. Written in C order, the same bytes as numpy.save writes.
+//   .npz          arrays by name in a ZIP archive. Read stored and deflated, as numpy.savez and savez_compressed write
+//                 them; written stored.
+//   .safetensors  tensors by name. Also read: an index of several files (….index.json), and a model's directory
+//                 (SafeTensors::open).
+// NumPy's formats have floats of 16, 32 and 64 bits, all integers of 8 to 64 bits, bool and c64; safetensors has bf16
+// and 8-bit floats besides. Packed types (i4, u2, …) are in neither.
+// Sources: NumPy Enhancement Proposal 1 (Kern, 2007); https://github.com/huggingface/safetensors, section "Format".
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "weft/future.h"
+#include "weft/safetensors.h"
+#include "weft/tensor.h"
+
+namespace weft {
+
+using TensorMap = std::map<std::string, Tensor, std::less<>>;
+
+// The tensor in an .npy file, or the only one in a file of another kind; on the default device. The file is mapped, and
+// uploaded from there. Throws IoError (no such file, not readable), FormatError (malformed or cut off), Unsupported
+// (well-formed, but of a type that Weft does not have, such as complex128, structures and text, or of more than 8
+// axes), InvalidArgument (another extension; several tensors), OutOfMemory.
+Tensor load(const std::filesystem::path& path);
+// All tensors of a file by name; that of an .npy file under the file's name without extension. Throws like load().
+TensorMap load_all(const std::filesystem::path& path);
+
+// Evaluates the tensors, waits for their values and writes them, one after the other. The file is written beside `path`
+// and moved there when it is complete, so that a failure leaves the file that was there. A single tensor in a file of
+// names is called "arr_0" in .npz, as numpy.savez does, and "tensor" in .safetensors. `metadata` is for .safetensors
+// alone; SafeTensors::metadata() reads it. Throws IoError, TypeError (the format lacks the type), InvalidArgument
+// (another extension; names in .npy; names that the format does not allow), and what eval() does.
+void save(const std::filesystem::path& path, const Tensor& tensor);
+void save(const std::filesystem::path& path, const TensorMap& tensors, const SafeTensors::Metadata& metadata = {});
+// The same without waiting: the values that the tensors have when everything submitted so far is done. They are all
+// read at once. The file is written by the future's get(), which throws what goes wrong with it.
+Future<void> async_save(const std::filesystem::path& path, const Tensor& tensor);
+Future<void> async_save(const std::filesystem::path& path, const TensorMap& tensors,
+                        const SafeTensors::Metadata& metadata = {});
+
+}  // namespace weft

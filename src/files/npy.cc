@@ -1,0 +1,298 @@
+#include "files/npy.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <new>
+
+#include "core/host_memory.h"
+#include "core/in_quotes.h"
+#include "weft/error.h"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::size_t kLargestHeader = 1 << 20;  // bytes; NumPy itself reads 10,000 unless told otherwise
+
+// NumPy's code for each type: kind and bytes.
+constexpr std::pair<std::string_view, DType> kTypes[] = {
+    {"f2", DType::f16}, {"f4", DType::f32}, {"f8", DType::f64}, {"i1", DType::i8},      {"i2", DType::i16},
+    {"i4", DType::i32}, {"i8", DType::i64}, {"u1", DType::u8},  {"u2", DType::u16},     {"u4", DType::u32},
+    {"u8", DType::u64}, {"c8", DType::c64}, {"b1", DType::boolean}};
+
+// What NumPy calls a type that Weft does not have; empty: no type of NumPy's.
+std::string_view foreign_type(std::string_view code) {
+  constexpr std::pair<std::string_view, std::string_view> kExact[] = {
+      {"c16", "complex128"}, {"c32", "complex256"}, {"c24", "complex192"}, {"f16", "float128"}, {"f12", "float96"},
+      {"f1", "an 8-bit float of ml_dtypes, which NumPy cannot read either"}};
+  for (const auto& [text, name] : kExact) {
+    if (code == text) return name;
+  }
+  switch (code.empty() ? '\0' : code[0]) {
+    case 'V': return "raw bytes; ml_dtypes stores bfloat16 and other types so, without saying which";
+    case 'S':
+    case 'a': return "bytes";
+    case 'U': return "text";
+    case 'O': return "Python objects";
+    case 'M': return "datetime64";
+    case 'm': return "timedelta64";
+    case 'T': return "StringDType";
+    default: return {};
+  }
+}
+
+// A reader of the header's dictionary, which is Python's notation of one, in any order.
+class HeaderReader {
+ public:
+  HeaderReader(std::string_view text, std::string_view source, bool python2)
+      : text_(text), source_(source), python2_(python2) {}
+
+  NpyHeader read() {
+    expect('{');
+    while (!accept('}')) {
+      const std::string_view key = string();
+      expect(':');
+      if (key == "descr") {
+        once(kDescr, key);
+        descr();
+      } else if (key == "fortran_order") {
+        once(kOrder, key);
+        header_.fortran_order = boolean();
+      } else if (key == "shape") {
+        once(kShape, key);
+        shape();
+      } else {
+        fail("the unknown key {}", in_quotes(key));
+      }
+      if (!accept(',')) {
+        expect('}');
+        break;
+      }
+    }
+    skip_spaces();
+    if (at_ != text_.size()) fail("{} after the dictionary", next());
+    for (const auto& [bit, key] : {std::pair(kDescr, "descr"), {kOrder, "fortran_order"}, {kShape, "shape"}}) {
+      if (!(seen_ & bit)) fail("no '{}'", key);
+    }
+    check_size();
+    return header_;
+  }
+
+ private:
+  static constexpr int kDescr = 1, kOrder = 2, kShape = 4;
+
+  void once(int bit, std::string_view key) {
+    if (seen_ & bit) fail("'{}' twice", key);
+    seen_ |= bit;
+  }
+
+  void descr() {
+    skip_spaces();
+    if (at_ < text_.size() && (text_[at_] == '[' || text_[at_] == '(')) {
+      throw Unsupported("{}: the array's type is the structured {}; Weft has numbers only: save each field as an "
+                        "array", source_, next());
+    }
+    const std::string_view descr = string();
+    std::string_view code = descr;
+    if (!code.empty() && std::string_view("<>|=").find(code[0]) != std::string_view::npos) code.remove_prefix(1);
+    const auto type = std::ranges::find(kTypes, code, &std::pair<std::string_view, DType>::first);
+    if (type == std::end(kTypes)) {
+      const std::string_view foreign = foreign_type(code);
+      if (foreign.empty()) fail("the unknown type {}; expected one such as '<f4'", in_quotes(descr));
+      throw Unsupported("{}: the array's type is {} ({}), which Weft does not have; convert it in NumPy first",
+                        source_, in_quotes(descr), foreign);
+    }
+    header_.type.dtype = type->second;
+    header_.big_endian = descr[0] == '>';
+  }
+
+  // "(2, 3)", "(2,)", "()"; Python 2 wrote "(2L,)".
+  void shape() {
+    expect('(');
+    bool comma = true;
+    int rank = 0;
+    while (!accept(')')) {
+      if (!comma) fail("{} in the shape, expected a comma", next());
+      skip_spaces();
+      std::int64_t size = 0;
+      const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), size);
+      if (error != std::errc() || size < 0) fail("{} in the shape, expected sizes from 0 to 2^63 - 1", next());
+      at_ = static_cast<std::size_t>(end - text_.data());
+      if (python2_ && at_ < text_.size() && text_[at_] == 'L') ++at_;
+      if (++rank <= kMaxRank) header_.type.shape.push_back(size);
+      comma = accept(',');
+    }
+    // Without its comma Python's (3) is a number.
+    if (rank == 1 && !comma) fail("a number as the shape, expected a tuple such as (3,)");
+    if (rank > kMaxRank) {
+      throw Unsupported("{}: the array has {} dimensions, Weft has at most {}", source_, rank, kMaxRank);
+    }
+  }
+
+  // Also of an array without elements, because its strides are computed.
+  void check_size() const {
+    std::int64_t bytes = bits(header_.type.dtype) / 8;
+    for (const std::int64_t size : header_.type.shape) {
+      if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(size, 1), &bytes)) {
+        fail("the shape {}, which takes more than 2^63 bytes", to_string(header_.type.shape));
+      }
+    }
+  }
+
+  bool boolean() {
+    skip_spaces();
+    for (const auto& [word, value] : {std::pair(std::string_view("True"), true), {std::string_view("False"), false}}) {
+      if (!text_.substr(at_).starts_with(word)) continue;
+      at_ += word.size();
+      return value;
+    }
+    fail("{} as 'fortran_order', expected True or False", next());
+  }
+
+  std::string_view string() {
+    skip_spaces();
+    const char quote = at_ < text_.size() ? text_[at_] : '\0';
+    const std::size_t end = quote == '\'' || quote == '"' ? text_.find(quote, at_ + 1) : std::string_view::npos;
+    if (end == std::string_view::npos) fail("{}, expected a string", next());
+    const std::string_view value = text_.substr(at_ + 1, end - at_ - 1);
+    at_ = end + 1;
+    return value;
+  }
+
+  void skip_spaces() {
+    while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos) ++at_;
+  }
+  bool accept(char c) {
+    skip_spaces();
+    if (at_ == text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+  void expect(char c) {
+    if (!accept(c)) fail("{}, expected \"{}\"", next(), c);
+  }
+
+  // What comes next, for messages.
+  std::string next() const { return at_ < text_.size() ? in_quotes(text_.substr(at_, 80)) : "its end"; }
+  template <class... Args>
+  [[noreturn]] void fail(std::format_string<Args...> format, Args&&... args) const {
+    throw FormatError("{}: the .npy header has {} (at byte {} of the dictionary)", source_,
+                      std::format(format, std::forward<Args>(args)...), at_);
+  }
+
+  std::string_view text_, source_;
+  const bool python2_;
+  std::size_t at_ = 0;
+  int seen_ = 0;
+  NpyHeader header_;
+};
+
+unsigned byte_at(std::span<const std::byte> bytes, std::size_t i) { return std::to_integer<unsigned>(bytes[i]); }
+// Version 1.0 stores the header's length in two bytes.
+std::size_t length_bytes(std::span<const std::byte> prefix) { return byte_at(prefix, kMagic.size()) == 1 ? 2 : 4; }
+std::size_t dictionary_at(std::span<const std::byte> prefix) { return kMagic.size() + 2 + length_bytes(prefix); }
+
+std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// Reverses the bytes of each number; a complex one has two.
+void swap_bytes(DType dtype, std::span<std::byte> bytes) {
+  const auto size = static_cast<std::ptrdiff_t>(dtype == DType::c64 ? 4 : bits(dtype) / 8);
+  for (auto at = bytes.begin(); at != bytes.end(); at += size) std::reverse(at, at + size);
+}
+
+}  // namespace
+
+std::shared_ptr<std::byte[]> allocate_elements(std::uint64_t size, std::string_view source) {
+  try {
+    // A system that overcommits memory would report the shortage by ending the process.
+    if (size > physical_memory()) throw std::bad_alloc();
+    return std::make_shared_for_overwrite<std::byte[]>(size);
+  } catch (const std::bad_alloc&) {
+    throw OutOfMemory("{}: the array takes {} bytes, which this machine's memory does not have", source, size);
+  }
+}
+
+std::size_t npy_header_size(std::span<const std::byte> prefix, std::string_view source) {
+  if (!as_text(prefix).starts_with(kMagic)) {
+    throw FormatError("{}: expected an .npy array, which begins with \"\\x93NUMPY\", got {}", source,
+                      prefix.empty() ? "nothing" : in_quotes(as_text(prefix.first(std::min(prefix.size(), kMagic.size())))));
+  }
+  if (prefix.size() < kNpyPrefix) {
+    throw FormatError("{}: {} bytes are too few for an .npy array; it may have been cut off", source, prefix.size());
+  }
+  const unsigned major = byte_at(prefix, kMagic.size()), minor = byte_at(prefix, kMagic.size() + 1);
+  if (major < 1 || major > 3 || minor != 0) {
+    throw FormatError("{}: the .npy version is {}.{}, expected 1.0, 2.0 or 3.0", source, major, minor);
+  }
+  std::size_t length = 0;
+  for (std::size_t i = length_bytes(prefix); i-- > 0;) length = length << 8 | byte_at(prefix, kMagic.size() + 2 + i);
+  if (length > kLargestHeader) {
+    throw FormatError("{}: the .npy header claims {} bytes, at most {} are read", source, length, kLargestHeader);
+  }
+  return dictionary_at(prefix) + length;
+}
+
+NpyHeader parse_npy_header(std::span<const std::byte> header, std::string_view source) {
+  const bool python2 = byte_at(header, kMagic.size()) < 3;
+  return HeaderReader(as_text(header.subspan(dictionary_at(header))), source, python2).read();
+}
+
+NpyArray npy_array(const NpyHeader& header, std::span<const std::byte> elements, std::shared_ptr<const void> owner) {
+  NpyArray array{{header.type.dtype, header.type.shape, elements, std::move(owner)}, header.fortran_order};
+  std::reverse(array.data.shape.begin(), header.fortran_order ? array.data.shape.end() : array.data.shape.begin());
+  if (header.big_endian && bits(header.type.dtype) > 8) {
+    const auto swapped = allocate_elements(elements.size(), "a big-endian .npy array");
+    const std::span<std::byte> bytes(swapped.get(), elements.size());
+    std::ranges::copy(elements, bytes.begin());
+    swap_bytes(header.type.dtype, bytes);
+    array.data.bytes = bytes;
+    array.data.owner = swapped;
+  }
+  return array;
+}
+
+NpyArray parse_npy(std::span<const std::byte> file, std::shared_ptr<const void> owner, std::string_view source) {
+  const std::size_t start = npy_header_size(file.first(std::min(file.size(), kNpyPrefix)), source);
+  if (start > file.size()) {
+    throw FormatError("{}: the .npy header ends at byte {}, the file has {}; it may have been cut off", source, start,
+                      file.size());
+  }
+  const NpyHeader header = parse_npy_header(file.first(start), source);
+  const std::uint64_t expected = byte_size(header.type);
+  if (file.size() - start != expected) {
+    throw FormatError("{}: {} takes {} bytes, the file has {} after its header{}", source, to_string(header.type),
+                      expected, file.size() - start, file.size() - start < expected ? "; it may have been cut off" : "");
+  }
+  return npy_array(header, file.subspan(start), std::move(owner));
+}
+
+std::string npy_header(const TensorType& type) {
+  const auto code = std::ranges::find(kTypes, type.dtype, &std::pair<std::string_view, DType>::second);
+  if (code == std::end(kTypes)) {
+    throw TypeError("NumPy's formats have no {}; save it as .safetensors, or cast it", name(type.dtype));
+  }
+  std::string shape;
+  for (const std::int64_t size : type.shape) shape += (shape.empty() ? "" : ", ") + std::to_string(size);
+  std::string header = std::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}{}), }}",
+                                   bits(type.dtype) == 8 ? '|' : '<', code->first, shape,
+                                   type.shape.rank() == 1 ? "," : "");
+  // Room for the first axis to grow in place to any size, as NumPy leaves it.
+  if (type.shape.rank() > 0) header += std::string(21 - std::to_string(type.shape[0]).size(), ' ');
+  // The elements begin at a multiple of 64 bytes. Where the header ends at one already, NumPy pads by 64.
+  const std::size_t before = kMagic.size() + 4 + header.size() + 1;
+  header += std::string(64 - before % 64, ' ') + '\n';
+  const std::size_t length = header.size();
+  return std::string(kMagic) + '\x01' + '\0' + static_cast<char>(length & 255) + static_cast<char>(length >> 8) + header;
+}
+
+void write_npy(const std::filesystem::path& path, std::string source, const TensorType& type, const EntryData& data) {
+  FileWriter file(path, std::move(source));
+  file.write(npy_header(type));
+  file.write(data(0).bytes);
+  file.close();
+}
+
+}  // namespace weft

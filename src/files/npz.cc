@@ -1,0 +1,256 @@
+#include "files/npz.h"
+
+#include <zip.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <limits>
+#include <set>
+
+#include "core/in_quotes.h"
+#include "weft/error.h"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kSuffix = ".npy";
+// Deflate stores at most 258 bytes in two bits (RFC 1951, 3.2.5).
+constexpr std::uint64_t kLargestRatio = 1032;
+
+struct ZipError {
+  zip_error_t error;
+  ZipError() { zip_error_init(&error); }
+  ~ZipError() { zip_error_fini(&error); }
+  ZipError(const ZipError&) = delete;
+  const char* text() { return zip_error_strerror(&error); }
+};
+
+// A member that is being read.
+class Member {
+ public:
+  Member(zip_t* archive, std::size_t index, std::string source)
+      : source_(std::move(source)), file_(zip_fopen_index(archive, index, 0)) {
+    if (!file_) throw FormatError("{}: cannot be read: {}", source_, zip_strerror(archive));
+  }
+  ~Member() { zip_fclose(file_); }
+  Member(const Member&) = delete;
+
+  const std::string& source() const { return source_; }
+  // Fills `target`. Throws FormatError if the member ends before that.
+  void read(std::span<std::byte> target) {
+    while (!target.empty()) {
+      const std::size_t part = read_some(target);
+      if (part == 0) throw FormatError("{}: ends early, {} bytes are missing", source_, target.size());
+      target = target.subspan(part);
+    }
+  }
+  // libzip compares the checksum where it finds the end.
+  void expect_end() {
+    std::byte more[1];
+    if (read_some(more) != 0) throw FormatError("{}: has more bytes than the archive says", source_);
+  }
+
+ private:
+  std::size_t read_some(std::span<std::byte> target) {
+    const zip_int64_t part = zip_fread(file_, target.data(), target.size());
+    if (part < 0) throw FormatError("{}: cannot be read: {}", source_, zip_file_strerror(file_));
+    return static_cast<std::size_t>(part);
+  }
+
+  std::string source_;
+  zip_file_t* file_;
+};
+
+}  // namespace
+
+NpzFile::NpzFile(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, std::string source)
+    : owner_(std::move(owner)), source_(std::move(source)), size_(bytes.size()) {
+  // libzip takes a file without bytes for one that is to be made.
+  if (bytes.empty()) throw FormatError("{}: the file is empty, expected a ZIP archive", source_);
+  ZipError error;
+  zip_source_t* from = zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error.error);
+  if (!from) throw OutOfMemory("{}: {}", source_, error.text());
+  archive_ = zip_open_from_source(from, ZIP_RDONLY, &error.error);
+  if (!archive_) {
+    zip_source_free(from);
+    throw FormatError("{}: expected a ZIP archive: {}", source_, error.text());
+  }
+  try {
+    check_members();
+  } catch (...) {
+    zip_discard(archive_);
+    throw;
+  }
+}
+
+NpzFile::~NpzFile() { zip_discard(archive_); }
+
+void NpzFile::check_members() {
+  const auto count = static_cast<zip_uint64_t>(zip_get_num_entries(archive_, 0));
+  std::set<std::string, std::less<>> names;
+  std::uint64_t stored = 0;
+  for (zip_uint64_t i = 0; i < count; ++i) {
+    zip_stat_t stat;
+    zip_stat_init(&stat);
+    constexpr zip_uint64_t kNeeded = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD |
+                                     ZIP_STAT_ENCRYPTION_METHOD;
+    if (zip_stat_index(archive_, i, 0, &stat) != 0 || (stat.valid & kNeeded) != kNeeded) {
+      throw FormatError("{}: the entry of member {} is broken: {}", source_, i, zip_strerror(archive_));
+    }
+    const std::string_view member = stat.name;
+    if (stat.encryption_method != ZIP_EM_NONE) {
+      throw Unsupported("{}: member {} is encrypted", source_, in_quotes(member));
+    }
+    if (stat.comp_method != ZIP_CM_STORE && stat.comp_method != ZIP_CM_DEFLATE) {
+      throw Unsupported("{}: member {} is compressed by method {}; NumPy stores (0) or deflates (8)", source_,
+                        in_quotes(member), stat.comp_method);
+    }
+    const bool possible = stat.comp_method == ZIP_CM_STORE ? stat.size == stat.comp_size
+                                                           : stat.size / kLargestRatio <= stat.comp_size;
+    if (!possible) {
+      throw FormatError("{}: member {} claims {} bytes, which its {} compressed ones cannot hold", source_,
+                        in_quotes(member), stat.size, stat.comp_size);
+    }
+    // Members that share their bytes would be more than the file holds.
+    stored += stat.comp_size;
+    if (stat.comp_size > size_ || stored > size_) {
+      throw FormatError("{}: its members take more than the {} bytes that it has", source_, size_);
+    }
+    std::string name(member.substr(0, member.size() - (member.ends_with(kSuffix) ? kSuffix.size() : 0)));
+    if (!names.insert(name).second) throw FormatError("{}: the array {} is there twice", source_, in_quotes(name));
+    names_.push_back(std::move(name));
+    sizes_.push_back(stat.size);
+  }
+}
+
+NpyArray NpzFile::read(std::size_t i) const {
+  Member member(archive_, i, std::format("{}: array {}", source_, in_quotes(names_[i])));
+  const std::string& source = member.source();
+  const std::uint64_t size = sizes_[i];
+  std::vector<std::byte> header(std::min<std::uint64_t>(size, kNpyPrefix));
+  member.read(header);
+  const std::size_t start = npy_header_size(header, source);
+  if (start > size) throw FormatError("{}: the .npy header ends at byte {}, the member has {}", source, start, size);
+  header.resize(std::max(start, kNpyPrefix));
+  member.read(std::span(header).subspan(kNpyPrefix, start - std::min(start, kNpyPrefix)));
+  const NpyHeader parsed = parse_npy_header(std::span(header).first(start), source);
+  const std::uint64_t expected = byte_size(parsed.type);
+  if (size - start != expected) {
+    throw FormatError("{}: {} takes {} bytes, the member has {} after its header", source, to_string(parsed.type),
+                      expected, size - start);
+  }
+  const auto elements = allocate_elements(expected, source);
+  const std::span<std::byte> bytes(elements.get(), expected);
+  member.read(bytes);
+  member.expect_end();
+  return npy_array(parsed, bytes, elements);
+}
+
+namespace {
+
+// A member as libzip reads it while it writes the archive: its header, then the tensor's bytes, which are fetched when
+// they are needed.
+class Source {
+ public:
+  Source(const FileEntry& entry, std::size_t index, const EntryData& data, std::exception_ptr& failure)
+      : header_(npy_header(entry.type)), size_(byte_size(entry.type)), index_(index), data_(&data), failure_(&failure) {}
+
+  static zip_int64_t call(void* self, void* target, zip_uint64_t size, zip_source_cmd_t command) {
+    return static_cast<Source*>(self)->answer(target, size, command);
+  }
+
+ private:
+  zip_int64_t answer(void* target, zip_uint64_t size, zip_source_cmd_t command) {
+    switch (command) {
+      case ZIP_SOURCE_SUPPORTS:
+        return zip_source_make_command_bitmap(ZIP_SOURCE_SUPPORTS, ZIP_SOURCE_OPEN, ZIP_SOURCE_READ, ZIP_SOURCE_CLOSE,
+                                              ZIP_SOURCE_STAT, ZIP_SOURCE_ERROR, ZIP_SOURCE_FREE, -1);
+      case ZIP_SOURCE_OPEN:
+        // No exception may pass through libzip.
+        try {
+          elements_ = (*data_)(index_);
+        } catch (...) {
+          *failure_ = std::current_exception();
+          return -1;
+        }
+        at_ = 0;
+        return 0;
+      case ZIP_SOURCE_READ: return read(static_cast<char*>(target), size);
+      case ZIP_SOURCE_CLOSE: elements_ = {}; return 0;
+      case ZIP_SOURCE_STAT: {
+        auto& stat = *static_cast<zip_stat_t*>(target);
+        zip_stat_init(&stat);
+        stat.size = header_.size() + size_;
+        stat.valid = ZIP_STAT_SIZE;
+        return sizeof stat;
+      }
+      case ZIP_SOURCE_ERROR: {
+        const int error[2] = {ZIP_ER_READ, 0};
+        std::memcpy(target, error, sizeof error);
+        return sizeof error;
+      }
+      case ZIP_SOURCE_FREE: return 0;
+      default: return -1;
+    }
+  }
+
+  zip_int64_t read(char* target, std::uint64_t size) {
+    const auto elements = std::string_view(reinterpret_cast<const char*>(elements_.bytes.data()), elements_.bytes.size());
+    const std::string_view from = at_ < header_.size() ? std::string_view(header_).substr(at_)
+                                                       : elements.substr(at_ - header_.size());
+    const std::size_t part = std::min<std::uint64_t>(size, from.size());
+    std::copy_n(from.data(), part, target);
+    at_ += part;
+    return static_cast<zip_int64_t>(part);
+  }
+
+  std::string header_;
+  std::uint64_t size_, at_ = 0;
+  std::size_t index_;
+  const EntryData* data_;
+  std::exception_ptr* failure_;
+  TensorData elements_;
+};
+
+}  // namespace
+
+void write_npz(const std::filesystem::path& path, std::string source, std::span<const FileEntry> entries,
+               const EntryData& data) {
+  std::exception_ptr failure;
+  std::vector<Source> sources;  // libzip has their addresses
+  sources.reserve(entries.size());
+  for (std::size_t i = 0; i < entries.size(); ++i) sources.emplace_back(entries[i], i, data, failure);
+  int code = 0;
+  zip_t* archive = zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code);
+  if (!archive) {
+    ZipError error;
+    zip_error_init_with_code(&error.error, code);
+    throw IoError("cannot write {}: {}", source, error.text());
+  }
+  const auto fail = [&] {
+    const std::string text = zip_strerror(archive);
+    zip_discard(archive);
+    if (failure) std::rethrow_exception(failure);
+    throw IoError("cannot write {}: {}", source, text);
+  };
+  zip_set_archive_flag(archive, ZIP_AFL_CREATE_OR_KEEP_FILE_FOR_EMPTY_ARCHIVE, 1);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    zip_source_t* from = zip_source_function(archive, Source::call, &sources[i]);
+    if (!from) fail();
+    const std::string member = entries[i].name + std::string(kSuffix);
+    const zip_int64_t index = zip_file_add(archive, member.c_str(), from, ZIP_FL_ENC_UTF_8);
+    if (index < 0) {
+      zip_source_free(from);
+      fail();
+    }
+    constexpr zip_uint16_t kDate1980 = 1 << 5 | 1;  // January 1st
+    if (zip_set_file_compression(archive, static_cast<zip_uint64_t>(index), ZIP_CM_STORE, 0) != 0 ||
+        zip_file_set_dostime(archive, static_cast<zip_uint64_t>(index), 0, kDate1980, 0) != 0) {
+      fail();
+    }
+  }
+  if (zip_close(archive) != 0) fail();
+}
+
+}  // namespace weft

@@ -1,0 +1,47 @@
+// NumPy's .npz format: a ZIP archive of .npy files, one for each array, by libzip.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "files/npy.h"
+
+struct zip;
+
+namespace weft {
+
+// An archive to be read. Everything that its directory says of sizes is checked before memory is taken for it.
+class NpzFile {
+ public:
+  // `owner` keeps `bytes` alive; `source` is what errors call it. Throws FormatError, Unsupported (encryption, methods
+  // of compression that NumPy does not write).
+  NpzFile(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, std::string source);
+  ~NpzFile();
+  NpzFile(const NpzFile&) = delete;
+
+  // The arrays' names: the members' without .npy, in their order.
+  const std::vector<std::string>& names() const { return names_; }
+  // The array of names()[i], in memory of its own. Throws FormatError, Unsupported, OutOfMemory.
+  NpyArray read(std::size_t i) const;
+
+ private:
+  void check_members();
+
+  std::shared_ptr<const void> owner_;
+  std::string source_;
+  struct zip* archive_ = nullptr;
+  std::uint64_t size_;  // of the archive
+  std::vector<std::string> names_;
+  std::vector<std::uint64_t> sizes_;  // of the members, uncompressed
+};
+
+// Writes an archive of uncompressed members, as numpy.savez does. The file is as if written in 1980, so that equal
+// tensors are equal files. Throws IoError, TypeError.
+void write_npz(const std::filesystem::path& path, std::string source, std::span<const FileEntry> entries,
+               const EntryData& data);
+
+}  // namespace weft

@@ -1,0 +1,206 @@
+#include "weft/files.h"
+
+#include <vector>
+
+#include "compiler/device_data.h"
+#include "core/error_context.h"
+#include "core/in_quotes.h"
+#include "core/join.h"
+#include "core/mapped_file.h"
+#include "core/replacement.h"
+#include "core/utf8.h"
+#include "files/npy.h"
+#include "files/npz.h"
+#include "files/safetensors_write.h"
+#include "weft/error.h"
+#include "weft/evaluate.h"
+#include "weft/graph.h"
+
+namespace weft {
+namespace fs = std::filesystem;
+namespace {
+
+enum class FileFormat : std::uint8_t { npy, npz, safetensors };
+
+FileFormat format_of(const fs::path& path) {
+  const fs::path extension = path.extension();
+  if (extension == ".npy") return FileFormat::npy;
+  if (extension == ".npz") return FileFormat::npz;
+  if (extension == ".safetensors") return FileFormat::safetensors;
+  throw InvalidArgument("{}: expected a path that ends in .npy, .npz or .safetensors", path.string());
+}
+
+// An index or a model's directory, which are only read.
+FileFormat format_to_read(const fs::path& path) {
+  std::error_code ignored;
+  if (path.string().ends_with(".index.json") || fs::is_directory(path, ignored)) return FileFormat::safetensors;
+  return format_of(path);
+}
+
+Tensor uploaded(const TensorData& data) { return tensor(data.dtype, data.shape, data.bytes); }
+
+Tensor uploaded(const NpyArray& array) {
+  const Tensor data = uploaded(array.data);
+  if (!array.fortran_order || data.rank() < 2) return data;
+  std::vector<int> reversed;
+  for (int axis = data.rank(); axis-- > 0;) reversed.push_back(axis);
+  return permute(data, reversed);
+}
+
+Tensor load_npy(const fs::path& path) {
+  const MappedFile file = MappedFile::open(path);
+  return uploaded(parse_npy(file.bytes, file.owner, path.string()));
+}
+
+NpzFile open_npz(const fs::path& path) {
+  const MappedFile file = MappedFile::open(path);
+  return NpzFile(file.bytes, file.owner, path.string());
+}
+
+void require_one(const fs::path& path, const std::vector<std::string>& names) {
+  if (names.size() == 1) return;
+  std::string some;
+  for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 3); ++i) some += (i ? ", " : "") + in_quotes(names[i]);
+  if (names.empty()) throw InvalidArgument("load: {} holds no tensors, expected one", path.string());
+  throw InvalidArgument("load: {} holds {} tensors ({}{}), expected one; load_all() gives them by name", path.string(),
+                        names.size(), some, names.size() > 3 ? ", …" : "");
+}
+
+// A tensor that has data once it is evaluated.
+Tensor with_memory(const std::string& name, const Tensor& tensor) {
+  if (!tensor.defined()) throw InvalidArgument("save: the tensor {} is undefined", in_quotes(name));
+  return contiguous(tensor);
+}
+
+// What is to be written, checked as far as can be without values.
+class Save {
+ public:
+  Save(fs::path path, const TensorMap& tensors, const SafeTensors::Metadata& metadata)
+      : path_(std::move(path)), format_(format_of(path_)) {
+    for (const auto& [name, tensor] : tensors) {
+      tensors_.push_back(with_memory(name, tensor));
+      entries_.push_back({name, tensor.type()});
+    }
+    in_context([&] { return "save: " + path_.string(); }, [&] { check(metadata); });
+  }
+
+  // Reads that are under way.
+  std::vector<Future<gpu::ReadBytes>> start_reads() const {
+    evaluate();
+    std::vector<Future<gpu::ReadBytes>> reads;
+    for (const Tensor& t : tensors_) reads.push_back(data_of(t).async_read());
+    return reads;
+  }
+  // Reads one tensor after the other.
+  void write() const {
+    evaluate();
+    write_file([&](std::size_t i) { return data(i, data_of(tensors_[i]).async_read().get()); });
+  }
+  void write(const std::vector<gpu::ReadBytes>& read) const {
+    write_file([&](std::size_t i) { return data(i, read[i]); });
+  }
+
+ private:
+  void check(const SafeTensors::Metadata& metadata) {
+    if (format_ == FileFormat::safetensors) {
+      layout_ = safetensors_layout(entries_, metadata);
+      return;
+    }
+    if (!metadata.empty()) throw InvalidArgument("only .safetensors holds metadata");
+    if (format_ == FileFormat::npy && entries_.size() != 1) {
+      throw InvalidArgument("an .npy file holds one array, {} given; .npz and .safetensors hold several",
+                            entries_.size());
+    }
+    for (const auto& [name, type] : entries_) {
+      in_context([&] { return "tensor " + in_quotes(name); }, [&] { (void)npy_header(type); });
+      if (find_invalid_utf8(name) != name.size() || name.find('\0') != std::string::npos) {
+        throw InvalidArgument("the name {} is not UTF-8, or has a zero in it", in_quotes(name));
+      }
+    }
+  }
+
+  // All at once, since they may share what leads to them; expressions of several devices one by one.
+  void evaluate() const {
+    try {
+      eval(tensors_);
+    } catch (const InvalidArgument&) {
+      for (const Tensor& t : tensors_) eval(t);
+    }
+  }
+
+  TensorData data(std::size_t i, const gpu::ReadBytes& read) const {
+    const auto owner = std::make_shared<const gpu::ReadBytes>(read);
+    return {entries_[i].type.dtype, entries_[i].type.shape, owner->span(), owner};
+  }
+
+  void write_file(const EntryData& data) const {
+    Replacement file(path_);
+    switch (format_) {
+      case FileFormat::npy: write_npy(file.temporary(), path_.string(), entries_[0].type, data); break;
+      case FileFormat::npz: write_npz(file.temporary(), path_.string(), entries_, data); break;
+      case FileFormat::safetensors: write_safetensors(file.temporary(), path_.string(), layout_, data); break;
+    }
+    file.commit();
+  }
+
+  fs::path path_;
+  FileFormat format_;
+  std::vector<Tensor> tensors_;
+  std::vector<FileEntry> entries_;
+  SafeTensorsLayout layout_;
+};
+
+// A single tensor under the name that it gets.
+TensorMap only(const fs::path& path, const Tensor& tensor) {
+  return {{format_of(path) == FileFormat::npz ? "arr_0" : "tensor", tensor}};
+}
+
+}  // namespace
+
+Tensor load(const fs::path& path) {
+  switch (format_to_read(path)) {
+    case FileFormat::npy: return load_npy(path);
+    case FileFormat::npz: {
+      const NpzFile file = open_npz(path);
+      require_one(path, file.names());
+      return uploaded(file.read(0));
+    }
+    case FileFormat::safetensors: break;
+  }
+  const SafeTensors file = SafeTensors::open(path);
+  require_one(path, file.names());
+  return uploaded(file.at(file.names()[0]));
+}
+
+TensorMap load_all(const fs::path& path) {
+  TensorMap tensors;
+  switch (format_to_read(path)) {
+    case FileFormat::npy: tensors.emplace(path.stem().string(), load_npy(path)); break;
+    case FileFormat::npz: {
+      const NpzFile file = open_npz(path);
+      for (std::size_t i = 0; i < file.names().size(); ++i) tensors.emplace(file.names()[i], uploaded(file.read(i)));
+      break;
+    }
+    case FileFormat::safetensors: {
+      const SafeTensors file = SafeTensors::open(path);
+      for (const std::string& name : file.names()) tensors.emplace(name, uploaded(file.at(name)));
+      break;
+    }
+  }
+  return tensors;
+}
+
+void save(const fs::path& path, const Tensor& tensor) { save(path, only(path, tensor)); }
+
+void save(const fs::path& path, const TensorMap& tensors, const SafeTensors::Metadata& metadata) {
+  Save(path, tensors, metadata).write();
+}
+
+Future<void> async_save(const fs::path& path, const Tensor& tensor) { return async_save(path, only(path, tensor)); }
+
+Future<void> async_save(const fs::path& path, const TensorMap& tensors, const SafeTensors::Metadata& metadata) {
+  const auto job = std::make_shared<const Save>(path, tensors, metadata);
+  return join(job->start_reads()).map([job](const std::vector<gpu::ReadBytes>& read) { job->write(read); });
+}
+
+}  // namespace weft
