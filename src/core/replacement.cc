@@ -11,14 +11,12 @@ namespace fs = std::filesystem;
 
 Replacement::Replacement(const fs::path& target) : target_(target) {
   std::error_code error;
-  if (fs::is_symlink(target, error) && fs::exists(target, error)) target_ = fs::canonical(target, error);
-  if (error) throw IoError("cannot write {}: {}", target.string(), error.message());
-  const auto status = fs::status(target_, error);
-  if (status.type() != fs::file_type::not_found && status.type() != fs::file_type::regular) {
-    throw IoError("cannot write {}: {}", target.string(),
-                  status.type() == fs::file_type::directory ? "it is a directory"
-                  : error                                   ? error.message()
-                                                            : "it is no regular file");
+  if (fs::is_symlink(fs::symlink_status(target, error))) target_ = fs::weakly_canonical(target, error);
+  const auto type = fs::status(target_, error).type();
+  if (type == fs::file_type::none) throw IoError("cannot write {}: {}", target.string(), error.message());
+  if (type != fs::file_type::not_found && type != fs::file_type::regular) {
+    throw IoError("cannot write {}: it is {}", target.string(),
+                  type == fs::file_type::directory ? "a directory" : "no regular file");
   }
   // Threads and processes may write the same target: each has a temporary file of its own.
   static const std::uint64_t process = std::random_device{}() | std::uint64_t{std::random_device{}()} << 32;
