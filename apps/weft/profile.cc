@@ -8,10 +8,10 @@
 #include "commands.h"
 #include "dtype.h"
 #include "output.h"
-#include "profile_report.h"
 #include "sentences.h"
 #include "weft/error.h"
 #include "weft/models.h"
+#include "weft/profile_report.h"
 
 namespace weft::app {
 namespace {

@@ -13,8 +13,8 @@
 #include <initializer_list>
 #include <span>
 
+#include "weft/creation.h"
 #include "weft/device.h"
-#include "weft/number.h"
 #include "weft/tensor.h"
 
 namespace weft {
@@ -37,18 +37,5 @@ Tensor contiguous(const Tensor& x);
 // set. Setting it does not move tensors.
 Device default_device();
 void set_default_device(const Device& device);
-
-// On the default device. Throws OutOfMemory.
-Tensor full(const Shape& shape, Number value, DType dtype = DType::f32);
-inline Tensor zeros(const Shape& shape, DType dtype = DType::f32) { return full(shape, 0, dtype); }
-inline Tensor ones(const Shape& shape, DType dtype = DType::f32) { return full(shape, 1, dtype); }
-// A copy of the values, which are as many as the shape has. Throws InvalidArgument.
-Tensor tensor(DType dtype, const Shape& shape, std::span<const std::byte> bytes);
-inline Tensor tensor(const Shape& shape, std::span<const float> values) {
-  return tensor(DType::f32, shape, std::as_bytes(values));
-}
-inline Tensor tensor(const Shape& shape, std::initializer_list<float> values) {
-  return tensor(shape, std::span<const float>(values.begin(), values.size()));
-}
 
 }  // namespace weft

@@ -8,9 +8,12 @@
 #include <vector>
 
 #include "weft/device.h"
+#include "weft/evaluate.h"
 #include "weft/work.h"
 
 namespace weft {
+
+struct ProfileReport;  // weft/profile_report.h
 
 struct HostSpan {
   std::string name;
@@ -55,5 +58,40 @@ class Profiler {
 
 // Chrome's and Perfetto's trace format (JSON): a track for the host, one for the device, one for memory.
 std::string chrome_trace(const Profile& profile);
+
+namespace profile {
+
+// Profiles everything on a device from its construction to finish(), or to its end, when the profile is dropped:
+//
+//   profile::Scope scope("a training step");
+//   step();
+//   std::cout << profile_table(scope.report());       // weft/profile_report.h
+//   std::ofstream("trace.json") << chrome_trace(scope.finish());
+//
+// One at a time on a device, as it is a Profiler.
+class Scope {
+ public:
+  // Waits for the device first, so that what was submitted before does not count. Throws InvalidArgument if the device
+  // is being profiled already, DeviceLost.
+  explicit Scope(std::string name, const Device& device = default_device());
+
+  const std::string& name() const { return name_; }
+  // Runs `work` and records the host time that it took. Throws InvalidArgument after finish().
+  void span(std::string_view name, const std::function<void()>& work);
+  // Waits for the device and ends the scope; from the second call on it returns the same again. The profile's host track
+  // has a span of the scope's name. Throws DeviceLost.
+  const Profile& finish();
+  // What `weft profile` shows of it: profile_table(), profile_json() and profile_page() write it. Ends the scope, and
+  // compares with what the device is known to reach, if it was calibrated before; it measures nothing.
+  ProfileReport report();
+
+ private:
+  std::string name_;
+  Device device_;
+  std::unique_ptr<Profiler> profiler_;  // null: finished
+  Profile profile_;
+};
+
+}  // namespace profile
 
 }  // namespace weft

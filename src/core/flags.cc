@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "core/ascii.h"
 #include "weft/error.h"
 
 namespace weft {
@@ -77,12 +78,6 @@ struct Overrides {
 Overrides& overrides() {
   static Overrides o;
   return o;
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  return out;
 }
 
 bool parse_toggle(const FlagInfo& flag, std::string_view value) {

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "core/ascii.h"
+#include "cpu/host_pool.h"
 #include "gpu/choose.h"
 #include "weft/error.h"
 #include "weft/flags.h"
@@ -20,10 +22,11 @@ void check_range(const Buffer& buffer, std::uint64_t offset, std::uint64_t bytes
 
 }  // namespace
 
-Device Device::open(std::string_view name) {
+Device Device::open(std::string_view asked_for) {
+  const std::string name = lower(asked_for);
   if (name == "cpu") return cpu();
   if (name.empty() || name == "gpu") {
-    const std::string asked = flag_text(Flag::adapter);
+    const std::string asked = lower(flag_text(Flag::adapter));
     if (asked == "cpu" && name.empty()) {
       Device d;
       d.reason_ = "cpu: WEFT_ADAPTER asks for it";
@@ -51,7 +54,11 @@ Device Device::open(std::string_view name) {
       return d;
     }
   }
-  return Device(gpu::Device::open({.adapter = std::string(name)}));
+  try {
+    return Device(gpu::Device::open({.adapter = name}));
+  } catch (const DeviceError& e) {
+    throw DeviceError("{}; and there is the cpu", e.what());
+  }
 }
 
 Device Device::cpu() {
@@ -69,7 +76,7 @@ const gpu::Device& Device::gpu() const {
 
 std::string Device::name() const { return gpu_ ? gpu_->adapter().name : "cpu"; }
 
-Buffer Device::allocate(std::uint64_t bytes) const { return gpu_ ? gpu_->allocate(bytes) : Buffer::host(bytes); }
+Buffer Device::allocate(std::uint64_t bytes) const { return gpu_ ? gpu_->allocate(bytes) : cpu::HostPool::instance().allocate(bytes); }
 
 void Device::upload(const Buffer& target, std::uint64_t offset, std::span<const std::byte> bytes) const {
   if (gpu_) return gpu_->upload(target, offset, bytes);

@@ -124,6 +124,11 @@ void BufferPool::set_limit(std::optional<std::uint64_t> bytes) {
   limit_ = bytes;
 }
 
+void BufferPool::reset_peak() {
+  std::lock_guard lock(mutex_);
+  figures_.peak = figures_.live;
+}
+
 MemoryFigures BufferPool::figures() const {
   std::lock_guard lock(mutex_);
   return figures_;

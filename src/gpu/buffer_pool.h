@@ -21,6 +21,8 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
   MemoryFigures figures() const;
   void set_limit(std::optional<std::uint64_t> bytes);
   void trim();
+  // Makes what is live now the peak.
+  void reset_peak();
   // Called with each buffer that is given back to the driver.
   std::function<void(const wgpu::Buffer&)> on_destroy;
   // Called with the bytes in use after each change, on the thread that made it; null stops the calls.

@@ -2,18 +2,13 @@
 
 #include <charconv>
 
+#include "core/ascii.h"
 #include "weft/error.h"
 #include "weft/flags.h"
 
 namespace weft::gpu {
 
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  return out;
-}
 
 bool means(const AdapterInfo& info, const std::string& name) {
   int index = -1;
@@ -64,7 +59,7 @@ Choice choose(const std::string& asked) {
   for (const FoundAdapter* f : fit) {
     if (means(f->info, name)) return chosen(*f, because);
   }
-  throw InvalidArgument("no adapter{} is called '{}'; adapters here: {}",
+  throw DeviceError("no adapter{} is called '{}'; adapters here: {}",
                         backend.empty() ? "" : std::format(" with the backend '{}' (--backend, WEFT_BACKEND)", backend),
                         name, list_adapters());
 }

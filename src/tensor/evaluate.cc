@@ -190,14 +190,4 @@ void set_default_device(const Device& device) {
   d.device = device;
 }
 
-Tensor full(const Shape& shape, Number value, DType dtype) {
-  return broadcast_to(Graph::scalar(value, dtype), shape);
-}
-
-Tensor tensor(DType dtype, const Shape& shape, std::span<const std::byte> bytes) {
-  Tensor t(default_device(), dtype, shape);
-  t.write(bytes);
-  return t;
-}
-
 }  // namespace weft

@@ -8,6 +8,7 @@
 #include "core/in_quotes.h"
 #include "graph/graph.h"
 #include "graph/ops/leaf.h"
+#include "tensor/tracing.h"
 #include "weft/error.h"
 
 namespace weft {
@@ -120,6 +121,10 @@ void Expressions::collect() {
     if (node.op().input() || node.op().number()) {
       const std::string what = node.op().input() ? "input " + in_quotes(node.op().input()->input_name())
                                                  : "number " + in_quotes(node.op().number()->number_name());
+      if (tracing()) {
+        throw InvalidArgument("eval: what depends on {} was read while compile() traces a function, which has values "
+                              "only when it runs", node.op().input() ? node.op().input()->input_name() : what);
+      }
       throw InvalidArgument("eval: {} of a Graph is needed, which has values only in a run of its executable", what);
     }
     for (const Tensor& v : node.inputs()) reach(*v.node());

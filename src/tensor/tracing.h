@@ -5,4 +5,12 @@ namespace weft {
 
 bool tracing();
 
+class TracingScope {
+ public:
+  TracingScope();
+  ~TracingScope();
+  TracingScope(const TracingScope&) = delete;
+  TracingScope& operator=(const TracingScope&) = delete;
+};
+
 }  // namespace weft

@@ -1,7 +1,7 @@
-// The page of `weft profile --html`: a single file that loads nothing from elsewhere. profile_page() replaces /*DATA*/
+// The page of `weft profile --html` and of profile_page(): a single file that loads nothing from elsewhere. profile_page() replaces /*DATA*/
 // by the profile.
 
-namespace weft::app {
+namespace weft {
 
 extern const char* const kProfilePage;
 const char* const kProfilePage = R"PAGE(<!doctype html>
@@ -409,4 +409,4 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
 </html>
 )PAGE";
 
-}  // namespace weft::app
+}  // namespace weft

@@ -1,5 +1,5 @@
-// A profile for people: the calls of one step by one form of a kernel are added up, and shown as a table, JSON or a
-// page.
+// A profile for people, as `weft profile` writes it: the calls of one step by one form of a kernel are added up, and
+// shown as a table, JSON or a page. (For a timeline in Perfetto see chrome_trace() in weft/profile.h.)
 #pragma once
 
 #include <optional>
@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "weft/calibration.h"
+#include "weft/compile.h"
 #include "weft/profile.h"
 
-namespace weft::app {
+namespace weft {
 
 // All calls of one step by one form of a kernel.
 struct ProfileRow {
@@ -24,7 +25,7 @@ struct ProfileRow {
 struct ProfileReport {
   Profile profile;
   Calibration limits;
-  std::string title;        // "weft profile graph MODEL --batch 32"
+  std::string title;        // what was profiled
   int repeats = 1;          // of the profiled work
   std::vector<ProfileRow> rows;  // most time first
   std::vector<std::size_t> row_of;  // of each run
@@ -34,6 +35,8 @@ struct ProfileReport {
   bool dispatches = false;                // whether each one is listed
 };
 
+// `repeats`: how often the profiled work ran; the table shows times of one run. Without limits, Calibration(), nothing is
+// compared with what the device can do.
 ProfileReport make_report(Profile profile, const Calibration& limits, std::string title, int repeats);
 
 // At most `rows` lines; 0: all. The dispatches of the first run come first, if they are listed.
@@ -42,4 +45,4 @@ std::string profile_json(const ProfileReport& report);
 // One self-contained HTML page: timeline, roofline, memory over time, table.
 std::string profile_page(const ProfileReport& report);
 
-}  // namespace weft::app
+}  // namespace weft

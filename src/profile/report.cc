@@ -1,4 +1,4 @@
-#include "profile_report.h"
+#include "weft/profile_report.h"
 
 #include <algorithm>
 #include <format>
@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-namespace weft::app {
+namespace weft {
 namespace {
 
 using nlohmann::ordered_json;
@@ -77,7 +77,7 @@ ordered_json summary(const ProfileReport& r) {
                     {"dispatches", r.profile.runs.size()},
                     {"bytes", r.work.bytes},
                     {"flops", r.work.flops},
-                    {"calibration", ordered_json::parse(weft::to_json(r.limits))}};
+                    {"calibration", ordered_json::parse(to_json(r.limits))}};
   if (r.compiled) {
     json["planned_memory"] = {{"intermediates", r.compiled->planned_bytes},
                               {"alive_at_once", r.compiled->liveness_bound},
@@ -243,4 +243,4 @@ std::string profile_page(const ProfileReport& r) {
   return page;
 }
 
-}  // namespace weft::app
+}  // namespace weft

@@ -1,0 +1,31 @@
+// Host memory of tensors, counted and limited as a GPU's buffer pool does it for a GPU's. Nothing is kept for reuse.
+#pragma once
+
+#include <mutex>
+#include <optional>
+
+#include "weft/gpu.h"
+#include "weft/view.h"
+
+namespace weft::cpu {
+
+class HostPool {
+ public:
+  // The process has one.
+  static HostPool& instance();
+
+  // Throws OutOfMemory.
+  Buffer allocate(std::uint64_t bytes);
+  gpu::MemoryFigures figures() const;
+  void set_limit(std::optional<std::uint64_t> bytes);
+  void reset_peak();
+
+ private:
+  void release(std::uint64_t bytes);
+
+  mutable std::mutex mutex_;
+  gpu::MemoryFigures figures_;
+  std::optional<std::uint64_t> limit_;
+};
+
+}  // namespace weft::cpu

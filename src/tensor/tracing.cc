@@ -1,7 +1,0 @@
-#include "tensor/tracing.h"
-
-namespace weft {
-
-bool tracing() { return false; }
-
-}  // namespace weft

@@ -1,0 +1,66 @@
+// Profiles of a part of a program.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compiler/bound.h"
+#include "support/devices.h"
+#include "support/throws.h"
+#include "weft/array.h"
+#include "weft/creation.h"
+#include "weft/evaluate.h"
+#include "weft/profile.h"
+#include "weft/profile_report.h"
+
+namespace weft::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class ProfileScopeTest : public testing::TestWithParam<std::string> {
+ protected:
+  ProfileScopeTest() { set_default_device(device); }
+  ~ProfileScopeTest() override { set_default_device(before_); }
+  Device before_ = default_device();
+  Device device = device_named(GetParam());
+};
+
+INSTANTIATE_TEST_SUITE_P(Devices, ProfileScopeTest, testing::ValuesIn(all_devices()),
+                         [](const auto& i) { return i.param; });
+
+TEST_P(ProfileScopeTest, EverythingInsideAndNothingElse) {
+  const Tensor x = full({64, 64}, 1) + 0.0;
+  const auto work = [&] { EXPECT_EQ(softmax(x * 2.0, 1).sum().item<float>(), 64); };
+  work();
+  profile::Scope scope("some <work>");
+  scope.span("inner", work);
+  EXPECT_THAT(refused_by([&] { profile::Scope second("again"); }), HasSubstr("being profiled already"));
+  const Profile& profile = scope.finish();
+  const std::size_t runs = profile.runs.size();
+  EXPECT_GE(runs, 2u);
+  ASSERT_EQ(profile.host.size(), 2u);
+  EXPECT_EQ(profile.host[0].name, "some <work>");
+  EXPECT_EQ(profile.host[1].name, "inner");
+  EXPECT_GT(profile.host[1].seconds, 0);
+  EXPECT_LE(profile.host[1].start + profile.host[1].seconds, profile.host[0].seconds);
+  for (const KernelRun& r : profile.runs) EXPECT_GE(r.seconds, 0);
+  work();
+  EXPECT_EQ(scope.finish().runs.size(), runs) << "what comes after it does not count";
+  EXPECT_THAT(refused_by([&] { scope.span("late", work); }), AllOf(HasSubstr("late"), HasSubstr("some <work>")));
+  const ProfileReport report = scope.report();
+  EXPECT_EQ(report.title, "some <work>");
+  EXPECT_THAT(profile_table(report, 0), AllOf(HasSubstr("some <work>"), HasSubstr("softmax"), HasSubstr(device.name())));
+  EXPECT_THAT(profile_json(report), HasSubstr("\"dispatches\": " + std::to_string(runs)));
+  EXPECT_THAT(profile_page(report), AllOf(HasSubstr("<!doctype html>"), HasSubstr("some \\u003cwork>")));
+  EXPECT_THAT(chrome_trace(scope.finish()), AllOf(HasSubstr("traceEvents"), HasSubstr("softmax")));
+}
+
+TEST_P(ProfileScopeTest, DroppedWithoutFinish) {
+  { profile::Scope scope("dropped"); }
+  profile::Scope scope("next");
+  (void)(full({8}, 2) + 1.0).read<float>();
+  EXPECT_GE(scope.finish().runs.size(), 1u);
+}
+
+}  // namespace
+}  // namespace weft::test
