@@ -22,7 +22,7 @@ Dims Dims::filled(int rank, std::int64_t value) {
 void Dims::push_back(std::int64_t value) { insert(rank_, value); }
 
 void Dims::insert(int at, std::int64_t value) {
-  if (rank_ == kMaxRank) throw InvalidArgument("shape: more than {} dimensions", kMaxRank);
+  if (rank_ == kMaxRank) throw ShapeError("shape: more than {} dimensions", kMaxRank);
   std::copy_backward(values_.begin() + at, values_.begin() + rank_, values_.begin() + rank_ + 1);
   values_[at] = value;
   ++rank_;
@@ -45,12 +45,12 @@ std::string to_string(const Dims& dims) {
 
 std::int64_t element_count(const Shape& shape) {
   for (auto d : shape) {
-    if (d < 0) throw InvalidArgument("shape {}: negative size", to_string(shape));
+    if (d < 0) throw ShapeError("shape {}: negative size", to_string(shape));
   }
   if (std::ranges::find(shape, 0) != shape.end()) return 0;
   std::int64_t n = 1;
   for (auto d : shape) {
-    if (__builtin_mul_overflow(n, d, &n)) throw InvalidArgument("shape {}: more than 2^63 elements", to_string(shape));
+    if (__builtin_mul_overflow(n, d, &n)) throw ShapeError("shape {}: more than 2^63 elements", to_string(shape));
   }
   return n;
 }
@@ -59,7 +59,7 @@ Strides dense_strides(const Shape& shape) {
   Strides strides = Strides::filled(shape.rank(), 1);
   for (int i = shape.rank() - 2; i >= 0; --i) {
     if (__builtin_mul_overflow(strides[i + 1], std::max<std::int64_t>(shape[i + 1], 1), &strides[i])) {
-      throw InvalidArgument("shape {}: more than 2^63 elements", to_string(shape));
+      throw ShapeError("shape {}: more than 2^63 elements", to_string(shape));
     }
   }
   return strides;
@@ -72,7 +72,7 @@ Shape broadcast(const Shape& a, const Shape& b) {
     const std::int64_t x = i <= a.rank() ? a[-i] : 1;
     const std::int64_t y = i <= b.rank() ? b[-i] : 1;
     if (x != y && x != 1 && y != 1) {
-      throw InvalidArgument("shapes {} and {} do not broadcast: sizes {} and {} meet {} from the end", to_string(a),
+      throw ShapeError("shapes {} and {} do not broadcast: sizes {} and {} meet {} from the end", to_string(a),
                             to_string(b), x, y, i);
     }
     result[-i] = x == 1 ? y : x;
@@ -90,7 +90,7 @@ bool broadcasts_to(const Shape& from, const Shape& to) {
 
 int normalize_axis(int axis, int rank, std::string_view where) {
   if (axis < -rank || axis >= rank) {
-    throw InvalidArgument("{}: axis {} is outside a tensor of rank {}", where, axis, rank);
+    throw ShapeError("{}: axis {} is outside a tensor of rank {}", where, axis, rank);
   }
   return axis < 0 ? axis + rank : axis;
 }
@@ -113,7 +113,7 @@ std::array<std::int64_t, 2> Layout::offset_range() const {
     std::int64_t reach = 0;
     std::int64_t& end = strides[i] < 0 ? low : high;
     if (__builtin_mul_overflow(shape[i] - 1, strides[i], &reach) || __builtin_add_overflow(end, reach, &end)) {
-      throw InvalidArgument("shape {} with strides {} reaches past 2^63 elements", to_string(shape),
+      throw ShapeError("shape {} with strides {} reaches past 2^63 elements", to_string(shape),
                             to_string(strides));
     }
   }
@@ -122,13 +122,13 @@ std::array<std::int64_t, 2> Layout::offset_range() const {
 
 Layout Layout::permuted(std::span<const int> order) const {
   if (static_cast<int>(order.size()) != rank()) {
-    throw InvalidArgument("permute: {} axes given for shape {}", order.size(), to_string(shape));
+    throw ShapeError("permute: {} axes given for shape {}", order.size(), to_string(shape));
   }
   Layout result;
   std::array<bool, kMaxRank> seen{};
   for (int axis : order) {
     axis = normalize_axis(axis, rank(), "permute");
-    if (std::exchange(seen[axis], true)) throw InvalidArgument("permute: axis {} is named twice", axis);
+    if (std::exchange(seen[axis], true)) throw ShapeError("permute: axis {} is named twice", axis);
     result.shape.push_back(shape[axis]);
     result.strides.push_back(strides[axis]);
   }
@@ -137,7 +137,7 @@ Layout Layout::permuted(std::span<const int> order) const {
 
 Layout Layout::broadcast_to(const Shape& target) const {
   if (weft::broadcast(shape, target) != target) {
-    throw InvalidArgument("shape {} does not broadcast to {}", to_string(shape), to_string(target));
+    throw ShapeError("shape {} does not broadcast to {}", to_string(shape), to_string(target));
   }
   Layout result{target, Strides::filled(target.rank(), 0)};
   for (int i = 1; i <= rank(); ++i) {
@@ -148,7 +148,7 @@ Layout Layout::broadcast_to(const Shape& target) const {
 
 bool Layout::reshaped(const Shape& target, Layout& result) const {
   if (element_count(target) != count()) {
-    throw InvalidArgument("reshape: {} has {} elements, {} has {}", to_string(shape), count(), to_string(target),
+    throw ShapeError("reshape: {} has {} elements, {} has {}", to_string(shape), count(), to_string(target),
                           element_count(target));
   }
   if (count() == 0) {

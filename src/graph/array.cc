@@ -2,7 +2,9 @@
 #include "weft/array.h"
 
 #include <algorithm>
+#include <array>
 
+#include "graph/promotion.h"
 #include "weft/error.h"
 #include "weft/indexing.h"
 
@@ -51,8 +53,7 @@ std::vector<Tensor> list(std::initializer_list<Tensor> tensors) { return {tensor
 std::vector<Tensor> promoted(std::string_view function, std::span<const Tensor> tensors) {
   if (tensors.empty()) throw InvalidArgument("{}: no tensor was given", function);
   for (const Tensor& t : tensors) require(t, function);
-  DType type = tensors[0].dtype();
-  for (const Tensor& t : tensors) type = result_type(type, t.dtype());
+  const DType type = result_type_for(function, tensors);
   std::vector<Tensor> same;
   for (const Tensor& t : tensors) same.push_back(cast(t, type));
   return same;
@@ -118,11 +119,12 @@ Tensor triu(const Tensor& x, std::int64_t diagonal) { return triangle(x, Triangl
 // ---- Elementwise
 
 Tensor divide(const TensorLike& a, const TensorLike& b) {
-  const DType type = averaged(result_type({a, b}));
-  const auto converted = [&](const TensorLike& x) {
-    return x.tensor() ? cast(*x.tensor(), type) : Graph::scalar(x.number(), type);
-  };
-  return binary(ScalarOp::div, converted(a), converted(b));
+  const std::array operands{a, b};
+  for (const TensorLike& x : operands) {
+    if (x.tensor()) require(*x.tensor(), "divide");
+  }
+  const DType type = averaged(result_type_for("divide", operands));
+  return binary(ScalarOp::div, as_tensor("divide", a, type), as_tensor("divide", b, type));
 }
 
 // ---- Statistics
@@ -285,14 +287,15 @@ Tensor diagonal(const Tensor& x, std::int64_t offset) {
   const std::int64_t rows = x.shape()[-2], columns = x.shape()[-1];
   const std::int64_t first_row = std::max<std::int64_t>(-offset, 0), first_column = std::max<std::int64_t>(offset, 0);
   const std::int64_t size = std::max<std::int64_t>(std::min(rows - first_row, columns - first_column), 0);
-  // A square of that size, whose elements in a row are columns + 1 apart.
+  // Its elements are columns + 1 apart in the flattened matrix.
   Shape flat = x.shape();
   flat.pop_back();
-  flat[-1] = size * size;
-  const int last = x.rank() - 1;
-  const std::int64_t row = std::min(first_row, rows), column = std::min(first_column, columns);
-  const Tensor square = slice(slice(x, last - 1, row, row + size), last, column, column + size);
-  return slice(reshape(square, flat), last - 1, 0, size * size, size + 1);
+  flat[-1] = rows * columns;
+  const Tensor elements = reshape(x, flat);
+  const int last = x.rank() - 2;
+  if (size == 0) return slice(elements, last, 0, 0);
+  const std::int64_t begin = first_row * columns + first_column;
+  return slice(elements, last, begin, begin + (size - 1) * (columns + 1) + 1, columns + 1);
 }
 
 // ---- Searching
@@ -301,8 +304,9 @@ Tensor searchsorted(const Tensor& sorted, const Tensor& values, Side side) {
   require(sorted, "searchsorted");
   require(values, "searchsorted");
   if (sorted.rank() != 1) throw ShapeError("searchsorted: {} is not of rank 1", to_string(sorted.type()));
-  const DType type = result_type(sorted.dtype(), values.dtype());
-  const Tensor a = cast(sorted, type), v = cast(values, type);
+  const std::vector<Tensor> same = promoted("searchsorted", std::array{sorted, values});
+  const Tensor &a = same[0], &v = same[1];
+  const DType type = a.dtype();
   const std::int64_t n = sorted.size();
   Tensor low = full_like(v, 0, DType::i32), high = full_like(v, n, DType::i32);
   // a < b in the order of sort(), in which NaN comes last.

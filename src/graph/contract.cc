@@ -3,6 +3,7 @@
 #include <array>
 #include <string>
 
+#include "graph/promotion.h"
 #include "weft/array.h"
 #include "weft/error.h"
 
@@ -44,6 +45,8 @@ std::vector<int> normalized(const Axes& axes, const Tensor& x, std::string_view 
 }
 
 // ---- einsum
+
+bool has(std::string_view axes, char c) { return axes.find(c) != std::string_view::npos; }
 
 // A tensor with a letter for each axis. Axes of an ellipsis have the digits '0' to '7', counted from the last one.
 struct Labelled {
@@ -107,6 +110,7 @@ class Subscripts {
   }
 
   std::string result_axes(std::string_view term) {
+    if (ellipsis_ > 0 && !has(term, '.')) refuse("has axes of an ellipsis, which its result does not name");
     std::string axes = expanded(term, ellipsis_);
     for (const char c : axes) {
       if (std::ranges::count(axes, c) > 1) refuse(std::format("names '{}' twice in its result", c));
@@ -133,8 +137,6 @@ class Subscripts {
   std::string result_;
   int ellipsis_ = 0;  // axes
 };
-
-bool has(const std::string& axes, char c) { return axes.find(c) != std::string::npos; }
 
 Labelled ordered(const Labelled& x, const std::string& axes) {
   std::vector<int> order;
@@ -250,7 +252,7 @@ Tensor vecdot(const Tensor& a, const Tensor& b, int axis) {
   if (a.shape()[axis] != b.shape()[axis]) {
     throw ShapeError("vecdot: axis {} of {} and {} has different sizes", axis, to_string(a.type()), to_string(b.type()));
   }
-  const DType type = result_type(a.dtype(), b.dtype());
+  const DType type = result_type_for("vecdot", std::array{a, b});
   const Tensor x = cast(a, type), y = cast(b, type);
   return reduce(ReduceKind::sum, (type == DType::c64 ? conj(x) : x) * y, {axis});
 }
@@ -281,7 +283,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const Axes& a_axes, const Axe
     throw ShapeError("tensordot: axis {} of {} and axis {} of {} have different sizes", of_a[i], to_string(a.type()),
                      of_b[i], to_string(b.type()));
   }
-  const DType type = result_type(a.dtype(), b.dtype());
+  const DType type = result_type_for("tensordot", std::array{a, b});
   Shape result;
   const auto free_axes = [&](const Tensor& x, const std::vector<int>& summed) {
     std::vector<int> axes;
@@ -304,8 +306,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const Axes& a_axes, const Axe
 
 Tensor einsum(std::string_view subscripts, std::span<const Tensor> operands) {
   Subscripts parsed(subscripts, operands);
-  DType type = parsed.operands()[0].tensor.dtype();
-  for (const Labelled& o : parsed.operands()) type = result_type(type, o.tensor.dtype());
+  const DType type = result_type_for("einsum", operands);
   for (Labelled& o : parsed.operands()) {
     o.tensor = cast(o.tensor, type);
     take_diagonals(o);

@@ -172,7 +172,7 @@ const TensorType& Tensor::type() const {
 }
 
 Tensor Tensor::T() const {
-  if (rank() < 2) throw InvalidArgument("T: a tensor of shape {} has no two axes to exchange", to_string(shape()));
+  if (rank() < 2) throw ShapeError("T: a tensor of shape {} has no two axes to exchange", to_string(shape()));
   std::vector<int> order;
   for (int i = 0; i < rank(); ++i) order.push_back(i);
   std::swap(order[rank() - 1], order[rank() - 2]);

@@ -49,8 +49,7 @@ DType with_number(DType tensors, DTypeKind number) {
   return is_bool ? DType::i32 : tensors;
 }
 
-}  // namespace
-
+// Whether the integer is a value of this integer type.
 bool fits(const Number& integer, DType dtype) {
   const auto value = integer.integer();
   if (!value) return false;
@@ -59,6 +58,17 @@ bool fits(const Number& integer, DType dtype) {
   if (info(dtype).kind == DTypeKind::unsigned_integer) return !negative && (width == 64 || *value >> width == 0);
   if (negative) return width == 64 || static_cast<std::int64_t>(*value) >= -(std::int64_t{1} << (width - 1));
   return *value < std::uint64_t{1} << (width - 1);
+}
+
+}  // namespace
+
+Tensor as_tensor(std::string_view function, const TensorLike& x, DType dtype) {
+  if (const Tensor* t = x.tensor()) return cast(*t, dtype);
+  const Number& n = x.number();
+  if (x.kind() == DTypeKind::signed_integer && is_integer(dtype) && !fits(n, dtype)) {
+    throw TypeError("{}: {} is not in the range of {}", function, to_string(n), name(dtype));
+  }
+  return Graph::scalar(n, dtype);
 }
 
 DType result_type(DType a, DType b) {
@@ -76,6 +86,19 @@ DType result_type(std::span<const TensorLike> operands) {
     if (!x.tensor()) type = with_number(type, x.kind());
   }
   return type;
+}
+
+DType result_type_for(std::string_view function, std::span<const TensorLike> operands) {
+  try {
+    return result_type(operands);
+  } catch (const TypeError& e) {
+    throw TypeError("{}: {}", function, e.what());
+  }
+}
+
+DType result_type_for(std::string_view function, std::span<const Tensor> operands) {
+  const std::vector<TensorLike> all(operands.begin(), operands.end());
+  return result_type_for(function, std::span(all));
 }
 
 DType result_type(std::initializer_list<TensorLike> operands) {

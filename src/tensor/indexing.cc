@@ -3,11 +3,24 @@
 
 #include <algorithm>
 
+#include "graph/promotion.h"
 #include "weft/array.h"
 #include "weft/error.h"
 
 namespace weft {
 namespace {
+
+// What scatter() makes of an element and an update.
+Tensor combined(ScatterKind op, const Tensor& old, const Tensor& v) {
+  switch (op) {
+    case ScatterKind::assign: return v;
+    case ScatterKind::add: return old + v;
+    case ScatterKind::mul: return old * v;
+    case ScatterKind::min: return minimum(old, v);
+    case ScatterKind::max: return maximum(old, v);
+  }
+  throw InternalError("no such scatter");
+}
 
 // One axis of what slices, integers and new axes leave of x.
 struct Axis {
@@ -50,8 +63,7 @@ class Selection {
   }
 
   Tensor update(ScatterKind op, const TensorLike& value) const {
-    Tensor v = value.tensor() ? cast(*value.tensor(), x_.dtype()) : Graph::scalar(value.number(), x_.dtype());
-    if (!value.tensor() && is_integer(x_.dtype())) (void)(x_ + value);  // refuses numbers out of range
+    Tensor v = as_tensor(function_, value, x_.dtype());
     const Tensor now = sliced();
     const Tensor part = without_integers(now);
     Tensor changed;
@@ -266,17 +278,6 @@ class Selection {
     return broadcast_to(y, shape);
   }
 
-  static Tensor combined(ScatterKind op, const Tensor& old, const Tensor& v) {
-    switch (op) {
-      case ScatterKind::assign: return v;
-      case ScatterKind::add: return old + v;
-      case ScatterKind::mul: return old * v;
-      case ScatterKind::min: return minimum(old, v);
-      case ScatterKind::max: return maximum(old, v);
-    }
-    throw InternalError("no such scatter");
-  }
-
   // The slices of x's axes, in their order.
   std::vector<const Axis*> slices() const {
     std::vector<const Axis*> all;
@@ -366,15 +367,7 @@ Tensor updated(std::string_view function, ScatterKind op, const Tensor& x, const
     }
     for (int i = mask->rank(); i < x.rank(); ++i) shape.push_back(1);
     const Tensor chosen = reshape(*mask, shape);
-    Tensor changed;
-    switch (op) {
-      case ScatterKind::add: changed = cast(x + value, x.dtype()); break;
-      case ScatterKind::max: changed = cast(maximum(x, value), x.dtype()); break;
-      case ScatterKind::min: changed = cast(minimum(x, value), x.dtype()); break;
-      default:
-        changed = value.tensor() ? cast(*value.tensor(), x.dtype()) : Graph::scalar(value.number(), x.dtype());
-    }
-    return select(chosen, changed, x);
+    return select(chosen, combined(op, x, as_tensor(function, value, x.dtype())), x);
   }
   return Selection(function, x, at).update(op, value);
 }

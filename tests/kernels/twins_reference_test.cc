@@ -4,9 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "support/generated.h"
 #include "support/kernel_test.h"
-#include "support/npy.h"
+#include "support/reference_cases.h"
 #include "support/throws.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
@@ -25,23 +24,6 @@ constexpr DType kEvery[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DTy
 
 class TwinsReference : public testing::Test {
  protected:
-  static DType type_of(const std::string& text) {
-    const auto type = dtype_from_name(text);
-    if (!type) throw FormatError("twins/cases.json: no type {}", text);
-    return *type;
-  }
-  View operand(const json& j) const {
-    Shape shape;
-    for (const std::int64_t n : j.at("shape")) shape.push_back(n);
-    return View(bytes.buffer, j.at("at").get<std::uint64_t>(), type_of(j.at("type")), shape);
-  }
-  std::vector<View> operands(const json& c, const char* list) const {
-    std::vector<View> views;
-    if (c.contains(list)) {
-      for (const json& j : c.at(list)) views.push_back(operand(j));
-    }
-    return views;
-  }
   static AttributeMap attributes(const json& c) {
     AttributeMap result;
     if (!c.contains("attributes")) return result;
@@ -64,8 +46,10 @@ class TwinsReference : public testing::Test {
     return outputs[0].dtype;
   }
 
-  View bytes = load_npy("twins/bytes.npy");
-  json cases = json::parse(read_data("twins/cases.json"));
+  std::vector<View> operands(const json& c, const char* list) const { return data.operands(c, list); }
+
+  ReferenceCases data{"twins"};
+  json cases = data.list("cases.json");
 };
 
 TEST_F(TwinsReference, EveryKernel) {
@@ -96,9 +80,7 @@ TEST_F(TwinsReference, EveryKernel) {
       ADD_FAILURE() << what << ": " << e.what();
       continue;
     }
-    const Tolerance tolerance{
-        .ulp = c.value("ulp", 0.0), .absolute = c.value("absolute", 0.0), .relative = c.value("relative", 0.0)};
-    for (std::size_t k = 0; k < expected.size(); ++k) expect_close(outputs[k], expected[k], tolerance, what);
+    for (std::size_t k = 0; k < expected.size(); ++k) expect_close(outputs[k], expected[k], data.tolerance(c), what);
   }
   for (const kernels::KernelInfo& k : kernels::table()) {
     ASSERT_TRUE(called.contains(k.name)) << k.name << " has no case in tests/reference/twins.py";

@@ -38,7 +38,7 @@ class T:
             self.values = np.asarray(values, bool)
         else:
             v = np.asarray(values, object)
-            self.values = np.vectorize(lambda n: wrap(int(n), type), otypes=[object])(v) if v.size else v
+            self.values = np.asarray(np.vectorize(lambda n: wrap(int(n), type), otypes=[object])(v), object) if v.size else v
         self.shape = self.values.shape
 
     def raw(self):
@@ -91,8 +91,10 @@ def narrow(v, type):
 
 
 def case(kernel, inputs, outputs, attributes=None, ulp=0, absolute=0.0, relative=0.0, before=None):
-    """`before`: what an output holds before the call, for those that are changed."""
+    """`before`: what an output holds before the call, for those that are changed. Inputs may be Python's numbers, too."""
     def place(t):
+        if not isinstance(t, T):
+            return {"number": t}
         raw = t.raw()
         if raw not in known:
             bytes_.extend(bytes(-len(bytes_) % 8))

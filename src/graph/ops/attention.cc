@@ -13,7 +13,7 @@ namespace weft {
 std::vector<TensorType> AttentionOp::infer(std::span<const TensorType> in) const {
   const auto& [q, k, v] = std::tie(in[0], in[1], in[2]);
   const auto fail = [&](std::string_view why) {
-    throw InvalidArgument("attention: q {}, k {}, v {}: {}", weft::to_string(q), weft::to_string(k), weft::to_string(v),
+    throw ShapeError("attention: q {}, k {}, v {}: {}", weft::to_string(q), weft::to_string(k), weft::to_string(v),
                           why);
   };
   std::size_t next = 3;

@@ -44,17 +44,6 @@ const OpPtr& shared_op(ScalarOp op, DType dtype) {
   return *theirs;
 }
 
-// The operand as a tensor of that type. A number becomes a value of its own, which the compiler moves into the
-// expression, and evaluation gives at each run.
-Tensor as_tensor(std::string_view op, const TensorLike& x, DType dtype) {
-  if (const Tensor* t = x.tensor()) return cast(*t, dtype);
-  const Number& n = x.number();
-  if (x.kind() == DTypeKind::signed_integer && is_integer(dtype) && !fits(n, dtype)) {
-    throw TypeError("{}: {} is not in the range of {}", op, to_string(n), weft::name(dtype));
-  }
-  return Graph::scalar(n, dtype);
-}
-
 // The type in which an operation computes operands of this common type.
 DType computed_in(ScalarOp op, DType common) {
   const unsigned types = kernels::info(op).types, given = kernels::type_set(common);
@@ -70,13 +59,7 @@ Tensor apply_to(ScalarOp op, std::span<const TensorLike> operands) {
   for (const TensorLike& x : operands) {
     if (x.tensor()) require_value(*x.tensor(), name(op));
   }
-  const DType dtype = [&] {
-    try {
-      return computed_in(op, result_type(operands));
-    } catch (const TypeError& e) {
-      throw TypeError("{}: {}", name(op), e.what());
-    }
-  }();
+  const DType dtype = computed_in(op, result_type_for(name(op), operands));
   const OpPtr& shared = shared_op(op, dtype);
   std::vector<Tensor> tensors;
   tensors.reserve(operands.size());
@@ -134,7 +117,7 @@ std::vector<TensorType> ElementwiseOp::infer(std::span<const TensorType> inputs)
   for (const TensorType& t : inputs) shape = joined(op, shape, t.shape);
   for (const Expression::Node& node : expression_.nodes()) {
     if (node.op == ScalarOp::input && inputs[node.input].dtype != node.type) {
-      throw InvalidArgument("{}: operand {} is {}, the expression takes {}", op, node.input,
+      throw TypeError("{}: operand {} is {}, the expression takes {}", op, node.input,
                             weft::name(inputs[node.input].dtype), weft::name(node.type));
     }
   }
@@ -216,7 +199,7 @@ Tensor select(const Tensor& condition, const TensorLike& if_true, const TensorLi
   if (condition.dtype() != DType::boolean) {
     throw TypeError("select: the condition is {}, expected bool", to_string(condition.type()));
   }
-  const DType dtype = result_type(operands);
+  const DType dtype = result_type_for("select", operands);
   return apply(shared_op(ScalarOp::select, dtype),
                {condition, as_tensor("select", if_true, dtype), as_tensor("select", if_false, dtype)});
 }

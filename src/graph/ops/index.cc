@@ -16,11 +16,11 @@ namespace {
 // What the indices choose of x, named `op` in messages.
 Shape rows_of(std::string_view op, const TensorType& x, const TensorType& indices, int axis) {
   if (x.shape.rank() + indices.shape.rank() - 1 > kMaxRank) {
-    throw InvalidArgument("{}: {} picked by {} has more than {} dimensions", op, to_string(x.shape),
+    throw ShapeError("{}: {} picked by {} has more than {} dimensions", op, to_string(x.shape),
                           to_string(indices.shape), kMaxRank);
   }
   if (x.shape[axis] == 0 && element_count(indices.shape) > 0) {
-    throw InvalidArgument("{}: axis {} of {} has nothing to pick from", op, axis, to_string(x.shape));
+    throw ShapeError("{}: axis {} of {} has nothing to pick from", op, axis, to_string(x.shape));
   }
   Shape shape;
   for (int i = 0; i < axis; ++i) shape.push_back(x.shape[i]);
@@ -33,11 +33,11 @@ Shape elements_of(std::string_view op, const TensorType& x, const TensorType& in
   bool fits = indices.shape.rank() == x.shape.rank();
   for (int i = 0; fits && i < x.shape.rank(); ++i) fits = i == axis || indices.shape[i] <= x.shape[i];
   if (!fits) {
-    throw InvalidArgument("{}: indices are {}; expected the rank of {}, and no larger sizes but along axis {}", op,
+    throw ShapeError("{}: indices are {}; expected the rank of {}, and no larger sizes but along axis {}", op,
                           to_string(indices), to_string(x), axis);
   }
   if (x.shape[axis] == 0 && element_count(indices.shape) > 0) {
-    throw InvalidArgument("{}: axis {} of {} has nothing to pick from", op, axis, to_string(x.shape));
+    throw ShapeError("{}: axis {} of {} has nothing to pick from", op, axis, to_string(x.shape));
   }
   return indices.shape;
 }
@@ -48,19 +48,19 @@ Shape tuples_of(std::string_view op, const TensorType& x, const TensorType& indi
   bool fits = batch >= 0 && rank > batch && tuple > 0 && batch + tuple <= x.shape.rank();
   for (int i = 0; fits && i < batch; ++i) fits = indices.shape[i] == x.shape[i];
   if (!fits) {
-    throw InvalidArgument("{}: indices {} with {} batch axes are no tuples of indices into {}", op, to_string(indices),
+    throw ShapeError("{}: indices {} with {} batch axes are no tuples of indices into {}", op, to_string(indices),
                           batch, to_string(x));
   }
   const int first = batch + static_cast<int>(tuple);
   if (rank - 1 + x.shape.rank() - first > kMaxRank) {
-    throw InvalidArgument("{}: {} picked by {} has more than {} dimensions", op, to_string(x.shape),
+    throw ShapeError("{}: {} picked by {} has more than {} dimensions", op, to_string(x.shape),
                           to_string(indices.shape), kMaxRank);
   }
   Shape shape;
   for (int i = 0; i + 1 < rank; ++i) shape.push_back(indices.shape[i]);
   for (int i = first; i < x.shape.rank(); ++i) shape.push_back(x.shape[i]);
   for (int i = batch; i < first && element_count(shape) > 0; ++i) {
-    if (x.shape[i] == 0) throw InvalidArgument("{}: axis {} of {} has nothing to pick from", op, i, to_string(x.shape));
+    if (x.shape[i] == 0) throw ShapeError("{}: axis {} of {} has nothing to pick from", op, i, to_string(x.shape));
   }
   return shape;
 }
@@ -77,16 +77,16 @@ Shape selected(std::string_view op, Selecting form, const TensorType& x, const T
 // The axes, none of them negative. Throws InvalidArgument unless `starts` has one number for each.
 std::vector<int> axes_of_starts(std::string_view op, const Tensor& x, const Tensor& starts, std::span<const int> axes) {
   if (!x.defined() || !starts.defined()) throw InvalidArgument("{}: an operand is an undefined Tensor", op);
-  if (axes.empty()) throw InvalidArgument("{}: no axes are named", op);
+  if (axes.empty()) throw ShapeError("{}: no axes are named", op);
   if (starts.rank() > 1 || element_count(starts.shape()) != static_cast<std::int64_t>(axes.size())) {
-    throw InvalidArgument("{}: starts are {}, expected one for each of {} axes", op, to_string(starts.type()),
+    throw ShapeError("{}: starts are {}, expected one for each of {} axes", op, to_string(starts.type()),
                           axes.size());
   }
   std::vector<int> normal;
   for (const int axis : axes) {
     normal.push_back(normalize_axis(axis, x.rank(), op));
     if (std::ranges::count(normal, normal.back()) > 1) {
-      throw InvalidArgument("{}: axis {} is named twice", op, normal.back());
+      throw ShapeError("{}: axis {} is named twice", op, normal.back());
     }
   }
   return normal;
@@ -96,7 +96,7 @@ void check_sizes(std::string_view op, std::string_view what, const Shape& sizes,
   bool fits = sizes.rank() == x.shape.rank();
   for (int d = 0; fits && d < sizes.rank(); ++d) fits = sizes[d] >= 0 && sizes[d] <= x.shape[d];
   if (!fits) {
-    throw InvalidArgument("{}: {} is {}, expected the rank of x {}, and no larger sizes", op, what, to_string(sizes),
+    throw ShapeError("{}: {} is {}, expected the rank of x {}, and no larger sizes", op, what, to_string(sizes),
                           to_string(x));
   }
 }
@@ -167,7 +167,7 @@ std::vector<TensorType> ConcatOp::infer(std::span<const TensorType> in) const {
     Shape expected = in[0].shape;
     if (part.shape.rank() == expected.rank()) expected[axis_] = part.shape[axis_];
     if (part.dtype != result.dtype || part.shape != expected) {
-      throw InvalidArgument("concat: {} does not continue {} along axis {}", weft::to_string(part),
+      throw ShapeError("concat: {} does not continue {} along axis {}", weft::to_string(part),
                             weft::to_string(in[0]), axis_);
     }
     result.shape[axis_] += part.shape[axis_];
@@ -222,13 +222,13 @@ std::vector<TensorType> ScatterOp::infer(std::span<const TensorType> in) const {
   infer_dtype(name(), {&x, &indices, &updates});
   const TensorType expected{x.dtype, selected(name(), form_, x, indices, axis_)};
   if (updates != expected) {
-    throw InvalidArgument("{}: updates are {}, expected {} for x {} and indices {}", name(), weft::to_string(updates),
+    throw ShapeError("{}: updates are {}, expected {} for x {} and indices {}", name(), weft::to_string(updates),
                           weft::to_string(expected), weft::to_string(x), weft::to_string(indices));
   }
   const DTypeKind kind = info(x.dtype).kind;
   const bool compares = op_ == kernels::ScatterKind::min || op_ == kernels::ScatterKind::max;
   if (op_ != kernels::ScatterKind::assign && kind == (compares ? DTypeKind::complex : DTypeKind::boolean)) {
-    throw InvalidArgument("{}: x is {}, whose elements this operation does not take", to_string(), weft::to_string(x));
+    throw TypeError("{}: x is {}, whose elements this operation does not take", to_string(), weft::to_string(x));
   }
   return {x};
 }
@@ -293,7 +293,7 @@ std::vector<Tensor> split(const Tensor& x, std::span<const std::int64_t> sizes, 
     total += n;
   }
   if (total != x.shape()[axis]) {
-    throw InvalidArgument("split: sizes of {} together for axis {} of {}", total, axis, to_string(x.type()));
+    throw ShapeError("split: sizes of {} together for axis {} of {}", total, axis, to_string(x.type()));
   }
   std::vector<Tensor> parts;
   std::int64_t begin = 0;

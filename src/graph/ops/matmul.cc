@@ -22,7 +22,7 @@ std::vector<TensorType> MatmulOp::infer(std::span<const TensorType> in) const {
   const Shape& a = in[0].shape;
   const Shape& b = in[1].shape;
   const auto fail = [&](std::string_view why) {
-    throw InvalidArgument("matmul: a {} and b {}: {}", weft::to_string(a), weft::to_string(b), why);
+    throw ShapeError("matmul: a {} and b {}: {}", weft::to_string(a), weft::to_string(b), why);
   };
   infer_dtype("matmul", {&in[0], &in[1]}, result_);
   const DType usual = usual_result(in[0].dtype, in[1].dtype);
@@ -36,7 +36,7 @@ std::vector<TensorType> MatmulOp::infer(std::span<const TensorType> in) const {
   shape.push_back(a[-2]);
   shape.push_back(b[-1]);
   if (!epilogue_) return {{result_.value_or(usual), shape}};
-  if (usual == DType::c64) throw InvalidArgument("matmul: c64 takes no epilogue");
+  if (usual == DType::c64) throw TypeError("matmul: c64 takes no epilogue");
   if (epilogue_->input_count() != static_cast<int>(in.size()) - 1) {
     throw InvalidArgument("matmul: {} operands for an epilogue of {}", in.size() - 2, epilogue_->input_count() - 1);
   }

@@ -17,7 +17,7 @@ namespace {
 void check_weight(std::string_view name, std::string_view operand, const TensorType& weight, const Shape& shape,
                   const TensorType& x) {
   if (weight.shape == shape) return;
-  throw InvalidArgument("{}: {} is {}, expected the shape {} for x {}", name, operand, to_string(weight),
+  throw ShapeError("{}: {} is {}, expected the shape {} for x {}", name, operand, to_string(weight),
                         to_string(shape), to_string(x));
 }
 
@@ -79,13 +79,13 @@ std::vector<TensorType> GroupNormOp::infer(std::span<const TensorType> in) const
   const DType type = norm_dtype(name(), in, has_scale_);
   const std::int64_t channels = x.shape[channel_axis_];
   if (channel_axis_ == 0)
-    throw InvalidArgument("{}: axis 0 of x {} counts the samples, not the channels", name(), weft::to_string(x));
+    throw ShapeError("{}: axis 0 of x {} counts the samples, not the channels", name(), weft::to_string(x));
   if (groups_ < 0 || (groups_ && channels % groups_)) {
-    throw InvalidArgument("{}: {} channels do not make {} groups (x {})", name(), channels, groups_,
+    throw ShapeError("{}: {} channels do not make {} groups (x {})", name(), channels, groups_,
                           weft::to_string(x));
   }
   if (groups_ && groups_ != channels && x.shape.rank() == kMaxRank) {
-    throw InvalidArgument("{}: x is {}, groups need a rank below {}", name(), weft::to_string(x), kMaxRank);
+    throw ShapeError("{}: x is {}, groups need a rank below {}", name(), weft::to_string(x), kMaxRank);
   }
   for (std::size_t i = 1; i < in.size(); ++i)
     check_weight(name(), i == 1 && has_scale_ ? "scale" : "bias", in[i], {channels}, x);
@@ -229,7 +229,7 @@ std::vector<TensorType> FusedRowOp::infer(std::span<const TensorType> in) const 
   std::vector<TensorType> results = rows_->infer(own);
   for (const TensorType& t : in.subspan(input_count() + weights_)) {
     if (!broadcasts_to(t.shape, x.shape)) {
-      throw InvalidArgument("{}: operand {} does not broadcast to {}", name(), weft::to_string(t),
+      throw ShapeError("{}: operand {} does not broadcast to {}", name(), weft::to_string(t),
                             weft::to_string(x.shape));
     }
   }
@@ -308,7 +308,7 @@ Tensor rms_norm(const Tensor& x, const Tensor& scale, double epsilon) {
   if (!x.defined()) throw InvalidArgument("rms_norm: x is an undefined Tensor");
   const int first_axis = x.rank() - (scale.defined() ? scale.rank() : 1);
   if (x.rank() == 0 || first_axis < 0) {
-    throw InvalidArgument("rms_norm: scale of rank {} is longer than x {}", scale.defined() ? scale.rank() : 1,
+    throw ShapeError("rms_norm: scale of rank {} is longer than x {}", scale.defined() ? scale.rank() : 1,
                           to_string(x.shape()));
   }
   std::vector<Tensor> operands{x};
@@ -354,7 +354,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, doub
 Tensor layer_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, double epsilon, int first_axis) {
   if (!x.defined()) throw InvalidArgument("layer_norm: x is an undefined Tensor");
   if (x.rank() == 0 || first_axis < 0 || first_axis >= x.rank()) {
-    throw InvalidArgument("layer_norm: x {} has no axes to norm over from axis {} on", to_string(x.shape()),
+    throw ShapeError("layer_norm: x {} has no axes to norm over from axis {} on", to_string(x.shape()),
                           first_axis);
   }
   std::vector<Tensor> operands{x};

@@ -19,7 +19,7 @@ constexpr std::string_view kModes[] = {"constant", "edge", "reflect", "symmetric
 Dims per_axis(std::string_view op, const Tensor& x, std::span<const std::int64_t> numbers) {
   if (!x.defined()) throw InvalidArgument("{}: the operand is an undefined Tensor", op);
   if (static_cast<int>(numbers.size()) != x.rank()) {
-    throw InvalidArgument("{}: {} numbers for the axes of {}", op, numbers.size(), to_string(x.type()));
+    throw ShapeError("{}: {} numbers for the axes of {}", op, numbers.size(), to_string(x.type()));
   }
   return Dims(numbers);
 }
@@ -89,15 +89,15 @@ std::vector<TensorType> PadOp::infer(std::span<const TensorType> in) const {
   for (int d = 0; d < y.shape.rank(); ++d) {
     std::int64_t more;
     if (__builtin_add_overflow(before_[d], after_[d], &more) || __builtin_add_overflow(y.shape[d], more, &y.shape[d])) {
-      throw InvalidArgument("pad: {} and {} around axis {} of {} are more than 2^63 elements", before_[d], after_[d], d,
+      throw ShapeError("pad: {} and {} around axis {} of {} are more than 2^63 elements", before_[d], after_[d], d,
                             weft::to_string(in[0]));
     }
     if (y.shape[d] < 0) {
-      throw InvalidArgument("pad: {} and {} leave less than nothing of axis {} of {}", before_[d], after_[d], d,
+      throw ShapeError("pad: {} and {} leave less than nothing of axis {} of {}", before_[d], after_[d], d,
                             weft::to_string(in[0]));
     }
     if (mode_ != kernels::PadMode::constant && in[0].shape[d] == 0 && y.shape[d] > 0) {
-      throw InvalidArgument("pad: axis {} of {} is empty, there is nothing to fill {} elements with", d,
+      throw ShapeError("pad: axis {} of {} is empty, there is nothing to fill {} elements with", d,
                             weft::to_string(in[0]), y.shape[d]);
     }
   }
@@ -112,7 +112,7 @@ std::vector<TensorType> TileOp::infer(std::span<const TensorType> in) const {
   TensorType y = in[0];
   for (int d = 0; d < y.shape.rank(); ++d) {
     if (__builtin_mul_overflow(y.shape[d], counts_[d], &y.shape[d])) {
-      throw InvalidArgument("{}: {} times axis {} of {} are more than 2^63 elements", tiles_ ? "tile" : "repeat",
+      throw ShapeError("{}: {} times axis {} of {} are more than 2^63 elements", tiles_ ? "tile" : "repeat",
                             counts_[d], d, weft::to_string(in[0]));
     }
   }
@@ -130,7 +130,7 @@ void RollOp::lower(const Launch& call) const {
 
 std::vector<TensorType> TriangleOp::infer(std::span<const TensorType> in) const {
   if (in[0].shape.rank() < 2) {
-    throw InvalidArgument("triangle: x is {}, expected rank 2 or more", weft::to_string(in[0]));
+    throw ShapeError("triangle: x is {}, expected rank 2 or more", weft::to_string(in[0]));
   }
   return {{infer_dtype(name(), {&in[0]}), in[0].shape}};
 }

@@ -31,7 +31,7 @@ void RandomOp::attributes(Attributes& f) const {
 
 std::vector<TensorType> RandomOp::infer(std::span<const TensorType> in) const {
   if (in[0] != TensorType{DType::u32, {2}}) {
-    throw InvalidArgument("{}: key is {}, expected u32 [2]", name(), weft::to_string(in[0]));
+    throw ShapeError("{}: key is {}, expected u32 [2]", name(), weft::to_string(in[0]));
   }
   return {{infer_dtype(name(), {&in[0]}, type_.dtype), type_.shape}};
 }

@@ -29,12 +29,14 @@ std::vector<int> sorted_axes(std::string_view what, const Tensor& x, const Axes&
   std::vector<int> sorted;
   for (const int a : axes.of(x.rank())) sorted.push_back(normalize_axis(a, x.rank(), what));
   std::ranges::sort(sorted);
-  if (std::ranges::adjacent_find(sorted) != sorted.end()) throw InvalidArgument("{}: an axis is named twice", what);
+  if (std::ranges::adjacent_find(sorted) != sorted.end()) throw ShapeError("{}: an axis is named twice", what);
   return sorted;
 }
 
 Tensor moment(ReduceKind op, const Tensor& x, const Axes& axes, double correction, bool keep_dims) {
-  return apply(make_op<ReduceOp>(op, sorted_axes(kernels::reduce_name(op), x, axes), keep_dims, correction), {x});
+  const std::vector<int> sorted = sorted_axes(kernels::reduce_name(op), x, axes);
+  const bool fractions = is_integer(x.dtype()) || x.dtype() == DType::boolean;
+  return apply(make_op<ReduceOp>(op, sorted, keep_dims, correction), {fractions ? cast(x, DType::f32) : x});
 }
 
 Tensor arg_reduce(kernels::ArgKind op, const Tensor& x, const Axes& axes, bool keep_dims) {
@@ -68,7 +70,7 @@ std::vector<TensorType> ReduceOp::infer(std::span<const TensorType> in) const {
   }
   for (const TensorType& t : in.subspan(input_count())) {
     if (!broadcasts_to(t.shape, y.shape)) {
-      throw InvalidArgument("{}: operand {} does not broadcast to the result {}", name(), weft::to_string(t),
+      throw ShapeError("{}: operand {} does not broadcast to the result {}", name(), weft::to_string(t),
                             weft::to_string(y.shape));
     }
   }
@@ -182,12 +184,12 @@ void ArgReduceOp::attributes(Attributes& f) const {
 
 std::vector<TensorType> ArgReduceOp::infer(std::span<const TensorType> in) const {
   const TensorType& x = in[0];
-  const DType type = infer_dtype(name(), {&x});
+  infer_dtype(name(), {&x}, DType::i32);
   const Shape shape = reduced(x.shape, axes_, keep_dims_);
   if (element_count(x.shape) == 0 && element_count(shape) > 0) {
-    throw InvalidArgument("{}: x is {}, there is nothing to choose from", name(), weft::to_string(x));
+    throw ShapeError("{}: x is {}, there is nothing to choose from", name(), weft::to_string(x));
   }
-  return {{type, shape}};
+  return {{DType::i32, shape}};
 }
 
 void ArgReduceOp::lower(const Launch& call) const {

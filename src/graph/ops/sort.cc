@@ -17,15 +17,15 @@ void SortOp::attributes(Attributes& f) const {
 std::vector<TensorType> SortOp::infer(std::span<const TensorType> in) const {
   const TensorType& x = in[0];
   const TensorType* inputs[] = {&x};
-  const std::vector<DType> types = infer_dtypes(keep_ < 0 ? "sort" : "top_k", inputs);
+  const DType type = infer_dtypes(keep_ < 0 ? "sort" : "top_k", inputs)[0];
   Shape shape = x.shape;
   if (keep_ > shape[axis_]) {
-    throw InvalidArgument("{}: k is {}, more than axis {} of x {} has", name(), keep_, axis_, weft::to_string(x));
+    throw ShapeError("{}: k is {}, more than axis {} of x {} has", name(), keep_, axis_, weft::to_string(x));
   }
   if (keep_ >= 0) shape[axis_] = keep_;
   std::vector<TensorType> results;
-  if (values_) results.push_back({types[0], shape});
-  if (indices_) results.push_back({types[1], shape});
+  if (values_) results.push_back({type, shape});
+  if (indices_) results.push_back({DType::i32, shape});
   return results;
 }
 

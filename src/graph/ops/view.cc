@@ -15,7 +15,7 @@ Shape completed(const Shape& from, Shape to) {
   Shape known = to;
   for (int i = 0; i < to.rank(); ++i) {
     if (to[i] != -1) continue;
-    if (open >= 0) throw InvalidArgument("reshape: {} has more than one size of -1", to_string(to));
+    if (open >= 0) throw ShapeError("reshape: {} has more than one size of -1", to_string(to));
     open = i;
     known[i] = 1;
   }
@@ -23,7 +23,7 @@ Shape completed(const Shape& from, Shape to) {
   if (open < 0) return to;
   const std::int64_t rest = element_count(known);
   if (rest == 0 || have % rest != 0) {
-    throw InvalidArgument("reshape: {} has {} elements, which no size in the place of -1 makes {}", to_string(from),
+    throw ShapeError("reshape: {} has {} elements, which no size in the place of -1 makes {}", to_string(from),
                           have, to_string(to));
   }
   to[open] = have / rest;
@@ -36,7 +36,7 @@ std::vector<TensorType> ReshapeOp::infer(std::span<const TensorType> in) const {
   const std::int64_t have = element_count(in[0].shape);
   const std::int64_t want = element_count(shape_);
   if (have != want) {
-    throw InvalidArgument("reshape: {} has {} elements, {} has {}", weft::to_string(in[0].shape), have,
+    throw ShapeError("reshape: {} has {} elements, {} has {}", weft::to_string(in[0].shape), have,
                           weft::to_string(shape_), want);
   }
   return {{in[0].dtype, shape_}};
@@ -58,7 +58,7 @@ std::vector<TensorType> BroadcastOp::infer(std::span<const TensorType> in) const
   try {
     return {{in[0].dtype, Layout::dense(in[0].shape).broadcast_to(shape_).shape}};
   } catch (const InvalidArgument& e) {
-    throw InvalidArgument("broadcast_to: {}", e.what());
+    throw ShapeError("broadcast_to: {}", e.what());
   }
 }
 
@@ -88,7 +88,7 @@ std::vector<TensorType> SliceOp::infer(std::span<const TensorType> in) const {
   const std::int64_t n = shape[axis_];
   const bool inside = step_ > 0 ? begin_ >= 0 && end_ <= n : begin_ < n && end_ >= -1;
   if (step_ == 0 || (size() > 0 && !inside)) {
-    throw InvalidArgument("slice: from {} to {} by {} leaves axis {} of {}", begin_, end_, step_, axis_,
+    throw IndexError("slice: from {} to {} by {} leaves axis {} of {}", begin_, end_, step_, axis_,
                           weft::to_string(shape));
   }
   Shape result = shape;
@@ -107,7 +107,7 @@ std::vector<TensorType> StridedOp::infer(std::span<const TensorType> in) const {
   if (placement_.layout.count() > 0) {
     const auto [low, high] = placement_.layout.offset_range();
     if (placement_.offset + low < 0 || placement_.offset + high >= element_count(in[0].shape)) {
-      throw InvalidArgument("strided: elements {} to {} of {}", placement_.offset + low, placement_.offset + high,
+      throw ShapeError("strided: elements {} to {} of {}", placement_.offset + low, placement_.offset + high,
                             weft::to_string(in[0].shape));
     }
   }
@@ -164,7 +164,7 @@ Tensor squeeze(const Tensor& x, int axis) {
   axis = normalize_axis(axis, x.rank(), "squeeze");
   Shape shape = x.shape();
   if (shape[axis] != 1) {
-    throw InvalidArgument("squeeze: axis {} of {} has size {}, not 1", axis, to_string(shape), shape[axis]);
+    throw ShapeError("squeeze: axis {} of {} has size {}, not 1", axis, to_string(shape), shape[axis]);
   }
   shape.erase(axis);
   return reshape(x, shape);

@@ -83,18 +83,18 @@ int Expression::apply(ScalarOp op, std::span<const int> args) {
   // Operands that must have the same type: all but the condition of select.
   const int first = op == ScalarOp::select ? 1 : 0;
   if (first && nodes_[node.args[0]].type != DType::boolean) {
-    throw InvalidArgument("expression: select: the condition is bool, got {}", name(nodes_[node.args[0]].type));
+    throw TypeError("expression: select: the condition is bool, got {}", name(nodes_[node.args[0]].type));
   }
   const DType type = nodes_[node.args[first]].type;
   for (int k = first; k < row.arity; ++k) {
     const DType other = nodes_[node.args[k]].type;
     if (other != type) {
-      throw InvalidArgument("expression: {}: operands are {} and {}; cast one of them", row.name, name(type),
+      throw TypeError("expression: {}: operands are {} and {}; cast one of them", row.name, name(type),
                             name(other));
     }
   }
   if (!(kernels::type_set(type) & row.types)) {
-    throw InvalidArgument("expression: {} takes {}, got {}", row.name, type_names(row.types), name(type));
+    throw TypeError("expression: {} takes {}, got {}", row.name, type_names(row.types), name(type));
   }
   switch (row.yields) {
     case kernels::Yields::same: node.type = type; break;

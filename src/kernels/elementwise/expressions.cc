@@ -22,7 +22,7 @@ class Maker {
       throw InvalidArgument("expression: {}: the operand is node {}, there are {}", name, value, e.nodes().size());
     }
     stored_ = e.nodes()[static_cast<std::size_t>(value)].type;
-    if (!is_floating(stored_)) throw InvalidArgument("expression: {} takes float, got {}", name, weft::name(stored_));
+    if (!is_floating(stored_)) throw TypeError("expression: {} takes float, got {}", name, weft::name(stored_));
     type_ = bits(stored_) < 32 ? DType::f32 : stored_;
     x = e.cast(value, type_);
   }

@@ -1,0 +1,221 @@
+// The functions of the array API standard against NumPy (tests/reference/arrays.py), and what they refuse.
+#include "weft/array.h"
+
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "support/array_functions.h"
+#include "support/on_device.h"
+#include "support/quick.h"
+#include "support/reference_cases.h"
+#include "support/throws.h"
+#include "weft/error.h"
+#include "weft/indexing.h"
+
+namespace weft::test {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// The same elements in memory of another layout.
+Tensor dense(const Tensor& x) { return x; }
+Tensor transposed(const Tensor& x) {
+  std::vector<int> back(static_cast<std::size_t>(x.rank()));
+  for (int i = 0; i < x.rank(); ++i) back[static_cast<std::size_t>(i)] = x.rank() - 1 - i;
+  const Tensor stored = contiguous(permute(x, back));
+  eval(stored);
+  return permute(stored, back);
+}
+// Every second element of the last axis, from the last to the first.
+Tensor reversed(const Tensor& x) {
+  if (x.rank() == 0 || x.size() == 0) return x;
+  const int last = x.rank() - 1;
+  const std::int64_t n = x.shape()[last];
+  const Tensor stored = contiguous(flip(repeat(x, 2, last), {last}));
+  eval(stored);
+  return slice(stored, last, 2 * n - 1, -1, -2);
+}
+
+class ArrayTest : public OnDevice {
+ protected:
+  bool has_f64(const json& c) const { return c.dump().find("\"f64\"") != std::string::npos; }
+  ReferenceCases data{"arrays"};
+};
+
+INSTANTIATE_TEST_SUITE_P(Devices, ArrayTest, testing::ValuesIn(all_devices()), [](const auto& i) { return i.param; });
+
+TEST_P(ArrayTest, EveryFunctionIsNumPys) {
+  constexpr Tensor (*kLayouts[])(const Tensor&) = {dense, transposed, reversed};
+  std::set<std::string> called;
+  std::size_t number = 0;
+  for (const json& c : data.list("cases.json")) {
+    const auto name = c.at("function").get<std::string>();
+    ASSERT_TRUE(array_functions().contains(name)) << name << " is in tests/reference/arrays.py alone";
+    called.insert(name);
+    const std::size_t own = number++;
+    if (device.is_gpu() && has_f64(c)) continue;
+    for (std::size_t layout = 0; layout < std::size(kLayouts); ++layout) {
+      // A software GPU spends most of its time on compiling shaders.
+      if ((device.is_gpu() && layout != own % std::size(kLayouts)) || leave_out_problem()) continue;
+      ArrayCall call{{}, c.at("inputs"), c.value("attributes", json::object())};
+      const std::vector<View> expected = data.operands(c, "outputs");
+      const std::string what = std::format("case {}, layout {}: {}", own, layout, c.dump());
+      try {
+        for (const json& i : call.inputs) {
+          call.tensors.push_back(i.contains("number") ? Tensor() : kLayouts[layout](tensor_of(data.operand(i))));
+        }
+        const std::vector<Tensor> results = array_functions().at(name)(call);
+        ASSERT_EQ(results.size(), expected.size()) << what;
+        eval(results);
+        for (std::size_t k = 0; k < results.size(); ++k) {
+          expect_close(read_view(results[k]), expected[k], data.tolerance(c), what);
+        }
+      } catch (const std::exception& e) {
+        ADD_FAILURE() << what << "\n" << e.what();
+      }
+    }
+  }
+  for (const auto& [name, f] : array_functions()) EXPECT_TRUE(called.contains(name)) << "arrays.py has no case of " << name;
+}
+
+TEST(Promotion, TableOfAllTypes) {
+  const json table = ReferenceCases("arrays").list("promotion.json");
+  const auto type = [](const json& name) { return *dtype_from_name(name.get<std::string>()); };
+  int pairs = 0;
+  for (const json& row : table.at("types")) {
+    const DType a = type(row[0]), b = type(row[1]);
+    if (row[2].is_null()) {
+      EXPECT_THAT(refused_by([&] { result_type(a, b); }), HasSubstr("no type in common")) << name(a) << " " << name(b);
+      EXPECT_THROW(result_type(a, b), TypeError);
+    } else {
+      EXPECT_EQ(result_type(a, b), type(row[2])) << name(a) << " " << name(b);
+    }
+    ++pairs;
+  }
+  EXPECT_EQ(pairs, kDTypeCount * kDTypeCount);
+  for (const json& row : table.at("numbers")) {
+    const Tensor x = zeros({2}, type(row[0]));
+    const TensorLike number = number_of({{"number", row[1]}});
+    EXPECT_EQ(result_type({x, number}), type(row[2])) << row;
+    EXPECT_EQ(result_type({number, x}), type(row[2])) << row;
+  }
+}
+
+TEST(Promotion, NumbersAreWeak) {
+  const Tensor u8 = zeros({2}, DType::u8), i16 = zeros({2}, DType::i16), boolean = zeros({2}, DType::boolean);
+  EXPECT_EQ(result_type({1, true}), DType::i32);
+  EXPECT_EQ(result_type({1, 2.5}), DType::f32);
+  EXPECT_EQ(result_type({true, false}), DType::boolean);
+  EXPECT_EQ(result_type({u8, 1, i16, 2.5f}), DType::f32);
+  EXPECT_EQ((u8 + 200u).dtype(), DType::u8);
+  EXPECT_EQ((zeros({2}, DType::f16) * 1e-3).dtype(), DType::f16);
+  EXPECT_EQ((1 - i16).dtype(), DType::i16);
+  EXPECT_EQ((boolean + 1).dtype(), DType::i32);
+  EXPECT_EQ((boolean & true).dtype(), DType::boolean);
+  EXPECT_THAT((tensor({2}, {1, 2}) > 1).to_vector<int>(), ElementsAre(0, 1));
+  EXPECT_THROW(u8 + 256, TypeError);
+  EXPECT_THROW(u8 - -1, TypeError);
+  EXPECT_THROW(minimum(i16, 32768), TypeError);
+  EXPECT_THROW(select(boolean, u8, 300), TypeError);
+  EXPECT_THAT(refused_by([&] { (void)(u8 * 1000); }), HasSubstr("mul: 1000 is not in the range of u8"));
+  EXPECT_NO_THROW(minimum(i16, -32768));
+  EXPECT_NO_THROW(zeros({2}, DType::u64) + std::uint64_t{0xffffffffffffffff});
+  EXPECT_THROW(zeros({2}, DType::i64) + std::uint64_t{0xffffffffffffffff}, TypeError);
+}
+
+TEST(Promotion, Refusals) {
+  const Tensor i32 = zeros({2}, DType::i32), u64 = zeros({2}, DType::u64), i4 = zeros({2}, DType::i4);
+  EXPECT_THAT(refused_by([&] { (void)(u64 + i32); }), HasSubstr("add: u64 and i32 have no type in common"));
+  EXPECT_THAT(refused_by([&] { divide(u64, i32); }), HasSubstr("divide: u64 and i32"));
+  EXPECT_THAT(refused_by([&] { select(i32 == 0, u64, i32); }), HasSubstr("select: u64 and i32"));
+  EXPECT_THAT(refused_by([&] { concat({i4, i32}); }), HasSubstr("concat: i4 and i32"));
+  EXPECT_THROW(i4 + i32, TypeError);
+  EXPECT_THROW(zeros({2}, DType::f8e4m3) + zeros({2}, DType::f8e5m2), TypeError);
+  EXPECT_THROW(zeros({2}, DType::f64) + zeros({2}, DType::c64), TypeError);
+  EXPECT_THROW(select(i32, 1, 2), TypeError);
+  EXPECT_THROW(neg(zeros({2}, DType::boolean)), TypeError);
+  EXPECT_THROW(bitwise_and(tensor({1}, {1}), 1), TypeError);
+  EXPECT_THROW(weft::sin(zeros({2}, DType::c64)), TypeError);
+}
+
+TEST(ArrayErrors, Shapes) {
+  const Tensor x = zeros({2, 3}), v = zeros({4});
+  EXPECT_THROW(x + v, ShapeError);
+  EXPECT_THROW(sum(x, 2), ShapeError);
+  EXPECT_THROW(sum(x, {0, -2}), ShapeError);
+  EXPECT_THROW(flip(x, {0, 0}), ShapeError);
+  EXPECT_THROW(moveaxis(x, {0, 1}, {0}), ShapeError);
+  EXPECT_THROW(moveaxis(x, {3}, {0}), ShapeError);
+  EXPECT_THROW(concat({x, v}), ShapeError);
+  EXPECT_THROW(concat({x, zeros({3, 2})}), ShapeError);
+  EXPECT_THROW(stack({x, v}), ShapeError);
+  EXPECT_THROW(stack({x, zeros({3, 2})}), ShapeError);
+  EXPECT_THROW(stack({x}, 4), ShapeError);
+  EXPECT_THROW(unstack(zeros({})), ShapeError);
+  EXPECT_THROW(roll(x, {1, 2, 3}, {0, 1}), ShapeError);
+  EXPECT_THROW(diagonal(v), ShapeError);
+  EXPECT_THROW(cumulative_sum(x), ShapeError);
+  EXPECT_THROW(diff(x, 2), ShapeError);
+  EXPECT_THROW(meshgrid({x}), ShapeError);
+  EXPECT_THROW(searchsorted(x, v), ShapeError);
+  EXPECT_THROW(compress(v == 0, x, 0), ShapeError);
+  EXPECT_THROW(repeat(x, zeros({2}, DType::i32), 1), ShapeError);
+  EXPECT_THROW(nonzero(zeros({})), ShapeError);
+  EXPECT_THROW(vecdot(x, v), ShapeError);
+  EXPECT_THROW(vecdot(x, v, 0), ShapeError);
+  EXPECT_THROW(tensordot(x, v, 1), ShapeError);
+  EXPECT_THROW(tensordot(x, v, 3), ShapeError);
+  EXPECT_THROW(tensordot(x, v, {0, 1}, {0}), ShapeError);
+  EXPECT_THROW(matmul(x, x), ShapeError);
+  EXPECT_THROW(einsum("ij,jk->ik", {x, x}), ShapeError);
+  EXPECT_THROW(einsum("ijk->i", {x}), ShapeError);
+  EXPECT_THROW(einsum("ii", {x}), ShapeError);
+  EXPECT_THROW(x.reshape({4}), ShapeError);
+  EXPECT_THROW(x.reshape({-1, -1}), ShapeError);
+  EXPECT_THROW(x.reshape({-1, 4}), ShapeError);
+  EXPECT_THROW(broadcast_to(x, {3}), ShapeError);
+  EXPECT_THROW(squeeze(x, 0), ShapeError);
+  EXPECT_THROW(expand_dims(x, 4), ShapeError);
+  EXPECT_THROW(permute(x, {0, 0}), ShapeError);
+  EXPECT_THROW(permute(x, {0}), ShapeError);
+  EXPECT_THROW(argmax(zeros({0})), ShapeError);
+  EXPECT_THROW(full({2}, 1).item<float>(), ShapeError);
+  EXPECT_THAT(refused_by([&] { stack({x, zeros({3, 2})}); }), HasSubstr("stack: parts are f32 [2, 3] and f32 [3, 2]"));
+}
+
+TEST(ArrayErrors, Arguments) {
+  const Tensor x = zeros({2, 3}), none;
+  EXPECT_THROW(einsum("ij,jk", {x}), InvalidArgument);
+  EXPECT_THROW(einsum("ij", {x, x}), InvalidArgument);
+  EXPECT_THROW(einsum("i.j->i", {x}), InvalidArgument);
+  EXPECT_THROW(einsum("i1->i", {x}), InvalidArgument);
+  EXPECT_THROW(einsum("ij->ii", {x}), InvalidArgument);
+  EXPECT_THROW(einsum("ij->ik", {x}), InvalidArgument);
+  EXPECT_THROW(einsum("i...->i", {x}), InvalidArgument) << "as NumPy: the result has to name the ellipsis";
+  EXPECT_THROW(diff(x, 0, -1), InvalidArgument);
+  EXPECT_THROW(arange(0, 1, 0), InvalidArgument);
+  EXPECT_THROW(arange(0.0, std::nan(""), 1), InvalidArgument);
+  EXPECT_THROW(repeat(x, full({1}, -1, DType::i32), 0), InvalidArgument);
+  EXPECT_THROW(repeat(x, zeros({2}), 0), TypeError);
+  EXPECT_THROW(concat(std::initializer_list<Tensor>{}), InvalidArgument);
+  EXPECT_THROW(gather(x, zeros({2}), 0), TypeError);
+  for (const auto& call : std::vector<std::function<void()>>{
+           [&] { sum(none); }, [&] { prod(none); }, [&] { mean(none); }, [&] { weft::max(none); }, [&] { any(none); },
+           [&] { all(none); }, [&] { count_nonzero(none); }, [&] { cumulative_sum(none); }, [&] { diff(none); },
+           [&] { (void)broadcast_arrays(std::array{x, none}); }, [&] { concat({x, none}); }, [&] { stack({none}); },
+           [&] { (void)unstack(none); }, [&] { flip(none); }, [&] { moveaxis(none, {0}, {0}); }, [&] { flatten(none); },
+           [&] { roll(none, 1); }, [&] { tile(none, {1}); }, [&] { repeat(none, 2); }, [&] { diagonal(none); },
+           [&] { outer(x, none); }, [&] { vecdot(none, x); }, [&] { tensordot(x, none); }, [&] { einsum("i", {none}); },
+           [&] { searchsorted(none, x); }, [&] { compress(none, x); }, [&] { nonzero(none); }, [&] { unique(none); },
+           [&] { full_like(none, 1); }, [&] { (void)meshgrid({none}); }, [&] { tril(none); }, [&] { divide(none, x); },
+           [&] { (void)(none + 1); }, [&] { (void)(x * none); }, [&] { select(none, 1, 2); }, [&] { weft::exp(none); },
+           [&] { variance(none); }, [&] { (void)none[{0}]; }, [&] { at_set(none, 0, 1); }, [&] { at_add(x, 0, none); }}) {
+    EXPECT_THAT(refused_by(call), HasSubstr("undefined Tensor"));
+  }
+}
+
+}  // namespace
+}  // namespace weft::test
