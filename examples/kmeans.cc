@@ -77,10 +77,10 @@ int main(int argc, char** argv) {
 
   // It finds the best clusters near those that it begins with; of a few beginnings one is good.
   random::seed(3);
-  auto best = kmeans(points);
-  for (int i = 1; i < 8; ++i) {
+  Clusters best{.spread = INFINITY};
+  for (int i = 0; i < 8; ++i) {
     auto found = kmeans(points);
-    std::printf("mean squared distance %.2f\n", found.spread);
+    std::printf("mean squared distance to the next centre %.2f\n", found.spread);
     if (found.spread < best.spread) best = found;
   }
   // How often each digit is in each cluster. A cluster stands for its most frequent digit.
@@ -91,6 +91,6 @@ int main(int argc, char** argv) {
   show(best.centres[order].to_vector<float>(), 0, 5);
   show(best.centres[order].to_vector<float>(), 5, 5);
   for (const int d : digit[order].to_vector<int>()) std::printf("%d ", d);
-  std::printf("are the clusters' digits; %.1f %% of all digits are in a cluster of their own\n", 100 * purity);
+  std::printf("are what the clusters stand for; %.1f %% of the digits are in the right one\n", 100 * purity);
   return purity > 0.75f ? 0 : 1;
 }

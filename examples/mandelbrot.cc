@@ -27,10 +27,10 @@ Tensor palette() {
 
 // The colour [..., 3] of points that escaped with z = f(c) after `count` iterations; dz is the derivative of f.
 Tensor colour(const Tensor& z, const Tensor& dz, const Tensor& count, double point) {
-  // The count of iterations, continued between integers (Douady and Hubbard's potential), on a logarithmic scale.
+  // The count of iterations, continued between integers by Douady and Hubbard's potential, on a logarithmic scale.
   auto size = abs(z);
   auto smooth = count + 1 - log2(log2(size) / std::log2(kRadius));
-  auto place = remainder(2.4f * log2(maximum(smooth, 1)) + 0.2f, 6);
+  auto place = remainder(2.4f * maximum(log2(maximum(smooth, 1)) - 2.3f, 0), 6);
   auto colours = palette();
   auto from = floor(place).cast(DType::i32);
   auto mix = expand_dims(place - floor(place), -1);

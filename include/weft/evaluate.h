@@ -19,7 +19,8 @@
 
 namespace weft {
 
-// Submits the computation of these tensors, and returns before it is done. Does nothing for those that have data.
+// Submits the computation of these tensors, and returns before it is done; it waits where a GPU is more than 32 to 64
+// evaluations behind, so that a loop that never reads does not fill the memory. Does nothing for those that have data.
 // Threads may evaluate at the same time. Throws InvalidArgument (tensors of two devices; an input or a number of a
 // Graph is needed, which has values only in a run), Unsupported, OutOfMemory, DeviceLost.
 void eval(std::span<const Tensor> tensors);

@@ -8,6 +8,7 @@
 #include "compiler/device_data.h"
 #include "graph/ops/elementwise.h"
 #include "tensor/expressions.h"
+#include "tensor/run_ahead.h"
 #include "weft/compile.h"
 #include "weft/error.h"
 
@@ -19,6 +20,7 @@ class Executables {
  public:
   explicit Executables(const Device& device) : device_(device) { options_.constants = make_constant_store(device); }
   const Device& device() const { return device_; }
+  RunAhead& run_ahead() { return run_ahead_; }
 
   Executable get(const Expressions& expressions) {
     std::shared_ptr<Entry> entry;
@@ -57,6 +59,7 @@ class Executables {
 
   const Device device_;
   CompileOptions options_;
+  RunAhead run_ahead_;
   std::mutex mutex_;
   std::uint64_t now_ = 0;
   std::unordered_map<std::string, std::shared_ptr<Entry>> entries_;
@@ -115,7 +118,8 @@ Device device_of(Expressions& expressions) {
 void eval_whole(Expressions& expressions) {
   expressions.prepare();
   const Device device = device_of(expressions);
-  Executable executable = executables_of(device)->get(expressions);
+  const std::shared_ptr<Executables> executables = executables_of(device);
+  Executable executable = executables->get(expressions);
   std::vector<Tensor> results;
   for (const TensorType& type : expressions.result_types()) {
     const auto given = [&](const auto& pair) { return pair.second == static_cast<int>(results.size()); };
@@ -123,8 +127,9 @@ void eval_whole(Expressions& expressions) {
     if (donor == expressions.donated().end()) results.emplace_back(device, type.dtype, type.shape);
     else results.push_back(expressions.leaves()[static_cast<std::size_t>(donor->first)]);
   }
-  executable.run(expressions.leaves(), results, expressions.numbers());
+  Future<void> done = executable.run(expressions.leaves(), results, expressions.numbers());
   expressions.finish(results);
+  executables->run_ahead().submitted(std::move(done));
 }
 
 }  // namespace
