@@ -5,7 +5,8 @@
 //   Tensor x = load("x.npy");                           // np.save("x.npy", x)
 //
 // The path's extension says which:
-//   .npy          one array without a name. Versions 1.0 to 3.0, either byte order; an array in Fortran's order becomes a
+//   .npy          one array without a name. Versions 1.0 to 3.0, either byte order; an array in Fortran's order becomes
+//   a
 //                 transposed view. Written in C order, the same bytes as numpy.save writes.
 //   .npz          arrays by name in a ZIP archive. Read stored and deflated, as numpy.savez and savez_compressed write
 //                 them; written stored.

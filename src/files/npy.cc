@@ -17,28 +17,37 @@ constexpr std::size_t kLargestHeader = 1 << 20;  // bytes; NumPy itself reads 10
 
 // NumPy's code for each type: kind and bytes.
 constexpr std::pair<std::string_view, DType> kTypes[] = {
-    {"f2", DType::f16}, {"f4", DType::f32}, {"f8", DType::f64}, {"i1", DType::i8},      {"i2", DType::i16},
-    {"i4", DType::i32}, {"i8", DType::i64}, {"u1", DType::u8},  {"u2", DType::u16},     {"u4", DType::u32},
+    {"f2", DType::f16}, {"f4", DType::f32}, {"f8", DType::f64},    {"i1", DType::i8},  {"i2", DType::i16},
+    {"i4", DType::i32}, {"i8", DType::i64}, {"u1", DType::u8},     {"u2", DType::u16}, {"u4", DType::u32},
     {"u8", DType::u64}, {"c8", DType::c64}, {"b1", DType::boolean}};
 
 // What NumPy calls a type that Weft does not have; empty: no type of NumPy's.
 std::string_view foreign_type(std::string_view code) {
   constexpr std::pair<std::string_view, std::string_view> kExact[] = {
-      {"c16", "complex128"}, {"c32", "complex256"}, {"c24", "complex192"}, {"f16", "float128"}, {"f12", "float96"},
-      {"f1", "an 8-bit float of ml_dtypes, which NumPy cannot read either"}};
+      {"c16", "complex128"}, {"c32", "complex256"},
+      {"c24", "complex192"}, {"f16", "float128"},
+      {"f12", "float96"},    {"f1", "an 8-bit float of ml_dtypes, which NumPy cannot read either"}};
   for (const auto& [text, name] : kExact) {
     if (code == text) return name;
   }
   switch (code.empty() ? '\0' : code[0]) {
-    case 'V': return "raw bytes; ml_dtypes stores bfloat16 and other types so, without saying which";
+    case 'V':
+      return "raw bytes; ml_dtypes stores bfloat16 and other types so, without saying which";
     case 'S':
-    case 'a': return "bytes";
-    case 'U': return "text";
-    case 'O': return "Python objects";
-    case 'M': return "datetime64";
-    case 'm': return "timedelta64";
-    case 'T': return "StringDType";
-    default: return {};
+    case 'a':
+      return "bytes";
+    case 'U':
+      return "text";
+    case 'O':
+      return "Python objects";
+    case 'M':
+      return "datetime64";
+    case 'm':
+      return "timedelta64";
+    case 'T':
+      return "StringDType";
+    default:
+      return {};
   }
 }
 
@@ -90,8 +99,10 @@ class HeaderReader {
   void descr() {
     skip_spaces();
     if (at_ < text_.size() && (text_[at_] == '[' || text_[at_] == '(')) {
-      throw Unsupported("{}: the array's type is the structured {}; Weft has numbers only: save each field as an "
-                        "array", source_, next());
+      throw Unsupported(
+          "{}: the array's type is the structured {}; Weft has numbers only: save each field as an "
+          "array",
+          source_, next());
     }
     const std::string_view descr = string();
     std::string_view code = descr;
@@ -100,8 +111,8 @@ class HeaderReader {
     if (type == std::end(kTypes)) {
       const std::string_view foreign = foreign_type(code);
       if (foreign.empty()) fail("the unknown type {}; expected one such as '<f4'", in_quotes(descr));
-      throw Unsupported("{}: the array's type is {} ({}), which Weft does not have; convert it in NumPy first",
-                        source_, in_quotes(descr), foreign);
+      throw Unsupported("{}: the array's type is {} ({}), which Weft does not have; convert it in NumPy first", source_,
+                        in_quotes(descr), foreign);
     }
     header_.type.dtype = type->second;
     header_.big_endian = descr[0] == '>';
@@ -217,8 +228,9 @@ std::shared_ptr<std::byte[]> allocate_elements(std::uint64_t size, std::string_v
 
 std::size_t npy_header_size(std::span<const std::byte> prefix, std::string_view source) {
   if (!as_text(prefix).starts_with(kMagic)) {
-    throw FormatError("{}: expected an .npy array, which begins with \"\\x93NUMPY\", got {}", source,
-                      prefix.empty() ? "nothing" : in_quotes(as_text(prefix.first(std::min(prefix.size(), kMagic.size())))));
+    throw FormatError(
+        "{}: expected an .npy array, which begins with \"\\x93NUMPY\", got {}", source,
+        prefix.empty() ? "nothing" : in_quotes(as_text(prefix.first(std::min(prefix.size(), kMagic.size())))));
   }
   if (prefix.size() < kNpyPrefix) {
     throw FormatError("{}: {} bytes are too few for an .npy array; it may have been cut off", source, prefix.size());
@@ -264,7 +276,8 @@ NpyArray parse_npy(std::span<const std::byte> file, std::shared_ptr<const void> 
   const std::uint64_t expected = byte_size(header.type);
   if (file.size() - start != expected) {
     throw FormatError("{}: {} takes {} bytes, the file has {} after its header{}", source, to_string(header.type),
-                      expected, file.size() - start, file.size() - start < expected ? "; it may have been cut off" : "");
+                      expected, file.size() - start,
+                      file.size() - start < expected ? "; it may have been cut off" : "");
   }
   return npy_array(header, file.subspan(start), std::move(owner));
 }
@@ -276,16 +289,17 @@ std::string npy_header(const TensorType& type) {
   }
   std::string shape;
   for (const std::int64_t size : type.shape) shape += (shape.empty() ? "" : ", ") + std::to_string(size);
-  std::string header = std::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}{}), }}",
-                                   bits(type.dtype) == 8 ? '|' : '<', code->first, shape,
-                                   type.shape.rank() == 1 ? "," : "");
+  std::string header =
+      std::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}{}), }}", bits(type.dtype) == 8 ? '|' : '<',
+                  code->first, shape, type.shape.rank() == 1 ? "," : "");
   // Room for the first axis to grow in place to any size, as NumPy leaves it.
   if (type.shape.rank() > 0) header += std::string(21 - std::to_string(type.shape[0]).size(), ' ');
   // The elements begin at a multiple of 64 bytes. Where the header ends at one already, NumPy pads by 64.
   const std::size_t before = kMagic.size() + 4 + header.size() + 1;
   header += std::string(64 - before % 64, ' ') + '\n';
   const std::size_t length = header.size();
-  return std::string(kMagic) + '\x01' + '\0' + static_cast<char>(length & 255) + static_cast<char>(length >> 8) + header;
+  return std::string(kMagic) + '\x01' + '\0' + static_cast<char>(length & 255) + static_cast<char>(length >> 8) +
+         header;
 }
 
 void write_npy(const std::filesystem::path& path, std::string source, const TensorType& type, const EntryData& data) {

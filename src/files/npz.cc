@@ -93,8 +93,8 @@ void NpzFile::check_members() {
   for (zip_uint64_t i = 0; i < count; ++i) {
     zip_stat_t stat;
     zip_stat_init(&stat);
-    constexpr zip_uint64_t kNeeded = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD |
-                                     ZIP_STAT_ENCRYPTION_METHOD;
+    constexpr zip_uint64_t kNeeded =
+        ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
     if (zip_stat_index(archive_, i, 0, &stat) != 0 || (stat.valid & kNeeded) != kNeeded) {
       throw FormatError("{}: the entry of member {} is broken: {}", source_, i, zip_strerror(archive_));
     }
@@ -152,7 +152,11 @@ namespace {
 class Source {
  public:
   Source(const FileEntry& entry, std::size_t index, const EntryData& data, std::exception_ptr& failure)
-      : header_(npy_header(entry.type)), size_(byte_size(entry.type)), index_(index), data_(&data), failure_(&failure) {}
+      : header_(npy_header(entry.type)),
+        size_(byte_size(entry.type)),
+        index_(index),
+        data_(&data),
+        failure_(&failure) {}
 
   static zip_int64_t call(void* self, void* target, zip_uint64_t size, zip_source_cmd_t command) {
     return static_cast<Source*>(self)->answer(target, size, command);
@@ -174,8 +178,11 @@ class Source {
         }
         at_ = 0;
         return 0;
-      case ZIP_SOURCE_READ: return read(static_cast<char*>(target), size);
-      case ZIP_SOURCE_CLOSE: elements_ = {}; return 0;
+      case ZIP_SOURCE_READ:
+        return read(static_cast<char*>(target), size);
+      case ZIP_SOURCE_CLOSE:
+        elements_ = {};
+        return 0;
       case ZIP_SOURCE_STAT: {
         auto& stat = *static_cast<zip_stat_t*>(target);
         zip_stat_init(&stat);
@@ -188,15 +195,18 @@ class Source {
         std::memcpy(target, error, sizeof error);
         return sizeof error;
       }
-      case ZIP_SOURCE_FREE: return 0;
-      default: return -1;
+      case ZIP_SOURCE_FREE:
+        return 0;
+      default:
+        return -1;
     }
   }
 
   zip_int64_t read(char* target, std::uint64_t size) {
-    const auto elements = std::string_view(reinterpret_cast<const char*>(elements_.bytes.data()), elements_.bytes.size());
-    const std::string_view from = at_ < header_.size() ? std::string_view(header_).substr(at_)
-                                                       : elements.substr(at_ - header_.size());
+    const auto elements =
+        std::string_view(reinterpret_cast<const char*>(elements_.bytes.data()), elements_.bytes.size());
+    const std::string_view from =
+        at_ < header_.size() ? std::string_view(header_).substr(at_) : elements.substr(at_ - header_.size());
     const std::size_t part = std::min<std::uint64_t>(size, from.size());
     std::copy_n(from.data(), part, target);
     at_ += part;

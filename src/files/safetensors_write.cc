@@ -55,8 +55,9 @@ SafeTensorsLayout safetensors_layout(std::span<const FileEntry> entries,
     std::string shape;
     for (const std::int64_t size : type.shape) shape += (shape.empty() ? "" : ",") + std::to_string(size);
     const std::uint64_t end = at + byte_size(type);
-    json += std::format("{}{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", json.size() == 1 ? "" : ",",
-                        quoted(name, "the name"), kSafeTensorsTypes[place_of(type.dtype)].first, shape, at, end);
+    json +=
+        std::format("{}{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", json.size() == 1 ? "" : ",",
+                    quoted(name, "the name"), kSafeTensorsTypes[place_of(type.dtype)].first, shape, at, end);
     at = end;
   }
   json += "}";

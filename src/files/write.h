@@ -17,7 +17,8 @@ struct FileEntry {
   std::string name;
   TensorType type;
 };
-// Gives the data of an entry. Writers ask for each once and drop it before the next, so that one at a time is in memory.
+// Gives the data of an entry. Writers ask for each once and drop it before the next, so that one at a time is in
+// memory.
 using EntryData = std::function<TensorData(std::size_t)>;
 
 // A file that is written from its start to its end. Errors are IoErrors that call it `source`.

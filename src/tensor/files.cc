@@ -60,7 +60,8 @@ NpzFile open_npz(const fs::path& path) {
 void require_one(const fs::path& path, const std::vector<std::string>& names) {
   if (names.size() == 1) return;
   std::string some;
-  for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 3); ++i) some += (i ? ", " : "") + in_quotes(names[i]);
+  for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 3); ++i)
+    some += (i ? ", " : "") + in_quotes(names[i]);
   if (names.empty()) throw InvalidArgument("load: {} holds no tensors, expected one", path.string());
   throw InvalidArgument("load: {} holds {} tensors ({}{}), expected one; load_all() gives them by name", path.string(),
                         names.size(), some, names.size() > 3 ? ", …" : "");
@@ -136,9 +137,15 @@ class Save {
   void write_file(const EntryData& data) const {
     Replacement file(path_);
     switch (format_) {
-      case FileFormat::npy: write_npy(file.temporary(), path_.string(), entries_[0].type, data); break;
-      case FileFormat::npz: write_npz(file.temporary(), path_.string(), entries_, data); break;
-      case FileFormat::safetensors: write_safetensors(file.temporary(), path_.string(), layout_, data); break;
+      case FileFormat::npy:
+        write_npy(file.temporary(), path_.string(), entries_[0].type, data);
+        break;
+      case FileFormat::npz:
+        write_npz(file.temporary(), path_.string(), entries_, data);
+        break;
+      case FileFormat::safetensors:
+        write_safetensors(file.temporary(), path_.string(), layout_, data);
+        break;
     }
     file.commit();
   }
@@ -159,13 +166,15 @@ TensorMap only(const fs::path& path, const Tensor& tensor) {
 
 Tensor load(const fs::path& path) {
   switch (format_to_read(path)) {
-    case FileFormat::npy: return load_npy(path);
+    case FileFormat::npy:
+      return load_npy(path);
     case FileFormat::npz: {
       const NpzFile file = open_npz(path);
       require_one(path, file.names());
       return uploaded(file.read(0));
     }
-    case FileFormat::safetensors: break;
+    case FileFormat::safetensors:
+      break;
   }
   const SafeTensors file = SafeTensors::open(path);
   require_one(path, file.names());
@@ -175,7 +184,9 @@ Tensor load(const fs::path& path) {
 TensorMap load_all(const fs::path& path) {
   TensorMap tensors;
   switch (format_to_read(path)) {
-    case FileFormat::npy: tensors.emplace(path.stem().string(), load_npy(path)); break;
+    case FileFormat::npy:
+      tensors.emplace(path.stem().string(), load_npy(path));
+      break;
     case FileFormat::npz: {
       const NpzFile file = open_npz(path);
       for (std::size_t i = 0; i < file.names().size(); ++i) tensors.emplace(file.names()[i], uploaded(file.read(i)));

@@ -106,10 +106,14 @@ TEST(Npy, RefusesWhatIsMalformed) {
 
 TEST(Npy, NamesWhatItDoesNotHave) {
   const std::pair<std::string, std::string> cases[] = {
-      {with("'<c16'", "False", "(2,)"), "complex128"},   {with("'|O'", "False", "(2,)"), "Python objects"},
-      {with("'|S3'", "False", "(2,)"), "bytes"},         {with("'<U3'", "False", "(2,)"), "text"},
-      {with("'<M8[ns]'", "False", "(2,)"), "datetime64"}, {with("'<m8[s]'", "False", "(2,)"), "timedelta64"},
-      {with("'|V4'", "False", "(2,)"), "raw bytes"},     {with("[('a', '<f4')]", "False", "(2,)"), "structured"},
+      {with("'<c16'", "False", "(2,)"), "complex128"},
+      {with("'|O'", "False", "(2,)"), "Python objects"},
+      {with("'|S3'", "False", "(2,)"), "bytes"},
+      {with("'<U3'", "False", "(2,)"), "text"},
+      {with("'<M8[ns]'", "False", "(2,)"), "datetime64"},
+      {with("'<m8[s]'", "False", "(2,)"), "timedelta64"},
+      {with("'|V4'", "False", "(2,)"), "raw bytes"},
+      {with("[('a', '<f4')]", "False", "(2,)"), "structured"},
       {with("'<f4'", "False", "(1, 1, 1, 1, 1, 1, 1, 1, 2)"), "9 dimensions"}};
   for (const auto& [dictionary, message] : cases) {
     EXPECT_THAT(thrown_by([&] { (void)parse(file_of(dictionary, "12345678")); }),
@@ -190,7 +194,8 @@ TEST(Npz, RefusesWhatIsMalformed) {
          nested.replace(nested.find(kLocal) + 18, 8, sizes, 8);
          nested.replace(nested.find(kCentral) + 20, 8, sizes, 8);
          return nested;
-       }(), "members take more than"},
+       }(),
+       "members take more than"},
       // An entry that leads to another's member.
       {patched(archive({"a", "b"}, 1000), kCentral, 42, std::string_view("\0\0\0\0", 4)), "inconsistent"},
       {[&] {
@@ -199,7 +204,8 @@ TEST(Npz, RefusesWhatIsMalformed) {
            if (twice[at - 1] != 'd') twice.replace(at, 4, "abcd");
          }
          return twice;
-       }(), "the array \"abcd\" is there twice"},
+       }(),
+       "the array \"abcd\" is there twice"},
   };
   for (const auto& c : cases) {
     EXPECT_THAT(thrown_by([&] { read_all(c.file); }), AllOf(StartsWith("FormatError: f: "), HasSubstr(c.message)))
@@ -235,7 +241,9 @@ TEST(Npz, AWriteThatFailsSaysSo) {
                           [](std::size_t) -> TensorData { throw DeviceLost("gone"); });
               }),
               HasSubstr("gone"));
-  EXPECT_THAT(thrown_by([&] { write_npz(directory.path() / "no/a.npz", "a.npz", entries, [](std::size_t) { return numbers(4); }); }),
+  EXPECT_THAT(thrown_by([&] {
+                write_npz(directory.path() / "no/a.npz", "a.npz", entries, [](std::size_t) { return numbers(4); });
+              }),
               AllOf(StartsWith("IoError: "), HasSubstr("a.npz"), HasSubstr("No such file")));
   EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
 }

@@ -7,7 +7,7 @@
 
 namespace weft::test {
 
-// `name` is a path below tests/data. Types: f4, f2, f8, i1…i8, u1…u8, b1, c8, little endian, C order.
+// `name` is a path below tests/data; the array is in C order.
 // Throws FormatError and IoError.
 View load_npy(const std::string& name);
 

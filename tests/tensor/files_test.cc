@@ -28,8 +28,8 @@ using testing::StartsWith;
 
 // The types of NumPy, by its codes, and those that only safetensors has.
 const std::vector<std::pair<std::string, DType>> kNumPyTypes = {
-    {"f2", DType::f16}, {"f4", DType::f32}, {"f8", DType::f64}, {"i1", DType::i8},  {"i2", DType::i16},
-    {"i4", DType::i32}, {"i8", DType::i64}, {"u1", DType::u8},  {"u2", DType::u16}, {"u4", DType::u32},
+    {"f2", DType::f16}, {"f4", DType::f32}, {"f8", DType::f64},    {"i1", DType::i8},  {"i2", DType::i16},
+    {"i4", DType::i32}, {"i8", DType::i64}, {"u1", DType::u8},     {"u2", DType::u16}, {"u4", DType::u32},
     {"u8", DType::u64}, {"c8", DType::c64}, {"b1", DType::boolean}};
 constexpr DType kOtherTypes[] = {DType::bf16, DType::f8e4m3, DType::f8e5m2};
 
@@ -47,25 +47,39 @@ std::vector<std::byte> elements(DType dtype, std::int64_t count) {
   const auto whole = [](std::int64_t i) { return i - 2; };
   const auto natural = [](std::int64_t i) { return i * 7; };
   switch (dtype) {
-    case DType::f16: return bytes_of<float16>(count, half);
-    case DType::bf16: return bytes_of<bfloat16>(count, half);
-    case DType::f8e4m3: return bytes_of<float8_e4m3>(count, half);
-    case DType::f8e5m2: return bytes_of<float8_e5m2>(count, half);
-    case DType::f32: return bytes_of<float>(count, half);
-    case DType::f64: return bytes_of<double>(count, half);
-    case DType::i8: return bytes_of<std::int8_t>(count, whole);
-    case DType::i16: return bytes_of<std::int16_t>(count, whole);
-    case DType::i32: return bytes_of<std::int32_t>(count, whole);
-    case DType::i64: return bytes_of<std::int64_t>(count, whole);
-    case DType::u8: return bytes_of<std::uint8_t>(count, natural);
-    case DType::u16: return bytes_of<std::uint16_t>(count, natural);
-    case DType::u32: return bytes_of<std::uint32_t>(count, natural);
-    case DType::u64: return bytes_of<std::uint64_t>(count, natural);
-    case DType::boolean: return bytes_of<std::uint8_t>(count, [](std::int64_t i) { return i % 2; });
+    case DType::f16:
+      return bytes_of<float16>(count, half);
+    case DType::bf16:
+      return bytes_of<bfloat16>(count, half);
+    case DType::f8e4m3:
+      return bytes_of<float8_e4m3>(count, half);
+    case DType::f8e5m2:
+      return bytes_of<float8_e5m2>(count, half);
+    case DType::f32:
+      return bytes_of<float>(count, half);
+    case DType::f64:
+      return bytes_of<double>(count, half);
+    case DType::i8:
+      return bytes_of<std::int8_t>(count, whole);
+    case DType::i16:
+      return bytes_of<std::int16_t>(count, whole);
+    case DType::i32:
+      return bytes_of<std::int32_t>(count, whole);
+    case DType::i64:
+      return bytes_of<std::int64_t>(count, whole);
+    case DType::u8:
+      return bytes_of<std::uint8_t>(count, natural);
+    case DType::u16:
+      return bytes_of<std::uint16_t>(count, natural);
+    case DType::u32:
+      return bytes_of<std::uint32_t>(count, natural);
+    case DType::u64:
+      return bytes_of<std::uint64_t>(count, natural);
+    case DType::boolean:
+      return bytes_of<std::uint8_t>(count, [](std::int64_t i) { return i % 2; });
     default:
-      return bytes_of<std::complex<float>>(count, [](std::int64_t i) {
-        return std::complex<float>(static_cast<float>(i), static_cast<float>(-2 * i));
-      });
+      return bytes_of<std::complex<float>>(
+          count, [](std::int64_t i) { return std::complex<float>(static_cast<float>(i), static_cast<float>(-2 * i)); });
   }
 }
 
@@ -160,9 +174,8 @@ TEST_P(FilesTest, ReadsNpz) {
 }
 
 TEST_P(FilesTest, SafeTensorsAreWrittenAsTheirLibraryDoes) {
-  TensorMap tensors = {{"a \"b\"\n\\", made(DType::f32, {})},
-                       {"é/0", made(DType::f32, {5})},
-                       {"none", made(DType::i64, {0, 3})}};
+  TensorMap tensors = {
+      {"a \"b\"\n\\", made(DType::f32, {})}, {"é/0", made(DType::f32, {5})}, {"none", made(DType::i64, {0, 3})}};
   for (const auto& [code, dtype] : kNumPyTypes) tensors.emplace(name(dtype), made(dtype, {2, 3}));
   for (const DType dtype : kOtherTypes) tensors.emplace(name(dtype), made(dtype, {2, 3}));
   const TensorMap read = load_all(data("all.safetensors"));
@@ -221,7 +234,11 @@ TEST_P(FilesTest, ViewsAndWhatIsNotComputedYet) {
   const Tensor y = x * 2.0, sum = y.sum();
   for (const char* extension : {".npz", ".safetensors"}) {
     const fs::path path = at("x") += extension;
-    save(path, {{"columns", x.T()}, {"part", slice(x, 1, 2, -1, -1)}, {"y", y}, {"sum", sum}, {"ones", ones({2, 2})},
+    save(path, {{"columns", x.T()},
+                {"part", slice(x, 1, 2, -1, -1)},
+                {"y", y},
+                {"sum", sum},
+                {"ones", ones({2, 2})},
                 {"row", broadcast_to(tensor({3}, {1, 2, 3}), {2, 3})}});
     TensorMap read = load_all(path);
     EXPECT_EQ(read.at("columns").shape(), (Shape{3, 2}));
@@ -322,7 +339,8 @@ TEST_P(FilesTest, FilesAreReplaced) {
 
 TEST_P(FilesTest, RefusesWhatItCannotWrite) {
   const Tensor x = ones({2});
-  const auto refused = [&](const std::string& name, const TensorMap& tensors, const SafeTensors::Metadata& metadata = {}) {
+  const auto refused = [&](const std::string& name, const TensorMap& tensors,
+                           const SafeTensors::Metadata& metadata = {}) {
     const std::string text = thrown_by([&] { save(at(name), tensors, metadata); });
     EXPECT_FALSE(fs::exists(at(name))) << name;
     EXPECT_EQ(thrown_by([&] { (void)async_save(at(name), tensors, metadata); }), text);
