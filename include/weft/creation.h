@@ -26,12 +26,11 @@ namespace weft {
 
 // A C++ type whose values are elements (weft/element.h). Characters are text, not numbers.
 template <class T>
-concept ElementValue =
-    (std::is_arithmetic_v<T> && !std::is_same_v<T, long double> && !std::is_same_v<T, char> &&
-     !std::is_same_v<T, wchar_t> && !std::is_same_v<T, char8_t> && !std::is_same_v<T, char16_t> &&
-     !std::is_same_v<T, char32_t>) ||
-    std::is_same_v<T, float16> || std::is_same_v<T, bfloat16> || std::is_same_v<T, float8_e4m3> ||
-    std::is_same_v<T, float8_e5m2> || std::is_same_v<T, std::complex<float>>;
+concept ElementValue = (std::is_arithmetic_v<T> && !std::is_same_v<T, long double> && !std::is_same_v<T, char> &&
+                        !std::is_same_v<T, wchar_t> && !std::is_same_v<T, char8_t> && !std::is_same_v<T, char16_t> &&
+                        !std::is_same_v<T, char32_t>) ||
+                       std::is_same_v<T, float16> || std::is_same_v<T, bfloat16> || std::is_same_v<T, float8_e4m3> ||
+                       std::is_same_v<T, float8_e5m2> || std::is_same_v<T, std::complex<float>>;
 
 // Elements one after the other: std::vector, std::array, std::span, a C array.
 template <class R>
@@ -49,7 +48,8 @@ Tensor tensor(DType dtype, const Shape& shape, std::span<const std::byte> bytes)
 template <ElementRange R>
 Tensor tensor(const Shape& shape, const R& values) {
   using T = std::ranges::range_value_t<const R>;
-  return tensor(dtype_of<T>, shape, std::as_bytes(std::span<const T>(std::ranges::data(values), std::ranges::size(values))));
+  return tensor(dtype_of<T>, shape,
+                std::as_bytes(std::span<const T>(std::ranges::data(values), std::ranges::size(values))));
 }
 template <ElementRange R>
 Tensor tensor(const R& values) {
@@ -109,8 +109,10 @@ Tensor tensor(std::initializer_list<NestedList> values, D dtype) {
 // One number, of shape []; a double gives an f32.
 template <ElementValue T>
 Tensor tensor(T value) {
-  if constexpr (std::is_same_v<T, double>) return tensor(static_cast<float>(value));
-  else return tensor(Shape(), std::span<const T>(&value, 1));
+  if constexpr (std::is_same_v<T, double>)
+    return tensor(static_cast<float>(value));
+  else
+    return tensor(Shape(), std::span<const T>(&value, 1));
 }
 template <class T, std::same_as<DType> D>
   requires(ElementValue<T> && std::is_arithmetic_v<T>)

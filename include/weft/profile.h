@@ -78,8 +78,8 @@ class Scope {
   const std::string& name() const { return name_; }
   // Runs `work` and records the host time that it took. Throws InvalidArgument after finish().
   void span(std::string_view name, const std::function<void()>& work);
-  // Waits for the device and ends the scope; from the second call on it returns the same again. The profile's host track
-  // has a span of the scope's name. Throws DeviceLost.
+  // Waits for the device and ends the scope; from the second call on it returns the same again. The profile's host
+  // track has a span of the scope's name. Throws DeviceLost.
   const Profile& finish();
   // What `weft profile` shows of it: profile_table(), profile_json() and profile_page() write it. Ends the scope, and
   // compares with what the device is known to reach, if it was calibrated before; it measures nothing.

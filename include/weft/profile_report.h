@@ -17,17 +17,17 @@ struct ProfileRow {
   std::string step, kernel, variant, why;
   std::int64_t calls = 0;
   double seconds = 0;
-  Work work;           // of all calls
-  double share = 0;    // of all kernels' time
-  double of_limit = 0; // the least time by the calibration, divided by the time taken
+  Work work;            // of all calls
+  double share = 0;     // of all kernels' time
+  double of_limit = 0;  // the least time by the calibration, divided by the time taken
 };
 
 struct ProfileReport {
   Profile profile;
   Calibration limits;
-  std::string title;        // what was profiled
-  int repeats = 1;          // of the profiled work
-  std::vector<ProfileRow> rows;  // most time first
+  std::string title;                // what was profiled
+  int repeats = 1;                  // of the profiled work
+  std::vector<ProfileRow> rows;     // most time first
   std::vector<std::size_t> row_of;  // of each run
   double kernel_seconds = 0;
   Work work;
@@ -35,8 +35,8 @@ struct ProfileReport {
   bool dispatches = false;                // whether each one is listed
 };
 
-// `repeats`: how often the profiled work ran; the table shows times of one run. Without limits, Calibration(), nothing is
-// compared with what the device can do.
+// `repeats`: how often the profiled work ran; the table shows times of one run. Without limits, Calibration(), nothing
+// is compared with what the device can do.
 ProfileReport make_report(Profile profile, const Calibration& limits, std::string title, int repeats);
 
 // At most `rows` lines; 0: all. The dispatches of the first run come first, if they are listed.

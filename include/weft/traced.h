@@ -75,7 +75,9 @@ inline char type_address = 0;
 class KeyWriter {
  public:
   template <class T>
-  explicit KeyWriter(const T*) { fixed(reinterpret_cast<std::uintptr_t>(&type_address<T>)); }
+  explicit KeyWriter(const T*) {
+    fixed(reinterpret_cast<std::uintptr_t>(&type_address<T>));
+  }
   void tensor(const Tensor& t) { tensors.push_back(t); }
   template <class T>
     requires std::is_arithmetic_v<T>
@@ -140,8 +142,8 @@ struct TensorReplacer {
 }  // namespace detail
 
 // A function that is compiled when it is called. Copies share what they compiled. Any number of threads may call it at
-// once, and so it may run the function on several at once; threads that need the same executable wait for one of them to
-// make it.
+// once, and so it may run the function on several at once; threads that need the same executable wait for one of them
+// to make it.
 template <class F>
 class Compiled {
  public:
@@ -152,8 +154,8 @@ class Compiled {
   // evaluated are evaluated first, all at once, and views are copied. The results are evaluated: submitted, not waited
   // for. If there is no tensor among the arguments it runs on the default device. Inside a function that is being
   // traced, and on inputs of a Graph or what depends on them, it is an ordinary call of the function, and computes
-  // nothing. Throws DeviceError (tensors of two devices), what eval() and compile() throw, and what the function throws;
-  // then nothing is kept, and the next call traces again.
+  // nothing. Throws DeviceError (tensors of two devices), what eval() and compile() throw, and what the function
+  // throws; then nothing is kept, and the next call traces again.
   template <class... Args>
   auto operator()(Args&&... args) const {
     using Arguments = std::tuple<std::decay_t<Args>...>;

@@ -43,8 +43,8 @@ Device Device::open(std::string_view asked_for) {
         const auto& found = gpu::found_adapters();
         d.reason_ = "cpu: no hardware GPU";
         if (!found.empty()) {
-          d.reason_ += std::format("; the software adapter {} is slower and only taken when asked for",
-                                   found.front().info.name);
+          d.reason_ +=
+              std::format("; the software adapter {} is slower and only taken when asked for", found.front().info.name);
         }
       } catch (const NoDevice& e) {
         if (name == "gpu") throw;
@@ -76,7 +76,9 @@ const gpu::Device& Device::gpu() const {
 
 std::string Device::name() const { return gpu_ ? gpu_->adapter().name : "cpu"; }
 
-Buffer Device::allocate(std::uint64_t bytes) const { return gpu_ ? gpu_->allocate(bytes) : cpu::HostPool::instance().allocate(bytes); }
+Buffer Device::allocate(std::uint64_t bytes) const {
+  return gpu_ ? gpu_->allocate(bytes) : cpu::HostPool::instance().allocate(bytes);
+}
 
 void Device::upload(const Buffer& target, std::uint64_t offset, std::span<const std::byte> bytes) const {
   if (gpu_) return gpu_->upload(target, offset, bytes);

@@ -16,8 +16,10 @@ std::uint64_t peak(const Device& device) { return figures(device).peak; }
 std::uint64_t cached(const Device& device) { return figures(device).cached; }
 
 void reset_peak(const Device& device) {
-  if (device.is_gpu()) device.gpu().impl().pool->reset_peak();
-  else cpu::HostPool::instance().reset_peak();
+  if (device.is_gpu())
+    device.gpu().impl().pool->reset_peak();
+  else
+    cpu::HostPool::instance().reset_peak();
 }
 
 void clear_cache(const Device& device) {
@@ -25,8 +27,10 @@ void clear_cache(const Device& device) {
 }
 
 void set_limit(std::optional<std::uint64_t> bytes, const Device& device) {
-  if (device.is_gpu()) device.gpu().set_memory_limit(bytes);
-  else cpu::HostPool::instance().set_limit(bytes);
+  if (device.is_gpu())
+    device.gpu().set_memory_limit(bytes);
+  else
+    cpu::HostPool::instance().set_limit(bytes);
 }
 
 }  // namespace weft::memory

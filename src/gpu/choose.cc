@@ -60,8 +60,8 @@ Choice choose(const std::string& asked) {
     if (means(f->info, name)) return chosen(*f, because);
   }
   throw DeviceError("no adapter{} is called '{}'; adapters here: {}",
-                        backend.empty() ? "" : std::format(" with the backend '{}' (--backend, WEFT_BACKEND)", backend),
-                        name, list_adapters());
+                    backend.empty() ? "" : std::format(" with the backend '{}' (--backend, WEFT_BACKEND)", backend),
+                    name, list_adapters());
 }
 
 }  // namespace weft::gpu

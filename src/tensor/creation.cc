@@ -16,7 +16,8 @@ namespace {
 struct Flattened {
   explicit Flattened(const NestedList& list) {
     for (const NestedList* l = &list; l->is_list(); l = &l->rows()[0]) {
-      if (shape.rank() == kMaxRank) throw ShapeError("tensor: lists in {} levels, expected at most {}", kMaxRank + 1, kMaxRank);
+      if (shape.rank() == kMaxRank)
+        throw ShapeError("tensor: lists in {} levels, expected at most {}", kMaxRank + 1, kMaxRank);
       shape.push_back(static_cast<std::int64_t>(l->rows().size()));
       if (l->rows().empty()) break;
     }
@@ -26,7 +27,7 @@ struct Flattened {
   void collect(const NestedList& list, int level) {
     if (!list.is_list()) {
       if (level != shape.rank()) throw ShapeError("tensor: a number on level {}, where others are lists", level);
-      numbers.push_back(&list.number());
+      numbers.push_back(list.number());
       dtype = dtype ? result_type(*dtype, list.dtype()) : list.dtype();
       return;
     }
@@ -40,27 +41,27 @@ struct Flattened {
 
   Shape shape;
   std::optional<DType> dtype;  // none: there is no number
-  std::vector<const Number*> numbers;
+  std::vector<Number> numbers;
 };
 
 Tensor made_of(const Flattened& list, DType dtype) {
   const int width = bits(dtype);
   std::vector<std::byte> bytes(byte_size(dtype, list.numbers.size()));
   for (std::size_t i = 0; i < list.numbers.size(); ++i) {
-    const std::uint64_t element = list.numbers[i]->bits(dtype);
+    const std::uint64_t element = list.numbers[i].bits(dtype);
     const std::size_t bit = i * static_cast<std::size_t>(width);
     // Two elements in a byte: the first one in its low half.
-    if (width < 8) bytes[bit / 8] |= static_cast<std::byte>(element << bit % 8);
-    else std::memcpy(&bytes[bit / 8], &element, static_cast<std::size_t>(width) / 8);
+    if (width < 8)
+      bytes[bit / 8] |= static_cast<std::byte>(element << bit % 8);
+    else
+      std::memcpy(&bytes[bit / 8], &element, static_cast<std::size_t>(width) / 8);
   }
   return tensor(dtype, list.shape, bytes);
 }
 
 }  // namespace
 
-Tensor full(const Shape& shape, Number value, DType dtype) {
-  return broadcast_to(Graph::scalar(value, dtype), shape);
-}
+Tensor full(const Shape& shape, Number value, DType dtype) { return broadcast_to(Graph::scalar(value, dtype), shape); }
 
 Tensor tensor(DType dtype, const Shape& shape, std::span<const std::byte> bytes) {
   // Which device will run the function is not known to it.
@@ -85,8 +86,9 @@ Tensor from_buffer(const Device& device, const wgpu::Buffer& buffer, DType dtype
                           static_cast<std::uint64_t>(wgpu::BufferUsage::CopySrc) |
                           static_cast<std::uint64_t>(wgpu::BufferUsage::CopyDst);
   if (const auto usage = static_cast<std::uint64_t>(buffer.GetUsage()); (usage & kUsage) != kUsage) {
-    throw InvalidArgument("from_buffer: the buffer's usage is {:#x}; it must include Storage, CopySrc and CopyDst ({:#x})",
-                          usage, kUsage);
+    throw InvalidArgument(
+        "from_buffer: the buffer's usage is {:#x}; it must include Storage, CopySrc and CopyDst ({:#x})", usage,
+        kUsage);
   }
   return Tensor(device, View(Buffer(buffer), offset, dtype, shape));
 }

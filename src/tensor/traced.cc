@@ -201,9 +201,10 @@ void TracedCalls::State::make(Entry& entry, std::span<const Tensor> arguments, c
   if (!outputs.empty()) {
     for (const Tensor& t : graph.impl().captured()) {
       if (t.device() == entry.device) continue;
-      throw DeviceError("a compiled function runs on {}, where its arguments are, and captured a tensor {}; move one of "
-                        "them with to()",
-                        entry.device.name(), where(t));
+      throw DeviceError(
+          "a compiled function runs on {}, where its arguments are, and captured a tensor {}; move one of "
+          "them with to()",
+          entry.device.name(), where(t));
     }
     CompileOptions with_store = options;
     with_store.constants = constants_of(entry.device);
@@ -265,10 +266,18 @@ TracedResults TracedCalls::call(std::string key, std::vector<Tensor> arguments, 
   TracedResults results{entry->value, {}};
   for (const Source& s : entry->sources) {
     switch (s.kind) {
-      case Source::Kind::undefined: results.tensors.emplace_back(); break;
-      case Source::Kind::argument: results.tensors.push_back(arguments[s.index]); break;
-      case Source::Kind::captured: results.tensors.push_back(s.tensor); break;
-      case Source::Kind::computed: results.tensors.push_back(outputs[s.index]); break;
+      case Source::Kind::undefined:
+        results.tensors.emplace_back();
+        break;
+      case Source::Kind::argument:
+        results.tensors.push_back(arguments[s.index]);
+        break;
+      case Source::Kind::captured:
+        results.tensors.push_back(s.tensor);
+        break;
+      case Source::Kind::computed:
+        results.tensors.push_back(outputs[s.index]);
+        break;
     }
   }
   return results;
@@ -276,9 +285,8 @@ TracedResults TracedCalls::call(std::string key, std::vector<Tensor> arguments, 
 
 std::size_t TracedCalls::cached() const {
   const std::lock_guard lock(state_->mutex);
-  return static_cast<std::size_t>(std::ranges::count_if(state_->entries, [](const auto& e) {
-    return e.second->made.load();
-  }));
+  return static_cast<std::size_t>(
+      std::ranges::count_if(state_->entries, [](const auto& e) { return e.second->made.load(); }));
 }
 
 void TracedCalls::clear() {

@@ -49,14 +49,17 @@ TEST_P(ProfileScopeTest, EverythingInsideAndNothingElse) {
   EXPECT_THAT(refused_by([&] { scope.span("late", work); }), AllOf(HasSubstr("late"), HasSubstr("some <work>")));
   const ProfileReport report = scope.report();
   EXPECT_EQ(report.title, "some <work>");
-  EXPECT_THAT(profile_table(report, 0), AllOf(HasSubstr("some <work>"), HasSubstr("softmax"), HasSubstr(device.name())));
+  EXPECT_THAT(profile_table(report, 0),
+              AllOf(HasSubstr("some <work>"), HasSubstr("softmax"), HasSubstr(device.name())));
   EXPECT_THAT(profile_json(report), HasSubstr("\"dispatches\": " + std::to_string(runs)));
   EXPECT_THAT(profile_page(report), AllOf(HasSubstr("<!doctype html>"), HasSubstr("some \\u003cwork>")));
   EXPECT_THAT(chrome_trace(scope.finish()), AllOf(HasSubstr("traceEvents"), HasSubstr("softmax")));
 }
 
 TEST_P(ProfileScopeTest, DroppedWithoutFinish) {
-  { profile::Scope scope("dropped"); }
+  {
+    profile::Scope scope("dropped");
+  }
   profile::Scope scope("next");
   (void)(full({8}, 2) + 1.0).read<float>();
   EXPECT_GE(scope.finish().runs.size(), 1u);

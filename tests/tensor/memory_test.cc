@@ -29,8 +29,7 @@ class MemoryTest : public testing::TestWithParam<std::string> {
   Device device = device_named(GetParam());
 };
 
-INSTANTIATE_TEST_SUITE_P(Devices, MemoryTest, testing::ValuesIn(all_devices()),
-                         [](const auto& i) { return i.param; });
+INSTANTIATE_TEST_SUITE_P(Devices, MemoryTest, testing::ValuesIn(all_devices()), [](const auto& i) { return i.param; });
 
 constexpr std::int64_t kElements = 1 << 20;
 constexpr std::uint64_t kCount = kElements;  // elements of four bytes

@@ -33,8 +33,7 @@ class TracedTest : public testing::TestWithParam<std::string> {
   Device device = device_named(GetParam());
 };
 
-INSTANTIATE_TEST_SUITE_P(Devices, TracedTest, testing::ValuesIn(all_devices()),
-                         [](const auto& i) { return i.param; });
+INSTANTIATE_TEST_SUITE_P(Devices, TracedTest, testing::ValuesIn(all_devices()), [](const auto& i) { return i.param; });
 
 TEST_P(TracedTest, TracesOncePerTypes) {
   int traced = 0;
@@ -164,9 +163,8 @@ TEST_P(TracedTest, StructuresOfTensors) {
   EXPECT_EQ(f(model, x).depth.second, 1);
   EXPECT_EQ(f.cached(), 4u);
 
-  const auto g = compile([](const Sixteen& s, std::vector<bool> which) {
-    return std::pair(which[1] ? s.a - s.o : s.o - s.a, s);
-  });
+  const auto g =
+      compile([](const Sixteen& s, std::vector<bool> which) { return std::pair(which[1] ? s.a - s.o : s.o - s.a, s); });
   Sixteen s;
   s.a = tensor({1}, {1});
   s.o = tensor({1}, {4});
@@ -280,7 +278,8 @@ TEST_P(TracedTest, ValuesAreNotThereWhileTracing) {
 
   const auto draws = compile([](const Tensor& a) { return a + random::uniform({1}); });
   EXPECT_THAT(refused_by([&] { draws(x); }), HasSubstr("give the function a key"));
-  const auto keyed = compile([](const Tensor& a, const Tensor& key) { return a + random::uniform({1}, 0, 1, DType::f32, key); });
+  const auto keyed =
+      compile([](const Tensor& a, const Tensor& key) { return a + random::uniform({1}, 0, 1, DType::f32, key); });
   EXPECT_NE(keyed(x, random::key(1)).item<float>(), keyed(x, random::key(2)).item<float>());
   EXPECT_EQ(keyed.cached(), 1u);
 
@@ -298,9 +297,9 @@ TEST_P(TracedTest, Options) {
 }
 
 TEST_P(TracedTest, TensorsOfTwoDevices) {
-  const Device other = device.is_gpu()           ? Device::cpu()
+  const Device other = device.is_gpu()          ? Device::cpu()
                        : device_names().empty() ? Device::cpu()
-                                                 : device_named(device_names()[0]);
+                                                : device_named(device_names()[0]);
   if (other == device) GTEST_SKIP() << "there is no second device";
   const auto f = compile([](const Tensor& a, const Tensor& b) { return a + b; });
   const Tensor here = tensor({1}, {1}), there = to(here, other);
@@ -351,8 +350,10 @@ TEST_P(TracedTest, ThreadsTraceOnce) {
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&, i] {
       for (int k = 0; k < 10; ++k) {
-        if (i % 2) right += f(a).read<float>() == std::vector<float>{2, 4};
-        else right += f(b).read<float>() == std::vector<float>{2, 4, 6};
+        if (i % 2)
+          right += f(a).read<float>() == std::vector<float>{2, 4};
+        else
+          right += f(b).read<float>() == std::vector<float>{2, 4, 6};
       }
     });
   }
