@@ -15,6 +15,7 @@
 #include "output.h"
 #include "sentences.h"
 #include "weft/error.h"
+#include "weft/flags.h"
 #include "weft/log.h"
 #include "weft/models.h"
 
@@ -118,7 +119,9 @@ void run(const EmbedArguments& a) {
   writer.commit();
   // Dawn stores new pipelines in the cache only when the device is destroyed.
   const gpu::DiskCache* cache = encoder.device().is_gpu() ? encoder.device().gpu().impl().cache : nullptr;
-  if (!cache || cache->figures().stores == 0) leave();
+  // A profile of the program is written at its ordinary end.
+  const bool profiled = !flag_text(Flag::profile_to).empty();
+  if (!profiled && (!cache || cache->figures().stores == 0)) leave();
 }
 
 }  // namespace

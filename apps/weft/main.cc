@@ -1,5 +1,6 @@
 // weft: the command line. Exit codes: 0, 1 (something failed; a line on standard error gives the reason), 2 (usage).
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -25,6 +26,7 @@ constexpr const char* kExamples = R"(Examples
   weft tokenize --model MODEL notes.txt             what the model will read
   weft graph MODEL --output model.svg               a picture of it
   weft profile graph MODEL --html profile.html      where the time goes
+  weft profile -- PROGRAM ARGS                      and where that of a program that uses Weft goes
 
 MODEL is a directory in Hugging Face's layout. Every command explains itself: weft COMMAND --help.
 Exit codes: 0 done, 1 failed (standard error says why), 2 the command line is wrong.)";
@@ -65,6 +67,15 @@ std::string message(const CLI::App& at, const std::vector<std::string>& rest, co
   return std::format("'{}' is no command of '{}'; there are {}", rest.front(), command, commands);
 }
 
+// The words after the program's name, the last one first, as CLI11 takes them. `weft profile -- PROGRAM` is
+// `weft profile run -- PROGRAM`.
+std::vector<std::string> words_of(int argc, char** argv) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (words.size() > 1 && words[0] == "profile" && words[1] == "--") words.insert(words.begin() + 1, "run");
+  std::ranges::reverse(words);
+  return words;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -87,7 +98,7 @@ int main(int argc, char** argv) {
   weft::app::add_ops(app);
   weft::app::add_profile(app);
   try {
-    app.parse(argc, argv);
+    app.parse(words_of(argc, argv));
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
     // The command as far as it was parsed: "weft profile graph".

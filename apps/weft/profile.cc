@@ -1,7 +1,14 @@
-// weft profile: times every kernel call.
+// weft profile: times every kernel call, of a model or of any program that uses Weft.
 
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <random>
 
@@ -10,6 +17,7 @@
 #include "output.h"
 #include "sentences.h"
 #include "weft/error.h"
+#include "weft/flags.h"
 #include "weft/models.h"
 #include "weft/profile_report.h"
 
@@ -18,12 +26,24 @@ namespace {
 
 struct ProfileArguments : SentenceArguments {
   std::string device, dtype, trace, html;
+  std::vector<std::string> program;  // and its arguments
   int runs = 10, batch = 32, length = 32;
   bool json = false, all = false, dispatches = false;
 };
 
 std::string is_file(const std::string& path) {
   return path == "-" ? "'-' is where the table or the JSON goes; name a file" : "";
+}
+
+void add_report(CLI::App& command, ProfileArguments& a) {
+  command.add_option("--trace", a.trace, "Write a trace for ui.perfetto.dev or chrome://tracing to this file")
+      ->check(is_file);
+  command.add_option("--html", a.html, "Write a page with timeline, roofline and memory to this file")
+      ->check(is_file);
+  command.add_flag("--json", a.json, "Write JSON instead of the table");
+  command.add_flag("--dispatches", a.dispatches,
+                   "List every dispatch of a run, too: grid, bytes, operations, form and why");
+  command.add_flag("--all", a.all, "All rows, not the 30 that take most time");
 }
 
 void add_common(CLI::App& command, ProfileArguments& a) {
@@ -35,14 +55,7 @@ void add_common(CLI::App& command, ProfileArguments& a) {
   command.add_option("--runs", a.runs, "How often it runs while it is profiled, after a run to warm up")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
-  command.add_option("--trace", a.trace, "Write a trace for ui.perfetto.dev or chrome://tracing to this file")
-      ->check(is_file);
-  command.add_option("--html", a.html, "Write a page with timeline, roofline and memory to this file")
-      ->check(is_file);
-  command.add_flag("--json", a.json, "Write JSON instead of the table");
-  command.add_flag("--dispatches", a.dispatches,
-                   "List every dispatch of a run, too: grid, bytes, operations, form and why");
-  command.add_flag("--all", a.all, "All rows, not the 30 that take most time");
+  add_report(command, a);
 }
 
 std::string model_name(const std::string& directory) {
@@ -148,6 +161,57 @@ void profile_graph(const ProfileArguments& a) {
          std::format("{}: {} × {} tokens", model_name(a.model), a.batch, a.length), exe.report());
 }
 
+// Removes the file at its end.
+struct TemporaryFile {
+  std::filesystem::path path = std::filesystem::temp_directory_path() / std::format("weft-profile-{}.json", getpid());
+  ~TemporaryFile() {
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
+  }
+};
+
+// Runs a program, which writes its profile to `trace`, and returns how it ended, in words; empty if it succeeded.
+std::string run_program(const std::vector<std::string>& program, const std::filesystem::path& trace) {
+  std::vector<char*> words;
+  for (const std::string& word : program) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  const std::string name(info(Flag::profile_to).environment), setting = name + "=" + trace.string();
+  std::vector<char*> environment = {const_cast<char*>(setting.c_str())};
+  for (char** e = environ; *e; ++e) {
+    if (!std::string_view(*e).starts_with(name + "=")) environment.push_back(*e);
+  }
+  environment.push_back(nullptr);
+  pid_t child = 0;
+  if (const int error = posix_spawnp(&child, words[0], nullptr, nullptr, words.data(), environment.data())) {
+    throw IoError("{}: cannot be run: {}", program[0], std::strerror(error));
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) throw IoError("{}: cannot be waited for: {}", program[0], std::strerror(errno));
+  }
+  if (WIFSIGNALED(status)) return std::format("was ended by signal {}", WTERMSIG(status));
+  if (WEXITSTATUS(status) != 0) return std::format("ended with status {}", WEXITSTATUS(status));
+  return {};
+}
+
+void profile_program(const ProfileArguments& a) {
+  Files files(a);
+  const TemporaryFile trace;
+  const std::string failure = run_program(a.program, trace.path);
+  std::ifstream file(trace.path, std::ios::binary);
+  if (!file) {
+    throw InvalidArgument("{} {} no profile: it opened no device of Weft, or did not end by exit() or from main()",
+                          a.program[0], failure.empty() ? "wrote" : failure + " and wrote");
+  }
+  Profile profile = read_chrome_trace(std::string(std::istreambuf_iterator<char>(file), {}));
+  if (!failure.empty()) std::fprintf(stderr, "weft: %s %s\n", a.program[0].c_str(), failure.c_str());
+  std::string title;
+  for (const std::string& word : a.program) title += (title.empty() ? "" : " ") + word;
+  const Device device = Device::open(profile.device);
+  report(a, files, std::move(profile), device, std::move(title));
+  if (!failure.empty()) throw InvalidArgument("the profile is of a program that {}", failure);
+}
+
 }  // namespace
 
 void add_profile(CLI::App& app) {
@@ -166,6 +230,15 @@ void add_profile(CLI::App& app) {
   graph->add_option("--length", a->length, "Tokens a sentence")->check(CLI::Range(1, 65536))->capture_default_str();
   graph->footer("Example: weft profile graph MODEL --batch 32 --length 128 --trace trace.json\n");
   graph->callback([a] { profile_graph(*a); });
+  CLI::App* run = command->add_subcommand("run", "Any program that uses Weft; also: weft profile -- PROGRAM ARGS…");
+  add_report(*run, *a);
+  run->add_option("PROGRAM", a->program, "The program and its arguments, after --")->required();
+  run->footer("The profile is of the first device that the program opens, from then until the program ends.\n"
+              "Example: weft profile run --html profile.html -- ./train --steps 10\n");
+  run->callback([a] {
+    a->runs = 1;
+    profile_program(*a);
+  });
   command->footer("The column 'limit' compares with what this device was measured to do: weft devices --calibrate.\n");
 }
 

@@ -14,10 +14,10 @@ namespace weft {
 // A handle: copies refer to the same device.
 class Device {
  public:
-  // "cpu"; "gpu", the best hardware GPU; an adapter's number, backend or part of its name, as gpu::DeviceOptions takes
-  // them. Empty: the device of WEFT_ADAPTER and WEFT_BACKEND, else the best hardware GPU, else the cpu. A software
+  // "cpu"; "gpu", the best hardware GPU; an adapter's number, a backend ("vulkan", "metal", "d3d12", "opengl",
+  // "opengles") or a part of an adapter's name; case is ignored (available_devices() lists them). Empty: the device of WEFT_ADAPTER and WEFT_BACKEND, else the best hardware GPU, else the cpu. A software
   // adapter is only chosen if asked for, because the cpu is much faster; reason() gives the choice and the reason.
-  // Throws NoDevice, InvalidArgument.
+  // Throws NoDevice, DeviceError (nothing has that name; the message lists what there is), InvalidArgument.
   static Device open(std::string_view name = {});
   static Device cpu();
   Device(gpu::Device device);  // NOLINT: implicit, so that a GPU goes wherever a device is asked for
@@ -43,6 +43,8 @@ class Device {
   bool operator==(const Device& other) const { return gpu_ == other.gpu_; }
 
  private:
+  static Device opened(std::string_view name);
+
   std::optional<gpu::Device> gpu_;
   std::string reason_ = "cpu";
 };

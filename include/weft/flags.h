@@ -36,6 +36,7 @@ enum class Flag : std::uint8_t {
   dump_values,
   dump_wgsl,
   log,
+  profile_to,
 };
 
 enum class FlagKind : std::uint8_t {

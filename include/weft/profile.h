@@ -58,6 +58,8 @@ class Profiler {
 
 // Chrome's and Perfetto's trace format (JSON): a track for the host, one for the device, one for memory.
 std::string chrome_trace(const Profile& profile);
+// The profile of which chrome_trace() made this. Throws FormatError.
+Profile read_chrome_trace(std::string_view json);
 
 namespace profile {
 

@@ -27,6 +27,7 @@
 #include "weft/models.h"
 #include "weft/print.h"
 #include "weft/profile.h"
+#include "weft/profile_report.h"
 #include "weft/random.h"
 #include "weft/safetensors.h"
 #include "weft/shape.h"

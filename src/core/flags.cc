@@ -68,6 +68,9 @@ constexpr FlagInfo kFlags[] = {
     {Flag::log, FlagKind::text, "log", "WEFT_LOG", "warn",
      "What is said on standard error: off, warn, info, debug, and the topics schedule, passes, precision, calibration "
      "and start, separated by commas."},
+    {Flag::profile_to, FlagKind::text, "profile-to", "WEFT_PROFILE_TO", "",
+     "A file to which the program writes a profile of the first device that it opens, for ui.perfetto.dev, when it "
+     "ends; `weft profile run` shows it."},
 };
 
 struct Overrides {

@@ -5,6 +5,7 @@
 #include "core/ascii.h"
 #include "cpu/host_pool.h"
 #include "gpu/choose.h"
+#include "profile/at_exit.h"
 #include "weft/error.h"
 #include "weft/flags.h"
 #include "weft/log.h"
@@ -23,6 +24,12 @@ void check_range(const Buffer& buffer, std::uint64_t offset, std::uint64_t bytes
 }  // namespace
 
 Device Device::open(std::string_view asked_for) {
+  Device device = opened(asked_for);
+  profile::write_at_exit(device);
+  return device;
+}
+
+Device Device::opened(std::string_view asked_for) {
   const std::string name = lower(asked_for);
   if (name == "cpu") return cpu();
   if (name.empty() || name == "gpu") {

@@ -286,6 +286,27 @@ class CommandLine(unittest.TestCase):
         wide = self.run_weft("profile", "graph", self.model, "--device", "cpu", "--length", 8, "--runs", 1, "--json",
                              "--dtype", "f32", env=cache)
         self.assertLess(moved(narrow.stdout), moved(wide.stdout))
+        # Any program that uses Weft, here this one. Its arguments are its own.
+        trace, page = self.output / "t.json", self.output / "p.html"
+        embed = [WEFT, "embed", "--quiet", "--device", "cpu", "--model", self.model, "-"]
+        process = self.run_weft("profile", "run", "--trace", trace, "--html", page, "--json", "--", *embed, env=cache)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        vectors, _, report = process.stdout.decode().partition("\n{")
+        self.assertEqual(len(json.loads(vectors)["embedding"]), HIDDEN, "what the program writes is left alone")
+        report = json.loads("{" + report)
+        self.assertTrue(report["title"].endswith(" -"), report["title"])
+        self.assertEqual(report["device"], "cpu")
+        self.assertTrue({"matmul", "attention"} <= {row["kernel"] for row in report["rows"]})
+        self.assertIn("the program", {event["name"] for event in json.loads(trace.read_text())["traceEvents"]})
+        trace.unlink()
+        page.unlink()
+        process = self.run_weft("profile", "--", *embed, env=cache)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        self.assertIn(b"GFLOP/s", process.stdout)
+        self.assert_fails(self.run_weft("profile", "--", "true"), "true", "opened no device")
+        self.assert_fails(self.run_weft("profile", "--", "sh", "-c", "exit 3"), "status 3", "opened no device")
+        self.assert_fails(self.run_weft("profile", "--", "/no/such/program"), "/no/such/program")
+        self.assert_fails(self.run_weft("profile", "run"), "PROGRAM", code=2)
         # A page that cannot be written is reported before the work.
         process = self.run_weft("profile", "graph", self.model, "--device", "cpu", "--html", self.output / "no" / "p.html")
         self.assert_fails(process, "p.html")

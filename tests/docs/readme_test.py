@@ -35,7 +35,8 @@ def main():
     help_text = subprocess.run([source / "dev", "--help"], capture_output=True, text=True, check=True).stdout
     commands = set(re.findall(r"^\./dev (\w+)", readme, re.MULTILINE))
     failures += [f"README.md: ./dev {verb} is not in ./dev --help" for verb in commands if f"./dev {verb}" not in help_text]
-    for path in re.findall(r"\]\(((?!http)[^)#]+)\)", readme):
+    prose = re.sub(r"```.*?```", "", readme, flags=re.DOTALL)  # "[&](" begins no link
+    for path in re.findall(r"\]\(((?!http)[^)#]+)\)", prose):
         if not (source / path).exists():
             failures.append(f"README.md: the link {path} leads nowhere")
     include = source / "include"

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "compiler/bound.h"
 #include "support/devices.h"
 #include "support/throws.h"
@@ -54,6 +56,33 @@ TEST_P(ProfileScopeTest, EverythingInsideAndNothingElse) {
   EXPECT_THAT(profile_json(report), HasSubstr("\"dispatches\": " + std::to_string(runs)));
   EXPECT_THAT(profile_page(report), AllOf(HasSubstr("<!doctype html>"), HasSubstr("some \\u003cwork>")));
   EXPECT_THAT(chrome_trace(scope.finish()), AllOf(HasSubstr("traceEvents"), HasSubstr("softmax")));
+}
+
+TEST_P(ProfileScopeTest, ATraceIsReadBack) {
+  profile::Scope scope("\"quoted\"");
+  (void)softmax(full({64, 64}, 1) * 2.0, 1).sum().item<float>();
+  const Profile& p = scope.finish();
+  const Profile read = read_chrome_trace(chrome_trace(p));
+  EXPECT_EQ(read.device, p.device);
+  EXPECT_EQ(read.method, p.method);
+  EXPECT_EQ(read.seconds, p.seconds);
+  ASSERT_EQ(read.host.size(), 1u);
+  EXPECT_EQ(read.host[0].name, "\"quoted\"");
+  ASSERT_EQ(read.memory.size(), p.memory.size());
+  for (std::size_t i = 0; i < p.memory.size(); ++i) EXPECT_EQ(read.memory[i].live, p.memory[i].live);
+  ASSERT_EQ(read.runs.size(), p.runs.size());
+  for (std::size_t i = 0; i < p.runs.size(); ++i) {
+    const KernelRun &a = read.runs[i], &b = p.runs[i];
+    EXPECT_EQ(std::tie(a.step, a.kernel, a.variant, a.why, a.workgroups, a.live_bytes),
+              std::tie(b.step, b.kernel, b.variant, b.why, b.workgroups, b.live_bytes));
+    EXPECT_EQ(std::tie(a.work.bytes, a.work.flops, a.work.functions, a.work.arithmetic),
+              std::tie(b.work.bytes, b.work.flops, b.work.functions, b.work.arithmetic));
+    EXPECT_NEAR(a.seconds, b.seconds, 1e-12);
+    EXPECT_NEAR(a.start, b.start, 1e-9);
+  }
+  for (const char* bad : {"", "[]", "{\"traceEvents\": []}", "{\"otherData\": {}}", "{"}) {
+    EXPECT_THROW(read_chrome_trace(bad), FormatError) << bad;
+  }
 }
 
 TEST_P(ProfileScopeTest, DroppedWithoutFinish) {

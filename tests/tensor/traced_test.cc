@@ -200,6 +200,15 @@ TEST_P(TracedTest, ResultsThatAreNotComputed) {
   EXPECT_TRUE(identity(x + 1.0).has_data());
 }
 
+TEST_P(TracedTest, ArgumentsThatNothingNeeds) {
+  const auto f = compile([](const Tensor& a, const Tensor&, std::optional<Tensor> c) { return c ? *c * a : a * 2.0; });
+  const Tensor x = tensor({2}, {1, 2}), unused = tensor({3}, {1, 1, 1});
+  EXPECT_THAT(f(x, unused, std::nullopt).read<float>(), ElementsAre(2, 4));
+  EXPECT_THAT(f(x, unused, std::optional(x)).read<float>(), ElementsAre(1, 4));
+  EXPECT_THAT(f(x, unused, x).read<float>(), ElementsAre(1, 4));
+  EXPECT_EQ(f.cached(), 3u) << "C++ types count: a tensor is not an optional one";
+}
+
 TEST_P(TracedTest, NoTensorAmongTheArguments) {
   const auto f = compile([](int n, const Shape& shape) { return arange(n).reshape(shape) + ones({1}); });
   EXPECT_THAT(f(6, Shape{2, 3}).read<float>(), ElementsAre(1, 2, 3, 4, 5, 6));

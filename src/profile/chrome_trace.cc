@@ -1,0 +1,136 @@
+#include <algorithm>
+#include <array>
+#include <cinttypes>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "weft/error.h"
+#include "weft/profile.h"
+
+namespace weft {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr int kProcess = 1, kHostTrack = 1, kDeviceTrack = 2;
+constexpr const char* kPoolCounter = "GPU memory in use";
+constexpr std::array<std::string_view, 3> kArithmetic = {"f32", "f16", "matrix"};  // by Arithmetic
+
+double microseconds(double seconds) { return seconds * 1e6; }
+
+ordered_json track_name(int track, const std::string& name) {
+  return {{"ph", "M"}, {"name", "thread_name"}, {"pid", kProcess}, {"tid", track}, {"args", {{"name", name}}}};
+}
+
+}  // namespace
+
+std::string chrome_trace(const Profile& profile) {
+  ordered_json events = ordered_json::array();
+  events.push_back({{"ph", "M"}, {"name", "process_name"}, {"pid", kProcess}, {"args", {{"name", "weft"}}}});
+  events.push_back(track_name(kHostTrack, "host"));
+  events.push_back(track_name(kDeviceTrack, profile.device));
+  for (const HostSpan& s : profile.host) {
+    events.push_back({{"ph", "X"},
+                      {"name", s.name},
+                      {"cat", "host"},
+                      {"pid", kProcess},
+                      {"tid", kHostTrack},
+                      {"ts", microseconds(s.start)},
+                      {"dur", microseconds(s.seconds)}});
+  }
+  for (const KernelRun& r : profile.runs) {
+    const std::string grid = std::format("{} x {} x {}", r.workgroups[0], r.workgroups[1], r.workgroups[2]);
+    events.push_back({{"ph", "X"},
+                      {"name", r.step.empty() ? r.kernel : r.step},
+                      {"cat", "kernel"},
+                      {"pid", kProcess},
+                      {"tid", kDeviceTrack},
+                      {"ts", microseconds(r.start)},
+                      {"dur", microseconds(r.seconds)},
+                      {"args",
+                       {{"step", r.step},
+                        {"kernel", r.kernel},
+                        {"variant", r.variant},
+                        {"why", r.why},
+                        {"workgroups", grid},
+                        {"bytes", r.work.bytes},
+                        {"flops", r.work.flops},
+                        {"functions", r.work.functions},
+                        {"arithmetic", kArithmetic[static_cast<std::size_t>(r.work.arithmetic)]},
+                        {"live_bytes", r.live_bytes}}}});
+    events.push_back({{"ph", "C"},
+                      {"name", "intermediates"},
+                      {"pid", kProcess},
+                      {"ts", microseconds(r.start)},
+                      {"args", {{"bytes", r.live_bytes}}}});
+  }
+  for (const MemorySample& m : profile.memory) {
+    events.push_back({{"ph", "C"},
+                      {"name", kPoolCounter},
+                      {"pid", kProcess},
+                      {"ts", microseconds(m.at)},
+                      {"args", {{"bytes", m.live}}}});
+  }
+  const ordered_json about = {
+      {"device", profile.device}, {"driver", profile.driver}, {"timing", profile.method}, {"seconds", profile.seconds}};
+  return ordered_json{{"traceEvents", events}, {"displayTimeUnit", "ns"}, {"otherData", about}}.dump(
+             -1, ' ', false, ordered_json::error_handler_t::replace) +
+         "\n";
+}
+
+namespace {
+
+KernelRun run_of(const ordered_json& event) {
+  const ordered_json& args = event.at("args");
+  KernelRun run;
+  run.step = args.at("step");
+  run.kernel = args.at("kernel");
+  run.variant = args.at("variant");
+  run.why = args.at("why");
+  run.work.bytes = args.at("bytes");
+  run.work.flops = args.at("flops");
+  run.work.functions = args.at("functions");
+  const auto unit = std::ranges::find(kArithmetic, args.at("arithmetic").get<std::string>());
+  if (unit == kArithmetic.end()) throw FormatError("trace: a kernel's arithmetic is {}", args.at("arithmetic").dump());
+  run.work.arithmetic = static_cast<Arithmetic>(unit - kArithmetic.begin());
+  run.live_bytes = args.at("live_bytes");
+  const std::string grid = args.at("workgroups");
+  if (std::sscanf(grid.c_str(), "%" SCNu32 " x %" SCNu32 " x %" SCNu32, &run.workgroups[0], &run.workgroups[1],
+                  &run.workgroups[2]) != 3) {
+    throw FormatError("trace: a kernel's workgroups are {}, expected such as 4 x 1 x 1", args.at("workgroups").dump());
+  }
+  run.start = event.at("ts").get<double>() * 1e-6;
+  run.seconds = event.at("dur").get<double>() * 1e-6;
+  return run;
+}
+
+}  // namespace
+
+Profile read_chrome_trace(std::string_view json) {
+  Profile profile;
+  try {
+    const ordered_json trace = ordered_json::parse(json);
+    const ordered_json& about = trace.at("otherData");
+    profile.device = about.at("device");
+    profile.driver = about.at("driver");
+    profile.method = about.at("timing");
+    profile.seconds = about.at("seconds");
+    for (const ordered_json& event : trace.at("traceEvents")) {
+      const std::string phase = event.at("ph");
+      if (phase == "X" && event.at("cat") == "kernel") {
+        profile.runs.push_back(run_of(event));
+      } else if (phase == "X") {
+        profile.host.push_back(
+            {event.at("name"), event.at("ts").get<double>() * 1e-6, event.at("dur").get<double>() * 1e-6});
+      } else if (phase == "C" && event.at("name") == kPoolCounter) {
+        profile.memory.push_back({event.at("ts").get<double>() * 1e-6, event.at("args").at("bytes")});
+      }
+    }
+  } catch (const ordered_json::exception& e) {
+    throw FormatError("trace: it is none that chrome_trace() wrote: {}", e.what());
+  }
+  return profile;
+}
+
+}  // namespace weft
