@@ -98,7 +98,9 @@ def statistics():
             case(name, [x], [T(other, f(values_as(x, other), axis=1))], {"axes": [1], "dtype": other}, ulp=1 if other == "f16" else 0)
         x = some("f32", (6, 4), SPECIAL)
         case(name, [x], [T("f32", f(x.values, axis=-1))], {"axes": [-1]}, ulp=2)
-    for x, axes, keep in over(["f32", "f16", "bf16", "i8", "u8", "i32", "i64", "bool", "f64"], quarters, SHAPES[:3]):
+    # No large integers, of whose sums in f32 little is left when they cancel.
+    small = lambda t, s: quarters(t, s) if t in FLOATS + ["bool"] else some(t, s, range(100))  # noqa: E731
+    for x, axes, keep in over(["f32", "f16", "bf16", "i8", "u8", "i32", "i64", "bool", "f64"], small, SHAPES[:3]):
         type = x.type if x.type in FLOATS else "f32"
         v = values_as(x, type)
         case("mean", [x], [T(type, np.mean(v, axis=axes, keepdims=keep))], shaped(axes, keep), ulp=4, absolute=1e-6)

@@ -27,9 +27,11 @@ bool pairs(const View& v, int axis) {
   return true;
 }
 
-// Views 64-bit types as pairs of u32; false if that is not possible.
+// Views 64-bit types as pairs of u32; false if that is not possible. A number of the call has one element, which cannot
+// be indexed as a pair.
 bool split(std::span<View> views, std::span<std::int64_t> steps) {
   if (bits(views[0].dtype) != 64 || views[0].rank() == kMaxRank) return false;
+  if (std::ranges::any_of(views, [](const View& v) { return v.buffer.is_number(); })) return false;
   for (View& v : views) {
     for (auto& s : v.layout.strides) s *= 2;
     v.layout.shape.push_back(2);
