@@ -32,12 +32,15 @@ TEST_F(GraphTest, InfersElementwise) {
   EXPECT_TRUE(same(cast(x, DType::f32), x));
   EXPECT_EQ(test::refused_by([&] { f32({2, 3}) + f32({4}); }),
             "add: shapes [2, 3] and [4] do not broadcast: sizes 3 and 4 meet 1 from the end");
-  EXPECT_EQ(test::refused_by([&] { f32({2}) * input(DType::f16, {2}); }),
-            "mul: a is f32 [2] and b is f16 [2]; both must have one type (cast one of them)");
-  EXPECT_THAT(test::refused_by([&] { unary(ScalarOp::log, input(DType::i32, {2})); }),
-              HasSubstr("log takes float, got i32"));
+  // Operands are converted to the type that they have in common, and integers to floats where a function needs them.
+  EXPECT_EQ((f32({2}) * input(DType::f16, {2})).type(), (TensorType{DType::f32, {2}}));
+  EXPECT_EQ(unary(ScalarOp::log, input(DType::i32, {2})).type(), (TensorType{DType::f32, {2}}));
+  EXPECT_EQ(test::refused_by([&] { input(DType::u64, {2}) * input(DType::i8, {2}); }),
+            "mul: u64 and i8 have no type in common: cast one of them");
+  EXPECT_THAT(test::refused_by([&] { unary(ScalarOp::log, input(DType::c64, {2})); }),
+              HasSubstr("log takes float, got c64"));
   EXPECT_THAT(test::refused_by([&] { select(f32({2}), f32({2}), f32({2})); }),
-              HasSubstr("select: condition is f32 [2]"));
+              HasSubstr("select: the condition is f32 [2], expected bool"));
   EXPECT_THAT(test::refused_by([&] { f32({2}) + Tensor(); }), HasSubstr("undefined Tensor"));
 }
 
