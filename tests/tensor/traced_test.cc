@@ -329,6 +329,27 @@ TEST_P(TracedTest, TensorsOfTwoDevices) {
   EXPECT_EQ(captures.cached(), 0u);
 }
 
+TEST_P(TracedTest, ExecutablesOfALostDeviceGo) {
+  if (!device.is_gpu()) GTEST_SKIP() << "the cpu is never lost";
+  const auto f = compile([](const Tensor& a) { return a * 2.0; });
+  const std::vector<float> values = {1, 2};
+  const auto on = [&](const Device& d) {
+    Tensor t(d, DType::f32, {2});
+    t.write(std::as_bytes(std::span(values)));
+    return t;
+  };
+  {
+    const Device lost = gpu::Device::open(like(device.gpu()));
+    const Tensor x = on(lost);
+    EXPECT_THAT(f(x).read<float>(), ElementsAre(2, 4));
+    lost.gpu().webgpu().Destroy();
+    EXPECT_THROW(f(x).read<float>(), DeviceLost);
+  }
+  EXPECT_EQ(f.cached(), 1u);
+  EXPECT_THAT(f(on(device)).read<float>(), ElementsAre(2, 4));
+  EXPECT_EQ(f.cached(), 1u) << "the lost one's was dropped";
+}
+
 TEST_P(TracedTest, ARepeatedCallMakesNothing) {
   const auto f = compile([](const Tensor& x, const Tensor& w) {
     const Tensor y = matmul(x, w);
