@@ -5,7 +5,7 @@
 #include "core/ascii.h"
 #include "cpu/host_pool.h"
 #include "gpu/choose.h"
-#include "profile/at_exit.h"
+#include "gpu/profile_at_exit.h"
 #include "weft/error.h"
 #include "weft/flags.h"
 #include "weft/log.h"

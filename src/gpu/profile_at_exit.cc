@@ -1,4 +1,4 @@
-#include "profile/at_exit.h"
+#include "gpu/profile_at_exit.h"
 
 #include <cstdlib>
 #include <fstream>
