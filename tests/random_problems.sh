@@ -1,10 +1,11 @@
 #!/bin/sh
-# random_problems.sh PROGRAM PROCESSES: runs the random kernel problems and random graphs of weft_tests in so many processes
+# random_problems.sh PROGRAM PROCESSES: runs the random kernel problems, graphs and programs of weft_tests in so many processes
 # side by side, and prints how many ran in all, and each that failed with the seed that makes it again. Settings:
 #   WEFT_SEED                 where the seeds begin: today's date by default
 #   WEFT_DIFFERENTIAL_CASES   problems of each kernel on each device (800)
 #   WEFT_DIFFERENTIAL_ALIKE   of these so many have one form, and share their shaders (8)
 #   WEFT_RANDOM_GRAPHS        graphs on each device (1000)
+#   WEFT_RANDOM_PROGRAMS      programs of tensor operations on each device (1000)
 #   WEFT_TEST_DEVICES         the devices: all by default
 #   WEFT_LEAST_PROBLEMS       with fewer kernel problems in all the run has failed (1)
 set -eu
@@ -15,6 +16,7 @@ trap 'rm -rf "$logs"' EXIT
 export WEFT_SEED="${WEFT_SEED:-$(date +%Y%m%d)000}" WEFT_DIFFERENTIAL_CASES="${WEFT_DIFFERENTIAL_CASES:-800}"
 export WEFT_DIFFERENTIAL_ALIKE="${WEFT_DIFFERENTIAL_ALIKE:-8}"
 graphs=$(((${WEFT_RANDOM_GRAPHS:-1000} + processes - 1) / processes))
+programs=$(((${WEFT_RANDOM_PROGRAMS:-1000} + processes - 1) / processes))
 started=$(date +%s)
 echo "seed $WEFT_SEED"
 i=0
@@ -30,6 +32,8 @@ while [ "$i" -lt "$processes" ]; do
     done
     WEFT_RANDOM_GRAPHS=$graphs WEFT_RANDOM_SEED=$((WEFT_SEED % 1000000000 + i * graphs)) \
       "$program" --gtest_filter='Devices/CompileTest.RandomGraphsComputeWhatTheTwinsDo/*' || status=$?
+    WEFT_RANDOM_PROGRAMS=$programs WEFT_RANDOM_SEED=$((WEFT_SEED % 1000000000 + i * programs)) \
+      "$program" --gtest_filter='Devices/Programs.EvaluatedLaterComputeTheSame/*' || status=$?
     exit "$status"
   ) >"$logs/$i" 2>&1 &
   running="$running $!"
@@ -43,7 +47,7 @@ awk '/PROBLEMS.*failed:/ { kind = $4 " " $5; run[kind] += $6; bad[kind] += $NF }
      END { for (kind in run) print kind, run[kind], "failed:", bad[kind] }' "$logs"/*
 echo "$(($(date +%s) - started)) s in $processes processes"
 # A process that ended early has counted nothing.
-[ "$(cat "$logs"/* | grep -c 'PROBLEMS.*random graphs')" -ge "$processes" ] || { echo "a process ended early:"; tail -n 5 "$logs"/*; failed=1; }
+[ "$(cat "$logs"/* | grep -c 'PROBLEMS.*random programs')" -ge "$processes" ] || { echo "a process ended early:"; tail -n 5 "$logs"/*; failed=1; }
 ran=$(awk '/PROBLEMS.*differential problems/ { n += $6 } END { print n + 0 }' "$logs"/*)
 least=${WEFT_LEAST_PROBLEMS:-1}
 [ "$ran" -ge "$least" ] || { echo "$ran kernel problems ran, expected $least: were there devices?"; failed=1; }

@@ -49,7 +49,8 @@ DType with_number(DType tensors, DTypeKind number) {
   return is_bool ? DType::i32 : tensors;
 }
 
-// Whether the integer is a value of this integer type.
+}  // namespace
+
 bool fits(const Number& integer, DType dtype) {
   const auto value = integer.integer();
   if (!value) return false;
@@ -59,8 +60,6 @@ bool fits(const Number& integer, DType dtype) {
   if (negative) return width == 64 || static_cast<std::int64_t>(*value) >= -(std::int64_t{1} << (width - 1));
   return *value < std::uint64_t{1} << (width - 1);
 }
-
-}  // namespace
 
 Tensor as_tensor(std::string_view function, const TensorLike& x, DType dtype) {
   if (const Tensor* t = x.tensor()) return cast(*t, dtype);

@@ -5,9 +5,13 @@
 #include <string_view>
 
 #include "weft/dtype.h"
+#include "weft/number.h"
 #include "weft/tensor.h"
 
 namespace weft {
+
+// Whether the integer is a value of this integer type.
+bool fits(const Number& integer, DType dtype);
 
 // A function's operand as a tensor of that type. A number becomes a value of its own, which the compiler moves into the
 // expression, and evaluation gives at each run. Throws TypeError for an integer outside of an integer type's range; of

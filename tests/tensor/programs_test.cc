@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <map>
 #include <random>
 
 #include "support/on_device.h"
@@ -100,7 +101,7 @@ TEST_P(Programs, EvaluatedLaterComputeTheSame) {
   const char* count_text = std::getenv("WEFT_RANDOM_PROGRAMS");
   const char* seed_text = std::getenv("WEFT_RANDOM_SEED");
   // A software GPU spends most of its time on compiling shaders.
-  const unsigned ordinary = scaled(device.is_gpu() ? 40 : 1000);
+  const unsigned ordinary = scaled(device.is_gpu() ? 100 : 1000);
   const unsigned count = count_text ? static_cast<unsigned>(std::atoi(count_text)) : ordinary;
   const unsigned first = seed_text ? static_cast<unsigned>(std::atoi(seed_text)) : 1;
   for (unsigned seed = first; seed < first + count; ++seed) {
@@ -115,6 +116,27 @@ TEST_P(Programs, EvaluatedLaterComputeTheSame) {
     count_problem("random programs", good ? "" : std::format("WEFT_RANDOM_SEED={} on {}", seed, device.name()));
     ASSERT_TRUE(good) << what;
   }
+}
+
+// The programs of the suite have operations of every kind, in long chains, of which most are exact.
+TEST(RandomPrograms, HaveEveryOperation) {
+  std::map<std::string, int> times;
+  std::size_t steps = 0, exact = 0, values = 0;
+  for (unsigned seed = 1; seed <= 300; ++seed) {
+    const RandomProgram program = random_program(seed);
+    steps += program.steps.size();
+    for (const ProgramStep& step : program.steps) {
+      const std::size_t begin = step.text.find(" = ") + 3;
+      ++times[step.text.substr(begin, step.text.find_first_of("(0123456789[", begin) - begin)];
+    }
+    values += program.values.size();
+    exact += static_cast<std::size_t>(std::ranges::count(program.values, true, &ProgramValue::exact));
+  }
+  std::string all;
+  for (const auto& [name, n] : times) all += std::format("{} {}, ", name, n);
+  EXPECT_GE(times.size(), 115u) << all;
+  EXPECT_GE(steps, 300u * 25);
+  EXPECT_GE(exact, values / 2) << values;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "graph/graph.h"
 #include "graph/op_schemas.h"
+#include "graph/promotion.h"
 #include "weft/error.h"
 #include "weft/kernels/random.h"
 
@@ -30,10 +31,9 @@ void RandomOp::attributes(Attributes& f) const {
 }
 
 std::vector<TensorType> RandomOp::infer(std::span<const TensorType> in) const {
-  if (in[0] != TensorType{DType::u32, {2}}) {
-    throw ShapeError("{}: key is {}, expected u32 [2]", name(), weft::to_string(in[0]));
-  }
-  return {{infer_dtype(name(), {&in[0]}, type_.dtype), type_.shape}};
+  const DType type = infer_dtype(name(), {&in[0]}, type_.dtype);
+  if (in[0].shape != Shape{2}) throw ShapeError("{}: key is {}, expected u32 [2]", name(), weft::to_string(in[0]));
+  return {{type, type_.shape}};
 }
 
 void RandomOp::lower(const Launch& call) const {
@@ -63,7 +63,12 @@ Tensor random_normal(const Tensor& key, DType dtype, const Shape& shape, double 
 }
 
 Tensor random_integers(const Tensor& key, DType dtype, const Shape& shape, std::int64_t low, std::int64_t high) {
-  if (low >= high) throw InvalidArgument("random_integers: from {} to {}; expected low < high", low, high);
+  if (low >= high || static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low) > std::uint64_t{1} << 32) {
+    throw InvalidArgument("random_integers: from {} to {}; expected low < high, at most 2^32 apart", low, high);
+  }
+  if (is_integer(dtype) && !(fits(low, dtype) && fits(high - 1, dtype))) {
+    throw InvalidArgument("random_integers: from {} to {} is outside of the range of {}", low, high, weft::name(dtype));
+  }
   return random(Form::integers, key, dtype, shape, 0, 0, low, high);
 }
 
