@@ -123,9 +123,9 @@ const TypeSignature& check(const Schema& schema, std::string_view kernel, Operan
       if (i >= schema.inputs.size() && !with_outputs) return;
       if (type.shape.rank() >= o.min_rank && type.shape.rank() <= o.max_rank) return;
       throw ShapeError("{}: {} is {}; expected rank {}", kernel, name_of(schema, i, place), to_string(type),
-                            o.min_rank == o.max_rank   ? std::to_string(o.min_rank)
-                            : o.max_rank == kMaxRank ? std::format("{} or more", o.min_rank)
-                                                     : std::format("{} to {}", o.min_rank, o.max_rank));
+                       o.min_rank == o.max_rank ? std::to_string(o.min_rank)
+                       : o.max_rank == kMaxRank ? std::format("{} or more", o.min_rank)
+                                                : std::format("{} to {}", o.min_rank, o.max_rank));
     });
     return s;
   }
@@ -133,7 +133,7 @@ const TypeSignature& check(const Schema& schema, std::string_view kernel, Operan
   for_each_operand(schema, inputs, outputs, [&](std::size_t i, std::size_t place, const TensorType& type) {
     if (const TypeSet types = schema.types_of(i); !types.contains(type.dtype)) {
       throw TypeError("{}: {} is {}; expected {}", kernel, name_of(schema, i, place), to_string(type),
-                            to_string(types));
+                      to_string(types));
     }
     all += std::format("{}{} is {}", all.empty() ? "" : ", ", name_of(schema, i, place), to_string(type));
   });

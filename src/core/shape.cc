@@ -73,7 +73,7 @@ Shape broadcast(const Shape& a, const Shape& b) {
     const std::int64_t y = i <= b.rank() ? b[-i] : 1;
     if (x != y && x != 1 && y != 1) {
       throw ShapeError("shapes {} and {} do not broadcast: sizes {} and {} meet {} from the end", to_string(a),
-                            to_string(b), x, y, i);
+                       to_string(b), x, y, i);
     }
     result[-i] = x == 1 ? y : x;
   }
@@ -113,8 +113,7 @@ std::array<std::int64_t, 2> Layout::offset_range() const {
     std::int64_t reach = 0;
     std::int64_t& end = strides[i] < 0 ? low : high;
     if (__builtin_mul_overflow(shape[i] - 1, strides[i], &reach) || __builtin_add_overflow(end, reach, &end)) {
-      throw ShapeError("shape {} with strides {} reaches past 2^63 elements", to_string(shape),
-                            to_string(strides));
+      throw ShapeError("shape {} with strides {} reaches past 2^63 elements", to_string(shape), to_string(strides));
     }
   }
   return {low, high};
@@ -149,7 +148,7 @@ Layout Layout::broadcast_to(const Shape& target) const {
 bool Layout::reshaped(const Shape& target, Layout& result) const {
   if (element_count(target) != count()) {
     throw ShapeError("reshape: {} has {} elements, {} has {}", to_string(shape), count(), to_string(target),
-                          element_count(target));
+                     element_count(target));
   }
   if (count() == 0) {
     result = dense(target);

@@ -92,9 +92,10 @@ Call& Call::operand(std::string_view name, const View& view, int width, bool loa
 
 void Call::add_number(const View& view) {
   ShaderHead::Operand& op = head_.operands.back();
-  const auto moves = [](std::int64_t stride) { return stride != 0; };
   if (op.stores) throw InvalidArgument("{}: {} is a number, which cannot be written", kernel_, op.name);
-  if (view.count() > 1 && std::ranges::any_of(view.strides(), moves)) {
+  // Axes of one element may have any stride.
+  const auto [low, high] = view.layout.offset_range();
+  if (low != high) {
     throw InvalidArgument("{}: {} {} is a number, of which there is one element", kernel_, op.name, to_string(view));
   }
   key_ += "#";

@@ -13,11 +13,16 @@ namespace {
 // What scatter() makes of an element and an update.
 Tensor combined(ScatterKind op, const Tensor& old, const Tensor& v) {
   switch (op) {
-    case ScatterKind::assign: return v;
-    case ScatterKind::add: return old + v;
-    case ScatterKind::mul: return old * v;
-    case ScatterKind::min: return minimum(old, v);
-    case ScatterKind::max: return maximum(old, v);
+    case ScatterKind::assign:
+      return v;
+    case ScatterKind::add:
+      return old + v;
+    case ScatterKind::mul:
+      return old * v;
+    case ScatterKind::min:
+      return minimum(old, v);
+    case ScatterKind::max:
+      return maximum(old, v);
   }
   throw InternalError("no such scatter");
 }
@@ -43,20 +48,25 @@ class Selection {
     if (named > x.rank()) throw IndexError("{}: {} indices for {}", function, named, to_string(x.type()));
     const int whole = x.rank() - named;
     for (const Index& i : at.values()) {
-      if (std::holds_alternative<Ellipsis>(i.value())) add_whole(whole);
-      else add(i);
+      if (std::holds_alternative<Ellipsis>(i.value()))
+        add_whole(whole);
+      else
+        add(i);
     }
     if (ellipses == 0) add_whole(whole);
     join_indices();
-    if (static_cast<int>(axes_.size()) > kMaxRank) {
-      throw IndexError("{}: a result of rank {}; at most {} is possible", function, axes_.size(), kMaxRank);
+    const auto left =
+        static_cast<int>(std::ranges::count(axes_, false, [](const Axis& a) { return a.kind == Axis::integer; }));
+    const int chosen = has_tensors() ? index_rank() - static_cast<int>(indexed_.size()) : 0;
+    if (const int rank = left + std::max(chosen, 0); rank > kMaxRank) {
+      throw IndexError("{}: a result of rank {}; at most {} is possible", function, rank, kMaxRank);
     }
   }
 
   bool has_tensors() const { return !indexed_.empty(); }
 
   Tensor get() const {
-    const Tensor part = without_integers(sliced());
+    const Tensor part = sliced();
     if (!has_tensors()) return part;
     if (indexed_.size() == 1) return placed(gather(part, axes_[indexed_[0]].indices, place_in_part(0)));
     return placed(gather_nd(permute(part, indexed_first()), tuples()));
@@ -64,8 +74,7 @@ class Selection {
 
   Tensor update(ScatterKind op, const TensorLike& value) const {
     Tensor v = as_tensor(function_, value, x_.dtype());
-    const Tensor now = sliced();
-    const Tensor part = without_integers(now);
+    const Tensor part = sliced();
     Tensor changed;
     if (!has_tensors()) {
       v = broadcast_value(v, part.shape());
@@ -130,7 +139,8 @@ class Selection {
     // In unsigned arithmetic the smallest step has a magnitude, too.
     const auto size = s.step > 0 ? static_cast<std::uint64_t>(s.step) : 0 - static_cast<std::uint64_t>(s.step);
     const std::int64_t span = s.step > 0 ? end - begin : begin - end;
-    const std::int64_t count = span <= 0 ? 0 : static_cast<std::int64_t>((static_cast<std::uint64_t>(span) - 1) / size) + 1;
+    const std::int64_t count =
+        span <= 0 ? 0 : static_cast<std::int64_t>((static_cast<std::uint64_t>(span) - 1) / size) + 1;
     axes_.push_back({Axis::plain, next_++, count == 0 ? 0 : begin, count, count <= 1 ? 1 : s.step, {}});
   }
 
@@ -176,7 +186,7 @@ class Selection {
     for (const std::size_t k : indexed_) axes_[k].indices = broadcast_to(cast(axes_[k].indices, type), shape);
   }
 
-  // x with slices, integers as axes of one element, and new axes.
+  // x with slices, without integers' axes, and with new axes.
   Tensor sliced() const {
     Tensor y = x_;
     for (const Axis& a : axes_) {
@@ -187,23 +197,13 @@ class Selection {
       y = a.count == 0 ? slice(y, a.of_x, 0, 0) : slice(y, a.of_x, a.begin, a.step > 0 ? last + 1 : last - 1, a.step);
     }
     Shape shape;
-    bool more = false;
-    for (std::size_t k = 0, d = 0; k < axes_.size(); ++k) {
-      more |= axes_[k].kind == Axis::added;
-      shape.push_back(axes_[k].kind == Axis::added ? 1 : y.shape()[static_cast<int>(d++)]);
+    for (const Axis& a : axes_) {
+      if (a.kind != Axis::integer) shape.push_back(a.of_x < 0 ? 1 : y.shape()[a.of_x]);
     }
-    return more ? weft::reshape(y, shape) : y;
+    return weft::reshape(y, shape);  // y itself if that is its shape
   }
 
-  Tensor without_integers(const Tensor& y) const {
-    Shape shape;
-    for (std::size_t k = 0; k < axes_.size(); ++k) {
-      if (axes_[k].kind != Axis::integer) shape.push_back(y.shape()[static_cast<int>(k)]);
-    }
-    return shape.rank() == y.rank() ? y : weft::reshape(y, shape);
-  }
-
-  // The axis of the k-th index tensor in without_integers().
+  // The axis of the k-th index tensor in sliced().
   int place_in_part(std::size_t k) const {
     int place = 0;
     for (std::size_t i = 0; i < indexed_[k]; ++i) place += axes_[i].kind != Axis::integer;
@@ -213,7 +213,8 @@ class Selection {
   std::vector<int> indexed_first() const {
     std::vector<int> order;
     for (std::size_t k = 0; k < indexed_.size(); ++k) order.push_back(place_in_part(k));
-    const int rank = static_cast<int>(std::ranges::count_if(axes_, [](const Axis& a) { return a.kind != Axis::integer; }));
+    const int rank =
+        static_cast<int>(std::ranges::count_if(axes_, [](const Axis& a) { return a.kind != Axis::integer; }));
     for (int i = 0; i < rank; ++i) {
       if (std::ranges::find(order, i) == order.end()) order.push_back(i);
     }
@@ -297,7 +298,8 @@ class Selection {
     for (const Axis* a : axes) {
       if (a->count == 0) return whole;
       if (a->step == -1) part = flip(part, a->of_x);
-      if (a->step > 1 || a->step < -1) strided.push_back(a->of_x);
+      if (a->step > 1 || a->step < -1)
+        strided.push_back(a->of_x);
       else if (a->count != x_.shape()[a->of_x]) {
         cut.push_back(a->of_x);
         begins.push_back(a->step == -1 ? a->begin - a->count + 1 : a->begin);
@@ -348,7 +350,8 @@ class Selection {
 
 // A mask alone, and one value for all that it chooses: nothing has to be counted.
 const Tensor* lone_mask(const Indices& at, const TensorLike& value) {
-  if (at.values().size() != 1 || (value.tensor() && value.tensor()->defined() && value.tensor()->rank() > 0)) return nullptr;
+  if (at.values().size() != 1 || (value.tensor() && value.tensor()->defined() && value.tensor()->rank() > 0))
+    return nullptr;
   const auto* mask = std::get_if<Tensor>(&at.values()[0].value());
   return mask && mask->defined() && mask->dtype() == DType::boolean && mask->rank() > 0 ? mask : nullptr;
 }

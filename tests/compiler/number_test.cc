@@ -137,6 +137,25 @@ TEST_P(NumberTest, OfEveryType) {
   }
 }
 
+// Kernels that move elements take numbers, too: those of 64 bits whole, and in shapes with axes of one element.
+TEST_P(NumberTest, AreMoved) {
+  for (const DType type : {DType::f16, DType::i32, DType::i64, DType::u64}) {
+    Graph graph;
+    const Tensor n = graph.number("n", type), x = graph.input("x", type, {3, 3, 1});
+    const Tensor grid = reshape(broadcast_to(n, {3, 3}), {3, 3, 1});
+    graph.output("joined", concat(std::array{grid, x}, 2));
+    graph.output("least", minimum(grid, x));
+    Executable exe = compile(graph, device);
+    Tensor a(device, type, {3, 3, 1});
+    const Tensor joined(device, type, {3, 3, 2}), least(device, type, {3, 3, 1});
+    a.write(std::vector<std::byte>(9 * static_cast<std::size_t>(bits(type)) / 8));
+    exe.run({{"x", a}}, {{"joined", joined}, {"least", least}}, {{"n", 7}});
+    EXPECT_THAT(least.to_vector<int>(), testing::Each(0));
+    const auto got = joined.to_vector<int>();
+    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], i % 2 ? 0 : 7) << name(type) << " " << i;
+  }
+}
+
 TEST_P(NumberTest, WrongNumbersAreRefused) {
   Graph graph;
   const Tensor x = graph.input("x", DType::f32, {2}), scale = graph.number("scale"), shift = graph.number("shift");

@@ -37,7 +37,9 @@ bool keep_dims(const ArrayCall& c) { return argument(c, "keep_dims", false); }
 std::optional<int> axis(const ArrayCall& c) {
   return c.arguments.contains("axis") ? std::optional(argument<int>(c, "axis")) : std::nullopt;
 }
-Shape shape(const ArrayCall& c) { return Shape(std::span<const std::int64_t>(argument<std::vector<std::int64_t>>(c, "shape"))); }
+Shape shape(const ArrayCall& c) {
+  return Shape(std::span<const std::int64_t>(argument<std::vector<std::int64_t>>(c, "shape")));
+}
 std::optional<DType> dtype(const ArrayCall& c) {
   return c.arguments.contains("dtype") ? dtype_from_name(argument<std::string>(c, "dtype")) : std::nullopt;
 }
@@ -180,8 +182,8 @@ void add_statistics(Table& table) {
   };
   table["diff"] = [](const ArrayCall& c) {
     const bool before = argument(c, "prepend", false), after = argument(c, "append", false);
-    return std::vector{diff(c.tensors[0], argument(c, "axis", -1), argument(c, "n", 1), before ? c.tensors[1] : Tensor(),
-                            after ? c.tensors.back() : Tensor())};
+    return std::vector{diff(c.tensors[0], argument(c, "axis", -1), argument(c, "n", 1),
+                            before ? c.tensors[1] : Tensor(), after ? c.tensors.back() : Tensor())};
   };
 }
 
@@ -202,9 +204,12 @@ void add_manipulation(Table& table) {
     const std::optional<int> along = argument(c, "flat", false) ? std::nullopt : axis(c);
     const auto& t = c.tensors;
     switch (t.size()) {
-      case 1: return {concat({t[0]}, along)};
-      case 2: return {concat({t[0], t[1]}, along)};
-      case 3: return {concat({t[0], t[1], t[2]}, along)};
+      case 1:
+        return {concat({t[0]}, along)};
+      case 2:
+        return {concat({t[0], t[1]}, along)};
+      case 3:
+        return {concat({t[0], t[1], t[2]}, along)};
     }
     throw InternalError("concat of {} tensors", t.size());
   };
@@ -219,10 +224,14 @@ void add_manipulation(Table& table) {
   table["tile"] = [](const ArrayCall& c) -> std::vector<Tensor> {
     const auto n = argument<std::vector<std::int64_t>>(c, "counts");
     switch (n.size()) {
-      case 0: return {tile(c.tensors[0], std::initializer_list<std::int64_t>{})};
-      case 1: return {tile(c.tensors[0], {n[0]})};
-      case 2: return {tile(c.tensors[0], {n[0], n[1]})};
-      case 3: return {tile(c.tensors[0], {n[0], n[1], n[2]})};
+      case 0:
+        return {tile(c.tensors[0], std::initializer_list<std::int64_t>{})};
+      case 1:
+        return {tile(c.tensors[0], {n[0]})};
+      case 2:
+        return {tile(c.tensors[0], {n[0], n[1]})};
+      case 3:
+        return {tile(c.tensors[0], {n[0], n[1], n[2]})};
     }
     throw InternalError("tile by {} numbers", n.size());
   };

@@ -76,9 +76,12 @@ bool accept(ProgramState& s, Candidate& c) {
 
 int significand_bits(DType type) {
   switch (type) {
-    case DType::f16: return 11;
-    case DType::bf16: return 8;
-    default: return 24;
+    case DType::f16:
+      return 11;
+    case DType::bf16:
+      return 8;
+    default:
+      return 24;
   }
 }
 

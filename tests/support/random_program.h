@@ -19,7 +19,7 @@ struct ProgramStep {
   std::vector<int> operands;  // values
   // Operands may be moved from.
   std::function<std::vector<Tensor>(std::vector<Tensor>& operands)> run;
-  int results = 1;            // as many more values
+  int results = 1;  // as many more values
 };
 
 // What evaluation after each operation gave.

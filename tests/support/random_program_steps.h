@@ -54,8 +54,8 @@ using Operands = std::vector<Tensor>;
 using Run = std::function<std::vector<Tensor>(Operands&)>;
 using Maybe = std::optional<Candidate>;
 
-inline const std::vector<DType> kProgramTypes{DType::f32, DType::f32, DType::f32, DType::f16, DType::bf16,
-                                              DType::i32, DType::i32, DType::i8,  DType::u8,  DType::i16,
+inline const std::vector<DType> kProgramTypes{DType::f32, DType::f32, DType::f32,    DType::f16, DType::bf16,
+                                              DType::i32, DType::i32, DType::i8,     DType::u8,  DType::i16,
                                               DType::u32, DType::i64, DType::boolean};
 // Integers up to this are floats of every type that programs have.
 inline constexpr double kExactIntegers = 256;

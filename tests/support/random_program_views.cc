@@ -99,15 +99,29 @@ Maybe random_leaf(ProgramState& s) {
   };
   const auto seed = static_cast<std::uint64_t>(s.up_to(1 << 30));
   switch (s.up_to(11)) {
-    case 0: return made(std::format("uniform key {}", seed), [=] { return random::uniform(shape, -2, 2, DType::f32, random::key(seed)); });
-    case 1: return made(std::format("integers key {}", seed), [=] { return random::integers(shape, -9, 10, DType::i32, random::key(seed)); });
-    case 2: return made(std::format("bernoulli key {}", seed), [=] { return random::bernoulli(shape, 0.5, random::key(seed)); });
-    case 3: return made(std::format("permutation key {}", seed), [=] { return random::permutation(1 + static_cast<std::int64_t>(seed % 9), random::split(random::key(seed), 3)[1]); });
-    case 4: return made("arange", [] { return arange(0, 6); });
-    case 5: return made("full", [=] { return full(shape, 1.5, DType::f16); });
-    case 6: return made("eye", [] { return eye(3, 4); });
-    case 7: return made("linspace", [] { return linspace(-1, 1, 5); });
-    default: break;
+    case 0:
+      return made(std::format("uniform key {}", seed),
+                  [=] { return random::uniform(shape, -2, 2, DType::f32, random::key(seed)); });
+    case 1:
+      return made(std::format("integers key {}", seed),
+                  [=] { return random::integers(shape, -9, 10, DType::i32, random::key(seed)); });
+    case 2:
+      return made(std::format("bernoulli key {}", seed),
+                  [=] { return random::bernoulli(shape, 0.5, random::key(seed)); });
+    case 3:
+      return made(std::format("permutation key {}", seed), [=] {
+        return random::permutation(1 + static_cast<std::int64_t>(seed % 9), random::split(random::key(seed), 3)[1]);
+      });
+    case 4:
+      return made("arange", [] { return arange(0, 6); });
+    case 5:
+      return made("full", [=] { return full(shape, 1.5, DType::f16); });
+    case 6:
+      return made("eye", [] { return eye(3, 4); });
+    case 7:
+      return made("linspace", [] { return linspace(-1, 1, 5); });
+    default:
+      break;
   }
   const DType type = s.pick(kProgramTypes);
   // Quarters are floats of every type, and their sums and products are for a while.
@@ -132,7 +146,8 @@ Maybe random_view(ProgramState& s) {
     return Maybe(unary_step(name, x, f, v.error, true, arguments));
   };
   switch (s.up_to(9)) {
-    case 0: return view("flatten", [](const Tensor& t) { return flatten(t); });
+    case 0:
+      return view("flatten", [](const Tensor& t) { return flatten(t); });
     case 1: {
       if (r < 2) return {};
       Shape shape = v.type.shape;
@@ -142,7 +157,8 @@ Maybe random_view(ProgramState& s) {
     case 2: {
       std::vector<int> order(static_cast<std::size_t>(r));
       std::iota(order.begin(), order.end(), 0);
-      for (int i = r - 1; i > 0; --i) std::swap(order[static_cast<std::size_t>(i)], order[static_cast<std::size_t>(s.up_to(i))]);
+      for (int i = r - 1; i > 0; --i)
+        std::swap(order[static_cast<std::size_t>(i)], order[static_cast<std::size_t>(s.up_to(i))]);
       return view("permute", [=](const Tensor& t) { return permute(t, order); }, list(order));
     }
     case 3: {
@@ -167,9 +183,11 @@ Maybe random_view(ProgramState& s) {
     case 7: {
       if (r < 2) return {};
       const int from = any_axis(s, r), to = any_axis(s, r);
-      return view("moveaxis", [=](const Tensor& t) { return moveaxis(t, {from}, {to}); }, std::format("{} to {}", from, to));
+      return view(
+          "moveaxis", [=](const Tensor& t) { return moveaxis(t, {from}, {to}); }, std::format("{} to {}", from, to));
     }
-    case 8: return view("tile", [](const Tensor& t) { return tile(t, {2, 1}); });
+    case 8:
+      return view("tile", [](const Tensor& t) { return tile(t, {2, 1}); });
     default: {
       if (r < 2) return {};
       const int diagonal = s.up_to(2) - 1;
@@ -184,8 +202,9 @@ Maybe random_index(ProgramState& s) {
   const int x = s.value([](const ProgramValue& v) { return rank(v) > 0; });
   if (x < 0) return {};
   const RandomIndices at = random_indices(s, s[x].type.shape, true, false);
-  return unary_step("index", x, [places = at.places](const Tensor& t) { return t[indices_of(places)]; }, s[x].error, true,
-                    "[" + at.text + "]");
+  return unary_step(
+      "index", x, [places = at.places](const Tensor& t) { return t[indices_of(places)]; }, s[x].error, true,
+      "[" + at.text + "]");
 }
 
 Maybe random_update(ProgramState& s) {
@@ -196,10 +215,17 @@ Maybe random_update(ProgramState& s) {
   const RandomIndices at = random_indices(s, v.type.shape, true, op == 0);
   const auto put = [op](Tensor t, const Indices& place, const TensorLike& value) {
     switch (op) {
-      case 0: t.set(place, value); break;
-      case 1: t.add(place, value); break;
-      case 2: t.max(place, value); break;
-      default: t.min(place, value);
+      case 0:
+        t.set(place, value);
+        break;
+      case 1:
+        t.add(place, value);
+        break;
+      case 2:
+        t.max(place, value);
+        break;
+      default:
+        t.min(place, value);
     }
     return Operands{t};
   };
@@ -207,8 +233,9 @@ Maybe random_update(ProgramState& s) {
   if (s.chance(2)) {
     const int n = v.type.dtype == DType::boolean ? 1 : s.pick<int>({0, 1, 5});
     const double most = 1 + 3.0 * n;
-    return step(name, {x}, [put, n, places = at.places](Operands& o) { return put(std::move(o[0]), indices_of(places), n); },
-                v.error, fits_exactly(v.grid, v.top + most, v.type.dtype), std::format("[{}], {}", at.text, n));
+    return step(
+        name, {x}, [put, n, places = at.places](Operands& o) { return put(std::move(o[0]), indices_of(places), n); },
+        v.error, fits_exactly(v.grid, v.top + most, v.type.dtype), std::format("[{}], {}", at.text, n));
   }
   // Of one type, so that nothing is converted; its last elements, so that it broadcasts more often.
   const int y = s.value([&](const ProgramValue& w) { return w.type.dtype == v.type.dtype && size(w) > 0; });
@@ -220,12 +247,17 @@ Maybe random_update(ProgramState& s) {
   };
   const double times = op == 1 ? 9 : 1;  // as often may three index tensors of two axes name an element
   const bool exact = op != 1 || fits_exactly(std::max(v.grid, s[y].grid), v.top + times * s[y].top, v.type.dtype);
-  return step(name, {x, y}, [put, part, places = at.places](Operands& o) {
-    const Tensor value = part(o[1]);
-    o[1] = Tensor();
-    return put(std::move(o[0]), indices_of(places), value);
-  }, v.error + times * (s[y].error + (op == 1 && is_float(v) ? std::ldexp(1 + v.top + times * s[y].top, -significand_bits(v.type.dtype)) : 0)),
-              exact, std::format("[{}], the last of {} axes", at.text, keep));
+  return step(
+      name, {x, y},
+      [put, part, places = at.places](Operands& o) {
+        const Tensor value = part(o[1]);
+        o[1] = Tensor();
+        return put(std::move(o[0]), indices_of(places), value);
+      },
+      v.error + times * (s[y].error + (op == 1 && is_float(v)
+                                           ? std::ldexp(1 + v.top + times * s[y].top, -significand_bits(v.type.dtype))
+                                           : 0)),
+      exact, std::format("[{}], the last of {} axes", at.text, keep));
 }
 
 Maybe random_selection(ProgramState& s) {
@@ -233,13 +265,17 @@ Maybe random_selection(ProgramState& s) {
   if (x < 0) return {};
   const ProgramValue& v = s[x];
   switch (s.up_to(6)) {
-    case 0: return step("nonzero", {x}, [](Operands& o) { return nonzero(o[0]); });
-    case 1: return step("unique", {x}, [](Operands& o) {
-      const Unique u = unique(o[0]);
-      return Operands{u.values, u.indices, u.inverse, u.counts};
-    });
-    case 2: return unary_step("mask", x, [](const Tensor& t) { return t[t > 0]; });
-    case 3: return unary_step("set under a mask", x, [](Tensor t) { return t.set(t == 0, 1); });
+    case 0:
+      return step("nonzero", {x}, [](Operands& o) { return nonzero(o[0]); });
+    case 1:
+      return step("unique", {x}, [](Operands& o) {
+        const Unique u = unique(o[0]);
+        return Operands{u.values, u.indices, u.inverse, u.counts};
+      });
+    case 2:
+      return unary_step("mask", x, [](const Tensor& t) { return t[t > 0]; });
+    case 3:
+      return unary_step("set under a mask", x, [](Tensor t) { return t.set(t == 0, 1); });
     case 4: {
       const int chosen = s.value([&](const ProgramValue& m) { return m.type.dtype == DType::boolean && rank(m) == 1; });
       if (chosen < 0) return {};
@@ -248,7 +284,8 @@ Maybe random_selection(ProgramState& s) {
     case 5: {
       if (rank(v) != 1) return {};
       const int values = s.value([&](const ProgramValue& w) { return w.exact && !mixes(v, w); });
-      return step("searchsorted", {x, values}, [](Operands& o) { return Operands{searchsorted(weft::sort(o[0]), o[1])}; });
+      return step("searchsorted", {x, values},
+                  [](Operands& o) { return Operands{searchsorted(weft::sort(o[0]), o[1])}; });
     }
     default: {
       if (is_float(v) || v.top > 4 || std::ranges::any_of(v.elements, [](double e) { return e < 0; })) return {};

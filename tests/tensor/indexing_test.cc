@@ -29,11 +29,16 @@ class IndexingTest : public OnDevice {
   Indices indices(const json& at) const {
     std::vector<Index> all;
     for (const json& i : at) {
-      if (i == "ellipsis") all.emplace_back(ellipsis);
-      else if (i == "newaxis") all.emplace_back(newaxis);
-      else if (i.is_number()) all.emplace_back(i.get<std::int64_t>());
-      else if (i.contains("slice")) all.emplace_back(slice_of(i.at("slice")));
-      else all.emplace_back(tensor_of(data.operand(i.at("tensor"))));
+      if (i == "ellipsis")
+        all.emplace_back(ellipsis);
+      else if (i == "newaxis")
+        all.emplace_back(newaxis);
+      else if (i.is_number())
+        all.emplace_back(i.get<std::int64_t>());
+      else if (i.contains("slice"))
+        all.emplace_back(slice_of(i.at("slice")));
+      else
+        all.emplace_back(tensor_of(data.operand(i.at("tensor"))));
     }
     return all;
   }
@@ -48,7 +53,8 @@ class IndexingTest : public OnDevice {
   ReferenceCases data{"arrays"};
 };
 
-INSTANTIATE_TEST_SUITE_P(Devices, IndexingTest, testing::ValuesIn(all_devices()), [](const auto& i) { return i.param; });
+INSTANTIATE_TEST_SUITE_P(Devices, IndexingTest, testing::ValuesIn(all_devices()),
+                         [](const auto& i) { return i.param; });
 
 TEST_P(IndexingTest, ExpressionsMeanWhatNumPySays) {
   std::size_t number = 0;
@@ -68,11 +74,16 @@ TEST_P(IndexingTest, ExpressionsMeanWhatNumPySays) {
       const bool is_number = c.at("value").contains("number");
       const Tensor tensor = is_number ? Tensor() : tensor_of(data.operand(c.at("value")));
       const TensorLike value = is_number ? number_of(c.at("value")) : TensorLike(tensor);
-      if (op == "set") x.set(at, value);
-      else if (op == "add") x.add(at, value);
-      else if (op == "max") x.max(at, value);
-      else if (op == "min") x.min(at, value);
-      else FAIL() << what;
+      if (op == "set")
+        x.set(at, value);
+      else if (op == "add")
+        x.add(at, value);
+      else if (op == "max")
+        x.max(at, value);
+      else if (op == "min")
+        x.min(at, value);
+      else
+        FAIL() << what;
       expect(x, c.at("y"), what);
       expect(before, c.at("x"), what + ": another handle");
       expect(view[0], c.at("x"), what + ": a view made before");
@@ -121,7 +132,8 @@ TEST_P(IndexingTest, PlacesOutsideInTensors) {
   EXPECT_THAT(at_set(x, outside, 9).read<float>(), ElementsAre(9, 2, 3, 4)) << "ignored";
   EXPECT_THAT(at_add(x, outside, 9).read<float>(), ElementsAre(10, 2, 3, 4));
   const Tensor y = tensor({2, 2}, {1, 2, 3, 4});
-  EXPECT_THAT(at_max(y, {integers({3}, {0, 1, 2}), integers({3}, {1, -3, 0})}, 9).read<float>(), ElementsAre(1, 9, 3, 4));
+  EXPECT_THAT(at_max(y, {integers({3}, {0, 1, 2}), integers({3}, {1, -3, 0})}, 9).read<float>(),
+              ElementsAre(1, 9, 3, 4));
 }
 
 TEST_P(IndexingTest, Duplicates) {
@@ -153,7 +165,8 @@ TEST_P(IndexingTest, Masks) {
 }
 
 TEST_P(IndexingTest, EndsOfTheRange) {
-  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min(), kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min(),
+                         kMost = std::numeric_limits<std::int64_t>::max();
   const Tensor x = tensor({3}, {1, 2, 3});
   EXPECT_THAT(x[slice(kLeast, kMost)].read<float>(), ElementsAre(1, 2, 3));
   EXPECT_THAT(x[slice(kMost, kLeast, -1)].read<float>(), ElementsAre(3, 2, 1));
@@ -163,6 +176,18 @@ TEST_P(IndexingTest, EndsOfTheRange) {
   EXPECT_THAT(x[slice(kMost, none)].read<float>(), IsEmpty());
   EXPECT_THAT(at_set(x, slice(kMost, none), 5).read<float>(), ElementsAre(1, 2, 3));
   EXPECT_THAT(at_set(x, slice(none, none, kLeast), 5).read<float>(), ElementsAre(1, 2, 5));
+}
+
+TEST_P(IndexingTest, ManyAxes) {
+  Tensor x = arange(256).reshape({2, 2, 2, 2, 2, 2, 2, 2});
+  EXPECT_THAT((x[{0, newaxis, 1, newaxis, 1, 1, 1, 1, 1}].read<std::int32_t>()), ElementsAre(126, 127));
+  EXPECT_THAT(
+      (x[{1, 1, 1, 1, 1, ellipsis, integers({2}, {1, 0}), integers({2}, {0, 1}), newaxis}].read<std::int32_t>()),
+      ElementsAre(250, 254, 249, 253));
+  x.set({0, newaxis, 0, newaxis, 0, 0, 0, 0, 0}, 7);
+  EXPECT_THAT((x[{0, 0, 0, 0, 0, 0}].read<std::int32_t>()), ElementsAre(7, 7, 2, 3));
+  EXPECT_THROW(x[newaxis], IndexError);
+  EXPECT_THROW((x[integers({2, 2, 2}, {0, 1, 0, 1, 0, 1, 0, 1})]), IndexError);
 }
 
 TEST_P(IndexingTest, Refusals) {

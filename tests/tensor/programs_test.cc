@@ -78,8 +78,8 @@ class LazyRun {
     for (std::int64_t e = 0; e < actual.count(); ++e) {
       const double a = value(actual, e), x = expected.elements[static_cast<std::size_t>(e)];
       if (expected.exact ? a == x : std::abs(a - x) <= expected.error) continue;
-      ADD_FAILURE() << "v" << i << " " << weft::to_string(expected.type) << ", element " << e << ": " << a << ", expected "
-                    << x << " ± " << expected.error;
+      ADD_FAILURE() << "v" << i << " " << weft::to_string(expected.type) << ", element " << e << ": " << a
+                    << ", expected " << x << " ± " << expected.error;
       return false;
     }
     return true;

@@ -50,7 +50,8 @@ class RandomTensors : public OnDevice {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Devices, RandomTensors, testing::ValuesIn(all_devices()), [](const auto& i) { return i.param; });
+INSTANTIATE_TEST_SUITE_P(Devices, RandomTensors, testing::ValuesIn(all_devices()),
+                         [](const auto& i) { return i.param; });
 
 TEST_P(RandomTensors, TheSameOnEveryDevice) {
   const auto key = [] { return random::key(0x123456789abcdefu); };
@@ -92,7 +93,8 @@ TEST_P(RandomTensors, Keys) {
   EXPECT_THAT(random::key(42).read<std::uint32_t>(), ElementsAre(42, 0));
   EXPECT_THAT(random::key(0xfedcba9876543210u).read<std::uint32_t>(), ElementsAre(0x76543210u, 0xfedcba98u));
   const Tensor key = random::key(42);
-  EXPECT_EQ(random::normal({5}, 0, 1, DType::f32, key).read<float>(), random::normal({5}, 0, 1, DType::f32, key).read<float>());
+  EXPECT_EQ(random::normal({5}, 0, 1, DType::f32, key).read<float>(),
+            random::normal({5}, 0, 1, DType::f32, key).read<float>());
   EXPECT_NE(random::normal({5}, 0, 1, DType::f32, key).read<float>(),
             random::normal({5}, 0, 1, DType::f32, random::key(43)).read<float>());
   // A longer tensor begins as a shorter one of the key does.
@@ -123,7 +125,8 @@ TEST(RandomKeys, AreDistinctAndUncorrelated) {
   }
   EXPECT_EQ(keys.size(), 1500u);
   const std::int64_t n = 20000;
-  const Tensor a = random::normal({n}, 0, 1, DType::f32, random::key(1)), b = random::normal({n}, 0, 1, DType::f32, random::key(2));
+  const Tensor a = random::normal({n}, 0, 1, DType::f32, random::key(1)),
+               b = random::normal({n}, 0, 1, DType::f32, random::key(2));
   const auto both = random::split<2>(random::key(1));
   const Tensor c = random::normal({n}, 0, 1, DType::f32, both[0]), d = random::normal({n}, 0, 1, DType::f32, both[1]);
   // The mean of n products of independent normal numbers has the deviation 1 / sqrt(n).
@@ -172,7 +175,8 @@ TEST_P(RandomTensors, Integers) {
   for (const auto& [i, k] : times) chi += (k - n / 10.0) * (k - n / 10.0) / (n / 10.0);
   EXPECT_LT(chi, 9 + 5 * std::sqrt(18.0));
   EXPECT_THAT(random::integers({50}, 7, 8).read<std::int32_t>(), Each(7));
-  const test::Moments wide = moments(random::integers({n}, INT32_MIN, std::int64_t{1} << 31, DType::i32, random::key(7)));
+  const test::Moments wide =
+      moments(random::integers({n}, INT32_MIN, std::int64_t{1} << 31, DType::i32, random::key(7)));
   EXPECT_LT(wide.least, -2.1e9);
   EXPECT_GT(wide.most, 2.1e9);
   const test::Moments byte = moments(random::integers({n}, 0, 256, DType::u8, random::key(8)));
@@ -219,7 +223,8 @@ TEST_P(RandomTensors, Permutations) {
   const Tensor x = arange(24).reshape({4, 6}), y = random::permutation(x, 1, random::key(13));
   EXPECT_EQ(weft::sort(y, 1).read<std::int32_t>(), x.read<std::int32_t>());
   const Tensor first = y[0];
-  EXPECT_THAT((y - first).read<std::int32_t>(), testing::ElementsAreArray(broadcast_to(arange(0, 24, 6).reshape({4, 1}), {4, 6}).read<std::int32_t>()));
+  EXPECT_THAT((y - first).read<std::int32_t>(),
+              testing::ElementsAreArray(broadcast_to(arange(0, 24, 6).reshape({4, 1}), {4, 6}).read<std::int32_t>()));
 }
 
 TEST_P(RandomTensors, ThreadsGetDifferentKeys) {

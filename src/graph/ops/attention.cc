@@ -14,7 +14,7 @@ std::vector<TensorType> AttentionOp::infer(std::span<const TensorType> in) const
   const auto& [q, k, v] = std::tie(in[0], in[1], in[2]);
   const auto fail = [&](std::string_view why) {
     throw ShapeError("attention: q {}, k {}, v {}: {}", weft::to_string(q), weft::to_string(k), weft::to_string(v),
-                          why);
+                     why);
   };
   std::size_t next = 3;
   const auto given = [&](bool there) { return there ? &in[next++] : nullptr; };

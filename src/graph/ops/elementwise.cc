@@ -118,7 +118,7 @@ std::vector<TensorType> ElementwiseOp::infer(std::span<const TensorType> inputs)
   for (const Expression::Node& node : expression_.nodes()) {
     if (node.op == ScalarOp::input && inputs[node.input].dtype != node.type) {
       throw TypeError("{}: operand {} is {}, the expression takes {}", op, node.input,
-                            weft::name(inputs[node.input].dtype), weft::name(node.type));
+                      weft::name(inputs[node.input].dtype), weft::name(node.type));
     }
   }
   std::vector<TensorType> results;

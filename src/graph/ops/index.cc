@@ -17,7 +17,7 @@ namespace {
 Shape rows_of(std::string_view op, const TensorType& x, const TensorType& indices, int axis) {
   if (x.shape.rank() + indices.shape.rank() - 1 > kMaxRank) {
     throw ShapeError("{}: {} picked by {} has more than {} dimensions", op, to_string(x.shape),
-                          to_string(indices.shape), kMaxRank);
+                     to_string(indices.shape), kMaxRank);
   }
   if (x.shape[axis] == 0 && element_count(indices.shape) > 0) {
     throw ShapeError("{}: axis {} of {} has nothing to pick from", op, axis, to_string(x.shape));
@@ -34,7 +34,7 @@ Shape elements_of(std::string_view op, const TensorType& x, const TensorType& in
   for (int i = 0; fits && i < x.shape.rank(); ++i) fits = i == axis || indices.shape[i] <= x.shape[i];
   if (!fits) {
     throw ShapeError("{}: indices are {}; expected the rank of {}, and no larger sizes but along axis {}", op,
-                          to_string(indices), to_string(x), axis);
+                     to_string(indices), to_string(x), axis);
   }
   if (x.shape[axis] == 0 && element_count(indices.shape) > 0) {
     throw ShapeError("{}: axis {} of {} has nothing to pick from", op, axis, to_string(x.shape));
@@ -49,12 +49,12 @@ Shape tuples_of(std::string_view op, const TensorType& x, const TensorType& indi
   for (int i = 0; fits && i < batch; ++i) fits = indices.shape[i] == x.shape[i];
   if (!fits) {
     throw ShapeError("{}: indices {} with {} batch axes are no tuples of indices into {}", op, to_string(indices),
-                          batch, to_string(x));
+                     batch, to_string(x));
   }
   const int first = batch + static_cast<int>(tuple);
   if (rank - 1 + x.shape.rank() - first > kMaxRank) {
     throw ShapeError("{}: {} picked by {} has more than {} dimensions", op, to_string(x.shape),
-                          to_string(indices.shape), kMaxRank);
+                     to_string(indices.shape), kMaxRank);
   }
   Shape shape;
   for (int i = 0; i + 1 < rank; ++i) shape.push_back(indices.shape[i]);
@@ -79,8 +79,7 @@ std::vector<int> axes_of_starts(std::string_view op, const Tensor& x, const Tens
   if (!x.defined() || !starts.defined()) throw InvalidArgument("{}: an operand is an undefined Tensor", op);
   if (axes.empty()) throw ShapeError("{}: no axes are named", op);
   if (starts.rank() > 1 || element_count(starts.shape()) != static_cast<std::int64_t>(axes.size())) {
-    throw ShapeError("{}: starts are {}, expected one for each of {} axes", op, to_string(starts.type()),
-                          axes.size());
+    throw ShapeError("{}: starts are {}, expected one for each of {} axes", op, to_string(starts.type()), axes.size());
   }
   std::vector<int> normal;
   for (const int axis : axes) {
@@ -97,7 +96,7 @@ void check_sizes(std::string_view op, std::string_view what, const Shape& sizes,
   for (int d = 0; fits && d < sizes.rank(); ++d) fits = sizes[d] >= 0 && sizes[d] <= x.shape[d];
   if (!fits) {
     throw ShapeError("{}: {} is {}, expected the rank of x {}, and no larger sizes", op, what, to_string(sizes),
-                          to_string(x));
+                     to_string(x));
   }
 }
 
@@ -167,8 +166,8 @@ std::vector<TensorType> ConcatOp::infer(std::span<const TensorType> in) const {
     Shape expected = in[0].shape;
     if (part.shape.rank() == expected.rank()) expected[axis_] = part.shape[axis_];
     if (part.dtype != result.dtype || part.shape != expected) {
-      throw ShapeError("concat: {} does not continue {} along axis {}", weft::to_string(part),
-                            weft::to_string(in[0]), axis_);
+      throw ShapeError("concat: {} does not continue {} along axis {}", weft::to_string(part), weft::to_string(in[0]),
+                       axis_);
     }
     result.shape[axis_] += part.shape[axis_];
   }
@@ -223,7 +222,7 @@ std::vector<TensorType> ScatterOp::infer(std::span<const TensorType> in) const {
   const TensorType expected{x.dtype, selected(name(), form_, x, indices, axis_)};
   if (updates != expected) {
     throw ShapeError("{}: updates are {}, expected {} for x {} and indices {}", name(), weft::to_string(updates),
-                          weft::to_string(expected), weft::to_string(x), weft::to_string(indices));
+                     weft::to_string(expected), weft::to_string(x), weft::to_string(indices));
   }
   const DTypeKind kind = info(x.dtype).kind;
   const bool compares = op_ == kernels::ScatterKind::min || op_ == kernels::ScatterKind::max;

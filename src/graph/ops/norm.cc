@@ -17,8 +17,8 @@ namespace {
 void check_weight(std::string_view name, std::string_view operand, const TensorType& weight, const Shape& shape,
                   const TensorType& x) {
   if (weight.shape == shape) return;
-  throw ShapeError("{}: {} is {}, expected the shape {} for x {}", name, operand, to_string(weight),
-                        to_string(shape), to_string(x));
+  throw ShapeError("{}: {} is {}, expected the shape {} for x {}", name, operand, to_string(weight), to_string(shape),
+                   to_string(x));
 }
 
 // The result's type of a norm whose operands behind x are scale and bias, as far as they are given.
@@ -81,8 +81,7 @@ std::vector<TensorType> GroupNormOp::infer(std::span<const TensorType> in) const
   if (channel_axis_ == 0)
     throw ShapeError("{}: axis 0 of x {} counts the samples, not the channels", name(), weft::to_string(x));
   if (groups_ < 0 || (groups_ && channels % groups_)) {
-    throw ShapeError("{}: {} channels do not make {} groups (x {})", name(), channels, groups_,
-                          weft::to_string(x));
+    throw ShapeError("{}: {} channels do not make {} groups (x {})", name(), channels, groups_, weft::to_string(x));
   }
   if (groups_ && groups_ != channels && x.shape.rank() == kMaxRank) {
     throw ShapeError("{}: x is {}, groups need a rank below {}", name(), weft::to_string(x), kMaxRank);
@@ -229,8 +228,7 @@ std::vector<TensorType> FusedRowOp::infer(std::span<const TensorType> in) const 
   std::vector<TensorType> results = rows_->infer(own);
   for (const TensorType& t : in.subspan(input_count() + weights_)) {
     if (!broadcasts_to(t.shape, x.shape)) {
-      throw ShapeError("{}: operand {} does not broadcast to {}", name(), weft::to_string(t),
-                            weft::to_string(x.shape));
+      throw ShapeError("{}: operand {} does not broadcast to {}", name(), weft::to_string(t), weft::to_string(x.shape));
     }
   }
   if (epilogue_) {
@@ -309,7 +307,7 @@ Tensor rms_norm(const Tensor& x, const Tensor& scale, double epsilon) {
   const int first_axis = x.rank() - (scale.defined() ? scale.rank() : 1);
   if (x.rank() == 0 || first_axis < 0) {
     throw ShapeError("rms_norm: scale of rank {} is longer than x {}", scale.defined() ? scale.rank() : 1,
-                          to_string(x.shape()));
+                     to_string(x.shape()));
   }
   std::vector<Tensor> operands{x};
   if (scale.defined()) operands.push_back(scale);
@@ -354,8 +352,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, doub
 Tensor layer_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, double epsilon, int first_axis) {
   if (!x.defined()) throw InvalidArgument("layer_norm: x is an undefined Tensor");
   if (x.rank() == 0 || first_axis < 0 || first_axis >= x.rank()) {
-    throw ShapeError("layer_norm: x {} has no axes to norm over from axis {} on", to_string(x.shape()),
-                          first_axis);
+    throw ShapeError("layer_norm: x {} has no axes to norm over from axis {} on", to_string(x.shape()), first_axis);
   }
   std::vector<Tensor> operands{x};
   if (scale.defined()) operands.push_back(scale);

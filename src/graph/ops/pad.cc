@@ -90,15 +90,15 @@ std::vector<TensorType> PadOp::infer(std::span<const TensorType> in) const {
     std::int64_t more;
     if (__builtin_add_overflow(before_[d], after_[d], &more) || __builtin_add_overflow(y.shape[d], more, &y.shape[d])) {
       throw ShapeError("pad: {} and {} around axis {} of {} are more than 2^63 elements", before_[d], after_[d], d,
-                            weft::to_string(in[0]));
+                       weft::to_string(in[0]));
     }
     if (y.shape[d] < 0) {
       throw ShapeError("pad: {} and {} leave less than nothing of axis {} of {}", before_[d], after_[d], d,
-                            weft::to_string(in[0]));
+                       weft::to_string(in[0]));
     }
     if (mode_ != kernels::PadMode::constant && in[0].shape[d] == 0 && y.shape[d] > 0) {
       throw ShapeError("pad: axis {} of {} is empty, there is nothing to fill {} elements with", d,
-                            weft::to_string(in[0]), y.shape[d]);
+                       weft::to_string(in[0]), y.shape[d]);
     }
   }
   return {y};
@@ -112,8 +112,8 @@ std::vector<TensorType> TileOp::infer(std::span<const TensorType> in) const {
   TensorType y = in[0];
   for (int d = 0; d < y.shape.rank(); ++d) {
     if (__builtin_mul_overflow(y.shape[d], counts_[d], &y.shape[d])) {
-      throw ShapeError("{}: {} times axis {} of {} are more than 2^63 elements", tiles_ ? "tile" : "repeat",
-                            counts_[d], d, weft::to_string(in[0]));
+      throw ShapeError("{}: {} times axis {} of {} are more than 2^63 elements", tiles_ ? "tile" : "repeat", counts_[d],
+                       d, weft::to_string(in[0]));
     }
   }
   return {y};

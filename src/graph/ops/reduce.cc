@@ -71,7 +71,7 @@ std::vector<TensorType> ReduceOp::infer(std::span<const TensorType> in) const {
   for (const TensorType& t : in.subspan(input_count())) {
     if (!broadcasts_to(t.shape, y.shape)) {
       throw ShapeError("{}: operand {} does not broadcast to the result {}", name(), weft::to_string(t),
-                            weft::to_string(y.shape));
+                       weft::to_string(y.shape));
     }
   }
   if (epilogue_) y.dtype = epilogue_->output_type(0);

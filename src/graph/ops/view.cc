@@ -23,8 +23,8 @@ Shape completed(const Shape& from, Shape to) {
   if (open < 0) return to;
   const std::int64_t rest = element_count(known);
   if (rest == 0 || have % rest != 0) {
-    throw ShapeError("reshape: {} has {} elements, which no size in the place of -1 makes {}", to_string(from),
-                          have, to_string(to));
+    throw ShapeError("reshape: {} has {} elements, which no size in the place of -1 makes {}", to_string(from), have,
+                     to_string(to));
   }
   to[open] = have / rest;
   return to;
@@ -37,7 +37,7 @@ std::vector<TensorType> ReshapeOp::infer(std::span<const TensorType> in) const {
   const std::int64_t want = element_count(shape_);
   if (have != want) {
     throw ShapeError("reshape: {} has {} elements, {} has {}", weft::to_string(in[0].shape), have,
-                          weft::to_string(shape_), want);
+                     weft::to_string(shape_), want);
   }
   return {{in[0].dtype, shape_}};
 }
@@ -89,7 +89,7 @@ std::vector<TensorType> SliceOp::infer(std::span<const TensorType> in) const {
   const bool inside = step_ > 0 ? begin_ >= 0 && end_ <= n : begin_ < n && end_ >= -1;
   if (step_ == 0 || (size() > 0 && !inside)) {
     throw IndexError("slice: from {} to {} by {} leaves axis {} of {}", begin_, end_, step_, axis_,
-                          weft::to_string(shape));
+                     weft::to_string(shape));
   }
   Shape result = shape;
   result[axis_] = size();
@@ -108,7 +108,7 @@ std::vector<TensorType> StridedOp::infer(std::span<const TensorType> in) const {
     const auto [low, high] = placement_.layout.offset_range();
     if (placement_.offset + low < 0 || placement_.offset + high >= element_count(in[0].shape)) {
       throw ShapeError("strided: elements {} to {} of {}", placement_.offset + low, placement_.offset + high,
-                            weft::to_string(in[0].shape));
+                       weft::to_string(in[0].shape));
     }
   }
   return {{in[0].dtype, placement_.layout.shape}};

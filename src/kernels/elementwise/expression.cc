@@ -89,8 +89,7 @@ int Expression::apply(ScalarOp op, std::span<const int> args) {
   for (int k = first; k < row.arity; ++k) {
     const DType other = nodes_[node.args[k]].type;
     if (other != type) {
-      throw TypeError("expression: {}: operands are {} and {}; cast one of them", row.name, name(type),
-                            name(other));
+      throw TypeError("expression: {}: operands are {} and {}; cast one of them", row.name, name(type), name(other));
     }
   }
   if (!(kernels::type_set(type) & row.types)) {
