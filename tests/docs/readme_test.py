@@ -8,6 +8,9 @@ import re
 import subprocess
 import sys
 
+from snippets import failures as snippet_failures
+from snippets import programs
+
 
 def brought_by(include, name, seen):
     """All headers that `name` includes, and itself."""
@@ -22,16 +25,7 @@ def brought_by(include, name, seen):
 def main():
     source = pathlib.Path(sys.argv[1]).resolve()
     readme = (source / "README.md").read_text()
-    programs = {path.name: [line.strip() for line in path.read_text().splitlines()]
-                for path in (source / "examples").glob("*.cc")}
-    failures = []
-    snippets = re.findall(r"```cpp\n(.*?)```", readme, re.DOTALL)
-    for snippet in snippets:
-        lines = [line.strip() for line in snippet.splitlines() if line.strip()]
-        if not any(set(lines) <= set(program) for program in programs.values()):
-            nearest = max(programs.values(), key=lambda program: len(set(lines) & set(program)))
-            missing = [line for line in lines if line not in nearest]
-            failures.append("README.md: in no example: " + " / ".join(missing))
+    failures, snippets = snippet_failures("README.md", readme, programs(source))
     help_text = subprocess.run([source / "dev", "--help"], capture_output=True, text=True, check=True).stdout
     commands = set(re.findall(r"^\./dev (\w+)", readme, re.MULTILINE))
     failures += [f"README.md: ./dev {verb} is not in ./dev --help" for verb in commands if f"./dev {verb}" not in help_text]
@@ -45,7 +39,7 @@ def main():
                  if str(path.relative_to(include)) not in brought]
     for failure in failures:
         print(failure)
-    print(f"{len(snippets)} snippets, {len(commands)} commands")
+    print(f"{snippets} snippets, {len(commands)} commands")
     return 1 if failures or not snippets or not commands else 0
 
 

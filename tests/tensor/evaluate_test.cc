@@ -136,6 +136,19 @@ TEST_P(EvaluateTest, MovesBetweenDevices) {
   EXPECT_THAT(to(zeros({2}), Device::cpu()).read<float>(), Each(0));
 }
 
+// Also of tensors whose own type could hold them.
+TEST_P(EvaluateTest, PositionsAreI32) {
+  const auto x = arange(4);
+  for (const DType type : {DType::u32, DType::i64, DType::u64, DType::f32}) {
+    const Tensor t = (3 - x).cast(type);
+    EXPECT_EQ(argsort(t).dtype(), DType::i32);
+    EXPECT_THAT(argsort(t).read<std::int32_t>(), ElementsAre(3, 2, 1, 0)) << name(type);
+    EXPECT_THAT(top_k(t, 2).indices.read<std::int32_t>(), ElementsAre(0, 1)) << name(type);
+    EXPECT_THAT(argmax(t).read<std::int32_t>(), ElementsAre(0)) << name(type);
+    EXPECT_THAT(argmin(t).read<std::int32_t>(), ElementsAre(3)) << name(type);
+  }
+}
+
 TEST_P(EvaluateTest, Refusals) {
   Graph graph;
   const Tensor a = graph.input("a", DType::f32, {2}), n = graph.number("n");

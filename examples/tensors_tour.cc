@@ -1,0 +1,230 @@
+// The programs of docs/tensors.md, with what they give.
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "weft/weft.h"
+
+using namespace weft;
+
+namespace {
+
+void expect(bool right, const char* what) {
+  if (right) return;
+  std::fprintf(stderr, "not as the page says: %s\n", what);
+  std::exit(1);
+}
+
+void expect(const Tensor& x, const std::string& text) {
+  if (to_string(to(x, default_device())) == text) return;
+  std::fprintf(stderr, "expected %s\ngot %s\n", text.c_str(), to_string(x).c_str());
+  std::exit(1);
+}
+
+void making() {
+  std::vector<std::uint8_t> pixels = {0, 64, 128, 255};
+
+  auto a = tensor({2, 3}, {1, 2, 3, 4, 5, 6});                       // f32 [2, 3]
+  auto b = tensor(DType::u8, {4}, std::as_bytes(std::span(pixels)));  // any type, from its bytes
+  auto c = full({2, 3}, 7, DType::i32);                              // also zeros, ones, zeros_like, …
+  auto d = arange(5);                                                // [0 1 2 3 4] i32
+  auto e = arange(0, 1, 0.25);                                       // [0.   0.25 0.5  0.75]
+  auto f = linspace(0, 1, 5, DType::f16);                            // [0.   0.25 0.5  0.75 1.  ] f16
+  auto g = eye(3);                                                   // ones on the diagonal
+
+  expect(a.dtype() == DType::f32 && a.shape() == Shape{2, 3}, "tensor");
+  expect(b, "[  0  64 128 255] u8");
+  expect(c.sum().item<int>() == 42, "full");
+  expect(d, "[0 1 2 3 4] i32");
+  expect(e, "[0.   0.25 0.5  0.75]");
+  expect(f, "[0.   0.25 0.5  0.75 1.  ] f16");
+  expect(g.sum().item<int>() == 3, "eye");
+}
+
+void arithmetic() {
+  auto x = tensor({3}, {1, 2, 3});
+  auto i = arange(3);                          // i32
+  auto a = x + i;                              // f32: an integer beside a float takes its type
+  auto b = i + 1;                              // i32: a number takes the type of the tensor
+  auto c = i * 0.5;                            // f32, because no integer is 0.5
+  auto d = x.cast(DType::f16) * 2;             // f16
+  auto e = x.cast(DType::f16) + x.cast(DType::bf16);  // f32, which holds both
+  auto inside = (x > 1) & (x < 3);             // bool
+  auto f = where(inside, x, 0) / 2;
+  auto table = expand_dims(x, 1) * x;          // [3, 1] and [3] broadcast to [3, 3]
+  x += 1;
+
+  expect(a, "[1. 3. 5.]");
+  expect(b, "[1 2 3] i32");
+  expect(c, "[0.  0.5 1. ]");
+  expect(d, "[2. 4. 6.] f16");
+  expect(e.dtype() == DType::f32, "f16 and bf16");
+  expect(inside.dtype() == DType::boolean, "comparison");
+  expect(f, "[0. 1. 0.]");
+  expect(table, "[[1. 2. 3.]\n [2. 4. 6.]\n [3. 6. 9.]]");
+  expect(x, "[2. 3. 4.]");
+}
+
+void statistics() {
+  auto x = tensor({2, 3}, {1, 2, 3, 4, 5, 6});
+  auto total = x.sum();                        // of all elements: a tensor of shape []
+  auto columns = x.mean(0);                    // [2.5 3.5 4.5]
+  auto rows = max(x, 1, true);                 // [2, 1], so that x - rows broadcasts
+  auto place = x.argmax(-1);                   // [2 2] i32
+  auto product = matmul(x, x.T());             // [2, 2]
+  auto same_product = einsum("ik,jk->ij", {x, x});
+
+  expect(total.item<int>() == 21, "sum");
+  expect(columns, "[2.5 3.5 4.5]");
+  expect(rows, "[[3.]\n [6.]]");
+  expect(place, "[2 2] i32");
+  expect(all(product == same_product).item<bool>(), "einsum");
+}
+
+void indexing() {
+  auto x = arange(12).reshape({3, 4});
+  auto a = x[0];                               // [0 1 2 3]
+  auto b = x[{-1, slice(1, 3)}];               // [ 9 10]
+  auto c = x[{all, slice(none, none, -1)}];    // columns in reverse order
+  auto d = x[{ellipsis, 0}];                   // [0 4 8]
+  auto e = x[{0, newaxis}];                    // [1, 4]
+  auto f = x[{arange(2), arange(2)}];          // [0 5]: index tensors choose together
+  auto g = x[x > 8];                           // [ 9 10 11]; waits for their number
+
+  expect(a, "[0 1 2 3] i32");
+  expect(b, "[ 9 10] i32");
+  expect(c[0], "[3 2 1 0] i32");
+  expect(d, "[0 4 8] i32");
+  expect(e.shape() == Shape{1, 4}, "newaxis");
+  expect(f, "[0 5] i32");
+  expect(g, "[ 9 10 11] i32");
+}
+
+void updates() {
+  auto x = arange(12).reshape({3, 4});
+  auto row = x[0];
+  x.set({slice(0, 2), 0}, -1);                 // one number for all of them
+  x.set(2, tensor({4}, {9, 8, 7, 6}));         // converted to x's type
+  x.add({all, -1}, 100);                       // also max and min
+  print(x);
+  print(row);                                  // [0 1 2 3] i32: it keeps the old value
+
+  expect(x, "[[ -1   1   2 103]\n [ -1   5   6 107]\n [  9   8   7 106]] i32");
+  expect(row, "[0 1 2 3] i32");
+}
+
+void views() {
+  auto x = random::normal({1000, 64});
+  auto y = x.T()[slice(0, 32)].reshape({2, 16, 1000});  // nothing is copied
+  auto z = contiguous(y);                               // a copy, dense in memory
+
+  expect(z.shape() == Shape{2, 16, 1000} && all(z[{1, 3}] == x[{all, 19}]).item<bool>(), "views");
+}
+
+void evaluation() {
+  auto x = random::normal({256, 256});
+  auto y = exp(x * 0.01f);                     // describes what to compute
+  auto z = matmul(y, y);
+  eval(z);                                     // submits it, and does not wait; y is held, so it is kept, too
+  auto values = z.read<float>();               // waits; the elements as they are: T is their type
+  auto numbers = z.to_vector<double>();        // waits, and converts
+  auto mean = z.mean().item<float>();          // waits; of a tensor with one element
+
+  for (int i = 0; i < 100; ++i) {
+    z = matmul(y, z) / 256;                    // compiled in the first turn, found in the others
+    eval(z);                                   // without it the last read would compile all 100 turns as one graph
+  }
+
+  auto later = z.async_read<float>();          // a Future<std::vector<float>>
+  auto first = later.get()[0];                 // waits
+
+  expect(y.has_data() && values.size() == 65536 && numbers[5] == values[5] && mean > 250 && first > 0, "evaluation");
+}
+
+void random_numbers() {
+  random::seed(7);                             // of the default generator
+  auto x = random::normal({2, 3});
+  auto y = random::integers({4}, 1, 7);        // dice
+
+  auto key = random::key(42);                  // the same numbers wherever it is used
+  auto [for_weights, for_order] = random::split<2>(key);
+  auto w = random::uniform({3, 3}, -1, 1, DType::f32, for_weights);
+  auto order = random::permutation(52, for_order);
+
+  random::seed(7);
+  expect(all(x == random::normal({2, 3})).item<bool>(), "seed");
+  expect(all((y >= 1) & (y < 7)).item<bool>() && all(abs(w) <= 1).item<bool>(), "ranges");
+  expect(all(sort(order) == arange(52)).item<bool>(), "permutation");
+}
+
+void devices() {
+  auto x = tensor({2}, {1, 2});
+  std::printf("%s\n", default_device().reason().c_str());   // which device, and why
+  auto y = to(x * 3, Device::cpu());                        // computed where x is, then copied
+  const auto before = default_device();
+  set_default_device(Device::cpu());                        // or Device::open("vulkan"), Device::open("1")
+  auto z = full({2}, 4) + y;                                // on the cpu
+  set_default_device(before);
+
+  expect(z.to_vector<int>() == std::vector<int>{7, 10} && z.device() == Device::cpu(), "devices");
+}
+
+void errors() {
+  std::string message;
+  try {
+    auto y = tensor({2}, {1, 2}) + tensor({3}, {1, 2, 3});
+  } catch (const ShapeError& e) {
+    message = e.what();
+  }
+
+  expect(message == "add: shapes [2] and [3] do not broadcast: sizes 2 and 3 meet 1 from the end", message.c_str());
+  message.clear();
+  try {
+    (void)arange(4)[7];
+  } catch (const IndexError& e) {
+    message = e.what();
+  }
+  expect(message == "index: index 7 is outside of axis 0 of i32 [4]", message.c_str());
+}
+
+void printing() {
+  auto x = linspace(0, 1, 6).reshape({2, 3});
+  print(x);
+  print(x * 1000, {.precision = 1});
+  print(arange(1'000'000));                    // [     0      1      2 ... 999997 999998 999999] i32
+  auto text = to_string(x);                    // and std::cout << x
+
+  expect(text == "[[0.  0.2 0.4]\n [0.6 0.8 1. ]]", "printing");
+}
+
+void threads() {
+  auto x = random::normal({64, 64});
+  std::vector<float> sums(4);
+  std::vector<std::thread> workers;
+  for (int i = 0; i < 4; ++i) {
+    workers.emplace_back([&sums, i, x] { sums[i] = exp(x * i).sum().item<float>(); });
+  }
+  for (std::thread& worker : workers) worker.join();
+
+  expect(sums[0] == 64 * 64, "threads");
+}
+
+}  // namespace
+
+int main() {
+  making();
+  arithmetic();
+  statistics();
+  indexing();
+  updates();
+  views();
+  evaluation();
+  random_numbers();
+  devices();
+  errors();
+  printing();
+  threads();
+}
