@@ -99,7 +99,7 @@ def ops(_):
             if not (";" in declaration or declaration.rstrip().endswith("}")):
                 continue
             code, _, tail = declaration.strip().partition("//")
-            code = code.replace("const Tensor& ", "Tensor ")
+            code = code.replace("const Tensor& ", "Tensor ").replace("const TensorLike& ", "TensorLike ")
             match = re.match(r"(?:inline )?((?:std::\w+<[^>]*>|Tensor|\w+)) ([\w]+|operator.{1,2})\((.*)\)", code)
             if match and "Tensor" in code and not code.startswith(("class", "enum", "}")):
                 arguments = re.sub(r"\)\s*\{.*", "", match[3])

@@ -38,8 +38,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: kalman [STEPS], at least 1000\n");
     return 2;
   }
-  // The state is x, y and their velocities; one second passes in a step. The target accelerates by about 0.1 m/s² and is
-  // seen with an error of 5 m in each direction.
+  // The state is x, y and their velocities; one second passes in a step. The target accelerates by about 0.1 m/s² and
+  // is seen with an error of 5 m in each direction.
   const float noise = 5, acceleration = 0.1f;
   const auto move = tensor({4, 4}, {1, 0, 1, 0,  //
                                     0, 1, 0, 1,  //
