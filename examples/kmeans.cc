@@ -2,15 +2,11 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <span>
-#include <string>
 #include <vector>
 
 #include "weft/array.h"
-#include "weft/error.h"
 #include "weft/evaluate.h"
+#include "weft/files.h"
 #include "weft/graph.h"
 #include "weft/indexing.h"
 #include "weft/random.h"
@@ -20,15 +16,6 @@ using namespace weft;
 namespace {
 
 constexpr int kClusters = 10;
-
-// A file of u8, as NumPy writes it: a header of a multiple of 64 bytes that ends with a new line, and the elements.
-Tensor load_u8(const std::filesystem::path& path, const Shape& shape) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(file)), {});
-  const std::size_t data = text.find('\n') + 1;
-  if (data == 0) throw IoError("{} cannot be read", path.string());
-  return tensor(DType::u8, shape, std::as_bytes(std::span(text)).subspan(data));
-}
 
 // The squared distances of points [n, d] to centres [k, d]: [n, k].
 Tensor distances(const Tensor& points, const Tensor& centres) {
@@ -72,8 +59,8 @@ void show(const std::vector<float>& pictures, int first, int count) {
 
 int main(int argc, char** argv) {
   const std::filesystem::path directory = argc > 1 ? argv[1] : WEFT_EXAMPLE_DATA;
-  const auto points = load_u8(directory / "digits.npy", {1797, 64}).cast(DType::f32);
-  const auto labels = load_u8(directory / "digits_labels.npy", {1797}).cast(DType::i32);
+  const auto points = load(directory / "digits.npy").cast(DType::f32);
+  const auto labels = load(directory / "digits_labels.npy").cast(DType::i32);
 
   // It finds the best clusters near those that it begins with; of a few beginnings one is good.
   random::seed(3);

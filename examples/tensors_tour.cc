@@ -27,18 +27,18 @@ void expect(const Tensor& x, const std::string& text) {
 void making() {
   std::vector<std::uint8_t> pixels = {0, 64, 128, 255};
 
-  auto a = tensor({2, 3}, {1, 2, 3, 4, 5, 6});                       // f32 [2, 3]
-  auto b = tensor(DType::u8, {4}, std::as_bytes(std::span(pixels)));  // any type, from its bytes
-  auto c = full({2, 3}, 7, DType::i32);                              // also zeros, ones, zeros_like, …
-  auto d = arange(5);                                                // [0 1 2 3 4] i32
-  auto e = arange(0, 1, 0.25);                                       // [0.   0.25 0.5  0.75]
-  auto f = linspace(0, 1, 5, DType::f16);                            // [0.   0.25 0.5  0.75 1.  ] f16
-  auto g = eye(3);                                                   // ones on the diagonal
+  auto a = tensor({{1, 2}, {3, 4}});                     // i32 [2, 2]
+  auto b = tensor({2, 3}, {1, 2, 3, 4, 5, 6});           // f32 [2, 3]: the shape, and the elements
+  auto c = tensor(pixels);                               // of a std::vector<std::uint8_t>: u8 [4]
+  auto d = full({2, 3}, 7, DType::i32);                  // also zeros, ones, zeros_like, …
+  auto e = arange(0, 1, 0.25);                           // [0.   0.25 0.5  0.75]
+  auto f = linspace(0, 1, 5, DType::f16);                // [0.   0.25 0.5  0.75 1.  ] f16
+  auto g = eye(3);                                       // ones on the diagonal
 
-  expect(a.dtype() == DType::f32 && a.shape() == Shape{2, 3}, "tensor");
-  expect(b, "[  0  64 128 255] u8");
-  expect(c.sum().item<int>() == 42, "full");
-  expect(d, "[0 1 2 3 4] i32");
+  expect(a, "[[1 2]\n [3 4]] i32");
+  expect(b.dtype() == DType::f32 && b.shape() == Shape{2, 3}, "tensor");
+  expect(c, "[  0  64 128 255] u8");
+  expect(d.sum().item<int>() == 42, "full");
   expect(e, "[0.   0.25 0.5  0.75]");
   expect(f, "[0.   0.25 0.5  0.75 1.  ] f16");
   expect(g.sum().item<int>() == 3, "eye");
@@ -144,6 +144,53 @@ void evaluation() {
   expect(y.has_data() && values.size() == 65536 && numbers[5] == values[5] && mean > 250 && first > 0, "evaluation");
 }
 
+void compiled() {
+  const auto x = random::normal({8, 16});
+  struct Layer {
+    Tensor weight, bias;
+  };
+  const Layer first{random::normal({16, 16}), zeros({16})}, second{eye(16), ones({16})};
+  auto layer = compile([](Layer l, Tensor x) { return relu(matmul(x, l.weight) + l.bias); });
+  auto y = layer(first, x);                    // traced and compiled for these types, and run
+  auto z = layer(second, y);                   // the same types: only run
+
+  expect(layer.cached() == 1 && all(z == y + 1).item<bool>(), "compile");
+  std::string message;
+  auto positive = compile([](Tensor a) { return a.sum().item<float>() > 0 ? a : -a; });
+  try {
+    positive(x);
+  } catch (const InvalidArgument& e) {
+    message = e.what();
+  }
+
+  expect(message ==
+             "eval: what depends on argument 0 was read while compile() traces a function, which has values only "
+             "when it runs", message.c_str());
+}
+
+void files() {
+  const auto x = random::normal({3, 4}), w = random::normal({4, 4}), b = zeros({4});
+  save("x.npy", x);                            // numpy.load("x.npy") reads it
+  auto same = load("x.npy");                   // on the default device
+  save("model.safetensors", {{"weight", w}, {"bias", b}});
+  auto model = load_all("model.safetensors");  // a map from names to tensors
+  auto weight = model.at("weight");
+
+  expect(all(same == x).item<bool>() && all(weight == w).item<bool>() && model.size() == 2, "files");
+}
+
+void memory_figures() {
+  auto before = memory::live();                // bytes of the default device that tensors hold
+  auto x = exp(zeros({1024, 1024}));
+  eval(x);
+  auto more = memory::live() - before;         // about 4 MiB; memory::peak() is the most that was held at once
+  memory::clear_cache();                       // gives what is kept for later tensors back to the system
+  memory::set_limit(std::uint64_t{8} << 30);   // more than 8 GiB throws OutOfMemory
+
+  memory::set_limit({});
+  expect(more >= 4 << 20 && more < 5 << 20 && memory::peak() >= before + more, "memory");
+}
+
 void random_numbers() {
   random::seed(7);                             // of the default generator
   auto x = random::normal({2, 3});
@@ -162,6 +209,9 @@ void random_numbers() {
 
 void devices() {
   auto x = tensor({2}, {1, 2});
+  for (const auto& d : available_devices()) {  // "cpu", "NVIDIA H200 (vulkan, discrete, 140.4 GiB)"
+    std::printf("Device::open(\"%s\") opens %s\n", d.open_as.c_str(), d.description.c_str());
+  }
   std::printf("%s\n", default_device().reason().c_str());   // which device, and why
   auto y = to(x * 3, Device::cpu());                        // computed where x is, then copied
   const auto before = default_device();
@@ -222,7 +272,10 @@ int main() {
   updates();
   views();
   evaluation();
+  compiled();
   random_numbers();
+  files();
+  memory_figures();
   devices();
   errors();
   printing();

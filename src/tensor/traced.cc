@@ -10,6 +10,7 @@
 #include "compiler/device_data.h"
 #include "graph/graph.h"
 #include "graph/ops/leaf.h"
+#include "tensor/run_ahead.h"
 #include "tensor/tracing.h"
 #include "weft/error.h"
 #include "weft/evaluate.h"
@@ -84,6 +85,7 @@ struct Entry {
   std::mutex making;  // of what follows
   std::atomic<bool> made = false;
   Executable executable;  // none if nothing is computed
+  RunAhead run_ahead;
   std::vector<TensorType> outputs;
   std::vector<Source> sources;  // of each result
   std::shared_ptr<const void> value;
@@ -261,7 +263,7 @@ TracedResults TracedCalls::call(std::string key, std::vector<Tensor> arguments, 
     for (const TensorType& type : entry->outputs) outputs.emplace_back(device, type.dtype, type.shape);
     std::vector<Tensor> inputs;
     std::ranges::copy_if(arguments, std::back_inserter(inputs), &Tensor::defined);
-    entry->executable.run(inputs, outputs);
+    entry->run_ahead.submitted(entry->executable.run(inputs, outputs));
   }
   TracedResults results{entry->value, {}};
   for (const Source& s : entry->sources) {

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 from snippets import failures as snippet_failures
-from snippets import programs
+from snippets import link_failures, programs
 
 
 def brought_by(include, name, seen):
@@ -29,10 +29,7 @@ def main():
     help_text = subprocess.run([source / "dev", "--help"], capture_output=True, text=True, check=True).stdout
     commands = set(re.findall(r"^\./dev (\w+)", readme, re.MULTILINE))
     failures += [f"README.md: ./dev {verb} is not in ./dev --help" for verb in commands if f"./dev {verb}" not in help_text]
-    prose = re.sub(r"```.*?```", "", readme, flags=re.DOTALL)  # "[&](" begins no link
-    for path in re.findall(r"\]\(((?!http)[^)#]+)\)", prose):
-        if not (source / path).exists():
-            failures.append(f"README.md: the link {path} leads nowhere")
+    failures += link_failures("README.md", readme, source)
     include = source / "include"
     brought = brought_by(include, "weft/weft.h", set())
     failures += [f"weft/weft.h does not bring {path.relative_to(include)}" for path in include.rglob("*.h")

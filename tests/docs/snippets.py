@@ -1,4 +1,4 @@
-"""The C++ of a page of documentation, and the example programs that it is taken from."""
+"""What pages of documentation promise: C++ that is taken from the example programs, and links that lead somewhere."""
 import re
 
 
@@ -34,3 +34,14 @@ def failures(page, text, all_programs):
         if reached < len(lines):
             found.append(f"{page}: in no example that the tests run, after the lines before it: {lines[reached]}")
     return found, len(snippets)
+
+
+def link_failures(page, text, directory):
+    """Links of the page, which is in the directory, to files that are not there, and to headings that it has not."""
+    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    headings = {re.sub(r"[^\w -]", "", h).strip().lower().replace(" ", "-")
+                for h in re.findall(r"^#+ (.+)$", prose, re.MULTILINE)}
+    found = [f"{page}: the link {path} leads nowhere" for path in re.findall(r"\]\(((?!http)[^)#]+)[)#]", prose)
+             if not (directory / path).exists()]
+    return found + [f"{page}: there is no heading #{anchor}" for anchor in re.findall(r"\]\(#([^)]+)\)", prose)
+                    if anchor not in headings]

@@ -9,7 +9,7 @@ import re
 import sys
 
 from snippets import failures as snippet_failures
-from snippets import programs
+from snippets import link_failures, programs
 
 # All functions of https://data-apis.org/array-api/2024.12/API_specification/, and what arrays have.
 STANDARD = """
@@ -73,13 +73,7 @@ def main():
     names = declared("\n".join(path.read_text() for path in sorted((source / "include" / "weft").glob("*.h"))))
     of_table, rows = table_failures(text, names)
     failures += of_table
-    for path in re.findall(r"\]\(((?!http)[^)#]+)", text):
-        if not (page.parent / path).exists():
-            failures.append(f"docs/tensors.md: the link {path} leads nowhere")
-    headings = {re.sub(r"[^\w -]", "", h).strip().lower().replace(" ", "-")
-                for h in re.findall(r"^#+ (.+)$", text, re.MULTILINE)}
-    failures += [f"docs/tensors.md: there is no heading #{anchor}" for anchor in re.findall(r"\]\(#([^)]+)\)", text)
-                 if anchor not in headings]
+    failures += link_failures("docs/tensors.md", text, page.parent)
     for failure in failures:
         print(failure)
     print(f"{snippets} snippets, {rows} names of the standard")
