@@ -135,7 +135,7 @@ void evaluation() {
 
   for (int i = 0; i < 100; ++i) {
     z = matmul(y, z) / 256;                    // compiled in the first turn, found in the others
-    eval(z);                                   // without it the last read would compile all 100 turns as one graph
+    eval(z);                                   // without it all turns are only described, and computed at the next read
   }
 
   auto later = z.async_read<float>();          // a Future<std::vector<float>>
