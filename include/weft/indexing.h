@@ -79,7 +79,8 @@ class Indices {
 
 // A new tensor like x, in which the elements x[at] are replaced by or combined with `value`, which broadcasts to them
 // and is converted to x's type. add, max and min count an element as often as index tensors name it; of several that
-// replace one element, any one stays. Throw IndexError, ShapeError.
+// replace one element, any one stays. Throw IndexError, ShapeError, and TypeError for an integer outside of the range of
+// x's type.
 Tensor at_set(const Tensor& x, const Indices& at, const TensorLike& value);
 Tensor at_add(const Tensor& x, const Indices& at, const TensorLike& value);
 Tensor at_max(const Tensor& x, const Indices& at, const TensorLike& value);

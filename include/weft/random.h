@@ -28,6 +28,8 @@ Tensor split(const Tensor& key, std::int64_t count);
 template <std::size_t count>
 std::array<Tensor, count> split(const Tensor& key);
 
+// All of these throw InvalidArgument (an empty range, one outside of the type, a negative deviation), ShapeError and
+// TypeError.
 // Uniform in [low, high), of a type f32, f16 or bf16.
 Tensor uniform(const Shape& shape, double low = 0, double high = 1, DType dtype = DType::f32, const Tensor& key = {});
 Tensor normal(const Shape& shape, double mean = 0, double deviation = 1, DType dtype = DType::f32,

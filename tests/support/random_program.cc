@@ -96,8 +96,11 @@ std::string RandomProgram::to_string() const {
 }
 
 RandomProgram random_program(unsigned seed) {
-  const Device before = default_device();
-  set_default_device(Device::cpu());
+  const struct OnCpu {
+    Device before = default_device();
+    OnCpu() { set_default_device(Device::cpu()); }
+    ~OnCpu() { set_default_device(before); }
+  } on_cpu;
   ProgramState s(seed);
   const std::size_t length = static_cast<std::size_t>(5 + s.up_to(45));
   while (s.program.steps.size() < 3) {
@@ -106,7 +109,6 @@ RandomProgram random_program(unsigned seed) {
   for (int attempt = 0; s.program.steps.size() < 3 + length && attempt < 2000; ++attempt) {
     if (auto c = s.chance(12) ? random_leaf(s) : random_candidate(s)) accept(s, *c);
   }
-  set_default_device(before);
   return std::move(s.program);
 }
 
