@@ -311,9 +311,11 @@ Tensor log_softmax(const Tensor& x, int axis = -1);
 // may be empty.
 Tensor layer_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, double epsilon);
 Tensor layer_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, double epsilon, int first_axis);
-// The result's type: that of a and b if both have one float type; f32 for two float types; i32 for integers of 8 to 32
-// bits, whose sums wrap; c64 for c64 with c64 or floats. `result` may be any float type for floats, i32 or u32 for
-// integers: the sums are converted once.
+// [..., m, k] · [..., k, n]; the axes in front broadcast. A tensor of rank 1 is a row on the left and a column on the
+// right, and the result lacks that axis. The result's type: that of a and b if both have one float type; f32 for two
+// float types; i32 for integers of 8 to 32 bits, whose sums wrap; c64 for c64 with c64 or floats; else what
+// result_type() gives (integers of 64 bits are multiplied and summed). `result` may be any float type for floats,
+// i32 or u32 for integers: the sums are converted once.
 Tensor matmul(const Tensor& a, const Tensor& b, std::optional<DType> result = {});
 // Over the last axes: as many as scale has, or one if scale is empty.
 Tensor rms_norm(const Tensor& x, const Tensor& scale, double epsilon);

@@ -67,6 +67,9 @@ class Buffer {
   std::byte* data() const;
   const wgpu::Buffer& gpu() const;
 
+  // Whether there is no other handle to it.
+  bool alone() const { return state_.use_count() == 1; }
+
   bool operator==(const Buffer&) const = default;
   // The same for equal buffers, and for no others.
   const void* identity() const { return state_.get(); }

@@ -34,6 +34,7 @@ void DeviceData::write(std::span<const std::byte> bytes) const {
     throw InvalidArgument("tensor: {} bytes written to {}, which has {}", bytes.size(), to_string(view_),
                           bytes_of(view_));
   }
+  spoilt_ = false;
   if (bytes.empty()) return;
   if (!device_.is_gpu() || flag_on(Flag::always_upload)) return device_.upload(view_.buffer, view_.offset, bytes);
   const Buffer::Digest digest = digest_of(bytes);
@@ -41,6 +42,11 @@ void DeviceData::write(std::span<const std::byte> bytes) const {
   device_.upload(view_.buffer, view_.offset, bytes);
   view_.buffer.holds_now(view_.offset, digest);
   remember(digest, nullptr);
+}
+
+void DeviceData::require_values() const {
+  if (!spoilt_) return;
+  throw Error(std::format("{} has lost its values: an evaluation that took its memory over failed", to_string(view_)));
 }
 
 DeviceData::Bytes DeviceData::remembered() const {
@@ -71,6 +77,7 @@ void DeviceData::read(std::span<std::byte> target) const {
     throw InvalidArgument("tensor: {} bytes read from {}, which has {}", target.size(), to_string(view_),
                           bytes_of(view_));
   }
+  require_values();
   if (target.empty()) return;
   if (flag_on(Flag::dispatch_only)) {
     device_.wait();
@@ -87,6 +94,7 @@ void DeviceData::read(std::span<std::byte> target) const {
 }
 
 Future<gpu::ReadBytes> DeviceData::async_read() const {
+  require_values();
   const std::uint64_t bytes = bytes_of(view_);
   const auto zeros = [bytes] {
     const auto held = std::make_shared<const std::vector<std::byte>>(bytes);

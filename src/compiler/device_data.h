@@ -1,6 +1,7 @@
 // Data of a tensor in a device's memory: what an executable reads from and writes to.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -26,8 +27,13 @@ class DeviceData final : public Data {
   Future<gpu::ReadBytes> async_read() const;
   // Whether reading moves nothing. What is remembered is still there when the device is lost.
   bool on_host() const { return !device_.is_gpu() || remembered() != nullptr; }
-  // Whether the memory is the tensor's own, not a caller's, so that it may be used again when nobody needs it.
-  bool owns_memory() const { return owns_memory_; }
+  // Whether the memory is the tensor's own, not a caller's, and nobody holds a view of it: it may be used again when
+  // nobody needs the tensor.
+  bool alone() const { return owns_memory_ && view_.buffer.alone(); }
+  // After a run that was to take the memory over and failed: whatever it holds are not the tensor's values any more.
+  void spoil() const { spoilt_ = true; }
+  // Throws Error if spoil() was called.
+  void require_values() const;
 
  private:
   using Bytes = std::shared_ptr<const std::vector<std::byte>>;
@@ -39,6 +45,7 @@ class DeviceData final : public Data {
   Device device_;
   View view_;
   bool owns_memory_ = false;
+  mutable std::atomic<bool> spoilt_ = false;
   mutable std::mutex mutex_;
   mutable Buffer::Digest mark_;  // of a write or a read
   mutable Bytes bytes_;          // what was there under that mark

@@ -264,7 +264,8 @@ Tensor roll(const Tensor& x, std::initializer_list<std::int64_t> shifts, const A
   }
   std::vector<std::int64_t> all(static_cast<std::size_t>(x.rank()), 0);
   for (std::size_t i = 0; i < along.size(); ++i) {
-    all[static_cast<std::size_t>(along[i])] += shifts.begin()[shifts.size() == 1 ? 0 : i];
+    const std::int64_t n = std::max<std::int64_t>(x.shape()[along[i]], 1);
+    all[static_cast<std::size_t>(along[i])] += shifts.begin()[shifts.size() == 1 ? 0 : i] % n;
   }
   return roll(x, all);
 }
@@ -285,6 +286,7 @@ Tensor diagonal(const Tensor& x, std::int64_t offset) {
   require(x, "diagonal");
   if (x.rank() < 2) throw ShapeError("diagonal: x is {}, expected rank 2 or more", to_string(x.type()));
   const std::int64_t rows = x.shape()[-2], columns = x.shape()[-1];
+  offset = std::clamp(offset, -rows, columns);
   const std::int64_t first_row = std::max<std::int64_t>(-offset, 0), first_column = std::max<std::int64_t>(offset, 0);
   const std::int64_t size = std::max<std::int64_t>(std::min(rows - first_row, columns - first_column), 0);
   // Its elements are columns + 1 apart in the flattened matrix.

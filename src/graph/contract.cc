@@ -14,19 +14,11 @@ void require(const Tensor& x, std::string_view function) {
   if (!x.defined()) throw InvalidArgument("{}: an operand is an undefined Tensor", function);
 }
 
-bool has_matmul(DType type) {
-  return (is_floating(type) && type != DType::f64) || type == DType::c64 ||
-         (is_integer(type) && bits(type) >= 8 && bits(type) <= 32);
-}
-
 // [..., m, k] · [..., k, n] of one type, as that type. The kernel's integers are i32, whose wrapped sums have the low
 // bits of any narrower type's.
 Tensor product(const Tensor& a, const Tensor& b) {
-  const DType type = a.dtype();
-  if (has_matmul(type)) return cast(matmul(a, b), type);
-  if (type == DType::boolean) return matmul(cast(a, DType::i8), cast(b, DType::i8)) != 0;
-  // One element of k after the other axes: the sum takes the product in.
-  return reduce(ReduceKind::sum, expand_dims(a, -2) * expand_dims(b.T(), -3), {-1});
+  if (a.dtype() == DType::boolean) return matmul(cast(a, DType::i8), cast(b, DType::i8)) != 0;
+  return cast(matmul(a, b), a.dtype());
 }
 
 std::int64_t product_of(const Shape& shape, std::span<const int> axes) {

@@ -60,6 +60,9 @@ void Graph::output(std::string name, const Tensor& value) {
   impl().add_output(std::move(name), impl().pinned(value));
 }
 
+// A node whose place data takes.
+static bool computed_operation(const Node& node) { return node.has_data() && !node.op().constant(); }
+
 Tensor Graph::Impl::pinned(const Tensor& value) {
   if (pins_.empty() || pins_.back().use_count() > 1) pins_.push_back(std::make_shared<RecipePins>());
   needs_computed_ |= pins_.back()->pin(*value.node());
@@ -73,7 +76,7 @@ Tensor Graph::Impl::pinned(const Tensor& value) {
   };
   reach(*value.node());
   for (std::size_t k = 0; k < nodes.size(); ++k) {
-    if (nodes[k]->has_data()) computed = true;
+    if (computed_operation(*nodes[k])) computed = true;
     else for (const Tensor& v : nodes[k]->inputs()) reach(*v.node());
   }
   if (!computed) return value;
@@ -84,7 +87,7 @@ Tensor Graph::Impl::pinned(const Tensor& value) {
     return it == instead.end() ? v : it->second[static_cast<std::size_t>(v.index())];
   };
   for (const Node* node : nodes) {
-    if (node->has_data()) {
+    if (computed_operation(*node)) {
       for (std::size_t i = 0; i < node->types().size(); ++i) {
         instead[node].push_back(apply(make_op<DataOp>(node->data(static_cast<int>(i)), node->types()[i]), {}));
       }

@@ -86,7 +86,10 @@ void Node::drop_recipe() const {
 }
 
 RecipePins::~RecipePins() {
-  for (const NodePtr& node : nodes_) node->pins_.fetch_sub(1, std::memory_order_relaxed);
+  for (const NodePtr& node : nodes_) {
+    // Data may have come in the meantime.
+    if (node->pins_.fetch_sub(1, std::memory_order_relaxed) == 1 && node->has_data()) node->drop_recipe();
+  }
 }
 
 namespace {
@@ -100,13 +103,14 @@ Claimed& claimed() {
   return all;
 }
 
-bool reaches_claimed(const Node& root) {
+// What was pinned already is not claimed: that keeps the data that it would be computed in.
+bool reaches_claimed(const Node& root, const NodeIds& pinned) {
   NodeIds seen;
   std::vector<const Node*> open{&root};
   while (!open.empty()) {
     const Node& node = *open.back();
     open.pop_back();
-    if (node.has_data() || !seen.insert(node, 0)) continue;
+    if (node.has_data() || pinned.find(node) >= 0 || !seen.insert(node, 0)) continue;
     if (RecipeClaims::contains(node)) return true;
     for (const Tensor& v : node.inputs()) open.push_back(v.node());
   }
@@ -135,11 +139,7 @@ void RecipeClaims::wait(std::unique_lock<std::shared_mutex>& lock) { claimed().r
 
 bool RecipePins::pin(const Node& root) {
   std::unique_lock lock(Node::recipes_lock());
-  while (RecipeClaims::any() && reaches_claimed(root)) RecipeClaims::wait(lock);
-  return pin_locked(root);
-}
-
-bool RecipePins::pin_locked(const Node& root) {
+  while (RecipeClaims::any() && reaches_claimed(root, ids_)) RecipeClaims::wait(lock);
   bool computed = false;
   std::vector<const Node*> open;
   const auto reach = [&](const Node& node) {
@@ -156,6 +156,14 @@ bool RecipePins::pin_locked(const Node& root) {
     else for (const Tensor& v : node.inputs()) reach(*v.node());
   }
   return computed;
+}
+
+void RecipePins::pin_locked(std::span<const Node* const> nodes) {
+  nodes_.reserve(nodes.size());
+  for (const Node* node : nodes) {
+    node->pins_.fetch_add(1, std::memory_order_relaxed);
+    nodes_.emplace_back(*node);
+  }
 }
 
 Tensor::Tensor(const Node* node, int index) : node_(node), index_(index) {

@@ -42,6 +42,9 @@ class Node {
   // That of result i; null: it is still to be computed.
   DataPtr data(int i = 0) const;
   bool has_data() const { return results_.load(std::memory_order_acquire) != nullptr; }
+  // Whether an expression stops here, and reads data. (That of a constant is on one device, for those who read it;
+  // expressions go on taking the constant itself.)
+  bool is_computed() const { return op_->data_op() || (has_data() && !op_->constant()); }
   // All results' data. What another thread gave first stays.
   void set_data(std::vector<DataPtr> data) const;
   // Lets the operands of a node with data go, unless a graph holds them (RecipePins). Nobody may be reading them: who
@@ -192,9 +195,8 @@ class RecipePins {
   RecipePins& operator=(const RecipePins&) = delete;
   // True if it reached nodes with data. Waits for who has claimed what it reaches.
   bool pin(const Node& root);
-  // For who holds recipes_lock() already, and knows that nothing is claimed.
-  bool pin_locked(const Node& root);
-  bool holds(const Node& node) const { return ids_.find(node) >= 0; }
+  // These and no others, for who holds recipes_lock() already.
+  void pin_locked(std::span<const Node* const> nodes);
 
  private:
   NodeIds ids_;

@@ -98,6 +98,7 @@ Default& the_default() {
 Device device_of(Expressions& expressions) {
   for (std::size_t i = 0; i < expressions.leaves().size(); ++i) {
     const Tensor& leaf = expressions.leaves()[i];
+    data_of(leaf).require_values();
     if (!leaf.device().is_gpu() || !leaf.device().gpu().lost()) continue;
     if (!leaf.on_host()) {
       throw DeviceLost("eval: {} was on {}, which is lost, and its values were never read", to_string(leaf.type()),
@@ -127,7 +128,16 @@ void eval_whole(Expressions& expressions) {
     if (donor == expressions.donated().end()) results.emplace_back(device, type.dtype, type.shape);
     else results.push_back(expressions.leaves()[static_cast<std::size_t>(donor->first)]);
   }
-  Future<void> done = executable.run(expressions.leaves(), results, expressions.numbers());
+  Future<void> done;
+  try {
+    done = executable.run(expressions.leaves(), results, expressions.numbers());
+  } catch (...) {
+    // Part of it may have run.
+    for (const auto& [leaf, result] : expressions.donated()) {
+      data_of(expressions.leaves()[static_cast<std::size_t>(leaf)]).spoil();
+    }
+    throw;
+  }
   expressions.finish(results);
   executables->run_ahead().submitted(std::move(done));
 }

@@ -17,7 +17,6 @@ namespace {
 // Nodes to a piece: their executable is compiled in some tens of milliseconds.
 constexpr std::size_t kPiece = 2048;
 
-bool has_data(const Node& node) { return node.op().data_op() || node.has_data(); }
 
 // A constant of rank 0 travels as a number, if it can.
 std::optional<Number> number_of(const Node& node) {
@@ -41,7 +40,7 @@ std::optional<Number> number_of(const Node& node) {
 // A view has no memory of its own: what it shows is stored by another node.
 const Node& stored_by(const Node& node) {
   const Node* stored = &node;
-  while (!has_data(*stored) && stored->op().is_view()) stored = stored->inputs()[0].node();
+  while (!stored->is_computed() && stored->op().is_view()) stored = stored->inputs()[0].node();
   return *stored;
 }
 
@@ -49,11 +48,14 @@ const Node& stored_by(const Node& node) {
 std::optional<View> dense_view(const Node& node) {
   std::vector<const Op*> views;
   const Node* at = &node;
-  for (; !has_data(*at); at = at->inputs()[0].node()) {
+  for (; !at->is_computed(); at = at->inputs()[0].node()) {
     if (!at->op().is_view()) return std::nullopt;
     views.push_back(&at->op());
-    if (has_data(*at->inputs()[0].node())) {
-      View view = data_of(at->inputs()[0]).view();
+    if (at->inputs()[0].node()->is_computed()) {
+      const DeviceData& data = data_of(at->inputs()[0]);
+      // What the host has of a lost device's data is looked for by the tensor that was read.
+      if (data.device().is_gpu() && data.device().gpu().lost()) return std::nullopt;
+      View view = data.view();
       if (bits(view.dtype) < 8) return std::nullopt;
       std::int64_t offset = 0;
       Layout layout = view.layout;
@@ -74,7 +76,7 @@ std::optional<View> dense_view(const Node& node) {
 // The data that a view, or a tensor with data, shows.
 const DeviceData& shown_data(const Tensor& v) {
   const Tensor* at = &v;
-  while (!has_data(*at->node())) at = &at->node()->inputs()[0];
+  while (!at->node()->is_computed()) at = &at->node()->inputs()[0];
   return data_of(*at);
 }
 
@@ -90,7 +92,7 @@ Expressions::Expressions(std::span<const Tensor> wanted, Use use) {
   for (;;) {
     for (const Tensor& t : wanted) {
       const Node* root = &stored_by(*t.node());
-      if (!has_data(*root) && std::ranges::find(roots_, root) == roots_.end()) roots_.push_back(root);
+      if (!root->op().data_op() && !root->has_data() && std::ranges::find(roots_, root) == roots_.end()) roots_.push_back(root);
     }
     if (roots_.empty()) return;
     collect();
@@ -107,17 +109,19 @@ Expressions::Expressions(std::span<const Tensor> wanted, Use use) {
   if (!large_) choose_results();
   if (!large_ && use != Use::look) choose_donations();
   pins_ = std::make_unique<RecipePins>();
-  for (const Node* root : roots_) pins_->pin_locked(*root);
+  pins_->pin_locked(nodes_);
 }
 
 void Expressions::collect() {
   const auto reach = [&](const Node& node) {
     if (places_.insert(node, 0)) nodes_.push_back(&node);
   };
+  nodes_.reserve(32);
+  places_.reserve(32);
   for (const Node* root : roots_) reach(*root);
   for (std::size_t k = 0; k < nodes_.size(); ++k) {
     const Node& node = *nodes_[k];
-    if (has_data(node)) continue;
+    if (node.is_computed()) continue;
     if (node.op().input() || node.op().number()) {
       const std::string what = node.op().input() ? "input " + in_quotes(node.op().input()->input_name())
                                                  : "number " + in_quotes(node.op().number()->number_name());
@@ -134,7 +138,7 @@ void Expressions::collect() {
   for (std::size_t k = 0; k < nodes_.size(); ++k) {
     places_.set(*nodes_[k], static_cast<int>(k));
     // Asked once and for all: other threads may be computing it.
-    leaf_[k] = has_data(*nodes_[k]);
+    leaf_[k] = nodes_[k]->is_computed();
   }
   uses_.assign(nodes_.size(), 0);
   for (std::size_t k = 0; k < nodes_.size(); ++k) {
@@ -166,7 +170,9 @@ void Expressions::choose_results() {
 // True if only nodes that are computed now hold it, and no view of it stays.
 bool Expressions::may_donate(std::size_t leaf) const {
   const Node& node = *nodes_[leaf];
-  if (node.types().size() != 1 || node.owners() > uses_[leaf] || !data_of(node.value()).owns_memory()) return false;
+  if (node.types().size() != 1 || node.owners() > uses_[leaf] || !data_of(node.value()).alone()) return false;
+  // Graphs and compiled functions hold the data of a tensor that they captured, not the node that computed it.
+  if (data_ptr(node.value()).use_count() > 2) return false;
   std::vector<std::size_t> open{leaf};
   while (!open.empty()) {
     const Node& shown = *nodes_[open.back()];
@@ -212,8 +218,10 @@ std::vector<std::vector<Tensor>> Expressions::pieces() const {
   std::vector<std::vector<Tensor>> all;
   const std::size_t n = nodes_.size();
   if (!large_) return all;
-  // Where each node is used last.
+  // Where each node is used last; what is wanted at the end is computed with the piece that it is in.
   std::vector<std::size_t> last(n, 0);
+  std::vector<char> root(n, 0);
+  for (const Node* node : roots_) root[place_of(*node)] = 1;
   for (std::size_t k = 0; k < n; ++k) {
     if (leaf_[k]) continue;
     for (const Tensor& v : nodes_[k]->inputs()) last[place_of(*v.node())] = k;
@@ -239,8 +247,8 @@ std::vector<std::vector<Tensor>> Expressions::pieces() const {
       if (needed[k] < needed[cut]) cut = k;
     }
     std::vector<Tensor> wanted;
-    for (std::size_t k = 0; k < cut; ++k) {
-      if (!counts(k) || last[k] < cut) continue;
+    for (std::size_t k = begin; k < cut; ++k) {
+      if (!counts(k) || (last[k] < cut && !root[k])) continue;
       for (std::size_t i = 0; i < nodes_[k]->types().size(); ++i) wanted.push_back(nodes_[k]->value(static_cast<int>(i)));
     }
     all.push_back(std::move(wanted));
@@ -298,8 +306,7 @@ void Expressions::finish(std::span<const Tensor> data) {
     node->set_data(std::move(own));
   }
   claims_.release();
-  pins_.reset();
-  for (const NodePtr& node : results_) node->drop_recipe();
+  pins_.reset();  // drops recipes
 }
 
 void Expressions::prepare() {

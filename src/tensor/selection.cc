@@ -61,11 +61,17 @@ Tensor repeat(const Tensor& x, const Tensor& counts, int axis) {
                      x.shape()[along]);
   }
   if (x.shape()[along] == 0) return x;
-  const Tensor each = broadcast_to(cast(counts, DType::i32), {x.shape()[along]});
+  const Tensor each = broadcast_to(cast(counts, DType::i64), {x.shape()[along]});
   const Tensor ends = cumulative_sum(each);
-  const std::vector<std::int32_t> read = stack({min(each), slice(ends, 0, ends.size() - 1, ends.size()).reshape({})}).to_vector<std::int32_t>();
+  const Tensor total = slice(ends, 0, ends.size() - 1, ends.size()).reshape({});
+  const std::vector<std::int64_t> read = stack({min(each), max(each), total}).to_vector<std::int64_t>();
   if (read[0] < 0) throw InvalidArgument("repeat: a count is {}", read[0]);
-  return gather(x, searchsorted(ends, arange(std::int64_t{read[1]}), Side::right), along);
+  // More would not fit any memory, and sums of more could wrap.
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  if (read[1] > kMost / x.shape()[along] || read[2] > kMost) {
+    throw OutOfMemory("repeat: counts of up to {} for {} elements", read[1], x.shape()[along]);
+  }
+  return gather(x, searchsorted(ends, arange(read[2]), Side::right), along);
 }
 
 Unique unique(const Tensor& x) {

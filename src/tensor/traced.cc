@@ -29,7 +29,7 @@ TracingScope::~TracingScope() { --tracing_depth; }
 namespace detail {
 namespace {
 
-bool has_data(const Node& node) { return node.op().data_op() || node.has_data(); }
+bool has_data(const Node& node) { return node.is_computed(); }
 
 // Calls `visit` for each node that these tensors need, down to nodes with data, until it returns false for one: then
 // the operands of that one are left out. The recipes lock must be held.
@@ -188,7 +188,7 @@ void TracedCalls::State::make(Entry& entry, std::span<const Tensor> arguments, c
     const auto argument = std::ranges::find_if(stand_ins, [&](const Tensor& s) { return s.defined() && same(s, t); });
     if (argument != stand_ins.end()) {
       sources.push_back({Source::Kind::argument, static_cast<std::size_t>(argument - stand_ins.begin()), {}});
-    } else if (t.has_data()) {
+    } else if (t.node()->is_computed()) {
       sources.push_back({Source::Kind::captured, 0, t});
     } else {
       const auto [it, fresh] = output_of.emplace(std::pair(t.node(), t.index()), outputs.size());

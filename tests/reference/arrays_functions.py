@@ -346,3 +346,9 @@ def products():
     x, y = some("f32", (3, 1), QUARTERS), some("f32", (1, 4), QUARTERS)
     case("einsum", [x, y], [T("f32", np.einsum("ij,ij->ij", x.values, y.values))], {"subscripts": "ij,ij->ij"})
     case("einsum", [x, y], [T("f32", np.einsum("ij,ij->i", x.values, y.values))], {"subscripts": "ij,ij->i"}, ulp=4)
+    # Vectors, and types that promote.
+    for a, b, m, n in (("f32", "f32", (4,), (4, 3)), ("f16", "i32", (2, 3), (3,)), ("i64", "u8", (2, 3), (3, 2)), ("u64", "u64", (3,), (3,)),
+                       ("i64", "i64", (2, 1, 2, 3), (3, 3, 2)), ("f32", "i64", (3, 2, 4), (4,)), ("f64", "f32", (2, 3), (3, 2)), ("u64", "u64", (2, 0), (0, 3))):
+        x, y = small(a, m), small(b, n)
+        to, u, v = both(x, y)
+        case("matmul", [x, y], [T(to, u @ v)], **near.get(to, {}))

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -194,6 +195,7 @@ TEST(ArrayErrors, Shapes) {
   EXPECT_THROW(tensordot(x, v, 3), ShapeError);
   EXPECT_THROW(tensordot(x, v, {0, 1}, {0}), ShapeError);
   EXPECT_THROW(matmul(x, x), ShapeError);
+  EXPECT_THROW(matmul(x, full({}, 2)), ShapeError);
   EXPECT_THROW(einsum("ij,jk->ik", {x, x}), ShapeError);
   EXPECT_THROW(einsum("ijk->i", {x}), ShapeError);
   EXPECT_THROW(einsum("ii", {x}), ShapeError);
@@ -208,6 +210,25 @@ TEST(ArrayErrors, Shapes) {
   EXPECT_THROW(argmax(zeros({0})), ShapeError);
   EXPECT_THROW(full({2}, 1).item<float>(), ShapeError);
   EXPECT_THAT(refused_by([&] { stack({x, zeros({3, 2})}); }), HasSubstr("stack: parts are f32 [2, 3] and f32 [3, 2]"));
+}
+
+// Numbers far out of any tensor's range.
+TEST(ArrayErrors, Extremes) {
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min(), kMost = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(diagonal(ones({2, 3}), kLeast).shape(), (Shape{0}));
+  EXPECT_EQ(diagonal(ones({2, 3}), kMost).shape(), (Shape{0}));
+  EXPECT_EQ(roll(arange(5), {kMost, kMost}, {0, 0}).to_vector<int>(), roll(arange(5), kMost % 5 * 2).to_vector<int>());
+  const Tensor negative = full({2}, -1, DType::i64);
+  EXPECT_EQ(repeat(arange(2), full({2}, 3, DType::u64), 0).size(), 6);
+  EXPECT_THROW(repeat(arange(2), full({2}, std::uint64_t{1} << 62, DType::u64), 0), OutOfMemory);
+  EXPECT_THROW(repeat(arange(2), negative, 0), InvalidArgument);
+  // Numbers are converted as tensors are.
+  for (const std::int64_t v : {300, -1, 255, -129}) {
+    for (const DType to : {DType::u8, DType::i8, DType::u32, DType::u64, DType::i16}) {
+      EXPECT_EQ(full({}, v, DType::i32).cast(to).item<std::int64_t>(), (full({}, v, DType::i32) * 1).cast(to).item<std::int64_t>())
+          << v << " " << name(to);
+    }
+  }
 }
 
 TEST(ArrayErrors, Arguments) {

@@ -13,6 +13,8 @@
 #include "weft/array.h"
 #include "weft/compile.h"
 #include "weft/indexing.h"
+#include "weft/memory.h"
+#include "weft/traced.h"
 
 namespace weft::test {
 namespace {
@@ -206,6 +208,74 @@ TEST_P(EvaluateTest, UpdatesInPlaceWhereNobodyElseHoldsTheMemory) {
   const Tensor again(device, DType::f32, {4});
   exe.run({}, {{"sum", again}});
   EXPECT_THAT(again.read<float>(), ElementsAre(0, 2, 0, 1));
+}
+
+// Memory that somebody reads in another way than by a handle is not written to.
+TEST_P(EvaluateTest, CapturedTensorsKeepTheirValues) {
+  Tensor w = ones({4}) * 1, v = w + 1;
+  eval({w, v});
+  Graph graph;
+  graph.output("y", graph.input("x", DType::f32, {4}) + w);
+  Executable exe = compile(graph, device);
+  const auto f = compile([&](Tensor x) { return x * v; });
+  const Tensor x = full({4}, 3) + 0, y(device, DType::f32, {4});
+  EXPECT_THAT(f(x).read<float>(), Each(6));
+  w.set({0}, 100);
+  v.set({0}, 100);
+  eval({w, v});
+  exe.run({{"x", x}}, {{"y", y}});
+  EXPECT_THAT(y.read<float>(), Each(4));
+  EXPECT_THAT(w.read<float>(), ElementsAre(100, 1, 1, 1));
+  EXPECT_THAT(v.read<float>(), ElementsAre(100, 2, 2, 2));
+  // Somebody's view of it.
+  Tensor z = ones({2}) + 0;
+  eval(z);
+  const Tensor same_memory(device, z.view());
+  z.set({0}, 9);
+  EXPECT_THAT(z.read<float>(), ElementsAre(9, 1));
+  EXPECT_THAT(same_memory.read<float>(), Each(1));
+}
+
+// A constant that was read is still one, also on another device.
+TEST_P(EvaluateTest, ConstantsBelongToNoDevice) {
+  const Tensor zero = zeros({2}), three = full({}, 3);
+  EXPECT_THAT(zero.read<float>(), Each(0));
+  EXPECT_EQ(three.item<int>(), 3);
+  const Tensor there = to(tensor({2}, {1, 2}), Device::cpu());
+  EXPECT_THAT((there + zero * three).read<float>(), ElementsAre(1, 2));
+  Graph graph;
+  graph.output("y", graph.input("x", DType::f32, {2}) * three + zero);
+  const Tensor y(Device::cpu(), DType::f32, {2});
+  compile(graph, Device::cpu()).run({{"x", there}}, {{"y", y}});
+  EXPECT_THAT(y.read<float>(), ElementsAre(3, 6));
+}
+
+// A graph that took an expression before it was computed lets it go when it is gone itself.
+TEST_P(EvaluateTest, GraphsLetGoOfWhatTheyPinned) {
+  Tensor x = ones({1 << 16}) + 0;
+  eval(x);
+  const std::uint64_t before = memory::live();
+  for (int i = 0; i < 50; ++i) {
+    x = x + 1;
+    Graph graph;
+    graph.output("y", x);
+    eval(x);
+  }
+  EXPECT_LE(memory::live(), before + 4 * (4u << 16));
+  EXPECT_EQ(x[0].item<float>(), 51);
+}
+
+TEST_P(EvaluateTest, LongExpressionsOfManyResults) {
+  Tensor x = tensor({2}, {1, 2});
+  std::vector<Tensor> all;
+  for (int i = 0; i < 6000; ++i) {
+    x = x + 1;
+    all.push_back(x * 2);
+  }
+  eval(all);
+  for (int i = 0; i < 6000; i += 500) {
+    EXPECT_THAT(all[static_cast<std::size_t>(i)].read<float>(), ElementsAre(2.0f * (i + 2), 2.0f * (i + 3)));
+  }
 }
 
 TEST_P(EvaluateTest, RemembersWhatWasRead) {

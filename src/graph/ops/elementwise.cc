@@ -209,7 +209,16 @@ Tensor cast(const Tensor& x, DType dtype) {
   if (x.dtype() == dtype) return x;
   // Numbers, and what is about to be one, change at once.
   if (const ConstantOp* c = constant_op(x); c && x.rank() == 0) {
-    if (const auto value = c->scalar()) return Graph::scalar(*value, dtype);
+    const auto value = c->scalar();
+    const bool integers = is_integer(x.dtype()) && is_integer(dtype);
+    // Integers wrap, as the kernel does it.
+    if (value && integers && bits(dtype) >= 8) {
+      const auto word = *value < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(*value))
+                                   : static_cast<std::uint64_t>(*value);
+      const auto bytes = std::as_bytes(std::span(&word, 1)).first(byte_size(dtype, 1));
+      return Graph::constant(TensorData::copy_of(dtype, {}, bytes));
+    }
+    if (value && !integers) return Graph::scalar(*value, dtype);
   }
   Expression e;
   e.output(e.cast(e.input(x.dtype()), dtype));

@@ -16,6 +16,10 @@ DType usual_result(DType a, DType b) {
   return is_floating(a) && a == b ? a : kernels::product_type(a, b);
 }
 
+// Types of operands that the kernel multiplies.
+bool kernel_takes(DType t) { return is_integer(t) ? bits(t) >= 8 && bits(t) <= 32 : is_floating(t) || t == DType::c64; }
+bool same_kind(DType a, DType b) { return is_integer(a) == is_integer(b); }
+
 }  // namespace
 
 std::vector<TensorType> MatmulOp::infer(std::span<const TensorType> in) const {
@@ -102,8 +106,10 @@ std::string MatmulOp::label(std::span<const TensorType> in) const {
       while (arg >= 0 && nodes[arg].op == ScalarOp::cast) arg = nodes[arg].args[0];
       if (node.op != ScalarOp::add || arg < 0 || nodes[arg].op != ScalarOp::input || nodes[arg].input == 0) continue;
       const Shape& operand = in[nodes[arg].input + 1].shape;
-      if (operand == shape) what = "residual";
-      else if (element_count(operand) == shape[-1] && operand[-1] == shape[-1]) what = "bias";
+      if (operand == shape)
+        what = "residual";
+      else if (element_count(operand) == shape[-1] && operand[-1] == shape[-1])
+        what = "bias";
     }
     s += std::format("+{}", what);
   }
@@ -112,7 +118,26 @@ std::string MatmulOp::label(std::span<const TensorType> in) const {
 
 Tensor matmul(const Tensor& a, const Tensor& b, std::optional<DType> result) {
   if (!a.defined() || !b.defined()) throw InvalidArgument("matmul: an operand is an undefined Tensor");
-  return apply(!result || result == usual_result(a.dtype(), b.dtype()) ? make_op<MatmulOp>() : make_op<MatmulOp>(*result), {a, b});
+  if (a.rank() == 0 || b.rank() == 0) {
+    throw ShapeError("matmul: a is {} and b is {}; expected an axis at least", to_string(a.type()),
+                     to_string(b.type()));
+  }
+  // A vector is a row on the left and a column on the right, whose axis the result does not have.
+  if (b.rank() == 1) return squeeze(matmul(a, expand_dims(b, 1), result), -1);
+  if (a.rank() == 1) return squeeze(matmul(expand_dims(a, 0), b, result), -2);
+  const auto types = [&](DType x, DType y) { return kernel_takes(x) && kernel_takes(y) && same_kind(x, y); };
+  if (!types(a.dtype(), b.dtype())) {
+    const DType common = result_type(a.dtype(), b.dtype());
+    const Tensor x = cast(a, common), y = cast(b, common);
+    if (types(common, common)) return matmul(x, y, result);
+    if (is_integer(common)) {
+      // Of 64 bits. The sum takes the product in.
+      const Tensor sums = reduce(ReduceKind::sum, expand_dims(x, -1) * expand_dims(y, -3), {-2});
+      return cast(sums, result.value_or(common));
+    }
+  }
+  const bool usual = !result || result == usual_result(a.dtype(), b.dtype());
+  return apply(usual ? make_op<MatmulOp>() : make_op<MatmulOp>(*result), {a, b});
 }
 
 }  // namespace weft
