@@ -1,7 +1,10 @@
 #include "graph/ops/matmul.h"
 
+#include <array>
+
 #include "graph/graph.h"
 #include "graph/op_schemas.h"
+#include "graph/promotion.h"
 #include "weft/error.h"
 #include "weft/kernels/matmul.h"
 
@@ -127,11 +130,12 @@ Tensor matmul(const Tensor& a, const Tensor& b, std::optional<DType> result) {
   if (a.rank() == 1) return squeeze(matmul(expand_dims(a, 0), b, result), -2);
   const auto types = [&](DType x, DType y) { return kernel_takes(x) && kernel_takes(y) && same_kind(x, y); };
   if (!types(a.dtype(), b.dtype())) {
-    const DType common = result_type(a.dtype(), b.dtype());
+    const std::array operands{a, b};
+    const DType common = result_type_for("matmul", operands);
     const Tensor x = cast(a, common), y = cast(b, common);
     if (types(common, common)) return matmul(x, y, result);
-    if (is_integer(common)) {
-      // Of 64 bits. The sum takes the product in.
+    if (is_integer(common) && bits(common) == 64) {
+      // The sum takes the product in.
       const Tensor sums = reduce(ReduceKind::sum, expand_dims(x, -1) * expand_dims(y, -3), {-2});
       return cast(sums, result.value_or(common));
     }
