@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "graph/axes.h"
 #include "graph/promotion.h"
 #include "weft/error.h"
 #include "weft/indexing.h"
@@ -13,15 +14,6 @@ namespace {
 
 void require(const Tensor& x, std::string_view function) {
   if (!x.defined()) throw InvalidArgument("{}: the operand is an undefined Tensor", function);
-}
-
-std::vector<int> normalized(const Axes& axes, int rank, std::string_view function) {
-  std::vector<int> all;
-  for (const int a : axes.of(rank)) {
-    all.push_back(normalize_axis(a, rank, function));
-    if (std::ranges::count(all, all.back()) > 1) throw ShapeError("{}: axis {} is named twice", function, a);
-  }
-  return all;
 }
 
 // The type in which sums are made.
@@ -222,14 +214,14 @@ std::vector<Tensor> unstack(const Tensor& x, int axis) {
 Tensor flip(const Tensor& x, const Axes& axes) {
   require(x, "flip");
   Tensor y = x;
-  for (const int a : normalized(axes, x.rank(), "flip")) y = slice(y, a, x.shape()[a] - 1, -1, -1);
+  for (const int a : normalized_axes(axes, x.rank(), "flip")) y = slice(y, a, x.shape()[a] - 1, -1, -1);
   return y;
 }
 
 Tensor moveaxis(const Tensor& x, const Axes& from, const Axes& to) {
   require(x, "moveaxis");
-  const std::vector<int> source = normalized(from, x.rank(), "moveaxis");
-  const std::vector<int> target = normalized(to, x.rank(), "moveaxis");
+  const std::vector<int> source = normalized_axes(from, x.rank(), "moveaxis");
+  const std::vector<int> target = normalized_axes(to, x.rank(), "moveaxis");
   if (source.size() != target.size()) {
     throw ShapeError("moveaxis: {} axes are to be moved to {} places", source.size(), target.size());
   }

@@ -3,6 +3,7 @@
 #include <array>
 #include <string>
 
+#include "graph/axes.h"
 #include "graph/promotion.h"
 #include "weft/array.h"
 #include "weft/error.h"
@@ -25,15 +26,6 @@ std::int64_t product_of(const Shape& shape, std::span<const int> axes) {
   std::int64_t n = 1;
   for (const int a : axes) n *= shape[a];
   return n;
-}
-
-std::vector<int> normalized(const Axes& axes, const Tensor& x, std::string_view function) {
-  std::vector<int> all;
-  for (const int a : axes.of(x.rank())) {
-    all.push_back(normalize_axis(a, x.rank(), function));
-    if (std::ranges::count(all, all.back()) > 1) throw ShapeError("{}: axis {} is named twice", function, a);
-  }
-  return all;
 }
 
 // ---- einsum
@@ -266,7 +258,8 @@ Tensor tensordot(const Tensor& a, const Tensor& b, int axes) {
 Tensor tensordot(const Tensor& a, const Tensor& b, const Axes& a_axes, const Axes& b_axes) {
   require(a, "tensordot");
   require(b, "tensordot");
-  const std::vector<int> of_a = normalized(a_axes, a, "tensordot"), of_b = normalized(b_axes, b, "tensordot");
+  const std::vector<int> of_a = normalized_axes(a_axes, a.rank(), "tensordot"),
+                         of_b = normalized_axes(b_axes, b.rank(), "tensordot");
   if (of_a.size() != of_b.size()) {
     throw ShapeError("tensordot: {} axes of a and {} of b; expected as many", of_a.size(), of_b.size());
   }

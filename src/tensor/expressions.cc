@@ -8,6 +8,7 @@
 #include "core/in_quotes.h"
 #include "graph/graph.h"
 #include "graph/ops/leaf.h"
+#include "tensor/key.h"
 #include "tensor/tracing.h"
 #include "weft/error.h"
 
@@ -16,7 +17,6 @@ namespace {
 
 // Nodes to a piece: their executable is compiled in some tens of milliseconds.
 constexpr std::size_t kPiece = 2048;
-
 
 // A constant of rank 0 travels as a number, if it can.
 std::optional<Number> number_of(const Node& node) {
@@ -35,13 +35,6 @@ std::optional<Number> number_of(const Node& node) {
   if (kind == DTypeKind::unsigned_integer) return Number(bits);
   if (kind == DTypeKind::signed_integer) return Number(static_cast<std::int64_t>(bits));
   return std::nullopt;
-}
-
-// A view has no memory of its own: what it shows is stored by another node.
-const Node& stored_by(const Node& node) {
-  const Node* stored = &node;
-  while (!stored->is_computed() && stored->op().is_view()) stored = stored->inputs()[0].node();
-  return *stored;
 }
 
 // Where the elements of a view lie in data, if it is one of a tensor with data, or of views of one, and dense.
@@ -86,6 +79,12 @@ DataPtr data_ptr(const Tensor& t) {
 }
 
 }  // namespace
+
+const Node& stored_by(const Node& node) {
+  const Node* stored = &node;
+  while (!stored->is_computed() && stored->op().is_view()) stored = stored->inputs()[0].node();
+  return *stored;
+}
 
 Expressions::Expressions(std::span<const Tensor> wanted, Use use) {
   std::unique_lock lock(Node::recipes_lock());
@@ -313,15 +312,6 @@ void Expressions::prepare() {
   // Numbers of the computed nodes, which are the same for equal expressions.
   std::vector<std::uint64_t> ids(nodes_.size(), 0);
   std::uint64_t computed = 0;
-  const auto put = [&](std::uint64_t v) {
-    do key_ += static_cast<char>((v & 127) | (v > 127 ? 128 : 0));
-    while (v >>= 7);
-  };
-  const auto put_type = [&](const TensorType& type) {
-    put(static_cast<std::uint64_t>(type.dtype));
-    put(static_cast<std::uint64_t>(type.shape.rank()));
-    for (const std::int64_t n : type.shape) put(static_cast<std::uint64_t>(n));
-  };
   // Views that show data densely are inputs like data itself; whatever they alone are made of is not needed.
   std::vector<std::optional<View>> shown(nodes_.size());
   needed_.assign(nodes_.size(), 0);
@@ -354,39 +344,39 @@ void Expressions::prepare() {
     ids[k] = computed++;
     if (const auto number = number_of(node)) {
       key_ += 'n';
-      put(static_cast<std::uint64_t>(node.types()[0].dtype));
+      put_number(key_, static_cast<std::uint64_t>(node.types()[0].dtype));
       numbers_.push_back(*number);
       continue;
     }
     const std::string& identity = node.op().identity();
     key_ += 'o';
-    put(identity.size());
+    put_number(key_, identity.size());
     key_ += identity;
-    put(node.inputs().size());
+    put_number(key_, node.inputs().size());
     for (const Tensor& v : node.inputs()) {
       const std::size_t place = place_of(*v.node());
       if (leaf_[place] || shown[place]) {
         const std::size_t before = leaves_.size(), id = leaf_id(v, place);
         key_ += 'd';
-        put(id);
-        if (id == before) put_type(v.type());
+        put_number(key_, id);
+        if (id == before) put_type(key_, v.type());
       } else {
         key_ += 'e';
-        put(ids[place]);
-        put(static_cast<std::uint64_t>(v.index()));
+        put_number(key_, ids[place]);
+        put_number(key_, static_cast<std::uint64_t>(v.index()));
       }
     }
   }
   key_ += 'r';
-  for (const NodePtr& node : results_) put(ids[place_of(*node)]);
+  for (const NodePtr& node : results_) put_number(key_, ids[place_of(*node)]);
   for (const auto& [leaf, place] : donor_places_) {
     // A leaf of which only views are read is none.
     const auto it = std::ranges::find(leaf_of_, std::pair<const Node*, int>(nodes_[leaf], 0));
     if (it == leaf_of_.end()) continue;
     donated_.emplace_back(static_cast<int>(it - leaf_of_.begin()), result_[place]);
     key_ += 'g';
-    put(static_cast<std::uint64_t>(donated_.back().first));
-    put(static_cast<std::uint64_t>(donated_.back().second));
+    put_number(key_, static_cast<std::uint64_t>(donated_.back().first));
+    put_number(key_, static_cast<std::uint64_t>(donated_.back().second));
   }
 }
 

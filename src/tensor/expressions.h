@@ -14,6 +14,10 @@
 
 namespace weft {
 
+// A view has no memory of its own: the node that stores what it shows, which is the node itself if it is no view. Hold
+// Node::recipes_lock().
+const Node& stored_by(const Node& node);
+
 // The nodes between tensors with data and those that are wanted, in the order in which they were made. While it lives,
 // they keep their operands.
 class Expressions {

@@ -10,6 +10,8 @@
 #include "compiler/device_data.h"
 #include "graph/graph.h"
 #include "graph/ops/leaf.h"
+#include "tensor/expressions.h"
+#include "tensor/key.h"
 #include "tensor/run_ahead.h"
 #include "tensor/tracing.h"
 #include "weft/error.h"
@@ -29,8 +31,6 @@ TracingScope::~TracingScope() { --tracing_depth; }
 namespace detail {
 namespace {
 
-bool has_data(const Node& node) { return node.is_computed(); }
-
 // Calls `visit` for each node that these tensors need, down to nodes with data, until it returns false for one: then
 // the operands of that one are left out. The recipes lock must be held.
 template <class Visit>
@@ -43,18 +43,14 @@ void visit_nodes(std::span<const Tensor> tensors, Visit&& visit) {
   while (!open.empty()) {
     const Node& node = *open.back();
     open.pop_back();
-    if (has_data(node) || !seen.insert(node, 0)) continue;
+    if (node.is_computed() || !seen.insert(node, 0)) continue;
     if (!visit(node)) continue;
     for (const Tensor& v : node.inputs()) open.push_back(v.node());
   }
 }
 
 // A constant, or views of one, which take no time in a call.
-bool shows_constant(const Node& node) {
-  const Node* stored = &node;
-  while (!has_data(*stored) && stored->op().is_view()) stored = stored->inputs()[0].node();
-  return stored->op().constant() != nullptr;
-}
+bool shows_constant(const Node& node) { return stored_by(node).op().constant() != nullptr; }
 
 // Evaluates what the results need of tensors that were made before the trace began, which are those that the function
 // captured.
@@ -240,17 +236,10 @@ bool TracedCalls::inlines(std::span<const Tensor> arguments) {
 TracedResults TracedCalls::call(std::string key, std::vector<Tensor> arguments, const Trace& trace) {
   evaluate(arguments);
   const Device device = device_of(arguments);
-  const auto put = [&](std::uint64_t v) {
-    do key += static_cast<char>((v & 127) | (v > 127 ? 128 : 0));
-    while (v >>= 7);
-  };
-  put(device.is_gpu() ? reinterpret_cast<std::uintptr_t>(&device.gpu().impl()) : 0);
+  put_number(key, device.is_gpu() ? reinterpret_cast<std::uintptr_t>(&device.gpu().impl()) : 0);
   for (const Tensor& t : arguments) {
-    put(t.defined());
-    if (!t.defined()) continue;
-    put(static_cast<std::uint64_t>(t.dtype()));
-    put(static_cast<std::uint64_t>(t.rank()));
-    for (const std::int64_t n : t.shape()) put(static_cast<std::uint64_t>(n));
+    put_number(key, t.defined());
+    if (t.defined()) put_type(key, t.type());
   }
   const std::shared_ptr<Entry> entry = state_->entry_of(key, device);
   {
