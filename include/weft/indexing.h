@@ -28,7 +28,7 @@ inline Slice slice(std::optional<std::int64_t> begin, std::optional<std::int64_t
 // `all` is a whole axis as an index, and the function that NumPy calls so.
 struct All {
   // Whether all elements over the axes are true (other than 0); of no elements: true.
-  Tensor operator()(const Tensor& x, const Axes& axes = {}, bool keep_dims = false) const {
+  Tensor operator()(const Operand& x, const Axes& axes = {}, bool keep_dims = false) const {
     return x.all(axes, keep_dims);
   }
 };
@@ -81,9 +81,9 @@ class Indices {
 // and is converted to x's type. add, max and min count an element as often as index tensors name it; of several that
 // replace one element, any one stays. Throw IndexError, ShapeError, and TypeError for an integer outside of the range of
 // x's type.
-Tensor at_set(const Tensor& x, const Indices& at, const TensorLike& value);
-Tensor at_add(const Tensor& x, const Indices& at, const TensorLike& value);
-Tensor at_max(const Tensor& x, const Indices& at, const TensorLike& value);
-Tensor at_min(const Tensor& x, const Indices& at, const TensorLike& value);
+Tensor at_set(const Operand& x, const Indices& at, const TensorLike& value);
+Tensor at_add(const Operand& x, const Indices& at, const TensorLike& value);
+Tensor at_max(const Operand& x, const Indices& at, const TensorLike& value);
+Tensor at_min(const Operand& x, const Indices& at, const TensorLike& value);
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,7 +40,8 @@ class Tensor {
   Tensor(const Node* node, int index);  // src/graph
   Tensor(const Tensor& other);
   Tensor(Tensor&& other) noexcept : node_(std::exchange(other.node_, nullptr)), index_(other.index_) {}
-  Tensor& operator=(Tensor other) noexcept {
+  // (Not to what a function returns: x[0] = y would change nothing.)
+  Tensor& operator=(Tensor other) & noexcept {
     std::swap(node_, other.node_);
     std::swap(index_, other.index_);
     return *this;
@@ -56,33 +58,46 @@ class Tensor {
   std::int64_t size() const { return element_count(shape()); }  // elements
 
   // ---- The same as the functions of these names (weft/graph.h, weft/array.h).
-  Tensor T() const;  // the last two axes exchanged
-  Tensor reshape(const Shape& shape) const;
-  Tensor cast(DType dtype) const;
-  Tensor sum(const Axes& axes = {}, bool keep_dims = false) const;
-  Tensor mean(const Axes& axes = {}, bool keep_dims = false) const;
-  Tensor prod(const Axes& axes = {}, bool keep_dims = false) const;
-  Tensor any(const Axes& axes = {}, bool keep_dims = false) const;
-  Tensor all(const Axes& axes = {}, bool keep_dims = false) const;
-  Tensor max() const;  // of all elements; max(x, axes) along axes
-  Tensor min() const;
-  Tensor argmax(const Axes& axes = {}, bool keep_dims = false) const;
-  Tensor argmin(const Axes& axes = {}, bool keep_dims = false) const;
+  Tensor T() const&;  // the last two axes exchanged
+  Tensor reshape(const Shape& shape) const&;
+  Tensor cast(DType dtype) const&;
+  Tensor sum(const Axes& axes = {}, bool keep_dims = false) const&;
+  Tensor mean(const Axes& axes = {}, bool keep_dims = false) const&;
+  Tensor prod(const Axes& axes = {}, bool keep_dims = false) const&;
+  Tensor any(const Axes& axes = {}, bool keep_dims = false) const&;
+  Tensor all(const Axes& axes = {}, bool keep_dims = false) const&;
+  Tensor max() const&;  // of all elements; max(x, axes) along axes
+  Tensor min() const&;
+  Tensor argmax(const Axes& axes = {}, bool keep_dims = false) const&;
+  Tensor argmin(const Axes& axes = {}, bool keep_dims = false) const&;
+  // A view, or for indices in tensors a lookup (weft/indexing.h).
+  Tensor operator[](const Indices& at) const&;
+  // Of what a function returned, which nobody will ask for again (Operand).
+  Tensor T() &&;
+  Tensor reshape(const Shape& shape) &&;
+  Tensor cast(DType dtype) &&;
+  Tensor sum(const Axes& axes = {}, bool keep_dims = false) &&;
+  Tensor mean(const Axes& axes = {}, bool keep_dims = false) &&;
+  Tensor prod(const Axes& axes = {}, bool keep_dims = false) &&;
+  Tensor any(const Axes& axes = {}, bool keep_dims = false) &&;
+  Tensor all(const Axes& axes = {}, bool keep_dims = false) &&;
+  Tensor max() &&;
+  Tensor min() &&;
+  Tensor argmax(const Axes& axes = {}, bool keep_dims = false) &&;
+  Tensor argmin(const Axes& axes = {}, bool keep_dims = false) &&;
+  Tensor operator[](const Indices& at) &&;
 
-  // ---- Indexing (weft/indexing.h): a view, or for indices in tensors a lookup. Const, because assigning to it would
-  // change nothing: set() does.
-  const Tensor operator[](const Indices& at) const;  // NOLINT: see above
-  // Put a new value into this handle, in which the chosen elements are replaced by or combined with `value`, which
+  // ---- Put a new value into this handle, in which the chosen elements are replaced by or combined with `value`, which
   // broadcasts to them. Other handles keep the old value, also views made before. The memory is used again if nobody
   // else holds it.
-  Tensor& set(const Indices& at, const TensorLike& value);
-  Tensor& add(const Indices& at, const TensorLike& value);
-  Tensor& max(const Indices& at, const TensorLike& value);
-  Tensor& min(const Indices& at, const TensorLike& value);
-  Tensor& operator+=(const TensorLike& b);
-  Tensor& operator-=(const TensorLike& b);
-  Tensor& operator*=(const TensorLike& b);
-  Tensor& operator/=(const TensorLike& b);
+  Tensor& set(const Indices& at, const TensorLike& value) &;
+  Tensor& add(const Indices& at, const TensorLike& value) &;
+  Tensor& max(const Indices& at, const TensorLike& value) &;
+  Tensor& min(const Indices& at, const TensorLike& value) &;
+  Tensor& operator+=(const TensorLike& b) &;
+  Tensor& operator-=(const TensorLike& b) &;
+  Tensor& operator*=(const TensorLike& b) &;
+  Tensor& operator/=(const TensorLike& b) &;
 
   // What people call it (weft/label.h); empty: nothing. Setting it replaces the label that it had, and puts the
   // thread's scopes in front.
@@ -138,9 +153,8 @@ class Tensor {
   }
   template <class T>
   Future<std::vector<T>> async_to_vector() const {
-    return async_read_bytes().map([type = type()](const std::vector<std::byte>& bytes) {
-      return converted<T>(type, bytes);
-    });
+    return async_read_bytes().map(
+        [type = type()](const std::vector<std::byte>& bytes) { return converted<T>(type, bytes); });
   }
   template <class T>
   Future<T> async_item() const {
@@ -187,28 +201,59 @@ class Tensor {
   int index_ = 0;
 };
 
-// What an elementwise function takes: a tensor, or a number. A number is weak: it takes the type of the tensors beside it,
-// and only its kind counts in promotion (result_type).
+// A tensor as functions take it; any Tensor is one. It takes over what another function returned, and does not count as
+// somebody who holds the tensor: so of print((exp(x) * 2).sum()) only the sum is stored (weft/evaluate.h), though C++
+// keeps the results of calls until the end of the statement. It knows the line that called, for messages. It is made
+// for the time of a call; keep a Tensor instead.
+class Operand : public Tensor {
+ public:
+  Operand() = default;  // undefined, as optional operands may be
+  Operand(const Tensor& tensor, std::source_location line = std::source_location::current())  // NOLINT: implicit
+      : Tensor(tensor) {
+    begin(line);
+  }
+  Operand(Tensor&& tensor, std::source_location line = std::source_location::current())  // NOLINT
+      : Tensor(std::move(tensor)) {
+    begin(line);
+  }
+  Operand(const Operand& other) : Tensor(other) { begin({}); }
+  Operand& operator=(const Operand&) = delete;
+  ~Operand() { end(); }
+
+ private:
+  void begin(const std::source_location& line);
+  void end();
+  bool counted_ = false;
+};
+
+// What an elementwise function takes: a tensor, or a number. A number is weak: it takes the type of the tensors beside
+// it, and only its kind counts in promotion (result_type).
 class TensorLike {
  public:
-  TensorLike(const Tensor& tensor) : tensor_(&tensor) {}  // NOLINT: implicit, as are the next. Not copied.
+  TensorLike(const Tensor& tensor, std::source_location line = std::source_location::current())  // NOLINT: implicit,
+      : tensor_(tensor, line) {}                                                                 // as are the next
+  TensorLike(Tensor&& tensor, std::source_location line = std::source_location::current())       // NOLINT
+      : tensor_(std::move(tensor), line) {}
+  TensorLike(const Operand& tensor) : tensor_(tensor) {}  // NOLINT
   template <class T>
     requires std::is_arithmetic_v<T>
   TensorLike(T value)  // NOLINT
       : number_(value),
-        kind_(std::is_same_v<T, bool>         ? DTypeKind::boolean
+        is_number_(true),
+        kind_(std::is_same_v<T, bool>       ? DTypeKind::boolean
               : std::is_floating_point_v<T> ? DTypeKind::floating
                                             : DTypeKind::signed_integer) {}
   TensorLike(const Number& number)  // NOLINT
-      : number_(number), kind_(number.integral() ? DTypeKind::signed_integer : DTypeKind::floating) {}
+      : number_(number), is_number_(true), kind_(number.integral() ? DTypeKind::signed_integer : DTypeKind::floating) {}
 
-  const Tensor* tensor() const { return tensor_; }  // null: it is a number
+  const Tensor* tensor() const { return is_number_ ? nullptr : &tensor_; }  // null: it is a number
   const Number& number() const { return number_; }
-  DTypeKind kind() const { return kind_; }          // of the number
+  DTypeKind kind() const { return kind_; }  // of the number
 
  private:
-  const Tensor* tensor_ = nullptr;
+  Operand tensor_;
   Number number_;
+  bool is_number_ = false;
   DTypeKind kind_ = DTypeKind::floating;
 };
 

@@ -28,7 +28,7 @@ int find(const PortIndices& indices, std::string_view what, const std::string& n
 }
 
 bool reads(const ScheduledCall& call, int storage) {
-  return std::ranges::any_of(call.inputs, [&](const Operand& o) { return o.storage == storage; });
+  return std::ranges::any_of(call.inputs, [&](const StoredView& o) { return o.storage == storage; });
 }
 
 class Donations {
@@ -85,8 +85,8 @@ class Donations {
     writer_.assign(schedule_.storages.size(), -1);
     reader_.assign(schedule_.storages.size(), -1);
     for (int i = 0; i < static_cast<int>(schedule_.calls.size()); ++i) {
-      for (const Operand& o : schedule_.calls[i].outputs) writer_[o.storage] = i;
-      for (const Operand& o : schedule_.calls[i].inputs) reader_[o.storage] = i;
+      for (const StoredView& o : schedule_.calls[i].outputs) writer_[o.storage] = i;
+      for (const StoredView& o : schedule_.calls[i].inputs) reader_[o.storage] = i;
     }
   }
 
@@ -98,10 +98,10 @@ class Donations {
     const ScheduledCall& moved = schedule_.calls[writer];
     for (int i = writer + 1; i <= reader; ++i) {
       const ScheduledCall& other = schedule_.calls[i];
-      for (const Operand& o : moved.outputs) {
+      for (const StoredView& o : moved.outputs) {
         if (reads(other, o.storage)) return;
       }
-      for (const Operand& o : other.outputs) {
+      for (const StoredView& o : other.outputs) {
         const int donor = schedule_.storages[o.storage].donor;
         if (donor >= 0 && reads(moved, donor)) return;
       }
@@ -117,7 +117,7 @@ class Donations {
     if (writer < 0 || reader < writer) return {};
     if (reader > writer) return std::format("{} still reads the input", schedule_.calls[reader].label);
     const ScheduledCall& call = schedule_.calls[writer];
-    const auto result = std::ranges::find(call.outputs, p.output, &Operand::storage);
+    const auto result = std::ranges::find(call.outputs, p.output, &StoredView::storage);
     return reads_in_place(call, p.input, *result) ? std::string()
                                                   : std::format("{} does not compute in place", call.label);
   }
@@ -131,7 +131,7 @@ class Donations {
     }
     for (ScheduledCall& call : schedule_.calls) {
       for (auto* operands : {&call.inputs, &call.outputs}) {
-        for (Operand& o : *operands) {
+        for (StoredView& o : *operands) {
           if (const auto it = instead.find(o.storage); it != instead.end()) o.storage = it->second;
         }
       }
@@ -152,7 +152,7 @@ class Donations {
   void drop_idle_copies() {
     std::erase_if(schedule_.calls, [&](const ScheduledCall& call) {
       if (call.inputs.size() != 1 || call.outputs.size() != 1) return false;
-      const Operand &x = call.inputs[0], &y = call.outputs[0];
+      const StoredView &x = call.inputs[0], &y = call.outputs[0];
       const Expression* e = call.op->elementwise();
       return e && schedule_.storages[y.storage].donor == x.storage && *e == *copy_op(x.dtype)->elementwise() && same_view(x, y);
     });

@@ -16,7 +16,7 @@
 
 namespace weft {
 
-using compiler::Operand;
+using compiler::StoredView;
 using compiler::Port;
 using compiler::ScheduledCall;
 using compiler::Storage;
@@ -249,7 +249,7 @@ int Executable::Impl::port(const Storage& storage) const {
 // The calls on real memory. `memory` returns that of inputs and outputs; an empty buffer is filled in later.
 std::vector<Executable::Impl::Step> Executable::Impl::steps(
     const Memory& own, const std::function<std::pair<Buffer, std::uint64_t>(int port)>& memory) const {
-  const auto view = [&](const Operand& o) {
+  const auto view = [&](const StoredView& o) {
     if (o.layout.count() == 0) return View(empty_, 0, o.dtype, o.layout.shape, o.layout.strides);
     const int p = port(schedule_.storages[o.storage]);
     const auto [buffer, offset] = p >= 0 ? memory(p) : own[static_cast<std::size_t>(o.storage)];
@@ -263,8 +263,8 @@ std::vector<Executable::Impl::Step> Executable::Impl::steps(
   std::vector<Step> list;
   for (const ScheduledCall& call : schedule_.calls) {
     Step step{&call, {}, {}, std::nullopt};
-    for (const Operand& o : call.inputs) step.inputs.push_back(view(o));
-    for (const Operand& o : call.outputs) step.outputs.push_back(view(o));
+    for (const StoredView& o : call.inputs) step.inputs.push_back(view(o));
+    for (const StoredView& o : call.outputs) step.outputs.push_back(view(o));
     if (call.scratch >= 0) {
       const auto& [buffer, offset] = own[static_cast<std::size_t>(call.scratch)];
       const auto bytes = static_cast<std::int64_t>(schedule_.storages[call.scratch].bytes);
@@ -279,7 +279,7 @@ void Executable::Impl::launch(Stream& stream, const Step& step) const {
   try {
     step.call->op->lower({stream, step.inputs, step.outputs});
   } catch (const Unsupported& e) {
-    throw Unsupported("{} on {}: {}", step.call->label, device.name(), e.what());
+    throw Unsupported("{}{} on {}: {}", step.call->label, recorded_at(step.call->line), device.name(), e.what());
   }
 }
 
@@ -556,7 +556,7 @@ void Executable::Impl::run_on_cpu(std::unique_lock<std::mutex>& lock, const Run&
     std::memcpy(calls->numbers[i].data(), &run.numbers[i], sizeof run.numbers[i]);
   }
   for (Step& step : calls->steps) {
-    const auto bind = [&](const std::vector<Operand>& operands, std::vector<View>& views) {
+    const auto bind = [&](const std::vector<StoredView>& operands, std::vector<View>& views) {
       for (std::size_t i = 0; i < operands.size(); ++i) {
         const int p = port(schedule_.storages[operands[i].storage]);
         if (p < 0 || operands[i].layout.count() == 0) continue;
@@ -601,7 +601,7 @@ void Executable::Impl::run_and_dump(Stream* stream, std::span<const Step> steps)
 }
 
 // "f32 [2, 16, 64] buffer 0 + 512"
-std::string Executable::Impl::describe(const Operand& o) const {
+std::string Executable::Impl::describe(const StoredView& o) const {
   const Storage& storage = schedule_.storages[o.storage];
   std::string s = std::format("{} {}", name(o.dtype), to_string(o.layout.shape));
   if (!o.layout.is_dense()) s += " strides " + to_string(o.layout.strides);

@@ -66,7 +66,7 @@ struct Executable::Impl final : ConstantStore::User {
   void set_up();
   void plan();
   void place();
-  std::string describe(const compiler::Operand& operand) const;
+  std::string describe(const compiler::StoredView& operand) const;
   void log_schedule() const;
   using PortNames = std::unordered_map<std::string_view, std::size_t>;
   // Ports in a row, and what messages call one.

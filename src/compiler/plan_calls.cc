@@ -16,7 +16,7 @@ std::vector<View> views_of(const Schedule& schedule, const ScheduledCall& call, 
   std::map<int, Buffer> memory;
   std::vector<View> views;
   for (const auto* operands : {&call.inputs, &call.outputs}) {
-    for (const Operand& o : *operands) {
+    for (const StoredView& o : *operands) {
       int storage = o.storage;
       while (replaces[storage] >= 0) storage = replaces[storage];
       Buffer& buffer = memory[storage];
@@ -53,9 +53,9 @@ std::optional<std::string> unsupported(ScheduledCall& call, const Device& device
   return std::nullopt;
 }
 
-std::string types_of(std::span<const Operand> operands) {
+std::string types_of(std::span<const StoredView> operands) {
   std::string text;
-  for (const Operand& o : operands) {
+  for (const StoredView& o : operands) {
     text += std::format("{}{} {}", text.empty() ? "" : ", ", name(o.dtype), to_string(o.layout.shape));
   }
   return text;
@@ -80,7 +80,7 @@ void plan_calls(Schedule& schedule, const Device& device, kernels::PlanFor purpo
     if (!why) continue;
     ++count;
     refused += std::format("\n  {} {} of {} → {}: {}", call.op->name(), in_quotes(call.label), types_of(call.inputs),
-                           types_of(call.outputs), *why);
+                           types_of(call.outputs), *why) + recorded_at(call.line);
   }
   if (count > 0) {
     throw Unsupported("{} cannot run {} of {} kernels:{}", device.name(), count, schedule.calls.size(), refused);

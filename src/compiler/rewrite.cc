@@ -79,6 +79,7 @@ Tensor Rewriter::copy(const Node& old, OpPtr op, std::vector<Tensor> inputs) {
 
 void Rewriter::add_labels(const Node& to, const Node& part) {
   if (&to == &part) return;
+  if (!to.line().file) to.set_line(part.line());
   std::vector<const std::string*> added;
   if (part.label()) added.push_back(part.label());
   if (const auto it = labels_.find(part.sequence()); it != labels_.end()) {

@@ -9,9 +9,9 @@
 namespace weft::compiler {
 namespace {
 
-std::vector<int> storages_of(const std::vector<Operand>& operands) {
+std::vector<int> storages_of(const std::vector<StoredView>& operands) {
   std::vector<int> list;
-  for (const Operand& o : operands) {
+  for (const StoredView& o : operands) {
     if (std::ranges::find(list, o.storage) == list.end()) list.push_back(o.storage);
   }
   return list;
@@ -68,6 +68,7 @@ class Lowering {
     call.op = node.shared_op();
     call.label = std::format("{} {}", node.op().label(node.input_types()), weft::to_string(node.types()[0].shape));
     if (const std::string labels = graph_.impl().label_text(node); !labels.empty()) call.label += " " + labels;
+    call.line = node.line();
     bool empty = true;
     for (std::size_t i = 0; i < node.types().size(); ++i) {
       const Tensor v = node.value(static_cast<int>(i));
@@ -82,7 +83,7 @@ class Lowering {
     schedule_.calls.push_back(std::move(call));
   }
 
-  Operand operand(const Tensor& v) {
+  StoredView operand(const Tensor& v) {
     Placement place{0, Layout::dense(v.shape())};
     Tensor root = v;
     if (v.node()->op().is_view()) {
@@ -118,11 +119,11 @@ std::vector<int> last_readers(const Schedule& schedule) {
 
 // The intermediate whose memory `result` may take, or -1: it has the same size, and `free` says that no later step
 // reads it.
-int replaced_by(const Schedule& schedule, const ScheduledCall& call, const Operand& result,
+int replaced_by(const Schedule& schedule, const ScheduledCall& call, const StoredView& result,
                 const std::function<bool(int storage)>& free) {
   const Storage& target = schedule.storages[result.storage];
   if (target.kind != Storage::Kind::intermediate) return -1;
-  for (const Operand& x : call.inputs) {
+  for (const StoredView& x : call.inputs) {
     const Storage& source = schedule.storages[x.storage];
     if (source.kind != Storage::Kind::intermediate || source.bytes != target.bytes) continue;
     if (free(x.storage) && reads_in_place(call, x.storage, result)) return x.storage;
@@ -140,9 +141,9 @@ std::vector<int> ScheduledCall::writes() const {
   return list;
 }
 
-std::vector<View> placeholder_views(const Schedule& schedule, std::span<const Operand> operands) {
+std::vector<View> placeholder_views(const Schedule& schedule, std::span<const StoredView> operands) {
   std::vector<View> list;
-  for (const Operand& o : operands) {
+  for (const StoredView& o : operands) {
     View v;
     const Storage& storage = schedule.storages[o.storage];
     const std::uint64_t bytes = std::max<std::uint64_t>(storage.bytes, 1);
@@ -155,7 +156,7 @@ std::vector<View> placeholder_views(const Schedule& schedule, std::span<const Op
   return list;
 }
 
-bool same_view(const Operand& a, const Operand& b) {
+bool same_view(const StoredView& a, const StoredView& b) {
   if (a.offset != b.offset || bits(a.dtype) != bits(b.dtype) || a.layout.shape != b.layout.shape) return false;
   for (int d = 0; d < a.layout.shape.rank(); ++d) {
     if (a.layout.shape[d] > 1 && a.layout.strides[d] != b.layout.strides[d]) return false;
@@ -163,10 +164,10 @@ bool same_view(const Operand& a, const Operand& b) {
   return true;
 }
 
-bool reads_in_place(const ScheduledCall& call, int storage, const Operand& result) {
+bool reads_in_place(const ScheduledCall& call, int storage, const StoredView& result) {
   bool reads = false;
   for (std::size_t i = 0; i < call.inputs.size(); ++i) {
-    const Operand& x = call.inputs[i];
+    const StoredView& x = call.inputs[i];
     if (x.storage != storage) continue;
     reads = true;
     // With two types, four elements could not be read at once.
@@ -182,7 +183,7 @@ std::vector<int> results_in_place(const Schedule& schedule) {
   for (std::size_t step = 0; step < schedule.calls.size(); ++step) {
     const ScheduledCall& call = schedule.calls[step];
     std::vector<int> replaced;
-    for (const Operand& result : call.outputs) {
+    for (const StoredView& result : call.outputs) {
       const int storage = replaced_by(schedule, call, result, [&](int id) {
         return last[id] == static_cast<int>(step) && std::ranges::find(replaced, id) == replaced.end();
       });
@@ -200,7 +201,7 @@ PlannedSchedule plan_schedule(const Schedule& schedule, std::uint64_t max_buffer
   const std::vector<int> replaces = results_in_place(schedule);
   for (const ScheduledCall& call : schedule.calls) {
     const int step = static_cast<int>(p.steps.size());
-    for (const Operand& result : call.outputs) {
+    for (const StoredView& result : call.outputs) {
       if (const int storage = replaces[result.storage]; storage >= 0) p.item_of[result.storage] = p.item_of[storage];
     }
     const auto items_of = [&](const std::vector<int>& storages) {

@@ -21,7 +21,7 @@ struct Storage {
 };
 
 // A view into a storage.
-struct Operand {
+struct StoredView {
   int storage = -1;
   std::uint64_t offset = 0;  // bytes
   DType dtype = DType::f32;
@@ -31,7 +31,8 @@ struct Operand {
 struct ScheduledCall {
   OpPtr op;
   std::string label;  // "matmul+bias [4096, 1152]"
-  std::vector<Operand> inputs, outputs;
+  SourceLine line;    // that recorded it, for messages
+  std::vector<StoredView> inputs, outputs;
   // Set by plan_calls:
   kernels::Plan plan;  // on a GPU
   int scratch = -1;    // a storage that nothing else uses
@@ -54,7 +55,7 @@ struct Schedule {
 };
 
 // Operands as views of placeholders, for code that needs layouts but no memory.
-std::vector<View> placeholder_views(const Schedule& schedule, std::span<const Operand> operands);
+std::vector<View> placeholder_views(const Schedule& schedule, std::span<const StoredView> operands);
 
 // For each storage the one whose memory it takes, or -1: an intermediate, because its kernel may compute it in place,
 // or the input that was donated for it.
@@ -65,10 +66,10 @@ std::vector<int> results_in_place(const Schedule& schedule);
 Schedule make_schedule(const Graph& graph, std::span<const Tensor> captured = {});
 
 // True if two operands would be the same elements in the same order if they were in the same storage.
-bool same_view(const Operand& a, const Operand& b);
+bool same_view(const StoredView& a, const StoredView& b);
 // True if the call may write `result` over the storage, which it reads: its op can, and reads it in the same layout
 // only.
-bool reads_in_place(const ScheduledCall& call, int storage, const Operand& result);
+bool reads_in_place(const ScheduledCall& call, int storage, const StoredView& result);
 
 // The intermediates of a schedule, placed. A result that its kernel may compute in place takes the item of the operand
 // that is read there for the last time; otherwise no step reads and writes one buffer.

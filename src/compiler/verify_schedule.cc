@@ -89,7 +89,7 @@ class Verifier {
   bool in_place(const Region& r, const Region& w) const {
     if (r.begin != w.begin || r.end != w.end) return false;
     bool found = false;  // scratch is no output
-    for (const Operand& y : call_->outputs) {
+    for (const StoredView& y : call_->outputs) {
       if (y.storage != w.storage) continue;
       found = true;
       if (!reads_in_place(*call_, r.storage, y)) return false;

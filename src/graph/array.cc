@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "graph/axes.h"
 #include "graph/promotion.h"
@@ -51,35 +52,55 @@ std::vector<Tensor> promoted(std::string_view function, std::span<const Tensor> 
   return same;
 }
 
+Tensor transposed(const Operand& x) {
+  if (x.rank() < 2) throw ShapeError("T: a tensor of shape {} has no two axes to exchange", to_string(x.shape()));
+  std::vector<int> order(static_cast<std::size_t>(x.rank()));
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[order.size() - 1], order[order.size() - 2]);
+  return permute(x, order);
+}
+
+Tensor all_over(const Operand& x, const Axes& axes, bool keep_dims) {
+  return reduce(ReduceKind::all, x, axes, keep_dims);
+}
+
 }  // namespace
 
 // ---- Members that are functions
 
-Tensor Tensor::reshape(const Shape& shape) const { return weft::reshape(*this, shape); }
-Tensor Tensor::cast(DType dtype) const { return weft::cast(*this, dtype); }
-Tensor Tensor::sum(const Axes& axes, bool keep_dims) const { return weft::sum(*this, axes, keep_dims); }
-Tensor Tensor::mean(const Axes& axes, bool keep_dims) const { return weft::mean(*this, axes, keep_dims); }
-Tensor Tensor::prod(const Axes& axes, bool keep_dims) const { return weft::prod(*this, axes, keep_dims); }
-Tensor Tensor::any(const Axes& axes, bool keep_dims) const { return weft::any(*this, axes, keep_dims); }
-Tensor Tensor::all(const Axes& axes, bool keep_dims) const { return reduce(ReduceKind::all, *this, axes, keep_dims); }
-Tensor Tensor::max() const { return weft::max(*this); }
-Tensor Tensor::min() const { return weft::min(*this); }
-Tensor Tensor::argmax(const Axes& axes, bool keep_dims) const { return weft::argmax(*this, axes, keep_dims); }
-Tensor Tensor::argmin(const Axes& axes, bool keep_dims) const { return weft::argmin(*this, axes, keep_dims); }
-Tensor& Tensor::operator+=(const TensorLike& b) { return *this = *this + b; }
-Tensor& Tensor::operator-=(const TensorLike& b) { return *this = *this - b; }
-Tensor& Tensor::operator*=(const TensorLike& b) { return *this = *this * b; }
-Tensor& Tensor::operator/=(const TensorLike& b) { return *this = *this / b; }
+// Each member twice: of a tensor, and of what a function returned.
+#define WEFT_MEMBER(name, function, parameters, ...)                                           \
+  Tensor Tensor::name parameters const& { return function(*this __VA_OPT__(, ) __VA_ARGS__); } \
+  Tensor Tensor::name parameters&& { return function(std::move(*this) __VA_OPT__(, ) __VA_ARGS__); }
+#define WEFT_REDUCTION(name, function) WEFT_MEMBER(name, function, (const Axes& axes, bool keep_dims), axes, keep_dims)
+WEFT_MEMBER(T, transposed, ())
+WEFT_MEMBER(reshape, weft::reshape, (const Shape& shape), shape)
+WEFT_MEMBER(cast, weft::cast, (DType dtype), dtype)
+WEFT_REDUCTION(sum, weft::sum)
+WEFT_REDUCTION(mean, weft::mean)
+WEFT_REDUCTION(prod, weft::prod)
+WEFT_REDUCTION(any, weft::any)
+WEFT_REDUCTION(all, all_over)
+WEFT_MEMBER(max, weft::max, ())
+WEFT_MEMBER(min, weft::min, ())
+WEFT_REDUCTION(argmax, weft::argmax)
+WEFT_REDUCTION(argmin, weft::argmin)
+#undef WEFT_REDUCTION
+#undef WEFT_MEMBER
+Tensor& Tensor::operator+=(const TensorLike& b) & { return *this = *this + b; }
+Tensor& Tensor::operator-=(const TensorLike& b) & { return *this = *this - b; }
+Tensor& Tensor::operator*=(const TensorLike& b) & { return *this = *this * b; }
+Tensor& Tensor::operator/=(const TensorLike& b) & { return *this = *this / b; }
 
 // ---- Creation
 
-Tensor full_like(const Tensor& x, Number value, std::optional<DType> dtype) {
+Tensor full_like(const Operand& x, Number value, std::optional<DType> dtype) {
   require(x, "full_like");
   return broadcast_to(Graph::scalar(value, dtype.value_or(x.dtype())), x.shape());
 }
 
-Tensor zeros_like(const Tensor& x, std::optional<DType> dtype) { return full_like(x, 0, dtype); }
-Tensor ones_like(const Tensor& x, std::optional<DType> dtype) { return full_like(x, 1, dtype); }
+Tensor zeros_like(const Operand& x, std::optional<DType> dtype) { return full_like(x, 0, dtype); }
+Tensor ones_like(const Operand& x, std::optional<DType> dtype) { return full_like(x, 1, dtype); }
 
 std::vector<Tensor> meshgrid(std::span<const Tensor> axes, GridOrder order) {
   const int rank = static_cast<int>(axes.size());
@@ -105,15 +126,15 @@ std::vector<Tensor> meshgrid(std::initializer_list<Tensor> axes, GridOrder order
   return meshgrid(std::span(axes.begin(), axes.size()), order);
 }
 
-Tensor tril(const Tensor& x, std::int64_t diagonal) { return triangle(x, Triangle::lower, diagonal); }
-Tensor triu(const Tensor& x, std::int64_t diagonal) { return triangle(x, Triangle::upper, diagonal); }
+Tensor tril(const Operand& x, std::int64_t diagonal) { return triangle(x, Triangle::lower, diagonal); }
+Tensor triu(const Operand& x, std::int64_t diagonal) { return triangle(x, Triangle::upper, diagonal); }
 
 // ---- Elementwise
 
 Tensor divide(const TensorLike& a, const TensorLike& b) {
-  const std::array operands{a, b};
-  for (const TensorLike& x : operands) {
-    if (x.tensor()) require(*x.tensor(), "divide");
+  const std::array operands{&a, &b};
+  for (const TensorLike* x : operands) {
+    if (x->tensor()) require(*x->tensor(), "divide");
   }
   const DType type = averaged(result_type_for("divide", operands));
   return binary(ScalarOp::div, as_tensor("divide", a, type), as_tensor("divide", b, type));
@@ -121,37 +142,37 @@ Tensor divide(const TensorLike& a, const TensorLike& b) {
 
 // ---- Statistics
 
-Tensor sum(const Tensor& x, const Axes& axes, bool keep_dims, std::optional<DType> dtype) {
+Tensor sum(const Operand& x, const Axes& axes, bool keep_dims, std::optional<DType> dtype) {
   require(x, "sum");
   return reduce(ReduceKind::sum, cast(x, dtype.value_or(summed(x.dtype()))), axes, keep_dims);
 }
 
-Tensor prod(const Tensor& x, const Axes& axes, bool keep_dims, std::optional<DType> dtype) {
+Tensor prod(const Operand& x, const Axes& axes, bool keep_dims, std::optional<DType> dtype) {
   require(x, "prod");
   return reduce(ReduceKind::prod, cast(x, dtype.value_or(summed(x.dtype()))), axes, keep_dims);
 }
 
-Tensor mean(const Tensor& x, const Axes& axes, bool keep_dims) {
+Tensor mean(const Operand& x, const Axes& axes, bool keep_dims) {
   require(x, "mean");
   return reduce(ReduceKind::mean, cast(x, averaged(x.dtype())), axes, keep_dims);
 }
 
-Tensor max(const Tensor& x, const Axes& axes, bool keep_dims) { return reduce(ReduceKind::max, x, axes, keep_dims); }
-Tensor min(const Tensor& x, const Axes& axes, bool keep_dims) { return reduce(ReduceKind::min, x, axes, keep_dims); }
-Tensor any(const Tensor& x, const Axes& axes, bool keep_dims) { return reduce(ReduceKind::any, x, axes, keep_dims); }
-Tensor count_nonzero(const Tensor& x, const Axes& axes, bool keep_dims) {
+Tensor max(const Operand& x, const Axes& axes, bool keep_dims) { return reduce(ReduceKind::max, x, axes, keep_dims); }
+Tensor min(const Operand& x, const Axes& axes, bool keep_dims) { return reduce(ReduceKind::min, x, axes, keep_dims); }
+Tensor any(const Operand& x, const Axes& axes, bool keep_dims) { return reduce(ReduceKind::any, x, axes, keep_dims); }
+Tensor count_nonzero(const Operand& x, const Axes& axes, bool keep_dims) {
   return reduce(ReduceKind::count, x, axes, keep_dims);
 }
 
-Tensor cumulative_sum(const Tensor& x, std::optional<int> axis, std::optional<DType> dtype, bool include_initial) {
+Tensor cumulative_sum(const Operand& x, std::optional<int> axis, std::optional<DType> dtype, bool include_initial) {
   return cumulative(ScanKind::sum, "cumulative_sum", x, axis, dtype, include_initial);
 }
 
-Tensor cumulative_prod(const Tensor& x, std::optional<int> axis, std::optional<DType> dtype, bool include_initial) {
+Tensor cumulative_prod(const Operand& x, std::optional<int> axis, std::optional<DType> dtype, bool include_initial) {
   return cumulative(ScanKind::prod, "cumulative_prod", x, axis, dtype, include_initial);
 }
 
-Tensor diff(const Tensor& x, int axis, int n, const Tensor& prepend, const Tensor& append) {
+Tensor diff(const Operand& x, int axis, int n, const Operand& prepend, const Operand& append) {
   require(x, "diff");
   if (n < 0) throw InvalidArgument("diff: {} times", n);
   const int along = normalize_axis(axis, x.rank(), "diff");
@@ -159,7 +180,7 @@ Tensor diff(const Tensor& x, int axis, int n, const Tensor& prepend, const Tenso
   for (const Tensor* part : {&prepend, &x, &append}) {
     if (part->defined()) parts.push_back(*part);
   }
-  Tensor y = parts.size() == 1 ? x : concat(promoted("diff", parts), along);
+  Tensor y = parts.size() == 1 ? Tensor(x) : concat(promoted("diff", parts), along);
   for (int i = 0; i < n; ++i) {
     const std::int64_t size = y.shape()[along];
     const Tensor later = slice(y, along, std::min<std::int64_t>(size, 1), size);
@@ -203,7 +224,7 @@ Tensor stack(std::span<const Tensor> parts, int axis) {
 
 Tensor stack(std::initializer_list<Tensor> parts, int axis) { return stack(list(parts), axis); }
 
-std::vector<Tensor> unstack(const Tensor& x, int axis) {
+std::vector<Tensor> unstack(const Operand& x, int axis) {
   require(x, "unstack");
   const int along = normalize_axis(axis, x.rank(), "unstack");
   std::vector<Tensor> parts;
@@ -211,14 +232,14 @@ std::vector<Tensor> unstack(const Tensor& x, int axis) {
   return parts;
 }
 
-Tensor flip(const Tensor& x, const Axes& axes) {
+Tensor flip(const Operand& x, const Axes& axes) {
   require(x, "flip");
   Tensor y = x;
   for (const int a : normalized_axes(axes, x.rank(), "flip")) y = slice(y, a, x.shape()[a] - 1, -1, -1);
   return y;
 }
 
-Tensor moveaxis(const Tensor& x, const Axes& from, const Axes& to) {
+Tensor moveaxis(const Operand& x, const Axes& from, const Axes& to) {
   require(x, "moveaxis");
   const std::vector<int> source = normalized_axes(from, x.rank(), "moveaxis");
   const std::vector<int> target = normalized_axes(to, x.rank(), "moveaxis");
@@ -236,18 +257,18 @@ Tensor moveaxis(const Tensor& x, const Axes& from, const Axes& to) {
   return permute(x, order);
 }
 
-Tensor flatten(const Tensor& x) {
+Tensor flatten(const Operand& x) {
   require(x, "flatten");
-  return x.rank() == 1 ? x : reshape(x, {x.size()});
+  return x.rank() == 1 ? Tensor(x) : reshape(x, {x.size()});
 }
 
-Tensor roll(const Tensor& x, std::int64_t shift) {
+Tensor roll(const Operand& x, std::int64_t shift) {
   require(x, "roll");
   const std::array<std::int64_t, 1> by{shift};
   return reshape(roll(flatten(x), std::span<const std::int64_t>(by)), x.shape());
 }
 
-Tensor roll(const Tensor& x, std::initializer_list<std::int64_t> shifts, const Axes& axes) {
+Tensor roll(const Operand& x, std::initializer_list<std::int64_t> shifts, const Axes& axes) {
   require(x, "roll");
   std::vector<int> along;  // an axis may be named twice: shifts add up
   for (const int a : axes.of(x.rank())) along.push_back(normalize_axis(a, x.rank(), "roll"));
@@ -262,7 +283,7 @@ Tensor roll(const Tensor& x, std::initializer_list<std::int64_t> shifts, const A
   return roll(x, all);
 }
 
-Tensor tile(const Tensor& x, std::initializer_list<std::int64_t> counts) {
+Tensor tile(const Operand& x, std::initializer_list<std::int64_t> counts) {
   require(x, "tile");
   const int rank = std::max(x.rank(), static_cast<int>(counts.size()));
   Shape shape = Shape::filled(rank, 1);
@@ -272,9 +293,9 @@ Tensor tile(const Tensor& x, std::initializer_list<std::int64_t> counts) {
   return tile(reshape(x, shape), std::span<const std::int64_t>(all));
 }
 
-Tensor repeat(const Tensor& x, std::int64_t count) { return repeat(flatten(x), count, 0); }
+Tensor repeat(const Operand& x, std::int64_t count) { return repeat(flatten(x), count, 0); }
 
-Tensor diagonal(const Tensor& x, std::int64_t offset) {
+Tensor diagonal(const Operand& x, std::int64_t offset) {
   require(x, "diagonal");
   if (x.rank() < 2) throw ShapeError("diagonal: x is {}, expected rank 2 or more", to_string(x.type()));
   const std::int64_t rows = x.shape()[-2], columns = x.shape()[-1];
@@ -294,11 +315,11 @@ Tensor diagonal(const Tensor& x, std::int64_t offset) {
 
 // ---- Searching
 
-Tensor searchsorted(const Tensor& sorted, const Tensor& values, Side side) {
+Tensor searchsorted(const Operand& sorted, const Operand& values, Side side) {
   require(sorted, "searchsorted");
   require(values, "searchsorted");
   if (sorted.rank() != 1) throw ShapeError("searchsorted: {} is not of rank 1", to_string(sorted.type()));
-  const std::vector<Tensor> same = promoted("searchsorted", std::array{sorted, values});
+  const std::vector<Tensor> same = promoted("searchsorted", std::array<Tensor, 2>{sorted, values});
   const Tensor &a = same[0], &v = same[1];
   const DType type = a.dtype();
   const std::int64_t n = sorted.size();

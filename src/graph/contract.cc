@@ -215,13 +215,13 @@ Labelled contract(Labelled a, Labelled b, const std::string& needed) {
 
 }  // namespace
 
-Tensor outer(const Tensor& a, const Tensor& b) {
+Tensor outer(const Operand& a, const Operand& b) {
   require(a, "outer");
   require(b, "outer");
   return reshape(a, {a.size(), 1}) * reshape(b, {1, b.size()});
 }
 
-Tensor vecdot(const Tensor& a, const Tensor& b, int axis) {
+Tensor vecdot(const Operand& a, const Operand& b, int axis) {
   require(a, "vecdot");
   require(b, "vecdot");
   // The axis is counted in both from the end, before they broadcast.
@@ -236,12 +236,12 @@ Tensor vecdot(const Tensor& a, const Tensor& b, int axis) {
   if (a.shape()[axis] != b.shape()[axis]) {
     throw ShapeError("vecdot: axis {} of {} and {} has different sizes", axis, to_string(a.type()), to_string(b.type()));
   }
-  const DType type = result_type_for("vecdot", std::array{a, b});
+  const DType type = result_type_for("vecdot", std::array<Tensor, 2>{a, b});
   const Tensor x = cast(a, type), y = cast(b, type);
   return reduce(ReduceKind::sum, (type == DType::c64 ? conj(x) : x) * y, {axis});
 }
 
-Tensor tensordot(const Tensor& a, const Tensor& b, int axes) {
+Tensor tensordot(const Operand& a, const Operand& b, int axes) {
   require(a, "tensordot");
   require(b, "tensordot");
   if (axes < 0 || axes > a.rank() || axes > b.rank()) {
@@ -255,7 +255,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, int axes) {
   return tensordot(a, b, last, first);
 }
 
-Tensor tensordot(const Tensor& a, const Tensor& b, const Axes& a_axes, const Axes& b_axes) {
+Tensor tensordot(const Operand& a, const Operand& b, const Axes& a_axes, const Axes& b_axes) {
   require(a, "tensordot");
   require(b, "tensordot");
   const std::vector<int> of_a = normalized_axes(a_axes, a.rank(), "tensordot"),
@@ -268,7 +268,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const Axes& a_axes, const Axe
     throw ShapeError("tensordot: axis {} of {} and axis {} of {} have different sizes", of_a[i], to_string(a.type()),
                      of_b[i], to_string(b.type()));
   }
-  const DType type = result_type_for("tensordot", std::array{a, b});
+  const DType type = result_type_for("tensordot", std::array<Tensor, 2>{a, b});
   Shape result;
   const auto free_axes = [&](const Tensor& x, const std::vector<int>& summed) {
     std::vector<int> axes;

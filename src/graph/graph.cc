@@ -102,6 +102,7 @@ Tensor Graph::Impl::pinned(const Tensor& value) {
     if (!changed) continue;
     const Tensor made = apply(node->shared_op(), std::move(operands));
     if (node->label()) made.node()->set_label(node->label());
+    made.node()->set_line(node->line());
     for (std::size_t i = 0; i < node->types().size(); ++i) instead[node].push_back(result(made, static_cast<int>(i)));
   }
   return at(value);

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <set>
+#include <source_location>
 #include <unordered_set>
 
 #include "core/error_context.h"
@@ -23,6 +24,19 @@ thread_local bool deleting = false;
 // What the thread's scopes say together; null: there are none.
 thread_local const std::string* scope_label = nullptr;
 
+// How many operands of this thread's calls there are, and the line of the call that is the outermost.
+thread_local int operand_depth = 0;
+thread_local SourceLine call_line;
+
+// What the paths of Weft's own sources begin with. The functions that it calls itself are not the user's lines.
+std::string_view source_root() {
+  static const std::string_view root = [] {
+    const std::string_view here = std::source_location::current().file_name();
+    return here.substr(0, here.size() - std::string_view("graph/node.cc").size());
+  }();
+  return root;
+}
+
 }  // namespace
 
 Node::Node(OpPtr op, std::vector<Tensor> inputs, std::vector<TensorType> types)
@@ -30,7 +44,29 @@ Node::Node(OpPtr op, std::vector<Tensor> inputs, std::vector<TensorType> types)
       inputs_(std::move(inputs)),
       types_(std::move(types)),
       sequence_(sequences.fetch_add(1, std::memory_order_relaxed)),
+      line_(operand_depth > 0 ? call_line : SourceLine{}),
       label_(scope_label) {}
+
+void Operand::begin(const std::source_location& line) {
+  if (!node()) return;
+  counted_ = true;
+  node()->begin_operand();
+  if (operand_depth++ > 0) return;
+  const bool own = std::string_view(line.file_name()).starts_with(source_root());
+  call_line = own ? SourceLine{} : SourceLine{line.file_name(), line.line()};
+}
+
+void Operand::end() {
+  if (!counted_) return;
+  if (node()) node()->end_operand();
+  --operand_depth;
+}
+
+std::string recorded_at(const SourceLine& line) {
+  if (!line.file || !*line.file) return {};
+  const std::string_view path = line.file;
+  return std::format(" (recorded at {}:{})", path.substr(path.find_last_of("/\\") + 1), line.number);
+}
 
 std::uint64_t Node::next_sequence() { return sequences.load(std::memory_order_relaxed); }
 
@@ -152,8 +188,10 @@ bool RecipePins::pin(const Node& root) {
   while (!open.empty()) {
     const Node& node = *open.back();
     open.pop_back();
-    if (node.has_data()) computed = true;
-    else for (const Tensor& v : node.inputs()) reach(*v.node());
+    if (node.has_data())
+      computed = true;
+    else
+      for (const Tensor& v : node.inputs()) reach(*v.node());
   }
   return computed;
 }
@@ -179,14 +217,6 @@ const TensorType& Tensor::type() const {
   return node_->types()[static_cast<std::size_t>(index_)];
 }
 
-Tensor Tensor::T() const {
-  if (rank() < 2) throw ShapeError("T: a tensor of shape {} has no two axes to exchange", to_string(shape()));
-  std::vector<int> order;
-  for (int i = 0; i < rank(); ++i) order.push_back(i);
-  std::swap(order[rank() - 1], order[rank() - 2]);
-  return permute(*this, order);
-}
-
 Tensor apply(OpPtr op, std::vector<Tensor> operands) {
   std::vector<TensorType> types;
   types.reserve(operands.size());
@@ -199,8 +229,7 @@ Tensor apply(OpPtr op, std::vector<Tensor> operands) {
     for (const TensorType& t : results) element_count(t.shape);
     return results;
   };
-  std::vector<TensorType> results =
-      scope_label ? in_context([] { return in_quotes(*scope_label); }, infer) : infer();
+  std::vector<TensorType> results = scope_label ? in_context([] { return in_quotes(*scope_label); }, infer) : infer();
   return (new Node(std::move(op), std::move(operands), std::move(results)))->value();
 }
 
@@ -213,8 +242,15 @@ const std::string* interned_label(std::string_view text) {
   return &*all.insert(whole).first;
 }
 
-WithoutLabelScope::WithoutLabelScope() : before_(std::exchange(scope_label, nullptr)) {}
-WithoutLabelScope::~WithoutLabelScope() { scope_label = before_; }
+WithoutLabelScope::WithoutLabelScope()
+    : before_(std::exchange(scope_label, nullptr)),
+      depth_before_(std::exchange(operand_depth, 0)),
+      line_before_(call_line) {}
+WithoutLabelScope::~WithoutLabelScope() {
+  scope_label = before_;
+  operand_depth = depth_before_;
+  call_line = line_before_;
+}
 
 LabelScope::LabelScope(std::string_view label) : before_(scope_label) { scope_label = interned_label(label); }
 LabelScope::~LabelScope() { scope_label = before_; }

@@ -14,6 +14,12 @@
 
 namespace weft {
 
+// A line of a program.
+struct SourceLine {
+  const char* file = nullptr;
+  std::uint32_t number = 0;
+};
+
 class Node {
  public:
   // `types` are what the op infers.
@@ -52,8 +58,15 @@ class Node {
   // so keep their operand.)
   void drop_recipe() const;
   static std::shared_mutex& recipes_lock();
-  // Handles and nodes that hold it.
+  // Handles and nodes that hold it; without the operands of calls in progress (weft::Operand), which only pass it on.
   std::int64_t owners() const { return owners_.load(std::memory_order_relaxed); }
+  std::int64_t holders() const { return owners() - operands_.load(std::memory_order_relaxed); }
+  void begin_operand() const { operands_.fetch_add(1, std::memory_order_relaxed); }
+  void end_operand() const { operands_.fetch_sub(1, std::memory_order_relaxed); }
+
+  // The line of the caller's program that made it; no file: it is not known.
+  const SourceLine& line() const { return line_; }
+  void set_line(const SourceLine& line) const { line_ = line; }
 
   // Null if it has none. Labels are kept for the life of the process, each text once.
   const std::string* label() const { return label_.load(std::memory_order_acquire); }
@@ -84,6 +97,8 @@ class Node {
   std::uint64_t sequence_;
   mutable std::atomic<std::int64_t> owners_{0};
   mutable std::atomic<int> place_hint_{0};
+  mutable std::atomic<std::int32_t> operands_{0};
+  mutable SourceLine line_;
   mutable std::atomic<const std::string*> label_;
   mutable const Node* next_ = nullptr;  // of those that wait to be deleted
 };
@@ -109,10 +124,14 @@ class NodePtr {
   const Node* node_;
 };
 
+// " (recorded at program.cc:12)" for the end of a message; empty if the line is not known.
+std::string recorded_at(const SourceLine& line);
+
 // The label of that text; after the thread's scopes, if there are any.
 const std::string* interned_label(std::string_view text);
 
-// While it lives, the thread's scopes do not count: what the compiler makes has the labels of what it is made of.
+// While it lives, the thread's scopes and the line of its call do not count: what the compiler makes has the labels and
+// lines of what it is made of.
 class WithoutLabelScope {
  public:
   WithoutLabelScope();
@@ -122,6 +141,8 @@ class WithoutLabelScope {
 
  private:
   const std::string* before_;
+  const int depth_before_;
+  const SourceLine line_before_;
 };
 
 // The first result of a new node. Infers and checks types. Throws InvalidArgument.

@@ -49,6 +49,18 @@ DType with_number(DType tensors, DTypeKind number) {
   return is_bool ? DType::i32 : tensors;
 }
 
+DType common_of(std::span<const TensorLike* const> operands) {
+  std::optional<DType> tensors;
+  for (const TensorLike* x : operands) {
+    if (x->tensor()) tensors = tensors ? result_type(*tensors, x->tensor()->dtype()) : x->tensor()->dtype();
+  }
+  DType type = tensors.value_or(DType::boolean);
+  for (const TensorLike* x : operands) {
+    if (!x->tensor()) type = with_number(type, x->kind());
+  }
+  return type;
+}
+
 }  // namespace
 
 bool fits(const Number& integer, DType dtype) {
@@ -76,20 +88,14 @@ DType result_type(DType a, DType b) {
 }
 
 DType result_type(std::span<const TensorLike> operands) {
-  std::optional<DType> tensors;
-  for (const TensorLike& x : operands) {
-    if (x.tensor()) tensors = tensors ? result_type(*tensors, x.tensor()->dtype()) : x.tensor()->dtype();
-  }
-  DType type = tensors.value_or(DType::boolean);
-  for (const TensorLike& x : operands) {
-    if (!x.tensor()) type = with_number(type, x.kind());
-  }
-  return type;
+  std::vector<const TensorLike*> all;
+  for (const TensorLike& x : operands) all.push_back(&x);
+  return common_of(all);
 }
 
-DType result_type_for(std::string_view function, std::span<const TensorLike> operands) {
+DType result_type_for(std::string_view function, std::span<const TensorLike* const> operands) {
   try {
-    return result_type(operands);
+    return common_of(operands);
   } catch (const TypeError& e) {
     throw TypeError("{}: {}", function, e.what());
   }
@@ -97,7 +103,9 @@ DType result_type_for(std::string_view function, std::span<const TensorLike> ope
 
 DType result_type_for(std::string_view function, std::span<const Tensor> operands) {
   const std::vector<TensorLike> all(operands.begin(), operands.end());
-  return result_type_for(function, std::span(all));
+  std::vector<const TensorLike*> each;
+  for (const TensorLike& x : all) each.push_back(&x);
+  return result_type_for(function, each);
 }
 
 DType result_type(std::initializer_list<TensorLike> operands) {

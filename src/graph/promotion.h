@@ -19,7 +19,7 @@ bool fits(const Number& integer, DType dtype);
 Tensor as_tensor(std::string_view function, const TensorLike& x, DType dtype);
 
 // result_type() of a function's operands; what it throws names the function.
-DType result_type_for(std::string_view function, std::span<const TensorLike> operands);
+DType result_type_for(std::string_view function, std::span<const TensorLike* const> operands);
 DType result_type_for(std::string_view function, std::span<const Tensor> operands);
 
 }  // namespace weft

@@ -152,7 +152,7 @@ void Expressions::choose_results() {
   for (const Node* root : roots_) stored[place_of(*root)] = 1;
   for (std::size_t k = 0; k < nodes_.size(); ++k) {
     const Node* by = nodes_[k];
-    if (by->owners() <= uses_[k] || leaf_[k] || by->op().constant()) continue;
+    if (by->holders() <= uses_[k] || leaf_[k] || by->op().constant()) continue;
     while (!is_leaf(*by) && by->op().is_view()) by = by->inputs()[0].node();
     if (!by->op().constant()) stored[place_of(*by)] = 1;
   }
@@ -286,6 +286,7 @@ Graph Expressions::graph() const {
     }
     const Tensor value = apply(node->shared_op(), std::move(operands));
     if (node->label()) value.node()->set_label(node->label());
+    value.node()->set_line(node->line());
     for (std::size_t i = 0; i < node->types().size(); ++i) made[node].push_back(result(value, static_cast<int>(i)));
   }
   int output = 0;

@@ -377,24 +377,28 @@ Tensor updated(std::string_view function, ScatterKind op, const Tensor& x, const
 
 }  // namespace
 
-const Tensor Tensor::operator[](const Indices& at) const { return Selection("index", *this, at).get(); }
+Tensor Tensor::operator[](const Indices& at) const& { return Selection("index", *this, at).get(); }
+Tensor Tensor::operator[](const Indices& at) && {
+  const Tensor x = std::move(*this);
+  return Selection("index", x, at).get();
+}
 
-Tensor at_set(const Tensor& x, const Indices& at, const TensorLike& value) {
+Tensor at_set(const Operand& x, const Indices& at, const TensorLike& value) {
   return updated("at_set", ScatterKind::assign, x, at, value);
 }
-Tensor at_add(const Tensor& x, const Indices& at, const TensorLike& value) {
+Tensor at_add(const Operand& x, const Indices& at, const TensorLike& value) {
   return updated("at_add", ScatterKind::add, x, at, value);
 }
-Tensor at_max(const Tensor& x, const Indices& at, const TensorLike& value) {
+Tensor at_max(const Operand& x, const Indices& at, const TensorLike& value) {
   return updated("at_max", ScatterKind::max, x, at, value);
 }
-Tensor at_min(const Tensor& x, const Indices& at, const TensorLike& value) {
+Tensor at_min(const Operand& x, const Indices& at, const TensorLike& value) {
   return updated("at_min", ScatterKind::min, x, at, value);
 }
 
-Tensor& Tensor::set(const Indices& at, const TensorLike& value) { return *this = at_set(*this, at, value); }
-Tensor& Tensor::add(const Indices& at, const TensorLike& value) { return *this = at_add(*this, at, value); }
-Tensor& Tensor::max(const Indices& at, const TensorLike& value) { return *this = at_max(*this, at, value); }
-Tensor& Tensor::min(const Indices& at, const TensorLike& value) { return *this = at_min(*this, at, value); }
+Tensor& Tensor::set(const Indices& at, const TensorLike& value) & { return *this = at_set(*this, at, value); }
+Tensor& Tensor::add(const Indices& at, const TensorLike& value) & { return *this = at_add(*this, at, value); }
+Tensor& Tensor::max(const Indices& at, const TensorLike& value) & { return *this = at_max(*this, at, value); }
+Tensor& Tensor::min(const Indices& at, const TensorLike& value) & { return *this = at_min(*this, at, value); }
 
 }  // namespace weft

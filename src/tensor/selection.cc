@@ -25,7 +25,7 @@ void launch(const Device& device, const Work& work) {
 
 }  // namespace
 
-std::vector<Tensor> nonzero(const Tensor& x) {
+std::vector<Tensor> nonzero(const Operand& x) {
   if (!x.defined()) throw InvalidArgument("nonzero: the operand is an undefined Tensor");
   if (x.rank() == 0) throw ShapeError("nonzero: x is {}, expected an axis at least", to_string(x.type()));
   const Tensor dense = contiguous(x), total = count_nonzero(dense);
@@ -41,9 +41,9 @@ std::vector<Tensor> nonzero(const Tensor& x) {
   return axes;
 }
 
-Tensor compress(const Tensor& condition, const Tensor& x, std::optional<int> axis) {
+Tensor compress(const Operand& condition, const Operand& x, std::optional<int> axis) {
   if (!condition.defined() || !x.defined()) throw InvalidArgument("compress: an operand is an undefined Tensor");
-  const Tensor from = axis ? x : flatten(x);
+  const Tensor from = axis ? Tensor(x) : flatten(x);
   const int along = normalize_axis(axis.value_or(0), from.rank(), "compress");
   if (condition.rank() != 1 || condition.size() != from.shape()[along]) {
     throw ShapeError("compress: the condition is {}, expected {} elements", to_string(condition.type()),
@@ -52,7 +52,7 @@ Tensor compress(const Tensor& condition, const Tensor& x, std::optional<int> axi
   return gather(from, nonzero(condition)[0], along);
 }
 
-Tensor repeat(const Tensor& x, const Tensor& counts, int axis) {
+Tensor repeat(const Operand& x, const Operand& counts, int axis) {
   if (!x.defined() || !counts.defined()) throw InvalidArgument("repeat: an operand is an undefined Tensor");
   const int along = normalize_axis(axis, x.rank(), "repeat");
   if (!is_integer(counts.dtype())) throw TypeError("repeat: counts are {}, expected integers", to_string(counts.type()));
@@ -74,7 +74,7 @@ Tensor repeat(const Tensor& x, const Tensor& counts, int axis) {
   return gather(x, searchsorted(ends, arange(read[2]), Side::right), along);
 }
 
-Unique unique(const Tensor& x) {
+Unique unique(const Operand& x) {
   if (!x.defined()) throw InvalidArgument("unique: the operand is an undefined Tensor");
   const Tensor flat = x.dtype() == DType::boolean ? cast(flatten(x), DType::u8) : flatten(x);
   const std::int64_t n = flat.size();

@@ -196,7 +196,7 @@ TEST_F(VerifierTest, FindsViewsThatDiffer) {
   planned = compiler::plan_schedule(schedule, kNoLimit);
   ASSERT_EQ(planned.item_of[storage(0)], planned.item_of[storage(1)]) << "in place";
   EXPECT_EQ(said(), "nothing");
-  compiler::Operand& x = schedule.calls[1].inputs[0];
+  compiler::StoredView& x = schedule.calls[1].inputs[0];
   x.layout.strides = {1, 64};
   EXPECT_THAT(said(), HasSubstr("is read and written"));
 }

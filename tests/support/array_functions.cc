@@ -47,7 +47,7 @@ std::optional<DType> dtype(const ArrayCall& c) {
 using Table = std::map<std::string, ArrayFunction>;
 
 void add_elementwise(Table& table) {
-  const auto one = [&](const char* name, Tensor (*f)(const Tensor&)) {
+  const auto one = [&](const char* name, Tensor (*f)(const Operand&)) {
     table[name] = [f](const ArrayCall& c) { return std::vector<Tensor>{f(c.tensors[0])}; };
   };
   const auto two = [&](const char* name, Tensor (*f)(const TensorLike&, const TensorLike&)) {
@@ -155,14 +155,14 @@ void add_creation(Table& table) {
 }
 
 void add_statistics(Table& table) {
-  const auto reduction = [&](const char* name, Tensor (*f)(const Tensor&, const Axes&, bool)) {
+  const auto reduction = [&](const char* name, Tensor (*f)(const Operand&, const Axes&, bool)) {
     table[name] = [f](const ArrayCall& c) { return std::vector{f(c.tensors[0], axes(c), keep_dims(c))}; };
   };
   reduction("mean", mean);
   reduction("max", weft::max);
   reduction("min", weft::min);
   reduction("any", any);
-  reduction("all", [](const Tensor& x, const Axes& a, bool keep) { return all(x, a, keep); });
+  reduction("all", [](const Operand& x, const Axes& a, bool keep) { return all(x, a, keep); });
   reduction("count_nonzero", count_nonzero);
   reduction("argmax", argmax);
   reduction("argmin", argmin);

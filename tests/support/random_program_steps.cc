@@ -14,7 +14,7 @@ namespace {
 
 struct Smooth {
   std::string_view name;
-  Tensor (*f)(const Tensor&);
+  Tensor (*f)(const Operand&);
   double slope;
 };
 constexpr Smooth kSmooth[] = {{"sin", weft::sin, 1},
@@ -27,11 +27,11 @@ constexpr Smooth kSmooth[] = {{"sin", weft::sin, 1},
                               {"silu", silu, 1.2},
                               {"asinh", weft::asinh, 1},
                               {"logsigmoid", logsigmoid, 1},
-                              {"gelu", [](const Tensor& x) { return gelu(x); }, 1.2}};
+                              {"gelu", [](const Operand& x) { return gelu(x); }, 1.2}};
 
 struct Plain {
   std::string_view name;
-  Tensor (*f)(const Tensor&);
+  Tensor (*f)(const Operand&);
 };
 constexpr Plain kContinuous[] = {{"neg", neg}, {"abs", weft::abs}, {"relu", relu}, {"positive", positive}};
 constexpr Plain kSteps[] = {{"floor", weft::floor},

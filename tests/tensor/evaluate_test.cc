@@ -10,6 +10,7 @@
 #include "support/dawn_counters.h"
 #include "support/devices.h"
 #include "support/throws.h"
+#include "tensor/expressions.h"
 #include "weft/array.h"
 #include "weft/compile.h"
 #include "weft/indexing.h"
@@ -47,6 +48,26 @@ TEST_P(EvaluateTest, NothingRunsUntilSomebodyReads) {
   EXPECT_TRUE(total.has_data());
   EXPECT_TRUE(y.has_data()) << "somebody holds it, so it was kept";
   EXPECT_THAT(y.read<float>(), ElementsAre(4, 6, 8, 10, 12, 14));
+}
+
+// C++ keeps what the calls of a statement returned until its end. Nobody can ask for it, so it is not stored.
+TEST_P(EvaluateTest, TheTemporariesOfAStatementAreNotStored) {
+  const Tensor x = tensor({2, 3}, {1, 2, 3, 4, 5, 6}), h = x + 1.0;
+  const auto results = [](const Tensor& t) {
+    return Expressions(std::span(&t, 1), Expressions::Use::look).result_types().size();
+  };
+  EXPECT_EQ(results((exp(x) * 2 + 1).sum()), 1u);
+  EXPECT_EQ(results(2.0 - -(x / 3 - minimum(x * 2, 1)).T()), 1u) << "of a view what it shows";
+  EXPECT_EQ(
+      results(softmax(matmul(x.T(), where(x > 1, fma(x, x, 2), x.sum({1}, true))) * 0.5f)[0].reshape({3, 1}).max()),
+      1u);
+  EXPECT_EQ(results(layer_norm(exp(x), {}, {}, 1e-5).cast(DType::f16).mean({0})), 1u);
+  EXPECT_EQ(results((exp(h) * 2).argmax()), 2u) << "h has a name";
+  EXPECT_EQ((exp(x * 0.0) * 2 + 1).sum().item<float>(), 18);
+  // What a name was moved out of is a temporary, too.
+  Tensor moved = x * 7.0;
+  EXPECT_EQ(results(std::move(moved) + 1.0), 1u);
+  EXPECT_FALSE(moved.defined());
 }
 
 TEST_P(EvaluateTest, ConstantsViewsAndEmptyTensors) {
@@ -334,7 +355,8 @@ TEST_P(EvaluateTest, LongExpressionsInPieces) {
     b = old * 0.5 + 1;
     sum += i % 2 ? a : -a;
   }
-  EXPECT_THAT(x.read<float>(), ElementsAre(FloatNear(static_cast<float>(a), 1e-5f), FloatNear(static_cast<float>(b), 1e-5f)));
+  EXPECT_THAT(x.read<float>(),
+              ElementsAre(FloatNear(static_cast<float>(a), 1e-5f), FloatNear(static_cast<float>(b), 1e-5f)));
   EXPECT_THAT(total.read<float>()[0], FloatNear(static_cast<float>(sum), 1e-3f));
   // Many operands are no long expression.
   std::vector<Tensor> parts(5000, tensor({1}, {1}));

@@ -88,8 +88,8 @@ Work AttentionOp::work(const Launch& call) const {
   return with_bytes(call, kernels::attention_work(queries, keys, q[3], call.outputs[0].shape()[3]));
 }
 
-Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
-                 const kernels::AttentionOptions& options, const Tensor& query_lengths, const Tensor& key_lengths) {
+Tensor attention(const Operand& q, const Operand& k, const Operand& v, const Operand& mask,
+                 const kernels::AttentionOptions& options, const Operand& query_lengths, const Operand& key_lengths) {
   if (!q.defined() || !k.defined() || !v.defined())
     throw InvalidArgument("attention: q, k or v is an undefined Tensor");
   std::vector<Tensor> operands{q, k, v};

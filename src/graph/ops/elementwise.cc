@@ -55,15 +55,15 @@ DType computed_in(ScalarOp op, DType common) {
   return common;  // which the operation refuses
 }
 
-Tensor apply_to(ScalarOp op, std::span<const TensorLike> operands) {
-  for (const TensorLike& x : operands) {
-    if (x.tensor()) require_value(*x.tensor(), name(op));
+Tensor apply_to(ScalarOp op, std::span<const TensorLike* const> operands) {
+  for (const TensorLike* x : operands) {
+    if (x->tensor()) require_value(*x->tensor(), name(op));
   }
   const DType dtype = computed_in(op, result_type_for(name(op), operands));
   const OpPtr& shared = shared_op(op, dtype);
   std::vector<Tensor> tensors;
   tensors.reserve(operands.size());
-  for (const TensorLike& x : operands) tensors.push_back(as_tensor(name(op), x, dtype));
+  for (const TensorLike* x : operands) tensors.push_back(as_tensor(name(op), *x, dtype));
   return apply(shared, std::move(tensors));
 }
 
@@ -148,7 +148,7 @@ void ElementwiseOp::lower(const Launch& call) const {
 
 std::string ElementwiseOp::label(std::span<const TensorType>) const { return operations(expression_); }
 
-Tensor unary(ScalarOp op, const Tensor& x) {
+Tensor unary(ScalarOp op, const Operand& x) {
   require_value(x, name(op));
   if (rounds_to_integer(op) && is_integer(x.dtype())) return x;
   return apply(shared_op(op, computed_in(op, x.dtype())), {cast(x, computed_in(op, x.dtype()))});
@@ -162,7 +162,7 @@ Work ElementwiseOp::work(const Launch& call) const {
 }
 
 Tensor binary(ScalarOp op, const TensorLike& a, const TensorLike& b) {
-  const std::array operands{a, b};
+  const std::array operands{&a, &b};
   return apply_to(op, operands);
 }
 
@@ -171,7 +171,7 @@ Tensor ternary(ScalarOp op, const TensorLike& a, const TensorLike& b, const Tens
     if (!a.tensor()) throw TypeError("select: the condition is a number, expected a tensor of bool");
     return select(*a.tensor(), b, c);
   }
-  const std::array operands{a, b, c};
+  const std::array operands{&a, &b, &c};
   return apply_to(op, operands);
 }
 
@@ -190,11 +190,11 @@ Tensor elementwise(std::string_view name, std::initializer_list<Tensor> operands
                      std::span(parameters.begin(), parameters.size()));
 }
 
-Tensor select(const Tensor& condition, const TensorLike& if_true, const TensorLike& if_false) {
-  const std::array operands{if_true, if_false};
+Tensor select(const Operand& condition, const TensorLike& if_true, const TensorLike& if_false) {
+  const std::array operands{&if_true, &if_false};
   require_value(condition, "select");
-  for (const TensorLike& x : operands) {
-    if (x.tensor()) require_value(*x.tensor(), "select");
+  for (const TensorLike* x : operands) {
+    if (x->tensor()) require_value(*x->tensor(), "select");
   }
   if (condition.dtype() != DType::boolean) {
     throw TypeError("select: the condition is {}, expected bool", to_string(condition.type()));
@@ -204,7 +204,7 @@ Tensor select(const Tensor& condition, const TensorLike& if_true, const TensorLi
                {condition, as_tensor("select", if_true, dtype), as_tensor("select", if_false, dtype)});
 }
 
-Tensor cast(const Tensor& x, DType dtype) {
+Tensor cast(const Operand& x, DType dtype) {
   require_value(x, "cast");
   if (x.dtype() == dtype) return x;
   // Numbers, and what is about to be one, change at once.
@@ -225,7 +225,7 @@ Tensor cast(const Tensor& x, DType dtype) {
   return map(std::move(e), {x});
 }
 
-Tensor gelu(const Tensor& x, Gelu form) {
+Tensor gelu(const Operand& x, Gelu form) {
   switch (form) {
     case Gelu::erf: return unary(ScalarOp::gelu_erf, x);
     case Gelu::tanh: return unary(ScalarOp::gelu_tanh, x);

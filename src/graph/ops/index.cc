@@ -251,26 +251,26 @@ Work ScatterOp::work(const Launch& call) const {
   return {.bytes = work_of_updates(call, call.inputs[2], call.inputs[1]).bytes + read};
 }
 
-Tensor dynamic_slice(const Tensor& x, const Tensor& starts, const Shape& sizes, std::span<const int> axes) {
+Tensor dynamic_slice(const Operand& x, const Operand& starts, const Shape& sizes, std::span<const int> axes) {
   return apply(make_op<DynamicSliceOp>(axes_of_starts("dynamic_slice", x, starts, axes), sizes), {x, starts});
 }
 
-Tensor dynamic_slice(const Tensor& x, const Tensor& starts, const Shape& sizes, std::initializer_list<int> axes) {
+Tensor dynamic_slice(const Operand& x, const Operand& starts, const Shape& sizes, std::initializer_list<int> axes) {
   return dynamic_slice(x, starts, sizes, std::span(axes.begin(), axes.size()));
 }
 
-Tensor dynamic_update_slice(const Tensor& x, const Tensor& update, const Tensor& starts, std::span<const int> axes) {
+Tensor dynamic_update_slice(const Operand& x, const Operand& update, const Operand& starts, std::span<const int> axes) {
   if (!update.defined()) throw InvalidArgument("dynamic_update_slice: the update is an undefined Tensor");
   return apply(make_op<DynamicUpdateSliceOp>(axes_of_starts("dynamic_update_slice", x, starts, axes)),
                {x, update, starts});
 }
 
-Tensor dynamic_update_slice(const Tensor& x, const Tensor& update, const Tensor& starts,
+Tensor dynamic_update_slice(const Operand& x, const Operand& update, const Operand& starts,
                             std::initializer_list<int> axes) {
   return dynamic_update_slice(x, update, starts, std::span(axes.begin(), axes.size()));
 }
 
-Tensor gather(const Tensor& x, const Tensor& indices, int axis) {
+Tensor gather(const Operand& x, const Operand& indices, int axis) {
   if (!x.defined() || !indices.defined()) throw InvalidArgument("gather: an operand is an undefined Tensor");
   return apply(make_op<GatherOp>(normalize_axis(axis, x.rank(), "gather")), {x, indices});
 }
@@ -283,7 +283,7 @@ Tensor concat(std::span<const Tensor> parts, int axis) {
   return apply(make_op<ConcatOp>(axis), std::vector<Tensor>(parts.begin(), parts.end()));
 }
 
-std::vector<Tensor> split(const Tensor& x, std::span<const std::int64_t> sizes, int axis) {
+std::vector<Tensor> split(const Operand& x, std::span<const std::int64_t> sizes, int axis) {
   if (!x.defined()) throw InvalidArgument("split: the operand is an undefined Tensor");
   axis = normalize_axis(axis, x.rank(), "split");
   std::int64_t total = 0;
@@ -303,24 +303,24 @@ std::vector<Tensor> split(const Tensor& x, std::span<const std::int64_t> sizes, 
   return parts;
 }
 
-Tensor gather_elements(const Tensor& x, const Tensor& indices, int axis) {
+Tensor gather_elements(const Operand& x, const Operand& indices, int axis) {
   if (!x.defined() || !indices.defined()) throw InvalidArgument("gather_elements: an operand is an undefined Tensor");
   return apply(make_op<SelectOp>(Selecting::elements, normalize_axis(axis, x.rank(), "gather_elements")), {x, indices});
 }
 
-Tensor gather_nd(const Tensor& x, const Tensor& indices, int batch) {
+Tensor gather_nd(const Operand& x, const Operand& indices, int batch) {
   if (!x.defined() || !indices.defined()) throw InvalidArgument("gather_nd: an operand is an undefined Tensor");
   return apply(make_op<SelectOp>(Selecting::tuples, batch), {x, indices});
 }
 
-Tensor scatter(kernels::ScatterKind op, const Tensor& x, const Tensor& indices, const Tensor& updates, int axis) {
+Tensor scatter(kernels::ScatterKind op, const Operand& x, const Operand& indices, const Operand& updates, int axis) {
   if (!x.defined() || !indices.defined() || !updates.defined())
     throw InvalidArgument("scatter: an operand is an undefined Tensor");
   axis = normalize_axis(axis, x.rank(), "scatter");
   return apply(make_op<ScatterOp>(op, Selecting::rows, axis), {x, indices, updates});
 }
 
-Tensor scatter_elements(kernels::ScatterKind op, const Tensor& x, const Tensor& indices, const Tensor& updates,
+Tensor scatter_elements(kernels::ScatterKind op, const Operand& x, const Operand& indices, const Operand& updates,
                         int axis) {
   if (!x.defined() || !indices.defined() || !updates.defined())
     throw InvalidArgument("scatter_elements: an operand is an undefined Tensor");
@@ -328,7 +328,7 @@ Tensor scatter_elements(kernels::ScatterKind op, const Tensor& x, const Tensor& 
   return apply(make_op<ScatterOp>(op, Selecting::elements, axis), {x, indices, updates});
 }
 
-Tensor scatter_nd(kernels::ScatterKind op, const Tensor& x, const Tensor& indices, const Tensor& updates, int batch) {
+Tensor scatter_nd(kernels::ScatterKind op, const Operand& x, const Operand& indices, const Operand& updates, int batch) {
   if (!x.defined() || !indices.defined() || !updates.defined())
     throw InvalidArgument("scatter_nd: an operand is an undefined Tensor");
   return apply(make_op<ScatterOp>(op, Selecting::tuples, batch), {x, indices, updates});

@@ -119,7 +119,7 @@ std::string MatmulOp::label(std::span<const TensorType> in) const {
   return s;
 }
 
-Tensor matmul(const Tensor& a, const Tensor& b, std::optional<DType> result) {
+Tensor matmul(const Operand& a, const Operand& b, std::optional<DType> result) {
   if (!a.defined() || !b.defined()) throw InvalidArgument("matmul: an operand is an undefined Tensor");
   if (a.rank() == 0 || b.rank() == 0) {
     throw ShapeError("matmul: a is {} and b is {}; expected an axis at least", to_string(a.type()),
@@ -130,8 +130,7 @@ Tensor matmul(const Tensor& a, const Tensor& b, std::optional<DType> result) {
   if (a.rank() == 1) return squeeze(matmul(expand_dims(a, 0), b, result), -2);
   const auto types = [&](DType x, DType y) { return kernel_takes(x) && kernel_takes(y) && same_kind(x, y); };
   if (!types(a.dtype(), b.dtype())) {
-    const std::array operands{a, b};
-    const DType common = result_type_for("matmul", operands);
+    const DType common = result_type_for("matmul", std::array<Tensor, 2>{a, b});
     const Tensor x = cast(a, common), y = cast(b, common);
     if (types(common, common)) return matmul(x, y, result);
     if (is_integer(common) && bits(common) == 64) {

@@ -292,17 +292,17 @@ std::string FusedRowOp::label(std::span<const TensorType>) const {
   return operations_around(name(), prologue_, epilogue_);
 }
 
-Tensor softmax(const Tensor& x, int axis) {
+Tensor softmax(const Operand& x, int axis) {
   if (!x.defined()) throw InvalidArgument("softmax: the operand is an undefined Tensor");
   return apply(make_op<SoftmaxOp>(normalize_axis(axis, x.rank(), "softmax")), {x});
 }
 
-Tensor log_softmax(const Tensor& x, int axis) {
+Tensor log_softmax(const Operand& x, int axis) {
   if (!x.defined()) throw InvalidArgument("log_softmax: the operand is an undefined Tensor");
   return apply(make_op<LogSoftmaxOp>(normalize_axis(axis, x.rank(), "log_softmax")), {x});
 }
 
-Tensor rms_norm(const Tensor& x, const Tensor& scale, double epsilon) {
+Tensor rms_norm(const Operand& x, const Operand& scale, double epsilon) {
   if (!x.defined()) throw InvalidArgument("rms_norm: x is an undefined Tensor");
   const int first_axis = x.rank() - (scale.defined() ? scale.rank() : 1);
   if (x.rank() == 0 || first_axis < 0) {
@@ -314,17 +314,17 @@ Tensor rms_norm(const Tensor& x, const Tensor& scale, double epsilon) {
   return apply(make_op<RmsNormOp>(first_axis, epsilon, scale.defined()), std::move(operands));
 }
 
-Tensor group_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, std::int64_t groups, double epsilon,
+Tensor group_norm(const Operand& x, const Operand& scale, const Operand& bias, std::int64_t groups, double epsilon,
                   int channel_axis) {
   if (groups < 1) throw InvalidArgument("group_norm: {} groups, expected 1 or more", groups);
   return grouped("group_norm", x, scale, bias, channel_axis, groups, epsilon);
 }
 
-Tensor instance_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, double epsilon, int channel_axis) {
+Tensor instance_norm(const Operand& x, const Operand& scale, const Operand& bias, double epsilon, int channel_axis) {
   return grouped("instance_norm", x, scale, bias, channel_axis, 0, epsilon);
 }
 
-Tensor batch_norm(const Tensor& x, const Tensor& mean, const Tensor& variance, const Tensor& scale, const Tensor& bias,
+Tensor batch_norm(const Operand& x, const Operand& mean, const Operand& variance, const Operand& scale, const Operand& bias,
                   double epsilon, int channel_axis) {
   constexpr std::string_view kName = "batch_norm";
   if (!x.defined() || !mean.defined() || !variance.defined())
@@ -344,12 +344,12 @@ Tensor batch_norm(const Tensor& x, const Tensor& mean, const Tensor& variance, c
   return cast(y, x.dtype());
 }
 
-Tensor layer_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, double epsilon) {
+Tensor layer_norm(const Operand& x, const Operand& scale, const Operand& bias, double epsilon) {
   const int rank = scale.defined() ? scale.rank() : bias.defined() ? bias.rank() : 1;
   return layer_norm(x, scale, bias, epsilon, x.defined() ? x.rank() - rank : 0);
 }
 
-Tensor layer_norm(const Tensor& x, const Tensor& scale, const Tensor& bias, double epsilon, int first_axis) {
+Tensor layer_norm(const Operand& x, const Operand& scale, const Operand& bias, double epsilon, int first_axis) {
   if (!x.defined()) throw InvalidArgument("layer_norm: x is an undefined Tensor");
   if (x.rank() == 0 || first_axis < 0 || first_axis >= x.rank()) {
     throw ShapeError("layer_norm: x {} has no axes to norm over from axis {} on", to_string(x.shape()), first_axis);

@@ -154,7 +154,7 @@ void OneHotOp::lower(const Launch& call) const {
   kernels::one_hot(call.stream, call.inputs[0], call.outputs[0], axis_, on_, off_);
 }
 
-Tensor pad(const Tensor& x, std::span<const std::int64_t> before, std::span<const std::int64_t> after,
+Tensor pad(const Operand& x, std::span<const std::int64_t> before, std::span<const std::int64_t> after,
            kernels::PadMode mode, Number value) {
   const Dims b = per_axis("pad", x, before), a = per_axis("pad", x, after);
   const auto crops = [](auto n) { return n <= 0; };
@@ -170,27 +170,27 @@ Tensor pad(const Tensor& x, std::span<const std::int64_t> before, std::span<cons
   return y;
 }
 
-Tensor tile(const Tensor& x, std::span<const std::int64_t> counts) { return multiplied(x, counts, true); }
+Tensor tile(const Operand& x, std::span<const std::int64_t> counts) { return multiplied(x, counts, true); }
 
-Tensor repeat(const Tensor& x, std::int64_t count, int axis) {
+Tensor repeat(const Operand& x, std::int64_t count, int axis) {
   if (!x.defined()) throw InvalidArgument("repeat: the operand is an undefined Tensor");
   Dims counts = Dims::filled(x.rank(), 1);
   counts[normalize_axis(axis, x.rank(), "repeat")] = count;
   return multiplied(x, {counts.begin(), counts.end()}, false);
 }
 
-Tensor roll(const Tensor& x, std::span<const std::int64_t> shifts) {
+Tensor roll(const Operand& x, std::span<const std::int64_t> shifts) {
   Dims s = per_axis("roll", x, shifts);
   for (int d = 0; d < x.rank(); ++d) s[d] = x.shape()[d] ? (s[d] % x.shape()[d] + x.shape()[d]) % x.shape()[d] : 0;
-  return all_are(s, 0) ? x : apply(make_op<RollOp>(s), {x});
+  return all_are(s, 0) ? Tensor(x) : apply(make_op<RollOp>(s), {x});
 }
 
-Tensor triangle(const Tensor& x, kernels::Triangle part, std::int64_t diagonal) {
+Tensor triangle(const Operand& x, kernels::Triangle part, std::int64_t diagonal) {
   if (!x.defined()) throw InvalidArgument("triangle: the operand is an undefined Tensor");
   return apply(make_op<TriangleOp>(part, diagonal), {x});
 }
 
-Tensor one_hot(const Tensor& indices, std::int64_t classes, DType dtype, int axis, Number on, Number off) {
+Tensor one_hot(const Operand& indices, std::int64_t classes, DType dtype, int axis, Number on, Number off) {
   if (!indices.defined()) throw InvalidArgument("one_hot: the operand is an undefined Tensor");
   axis = normalize_axis(axis, indices.rank() + 1, "one_hot");
   return apply(make_op<OneHotOp>(classes, dtype, axis, on, off), {indices});

@@ -48,21 +48,21 @@ void RandomOp::lower(const Launch& call) const {
   }
 }
 
-Tensor random_bits(const Tensor& key, DType dtype, const Shape& shape) {
+Tensor random_bits(const Operand& key, DType dtype, const Shape& shape) {
   return random(Form::bits, key, dtype, shape, 0, 0);
 }
 
-Tensor random_uniform(const Tensor& key, DType dtype, const Shape& shape, double low, double high) {
+Tensor random_uniform(const Operand& key, DType dtype, const Shape& shape, double low, double high) {
   if (!(low < high)) throw InvalidArgument("random_uniform: from {} to {}; expected low < high", low, high);
   return random(Form::uniform, key, dtype, shape, low, high);
 }
 
-Tensor random_normal(const Tensor& key, DType dtype, const Shape& shape, double mean, double deviation) {
+Tensor random_normal(const Operand& key, DType dtype, const Shape& shape, double mean, double deviation) {
   if (!(deviation >= 0)) throw InvalidArgument("random_normal: deviation is {}, expected 0 or more", deviation);
   return random(Form::normal, key, dtype, shape, mean, deviation);
 }
 
-Tensor random_integers(const Tensor& key, DType dtype, const Shape& shape, std::int64_t low, std::int64_t high) {
+Tensor random_integers(const Operand& key, DType dtype, const Shape& shape, std::int64_t low, std::int64_t high) {
   if (low >= high || static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low) > std::uint64_t{1} << 32) {
     throw InvalidArgument("random_integers: from {} to {}; expected low < high, at most 2^32 apart", low, high);
   }

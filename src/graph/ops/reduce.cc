@@ -149,31 +149,31 @@ std::string ReduceOp::label(std::span<const TensorType>) const {
   return operations_around(name(), prologue_, epilogue_);
 }
 
-Tensor reduce(ReduceKind op, const Tensor& x, const Axes& axes, bool keep_dims) {
+Tensor reduce(ReduceKind op, const Operand& x, const Axes& axes, bool keep_dims) {
   if (kernels::is_moment(op)) return moment(op, x, axes, 0, keep_dims);
   if (op == ReduceKind::count) {
     // The sum of what a comparison says, which the reduction's kernel makes itself.
     if (!x.defined()) throw InvalidArgument("reduce_count: the operand is an undefined Tensor");
     const bool is_boolean = x.dtype() == DType::boolean;
-    const Tensor counted = is_boolean ? x : binary(ScalarOp::not_equal, x, Graph::scalar(0, x.dtype()));
+    const Tensor counted = is_boolean ? Tensor(x) : binary(ScalarOp::not_equal, x, Graph::scalar(0, x.dtype()));
     return reduce(ReduceKind::sum, cast(counted, DType::i32), axes, keep_dims);
   }
   return apply(make_op<ReduceOp>(op, sorted_axes(kernels::reduce_name(op), x, axes), keep_dims), {x});
 }
 
-Tensor variance(const Tensor& x, const Axes& axes, double correction, bool keep_dims) {
+Tensor variance(const Operand& x, const Axes& axes, double correction, bool keep_dims) {
   return moment(ReduceKind::variance, x, axes, correction, keep_dims);
 }
 
-Tensor deviation(const Tensor& x, const Axes& axes, double correction, bool keep_dims) {
+Tensor deviation(const Operand& x, const Axes& axes, double correction, bool keep_dims) {
   return moment(ReduceKind::deviation, x, axes, correction, keep_dims);
 }
 
-Tensor argmax(const Tensor& x, const Axes& axes, bool keep_dims) {
+Tensor argmax(const Operand& x, const Axes& axes, bool keep_dims) {
   return arg_reduce(kernels::ArgKind::max, x, axes, keep_dims);
 }
 
-Tensor argmin(const Tensor& x, const Axes& axes, bool keep_dims) {
+Tensor argmin(const Operand& x, const Axes& axes, bool keep_dims) {
   return arg_reduce(kernels::ArgKind::min, x, axes, keep_dims);
 }
 

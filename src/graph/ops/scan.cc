@@ -24,7 +24,7 @@ Work ScanOp::work(const Launch& call) const {
   return with_bytes(call, kernels::work_of(kernels::scan_work(op_), elements, nullptr, 0, nullptr));
 }
 
-Tensor scan(kernels::ScanKind op, const Tensor& x, int axis, const kernels::ScanOptions& options) {
+Tensor scan(kernels::ScanKind op, const Operand& x, int axis, const kernels::ScanOptions& options) {
   if (!x.defined()) throw InvalidArgument("scan: the operand is an undefined Tensor");
   return apply(make_op<ScanOp>(op, normalize_axis(axis, x.rank(), "scan"), options), {x});
 }

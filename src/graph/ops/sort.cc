@@ -44,17 +44,17 @@ void SortOp::lower(const Launch& call) const {
   kernels::top_k(call.stream, x, values_of(call), indices_of(call), {axis_, descending_});
 }
 
-Tensor sort(const Tensor& x, int axis, bool descending) {
+Tensor sort(const Operand& x, int axis, bool descending) {
   if (!x.defined()) throw InvalidArgument("sort: the operand is an undefined Tensor");
   return apply(make_op<SortOp>(normalize_axis(axis, x.rank(), "sort"), descending, -1, true, false), {x});
 }
 
-Tensor argsort(const Tensor& x, int axis, bool descending) {
+Tensor argsort(const Operand& x, int axis, bool descending) {
   if (!x.defined()) throw InvalidArgument("argsort: the operand is an undefined Tensor");
   return apply(make_op<SortOp>(normalize_axis(axis, x.rank(), "argsort"), descending, -1, false, true), {x});
 }
 
-TopK top_k(const Tensor& x, std::int64_t k, int axis, bool largest) {
+TopK top_k(const Operand& x, std::int64_t k, int axis, bool largest) {
   if (!x.defined()) throw InvalidArgument("top_k: the operand is an undefined Tensor");
   if (k < 0) throw InvalidArgument("top_k: k is {}, expected 0 or more", k);
   const Tensor values = apply(make_op<SortOp>(normalize_axis(axis, x.rank(), "top_k"), largest, k, true, true), {x});

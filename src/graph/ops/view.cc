@@ -114,7 +114,7 @@ std::vector<TensorType> StridedOp::infer(std::span<const TensorType> in) const {
   return {{in[0].dtype, placement_.layout.shape}};
 }
 
-Tensor reshape(const Tensor& x, const Shape& shape) {
+Tensor reshape(const Operand& x, const Shape& shape) {
   if (!x.defined()) throw InvalidArgument("reshape: the operand is an undefined Tensor");
   const Shape target = completed(x.shape(), shape);
   if (target == x.shape()) return x;
@@ -122,7 +122,7 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
   return apply(make_op<ReshapeOp>(target), {x});
 }
 
-Tensor permute(const Tensor& x, std::span<const int> order) {
+Tensor permute(const Operand& x, std::span<const int> order) {
   if (!x.defined()) throw InvalidArgument("permute: the operand is an undefined Tensor");
   Layout::dense(x.shape()).permuted(order);  // checks the axes
   std::vector<int> axes;
@@ -136,30 +136,30 @@ Tensor permute(const Tensor& x, std::span<const int> order) {
   return changes ? apply(make_op<PermuteOp>(std::move(axes)), {from}) : from;
 }
 
-Tensor permute(const Tensor& x, std::initializer_list<int> order) {
+Tensor permute(const Operand& x, std::initializer_list<int> order) {
   return permute(x, std::span<const int>(order.begin(), order.size()));
 }
 
-Tensor broadcast_to(const Tensor& x, const Shape& shape) {
+Tensor broadcast_to(const Operand& x, const Shape& shape) {
   if (!x.defined()) throw InvalidArgument("broadcast_to: the operand is an undefined Tensor");
-  return x.shape() == shape ? x : apply(make_op<BroadcastOp>(shape), {x});
+  return x.shape() == shape ? Tensor(x) : apply(make_op<BroadcastOp>(shape), {x});
 }
 
-Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end, std::int64_t step) {
+Tensor slice(const Operand& x, int axis, std::int64_t begin, std::int64_t end, std::int64_t step) {
   if (!x.defined()) throw InvalidArgument("slice: the operand is an undefined Tensor");
   axis = normalize_axis(axis, x.rank(), "slice");
   if (begin == 0 && end == x.shape()[axis] && step == 1) return x;
   return apply(make_op<SliceOp>(axis, begin, end, step), {x});
 }
 
-Tensor expand_dims(const Tensor& x, int axis) {
+Tensor expand_dims(const Operand& x, int axis) {
   if (!x.defined()) throw InvalidArgument("expand_dims: the operand is an undefined Tensor");
   Shape shape = x.shape();
   shape.insert(normalize_axis(axis, x.rank() + 1, "expand_dims"), 1);
   return reshape(x, shape);
 }
 
-Tensor squeeze(const Tensor& x, int axis) {
+Tensor squeeze(const Operand& x, int axis) {
   if (!x.defined()) throw InvalidArgument("squeeze: the operand is an undefined Tensor");
   axis = normalize_axis(axis, x.rank(), "squeeze");
   Shape shape = x.shape();
