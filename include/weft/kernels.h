@@ -19,6 +19,7 @@
 
 #include "weft/kernels/attention.h"
 #include "weft/kernels/compact.h"
+#include "weft/kernels/conv.h"
 #include "weft/kernels/copy.h"
 #include "weft/kernels/elementwise.h"
 #include "weft/kernels/generate.h"

@@ -5,6 +5,7 @@
 #include "weft/axes.h"
 #include "weft/calibration.h"
 #include "weft/compile.h"
+#include "weft/convolution.h"
 #include "weft/creation.h"
 #include "weft/cpu.h"
 #include "weft/custom_op.h"

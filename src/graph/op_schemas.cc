@@ -100,6 +100,7 @@ std::vector<Schema> make_schemas() {
   };
   for (const kernels::KernelInfo& k : kernels::table()) {
     if (k.family == "reduce") add(of_kernel(k.name, {boolean("keep_dims", false)}));
+    if (k.family == "conv") add(of_kernel(k.name, {integers("sizes"), boolean("channels_last", false)}));
     if (k.family == "random") add(of_kernel(k.name, {integers("shape"), text("dtype")}));
     // What others do in a graph is done by ops above, or when it is built.
     for (const std::string_view family : {"elementwise", "scan", "softmax", "norm", "matmul", "attention"}) {

@@ -1,4 +1,4 @@
-// All kernels of the table on the CPU by name, in every type, against NumPy and SciPy (tests/reference/twins.py).
+// All kernels of the table on the CPU by name, in every type, against NumPy, SciPy and PyTorch (tests/reference/twins.py, conv.py).
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -46,10 +46,25 @@ class TwinsReference : public testing::Test {
     return outputs[0].dtype;
   }
 
-  std::vector<View> operands(const json& c, const char* list) const { return data.operands(c, list); }
+  // Each set of cases is written by a script of its own.
+  static constexpr const char* kSets[] = {"twins", "conv"};
+  TwinsReference() {
+    for (const char* name : kSets) {
+      sets_.emplace_back(name);
+      for (json& c : sets_.back().list("cases.json")) {
+        c["set"] = sets_.size() - 1;
+        cases.push_back(std::move(c));
+      }
+    }
+  }
+  std::vector<View> operands(const json& c, const char* list) const {
+    return sets_[c.at("set").get<std::size_t>()].operands(c, list);
+  }
 
-  ReferenceCases data{"twins"};
-  json cases = data.list("cases.json");
+  std::vector<json> cases;
+
+ private:
+  std::vector<ReferenceCases> sets_;
 };
 
 TEST_F(TwinsReference, EveryKernel) {
@@ -80,10 +95,10 @@ TEST_F(TwinsReference, EveryKernel) {
       ADD_FAILURE() << what << ": " << e.what();
       continue;
     }
-    for (std::size_t k = 0; k < expected.size(); ++k) expect_close(outputs[k], expected[k], data.tolerance(c), what);
+    for (std::size_t k = 0; k < expected.size(); ++k) expect_close(outputs[k], expected[k], ReferenceCases::tolerance(c), what);
   }
   for (const kernels::KernelInfo& k : kernels::table()) {
-    ASSERT_TRUE(called.contains(k.name)) << k.name << " has no case in tests/reference/twins.py";
+    ASSERT_TRUE(called.contains(k.name)) << k.name << " has no case in tests/reference";
     // A call on data that the kernel treats differently has a case of that type.
     const json& c = *of_kernel.at(k.name);
     const DType usual = type_of_data(k.name, operands(c, "inputs"), operands(c, "outputs"));

@@ -3,21 +3,14 @@
 #include <array>
 
 #include "graph/graph.h"
+#include "graph/ops/product.h"
 #include "graph/op_schemas.h"
 #include "graph/promotion.h"
 #include "weft/error.h"
 #include "weft/kernels/matmul.h"
 
 namespace weft {
-
 namespace {
-
-// The type of a product that is not asked for another, of types that go together: that of both operands, or that of the
-// sums.
-DType usual_result(DType a, DType b) {
-  if (a == DType::c64 || b == DType::c64) return DType::c64;
-  return is_floating(a) && a == b ? a : kernels::product_type(a, b);
-}
 
 // Types of operands that the kernel multiplies.
 bool kernel_takes(DType t) { return is_integer(t) ? bits(t) >= 8 && bits(t) <= 32 : is_floating(t) || t == DType::c64; }
@@ -32,7 +25,7 @@ std::vector<TensorType> MatmulOp::infer(std::span<const TensorType> in) const {
     throw ShapeError("matmul: a {} and b {}: {}", weft::to_string(a), weft::to_string(b), why);
   };
   infer_dtype("matmul", {&in[0], &in[1]}, result_);
-  const DType usual = usual_result(in[0].dtype, in[1].dtype);
+  const DType usual = product_result(in[0].dtype, in[1].dtype);
   if (a[-1] != b[-2]) fail(std::format("inner sizes {} and {} differ", a[-1], b[-2]));
   Shape shape;
   try {
@@ -42,17 +35,7 @@ std::vector<TensorType> MatmulOp::infer(std::span<const TensorType> in) const {
   }
   shape.push_back(a[-2]);
   shape.push_back(b[-1]);
-  if (!epilogue_) return {{result_.value_or(usual), shape}};
-  if (usual == DType::c64) throw TypeError("matmul: c64 takes no epilogue");
-  if (epilogue_->input_count() != static_cast<int>(in.size()) - 1) {
-    throw InvalidArgument("matmul: {} operands for an epilogue of {}", in.size() - 2, epilogue_->input_count() - 1);
-  }
-  for (std::size_t i = 2; i < in.size(); ++i) {
-    if (broadcast(in[i].shape, shape) != shape) {
-      fail(std::format("the epilogue's operand {} does not broadcast to the result", weft::to_string(in[i].shape)));
-    }
-  }
-  return {{epilogue_->output_type(0), shape}};
+  return {with_epilogue("matmul", epilogue_, in, {result_.value_or(usual), shape})};
 }
 
 FusionSpec MatmulOp::fusion_spec(const gpu::Capabilities*, std::span<const TensorType> in,
@@ -72,11 +55,7 @@ OpPtr MatmulOp::with_types(std::span<const TensorType> from, std::span<const Ten
                            std::span<const DType> results) const {
   const DType a = to[0].dtype, b = to[1].dtype;
   if (!epilogue_) return results[0] == (a == b ? a : DType::f32) ? make_op<MatmulOp>() : make_op<MatmulOp>(results[0]);
-  Expression e;
-  std::vector<int> args{e.input(kernels::product_type(a, b))};
-  for (const int node : converted_inputs(e, to.subspan(2), from.subspan(2))) args.push_back(node);
-  e.output(e.cast(splice(e, *epilogue_, args)[0], results[0]));
-  return make_op<MatmulOp>(std::move(e));
+  return make_op<MatmulOp>(epilogue_with_types(*epilogue_, from, to, results[0]));
 }
 
 void MatmulOp::lower(const Launch& call) const {
@@ -86,37 +65,12 @@ void MatmulOp::lower(const Launch& call) const {
 }
 
 Work MatmulOp::work(const Launch& call) const {
-  Work w = Op::work(call);
-  const int after = epilogue_ ? epilogue_->operation_count() : 0;
-  w.functions = epilogue_ ? static_cast<double>(call.outputs[0].count()) * epilogue_->cost() : 0;
-  w.flops =
-      static_cast<double>(call.outputs[0].count()) * (2.0 * static_cast<double>(call.inputs[0].shape()[-1]) + after);
-  // A device without matrix units does what it can (Calibration::rate).
-  if (call.inputs[0].dtype == DType::f16) w.arithmetic = Arithmetic::matrix;
-  return w;
+  return product_work(Op::work(call), call, static_cast<double>(call.inputs[0].shape()[-1]), epilogue_);
 }
 
 std::string MatmulOp::label(std::span<const TensorType> in) const {
-  std::string s = "matmul";
-  if (!epilogue_) return s;
-  const Shape shape = infer(in)[0].shape;
-  const auto& nodes = epilogue_->nodes();
-  for (const Expression::Node& node : nodes) {
-    if (node.op == ScalarOp::input || node.op == ScalarOp::constant || node.op == ScalarOp::cast) continue;
-    // An addition goes by what is added: one row for all rows, or a tensor of the result's shape.
-    std::string_view what = weft::name(node.op);
-    for (int arg : node.args) {
-      while (arg >= 0 && nodes[arg].op == ScalarOp::cast) arg = nodes[arg].args[0];
-      if (node.op != ScalarOp::add || arg < 0 || nodes[arg].op != ScalarOp::input || nodes[arg].input == 0) continue;
-      const Shape& operand = in[nodes[arg].input + 1].shape;
-      if (operand == shape)
-        what = "residual";
-      else if (element_count(operand) == shape[-1] && operand[-1] == shape[-1])
-        what = "bias";
-    }
-    s += std::format("+{}", what);
-  }
-  return s;
+  const Shape shape = epilogue_ ? infer(in)[0].shape : Shape{1};
+  return product_label("matmul", epilogue_, in, shape, shape.rank() - 1);
 }
 
 Tensor matmul(const Operand& a, const Operand& b, std::optional<DType> result) {
@@ -139,7 +93,7 @@ Tensor matmul(const Operand& a, const Operand& b, std::optional<DType> result) {
       return cast(sums, result.value_or(common));
     }
   }
-  const bool usual = !result || result == usual_result(a.dtype(), b.dtype());
+  const bool usual = !result || result == product_result(a.dtype(), b.dtype());
   return apply(usual ? make_op<MatmulOp>() : make_op<MatmulOp>(*result), {a, b});
 }
 

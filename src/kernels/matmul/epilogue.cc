@@ -2,8 +2,35 @@
 
 #include "core/str_cat.h"
 #include "kernels/matmul/variants.h"
+#include "weft/error.h"
 
 namespace weft::kernels {
+
+void check_epilogue(std::string_view kernel, const Epilogue& epilogue, DType product, const View& y) {
+  if (const Expression* e = epilogue.expression) {
+    const auto count = static_cast<int>(epilogue.operands.size());
+    if (e->outputs().size() != 1 || e->input_count() != count + 1) {
+      throw InvalidArgument(
+          "{}: the epilogue {} has {} inputs and {} outputs, expected {} (the product and {} operands) "
+          "and 1",
+          kernel, e->to_string(), e->input_count(), e->outputs().size(), count + 1, count);
+    }
+    for (const Expression::Node& node : e->nodes()) {
+      if (node.op != ScalarOp::input) continue;
+      const DType got = node.input == 0 ? product : epilogue.operands[node.input - 1].dtype;
+      if (node.type != got) {
+        throw InvalidArgument("{}: input {} of the epilogue {} is {}, given {}", kernel, node.input, e->to_string(),
+                              name(node.type), name(got));
+      }
+    }
+    if (e->output_type(0) != y.dtype) {
+      throw InvalidArgument("{}: the epilogue {} gives {}, y is {}", kernel, e->to_string(), name(e->output_type(0)),
+                            to_string(y));
+    }
+  } else {
+    if (!epilogue.operands.empty()) throw InvalidArgument("{}: epilogue operands without an expression", kernel);
+  }
+}
 
 int add_outputs(Call& call, const MatmulProblem& problem, const Expression* expression, StoreUnit unit) {
   bool by_four = unit == StoreUnit::row_of_four && rows_vectorise(problem.y);

@@ -10,6 +10,9 @@ namespace weft::kernels {
 // (store_element, and store_result too).
 enum class StoreUnit : std::uint8_t { row_of_four, element };
 
+// Throws InvalidArgument unless the epilogue takes a product of that type and its operands' types, and gives y's.
+void check_epilogue(std::string_view kernel, const Epilogue& epilogue, DType product, const View& y);
+
 // Adds y and the epilogue's operands to a call whose batch dimensions are set. Returns the number of elements that are
 // stored at once.
 int add_outputs(Call& call, const MatmulProblem& problem, const Expression* expression, StoreUnit unit);

@@ -180,7 +180,8 @@ class RightSide {
 // The rows of a, as f32 contiguous along k: in place, or a copy of some of them.
 class LeftSide {
  public:
-  explicit LeftSide(const View& view) : view_(view), load_(load_block(view.dtype)) {
+  explicit LeftSide(const View& view, const GatherRows* gather = nullptr)
+      : view_(view), load_(load_block(view.dtype)), gather_(gather) {
     in_place_ = view.dtype == DType::f32 && (view.strides()[-1] == 1 || view.shape()[-1] == 1);
     // Rows a page apart would evict each other from the first-level cache.
     if (view.strides()[-2] % 1024 == 0 && view.shape()[-2] > 4) in_place_ = false;
@@ -190,6 +191,12 @@ class LeftSide {
                     std::int64_t depth, Scratch& scratch, std::int64_t& pitch) const {
     const std::int64_t along = view_.strides()[-1], down = view_.strides()[-2];
     const std::int64_t first = batch_offset(view_, batch, index) + row * down + k * along;
+    if (gather_) {
+      pitch = depth + 16;
+      float* const copy = scratch.need(rows * pitch);
+      (*gather_)(index, row, rows, k, depth, copy, pitch);
+      return copy;
+    }
     if (in_place_) {
       pitch = down;
       return data<const float>(view_) + first;
@@ -205,6 +212,7 @@ class LeftSide {
  private:
   View view_;
   LoadBlock load_;
+  const GatherRows* gather_;
   bool in_place_;
 };
 
@@ -355,16 +363,9 @@ void integers(cpu::Executor& executor, const MatmulProblem& p, const RowStore& s
   });
 }
 
-}  // namespace
-
-void matmul_cpu(cpu::Executor& executor, const MatmulProblem& p, const Expression* epilogue) {
-  const RowStore store(p, epilogue);
-  if (p.k == 0) return store_zeros(p, store);
-  const DType product = p.sum_type();
-  if (product == DType::i32) return integers(executor, p, store);
-  if (product == DType::f64) return plain<double>(executor, p, store, product);
+void by_panels(cpu::Executor& executor, const MatmulProblem& p, const Expression* epilogue, const RowStore& store,
+               const LeftSide& left) {
   const RightSide right(executor, p);
-  const LeftSide left(p.a);
   const bool straight = !epilogue && p.y.dtype == DType::f32 && p.y.strides()[-1] == 1;
 
   constexpr std::int64_t kDepth = 1024;  // elements of k at a time, at least, if k is long
@@ -392,6 +393,22 @@ void matmul_cpu(cpu::Executor& executor, const MatmulProblem& p, const Expressio
       if (!in_place) store.rows(y, pitch, batch, row, rows, col, cols);
     }
   });
+}
+
+}  // namespace
+
+void matmul_cpu(cpu::Executor& executor, const MatmulProblem& p, const Expression* epilogue) {
+  const RowStore store(p, epilogue);
+  if (p.k == 0) return store_zeros(p, store);
+  const DType product = p.sum_type();
+  if (product == DType::i32) return integers(executor, p, store);
+  if (product == DType::f64) return plain<double>(executor, p, store, product);
+  by_panels(executor, p, epilogue, store, LeftSide(p.a));
+}
+
+void matmul_cpu_of_rows(cpu::Executor& executor, const MatmulProblem& p, const Expression* epilogue,
+                        const GatherRows& gather) {
+  by_panels(executor, p, epilogue, RowStore(p, epilogue), LeftSide(p.a, &gather));
 }
 
 }  // namespace weft::kernels

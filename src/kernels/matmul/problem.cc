@@ -2,6 +2,7 @@
 
 #include "kernels/common/memory.h"
 #include "kernels/check.h"
+#include "kernels/matmul/epilogue.h"
 #include "weft/error.h"
 
 namespace weft::kernels {
@@ -88,30 +89,7 @@ MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const 
                           to_string(b));
   }
   const DType product = product_type(a.dtype, b.dtype);
-  if (const Expression* e = epilogue.expression) {
-    const auto count = static_cast<int>(epilogue.operands.size());
-    if (e->outputs().size() != 1 || e->input_count() != count + 1) {
-      throw InvalidArgument(
-          "matmul: the epilogue {} has {} inputs and {} outputs, expected {} (the product and {} operands) "
-          "and 1",
-          e->to_string(), e->input_count(), e->outputs().size(), count + 1, count);
-    }
-    for (const Expression::Node& node : e->nodes()) {
-      if (node.op != ScalarOp::input) continue;
-      const DType got = node.input == 0 ? product : epilogue.operands[node.input - 1].dtype;
-      if (node.type != got) {
-        throw InvalidArgument("matmul: input {} of the epilogue {} is {}, given {}", node.input, e->to_string(),
-                              name(node.type), name(got));
-      }
-    }
-    if (e->output_type(0) != y.dtype) {
-      throw InvalidArgument("matmul: the epilogue {} gives {}, y is {}", e->to_string(), name(e->output_type(0)),
-                            to_string(y));
-    }
-  } else {
-    if (!epilogue.operands.empty()) throw InvalidArgument("matmul: epilogue operands without an expression");
-  }
-
+  check_epilogue("matmul", epilogue, product, y);
   for (const View* operand : {&a, &b}) {
     if (overlap(*operand, y)) {
       throw InvalidArgument(

@@ -1,0 +1,239 @@
+// Convolutions on the CPU's cores. In f32, where a filter has several outputs, as the product of panels, whose rows are
+// gathered a block at a time; else row by row along the last spatial axis.
+#include "kernels/common/rows_cpu.h"
+#include "kernels/common/scratch_cpu.h"
+#include "kernels/conv/product.h"
+#include "kernels/cpu_loops.h"
+#include "kernels/elementwise/expression_cpu.h"
+#include "kernels/matmul/matmul.h"
+#include "weft/kernels/copy.h"
+
+namespace weft::kernels {
+namespace {
+
+// The view in elements of another type: itself, or a dense copy.
+View as_type(cpu::Executor& executor, const View& v, DType type) {
+  if (v.dtype == type) return v;
+  const View copied(Buffer::host(byte_size(type, static_cast<std::uint64_t>(v.count()))), 0, type, v.shape());
+  copy(executor, v, copied);
+  return copied;
+}
+
+// The rows of a convolution as a product: each is gathered from the window of a place.
+class Windows {
+ public:
+  Windows(const ConvProblem& p, const ConvProduct& product) : p_(p), product_(product), taps_(p.taps()) {
+    Shape window;
+    for (int d = 0; d < p.spatial(); ++d) window.push_back(p.w.shape()[ConvProblem::kSpatial + d]);
+    for (std::int64_t t = 0; t < taps_; ++t) {
+      std::array<std::int64_t, 3> k{};
+      std::int64_t rest = t, offset = 0;
+      for (int d = p.spatial() - 1; d >= 0; --d) {
+        k[static_cast<std::size_t>(d)] = rest % window[d];
+        offset += rest % window[d] * p.dilations[d] * p.x.strides()[ConvProblem::kSpatial + d];
+        rest /= window[d];
+      }
+      tap_.push_back({k, offset});
+    }
+    const std::int64_t channels = p.channels();
+    for (std::int64_t i = 0; i < product.matmul.k; ++i) {
+      const std::int64_t c = product.channels_first ? i / taps_ : i % channels;
+      const std::int64_t t = product.channels_first ? i % taps_ : i / channels;
+      offset_.push_back(c * p.x.strides()[2] + tap_[static_cast<std::size_t>(t)].offset);
+    }
+    run_ = !product.channels_first && p.x.strides()[2] == 1 ? channels : 1;
+  }
+
+  void gather(std::int64_t batch, std::int64_t row, std::int64_t rows, std::int64_t k, std::int64_t depth, float* to,
+              std::int64_t pitch) const {
+    std::array<std::int64_t, kMaxRank> at{};
+    for (std::size_t i = product_.batch_axes.size(); i-- > 0;) {
+      const int axis = product_.batch_axes[i];
+      at[static_cast<std::size_t>(axis)] = batch % p_.y.shape()[axis];
+      batch /= p_.y.shape()[axis];
+    }
+    std::vector<char> inside(static_cast<std::size_t>(taps_));
+    for (std::int64_t r = 0; r < rows; ++r, to += pitch) {
+      std::int64_t rest = row + r;
+      for (std::size_t i = product_.row_axes.size(); i-- > 0;) {
+        const int axis = product_.row_axes[i];
+        at[static_cast<std::size_t>(axis)] = rest % p_.y.shape()[axis];
+        rest /= p_.y.shape()[axis];
+      }
+      std::int64_t base = at[0] * p_.x.strides()[0] + at[1] * p_.x.strides()[1];
+      for (int d = 0; d < p_.spatial(); ++d) {
+        const int axis = ConvProblem::kSpatial + d;
+        base += p_.position(d, at[static_cast<std::size_t>(axis)], 0) * p_.x.strides()[axis];
+      }
+      const bool whole = find_inside(at, inside);
+      const float* x = data<const float>(p_.x) + base;
+      if (run_ > 1)
+        gather_runs(x, whole, inside, k, depth, to);
+      else if (whole)
+        gather_all(x, offset_.data() + k, depth, to);
+      else
+        gather_some(x, inside, k, depth, to);
+    }
+  }
+
+ private:
+  struct Tap {
+    std::array<std::int64_t, 3> k;
+    std::int64_t offset;
+  };
+
+  // Which elements of the window lie in x; true if all do.
+  bool find_inside(const std::array<std::int64_t, kMaxRank>& at, std::vector<char>& inside) const {
+    bool whole = true;
+    for (std::size_t t = 0; t < tap_.size(); ++t) {
+      bool is = true;
+      for (int d = 0; d < p_.spatial(); ++d) {
+        const int axis = ConvProblem::kSpatial + d;
+        const std::int64_t i =
+            p_.position(d, at[static_cast<std::size_t>(axis)], tap_[t].k[static_cast<std::size_t>(d)]);
+        is &= i >= 0 && i < p_.x.shape()[axis];
+      }
+      inside[t] = is;
+      whole &= is;
+    }
+    return whole;
+  }
+  // The channels of an element of the window are adjacent in x and in k.
+  void gather_runs(const float* x, bool whole, const std::vector<char>& inside, std::int64_t k, std::int64_t depth,
+                   float* to) const {
+    for (std::int64_t done = 0; done < depth;) {
+      const std::int64_t t = (k + done) / run_, c = (k + done) % run_, n = std::min(run_ - c, depth - done);
+      if (whole || inside[static_cast<std::size_t>(t)]) {
+        std::memcpy(to + done, x + offset_[static_cast<std::size_t>(k + done)], static_cast<std::size_t>(n) * 4);
+      } else {
+        std::fill_n(to + done, n, 0.0f);
+      }
+      done += n;
+    }
+  }
+  WEFT_VECTOR_CLONES
+  static void gather_all(const float* x, const std::int64_t* offsets, std::int64_t depth, float* to) {
+    for (std::int64_t j = 0; j < depth; ++j) to[j] = x[offsets[j]];
+  }
+  void gather_some(const float* x, const std::vector<char>& inside, std::int64_t k, std::int64_t depth,
+                   float* to) const {
+    const std::int64_t channels = p_.channels();
+    for (std::int64_t j = 0; j < depth; ++j) {
+      const std::int64_t t = product_.channels_first ? (k + j) % taps_ : (k + j) / channels;
+      to[j] = inside[static_cast<std::size_t>(t)] ? x[offset_[static_cast<std::size_t>(k + j)]] : 0.0f;
+    }
+  }
+
+  const ConvProblem& p_;
+  const ConvProduct& product_;
+  std::int64_t taps_, run_ = 1;
+  std::vector<Tap> tap_;
+  std::vector<std::int64_t> offset_;  // in x, of each k
+};
+
+template <class T>
+WEFT_VECTOR_CLONES void add_scaled(const T* x, std::int64_t stride, T factor, std::int64_t count, T* sums) {
+  if (stride == 1) {
+    for (std::int64_t i = 0; i < count; ++i) sums[i] += factor * x[i];
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) sums[i] += factor * x[i * stride];
+  }
+}
+
+// A row of y along its last axis at a time: the sum of rows of x, each times an element of the filter.
+template <class Sum>
+void by_rows(cpu::Executor& executor, const ConvProblem& given, const Expression* epilogue, DType type) {
+  ConvProblem p = given;
+  p.x = as_type(executor, given.x, type);
+  p.w = as_type(executor, given.w, type);
+  // Dense: the spatial axes count the rows, whose elements the epilogue takes by y's strides.
+  const int rank = p.y.rank(), last = rank - 1, first = ConvProblem::kSpatial;
+  const DType sums_type = p.sum_type();
+  Expression plain;
+  if (!epilogue) {
+    const int sum = plain.input(sums_type);
+    plain.output(p.y.dtype == sums_type ? sum : plain.cast(sum, p.y.dtype));
+  }
+  const CpuExpression expression(epilogue ? *epilogue : plain);
+  Shape outer = p.y.shape();
+  outer.pop_back();
+  const std::int64_t length = p.y.shape()[last], n = p.x.shape()[last], window = p.w.shape()[last];
+  const std::int64_t stride = p.strides[p.spatial() - 1], step = stride * p.x.strides()[last];
+  Shape taps;
+  for (int d = first; d < last; ++d) taps.push_back(p.w.shape()[d]);
+  const std::int64_t outer_taps = element_count(taps), work = std::max<std::int64_t>(length * p.depth(), 1);
+  parallel(executor, element_count(outer), std::max<std::int64_t>(32768 / work, 1),
+           [&](std::int64_t begin, std::int64_t end) {
+             std::vector<Sum> sums(static_cast<std::size_t>(length));
+             CpuExpression::Registers registers(expression);
+             for (std::int64_t r = begin; r < end; ++r) {
+               std::array<std::int64_t, kMaxRank> at{};
+               for (std::int64_t rest = r, d = last - 1; d >= 0; --d) {
+                 at[static_cast<std::size_t>(d)] = rest % outer[static_cast<int>(d)];
+                 rest /= outer[static_cast<int>(d)];
+               }
+               std::ranges::fill(sums, Sum(0));
+               for (std::int64_t t = 0; t < outer_taps; ++t) {
+                 std::int64_t x = at[0] * p.x.strides()[0] + at[1] * p.x.strides()[1];
+                 std::int64_t w = at[0] * p.w.strides()[0] + at[2] * p.w.strides()[1];
+                 bool inside = true;
+                 std::int64_t tap = t;
+                 for (int axis = last - 1; axis >= first; --axis) {
+                   const std::int64_t k = tap % p.w.shape()[axis];
+                   const std::int64_t i = p.position(axis - first, at[static_cast<std::size_t>(axis)], k);
+                   tap /= p.w.shape()[axis];
+                   inside &= i >= 0 && i < p.x.shape()[axis];
+                   x += i * p.x.strides()[axis];
+                   w += k * p.w.strides()[axis];
+                 }
+                 if (!inside) continue;
+                 for (std::int64_t k = 0; k < window; ++k) {
+                   // The places whose element of x is there.
+                   const std::int64_t from = p.position(p.spatial() - 1, 0, k);
+                   const std::int64_t low = std::min(length, from >= 0 ? 0 : (-from + stride - 1) / stride);
+                   const std::int64_t high =
+                       from >= n ? low : std::clamp((n - from + stride - 1) / stride, low, length);
+                   for (std::int64_t c = 0; c < p.channels(); ++c) {
+                     const Sum* row =
+                         data<const Sum>(p.x) + x + c * p.x.strides()[2] + (from + low * stride) * p.x.strides()[last];
+                     const Sum factor = data<const Sum>(p.w)[w + c * p.w.strides()[2] + k * p.w.strides()[last]];
+                     add_scaled(row, step, factor, high - low, sums.data() + low);
+                   }
+                 }
+               }
+               const auto row_of = [&](const View& v) {
+                 std::int64_t offset = 0;
+                 for (int d = 0; d < last; ++d) offset += at[static_cast<std::size_t>(d)] * v.strides()[d];
+                 return CpuExpression::Row{v.buffer.data() + v.offset, offset, v.strides()[last]};
+               };
+               std::vector<CpuExpression::Row> inputs{{reinterpret_cast<std::byte*>(sums.data()), 0, 1}};
+               for (const View& v : p.operands) inputs.push_back(row_of(v));
+               const CpuExpression::Row output = row_of(p.y);
+               expression.evaluate(registers, inputs, std::span(&output, 1), length);
+             }
+           });
+}
+
+}  // namespace
+
+void conv_cpu(cpu::Executor& executor, const ConvProblem& p, const Expression* epilogue) {
+  const DType product = p.sum_type();
+  if (product == DType::f64) return by_rows<double>(executor, p, epilogue, DType::f64);
+  if (product == DType::i32) return by_rows<std::uint32_t>(executor, p, epilogue, DType::i32);
+  constexpr std::int64_t kFewOutputs = 4;
+  if (p.depth() == 0 || p.outputs() < kFewOutputs) return by_rows<float>(executor, p, epilogue, DType::f32);
+  ConvProblem q = p;
+  q.x = as_type(executor, p.x, DType::f32);
+  if (!conv_product(q)) {
+    // The filter's elements one after the other, then its channels.
+    q.w = View(Buffer::host(byte_size(p.w.dtype, static_cast<std::uint64_t>(p.w.count()))), 0, p.w.dtype, p.w.shape());
+    copy(executor, p.w, q.w);
+  }
+  const ConvProduct as_product = *conv_product(q);
+  const Windows windows(q, as_product);
+  matmul_cpu_of_rows(executor, as_product.matmul, epilogue,
+                     [&](std::int64_t batch, std::int64_t row, std::int64_t rows, std::int64_t k, std::int64_t depth,
+                         float* to, std::int64_t pitch) { windows.gather(batch, row, rows, k, depth, to, pitch); });
+}
+
+}  // namespace weft::kernels

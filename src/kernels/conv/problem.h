@@ -1,0 +1,60 @@
+// A convolution in the normal form that all kernels of the family start from.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "weft/kernels/conv.h"
+
+namespace weft::kernels {
+
+// y[g, n, o, i…] = epilogue(Σ_c Σ_k x[g, n, c, i · stride + k · dilation − before] · w[g, o, c, k…], operands[g, n, o,
+// i…]), x being zero outside of its edges. Groups are an axis of their own; a transposed convolution is one of these
+// for each remainder of y's positions by the strides, and a filter's gradient is one whose filter is y and whose batch
+// are the channels: so these are all that kernels compute.
+struct ConvProblem {
+  View x, w, y;
+  std::vector<View> operands;
+  Dims strides, dilations, before;  // one to three, one for each spatial axis
+
+  static constexpr int kGroup = 0, kBatch = 1, kSpatial = 3;  // axes of x and y; channels are axis 2
+  int spatial() const { return strides.rank(); }
+  std::int64_t groups() const { return y.shape()[0]; }
+  std::int64_t batch() const { return y.shape()[1]; }
+  std::int64_t outputs() const { return y.shape()[2]; }       // channels of y in a group
+  std::int64_t channels() const { return w.shape()[2]; }      // channels of x in a group
+  std::int64_t taps() const;                                  // elements of a filter's window
+  std::int64_t depth() const { return channels() * taps(); }  // products of a sum
+  DType sum_type() const { return product_type(x.dtype, w.dtype); }
+  // Positions of a spatial axis of the output that read elements of x, not padding alone… all of them, at tap k.
+  std::int64_t position(int axis, std::int64_t i, std::int64_t k) const {
+    return i * strides[axis] + k * dilations[axis] - before[axis];
+  }
+  // Whether any window reaches past x along the axis.
+  bool reaches_out(int axis) const;
+};
+
+// The problems of each function. Throw InvalidArgument.
+ConvProblem conv_problem(const View& x, const View& w, const View& y, const ConvOptions& options,
+                         const Epilogue& epilogue);
+std::vector<ConvProblem> conv_transpose_problems(const View& x, const View& w, const View& y,
+                                                 const ConvOptions& options, const Epilogue& epilogue);
+ConvProblem conv_filter_gradient_problem(const View& x, const View& y, const View& w, const ConvOptions& options);
+
+// The part [begin, begin + size) along an axis of y.
+ConvProblem part(const ConvProblem& problem, int axis, std::int64_t begin, std::int64_t size);
+// The sums over some channels of x alone, or over some elements of the window along a spatial axis.
+ConvProblem part_of_channels(const ConvProblem& problem, std::int64_t begin, std::int64_t size);
+ConvProblem part_of_window(const ConvProblem& problem, int spatial_axis, std::int64_t begin, std::int64_t size);
+
+// A plain loop with sums in double, or wrapping integers, with which tests compare everything.
+void conv_reference(const ConvProblem& problem, const Expression* epilogue);
+
+// On the executor's cores.
+void conv_cpu(cpu::Executor& executor, const ConvProblem& problem, const Expression* epilogue);
+
+// Records the problem without a product's tiles: a thread computes some elements by loops over window and channels.
+void conv_direct(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue);
+
+}  // namespace weft::kernels

@@ -1,0 +1,196 @@
+// Convolutions on every device against the CPU, and the CPU against a plain loop. PyTorch's values are in
+// twins_reference_test.cc.
+#include "kernels/conv/problem.h"
+
+#include "kernels/operands.h"
+#include "support/chunks.h"
+#include "support/differential.h"
+#include "support/throws.h"
+#include "weft/cpu.h"
+#include "weft/error.h"
+
+namespace weft::test {
+namespace {
+
+using kernels::ConvOptions;
+using kernels::ConvProblem;
+using kernels::Epilogue;
+using testing::HasSubstr;
+
+enum class Function : std::uint8_t { conv, transpose, filter_gradient };
+constexpr Function kFunctions[] = {Function::conv, Function::conv, Function::transpose, Function::filter_gradient};
+
+// Axes in another order in memory: channels last, or the spatial axes first.
+View in_some_order(Rng& rng, const Shape& shape, DType type, Kind kind) {
+  const int order = random_int(rng, 0, 2);
+  if (order == 0) return random_view(rng, shape, type, kind);
+  std::vector<int> axes{0};
+  for (int d = 2; d < shape.rank(); ++d) axes.push_back(d);
+  axes.insert(order == 1 ? axes.end() : axes.begin(), 1);
+  Shape stored;
+  std::vector<int> back(axes.size());
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    stored.push_back(shape[axes[i]]);
+    back[static_cast<std::size_t>(axes[i])] = static_cast<int>(i);
+  }
+  return random_view(rng, stored, type, kind).permuted(back);
+}
+
+void run(Stream& s, Function f, std::span<const View> in, const View& out, const ConvOptions& o, const Expression* e) {
+  const Epilogue epilogue = e ? Epilogue{e, in.subspan(2)} : Epilogue{};
+  switch (f) {
+    case Function::conv:
+      return kernels::conv(s, in[0], in[1], out, o, epilogue);
+    case Function::transpose:
+      return kernels::conv_transpose(s, in[0], in[1], out, o, epilogue);
+    case Function::filter_gradient:
+      return kernels::conv_filter_gradient(s, in[0], in[1], out, o);
+  }
+}
+
+void run_reference(Function f, std::span<const View> in, const View& out, const ConvOptions& o, const Expression* e) {
+  const Epilogue epilogue = e ? Epilogue{e, in.subspan(2)} : Epilogue{};
+  switch (f) {
+    case Function::conv:
+      return conv_reference(kernels::conv_problem(in[0], in[1], out, o, epilogue), e);
+    case Function::transpose:
+      for (const ConvProblem& p : kernels::conv_transpose_problems(in[0], in[1], out, o, epilogue))
+        conv_reference(p, e);
+      return;
+    case Function::filter_gradient:
+      return conv_reference(kernels::conv_filter_gradient_problem(in[0], in[1], out, o), nullptr);
+  }
+}
+
+Problem random_conv(Rng& rng) {
+  constexpr DType kFloats[] = {DType::f32, DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2};
+  constexpr DType kIntegers[] = {DType::i8, DType::u8, DType::i16, DType::u16, DType::i32, DType::u32};
+  constexpr DType kSums[] = {DType::i32, DType::u32};
+  const Function f = pick(rng, kFunctions);
+  const int spatial = random_int(rng, 1, 3);
+  const bool real = rng() % 3 != 0;
+  Rng& details = rng.details();
+  ConvOptions o;
+  const int grouped = random_int(rng, 0, 3);  // one, some, depthwise
+  o.groups = grouped < 2 ? 1 : random_int(details, 2, 5);
+  const std::int64_t c = grouped == 3 ? 1 : rng() % 2 ? 4 * random_int(details, 1, 4) : random_int(details, 1, 9);
+  const std::int64_t out = grouped == 3 && rng() % 2 ? 1 : random_int(details, 1, 9);
+  const std::int64_t n = random_int(details, rng() % 16 == 0 ? 0 : 1, 3);
+  Shape x{n, c * o.groups}, w{out * o.groups, c}, y{n, out * o.groups};
+  for (int d = 0; d < spatial; ++d) {
+    const std::int64_t window = random_int(details, 1, 4), stride = rng() % 2 ? 1 : random_int(details, 1, 3);
+    const std::int64_t dilation = rng() % 3 ? 1 : random_int(details, 1, 3);
+    const std::int64_t before = rng() % 2 ? 0 : random_int(details, -1, 3);
+    const std::int64_t size = random_int(details, 1, spatial == 3 ? 6 : 14);
+    // Positions that a window reaches, and some more on either side.
+    const std::int64_t reach = size + before - (window - 1) * dilation - 1;
+    x.push_back(size), w.push_back(window);
+    y.push_back(std::max<std::int64_t>(1, (reach >= 0 ? reach / stride + 1 : 0) + random_int(details, 0, 1)));
+    o.strides.push_back(stride), o.dilations.push_back(dilation), o.before.push_back(before);
+  }
+  const DType a = real ? pick(rng, kFloats) : pick(rng, kIntegers);
+  const DType b = rng() % 2 ? a : real ? pick(rng, kFloats) : pick(rng, kIntegers);
+  const DType sums = real ? pick(rng, kFloats) : pick(rng, kSums);
+  const Shape shapes[3][3] = {{x, w, y}, {y, w, x}, {x, y, w}};
+  const auto& [first, second, result] = shapes[static_cast<int>(f)];
+  Problem p;
+  p.inputs = {in_some_order(rng, first, a, random_input_kind(rng)),
+              in_some_order(rng, second, b, random_input_kind(rng))};
+  p.outputs = {in_some_order(rng, result, sums, random_output_kind(rng))};
+  auto e = std::make_shared<Expression>();
+  const bool fused = f != Function::filter_gradient && real && rng() % 2;
+  if (fused) {
+    const DType bias = pick(rng, kFloats);
+    p.inputs.push_back(random_view(rng, random_broadcast(rng, result), bias));
+    const int v = e->input(DType::f32), added = e->input(bias);
+    const int sum = e->apply(ScalarOp::add, {v, bias == DType::f32 ? added : e->cast(added, DType::f32)});
+    const int relu = e->apply(ScalarOp::relu, {sum});
+    e->output(sums == DType::f32 ? relu : e->cast(relu, sums));
+  }
+  p.what = std::format("{} of {} and {} to {}, strides {}, dilations {}, before {}, groups {}{}",
+                       f == Function::conv        ? "conv"
+                       : f == Function::transpose ? "transpose"
+                                                  : "filter gradient",
+                       to_string(p.inputs[0]), to_string(p.inputs[1]), to_string(p.outputs[0]), to_string(o.strides),
+                       to_string(o.dilations), to_string(o.before), o.groups, fused ? ", bias" : "");
+  p.call = [=](Stream& s, auto in, auto to) { run(s, f, in, to[0], o, fused ? e.get() : nullptr); };
+  p.twin = [=](Stream&, auto in, auto to) { run_reference(f, in, to[0], o, fused ? e.get() : nullptr); };
+  // As of matmul: two sums of at most `depth` products of normal numbers.
+  double depth = 1;
+  for (int d = 0; d < spatial; ++d) depth *= static_cast<double>(f == Function::filter_gradient ? y[2 + d] : w[2 + d]);
+  depth *= static_cast<double>(f == Function::filter_gradient ? n : f == Function::conv ? c : out);
+  if (real) p.tolerance = {.ulp = sums == DType::f32 ? 0.0 : 1.0, .absolute = 4e-7 * depth * std::sqrt(depth) + 1e-6};
+  return p;
+}
+
+const bool registered = differential("conv", random_conv);
+
+class Conv : public testing::Test {
+ protected:
+  View f32(const Shape& shape) { return random_view(rng, shape, DType::f32); }
+  cpu::Executor cpu;
+  Rng rng{5};
+};
+
+TEST_F(Conv, SaysWhatDoesNotFit) {
+  const auto refused = [&](const Shape& x, const Shape& w, const Shape& y, const ConvOptions& o = {}) {
+    return thrown_by([&] { kernels::conv(cpu, f32(x), f32(w), f32(y), o); });
+  };
+  EXPECT_THAT(
+      refused({1, 3, 8, 8}, {16, 4, 3, 3}, {1, 16, 6, 6}),
+      HasSubstr("InvalidArgument: conv: filter [16, 4, 3, 3] has 4 channels for each group, x has 3 (groups 1)"));
+  EXPECT_THAT(refused({1, 4, 8, 8}, {16, 4, 3, 3}, {1, 15, 6, 6}),
+              HasSubstr("conv: y has 15 channels, the filter [16, 4, 3, 3] has 16 for them (groups 1)"));
+  EXPECT_THAT(refused({1, 4, 8, 8}, {16, 4, 3, 3}, {2, 16, 6, 6}), HasSubstr("have batches of 1 and 2"));
+  EXPECT_THAT(refused({1, 4, 8, 8}, {16, 4, 3}, {1, 16, 6, 6}), HasSubstr("expected one rank"));
+  EXPECT_THAT(refused({1, 4}, {16, 4}, {1, 16}), HasSubstr("conv: x is f32 [1, 4]; expected rank 3 to 5"));
+  EXPECT_THAT(refused({1, 4, 8, 8}, {16, 4, 3, 3}, {1, 16, 6, 6}, {.strides = {1}}),
+              HasSubstr("1 numbers of strides, expected one for each of 2 spatial axes"));
+  EXPECT_THAT(refused({1, 4, 8, 8}, {16, 4, 3, 3}, {1, 16, 6, 6}, {.dilations = {1, 0}}),
+              HasSubstr("dilations is [1, 0], expected numbers from 1"));
+  EXPECT_THAT(refused({1, 4, 8, 8}, {16, 4, 3, 3}, {1, 16, 6, 6}, {.groups = 0}), HasSubstr("0 groups"));
+  EXPECT_THAT(refused({1, 4, 8, 8}, {16, 1, 3, 3}, {1, 16, 6, 6}, {.groups = 3}), HasSubstr("(groups 3)"));
+  EXPECT_THAT(
+      thrown_by([&] { kernels::conv(cpu, f32({1, 4, 8}), random_view(rng, {2, 4, 3}, DType::i32), f32({1, 2, 6})); }),
+      HasSubstr("conv: x is f32 [1, 4, 8], w is i32 [2, 4, 3], y is f32 [1, 2, 6]; expected x, w, y: floats or"));
+  const View same = f32({1, 4, 8});
+  EXPECT_THAT(thrown_by([&] { kernels::conv(cpu, same, f32({4, 4, 1}), same); }), HasSubstr("shares memory"));
+}
+
+// Nothing is added up: y is the epilogue's value for zero, also without a batch.
+TEST_F(Conv, EmptySums) {
+  Expression plus_one;
+  plus_one.output(plus_one.apply(ScalarOp::add, {plus_one.input(DType::f32), plus_one.constant(1, DType::f32)}));
+  for (const auto& [x, w, y] : {std::tuple(Shape{2, 0, 5}, Shape{3, 0, 2}, Shape{2, 3, 4}),
+                                {Shape{2, 4, 0}, Shape{3, 4, 2}, Shape{2, 3, 4}},
+                                {Shape{2, 4, 5}, Shape{3, 4, 0}, Shape{2, 3, 4}},
+                                {Shape{0, 4, 5}, Shape{3, 4, 2}, Shape{0, 3, 4}}}) {
+    const View to = f32(y), in[] = {f32(x), f32(w)};
+    const KernelCall call = [&](Stream& s, auto from, auto out) {
+      kernels::conv(s, from[0], from[1], out[0], {}, {&plus_one, {}});
+    };
+    call(cpu, in, std::span(&to, 1));
+    for (const double v : values(to)) EXPECT_EQ(v, 1);
+    for (const std::string& name : device_names()) run_both(test::device(name), in, std::span(&to, 1), call, {});
+  }
+}
+
+using ConvChunks = ChunksTest;
+
+// Operands that exceed a binding are cut along the batch, the outputs and the image, and along the channels into sums.
+TEST_F(ConvChunks, EveryAxis) {
+  const auto conv = [](const ConvOptions& o) -> KernelCall {
+    return [o](Stream& s, auto in, auto out) { kernels::conv(s, in[0], in[1], out[0], o); };
+  };
+  const auto f32 = [&](const Shape& shape) { return random_view(rng, shape, DType::f32); };
+  const Tolerance near{.absolute = 1e-4};
+  both({f32({40, 3, 20, 20}), f32({4, 3, 3, 3})}, {f32({40, 4, 20, 20})}, conv({.before = {1, 1}}), near);
+  both({f32({1, 2, 300, 80}), f32({3, 2, 3, 3})}, {f32({1, 3, 150, 80})}, conv({.strides = {2, 1}, .before = {1, 1}}),
+       near);
+  both({f32({1, 8, 6}), f32({4000, 8, 2})}, {f32({1, 4000, 5})}, conv({}), near);
+  both({f32({1, 700, 500}), f32({4, 700, 3})}, {f32({1, 4, 500})}, conv({.before = {1}}), {.absolute = 1e-3});
+  both({f32({1, 700, 50}), f32({700, 1, 3})}, {f32({1, 700, 50})}, conv({.before = {1}, .groups = 700}), near);
+}
+
+}  // namespace
+}  // namespace weft::test
