@@ -29,7 +29,9 @@ def kernels(weft):
     text = MARK.format("the schemas in src/kernels/*/*_rows.cc") + (
         "# Kernels\n\nAll kernels of the library, as `weft kernels` lists them. Each is a function of its family's header, which "
         "specifies it completely, and can be called by its name or an alias (`weft/kernels/table.h`). Operands with a question "
-        "mark and attributes with a default may be omitted.\n\n"
+        "mark and parameters with a default may be omitted. Behind an operand is its shape; \"any\" is any shape.\n\n"
+        "In formulas an index i stands for all axes unless said otherwise, i… for several of them; Σ and max without an index "
+        "are over the axes that a kernel combines.\n\n"
         "Types are those that a kernel supports on the CPU, with attributes at their defaults. \"floats\", \"integers\", \"signed\" "
         "and \"unsigned\" are all types of that kind (`weft/dtype.h`), with the packed ones among the integers; \"numbers\" are "
         "floats and integers; \"as x\" is the type of x. Combinations are separated by \"or\". A GPU throws Unsupported "
@@ -41,41 +43,116 @@ def kernels(weft):
         "binding; masks of `compress` and similar kernels that need more than 1,024 chunks; chunks of packed types that would begin "
         "inside a byte; larger operands of custom kernels; and more than 2^32 elements that one dispatch counts.\n")
     rows = json.loads(run(weft, "kernels", "--json"))
-
-    def names(row):
-        others = ", ".join(f"`{n}`" for n in row["other_names"])
-        return f"`{row['name']}`" + (f" ({others})" if others else "")
-
-    def operands(listed):
-        mark = {"one": "", "optional": "?", "repeated": "..."}
-        text = " ".join(o["name"] + mark[o["arity"]] for o in listed)
-        return f"`{text}`" if text else ""
-
     for family in dict.fromkeys(row["family"] for row in rows):
         text += f"\n## {family} ([`weft/kernels/{family}.h`](../include/weft/kernels/{family}.h))\n\n"
+        members = [row for row in rows if row["family"] == family]
         if family == "elementwise":
-            text += ("Special values (NaN, zeros, overflow) are described in "
+            text += ("y has the shape to which the operands broadcast. Special values (NaN, zeros, overflow) are described in "
                      "[`weft/expression.h`](../include/weft/expression.h).\n\n")
-        text += table(["kernel", "inputs", "outputs", "types", "attributes", "what it computes"],
-                      [[names(r), operands(r["inputs"]), operands(r["outputs"]), r["types"],
-                        ", ".join(f"`{a['text']}`" for a in r["attributes"]), r["summary"]]
-                       for r in rows if r["family"] == family])
+            text += table(["kernel", "formula", "what it computes", "types"],
+                          [[names(r), f"`{r['formula']}`", sentence(r["summary"]), r["types"]] for r in members])
+        else:
+            text += table(["kernel", "inputs", "outputs", "formula", "what it computes", "types"],
+                          [[names(r), operands(r["inputs"]), operands(r["outputs"]), f"`{r['formula']}`",
+                            sentence(r["summary"]), r["types"]] for r in members])
+        text += parameters(members)
     return text
 
 
-def ops(_):
+def sentence(text):
+    """With a capital, unless it begins with the name of an operand, and a full stop."""
+    first = re.match(r"\w*", text)[0]
+    text = text if len(first) == 1 and first in "xyqkvbtn" else text[0].upper() + text[1:]
+    return text if text.endswith(".") else text + "."
+
+
+def names(row):
+    others = ", ".join(f"`{n}`" for n in row["other_names"])
+    return f"`{row['name']}`" + (f" ({others})" if others else "")
+
+
+def operands(listed):
+    mark = {"one": "", "optional": "?", "repeated": "..."}
+    return "<br>".join(f"`{o['name']}{mark[o['arity']]}`: {o['shape']}" for o in listed)
+
+
+def parameters(rows):
+    """A table of the rows' attributes; those that are the same for several kernels have one line."""
+    kernels_of = {}
+    for row in rows:
+        for a in row["attributes"]:
+            kernels_of.setdefault((a["name"], a["text"].partition(": ")[2], a["meaning"]), []).append(row["name"])
+    listed = [[f"`{name}`", f"`{kind}`", "all" if len(of) == len(rows) > 1 else ", ".join(f"`{k}`" for k in of), sentence(meaning)]
+              for (name, kind, meaning), of in kernels_of.items()]
+    return "\n" + table(["parameter", "kind and default", "of", "what it sets"], listed) if listed else ""
+
+
+class Functions:
+    """What the functions of weft/graph.h compute and give, by the schemas that the command line lists."""
+
+    def __init__(self, weft):
+        ops = json.loads(run(weft, "ops", "--json"))
+        kernel_rows = json.loads(run(weft, "kernels", "--json"))
+        # Functions of their own first, then ops, then kernels.
+        listed = sorted(ops, key=lambda row: row["family"] != "function") + kernel_rows
+        self.by_name = {}
+        for name, row in [(row["name"], row) for row in listed] + [(n, row) for row in listed for n in row["other_names"]]:
+            self.by_name.setdefault(name, row)
+
+    def find(self, name, body):
+        """The schema of the function, or of the one that its body calls."""
+        called = re.search(r"(?:ScalarOp|ScanKind|ReduceKind)::(\w+)", body)
+        return self.by_name.get(name) or (self.by_name.get(called[1]) if called else None)
+
+    def type(self, row, arguments, returns):
+        """The type of the result, or the types of several."""
+        if returns == "TopK":
+            return "; ".join(f"{o['name']}: {self.type_of(row, o, arguments)}" for o in row["outputs"])
+        return self.type_of(row, row["outputs"][0], arguments)
+
+    def type_of(self, row, result, arguments):
+        if "type" in result:
+            return result["type"]
+        if "DType dtype" in arguments:
+            return "dtype"
+        # The first signature that fits counts; later ones are for a type that is asked for.
+        signature = row["signatures"][0]
+        first, y = next(iter(signature.items())), signature[result["name"]]
+        if isinstance(y, dict):
+            return f"the {y['as']}' type" if y["as"].endswith("s") else f"{y['as']}'s type"
+        return f"{first[0]}'s type" if len(y) > 1 and set(first[1]) <= set(y) else y[0]
+
+
+def ops(weft):
+    functions = Functions(weft)
     header = (ROOT / "include/weft/graph.h").read_text()
     header = header[header.index("// ---- Elementwise"):]
-    text = MARK.format("include/weft/graph.h") + (
+    text = MARK.format("include/weft/graph.h and the schemas in src/graph/op_schemas.cc and src/kernels/*/*_rows.cc") + (
         "# Operations of a graph\n\nFunctions that add a node to the graph of their operands, or several nodes that the compiler fuses. "
-        "Types and shapes are inferred at once; operands that do not fit throw InvalidArgument.\n")
-    comment, rows, section = [], [], []
+        "Types and shapes are inferred at once; operands that do not fit throw InvalidArgument. What parameters mean is in "
+        "[kernels.md](kernels.md), under the kernel of the same name. \"The common type\" is what result_type() gives for the "
+        "operands.\n")
+    comment, rows, section, seen = [], [], [], set()
 
     def flush():
         nonlocal rows, text
         if rows:
-            text += "\n" + table(["operation", "notes"], rows)
+            text += "\n" + table(["operation", "shape of the result", "its type", "what it computes"], rows)
         rows = []
+
+    def add(name, arguments, row, comment="", tail="", result=""):
+        # A list in braces and a span are one operation.
+        alike = (name, re.sub(r"std::(initializer_list<|span<const )", "list<", arguments))
+        if alike in seen:
+            return
+        seen.add(alike)
+        call = f"`{name}({arguments})`"
+        if row is None:
+            rows.append([call, "", f"`{result}`", sentence(comment)])
+            return
+        what = comment or sentence(row["summary"]) + (" " + sentence(tail) if tail else "")
+        formula = f"`{row['formula']}`<br>" if row["formula"] else ""
+        rows.append([call, row["outputs"][0]["shape"], functions.type(row, arguments, result), formula + what])
 
     declaration = ""
     for line in header.splitlines():
@@ -87,7 +164,10 @@ def ops(_):
             title, _, note = " ".join(section).partition(". ")
             text += f"\n## {title.rstrip('.')}\n" + (f"\n{note}\n" if note else "")
             section = []
-        if line.startswith("// ----"):
+        operator = re.match(r"WEFT_BINARY_OPERATOR\((\S+), (\w+)\)", line)
+        if operator:
+            add(f"operator{operator[1]}", "a, b", functions.by_name[operator[2]])
+        elif line.startswith("// ----"):
             flush()
             section, comment = [line.removeprefix("// ----").strip()], []
         elif line.startswith("//"):
@@ -99,13 +179,16 @@ def ops(_):
             if not (";" in declaration or declaration.rstrip().endswith("}")):
                 continue
             code, _, tail = declaration.strip().partition("//")
-            code = code.replace("const Tensor& ", "Tensor ").replace("const TensorLike& ", "TensorLike ")
+            declaration = ""
+            code = re.sub(r"const (\w+)& ", r"\1 ", code)
             match = re.match(r"(?:inline )?((?:std::\w+<[^>]*>|Tensor|\w+)) ([\w]+|operator.{1,2})\((.*)\)", code)
             if match and "Tensor" in code and not code.startswith(("class", "enum", "}")):
                 arguments = re.sub(r"\)\s*\{.*", "", match[3])
-                rows.append([f"`{match[2]}({arguments})`", " ".join(comment + ([tail.strip()] if tail else []))])
+                row = functions.find(match[2], code)
+                if row is None and match[1].startswith(("Tensor", "std::vector<Tensor>")):
+                    sys.exit(f"generate.py: {match[2]} of weft/graph.h is no op, no kernel, and has no row in graph_functions()")
+                add(match[2], arguments, row, " ".join(comment), tail.strip(), match[1])
                 comment = []
-            declaration = ""
     flush()
     return text
 
@@ -113,15 +196,22 @@ def ops(_):
 def settings(weft):
     usage = run(weft, "--help")
     text = MARK.format("the table in src/core/flags.cc") + (
-        "# Settings\n\nEach has one name: a flag of every command of `weft`, an environment variable, and in a program `set_flag` "
-        "(`weft/flags.h`) or an option (`gpu::DeviceOptions`, `CompileOptions`). The option takes precedence over the flag, the flag "
-        "over the variable, the variable over the default.\n\n")
+        "# Settings\n\nEach setting can be given in three ways, of which the first counts:\n\n"
+        "1. in a program, as an option (`gpu::DeviceOptions`, `CompileOptions`);\n"
+        "2. as a flag of any command of `weft`, such as `weft embed --precision f16 …`, or in a program by `set_flag` "
+        "(`weft/flags.h`);\n"
+        "3. as an environment variable, such as `WEFT_PRECISION=f16`, which any program that uses Weft reads.\n\n"
+        "Otherwise the default applies. `on` may also be written 1, true or yes, and `off` 0, false or no; BYTES and COUNT may end "
+        "in K, M, G or T.\n\n")
+    defaults = dict(re.findall(r'"(WEFT_\w+)",\s*"([^"]*)"', (ROOT / "src/core/flags.cc").read_text()))
     rows = []
     for match in re.finditer(r"^ +(--[\w-]+) ([\w|]+)\s+(.*?) ?\[(WEFT_\w+)\]", re.sub(r"\n {30,}", " ", usage), re.MULTILINE):
-        rows.append([f"`{match[1]}`", f"`{match[4]}`", f"`{match[2]}`", re.sub(r"\s+", " ", match[3].strip())])
+        default = defaults[match[4]]
+        rows.append([f"`{match[1]}`", f"`{match[4]}`", f"`{match[2]}`", f"`{default}`" if default else "",
+                     re.sub(r"\s+", " ", match[3].strip())])
     if not rows:
         sys.exit("generate.py: weft --help shows no settings")
-    return text + table(["flag", "variable", "value", "what it does"], rows)
+    return text + table(["flag", "variable", "value", "default", "what it does"], rows)
 
 
 def accuracy(_):

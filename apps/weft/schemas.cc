@@ -31,8 +31,12 @@ Json json(const std::vector<OperandSchema>& operands) {
   constexpr const char* kArities[] = {"one", "optional", "repeated"};
   Json all = Json::array();
   for (const OperandSchema& o : operands) {
-    all.push_back({{"name", o.name}, {"arity", kArities[static_cast<int>(o.arity)]}, {"min_rank", o.min_rank},
+    all.push_back({{"name", o.name},
+                   {"arity", kArities[static_cast<int>(o.arity)]},
+                   {"min_rank", o.min_rank},
                    {"max_rank", o.max_rank}});
+    if (!o.shape.empty()) all.back()["shape"] = o.shape;
+    if (!o.type.empty()) all.back()["type"] = o.type;
   }
   return all;
 }
@@ -60,10 +64,13 @@ Json json(const Schema& s) {
   Json attributes = Json::array(), signatures = Json::array();
   for (const AttributeSchema& a : s.attributes) {
     Json one{{"name", a.name}, {"type", name(a.kind)}};
-    if (a.default_value && a.kind == AttributeKind::boolean) one["default"] = json(*a.default_value) != 0;
-    else if (a.default_value) one["default"] = json(*a.default_value);
+    if (a.default_value && a.kind == AttributeKind::boolean)
+      one["default"] = json(*a.default_value) != 0;
+    else if (a.default_value)
+      one["default"] = json(*a.default_value);
     if (!a.choices.empty()) one["choices"] = a.choices;
     one["text"] = to_string(a);
+    one["meaning"] = a.meaning;
     attributes.push_back(std::move(one));
   }
   for (const TypeSignature& t : s.signatures) signatures.push_back(json(s, t));
@@ -71,6 +78,7 @@ Json json(const Schema& s) {
           {"other_names", s.other_names},
           {"family", s.family},
           {"summary", s.summary},
+          {"formula", s.formula},
           {"inputs", json(s.inputs)},
           {"outputs", json(s.outputs)},
           {"signatures", std::move(signatures)},
@@ -86,12 +94,14 @@ std::string joined(const List& list, std::string_view between) {
 }
 
 void print(const Schema& s) {
-  std::vector<std::string> attributes;
-  for (const AttributeSchema& a : s.attributes) attributes.push_back(to_string(a));
+  const auto line = [](const std::string& text) {
+    if (!text.empty()) std::printf("  %-20s %s\n", "", text.c_str());
+  };
   std::printf("  %-20s %-22s -> %-6s %s\n", s.name.c_str(), s.inputs_text().c_str(), s.outputs_text().c_str(),
               s.summary.c_str());
-  if (!attributes.empty()) std::printf("  %-20s %s\n", "", joined(attributes, ", ").c_str());
-  std::printf("  %-20s %s\n", "", s.types_text().c_str());
+  line(s.formula);
+  for (const AttributeSchema& a : s.attributes) line(std::format("{}: {}", to_string(a), a.meaning));
+  line(s.types_text());
   if (!s.other_names.empty()) std::printf("  %-20s also %s\n", "", joined(s.other_names, " ").c_str());
 }
 
@@ -153,6 +163,7 @@ void add_ops(CLI::App& app) {
            [] {
              std::vector<const Schema*> all;
              for (const Schema& s : op_schemas()) all.push_back(&s);
+             for (const Schema& s : graph_functions()) all.push_back(&s);
              std::ranges::stable_sort(all, {}, [](const Schema* s) { return s->family; });
              return all;
            });

@@ -63,7 +63,7 @@ inline constexpr TypeSet numbers = floats | integers;
 inline constexpr TypeSet boolean = DType::boolean;
 inline constexpr TypeSet complex = DType::c64;
 inline constexpr TypeSet any = numbers | boolean | complex;
-inline constexpr TypeSet indices = integers - packed;  // what may choose elements
+inline constexpr TypeSet indices = integers - packed;                                   // what may choose elements
 inline constexpr TypeSet positions = {DType::i32, DType::i64, DType::u32, DType::u64};  // what counts elements
 }  // namespace types
 
@@ -73,6 +73,8 @@ struct OperandSchema {
   std::string name;
   Arity arity = Arity::one;
   int min_rank = 0, max_rank = kMaxRank;
+  std::string shape = {};  // for people: "[..., m, k]", "x's shape"; empty: any
+  std::string type = {};   // of an op's result, for people: which of the types that signatures allow
 };
 
 // The data types that one operand may have: any of a set, or that of another operand. Inputs are counted first, then
@@ -106,13 +108,15 @@ struct AttributeSchema {
   AttributeKind kind = AttributeKind::integer;
   std::optional<AttributeValue> default_value;  // none: it must be given
   std::vector<std::string> choices;             // of a text
+  std::string meaning = {};                     // what it sets, for people
 };
 std::string to_string(const AttributeSchema& attribute);  // "axis: integer = -1"
 
 struct Schema {
-  std::string name;     // "softmax"
-  std::string family;   // "softmax"
-  std::string summary;  // a line
+  std::string name;          // "softmax"
+  std::string family;        // "softmax"
+  std::string summary;       // a sentence, without its first capital and its full stop
+  std::string formula = {};  // "y[i, j] = sum_k a[i, k] b[k, j]", in the names of operands and attributes
   std::vector<OperandSchema> inputs, outputs;
   std::vector<TypeSignature> signatures;  // the first that fits counts
   std::vector<AttributeSchema> attributes;
@@ -129,8 +133,8 @@ struct Schema {
 };
 
 // Throws InvalidArgument, with `name` for the operation, unless the operands are as many as the schema says, of its
-// ranks, and of types that go together. Missing optional operands are null, or left out at the end. Returns the signature
-// that fits.
+// ranks, and of types that go together. Missing optional operands are null, or left out at the end. Returns the
+// signature that fits.
 const TypeSignature& check_operands(const Schema& schema, std::string_view name,
                                     std::span<const TensorType* const> inputs,
                                     std::span<const TensorType* const> outputs);
@@ -143,10 +147,13 @@ const TypeSignature& check_inputs(const Schema& schema, std::string_view name,
 DType result_type(const Schema& schema, const TypeSignature& signature, std::span<const TensorType* const> inputs,
                   std::size_t k = 0);
 
-// The ops of a graph, and one of them by its name; null if there is none. Most are computed by the kernel of their name;
-// attributes that say shapes are an op's own.
+// The ops of a graph, and one of them by its name; null if there is none. Most are computed by the kernel of their
+// name; attributes that say shapes are an op's own.
 std::span<const Schema> op_schemas();
 const Schema* find_op_schema(std::string_view name);
+// Functions of weft/graph.h that are neither an op nor a kernel of that name: what they give, for people. They have no
+// signatures.
+std::span<const Schema> graph_functions();
 
 // The attributes with defaults filled in. Throws InvalidArgument for one that is unknown, missing or of another kind.
 AttributeMap complete_attributes(const Schema& schema, const AttributeMap& given);

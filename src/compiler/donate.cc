@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "core/in_quotes.h"
+#include "core/nearest_name.h"
 #include "graph/node.h"
 #include "graph/ops/elementwise.h"
 #include "weft/error.h"
@@ -21,10 +22,12 @@ PortIndices indices_of(std::span<const Port> ports) {
   return indices;
 }
 
-int find(const PortIndices& indices, std::string_view what, const std::string& name) {
+int find(const PortIndices& indices, std::span<const Port> ports, std::string_view what, const std::string& name) {
   const auto it = indices.find(name);
-  if (it == indices.end()) throw InvalidArgument("donate: the graph has no {} {}", what, in_quotes(name));
-  return it->second;
+  if (it != indices.end()) return it->second;
+  std::vector<std::string_view> names;
+  for (const Port& port : ports) names.push_back(port.name);
+  throw InvalidArgument("donate: the graph has no {} {}{}", what, in_quotes(name), names_there_are(name, names));
 }
 
 bool reads(const ScheduledCall& call, int storage) {
@@ -46,7 +49,7 @@ class Donations {
   std::vector<Donation> run(std::span<const std::pair<std::string, std::string>> pairs) {
     const PortIndices in = indices_of(schedule_.inputs), out = indices_of(schedule_.outputs);
     for (const auto& [input, output] : pairs) {
-      const int i = find(in, "input", input), o = find(out, "output", output);
+      const int i = find(in, schedule_.inputs, "input", input), o = find(out, schedule_.outputs, "output", output);
       const TensorType &from = schedule_.inputs[i].type, &to = schedule_.outputs[o].type;
       if (from != to) {
         throw InvalidArgument("donate: input {} is {}, output {} is {}; expected one type", in_quotes(input),

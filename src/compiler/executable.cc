@@ -8,6 +8,7 @@
 #include "compiler/target.h"
 #include "compiler/verify_schedule.h"
 #include "core/in_quotes.h"
+#include "core/nearest_name.h"
 #include "cpu/step_timer.h"
 #include "gpu/device_impl.h"
 #include "weft/error.h"
@@ -376,7 +377,12 @@ void Executable::Impl::check_devices(const Run& run) const {
 void Executable::Impl::bind(Run& run, std::span<const NamedTensor> given, const Side& side) const {
   for (const NamedTensor& t : given) {
     const auto it = side.names.find(t.name);
-    if (it == side.names.end()) throw InvalidArgument("run: the graph has no {} {}", side.what, in_quotes(t.name));
+    if (it == side.names.end()) {
+      std::vector<std::string_view> names;
+      for (std::size_t p = side.first; p < side.first + side.count; ++p) names.push_back(port_at(p).name);
+      throw InvalidArgument("run: the graph has no {} {}{}", side.what, in_quotes(t.name),
+                            names_there_are(t.name, names));
+    }
     bind(run, it->second, t.tensor);
   }
 }
@@ -398,7 +404,11 @@ void Executable::Impl::set_number(Run& run, std::size_t number, const Number& va
 void Executable::Impl::set_numbers(Run& run, std::span<const NamedNumber> given) const {
   for (const NamedNumber& n : given) {
     const auto it = number_names_.find(n.name);
-    if (it == number_names_.end()) throw InvalidArgument("run: the graph has no number {}", in_quotes(n.name));
+    if (it == number_names_.end()) {
+      std::vector<std::string_view> names;
+      for (const Port& port : schedule_.numbers) names.push_back(port.name);
+      throw InvalidArgument("run: the graph has no number {}{}", in_quotes(n.name), names_there_are(n.name, names));
+    }
     set_number(run, it->second, n.value);
   }
   const auto missing = std::ranges::find(run.number_given, 0);

@@ -19,58 +19,65 @@ constexpr FlagInfo kFlags[] = {
     {Flag::backend, FlagKind::text, "backend", "WEFT_BACKEND", "",
      "Only adapters of this backend: vulkan, metal, d3d12, opengles or opengl."},
     {Flag::minimum_device, FlagKind::toggle, "minimum-device", "WEFT_MINIMUM_DEVICE", "off",
-     "Open the GPU with no optional feature and the smallest limits, as a phone or a browser has them."},
-    {Flag::f16, FlagKind::toggle, "f16", "WEFT_F16", "on", "Compute with 16-bit floats where the GPU can."},
+     "Use the GPU as if it had no optional feature and the smallest limits that WebGPU allows, as phones and browsers "
+     "may have it. For tests."},
+    {Flag::f16, FlagKind::toggle, "f16", "WEFT_F16", "on",
+     "Use the GPU's own arithmetic on 16-bit floats where it has any; off computes them in f32."},
     {Flag::subgroups, FlagKind::toggle, "subgroups", "WEFT_SUBGROUPS", "on",
-     "Use subgroup operations where the GPU has them."},
+     "Let neighbouring threads of the GPU exchange values directly (subgroup operations) where they can."},
     {Flag::matrices, FlagKind::toggle, "matrices", "WEFT_MATRICES", "on",
-     "Use the GPU's cooperative matrices where it has them."},
-    {Flag::fusion, FlagKind::toggle, "fusion", "WEFT_FUSION", "on", "Fuse operations into one kernel."},
+     "Use the GPU's matrix units (cooperative matrices, tensor cores) for products where they pass a self-test."},
+    {Flag::fusion, FlagKind::toggle, "fusion", "WEFT_FUSION", "on",
+     "Compute several operations of a graph in one kernel, which saves memory traffic; off runs a kernel for each."},
     {Flag::packed_qkv, FlagKind::toggle, "packed-qkv", "WEFT_PACKED_QKV", "on",
-     "Run products of one tensor with several weights, such as attention's q, k and v, as one."},
+     "Compute the products of one tensor with several weights, such as attention's queries, keys and values, as one "
+     "product."},
     {Flag::precision, FlagKind::choice, "precision", "WEFT_PRECISION", "strict",
-     "What may be stored as f16: nothing (strict), all that may be (f16), or what keeps the error bound (auto).",
+     "Which weights and results a graph may store as 16-bit floats: none (strict), all that can be (f16), or those "
+     "whose products stay within --f16-error-bound (auto).",
      "strict|f16|auto"},
     {Flag::f16_error_bound, FlagKind::number, "f16-error-bound", "WEFT_F16_ERROR_BOUND", "0.0078125",
-     "How far precision auto lets a product with f16 weights be from its f32 result, as a part of a column's root mean "
-     "square."},
+     "With --precision auto, the largest error that a product with 16-bit weights may have, as a fraction of the root "
+     "mean square of its column."},
     {Flag::force_f16, FlagKind::text, "force-f16", "WEFT_FORCE_F16", "",
-     "With --precision f16 or auto, weights that are f16 whatever is measured: parts of their names, separated by "
-     "commas; after a minus they stay f32."},
+     "With --precision f16 or auto, weights that are stored as f16 without measuring, by parts of their names, "
+     "separated by commas; after a minus sign those that stay f32."},
     {Flag::validation, FlagKind::toggle, "validation", "WEFT_VALIDATION", "on",
-     "Let WebGPU check every call; off is faster and trusts the kernels."},
+     "Let WebGPU check every call; off is faster, and relies on the kernels to be right."},
     {Flag::robustness, FlagKind::toggle, "robustness", "WEFT_ROBUSTNESS", "on",
-     "Let WebGPU check every access of a shader; off is faster and trusts the kernels."},
+     "Let WebGPU keep every memory access of a shader within bounds; off is faster, and relies on the kernels to be "
+     "right."},
     {Flag::debug_labels, FlagKind::toggle, "debug-labels", "WEFT_DEBUG_LABELS", "off",
-     "Name each dispatch for RenderDoc, PIX, Xcode and Nsight."},
+     "Give each dispatch a name that RenderDoc, PIX, Xcode and Nsight show."},
     {Flag::cache_dir, FlagKind::text, "cache-dir", "WEFT_CACHE_DIR", "",
-     "Where compiled shaders and calibrations are kept; off keeps none; by default weft in the user's cache "
-     "directory."},
+     "The directory that keeps compiled shaders and measured rates from run to run, or off for none; by default weft "
+     "in the user's cache directory."},
     {Flag::memory_limit, FlagKind::bytes, "memory-limit", "WEFT_MEMORY_LIMIT", "",
-     "The most GPU memory that buffers may take, such as 512M or 8G."},
+     "The most GPU memory that tensors may take together, such as 512M or 8G; by default as much as there is."},
     {Flag::binding_limit, FlagKind::bytes, "binding-limit", "WEFT_BINDING_LIMIT", "",
-     "The most bytes of a tensor that one dispatch sees, 4096 or more; larger tensors go in parts. By default what the "
-     "GPU allows."},
+     "The most bytes of one tensor that a dispatch may see, 4096 or more; larger tensors are processed in parts. By "
+     "default what the GPU allows."},
     {Flag::dispatch_limit, FlagKind::count, "dispatch-limit", "WEFT_DISPATCH_LIMIT", "",
-     "Operations, a byte moved counting ten, after which a dispatch or a submit is cut, so that no watchdog fires; "
-     "such as 100G. By default by the kind of GPU."},
+     "The most work in one dispatch or submission, in operations, a byte moved counting as ten, such as 100G; more is "
+     "divided, so that no watchdog stops the GPU. By default by the kind of GPU."},
     {Flag::always_upload, FlagKind::toggle, "always-upload", "WEFT_ALWAYS_UPLOAD", "off",
-     "Upload inputs even if their content is what it was."},
+     "Upload the inputs of every run, even those whose content is what it was."},
     {Flag::dispatch_only, FlagKind::toggle, "dispatch-only", "WEFT_DISPATCH_ONLY", "off",
-     "Never read results back: they count as zeros. For benchmarks of the GPU alone."},
+     "Do not read results back; they count as zeros. For measuring the GPU alone."},
     {Flag::dispatch_report, FlagKind::toggle, "dispatch-report", "WEFT_DISPATCH_REPORT", "off",
-     "Say on standard error what each compiled graph dispatches: kernel, variant and why, grid, bytes, operations."},
+     "Print to standard error what each compiled graph runs: its kernels, the variant of each and why, grids, bytes "
+     "and operations."},
     {Flag::dump_values, FlagKind::toggle, "dump-values", "WEFT_DUMP_VALUES", "off",
-     "Run step by step, and say on standard error the largest absolute value of each step's result; with --fusion off "
-     "each operation is a step."},
+     "Run one step at a time and print the largest absolute value of each result to standard error; with --fusion off "
+     "each operation is a step. For finding where a NaN comes from."},
     {Flag::dump_wgsl, FlagKind::text, "dump-wgsl", "WEFT_DUMP_WGSL", "",
-     "A directory to which the WGSL of every kernel that is compiled is written."},
+     "A directory into which the WGSL source of every compiled kernel is written."},
     {Flag::log, FlagKind::text, "log", "WEFT_LOG", "warn",
-     "What is said on standard error: off, warn, info, debug, and the topics schedule, passes, precision, calibration "
-     "and start, separated by commas."},
+     "What is printed to standard error: off, warn, info or debug, and the topics schedule, passes, precision, "
+     "calibration and start, separated by commas."},
     {Flag::profile_to, FlagKind::text, "profile-to", "WEFT_PROFILE_TO", "",
-     "A file to which the program writes a profile of the first device that it opens, for ui.perfetto.dev, when it "
-     "ends; `weft profile run` shows it."},
+     "A file for a profile of the first device that the program opens, written when it ends; ui.perfetto.dev and "
+     "`weft profile run` show it."},
 };
 
 struct Overrides {
@@ -102,8 +109,10 @@ std::optional<std::uint64_t> parse_count(const FlagInfo& flag, std::string_view 
   const char* const last = value.data() + value.size();
   const auto [end, error] = std::from_chars(value.data(), last, count);
   std::string suffix = lower(std::string_view(end, last));
-  if (bytes && suffix.ends_with("ib")) suffix.resize(suffix.size() - 2);
-  else if (bytes && suffix.ends_with("b")) suffix.resize(suffix.size() - 1);
+  if (bytes && suffix.ends_with("ib"))
+    suffix.resize(suffix.size() - 2);
+  else if (bytes && suffix.ends_with("b"))
+    suffix.resize(suffix.size() - 1);
   const std::size_t power = suffix.empty() ? 0 : std::string_view("kmgt").find(suffix) + 1;
   std::uint64_t unit = 1;
   for (std::size_t i = 0; i < power; ++i) unit *= bytes ? 1024 : 1000;

@@ -38,7 +38,7 @@ Graph::Impl& Graph::impl() const {
 }
 
 Tensor Graph::input(std::string name, DType dtype, const Shape& shape) {
-  Tensor v = apply(make_op<InputOp>(name, TensorType{dtype, shape}), {});
+  Tensor v = apply(make_op<InputOp>(name, TensorType{dtype, shape}, impl().name), {});
   impl().add_input(std::move(name), v);
   return v;
 }
@@ -46,7 +46,7 @@ Tensor Graph::input(std::string name, DType dtype, const Shape& shape) {
 Tensor Graph::number(std::string name, DType dtype) {
   if (bits(dtype) < 8)
     throw InvalidArgument("graph: number {} is {}; numbers have 8 bits or more", in_quotes(name), weft::name(dtype));
-  Tensor v = apply(make_op<NumberOp>(name, dtype), {});
+  Tensor v = apply(make_op<NumberOp>(name, dtype, impl().name), {});
   impl().add_number(std::move(name), v);
   return v;
 }
@@ -159,6 +159,31 @@ std::vector<Tensor> Graph::Impl::captured() const {
   return found;
 }
 
+static bool needs(const Tensor& value, const Node& node) {
+  std::vector<const Node*> nodes{value.node()};
+  NodeIds ids;
+  ids.insert(*value.node(), 0);
+  for (std::size_t k = 0; k < nodes.size(); ++k) {
+    if (nodes[k] == &node) return true;
+    for (const Tensor& v : nodes[k]->inputs()) {
+      if (ids.insert(*v.node(), 0)) nodes.push_back(v.node());
+    }
+  }
+  return false;
+}
+
+// For an input or number of another graph, which one of the outputs needs.
+[[noreturn]] static void throw_mixed(const std::string& graph, std::span<const GraphPort> outputs, const Node& foreign) {
+  const auto output = std::ranges::find_if(outputs, [&](const GraphPort& o) { return needs(o.value, foreign); });
+  const InputOp* input = foreign.op().input();
+  const std::string& owner = input ? input->graph_name() : foreign.op().number()->graph_name();
+  throw InvalidArgument("graph{}: output {} needs {} {}, which is {}; a graph computes of its own inputs alone",
+                        graph.empty() ? "" : " " + in_quotes(graph), in_quotes(output->name),
+                        input ? "input" : "number",
+                        in_quotes(input ? input->input_name() : foreign.op().number()->number_name()),
+                        owner.empty() ? "another graph's" : "that of graph " + in_quotes(owner));
+}
+
 const Graph::Impl::Collected& Graph::Impl::collected() const {
   const std::lock_guard lock(mutex_);
   if (collected_) return *collected_;
@@ -175,9 +200,7 @@ const Graph::Impl::Collected& Graph::Impl::collected() const {
   for (std::size_t k = 0; k < nodes.size(); ++k) {
     const Node& node = *nodes[k];
     if ((node.op().input() || node.op().number()) && k >= own) {
-      throw InvalidArgument("graph: an output needs the {}, which is another graph's",
-                            node.op().input() ? "input " + in_quotes(node.op().input()->input_name())
-                                              : "number " + in_quotes(node.op().number()->number_name()));
+      throw_mixed(name, outputs, node);
     }
     for (const Tensor& v : node.inputs()) reach(*v.node());
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/ops/elementwise.h"
+#include "kernels/elementwise/scalar_ops.h"
 #include "kernels/table_rows.h"
 #include "weft/error.h"
 #include "weft/graph.h"
@@ -10,17 +12,29 @@ namespace weft {
 namespace {
 
 using kernels::as, kernels::boolean, kernels::choice, kernels::integer, kernels::integers, kernels::kernel,
-    kernels::number, kernels::repeated;
+    kernels::number, kernels::one, kernels::repeated;
 
-AttributeSchema text(std::string name) { return {std::move(name), AttributeKind::text, {}, {}}; }
+AttributeSchema text(std::string name, std::string meaning) {
+  return {std::move(name), AttributeKind::text, {}, {}, std::move(meaning)};
+}
 
-constexpr std::string_view kPadModes[] = {"constant", "edge", "reflect", "symmetric", "wrap"};
-constexpr std::string_view kScatterOps[] = {"assign", "add", "mul", "min", "max"};
+// The type of a result that the caller chooses.
+constexpr const char* kAskedType = "dtype";
+AttributeSchema asked_type() { return text(kAskedType, "the type of the result"); }
+
+// The type of a convolution's result.
+constexpr const char* kProductType =
+    "that of both operands if they have one float type, f32 for two float types, i32 for integers of 8 to 32 bits";
 
 // An op that a kernel of the same name computes. Attributes that say shapes are the op's own: a kernel sees them in its
-// output.
-Schema of_kernel(std::string_view name, std::vector<AttributeSchema> more = {}) {
+// output. `result`: the shape and the type of its result, where they are not said as the kernel's are.
+Schema of_kernel(std::string_view name, std::vector<AttributeSchema> more = {}, const OperandSchema& result = {}) {
   Schema s = kernel(name);
+  if (!result.shape.empty()) s.outputs[0].shape = result.shape;
+  s.outputs[0].type = result.type;
+  for (OperandSchema& o : s.outputs) {
+    if (o.name == "indices") o.type = "i32";
+  }
   std::erase_if(s.attributes, [&](const AttributeSchema& a) {
     return std::ranges::find(more, a.name, &AttributeSchema::name) != more.end();
   });
@@ -28,82 +42,149 @@ Schema of_kernel(std::string_view name, std::vector<AttributeSchema> more = {}) 
   return s;
 }
 
-Schema scatters(std::string_view name, AttributeSchema where) {
+// The same of any x, in whose copy the kernel then works.
+void of_copy(Schema& s) {
+  s.summary = "a copy of x with " + s.summary;
+  s.inputs.insert(s.inputs.begin(), one("x", "any"));
+  s.outputs[0].shape = "x's shape";
+  s.formula = "y = x, then " + s.formula;
+  for (std::string* said : {&s.summary, &s.inputs[1].shape, &s.inputs[2].shape}) {
+    for (std::size_t at = 0; (at = said->find("y's", at)) != said->npos;) said->replace(at, 3, "x's");
+    for (std::size_t at = 0; (at = said->find("of y", at)) != said->npos;) said->replace(at, 4, "of x");
+  }
+}
+
+Schema scatters(std::string_view name) {
   Schema s = kernel(name);
-  s.summary = "a copy of x, of which chosen elements are combined with updates";
-  s.inputs = {{"x"}, {"indices"}, {"updates"}};
+  of_copy(s);
   s.signatures = {{types::any, types::indices, as(0), as(0)}};
-  s.attributes = {choice("op", kScatterOps), std::move(where)};
   return s;
 }
 
 // The kernel writes to y; the op makes a copy of x first, unless x may be overwritten.
 Schema updates_part() {
   Schema s = kernel("dynamic_update_slice");
-  s.summary = "a copy of x with the part that begins at an index from data replaced";
-  s.inputs = {{"x"}, {"update"}, {"starts"}};
+  of_copy(s);
   s.signatures = {{types::any, as(0), types::indices, as(0)}};
   return s;
 }
 
-Schema view(std::string name, std::string summary, std::vector<AttributeSchema> attributes) {
+Schema view(std::string name, std::string formula, std::string summary, std::string shape,
+            std::vector<AttributeSchema> attributes) {
   return {.name = std::move(name),
           .family = "view",
           .summary = std::move(summary),
-          .inputs = {{"x"}},
-          .outputs = {{"y"}},
+          .formula = std::move(formula),
+          .inputs = {one("x", "any")},
+          .outputs = {one("y", std::move(shape))},
           .signatures = {{types::any, as(0)}},
           .attributes = std::move(attributes)};
 }
 
-Schema leaf(std::string name, std::string summary, std::vector<AttributeSchema> attributes) {
+Schema leaf(std::string name, std::string summary, std::string shape, std::vector<AttributeSchema> attributes) {
   return {.name = std::move(name),
           .family = "leaf",
           .summary = std::move(summary),
-          .outputs = {{"y"}},
+          .outputs = {one("y", std::move(shape))},
           .signatures = {{types::any}},
           .attributes = std::move(attributes)};
 }
 
+// The type of an elementwise function's result, for people: operands are promoted first (elementwise.cc).
+std::string elementwise_type(const Schema& kernel) {
+  const std::optional<ScalarOp> op = scalar_op(kernel.name);
+  const std::string same = kernel.inputs.size() == 1 ? "x's type" : "the common type";
+  if (!op) return same;
+  const kernels::ScalarOpInfo& f = kernels::info(*op);
+  if (f.yields == kernels::Yields::boolean || f.types == kernels::kBool) return "bool";
+  if (f.yields == kernels::Yields::complex || (f.types == kernels::kComplex && f.yields == kernels::Yields::same)) {
+    return "c64";
+  }
+  if (f.types == kernels::kComplex) return "f32";
+  std::string text = same;
+  if (rounds_to_integer(*op))
+    text += "; bool: f32";
+  else if (!(f.types & kernels::kInteger))
+    text += "; integers and bool: f32";
+  if (f.yields == kernels::Yields::real && f.types & kernels::kComplex) text += "; c64: f32";
+  return text;
+}
+
 std::vector<Schema> make_schemas() {
   std::vector<Schema> all{
-      leaf("input", "a tensor that each run is given", {text("name")}),
-      leaf("constant", "a tensor that is part of the graph", {}),
-      leaf("number", "a number that each run is given, in the parameters of its kernels", {text("name")}),
-      leaf("data", "a tensor in a device's memory, which each run reads as it is then", {}),
-      view("reshape", "the same elements in another shape", {integers("shape")}),
-      view("permute", "the axes in another order", {integers("order")}),
-      view("broadcast", "axes of one element, and missing ones, repeated", {integers("shape")}),
-      view("slice", "elements begin, begin + step, … before end along an axis",
-           {integer("axis"), integer("begin"), integer("end"), integer("step", 1)}),
-      view("strided", "strides into a stored tensor; the compiler makes it of the other views",
-           {integer("offset"), integers("shape"), integers("strides")}),
+      leaf("input", "a tensor that each run is given", "as declared", {text("name", "the name by which runs give it")}),
+      leaf("constant", "a tensor that is part of the graph", "that of the data", {}),
+      leaf("number", "a number that each run is given, in the parameters of its kernels", "[]",
+           {text("name", "the name by which runs give it")}),
+      leaf("data", "a tensor in a device's memory, which each run reads as it is then", "that of the data", {}),
+      view("reshape", "y's elements = x's, both in row-major order", "the same elements in another shape", "shape",
+           {integers("shape", "the new shape, of as many elements as x has")}),
+      view("permute", "y[i[order[0]], i[order[1]], …] = x[i[0], i[1], …]", "the axes in another order",
+           "x's sizes in that order", {integers("order", "which axis of x each axis of y is")}),
+      view("broadcast", "y[i…] = x[i…], with index 0 where x's size is 1",
+           "axes of one element, and missing ones in front, repeated", "shape",
+           {integers("shape", "the new shape; x's sizes are its last ones, or 1")}),
+      view("slice", "y[i…, j, k…] = x[i…, begin + j · step, k…]",
+           "elements begin, begin + step, … before end along an axis",
+           "x's shape with ⌈(end - begin) / step⌉ along axis",
+           {integer("axis", "the axis along which elements are taken"), integer("begin", "the first element"),
+            integer("end", "the element before which they end"), integer("step", "the distance of elements", 1)}),
+      view("strided", "y[i…] = x's element offset + Σ strides · i",
+           "strides into a stored tensor; the compiler makes it of the other views", "shape",
+           {integer("offset", "the first element"), integers("shape", "the shape of the view"),
+            integers("strides", "the distance of neighbours along each axis, in elements")}),
       {.name = "custom",
        .family = "custom",
        .summary = "a kernel in the caller's WGSL (weft/custom_op.h)",
-       .inputs = {repeated("inputs")},
-       .outputs = {repeated("outputs")},
+       .inputs = {repeated("inputs", "any")},
+       .outputs = {repeated("outputs", "as the op says")},
        .signatures = {{types::any, types::any}}},
-      of_kernel("pad", {integers("before"), integers("after"), choice("mode", kPadModes), number("value", 0)}),
-      of_kernel("tile", {integers("counts")}),
-      of_kernel("repeat", {integers("counts")}),
-      of_kernel("dynamic_slice", {integers("sizes")}),
+      of_kernel("pad", {*kernel("pad").attribute("before"),
+                        integers("after", "how many elements come after the last one along each axis"),
+                        *kernel("pad").attribute("mode"), *kernel("pad").attribute("value")}),
+      of_kernel("tile", {integers("counts", "how many times x stands along each axis")},
+                one("y", "x's sizes times the counts")),
+      of_kernel("repeat", {integers("counts", "how many times each element stands along each axis")},
+                one("y", "x's sizes times the counts")),
+      of_kernel("dynamic_slice", {integers("sizes", "the shape of the part")}, one("y", "sizes")),
       updates_part(),
-      scatters("scatter", integer("axis", 0)),
-      scatters("scatter_elements", integer("axis", 0)),
-      scatters("scatter_nd", integer("batch", 0)),
-      of_kernel("one_hot", {integer("classes"), text("dtype")}),
-      of_kernel("top_k", {integer("k")}),
+      scatters("scatter"),
+      scatters("scatter_elements"),
+      scatters("scatter_nd"),
+      of_kernel("one_hot", {integer("classes", "how many elements a row has"), asked_type()},
+                {.shape = "indices' shape with classes inserted at axis", .type = kAskedType}),
+      of_kernel("top_k", {integer("k", "how many elements are wanted")}, one("values", "x's shape with k along axis")),
   };
   const auto add = [&](Schema s) {
     if (std::ranges::find(all, s.name, &Schema::name) == all.end()) all.push_back(std::move(s));
   };
   for (const kernels::KernelInfo& k : kernels::table()) {
-    if (k.family == "reduce") add(of_kernel(k.name, {boolean("keep_dims", false)}));
-    if (k.family == "conv") add(of_kernel(k.name, {integers("sizes"), boolean("channels_last", false)}));
-    if (k.family == "random") add(of_kernel(k.name, {integers("shape"), text("dtype")}));
+    if (k.family == "reduce") {
+      const bool counts = k.name == "argmin" || k.name == "argmax" || k.name == "reduce_count";
+      add(of_kernel(k.name, {boolean("keep_dims", "keep the axes, with size 1", false)},
+                    {.type = counts ? "i32" : ""}));
+    }
+    if (k.family == "random") {
+      add(of_kernel(k.name, {integers("shape", "the shape of the result"), asked_type()},
+                    {.shape = "shape", .type = kAskedType}));
+    }
+    if (k.family == "conv") {
+      const bool gradient = k.name == "conv_filter_gradient";
+      add(of_kernel(k.name, {integers("sizes", "the sizes of the result's spatial axes"),
+                             boolean("channels_last", "the channels are the last axis of what is no filter", false)},
+                    {.shape = gradient ? "[outputs, channels / groups, sizes…]" : "[n, outputs, sizes…]",
+                     .type = kProductType}));
+    }
+    if (k.name == "matmul") {
+      add(of_kernel(k.name, {},
+                    {.shape = "[..., m, n]",
+                     .type = "`result` if given; else that of a and b if both have one float type, f32 for two float "
+                             "types, i32 for integers of 8 to 32 bits, c64 with c64, and what result_type() gives for "
+                             "others"}));
+    }
     // What others do in a graph is done by ops above, or when it is built.
-    for (const std::string_view family : {"elementwise", "scan", "softmax", "norm", "matmul", "attention"}) {
+    if (k.family == "elementwise") add(of_kernel(k.name, {}, {.type = elementwise_type(k)}));
+    for (const std::string_view family : {"scan", "softmax", "norm", "matmul", "attention"}) {
       if (k.family == family && k.name != "batch_norm") add(of_kernel(k.name));
     }
   }
@@ -114,7 +195,57 @@ std::vector<Schema> make_schemas() {
   return all;
 }
 
+Schema function(std::string name, std::string formula, std::string summary, std::string shape, std::string type) {
+  return {.name = std::move(name),
+          .family = "function",
+          .summary = std::move(summary),
+          .formula = std::move(formula),
+          .outputs = {{.name = "y", .shape = std::move(shape), .type = std::move(type)}}};
+}
+
+std::vector<Schema> make_functions() {
+  constexpr const char* kCommon = "the operands' common shape";
+  constexpr const char* kOfOp = "as the function of that name";
+  constexpr const char* kReduced = "x's shape without the axes, or with size 1 there (keep_dims)";
+  return {
+      function("unary", "y = op(x)", "the function that op names, of each element", "x's shape", kOfOp),
+      function("binary", "y = op(a, b)", "the function that op names, of each pair of elements", kCommon, kOfOp),
+      function("ternary", "y = op(a, b, c)", "the function that op names, of each triple of elements", kCommon, kOfOp),
+      function("elementwise", "y = name(operands…)", "any function of weft/expressions.h, by its name", kCommon,
+               "as the function of that name; nothing is promoted"),
+      function("operator+", "y = x", "x itself", "x's shape", "x's type"),
+      function("cast", "y = x", "x converted to another type, as the kernel copy does it", "x's shape", kAskedType),
+      function("broadcast_to", "y[i…] = x[i…], with index 0 where x's size is 1",
+               "axes of one element, and missing ones in front, repeated", "shape", "x's type"),
+      function("expand_dims", "y[i…, 0, j…] = x[i…, j…]", "a new axis of size 1", "x's shape with 1 inserted at axis",
+               "x's type"),
+      function("squeeze", "y[i…, j…] = x[i…, 0, j…]", "x without an axis, whose size must be 1",
+               "x's shape without axis", "x's type"),
+      function("split", "[y[0], y[1], …] = x along axis", "x cut into consecutive pieces of the sizes",
+               "x's shape but for axis", "x's type"),
+      function("arange", "y[i] = start + i · step", "start, start + step, … before stop", "[⌈(stop - start) / step⌉]",
+               "dtype; without one i32 if all numbers are integers, else f32"),
+      function("linspace", "y[i] = start + i · (stop - start) / (count - 1)",
+               "numbers at equal distances from start to stop; with endpoint = false stop would be the next one",
+               "[count]", kAskedType),
+      function("eye", "y[r, c] = 1 if c - r = diagonal, else 0", "ones on a diagonal, zeros elsewhere",
+               "[rows, columns]", kAskedType),
+      function("cumsum", "y[i] = x[0] + … + x[i]", "the running sum along an axis", "x's shape",
+               "x's type; i32 of bool"),
+      function("scan", "y[i] = op(x[0], …, x[i])", "each element combined with all before it along an axis",
+               "x's shape", "x's type; i32 for sums and products of bool"),
+      function("reduce", "y = op(x over axes)",
+               "the elements over the axes combined to one, as the kernel reduce_… does it", kReduced,
+               "x's type; bool for any and all, i32 for count"),
+  };
+}
+
 }  // namespace
+
+std::span<const Schema> graph_functions() {
+  static const std::vector<Schema> all = make_functions();
+  return all;
+}
 
 std::span<const Schema> op_schemas() {
   static const std::vector<Schema> all = make_schemas();

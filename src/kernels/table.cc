@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <format>
 
+#include "core/nearest_name.h"
 #include "kernels/check.h"
 #include "kernels/table_rows.h"
 #include "weft/error.h"
@@ -86,22 +87,6 @@ const KernelInfo* found(const Names& names, std::string_view name) {
   return k == names.end() ? nullptr : k->second;
 }
 
-// Edits that turn one name into the other.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> line(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) line[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = line[0];
-    line[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t changed = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = line[j];
-      line[j] = std::min({line[j] + 1, line[j - 1] + 1, changed});
-    }
-  }
-  return line.back();
-}
-
 // Operands as a schema is asked about them.
 class Given {
  public:
@@ -133,12 +118,11 @@ const KernelInfo* find(std::string_view name) {
 
 const KernelInfo& kernel(std::string_view name) {
   if (const KernelInfo* info = find(name)) return *info;
-  const auto nearest =
-      std::ranges::min_element(all_names(), {}, [&](const auto& known) { return distance(name, known.first); });
-  // A name that shares less than half of its letters is no advice.
-  const bool near = distance(name, nearest->first) <= std::max<std::size_t>(name.size() / 2, 1);
+  std::vector<std::string_view> names;
+  for (const auto& [known, info] : all_names()) names.push_back(known);
+  const auto nearest = nearest_name(name, names);
   throw InvalidArgument("there is no kernel '{}'; {}", name,
-                        near ? std::format("the nearest name is '{}'", nearest->first) : "`weft kernels` lists them");
+                        nearest ? std::format("the nearest name is '{}'", *nearest) : "`weft kernels` lists them");
 }
 
 void check_views(std::string_view name, std::initializer_list<const View*> inputs,

@@ -15,28 +15,43 @@ namespace weft::kernels {
 
 using TableRows = std::vector<KernelInfo>;
 
-// ---- Attributes
-inline AttributeSchema boolean(std::string name, bool default_value) {
-  return {std::move(name), AttributeKind::boolean, Number(default_value ? 1 : 0), {}};
+// ---- Attributes, with what they set, for people
+inline AttributeSchema boolean(std::string name, std::string meaning, bool default_value) {
+  return {std::move(name), AttributeKind::boolean, Number(default_value ? 1 : 0), {}, std::move(meaning)};
 }
-inline AttributeSchema integer(std::string name, std::optional<AttributeValue> default_value = {}) {
-  return {std::move(name), AttributeKind::integer, std::move(default_value), {}};
+inline AttributeSchema integer(std::string name, std::string meaning,
+                               std::optional<AttributeValue> default_value = {}) {
+  return {std::move(name), AttributeKind::integer, std::move(default_value), {}, std::move(meaning)};
 }
-inline AttributeSchema number(std::string name, std::optional<AttributeValue> default_value = {}) {
-  return {std::move(name), AttributeKind::number, std::move(default_value), {}};
+inline AttributeSchema number(std::string name, std::string meaning, std::optional<AttributeValue> default_value = {}) {
+  return {std::move(name), AttributeKind::number, std::move(default_value), {}, std::move(meaning)};
 }
-inline AttributeSchema integers(std::string name) { return {std::move(name), AttributeKind::integers, {}, {}}; }
+inline AttributeSchema integers(std::string name, std::string meaning) {
+  return {std::move(name), AttributeKind::integers, {}, {}, std::move(meaning)};
+}
 // One of the names; the first is the default.
 template <std::size_t n>
-AttributeSchema choice(std::string name, const std::string_view (&names)[n]) {
-  return {std::move(name), AttributeKind::text, std::string(names[0]), {std::begin(names), std::end(names)}};
+AttributeSchema choice(std::string name, std::string meaning, const std::string_view (&names)[n]) {
+  return {std::move(name),
+          AttributeKind::text,
+          std::string(names[0]),
+          {std::begin(names), std::end(names)},
+          std::move(meaning)};
 }
 
-// ---- Operands
-inline OperandSchema optional(std::string name) { return {.name = std::move(name), .arity = Arity::optional}; }
-inline OperandSchema repeated(std::string name) { return {.name = std::move(name), .arity = Arity::repeated}; }
-inline OperandSchema ranked(std::string name, int least, int most = kMaxRank) {
-  return {.name = std::move(name), .min_rank = least, .max_rank = most};
+// ---- Operands, with their shape, for people
+inline OperandSchema one(std::string name, std::string shape) {
+  return {.name = std::move(name), .shape = std::move(shape)};
+}
+inline OperandSchema optional(std::string name, std::string shape) {
+  return {.name = std::move(name), .arity = Arity::optional, .shape = std::move(shape)};
+}
+inline OperandSchema repeated(std::string name, std::string shape) {
+  return {.name = std::move(name), .arity = Arity::repeated, .shape = std::move(shape)};
+}
+// Of a rank from `least` to `most`.
+inline OperandSchema ranked(std::string name, std::string shape, int least, int most = kMaxRank) {
+  return {.name = std::move(name), .min_rank = least, .max_rank = most, .shape = std::move(shape)};
 }
 inline OperandTypes as(int operand) { return OperandTypes::as(operand); }
 

@@ -209,7 +209,7 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(len(listing), len({kernel["name"] for kernel in listing}))
         some = self.run_weft("kernels", "softmax").stdout.decode()
         self.assertRegex(some, r"(?m)^softmax$")
-        self.assertRegex(some, r"(?m)^  log_softmax +x +-> y +logarithm")
+        self.assertRegex(some, r"(?m)^  log_softmax +x +-> y +the logarithm")
         self.assertNotIn("matmul", some)
         types = {kernel["name"]: kernel["types"] for kernel in listing}
         self.assertEqual(types["softmax"], "x, y: floats")
@@ -219,11 +219,13 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(types["gcd"], "a: integers; b, y: as a")
         self.assertEqual(types["abs"], "x: numbers; y: as x or x: c64; y: f32")
         pad = next(kernel for kernel in listing if kernel["name"] == "pad")
-        self.assertEqual(pad["inputs"], [{"name": "x", "arity": "one", "min_rank": 0, "max_rank": 8}])
+        self.assertEqual(pad["inputs"], [{"name": "x", "arity": "one", "min_rank": 0, "max_rank": 8, "shape": "any"}])
+        self.assertEqual(pad["formula"], "y[i] = x[i - before]")
         self.assertEqual(pad["signatures"][0]["y"], {"as": "x"})
-        self.assertIn({"name": "value", "type": "number", "default": 0, "text": "value: number = 0"}, pad["attributes"])
+        self.assertIn({"name": "value", "type": "number", "default": 0, "text": "value: number = 0",
+                       "meaning": "the number in the border of mode constant"}, pad["attributes"])
         self.assertEqual(pad["attributes"][1]["choices"], ["constant", "edge", "reflect", "symmetric", "wrap"])
-        self.assertRegex(self.run_weft("kernels", "where").stdout.decode(), r"(?m)^  select .*\n +condition: bool; .*\n +also where$")
+        self.assertRegex(self.run_weft("kernels", "where").stdout.decode(), r"(?m)^  select .*\n +y = a if condition.*\n +condition: bool; .*\n +also where$")
         for arguments in (["zzz"], ["zzz", "--json"]):
             process = self.run_weft("kernels", *arguments)
             self.assert_fails(process, "zzz", "'weft kernels' lists all")
@@ -233,13 +235,16 @@ class CommandLine(unittest.TestCase):
         listing = json.loads(self.run_weft("ops", "--json").stdout)
         self.assertEqual(len(listing), len({op["name"] for op in listing}))
         ops = {op["name"]: op for op in listing}
-        self.assertEqual(ops["slice"]["attributes"][3], {"name": "step", "type": "integer", "default": 1, "text": "step: integer = 1"})
+        self.assertEqual(ops["slice"]["attributes"][3], {"name": "step", "type": "integer", "default": 1, "text": "step: integer = 1", "meaning": "the distance of elements"})
         self.assertEqual([o["name"] for o in ops["matmul"]["inputs"]], ["a", "b"])
         views = self.run_weft("ops", "view").stdout.decode()
-        self.assertRegex(views, r"(?m)^view\n  reshape +x +-> y +the same elements in another shape\n +shape: integers\n +x: any; y: as x$")
+        self.assertRegex(views, r"(?m)^view\n  reshape +x +-> y +the same elements in another shape\n +y's elements.*\n +shape: integers: the new shape.*\n +x: any; y: as x$")
         self.assertNotIn("matmul", views)
         families = re.findall(r"(?m)^(\w+)$", self.run_weft("ops", "").stdout.decode())
         self.assertEqual(families, sorted(set(families)))
+        self.assertEqual(ops["exp"]["outputs"][0]["type"], "x's type; integers and bool: f32")
+        functions = self.run_weft("ops", "squeeze").stdout.decode()
+        self.assertRegex(functions, r"(?m)^function\n  squeeze .*whose size must be 1\n +y\[i")
         self.assert_fails(self.run_weft("ops", "zzz"), "no op's name holds 'zzz'", "'weft ops' lists all")
 
     def test_graph(self):

@@ -163,8 +163,18 @@ TEST_F(GraphTest, NamesAreUniqueAndInputsAreOneGraphs) {
   Graph mixed = graph;
   mixed.output("z", x + z);
   EXPECT_THAT(test::refused_by([&] { (void)mixed.to_string(); }),
-              HasSubstr("an output needs the input \"z\", which is another graph's"));
+              HasSubstr("output \"z\" needs input \"z\", which is another graph's; a graph computes of its own"));
   EXPECT_THAT(test::refused_by([&] { compile(mixed, Device::cpu()); }), HasSubstr("another graph's"));
+  Graph first("first"), second("second");
+  const Tensor a = first.input("a", DType::f32, {2}), n = second.number("n");
+  first.output("fine", a);
+  first.output("sum", exp(a) + n);
+  EXPECT_EQ(test::refused_by([&] { compile(first, Device::cpu()); }),
+            "graph \"first\": output \"sum\" needs number \"n\", which is that of graph \"second\"; a graph computes "
+            "of its own inputs alone");
+  second.output("a", a);
+  EXPECT_THAT(test::refused_by([&] { second.verify(); }),
+              HasSubstr("graph \"second\": output \"a\" needs input \"a\", which is that of graph \"first\""));
   EXPECT_THAT(test::refused_by([&] { graph.output("z", {}); }), HasSubstr("undefined Tensor"));
   EXPECT_THAT(test::refused_by([&] { graph.input("big", DType::f32, {1 << 30, 1 << 30, 1 << 30}); }),
               HasSubstr("2^63"));

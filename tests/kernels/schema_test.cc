@@ -6,6 +6,7 @@
 #include "support/throws.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
+#include "weft/graph.h"
 #include "weft/kernels/table.h"
 
 namespace weft::test {
@@ -166,6 +167,90 @@ TEST(Schema, ListsAreWellFormed) {
   }
 }
 
+// What docs/kernels.md and docs/ops.md say of each kernel and op: a formula, a sentence, shapes, and what attributes
+// set.
+void expect_texts(const Schema& s) {
+  SCOPED_TRACE(s.name);
+  const bool computes = s.family != "leaf" && s.family != "custom";
+  EXPECT_EQ(s.formula.empty(), !computes);
+  EXPECT_FALSE(s.summary.empty() || s.summary.ends_with('.'));
+  for (const auto* operands : {&s.inputs, &s.outputs}) {
+    for (const OperandSchema& o : *operands) EXPECT_FALSE(o.shape.empty()) << o.name;
+  }
+  for (const AttributeSchema& a : s.attributes) EXPECT_FALSE(a.meaning.empty() || a.meaning.ends_with('.')) << a.name;
+  // A formula says what an output is; those of elementwise functions are of all operands.
+  const auto named = [&](const OperandSchema& o) { return s.formula.find(o.name) != s.formula.npos; };
+  EXPECT_EQ(std::ranges::any_of(s.outputs, named), computes) << s.formula;
+  if (s.family == "elementwise") {
+    EXPECT_TRUE(std::ranges::all_of(s.inputs, named)) << s.formula;
+  }
+}
+
+TEST(Schema, TextsForPeople) {
+  for (const kernels::KernelInfo& k : kernels::table()) expect_texts(k);
+  for (const Schema& s : op_schemas()) expect_texts(s);
+  for (const Schema& s : graph_functions()) {
+    expect_texts(s);
+    EXPECT_FALSE(s.outputs[0].type.empty()) << s.name;
+  }
+}
+
+// The type that a text such as "x's type; integers and bool: f32" promises for an operand of that type.
+DType promised(const std::string& text, DType given) {
+  const auto is = [&](std::string_view kinds) {
+    return (kinds.find("integers") != kinds.npos && is_integer(given)) || kinds.find(name(given)) != kinds.npos;
+  };
+  if (const auto fixed = dtype_from_name(text)) return *fixed;
+  for (std::size_t at = text.find("; "); at != text.npos; at = text.find("; ", at + 2)) {
+    const std::size_t colon = text.find(": ", at);
+    const std::string result = text.substr(colon + 2, text.find("; ", colon) - colon - 2);
+    if (is(text.substr(at + 2, colon - at - 2))) return dtype_from_name(result).value();
+  }
+  return given;
+}
+
+TEST(Schema, ElementwiseOpsGiveTheTypesOfTheirTexts) {
+  int checked = 0;
+  for (int i = static_cast<int>(ScalarOp::neg); i < kScalarOpCount; ++i) {
+    const auto op = static_cast<ScalarOp>(i);
+    const Schema* schema = find_op_schema(name(op));
+    ASSERT_NE(schema, nullptr) << name(op);
+    for (int t = 0; t < kDTypeCount; ++t) {
+      const auto type = static_cast<DType>(t);
+      const Tensor x = Graph().input("x", type, {2});
+      std::optional<DType> result;
+      try {
+        result = op == ScalarOp::select ? select(Graph().input("c", DType::boolean, {2}), x, x).dtype()
+                 : arity(op) == 1       ? unary(op, x).dtype()
+                 : arity(op) == 2       ? binary(op, x, x).dtype()
+                                        : ternary(op, x, x, x).dtype();
+      } catch (const InvalidArgument&) {
+        continue;  // it does not take the type
+      }
+      ++checked;
+      EXPECT_EQ(name(*result), name(promised(schema->outputs[0].type, type)))
+          << name(op) << " of " << name(type) << ": " << schema->outputs[0].type;
+    }
+  }
+  EXPECT_GT(checked, 900);
+}
+
+TEST(Schema, FunctionsGiveTheTypesOfTheirTexts) {
+  const auto of = [](std::string_view name) {
+    for (const Schema& s : graph_functions()) {
+      if (s.name == name) return s.outputs[0].type;
+    }
+    return std::string("absent");
+  };
+  Graph g;
+  const Tensor truth = g.input("t", DType::boolean, {4}), half = g.input("h", DType::f16, {4});
+  EXPECT_EQ(promised(of("cumsum"), DType::boolean), cumsum(truth, 0).dtype());
+  EXPECT_EQ(promised(of("cumsum"), DType::f16), cumsum(half, 0).dtype());
+  EXPECT_EQ(find_op_schema("argmax")->outputs[0].type, name(argmax(half).dtype()));
+  EXPECT_EQ(find_op_schema("reduce_count")->outputs[0].type, name(reduce(ReduceKind::count, half, {0}).dtype()));
+  EXPECT_EQ(find_op_schema("top_k")->outputs[1].type, name(top_k(half, 2).indices.dtype()));
+}
+
 TEST(Schema, SetsInFewWords) {
   EXPECT_EQ(to_string(types::any), "any");
   EXPECT_EQ(to_string(types::numbers), "numbers");
@@ -202,7 +287,8 @@ TEST(Schema, AttributesOf64Bits) {
             }),
             "random_integers: from -1 to 3 in u64; expected integers low < high, at most 2^32 apart, within the type");
   EXPECT_EQ(refused_by([&] {
-              kernels::call(cpu, "random_integers", {.inputs = {{key}}, .outputs = {{y}}, .attributes = {{"high", 2.5}}});
+              kernels::call(cpu, "random_integers",
+                            {.inputs = {{key}}, .outputs = {{y}}, .attributes = {{"high", 2.5}}});
             }),
             "random_integers: from 0 to 2.5 in u64; expected integers low < high, at most 2^32 apart, within the type");
 

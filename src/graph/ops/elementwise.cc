@@ -76,12 +76,11 @@ Shape joined(std::string_view op, const Shape& a, const Shape& b) {
   }
 }
 
-// An operation that leaves integers as they are.
+}  // namespace
+
 bool rounds_to_integer(ScalarOp op) {
   return op == ScalarOp::ceil || op == ScalarOp::floor || op == ScalarOp::trunc || op == ScalarOp::round;
 }
-
-}  // namespace
 
 std::string operations(const Expression& expression) {
   std::string s;
@@ -134,9 +133,8 @@ OpPtr ElementwiseOp::with_types(std::span<const TensorType> from, std::span<cons
   const std::vector<int> values = splice(e, expression_, converted_inputs(e, to, from));
   const std::int64_t size = element_count(infer(from)[0].shape);
   for (std::size_t k = 0; k < values.size(); ++k) {
-    const bool large = std::ranges::any_of(to, [&](const TensorType& t) {
-      return t.dtype == results[k] && element_count(t.shape) == size;
-    });
+    const bool large = std::ranges::any_of(
+        to, [&](const TensorType& t) { return t.dtype == results[k] && element_count(t.shape) == size; });
     e.output(large ? e.cast(values[k], results[k]) : values[k]);
   }
   return make_op<ElementwiseOp>(std::move(e));
@@ -185,7 +183,7 @@ Tensor elementwise(std::string_view name, std::span<const Tensor> operands, std:
 }
 
 Tensor elementwise(std::string_view name, std::initializer_list<Tensor> operands,
-                  std::initializer_list<double> parameters) {
+                   std::initializer_list<double> parameters) {
   return elementwise(name, std::span(operands.begin(), operands.size()),
                      std::span(parameters.begin(), parameters.size()));
 }
@@ -227,9 +225,12 @@ Tensor cast(const Operand& x, DType dtype) {
 
 Tensor gelu(const Operand& x, Gelu form) {
   switch (form) {
-    case Gelu::erf: return unary(ScalarOp::gelu_erf, x);
-    case Gelu::tanh: return unary(ScalarOp::gelu_tanh, x);
-    case Gelu::quick: return unary(ScalarOp::gelu_quick, x);
+    case Gelu::erf:
+      return unary(ScalarOp::gelu_erf, x);
+    case Gelu::tanh:
+      return unary(ScalarOp::gelu_tanh, x);
+    case Gelu::quick:
+      return unary(ScalarOp::gelu_quick, x);
   }
   throw InvalidArgument("gelu: {} is none of its forms", static_cast<int>(form));
 }

@@ -26,6 +26,9 @@ class ElementwiseOp final : public Op {
   Expression expression_;
 };
 
+// An operation that leaves integers as they are.
+bool rounds_to_integer(ScalarOp op);
+
 // Stores its operand's elements as they are, dense.
 OpPtr copy_op(DType dtype);
 

@@ -9,16 +9,19 @@ namespace weft {
 
 class InputOp final : public Op {
  public:
-  InputOp(std::string name, TensorType type) : input_name_(std::move(name)), type_(std::move(type)) {}
+  InputOp(std::string name, TensorType type, std::string graph)
+      : input_name_(std::move(name)), type_(std::move(type)), graph_(std::move(graph)) {}
   std::string_view name() const override { return "input"; }
   void attributes(Attributes& f) const override { f.add("name", in_quotes(input_name_)); }
   const InputOp* input() const override { return this; }
   std::vector<TensorType> infer(std::span<const TensorType>) const override { return {type_}; }
   const std::string& input_name() const { return input_name_; }
+  const std::string& graph_name() const { return graph_; }  // for messages; empty if the graph has none
 
  private:
   std::string input_name_;
   TensorType type_;
+  std::string graph_;
 };
 
 class ConstantOp final : public Op {
@@ -41,16 +44,19 @@ class ConstantOp final : public Op {
 // A number that each run is given.
 class NumberOp final : public Op {
  public:
-  NumberOp(std::string name, DType dtype) : number_name_(std::move(name)), dtype_(dtype) {}
+  NumberOp(std::string name, DType dtype, std::string graph)
+      : number_name_(std::move(name)), dtype_(dtype), graph_(std::move(graph)) {}
   std::string_view name() const override { return "number"; }
   void attributes(Attributes& f) const override { f.add("name", in_quotes(number_name_)); }
   const NumberOp* number() const override { return this; }
   std::vector<TensorType> infer(std::span<const TensorType>) const override { return {{dtype_, {}}}; }
   const std::string& number_name() const { return number_name_; }
+  const std::string& graph_name() const { return graph_; }
 
  private:
   std::string number_name_;
   DType dtype_;
+  std::string graph_;
 };
 
 // Data of a tensor. What it is belongs to no structure: graphs that differ only in their data are equal.

@@ -6,26 +6,37 @@ namespace weft::kernels {
 
 void add_attention_rows(TableRows& rows) {
   const TypeSet floats{DType::f32, DType::f16, DType::bf16}, lengths{DType::i32, DType::u32};
-  rows.push_back(row({.name = "attention",
-                      .family = "attention",
-                      .summary = "softmax(scale q k^T + mask) v without a score matrix",
-                      .inputs = {ranked("q", 4, 4), ranked("k", 4, 4), ranked("v", 4, 4), optional("mask"),
-                                 optional("query_lengths"), optional("key_lengths")},
-                      .outputs = {ranked("y", 4, 4)},
-                      .signatures = {{floats, floats, floats, floats | types::boolean, lengths, lengths, floats}},
-                      .attributes = {number("scale", 1), boolean("causal", false), integer("window_left", -1),
-                                     integer("window_right", -1), boolean("top_left", false),
-                                     boolean("empty_is_nan", false)}},
-                     [](Stream& s, const Reader& r) {
-                       const AttentionOptions options{.scale = r.single("scale"),
-                                                      .causal = r.flag("causal"),
-                                                      .window_left = r.integer("window_left"),
-                                                      .window_right = r.integer("window_right"),
-                                                      .top_left = r.flag("top_left"),
-                                                      .empty_is_nan = r.flag("empty_is_nan")};
-                       attention(s, r.in(0), r.in(1), r.in(2), r.maybe_in(3), r.out(0), options,
-                                 {r.maybe_in(4), r.maybe_in(5)});
-                     }));
+  rows.push_back(row(
+      {.name = "attention",
+       .family = "attention",
+       .summary = "scaled dot-product attention, without a matrix of scores in memory; a mask of bool "
+                  "hides keys where it is false, one of floats is added to the scores; heads is a "
+                  "multiple of kv_heads",
+       .formula = "y = softmax(scale · q kᵀ + mask) v",
+       .inputs = {ranked("q", "[batch, heads, queries, dim]", 4, 4), ranked("k", "[batch, kv_heads, keys, dim]", 4, 4),
+                  ranked("v", "[batch, kv_heads, keys, value_dim]", 4, 4),
+                  optional("mask", "broadcasts to [batch, heads, queries, keys]"), optional("query_lengths", "[batch]"),
+                  optional("key_lengths", "[batch]")},
+       .outputs = {ranked("y", "[batch, heads, queries, value_dim]", 4, 4)},
+       .signatures = {{floats, floats, floats, floats | types::boolean, lengths, lengths, floats}},
+       .attributes = {number("scale", "what each score q·k is multiplied by, often 1 / sqrt(dim)", 1),
+                      boolean("causal", "hide the keys after a query's position", false),
+                      integer("window_left", "how many keys before its position a query sees; negative: all", -1),
+                      integer("window_right", "how many keys after it; negative: all", -1),
+                      boolean("top_left",
+                              "query i has the position of key i; otherwise the last query has that of "
+                              "the last key",
+                              false),
+                      boolean("empty_is_nan", "a query that sees no key gives NaN, not zeros", false)}},
+      [](Stream& s, const Reader& r) {
+        const AttentionOptions options{.scale = r.single("scale"),
+                                       .causal = r.flag("causal"),
+                                       .window_left = r.integer("window_left"),
+                                       .window_right = r.integer("window_right"),
+                                       .top_left = r.flag("top_left"),
+                                       .empty_is_nan = r.flag("empty_is_nan")};
+        attention(s, r.in(0), r.in(1), r.in(2), r.maybe_in(3), r.out(0), options, {r.maybe_in(4), r.maybe_in(5)});
+      }));
 }
 
 }  // namespace weft::kernels

@@ -8,65 +8,81 @@ namespace weft::kernels {
 
 namespace {
 constexpr std::string_view kTriangles[] = {"lower", "upper"};
+constexpr const char* kDiagonal = "0 for the main diagonal, k for the one k above it, -k for the one k below";
 }  // namespace
 
 void add_generate_rows(TableRows& rows) {
-  rows.push_back(row({.name = "arange",
-                      .family = "generate",
-                      .summary = "y[i] = start + i step",
-                      .outputs = {ranked("y", 1, 1)},
-                      .signatures = {{types::numbers}},
-                      .attributes = {number("start", 0), number("step", 1)}},
-                     [](Stream& s, const Reader& r) { arange(s, r.number("start"), r.number("step"), r.out(0)); }));
+  rows.push_back(
+      row({.name = "arange",
+           .family = "generate",
+           .summary = "numbers at equal distances; integers are exact and wrap",
+           .formula = "y[i] = start + i · step",
+           .outputs = {ranked("y", "[n]", 1, 1)},
+           .signatures = {{types::numbers}},
+           .attributes = {number("start", "the first number", 0), number("step", "the difference of neighbours", 1)}},
+          [](Stream& s, const Reader& r) { arange(s, r.number("start"), r.number("step"), r.out(0)); }));
   rows.push_back(row({.name = "linspace",
                       .family = "generate",
-                      .summary = "evenly from start to stop",
-                      .outputs = {ranked("y", 1, 1)},
+                      .summary = "n numbers at equal distances, the first and the last as given",
+                      .formula = "y[i] = start + i · (stop - start) / (n - 1)",
+                      .outputs = {ranked("y", "[n]", 1, 1)},
                       .signatures = {{types::floats}},
-                      .attributes = {number("start", 0), number("stop", 1)}},
+                      .attributes = {number("start", "the first number", 0), number("stop", "the last number", 1)}},
                      [](Stream& s, const Reader& r) { linspace(s, r.real("start"), r.real("stop"), r.out(0)); }));
   rows.push_back(row({.name = "eye",
                       .family = "generate",
-                      .summary = "1 on a diagonal, else 0",
-                      .outputs = {ranked("y", 2)},
+                      .summary = "ones on a diagonal, zeros elsewhere",
+                      .formula = "y[…, r, c] = 1 if c - r = diagonal, else 0",
+                      .outputs = {ranked("y", "[..., rows, columns]", 2)},
                       .signatures = {{types::any}},
-                      .attributes = {integer("diagonal", 0)}},
+                      .attributes = {integer("diagonal", kDiagonal, 0)}},
                      [](Stream& s, const Reader& r) { eye(s, r.out(0), r.integer("diagonal")); }));
-  const Schema schema{.name = "triangle",
-                      .family = "generate",
-                      .summary = "x (without it: 1) in the lower or upper triangle, else 0",
-                      .inputs = {optional("x")},
-                      .outputs = {ranked("y", 2)},
-                      .signatures = {{types::any, as(0)}},
-                      .attributes = {choice("part", kTriangles), integer("diagonal", 0)},
-                      .other_names = {"tri", "tril", "triu"}};
+  const Schema schema{
+      .name = "triangle",
+      .family = "generate",
+      .summary = "the lower or upper triangle of x, or of ones where there is no x, and zeros elsewhere",
+      .formula = "y[…, r, c] = x[…, r, c] if c - r ≤ diagonal (lower) or ≥ diagonal (upper), else 0",
+      .inputs = {optional("x", "broadcasts to y")},
+      .outputs = {ranked("y", "[..., rows, columns]", 2)},
+      .signatures = {{types::any, as(0)}},
+      .attributes = {choice("part", "which triangle stays", kTriangles), integer("diagonal", kDiagonal, 0)},
+      .other_names = {"tri", "tril", "triu"}};
   const auto run = [](Stream& s, const Reader& r, Triangle part) {
-    if (const auto x = r.maybe_in(0)) triangle(s, part, *x, r.out(0), r.integer("diagonal"));
-    else triangle(s, part, r.out(0), r.integer("diagonal"));
+    if (const auto x = r.maybe_in(0))
+      triangle(s, part, *x, r.out(0), r.integer("diagonal"));
+    else
+      triangle(s, part, r.out(0), r.integer("diagonal"));
   };
   rows.push_back(row(schema, [=](Stream& s, const Reader& r) { run(s, r, r.choice<Triangle>("part", kTriangles)); }));
-  rows.push_back(row({.name = "one_hot",
-                      .family = "generate",
-                      .summary = "on at the index along an axis, else off",
-                      .inputs = {{"indices"}},
-                      .outputs = {{"y"}},
-                      .signatures = {{types::indices, types::any}},
-                      .attributes = {integer("axis", -1), number("on", 1), number("off", 0)}},
-                     [](Stream& s, const Reader& r) {
-                       one_hot(s, r.in(0), r.out(0), r.axis(), r.number("on"), r.number("off"));
-                     }));
+  rows.push_back(row(
+      {.name = "one_hot",
+       .family = "generate",
+       .summary = "each index as a row that is on at the index and off elsewhere; negative indices count "
+                  "from the end, others outside give a row that is off",
+       .formula = "y[i…, c, j…] = on if indices[i…, j…] = c, else off",
+       .inputs = {one("indices", "any")},
+       .outputs = {one("y", "indices' shape with the number of classes inserted at axis")},
+       .signatures = {{types::indices, types::any}},
+       .attributes = {integer("axis", "the axis of the classes in y", -1), number("on", "the value at the index", 1),
+                      number("off", "the value elsewhere", 0)}},
+      [](Stream& s, const Reader& r) { one_hot(s, r.in(0), r.out(0), r.axis(), r.number("on"), r.number("off")); }));
 }
 
 void add_generate_forms(TableRows& forms) {
   for (const Triangle part : {Triangle::lower, Triangle::upper}) {
     Schema schema = kernel("triangle");
     schema.name = part == Triangle::lower ? "tril" : "triu";
-    schema.summary = std::format("x (without it: 1) in the {} triangle, else 0", kTriangles[static_cast<int>(part)]);
-    schema.attributes = {integer("diagonal", 0)};
+    schema.summary = std::format("the {} triangle of x, or of ones where there is no x, and zeros elsewhere",
+                                 kTriangles[static_cast<int>(part)]);
+    schema.formula =
+        std::format("y[…, r, c] = x[…, r, c] if c - r {} diagonal, else 0", part == Triangle::lower ? "≤" : "≥");
+    schema.attributes = {integer("diagonal", kDiagonal, 0)};
     schema.other_names.clear();
     forms.push_back(row(schema, [part](Stream& s, const Reader& r) {
-      if (const auto x = r.maybe_in(0)) triangle(s, part, *x, r.out(0), r.integer("diagonal"));
-      else triangle(s, part, r.out(0), r.integer("diagonal"));
+      if (const auto x = r.maybe_in(0))
+        triangle(s, part, *x, r.out(0), r.integer("diagonal"));
+      else
+        triangle(s, part, r.out(0), r.integer("diagonal"));
     }));
   }
 }

@@ -9,9 +9,10 @@ void add_matmul_rows(TableRows& rows) {
   const TypeSet small{DType::i8, DType::i16, DType::i32, DType::u8, DType::u16, DType::u32};
   rows.push_back(row({.name = "matmul",
                       .family = "matmul",
-                      .summary = "matrix product of the last two axes; the others broadcast",
-                      .inputs = {ranked("a", 2), ranked("b", 2)},
-                      .outputs = {ranked("y", 2)},
+                      .summary = "the matrix product over the last two axes; the axes before them broadcast",
+                      .formula = "y[…, m, n] = Σ_k a[…, m, k] · b[…, k, n]",
+                      .inputs = {ranked("a", "[..., m, k]", 2), ranked("b", "[..., k, n]", 2)},
+                      .outputs = {ranked("y", "[..., m, n]", 2)},
                       .signatures = {{floats, floats, floats},
                                      {small, small, TypeSet{DType::i32, DType::u32}},
                                      {complex, complex | floats, complex},

@@ -9,27 +9,39 @@ constexpr std::string_view kModes[] = {"constant", "edge", "reflect", "symmetric
 }  // namespace
 
 void add_pad_rows(TableRows& rows) {
-  const auto moves = [](std::string name, std::string summary, std::vector<AttributeSchema> attributes = {}) {
+  const auto moves = [](std::string name, std::string formula, std::string summary, std::string y,
+                        std::vector<AttributeSchema> attributes = {}) {
     return Schema{.name = std::move(name),
                   .family = "pad",
                   .summary = std::move(summary),
-                  .inputs = {{"x"}},
-                  .outputs = {{"y"}},
+                  .formula = std::move(formula),
+                  .inputs = {one("x", "any")},
+                  .outputs = {one("y", std::move(y))},
                   .signatures = {{types::any, as(0)}},
                   .attributes = std::move(attributes)};
   };
-  rows.push_back(row(moves("pad", "x with borders as the mode says",
-                           {integers("before"), choice("mode", kModes), number("value", 0)}),
-                     [](Stream& s, const Reader& r) {
-                       pad(s, r.in(0), r.out(0), r.integers("before"), r.choice<PadMode>("mode", kModes),
-                           r.number("value"));
-                     }));
-  rows.push_back(row(moves("tile", "x repeated as a whole along each axis"),
+  rows.push_back(row(
+      moves("pad", "y[i] = x[i - before]", "x with a border on each side, which the mode fills; negative amounts crop",
+            "x's sizes with the borders",
+            {integers("before", "how many elements come before the first one along each axis"),
+             choice("mode",
+                    "what the border holds: the value; the nearest element (edge); x mirrored at its edge "
+                    "elements (reflect) or beyond them, so that they are repeated (symmetric); or x "
+                    "again (wrap)",
+                    kModes),
+             number("value", "the number in the border of mode constant", 0)}),
+      [](Stream& s, const Reader& r) {
+        pad(s, r.in(0), r.out(0), r.integers("before"), r.choice<PadMode>("mode", kModes), r.number("value"));
+      }));
+  rows.push_back(row(moves("tile", "y[i] = x[i mod n], n = x's size", "x as a whole several times along each axis",
+                           "multiples of x's sizes"),
                      [](Stream& s, const Reader& r) { tile(s, r.in(0), r.out(0)); }));
-  rows.push_back(row(moves("repeat", "each element of x repeated along each axis"),
+  rows.push_back(row(moves("repeat", "y[i] = x[i / count], rounded down",
+                           "each element of x several times in a row along each axis", "multiples of x's sizes"),
                      [](Stream& s, const Reader& r) { repeat(s, r.in(0), r.out(0)); }));
-  rows.push_back(row(moves("roll", "x shifted along its axes; what leaves at one end enters at the other",
-                           {integers("shifts")}),
+  rows.push_back(row(moves("roll", "y[i] = x[(i - shift) mod n], n = x's size",
+                           "x shifted along its axes; what leaves at one end enters at the other", "x's shape",
+                           {integers("shifts", "how far along each axis, towards higher indices")}),
                      [](Stream& s, const Reader& r) { roll(s, r.in(0), r.out(0), r.integers("shifts")); }));
 }
 

@@ -6,31 +6,41 @@ namespace weft::kernels {
 
 void add_random_rows(TableRows& rows) {
   const TypeSet integers = types::integers - types::packed, floats = {DType::f32, DType::f16, DType::bf16};
-  const auto drawn = [](std::string name, std::string summary, TypeSet set, std::vector<AttributeSchema> attributes) {
+  const auto drawn = [](std::string name, std::string formula, std::string summary, TypeSet set,
+                        std::vector<AttributeSchema> attributes) {
     return Schema{.name = std::move(name),
                   .family = "random",
                   .summary = std::move(summary),
-                  .inputs = {ranked("key", 1, 1)},
-                  .outputs = {{"y"}},
+                  .formula = std::move(formula),
+                  .inputs = {ranked("key", "[2]", 1, 1)},
+                  .outputs = {one("y", "any")},
                   .signatures = {{DType::u32, set}},
                   .attributes = std::move(attributes)};
   };
-  rows.push_back(row(drawn("random_bits", "the bits of a key's stream", integers, {}),
+  rows.push_back(row(drawn("random_bits", "y = the stream w[0], w[1], … of threefry2x32(key)",
+                           "random bits: the same for the same key on every device", integers, {}),
                      [](Stream& s, const Reader& r) { random_bits(s, r.in(0), r.out(0)); }));
-  rows.push_back(row(drawn("random_uniform", "numbers uniform in [low, high)", floats,
-                           {number("low", 0), number("high", 1)}),
-                     [](Stream& s, const Reader& r) {
-                       random_uniform(s, r.in(0), r.single("low"), r.single("high"), r.out(0));
-                     }));
-  rows.push_back(row(drawn("random_normal", "normal numbers", floats, {number("mean", 0), number("deviation", 1)}),
+  rows.push_back(
+      row(drawn("random_uniform", "y[i] = low + u[i] · (high - low), u[i] = 24 bits of w[i] as a fraction",
+                "numbers distributed evenly over [low, high)", floats,
+                {number("low", "the least number", 0),
+                 number("high", "the bound above all numbers, which is not among them", 1)}),
+          [](Stream& s, const Reader& r) { random_uniform(s, r.in(0), r.single("low"), r.single("high"), r.out(0)); }));
+  rows.push_back(row(drawn("random_normal",
+                           "y[i] = mean + deviation · sqrt(-2 ln u) · cos(2πv), y[i+1] the same with sin; u, v = w[i], "
+                           "w[i+1] as fractions",
+                           "normally distributed numbers", floats,
+                           {number("mean", "the mean of the distribution", 0),
+                            number("deviation", "its standard deviation, 0 or more", 1)}),
                      [](Stream& s, const Reader& r) {
                        random_normal(s, r.in(0), r.single("mean"), r.single("deviation"), r.out(0));
                      }));
-  rows.push_back(row(drawn("random_integers", "integers uniform in [low, high)", integers,
-                           {number("low", 0), number("high")}),
-                     [](Stream& s, const Reader& r) {
-                       random_integers(s, r.in(0), r.number("low"), r.number("high"), r.out(0));
-                     }));
+  rows.push_back(row(
+      drawn("random_integers", "y[i] = low + ⌊v[i] · (high - low) / 2^64⌋, v[i] = 64 bits of the stream",
+            "integers of which each in [low, high) is equally likely", integers,
+            {number("low", "the least integer", 0),
+             number("high", "the bound above all integers, which is not among them")}),
+      [](Stream& s, const Reader& r) { random_integers(s, r.in(0), r.number("low"), r.number("high"), r.out(0)); }));
 }
 
 }  // namespace weft::kernels

@@ -1,8 +1,8 @@
 // The rows of the kernel table for weft/kernels/scan.h.
 #include <format>
 
-#include "kernels/table_rows.h"
 #include "kernels/scan/scan.h"
+#include "kernels/table_rows.h"
 
 namespace weft::kernels {
 
@@ -16,33 +16,53 @@ void add_scan_rows(TableRows& rows) {
   const TypeSet whole = integers - packed;
   const struct {
     ScanKind kind;
-    std::string_view what;
+    std::string_view formula, what;
     std::vector<TypeSignature> signatures;
     std::vector<std::string> other_names;
   } kinds[] = {
-      {ScanKind::sum, "sum", {{floats, floats}, {whole | types::boolean, whole}, {types::complex, as(0)}}, {"cumsum"}},
+      {ScanKind::sum,
+       "y[i] = x[0] + … + x[i]",
+       "the running sum",
+       {{floats, floats}, {whole | types::boolean, whole}, {types::complex, as(0)}},
+       {"cumsum"}},
       {ScanKind::prod,
-       "prod",
+       "y[i] = x[0] · … · x[i]",
+       "the running product",
        {{floats, floats}, {whole | types::boolean, whole}, {types::complex, as(0)}},
        {"cumprod"}},
-      {ScanKind::max, "max", {{floats, floats}, {whole, as(0)}}, {"cummax"}},
-      {ScanKind::min, "min", {{floats, floats}, {whole, as(0)}}, {"cummin"}},
-      {ScanKind::log_sum_exp, "log_sum_exp", {{floats, floats}}, {}},
+      {ScanKind::max,
+       "y[i] = max(x[0], …, x[i])",
+       "the greatest element so far",
+       {{floats, floats}, {whole, as(0)}},
+       {"cummax"}},
+      {ScanKind::min,
+       "y[i] = min(x[0], …, x[i])",
+       "the least element so far",
+       {{floats, floats}, {whole, as(0)}},
+       {"cummin"}},
+      {ScanKind::log_sum_exp,
+       "y[i] = ln(exp(x[0]) + … + exp(x[i]))",
+       "the logarithm of the running sum of exponentials, without overflow in between",
+       {{floats, floats}},
+       {}},
   };
   for (const auto& k : kinds) {
-    rows.push_back(
-        row({.name = std::string(scan_name(k.kind)),
-             .family = "scan",
-             .summary = std::format("{} of each element with all before it along an axis", k.what),
-             .inputs = {{"x"}},
-             .outputs = {{"y"}},
-             .signatures = k.signatures,
-             .attributes = {integer("axis", -1), boolean("reverse", false), boolean("exclusive", false)},
-             .other_names = k.other_names},
-            [kind = k.kind](Stream& s, const Reader& r) {
-              scan(s, kind, r.in(0), r.out(0), r.axis(),
-                   {.reverse = r.flag("reverse"), .exclusive = r.flag("exclusive")});
-            }));
+    rows.push_back(row(
+        {.name = std::string(scan_name(k.kind)),
+         .family = "scan",
+         .summary = std::format("{}, along an axis", k.what),
+         .formula = std::string(k.formula),
+         .inputs = {one("x", "any")},
+         .outputs = {one("y", "x's shape")},
+         .signatures = k.signatures,
+         .attributes = {integer("axis", "the axis along which elements are combined", -1),
+                        boolean("reverse", "from the last element to the first", false),
+                        boolean("exclusive", "without the element itself, so that the first result is that of none",
+                                false)},
+         .other_names = k.other_names},
+        [kind = k.kind](Stream& s, const Reader& r) {
+          scan(s, kind, r.in(0), r.out(0), r.axis(), {.reverse = r.flag("reverse"), .exclusive = r.flag("exclusive")});
+        }));
   }
 }
 
