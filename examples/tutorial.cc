@@ -78,7 +78,7 @@ void places() {
   expect(to_string(on_cpu) == "[8. 6. 4. 2.]", to_string(on_cpu).c_str());
 }
 
-void functions() {
+void a_function() {
   struct Hits {
     Tensor scores, rows;
   };
@@ -206,7 +206,7 @@ int main(int argc, char** argv) try {
   choosing();
   laziness();
   places();
-  functions();
+  a_function();
   graphs();
   if (argc > 1) sentences(argv[1]);
   profiles();

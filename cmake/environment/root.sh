@@ -8,14 +8,14 @@
 readonly root_format=1 # counts up when roots made by older scripts no longer serve
 readonly gpu_directory=/run/weft/gpu
 
-# packages: prints the names in the package list.
-packages() { sed 's/#.*//' "$lists/packages.txt" | awk 'NF { print $1 }'; }
+# packages [LIST]: prints the names in a package list.
+packages() { sed 's/#.*//' "$lists/${1:-packages.txt}" | awk 'NF { print $1 }'; }
 
-# root_directory: prints the directory of the root for this package list, machine and snapshot.
+# root_directory [LIST [PREFIX]]: prints the directory of the root for this package list, machine and snapshot.
 root_directory() {
   local hash
-  hash=$({ printf '%s %s %s\n' "$root_format" "$(uname -m)" "${WEFT_SNAPSHOT:-}" && packages; } | sha256sum)
-  printf '%s/root-%s\n' "$cache" "${hash:0:12}"
+  hash=$({ printf '%s %s %s\n' "$root_format" "$(uname -m)" "${WEFT_SNAPSHOT:-}" && packages "${1:-}"; } | sha256sum)
+  printf '%s/root-%s%s\n' "$cache" "${2:-}" "${hash:0:12}"
 }
 
 # host_is_complete: succeeds if this host has everything that the project needs, so that no root is needed.
@@ -296,6 +296,26 @@ enter_environment() {
     make_root "$root" 'the environment' '1.6 GB' "${names[@]}"
   fi
   enter_root "$root" "${settings[@]}"
+}
+
+# enter_docs_environment: the same for what makes the site, which needs little of the environment, and a package that
+# nothing else needs: the host if it has MkDocs and its theme, else a root of its own.
+enter_docs_environment() {
+  local root
+  local -a names
+  if [[ ${WEFT_ENVIRONMENT:-auto} != root ]] && python3 -c 'import mkdocs, material' 2>/dev/null; then
+    environment=host
+    prefix=(env)
+    return
+  fi
+  [[ ${WEFT_ENVIRONMENT:-auto} != host ]] ||
+    fail "this host lacks MkDocs and its theme Material. Run once: apt-get install $(packages docs-packages.txt | paste -sd ' ')"
+  root=$(root_directory docs-packages.txt docs-)
+  if [[ ! -e $root/.complete ]]; then
+    mapfile -t names < <(packages docs-packages.txt)
+    make_root "$root" 'the environment of the site' '250 MB' "${names[@]}"
+  fi
+  enter_root "$root"
 }
 
 # report_versions: prints the libraries whose versions differ from those that Weft was tested with, a line for each.

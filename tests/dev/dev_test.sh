@@ -36,7 +36,7 @@ test_arguments() {
   help=$("$project/dev" --help)
   expect 'help exits 0' 0 $?
   expect 'no argument gives the help' "$help" "$("$project/dev")"
-  for verb in demo test build weft bench shell model bundle; do
+  for verb in demo test build weft bench shell model docs bundle; do
     expect_match "help explains $verb" "*./dev $verb*" "$help"
     expect "there is a function for $verb" function "$(dev_shell "type -t verb_$verb")"
   done
@@ -48,6 +48,10 @@ test_arguments() {
   expect_match 'a wrong WEFT_ENVIRONMENT is explained' "*'moon'*auto, host or root*" "$(<"$scratch/error")"
   WEFT_ENVIRONMENT=host "$project/dev" bundle --frob 2>"$scratch/error"
   expect 'an unknown option of bundle exits 2' 2 $?
+  "$project/dev" docs --frob 2>"$scratch/error"
+  expect 'an unknown option of docs exits 2' 2 $?
+  "$project/dev" docs one two 2>"$scratch/error"
+  expect 'a second directory of docs exits 2' 2 $?
   status=$(WEFT_ENVIRONMENT=host "$project/dev" shell bash -c 'exit 37' >/dev/null 2>&1; echo $?)
   expect 'the exit status is that of the program' 37 "$status"
   XDG_CACHE_HOME=/proc/nowhere "$project/dev" build 2>"$scratch/error"
@@ -253,6 +257,9 @@ test_names() {
   expect 'a snapshot makes a new root' different \
     "$([[ $(WEFT_SNAPSHOT=20260101T000000Z dev_shell root_directory) == "$(dev_shell root_directory)" ]] || echo different)"
   expect 'every package is named once' '' "$(dev_shell packages | sort | uniq -d)"
+  expect_match 'the site has a root of its own' "$XDG_CACHE_HOME/weft/root-docs-????????????" \
+    "$(dev_shell 'root_directory docs-packages.txt docs-')"
+  expect 'the site needs MkDocs' mkdocs "$(dev_shell 'packages docs-packages.txt' | head -n 1)"
 }
 
 # What stands for the network and the package manager while a root is made.

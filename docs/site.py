@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Makes a site, with a search, of README.md, the pages of docs/, and the headers and examples that they link to.
+
+  site.py DIR            with MkDocs and its theme Material; ./dev docs calls it where these are installed
+"""
+import argparse
+import json
+import pathlib
+import posixpath
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# The pages in the order in which one reads them.
+NAVIGATION = [
+    ("Weft", "index.md"),
+    ("Learn", [("An hour with Weft", "tutorial.md"), ("Tensors", "tensors.md")]),
+    ("Reference", [("Operations", "ops.md"), ("Kernels", "kernels.md"), ("Settings", "settings.md"),
+                   ("Accuracy", "accuracy.md")]),
+    ("Performance", [("Measurements", "performance.md"), ("Notes", "performance-notes.md")]),
+    ("For contributors", [("Architecture", "architecture.md")]),
+]
+LINK = re.compile(r"(!?\[[^\]]*\])\(([^)\s]+)\)")
+LANGUAGES = {".h": "cpp", ".cc": "cpp", ".py": "python", ".sh": "sh", ".wgsl": "rust", ".txt": "text"}
+
+
+def listed(entries):
+    """The paths in a part of the navigation."""
+    for _, entry in entries:
+        yield from [entry] if isinstance(entry, str) else listed(entry)
+
+
+class Site:
+    """The sources of the site, in a directory of their own: pages, and a page for each file that they link to."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.sources = {}  # files and directories of the repository that have a page, by their paths there
+
+    def write(self, path, text):
+        target = self.directory / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+
+    def page_of(self, path):
+        """The page of the site for a path of the repository."""
+        if path == "README.md":
+            return "index.md"
+        if path.startswith("docs/") and path.endswith(".md"):
+            return path.removeprefix("docs/")
+        page = f"source/{path}/index.md" if (ROOT / path).is_dir() else f"source/{path}.md"
+        self.sources[path] = page
+        return page
+
+    def rewritten(self, text, where, page):
+        """The text of a page, which lies in a directory of the repository, with links within the site."""
+        def link(match):
+            target, _, anchor = match[2].partition("#")
+            if not target or re.match(r"\w+:", target):
+                return match[0]
+            path = posixpath.normpath(posixpath.join(where, target))
+            if not (ROOT / path).exists():
+                sys.exit(f"site.py: {page}: the link {match[2]} leads nowhere")
+            to = posixpath.relpath(self.page_of(path), posixpath.dirname(page) or ".")
+            return f"{match[1]}({to}{'#' + anchor if anchor else ''})"
+        # Code is left as it is.
+        parts = re.split(r"(```.*?```|`[^`\n]*`(?!\]))", text, flags=re.DOTALL)
+        return "".join(part if i % 2 else LINK.sub(link, part) for i, part in enumerate(parts))
+
+    def add_page(self, path):
+        page = self.page_of(path)
+        text = (ROOT / path).read_text()
+        self.write(page, self.rewritten(text, posixpath.dirname(path), page))
+        return page
+
+    def add_sources(self):
+        """Pages of the linked files: their text. A directory's page lists its files."""
+        added = set()
+        while missing := sorted(set(self.sources) - added):
+            for path in missing:
+                added.add(path)
+                page, source = self.sources[path], ROOT / path
+                if source.is_dir():
+                    inside = [f for f in sorted(source.iterdir()) if f.suffix in LANGUAGES and f.name != "CMakeLists.txt"]
+                    rows = [f"- [{f.name}]({posixpath.relpath(self.page_of(f'{path}/{f.name}'), posixpath.dirname(page))})"
+                            for f in inside]
+                    self.write(page, f"# {path}\n\n" + "\n".join(rows) + "\n")
+                elif source.suffix in LANGUAGES or source.suffix == "":
+                    self.write(page, f"# {path}\n\n````{LANGUAGES.get(source.suffix, 'text')}\n{source.read_text()}\n````\n")
+                else:
+                    sys.exit(f"site.py: no page can be made of {path}")
+
+
+def configuration(directory, output):
+    nav = [{title: entry} if isinstance(entry, str) else {title: [{t: e} for t, e in entry]} for title, entry in NAVIGATION]
+    return {
+        "site_name": "Weft",
+        "site_description": "Tensors and neural networks on any GPU, from C++, through WebGPU",
+        "docs_dir": str(directory),
+        "site_dir": str(output),
+        # Pages are files, so that the site can be opened without a server; nothing is fetched from elsewhere.
+        "use_directory_urls": False,
+        "theme": {"name": "material", "font": False, "features": ["navigation.sections", "navigation.top", "toc.follow"],
+                  "palette": [{"media": "(prefers-color-scheme: light)", "scheme": "default", "primary": "indigo"},
+                              {"media": "(prefers-color-scheme: dark)", "scheme": "slate", "primary": "indigo"}]},
+        "plugins": ["search"],
+        "markdown_extensions": ["tables", "fenced_code", "sane_lists", {"codehilite": {"guess_lang": False}},
+                                {"toc": {"permalink": True}}],
+        "nav": nav,
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("directory", type=pathlib.Path)
+    output = parser.parse_args().directory.resolve()
+    # MkDocs empties its directory first: only what is a site, or nothing, is replaced.
+    if output.exists() and (not output.is_dir() or (any(output.iterdir()) and not (output / "search").is_dir())):
+        sys.exit(f"site.py: {output} is there and is no site; name a directory that is absent or empty")
+    pages = sorted(p.name for p in (ROOT / "docs").glob("*.md"))
+    wanted = set(listed(NAVIGATION)) - {"index.md"}
+    if set(pages) != wanted:
+        sys.exit(f"site.py: NAVIGATION and docs/ differ in {', '.join(sorted(set(pages) ^ wanted))}")
+    with tempfile.TemporaryDirectory() as scratch:
+        site = Site(pathlib.Path(scratch) / "pages")
+        for path in ["README.md"] + [f"docs/{name}" for name in pages]:
+            site.add_page(path)
+        site.add_sources()
+        settings = pathlib.Path(scratch) / "mkdocs.yml"
+        settings.write_text(json.dumps(configuration(site.directory, output)))  # JSON is YAML
+        subprocess.run([sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--config-file", settings], check=True)
+    print(f"{output / 'index.html'}")
+
+
+if __name__ == "__main__":
+    main()
