@@ -22,7 +22,34 @@ NAVIGATION = [
     ("Performance", [("Measurements", "performance.md"), ("Notes", "performance-notes.md")]),
     ("For contributors", [("Architecture", "architecture.md")]),
 ]
-LINK = re.compile(r"(!?\[[^\]]*\])\(([^)\s]+)\)")
+# A block of code, a link (its text, where it leads), or a piece of code in a line.
+PARTS = re.compile(r"```.*?```|(!?\[[^\]]*\])\(([^)\s]+)\)|`[^`\n]*`", re.DOTALL)
+# Browsers start no workers for pages of files. There the search runs in a hidden frame instead; the theme would fetch a
+# script that does this from elsewhere.
+FRAME_WORKER = """
+if (location.protocol === "file:") {
+  window.Worker = class extends EventTarget {
+    constructor(url) {
+      super();
+      const frame = document.createElement("iframe");
+      frame.hidden = true;
+      document.body.append(frame);
+      this.scope = frame.contentWindow;
+      this.scope.postMessage = (data) => this.dispatchEvent(new MessageEvent("message", { data }));
+      const script = this.scope.document.createElement("script");
+      this.ready = new Promise((loaded) => (script.onload = loaded));
+      script.src = url;
+      this.scope.document.body.append(script);
+    }
+    postMessage(data) {
+      this.ready.then(() => this.scope.dispatchEvent(new MessageEvent("message", { data })));
+    }
+  };
+}
+"""
+THEIR_FRAME_WORKER = "https://unpkg.com/iframe-worker/shim"
+# Lines of code have up to 120 columns, and tables of formulas are wide.
+CSS = ".md-grid { max-width: 90rem; }\n"
 LANGUAGES = {".h": "cpp", ".cc": "cpp", ".py": "python", ".sh": "sh", ".wgsl": "rust", ".txt": "text"}
 
 
@@ -65,9 +92,8 @@ class Site:
                 sys.exit(f"site.py: {page}: the link {match[2]} leads nowhere")
             to = posixpath.relpath(self.page_of(path), posixpath.dirname(page) or ".")
             return f"{match[1]}({to}{'#' + anchor if anchor else ''})"
-        # Code is left as it is.
-        parts = re.split(r"(```.*?```|`[^`\n]*`(?!\]))", text, flags=re.DOTALL)
-        return "".join(part if i % 2 else LINK.sub(link, part) for i, part in enumerate(parts))
+        # Code is left as it is, but that MkDocs wants no backslash before a | of code in a table.
+        return PARTS.sub(lambda m: link(m) if m[2] else m[0].replace("\\|", "|"), text)
 
     def add_page(self, path):
         page = self.page_of(path)
@@ -102,13 +128,16 @@ def configuration(directory, output):
         "site_dir": str(output),
         # Pages are files, so that the site can be opened without a server; nothing is fetched from elsewhere.
         "use_directory_urls": False,
-        "theme": {"name": "material", "font": False, "features": ["navigation.sections", "navigation.top", "toc.follow"],
+        "theme": {"name": "material", "font": False, "features": ["navigation.sections", "navigation.top", "toc.follow", "content.code.copy"],
                   "palette": [{"media": "(prefers-color-scheme: light)", "scheme": "default", "primary": "indigo"},
                               {"media": "(prefers-color-scheme: dark)", "scheme": "slate", "primary": "indigo"}]},
-        "plugins": ["search"],
-        "markdown_extensions": ["tables", "fenced_code", "sane_lists", {"codehilite": {"guess_lang": False}},
+        # The search also works without a server.
+        "plugins": ["material/search", "material/offline"],
+        "markdown_extensions": ["tables", "sane_lists", "pymdownx.highlight", "pymdownx.superfences", "pymdownx.inlinehilite",
                                 {"toc": {"permalink": True}}],
+        "extra_css": ["site.css"],
         "nav": nav,
+        "validation": {"links": {"not_found": "warn", "anchors": "warn", "absolute_links": "warn", "unrecognized_links": "warn"}},
     }
 
 
@@ -128,9 +157,15 @@ def main():
         for path in ["README.md"] + [f"docs/{name}" for name in pages]:
             site.add_page(path)
         site.add_sources()
+        site.write("site.css", CSS)
         settings = pathlib.Path(scratch) / "mkdocs.yml"
         settings.write_text(json.dumps(configuration(site.directory, output)))  # JSON is YAML
         subprocess.run([sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--config-file", settings], check=True)
+    script = output / "assets" / "frame_worker.js"
+    script.write_text(FRAME_WORKER)
+    for page in output.rglob("*.html"):
+        ours = posixpath.relpath(script.as_posix(), page.parent.as_posix())
+        page.write_text(page.read_text().replace(THEIR_FRAME_WORKER, ours))
     print(f"{output / 'index.html'}")
 
 
