@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes a site, with a search, of README.md, the pages of docs/, and the headers and examples that they link to.
 
-  site.py DIR            with MkDocs and its theme Material; ./dev docs calls it where these are installed
+  make_site.py DIR            with MkDocs and its theme Material; ./dev docs calls it where these are installed
 """
 import argparse
 import json
@@ -89,7 +89,7 @@ class Site:
                 return match[0]
             path = posixpath.normpath(posixpath.join(where, target))
             if not (ROOT / path).exists():
-                sys.exit(f"site.py: {page}: the link {match[2]} leads nowhere")
+                sys.exit(f"make_site.py: {page}: the link {match[2]} leads nowhere")
             to = posixpath.relpath(self.page_of(path), posixpath.dirname(page) or ".")
             return f"{match[1]}({to}{'#' + anchor if anchor else ''})"
         # Code is left as it is, but that MkDocs wants no backslash before a | of code in a table.
@@ -116,7 +116,7 @@ class Site:
                 elif source.suffix in LANGUAGES or source.suffix == "":
                     self.write(page, f"# {path}\n\n````{LANGUAGES.get(source.suffix, 'text')}\n{source.read_text()}\n````\n")
                 else:
-                    sys.exit(f"site.py: no page can be made of {path}")
+                    sys.exit(f"make_site.py: no page can be made of {path}")
 
 
 def configuration(directory, output):
@@ -141,32 +141,48 @@ def configuration(directory, output):
     }
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("directory", type=pathlib.Path)
-    output = parser.parse_args().directory.resolve()
-    # MkDocs empties its directory first: only what is a site, or nothing, is replaced.
-    if output.exists() and (not output.is_dir() or (any(output.iterdir()) and not (output / "search").is_dir())):
-        sys.exit(f"site.py: {output} is there and is no site; name a directory that is absent or empty")
+def write_sources(directory):
+    """Everything that MkDocs reads but its configuration."""
     pages = sorted(p.name for p in (ROOT / "docs").glob("*.md"))
     wanted = set(listed(NAVIGATION)) - {"index.md"}
     if set(pages) != wanted:
-        sys.exit(f"site.py: NAVIGATION and docs/ differ in {', '.join(sorted(set(pages) ^ wanted))}")
-    with tempfile.TemporaryDirectory() as scratch:
-        site = Site(pathlib.Path(scratch) / "pages")
-        for path in ["README.md"] + [f"docs/{name}" for name in pages]:
-            site.add_page(path)
-        site.add_sources()
-        site.write("site.css", CSS)
-        settings = pathlib.Path(scratch) / "mkdocs.yml"
-        settings.write_text(json.dumps(configuration(site.directory, output)))  # JSON is YAML
-        subprocess.run([sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--config-file", settings], check=True)
+        sys.exit(f"make_site.py: NAVIGATION and docs/ differ in {', '.join(sorted(set(pages) ^ wanted))}")
+    site = Site(directory)
+    for path in ["README.md"] + [f"docs/{name}" for name in pages]:
+        site.add_page(path)
+    site.add_sources()
+    site.write("site.css", CSS)
+
+
+def check_replaceable(output):
+    """MkDocs empties its directory first: only what is a site, or nothing, is replaced."""
+    if output.exists() and (not output.is_dir() or (any(output.iterdir()) and not (output / "search").is_dir())):
+        sys.exit(f"make_site.py: {output} is there and is no site; name a directory that is absent or empty")
+
+
+def use_own_frame_worker(output):
     script = output / "assets" / "frame_worker.js"
     script.write_text(FRAME_WORKER)
     for page in output.rglob("*.html"):
         ours = posixpath.relpath(script.as_posix(), page.parent.as_posix())
         page.write_text(page.read_text().replace(THEIR_FRAME_WORKER, ours))
-    print(f"{output / 'index.html'}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("directory", type=pathlib.Path)
+    output = parser.parse_args().directory.resolve()
+    check_replaceable(output)
+    with tempfile.TemporaryDirectory() as scratch:
+        pages = pathlib.Path(scratch) / "pages"
+        write_sources(pages)
+        settings = pathlib.Path(scratch) / "mkdocs.yml"
+        settings.write_text(json.dumps(configuration(pages, output)))  # JSON is YAML
+        made = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--config-file", settings])
+    if made.returncode:
+        sys.exit("make_site.py: MkDocs could not make the site; what it said is above")
+    use_own_frame_worker(output)
+    print(output / "index.html")
 
 
 if __name__ == "__main__":
