@@ -173,15 +173,16 @@ static bool needs(const Tensor& value, const Node& node) {
 }
 
 // For an input or number of another graph, which one of the outputs needs.
-[[noreturn]] static void throw_mixed(const std::string& graph, std::span<const GraphPort> outputs, const Node& foreign) {
+[[noreturn]] static void throw_mixed(const std::string& graph, std::span<const GraphPort> outputs,
+                                     const Node& foreign) {
   const auto output = std::ranges::find_if(outputs, [&](const GraphPort& o) { return needs(o.value, foreign); });
   const InputOp* input = foreign.op().input();
   const std::string& owner = input ? input->graph_name() : foreign.op().number()->graph_name();
-  throw InvalidArgument("graph{}: output {} needs {} {}, which is {}; a graph computes of its own inputs alone",
-                        graph.empty() ? "" : " " + in_quotes(graph), in_quotes(output->name),
+  throw InvalidArgument("graph: output {}{} needs {} {}{}; a graph computes of its own inputs alone",
+                        in_quotes(output->name), graph.empty() ? "" : " of graph " + in_quotes(graph),
                         input ? "input" : "number",
                         in_quotes(input ? input->input_name() : foreign.op().number()->number_name()),
-                        owner.empty() ? "another graph's" : "that of graph " + in_quotes(owner));
+                        owner.empty() ? ", which is another graph's" : " of graph " + in_quotes(owner));
 }
 
 const Graph::Impl::Collected& Graph::Impl::collected() const {

@@ -231,12 +231,12 @@ std::vector<Schema> make_functions() {
       function("eye", "y[r, c] = 1 if c - r = diagonal, else 0", "ones on a diagonal, zeros elsewhere",
                "[rows, columns]", kAskedType),
       function("cumsum", "y[i] = x[0] + … + x[i]", "the running sum along an axis", "x's shape",
-               "x's type; i32 of bool"),
+               "x's type; bool: i32"),
       function("scan", "y[i] = op(x[0], …, x[i])", "each element combined with all before it along an axis",
-               "x's shape", "x's type; i32 for sums and products of bool"),
+               "x's shape", "x's type; bool: i32"),
       function("reduce", "y = op(x over axes)",
                "the elements over the axes combined to one, as the kernel reduce_… does it", kReduced,
-               "x's type; bool for any and all, i32 for count"),
+               "x's type; of any and all bool, of count i32"),
   };
 }
 

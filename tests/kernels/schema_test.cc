@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <regex>
+
 #include "support/throws.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
@@ -179,7 +181,9 @@ void expect_texts(const Schema& s) {
   }
   for (const AttributeSchema& a : s.attributes) EXPECT_FALSE(a.meaning.empty() || a.meaning.ends_with('.')) << a.name;
   // A formula says what an output is; those of elementwise functions are of all operands.
-  const auto named = [&](const OperandSchema& o) { return s.formula.find(o.name) != s.formula.npos; };
+  const auto named = [&](const OperandSchema& o) {
+    return std::regex_search(s.formula, std::regex("\\b" + o.name + "\\b"));
+  };
   EXPECT_EQ(std::ranges::any_of(s.outputs, named), computes) << s.formula;
   if (s.family == "elementwise") {
     EXPECT_TRUE(std::ranges::all_of(s.inputs, named)) << s.formula;

@@ -12,7 +12,9 @@ namespace weft {
 std::string_view ScanOp::name() const { return kernels::scan_name(op_); }
 
 std::vector<TensorType> ScanOp::infer(std::span<const TensorType> in) const {
-  return {{infer_dtype(name(), {&in[0]}), in[0].shape}};
+  // A sum of booleans is no boolean; of what its kernel can store it is i32, as all sums of small integers are.
+  const bool counts = in[0].dtype == DType::boolean;
+  return {{infer_dtype(name(), {&in[0]}, counts ? std::optional(DType::i32) : std::nullopt), in[0].shape}};
 }
 
 void ScanOp::lower(const Launch& call) const {

@@ -5,6 +5,7 @@
 #include <format>
 #include <iterator>
 
+#include "core/nearest_name.h"
 #include "kernels/elementwise/scalar_ops.h"
 #include "weft/error.h"
 
@@ -177,7 +178,14 @@ const FunctionInfo* find_function(std::string_view name) {
 Expression function_expression(std::string_view name, std::span<const DType> types,
                                std::span<const double> parameters) {
   const FunctionInfo* function = find_function(name);
-  if (!function) throw InvalidArgument("no elementwise function is called '{}'", name);
+  if (!function) {
+    std::vector<std::string_view> names;
+    for (const FunctionInfo& f : functions()) names.push_back(f.name);
+    const auto nearest = nearest_name(name, names);
+    throw InvalidArgument("no elementwise function is called '{}'; {}", name,
+                          nearest ? std::format("the nearest name is '{}'", *nearest)
+                                  : "`weft kernels elementwise` lists them");
+  }
   if (static_cast<int>(types.size()) != function->operands) {
     throw InvalidArgument("{} takes {} operands, got {}", name, function->operands, types.size());
   }
