@@ -88,7 +88,7 @@ def parameters(rows):
 
 
 class Functions:
-    """What the functions of weft/graph.h compute and give, by the schemas that the command line lists."""
+    """What the functions of the headers compute and give, by the schemas that the command line lists."""
 
     def __init__(self, weft):
         ops = json.loads(run(weft, "ops", "--json"))
@@ -123,11 +123,16 @@ class Functions:
         return f"{first[0]}'s type" if len(y) > 1 and set(first[1]) <= set(y) else y[0]
 
 
+HEADERS = ["graph.h", "convolution.h"]
+
+
 def ops(weft):
     functions = Functions(weft)
-    header = (ROOT / "include/weft/graph.h").read_text()
-    header = header[header.index("// ---- Elementwise"):]
-    text = MARK.format("include/weft/graph.h and the schemas in src/graph/op_schemas.cc and src/kernels/*/*_rows.cc") + (
+    header = ""
+    for name in HEADERS:
+        own = (ROOT / "include/weft" / name).read_text()
+        header += "\n" + own[own.index("// ---- Elementwise" if name == "graph.h" else "// ----"):]
+    text = MARK.format("the headers of functions in include/weft and the schemas in src/graph/op_schemas.cc and src/kernels/*/*_rows.cc") + (
         "# Operations of a graph\n\nFunctions that add a node to the graph of their operands, or several nodes that the compiler fuses. "
         "Types and shapes are inferred at once; operands that do not fit throw InvalidArgument. What parameters mean is in "
         "[kernels.md](kernels.md), under the kernel of the same name. \"The common type\" is what result_type() gives for the "
@@ -186,7 +191,7 @@ def ops(weft):
                 arguments = re.sub(r"\)\s*\{.*", "", match[3])
                 row = functions.find(match[2], code)
                 if row is None and match[1].startswith(("Tensor", "std::vector<Tensor>")):
-                    sys.exit(f"generate.py: {match[2]} of weft/graph.h is no op, no kernel, and has no row in graph_functions()")
+                    sys.exit(f"generate.py: {match[2]} of the headers is no op, no kernel, and has no row in graph_functions()")
                 add(match[2], arguments, row, " ".join(comment), tail.strip(), match[1])
                 comment = []
     flush()

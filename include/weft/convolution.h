@@ -19,17 +19,18 @@ struct ConvOptions {
   bool channels_last = false;  // x and the result are [batch, spatial…, channels], else [batch, channels, spatial…]
 };
 
-// y[n, o, i] = bias[o] + Σ_c Σ_k x[n, c, i · stride + k · dilation − padding] · w[o, c, k] (cross-correlation), with c
-// over the channels of o's group. w is [outputs, channels / groups, window…]; another order in memory is a permuted
-// view, which costs nothing. bias [outputs] may be undefined. Types and sums are those of matmul (weft/graph.h),
-// without c64. Throws ShapeError, TypeError.
-Tensor conv(const Operand& x, const Operand& w, const Operand& bias = {}, const ConvOptions& options = {});
-
 // What a transposed convolution has beside: how many elements the result has along each axis.
 struct ConvTransposeOptions : ConvOptions {
   Dims output_padding;  // elements more behind, to which products are added as far as they reach; default 0
   Dims output_sizes;    // the sizes, instead of output_padding
 };
+
+// ---- Convolutions, over one to three spatial axes.
+// y[n, o, i] = bias[o] + Σ_c Σ_k x[n, c, i · stride + k · dilation − padding] · w[o, c, k] (cross-correlation), with c
+// over the channels of o's group. w is [outputs, channels / groups, window…]; another order in memory is a permuted
+// view, which costs nothing. bias [outputs] may be undefined. Types and sums are those of matmul (weft/graph.h),
+// without c64. Throws ShapeError, TypeError.
+Tensor conv(const Operand& x, const Operand& w, const Operand& bias = {}, const ConvOptions& options = {});
 
 // The transposed convolution: x[n, c, j] · w[c, o, k] is added to y[n, o, j · stride + k · dilation − padding], and
 // bias[o] to all. w is [channels, outputs / groups, window…]. Sizes: (n − 1) · stride + (window − 1) · dilation + 1 −
