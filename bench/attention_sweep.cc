@@ -302,7 +302,7 @@ int main(int argc, char** argv) try {
   Options o;
   CLI::App app("Times the variants of the attention kernel over shapes on one GPU, as weft_bench times, and checks "
                "each result's first and last sequence.");
-  app.add_option("--adapter", o.device.adapter, "Adapter: index, backend or part of its name");
+  app.add_option("--device", o.device.adapter, "GPU: number, backend or part of its name");
   app.add_option("--shapes", o.shapes, "batch x length, separated by commas")->delimiter(',');
   app.add_option("--heads", o.heads);
   app.add_option("--kv-heads", o.kv_heads, "Heads of keys and values (default: as many as --heads)");

@@ -21,7 +21,7 @@
 namespace weft::bench {
 
 struct Options {
-  std::string device, model, only, shapes = "1x16,1x128,32x16,32x128", dtype = "f32";
+  std::string device, model, only, shapes = "1x16,1x128,32x16,32x128", precision = "strict";
   std::vector<std::string> families;  // of kernels; none: all
   int calls = 192;                    // of a submit, for measuring the host's time
   std::vector<int> kernels{1, 20, 48};  // of the graphs that are compiled

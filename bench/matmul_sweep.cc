@@ -111,7 +111,7 @@ int main(int argc, char** argv) try {
       "4096x384x1536",  "32768x1536x384", "32768x384x1536", "1x4096x4096"};
   bench::Timing timing;
   bool fused = false, chosen = false, splits = false;
-  app.add_option("--adapter", options.adapter, "part of its name, or its number");
+  app.add_option("--device", options.adapter, "part of its name, or its number");
   app.add_option("--shapes", shapes, "MxNxK, separated by commas")->delimiter(',')->capture_default_str();
   app.add_option("--variants", variants, "parts of names to keep, separated by commas")->delimiter(',');
   app.add_option("--matrix", matrix,

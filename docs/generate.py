@@ -199,15 +199,16 @@ def ops(weft):
 
 
 def settings(weft):
-    usage = run(weft, "--help")
-    text = MARK.format("the table in src/core/flags.cc") + (
+    usage = run(weft, "--help-all")
+    text = MARK.format("the tables in src/core/flags.cc") + (
         "# Settings\n\nEach setting can be given in three ways, of which the first counts:\n\n"
         "1. in a program, as an option (`gpu::DeviceOptions`, `CompileOptions`);\n"
         "2. as a flag of any command of `weft`, such as `weft embed --precision f16 …`, or in a program by `set_flag` "
         "(`weft/flags.h`);\n"
         "3. as an environment variable, such as `WEFT_PRECISION=f16`, which any program that uses Weft reads.\n\n"
         "Otherwise the default applies. `on` may also be written 1, true or yes, and `off` 0, false or no; BYTES and COUNT may end "
-        "in K, M, G or T.\n\n")
+        "in K, M, G or T. Opening a device checks all of them, needed or not, and warns of variables WEFT_… that are in neither "
+        "table.\n\n")
     defaults = dict(re.findall(r'"(WEFT_\w+)",\s*"([^"]*)"', (ROOT / "src/core/flags.cc").read_text()))
     rows = []
     for match in re.finditer(r"^ +(--[\w-]+) ([\w|]+)\s+(.*?) ?\[(WEFT_\w+)\]", re.sub(r"\n {30,}", " ", usage), re.MULTILINE):
@@ -215,8 +216,27 @@ def settings(weft):
         rows.append([f"`{match[1]}`", f"`{match[4]}`", f"`{match[2]}`", f"`{default}`" if default else "",
                      re.sub(r"\s+", " ", match[3].strip())])
     if not rows:
-        sys.exit("generate.py: weft --help shows no settings")
-    return text + table(["flag", "variable", "value", "default", "what it does"], rows)
+        sys.exit("generate.py: weft --help-all shows no settings")
+    text += table(["flag", "variable", "value", "default", "what it does"], rows)
+    others = re.findall(r"^ +(WEFT_\w+) +(.*)$", usage, re.MULTILINE)
+    check_variables({row[1].strip("`") for row in rows} | {name for name, _ in others})
+    return text + "\nOnly `./dev`, the tests and the benchmarks read these:\n\n" + table(
+        ["variable", "what it does"], [[f"`{name}`", what] for name, what in others])
+
+
+def check_variables(known):
+    """Fails if something reads a variable that the tables do not have, of which programs would then warn."""
+    reads = re.compile(r"""getenv\("(WEFT_\w+)|environ(?:\.get\(|\[)"(WEFT_\w+)|from_environment\("(WEFT_\w+)|\$\{(WEFT_\w+):-""")
+    for folder in ("src", "apps", "tests", "bench", "examples", "fuzz", "cmake/environment"):
+        for path in sorted((ROOT / folder).rglob("*")) + [ROOT / "dev"]:
+            if path.suffix not in (".cc", ".h", ".py", ".sh", ""):
+                continue
+            if not path.is_file():
+                continue
+            for match in reads.finditer(path.read_text()):
+                name = next(filter(None, match.groups()))
+                if name not in known:
+                    sys.exit(f"generate.py: {path.relative_to(ROOT)} reads {name}, which src/core/flags.cc does not have")
 
 
 def accuracy(_):

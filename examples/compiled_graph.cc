@@ -7,7 +7,7 @@
 using namespace weft;
 
 int main() {
-  const Device device = Device::open();  // the best GPU, $WEFT_ADAPTER, or the cpu
+  const Device device = Device::open();  // the best GPU, $WEFT_DEVICE, or the cpu
   std::printf("%s\n", device.reason().c_str());
   const std::vector<float> numbers(1536 * 384, 0.01f), zeros(1536, 0.0f), ones(32 * 384, 1.0f);
   const auto weights = TensorData::of<float>(DType::f32, {1536, 384}, numbers);

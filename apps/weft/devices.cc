@@ -2,7 +2,8 @@
 
 #include <oneapi/tbb/info.h>
 
-#include <cstdio>
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <format>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,7 @@
 #include "commands.h"
 #include "output.h"
 #include "weft/calibration.h"
+#include "weft/devices.h"
 #include "weft/error.h"
 #include "weft/flags.h"
 #include "weft/gpu.h"
@@ -60,57 +62,80 @@ ordered_json to_json(const gpu::AdapterInfo& a) {
             {"min_storage_buffer_offset_alignment", l.minStorageBufferOffsetAlignment}}}};
 }
 
-void print(const gpu::AdapterInfo& a) {
-  const wgpu::Limits& l = a.limits;
-  std::printf("%d  %s\n", a.index, a.name.c_str());
-  std::printf("   %s · %s%s\n", a.backend.c_str(), a.software() ? "software" : a.type.c_str(),
-              a.compatibility ? " · compatibility level" : "");
-  if (!a.driver.empty()) std::printf("   driver       %s\n", a.driver.c_str());
-  std::printf("   bindings     %s each, %u a dispatch; buffers up to %s\n",
-              bytes_text(l.maxStorageBufferBindingSize).c_str(), l.maxStorageBuffersPerShaderStage,
-              bytes_text(l.maxBufferSize).c_str());
-  std::printf("   workgroups   %u invocations, %s of memory\n", l.maxComputeInvocationsPerWorkgroup,
-              bytes_text(l.maxComputeWorkgroupStorageSize).c_str());
-  if (a.subgroup_max) {
-    std::printf("   subgroups    %s\n", a.subgroup_min == a.subgroup_max
-                                            ? std::to_string(a.subgroup_min).c_str()
-                                            : std::format("{} to {}", a.subgroup_min, a.subgroup_max).c_str());
+// "discrete · 140.4 GiB · vulkan", as much as is known.
+std::string traits(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) {
+    if (!part.empty()) text += (text.empty() ? "" : " · ") + part;
   }
-  if (!a.matrix_shapes.empty()) {
-    std::string shapes;
-    for (const auto& m : a.matrix_shapes) {
-      shapes +=
-          std::format("{}{}→{} {}×{}×{}", shapes.empty() ? "" : ", ", name(m.operand), name(m.result), m.m, m.n, m.k);
-    }
-    std::printf("   matrices     %s\n", shapes.c_str());
-  }
-  std::string line = "   features    ";
-  for (const auto& f : a.features) {
-    if (line.size() + f.size() > 100) {
-      std::printf("%s\n", line.c_str());
-      line = "               ";
-    }
-    line += " " + f;
-  }
-  std::printf("%s\n\n", line.c_str());
+  return text;
 }
 
-void print(const Calibration& c) {
-  const auto row = [](const char* name, double value, double unit, const char* text) {
-    if (value > 0) std::printf("   %-22s %10.4g %s\n", name, value / unit, text);
+// The line of a device. Names are padded to `width` bytes.
+std::string line(const DeviceDescription& d, const gpu::AdapterInfo* adapter, std::size_t width) {
+  const std::string memory = d.memory ? bytes_text(*d.memory) : "";
+  if (!adapter) {
+    const int cores = tbb::info::default_concurrency();
+    const std::string name = std::format("the processor, {} core{}", cores, cores == 1 ? "" : "s");
+    return std::format("{:<4} {:<{}}  {}\n", d.open_as, name, width, memory);
+  }
+  return std::format("{:<4} {:<{}}  {}\n", d.open_as, d.name, width,
+                     traits({d.backend, d.type, memory, adapter->compatibility ? "compatibility level" : ""}));
+}
+
+std::string row(std::string_view name, std::string_view value) { return std::format("     {:<12} {}\n", name, value); }
+
+// The rest of what is known of an adapter.
+std::string details(const gpu::AdapterInfo& a) {
+  const wgpu::Limits& l = a.limits;
+  std::string text;
+  if (!a.driver.empty()) text += row("driver", a.driver);
+  text += row("bindings", std::format("{} each, {} a dispatch; buffers up to {}",
+                                      bytes_text(l.maxStorageBufferBindingSize), l.maxStorageBuffersPerShaderStage,
+                                      bytes_text(l.maxBufferSize)));
+  text += row("workgroups", std::format("{} invocations, {} of memory", l.maxComputeInvocationsPerWorkgroup,
+                                        bytes_text(l.maxComputeWorkgroupStorageSize)));
+  if (a.subgroup_max) {
+    text += row("subgroups", a.subgroup_min == a.subgroup_max ? std::to_string(a.subgroup_min)
+                                                              : std::format("{} to {}", a.subgroup_min, a.subgroup_max));
+  }
+  std::string shapes;
+  for (const auto& m : a.matrix_shapes) {
+    shapes +=
+        std::format("{}{}→{} {}×{}×{}", shapes.empty() ? "" : ", ", name(m.operand), name(m.result), m.m, m.n, m.k);
+  }
+  if (!shapes.empty()) text += row("matrices", shapes);
+  std::string_view title = "features";
+  std::string features;
+  for (const auto& f : a.features) {
+    if (features.size() + f.size() > 85) {
+      text += row(title, features);
+      title = "";
+      features.clear();
+    }
+    features += (features.empty() ? "" : " ") + f;
+  }
+  return text + row(title, features);
+}
+
+std::string rates(const Calibration& c) {
+  std::string text;
+  const auto rate = [&](const char* name, double value, double unit, const char* unit_text) {
+    if (value > 0) text += std::format("     {:<22} {:>10.4g} {}\n", name, value / unit, unit_text);
   };
-  row("copying", c.copy_bandwidth, 1e9, "GB/s, read and written");
-  row("products, f32", c.f32_rate, 1e9, "GFLOP/s");
-  row("products, f16", c.f16_rate, 1e9, "GFLOP/s");
-  row("cooperative matrices", c.matrix_rate, 1e9, "GFLOP/s");
-  row("functions", c.function_rate, 1e9, "G exponentials/s");
-  row("a dispatch", c.dispatch_seconds, 1e-6, "µs");
-  row("waiting for the last", c.barrier_seconds, 1e-6, "µs more");
-  row("encoding a dispatch", c.encode_seconds, 1e-6, "µs of the host");
-  row("there and back", c.round_trip_seconds, 1e-6, "µs");
-  row("uploading", c.upload_rate, 1e9, "GB/s");
-  row("downloading", c.download_rate, 1e9, "GB/s");
-  std::printf("   %-22s %10.2f s\n\n", "measured in", c.measured_seconds);
+  rate("copying", c.copy_bandwidth, 1e9, "GB/s, read and written");
+  rate("products, f32", c.f32_rate, 1e9, "GFLOP/s");
+  rate("products, f16", c.f16_rate, 1e9, "GFLOP/s");
+  rate("cooperative matrices", c.matrix_rate, 1e9, "GFLOP/s");
+  rate("functions", c.function_rate, 1e9, "G exponentials/s");
+  rate("a dispatch", c.dispatch_seconds, 1e-6, "µs");
+  rate("waiting for the last", c.barrier_seconds, 1e-6, "µs more");
+  rate("encoding a dispatch", c.encode_seconds, 1e-6, "µs of the host");
+  rate("there and back", c.round_trip_seconds, 1e-6, "µs");
+  rate("uploading", c.upload_rate, 1e9, "GB/s");
+  rate("downloading", c.download_rate, 1e9, "GB/s");
+  return text + std::format("     {:<22} {:>10.2f} s\n     {:<22} {:>10.0f} % of the processors\n", "measured in",
+                            c.measured_seconds, "others used meanwhile", 100 * c.busy);
 }
 
 // Selects the devices that `name` matches; all if it is empty.
@@ -121,7 +146,7 @@ struct Chosen {
 };
 
 struct DevicesArguments {
-  bool json = false, calibrate = false, again = false;
+  bool json = false, verbose = false, calibrate = false, again = false;
   Chosen device;
   std::string model;  // if set, devices are ranked for it
   int batch = 1, length = 32;
@@ -142,6 +167,13 @@ std::vector<gpu::AdapterInfo> adapters_of(const DevicesArguments& a) {
 
 Device open(const gpu::AdapterInfo& info) { return gpu::Device::open({.adapter = std::to_string(info.index)}); }
 
+// With two digits, more than which an estimate does not have: "12 ms", "0.83 ms", "1.4 s".
+std::string rounded(double seconds) {
+  const double value = seconds < 0.995 ? seconds * 1e3 : seconds;
+  const int decimals = value > 0 ? std::clamp(1 - static_cast<int>(std::floor(std::log10(value))), 0, 6) : 0;
+  return std::format("{:.{}f} {}", value, decimals, seconds < 0.995 ? "ms" : "s");
+}
+
 // Ranks the devices by their estimated time for a model's graph.
 void rank(const DevicesArguments& a) {
   const auto encoder = models::SentenceEncoder::load(a.model, Device::cpu());
@@ -154,53 +186,68 @@ void rank(const DevicesArguments& a) {
   if (a.json) {
     ordered_json list = ordered_json::array();
     for (const RankedDevice& r : ranked) {
+      const EstimateRange within = range(r.estimate, r.calibration);
       list.push_back({{"device", r.device.name()},
                       {"backend", backend(r.device)},
                       {"seconds", r.estimate.seconds()},
                       {"kernel_seconds", r.estimate.kernels},
-                      {"transfer_seconds", r.estimate.transfers}});
+                      {"transfer_seconds", r.estimate.transfers},
+                      {"low_seconds", within.low},
+                      {"high_seconds", within.high},
+                      {"others_used", r.calibration.busy}});
     }
     out.write(ordered_json{{"batch", a.batch}, {"length", a.length}, {"ranking", list}}.dump(2) + "\n");
-  } else {
-    out.write(std::format("{} × {} tokens, estimated from what each device was measured to do:\n", a.batch, a.length));
-    for (const RankedDevice& r : ranked) {
-      out.write(std::format("  {:10.3f} ms  {} ({}): kernels {:.3f}, transfers {:.3f}\n", r.estimate.seconds() * 1e3,
-                            r.device.name(), backend(r.device), r.estimate.kernels * 1e3, r.estimate.transfers * 1e3));
-    }
+    return out.commit();
   }
+  out.write(std::format("{} × {} tokens, estimated from what each device was measured to do:\n", a.batch, a.length));
+  double busiest = 0;
+  for (const RankedDevice& r : ranked) {
+    const EstimateRange within = range(r.estimate, r.calibration);
+    out.write(std::format("  {:>8}, {:>8} to {:>8}  {} ({})\n", rounded(r.estimate.seconds()), rounded(within.low),
+                          rounded(within.high), r.device.name(), backend(r.device)));
+    busiest = std::max(busiest, r.calibration.busy);
+  }
+  out.write(std::format("While they were measured, other programs used {}{:.0f} % of the processors{}\n",
+                        ranked.size() > 1 ? "up to " : "", 100 * busiest,
+                        busiest < 0.1 ? "." : "; weft devices --calibrate --again measures anew."));
   out.commit();
 }
 
 void list(const DevicesArguments& a) {
   const auto adapters = adapters_of(a);
-  const int cores = tbb::info::default_concurrency();
   const auto calibration = [&](const Device& device) {
     if (const auto path = Calibration::file_of(device); a.again && !path.empty()) std::filesystem::remove(path);
     return Calibration::load_or_measure(device);
   };
+  Output out("-");
   if (a.json) {
     ordered_json list = ordered_json::array();
     for (const auto& info : adapters) {
       list.push_back(to_json(info));
       if (a.calibrate) list.back()["calibration"] = ordered_json::parse(to_json(calibration(open(info))));
     }
-    ordered_json cpu{{"cores", cores}};
+    ordered_json cpu{{"cores", tbb::info::default_concurrency()}};
     if (a.calibrate && a.device.cpu()) cpu["calibration"] = ordered_json::parse(to_json(calibration(Device::cpu())));
-    Output out("-");
     out.write(ordered_json{{"adapters", list}, {"cpu", cpu}}.dump(2) + "\n");
-    out.commit();
-    return;
+    return out.commit();
   }
-  for (const auto& info : adapters) {
-    print(info);
-    if (a.calibrate) print(calibration(open(info)));
+  const std::vector<DeviceDescription> known = available_devices();
+  std::size_t width = 0;
+  for (const DeviceDescription& d : known) width = std::max(width, d.name.size());
+  for (const DeviceDescription& d : known) {
+    const auto info = std::ranges::find(adapters, d.open_as, [](const auto& i) { return std::to_string(i.index); });
+    const bool cpu = d.open_as == "cpu";
+    if (cpu ? !a.device.cpu() : info == adapters.end()) continue;
+    out.write(line(d, cpu ? nullptr : &*info, width));
+    if (a.verbose && !cpu) out.write(details(*info));
+    if (a.calibrate) out.write(rates(calibration(cpu ? Device::cpu() : open(*info))));
+    if (a.verbose || a.calibrate) out.write(cpu ? "" : "\n");
+    out.flush();
   }
   if (adapters.empty() && a.device.all()) {
-    std::printf("No GPU adapter: no Vulkan, Metal, Direct3D 12 or OpenGL driver answers.\n\n");
+    out.write("No GPU: no Vulkan, Metal, Direct3D 12 or OpenGL driver answers.\n");
   }
-  if (!a.device.cpu()) return;
-  std::printf("cpu  the processor, %d core%s\n", cores, cores == 1 ? "" : "s");
-  if (a.calibrate) print(calibration(Device::cpu()));
+  out.commit();
 }
 
 }  // namespace
@@ -209,11 +256,11 @@ void add_devices(CLI::App& app) {
   CLI::App* command = app.add_subcommand("devices", "List what can compute here: GPUs, software GPUs, the CPU");
   auto a = std::make_shared<DevicesArguments>();
   command->add_flag("--json", a->json, "Write JSON instead of text");
+  command->add_flag("-v,--verbose", a->verbose, "All that is known of each: driver, limits, matrices, features");
   command->add_flag("--calibrate", a->calibrate,
                     "Measure what each can do, in about a second each; kept, so that it is measured once");
   command->add_flag("--again", a->again, "With --calibrate: measure what is kept anew, such as after a busy moment");
-  command->add_option("--device", a->device.name,
-                      "Only this one: cpu, or an adapter's number, backend or part of its name");
+  command->add_option("--device", a->device.name, "Only this one: cpu, or a GPU's number, backend or part of its name");
   CLI::Option* rank_for = command->add_option(
       "--rank", a->model,
       "Rank them by the time estimated for this model's graph; measures what is not calibrated yet");
@@ -227,12 +274,16 @@ void add_devices(CLI::App& app) {
       ->capture_default_str();
   command->footer("A device is chosen elsewhere by its number, its backend or a part of its name:\n"
                   "  weft embed --device 0 …      weft embed --device vulkan …      weft embed --device llvmpipe …\n"
-                  "  WEFT_ADAPTER=nvidia weft embed …\n\n"
+                  "  WEFT_DEVICE=nvidia weft embed …\n\n"
                   "Which one for a model: weft devices --rank MODEL --batch 32 --length 128\n");
   command->callback([a] {
     if (a->again && !a->calibrate) throw CLI::ValidationError("--again goes with --calibrate");
-    if (a->model.empty()) list(*a);
-    else rank(*a);
+    try {
+      if (a->model.empty()) list(*a);
+      else rank(*a);
+    } catch (const DeviceError& e) {  // --device is a name that no device has
+      throw CLI::ValidationError(std::string(e.what()));
+    }
   });
 }
 

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <format>
 
+#include "command_line.h"
 #include "commands.h"
-#include "dtype.h"
 #include "output.h"
 #include "weft/error.h"
 #include "weft/models.h"
@@ -52,7 +52,7 @@ std::string render(const std::string& dot) {
 
 struct GraphArguments {
   std::string model;
-  std::string output = "graph.svg", dtype, device;
+  std::string output = "graph.svg";
   int batch = 1;
   int length = 32;
   bool compiled = false;
@@ -73,15 +73,13 @@ void add_graph(CLI::App& app) {
   command->add_option("--batch", a->batch, "Sentences")->check(CLI::Range(1, 65536))->capture_default_str();
   command->add_option("--length", a->length, "Tokens a sentence")->check(CLI::Range(1, 65536))->capture_default_str();
   command->add_flag("--compiled", a->compiled, "Draw it as it will run, after fusion, instead of as the model says it");
-  command->add_option("--device", a->device, "What it would run on, for --compiled: as for weft embed");
-  add_dtype(*command, a->dtype);
+  add_setting(*command, Flag::device, "Where it would run, for --compiled: as for weft embed");
+  add_precision(*command);
   command->footer("Example: weft graph MODEL --compiled --batch 32 --length 128 -o minilm.svg\n");
   command->callback([a] {
     const models::SentenceEncoder encoder = models::SentenceEncoder::load(a->model, Device::cpu());
     Graph graph = encoder.graph(a->batch, a->length);
-    CompileOptions options;
-    options.precision = precision_of(a->dtype);
-    if (a->compiled) graph = optimized(graph, Device::open(a->device), options);
+    if (a->compiled) graph = optimized(graph, Device::open());
     const std::string dot = graph.to_dot();
     Output out(a->output);
     out.write(a->output.ends_with(".svg") ? render(dot) : dot);

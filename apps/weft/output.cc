@@ -26,26 +26,23 @@ Output::Output(const std::string& path) {
     if (!file_) fail("cannot be opened");
     return;
   }
-  temporary_ = path_;
-  temporary_ += std::format(".{}.part", getpid());
-  file_ = std::fopen(temporary_.c_str(), "wb");
+  temporary_ = TemporaryFile(std::format("{}.{}.part", path, getpid()));
+  file_ = std::fopen(temporary_.path().c_str(), "wb");
   if (!file_) fail("cannot be created");
 }
 
 Output::~Output() {
   if (file_ && file_ != stdout) std::fclose(file_);
-  if (!temporary_.empty()) {
-    std::error_code ignored;
-    std::filesystem::remove(temporary_, ignored);
-  }
 }
 
 void Output::fail(const char* what) const {
   const int error = errno;
   const std::string name = path_.empty() ? "standard output" : path_.string();
-  if (error == EPIPE) throw IoError("{}: nobody reads it any more (closed pipe)", name);
+  if (error == EPIPE && path_.empty()) throw NobodyReads();
   throw IoError("{}: {}: {}{}", name, what, std::strerror(error),
-                error == ENOSPC ? "; free some space or name another --output; nothing was left behind" : "");
+                error == ENOSPC && !temporary_.empty()
+                    ? "; free some space or name another --output; nothing was left behind"
+                    : "");
 }
 
 void Output::write(std::string_view bytes) {
@@ -58,7 +55,7 @@ void Output::rewrite_head(std::string_view bytes) {
 }
 
 void Output::flush() {
-  if (std::fflush(file_) != 0) fail("cannot be written");
+  if (std::fflush(file_) != 0 || std::ferror(file_)) fail("cannot be written");
 }
 
 void Output::commit() {
@@ -68,8 +65,8 @@ void Output::commit() {
   file_ = nullptr;
   if (closed != 0) fail("cannot be written");
   if (temporary_.empty()) return;
-  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot be moved into place");
-  temporary_.clear();
+  if (std::rename(temporary_.path().c_str(), path_.c_str()) != 0) fail("cannot be moved into place");
+  temporary_.release();
 }
 
 double seconds_now() {
@@ -77,10 +74,17 @@ double seconds_now() {
 }
 
 Progress::Progress(std::string what, std::uint64_t total, bool wanted)
-    : what_(std::move(what)), total_(total), shown_(wanted && isatty(STDERR_FILENO)), start_(seconds_now()) {}
+    : what_(std::move(what)), total_(total), shown_(wanted && isatty(STDERR_FILENO)), start_(seconds_now()) {
+  show(what_ + ": opening the device and the model");
+}
 
 Progress::~Progress() {
-  if (shown_ && last_ > 0) std::fputs("\r\033[K", stderr);
+  if (shown_) std::fputs("\r\033[K", stderr);
+}
+
+void Progress::begin() {
+  start_ = seconds_now();
+  update(0, 0);
 }
 
 void Progress::update(std::uint64_t position, std::uint64_t items) {
@@ -88,18 +92,24 @@ void Progress::update(std::uint64_t position, std::uint64_t items) {
   if (!shown_ || now - last_ < 0.1) return;
   last_ = now;
   const double rate = static_cast<double>(items) / std::max(now - start_, 1e-9);
-  std::string line = std::format("\r\033[K{} {} · {:.0f}/s", what_, items, rate);
-  if (total_ > 0) {
-    constexpr int kWidth = 30;
-    const double part = std::min(1.0, static_cast<double>(position) / static_cast<double>(total_));
-    const int full = static_cast<int>(part * kWidth);
-    std::string bar;
-    for (int i = 0; i < kWidth; ++i) bar += i < full ? "█" : "░";
-    const double left = part > 0 ? (now - start_) * (1 - part) / part : 0;
-    line = std::format("\r\033[K{} {} {:3.0f} % · {} · {:.0f}/s · {:.0f} s left", what_, bar, part * 100, items, rate,
-                       left);
-  }
-  std::fputs(line.c_str(), stderr);
+  if (total_ == 0) return show(std::format("{} {} · {:.0f}/s", what_, items, rate));
+  constexpr int kWidth = 30;
+  const double part = std::min(1.0, static_cast<double>(position) / static_cast<double>(total_));
+  const int full = static_cast<int>(part * kWidth);
+  std::string bar;
+  for (int i = 0; i < kWidth; ++i) bar += i < full ? "█" : "░";
+  std::string line = std::format("{} {} {:3.0f} % · {} · {:.0f}/s", what_, bar, part * 100, items, rate);
+  if (part > 0) line += std::format(" · {:.0f} s left", (now - start_) * (1 - part) / part);
+  show(line);
+}
+
+void Progress::say(std::string_view line) {
+  std::fprintf(stderr, "%sweft: %.*s\n", shown_ ? "\r\033[K" : "", static_cast<int>(line.size()), line.data());
+}
+
+void Progress::show(const std::string& line) {
+  if (!shown_) return;
+  std::fprintf(stderr, "\r\033[K%s", line.c_str());
   std::fflush(stderr);
 }
 

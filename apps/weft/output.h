@@ -1,17 +1,23 @@
 // The target of results: standard output, or a file that is written completely or not at all.
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
-#include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
+#include "signals.h"
+
 namespace weft::app {
 
+// Standard output is a pipe that was closed at its other end, as by `| head -1`: no failure, but the end.
+struct NobodyReads : std::exception {};
+
 // Writes bytes to standard output ("-") or to a temporary file in the directory of `path`, which commit() renames to
-// `path`; without commit() it is removed. Throws IoError (full disk, closed pipe, no such directory).
+// `path`; without commit(), and after a signal that ends the program, it is removed. Throws IoError (full disk, no such
+// directory), NobodyReads.
 class Output {
  public:
   explicit Output(const std::string& path);
@@ -28,19 +34,25 @@ class Output {
  private:
   [[noreturn]] void fail(const char* what) const;
   std::FILE* file_ = nullptr;
-  std::filesystem::path path_, temporary_;  // empty: standard output
+  std::filesystem::path path_;  // empty: standard output
+  TemporaryFile temporary_;
 };
 
-// A line that is rewritten in place on standard error if that is a terminal; silent otherwise.
+// A line that is rewritten in place on standard error if that is a terminal; silent otherwise. Shown from the start.
 class Progress {
  public:
   // `total` in the units of update(), 0 if unknown.
   Progress(std::string what, std::uint64_t total, bool wanted);
   ~Progress();
-  // `position` of `total`, and the number of items done.
+  // The work begins now: rates count from here.
+  void begin();
+  // `position` of `total`, and the number of items, that are done.
   void update(std::uint64_t position, std::uint64_t items);
+  // A line of its own on standard error, also where progress is not shown.
+  void say(std::string_view line);
 
  private:
+  void show(const std::string& line);
   std::string what_;
   std::uint64_t total_;
   bool shown_;

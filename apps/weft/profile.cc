@@ -5,15 +5,17 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <random>
 
+#include "command_line.h"
 #include "commands.h"
-#include "dtype.h"
 #include "output.h"
 #include "sentences.h"
 #include "weft/error.h"
@@ -25,7 +27,7 @@ namespace weft::app {
 namespace {
 
 struct ProfileArguments : SentenceArguments {
-  std::string device, dtype, trace, html;
+  std::string trace, html;
   std::vector<std::string> program;  // and its arguments
   int runs = 10, batch = 32, length = 32;
   bool json = false, all = false, dispatches = false;
@@ -47,8 +49,8 @@ void add_report(CLI::App& command, ProfileArguments& a) {
 }
 
 void add_common(CLI::App& command, ProfileArguments& a) {
-  command.add_option("--device", a.device, "cpu, gpu, or an adapter's number, backend or part of its name");
-  add_dtype(command, a.dtype);
+  add_device(command);
+  add_precision(command);
   command.add_option("--batch", a.batch, "Sentences that run together")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
@@ -70,13 +72,6 @@ struct Files {
   }
   std::optional<Output> trace, page;
 };
-
-models::EmbedOptions options_of(const ProfileArguments& a) {
-  models::EmbedOptions options;
-  options.batch = a.batch;
-  options.compile.precision = precision_of(a.dtype);
-  return options;
-}
 
 // Returns nothing, with a warning, if calibration needs more than the device has: the profile is useful without it.
 Calibration limits_of(const Device& device) {
@@ -108,15 +103,18 @@ void report(const ProfileArguments& a, Files& files, Profile profile, const Devi
 
 void profile_embed(const ProfileArguments& a) {
   Files files(a);
-  const Device device = Device::open(a.device);
-  auto encoder = models::SentenceEncoder::load(a.model, device, options_of(a));
-  SentenceQueue queue(a.input, 1 << 20);
+  say_if_typed(a.input);
+  SentenceQueue queue(a, 1 << 20);
+  const Device device = Device::open();
+  auto encoder = models::SentenceEncoder::load(a.model, device, {.batch = a.batch, .progress = {}, .compile = {}});
   std::vector<std::string> sentences;
   for (std::vector<std::string> next; !(next = queue.take(1 << 16)).empty();) {
     sentences.insert(sentences.end(), next.begin(), next.end());
   }
   if (sentences.empty()) throw InvalidArgument("there is no sentence to profile");
-  encoder.embed(sentences).read<float>();
+  std::size_t cut = 0;
+  encoder.embed_ids(encoder.tokenizer().encode_batch(sentences, &cut)).read<float>();
+  queue.report(cut, encoder.tokenizer().max_length());
   Profiler profiler(device);
   for (int i = 0; i < a.runs; ++i) {
     std::vector<text::Ids> ids;
@@ -132,8 +130,8 @@ void profile_embed(const ProfileArguments& a) {
 
 void profile_graph(const ProfileArguments& a) {
   Files files(a);
-  const Device device = Device::open(a.device);
-  auto encoder = models::SentenceEncoder::load(a.model, device, options_of(a));
+  const Device device = Device::open();
+  auto encoder = models::SentenceEncoder::load(a.model, device, {.batch = a.batch, .progress = {}, .compile = {}});
   Executable exe = encoder.executable(a.batch, a.length);
   Tensor ids(device, DType::i32, {a.batch, a.length}), lengths(device, DType::i32, {a.batch});
   const Tensor result(device, DType::f32, {a.batch, encoder.dimension()});
@@ -161,28 +159,44 @@ void profile_graph(const ProfileArguments& a) {
          std::format("{}: {} × {} tokens", model_name(a.model), a.batch, a.length), exe.report());
 }
 
-// Removes the file at its end.
-struct TemporaryFile {
-  std::filesystem::path path = std::filesystem::temp_directory_path() / std::format("weft-profile-{}.json", getpid());
-  ~TemporaryFile() {
-    std::error_code ignored;
-    std::filesystem::remove(path, ignored);
+// The environment of the program that is profiled: this one's, with the settings of the command line and the file for
+// the profile.
+std::vector<std::string> environment_for(const std::filesystem::path& trace) {
+  std::map<std::string, std::string, std::less<>> changed;
+  for (const FlagInfo& flag : flags()) {
+    if (flag_source(flag.flag).starts_with('-')) changed[std::string(flag.environment)] = flag_text(flag.flag);
   }
-};
+  changed[std::string(info(Flag::profile_to).environment)] = trace.string();
+  std::vector<std::string> all;
+  for (const auto& [name, value] : changed) all.push_back(name + "=" + value);
+  for (char** e = environ; *e; ++e) {
+    const std::string_view entry = *e;
+    if (!changed.contains(entry.substr(0, entry.find('=')))) all.emplace_back(entry);
+  }
+  return all;
+}
 
 // Runs a program, which writes its profile to `trace`, and returns how it ended, in words; empty if it succeeded.
 std::string run_program(const std::vector<std::string>& program, const std::filesystem::path& trace) {
   std::vector<char*> words;
   for (const std::string& word : program) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
-  const std::string name(info(Flag::profile_to).environment), setting = name + "=" + trace.string();
-  std::vector<char*> environment = {const_cast<char*>(setting.c_str())};
-  for (char** e = environ; *e; ++e) {
-    if (!std::string_view(*e).starts_with(name + "=")) environment.push_back(*e);
-  }
+  std::vector<std::string> settings = environment_for(trace);
+  std::vector<char*> environment;
+  for (std::string& setting : settings) environment.push_back(setting.data());
   environment.push_back(nullptr);
+  // It gets SIGPIPE as any program does, although this one ignores it.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t usual;
+  sigemptyset(&usual);
+  sigaddset(&usual, SIGPIPE);
+  posix_spawnattr_setsigdefault(&attributes, &usual);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   pid_t child = 0;
-  if (const int error = posix_spawnp(&child, words[0], nullptr, nullptr, words.data(), environment.data())) {
+  const int error = posix_spawnp(&child, words[0], nullptr, &attributes, words.data(), environment.data());
+  posix_spawnattr_destroy(&attributes);
+  if (error) {
     throw IoError("{}: cannot be run: {}", program[0], std::strerror(error));
   }
   int status = 0;
@@ -196,9 +210,9 @@ std::string run_program(const std::vector<std::string>& program, const std::file
 
 void profile_program(const ProfileArguments& a) {
   Files files(a);
-  const TemporaryFile trace;
-  const std::string failure = run_program(a.program, trace.path);
-  std::ifstream file(trace.path, std::ios::binary);
+  const TemporaryFile trace(std::filesystem::temp_directory_path() / std::format("weft-profile-{}.json", getpid()));
+  const std::string failure = run_program(a.program, trace.path());
+  std::ifstream file(trace.path(), std::ios::binary);
   if (!file) {
     throw InvalidArgument("{} {} no profile: it opened no device of Weft, or did not end by exit() or from main()",
                           a.program[0], failure.empty() ? "wrote" : failure + " and wrote");

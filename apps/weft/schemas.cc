@@ -1,12 +1,13 @@
 // weft kernels and weft ops: the schemas of the kernel library and of graphs.
 
 #include <algorithm>
-#include <cstdio>
 #include <format>
 #include <functional>
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "core/nearest.h"
+#include "output.h"
 #include "weft/error.h"
 #include "weft/kernels/table.h"
 #include "weft/schema.h"
@@ -93,22 +94,34 @@ std::string joined(const List& list, std::string_view between) {
   return text;
 }
 
-void print(const Schema& s) {
-  const auto line = [](const std::string& text) {
-    if (!text.empty()) std::printf("  %-20s %s\n", "", text.c_str());
+std::string text(const Schema& s) {
+  std::string out =
+      std::format("  {:<20} {:<22} -> {:<6} {}\n", s.name, s.inputs_text(), s.outputs_text(), s.summary);
+  const auto line = [&](const std::string& what) {
+    if (!what.empty()) out += std::format("  {:<20} {}\n", "", what);
   };
-  std::printf("  %-20s %-22s -> %-6s %s\n", s.name.c_str(), s.inputs_text().c_str(), s.outputs_text().c_str(),
-              s.summary.c_str());
   line(s.formula);
   for (const AttributeSchema& a : s.attributes) line(std::format("{}: {}", to_string(a), a.meaning));
   line(s.types_text());
-  if (!s.other_names.empty()) std::printf("  %-20s also %s\n", "", joined(s.other_names, " ").c_str());
+  if (!s.other_names.empty()) line("also " + joined(s.other_names, " "));
+  return out;
+}
+
+// The name of one of them, or of a family, that the filter probably means.
+std::string nearest_of(const std::vector<const Schema*>& schemas, const std::string& filter) {
+  Nearest near(filter);
+  for (const Schema* s : schemas) {
+    near.offer(s->name);
+    near.offer(s->family);
+    for (const std::string& other : s->other_names) near.offer(other);
+  }
+  return near.name();
 }
 
 // `what`: kernel or op.
 void run(const Options& o, std::string_view what, std::vector<const Schema*> schemas) {
   Json all = Json::array();
-  std::string family;
+  std::string family, listing;
   int shown = 0;
   for (const Schema* s : schemas) {
     const bool named = (s->name + ' ' + joined(s->other_names, " ")).find(o.filter) != std::string::npos;
@@ -118,15 +131,17 @@ void run(const Options& o, std::string_view what, std::vector<const Schema*> sch
       all.push_back(json(*s));
       continue;
     }
-    if (s->family != family) std::printf("%s%s\n", family.empty() ? "" : "\n", s->family.c_str());
+    if (s->family != family) listing += (family.empty() ? "" : "\n") + s->family + "\n";
     family = s->family;
-    print(*s);
+    listing += text(*s);
   }
   if (shown == 0) {
-    throw InvalidArgument("no {}'s name holds '{}' and no family is called so; 'weft {}s' lists all", what, o.filter,
-                          what);
+    throw InvalidArgument("no {}'s name holds '{}' and no family is called so{}; 'weft {}s' lists all", what, o.filter,
+                          nearest_text(nearest_of(schemas, o.filter)), what);
   }
-  if (o.json) std::printf("%s\n", all.dump(2).c_str());
+  Output out("-");
+  out.write(o.json ? all.dump(2) + "\n" : listing);
+  out.commit();
 }
 
 void add_list(CLI::App& app, std::string what, const std::string& description, const std::string& footer,

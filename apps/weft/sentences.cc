@@ -1,21 +1,43 @@
 #include "sentences.h"
 
-#include <chrono>
-#include <filesystem>
-#include <thread>
+#include <unistd.h>
 
-#include "text/input.h"
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <format>
+#include <map>
+#include <thread>
 
 namespace weft::app {
 
 void add_sentence_arguments(CLI::App& command, SentenceArguments& a) {
   command.add_option("--model", a.model, "Directory of a BERT or DistilBERT encoder in Hugging Face's layout")
       ->required();
+  const std::map<std::string, text::InputFormat> formats = {{"text", text::InputFormat::lines},
+                                                            {"jsonl", text::InputFormat::json_lines}};
+  command
+      .add_option_function<std::string>(
+          "--format",
+          [&a, formats](const std::string& name) {
+            const auto format = formats.find(name);
+            if (format == formats.end()) throw CLI::ValidationError("--format: it takes text or jsonl, got '" + name + "'");
+            a.format = format->second;
+          },
+          "What the input is: a sentence a line as it is, or JSON lines; by default what the file's name says")
+      ->type_name("text|jsonl");
   command.add_option("FILE", a.input, "Sentences, a line each; '-' is standard input")->capture_default_str();
 }
 
-SentenceQueue::SentenceQueue(const std::string& path, std::size_t capacity) {
-  auto input = std::make_shared<text::SentenceReader>(text::SentenceReader::open(path));
+bool is_typed(const std::string& input) { return input == "-" && isatty(STDIN_FILENO); }
+
+void say_if_typed(const std::string& input) {
+  if (is_typed(input)) std::fprintf(stderr, "weft: waiting for sentences on standard input, a line each; Ctrl-D ends them\n");
+}
+
+SentenceQueue::SentenceQueue(const SentenceArguments& arguments, std::size_t capacity) {
+  const std::string& path = arguments.input;
+  auto input = std::make_shared<text::SentenceReader>(text::SentenceReader::open(path, arguments.format));
   std::error_code none;
   if (path != "-" && std::filesystem::is_regular_file(path, none)) total_ = std::filesystem::file_size(path, none);
   std::thread([state = state_, input, capacity] {
@@ -26,7 +48,8 @@ SentenceQueue::SentenceQueue(const std::string& path, std::size_t capacity) {
         std::unique_lock lock(s.mutex);
         s.changed.wait(lock, [&] { return s.waiting.size() < capacity || s.abandoned; });
         if (s.abandoned) return;
-        s.waiting.push_back(std::move(sentence));
+        s.waiting.push_back({std::move(sentence), input->bytes()});
+        s.json_like = input->json_like();
         s.changed.notify_all();
       }
     } catch (...) {
@@ -56,11 +79,27 @@ std::vector<std::string> SentenceQueue::take(std::size_t most) {
   }
   if (s.waiting.empty() && s.error) std::rethrow_exception(s.error);
   const auto end = s.waiting.begin() + static_cast<std::ptrdiff_t>(std::min(most, s.waiting.size()));
-  std::vector<std::string> taken(std::make_move_iterator(s.waiting.begin()), std::make_move_iterator(end));
+  std::vector<std::string> taken;
+  for (auto sentence = s.waiting.begin(); sentence != end; ++sentence) {
+    taken.push_back(std::move(sentence->text));
+    position_ = sentence->end;
+  }
   s.waiting.erase(s.waiting.begin(), end);
-  for (const std::string& sentence : taken) position_ += sentence.size() + 1;
+  taken_ += taken.size();
   s.changed.notify_all();
   return taken;
+}
+
+void SentenceQueue::report(std::size_t cut, int max_length) const {
+  const auto of_all = [&](std::size_t count) { return std::format("{} of {} sentences", count, taken_); };
+  if (cut > 0) {
+    std::fprintf(stderr, "weft: %s had more than the model's %d tokens and %s cut there\n", of_all(cut).c_str(),
+                 max_length, cut == 1 ? "was" : "were");
+  }
+  const std::lock_guard lock(state_->mutex);
+  if (state_->json_like == 0) return;
+  std::fprintf(stderr, "weft: %s looked like JSON and %s taken as text; --format jsonl reads JSON, --format text says "
+               "that it is text\n", of_all(state_->json_like).c_str(), state_->json_like == 1 ? "was" : "were");
 }
 
 }  // namespace weft::app

@@ -16,19 +16,24 @@ void add_tokenize(CLI::App& app) {
                   "max_seq_length.\n\n"
                   "Example: echo 'One sentence.' | weft tokenize --model MODEL -\n");
   command->callback([a] {
+    say_if_typed(a->input);
     const text::Tokenizer tokenizer = text::Tokenizer::load(a->model);
     constexpr std::size_t kWindow = 4096;
-    SentenceQueue sentences(a->input, 2 * kWindow);
+    SentenceQueue sentences(*a, 2 * kWindow);
     Output out("-");
+    std::size_t cut = 0;
     for (std::vector<std::string> next; !(next = sentences.take(kWindow)).empty();) {
-      for (const text::Ids& ids : tokenizer.encode_batch(next)) {
+      std::size_t cut_here = 0;
+      for (const text::Ids& ids : tokenizer.encode_batch(next, &cut_here)) {
         std::string line = "{\"ids\": [";
         for (std::size_t i = 0; i < ids.size(); ++i) line += (i ? ", " : "") + std::to_string(ids[i]);
         out.write(line + "]}\n");
       }
+      cut += cut_here;
       out.flush();
     }
     out.commit();
+    sentences.report(cut, tokenizer.max_length());
   });
 }
 

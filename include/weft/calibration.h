@@ -29,6 +29,7 @@ struct Calibration {
   double round_trip_seconds = 0; // from submitting one small kernel until its result is on the host
   double upload_rate = 0, download_rate = 0;  // bytes/s
   double measured_seconds = 0;   // duration of the measurement
+  double busy = 0;               // part of the host's processors that other programs used meanwhile: 0 to 1
 
   double rate(Arithmetic arithmetic) const;
   // The least time of a kernel call: of its bytes, its operations or its functions, whichever takes longest.
@@ -53,16 +54,25 @@ struct Estimate {
   double kernels = 0, transfers = 0;  // seconds; transfers with the round trip
   double seconds() const { return kernels + transfers; }
 };
+// Where the time of an idle machine lies, in seconds.
+struct EstimateRange {
+  double low = 0, high = 0;
+};
 // Of the graph after the passes for that device. Compiles no kernel. Throws InvalidArgument and Unsupported as
 // compile() does.
 Estimate estimate(const Graph& graph, const Device& device, const Calibration& calibration,
                   const CompileOptions& options = {});
+
+// The estimate with its error: kernels reach other parts of the rates than the ones that were measured, and while other
+// programs were busy, rates were measured too low.
+EstimateRange range(const Estimate& estimate, const Calibration& calibration);
 
 // Devices for a graph, the fastest first; for a tiny graph that is often the cpu. Devices that cannot run it are left
 // out; throws Unsupported if none can, and what estimate() and load_or_measure() throw.
 struct RankedDevice {
   Device device;
   Estimate estimate;
+  Calibration calibration;
 };
 std::vector<RankedDevice> rank_devices(const Graph& graph, std::span<const Device> devices);
 

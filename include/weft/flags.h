@@ -8,11 +8,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace weft {
 
 enum class Flag : std::uint8_t {
-  adapter,
+  device,
   backend,
   minimum_device,
   f16,
@@ -55,12 +56,20 @@ struct FlagInfo {
   std::string_view environment;    // "WEFT_MEMORY_LIMIT"
   std::string_view default_value;
   std::string_view help;           // one sentence
-  std::string_view choices = {};   // "strict|f16|auto"
+  std::string_view choices = {};   // "strict|f16|auto"; case is ignored
+  std::uint64_t least = 0;         // the smallest value of bytes and counts
 };
 
 // All of them, in the order in which help prints them.
 std::span<const FlagInfo> flags();
 const FlagInfo& info(Flag flag);
+
+// A variable of the environment that belongs to ./dev, the tests or the benchmarks. The library does not read it.
+struct VariableInfo {
+  std::string_view name;  // "WEFT_MODEL_DIR"
+  std::string_view help;  // one sentence
+};
+std::span<const VariableInfo> other_variables();
 
 // The current value, read again on each call. Throws InvalidArgument, naming the variable, when it does not parse.
 std::string flag_text(Flag flag);
@@ -68,6 +77,15 @@ bool flag_on(Flag flag);
 double flag_number(Flag flag);
 std::optional<std::uint64_t> flag_bytes(Flag flag);  // none: no value given
 std::optional<std::uint64_t> flag_count(Flag flag);  // likewise
+
+// Where the value comes from, for messages: "--device" (set_flag()), "WEFT_DEVICE", or "" for the default.
+std::string flag_source(Flag flag);
+
+// Checks the value of every flag, also of those that the device in use does not need, and warns, once in a process, of
+// unknown_variables(). Opening a device calls it. Throws InvalidArgument, naming the variable or the flag.
+void check_flags();
+// A sentence for each variable WEFT_… of the environment that neither flags() nor other_variables() has.
+std::vector<std::string> unknown_variables();
 
 // Sets the value of the command line, which is checked at once. Throws InvalidArgument.
 void set_flag(Flag flag, std::string_view value);

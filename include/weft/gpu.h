@@ -55,7 +55,7 @@ std::vector<AdapterInfo> adapters();
 // Options that are not set come from the flags (weft/flags.h) and the environment.
 struct DeviceOptions {
   // Which adapter: its index in adapters(), a backend's name, or a part of the adapter's name, case ignored. "gpu" or
-  // empty: $WEFT_ADAPTER and $WEFT_BACKEND, else the best hardware adapter, else a software one.
+  // empty: $WEFT_DEVICE and $WEFT_BACKEND, else the best hardware adapter, else a software one.
   std::string adapter;
   // No optional feature and the compatibility level's limits: what a phone or a browser offers.
   bool minimum = flag_on(Flag::minimum_device);

@@ -13,7 +13,7 @@ enum class LogLevel { debug, info, warning, off };
 
 void log_message(LogLevel level, std::string_view message);
 bool log_enabled(LogLevel level);
-// True if WEFT_LOG names the topic ("schedule", "precision", …; `weft --help` lists them) or is "debug".
+// True if WEFT_LOG names the topic ("schedule", "precision", …; `weft --help-all` lists them) or is "debug".
 bool log_topic(std::string_view topic);
 
 // Logs the time since the process began, with `what` was reached, if the topic "start" is on.

@@ -20,18 +20,21 @@ struct EmbedOptions {
   // Sentences in a batch. They are sorted by length first, so that there is little padding; large batches are split
   // where a tensor would exceed the device's binding limit.
   int batch = 32;
-  // Called after each batch with the number of sentences done so far.
+  // Called whenever a batch is done, with the number of sentences of this call that are; not for the last batch, which is
+  // done when the result is read. On a GPU the host then waits for each batch but the last.
   std::function<void(std::size_t done)> progress;
   CompileOptions compile;
 };
 
 // A transformer encoder (BERT, DistilBERT) with the pooling, dense layers and normalisation that its
 // sentence-transformers files define; without such files: mean pooling without normalisation, as sentence-transformers
-// does with a bare checkpoint. Calls on one object come from one thread at a time.
+// does with a bare checkpoint. Weights that it does not use are named in a warning, except those of the heads that
+// checkpoints of its architecture have. Calls on one object come from one thread at a time.
 class SentenceEncoder {
  public:
-  // Throws IoError (a file is missing or cannot be read), FormatError (it is malformed, or a weight has another type
-  // or shape than config.json implies), Unsupported (an architecture, activation or module that Weft does not have).
+  // Throws IoError (a file is missing or cannot be read), FormatError (it is malformed, a weight has another type or
+  // shape than config.json implies, there are more layers than config.json says, or modules without the modules.json
+  // that joins them), Unsupported (an architecture, activation or module that Weft does not have).
   static SentenceEncoder load(const std::filesystem::path& model_dir, Device device, EmbedOptions options = {});
   // The same while another thread is still opening the device: work that needs no device is done meanwhile.
   static SentenceEncoder load(const std::filesystem::path& model_dir, std::future<Device> device,

@@ -31,10 +31,12 @@ class Tokenizer {
 
   // Ids of a text, special tokens included, at most max_length() of them.
   // Throws FormatError, naming the byte, when `text` is not UTF-8. Safe to call from several threads.
-  Ids encode(std::string_view text) const;
+  // `cut`, if given, becomes true if the text has more tokens than that, and false otherwise.
+  Ids encode(std::string_view text, bool* cut = nullptr) const;
 
-  // encode() for each, on all cores. An error names the index of its text.
-  std::vector<Ids> encode_batch(std::span<const std::string> texts) const;
+  // encode() for each, on all cores. An error names the index of its text. `cut`, if given, becomes the number of texts
+  // that were cut.
+  std::vector<Ids> encode_batch(std::span<const std::string> texts, std::size_t* cut = nullptr) const;
 
   // Token type (segment) ids of an encoding of that many ids. They depend only on the length, since the special tokens
   // are at both ends. has_type_ids() is false when they are all 0 for every length.

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "compiler/calibration_file.h"
+#include "core/host_load.h"
 #include "kernels/matmul/matmul.h"
 #include "weft/cpu.h"
 #include "weft/kernels/copy.h"
@@ -303,6 +304,7 @@ double Calibration::estimate_seconds(const Work& work) const {
 
 Calibration Calibration::measure(const Device& device) {
   const auto start = Clock::now();
+  const HostLoad load;
   Calibration c;
   std::tie(c.device, c.driver) = compiler::identity_of(device);
   Meter meter(device);
@@ -313,6 +315,7 @@ Calibration Calibration::measure(const Device& device) {
   meter.mark("transfers");
   if (device.is_gpu()) device.gpu().trim();
   c.measured_seconds = seconds_since(start);
+  c.busy = load.others();
   log(LogLevel::info, "calibrated {} in {:.2f} s", c.device, c.measured_seconds);
   return c;
 }

@@ -36,6 +36,7 @@ constexpr Field kFields[] = {
     {"upload_rate", &Calibration::upload_rate},
     {"download_rate", &Calibration::download_rate},
     {"measured_seconds", &Calibration::measured_seconds},
+    {"busy", &Calibration::busy},
 };
 
 std::string cpu_model() {

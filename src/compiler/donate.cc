@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <format>
+#include <ranges>
 #include <set>
 #include <unordered_map>
 
 #include "core/in_quotes.h"
-#include "core/nearest_name.h"
+#include "core/nearest.h"
 #include "graph/node.h"
 #include "graph/ops/elementwise.h"
 #include "weft/error.h"

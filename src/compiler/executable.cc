@@ -2,13 +2,14 @@
 
 #include <chrono>
 #include <cstring>
+#include <ranges>
 
 #include "compiler/largest_value.h"
 #include "compiler/plan_calls.h"
 #include "compiler/target.h"
 #include "compiler/verify_schedule.h"
 #include "core/in_quotes.h"
-#include "core/nearest_name.h"
+#include "core/nearest.h"
 #include "cpu/step_timer.h"
 #include "gpu/device_impl.h"
 #include "weft/error.h"

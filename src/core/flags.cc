@@ -1,23 +1,30 @@
 #include "weft/flags.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <format>
 #include <mutex>
 
 #include "core/ascii.h"
+#include "core/nearest.h"
 #include "weft/error.h"
+#include "weft/log.h"
 
 namespace weft {
 
 namespace {
 
 constexpr FlagInfo kFlags[] = {
-    {Flag::adapter, FlagKind::text, "adapter", "WEFT_ADAPTER", "",
-     "The GPU to take: its number or a part of its name as `weft devices` shows them, a backend, or cpu."},
-    {Flag::backend, FlagKind::text, "backend", "WEFT_BACKEND", "",
-     "Only adapters of this backend: vulkan, metal, d3d12, opengles or opengl."},
+    {Flag::device, FlagKind::text, "device", "WEFT_DEVICE", "",
+     "Where to compute: cpu, gpu, or a GPU's number, a part of its name or its backend, as `weft devices` shows them. "
+     "By default the best hardware GPU, else the cpu."},
+    {Flag::backend, FlagKind::choice, "backend", "WEFT_BACKEND", "", "Only GPUs of this backend.",
+     "vulkan|metal|d3d12|opengles|opengl"},
     {Flag::minimum_device, FlagKind::toggle, "minimum-device", "WEFT_MINIMUM_DEVICE", "off",
      "Use the GPU as if it had no optional feature and the smallest limits that WebGPU allows, as phones and browsers "
      "may have it. For tests."},
@@ -56,7 +63,7 @@ constexpr FlagInfo kFlags[] = {
      "The most GPU memory that tensors may take together, such as 512M or 8G; by default as much as there is."},
     {Flag::binding_limit, FlagKind::bytes, "binding-limit", "WEFT_BINDING_LIMIT", "",
      "The most bytes of one tensor that a dispatch may see, 4096 or more; larger tensors are processed in parts. By "
-     "default what the GPU allows."},
+     "default what the GPU allows.", "", 4096},
     {Flag::dispatch_limit, FlagKind::count, "dispatch-limit", "WEFT_DISPATCH_LIMIT", "",
      "The most work in one dispatch or submission, in operations, a byte moved counting as ten, such as 100G; more is "
      "divided, so that no watchdog stops the GPU. By default by the kind of GPU."},
@@ -78,6 +85,31 @@ constexpr FlagInfo kFlags[] = {
     {Flag::profile_to, FlagKind::text, "profile-to", "WEFT_PROFILE_TO", "",
      "A file for a profile of the first device that the program opens, written when it ends; ui.perfetto.dev and "
      "`weft profile run` show it."},
+};
+
+// What only ./dev, the tests and the benchmarks read.
+constexpr VariableInfo kOtherVariables[] = {
+    {"WEFT_MODEL_DIR", "The model's directory for ./dev, the tests and the benchmarks, instead of fetching it."},
+    {"WEFT_PRESET", "./dev: the CMake preset."},
+    {"WEFT_ENVIRONMENT", "./dev: where to build, on this host as it is or in the Debian root."},
+    {"WEFT_MIRROR", "./dev: the Debian mirror."},
+    {"WEFT_SNAPSHOT", "./dev: the date of the Debian archive to take."},
+    {"WEFT_NAGA", "Tests: the program naga, the other WGSL compiler."},
+    {"WEFT_REQUIRE_NAGA", "Tests: on: without naga they fail."},
+    {"WEFT_TEST_DATA", "Tests: where their data are, if not in the source tree."},
+    {"WEFT_TEST_DEVICES", "Tests: the devices that they run on; all by default."},
+    {"WEFT_REQUIRE_DEVICES", "Tests: devices without which they fail."},
+    {"WEFT_TESTS_QUICK", "Tests: on: a part of their problems; ./dev test --quick sets it."},
+    {"WEFT_SEED", "Tests: where the seeds of random kernel problems begin."},
+    {"WEFT_DIFFERENTIAL_CASES", "Tests: random problems of each kernel."},
+    {"WEFT_DIFFERENTIAL_ALIKE", "Tests: how many of them have one form and share their shaders."},
+    {"WEFT_DIFFERENTIAL_SECONDS", "Tests: the time after which no further random problem begins."},
+    {"WEFT_LEAST_PROBLEMS", "Tests: the number of random kernel problems below which a run has failed."},
+    {"WEFT_RANDOM_SEED", "Tests: the first seed of random graphs and programs."},
+    {"WEFT_RANDOM_GRAPHS", "Tests: random graphs."},
+    {"WEFT_RANDOM_PROGRAMS", "Tests: random programs of tensor operations."},
+    {"WEFT_HOSTILE_CASES", "Tests: kernel calls with arguments that do not fit."},
+    {"WEFT_HOSTILE_GRAPHS", "Tests: graphs that do not fit."},
 };
 
 struct Overrides {
@@ -120,6 +152,9 @@ std::optional<std::uint64_t> parse_count(const FlagInfo& flag, std::string_view 
     throw InvalidArgument("{} (--{}) is '{}'; it takes a count{} such as 512M or 8G", flag.environment, flag.name,
                           value, bytes ? " of bytes" : "");
   }
+  if (count * unit < flag.least) {
+    throw InvalidArgument("{} (--{}) is '{}', expected {} or more", flag.environment, flag.name, value, flag.least);
+  }
   return count * unit;
 }
 
@@ -132,13 +167,15 @@ double parse_number(const FlagInfo& flag, std::string_view value) {
   return number;
 }
 
-void check_choice(const FlagInfo& flag, std::string_view value) {
+void check_choice(const FlagInfo& flag, std::string_view given) {
+  const std::string value = lower(given);
+  if (value == flag.default_value) return;
   for (std::string_view rest = flag.choices; !rest.empty();) {
     const auto bar = rest.find('|');
     if (rest.substr(0, bar) == value) return;
     rest = bar == std::string_view::npos ? "" : rest.substr(bar + 1);
   }
-  throw InvalidArgument("{} (--{}) is '{}'; it takes {}", flag.environment, flag.name, value, flag.choices);
+  throw InvalidArgument("{} (--{}) is '{}'; it takes {}", flag.environment, flag.name, given, flag.choices);
 }
 
 void check(const FlagInfo& flag, std::string_view value) {
@@ -146,6 +183,24 @@ void check(const FlagInfo& flag, std::string_view value) {
   if (flag.kind == FlagKind::toggle) parse_toggle(flag, value);
   if (flag.kind == FlagKind::number) parse_number(flag, value);
   if (flag.kind == FlagKind::bytes || flag.kind == FlagKind::count) parse_count(flag, value);
+}
+
+struct Current {
+  std::string text;
+  std::string source;  // as flag_source()
+};
+
+Current current(const FlagInfo& f) {
+  {
+    std::lock_guard lock(overrides().mutex);
+    if (const auto& value = overrides().values[static_cast<std::size_t>(f.flag)]) {
+      return {*value, std::format("--{}", f.name)};
+    }
+  }
+  // An empty variable counts as not set.
+  const char* value = std::getenv(std::string(f.environment).c_str());
+  if (!value || !*value) return {std::string(f.default_value), ""};
+  return {value, std::string(f.environment)};
 }
 
 }  // namespace
@@ -159,23 +214,50 @@ const FlagInfo& info(Flag flag) {
   throw InternalError("flag {} is not in the table", static_cast<int>(flag));
 }
 
+std::span<const VariableInfo> other_variables() { return kOtherVariables; }
+
 std::string flag_text(Flag flag) {
   const FlagInfo& f = info(flag);
-  {
-    std::lock_guard lock(overrides().mutex);
-    if (const auto& value = overrides().values[static_cast<std::size_t>(flag)]) return *value;
-  }
-  // An empty variable counts as not set.
-  const char* value = std::getenv(std::string(f.environment).c_str());
-  if (!value || !*value) return std::string(f.default_value);
-  if (f.kind == FlagKind::choice) check_choice(f, value);
-  return value;
+  const std::string value = current(f).text;
+  if (f.kind != FlagKind::choice) return value;
+  check_choice(f, value);
+  return lower(value);
 }
+
+std::string flag_source(Flag flag) { return current(info(flag)).source; }
 
 bool flag_on(Flag flag) { return parse_toggle(info(flag), flag_text(flag)); }
 double flag_number(Flag flag) { return parse_number(info(flag), flag_text(flag)); }
 std::optional<std::uint64_t> flag_bytes(Flag flag) { return parse_count(info(flag), flag_text(flag)); }
 std::optional<std::uint64_t> flag_count(Flag flag) { return parse_count(info(flag), flag_text(flag)); }
+
+std::vector<std::string> unknown_variables() {
+  constexpr std::string_view kPrefix = "WEFT_";
+  std::vector<std::string_view> known;
+  for (const FlagInfo& f : kFlags) known.push_back(f.environment.substr(kPrefix.size()));
+  const std::size_t settings = known.size();
+  for (const VariableInfo& v : kOtherVariables) known.push_back(v.name.substr(kPrefix.size()));
+  std::vector<std::string> messages;
+  for (char** e = environ; e && *e; ++e) {
+    const std::string_view entry = *e, name = entry.substr(0, entry.find('='));
+    if (!name.starts_with(kPrefix)) continue;
+    const std::string_view rest = name.substr(kPrefix.size());
+    if (std::ranges::find(known, rest) != known.end()) continue;
+    const std::string near = nearest(rest, std::span(known).first(settings));
+    messages.push_back(std::format("the variable {} has no meaning{}", name,
+                                   near.empty() ? "; `weft --help-all` lists those that have one"
+                                                : std::format("; the nearest name is WEFT_{}", near)));
+  }
+  return messages;
+}
+
+void check_flags() {
+  for (const FlagInfo& f : kFlags) check(f, current(f).text);
+  static std::once_flag once;
+  std::call_once(once, [] {
+    for (const std::string& message : unknown_variables()) log(LogLevel::warning, "{}", message);
+  });
+}
 
 void set_flag(Flag flag, std::string_view value) {
   check(info(flag), value);

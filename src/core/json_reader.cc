@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/git_lfs.h"
 #include "core/in_quotes.h"
 #include "weft/error.h"
 
@@ -11,6 +12,7 @@ namespace weft {
 using nlohmann::json;
 
 json parse_json(std::string_view text, std::string_view source) {
+  refuse_git_lfs_pointer(text, source);
   try {
     return json::parse(text);
   } catch (const json::parse_error& error) {

@@ -10,6 +10,7 @@
 
 #include <set>
 
+#include "core/nearest.h"
 #include "weft/flags.h"
 
 namespace weft {
@@ -43,8 +44,11 @@ const Settings& settings() {
       else if (!word.empty()) unknown = word;
     }
     if (!unknown.empty() && r.level <= LogLevel::warning) {
-      r.logger->warn("WEFT_LOG (--log): there is no topic '{}'; levels are off, warn, info and debug, topics {}",
-                     unknown, "schedule, passes, precision, calibration and start");
+      std::vector<std::string_view> known = {"off", "warn", "info", "debug"};
+      known.insert(known.end(), std::begin(kTopics), std::end(kTopics));
+      r.logger->warn("WEFT_LOG (--log): there is no topic '{}'{}; levels are off, warn, info and debug, topics {}",
+                     unknown, nearest_text(nearest(unknown, known)),
+                     "schedule, passes, precision, calibration and start");
     }
     return r;
   }();

@@ -5,6 +5,7 @@
 #include <limits>
 #include <new>
 
+#include "core/git_lfs.h"
 #include "core/host_memory.h"
 #include "core/in_quotes.h"
 #include "weft/error.h"
@@ -267,6 +268,7 @@ NpyArray npy_array(const NpyHeader& header, std::span<const std::byte> elements,
 }
 
 NpyArray parse_npy(std::span<const std::byte> file, std::shared_ptr<const void> owner, std::string_view source) {
+  refuse_git_lfs_pointer(as_text(file), source);
   const std::size_t start = npy_header_size(file.first(std::min(file.size(), kNpyPrefix)), source);
   if (start > file.size()) {
     throw FormatError("{}: the .npy header ends at byte {}, the file has {}; it may have been cut off", source, start,

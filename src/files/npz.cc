@@ -8,6 +8,7 @@
 #include <limits>
 #include <set>
 
+#include "core/git_lfs.h"
 #include "core/in_quotes.h"
 #include "weft/error.h"
 
@@ -68,6 +69,7 @@ NpzFile::NpzFile(std::span<const std::byte> bytes, std::shared_ptr<const void> o
     : owner_(std::move(owner)), source_(std::move(source)), size_(bytes.size()) {
   // libzip takes a file without bytes for one that is to be made.
   if (bytes.empty()) throw FormatError("{}: the file is empty, expected a ZIP archive", source_);
+  refuse_git_lfs_pointer({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, source_);
   ZipError error;
   zip_source_t* from = zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error.error);
   if (!from) throw OutOfMemory("{}: {}", source_, error.text());

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <ranges>
 #include <set>
 #include <utility>
 
 #include "core/mapped_file.h"
+#include "core/git_lfs.h"
 #include "core/in_quotes.h"
+#include "core/nearest.h"
 #include "files/safetensors_header.h"
 #include "weft/error.h"
 
@@ -78,23 +81,11 @@ void check_layout(std::vector<SafeTensorsEntry>& entries, std::uint64_t data_siz
   }
 }
 
-// The name in `tensors` with the longest common suffix with `name`, because names usually differ in prefixes such as
-// "bert.".
-std::string_view nearest(const std::map<std::string, TensorData, std::less<>>& tensors, std::string_view name) {
-  std::string_view best;
-  std::size_t length = 0;
-  for (const auto& [candidate, tensor] : tensors) {
-    const auto [a, b] = std::mismatch(candidate.rbegin(), candidate.rend(), name.rbegin(), name.rend());
-    const auto common = static_cast<std::size_t>(a - candidate.rbegin());
-    if (common > length) std::tie(best, length) = std::pair(std::string_view(candidate), common);
-  }
-  return length >= 4 ? best : std::string_view();
-}
-
 }  // namespace
 
 SafeTensors SafeTensors::parse(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                                std::string source) {
+  refuse_git_lfs_pointer({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, source);
   if (bytes.size() < kLengthBytes) {
     throw FormatError("{}: {} bytes are too few for a safetensors file; the download may have been cut off", source,
                       bytes.size());
@@ -193,7 +184,7 @@ std::vector<std::string> SafeTensors::names() const {
 const TensorData& SafeTensors::at(std::string_view name) const {
   const auto found = tensors_.find(name);
   if (found != tensors_.end()) return found->second;
-  const auto similar = nearest(tensors_, name);
+  const std::string similar = nearest(name, std::views::keys(tensors_));
   if (similar.empty()) {
     throw InvalidArgument("{}: there is no tensor {} among its {}", source_, in_quotes(name), size());
   }

@@ -30,16 +30,18 @@ Device Device::open(std::string_view asked_for) {
 }
 
 Device Device::opened(std::string_view asked_for) {
-  const std::string name = lower(asked_for);
+  check_flags();
+  std::string name = lower(asked_for);
+  const std::string asked = lower(flag_text(Flag::device));
   if (name == "cpu") return cpu();
+  if (name.empty() && asked == "cpu") {
+    Device d;
+    d.reason_ = std::format("cpu: {} asks for it", flag_source(Flag::device));
+    return d;
+  }
+  if (name.empty() && asked == "gpu") name = asked;
   if (name.empty() || name == "gpu") {
-    const std::string asked = lower(flag_text(Flag::adapter));
-    if (asked == "cpu" && name.empty()) {
-      Device d;
-      d.reason_ = "cpu: WEFT_ADAPTER asks for it";
-      return d;
-    }
-    if (asked.empty() && flag_text(Flag::backend).empty()) {
+    if ((asked.empty() || asked == "gpu" || asked == "cpu") && flag_text(Flag::backend).empty()) {
       const gpu::FoundAdapter* hardware = gpu::best_hardware();
       if (!hardware && name == "gpu") {
         throw NoDevice("no hardware GPU; adapters here: {}; name one of them, or take cpu", gpu::list_adapters());
@@ -61,11 +63,7 @@ Device Device::opened(std::string_view asked_for) {
       return d;
     }
   }
-  try {
-    return Device(gpu::Device::open({.adapter = name}));
-  } catch (const DeviceError& e) {
-    throw DeviceError("{}; and there is the cpu", e.what());
-  }
+  return Device(gpu::Device::open({.adapter = name}));
 }
 
 Device Device::cpu() {

@@ -1,8 +1,10 @@
 #include "gpu/choose.h"
 
 #include <charconv>
+#include <sstream>
 
 #include "core/ascii.h"
+#include "core/nearest.h"
 #include "weft/error.h"
 #include "weft/flags.h"
 
@@ -31,10 +33,13 @@ std::string list_adapters() {
 }
 
 Choice choose(const std::string& asked) {
-  std::string name = lower(asked), because = "asked for";
+  std::string name = lower(asked), because = "asked for", source;
   if (name.empty() || name == "gpu") {
-    name = lower(flag_text(Flag::adapter));
-    because = "WEFT_ADAPTER asks for it";
+    name = lower(flag_text(Flag::device));
+    source = flag_source(Flag::device);
+    because = std::format("{} asks for it", source);
+    if (name == "cpu" && !asked.empty()) name.clear();  // the cpu is the default elsewhere; here a GPU is asked for
+    else if (name == "cpu") throw DeviceError("a GPU is needed here, and {} asks for the cpu", source);
   }
   const auto chosen = [](const FoundAdapter& f, std::string_view why) {
     return Choice{&f, std::format("{} ({}): {}", f.info.name, f.info.backend, why)};
@@ -42,7 +47,11 @@ Choice choose(const std::string& asked) {
   const std::string backend = lower(flag_text(Flag::backend));
   const bool any = name.empty() || name == "gpu";
   if (any && backend.empty()) {
-    if (const FoundAdapter* best = best_hardware()) return chosen(*best, "the best hardware adapter");
+    if (const FoundAdapter* best = best_hardware()) {
+      return chosen(*best, name.empty() ? "the best hardware adapter"
+                                        : std::format("the best hardware adapter, since {} asks for a GPU",
+                                                      source.empty() ? "the program" : source));
+    }
   }
   std::vector<const FoundAdapter*> fit;
   for (const FoundAdapter& f : found_adapters()) {
@@ -50,18 +59,29 @@ Choice choose(const std::string& asked) {
   }
   if (fit.empty()) {
     throw NoDevice("no GPU adapter{}; adapters here: {}",
-                   backend.empty() ? "" : std::format(" with the backend '{}' (WEFT_BACKEND)", backend),
+                   backend.empty() ? "" : std::format(" with the backend '{}' ({})", backend, flag_source(Flag::backend)),
                    list_adapters());
   }
   if (any) {
-    return chosen(*fit.front(), fit.size() == 1 ? "the only adapter" : std::format("best of {} adapters", fit.size()));
+    const std::string which = fit.size() == 1 ? "the only adapter" : std::format("best of {} adapters", fit.size());
+    return chosen(*fit.front(), backend.empty() ? which : std::format("{} with the backend that {} asks for", which,
+                                                                      flag_source(Flag::backend)));
   }
   for (const FoundAdapter* f : fit) {
     if (means(f->info, name)) return chosen(*f, because);
   }
-  throw DeviceError("no adapter{} is called '{}'; adapters here: {}",
-                    backend.empty() ? "" : std::format(" with the backend '{}' (--backend, WEFT_BACKEND)", backend),
-                    name, list_adapters());
+  std::vector<std::string> known = {"cpu", "gpu"};
+  for (const FoundAdapter* f : fit) {
+    known.push_back(f->info.backend);
+    // A part of the name is enough, so each of its words is one.
+    for (std::istringstream words(f->info.name); words >> known.emplace_back();) {}
+    known.pop_back();
+  }
+  throw DeviceError("no device{} is called '{}'{}{}; there are {} and cpu",
+                    backend.empty() ? "" : std::format(" with the backend '{}' ({})", backend,
+                                                       flag_source(Flag::backend)),
+                    asked.empty() || lower(asked) == "gpu" ? name : asked, source.empty() ? "" : " (" + source + ")",
+                    nearest_text(nearest(name, known)), list_adapters());
 }
 
 }  // namespace weft::gpu

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <format>
+#include <ranges>
 
-#include "core/nearest_name.h"
+#include "core/nearest.h"
 #include "kernels/check.h"
 #include "kernels/table_rows.h"
 #include "weft/error.h"
@@ -118,11 +119,8 @@ const KernelInfo* find(std::string_view name) {
 
 const KernelInfo& kernel(std::string_view name) {
   if (const KernelInfo* info = find(name)) return *info;
-  std::vector<std::string_view> names;
-  for (const auto& [known, info] : all_names()) names.push_back(known);
-  const auto nearest = nearest_name(name, names);
-  throw InvalidArgument("there is no kernel '{}'; {}", name,
-                        nearest ? std::format("the nearest name is '{}'", *nearest) : "`weft kernels` lists them");
+  throw InvalidArgument("there is no kernel '{}'{}", name,
+                        nearest_text(nearest(name, std::views::keys(all_names())), "; `weft kernels` lists them"));
 }
 
 void check_views(std::string_view name, std::initializer_list<const View*> inputs,

@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "weft/error.h"
 
@@ -162,6 +163,21 @@ DenseModule read_dense(const fs::path& directory) {
   return dense;
 }
 
+// Without modules.json nothing tells which of the folders 1_Pooling, 2_Dense, … count and whether vectors are
+// normalised.
+void refuse_modules_without_list(const fs::path& model_dir) {
+  std::set<std::string> folders;
+  for (const fs::directory_entry& entry : fs::directory_iterator(model_dir)) {
+    const std::string name = entry.path().filename().string();
+    const auto digits = name.find_first_not_of("0123456789");
+    if (entry.is_directory() && digits != 0 && digits != std::string::npos && name[digits] == '_') folders.insert(name);
+  }
+  if (folders.empty()) return;
+  throw FormatError("{}: has {}, but no modules.json, which says what modules follow the encoder and whether vectors are "
+                    "normalised; copy it from where the model comes from, or remove the folder for mean pooling alone",
+                    model_dir.string(), *folders.begin());
+}
+
 }  // namespace
 
 EncoderConfig read_encoder_config(const fs::path& model_dir) {
@@ -190,6 +206,7 @@ SentenceConfig read_sentence_config(const fs::path& model_dir) {
   SentenceConfig config;
   const fs::path modules = model_dir / "modules.json";
   if (!fs::exists(modules)) {
+    refuse_modules_without_list(model_dir);
     config.pooling = {Pooling::mean};  // as sentence-transformers does with a bare checkpoint
     return config;
   }

@@ -1,10 +1,16 @@
 #include "models/encoder_graph.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <format>
 #include <numeric>
+#include <ranges>
+#include <set>
 
 #include "weft/error.h"
 #include "weft/label.h"
+#include "weft/log.h"
 
 namespace weft::models {
 namespace {
@@ -56,7 +62,7 @@ class WeightReader {
  public:
   WeightReader(SafeTensors file, std::string prefix) : file_(std::move(file)), prefix_(std::move(prefix)) {}
 
-  TensorData tensor(const std::string& name, const Shape& shape) const {
+  TensorData tensor(const std::string& name, const Shape& shape) {
     const std::string full = prefix_ + name;
     // Old checkpoints call a layer norm's scale and bias gamma and beta.
     std::string found = full;
@@ -68,23 +74,60 @@ class WeightReader {
       throw FormatError("{}: the weight '{}' {} that config.json calls for is missing", file_.source(), full,
                         to_string(shape));
     }
+    used_.insert(found);
     const TensorData& data = file_.at(found, shape);
     if (!is_floating(data.dtype) || bits(data.dtype) < 16 || data.dtype == DType::f64) {
       throw Unsupported("{}: '{}' is {}; weights are f32, f16 or bf16", file_.source(), found, weft::name(data.dtype));
     }
     return data;
   }
-  LinearWeights linear(const std::string& name, std::int64_t in, std::int64_t out, bool bias = true) const {
+  LinearWeights linear(const std::string& name, std::int64_t in, std::int64_t out, bool bias = true) {
     return {tensor(name + ".weight", {out, in}), bias ? tensor(name + ".bias", {out}) : TensorData{}};
   }
-  NormWeights norm(const std::string& name, std::int64_t size) const {
+  NormWeights norm(const std::string& name, std::int64_t size) {
     return {tensor(name + ".weight", {size}), tensor(name + ".bias", {size})};
+  }
+
+  // Throws FormatError if the file has layers past the first `layers`, and warns of other weights that nobody asked
+  // for, except those that begin with one of `expected`.
+  void check_all_used(std::string_view layers, std::int64_t count, std::span<const std::string_view> expected) const {
+    const std::string layer_prefix = std::format("{}{}.", prefix_, layers);
+    std::vector<std::string> unused;
+    for (const std::string& name : file_.names()) {
+      if (used_.contains(name)) continue;
+      std::int64_t layer = -1;
+      if (name.starts_with(layer_prefix)) {
+        std::from_chars(name.data() + layer_prefix.size(), name.data() + name.size(), layer);
+      }
+      if (layer >= count) {
+        throw FormatError("{}: '{}' is a weight of a layer past the {} of config.json; one of the two files belongs to "
+                          "another model",
+                          file_.source(), name, count);
+      }
+      std::string_view plain = name;
+      if (plain.starts_with(prefix_)) plain.remove_prefix(prefix_.size());
+      const auto begins = [&](std::string_view prefix) { return plain.starts_with(prefix); };
+      if (std::ranges::none_of(expected, begins)) unused.push_back(name);
+    }
+    if (unused.empty()) return;
+    constexpr std::size_t kNamed = 4;
+    std::string names;
+    for (const std::string& name : unused | std::views::take(kNamed)) names += (names.empty() ? "" : ", ") + name;
+    if (unused.size() > kNamed) names += std::format(" and {} more", unused.size() - kNamed);
+    log(LogLevel::warning, "{}: {} weight{} not used: {}", file_.source(), unused.size(),
+        unused.size() == 1 ? " is" : "s are", names);
   }
 
  private:
   SafeTensors file_;
   std::string prefix_;
+  std::set<std::string, std::less<>> used_;
 };
+
+// What checkpoints hold besides the encoder: heads of the tasks that it was trained for, and buffers of PyTorch.
+constexpr std::string_view kHeads[] = {"pooler.",       "cls.",          "classifier.",       "pre_classifier.", "qa_outputs.",
+                                       "vocab_transform.", "vocab_layer_norm.", "vocab_projector.",
+                                       "embeddings.position_ids"};
 
 // The graph under construction, with methods for its building blocks.
 class Builder {
@@ -141,7 +184,7 @@ EncoderWeights read_weights(const std::filesystem::path& model_dir, const Encode
   const Names& n = names(encoder.architecture);
   SafeTensors file = SafeTensors::open(model_dir);
   const bool prefixed = file.contains(std::string(n.prefix) + n.words);
-  const WeightReader read(std::move(file), prefixed ? n.prefix : "");
+  WeightReader read(std::move(file), prefixed ? n.prefix : "");
   const std::int64_t h = encoder.hidden;
   EncoderWeights w;
   w.words = read.tensor(n.words, {encoder.vocabulary, h});
@@ -159,8 +202,11 @@ EncoderWeights read_weights(const std::filesystem::path& model_dir, const Encode
                         .attention_norm = read.norm(layer + n.attention_norm, h),
                         .output_norm = read.norm(layer + n.output_norm, h)});
   }
+  read.check_all_used(n.layers, encoder.layers, kHeads);
   for (const DenseModule& d : sentence.dense) {
-    w.dense.push_back(WeightReader(SafeTensors::open(d.directory), "").linear("linear", d.in, d.out, d.bias));
+    WeightReader dense(SafeTensors::open(d.directory), "");
+    w.dense.push_back(dense.linear("linear", d.in, d.out, d.bias));
+    dense.check_all_used("linear", 0, {});
   }
   return w;
 }

@@ -15,17 +15,18 @@ namespace {
 // Lengths are rounded up to this, so that few shapes are compiled.
 constexpr std::int64_t kLengthStep = 8;
 
-// Runs kernel calls on a device at once: submitted on a GPU, computed on the CPU.
+// Runs kernel calls on a device at once: submitted on a GPU, computed on the CPU. The future is ready when they, and
+// all that was submitted before, are done.
 template <class F>
-void run_kernels(const Device& device, F&& calls) {
+Future<void> run_kernels(const Device& device, F&& calls) {
   if (device.is_gpu()) {
     gpu::Encoder encoder(device.gpu());
     calls(encoder);
-    encoder.submit();
-  } else {
-    cpu::Executor executor;
-    calls(executor);
+    return encoder.submit();
   }
+  cpu::Executor executor;
+  calls(executor);
+  return Future<void>({}, [] {});
 }
 
 void prefetch(const EncoderWeights& weights) {
@@ -89,9 +90,10 @@ struct SentenceEncoder::Impl {
     return std::max<std::int64_t>(limit, 1);
   }
 
-  // Runs rows [first, first + batch) of `order` and writes their embeddings to the same rows of `sorted`.
-  void run_batch(std::span<const text::Ids> all, std::span<const std::int32_t> order, std::int64_t first,
-                 std::int64_t batch, std::int64_t length, const View& sorted) {
+  // Runs rows [first, first + batch) of `order` and writes their embeddings to the same rows of `sorted`. The future is
+  // ready when they are there.
+  Future<void> run_batch(std::span<const text::Ids> all, std::span<const std::int32_t> order, std::int64_t first,
+                         std::int64_t batch, std::int64_t length, const View& sorted) {
     std::vector<std::int32_t> host_ids(static_cast<std::size_t>(batch * length), tokenizer.pad_id());
     std::vector<std::int32_t> host_lengths;
     for (std::int64_t i = 0; i < batch; ++i) {
@@ -108,7 +110,7 @@ struct SentenceEncoder::Impl {
     exe.run({{"ids", in}, {"lengths", in_lengths}}, {{"embeddings", out}});
     const View target(sorted.buffer, sorted.offset + static_cast<std::uint64_t>(first * dimension) * sizeof(float),
                       DType::f32, {batch, dimension});
-    run_kernels(device, [&](Stream& stream) { kernels::copy(stream, out.view(), target); });
+    return run_kernels(device, [&](Stream& stream) { kernels::copy(stream, out.view(), target); });
   }
 };
 
@@ -183,14 +185,19 @@ Tensor SentenceEncoder::embed_ids(std::span<const text::Ids> ids) {
   std::ranges::stable_sort(order, std::ranges::greater(), [&](std::int32_t i) { return ids[i].size(); });
 
   const Tensor sorted(m.device, DType::f32, {count, m.dimension});
+  Future<void> running;
   for (std::int64_t first = 0; first < count;) {
     const auto longest = static_cast<std::int64_t>(ids[order[first]].size());
     const std::int64_t length =
         std::min((longest + kLengthStep - 1) / kLengthStep * kLengthStep, m.encoder.positions);
     const std::int64_t batch = std::min(m.batch_limit(length), count - first);
-    m.run_batch(ids, order, first, batch, length, sorted.view());
+    Future<void> next = m.run_batch(ids, order, first, batch, length, sorted.view());
+    if (m.options.progress && first > 0) {
+      running.get();  // while the next batch is under way
+      m.options.progress(static_cast<std::size_t>(first));
+    }
+    running = std::move(next);
     first += batch;
-    if (m.options.progress) m.options.progress(static_cast<std::size_t>(first));
   }
 
   // Back into the caller's order: row i of the result is the sorted row that holds sentence i.

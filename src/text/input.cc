@@ -47,17 +47,31 @@ std::string sentence_of(std::string_view line, std::string_view name, std::size_
   return std::move(value.get_ref<std::string&>());
 }
 
+// An object or a string, and nothing else.
+bool looks_like_json(std::string_view line) {
+  const auto first = line.find_first_not_of(" \t"), last = line.find_last_not_of(" \t");
+  if (first == last) return false;
+  const char opening = line[first], closing = line[last];
+  return ((opening == '{' && closing == '}') || (opening == '"' && closing == '"')) && json::accept(line);
+}
+
 }  // namespace
 
 SentenceReader::SentenceReader(std::istream& stream, std::string name, InputFormat format)
     : stream_(&stream), name_(std::move(name)), format_(format) {
   if (format_ == InputFormat::automatic) {
     format_ = is_json_lines(name_) ? InputFormat::json_lines : InputFormat::lines;
+    guessed_ = format_ == InputFormat::lines;
   }
 }
 
 SentenceReader SentenceReader::open(const fs::path& path, InputFormat format) {
   if (path == "-") return {std::cin, "standard input", format};
+  if (format == InputFormat::automatic && path.extension() == ".json") {
+    throw FormatError("{}: a file of JSON is neither a sentence a line nor JSON lines; --format jsonl reads an object or a "
+                      "string a line, --format text takes each line as it is",
+                      path.string());
+  }
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) throw IoError("cannot read {}: it is a directory", path.string());
   errno = 0;
@@ -74,6 +88,7 @@ int SentenceReader::next_byte() {
   const auto fail = [&] { throw IoError("cannot read {}: {}", name_, std::generic_category().message(errno)); };
   try {
     const int c = stream_->rdbuf()->sbumpc();
+    bytes_ += c != std::char_traits<char>::eof();
     if (c == std::char_traits<char>::eof() && stream_ == &std::cin && std::ferror(stdin)) fail();
     return c;
   } catch (const std::ios_base::failure&) {
@@ -110,6 +125,14 @@ bool SentenceReader::next(std::string& sentence) {
   }
   if (format_ == InputFormat::json_lines) sentence = sentence_of(buffer_, name_, line_);
   else sentence.swap(buffer_);
+  if (guessed_ && looks_like_json(sentence)) {
+    if (line_ == 1 && sentence.find('{') < sentence.find('"')) {
+      throw FormatError("{}:1: the line is a JSON object; --format jsonl reads its \"text\", --format text takes the line "
+                        "as it is",
+                        name_);
+    }
+    ++json_like_;
+  }
   return true;
 }
 

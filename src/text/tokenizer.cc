@@ -86,7 +86,7 @@ struct Tokenizer::Impl {
     throw FormatError("{}: {} uses id {}, the vocabulary ends at {}", source, where, id, tokens.size() - 1);
   }
 
-  Ids encode(std::string_view text) const;
+  Ids encode(std::string_view text, bool& cut) const;
 
   WordPiece word_piece;
   Normalizer normalizer;
@@ -97,7 +97,7 @@ struct Tokenizer::Impl {
   std::vector<std::string> tokens;  // by id
 };
 
-Ids Tokenizer::Impl::encode(std::string_view text) const {
+Ids Tokenizer::Impl::encode(std::string_view text, bool& cut) const {
   if (const std::size_t bad = find_invalid_utf8(text); bad < text.size()) {
     throw FormatError("the text is not valid UTF-8 at byte {} (0x{:02x})", bad, static_cast<unsigned char>(text[bad]));
   }
@@ -112,12 +112,13 @@ Ids Tokenizer::Impl::encode(std::string_view text) const {
   const std::size_t full = ids.size() + room;
   const auto take_word = [&](std::string_view word) {
     word_piece.append(word, ids);
-    return ids.size() < full;
+    return ids.size() <= full;
   };
   parts.clear();
   raw_tokens.split(text, parts);
+  // Stops at the first token that has no room, which tells that the text is cut.
   for (const auto& part : parts) {
-    if (ids.size() >= full) break;
+    if (ids.size() > full) break;
     if (part.id >= 0) {
       ids.push_back(part.id);
       continue;
@@ -127,12 +128,13 @@ Ids Tokenizer::Impl::encode(std::string_view text) const {
     normalized_parts.clear();
     normalized_tokens.split(normalized, normalized_parts);
     for (const auto& inner : normalized_parts) {
-      if (ids.size() >= full) break;
+      if (ids.size() > full) break;
       if (inner.id >= 0) ids.push_back(inner.id);
       else for_each_word(inner.text, take_word);
     }
   }
-  if (ids.size() > full) ids.resize(full);
+  cut = ids.size() > full;
+  if (cut) ids.resize(full);
   for (const auto& special : around.after) ids.push_back(special.id);
   if (normalized.capacity() > kKeptBytes) std::string().swap(normalized);
   return ids;
@@ -149,20 +151,27 @@ Tokenizer Tokenizer::parse(std::string_view tokenizer_json, std::string_view sou
   return Tokenizer(std::make_shared<const Impl>(std::move(spec)));
 }
 
-Ids Tokenizer::encode(std::string_view text) const { return impl_->encode(text); }
+Ids Tokenizer::encode(std::string_view text, bool* cut) const {
+  bool was_cut = false;
+  return impl_->encode(text, cut ? *cut : was_cut);
+}
 
-std::vector<Ids> Tokenizer::encode_batch(std::span<const std::string> texts) const {
+std::vector<Ids> Tokenizer::encode_batch(std::span<const std::string> texts, std::size_t* cut) const {
   std::vector<Ids> result(texts.size());
+  std::atomic<std::size_t> all_cut = 0;
   std::atomic<std::size_t> failed = texts.size();  // the lowest index, so that the message does not depend on timing
   in_pieces(static_cast<std::int64_t>(texts.size()), 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
       try {
-        result[i] = encode(texts[i]);
+        bool one_cut = false;
+        result[i] = encode(texts[i], &one_cut);
+        if (one_cut) ++all_cut;
       } catch (const FormatError&) {
         for (std::size_t lowest = failed; i < lowest && !failed.compare_exchange_weak(lowest, i);) {}
       }
     }
   });
+  if (cut) *cut = all_cut;
   if (failed == texts.size()) return result;
   try {
     encode(texts[failed]);

@@ -3,6 +3,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/git_lfs.h"
 #include "core/in_quotes.h"
 #include "core/json_reader.h"
 #include "core/mapped_file.h"
@@ -55,6 +56,7 @@ void override_normalizer(const JsonReader& config, NormalizerOptions& options) {
 // vocab.txt: a token a line; its id is the line's number from 0. A token on two lines has the later id.
 Vocabulary read_vocab_txt(const fs::path& path) {
   const std::string text = read_file(path);
+  refuse_git_lfs_pointer(text, path.string());
   if (const auto bad = find_invalid_utf8(text); bad < text.size()) {
     throw FormatError("{}: byte {} is not UTF-8", path.string(), bad);
   }

@@ -9,12 +9,16 @@ import array
 import json
 import os
 import pathlib
+import pty
 import random
 import re
+import select
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 WEFT = None
@@ -144,8 +148,8 @@ class CommandLine(unittest.TestCase):
 
     def test_f16_stays_close_and_auto_says_why(self):
         plain = self.vectors(self.embed("-").stdout)[0]
-        for dtype in ("f16", "auto"):
-            process = self.embed("--dtype", dtype, "-", env={"WEFT_LOG": "precision"})
+        for precision in ("f16", "auto"):
+            process = self.embed("--precision", precision, "-", env={"WEFT_LOG": "precision"})
             got = self.vectors(process.stdout)[0]
             self.assertNotEqual(got, plain)
             for a, b in zip(got, plain):
@@ -159,16 +163,19 @@ class CommandLine(unittest.TestCase):
         shape, values = tensors[name]
         tensors[name] = (shape, [2.001 if i % 2 else -2.001 for i in range(len(values))])
         write_safetensors(self.model / "model.safetensors", tensors)
-        said = self.embed("--dtype", "auto", "-", env={"WEFT_LOG": "precision"}).stderr.decode()
+        said = self.embed("--precision", "auto", "-", env={"WEFT_LOG": "precision"}).stderr.decode()
         self.assertRegex(said, r"precision: layers\.0\.output f32 \[32, 16\] f32: error .*, the bound is")
         self.assertRegex(said, r"precision: layers\.0\.intermediate f32 \[16, 32\] f32: .*exact")
-        self.assert_fails(self.embed("--dtype", "half", "-"), "--dtype", code=2)
-        # The flag and the variable have the same effect, and --dtype takes precedence.
+        self.assert_fails(self.embed("--precision", "half", "-"), "--precision", "strict|f16|auto", code=2)
+        # The flag and the variable have the same effect, and the flag takes precedence, also before the command.
         for arguments, env in ((("--precision", "f16"), {}), ((), {"WEFT_PRECISION": "f16"})):
             said = self.embed(*arguments, "-", env={"WEFT_LOG": "precision", **env}).stderr.decode()
             self.assertRegex(said, r"precision: layers\.0\.output f32 \[32, 16\] f16: ")
-        said = self.embed("--dtype", "f32", "-", env={"WEFT_LOG": "precision", "WEFT_PRECISION": "f16"}).stderr.decode()
+        said = self.embed("--precision", "strict", "-", env={"WEFT_LOG": "precision", "WEFT_PRECISION": "f16"}).stderr.decode()
         self.assertNotIn("precision:", said)
+        process = self.run_weft("--precision", "f16", "--device", "cpu", "embed", "--model", self.model, "-",
+                                env={"WEFT_LOG": "precision"})
+        self.assertIn("f16: ", process.stderr.decode())
         self.assert_fails(self.embed("-", env={"WEFT_PRECISION": "half"}), "strict|f16|auto")
 
     def test_no_sentence_gives_no_vector(self):
@@ -187,6 +194,16 @@ class CommandLine(unittest.TestCase):
             process = self.run_weft(*command, "--help")
             self.assertEqual(process.returncode, 0)
             self.assertIn(" ".join(["weft", *(command or ["embed"])]), process.stdout.decode(), "an example of it")
+        short, whole = (self.run_weft(flag).stdout.decode() for flag in ("--help", "--help-all"))
+        for text in (short, whole):
+            self.assertLess(text.index("\n  embed "), text.index("\n  -h,"), "commands first")
+        self.assertNotIn("--memory-limit", short)
+        for text in (whole, self.run_weft("embed", "--help-all").stdout.decode()):
+            self.assertIn("WEFT_MEMORY_LIMIT", text)
+            self.assertIn("WEFT_TEST_DEVICES", text)
+        embed = self.run_weft("embed", "--help").stdout.decode()
+        self.assertIn("WEFT_DEVICE", embed)
+        self.assertNotIn("--memory-limit", embed)
         self.assertRegex(self.run_weft("--version").stdout.decode(), r"^weft \d+\.\d+\.\d+\n$")
 
     def test_devices(self):
@@ -200,8 +217,16 @@ class CommandLine(unittest.TestCase):
         for backend in {adapter["backend"] for adapter in listing["adapters"]}:
             some = json.loads(self.run_weft("devices", "--json", "--backend", backend).stdout)["adapters"]
             self.assertEqual(some, [a for a in listing["adapters"] if a["backend"] == backend])
-        self.assert_fails(self.run_weft("devices", "--backend", "glide"), "glide")
-        self.assert_fails(self.run_weft("devices", "--device", "quantum"), "quantum")
+        self.assert_fails(self.run_weft("devices", "--backend", "glide"), "glide", "vulkan|metal", code=2)
+        self.assert_fails(self.run_weft("devices", "--device", "quantum"), "quantum", "and cpu", code=2)
+        lines = self.run_weft("devices").stdout.decode().splitlines()
+        self.assertEqual([line.split()[0] for line in lines if not line.startswith("No GPU")],
+                         [str(a["index"]) for a in listing["adapters"]] + ["cpu"], "a line a device")
+        verbose = self.run_weft("devices", "--verbose").stdout.decode()
+        for adapter in listing["adapters"]:
+            self.assertIn(adapter["name"], verbose)
+            self.assertIn(adapter["driver"], verbose)
+        self.assertEqual(len(self.run_weft("devices", "--device", "cpu", "-v").stdout.decode().splitlines()), 1)
 
     def test_kernels(self):
         listing = json.loads(self.run_weft("kernels", "--json").stdout)
@@ -230,6 +255,7 @@ class CommandLine(unittest.TestCase):
             process = self.run_weft("kernels", *arguments)
             self.assert_fails(process, "zzz", "'weft kernels' lists all")
             self.assertEqual(process.stdout, b"")
+        self.assert_fails(self.run_weft("kernels", "sofmax"), "the nearest name is 'softmax'")
 
     def test_ops(self):
         listing = json.loads(self.run_weft("ops", "--json").stdout)
@@ -286,10 +312,10 @@ class CommandLine(unittest.TestCase):
         trace.unlink()
         page.unlink()
         narrow = self.run_weft("profile", "graph", self.model, "--device", "cpu", "--length", 8, "--runs", 1, "--json",
-                               "--dtype", "f16", env=cache)
+                               "--precision", "f16", env=cache)
         moved = lambda text: sum(row["bytes"] / row["calls"] for row in json.loads(text)["rows"])  # noqa: E731
         wide = self.run_weft("profile", "graph", self.model, "--device", "cpu", "--length", 8, "--runs", 1, "--json",
-                             "--dtype", "f32", env=cache)
+                             "--precision", "strict", env=cache)
         self.assertLess(moved(narrow.stdout), moved(wide.stdout))
         # Any program that uses Weft, here this one. Its arguments are its own.
         trace, page = self.output / "t.json", self.output / "p.html"
@@ -318,7 +344,7 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(process.stdout, b"")
 
     def test_devices_calibrate(self):
-        cache = {"WEFT_CACHE_DIR": str(self.folder / "cache"), "WEFT_ADAPTER": "cpu"}
+        cache = {"WEFT_CACHE_DIR": str(self.folder / "cache"), "WEFT_DEVICE": "cpu"}
         listing = json.loads(self.run_weft("devices", "--calibrate", "--json", "--device", "cpu", env=cache).stdout)
         self.assertGreater(listing["cpu"]["calibration"]["copy_bandwidth"], 1e8)
         again = json.loads(self.run_weft("devices", "--calibrate", "--json", "--device", "cpu", env=cache).stdout)
@@ -338,7 +364,13 @@ class CommandLine(unittest.TestCase):
         self.assertGreater(seconds[0], 0)
         self.assertEqual(ranking[0]["backend"], "cpu", "a tiny graph")
         text = self.run_weft(*rank, "--device", "cpu", env=cache).stdout.decode()
-        self.assertRegex(text, r"^2 × 8 tokens, .*\n +\d+\.\d+ ms  cpu \(cpu\): kernels ")
+        self.assertRegex(text, r"^2 × 8 tokens, .*\n +[\d.]+ ms, +[\d.]+ ms to +[\d.]+ ms  cpu \(cpu\)\n"
+                               r"While they were measured, other programs used \d+ % of the processors")
+        digits = [n.replace(".", "").lstrip("0") for n in re.findall(r"([\d.]+) m?s", text)]
+        self.assertEqual([n for n in digits if len(n.rstrip("0")) > 2], [], "two digits")
+        for entry in ranking:
+            self.assertTrue(entry["low_seconds"] < entry["seconds"] < entry["high_seconds"], entry)
+            self.assertTrue(0 <= entry["others_used"] <= 1, entry)
         self.assert_fails(self.run_weft("devices", "--batch", 2), "--rank", code=2)
         self.assert_fails(self.run_weft("devices", "--rank", self.folder / "nowhere"), "nowhere")
 
@@ -360,12 +392,15 @@ class CommandLine(unittest.TestCase):
         self.assertIn("dispatches on cpu", reported)
         dumped = self.embed("--dump-values", "on", "-").stderr.decode()
         self.assertIn("largest |value|", dumped)
-        zeros = self.vectors(self.embed("--dispatch-only", "on", "-").stdout)
-        self.assertEqual(set(zeros[0]), {0})
+        # Nothing is read back: for benchmarks, not for results.
+        self.assertEqual(self.run_weft("profile", *base, "--dispatch-only", "on").returncode, 0)
+        self.assert_fails(self.embed("--dispatch-only", "on", "-"), "--dispatch-only", "zeros")
+        self.assert_fails(self.embed("--output", self.output / "v.npy", "-", env={"WEFT_DISPATCH_ONLY": "on"}),
+                          "WEFT_DISPATCH_ONLY", "zeros")
 
         unknown = self.run_weft("devices", "--device", "cpu", "--log", "info,shedule")
         self.assertEqual(unknown.returncode, 0)
-        self.assertIn(b"there is no topic 'shedule'", unknown.stderr)
+        self.assertIn(b"there is no topic 'shedule'; the nearest name is 'schedule'", unknown.stderr)
 
     # ---- Invalid input
 
@@ -373,6 +408,14 @@ class CommandLine(unittest.TestCase):
         self.assert_fails(self.run_weft("embed"), "--model", "--help", code=2)
         self.assert_fails(self.run_weft("embbed"), "'embbed'", "embed, tokenize", code=2)
         self.assert_fails(self.run_weft("--embbed"), "no option --embbed", code=2)
+        self.assert_fails(self.run_weft("embbed"), "the nearest name is 'embed'", code=2)
+        for words in (["embed", "--modle", "x", "s.txt"], ["embed", "--modle=x"], ["tokenize", "--modle", "x"],
+                      ["profile", "embed", "--modle", "x"]):
+            self.assert_fails(self.run_weft(*words), "no option --modle; the nearest name is '--model'", code=2)
+        self.assert_fails(self.embed("--preccision", "f16"), "'weft embed'", "the nearest name is '--precision'", code=2)
+        self.assert_fails(self.embed("--memory_limit", "1G"), "the nearest name is '--memory-limit'", code=2)
+        self.assert_fails(self.run_weft("graph", self.model, "again"), "'weft graph'", "no place for 'again'", code=2)
+        self.assert_fails(self.run_weft("profile", "grpah"), "the nearest name is 'graph'", code=2)
         self.assert_fails(self.run_weft(), "needs a command", "embed, tokenize", code=2)
         self.assert_fails(self.run_weft("profile"), "'weft profile' needs a command: embed, graph", code=2)
         self.assert_fails(self.run_weft("profile", "grpah"), "'grpah'", "'weft profile'", "embed, graph", code=2)
@@ -435,7 +478,28 @@ class CommandLine(unittest.TestCase):
 
     def test_unknown_device(self):
         process = self.run_weft("embed", "--model", self.model, "--device", "quantum", "-")
-        self.assert_fails(process, "quantum")
+        self.assert_fails(process, "quantum", "(--device)", "and cpu", "weft embed --help", code=2)
+        process = self.run_weft("embed", "--model", self.model, "--device", "cpuu", "-")
+        self.assert_fails(process, "'cpuu'", "the nearest name is 'cpu'", code=2)
+        process = self.run_weft("embed", "--model", self.model, "-", env={"WEFT_DEVICE": "cpuu"})
+        self.assert_fails(process, "'cpuu' (WEFT_DEVICE)", "the nearest name is 'cpu'")
+
+    def test_the_device_of_the_variable(self):
+        process = self.run_weft("embed", "--model", self.model, "-", env={"WEFT_DEVICE": "cpu"})
+        self.assertIn("weft: cpu: WEFT_DEVICE asks for it\n", process.stderr.decode())
+        process = self.run_weft("embed", "--model", self.model, "--device", "cpu", "-", env={"WEFT_DEVICE": "quantum"})
+        self.assertIn("weft: cpu: --device asks for it\n", process.stderr.decode())
+
+    def test_variables(self):
+        # A value that means nothing is told whatever the command and the device.
+        for command in (["devices", "--device", "cpu"], ["kernels"], ["tokenize", "--model", self.model, "-"],
+                        ["embed", "--model", self.model, "--device", "cpu", "-"]):
+            self.assert_fails(self.run_weft(*command, env={"WEFT_F16": "maybe"}), "WEFT_F16", "on or off")
+        # An unknown one is named once, and the work is done.
+        process = self.embed("-", env={"WEFT_FUSON": "off"})
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(process.stderr.decode().count("WEFT_FUSON has no meaning; the nearest name is WEFT_FUSION"), 1)
+        self.assertEqual(self.embed("-", env={"WEFT_MODEL_DIR": "/", "WEFT_TEST_DEVICES": "cpu"}).stderr, b"")
 
     def test_no_adapter(self):
         nothing = {"VK_DRIVER_FILES": "/nonexistent", "VK_ICD_FILENAMES": "/nonexistent", "LIBGL_DRIVERS_PATH": "/nonexistent",
@@ -455,7 +519,11 @@ class CommandLine(unittest.TestCase):
             self.skipTest("no /dev/full here")
         self.assert_fails(self.embed("--output", "/dev/full", "-"), "space")
         with open("/dev/full", "wb") as full:
-            self.assert_fails(self.embed("-", stdout=full), "standard output")
+            process = self.embed("-", stdout=full)
+            self.assert_fails(process, "standard output", "space")
+            self.assertNotIn(b"left behind", process.stderr, "there is no file")
+            for command in (["--help"], ["--help-all"], ["--version"], ["embed", "--help"]):
+                self.assert_fails(self.run_weft(*command, stdout=full), "standard output")
             for command in (["kernels"], ["devices", "--device", "cpu"], ["devices", "--json", "--device", "cpu"]):
                 self.assert_fails(self.run_weft(*command, stdout=full), "standard output")
 
@@ -463,13 +531,134 @@ class CommandLine(unittest.TestCase):
         self.assert_fails(self.embed("--output", self.output / "no" / "v.npy", "-"), "v.npy")
 
     def test_closed_pipe(self):
-        reader, writer = os.pipe()
-        os.close(reader)
-        try:
-            process = self.embed("-", stdout=writer)
-        finally:
-            os.close(writer)
-        self.assert_fails(process, "pipe")
+        """As with `| head -1`: the end, as of a program that SIGPIPE ends, and no word."""
+        for command in (["embed", "-q", "--device", "cpu", "--model", self.model, "-"], ["kernels"], ["--help"],
+                        ["devices", "--device", "cpu"], ["tokenize", "--model", self.model, "-"]):
+            reader, writer = os.pipe()
+            os.close(reader)
+            try:
+                process = self.run_weft(*command, stdout=writer)
+            finally:
+                os.close(writer)
+            self.assertEqual((process.returncode, process.stderr), (128 + signal.SIGPIPE, b""), command)
+
+    # ---- Signals and terminals
+
+    def test_signals_leave_nothing(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            process = subprocess.Popen([WEFT, "embed", "-q", "--device", "cpu", "--model", self.model, "--output",
+                                        self.output / "v.npy", "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+            process.stdin.write(b"hello world\n" * 2000)
+            process.stdin.flush()
+            deadline = time.monotonic() + 60
+            while not list(self.output.iterdir()) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            self.assertEqual([p.suffix for p in self.output.iterdir()], [".part"])
+            process.send_signal(number)
+            process.stdin.close()
+            self.assertEqual(process.wait(60), 128 + number)
+            self.assertEqual(process.stderr.read(), b"")
+            process.stderr.close()
+            self.assertEqual(list(self.output.iterdir()), [], "what was half-written is gone")
+
+    def on_terminal(self, *arguments, stdin=None):
+        """Runs it with standard error, and without `stdin` also standard input, on a terminal; what that shows, and a
+        way to end the input."""
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen([WEFT, *map(str, arguments)], stdin=theirs if stdin is None else stdin,
+                                   stdout=subprocess.PIPE, stderr=theirs)
+        os.close(theirs)
+        return process, ours
+
+    def read_until(self, terminal, text):
+        shown = b""
+        while text not in shown:
+            ready = select.select([terminal], [], [], 60)[0]
+            self.assertTrue(ready, f"{text} does not come after {shown}")
+            try:
+                shown += os.read(terminal, 4096)
+            except OSError:  # the other side is closed
+                self.fail(f"{text} is not in {shown}")
+        return shown
+
+    def test_says_that_it_waits(self):
+        process, terminal = self.on_terminal("embed", "--device", "cpu", "--model", self.model)
+        shown = self.read_until(terminal, b"asks for it")
+        self.assertIn(b"waiting for sentences on standard input", shown)
+        os.write(terminal, b"hello world\n\x04")
+        self.assertEqual(len(self.vectors(process.stdout.read())), 1)
+        self.assertEqual(process.wait(60), 0)
+        process.stdout.close()
+        os.close(terminal)
+
+    def test_progress_counts_what_is_done(self):
+        lines = self.folder / "lines.txt"
+        lines.write_text("hello world\n" * 1000)
+        process, terminal = self.on_terminal("embed", "--device", "cpu", "--model", self.model, lines, stdin=subprocess.DEVNULL)
+        shown = self.read_until(terminal, b"opening")  # at once
+        self.assertNotIn(b"asks", shown)
+        shown += self.read_until(terminal, b"asks for it")
+        shown += self.read_until(terminal, b"  0 %")
+        self.assertEqual(len(process.stdout.read().splitlines()), 1000)
+        self.assertEqual(process.wait(60), 0)
+        process.stdout.close()
+        os.close(terminal)
+
+    # ---- Results that would be wrong in silence
+
+    def test_cut_sentences_are_counted(self):
+        long = b"hello " * 1000
+        for command in (["embed", "--device", "cpu"], ["tokenize"]):
+            process = self.run_weft(*command, "--model", self.model, "-", stdin=b"a\n" + long + b"\n" + long)
+            self.assertEqual(process.returncode, 0)
+            self.assertIn(f"weft: 2 of 3 sentences had more than the model's {POSITIONS} tokens and were cut there\n",
+                          process.stderr.decode())
+        exact = b"hello " * (POSITIONS - 2)
+        self.assertNotIn(b"cut", self.run_weft("tokenize", "--model", self.model, "-", stdin=exact).stderr)
+        self.assertEqual(self.embed("-", stdin=long).stderr, b"", "--quiet")
+
+    def test_json_is_not_taken_for_text(self):
+        jsonl = b'{"text": "hello world"}\n{"text": "a"}\n'
+        expected = self.vectors(self.embed("-", stdin=b"hello world\na\n").stdout)
+        self.assert_fails(self.embed("--output", self.output / "v.npy", "-", stdin=jsonl), "JSON", "--format jsonl")
+        self.assertEqual(self.vectors(self.embed("--format", "jsonl", "-", stdin=jsonl).stdout), expected)
+        as_text = self.embed("--format", "text", "-", stdin=jsonl)
+        self.assertEqual(len(self.vectors(as_text.stdout)), 2)
+        self.assertNotEqual(self.vectors(as_text.stdout), expected)
+        path = self.folder / "s.json"
+        path.write_bytes(jsonl)
+        self.assert_fails(self.embed(path), "s.json", "--format")
+        self.assertEqual(self.vectors(self.embed("--format", "jsonl", path).stdout), expected)
+        process = self.run_weft("tokenize", "--model", self.model, "-", stdin=b'a\n{"text": "a"}\n"b"\n')
+        self.assertIn(b"2 of 3 sentences looked like JSON and were taken as text; --format jsonl", process.stderr)
+        self.assert_fails(self.embed("--format", "csv", "-"), "--format", code=2)
+
+    def test_the_name_of_the_output_tells_its_form(self):
+        self.assert_fails(self.embed("--output", self.output / "v.npz", "-"), "v.npz", ".npy", code=2)
+        target = self.output / "v.safetensors"
+        self.assertEqual(self.embed("--output", target, "-", stdin=b"a\nb\nhello\n").returncode, 0)
+        data = target.read_bytes()
+        size = struct.unpack("<Q", data[:8])[0]
+        entry = json.loads(data[8:8 + size])["embeddings"]
+        self.assertEqual(entry, {"dtype": "F32", "shape": [3, HIDDEN], "data_offsets": [0, 3 * HIDDEN * 4]})
+        expected = sum(self.vectors(self.embed("-", stdin=b"a\nb\nhello\n").stdout), [])
+        for got, want in zip(array.array("f", data[8 + size:]), expected):
+            self.assertAlmostEqual(got, want, places=6)
+
+    def test_weights_and_modules_that_do_not_fit(self):
+        path = self.model / "model.safetensors"
+        extra = {name.replace("layer.0", "layer.1"): value for name, value in weights().items()}
+        write_safetensors(path, {**weights(), **extra})
+        self.assert_fails(self.embed("-"), "encoder.layer.1.", "config.json")
+        write_safetensors(path, {**weights(), "adapter.weight": ([1], [0.0]), "pooler.dense.bias": ([1], [0.0])})
+        process = self.embed("-")
+        self.assertEqual(process.returncode, 0)
+        self.assertIn(b"1 weight is not used: adapter.weight", process.stderr)
+        path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 90868376\n")
+        self.assert_fails(self.embed("-"), "Git LFS pointer", "90868376")
+        write_safetensors(path, weights())
+        (self.model / "1_Pooling").mkdir()
+        self.assert_fails(self.embed("-"), "1_Pooling", "modules.json")
 
 
 if __name__ == "__main__":

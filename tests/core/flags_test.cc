@@ -1,8 +1,13 @@
 #include "weft/flags.h"
 
+#include <gmock/gmock.h>
+
 #include <cstdlib>
 #include <set>
+#include <tuple>
 
+#include "support/throws.h"
+#include "weft/device.h"
 #include "weft/error.h"
 
 namespace weft {
@@ -12,7 +17,10 @@ class FlagsTest : public testing::Test {
  protected:
   void TearDown() override {
     reset_flags();
-    for (const char* name : {"WEFT_FUSION", "WEFT_MEMORY_LIMIT"}) unsetenv(name);
+    for (const char* name : {"WEFT_FUSION", "WEFT_MEMORY_LIMIT", "WEFT_BACKEND", "WEFT_DEVICE", "WEFT_FUSON",
+                             "WEFT_SOMETHING_ELSE"}) {
+      unsetenv(name);
+    }
   }
 };
 
@@ -24,6 +32,10 @@ TEST_F(FlagsTest, TableIsWhole) {
     EXPECT_TRUE(variables.insert(f.environment).second) << f.environment;
     EXPECT_TRUE(f.environment.starts_with("WEFT_"));
     EXPECT_TRUE(f.help.ends_with(".")) << f.help;
+  }
+  for (const VariableInfo& v : other_variables()) {
+    EXPECT_TRUE(variables.insert(v.name).second) << v.name;
+    EXPECT_TRUE(v.name.starts_with("WEFT_") && v.help.ends_with(".")) << v.name;
   }
 }
 
@@ -83,6 +95,50 @@ TEST_F(FlagsTest, AWrongValueNamesItsVariable) {
   } catch (const InvalidArgument& e) {
     EXPECT_STREQ(e.what(), "WEFT_FUSION (--fusion) is 'perhaps'; it takes on or off");
   }
+}
+
+// Also of the settings that the device in use does not need.
+TEST_F(FlagsTest, EveryDeviceTellsWrongValues) {
+  EXPECT_NO_THROW(check_flags());
+  for (const auto& [variable, value, message] :
+       {std::tuple{"WEFT_FUSION", "perhaps", "WEFT_FUSION (--fusion) is 'perhaps'; it takes on or off"},
+        {"WEFT_MEMORY_LIMIT", "much", "WEFT_MEMORY_LIMIT (--memory-limit) is 'much'; it takes a count of bytes such as "
+                                      "512M or 8G"},
+        {"WEFT_BACKEND", "glide",
+         "WEFT_BACKEND (--backend) is 'glide'; it takes vulkan|metal|d3d12|opengles|opengl"}}) {
+    setenv(variable, value, 1);
+    EXPECT_EQ(test::refused_by([] { check_flags(); }), message);
+    EXPECT_EQ(test::refused_by([] { Device::open("cpu"); }), message);
+    unsetenv(variable);
+  }
+  EXPECT_EQ(test::refused_by([] { set_flag(Flag::binding_limit, "1000"); }),
+            "WEFT_BINDING_LIMIT (--binding-limit) is '1000', expected 4096 or more");
+}
+
+TEST_F(FlagsTest, ChoicesIgnoreCase) {
+  setenv("WEFT_BACKEND", "Vulkan", 1);
+  EXPECT_EQ(flag_text(Flag::backend), "vulkan");
+}
+
+TEST_F(FlagsTest, SaysWhereAValueComesFrom) {
+  EXPECT_EQ(flag_source(Flag::device), "");
+  setenv("WEFT_DEVICE", "CPU", 1);
+  EXPECT_EQ(flag_source(Flag::device), "WEFT_DEVICE");
+  EXPECT_EQ(Device::open().reason(), "cpu: WEFT_DEVICE asks for it");
+  EXPECT_EQ(Device::open("cpu").reason(), "cpu: asked for");
+  set_flag(Flag::device, "cpu");
+  EXPECT_EQ(Device::open().reason(), "cpu: --device asks for it");
+}
+
+TEST_F(FlagsTest, NamesUnknownVariables) {
+  EXPECT_THAT(unknown_variables(), testing::IsEmpty());
+  setenv("WEFT_FUSON", "off", 1);
+  EXPECT_THAT(unknown_variables(),
+              testing::ElementsAre("the variable WEFT_FUSON has no meaning; the nearest name is WEFT_FUSION"));
+  unsetenv("WEFT_FUSON");
+  setenv("WEFT_SOMETHING_ELSE", "1", 1);
+  EXPECT_THAT(unknown_variables(), testing::ElementsAre("the variable WEFT_SOMETHING_ELSE has no meaning; `weft "
+                                                        "--help-all` lists those that have one"));
 }
 
 }  // namespace

@@ -54,6 +54,11 @@ TEST(Npy, HeadersOfOtherWriters) {
   accepted(with("'|f4'", "True", "(1, 2)") + "   \n", {2, 1});
 }
 
+TEST(Npy, KnowsAPointerOfGitLfs) {
+  EXPECT_THAT(test::thrown_by([] { parse("version https://git-lfs.github.com/spec/v1\noid sha256:53\nsize 12\n"); }),
+              HasSubstr("f: this is a Git LFS pointer; the file of 12 bytes that"));
+}
+
 TEST(Npy, RefusesWhatIsMalformed) {
   const std::string good = with("'<f4'", "False", "(2,)");
   const struct {

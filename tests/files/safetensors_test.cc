@@ -179,6 +179,15 @@ TEST(SafeTensors, SaysWhatIsThereInstead) {
   EXPECT_EQ(&file.at("encoder.0.weight", {2}), &file.at("encoder.0.weight"));
 }
 
+TEST(SafeTensors, KnowsAPointerOfGitLfs) {
+  EXPECT_EQ(test::thrown_by([] {
+              parse("version https://git-lfs.github.com/spec/v1\noid sha256:53aa51172d142c89d9012cce15ae4d6c\nsize "
+                    "90868376\n");
+            }),
+            "FormatError: f: this is a Git LFS pointer; the file of 90868376 bytes that it stands for was not downloaded: "
+            "run `git lfs pull` in its repository");
+}
+
 TEST(SafeTensors, OutlivesItsReader) {
   const test::TempDir dir;
   const auto path = dir.write("w.safetensors", file_of(json{{"a", entry("U8", {4}, 0, 4)}}.dump(), "1234"));

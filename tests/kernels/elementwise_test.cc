@@ -427,6 +427,8 @@ TEST(ElementwiseNames, RefusesWhatDoesNotFit) {
   expect([&] { function_expression("nothing", f32); }, "no elementwise function is called 'nothing'");
   expect([&] { function_expression("leaky_rellu", f32); },
          "no elementwise function is called 'leaky_rellu'; the nearest name is 'leaky_relu'");
+  expect([&] { function_expression("tnah", f32); },
+         "no elementwise function is called 'tnah'; the nearest name is 'tanh'");
   expect([&] { function_expression("relu6", f32); }, "relu6 takes 1 operands, got 2");
   expect([&] { function_expression("elu", std::span(f32, 1), parameters); }, "elu takes 1 parameters, got 2");
   expect([&] { function_expression("elu", i32); }, "elu takes float, got i32");

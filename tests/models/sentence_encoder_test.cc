@@ -12,8 +12,11 @@
 #include "support/dawn_counters.h"
 #include "support/devices.h"
 #include "support/npy.h"
+#include "support/temp_dir.h"
 #include "support/throws.h"
 #include "text/input.h"
+#include "weft/creation.h"
+#include "weft/files.h"
 
 namespace weft {
 namespace {
@@ -167,6 +170,73 @@ TEST(SentenceEncoder, SaysWhatAModelIs) {
   EXPECT_EQ(test::thrown_by([] { models::load("/nowhere"); }),
             "IoError: /nowhere: not a directory; a model is a directory in Hugging Face's layout (config.json, "
             "model.safetensors, tokenizer.json)");
+}
+
+// A copy of a model whose files can be changed.
+struct ModelCopy {
+  explicit ModelCopy(const char* name) {
+    std::filesystem::copy(test::data_path("encoders") / name, path, std::filesystem::copy_options::recursive);
+  }
+  nlohmann::json read(const char* file) const { return nlohmann::json::parse(std::ifstream(path / file)); }
+  void write(const char* file, const nlohmann::json& json) const { std::ofstream(path / file) << json; }
+  std::string refusal() const {
+    return test::thrown_by([&] { models::load(path, Device::cpu()); });
+  }
+
+  test::TempDir dir;
+  std::filesystem::path path = dir.path() / "model";
+};
+
+TEST(SentenceEncoder, RefusesModulesWithoutTheirList) {
+  const ModelCopy model("bert_cls");
+  EXPECT_EQ(model.refusal(), "nothing");
+  std::filesystem::remove(model.path / "modules.json");
+  EXPECT_EQ(model.refusal(),
+            "FormatError: " + model.path.string() + ": has 1_Pooling, but no modules.json, which says what modules follow "
+            "the encoder and whether vectors are normalised; copy it from where the model comes from, or remove the folder "
+            "for mean pooling alone");
+  std::filesystem::remove_all(model.path / "1_Pooling");
+  EXPECT_EQ(model.refusal(), "nothing");
+}
+
+TEST(SentenceEncoder, RefusesLayersThatTheConfigDoesNotCount) {
+  const ModelCopy model("bert_cls");
+  nlohmann::json config = model.read("config.json");
+  ASSERT_GT(config["num_hidden_layers"], 1);
+  config["num_hidden_layers"] = 1;
+  model.write("config.json", config);
+  EXPECT_EQ(model.refusal(), "FormatError: " + (model.path / "model.safetensors").string() +
+                                 ": 'encoder.layer.1.attention.output.LayerNorm.bias' is a weight of a layer past the "
+                                 "1 of config.json; one of the two files belongs to another model");
+}
+
+TEST(SentenceEncoder, NamesWeightsThatItDoesNotUse) {
+  const ModelCopy model("bert_cls");
+  const auto file = model.path / "model.safetensors";
+  TensorMap weights = load_all(file);
+  weights.emplace("pooler.dense.weight", zeros({2, 2}));  // of a head, as in most checkpoints
+  save(file, weights);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(model.refusal(), "nothing");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  weights.emplace("encoder.adapter.weight", zeros({2, 2}));
+  weights.emplace("encoder.layer.0.attention.self.gate.weight", zeros({2, 2}));
+  save(file, weights);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(model.refusal(), "nothing");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "weft warning: " + file.string() + ": 2 weights are not used: encoder.adapter.weight, "
+            "encoder.layer.0.attention.self.gate.weight\n");
+}
+
+// Batches that are done are counted, and each only when it is.
+TEST_P(SentenceEncoderTest, TellsBatchesThatAreDone) {
+  std::vector<std::size_t> done;
+  auto encoder = models::load(test::data_path("encoders") / "bert_cls", device(),
+                              {.batch = 2, .progress = [&](std::size_t count) { done.push_back(count); }, .compile = {}});
+  const std::vector<std::string> sentences(7, "hello");
+  encoder.embed(sentences).read<float>();
+  EXPECT_EQ(done, (std::vector<std::size_t>{2, 4, 6})) << "the seventh is done when it is read";
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, SentenceEncoderTest, testing::ValuesIn(all_devices()),

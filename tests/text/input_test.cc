@@ -153,6 +153,40 @@ TEST(Input, EndsALineThatIsTooLong) {
   EXPECT_EQ(test::thrown_by([&] { reader.next(sentence); }), "FormatError: endless:1: the line is longer than 64 MiB");
 }
 
+// Piped JSON lines, or JSON in a file, are not taken for text in silence.
+TEST(Input, TellsWhatLooksLikeJson) {
+  const auto automatic = InputFormat::automatic;
+  EXPECT_EQ(test::thrown_by([&] { read_all("{\"text\": \"a\"}\n{\"text\": \"b\"}\n", automatic); }),
+            "FormatError: input:1: the line is a JSON object; --format jsonl reads its \"text\", --format text takes the "
+            "line as it is");
+  const auto counted = [](const std::string& bytes, InputFormat format) {
+    std::istringstream stream(bytes);
+    SentenceReader reader(stream, "input", format);
+    for (std::string sentence; reader.next(sentence);) {}
+    return reader.json_like();
+  };
+  EXPECT_EQ(counted("\"a\"\n\"b\"\nc\n", automatic), 2u);
+  EXPECT_EQ(counted("a\n{\"text\": \"b\"}\n {\"c\": 1} \n", automatic), 2u);
+  EXPECT_EQ(counted("\"Yes\", she said.\n\"No\" and \"no\"\n{a}\n[1]\n\"\n{\n\n 12\n", automatic), 0u);
+  EXPECT_EQ(counted("{\"text\": \"a\"}\n", InputFormat::lines), 0u) << "asked for";
+  const test::TempDir dir;
+  const auto path = dir.write("a.json", "[\"a\",\n\"b\"]");
+  EXPECT_EQ(test::thrown_by([&] { SentenceReader::open(path); }),
+            "FormatError: " + path.string() + ": a file of JSON is neither a sentence a line nor JSON lines; --format jsonl "
+            "reads an object or a string a line, --format text takes each line as it is");
+  EXPECT_NO_THROW(SentenceReader::open(path, InputFormat::lines));
+}
+
+TEST(Input, CountsBytes) {
+  std::istringstream stream("ab\r\n\"c\"\n");
+  SentenceReader reader(stream, "input", InputFormat::lines);
+  std::string sentence;
+  ASSERT_TRUE(reader.next(sentence));
+  EXPECT_EQ(reader.bytes(), 4u);
+  ASSERT_TRUE(reader.next(sentence));
+  EXPECT_EQ(reader.bytes(), 8u);
+}
+
 // Any text survives JSON lines; any text without line ends survives lines.
 RC_GTEST_PROP(Input, RoundTrips, (const std::vector<std::u32string>& texts)) {
   std::string json_lines, lines;

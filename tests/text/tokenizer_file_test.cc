@@ -72,6 +72,26 @@ TEST(TokenizerFile, CutsToItsLongest) {
             "InvalidArgument: max_length is 0, expected at least 1");
 }
 
+TEST(TokenizerFile, TellsWhetherATextIsCut) {
+  const Tokenizer tokenizer = parse(good_tokenizer(), 5);  // three of the text's own
+  const auto cut = [&](std::string_view text) {
+    bool was_cut = true;
+    const Ids ids = tokenizer.encode(text, &was_cut);
+    EXPECT_EQ(ids, tokenizer.encode(text)) << text;
+    return was_cut;
+  };
+  for (const char* whole : {"", "a", "a c a", "a c a  ", "abb", "[SEP] a [SEP]"}) EXPECT_FALSE(cut(whole)) << whole;
+  for (const char* longer : {"a c a c", "a c ab", "abbb", "[SEP] a [SEP] [SEP]", "[SEP] a c a"}) EXPECT_TRUE(cut(longer)) << longer;
+  std::size_t count = 9;
+  tokenizer.encode_batch(std::vector<std::string>{"a c a", "a c a c", "abbb", ""}, &count);
+  EXPECT_EQ(count, 2u);
+  tokenizer.encode_batch({}, &count);
+  EXPECT_EQ(count, 0u);
+  bool was_cut = true;
+  parse(good_tokenizer()).encode("a c a c a c a c", &was_cut);
+  EXPECT_FALSE(was_cut);
+}
+
 TEST(TokenizerFile, NamesTheByteThatIsNotUtf8) {
   const Tokenizer tokenizer = parse(good_tokenizer());
   EXPECT_EQ(test::thrown_by([&] { tokenizer.encode("ab\xf0\x9f"); }),

@@ -5,7 +5,7 @@
 #include <format>
 #include <iterator>
 
-#include "core/nearest_name.h"
+#include "core/nearest.h"
 #include "kernels/elementwise/scalar_ops.h"
 #include "weft/error.h"
 
@@ -179,12 +179,8 @@ Expression function_expression(std::string_view name, std::span<const DType> typ
                                std::span<const double> parameters) {
   const FunctionInfo* function = find_function(name);
   if (!function) {
-    std::vector<std::string_view> names;
-    for (const FunctionInfo& f : functions()) names.push_back(f.name);
-    const auto nearest = nearest_name(name, names);
-    throw InvalidArgument("no elementwise function is called '{}'; {}", name,
-                          nearest ? std::format("the nearest name is '{}'", *nearest)
-                                  : "`weft kernels elementwise` lists them");
+    throw InvalidArgument("no elementwise function is called '{}'{}", name,
+                          nearest_text(nearest(name, functions(), &FunctionInfo::name), "; `weft kernels elementwise` lists them"));
   }
   if (static_cast<int>(types.size()) != function->operands) {
     throw InvalidArgument("{} takes {} operands, got {}", name, function->operands, types.size());

@@ -1,0 +1,184 @@
+#include "command_line.h"
+
+#include <algorithm>
+#include <format>
+#include <map>
+#include <sstream>
+
+#include "core/nearest.h"
+#include "weft/error.h"
+
+namespace weft::app {
+namespace {
+
+constexpr const char* kSettings = "Settings, of every command; the environment variable does the same";
+
+const CLI::App& root_of(const CLI::App& app) {
+  const CLI::App* root = &app;
+  while (root->get_parent()) root = root->get_parent();
+  return *root;
+}
+
+// Help with the commands first, and with the settings only if asked for.
+class Help : public CLI::Formatter {
+ public:
+  mutable bool settings = false;
+
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+    if (mode == CLI::AppFormatMode::Sub) return Formatter::make_help(app, std::move(name), mode);
+    const bool root = app->get_parent() == nullptr;
+    std::string text = app->get_description() + "\n" + make_usage(app, std::move(name)) + make_positionals(app);
+    if (root) text += make_subcommands(app, mode);
+    text += make_groups(app, mode);
+    if (!root) text += make_subcommands(app, mode);
+    if (settings) text += all_settings(*app);
+    return text + make_footer(app);
+  }
+
+  // All groups but the settings.
+  std::string make_groups(const CLI::App* app, CLI::AppFormatMode) const override {
+    std::string text;
+    for (const std::string& group : app->get_groups()) {
+      if (!group.empty() && group != kSettings) text += options_of(*app, group);
+    }
+    return text;
+  }
+
+ private:
+  std::string options_of(const CLI::App& app, const std::string& group) const {
+    const std::vector<const CLI::Option*> options = app.get_options(
+        [&](const CLI::Option* option) { return option->get_group() == group && option->nonpositional(); });
+    return options.empty() ? "" : make_group(group, false, options);
+  }
+
+  std::string all_settings(const CLI::App& app) const {
+    std::string text = options_of(root_of(app), kSettings);
+    text += "\nVariables of ./dev, the tests and the benchmarks:\n";
+    for (const VariableInfo& v : other_variables()) text += std::format("  {:<31} {}\n", v.name, v.help);
+    return text;
+  }
+};
+
+const char* type_name(const FlagInfo& flag) {
+  switch (flag.kind) {
+    case FlagKind::toggle: return "on|off";
+    case FlagKind::bytes: return "BYTES";
+    case FlagKind::count: return "COUNT";
+    case FlagKind::number: return "NUMBER";
+    case FlagKind::choice: return flag.choices.data();  // of literals
+    case FlagKind::text: break;
+  }
+  return "TEXT";
+}
+
+CLI::Option* add_flag(CLI::App& app, const FlagInfo& flag, const std::string& help) {
+  const auto set = [&flag](const std::string& value) {
+    try {
+      set_flag(flag.flag, value);
+    } catch (const InvalidArgument& e) {
+      throw CLI::ValidationError(std::string(e.what()));
+    }
+  };
+  return app.add_option_function<std::string>("--" + std::string(flag.name), set,
+                                              std::format("{} [{}]", help, flag.environment))
+      ->type_name(type_name(flag));
+}
+
+// The command that was recognised last.
+const CLI::App& innermost(const CLI::App& app) {
+  const CLI::App* at = &app;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  return *at;
+}
+
+// The options that may stand here: the command's and those of every command.
+std::vector<std::string> options_at(const CLI::App& at) {
+  std::vector<std::string> names;
+  for (const CLI::App* app = &at; app; app = app->get_parent()) {
+    for (const CLI::Option* option : app->get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+void add_settings(CLI::App& app) {
+  app.formatter(std::make_shared<Help>());
+  app.get_formatter()->column_width(34);
+  app.get_formatter()->label("SUBCOMMAND", "COMMAND");
+  app.get_formatter()->enable_footer_formatting(false);  // keeps the line breaks of examples
+  // words_of() makes it --help.
+  app.add_flag("--help-all", "Print this help with all settings, which also a command's help then shows, and exit");
+  for (const FlagInfo& flag : flags()) add_flag(app, flag, std::string(flag.help))->group(kSettings);
+}
+
+void add_setting(CLI::App& command, Flag flag, std::string help) {
+  const FlagInfo& f = info(flag);
+  add_flag(command, f, help.empty() ? std::string(f.help) : help);
+}
+
+void add_device(CLI::App& command) { add_setting(command, Flag::device); }
+
+void add_precision(CLI::App& command) {
+  add_setting(command, Flag::precision,
+              "What weights and what lies between kernels may be stored in as f16: nothing (strict), all (f16), or what "
+              "keeps the error bound (auto; --log precision says what)");
+}
+
+void refuse_dispatch_only(std::string_view what) {
+  if (!flag_on(Flag::dispatch_only)) return;
+  throw InvalidArgument("{} is on, so that nothing is read back and {} would be zeros; it is for weft profile and "
+                        "benchmarks",
+                        flag_source(Flag::dispatch_only), what);
+}
+
+std::vector<std::string> words_of(int argc, char** argv, const CLI::App& app) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (words.size() > 1 && words[0] == "profile" && words[1] == "--") words.insert(words.begin() + 1, "run");
+  for (auto word = words.begin(); word != words.end() && *word != "--"; ++word) {
+    if (*word != "--help-all") continue;
+    *word = "--help";
+    static_cast<const Help&>(*app.get_formatter()).settings = true;
+  }
+  std::ranges::reverse(words);
+  return words;
+}
+
+std::string recognised(const CLI::App& app) {
+  std::string command = app.get_name();
+  for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().front();
+    command += " " + at->get_name();
+  }
+  return command;
+}
+
+std::string message(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& at = innermost(app);
+  const std::string command = recognised(app);
+  const int code = error.get_exit_code();
+  const bool lacks = code == static_cast<int>(CLI::ExitCodes::RequiredError);
+  if (!lacks && code != static_cast<int>(CLI::ExitCodes::ExtrasError)) return error.what();
+
+  // CLI11 reports what is missing before what it does not know, which is probably the missing one, misspelt.
+  const std::vector<std::string> rest = app.remaining(true);
+  const auto option = std::ranges::find_if(rest, [](const std::string& word) { return word.starts_with('-'); });
+  if (option != rest.end()) {
+    const std::string word = option->substr(0, option->find('='));
+    return std::format("'{}' has no option {}{}", command, word, nearest_text(nearest(word, options_at(at))));
+  }
+  std::vector<std::string> commands;
+  for (const CLI::App* sub : at.get_subcommands([](const CLI::App*) { return true; })) commands.push_back(sub->get_name());
+  if (commands.empty()) {
+    return lacks || rest.empty() ? error.what() : std::format("'{}' has no place for '{}'", command, rest.front());
+  }
+  std::string list;
+  for (const std::string& name : commands) list += (list.empty() ? "" : ", ") + name;
+  if (rest.empty()) return std::format("'{}' needs a command: {}", command, list);
+  return std::format("'{}' is no command of '{}'{}; there are {}", rest.front(), command,
+                     nearest_text(nearest(rest.front(), commands)), list);
+}
+
+}  // namespace weft::app

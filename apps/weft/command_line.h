@@ -1,0 +1,34 @@
+// What is common to all commands' lines: the settings, help, and what is said of a line that is wrong.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "weft/flags.h"
+
+namespace weft::app {
+
+// Adds every setting of the library, from its own table, to the app, and help that lists them on --help-all only. Before
+// the commands are added.
+void add_settings(CLI::App& app);
+
+// Adds a setting to a command under its own name, so that the command's help shows it. `help`: instead of the table's.
+void add_setting(CLI::App& command, Flag flag, std::string help = {});
+// --device and --precision, which most commands have.
+void add_device(CLI::App& command);
+void add_precision(CLI::App& command);
+
+// Throws InvalidArgument if nothing is read back from the device (--dispatch-only): `what` would be zeros.
+void refuse_dispatch_only(std::string_view what);
+
+// The words after the program's name, the last one first, as CLI11 takes them. `weft profile -- PROGRAM` is
+// `weft profile run -- PROGRAM`, and --help-all is --help with the settings.
+std::vector<std::string> words_of(int argc, char** argv, const CLI::App& app);
+
+// What the command line lacks, in a line: an unknown word with the nearest known one, before what CLI11 says.
+std::string message(const CLI::App& app, const CLI::ParseError& error);
+// The command as far as it was recognised: "weft profile graph".
+std::string recognised(const CLI::App& app);
+
+}  // namespace weft::app
