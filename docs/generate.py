@@ -229,11 +229,9 @@ def check_variables(known):
     reads = re.compile(r"""getenv\("(WEFT_\w+)|environ(?:\.get\(|\[)"(WEFT_\w+)|from_environment\("(WEFT_\w+)|\$\{(WEFT_\w+):-""")
     for folder in ("src", "apps", "tests", "bench", "examples", "fuzz", "cmake/environment"):
         for path in sorted((ROOT / folder).rglob("*")) + [ROOT / "dev"]:
-            if path.suffix not in (".cc", ".h", ".py", ".sh", ""):
+            if not path.is_file() or path.suffix not in (".cc", ".h", ".py", ".sh", ""):
                 continue
-            if not path.is_file():
-                continue
-            for match in reads.finditer(path.read_text()):
+            for match in reads.finditer(path.read_text(errors="replace")):
                 name = next(filter(None, match.groups()))
                 if name not in known:
                     sys.exit(f"generate.py: {path.relative_to(ROOT)} reads {name}, which src/core/flags.cc does not have")

@@ -27,24 +27,26 @@ class Help : public CLI::Formatter {
   std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
     if (mode == CLI::AppFormatMode::Sub) return Formatter::make_help(app, std::move(name), mode);
     const bool root = app->get_parent() == nullptr;
-    std::string text = app->get_description() + "\n" + make_usage(app, std::move(name)) + make_positionals(app);
+    std::string text = app->get_description() + "\n" + make_usage(app, std::move(name));
+    text.pop_back();  // groups begin with an empty line
+    text += make_positionals(app);
     if (root) text += make_subcommands(app, mode);
-    text += make_groups(app, mode);
+    text += own_options(*app);
     if (!root) text += make_subcommands(app, mode);
     if (settings) text += all_settings(*app);
     return text + make_footer(app);
   }
 
+ private:
   // All groups but the settings.
-  std::string make_groups(const CLI::App* app, CLI::AppFormatMode) const override {
+  std::string own_options(const CLI::App& app) const {
     std::string text;
-    for (const std::string& group : app->get_groups()) {
-      if (!group.empty() && group != kSettings) text += options_of(*app, group);
+    for (const std::string& group : app.get_groups()) {
+      if (!group.empty() && group != kSettings) text += options_of(app, group);
     }
     return text;
   }
 
- private:
   std::string options_of(const CLI::App& app, const std::string& group) const {
     const std::vector<const CLI::Option*> options = app.get_options(
         [&](const CLI::Option* option) { return option->get_group() == group && option->nonpositional(); });

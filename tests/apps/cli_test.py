@@ -199,6 +199,7 @@ class CommandLine(unittest.TestCase):
             self.assertLess(text.index("\n  embed "), text.index("\n  -h,"), "commands first")
         self.assertNotIn("--memory-limit", short)
         for text in (whole, self.run_weft("embed", "--help-all").stdout.decode()):
+            self.assertRegex(text, r"(?m)^ +--memory-limit BYTES")
             self.assertIn("WEFT_MEMORY_LIMIT", text)
             self.assertIn("WEFT_TEST_DEVICES", text)
         embed = self.run_weft("embed", "--help").stdout.decode()
