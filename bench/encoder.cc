@@ -16,7 +16,7 @@ void bench_encoder(const Options& o, Report& report) {
   models::EmbedOptions load;
   load.compile.precision = o.precision == "f16"    ? Precision::f16
                            : o.precision == "auto" ? Precision::automatic
-                                               : Precision::strict;
+                                                   : Precision::strict;
   auto encoder = models::SentenceEncoder::load(o.model, device, load);
   std::mt19937 rng(7);
   for (std::size_t at = 0; at < o.shapes.size();) {
@@ -57,11 +57,17 @@ void bench_encoder(const Options& o, Report& report) {
     double norm = 0;
     for (int i = 0; i < encoder.dimension(); ++i) norm += double{result[i]} * result[i];
     const double ms = median(samples);
-    report.add(std::format("encoder {} {}x{}", o.precision == "strict" ? "f32" : o.precision, batch, length), ms, "ms", false,
-          {{"device", device.name()}, {"batch", batch}, {"length", length}, {"ms", ms}, {"runs", samples.size()},
-           {"steps", exe.report().steps.size()}, {"planned_bytes", exe.report().planned_bytes}},
-          std::format("{:32} {:4} x {:4} {:10.3f} ms {:10.0f} sentences/s   {} steps", device.name(), batch, length, ms,
-                      1e3 * batch / ms, exe.report().steps.size()));
+    report.add(std::format("encoder {} {}x{}", o.precision == "strict" ? "f32" : o.precision, batch, length), ms, "ms",
+               false,
+               {{"device", device.name()},
+                {"batch", batch},
+                {"length", length},
+                {"ms", ms},
+                {"runs", samples.size()},
+                {"steps", exe.report().steps.size()},
+                {"planned_bytes", exe.report().planned_bytes}},
+               std::format("{:32} {:4} x {:4} {:10.3f} ms {:10.0f} sentences/s   {} steps", device.name(), batch,
+                           length, ms, 1e3 * batch / ms, exe.report().steps.size()));
     if (!close(norm, 1, 1e-3)) {
       throw InternalError("batch {} x {}: an embedding's squared norm is {}, expected 1", batch, length, norm);
     }

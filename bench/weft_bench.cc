@@ -62,7 +62,8 @@ int main(int argc, char** argv) try {
   encoder->add_option("--model", o.model, "Directory of the model [WEFT_MODEL_DIR]");
   encoder->add_option("--shapes", o.shapes, "batch x length, separated by commas")->capture_default_str();
   encoder->add_option("--precision", o.precision, "What may be stored as f16, as for weft embed")
-      ->check(CLI::IsMember({"strict", "f16", "auto"}))->capture_default_str();
+      ->check(CLI::IsMember({"strict", "f16", "auto"}))
+      ->capture_default_str();
   CLI::App* start = app.add_subcommand("start", "The first vector of a new process, cold and warm");
   std::string program = (std::filesystem::path(argv[0]).parent_path() / "../apps/weft").lexically_normal();
   start->add_option("--program", program, "The weft command line")->capture_default_str();

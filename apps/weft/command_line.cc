@@ -63,12 +63,18 @@ class Help : public CLI::Formatter {
 
 const char* type_name(const FlagInfo& flag) {
   switch (flag.kind) {
-    case FlagKind::toggle: return "on|off";
-    case FlagKind::bytes: return "BYTES";
-    case FlagKind::count: return "COUNT";
-    case FlagKind::number: return "NUMBER";
-    case FlagKind::choice: return flag.choices.data();  // of literals
-    case FlagKind::text: break;
+    case FlagKind::toggle:
+      return "on|off";
+    case FlagKind::bytes:
+      return "BYTES";
+    case FlagKind::count:
+      return "COUNT";
+    case FlagKind::number:
+      return "NUMBER";
+    case FlagKind::choice:
+      return flag.choices.data();  // of literals
+    case FlagKind::text:
+      break;
   }
   return "TEXT";
 }
@@ -81,8 +87,9 @@ CLI::Option* add_flag(CLI::App& app, const FlagInfo& flag, const std::string& he
       throw CLI::ValidationError(std::string(e.what()));
     }
   };
-  return app.add_option_function<std::string>("--" + std::string(flag.name), set,
-                                              std::format("{} [{}]", help, flag.environment))
+  return app
+      .add_option_function<std::string>("--" + std::string(flag.name), set,
+                                        std::format("{} [{}]", help, flag.environment))
       ->type_name(type_name(flag));
 }
 
@@ -124,16 +131,18 @@ void add_setting(CLI::App& command, Flag flag, std::string help) {
 void add_device(CLI::App& command) { add_setting(command, Flag::device); }
 
 void add_precision(CLI::App& command) {
-  add_setting(command, Flag::precision,
-              "What weights and what lies between kernels may be stored in as f16: nothing (strict), all (f16), or what "
-              "keeps the error bound (auto; --log precision says what)");
+  add_setting(
+      command, Flag::precision,
+      "What weights and what lies between kernels may be stored in as f16: nothing (strict), all (f16), or what "
+      "keeps the error bound (auto; --log precision says what)");
 }
 
 void refuse_dispatch_only(std::string_view what) {
   if (!flag_on(Flag::dispatch_only)) return;
-  throw InvalidArgument("{} is on, so that nothing is read back and {} would be zeros; it is for weft profile and "
-                        "benchmarks",
-                        flag_source(Flag::dispatch_only), what);
+  throw InvalidArgument(
+      "{} is on, so that nothing is read back and {} would be zeros; it is for weft profile and "
+      "benchmarks",
+      flag_source(Flag::dispatch_only), what);
 }
 
 std::vector<std::string> words_of(int argc, char** argv, const CLI::App& app) {
@@ -172,7 +181,9 @@ std::string message(const CLI::App& app, const CLI::ParseError& error) {
     return std::format("'{}' has no option {}{}", command, word, nearest_text(nearest(word, options_at(at))));
   }
   std::vector<std::string> commands;
-  for (const CLI::App* sub : at.get_subcommands([](const CLI::App*) { return true; })) commands.push_back(sub->get_name());
+  for (const CLI::App* sub : at.get_subcommands([](const CLI::App*) { return true; })) {
+    commands.push_back(sub->get_name());
+  }
   if (commands.empty()) {
     return lacks || rest.empty() ? error.what() : std::format("'{}' has no place for '{}'", command, rest.front());
   }

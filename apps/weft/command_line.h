@@ -9,8 +9,8 @@
 
 namespace weft::app {
 
-// Adds every setting of the library, from its own table, to the app, and help that lists them on --help-all only. Before
-// the commands are added.
+// Adds every setting of the library, from its own table, to the app, and help that lists them on --help-all only.
+// Before the commands are added.
 void add_settings(CLI::App& app);
 
 // Adds a setting to a command under its own name, so that the command's help shows it. `help`: instead of the table's.

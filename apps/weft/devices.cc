@@ -90,14 +90,15 @@ std::string details(const gpu::AdapterInfo& a) {
   const wgpu::Limits& l = a.limits;
   std::string text;
   if (!a.driver.empty()) text += row("driver", a.driver);
-  text += row("bindings", std::format("{} each, {} a dispatch; buffers up to {}",
-                                      bytes_text(l.maxStorageBufferBindingSize), l.maxStorageBuffersPerShaderStage,
-                                      bytes_text(l.maxBufferSize)));
+  text +=
+      row("bindings", std::format("{} each, {} a dispatch; buffers up to {}", bytes_text(l.maxStorageBufferBindingSize),
+                                  l.maxStorageBuffersPerShaderStage, bytes_text(l.maxBufferSize)));
   text += row("workgroups", std::format("{} invocations, {} of memory", l.maxComputeInvocationsPerWorkgroup,
                                         bytes_text(l.maxComputeWorkgroupStorageSize)));
   if (a.subgroup_max) {
-    text += row("subgroups", a.subgroup_min == a.subgroup_max ? std::to_string(a.subgroup_min)
-                                                              : std::format("{} to {}", a.subgroup_min, a.subgroup_max));
+    text +=
+        row("subgroups", a.subgroup_min == a.subgroup_max ? std::to_string(a.subgroup_min)
+                                                          : std::format("{} to {}", a.subgroup_min, a.subgroup_max));
   }
   std::string shapes;
   for (const auto& m : a.matrix_shapes) {
@@ -170,8 +171,10 @@ Device open(const gpu::AdapterInfo& info) { return gpu::Device::open({.adapter =
 // With two digits, more than which an estimate does not have: "12 ms", "0.83 ms", "1.4 s".
 std::string rounded(double seconds) {
   const double value = seconds < 0.995 ? seconds * 1e3 : seconds;
-  const int decimals = value > 0 ? std::clamp(1 - static_cast<int>(std::floor(std::log10(value))), 0, 6) : 0;
-  return std::format("{:.{}f} {}", value, decimals, seconds < 0.995 ? "ms" : "s");
+  const int digits = value > 0 ? static_cast<int>(std::floor(std::log10(value))) : 0;  // before the point, less one
+  const double step = std::pow(10, digits - 1);
+  return std::format("{:.{}f} {}", std::round(value / step) * step, std::clamp(1 - digits, 0, 6),
+                     seconds < 0.995 ? "ms" : "s");
 }
 
 // Ranks the devices by their estimated time for a model's graph.
@@ -186,7 +189,7 @@ void rank(const DevicesArguments& a) {
   if (a.json) {
     ordered_json list = ordered_json::array();
     for (const RankedDevice& r : ranked) {
-      const EstimateRange within = range(r.estimate, r.calibration);
+      const EstimateRange within = estimate_range(r.estimate, r.calibration);
       list.push_back({{"device", r.device.name()},
                       {"backend", backend(r.device)},
                       {"seconds", r.estimate.seconds()},
@@ -202,7 +205,7 @@ void rank(const DevicesArguments& a) {
   out.write(std::format("{} × {} tokens, estimated from what each device was measured to do:\n", a.batch, a.length));
   double busiest = 0;
   for (const RankedDevice& r : ranked) {
-    const EstimateRange within = range(r.estimate, r.calibration);
+    const EstimateRange within = estimate_range(r.estimate, r.calibration);
     out.write(std::format("  {:>8}, {:>8} to {:>8}  {} ({})\n", rounded(r.estimate.seconds()), rounded(within.low),
                           rounded(within.high), r.device.name(), backend(r.device)));
     busiest = std::max(busiest, r.calibration.busy);
@@ -272,15 +275,15 @@ void add_devices(CLI::App& app) {
       ->check(CLI::Range(1, 65536))
       ->needs(rank_for)
       ->capture_default_str();
-  command->footer("A device is chosen elsewhere by its number, its backend or a part of its name:\n"
-                  "  weft embed --device 0 …      weft embed --device vulkan …      weft embed --device llvmpipe …\n"
-                  "  WEFT_DEVICE=nvidia weft embed …\n\n"
-                  "Which one for a model: weft devices --rank MODEL --batch 32 --length 128\n");
+  command->footer(
+      "A device is chosen elsewhere by its number, its backend or a part of its name:\n"
+      "  weft embed --device 0 …      weft embed --device vulkan …      weft embed --device llvmpipe …\n"
+      "  WEFT_DEVICE=nvidia weft embed …\n\n"
+      "Which one for a model: weft devices --rank MODEL --batch 32 --length 128\n");
   command->callback([a] {
     if (a->again && !a->calibrate) throw CLI::ValidationError("--again goes with --calibrate");
     try {
-      if (a->model.empty()) list(*a);
-      else rank(*a);
+      a->model.empty() ? list(*a) : rank(*a);
     } catch (const DeviceError& e) {  // --device is a name that no device has
       throw CLI::ValidationError(std::string(e.what()));
     }

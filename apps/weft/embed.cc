@@ -82,6 +82,7 @@ void run(const EmbedArguments& a) {
   }
   finish();
   writer.commit();
+  progress.end();
   if (!a.quiet) sentences.report(all_cut, encoder.tokenizer().max_length());
   // Dawn stores new pipelines in the cache only when the device is destroyed.
   const gpu::DiskCache* cache = encoder.device().is_gpu() ? encoder.device().gpu().impl().cache : nullptr;

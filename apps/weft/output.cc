@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <format>
+#include <utility>
 
 #include "weft/error.h"
 #include "weft/log.h"
@@ -78,8 +79,10 @@ Progress::Progress(std::string what, std::uint64_t total, bool wanted)
   show(what_ + ": opening the device and the model");
 }
 
-Progress::~Progress() {
-  if (shown_) std::fputs("\r\033[K", stderr);
+Progress::~Progress() { end(); }
+
+void Progress::end() {
+  if (std::exchange(shown_, false)) std::fputs("\r\033[K", stderr);
 }
 
 void Progress::begin() {

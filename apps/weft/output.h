@@ -48,6 +48,8 @@ class Progress {
   void begin();
   // `position` of `total`, and the number of items, that are done.
   void update(std::uint64_t position, std::uint64_t items);
+  // Removes the line.
+  void end();
   // A line of its own on standard error, also where progress is not shown.
   void say(std::string_view line);
 

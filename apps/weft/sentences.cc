@@ -21,7 +21,7 @@ void add_sentence_arguments(CLI::App& command, SentenceArguments& a) {
           "--format",
           [&a, formats](const std::string& name) {
             const auto format = formats.find(name);
-            if (format == formats.end()) throw CLI::ValidationError("--format: it takes text or jsonl, got '" + name + "'");
+            if (format == formats.end()) throw CLI::ValidationError("--format: '" + name + "' is neither text nor jsonl");
             a.format = format->second;
           },
           "What the input is: a sentence a line as it is, or JSON lines; by default what the file's name says")
@@ -32,7 +32,8 @@ void add_sentence_arguments(CLI::App& command, SentenceArguments& a) {
 bool is_typed(const std::string& input) { return input == "-" && isatty(STDIN_FILENO); }
 
 void say_if_typed(const std::string& input) {
-  if (is_typed(input)) std::fprintf(stderr, "weft: waiting for sentences on standard input, a line each; Ctrl-D ends them\n");
+  if (!is_typed(input)) return;
+  std::fprintf(stderr, "weft: waiting for sentences on standard input, a line each; Ctrl-D ends them\n");
 }
 
 SentenceQueue::SentenceQueue(const SentenceArguments& arguments, std::size_t capacity) {
@@ -98,8 +99,10 @@ void SentenceQueue::report(std::size_t cut, int max_length) const {
   }
   const std::lock_guard lock(state_->mutex);
   if (state_->json_like == 0) return;
-  std::fprintf(stderr, "weft: %s looked like JSON and %s taken as text; --format jsonl reads JSON, --format text says "
-               "that it is text\n", of_all(state_->json_like).c_str(), state_->json_like == 1 ? "was" : "were");
+  std::fprintf(stderr,
+               "weft: %s looked like JSON and %s taken as text; --format jsonl reads JSON, --format text says "
+               "that it is text\n",
+               of_all(state_->json_like).c_str(), state_->json_like == 1 ? "was" : "were");
 }
 
 }  // namespace weft::app

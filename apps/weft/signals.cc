@@ -49,10 +49,10 @@ int take_slot(const std::string& path) {
 
 void handle_signals() {
   for (const int signal : {SIGINT, SIGTERM}) {
-    struct sigaction before {};
+    struct sigaction before{};
     sigaction(signal, nullptr, &before);
     if (before.sa_handler == SIG_IGN) continue;
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_handler = remove_and_end;
     sigfillset(&action.sa_mask);
     sigaction(signal, &action, nullptr);

@@ -35,9 +35,11 @@ std::string safetensors_header(std::uint64_t count, int dimension) {
 
 VectorFormat vector_format(const std::string& path) {
   const std::string extension = std::filesystem::path(path).extension().string();
-  constexpr std::pair<std::string_view, VectorFormat> kFormats[] = {
-      {"", VectorFormat::json_lines},        {".jsonl", VectorFormat::json_lines}, {".ndjson", VectorFormat::json_lines},
-      {".npy", VectorFormat::npy}, {".safetensors", VectorFormat::safetensors}};
+  constexpr std::pair<std::string_view, VectorFormat> kFormats[] = {{"", VectorFormat::json_lines},
+                                                                    {".jsonl", VectorFormat::json_lines},
+                                                                    {".ndjson", VectorFormat::json_lines},
+                                                                    {".npy", VectorFormat::npy},
+                                                                    {".safetensors", VectorFormat::safetensors}};
   for (const auto& [name, format] : kFormats) {
     if (name == extension) return format;
   }
@@ -51,9 +53,12 @@ VectorWriter::VectorWriter(const std::string& path, int dimension, std::string a
 
 std::string VectorWriter::header() const {
   switch (format_) {
-    case VectorFormat::json_lines: break;
-    case VectorFormat::npy: return npy_header(count_, dimension_);
-    case VectorFormat::safetensors: return safetensors_header(count_, dimension_);
+    case VectorFormat::json_lines:
+      break;
+    case VectorFormat::npy:
+      return npy_header(count_, dimension_);
+    case VectorFormat::safetensors:
+      return safetensors_header(count_, dimension_);
   }
   return {};
 }
@@ -62,8 +67,10 @@ void VectorWriter::write(std::span<const float> rows) {
   const auto bad = std::ranges::find_if(rows, [](float v) { return !std::isfinite(v); });
   if (bad != rows.end()) {
     const auto row = static_cast<std::uint64_t>((bad - rows.begin()) / dimension_);
-    throw InvalidArgument("sentence {} of the input: its vector holds {}; the model's weights hold such numbers, or "
-                          "make them{}", count_ + row + 1, *bad, advice_);
+    throw InvalidArgument(
+        "sentence {} of the input: its vector holds {}; the model's weights hold such numbers, or "
+        "make them{}",
+        count_ + row + 1, *bad, advice_);
   }
   count_ += rows.size() / static_cast<std::size_t>(dimension_);
   if (format_ == VectorFormat::json_lines) return write_json(rows);

@@ -65,7 +65,7 @@ Estimate estimate(const Graph& graph, const Device& device, const Calibration& c
 
 // The estimate with its error: kernels reach other parts of the rates than the ones that were measured, and while other
 // programs were busy, rates were measured too low.
-EstimateRange range(const Estimate& estimate, const Calibration& calibration);
+EstimateRange estimate_range(const Estimate& estimate, const Calibration& calibration);
 
 // Devices for a graph, the fastest first; for a tiny graph that is often the cpu. Devices that cannot run it are left
 // out; throws Unsupported if none can, and what estimate() and load_or_measure() throw.

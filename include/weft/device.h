@@ -16,9 +16,9 @@ class Device {
  public:
   // "cpu"; "gpu", the best hardware GPU; an adapter's number, a backend ("vulkan", "metal", "d3d12", "opengl",
   // "opengles") or a part of an adapter's name; case is ignored (available_devices() lists them). Empty: the device of
-  // WEFT_DEVICE (--device) and WEFT_BACKEND, else the best hardware GPU, else the cpu. A software adapter is only chosen
-  // if asked for, because the cpu is much faster; reason() gives the choice and who asked for it.
-  // Throws NoDevice, DeviceError (nothing has that name; the message names the nearest and lists what there is),
+  // WEFT_DEVICE (--device) and WEFT_BACKEND, else the best hardware GPU, else the cpu. A software adapter is only
+  // chosen if asked for, because the cpu is much faster; reason() gives the choice and who asked for it. Throws
+  // NoDevice, DeviceError (nothing has that name; the message names the nearest and lists what there is),
   // InvalidArgument (a flag or a variable has no valid value).
   static Device open(std::string_view name = {});
   static Device cpu();

@@ -20,8 +20,8 @@ struct EmbedOptions {
   // Sentences in a batch. They are sorted by length first, so that there is little padding; large batches are split
   // where a tensor would exceed the device's binding limit.
   int batch = 32;
-  // Called whenever a batch is done, with the number of sentences of this call that are; not for the last batch, which is
-  // done when the result is read. On a GPU the host then waits for each batch but the last.
+  // Called whenever a batch is done, with the number of sentences of this call that are; not for the last batch, which
+  // is done when the result is read. On a GPU the host then waits for each batch but the last.
   std::function<void(std::size_t done)> progress;
   CompileOptions compile;
 };

@@ -7,9 +7,9 @@
 #include <set>
 #include <utility>
 
-#include "core/mapped_file.h"
 #include "core/git_lfs.h"
 #include "core/in_quotes.h"
+#include "core/mapped_file.h"
 #include "core/nearest.h"
 #include "files/safetensors_header.h"
 #include "weft/error.h"

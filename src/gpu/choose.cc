@@ -38,8 +38,10 @@ Choice choose(const std::string& asked) {
     name = lower(flag_text(Flag::device));
     source = flag_source(Flag::device);
     because = std::format("{} asks for it", source);
-    if (name == "cpu" && !asked.empty()) name.clear();  // the cpu is the default elsewhere; here a GPU is asked for
-    else if (name == "cpu") throw DeviceError("a GPU is needed here, and {} asks for the cpu", source);
+    if (name == "cpu") {
+      if (asked.empty()) throw DeviceError("a GPU is needed here, and {} asks for the cpu", source);
+      name.clear();  // the cpu is the default elsewhere; here a GPU is asked for
+    }
   }
   const auto chosen = [](const FoundAdapter& f, std::string_view why) {
     return Choice{&f, std::format("{} ({}): {}", f.info.name, f.info.backend, why)};
@@ -58,14 +60,16 @@ Choice choose(const std::string& asked) {
     if (backend.empty() || f.info.backend == backend) fit.push_back(&f);
   }
   if (fit.empty()) {
-    throw NoDevice("no GPU adapter{}; adapters here: {}",
-                   backend.empty() ? "" : std::format(" with the backend '{}' ({})", backend, flag_source(Flag::backend)),
-                   list_adapters());
+    throw NoDevice(
+        "no GPU adapter{}; adapters here: {}",
+        backend.empty() ? "" : std::format(" with the backend '{}' ({})", backend, flag_source(Flag::backend)),
+        list_adapters());
   }
   if (any) {
     const std::string which = fit.size() == 1 ? "the only adapter" : std::format("best of {} adapters", fit.size());
-    return chosen(*fit.front(), backend.empty() ? which : std::format("{} with the backend that {} asks for", which,
-                                                                      flag_source(Flag::backend)));
+    return chosen(*fit.front(), backend.empty() ? which
+                                                : std::format("{} with the backend that {} asks for", which,
+                                                              flag_source(Flag::backend)));
   }
   for (const FoundAdapter* f : fit) {
     if (means(f->info, name)) return chosen(*f, because);
@@ -74,14 +78,14 @@ Choice choose(const std::string& asked) {
   for (const FoundAdapter* f : fit) {
     known.push_back(f->info.backend);
     // A part of the name is enough, so each of its words is one.
-    for (std::istringstream words(f->info.name); words >> known.emplace_back();) {}
-    known.pop_back();
+    std::istringstream words(f->info.name);
+    for (std::string word; words >> word;) known.push_back(word);
   }
-  throw DeviceError("no device{} is called '{}'{}{}; there are {} and cpu",
-                    backend.empty() ? "" : std::format(" with the backend '{}' ({})", backend,
-                                                       flag_source(Flag::backend)),
-                    asked.empty() || lower(asked) == "gpu" ? name : asked, source.empty() ? "" : " (" + source + ")",
-                    nearest_text(nearest(name, known)), list_adapters());
+  throw DeviceError(
+      "no device{} is called '{}'{}{}; there are {} and cpu",
+      backend.empty() ? "" : std::format(" with the backend '{}' ({})", backend, flag_source(Flag::backend)),
+      asked.empty() || lower(asked) == "gpu" ? name : asked, source.empty() ? "" : " (" + source + ")",
+      nearest_text(nearest(name, known)), list_adapters());
 }
 
 }  // namespace weft::gpu

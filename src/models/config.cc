@@ -173,9 +173,10 @@ void refuse_modules_without_list(const fs::path& model_dir) {
     if (entry.is_directory() && digits != 0 && digits != std::string::npos && name[digits] == '_') folders.insert(name);
   }
   if (folders.empty()) return;
-  throw FormatError("{}: has {}, but no modules.json, which says what modules follow the encoder and whether vectors are "
-                    "normalised; copy it from where the model comes from, or remove the folder for mean pooling alone",
-                    model_dir.string(), *folders.begin());
+  throw FormatError(
+      "{}: has {}, but no modules.json, which says what modules follow the encoder and whether vectors are "
+      "normalised; copy it from where the model comes from, or remove the folder for mean pooling alone",
+      model_dir.string(), *folders.begin());
 }
 
 }  // namespace

@@ -100,9 +100,10 @@ class WeightReader {
         std::from_chars(name.data() + layer_prefix.size(), name.data() + name.size(), layer);
       }
       if (layer >= count) {
-        throw FormatError("{}: '{}' is a weight of a layer past the {} of config.json; one of the two files belongs to "
-                          "another model",
-                          file_.source(), name, count);
+        throw FormatError(
+            "{}: '{}' is a weight of a layer past the {} of config.json; one of the two files belongs to "
+            "another model",
+            file_.source(), name, count);
       }
       std::string_view plain = name;
       if (plain.starts_with(prefix_)) plain.remove_prefix(prefix_.size());
@@ -125,8 +126,14 @@ class WeightReader {
 };
 
 // What checkpoints hold besides the encoder: heads of the tasks that it was trained for, and buffers of PyTorch.
-constexpr std::string_view kHeads[] = {"pooler.",       "cls.",          "classifier.",       "pre_classifier.", "qa_outputs.",
-                                       "vocab_transform.", "vocab_layer_norm.", "vocab_projector.",
+constexpr std::string_view kHeads[] = {"pooler.",
+                                       "cls.",
+                                       "classifier.",
+                                       "pre_classifier.",
+                                       "qa_outputs.",
+                                       "vocab_transform.",
+                                       "vocab_layer_norm.",
+                                       "vocab_projector.",
                                        "embeddings.position_ids"};
 
 // The graph under construction, with methods for its building blocks.

@@ -68,9 +68,10 @@ SentenceReader::SentenceReader(std::istream& stream, std::string name, InputForm
 SentenceReader SentenceReader::open(const fs::path& path, InputFormat format) {
   if (path == "-") return {std::cin, "standard input", format};
   if (format == InputFormat::automatic && path.extension() == ".json") {
-    throw FormatError("{}: a file of JSON is neither a sentence a line nor JSON lines; --format jsonl reads an object or a "
-                      "string a line, --format text takes each line as it is",
-                      path.string());
+    throw FormatError(
+        "{}: a file of JSON is neither a sentence a line nor JSON lines; --format jsonl reads an object or a "
+        "string a line, --format text takes each line as it is",
+        path.string());
   }
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) throw IoError("cannot read {}: it is a directory", path.string());
@@ -127,9 +128,10 @@ bool SentenceReader::next(std::string& sentence) {
   else sentence.swap(buffer_);
   if (guessed_ && looks_like_json(sentence)) {
     if (line_ == 1 && sentence.find('{') < sentence.find('"')) {
-      throw FormatError("{}:1: the line is a JSON object; --format jsonl reads its \"text\", --format text takes the line "
-                        "as it is",
-                        name_);
+      throw FormatError(
+          "{}:1: the line is a JSON object; --format jsonl reads its \"text\", --format text takes the line "
+          "as it is",
+          name_);
     }
     ++json_like_;
   }

@@ -15,8 +15,8 @@ enum class InputFormat {
   // json_lines for names that end in .jsonl or .ndjson, else lines; then a name in .json and a first line that is a
   // JSON object are refused, because they hardly mean the text of the JSON
   automatic,
-  lines,      // a sentence a line; an empty line is an empty sentence
-  json_lines, // a JSON string, or an object with "text", a line: the form for sentences with any character in them
+  lines,       // a sentence a line; an empty line is an empty sentence
+  json_lines,  // a JSON string, or an object with "text", a line: the form for sentences with any character in them
 };
 
 class SentenceReader {

@@ -7,8 +7,8 @@
 #include "core/in_quotes.h"
 #include "core/json_reader.h"
 #include "core/mapped_file.h"
-#include "text/tokenizer_file.h"
 #include "core/utf8.h"
+#include "text/tokenizer_file.h"
 #include "weft/error.h"
 #include "weft/text.h"
 

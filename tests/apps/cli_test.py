@@ -582,6 +582,15 @@ class CommandLine(unittest.TestCase):
                 self.fail(f"{text} is not in {shown}")
         return shown
 
+    def read_rest(self, terminal):
+        rest = b""
+        try:
+            while part := os.read(terminal, 4096):
+                rest += part
+        except OSError:  # the other side is closed
+            pass
+        return rest
+
     def test_says_that_it_waits(self):
         process, terminal = self.on_terminal("embed", "--device", "cpu", "--model", self.model)
         shown = self.read_until(terminal, b"asks for it")
@@ -602,6 +611,11 @@ class CommandLine(unittest.TestCase):
         shown += self.read_until(terminal, b"  0 %")
         self.assertEqual(len(process.stdout.read().splitlines()), 1000)
         self.assertEqual(process.wait(60), 0)
+        shown += self.read_rest(terminal)
+        counts = [int(n) for n in re.findall(r"% · (\d+) ·", shown.decode())]
+        self.assertEqual(counts, sorted(counts))
+        self.assertTrue(all(n % 32 == 0 or n == 1000 for n in counts), counts)
+        self.assertTrue(shown.endswith(b"\r\x1b[K"), "the line is gone at the end")
         process.stdout.close()
         os.close(terminal)
 

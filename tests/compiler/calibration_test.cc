@@ -137,6 +137,19 @@ TEST_F(CalibrationTest, FunctionsCost) {
       << "work that went into a reduction";
 }
 
+TEST_F(CalibrationTest, RangeHoldsTheEstimateAndWhatABusyMachineHid) {
+  const Estimate e{.kernels = 3, .transfers = 1};
+  Calibration idle, busy;
+  busy.busy = 0.4;
+  const EstimateRange range = estimate_range(e, idle), wider = estimate_range(e, busy);
+  EXPECT_DOUBLE_EQ(range.low, 3);     // 3 / 1.5 + 1
+  EXPECT_DOUBLE_EQ(range.high, 5.5);  // 3 · 1.5 + 1
+  EXPECT_DOUBLE_EQ(wider.low, 0.6 * 3) << "the whole machine is faster than what was left of it";
+  EXPECT_DOUBLE_EQ(wider.high, range.high);
+  busy.busy = 0.95;
+  EXPECT_DOUBLE_EQ(estimate_range(e, busy).low, 0.5 * 3);
+}
+
 TEST_F(CalibrationTest, RanksDevices) {
   std::vector<Device> all{Device::cpu()};
   if (!devices().empty()) all.emplace_back(devices().front().device);

@@ -17,8 +17,8 @@ class FlagsTest : public testing::Test {
  protected:
   void TearDown() override {
     reset_flags();
-    for (const char* name : {"WEFT_FUSION", "WEFT_MEMORY_LIMIT", "WEFT_BACKEND", "WEFT_DEVICE", "WEFT_FUSON",
-                             "WEFT_SOMETHING_ELSE"}) {
+    for (const char* name :
+         {"WEFT_FUSION", "WEFT_MEMORY_LIMIT", "WEFT_BACKEND", "WEFT_DEVICE", "WEFT_FUSON", "WEFT_SOMETHING_ELSE"}) {
       unsetenv(name);
     }
   }
@@ -102,8 +102,9 @@ TEST_F(FlagsTest, EveryDeviceTellsWrongValues) {
   EXPECT_NO_THROW(check_flags());
   for (const auto& [variable, value, message] :
        {std::tuple{"WEFT_FUSION", "perhaps", "WEFT_FUSION (--fusion) is 'perhaps'; it takes on or off"},
-        {"WEFT_MEMORY_LIMIT", "much", "WEFT_MEMORY_LIMIT (--memory-limit) is 'much'; it takes a count of bytes such as "
-                                      "512M or 8G"},
+        {"WEFT_MEMORY_LIMIT", "much",
+         "WEFT_MEMORY_LIMIT (--memory-limit) is 'much'; it takes a count of bytes such as "
+         "512M or 8G"},
         {"WEFT_BACKEND", "glide",
          "WEFT_BACKEND (--backend) is 'glide'; it takes vulkan|metal|d3d12|opengles|opengl"}}) {
     setenv(variable, value, 1);

@@ -13,10 +13,10 @@ TEST(Nearest, Distances) {
     std::size_t distance;
   };
   constexpr Case kCases[] = {
-      {"", "", 0},           {"", "abc", 3},        {"model", "model", 0},   {"MODEL", "model", 0},
+      {"", "", 0},           {"", "abc", 3},         {"model", "model", 0}, {"MODEL", "model", 0},
       {"modle", "model", 1},  // neighbours that changed places
-      {"mdel", "model", 1},  {"moddel", "model", 1}, {"modal", "model", 1},  {"kitten", "sitting", 3},
-      {"ca", "abc", 3},       // restricted: no letter moves twice
+      {"mdel", "model", 1},  {"moddel", "model", 1}, {"modal", "model", 1}, {"kitten", "sitting", 3},
+      {"ca", "abc", 3},  // restricted: no letter moves twice
   };
   for (const auto& [a, b, distance] : kCases) {
     EXPECT_EQ(edit_distance(a, b), distance) << a << " " << b;

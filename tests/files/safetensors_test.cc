@@ -180,12 +180,14 @@ TEST(SafeTensors, SaysWhatIsThereInstead) {
 }
 
 TEST(SafeTensors, KnowsAPointerOfGitLfs) {
-  EXPECT_EQ(test::thrown_by([] {
-              parse("version https://git-lfs.github.com/spec/v1\noid sha256:53aa51172d142c89d9012cce15ae4d6c\nsize "
-                    "90868376\n");
-            }),
-            "FormatError: f: this is a Git LFS pointer; the file of 90868376 bytes that it stands for was not downloaded: "
-            "run `git lfs pull` in its repository");
+  EXPECT_EQ(
+      test::thrown_by([] {
+        parse(
+            "version https://git-lfs.github.com/spec/v1\noid sha256:53aa51172d142c89d9012cce15ae4d6c\nsize "
+            "90868376\n");
+      }),
+      "FormatError: f: this is a Git LFS pointer; the file of 90868376 bytes that it stands for was not downloaded: "
+      "run `git lfs pull` in its repository");
 }
 
 TEST(SafeTensors, OutlivesItsReader) {

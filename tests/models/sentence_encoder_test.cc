@@ -191,10 +191,11 @@ TEST(SentenceEncoder, RefusesModulesWithoutTheirList) {
   const ModelCopy model("bert_cls");
   EXPECT_EQ(model.refusal(), "nothing");
   std::filesystem::remove(model.path / "modules.json");
-  EXPECT_EQ(model.refusal(),
-            "FormatError: " + model.path.string() + ": has 1_Pooling, but no modules.json, which says what modules follow "
-            "the encoder and whether vectors are normalised; copy it from where the model comes from, or remove the folder "
-            "for mean pooling alone");
+  EXPECT_EQ(model.refusal(), "FormatError: " + model.path.string() +
+                                 ": has 1_Pooling, but no modules.json, which says what modules follow "
+                                 "the encoder and whether vectors are normalised; copy it from where the model comes "
+                                 "from, or remove the folder "
+                                 "for mean pooling alone");
   std::filesystem::remove_all(model.path / "1_Pooling");
   EXPECT_EQ(model.refusal(), "nothing");
 }
@@ -224,16 +225,17 @@ TEST(SentenceEncoder, NamesWeightsThatItDoesNotUse) {
   save(file, weights);
   testing::internal::CaptureStderr();
   EXPECT_EQ(model.refusal(), "nothing");
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "weft warning: " + file.string() + ": 2 weights are not used: encoder.adapter.weight, "
-            "encoder.layer.0.attention.self.gate.weight\n");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "weft warning: " + file.string() +
+                                                        ": 2 weights are not used: encoder.adapter.weight, "
+                                                        "encoder.layer.0.attention.self.gate.weight\n");
 }
 
 // Batches that are done are counted, and each only when it is.
 TEST_P(SentenceEncoderTest, TellsBatchesThatAreDone) {
   std::vector<std::size_t> done;
-  auto encoder = models::load(test::data_path("encoders") / "bert_cls", device(),
-                              {.batch = 2, .progress = [&](std::size_t count) { done.push_back(count); }, .compile = {}});
+  auto encoder =
+      models::load(test::data_path("encoders") / "bert_cls", device(),
+                   {.batch = 2, .progress = [&](std::size_t count) { done.push_back(count); }, .compile = {}});
   const std::vector<std::string> sentences(7, "hello");
   encoder.embed(sentences).read<float>();
   EXPECT_EQ(done, (std::vector<std::size_t>{2, 4, 6})) << "the seventh is done when it is read";

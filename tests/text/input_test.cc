@@ -156,13 +156,15 @@ TEST(Input, EndsALineThatIsTooLong) {
 // Piped JSON lines, or JSON in a file, are not taken for text in silence.
 TEST(Input, TellsWhatLooksLikeJson) {
   const auto automatic = InputFormat::automatic;
-  EXPECT_EQ(test::thrown_by([&] { read_all("{\"text\": \"a\"}\n{\"text\": \"b\"}\n", automatic); }),
-            "FormatError: input:1: the line is a JSON object; --format jsonl reads its \"text\", --format text takes the "
-            "line as it is");
+  EXPECT_EQ(
+      test::thrown_by([&] { read_all("{\"text\": \"a\"}\n{\"text\": \"b\"}\n", automatic); }),
+      "FormatError: input:1: the line is a JSON object; --format jsonl reads its \"text\", --format text takes the "
+      "line as it is");
   const auto counted = [](const std::string& bytes, InputFormat format) {
     std::istringstream stream(bytes);
     SentenceReader reader(stream, "input", format);
-    for (std::string sentence; reader.next(sentence);) {}
+    for (std::string sentence; reader.next(sentence);) {
+    }
     return reader.json_like();
   };
   EXPECT_EQ(counted("\"a\"\n\"b\"\nc\n", automatic), 2u);
@@ -172,8 +174,9 @@ TEST(Input, TellsWhatLooksLikeJson) {
   const test::TempDir dir;
   const auto path = dir.write("a.json", "[\"a\",\n\"b\"]");
   EXPECT_EQ(test::thrown_by([&] { SentenceReader::open(path); }),
-            "FormatError: " + path.string() + ": a file of JSON is neither a sentence a line nor JSON lines; --format jsonl "
-            "reads an object or a string a line, --format text takes each line as it is");
+            "FormatError: " + path.string() +
+                ": a file of JSON is neither a sentence a line nor JSON lines; --format jsonl "
+                "reads an object or a string a line, --format text takes each line as it is");
   EXPECT_NO_THROW(SentenceReader::open(path, InputFormat::lines));
 }
 

@@ -81,7 +81,8 @@ TEST(TokenizerFile, TellsWhetherATextIsCut) {
     return was_cut;
   };
   for (const char* whole : {"", "a", "a c a", "a c a  ", "abb", "[SEP] a [SEP]"}) EXPECT_FALSE(cut(whole)) << whole;
-  for (const char* longer : {"a c a c", "a c ab", "abbb", "[SEP] a [SEP] [SEP]", "[SEP] a c a"}) EXPECT_TRUE(cut(longer)) << longer;
+  for (const char* longer : {"a c a c", "a c ab", "abbb", "[SEP] a [SEP] [SEP]", "[SEP] a c a"})
+    EXPECT_TRUE(cut(longer)) << longer;
   std::size_t count = 9;
   tokenizer.encode_batch(std::vector<std::string>{"a c a", "a c a c", "abbb", ""}, &count);
   EXPECT_EQ(count, 2u);
