@@ -563,16 +563,16 @@ class CommandLine(unittest.TestCase):
             self.assertEqual(list(self.output.iterdir()), [], "what was half-written is gone")
 
     def on_terminal(self, *arguments, stdin=None):
-        """Runs it with standard error, and without `stdin` also standard input, on a terminal; what that shows, and a
-        way to end the input."""
+        """Starts it with standard error, and without `stdin` also standard input, on a terminal: the process, and our
+        end of the terminal."""
         ours, theirs = pty.openpty()
         process = subprocess.Popen([WEFT, *map(str, arguments)], stdin=theirs if stdin is None else stdin,
                                    stdout=subprocess.PIPE, stderr=theirs)
         os.close(theirs)
         return process, ours
 
-    def read_until(self, terminal, text):
-        shown = b""
+    def read_until(self, terminal, text, shown=b""):
+        """What the terminal has shown after `shown`, and that, once it has shown the text."""
         while text not in shown:
             ready = select.select([terminal], [], [], 60)[0]
             self.assertTrue(ready, f"{text} does not come after {shown}")
@@ -605,10 +605,9 @@ class CommandLine(unittest.TestCase):
         lines = self.folder / "lines.txt"
         lines.write_text("hello world\n" * 1000)
         process, terminal = self.on_terminal("embed", "--device", "cpu", "--model", self.model, lines, stdin=subprocess.DEVNULL)
-        shown = self.read_until(terminal, b"opening")  # at once
-        self.assertNotIn(b"asks", shown)
-        shown += self.read_until(terminal, b"asks for it")
-        shown += self.read_until(terminal, b"  0 %")
+        shown = self.read_until(terminal, b"  0 %")
+        self.assertTrue(shown.startswith(b"\r\x1b[Kembed: opening the device and the model"), "at once")
+        self.assertIn(b"weft: cpu: --device asks for it\r\n", shown)
         self.assertEqual(len(process.stdout.read().splitlines()), 1000)
         self.assertEqual(process.wait(60), 0)
         shown += self.read_rest(terminal)
