@@ -571,8 +571,8 @@ class CommandLine(unittest.TestCase):
         os.close(theirs)
         return process, ours
 
-    def read_until(self, terminal, text, shown=b""):
-        """What the terminal has shown after `shown`, and that, once it has shown the text."""
+    def read_until(self, terminal, text):
+        shown = b""
         while text not in shown:
             ready = select.select([terminal], [], [], 60)[0]
             self.assertTrue(ready, f"{text} does not come after {shown}")
