@@ -1,17 +1,17 @@
 # Weft's dependencies. weft_dependencies collects those that only the implementation needs.
 include(GNUInstallDirs)
 
-if(WEFT_FETCH_DAWN)
-  include(cmake/fetch_dawn.cmake)
-else()
-  find_package(Dawn QUIET)
-  if(NOT Dawn_FOUND)
-    message(FATAL_ERROR
-      "Dawn's CMake package was not found.\n"
-      "  Debian testing has it as libwebgpu-dawn-dev; ./dev build makes such an environment by itself.\n"
-      "  Elsewhere: -DDawn_DIR=<dir with DawnConfig.cmake>, vcpkg's port `dawn`, or -DWEFT_FETCH_DAWN=ON.")
-  endif()
+find_package(Dawn QUIET)
+if(NOT Dawn_FOUND)
+  message(FATAL_ERROR
+    "Dawn's CMake package was not found.\n"
+    "  Debian testing has it as libwebgpu-dawn-dev; ./dev build makes such an environment by itself.\n"
+    "  Elsewhere: vcpkg's port `dawn`, or a Dawn of your own, built with -DDAWN_ENABLE_INSTALL=ON and installed:\n"
+    "  then pass -DDawn_DIR=<the directory that has DawnConfig.cmake>.")
 endif()
+# For ./dev install, which copies Dawn's headers.
+get_target_property(directories dawn::webgpu_dawn INTERFACE_INCLUDE_DIRECTORIES)
+set(WEFT_DAWN_INCLUDE_DIRS "${directories}" CACHE INTERNAL "")
 
 find_package(nlohmann_json REQUIRED)
 find_package(fmt REQUIRED)

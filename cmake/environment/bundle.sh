@@ -1,19 +1,20 @@
 #!/usr/bin/env bash
-# bundle.sh PROJECT BUILD DIRECTORY [MODEL]
+# bundle.sh PROJECT BUILD DIRECTORY [MODEL [PROGRAM]]
 # Makes DIRECTORY a bundle that runs on any Linux of this processor family with its own GPU driver:
-#   bin/    the programs of BUILD, stripped
+#   bin/    the programs of BUILD, or PROGRAM alone, stripped
 #   lib/    every library they load, from the C library and its loader to Dawn and Vulkan's loader, and
 #           the X client libraries that NVIDIA's driver loads
-#   share/  data of the tests; with MODEL, the model
+#   share/  data of the tests, unless PROGRAM is named; with MODEL, which may be empty, the model
 #   run     starts a program of bin/ through the bundled loader: run PROGRAM ARGS...
 #   weft, weft_tests, ...  the same for each program: weft ARGS...
-# Runs in the environment (./dev bundle).
+# Runs in the environment (./dev bundle, and ./dev install through install.sh).
 set -euo pipefail
 
 project=$1
 build=$2
 directory=$3
 model=${4:-}
+only=${5:-}
 # Opened by name at run time, so no program lists them: Vulkan's loader, libraries that GPU drivers of the host
 # need, and the parts of the C library, which must have one version.
 opened=(libvulkan.so.1 libEGL.so.1 libGLdispatch.so.0 libX11.so.6 libX11-xcb.so.1 libXext.so.6 libxcb.so.1 libz.so.1 libatomic.so.1
@@ -34,7 +35,7 @@ mkdir -p "$partial"/{bin,lib,share/licenses}
 
 while read -r path; do
   strip -o "$partial/bin/${path##*/}" "$path"
-done < <(find "$build"/{apps,bench,examples,tests} -maxdepth 2 -type f -perm -u+x ! -path '*/CMakeFiles/*' ! -name '*.so*' 2>/dev/null)
+done < <(find "$build"/{apps,bench,examples,tests} -maxdepth 2 -type f -perm -u+x -name "${only:-*}" ! -path '*/CMakeFiles/*' ! -name '*.so*' 2>/dev/null)
 [[ -n $(ls -A "$partial/bin") ]] || fail "$build holds no programs"
 
 # The libraries by the requested name, and their own dependencies.
@@ -69,7 +70,7 @@ if command -v dpkg-query >/dev/null; then
   done
 fi
 
-if [[ -d $project/tests/data ]]; then
+if [[ -z $only && -d $project/tests/data ]]; then
   mkdir "$partial/share/tests"
   cp -r "$project/tests/data" "$partial/share/tests/data"
 fi
@@ -137,5 +138,6 @@ chmod +x "$partial/run"
 
 rm -rf -- "$directory"
 mv -T "$partial" "$directory"
+[[ -z $only ]] || exit 0
 printf 'dev: %s holds %s in %s (%s compressed)\n' "$directory" "$(cd "$directory/bin" && echo *)" \
   "$(du -sh "$directory" | cut -f 1)" "$(tar -cz -C "$directory" . | wc -c | numfmt --to=iec)" >&2

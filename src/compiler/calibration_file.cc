@@ -1,12 +1,12 @@
 #include "compiler/calibration_file.h"
 
 #include <oneapi/tbb/info.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/system.h"
 #include "gpu/disk_cache.h"
 #include "weft/calibration.h"
 #include "weft/flags.h"
@@ -72,7 +72,7 @@ std::optional<Calibration> parse(const std::string& text, const std::string& dev
 void store(const fs::path& path, const Calibration& c) {
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
-  const fs::path temporary = path.string() + std::format(".{}", getpid());
+  const fs::path temporary = path.string() + std::format(".{}", process_id());
   {
     std::ofstream out(temporary);
     out << to_json(c);

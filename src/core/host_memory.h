@@ -8,12 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/system.h"
 #include "weft/error.h"
 
 namespace weft {
-
-// Bytes of this machine's memory. A system that overcommits memory reports a shortage only when the bytes are touched.
-std::uint64_t physical_memory();
 
 // `count` elements. Throws std::bad_alloc if the machine cannot hold that many.
 template <class T>

@@ -4,15 +4,8 @@
 #include <fstream>
 #include <system_error>
 
+#include "core/system.h"
 #include "weft/error.h"
-
-#if __has_include(<sys/mman.h>)
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#define WEFT_HAS_MMAP 1
-#endif
 
 namespace weft {
 namespace fs = std::filesystem;
@@ -45,48 +38,12 @@ void require_regular(const fs::path& path) {
 
 }  // namespace
 
-#if WEFT_HAS_MMAP
-
 MappedFile MappedFile::open(const fs::path& path) {
   require_regular(path);
-  struct Descriptor {
-    int fd;
-    ~Descriptor() {
-      if (fd >= 0) ::close(fd);
-    }
-  } file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (file.fd < 0) throw IoError("cannot open {}: {}", path.string(), reason(errno));
-  struct stat status {};
-  if (::fstat(file.fd, &status) != 0) throw IoError("cannot stat {}: {}", path.string(), reason(errno));
-  const auto size = static_cast<std::size_t>(status.st_size);
-  if (size == 0) return {};  // mmap rejects a length of 0
-  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);
-  if (address == MAP_FAILED) throw IoError("cannot map {} ({} bytes): {}", path.string(), size, reason(errno));
-  return {{static_cast<const std::byte*>(address), size},
-          {address, [size](const void* p) { ::munmap(const_cast<void*>(p), size); }}};
-}
-
-void prefetch(std::span<const std::byte> bytes) {
-  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(bytes.data()) / page * page;
-  const std::size_t size = reinterpret_cast<std::uintptr_t>(bytes.data()) + bytes.size() - first;
-  // Systems without it only lose the prefetch.
-#ifdef MADV_POPULATE_READ
-  if (::madvise(reinterpret_cast<void*>(first), size, MADV_POPULATE_READ) == 0) return;
-#endif
-  ::madvise(reinterpret_cast<void*>(first), size, MADV_WILLNEED);
-}
-
-#else
-
-void prefetch(std::span<const std::byte>) {}
-
-MappedFile MappedFile::open(const fs::path& path) {
+  if (auto mapped = map_file(path)) return {mapped->bytes, std::move(mapped->owner)};
   auto text = std::make_shared<const std::string>(read_file(path, SIZE_MAX));
   return {std::as_bytes(std::span(*text)), text};
 }
-
-#endif
 
 std::string read_file(const fs::path& path, std::size_t limit) {
   require_regular(path);

@@ -20,9 +20,6 @@ struct MappedFile {
   std::string_view text() const { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 };
 
-// Reads the pages of mapped memory, so that the first access does not wait for each page.
-void prefetch(std::span<const std::byte> bytes);
-
 // The contents of a small file. Throws IoError like MappedFile::open, and for a file over `limit` bytes.
 std::string read_file(const std::filesystem::path& path, std::size_t limit = std::size_t{256} << 20);
 

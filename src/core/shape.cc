@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/checked.h"
 #include "weft/error.h"
 
 namespace weft {
@@ -50,7 +51,7 @@ std::int64_t element_count(const Shape& shape) {
   if (std::ranges::find(shape, 0) != shape.end()) return 0;
   std::int64_t n = 1;
   for (auto d : shape) {
-    if (__builtin_mul_overflow(n, d, &n)) throw ShapeError("shape {}: more than 2^63 elements", to_string(shape));
+    if (multiply_overflows(n, d, n)) throw ShapeError("shape {}: more than 2^63 elements", to_string(shape));
   }
   return n;
 }
@@ -58,7 +59,7 @@ std::int64_t element_count(const Shape& shape) {
 Strides dense_strides(const Shape& shape) {
   Strides strides = Strides::filled(shape.rank(), 1);
   for (int i = shape.rank() - 2; i >= 0; --i) {
-    if (__builtin_mul_overflow(strides[i + 1], std::max<std::int64_t>(shape[i + 1], 1), &strides[i])) {
+    if (multiply_overflows(strides[i + 1], std::max<std::int64_t>(shape[i + 1], 1), strides[i])) {
       throw ShapeError("shape {}: more than 2^63 elements", to_string(shape));
     }
   }
@@ -100,7 +101,7 @@ bool Layout::is_dense() const {
   std::int64_t expected = 1;
   for (int i = rank() - 1; i >= 0; --i) {
     if (shape[i] != 1 && strides[i] != expected) return false;
-    if (__builtin_mul_overflow(expected, shape[i], &expected)) return false;
+    if (multiply_overflows(expected, shape[i], expected)) return false;
   }
   return true;
 }
@@ -112,7 +113,7 @@ std::array<std::int64_t, 2> Layout::offset_range() const {
     if (shape[i] == 0) return {0, 0};
     std::int64_t reach = 0;
     std::int64_t& end = strides[i] < 0 ? low : high;
-    if (__builtin_mul_overflow(shape[i] - 1, strides[i], &reach) || __builtin_add_overflow(end, reach, &end)) {
+    if (multiply_overflows(shape[i] - 1, strides[i], reach) || add_overflows(end, reach, end)) {
       throw ShapeError("shape {} with strides {} reaches past 2^63 elements", to_string(shape), to_string(strides));
     }
   }

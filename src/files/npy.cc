@@ -5,6 +5,7 @@
 #include <limits>
 #include <new>
 
+#include "core/checked.h"
 #include "core/git_lfs.h"
 #include "core/host_memory.h"
 #include "core/in_quotes.h"
@@ -146,7 +147,7 @@ class HeaderReader {
   void check_size() const {
     std::int64_t bytes = bits(header_.type.dtype) / 8;
     for (const std::int64_t size : header_.type.shape) {
-      if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(size, 1), &bytes)) {
+      if (multiply_overflows(bytes, std::max<std::int64_t>(size, 1), bytes)) {
         fail("the shape {}, which takes more than 2^63 bytes", to_string(header_.type.shape));
       }
     }

@@ -232,7 +232,7 @@ void write_npz(const std::filesystem::path& path, std::string source, std::span<
   sources.reserve(entries.size());
   for (std::size_t i = 0; i < entries.size(); ++i) sources.emplace_back(entries[i], i, data, failure);
   int code = 0;
-  zip_t* archive = zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code);
+  zip_t* archive = zip_open(path.string().c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code);
   if (!archive) {
     ZipError error;
     zip_error_init_with_code(&error.error, code);

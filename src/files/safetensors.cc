@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "core/checked.h"
 #include "core/git_lfs.h"
 #include "core/in_quotes.h"
 #include "core/mapped_file.h"
@@ -44,9 +45,10 @@ std::uint64_t checked_bytes(const SafeTensorsEntry& entry, DType dtype, std::str
                       entry.shape.size(), kMaxRank);
   }
   const bool empty = std::ranges::find(entry.shape, 0u) != entry.shape.end();
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
   std::int64_t bytes = bits(dtype) / 8;
   for (const std::uint64_t size : entry.shape) {
-    if (__builtin_mul_overflow(bytes, std::max<std::uint64_t>(size, 1), &bytes)) {
+    if (size > kMost || multiply_overflows(bytes, static_cast<std::int64_t>(std::max<std::uint64_t>(size, 1)), bytes)) {
       throw FormatError("{}: the shape of tensor {} overflows 64 bits", source, in_quotes(entry.name));
     }
   }

@@ -3,13 +3,15 @@
 
 #include <cstdlib>
 
+#include "core/system.h"
+
 namespace weft::gpu {
 
 // Without a display, EGL gives OpenGL ES only to programs that ask for the surfaceless platform. Called before threads
 // start.
 inline void allow_surfaceless() {
 #ifdef __linux__
-  if (!std::getenv("DISPLAY") && !std::getenv("WAYLAND_DISPLAY")) setenv("EGL_PLATFORM", "surfaceless", 0);
+  if (!std::getenv("DISPLAY") && !std::getenv("WAYLAND_DISPLAY")) set_environment_default("EGL_PLATFORM", "surfaceless");
 #endif
 }
 

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <new>
 
+#include "core/checked.h"
 #include "core/host_memory.h"
 #include "weft/error.h"
 
@@ -50,16 +51,16 @@ Buffer::Buffer(wgpu::Buffer buffer, std::uint64_t size, std::function<void()> on
 }
 
 Buffer Buffer::host(std::uint64_t size) {
-  constexpr std::uint64_t kAlignment = 64;
-  const std::uint64_t rounded = (size + kAlignment - 1) / kAlignment * kAlignment;
+  constexpr std::align_val_t kAlignment{64};
+  const std::uint64_t rounded = (size + 63) / 64 * 64;
   Buffer b;
   b.state_ = std::make_shared<State>();
   b.state_->size = size;
   if (size == 0) return b;
-  void* memory = rounded >= size && size <= physical_memory() ? std::aligned_alloc(kAlignment, rounded) : nullptr;
+  void* memory = rounded >= size && size <= physical_memory() ? ::operator new(rounded, kAlignment, std::nothrow) : nullptr;
   if (!memory) throw OutOfMemory("host memory: no {} bytes to be had", size);
   b.state_->host = static_cast<std::byte*>(memory);
-  b.state_->owner = std::shared_ptr<void>(memory, std::free);
+  b.state_->owner = std::shared_ptr<void>(memory, [](void* p) { ::operator delete(p, kAlignment); });
   return b;
 }
 
@@ -141,13 +142,18 @@ View::View(Buffer b, std::uint64_t byte_offset, DType type, const Shape& shape, 
   }
   if (count() == 0) return;
   const auto [low, high] = layout.offset_range();
-  __extension__ using Wide = __int128;
-  const Wide first = Wide{offset} * 8 + Wide{low} * bits(type);
-  const Wide last = Wide{offset} * 8 + (Wide{high} + 1) * bits(type);
-  if (first < 0 || last > Wide{buffer.size()} * 8) {
+  // Elements before and from the offset on. Divisions, because their bytes may be more than 2^64.
+  const std::uint64_t before = std::uint64_t{0} - static_cast<std::uint64_t>(low);
+  const std::uint64_t after = static_cast<std::uint64_t>(high) + 1;
+  const std::uint64_t packed = bits(type) < 8 ? 8 / static_cast<std::uint64_t>(bits(type)) : 1;  // elements in a byte
+  const auto fits = [&](std::uint64_t elements, std::uint64_t bytes) {
+    return elements / packed + (elements % packed != 0) <= bytes / element;
+  };
+  if (!fits(before, offset) || offset > buffer.size() || !fits(after, buffer.size() - offset)) {
+    const auto bytes_of = [&](std::uint64_t elements) { return (elements + packed - 1) / packed * element; };
     throw InvalidArgument("view: {} at byte {} reaches bytes {} to {} of a buffer of {}", to_string(*this), offset,
-                          static_cast<std::int64_t>(first / 8), static_cast<std::int64_t>((last + 7) / 8),
-                          buffer.size());
+                          static_cast<std::int64_t>(offset - bytes_of(before)),
+                          static_cast<std::int64_t>(offset + bytes_of(after)), buffer.size());
   }
 }
 
@@ -161,21 +167,16 @@ std::string to_string(const View& view) {
 
 Buffer::Digest digest_of(std::span<const std::byte> bytes) {
   // Multiply and fold, four independent streams; each word goes through products of 128 bits.
-  const auto fold = [](std::uint64_t a, std::uint64_t b) {
-    __extension__ using Wide = unsigned __int128;
-    const Wide p = Wide{a} * b;
-    return static_cast<std::uint64_t>(p) ^ static_cast<std::uint64_t>(p >> 64);
-  };
   constexpr std::uint64_t kA = 0x9E3779B97F4A7C15ull, kB = 0xC2B2AE3D27D4EB4Full, kC = 0x165667B19E3779F9ull,
                           kD = 0xD6E8FEB86659FD93ull;
   std::uint64_t s[4] = {kA, kB, kC, kD};
   const std::byte* p = bytes.data();
   std::size_t left = bytes.size();
   const auto mix = [&](const std::uint64_t (&w)[4]) {
-    s[0] = fold(s[0] ^ w[0], w[1] ^ kA) + w[0];
-    s[1] = fold(s[1] ^ w[1], w[2] ^ kB) + w[1];
-    s[2] = fold(s[2] ^ w[2], w[3] ^ kC) + w[2];
-    s[3] = fold(s[3] ^ w[3], w[0] ^ kD) + w[3];
+    s[0] = fold_product(s[0] ^ w[0], w[1] ^ kA) + w[0];
+    s[1] = fold_product(s[1] ^ w[1], w[2] ^ kB) + w[1];
+    s[2] = fold_product(s[2] ^ w[2], w[3] ^ kC) + w[2];
+    s[3] = fold_product(s[3] ^ w[3], w[0] ^ kD) + w[3];
   };
   std::uint64_t words[4];
   for (; left >= sizeof words; left -= sizeof words, p += sizeof words) {
@@ -185,7 +186,7 @@ Buffer::Digest digest_of(std::span<const std::byte> bytes) {
   std::memset(words, 0, sizeof words);
   if (left) std::memcpy(words, p, left);
   mix(words);
-  return {bytes.size(), fold(s[0] ^ kC, s[1] ^ kD) ^ s[2], fold(s[2] ^ kA, s[3] ^ kB) ^ s[0]};
+  return {bytes.size(), fold_product(s[0] ^ kC, s[1] ^ kD) ^ s[2], fold_product(s[2] ^ kA, s[3] ^ kB) ^ s[0]};
 }
 
 std::uint64_t touched_bytes(const View& view) {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/mapped_file.h"
+#include "core/system.h"
 #include "models/encoder_graph.h"
 #include "weft/cpu.h"
 #include "weft/error.h"

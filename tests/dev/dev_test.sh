@@ -32,11 +32,11 @@ expect_match() {
 dev_shell() { bash -c "source '$project/dev'; $1"; }
 
 test_arguments() {
-  local help verb status
+  local help verb status arguments
   help=$("$project/dev" --help)
   expect 'help exits 0' 0 $?
   expect 'no argument gives the help' "$help" "$("$project/dev")"
-  for verb in demo test build weft bench shell model docs bundle; do
+  for verb in demo test build weft bench shell model docs install bundle; do
     expect_match "help explains $verb" "*./dev $verb*" "$help"
     expect "there is a function for $verb" function "$(dev_shell "type -t verb_$verb")"
   done
@@ -52,6 +52,12 @@ test_arguments() {
   expect 'an unknown option of docs exits 2' 2 $?
   "$project/dev" docs one two 2>"$scratch/error"
   expect 'a second directory of docs exits 2' 2 $?
+  for arguments in '' --prefix 'one two'; do
+    # shellcheck disable=SC2086  # words
+    WEFT_ENVIRONMENT=host "$project/dev" install $arguments 2>"$scratch/error"
+    expect "install '$arguments' exits 2" 2 $?
+    expect_match "install '$arguments' is explained" '*needs one argument, the directory*' "$(<"$scratch/error")"
+  done
   status=$(WEFT_ENVIRONMENT=host "$project/dev" shell bash -c 'exit 37' >/dev/null 2>&1; echo $?)
   expect 'the exit status is that of the program' 37 "$status"
   XDG_CACHE_HOME=/proc/nowhere "$project/dev" build 2>"$scratch/error"
@@ -421,6 +427,27 @@ test_output() {
     "$(dev_shell "lists='$scratch'; prefix=(fake); fake() { printf 'libone 1:1.0-3\nlibtwo 2.1-1\n'; }; report_versions" 2>&1)"
 }
 
+# What each verb builds, and what it says before.
+test_targets() {
+  local stand_ins="build_all() { echo \"builds \${*:-everything}\"; }; fetch_model() { model=/model; }
+    run_program() { echo \"runs \$*\"; exit; }; make_peers() { false; }; nproc() { echo 4; }; build='$scratch/none'"
+  expect 'the demo builds what it runs, and nothing else' $'builds weft-demo\nruns weft-demo --model /model' \
+    "$(dev_shell "$stand_ins; verb_demo" 2>"$scratch/error")"
+  expect 'the first demo says how long it takes' \
+    'dev: building the library, once: about 5 minutes on the 4 cores of this machine' "$(<"$scratch/error")"
+  mkdir -p "$scratch/built/examples"
+  touch "$scratch/built/examples/weft-demo"
+  dev_shell "$stand_ins; build='$scratch/built'; verb_demo" >/dev/null 2>"$scratch/error"
+  expect 'later ones do not' '' "$(<"$scratch/error")"
+  expect 'weft builds the command line alone' $'builds weft_cli\nruns weft devices' \
+    "$(dev_shell "$stand_ins; verb_weft devices")"
+  expect 'bench builds the benchmark alone' $'builds weft_bench\nruns weft_bench --list' \
+    "$(dev_shell "$stand_ins; verb_bench --list" 2>/dev/null)"
+  expect 'install builds the command line and the library' 'builds weft_cli weft_shared' \
+    "$(dev_shell "$stand_ins; prefix=(true); verb_install /tmp/x")"
+  expect 'build builds everything' 'builds everything' "$(dev_shell "$stand_ins; verb_build")"
+}
+
 test_bundle() {
   mkdir -p "$scratch/precious"
   echo precious >"$scratch/precious/file"
@@ -436,9 +463,10 @@ test_bundle() {
 test_style() {
   command -v shellcheck >/dev/null || return 0
   expect 'shellcheck' '' "$(cd "$project" &&
-    shellcheck -x dev .ci/run cmake/environment/bundle.sh cmake/environment/chroot.sh tests/dev/dev_test.sh 2>&1)"
+    shellcheck -x dev .ci/run cmake/environment/bundle.sh cmake/environment/install.sh cmake/environment/chroot.sh tests/dev/dev_test.sh \
+      tests/install/install_test.sh 2>&1)"
 }
 
-for part in arguments selection apt_sources mirrors names make_root binds model naga output bundle style; do "test_$part"; done
+for part in arguments selection apt_sources mirrors names make_root binds model naga output targets bundle style; do "test_$part"; done
 printf '%d checks, %d failed\n' "$checks" "$failures"
 ((failures == 0))

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/checked.h"
 #include "graph/graph.h"
 #include "graph/op_schemas.h"
 #include "weft/cpu.h"
@@ -88,7 +89,7 @@ std::vector<TensorType> PadOp::infer(std::span<const TensorType> in) const {
   TensorType y = in[0];
   for (int d = 0; d < y.shape.rank(); ++d) {
     std::int64_t more;
-    if (__builtin_add_overflow(before_[d], after_[d], &more) || __builtin_add_overflow(y.shape[d], more, &y.shape[d])) {
+    if (add_overflows(before_[d], after_[d], more) || add_overflows(y.shape[d], more, y.shape[d])) {
       throw ShapeError("pad: {} and {} around axis {} of {} are more than 2^63 elements", before_[d], after_[d], d,
                        weft::to_string(in[0]));
     }
@@ -111,7 +112,7 @@ void PadOp::lower(const Launch& call) const {
 std::vector<TensorType> TileOp::infer(std::span<const TensorType> in) const {
   TensorType y = in[0];
   for (int d = 0; d < y.shape.rank(); ++d) {
-    if (__builtin_mul_overflow(y.shape[d], counts_[d], &y.shape[d])) {
+    if (multiply_overflows(y.shape[d], counts_[d], y.shape[d])) {
       throw ShapeError("{}: {} times axis {} of {} are more than 2^63 elements", tiles_ ? "tile" : "repeat", counts_[d],
                        d, weft::to_string(in[0]));
     }

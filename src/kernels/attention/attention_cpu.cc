@@ -2,11 +2,11 @@
 // several queries), keys and values are broadcast one number at a time, and softmax needs no sums across a vector.
 
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "core/host_memory.h"
 #include "kernels/attention/attention.h"
+#include "kernels/attention/attention_loops.h"
 #include "kernels/common/instruction_sets.h"
 #include "kernels/common/scratch_cpu.h"
 #include "kernels/elementwise/block_memory.h"
@@ -15,10 +15,8 @@
 namespace weft::kernels {
 namespace {
 
-constexpr float kHidden = -std::numeric_limits<float>::infinity();
-constexpr float kLowest = std::numeric_limits<float>::lowest();
-constexpr int kTile = 32;     // keys whose scores are in memory at once
-constexpr int kColumns = 16;  // of the result at once, at most
+using attention_loops::Block, attention_loops::kColumns, attention_loops::kHidden, attention_loops::kLowest,
+    attention_loops::kTile;
 
 // Converts `count` elements of any float type to f32; booleans to what the mask adds.
 void widen(const View& view, std::int64_t start, std::int64_t stride, std::int64_t count, float* out,
@@ -71,25 +69,8 @@ struct Rows {
   }
 };
 
-// A block of queries with all that the inner loops access. `size` queries are adjacent.
-struct Block {
-  int size = 0;
-  std::int64_t begin = 0, end = 0;   // of the keys that any query of the block sees
-  std::int64_t dim = 0, value_dim = 0;
-  const float* k = nullptr;          // [keys][dim], with row stride k_stride
-  const float* v = nullptr;          // [keys][value_dim], with row stride v_stride
-  std::int64_t k_stride = 0, v_stride = 0;
-  float* q = nullptr;                // [dim][size], scaled
-  float* o = nullptr;                // [value_dim rounded up to kColumns][size]: the result
-  float* scores = nullptr;           // [kTile][size]
-  const float* key_bias = nullptr;   // [keys], or null
-  const float* bias = nullptr;       // [keys][size], or null
-  const std::int32_t* seen_first = nullptr;  // [size]: first and end of each query's keys; null: all keys
-  const std::int32_t* seen_end = nullptr;
-  float empty = 0;                   // factor of the result of a query that sees no key
-};
-
 // The inner loops, compiled for each instruction set.
+#if WEFT_GNU
 #if WEFT_X86
 WEFT_BEGIN_TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")
 namespace avx512 {
@@ -109,12 +90,18 @@ namespace plain {
 void run(const Block& b) { b.size == 16 ? attend<4, 4>(b) : attend<4, 8>(b); }
 }  // namespace plain
 
+#endif
+
 void (*choose_run())(const Block&) {
 #if WEFT_X86
   if (instruction_set() == 4) return avx512::run;
   if (instruction_set() == 3) return avx2::run;
 #endif
+#if WEFT_GNU
   return plain::run;
+#else
+  return attention_loops::run;
+#endif
 }
 
 // Computes the rows first…first+count-1 of one head of keys and values.

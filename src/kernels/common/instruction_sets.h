@@ -1,14 +1,17 @@
 // Code that is compiled for instruction sets above the processor family's baseline, and the selection at run time.
 #pragma once
 
+#include "core/compiler.h"
+
 namespace weft::kernels {
 
 // Functions defined between BEGIN and END are compiled for the named instruction sets.
-#if defined(__x86_64__) && defined(__GNUC__)
+#if defined(__x86_64__) && WEFT_GNU
 #define WEFT_X86 1
 #else
 #define WEFT_X86 0
 #endif
+#if WEFT_X86
 #define WEFT_PRAGMA(text) _Pragma(#text)
 #if defined(__clang__)
 #define WEFT_BEGIN_TARGET(name) WEFT_PRAGMA(clang attribute push(__attribute__((target(name))), apply_to = function))
@@ -16,6 +19,7 @@ namespace weft::kernels {
 #else
 #define WEFT_BEGIN_TARGET(name) WEFT_PRAGMA(GCC push_options) WEFT_PRAGMA(GCC target(name))
 #define WEFT_END_TARGET WEFT_PRAGMA(GCC pop_options)
+#endif
 #endif
 
 // The level of x86-64: 4: AVX-512 (F, DQ, BW, VL) and all of 3; 3: AVX2, FMA, F16C and BMI2; 1: everything else.

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "core/compiler.h"
 #include "core/host_memory.h"
 #include "kernels/common/rows.h"
 #include "kernels/elementwise/block_memory.h"
@@ -10,7 +11,7 @@
 
 // Compiled once for each level of vector instructions; the loader selects one. Not with sanitizers, whose runtime is
 // not initialised when the loader selects.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+#if defined(__x86_64__) && WEFT_GNU && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
 #define WEFT_VECTOR_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #else

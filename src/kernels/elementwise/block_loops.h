@@ -24,9 +24,9 @@ struct BlockLoop {
   }
   template <std::size_t... k>
   static WEFT_INLINE void run(std::index_sequence<k...>, const void* const (&args)[3], void* out, int n) {
-    Out* __restrict y = static_cast<Out*>(out);
+    Out* WEFT_RESTRICT y = static_cast<Out*>(out);
     const std::tuple<const In*...> x{static_cast<const In*>(args[k])...};
-#pragma GCC ivdep
+    WEFT_INDEPENDENT
     for (int i = 0; i < n; ++i) y[i] = static_cast<Out>(F()(std::get<k>(x)[i]...));
   }
 

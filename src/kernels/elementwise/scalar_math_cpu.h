@@ -9,7 +9,7 @@
 #include <limits>
 #include <type_traits>
 
-#define WEFT_INLINE inline __attribute__((always_inline))
+#include "core/compiler.h"
 
 namespace weft::kernels::wide {
 

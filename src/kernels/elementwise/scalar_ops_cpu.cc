@@ -104,11 +104,11 @@ struct OfAngle : Transcendental<wide_function, library_function> {
   static float rest(float x) { return static_cast<float>(library_function(static_cast<double>(x))); }
 };
 #define WEFT_WIDE(wide_name, ...) \
-  Transcendental<[](double x) __attribute__((always_inline)) { return wide::wide_name(x); }, __VA_ARGS__> {}
+  Transcendental<[](double x) WEFT_INLINE_LAMBDA { return wide::wide_name(x); }, __VA_ARGS__> {}
 #define WEFT_ANGLE(wide_name, ...) \
-  OfAngle<[](double x) __attribute__((always_inline)) { return wide::wide_name(x); }, __VA_ARGS__> {}
+  OfAngle<[](double x) WEFT_INLINE_LAMBDA { return wide::wide_name(x); }, __VA_ARGS__> {}
 #define WEFT_WIDE2(wide_name, ...)                                                                         \
-  Transcendental2<[](double a, double b) __attribute__((always_inline)) { return wide::wide_name(a, b); }, \
+  Transcendental2<[](double a, double b) WEFT_INLINE_LAMBDA { return wide::wide_name(a, b); }, \
                   __VA_ARGS__> {}
 
 // Division with remainder; of floats in double if the quotient is exact there.
@@ -163,15 +163,15 @@ double gelu_tanh_f64(double x) {
 using enum ScalarOp;
 
 #define WEFT_UNARY(T, x, ...)                 \
-  [](auto x) __attribute__((always_inline)) { \
+  [](auto x) WEFT_INLINE_LAMBDA { \
     using T = decltype(x);                    \
     (void)sizeof(T);                          \
     return __VA_ARGS__;                       \
   }
 #define WEFT_BINARY(T, a, b, ...) \
-  [](auto a, auto b) __attribute__((always_inline)) { using T = decltype(a); (void)sizeof(T); return __VA_ARGS__; }
+  [](auto a, auto b) WEFT_INLINE_LAMBDA { using T = decltype(a); (void)sizeof(T); return __VA_ARGS__; }
 #define WEFT_TERNARY(T, a, b, c, ...)                         \
-  [](auto a, auto b, auto c) __attribute__((always_inline)) { \
+  [](auto a, auto b, auto c) WEFT_INLINE_LAMBDA { \
     using T = decltype(a);                                    \
     (void)sizeof(T);                                          \
     return __VA_ARGS__;                                       \

@@ -11,6 +11,8 @@
 namespace weft::kernels {
 namespace {
 
+#if WEFT_GNU
+
 // The numbers of rows are those for which tiles of rows × two vectors fill the registers.
 #if WEFT_X86
 WEFT_BEGIN_TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,f16c")
@@ -38,6 +40,12 @@ const PanelLoops& choose() {
 #endif
   return plain::kLoops;
 }
+
+#else
+
+const PanelLoops& choose() { return standard_panel_loops(); }
+
+#endif
 
 }  // namespace
 

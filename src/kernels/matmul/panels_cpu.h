@@ -30,7 +30,11 @@ struct PanelLoops {
                             std::int64_t width, void* to);
 };
 
+// The loops for this processor.
 const PanelLoops& panel_loops();
+
+// The same in standard C++, for compilers without GNU's vectors.
+const PanelLoops& standard_panel_loops();
 
 // The index of the loops for b of that type; -1: none, b must be converted to f32 first.
 inline int panel_type(DType type) {

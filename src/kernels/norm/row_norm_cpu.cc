@@ -11,8 +11,8 @@ constexpr int kLanes = 16;
 
 // Two passes in double: the mean if needed, then the squared deviations from it.
 template <class T>
-inline __attribute__((always_inline)) void norm_row_of(const T* x, const T* scale, const T* bias, T* y, std::int64_t n,
-                                                       bool centred, double epsilon) {
+WEFT_INLINE void norm_row_of(const T* x, const T* scale, const T* bias, T* y, std::int64_t n, bool centred,
+                             double epsilon) {
   double mean = 0;
   std::int64_t i = 0;
   if (centred) {

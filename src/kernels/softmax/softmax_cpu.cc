@@ -12,7 +12,7 @@ namespace {
 
 // exp(x) for x <= 0 or NaN, within 2 ULP: 2^n · exp(r) with |r| <= ln 2 / 2, written so that compilers vectorise it. ln
 // 2 is subtracted in two parts; the product of n and the first part is exact (Cody and Waite, 1980).
-inline __attribute__((always_inline)) float exp_below_zero(float x) {
+WEFT_INLINE float exp_below_zero(float x) {
   x = x < -104.0f ? -104.0f : x;  // NaN stays NaN
   constexpr float kRounder = 12582912.0f;  // 1.5 · 2^23: adding it rounds to an integer, in the low bits
   const float shifted = x * 1.44269504f + kRounder;

@@ -1,0 +1,43 @@
+// What Weft asks of the operating system beyond the C++ library. system_posix.cc answers on POSIX; elsewhere
+// system_standard.cc, in standard C++, with what each comment says.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace weft {
+
+// Bytes of this machine's memory. A system that overcommits memory reports a shortage only when the bytes are touched.
+// Elsewhere: the largest number.
+std::uint64_t physical_memory();
+
+// A number that no other process of this machine has now. Elsewhere: a random one.
+std::uint64_t process_id();
+
+// Sets a variable of this process that is not set. Only before threads start. Elsewhere: does nothing.
+void set_environment_default(const char* name, const char* value);
+
+// The bytes of a regular file, mapped, so that only the pages that are read take memory; `owner` unmaps them. An empty
+// file has no owner. Throws IoError with the system's reason. Elsewhere: nothing, and the caller reads the file.
+struct MappedBytes {
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> owner;
+};
+std::optional<MappedBytes> map_file(const std::filesystem::path& path);
+
+// Reads the pages of mapped memory, so that the first access does not wait for each page. Elsewhere: does nothing.
+void prefetch(std::span<const std::byte> bytes);
+
+// Runs f and returns what the process wrote to standard error meanwhile, which is not shown. Exceptions of f are
+// rethrown when `heard` has received that text. Elsewhere, and where there is no temporary file, standard error is
+// shown and `heard` is not called.
+void capture_stderr(const std::function<void()>& f, const std::function<void(const std::string&)>& heard);
+
+}  // namespace weft

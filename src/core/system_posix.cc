@@ -1,0 +1,92 @@
+#include "core/compiler.h"
+#if WEFT_POSIX
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <system_error>
+
+#include "core/system.h"
+#include "weft/error.h"
+
+namespace weft {
+
+std::uint64_t physical_memory() {
+  static const std::uint64_t bytes = [] {
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    if (pages > 0 && page > 0) return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
+    return ~std::uint64_t{0};
+  }();
+  return bytes;
+}
+
+std::uint64_t process_id() { return static_cast<std::uint64_t>(getpid()); }
+
+void set_environment_default(const char* name, const char* value) { setenv(name, value, 0); }
+
+std::optional<MappedBytes> map_file(const std::filesystem::path& path) {
+  const auto reason = [](int error) { return std::generic_category().message(error); };
+  struct Descriptor {
+    int fd;
+    ~Descriptor() {
+      if (fd >= 0) ::close(fd);
+    }
+  } file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (file.fd < 0) throw IoError("cannot open {}: {}", path.string(), reason(errno));
+  struct stat status {};
+  if (::fstat(file.fd, &status) != 0) throw IoError("cannot stat {}: {}", path.string(), reason(errno));
+  const auto size = static_cast<std::size_t>(status.st_size);
+  if (size == 0) return MappedBytes{};  // mmap rejects a length of 0
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);
+  if (address == MAP_FAILED) throw IoError("cannot map {} ({} bytes): {}", path.string(), size, reason(errno));
+  return MappedBytes{{static_cast<const std::byte*>(address), size},
+                     {address, [size](const void* p) { ::munmap(const_cast<void*>(p), size); }}};
+}
+
+void prefetch(std::span<const std::byte> bytes) {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(bytes.data()) / page * page;
+  const std::size_t size = reinterpret_cast<std::uintptr_t>(bytes.data()) + bytes.size() - first;
+  // Systems without it only lose the prefetch.
+#ifdef MADV_POPULATE_READ
+  if (::madvise(reinterpret_cast<void*>(first), size, MADV_POPULATE_READ) == 0) return;
+#endif
+  ::posix_madvise(reinterpret_cast<void*>(first), size, POSIX_MADV_WILLNEED);
+}
+
+void capture_stderr(const std::function<void()>& f, const std::function<void(const std::string&)>& heard) {
+  std::fflush(stderr);
+  std::FILE* aside = std::tmpfile();
+  const int real = aside ? dup(STDERR_FILENO) : -1;
+  if (real < 0) {
+    if (aside) std::fclose(aside);
+    return f();
+  }
+  dup2(fileno(aside), STDERR_FILENO);
+  const auto restore = [&] {
+    std::fflush(stderr);
+    dup2(real, STDERR_FILENO);
+    close(real);
+    std::string text;
+    char chunk[4096];
+    std::rewind(aside);
+    while (const std::size_t n = std::fread(chunk, 1, sizeof chunk, aside)) text.append(chunk, n);
+    std::fclose(aside);
+    heard(text);
+  };
+  try {
+    f();
+  } catch (...) {
+    restore();
+    throw;
+  }
+  restore();
+}
+
+}  // namespace weft
+
+#endif

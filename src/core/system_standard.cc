@@ -1,0 +1,27 @@
+#include "core/compiler.h"
+#if !WEFT_POSIX
+
+#include <random>
+
+#include "core/system.h"
+
+namespace weft {
+
+std::uint64_t physical_memory() { return ~std::uint64_t{0}; }
+
+std::uint64_t process_id() {
+  static const std::uint64_t number = std::random_device{}() | std::uint64_t{std::random_device{}()} << 32;
+  return number;
+}
+
+void set_environment_default(const char*, const char*) {}
+
+std::optional<MappedBytes> map_file(const std::filesystem::path&) { return std::nullopt; }
+
+void prefetch(std::span<const std::byte>) {}
+
+void capture_stderr(const std::function<void()>& f, const std::function<void(const std::string&)>&) { f(); }
+
+}  // namespace weft
+
+#endif

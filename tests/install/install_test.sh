@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# install_test.sh SOURCE BUILD WORK: installs as `./dev install` does, and builds and runs a user's program against
+# that, through pkg-config and through CMake. All that is loaded must be of the installed directory, the C library too.
+set -euo pipefail
+
+source=$1
+build=$2
+work=$3
+fail() {
+  printf 'FAILED: %s\n' "$*"
+  exit 1
+}
+
+# loaded_outside DIRECTORY PROGRAM: prints the libraries that the program loads from elsewhere.
+loaded_outside() {
+  env -i LD_TRACE_LOADED_OBJECTS=1 "$2" | awk -v own="$1/" '
+    $2 == "=>" && index($3, own) != 1 { print }
+    $1 ~ /^\// && $2 ~ /^\(/ && index($1, own) != 1 { print }'
+}
+
+rm -rf "$work"
+mkdir -p "$work/prefix/bin"
+echo kept >"$work/prefix/bin/other"
+cmake --build "$build" --target weft_cli weft_shared >"$work/build.log" 2>&1 || fail "$(tail "$work/build.log")"
+for turn in first second; do # the second replaces the first
+  bash "$source/cmake/environment/install.sh" "$source" "$build" "$work/prefix" || fail "the $turn installation"
+done
+[[ $(<"$work/prefix/bin/other") == kept ]] || fail 'a file that was there is gone'
+
+# Moved, since nothing in it may name its place.
+mv "$work/prefix" "$work/moved"
+prefix=$work/moved
+[[ $(env -i PATH=/usr/bin:/bin "$prefix/bin/weft" --version) == *.* ]] || fail 'weft --version'
+env -i PATH=/usr/bin:/bin HOME="$work" "$prefix/bin/weft" devices >/dev/null || fail 'weft devices'
+
+export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
+cd "$source/tests/consumer"
+# shellcheck disable=SC2046  # flags are words
+c++ main.cc -o "$work/program" $(pkg-config --cflags --libs weft)
+"$work/program" | grep -q '^7 with Weft' || fail 'the program built through pkg-config'
+[[ -z $(loaded_outside "$prefix" "$work/program") ]] || fail "loaded from elsewhere: $(loaded_outside "$prefix" "$work/program")"
+
+# Without any package of the environment: only the installed directory is searched.
+cmake -G Ninja -S . -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF >"$work/build.log" 2>&1 ||
+  fail "$(cat "$work/build.log")"
+cmake --build "$work/build" >"$work/build.log" 2>&1 || fail "$(cat "$work/build.log")"
+"$work/build/consumer" | grep -q '^7 with Weft' || fail 'the program built through CMake'
+[[ -z $(loaded_outside "$prefix" "$work/build/consumer") ]] ||
+  fail "loaded from elsewhere: $(loaded_outside "$prefix" "$work/build/consumer")"
+du -sh "$prefix"
