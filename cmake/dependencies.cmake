@@ -10,8 +10,8 @@ if(NOT Dawn_FOUND)
     "  then pass -DDawn_DIR=<the directory that has DawnConfig.cmake>.")
 endif()
 # For ./dev install, which copies Dawn's headers.
-get_target_property(directories dawn::webgpu_dawn INTERFACE_INCLUDE_DIRECTORIES)
-set(WEFT_DAWN_INCLUDE_DIRS "${directories}" CACHE INTERNAL "")
+find_path(WEFT_DAWN_INCLUDE_DIR webgpu/webgpu_cpp.h HINTS ${Dawn_DIR}/../../../include ${Dawn_DIR}/../../../../include REQUIRED)
+mark_as_advanced(WEFT_DAWN_INCLUDE_DIR)
 
 find_package(nlohmann_json REQUIRED)
 find_package(fmt REQUIRED)

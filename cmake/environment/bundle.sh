@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# bundle.sh PROJECT BUILD DIRECTORY [MODEL [PROGRAM]]
+# bundle.sh PROJECT BUILD DIRECTORY [MODEL [PROGRAM [LIBRARY]]]
 # Makes DIRECTORY a bundle that runs on any Linux of this processor family with its own GPU driver:
 #   bin/    the programs of BUILD, or PROGRAM alone, stripped
-#   lib/    every library they load, from the C library and its loader to Dawn and Vulkan's loader, and
+#   lib/    every library that they, or LIBRARY, load, from the C library and its loader to Dawn and Vulkan's loader, and
 #           the X client libraries that NVIDIA's driver loads
 #   share/  data of the tests, unless PROGRAM is named; with MODEL, which may be empty, the model
 #   run     starts a program of bin/ through the bundled loader: run PROGRAM ARGS...
@@ -15,6 +15,7 @@ build=$2
 directory=$3
 model=${4:-}
 only=${5:-}
+library=${6:-}
 # Opened by name at run time, so no program lists them: Vulkan's loader, libraries that GPU drivers of the host
 # need, and the parts of the C library, which must have one version.
 opened=(libvulkan.so.1 libEGL.so.1 libGLdispatch.so.0 libX11.so.6 libX11-xcb.so.1 libXext.so.6 libxcb.so.1 libz.so.1 libatomic.so.1
@@ -45,7 +46,7 @@ for name in "${opened[@]}"; do
   path=$(awk -v name="$name" '$1 == name { print $NF; exit }' <<<"$known")
   [[ -z $path ]] || wanted+=("$path")
 done
-mapfile -t libraries < <({ printf '%s\n' "${wanted[@]}" && ldd "$partial"/bin/* "${wanted[@]}" |
+mapfile -t libraries < <({ printf '%s\n' "${wanted[@]}" && ldd "$partial"/bin/* ${library:+"$library"} "${wanted[@]}" |
   awk '$2 == "=>" && $3 ~ /^\// { print $3 } $1 ~ /^\// && $2 ~ /^\(/ { print $1 }'; } | sort -u)
 loader=''
 for path in "${libraries[@]}"; do

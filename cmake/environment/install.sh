@@ -16,25 +16,16 @@ build=$2
 mkdir -p "$3"
 directory=$(cd "$3" && pwd -P)
 
-bash "$project/cmake/environment/bundle.sh" "$project" "$build" "$directory/lib/weft" '' weft
+bash "$project/cmake/environment/bundle.sh" "$project" "$build" "$directory/lib/weft" '' weft "$build/libweft.so"
 loader=$(cd "$directory/lib/weft/lib" && echo ld-linux*)
 
 mkdir -p "$directory"/{bin,include,lib/cmake/weft,lib/pkgconfig}
 rm -rf "$directory/include/weft"
 cp -r "$project/include/weft" "$directory/include/weft"
 cp "$build/include/weft/version.h" "$directory/include/weft/version.h"
-dawn=$(sed -n 's/^WEFT_DAWN_INCLUDE_DIRS:INTERNAL=//p' "$build/CMakeCache.txt")
+dawn=$(sed -n 's/^WEFT_DAWN_INCLUDE_DIR:PATH=//p' "$build/CMakeCache.txt")
 mkdir "$directory/lib/weft/include"
-IFS=';' read -ra dawn <<<"$dawn"
-for path in "${dawn[@]}"; do
-  for name in webgpu dawn; do
-    [[ ! -d $path/$name ]] || cp -r "$path/$name" "$directory/lib/weft/include/"
-  done
-done
-[[ -e $directory/lib/weft/include/webgpu/webgpu_cpp.h ]] || {
-  printf "dev install: Dawn's headers are not in %s\n" "${dawn[*]}" >&2
-  exit 1
-}
+cp -r "$dawn/webgpu" "$dawn/dawn" "$directory/lib/weft/include/"
 
 # Whole under its name at any time, as programs may run that have it loaded.
 strip --strip-unneeded -o "$directory/lib/libweft.so.partial" "$build/libweft.so"
