@@ -2,7 +2,9 @@
 // twins_reference_test.cc.
 #include "kernels/conv/problem.h"
 
+#include "kernels/matmul/matmul.h"
 #include "kernels/operands.h"
+#include "kernels/plan_cache.h"
 #include "support/chunks.h"
 #include "support/differential.h"
 #include "support/throws.h"
@@ -48,18 +50,19 @@ void run(Stream& s, Function f, std::span<const View> in, const View& out, const
   }
 }
 
-void run_reference(Function f, std::span<const View> in, const View& out, const ConvOptions& o, const Expression* e) {
+std::vector<ConvProblem> problems_of(Function f, std::span<const View> in, const View& out, const ConvOptions& o,
+                                     const Expression* e) {
   const Epilogue epilogue = e ? Epilogue{e, in.subspan(2)} : Epilogue{};
   switch (f) {
-    case Function::conv:
-      return conv_reference(kernels::conv_problem(in[0], in[1], out, o, epilogue), e);
-    case Function::transpose:
-      for (const ConvProblem& p : kernels::conv_transpose_problems(in[0], in[1], out, o, epilogue))
-        conv_reference(p, e);
-      return;
-    case Function::filter_gradient:
-      return conv_reference(kernels::conv_filter_gradient_problem(in[0], in[1], out, o), nullptr);
+    case Function::conv: return {kernels::conv_problem(in[0], in[1], out, o, epilogue)};
+    case Function::transpose: return kernels::conv_transpose_problems(in[0], in[1], out, o, epilogue);
+    case Function::filter_gradient: return {kernels::conv_filter_gradient_problem(in[0], in[1], out, o)};
   }
+  return {};
+}
+
+void run_reference(Function f, std::span<const View> in, const View& out, const ConvOptions& o, const Expression* e) {
+  for (const ConvProblem& p : problems_of(f, in, out, o, e)) conv_reference(p, e);
 }
 
 Problem random_conv(Rng& rng) {
@@ -113,6 +116,31 @@ Problem random_conv(Rng& rng) {
                                                   : "filter gradient",
                        to_string(p.inputs[0]), to_string(p.inputs[1]), to_string(p.outputs[0]), to_string(o.strides),
                        to_string(o.dilations), to_string(o.before), o.groups, fused ? ", bias" : "");
+  // On a GPU in one of its forms, even if it would not be chosen there.
+  std::vector<kernels::MatmulVariant> tiles;
+  for (const kernels::MatmulVariant& v : kernels::matmul_variants()) {
+    if (v.kind == kernels::MatmulKind::tile) tiles.push_back(v);
+  }
+  const auto form = static_cast<std::size_t>(random_int(rng, 0, static_cast<int>(tiles.size()) + 1));
+  if (form < tiles.size() && y.rank() > 0) {
+    p.form = [=, variant = tiles[form]](Stream& s, auto in, auto to) {
+      const std::vector<ConvProblem> problems = problems_of(f, in, to[0], o, fused ? e.get() : nullptr);
+      kernels::call_once(s, {in, to}, [&](Stream& planner) {
+        for (const ConvProblem& q : problems) {
+          if (q.y.count() == 0) continue;
+          const Expression* epilogue = fused ? e.get() : nullptr;
+          const std::uint32_t threads = planner.gpu()->device().capabilities().max_workgroup_size;
+          if (q.depth() > 0 && static_cast<std::uint32_t>(variant.threads) <= threads &&
+              static_cast<std::uint32_t>(variant.workgroup_memory()) <=
+                  planner.gpu()->device().capabilities().max_workgroup_memory) {
+            kernels::conv_product(*planner.gpu(), q, epilogue, &variant);
+          } else {
+            kernels::conv_direct(*planner.gpu(), q, epilogue);
+          }
+        }
+      });
+    };
+  }
   p.call = [=](Stream& s, auto in, auto to) { run(s, f, in, to[0], o, fused ? e.get() : nullptr); };
   p.twin = [=](Stream&, auto in, auto to) { run_reference(f, in, to[0], o, fused ? e.get() : nullptr); };
   // As of matmul: two sums of at most `depth` products of normal numbers.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "core/str_cat.h"
@@ -14,14 +15,6 @@
 namespace weft::kernels {
 namespace {
 
-// The view with its channels (axis 2) last.
-View channels_last(const View& v) {
-  std::vector<int> order(static_cast<std::size_t>(v.rank()));
-  std::iota(order.begin(), order.end(), 0);
-  std::rotate(order.begin() + 2, order.begin() + 3, order.end());
-  return v.permuted(order);
-}
-
 bool loads_four_channels(const ConvProblem& p) {
   return p.channels() % 4 == 0 && p.taps() > 0 && can_vectorise(channels_last(p.x)) &&
          can_vectorise(channels_last(p.w));
@@ -30,6 +23,8 @@ bool loads_four_channels(const ConvProblem& p) {
 std::string form_name(int pixels, int outs, int wide) {
   return str_cat("direct_", pixels, "x", outs, wide > 1 ? "_by_4" : "");
 }
+
+}  // namespace
 
 void record_direct(gpu::Commands& commands, const ConvProblem& p, const Expression* epilogue) {
   Call call(commands, "conv_direct");
@@ -45,6 +40,7 @@ void record_direct(gpu::Commands& commands, const ConvProblem& p, const Expressi
   const int pixels = channels_adjacent && p.y.shape()[last] > 1 ? 4 : 1;
   const int outs = channels_adjacent ? 1 : static_cast<int>(std::min<std::int64_t>(p.outputs(), 4));
   const int wide = loads_four_channels(p) ? 4 : 1;
+  check_reach(p, pixels);
   const auto block = [&](int axis) { return axis == 2 ? outs : axis == last ? pixels : 1; };
 
   Shape shape;
@@ -76,13 +72,6 @@ void record_direct(gpu::Commands& commands, const ConvProblem& p, const Expressi
   std::vector<std::string> checked;
   for (int d = 0; d < spatial; ++d) {
     const int axis = ConvProblem::kSpatial + d;
-    // Positions are counted in 32 bits there.
-    const std::int64_t low = std::min<std::int64_t>(p.position(d, 0, 0), 0);
-    const std::int64_t high = p.position(d, p.y.shape()[axis] + pixels, p.w.shape()[axis]);
-    constexpr std::int64_t kMost = std::int64_t{1} << 31;
-    if (low < -kMost || high >= kMost || p.x.shape()[axis] >= kMost) {
-      throw Unsupported("conv: windows reach from {} to {} along axis {}; on a GPU within 2^31", low, high, d);
-    }
     x_before += p.before[d] * p.x.strides()[axis];
     checked.emplace_back(p.reaches_out(d) ? "yes" : "");
     call.param(str_cat("stride", d), static_cast<std::int32_t>(p.strides[d]));
@@ -110,6 +99,8 @@ void record_direct(gpu::Commands& commands, const ConvProblem& p, const Expressi
                                                                 : "pixels are adjacent: threads lie along them");
   call.dispatch_groups("conv", ceil_div(count, threads));
 }
+
+namespace {
 
 // How to halve a problem so that every operand fits a binding: along an axis of y; or along the channels of x, or an
 // axis of the window (kWindow − its number).
@@ -146,8 +137,9 @@ int axis_to_halve(const ConvProblem& p, const gpu::Capabilities& capabilities) {
   return best;
 }
 
-template <class F>
-void in_parts(gpu::Commands& commands, const ConvProblem& p, const Expression* epilogue, const F& f) {
+using Record = std::function<void(const ConvProblem&, const Expression*)>;
+
+void in_parts(gpu::Commands& commands, const ConvProblem& p, const Expression* epilogue, const Record& f) {
   if (p.y.count() == 0) return;
   const int axis = axis_to_halve(p, commands.device().capabilities());
   if (axis == kFits) return f(p, epilogue);
@@ -173,21 +165,59 @@ void in_parts(gpu::Commands& commands, const ConvProblem& p, const Expression* e
   Expression add;
   const int product = add.input(type), so_far = add.input(type);
   add.output(add.apply(ScalarOp::add, {so_far, product}));
-  in_parts(commands, first, nullptr, f);
-  in_parts(commands, second, &add, f);
+  // (Not as products, whose copies of operands would be in the buffer of the sums.)
+  const auto direct = [&](const ConvProblem& q, const Expression* e) { record_direct(commands, q, e); };
+  in_parts(commands, first, nullptr, direct);
+  in_parts(commands, second, &add, direct);
   if (!epilogue) return copy(commands, sums, p.y);
   std::vector<View> inputs{sums};
   inputs.insert(inputs.end(), p.operands.begin(), p.operands.end());
   map(commands, *epilogue, inputs, std::span(&p.y, 1));
 }
 
+// Nothing moves within windows of one element: a product of the channels, by whatever kernel suits it.
+bool is_pointwise(const ConvProblem& p) {
+  for (int d = 0; d < p.spatial(); ++d) {
+    if (p.w.shape()[ConvProblem::kSpatial + d] != 1 || p.reaches_out(d)) return false;
+  }
+  return p.channels() > 0;
+}
+
+void pointwise(Stream& stream, const ConvProblem& p, const Expression* epilogue) {
+  Layout x = p.x.layout, w = p.w.layout;
+  std::int64_t first = 0;  // of x
+  for (int d = 0; d < p.spatial(); ++d) {
+    const int axis = ConvProblem::kSpatial + d;
+    first += p.position(d, 0, 0) * x.strides[axis];
+    x.shape[axis] = p.y.shape()[axis];
+    x.strides[axis] *= p.strides[d];
+  }
+  // Filters [g, o, c] as [g, 1, …, c, o].
+  Layout right{{w.shape[0]}, {w.strides[0]}};
+  for (int d = 0; d < p.spatial(); ++d) right.shape.push_back(1), right.strides.push_back(0);
+  right.shape.push_back(w.shape[2]), right.strides.push_back(w.strides[2]);
+  right.shape.push_back(w.shape[1]), right.strides.push_back(w.strides[1]);
+  const View image(p.x.buffer, p.x.offset + static_cast<std::uint64_t>(first * bits(p.x.dtype) / 8), p.x.dtype, x.shape,
+                   x.strides);
+  std::vector<View> operands;
+  for (const View& v : p.operands) operands.push_back(channels_last(v));
+  matmul(stream, channels_last(image), p.w.with_layout(right), channels_last(p.y), {epilogue, operands});
+}
+
+// Measured nowhere yet but in reasoning: sums shorter than a tile's step, and few outputs, leave a product's tiles empty.
+bool suits_product(const ConvProblem& p, const gpu::Capabilities& capabilities) {
+  return !capabilities.software && p.depth() >= 16 && p.outputs() >= 8;
+}
+
 void run(Stream& stream, const ConvProblem& p, const Expression* epilogue) {
   if (p.y.count() == 0) return;
+  if (is_pointwise(p) && p.outputs() > 1 && p.sum_type() != DType::f64) return pointwise(stream, p, epilogue);
   if (gpu::Commands* commands = stream.gpu()) {
     for (const View* v : {&p.x, &p.w, &p.y}) {
       if (v->dtype == DType::f64) throw Unsupported("conv: {} on a GPU, which has no f64", to_string(*v));
     }
-    conv_direct(*commands, p, epilogue);
+    if (suits_product(p, commands->device().capabilities())) conv_product(*commands, p, epilogue);
+    else conv_direct(*commands, p, epilogue);
   } else {
     conv_cpu(*stream.cpu(), p, epilogue);
   }
@@ -205,9 +235,40 @@ CallKey key(std::string_view kernel, const ConvOptions& o, const Expression* epi
 
 }  // namespace
 
+View channels_last(const View& v) {
+  std::vector<int> order(static_cast<std::size_t>(v.rank()));
+  std::iota(order.begin(), order.end(), 0);
+  std::rotate(order.begin() + 2, order.begin() + 3, order.end());
+  return v.permuted(order);
+}
+
+View channels_third(const View& v) {
+  std::vector<int> order(static_cast<std::size_t>(v.rank()));
+  std::iota(order.begin(), order.end(), 0);
+  std::rotate(order.begin() + 2, order.end() - 1, order.end());
+  return v.permuted(order);
+}
+
+void check_reach(const ConvProblem& p, int more) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 31;
+  for (int d = 0; d < p.spatial(); ++d) {
+    const int axis = ConvProblem::kSpatial + d;
+    const std::int64_t low = std::min<std::int64_t>(p.position(d, 0, 0), 0);
+    const std::int64_t high = p.position(d, p.y.shape()[axis] + more, p.w.shape()[axis]);
+    if (low >= -kMost && high < kMost && p.x.shape()[axis] < kMost) continue;
+    throw Unsupported("conv: windows reach from {} to {} along spatial axis {}; on a GPU within 2^31", low, high, d);
+  }
+}
+
 void conv_direct(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue) {
   in_parts(commands, problem, epilogue,
            [&](const ConvProblem& p, const Expression* e) { record_direct(commands, p, e); });
+}
+
+void conv_product(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue,
+                  const MatmulVariant* variant) {
+  in_parts(commands, problem, epilogue,
+           [&](const ConvProblem& p, const Expression* e) { record_product(commands, p, e, variant); });
 }
 
 void conv(Stream& stream, const View& x, const View& w, const View& y, const ConvOptions& options,

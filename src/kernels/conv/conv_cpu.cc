@@ -224,14 +224,14 @@ void conv_cpu(cpu::Executor& executor, const ConvProblem& p, const Expression* e
   if (p.depth() == 0 || p.outputs() < kFewOutputs) return by_rows<float>(executor, p, epilogue, DType::f32);
   ConvProblem q = p;
   q.x = as_type(executor, p.x, DType::f32);
-  if (!conv_product(q)) {
+  if (!as_product(q)) {
     // The filter's elements one after the other, then its channels.
     q.w = View(Buffer::host(byte_size(p.w.dtype, static_cast<std::uint64_t>(p.w.count()))), 0, p.w.dtype, p.w.shape());
     copy(executor, p.w, q.w);
   }
-  const ConvProduct as_product = *conv_product(q);
-  const Windows windows(q, as_product);
-  matmul_cpu_of_rows(executor, as_product.matmul, epilogue,
+  const ConvProduct product_form = *as_product(q);
+  const Windows windows(q, product_form);
+  matmul_cpu_of_rows(executor, product_form.matmul, epilogue,
                      [&](std::int64_t batch, std::int64_t row, std::int64_t rows, std::int64_t k, std::int64_t depth,
                          float* to, std::int64_t pitch) { windows.gather(batch, row, rows, k, depth, to, pitch); });
 }

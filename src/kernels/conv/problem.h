@@ -9,6 +9,8 @@
 
 namespace weft::kernels {
 
+struct MatmulVariant;  // kernels/matmul/variants.h
+
 // y[g, n, o, i…] = epilogue(Σ_c Σ_k x[g, n, c, i · stride + k · dilation − before] · w[g, o, c, k…], operands[g, n, o,
 // i…]), x being zero outside of its edges. Groups are an axis of their own; a transposed convolution is one of these
 // for each remainder of y's positions by the strides, and a filter's gradient is one whose filter is y and whose batch
@@ -54,7 +56,21 @@ void conv_reference(const ConvProblem& problem, const Expression* epilogue);
 // On the executor's cores.
 void conv_cpu(cpu::Executor& executor, const ConvProblem& problem, const Expression* epilogue);
 
-// Records the problem without a product's tiles: a thread computes some elements by loops over window and channels.
+// The forms of a GPU. direct: a thread computes some elements by loops over window and channels. product: a matrix
+// product that reads windows, by a variant of kind tile or subgroup_matrix; if it is null, by the one that suits it, which
+// a software device has not. What exceeds a binding is cut. Throw Unsupported.
 void conv_direct(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue);
+void conv_product(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue,
+                  const MatmulVariant* variant = nullptr);
+// Their launches of problems that fit bindings.
+void record_direct(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue);
+void record_product(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue,
+                    const MatmulVariant* variant);
+
+// Throws Unsupported if places of x that windows reach, and `more` outputs further, are not counted in 32 bits.
+void check_reach(const ConvProblem& problem, int more);
+// The view with its channels (axis 2) last, and back.
+View channels_last(const View& view);
+View channels_third(const View& view);
 
 }  // namespace weft::kernels

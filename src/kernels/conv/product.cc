@@ -21,7 +21,7 @@ std::optional<std::int64_t> common_stride(const View& v, const std::vector<int>&
 
 }  // namespace
 
-std::optional<ConvProduct> conv_product(const ConvProblem& p) {
+std::optional<ConvProduct> as_product(const ConvProblem& p) {
   ConvProduct product;
   const int rank = p.y.rank(), first = ConvProblem::kSpatial;
   std::vector<int> taps;

@@ -20,6 +20,6 @@ struct ConvProduct {
 };
 
 // Nothing if the filter lies so that k has no stride of its own.
-std::optional<ConvProduct> conv_product(const ConvProblem& problem);
+std::optional<ConvProduct> as_product(const ConvProblem& problem);
 
 }  // namespace weft::kernels

@@ -59,7 +59,7 @@ void record_reduce(gpu::Commands& commands, const MatmulProblem& p, const Expres
 // does not support these, or the operands have other layouts.
 std::optional<MatmulProblem> in_words(const gpu::Capabilities& capabilities, const MatmulProblem& problem) {
   const DType type = problem.a.dtype;
-  if (!capabilities.packed_dot || bits(type) != 8 || is_floating(type)) return std::nullopt;
+  if (problem.windows || !capabilities.packed_dot || bits(type) != 8 || is_floating(type)) return std::nullopt;
   if (problem.b.dtype != type || problem.k % 4 != 0) return std::nullopt;
   MatmulProblem p = problem;
   p.k /= 4;
@@ -92,7 +92,7 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
   const std::optional<MatmulProblem> words = by_words ? in_words(call.capabilities(), problem) : std::nullopt;
   const MatmulProblem& p = words ? *words : problem;
   const int wide = subgroup_matrix ? matrix_load_width(p.a.dtype) : 4;
-  LoadForm a = load_form(p.a, true, wide), b = load_form(p.b, false, wide);
+  LoadForm a = form_of_a(p, wide), b = form_of_b(p, wide);
   if (!tiles) {  // the other kinds load four elements along k only
     if (!a.along_k) a.width = 1;
     if (!b.along_k) b.width = 1;
@@ -113,8 +113,12 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
   const std::int64_t tiles_m = ceil_div(p.m, v.tile_m), tiles_n = ceil_div(p.n, v.tile_n);
   const std::int64_t groups = tiles_m * tiles_n * p.batches() * v.splits;
   call.iterate(p.batch);
-  add_operand(call, "a", p.a, true, a.width);
-  add_operand(call, "b", p.b, false, b.width);
+  for (const bool is_b : {false, true}) {
+    const std::string_view name = is_b ? "b" : "a";
+    const int width = is_b ? b.width : a.width;
+    if (p.windows && p.windows_are_b == is_b) p.windows->add(call, name, width);
+    else add_operand(call, name, is_b ? p.b : p.a, !is_b, width);
+  }
   call.set("product", compute_type(p.sum_type()));
   call.set("a_width", a.width).set("b_width", b.width).set("threads", v.threads);
   call.set("tile_m", v.tile_m).set("tile_n", v.tile_n);
@@ -138,7 +142,13 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
         .set("tile_k", v.tile_k)
         .set("rows_per_band", subgroup_matrix ? kSubgroupMatrixRows : kRowsPerBand);
     call.set("a_along_k", a.along_k).set("b_along_k", b.along_k);
-    call.set("edge_k", p.k % (step * stages) != 0 || slice_k * (v.splits - 1) >= p.k);
+    const bool edge_k = p.k % (step * stages) != 0 || slice_k * (v.splits - 1) >= p.k;
+    call.set("edge_k", edge_k);
+    if (!gemv_n) {
+      const std::int64_t depth = subgroup_matrix ? v.tile_k * stages : v.tile_k;
+      call.set("window", !p.windows ? "" : p.windows_are_b ? "b" : "a");
+      call.set("whole_taps", p.windows && p.windows->run() % depth == 0 && !(subgroup_matrix && edge_k));
+    }
     if (subgroup_matrix) {
       call.include("store_f16").enable("f16").enable("subgroups").enable("chromium_experimental_subgroup_matrix");
       call.set("columns", v.result_columns()).set("slots", v.result_slots(a.along_k, b.along_k));
@@ -419,6 +429,19 @@ void matmul_by(gpu::Commands& commands, const MatmulProblem& problem, const Expr
   }
   call_once(commands, {problem.a, problem.b, problem.operands, problem.y},
             [&](Stream& s) { record_all(*s.gpu(), problem, epilogue, &variant); });
+}
+
+void matmul_of_windows(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue,
+                       const MatmulVariant* variant, std::uint64_t scratch) {
+  const gpu::Capabilities& capabilities = commands.device().capabilities();
+  MatmulVariant v = variant ? *variant : choose_variant(problem, capabilities, scratch);
+  if (!variant && v.kind == MatmulKind::subgroup_matrix && !passes_matrix_self_test(commands.device(), v, problem)) {
+    v = choose_variant(problem, capabilities, scratch, false);
+  }
+  if (!can_run(v, problem, capabilities)) {
+    throw Unsupported("matmul: this device or these windows cannot take {}", to_string(v));
+  }
+  record(commands, problem, epilogue, v);
 }
 
 void matmul_of_copies(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue,

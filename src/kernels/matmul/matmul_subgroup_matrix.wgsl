@@ -31,6 +31,9 @@
   directly to y takes longer (on an H200). `columns` matrices of `slots` subgroups are stored at a time: more memory
   would allow fewer workgroups (its driver gives 48 KiB to all workgroups of a core; two are 1.7 times as fast as one).
 
+  window: the operand, if one is, whose rows are windows (conv/conv_windows.wgsl), which is loaded along k.
+  whole_taps: a step of k is within one element of a window.
+
   x_edge: tiles extend past m (a) or n (b). Such rows and columns are clamped (their results are never stored), and k
   past its end is zero. 16-byte loads may extend past m, n or k where rows are longer in memory; past k they must find
   zeros.
@@ -98,8 +101,10 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% set even = threads % (8 * chunks) == 0 %}
 {# if so, loads are whole groups of rows apart #}
   // In units of loads: the stride from a row in memory to the next, which may be negative, and from a step to the next.
+{% if window != x %}
   let {{ x }}_row = u32(i32(p.{{ x }}_{{ 'w' if along_k else 'k' }}){{ ' / ' ~ width if width > 1 else '' }});
   let {{ x }}_step = {{ depth // width if along_k else depth }}u{{ ' * p.' ~ x ~ '_k' if along_k and width == 1 else '' if along_k else ' * ' ~ x ~ '_row' }};
+{% endif %}
 {% for t in range(parts) %}
 {% set s = x ~ t %}
   let id_{{ s }} = lid + {{ t * threads }}u;
@@ -124,7 +129,9 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   let row_{{ s }} = {{ 'line_' ~ s ~ ' / 4u % 2u * ' ~ tile_k // 2 ~ 'u + line_' ~ s ~ ' / 8u * 4u + line_' ~ s ~ ' % 4u' if halves else 'line_' ~ s }};
   let to_{{ s }} = row_{{ s }} * {{ pitch }}u + w_{{ s }} % {{ sub }}u / {{ per_cell }}u;
 {% endif %}
-{% if edge or t == 0 or not even %}
+{% if window == x %}
+  let place_{{ s }} = place_of(c, min({{ side[x].origin }} + w_{{ s }}, {{ last_start(x) }}));
+{% elif edge or t == 0 or not even %}
   let at_{{ s }} = (at_{{ x }}(c) + {{ 'min' if edge else '' }}({{ side[x].origin }} + w_{{ s }}{{ ', ' ~ last_start(x) if edge else '' }}) * p.{{ x }}_w + {{ 'k_begin' if edge_k else '(k_begin + k_' ~ s ~ ')' }} * p.{{ x }}_k){{ ' / ' ~ width ~ 'u + p.' ~ x ~ '_o' if width > 1 else '' }};
 {% endif %}
   var next_{{ s }}: {{ 'vec4<u32>' if width > 1 else 'f16' }};
@@ -149,8 +156,19 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% else %}
 {% set way = step ~ ' * ' ~ x ~ '_step' ~ (' + ' ~ rows_on ~ 'u * ' ~ x ~ '_row' if rows_on else '') %}
 {% endif %}
+{% if window == x %}
+{% set s = x ~ t %}
+    {
+{% set of_k = 'k_begin + ' ~ (('min(' ~ step ~ ' * ' ~ depth ~ 'u + k_' ~ s ~ ', (length - 1u) / ' ~ width ~ 'u * ' ~ width ~ 'u)') if edge_k else (step ~ ' * ' ~ depth ~ 'u' ~ ('' if whole_taps else ' + k_' ~ s))) %}
+      let tap = tap_of({{ of_k }});
+      let at = (place_{{ s }}.at + tap.at{{ ' + k_' ~ s if whole_taps else '' }}) / {{ width }}u + p.{{ x }}_o{{ ' + held' if held else '' }};
+      next_{{ s }} = vec4<u32>();
+      if (is_inside(place_{{ s }}, tap)) { next_{{ s }} = {{ x }}_buf[at]; }
+    }
+{% else %}
 {% set at = 'at_' ~ x ~ (t if own else 0) ~ ' + ' ~ way ~ (' + held' if held else '') %}
     next_{{ x }}{{ t }} = {{ x ~ '_buf[' ~ at ~ ']' if width > 1 else 'f16(load_' ~ x ~ '(' ~ at ~ '))' }};
+{% endif %}
 {% endmacro %}
 {# The loads between the products of stage g, share `i` of `n`. Operands along k are loaded for a whole step, others for
    the next stage, and so first. The conditions keep compilers from moving loads down to their uses. #}

@@ -14,6 +14,8 @@
   along k, or along m or n. Out-of-range rows and columns are clamped (their results are never stored), and out-of-range
   k is zero. Loads of four may extend past m, n or k where rows are longer in memory; past k they must find zeros.
   packed: the function that multiplies four 8-bit integers; elements are then words of four, along k.
+  window: the operand, if one is, whose rows are windows (conv/conv_windows.wgsl). whole_taps: a step of k is within one
+  element of a window.
 #}
 {% set element = 'u32' if packed else product %}
 {% set quads = tile_k // 4 %}
@@ -70,8 +72,12 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   let {{ x }}_w{{ t }} = {{ x }}_id{{ t }} % {{ o.tile }}u;
   let {{ x }}_k{{ t }} = {{ x }}_id{{ t }} / {{ o.tile }}u;
 {% endif %}
+{% if window == x %}
+  let {{ x }}_place{{ t }} = place_of(c, min({{ o.origin }} + {{ x }}_w{{ t }}, {{ last_start(x) }}));
+{% else %}
   var {{ x }}_at{{ t }} = at_{{ x }}(c) + min({{ o.origin }} + {{ x }}_w{{ t }}, {{ last_start(x) }}) * p.{{ x }}_w
       + (k_begin + {{ x }}_k{{ t }}) * p.{{ x }}_k;
+{% endif %}
   var {{ x }}_next{{ t }}: {{ 'vec4<' ~ element ~ '>' if o.width == 4 else element }};
 {% endfor %}
 {% endfor %}
@@ -89,7 +95,22 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% macro fetch(k) %}
 {% for x in ['a', 'b'] %}
 {% set o = side[x] %}
+{% if window == x and whole_taps %}
+    let tap = tap_of({{ k }});
+{% endif %}
 {% for t in range(parts[x]) %}
+{% if window == x %}
+    {{ x }}_next{{ t }} = {{ 'vec4<' ~ element ~ '>()' if o.width == 4 else element ~ '(0)' }};
+    if ({{ k }} + {{ x }}_k{{ t }} < k_end) {
+{% if not whole_taps %}
+      let tap = tap_of({{ k }} + {{ x }}_k{{ t }});
+{% endif %}
+{% set at = x ~ '_place' ~ t ~ '.at + tap.at' ~ (' + ' ~ x ~ '_k' ~ t ~ ' * p.channel_step' if whole_taps else '') %}
+      if (is_inside({{ x }}_place{{ t }}, tap)) {
+        {{ x }}_next{{ t }} = {{ 'vec4<' ~ element ~ '>(load4_' ~ x ~ '(' ~ at ~ '))' if o.width == 4 else element ~ '(load_' ~ x ~ '(' ~ at ~ '))' }};
+      }
+    }
+{% else %}
 {% set value = 'vec4<' ~ element ~ '>(load4_' ~ x ~ '(' ~ x ~ '_at' ~ t ~ '))' if o.width == 4 else element ~ '(load_' ~ x ~ '(' ~ x ~ '_at' ~ t ~ '))' %}
 {% if edge_k %}
     {{ x }}_next{{ t }} = {{ 'vec4<' ~ element ~ '>()' if o.width == 4 else element ~ '(0)' }};
@@ -100,6 +121,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
     {{ x }}_next{{ t }} = {{ value }};
 {% endif %}
     {{ x }}_at{{ t }} += {{ tile_k }}u * p.{{ x }}_k;
+{% endif %}
 {% endfor %}
 {% endfor %}
 {% endmacro %}

@@ -2,11 +2,32 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "weft/kernels/matmul.h"
 
 namespace weft::kernels {
+
+class Call;
+
+// How an operand's elements are best loaded.
+struct LoadForm {
+  bool along_k = true;  // adjacent threads lie along k, else along m or n
+  int width = 1;        // elements in one load
+};
+
+// An operand that is no matrix in memory: its rows are the windows of a convolution (conv/conv_windows.wgsl).
+class WindowOperand {
+ public:
+  virtual ~WindowOperand() = default;
+  // `wide`: elements of a load, if the layout allows it.
+  virtual LoadForm form(int wide) const = 0;
+  // Adds it to a call whose batch dimensions are set.
+  virtual void add(Call& call, std::string_view name, int width) const = 0;
+  // k up to a multiple of this many is within one element of a window.
+  virtual std::int64_t run() const = 0;
+};
 
 // y[…, m, n] = epilogue(Σ_k a[…, m, k] · b[…, k, n], operands[…, m, n]). All views have the same leading (batch)
 // dimensions, broadcast by strides of zero and merged as far as possible.
@@ -16,6 +37,10 @@ struct MatmulProblem {
 
   Shape batch;
   std::int64_t m = 0, n = 0, k = 0;
+
+  // Reads a (or b) instead of its view, which then has only a shape and a type.
+  const WindowOperand* windows = nullptr;
+  bool windows_are_b = false;
 
   std::int64_t batches() const { return element_count(batch); }
   std::int64_t products() const { return batches() * m * n; }  // elements of y

@@ -107,7 +107,7 @@ bool passes(const gpu::Device& device, Trial& trial) {
 
 bool passes_matrix_self_test(const gpu::Device& device, const MatmulVariant& variant, const MatmulProblem& problem) {
   const int wide = matrix_load_width(variant.unit.operand);
-  const LoadForm a = load_form(problem.a, true, wide), b = load_form(problem.b, false, wide);
+  const LoadForm a = form_of_a(problem, wide), b = form_of_b(problem, wide);
   MatmulVariant v = variant;
   v.splits = 1;
   const auto text = [](const LoadForm& form, const char* other) {

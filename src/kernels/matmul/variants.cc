@@ -204,11 +204,20 @@ LoadForm load_form(const View& view, bool k_is_last, int wide) {
   return {last_is_nearer == k_is_last, 1};
 }
 
+LoadForm form_of_a(const MatmulProblem& p, int wide) {
+  return p.windows && !p.windows_are_b ? p.windows->form(wide) : load_form(p.a, true, wide);
+}
+LoadForm form_of_b(const MatmulProblem& p, int wide) {
+  return p.windows && p.windows_are_b ? p.windows->form(wide) : load_form(p.b, false, wide);
+}
+
 int matrix_load_width(DType operand) { return 128 / bits(operand); }
 
 bool can_run(const MatmulVariant& v, const MatmulProblem& p, const gpu::Capabilities& capabilities) {
   if (static_cast<std::uint32_t>(v.threads) > capabilities.max_workgroup_size) return false;
   if (static_cast<std::uint32_t>(v.workgroup_memory()) > capabilities.max_workgroup_memory) return false;
+  const bool tiles = v.kind == MatmulKind::tile || v.kind == MatmulKind::subgroup_matrix;
+  if (p.windows && !tiles) return false;
   if (v.kind == MatmulKind::gemv_k) return p.a.strides()[-1] == 1 && p.b.strides()[-2] == 1;
   if (v.kind == MatmulKind::gemv_n) return p.b.strides()[-1] == 1;
   if (v.kind == MatmulKind::subgroup_matrix) {
@@ -219,8 +228,9 @@ bool can_run(const MatmulVariant& v, const MatmulProblem& p, const gpu::Capabili
     // Bytes are loaded sixteen at a time or not at all.
     const int wide = matrix_load_width(v.unit.operand);
     if (v.thread_m % wide != 0 || v.thread_n % wide != 0) return false;  // a load must be within one subgroup's block
-    return v.unit.operand == DType::f16 ||
-           (load_form(p.a, true, wide).width > 1 && load_form(p.b, false, wide).width > 1);
+    const LoadForm a = form_of_a(p, wide), b = form_of_b(p, wide);
+    if (p.windows && (p.windows_are_b ? b : a).width == 1) return false;
+    return v.unit.operand == DType::f16 || (a.width > 1 && b.width > 1);
   }
   return true;
 }
@@ -251,7 +261,7 @@ std::optional<MatmulVariant> choose_subgroup_matrix(const MatmulProblem& p, cons
   };
   // The largest tile only pays with whole cache lines of both operands.
   const int wide = matrix_load_width(p.a.dtype);
-  const LoadForm a = load_form(p.a, true, wide), b = load_form(p.b, false, wide);
+  const LoadForm a = form_of_a(p, wide), b = form_of_b(p, wide);
   const bool lines = a.along_k && b.along_k && a.width > 1 && b.width > 1;
   constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
   for (const auto& [v, least] : {Threshold{tile(256, 128, 32, 64, 64), lines ? 128 : kNever},

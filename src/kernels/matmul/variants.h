@@ -19,12 +19,6 @@ enum class MatmulKind : std::uint8_t {
   gemv_n,  // matmul_gemv_n.wgsl: few rows, b's rows contiguous
 };
 
-// How an operand's elements are best loaded.
-struct LoadForm {
-  bool along_k = true;  // adjacent threads lie along k, else along m or n
-  int width = 1;        // elements in one load
-};
-
 struct MatmulVariant {
   MatmulKind kind = MatmulKind::tile;
   int tile_m = 0, tile_n = 0;  // a workgroup's part of y
@@ -74,6 +68,8 @@ std::uint64_t scratch_bytes(const MatmulVariant& variant, const MatmulProblem& p
 
 // `wide`: elements of a load if the layout allows it.
 LoadForm load_form(const View& view, bool k_is_last, int wide = 4);
+LoadForm form_of_a(const MatmulProblem& problem, int wide = 4);
+LoadForm form_of_b(const MatmulProblem& problem, int wide = 4);
 
 // Elements of 16 bytes, which kind subgroup_matrix loads at once.
 int matrix_load_width(DType operand);

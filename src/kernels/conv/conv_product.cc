@@ -1,0 +1,141 @@
+// Convolutions on a GPU as matrix products that read windows (matmul_tile.wgsl, matmul_subgroup_matrix.wgsl): nothing is
+// unfolded in memory. k counts an element of the window after the other, and in each the channels.
+#include <algorithm>
+
+#include "core/str_cat.h"
+#include "kernels/call.h"
+#include "kernels/common/chunks.h"
+#include "kernels/conv/product.h"
+#include "kernels/matmul/matmul.h"
+#include "weft/kernels/copy.h"
+
+namespace weft::kernels {
+namespace {
+
+// The windows of x as the rows of a product.
+class Windows final : public WindowOperand {
+ public:
+  Windows(const ConvProblem& p, const ConvProduct& product) : p_(p), product_(product) {}
+
+  LoadForm form(int wide) const override {
+    const View x = channels_last(p_.x);
+    if (p_.channels() % wide == 0 && rows_vectorise(x, wide)) return {true, wide};
+    const std::int64_t along = std::abs(p_.x.strides()[2]);
+    const std::int64_t across = std::abs(p_.x.strides()[-1]);
+    return {along <= across || p_.y.shape()[-1] == 1, 1};
+  }
+
+  void add(Call& call, std::string_view name, int width) const override {
+    if (width > 4) call.raw(name, p_.x, "vec4<u32>", 16, gpu::Access::read);
+    else call.read(name, p_.x, width);
+    const auto step = [&](int axis) {
+      const int d = axis - ConvProblem::kSpatial;
+      return p_.x.strides()[axis] * (d >= 0 ? p_.strides[d] : 1);
+    };
+    Strides batch;
+    std::vector<std::string> from(static_cast<std::size_t>(p_.spatial()), "row"), rows, checked;
+    for (std::size_t i = 0; i < product_.batch_axes.size(); ++i) {
+      const int axis = product_.batch_axes[i];
+      // Operands of 16 bytes count elements in the shader, too.
+      batch.push_back(step(axis));
+      if (axis >= ConvProblem::kSpatial) from[static_cast<std::size_t>(axis - ConvProblem::kSpatial)] = std::to_string(i);
+    }
+    call.strides(name, batch);
+    for (std::size_t i = product_.row_axes.size(); i-- > 0;) {
+      const int axis = product_.row_axes[i];
+      const std::string text = axis == ConvProblem::kBatch ? "n" : std::to_string(axis - ConvProblem::kSpatial);
+      rows.push_back(text);
+      call.index_param("rows_" + text, p_.y.shape()[axis]).index_param("step_" + text, step(axis));
+    }
+    std::int64_t before = 0;
+    for (int d = 0; d < p_.spatial(); ++d) {
+      const int axis = ConvProblem::kSpatial + d;
+      before += p_.before[d] * p_.x.strides()[axis];
+      checked.emplace_back(p_.reaches_out(d) ? "yes" : "");
+      call.param(str_cat("stride", d), static_cast<std::int32_t>(p_.strides[d]));
+      call.param(str_cat("before", d), static_cast<std::int32_t>(p_.before[d]));
+      call.param(str_cat("dilation", d), static_cast<std::int32_t>(p_.dilations[d]));
+      call.index_param(str_cat("window", d), p_.w.shape()[axis]).index_param(str_cat("extent", d), p_.x.shape()[axis]);
+      call.index_param(str_cat("tap_step", d), p_.x.strides()[axis] * p_.dilations[d]);
+    }
+    call.param("window_before", static_cast<std::uint32_t>(before));
+    call.index_param("channels", p_.channels()).index_param("channel_step", p_.x.strides()[2]);
+    call.include("conv_windows").set("side", name).set("spatial", p_.spatial());
+    call.set("from", from).set("rows", rows).set("checked", checked);
+  }
+
+  std::int64_t run() const override { return p_.channels(); }
+
+ private:
+  const ConvProblem& p_;
+  const ConvProduct& product_;
+};
+
+// A copy with channels last, whose number is a multiple of `unit`; the additional ones are zeros.
+View copy_with_channels_last(gpu::Commands& commands, const View& v, std::int64_t unit, GpuScratch& scratch) {
+  const View from = channels_last(v);
+  Shape shape = from.shape();
+  const std::int64_t channels = shape[-1];
+  shape[-1] = ceil_div(channels, unit) * unit;
+  const View memory = scratch.take(byte_size(v.dtype, static_cast<std::uint64_t>(element_count(shape))));
+  const View to(memory.buffer, memory.offset, v.dtype, shape);
+  const View part = to.with_layout({from.shape(), to.strides()});
+  if (shape[-1] != channels) fill(commands, 0, to);
+  copy(commands, from, part);
+  return channels_third(to);
+}
+
+std::uint64_t bytes_with_channels_last(const View& v, std::int64_t unit) {
+  return byte_size(v.dtype, static_cast<std::uint64_t>(v.count() / std::max<std::int64_t>(1, v.shape()[2]) *
+                                                       ceil_div(v.shape()[2], unit) * unit));
+}
+
+View transposed(const View& view) {
+  Layout layout = view.layout;
+  std::swap(layout.shape[-1], layout.shape[-2]);
+  std::swap(layout.strides[-1], layout.strides[-2]);
+  return view.with_layout(layout);
+}
+
+}  // namespace
+
+void record_product(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue,
+                    const MatmulVariant* variant) {
+  check_reach(problem, 0);
+  ConvProblem p = problem;
+  GpuScratch scratch(commands);
+  const gpu::Capabilities& capabilities = commands.device().capabilities();
+  // Matrix units take operands whose channels lie together, as many as a load has: others are copied if the product is
+  // worth it. (Copies take about 3 µs each on an H200.)
+  constexpr double kWorthCopies = 1e8;
+  const double flops = 2 * static_cast<double>(p.y.count()) * static_cast<double>(p.depth());
+  const int wide = matrix_load_width(p.x.dtype);
+  const bool matrices = (!variant || variant->kind == MatmulKind::subgroup_matrix) && p.x.dtype == p.w.dtype && matrix_unit(capabilities, p.x.dtype) && p.outputs() >= 16;
+  const auto is_wide = [&](const View& v) { return v.shape()[2] % wide == 0 && rows_vectorise(channels_last(v), wide); };
+  if (matrices && flops >= kWorthCopies && !(is_wide(p.x) && is_wide(p.w)) &&
+      bytes_with_channels_last(p.x, wide) <= chunk_limit(capabilities) &&
+      bytes_with_channels_last(p.w, wide) <= chunk_limit(capabilities)) {
+    if (!is_wide(p.x)) p.x = copy_with_channels_last(commands, p.x, wide, scratch);
+    if (!is_wide(p.w) || p.w.shape()[2] != p.x.shape()[2]) p.w = copy_with_channels_last(commands, p.w, wide, scratch);
+  }
+  std::optional<ConvProduct> product = as_product(p);
+  if (!product || product->channels_first) {
+    p.w = copy_with_channels_last(commands, p.w, 1, scratch);
+    product = as_product(p);
+  }
+  const bool copied = !(p.x.buffer == problem.x.buffer) || !(p.w.buffer == problem.w.buffer);
+  const Windows windows(p, *product);
+  MatmulProblem& m = product->matmul;
+  m.windows = &windows;
+  // Rows of y are contiguous along its channels, or else along its places.
+  if (m.y.strides()[-1] != 1 && m.y.strides()[-2] == 1) {
+    m.for_each_view([](View& v) { v = transposed(v); });
+    std::swap(m.a, m.b);
+    std::swap(m.m, m.n);
+    m.windows_are_b = true;
+  }
+  // (The sums of a split k would be in the buffer of the copies.)
+  matmul_of_windows(commands, m, epilogue, variant, copied ? 0 : capabilities.max_buffer);
+}
+
+}  // namespace weft::kernels
