@@ -38,4 +38,13 @@ consteval DType dtype_of() {
 template <class T>
 inline constexpr DType dtype_of = detail::dtype_of<T>();
 
+// Whether values of the C++ type T are elements of that data type: of T's own, or as unsigned integers the bytes of a
+// bool and the bits of a float of 8 or 16 bits.
+template <class T>
+constexpr bool holds(DType dtype) {
+  if (dtype == dtype_of<T>) return true;
+  if (!std::is_unsigned_v<T> || std::is_same_v<T, bool> || bits(dtype) != 8 * static_cast<int>(sizeof(T))) return false;
+  return dtype == DType::boolean || (is_floating(dtype) && bits(dtype) <= 16);
+}
+
 }  // namespace weft

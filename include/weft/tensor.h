@@ -114,11 +114,11 @@ class Tensor {
   // Uploads nothing if the tensor was last written with the same bytes, and by nothing else since (Flag::always_upload:
   // always). Throws InvalidArgument unless the bytes are exactly the tensor's.
   void write(std::span<const std::byte> bytes);
-  // Evaluates the tensor if it has no data, waits for pending writes and copies the elements to the host. T's size must
-  // be the element's. Throws what eval() does.
+  // Evaluates the tensor if it has no data, waits for pending writes and copies the elements to the host. Throws what
+  // eval() does, and TypeError unless they are T's values (holds<T>): to_vector() converts them.
   template <class T>
   std::vector<T> read() const {
-    std::vector<T> values(checked_count(sizeof(T)));
+    std::vector<T> values(checked_count(holds<T>(dtype()), dtype_of<T>));
     read_bytes(std::as_writable_bytes(std::span(values)));
     return values;
   }
@@ -127,7 +127,7 @@ class Tensor {
   // The same without waiting: the values that the tensor has when everything submitted so far is done.
   template <class T>
   Future<std::vector<T>> async_read() const {
-    const std::size_t count = checked_count(sizeof(T));
+    const std::size_t count = checked_count(holds<T>(dtype()), dtype_of<T>);
     return async_read_into().map([count](const ReadInto& copy_to) {
       std::vector<T> values(count);
       copy_to(std::as_writable_bytes(std::span(values)));
@@ -172,7 +172,7 @@ class Tensor {
 
  private:
   using ReadInto = std::function<void(std::span<std::byte>)>;
-  std::size_t checked_count(std::size_t element_size) const;
+  std::size_t checked_count(bool fits, DType as) const;
   void require_one() const;
   // Elements of `type` as those of `to`, of which `target` has as many.
   static void convert(const TensorType& type, std::span<const std::byte> bytes, DType to, std::span<std::byte> target);

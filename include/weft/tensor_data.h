@@ -6,6 +6,7 @@
 #include <span>
 
 #include "weft/dtype.h"
+#include "weft/element.h"
 #include "weft/shape.h"
 
 namespace weft {
@@ -20,10 +21,20 @@ struct TensorData {
 
   // A copy of `bytes`. Throws InvalidArgument unless they are exactly as many as the shape takes.
   static TensorData copy_of(DType dtype, const Shape& shape, std::span<const std::byte> bytes);
+  // Throws TypeError unless T's values are elements of that type (holds<T>): nothing is converted.
   template <class T>
   static TensorData of(DType dtype, const Shape& shape, std::span<const T> values) {
+    if (!holds<T>(dtype)) refuse(dtype, shape, dtype_of<T>);
     return copy_of(dtype, shape, std::as_bytes(values));
   }
+  // Of T's own type.
+  template <class T>
+  static TensorData of(const Shape& shape, std::span<const T> values) {
+    return copy_of(dtype_of<T>, shape, std::as_bytes(values));
+  }
+
+ private:
+  [[noreturn]] static void refuse(DType dtype, const Shape& shape, DType given);
 };
 
 }  // namespace weft

@@ -77,6 +77,9 @@ Graph optimized(const Graph& graph, const Device& device, const CompileOptions& 
 namespace {
 
 Executable compiled(const Graph& graph, const Device& device, const CompileOptions& options) {
+  if (graph.impl().outputs.empty()) {
+    throw InvalidArgument("compile: the graph has no output, so nothing would run; name one by Graph::output()");
+  }
   const std::shared_ptr<ConstantStore> store =
       options.constants ? options.constants : make_constant_store(device);
   if (store->device() != device) {

@@ -16,4 +16,9 @@ TensorData TensorData::copy_of(DType dtype, const Shape& shape, std::span<const 
   return {dtype, shape, *copy, copy};
 }
 
+void TensorData::refuse(DType dtype, const Shape& shape, DType given) {
+  throw TypeError("tensor data: values of type {} given for {} {}; nothing is converted: cast the tensor instead",
+                  name(given), name(dtype), to_string(shape));
+}
+
 }  // namespace weft

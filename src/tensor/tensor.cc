@@ -63,9 +63,9 @@ Future<Tensor::ReadInto> Tensor::async_read_into() const {
       [](const gpu::ReadBytes& read) { return ReadInto([read](std::span<std::byte> to) { read.copy_to(to); }); });
 }
 
-std::size_t Tensor::checked_count(std::size_t element_size) const {
-  if (static_cast<int>(element_size * 8) != bits(dtype())) {
-    throw InvalidArgument("tensor: {} read as elements of {} bytes", to_string(type()), element_size);
+std::size_t Tensor::checked_count(bool fits, DType as) const {
+  if (!fits) {
+    throw TypeError("read: {} read as {}; to_vector() converts, read() does not", to_string(type()), name(as));
   }
   return static_cast<std::size_t>(element_count(shape()));
 }
