@@ -113,21 +113,25 @@ TEST_F(DeviceTest, AnUnknownNameListsWhatThereIs) {
 
 TEST_F(DeviceTest, FlagsChoose) {
   const auto all = gpu::adapters();
-  set_flag(Flag::adapter, std::to_string(all.back().index));
+  set_flag(Flag::device, std::to_string(all.back().index));
   EXPECT_EQ(gpu::Device::open().adapter().index, all.back().index);
   EXPECT_EQ(Device::open().gpu().adapter().index, all.back().index);
   EXPECT_EQ(gpu::Device::open({.adapter = "0"}).adapter().index, 0) << "the option wins";
-  set_flag(Flag::adapter, "cpu");
+  set_flag(Flag::device, "cpu");
   EXPECT_FALSE(Device::open().is_gpu());
-  set_flag(Flag::adapter, "nothing like it");
+  set_flag(Flag::device, "nothing like it");
   EXPECT_THROW(gpu::Device::open(), InvalidArgument);
   EXPECT_THROW(Device::open(), InvalidArgument);
-  set_flag(Flag::adapter, "");
+  set_flag(Flag::device, "");
   set_flag(Flag::backend, all.back().backend);
   EXPECT_EQ(gpu::Device::open().adapter().backend, all.back().backend);
-  set_flag(Flag::backend, "glide");
-  EXPECT_THROW(gpu::Device::open(), NoDevice);
-  EXPECT_THROW(Device::open(), NoDevice);
+  EXPECT_THROW(set_flag(Flag::backend, "glide"), InvalidArgument);
+  for (const char* backend : {"metal", "d3d12", "vulkan"}) {  // no system has all of them
+    if (std::ranges::find(all, backend, &gpu::AdapterInfo::backend) != all.end()) continue;
+    set_flag(Flag::backend, backend);
+    EXPECT_THROW(gpu::Device::open(), NoDevice);
+    EXPECT_THROW(Device::open(), NoDevice);
+  }
 }
 
 TEST_F(DeviceTest, TheMinimumDeviceIsThat) {
