@@ -15,6 +15,14 @@ run(${CMAKE_COMMAND} -G Ninja -S ${SOURCE} -B ${WORK}/build -DCMAKE_PREFIX_PATH=
 run(${CMAKE_COMMAND} --build ${WORK}/build)
 run(${WORK}/build/consumer)
 
+# Where Dawn is not to be found, the package says what to do.
+execute_process(COMMAND ${CMAKE_COMMAND} -G Ninja -S ${SOURCE} -B ${WORK}/without -DCMAKE_PREFIX_PATH=${WORK}/prefix
+  -DCMAKE_DISABLE_FIND_PACKAGE_Dawn=ON ${EXTRA} RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE output)
+string(REGEX REPLACE "[ \n]+" " " output "${output}")
+if(status EQUAL 0 OR NOT output MATCHES "-DDawn_DIR=.*\\./dev install DIR")
+  message(FATAL_ERROR "without Dawn find_package(weft) gives ${status} and says: ${output}")
+endif()
+
 find_program(PKG_CONFIG pkg-config)
 if(PKG_CONFIG AND NOT EXTRA)
   set(ENV{PKG_CONFIG_PATH} ${WORK}/prefix/${LIBDIR}/pkgconfig)
@@ -26,5 +34,6 @@ if(PKG_CONFIG AND NOT EXTRA)
 endif()
 
 # A user names the repository and a commit; here the sources are at hand.
-run(${CMAKE_COMMAND} -G Ninja -S ${SOURCE}/fetched -B ${WORK}/fetched -DFETCHCONTENT_SOURCE_DIR_WEFT=${PROJECT} ${EXTRA})
-run(${CMAKE_COMMAND} --build ${WORK}/fetched --target CMakeFiles/consumer.dir${SOURCE}/main.cc.o)
+file(COPY ${SOURCE}/fetched/CMakeLists.txt ${SOURCE}/main.cc DESTINATION ${WORK}/fetched)
+run(${CMAKE_COMMAND} -G Ninja -S ${WORK}/fetched -B ${WORK}/fetched/build -DFETCHCONTENT_SOURCE_DIR_WEFT=${PROJECT} ${EXTRA})
+run(${CMAKE_COMMAND} --build ${WORK}/fetched/build --target CMakeFiles/consumer.dir/main.cc.o)
