@@ -74,5 +74,9 @@ if(NOT TARGET weft::weft)
   unset(_weft_prefix)
 endif()
 END_OF_FILE
-printf 'dev: installed into %s (%s): run %s/bin/weft, and build with -DCMAKE_PREFIX_PATH=%s or PKG_CONFIG_PATH=%s/lib/pkgconfig\n' \
-  "$directory" "$(du -sh "$directory/lib/weft" | cut -f 1)" "$directory" "$directory" "$directory" >&2
+cat >&2 <<END_OF_FILE
+dev: installed into $directory ($(du -sh "$directory/lib/weft" | cut -f 1)):
+  the program           $directory/bin/weft
+  CMake                 find_package(weft) with -DCMAKE_PREFIX_PATH=$directory
+  other build systems   pkg-config weft with PKG_CONFIG_PATH=$directory/lib/pkgconfig
+END_OF_FILE
