@@ -125,6 +125,8 @@ std::string rates(const Calibration& c) {
     if (value > 0) text += std::format("     {:<22} {:>10.4g} {}\n", name, value / unit, unit_text);
   };
   rate("copying", c.copy_bandwidth, 1e9, "GB/s, read and written");
+  rate("copying in the caches", c.cache_bandwidth, 1e9,
+       std::format("GB/s, up to {:.3g} MiB read and written", c.cache_bytes / (1 << 20)).c_str());
   rate("products, f32", c.f32_rate, 1e9, "GFLOP/s");
   rate("products, f16", c.f16_rate, 1e9, "GFLOP/s");
   rate("cooperative matrices", c.matrix_rate, 1e9, "GFLOP/s");

@@ -5,11 +5,13 @@
 
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <format>
 
 #include "command_line.h"
 #include "commands.h"
 #include "output.h"
+#include "weft/draw.h"
 #include "weft/error.h"
 #include "weft/models.h"
 
@@ -43,7 +45,7 @@ std::string render(const std::string& dot) {
   int status = 0;
   if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
     if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
-      throw IoError("Graphviz (the program dot) is not installed; install it, or write --output graph.dot");
+      throw IoError("Graphviz (the program dot) is not installed; install it, or write --output graph.html, which needs none");
     }
     throw IoError("Graphviz failed on the graph; --output graph.dot writes its source");
   }
@@ -55,34 +57,63 @@ struct GraphArguments {
   std::string output = "graph.svg";
   int batch = 1;
   int length = 32;
+  int depth = -1;
   bool compiled = false;
 };
+
+// What fits a screen.
+constexpr int kBoxes = 40;
+
+constexpr const char* kFooter = R"(The picture
+  Boxes are operations, coloured by their family as in the pages of weft profile. Constants are lines of the
+  boxes that read them; reshape, transpose, slice and broadcast compute nothing, and are words on the arrows.
+  What has a label in common, such as layers.0, is a layer. --depth 0 draws each layer as one box, 1 what is
+  in it, and so on; without it as much is open as fits a screen. FILE.html is a page that needs no other file:
+  its layers open at a click, and a box shows all that is known of it.
+
+Examples
+  weft graph MODEL --compiled --batch 32 --length 128 -o minilm.html
+  weft graph MODEL --depth 0 -o minilm.svg
+  weft graph MODEL -o - | dot -Tpdf > minilm.pdf
+)";
+
+bool ends_in(const std::string& path, std::string_view suffix) { return path.ends_with(suffix); }
+
+std::string title_of(const GraphArguments& a) {
+  return std::format("{}: {} × {} tokens{}", std::filesystem::weakly_canonical(a.model).filename().string(), a.batch,
+                     a.length, a.compiled ? ", compiled" : "");
+}
 
 }  // namespace
 
 void add_graph(CLI::App& app) {
   auto a = std::make_shared<GraphArguments>();
-  CLI::App* command = app.add_subcommand("graph", "Draw what a model computes, as SVG (through Graphviz) or dot");
+  CLI::App* command = app.add_subcommand("graph", "Draw what a model computes: a page, SVG or dot");
   command->add_option("MODEL", a->model, "Directory in Hugging Face's layout")->required();
-  command->add_option("-o,--output", a->output, "FILE.svg or FILE.dot; '-' prints dot")
+  command->add_option("-o,--output", a->output,
+                      "FILE.html, a page whose layers open; FILE.svg, through Graphviz; or FILE.dot; '-' prints dot")
       ->capture_default_str()
       ->check([](const std::string& path) {
-        const bool known = path == "-" || path.ends_with(".svg") || path.ends_with(".dot");
-        return known ? std::string() : std::format("'{}' ends in neither .svg nor .dot", path);
+        const bool known = path == "-" || ends_in(path, ".html") || ends_in(path, ".svg") || ends_in(path, ".dot");
+        return known ? std::string() : std::format("'{}' ends in none of .html, .svg and .dot", path);
       });
+  command->add_option("--depth", a->depth, "How many levels of layers are drawn open; default: as many as fit a screen")
+      ->check(CLI::Range(0, 1000));
   command->add_option("--batch", a->batch, "Sentences")->check(CLI::Range(1, 65536))->capture_default_str();
   command->add_option("--length", a->length, "Tokens a sentence")->check(CLI::Range(1, 65536))->capture_default_str();
   command->add_flag("--compiled", a->compiled, "Draw it as it will run, after fusion, instead of as the model says it");
   add_setting(*command, Flag::device, "Where it would run, for --compiled: as for weft embed");
   add_precision(*command);
-  command->footer("Example: weft graph MODEL --compiled --batch 32 --length 128 -o minilm.svg\n");
+  command->footer(kFooter);
   command->callback([a] {
     const models::SentenceEncoder encoder = models::SentenceEncoder::load(a->model, Device::cpu());
     Graph graph = encoder.graph(a->batch, a->length);
     if (a->compiled) graph = optimized(graph, Device::open());
-    const std::string dot = graph.to_dot();
+    const DrawOptions draw{.depth = a->depth >= 0 ? a->depth : depth_of_boxes(graph, kBoxes)};
     Output out(a->output);
-    out.write(a->output.ends_with(".svg") ? render(dot) : dot);
+    if (ends_in(a->output, ".html")) out.write(graph_page(graph, title_of(*a), draw));
+    else if (ends_in(a->output, ".svg")) out.write(render(to_dot(graph, draw)));
+    else out.write(to_dot(graph, draw));
     out.commit();
     if (a->output != "-") std::fprintf(stderr, "weft: %s written\n", a->output.c_str());
   });

@@ -84,8 +84,9 @@ Calibration limits_of(const Device& device) {
 }
 
 void report(const ProfileArguments& a, Files& files, Profile profile, const Device& device, std::string title,
-            std::optional<CompileReport> compiled = {}) {
+            std::optional<CompileReport> compiled = {}, std::uint64_t constant_bytes = 0) {
   ProfileReport r = make_report(std::move(profile), limits_of(device), std::move(title), a.runs);
+  r.constant_bytes = compiled ? compiled->constant_bytes : constant_bytes;
   r.compiled = std::move(compiled);
   r.dispatches = a.dispatches;
   Output out("-");
@@ -115,6 +116,8 @@ void profile_embed(const ProfileArguments& a) {
   std::size_t cut = 0;
   encoder.embed_ids(encoder.tokenizer().encode_batch(sentences, &cut)).read<float>();
   queue.report(cut, encoder.tokenizer().max_length());
+  // Every shape has the same weights.
+  const std::uint64_t weights = encoder.executable(1, 8).report().constant_bytes;
   Profiler profiler(device);
   for (int i = 0; i < a.runs; ++i) {
     std::vector<text::Ids> ids;
@@ -125,7 +128,8 @@ void profile_embed(const ProfileArguments& a) {
   }
   report(a, files, profiler.finish(), device,
          std::format("{}: {} sentence{} in batches of {}", model_name(a.model), sentences.size(),
-                     sentences.size() == 1 ? "" : "s", a.batch));
+                     sentences.size() == 1 ? "" : "s", a.batch),
+         {}, weights);
 }
 
 void profile_graph(const ProfileArguments& a) {

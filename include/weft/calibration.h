@@ -18,6 +18,8 @@ namespace weft {
 struct Calibration {
   std::string device, driver;
   double copy_bandwidth = 0;     // bytes read and written a second, by a copy of a large tensor
+  double cache_bandwidth = 0;    // the same by the fastest of the copies that stay in the caches,
+  double cache_bytes = 0;        //   and the most bytes, read and written, of a copy that gains from them; both may be 0
   double f32_rate = 0;           // FLOP/s of a large matrix product in f32,
   double f16_rate = 0;           //   of f16 operands without cooperative matrices,
   double matrix_rate = 0;        //   and with them
@@ -32,6 +34,9 @@ struct Calibration {
   double busy = 0;               // part of the host's processors that other programs used meanwhile: 0 to 1
 
   double rate(Arithmetic arithmetic) const;
+  // Bytes a second of a kernel call that moves that many: at most cache_bandwidth if they fit in the caches, where the
+  // call before may have left them, else copy_bandwidth.
+  double bandwidth(double bytes) const;
   // The least time of a kernel call: of its bytes, its operations or its functions, whichever takes longest.
   double limit_seconds(const Work& work) const;
   // The time of a kernel call in a sequence of dependent ones.

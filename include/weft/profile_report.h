@@ -32,6 +32,7 @@ struct ProfileReport {
   double kernel_seconds = 0;
   Work work;
   std::optional<CompileReport> compiled;  // of the graph, if one was profiled
+  std::uint64_t constant_bytes = 0;       // of the weights, where they are known
   bool dispatches = false;                // whether each one is listed
 };
 

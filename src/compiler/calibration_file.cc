@@ -24,6 +24,8 @@ struct Field {
 };
 constexpr Field kFields[] = {
     {"copy_bandwidth", &Calibration::copy_bandwidth},
+    {"cache_bandwidth", &Calibration::cache_bandwidth},
+    {"cache_bytes", &Calibration::cache_bytes},
     {"f32_rate", &Calibration::f32_rate},
     {"f16_rate", &Calibration::f16_rate},
     {"matrix_rate", &Calibration::matrix_rate},

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "cpu/kernel_form.h"
 #include "weft/error.h"
 
 namespace weft::cpu {
@@ -24,11 +25,19 @@ void listen_to_steps(StepListener listener) {
 bool steps_are_timed() { return listening; }
 
 void timed_step(const std::function<KernelRun()>& describe, const std::function<void()>& work) {
+  KernelForm form;
   const auto start = std::chrono::steady_clock::now();
-  work();
+  {
+    const FormListener listener(&form);
+    work();
+  }
   const auto end = std::chrono::steady_clock::now();
   const std::lock_guard lock(mutex);
-  if (current) current(describe(), start, end);
+  if (!current) return;
+  KernelRun run = describe();
+  run.variant = form.variant();
+  run.why = form.why();
+  current(std::move(run), start, end);
 }
 
 }  // namespace weft::cpu

@@ -15,7 +15,7 @@ using StepListener = std::function<void(KernelRun run, std::chrono::steady_clock
 void listen_to_steps(StepListener listener);
 bool steps_are_timed();
 
-// Runs `work` and reports it to the listener.
+// Runs `work` and reports it to the listener, with the form that its kernels say they take (cpu/kernel_form.h).
 void timed_step(const std::function<KernelRun()>& describe, const std::function<void()>& work);
 
 }  // namespace weft::cpu

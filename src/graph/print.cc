@@ -26,25 +26,6 @@ std::string indented(std::string_view lines) {
   return s;
 }
 
-// A label of Graphviz's.
-std::string escaped(std::string_view text) {
-  std::string s;
-  for (const char c : text) {
-    if (c == '"' || c == '\\') s += '\\';
-    s += c;
-  }
-  return s;
-}
-
-// Colours by what a node costs: nothing, memory, arithmetic.
-std::string_view colour(const Node& node) {
-  if (node.op().input()) return "#cfe2f3";
-  if (node.op().constant()) return "#eeeeee";
-  if (node.op().is_view()) return "#ffffff";
-  const std::string_view name = node.op().name();
-  return name == "matmul" || name == "attention" ? "#f9cb9c" : "#d9ead3";
-}
-
 }  // namespace
 
 std::string to_string(const Node& node) { return node.op().to_string() + types_text(node); }
@@ -69,25 +50,6 @@ std::string Graph::to_string() const {
     s += std::format("output {} = {}\n", in_quotes(o.name), reference(o.value, *this));
   }
   return s;
-}
-
-std::string Graph::to_dot() const {
-  std::string s =
-      "digraph weft {\n  rankdir=TB;\n  node [shape=box, style=\"rounded,filled\", fontname=\"sans-serif\", "
-      "fontsize=10];\n  edge [fontname=\"sans-serif\", fontsize=9];\n";
-  for (const NodePtr& node : impl().nodes()) {
-    std::string types;
-    for (const TensorType& t : node->types()) types += "\\n" + weft::to_string(t);
-    s += std::format("  n{} [label=\"{}{}\", fillcolor=\"{}\"];\n", impl().id(*node), escaped(node->op().to_string()),
-                     types, colour(*node));
-    for (const Tensor& v : node->inputs()) s += std::format("  n{} -> n{};\n", impl().id(*v.node()), impl().id(*node));
-  }
-  for (std::size_t i = 0; i < impl().outputs.size(); ++i) {
-    const GraphPort& o = impl().outputs[i];
-    s += std::format("  out{0} [label=\"output {1}\", fillcolor=\"#cfe2f3\"];\n  n{2} -> out{0};\n", i,
-                     escaped(in_quotes(o.name)), impl().id(*o.value.node()));
-  }
-  return s + "}\n";
 }
 
 }  // namespace weft

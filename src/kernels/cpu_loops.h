@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/parallel.h"
+#include "cpu/kernel_form.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
 #include "weft/small_float.h"
@@ -74,6 +75,8 @@ inline std::int64_t offset_of(const Layout& layout, std::int64_t i) {
 // Runs f(begin, end) over [0, count) on the executor's cores, in pieces of at least `grain`.
 template <class F>
 void parallel(cpu::Executor& executor, std::int64_t count, std::int64_t grain, F&& f) {
+  if (cpu::KernelForm* const form = cpu::FormListener::current()) form->divide(count, grain, executor.threads());
+  const cpu::FormListener none(nullptr);  // loops inside of a part do not count
   if (executor.threads() == 1 || count <= grain) {
     if (count > 0) f(std::int64_t{0}, count);
     return;

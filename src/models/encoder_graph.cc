@@ -5,6 +5,7 @@
 #include <cmath>
 #include <format>
 #include <numeric>
+#include <optional>
 #include <ranges>
 #include <set>
 
@@ -145,15 +146,21 @@ class Builder {
     const Tensor v = graph_.constant(data, name);
     return data.dtype == DType::f32 ? v : cast(v, DType::f32);
   }
-  Tensor linear(const Tensor& x, const LinearWeights& w, const std::string& name) {
-    const LabelScope scope(name);
+  // Weights are named with the scopes around them, "layers.0.query"; scopes add that to labels by themselves.
+  Tensor linear(const Tensor& x, const LinearWeights& w, const std::string& part) {
+    const LabelScope scope(part);
+    const std::string name = outer_ + part;
     const Tensor y = matmul(x, weight(w.weight, name).T());
     return w.bias.owner ? y + weight(w.bias, name + ".bias") : y;
   }
-  Tensor norm(const Tensor& x, const NormWeights& w, double epsilon, const std::string& name) {
-    const LabelScope scope(name);
+  Tensor norm(const Tensor& x, const NormWeights& w, double epsilon, const std::string& part) {
+    const LabelScope scope(part);
+    const std::string name = outer_ + part;
     return layer_norm(x, weight(w.scale, name + ".scale"), weight(w.bias, name + ".bias"), epsilon);
   }
+  // What follows is of that layer.
+  void begin_layer(const std::string& layer) { outer_ = layer + "."; }
+  void end_layers() { outer_.clear(); }
   // [batch, length, heads · dim] → [batch, heads, length, dim]
   static Tensor split_heads(const Tensor& x, std::int64_t heads) {
     const Shape& s = x.shape();
@@ -166,6 +173,7 @@ class Builder {
 
  private:
   Graph& graph_;
+  std::string outer_;
 };
 
 // One vector a row from the token vectors [batch, length, hidden]; `mask` f32 [batch, length, 1], 1 for tokens.
@@ -236,6 +244,7 @@ Graph encoder_graph(const EncoderConfig& config, const SentenceConfig& sentence,
   const Tensor visible = binary(ScalarOp::less, position, expand_dims(lengths, 1));  // [batch, length]
 
   // Embeddings: words + token types + positions, normalised.
+  std::optional<LabelScope> part("embeddings");
   Tensor x = gather(b.weight(weights.words, "words"), ids);
   if (weights.token_types.owner) {
     const Tensor types = b.weight(weights.token_types, "token_types");
@@ -247,27 +256,34 @@ Graph encoder_graph(const EncoderConfig& config, const SentenceConfig& sentence,
   }
   x = x + slice(b.weight(weights.positions, "positions"), 0, 0, length);
   x = b.norm(x, weights.embedding_norm, config.epsilon, "embedding_norm");
+  part.reset();
 
   // Layers: attention and feed-forward, each followed by its residual and norm.
   const double scale = 1.0 / std::sqrt(static_cast<double>(config.hidden / config.heads));
+  part.emplace("mask");
   const Tensor hidden_keys = select(reshape(visible, {batch, 1, 1, length}), graph.scalar(0, DType::f32),
                                    graph.scalar(-std::numeric_limits<double>::infinity(), DType::f32));
+  part.reset();
   for (std::size_t i = 0; i < weights.layers.size(); ++i) {
     const LayerWeights& w = weights.layers[i];
-    const auto name = [&](std::string_view part) { return std::format("layers.{}.{}", i, part); };
-    const Tensor q = Builder::split_heads(b.linear(x, w.query, name("query")), config.heads);
-    const Tensor k = Builder::split_heads(b.linear(x, w.key, name("key")), config.heads);
-    const Tensor v = Builder::split_heads(b.linear(x, w.value, name("value")), config.heads);
+    const std::string layer = std::format("layers.{}", i);
+    const LabelScope scope(layer);
+    b.begin_layer(layer);
+    const Tensor q = Builder::split_heads(b.linear(x, w.query, "query"), config.heads);
+    const Tensor k = Builder::split_heads(b.linear(x, w.key, "key"), config.heads);
+    const Tensor v = Builder::split_heads(b.linear(x, w.value, "value"), config.heads);
     const Tensor context = [&] {
-      const LabelScope scope(name("attention"));
+      const LabelScope scope("attention");
       const Tensor scores = matmul(q, k.T()) * scale + hidden_keys;
       return Builder::merge_heads(matmul(softmax(scores), v));
     }();
-    x = b.norm(b.linear(context, w.attention_output, name("attention_output")) + x, w.attention_norm, config.epsilon,
-               name("attention_norm"));
-    const Tensor inner = unary(config.activation, b.linear(x, w.intermediate, name("intermediate")));
-    x = b.norm(b.linear(inner, w.output, name("output")) + x, w.output_norm, config.epsilon, name("output_norm"));
+    x = b.norm(b.linear(context, w.attention_output, "attention_output") + x, w.attention_norm, config.epsilon,
+               "attention_norm");
+    const Tensor inner = unary(config.activation, b.linear(x, w.intermediate, "intermediate"));
+    x = b.norm(b.linear(inner, w.output, "output") + x, w.output_norm, config.epsilon, "output_norm");
   }
+
+  b.end_layers();
 
   // One vector a sentence.
   const LabelScope scope("pooling");

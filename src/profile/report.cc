@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <format>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <tuple>
+
+#include "core/kernel_family.h"
 
 namespace weft {
 namespace {
@@ -40,6 +44,7 @@ std::string time_text(double seconds) {
 ordered_json to_json(const ProfileRow& r) {
   return {{"step", r.step},
           {"kernel", r.kernel},
+          {"family", kernel_family(r.kernel)},
           {"variant", r.variant},
           {"why", r.why},
           {"calls", r.calls},
@@ -78,6 +83,7 @@ ordered_json summary(const ProfileReport& r) {
                     {"bytes", r.work.bytes},
                     {"flops", r.work.flops},
                     {"calibration", ordered_json::parse(to_json(r.limits))}};
+  if (r.constant_bytes) json["constant_bytes"] = r.constant_bytes;
   if (r.compiled) {
     json["planned_memory"] = {{"intermediates", r.compiled->planned_bytes},
                               {"alive_at_once", r.compiled->liveness_bound},
@@ -188,8 +194,11 @@ std::string profile_table(const ProfileReport& r, std::size_t most) {
                       rate(r.work.flops, r.kernel_seconds) * 1e-9,
                       l.copy_bandwidth > 0
                           ? std::format("limit: the time by this device's calibration over the time taken ({:.0f} GB/s "
-                                        "copying, {:.0f} GFLOP/s f32, {:.0f} f16, {:.0f} cooperative)",
-                                        l.copy_bandwidth * 1e-9, l.f32_rate * 1e-9, l.f16_rate * 1e-9,
+                                        "copying{}, {:.0f} GFLOP/s f32, {:.0f} f16, {:.0f} cooperative)",
+                                        l.copy_bandwidth * 1e-9,
+                                        l.cache_bytes > 0 ? std::format(", {:.0f} in the caches", l.cache_bandwidth * 1e-9)
+                                                          : "",
+                                        l.f32_rate * 1e-9, l.f16_rate * 1e-9,
                                         l.matrix_rate * 1e-9)
                           : "no limits: the device was not measured");
   if (r.compiled) {
@@ -197,11 +206,13 @@ std::string profile_table(const ProfileReport& r, std::size_t most) {
     text += std::format("memory: intermediates {:.2f} MiB, of which {:.2f} are alive at once; constants {:.2f} MiB\n",
                         mebibytes(r.compiled->planned_bytes), mebibytes(r.compiled->liveness_bound),
                         mebibytes(r.compiled->constant_bytes));
+  } else if (r.constant_bytes) {
+    text += std::format("memory: constants {:.2f} MiB\n", static_cast<double>(r.constant_bytes) / (1 << 20));
   }
   // A tenth more may be noise, and rows that take almost no time always are.
   constexpr double kPast = 1.2, kShare = 0.05;
   if (std::ranges::any_of(r.rows, [](const ProfileRow& row) { return row.of_limit > kPast && row.share > kShare; })) {
-    text += "past 100%: the calibration was slower than this run, so the machine may have been busy then; "
+    text += "past 100%: faster than the copies and products of the calibration; the machine may have been busy then: "
             "weft devices --calibrate --again measures it anew\n";
   }
   return text;
@@ -214,7 +225,60 @@ std::string profile_json(const ProfileReport& r) {
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-extern const char* const kProfilePage;  // profile_page.cc
+extern const char* const kProfilePage;    // page.cc
+extern const char* const kProfileScript;  // page_script.cc
+
+namespace {
+
+struct Window {
+  double start, end;
+  double seconds() const { return end - start; }
+};
+
+// From the first to the last of what host and device did in each run, as far as its dispatches are among the first
+// `shown`. One window of everything where the runs cannot be told apart.
+std::vector<Window> windows_of(const ProfileReport& r, std::size_t shown) {
+  const Profile& p = r.profile;
+  const auto repeats = static_cast<std::size_t>(r.repeats);
+  const auto window = [&](std::span<const KernelRun> runs, std::span<const HostSpan> host) {
+    Window w{std::numeric_limits<double>::infinity(), 0};
+    const auto add = [&](const auto& span) {
+      w.start = std::min(w.start, span.start);
+      w.end = std::max(w.end, span.start + span.seconds);
+    };
+    for (const KernelRun& run : runs) add(run);
+    for (const HostSpan& span : host) add(span);
+    return w;
+  };
+  const std::span<const KernelRun> runs = p.runs;
+  const std::span<const HostSpan> host = p.host;
+  const std::size_t calls = runs.size() / repeats, spans = host.size() / repeats;
+  std::vector<Window> windows;
+  if (calls * repeats == runs.size() && spans * repeats == host.size() && calls + spans > 0) {
+    for (std::size_t i = 0; i < repeats && (i + 1) * calls <= shown; ++i) {
+      windows.push_back(window(runs.subspan(i * calls, calls), host.subspan(i * spans, spans)));
+    }
+  }
+  if (windows.empty()) {
+    // Where dispatches are left out, what the host did after the last one that is drawn is, too.
+    const bool whole = shown == runs.size();
+    Window all = window(runs.first(shown), whole ? host : host.first(0));
+    if (whole) all.end = std::max(all.end, p.seconds);
+    windows.push_back({std::min(all.start, 0.0), all.end});
+  }
+  return windows;
+}
+
+// The window of the median length.
+std::size_t median(std::span<const Window> windows) {
+  std::vector<std::size_t> order(windows.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::nth_element(order, order.begin() + static_cast<std::ptrdiff_t>(order.size() / 2), {},
+                           [&](std::size_t i) { return windows[i].seconds(); });
+  return order[order.size() / 2];
+}
+
+}  // namespace
 
 std::string profile_page(const ProfileReport& r) {
   // A browser draws tens of thousands of spans smoothly, but not millions.
@@ -230,6 +294,11 @@ std::string profile_page(const ProfileReport& r) {
     json["runs"].push_back({r.row_of[i], run.start * 1e6, run.seconds * 1e6, run.live_bytes});
   }
   json["runs_left_out"] = r.profile.runs.size() - shown;
+  const std::vector<Window> windows = windows_of(r, shown);
+  json["windows"] = ordered_json::array();
+  for (const Window& w : windows) json["windows"].push_back({w.start * 1e6, w.end * 1e6});
+  json["shown_run"] = median(windows);
+  json["families"] = kKernelFamilies;
   json["host"] = ordered_json::array();
   for (const HostSpan& s : r.profile.host) json["host"].push_back({s.name, s.start * 1e6, s.seconds * 1e6});
   json["memory"] = ordered_json::array();
@@ -238,8 +307,13 @@ std::string profile_page(const ProfileReport& r) {
   // Text inside a script element must not close it or begin a comment.
   for (std::size_t at = 0; (at = data.find('<', at)) != std::string::npos; ++at) data.replace(at, 1, "\\u003c");
   std::string page = kProfilePage;
-  constexpr std::string_view kMark = "/*DATA*/";
-  page.replace(page.find(kMark), kMark.size(), data);
+  const auto put = [&](std::string_view mark, std::string_view text) {
+    page.replace(page.find(mark), mark.size(), text);
+  };
+  put("/*FAMILIES LIGHT*/", family_colours(false));
+  put("/*FAMILIES DARK*/", family_colours(true));
+  put("/*SCRIPT*/", kProfileScript);
+  put("/*DATA*/", data);
   return page;
 }
 

@@ -102,6 +102,11 @@ TEST_F(CalibrationTest, EstimatesGrowWithTheWork) {
   EXPECT_DOUBLE_EQ(fast.limit_seconds({.bytes = 4'000'000'000'000, .flops = 1}), 1);
   EXPECT_DOUBLE_EQ(fast.limit_seconds({.bytes = 1, .flops = 4e13}), 1);
   EXPECT_DOUBLE_EQ(fast.rate(Arithmetic::matrix), 4e13) << "what it lacks runs as f32";
+  // What fits in the caches may move faster; what does not gains nothing.
+  Calibration cached = fast;
+  cached.cache_bandwidth = 8e12, cached.cache_bytes = 1e6;
+  EXPECT_DOUBLE_EQ(cached.limit_seconds({.bytes = 1'000'000}), 1e6 / 8e12);
+  EXPECT_DOUBLE_EQ(cached.limit_seconds({.bytes = 1'000'001}), 1'000'001 / 4e12);
   // Functions take their time after the bytes, or overlap with them.
   Calibration c = fast;
   c.function_rate = 1e12, c.dispatch_seconds = c.barrier_seconds = 0;

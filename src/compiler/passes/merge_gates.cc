@@ -38,6 +38,7 @@ Graph merge_gates(const Graph& graph, const PassContext& context) {
     std::vector<Tensor> weights;
     for (const Tensor& v : found) weights.push_back(r.constant_at(input_of(v, 1)).T());
     const Tensor all = apply(found[0].node()->shared_op(), {r.at(input_of(found[0])), concat(weights, 0).T()});
+    for (const Tensor& v : found) r.add_labels(*all.node(), *v.node());
     std::vector<Tensor> operands = r.at(node.inputs());
     std::int64_t at = 0;
     for (const Tensor& v : found) {

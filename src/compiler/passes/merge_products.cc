@@ -55,6 +55,7 @@ Graph merge_products(const Graph& graph, const PassContext& context) {
         operands.push_back(i == 1 ? concat(parts, 0).T() : concat(parts, 0));
       }
       const Tensor all = apply(node.shared_op(), std::move(operands));
+      for (const Node* m : members) r.add_labels(*all.node(), *m);
       std::int64_t at = 0;
       for (const Node* m : members) {
         const std::int64_t n = m->types()[0].shape[-1];

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/host_memory.h"
+#include "cpu/kernel_form.h"
 #include "kernels/attention/attention.h"
 #include "kernels/attention/attention_loops.h"
 #include "kernels/common/instruction_sets.h"
@@ -186,6 +187,11 @@ void attention_cpu(cpu::Executor& executor, const AttentionCall& a) {
   const std::int64_t blocks = (a.rows() + kBlock - 1) / kBlock;
   const std::int64_t pieces = Rows::usable(a.k) && Rows::usable(a.v) ? blocks : 1;
   const std::int64_t blocks_a_piece = blocks / pieces;
+  cpu::say_form([&] {
+    const char* const why = pieces == blocks ? "blocks of 32 queries" : "keys or values are copied once a head";
+    return std::pair(std::format("{}_{}", pieces == blocks ? "query_blocks" : "heads", instruction_set_name()),
+                     std::string(why));
+  });
   parallel(executor, a.batch * a.kv_heads * pieces, 1, [&](std::int64_t begin, std::int64_t end) {
     std::vector<float> key_bias;
     for (std::int64_t i = begin; i < end; ++i) {

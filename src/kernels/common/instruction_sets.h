@@ -38,4 +38,9 @@ inline int instruction_set() {
 #endif
 }
 
+// For profiles.
+inline const char* instruction_set_name() {
+  return instruction_set() == 4 ? "avx512" : instruction_set() == 3 ? "avx2" : "baseline";
+}
+
 }  // namespace weft::kernels

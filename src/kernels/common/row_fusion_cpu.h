@@ -197,6 +197,10 @@ void for_each_row(cpu::Executor& all_cores, const RowViews& views, const Rows& r
                              : views.is_fused() ? std::min(short_rows, RowWorker<T>::kMaxRows)
                                                 : 1;
   const std::int64_t grain = std::max<std::int64_t>(16384 / std::max<std::int64_t>(rows.length * block, 1), 1);
+  cpu::say_form([&] {
+    return std::pair(std::string(across ? "row_blocks_across" : block > 1 ? "row_blocks" : "rows"),
+                     std::format("{} rows of {}", rows.count, rows.length));
+  });
   parallel(executor, ceil_div(rows.count, block), grain, [&](std::int64_t begin, std::int64_t end) {
     std::vector<T> in(read ? 0 : block * rows.length), out(written ? 0 : block * rows.length);
     RowWorker<T> worker(views, rows, prologue, epilogue);

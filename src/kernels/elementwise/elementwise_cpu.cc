@@ -1,5 +1,6 @@
 // The CPU's elementwise kernels: blocks of the expression's registers, filled from rows.
 #include "kernels/elementwise/elementwise.h"
+#include "kernels/common/instruction_sets.h"
 #include "kernels/elementwise/expression_cpu.h"
 #include "kernels/cpu_loops.h"
 
@@ -66,6 +67,10 @@ void elementwise_cpu(cpu::Executor& all_cores, const ElementwiseProblem& problem
     return v.buffer.data() + v.offset;
   };
 
+  cpu::say_form([&] {
+    const char* const form = length >= CpuExpression::kBlock / 4 ? "long_rows" : "short_rows";
+    return std::pair(std::format("{}_{}", form, instruction_set_name()), std::format("{} rows of {}", rows, length));
+  });
   if (length >= CpuExpression::kBlock / 4) {
     // Long rows: each is evaluated in pieces.
     const std::int64_t pieces = (length + kPiece - 1) / kPiece;

@@ -41,6 +41,10 @@ void gather_cpu(cpu::Executor& executor, const Selection& problem) {
   }
   const int b = bits(problem.whole.dtype);
   cpu::Executor one_core(1);  // packed elements share bytes
+  cpu::say_form([&] {
+    return std::pair(std::string(has_rows ? "rows" : "elements"),
+                     std::format("{} rows of {}", element_count(rows[0].shape), length));
+  });
   parallel(b < 8 ? one_core : executor, element_count(rows[0].shape), std::max<std::int64_t>(1, 8192 / length),
            [&](std::int64_t begin, std::int64_t end) {
              const int rank = rows[0].rank();

@@ -1,7 +1,9 @@
 // The matrix product on the CPU's cores: panels (panels_cpu.h) multiply blocks of y that stay in a core's cache, and
 // the epilogue runs over each block while it is cached.
+#include "cpu/kernel_form.h"
 #include "cpu/packed_weight_cache.h"
 #include "kernels/call.h"
+#include "kernels/common/instruction_sets.h"
 #include "kernels/common/rows_cpu.h"
 #include "kernels/common/scratch_cpu.h"
 #include "kernels/elementwise/block_memory.h"
@@ -62,18 +64,22 @@ class RightSide {
     }
     if (memory_) {
       use_panels();
+      say("panels", "b is a constant, packed once");
       return;
     }
     // Packing pays from 24 rows on.
     if (p.m < 24 && plain(-2, -1)) {
       form_ = Form::columns;
       row_ = view_.strides()[-1];
+      say("dots", "fewer than 24 rows, and b is dense along k: it is read where it lies");
     } else if (p.m < 24 && plain(-1, -2) && p.n % loops_.width == 0) {
       form_ = Form::in_place;
       row_ = view_.strides()[-2];
+      say("rows_in_place", "fewer than 24 rows, and b is dense along n: it is read where it lies");
     } else {
       memory_ = panels(executor);
       use_panels();
+      say("panels", p.m < 24 ? "b is packed, because its strides or type fit no loop" : "b is packed, which pays from 24 rows on");
       return;
     }
     type_ = panel_type(view_.dtype);
@@ -108,6 +114,10 @@ class RightSide {
 
  private:
   enum class Form : std::uint8_t { panels, in_place, columns };
+
+  static void say(std::string_view form, std::string_view why) {
+    cpu::say_form([&] { return std::pair(std::format("{}_{}", form, instruction_set_name()), std::string(why)); });
+  }
 
   // The number of elements of a matrix as panels.
   std::int64_t panel_elements() const { return ceil_div(view_.shape()[-1], loops_.width) * loops_.width * k_; }
@@ -309,6 +319,7 @@ auto words_of(DType type) {
 
 // Integers of up to 32 bits, wrapping, four rows of b at a time.
 void wide_integers(cpu::Executor& executor, const MatmulProblem& p, const RowStore& store) {
+  cpu::say_form([] { return std::pair(std::string("loop_i32"), std::string("sums wrap, which f32 cannot do")); });
   constexpr std::int64_t kDepth = 4, kRows = 32;
   const auto take_a = words_of(p.a.dtype), take_b = words_of(p.b.dtype);
   in_tiles<std::uint32_t>(executor, p, store, [&](std::int64_t batch, std::int64_t row, std::int64_t rows,
@@ -399,10 +410,19 @@ void by_panels(cpu::Executor& executor, const MatmulProblem& p, const Expression
 
 void matmul_cpu(cpu::Executor& executor, const MatmulProblem& p, const Expression* epilogue) {
   const RowStore store(p, epilogue);
-  if (p.k == 0) return store_zeros(p, store);
+  const auto say = [](const char* form, const char* why) {
+    cpu::say_form([&] { return std::pair(std::string(form), std::string(why)); });
+  };
+  if (p.k == 0) {
+    say("zeros", "a product over no elements");
+    return store_zeros(p, store);
+  }
   const DType product = p.sum_type();
   if (product == DType::i32) return integers(executor, p, store);
-  if (product == DType::f64) return plain<double>(executor, p, store, product);
+  if (product == DType::f64) {
+    say("loop_f64", "panels are of f32");
+    return plain<double>(executor, p, store, product);
+  }
   by_panels(executor, p, epilogue, store, LeftSide(p.a));
 }
 

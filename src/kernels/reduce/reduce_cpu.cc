@@ -378,6 +378,10 @@ struct Reducer {
     const std::int64_t pieces = std::max<std::int64_t>(ceil_div(rows.length, piece), 1);
     auto accs = host_list<Acc>(rows.count * pieces);  // [blocks, pieces, rows of the block]
     const std::int64_t grain = std::max<std::int64_t>(kPiece / (block * std::min(rows.length, piece) + 1), 1);
+    cpu::say_form([&] {
+      return std::pair(std::string(block > 1 ? "across_rows" : "along_rows"),
+                       std::format("{} rows of {}", rows.count, rows.length));
+    });
     parallel(executor, blocks * pieces, grain, [&](std::int64_t begin, std::int64_t end) {
       Feed<T> feed(problem, from, prologue);
       for (std::int64_t task = begin; task < end; ++task) {

@@ -120,6 +120,7 @@ bool by_columns(cpu::Executor& executor, const RowViews& views, const Rows& rows
   const std::int64_t width = outer.shape.back(), blocks = ceil_div(width, kColumns), n = rows.length;
   const auto load = load_block(x.dtype);
   const auto store = store_block(y.dtype);
+  cpu::say_form([&] { return std::pair(std::string("columns"), std::format("{} rows of {}", rows.count, n)); });
   parallel(executor, rows.count / width * blocks, std::max<std::int64_t>(16384 / (n * kColumns), 1),
            [&](std::int64_t begin, std::int64_t end) {
              thread_local Scratch scratch;

@@ -1,0 +1,305 @@
+#include "graph/drawing.h"
+
+#include <algorithm>
+#include <format>
+#include <map>
+#include <set>
+
+#include "core/in_quotes.h"
+#include "core/kernel_family.h"
+#include "graph/graph.h"
+#include "graph/ops/leaf.h"
+
+namespace weft {
+namespace {
+
+using Path = std::vector<std::string>;
+
+// "layers.0.query" → {"layers.0", "query"}: a number belongs to the part before it.
+Path parts_of(std::string_view label) {
+  Path parts;
+  while (!label.empty()) {
+    const auto dot = label.find('.');
+    const std::string part(label.substr(0, dot));
+    const bool number = !part.empty() && part.find_first_not_of("0123456789") == std::string::npos;
+    if (number && !parts.empty()) parts.back() += "." + part;
+    else parts.push_back(part);
+    label = dot == std::string_view::npos ? "" : label.substr(dot + 1);
+  }
+  return parts;
+}
+
+std::string joined(std::span<const std::string> parts, std::string_view between) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : std::string(between)) + part;
+  return text;
+}
+
+// A node's own label and those of what was fused into it.
+std::vector<Path> labels_of(const Node& node, const Graph& graph) {
+  std::vector<Path> paths;
+  const auto add = [&](const std::string* label) {
+    if (Path path = parts_of(*label); std::ranges::find(paths, path) == paths.end()) paths.push_back(std::move(path));
+  };
+  if (node.label()) add(node.label());
+  if (const auto it = graph.impl().labels.find(node.sequence()); it != graph.impl().labels.end()) {
+    for (const std::string* label : it->second) add(label);
+  }
+  return paths;
+}
+
+// How many parts all of them begin with.
+std::size_t common_parts(const std::vector<Path>& paths) {
+  if (paths.empty()) return 0;
+  std::size_t n = 0;
+  while (std::ranges::all_of(paths, [&](const Path& p) { return p.size() > n && p[n] == paths[0][n]; })) ++n;
+  return n;
+}
+
+// A view in the words that people have for it; strides, which the compiler makes of several, say it by themselves.
+std::vector<std::string> words_of(const Node& view) {
+  const std::string_view name = view.op().name();
+  if (name == "permute") return {"transpose"};
+  if (name != "strided") return {std::string(name)};
+  const Layout source(view.inputs()[0].shape());
+  const std::optional<Placement> placed = view.op().place(source);
+  if (!placed) return {std::string(name)};
+  std::vector<std::string> words;
+  std::int64_t reached = 1, before = 0;
+  bool broadcast = false, transposed = false;
+  for (int d = 0; d < placed->layout.rank(); ++d) {
+    const std::int64_t size = placed->layout.shape[d], stride = placed->layout.strides[d];
+    if (size == 1) continue;
+    if (stride == 0) {
+      broadcast = true;
+      continue;
+    }
+    transposed |= before > 0 && std::abs(stride) > before;
+    before = std::abs(stride);
+    reached *= size;
+  }
+  if (reached < element_count(source.shape)) words.push_back("slice");
+  if (transposed) words.push_back("transpose");
+  if (broadcast) words.push_back("broadcast");
+  if (words.empty()) words.push_back("reshape");
+  return words;
+}
+
+// A value without the views above it, and these as a line: "slice, transpose [8, 12, 32, 32]"; empty: none.
+struct Source {
+  Tensor value;
+  std::string views;
+};
+Source source_of(const Tensor& v) {
+  Source s{v, {}};
+  std::vector<std::string> words;
+  while (s.value.node()->op().is_view()) {
+    const std::vector<std::string> more = words_of(*s.value.node());
+    words.insert(words.begin(), more.begin(), more.end());
+    s.value = s.value.node()->inputs()[0];
+  }
+  const auto doubled = std::ranges::unique(words);
+  words.erase(doubled.begin(), doubled.end());
+  if (!words.empty()) s.views = joined(words, ", ") + " " + to_string(v.shape());
+  return s;
+}
+
+// "query+key" of "layers.0.query+layers.0.key" in "layers.0".
+std::string shortened(std::string_view names, std::string_view group) {
+  std::string text;
+  while (!names.empty()) {
+    const auto plus = names.find('+');
+    std::string_view name = names.substr(0, plus);
+    if (!group.empty() && name.starts_with(group) && name.substr(group.size()).starts_with('.')) {
+      name.remove_prefix(group.size() + 1);
+    }
+    text += (text.empty() ? "" : "+") + std::string(name);
+    names = plus == std::string_view::npos ? "" : names.substr(plus + 1);
+  }
+  return text;
+}
+
+std::string constant_text(const Node& node, std::string_view group) {
+  const ConstantOp& op = *node.op().constant();
+  std::string text = shortened(op.constant_name(), group);
+  if (const auto value = op.scalar()) text += (text.empty() ? "" : " = ") + to_string(Number(*value));
+  return (text.empty() ? "constant" : text) + " " + to_string(node.types()[0]);
+}
+
+class Drawer {
+ public:
+  explicit Drawer(const Graph& graph) : graph_(graph) { drawing_.groups.push_back({}); }
+
+  Drawing run() {
+    for (const NodePtr& node : graph_.impl().nodes()) {
+      if (!node->op().is_view() && !node->op().constant()) add(*node);
+    }
+    for (const GraphPort& o : graph_.impl().outputs) {
+      const Source source = source_of(o.value);
+      if (source.value.node()->op().constant()) add(*source.value.node());
+      DrawnBox box{.kind = DrawnBox::Kind::output, .title = o.name, .types = {to_string(o.value.type())}};
+      box.text = std::format("output {}", in_quotes(o.name));
+      connect(source, static_cast<int>(drawing_.boxes.size()));
+      drawing_.boxes.push_back(std::move(box));
+    }
+    dissolve();
+    return std::move(drawing_);
+  }
+
+ private:
+  int group(std::span<const std::string> path) {
+    int at = 0;
+    for (std::size_t n = 1; n <= path.size(); ++n) {
+      const auto [it, fresh] = groups_.emplace(Path(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(n)),
+                                               static_cast<int>(drawing_.groups.size()));
+      if (fresh) drawing_.groups.push_back({path[n - 1], at, static_cast<int>(n)});
+      at = it->second;
+    }
+    return at;
+  }
+
+  void add(const Node& node) {
+    if (box_of_.contains(&node)) return;
+    const int index = static_cast<int>(drawing_.boxes.size());
+    box_of_[&node] = index;
+    DrawnBox box;
+    box.text = to_string(node, graph_);
+    for (const TensorType& t : node.types()) box.types.push_back(to_string(t));
+    const Op& op = node.op();
+    if (op.is_leaf()) {
+      box.kind = op.constant() ? DrawnBox::Kind::constant : DrawnBox::Kind::input;
+      box.title = op.input()      ? op.input()->input_name()
+                  : op.number()   ? op.number()->number_name()
+                  : op.constant() ? op.constant()->constant_name()
+                                  : std::string("data");
+      if (box.title.empty()) box.title = op.name();
+      drawing_.boxes.push_back(std::move(box));
+      return;
+    }
+    const std::vector<Path> labels = labels_of(node, graph_);
+    const std::size_t shared = common_parts(labels);
+    std::string path;
+    if (!labels.empty()) {
+      const std::span<const std::string> parts(labels[0].data(), shared);
+      box.group = group(parts);
+      path = joined(parts, ".");
+    }
+    std::vector<std::string> names;
+    for (const Path& label : labels) {
+      if (label.size() > shared) names.push_back(joined(std::span(label).subspan(shared), "."));
+    }
+    box.name = joined(names, "+");
+    box.title = op.label(node.input_types());
+    box.family = kernel_family(op.name());
+    for (const Tensor& v : node.inputs()) {
+      const Source source = source_of(v);
+      if (source.value.node()->op().constant()) box.constants.push_back(constant_text(*source.value.node(), path));
+      else connect(source, index);
+    }
+    drawing_.boxes.push_back(std::move(box));
+  }
+
+  void connect(const Source& source, int to) {
+    const int from = box_of_.at(source.value.node());
+    auto [it, fresh] = edges_.emplace(std::pair(from, to), drawing_.edges.size());
+    if (fresh) drawing_.edges.push_back({from, to, {}});
+    std::vector<std::string>& views = drawing_.edges[it->second].views;
+    if (!source.views.empty() && std::ranges::find(views, source.views) == views.end()) views.push_back(source.views);
+  }
+
+  // A frame around one box says nothing that the box does not.
+  void dissolve() {
+    std::vector<DrawnGroup>& groups = drawing_.groups;
+    std::vector<int> boxes(groups.size(), 0), heir(groups.size());
+    for (const DrawnBox& box : drawing_.boxes) {
+      for (int g = box.group; g >= 0; g = groups[static_cast<std::size_t>(g)].parent) ++boxes[static_cast<std::size_t>(g)];
+    }
+    std::vector<DrawnGroup> kept;
+    std::vector<std::string> prefix(groups.size());
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      const auto parent = static_cast<std::size_t>(std::max(groups[g].parent, 0));
+      if (g > 0 && boxes[g] < 2) {
+        heir[g] = heir[parent];
+        prefix[g] = prefix[parent] + groups[g].name + ".";
+        continue;
+      }
+      heir[g] = static_cast<int>(kept.size());
+      const int above = g ? heir[parent] : -1;
+      kept.push_back({groups[g].name, above, g ? kept[static_cast<std::size_t>(above)].level + 1 : 0});
+    }
+    for (DrawnBox& box : drawing_.boxes) {
+      const auto g = static_cast<std::size_t>(box.group);
+      box.name = prefix[g] + box.name;
+      if (box.name.ends_with('.')) box.name.pop_back();
+      box.group = heir[g];
+    }
+    groups = std::move(kept);
+  }
+
+  const Graph& graph_;
+  Drawing drawing_;
+  std::map<const Node*, int> box_of_;
+  std::map<Path, int> groups_;
+  std::map<std::pair<int, int>, std::size_t> edges_;
+};
+
+}  // namespace
+
+Drawing draw(const Graph& graph) { return Drawer(graph).run(); }
+
+int Drawing::closed_group(int box, int depth) const {
+  int closed = -1;
+  for (int g = boxes[static_cast<std::size_t>(box)].group; g > 0; g = groups[static_cast<std::size_t>(g)].parent) {
+    if (groups[static_cast<std::size_t>(g)].level > depth) closed = g;
+  }
+  return closed;
+}
+
+bool Drawing::contains(int group, int box) const {
+  for (int g = boxes[static_cast<std::size_t>(box)].group; g >= 0; g = groups[static_cast<std::size_t>(g)].parent) {
+    if (g == group) return true;
+  }
+  return false;
+}
+
+std::vector<std::string_view> Drawing::families() const {
+  std::vector<std::string_view> list;
+  for (const std::string_view family : kKernelFamilies) {
+    if (std::ranges::find(boxes, family, &DrawnBox::family) != boxes.end()) list.push_back(family);
+  }
+  return list;
+}
+
+std::string Drawing::summary(int group) const {
+  std::vector<std::pair<std::string_view, int>> counts;
+  for (std::size_t i = 0; i < boxes.size(); ++i) {
+    if (!contains(group, static_cast<int>(i))) continue;
+    const auto it = std::ranges::find(counts, boxes[i].title, [](const auto& c) { return c.first; });
+    if (it == counts.end()) counts.emplace_back(boxes[i].title, 1);
+    else ++it->second;
+  }
+  std::string text;
+  for (const auto& [title, count] : counts) {
+    text += (text.empty() ? "" : ", ") + std::string(title) + (count > 1 ? std::format(" ×{}", count) : "");
+  }
+  return text;
+}
+
+int depth_of_boxes(const Graph& graph, int boxes) {
+  const Drawing drawing = draw(graph);
+  int deepest = 0, depth = 0;
+  for (const DrawnGroup& g : drawing.groups) deepest = std::max(deepest, g.level);
+  for (int d = 1; d <= deepest; ++d) {
+    std::set<int> closed;
+    int drawn = 0;
+    for (std::size_t i = 0; i < drawing.boxes.size(); ++i) {
+      const int g = drawing.closed_group(static_cast<int>(i), d);
+      if (g < 0 || closed.insert(g).second) ++drawn;
+    }
+    if (drawn > boxes) break;
+    depth = d;
+  }
+  return depth;
+}
+
+}  // namespace weft
