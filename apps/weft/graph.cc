@@ -45,7 +45,8 @@ std::string render(const std::string& dot) {
   int status = 0;
   if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
     if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
-      throw IoError("Graphviz (the program dot) is not installed; install it, or write --output graph.html, which needs none");
+      throw IoError(
+          "Graphviz (the program dot) is not installed; install it, or write --output graph.html, which needs none");
     }
     throw IoError("Graphviz failed on the graph; --output graph.dot writes its source");
   }
@@ -90,8 +91,9 @@ void add_graph(CLI::App& app) {
   auto a = std::make_shared<GraphArguments>();
   CLI::App* command = app.add_subcommand("graph", "Draw what a model computes: a page, SVG or dot");
   command->add_option("MODEL", a->model, "Directory in Hugging Face's layout")->required();
-  command->add_option("-o,--output", a->output,
-                      "FILE.html, a page whose layers open; FILE.svg, through Graphviz; or FILE.dot; '-' prints dot")
+  command
+      ->add_option("-o,--output", a->output,
+                   "FILE.html, a page whose layers open; FILE.svg, through Graphviz; or FILE.dot; '-' prints dot")
       ->capture_default_str()
       ->check([](const std::string& path) {
         const bool known = path == "-" || ends_in(path, ".html") || ends_in(path, ".svg") || ends_in(path, ".dot");
@@ -111,9 +113,12 @@ void add_graph(CLI::App& app) {
     if (a->compiled) graph = optimized(graph, Device::open());
     const DrawOptions draw{.depth = a->depth >= 0 ? a->depth : depth_of_boxes(graph, kBoxes)};
     Output out(a->output);
-    if (ends_in(a->output, ".html")) out.write(graph_page(graph, title_of(*a), draw));
-    else if (ends_in(a->output, ".svg")) out.write(render(to_dot(graph, draw)));
-    else out.write(to_dot(graph, draw));
+    if (ends_in(a->output, ".html"))
+      out.write(graph_page(graph, title_of(*a), draw));
+    else if (ends_in(a->output, ".svg"))
+      out.write(render(to_dot(graph, draw)));
+    else
+      out.write(to_dot(graph, draw));
     out.commit();
     if (a->output != "-") std::fprintf(stderr, "weft: %s written\n", a->output.c_str());
   });

@@ -19,7 +19,7 @@ struct Calibration {
   std::string device, driver;
   double copy_bandwidth = 0;     // bytes read and written a second, by a copy of a large tensor
   double cache_bandwidth = 0;    // the same by the fastest of the copies that stay in the caches,
-  double cache_bytes = 0;        //   and the most bytes, read and written, of a copy that gains from them; both may be 0
+  double cache_bytes = 0;        //   and the most bytes, read and written, of those that gain; both may be 0
   double f32_rate = 0;           // FLOP/s of a large matrix product in f32,
   double f16_rate = 0;           //   of f16 operands without cooperative matrices,
   double matrix_rate = 0;        //   and with them

@@ -11,6 +11,7 @@
 #include "weft/custom_op.h"
 #include "weft/device.h"
 #include "weft/devices.h"
+#include "weft/draw.h"
 #include "weft/dtype.h"
 #include "weft/element.h"
 #include "weft/error.h"

@@ -54,8 +54,8 @@ constexpr Prefix kPrefixes[] = {
 };
 
 // Dispatches of reductions have the reduction's own name.
-constexpr std::string_view kReductions[] = {"sum", "mean", "prod", "min", "max", "sum_squares", "l1",
-                                            "l2",  "any",  "all",  "count", "deviation"};
+constexpr std::string_view kReductions[] = {"sum", "mean", "prod", "min", "max",   "sum_squares",
+                                            "l1",  "l2",   "any",  "all", "count", "deviation"};
 
 struct Colour {
   std::string_view light, dark;

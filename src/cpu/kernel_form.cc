@@ -12,9 +12,12 @@ void KernelForm::choose(std::string variant, std::string why) {
 void KernelForm::divide(std::int64_t count, std::int64_t grain, int threads) {
   shared_ = threads > 1 && count > grain;
   const char* const parts = count == 1 ? "part" : "parts";
-  if (shared_) division_ = std::format("{} {} on {} threads", count, parts, threads);
-  else if (threads == 1) division_ = std::format("{} {} on one thread", count, parts);
-  else division_ = std::format("{} {} on one thread: too few to share", count, parts);
+  if (shared_)
+    division_ = std::format("{} {} on {} threads", count, parts, threads);
+  else if (threads == 1)
+    division_ = std::format("{} {} on one thread", count, parts);
+  else
+    division_ = std::format("{} {} on one thread: too few to share", count, parts);
 }
 
 std::string KernelForm::variant() const { return !variant_.empty() ? variant_ : shared_ ? "parallel" : "serial"; }

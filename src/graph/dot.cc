@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <format>
 #include <map>
 
@@ -21,10 +22,14 @@ std::string escaped(std::string_view text) {
 std::string html(std::string_view text) {
   std::string s;
   for (const char c : text) {
-    if (c == '&') s += "&amp;";
-    else if (c == '<') s += "&lt;";
-    else if (c == '>') s += "&gt;";
-    else s += c;
+    if (c == '&')
+      s += "&amp;";
+    else if (c == '<')
+      s += "&lt;";
+    else if (c == '>')
+      s += "&gt;";
+    else
+      s += c;
   }
   return s;
 }
@@ -39,26 +44,38 @@ class DotWriter {
   std::string run() {
     text_ =
         "digraph weft {\n  rankdir=TB;\n  node [shape=box, style=\"rounded,filled\", fontname=\"sans-serif\", "
-        "fontsize=10, color=\"#999999\", margin=\"0.12,0.06\"];\n  edge [fontname=\"sans-serif\", fontsize=9, fontcolor=\"#555555\", "
+        "fontsize=10, color=\"#999999\", margin=\"0.12,0.06\"];\n  edge [fontname=\"sans-serif\", fontsize=9, "
+        "fontcolor=\"#555555\", "
         "color=\"#777777\", arrowsize=0.7];\n  graph [fontname=\"sans-serif\", fontsize=11, ranksep=0.3, nodesep=0.25, "
         "color=\"#b0b0b0\", style=rounded];\n";
     legend();
     members(0, "  ");
-    std::map<std::pair<std::string, std::string>, std::string> edges;
-    std::vector<std::pair<std::string, std::string>> order;
+    struct Drawn {
+      std::string from, to, views;
+      int latest = 0;  // of the boxes that it comes from
+    };
+    std::vector<Drawn> edges;
+    std::map<std::string, int> latest;  // of all edges to a box
     for (const DrawnEdge& e : drawing_.edges) {
-      const auto key = std::pair(name(e.from), name(e.to));
-      if (key.first == key.second) continue;
-      const auto [it, fresh] = edges.emplace(key, "");
-      if (fresh) order.push_back(key);
+      const std::string from = name(e.from), to = name(e.to);
+      if (from == to) continue;
+      auto it = std::ranges::find_if(edges, [&](const Drawn& d) { return d.from == from && d.to == to; });
+      if (it == edges.end()) it = edges.insert(it, {from, to, {}, 0});
+      it->latest = std::max(it->latest, e.from);
+      latest[to] = std::max(latest[to], e.from);
       for (const std::string& line : e.views) {
-        if (it->second.find(line) == std::string::npos) it->second += (it->second.empty() ? "" : "\\n") + escaped(line);
+        if (it->views.find(line) == std::string::npos) it->views += (it->views.empty() ? "" : "\\n") + escaped(line);
       }
     }
-    for (const auto& key : order) {
-      const std::string& label = edges[key];
-      text_ += std::format("  {} -> {}{};\n", key.first, key.second,
-                           label.empty() ? "" : std::format(" [label=\"{}\"]", label));
+    for (const Drawn& e : edges) {
+      // The edge from what was computed last is straight, if it can be, so that layers stand below each other.
+      text_ += std::format("  {} -> {}", e.from, e.to);
+      const bool straight = e.latest == latest[e.to];
+      if (straight || !e.views.empty()) {
+        text_ += std::format(" [{}{}{}]", e.views.empty() ? "" : std::format("label=\"{}\"", e.views),
+                             straight && !e.views.empty() ? ", " : "", straight ? "weight=20" : "");
+      }
+      text_ += ";\n";
     }
     return std::move(text_) + "}\n";
   }
@@ -78,12 +95,13 @@ class DotWriter {
       const DrawnGroup& inner = drawing_.groups[g];
       if (inner.parent != group) continue;
       if (inner.level > depth_) {
-        text_ += std::format("{}g{} [label=\"{}\\l{}\\l\", shape=folder, style=filled, color=\"#999999\", fillcolor=\"#eeeeee\"];\n", indent, g,
-                             escaped(inner.name), wrapped(drawing_.summary(static_cast<int>(g))));
+        text_ += std::format(
+            "{}g{} [label=\"{}\\l{}\\l\", shape=folder, style=filled, color=\"#999999\", fillcolor=\"#eeeeee\"];\n",
+            indent, g, escaped(inner.name), wrapped(drawing_.summary(static_cast<int>(g))));
         continue;
       }
-      text_ += std::format("{0}subgraph cluster_{1} {{\n{0}  label=\"{2}\"; labeljust=l;\n", indent, g,
-                           escaped(inner.name));
+      text_ +=
+          std::format("{0}subgraph cluster_{1} {{\n{0}  label=\"{2}\"; labeljust=l;\n", indent, g, escaped(inner.name));
       members(static_cast<int>(g), indent + "  ");
       text_ += indent + "}\n";
     }
@@ -127,7 +145,8 @@ class DotWriter {
   void legend() {
     text_ += "  legend [shape=plain, style=\"\", label=<<table border=\"0\" cellborder=\"0\" cellspacing=\"3\">";
     const auto row = [&](std::string_view colour, std::string_view words) {
-      text_ += std::format("<tr><td bgcolor=\"{}\" width=\"14\"></td><td align=\"left\">{}</td></tr>", colour, html(words));
+      text_ +=
+          std::format("<tr><td bgcolor=\"{}\" width=\"14\"></td><td align=\"left\">{}</td></tr>", colour, html(words));
     };
     row(kPort, "input, output");
     for (const std::string_view family : drawing_.families()) row(tint(family), family);

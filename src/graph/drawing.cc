@@ -22,8 +22,10 @@ Path parts_of(std::string_view label) {
     const auto dot = label.find('.');
     const std::string part(label.substr(0, dot));
     const bool number = !part.empty() && part.find_first_not_of("0123456789") == std::string::npos;
-    if (number && !parts.empty()) parts.back() += "." + part;
-    else parts.push_back(part);
+    if (number && !parts.empty())
+      parts.back() += "." + part;
+    else
+      parts.push_back(part);
     label = dot == std::string_view::npos ? "" : label.substr(dot + 1);
   }
   return parts;
@@ -104,24 +106,29 @@ Source source_of(const Tensor& v) {
   return s;
 }
 
-// "query+key" of "layers.0.query+layers.0.key" in "layers.0".
-std::string shortened(std::string_view names, std::string_view group) {
+// A name without the groups that it is in anyway: "query.bias" of "layers.0.query.bias" in "layers.0" or below.
+std::string_view within(std::string_view name, std::span<const std::string> group) {
+  for (const std::string& part : group) {
+    if (!name.starts_with(part) || name.size() == part.size() || name[part.size()] != '.') break;
+    name.remove_prefix(part.size() + 1);
+  }
+  return name;
+}
+
+// The same of several: "query+key" of "layers.0.query+layers.0.key".
+std::string all_within(std::string_view names, std::span<const std::string> group) {
   std::string text;
   while (!names.empty()) {
     const auto plus = names.find('+');
-    std::string_view name = names.substr(0, plus);
-    if (!group.empty() && name.starts_with(group) && name.substr(group.size()).starts_with('.')) {
-      name.remove_prefix(group.size() + 1);
-    }
-    text += (text.empty() ? "" : "+") + std::string(name);
+    text += (text.empty() ? "" : "+") + std::string(within(names.substr(0, plus), group));
     names = plus == std::string_view::npos ? "" : names.substr(plus + 1);
   }
   return text;
 }
 
-std::string constant_text(const Node& node, std::string_view group) {
+std::string constant_text(const Node& node, std::span<const std::string> group) {
   const ConstantOp& op = *node.op().constant();
-  std::string text = shortened(op.constant_name(), group);
+  std::string text = all_within(op.constant_name(), group);
   if (const auto value = op.scalar()) text += (text.empty() ? "" : " = ") + to_string(Number(*value));
   return (text.empty() ? "constant" : text) + " " + to_string(node.types()[0]);
 }
@@ -178,12 +185,9 @@ class Drawer {
     }
     const std::vector<Path> labels = labels_of(node, graph_);
     const std::size_t shared = common_parts(labels);
-    std::string path;
-    if (!labels.empty()) {
-      const std::span<const std::string> parts(labels[0].data(), shared);
-      box.group = group(parts);
-      path = joined(parts, ".");
-    }
+    std::span<const std::string> path;
+    if (!labels.empty()) path = std::span(labels[0]).first(shared);
+    box.group = group(path);
     std::vector<std::string> names;
     for (const Path& label : labels) {
       if (label.size() > shared) names.push_back(joined(std::span(label).subspan(shared), "."));
@@ -193,8 +197,10 @@ class Drawer {
     box.family = kernel_family(op.name());
     for (const Tensor& v : node.inputs()) {
       const Source source = source_of(v);
-      if (source.value.node()->op().constant()) box.constants.push_back(constant_text(*source.value.node(), path));
-      else connect(source, index);
+      if (source.value.node()->op().constant())
+        box.constants.push_back(constant_text(*source.value.node(), path));
+      else
+        connect(source, index);
     }
     drawing_.boxes.push_back(std::move(box));
   }
@@ -212,7 +218,8 @@ class Drawer {
     std::vector<DrawnGroup>& groups = drawing_.groups;
     std::vector<int> boxes(groups.size(), 0), heir(groups.size());
     for (const DrawnBox& box : drawing_.boxes) {
-      for (int g = box.group; g >= 0; g = groups[static_cast<std::size_t>(g)].parent) ++boxes[static_cast<std::size_t>(g)];
+      for (int g = box.group; g >= 0; g = groups[static_cast<std::size_t>(g)].parent)
+        ++boxes[static_cast<std::size_t>(g)];
     }
     std::vector<DrawnGroup> kept;
     std::vector<std::string> prefix(groups.size());
@@ -231,6 +238,7 @@ class Drawer {
       const auto g = static_cast<std::size_t>(box.group);
       box.name = prefix[g] + box.name;
       if (box.name.ends_with('.')) box.name.pop_back();
+      if (box.name == box.title) box.name.clear();
       box.group = heir[g];
     }
     groups = std::move(kept);
@@ -275,8 +283,10 @@ std::string Drawing::summary(int group) const {
   for (std::size_t i = 0; i < boxes.size(); ++i) {
     if (!contains(group, static_cast<int>(i))) continue;
     const auto it = std::ranges::find(counts, boxes[i].title, [](const auto& c) { return c.first; });
-    if (it == counts.end()) counts.emplace_back(boxes[i].title, 1);
-    else ++it->second;
+    if (it == counts.end())
+      counts.emplace_back(boxes[i].title, 1);
+    else
+      ++it->second;
   }
   std::string text;
   for (const auto& [title, count] : counts) {

@@ -31,7 +31,7 @@ struct DrawnEdge {
 struct DrawnGroup {
   std::string name;  // "layers.0"; empty: the whole graph, which is group 0
   int parent = -1;
-  int level = 0;     // of the whole graph: 0
+  int level = 0;  // of the whole graph: 0
 };
 
 struct Drawing {

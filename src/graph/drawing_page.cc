@@ -1,5 +1,6 @@
-// The page of `weft graph --output FILE.html` and of graph_page(): a single file that loads nothing from elsewhere. Here
-// its markup and style; graph_page() puts the script (drawing_script.cc), the drawing and the families' colours in.
+// The page of `weft graph --output FILE.html` and of graph_page(): a single file that loads nothing from elsewhere.
+// Here its markup and style; graph_page() puts the script (drawing_script.cc), the drawing and the families' colours
+// in.
 
 #include <nlohmann/json.hpp>
 
@@ -111,7 +112,8 @@ std::string graph_page(const Graph& graph, std::string_view title, const DrawOpt
                              {"family", b.family},
                              {"text", b.text}});
   }
-  for (const DrawnEdge& e : drawing.edges) json["edges"].push_back({{"from", e.from}, {"to", e.to}, {"views", e.views}});
+  for (const DrawnEdge& e : drawing.edges)
+    json["edges"].push_back({{"from", e.from}, {"to", e.to}, {"views", e.views}});
   for (std::size_t g = 0; g < drawing.groups.size(); ++g) {
     const DrawnGroup& group = drawing.groups[g];
     json["groups"].push_back({{"name", group.name},

@@ -48,21 +48,21 @@ function closedItem(g) {
   return {closed: g, lines, w: Math.ceil(width), h: lines.length * LINE + 12};
 }
 
-// Positions as near to the wanted ones as their distances allow (pool adjacent violators).
-function spread(wanted, distance) {
+// Positions as near to the wanted ones as their distances allow, heavy ones nearer (pool adjacent violators).
+function spread(wanted, weight, distance) {
   const blocks = [];
   let offset = 0;
   wanted.forEach((want, i) => {
     if (i) offset += distance(i);
-    blocks.push({sum: want - offset, count: 1, offsets: [offset]});
+    blocks.push({sum: (want - offset) * weight[i], weight: weight[i], offsets: [offset]});
     while (blocks.length > 1) {
       const b = blocks[blocks.length - 1], a = blocks[blocks.length - 2];
-      if (a.sum / a.count <= b.sum / b.count) break;
-      a.sum += b.sum; a.count += b.count; a.offsets.push(...b.offsets);
+      if (a.sum / a.weight <= b.sum / b.weight) break;
+      a.sum += b.sum; a.weight += b.weight; a.offsets.push(...b.offsets);
       blocks.pop();
     }
   });
-  return blocks.flatMap(b => b.offsets.map(o => b.sum / b.count + o));
+  return blocks.flatMap(b => b.offsets.map(o => b.sum / b.weight + o));
 }
 
 function layout(group) {
@@ -158,7 +158,17 @@ function layout(group) {
       number(layer);
     }
   }
-  // Positions: as near to the neighbours as the neighbours in the layer allow.
+  // Positions: as near to the neighbours as the neighbours in the layer allow. Boxes that follow each other stand
+  // straight below each other, and so does a long edge; where the edge meets a box it bends.
+  const pulled = (i, near) => {
+    if (!near.length) return i.x;
+    let sum = 0, weight = 0;
+    for (const n of near) {
+      const w = Boolean(n.point) === Boolean(i.point) ? 20 : 1;
+      sum += n.x * w; weight += w;
+    }
+    return sum / weight;
+  };
   for (const layer of layers) {
     let x = 0;
     for (const i of layer) { i.x = x + i.room / 2; x += i.room + GAP_X; }
@@ -168,8 +178,8 @@ function layout(group) {
   for (let sweep = 0; sweep < 16; ++sweep) {
     const near = sweep % 2 ? down : up, list = sweep % 2 ? layers.slice().reverse() : layers;
     for (const layer of list) {
-      const wanted = layer.map(i => near.get(i).length ? mean(near.get(i).map(n => n.x)) : i.x);
-      const xs = spread(wanted, k => (layer[k - 1].room + layer[k].room) / 2 + GAP_X);
+      const wanted = layer.map(i => pulled(i, near.get(i)));
+      const xs = spread(wanted, layer.map(i => i.point ? 1 : 20), k => (layer[k - 1].room + layer[k].room) / 2 + GAP_X);
       layer.forEach((i, k) => { i.x = xs[k]; });
     }
   }
@@ -220,16 +230,13 @@ function groupSvg(g, x, y) {
   for (const l of g.links) if (!l.to.point) ends.set(l.to, [...(ends.get(l.to) || []), l]);
   const endX = new Map();
   for (const [item, list] of ends) {
+    // As near to straight as the ends' distances allow; views are written to the right of an end.
     list.sort((a, b) => a.from.x - b.from.x);
-    const step = Math.min(item.w * .6 / list.length, 46);
-    const total = list.reduce((n, l) => n + Math.max(step, ...l.edge.views.map(v => measure(v, 11.5) + 20)), 0);
-    let at = -total / 2;
-    for (const l of list) {
-      const share = list.length > 1 ? Math.max(step, ...l.edge.views.map(v => measure(v, 11.5) + 20)) : total;
-      const wanted = list.length > 1 ? Math.min(Math.max(at + 8, -item.w / 2 + 10), item.w / 2 - 10) : 0;
-      endX.set(l, x + item.x + wanted);
-      at += share;
-    }
+    const reach = Math.max(item.w / 2 - 12, 0), step = Math.min(item.w * .6 / list.length, 46);
+    const wanted = list.map(l => Math.min(Math.max(l.from.x, item.x - reach), item.x + reach));
+    const after = k => Math.min(Math.max(step, ...list[k - 1].edge.views.map(v => measure(v, 11.5) + 20)), 2 * reach / Math.max(list.length - 1, 1));
+    const xs = spread(wanted, list.map(l => l.from.point ? 1 : 20), after);
+    list.forEach((l, k) => endX.set(l, x + Math.min(Math.max(xs[k], item.x - reach), item.x + reach)));
   }
   const curve = (x1, y1, x2, y2) => Math.abs(x1 - x2) < .5 ? `M${x1},${y1}L${x2},${y2}` : `M${x1},${y1}C${x1},${(y1 + y2) / 2} ${x2},${(y1 + y2) / 2} ${x2},${y2}`;
   for (const l of g.links) {
@@ -237,7 +244,8 @@ function groupSvg(g, x, y) {
     const x1 = (from.point || from.port ? null : portX(from, 'out', l.edge.source)) ?? x + from.x, y1 = y + from.bottom;
     const x2 = (to.point || to.port ? null : portX(to, 'in', l.edge.source)) ?? (to.point || to.port ? x + to.x : endX.get(l)), y2 = y + to.y;
     // Beside taller neighbours the edge goes straight down first.
-    const floor = y + from.floor, bend = floor > y1 ? `M${x1},${y1}L${x1},${floor}` : '';
+    const floor = y + from.floor, start = from.port === 'in' ? y : y1;  // from the frame's upper side
+    const bend = floor > start ? `M${x1},${start}L${x1},${floor}` : '';
     let d = bend + curve(x1, Math.max(floor, y1), x2, y2);
     if (l.back) {
       const out = x + Math.max(from.x + from.w / 2, to.x + to.w / 2) + 30;

@@ -78,7 +78,9 @@ td.why { white-space: normal; min-width: 200px; }
   .tiles { grid-template-columns: repeat(2, 1fr); }
   .pair { grid-template-columns: 1fr; gap: 0; }
   main { padding: 16px 12px 32px; }
-  .name { max-width: calc(46vw - 17px); }
+  .name { max-width: calc(44vw - 17px); }
+  th, td { padding: 5px 7px; }
+  td.why { white-space: nowrap; }
   .name + .shape { display: block; margin-left: 17px; color: var(--soft); }
   .tile b { font-size: 17px; white-space: normal; }
 }

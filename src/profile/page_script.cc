@@ -293,7 +293,7 @@ function drawMemory() {
     if (base) {
       out += `<rect x="${L}" y="${foot}" width="${w - L - R}" height="${bottom - foot}" fill="var(--soft)" fill-opacity=".22"/>`;
       text(L - 6, bottom + 4, 0, 'end');
-      text(L + 8, (foot + bottom) / 2 + 4, `weights ${bytes(base)}${broken ? ', drawn shorter than they are' : ''}`);
+      text(L + 8, (foot + bottom) / 2 + 4, `weights ${bytes(base)}${broken && w > 400 ? ', drawn shorter than they are' : broken ? ', shortened' : ''}`);
       if (broken) {
         const y = bottom - 10, zig = Array.from({length: 4}, (_, i) => `l4,-5 l4,5`).join(' ');
         out += `<path d="M${L - 8},${y} ${zig}" fill="none" stroke="var(--card)" stroke-width="5"/><path d="M${L - 8},${y} ${zig}" fill="none" stroke="var(--soft)"/>`;

@@ -196,8 +196,9 @@ std::string profile_table(const ProfileReport& r, std::size_t most) {
                           ? std::format("limit: the time by this device's calibration over the time taken ({:.0f} GB/s "
                                         "copying{}, {:.0f} GFLOP/s f32, {:.0f} f16, {:.0f} cooperative)",
                                         l.copy_bandwidth * 1e-9,
-                                        l.cache_bytes > 0 ? std::format(", {:.0f} in the caches", l.cache_bandwidth * 1e-9)
-                                                          : "",
+                                        l.cache_bytes > 0
+                                            ? std::format(", {:.0f} in the caches", l.cache_bandwidth * 1e-9)
+                                            : "",
                                         l.f32_rate * 1e-9, l.f16_rate * 1e-9,
                                         l.matrix_rate * 1e-9)
                           : "no limits: the device was not measured");

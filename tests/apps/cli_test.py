@@ -278,9 +278,36 @@ class CommandLine(unittest.TestCase):
         target = self.output / "g.dot"
         process = self.run_weft("graph", self.model, "--compiled", "--output", target)
         self.assertEqual(process.returncode, 0, process.stderr)
-        self.assertTrue(target.read_text().startswith("digraph"))
+        dot = target.read_text()
+        self.assertTrue(dot.startswith("digraph"))
+        self.assertIn("· query+key+value f32", dot, "constants have names")
+        self.assertIn('label="layers.0"', dot, "layers are frames")
+        self.assertNotIn("strided", dot, "views are words on the edges")
+        self.assertIn("a constant that the box reads", dot, "a legend")
         target.unlink()
-        self.assert_fails(self.run_weft("graph", self.model, "--output", self.output / "g.png"), ".svg", code=2)
+        closed = self.run_weft("graph", self.model, "--compiled", "--depth", 0, "--output", "-").stdout.decode()
+        self.assertIn("shape=folder", closed)
+        self.assertNotIn("subgraph", closed)
+        self.assertLess(closed.count("\n"), dot.count("\n"))
+        target = self.output / "g.html"
+        process = self.run_weft("graph", self.model, "--compiled", "--depth", 0, "--output", target)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        html = target.read_text()
+        self.assertTrue(html.startswith("<!doctype html>") and html.rstrip().endswith("</html>"))
+        for outside in ("http://", "https://", "src=", "/*DATA*/"):
+            self.assertNotIn(outside, html, "the page stands alone")
+        data = json.loads(re.search(r"const G = (.*);\n", html)[1])
+        self.assertEqual(data["depth"], 0)
+        self.assertIn("layers.0", [group["name"] for group in data["groups"]])
+        self.assertTrue(data["title"].endswith("1 × 32 tokens, compiled"), data["title"])
+        self.assertTrue({"matmul", "attention", "norm"} <= {box["family"] for box in data["boxes"]})
+        target.unlink()
+        target = self.output / "g.dot"
+        help_text = self.run_weft("graph", "--help").stdout.decode()
+        for word in ("--depth", ".html", "words on the arrows", "Examples"):
+            self.assertIn(word, help_text)
+        self.assert_fails(self.run_weft("graph", self.model, "--depth", -1, "--output", target), "--depth", code=2)
+        self.assert_fails(self.run_weft("graph", self.model, "--output", self.output / "g.png"), ".html", ".svg", code=2)
         self.assert_fails(self.run_weft("graph", self.model, "--length", POSITIONS + 1, "--output", target),
                           str(POSITIONS + 1), f"1 to {POSITIONS} tokens")
 
@@ -307,9 +334,18 @@ class CommandLine(unittest.TestCase):
         for outside in ("http://", "https://", "src=", "/*DATA*/"):
             self.assertNotIn(outside, html, "the page stands alone")
         self.assertIn("hollow", html, "where steps without FLOPs stand in the roofline")
+        data = json.loads(re.search(r"const P = (.*);\n", html)[1])
+        self.assertEqual(len(data["windows"]), 2, "a window for each run")
+        self.assertIn(data["shown_run"], (0, 1))
+        for row in data["rows"]:
+            self.assertTrue(row["variant"], row)
+            self.assertTrue(row["why"], row)
+            self.assertIn(row["family"], data["families"])
+        self.assertEqual(data["constant_bytes"], memory["constants"], "the weights are part of the memory")
         process = self.run_weft("profile", "embed", "--model", self.model, "--device", "cpu", "--runs", 2, "-", env=cache)
         self.assertEqual(process.returncode, 0, process.stderr)
         self.assertIn(b"GFLOP/s", process.stdout)
+        self.assertIn(b"memory: constants", process.stdout)
         trace.unlink()
         page.unlink()
         narrow = self.run_weft("profile", "graph", self.model, "--device", "cpu", "--length", 8, "--runs", 1, "--json",

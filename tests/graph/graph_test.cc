@@ -148,9 +148,9 @@ TEST_F(GraphTest, Prints) {
             "output \"y\" = %7\n");
   graph.verify();
   const std::string dot = graph.to_dot();
-  EXPECT_THAT(dot, HasSubstr("n3 [label=\"matmul\\nf32 [2, 4]\""));
-  EXPECT_THAT(dot, HasSubstr("input{name=\\\"x\\\"}"));
-  EXPECT_THAT(dot, HasSubstr("n2 -> n3;"));
+  EXPECT_THAT(dot, HasSubstr("n1 [label=\"matmul\\lf32 [2, 4]\\l· w f32 [4, 3]\\l\""));
+  EXPECT_THAT(dot, HasSubstr("n0 [label=\"input x\\lf32 [2, 3]\\l\""));
+  EXPECT_THAT(dot, HasSubstr("n0 -> n1"));
 }
 
 TEST_F(GraphTest, NamesAreUniqueAndInputsAreOneGraphs) {

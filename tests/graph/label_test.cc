@@ -92,6 +92,29 @@ TEST(Labels, SurviveOtherPasses) {
   EXPECT_EQ(labels[0], "softmax [4, 8] \"attention.weights\"");
 }
 
+// A product that stands for several has the labels of all.
+TEST(Labels, SurviveJoinedProducts) {
+  Graph g;
+  const Tensor x = g.input("x", DType::f32, {4, 8});
+  const auto dense = [&](const char* label) {
+    const LabelScope scope(label);
+    return matmul(x, Graph::constant(TensorData::of<float>(DType::f32, {8, 4}, std::vector<float>(32, 1))));
+  };
+  const Tensor query = dense("query"), key = dense("key");
+  g.output("y", softmax(query, -1) + softmax(key, -1));
+  const std::vector<std::string> labels = step_labels(g);
+  EXPECT_THAT(labels[0], HasSubstr("\"query\"+\"key\""));
+  // Where their results meet in one operation, they are joined in another pass.
+  Graph gated;
+  const Tensor z = gated.input("x", DType::f32, {4, 8});
+  const auto half = [&](const char* label) {
+    const LabelScope scope(label);
+    return matmul(z, Graph::constant(TensorData::of<float>(DType::f32, {8, 4}, std::vector<float>(32, 1))));
+  };
+  gated.output("y", silu(half("gate")) * half("up"));
+  EXPECT_THAT(step_labels(gated)[0], testing::AllOf(HasSubstr("\"gate\""), HasSubstr("\"up\"")));
+}
+
 // A profile names the steps of a run as the schedule does, also on a GPU whose debugger would show these labels.
 TEST(Labels, StandInProfiles) {
   for (const std::string& name : all_devices()) {

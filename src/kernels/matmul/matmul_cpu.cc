@@ -79,7 +79,8 @@ class RightSide {
     } else {
       memory_ = panels(executor);
       use_panels();
-      say("panels", p.m < 24 ? "b is packed, because its strides or type fit no loop" : "b is packed, which pays from 24 rows on");
+      say("panels", p.m < 24 ? "b is packed, because its strides or type fit no loop"
+                             : "b is packed, which pays from 24 rows on");
       return;
     }
     type_ = panel_type(view_.dtype);
