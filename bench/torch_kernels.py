@@ -34,7 +34,7 @@ def sample(call, calls):
 FAMILIES = {"copy": (*FLOATS, "u8"), "cast": ("f32",), "generate": ("f32", "f16"), "elementwise": FLOATS,
             "rows": FLOATS, "lengths": ("f32", "f16"), "shapes": ("f32", "f16"),
             "row_fusion": ("f32", "f16"), "move": ("f32", "f16"),
-            "scan": ("f32", "f16"), "attention": ("f32", "f16"), "matmul": ("f32", "f16")}
+            "scan": ("f32", "f16"), "attention": ("f32", "f16"), "matmul": ("f32", "f16"), "conv": ("f32", "f16")}
 
 
 class Bench:
@@ -320,6 +320,25 @@ class Bench:
         for m, n, k in few:
             self.measure(f"matmul {kind} [{m}, {k}] x [{k}, {n}]", "TFLOP/s", 2.0 * m * n * k,
                          torch.matmul, self.random((m, k), kind), self.random((k, n), kind))
+
+    def conv(self, kind):
+        torch.backends.cudnn.allow_tf32 = False
+        torch.backends.cudnn.benchmark = True
+        for n, c, o, size, window, stride, groups in (
+                (32, 128, 128, 28, 3, 1, 1), (32, 64, 256, 56, 1, 1, 1), (32, 256, 64, 56, 1, 1, 1), (32, 3, 64, 224, 7, 2, 1),
+                (32, 512, 512, 7, 3, 1, 1), (32, 256, 512, 56, 1, 2, 1), (1, 128, 128, 28, 3, 1, 1), (1, 512, 512, 7, 3, 1, 1),
+                (32, 96, 96, 112, 3, 1, 96), (32, 96, 96, 112, 3, 2, 96), (32, 960, 960, 7, 3, 1, 960)):
+            out = (size + window // 2 * 2 - window) // stride + 1
+            depth = c // groups * window * window
+            flop = 2.0 * n * o * out * out * depth
+            for order, name in ((torch.channels_last, " channels last"), (torch.contiguous_format, "")):
+                x = self.random((n, c, size, size), kind).to(memory_format=order)
+                w = self.random((o, c // groups, window, window), kind).to(memory_format=order)
+                bytes_ = (x.numel() + w.numel() + n * o * out * out) * x.element_size()
+                depthwise = groups == c
+                self.measure(f"conv {window}x{window} {kind} {c}-{o} {n}x{size}x{size}{f' stride {stride}' if stride > 1 else ''}{name}",
+                             "GB/s" if depthwise else "TFLOP/s", bytes_ if depthwise else flop,
+                             lambda x, w, s=stride, p=window // 2, g=groups: F.conv2d(x, w, None, s, p, 1, g), x, w)
 
 
 def main():

@@ -204,7 +204,8 @@ void pointwise(Stream& stream, const ConvProblem& p, const Expression* epilogue)
   matmul(stream, channels_last(image), p.w.with_layout(right), channels_last(p.y), {epilogue, operands});
 }
 
-// Measured nowhere yet but in reasoning: sums shorter than a tile's step, and few outputs, leave a product's tiles empty.
+// Measured nowhere yet but in reasoning: sums shorter than a tile's step, and few outputs, leave a product's tiles
+// empty.
 bool suits_product(const ConvProblem& p, const gpu::Capabilities& capabilities) {
   return !capabilities.software && p.depth() >= 16 && p.outputs() >= 8;
 }
@@ -216,8 +217,10 @@ void run(Stream& stream, const ConvProblem& p, const Expression* epilogue) {
     for (const View* v : {&p.x, &p.w, &p.y}) {
       if (v->dtype == DType::f64) throw Unsupported("conv: {} on a GPU, which has no f64", to_string(*v));
     }
-    if (suits_product(p, commands->device().capabilities())) conv_product(*commands, p, epilogue);
-    else conv_direct(*commands, p, epilogue);
+    if (suits_product(p, commands->device().capabilities()))
+      conv_product(*commands, p, epilogue);
+    else
+      conv_direct(*commands, p, epilogue);
   } else {
     conv_cpu(*stream.cpu(), p, epilogue);
   }

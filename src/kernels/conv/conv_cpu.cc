@@ -1,5 +1,6 @@
 // Convolutions on the CPU's cores. In f32, where a filter has several outputs, as the product of panels, whose rows are
 // gathered a block at a time; else row by row along the last spatial axis.
+#include "cpu/kernel_form.h"
 #include "kernels/common/rows_cpu.h"
 #include "kernels/common/scratch_cpu.h"
 #include "kernels/conv/product.h"
@@ -143,6 +144,8 @@ WEFT_VECTOR_CLONES void add_scaled(const T* x, std::int64_t stride, T factor, st
 // A row of y along its last axis at a time: the sum of rows of x, each times an element of the filter.
 template <class Sum>
 void by_rows(cpu::Executor& executor, const ConvProblem& given, const Expression* epilogue, DType type) {
+  cpu::say_form(
+      [] { return std::pair(std::string("rows"), std::string("few outputs a group, or sums that are no f32")); });
   ConvProblem p = given;
   p.x = as_type(executor, given.x, type);
   p.w = as_type(executor, given.w, type);

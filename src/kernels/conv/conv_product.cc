@@ -1,5 +1,5 @@
-// Convolutions on a GPU as matrix products that read windows (matmul_tile.wgsl, matmul_subgroup_matrix.wgsl): nothing is
-// unfolded in memory. k counts an element of the window after the other, and in each the channels.
+// Convolutions on a GPU as matrix products that read windows (matmul_tile.wgsl, matmul_subgroup_matrix.wgsl): nothing
+// is unfolded in memory. k counts an element of the window after the other, and in each the channels.
 #include <algorithm>
 
 #include "core/str_cat.h"
@@ -26,8 +26,10 @@ class Windows final : public WindowOperand {
   }
 
   void add(Call& call, std::string_view name, int width) const override {
-    if (width > 4) call.raw(name, p_.x, "vec4<u32>", 16, gpu::Access::read);
-    else call.read(name, p_.x, width);
+    if (width > 4)
+      call.raw(name, p_.x, "vec4<u32>", 16, gpu::Access::read);
+    else
+      call.read(name, p_.x, width);
     const auto step = [&](int axis) {
       const int d = axis - ConvProblem::kSpatial;
       return p_.x.strides()[axis] * (d >= 0 ? p_.strides[d] : 1);
@@ -38,7 +40,8 @@ class Windows final : public WindowOperand {
       const int axis = product_.batch_axes[i];
       // Operands of 16 bytes count elements in the shader, too.
       batch.push_back(step(axis));
-      if (axis >= ConvProblem::kSpatial) from[static_cast<std::size_t>(axis - ConvProblem::kSpatial)] = std::to_string(i);
+      if (axis >= ConvProblem::kSpatial)
+        from[static_cast<std::size_t>(axis - ConvProblem::kSpatial)] = std::to_string(i);
     }
     call.strides(name, batch);
     for (std::size_t i = product_.row_axes.size(); i-- > 0;) {
@@ -110,8 +113,11 @@ void record_product(gpu::Commands& commands, const ConvProblem& problem, const E
   constexpr double kWorthCopies = 1e8;
   const double flops = 2 * static_cast<double>(p.y.count()) * static_cast<double>(p.depth());
   const int wide = matrix_load_width(p.x.dtype);
-  const bool matrices = (!variant || variant->kind == MatmulKind::subgroup_matrix) && p.x.dtype == p.w.dtype && matrix_unit(capabilities, p.x.dtype) && p.outputs() >= 16;
-  const auto is_wide = [&](const View& v) { return v.shape()[2] % wide == 0 && rows_vectorise(channels_last(v), wide); };
+  const bool matrices = (!variant || variant->kind == MatmulKind::subgroup_matrix) && p.x.dtype == p.w.dtype &&
+                        matrix_unit(capabilities, p.x.dtype) && p.outputs() >= 16;
+  const auto is_wide = [&](const View& v) {
+    return v.shape()[2] % wide == 0 && rows_vectorise(channels_last(v), wide);
+  };
   if (matrices && flops >= kWorthCopies && !(is_wide(p.x) && is_wide(p.w)) &&
       bytes_with_channels_last(p.x, wide) <= chunk_limit(capabilities) &&
       bytes_with_channels_last(p.w, wide) <= chunk_limit(capabilities)) {

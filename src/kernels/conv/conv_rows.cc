@@ -19,8 +19,8 @@ Schema schema(std::string name, std::string summary, std::string formula, std::v
   using types::floats;
   const TypeSet small{DType::i8, DType::i16, DType::i32, DType::u8, DType::u16, DType::u32};
   const auto list = [](std::string attribute, std::string meaning) {
-    return AttributeSchema{std::move(attribute), AttributeKind::integers, std::vector<std::int64_t>(), {},
-                           std::move(meaning)};
+    return AttributeSchema{
+        std::move(attribute), AttributeKind::integers, std::vector<std::int64_t>(), {}, std::move(meaning)};
   };
   return {.name = std::move(name),
           .family = "conv",
@@ -51,11 +51,10 @@ void add_conv_rows(TableRows& rows) {
                  {x, ranked("w", "[C, O / groups, window…]", kLeast, kMost)}, y,
                  {"conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convTranspose2d"}),
           [](Stream& s, const Reader& r) { conv_transpose(s, r.in(0), r.in(1), r.out(0), options_of(r)); }));
-  rows.push_back(row(schema("conv_filter_gradient", "the gradient of conv for its filter, y being the gradient of its result",
-                            "w[o, c, k] = Σ_n Σ_i y[n, o, i] · x[n, c, i · stride + k · dilation − before]", {x, y}, w, {}),
-                     [](Stream& s, const Reader& r) {
-                       conv_filter_gradient(s, r.in(0), r.in(1), r.out(0), options_of(r));
-                     }));
+  rows.push_back(
+      row(schema("conv_filter_gradient", "the gradient of conv for its filter, y being the gradient of its result",
+                 "w[o, c, k] = Σ_n Σ_i y[n, o, i] · x[n, c, i · stride + k · dilation − before]", {x, y}, w, {}),
+          [](Stream& s, const Reader& r) { conv_filter_gradient(s, r.in(0), r.in(1), r.out(0), options_of(r)); }));
 }
 
 }  // namespace weft::kernels

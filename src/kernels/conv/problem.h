@@ -57,8 +57,8 @@ void conv_reference(const ConvProblem& problem, const Expression* epilogue);
 void conv_cpu(cpu::Executor& executor, const ConvProblem& problem, const Expression* epilogue);
 
 // The forms of a GPU. direct: a thread computes some elements by loops over window and channels. product: a matrix
-// product that reads windows, by a variant of kind tile or subgroup_matrix; if it is null, by the one that suits it, which
-// a software device has not. What exceeds a binding is cut. Throw Unsupported.
+// product that reads windows, by a variant of kind tile or subgroup_matrix; if it is null, by the one that suits it,
+// which a software device has not. What exceeds a binding is cut. Throw Unsupported.
 void conv_direct(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue);
 void conv_product(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue,
                   const MatmulVariant* variant = nullptr);

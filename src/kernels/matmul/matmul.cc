@@ -18,8 +18,10 @@ constexpr int kRowsPerBand = 8, kSubgroupMatrixRows = 16;
 
 void add_operand(Call& call, std::string_view name, const View& view, bool k_is_last, int width) {
   const int k = k_is_last ? -1 : -2, other = k_is_last ? -2 : -1;
-  if (width > 4) call.raw(name, view, "vec4<u32>", 16, gpu::Access::read);
-  else call.read(name, view, width);
+  if (width > 4)
+    call.raw(name, view, "vec4<u32>", 16, gpu::Access::read);
+  else
+    call.read(name, view, width);
   call.strides(name, batch_strides(view));
   call.index_param(str_cat(name, "_k"), view.strides()[k]);
   call.index_param(str_cat(name, "_w"), view.strides()[other]);
@@ -27,11 +29,16 @@ void add_operand(Call& call, std::string_view name, const View& view, bool k_is_
 
 std::string_view why(const MatmulVariant& v, const gpu::Capabilities& capabilities) {
   switch (v.kind) {
-    case MatmulKind::tile: return "the largest tile that still gives every core work";
-    case MatmulKind::subgroup_matrix: return "cooperative matrices, which have proved themselves here";
-    case MatmulKind::gemv_k: return "few rows, few columns or little work: lanes split k";
-    case MatmulKind::gemv_n: return "few rows, and b's rows are contiguous";
-    case MatmulKind::direct: break;
+    case MatmulKind::tile:
+      return "the largest tile that still gives every core work";
+    case MatmulKind::subgroup_matrix:
+      return "cooperative matrices, which have proved themselves here";
+    case MatmulKind::gemv_k:
+      return "few rows, few columns or little work: lanes split k";
+    case MatmulKind::gemv_n:
+      return "few rows, and b's rows are contiguous";
+    case MatmulKind::direct:
+      break;
   }
   return capabilities.software ? "a software device: no workgroup memory" : "asked for";
 }
@@ -116,8 +123,10 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
   for (const bool is_b : {false, true}) {
     const std::string_view name = is_b ? "b" : "a";
     const int width = is_b ? b.width : a.width;
-    if (p.windows && p.windows_are_b == is_b) p.windows->add(call, name, width);
-    else add_operand(call, name, is_b ? p.b : p.a, !is_b, width);
+    if (p.windows && p.windows_are_b == is_b)
+      p.windows->add(call, name, width);
+    else
+      add_operand(call, name, is_b ? p.b : p.a, !is_b, width);
   }
   call.set("product", compute_type(p.sum_type()));
   call.set("a_width", a.width).set("b_width", b.width).set("threads", v.threads);
@@ -131,8 +140,10 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
     partial = View(memory.buffer, memory.offset, p.sum_type(), {v.splits * p.products()});
   }
   const StoreUnit unit = tiles ? StoreUnit::row_of_four : StoreUnit::element;
-  if (partial) add_partial_outputs(call, p, *partial, unit);
-  else add_outputs(call, p, epilogue, unit);
+  if (partial)
+    add_partial_outputs(call, p, *partial, unit);
+  else
+    add_outputs(call, p, epilogue, unit);
   call.set("splits", v.splits > 1);
   if (tiles) {
     const std::int64_t step = v.tile_k * v.slices;
@@ -179,9 +190,9 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
   const bool ends = epilogue && !partial;
   call.cost({.flops = products * (2.0 * static_cast<double>(problem.k) + (ends ? epilogue->operation_count() : 0)),
              .functions = ends ? products * epilogue->cost() : 0,
-             .arithmetic = subgroup_matrix                     ? Arithmetic::matrix
+             .arithmetic = subgroup_matrix           ? Arithmetic::matrix
                            : p.a.dtype == DType::f16 ? Arithmetic::f16
-                                                      : Arithmetic::f32});
+                                                     : Arithmetic::f32});
   call.variant(to_string(v), why(v, call.capabilities()));
   call.dispatch_groups("matmul", groups);
   if (v.splits > 1) record_reduce(commands, p, epilogue, &*partial, v.splits);
@@ -344,8 +355,7 @@ void record_all(gpu::Commands& commands, const MatmulProblem& problem, const Exp
     GpuScratch scratch(commands);
     const View memory = scratch.take(p.sums_bytes(chunks));
     const auto sums_of = [&](std::int64_t first, std::int64_t size) {
-      return View(memory.buffer, memory.offset + p.sums_bytes(first), p.sum_type(),
-                  {size * p.products()});
+      return View(memory.buffer, memory.offset + p.sums_bytes(first), p.sum_type(), {size * p.products()});
     };
     for (std::int64_t w = 0; w < chunks; ++w) {
       const MatmulProblem q = part(p, p.batch.rank() + 2, w * chunk, std::min(chunk, p.k - w * chunk));
