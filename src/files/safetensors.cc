@@ -25,7 +25,7 @@ constexpr std::string_view kIndexSuffix = ".index.json";
 // Types of the format that Weft does not have.
 constexpr std::string_view kForeignDTypes[] = {"F4", "F6_E2M3", "F6_E3M2", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ"};
 
-DType dtype_of(const SafeTensorsEntry& entry, std::string_view source) {
+DType stored_type_of(const SafeTensorsEntry& entry, std::string_view source) {
   for (const auto& [spelling, dtype] : kSafeTensorsTypes) {
     if (spelling == entry.dtype) return dtype;
   }
@@ -115,7 +115,7 @@ SafeTensors SafeTensors::parse(std::span<const std::byte> bytes, std::shared_ptr
   result.metadata_ = std::move(header.metadata);
 
   for (const auto& entry : header.entries) {
-    const DType dtype = dtype_of(entry, where);
+    const DType dtype = stored_type_of(entry, where);
     const std::uint64_t expected = checked_bytes(entry, dtype, where);
     if (entry.begin > entry.end || entry.end > data.size()) {
       throw FormatError("{}: tensor {} claims bytes {} to {}, the file has {} bytes of data; it may have been cut "

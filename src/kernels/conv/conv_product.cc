@@ -7,6 +7,7 @@
 #include "kernels/common/chunks.h"
 #include "kernels/conv/product.h"
 #include "kernels/matmul/matmul.h"
+#include "kernels/plan_state.h"
 #include "weft/kernels/copy.h"
 
 namespace weft::kernels {
