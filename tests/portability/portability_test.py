@@ -68,6 +68,11 @@ def check_itself():
     return [f"portability_test.py: misjudges {text!r}" for text in wrong]
 
 
+# What the compiler must refuse: an array of variable length, a binary constant with a GNU suffix, a missing fallback.
+REFUSED = ["int f(int n) { int v[n]; return sizeof v; }", "auto z = 1.0i;",
+           '#include "core/compiler.h"\n#if !WEFT_GNU && !WEFT_POSIX\n#error standard\n#endif']
+
+
 def compile_all(source, build, files):
     clang = shutil.which("clang++")
     if not clang:
@@ -81,6 +86,11 @@ def compile_all(source, build, files):
     with tempfile.TemporaryDirectory() as scratch:
         header = f"{scratch}/pch.pch"
         subprocess.run([*flags, "-x", "c++-header", f"{source}/cmake/pch.h", "-o", header], check=True)
+        for text in REFUSED:
+            result = subprocess.run([*flags, "-fsyntax-only", "-x", "c++", "-"], input=text, capture_output=True, text=True,
+                                    check=False)
+            if result.returncode == 0:
+                failures.append(f"the compiler accepts what it must not:\n{text}")
         # The public headers, alone: a user includes any of them first.
         for path in sorted((source / "include").rglob("*.h")):
             name = path.relative_to(source / "include")
@@ -92,10 +102,12 @@ def compile_all(source, build, files):
             return path, subprocess.run([*flags, "-include-pch", header, "-fsyntax-only", str(path)],
                                         capture_output=True, text=True, check=False)
 
+        print(f"compiling {len(files)} files", flush=True)
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             for path, result in pool.map(compiled, files):
                 if result.returncode:
-                    failures.append(f"{path}:\n{result.stderr}")
+                    failures.append(f"{path}: clang++ gives {result.returncode}\n{result.stderr}")
+                    print(failures[-1], flush=True)
     return failures
 
 
