@@ -33,7 +33,7 @@ void conv(KernelBench& b, DType type, const Layer& l, bool channels_last) {
       std::format("conv {}x{} {} {}-{} {}x{}x{}{}{}", l.window, l.window, name(type), l.channels, l.outputs, l.batch,
                   l.size, l.size, l.stride > 1 ? std::format(" stride {}", l.stride) : "",
                   channels_last ? " channels last" : ""),
-      depthwise ? Unit::byte : Unit::flop, depthwise ? bytes : flop,
+      depthwise ? Unit::bytes : Unit::flop, depthwise ? bytes : flop,
       [&](Stream& s) { kernels::conv(s, x, w, y, options); },
       [&] {
         // The centre of the last image's last channel.
