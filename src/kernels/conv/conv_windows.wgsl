@@ -6,7 +6,7 @@
   an index of Coords; rows: the axes that a row counts, the innermost first (spatial axes by number, "n" for the batch).
   checked: the axes along which windows may leave x.
 #}
-struct Place {
+struct WindowPlace {
   at: u32,
 {% for d in range(spatial) %}
   i{{ d }}: i32,
@@ -18,9 +18,9 @@ struct Tap {
   i{{ d }}: i32,
 {% endfor %}
 }
-fn place_of(c: Coords, row: u32) -> Place {
+fn place_of(c: Coords, row: u32) -> WindowPlace {
   var r = row;
-  var place: Place;
+  var place: WindowPlace;
   place.at = at_{{ side }}(c) - p.window_before;
 {% for axis in rows %}
 {% set first = loop.last %}
@@ -51,6 +51,6 @@ fn tap_of(k: u32) -> Tap {
 {% endfor %}
   return tap;
 }
-fn is_inside(place: Place, tap: Tap) -> bool {
+fn is_inside(place: WindowPlace, tap: Tap) -> bool {
   return true{% for d in range(spatial) %}{% if checked[d] %} && u32(place.i{{ d }} + tap.i{{ d }}) < p.extent{{ d }}{% endif %}{% endfor %};
 }

@@ -84,7 +84,7 @@ std::optional<ConvProduct> as_product(const ConvProblem& p) {
   m.a.layout.shape = m.batch;
   m.a.layout.shape.push_back(m.m);
   m.a.layout.shape.push_back(m.k);
-  m.a.layout.strides = Strides::filled(m.a.layout.shape.rank(), 1);
+  m.a.layout.strides = Strides::filled(m.a.layout.shape.rank(), 0);  // no matrix in memory
   return product;
 }
 
