@@ -33,7 +33,7 @@ class Probe {
   explicit Probe(const kernels::KernelInfo& kernel) : kernel_(kernel) {
     for (const auto* list : {&kernel.inputs, &kernel.outputs}) {
       for (const OperandSchema& o : *list) {
-        operands_.push_back({o.name, Buffer::host(64)});
+        operands_.push_back({o.name, Buffer::host(64), {}, o.min_rank});
         std::fill_n(operands_.back().buffer.data(), 64, std::byte{});
       }
     }
@@ -86,6 +86,7 @@ class Probe {
     std::string name;
     Buffer buffer;
     Shape shape;
+    int min_rank = 0;
   };
   // The first shapes on which it runs with types of its first signature.
   bool find_shapes(std::size_t i) {
@@ -95,7 +96,9 @@ class Probe {
       for (const OperandTypes& t : s) types.push_back(t.same_as < 0 ? t.set.first() : types[t.same_as]);
       return runs(types);
     }
-    for (const Shape& shape : shapes_of(operands_[i].name)) {
+    const int rank = operands_[i].min_rank;
+    const std::vector<Shape> by_rank{Dims::filled(rank, 1)};
+    for (const Shape& shape : rank > 2 ? by_rank : shapes_of(operands_[i].name)) {
       operands_[i].shape = shape;
       if (find_shapes(i + 1)) return true;
     }
