@@ -20,8 +20,10 @@ NAVIGATION = [
     ("Reference", [("Operations", "ops.md"), ("Kernels", "kernels.md"), ("Settings", "settings.md"),
                    ("Accuracy", "accuracy.md")]),
     ("Performance", [("Measurements", "performance.md"), ("Notes", "performance-notes.md")]),
-    ("For contributors", [("Architecture", "architecture.md")]),
+    ("For contributors", [("Architecture", "architecture.md"), ("Contributing", "CONTRIBUTING.md"), ("Changes", "CHANGELOG.md")]),
 ]
+# Pages beside README.md.
+ROOT_PAGES = ["CONTRIBUTING.md", "CHANGELOG.md"]
 # A block of code, a link (its text, where it leads), or a piece of code in a line.
 PARTS = re.compile(r"```.*?```|(!?\[[^\]]*\])\(([^)\s]+)\)|`[^`\n]*`", re.DOTALL)
 # Browsers start no workers for pages of files. There the search runs in a hidden frame instead; the theme would fetch a
@@ -75,6 +77,8 @@ class Site:
         """The page of the site for a path of the repository."""
         if path == "README.md":
             return "index.md"
+        if path in ROOT_PAGES:
+            return path
         if path.startswith("docs/") and path.endswith(".md"):
             return path.removeprefix("docs/")
         page = f"source/{path}/index.md" if (ROOT / path).is_dir() else f"source/{path}.md"
@@ -144,11 +148,11 @@ def configuration(directory, output):
 def write_sources(directory):
     """Everything that MkDocs reads but its configuration."""
     pages = sorted(p.name for p in (ROOT / "docs").glob("*.md"))
-    wanted = set(listed(NAVIGATION)) - {"index.md"}
+    wanted = set(listed(NAVIGATION)) - {"index.md", *ROOT_PAGES}
     if set(pages) != wanted:
         sys.exit(f"make_site.py: NAVIGATION and docs/ differ in {', '.join(sorted(set(pages) ^ wanted))}")
     site = Site(directory)
-    for path in ["README.md"] + [f"docs/{name}" for name in pages]:
+    for path in ["README.md", *ROOT_PAGES] + [f"docs/{name}" for name in pages]:
         site.add_page(path)
     site.add_sources()
     site.write("site.css", CSS)

@@ -1,7 +1,5 @@
 #include "weft/flags.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -12,6 +10,7 @@
 
 #include "core/ascii.h"
 #include "core/nearest.h"
+#include "core/system.h"
 #include "weft/error.h"
 #include "weft/log.h"
 
@@ -238,8 +237,8 @@ std::vector<std::string> unknown_variables() {
   const std::size_t settings = known.size();
   for (const VariableInfo& v : kOtherVariables) known.push_back(v.name.substr(kPrefix.size()));
   std::vector<std::string> messages;
-  for (char** e = environ; e && *e; ++e) {
-    const std::string_view entry = *e, name = entry.substr(0, entry.find('='));
+  for (const std::string& entry : environment()) {
+    const std::string_view name = std::string_view(entry).substr(0, entry.find('='));
     if (!name.starts_with(kPrefix)) continue;
     const std::string_view rest = name.substr(kPrefix.size());
     if (std::ranges::find(known, rest) != known.end()) continue;

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace weft {
 
@@ -23,6 +24,16 @@ std::uint64_t process_id();
 
 // Sets a variable of this process that is not set. Only before threads start. Elsewhere: does nothing.
 void set_environment_default(const char* name, const char* value);
+
+// The environment variables of this process, as "NAME=value". Elsewhere: none.
+std::vector<std::string> environment();
+
+// Seconds of processors: of all of them, how many they were busy, and those of this process. Elsewhere, and where the
+// system does not tell (it is Linux's /proc/stat): zeros.
+struct ProcessorTimes {
+  double total = 0, busy = 0, own = 0;
+};
+ProcessorTimes processor_times();
 
 // The bytes of a regular file, mapped, so that only the pages that are read take memory; `owner` unmaps them. An empty
 // file has no owner. Throws IoError with the system's reason. Elsewhere: nothing, and the caller reads the file.

@@ -3,11 +3,13 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
+#include <fstream>
 #include <system_error>
 
 #include "core/system.h"
@@ -27,6 +29,33 @@ std::uint64_t physical_memory() {
 std::uint64_t process_id() { return static_cast<std::uint64_t>(getpid()); }
 
 void set_environment_default(const char* name, const char* value) { setenv(name, value, 0); }
+
+std::vector<std::string> environment() {
+  std::vector<std::string> all;
+  for (char** e = environ; e && *e; ++e) all.emplace_back(*e);
+  return all;
+}
+
+ProcessorTimes processor_times() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  ProcessorTimes times{.own = seconds(usage.ru_utime) + seconds(usage.ru_stime)};
+  // The first line is "cpu  user nice system idle iowait irq softirq steal …", in ticks.
+  std::ifstream stat("/proc/stat");
+  std::string name;
+  double fields[8] = {};
+  if (!(stat >> name) || name != "cpu") return times;
+  for (double& field : fields) {
+    if (!(stat >> field)) return times;
+  }
+  const auto ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
+  for (const double field : fields) times.total += field / ticks;
+  times.busy = times.total - (fields[3] + fields[4]) / ticks;
+  return times;
+}
 
 std::optional<MappedBytes> map_file(const std::filesystem::path& path) {
   const auto reason = [](int error) { return std::generic_category().message(error); };

@@ -16,6 +16,10 @@ std::uint64_t process_id() {
 
 void set_environment_default(const char*, const char*) {}
 
+std::vector<std::string> environment() { return {}; }
+
+ProcessorTimes processor_times() { return {}; }
+
 std::optional<MappedBytes> map_file(const std::filesystem::path&) { return std::nullopt; }
 
 void prefetch(std::span<const std::byte>) {}

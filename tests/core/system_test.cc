@@ -52,9 +52,9 @@ TEST(System, StandardErrorIsHeardAndGivenBack) {
 
 TEST(System, VariablesThatAreSetStay) {
   if (!WEFT_POSIX) GTEST_SKIP() << "no variable is set";
-  set_environment_default("WEFT_TEST_SYSTEM_VARIABLE", "first");
-  set_environment_default("WEFT_TEST_SYSTEM_VARIABLE", "second");
-  EXPECT_STREQ(std::getenv("WEFT_TEST_SYSTEM_VARIABLE"), "first");
+  set_environment_default("TEST_SYSTEM_VARIABLE", "first");
+  set_environment_default("TEST_SYSTEM_VARIABLE", "second");
+  EXPECT_STREQ(std::getenv("TEST_SYSTEM_VARIABLE"), "first");
 }
 
 }  // namespace

@@ -150,8 +150,8 @@ TEST(Labels, StandInErrors) {
   Graph other;
   g.output("y", a + other.input("z", DType::f32, {2, 3}));
   EXPECT_EQ(thrown_by([&] { compile(g, Device::cpu()); }),
-            "InvalidArgument: compiling graph \"encoder\": graph: an output needs the input \"z\", which is another "
-            "graph's");
+            "InvalidArgument: compiling graph \"encoder\": graph: output \"y\" of graph \"encoder\" needs input \"z\", which "
+            "is another graph's; a graph computes of its own inputs alone");
 }
 
 TEST(Labels, StandInWhatADeviceCannotRun) {
