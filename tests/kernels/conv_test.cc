@@ -76,6 +76,7 @@ Problem random_conv(Rng& rng) {
   ConvOptions o;
   const int grouped = random_int(rng, 0, 3);  // one, some, depthwise
   o.groups = grouped < 2 ? 1 : random_int(details, 2, 5);
+  if (grouped == 3 && rng() % 2) o.groups = 4 * random_int(details, 1, 3);
   const std::int64_t c = grouped == 3 ? 1 : rng() % 2 ? 4 * random_int(details, 1, 4) : random_int(details, 1, 9);
   const std::int64_t out = grouped == 3 && rng() % 2 ? 1 : random_int(details, 1, 9);
   const std::int64_t n = random_int(details, rng() % 16 == 0 ? 0 : 1, 3);

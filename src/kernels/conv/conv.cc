@@ -217,10 +217,9 @@ void run(Stream& stream, const ConvProblem& p, const Expression* epilogue) {
     for (const View* v : {&p.x, &p.w, &p.y}) {
       if (v->dtype == DType::f64) throw Unsupported("conv: {} on a GPU, which has no f64", to_string(*v));
     }
-    if (suits_product(p, commands->device().capabilities()))
-      conv_product(*commands, p, epilogue);
-    else
-      conv_direct(*commands, p, epilogue);
+    if (is_depthwise(p)) conv_depthwise(*commands, p, epilogue);
+    else if (suits_product(p, commands->device().capabilities())) conv_product(*commands, p, epilogue);
+    else conv_direct(*commands, p, epilogue);
   } else {
     conv_cpu(*stream.cpu(), p, epilogue);
   }
@@ -266,6 +265,14 @@ void check_reach(const ConvProblem& p, int more) {
 void conv_direct(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue) {
   in_parts(commands, problem, epilogue,
            [&](const ConvProblem& p, const Expression* e) { record_direct(commands, p, e); });
+}
+
+void conv_depthwise(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue) {
+  in_parts(commands, problem, epilogue, [&](const ConvProblem& p, const Expression* e) {
+    // Parts may begin where elements lie by fours no more.
+    if (is_depthwise(p)) record_depthwise(commands, p, e);
+    else record_direct(commands, p, e);
+  });
 }
 
 void conv_product(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue,

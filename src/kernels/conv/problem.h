@@ -62,7 +62,11 @@ void conv_cpu(cpu::Executor& executor, const ConvProblem& problem, const Express
 void conv_direct(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue);
 void conv_product(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue,
                   const MatmulVariant* variant = nullptr);
+// depthwise: of one channel and one output a group, with small windows and elements that lie by fours.
+bool is_depthwise(const ConvProblem& problem);
+void conv_depthwise(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue);
 // Their launches of problems that fit bindings.
+void record_depthwise(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue);
 void record_direct(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue);
 void record_product(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue,
                     const MatmulVariant* variant);
