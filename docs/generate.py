@@ -106,7 +106,7 @@ class Functions:
 
     def type(self, row, arguments, returns):
         """The type of the result, or the types of several."""
-        if returns == "TopK":
+        if returns in ("TopK", "LstmResult", "RecurrentResult"):
             return "; ".join(f"{o['name']}: {self.type_of(row, o, arguments)}" for o in row["outputs"])
         return self.type_of(row, row["outputs"][0], arguments)
 
@@ -123,7 +123,7 @@ class Functions:
         return f"{first[0]}'s type" if len(y) > 1 and set(first[1]) <= set(y) else y[0]
 
 
-HEADERS = ["graph.h", "convolution.h"]
+HEADERS = ["graph.h", "convolution.h", "recurrent.h"]
 
 
 def ops(weft):

@@ -30,6 +30,7 @@
 #include "weft/kernels/plan.h"
 #include "weft/kernels/random.h"
 #include "weft/kernels/reduce.h"
+#include "weft/kernels/rnn.h"
 #include "weft/kernels/row_fusion.h"
 #include "weft/kernels/scan.h"
 #include "weft/kernels/softmax.h"

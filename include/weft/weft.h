@@ -31,6 +31,7 @@
 #include "weft/profile.h"
 #include "weft/profile_report.h"
 #include "weft/random.h"
+#include "weft/recurrent.h"
 #include "weft/safetensors.h"
 #include "weft/shape.h"
 #include "weft/small_float.h"

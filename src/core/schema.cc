@@ -240,7 +240,9 @@ const TypeSignature& check_inputs(const Schema& schema, std::string_view kernel,
 
 DType result_type(const Schema& schema, const TypeSignature& signature, Operands inputs, std::size_t k) {
   const OperandTypes& t = signature[schema.inputs.size() + k];
-  if (t.same_as >= 0) return inputs[static_cast<std::size_t>(t.same_as)]->dtype;
+  const auto other = static_cast<std::size_t>(std::max(t.same_as, 0)), count = schema.inputs.size();
+  if (t.same_as >= 0 && other >= count) return result_type(schema, signature, inputs, other - count);
+  if (t.same_as >= 0) return inputs[other]->dtype;
   const TensorType* first = first_of(inputs, 0);
   return first && t.set.contains(first->dtype) ? first->dtype : t.set.first();
 }

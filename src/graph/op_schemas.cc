@@ -182,6 +182,12 @@ std::vector<Schema> make_schemas() {
                              "types, i32 for integers of 8 to 32 bits, c64 with c64, and what result_type() gives for "
                              "others"}));
     }
+    if (k.family == "rnn") {
+      Schema s = of_kernel(k.name, {boolean("batch_first", "x and y are [batch, steps, …]", false)});
+      const auto y = std::ranges::find(s.outputs, "y", &OperandSchema::name);
+      y->shape = "[steps, batch, directions · hidden]";
+      add(std::move(s));
+    }
     // What others do in a graph is done by ops above, or when it is built.
     if (k.family == "elementwise") add(of_kernel(k.name, {}, {.type = elementwise_type(k)}));
     for (const std::string_view family : {"scan", "softmax", "norm", "matmul", "attention"}) {

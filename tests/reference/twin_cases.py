@@ -93,6 +93,8 @@ def narrow(v, type):
 def case(kernel, inputs, outputs, attributes=None, ulp=0, absolute=0.0, relative=0.0, before=None):
     """`before`: what an output holds before the call, for those that are changed. Inputs may be Python's numbers, too."""
     def place(t):
+        if t is None:
+            return None  # an optional operand that is not given
         if not isinstance(t, T):
             return {"number": t}
         raw = t.raw()

@@ -14,6 +14,7 @@ ReferenceCases::ReferenceCases(std::string folder)
 json ReferenceCases::list(const std::string& file) const { return json::parse(read_data(folder_ + "/" + file)); }
 
 View ReferenceCases::operand(const json& j) const {
+  if (j.is_null()) return {};
   Shape shape;
   for (const std::int64_t n : j.at("shape")) shape.push_back(n);
   const auto name = j.at("type").get<std::string>();

@@ -344,7 +344,9 @@ void record_all(gpu::Commands& commands, const MatmulProblem& problem, const Exp
   const std::int64_t chunk = window_of_k(problem, capabilities), chunks = ceil_div(problem.k, chunk);
   in_parts(problem, chunk, capabilities, [&](const MatmulProblem& p) {
     if (chunks == 1) {
-      const auto copies = variant ? std::nullopt : worth_aligning(p, capabilities);
+      // Copies are scratch: no kernel for aligned operands reads them in the buffer that it writes to.
+      const bool in_scratch = p.y.buffer == commands.scratch(0);
+      const auto copies = variant || in_scratch ? std::nullopt : worth_aligning(p, capabilities);
       if (copies) {
         const MatmulVariant v = choose(copies->problem, 0);
         const bool takes = v.kind == MatmulKind::subgroup_matrix || v.kind == MatmulKind::tile;

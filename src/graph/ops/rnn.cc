@@ -1,0 +1,212 @@
+#include "graph/ops/rnn.h"
+
+#include <algorithm>
+
+#include "graph/graph.h"
+#include "graph/op_schemas.h"
+#include "weft/error.h"
+#include "weft/recurrent.h"
+
+namespace weft {
+namespace {
+
+using kernels::Recurrence;
+using kernels::RnnKind;
+
+enum Optional : std::uint8_t { bias, recurrent_bias, initial_h, initial_c, peephole, lengths };
+
+// The names of an activation's attribute, of the networks.
+constexpr std::string_view kActivations[][3] = {{"gate_activation", "cell_activation", "output_activation"},
+                                                {"gate_activation", "candidate_activation", ""},
+                                                {"activation", "", ""}};
+
+View permuted(const View& v, std::initializer_list<int> order) {
+  return v.permuted(std::span(order.begin(), order.size()));
+}
+
+// An operand whose first axis counts directions, where there may be one without that axis.
+Tensor with_directions(std::string_view op, std::string_view what, const Operand& v, int rank,
+                       const Recurrence& recurrence) {
+  if (v.rank() == rank) return v;
+  if (v.rank() == rank - 1 && recurrence.directions() == 1) return expand_dims(v, 0);
+  throw ShapeError("{}: {} is {}, expected rank {}{}", op, what, to_string(v.type()), rank,
+                   recurrence.directions() == 1 ? std::format(", or {} without an axis of directions", rank - 1) : "");
+}
+
+// The node's result 0: h.
+Tensor recurrent(const Recurrence& recurrence, std::string_view op, const Operand& x, const Operand& w,
+                 const Operand& r, const RecurrentOperands& o, bool y) {
+  if (!x.defined() || !w.defined() || !r.defined()) throw InvalidArgument("{}: x, w or r is an undefined Tensor", op);
+  if (recurrence.kind != RnnKind::lstm) {
+    for (const auto& [what, operand] : {std::pair("initial_c", &o.initial_c), {"peephole", &o.peephole}}) {
+      if (operand->defined()) throw InvalidArgument("{}: {} is given, which only an lstm has", op, what);
+    }
+  }
+  std::vector<Tensor> operands{x, with_directions(op, "w", w, 3, recurrence),
+                               with_directions(op, "r", r, 3, recurrence)};
+  RnnOp::Given given{};
+  const auto add = [&](Optional which, const Operand& v, int rank) {
+    if (!v.defined()) return;
+    given[which] = true;
+    operands.push_back(rank == 1 ? Tensor(v)
+                                 : with_directions(op, RnnOp::kOptional[which], v, rank, recurrence));
+  };
+  add(bias, o.bias, 2);
+  add(recurrent_bias, o.recurrent_bias, 2);
+  add(initial_h, o.initial_h, 3);
+  add(initial_c, o.initial_c, 3);
+  add(peephole, o.peephole, 2);
+  add(lengths, o.lengths, 1);
+  return apply(make_op<RnnOp>(recurrence, given, o.batch_first, y), std::move(operands));
+}
+
+RecurrentResult sequence(const Recurrence& recurrence, const Operand& x, const Operand& w, const Operand& r,
+                         const RecurrentOperands& operands) {
+  const Tensor h = recurrent(recurrence, recurrence.name(), x, w, r, operands, true);
+  return {result(h, 1), h};
+}
+
+// x as a sequence of one step; the node's result 0.
+Tensor cell(const Recurrence& recurrence, std::string_view op, const Operand& x, const Operand& w, const Operand& r,
+            const RecurrentOperands& o) {
+  if (!x.defined()) throw InvalidArgument("{}: x, w or r is an undefined Tensor", op);
+  if (x.rank() != 2) throw ShapeError("{}: x is {}, expected [batch, inputs]", op, to_string(x.type()));
+  if (recurrence.direction != RnnDirection::forward) {
+    throw InvalidArgument("{}: one step has the direction forward, not {}", op,
+                          kernels::kRnnDirections[static_cast<int>(recurrence.direction)]);
+  }
+  if (o.lengths.defined()) throw InvalidArgument("{}: lengths are given, which one step has not", op);
+  if (o.batch_first) throw InvalidArgument("{}: batch_first is set, but x of one step has no steps", op);
+  return recurrent(recurrence, op, expand_dims(x, 0), w, r, o, false);
+}
+
+}  // namespace
+
+void RnnOp::attributes(Attributes& f) const {
+  const Recurrence& r = recurrence_;
+  f.add("direction", kernels::kRnnDirections[static_cast<int>(r.direction)]);
+  if (!r.order.empty()) f.add("gates", r.order);
+  for (std::size_t k = 0; k < r.activations.size(); ++k) {
+    f.add(kActivations[static_cast<int>(r.kind)][k], to_string(r.activations[k]));
+  }
+  if (r.clip) f.add("clip", *r.clip);
+  if (r.coupled) f.add("coupled", true);
+  if (r.kind == RnnKind::gru) f.add("reset_after", r.reset_after);
+  std::string operands;
+  for (std::size_t i = 0; i < given_.size(); ++i) {
+    if (given_[i]) operands += (operands.empty() ? "" : " ") + std::string(kOptional[i]);
+  }
+  if (!operands.empty()) f.add("operands", operands);
+  if (batch_first_) f.add("batch_first", true);
+  if (!y_) f.add("y", false);
+}
+
+std::vector<TensorType> RnnOp::infer(std::span<const TensorType> in) const {
+  std::array<const TensorType*, kOptional.size()> more{};
+  for (std::size_t i = 0, next = 3; i < more.size(); ++i) more[i] = given_[i] ? &in[next++] : nullptr;
+  std::vector<const TensorType*> all{&in[0], &in[1], &in[2], more[bias], more[recurrent_bias], more[initial_h]};
+  if (is_lstm()) all.insert(all.end(), {more[initial_c], more[peephole]});
+  all.push_back(more[lengths]);
+  const DType type = infer_dtypes(name(), all)[0];
+
+  const Shape& x = in[0].shape;
+  const std::int64_t steps = x[batch_first_ ? 1 : 0], batch = x[batch_first_ ? 0 : 1];
+  const std::int64_t directions = recurrence_.directions(), hidden = in[2].shape[2];
+  const std::int64_t rows = recurrence_.gates() * hidden;
+  const auto expect = [&](std::string_view what, const TensorType* v, const Shape& shape, std::string_view meaning) {
+    if (!v || v->shape == shape) return;
+    throw ShapeError("{}: {} is {}, expected {} ({}) for x {}{}", name(), what, weft::to_string(*v),
+                     weft::to_string(shape), meaning, weft::to_string(in[0]), batch_first_ ? ", batch first" : "");
+  };
+  const std::string gates = recurrence_.gates() == 1 ? "hidden" : std::format("{} · hidden", recurrence_.gates());
+  expect("r", &in[2], {directions, rows, hidden}, std::format("[directions, {}, hidden]", gates));
+  expect("w", &in[1], {directions, rows, x[2]}, std::format("[directions, {}, inputs]", gates));
+  for (const Optional i : {bias, recurrent_bias}) {
+    expect(kOptional[i], more[i], {directions, rows}, std::format("[directions, {}]", gates));
+  }
+  for (const Optional i : {initial_h, initial_c}) {
+    expect(kOptional[i], more[i], {directions, batch, hidden}, "[directions, batch, hidden]");
+  }
+  expect("peephole", more[peephole], {directions, 3 * hidden}, "[directions, 3 · hidden]");
+  expect("lengths", more[lengths], {batch}, "[batch]");
+
+  const TensorType state{type, {directions, batch, hidden}};
+  std::vector<TensorType> results{state};
+  if (is_lstm()) results.push_back(state);
+  if (y_) {
+    const std::int64_t across = directions * hidden;
+    results.push_back({type, batch_first_ ? Shape{batch, steps, across} : Shape{steps, batch, across}});
+  }
+  return results;
+}
+
+void RnnOp::lower(const Launch& call) const {
+  const auto in_steps = [&](const View& v) { return batch_first_ ? permuted(v, {1, 0, 2}) : v; };
+  kernels::RnnInputs in{.x = in_steps(call.inputs[0]), .w = call.inputs[1], .r = call.inputs[2]};
+  std::optional<View>* const optional[] = {&in.bias, &in.recurrent_bias, &in.initial_h,
+                                           &in.initial_c, &in.peephole, &in.lengths};
+  for (std::size_t i = 0, next = 3; i < given_.size(); ++i) {
+    if (given_[i]) *optional[i] = call.inputs[next++];
+  }
+  kernels::RnnOutputs out{.h = call.outputs[0]};
+  if (is_lstm()) out.c = call.outputs[1];
+  if (y_) {
+    // [steps, batch, directions · hidden] as [steps, directions, batch, hidden].
+    const View y = in_steps(call.outputs.back());
+    const std::int64_t hidden = in.r.shape()[2];
+    const Shape& s = y.shape();
+    const Strides& by = y.strides();
+    out.y = y.with_layout({{s[0], recurrence_.directions(), s[1], hidden}, {by[0], hidden * by[2], by[1], by[2]}});
+  }
+  kernels::recur(call.stream, recurrence_, in, out);
+}
+
+Work RnnOp::work(const Launch& call) const {
+  const View &x = call.inputs[0], &r = call.inputs[2];
+  const auto rows = static_cast<double>(x.shape()[0] * x.shape()[1]), hidden = static_cast<double>(r.shape()[2]);
+  const auto states = rows * static_cast<double>(recurrence_.directions()) * hidden;
+  const auto gates = static_cast<double>(recurrence_.gates());
+  const double depth = static_cast<double>(x.shape()[2]) + hidden;
+  // An activation takes about as long as an exponential.
+  return with_bytes(call, {.flops = 2 * states * gates * depth + 4 * states * gates,
+                           .functions = 1.5 * states * static_cast<double>(gates + (is_lstm() ? 1 : 0))});
+}
+
+std::string RnnOp::label(std::span<const TensorType>) const {
+  if (recurrence_.direction == RnnDirection::forward) return std::string(name());
+  return std::format("{}_{}", name(), kernels::kRnnDirections[static_cast<int>(recurrence_.direction)]);
+}
+
+LstmResult lstm(const Operand& x, const Operand& w, const Operand& r, const RecurrentOperands& operands,
+                const LstmOptions& options) {
+  const Tensor h = recurrent(Recurrence(options), "lstm", x, w, r, operands, true);
+  return {result(h, 2), h, result(h, 1)};
+}
+
+RecurrentResult gru(const Operand& x, const Operand& w, const Operand& r, const RecurrentOperands& operands,
+                    const GruOptions& options) {
+  return sequence(Recurrence(options), x, w, r, operands);
+}
+
+RecurrentResult rnn(const Operand& x, const Operand& w, const Operand& r, const RecurrentOperands& operands,
+                    const RnnOptions& options) {
+  return sequence(Recurrence(options), x, w, r, operands);
+}
+
+LstmState lstm_cell(const Operand& x, const Operand& w, const Operand& r, const RecurrentOperands& operands,
+                    const LstmOptions& options) {
+  const Tensor h = cell(Recurrence(options), "lstm_cell", x, w, r, operands);
+  return {squeeze(h, 0), squeeze(result(h, 1), 0)};
+}
+
+Tensor gru_cell(const Operand& x, const Operand& w, const Operand& r, const RecurrentOperands& operands,
+                const GruOptions& options) {
+  return squeeze(cell(Recurrence(options), "gru_cell", x, w, r, operands), 0);
+}
+
+Tensor rnn_cell(const Operand& x, const Operand& w, const Operand& r, const RecurrentOperands& operands,
+                const RnnOptions& options) {
+  return squeeze(cell(Recurrence(options), "rnn_cell", x, w, r, operands), 0);
+}
+
+}  // namespace weft

@@ -1,0 +1,364 @@
+// Recurrent networks: checks, and the calls that a sequence is made of.
+//
+// The inputs' products are computed for as many steps at once as scratch can hold. A step is then the product of the
+// states with r, to which its epilogue adds the inputs' sums, and one elementwise kernel. Both directions are one batch:
+// views whose stride along the directions leads from a step of the first to the step that the second is at.
+#include <algorithm>
+#include <numeric>
+
+#include "cpu/packed_weight_cache.h"
+#include "kernels/check.h"
+#include "kernels/common/chunks.h"
+#include "kernels/common/memory.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/plan_cache.h"
+#include "kernels/rnn/step.h"
+#include "weft/cpu.h"
+#include "weft/error.h"
+#include "weft/kernels/copy.h"
+#include "weft/kernels/generate.h"
+#include "weft/kernels/matmul.h"
+
+namespace weft::kernels {
+namespace {
+
+// Scratch of a call on either kind of device.
+class Memory {
+ public:
+  explicit Memory(Stream& stream) {
+    if (stream.gpu()) scratch_.emplace(*stream.gpu());
+  }
+  View take(DType type, const Shape& shape) {
+    const std::uint64_t bytes = byte_size(type, static_cast<std::uint64_t>(element_count(shape)));
+    if (!scratch_) return View(Buffer::host(bytes), 0, type, shape);
+    const View memory = scratch_->take(bytes);
+    return View(memory.buffer, memory.offset, type, shape);
+  }
+
+ private:
+  std::optional<GpuScratch> scratch_;
+};
+
+// The rows of weights from `begin` on, of each direction.
+View rows_of(const View& v, std::int64_t begin, std::int64_t count) { return chunk_along(v, 1, begin, count); }
+
+// [n, …] without its first axis, at index i.
+View entry(const View& v, std::int64_t i) {
+  View part = chunk_along(v, 0, i, 1);
+  part.layout.shape.erase(0);
+  part.layout.strides.erase(0);
+  return part;
+}
+
+View permuted(const View& v, std::initializer_list<int> order) {
+  return v.permuted(std::span(order.begin(), order.size()));
+}
+
+// [a, b, …] as [a, 1, b, …].
+View with_batch(const View& v) {
+  View wide = v;
+  wide.layout.shape.insert(1, 1);
+  wide.layout.strides.insert(1, 0);
+  return wide;
+}
+
+class Sequence {
+ public:
+  Sequence(Stream& stream, const Recurrence& recurrence, const RnnInputs& in, const RnnOutputs& out)
+      : stream_(stream), recurrence_(recurrence), in_(in), out_(out), memory_(stream) {}
+
+  void run();
+
+ private:
+  DType sum_type() const {
+    const bool wide = std::ranges::any_of(std::array{in_.x.dtype, in_.w.dtype, in_.r.dtype},
+                                          [](DType t) { return t == DType::f64; });
+    return wide ? DType::f64 : DType::f32;
+  }
+  std::int64_t steps_at_once(std::uint64_t held) const;
+  // [steps, D, …] at a step: [D, …], where a reverse direction is that many steps from its end.
+  View at_step(const View& v, std::int64_t step) const;
+  // The sums of the inputs of `count` steps from `first` on: [count, D, batch, G · hidden].
+  View input_sums(Memory& memory, std::int64_t first, std::int64_t count) const;
+  // y = a rᵀ + addends, for the gates from `first` on.
+  void state_product(const View& a, std::int64_t first, std::int64_t count, const View& y,
+                     std::span<const View> addends) const;
+  void map_step(const StepExpression& step, const View& gates, std::int64_t t, std::span<const View> outputs) const;
+  void take_step(const View& inputs, std::int64_t t) const;
+
+  Stream& stream_;
+  const Recurrence& recurrence_;
+  const RnnInputs& in_;
+  const RnnOutputs& out_;
+  Memory memory_;
+  std::int64_t steps_ = in_.x.shape()[0], batch_ = in_.x.shape()[1], hidden_ = in_.r.shape()[2];
+  std::int64_t directions_ = recurrence_.directions(), rows_ = recurrence_.gates() * hidden_;
+  StepTypes types_{sum_type(), out_.h.dtype,
+                   in_.peephole ? std::optional(in_.peephole->dtype) : std::nullopt,
+                   in_.lengths ? std::optional(in_.lengths->dtype) : std::nullopt};
+  StepExpression step_ = step_expression(recurrence_, types_, out_.y.has_value()), reset_;
+  View sums_;    // [D, batch, G · hidden]: of a step
+  View c_;       // [D, batch, hidden]
+  View kept_;    // r h of a GRU that resets before the product
+  View times_;   // [steps]
+  // On the CPU r is packed once, not for each step: from 24 rows on that pays (matmul_cpu.cc).
+  cpu::PackedWeightCache packed_;
+  std::shared_ptr<const void> packed_owner_ = std::make_shared<int>();
+  std::unique_ptr<cpu::Executor> packing_;
+};
+
+std::int64_t Sequence::steps_at_once(std::uint64_t held) const {
+  const std::uint64_t step = byte_size(types_.sums, static_cast<std::uint64_t>(directions_ * batch_ * rows_));
+  // Enough for products at a device's full rate, and little beside its memory.
+  std::uint64_t most = 256 << 20;
+  if (gpu::Commands* commands = stream_.gpu()) {
+    // All scratch of a step should fit one binding.
+    const std::uint64_t limit = chunk_limit(commands->device().capabilities());
+    most = std::min(most, limit > held ? limit - held : 0);
+  }
+  return std::clamp<std::int64_t>(static_cast<std::int64_t>(most / std::max<std::uint64_t>(step, 1)), 1, steps_);
+}
+
+View Sequence::at_step(const View& v, std::int64_t step) const {
+  const std::int64_t steps = v.shape()[0], along = v.strides()[0];
+  const std::int64_t first = recurrence_.reverse(0) ? steps - 1 - step : step;
+  View at = entry(v, first);
+  if (directions_ == 2) at.layout.strides[0] += along * (steps - 1 - 2 * step);
+  return at;
+}
+
+View Sequence::input_sums(Memory& memory, std::int64_t first, std::int64_t count) const {
+  // Rows follow each other as they do in x, so that steps and batch are one axis of the product.
+  const bool batch_first = std::abs(in_.x.strides()[0]) < std::abs(in_.x.strides()[1]) && batch_ > 1;
+  View sums = batch_first ? permuted(memory.take(types_.sums, {directions_, batch_, count, rows_}), {2, 0, 1, 3})
+                          : permuted(memory.take(types_.sums, {directions_, count, batch_, rows_}), {1, 0, 2, 3});
+  for (std::int64_t d = 0; d < directions_; ++d) {
+    Expression add;
+    int sum = add.cast(add.input(product_type(in_.x.dtype, in_.w.dtype)), types_.sums);
+    std::vector<View> addends;
+    const auto biased = [&](const std::optional<View>& bias) {
+      if (!bias) return;
+      sum = add.apply(ScalarOp::add, {sum, add.cast(add.input(bias->dtype), types_.sums)});
+      addends.push_back(entry(*bias, d));
+    };
+    biased(in_.bias);
+    if (recurrence_.kind != RnnKind::gru || !recurrence_.reset_after) biased(in_.recurrent_bias);
+    add.output(sum);
+    View x = chunk_along(in_.x, 0, recurrence_.reverse(d) ? steps_ - first - count : first, count);
+    View y = entry(permuted(sums, {1, 0, 2, 3}), d);
+    if (batch_first) x = permuted(x, {1, 0, 2}), y = permuted(y, {1, 0, 2});
+    matmul(stream_, x, permuted(entry(in_.w, d), {1, 0}), y, {addends.empty() ? nullptr : &add, addends});
+  }
+  return sums;
+}
+
+void Sequence::state_product(const View& a, std::int64_t first, std::int64_t count, const View& y,
+                             std::span<const View> addends) const {
+  Expression add;
+  int sum = add.cast(add.input(product_type(a.dtype, in_.r.dtype)), types_.sums);
+  for (const View& v : addends) sum = add.apply(ScalarOp::add, {sum, add.cast(add.input(v.dtype), types_.sums)});
+  add.output(sum);
+  const View r = permuted(rows_of(in_.r, first * hidden_, count * hidden_), {0, 2, 1});
+  matmul(packing_ ? *packing_ : stream_, a, r, y, {addends.empty() ? nullptr : &add, addends});
+}
+
+void Sequence::map_step(const StepExpression& step, const View& gates, std::int64_t t,
+                        std::span<const View> outputs) const {
+  const auto gate = [&](const View& all, int index) {
+    return chunk_along(all, 2, recurrence_.places[static_cast<std::size_t>(index)] * hidden_, hidden_);
+  };
+  const auto broadcast = [&](const View& v, std::int64_t by_direction, std::int64_t by_batch) {
+    return v.with_layout({{directions_, batch_, hidden_}, {by_direction, by_batch, 0}});
+  };
+  std::vector<View> inputs;
+  for (const auto& [what, index] : step.inputs) {
+    switch (what) {
+      case StepInput::gate: inputs.push_back(gate(gates, index)); break;
+      case StepInput::recurrent: inputs.push_back(gate(sums_, index)); break;
+      case StepInput::h: inputs.push_back(out_.h); break;
+      case StepInput::c: inputs.push_back(c_); break;
+      case StepInput::peephole:
+        inputs.push_back(with_batch(rows_of(*in_.peephole, index * hidden_, hidden_)));
+        break;
+      case StepInput::time: {
+        const std::int64_t first = recurrence_.reverse(0) ? steps_ - 1 - t : t;
+        inputs.push_back(broadcast(entry(times_, first), directions_ == 2 ? steps_ - 1 - 2 * t : 0, 0));
+        break;
+      }
+      case StepInput::length: inputs.push_back(broadcast(*in_.lengths, 0, in_.lengths->strides()[0])); break;
+    }
+  }
+  map(stream_, recurrence_.name(), step.expression, inputs, outputs);
+}
+
+void Sequence::take_step(const View& inputs, std::int64_t t) const {
+  std::vector<View> outputs{out_.h};
+  if (recurrence_.kind == RnnKind::lstm) outputs.push_back(c_);
+  if (out_.y) outputs.push_back(at_step(*out_.y, t));
+  if (recurrence_.kind == RnnKind::gru && recurrence_.reset_after) {
+    std::vector<View> bias;
+    if (in_.recurrent_bias) bias.push_back(with_batch(*in_.recurrent_bias));
+    state_product(out_.h, 0, 3, sums_, bias);
+    return map_step(step_, inputs, t, outputs);
+  }
+  // To the products of those gates the inputs' sums are added.
+  const auto gates = [&](const View& state, std::int64_t first, std::int64_t count) {
+    const auto part = [&](const View& v) { return chunk_along(v, 2, first * hidden_, count * hidden_); };
+    const View addend = part(inputs);
+    state_product(state, first, count, part(sums_), std::span(&addend, 1));
+  };
+  if (recurrence_.kind == RnnKind::gru) {
+    gates(out_.h, 0, 2);
+    map_step(reset_, sums_, t, std::span(&kept_, 1));
+    gates(kept_, 2, 1);
+  } else {
+    gates(out_.h, 0, recurrence_.gates());
+  }
+  map_step(step_, sums_, t, outputs);
+}
+
+void Sequence::run() {
+  if (batch_ == 0 || hidden_ == 0) return;
+  const bool cell = recurrence_.kind == RnnKind::lstm;
+  const Shape states{directions_, batch_, hidden_};
+  const auto begin = [&](const std::optional<View>& initial, const View& state) {
+    if (initial) copy(stream_, *initial, state);
+    else fill(stream_, 0, state);
+  };
+  begin(in_.initial_h, out_.h);
+  if (cell) {
+    c_ = memory_.take(types_.sums, states);
+    begin(in_.initial_c, c_);
+  }
+  if (steps_ > 0) {
+    sums_ = memory_.take(types_.sums, {directions_, batch_, rows_});
+    if (in_.lengths) {
+      times_ = memory_.take(in_.lengths->dtype, {steps_});
+      arange(stream_, 0, 1, times_);
+    }
+    if (recurrence_.kind == RnnKind::gru && !recurrence_.reset_after) {
+      kept_ = memory_.take(types_.state, states);
+      reset_ = reset_expression(recurrence_, types_);
+    }
+    if (stream_.cpu() && steps_ > 1 && steps_ * batch_ >= 24) {
+      packed_.add(in_.r.buffer, {packed_owner_});
+      packing_ = std::make_unique<cpu::Executor>(stream_.cpu()->threads());
+      packing_->use_packed_weights(&packed_);
+    }
+    std::uint64_t held = 4096;  // what begins at multiples of 256
+    for (const View* v : {&c_, &sums_, &times_, &kept_}) {
+      if (v->buffer) held += byte_size(v->dtype, static_cast<std::uint64_t>(v->count()));
+    }
+    const std::int64_t at_once = steps_at_once(held);
+    for (std::int64_t first = 0; first < steps_; first += at_once) {
+      const std::int64_t count = std::min(at_once, steps_ - first);
+      Memory memory(stream_);
+      const View inputs = input_sums(memory, first, count);
+      for (std::int64_t t = 0; t < count; ++t) take_step(at_step(inputs, t), first + t);
+    }
+  }
+  if (out_.c) copy(stream_, c_, *out_.c);
+}
+
+void expect_shape(std::string_view kernel, std::string_view operand, const View& v, const Shape& shape, const View& x,
+                  std::string_view meaning) {
+  if (v.shape() == shape) return;
+  throw InvalidArgument("{}: {} is {}, expected {} ({}) for x {}", kernel, operand, to_string(v), to_string(shape),
+                        meaning, to_string(x));
+}
+
+void check(Stream& stream, const Recurrence& recurrence, const RnnInputs& in, const RnnOutputs& out) {
+  const std::string_view kernel = recurrence.name();
+  const bool cell = recurrence.kind == RnnKind::lstm;
+  if (!cell && (in.initial_c || in.peephole || out.c)) {
+    throw InvalidArgument("{}: {} is given, which only an lstm has", kernel,
+                          in.initial_c ? "initial_c" : in.peephole ? "peephole" : "c");
+  }
+  const auto given = [](const std::optional<View>& v) { return v ? &*v : nullptr; };
+  const View *const bias = given(in.bias), *const recurrent_bias = given(in.recurrent_bias);
+  const View *const initial_h = given(in.initial_h), *const initial_c = given(in.initial_c);
+  const View *const peephole = given(in.peephole), *const lengths = given(in.lengths);
+  const View *const y = given(out.y), *const c = given(out.c);
+  if (cell) {
+    check_views(kernel,
+                {&in.x, &in.w, &in.r, bias, recurrent_bias, initial_h, initial_c, peephole, lengths}, {&out.h, y, c});
+  } else {
+    check_views(kernel, {&in.x, &in.w, &in.r, bias, recurrent_bias, initial_h, lengths}, {&out.h, y});
+  }
+  if (recurrence.clip && !(*recurrence.clip >= 0)) {
+    throw InvalidArgument("{}: clip is {}, expected 0 or more", kernel, *recurrence.clip);
+  }
+  const std::int64_t d = recurrence.directions(), steps = in.x.shape()[0], batch = in.x.shape()[1];
+  const std::int64_t hidden = in.r.shape()[2], rows = recurrence.gates() * hidden;
+  const auto expect = [&](std::string_view operand, const std::optional<View>& v, const Shape& shape,
+                          std::string_view meaning) {
+    if (v) expect_shape(kernel, operand, *v, shape, in.x, meaning);
+  };
+  const std::string gates = recurrence.gates() == 1 ? "hidden" : std::format("{} · hidden", recurrence.gates());
+  expect("r", in.r, {d, rows, hidden}, std::format("[directions, {}, hidden]", gates));
+  expect("w", in.w, {d, rows, in.x.shape()[2]}, std::format("[directions, {}, inputs]", gates));
+  expect("bias", in.bias, {d, rows}, std::format("[directions, {}]", gates));
+  expect("recurrent_bias", in.recurrent_bias, {d, rows}, std::format("[directions, {}]", gates));
+  expect("peephole", in.peephole, {d, 3 * hidden}, "[directions, 3 · hidden]");
+  expect("lengths", in.lengths, {batch}, "[batch]");
+  expect("initial_h", in.initial_h, {d, batch, hidden}, "[directions, batch, hidden]");
+  expect("initial_c", in.initial_c, {d, batch, hidden}, "[directions, batch, hidden]");
+  expect("h", out.h, {d, batch, hidden}, "[directions, batch, hidden]");
+  expect("y", out.y, {steps, d, batch, hidden}, "[steps, directions, batch, hidden]");
+  expect("c", out.c, {d, batch, hidden}, "[directions, batch, hidden]");
+  check_memory(stream, kernel,
+               {{"x", in.x},
+                {"w", in.w},
+                {"r", in.r},
+                {"bias", in.bias},
+                {"recurrent_bias", in.recurrent_bias},
+                {"initial_h", in.initial_h},
+                {"initial_c", in.initial_c},
+                {"peephole", in.peephole},
+                {"lengths", in.lengths}},
+               {{"h", out.h}, {"y", out.y}, {"c", out.c}}, Sharing::none);
+  if (!stream.gpu()) return;
+  for (const View* v : {&in.x, &in.w, &in.r, bias, recurrent_bias, initial_h, initial_c, peephole, &out.h}) {
+    if (v && v->dtype == DType::f64) throw Unsupported("{}: {} on a GPU, which has no f64", kernel, to_string(*v));
+  }
+}
+
+CallKey key_of(const Recurrence& r, std::uint32_t given) {
+  CallKey key(r.name(), r.direction, r.order, r.clip, r.coupled, r.reset_after, given);
+  for (const RnnActivation& a : r.activations) key.add(a.function).add(a.alpha).add(a.beta);
+  return key;
+}
+
+}  // namespace
+
+void recur(Stream& stream, const Recurrence& recurrence, const RnnInputs& in, const RnnOutputs& out) {
+  std::vector<View> inputs, outputs;
+  std::uint32_t given = 0, bit = 1;
+  const auto list = [&](const std::optional<View>& v, std::vector<View>& to) {
+    if (v) to.push_back(*v), given |= bit;
+    bit <<= 1;
+  };
+  for (const auto& v : {std::optional(in.x), std::optional(in.w), std::optional(in.r), in.bias, in.recurrent_bias,
+                        in.initial_h, in.initial_c, in.peephole, in.lengths}) {
+    list(v, inputs);
+  }
+  for (const auto& v : {std::optional(out.h), out.y, out.c}) list(v, outputs);
+  call(stream, key_of(recurrence, given), {inputs, outputs}, [&](Stream& s) {
+    check(s, recurrence, in, out);
+    Sequence(s, recurrence, in, out).run();
+  });
+}
+
+void lstm(Stream& stream, const RnnInputs& inputs, const RnnOutputs& outputs, const LstmOptions& options) {
+  recur(stream, Recurrence(options), inputs, outputs);
+}
+
+void gru(Stream& stream, const RnnInputs& inputs, const RnnOutputs& outputs, const GruOptions& options) {
+  recur(stream, Recurrence(options), inputs, outputs);
+}
+
+void rnn(Stream& stream, const RnnInputs& inputs, const RnnOutputs& outputs, const RnnOptions& options) {
+  recur(stream, Recurrence(options), inputs, outputs);
+}
+
+}  // namespace weft::kernels
