@@ -194,7 +194,7 @@ TEST_P(RecurrentGraphTest, HalfPrecision) {
 
 TEST(RecurrentGraph, SaysWhatDoesNotFit) {
   Graph g;
-  const auto f32 = [&, n = 0](const Shape& shape) mutable {
+  auto f32 = [&, n = 0](const Shape& shape) mutable {
     return g.input(std::format("x{}", n++), DType::f32, shape);
   };
   const Tensor x = f32({5, 3, 4}), w = f32({24, 4}), r = f32({24, 6});

@@ -2,12 +2,16 @@
 // twins_reference_test.cc.
 #include "weft/kernels/rnn.h"
 
+#include <gmock/gmock.h>
+
 #include "kernels/rnn/recurrence.h"
 #include "support/chunks.h"
 #include "support/differential.h"
 #include "support/throws.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
+#include "weft/kernels/plan.h"
+#include "weft/number.h"
 
 namespace weft::test {
 namespace {

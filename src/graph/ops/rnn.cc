@@ -87,7 +87,7 @@ void RnnOp::attributes(Attributes& f) const {
   f.add("direction", kernels::kRnnDirections[static_cast<int>(r.direction)]);
   if (!r.order.empty()) f.add("gates", r.order);
   for (std::size_t k = 0; k < r.activations.size(); ++k) {
-    f.add(kActivations[static_cast<int>(r.kind)][k], to_string(r.activations[k]));
+    f.add(kActivations[static_cast<int>(r.kind)][k], kernels::to_string(r.activations[k]));
   }
   if (r.clip) f.add("clip", *r.clip);
   if (r.coupled) f.add("coupled", true);
