@@ -34,7 +34,8 @@ def sample(call, calls):
 FAMILIES = {"copy": (*FLOATS, "u8"), "cast": ("f32",), "generate": ("f32", "f16"), "elementwise": FLOATS,
             "rows": FLOATS, "lengths": ("f32", "f16"), "shapes": ("f32", "f16"),
             "row_fusion": ("f32", "f16"), "move": ("f32", "f16"),
-            "scan": ("f32", "f16"), "attention": ("f32", "f16"), "matmul": ("f32", "f16"), "conv": ("f32", "f16")}
+            "scan": ("f32", "f16"), "attention": ("f32", "f16"), "matmul": ("f32", "f16"), "conv": ("f32", "f16"),
+            "rnn": ("f32", "f16")}
 
 
 class Bench:
@@ -339,6 +340,13 @@ class Bench:
                 self.measure(f"conv {window}x{window} {kind} {c}-{o} {n}x{size}x{size}{f' stride {stride}' if stride > 1 else ''}{name}",
                              "GB/s" if depthwise else "TFLOP/s", bytes_ if depthwise else flop,
                              lambda x, w, s=stride, p=window // 2, g=groups: F.conv2d(x, w, None, s, p, 1, g), x, w)
+
+    def rnn(self, kind):
+        for steps, batch, inputs, hidden in ((128, 32, 512, 512), (1, 32, 512, 512), (16, 4, 128, 128)):
+            x = self.random((steps, batch, inputs), kind)
+            module = torch.nn.LSTM(inputs, hidden, device=x.device, dtype=x.dtype).requires_grad_(False)
+            self.measure(f"lstm {kind} [{steps}, {batch}, {inputs}] to {hidden}", "TFLOP/s",
+                         2.0 * steps * batch * 4 * hidden * (inputs + hidden), lambda x, m=module: m(x)[0], x)
 
 
 def main():

@@ -1,14 +1,15 @@
 // Recurrent networks.
-#include "../bench.h"
 #include "weft/kernels/rnn.h"
+#include "../bench.h"
 
 namespace weft::bench {
 namespace {
 
 // An LSTM's whole sequence, as one call.
-void lstm(KernelBench& b, DType type, std::int64_t steps, std::int64_t batch, std::int64_t inputs, std::int64_t hidden) {
-  const double flop = 2.0 * static_cast<double>(steps * batch) * static_cast<double>(4 * hidden) *
-                      static_cast<double>(inputs + hidden);
+void lstm(KernelBench& b, DType type, std::int64_t steps, std::int64_t batch, std::int64_t inputs,
+          std::int64_t hidden) {
+  const double flop =
+      2.0 * static_cast<double>(steps * batch) * static_cast<double>(4 * hidden) * static_cast<double>(inputs + hidden);
   // Software devices and CPUs would take minutes for the work of a minute on a GPU.
   if (b.bytes() < 256 << 20 && flop > 2e10) return;
   const auto weights = [&](const Shape& shape) { return b.random(shape, type, -0.04f, 0.04f); };
@@ -32,7 +33,7 @@ void lstm(KernelBench& b, DType type, std::int64_t steps, std::int64_t batch, st
                         },
                         {.absolute = type == DType::f32 ? 1e-4 : 1e-2});
       },
-      {.bytes = touched_bytes(x) + touched_bytes(w) + touched_bytes(r) + touched_bytes(y)});
+      {.bytes = touched_bytes(x) + touched_bytes(w) + touched_bytes(r) + touched_bytes(y), .flops = flop});
 }
 
 void cases(KernelBench& b) {

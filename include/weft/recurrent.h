@@ -1,4 +1,5 @@
-// Recurrent networks of tensors: LSTM, GRU, and the plain network of one gate, over whole sequences or a step at a time.
+// Recurrent networks of tensors: LSTM, GRU, and the plain network of one gate, over whole sequences or a step at a
+// time.
 //
 //   auto [y, h, c] = lstm(x, w, r, {.bias = b, .lengths = n}, {.direction = RnnDirection::bidirectional});
 //
@@ -58,8 +59,8 @@ RecurrentResult gru(const Operand& x, const Operand& w, const Operand& r, const 
 RecurrentResult rnn(const Operand& x, const Operand& w, const Operand& r, const RecurrentOperands& operands = {},
                     const RnnOptions& options = {});
 
-// One step of lstm, gru or rnn: x [batch, inputs], w [gates · hidden, inputs], r [gates · hidden, hidden], and the state
-// initial_h (and initial_c) [batch, hidden] among the operands. Of one direction, without lengths.
+// One step of lstm, gru or rnn: x [batch, inputs], w [gates · hidden, inputs], r [gates · hidden, hidden], and the
+// state initial_h (and initial_c) [batch, hidden] among the operands. Of one direction, without lengths.
 LstmState lstm_cell(const Operand& x, const Operand& w, const Operand& r, const RecurrentOperands& operands = {},
                     const LstmOptions& options = {});
 Tensor gru_cell(const Operand& x, const Operand& w, const Operand& r, const RecurrentOperands& operands = {},

@@ -194,9 +194,7 @@ TEST_P(RecurrentGraphTest, HalfPrecision) {
 
 TEST(RecurrentGraph, SaysWhatDoesNotFit) {
   Graph g;
-  auto f32 = [&, n = 0](const Shape& shape) mutable {
-    return g.input(std::format("x{}", n++), DType::f32, shape);
-  };
+  auto f32 = [&, n = 0](const Shape& shape) mutable { return g.input(std::format("x{}", n++), DType::f32, shape); };
   const Tensor x = f32({5, 3, 4}), w = f32({24, 4}), r = f32({24, 6});
   EXPECT_EQ(thrown_by([&] { lstm(x, w, Tensor()); }), "InvalidArgument: lstm: x, w or r is an undefined Tensor");
   EXPECT_THAT(thrown_by([&] { lstm(x, f32({18, 4}), r); }),
@@ -213,12 +211,15 @@ TEST(RecurrentGraph, SaysWhatDoesNotFit) {
   EXPECT_THAT(thrown_by([&] { lstm(x, w, r, {.initial_h = f32({3, 6}), .batch_first = true}); }),
               HasSubstr("initial_h is f32 [1, 3, 6], expected [1, 5, 6] ([directions, batch, hidden]) for x f32 [5, 3, "
                         "4], batch first"));
-  EXPECT_THAT(thrown_by([&] { lstm(x, w, r, {.lengths = f32({3})}); }), HasSubstr("TypeError: lstm: lengths is f32 [3]"));
+  EXPECT_THAT(thrown_by([&] { lstm(x, w, r, {.lengths = f32({3})}); }),
+              HasSubstr("TypeError: lstm: lengths is f32 [3]"));
   EXPECT_EQ(thrown_by([&] { gru(x, f32({18, 4}), f32({18, 6}), {.peephole = f32({18})}); }),
             "InvalidArgument: gru: peephole is given, which only an lstm has");
-  EXPECT_THAT(thrown_by([&] { lstm_cell(x, w, r); }), HasSubstr("lstm_cell: x is f32 [5, 3, 4], expected [batch, inputs]"));
-  EXPECT_THAT(thrown_by([&] { rnn_cell(f32({3, 4}), f32({6, 4}), f32({6, 6}), {}, {.direction = RnnDirection::reverse}); }),
-              HasSubstr("rnn_cell: one step has the direction forward, not reverse"));
+  EXPECT_THAT(thrown_by([&] { lstm_cell(x, w, r); }),
+              HasSubstr("lstm_cell: x is f32 [5, 3, 4], expected [batch, inputs]"));
+  EXPECT_THAT(
+      thrown_by([&] { rnn_cell(f32({3, 4}), f32({6, 4}), f32({6, 6}), {}, {.direction = RnnDirection::reverse}); }),
+      HasSubstr("rnn_cell: one step has the direction forward, not reverse"));
   EXPECT_THAT(thrown_by([&] { gru_cell(f32({3, 4}), f32({18, 4}), f32({18, 6}), {.lengths = f32({3})}); }),
               HasSubstr("gru_cell: lengths are given, which one step has not"));
 }

@@ -137,16 +137,22 @@ Problem random_network(Rng& rng, RnnKind kind) {
   p.call = [=](Stream& s, auto in, auto out) { recur(s, r, inputs_of(g, in), outputs_of(g, out)); };
   p.twin = [=](Stream&, auto in, auto out) { recur_reference(r, inputs_of(g, in), outputs_of(g, out)); };
   // A state that is rounded the other way has successors that differ by as much.
-  const double unit = state == DType::f32 ? 0x1p-23 : state == DType::f16 ? 0x1p-10 : state == DType::bf16 ? 0x1p-7
-                      : state == DType::f8e4m3 ? 0x1p-3 : 0x1p-2;
+  const double unit = state == DType::f32      ? 0x1p-23
+                      : state == DType::f16    ? 0x1p-10
+                      : state == DType::bf16   ? 0x1p-7
+                      : state == DType::f8e4m3 ? 0x1p-3
+                                               : 0x1p-2;
   p.tolerance = {.ulp = state == DType::f32 ? 0.0 : 1.0, .absolute = 3e-5 + 2 * unit, .relative = 3e-5 + 2 * unit};
   return p;
 }
 
 const bool registered[] = {
-    differential("lstm", [](Rng& rng) { return random_network(rng, RnnKind::lstm); }, 2),
-    differential("gru", [](Rng& rng) { return random_network(rng, RnnKind::gru); }, 2),
-    differential("rnn", [](Rng& rng) { return random_network(rng, RnnKind::rnn); }, 2),
+    differential(
+        "lstm", [](Rng& rng) { return random_network(rng, RnnKind::lstm); }, 2),
+    differential(
+        "gru", [](Rng& rng) { return random_network(rng, RnnKind::gru); }, 2),
+    differential(
+        "rnn", [](Rng& rng) { return random_network(rng, RnnKind::rnn); }, 2),
 };
 
 class Recurrent : public testing::Test {
@@ -168,7 +174,8 @@ TEST_F(Recurrent, SaysWhatDoesNotFit) {
   EXPECT_THAT(refused([&](RnnInputs& in, auto&) { in.w = f32({1, 18, 4}); }),
               HasSubstr("InvalidArgument: lstm: w is f32 [1, 18, 4], expected [1, 24, 4] ([directions, 4 · hidden, "
                         "inputs]) for x f32 [5, 3, 4]"));
-  EXPECT_THAT(refused([&](RnnInputs& in, auto&) { in.r = f32({1, 24, 5}); }), HasSubstr("r is f32 [1, 24, 5], expected"));
+  EXPECT_THAT(refused([&](RnnInputs& in, auto&) { in.r = f32({1, 24, 5}); }),
+              HasSubstr("r is f32 [1, 24, 5], expected"));
   EXPECT_THAT(refused([&](RnnInputs& in, auto&) { in.bias = f32({1, 6}); }),
               HasSubstr("bias is f32 [1, 6], expected [1, 24] ([directions, 4 · hidden])"));
   EXPECT_THAT(refused([&](RnnInputs& in, auto&) { in.recurrent_bias = f32({2, 24}); }),
@@ -180,7 +187,8 @@ TEST_F(Recurrent, SaysWhatDoesNotFit) {
   EXPECT_THAT(refused([&](RnnInputs& in, auto&) { in.lengths = random_view(rng, {4}, DType::i32); }),
               HasSubstr("lengths is i32 [4], expected [3] ([batch])"));
   EXPECT_THAT(refused([&](RnnInputs& in, auto&) { in.lengths = f32({3}); }), HasSubstr("lengths is f32 [3]; expected"));
-  EXPECT_THAT(refused([&](auto&, RnnOutputs& out) { out.y = f32({5, 3, 6}); }), HasSubstr("y is f32 [5, 3, 6]; expected"));
+  EXPECT_THAT(refused([&](auto&, RnnOutputs& out) { out.y = f32({5, 3, 6}); }),
+              HasSubstr("y is f32 [5, 3, 6]; expected"));
   EXPECT_THAT(refused([&](auto&, RnnOutputs& out) { out.y = f32({5, 2, 3, 6}); }),
               HasSubstr("y is f32 [5, 2, 3, 6], expected [5, 1, 3, 6] ([steps, directions, batch, hidden])"));
   EXPECT_THAT(refused([&](auto&, RnnOutputs& out) { out.c = random_view(rng, {1, 3, 6}, DType::f16); }),
@@ -198,11 +206,10 @@ TEST_F(Recurrent, NoDoubleOnGpus) {
   for (const std::string& name : device_names()) {
     gpu::Device& device = test::device(name);
     gpu::Encoder encoder(device);
-    const auto on_device = [&](const Shape& shape) {
-      return to_device(device, random_view(rng, shape, DType::f64));
-    };
+    const auto on_device = [&](const Shape& shape) { return to_device(device, random_view(rng, shape, DType::f64)); };
     EXPECT_THAT(thrown_by([&] {
-                  kernels::rnn(encoder, {.x = on_device({2, 1, 1}), .w = on_device({1, 1, 1}), .r = on_device({1, 1, 1})},
+                  kernels::rnn(encoder,
+                               {.x = on_device({2, 1, 1}), .w = on_device({1, 1, 1}), .r = on_device({1, 1, 1})},
                                {.h = on_device({1, 1, 1})});
                 }),
                 HasSubstr("Unsupported: rnn: f64 [2, 1, 1] on a GPU, which has no f64"));

@@ -15,7 +15,16 @@ namespace weft::test {
 namespace {
 
 // Shapes that an operand of that name may have where others vary; [1, 1] of all others.
-std::vector<Shape> shapes_of(std::string_view name) {
+std::vector<Shape> shapes_of(const Schema& kernel, std::string_view name) {
+  if (kernel.family == "rnn") {
+    const std::int64_t gates = kernel.name == "lstm" ? 4 : kernel.name == "gru" ? 3 : 1;
+    if (name == "w" || name == "r") return {{1, gates, 1}};
+    if (name == "bias" || name == "recurrent_bias") return {{1, gates}};
+    if (name == "peephole") return {{1, 3}};
+    if (name == "lengths") return {{1}};
+    if (name == "y") return {{1, 1, 1, 1}};
+    return {{1, 1, 1}};
+  }
   if (name == "y") return {{1, 1}, {1}, {1, 2}, {1, 1, 1}, {1, 1, 1, 1}};
   if (name == "x" || name == "indices") return {{1, 1}, {1}};
   if (name == "key") return {{2}};
@@ -98,7 +107,7 @@ class Probe {
     }
     const int rank = operands_[i].min_rank;
     const std::vector<Shape> by_rank{Dims::filled(rank, 1)};
-    for (const Shape& shape : rank > 2 ? by_rank : shapes_of(operands_[i].name)) {
+    for (const Shape& shape : rank > 2 ? by_rank : shapes_of(kernel_, operands_[i].name)) {
       operands_[i].shape = shape;
       if (find_shapes(i + 1)) return true;
     }

@@ -49,8 +49,8 @@ struct RnnActivation {
 // "hard_sigmoid(0.2, 0.5)", "tanh".
 std::string to_string(const RnnActivation& activation);
 
-// The order in which the rows of weights and biases belong to the gates: i input, f forget, g the candidate (also called
-// c or n), o output.
+// The order in which the rows of weights and biases belong to the gates: i input, f forget, g the candidate (also
+// called c or n), o output.
 enum class LstmGates : std::uint8_t {
   ifgo,  // PyTorch, WebNN's "ifgo"
   iofg,  // ONNX, WebNN's "iofg"
@@ -76,16 +76,16 @@ struct RnnInputs {
 
 // Results: all of one float type. h is also where the state is kept from step to step, rounded to that type.
 struct RnnOutputs {
-  View h;                  // [D, batch, hidden]: after the last step of each sequence
-  std::optional<View> y;   // [steps, D, batch, hidden]: h after each step, 0 past the end of a sequence
-  std::optional<View> c;   // [D, batch, hidden], of an LSTM
+  View h;                 // [D, batch, hidden]: after the last step of each sequence
+  std::optional<View> y;  // [steps, D, batch, hidden]: h after each step, 0 past the end of a sequence
+  std::optional<View> c;  // [D, batch, hidden], of an LSTM
 };
 
 // What the functions below have in common. The operands but lengths are of any float types. Sums, activations and an
 // LSTM's cell state are f32, or f64 if x, w or r is (on the CPU only); sums are those of matmul. NaN and infinity go
 // where the formulas take them, and stay in the state. A sequence of length 0 or less keeps its initial state; a length
-// above `steps` counts as `steps`. The reverse direction begins at a sequence's own last step. Outputs share memory with
-// no input. Throws InvalidArgument, Unsupported.
+// above `steps` counts as `steps`. The reverse direction begins at a sequence's own last step. Outputs share memory
+// with no input. Throws InvalidArgument, Unsupported.
 
 struct LstmOptions {
   RnnDirection direction = RnnDirection::forward;

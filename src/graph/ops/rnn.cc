@@ -48,8 +48,7 @@ Tensor recurrent(const Recurrence& recurrence, std::string_view op, const Operan
   const auto add = [&](Optional which, const Operand& v, int rank) {
     if (!v.defined()) return;
     given[which] = true;
-    operands.push_back(rank == 1 ? Tensor(v)
-                                 : with_directions(op, RnnOp::kOptional[which], v, rank, recurrence));
+    operands.push_back(rank == 1 ? Tensor(v) : with_directions(op, RnnOp::kOptional[which], v, rank, recurrence));
   };
   add(bias, o.bias, 2);
   add(recurrent_bias, o.recurrent_bias, 2);
@@ -143,8 +142,8 @@ std::vector<TensorType> RnnOp::infer(std::span<const TensorType> in) const {
 void RnnOp::lower(const Launch& call) const {
   const auto in_steps = [&](const View& v) { return batch_first_ ? permuted(v, {1, 0, 2}) : v; };
   kernels::RnnInputs in{.x = in_steps(call.inputs[0]), .w = call.inputs[1], .r = call.inputs[2]};
-  std::optional<View>* const optional[] = {&in.bias, &in.recurrent_bias, &in.initial_h,
-                                           &in.initial_c, &in.peephole, &in.lengths};
+  std::optional<View>* const optional[] = {&in.bias,      &in.recurrent_bias, &in.initial_h,
+                                           &in.initial_c, &in.peephole,       &in.lengths};
   for (std::size_t i = 0, next = 3; i < given_.size(); ++i) {
     if (given_[i]) *optional[i] = call.inputs[next++];
   }

@@ -13,8 +13,8 @@ namespace weft {
 // and y begin with the batch.
 class RnnOp final : public Op {
  public:
-  static constexpr std::array<std::string_view, 6> kOptional = {"bias", "recurrent_bias", "initial_h",
-                                                                "initial_c", "peephole", "lengths"};
+  static constexpr std::array<std::string_view, 6> kOptional = {"bias",      "recurrent_bias", "initial_h",
+                                                                "initial_c", "peephole",       "lengths"};
   using Given = std::array<bool, kOptional.size()>;
   RnnOp(kernels::Recurrence recurrence, const Given& given, bool batch_first, bool y)
       : recurrence_(std::move(recurrence)), given_(given), batch_first_(batch_first), y_(y) {}

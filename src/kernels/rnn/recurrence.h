@@ -15,8 +15,8 @@ std::string_view name(RnnKind kind);
 
 inline constexpr std::string_view kRnnDirections[] = {"forward", "reverse", "bidirectional"};
 inline constexpr std::string_view kRnnFunctions[] = {
-    "sigmoid", "tanh", "relu", "affine", "leaky_relu", "thresholded_relu",
-    "scaled_tanh", "hard_sigmoid", "elu", "softsign", "softplus"};
+    "sigmoid",     "tanh",         "relu", "affine",   "leaky_relu", "thresholded_relu",
+    "scaled_tanh", "hard_sigmoid", "elu",  "softsign", "softplus"};
 inline constexpr std::string_view kLstmGates[] = {"ifgo", "iofg"};
 inline constexpr std::string_view kGruGates[] = {"rzn", "zrn"};
 

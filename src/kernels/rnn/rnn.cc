@@ -1,8 +1,8 @@
 // Recurrent networks: checks, and the calls that a sequence is made of.
 //
 // The inputs' products are computed for as many steps at once as scratch can hold. A step is then the product of the
-// states with r, to which its epilogue adds the inputs' sums, and one elementwise kernel. Both directions are one batch:
-// views whose stride along the directions leads from a step of the first to the step that the second is at.
+// states with r, to which its epilogue adds the inputs' sums, and one elementwise kernel. Both directions are one
+// batch: views whose stride along the directions leads from a step of the first to the step that the second is at.
 #include <algorithm>
 #include <numeric>
 
@@ -71,8 +71,8 @@ class Sequence {
 
  private:
   DType sum_type() const {
-    const bool wide = std::ranges::any_of(std::array{in_.x.dtype, in_.w.dtype, in_.r.dtype},
-                                          [](DType t) { return t == DType::f64; });
+    const bool wide =
+        std::ranges::any_of(std::array{in_.x.dtype, in_.w.dtype, in_.r.dtype}, [](DType t) { return t == DType::f64; });
     return wide ? DType::f64 : DType::f32;
   }
   std::int64_t steps_at_once(std::uint64_t held) const;
@@ -93,14 +93,13 @@ class Sequence {
   Memory memory_;
   std::int64_t steps_ = in_.x.shape()[0], batch_ = in_.x.shape()[1], hidden_ = in_.r.shape()[2];
   std::int64_t directions_ = recurrence_.directions(), rows_ = recurrence_.gates() * hidden_;
-  StepTypes types_{sum_type(), out_.h.dtype,
-                   in_.peephole ? std::optional(in_.peephole->dtype) : std::nullopt,
+  StepTypes types_{sum_type(), out_.h.dtype, in_.peephole ? std::optional(in_.peephole->dtype) : std::nullopt,
                    in_.lengths ? std::optional(in_.lengths->dtype) : std::nullopt};
   StepExpression step_ = step_expression(recurrence_, types_, out_.y.has_value()), reset_;
-  View sums_;    // [D, batch, G · hidden]: of a step
-  View c_;       // [D, batch, hidden]
-  View kept_;    // r h of a GRU that resets before the product
-  View times_;   // [steps]
+  View sums_;   // [D, batch, G · hidden]: of a step
+  View c_;      // [D, batch, hidden]
+  View kept_;   // r h of a GRU that resets before the product
+  View times_;  // [steps]
   // On the CPU r is packed once, not for each step: from 24 rows on that pays (matmul_cpu.cc).
   cpu::PackedWeightCache packed_;
   std::shared_ptr<const void> packed_owner_ = std::make_shared<int>();
@@ -173,10 +172,18 @@ void Sequence::map_step(const StepExpression& step, const View& gates, std::int6
   std::vector<View> inputs;
   for (const auto& [what, index] : step.inputs) {
     switch (what) {
-      case StepInput::gate: inputs.push_back(gate(gates, index)); break;
-      case StepInput::recurrent: inputs.push_back(gate(sums_, index)); break;
-      case StepInput::h: inputs.push_back(out_.h); break;
-      case StepInput::c: inputs.push_back(c_); break;
+      case StepInput::gate:
+        inputs.push_back(gate(gates, index));
+        break;
+      case StepInput::recurrent:
+        inputs.push_back(gate(sums_, index));
+        break;
+      case StepInput::h:
+        inputs.push_back(out_.h);
+        break;
+      case StepInput::c:
+        inputs.push_back(c_);
+        break;
       case StepInput::peephole:
         inputs.push_back(with_batch(rows_of(*in_.peephole, index * hidden_, hidden_)));
         break;
@@ -185,7 +192,9 @@ void Sequence::map_step(const StepExpression& step, const View& gates, std::int6
         inputs.push_back(broadcast(entry(times_, first), directions_ == 2 ? steps_ - 1 - 2 * t : 0, 0));
         break;
       }
-      case StepInput::length: inputs.push_back(broadcast(*in_.lengths, 0, in_.lengths->strides()[0])); break;
+      case StepInput::length:
+        inputs.push_back(broadcast(*in_.lengths, 0, in_.lengths->strides()[0]));
+        break;
     }
   }
   map(stream_, recurrence_.name(), step.expression, inputs, outputs);
@@ -222,8 +231,10 @@ void Sequence::run() {
   const bool cell = recurrence_.kind == RnnKind::lstm;
   const Shape states{directions_, batch_, hidden_};
   const auto begin = [&](const std::optional<View>& initial, const View& state) {
-    if (initial) copy(stream_, *initial, state);
-    else fill(stream_, 0, state);
+    if (initial)
+      copy(stream_, *initial, state);
+    else
+      fill(stream_, 0, state);
   };
   begin(in_.initial_h, out_.h);
   if (cell) {
@@ -272,7 +283,9 @@ void check(Stream& stream, const Recurrence& recurrence, const RnnInputs& in, co
   const bool cell = recurrence.kind == RnnKind::lstm;
   if (!cell && (in.initial_c || in.peephole || out.c)) {
     throw InvalidArgument("{}: {} is given, which only an lstm has", kernel,
-                          in.initial_c ? "initial_c" : in.peephole ? "peephole" : "c");
+                          in.initial_c  ? "initial_c"
+                          : in.peephole ? "peephole"
+                                        : "c");
   }
   const auto given = [](const std::optional<View>& v) { return v ? &*v : nullptr; };
   const View *const bias = given(in.bias), *const recurrent_bias = given(in.recurrent_bias);
@@ -280,8 +293,8 @@ void check(Stream& stream, const Recurrence& recurrence, const RnnInputs& in, co
   const View *const peephole = given(in.peephole), *const lengths = given(in.lengths);
   const View *const y = given(out.y), *const c = given(out.c);
   if (cell) {
-    check_views(kernel,
-                {&in.x, &in.w, &in.r, bias, recurrent_bias, initial_h, initial_c, peephole, lengths}, {&out.h, y, c});
+    check_views(kernel, {&in.x, &in.w, &in.r, bias, recurrent_bias, initial_h, initial_c, peephole, lengths},
+                {&out.h, y, c});
   } else {
     check_views(kernel, {&in.x, &in.w, &in.r, bias, recurrent_bias, initial_h, lengths}, {&out.h, y});
   }

@@ -17,8 +17,10 @@ struct Reals {
     int axis = 0;
     for (const std::int64_t i : at) offset += i * view->strides()[axis++];
     return with_type(view->dtype, [&]<class T>() -> double {
-      if constexpr (std::is_convertible_v<T, double>) return static_cast<double>(data<const T>(*view)[offset]);
-      else return 0;
+      if constexpr (std::is_convertible_v<T, double>)
+        return static_cast<double>(data<const T>(*view)[offset]);
+      else
+        return 0;
     });
   }
 };
@@ -29,8 +31,10 @@ double store(const View& view, std::initializer_list<std::int64_t> at, double v)
   int axis = 0;
   for (const std::int64_t i : at) offset += i * view.strides()[axis++];
   with_type(view.dtype, [&]<class T>() {
-    if constexpr (std::is_same_v<T, double>) data<T>(view)[offset] = v;
-    else if constexpr (std::is_constructible_v<T, float>) data<T>(view)[offset] = T(static_cast<float>(v));
+    if constexpr (std::is_same_v<T, double>)
+      data<T>(view)[offset] = v;
+    else if constexpr (std::is_constructible_v<T, float>)
+      data<T>(view)[offset] = T(static_cast<float>(v));
   });
   return Reals{&view}(at);
 }
@@ -39,17 +43,28 @@ double activate(const Recurrence& r, std::size_t k, double x) {
   const RnnActivation& a = r.activations[k];
   if (r.clip && !std::isnan(x)) x = std::clamp(x, -*r.clip, *r.clip);
   switch (a.function) {
-    case RnnFunction::sigmoid: return 1 / (1 + std::exp(-x));
-    case RnnFunction::tanh: return std::tanh(x);
-    case RnnFunction::relu: return x < 0 ? 0 : x;
-    case RnnFunction::affine: return a.alpha * x + a.beta;
-    case RnnFunction::leaky_relu: return x < 0 ? a.alpha * x : x;
-    case RnnFunction::thresholded_relu: return x < a.alpha ? 0 : x;
-    case RnnFunction::scaled_tanh: return a.alpha * std::tanh(a.beta * x);
-    case RnnFunction::hard_sigmoid: return std::isnan(x) ? x : std::clamp(a.alpha * x + a.beta, 0.0, 1.0);
-    case RnnFunction::elu: return x < 0 ? a.alpha * std::expm1(x) : x;
-    case RnnFunction::softsign: return x / (1 + std::abs(x));
-    case RnnFunction::softplus: return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
+    case RnnFunction::sigmoid:
+      return 1 / (1 + std::exp(-x));
+    case RnnFunction::tanh:
+      return std::tanh(x);
+    case RnnFunction::relu:
+      return x < 0 ? 0 : x;
+    case RnnFunction::affine:
+      return a.alpha * x + a.beta;
+    case RnnFunction::leaky_relu:
+      return x < 0 ? a.alpha * x : x;
+    case RnnFunction::thresholded_relu:
+      return x < a.alpha ? 0 : x;
+    case RnnFunction::scaled_tanh:
+      return a.alpha * std::tanh(a.beta * x);
+    case RnnFunction::hard_sigmoid:
+      return std::isnan(x) ? x : std::clamp(a.alpha * x + a.beta, 0.0, 1.0);
+    case RnnFunction::elu:
+      return x < 0 ? a.alpha * std::expm1(x) : x;
+    case RnnFunction::softsign:
+      return x / (1 + std::abs(x));
+    case RnnFunction::softplus:
+      return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
   }
   return x;
 }
@@ -103,8 +118,7 @@ void recur_reference(const Recurrence& recurrence, const RnnInputs& in, const Rn
             next[at] = activate(recurrence, 0, sum(0, j));
           } else if (recurrence.kind == RnnKind::gru) {
             const double z = activate(recurrence, 0, sum(1, j));
-            const double state =
-                recurrence.reset_after ? reset[at] * of_state(2, j, h) : of_state(2, j, kept);
+            const double state = recurrence.reset_after ? reset[at] * of_state(2, j, h) : of_state(2, j, kept);
             next[at] = (1 - z) * activate(recurrence, 1, of_input(2, j) + state) + z * h[at];
           } else {
             const auto weight = [&](std::int64_t which) { return peephole({d, which * hidden + j}); };

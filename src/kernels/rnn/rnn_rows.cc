@@ -5,9 +5,7 @@
 namespace weft::kernels {
 namespace {
 
-RnnActivation activation(const Reader& r, std::string_view name) {
-  return r.choice<RnnFunction>(name, kRnnFunctions);
-}
+RnnActivation activation(const Reader& r, std::string_view name) { return r.choice<RnnFunction>(name, kRnnFunctions); }
 
 std::optional<double> clip(const Reader& r) {
   const double limit = r.real("clip");
@@ -40,17 +38,17 @@ Schema schema(RnnKind kind, std::string summary, std::string formula, std::vecto
     return o;
   };
   const std::string state = "[directions, batch, hidden]";
-  Schema s{.name = std::string(name(kind)),
-           .family = "rnn",
-           .summary = std::move(summary),
-           .formula = std::move(formula),
-           .inputs = {ranked("x", "[steps, batch, inputs]", 3, 3),
-                      ranked("w", "[directions, " + rows + ", inputs]", 3, 3),
-                      ranked("r", "[directions, " + rows + ", hidden]", 3, 3),
-                      maybe("bias", "[directions, " + rows + "]", 2),
-                      maybe("recurrent_bias", "[directions, " + rows + "]", 2), maybe("initial_h", state, 3)},
-           .outputs = {ranked("h", state, 3, 3), maybe("y", "[steps, directions, batch, hidden]", 4)},
-           .attributes = attributes(std::move(own))};
+  Schema s{
+      .name = std::string(name(kind)),
+      .family = "rnn",
+      .summary = std::move(summary),
+      .formula = std::move(formula),
+      .inputs = {ranked("x", "[steps, batch, inputs]", 3, 3), ranked("w", "[directions, " + rows + ", inputs]", 3, 3),
+                 ranked("r", "[directions, " + rows + ", hidden]", 3, 3),
+                 maybe("bias", "[directions, " + rows + "]", 2),
+                 maybe("recurrent_bias", "[directions, " + rows + "]", 2), maybe("initial_h", state, 3)},
+      .outputs = {ranked("h", state, 3, 3), maybe("y", "[steps, directions, batch, hidden]", 4)},
+      .attributes = attributes(std::move(own))};
   if (cell) {
     s.inputs.push_back(maybe("initial_c", state, 3));
     s.inputs.push_back(maybe("peephole", "[directions, 3 · hidden]", 2));
@@ -104,13 +102,11 @@ void add_rnn_rows(TableRows& rows) {
               .coupled = r.flag("coupled")});
       }));
   rows.push_back(row(
-      schema(RnnKind::gru,
-             "the gated recurrent unit over a sequence; operands as of lstm",
+      schema(RnnKind::gru, "the gated recurrent unit over a sequence; operands as of lstm",
              "r, z = gate(x wᵀ + bias + h rᵀ + recurrent_bias), n = candidate(x wᵀ + bias + r · (h rᵀ + "
              "recurrent_bias)), h' = (1 - z) · n + z · h",
              {choice("gates", "the order of the gates: reset, update z, candidate n", kGruGates),
-              activations("gate_activation", "r and z", "sigmoid"),
-              activations("candidate_activation", "n", "tanh"),
+              activations("gate_activation", "r and z", "sigmoid"), activations("candidate_activation", "n", "tanh"),
               boolean("reset_after", "r multiplies the product; else the state before it: (r · h) rᵀ", true)}),
       [](Stream& s, const Reader& r) {
         gru(s, inputs_of(r, false), outputs_of(r),
@@ -121,15 +117,15 @@ void add_rnn_rows(TableRows& rows) {
              .clip = clip(r),
              .reset_after = r.flag("reset_after")});
       }));
-  rows.push_back(row(schema(RnnKind::rnn, "the recurrent network of one gate (Elman) over a sequence; operands as of lstm",
-                            "h' = activation(x wᵀ + h rᵀ + bias + recurrent_bias)",
-                            {activations("activation", "the sums", "tanh")}),
-                     [](Stream& s, const Reader& r) {
-                       rnn(s, inputs_of(r, false), outputs_of(r),
-                           {.direction = r.choice<RnnDirection>("direction", kRnnDirections),
-                            .activation = activation(r, "activation"),
-                            .clip = clip(r)});
-                     }));
+  rows.push_back(row(
+      schema(RnnKind::rnn, "the recurrent network of one gate (Elman) over a sequence; operands as of lstm",
+             "h' = activation(x wᵀ + h rᵀ + bias + recurrent_bias)", {activations("activation", "the sums", "tanh")}),
+      [](Stream& s, const Reader& r) {
+        rnn(s, inputs_of(r, false), outputs_of(r),
+            {.direction = r.choice<RnnDirection>("direction", kRnnDirections),
+             .activation = activation(r, "activation"),
+             .clip = clip(r)});
+      }));
 }
 
 }  // namespace weft::kernels

@@ -28,19 +28,28 @@ class StepBuilder {
     const RnnActivation& a = recurrence_.activations[k];
     if (recurrence_.clip) x = e_.apply(clamp, {x, number(-*recurrence_.clip), number(*recurrence_.clip)});
     switch (a.function) {
-      case RnnFunction::sigmoid: return e_.apply(sigmoid, {x});
-      case RnnFunction::tanh: return e_.apply(ScalarOp::tanh, {x});
-      case RnnFunction::relu: return e_.apply(relu, {x});
-      case RnnFunction::softplus: return e_.apply(softplus, {x});
-      case RnnFunction::affine: return e_.apply(ScalarOp::fma, {x, number(a.alpha), number(a.beta)});
-      case RnnFunction::leaky_relu: return expressions::leaky_relu(e_, x, a.alpha);
+      case RnnFunction::sigmoid:
+        return e_.apply(sigmoid, {x});
+      case RnnFunction::tanh:
+        return e_.apply(ScalarOp::tanh, {x});
+      case RnnFunction::relu:
+        return e_.apply(relu, {x});
+      case RnnFunction::softplus:
+        return e_.apply(softplus, {x});
+      case RnnFunction::affine:
+        return e_.apply(ScalarOp::fma, {x, number(a.alpha), number(a.beta)});
+      case RnnFunction::leaky_relu:
+        return expressions::leaky_relu(e_, x, a.alpha);
       case RnnFunction::thresholded_relu:
         return e_.apply(select, {e_.apply(less, {x, number(a.alpha)}), number(0), x});
       case RnnFunction::scaled_tanh:
         return e_.apply(mul, {e_.apply(ScalarOp::tanh, {e_.apply(mul, {x, number(a.beta)})}), number(a.alpha)});
-      case RnnFunction::hard_sigmoid: return expressions::hardsigmoid(e_, x, a.alpha, a.beta);
-      case RnnFunction::elu: return expressions::elu(e_, x, a.alpha);
-      case RnnFunction::softsign: return expressions::softsign(e_, x);
+      case RnnFunction::hard_sigmoid:
+        return expressions::hardsigmoid(e_, x, a.alpha, a.beta);
+      case RnnFunction::elu:
+        return expressions::elu(e_, x, a.alpha);
+      case RnnFunction::softsign:
+        return expressions::softsign(e_, x);
     }
     return x;
   }
@@ -126,9 +135,12 @@ StepExpression gru_step(StepBuilder& b, const Recurrence& r, const StepTypes& ty
 StepExpression step_expression(const Recurrence& r, const StepTypes& types, bool y) {
   StepBuilder b(r, types);
   switch (r.kind) {
-    case RnnKind::lstm: return lstm_step(b, r, types, y);
-    case RnnKind::gru: return gru_step(b, r, types, y);
-    case RnnKind::rnn: break;
+    case RnnKind::lstm:
+      return lstm_step(b, r, types, y);
+    case RnnKind::gru:
+      return gru_step(b, r, types, y);
+    case RnnKind::rnn:
+      break;
   }
   const int h = b.activated(0, b.gate(0));
   const int before = b.lengths() ? b.input(StepInput::h, types.state) : -1;

@@ -31,9 +31,9 @@ struct StepExpression {
 };
 
 struct StepTypes {
-  DType sums;                                // f32 or f64
-  DType state;                               // of h and y
-  std::optional<DType> peephole, lengths;    // if they are given
+  DType sums;                              // f32 or f64
+  DType state;                             // of h and y
+  std::optional<DType> peephole, lengths;  // if they are given
 };
 
 // Outputs: h, then c of an LSTM, then y if it is wanted.
