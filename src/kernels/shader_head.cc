@@ -27,6 +27,16 @@ std::vector<std::int64_t> ShaderHead::assign_bindings(std::string_view kernel, s
     }
     return false;
   };
+  // With a binding for each operand that is only read, and one for each buffer that is written. If these are more than
+  // the device takes, operands of one buffer share a binding even if they are only read.
+  std::uint32_t wanted = 0;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const auto same = [&](std::size_t k) { return !operands[k].number && views[k].buffer == views[i].buffer; };
+    bool first = true;
+    for (std::size_t k = 0; k < i; ++k) first &= !same(k);
+    if (!operands[i].number && (first || !is_written(views[i].buffer))) ++wanted;
+  }
+  const bool crowded = wanted > capabilities.max_storage_buffers;
   const auto begin_of = [&](std::uint64_t first) {
     return first / capabilities.storage_alignment * capabilities.storage_alignment;
   };
@@ -46,7 +56,7 @@ std::vector<std::int64_t> ShaderHead::assign_bindings(std::string_view kernel, s
     const bool writes = is_written(view.buffer);
     auto shared = bindings.end(), other = bindings.end();
     std::uint64_t least = capabilities.max_binding;
-    for (auto binding = bindings.begin(); writes && binding != bindings.end(); ++binding) {
+    for (auto binding = bindings.begin(); (writes || crowded) && binding != bindings.end(); ++binding) {
       if (binding->range.buffer != view.buffer) continue;
       other = binding;
       const std::uint64_t size = size_of(view.buffer, std::min(binding->first, first), std::max(binding->last, last));
@@ -65,7 +75,7 @@ std::vector<std::int64_t> ShaderHead::assign_bindings(std::string_view kernel, s
       const bool raw = !op.width || !std::ranges::find(operands, op.binding, &Operand::binding)->width;
       if (raw) {
         throw InvalidArgument(
-            "{}: operand {} ({}) shares its buffer with an output that is accessed as {}; give it its own", kernel,
+            "{}: operand {} ({}) shares its buffer with an operand that is accessed as {}; give it its own", kernel,
             op.name, to_string(view), shared->element);
       }
       const bool atomic = shared->element == "atomic<u32>" || op.element == "atomic<u32>";

@@ -235,6 +235,31 @@ TEST_F(Recurrent, ActivationsAsText) {
   EXPECT_EQ(to_string(RnnActivation(RnnFunction::affine, 2, 1)), "affine(2, 1)");
 }
 
+// With all that a network may have: a step has as many operands as the smallest device has bindings.
+TEST_F(Recurrent, EveryOperandOnEveryDevice) {
+  for (const RnnKind kind : {RnnKind::lstm, RnnKind::gru}) {
+    for (const bool reset_after : {false, true}) {
+      const bool cell = kind == RnnKind::lstm;
+      const Recurrence r = cell
+                               ? Recurrence(LstmOptions{.direction = RnnDirection::bidirectional})
+                               : Recurrence(GruOptions{.direction = RnnDirection::reverse, .reset_after = reset_after});
+      const std::int64_t d = r.directions(), rows = r.gates() * 4;
+      const Given all{true, true, true, cell, cell, true, true, cell};
+      std::vector<View> in{f32({3, 2, 5}), f32({d, rows, 5}), f32({d, rows, 4}),
+                           f32({d, rows}), f32({d, rows}),    f32({d, 2, 4})};
+      if (cell) in.insert(in.end(), {f32({d, 2, 4}), f32({d, 12})});
+      for (const View& v : in) scale(v, 0.5);
+      in.push_back(host_view(DType::u32, {2}, std::vector<double>{1, 3}));
+      std::vector<View> out{f32({d, 2, 4}), f32({3, d, 2, 4})};
+      if (cell) out.push_back(f32({d, 2, 4}));
+      const KernelCall call = [&](Stream& s, auto from, auto to) {
+        recur(s, r, inputs_of(all, from), outputs_of(all, to));
+      };
+      for (const std::string& name : device_names()) run_both(test::device(name), in, out, call, {.absolute = 1e-5});
+    }
+  }
+}
+
 // A sequence is one plan: all that it dispatches is known beforehand, in one scratch.
 TEST_F(Recurrent, OnePlan) {
   for (const std::string& name : device_names()) {

@@ -135,7 +135,8 @@ def network(kind, types=("f32", "f32", "f32"), size=(4, 3, 3, 4), given=(), leng
     operands = [x, w, r, more["bias"], more["recurrent_bias"], more["h"]]
     operands += [more["c"], more["peephole"]] if kind == "lstm" else []
     results = [T(y_type, h), T(y_type, y)] + ([T(y_type, c)] if kind == "lstm" else [])
-    case(kind, operands + [n], results, options, **near)
+    attributes = {k: int(v) if isinstance(v, bool) else v for k, v in options.items()}
+    case(kind, operands + [n], results, attributes, **near)
 
 
 F64 = ("f64", "f64", "f64")
