@@ -106,7 +106,7 @@ class Functions:
 
     def type(self, row, arguments, returns):
         """The type of the result, or the types of several."""
-        if returns in ("TopK", "LstmResult", "RecurrentResult"):
+        if returns == "TopK" or returns in NETWORKS:
             return "; ".join(f"{o['name']}: {self.type_of(row, o, arguments)}" for o in row["outputs"])
         return self.type_of(row, row["outputs"][0], arguments)
 
@@ -123,6 +123,7 @@ class Functions:
         return f"{first[0]}'s type" if len(y) > 1 and set(first[1]) <= set(y) else y[0]
 
 
+NETWORKS = ("LstmResult", "RecurrentResult")  # whose results have shapes of their own
 HEADERS = ["graph.h", "convolution.h", "recurrent.h"]
 
 
@@ -157,7 +158,8 @@ def ops(weft):
             return
         what = comment or sentence(row["summary"]) + (" " + sentence(tail) if tail else "")
         formula = f"`{row['formula']}`<br>" if row["formula"] else ""
-        rows.append([call, row["outputs"][0]["shape"], functions.type(row, arguments, result), formula + what])
+        shape = "; ".join(f"{o['name']}: {o['shape']}" for o in row["outputs"]) if result in NETWORKS else row["outputs"][0]["shape"]
+        rows.append([call, shape, functions.type(row, arguments, result), formula + what])
 
     declaration = ""
     for line in header.splitlines():
@@ -187,7 +189,7 @@ def ops(weft):
             declaration = ""
             code = re.sub(r"const (\w+)& ", r"\1 ", code)
             match = re.match(r"(?:inline )?((?:std::\w+<[^>]*>|Tensor|\w+)) ([\w]+|operator.{1,2})\((.*)\)", code)
-            if match and "Tensor" in code and not code.startswith(("class", "enum", "}")):
+            if match and re.search("Tensor|Operand", code) and not code.startswith(("class", "enum", "}")):
                 arguments = re.sub(r"\)\s*\{.*", "", match[3])
                 row = functions.find(match[2], code)
                 if row is None and match[1].startswith(("Tensor", "std::vector<Tensor>")):

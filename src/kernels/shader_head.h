@@ -40,7 +40,8 @@ struct ShaderHead {
   // The name of the parameter that holds an operand's offset.
   std::string offset_param(const Operand& operand) const;
   // Gives each operand a binding: a range of its buffer that starts at the device's alignment. Operands of a buffer that
-  // is written share a binding, or, if one would exceed the device's limit, several, which must not overlap. `views` are
+  // is written share a binding, or, if one would exceed the device's limit, several, which must not overlap; so do those
+  // of a buffer that is only read if the device has too few bindings for one each. `views` are
   // the operands'. Returns their offsets within the bindings, in units, those of numbers 0; appends to `key` what the
   // shader depends on. Throws Unsupported if the device's limits do not allow it, InvalidArgument for views that no
   // binding can hold.

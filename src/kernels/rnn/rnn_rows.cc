@@ -90,7 +90,7 @@ void add_rnn_rows(TableRows& rows) {
              {choice("gates", "the order of the gates: input, forget, candidate g, output", kLstmGates),
               activations("gate_activation", "i, f and o", "sigmoid"), activations("cell_activation", "g", "tanh"),
               activations("output_activation", "c'", "tanh"),
-              boolean("coupled", "f = 1 - i, and its weights are ignored", false)}),
+              boolean("coupled", "the forget gate is 1 - i, and its weights are ignored", false)}),
       [](Stream& s, const Reader& r) {
         lstm(s, inputs_of(r, true), outputs_of(r),
              {.direction = r.choice<RnnDirection>("direction", kRnnDirections),
@@ -107,7 +107,7 @@ void add_rnn_rows(TableRows& rows) {
              "recurrent_bias)), h' = (1 - z) · n + z · h",
              {choice("gates", "the order of the gates: reset, update z, candidate n", kGruGates),
               activations("gate_activation", "r and z", "sigmoid"), activations("candidate_activation", "n", "tanh"),
-              boolean("reset_after", "r multiplies the product; else the state before it: (r · h) rᵀ", true)}),
+              boolean("reset_after", "the reset gate multiplies the product of the state; else the state before it", true)}),
       [](Stream& s, const Reader& r) {
         gru(s, inputs_of(r, false), outputs_of(r),
             {.direction = r.choice<RnnDirection>("direction", kRnnDirections),
