@@ -132,7 +132,8 @@ def ops(weft):
     header = ""
     for name in HEADERS:
         own = (ROOT / "include/weft" / name).read_text()
-        header += "\n" + own[own.index("// ---- Elementwise" if name == "graph.h" else "// ----"):]
+        begin = own.index("// ---- Elementwise" if name == "graph.h" else "// ----")
+        header += "\n" + own[begin:own.rindex("}  // namespace weft")]
     text = MARK.format("the headers of functions in include/weft and the schemas in src/graph/op_schemas.cc and src/kernels/*/*_rows.cc") + (
         "# Operations of a graph\n\nFunctions that add a node to the graph of their operands, or several nodes that the compiler fuses. "
         "Types and shapes are inferred at once; operands that do not fit throw InvalidArgument. What parameters mean is in "
