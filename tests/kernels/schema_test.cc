@@ -107,7 +107,8 @@ class Probe {
     }
     const int rank = operands_[i].min_rank;
     const std::vector<Shape> by_rank{Dims::filled(rank, 1)};
-    for (const Shape& shape : rank > 2 ? by_rank : shapes_of(kernel_, operands_[i].name)) {
+    const bool plain = rank > 2 && kernel_.family != "rnn";
+    for (const Shape& shape : plain ? by_rank : shapes_of(kernel_, operands_[i].name)) {
       operands_[i].shape = shape;
       if (find_shapes(i + 1)) return true;
     }
