@@ -30,6 +30,7 @@
 #include "weft/print.h"
 #include "weft/profile.h"
 #include "weft/profile_report.h"
+#include "weft/quantization.h"
 #include "weft/random.h"
 #include "weft/recurrent.h"
 #include "weft/safetensors.h"

@@ -1,0 +1,98 @@
+// Quantised tensors: integers or 8-bit floats with the scale of which they are multiples.
+//
+//   auto [values, scale, zero] = dynamic_quantize(x);                         // u8, with the range that x has
+//   Tensor w8 = quantize(w, scales, {}, {.axis = 0});                         // i8, a scale for each output
+//   Tensor y = matmul(x, dequantize(w4, scales, zeros, {.axis = 0, .block = 32}));
+//   Tensor y8 = requantize(matmul_integer(a, b), multiplier);                 // i32 sums to i8, in matmul's kernel
+//
+// All are elementwise operations, which fuse with what comes before and after: into the kernel of the product that
+// makes x, or of the norm or sum that reads the result. Formulas, types, rounding and special values:
+// weft/kernels/quantize.h.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "weft/axes.h"
+#include "weft/convolution.h"
+#include "weft/tensor.h"
+
+namespace weft {
+
+// ---- Granularity. A scale is a number, or a tensor
+//   of one element            for all of x;
+//   [n]                       for each of the n indices along `axis`;
+//   of x's rank               that broadcasts to x: rows have a scale each where it is [rows, 1];
+//   of x's rank, with `block` for each `block` elements along `axis`: x's shape, but for ⌈n / block⌉ along the axis. (Where
+//                             the block divides n, that costs nothing; else scales are repeated in memory first.)
+// The zero point is absent, a number, a tensor of one element, or of the scale's shape.
+struct QuantizeOptions {
+  std::optional<DType> dtype;  // of the result; default: the zero point's, of a number or without one i8
+  int axis = 1;
+  std::int64_t block = 0;      // 0: none
+  bool saturate = true;        // of 8-bit floats (weft/kernels/quantize.h)
+};
+struct DequantizeOptions {
+  std::optional<DType> dtype;  // of the result; default: the scale's, of a number f32
+  int axis = 1;
+  std::int64_t block = 0;
+};
+
+// saturate(round(x / scale) + zero_point). Throws ShapeError, TypeError, InvalidArgument.
+Tensor quantize(const Operand& x, const TensorLike& scale, const TensorLike& zero_point = Tensor(),
+                const QuantizeOptions& options = {});
+// (q - zero_point) · scale.
+Tensor dequantize(const Operand& q, const TensorLike& scale, const TensorLike& zero_point = Tensor(),
+                  const DequantizeOptions& options = {});
+// saturate(round(x · scale) + zero_point) of the i32 sums of quantised products; scale: that of the sums divided by the
+// result's.
+Tensor requantize(const Operand& x, const TensorLike& scale, const TensorLike& zero_point = Tensor(),
+                  const QuantizeOptions& options = {});
+
+struct FakeQuantizeOptions {
+  std::int64_t low = -128, high = 127;  // the integers of the type
+  int axis = 1;
+  std::int64_t block = 0;
+};
+// dequantize(quantize(x)), as x's type, without the integers in between: what quantising leaves of x. The zero point may
+// be any integer or float.
+Tensor fake_quantize(const Operand& x, const TensorLike& scale, const TensorLike& zero_point = Tensor(),
+                     const FakeQuantizeOptions& options = {});
+
+struct Quantized {
+  Tensor values, scale, zero_point;  // zero_point is undefined where there is none
+};
+struct DynamicQuantizeOptions {
+  DType dtype = DType::u8;  // an integer of at most 16 bits; symmetric: also an 8-bit float
+  Axes axes = {};           // over which a scale is shared; of a matrix -1: a scale for each row
+  bool symmetric = false;   // no zero point: scale = max |x| / the type's largest number
+};
+// Quantised by the range of x itself, which is measured in the same run. ONNX's DynamicQuantizeLinear: scale =
+// (max(x, 0) - min(x, 0)) / (high - low) of the type's ends, zero_point = round(low - min(x, 0) / scale). Scales of
+// zeros alone are 1. They are f32 (f64 of f64), of shape [] or, with axes, x's with 1 there.
+Quantized dynamic_quantize(const Operand& x, const DynamicQuantizeOptions& options = {});
+
+// ---- Products of quantised tensors, integers of 8 bits, as i32: Σ (a - a_zero) (b - b_zero). Zero points have their
+// operand's type; absent ones are 0.
+// matmul()'s shapes. a_zero is of one element or [..., m, 1]; b_zero of one element, [n] or [..., 1, n].
+Tensor matmul_integer(const Operand& a, const Operand& b, const Operand& a_zero = {}, const Operand& b_zero = {});
+// conv()'s shapes; outside of its edges x is x_zero. x_zero is of one element, w_zero of one element or [outputs].
+Tensor conv_integer(const Operand& x, const Operand& w, const Operand& x_zero = {}, const Operand& w_zero = {},
+                    const ConvOptions& options = {});
+
+// A quantised tensor as an operand, and how a result is to be quantised. In products the scale and the zero point have
+// one element, or one for each row of a, column of b or y ([n] or [..., 1, n]), output of a filter.
+struct QuantizedOperand {
+  Tensor values, scale, zero_point = {};
+};
+struct QuantizedResult {
+  Tensor scale, zero_point = {};
+  DType dtype = DType::i8;  // without a zero point
+};
+// quantize(dequantize(a) · dequantize(b)), from the sums in i32: ONNX's QLinearMatMul.
+Tensor qlinear_matmul(const QuantizedOperand& a, const QuantizedOperand& b, const QuantizedResult& y);
+// The same for conv(); bias is i32 [outputs], in units of x's scale times w's. ONNX's QLinearConv.
+Tensor qlinear_conv(const QuantizedOperand& x, const QuantizedOperand& w, const QuantizedResult& y,
+                    const Operand& bias = {}, const ConvOptions& options = {});
+
+}  // namespace weft

@@ -1,0 +1,369 @@
+// Quantisation as elementwise operations and products (weft/quantization.h).
+#include "weft/quantization.h"
+
+#include <format>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/axes.h"
+#include "graph/graph.h"
+#include "graph/ops/elementwise.h"
+#include "graph/promotion.h"
+#include "kernels/quantize/expressions.h"
+#include "weft/array.h"
+#include "weft/error.h"
+
+namespace weft {
+namespace {
+
+using kernels::kQuantizedTypes, kernels::kScaleTypes, kernels::kShiftedTypes;
+
+void require(std::string_view function, std::string_view what, const Tensor& x) {
+  if (!x.defined()) throw InvalidArgument("{}: {} is an undefined Tensor", function, what);
+}
+
+void require(std::string_view function, std::string_view what, const Tensor& x, TypeSet types) {
+  require(function, what, x);
+  if (types.contains(x.dtype())) return;
+  throw TypeError("{}: {} is {}, expected {}", function, what, to_string(x.type()), to_string(types));
+}
+
+bool is_absent(const TensorLike& x) { return x.tensor() && !x.tensor()->defined(); }
+
+// ---- Types
+
+Tensor scale_of(std::string_view function, const TensorLike& scale, DType of_number) {
+  if (!scale.tensor()) return Graph::scalar(scale.number(), of_number);
+  require(function, "the scale", *scale.tensor(), kScaleTypes);
+  return *scale.tensor();
+}
+
+// The type of a quantised result.
+DType quantized_type(std::string_view function, const TensorLike& zero_point, std::optional<DType> asked) {
+  const bool has_type = zero_point.tensor() && zero_point.tensor()->defined();
+  const DType type = asked.value_or(has_type ? zero_point.tensor()->dtype() : DType::i8);
+  if (kQuantizedTypes.contains(type)) return type;
+  throw TypeError("{}: the result's type is {}, expected one of {}", function, name(type), to_string(kQuantizedTypes));
+}
+
+// The zero point as a tensor of the quantised type; undefined if there is none.
+Tensor zero_of(std::string_view function, const TensorLike& zero_point, DType type, TypeSet shifted) {
+  if (is_absent(zero_point)) return {};
+  if (!shifted.contains(type)) {
+    throw TypeError("{}: a zero point is given, but {} has none; expected one of {}", function, name(type),
+                    to_string(shifted));
+  }
+  if (const Tensor* zero = zero_point.tensor()) {
+    if (zero->dtype() == type) return *zero;
+    throw TypeError("{}: the zero point is {}, expected {}, as the quantised values", function,
+                    to_string(zero->type()), name(type));
+  }
+  if (!zero_point.number().integral()) {
+    throw TypeError("{}: the zero point is {}, expected an integer of {}", function, to_string(zero_point.number()),
+                    name(type));
+  }
+  return as_tensor(function, zero_point, type);
+}
+
+// ---- Granularity
+
+// The operands of an elementwise operation, which broadcast to x, whose shape is another one for blocks.
+struct Placed {
+  Tensor x, scale, zero;
+};
+
+struct Granularity {
+  std::string_view function;
+  int axis = 1;
+  std::int64_t block = 0;
+
+  Placed place(const Tensor& x, const Tensor& scale, const Tensor& zero) const {
+    if (block < 0) throw InvalidArgument("{}: blocks of {} elements, expected 1 or more, or 0 for none", function, block);
+    if (zero.defined() && zero.size() != 1 && zero.shape() != scale.shape()) {
+      throw ShapeError("{}: the zero point is {} and the scale {}, expected one shape", function,
+                       to_string(zero.type()), to_string(scale.type()));
+    }
+    if (block > 0) return in_blocks(x, scale, zero);
+    return {x, along(x, scale), zero.defined() ? along(x, zero) : zero};
+  }
+
+ private:
+  static Tensor single(const Tensor& v) { return v.rank() == 0 ? v : reshape(v, {}); }
+
+  // A scale or a zero point so that it broadcasts to x.
+  Tensor along(const Tensor& x, const Tensor& v) const {
+    if (v.size() == 1) return single(v);
+    if (v.rank() == x.rank() && broadcasts_to(v.shape(), x.shape())) return v;
+    std::string expected;
+    if (v.rank() == 1) {
+      const int a = normalize_axis(axis, x.rank(), function);
+      if (v.shape()[0] == x.shape()[a]) {
+        Shape shape = Shape::filled(x.rank(), 1);
+        shape[a] = v.shape()[0];
+        return reshape(v, shape);
+      }
+      expected = std::format("[{}] for axis {}, ", x.shape()[a], a);
+    }
+    throw ShapeError("{}: the scale is {} for x {}; expected one element, {}or rank {} and sizes that broadcast to x's "
+                     "(blocks: options.block)",
+                     function, to_string(v.type()), to_string(x.type()), expected, x.rank());
+  }
+
+  Placed in_blocks(const Tensor& x, const Tensor& scale, const Tensor& zero) const {
+    const int a = normalize_axis(axis, x.rank(), function);
+    const std::int64_t n = x.shape()[a], blocks = n / block + (n % block != 0);
+    Shape expected = x.shape();
+    expected[a] = blocks;
+    if (scale.shape() != expected) {
+      throw ShapeError("{}: the scale is {} for x {} in blocks of {} along axis {}, expected {}", function,
+                       to_string(scale.type()), to_string(x.type()), block, a, to_string(expected));
+    }
+    const auto each = [&](const Tensor& v, const auto& place) {
+      return !v.defined() ? v : v.size() == 1 ? single(v) : place(v);
+    };
+    if (n % block != 0) {
+      // The last block is short, which no view says.
+      const auto repeated = [&](const Tensor& v) { return slice(repeat(v, block, a), a, 0, n); };
+      return {x, each(scale, repeated), each(zero, repeated)};
+    }
+    if (x.rank() == kMaxRank) {
+      throw ShapeError("{}: x {} in blocks would have {} axes, at most {} are possible", function, to_string(x.type()),
+                       x.rank() + 1, kMaxRank);
+    }
+    Shape shape(std::span(x.shape().begin(), x.shape().begin() + a));
+    shape.push_back(blocks);
+    shape.push_back(block);
+    for (int i = a + 1; i < x.rank(); ++i) shape.push_back(x.shape()[i]);
+    const auto outer = [&](const Tensor& v) { return expand_dims(v, a + 1); };
+    return {reshape(x, shape), each(scale, outer), each(zero, outer)};
+  }
+};
+
+Tensor map(Expression expression, const Placed& p, const Shape& shape) {
+  std::vector<Tensor> inputs{p.x, p.scale};
+  if (p.zero.defined()) inputs.push_back(p.zero);
+  const Tensor y = apply(make_op<ElementwiseOp>(std::move(expression)), std::move(inputs));
+  return y.shape() == shape ? y : reshape(y, shape);
+}
+
+// a / b as IEEE 754 rounds it.
+Tensor quotient(const Tensor& a, const Tensor& b) {
+  if (a.dtype() != DType::f32 || b.dtype() != DType::f32) return a / b;
+  return apply(make_op<ElementwiseOp>(kernels::quotient_expression()), {a, b});
+}
+
+using MakeExpression = Expression (*)(DType x, DType scale, bool has_zero_point, DType q,
+                                      const kernels::QuantizeOptions& options);
+
+Tensor to_quantized(std::string_view function, TypeSet types, MakeExpression make, const Operand& x,
+                    const TensorLike& scale, const TensorLike& zero_point, const QuantizeOptions& o) {
+  require(function, "x", x, types);
+  const Tensor s = scale_of(function, scale, x.dtype() == DType::f64 ? DType::f64 : DType::f32);
+  const DType q = quantized_type(function, zero_point, o.dtype);
+  const Tensor zero = zero_of(function, zero_point, q, kShiftedTypes);
+  const Placed p = Granularity{function, o.axis, o.block}.place(x, s, zero);
+  return map(make(x.dtype(), s.dtype(), zero.defined(), q, {.saturate = o.saturate}), p, x.shape());
+}
+
+// ---- Products
+
+constexpr TypeSet kBytes{DType::i8, DType::u8};
+
+// The zero point of a product's operand; undefined if it has none.
+Tensor product_zero(std::string_view function, std::string_view what, const Tensor& zero, const Tensor& of) {
+  if (!zero.defined() || zero.dtype() == of.dtype()) return zero;
+  throw TypeError("{}: the zero point of {} is {}, expected {}", function, what, to_string(zero.type()),
+                  name(of.dtype()));
+}
+
+void require_broadcast(std::string_view function, std::string_view what, const Tensor& v, const Shape& to) {
+  if (!v.defined() || v.size() == 1 || broadcasts_to(v.shape(), to)) return;
+  throw ShapeError("{}: {} is {}, expected one element or a shape that broadcasts to {}", function, what,
+                   to_string(v.type()), to_string(to));
+}
+
+// One element as a number, so that it broadcasts to anything.
+Tensor plain(const Tensor& v) { return v.defined() && v.size() == 1 && v.rank() > 0 ? reshape(v, {}) : v; }
+
+// x - zero of 8-bit integers, which 16 bits hold.
+Tensor shifted(const Tensor& x, const Tensor& zero) {
+  return zero.defined() ? cast(x, DType::i16) - cast(zero, DType::i16) : x;
+}
+
+// The sums' scale divided by the result's.
+Tensor multiplier(std::string_view function, const QuantizedOperand& a, const QuantizedOperand& b,
+                  const QuantizedResult& y) {
+  for (const auto& [what, scale] : {std::pair("the first scale", &a.scale), {"the second scale", &b.scale},
+                                    {"the result's scale", &y.scale}}) {
+    require(function, what, *scale, kScaleTypes);
+  }
+  const auto as_f32 = [](const Tensor& v) { return cast(plain(v), DType::f32); };
+  return quotient(as_f32(a.scale) * as_f32(b.scale), as_f32(y.scale));
+}
+
+Tensor requantized(std::string_view function, const Tensor& sums, const Tensor& scale, const QuantizedResult& y,
+                   int axis) {
+  require_broadcast(function, "the result's zero point", y.zero_point, sums.shape());
+  // Scales of fewer axes than the sums are those of the last ones; of one axis along `axis`.
+  Tensor s = scale, zero = plain(y.zero_point);
+  const auto padded = [&](const Tensor& v) {
+    if (v.size() == 1 || v.rank() == sums.rank()) return v;
+    Shape shape = Shape::filled(sums.rank(), 1);
+    for (int i = 0; i < v.rank(); ++i) shape[sums.rank() - v.rank() + i] = v.shape()[i];
+    return reshape(v, shape);
+  };
+  if (s.rank() != 1) s = padded(s);
+  if (zero.defined() && zero.rank() != 0) zero = broadcast_to(padded(zero), sums.shape()), s = broadcast_to(s, sums.shape());
+  const std::optional<DType> type = zero.defined() ? std::nullopt : std::optional(y.dtype);
+  return to_quantized(function, DType::i32, kernels::requantize_expression, sums, s, zero,
+                      {.dtype = type, .axis = axis});
+}
+
+}  // namespace
+
+Tensor quantize(const Operand& x, const TensorLike& scale, const TensorLike& zero_point, const QuantizeOptions& o) {
+  return to_quantized("quantize", kScaleTypes, kernels::quantize_expression, x, scale, zero_point, o);
+}
+
+Tensor requantize(const Operand& x, const TensorLike& scale, const TensorLike& zero_point, const QuantizeOptions& o) {
+  return to_quantized("requantize", kScaleTypes | DType::i32, kernels::requantize_expression, x, scale, zero_point, o);
+}
+
+Tensor dequantize(const Operand& q, const TensorLike& scale, const TensorLike& zero_point, const DequantizeOptions& o) {
+  constexpr std::string_view kName = "dequantize";
+  require(kName, "q", q, kQuantizedTypes);
+  const Tensor s = scale_of(kName, scale, o.dtype == DType::f64 ? DType::f64 : DType::f32);
+  const DType type = o.dtype.value_or(s.dtype());
+  if (!kScaleTypes.contains(type)) {
+    throw TypeError("dequantize: the result's type is {}, expected one of {}", name(type), to_string(kScaleTypes));
+  }
+  const Tensor zero = zero_of(kName, zero_point, q.dtype(), kShiftedTypes | DType::i32);
+  const Placed p = Granularity{kName, o.axis, o.block}.place(q, s, zero);
+  return map(kernels::dequantize_expression(q.dtype(), s.dtype(), zero.defined(), type), p, q.shape());
+}
+
+Tensor fake_quantize(const Operand& x, const TensorLike& scale, const TensorLike& zero_point,
+                     const FakeQuantizeOptions& o) {
+  constexpr std::string_view kName = "fake_quantize";
+  require(kName, "x", x, kScaleTypes);
+  const kernels::IntegerRange range{o.low, o.high};
+  kernels::check_range(kName, range);
+  const Tensor s = scale_of(kName, scale, x.dtype() == DType::f64 ? DType::f64 : DType::f32);
+  Tensor zero;
+  if (!is_absent(zero_point)) {
+    if (const Tensor* given = zero_point.tensor()) {
+      require(kName, "the zero point", *given, types::numbers - types::packed);
+      zero = cast(*given, is_integer(given->dtype()) ? DType::i32 : DType::f32);
+    } else {
+      zero = Graph::scalar(zero_point.number(), DType::f32);
+    }
+  }
+  const std::optional<DType> zero_type = zero.defined() ? std::optional(zero.dtype()) : std::nullopt;
+  const Placed p = Granularity{kName, o.axis, o.block}.place(x, s, zero);
+  return map(kernels::fake_quantize_expression(x.dtype(), s.dtype(), zero_type, range), p, x.shape());
+}
+
+Quantized dynamic_quantize(const Operand& given, const DynamicQuantizeOptions& o) {
+  constexpr std::string_view kName = "dynamic_quantize";
+  require(kName, "x", given, kScaleTypes);
+  const TypeSet expected = o.symmetric ? kQuantizedTypes - DType::i32 : kShiftedTypes;
+  if (!expected.contains(o.dtype) || (o.symmetric && !is_signed(o.dtype))) {
+    throw TypeError("dynamic_quantize: the result's type is {}, expected {}one of {}", name(o.dtype),
+                    o.symmetric ? "with a sign, " : "", to_string(expected));
+  }
+  const Tensor x = given;
+  const bool all = static_cast<int>(normalized_axes(o.axes, x.rank(), kName).size()) == x.rank();
+  const DType type = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  const auto [low, high] = kernels::quantized_range(o.dtype);
+  const auto number = [&](double value) { return Graph::scalar(value, type); };
+  const auto usable = [&](const Tensor& scale) { return select(scale == 0, number(1), scale); };
+  // Over no elements there is no range.
+  if (x.size() == 0) throw ShapeError("dynamic_quantize: x is {}, which has no elements to measure", to_string(x.type()));
+  if (o.symmetric) {
+    const Tensor scale = usable(quotient(cast(max(abs(x), o.axes, !all), type), number(high)));
+    return {quantize(x, scale, Tensor(), {.dtype = o.dtype}), scale, {}};
+  }
+  const Tensor least = minimum(cast(min(x, o.axes, !all), type), number(0));
+  const Tensor most = maximum(cast(max(x, o.axes, !all), type), number(0));
+  const Tensor scale = usable(quotient(most - least, number(high - low)));
+  const Tensor zero = cast(round(clamp(number(low) - quotient(least, scale), number(low), number(high))), o.dtype);
+  return {quantize(x, scale, zero), scale, zero};
+}
+
+Tensor matmul_integer(const Operand& a, const Operand& b, const Operand& a_zero, const Operand& b_zero) {
+  constexpr std::string_view kName = "matmul_integer";
+  require(kName, "a", a, kBytes);
+  require(kName, "b", b, kBytes);
+  if (a.rank() < 2 || b.rank() < 2) {
+    throw ShapeError("matmul_integer: a is {} and b {}, expected [..., m, k] and [..., k, n]", to_string(a.type()),
+                     to_string(b.type()));
+  }
+  const Tensor za = plain(product_zero(kName, "a", a_zero, a)), zb = plain(product_zero(kName, "b", b_zero, b));
+  Shape rows = a.shape(), columns = b.shape();
+  rows[-1] = 1, columns[-2] = 1;
+  require_broadcast(kName, "the zero point of a", za, rows);
+  require_broadcast(kName, "the zero point of b", zb, columns);
+  // Σ (a - za) (b - zb) = Σ a b - zb Σ a - za (Σ b - k zb): the sums are of rows and columns, and the rest is done where
+  // the product's kernel stores it. All of it wraps alike.
+  Tensor y = matmul(a, b);
+  const auto wide = [](const Tensor& v) { return cast(v, DType::i32); };
+  if (zb.defined()) y = y - wide(zb) * sum(a, -1, true);
+  if (za.defined()) {
+    Tensor of_b = sum(b, -2, true);
+    if (zb.defined()) of_b = of_b - wide(zb) * static_cast<std::int32_t>(a.shape()[-1]);
+    y = y - wide(za) * of_b;
+  }
+  return y;
+}
+
+namespace {
+
+Tensor convolved(std::string_view function, const Operand& x, const Operand& w, const Tensor& x_zero,
+                 const Tensor& w_zero, const Operand& bias, const ConvOptions& o) {
+  require(function, "x", x, kBytes);
+  require(function, "w", w, kBytes);
+  const Tensor zx = plain(product_zero(function, "x", x_zero, x));
+  Tensor zw = plain(product_zero(function, "w", w_zero, w));
+  if (zx.defined() && zx.rank() != 0) {
+    throw ShapeError("{}: the zero point of x is {}, expected one element", function, to_string(zx.type()));
+  }
+  if (zw.defined() && zw.rank() != 0) {
+    if (zw.rank() != 1 || zw.size() != w.shape()[0]) {
+      throw ShapeError("{}: the zero point of w is {}, expected one element or [{}]", function, to_string(zw.type()),
+                       w.shape()[0]);
+    }
+    Shape shape = Shape::filled(w.rank(), 1);
+    shape[0] = zw.size();
+    zw = reshape(zw, shape);
+  }
+  // Outside of x there are zeros, which stand for x_zero when it is taken off before.
+  return conv(shifted(x, zx), shifted(w, zw), bias, o);
+}
+
+}  // namespace
+
+Tensor conv_integer(const Operand& x, const Operand& w, const Operand& x_zero, const Operand& w_zero,
+                    const ConvOptions& o) {
+  return convolved("conv_integer", x, w, x_zero, w_zero, {}, o);
+}
+
+Tensor qlinear_matmul(const QuantizedOperand& a, const QuantizedOperand& b, const QuantizedResult& y) {
+  constexpr std::string_view kName = "qlinear_matmul";
+  require(kName, "a", a.values);
+  require(kName, "b", b.values);
+  const Tensor sums = matmul_integer(a.values, b.values, a.zero_point, b.zero_point);
+  const Tensor scale = multiplier(kName, a, b, y);
+  require_broadcast(kName, "the scale", scale, sums.shape());
+  return requantized(kName, sums, scale, y, -1);
+}
+
+Tensor qlinear_conv(const QuantizedOperand& x, const QuantizedOperand& w, const QuantizedResult& y,
+                    const Operand& bias, const ConvOptions& o) {
+  constexpr std::string_view kName = "qlinear_conv";
+  if (bias.defined()) require(kName, "the bias", bias, DType::i32);
+  const Tensor sums = convolved(kName, x.values, w.values, x.zero_point, w.zero_point, bias, o);
+  return requantized(kName, sums, multiplier(kName, x, w, y), y, o.channels_last ? -1 : 1);
+}
+
+}  // namespace weft

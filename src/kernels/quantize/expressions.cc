@@ -1,0 +1,164 @@
+#include "kernels/quantize/expressions.h"
+
+#include <cmath>
+#include <vector>
+
+#include "weft/error.h"
+
+namespace weft::kernels {
+namespace {
+
+using enum ScalarOp;
+
+// ---- Exact quotients
+// WGSL allows a division to be off by 2.5 units in the last place, and 2.5 or 0.49999997 instead of a tie is another
+// integer. So a quotient is found in two steps: the device's, from which follows a number `near` that has few bits and
+// is at most one tie away (for integers the tie itself, k + ½), and near + (x - near · scale) / scale. The difference is
+// computed without rounding error wherever it decides: `near` and the scale are cut into parts of 8 bits, whose products
+// are exact in f32, and the products come off in descending order, so that every difference is exact, too (Sterbenz
+// 1974). One sum at the end rounds the quotient; fusing a product and a difference to an fma changes nothing.
+
+// x, an f32, as a sum of `count` numbers of at most 8 bits each: bf16 has as many.
+std::vector<int> parts(Expression& e, int x, int count) {
+  std::vector<int> all;
+  for (int left = x; static_cast<int>(all.size()) < count;) {
+    const bool last = static_cast<int>(all.size()) + 1 == count;
+    all.push_back(last ? left : e.cast(e.cast(left, DType::bf16), DType::f32));
+    if (!last) left = e.apply(sub, {left, all.back()});
+  }
+  return all;
+}
+
+// How many parts of 8 bits hold a scale of this type.
+int scale_parts(DType scale) { return scale == DType::bf16 ? 1 : scale == DType::f16 ? 2 : 3; }
+
+// near + (x - near · s) / s; `pieces` of 8 bits hold `near`.
+int corrected(Expression& e, int x, int s, DType scale, int near, int pieces) {
+  const std::vector<int> a = parts(e, near, pieces), b = parts(e, s, scale_parts(scale));
+  int rest = x;
+  for (std::size_t order = 0; order + 1 < a.size() + b.size(); ++order) {
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      if (order >= i && order - i < b.size()) rest = e.apply(sub, {rest, e.apply(mul, {a[i], b[order - i]})});
+    }
+  }
+  return e.apply(add, {near, e.apply(ScalarOp::div, {rest, s})});
+}
+
+int limited(Expression& e, int x, double low, double high, DType type) {
+  return e.apply(clamp, {x, e.constant(low, type), e.constant(high, type)});
+}
+
+// What may become of a quotient: integers up to a magnitude, or an 8-bit float.
+struct Target {
+  double limit = 0;  // of the integers
+  bool eight_bit_float = false;
+};
+
+Target target_of(DType q) {
+  if (is_floating(q)) return {.eight_bit_float = true};
+  // A zero point at one end of the type makes room for its whole width on the other side.
+  return {.limit = q == DType::i32 ? 0x1p32 : 2 * std::exp2(bits(q))};
+}
+
+// x / s, to be rounded to the target; x and s are f32, s made of `scale`.
+int quotient(Expression& e, int x, int s, DType scale, const Target& target) {
+  const int q = e.apply(ScalarOp::div, {x, s});
+  if (target.eight_bit_float) {
+    // Halfway between two 8-bit floats is a bf16. The sign of zero is the quotient's.
+    const int near = e.cast(e.cast(limited(e, q, -0x1p16, 0x1p16, DType::f32), DType::bf16), DType::f32);
+    return e.apply(ScalarOp::copysign, {corrected(e, x, s, scale, near, 1), q});
+  }
+  const int finite = limited(e, q, -target.limit, target.limit, DType::f32);
+  if (target.limit > 0x1p18) return corrected(e, x, s, scale, finite, 3);
+  // k + ½ has 11 bits for integers of 8, whose product with 8 is exact.
+  const int tie = e.apply(add, {e.apply(ScalarOp::floor, {finite}), e.constant(0.5, DType::f32)});
+  return corrected(e, x, s, scale, tie, target.limit > 0x1p10 ? 2 : 1);
+}
+
+// The type in which numbers of these types are computed.
+DType computed_in(DType a, DType b) { return a == DType::f64 || b == DType::f64 ? DType::f64 : DType::f32; }
+
+int divided(Expression& e, int x, int s, DType scale, DType type, const Target& target) {
+  const int a = e.cast(x, type), b = e.cast(s, type);
+  return type == DType::f64 ? e.apply(ScalarOp::div, {a, b}) : quotient(e, a, b, scale, target);
+}
+
+// `v`, in the type `computed`, rounded and saturated to q.
+int stored(Expression& e, int v, DType computed, std::optional<int> zero_point, DType q, const QuantizeOptions& o) {
+  if (is_floating(q)) {
+    const auto [low, high] = quantized_range(q);
+    return e.cast(o.saturate ? limited(e, v, low, high, computed) : v, q);
+  }
+  v = e.apply(ScalarOp::round, {v});
+  if (zero_point) v = e.apply(add, {v, e.cast(*zero_point, computed)});
+  return e.cast(v, q);
+}
+
+}  // namespace
+
+QuantizedRange quantized_range(DType q) {
+  if (q == DType::f8e4m3) return {-448, 448};
+  if (q == DType::f8e5m2) return {-57344, 57344};
+  const double whole = std::exp2(bits(q));
+  return is_signed(q) ? QuantizedRange{-whole / 2, whole / 2 - 1} : QuantizedRange{0, whole - 1};
+}
+
+Expression quantize_expression(DType x, DType scale, bool has_zero_point, DType q, const QuantizeOptions& options) {
+  Expression e;
+  const int v = e.input(x), s = e.input(scale);
+  const std::optional<int> zero = has_zero_point ? std::optional(e.input(q)) : std::nullopt;
+  const DType type = computed_in(x, scale);
+  e.output(stored(e, divided(e, v, s, scale, type, target_of(q)), type, zero, q, options));
+  return e;
+}
+
+Expression dequantize_expression(DType q, DType scale, bool has_zero_point, DType x) {
+  Expression e;
+  int v = e.input(q);
+  const int s = e.input(scale);
+  const DType type = computed_in(scale, x);
+  if (!has_zero_point) {
+    v = e.cast(v, type);
+  } else if (const int zero = e.input(q); q == DType::i32 && type == DType::f32) {
+    v = e.cast(e.apply(sub, {v, zero}), type);
+  } else {
+    v = e.apply(sub, {e.cast(v, type), e.cast(zero, type)});
+  }
+  e.output(e.cast(e.apply(mul, {v, e.cast(s, type)}), x));
+  return e;
+}
+
+Expression requantize_expression(DType x, DType scale, bool has_zero_point, DType q, const QuantizeOptions& options) {
+  Expression e;
+  const int v = e.input(x), s = e.input(scale);
+  const std::optional<int> zero = has_zero_point ? std::optional(e.input(q)) : std::nullopt;
+  const DType type = computed_in(x, scale);
+  e.output(stored(e, e.apply(mul, {e.cast(v, type), e.cast(s, type)}), type, zero, q, options));
+  return e;
+}
+
+Expression fake_quantize_expression(DType x, DType scale, std::optional<DType> zero_point, const IntegerRange& range) {
+  const auto low = static_cast<double>(range.low), high = static_cast<double>(range.high);
+  Expression e;
+  const int v = e.input(x), s = e.input(scale);
+  const DType type = computed_in(x, scale);
+  int y = e.apply(ScalarOp::round, {divided(e, v, s, scale, type, {.limit = 2 * (high - low + 1)})});
+  std::optional<int> zero;
+  if (zero_point) {
+    zero = e.cast(e.input(*zero_point), type);
+    y = e.apply(add, {y, *zero});
+  }
+  y = limited(e, y, low, high, type);
+  if (zero) y = e.apply(sub, {y, *zero});
+  e.output(e.cast(e.apply(mul, {y, e.cast(s, type)}), x));
+  return e;
+}
+
+Expression quotient_expression() {
+  Expression e;
+  const int a = e.input(DType::f32), b = e.input(DType::f32);
+  e.output(quotient(e, a, b, DType::f32, {.limit = 0x1p126}));
+  return e;
+}
+
+}  // namespace weft::kernels
