@@ -80,8 +80,8 @@ Tensor matmul_integer(const Operand& a, const Operand& b, const Operand& a_zero 
 Tensor conv_integer(const Operand& x, const Operand& w, const Operand& x_zero = {}, const Operand& w_zero = {},
                     const ConvOptions& options = {});
 
-// A quantised tensor as an operand, and how a result is to be quantised. In products the scale and the zero point have
-// one element, or one for each row of a, column of b or y ([n] or [..., 1, n]), output of a filter.
+// A quantised tensor as an operand, and how a result is to be quantised. Scales and zero points have one element, or: of
+// a [..., m, 1], of b and of matmul's result [n] or [..., 1, n], of a filter [outputs].
 struct QuantizedOperand {
   Tensor values, scale, zero_point = {};
 };

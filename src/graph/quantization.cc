@@ -362,6 +362,15 @@ Tensor qlinear_conv(const QuantizedOperand& x, const QuantizedOperand& w, const 
                     const Operand& bias, const ConvOptions& o) {
   constexpr std::string_view kName = "qlinear_conv";
   if (bias.defined()) require(kName, "the bias", bias, DType::i32);
+  for (const auto& [what, v] : {std::pair("x's scale", &x.scale), {"the result's scale", &y.scale},
+                                {"the result's zero point", &y.zero_point}}) {
+    if (!v->defined() || v->size() == 1) continue;
+    throw ShapeError("qlinear_conv: {} is {}, expected one element", what, to_string(v->type()));
+  }
+  if (w.scale.defined() && w.scale.size() != 1 && w.scale.shape() != Shape{w.values.defined() ? w.values.shape()[0] : 0}) {
+    throw ShapeError("qlinear_conv: w's scale is {}, expected one element or one for each output",
+                     to_string(w.scale.type()));
+  }
   const Tensor sums = convolved(kName, x.values, w.values, x.zero_point, w.zero_point, bias, o);
   return requantized(kName, sums, multiplier(kName, x, w, y), y, o.channels_last ? -1 : 1);
 }

@@ -1,0 +1,258 @@
+// Quantised numbers on every device against the CPU, on numbers that are halfway between two of the results or next to
+// that; and that devices which divide less exactly than IEEE 754 get the same integers. The formulas' values are in
+// twins_reference_test.cc.
+#include "weft/kernels/quantize.h"
+
+#include <cmath>
+
+#include "kernels/operands.h"
+#include "kernels/quantize/expressions.h"
+#include "support/chunks.h"
+#include "support/differential.h"
+#include "support/throws.h"
+#include "weft/cpu.h"
+#include "weft/error.h"
+#include "weft/small_float.h"
+
+namespace weft::test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr DType kShifted[] = {DType::i8, DType::u8, DType::i4, DType::u4, DType::i2, DType::u2, DType::i16, DType::u16};
+constexpr DType kQuantized[] = {DType::i8,  DType::u8,  DType::i4,  DType::u4,     DType::i2,    DType::u2,
+                                DType::i16, DType::u16, DType::i32, DType::f8e4m3, DType::f8e5m2};
+constexpr DType kNumbers[] = {DType::f32, DType::f32, DType::f16, DType::bf16};
+constexpr double kScales[] = {0.1, 0.05, 1.0 / 3, 0.0078125, 3e-3, 0.7, 1};
+
+double random_scale(Rng& rng) { return kScales[rng() % std::size(kScales)]; }
+
+// A multiple of `scale` near which results change, or its neighbour.
+double near_tie(Rng& rng, double scale, DType q) {
+  const double range = is_floating(q) ? 500 : std::exp2(bits(q) + 1);
+  const double k = std::floor(std::uniform_real_distribution<double>(-range, range)(rng)) + 0.5;
+  const auto x = static_cast<float>(k * static_cast<double>(static_cast<float>(scale)));
+  switch (rng() % 4) {
+    case 0: return std::nextafter(x, INFINITY);
+    case 1: return std::nextafter(x, -INFINITY);
+    case 2: return static_cast<double>(x) * std::uniform_real_distribution<double>(0, 1)(rng);
+    default: return x;
+  }
+}
+
+Problem random_quantize(Rng& rng) {
+  const int function = random_int(rng, 0, 3);
+  const DType q = pick(rng, kQuantized), number = pick(rng, kNumbers), scale_type = pick(rng, kNumbers);
+  const Shape shape = random_shape(rng, 0, 5);
+  const bool shifts = rng() % 2 && (std::ranges::find(kShifted, q) != std::end(kShifted) || function == 3);
+  Rng& details = rng.details();
+  const double scale = random_scale(details);
+  const Shape s_shape = random_broadcast(rng, shape);
+  const View s = random_view(rng, s_shape, scale_type, random_input_kind(rng));
+  set_values(s, [&](std::int64_t) { return scale; });
+  Problem p;
+  const auto add_zero = [&](DType type) {
+    if (shifts) p.inputs.push_back(random_view(rng, s_shape, type, random_input_kind(rng), Values::ordinary));
+  };
+  const auto zero = [shifts](std::span<const View> in) { return shifts ? std::optional(in[2]) : std::nullopt; };
+  std::string name;
+  switch (function) {
+    case 0: {
+      name = "quantize";
+      const View x = random_view(rng, shape, number, random_input_kind(rng));
+      set_values(x, [&](std::int64_t) { return near_tie(details, scale, q); });
+      p.inputs = {x, s};
+      add_zero(q);
+      p.outputs = {random_view(rng, shape, q, random_output_kind(rng))};
+      const bool saturate = rng() % 2;
+      p.call = [=](Stream& st, auto in, auto out) {
+        kernels::quantize(st, in[0], in[1], zero(in), out[0], {.saturate = saturate});
+      };
+      break;
+    }
+    case 1: {
+      name = "dequantize";
+      p.inputs = {random_view(rng, shape, q, random_input_kind(rng)), s};
+      add_zero(q);
+      p.outputs = {random_view(rng, shape, number, random_output_kind(rng))};
+      p.call = [=](Stream& st, auto in, auto out) { kernels::dequantize(st, in[0], in[1], zero(in), out[0]); };
+      break;
+    }
+    case 2: {
+      name = "requantize";
+      const bool sums = q != DType::i32 && rng() % 2;
+      const View x = random_view(rng, shape, sums ? DType::i32 : number, random_input_kind(rng));
+      set_values(x, [&](std::int64_t) { return sums ? random_int(details, -4000, 4000) : near_tie(details, 1 / scale, q); });
+      p.inputs = {x, s};
+      add_zero(q);
+      p.outputs = {random_view(rng, shape, q, random_output_kind(rng))};
+      p.call = [=](Stream& st, auto in, auto out) { kernels::requantize(st, in[0], in[1], zero(in), out[0]); };
+      break;
+    }
+    default: {
+      name = "fake_quantize";
+      const View x = random_view(rng, shape, number, random_input_kind(rng));
+      set_values(x, [&](std::int64_t) { return near_tie(details, scale, DType::i8); });
+      p.inputs = {x, s};
+      add_zero(rng() % 2 ? DType::i32 : DType::f32);
+      if (shifts) set_values(p.inputs[2], [&](std::int64_t) { return random_int(details, -128, 127); });
+      p.outputs = {random_view(rng, shape, number, random_output_kind(rng))};
+      const kernels::IntegerRange range = rng() % 2 ? kernels::IntegerRange{} : kernels::IntegerRange{0, 65535};
+      p.call = [=](Stream& st, auto in, auto out) {
+        kernels::fake_quantize(st, in[0], in[1], zero(in), out[0], range);
+      };
+    }
+  }
+  p.what = name + " of";
+  for (const View& v : p.inputs) p.what += " " + to_string(v);
+  p.what += " to " + to_string(p.outputs[0]);
+  return p;
+}
+
+const bool registered = differential("quantize", random_quantize);
+
+// Computes an expression of f32 with a division that is off by some units in the last place, and with products and
+// differences fused or not, as WGSL allows it.
+class Loose {
+ public:
+  Loose(const Expression& e, int off, bool fuses) : e_(e), off_(off), fuses_(fuses) {}
+
+  double operator()(std::span<const float> inputs) const {
+    std::vector<float> v;
+    for (const Expression::Node& n : e_.nodes()) v.push_back(compute(n, v, inputs));
+    return v[static_cast<std::size_t>(e_.outputs()[0])];
+  }
+
+ private:
+  float compute(const Expression::Node& n, const std::vector<float>& v, std::span<const float> inputs) const {
+    const auto arg = [&](int k) { return v[static_cast<std::size_t>(n.args[static_cast<std::size_t>(k)])]; };
+    switch (n.op) {
+      case ScalarOp::input: return inputs[static_cast<std::size_t>(n.input)];
+      case ScalarOp::constant: return std::bit_cast<float>(static_cast<std::uint32_t>(n.bits));
+      case ScalarOp::cast:
+        if (is_floating(n.type)) {
+          return n.type == DType::bf16     ? float(bfloat16(arg(0)))
+                 : n.type == DType::f8e4m3 ? float(float8_e4m3(arg(0)))
+                 : n.type == DType::f8e5m2 ? float(float8_e5m2(arg(0)))
+                                           : arg(0);
+        } else {
+          const auto [low, high] = kernels::quantized_range(n.type);
+          return static_cast<float>(std::clamp<double>(arg(0), low, high));
+        }
+      case ScalarOp::add: return arg(0) + arg(1);
+      case ScalarOp::mul: return arg(0) * arg(1);
+      case ScalarOp::sub: {
+        const Expression::Node& b = e_.nodes()[static_cast<std::size_t>(n.args[1])];
+        if (!fuses_ || b.op != ScalarOp::mul) return arg(0) - arg(1);
+        return std::fma(-v[static_cast<std::size_t>(b.args[0])], v[static_cast<std::size_t>(b.args[1])], arg(0));
+      }
+      case ScalarOp::div: {
+        float q = arg(0) / arg(1);
+        for (int i = 0; i < std::abs(off_); ++i) q = std::nextafter(q, off_ > 0 ? INFINITY : -INFINITY);
+        return q;
+      }
+      case ScalarOp::floor: return std::floor(arg(0));
+      case ScalarOp::round: return std::nearbyint(arg(0));
+      case ScalarOp::clamp: return std::min(std::max(arg(0), arg(1)), arg(2));
+      case ScalarOp::copysign: return std::copysign(arg(0), arg(1));
+      default: ADD_FAILURE() << "the test does not know " << name(n.op); return 0;
+    }
+  }
+
+  const Expression& e_;
+  int off_;
+  bool fuses_;
+};
+
+TEST(Quantize, InexactDivisionGivesTheSameIntegers) {
+  Rng rng(3);
+  std::int64_t moved = 0;
+  for (const DType q : {DType::i8, DType::u8, DType::i4, DType::i16, DType::u16, DType::f8e4m3, DType::f8e5m2}) {
+    const Expression e = kernels::quantize_expression(DType::f32, DType::f32, false, q, {});
+    for (int i = 0; i < 4000; ++i) {
+      const auto scale = static_cast<float>(i % 2 ? random_scale(rng) : std::exp(std::uniform_real_distribution<double>(-40, 40)(rng)));
+      const auto x = static_cast<float>(near_tie(rng, scale, q));
+      // What C++ divides, rounds and limits.
+      const auto exact = [&](float quotient) -> double {
+        const auto [low, high] = kernels::quantized_range(q);
+        if (q == DType::f8e4m3) return float(float8_e4m3(static_cast<float>(std::clamp<double>(quotient, low, high))));
+        if (q == DType::f8e5m2) return float(float8_e5m2(static_cast<float>(std::clamp<double>(quotient, low, high))));
+        return std::clamp<double>(std::nearbyint(quotient), low, high);
+      };
+      const double want = exact(x / scale);
+      moved += want != exact(std::nextafter(x / scale, INFINITY)) || want != exact(std::nextafter(x / scale, -INFINITY));
+      for (const int off : {-3, -1, 0, 1, 3}) {
+        for (const bool fuses : {false, true}) {
+          const float in[] = {x, scale};
+          ASSERT_EQ(Loose(e, off, fuses)(in), want)
+              << name(q) << ": " << x << " / " << scale << " with a quotient off by " << off << (fuses ? ", fused" : "");
+        }
+      }
+    }
+  }
+  EXPECT_GT(moved, 1000);  // numbers for which a plain division would not do
+}
+
+TEST(Quantize, QuotientsAreIeees) {
+  Rng rng(4);
+  const Expression e = kernels::quotient_expression();
+  for (int i = 0; i < 20000; ++i) {
+    std::uniform_real_distribution<float> uniform(1, 2);
+    const float a = uniform(rng), b = i % 3 ? uniform(rng) : static_cast<float>(random_int(rng, 1, 255));
+    for (const int off : {-2, 0, 2}) {
+      const float in[] = {a, b};
+      ASSERT_EQ(Loose(e, off, i % 2)(in), a / b) << a << " / " << b << " off by " << off;
+    }
+  }
+}
+
+TEST(Quantize, SaysWhatDoesNotFit) {
+  cpu::Executor cpu;
+  Rng rng(1);
+  const auto view = [&](DType type, const Shape& shape) { return random_view(rng, shape, type); };
+  const View x = view(DType::f32, {2, 3}), one = view(DType::f32, {}), q = view(DType::i8, {2, 3});
+  const auto quantize = [&](const View& x, const View& s, std::optional<View> z, const View& q) {
+    return thrown_by([&] { kernels::quantize(cpu, x, s, z, q); });
+  };
+  EXPECT_THAT(quantize(x, one, {}, view(DType::i8, {3, 2})),
+              HasSubstr("ShapeError: quantize: x is f32 [2, 3]"));
+  EXPECT_THAT(quantize(x, view(DType::f32, {2}), {}, q), HasSubstr("quantize: scale f32 [2]"));
+  EXPECT_THAT(quantize(x, one, view(DType::i8, {4}), q), HasSubstr("quantize: zero_point i8 [4]"));
+  EXPECT_THAT(quantize(x, one, view(DType::u8, {}), q), HasSubstr("zero_point is u8 []"));
+  EXPECT_THAT(quantize(x, one, view(DType::f8e4m3, {}), view(DType::f8e4m3, {2, 3})),
+              HasSubstr("TypeError: quantize: zero_point is f8e4m3 []"));
+  EXPECT_THAT(quantize(x, one, {}, view(DType::i64, {2, 3})), HasSubstr("q is i64 [2, 3]; expected"));
+  EXPECT_THAT(quantize(q, one, {}, q), HasSubstr("x is i8 [2, 3]; expected"));
+  EXPECT_THAT(thrown_by([&] { kernels::fake_quantize(cpu, x, one, {}, x, {5, 5}); }),
+              HasSubstr("fake_quantize: the range is 5 to 5, expected low < high, both within ±2^24"));
+  EXPECT_THAT(thrown_by([&] { kernels::fake_quantize(cpu, x, one, {}, x, {INT64_MIN, INT64_MAX}); }),
+              HasSubstr("expected low < high"));
+}
+
+TEST(Quantize, WhatIsNoNumber) {
+  cpu::Executor cpu;
+  const View x = host_view(DType::f32, {4}, std::array<double, 4>{NAN, INFINITY, -INFINITY, -0.0});
+  const View scale = host_view(DType::f32, {}, std::array<double, 1>{0.1}), q = host_view(DType::i8, {4}, std::array<double, 4>{});
+  kernels::quantize(cpu, x, scale, {}, q);
+  EXPECT_EQ(values(q), (std::vector<double>{0, 127, -128, 0}));
+  const View y = host_view(DType::f8e5m2, {4}, std::array<double, 4>{});
+  kernels::quantize(cpu, x, scale, {}, y, {.saturate = false});
+  EXPECT_TRUE(std::isnan(value(y, 0)));
+  EXPECT_EQ(value(y, 1), INFINITY);
+  EXPECT_TRUE(std::signbit(value(y, 3)));
+}
+
+using QuantizeChunks = ChunksTest;
+
+TEST_F(QuantizeChunks, OperandsPastABinding) {
+  for (const DType type : {DType::i8, DType::u4, DType::i16, DType::f8e4m3}) {
+    const View x = random_view(rng, {700, 500}, DType::f32), s = random_view(rng, {700, 1}, DType::f32);
+    set_values(s, [](std::int64_t i) { return 0.01 + 0.001 * static_cast<double>(i % 7); });
+    const View q = random_view(rng, {700, 500}, type);
+    both({x, s}, {q}, [](Stream& st, auto in, auto out) { kernels::quantize(st, in[0], in[1], {}, out[0]); }, {});
+    both({q, s}, {x}, [](Stream& st, auto in, auto out) { kernels::dequantize(st, in[0], in[1], {}, out[0]); }, {});
+  }
+}
+
+}  // namespace
+}  // namespace weft::test
