@@ -124,7 +124,7 @@ class Functions:
 
 
 NETWORKS = ("LstmResult", "RecurrentResult")  # whose results have shapes of their own
-HEADERS = ["graph.h", "convolution.h", "recurrent.h"]
+HEADERS = ["graph.h", "convolution.h", "recurrent.h", "quantization.h"]
 
 
 def ops(weft):

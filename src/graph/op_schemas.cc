@@ -212,6 +212,8 @@ Schema function(std::string name, std::string formula, std::string summary, std:
 std::vector<Schema> make_functions() {
   constexpr const char* kCommon = "the operands' common shape";
   constexpr const char* kOfOp = "as the function of that name";
+  constexpr const char* kQuantizedType = "dtype; without one the zero point's, or i8";
+  constexpr const char* kQuantizedResult = "that of y's zero point; without one y.dtype";
   constexpr const char* kReduced = "x's shape without the axes, or with size 1 there (keep_dims)";
   return {
       function("unary", "y = op(x)", "the function that op names, of each element", "x's shape", kOfOp),
@@ -249,6 +251,24 @@ std::vector<Schema> make_functions() {
       function("reduce", "y = op(x over axes)",
                "the elements over the axes combined to one, as the kernel reduce_… does it", kReduced,
                "x's type; of any and all bool, of count i32"),
+      function("quantize", "y = saturate(round(x / scale) + zero_point)",
+               "x as integers or 8-bit floats times a scale; ties go to the even integer", "x's shape", kQuantizedType),
+      function("dequantize", "y = (q - zero_point) · scale", "the numbers that quantised ones stand for", "q's shape",
+               "dtype; without one the scale's, of a number f32"),
+      function("requantize", "y = saturate(round(x · scale) + zero_point)",
+               "the i32 sums of a product of quantised numbers, quantised again", "x's shape", kQuantizedType),
+      function("fake_quantize", "y = (min(max(round(x / scale) + zero_point, low), high) - zero_point) · scale",
+               "what quantising leaves of x", "x's shape", "x's type"),
+      function("dynamic_quantize", "y = quantize(x, scale, zero_point)",
+               "x quantised by its own range, with the scale and the zero point", "x's shape", "dtype"),
+      function("matmul_integer", "y[…, m, n] = Σ_k (a[…, m, k] - a_zero) · (b[…, k, n] - b_zero)",
+               "the product of quantised matrices without their scales", "[..., m, n]", "i32"),
+      function("conv_integer", "y = conv(x - x_zero, w - w_zero)",
+               "the convolution of quantised tensors without their scales", "as of conv", "i32"),
+      function("qlinear_matmul", "y = quantize(matmul(dequantize(a), dequantize(b)))",
+               "the product of quantised matrices, quantised", "[..., m, n]", kQuantizedResult),
+      function("qlinear_conv", "y = quantize(conv(dequantize(x), dequantize(w)) + bias)",
+               "the convolution of quantised tensors, quantised", "as of conv", kQuantizedResult),
   };
 }
 
