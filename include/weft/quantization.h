@@ -12,6 +12,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <source_location>
+#include <type_traits>
+#include <utility>
 
 #include "weft/axes.h"
 #include "weft/convolution.h"
@@ -26,6 +29,24 @@ namespace weft {
 //   of x's rank, with `block` for each `block` elements along `axis`: x's shape, but for ⌈n / block⌉ along the axis. (Where
 //                             the block divides n, that costs nothing; else scales are repeated in memory first.)
 // The zero point is absent, a number, a tensor of one element, or of the scale's shape.
+class ZeroPoint {
+ public:
+  ZeroPoint() = default;  // none
+  ZeroPoint(const Tensor& tensor, std::source_location line = std::source_location::current()) {  // NOLINT: implicit,
+    if (tensor.defined()) value_.emplace(tensor, line);                                           // as are the next
+  }
+  ZeroPoint(Tensor&& tensor, std::source_location line = std::source_location::current()) {  // NOLINT
+    if (tensor.defined()) value_.emplace(std::move(tensor), line);
+  }
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  ZeroPoint(T value) : value_(value) {}  // NOLINT
+
+  const TensorLike* value() const { return value_ ? &*value_ : nullptr; }  // null: none
+
+ private:
+  std::optional<TensorLike> value_;
+};
 struct QuantizeOptions {
   std::optional<DType> dtype;  // of the result; default: the zero point's, of a number or without one i8
   int axis = 1;
@@ -39,14 +60,14 @@ struct DequantizeOptions {
 };
 
 // saturate(round(x / scale) + zero_point). Throws ShapeError, TypeError, InvalidArgument.
-Tensor quantize(const Operand& x, const TensorLike& scale, const TensorLike& zero_point = Tensor(),
+Tensor quantize(const Operand& x, const TensorLike& scale, const ZeroPoint& zero_point = {},
                 const QuantizeOptions& options = {});
 // (q - zero_point) · scale.
-Tensor dequantize(const Operand& q, const TensorLike& scale, const TensorLike& zero_point = Tensor(),
+Tensor dequantize(const Operand& q, const TensorLike& scale, const ZeroPoint& zero_point = {},
                   const DequantizeOptions& options = {});
 // saturate(round(x · scale) + zero_point) of the i32 sums of quantised products; scale: that of the sums divided by the
 // result's.
-Tensor requantize(const Operand& x, const TensorLike& scale, const TensorLike& zero_point = Tensor(),
+Tensor requantize(const Operand& x, const TensorLike& scale, const ZeroPoint& zero_point = {},
                   const QuantizeOptions& options = {});
 
 struct FakeQuantizeOptions {
@@ -56,7 +77,7 @@ struct FakeQuantizeOptions {
 };
 // dequantize(quantize(x)), as x's type, without the integers in between: what quantising leaves of x. The zero point may
 // be any integer or float.
-Tensor fake_quantize(const Operand& x, const TensorLike& scale, const TensorLike& zero_point = Tensor(),
+Tensor fake_quantize(const Operand& x, const TensorLike& scale, const ZeroPoint& zero_point = {},
                      const FakeQuantizeOptions& options = {});
 
 struct Quantized {

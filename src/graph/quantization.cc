@@ -29,8 +29,6 @@ void require(std::string_view function, std::string_view what, const Tensor& x, 
   throw TypeError("{}: {} is {}, expected {}", function, what, to_string(x.type()), to_string(types));
 }
 
-bool is_absent(const TensorLike& x) { return x.tensor() && !x.tensor()->defined(); }
-
 // ---- Types
 
 Tensor scale_of(std::string_view function, const TensorLike& scale, DType of_number) {
@@ -40,30 +38,31 @@ Tensor scale_of(std::string_view function, const TensorLike& scale, DType of_num
 }
 
 // The type of a quantised result.
-DType quantized_type(std::string_view function, const TensorLike& zero_point, std::optional<DType> asked) {
-  const bool has_type = zero_point.tensor() && zero_point.tensor()->defined();
-  const DType type = asked.value_or(has_type ? zero_point.tensor()->dtype() : DType::i8);
+DType quantized_type(std::string_view function, const ZeroPoint& zero_point, std::optional<DType> asked) {
+  const Tensor* zero = zero_point.value() ? zero_point.value()->tensor() : nullptr;
+  const DType type = asked.value_or(zero ? zero->dtype() : DType::i8);
   if (kQuantizedTypes.contains(type)) return type;
   throw TypeError("{}: the result's type is {}, expected one of {}", function, name(type), to_string(kQuantizedTypes));
 }
 
 // The zero point as a tensor of the quantised type; undefined if there is none.
-Tensor zero_of(std::string_view function, const TensorLike& zero_point, DType type, TypeSet shifted) {
-  if (is_absent(zero_point)) return {};
+Tensor zero_of(std::string_view function, const ZeroPoint& zero_point, DType type, TypeSet shifted) {
+  const TensorLike* given = zero_point.value();
+  if (!given) return {};
   if (!shifted.contains(type)) {
     throw TypeError("{}: a zero point is given, but {} has none; expected one of {}", function, name(type),
                     to_string(shifted));
   }
-  if (const Tensor* zero = zero_point.tensor()) {
+  if (const Tensor* zero = given->tensor()) {
     if (zero->dtype() == type) return *zero;
     throw TypeError("{}: the zero point is {}, expected {}, as the quantised values", function,
                     to_string(zero->type()), name(type));
   }
-  if (!zero_point.number().integral()) {
-    throw TypeError("{}: the zero point is {}, expected an integer of {}", function, to_string(zero_point.number()),
+  if (!given->number().integral()) {
+    throw TypeError("{}: the zero point is {}, expected an integer of {}", function, to_string(given->number()),
                     name(type));
   }
-  return as_tensor(function, zero_point, type);
+  return as_tensor(function, *given, type);
 }
 
 // ---- Granularity
@@ -157,7 +156,7 @@ using MakeExpression = Expression (*)(DType x, DType scale, bool has_zero_point,
                                       const kernels::QuantizeOptions& options);
 
 Tensor to_quantized(std::string_view function, TypeSet types, MakeExpression make, const Operand& x,
-                    const TensorLike& scale, const TensorLike& zero_point, const QuantizeOptions& o) {
+                    const TensorLike& scale, const ZeroPoint& zero_point, const QuantizeOptions& o) {
   require(function, "x", x, types);
   const Tensor s = scale_of(function, scale, x.dtype() == DType::f64 ? DType::f64 : DType::f32);
   const DType q = quantized_type(function, zero_point, o.dtype);
@@ -222,15 +221,15 @@ Tensor requantized(std::string_view function, const Tensor& sums, const Tensor& 
 
 }  // namespace
 
-Tensor quantize(const Operand& x, const TensorLike& scale, const TensorLike& zero_point, const QuantizeOptions& o) {
+Tensor quantize(const Operand& x, const TensorLike& scale, const ZeroPoint& zero_point, const QuantizeOptions& o) {
   return to_quantized("quantize", kScaleTypes, kernels::quantize_expression, x, scale, zero_point, o);
 }
 
-Tensor requantize(const Operand& x, const TensorLike& scale, const TensorLike& zero_point, const QuantizeOptions& o) {
+Tensor requantize(const Operand& x, const TensorLike& scale, const ZeroPoint& zero_point, const QuantizeOptions& o) {
   return to_quantized("requantize", kScaleTypes | DType::i32, kernels::requantize_expression, x, scale, zero_point, o);
 }
 
-Tensor dequantize(const Operand& q, const TensorLike& scale, const TensorLike& zero_point, const DequantizeOptions& o) {
+Tensor dequantize(const Operand& q, const TensorLike& scale, const ZeroPoint& zero_point, const DequantizeOptions& o) {
   constexpr std::string_view kName = "dequantize";
   require(kName, "q", q, kQuantizedTypes);
   const Tensor s = scale_of(kName, scale, o.dtype == DType::f64 ? DType::f64 : DType::f32);
@@ -243,7 +242,7 @@ Tensor dequantize(const Operand& q, const TensorLike& scale, const TensorLike& z
   return map(kernels::dequantize_expression(q.dtype(), s.dtype(), zero.defined(), type), p, q.shape());
 }
 
-Tensor fake_quantize(const Operand& x, const TensorLike& scale, const TensorLike& zero_point,
+Tensor fake_quantize(const Operand& x, const TensorLike& scale, const ZeroPoint& zero_point,
                      const FakeQuantizeOptions& o) {
   constexpr std::string_view kName = "fake_quantize";
   require(kName, "x", x, kScaleTypes);
@@ -251,12 +250,12 @@ Tensor fake_quantize(const Operand& x, const TensorLike& scale, const TensorLike
   kernels::check_range(kName, range);
   const Tensor s = scale_of(kName, scale, x.dtype() == DType::f64 ? DType::f64 : DType::f32);
   Tensor zero;
-  if (!is_absent(zero_point)) {
-    if (const Tensor* given = zero_point.tensor()) {
-      require(kName, "the zero point", *given, types::numbers - types::packed);
-      zero = cast(*given, is_integer(given->dtype()) ? DType::i32 : DType::f32);
+  if (const TensorLike* given = zero_point.value()) {
+    if (const Tensor* t = given->tensor()) {
+      require(kName, "the zero point", *t, types::numbers - types::packed);
+      zero = cast(*t, is_integer(t->dtype()) ? DType::i32 : DType::f32);
     } else {
-      zero = Graph::scalar(zero_point.number(), DType::f32);
+      zero = Graph::scalar(given->number(), DType::f32);
     }
   }
   const std::optional<DType> zero_type = zero.defined() ? std::optional(zero.dtype()) : std::nullopt;
@@ -282,7 +281,7 @@ Quantized dynamic_quantize(const Operand& given, const DynamicQuantizeOptions& o
   if (x.size() == 0) throw ShapeError("dynamic_quantize: x is {}, which has no elements to measure", to_string(x.type()));
   if (o.symmetric) {
     const Tensor scale = usable(quotient(cast(max(abs(x), o.axes, !all), type), number(high)));
-    return {quantize(x, scale, Tensor(), {.dtype = o.dtype}), scale, {}};
+    return {quantize(x, scale, {}, {.dtype = o.dtype}), scale, {}};
   }
   const Tensor least = minimum(cast(min(x, o.axes, !all), type), number(0));
   const Tensor most = maximum(cast(max(x, o.axes, !all), type), number(0));

@@ -149,15 +149,15 @@ TEST(Quantization, SaysWhatDoesNotFit) {
   EXPECT_THAT(refused(x, 1.0, 1, QuantizeOptions{.dtype = DType::i32}),
               HasSubstr("a zero point is given, but i32 has none; expected one of"));
   EXPECT_THAT(refused(x, 1.0, 1, QuantizeOptions{.dtype = DType::f8e4m3}), HasSubstr("but f8e4m3 has none"));
-  EXPECT_THAT(refused(x, 1.0, Tensor(), QuantizeOptions{.dtype = DType::i64}), HasSubstr("the result's type is i64"));
-  EXPECT_THAT(refused(x, f32({2, 6}), Tensor(), QuantizeOptions{.block = 4}),
+  EXPECT_THAT(refused(x, 1.0, ZeroPoint(), QuantizeOptions{.dtype = DType::i64}), HasSubstr("the result's type is i64"));
+  EXPECT_THAT(refused(x, f32({2, 6}), ZeroPoint(), QuantizeOptions{.block = 4}),
               HasSubstr("the scale is f32 [2, 6] for x f32 [2, 6] in blocks of 4 along axis 1, expected [2, 2]"));
-  EXPECT_THAT(refused(x, f32({2, 6}), Tensor(), QuantizeOptions{.block = -4}), HasSubstr("blocks of -4 elements"));
-  EXPECT_THAT(refused(x, f32({6}), Tensor(), QuantizeOptions{.axis = 2}), HasSubstr("quantize"));
+  EXPECT_THAT(refused(x, f32({2, 6}), ZeroPoint(), QuantizeOptions{.block = -4}), HasSubstr("blocks of -4 elements"));
+  EXPECT_THAT(refused(x, f32({6}), ZeroPoint(), QuantizeOptions{.axis = 2}), HasSubstr("quantize"));
   EXPECT_THAT(thrown_by([&] { (void)dequantize(x, 1.0); }), HasSubstr("dequantize: q is f32 [2, 6], expected"));
-  EXPECT_THAT(thrown_by([&] { (void)dequantize(of(DType::i8, {2}), 1.0, Tensor(), {.dtype = DType::i8}); }),
+  EXPECT_THAT(thrown_by([&] { (void)dequantize(of(DType::i8, {2}), 1.0, {}, {.dtype = DType::i8}); }),
               HasSubstr("dequantize: the result's type is i8"));
-  EXPECT_THAT(thrown_by([&] { (void)fake_quantize(x, 1.0, Tensor(), {.low = 3, .high = 2}); }),
+  EXPECT_THAT(thrown_by([&] { (void)fake_quantize(x, 1.0, {}, {.low = 3, .high = 2}); }),
               HasSubstr("fake_quantize: the range is 3 to 2"));
   EXPECT_THAT(thrown_by([&] { (void)dynamic_quantize(x, {.dtype = DType::i32}); }),
               HasSubstr("dynamic_quantize: the result's type is i32"));
@@ -256,9 +256,9 @@ TEST_P(QuantizationFusion, PackedValues) {
   for (const DType type : {DType::i4, DType::u4, DType::i2, DType::u2}) {
     Graph g;
     const Tensor q = g.input("q", type, {6, 20}), scale = g.input("scale", DType::f32, {6, 4});
-    const Tensor x = dequantize(q, scale, Tensor(), {.block = 5});
+    const Tensor x = dequantize(q, scale, {}, {.block = 5});
     g.output("x", x);
-    g.output("q", quantize(x * 0.5, scale, Tensor(), {.dtype = type, .block = 5}));
+    g.output("q", quantize(x * 0.5, scale, {}, {.dtype = type, .block = 5}));
     run(g, {{"q", bytes(type, {6, 20}, 1)}, {"scale", numbers({6, 4}, 0.01f, 0.003f)}});
   }
 }
