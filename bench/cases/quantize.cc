@@ -1,15 +1,13 @@
 // Quantisation: a scale for the tensor, for each row, and for blocks of 32 elements.
-#include "../bench.h"
 #include "weft/kernels/quantize.h"
+#include "../bench.h"
 
 namespace weft::bench {
 namespace {
 
 constexpr std::int64_t kColumns = 4096, kBlock = 32;
 
-View in_blocks(const View& v) {
-  return View(v.buffer, v.offset, v.dtype, {v.shape()[0], kColumns / kBlock, kBlock});
-}
+View in_blocks(const View& v) { return View(v.buffer, v.offset, v.dtype, {v.shape()[0], kColumns / kBlock, kBlock}); }
 
 void quantize_cases(KernelBench& b) {
   for (const DType type : {DType::f32, DType::f16}) {

@@ -26,12 +26,13 @@ namespace weft {
 //   of one element            for all of x;
 //   [n]                       for each of the n indices along `axis`;
 //   of x's rank               that broadcasts to x: rows have a scale each where it is [rows, 1];
-//   of x's rank, with `block` for each `block` elements along `axis`: x's shape, but for ⌈n / block⌉ along the axis. (Where
+//   of x's rank, with `block` for each `block` elements along `axis`: x's shape, but for ⌈n / block⌉ along the axis.
+//   (Where
 //                             the block divides n, that costs nothing; else scales are repeated in memory first.)
 // The zero point is absent, a number, a tensor of one element, or of the scale's shape.
 class ZeroPoint {
  public:
-  ZeroPoint() = default;  // none
+  ZeroPoint() = default;                                                                          // none
   ZeroPoint(const Tensor& tensor, std::source_location line = std::source_location::current()) {  // NOLINT: implicit,
     if (tensor.defined()) value_.emplace(tensor, line);                                           // as are the next
   }
@@ -50,8 +51,8 @@ class ZeroPoint {
 struct QuantizeOptions {
   std::optional<DType> dtype;  // of the result; default: the zero point's, of a number or without one i8
   int axis = 1;
-  std::int64_t block = 0;      // 0: none
-  bool saturate = true;        // of 8-bit floats (weft/kernels/quantize.h)
+  std::int64_t block = 0;  // 0: none
+  bool saturate = true;    // of 8-bit floats (weft/kernels/quantize.h)
 };
 struct DequantizeOptions {
   std::optional<DType> dtype;  // of the result; default: the scale's, of a number f32
@@ -75,8 +76,8 @@ struct FakeQuantizeOptions {
   int axis = 1;
   std::int64_t block = 0;
 };
-// dequantize(quantize(x)), as x's type, without the integers in between: what quantising leaves of x. The zero point may
-// be any integer or float.
+// dequantize(quantize(x)), as x's type, without the integers in between: what quantising leaves of x. The zero point
+// may be any integer or float.
 Tensor fake_quantize(const Operand& x, const TensorLike& scale, const ZeroPoint& zero_point = {},
                      const FakeQuantizeOptions& options = {});
 
@@ -90,7 +91,8 @@ struct DynamicQuantizeOptions {
 };
 // Quantised by the range of x itself, which is measured in the same run. ONNX's DynamicQuantizeLinear: scale =
 // (max(x, 0) - min(x, 0)) / (high - low) of the type's ends, zero_point = round(low - min(x, 0) / scale). Scales of
-// zeros alone are 1. They are f32 (f64 of f64), of shape [] or, with axes, x's with 1 there.
+// zeros alone are 1. They are f32 (f64 of f64), of shape [] where the axes are all of x's, else of x's shape
+// with 1 there.
 Quantized dynamic_quantize(const Operand& x, const DynamicQuantizeOptions& options = {});
 
 // ---- Products of quantised tensors, integers of 8 bits, as i32: Σ (a - a_zero) (b - b_zero). Zero points have their
@@ -101,8 +103,8 @@ Tensor matmul_integer(const Operand& a, const Operand& b, const Operand& a_zero 
 Tensor conv_integer(const Operand& x, const Operand& w, const Operand& x_zero = {}, const Operand& w_zero = {},
                     const ConvOptions& options = {});
 
-// A quantised tensor as an operand, and how a result is to be quantised. Scales and zero points have one element, or: of
-// a [..., m, 1], of b and of matmul's result [n] or [..., 1, n], of a filter [outputs].
+// A quantised tensor as an operand, and how a result is to be quantised. Scales and zero points have one element, or:
+// of a [..., m, 1], of b and of matmul's result [n] or [..., 1, n], of a filter [outputs].
 struct QuantizedOperand {
   Tensor values, scale, zero_point = {};
 };

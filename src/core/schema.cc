@@ -39,7 +39,7 @@ std::string signature_text(const Schema& schema, const TypeSignature& signature)
     const auto other = static_cast<std::size_t>(std::max(t.same_as, 0));
     const bool as = t.same_as >= 0 && signature[other].set.size() > 1;
     std::string types = as             ? "as " + operand(schema, other).name
-                        : t.same_as < 0 ? t.set.empty() ? "none" : to_string(t.set)
+                        : t.same_as < 0 ? to_string(t.set)
                                         : to_string(signature[other].set);
     const std::string& name = operand(schema, i).name;
     if (!groups.empty() && groups.back().second == types) groups.back().first += ", " + name;

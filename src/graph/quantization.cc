@@ -55,8 +55,8 @@ Tensor zero_of(std::string_view function, const ZeroPoint& zero_point, DType typ
   }
   if (const Tensor* zero = given->tensor()) {
     if (zero->dtype() == type) return *zero;
-    throw TypeError("{}: the zero point is {}, expected {}, as the quantised values", function,
-                    to_string(zero->type()), name(type));
+    throw TypeError("{}: the zero point is {}, expected {}, as the quantised values", function, to_string(zero->type()),
+                    name(type));
   }
   if (!given->number().integral()) {
     throw TypeError("{}: the zero point is {}, expected an integer of {}", function, to_string(given->number()),
@@ -78,7 +78,8 @@ struct Granularity {
   std::int64_t block = 0;
 
   Placed place(const Tensor& x, const Tensor& scale, const Tensor& zero) const {
-    if (block < 0) throw InvalidArgument("{}: blocks of {} elements, expected 1 or more, or 0 for none", function, block);
+    if (block < 0)
+      throw InvalidArgument("{}: blocks of {} elements, expected 1 or more, or 0 for none", function, block);
     if (zero.defined() && zero.size() != 1 && zero.shape() != scale.shape()) {
       throw ShapeError("{}: the zero point is {} and the scale {}, expected one shape", function,
                        to_string(zero.type()), to_string(scale.type()));
@@ -104,9 +105,10 @@ struct Granularity {
       }
       expected = std::format("[{}] for axis {}, ", x.shape()[a], a);
     }
-    throw ShapeError("{}: the scale is {} for x {}; expected one element, {}or rank {} and sizes that broadcast to x's "
-                     "(blocks: options.block)",
-                     function, to_string(v.type()), to_string(x.type()), expected, x.rank());
+    throw ShapeError(
+        "{}: the scale is {} for x {}; expected one element, {}or rank {} and sizes that broadcast to x's "
+        "(blocks: options.block)",
+        function, to_string(v.type()), to_string(x.type()), expected, x.rank());
   }
 
   Placed in_blocks(const Tensor& x, const Tensor& scale, const Tensor& zero) const {
@@ -193,8 +195,8 @@ Tensor shifted(const Tensor& x, const Tensor& zero) {
 // The sums' scale divided by the result's.
 Tensor multiplier(std::string_view function, const QuantizedOperand& a, const QuantizedOperand& b,
                   const QuantizedResult& y) {
-  for (const auto& [what, scale] : {std::pair("the first scale", &a.scale), {"the second scale", &b.scale},
-                                    {"the result's scale", &y.scale}}) {
+  for (const auto& [what, scale] :
+       {std::pair("the first scale", &a.scale), {"the second scale", &b.scale}, {"the result's scale", &y.scale}}) {
     require(function, what, *scale, kScaleTypes);
   }
   const auto as_f32 = [](const Tensor& v) { return cast(plain(v), DType::f32); };
@@ -213,7 +215,8 @@ Tensor requantized(std::string_view function, const Tensor& sums, const Tensor& 
     return reshape(v, shape);
   };
   if (s.rank() != 1) s = padded(s);
-  if (zero.defined() && zero.rank() != 0) zero = broadcast_to(padded(zero), sums.shape()), s = broadcast_to(s, sums.shape());
+  if (zero.defined() && zero.rank() != 0)
+    zero = broadcast_to(padded(zero), sums.shape()), s = broadcast_to(s, sums.shape());
   const std::optional<DType> type = zero.defined() ? std::nullopt : std::optional(y.dtype);
   return to_quantized(function, DType::i32, kernels::requantize_expression, sums, s, zero,
                       {.dtype = type, .axis = axis});
@@ -252,7 +255,7 @@ Tensor fake_quantize(const Operand& x, const TensorLike& scale, const ZeroPoint&
   Tensor zero;
   if (const TensorLike* given = zero_point.value()) {
     if (const Tensor* t = given->tensor()) {
-      require(kName, "the zero point", *t, types::numbers - types::packed);
+      require(kName, "the zero point", *t, types::numbers);
       zero = cast(*t, is_integer(t->dtype()) ? DType::i32 : DType::f32);
     } else {
       zero = Graph::scalar(given->number(), DType::f32);
@@ -278,7 +281,8 @@ Quantized dynamic_quantize(const Operand& given, const DynamicQuantizeOptions& o
   const auto number = [&](double value) { return Graph::scalar(value, type); };
   const auto usable = [&](const Tensor& scale) { return select(scale == 0, number(1), scale); };
   // Over no elements there is no range.
-  if (x.size() == 0) throw ShapeError("dynamic_quantize: x is {}, which has no elements to measure", to_string(x.type()));
+  if (x.size() == 0)
+    throw ShapeError("dynamic_quantize: x is {}, which has no elements to measure", to_string(x.type()));
   if (o.symmetric) {
     const Tensor scale = usable(quotient(cast(max(abs(x), o.axes, !all), type), number(high)));
     return {quantize(x, scale, {}, {.dtype = o.dtype}), scale, {}};
@@ -303,13 +307,13 @@ Tensor matmul_integer(const Operand& a, const Operand& b, const Operand& a_zero,
   rows[-1] = 1, columns[-2] = 1;
   require_broadcast(kName, "the zero point of a", za, rows);
   require_broadcast(kName, "the zero point of b", zb, columns);
-  // Σ (a - za) (b - zb) = Σ a b - zb Σ a - za (Σ b - k zb): the sums are of rows and columns, and the rest is done where
-  // the product's kernel stores it. All of it wraps alike.
+  // Σ (a - za) (b - zb) = Σ a b - zb Σ a - za (Σ b - k zb): the sums are of rows and columns, and the rest is done
+  // where the product's kernel stores it. All of it wraps alike.
   Tensor y = matmul(a, b);
   const auto wide = [](const Tensor& v) { return cast(v, DType::i32); };
-  if (zb.defined()) y = y - wide(zb) * sum(a, -1, true);
+  if (zb.defined()) y = y - wide(zb) * wide(sum(a, -1, true));
   if (za.defined()) {
-    Tensor of_b = sum(b, -2, true);
+    Tensor of_b = wide(sum(b, -2, true));
     if (zb.defined()) of_b = of_b - wide(zb) * static_cast<std::int32_t>(a.shape()[-1]);
     y = y - wide(za) * of_b;
   }
@@ -357,16 +361,18 @@ Tensor qlinear_matmul(const QuantizedOperand& a, const QuantizedOperand& b, cons
   return requantized(kName, sums, scale, y, -1);
 }
 
-Tensor qlinear_conv(const QuantizedOperand& x, const QuantizedOperand& w, const QuantizedResult& y,
-                    const Operand& bias, const ConvOptions& o) {
+Tensor qlinear_conv(const QuantizedOperand& x, const QuantizedOperand& w, const QuantizedResult& y, const Operand& bias,
+                    const ConvOptions& o) {
   constexpr std::string_view kName = "qlinear_conv";
   if (bias.defined()) require(kName, "the bias", bias, DType::i32);
-  for (const auto& [what, v] : {std::pair("x's scale", &x.scale), {"the result's scale", &y.scale},
+  for (const auto& [what, v] : {std::pair("x's scale", &x.scale),
+                                {"the result's scale", &y.scale},
                                 {"the result's zero point", &y.zero_point}}) {
     if (!v->defined() || v->size() == 1) continue;
     throw ShapeError("qlinear_conv: {} is {}, expected one element", what, to_string(v->type()));
   }
-  if (w.scale.defined() && w.scale.size() != 1 && w.scale.shape() != Shape{w.values.defined() ? w.values.shape()[0] : 0}) {
+  if (w.scale.defined() && w.scale.size() != 1 &&
+      w.scale.shape() != Shape{w.values.defined() ? w.values.shape()[0] : 0}) {
     throw ShapeError("qlinear_conv: w's scale is {}, expected one element or one for each output",
                      to_string(w.scale.type()));
   }

@@ -44,7 +44,8 @@ class QuantizationTest : public OnDevice {
       return o.symmetric ? std::vector{q.values, q.scale} : std::vector{q.values, q.scale, q.zero_point};
     }
     if (function == "matmul_integer") {
-      return {matmul_integer(in[0], in[1], a.at("a_zero") == 1 ? in[2] : Tensor(), a.at("b_zero") == 1 ? in[3] : Tensor())};
+      return {
+          matmul_integer(in[0], in[1], a.at("a_zero") == 1 ? in[2] : Tensor(), a.at("b_zero") == 1 ? in[3] : Tensor())};
     }
     if (function == "qlinear_matmul") {
       return {qlinear_matmul({in[0], in[1], in[2]}, {in[3], in[4], in[5]}, {in[6], in[7]})};
@@ -69,7 +70,7 @@ TEST_P(QuantizationTest, EveryFunctionIsOnnxs) {
   for (std::size_t k = 0; k < cases.size(); ++k) {
     const json& c = cases[k];
     // Each form is a pipeline: GPUs take a sample, the CPU all.
-    if (GetParam() != "cpu" && k % 6 != 0) continue;
+    if (GetParam() != "cpu" && k % 25 != 0) continue;
     std::vector<Tensor> in;
     for (const View& v : data.operands(c, "inputs")) in.push_back(tensor_of(v));
     const std::string what = c.at("kernel").get<std::string>() + " " + c.value("attributes", json::object()).dump() +
@@ -128,18 +129,23 @@ TEST(Quantization, Infers) {
 
 TEST(Quantization, SaysWhatDoesNotFit) {
   Graph g;
-  const auto f32 = [&](const Shape& shape) { return Graph::constant({DType::f32, shape, std::vector<std::byte>(byte_size(DType::f32, static_cast<std::uint64_t>(element_count(shape))))}); };
+  const auto f32 = [&](const Shape& shape) {
+    return Graph::constant(
+        {DType::f32, shape,
+         std::vector<std::byte>(byte_size(DType::f32, static_cast<std::uint64_t>(element_count(shape))))});
+  };
   const auto of = [&](DType type, const Shape& shape) { return cast(f32(shape), type); };
   const Tensor x = f32({2, 6});
   const auto refused = [&](const auto&... a) { return thrown_by([&] { (void)quantize(a...); }); };
   EXPECT_THAT(refused(Tensor(), 1.0), HasSubstr("InvalidArgument: quantize: x is an undefined Tensor"));
   EXPECT_THAT(refused(x, Tensor()), HasSubstr("quantize: the scale is an undefined Tensor"));
-  EXPECT_THAT(refused(of(DType::i8, {3}), 1.0), HasSubstr("TypeError: quantize: x is i8 [3], expected"));
+  EXPECT_THAT(refused(of(DType::i8, {3}), 1.0), HasSubstr("quantize: x is i8 [3], expected floats but f8e4m3 f8e5m2"));
   EXPECT_THAT(refused(x, of(DType::i8, {})), HasSubstr("quantize: the scale is i8 [], expected"));
   EXPECT_THAT(refused(x, f32({5})),
-              HasSubstr("ShapeError: quantize: the scale is f32 [5] for x f32 [2, 6]; expected one element, [6] for axis "
+              HasSubstr("quantize: the scale is f32 [5] for x f32 [2, 6]; expected one element, [6] for axis "
                         "1, or rank 2 and sizes that broadcast to x's (blocks: options.block)"));
-  EXPECT_THAT(refused(x, f32({3, 6})), HasSubstr("the scale is f32 [3, 6] for x f32 [2, 6]; expected one element, or rank"));
+  EXPECT_THAT(refused(x, f32({3, 6})),
+              HasSubstr("the scale is f32 [3, 6] for x f32 [2, 6]; expected one element, or rank"));
   EXPECT_THAT(refused(x, f32({6}), of(DType::i8, {2})),
               HasSubstr("the zero point is i8 [2] and the scale f32 [6], expected one shape"));
   EXPECT_THAT(refused(x, 1.0, of(DType::i8, {}), QuantizeOptions{.dtype = DType::u8}),
@@ -149,7 +155,8 @@ TEST(Quantization, SaysWhatDoesNotFit) {
   EXPECT_THAT(refused(x, 1.0, 1, QuantizeOptions{.dtype = DType::i32}),
               HasSubstr("a zero point is given, but i32 has none; expected one of"));
   EXPECT_THAT(refused(x, 1.0, 1, QuantizeOptions{.dtype = DType::f8e4m3}), HasSubstr("but f8e4m3 has none"));
-  EXPECT_THAT(refused(x, 1.0, ZeroPoint(), QuantizeOptions{.dtype = DType::i64}), HasSubstr("the result's type is i64"));
+  EXPECT_THAT(refused(x, 1.0, ZeroPoint(), QuantizeOptions{.dtype = DType::i64}),
+              HasSubstr("the result's type is i64"));
   EXPECT_THAT(refused(x, f32({2, 6}), ZeroPoint(), QuantizeOptions{.block = 4}),
               HasSubstr("the scale is f32 [2, 6] for x f32 [2, 6] in blocks of 4 along axis 1, expected [2, 2]"));
   EXPECT_THAT(refused(x, f32({2, 6}), ZeroPoint(), QuantizeOptions{.block = -4}), HasSubstr("blocks of -4 elements"));
@@ -161,10 +168,12 @@ TEST(Quantization, SaysWhatDoesNotFit) {
               HasSubstr("fake_quantize: the range is 3 to 2"));
   EXPECT_THAT(thrown_by([&] { (void)dynamic_quantize(x, {.dtype = DType::i32}); }),
               HasSubstr("dynamic_quantize: the result's type is i32"));
-  EXPECT_THAT(thrown_by([&] { (void)dynamic_quantize(x, {.symmetric = true}); }), HasSubstr("expected with a sign, one of"));
+  EXPECT_THAT(thrown_by([&] { (void)dynamic_quantize(x, {.symmetric = true}); }),
+              HasSubstr("expected with a sign, one of"));
   EXPECT_THAT(thrown_by([&] { (void)dynamic_quantize(f32({0})); }), HasSubstr("no elements to measure"));
   const Tensor a = of(DType::i8, {2, 3}), b = of(DType::u8, {3, 4});
-  EXPECT_THAT(thrown_by([&] { (void)matmul_integer(x, b); }), HasSubstr("matmul_integer: a is f32 [2, 6], expected i8, u8"));
+  EXPECT_THAT(thrown_by([&] { (void)matmul_integer(x, b); }),
+              HasSubstr("matmul_integer: a is f32 [2, 6], expected i8 u8"));
   EXPECT_THAT(thrown_by([&] { (void)matmul_integer(a, b, of(DType::u8, {})); }),
               HasSubstr("the zero point of a is u8 [], expected i8"));
   EXPECT_THAT(thrown_by([&] { (void)matmul_integer(a, b, {}, of(DType::u8, {3})); }),
@@ -173,7 +182,8 @@ TEST(Quantization, SaysWhatDoesNotFit) {
   const Tensor image = of(DType::u8, {1, 3, 4, 4}), filter = of(DType::i8, {2, 3, 1, 1});
   EXPECT_THAT(thrown_by([&] { (void)conv_integer(image, filter, {}, of(DType::i8, {3})); }),
               HasSubstr("conv_integer: the zero point of w is i8 [3], expected one element or [2]"));
-  EXPECT_THAT(thrown_by([&] { (void)conv_integer(image, filter, of(DType::u8, {3})); }), HasSubstr("expected one element"));
+  EXPECT_THAT(thrown_by([&] { (void)conv_integer(image, filter, of(DType::u8, {3})); }),
+              HasSubstr("expected one element"));
   EXPECT_THAT(thrown_by([&] { (void)qlinear_conv({image, f32({})}, {filter, f32({3})}, {f32({})}); }),
               HasSubstr("qlinear_conv: w's scale is f32 [3], expected one element or one for each output"));
   EXPECT_THAT(thrown_by([&] { (void)qlinear_conv({image, f32({})}, {filter, f32({2})}, {f32({4})}); }),
@@ -236,14 +246,17 @@ TEST_P(QuantizationFusion, RequantizeIsPartOfTheProduct) {
 // Floats are quantised where they are made, and dequantised where they are read.
 TEST_P(QuantizationFusion, QuantizeIsPartOfWhatMakesX) {
   Graph g;
-  const Tensor q = g.input("q", DType::u8, {8, 32}), scale = g.input("scale", DType::f32, {8, 4});
-  const Tensor x = dequantize(q, scale, 128, {.block = 8});
-  g.output("y", quantize(x + 1, 0.1));
-  EXPECT_EQ(run(g, {{"q", bytes(DType::u8, {8, 32}, 1)}, {"scale", numbers({8, 4}, 0.01f, 0.003f)}}).size(), 1u);
+  const Tensor q = g.input("q", DType::u8, {8, 32}), scale = g.input("scale", DType::f32, {8});
+  g.output("y", quantize(dequantize(q, scale, 128, {.axis = 0}) + 1, 0.1));
+  EXPECT_EQ(run(g, {{"q", bytes(DType::u8, {8, 32}, 1)}, {"scale", numbers({8}, 0.01f, 0.003f)}}).size(), 1u);
+  Graph b;
+  const Tensor made = b.input("x", DType::f32, {8, 32}) * 0.5, scales = b.input("scale", DType::f32, {8, 4});
+  b.output("y", quantize(made, scales, 7, {.block = 8}));
+  EXPECT_EQ(run(b, {{"x", noise({8, 32}, 1)}, {"scale", numbers({8, 4}, 0.01f, 0.003f)}}).size(), 1u);
   Graph p;
   // Numbers whose products and sums are exact.
-  const Tensor a = p.input("a", DType::f32, {6, 8}), b = p.input("b", DType::f32, {8, 8});
-  p.output("y", quantize(matmul(a, b), 3.0, 7));
+  const Tensor left = p.input("a", DType::f32, {6, 8}), right = p.input("b", DType::f32, {8, 8});
+  p.output("y", quantize(matmul(left, right), 3.0, 7));
   EXPECT_EQ(run(p, {{"a", numbers({6, 8}, -3, 1)}, {"b", numbers({8, 8}, -9, 1)}}).size(), 1u);
   Graph r;
   const Tensor packed = r.input("q", DType::i8, {5, 24});

@@ -33,10 +33,14 @@ double near_tie(Rng& rng, double scale, DType q) {
   const double k = std::floor(std::uniform_real_distribution<double>(-range, range)(rng)) + 0.5;
   const auto x = static_cast<float>(k * static_cast<double>(static_cast<float>(scale)));
   switch (rng() % 4) {
-    case 0: return std::nextafter(x, INFINITY);
-    case 1: return std::nextafter(x, -INFINITY);
-    case 2: return static_cast<double>(x) * std::uniform_real_distribution<double>(0, 1)(rng);
-    default: return x;
+    case 0:
+      return std::nextafter(x, INFINITY);
+    case 1:
+      return std::nextafter(x, -INFINITY);
+    case 2:
+      return static_cast<double>(x) * std::uniform_real_distribution<double>(0, 1)(rng);
+    default:
+      return x;
   }
 }
 
@@ -82,7 +86,8 @@ Problem random_quantize(Rng& rng) {
       name = "requantize";
       const bool sums = q != DType::i32 && rng() % 2;
       const View x = random_view(rng, shape, sums ? DType::i32 : number, random_input_kind(rng));
-      set_values(x, [&](std::int64_t) { return sums ? random_int(details, -4000, 4000) : near_tie(details, 1 / scale, q); });
+      set_values(
+          x, [&](std::int64_t) { return sums ? random_int(details, -4000, 4000) : near_tie(details, 1 / scale, q); });
       p.inputs = {x, s};
       add_zero(q);
       p.outputs = {random_view(rng, shape, q, random_output_kind(rng))};
@@ -127,8 +132,10 @@ class Loose {
   float compute(const Expression::Node& n, const std::vector<float>& v, std::span<const float> inputs) const {
     const auto arg = [&](int k) { return v[static_cast<std::size_t>(n.args[static_cast<std::size_t>(k)])]; };
     switch (n.op) {
-      case ScalarOp::input: return inputs[static_cast<std::size_t>(n.input)];
-      case ScalarOp::constant: return std::bit_cast<float>(static_cast<std::uint32_t>(n.bits));
+      case ScalarOp::input:
+        return inputs[static_cast<std::size_t>(n.input)];
+      case ScalarOp::constant:
+        return std::bit_cast<float>(static_cast<std::uint32_t>(n.bits));
       case ScalarOp::cast:
         if (is_floating(n.type)) {
           return n.type == DType::bf16     ? float(bfloat16(arg(0)))
@@ -139,8 +146,10 @@ class Loose {
           const auto [low, high] = kernels::quantized_range(n.type);
           return static_cast<float>(std::clamp<double>(arg(0), low, high));
         }
-      case ScalarOp::add: return arg(0) + arg(1);
-      case ScalarOp::mul: return arg(0) * arg(1);
+      case ScalarOp::add:
+        return arg(0) + arg(1);
+      case ScalarOp::mul:
+        return arg(0) * arg(1);
       case ScalarOp::sub: {
         const Expression::Node& b = e_.nodes()[static_cast<std::size_t>(n.args[1])];
         if (!fuses_ || b.op != ScalarOp::mul) return arg(0) - arg(1);
@@ -151,11 +160,17 @@ class Loose {
         for (int i = 0; i < std::abs(off_); ++i) q = std::nextafter(q, off_ > 0 ? INFINITY : -INFINITY);
         return q;
       }
-      case ScalarOp::floor: return std::floor(arg(0));
-      case ScalarOp::round: return std::nearbyint(arg(0));
-      case ScalarOp::clamp: return std::min(std::max(arg(0), arg(1)), arg(2));
-      case ScalarOp::copysign: return std::copysign(arg(0), arg(1));
-      default: ADD_FAILURE() << "the test does not know " << name(n.op); return 0;
+      case ScalarOp::floor:
+        return std::floor(arg(0));
+      case ScalarOp::round:
+        return std::nearbyint(arg(0));
+      case ScalarOp::clamp:
+        return std::min(std::max(arg(0), arg(1)), arg(2));
+      case ScalarOp::copysign:
+        return std::copysign(arg(0), arg(1));
+      default:
+        ADD_FAILURE() << "the test does not know " << name(n.op);
+        return 0;
     }
   }
 
@@ -170,7 +185,8 @@ TEST(Quantize, InexactDivisionGivesTheSameIntegers) {
   for (const DType q : {DType::i8, DType::u8, DType::i4, DType::i16, DType::u16, DType::f8e4m3, DType::f8e5m2}) {
     const Expression e = kernels::quantize_expression(DType::f32, DType::f32, false, q, {});
     for (int i = 0; i < 4000; ++i) {
-      const auto scale = static_cast<float>(i % 2 ? random_scale(rng) : std::exp(std::uniform_real_distribution<double>(-40, 40)(rng)));
+      const auto scale = static_cast<float>(i % 2 ? random_scale(rng)
+                                                  : std::exp(std::uniform_real_distribution<double>(-40, 40)(rng)));
       const auto x = static_cast<float>(near_tie(rng, scale, q));
       // What C++ divides, rounds and limits.
       const auto exact = [&](float quotient) -> double {
@@ -180,12 +196,13 @@ TEST(Quantize, InexactDivisionGivesTheSameIntegers) {
         return std::clamp<double>(std::nearbyint(quotient), low, high);
       };
       const double want = exact(x / scale);
-      moved += want != exact(std::nextafter(x / scale, INFINITY)) || want != exact(std::nextafter(x / scale, -INFINITY));
+      moved +=
+          want != exact(std::nextafter(x / scale, INFINITY)) || want != exact(std::nextafter(x / scale, -INFINITY));
       for (const int off : {-3, -1, 0, 1, 3}) {
         for (const bool fuses : {false, true}) {
           const float in[] = {x, scale};
-          ASSERT_EQ(Loose(e, off, fuses)(in), want)
-              << name(q) << ": " << x << " / " << scale << " with a quotient off by " << off << (fuses ? ", fused" : "");
+          ASSERT_EQ(Loose(e, off, fuses)(in), want) << name(q) << ": " << x << " / " << scale
+                                                    << " with a quotient off by " << off << (fuses ? ", fused" : "");
         }
       }
     }
@@ -215,12 +232,12 @@ TEST(Quantize, SaysWhatDoesNotFit) {
     return thrown_by([&] { kernels::quantize(cpu, x, s, z, q); });
   };
   EXPECT_THAT(quantize(x, one, {}, view(DType::i8, {3, 2})),
-              HasSubstr("ShapeError: quantize: x is f32 [2, 3]"));
+              HasSubstr("quantize: x is f32 [2, 3] and q i8 [3, 2], expected one shape"));
   EXPECT_THAT(quantize(x, view(DType::f32, {2}), {}, q), HasSubstr("quantize: scale f32 [2]"));
   EXPECT_THAT(quantize(x, one, view(DType::i8, {4}), q), HasSubstr("quantize: zero_point i8 [4]"));
   EXPECT_THAT(quantize(x, one, view(DType::u8, {}), q), HasSubstr("zero_point is u8 []"));
   EXPECT_THAT(quantize(x, one, view(DType::f8e4m3, {}), view(DType::f8e4m3, {2, 3})),
-              HasSubstr("TypeError: quantize: zero_point is f8e4m3 []"));
+              HasSubstr("quantize: a zero point is given, but f8e4m3 has none; expected one of"));
   EXPECT_THAT(quantize(x, one, {}, view(DType::i64, {2, 3})), HasSubstr("q is i64 [2, 3]; expected"));
   EXPECT_THAT(quantize(q, one, {}, q), HasSubstr("x is i8 [2, 3]; expected"));
   EXPECT_THAT(thrown_by([&] { kernels::fake_quantize(cpu, x, one, {}, x, {5, 5}); }),
@@ -232,7 +249,8 @@ TEST(Quantize, SaysWhatDoesNotFit) {
 TEST(Quantize, WhatIsNoNumber) {
   cpu::Executor cpu;
   const View x = host_view(DType::f32, {4}, std::array<double, 4>{NAN, INFINITY, -INFINITY, -0.0});
-  const View scale = host_view(DType::f32, {}, std::array<double, 1>{0.1}), q = host_view(DType::i8, {4}, std::array<double, 4>{});
+  const View scale = host_view(DType::f32, {}, std::array<double, 1>{0.1}),
+             q = host_view(DType::i8, {4}, std::array<double, 4>{});
   kernels::quantize(cpu, x, scale, {}, q);
   EXPECT_EQ(values(q), (std::vector<double>{0, 127, -128, 0}));
   const View y = host_view(DType::f8e5m2, {4}, std::array<double, 4>{});

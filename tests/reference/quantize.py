@@ -238,6 +238,8 @@ for q, shifts, (shape, axis, block) in itertools.product(
 
 # Ranges of their own.
 for q, shape, axes in itertools.product(SHIFTED, [(40,), (3, 14), (1, 1)], [None, -1]):
+    if axes and len(shape) == 1:
+        continue
     for shift in (0, 5, -5):
         x = T("f32", rng.normal(shift, 2, shape))
         along = None if axes is None else (axes,)

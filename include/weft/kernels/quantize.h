@@ -9,7 +9,8 @@
 // floats have none. Numbers and scales: f32, f16, bf16, f64 (on the CPU). Narrow floats are computed in f32, and if one
 // of them is f64, all is. Quotients x / scale are those of IEEE 754, rounded once, on every device: GPUs that divide
 // less exactly would move numbers that are halfway between two integers. (Where a scale is below 2^-100 or infinite, or
-// |x| above 2^127, they may; and a GPU may flush denormals.) NaN becomes the integer 0, infinities the ends of the type.
+// |x| above 2^127, they may; and a GPU may flush denormals.) NaN becomes the integer 0, infinities the ends of the
+// type.
 #pragma once
 
 #include <cstdint>

@@ -13,10 +13,10 @@ using enum ScalarOp;
 // ---- Exact quotients
 // WGSL allows a division to be off by 2.5 units in the last place, and 2.5 or 0.49999997 instead of a tie is another
 // integer. So a quotient is found in two steps: the device's, from which follows a number `near` that has few bits and
-// is at most one tie away (for integers the tie itself, k + ½), and near + (x - near · scale) / scale. The difference is
-// computed without rounding error wherever it decides: `near` and the scale are cut into parts of 8 bits, whose products
-// are exact in f32, and the products come off in descending order, so that every difference is exact, too (Sterbenz
-// 1974). One sum at the end rounds the quotient; fusing a product and a difference to an fma changes nothing.
+// is at most one tie away (for integers the tie itself, k + ½), and near + (x - near · scale) / scale. The difference
+// is computed without rounding error wherever it decides: `near` and the scale are cut into parts of 8 bits, whose
+// products are exact in f32, and the products come off in descending order, so that every difference is exact, too
+// (Sterbenz 1974). One sum at the end rounds the quotient; fusing a product and a difference to an fma changes nothing.
 
 // x, an f32, as a sum of `count` numbers of at most 8 bits each: bf16 has as many.
 std::vector<int> parts(Expression& e, int x, int count) {

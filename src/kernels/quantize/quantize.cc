@@ -18,6 +18,8 @@ struct Conversion {
   const std::optional<View>& zero_point;
   const View& y;
 
+  TypeSet shifted = kShiftedTypes;  // types that zero points may have
+
   const View* zero() const { return zero_point ? &*zero_point : nullptr; }
 };
 
@@ -32,7 +34,12 @@ void check(const Conversion& c) {
     throw ShapeError("{}: {} {} does not broadcast to {} {}", c.name, what, to_string(v), c.to, to_string(c.y));
   };
   broadcasts("scale", c.scale);
-  if (c.zero()) broadcasts("zero_point", *c.zero());
+  if (!c.zero()) return;
+  broadcasts("zero_point", *c.zero());
+  if (!c.shifted.contains(c.zero()->dtype)) {
+    throw TypeError("{}: a zero point is given, but {} has none; expected one of {}", c.name, name(c.zero()->dtype),
+                    to_string(c.shifted));
+  }
 }
 
 // `expression` makes the expression, `options` are what it depends on beside the operands' types.
@@ -59,7 +66,7 @@ void quantize(Stream& stream, const View& x, const View& scale, const std::optio
 
 void dequantize(Stream& stream, const View& q, const View& scale, const std::optional<View>& zero_point,
                 const View& x) {
-  run(stream, {"dequantize", "q", "x", q, scale, zero_point, x},
+  run(stream, {"dequantize", "q", "x", q, scale, zero_point, x, kShiftedTypes | DType::i32},
       [&] { return dequantize_expression(q.dtype, scale.dtype, zero_point.has_value(), x.dtype); });
 }
 
@@ -76,7 +83,7 @@ void fake_quantize(Stream& stream, const View& x, const View& scale, const std::
   check_range("fake_quantize", range);
   const std::optional<DType> zero = zero_point ? std::optional(zero_point->dtype) : std::nullopt;
   run(
-      stream, {"fake_quantize", "x", "y", x, scale, zero_point, y},
+      stream, {"fake_quantize", "x", "y", x, scale, zero_point, y, {DType::i32, DType::f32}},
       [&] { return fake_quantize_expression(x.dtype, scale.dtype, zero, range); }, range.low, range.high);
 }
 

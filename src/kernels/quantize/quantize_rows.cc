@@ -5,16 +5,12 @@
 namespace weft::kernels {
 namespace {
 
-constexpr TypeSet kEightBits{DType::f8e4m3, DType::f8e5m2}, kWide = DType::i32;
-
 std::vector<OperandSchema> inputs(const char* first) {
   return {one(first, "any"), one("scale", "broadcasts"), optional("zero_point", "broadcasts")};
 }
 
-// x, the scale, the zero point, and q, of whose type the zero point is. No zero point has a type of none.
-std::vector<TypeSignature> to_quantized(TypeSet x) {
-  return {{x, kScaleTypes, as(3), kShiftedTypes}, {x, kScaleTypes, TypeSet(), kEightBits | kWide}};
-}
+// x, the scale, the zero point, and q, of whose type the zero point is.
+std::vector<TypeSignature> to_quantized(TypeSet x) { return {{x, kScaleTypes, kQuantizedTypes, as(2)}}; }
 
 Schema schema(const char* name, const char* summary, const char* formula, std::vector<OperandSchema> inputs,
               OperandSchema output, std::vector<TypeSignature> signatures, std::vector<AttributeSchema> attributes,
@@ -44,9 +40,7 @@ void add_quantize_rows(TableRows& rows) {
                        quantize(s, r.in(0), r.in(1), r.maybe_in(2), r.out(0), {.saturate = r.flag("saturate")});
                      }));
   rows.push_back(row(schema("dequantize", "the numbers that quantised ones stand for", "x = (q - zero_point) · scale",
-                            inputs("q"), one("x", "q's shape"),
-                            {{kShiftedTypes | kWide, kScaleTypes, as(0), kScaleTypes},
-                             {kEightBits, kScaleTypes, TypeSet(), kScaleTypes}},
+                            inputs("q"), one("x", "q's shape"), {{kQuantizedTypes, kScaleTypes, as(0), kScaleTypes}},
                             {}, {"DequantizeLinear", "dequantize_linear"}),
                      [](Stream& s, const Reader& r) { dequantize(s, r.in(0), r.in(1), r.maybe_in(2), r.out(0)); }));
   rows.push_back(row(schema("requantize", "the sums of a product of quantised numbers, quantised again",
@@ -55,16 +49,16 @@ void add_quantize_rows(TableRows& rows) {
                      [](Stream& s, const Reader& r) {
                        requantize(s, r.in(0), r.in(1), r.maybe_in(2), r.out(0), {.saturate = r.flag("saturate")});
                      }));
-  rows.push_back(row(schema("fake_quantize", "what quantising leaves of numbers, as floats",
-                            "y = (min(max(round(x / scale) + zero_point, low), high) - zero_point) · scale",
-                            inputs("x"), one("y", "x's shape"),
-                            {{kScaleTypes, kScaleTypes, TypeSet{DType::i32, DType::f32}, as(0)}},
-                            {integer("low", "the least integer", -128), integer("high", "the greatest integer", 127)},
-                            {"fake_quantize_per_tensor_affine", "fake_quantize_per_channel_affine"}),
-                     [](Stream& s, const Reader& r) {
-                       fake_quantize(s, r.in(0), r.in(1), r.maybe_in(2), r.out(0),
-                                     {.low = r.integer("low"), .high = r.integer("high")});
-                     }));
+  rows.push_back(
+      row(schema("fake_quantize", "what quantising leaves of numbers, as floats",
+                 "y = (min(max(round(x / scale) + zero_point, low), high) - zero_point) · scale", inputs("x"),
+                 one("y", "x's shape"), {{kScaleTypes, kScaleTypes, TypeSet{DType::i32, DType::f32}, as(0)}},
+                 {integer("low", "the least integer", -128), integer("high", "the greatest integer", 127)},
+                 {"fake_quantize_per_tensor_affine", "fake_quantize_per_channel_affine"}),
+          [](Stream& s, const Reader& r) {
+            fake_quantize(s, r.in(0), r.in(1), r.maybe_in(2), r.out(0),
+                          {.low = r.integer("low"), .high = r.integer("high")});
+          }));
 }
 
 }  // namespace weft::kernels
