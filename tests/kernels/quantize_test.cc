@@ -44,11 +44,12 @@ double near_tie(Rng& rng, double scale, DType q) {
   }
 }
 
-Problem random_quantize(Rng& rng) {
-  const int function = random_int(rng, 0, 3);
+enum class Function : std::uint8_t { quantize, dequantize, requantize, fake_quantize };
+
+Problem random_call(Rng& rng, Function function) {
   const DType q = pick(rng, kQuantized), number = pick(rng, kNumbers), scale_type = pick(rng, kNumbers);
   const Shape shape = random_shape(rng, 0, 5);
-  const bool shifts = rng() % 2 && (std::ranges::find(kShifted, q) != std::end(kShifted) || function == 3);
+  const bool shifts = rng() % 2 && (std::ranges::find(kShifted, q) != std::end(kShifted) || function == Function::fake_quantize);
   Rng& details = rng.details();
   const double scale = random_scale(details);
   const Shape s_shape = random_broadcast(rng, shape);
@@ -61,7 +62,7 @@ Problem random_quantize(Rng& rng) {
   const auto zero = [shifts](std::span<const View> in) { return shifts ? std::optional(in[2]) : std::nullopt; };
   std::string name;
   switch (function) {
-    case 0: {
+    case Function::quantize: {
       name = "quantize";
       const View x = random_view(rng, shape, number, random_input_kind(rng));
       set_values(x, [&](std::int64_t) { return near_tie(details, scale, q); });
@@ -74,7 +75,7 @@ Problem random_quantize(Rng& rng) {
       };
       break;
     }
-    case 1: {
+    case Function::dequantize: {
       name = "dequantize";
       p.inputs = {random_view(rng, shape, q, random_input_kind(rng)), s};
       add_zero(q);
@@ -82,7 +83,7 @@ Problem random_quantize(Rng& rng) {
       p.call = [=](Stream& st, auto in, auto out) { kernels::dequantize(st, in[0], in[1], zero(in), out[0]); };
       break;
     }
-    case 2: {
+    case Function::requantize: {
       name = "requantize";
       const bool sums = q != DType::i32 && rng() % 2;
       const View x = random_view(rng, shape, sums ? DType::i32 : number, random_input_kind(rng));
@@ -94,7 +95,7 @@ Problem random_quantize(Rng& rng) {
       p.call = [=](Stream& st, auto in, auto out) { kernels::requantize(st, in[0], in[1], zero(in), out[0]); };
       break;
     }
-    default: {
+    case Function::fake_quantize: {
       name = "fake_quantize";
       const View x = random_view(rng, shape, number, random_input_kind(rng));
       set_values(x, [&](std::int64_t) { return near_tie(details, scale, DType::i8); });
@@ -114,7 +115,14 @@ Problem random_quantize(Rng& rng) {
   return p;
 }
 
-const bool registered = differential("quantize", random_quantize);
+template <Function function>
+Problem problem(Rng& rng) {
+  return random_call(rng, function);
+}
+const bool registered = differential("quantize", problem<Function::quantize>) &&
+                        differential("dequantize", problem<Function::dequantize>) &&
+                        differential("requantize", problem<Function::requantize>) &&
+                        differential("fake_quantize", problem<Function::fake_quantize>);
 
 // Computes an expression of f32 with a division that is off by some units in the last place, and with products and
 // differences fused or not, as WGSL allows it.
