@@ -106,7 +106,7 @@ class Functions:
 
     def type(self, row, arguments, returns):
         """The type of the result, or the types of several."""
-        if returns == "TopK" or returns in NETWORKS:
+        if returns == "TopK" or returns in NETWORKS or (returns == "PooledMax" and row["family"] != "function"):
             return "; ".join(f"{o['name']}: {self.type_of(row, o, arguments)}" for o in row["outputs"])
         return self.type_of(row, row["outputs"][0], arguments)
 
@@ -124,7 +124,7 @@ class Functions:
 
 
 NETWORKS = ("LstmResult", "RecurrentResult")  # whose results have shapes of their own
-HEADERS = ["graph.h", "convolution.h", "recurrent.h", "quantization.h"]
+HEADERS = ["graph.h", "convolution.h", "pooling.h", "recurrent.h", "quantization.h"]
 
 
 def ops(weft):

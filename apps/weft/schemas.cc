@@ -96,9 +96,9 @@ std::string joined(const List& list, std::string_view between) {
 
 std::string text(const Schema& s) {
   std::string out =
-      std::format("  {:<20} {:<22} -> {:<6} {}\n", s.name, s.inputs_text(), s.outputs_text(), s.summary);
+      std::format("  {:<22} {:<22} -> {:<6} {}\n", s.name, s.inputs_text(), s.outputs_text(), s.summary);
   const auto line = [&](const std::string& what) {
-    if (!what.empty()) out += std::format("  {:<20} {}\n", "", what);
+    if (!what.empty()) out += std::format("  {:<22} {}\n", "", what);
   };
   line(s.formula);
   for (const AttributeSchema& a : s.attributes) line(std::format("{}: {}", to_string(a), a.meaning));

@@ -27,6 +27,7 @@
 #include "weft/log.h"
 #include "weft/memory.h"
 #include "weft/models.h"
+#include "weft/pooling.h"
 #include "weft/print.h"
 #include "weft/profile.h"
 #include "weft/profile_report.h"

@@ -175,6 +175,12 @@ std::vector<Schema> make_schemas() {
                     {.shape = gradient ? "[outputs, channels / groups, sizes…]" : "[n, outputs, sizes…]",
                      .type = kProductType}));
     }
+    if (k.family == "pool") {
+      const bool gradient = k.name.ends_with("_gradient");
+      add(of_kernel(k.name, {integers("sizes", "the sizes of the result's spatial axes"),
+                             boolean("channels_last", "the channels are the last axis of all tensors", false)},
+                    {.shape = "[n, c, sizes…]", .type = gradient ? "dy's type" : "x's type"}));
+    }
     if (k.name == "matmul") {
       add(of_kernel(k.name, {},
                     {.shape = "[..., m, n]",
@@ -215,6 +221,8 @@ std::vector<Schema> make_functions() {
   constexpr const char* kQuantizedType = "dtype; without one the zero point's, or i8";
   constexpr const char* kQuantizedResult = "that of y's zero point; without one y.dtype";
   constexpr const char* kReduced = "x's shape without the axes, or with size 1 there (keep_dims)";
+  constexpr const char *kWindows = "[n, c, windows…]", *kPooled = "[n, c, sizes…]", *kOnes = "[n, c, 1…]";
+  constexpr const char* kSame = "x's type";
   return {
       function("unary", "y = op(x)", "the function that op names, of each element", "x's shape", kOfOp),
       function("binary", "y = op(a, b)", "the function that op names, of each pair of elements", kCommon, kOfOp),
@@ -240,6 +248,29 @@ std::vector<Schema> make_functions() {
                "[rows, columns]", kAskedType),
       function("cumsum", "y[i] = x[0] + … + x[i]", "the running sum along an axis", "x's shape",
                "x's type; bool: i32"),
+      function("l2_pool", "y = (Σ over each window of x²)^(1/2)", "the Euclidean norm of each window, as lp_pool",
+               kWindows, kSame),
+      function("adaptive_average_pool", "y = the mean of each window",
+               "the mean of each of as many windows as are asked for", kPooled, kSame),
+      function("adaptive_max_pool", "y = the greatest of each window",
+               "the greatest element of each of as many windows as are asked for", kPooled, kSame),
+      function("adaptive_max_pool_with_indices", "y = the greatest of each window",
+               "the greatest element of each of as many windows as are asked for, and its position", kPooled,
+               "values: x's type; indices: i32"),
+      function("global_average_pool", "y = the mean over the spatial axes", "a reduction over the spatial axes", kOnes,
+               kSame),
+      function("global_max_pool", "y = the greatest over the spatial axes", "a reduction over the spatial axes", kOnes,
+               kSame),
+      function("global_lp_pool", "y = (Σ over the spatial axes of |x|^p)^(1/p)", "a reduction over the spatial axes",
+               kOnes, kSame),
+      function("lp_pool_gradient", "y = sign(x) · |x|^(p - 1) · Σ over the windows of x of dy · norm^(1 - p)",
+               "the gradient of lp_pool for x, dy being the gradient of y", "x's shape", kSame),
+      function("adaptive_average_pool_gradient", "y[n, c, j] = Σ over the windows i that contain j of dy[n, c, i] / divisor(i)",
+               "the gradient of adaptive_average_pool for x", "[n, c, sizes…]", "dy's type"),
+      function("adaptive_max_pool_gradient", "y[n, c, j] = Σ dy[n, c, i] over the windows i whose index is j",
+               "the gradient of adaptive_max_pool_with_indices for x", "[n, c, sizes…]", "dy's type"),
+      function("max_unpool", "y[n, c, indices[n, c, i]] = x[n, c, i], else 0",
+               "elements put back where max_pool_with_indices found them", "[n, c, sizes…]", kSame),
       function("scan", "y[i] = op(x[0], …, x[i])", "each element combined with all before it along an axis",
                "x's shape", "x's type; bool: i32"),
       function("lstm_cell", "c' = f · c + i · g, h' = o · output(c'), y = [h', c']",

@@ -55,6 +55,7 @@ class Probe {
           attributes_[a.name] = 1;
         }
       }
+      if (kernel.family == "pool") attributes_["window"] = std::vector<std::int64_t>{1};
       attributes_ = complete_attributes(kernel, attributes_);
       found_ = find_shapes(0);
     }

@@ -1,4 +1,4 @@
-// All kernels of the table on the CPU by name, in every type, against NumPy, SciPy and PyTorch (tests/reference/twins.py, conv.py, quantize.py).
+// All kernels of the table on the CPU by name, in every type, against NumPy, SciPy and PyTorch (tests/reference).
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -47,7 +47,7 @@ class TwinsReference : public testing::Test {
   }
 
   // Each set of cases is written by a script of its own.
-  static constexpr const char* kSets[] = {"twins", "conv", "rnn", "quantize"};
+  static constexpr const char* kSets[] = {"twins", "conv", "pool", "rnn", "quantize"};
   TwinsReference() {
     for (const char* name : kSets) {
       sets_.emplace_back(name);

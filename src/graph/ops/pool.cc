@@ -1,0 +1,418 @@
+#include "graph/ops/pool.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "graph/graph.h"
+#include "graph/op_schemas.h"
+#include "graph/ops/elementwise.h"
+#include "kernels/common/element_work.h"
+#include "weft/creation.h"
+#include "weft/error.h"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kNames[] = {"max_pool", "max_pool_with_indices", "average_pool",
+                                       "lp_pool",  "max_pool_gradient",     "average_pool_gradient"};
+constexpr std::string_view name_of(PoolFunction f) { return kNames[static_cast<int>(f)]; }
+
+// [n, spatial…, c] as [n, c, spatial…].
+Layout channels_second(const Layout& layout) {
+  std::vector<int> order(static_cast<std::size_t>(layout.rank()));
+  std::iota(order.begin(), order.end(), 0);
+  std::rotate(order.begin() + 1, order.end() - 1, order.end());
+  return layout.permuted(order);
+}
+
+// The spatial axes of a tensor of that rank: the first, and how many.
+int first_spatial(bool channels_last) { return channels_last ? 1 : 2; }
+Dims spatial_sizes(const Shape& shape, bool channels_last) {
+  Dims sizes;
+  for (int d = 0; d < shape.rank() - 2; ++d) sizes.push_back(shape[first_spatial(channels_last) + d]);
+  return sizes;
+}
+Axes spatial_axes(int rank, bool channels_last) {
+  std::vector<int> axes;
+  for (int d = 0; d < rank - 2; ++d) axes.push_back(first_spatial(channels_last) + d);
+  return Axes(axes);
+}
+
+void check_rank(std::string_view op, std::string_view what, const Operand& x) {
+  if (!x.defined()) throw InvalidArgument("{}: {} is an undefined Tensor", op, what);
+  if (x.rank() < 3 || x.rank() > 5) {
+    throw ShapeError("{}: {} is {}, expected [batch, channels] and one to three spatial axes", op, what,
+                     to_string(x.type()));
+  }
+}
+
+// The numbers of an option, one for each spatial axis.
+Dims completed(std::string_view op, std::string_view what, const Dims& given, const Dims& otherwise,
+               std::int64_t least) {
+  if (given.empty()) return otherwise;
+  if (given.rank() != otherwise.rank()) {
+    throw ShapeError("{}: {} numbers of {}, expected one for each of {} spatial axes", op, given.rank(), what,
+                     otherwise.rank());
+  }
+  // Sizes are computed from them.
+  constexpr std::int64_t kMost = std::int64_t{1} << 31;
+  for (const std::int64_t v : given) {
+    if (v < least || v >= kMost) {
+      throw InvalidArgument("{}: {} is {}, expected numbers from {} to {}", op, what, to_string(given), least,
+                            kMost - 1);
+    }
+  }
+  return given;
+}
+
+struct Geometry {
+  kernels::PoolOptions options;
+  Dims sizes;  // of the result
+};
+
+// Of windows over spatial axes of these sizes.
+Geometry geometry(std::string_view op, const Dims& x, const PoolOptions& o) {
+  const int spatial = x.rank();
+  const Dims ones = Dims::filled(spatial, 1), zeros = Dims::filled(spatial, 0);
+  if (o.window.empty()) throw InvalidArgument("{}: the window has no sizes", op);
+  Geometry g;
+  g.options.window = completed(op, "window", o.window, ones, 1);
+  g.options.strides = completed(op, "strides", o.strides, g.options.window, 1);
+  g.options.dilations = completed(op, "dilations", o.dilations, ones, 1);
+  g.options.before = completed(op, "padding", o.padding, zeros, 0);
+  g.options.after = completed(op, "padding_after", o.padding_after, g.options.before, 0);
+  if (o.divisor < 0) throw InvalidArgument("{}: the divisor is {}, expected 0 or more", op, o.divisor);
+  g.options.count_padding = o.count_padding;
+  g.options.divisor = o.divisor;
+  for (int d = 0; d < spatial; ++d) {
+    const std::int64_t reach = (g.options.window[d] - 1) * g.options.dilations[d] + 1;
+    const std::int64_t before = g.options.before[d], after = g.options.after[d], stride = g.options.strides[d];
+    if (before >= reach || after >= reach) {
+      throw InvalidArgument(
+          "{}: padding of {} and {} around spatial axis {}, where a window reaches over {} elements "
+          "and would lie in the padding alone",
+          op, before, after, d, reach);
+    }
+    const std::int64_t more = x[d] + before + after - reach;
+    if (more < 0) {
+      throw ShapeError(
+          "{}: a window reaches over {} elements along spatial axis {}, of {} there are {} with the padding", op, reach,
+          d, to_string(x), more + reach);
+    }
+    std::int64_t size = more / stride + 1;
+    if (o.ceil_mode && more % stride != 0 && size * stride < x[d] + before) ++size;
+    g.sizes.push_back(size);
+  }
+  return g;
+}
+
+Dims checked_sizes(std::string_view op, const Dims& sizes, int spatial) {
+  if (sizes.rank() != spatial || std::ranges::any_of(sizes, [](std::int64_t n) { return n < 0; })) {
+    throw ShapeError("{}: the sizes are {}, expected one of 0 or more for each of {} spatial axes", op,
+                     to_string(sizes), spatial);
+  }
+  return sizes;
+}
+
+Tensor pool(PoolFunction f, const Operand& x, double norm, const PoolOptions& o) {
+  check_rank(name_of(f), "x", x);
+  if (f == PoolFunction::lp && (!(norm > 0) || !std::isfinite(norm))) {
+    throw InvalidArgument("lp_pool: p is {}, expected a positive number", norm);
+  }
+  const Geometry g = geometry(name_of(f), spatial_sizes(x.shape(), o.channels_last), o);
+  return apply(make_op<PoolOp>(f, g.options, norm, g.sizes, o.channels_last), {x});
+}
+
+Tensor adaptive(std::string_view name, PoolFunction f, const Operand& x, const Dims& sizes, bool channels_last) {
+  check_rank(name, "x", x);
+  checked_sizes(name, sizes, x.rank() - 2);
+  if (x.size() == 0 && element_count(spatial_sizes(x.shape(), channels_last)) == 0 && element_count(sizes) > 0) {
+    throw ShapeError("{}: x is {}, there is nothing to pool", name, to_string(x.type()));
+  }
+  return apply(make_op<PoolOp>(f, kernels::PoolOptions{.adaptive = true}, 1, sizes, channels_last), {x});
+}
+
+// Checks that dy is like the result of pooling.
+void check_gradient(std::string_view op, const Operand& dy, const Dims& windows, const Dims& sizes,
+                    bool channels_last) {
+  if (spatial_sizes(dy.shape(), channels_last) == windows) return;
+  throw ShapeError("{}: dy is {}, expected spatial axes of {}, the windows over {}", op, to_string(dy.type()),
+                   to_string(windows), to_string(sizes));
+}
+
+PooledMax both(const Tensor& values) { return {values, values.node()->value(1)}; }
+
+Tensor global(std::string_view op, kernels::ReduceKind kind, const Operand& x, bool channels_last) {
+  check_rank(op, "x", x);
+  return reduce(kind, x, spatial_axes(x.rank(), channels_last), true);
+}
+
+bool one_window(const Dims& sizes) {
+  return std::ranges::all_of(sizes, [](std::int64_t n) { return n == 1; });
+}
+
+}  // namespace
+
+std::string_view PoolOp::name() const { return name_of(function_); }
+
+void PoolOp::attributes(Attributes& f) const {
+  if (options_.adaptive) {
+    f.add("adaptive", true);
+  } else {
+    f.add("window", options_.window).add("strides", options_.strides).add("dilations", options_.dilations);
+    f.add("before", options_.before);
+  }
+  if (is_average() && !options_.adaptive) {
+    f.add("after", options_.after).add("count_padding", options_.count_padding).add("divisor", options_.divisor);
+  }
+  if (function_ == PoolFunction::lp) f.add("p", norm_);
+  f.add("sizes", sizes_);
+  if (channels_last_) f.add("channels_last", true);
+  if (result_) f.add("type", weft::name(*result_));
+  if (epilogue_) f.add("epilogue", epilogue_->to_string());
+}
+
+std::vector<TensorType> PoolOp::infer(std::span<const TensorType> in) const {
+  const std::size_t own = own_operands();
+  const std::size_t more = epilogue_ ? static_cast<std::size_t>(epilogue_->input_count()) - 1 : 0;
+  if (in.size() != own + more) {
+    throw InvalidArgument("{}: {} operands, expected {}", name(), in.size(), own + more);
+  }
+  std::vector<const TensorType*> operands;
+  for (std::size_t k = 0; k < own; ++k) operands.push_back(&in[k]);
+  const std::vector<DType> types = infer_dtypes(name(), operands, result_);
+  TensorType y{types[0], in[0].shape};
+  if (sizes_.rank() != y.shape.rank() - 2) {
+    throw ShapeError("{}: operand {} has another number of spatial axes than the sizes {}", name(),
+                     weft::to_string(in[0]), weft::to_string(sizes_));
+  }
+  for (int d = 0; d < sizes_.rank(); ++d) y.shape[first_spatial(channels_last_) + d] = sizes_[d];
+  if (function_ == PoolFunction::max_gradient && in[1].shape != in[0].shape) {
+    throw ShapeError("{}: dy is {} and the indices are {}, expected one shape", name(), weft::to_string(in[0]),
+                     weft::to_string(in[1]));
+  }
+  for (const TensorType& t : in.subspan(own)) {
+    if (!broadcasts_to(t.shape, y.shape)) {
+      throw ShapeError("{}: the epilogue's operand {} does not broadcast to the result {}", name(), weft::to_string(t),
+                       weft::to_string(y.shape));
+    }
+  }
+  if (epilogue_) y.dtype = epilogue_->output_type(0);
+  if (function_ == PoolFunction::max_with_indices) return {y, {DType::i32, y.shape}};
+  return {y};
+}
+
+// Products come first: what they take in is read once then. A pool with two results has none of its own to fuse with.
+FusionStage PoolOp::fusion_stage() const {
+  return epilogue_ || function_ == PoolFunction::max_with_indices ? FusionStage::none : FusionStage::reduction;
+}
+
+FusionSpec PoolOp::fusion_spec(const gpu::Capabilities*, std::span<const TensorType> in,
+                               std::span<const TensorType>) const {
+  // What rounds to a narrower type, so that an epilogue's input is f32.
+  const bool rounds = is_floating(in[0].dtype) && in[0].dtype != DType::f64;
+  return {.epilogue_outputs = rounds && fusion_stage() != FusionStage::none ? 1 : 0};
+}
+
+OpPtr PoolOp::with_fusion(std::optional<Expression> prologue, std::optional<Expression> epilogue) const {
+  if (prologue || !epilogue) throw InternalError("{}: it takes an epilogue alone", name());
+  return make_op<PoolOp>(function_, options_, norm_, sizes_, channels_last_, std::nullopt, std::move(epilogue));
+}
+
+OpPtr PoolOp::with_types(std::span<const TensorType> from, std::span<const TensorType> to,
+                         std::span<const DType> results) const {
+  if (!is_floating(from[0].dtype) || !is_floating(to[0].dtype) || from[0].dtype == DType::f64) return nullptr;
+  if (epilogue_) {
+    const std::size_t own = own_operands();
+    Expression e;
+    std::vector<int> args{e.input(DType::f32)};
+    for (const int node : converted_inputs(e, to.subspan(own), from.subspan(own))) args.push_back(node);
+    e.output(e.cast(splice(e, *epilogue_, args)[0], results[0]));
+    return make_op<PoolOp>(function_, options_, norm_, sizes_, channels_last_, std::nullopt, std::move(e));
+  }
+  std::optional<DType> result;
+  if (results[0] != to[0].dtype) result = results[0];
+  return make_op<PoolOp>(function_, options_, norm_, sizes_, channels_last_, result);
+}
+
+void PoolOp::lower(const Launch& call) const {
+  const auto image = [&](const View& v) { return channels_last_ ? v.with_layout(channels_second(v.layout)) : v; };
+  const View x = image(call.inputs[0]), y = image(call.outputs[0]);
+  std::vector<View> operands;
+  for (const View& v : call.inputs.subspan(own_operands())) {
+    operands.push_back(image(v.broadcast_to(call.outputs[0].shape())));
+  }
+  const kernels::Epilogue epilogue{epilogue_ ? &*epilogue_ : nullptr, operands};
+  switch (function_) {
+    case PoolFunction::max:
+      return kernels::max_pool(call.stream, x, y, options_, epilogue);
+    case PoolFunction::max_with_indices:
+      return kernels::max_pool_with_indices(call.stream, x, y, image(call.outputs[1]), options_);
+    case PoolFunction::average:
+      return kernels::average_pool(call.stream, x, y, options_, epilogue);
+    case PoolFunction::lp:
+      return kernels::lp_pool(call.stream, x, y, norm_, options_, epilogue);
+    case PoolFunction::max_gradient:
+      return kernels::max_pool_gradient(call.stream, x, image(call.inputs[1]), y, options_, epilogue);
+    case PoolFunction::average_gradient:
+      return kernels::average_pool_gradient(call.stream, x, y, options_, epilogue);
+  }
+}
+
+Work PoolOp::work(const Launch& call) const {
+  // As many steps as windows have elements, forward and backward.
+  const bool backward = function_ == PoolFunction::max_gradient || function_ == PoolFunction::average_gradient;
+  const View &x = backward ? call.outputs[0] : call.inputs[0], &y = backward ? call.inputs[0] : call.outputs[0];
+  double steps = options_.adaptive ? static_cast<double>(x.count()) : static_cast<double>(y.count());
+  for (const std::int64_t n : options_.window) steps *= static_cast<double>(n);
+  const kernels::ElementWork own{function_ == PoolFunction::lp ? 2.0 : 1.0,
+                                 function_ == PoolFunction::lp && norm_ != 1 && norm_ != 2 ? 1.5 : 0.0};
+  return with_bytes(call, kernels::work_of(own, steps, nullptr, static_cast<double>(call.outputs[0].count()),
+                                           epilogue_ ? &*epilogue_ : nullptr));
+}
+
+std::string PoolOp::label(std::span<const TensorType>) const {
+  return operations_around(options_.adaptive ? "adaptive_" + std::string(name()) : std::string(name()), {}, epilogue_);
+}
+
+Tensor max_pool(const Operand& x, const PoolOptions& o) { return pool(PoolFunction::max, x, 1, o); }
+
+PooledMax max_pool_with_indices(const Operand& x, const PoolOptions& o) {
+  return both(pool(PoolFunction::max_with_indices, x, 1, o));
+}
+
+Tensor average_pool(const Operand& x, const PoolOptions& o) { return pool(PoolFunction::average, x, 1, o); }
+
+Tensor lp_pool(const Operand& x, double p, const PoolOptions& o) { return pool(PoolFunction::lp, x, p, o); }
+
+Tensor l2_pool(const Operand& x, const PoolOptions& o) { return lp_pool(x, 2, o); }
+
+Tensor adaptive_average_pool(const Operand& x, const Dims& sizes, bool channels_last) {
+  constexpr std::string_view kName = "adaptive_average_pool";
+  check_rank(kName, "x", x);
+  if (one_window(checked_sizes(kName, sizes, x.rank() - 2)) && x.size() > 0) {
+    return global(kName, ReduceKind::mean, x, channels_last);
+  }
+  return adaptive(kName, PoolFunction::average, x, sizes, channels_last);
+}
+
+Tensor adaptive_max_pool(const Operand& x, const Dims& sizes, bool channels_last) {
+  constexpr std::string_view kName = "adaptive_max_pool";
+  check_rank(kName, "x", x);
+  if (one_window(checked_sizes(kName, sizes, x.rank() - 2)) && x.size() > 0) {
+    return global(kName, ReduceKind::max, x, channels_last);
+  }
+  return adaptive(kName, PoolFunction::max, x, sizes, channels_last);
+}
+
+PooledMax adaptive_max_pool_with_indices(const Operand& x, const Dims& sizes, bool channels_last) {
+  return both(adaptive("adaptive_max_pool_with_indices", PoolFunction::max_with_indices, x, sizes, channels_last));
+}
+
+Tensor global_average_pool(const Operand& x, bool channels_last) {
+  return global("global_average_pool", ReduceKind::mean, x, channels_last);
+}
+
+Tensor global_max_pool(const Operand& x, bool channels_last) {
+  return global("global_max_pool", ReduceKind::max, x, channels_last);
+}
+
+Tensor global_lp_pool(const Operand& x, double p, bool channels_last) {
+  constexpr std::string_view kName = "global_lp_pool";
+  if (!(p > 0) || !std::isfinite(p)) throw InvalidArgument("{}: p is {}, expected a positive number", kName, p);
+  if (p == 1) return global(kName, ReduceKind::l1, x, channels_last);
+  if (p == 2) return global(kName, ReduceKind::l2, x, channels_last);
+  check_rank(kName, "x", x);
+  // Powers and their sums are no narrower than f32.
+  const Tensor wide = x.dtype() == DType::f64 ? Tensor(x) : cast(x, DType::f32);
+  return cast(pow(global(kName, ReduceKind::sum, pow(abs(wide), p), channels_last), 1 / p), x.dtype());
+}
+
+Tensor max_pool_gradient(const Operand& dy, const Operand& indices, const Dims& sizes, const PoolOptions& o) {
+  constexpr std::string_view kName = "max_pool_gradient";
+  check_rank(kName, "dy", dy);
+  if (!indices.defined()) throw InvalidArgument("{}: the indices are an undefined Tensor", kName);
+  const Geometry g = geometry(kName, checked_sizes(kName, sizes, dy.rank() - 2), o);
+  check_gradient(kName, dy, g.sizes, sizes, o.channels_last);
+  return apply(make_op<PoolOp>(PoolFunction::max_gradient, g.options, 1, sizes, o.channels_last), {dy, indices});
+}
+
+Tensor average_pool_gradient(const Operand& dy, const Dims& sizes, const PoolOptions& o) {
+  constexpr std::string_view kName = "average_pool_gradient";
+  check_rank(kName, "dy", dy);
+  const Geometry g = geometry(kName, checked_sizes(kName, sizes, dy.rank() - 2), o);
+  check_gradient(kName, dy, g.sizes, sizes, o.channels_last);
+  return apply(make_op<PoolOp>(PoolFunction::average_gradient, g.options, 1, sizes, o.channels_last), {dy});
+}
+
+Tensor lp_pool_gradient(const Operand& dy, const Operand& x, const Operand& y, double p, const PoolOptions& o) {
+  constexpr std::string_view kName = "lp_pool_gradient";
+  check_rank(kName, "dy", dy);
+  check_rank(kName, "x", x);
+  if (!y.defined() || y.shape() != dy.shape()) {
+    throw ShapeError("{}: y is {}, expected the shape of dy {}", kName,
+                     y.defined() ? to_string(y.type()) : "an undefined Tensor", to_string(dy.type()));
+  }
+  if (!(p > 0) || !std::isfinite(p)) throw InvalidArgument("{}: p is {}, expected a positive number", kName, p);
+  if (x.rank() != dy.rank()) {
+    throw ShapeError("{}: x is {} and dy is {}, expected one rank", kName, to_string(x.type()), to_string(dy.type()));
+  }
+  // dy · y^(1 − p), summed over the windows of each element, times sign(x) · |x|^(p − 1); no narrower than f32.
+  const DType wide = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  const auto as_wide = [wide](const Tensor& v) { return v.dtype() == wide ? v : cast(v, wide); };
+  const Tensor norm = as_wide(y), scaled = p == 1   ? as_wide(dy)
+                                           : p == 2 ? as_wide(dy) / norm
+                                                    : as_wide(dy) * pow(norm, 1 - p);
+  PoolOptions sums = o;
+  sums.divisor = 1;
+  const Tensor sum =
+      average_pool_gradient(select(equal(norm, 0), 0, scaled), spatial_sizes(x.shape(), o.channels_last), sums);
+  const Tensor own = as_wide(x);
+  const Tensor dx = sum * (p == 1 ? sign(own) : p == 2 ? own : sign(own) * pow(abs(own), p - 1));
+  return x.dtype() == wide ? dx : cast(dx, x.dtype());
+}
+
+Tensor adaptive_average_pool_gradient(const Operand& dy, const Dims& sizes, bool channels_last) {
+  constexpr std::string_view kName = "adaptive_average_pool_gradient";
+  check_rank(kName, "dy", dy);
+  checked_sizes(kName, sizes, dy.rank() - 2);
+  return apply(
+      make_op<PoolOp>(PoolFunction::average_gradient, kernels::PoolOptions{.adaptive = true}, 1, sizes, channels_last),
+      {dy});
+}
+
+Tensor adaptive_max_pool_gradient(const Operand& dy, const Operand& indices, const Dims& sizes, bool channels_last) {
+  constexpr std::string_view kName = "adaptive_max_pool_gradient";
+  check_rank(kName, "dy", dy);
+  if (!indices.defined()) throw InvalidArgument("{}: the indices are an undefined Tensor", kName);
+  checked_sizes(kName, sizes, dy.rank() - 2);
+  return apply(
+      make_op<PoolOp>(PoolFunction::max_gradient, kernels::PoolOptions{.adaptive = true}, 1, sizes, channels_last),
+      {dy, indices});
+}
+
+Tensor max_unpool(const Operand& x, const Operand& indices, const Dims& sizes, bool channels_last) {
+  constexpr std::string_view kName = "max_unpool";
+  check_rank(kName, "x", x);
+  checked_sizes(kName, sizes, x.rank() - 2);
+  if (!indices.defined() || indices.shape() != x.shape()) {
+    throw ShapeError("{}: the indices are {}, expected the shape of x {}", kName,
+                     indices.defined() ? to_string(indices.type()) : "an undefined Tensor", to_string(x.type()));
+  }
+  // The spatial axes as one.
+  const auto flat = [&](const Tensor& v, const Dims& spatial) {
+    const std::int64_t count = element_count(spatial);
+    return channels_last ? reshape(v, {v.shape()[0], count, v.shape()[-1]})
+                         : reshape(v, {v.shape()[0], v.shape()[1], count});
+  };
+  const Dims windows = spatial_sizes(x.shape(), channels_last);
+  Shape result = x.shape();
+  for (int d = 0; d < sizes.rank(); ++d) result[first_spatial(channels_last) + d] = sizes[d];
+  const Tensor empty = flat(broadcast_to(Graph::scalar(0, x.dtype()), result), sizes);
+  return reshape(scatter_elements(ScatterKind::assign, empty, flat(indices, windows), flat(x, windows),
+                                  first_spatial(channels_last) == 1 ? 1 : 2),
+                 result);
+}
+
+}  // namespace weft

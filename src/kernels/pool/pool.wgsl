@@ -1,0 +1,209 @@
+{#
+  Pooling and its gradients. A thread computes one element of y; or four neighbours, whose store then is one word or
+  more; or, where channels are adjacent, the same element of four channels. Forward x is what is pooled, and the steps of
+  an element are those of its window; backward x is the gradient of the result, and the steps are the windows that
+  contain the element.
+
+  what: max, average or lp; backward; indexed. spatial: the number of spatial axes; place: where their coordinates are.
+  lanes: 4 if values are four channels; outs: the neighbours that a thread computes. dilated, adaptive: of windows.
+  divisor: "fixed", "inside" (the elements of x) or "padded" (those of the padding, too); power: of lp.
+#}
+{% set real = product == "f32" %}
+{% set vector = lanes == 4 %}
+{% set value = "vec4<" ~ product ~ ">" if vector else product %}
+{% set whole = "vec4<i32>" if vector else "i32" %}
+{% set unsigned = "vec4<u32>" if vector else "u32" %}
+{% set result = "vec4<y_t>" if vector else "y_t" %}
+{% set load = "load4" if vector else "load" %}
+
+{% for d in range(spatial) %}
+// The elements of x in window i: the first, and where they end.
+fn window{{ d }}(i: i32) -> vec2<i32> {
+{% if adaptive %}
+  let n = u32(p.x_size{{ d }});
+  let m = u32(p.y_size{{ d }});
+  let q = n / m;
+  let r = n % m;
+  let first = u32(i) * q + u32(i) * r / m;
+  return vec2<i32>(i32(first), i32(u32(i + 1) * q + (u32(i + 1) * r + m - 1u) / m));
+{% else %}
+  let start = i * p.stride{{ d }} - p.before{{ d }};
+{% if dilated %}
+  let first = select(start, start + (p.dilation{{ d }} - 1 - start) / p.dilation{{ d }} * p.dilation{{ d }}, start < 0);
+{% else %}
+  let first = max(start, 0);
+{% endif %}
+  return vec2<i32>(first, min(start + p.reach{{ d }} + 1, p.x_size{{ d }}));
+{% endif %}
+}
+{% if what == "average" and divisor != "fixed" %}
+// How many elements window i counts.
+fn count{{ d }}(i: i32) -> i32 {
+{% if divisor == "padded" and not adaptive %}
+  let left = p.x_size{{ d }} + p.after{{ d }} + p.before{{ d }} - i * p.stride{{ d }};
+  return clamp({{ "(left + p.dilation" ~ d ~ " - 1) / p.dilation" ~ d if dilated else "left" }}, 0, p.window{{ d }});
+{% else %}
+  let w = window{{ d }}(i);
+  return {{ "max(w.y - w.x + p.dilation" ~ d ~ " - 1, 0) / p.dilation" ~ d if dilated else "max(w.y - w.x, 0)" }};
+{% endif %}
+}
+{% endif %}
+{% if backward %}
+// The windows that contain element j of x: the first, and where they end.
+fn steps{{ d }}(j: i32) -> vec2<i32> {
+{% if adaptive %}
+  let n = u32(p.x_size{{ d }});
+  let m = u32(p.y_size{{ d }});
+  let q = m / n;
+  let r = m % n;
+  let first = u32(j) * q + u32(j) * r / n;
+  return vec2<i32>(i32(first), i32(u32(j + 1) * q + (u32(j + 1) * r + n - 1u) / n));
+{% else %}
+  let at = j + p.before{{ d }};
+  let low = max(at - p.reach{{ d }} + p.stride{{ d }} - 1, 0) / p.stride{{ d }};
+  let end = min(at / p.stride{{ d }} + 1, p.y_size{{ d }});
+{% if dilated %}
+  if (at % p.gcd{{ d }} != 0) { return vec2<i32>(low, low); }
+  let remainder = (at / p.gcd{{ d }}) % p.step{{ d }} * p.inverse{{ d }} % p.step{{ d }};
+  return vec2<i32>(low + (remainder + p.step{{ d }} - low % p.step{{ d }}) % p.step{{ d }}, end);
+{% else %}
+  return vec2<i32>(low, end);
+{% endif %}
+{% endif %}
+}
+{% endif %}
+{% endfor %}
+
+{% if what == "max" and not backward and real %}
+// Integers in the order of floats, NaN last: WGSL's own comparisons may ignore NaN. Both zeros are 0.
+fn key_of(v: {{ value }}) -> {{ whole }} {
+  let b = bitcast<{{ whole }}>(v);
+  let k = b ^ ((b >> {{ unsigned }}(31u)) & {{ whole }}(0x7fffffff));
+  let ordered = select(k, {{ whole }}(0), k == {{ whole }}(-1));
+  return select(ordered, {{ whole }}(0x7fffffff), (b & {{ whole }}(0x7fffffff)) > {{ whole }}(0x7f800000));
+}
+fn value_of(k: {{ whole }}) -> {{ value }} {
+  return bitcast<{{ value }}>(k ^ ((k >> {{ unsigned }}(31u)) & {{ whole }}(0x7fffffff)));
+}
+{% set key = whole %}
+{% set least = "-2139095041" %}
+{% elif what == "max" and not backward %}
+fn key_of(v: {{ value }}) -> {{ value }} { return v; }
+fn value_of(k: {{ value }}) -> {{ value }} { return k; }
+{% set key = value %}
+{% set least = "0u" if product == "u32" else "(-2147483647 - 1)" %}
+{% endif %}
+
+{% if what == "lp" and power == "power" %}
+{% if vector %}
+fn powered(v: {{ value }}, exponent: f32) -> {{ value }} {
+  return {{ value }}(pow_f32(v.x, exponent), pow_f32(v.y, exponent), pow_f32(v.z, exponent), pow_f32(v.w, exponent));
+}
+{% else %}
+fn powered(v: f32, exponent: f32) -> f32 { return pow_f32(v, exponent); }
+{% endif %}
+{% endif %}
+
+// The element of y at c.
+fn element(c: Coords) -> {{ result }} {
+  let x0 = at_x(c) - p.x_before;
+{% if backward and indexed %}
+  let i0 = at_i(c) - p.i_before;
+{% endif %}
+{% for d in range(spatial) %}
+  let own{{ d }} = i32(c[{{ place[d] }}]) + p.first{{ d }};
+  let s{{ d }} = {{ "steps" if backward else "window" }}{{ d }}(own{{ d }});
+{% endfor %}
+{% if what == "max" and not backward %}
+  var best = {{ key }}({{ "-2147483647 - 1" if indexed and real else least }});
+{% if indexed %}
+  var position = {{ whole }}(-1);
+{% endif %}
+{% else %}
+  var sum = {{ value }}();
+{% endif %}
+{% if backward and indexed %}
+  let own = {{ whole }}(0{% for d in range(spatial) %} + own{{ d }} * p.flat{{ d }}{% endfor %});
+{% endif %}
+{% for d in range(spatial) %}
+  for (var k{{ d }} = s{{ d }}.x; k{{ d }} < s{{ d }}.y; k{{ d }} += {{ ("p.step" if backward else "p.dilation") ~ d if dilated else "1" }}) {
+{% if backward and what == "average" and divisor != "fixed" %}
+    let n{{ d }} = {{ "n" ~ (d - 1) ~ " * " if d else "" }}count{{ d }}(k{{ d }});
+{% endif %}
+{% endfor %}
+    let v = {{ value }}({{ load }}_x(x0{% for d in range(spatial) %} + u32(k{{ d }}) * p.x_k{{ d }}{% endfor %}));
+{% if what == "max" and not backward %}
+    let key = key_of(v);
+{% if indexed %}
+    let better = (key > best) | (position < {{ whole }}(0)){{ " | (key == " ~ whole ~ "(0x7fffffff))" if real else "" }};
+    best = select(best, key, better);
+    position = select(position, {{ whole }}(0{% for d in range(spatial) %} + k{{ d }} * p.flat{{ d }}{% endfor %}), better);
+{% else %}
+    best = max(best, key);
+{% endif %}
+{% elif what == "max" %}
+    let index = {{ load }}_i(i0{% for d in range(spatial) %} + u32(k{{ d }}) * p.i_k{{ d }}{% endfor %});
+    sum += select({{ value }}(), v, index == own);
+{% elif what == "average" %}
+    sum += v{{ " / f32(n" ~ (spatial - 1) ~ ")" if backward and divisor != "fixed" else "" }};
+{% elif power == "magnitude" %}
+    sum += abs(v);
+{% elif power == "square" %}
+    sum += v * v;
+{% else %}
+    sum += powered(abs(v), p.norm);
+{% endif %}
+{% for d in range(spatial) %}
+  }
+{% endfor %}
+{% if what == "max" and not backward %}
+{% if indexed %}
+{% if real %}
+  best = select(best, {{ whole }}({{ least }}), position < {{ whole }}(0));
+{% endif %}
+{% if vector %}
+  store4_i(at_i(c), position);
+{% else %}
+  store_i(at_i(c), position);
+{% endif %}
+{% endif %}
+  let r = value_of(best);
+{% elif what == "average" and divisor == "fixed" %}
+  let r = sum / p.divisor;
+{% elif what == "average" and not backward %}
+  let r = sum / f32(max({% for d in range(spatial) %}{{ " * " if d else "" }}count{{ d }}(own{{ d }}){% endfor %}, 1));
+{% elif what == "lp" and power == "square" %}
+  let r = {{ value }}({% if vector %}sqrt_f32(sum.x), sqrt_f32(sum.y), sqrt_f32(sum.z), sqrt_f32(sum.w){% else %}sqrt_f32(sum){% endif %});
+{% elif what == "lp" and power == "power" %}
+  let r = powered(sum, p.root);
+{% else %}
+  let r = sum;
+{% endif %}
+{% for mode in operands %}
+{% set e = "e" ~ loop.index0 %}
+{% if not vector %}
+  let {{ e }} = load_{{ e }}(at_{{ e }}(c));
+{% elif mode == "four" %}
+  let {{ e }} = load4_{{ e }}(at_{{ e }}(c));
+{% else %}
+  let {{ e }}_at = at_{{ e }}(c);
+  let {{ e }} = vec4<{{ e }}_t>(load_{{ e }}({{ e }}_at), load_{{ e }}({{ e }}_at + p.{{ e }}_c), load_{{ e }}({{ e }}_at + 2u * p.{{ e }}_c), load_{{ e }}({{ e }}_at + 3u * p.{{ e }}_c));
+{% endif %}
+{% endfor %}
+  return {{ "expression(r" if fused else result ~ "(r" }}{% for mode in operands %}, e{{ loop.index0 }}{% endfor %});
+}
+
+@compute @workgroup_size({{ threads }})
+fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,
+        @builtin(num_workgroups) groups: vec3<u32>) {
+  let index = group_index(wg, groups) * {{ threads }}u + lid;
+  if (index >= p.count) { return; }
+{% if outs == 4 %}
+  var results: array<y_t, 4>;
+  for (var e = 0u; e < 4u; e++) { results[e] = element(coords(index * 4u + e)); }
+  store4_y(at_y(coords(index * 4u)), vec4<y_t>(results[0], results[1], results[2], results[3]));
+{% else %}
+  let c = coords(index);
+  {{ "store4_y" if vector else "store_y" }}(at_y(c), element(c));
+{% endif %}
+}

@@ -1,0 +1,121 @@
+// The rows of the kernel table for weft/kernels/pool.h.
+#include "kernels/table_rows.h"
+#include "weft/kernels/pool.h"
+
+namespace weft::kernels {
+namespace {
+
+AttributeSchema list(std::string attribute, std::string meaning) {
+  return {std::move(attribute), AttributeKind::integers, std::vector<std::int64_t>(), {}, std::move(meaning)};
+}
+
+std::vector<AttributeSchema> windows() {
+  return {list("window", "the sizes of windows, for each spatial axis; none if they are adaptive"),
+          list("strides", "elements of x from a window to the next; none: the window's sizes"),
+          list("dilations", "elements of x from an element of a window to the next; none: 1"),
+          list("before", "elements of padding in front of x; none: 0"),
+          boolean("adaptive",
+                  "windows follow from the sizes n of x and m of y: window i has the elements from ⌊i · n / m⌋ "
+                  "to before ⌈(i + 1) · n / m⌉",
+                  false)};
+}
+std::vector<AttributeSchema> with(std::vector<AttributeSchema> all, std::vector<AttributeSchema> more) {
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+std::vector<AttributeSchema> averages() {
+  return with(windows(), {list("after", "elements of padding behind x, which count_padding counts; none: as before"),
+                          boolean("count_padding", "the divisor counts the elements of padding, too", true),
+                          integer("divisor", "the divisor instead of the number of elements; 0: that number", 0)});
+}
+
+PoolOptions options_of(const Reader& r) {
+  return {.window = Dims(r.integers("window")),
+          .strides = Dims(r.integers("strides")),
+          .dilations = Dims(r.integers("dilations")),
+          .before = Dims(r.integers("before")),
+          .adaptive = r.flag("adaptive")};
+}
+PoolOptions averages_of(const Reader& r) {
+  PoolOptions o = options_of(r);
+  o.after = Dims(r.integers("after"));
+  o.count_padding = r.flag("count_padding");
+  o.divisor = r.integer("divisor");
+  return o;
+}
+
+}  // namespace
+
+void add_pool_rows(TableRows& rows) {
+  using types::floats;
+  constexpr int kLeast = 3, kMost = 5;  // ranks
+  const TypeSet small{DType::i8, DType::i16, DType::i32, DType::u8, DType::u16, DType::u32};
+  const auto x = ranked("x", "[n, c, spatial…]", kLeast, kMost);
+  const auto y = ranked("y", "[n, c, windows…]", kLeast, kMost), dy = ranked("dy", "[n, c, windows…]", kLeast, kMost);
+  const auto dx = ranked("dx", "[n, c, spatial…]", kLeast, kMost);
+  const auto indices = ranked("indices", "[n, c, windows…]", kLeast, kMost);
+  rows.push_back(row({.name = "max_pool",
+                      .family = "pool",
+                      .summary = "the greatest element of each window over one to three spatial axes",
+                      .formula = "y[n, c, i] = max over window i of x[n, c, …]",
+                      .inputs = {x},
+                      .outputs = {y},
+                      .signatures = {{floats, floats}, {small, as(0)}},
+                      .attributes = windows(),
+                      .other_names = {"maxPool2d"}},
+                     [](Stream& s, const Reader& r) { max_pool(s, r.in(0), r.out(0), options_of(r)); }));
+  rows.push_back(
+      row({.name = "max_pool_with_indices",
+           .family = "pool",
+           .summary = "the greatest element of each window, and its position in x's spatial axes in row-major order",
+           .formula = "y[n, c, i] = max over window i of x[n, c, …] = x[n, c, indices[n, c, i]]",
+           .inputs = {x},
+           .outputs = {y, indices},
+           .signatures = {{floats, floats, DType::i32}, {small, as(0), DType::i32}},
+           .attributes = windows(),
+           .other_names = {"max_pool1d", "max_pool2d", "max_pool3d"}},
+          [](Stream& s, const Reader& r) { max_pool_with_indices(s, r.in(0), r.out(0), r.out(1), options_of(r)); }));
+  rows.push_back(row({.name = "average_pool",
+                      .family = "pool",
+                      .summary = "the mean of each window over one to three spatial axes",
+                      .formula = "y[n, c, i] = Σ over window i of x[n, c, …] / divisor",
+                      .inputs = {x},
+                      .outputs = {y},
+                      .signatures = {{floats, floats}},
+                      .attributes = averages(),
+                      .other_names = {"avg_pool1d", "avg_pool2d", "avg_pool3d", "averagePool2d"}},
+                     [](Stream& s, const Reader& r) { average_pool(s, r.in(0), r.out(0), averages_of(r)); }));
+  rows.push_back(row({.name = "lp_pool",
+                      .family = "pool",
+                      .summary = "the p-norm of each window over one to three spatial axes",
+                      .formula = "y[n, c, i] = (Σ over window i of |x[n, c, …]|^p)^(1/p)",
+                      .inputs = {x},
+                      .outputs = {y},
+                      .signatures = {{floats, floats}},
+                      .attributes = with(windows(), {number("p", "the norm, a positive number", Number(2))}),
+                      .other_names = {"lp_pool1d", "lp_pool2d", "lp_pool3d"}},
+                     [](Stream& s, const Reader& r) { lp_pool(s, r.in(0), r.out(0), r.real("p"), options_of(r)); }));
+  rows.push_back(
+      row({.name = "max_pool_gradient",
+           .family = "pool",
+           .summary = "the gradient of max_pool_with_indices for x, dy being the gradient of y",
+           .formula = "dx[n, c, j] = Σ dy[n, c, i] over the windows i whose index is j",
+           .inputs = {dy, indices},
+           .outputs = {dx},
+           .signatures = {{floats, DType::i32, floats}},
+           .attributes = windows(),
+           .other_names = {}},
+          [](Stream& s, const Reader& r) { max_pool_gradient(s, r.in(0), r.in(1), r.out(0), options_of(r)); }));
+  rows.push_back(row({.name = "average_pool_gradient",
+                      .family = "pool",
+                      .summary = "the gradient of average_pool for x, dy being the gradient of y",
+                      .formula = "dx[n, c, j] = Σ dy[n, c, i] / divisor(i) over the windows i that contain j",
+                      .inputs = {dy},
+                      .outputs = {dx},
+                      .signatures = {{floats, floats}},
+                      .attributes = averages(),
+                      .other_names = {}},
+                     [](Stream& s, const Reader& r) { average_pool_gradient(s, r.in(0), r.out(0), averages_of(r)); }));
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,300 @@
+// Pooling on every device against the CPU, and the CPU against the definition. PyTorch's values are in
+// twins_reference_test.cc.
+#include <numeric>
+
+#include "kernels/operands.h"
+#include "kernels/pool/problem.h"
+#include "support/chunks.h"
+#include "support/differential.h"
+#include "support/throws.h"
+#include "weft/cpu.h"
+#include "weft/error.h"
+
+namespace weft::test {
+namespace {
+
+using kernels::Epilogue;
+using kernels::PoolKind;
+using kernels::PoolOptions;
+using testing::HasSubstr;
+
+enum class Function : std::uint8_t { max, max_with_indices, average, lp, max_gradient, average_gradient };
+constexpr Function kFunctions[] = {
+    Function::max, Function::max_with_indices, Function::average,         Function::average,
+    Function::lp,  Function::max_gradient,     Function::average_gradient};
+constexpr std::string_view kNames[] = {"max", "max with indices", "average", "lp", "max gradient", "average gradient"};
+bool is_gradient(Function f) { return f == Function::max_gradient || f == Function::average_gradient; }
+
+// Axes in another order in memory: channels last, or the spatial axes first.
+View in_order(Rng& rng, int order, const Shape& shape, DType type, Kind kind,
+              Values kind_of_values = Values::ordinary) {
+  if (order == 0) return random_view(rng, shape, type, kind, kind_of_values);
+  std::vector<int> axes{0};
+  for (int d = 2; d < shape.rank(); ++d) axes.push_back(d);
+  axes.insert(order == 1 ? axes.end() : axes.begin(), 1);
+  Shape stored;
+  std::vector<int> back(axes.size());
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    stored.push_back(shape[axes[i]]);
+    back[static_cast<std::size_t>(axes[i])] = static_cast<int>(i);
+  }
+  return random_view(rng, stored, type, kind, kind_of_values).permuted(back);
+}
+
+struct Call {
+  Function function;
+  PoolOptions options;
+  double p = 2;
+  std::shared_ptr<Expression> expression;
+
+  std::size_t own() const { return function == Function::max_gradient ? 2 : 1; }
+  Epilogue epilogue(std::span<const View> in) const {
+    return expression ? Epilogue{expression.get(), in.subspan(own())} : Epilogue{};
+  }
+  void run(Stream& s, std::span<const View> in, std::span<const View> out) const {
+    const Epilogue e = epilogue(in);
+    switch (function) {
+      case Function::max:
+        return kernels::max_pool(s, in[0], out[0], options, e);
+      case Function::max_with_indices:
+        return kernels::max_pool_with_indices(s, in[0], out[0], out[1], options);
+      case Function::average:
+        return kernels::average_pool(s, in[0], out[0], options, e);
+      case Function::lp:
+        return kernels::lp_pool(s, in[0], out[0], p, options, e);
+      case Function::max_gradient:
+        return kernels::max_pool_gradient(s, in[0], in[1], out[0], options, e);
+      case Function::average_gradient:
+        return kernels::average_pool_gradient(s, in[0], out[0], options, e);
+    }
+  }
+  void reference(std::span<const View> in, std::span<const View> out) const {
+    const Epilogue e = epilogue(in);
+    const bool indexed = function == Function::max_with_indices;
+    const PoolKind kind = function == Function::lp                                                  ? PoolKind::lp
+                          : function == Function::average || function == Function::average_gradient ? PoolKind::average
+                                                                                                    : PoolKind::max;
+    const auto problem =
+        is_gradient(function)
+            ? kernels::pool_gradient_problem(
+                  function == Function::max_gradient ? "max_pool_gradient" : "average_pool_gradient", kind, in[0],
+                  own() == 2 ? std::optional(in[1]) : std::nullopt, out[0], options, e)
+            : kernels::pool_problem(indexed                     ? "max_pool_with_indices"
+                                    : kind == PoolKind::max     ? "max_pool"
+                                    : kind == PoolKind::average ? "average_pool"
+                                                                : "lp_pool",
+                                    kind, in[0], out[0], indexed ? std::optional(out[1]) : std::nullopt, p, options, e);
+    pool_reference(problem, expression.get());
+  }
+};
+
+Problem random_pool(Rng& rng) {
+  constexpr DType kFloats[] = {DType::f32, DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2};
+  constexpr DType kIntegers[] = {DType::i8, DType::u8, DType::i16, DType::u16, DType::i32, DType::u32};
+  Call call{.function = pick(rng, kFunctions), .options = {}, .p = 2, .expression = {}};
+  const Function f = call.function;
+  const bool of_max = f == Function::max || f == Function::max_with_indices;
+  const int spatial = random_int(rng, 1, 3), order = random_int(rng, 0, 2);
+  const bool real = !of_max || rng() % 4 != 0;
+  PoolOptions& o = call.options;
+  o.adaptive = rng() % 4 == 0;
+  o.count_padding = rng() % 2;
+  if (rng() % 4 == 0) o.divisor = random_int(rng.details(), 1, 9);
+  const double norms[] = {1, 2, 3, 1.5};
+  call.p = pick(rng, norms);
+  // Whether options differ from their defaults chooses the shader.
+  const bool dilates = rng() % 3 == 0, pads = rng() % 2, fours = rng() % 2;
+  const bool empty = rng() % 16 == 0;
+  Rng& details = rng.details();
+  const std::int64_t n = random_int(details, empty ? 0 : 1, 3);
+  Shape x{n, fours ? 4 * random_int(details, 1, 4) : random_int(details, 1, 7)}, y = x;
+  for (int d = 0; d < spatial; ++d) {
+    const std::int64_t size = random_int(details, 1, spatial == 3 ? 6 : 13), window = random_int(details, 1, 4);
+    const std::int64_t stride = random_int(details, 1, 4), dilation = dilates ? random_int(details, 1, 4) : 1;
+    const std::int64_t before = pads ? random_int(details, 0, 3) : 0;
+    x.push_back(size);
+    if (o.adaptive) {
+      y.push_back(random_int(details, 1, 9));
+      continue;
+    }
+    const std::int64_t reach = size + before - (window - 1) * dilation - 1;
+    // Windows that begin at x's end or past it have no elements.
+    y.push_back(std::max<std::int64_t>(1, (reach >= 0 ? reach / stride + 1 : 0) + random_int(details, 0, 2)));
+    o.window.push_back(window), o.strides.push_back(stride), o.dilations.push_back(dilation);
+    o.before.push_back(before), o.after.push_back(random_int(details, 0, 2));
+  }
+  const DType from = real ? pick(rng, kFloats) : pick(rng, kIntegers);
+  const DType to = real && rng() % 2 ? pick(rng, kFloats) : from;
+  const Kind from_kind = random_input_kind(rng), to_kind = random_output_kind(rng);
+  const bool special = of_max && rng() % 3 == 0;
+  Problem p;
+  p.inputs = {
+      in_order(rng, order, is_gradient(f) ? y : x, from, from_kind, special ? Values::special : Values::ordinary)};
+  p.outputs = {in_order(rng, rng() % 3 ? order : random_int(rng, 0, 2), is_gradient(f) ? x : y, to, to_kind)};
+  if (f == Function::max_with_indices) p.outputs.push_back(in_order(rng, order, y, DType::i32, to_kind));
+  if (f == Function::max_gradient) {
+    // Mostly positions in windows, some outside of them, some that are none.
+    const View indices = in_order(rng, order, y, DType::i32, random_output_kind(rng));
+    std::int64_t positions = 1;
+    for (int d = 0; d < spatial; ++d) positions *= x[2 + d];
+    set_values(indices,
+               [&](std::int64_t) { return static_cast<double>(random_int(details, -1, static_cast<int>(positions))); });
+    p.inputs.push_back(indices);
+  }
+  const bool fused = real && f != Function::max_with_indices && rng() % 2;
+  if (fused) {
+    const DType bias = pick(rng, kFloats);
+    p.inputs.push_back(random_view(rng, random_broadcast(rng, p.outputs[0].shape()), bias));
+    call.expression = std::make_shared<Expression>();
+    Expression& e = *call.expression;
+    const int v = e.input(DType::f32), added = e.input(bias);
+    const int relu =
+        e.apply(ScalarOp::relu, {e.apply(ScalarOp::add, {v, bias == DType::f32 ? added : e.cast(added, DType::f32)})});
+    e.output(to == DType::f32 ? relu : e.cast(relu, to));
+  }
+  p.what = std::format(
+      "{}{} of {} to {}, window {}, strides {}, dilations {}, before {}, after {}{}{}, divisor {}, p {}",
+      o.adaptive ? "adaptive " : "", kNames[static_cast<int>(f)], to_string(p.inputs[0]), to_string(p.outputs[0]),
+      to_string(o.window), to_string(o.strides), to_string(o.dilations), to_string(o.before), to_string(o.after),
+      o.count_padding ? "" : ", inside", fused ? ", bias" : "", o.divisor, call.p);
+  p.call = [=](Stream& s, auto in, auto out) { call.run(s, in, out); };
+  p.twin = [=](Stream&, auto in, auto out) { call.reference(in, out); };
+  double taps = 1;
+  for (int d = 0; d < spatial; ++d) taps *= static_cast<double>(is_gradient(f) ? y[2 + d] : x[2 + d]);
+  const bool rounded = to != DType::f32;
+  if (real && (!of_max || fused)) {
+    p.tolerance = {.ulp = rounded ? 1.0 : 0.0, .absolute = 1e-6 + 1e-6 * std::sqrt(taps), .relative = 1e-5};
+  }
+  return p;
+}
+
+const bool registered = differential("pool", random_pool);
+
+class Pool : public testing::Test {
+ protected:
+  View f32(const Shape& shape) { return random_view(rng, shape, DType::f32); }
+  cpu::Executor cpu;
+  Rng rng{5};
+};
+
+TEST_F(Pool, SaysWhatDoesNotFit) {
+  const auto refused = [&](const Shape& x, const Shape& y, const PoolOptions& o) {
+    return thrown_by([&] { kernels::max_pool(cpu, f32(x), f32(y), o); });
+  };
+  EXPECT_THAT(refused({1, 3, 8, 8}, {1, 4, 4, 4}, {.window = {2, 2}}),
+              HasSubstr("max_pool: x is [1, 3, 8, 8] and y is [1, 4, 4, 4]; expected one rank, batch and "
+                        "number of channels"));
+  EXPECT_THAT(refused({1, 3, 8, 8}, {1, 3, 4}, {.window = {2, 2}}), HasSubstr("expected one rank"));
+  EXPECT_THAT(refused({1, 3}, {1, 3}, {.window = {2}}), HasSubstr("max_pool: x is f32 [1, 3]; expected rank 3 to 5"));
+  EXPECT_THAT(refused({1, 3, 8, 8}, {1, 3, 4, 4}, {.window = {2}}),
+              HasSubstr("1 numbers of window, expected one for each of 2 spatial axes"));
+  EXPECT_THAT(refused({1, 3, 8, 8}, {1, 3, 4, 4}, {}), HasSubstr("the window has no sizes"));
+  EXPECT_THAT(refused({1, 3, 8, 8}, {1, 3, 4, 4}, {.window = {2, 0}}),
+              HasSubstr("window is [2, 0], expected numbers from 1"));
+  EXPECT_THAT(refused({1, 3, 8, 8}, {1, 3, 4, 4}, {.window = {2, 2}, .strides = {0, 1}}),
+              HasSubstr("strides is [0, 1]"));
+  EXPECT_THAT(refused({1, 3, 8, 8}, {1, 3, 4, 4}, {.window = {2, 2}, .dilations = {1, -1}}),
+              HasSubstr("dilations is [1, -1]"));
+  EXPECT_THAT(refused({1, 3, 8, 8}, {1, 3, 4, 4}, {.window = {2, 2}, .before = {-1, 0}}),
+              HasSubstr("before is [-1, 0], expected numbers from 0"));
+  EXPECT_THAT(refused({1, 3, 8, 8}, {1, 3, 4, 4}, {.window = {2, 2}, .adaptive = true}),
+              HasSubstr("adaptive windows follow from the sizes; [2, 2] was given besides"));
+  const View x = f32({1, 3, 8}), y = f32({1, 3, 4});
+  EXPECT_THAT(thrown_by([&] { kernels::max_pool(cpu, x, random_view(rng, {1, 3, 4}, DType::i32), {.window = {2}}); }),
+              HasSubstr("max_pool: x is f32 [1, 3, 8], y is i32 [1, 3, 4]"));
+  EXPECT_THAT(thrown_by([&] {
+                kernels::average_pool(cpu, random_view(rng, {1, 3, 8}, DType::i32),
+                                      random_view(rng, {1, 3, 4}, DType::i32), {.window = {2}});
+              }),
+              HasSubstr("average_pool: x is i32 [1, 3, 8]"));
+  EXPECT_THAT(thrown_by([&] { kernels::average_pool(cpu, x, y, {.window = {2}, .divisor = -1}); }),
+              HasSubstr("the divisor is -1, expected 0 or more"));
+  for (const double p : {0.0, -1.0, std::nan(""), static_cast<double>(INFINITY)}) {
+    EXPECT_THAT(thrown_by([&] { kernels::lp_pool(cpu, x, y, p, {.window = {2}}); }),
+                HasSubstr("expected a positive number"));
+  }
+  EXPECT_THAT(thrown_by([&] {
+                kernels::max_pool_with_indices(cpu, x, y, random_view(rng, {1, 3, 5}, DType::i32), {.window = {2}});
+              }),
+              HasSubstr("the indices are [1, 3, 5], expected [1, 3, 4]"));
+  EXPECT_THAT(thrown_by([&] {
+                kernels::max_pool_gradient(cpu, y, random_view(rng, {1, 3, 5}, DType::i32), x, {.window = {2}});
+              }),
+              HasSubstr("max_pool_gradient: the indices are [1, 3, 5], expected [1, 3, 4]"));
+  EXPECT_THAT(thrown_by([&] { kernels::max_pool(cpu, x, x, {.window = {1}}); }), HasSubstr("shares memory"));
+  Expression two;
+  two.output(two.apply(ScalarOp::add, {two.input(DType::f32), two.input(DType::f32)}));
+  EXPECT_THAT(thrown_by([&] { kernels::max_pool(cpu, x, y, {.window = {2}}, {&two, {}}); }),
+              HasSubstr("max_pool: the epilogue"));
+  const View wide[] = {f32({1, 3, 5})};
+  EXPECT_THAT(thrown_by([&] { kernels::max_pool(cpu, x, y, {.window = {2}}, {&two, wide}); }),
+              HasSubstr("does not broadcast to the result"));
+}
+
+// Windows in the padding alone: -inf and no index, the least integer, averages and norms of 0.
+TEST_F(Pool, WindowsWithoutElements) {
+  const PoolOptions o{.window = {2}, .strides = {1}, .before = {2}, .count_padding = false};
+  const auto expect_on_every_device = [&](const View& x, std::vector<View> y, const KernelCall& call, double first) {
+    call(cpu, std::span(&x, 1), y);
+    EXPECT_EQ(value(y[0], 0), first);
+    for (const std::string& name : device_names()) run_both(test::device(name), std::span(&x, 1), y, call, {});
+  };
+  const View x = f32({1, 1, 3}), y = f32({1, 1, 7}), indices = random_view(rng, {1, 1, 7}, DType::i32);
+  expect_on_every_device(
+      x, {y, indices},
+      [&](Stream& s, auto in, auto out) { kernels::max_pool_with_indices(s, in[0], out[0], out[1], o); }, -INFINITY);
+  EXPECT_EQ(value(indices, 0), -1);
+  EXPECT_EQ(value(indices, 6), -1);
+  const auto max = [&](Stream& s, auto in, auto out) { kernels::max_pool(s, in[0], out[0], o); };
+  expect_on_every_device(x, {y}, max, -INFINITY);
+  expect_on_every_device(x, {y}, [&](Stream& s, auto in, auto out) { kernels::average_pool(s, in[0], out[0], o); }, 0);
+  expect_on_every_device(x, {y}, [&](Stream& s, auto in, auto out) { kernels::lp_pool(s, in[0], out[0], 3, o); }, 0);
+  for (const auto& [type, least] : {std::pair(DType::i32, -0x1p31), {DType::u32, 0.0}}) {
+    expect_on_every_device(random_view(rng, {1, 1, 3}, type), {random_view(rng, {1, 1, 7}, type)}, max, least);
+  }
+}
+
+using PoolChunks = ChunksTest;
+
+// Operands that exceed a binding are cut along the batch, the channels and the image.
+TEST_F(PoolChunks, EveryAxis) {
+  const auto f32 = [&](const Shape& shape) { return random_view(rng, shape, DType::f32); };
+  const auto i32 = [&](const Shape& shape) { return random_view(rng, shape, DType::i32); };
+  const auto last = [](const View& v) { return v.permuted(std::vector<int>{0, 3, 1, 2}); };
+  const Tolerance near{.absolute = 1e-5};
+  const PoolOptions three{.window = {3, 3}, .strides = {2, 2}, .before = {1, 1}, .count_padding = false};
+  const auto max = [&](const PoolOptions& o) -> KernelCall {
+    return [o](Stream& s, auto in, auto out) { kernels::max_pool_with_indices(s, in[0], out[0], out[1], o); };
+  };
+  const auto average = [&](const PoolOptions& o) -> KernelCall {
+    return [o](Stream& s, auto in, auto out) { kernels::average_pool(s, in[0], out[0], o); };
+  };
+  const auto gradient = [&](const PoolOptions& o) -> KernelCall {
+    return [o](Stream& s, auto in, auto out) { kernels::average_pool_gradient(s, in[0], out[0], o); };
+  };
+  both({f32({40, 3, 20, 20})}, {f32({40, 3, 10, 10}), i32({40, 3, 10, 10})}, max(three), {});
+  both({f32({1, 1, 300, 200})}, {f32({1, 1, 150, 100}), i32({1, 1, 150, 100})}, max(three), {});
+  both({last(f32({1, 200, 30, 20}))}, {last(f32({1, 100, 15, 20})), last(i32({1, 100, 15, 20}))}, max(three), {});
+  both({f32({1, 1, 300, 200})}, {f32({1, 1, 150, 100})}, average(three), near);
+  both({f32({1, 1, 300, 200})}, {f32({1, 1, 30, 40})}, average({.adaptive = true}), near);
+  both({f32({1, 2, 20000})}, {f32({1, 2, 30000})}, average({.adaptive = true}), near);
+  both({f32({1, 1, 150, 100})}, {f32({1, 1, 300, 200})}, gradient(three), near);
+  both({f32({1, 1, 70, 90})}, {f32({1, 1, 300, 200})}, gradient({.adaptive = true}), near);
+  PoolOptions apart{.window = {4}, .strides = {3}, .dilations = {5}, .before = {2}};
+  both({f32({1, 1, 60000})}, {f32({1, 1, 19996})}, average(apart), near);
+  both({f32({1, 1, 19996})}, {f32({1, 1, 60000})}, gradient(apart), near);
+  const View dy = f32({1, 1, 150, 100}), found = i32({1, 1, 150, 100}), x = f32({1, 1, 300, 200});
+  kernels::max_pool_with_indices(*std::make_unique<cpu::Executor>(), x, dy, found, three);
+  both(
+      {dy, found}, {f32({1, 1, 300, 200})},
+      [&](Stream& s, auto in, auto out) { kernels::max_pool_gradient(s, in[0], in[1], out[0], three); }, near);
+  // One window over more than a binding.
+  gpu::Encoder encoder(*device);
+  const View far(device->allocate(80000), 0, DType::f32, {1, 1, 20000}),
+      one(device->allocate(4), 0, DType::f32, {1, 1, 1});
+  EXPECT_THAT(thrown_by([&] { kernels::max_pool(encoder, far, one, {.window = {20000}}); }),
+              HasSubstr("Unsupported: max_pool: the windows of one result span 80000 bytes of f32 [1, 1, 20000]"));
+}
+
+}  // namespace
+}  // namespace weft::test
