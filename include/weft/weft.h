@@ -34,6 +34,7 @@
 #include "weft/quantization.h"
 #include "weft/random.h"
 #include "weft/recurrent.h"
+#include "weft/resampling.h"
 #include "weft/safetensors.h"
 #include "weft/shape.h"
 #include "weft/small_float.h"

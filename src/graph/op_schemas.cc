@@ -181,6 +181,13 @@ std::vector<Schema> make_schemas() {
                              boolean("channels_last", "the channels are the last axis of all tensors", false)},
                     {.shape = "[n, c, sizes…]", .type = gradient ? "dy's type" : "x's type"}));
     }
+    if (k.family == "resize") {
+      add(of_kernel(k.name, {integers("shape", "the shape of the result")}, {.shape = "shape"}));
+    }
+    if (k.family == "grid_sample") add(of_kernel(k.name));
+    if (k.family == "fold") {
+      add(of_kernel(k.name, {integers("sizes", "the sizes of the result's spatial axes")}, {.shape = "[n, C, sizes…]"}));
+    }
     if (k.name == "matmul") {
       add(of_kernel(k.name, {},
                     {.shape = "[..., m, n]",
@@ -246,6 +253,23 @@ std::vector<Schema> make_functions() {
                "[count]", kAskedType),
       function("eye", "y[r, c] = 1 if c - r = diagonal, else 0", "ones on a diagonal, zeros elsewhere",
                "[rows, columns]", kAskedType),
+      function("resize_by", "y[i] = Σ_j w(i, j) · x[j], along each axis", "x resampled to its sizes times the scales",
+               "x's sizes times the scales, rounded down", "x's type"),
+      function("upsample", "y[i] = Σ_j w(i, j) · x[j], along each spatial axis",
+               "images of other sizes, as PyTorch's interpolate makes them", "x's shape with sizes for its spatial axes",
+               "x's type"),
+      function("affine_grid", "y[n, i…, :] = theta[n] · (position of i…, 1)", "the grid of an affine map",
+               "[n, sizes…, d]", "theta's type"),
+      function("unfold", "y[n, (c, k), j] = x[n, c, j · stride + k · dilation − padding]", "the windows of x as columns",
+               "[n, C · window elements, windows]", "x's type"),
+      function("depth_to_space", "y[n, c, i · block + k] = x[n, k · C + c, i], or x[n, c · blocks + k, i]",
+               "channels as blocks of pixels", "[n, C / block^d, sizes · block…]", "x's type"),
+      function("space_to_depth", "y[n, k · C + c, i] = x[n, c, i · block + k], or y[n, c · blocks + k, i]",
+               "blocks of pixels as channels", "[n, C · block^d, sizes / block…]", "x's type"),
+      function("pixel_shuffle", "y[n, c, i · factor + k] = x[n, c · blocks + k, i]", "neighbouring channels as blocks of pixels",
+               "[n, C / factor^d, sizes · factor…]", "x's type"),
+      function("pixel_unshuffle", "y[n, c · blocks + k, i] = x[n, c, i · factor + k]",
+               "blocks of pixels as neighbouring channels", "[n, C · factor^d, sizes / factor…]", "x's type"),
       function("cumsum", "y[i] = x[0] + … + x[i]", "the running sum along an axis", "x's shape",
                "x's type; bool: i32"),
       function("l2_pool", "y = (Σ over each window of x²)^(1/2)", "the Euclidean norm of each window, as lp_pool",

@@ -28,6 +28,9 @@ void add_matmul_rows(TableRows& rows);
 void add_conv_rows(TableRows& rows);
 void add_pool_rows(TableRows& rows);
 void add_quantize_rows(TableRows& rows);
+void add_resize_rows(TableRows& rows);
+void add_grid_sample_rows(TableRows& rows);
+void add_fold_rows(TableRows& rows);
 void add_attention_rows(TableRows& rows);
 void add_rnn_rows(TableRows& rows);
 
@@ -42,7 +45,8 @@ constexpr void (*kFamilies[])(TableRows&) = {
     add_elementwise_rows, add_copy_rows,    add_pad_rows,  add_generate_rows, add_index_rows,
     add_compact_rows,     add_scan_rows,    add_reduce_rows, add_softmax_rows, add_norm_rows,
     add_random_rows,      add_sort_rows,    add_matmul_rows, add_conv_rows,     add_pool_rows,
-    add_quantize_rows,    add_attention_rows, add_rnn_rows};
+    add_resize_rows,      add_grid_sample_rows, add_fold_rows, add_quantize_rows, add_attention_rows,
+    add_rnn_rows};
 
 const TableRows& rows() {
   static const TableRows all = [] {

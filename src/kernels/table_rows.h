@@ -81,6 +81,7 @@ class Reader {
     for (const std::int64_t a : integers(name)) all.push_back(narrowed(a));
     return all;
   }
+  const std::string& words(std::string_view name) const { return get<std::string>(name); }
   // An enumerator by its name in `names`, which are in the enumeration's order.
   template <class Enum, std::size_t n>
   Enum choice(std::string_view name, const std::string_view (&names)[n]) const {

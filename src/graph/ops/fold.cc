@@ -1,0 +1,150 @@
+#include "graph/ops/fold.h"
+
+#include <algorithm>
+
+#include "graph/graph.h"
+#include "graph/op_schemas.h"
+#include "weft/array.h"
+#include "weft/error.h"
+#include "weft/resampling.h"
+
+namespace weft {
+namespace {
+
+struct Windows {
+  int spatial;
+  Dims strides, dilations, before, after, places;
+  std::int64_t window_elements, columns;
+};
+
+Dims completed(std::string_view op, std::string_view what, const Dims& given, int count, std::int64_t least) {
+  if (given.empty()) return Dims::filled(count, least);
+  if (given.rank() != count) {
+    throw ShapeError("{}: {} numbers of {}, expected one for each of {} spatial axes", op, given.rank(), what, count);
+  }
+  // Sizes are computed from them.
+  constexpr std::int64_t kMost = std::int64_t{1} << 31;
+  for (const std::int64_t v : given) {
+    if (v < least || v >= kMost) {
+      throw InvalidArgument("{}: {} is {}, expected numbers from {} to {}", op, what, to_string(given), least,
+                            kMost - 1);
+    }
+  }
+  return given;
+}
+
+// The windows on an image of these sizes.
+Windows windows(std::string_view op, const Shape& sizes, const Shape& window, const WindowOptions& o) {
+  const int spatial = sizes.rank();
+  if (window.rank() != spatial || std::ranges::any_of(window, [](std::int64_t n) { return n < 1; })) {
+    throw ShapeError("{}: the window is {}, expected one size for each of {} spatial axes", op, to_string(window),
+                     spatial);
+  }
+  Windows w{.spatial = spatial,
+            .strides = completed(op, "strides", o.strides, spatial, 1),
+            .dilations = completed(op, "dilations", o.dilations, spatial, 1),
+            .before = completed(op, "padding", o.padding, spatial, 0),
+            .after = {},
+            .places = {},
+            .window_elements = element_count(window),
+            .columns = 1};
+  w.after = o.padding_after.empty() ? w.before : completed(op, "padding_after", o.padding_after, spatial, 0);
+  for (int d = 0; d < spatial; ++d) {
+    const std::int64_t reach = (window[d] - 1) * w.dilations[d] + 1, padded = sizes[d] + w.before[d] + w.after[d];
+    if (padded < reach) {
+      throw ShapeError("{}: a window reaches over {} elements along spatial axis {}, which has {} with its padding", op,
+                       reach, d, padded);
+    }
+    w.places.push_back((padded - reach) / w.strides[d] + 1);
+  }
+  w.columns = element_count(w.places);
+  return w;
+}
+
+// The indices of an axis at which the elements of windows are, [window, places].
+Tensor indices(std::int64_t window, std::int64_t dilation, std::int64_t places, std::int64_t stride) {
+  const auto counted = [](std::int64_t n, std::int64_t step, const Shape& shape) {
+    return reshape(arange(0, n * step, step, DType::i32), shape);
+  };
+  return counted(window, dilation, {window, 1}) + counted(places, stride, {1, places});
+}
+
+}  // namespace
+
+void FoldOp::attributes(Attributes& f) const {
+  f.add("sizes", sizes_).add("strides", options_.strides).add("dilations", options_.dilations);
+  f.add("before", options_.before);
+}
+
+std::vector<TensorType> FoldOp::infer(std::span<const TensorType> in) const {
+  const DType type = infer_dtype(name(), {&in[0]});
+  if (in[0].shape.rank() != 2 + 2 * sizes_.rank()) {
+    throw ShapeError("fold: x is {} for the sizes {}, expected [batch, channels, window…, places…]",
+                     weft::to_string(in[0]), weft::to_string(sizes_));
+  }
+  Shape y{in[0].shape[0], in[0].shape[1]};
+  for (const std::int64_t n : sizes_) y.push_back(n);
+  return {{type, y}};
+}
+
+void FoldOp::lower(const Launch& call) const { kernels::fold(call.stream, call.inputs[0], call.outputs[0], options_); }
+
+Work FoldOp::work(const Launch& call) const {
+  Work w = Op::work(call);
+  w.flops = static_cast<double>(call.inputs[0].count());
+  return w;
+}
+
+Tensor unfold(const Operand& x, const Shape& window, const WindowOptions& o) {
+  if (!x.defined()) throw InvalidArgument("unfold: the operand is an undefined Tensor");
+  if (x.rank() < 3 || x.rank() > 5) {
+    throw ShapeError("unfold: x is {}, expected [batch, channels] and one to three spatial axes", to_string(x.type()));
+  }
+  Shape sizes;
+  for (int d = 2; d < x.rank(); ++d) sizes.push_back(x.shape()[d]);
+  const Windows w = windows("unfold", sizes, window, o);
+  std::vector<std::int64_t> before{0, 0}, after{0, 0};
+  before.insert(before.end(), w.before.begin(), w.before.end());
+  after.insert(after.end(), w.after.begin(), w.after.end());
+  Tensor y = pad(x, before, after);
+  // Each spatial axis becomes two: in a window, and from window to window.
+  std::vector<int> order{0, 1};
+  for (int d = w.spatial - 1; d >= 0; --d) {
+    const int axis = 2 + d;
+    if (w.dilations[d] == 1 && w.strides[d] == window[d]) {
+      // Windows that touch are there already.
+      Shape split = y.shape();
+      split[axis] = w.places[d];
+      split.insert(axis + 1, window[d]);
+      y = reshape(slice(y, axis, 0, w.places[d] * window[d]), split);
+      std::vector<int> swapped;
+      for (int k = 0; k < y.rank(); ++k) swapped.push_back(k == axis ? axis + 1 : k == axis + 1 ? axis : k);
+      y = permute(y, swapped);
+    } else {
+      y = gather(y, indices(window[d], w.dilations[d], w.places[d], w.strides[d]), axis);
+    }
+  }
+  for (const int part : {0, 1}) {
+    for (int d = 0; d < w.spatial; ++d) order.push_back(2 + 2 * d + part);
+  }
+  return reshape(permute(y, order), {x.shape()[0], x.shape()[1] * w.window_elements, w.columns});
+}
+
+Tensor fold(const Operand& x, const Shape& sizes, const Shape& window, const WindowOptions& o) {
+  if (!x.defined()) throw InvalidArgument("fold: the operand is an undefined Tensor");
+  if (sizes.rank() < 1 || sizes.rank() > 3) {
+    throw ShapeError("fold: the sizes are {}, expected those of one to three spatial axes", to_string(sizes));
+  }
+  const Windows w = windows("fold", sizes, window, o);
+  if (x.rank() != 3 || x.shape()[1] % w.window_elements != 0 || x.shape()[2] != w.columns) {
+    throw ShapeError("fold: x is {}, expected [batch, channels · {}, {}] for windows {} on {}", to_string(x.type()),
+                     w.window_elements, w.columns, to_string(window), to_string(sizes));
+  }
+  Shape split{x.shape()[0], x.shape()[1] / w.window_elements};
+  for (const Dims* part : {&window, &w.places}) {
+    for (const std::int64_t n : *part) split.push_back(n);
+  }
+  return apply(make_op<FoldOp>(sizes, kernels::FoldOptions{w.strides, w.dilations, w.before}), {reshape(x, split)});
+}
+
+}  // namespace weft

@@ -1,0 +1,239 @@
+#include "graph/ops/resize.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/checked.h"
+#include "graph/graph.h"
+#include "graph/op_schemas.h"
+#include "weft/array.h"
+#include "weft/error.h"
+#include "weft/resampling.h"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kModes[] = {"nearest", "linear", "cubic", "area"};
+constexpr std::string_view kCoordinates[] = {"half_pixel",         "align_corners",        "asymmetric",
+                                             "pytorch_half_pixel", "half_pixel_symmetric", "crop"};
+constexpr std::string_view kRoundings[] = {"prefer_floor", "prefer_ceil", "floor", "ceil"};
+
+std::string numbers(const std::vector<double>& list) {
+  std::string text;
+  for (const double v : list) text += (text.empty() ? "" : ", ") + to_string(Number(v));
+  return text;
+}
+
+void check_defined(std::string_view op, const Operand& x) {
+  if (!x.defined()) throw InvalidArgument("{}: the operand is an undefined Tensor", op);
+}
+
+std::string text_of(const Operand& x) { return to_string(x.type()); }
+
+// How many spatial axes x has; the batch's and the channels' come beside.
+int spatial_axes(std::string_view op, const Operand& x, int most) {
+  check_defined(op, x);
+  if (x.rank() < 3 || x.rank() > 2 + most) {
+    throw ShapeError("{}: x is {}, expected [batch, channels] and one to {} spatial axes", op, text_of(x), most);
+  }
+  return x.rank() - 2;
+}
+
+// The sizes of both functions between depth and space, and the order of their axes.
+struct Blocks {
+  int spatial, first;     // of x's spatial axes
+  std::int64_t channels;  // in space
+};
+
+Blocks blocks(std::string_view op, const Operand& x, std::int64_t block, bool channels_last, bool to_space) {
+  Blocks b{spatial_axes(op, x, 3), channels_last ? 1 : 2, x.shape()[channels_last ? -1 : 1]};
+  if (block < 1) throw InvalidArgument("{}: blocks of {} pixels, expected one or more", op, block);
+  for (int d = 0; d < b.spatial; ++d) {
+    std::int64_t& divided = b.channels;
+    if (to_space ? divided % block != 0 : x.shape()[b.first + d] % block != 0) {
+      throw ShapeError("{}: x is {}, whose {} blocks of {} do not divide", op, text_of(x),
+                       to_space ? "channels" : "sizes", block);
+    }
+    if (to_space)
+      divided /= block;
+    else if (multiply_overflows(divided, block, divided))
+      throw ShapeError("{}: x is {}, blocks of {}", op, text_of(x), block);
+  }
+  return b;
+}
+
+}  // namespace
+
+void ResizeOp::attributes(Attributes& f) const {
+  const auto at = [](const auto& names, auto value) { return names[static_cast<std::size_t>(value)]; };
+  const kernels::ResizeOptions usual;
+  f.add("shape", shape_)
+      .add("mode", at(kModes, options_.mode))
+      .add("coordinates", at(kCoordinates, options_.coordinates));
+  if (options_.mode == ResizeMode::nearest) f.add("rounding", at(kRoundings, options_.rounding));
+  if (options_.mode == ResizeMode::cubic) f.add("cubic_a", options_.cubic_a);
+  if (options_.antialias) f.add("antialias", true);
+  if (options_.exclude_outside) f.add("exclude_outside", true);
+  if (!options_.scales.empty()) f.add("scales", numbers(options_.scales));
+  if (!options_.starts.empty()) f.add("starts", numbers(options_.starts));
+  if (!options_.ends.empty()) f.add("ends", numbers(options_.ends));
+  if (options_.coordinates == ResizeCoordinates::crop) f.add("value", options_.value);
+}
+
+std::vector<TensorType> ResizeOp::infer(std::span<const TensorType> in) const {
+  const DType type = infer_dtype(name(), {&in[0]});
+  const Shape& x = gradient_ ? shape_ : in[0].shape;
+  const Shape& y = gradient_ ? in[0].shape : shape_;
+  if (in[0].shape.rank() != shape_.rank()) {
+    throw ShapeError("{}: {} to the shape {}, expected one rank", name(), weft::to_string(in[0]),
+                     weft::to_string(shape_));
+  }
+  for (int d = 0; d < x.rank(); ++d) {
+    if (shape_[d] < 0) throw ShapeError("{}: the shape is {}", name(), weft::to_string(shape_));
+    if (x[d] == 0 && y[d] > 0) {
+      throw ShapeError("{}: axis {} of {} is empty, there is nothing to make {} of", name(), d, weft::to_string(x),
+                       weft::to_string(y));
+    }
+  }
+  if (options_.mode != ResizeMode::nearest && !is_floating(type) && type != DType::i8 && type != DType::u8) {
+    throw TypeError("{}: x is {}; expected floats, i8 or u8 for mode {}", name(), weft::to_string(in[0]),
+                    kModes[static_cast<int>(options_.mode)]);
+  }
+  kernels::check_resize(name(), options_, x, y);
+  return {{type, shape_}};
+}
+
+void ResizeOp::lower(const Launch& call) const {
+  (gradient_ ? kernels::resize_gradient : kernels::resize)(call.stream, call.inputs[0], call.outputs[0], options_);
+}
+
+Work ResizeOp::work(const Launch& call) const {
+  Work w = Op::work(call);
+  if (options_.mode == ResizeMode::nearest && !gradient_) return w;
+  // Each element of the longer side takes part in a few products along each axis.
+  const double neighbours = options_.mode == ResizeMode::cubic ? 4 : 2;
+  double products = 2;
+  for (int d = 0; d < shape_.rank(); ++d) {
+    if (call.inputs[0].shape()[d] != shape_[d]) products *= neighbours;
+  }
+  w.flops = products * static_cast<double>(std::max(call.inputs[0].count(), call.outputs[0].count()));
+  return w;
+}
+
+std::string ResizeOp::label(std::span<const TensorType>) const {
+  return std::string(name()) + "_" + std::string(kModes[static_cast<int>(options_.mode)]);
+}
+
+Tensor resize(const Operand& x, const Shape& shape, const ResizeOptions& options) {
+  check_defined("resize", x);
+  return apply(make_op<ResizeOp>(shape, options, false), {x});
+}
+
+Tensor resize_by(const Operand& x, std::span<const double> scales, const ResizeOptions& options) {
+  check_defined("resize_by", x);
+  if (static_cast<int>(scales.size()) != x.rank() || !options.scales.empty()) {
+    throw InvalidArgument("resize_by: {} scales and {} among the options for {}, expected one for each axis, and none",
+                          scales.size(), options.scales.size(), text_of(x));
+  }
+  Shape shape = x.shape();
+  for (int d = 0; d < x.rank(); ++d) {
+    const double s = scales[static_cast<std::size_t>(d)], size = static_cast<double>(shape[d]) * s;
+    if (!(s > 0) || !(size < 0x1p53)) throw InvalidArgument("resize_by: scale {} of axis {} of {}", s, d, text_of(x));
+    // A product that a scale's rounding to f32 moves off an integer is that integer.
+    const double near = std::round(size);
+    shape[d] = static_cast<std::int64_t>(std::abs(size - near) <= near * 0x1p-22 ? near : std::floor(size));
+  }
+  ResizeOptions o = options;
+  o.scales.assign(scales.begin(), scales.end());
+  return resize(x, shape, o);
+}
+
+Tensor resize_gradient(const Operand& dy, const Shape& shape, const ResizeOptions& options) {
+  check_defined("resize_gradient", dy);
+  return apply(make_op<ResizeOp>(shape, options, true), {dy});
+}
+
+Tensor upsample(const Operand& x, const Shape& sizes, const UpsampleOptions& o) {
+  const int spatial = spatial_axes("upsample", x, kMaxRank - 2);
+  if (sizes.rank() != spatial) {
+    throw ShapeError("upsample: {} sizes for the {} spatial axes of {}", sizes.rank(), spatial, text_of(x));
+  }
+  const bool interpolates = o.mode == ResizeMode::linear || o.mode == ResizeMode::cubic;
+  if (!interpolates && (o.align_corners || o.antialias)) {
+    throw InvalidArgument("upsample: align_corners and antialias are for the modes linear and cubic");
+  }
+  if (o.exact && o.mode != ResizeMode::nearest) throw InvalidArgument("upsample: exact is for the mode nearest");
+  Shape shape = x.shape();
+  for (int d = 0; d < spatial; ++d) shape[(o.channels_last ? 1 : 2) + d] = sizes[d];
+  ResizeOptions r{.mode = o.mode, .antialias = o.antialias, .exclude_outside = o.antialias};
+  if (o.align_corners) r.coordinates = ResizeCoordinates::align_corners;
+  if (o.antialias && o.mode == ResizeMode::cubic) r.cubic_a = -0.5;
+  if (o.mode == ResizeMode::nearest) {
+    if (!o.exact) r.coordinates = ResizeCoordinates::asymmetric;
+    r.rounding = o.exact ? ResizeRounding::prefer_ceil : ResizeRounding::floor;
+  }
+  return resize(x, shape, r);
+}
+
+Tensor depth_to_space(const Operand& x, std::int64_t block, BlockOrder order, bool channels_last) {
+  const Blocks b = blocks("depth_to_space", x, block, channels_last, true);
+  // [n, spatial…, (block…), C, (block…)] or [n, (block…), C, (block…), spatial…] with one group of blocks.
+  const bool blocks_first = order == BlockOrder::depth_column_row;
+  Shape split{x.shape()[0]}, result{x.shape()[0]};
+  const int channels = (channels_last ? 1 + b.spatial : 1) + (blocks_first ? b.spatial : 0);
+  const int block_axis = (channels_last ? 1 + b.spatial : 1) + (blocks_first ? 0 : 1);
+  const int size_axis = channels_last ? 1 : 2 + b.spatial;
+  const auto push_sizes = [&] {
+    for (int d = 0; d < b.spatial; ++d) split.push_back(x.shape()[b.first + d]);
+  };
+  if (channels_last) push_sizes();
+  if (!blocks_first) split.push_back(b.channels);
+  for (int d = 0; d < b.spatial; ++d) split.push_back(block);
+  if (blocks_first) split.push_back(b.channels);
+  if (!channels_last) push_sizes();
+  std::vector<int> axes{0};
+  if (!channels_last) axes.push_back(channels), result.push_back(b.channels);
+  for (int d = 0; d < b.spatial; ++d) {
+    axes.push_back(size_axis + d);
+    axes.push_back(block_axis + d);
+    result.push_back(x.shape()[b.first + d] * block);
+  }
+  if (channels_last) axes.push_back(channels), result.push_back(b.channels);
+  return reshape(permute(reshape(x, split), axes), result);
+}
+
+Tensor space_to_depth(const Operand& x, std::int64_t block, BlockOrder order, bool channels_last) {
+  const Blocks b = blocks("space_to_depth", x, block, channels_last, false);
+  const std::int64_t channels = x.shape()[channels_last ? -1 : 1];
+  Shape split{x.shape()[0]}, result{x.shape()[0]};
+  if (!channels_last) split.push_back(channels), result.push_back(b.channels);
+  std::vector<int> sizes, places;
+  for (int d = 0; d < b.spatial; ++d) {
+    const std::int64_t size = x.shape()[b.first + d] / block;
+    sizes.push_back(split.rank());
+    split.push_back(size);
+    places.push_back(split.rank());
+    split.push_back(block);
+    result.push_back(size);
+  }
+  if (channels_last) split.push_back(channels), result.push_back(b.channels);
+  const std::vector<int> channel_axis{channels_last ? split.rank() - 1 : 1};
+  std::vector<int> axes{0};
+  const auto add = [&](const std::vector<int>& more) { axes.insert(axes.end(), more.begin(), more.end()); };
+  const bool blocks_first = order == BlockOrder::depth_column_row;
+  if (channels_last) add(sizes);
+  add(blocks_first ? places : channel_axis);
+  add(blocks_first ? channel_axis : places);
+  if (!channels_last) add(sizes);
+  return reshape(permute(reshape(x, split), axes), result);
+}
+
+Tensor pixel_shuffle(const Operand& x, std::int64_t factor, bool channels_last) {
+  return depth_to_space(x, factor, BlockOrder::column_row_depth, channels_last);
+}
+
+Tensor pixel_unshuffle(const Operand& x, std::int64_t factor, bool channels_last) {
+  return space_to_depth(x, factor, BlockOrder::column_row_depth, channels_last);
+}
+
+}  // namespace weft

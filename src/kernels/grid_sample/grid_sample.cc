@@ -1,0 +1,163 @@
+#include "kernels/grid_sample/grid_sample.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/str_cat.h"
+#include "kernels/call.h"
+#include "kernels/check.h"
+#include "kernels/common/chunks.h"
+#include "kernels/common/memory.h"
+#include "kernels/plan_cache.h"
+#include "weft/error.h"
+
+namespace weft::kernels {
+namespace {
+
+constexpr std::string_view kName = "grid_sample";
+
+// The view with its channels (axis 1) last.
+View channels_last(const View& v) {
+  std::vector<int> order(static_cast<std::size_t>(v.rank()));
+  std::iota(order.begin(), order.end(), 0);
+  std::rotate(order.begin() + 1, order.begin() + 2, order.end());
+  return v.permuted(order);
+}
+
+void record(gpu::Commands& commands, const SampleCall& s) {
+  Call call(commands, "grid_sample");
+  const int spatial = s.spatial(), rank = s.y.rank();
+  std::vector<int> order(static_cast<std::size_t>(rank));
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, std::greater(),
+                           [&](int d) { return s.y.shape()[d] == 1 ? INT64_MAX : std::abs(s.y.strides()[d]); });
+  const std::int64_t channels = s.y.shape()[1];
+  const bool adjacent = order.back() == 1;
+  const bool wide =
+      adjacent && channels % 4 == 0 && can_vectorise(channels_last(s.x)) && can_vectorise(channels_last(s.y));
+  // A position is computed once for several channels.
+  const int outs = adjacent ? 1 : static_cast<int>(std::min<std::int64_t>(channels, 8));
+  const int block = wide ? 4 : outs;
+  Shape shape;
+  Strides x, grid, y;
+  int channel = 0;
+  for (const int d : order) {
+    if (d == 1) channel = shape.rank();
+    shape.push_back(d == 1 ? ceil_div(channels, block) : s.y.shape()[d]);
+    x.push_back(d == 0 ? s.x.strides()[0] : d == 1 ? s.x.strides()[1] * block : 0);
+    grid.push_back(d == 0 ? s.grid.strides()[0] : d == 1 ? 0 : s.grid.strides()[d - 1]);
+    y.push_back(s.y.strides()[d] * (d == 1 ? block : 1));
+  }
+  call.iterate(shape);
+  call.read("x", s.x, wide ? 4 : 1).strides("x", x);
+  call.read("grid", s.grid).strides("grid", grid);
+  call.write("y", s.y, wide ? 4 : 1).strides("y", y);
+  for (int d = 0; d < spatial; ++d) {
+    call.index_param(str_cat("size", d), s.x.shape()[2 + d]).index_param(str_cat("step", d), s.x.strides()[2 + d]);
+  }
+  constexpr std::string_view kPaddings[] = {"zeros", "border", "reflection"};
+  const int taps = s.options.mode == SampleMode::nearest ? 1 : s.options.mode == SampleMode::linear ? 2 : 4;
+  const std::uint32_t threads = workgroup_size(call.capabilities(), call.capabilities().software ? 8 : 128);
+  const std::int64_t count = element_count(shape);
+  call.index_param("count", count).index_param("grid_number", s.grid.strides()[-1]);
+  if (!wide) {
+    call.index_param("channels", channels).index_param("x_channel", s.x.strides()[1]);
+    call.index_param("y_channel", s.y.strides()[1]);
+  }
+  call.set("spatial", spatial).set("taps", taps).set("padding", kPaddings[static_cast<int>(s.options.padding)]);
+  call.set("aligned", s.options.align_corners).set("wide", wide).set("outs", outs).set("channel", channel);
+  call.set("threads", threads);
+  double products = 1;
+  for (int d = 0; d < spatial; ++d) products *= taps;
+  call.cost({.flops = 2 * products * static_cast<double>(s.y.count())});
+  call.variant(str_cat(wide       ? "channels_by_4"
+                       : adjacent ? "channels"
+                                  : "places",
+                       "_", outs),
+               adjacent ? "channels are adjacent: threads lie along them" : "threads lie along the places");
+  call.dispatch_groups(kName, ceil_div(count, threads));
+}
+
+// A part of the call along an axis of y: the batch, the channels, or places.
+SampleCall part_of(const SampleCall& s, int axis, std::int64_t begin, std::int64_t size) {
+  const auto slice = [&](const View& v, int d) {
+    View part = v;
+    part.offset =
+        static_cast<std::uint64_t>(static_cast<std::int64_t>(v.offset) + begin * v.strides()[d] * bits(v.dtype) / 8);
+    part.layout.shape[d] = size;
+    return part;
+  };
+  SampleCall part = s;
+  part.y = slice(s.y, axis);
+  if (axis < 2) part.x = slice(s.x, axis);
+  if (axis != 1) part.grid = slice(s.grid, axis == 0 ? 0 : axis - 1);
+  return part;
+}
+
+void in_parts(gpu::Commands& commands, const SampleCall& s) {
+  const gpu::Capabilities& capabilities = commands.device().capabilities();
+  const std::uint64_t limit = chunk_limit(capabilities);
+  const auto too_long = [&](const View& v) { return span_bytes(v) > limit || v.count() > kMaxElements; };
+  if (!too_long(s.x) && !too_long(s.grid) && !too_long(s.y)) return record(commands, s);
+  int best = -1;
+  std::int64_t best_reach = 0;
+  const auto consider = [&](const View& v, int d, int axis) {
+    const std::int64_t reach = std::abs(v.strides()[d]) * (v.shape()[d] - 1) * bits(v.dtype) / 8;
+    if (too_long(v) && s.y.shape()[axis] > 1 && reach > best_reach) best = axis, best_reach = reach;
+  };
+  for (int axis = 0; axis < s.y.rank(); ++axis) {
+    consider(s.y, axis, axis);
+    if (axis < 2) consider(s.x, axis, axis);
+    if (axis != 1) consider(s.grid, axis == 0 ? 0 : axis - 1, axis);
+  }
+  if (best < 0) {
+    throw Unsupported("{}: x {} or grid {} is more than the {} bytes that this device binds, and cannot be cut", kName,
+                      to_string(s.x), to_string(s.grid), capabilities.max_binding);
+  }
+  const std::int64_t size = s.y.shape()[best], half = first_half(size);
+  in_parts(commands, part_of(s, best, 0, half));
+  in_parts(commands, part_of(s, best, half, size - half));
+}
+
+void check_shapes(const SampleCall& s) {
+  const Shape &x = s.x.shape(), &grid = s.grid.shape(), &y = s.y.shape();
+  const auto fail = [&](std::string_view expected) {
+    throw InvalidArgument("{}: x is {}, grid is {} and y {}; expected {}", kName, to_string(s.x), to_string(s.grid),
+                          to_string(s.y), expected);
+  };
+  if (grid.rank() != x.rank() || y.rank() != x.rank()) fail("one rank");
+  if (grid[-1] != s.spatial()) fail("a number of the grid for each spatial axis of x");
+  if (x[0] != y[0] || grid[0] != y[0]) fail("one batch");
+  if (x[1] != y[1]) fail("as many channels of y as of x");
+  for (int d = 2; d < y.rank(); ++d) {
+    if (grid[d - 1] != y[d]) fail("the places of the grid in y");
+    if (x[d] == 0 && s.y.count() > 0) fail("elements along each axis of x");
+    // Positions are f32 and indices i32.
+    if (x[d] > std::int64_t{1} << 30) throw Unsupported("{}: x {} is longer than 2^30", kName, to_string(s.x));
+  }
+}
+
+}  // namespace
+
+void grid_sample_gpu(gpu::Commands& commands, const SampleCall& call) {
+  for (const View* v : {&call.x, &call.grid}) {
+    if (v->dtype == DType::f64) throw Unsupported("{}: {} on a GPU, which has no f64", kName, to_string(*v));
+  }
+  in_parts(commands, call);
+}
+
+void grid_sample(Stream& stream, const View& x, const View& grid, const View& y, const SampleOptions& options) {
+  call(stream, CallKey(kName, options.mode, options.padding, options.align_corners), {x, grid, y}, [&](Stream& s) {
+    check_views(kName, {&x, &grid}, {&y});
+    const SampleCall sample{x, grid, y, options};
+    check_shapes(sample);
+    check_memory(s, kName, {{"x", x}, {"grid", grid}}, {{"y", y}}, Sharing::none);
+    if (y.count() == 0) return;
+    if (gpu::Commands* commands = s.gpu())
+      grid_sample_gpu(*commands, sample);
+    else
+      grid_sample_cpu(*s.cpu(), sample);
+  });
+}
+
+}  // namespace weft::kernels

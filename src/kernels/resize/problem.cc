@@ -1,0 +1,138 @@
+#include "kernels/resize/problem.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "weft/error.h"
+
+namespace weft::kernels {
+namespace {
+
+// The tables of each pass, as indices of the pass' tables. Axes that become shorter come first.
+std::vector<std::vector<std::size_t>> groups_of(const ResizePass& whole) {
+  std::vector<std::size_t> order(whole.tables.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::less(), [&](std::size_t k) {
+    const AxisTable& t = whole.tables[k];
+    return static_cast<double>(t.to()) / static_cast<double>(t.from);
+  });
+  // Up to this many products of an element cost less than a pass through memory; cubic ones of two axes are 16.
+  constexpr std::int64_t kProducts = 16;
+  std::vector<std::vector<std::size_t>> groups;
+  std::int64_t products = 0;
+  for (const std::size_t k : order) {
+    const std::int64_t pitch = whole.tables[k].pitch;
+    if (groups.empty() || sums_integers(whole) || products * pitch > kProducts) {
+      groups.emplace_back();
+      products = 1;
+    }
+    groups.back().push_back(k);
+    products *= pitch;
+  }
+  return groups;
+}
+
+DType intermediate_type(const ResizePass& whole) {
+  return sums_integers(whole) ? kIntegerIntermediate : whole.x.dtype == DType::f64 ? DType::f64 : DType::f32;
+}
+
+template <class F>
+void for_each_intermediate(const ResizePass& whole, const std::vector<std::vector<std::size_t>>& groups, F&& f) {
+  Shape shape = whole.x.shape();
+  for (std::size_t g = 0; g + 1 < groups.size(); ++g) {
+    for (const std::size_t k : groups[g]) shape[whole.tables[k].axis] = whole.tables[k].to();
+    f(g, shape);
+  }
+}
+
+}  // namespace
+
+std::pair<std::int32_t, std::int32_t> limits_of(DType type) {
+  switch (type) {
+    case DType::i8:
+      return {-128, 127};
+    case DType::u8:
+      return {0, 255};
+    // Two more cubic passes do not overflow 32 bits.
+    case kIntegerIntermediate:
+      return {-0x7fff, 0x7fff};
+    default:
+      throw InternalError("resize of {}", name(type));
+  }
+}
+
+std::int32_t fixed_point(const Number& value, DType type) {
+  const auto [low, high] = limits_of(type);
+  const double scaled = value.value() * (1 << fraction_bits(type));
+  return std::isnan(scaled) ? 0
+                            : static_cast<std::int32_t>(std::clamp(std::nearbyint(scaled), double(low), double(high)));
+}
+
+ResizeOrder order_of(const ResizePass& pass) {
+  const int rank = pass.y.rank();
+  std::vector<int> axes(static_cast<std::size_t>(rank)), table_of(static_cast<std::size_t>(rank), -1);
+  std::iota(axes.begin(), axes.end(), 0);
+  for (std::size_t k = 0; k < pass.tables.size(); ++k) {
+    table_of[static_cast<std::size_t>(pass.tables[k].axis)] = static_cast<int>(k);
+  }
+  std::erase_if(axes, [&](int d) { return pass.y.shape()[d] == 1 && table_of[static_cast<std::size_t>(d)] < 0; });
+  // Axes of one element say nothing about the order.
+  std::ranges::stable_sort(axes, std::greater(),
+                           [&](int d) { return pass.y.shape()[d] == 1 ? INT64_MAX : std::abs(pass.y.strides()[d]); });
+  ResizeOrder o;
+  for (const int d : axes) {
+    const int table = table_of[static_cast<std::size_t>(d)];
+    const std::int64_t n = pass.y.shape()[d], x = pass.x.strides()[d], y = pass.y.strides()[d];
+    if (table < 0 && !o.table.empty() && o.table.back() < 0 && o.x[-1] == x * n && o.y[-1] == y * n) {
+      o.shape[-1] *= n;
+      o.x_shape[-1] *= n;
+      o.x[-1] = x;
+      o.y[-1] = y;
+      continue;
+    }
+    o.shape.push_back(n);
+    o.x_shape.push_back(pass.x.shape()[d]);
+    o.x.push_back(x);
+    o.y.push_back(y);
+    o.table.push_back(table);
+  }
+  if (o.table.empty()) {
+    o.shape = o.x_shape = {1};
+    o.x = o.y = {1};
+    o.table = {-1};
+  }
+  return o;
+}
+
+std::uint64_t intermediate_bytes(const ResizePass& whole) {
+  if (whole.moves) return 0;
+  std::uint64_t most = 0;
+  for_each_intermediate(whole, groups_of(whole), [&](std::size_t, const Shape& shape) {
+    most = std::max(most, byte_size(intermediate_type(whole), static_cast<std::uint64_t>(element_count(shape))));
+  });
+  return most;
+}
+
+std::vector<ResizePass> passes_of(const ResizePass& whole, const std::function<View(std::uint64_t bytes)>& memory) {
+  if (whole.moves) return {whole};
+  const auto groups = groups_of(whole);
+  const DType type = intermediate_type(whole);
+  std::vector<View> between;
+  for_each_intermediate(whole, groups, [&](std::size_t, const Shape& shape) {
+    const View bytes = memory(byte_size(type, static_cast<std::uint64_t>(element_count(shape))));
+    between.emplace_back(bytes.buffer, bytes.offset, type, shape);
+  });
+  std::vector<ResizePass> passes;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    ResizePass pass{.x = g ? between[g - 1] : whole.x,
+                    .y = g + 1 < groups.size() ? between[g] : whole.y,
+                    .tables = {},
+                    .value = whole.value};
+    for (const std::size_t k : groups[g]) pass.tables.push_back(whole.tables[k]);
+    passes.push_back(std::move(pass));
+  }
+  return passes;
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,54 @@
+// A resampling as passes over tensors, each along some of their axes: what the devices' kernels run.
+#pragma once
+
+#include <functional>
+
+#include "kernels/resize/axis_table.h"
+#include "weft/cpu.h"
+#include "weft/gpu.h"
+
+namespace weft::kernels {
+
+// y = x resampled along the axes of these tables; x and y have the same sizes along all others.
+struct ResizePass {
+  View x, y;
+  std::vector<AxisTable> tables;
+  bool moves = false;  // elements are moved as they are: at most one of each row, views of unsigned integers
+  Number value = 0;    // where a table's row is empty
+};
+
+// Sums of integers are fixed-point numbers: those of the types i8 and u8 have none, intermediate ones this many bits
+// behind the point, in i16.
+constexpr int kFractionBits = 6;
+constexpr DType kIntegerIntermediate = DType::i16;
+inline bool sums_integers(const ResizePass& pass) { return !pass.moves && !is_floating(pass.x.dtype); }
+inline int fraction_bits(DType type) { return type == kIntegerIntermediate ? kFractionBits : 0; }
+// How far right a sum of products is shifted for y.
+inline int result_shift(const ResizePass& pass) {
+  return kWeightBits + fraction_bits(pass.x.dtype) - fraction_bits(pass.y.dtype);
+}
+
+// The least and the greatest number of a type, as sums are stored in it, and the nearest to `value`.
+std::pair<std::int32_t, std::int32_t> limits_of(DType type);
+std::int32_t fixed_point(const Number& value, DType type);
+
+// The axes of a pass in the order of y's memory, last the one whose elements are adjacent; adjacent ones that no table
+// is for are one where their strides allow it. `table`: which of the pass' tables is for it, or -1.
+struct ResizeOrder {
+  Shape shape;  // of y
+  Strides x, y;
+  Shape x_shape;
+  std::vector<int> table;
+};
+ResizeOrder order_of(const ResizePass& pass);
+
+// The passes that resample x to y, of which none has many products for an element. Memory for what is between two of
+// them comes from `memory`.
+std::vector<ResizePass> passes_of(const ResizePass& whole, const std::function<View(std::uint64_t bytes)>& memory);
+// The bytes between the passes, at most.
+std::uint64_t intermediate_bytes(const ResizePass& whole);
+
+void resize_gpu(gpu::Commands& commands, std::string_view name, const ResizePass& whole);
+void resize_cpu(cpu::Executor& executor, const ResizePass& whole);
+
+}  // namespace weft::kernels

@@ -1,0 +1,93 @@
+{#
+  y = x resampled along the axes of `tables`: sums of elements of x with the products of their weights. Threads follow
+  each other as y's elements do in memory; each computes `lanes` adjacent ones, of which the last table chooses the
+  elements if `last_resized`, and which are adjacent in x, too, if not.
+
+  place: the coordinate of each table. A row of a table is the index of its first element, how many there are, and
+  their weights; it is p.pitch words long, and the table begins at p.base. integer: sums are fixed-point numbers.
+#}
+{% set value = 'i32' if integer else 'f32' %}
+{% set wide = lanes == 4 and not last_resized %}
+{% set sum_type = 'vec4<' ~ value ~ '>' if wide else value %}
+{% set outer = tables - 1 if last_resized else tables %}
+{% set last = tables - 1 %}
+{% set each = lanes if last_resized else 1 %}
+{% macro weight(at) -%}
+{{ 'bitcast<i32>' if integer else 'bitcast<f32>' }}(table_buf[{{ at }}])
+{%- endmacro %}
+{% macro add(sum, w, x) -%}
+{{ sum }} = {{ sum ~ ' + ' ~ w ~ ' * ' ~ x if integer else 'fma(' ~ (sum_type ~ '(' ~ w ~ ')' if wide else w) ~ ', ' ~ x ~ ', ' ~ sum ~ ')' }};
+{%- endmacro %}
+{% macro rounded(v) -%}
+{{ '(' ~ v ~ ' + p.half) >> p.shift' if integer else v }}
+{%- endmacro %}
+@compute @workgroup_size({{ threads }})
+fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,
+        @builtin(num_workgroups) groups: vec3<u32>) {
+  let index = group_index(wg, groups) * {{ threads }}u + lid;
+  if (index >= p.count) { return; }
+  let c = coords(index);
+  let x0 = at_x(c);
+{% for a in range(outer) %}
+  let t{{ a }} = p.table_o + p.base{{ a }} + c[{{ place[a] }}] * p.pitch{{ a }};
+  let n{{ a }} = table_buf[t{{ a }} + 1u];
+{% endfor %}
+{% if last_resized %}
+{% for l in range(lanes) %}
+  let u{{ l }} = p.table_o + p.base{{ last }} + (c[{{ place[last] }}]{{ ' * 4u + ' ~ l ~ 'u' if lanes == 4 }}) * p.pitch{{ last }};
+  let m{{ l }} = table_buf[u{{ l }} + 1u];
+  let s{{ l }} = table_buf[u{{ l }}] * p.step{{ last }};
+{% endfor %}
+{% endif %}
+{% for l in range(each) %}
+  var r{{ l }} = {{ sum_type }}();
+{% endfor %}
+{% for a in range(outer) %}
+  var x{{ a + 1 }} = x{{ a }} + table_buf[t{{ a }}] * p.step{{ a }};
+  for (var k{{ a }} = 0u; k{{ a }} < n{{ a }}; k{{ a }}++) {
+    let w{{ a }} = {{ ('w' ~ (a - 1) ~ ' * ') if a }}{{ weight('t' ~ a ~ ' + 2u + k' ~ a) }};
+{% endfor %}
+{% if last_resized %}
+{% for l in range(lanes) %}
+  {
+    var part = {{ value }}();
+    for (var k = 0u; k < m{{ l }}; k++) {
+      {{ add('part', weight('u' ~ l ~ ' + 2u + k'), value ~ '(load_x(x' ~ outer ~ ' + s' ~ l ~ ' + k * p.step' ~ last ~ '))') }}
+    }
+{% if outer %}
+    {{ add('r' ~ l, 'w' ~ (outer - 1), 'part') }}
+{% else %}
+    r{{ l }} = part;
+{% endif %}
+  }
+{% endfor %}
+{% elif wide and x_wide %}
+    {{ add('r0', 'w' ~ last, sum_type ~ '(load4_x(x' ~ outer ~ '))') }}
+{% elif wide %}
+    {{ add('r0', 'w' ~ last, sum_type ~ '(' ~ value ~ '(load_x(x' ~ outer ~ ')), ' ~ value ~ '(load_x(x' ~ outer ~ ' + p.x_next)), ' ~ value ~ '(load_x(x' ~ outer ~ ' + 2u * p.x_next)), ' ~ value ~ '(load_x(x' ~ outer ~ ' + 3u * p.x_next)))') }}
+{% else %}
+    {{ add('r0', 'w' ~ last, value ~ '(load_x(x' ~ outer ~ '))') }}
+{% endif %}
+{% for b in range(outer) %}
+{% set a = outer - 1 - b %}
+    x{{ a + 1 }} += p.step{{ a }};
+  }
+{% endfor %}
+{% set shifted = '(r$ + ' ~ sum_type ~ '(p.half)) >> ' ~ ('vec4<u32>(p.shift)' if wide else 'p.shift') if integer else 'r$' %}
+{% for l in range(each) %}
+  var v{{ l }} = {{ shifted.replace('$', l ~ '') }};
+{% if outside %}
+  if ({% for a in range(outer) %}{{ ' || ' if a }}n{{ a }} == 0u{% endfor %}{% if last_resized %}{{ ' || ' if outer }}m{{ l }} == 0u{% endif %}) { v{{ l }} = {{ sum_type }}(p.value); }
+{% endif %}
+{% if integer %}
+  v{{ l }} = clamp(v{{ l }}, {{ sum_type }}(p.low), {{ sum_type }}(p.high));
+{% endif %}
+{% endfor %}
+{% if wide %}
+  store4_y(at_y(c), vec4<y_t>(v0));
+{% elif lanes == 4 %}
+  store4_y(at_y(c), vec4<y_t>(y_t(v0), y_t(v1), y_t(v2), y_t(v3)));
+{% else %}
+  store_y(at_y(c), y_t(v0));
+{% endif %}
+}

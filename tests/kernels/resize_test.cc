@@ -1,0 +1,213 @@
+// Resampling on every device against the CPU. Values of PyTorch and of ONNX's formulas are in twins_reference_test.cc.
+#include "weft/kernels/resize.h"
+
+#include "kernels/operands.h"
+#include "kernels/resize/axis_table.h"
+#include "support/chunks.h"
+#include "support/differential.h"
+#include "support/throws.h"
+#include "weft/cpu.h"
+#include "weft/error.h"
+
+namespace weft::test {
+namespace {
+
+using kernels::ResizeCoordinates;
+using kernels::ResizeMode;
+using kernels::ResizeOptions;
+using kernels::ResizeRounding;
+using testing::HasSubstr;
+
+constexpr ResizeMode kModes[] = {ResizeMode::nearest, ResizeMode::linear, ResizeMode::cubic, ResizeMode::area};
+constexpr ResizeCoordinates kCoordinates[] = {
+    ResizeCoordinates::half_pixel,         ResizeCoordinates::align_corners,        ResizeCoordinates::asymmetric,
+    ResizeCoordinates::pytorch_half_pixel, ResizeCoordinates::half_pixel_symmetric, ResizeCoordinates::crop};
+
+Problem random_resize(Rng& rng) {
+  constexpr DType kFloats[] = {DType::f32, DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2};
+  constexpr DType kIntegers[] = {DType::u8, DType::i8};
+  constexpr DType kMoved[] = {DType::f32, DType::f16, DType::f64, DType::u8,
+                              DType::i16, DType::i64, DType::c64, DType::boolean};
+  ResizeOptions o{.mode = pick(rng, kModes),
+                  .coordinates = pick(rng, kCoordinates),
+                  .rounding = static_cast<ResizeRounding>(rng() % 4),
+                  .value = 3};
+  const bool gradient = rng() % 4 == 0, integers = !gradient && rng() % 4 == 0;
+  const bool moves = o.mode == ResizeMode::nearest && !gradient;
+  const DType type = moves ? pick(rng, kMoved) : integers ? pick(rng, kIntegers) : pick(rng, kFloats);
+  o.antialias = rng() % 2;
+  o.exclude_outside = rng() % 2;
+  const int rank = random_int(rng, 1, 5), last = rank - 1;
+  Rng& details = rng.details();
+  const bool last_resized = rng() % 2;
+  const bool fours = rng() % 2;  // sizes that vectorise
+  Shape x, y;
+  for (int d = 0; d < rank; ++d) {
+    const bool resized = d == last ? last_resized : rng() % 2;
+    const std::int64_t unit = d == last && fours ? 4 : 1;
+    const std::int64_t n = unit * random_int(details, 1, rank > 3 ? 4 : 9);
+    std::int64_t m = resized ? unit * random_int(details, 1, rank > 3 ? 4 : 9) : n;
+    if (resized && m == n) m += unit;  // always resized, so that the form is the same
+    x.push_back(n), y.push_back(m);
+    if (o.coordinates == ResizeCoordinates::crop) {
+      o.starts.push_back(resized ? random_int(details, -1, 5) / 4.0 : 0);
+      o.ends.push_back(resized ? random_int(details, 1, 6) / 4.0 : 1);
+    }
+  }
+  Problem p;
+  const Shape &from = gradient ? y : x, &to = gradient ? x : y;
+  p.inputs = {random_view(rng, from, type, random_input_kind(rng))};
+  p.outputs = {random_view(rng, to, type, random_output_kind(rng))};
+  p.what = std::format("{} of {} to {}, mode {}, coordinates {}, rounding {}, antialias {}, exclude_outside {}",
+                       gradient ? "resize_gradient" : "resize", to_string(p.inputs[0]), to_string(p.outputs[0]),
+                       static_cast<int>(o.mode), static_cast<int>(o.coordinates), static_cast<int>(o.rounding),
+                       o.antialias, o.exclude_outside);
+  p.call = [=](Stream& s, auto in, auto out) {
+    (gradient ? kernels::resize_gradient : kernels::resize)(s, in[0], out[0], o);
+  };
+  if (moves || integers)
+    p.tolerance = kSameBits;
+  else
+    p.tolerance = {.ulp = type == DType::f32 ? 0.0 : 1.0, .absolute = gradient ? 4e-5 : 4e-6};
+  return p;
+}
+
+const bool registered = differential("resize", random_resize);
+
+class Resize : public testing::Test {
+ protected:
+  std::string refused(const Shape& x, const Shape& y, const ResizeOptions& o = {}, DType type = DType::f32) {
+    return thrown_by([&] { kernels::resize(cpu, random_view(rng, x, type), random_view(rng, y, type), o); });
+  }
+  cpu::Executor cpu;
+  Rng rng{5};
+};
+
+TEST_F(Resize, SaysWhatDoesNotFit) {
+  EXPECT_THAT(refused({1, 3, 8}, {1, 3, 8, 8}),
+              HasSubstr("InvalidArgument: resize: x is f32 [1, 3, 8] and y f32 [1, 3, 8, 8], expected one rank"));
+  EXPECT_THAT(refused({1, 0}, {1, 3}),
+              HasSubstr("resize: axis 1 of x [1, 0] is empty, there is nothing to make y [1, 3] of"));
+  EXPECT_THAT(refused({4}, {8}, {.scales = {1, 2}}), HasSubstr("resize: 2 scales, expected one for each of 1 axes"));
+  EXPECT_THAT(refused({4}, {8}, {.scales = {3}}),
+              HasSubstr("resize: scale 3 of axis 0, whose 4 elements become 8; expected about 2"));
+  EXPECT_THAT(refused({4}, {8}, {.scales = {NAN}}), HasSubstr("expected numbers within 2^31"));
+  EXPECT_THAT(refused({4}, {1}, {.scales = {0}}), HasSubstr("resize: scale 0 of axis 0"));
+  EXPECT_THAT(refused({4}, {8}, {.coordinates = ResizeCoordinates::crop, .starts = {INFINITY}}),
+              HasSubstr("inf among the starts"));
+  EXPECT_THAT(refused({4}, {8}, {.mode = ResizeMode::cubic, .cubic_a = NAN}), HasSubstr("cubic_a is nan"));
+  EXPECT_THAT(refused({4}, {8}, {.mode = ResizeMode::cubic, .cubic_a = 3}, DType::u8),
+              HasSubstr("cubic_a is 3, expected a number within 2 for integers"));
+  EXPECT_THAT(refused({4}, {8}, {.mode = ResizeMode::linear}, DType::i32),
+              HasSubstr("resize: x is i32 [4]; expected floats, i8 or u8 for modes other than nearest"));
+  EXPECT_THAT(refused({4}, {8}, {}, DType::u4), HasSubstr("resize: x is u4 [4]"));
+  EXPECT_THAT(
+      thrown_by([&] { kernels::resize(cpu, random_view(rng, {4}, DType::f32), random_view(rng, {8}, DType::f16)); }),
+      HasSubstr("y is f16 [8]"));
+  const View same = random_view(rng, {4}, DType::f32);
+  EXPECT_THAT(thrown_by([&] { kernels::resize(cpu, same, same); }), HasSubstr("shares memory"));
+  EXPECT_THAT(thrown_by([&] {
+                kernels::resize_gradient(cpu, random_view(rng, {4}, DType::u8), random_view(rng, {8}, DType::u8));
+              }),
+              HasSubstr("resize_gradient: dy is u8 [4]"));
+}
+
+TEST_F(Resize, GpusHaveNoF64ButMoveIt) {
+  for (const std::string& name : device_names()) {
+    gpu::Device& on = test::device(name);
+    const View x = to_device(on, random_view(rng, {4}, DType::f64)),
+               y = to_device(on, random_view(rng, {8}, DType::f64));
+    gpu::Encoder encoder(on);
+    EXPECT_THAT(thrown_by([&] { kernels::resize(encoder, x, y, {.mode = ResizeMode::linear}); }),
+                HasSubstr("Unsupported: resize: f64 [4] on a GPU, which has no f64"));
+    EXPECT_EQ(thrown_by([&] { kernels::resize(encoder, x, y, {.mode = ResizeMode::nearest}); }), "nothing");
+  }
+}
+
+// What has no weight does not count: infinities beside an element whose position is that of one of x.
+TEST_F(Resize, WeightsOfZeroDoNotCount) {
+  const double values[] = {1, INFINITY, 3, NAN, 5};
+  const View x = host_view(DType::f32, {5}, values);
+  for (const std::string& name : device_names()) {
+    for (const ResizeMode mode : {ResizeMode::linear, ResizeMode::cubic}) {
+      const View y = output(DType::f32, {3});
+      run_both(test::device(name), std::span(&x, 1), std::span(&y, 1),
+               [&](Stream& s, auto in, auto out) {
+                 kernels::resize(s, in[0], out[0], {.mode = mode, .coordinates = ResizeCoordinates::align_corners});
+               },
+               {});
+      EXPECT_THAT(weft::test::values(y), testing::ElementsAre(1, 3, 5));
+    }
+  }
+}
+
+// The gradient is the transposed map: <resize(x), dy> = <x, resize_gradient(dy)>.
+TEST_F(Resize, GradientIsTransposed) {
+  for (const ResizeMode mode : kModes) {
+    for (const ResizeCoordinates coordinates : kCoordinates) {
+      const ResizeOptions o{.mode = mode, .coordinates = coordinates, .antialias = true};
+      const View x = random_view(rng, {5, 7}, DType::f64), dy = random_view(rng, {8, 3}, DType::f64);
+      const View y = output(DType::f64, {8, 3}), dx = output(DType::f64, {5, 7});
+      kernels::resize(cpu, x, y, o);
+      kernels::resize_gradient(cpu, dy, dx, o);
+      double forward = 0, backward = 0;
+      for (std::int64_t i = 0; i < y.count(); ++i) forward += value(y, i) * value(dy, i);
+      for (std::int64_t i = 0; i < x.count(); ++i) backward += value(x, i) * value(dx, i);
+      EXPECT_NEAR(forward, backward, 1e-12 * 5 * 7);
+    }
+  }
+}
+
+// Positions that are multiples of 1/2 are exact at any size.
+TEST(ResizeTable, Positions) {
+  for (const std::int64_t n : {3, 1000003, 1 << 20}) {
+    const auto first = [&](ResizeOptions o, std::int64_t m, std::int64_t i) {
+      return kernels::axis_table(o, 0, n, m).first[static_cast<std::size_t>(i)];
+    };
+    ResizeOptions o{
+        .mode = ResizeMode::nearest, .coordinates = ResizeCoordinates::asymmetric, .rounding = ResizeRounding::floor};
+    EXPECT_EQ(first(o, 3 * n, 3 * n - 3), n - 1);
+    EXPECT_EQ(first(o, 3 * n, 3 * n - 4), n - 2);
+    o.scales = {static_cast<float>(n) / static_cast<float>(3 * n) * 9.0};  // 3, rounded to f32 before
+    EXPECT_EQ(first(o, 3 * n, 3 * n - 3), n - 1);
+    EXPECT_EQ(first(o, 3 * n, 3 * n - 4), n - 2);
+  }
+  const kernels::AxisTable same = kernels::axis_table({.mode = ResizeMode::cubic, .antialias = true}, 0, 7, 7);
+  EXPECT_EQ(same.first[3], 3);
+  // Sums of integer weights are exact.
+  const kernels::AxisTable thirds = kernels::axis_table({.mode = ResizeMode::cubic}, 0, 7, 21);
+  for (std::int64_t i = 0; i < 21; ++i) {
+    int sum = 0;
+    for (const std::int32_t w : kernels::integer_weights(thirds, i)) sum += w;
+    EXPECT_EQ(sum, 1 << kernels::kWeightBits);
+  }
+}
+
+using ResizeChunks = ChunksTest;
+
+// Operands that exceed a binding are cut along axes that stay, and else along those that are resampled.
+TEST_F(ResizeChunks, EveryAxis) {
+  const auto resize = [](const ResizeOptions& o) -> KernelCall {
+    return [o](Stream& s, auto in, auto out) { kernels::resize(s, in[0], out[0], o); };
+  };
+  const auto gradient = [](const ResizeOptions& o) -> KernelCall {
+    return [o](Stream& s, auto in, auto out) { kernels::resize_gradient(s, in[0], out[0], o); };
+  };
+  const auto f32 = [&](const Shape& shape) { return random_view(rng, shape, DType::f32); };
+  const Tolerance near{.absolute = 1e-5};
+  const ResizeOptions smooth{.mode = ResizeMode::cubic, .antialias = true}, nearest{.mode = ResizeMode::nearest};
+  both({f32({40, 20, 20})}, {f32({40, 33, 28})}, resize({.mode = ResizeMode::linear}), near);
+  both({f32({40, 33, 28})}, {f32({40, 20, 20})}, gradient({.mode = ResizeMode::linear}), near);
+  both({f32({300, 100})}, {f32({77, 260})}, resize({.mode = ResizeMode::linear}), near);
+  both({f32({300, 100})}, {f32({77, 260})}, resize(smooth), near);
+  both({f32({77, 260})}, {f32({300, 100})}, gradient(smooth), near);
+  both({f32({30000})}, {f32({50000})}, resize({.mode = ResizeMode::cubic}), near);
+  both({f32({30000})}, {f32({50000})}, resize(nearest), kSameBits);
+  both({random_view(rng, {200, 300}, DType::u8)}, {random_view(rng, {300, 280}, DType::u8)},
+       resize({.mode = ResizeMode::linear}), kSameBits);
+  both({random_view(rng, {100, 100}, DType::i64)}, {random_view(rng, {120, 120}, DType::i64)}, resize(nearest),
+       kSameBits);
+}
+
+}  // namespace
+}  // namespace weft::test
