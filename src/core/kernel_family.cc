@@ -14,6 +14,19 @@ struct Prefix {
 constexpr Prefix kPrefixes[] = {
     {"matmul", "matmul"},
     {"attention", "attention"},
+    {"conv", "conv"},
+    {"max_pool", "pool and resize"},
+    {"average_pool", "pool and resize"},
+    {"lp_pool", "pool and resize"},
+    {"pool", "pool and resize"},
+    {"resize", "pool and resize"},
+    {"grid_sample", "pool and resize"},
+    {"fold", "pool and resize"},
+    {"lstm", "recurrent"},
+    {"gru", "recurrent"},
+    {"rnn", "recurrent"},
+    {"quantize", "elementwise"},
+    {"dequantize", "elementwise"},
     {"layer_norm", "norm"},
     {"rms_norm", "norm"},
     {"group_norm", "norm"},
@@ -70,6 +83,9 @@ constexpr std::array<Colour, kKernelFamilies.size()> kColours = {{{"#2a6fdb", "#
                                                                   {"#b0457b", "#e083b1"},
                                                                   {"#8d6a1f", "#cfae5c"},
                                                                   {"#5d7a1e", "#a3c45a"},
+                                                                  {"#d4488e", "#ff8cc4"},
+                                                                  {"#3b7a57", "#7cc49a"},
+                                                                  {"#a0522d", "#d89a76"},
                                                                   {"#8a919a", "#8a939d"}}};
 
 }  // namespace

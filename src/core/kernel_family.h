@@ -8,8 +8,9 @@
 
 namespace weft {
 
-inline constexpr std::array<std::string_view, 10> kKernelFamilies = {
-    "matmul", "attention", "norm", "softmax", "reduce", "elementwise", "index", "copy", "sort and scan", "other"};
+inline constexpr std::array<std::string_view, 13> kKernelFamilies = {
+    "matmul", "attention",   "norm",  "softmax", "reduce",        "elementwise", "index",
+    "copy",   "sort and scan", "conv", "pool and resize", "recurrent", "other"};
 
 // By the name of a dispatch ("matmul_reduce"), of a kernel ("argsort") or of an op ("reduce_sum"): one of
 // kKernelFamilies, "other" for what none of them has.

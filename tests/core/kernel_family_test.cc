@@ -17,7 +17,9 @@ const std::map<std::string, std::string_view> kPictured = {
     {"matmul", "matmul"},  {"attention", "attention"}, {"norm", "norm"},          {"softmax", "softmax"},
     {"reduce", "reduce"},  {"index", "index"},         {"compact", "index"},      {"copy", "copy"},
     {"pad", "copy"},       {"sort", "sort and scan"},  {"scan", "sort and scan"}, {"random", "other"},
-    {"generate", "other"}, {"custom", "other"}};
+    {"generate", "other"}, {"custom", "other"},        {"conv", "conv"},          {"pool", "pool and resize"},
+    {"resize", "pool and resize"}, {"grid_sample", "pool and resize"}, {"fold", "pool and resize"},
+    {"rnn", "recurrent"}};
 
 TEST(KernelFamily, FollowsTheSchemas) {
   std::set<std::string> seen;
