@@ -207,6 +207,22 @@ void random_numbers() {
   expect(all(sort(order) == arange(52)).item<bool>(), "permutation");
 }
 
+void quantised() {
+  auto x = tensor({2, 4}, {0.1, -0.6, 2.5, 0.9, 1.1, 0.4, -2, 3});
+  auto q = quantize(x, 0.1);                                      // i8: x / 0.1, rounded to the nearest integer
+  auto near = dequantize(q, 0.1);                                 // f32 again
+  auto [values, scale, zero] = dynamic_quantize(x, {.axes = -1});  // u8, each row by its own range
+  auto packed = quantize(x, full({2, 2}, 0.5), {}, {.dtype = DType::i4, .block = 2});  // a scale for 2 elements each
+  auto sums = matmul_integer(q, q.T());                           // i32
+  auto y = requantize(sums, 0.05);                                // i8 again, in the product's kernel
+
+  expect(q, "[[  1  -6  25   9]\n [ 11   4 -20  30]] i8");
+  expect(all(abs(near - x) < 1e-6).item<bool>(), "dequantize");
+  expect(values.dtype() == DType::u8 && scale.shape() == Shape{2, 1} && zero.dtype() == DType::u8, "dynamic_quantize");
+  expect(packed, "[[ 0 -1  5  2]\n [ 2  1 -4  6]] i4");
+  expect(y, "[[ 37 -12]\n [-12  72]] i8");
+}
+
 void devices() {
   auto x = tensor({2}, {1, 2});
   for (const auto& d : available_devices()) {  // "cpu", "NVIDIA H200 (vulkan, discrete, 140.4 GiB)"
@@ -274,6 +290,7 @@ int main() {
   evaluation();
   compiled();
   random_numbers();
+  quantised();
   files();
   memory_figures();
   devices();

@@ -212,6 +212,13 @@ LoadBlock load_block(DType type) { return memory(type).load; }
 StoreBlock store_block(DType type) { return memory(type).store; }
 
 void round_block(DType type, float* registers, int n) {
+  if (type == DType::bf16) {
+    // In the registers, as vector code: numbers are cut into parts by it (quantize/expressions.cc).
+    for (int i = 0; i < n; ++i) {
+      registers[i] = std::bit_cast<float>(static_cast<std::uint32_t>(NarrowBF16()(registers[i])) << 16);
+    }
+    return;
+  }
   std::uint64_t narrow[64];
   const Functions m = memory(type);
   for (int i = 0; i < n; i += 64) {
