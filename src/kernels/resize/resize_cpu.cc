@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "kernels/cpu_loops.h"
+#include "kernels/elementwise/block_memory.h"
 #include "kernels/resize/problem.h"
 
 namespace weft::kernels {
@@ -27,32 +28,59 @@ constexpr bool kSums = (std::is_arithmetic_v<T> || sizeof(T) <= 2) && std::is_co
 
 // sum[j] += weight · x[offset + j · stride], or = for the first.
 template <class A>
-using AddRow = void (*)(const std::byte* x, std::int64_t offset, std::int64_t stride, std::int64_t n, A weight,
-                        bool first, A* sum);
-template <class A>
-AddRow<A> add_row(DType type) {
-  return with_type(type, []<class T>() -> AddRow<A> {
-    if constexpr (kSums<T, A>) {
-      return [](const std::byte* bytes, std::int64_t offset, std::int64_t stride, std::int64_t n, A w, bool first,
-                A* sum) {
-        const T* x = reinterpret_cast<const T*>(bytes) + offset;
-        const auto run = [&](auto step) {
-          if (first) {
-            for (std::int64_t j = 0; j < n; ++j) sum[j] = w * static_cast<A>(x[j * step]);
-          } else {
-            for (std::int64_t j = 0; j < n; ++j) sum[j] += w * static_cast<A>(x[j * step]);
-          }
-        };
-        if (stride == 1)
-          run(std::integral_constant<std::int64_t, 1>());
-        else
-          run(stride);
-      };
-    } else {
-      throw InternalError("resize of a type of {} bytes", sizeof(T));
+class AddRow {
+ public:
+  explicit AddRow(DType type) {
+    if (std::is_same_v<A, float> && type != DType::f32) {
+      load_ = load_block(type);
+      return;
     }
-  });
-}
+    add_ = with_type(type, [&]<class T>() -> Add {
+      if constexpr (kSums<T, A>) {
+        return add<T>;
+      } else {
+        throw InternalError("resize of {}", name(type));
+      }
+    });
+  }
+
+  void operator()(const std::byte* x, std::int64_t offset, std::int64_t stride, std::int64_t n, A weight, bool first,
+                  A* sum) const {
+    if (!load_) return add_(x, offset, stride, n, weight, first, sum);
+    // Narrow floats are widened many at a time.
+    constexpr std::int64_t kBlock = 512;
+    A block[kBlock];
+    for (std::int64_t j = 0; j < n; j += kBlock) {
+      const std::int64_t count = std::min(kBlock, n - j);
+      load_(x, offset + j * stride, stride, static_cast<int>(count), block);
+      add<A>(reinterpret_cast<const std::byte*>(block), 0, 1, count, weight, first, sum + j);
+    }
+  }
+
+ private:
+  using Add = void (*)(const std::byte* x, std::int64_t offset, std::int64_t stride, std::int64_t n, A weight,
+                       bool first, A* sum);
+  template <class T>
+  static void add(const std::byte* bytes, std::int64_t offset, std::int64_t stride, std::int64_t n, A w, bool first,
+                  A* sum) {
+    const T* x = reinterpret_cast<const T*>(bytes) + offset;
+    const auto run = [&](auto step) {
+      if (first) {
+        for (std::int64_t j = 0; j < n; ++j) sum[j] = w * static_cast<A>(x[j * step]);
+      } else {
+        for (std::int64_t j = 0; j < n; ++j) sum[j] += w * static_cast<A>(x[j * step]);
+      }
+    };
+    if (stride == 1) {
+      run(std::integral_constant<std::int64_t, 1>());
+    } else {
+      run(stride);
+    }
+  }
+
+  Add add_ = nullptr;
+  LoadBlock load_ = nullptr;
+};
 
 // Stores sums; those of integers are shifted, rounded and saturated.
 template <class A>
@@ -65,6 +93,10 @@ class StoreRow {
       value_ = fixed_point(pass.value, pass.y.dtype);
     } else {
       value_ = static_cast<A>(pass.value.value());
+    }
+    if (std::is_same_v<A, float> && pass.y.dtype != DType::f32) {
+      narrow_ = store_block(pass.y.dtype);
+      return;
     }
     store_ = with_type(pass.y.dtype, [&]<class T>() -> Store {
       if constexpr (kSums<T, A>) {
@@ -86,12 +118,14 @@ class StoreRow {
     }
   }
   void operator()(std::byte* y, std::int64_t offset, std::int64_t stride, std::int64_t n, const A* v) const {
+    if (narrow_) return narrow_(y, offset, stride, static_cast<int>(n), v);
     store_(y, offset, stride, n, v);
   }
 
  private:
   using Store = void (*)(std::byte* y, std::int64_t offset, std::int64_t stride, std::int64_t n, const A* v);
-  Store store_;
+  Store store_ = nullptr;
+  StoreBlock narrow_ = nullptr;
   A value_ = 0, low_ = 0, high_ = 0;
   int shift_ = 0;
 };
@@ -143,7 +177,7 @@ void sum_pass(cpu::Executor& executor, const ResizePass& pass) {
   const AxisTable* along = table_at(last);
   std::vector<std::vector<A>> weights;
   for (int d = 0; d <= last; ++d) weights.push_back(table_at(d) ? weights_of<A>(*table_at(d)) : std::vector<A>());
-  const auto add = add_row<A>(pass.x.dtype);
+  const AddRow<A> add(pass.x.dtype);
   const StoreRow<A> store(pass);
   const std::byte* x = pass.x.buffer.data() + pass.x.offset;
   std::byte* y = pass.y.buffer.data() + pass.y.offset;
