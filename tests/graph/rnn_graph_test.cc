@@ -175,6 +175,25 @@ TEST_P(RecurrentGraphTest, Layers) {
   }
 }
 
+// Weights that are constants, in both precisions, and a network of constants alone.
+TEST_P(RecurrentGraphTest, ConstantWeights) {
+  const auto constant = [](const Shape& shape, unsigned seed) {
+    return Graph::constant(noise(shape, seed, 0.4f), std::format("c{}", seed));
+  };
+  const Tensor w = constant({4 * kHidden, kInputs}, 11), r = constant({4 * kHidden, kHidden}, 12);
+  Inputs in;
+  const auto [y, h, c] = lstm(in("x", {kSteps, kBatch, kInputs}), w, r, {.bias = constant({4 * kHidden}, 13)});
+  in.graph.output("y", y);
+  in.graph.output("c", c);
+  in.graph.output("constant", lstm(constant({kSteps, kBatch, kInputs}, 14), w, r).y * 2);
+  for (const Precision precision : {Precision::strict, Precision::f16}) {
+    Executable exe = compile(in.graph, device, {.precision = precision});
+    const Bound bound(device, in.graph, in.data);
+    bound.run(exe);
+    bound.compare(compiler::evaluate(in.graph, in.data), "constants", precision == Precision::strict ? 2e-5f : 4e-3f);
+  }
+}
+
 // Tensors that are evaluated when they are wanted, in f16.
 TEST_P(RecurrentGraphTest, HalfPrecision) {
   const auto half = [&](const Shape& shape, unsigned seed) {
