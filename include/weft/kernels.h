@@ -7,8 +7,8 @@
 // expected and what was given) and Unsupported (a type or size that this device cannot do). Views may have any strides,
 // zero (broadcast) and negative ones included, unless a kernel says otherwise; outputs may not overlap themselves. An
 // output may share memory with an input only if both are the very same view; the outputs of kernels that move elements
-// (concat, split, pad, tile, repeat, roll, gather, scatter, compact), of random numbers, sorts, products and attention
-// share memory with no input.
+// (concat, split, pad, tile, repeat, roll, gather, scatter, compact), of random numbers, sorts, products, attention and
+// recurrent networks share memory with no input.
 //
 // A GPU may treat denormal numbers (f32 magnitudes below 2^-126, a range that bf16 shares) as 0 wherever it computes
 // with them: in inputs, results and intermediate values. Results that are small themselves, and function values at
