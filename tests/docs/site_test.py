@@ -56,7 +56,7 @@ class SiteTest(unittest.TestCase):
         self.assertIn("[tutorial.cc](tutorial.cc.md)", (self.scratch / "source/examples/index.md").read_text())
 
     def test_the_navigation_has_every_page(self):
-        pages = {p.name for p in (SOURCE / "docs").glob("*.md")} | {"index.md"}
+        pages = {p.name for p in (SOURCE / "docs").glob("*.md")} | {"index.md", *make_site.ROOT_PAGES}
         self.assertEqual(sorted(make_site.listed(make_site.NAVIGATION)), sorted(pages))
 
     def test_what_is_no_site_is_not_replaced(self):
