@@ -175,9 +175,11 @@ void in_parts(gpu::Commands& commands, const ConvProblem& p, const Expression* e
   map(commands, *epilogue, inputs, std::span(&p.y, 1));
 }
 
-// Nothing moves within windows of one element: a product of the channels, by whatever kernel suits it.
+// Nothing moves within windows of one element: a product of the channels, by whatever kernel suits it. (Where windows skip
+// elements, the places of x have no stride of their own, and few of them would be the rows of a product.)
 bool is_pointwise(const ConvProblem& p) {
   for (int d = 0; d < p.spatial(); ++d) {
+    if (p.strides[d] != 1 && p.y.shape()[ConvProblem::kSpatial + d] > 1) return false;
     if (p.w.shape()[ConvProblem::kSpatial + d] != 1 || p.reaches_out(d)) return false;
   }
   return p.channels() > 0;
