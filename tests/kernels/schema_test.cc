@@ -134,7 +134,8 @@ TEST(Schema, SaysWhichTypesKernelsTake) {
       const bool fits = probe.fits(types);
       // Quantised types that take no zero point: a schema cannot say that of an operand that may be left out
       // (quantize_test.cc).
-      const bool no_zero_point = types.size() > 2 && (types[2] == DType::i32 || (is_floating(types[2]) && bits(types[2]) == 8));
+      const bool no_zero_point =
+          types.size() > 2 && (types[2] == DType::i32 || (is_floating(types[2]) && bits(types[2]) == 8));
       if (k.family == "quantize" && no_zero_point) return fits;
       if (fits == probe.runs(types) || ++differences > 3) return fits;
       std::string text;
