@@ -5,6 +5,8 @@
 #include "graph/graph.h"
 #include "graph/op_schemas.h"
 #include "graph/ops/product.h"
+#include "kernels/common/moved_axis.h"
+#include "kernels/common/spatial.h"
 #include "weft/array.h"
 #include "weft/error.h"
 
@@ -12,12 +14,7 @@ namespace weft {
 namespace {
 
 // [n, spatial…, c] as [n, c, spatial…].
-Layout channels_second(const Layout& layout) {
-  std::vector<int> order(static_cast<std::size_t>(layout.rank()));
-  std::iota(order.begin(), order.end(), 0);
-  std::rotate(order.begin() + 1, order.end() - 1, order.end());
-  return layout.permuted(order);
-}
+Layout channels_second(const Layout& layout) { return kernels::moved_axis(layout, layout.rank() - 1, 1); }
 Shape channels_second(const Shape& shape) { return channels_second(Layout::dense(shape)).shape; }
 Shape channels_last(Shape shape) {
   const std::int64_t channels = shape[1];
@@ -27,23 +24,6 @@ Shape channels_last(Shape shape) {
 }
 
 constexpr std::string_view kNames[] = {"conv", "conv_transpose", "conv_filter_gradient"};
-
-// The numbers of an option, one for each spatial axis.
-Dims completed(std::string_view op, std::string_view what, const Dims& given, int count, std::int64_t otherwise) {
-  if (given.empty()) return Dims::filled(count, otherwise);
-  if (given.rank() != count) {
-    throw ShapeError("{}: {} numbers of {}, expected one for each of {} spatial axes", op, given.rank(), what, count);
-  }
-  // Sizes are computed from them.
-  constexpr std::int64_t kMost = std::int64_t{1} << 31;
-  for (const std::int64_t v : given) {
-    if (v <= -kMost || v >= kMost || (otherwise == 1 && v < 1)) {
-      throw InvalidArgument("{}: {} is {}, expected numbers from {} to {}", op, what, to_string(given),
-                            otherwise == 1 ? 1 : 1 - kMost, kMost - 1);
-    }
-  }
-  return given;
-}
 
 struct Geometry {
   int spatial;
@@ -62,11 +42,13 @@ Geometry geometry(std::string_view op, const Operand& x, const Operand& second, 
                      op == kNames[2] ? "dy is" : "the filter is", to_string(second.type()));
   }
   Geometry g{x.rank() - 2, o.channels_last ? channels_second(x.shape()) : x.shape(), {}, {}};
-  g.options = {.strides = completed(op, "strides", o.strides, g.spatial, 1),
-               .dilations = completed(op, "dilations", o.dilations, g.spatial, 1),
-               .before = completed(op, "padding", o.padding, g.spatial, 0),
+  constexpr std::int64_t kLeast = 1 - kernels::kFarthest;
+  const Dims ones = Dims::filled(g.spatial, 1), zeros = Dims::filled(g.spatial, 0);
+  g.options = {.strides = kernels::numbers_of_axes(op, "strides", o.strides, ones, 1),
+               .dilations = kernels::numbers_of_axes(op, "dilations", o.dilations, ones, 1),
+               .before = kernels::numbers_of_axes(op, "padding", o.padding, zeros, kLeast),
                .groups = o.groups};
-  g.after = o.padding_after.empty() ? g.options.before : completed(op, "padding_after", o.padding_after, g.spatial, 0);
+  g.after = kernels::numbers_of_axes(op, "padding_after", o.padding_after, g.options.before, kLeast);
   return g;
 }
 
@@ -232,7 +214,8 @@ Tensor conv(const Operand& x, const Operand& w, const Operand& bias, const ConvO
 Tensor conv_transpose(const Operand& x, const Operand& w, const Operand& bias, const ConvTransposeOptions& o) {
   constexpr std::string_view kName = "conv_transpose";
   const Geometry g = geometry(kName, x, w, o);
-  const Dims more = completed(kName, "output_padding", o.output_padding, g.spatial, 0);
+  const Dims more = kernels::numbers_of_axes(kName, "output_padding", o.output_padding, Dims::filled(g.spatial, 0),
+                                             1 - kernels::kFarthest);
   Dims sizes = o.output_sizes;
   if (sizes.empty()) {
     for (int d = 0; d < g.spatial; ++d) {

@@ -4,6 +4,7 @@
 
 #include "graph/graph.h"
 #include "graph/op_schemas.h"
+#include "kernels/common/spatial.h"
 #include "weft/array.h"
 #include "weft/error.h"
 #include "weft/resampling.h"
@@ -17,22 +18,6 @@ struct Windows {
   std::int64_t window_elements, columns;
 };
 
-Dims completed(std::string_view op, std::string_view what, const Dims& given, int count, std::int64_t least) {
-  if (given.empty()) return Dims::filled(count, least);
-  if (given.rank() != count) {
-    throw ShapeError("{}: {} numbers of {}, expected one for each of {} spatial axes", op, given.rank(), what, count);
-  }
-  // Sizes are computed from them.
-  constexpr std::int64_t kMost = std::int64_t{1} << 31;
-  for (const std::int64_t v : given) {
-    if (v < least || v >= kMost) {
-      throw InvalidArgument("{}: {} is {}, expected numbers from {} to {}", op, what, to_string(given), least,
-                            kMost - 1);
-    }
-  }
-  return given;
-}
-
 // The windows on an image of these sizes.
 Windows windows(std::string_view op, const Shape& sizes, const Shape& window, const WindowOptions& o) {
   const int spatial = sizes.rank();
@@ -41,14 +26,16 @@ Windows windows(std::string_view op, const Shape& sizes, const Shape& window, co
                      spatial);
   }
   Windows w{.spatial = spatial,
-            .strides = completed(op, "strides", o.strides, spatial, 1),
-            .dilations = completed(op, "dilations", o.dilations, spatial, 1),
-            .before = completed(op, "padding", o.padding, spatial, 0),
+            .strides = kernels::numbers_of_axes(op, "strides", o.strides, Dims::filled(spatial, 1), 1),
+            .dilations = kernels::numbers_of_axes(op, "dilations", o.dilations, Dims::filled(spatial, 1), 1),
+            .before = kernels::numbers_of_axes(op, "padding", o.padding, Dims::filled(spatial, 0), 0),
             .after = {},
             .places = {},
             .window_elements = element_count(window),
             .columns = 1};
-  w.after = o.padding_after.empty() ? w.before : completed(op, "padding_after", o.padding_after, spatial, 0);
+  w.after = o.padding_after.empty()
+                ? w.before
+                : kernels::numbers_of_axes(op, "padding_after", o.padding_after, Dims::filled(spatial, 0), 0);
   for (int d = 0; d < spatial; ++d) {
     const std::int64_t reach = (window[d] - 1) * w.dilations[d] + 1, padded = sizes[d] + w.before[d] + w.after[d];
     if (padded < reach) {

@@ -8,6 +8,8 @@
 #include "graph/op_schemas.h"
 #include "graph/ops/elementwise.h"
 #include "kernels/common/element_work.h"
+#include "kernels/common/moved_axis.h"
+#include "kernels/common/spatial.h"
 #include "weft/creation.h"
 #include "weft/error.h"
 
@@ -19,12 +21,7 @@ constexpr std::string_view kNames[] = {"max_pool", "max_pool_with_indices", "ave
 constexpr std::string_view name_of(PoolFunction f) { return kNames[static_cast<int>(f)]; }
 
 // [n, spatial…, c] as [n, c, spatial…].
-Layout channels_second(const Layout& layout) {
-  std::vector<int> order(static_cast<std::size_t>(layout.rank()));
-  std::iota(order.begin(), order.end(), 0);
-  std::rotate(order.begin() + 1, order.end() - 1, order.end());
-  return layout.permuted(order);
-}
+Layout channels_second(const Layout& layout) { return kernels::moved_axis(layout, layout.rank() - 1, 1); }
 
 // The spatial axes of a tensor of that rank: the first, and how many.
 int first_spatial(bool channels_last) { return channels_last ? 1 : 2; }
@@ -47,25 +44,6 @@ void check_rank(std::string_view op, std::string_view what, const Operand& x) {
   }
 }
 
-// The numbers of an option, one for each spatial axis.
-Dims completed(std::string_view op, std::string_view what, const Dims& given, const Dims& otherwise,
-               std::int64_t least) {
-  if (given.empty()) return otherwise;
-  if (given.rank() != otherwise.rank()) {
-    throw ShapeError("{}: {} numbers of {}, expected one for each of {} spatial axes", op, given.rank(), what,
-                     otherwise.rank());
-  }
-  // Sizes are computed from them.
-  constexpr std::int64_t kMost = std::int64_t{1} << 31;
-  for (const std::int64_t v : given) {
-    if (v < least || v >= kMost) {
-      throw InvalidArgument("{}: {} is {}, expected numbers from {} to {}", op, what, to_string(given), least,
-                            kMost - 1);
-    }
-  }
-  return given;
-}
-
 struct Geometry {
   kernels::PoolOptions options;
   Dims sizes;  // of the result
@@ -77,11 +55,11 @@ Geometry geometry(std::string_view op, const Dims& x, const PoolOptions& o) {
   const Dims ones = Dims::filled(spatial, 1), zeros = Dims::filled(spatial, 0);
   if (o.window.empty()) throw InvalidArgument("{}: the window has no sizes", op);
   Geometry g;
-  g.options.window = completed(op, "window", o.window, ones, 1);
-  g.options.strides = completed(op, "strides", o.strides, g.options.window, 1);
-  g.options.dilations = completed(op, "dilations", o.dilations, ones, 1);
-  g.options.before = completed(op, "padding", o.padding, zeros, 0);
-  g.options.after = completed(op, "padding_after", o.padding_after, g.options.before, 0);
+  g.options.window = kernels::numbers_of_axes(op, "window", o.window, ones, 1);
+  g.options.strides = kernels::numbers_of_axes(op, "strides", o.strides, g.options.window, 1);
+  g.options.dilations = kernels::numbers_of_axes(op, "dilations", o.dilations, ones, 1);
+  g.options.before = kernels::numbers_of_axes(op, "padding", o.padding, zeros, 0);
+  g.options.after = kernels::numbers_of_axes(op, "padding_after", o.padding_after, g.options.before, 0);
   if (o.divisor < 0) throw InvalidArgument("{}: the divisor is {}, expected 0 or more", op, o.divisor);
   g.options.count_padding = o.count_padding;
   g.options.divisor = o.divisor;

@@ -239,20 +239,6 @@ CallKey key(std::string_view kernel, const ConvOptions& o, const Expression* epi
 
 }  // namespace
 
-View channels_last(const View& v) {
-  std::vector<int> order(static_cast<std::size_t>(v.rank()));
-  std::iota(order.begin(), order.end(), 0);
-  std::rotate(order.begin() + 2, order.begin() + 3, order.end());
-  return v.permuted(order);
-}
-
-View channels_third(const View& v) {
-  std::vector<int> order(static_cast<std::size_t>(v.rank()));
-  std::iota(order.begin(), order.end(), 0);
-  std::rotate(order.begin() + 2, order.end() - 1, order.end());
-  return v.permuted(order);
-}
-
 void check_reach(const ConvProblem& p, int more) {
   constexpr std::int64_t kMost = std::int64_t{1} << 31;
   for (int d = 0; d < p.spatial(); ++d) {

@@ -11,15 +11,9 @@
 namespace weft::kernels {
 namespace {
 
-// The view with `axis` last.
-View with_last(const View& v, int axis) {
-  std::vector<int> order(static_cast<std::size_t>(v.rank()));
-  std::iota(order.begin(), order.end(), 0);
-  std::rotate(order.begin() + axis, order.begin() + axis + 1, order.end());
-  return v.permuted(order);
+bool by_four(const View& v, int axis) {
+  return bits(v.dtype) <= 32 && can_vectorise(moved_axis(v, axis, v.rank() - 1));
 }
-
-bool by_four(const View& v, int axis) { return bits(v.dtype) <= 32 && can_vectorise(with_last(v, axis)); }
 
 // Four channels a thread, if they are adjacent; else four places, if those are.
 int four_along(const ConvProblem& p) {
@@ -52,14 +46,11 @@ void record_depthwise(gpu::Commands& commands, const ConvProblem& given, const E
   const bool channels = four == ConvProblem::kGroup, two = spatial > 1;
   if (channels && !by_four(p.w, ConvProblem::kGroup)) {
     // Filters with their channels last, a copy that is small beside x.
-    const View from = with_last(p.w, ConvProblem::kGroup);
+    const View from = moved_axis(p.w, ConvProblem::kGroup, rank - 1);
     const View memory = scratch.take(byte_size(p.w.dtype, static_cast<std::uint64_t>(p.w.count())));
     const View to(memory.buffer, memory.offset, p.w.dtype, from.shape());
     copy(commands, from, to);
-    std::vector<int> back(static_cast<std::size_t>(rank));
-    std::iota(back.begin() + 1, back.end(), 0);
-    back[0] = rank - 1;
-    p.w = to.permuted(back);
+    p.w = moved_axis(to, rank - 1, ConvProblem::kGroup);
   }
   const int rows_axis = rank - 2;
   const int down = two && p.y.shape()[rows_axis] > 1 ? 2 : 1;

@@ -86,7 +86,7 @@ View copy_with_channels_last(gpu::Commands& commands, const View& v, std::int64_
   const View part = to.with_layout({from.shape(), to.strides()});
   if (shape[-1] != channels) fill(commands, 0, to);
   copy(commands, from, part);
-  return channels_third(to);
+  return moved_axis(to, to.rank() - 1, 2);
 }
 
 std::uint64_t bytes_with_channels_last(const View& v, std::int64_t unit) {

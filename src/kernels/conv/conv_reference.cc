@@ -1,22 +1,10 @@
 // The reference of convolutions.
 #include "kernels/conv/problem.h"
+#include "kernels/common/element_cpu.h"
 #include "kernels/cpu_loops.h"
 #include "kernels/elementwise/expression_cpu.h"
 
 namespace weft::kernels {
-namespace {
-
-double element(const View& view, std::int64_t offset) {
-  return with_type(view.dtype, [&]<class T>() -> double {
-    if constexpr (std::is_convertible_v<T, double>)
-      return static_cast<double>(data<const T>(view)[offset]);
-    else
-      throw InternalError("conv of {}", name(view.dtype));
-  });
-}
-
-}  // namespace
-
 void conv_reference(const ConvProblem& p, const Expression* epilogue) {
   const DType product = p.sum_type();
   Expression plain;
@@ -50,7 +38,7 @@ void conv_reference(const ConvProblem& p, const Expression* epilogue) {
       }
       if (!inside) continue;
       for (std::int64_t c = 0; c < p.channels(); ++c) {
-        const double a = element(p.x, x + c * p.x.strides()[2]), b = element(p.w, w + c * p.w.strides()[2]);
+        const double a = element_as_double(p.x, x + c * p.x.strides()[2]), b = element_as_double(p.w, w + c * p.w.strides()[2]);
         sum += a * b;
         if (!is_floating(product)) {
           wrapped += static_cast<std::uint32_t>(static_cast<std::int64_t>(a)) *

@@ -4,6 +4,8 @@
 #include <numeric>
 
 #include "kernels/check.h"
+#include "kernels/common/moved_axis.h"
+#include "kernels/common/spatial.h"
 #include "kernels/matmul/epilogue.h"
 #include "weft/error.h"
 
@@ -30,38 +32,6 @@ View with_parts(const View& view, int axis, std::int64_t count) {
   return view.with_layout(layout);
 }
 
-View moved_to_front(const View& view, int axis) {
-  std::vector<int> order(static_cast<std::size_t>(view.rank()));
-  std::iota(order.begin(), order.end(), 0);
-  std::rotate(order.begin(), order.begin() + axis, order.begin() + axis + 1);
-  return view.permuted(order);
-}
-
-View exchanged(const View& view, int a, int b) {
-  std::vector<int> order(static_cast<std::size_t>(view.rank()));
-  std::iota(order.begin(), order.end(), 0);
-  std::swap(order[static_cast<std::size_t>(a)], order[static_cast<std::size_t>(b)]);
-  return view.permuted(order);
-}
-
-Dims completed(std::string_view kernel, std::string_view what, const Dims& given, int count, std::int64_t otherwise,
-               std::int64_t least) {
-  // Positions stay far from the ends of 64 bits.
-  constexpr std::int64_t kMost = std::int64_t{1} << 31;
-  if (given.empty()) return Dims::filled(count, otherwise);
-  if (given.rank() != count) {
-    throw ShapeError("{}: {} numbers of {}, expected one for each of {} spatial axes", kernel, given.rank(), what,
-                     count);
-  }
-  for (const std::int64_t v : given) {
-    if (v < least || v >= kMost) {
-      throw InvalidArgument("{}: {} is {}, expected numbers from {} to {}", kernel, what, to_string(given), least,
-                            kMost - 1);
-    }
-  }
-  return given;
-}
-
 struct Checked {
   int spatial;
   Dims strides, dilations, before;
@@ -78,10 +48,10 @@ Checked check(std::string_view kernel, const View& x, const View& y, const View&
     throw ShapeError("{}: x {} and y {} have batches of {} and {}", kernel, to_string(x.shape()), to_string(y.shape()),
                      x.shape()[0], y.shape()[0]);
   }
-  constexpr std::int64_t kFar = std::int64_t{1} << 31;
-  return {spatial, completed(kernel, "strides", o.strides, spatial, 1, 1),
-          completed(kernel, "dilations", o.dilations, spatial, 1, 1),
-          completed(kernel, "before", o.before, spatial, 0, 1 - kFar)};
+  const Dims ones = Dims::filled(spatial, 1), zeros = Dims::filled(spatial, 0);
+  return {spatial, numbers_of_axes(kernel, "strides", o.strides, ones, 1),
+          numbers_of_axes(kernel, "dilations", o.dilations, ones, 1),
+          numbers_of_axes(kernel, "before", o.before, zeros, 1 - kFarthest)};
 }
 
 // Channels of x and of y by the filter [a, b, …]: whole [a], of one group [b].
@@ -99,7 +69,7 @@ void check_channels(std::string_view kernel, const View& whole, std::string_view
 }
 
 // [n, C, …] as [g, n, C / g, …], and a filter [O, c, …] as [g, O / g, c, …].
-View by_groups(const View& v, std::int64_t groups) { return moved_to_front(with_parts(v, 1, groups), 1); }
+View by_groups(const View& v, std::int64_t groups) { return moved_axis(with_parts(v, 1, groups), 1, 0); }
 
 std::vector<View> operands_like(std::string_view kernel, const Epilogue& epilogue, const View& y, std::int64_t groups) {
   std::vector<View> all;
@@ -158,7 +128,7 @@ std::vector<ConvProblem> conv_transpose_problems(const View& x, const View& w, c
   check_epilogue(kName, epilogue, product_type(x.dtype, w.dtype), y);
   // Filters [g, O / g, C / g, …].
   ConvProblem whole{.x = by_groups(x, o.groups),
-                    .w = exchanged(with_parts(w, 0, o.groups), 1, 2),
+                    .w = moved_axis(with_parts(w, 0, o.groups), 1, 2),
                     .y = by_groups(y, o.groups),
                     .operands = operands_like(kName, epilogue, y, o.groups),
                     .strides = Dims::filled(c.spatial, 1),
@@ -201,9 +171,9 @@ ConvProblem conv_filter_gradient_problem(const View& x, const View& y, const Vie
   const Checked c = check(kName, x, y, w, o);
   check_channels(kName, y, "y", x, "x", w, o.groups);
   // The channels of x are the batch, the batch is summed, and y is the filter: [g, O / g, n, …].
-  return {.x = exchanged(by_groups(x, o.groups), 1, 2),
-          .w = exchanged(by_groups(y, o.groups), 1, 2),
-          .y = exchanged(with_parts(w, 0, o.groups), 1, 2),
+  return {.x = moved_axis(by_groups(x, o.groups), 1, 2),
+          .w = moved_axis(by_groups(y, o.groups), 1, 2),
+          .y = moved_axis(with_parts(w, 0, o.groups), 1, 2),
           .strides = c.dilations,
           .dilations = c.strides,
           .before = c.before};

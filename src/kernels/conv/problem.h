@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/common/moved_axis.h"
 #include "weft/kernels/conv.h"
 
 namespace weft::kernels {
@@ -29,7 +30,7 @@ struct ConvProblem {
   std::int64_t taps() const;                                  // elements of a filter's window
   std::int64_t depth() const { return channels() * taps(); }  // products of a sum
   DType sum_type() const { return product_type(x.dtype, w.dtype); }
-  // Positions of a spatial axis of the output that read elements of x, not padding alone… all of them, at tap k.
+  // The place along a spatial axis of x that output i reads at element k of the window; outside of x: padding.
   std::int64_t position(int axis, std::int64_t i, std::int64_t k) const {
     return i * strides[axis] + k * dilations[axis] - before[axis];
   }
@@ -73,8 +74,7 @@ void record_product(gpu::Commands& commands, const ConvProblem& problem, const E
 
 // Throws Unsupported if places of x that windows reach, and `more` outputs further, are not counted in 32 bits.
 void check_reach(const ConvProblem& problem, int more);
-// The view with its channels (axis 2) last, and back.
-View channels_last(const View& view);
-View channels_third(const View& view);
+// The view with its channels (axis 2) last.
+inline View channels_last(const View& view) { return moved_axis(view, 2, view.rank() - 1); }
 
 }  // namespace weft::kernels

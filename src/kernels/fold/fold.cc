@@ -7,6 +7,7 @@
 #include "kernels/check.h"
 #include "kernels/common/chunks.h"
 #include "kernels/common/memory.h"
+#include "kernels/common/spatial.h"
 #include "kernels/cpu_loops.h"
 #include "kernels/plan_cache.h"
 #include "weft/error.h"
@@ -36,21 +37,6 @@ struct Fold {
   }
 };
 
-Dims completed(std::string_view what, const Dims& given, int count, std::int64_t least) {
-  if (given.empty()) return Dims::filled(count, least);
-  if (given.rank() != count) {
-    throw InvalidArgument("fold: {} numbers of {}, expected one for each of {} spatial axes", given.rank(), what,
-                          count);
-  }
-  constexpr std::int64_t kMost = std::int64_t{1} << 31;
-  for (const std::int64_t v : given) {
-    if (v < least || v >= kMost) {
-      throw InvalidArgument("fold: {} is {}, expected numbers from {} to {}", what, to_string(given), least, kMost - 1);
-    }
-  }
-  return given;
-}
-
 Fold fold_of(const View& x, const View& y, const FoldOptions& o) {
   const int spatial = y.rank() - 2;
   if (x.rank() != 2 + 2 * spatial) {
@@ -64,9 +50,9 @@ Fold fold_of(const View& x, const View& y, const FoldOptions& o) {
   }
   return {x,
           y,
-          completed("strides", o.strides, spatial, 1),
-          completed("dilations", o.dilations, spatial, 1),
-          completed("before", o.before, spatial, 0),
+          numbers_of_axes("fold", "strides", o.strides, Dims::filled(spatial, 1), 1),
+          numbers_of_axes("fold", "dilations", o.dilations, Dims::filled(spatial, 1), 1),
+          numbers_of_axes("fold", "before", o.before, Dims::filled(spatial, 0), 0),
           Dims::filled(spatial, 0)};
 }
 

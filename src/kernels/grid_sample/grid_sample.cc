@@ -8,6 +8,7 @@
 #include "kernels/check.h"
 #include "kernels/common/chunks.h"
 #include "kernels/common/memory.h"
+#include "kernels/common/moved_axis.h"
 #include "kernels/plan_cache.h"
 #include "weft/error.h"
 
@@ -17,12 +18,7 @@ namespace {
 constexpr std::string_view kName = "grid_sample";
 
 // The view with its channels (axis 1) last.
-View channels_last(const View& v) {
-  std::vector<int> order(static_cast<std::size_t>(v.rank()));
-  std::iota(order.begin(), order.end(), 0);
-  std::rotate(order.begin() + 1, order.begin() + 2, order.end());
-  return v.permuted(order);
-}
+View channels_last(const View& v) { return moved_axis(v, 1, v.rank() - 1); }
 
 void record(gpu::Commands& commands, const SampleCall& s) {
   Call call(commands, "grid_sample");

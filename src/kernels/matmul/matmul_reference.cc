@@ -1,20 +1,10 @@
 // The reference of the matrix product.
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul/row_store.h"
+#include "kernels/common/element_cpu.h"
 #include "kernels/cpu_loops.h"
 
 namespace weft::kernels {
-namespace {
-
-double element(const View& view, std::int64_t offset) {
-  return with_type(view.dtype, [&]<class T>() -> double {
-    if constexpr (std::is_convertible_v<T, double>) return static_cast<double>(data<const T>(view)[offset]);
-    else throw InternalError("matmul of {}", name(view.dtype));
-  });
-}
-
-}  // namespace
-
 void matmul_reference(const MatmulProblem& p, const Expression* expression) {
   const RowStore store(p, expression);
   const DType product = p.sum_type();
@@ -29,8 +19,8 @@ void matmul_reference(const MatmulProblem& p, const Expression* expression) {
         double sum = 0;
         std::uint32_t wrapped = 0;
         for (std::int64_t k = 0; k < p.k; ++k) {
-          const double x = element(p.a, a0 + i * p.a.strides()[-2] + k * p.a.strides()[-1]);
-          const double w = element(p.b, b0 + k * p.b.strides()[-2] + j * p.b.strides()[-1]);
+          const double x = element_as_double(p.a, a0 + i * p.a.strides()[-2] + k * p.a.strides()[-1]);
+          const double w = element_as_double(p.b, b0 + k * p.b.strides()[-2] + j * p.b.strides()[-1]);
           if (real) sum += x * w;
           else {
             wrapped += static_cast<std::uint32_t>(static_cast<std::int64_t>(x)) *

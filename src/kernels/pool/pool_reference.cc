@@ -1,21 +1,13 @@
 // The reference of pooling: the definition, with every element of x asked for every window.
 #include <cmath>
 
+#include "kernels/common/element_cpu.h"
 #include "kernels/cpu_loops.h"
 #include "kernels/elementwise/expression_cpu.h"
 #include "kernels/pool/problem.h"
 
 namespace weft::kernels {
 namespace {
-
-double element(const View& view, std::int64_t offset) {
-  return with_type(view.dtype, [&]<class T>() -> double {
-    if constexpr (std::is_convertible_v<T, double>)
-      return static_cast<double>(data<const T>(view)[offset]);
-    else
-      throw InternalError("pool of {}", name(view.dtype));
-  });
-}
 
 // Whether window i holds element j of x, by the definition.
 bool holds(const PoolAxis& a, std::int64_t i, std::int64_t j) {
@@ -78,7 +70,7 @@ void pool_reference(const PoolProblem& p, const Expression* epilogue) {
         if (inside && p.backward && p.counts()) count *= counted(a, k);
       }
       if (!inside) continue;
-      const double v = element(p.from, offset);
+      const double v = element_as_double(p.from, offset);
       if (p.kind == PoolKind::lp)
         result += std::pow(std::abs(v), p.norm);
       else if (p.kind == PoolKind::average)

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "kernels/check.h"
+#include "kernels/common/spatial.h"
 #include "kernels/matmul/epilogue.h"
 #include "weft/error.h"
 
@@ -21,22 +22,6 @@ std::int64_t scaled_up(std::int64_t i, std::int64_t a, std::int64_t b) { return 
 
 // Positions stay far from the ends of 64 bits.
 constexpr std::int64_t kMost = std::int64_t{1} << 31;
-
-Dims completed(std::string_view kernel, std::string_view what, const Dims& given, const Dims& otherwise,
-               std::int64_t least) {
-  if (given.empty()) return otherwise;
-  if (given.rank() != otherwise.rank()) {
-    throw ShapeError("{}: {} numbers of {}, expected one for each of {} spatial axes", kernel, given.rank(), what,
-                     otherwise.rank());
-  }
-  for (const std::int64_t v : given) {
-    if (v < least || v >= kMost) {
-      throw InvalidArgument("{}: {} is {}, expected numbers from {} to {}", kernel, what, to_string(given), least,
-                            kMost - 1);
-    }
-  }
-  return given;
-}
 
 std::vector<PoolAxis> axes_of(std::string_view kernel, const View& x, const View& y, const PoolOptions& o,
                               bool backward) {
@@ -57,12 +42,12 @@ std::vector<PoolAxis> axes_of(std::string_view kernel, const View& x, const View
     }
   } else {
     if (o.window.empty()) throw InvalidArgument("{}: the window has no sizes, and windows are not adaptive", kernel);
-    window = completed(kernel, "window", o.window, ones, 1);
+    window = numbers_of_axes(kernel, "window", o.window, ones, 1);
   }
-  const Dims strides = completed(kernel, "strides", o.strides, window, 1);
-  const Dims dilations = completed(kernel, "dilations", o.dilations, ones, 1);
-  const Dims before = completed(kernel, "before", o.before, zeros, 0);
-  const Dims after = completed(kernel, "after", o.after, before, 0);
+  const Dims strides = numbers_of_axes(kernel, "strides", o.strides, window, 1);
+  const Dims dilations = numbers_of_axes(kernel, "dilations", o.dilations, ones, 1);
+  const Dims before = numbers_of_axes(kernel, "before", o.before, zeros, 0);
+  const Dims after = numbers_of_axes(kernel, "after", o.after, before, 0);
   if (o.divisor < 0) throw InvalidArgument("{}: the divisor is {}, expected 0 or more", kernel, o.divisor);
   std::vector<PoolAxis> axes;
   for (int d = 0; d < spatial; ++d) {
