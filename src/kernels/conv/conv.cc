@@ -206,8 +206,7 @@ void pointwise(Stream& stream, const ConvProblem& p, const Expression* epilogue)
   matmul(stream, channels_last(image), p.w.with_layout(right), channels_last(p.y), {epilogue, operands});
 }
 
-// Measured nowhere yet but in reasoning: sums shorter than a tile's step, and few outputs, leave a product's tiles
-// empty.
+// By reasoning, not by measurement: sums shorter than a step of k, and few outputs, would leave most of a tile empty.
 bool suits_product(const ConvProblem& p, const gpu::Capabilities& capabilities) {
   return !capabilities.software && p.depth() >= 16 && p.outputs() >= 8;
 }
