@@ -1,0 +1,445 @@
+#include <algorithm>
+#include <cmath>
+
+#include "core/nearest.h"
+#include "graph/graph.h"
+#include "graph/ops/leaf.h"
+#include "webnn/message.h"
+#include "webnn/op_rows.h"
+#include "webnn/state.h"
+#include "weft/label.h"
+#include "weft/webnn/builder.h"
+
+namespace weft::webnn {
+
+namespace {
+
+constexpr double kMostUnsigned = 4294967295.0;  // of an unsigned long
+constexpr double kMostSigned = 2147483647.0, kLeastSigned = -2147483648.0;
+
+std::string prefix_of(std::string_view op, std::string_view label) {
+  return label.empty() ? std::format("{}: ", op) : std::format("{} [{}]: ", op, printable(label));
+}
+
+// What a value is, for messages.
+std::string describe(const Value& value) {
+  struct {
+    std::string operator()(std::monostate) const { return "nothing"; }
+    std::string operator()(bool v) const { return v ? "true" : "false"; }
+    std::string operator()(const Number& v) const { return to_string(v); }
+    std::string operator()(const std::string& v) const { return std::format("'{}'", printable(v)); }
+    std::string operator()(DType v) const { return std::string(data_type_name(v)); }
+    std::string operator()(const Sizes& v) const { return to_string(v); }
+    std::string operator()(const std::vector<double>& v) const { return std::format("a list of {} numbers", v.size()); }
+    std::string operator()(const std::vector<std::string>& v) const {
+      return std::format("a list of {} names", v.size());
+    }
+    std::string operator()(const Operand&) const { return "an operand"; }
+    std::string operator()(const std::vector<Operand>&) const { return "a list of operands"; }
+  } text;
+  return std::visit(text, value);
+}
+
+// Checks the arguments of one call by the schema.
+class Checker {
+ public:
+  Checker(const OpSchema& schema, const std::string& prefix, const void* builder)
+      : schema_(schema), prefix_(prefix), builder_(builder) {}
+
+  std::vector<Value> values(const Arguments& given) {
+    values_.resize(schema_.arguments.size());
+    for (const auto& [name, value] : given) {
+      const auto it = std::ranges::find(schema_.arguments, name, &ArgumentSchema::name);
+      if (it == schema_.arguments.end()) {
+        throw TypeError("{}there is no argument '{}'{}", prefix_, printable(name),
+                        nearest_text(nearest(name, schema_.arguments, &ArgumentSchema::name)));
+      }
+      Value& place = values_[static_cast<std::size_t>(it - schema_.arguments.begin())];
+      if (!std::holds_alternative<std::monostate>(place)) throw TypeError("{}{} is given twice", prefix_, name);
+      place = value;
+    }
+    // Operands first, as the specification has it: those of another builder are told before all else.
+    for (const bool operands : {true, false}) {
+      for (std::size_t i = 0; i < values_.size(); ++i) {
+        const ArgumentSchema& a = schema_.arguments[i];
+        const bool is_operand = a.kind == ArgumentKind::operand || a.kind == ArgumentKind::operands;
+        if (is_operand == operands) check(a, values_[i]);
+      }
+    }
+    for (std::size_t i = 0; i < values_.size(); ++i) check_types(schema_.arguments[i], values_[i]);
+    return std::move(values_);
+  }
+
+ private:
+  [[noreturn]] void refuse(const ArgumentSchema& a, const Value& value) const {
+    throw TypeError("{}{} is {}, expected {}", prefix_, a.name, describe(value), name(a.kind));
+  }
+
+  void check(const ArgumentSchema& a, Value& value) const {
+    if (const auto* o = std::get_if<Operand>(&value); o && !*o) value = std::monostate();
+    if (std::holds_alternative<std::monostate>(value)) {
+      if (a.required) throw TypeError("{}{} is not given, expected {}", prefix_, a.name, name(a.kind));
+      return;
+    }
+    switch (a.kind) {
+      case ArgumentKind::operand:
+        if (!std::holds_alternative<Operand>(value)) refuse(a, value);
+        check_builder(a, std::get<Operand>(value));
+        break;
+      case ArgumentKind::operands:
+        if (!std::holds_alternative<std::vector<Operand>>(value)) refuse(a, value);
+        for (const Operand& o : std::get<std::vector<Operand>>(value)) check_builder(a, o);
+        break;
+      case ArgumentKind::boolean:
+        if (!std::holds_alternative<bool>(value)) refuse(a, value);
+        break;
+      case ArgumentKind::size:
+        check_range(a, value, 0, kMostUnsigned);
+        break;
+      case ArgumentKind::integer:
+        check_range(a, value, kLeastSigned, kMostSigned);
+        break;
+      case ArgumentKind::splits:
+        if (std::holds_alternative<Number>(value))
+          check_range(a, value, 0, kMostUnsigned);
+        else
+          check_sizes(a, value);
+        break;
+      case ArgumentKind::sizes:
+        check_sizes(a, value);
+        break;
+      case ArgumentKind::number:
+        if (!std::holds_alternative<Number>(value)) refuse(a, value);
+        break;
+      case ArgumentKind::real:
+        if (!std::holds_alternative<Number>(value) || !std::isfinite(std::get<Number>(value).value())) refuse(a, value);
+        break;
+      case ArgumentKind::reals:
+        if (const auto* sizes = std::get_if<Sizes>(&value)) value = std::vector<double>(sizes->begin(), sizes->end());
+        if (!std::holds_alternative<std::vector<double>>(value)) refuse(a, value);
+        for (const double v : std::get<std::vector<double>>(value)) {
+          // Floats: what would round to an infinity is refused, too.
+          if (!std::isfinite(static_cast<float>(v)))
+            throw TypeError("{}{} has {}, expected finite floats", prefix_, a.name, v);
+        }
+        break;
+      case ArgumentKind::choice:
+        if (!std::holds_alternative<std::string>(value)) refuse(a, value);
+        check_choice(a, std::get<std::string>(value));
+        break;
+      case ArgumentKind::choices:
+        // An empty list has no type of its own.
+        if (const auto* sizes = std::get_if<Sizes>(&value); sizes && sizes->empty()) value = std::vector<std::string>();
+        if (!std::holds_alternative<std::vector<std::string>>(value)) refuse(a, value);
+        for (const std::string& v : std::get<std::vector<std::string>>(value)) check_choice(a, v);
+        break;
+      case ArgumentKind::data_type:
+        if (const auto* text = std::get_if<std::string>(&value)) {
+          const auto type = data_type_from_name(*text);
+          if (!type) refuse(a, value);
+          value = *type;
+        }
+        if (!std::holds_alternative<DType>(value)) refuse(a, value);
+        if (!(kDataTypes | kPackedDataTypes).contains(std::get<DType>(value))) refuse(a, value);
+        break;
+    }
+  }
+
+  void check_builder(const ArgumentSchema& a, const Operand& operand) const {
+    if (!operand) throw TypeError("{}{} is an empty Operand", prefix_, a.name);
+    if (operand.state()->builder != builder_) throw TypeError("{}{} is of another builder", prefix_, a.name);
+  }
+
+  // As WebIDL's [EnforceRange]: the integer part of a finite number in the range.
+  void check_range(const ArgumentSchema& a, Value& value, double least, double most) const {
+    if (!std::holds_alternative<Number>(value)) refuse(a, value);
+    const double v = std::trunc(std::get<Number>(value).value());
+    if (!(v >= least && v <= most)) {
+      throw TypeError("{}{} is {}, expected an integer from {:.0f} to {:.0f}", prefix_, a.name, describe(value), least,
+                      most);
+    }
+    value = Number(static_cast<std::int64_t>(v));
+  }
+  void check_sizes(const ArgumentSchema& a, Value& value) const {
+    if (const auto* reals = std::get_if<std::vector<double>>(&value)) {
+      Sizes sizes;
+      for (const double v : *reals) {
+        Value one = Number(v);
+        check_range(a, one, 0, kMostUnsigned);
+        sizes.push_back(static_cast<std::int64_t>(v));
+      }
+      value = sizes;
+    }
+    if (!std::holds_alternative<Sizes>(value)) refuse(a, value);
+    for (const std::int64_t v : std::get<Sizes>(value)) {
+      if (v < 0 || v > static_cast<std::int64_t>(kMostUnsigned)) {
+        throw TypeError("{}{} are {}, expected integers from 0 to {:.0f}", prefix_, a.name, describe(value),
+                        kMostUnsigned);
+      }
+    }
+  }
+  void check_choice(const ArgumentSchema& a, const std::string& value) const {
+    if (std::ranges::find(a.choices, value) != a.choices.end()) return;
+    std::string list;
+    for (std::size_t i = 0; i < a.choices.size(); ++i) {
+      list += (i == 0 ? "" : i + 1 < a.choices.size() ? ", " : " or ") + a.choices[i];
+    }
+    throw TypeError("{}{} is '{}', expected {}", prefix_, a.name, printable(value), list);
+  }
+
+  void check_types(const ArgumentSchema& a, const Value& value) const {
+    if (const auto* o = std::get_if<Operand>(&value)) check_operand(a, *o);
+    if (const auto* list = std::get_if<std::vector<Operand>>(&value)) {
+      for (const Operand& o : *list) check_operand(a, o);
+    }
+  }
+  void check_operand(const ArgumentSchema& a, const Operand& operand) const {
+    TypeSet types = a.types;
+    std::string_view as;
+    if (!a.same_as.empty()) {
+      for (std::size_t i = 0; i < values_.size(); ++i) {
+        if (schema_.arguments[i].name != a.same_as) continue;
+        as = a.same_as;
+        if (const auto* o = std::get_if<Operand>(&values_[i]))
+          types = o->data_type();
+        else if (const auto* list = std::get_if<std::vector<Operand>>(&values_[i]); list && !list->empty()) {
+          types = list->front().data_type();
+        } else {
+          types = schema_.types_of(a);  // the other one is absent
+        }
+      }
+    }
+    if (!types.contains(operand.data_type())) {
+      throw TypeError("{}{} is {}, expected {}{}", prefix_, a.name, to_string(operand.data_type(), operand.shape()),
+                      names(types), as.empty() ? "" : std::format(", as {}", as));
+    }
+    const auto rank = static_cast<int>(operand.shape().size());
+    if (rank < a.min_rank || rank > a.max_rank) {
+      const std::string ranks =
+          a.min_rank == a.max_rank ? std::format("{}", a.min_rank) : std::format("{} to {}", a.min_rank, a.max_rank);
+      throw TypeError("{}{} is {}, expected a rank of {}", prefix_, a.name,
+                      to_string(operand.data_type(), operand.shape()), ranks);
+    }
+  }
+
+  const OpSchema& schema_;
+  const std::string& prefix_;
+  const void* builder_;
+  std::vector<Value> values_;
+};
+
+}  // namespace
+
+DType Operand::data_type() const {
+  if (!state_) throw TypeError("operand: an empty Operand");
+  return state_->descriptor.data_type;
+}
+const Sizes& Operand::shape() const {
+  if (!state_) throw TypeError("operand: an empty Operand");
+  return state_->descriptor.shape;
+}
+
+GraphBuilder::GraphBuilder(const Context& context) {
+  context.state().check("graph builder");
+  state_ = std::make_shared<State>(context);
+}
+
+const Context& GraphBuilder::context() const { return state_->context; }
+
+namespace {
+
+// Throws InvalidStateError.
+void check_can_build(const GraphBuilder::State& builder, std::string_view prefix) {
+  if (builder.built) throw InvalidStateError("{}the builder has built its graph already; make another builder", prefix);
+  try {
+    builder.context.state().check("graph builder");
+  } catch (const InvalidStateError& e) {
+    throw InvalidStateError("{}{}", prefix, e.what());
+  }
+}
+
+Operand made(const GraphBuilder::State& builder, const OperandDescriptor& descriptor, weft::Tensor tensor,
+             Operand::State::Kind kind) {
+  auto state = std::make_shared<Operand::State>();
+  state->builder = &builder;
+  state->descriptor = descriptor;
+  state->tensor = std::move(tensor);
+  state->kind = kind;
+  return Operand(std::move(state));
+}
+
+}  // namespace
+
+Operand GraphBuilder::input(std::string_view name, const OperandDescriptor& descriptor) {
+  const std::lock_guard lock(state_->mutex);
+  check_can_build(*state_, "input: ");
+  if (name.empty()) throw TypeError("input: the name is empty");
+  const std::string what = std::format("input '{}'", printable(name));
+  state_->context.state().check_descriptor(what, descriptor.data_type, descriptor.shape, kDataTypes | kPackedDataTypes);
+  const Shape shape = to_shape(descriptor.shape);
+  auto state = std::make_shared<Operand::State>();
+  state->builder = state_.get();
+  state->descriptor = descriptor;
+  state->tensor = apply(make_op<InputOp>(std::string(name), TensorType{descriptor.data_type, shape}, ""), {});
+  state->kind = Operand::State::Kind::input;
+  state->name = name;
+  state_->inputs.push_back(Operand(state));
+  return Operand(std::move(state));
+}
+
+Operand GraphBuilder::constant(const OperandDescriptor& descriptor, const BufferSource& data) {
+  const std::lock_guard lock(state_->mutex);
+  check_can_build(*state_, "constant: ");
+  state_->context.state().check_descriptor("constant", descriptor.data_type, descriptor.shape,
+                                           kDataTypes | kPackedDataTypes);
+  const std::uint64_t bytes = byte_length(descriptor.data_type, descriptor.shape);
+  if (data.bytes().size() != bytes || !data.fits(descriptor.data_type)) {
+    throw TypeError("constant: the data are {}, expected {} bytes of {} or of bytes, for {}", data.to_string(), bytes,
+                    data_type_name(descriptor.data_type), to_string(descriptor.data_type, descriptor.shape));
+  }
+  return made(
+      *state_, descriptor,
+      weft::Graph::constant(TensorData::copy_of(descriptor.data_type, to_shape(descriptor.shape), data.bytes())),
+      Operand::State::Kind::constant);
+}
+
+Operand GraphBuilder::constant(DType data_type, const Number& value) {
+  const std::lock_guard lock(state_->mutex);
+  check_can_build(*state_, "constant: ");
+  state_->context.state().check_descriptor("constant", data_type, {}, kDataTypes | kPackedDataTypes);
+  return made(*state_, {data_type, {}}, weft::Graph::scalar(cast_number(value, data_type), data_type),
+              Operand::State::Kind::constant);
+}
+
+Operand GraphBuilder::constant(const Tensor& tensor) {
+  if (!tensor) throw TypeError("constant: an empty Tensor");
+  const Tensor::State& t = *tensor.state();
+  const std::lock_guard lock(state_->mutex);
+  if (t.context != state_->context.shared_state()) throw TypeError("constant: the tensor is of another context");
+  const std::lock_guard order(t.context->timeline);
+  if (t.destroyed) throw TypeError("constant: the tensor is destroyed");
+  if (!t.constant) throw TypeError("constant: the tensor was not made by create_constant_tensor()");
+  check_can_build(*state_, "constant: ");
+  auto state = std::make_shared<Operand::State>();
+  state->builder = state_.get();
+  state->descriptor = {t.descriptor.data_type, t.descriptor.shape};
+  state->tensor = weft::Graph::constant(t.constant_data);
+  state->kind = Operand::State::Kind::constant;
+  state->constant_tensor = tensor;
+  return Operand(std::move(state));
+}
+
+std::vector<Operand> GraphBuilder::call(std::string_view name, const Arguments& arguments) {
+  std::string label;
+  Arguments given;
+  for (const auto& [key, value] : arguments) {
+    if (key != "label")
+      given.emplace_back(key, value);
+    else if (const auto* text = std::get_if<std::string>(&value))
+      label = *text;
+    else
+      throw TypeError("{}: label is {}, expected a string", printable(name), describe(value));
+  }
+  return several(name, std::move(given), label);
+}
+
+std::vector<Operand> GraphBuilder::several(std::string_view name, Arguments arguments, const std::string& label) {
+  const Op* op = find_op_row(name);
+  if (!op) {
+    throw TypeError(
+        "there is no operation '{}'{}", printable(name),
+        nearest_text(nearest(name, op_rows(), [](const Op& o) { return std::string_view(o.schema.name); })));
+  }
+  const std::string prefix = prefix_of(name, label);
+  const std::lock_guard lock(state_->mutex);
+  check_can_build(*state_, prefix);
+  const Call call(op->schema, prefix, Checker(op->schema, prefix, state_.get()).values(arguments));
+  std::vector<weft::Tensor> tensors;
+  try {
+    std::optional<LabelScope> scope;
+    if (!label.empty()) scope.emplace(label);
+    tensors = op->map(call);
+  } catch (const Exception&) {
+    throw;
+  } catch (const InternalError&) {
+    throw;
+  } catch (const Error& e) {
+    throw TypeError("{}{}", prefix, e.what());
+  }
+  std::vector<Operand> results;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const ArgumentSchema& rule = op->schema.outputs[std::min(i, op->schema.outputs.size() - 1)];
+    const OperandDescriptor descriptor{tensors[i].dtype(), to_sizes(tensors[i].shape())};
+    if (!op->schema.types_of(rule).contains(descriptor.data_type)) {
+      throw InternalError("{}the result is {}", prefix, data_type_name(descriptor.data_type));
+    }
+    state_->context.state().check_descriptor(prefix + rule.name, descriptor.data_type, descriptor.shape,
+                                             kDataTypes | kPackedDataTypes);
+    results.push_back(made(*state_, descriptor, std::move(tensors[i]), Operand::State::Kind::result));
+  }
+  return results;
+}
+
+Operand GraphBuilder::one(std::string_view op, Arguments arguments, const std::string& label) {
+  return several(op, std::move(arguments), label).front();
+}
+
+Graph GraphBuilder::build(const NamedOperands& outputs) { return build(outputs, {.precision = Precision::strict}); }
+
+Graph GraphBuilder::build(const NamedOperands& outputs, const CompileOptions& given) {
+  const std::lock_guard lock(state_->mutex);
+  const auto& context = state_->context.shared_state();
+  check_can_build(*state_, "build: ");
+  if (outputs.empty()) throw TypeError("build: there are no outputs");
+  auto graph = std::make_shared<Graph::State>(context);
+  for (const auto& [name, operand] : outputs) {
+    if (name.empty()) throw TypeError("build: the name of an output is empty");
+    const std::string what = std::format("build: output '{}'", printable(name));
+    if (!operand) throw TypeError("{} is an empty Operand", what);
+    if (operand.state()->builder != state_.get()) throw TypeError("{} is of another builder", what);
+    if (operand.state()->kind != Operand::State::Kind::result) {
+      throw TypeError("{} is {} of the graph; identity() makes an output of it", what,
+                      operand.state()->kind == Operand::State::Kind::input ? "an input" : "a constant");
+    }
+    if (!graph->outputs.emplace(name, operand.state()->descriptor).second) throw TypeError("{} is given twice", what);
+    graph->output_order.push_back(name);
+  }
+  // The inputs that an output needs.
+  std::unordered_set<const Node*> reached;
+  std::vector<const Node*> queue;
+  for (const auto& [name, operand] : outputs) queue.push_back(operand.state()->tensor.node());
+  while (!queue.empty()) {
+    const Node* node = queue.back();
+    queue.pop_back();
+    if (!reached.insert(node).second) continue;
+    for (const weft::Tensor& input : node->inputs()) queue.push_back(input.node());
+  }
+  weft::Graph built;
+  for (const Operand& input : state_->inputs) {
+    const Operand::State& state = *input.state();
+    if (!reached.contains(state.tensor.node())) continue;
+    if (!graph->inputs.emplace(state.name, state.descriptor).second) {
+      throw TypeError("build: two inputs are named '{}'", printable(state.name));
+    }
+    graph->input_order.push_back(state.name);
+    built.impl().add_input(state.name, state.tensor);
+  }
+  for (const auto& [name, operand] : outputs) built.output(name, operand.state()->tensor);
+  state_->built = true;
+  const std::lock_guard order(context->timeline);
+  CompileOptions options = given;
+  if (!options.constants) options.constants = context->constants;
+  try {
+    graph->executable = compile(built, context->device, options);
+    graph->report = graph->executable.report();
+  } catch (const DeviceLost& e) {
+    context->lose(e.what());
+    throw InvalidStateError("build: {}", e.what());
+  } catch (const Error& e) {
+    throw OperationError("build: {}", e.what());
+  }
+  state_->inputs.clear();
+  return Graph(std::move(graph));
+}
+
+}  // namespace weft::webnn

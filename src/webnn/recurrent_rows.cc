@@ -1,0 +1,7 @@
+#include "webnn/op_rows.h"
+
+namespace weft::webnn {
+
+void add_recurrent_rows(std::vector<Op>&) {}
+
+}  // namespace weft::webnn
