@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the generated pages of docs/ from the code: accuracy.md, kernels.md, ops.md and settings.md.
+"""Writes the generated pages of docs/ from the code: accuracy.md, kernels.md, ops.md, settings.md and
+webnn-operations.md.
 
   generate.py WEFT            WEFT is the command line program (build/release/apps/weft)
   generate.py WEFT --check    writes nothing; fails if a page is not what it should be
@@ -265,7 +266,37 @@ def accuracy(_):
                         [[f"`{name}`"] + [cell(d["functions"].get(name)) for d in devices] for name in names])
 
 
-PAGES = {"accuracy.md": accuracy, "kernels.md": kernels, "ops.md": ops, "settings.md": settings}
+def webnn(weft):
+    rows = json.loads(run(weft, "ops", "--webnn", "--json"))
+    text = MARK.format("the rows in src/webnn/*_rows.cc") + (
+        f"# Operations of WebNN\n\nAll {len(rows)} operations of `weft/webnn.h`, as `weft ops --webnn` lists them, with what "
+        "`Context::op_support_limits()` tells of them; every device has the same. Names are the specification's: in C++ `averagePool2d` "
+        "is `average_pool2d` and its `outputSizes` are `output_sizes`. [webnn.md](webnn.md) is the guide.\n\n"
+        "Arguments in bold are required; the others are members of the options. \"as input\" is the data type of the operand input; "
+        "without a rank, any rank up to 8.\n\n")
+
+    def types(a):
+        listed = f"as {a['same_as']}" if "same_as" in a else ", ".join(a["types"])
+        if len(a["types"]) >= 8 and "same_as" not in a:
+            listed = "any" if len(a["types"]) == 8 else "any, int4, uint4"
+        low, high = a["min_rank"], a["max_rank"]
+        rank = "" if (low, high) == (0, 8) else f", rank {low}" if low == high else f", rank {low} to {high}"
+        return listed + rank
+
+    def argument(a):
+        name = f"**{a['name']}**" if a["required"] else a["name"]
+        if "types" in a:
+            return f"{name}: {types(a)}"
+        what = " \\| ".join(a["choices"]) if "choices" in a else a["kind"]
+        return f"{name}: {what}" + (f" = {a['default']}" if "default" in a and "choices" not in a else "")
+
+    return text + table(["operation", "arguments", "results"], [
+        [f"[`{r['name']}`](https://www.w3.org/TR/webnn/{r['section']})",
+         "<br>".join(argument(a).replace("\\|", "|") for a in r["arguments"]),
+         "<br>".join(f"{a['name']}: {types(a)}" for a in r["outputs"])] for r in rows])
+
+
+PAGES = {"accuracy.md": accuracy, "kernels.md": kernels, "ops.md": ops, "settings.md": settings, "webnn-operations.md": webnn}
 
 
 def main():

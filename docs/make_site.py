@@ -16,9 +16,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # The pages in the order in which one reads them.
 NAVIGATION = [
     ("Weft", "index.md"),
-    ("Learn", [("An hour with Weft", "tutorial.md"), ("Tensors", "tensors.md")]),
+    ("Learn", [("An hour with Weft", "tutorial.md"), ("Tensors", "tensors.md"), ("WebNN", "webnn.md")]),
     ("Reference", [("Operations", "ops.md"), ("Kernels", "kernels.md"), ("Settings", "settings.md"),
-                   ("Accuracy", "accuracy.md")]),
+                   ("WebNN's operations", "webnn-operations.md"), ("Accuracy", "accuracy.md")]),
     ("Performance", [("Measurements", "performance.md"), ("Notes", "performance-notes.md")]),
     ("For contributors", [("Architecture", "architecture.md"), ("Contributing", "CONTRIBUTING.md"), ("Changes", "CHANGELOG.md")]),
 ]

@@ -11,6 +11,7 @@
 #include "weft/error.h"
 #include "weft/kernels/table.h"
 #include "weft/schema.h"
+#include "weft/webnn/schema.h"
 
 namespace weft::app {
 namespace {
@@ -18,6 +19,7 @@ namespace {
 struct Options {
   std::string filter;
   bool json = false;
+  bool webnn = false;
 };
 
 using Json = nlohmann::ordered_json;
@@ -95,8 +97,7 @@ std::string joined(const List& list, std::string_view between) {
 }
 
 std::string text(const Schema& s) {
-  std::string out =
-      std::format("  {:<22} {:<22} -> {:<6} {}\n", s.name, s.inputs_text(), s.outputs_text(), s.summary);
+  std::string out = std::format("  {:<22} {:<22} -> {:<6} {}\n", s.name, s.inputs_text(), s.outputs_text(), s.summary);
   const auto line = [&](const std::string& what) {
     if (!what.empty()) out += std::format("  {:<22} {}\n", "", what);
   };
@@ -144,6 +145,88 @@ void run(const Options& o, std::string_view what, std::vector<const Schema*> sch
   out.commit();
 }
 
+// ---- WebNN's operations
+
+Json json(const webnn::OpSchema& op, const webnn::ArgumentSchema& a) {
+  constexpr const char* kKinds[] = {"operand", "operands", "boolean", "size",   "integer", "sizes",    "splits",
+                                    "number",  "real",     "reals",   "choice", "choices", "data type"};
+  Json one{{"name", a.name}, {"kind", kKinds[static_cast<int>(a.kind)]}, {"required", a.required}};
+  if (a.kind == webnn::ArgumentKind::operand || a.kind == webnn::ArgumentKind::operands) {
+    Json types = Json::array();
+    for (int t = 0; t < kDTypeCount; ++t) {
+      if (op.types_of(a).contains(static_cast<DType>(t))) types.push_back(webnn::data_type_name(static_cast<DType>(t)));
+    }
+    one["types"] = std::move(types);
+    if (!a.same_as.empty()) one["same_as"] = a.same_as;
+    one["min_rank"] = a.min_rank;
+    one["max_rank"] = a.max_rank;
+    return one;
+  }
+  if (!a.default_text.empty()) one["default"] = a.default_text;
+  if (!a.choices.empty()) one["choices"] = a.choices;
+  return one;
+}
+
+Json json(const webnn::OpSchema& op) {
+  Json arguments = Json::array(), outputs = Json::array();
+  for (const auto& a : op.arguments) arguments.push_back(json(op, a));
+  for (const auto& a : op.outputs) outputs.push_back(json(op, a));
+  return {
+      {"name", op.name}, {"section", op.section}, {"arguments", std::move(arguments)}, {"outputs", std::move(outputs)}};
+}
+
+// "filter: as input, rank 4", "strides: a list of unsigned longs".
+std::string text(const webnn::OpSchema& op, const webnn::ArgumentSchema& a) {
+  const Json one = json(op, a);
+  if (!one.contains("types")) {
+    std::string what(webnn::name(a.kind));
+    if (!a.choices.empty()) what = joined(a.choices, " | ");
+    return std::format("{}: {}{}", a.name, what, a.default_text.empty() ? "" : " = " + a.default_text);
+  }
+  const std::string types =
+      a.same_as.empty() ? joined(one["types"].get<std::vector<std::string>>(), " ") : "as " + a.same_as;
+  const std::string ranks = a.min_rank == a.max_rank ? std::format(", rank {}", a.min_rank)
+                            : a.min_rank == 0 && a.max_rank == kMaxRank
+                                ? ""
+                                : std::format(", rank {} to {}", a.min_rank, a.max_rank);
+  return std::format("{}: {}{}", a.name, types, ranks);
+}
+
+std::string text(const webnn::OpSchema& op) {
+  std::string names, options, results;
+  for (const auto& a : op.arguments)
+    (a.required ? names : options) += (a.required ? " " : "\n      ") + (a.required ? a.name : text(op, a));
+  for (const auto& a : op.outputs) results += " " + a.name;
+  std::string out = std::format("  {}{} ->{}\n", op.name, names, results);
+  for (const auto& a : op.arguments) {
+    if (a.required) out += std::format("      {}\n", text(op, a));
+  }
+  if (!options.empty()) out += options.substr(1) + "\n";
+  for (const auto& a : op.outputs) out += std::format("      {}\n", text(op, a));
+  return out;
+}
+
+void run_webnn(const Options& o) {
+  Json all = Json::array();
+  std::string listing;
+  Nearest near(o.filter);
+  for (const webnn::OpSchema& op : webnn::ops()) {
+    near.offer(op.name);
+    if (op.name.find(o.filter) == std::string::npos) continue;
+    if (o.json)
+      all.push_back(json(op));
+    else
+      listing += text(op);
+  }
+  if (listing.empty() && all.empty()) {
+    throw InvalidArgument("no name of an operation of WebNN holds '{}'{}; 'weft ops --webnn' lists all", o.filter,
+                          nearest_text(near.name()));
+  }
+  Output out("-");
+  out.write(o.json ? all.dump(2) + "\n" : listing);
+  out.commit();
+}
+
 void add_list(CLI::App& app, std::string what, const std::string& description, const std::string& footer,
               std::function<std::vector<const Schema*>()> schemas) {
   auto options = std::make_shared<Options>();
@@ -152,7 +235,13 @@ void add_list(CLI::App& app, std::string what, const std::string& description, c
                       std::format("Only {}s whose name holds this, or of this family", what));
   command->add_flag("--json", options->json, "Write JSON instead of text");
   command->footer(footer);
-  command->callback([=] { run(*options, what, schemas()); });
+  if (what == "op") command->add_flag("--webnn", options->webnn, "List WebNN's operations (weft/webnn.h) instead");
+  command->callback([=] {
+    if (options->webnn)
+      run_webnn(*options);
+    else
+      run(*options, what, schemas());
+  });
 }
 
 }  // namespace
@@ -174,7 +263,8 @@ void add_ops(CLI::App& app) {
   add_list(app, "op", "List what graphs are made of: names, operands, types, attributes",
            "weft/graph.h has functions that add ops to a graph; some add several.\n"
            "Optional operands end in a question mark; attributes with a default need not be given.\n\n"
-           "Examples\n  weft ops view\n  weft ops --json | jq '.[] | select(.family == \"norm\") | .attributes'",
+           "Examples\n  weft ops view\n  weft ops --webnn conv\n  weft ops --json | jq '.[] | select(.family == "
+           "\"norm\") | .attributes'",
            [] {
              std::vector<const Schema*> all;
              for (const Schema& s : op_schemas()) all.push_back(&s);

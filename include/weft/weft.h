@@ -43,3 +43,4 @@
 #include "weft/traced.h"
 #include "weft/version.h"
 #include "weft/view.h"
+#include "weft/webnn.h"

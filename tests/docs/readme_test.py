@@ -34,7 +34,6 @@ MISSING = {
     "FFT": r"\br?fft\(",
     "linear algebra": r"\b(?:solve|cholesky|svd|qr|eigh)\(",
     "ONNX": r"namespace (?:weft::)?onnx",
-    "WebNN": r"namespace (?:weft::)?webnn",
     "DLPack": r"\b(?:from|to)_dlpack\(",
 }
 
