@@ -103,15 +103,17 @@ Problem random_pool(Rng& rng) {
   const double norms[] = {1, 2, 3, 1.5};
   call.p = pick(rng, norms);
   // Whether options differ from their defaults chooses the shader.
-  const bool dilates = rng() % 3 == 0, pads = rng() % 2, fours = rng() % 2;
+  const bool dilates = rng() % 3 == 0, pads = rng() % 2, fours = rng() % 2, rows = rng() % 2;
   const bool empty = rng() % 16 == 0;
   Rng& details = rng.details();
   const std::int64_t n = random_int(details, empty ? 0 : 1, 3);
   Shape x{n, fours ? 4 * random_int(details, 1, 4) : random_int(details, 1, 7)}, y = x;
   for (int d = 0; d < spatial; ++d) {
-    const std::int64_t size = random_int(details, 1, spatial == 3 ? 6 : 13), window = random_int(details, 1, 4);
-    const std::int64_t stride = random_int(details, 1, 4), dilation = dilates ? random_int(details, 1, 4) : 1;
-    const std::int64_t before = pads ? random_int(details, 0, 3) : 0;
+    // Rows of whole fours are loaded so, and small windows have loops of their own: windows choose the shader, too.
+    const bool row = rows && d == spatial - 1;
+    const std::int64_t size = row ? 4 * random_int(details, 1, 5) : random_int(details, 1, spatial == 3 ? 6 : 13);
+    const std::int64_t window = random_int(rng, 1, 4), stride = random_int(rng, 1, 4);
+    const std::int64_t dilation = dilates ? random_int(rng, 1, 4) : 1, before = pads ? random_int(rng, 0, 3) : 0;
     x.push_back(size);
     if (o.adaptive) {
       y.push_back(random_int(details, 1, 9));
@@ -120,6 +122,7 @@ Problem random_pool(Rng& rng) {
     const std::int64_t reach = size + before - (window - 1) * dilation - 1;
     // Windows that begin at x's end or past it have no elements.
     y.push_back(std::max<std::int64_t>(1, (reach >= 0 ? reach / stride + 1 : 0) + random_int(details, 0, 2)));
+    if (row) y[-1] = (y[-1] + 3) / 4 * 4;
     o.window.push_back(window), o.strides.push_back(stride), o.dilations.push_back(dilation);
     o.before.push_back(before), o.after.push_back(random_int(details, 0, 2));
   }

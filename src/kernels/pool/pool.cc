@@ -24,11 +24,49 @@ std::vector<int> memory_order(const View& v) {
   return order;
 }
 
-// What a thread computes: `lanes` adjacent channels of each of `outs` neighbours.
+// Steps of one result along an axis, at most. Adaptive windows differ in size, and have no such bound that is small.
+std::int64_t steps_at_most(const PoolProblem& p, const PoolAxis& a) {
+  if (!p.backward) return a.window;
+  // Of windows at equal distances those that contain an element: one in each window_steps().step of those in reach.
+  const WindowSteps w = window_steps(a);
+  return ceil_div((a.window - 1) * a.dilation + 1, a.stride * w.step);
+}
+
+// What a thread computes: `lanes` adjacent channels of each of `outs` neighbours; or `lanes` neighbours along the
+// spatial axis `row`.
 struct Form {
   int lanes = 1, outs = 1;
   std::string_view name, why;
+  int row = -1;
 };
+
+// Loops of so many steps have no branch; of more, the steps that are none would cost too much at borders.
+constexpr std::int64_t kUnrolled = 32;
+
+bool unrolls(const PoolProblem& p) {
+  std::int64_t steps = 1;
+  for (const PoolAxis& a : p.axes) {
+    if (a.adaptive || (steps *= steps_at_most(p, a)) > kUnrolled) return false;
+  }
+  return p.from.count() > 0;
+}
+
+// The spatial axis along which four neighbours are computed from rows of x that are loaded in fours, or -1.
+int row_of(const PoolProblem& p, const std::vector<int>& order) {
+  const int axis = order.back(), d = axis - PoolProblem::kSpatial;
+  if (d < 0 || p.backward || !unrolls(p)) return -1;
+  const PoolAxis& a = p.axes[static_cast<std::size_t>(d)];
+  const View from = p.from.permuted(order), to = p.to.permuted(order);
+  // A part of x has not all of the row. Far windows would load much that they do not need.
+  const std::int64_t reach = (a.window - 1) * a.dilation + 3 * a.stride + 1;
+  const bool whole = a.from_begin == 0 && a.to_begin == 0 && p.from.shape()[axis] == a.x_size;
+  const bool fours = from.strides()[-1] == 1 && a.x_size % 4 == 0 && can_vectorise(from) && to.strides()[-1] == 1 &&
+                     to.shape()[-1] % 4 == 0 && can_vectorise(to);
+  const bool indices =
+      !p.indices || (p.indices->permuted(order).strides()[-1] == 1 && can_vectorise(p.indices->permuted(order)));
+  return whole && fours && indices && reach <= 24 ? d : -1;
+}
+
 Form form_of(const PoolProblem& p, const std::vector<int>& order) {
   const View to = p.to.permuted(order);
   const auto by_four = [&](const View& v) {
@@ -40,6 +78,9 @@ Form form_of(const PoolProblem& p, const std::vector<int>& order) {
   if (narrow && order.back() < PoolProblem::kSpatial && by_four(p.to) && by_four(p.from) &&
       (!p.indices || by_four(*p.indices))) {
     return {4, 1, "channels_x4", "channels are adjacent: four of them are loaded and stored at once"};
+  }
+  if (const int row = row_of(p, order); narrow && row >= 0) {
+    return {4, 1, "row_x4", "four neighbours of a row: x is loaded and y stored in fours", row};
   }
   // Narrow elements that are stored one by one are merged into their words atomically.
   if (bits(p.to.dtype) < 32 && can_vectorise(to)) {
@@ -94,7 +135,7 @@ void record(gpu::Commands& commands, std::string_view kernel, const PoolProblem&
     const int b = axis == order.back() ? form.lanes : 1, d = axis - PoolProblem::kSpatial;
     if (d >= 0) place[static_cast<std::size_t>(d)] = std::to_string(shape.rank());
     shape.push_back(ceil_div(p.to.shape()[axis], b));
-    x.push_back(d >= 0 ? 0 : p.from.strides()[axis] * b);
+    x.push_back(d >= 0 ? 0 : p.from.strides()[axis] * b);  // spatial ones are in the steps
     y.push_back(p.to.strides()[axis] * b);
     if (p.indices) i.push_back(index_per_step && d >= 0 ? 0 : p.indices->strides()[axis] * b);
     for (std::size_t k = 0; k < operands.size(); ++k) operands[k].push_back(p.operands[k].strides()[axis] * b);
@@ -147,7 +188,7 @@ void record(gpu::Commands& commands, std::string_view kernel, const PoolProblem&
     const auto number = [&](std::string_view name, std::int64_t v) {
       call.param(str_cat(name, d), static_cast<std::int32_t>(v));
     };
-    number("x_size", a.x_size), number("y_size", a.y_size), number("first", a.to_begin);
+    number("x_size", a.x_size), number("y_size", a.y_size), number("first", a.to_begin), number("begin", a.from_begin);
     if (!a.adaptive) {
       number("stride", a.stride), number("before", a.before), number("after", a.after), number("window", a.window);
       number("reach", (a.window - 1) * a.dilation);
@@ -175,6 +216,23 @@ void record(gpu::Commands& commands, std::string_view kernel, const PoolProblem&
   call.index_param("count", count);
   call.set("what", kWhat[static_cast<int>(p.kind)]).set("backward", p.backward).set("indexed", p.indices.has_value());
   call.set("spatial", spatial).set("place", place).set("dilated", dilated).set("adaptive", adaptive);
+  const bool unrolled = unrolls(p);
+  std::vector<std::string> bounds;
+  std::string rest;  // of a step's position in x, behind the row's part
+  for (int d = 0; d < spatial; ++d) {
+    if (unrolled) bounds.push_back(std::to_string(steps_at_most(p, p.axes[static_cast<std::size_t>(d)])));
+    if (d != form.row) rest += str_cat(" + k", d, " * p.flat", d);
+  }
+  if (form.row >= 0) {
+    rest = str_cat(" + ", "vec4<i32>(0", rest, ")");
+    const PoolAxis& a = p.axes[static_cast<std::size_t>(form.row)];
+    const std::int64_t lead = ((-a.before) % 4 + 4) % 4;
+    call.set("lead", static_cast<int>(lead)).set("row_stride", static_cast<int>(a.stride));
+    call.set("row_dilation", static_cast<int>(a.dilation)).set("row_window", static_cast<int>(a.window));
+    call.set("blocks", static_cast<int>(ceil_div(lead + (a.window - 1) * a.dilation + 3 * a.stride + 1, 4)));
+  }
+  call.set("unrolled", unrolled).set("bounds", bounds).set("rest", rest).set("row", form.row);
+  call.set("one_row", shape[-1] % 4 == 0).set("last", shape.rank() - 1);
   call.set("lanes", form.lanes).set("outs", form.outs).set("threads", threads).set("operands", modes);
   call.set("divisor", fixed ? "fixed" : p.axes[0].count_padding ? "padded" : "inside").set("power", power_of(p.norm));
   call.set("product", compute_type(p.result_type())).set("fused", epilogue != nullptr);

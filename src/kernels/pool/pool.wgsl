@@ -7,6 +7,10 @@
   what: max, average or lp; backward; indexed. spatial: the number of spatial axes; place: where their coordinates are.
   lanes: 4 if values are four channels; outs: the neighbours that a thread computes. dilated, adaptive: of windows.
   divisor: "fixed", "inside" (the elements of x) or "padded" (those of the padding, too); power: of lp.
+  bounds: how many steps an element has at most along each axis, if these are few: then the loops have no branch, and
+  the loads of a window are on their way together. row: the axis whose four neighbours are the four values of a thread,
+  which loads the row of x in fours; blocks: how many of these it needs, the window beginning `lead` elements into the
+  first.
 #}
 {% set real = product == "f32" %}
 {% set vector = lanes == 4 %}
@@ -104,6 +108,38 @@ fn powered(v: f32, exponent: f32) -> f32 { return pow_f32(v, exponent); }
 {% endif %}
 {% endif %}
 
+{% macro mask(ok) -%}
+{{ "vec4<bool>(" ~ ok ~ ")" if vector else ok }}
+{%- endmacro %}
+{# A step of an element: its value v, whether it is one (empty: it is), and where it is in x. #}
+{% macro step(ok, position) %}
+{% if what == "max" and not backward %}
+    let key = key_of(v);
+{% if indexed %}
+    let better = {{ ok ~ " & (" if ok }}(key > best) | (position < {{ whole }}(0)){{ " | (key == " ~ whole ~ "(0x7fffffff))" if real else "" }}{{ ")" if ok }};
+    best = select(best, key, better);
+    position = select(position, {{ position }}, better);
+{% elif ok %}
+    best = select(best, max(best, key), {{ ok }});
+{% else %}
+    best = max(best, key);
+{% endif %}
+{% else %}
+{% if what == "max" %}
+    let part = select({{ value }}(), v, index == own);
+{% elif what == "average" %}
+    let part = v{{ " / f32(n" ~ (spatial - 1) ~ ")" if backward and divisor != "fixed" else "" }};
+{% elif power == "magnitude" %}
+    let part = abs(v);
+{% elif power == "square" %}
+    let part = v * v;
+{% else %}
+    let part = powered(abs(v), p.norm);
+{% endif %}
+    sum += {{ "select(" ~ value ~ "(), part, " ~ ok ~ ")" if ok else "part" }};
+{% endif %}
+{% endmacro %}
+
 // The element of y at c.
 fn element(c: Coords) -> {{ result }} {
   let x0 = at_x(c) - p.x_before;
@@ -111,8 +147,13 @@ fn element(c: Coords) -> {{ result }} {
   let i0 = at_i(c) - p.i_before;
 {% endif %}
 {% for d in range(spatial) %}
+{% if row == d %}
+  let own{{ d }} = i32(c[{{ place[d] }}]) * 4;
+  let block{{ d }} = own{{ d }} * p.stride{{ d }} - p.before{{ d }} - {{ lead }};
+{% else %}
   let own{{ d }} = i32(c[{{ place[d] }}]) + p.first{{ d }};
   let s{{ d }} = {{ "steps" if backward else "window" }}{{ d }}(own{{ d }});
+{% endif %}
 {% endfor %}
 {% if what == "max" and not backward %}
   var best = {{ key }}({{ "-2147483647 - 1" if indexed and real else least }});
@@ -125,6 +166,48 @@ fn element(c: Coords) -> {{ result }} {
 {% if backward and indexed %}
   let own = {{ whole }}(0{% for d in range(spatial) %} + own{{ d }} * p.flat{{ d }}{% endfor %});
 {% endif %}
+{% if unrolled %}
+{% for d in range(spatial) %}
+{% if row != d %}
+  for (var j{{ d }} = 0; j{{ d }} < {{ bounds[d] }}; j{{ d }}++) {
+    let at{{ d }} = s{{ d }}.x + j{{ d }}{{ " * " ~ ("p.step" if backward else "p.dilation") ~ d if dilated else "" }};
+    let ok{{ d }} = at{{ d }} < s{{ d }}.y;
+    // A step that is none loads one that is, or the first there is.
+    let k{{ d }} = select(min(at{{ d }}, s{{ d }}.y - 1), p.begin{{ d }}, s{{ d }}.y <= s{{ d }}.x);
+{% if backward and what == "average" and divisor != "fixed" %}
+    let n{{ d }} = {{ "n" ~ (d - 1) ~ " * " if d else "" }}max(count{{ d }}(k{{ d }}), 1);
+{% endif %}
+{% endif %}
+{% endfor %}
+    let ok = {% for d in range(spatial) %}{% if row != d %}ok{{ d }} & {% endif %}{% endfor %}true;
+    let x1 = x0{% for d in range(spatial) %}{% if row != d %} + u32(k{{ d }}) * p.x_k{{ d }}{% endif %}{% endfor %};
+{% if row >= 0 %}
+{% for b in range(blocks) %}
+    let at_b{{ b }} = block{{ row }} + {{ 4 * b }};
+    let ok_b{{ b }} = ok & (at_b{{ b }} >= 0) & (at_b{{ b }} < p.x_size{{ row }});
+    let b{{ b }} = {{ value }}(load4_x(x1 + u32(clamp(at_b{{ b }}, 0, p.x_size{{ row }} - 4))));
+{% endfor %}
+{% for j in range(row_window) %}
+  {
+{% set at = [lead + j * row_dilation, lead + j * row_dilation + row_stride, lead + j * row_dilation + 2 * row_stride, lead + j * row_dilation + 3 * row_stride] %}
+    let v = {{ value }}({% for i in at %}{{ ", " if loop.index0 }}b{{ i // 4 }}[{{ i % 4 }}]{% endfor %});
+    let inside = vec4<bool>({% for i in at %}{{ ", " if loop.index0 }}ok_b{{ i // 4 }}{% endfor %});
+{{ step("inside", whole ~ "(block" ~ row ~ " + " ~ at[0] ~ ") * p.flat" ~ row ~ " + " ~ whole ~ "(0, 1, 2, 3) * (" ~ row_stride ~ " * p.flat" ~ row ~ ")" ~ rest) }}
+  }
+{% endfor %}
+{% else %}
+    let v = {{ value }}({{ load }}_x(x1));
+{% if backward and indexed %}
+    let index = {{ load }}_i(i0{% for d in range(spatial) %} + u32(k{{ d }}) * p.i_k{{ d }}{% endfor %});
+{% endif %}
+{{ step(mask("ok"), whole ~ "(0" ~ rest ~ ")") }}
+{% endif %}
+{% for d in range(spatial) %}
+{% if row != d %}
+  }
+{% endif %}
+{% endfor %}
+{% else %}
 {% for d in range(spatial) %}
   for (var k{{ d }} = s{{ d }}.x; k{{ d }} < s{{ d }}.y; k{{ d }} += {{ ("p.step" if backward else "p.dilation") ~ d if dilated else "1" }}) {
 {% if backward and what == "average" and divisor != "fixed" %}
@@ -132,30 +215,14 @@ fn element(c: Coords) -> {{ result }} {
 {% endif %}
 {% endfor %}
     let v = {{ value }}({{ load }}_x(x0{% for d in range(spatial) %} + u32(k{{ d }}) * p.x_k{{ d }}{% endfor %}));
-{% if what == "max" and not backward %}
-    let key = key_of(v);
-{% if indexed %}
-    let better = (key > best) | (position < {{ whole }}(0)){{ " | (key == " ~ whole ~ "(0x7fffffff))" if real else "" }};
-    best = select(best, key, better);
-    position = select(position, {{ whole }}(0{% for d in range(spatial) %} + k{{ d }} * p.flat{{ d }}{% endfor %}), better);
-{% else %}
-    best = max(best, key);
-{% endif %}
-{% elif what == "max" %}
+{% if backward and indexed %}
     let index = {{ load }}_i(i0{% for d in range(spatial) %} + u32(k{{ d }}) * p.i_k{{ d }}{% endfor %});
-    sum += select({{ value }}(), v, index == own);
-{% elif what == "average" %}
-    sum += v{{ " / f32(n" ~ (spatial - 1) ~ ")" if backward and divisor != "fixed" else "" }};
-{% elif power == "magnitude" %}
-    sum += abs(v);
-{% elif power == "square" %}
-    sum += v * v;
-{% else %}
-    sum += powered(abs(v), p.norm);
 {% endif %}
+{{ step("", whole ~ "(0" ~ rest ~ ")") }}
 {% for d in range(spatial) %}
   }
 {% endfor %}
+{% endif %}
 {% if what == "max" and not backward %}
 {% if indexed %}
 {% if real %}
@@ -171,7 +238,12 @@ fn element(c: Coords) -> {{ result }} {
 {% elif what == "average" and divisor == "fixed" %}
   let r = sum / p.divisor;
 {% elif what == "average" and not backward %}
+{% if row >= 0 %}
+  let counts = vec4<i32>(count{{ row }}(own{{ row }}), count{{ row }}(own{{ row }} + 1), count{{ row }}(own{{ row }} + 2), count{{ row }}(own{{ row }} + 3)){% for d in range(spatial) %}{% if row != d %} * count{{ d }}(own{{ d }}){% endif %}{% endfor %};
+  let r = sum / vec4<f32>(max(counts, vec4<i32>(1)));
+{% else %}
   let r = sum / f32(max({% for d in range(spatial) %}{{ " * " if d else "" }}count{{ d }}(own{{ d }}){% endfor %}, 1));
+{% endif %}
 {% elif what == "lp" and power == "square" %}
   let r = {{ value }}({% if vector %}sqrt_f32(sum.x), sqrt_f32(sum.y), sqrt_f32(sum.z), sqrt_f32(sum.w){% else %}sqrt_f32(sum){% endif %});
 {% elif what == "lp" and power == "power" %}
@@ -200,7 +272,17 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   if (index >= p.count) { return; }
 {% if outs == 4 %}
   var results: array<y_t, 4>;
+{% if one_row %}
+  // Rows have whole fours: the neighbours differ in the last coordinate alone.
+  let first = coords(index * 4u);
+  var c = first;
+  for (var e = 0u; e < 4u; e++) {
+    c[{{ last }}] = first[{{ last }}] + e;
+    results[e] = element(c);
+  }
+{% else %}
   for (var e = 0u; e < 4u; e++) { results[e] = element(coords(index * 4u + e)); }
+{% endif %}
   store4_y(at_y(coords(index * 4u)), vec4<y_t>(results[0], results[1], results[2], results[3]));
 {% else %}
   let c = coords(index);

@@ -63,7 +63,7 @@ void record(gpu::Commands& commands, std::string_view name, const ResizePass& pa
   const std::int64_t x_next = o.x[last];
 
   // The last axis' table comes last.
-  std::vector<std::string> place;
+  std::vector<std::string> place, counts;
   std::vector<std::uint32_t> words;
   bool outside = false;
   int tables = 0;
@@ -78,6 +78,7 @@ void record(gpu::Commands& commands, std::string_view name, const ResizePass& pa
     words.insert(words.end(), own.begin(), own.end());
     outside |= std::ranges::find(t.count, 0) != t.count.end();
     place.push_back(std::to_string(d));
+    counts.push_back(std::to_string(t.pitch));
     o.x[d] = 0;
     ++tables;
   }
@@ -116,6 +117,9 @@ void record(gpu::Commands& commands, std::string_view name, const ResizePass& pa
   }
   double products = 1;
   for (const AxisTable& t : pass.tables) products *= static_cast<double>(t.pitch);
+  // Longer rows are rare, and of antialiased shrinking, whose rows at borders are short.
+  constexpr double kUnrolled = 16;
+  call.set("unrolled", products <= kUnrolled).set("counts", counts);
   call.cost({.flops = 2 * products * static_cast<double>(pass.y.count())});
   call.dispatch_groups(name, ceil_div(count, threads));
 }

@@ -3,6 +3,9 @@
   each other as y's elements do in memory; each computes `lanes` adjacent ones, of which the last table chooses the
   elements if `last_resized`, and which are adjacent in x, too, if not.
 
+  counts: for each table how many elements a row has at most, if these are few: then loops have no branch, the loads of an
+  element are on their way together, and what a row lacks has no part in the sum.
+
   place: the coordinate of each table. A row of a table is the index of its first element, how many there are, and
   their weights; it is p.pitch words long, and the table begins at p.base. integer: sums are fixed-point numbers.
 #}
@@ -12,11 +15,14 @@
 {% set outer = tables - 1 if last_resized else tables %}
 {% set last = tables - 1 %}
 {% set each = lanes if last_resized else 1 %}
+{% set known = 'ok' ~ (outer - 1) if unrolled and outer else '' %}
 {% macro weight(at) -%}
 {{ 'bitcast<i32>' if integer else 'bitcast<f32>' }}(table_buf[{{ at }}])
 {%- endmacro %}
-{% macro add(sum, w, x) -%}
-{{ sum }} = {{ sum ~ ' + ' ~ w ~ ' * ' ~ x if integer else 'fma(' ~ (sum_type ~ '(' ~ w ~ ')' if wide else w) ~ ', ' ~ x ~ ', ' ~ sum ~ ')' }};
+{# Adds w · x to the sum where `ok`; everywhere if that is empty. #}
+{% macro add(sum, w, x, ok) -%}
+{%- set more = sum ~ ' + ' ~ w ~ ' * ' ~ x if integer else 'fma(' ~ (sum_type ~ '(' ~ w ~ ')' if wide else w) ~ ', ' ~ x ~ ', ' ~ sum ~ ')' -%}
+{{ sum }} = {{ 'select(' ~ sum ~ ', ' ~ more ~ ', ' ~ ok ~ ')' if ok else more }};
 {%- endmacro %}
 {% macro rounded(v) -%}
 {{ '(' ~ v ~ ' + p.half) >> p.shift' if integer else v }}
@@ -36,41 +42,58 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% for l in range(lanes) %}
   let u{{ l }} = p.table_o + p.base{{ last }} + (c[{{ place[last] }}]{{ ' * 4u + ' ~ l ~ 'u' if lanes == 4 }}) * p.pitch{{ last }};
   let m{{ l }} = table_buf[u{{ l }} + 1u];
-  let s{{ l }} = table_buf[u{{ l }}] * p.step{{ last }};
+  let s{{ l }} = {{ 'select(0u, table_buf[u' ~ l ~ '], m' ~ l ~ ' > 0u)' if unrolled else 'table_buf[u' ~ l ~ ']' }} * p.step{{ last }};
 {% endfor %}
 {% endif %}
 {% for l in range(each) %}
   var r{{ l }} = {{ sum_type }}();
 {% endfor %}
 {% for a in range(outer) %}
+{% if unrolled %}
+  let f{{ a }} = select(0u, table_buf[t{{ a }}], n{{ a }} > 0u);
+  for (var k{{ a }} = 0u; k{{ a }} < {{ counts[a] }}u; k{{ a }}++) {
+    let ok{{ a }} = {{ 'ok' ~ (a - 1) ~ ' & ' if a }}(k{{ a }} < n{{ a }});
+    let x{{ a + 1 }} = x{{ a }} + (f{{ a }} + min(k{{ a }}, max(n{{ a }}, 1u) - 1u)) * p.step{{ a }};
+    let w{{ a }} = {{ ('w' ~ (a - 1) ~ ' * ') if a }}{{ weight('t' ~ a ~ ' + 2u + k' ~ a) }};
+{% else %}
   var x{{ a + 1 }} = x{{ a }} + table_buf[t{{ a }}] * p.step{{ a }};
   for (var k{{ a }} = 0u; k{{ a }} < n{{ a }}; k{{ a }}++) {
     let w{{ a }} = {{ ('w' ~ (a - 1) ~ ' * ') if a }}{{ weight('t' ~ a ~ ' + 2u + k' ~ a) }};
+{% endif %}
 {% endfor %}
 {% if last_resized %}
 {% for l in range(lanes) %}
   {
     var part = {{ value }}();
-    for (var k = 0u; k < m{{ l }}; k++) {
-      {{ add('part', weight('u' ~ l ~ ' + 2u + k'), value ~ '(load_x(x' ~ outer ~ ' + s' ~ l ~ ' + k * p.step' ~ last ~ '))') }}
+{% if unrolled %}
+    for (var k = 0u; k < {{ counts[last] }}u; k++) {
+      let at = min(k, max(m{{ l }}, 1u) - 1u);
+      {{ add('part', weight('u' ~ l ~ ' + 2u + k'), value ~ '(load_x(x' ~ outer ~ ' + s' ~ l ~ ' + at * p.step' ~ last ~ '))', 'k < m' ~ l) }}
     }
+{% else %}
+    for (var k = 0u; k < m{{ l }}; k++) {
+      {{ add('part', weight('u' ~ l ~ ' + 2u + k'), value ~ '(load_x(x' ~ outer ~ ' + s' ~ l ~ ' + k * p.step' ~ last ~ '))', '') }}
+    }
+{% endif %}
 {% if outer %}
-    {{ add('r' ~ l, 'w' ~ (outer - 1), 'part') }}
+    {{ add('r' ~ l, 'w' ~ (outer - 1), 'part', known) }}
 {% else %}
     r{{ l }} = part;
 {% endif %}
   }
 {% endfor %}
 {% elif wide and x_wide %}
-    {{ add('r0', 'w' ~ last, sum_type ~ '(load4_x(x' ~ outer ~ '))') }}
+    {{ add('r0', 'w' ~ last, sum_type ~ '(load4_x(x' ~ outer ~ '))', known) }}
 {% elif wide %}
-    {{ add('r0', 'w' ~ last, sum_type ~ '(' ~ value ~ '(load_x(x' ~ outer ~ ')), ' ~ value ~ '(load_x(x' ~ outer ~ ' + p.x_next)), ' ~ value ~ '(load_x(x' ~ outer ~ ' + 2u * p.x_next)), ' ~ value ~ '(load_x(x' ~ outer ~ ' + 3u * p.x_next)))') }}
+    {{ add('r0', 'w' ~ last, sum_type ~ '(' ~ value ~ '(load_x(x' ~ outer ~ ')), ' ~ value ~ '(load_x(x' ~ outer ~ ' + p.x_next)), ' ~ value ~ '(load_x(x' ~ outer ~ ' + 2u * p.x_next)), ' ~ value ~ '(load_x(x' ~ outer ~ ' + 3u * p.x_next)))', known) }}
 {% else %}
-    {{ add('r0', 'w' ~ last, value ~ '(load_x(x' ~ outer ~ '))') }}
+    {{ add('r0', 'w' ~ last, value ~ '(load_x(x' ~ outer ~ '))', known) }}
 {% endif %}
 {% for b in range(outer) %}
 {% set a = outer - 1 - b %}
+{% if not unrolled %}
     x{{ a + 1 }} += p.step{{ a }};
+{% endif %}
   }
 {% endfor %}
 {% set shifted = '(r$ + ' ~ sum_type ~ '(p.half)) >> ' ~ ('vec4<u32>(p.shift)' if wide else 'p.shift') if integer else 'r$' %}
