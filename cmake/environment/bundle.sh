@@ -61,10 +61,10 @@ for path in "${libraries[@]}"; do
 done
 [[ -n $loader ]] || fail "the programs name no loader; are they linked statically?"
 
-# The licences of everything in the bundle.
+# The licences of everything in the bundle. A library that no package owns was built on this host, and has none here.
 cp "$project/LICENSE" "$partial/share/licenses/weft"
 if command -v dpkg-query >/dev/null; then
-  for path in "${libraries[@]}"; do readlink -f "$path"; done | xargs -r dpkg-query -S 2>/dev/null |
+  for path in "${libraries[@]}"; do readlink -f "$path"; done | { xargs -r dpkg-query -S 2>/dev/null || true; } |
     sed 's/[,:].*//' | sort -u | while read -r package; do
     [[ ! -e /usr/share/doc/$package/copyright ]] ||
       cp -L "/usr/share/doc/$package/copyright" "$partial/share/licenses/$package"

@@ -79,13 +79,20 @@ fn steps{{ d }}(j: i32) -> vec2<i32> {
 {% endfor %}
 
 {% if what == "max" and not backward and real %}
-// Integers in the order of floats, NaN last: WGSL's own comparisons may ignore NaN. Both zeros are 0.
+// Integers in the order of floats: WGSL's own comparisons may ignore NaN, and flush denormals. NaN are at both ends, by
+// their signs; -0 is just below 0.
 fn key_of(v: {{ value }}) -> {{ whole }} {
   let b = bitcast<{{ whole }}>(v);
-  let k = b ^ ((b >> {{ unsigned }}(31u)) & {{ whole }}(0x7fffffff));
-  let ordered = select(k, {{ whole }}(0), k == {{ whole }}(-1));
-  return select(ordered, {{ whole }}(0x7fffffff), (b & {{ whole }}(0x7fffffff)) > {{ whole }}(0x7f800000));
+  return b ^ ((b >> {{ unsigned }}(31u)) & {{ whole }}(0x7fffffff));
 }
+{% if indexed %}
+// The same with one 0, and all NaN last.
+fn order_of(v: {{ value }}) -> {{ whole }} {
+  let k = key_of(v);
+  let ordered = select(k, {{ whole }}(0), k == {{ whole }}(-1));
+  return select(ordered, {{ whole }}(0x7fffffff), (bitcast<{{ whole }}>(v) & {{ whole }}(0x7fffffff)) > {{ whole }}(0x7f800000));
+}
+{% endif %}
 fn value_of(k: {{ whole }}) -> {{ value }} {
   return bitcast<{{ value }}>(k ^ ((k >> {{ unsigned }}(31u)) & {{ whole }}(0x7fffffff)));
 }
@@ -114,11 +121,20 @@ fn powered(v: f32, exponent: f32) -> f32 { return pow_f32(v, exponent); }
 {# A step of an element: its value v, whether it is one (empty: it is), and where it is in x. #}
 {% macro step(ok, position) %}
 {% if what == "max" and not backward %}
+{% if indexed and real %}
+    let key = order_of(v);
+{% elif ok and real %}
+    let key = select({{ key }}({{ least }}), key_of(v), {{ ok }});
+{% else %}
     let key = key_of(v);
+{% endif %}
 {% if indexed %}
     let better = {{ ok ~ " & (" if ok }}(key > best) | (position < {{ whole }}(0)){{ " | (key == " ~ whole ~ "(0x7fffffff))" if real else "" }}{{ ")" if ok }};
     best = select(best, key, better);
     position = select(position, {{ position }}, better);
+{% elif real %}
+    best = max(best, key);
+    lowest = min(lowest, key);
 {% elif ok %}
     best = select(best, max(best, key), {{ ok }});
 {% else %}
@@ -159,6 +175,8 @@ fn element(c: Coords) -> {{ result }} {
   var best = {{ key }}({{ "-2147483647 - 1" if indexed and real else least }});
 {% if indexed %}
   var position = {{ whole }}(-1);
+{% elif real %}
+  var lowest = best;
 {% endif %}
 {% else %}
   var sum = {{ value }}();
@@ -233,6 +251,11 @@ fn element(c: Coords) -> {{ result }} {
 {% else %}
   store_i(at_i(c), position);
 {% endif %}
+{% endif %}
+{% if real and not indexed %}
+  // Below -infinity there are only NaN.
+  best = select(best, {{ whole }}(0), best == {{ whole }}(-1));
+  best = select(best, {{ whole }}(0x7fffffff), lowest < {{ whole }}({{ least }}));
 {% endif %}
   let r = value_of(best);
 {% elif what == "average" and divisor == "fixed" %}

@@ -87,15 +87,21 @@ void record(gpu::Commands& commands, std::string_view name, const ResizePass& pa
     o.x[last] *= 4;
     o.y[last] *= 4;
   }
-  call.iterate(o.shape);
+  // Elements below each other, which share the last table's rows.
+  const int row = last - 1;
+  const int rows = !pass.moves && last_resized && lanes == 4 && row >= 0 && o.shape[row] % 4 == 0 ? 4 : 1;
+  Shape threads_of = o.shape;
+  if (rows > 1) threads_of[row] /= rows;
+  call.iterate(threads_of);
   call.read("x", pass.x, x_wide ? 4 : 1).strides("x", o.x);
   call.raw("table", upload(call.device(), words), "u32", 4, gpu::Access::read);
   call.write("y", pass.y, lanes).strides("y", o.y);
   const std::uint32_t threads = workgroup_size(call.capabilities(), call.capabilities().software ? 8 : 256);
-  const std::int64_t count = element_count(o.shape);
+  const std::int64_t count = element_count(threads_of);
   call.index_param("count", count);
   if (lanes == 4 && !last_resized && !x_wide) call.index_param("x_next", x_next);
   call.set("tables", tables).set("place", place).set("lanes", lanes).set("last_resized", last_resized);
+  call.set("rows", rows).set("row_place", row);
   call.set("x_wide", x_wide).set("outside", outside).set("threads", threads);
   if (pass.moves) {
     const std::uint64_t bits = pass.value.bits(pass.y.dtype);

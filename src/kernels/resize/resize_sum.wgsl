@@ -6,6 +6,8 @@
   counts: for each table how many elements a row has at most, if these are few: then loops have no branch, the loads of an
   element are on their way together, and what a row lacks has no part in the sum.
 
+  rows: how many elements below each other a thread computes, along coordinate row_place, whose size they divide.
+
   place: the coordinate of each table. A row of a table is the index of its first element, how many there are, and
   their weights; it is p.pitch words long, and the table begins at p.base. integer: sums are fixed-point numbers.
 #}
@@ -32,19 +34,27 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
         @builtin(num_workgroups) groups: vec3<u32>) {
   let index = group_index(wg, groups) * {{ threads }}u + lid;
   if (index >= p.count) { return; }
-  let c = coords(index);
+  let first = coords(index);
+{% if last_resized %}
+{% for l in range(lanes) %}
+  let u{{ l }} = p.table_o + p.base{{ last }} + (first[{{ place[last] }}]{{ ' * 4u + ' ~ l ~ 'u' if lanes == 4 }}) * p.pitch{{ last }};
+  let m{{ l }} = table_buf[u{{ l }} + 1u];
+  let s{{ l }} = {{ 'select(0u, table_buf[u' ~ l ~ '], m' ~ l ~ ' > 0u)' if unrolled else 'table_buf[u' ~ l ~ ']' }} * p.step{{ last }};
+{% endfor %}
+{% endif %}
+{% if rows > 1 %}
+  // Neighbours below each other have the same rows of the last table.
+  for (var row = 0u; row < {{ rows }}u; row++) {
+  var c = first;
+  c[{{ row_place }}] = first[{{ row_place }}] * {{ rows }}u + row;
+{% else %}
+  let c = first;
+{% endif %}
   let x0 = at_x(c);
 {% for a in range(outer) %}
   let t{{ a }} = p.table_o + p.base{{ a }} + c[{{ place[a] }}] * p.pitch{{ a }};
   let n{{ a }} = table_buf[t{{ a }} + 1u];
 {% endfor %}
-{% if last_resized %}
-{% for l in range(lanes) %}
-  let u{{ l }} = p.table_o + p.base{{ last }} + (c[{{ place[last] }}]{{ ' * 4u + ' ~ l ~ 'u' if lanes == 4 }}) * p.pitch{{ last }};
-  let m{{ l }} = table_buf[u{{ l }} + 1u];
-  let s{{ l }} = {{ 'select(0u, table_buf[u' ~ l ~ '], m' ~ l ~ ' > 0u)' if unrolled else 'table_buf[u' ~ l ~ ']' }} * p.step{{ last }};
-{% endfor %}
-{% endif %}
 {% for l in range(each) %}
   var r{{ l }} = {{ sum_type }}();
 {% endfor %}
@@ -112,5 +122,8 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   store4_y(at_y(c), vec4<y_t>(y_t(v0), y_t(v1), y_t(v2), y_t(v3)));
 {% else %}
   store_y(at_y(c), y_t(v0));
+{% endif %}
+{% if rows > 1 %}
+  }
 {% endif %}
 }
