@@ -35,7 +35,7 @@ FAMILIES = {"copy": (*FLOATS, "u8"), "cast": ("f32",), "generate": ("f32", "f16"
             "rows": FLOATS, "lengths": ("f32", "f16"), "shapes": ("f32", "f16"),
             "row_fusion": ("f32", "f16"), "move": ("f32", "f16"),
             "scan": ("f32", "f16"), "attention": ("f32", "f16"), "matmul": ("f32", "f16"), "conv": ("f32", "f16"),
-            "rnn": ("f32", "f16")}
+            "rnn": ("f32", "f16"), "quantize": ("f32", "f16"), "pool": ("f32", "f16"), "resize": ("f32", "f16")}
 
 
 class Bench:
@@ -347,6 +347,42 @@ class Bench:
             module = torch.nn.LSTM(inputs, hidden, device=x.device, dtype=x.dtype).requires_grad_(False)
             self.measure(f"lstm {kind} [{steps}, {batch}, {inputs}] to {hidden}", "TFLOP/s",
                          2.0 * steps * batch * 4 * hidden * (inputs + hidden), lambda x, m=module: m(x)[0], x)
+
+    def quantize(self, kind):
+        size, columns = TYPES[kind].itemsize, 4096
+        rows = (self.args.mebibytes << 20) // (size * columns)
+        label = f"{kind} i8 [{rows}, {columns}]"
+        x = self.random((rows, columns), kind)
+        work = rows * columns * (size + 1)
+        if kind == "f32":  # of f32 alone PyTorch makes quantised tensors
+            self.measure(f"quantize {label}", "GB/s", work, lambda a: torch.quantize_per_tensor(a, 0.015, 0, torch.qint8), x)
+            q = torch.quantize_per_tensor(x, 0.015, 0, torch.qint8)
+            self.measure(f"dequantize {label}", "GB/s", work, lambda a: a.dequantize(), q)
+        self.measure(f"fake_quantize {kind} [{rows}, {columns}]", "GB/s", 2 * rows * columns * size,
+                     lambda a: torch.fake_quantize_per_tensor_affine(a, 0.015, 0, -128, 127), x)
+
+    def pool(self, kind):
+        size = TYPES[kind].itemsize
+        n = (self.args.mebibytes << 20) // (size * 64 * 112 * 112)
+        for order, name in ((torch.contiguous_format, ""), (torch.channels_last, " channels last")):
+            x = self.random((n, 64, 112, 112), kind).to(memory_format=order)
+            for window, stride, pad in ((2, 2, 0), (3, 2, 1), (3, 1, 1)):
+                out = (112 + 2 * pad - window) // stride + 1
+                work = size * n * 64 * (112 * 112 + out * out)
+                of = f"{window}x{window} stride {stride} {kind} [{n}, 64, 112, 112]{name}"
+                self.measure(f"max pool {of}", "GB/s", work, lambda a, w=window, s=stride, p=pad: F.max_pool2d(a, w, s, p), x)
+                self.measure(f"average pool {of}", "GB/s", work, lambda a, w=window, s=stride, p=pad: F.avg_pool2d(a, w, s, p), x)
+
+    def resize(self, kind):
+        size, channels = TYPES[kind].itemsize, 16
+        for order, name in ((torch.contiguous_format, ""), (torch.channels_last, " channels last")):
+            for what, mode, start, to in (("nearest", "nearest", 128, 256), ("linear", "bilinear", 128, 256),
+                                          ("linear", "bilinear", 256, 128), ("cubic", "bicubic", 128, 256)):
+                n = (self.args.mebibytes << 20) // (size * channels * max(start, to) ** 2)
+                x = self.random((n, channels, start, start), kind).to(memory_format=order)
+                self.measure(f"resize {what} {kind} {start} to {to}{name}", "GB/s",
+                             size * n * channels * (start * start + to * to),
+                             lambda a, m=mode, t=to: F.interpolate(a, size=(t, t), mode=m), x)
 
 
 def main():
