@@ -71,6 +71,13 @@ Tensor upsample(const Operand& x, const Shape& sizes, const UpsampleOptions& opt
 // TypeError.
 Tensor grid_sample(const Operand& x, const Operand& grid, const GridSampleOptions& options = {});
 
+// The gradients of grid_sample() for x, whose spatial axes have these sizes, and for the grid; dy is the gradient of the
+// result. The formulas: weft/kernels/grid_sample.h. Where several samples take one element of x, GPUs add in any order.
+Tensor grid_sample_gradient(const Operand& dy, const Operand& grid, const Dims& sizes,
+                            const GridSampleOptions& options = {});
+Tensor grid_sample_grid_gradient(const Operand& dy, const Operand& x, const Operand& grid,
+                                 const GridSampleOptions& options = {});
+
 // The grid of an affine map, [n, sizes…, d] of d = one to three sizes: theta[n] · (position, 1) for the position of
 // each element of an image of these sizes. theta [n, d, d + 1], floats. align_corners as grid_sample() is given.
 Tensor affine_grid(const Operand& theta, const Shape& sizes, bool align_corners = false);

@@ -184,7 +184,12 @@ std::vector<Schema> make_schemas() {
     if (k.family == "resize") {
       add(of_kernel(k.name, {integers("shape", "the shape of the result")}, {.shape = "shape"}));
     }
-    if (k.family == "grid_sample") add(of_kernel(k.name));
+    if (k.name == "grid_sample_gradient") {
+      add(of_kernel(k.name, {integers("sizes", "the sizes of the result's spatial axes")},
+                    {.shape = "[n, C, sizes…]"}));
+    } else if (k.family == "grid_sample") {
+      add(of_kernel(k.name));
+    }
     if (k.family == "fold") {
       add(of_kernel(k.name, {integers("sizes", "the sizes of the result's spatial axes")}, {.shape = "[n, C, sizes…]"}));
     }

@@ -1,10 +1,16 @@
 // Wrong graphs: every op with random operands, axes and numbers, most of which do not fit. Building throws
 // InvalidArgument or Unsupported with the reason; graphs that can be built compile and run, or are Unsupported.
+#include <cmath>
 #include <random>
 
 #include "graph/graph.h"
 #include "weft/compile.h"
+#include "weft/convolution.h"
 #include "weft/error.h"
+#include "weft/pooling.h"
+#include "weft/quantization.h"
+#include "weft/recurrent.h"
+#include "weft/resampling.h"
 
 namespace weft {
 namespace {
@@ -39,6 +45,7 @@ class Attempt {
   Graph graph;
 
   Tensor build() {
+    if (below(3) == 0) return spatial();
     const Tensor x = value(), y = value(), z = value();
     const auto maybe = [&](const Tensor& v) { return below(2) ? v : Tensor(); };
     switch (below(41)) {
@@ -92,6 +99,142 @@ class Attempt {
     }
   }
 
+  // Images, quantised numbers and sequences. Half of the operands and options would fit alone.
+  Tensor spatial() {
+    const bool image = below(2) == 0;
+    const Tensor x = image ? floats(3) : value(), y = image && below(2) ? floats(3) : value(), z = value();
+    const auto maybe = [&](const Tensor& v) { return below(3) ? Operand() : Operand(v); };
+    const ConvOptions conv_options{.strides = dims(),
+                                   .dilations = dims(),
+                                   .padding = dims(),
+                                   .padding_after = dims(),
+                                   .groups = few(),
+                                   .channels_last = below(4) == 0};
+    const PoolOptions pool_options{.window = below(2) ? Dims{2, 1} : dims(),
+                                   .strides = dims(),
+                                   .dilations = dims(),
+                                   .padding = dims(),
+                                   .padding_after = dims(),
+                                   .ceil_mode = below(2) == 0,
+                                   .channels_last = below(4) == 0,
+                                   .count_padding = below(2) == 0,
+                                   .divisor = below(4) ? 0 : number()};
+    const WindowOptions window_options{
+        .strides = dims(), .dilations = dims(), .padding = dims(), .padding_after = dims()};
+    const GridSampleOptions sample_options{.mode = static_cast<SampleMode>(below(3)),
+                                           .padding = static_cast<SamplePadding>(below(3)),
+                                           .align_corners = below(2) == 0,
+                                           .channels_last = below(4) == 0};
+    switch (below(29)) {
+      case 0:
+        return conv(x, y, maybe(z), conv_options);
+      case 1: {
+        ConvTransposeOptions o{conv_options};
+        (below(2) ? o.output_padding : o.output_sizes) = dims();
+        return conv_transpose(x, y, maybe(z), o);
+      }
+      case 2:
+        return conv_filter_gradient(x, y, dims(), conv_options);
+      case 3:
+        return max_pool(x, pool_options);
+      case 4:
+        return max_pool_with_indices(x, pool_options).indices;
+      case 5:
+        return average_pool(x, pool_options);
+      case 6:
+        return lp_pool(x, real(), pool_options);
+      case 7:
+        return below(2) ? adaptive_average_pool(x, dims()) : adaptive_max_pool_with_indices(x, dims()).values;
+      case 8:
+        return max_pool_gradient(x, y, dims(), pool_options);
+      case 9:
+        return average_pool_gradient(x, dims(), pool_options);
+      case 10:
+        return lp_pool_gradient(x, y, z, real(), pool_options);
+      case 11:
+        return max_unpool(x, below(2) ? y : graph.input("indices", DType::i32, x.shape()), dims());
+      case 12:
+        return below(2) ? global_lp_pool(x, real()) : global_max_pool(x, below(2) == 0);
+      case 13:
+      case 14: {
+        ResizeOptions o{.mode = static_cast<ResizeMode>(below(4)),
+                        .coordinates = static_cast<ResizeCoordinates>(below(6)),
+                        .rounding = static_cast<ResizeRounding>(below(4)),
+                        .cubic_a = real(),
+                        .antialias = below(2) == 0,
+                        .exclude_outside = below(2) == 0};
+        if (below(3) == 0) o.scales = reals();
+        if (below(3) == 0) o.starts = reals(), o.ends = reals();
+        if (below(3) == 0) return resize_gradient(x, shape(), o);
+        return below(2) ? resize(x, shape(), o) : resize_by(x, reals(), o);
+      }
+      case 15: {
+        const UpsampleOptions o{.mode = static_cast<ResizeMode>(below(4)),
+                                .align_corners = below(2) == 0,
+                                .antialias = below(2) == 0,
+                                .exact = below(2) == 0,
+                                .channels_last = below(4) == 0};
+        return upsample(x, dims(), o);
+      }
+      case 16:
+        return grid_sample(x, y, sample_options);
+      case 17:
+        return grid_sample_gradient(x, y, dims(), sample_options);
+      case 18:
+        return grid_sample_grid_gradient(x, y, z, sample_options);
+      case 19:
+        return affine_grid(x, dims(), below(2) == 0);
+      case 20:
+        return below(2) ? unfold(x, dims(), window_options) : fold(x, dims(), dims(), window_options);
+      case 21:
+        return below(2) ? depth_to_space(x, number()) : space_to_depth(x, number(), BlockOrder::column_row_depth);
+      case 22: {
+        const QuantizeOptions o{.dtype = type(), .axis = axis(), .block = below(2) ? 0 : number()};
+        return quantize(x, scale(y), zero(z), o);
+      }
+      case 23:
+        return dequantize(x, scale(y), zero(z), {.axis = axis(), .block = below(2) ? 0 : number()});
+      case 24:
+        return fake_quantize(x, scale(y), zero(z), {number(), number(), axis(), below(2) ? 0 : number()});
+      case 25:
+        return dynamic_quantize(x, {.dtype = type(), .axes = axes(), .symmetric = below(2) == 0}).values;
+      case 26:
+        return below(2) ? matmul_integer(x, y, maybe(z)) : conv_integer(x, y, maybe(z), maybe(z), conv_options);
+      case 27:
+        return requantize(x, scale(y), zero(z), {.dtype = type(), .axis = axis()});
+      default:
+        return recurrent(x, y, z);
+    }
+  }
+
+  Tensor recurrent(const Tensor& x, const Tensor& y, const Tensor& z) {
+    const auto maybe = [&] { return below(4) ? Operand() : Operand(below(2) ? y : z); };
+    const std::int64_t hidden = 1 + static_cast<std::int64_t>(below(3)), gates = std::array{1, 3, 4}[below(3)];
+    const bool fits = x.rank() == 3 && below(3);
+    const std::string own = std::format("{}", shapes_.size());
+    const Tensor w = fits ? graph.input("w" + own, x.dtype(), {1, gates * hidden, x.shape()[2]}) : y;
+    const Tensor r = fits ? graph.input("r" + own, x.dtype(), {1, gates * hidden, hidden}) : z;
+    const Operand lengths =
+        x.rank() == 3 && below(2) ? Operand(graph.input("n" + own, DType::i32, {x.shape()[1]})) : maybe();
+    const RecurrentOperands operands{.bias = maybe(),
+                                     .recurrent_bias = maybe(),
+                                     .initial_h = maybe(),
+                                     .initial_c = maybe(),
+                                     .peephole = maybe(),
+                                     .lengths = lengths,
+                                     .batch_first = below(4) == 0};
+    const auto direction = below(2) ? RnnDirection::forward : static_cast<RnnDirection>(below(3));
+    const std::optional<double> clip = below(3) ? std::nullopt : std::optional(real());
+    switch (fits ? gates : std::array{1, 3, 4}[below(3)]) {
+      case 4:
+        return lstm(x, w, r, operands, {.direction = direction, .clip = clip, .coupled = below(2) == 0}).c;
+      case 3:
+        return gru(x, w, r, operands, {.direction = direction, .clip = clip, .reset_after = below(2) == 0}).y;
+      default:
+        return rnn(x, w, r, operands, {.direction = direction, .clip = clip}).h;
+    }
+  }
+
   // Calls f and returns the message of a typed error, or nothing.
   template <class F>
   static std::optional<std::string> refusal(const std::string& what, F&& f) {
@@ -142,10 +285,42 @@ class Attempt {
     }
     return s;
   }
+  // As many numbers as x's spatial axes, if it has two; most are small.
+  Dims dims() {
+    Dims d;
+    for (std::size_t n = below(4) ? below(2) * 2 : below(4); n > 0; --n) {
+      d.push_back(below(8) ? static_cast<std::int64_t>(below(3)) : number());
+    }
+    return d;
+  }
+  std::int64_t few() { return below(3) ? 1 : number(); }
+  double real() {
+    constexpr double kReals[] = {1, 2, 0.5, -0.75, 0, -1, 1e-30, 1e30, INFINITY, -INFINITY, NAN};
+    return kReals[below(2) ? below(4) : below(std::size(kReals))];
+  }
+  std::vector<double> reals() {
+    std::vector<double> list(below(2) ? 4 : below(5));
+    for (double& r : list) r = below(2) ? 1 : real();
+    return list;
+  }
+  TensorLike scale(const Tensor& t) { return below(2) ? TensorLike(real()) : TensorLike(t); }
+  ZeroPoint zero(const Tensor& t) {
+    return below(3) == 0 ? ZeroPoint(t) : below(2) ? ZeroPoint() : ZeroPoint(number());
+  }
+  // A float tensor of at least that rank, most often an image with small axes.
+  Tensor floats(int min_rank) {
+    Shape s;
+    for (std::size_t rank = static_cast<std::size_t>(min_rank) + below(2); rank > 0; --rank) {
+      s.push_back(below(16) ? 1 + static_cast<std::int64_t>(below(4)) : 0);
+    }
+    return add(below(3) ? DType::f32 : type(), s);
+  }
   ScatterKind scatter_op() { return static_cast<ScatterKind>(below(5)); }
   Tensor value() {
     const Shape s = shape();
-    const DType t = below(2) && !shapes_.empty() ? types_.back() : type();
+    return add(below(2) && !shapes_.empty() ? types_.back() : type(), s);
+  }
+  Tensor add(DType t, const Shape& s) {
     const std::string name = std::format("x{}", shapes_.size());
     const Tensor v = graph.input(name, t, s);
     shapes_.push_back(s);
@@ -160,7 +335,7 @@ class Attempt {
 
 TEST(HostileGraph, IsRefusedOrRuns) {
   const char* text = std::getenv("WEFT_HOSTILE_GRAPHS");
-  const unsigned count = text ? static_cast<unsigned>(std::atoi(text)) : 3000;
+  const unsigned count = text ? static_cast<unsigned>(std::atoi(text)) : 5000;
   const Device device = Device::cpu();
   int ran = 0;
   for (unsigned seed = 1; seed <= count && !testing::Test::HasFailure(); ++seed) {

@@ -46,6 +46,9 @@ TEST_F(Resampling, Infers) {
   EXPECT_EQ(grid_sample(half, grid).type(), (TensorType{DType::f16, {2, 12, 5, 7}}));
   const Tensor last = g.input("last", DType::f32, {2, 6, 4, 3});
   EXPECT_EQ(grid_sample(last, grid, {.channels_last = true}).shape(), (Shape{2, 5, 7, 3}));
+  const Tensor dy = g.input("dy", DType::f16, {2, 12, 5, 7});
+  EXPECT_EQ(grid_sample_gradient(dy, grid, {6, 4}).type(), half.type());
+  EXPECT_EQ(grid_sample_grid_gradient(dy, half, grid).type(), grid.type());
   EXPECT_EQ(affine_grid(g.input("theta", DType::f16, {2, 3, 4}), {3, 4, 5}).type(),
             (TensorType{DType::f16, {2, 3, 4, 5, 3}}));
 }
@@ -88,12 +91,20 @@ TEST_F(Resampling, SaysWhatDoesNotFit) {
   EXPECT_THAT(refused([&] { grid_sample(image, grid); }),
               HasSubstr("and the grid f32 [1, 5, 7, 2], expected [batch, places…, 2]"));
   EXPECT_THAT(refused([&] { grid_sample(counts, grid); }), HasSubstr("grid_sample: x is i32"));
+  EXPECT_THAT(refused([&] { grid_sample_gradient(image, grid, {6}); }),
+              HasSubstr("grid_sample_gradient: the sizes are [6], expected one of 0 or more for each of 2"));
+  EXPECT_THAT(refused([&] { grid_sample_gradient(image, g.input("places", DType::f32, {2, 5, 7, 2}), {6, 4}); }),
+              HasSubstr("grid_sample_gradient: dy is f32 [2, 12, 6, 4], expected [2, 12, 5, 7] for the grid f32"));
+  EXPECT_THAT(refused([&] { grid_sample_grid_gradient(image, half, grid); }),
+              HasSubstr("grid_sample_grid_gradient: x is f16"));
   EXPECT_THAT(refused([&] { affine_grid(grid, {3, 4}); }),
               HasSubstr("affine_grid: theta is f32 [1, 5, 7, 2] for the sizes [3, 4], expected [batch, 2, 3]"));
   for (const auto& f :
        {+[](const Operand& x) { return resize(x, {1}); }, +[](const Operand& x) { return upsample(x, {1}); },
         +[](const Operand& x) { return pixel_shuffle(x, 2); }, +[](const Operand& x) { return unfold(x, {1}); },
         +[](const Operand& x) { return fold(x, {1}, {1}); }, +[](const Operand& x) { return grid_sample(x, x); },
+        +[](const Operand& x) { return grid_sample_gradient(x, x, {1}); },
+        +[](const Operand& x) { return grid_sample_grid_gradient(x, x, x); },
         +[](const Operand& x) { return affine_grid(x, {1}); }}) {
     EXPECT_THAT(refused([&] { f({}); }), HasSubstr("undefined Tensor"));
   }
@@ -129,6 +140,16 @@ const std::map<std::string, Function>& functions() {
   static const auto windows = [](const json& j) {
     return WindowOptions{
         .strides = dims(j, "strides"), .dilations = dims(j, "dilations"), .padding = dims(j, "padding")};
+  };
+  static const auto sampling = [](const json& j, bool channels_last) {
+    static const std::map<std::string, SampleMode> kModes{
+        {"linear", SampleMode::linear}, {"nearest", SampleMode::nearest}, {"cubic", SampleMode::cubic}};
+    static const std::map<std::string, SamplePadding> kPaddings{
+        {"zeros", SamplePadding::zeros}, {"border", SamplePadding::border}, {"reflection", SamplePadding::reflection}};
+    return GridSampleOptions{.mode = kModes.at(j.at("mode")),
+                             .padding = kPaddings.at(j.at("padding")),
+                             .align_corners = j.at("align_corners").get<bool>(),
+                             .channels_last = channels_last};
   };
   // A function of blocks.
   static const auto blocks = [](auto f, std::span<const Tensor> in, const json& o, bool channels_last) {
@@ -180,6 +201,18 @@ const std::map<std::string, Function>& functions() {
                   bool) { return fold(in[0], dims(o, "sizes"), dims(o, "window"), windows(o)); }},
       {"affine_grid", [](std::span<const Tensor> in, const json& o,
                          bool) { return affine_grid(in[0], dims(o, "sizes"), o.at("align_corners").get<bool>()); }},
+      {"grid_sample_gradient",
+       [](std::span<const Tensor> in, const json& o, bool channels_last) {
+         const GridSampleOptions options = sampling(o, channels_last);
+         return channels_last ? second(grid_sample_gradient(last(in[0]), in[1], dims(o, "sizes"), options))
+                              : grid_sample_gradient(in[0], in[1], dims(o, "sizes"), options);
+       }},
+      {"grid_sample_grid_gradient",
+       [](std::span<const Tensor> in, const json& o, bool channels_last) {
+         const GridSampleOptions options = sampling(o, channels_last);
+         return channels_last ? grid_sample_grid_gradient(last(in[0]), last(in[1]), in[2], options)
+                              : grid_sample_grid_gradient(in[0], in[1], in[2], options);
+       }},
       {"grid_sample", [](std::span<const Tensor> in, const json& o, bool channels_last) {
          const GridSampleOptions options{.padding = SamplePadding::border,
                                          .align_corners = o.at("align_corners").get<bool>(),

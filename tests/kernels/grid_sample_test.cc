@@ -32,7 +32,9 @@ View in_some_order(Rng& rng, const Shape& shape, DType type, Kind kind) {
   return random_view(rng, stored, type, kind).permuted(back);
 }
 
-Problem random_sample(Rng& rng) {
+enum class Sampled { forward, gradient, grid_gradient };
+
+Problem random_sample(Rng& rng, Sampled which) {
   const SampleOptions o{.mode = static_cast<SampleMode>(rng() % 3),
                         .padding = static_cast<SamplePadding>(rng() % 3),
                         .align_corners = rng() % 2 == 0};
@@ -48,24 +50,47 @@ Problem random_sample(Rng& rng) {
   }
   grid.push_back(spatial);
   const DType type = pick(rng, kFloats);
-  Problem p;
-  p.inputs = {in_some_order(rng, x, type, random_input_kind(rng)),
-              // Positions whose rounding a device cannot change: multiples of 1/64 that are no element's edge.
-              random_view(rng, grid, DType::f32, rng() % 2 ? Kind::dense : Kind::transposed)};
-  p.outputs = {in_some_order(rng, y, type, random_output_kind(rng))};
-  set_values(p.inputs[1], [&, at = std::int64_t{0}](std::int64_t) mutable {
+  // Positions whose rounding a device cannot change: multiples of 1/32 that are no element's edge, nor of a slope an
+  // element's centre.
+  const View positions = random_view(rng, grid, DType::f32, rng() % 2 ? Kind::dense : Kind::transposed);
+  set_values(positions, [&, at = std::int64_t{0}](std::int64_t) mutable {
     const int d = spatial - 1 - static_cast<int>(at++ % spatial);
     const auto size = static_cast<double>(x[2 + d]);
-    const double q = random_int(details, -4, static_cast<int>(size) + 3) + random_int(details, -14, 14) / 32.0;
+    const int centre = random_int(details, -4, static_cast<int>(size) + 3), beside = random_int(details, 1, 14);
+    const int parts = which == Sampled::grid_gradient || details() % 4 ? details() % 2 ? beside : -beside : 0;
+    const double q = centre + parts / 32.0;
     if (o.align_corners) return size == 1 ? 0.25 : q / (size - 1) * 2 - 1;
     return (2 * q + 1) / size - 1;
   });
-  p.what = std::format("grid_sample of {} at {} to {}, mode {}, padding {}, align_corners {}", to_string(p.inputs[0]),
-                       to_string(p.inputs[1]), to_string(p.outputs[0]), static_cast<int>(o.mode),
-                       static_cast<int>(o.padding), o.align_corners);
-  p.call = [=](Stream& s, auto in, auto out) { kernels::grid_sample(s, in[0], in[1], out[0], o); };
-  p.tolerance =
-      o.mode == SampleMode::nearest ? Tolerance{} : Tolerance{.ulp = type == DType::f32 ? 0.0 : 1.0, .absolute = 4e-5};
+  Problem p;
+  const auto operand = [&](const Shape& shape) { return in_some_order(rng, shape, type, random_input_kind(rng)); };
+  switch (which) {
+    case Sampled::forward:
+      p.inputs = {operand(x), positions};
+      p.outputs = {in_some_order(rng, y, type, random_output_kind(rng))};
+      p.call = [=](Stream& s, auto in, auto out) { kernels::grid_sample(s, in[0], in[1], out[0], o); };
+      break;
+    case Sampled::gradient:
+      p.inputs = {operand(y), positions};
+      p.outputs = {in_some_order(rng, x, type, random_output_kind(rng))};
+      p.call = [=](Stream& s, auto in, auto out) { kernels::grid_sample_gradient(s, in[0], in[1], out[0], o); };
+      break;
+    case Sampled::grid_gradient:
+      p.inputs = {operand(y), operand(x), positions};
+      p.outputs = {random_view(rng, grid, DType::f32, random_output_kind(rng))};
+      p.call = [=](Stream& s, auto in, auto out) {
+        kernels::grid_sample_grid_gradient(s, in[0], in[1], in[2], out[0], o);
+      };
+      break;
+  }
+  p.what =
+      std::format("{} at {} to {}, mode {}, padding {}, align_corners {}", to_string(p.inputs[0]), to_string(positions),
+                  to_string(p.outputs[0]), static_cast<int>(o.mode), static_cast<int>(o.padding), o.align_corners);
+  const bool moves = o.mode == SampleMode::nearest && which != Sampled::gradient;
+  // Sums over the places, or of slopes, are larger, and added in another order.
+  const double near = which == Sampled::forward ? 4e-5 : 4e-4;
+  const bool narrow = type != DType::f32 && which != Sampled::grid_gradient;
+  if (!moves) p.tolerance = {.ulp = narrow ? 1.0 : 0.0, .absolute = near};
   return p;
 }
 
@@ -98,7 +123,12 @@ Problem random_fold(Rng& rng) {
   return p;
 }
 
-const bool samples = differential("grid_sample", random_sample), folds = differential("fold", random_fold);
+const bool samples = differential("grid_sample", [](Rng& rng) { return random_sample(rng, Sampled::forward); }),
+           gradients =
+               differential("grid_sample_gradient", [](Rng& rng) { return random_sample(rng, Sampled::gradient); }),
+           grid_gradients = differential("grid_sample_grid_gradient",
+                                         [](Rng& rng) { return random_sample(rng, Sampled::grid_gradient); }),
+           folds = differential("fold", random_fold);
 
 class GridSample : public testing::Test {
  protected:
@@ -162,6 +192,49 @@ TEST_F(GridSample, WeightsOfZeroDoNotCount) {
   }
 }
 
+// The gradients are those of the formula: of each mode, padding and number of axes by differences of y, in f64.
+TEST_F(GridSample, GradientsAreDifferences) {
+  const auto reals = [&](const Shape& shape, double from, double to) {
+    const View v = random_view(rng, shape, DType::f64);
+    set_values(v, [&](std::int64_t) { return from + (to - from) * (random_int(rng, 0, 1 << 20) + 0.5) / (1 << 20); });
+    return v;
+  };
+  const auto inner = [](const View& a, const View& b) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < a.count(); ++i) sum += value(a, i) * value(b, i);
+    return sum;
+  };
+  for (int spatial = 1; spatial <= 3; ++spatial) {
+    Shape x_shape{2, 3}, grid_shape{2}, y_shape{2, 3};
+    for (int d = 0; d < spatial; ++d) x_shape.push_back(3 + d), grid_shape.push_back(2 + d), y_shape.push_back(2 + d);
+    grid_shape.push_back(spatial);
+    for (const SampleMode mode : {SampleMode::linear, SampleMode::nearest, SampleMode::cubic}) {
+      for (const SamplePadding padding : {SamplePadding::zeros, SamplePadding::border, SamplePadding::reflection}) {
+        for (const bool align : {false, true}) {
+          SCOPED_TRACE(std::format("{} axes, mode {}, padding {}, align_corners {}", spatial, static_cast<int>(mode),
+                                   static_cast<int>(padding), align));
+          const SampleOptions o{.mode = mode, .padding = padding, .align_corners = align};
+          const View x = reals(x_shape, -1, 1), grid = reals(grid_shape, -1.9, 1.9), dy = reals(y_shape, -1, 1);
+          const View y = output(DType::f64, y_shape), dx = output(DType::f64, x_shape),
+                     dgrid = output(DType::f64, grid_shape);
+          kernels::grid_sample(cpu, x, grid, y, o);
+          kernels::grid_sample_gradient(cpu, dy, grid, dx, o);
+          kernels::grid_sample_grid_gradient(cpu, dy, x, grid, dgrid, o);
+          // y is linear in x.
+          EXPECT_NEAR(inner(y, dy), inner(x, dx), 1e-9);
+          const double h = 1e-7;
+          for (std::int64_t i = 0; i < grid.count(); ++i) {
+            const View more = output(DType::f64, y_shape), moved = output(DType::f64, grid_shape);
+            set_values(moved, [&](std::int64_t k) { return value(grid, k) + (k == i ? h : 0); });
+            kernels::grid_sample(cpu, x, moved, more, o);
+            EXPECT_NEAR((inner(more, dy) - inner(y, dy)) / h, value(dgrid, i), 1e-4) << i;
+          }
+        }
+      }
+    }
+  }
+}
+
 using GridSampleChunks = ChunksTest;
 
 // Operands that exceed a binding are cut along the batch, the channels and the places.
@@ -174,6 +247,24 @@ TEST_F(GridSampleChunks, EveryAxis) {
   both({f32({40, 3, 20, 20}), f32({40, 8, 8, 2})}, {f32({40, 3, 8, 8})}, sample, near);
   both({f32({1, 60, 20, 20}), f32({1, 30, 30, 2})}, {f32({1, 60, 30, 30})}, sample, near);
   both({f32({1, 1, 20, 20}), f32({1, 200, 130, 2})}, {f32({1, 1, 200, 130})}, sample, near);
+  const KernelCall gradient = [](Stream& s, auto in, auto out) {
+    kernels::grid_sample_gradient(s, in[0], in[1], out[0], {.padding = SamplePadding::reflection});
+  };
+  both({f32({40, 3, 8, 8}), f32({40, 8, 8, 2})}, {f32({40, 3, 20, 20})}, gradient, near);
+  both({f32({1, 60, 30, 30}), f32({1, 30, 30, 2})}, {f32({1, 60, 20, 20})}, gradient, near);
+  both({f32({1, 1, 200, 130}), f32({1, 200, 130, 2})}, {f32({1, 1, 20, 20})}, gradient, {.absolute = 2e-2});
+  // Positions between the elements' centres, where slopes are continuous.
+  const auto between = [&](const Shape& shape) {
+    const View grid = f32(shape);
+    set_values(
+        grid, [&](std::int64_t) { return (2 * (random_int(rng, 1, 18) + random_int(rng, 2, 8) / 10.0) + 1) / 20 - 1; });
+    return grid;
+  };
+  const KernelCall slopes = [](Stream& s, auto in, auto out) {
+    kernels::grid_sample_grid_gradient(s, in[0], in[1], in[2], out[0]);
+  };
+  both({f32({40, 3, 8, 8}), f32({40, 3, 20, 20}), between({40, 8, 8, 2})}, {f32({40, 8, 8, 2})}, slopes, near);
+  both({f32({1, 1, 200, 130}), f32({1, 1, 20, 20}), between({1, 200, 130, 2})}, {f32({1, 200, 130, 2})}, slopes, near);
   const KernelCall fold = [](Stream& s, auto in, auto out) {
     kernels::fold(s, in[0], out[0], {.strides = {2, 1}, .dilations = {1, 2}, .before = {1, 1}});
   };

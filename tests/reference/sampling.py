@@ -213,6 +213,44 @@ for align in (False, True):
     grid = T("f32", rng.uniform(-1.2, 1.2, (2, 3, 4, 2)))
     y = F.grid_sample(tensor(image), tensor(grid), "bilinear", "border", align)
     function("grid_sample", [image, grid], y, {"align_corners": align}, **NEAR)
+
+
+# ---- Gradients of samples, of both (PyTorch's autograd). One axis is the second of two, at the first one's only element.
+def gradients(call, type, grid_type, n, channels, sizes, places, mode, padding, align):
+    x, grid = reals(type, (n, channels, *sizes)), grid_of(grid_type, (n, *places, len(sizes)), sizes, mode, align)
+    a, g = tensor(x).requires_grad_(), tensor(grid).requires_grad_()
+    if len(sizes) == 1:
+        flat = torch.cat([g, torch.zeros_like(g)], -1)[:, None]
+        y = F.grid_sample(a[:, :, None], flat, MODES[mode], padding, align)[:, :, 0]
+    else:
+        y = F.grid_sample(a, g, MODES[mode], padding, align)
+    dy = reals(type, tuple(y.shape))
+    dx, dgrid = torch.autograd.grad(y, (a, g), tensor(dy))
+    o = {"mode": mode, "padding": padding, "align_corners": align}
+    near = {"ulp": 1, "absolute": 1e-12 if type == "f64" else 1e-4}
+    call("grid_sample_gradient", [dy, grid], T(type, dx.numpy()), {"sizes": list(sizes), **o}, **near)
+    # Positions and sums are f64 where x is.
+    near["absolute"] = 1e-12 if type == "f64" and grid_type == "f64" else 2e-4
+    call("grid_sample_grid_gradient", [dy, x, grid], T(grid_type, dgrid.numpy()), o, **near)
+
+
+function_cases, twin_cases.cases = twin_cases.cases, kernel_cases
+
+
+def kernel(name, inputs, y, options, **near):
+    case(name, inputs, [y], {k: v for k, v in options.items() if k != "sizes"}, **near)
+
+
+for mode, padding, align in itertools.product(MODES, PADDINGS, (False, True)):
+    for sizes, places in [((5, 6), (3, 7)), ((1, 4), (2, 3)), ((6,), (9,)), ((3, 4, 5), (2, 3, 4))]:
+        if mode != "cubic" or len(sizes) < 3:
+            gradients(kernel, "f32", "f32", 2, 3, sizes, places, mode, padding, align)
+    gradients(kernel, "f32", "f32", 1, 12, (8, 5), (3, 4), mode, padding, align)
+for a, b in itertools.product(FLOATS, FLOATS):
+    gradients(kernel, a, b, 1, 2, (4, 3), (3, 4), "linear", "zeros", False)
+kernel_cases, twin_cases.cases = twin_cases.cases, function_cases
+for mode, padding, align in itertools.product(MODES, PADDINGS, (False, True)):
+    gradients(function, "f32", "f32", 2, 3, (6, 5), (3, 4), mode, padding, align)
 function_cases, twin_cases.cases = twin_cases.cases, kernel_cases
 
 for c in kernel_cases:  # the schema's booleans are numbers

@@ -4,14 +4,14 @@
 
 #include "graph/graph.h"
 #include "graph/ops/elementwise.h"
-#include "weft/small_float.h"
+#include "support/random_graph_values.h"
 
 namespace weft::test {
 namespace {
 
-class Generator {
+class Generator : public RandomGraphValues {
  public:
-  Generator(unsigned seed, DType dtype) : random_(seed), dtype_(dtype) {}
+  using RandomGraphValues::RandomGraphValues;
 
   RandomGraph run() {
     for (int i = 1 + up_to(2); i >= 0; --i) values_.push_back(leaf(shape(up_to(4))));
@@ -27,65 +27,6 @@ class Generator {
   }
 
  private:
-  int up_to(int n) { return std::uniform_int_distribution<int>(0, n)(random_); }
-  template <class T>
-  const T& pick(const std::vector<T>& list) {
-    return list[static_cast<std::size_t>(up_to(static_cast<int>(list.size()) - 1))];
-  }
-  Tensor any() { return pick(values_); }
-
-  std::int64_t size() { return up_to(60) == 0 ? 0 : pick(std::vector<std::int64_t>{1, 1, 2, 3, 4, 5, 8, 12}); }
-  Shape shape(int rank) {
-    Shape s;
-    for (int i = 0; i < rank; ++i) s.push_back(size());
-    return s;
-  }
-
-  TensorData random_data(DType dtype, const Shape& shape, int bound = 1) {
-    const auto n = static_cast<std::size_t>(element_count(shape));
-    if (dtype == DType::boolean) {
-      std::vector<std::uint8_t> v(n);
-      for (auto& x : v) x = static_cast<std::uint8_t>(up_to(1));
-      return TensorData::copy_of(dtype, shape, std::as_bytes(std::span(v)));
-    }
-    if (dtype == DType::i32) {
-      std::vector<std::int32_t> v(n);
-      for (auto& x : v) x = up_to(bound - 1);
-      return TensorData::of<std::int32_t>(dtype, shape, v);
-    }
-    std::vector<float> v(n);
-    std::uniform_real_distribution<float> d(-1.5f, 1.5f);
-    for (auto& x : v) x = d(random_);
-    if (dtype == DType::f32) return TensorData::of<float>(dtype, shape, v);
-    std::vector<std::uint16_t> narrow;
-    for (const float x : v) narrow.push_back(dtype == DType::f16 ? float16(x).bits : bfloat16(x).bits);
-    return TensorData::of<std::uint16_t>(dtype, shape, narrow);
-  }
-
-  // An input or a constant.
-  Tensor leaf(const Shape& shape) { return leaf(shape, dtype_); }
-  Tensor leaf(const Shape& shape, DType dtype, int bound = 1) {
-    TensorData data = random_data(dtype, shape, bound);
-    if (up_to(2) == 0) return result_.graph.constant(std::move(data));
-    const std::string name = std::format("x{}", result_.inputs.size());
-    result_.inputs.emplace(name, data);
-    return result_.graph.input(name, dtype, shape);
-  }
-
-  // A value that broadcasts with x.
-  Tensor companion(const Tensor& x) {
-    for (int attempt = 0; attempt < 4; ++attempt) {
-      const Tensor v = any();
-      try {
-        if (element_count(broadcast(v.shape(), x.shape())) <= 4096) return v;
-      } catch (const std::exception&) {
-      }
-    }
-    Shape s;
-    for (int i = up_to(x.rank()); i < x.rank(); ++i) s.push_back(up_to(2) ? x.shape()[i] : 1);
-    return up_to(5) == 0 ? result_.graph.scalar(up_to(6) * 0.5 - 1, dtype_) : leaf(s);
-  }
-
   std::vector<int> order(int rank) {
     std::vector<int> o;
     for (int i = 0; i < rank; ++i) o.push_back(i);
@@ -138,16 +79,7 @@ class Generator {
     }
   }
 
-  // Integers and booleans: exact on every device, so comparisons may depend on them.
-  Tensor whole(const Shape& shape) {
-    using enum ScalarOp;
-    Tensor i = leaf(shape, DType::i32, 40);
-    for (int n = up_to(2); n > 0; --n) {
-      const Tensor k = leaf(up_to(1) ? shape : Shape{}, DType::i32, 9);
-      i = binary(pick(std::vector<ScalarOp>{add, sub, mul, min, max, bitwise_and, bitwise_xor, div, rem}), i, k);
-    }
-    return i;
-  }
+  // Booleans: exact on every device, so comparisons may depend on them.
   Tensor truth(const Shape& shape) {
     using enum ScalarOp;
     if (up_to(2) == 0) return leaf(shape, DType::boolean);
@@ -429,7 +361,16 @@ class Generator {
   void grow() {
     const Tensor x = up_to(1) ? values_.back() : any();
     Tensor y;
-    switch (up_to(13)) {
+    switch (up_to(16)) {
+      case 14:
+        y = random_image(*this, x);
+        break;
+      case 15:
+        y = random_quantized(*this);
+        break;
+      case 16:
+        y = up_to(2) ? random_image(*this, x) : random_recurrent(*this, x);
+        break;
       case 12:
       case 13: y = around_rows(x); break;
       case 10: y = typed(x); break;
@@ -447,11 +388,6 @@ class Generator {
     if (up_to(3) == 0) y = tanh(y);
     values_.push_back(y);
   }
-
-  std::mt19937 random_;
-  DType dtype_;
-  RandomGraph result_;
-  std::vector<Tensor> values_;
 };
 
 }  // namespace

@@ -450,10 +450,10 @@ Tensor integers_of(const std::vector<int>& values) {
 
 std::optional<Candidate> random_candidate(ProgramState& s) {
   using Maker = Maybe (*)(ProgramState&);
-  static constexpr Maker kMakers[] = {unary,         unary,           binary,      binary,       with_number,
-                                      cast_step,     reduction,       along_axis,  along_axis,   joined,
-                                      product,       random_view,     random_view, random_index, random_update,
-                                      random_update, random_selection};
+  static constexpr Maker kMakers[] = {
+      unary,         unary,         binary,           binary,       with_number, cast_step,   reduction,
+      along_axis,    along_axis,    joined,           product,      random_view, random_view, random_index,
+      random_update, random_update, random_selection, random_image, random_image};
   return kMakers[s.up_to(static_cast<int>(std::size(kMakers)) - 1)](s);
 }
 

@@ -88,6 +88,7 @@ Maybe random_view(ProgramState& s);
 Maybe random_index(ProgramState& s);
 Maybe random_update(ProgramState& s);
 Maybe random_selection(ProgramState& s);  // whose size depends on data
+Maybe random_image(ProgramState& s);      // and quantised numbers, and sequences
 Maybe random_candidate(ProgramState& s);  // any of these and others
 
 // Bits of a float's significand.

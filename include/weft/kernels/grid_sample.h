@@ -38,4 +38,16 @@ struct SampleOptions {
 // f64 for x of f64, which GPUs do not have. Throws InvalidArgument (an axis of x is empty, and y is not), Unsupported.
 void grid_sample(Stream& stream, const View& x, const View& grid, const View& y, const SampleOptions& options = {});
 
+// The gradient of grid_sample for x: dx[n, c, j…] = Σ_i dy[n, c, i…] · w(i, j), the weights that x[n, c, j…] has in y.
+// Sums are f32 (f64 where dy is); GPUs add in any order. Options as grid_sample was given; dy and dx have one type.
+void grid_sample_gradient(Stream& stream, const View& dy, const View& grid, const View& dx,
+                          const SampleOptions& options = {});
+
+// The gradient of grid_sample for the grid: dgrid[n, i…, d] = Σ_c dy[n, c, i…] · ∂y[n, c, i…] / ∂grid[n, i…, d]. It is 0
+// of mode nearest, where the padding clamps a position (at x's outer elements, too), and of numbers that count as p =
+// -100. Linear samples at an element's centre have the slope towards the next element. dy and x have one type, grid and
+// dgrid another one.
+void grid_sample_grid_gradient(Stream& stream, const View& dy, const View& x, const View& grid, const View& dgrid,
+                               const SampleOptions& options = {});
+
 }  // namespace weft::kernels

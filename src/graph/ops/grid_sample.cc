@@ -1,5 +1,6 @@
 #include "graph/ops/grid_sample.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "graph/graph.h"
@@ -22,54 +23,123 @@ Tensor axis_moved(const Tensor& x, int from, int to) {
   return permute(x, order);
 }
 
+// x, or dy, with the channels second, as kernels have them.
+Tensor channels_second(const Operand& x, bool channels_last) {
+  return channels_last ? axis_moved(x, x.rank() - 1, 1) : Tensor(x);
+}
+
+void check_image(std::string_view op, std::string_view what, const Operand& x) {
+  if (x.rank() >= 3 && x.rank() <= 5) return;
+  throw ShapeError("{}: {} is {}, expected [batch, channels] and one to three spatial axes", op, what,
+                   to_string(x.type()));
+}
+
+kernels::SampleOptions kernel_options(const GridSampleOptions& o) { return {o.mode, o.padding, o.align_corners}; }
+
 }  // namespace
+
+std::string_view GridSampleOp::name() const {
+  constexpr std::string_view kNames[] = {"grid_sample", "grid_sample_gradient", "grid_sample_grid_gradient"};
+  return kNames[static_cast<int>(function_)];
+}
 
 void GridSampleOp::attributes(Attributes& f) const {
   f.add("mode", kModes[static_cast<int>(options_.mode)]).add("padding", kPaddings[static_cast<int>(options_.padding)]);
   if (options_.align_corners) f.add("align_corners", true);
+  if (function_ == SampleFunction::gradient) f.add("sizes", sizes_);
 }
 
 std::vector<TensorType> GridSampleOp::infer(std::span<const TensorType> in) const {
-  const DType type = infer_dtype(name(), {&in[0], &in[1]});
-  const Shape &x = in[0].shape, &grid = in[1].shape;
+  std::vector<const TensorType*> operands;
+  for (const TensorType& t : in) operands.push_back(&t);
+  const DType type = infer_dtypes(name(), operands)[0];
+  const bool for_grid = function_ == SampleFunction::grid_gradient;
+  const Shape& grid = in[for_grid ? 2 : 1].shape;
+  // x's shape; of the gradient for x the result's.
+  Shape x = in[for_grid ? 1 : 0].shape;
+  if (function_ == SampleFunction::gradient && x.rank() == sizes_.rank() + 2) {
+    for (int d = 0; d < sizes_.rank(); ++d) x[2 + d] = sizes_[d];
+  }
   if (x.rank() != grid.rank() || grid[-1] != x.rank() - 2 || grid[0] != x[0]) {
-    throw ShapeError("grid_sample: x is {} [batch, channels, spatial…] and the grid {}, expected [batch, places…, {}]",
-                     weft::to_string(in[0]), weft::to_string(in[1]), x.rank() - 2);
+    const std::string_view what = function_ == SampleFunction::gradient ? "dy" : "x";
+    throw ShapeError("{}: {} is {} [batch, channels, {}…] and the grid {}, expected [batch, places…, {}]", name(), what,
+                     weft::to_string(in[for_grid ? 1 : 0]), what == "x" ? "spatial" : "places",
+                     weft::to_string(in[for_grid ? 2 : 1]), x.rank() - 2);
   }
   Shape y{x[0], x[1]};
   for (int d = 1; d + 1 < grid.rank(); ++d) y.push_back(grid[d]);
+  if (function_ != SampleFunction::sample && in[0].shape != y) {
+    throw ShapeError("{}: dy is {}, expected {} for the grid {}", name(), weft::to_string(in[0]), weft::to_string(y),
+                     weft::to_string(in[for_grid ? 2 : 1]));
+  }
   for (int d = 2; d < x.rank(); ++d) {
     if (x[d] == 0 && element_count(y) > 0) {
-      throw ShapeError("grid_sample: x is {}, expected elements along each spatial axis", weft::to_string(in[0]));
+      throw ShapeError("{}: {} is {}, expected elements along each spatial axis", name(),
+                       function_ == SampleFunction::gradient ? "dx" : "x", weft::to_string(TensorType{type, x}));
     }
   }
-  return {{type, y}};
+  switch (function_) {
+    case SampleFunction::gradient:
+      return {{type, x}};
+    case SampleFunction::grid_gradient:
+      return {{type, grid}};
+    default:
+      return {{type, y}};
+  }
 }
 
 void GridSampleOp::lower(const Launch& call) const {
-  kernels::grid_sample(call.stream, call.inputs[0], call.inputs[1], call.outputs[0], options_);
+  const auto& in = call.inputs;
+  switch (function_) {
+    case SampleFunction::sample:
+      return kernels::grid_sample(call.stream, in[0], in[1], call.outputs[0], options_);
+    case SampleFunction::gradient:
+      return kernels::grid_sample_gradient(call.stream, in[0], in[1], call.outputs[0], options_);
+    case SampleFunction::grid_gradient:
+      return kernels::grid_sample_grid_gradient(call.stream, in[0], in[1], in[2], call.outputs[0], options_);
+  }
 }
 
 Work GridSampleOp::work(const Launch& call) const {
   Work w = Op::work(call);
-  double products = 2;
+  double products = function_ == SampleFunction::grid_gradient ? 4 : 2;
   for (int d = 2; d < call.inputs[0].rank(); ++d) {
     products *= options_.mode == SampleMode::cubic ? 4 : options_.mode == SampleMode::linear ? 2 : 1;
   }
-  w.flops = products * static_cast<double>(call.outputs[0].count());
+  const View& y = function_ == SampleFunction::sample ? call.outputs[0] : call.inputs[0];
+  w.flops = products * static_cast<double>(y.count());
   return w;
 }
 
 Tensor grid_sample(const Operand& x, const Operand& grid, const GridSampleOptions& o) {
   if (!x.defined() || !grid.defined()) throw InvalidArgument("grid_sample: an operand is an undefined Tensor");
-  if (x.rank() < 3 || x.rank() > 5) {
-    throw ShapeError("grid_sample: x is {}, expected [batch, channels] and one to three spatial axes",
-                     to_string(x.type()));
+  check_image("grid_sample", "x", x);
+  const Tensor y = apply(make_op<GridSampleOp>(kernel_options(o)), {channels_second(x, o.channels_last), grid});
+  return o.channels_last ? axis_moved(y, 1, x.rank() - 1) : y;
+}
+
+Tensor grid_sample_gradient(const Operand& dy, const Operand& grid, const Dims& sizes, const GridSampleOptions& o) {
+  if (!dy.defined() || !grid.defined()) {
+    throw InvalidArgument("grid_sample_gradient: an operand is an undefined Tensor");
   }
-  const int last = x.rank() - 1;
-  const Tensor y = apply(make_op<GridSampleOp>(kernels::SampleOptions{o.mode, o.padding, o.align_corners}),
-                         {o.channels_last ? axis_moved(x, last, 1) : Tensor(x), grid});
-  return o.channels_last ? axis_moved(y, 1, last) : y;
+  check_image("grid_sample_gradient", "dy", dy);
+  if (sizes.rank() != dy.rank() - 2 || std::ranges::any_of(sizes, [](std::int64_t n) { return n < 0; })) {
+    throw ShapeError("grid_sample_gradient: the sizes are {}, expected one of 0 or more for each of {} spatial axes",
+                     to_string(sizes), dy.rank() - 2);
+  }
+  const Tensor dx = apply(make_op<GridSampleOp>(kernel_options(o), SampleFunction::gradient, sizes),
+                          {channels_second(dy, o.channels_last), grid});
+  return o.channels_last ? axis_moved(dx, 1, dx.rank() - 1) : dx;
+}
+
+Tensor grid_sample_grid_gradient(const Operand& dy, const Operand& x, const Operand& grid, const GridSampleOptions& o) {
+  if (!dy.defined() || !x.defined() || !grid.defined()) {
+    throw InvalidArgument("grid_sample_grid_gradient: an operand is an undefined Tensor");
+  }
+  check_image("grid_sample_grid_gradient", "dy", dy);
+  check_image("grid_sample_grid_gradient", "x", x);
+  return apply(make_op<GridSampleOp>(kernel_options(o), SampleFunction::grid_gradient),
+               {channels_second(dy, o.channels_last), channels_second(x, o.channels_last), grid});
 }
 
 Tensor affine_grid(const Operand& theta, const Shape& sizes, bool align_corners) {

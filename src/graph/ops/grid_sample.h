@@ -1,4 +1,4 @@
-// Sampling at the positions of a grid.
+// Sampling at the positions of a grid, and its gradients.
 #pragma once
 
 #include "graph/op.h"
@@ -6,10 +6,15 @@
 
 namespace weft {
 
+// What is computed: samples; the gradient for x, of which `sizes` are the spatial axes; that for the grid.
+enum class SampleFunction : std::uint8_t { sample, gradient, grid_gradient };
+
 class GridSampleOp final : public Op {
  public:
-  explicit GridSampleOp(kernels::SampleOptions options) : options_(options) {}
-  std::string_view name() const override { return "grid_sample"; }
+  explicit GridSampleOp(kernels::SampleOptions options, SampleFunction function = SampleFunction::sample,
+                        Dims sizes = {})
+      : options_(options), function_(function), sizes_(std::move(sizes)) {}
+  std::string_view name() const override;
   void attributes(Attributes& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
@@ -17,6 +22,8 @@ class GridSampleOp final : public Op {
 
  private:
   kernels::SampleOptions options_;  // of [batch, channels, …]; channels last is a permuted view
+  SampleFunction function_;
+  Dims sizes_;
 };
 
 }  // namespace weft
