@@ -86,6 +86,20 @@ TEST_P(CompileTest, RandomGraphsComputeWhatTheTwinsDo) {
   }
 }
 
+TEST(Compile, RandomGraphsHaveOpsOfEveryFamily) {
+  std::map<std::string, int> times;
+  for (unsigned seed = 1; seed <= 300; ++seed) {
+    const RandomGraph g = random_graph(seed);
+    for (const auto& node : g.graph.impl().nodes()) ++times[std::string(node->op().name())];
+  }
+  for (const char* op :
+       {"map", "matmul", "softmax", "layer_norm", "attention", "gather", "concat", "conv", "conv_transpose",
+        "conv_filter_gradient", "max_pool", "max_pool_with_indices", "average_pool", "lp_pool", "max_pool_gradient",
+        "average_pool_gradient", "resize", "resize_gradient", "grid_sample", "fold", "lstm", "gru", "rnn"}) {
+    EXPECT_GE(times[op], 3) << op;
+  }
+}
+
 // Half floats: fused results are rounded less often than those of single nodes, so this looks for errors, not for the
 // last bit.
 TEST_P(CompileTest, RandomGraphsOfHalfFloats) {

@@ -152,7 +152,7 @@ Problem random_conv(Rng& rng) {
   return p;
 }
 
-const bool registered = differential("conv", random_conv);
+const bool registered = differential("conv", random_conv, 1, 4);
 
 class Conv : public testing::Test {
  protected:

@@ -148,11 +148,11 @@ Problem random_network(Rng& rng, RnnKind kind) {
 
 const bool registered[] = {
     differential(
-        "lstm", [](Rng& rng) { return random_network(rng, RnnKind::lstm); }, 2),
+        "lstm", [](Rng& rng) { return random_network(rng, RnnKind::lstm); }, 2, 4),
     differential(
-        "gru", [](Rng& rng) { return random_network(rng, RnnKind::gru); }, 2),
+        "gru", [](Rng& rng) { return random_network(rng, RnnKind::gru); }, 2, 4),
     differential(
-        "rnn", [](Rng& rng) { return random_network(rng, RnnKind::rnn); }, 2),
+        "rnn", [](Rng& rng) { return random_network(rng, RnnKind::rnn); }, 2, 4),
 };
 
 class Recurrent : public testing::Test {
