@@ -105,23 +105,23 @@ class Attempt {
     const bool image = below(2) == 0;
     const Tensor x = image ? floats(3) : value(), y = image && below(2) ? floats(3) : value(), z = value();
     const auto maybe = [&](const Tensor& v) { return below(3) ? Operand() : Operand(v); };
-    const ConvOptions conv_options{.strides = dims(),
-                                   .dilations = dims(),
-                                   .padding = dims(),
-                                   .padding_after = dims(),
+    const ConvOptions conv_options{.strides = option(),
+                                   .dilations = option(),
+                                   .padding = option(),
+                                   .padding_after = option(),
                                    .groups = few(),
                                    .channels_last = below(4) == 0};
     const PoolOptions pool_options{.window = below(2) ? Dims{2, 1} : dims(),
-                                   .strides = dims(),
-                                   .dilations = dims(),
-                                   .padding = dims(),
-                                   .padding_after = dims(),
+                                   .strides = option(),
+                                   .dilations = option(),
+                                   .padding = option(),
+                                   .padding_after = option(),
                                    .ceil_mode = below(2) == 0,
                                    .channels_last = below(4) == 0,
                                    .count_padding = below(2) == 0,
                                    .divisor = below(4) ? 0 : number()};
     const WindowOptions window_options{
-        .strides = dims(), .dilations = dims(), .padding = dims(), .padding_after = dims()};
+        .strides = option(), .dilations = option(), .padding = option(), .padding_after = option()};
     const GridSampleOptions sample_options{.mode = static_cast<SampleMode>(below(3)),
                                            .padding = static_cast<SamplePadding>(below(3)),
                                            .align_corners = below(2) == 0,
@@ -294,6 +294,7 @@ class Attempt {
     }
     return d;
   }
+  Dims option() { return below(3) ? Dims() : dims(); }
   std::int64_t few() { return below(3) ? 1 : number(); }
   double real() {
     constexpr double kReals[] = {1, 2, 0.5, -0.75, 0, -1, 1e-30, 1e30, INFINITY, -INFINITY, NAN};

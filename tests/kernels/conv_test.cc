@@ -204,6 +204,29 @@ TEST_F(Conv, EmptySums) {
   }
 }
 
+// Depthwise convolutions take four places at a time: not of rows that four does not divide, even if the whole image is
+// one run of memory whose length it divides.
+TEST_F(Conv, DepthwiseOfShortRows) {
+  for (const auto& [x, w, y] : {std::tuple(Shape{2, 1, 2}, Shape{1, 1, 1}, Shape{2, 1, 2}),
+                                {Shape{1, 1, 6, 3}, Shape{1, 1, 2, 2}, Shape{1, 1, 5, 2}},
+                                {Shape{2, 2, 7}, Shape{2, 1, 2}, Shape{2, 2, 6}},
+                                {Shape{4, 6, 5}, Shape{6, 1, 2}, Shape{4, 6, 4}},
+                                {Shape{2, 2, 4, 3}, Shape{2, 1, 1, 1}, Shape{2, 2, 4, 3}}}) {
+    const View from = f32(x), filter = f32(w), to = f32(y);
+    const View in[] = {from, filter};
+    const KernelCall call = [groups = x[1]](Stream& s, auto operands, auto out) {
+      kernels::conv(s, operands[0], operands[1], out[0], {.groups = groups});
+    };
+    for (const std::string& name : device_names()) {
+      run_both(test::device(name), in, std::span(&to, 1), call, {.absolute = 1e-5}, to_string(x));
+      // Channels last.
+      if (y.rank() != 3) continue;
+      const View moved = f32({y[0], y[2], y[1]}).permuted(std::array{0, 2, 1});
+      run_both(test::device(name), in, std::span(&moved, 1), call, {.absolute = 1e-5}, "channels last");
+    }
+  }
+}
+
 using ConvChunks = ChunksTest;
 
 // Operands that exceed a binding are cut along the batch, the outputs and the image, and along the channels into sums.

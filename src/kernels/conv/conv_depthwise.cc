@@ -11,8 +11,10 @@
 namespace weft::kernels {
 namespace {
 
+// Groups of four elements lie within one index of the other axes: can_vectorise() alone also takes a view that is one
+// run of memory, whatever the axis' size.
 bool by_four(const View& v, int axis) {
-  return bits(v.dtype) <= 32 && can_vectorise(moved_axis(v, axis, v.rank() - 1));
+  return v.shape()[axis] % 4 == 0 && bits(v.dtype) <= 32 && can_vectorise(moved_axis(v, axis, v.rank() - 1));
 }
 
 // Four channels a thread, if they are adjacent; else four places, if those are.
