@@ -71,10 +71,12 @@ Tensor upsample(const Operand& x, const Shape& sizes, const UpsampleOptions& opt
 // TypeError.
 Tensor grid_sample(const Operand& x, const Operand& grid, const GridSampleOptions& options = {});
 
-// The gradients of grid_sample() for x, whose spatial axes have these sizes, and for the grid; dy is the gradient of the
-// result. The formulas: weft/kernels/grid_sample.h. Where several samples take one element of x, GPUs add in any order.
+// The gradient of grid_sample() for x, whose spatial axes have these sizes; dy is the gradient of the result. Where
+// several samples take one element of x, GPUs add in any order.
 Tensor grid_sample_gradient(const Operand& dy, const Operand& grid, const Dims& sizes,
                             const GridSampleOptions& options = {});
+
+// The gradient for the grid, of its type. Where it is 0: weft/kernels/grid_sample.h.
 Tensor grid_sample_grid_gradient(const Operand& dy, const Operand& x, const Operand& grid,
                                  const GridSampleOptions& options = {});
 

@@ -100,6 +100,7 @@ TEST_P(HostileImages, EmptyBatchesAndChannels) {
     // Over no channels the slopes are zeros.
     EXPECT_THAT(read(grid_sample_grid_gradient(zeros({x.shape()[0], x.shape()[1], 3, 3}), x, grid)), Each(0));
   }
+  EXPECT_THAT(read(fold(floats({1, 1, 3}, {1, 2, 3}), {3, 1}, {1, 1})), ElementsAre(1, 2, 3));
   // No places: nothing is added.
   EXPECT_THAT(read(grid_sample_gradient(zeros({1, 2, 0}), zeros({1, 0, 1}), {5})), Each(0));
   EXPECT_EQ(read(lstm(zeros({3, 0, 2}), zeros({8, 2}), zeros({8, 2})).y).size(), 0u);

@@ -54,9 +54,12 @@ std::vector<ConvProblem> problems_of(Function f, std::span<const View> in, const
                                      const Expression* e) {
   const Epilogue epilogue = e ? Epilogue{e, in.subspan(2)} : Epilogue{};
   switch (f) {
-    case Function::conv: return {kernels::conv_problem(in[0], in[1], out, o, epilogue)};
-    case Function::transpose: return kernels::conv_transpose_problems(in[0], in[1], out, o, epilogue);
-    case Function::filter_gradient: return {kernels::conv_filter_gradient_problem(in[0], in[1], out, o)};
+    case Function::conv:
+      return {kernels::conv_problem(in[0], in[1], out, o, epilogue)};
+    case Function::transpose:
+      return kernels::conv_transpose_problems(in[0], in[1], out, o, epilogue);
+    case Function::filter_gradient:
+      return {kernels::conv_filter_gradient_problem(in[0], in[1], out, o)};
   }
   return {};
 }
