@@ -155,7 +155,7 @@ Problem random_conv(Rng& rng) {
   return p;
 }
 
-const bool registered = differential("conv", random_conv, 1, 4);
+const bool registered = differential("conv", random_conv, 1, 6);
 
 class Conv : public testing::Test {
  protected:

@@ -18,7 +18,7 @@ namespace {
 
 struct Kernel {
   Generator generator;
-  int cost = 1, forms = kDefaultForms;
+  int cost = 1, problems = kDefaultProblems;
 };
 // In a function, because generators register before main, in any order.
 std::map<std::string, Kernel>& kernels() {
@@ -122,8 +122,8 @@ KernelCall Problem::drawn() const {
   return [call = call, form = form](Stream& s, auto in, auto out) { (s.gpu() ? form : call)(s, in, out); };
 }
 
-bool differential(const std::string& kernel, Generator generator, int cost, int forms) {
-  kernels().emplace(kernel, Kernel{std::move(generator), cost, forms});
+bool differential(const std::string& kernel, Generator generator, int cost, int problems) {
+  kernels().emplace(kernel, Kernel{std::move(generator), cost, problems});
   return true;
 }
 
@@ -136,19 +136,19 @@ std::vector<std::string> differential_kernels() {
 Problem random_problem(const std::string& kernel, Rng& rng) { return kernels().at(kernel).generator(rng); }
 
 void register_differential_tests() {
-  constexpr std::uint64_t kFew = kDefaultForms, kFormsInPart = 8;
+  constexpr std::uint64_t kFew = kDefaultProblems, kFormsInPart = 8;
   const bool seeded = std::getenv("WEFT_SEED") != nullptr;
-  const std::uint64_t all = from_environment("WEFT_DIFFERENTIAL_CASES", kFew);
   std::vector<std::string> names = device_names();
   if (!names.empty()) names.emplace_back(kNarrow);
   for (const auto& [name, kernel] : kernels()) {
+    const auto few = static_cast<std::uint64_t>(kernel.problems);
+    const std::uint64_t all = from_environment("WEFT_DIFFERENTIAL_CASES", few);
     for (std::size_t d = 0; d < names.size(); ++d) {
       const std::string& device = names[d];
       // At least one form, whatever its cost; with one problem a form there is nothing to save.
       Part part{name, device, from_environment("WEFT_SEED", 1)};
-      part.alike = alike() > 1 ? alike() * static_cast<std::uint64_t>(kernel.cost)
-                               : kFew / static_cast<std::uint64_t>(kernel.forms);
-      if (part.alike > 1 && !seeded) part.first += d * static_cast<std::uint64_t>(kernel.forms);
+      part.alike = alike() > 1 ? alike() * static_cast<std::uint64_t>(kernel.cost) : 1;
+      if (few < kFew && !seeded) part.first += d * few;
       const std::uint64_t problems = device == kNarrow ? std::min(all, std::max(part.alike, (all + 3) / 4)) : all;
       const std::uint64_t of_part = part.alike * (problems > kFew ? kFormsInPart : kFew);
       for (std::uint64_t done = 0; done < problems; done += part.problems) {

@@ -39,10 +39,10 @@ using Generator = std::function<Problem(Rng& rng)>;
 
 // At namespace scope: const bool registered = differential("copy", [](Rng& rng) { … });
 // For a kernel whose shaders take `cost` times as long to compile as others', that many times fewer forms run, each
-// with more problems. `forms`: how many forms run by default on each device; if fewer, each device runs others, with
-// more problems of each.
-inline constexpr int kDefaultForms = 12;
-bool differential(const std::string& kernel, Generator generator, int cost = 1, int forms = kDefaultForms);
+// with more problems. `problems`: how many run by default on each device, with a form each; where they are fewer, each
+// device draws others.
+inline constexpr int kDefaultProblems = 12;
+bool differential(const std::string& kernel, Generator generator, int cost = 1, int problems = kDefaultProblems);
 // Called by main, after all have registered.
 void register_differential_tests();
 // The kernels that are registered, and a problem of one of them, for other tests.
