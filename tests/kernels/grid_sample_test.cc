@@ -123,11 +123,12 @@ Problem random_fold(Rng& rng) {
   return p;
 }
 
-const bool samples = differential("grid_sample", [](Rng& rng) { return random_sample(rng, Sampled::forward); }),
-           gradients =
-               differential("grid_sample_gradient", [](Rng& rng) { return random_sample(rng, Sampled::gradient); }),
-           grid_gradients = differential("grid_sample_grid_gradient",
-                                         [](Rng& rng) { return random_sample(rng, Sampled::grid_gradient); }),
+const bool samples = differential(
+               "grid_sample", [](Rng& rng) { return random_sample(rng, Sampled::forward); }, 1, 6),
+           gradients = differential(
+               "grid_sample_gradient", [](Rng& rng) { return random_sample(rng, Sampled::gradient); }, 1, 6),
+           grid_gradients = differential(
+               "grid_sample_grid_gradient", [](Rng& rng) { return random_sample(rng, Sampled::grid_gradient); }, 1, 6),
            folds = differential("fold", random_fold);
 
 class GridSample : public testing::Test {
