@@ -4,6 +4,7 @@
 
 #include "compiler/passes/common_subexpressions.h"
 #include "compiler/passes/fold_constants.h"
+#include "compiler/passes/fold_scales.h"
 #include "compiler/passes/fuse.h"
 #include "compiler/passes/fuse_attention.h"
 #include "compiler/passes/fuse_elementwise.h"
@@ -31,6 +32,8 @@ constexpr Pass kPasses[] = {
     {"literals", literals},
     {"simplified", simplify, kFusion},
     {"constants", fold_constants, kFolding},
+    {"folded scales", fold_scales, kFolding},
+    {"scaled constants", fold_constants, kFolding},
     {"common subexpressions", common_subexpressions},
     {"softmax", fuse_softmax, kFusion},
     {"layer norm", fuse_layer_norm, kFusion},

@@ -165,6 +165,14 @@ std::optional<WeightOperand> ConvOp::weight_operand() const {
   return kind_ == ConvKind::filter_gradient ? std::nullopt : std::optional(WeightOperand{.operand = 1});
 }
 
+std::optional<ChannelAxes> ConvOp::channel_axes() const {
+  const int result = channels_last_ ? -1 : 1;
+  if (kind_ == ConvKind::conv) return ChannelAxes{.weights = 0, .result = result};
+  // The filter of a transposed convolution has the outputs of one group.
+  if (kind_ == ConvKind::transpose && options_.groups == 1) return ChannelAxes{.weights = 1, .result = result};
+  return std::nullopt;
+}
+
 void ConvOp::lower(const Launch& call) const {
   const auto image = [&](const View& v) { return channels_last_ ? v.with_layout(channels_second(v.layout)) : v; };
   const View x = image(call.inputs[0]);

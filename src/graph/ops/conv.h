@@ -2,6 +2,7 @@
 #pragma once
 
 #include "graph/op.h"
+#include "graph/ops/product.h"
 #include "weft/convolution.h"
 #include "weft/kernels/conv.h"
 
@@ -31,6 +32,8 @@ class ConvOp final : public Op {
   OpPtr with_types(std::span<const TensorType> from, std::span<const TensorType> to,
                    std::span<const DType> results) const override;
   std::optional<WeightOperand> weight_operand() const override;
+  // See graph/ops/product.h.
+  std::optional<ChannelAxes> channel_axes() const;
 
   std::string_view name() const override;
   void attributes(Attributes& f) const override;

@@ -1,5 +1,8 @@
 #include "graph/ops/product.h"
 
+#include "graph/node.h"
+#include "graph/ops/conv.h"
+#include "graph/ops/matmul.h"
 #include "weft/error.h"
 #include "weft/kernels/matmul.h"
 
@@ -32,6 +35,13 @@ Expression epilogue_with_types(const Expression& epilogue, std::span<const Tenso
   for (const int node : converted_inputs(e, to.subspan(2), from.subspan(2))) args.push_back(node);
   e.output(e.cast(splice(e, epilogue, args)[0], result));
   return e;
+}
+
+std::optional<ChannelAxes> channel_axes(const Node& node) {
+  if (node.op().fusion().epilogue || node.inputs().size() != 2) return std::nullopt;
+  if (node.as<MatmulOp>()) return ChannelAxes{.weights = -1, .result = -1};
+  const auto* conv = node.as<ConvOp>();
+  return conv ? conv->channel_axes() : std::nullopt;
 }
 
 std::string product_label(std::string_view op, const std::optional<Expression>& epilogue,

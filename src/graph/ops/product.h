@@ -9,6 +9,8 @@
 
 namespace weft {
 
+class Node;
+
 // The type of a product that is not asked for another, of types that go together: that of both operands, or that of the
 // sums.
 DType product_result(DType a, DType b);
@@ -20,6 +22,15 @@ TensorType with_epilogue(std::string_view op, const std::optional<Expression>& e
 // The epilogue for operands that are stored as `to` instead of `from`, with a result of that type.
 Expression epilogue_with_types(const Expression& epilogue, std::span<const TensorType> from,
                                std::span<const TensorType> to, DType result);
+
+// Axes of a product's weights, its operand 1, and of its result, from the end where negative: the result of weights
+// that are scaled along their axis is the result scaled along its own.
+struct ChannelAxes {
+  int weights, result;
+};
+
+// Those of a product or convolution without an epilogue; nothing for other ops.
+std::optional<ChannelAxes> channel_axes(const Node& node);
 
 // "matmul+bias+gelu_erf+residual": the operations of an epilogue; an addition goes by what is added.
 std::string product_label(std::string_view op, const std::optional<Expression>& epilogue,
