@@ -13,7 +13,6 @@ import pathlib
 import sys
 
 import torch
-from safetensors.torch import save_file
 from torch import nn
 
 ROOT = pathlib.Path(__file__).resolve().parents[1] / "data" / "vision"
@@ -159,6 +158,8 @@ def randomize(network, images):
 
 
 def save(directory, name, network, size):
+    from safetensors.torch import save_file  # (bench/torch_vision.py needs the networks alone)
+
     randomize(network, torch.randn(4, 3, size, size))
     images = torch.randn(2, 3, size, size)
     with torch.no_grad():
