@@ -45,12 +45,12 @@ TEST_F(FoldScales, BatchNormBecomesABias) {
   graph.output("y", relu(norm(conv(x, constant({16, 3, 3, 3}, 5), {}, {.channels_last = true}), 3, 16)));
   // The filter is stored with the channels of its elements adjacent.
   EXPECT_EQ(after(folded_scales),
-            "%1 = constant : f32 [16, 3, 3, 3]\n"
-            "%2 = permute{order=[0, 3, 1, 2]} %1 : f32 [16, 3, 3, 3]\n"
-            "%3 = conv{strides=[1, 1], dilations=[1, 1], before=[0, 0], groups=1, sizes=[6, 6], channels_last=true} "
-            "%0, %2 : f32 [1, 6, 6, 16]\n"
-            "%4 = constant : f32 [16]\n"
-            "%5 = map{y=(x0:f32, x1:f32) add(x0, x1)} %3, %4 : f32 [1, 6, 6, 16]\n"
+            "%1 = constant : f32 [16]\n"
+            "%2 = constant : f32 [16, 3, 3, 3]\n"
+            "%3 = permute{order=[0, 3, 1, 2]} %2 : f32 [16, 3, 3, 3]\n"
+            "%4 = conv{strides=[1, 1], dilations=[1, 1], before=[0, 0], groups=1, sizes=[6, 6], channels_last=true} "
+            "%0, %3 : f32 [1, 6, 6, 16]\n"
+            "%5 = map{y=(x0:f32, x1:f32) add(x0, x1)} %4, %1 : f32 [1, 6, 6, 16]\n"
             "%6 = map{y=(x0:f32) relu(x0)} %5 : f32 [1, 6, 6, 16]\n"
             "output \"y\" = %6\n");
 }
@@ -59,11 +59,11 @@ TEST_F(FoldScales, ProductsStayTransposed) {
   const Tensor x = f32({4, 8});
   graph.output("y", (matmul(x, constant({6, 8}, 1).T()) + constant({6}, 2)) * 0.5 * constant({6}, 3));
   EXPECT_EQ(after(folded_scales),
-            "%1 = constant : f32 [6, 8]\n"
-            "%2 = permute{order=[1, 0]} %1 : f32 [8, 6]\n"
-            "%3 = matmul %0, %2 : f32 [4, 6]\n"
-            "%4 = constant : f32 [6]\n"
-            "%5 = map{y=(x0:f32, x1:f32) add(x0, x1)} %3, %4 : f32 [4, 6]\n"
+            "%1 = constant : f32 [6]\n"
+            "%2 = constant : f32 [6, 8]\n"
+            "%3 = permute{order=[1, 0]} %2 : f32 [8, 6]\n"
+            "%4 = matmul %0, %3 : f32 [4, 6]\n"
+            "%5 = map{y=(x0:f32, x1:f32) add(x0, x1)} %4, %1 : f32 [4, 6]\n"
             "output \"y\" = %5\n");
 }
 
@@ -85,8 +85,8 @@ TEST_F(FoldScales, WhatStays) {
   EXPECT_TRUE(stays([&] { return matmul(w, f32({8, 8})) * scale; })) << "the weights are the right operand";
   EXPECT_TRUE(stays([&] { return exp(product()) * scale; }));
   EXPECT_TRUE(stays([&] { return product() * (scale * INFINITY); })) << "0 · ∞";
-  const Tensor shared = product();
-  EXPECT_TRUE(stays([&] { return shared * scale + exp(shared); })) << "the product has another use";
+  const auto shared = [&](const Tensor& y) { return y * scale + exp(y); };
+  EXPECT_TRUE(stays([&] { return shared(product()); })) << "the product has another use";
   context.options.fusion = false;
   EXPECT_TRUE(stays([&] { return product() * scale; }));
 }
