@@ -1,5 +1,11 @@
 // Convolutions on the CPU's cores. In f32, where a filter has several outputs, as the product of panels, whose rows are
-// gathered a block at a time; else row by row along the last spatial axis.
+// gathered a block at a time; where each channel has a filter of its own and channels are adjacent, along the channels;
+// else row by row along the last spatial axis.
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <numeric>
+
 #include "cpu/kernel_form.h"
 #include "kernels/common/rows_cpu.h"
 #include "kernels/common/scratch_cpu.h"
@@ -12,10 +18,20 @@
 namespace weft::kernels {
 namespace {
 
-// The view in elements of another type: itself, or a dense copy.
+// The view in elements of another type: itself, or a dense copy with its axes in the same order in memory.
 View as_type(cpu::Executor& executor, const View& v, DType type) {
   if (v.dtype == type) return v;
-  const View copied(Buffer::host(byte_size(type, static_cast<std::uint64_t>(v.count()))), 0, type, v.shape());
+  std::vector<int> order(static_cast<std::size_t>(v.rank()));
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, std::less(),
+                           [&](int d) { return v.shape()[d] == 1 ? INT64_MAX : std::abs(v.strides()[d]); });
+  Strides strides = v.strides();
+  std::int64_t step = 1;
+  for (const int d : order) {
+    strides[d] = step;
+    step *= std::max<std::int64_t>(1, v.shape()[d]);
+  }
+  const View copied(Buffer::host(byte_size(type, static_cast<std::uint64_t>(v.count()))), 0, type, v.shape(), strides);
   copy(executor, v, copied);
   return copied;
 }
@@ -217,12 +233,109 @@ void by_rows(cpu::Executor& executor, const ConvProblem& given, const Expression
            });
 }
 
+// sums[c] += Σ x[t][c] · filters[t][c] over `count` elements of the window.
+WEFT_VECTOR_CLONES void add_taps(const float* const* x, const float* const* filters, std::size_t count,
+                                 std::int64_t channels, float* sums) {
+  std::size_t t = 0;
+  for (; t + 4 <= count; t += 4) {
+    const float *x0 = x[t], *x1 = x[t + 1], *x2 = x[t + 2], *x3 = x[t + 3];
+    const float *f0 = filters[t], *f1 = filters[t + 1], *f2 = filters[t + 2], *f3 = filters[t + 3];
+    for (std::int64_t c = 0; c < channels; ++c)
+      sums[c] += x0[c] * f0[c] + x1[c] * f1[c] + (x2[c] * f2[c] + x3[c] * f3[c]);
+  }
+  for (; t < count; ++t) {
+    for (std::int64_t c = 0; c < channels; ++c) sums[c] += x[t][c] * filters[t][c];
+  }
+}
+
+// One channel and one output a group, and groups are adjacent in x and y. (On two cores MobileNet-v3's convolutions of
+// this kind take a fifth of the time that rows along the last spatial axis take.)
+bool channels_are_adjacent(const ConvProblem& p) {
+  constexpr std::int64_t kLeast = 8;  // half of a vector
+  return p.outputs() == 1 && p.channels() == 1 && p.groups() >= kLeast && p.x.strides()[0] == 1 &&
+         p.y.strides()[0] == 1;
+}
+
+// All channels of a place of y at a time.
+void by_channels(cpu::Executor& executor, const ConvProblem& given, const Expression* epilogue) {
+  cpu::say_form(
+      [] { return std::pair(std::string("channels"), std::string("a filter a channel, channels adjacent")); });
+  ConvProblem p = given;
+  p.x = as_type(executor, given.x, DType::f32);
+  p.w = as_type(executor, given.w, DType::f32);
+  const std::int64_t channels = p.groups(), taps = p.taps();
+  const int spatial = p.spatial(), first = ConvProblem::kSpatial, last = p.y.rank() - 1;
+  // The filters' elements, each with all channels adjacent, and where they lie in the window.
+  std::vector<float> filters(static_cast<std::size_t>(taps * channels));
+  std::vector<std::array<std::int64_t, 3>> places(static_cast<std::size_t>(taps));
+  for (std::int64_t t = 0; t < taps; ++t) {
+    std::int64_t rest = t, from = 0;
+    for (int d = spatial - 1; d >= 0; --d) {
+      const std::int64_t k = rest % p.w.shape()[first + d];
+      places[static_cast<std::size_t>(t)][static_cast<std::size_t>(d)] = k;
+      from += k * p.w.strides()[first + d];
+      rest /= p.w.shape()[first + d];
+    }
+    for (std::int64_t c = 0; c < channels; ++c)
+      filters[static_cast<std::size_t>(t * channels + c)] = data<const float>(p.w)[from + c * p.w.strides()[0]];
+  }
+  Expression plain;
+  if (!epilogue) {
+    const int sum = plain.input(DType::f32);
+    plain.output(p.y.dtype == DType::f32 ? sum : plain.cast(sum, p.y.dtype));
+  }
+  const CpuExpression expression(epilogue ? *epilogue : plain);
+  // Places of y: the batch and the spatial axes.
+  const std::int64_t count = p.y.count() / channels, work = std::max<std::int64_t>(channels * taps, 1);
+  parallel(executor, count, std::max<std::int64_t>(32768 / work, 1), [&](std::int64_t begin, std::int64_t end) {
+    std::vector<float> sums(static_cast<std::size_t>(channels));
+    std::vector<const float*> x(static_cast<std::size_t>(taps)), f(static_cast<std::size_t>(taps));
+    std::vector<CpuExpression::Row> inputs(p.operands.size() + 1);
+    CpuExpression::Registers registers(expression);
+    for (std::int64_t i = begin; i < end; ++i) {
+      std::array<std::int64_t, kMaxRank> at{};
+      std::int64_t rest = i;
+      for (int axis = last; axis >= ConvProblem::kBatch; --axis) {
+        at[static_cast<std::size_t>(axis)] = rest % p.y.shape()[axis];
+        rest /= p.y.shape()[axis];
+      }
+      std::size_t inside = 0;
+      for (std::int64_t t = 0; t < taps; ++t) {
+        std::int64_t offset = at[ConvProblem::kBatch] * p.x.strides()[ConvProblem::kBatch];
+        bool is = true;
+        for (int d = 0; d < spatial; ++d) {
+          const std::int64_t k = places[static_cast<std::size_t>(t)][static_cast<std::size_t>(d)];
+          const std::int64_t place = p.position(d, at[static_cast<std::size_t>(first + d)], k);
+          is &= place >= 0 && place < p.x.shape()[first + d];
+          offset += place * p.x.strides()[first + d];
+        }
+        if (!is) continue;
+        x[inside] = data<const float>(p.x) + offset;
+        f[inside++] = filters.data() + t * channels;
+      }
+      std::ranges::fill(sums, 0.0f);
+      add_taps(x.data(), f.data(), inside, channels, sums.data());
+      const auto row_of = [&](const View& v) {
+        std::int64_t offset = 0;
+        for (int axis = ConvProblem::kBatch; axis <= last; ++axis)
+          offset += at[static_cast<std::size_t>(axis)] * v.strides()[axis];
+        return CpuExpression::Row{v.buffer.data() + v.offset, offset, v.strides()[0]};
+      };
+      inputs[0] = {reinterpret_cast<std::byte*>(sums.data()), 0, 1};
+      for (std::size_t k = 0; k < p.operands.size(); ++k) inputs[k + 1] = row_of(p.operands[k]);
+      const CpuExpression::Row output = row_of(p.y);
+      expression.evaluate(registers, inputs, std::span(&output, 1), channels);
+    }
+  });
+}
+
 }  // namespace
 
 void conv_cpu(cpu::Executor& executor, const ConvProblem& p, const Expression* epilogue) {
   const DType product = p.sum_type();
   if (product == DType::f64) return by_rows<double>(executor, p, epilogue, DType::f64);
   if (product == DType::i32) return by_rows<std::uint32_t>(executor, p, epilogue, DType::i32);
+  if (channels_are_adjacent(p)) return by_channels(executor, p, epilogue);
   constexpr std::int64_t kFewOutputs = 4;
   if (p.depth() == 0 || p.outputs() < kFewOutputs) return by_rows<float>(executor, p, epilogue, DType::f32);
   ConvProblem q = p;
