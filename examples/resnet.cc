@@ -187,8 +187,9 @@ int run(const Options& o) {
   if (expected) {
     images = expected->images;
   } else if (!o.image.empty()) {
-    const std::int64_t copies[] = {o.batch, 1, 1, 1};
-    images = tile(vision::normalised(vision::read_png(o.image), o.size), copies);
+    // The same picture for each image of a batch.
+    const Tensor picture = vision::normalised(vision::read_png(o.image), o.size);
+    images = gather(picture, zeros({o.batch}, DType::i32), 0);
   } else {
     images = vision::test_pattern(o.batch, o.size);
   }
@@ -229,18 +230,26 @@ int run(const Options& o) {
 
 int main(int argc, char** argv) try {
   Options o;
-  CLI::App app(
-      "Classifies a picture with ResNet-50 or MobileNet-v3 and prints the five most probable classes.\n"
-      "Weights are those of torchvision, saved with safetensors.torch.save_file(model.state_dict(), FILE).\n\n"
+  CLI::App app("Classifies a picture with ResNet-50 or MobileNet-v3 and prints the five most probable classes.",
+               "resnet");
+  app.get_formatter()->enable_footer_formatting(false);  // keeps the line breaks
+  app.footer(
+      "Weights are those of torchvision, saved in Python:\n"
+      "  weights = torchvision.models.resnet50(weights=\"DEFAULT\").state_dict()\n"
+      "  safetensors.torch.save_file(weights, \"resnet50.safetensors\")\n\n"
+      "Examples:\n"
       "  resnet --weights resnet50.safetensors --image cat.png --classes imagenet.txt\n"
-      "  resnet --random --repeat 20 --batch 32 --precision f16       (how fast it is, without any file)\n");
+      "  resnet --weights mobilenet.safetensors --network mobilenet_v3_large --device cpu\n"
+      "  resnet --random --repeat 20 --batch 32 --precision f16       how fast it is, without any file");
   app.add_option("--network", o.network, "resnet50 or mobilenet_v3_large")
       ->check(CLI::IsMember({"resnet50", "mobilenet_v3_large"}))
       ->capture_default_str();
-  auto* weights = app.add_option("--weights", o.weights, "Safetensors file with torchvision's names and shapes");
+  auto* weights =
+      app.add_option("--weights", o.weights, "Safetensors file with torchvision's names and shapes")->type_name("FILE");
   app.add_flag("--random", o.random, "Random weights instead, for timing")->excludes(weights);
-  auto* image = app.add_option("--image", o.image, "PNG file of any size; without it a pattern of waves");
-  app.add_option("--classes", o.classes, "Text file with the name of a class on each line");
+  auto* image =
+      app.add_option("--image", o.image, "PNG file of any size; without it a pattern of waves")->type_name("FILE");
+  app.add_option("--classes", o.classes, "Text file with the name of a class on each line")->type_name("FILE");
   app.add_option("--precision", o.precision, "f32, or f16: weights and intermediate results are stored so")
       ->check(CLI::IsMember({"f32", "f16"}))
       ->capture_default_str();

@@ -97,7 +97,9 @@ class Resnet(unittest.TestCase):
                                                         "--classes", names)))
         self.assertEqual(*(re.findall(r"% +name \d", t)[0] for t in texts))
         write_png(self.folder / "p.png", 96, 64, lambda x, y: (x * 2, y * 3, 255 - x))
-        other = self.assert_runs(self.run_slim("resnet50", "--image", self.folder / "p.png", "--size", "64"))
+        other = self.assert_runs(self.run_slim("resnet50", "--image", self.folder / "p.png", "--size", "64", "--batch", "2"))
+        first, second = other.split("image 1")
+        self.assertEqual(*(re.findall(r"(\S+) %", t) for t in (first, second)))
         self.assertNotEqual(re.findall(r"(\S+) %", other), re.findall(r"(\S+) %", texts[0]))
 
     def test_random_weights_are_timed(self):

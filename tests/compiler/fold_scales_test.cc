@@ -78,6 +78,7 @@ TEST_F(FoldScales, WhatStays) {
   const auto product = [&] { return matmul(f32({4, 8}), w); };
   EXPECT_FALSE(stays([&] { return product() * scale; }));
   EXPECT_TRUE(stays([&] { return product() + scale; })) << "a bias needs no pass";
+  EXPECT_TRUE(stays([&] { return product() * 2.0 + 1.0; })) << "one number for all channels";
   EXPECT_TRUE(stays([&] { return product() * constant({4, 1}, 3); })) << "a scale of rows";
   EXPECT_TRUE(stays([&] { return product() * constant({4, 8}, 3); }));
   EXPECT_TRUE(stays([&] { return product() * f32({8}); })) << "no constant";

@@ -120,8 +120,9 @@ class Folder {
       if (!value || !value->depends) continue;
       chain.value = *value;
       chain.parts.push_back(&node);
-      const Tensor made = chain.value.scale.defined() ? make(chain) : Tensor();
-      if (chain.value.scale.defined() && !made.defined()) return {};
+      const bool worthwhile = chain.value.scale.defined() && chain.value.scale.rank() == 1;
+      const Tensor made = worthwhile ? make(chain) : Tensor();
+      if (worthwhile && !made.defined()) return {};
       chains_[&node] = std::move(chain);
       return made;
     }
