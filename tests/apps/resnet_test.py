@@ -107,6 +107,18 @@ class Resnet(unittest.TestCase):
                                                 "--repeat", "2"))
         self.assertRegex(text, rf"resnet50 {PRECISION} batch 3: \S+ ms, \S+ images/s")
 
+    @unittest.skipIf(len(sys.argv) > 3 and sys.argv[3] != "cpu", "the same on every device")
+    def test_rows_of_the_benchmark(self):
+        script = pathlib.Path(__file__).resolve().parents[2] / "bench" / "vision.py"
+        process = subprocess.run([sys.executable, script, "--resnet", RESNET, "--device", "cpu", "--networks",
+                                  "mobilenet_v3_large", "--precisions", PRECISION, "--batches", "1,2", "--repeat", "1",
+                                  "--json"], capture_output=True, text=True, timeout=300, check=False)
+        rows = [json.loads(line) for line in self.assert_runs(process).splitlines()]
+        self.assertEqual([r["name"] for r in rows], [f"mobilenet_v3_large {PRECISION} batch {n}" for n in (1, 2)])
+        for row in rows:
+            self.assertGreater(row["ms"], 0)
+            self.assertAlmostEqual(row["images_per_second"], row["batch"] / row["ms"] * 1e3, delta=0.1)
+
     def test_batch_norm_and_activations_are_in_the_convolutions(self):
         # 53 convolutions, a pooling, the mean, the last product; lavapipe's may take more kernels for one.
         text = self.assert_runs(self.run_slim("resnet50", "--size", "64"))

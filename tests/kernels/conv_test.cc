@@ -230,6 +230,59 @@ TEST_F(Conv, DepthwiseOfShortRows) {
   }
 }
 
+// On the cpu a filter for each channel runs along the channels where these are adjacent.
+TEST_F(Conv, FiltersOfSingleChannelsOnTheCpu) {
+  struct Case {
+    std::int64_t channels;
+    Shape x, window, y;  // spatial axes
+    ConvOptions options;
+  };
+  const Case cases[] = {
+      {8, {9}, {3}, {9}, {.before = {1}}},
+      {19, {11, 8}, {3, 3}, {6, 4}, {.strides = {2, 2}, .before = {1, 1}}},
+      {33, {12, 10}, {5, 2}, {8, 10}, {.dilations = {2, 1}, .before = {2, 1}}},
+      {600, {5, 5}, {3, 3}, {5, 5}, {.before = {1, 1}}},  // more than a block of an expression
+      {16, {4, 5, 6}, {2, 3, 1}, {3, 3, 6}, {}},
+      {16, {3}, {2}, {3}, {.before = {4}}},  // windows that lie outside of x alone
+  };
+  const auto sized = [](std::int64_t n, std::int64_t c, const Shape& spatial) {
+    Shape shape{n, c};
+    for (const std::int64_t size : spatial) shape.push_back(size);
+    return shape;
+  };
+  for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
+    for (const Case& c : cases) {
+      const auto channels_last = [&](const Shape& spatial) {
+        Shape stored{2};
+        std::vector<int> order{0, static_cast<int>(spatial.rank()) + 1};
+        for (int d = 0; d < spatial.rank(); ++d) stored.push_back(spatial[d]), order.push_back(d + 1);
+        stored.push_back(c.channels);
+        return random_view(rng, stored, type).permuted(order);
+      };
+      ConvOptions o = c.options;
+      o.groups = c.channels;
+      const View in[] = {channels_last(c.x), random_view(rng, sized(c.channels, 1, c.window), type),
+                         random_view(rng, sized(1, c.channels, Shape(Dims::filled(c.x.rank(), 1))), DType::f32)};
+      const View got = channels_last(c.y), expected = channels_last(c.y);
+      Expression e;
+      const int sum = e.apply(ScalarOp::add, {e.input(DType::f32), e.input(DType::f32)});
+      const int relu = e.apply(ScalarOp::relu, {sum});
+      e.output(type == DType::f32 ? relu : e.cast(relu, type));
+      for (const Expression* epilogue : {static_cast<const Expression*>(nullptr), static_cast<const Expression*>(&e)}) {
+        const std::span<const View> operands = std::span(in).first(epilogue ? 3 : 2);
+        run(cpu, Function::conv, operands, got, o, epilogue);
+        run_reference(Function::conv, operands, expected, o, epilogue);
+        const std::vector<double> a = values(got), b = values(expected);
+        const double step = type == DType::f32 ? 1e-6 : type == DType::f16 ? 1e-3 : 8e-3;
+        for (std::size_t i = 0; i < a.size(); ++i) {
+          ASSERT_NEAR(a[i], b[i], step * std::max(1.0, std::abs(b[i])) * 4)
+              << name(type) << ", " << c.channels << " channels, element " << i;
+        }
+      }
+    }
+  }
+}
+
 using ConvChunks = ChunksTest;
 
 // Operands that exceed a binding are cut along the batch, the outputs and the image, and along the channels into sums.
