@@ -148,20 +148,20 @@ void print_best(const Tensor& scores, const std::vector<std::string>& names) {
 
 // ---- Running
 
-// Milliseconds of a run: the median of `repeat` samples. On a GPU a sample is of several runs in a row, so that the
-// device never waits for the host.
-double time_runs(const Executable& compiled, const Tensor& images, const Tensor& scores, int repeat) {
+// Milliseconds of a run: the median of `repeat` samples. On a GPU a sample is as many runs in a row as take 20 ms, so
+// that the device seldom waits for the host.
+double time_runs(Executable& executable, const Tensor& images, const Tensor& scores, int repeat) {
   using Clock = std::chrono::steady_clock;
-  Executable executable = compiled;
-  const Device& device = executable.device();
-  const int runs = device.is_gpu() ? 10 : 1;
-  std::vector<double> samples;
-  for (int i = -1; i < repeat; ++i) {  // the first is not counted
+  const auto sample = [&](int runs) {
     const auto start = Clock::now();
     for (int k = 0; k < runs; ++k) executable.run({{"images", images}}, {{"scores", scores}});
-    device.wait();
-    if (i >= 0) samples.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count() / runs);
-  }
+    executable.device().wait();
+    return std::chrono::duration<double, std::milli>(Clock::now() - start).count() / runs;
+  };
+  sample(1);
+  const int runs = executable.device().is_gpu() ? std::clamp(static_cast<int>(20 / sample(1)), 1, 1000) : 1;
+  std::vector<double> samples;
+  for (int i = 0; i < repeat; ++i) samples.push_back(sample(runs));
   std::ranges::sort(samples);
   return samples[samples.size() / 2];
 }
