@@ -220,6 +220,7 @@ void run(Stream& stream, const ConvProblem& p, const Expression* epilogue) {
     }
     if (is_depthwise(p)) conv_depthwise(*commands, p, epilogue);
     else if (suits_product(p, commands->device().capabilities())) conv_product(*commands, p, epilogue);
+    else if (suits_unfolded(*commands, p)) conv_unfolded(*commands, p, epilogue);
     else conv_direct(*commands, p, epilogue);
   } else {
     conv_cpu(*stream.cpu(), p, epilogue);
@@ -252,6 +253,11 @@ void check_reach(const ConvProblem& p, int more) {
 void conv_direct(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue) {
   in_parts(commands, problem, epilogue,
            [&](const ConvProblem& p, const Expression* e) { record_direct(commands, p, e); });
+}
+
+void conv_unfolded(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue) {
+  in_parts(commands, problem, epilogue,
+           [&](const ConvProblem& p, const Expression* e) { record_unfolded(commands, p, e); });
 }
 
 void conv_depthwise(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue) {

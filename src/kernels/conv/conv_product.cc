@@ -1,6 +1,7 @@
 // Convolutions on a GPU as matrix products that read windows (matmul_tile.wgsl, matmul_subgroup_matrix.wgsl): nothing
 // is unfolded in memory. k counts an element of the window after the other, and in each the channels.
 #include <algorithm>
+#include <array>
 
 #include "core/str_cat.h"
 #include "kernels/call.h"
@@ -9,6 +10,8 @@
 #include "kernels/matmul/matmul.h"
 #include "kernels/plan_state.h"
 #include "weft/kernels/copy.h"
+#include "weft/kernels/generate.h"
+#include "weft/kernels/matmul.h"
 
 namespace weft::kernels {
 namespace {
@@ -94,6 +97,15 @@ std::uint64_t bytes_with_channels_last(const View& v, std::int64_t unit) {
                                                        ceil_div(v.shape()[2], unit) * unit));
 }
 
+// Windows as they lie in scratch: [g, n, i…, elements of the window, c].
+Shape unfolded_shape(const ConvProblem& p) {
+  Shape shape{p.groups(), p.batch()};
+  for (int d = 0; d < p.spatial(); ++d) shape.push_back(p.y.shape()[ConvProblem::kSpatial + d]);
+  shape.push_back(p.taps());
+  shape.push_back(p.channels());
+  return shape;
+}
+
 View transposed(const View& view) {
   Layout layout = view.layout;
   std::swap(layout.shape[-1], layout.shape[-2]);
@@ -102,6 +114,68 @@ View transposed(const View& view) {
 }
 
 }  // namespace
+
+bool suits_unfolded(gpu::Commands& commands, const ConvProblem& p) {
+  const gpu::Capabilities& capabilities = commands.device().capabilities();
+  const std::uint64_t bytes = byte_size(p.x.dtype, static_cast<std::uint64_t>(element_count(unfolded_shape(p))));
+  return capabilities.software && p.depth() >= 16 && p.outputs() >= 8 && bytes <= chunk_limit(capabilities);
+}
+
+void record_unfolded(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue) {
+  ConvProblem p = problem;
+  GpuScratch scratch(commands);
+  std::optional<ConvProduct> product = as_product(p);
+  if (!product || product->channels_first) {
+    p.w = copy_with_channels_last(commands, p.w, 1, scratch);
+    product = as_product(p);
+  }
+  const Shape shape = unfolded_shape(p);
+  const View memory = scratch.take(byte_size(p.x.dtype, static_cast<std::uint64_t>(element_count(shape))));
+  const View windows(memory.buffer, memory.offset, p.x.dtype, shape);
+  bool padded = false;
+  for (int d = 0; d < p.spatial(); ++d) padded |= p.reaches_out(d);
+  if (padded) fill(commands, 0, windows);
+  const int spatial = p.spatial(), places = ConvProblem::kBatch + 1, taps = places + spatial;
+  for (std::int64_t t = 0; t < p.taps(); ++t) {
+    // An element of all windows: those places of y at which it lies in x.
+    Layout from, to;
+    for (const int axis : {ConvProblem::kGroup, ConvProblem::kBatch}) {
+      from.shape.push_back(p.x.shape()[axis]), from.strides.push_back(p.x.strides()[axis]);
+      to.strides.push_back(windows.strides()[axis]);
+    }
+    std::int64_t first_from = 0, first_to = t * windows.strides()[taps], rest = t;
+    std::array<std::int64_t, 3> tap{};
+    for (int d = spatial - 1; d >= 0; --d) {
+      tap[static_cast<std::size_t>(d)] = rest % p.w.shape()[ConvProblem::kSpatial + d];
+      rest /= p.w.shape()[ConvProblem::kSpatial + d];
+    }
+    bool empty = false;
+    for (int d = 0; d < spatial; ++d) {
+      const int axis = ConvProblem::kSpatial + d;
+      const std::int64_t k = tap[static_cast<std::size_t>(d)], begin = p.position(d, 0, k), step = p.strides[d];
+      const std::int64_t size = p.x.shape()[axis];
+      const std::int64_t low = begin >= 0 ? 0 : (-begin + step - 1) / step;
+      const std::int64_t high = begin >= size ? 0 : std::min(shape[places + d], (size - begin + step - 1) / step);
+      empty |= low >= high;
+      first_from += p.position(d, low, k) * p.x.strides()[axis];
+      first_to += low * windows.strides()[places + d];
+      from.shape.push_back(high - low), from.strides.push_back(p.x.strides()[axis] * step);
+      to.strides.push_back(windows.strides()[places + d]);
+    }
+    if (empty) continue;
+    from.shape.push_back(p.channels()), from.strides.push_back(p.x.strides()[2]);
+    to.strides.push_back(1);
+    to.shape = from.shape;
+    const auto at = [](const View& v, std::int64_t first, const Layout& layout) {
+      const std::int64_t bytes = first * bits(v.dtype) / 8;
+      return View(v.buffer, v.offset + static_cast<std::uint64_t>(bytes), v.dtype, layout.shape, layout.strides);
+    };
+    copy(commands, at(p.x, first_from, from), at(windows, first_to, to));
+  }
+  const MatmulProblem& m = product->matmul;
+  const View rows(windows.buffer, windows.offset, windows.dtype, m.a.shape());
+  matmul(commands, rows, m.b, m.y, {epilogue, m.operands});
+}
 
 void record_product(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue,
                     const MatmulVariant* variant) {

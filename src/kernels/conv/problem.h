@@ -66,7 +66,12 @@ void conv_product(gpu::Commands& commands, const ConvProblem& problem, const Exp
 // depthwise: of one channel and one output a group, with small windows and elements that lie by fours.
 bool is_depthwise(const ConvProblem& problem);
 void conv_depthwise(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue);
+// unfolded: a matrix product of windows that are copied to scratch. Software devices have fast products of matrices in
+// memory, and no workgroup memory in which tiles of windows could be gathered.
+bool suits_unfolded(gpu::Commands& commands, const ConvProblem& problem);
+void conv_unfolded(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue);
 // Their launches of problems that fit bindings.
+void record_unfolded(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue);
 void record_depthwise(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue);
 void record_direct(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue);
 void record_product(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue,
