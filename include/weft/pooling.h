@@ -17,6 +17,7 @@ struct PoolOptions {
   Dims padding;                // elements on both sides of x that take no part in maxima and sums; default 0
   Dims padding_after;          // those behind x, if they are others
   bool ceil_mode = false;      // also a last window that only begins in x or the padding in front of it
+  Dims output_sizes;           // how many windows there are, whatever they reach over; instead of ceil_mode
   bool channels_last = false;  // x and the result are [batch, spatial…, channels], else [batch, channels, spatial…]
 
   bool count_padding = true;  // of averages: the divisor counts the elements of the padding, too
@@ -29,10 +30,11 @@ struct PooledMax {
 
 // ---- Pooling. x is [batch, channels, spatial…] with one to three spatial axes (or channels_last). A spatial axis of n
 // elements has ⌊(n + padding + padding_after − (window − 1) · dilation − 1) / stride⌋ + 1 windows; in ceil mode that is
-// rounded up, but no window begins behind x, in the padding there. Floats are computed in f32 (f64 of f64). Throws
-// ShapeError, InvalidArgument, TypeError.
+// rounded up, but no window begins behind x, in the padding there. With output_sizes padding may be of any size, and a
+// window may lie outside of x: its maximum is the least value of the type (-inf of floats), its average and norm are 0.
+// Floats are computed in f32 (f64 of f64). Throws ShapeError, InvalidArgument, TypeError.
 
-// The greatest element of each window; NaN if there is one. Also of integers of 8 to 32 bits.
+// The greatest element of each window; NaN if there is one. Also of integers.
 Tensor max_pool(const Operand& x, const PoolOptions& options);
 
 // The same, and where it is: the first of equal elements; the last NaN if there is one.

@@ -51,6 +51,7 @@ std::int64_t Call::size(std::string_view name) const {
   const auto* given = std::get_if<Number>(&value(name));
   return given ? static_cast<std::int64_t>(given->value()) : std::stoll(argument(name).default_text);
 }
+bool Call::is_size(std::string_view name) const { return std::holds_alternative<Number>(value(name)); }
 double Call::real(std::string_view name) const { return number(name).value(); }
 const Sizes& Call::sizes(std::string_view name) const { return std::get<Sizes>(value(name)); }
 const std::vector<double>& Call::reals(std::string_view name) const {

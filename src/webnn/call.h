@@ -29,6 +29,7 @@ class Call {
   DType data_type(std::string_view name) const;     // an operand's, or the value of an argument of that kind
   bool boolean(std::string_view name) const;
   std::int64_t size(std::string_view name) const;   // also of an integer
+  bool is_size(std::string_view name) const;        // of splits: whether it is a size, not a list of them
   bool has(std::string_view name) const;            // whether it was given
   const Sizes& sizes(std::string_view name) const;  // that was given
   // The list that was given, or that many times `otherwise`. Throws TypeError unless it has that many elements.

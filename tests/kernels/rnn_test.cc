@@ -77,6 +77,7 @@ Recurrence random_recurrence(Rng& rng, RnnKind kind) {
     o.cell_activation = random_activation(rng, RnnFunction::tanh);
     o.output_activation = random_activation(rng, RnnFunction::tanh);
     o.coupled = rng() % 4 == 0;
+    o.output_peephole_after = rng() % 4 != 0;
     return Recurrence(o);
   }
   if (kind == RnnKind::gru) {
@@ -130,7 +131,11 @@ Problem random_network(Rng& rng, RnnKind kind) {
   if (g.y) p.outputs.push_back(result({steps, d, batch, hidden}));
   if (g.c) p.outputs.push_back(result({d, batch, hidden}));
   p.what = std::format("{} {} clip {}{}{}", r.name(), kernels::kRnnDirections[static_cast<int>(r.direction)],
-                       r.clip.value_or(0), r.coupled ? ", coupled" : "", r.reset_after ? "" : ", reset before");
+                       r.clip.value_or(0),
+                       r.coupled                 ? ", coupled"
+                       : r.output_peephole_after ? ""
+                                                 : ", output peephole before",
+                       r.reset_after ? "" : ", reset before");
   for (const RnnActivation& a : r.activations) p.what += " " + to_string(a);
   for (const View& v : p.inputs) p.what += ", " + to_string(v);
   p.what += " to " + to_string(p.outputs[0]);

@@ -95,11 +95,14 @@ struct LstmOptions {
   RnnActivation output_activation = RnnFunction::tanh;
   std::optional<double> clip;  // what activations are given is first clamped to [-clip, clip]
   bool coupled = false;        // f = 1 - i, and the rows of f are ignored (ONNX's input_forget)
+  // Whether the peephole of o sees the cell state c' after the step (Gers and Schmidhuber, 2000; ONNX), or c before it,
+  // as those of i and f do (WebNN).
+  bool output_peephole_after = true;
 };
 
 // A gate's sum is s = x wᵀ + bias + h rᵀ + recurrent_bias. With p the peephole weights,
-//   i = gate(s_i + p_i c), f = gate(s_f + p_f c), g = cell(s_g), c' = f c + i g, o = gate(s_o + p_o c'),
-//   h' = o output(c').
+//   i = gate(s_i + p_i c), f = gate(s_f + p_f c), g = cell(s_g), c' = f c + i g, o = gate(s_o + p_o c') or,
+// without output_peephole_after, gate(s_o + p_o c), h' = o output(c').
 void lstm(Stream& stream, const RnnInputs& inputs, const RnnOutputs& outputs, const LstmOptions& options = {});
 
 struct GruOptions {

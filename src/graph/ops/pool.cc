@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "graph/graph.h"
@@ -44,6 +45,14 @@ void check_rank(std::string_view op, std::string_view what, const Operand& x) {
   }
 }
 
+Dims checked_sizes(std::string_view op, const Dims& sizes, int spatial) {
+  if (sizes.rank() != spatial || std::ranges::any_of(sizes, [](std::int64_t n) { return n < 0; })) {
+    throw ShapeError("{}: the sizes are {}, expected one of 0 or more for each of {} spatial axes", op,
+                     to_string(sizes), spatial);
+  }
+  return sizes;
+}
+
 struct Geometry {
   kernels::PoolOptions options;
   Dims sizes;  // of the result
@@ -63,6 +72,10 @@ Geometry geometry(std::string_view op, const Dims& x, const PoolOptions& o) {
   if (o.divisor < 0) throw InvalidArgument("{}: the divisor is {}, expected 0 or more", op, o.divisor);
   g.options.count_padding = o.count_padding;
   g.options.divisor = o.divisor;
+  if (!o.output_sizes.empty()) {
+    g.sizes = checked_sizes(op, o.output_sizes, spatial);
+    return g;
+  }
   for (int d = 0; d < spatial; ++d) {
     const std::int64_t reach = (g.options.window[d] - 1) * g.options.dilations[d] + 1;
     const std::int64_t before = g.options.before[d], after = g.options.after[d], stride = g.options.strides[d];
@@ -85,14 +98,6 @@ Geometry geometry(std::string_view op, const Dims& x, const PoolOptions& o) {
   return g;
 }
 
-Dims checked_sizes(std::string_view op, const Dims& sizes, int spatial) {
-  if (sizes.rank() != spatial || std::ranges::any_of(sizes, [](std::int64_t n) { return n < 0; })) {
-    throw ShapeError("{}: the sizes are {}, expected one of 0 or more for each of {} spatial axes", op,
-                     to_string(sizes), spatial);
-  }
-  return sizes;
-}
-
 Tensor pool(PoolFunction f, const Operand& x, double norm, const PoolOptions& o) {
   check_rank(name_of(f), "x", x);
   if (f == PoolFunction::lp && (!(norm > 0) || !std::isfinite(norm))) {
@@ -100,6 +105,29 @@ Tensor pool(PoolFunction f, const Operand& x, double norm, const PoolOptions& o)
   }
   const Geometry g = geometry(name_of(f), spatial_sizes(x.shape(), o.channels_last), o);
   return apply(make_op<PoolOp>(f, g.options, norm, g.sizes, o.channels_last), {x});
+}
+
+// The maxima of integers of 64 bits, which the kernel has not: along one spatial axis after the other, of all elements
+// of each window, gathered.
+Tensor wide_max_pool(const Operand& x, const PoolOptions& o) {
+  constexpr std::string_view kName = "max_pool";
+  const Geometry g = geometry(kName, spatial_sizes(x.shape(), o.channels_last), o);
+  const Number least =
+      x.dtype() == DType::u64 ? Number(std::uint64_t{0}) : Number(std::numeric_limits<std::int64_t>::min());
+  Tensor y = x;
+  for (int d = 0; d < g.sizes.rank(); ++d) {
+    const int axis = first_spatial(o.channels_last) + d;
+    const std::int64_t window = g.options.window[d], stride = g.options.strides[d], dilation = g.options.dilations[d];
+    const std::int64_t size = y.shape()[axis], count = g.sizes[d];
+    // One element of padding on either side stands for all of it.
+    Dims around = Dims::filled(y.rank(), 0);
+    around[axis] = 1;
+    y = pad(y, {around.begin(), around.end()}, {around.begin(), around.end()}, PadMode::constant, least);
+    const Tensor begins = reshape(arange(0, count, 1, DType::i64) * stride, {count, 1}) - (g.options.before[d] - 1);
+    const Tensor places = begins + reshape(arange(0, window, 1, DType::i64) * dilation, {1, window});
+    y = reduce(ReduceKind::max, gather(y, clamp(places, 0, size + 1), axis), axis + 1);
+  }
+  return y;
 }
 
 Tensor adaptive(std::string_view name, PoolFunction f, const Operand& x, const Dims& sizes, bool channels_last) {
@@ -254,7 +282,11 @@ std::string PoolOp::label(std::span<const TensorType>) const {
   return operations_around(options_.adaptive ? "adaptive_" + std::string(name()) : std::string(name()), {}, epilogue_);
 }
 
-Tensor max_pool(const Operand& x, const PoolOptions& o) { return pool(PoolFunction::max, x, 1, o); }
+Tensor max_pool(const Operand& x, const PoolOptions& o) {
+  check_rank(name_of(PoolFunction::max), "x", x);
+  if (x.dtype() == DType::i64 || x.dtype() == DType::u64) return wide_max_pool(x, o);
+  return pool(PoolFunction::max, x, 1, o);
+}
 
 PooledMax max_pool_with_indices(const Operand& x, const PoolOptions& o) {
   return both(pool(PoolFunction::max_with_indices, x, 1, o));

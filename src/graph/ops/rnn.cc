@@ -90,6 +90,7 @@ void RnnOp::attributes(Attributes& f) const {
   }
   if (r.clip) f.add("clip", *r.clip);
   if (r.coupled) f.add("coupled", true);
+  if (!r.output_peephole_after) f.add("output_peephole_after", false);
   if (r.kind == RnnKind::gru) f.add("reset_after", r.reset_after);
   std::string operands;
   for (std::size_t i = 0; i < given_.size(); ++i) {

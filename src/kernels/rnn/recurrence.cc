@@ -51,7 +51,8 @@ Recurrence::Recurrence(const LstmOptions& o)
       order(kLstmGates[static_cast<int>(o.gates)]),
       activations{o.gate_activation, o.cell_activation, o.output_activation},
       clip(o.clip),
-      coupled(o.coupled) {}
+      coupled(o.coupled),
+      output_peephole_after(o.output_peephole_after) {}
 
 Recurrence::Recurrence(const GruOptions& o)
     : kind(RnnKind::gru),

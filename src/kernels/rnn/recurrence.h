@@ -40,6 +40,7 @@ struct Recurrence {
   std::vector<RnnActivation> activations;
   std::optional<double> clip;
   bool coupled = false;
+  bool output_peephole_after = true;
   bool reset_after = true;
 };
 

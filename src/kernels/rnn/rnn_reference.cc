@@ -125,8 +125,10 @@ void recur_reference(const Recurrence& recurrence, const RnnInputs& in, const Rn
             const double input = activate(recurrence, 0, sum(0, j) + weight(0) * c[at]);
             const double forget =
                 recurrence.coupled ? 1 - input : activate(recurrence, 0, sum(1, j) + weight(2) * c[at]);
+            const double before = c[at];
             c[at] = forget * c[at] + input * activate(recurrence, 1, sum(2, j));
-            next[at] = activate(recurrence, 0, sum(3, j) + weight(1) * c[at]) * activate(recurrence, 2, c[at]);
+            const double peeped = recurrence.output_peephole_after ? c[at] : before;
+            next[at] = activate(recurrence, 0, sum(3, j) + weight(1) * peeped) * activate(recurrence, 2, c[at]);
           }
         }
         for (std::int64_t j = 0; j < hidden; ++j) {

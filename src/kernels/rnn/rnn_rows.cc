@@ -90,7 +90,8 @@ void add_rnn_rows(TableRows& rows) {
              {choice("gates", "the order of the gates: input, forget, candidate g, output", kLstmGates),
               activations("gate_activation", "i, f and o", "sigmoid"), activations("cell_activation", "g", "tanh"),
               activations("output_activation", "c'", "tanh"),
-              boolean("coupled", "the forget gate is 1 - i, and its weights are ignored", false)}),
+              boolean("coupled", "the forget gate is 1 - i, and its weights are ignored", false),
+              boolean("output_peephole_after", "the peephole of o sees c' after the step; else c before it", true)}),
       [](Stream& s, const Reader& r) {
         lstm(s, inputs_of(r, true), outputs_of(r),
              {.direction = r.choice<RnnDirection>("direction", kRnnDirections),
@@ -99,7 +100,8 @@ void add_rnn_rows(TableRows& rows) {
               .cell_activation = activation(r, "cell_activation"),
               .output_activation = activation(r, "output_activation"),
               .clip = clip(r),
-              .coupled = r.flag("coupled")});
+              .coupled = r.flag("coupled"),
+              .output_peephole_after = r.flag("output_peephole_after")});
       }));
   rows.push_back(row(
       schema(RnnKind::gru, "the gated recurrent unit over a sequence; operands as of lstm",
@@ -107,7 +109,8 @@ void add_rnn_rows(TableRows& rows) {
              "recurrent_bias)), h' = (1 - z) · n + z · h",
              {choice("gates", "the order of the gates: reset, update z, candidate n", kGruGates),
               activations("gate_activation", "r and z", "sigmoid"), activations("candidate_activation", "n", "tanh"),
-              boolean("reset_after", "the reset gate multiplies the product of the state; else the state before it", true)}),
+              boolean("reset_after", "the reset gate multiplies the product of the state; else the state before it",
+                      true)}),
       [](Stream& s, const Reader& r) {
         gru(s, inputs_of(r, false), outputs_of(r),
             {.direction = r.choice<RnnDirection>("direction", kRnnDirections),

@@ -101,7 +101,7 @@ StepExpression lstm_step(StepBuilder& b, const Recurrence& r, const StepTypes& t
   const int candidate = b.activated(1, sums[g]);
   const int added = b(mul, input, candidate);
   const int cell = b(ScalarOp::fma, forget, c, added);
-  const int output = b.activated(0, peeping(sums[o], 1, cell));
+  const int output = b.activated(0, peeping(sums[o], 1, r.output_peephole_after ? cell : c));
   const int shown = b.activated(2, cell);
   const int h = b(mul, output, shown);
   const int before = b.lengths() ? b.input(StepInput::h, types.state) : -1;
