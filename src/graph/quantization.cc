@@ -240,7 +240,7 @@ Tensor dequantize(const Operand& q, const TensorLike& scale, const ZeroPoint& ze
   if (!kScaleTypes.contains(type)) {
     throw TypeError("dequantize: the result's type is {}, expected one of {}", name(type), to_string(kScaleTypes));
   }
-  const Tensor zero = zero_of(kName, zero_point, q.dtype(), kShiftedTypes | DType::i32);
+  const Tensor zero = zero_of(kName, zero_point, q.dtype(), kShiftedTypes);
   const Placed p = Granularity{kName, o.axis, o.block}.place(q, s, zero);
   return map(kernels::dequantize_expression(q.dtype(), s.dtype(), zero.defined(), type), p, q.shape());
 }
@@ -269,7 +269,7 @@ Tensor fake_quantize(const Operand& x, const TensorLike& scale, const ZeroPoint&
 Quantized dynamic_quantize(const Operand& given, const DynamicQuantizeOptions& o) {
   constexpr std::string_view kName = "dynamic_quantize";
   require(kName, "x", given, kScaleTypes);
-  const TypeSet expected = o.symmetric ? kQuantizedTypes - DType::i32 : kShiftedTypes;
+  const TypeSet expected = (o.symmetric ? kQuantizedTypes : kShiftedTypes) - TypeSet{DType::i32, DType::u32};
   if (!expected.contains(o.dtype) || (o.symmetric && !is_signed(o.dtype))) {
     throw TypeError("dynamic_quantize: the result's type is {}, expected {}one of {}", name(o.dtype),
                     o.symmetric ? "with a sign, " : "", to_string(expected));

@@ -1,11 +1,13 @@
 #include "webnn/call.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "webnn/message.h"
 #include "webnn/op_rows.h"
 #include "webnn/state.h"
+#include "weft/small_float.h"
 
 namespace weft::webnn {
 
@@ -93,9 +95,8 @@ std::vector<int> Call::axes(std::string_view name, int rank) const {
 }
 
 Number cast_number(const Number& number, DType type) {
-  if (is_floating(type)) {
-    return number;  // rounded once where it becomes an element
-  }
+  if (type == DType::f16) return Number(static_cast<float>(float16::from_bits(static_cast<std::uint16_t>(number.bits(type)))));
+  if (type == DType::f32) return Number(std::bit_cast<float>(static_cast<std::uint32_t>(number.bits(type))));
   if (number.integral()) {
     // Saturates, as bits() does it, without a way through double.
     const std::uint64_t bits = number.bits(type);

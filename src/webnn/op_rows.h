@@ -20,7 +20,10 @@ struct Op {
 
 // Appended by each group.
 void add_elementwise_rows(std::vector<Op>& rows);
+void add_activation_rows(std::vector<Op>& rows);
 void add_reduction_rows(std::vector<Op>& rows);
+void add_normalization_rows(std::vector<Op>& rows);
+void add_quantization_rows(std::vector<Op>& rows);
 void add_movement_rows(std::vector<Op>& rows);
 void add_network_rows(std::vector<Op>& rows);
 void add_recurrent_rows(std::vector<Op>& rows);
@@ -31,6 +34,7 @@ const Op* find_op_row(std::string_view name);
 
 // ---- How rows are written: required arguments, then options.
 inline constexpr TypeSet kFloatTypes = {DType::f32, DType::f16};
+inline constexpr TypeSet kSignedTypes = {DType::f32, DType::f16, DType::i32, DType::i64, DType::i8};
 
 inline ArgumentSchema operand(std::string name, TypeSet types, int min_rank = 0, int max_rank = kMaxRank) {
   return {.name = std::move(name), .required = true, .types = types, .min_rank = min_rank, .max_rank = max_rank};

@@ -71,7 +71,10 @@ const std::vector<Op>& op_rows() {
   static const std::vector<Op> rows = [] {
     std::vector<Op> all;
     add_elementwise_rows(all);
+    add_activation_rows(all);
     add_reduction_rows(all);
+    add_normalization_rows(all);
+    add_quantization_rows(all);
     add_movement_rows(all);
     add_network_rows(all);
     add_recurrent_rows(all);

@@ -11,6 +11,7 @@
 
 #include "compiler/bound.h"
 #include "support/kernel_test.h"
+#include "support/quick.h"
 #include "weft/small_float.h"
 #include "weft/webnn.h"
 
@@ -25,7 +26,7 @@ struct WebnnArray {
 using WebnnOperands = std::vector<std::pair<std::string, WebnnArray>>;  // by the names of their arguments
 
 inline Number number_of(DType type, std::uint64_t bits) {
-  if (type == DType::f16) return Number(float16::from_bits(static_cast<std::uint16_t>(bits)));
+  if (type == DType::f16) return Number(static_cast<float>(float16::from_bits(static_cast<std::uint16_t>(bits))));
   if (type == DType::f32) return Number(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
   const int unused = 64 - weft::bits(type);
   return is_signed(type) ? Number(static_cast<std::int64_t>(bits << unused) >> unused) : Number(bits);
@@ -119,6 +120,7 @@ struct WebnnCase {
 class WebnnOps : public testing::TestWithParam<std::string> {
  protected:
   void check(const WebnnCase& c) {
+    if (leave_out_problem()) return;
     SCOPED_TRACE(c.op + " of " + (c.operands.empty() ? "nothing" : std::string(name(c.operands[0].second.type))));
     const std::vector<WebnnArray> results = run(c.op, c.operands, c.arguments);
     ASSERT_EQ(results.size(), 1u);

@@ -5,12 +5,12 @@
 // for a tensor (shape []), one for each index of an axis ([C, 1, 1]), one for each block of an axis ([rows, blocks, 1]
 // for an operand seen as [rows, blocks, block]). The zero point may be absent (none: 0).
 //
-// Quantised types: i8, u8, i4, u4, i2, u2, i16, u16, i32, f8e4m3, f8e5m2; zero points have the same type, and 8-bit
-// floats have none. Numbers and scales: f32, f16, bf16, f64 (on the CPU). Narrow floats are computed in f32, and if one
-// of them is f64, all is. Quotients x / scale are those of IEEE 754, rounded once, on every device: GPUs that divide
-// less exactly would move numbers that are halfway between two integers. (Where a scale is below 2^-100 or infinite, or
-// |x| above 2^127, they may; and a GPU may flush denormals.) NaN becomes the integer 0, infinities the ends of the
-// type.
+// Quantised types: i8, u8, i4, u4, i2, u2, i16, u16, i32, u32, f8e4m3, f8e5m2; zero points have the same type, and
+// 8-bit floats have none. Numbers and scales: f32, f16, bf16, f64 (on the CPU). Narrow floats are computed in f32, and
+// if one of them is f64, all is. Quotients x / scale are those of IEEE 754, rounded once, on every device: GPUs that
+// divide less exactly would move numbers that are halfway between two integers. (Where a scale is below 2^-100 or
+// infinite, or |x| above 2^127, they may; and a GPU may flush denormals.) NaN becomes the integer 0, infinities the
+// ends of the type.
 #pragma once
 
 #include <cstdint>
@@ -28,12 +28,12 @@ struct QuantizeOptions {
 };
 
 // q = saturate(round(x / scale) + zero_point), ties to the even integer: ONNX's QuantizeLinear. 8-bit floats: q = x /
-// scale, rounded to the type. i32 takes no zero point. Throws InvalidArgument, Unsupported.
+// scale, rounded to the type. The sum with a zero point is exact. Throws InvalidArgument, Unsupported.
 void quantize(Stream& stream, const View& x, const View& scale, const std::optional<View>& zero_point, const View& q,
               const QuantizeOptions& options = {});
 
-// x = (q - zero_point) · scale, rounded once to x's type: ONNX's DequantizeLinear. The difference of i32 wraps, and is
-// rounded to f32.
+// x = (q - zero_point) · scale, rounded once to x's type: ONNX's DequantizeLinear. The difference of integers of 32
+// bits is exact, and rounded to f32.
 void dequantize(Stream& stream, const View& q, const View& scale, const std::optional<View>& zero_point, const View& x);
 
 // q = saturate(round(x · scale) + zero_point): what becomes of the sums of a product of quantised numbers, i32 (rounded

@@ -57,7 +57,7 @@ struct Target {
 Target target_of(DType q) {
   if (is_floating(q)) return {.eight_bit_float = true};
   // A zero point at one end of the type makes room for its whole width on the other side.
-  return {.limit = q == DType::i32 ? 0x1p32 : 2 * std::exp2(bits(q))};
+  return {.limit = bits(q) == 32 ? 0x1p32 : 2 * std::exp2(bits(q))};
 }
 
 // x / s, to be rounded to the target; x and s are f32, s made of `scale`.
@@ -90,8 +90,14 @@ int stored(Expression& e, int v, DType computed, std::optional<int> zero_point, 
     return e.cast(o.saturate ? limited(e, v, low, high, computed) : v, q);
   }
   v = e.apply(ScalarOp::round, {v});
-  if (zero_point) v = e.apply(add, {v, e.cast(*zero_point, computed)});
-  return e.cast(v, q);
+  if (!zero_point) return e.cast(v, q);
+  if (bits(q) < 32) return e.cast(e.apply(add, {v, e.cast(*zero_point, computed)}), q);
+  // f32 does not hold every integer of 32 bits: those are added as integers of 64, far from whose ends both stay.
+  const auto [low, high] = quantized_range(q);
+  const int integer = e.cast(limited(e, v, -0x1p33, 0x1p33, computed), DType::i64);
+  const int sum = e.apply(add, {integer, e.cast(*zero_point, DType::i64)});
+  const int kept = e.cast(limited(e, sum, low, high, DType::i64), q);
+  return e.apply(select, {e.apply(is_nan, {v}), e.constant(0, q), kept});
 }
 
 }  // namespace
@@ -119,8 +125,8 @@ Expression dequantize_expression(DType q, DType scale, bool has_zero_point, DTyp
   const DType type = computed_in(scale, x);
   if (!has_zero_point) {
     v = e.cast(v, type);
-  } else if (const int zero = e.input(q); q == DType::i32 && type == DType::f32) {
-    v = e.cast(e.apply(sub, {v, zero}), type);
+  } else if (const int zero = e.input(q); bits(q) == 32 && type == DType::f32) {
+    v = e.cast(e.apply(sub, {e.cast(v, DType::i64), e.cast(zero, DType::i64)}), type);
   } else {
     v = e.apply(sub, {e.cast(v, type), e.cast(zero, type)});
   }

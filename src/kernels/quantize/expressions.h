@@ -11,10 +11,11 @@
 
 namespace weft::kernels {
 
-inline constexpr TypeSet kQuantizedTypes = {DType::i8,  DType::u8,  DType::i4,  DType::u4,     DType::i2,    DType::u2,
-                                            DType::i16, DType::u16, DType::i32, DType::f8e4m3, DType::f8e5m2};
-// Of quantised types those that have zero points, where numbers are quantised; dequantize() takes those of i32, too.
-inline constexpr TypeSet kShiftedTypes = kQuantizedTypes - TypeSet{DType::i32, DType::f8e4m3, DType::f8e5m2};
+inline constexpr TypeSet kQuantizedTypes = {DType::i8,  DType::u8,  DType::i4,     DType::u4,
+                                            DType::i2,  DType::u2,  DType::i16,    DType::u16,
+                                            DType::i32, DType::u32, DType::f8e4m3, DType::f8e5m2};
+// Of quantised types those that have zero points.
+inline constexpr TypeSet kShiftedTypes = kQuantizedTypes - TypeSet{DType::f8e4m3, DType::f8e5m2};
 // Of what is quantised, and of scales.
 inline constexpr TypeSet kScaleTypes = {DType::f32, DType::f16, DType::bf16, DType::f64};
 

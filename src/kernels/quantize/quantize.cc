@@ -66,7 +66,7 @@ void quantize(Stream& stream, const View& x, const View& scale, const std::optio
 
 void dequantize(Stream& stream, const View& q, const View& scale, const std::optional<View>& zero_point,
                 const View& x) {
-  run(stream, {"dequantize", "q", "x", q, scale, zero_point, x, kShiftedTypes | DType::i32},
+  run(stream, {"dequantize", "q", "x", q, scale, zero_point, x},
       [&] { return dequantize_expression(q.dtype, scale.dtype, zero_point.has_value(), x.dtype); });
 }
 
