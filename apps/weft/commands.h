@@ -6,6 +6,7 @@
 
 namespace weft::app {
 
+void add_check(CLI::App& app);
 void add_embed(CLI::App& app);
 void add_tokenize(CLI::App& app);
 void add_devices(CLI::App& app);

@@ -31,6 +31,7 @@ constexpr const char* kExamples = R"(Examples
   weft graph MODEL --output model.svg               a picture of it
   weft profile graph MODEL --html profile.html      where the time goes
   weft profile -- PROGRAM ARGS                      and where that of a program that uses Weft goes
+  weft check webnn DIR                              conformance data of the Web Neural Network API
 
 MODEL is a directory in Hugging Face's layout. Every command explains itself: weft COMMAND --help.
 Exit codes: 0 done, 1 failed (standard error says why), 2 the command line is wrong, 130 interrupted.)";
@@ -81,6 +82,7 @@ int main(int argc, char** argv) {
   app::add_kernels(app);
   app::add_ops(app);
   app::add_profile(app);
+  app::add_check(app);
   for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) command->group("COMMANDS");
   // After the line was read and before a command runs. A variable that means nothing is told whatever the command.
   app.parse_complete_callback([] { check_flags(); });
@@ -88,6 +90,8 @@ int main(int argc, char** argv) {
     return run(app, argc, argv);
   } catch (const app::NobodyReads&) {
     return 128 + SIGPIPE;
+  } catch (const app::Reported&) {
+    return 1;
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "weft: the host's memory is exhausted; a smaller --batch takes less\n");
   } catch (const std::exception& e) {

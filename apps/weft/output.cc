@@ -81,6 +81,11 @@ Progress::Progress(std::string what, std::uint64_t total, bool wanted)
 
 Progress::~Progress() { end(); }
 
+void Progress::clear() {
+  if (shown_) std::fputs("\r\033[K", stderr);
+  last_ = 0;
+}
+
 void Progress::end() {
   if (std::exchange(shown_, false)) std::fputs("\r\033[K", stderr);
 }

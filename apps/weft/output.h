@@ -14,6 +14,8 @@ namespace weft::app {
 
 // Standard output is a pipe that was closed at its other end, as by `| head -1`: no failure, but the end.
 struct NobodyReads : std::exception {};
+// The command failed, and has said in its output in what.
+struct Reported : std::exception {};
 
 // Writes bytes to standard output ("-") or to a temporary file in the directory of `path`, which commit() renames to
 // `path`; without commit(), and after a signal that ends the program, it is removed. Throws IoError (full disk, no such
@@ -48,6 +50,8 @@ class Progress {
   void begin();
   // `position` of `total`, and the number of items, that are done.
   void update(std::uint64_t position, std::uint64_t items);
+  // Removes the line until the next update.
+  void clear();
   // Removes the line.
   void end();
   // A line of its own on standard error, also where progress is not shown.

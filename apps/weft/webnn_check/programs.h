@@ -1,0 +1,13 @@
+// Programs of WebNN: calls of its interfaces in order, and what each should do.
+#pragma once
+
+#include "core/json_reader.h"
+#include "weft/device.h"
+#include "webnn_check/report.h"
+
+namespace weft::app {
+
+// Every context that the program creates is on that device.
+CaseResult run_program(const Device& device, const JsonReader& program);
+
+}  // namespace weft::app

@@ -1,0 +1,61 @@
+#include "webnn_check/report.h"
+
+#include <format>
+#include <nlohmann/json.hpp>
+
+#include "webnn/message.h"
+
+namespace weft::app {
+
+CheckCounts count(const FileResult& file) {
+  CheckCounts counts;
+  for (const CaseResult& c : file.cases) ++(c.passed() ? counts.passed : counts.failed);
+  return counts;
+}
+
+CheckCounts count(const std::vector<FileResult>& files) {
+  CheckCounts all;
+  for (const FileResult& file : files) {
+    const CheckCounts one = count(file);
+    all.passed += one.passed;
+    all.failed += one.failed;
+  }
+  return all;
+}
+
+std::string to_string(const CheckCounts& counts) {
+  return std::format("{} passed, {} failed", counts.passed, counts.failed);
+}
+
+std::string to_text(const FileResult& file) {
+  std::string text = std::format("{}: {}\n", file.path, to_string(count(file)));
+  for (const CaseResult& c : file.cases) {
+    if (!c.passed()) text += std::format("  {}\n    {}\n", webnn::printable(c.name), c.failure);
+  }
+  return text;
+}
+
+std::string to_json(const std::vector<FileResult>& files, const std::string& device) {
+  using Json = nlohmann::ordered_json;
+  Json list = Json::array();
+  for (const FileResult& file : files) {
+    Json cases = Json::array();
+    for (const CaseResult& c : file.cases) {
+      Json one = {{"name", c.name}, {"passed", c.passed()}};
+      if (!c.passed()) one["failure"] = c.failure;
+      cases.push_back(std::move(one));
+    }
+    const CheckCounts counts = count(file);
+    list.push_back({{"path", file.path},
+                    {"passed", counts.passed},
+                    {"failed", counts.failed},
+                    {"seconds", file.seconds},
+                    {"cases", std::move(cases)}});
+  }
+  const CheckCounts counts = count(files);
+  const Json all = {
+      {"device", device}, {"passed", counts.passed}, {"failed", counts.failed}, {"files", std::move(list)}};
+  return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace weft::app
