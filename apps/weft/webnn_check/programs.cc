@@ -63,7 +63,7 @@ class Program {
     if (!out) return;
     if (out->is_string()) {
       auto* list = std::get_if<std::vector<webnn::Operand>>(&result.object);
-      if (list && list->size() == 1) result.object = list->front();
+      if (list && list->size() == 1) result.object = webnn::Operand(list->front());
       results_.insert_or_assign(out->text(), std::move(result));
       return;
     }
