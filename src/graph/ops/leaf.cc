@@ -15,11 +15,11 @@ T load(const TensorData& data) {
   return value;
 }
 
-// 64-bit integers past 2⁵³ do not fit a double.
+// 64-bit integers past 2⁵³ do not fit a double, and 2⁵³ is also what 2⁵³ + 1 is rounded to.
 template <class T>
 std::optional<double> exact(T value) {
   const auto d = static_cast<double>(value);
-  if (std::abs(d) > 9007199254740992.0) return std::nullopt;
+  if (std::abs(d) >= 9007199254740992.0) return std::nullopt;
   return d;
 }
 
