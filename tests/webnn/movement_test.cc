@@ -330,7 +330,7 @@ TEST(WebnnMovementErrors, AreThoseOfTheSteps) {
       {"gather",
        {{"input", x}, {"indices", index({1}, DType::u64)}},
        {},
-       "indices is uint64 [1], expected int32, uint32 or int64"},
+       "indices is uint64 [1], expected int32, int64 or uint32"},
       {"gather", {{"input", scalar}, {"indices", index({1})}}, {}, "input is float32 [], expected a rank of 1 to 8"},
       {"gather",
        {{"input", x}, {"indices", index({1})}},

@@ -132,6 +132,19 @@ TEST_P(WebnnNetwork, Convolutions) {
   for (const WebnnCase& c : cases) check(c);
 }
 
+// Depthwise: of widths that are no multiples of four, also where the whole image is.
+TEST_P(WebnnNetwork, DepthwiseConvolutions) {
+  for (const std::int64_t width : {3, 4, 5, 6, 9}) {
+    const auto x = counting({1, 4, 3, width}), w = filled({4, 1, 2, 2}, 1);
+    WebnnArray y{DType::f32, {1, 4, 2, width - 1}, {}};
+    for (std::int64_t row = 0; row < 12; ++row) {
+      for (std::int64_t i = 0; i + 1 < width && row % 3 < 2; ++i)
+        y.values.emplace_back(4 * (row * width + i) + 2 * width + 2);
+    }
+    check({"conv2d", {{"input", x}, {"filter", w}}, {{"groups", n(4)}}, y});
+  }
+}
+
 // Every layout of the input and the filter, in groups: the same numbers in another order.
 TEST_P(WebnnNetwork, LayoutsOfConvolutions) {
   // Two groups of two channels; three outputs of each.
