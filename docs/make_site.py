@@ -20,7 +20,8 @@ NAVIGATION = [
     ("Reference", [("Operations", "ops.md"), ("Kernels", "kernels.md"), ("Settings", "settings.md"),
                    ("WebNN's operations", "webnn-operations.md"), ("Accuracy", "accuracy.md")]),
     ("Performance", [("Measurements", "performance.md"), ("Notes", "performance-notes.md")]),
-    ("For contributors", [("Architecture", "architecture.md"), ("Contributing", "CONTRIBUTING.md"), ("Changes", "CHANGELOG.md")]),
+    ("For contributors", [("Architecture", "architecture.md"), ("Conformance", "conformance.md"),
+                          ("Contributing", "CONTRIBUTING.md"), ("Changes", "CHANGELOG.md")]),
 ]
 # Pages beside README.md.
 ROOT_PAGES = ["CONTRIBUTING.md", "CHANGELOG.md"]

@@ -11,11 +11,11 @@
 #include "core/json_reader.h"
 #include "core/mapped_file.h"
 #include "output.h"
-#include "weft/error.h"
-#include "weft/webnn.h"
 #include "webnn_check/data_cases.h"
 #include "webnn_check/programs.h"
 #include "webnn_check/report.h"
+#include "weft/error.h"
+#include "weft/webnn.h"
 
 namespace weft::app {
 namespace {
@@ -27,17 +27,23 @@ struct CheckArguments {
 };
 
 constexpr const char* kFooter = R"(The files
-  A file is a list of data cases or of programs; DIR stands for all *.json files in it. A data case has a
-  graph, inputs, and the outputs that are expected within a tolerance; on a GPU it passes only if a kernel ran
-  for it there. A program is a list of calls, and of what each returns or which error it throws.
+  A file is a list of cases; DIR stands for all *.json files in and below it. A data case is a graph with its
+  inputs, and the outputs that are expected within a tolerance; on a GPU it passes only if a kernel ran there:
+    {"name": …, "graph": {"inputs": {NAME: {"data", "descriptor": {"dataType", "shape"}, "constant"}},
+       "operators": [{"name", "arguments": [{ARGUMENT: VALUE}, …], "outputs"}],
+       "expectedOutputs": {NAME: {"data", "descriptor"}}},
+     "tolerance": {"metricType": "ULP", "ATOL" or "RELATIVE", "value": …}}
+  A program is a list of calls, and of what each returns or which error it throws:
+    {"name": …, "steps": [{"do": METHOD, "on": ID, "args": […], "out": ID, "expect": "ok" or ERROR}, …]}
+  docs/conformance.md has the rest.
 
 Examples
-  weft check webnn conformance/webnn conformance/webnn-programs
-  weft check webnn --device cpu --filter 'float16 4D' conformance/webnn
-  weft check webnn --json results.json conv2d.json && jq '.files[].cases[] | select(.passed | not)' results.json
+  weft check webnn conformance
+  weft check webnn --device cpu --filter 'float16 4D' conformance/conv2d.json
+  weft check webnn --json results.json conformance; jq '.files[].cases[] | select(.passed | not)' results.json
 )";
 
-// The files that paths stand for; those of a directory in the order of their names.
+// The files that paths stand for; those in and below a directory in the order of their names.
 std::vector<std::string> files_of(const std::vector<std::string>& paths) {
   namespace fs = std::filesystem;
   std::vector<std::string> files;
@@ -47,10 +53,10 @@ std::vector<std::string> files_of(const std::vector<std::string>& paths) {
       continue;
     }
     std::vector<std::string> inside;
-    for (const auto& entry : fs::directory_iterator(path)) {
+    for (const auto& entry : fs::recursive_directory_iterator(path)) {
       if (entry.path().extension() == ".json") inside.push_back(entry.path().string());
     }
-    if (inside.empty()) throw IoError("{}: there is no *.json file in this directory", path);
+    if (inside.empty()) throw IoError("{}: there is no *.json file in or below this directory", path);
     std::ranges::sort(inside);
     files.insert(files.end(), inside.begin(), inside.end());
   }

@@ -236,6 +236,7 @@ class Check(unittest.TestCase):
                     {"do": "expect", "what": "data", "of": "r", "byteOffset": 0, "as": "Float32Array", "equals": [11, 22]},
                     *promised("readTensor", "c", ref("out"), {"buffer": "ArrayBuffer", "byteLength": 12, "fill": 9}, out="s"),
                     {"do": "expect", "what": "data", "of": "s", "byteOffset": 8, "as": "Uint8Array", "fill": 9, "count": 4},
+                    {"do": "expect", "what": "untouched", "of": "s", "byteOffset": 8},
                     step("destroy", "out"), step("destroy", "out"), step("destroy", "g"),
                     step("dispatch", "c", ref("g"), {"x": ref("in")}, {"y": ref("out")}, expect="InvalidStateError")),
             program("errors are told", BUILDER,
@@ -307,7 +308,7 @@ class Check(unittest.TestCase):
                 ([*run, {"do": "expect", "what": "data", "of": "r", "index": 1, "equals": [22, 0]}], ["there are 8 bytes"]),
                 ([*graph_of_a_sum(), *promised("readTensor", "c", ref("in"), floats(0, 0), out="r"),
                   {"do": "expect", "what": "untouched", "of": "r"}], ["the buffer was written to"]),
-                ([{"do": "expect", "what": "shape", "of": "c", "equals": []}], ["which this one is not but a context"]),
+                ([{"do": "expect", "what": "shape", "of": "c", "equals": []}], ["the name of a tensor (it is a context)"]),
                 ([{"do": "await", "of": "nothing", "expect": "ok"}], ["the name of an earlier result"]),
                 ([BUILDER, {**wrong, "on": "c"}], ["a graph builder"]),
                 ([BUILDER, step("input", "b", "", VECTOR, expect="TypeError", labelInMessage="(")], ["a regular expression"]),
@@ -329,7 +330,8 @@ class Check(unittest.TestCase):
         code, _, err = self.check(self.folder / "absent.json")
         self.assertEqual(code, 1)
         self.assertIn("absent.json", err)
-        code, _, err = self.check(self.folder)
+        (self.folder / "empty").mkdir()
+        code, _, err = self.check(self.folder / "empty")
         self.assertIn("no *.json file", err)
         self.assertEqual(code, 1)
 
@@ -359,7 +361,7 @@ class Check(unittest.TestCase):
         self.assertEqual([c["name"] for c in report["files"][0]["cases"]], ["good program", "other [gpu]"])
         self.assertEqual(report["files"][1]["cases"][0], {"name": "good", "passed": True})
         self.assertIn("expected 3", report["files"][1]["cases"][1]["failure"])
-        code, out, _ = self.check("--filter", "good", self.data)
+        code, out, _ = self.check("--filter", "good", self.folder / "data" / "..")
         self.assertEqual((code, out.splitlines()[-1]), (0, "2 passed, 0 failed"))
         self.write("b.json", [added("bad", [1], [1], [3]), added("good", [1], [1], [2])])
         code, out, _ = self.check("--fail-fast", self.data / "b.json")

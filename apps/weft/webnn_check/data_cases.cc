@@ -4,9 +4,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "weft/error.h"
 #include "webnn/message.h"
 #include "webnn_check/values.h"
+#include "weft/error.h"
 
 namespace weft::app {
 namespace {
@@ -48,8 +48,8 @@ class DataCase {
       return;
     }
     operands_[name] = builder_.input(name, descriptor);
-    tensors_[name] = context_.create_tensor(
-        {.data_type = descriptor.data_type, .shape = descriptor.shape, .writable = true});
+    tensors_[name] =
+        context_.create_tensor({.data_type = descriptor.data_type, .shape = descriptor.shape, .writable = true});
     context_.write_tensor(tensors_[name], data);
   }
 
@@ -95,9 +95,8 @@ class DataCase {
     webnn::NamedTensors inputs, results;
     for (const auto& [name, descriptor] : graph.inputs()) inputs.emplace_back(name, tensors_.at(name));
     for (const auto& [name, operand] : outputs) {
-      results.emplace_back(name, context_.create_tensor({.data_type = operand.data_type(),
-                                                         .shape = operand.shape(),
-                                                         .readable = true}));
+      results.emplace_back(
+          name, context_.create_tensor({.data_type = operand.data_type(), .shape = operand.shape(), .readable = true}));
     }
     context_.dispatch(graph, inputs, results);
     for (const auto& [name, tensor] : results) compare(name, tensor, expected.at(name));

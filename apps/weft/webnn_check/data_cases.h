@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/json_reader.h"
-#include "weft/webnn.h"
 #include "webnn_check/report.h"
+#include "weft/webnn.h"
 
 namespace weft::app {
 

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "weft/error.h"
 #include "webnn_check/values.h"
+#include "weft/error.h"
 
 namespace weft::app {
 namespace {
@@ -88,15 +88,15 @@ ProgramBuffer buffer_of(const JsonReader& json) {
   ProgramBuffer buffer{.bytes = std::make_shared<std::vector<std::byte>>(), .type = kind.type, .typed = kind.typed};
   if (const auto detached = json.find("detached"); detached && detached->boolean()) return buffer;
   const auto data = json.find("data"), fill = json.find("fill");
-  *buffer.bytes = data || fill ? elements_of(data ? *data : *fill, kind.type, bytes / element)
-                               : std::vector<std::byte>(bytes);
+  *buffer.bytes =
+      data || fill ? elements_of(data ? *data : *fill, kind.type, bytes / element) : std::vector<std::byte>(bytes);
   buffer.original = *buffer.bytes;
   return buffer;
 }
 
 std::string_view kind_of(std::size_t alternative) {
-  static constexpr std::string_view kNames[] = {"nothing",          "a context", "a graph builder", "an operand",
-                                                "a list of operands", "a tensor",  "a graph",         "a buffer"};
+  static constexpr std::string_view kNames[] = {
+      "nothing", "a context", "a graph builder", "an operand", "a list of operands", "a tensor", "a graph", "a buffer"};
   static_assert(std::size(kNames) == std::variant_size_v<ProgramObject>);
   return kNames[alternative];
 }
@@ -127,7 +127,8 @@ bool matches(std::string_view text, const JsonReader& pattern) {
   UErrorCode error = U_ZERO_ERROR;
   icu::RegexMatcher matcher(icu::UnicodeString::fromUTF8(source), 0, error);
   if (U_FAILURE(error)) pattern.expected("a regular expression");
-  const icu::UnicodeString subject = icu::UnicodeString::fromUTF8(icu::StringPiece(text.data(), static_cast<std::int32_t>(text.size())));
+  const icu::UnicodeString subject =
+      icu::UnicodeString::fromUTF8(icu::StringPiece(text.data(), static_cast<std::int32_t>(text.size())));
   matcher.setTimeLimit(kTimeLimit, error);
   matcher.reset(subject);
   const bool found = matcher.find(error);

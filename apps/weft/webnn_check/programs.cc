@@ -8,10 +8,10 @@
 #include <thread>
 
 #include "core/in_quotes.h"
-#include "weft/error.h"
 #include "webnn/message.h"
 #include "webnn_check/program_values.h"
 #include "webnn_check/values.h"
+#include "weft/error.h"
 
 namespace weft::app {
 namespace {
@@ -99,7 +99,7 @@ class Program {
     const JsonReader name = step.at("on");
     const ProgramObject& object = object_of(name);
     const T* found = std::get_if<T>(&object);
-    if (!found) name.expected(std::format("the name of {}, which this one is not but {}", kind_of<T>(), kind_of(object.index())));
+    if (!found) name.expected(std::format("the name of {} (it is {})", kind_of<T>(), kind_of(object.index())));
     return *found;
   }
 
@@ -168,6 +168,8 @@ class Program {
   void create_builder(const JsonReader& step, ProgramResult& result) {
     result.object = webnn::GraphBuilder(argument<webnn::Context>(step, 0));
   }
+
+  void op_support_limits(const JsonReader& step, ProgramResult&) { on<webnn::Context>(step).op_support_limits(); }
 
   void create_tensor(const JsonReader& step, ProgramResult& result) {
     const JsonReader json = required(step, 0);
@@ -280,7 +282,7 @@ class Program {
     bool promise;  // it gives one
     void (Program::*call)(const JsonReader& step, ProgramResult& result);
   };
-  static const Method kMethods[11];
+  static const Method kMethods[12];
 
   // ---- What is expected
 
@@ -340,17 +342,24 @@ class Program {
       const auto& buffer = as<ProgramBuffer>(step, result.object);
       if (step.has("equals") || step.has("fill"))
         expect_data(step, buffer);
-      else if (*buffer.bytes != buffer.original)
+      else if (!std::ranges::equal(from(step, *buffer.bytes), from(step, buffer.original)))
         throw Mismatch("the buffer was written to");
     } else {
       what.expected("shape, dataType, data or untouched");
     }
   }
 
+  // The bytes from the one on that the step names, if it does.
+  static std::span<const std::byte> from(const JsonReader& step, std::span<const std::byte> bytes) {
+    const auto offset = step.find("byteOffset");
+    return offset ? bytes.subspan(static_cast<std::size_t>(offset->integer(0, static_cast<std::int64_t>(bytes.size()))))
+                  : bytes;
+  }
+
   template <class T>
   static const T& as(const JsonReader& step, const ProgramObject& object) {
     if (const T* found = std::get_if<T>(&object)) return *found;
-    step.at("of").expected(std::format("the name of {}, which this one is not but {}", kind_of<T>(), kind_of(object.index())));
+    step.at("of").expected(std::format("the name of {} (it is {})", kind_of<T>(), kind_of(object.index())));
   }
 
   webnn::OperandDescriptor descriptor(const JsonReader& step) {
@@ -399,6 +408,7 @@ class Program {
 const Program::Method Program::kMethods[] = {
     {"createContext", true, &Program::create_context},
     {"createBuilder", false, &Program::create_builder},
+    {"opSupportLimits", false, &Program::op_support_limits},
     {"createTensor", true, &Program::create_tensor},
     {"createConstantTensor", true, &Program::create_constant_tensor},
     {"writeTensor", false, &Program::write_tensor},

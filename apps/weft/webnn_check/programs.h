@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/json_reader.h"
-#include "weft/device.h"
 #include "webnn_check/report.h"
+#include "weft/device.h"
 
 namespace weft::app {
 

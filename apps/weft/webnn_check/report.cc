@@ -30,7 +30,7 @@ std::string to_string(const CheckCounts& counts) {
 std::string to_text(const FileResult& file) {
   std::string text = std::format("{}: {}\n", file.path, to_string(count(file)));
   for (const CaseResult& c : file.cases) {
-    if (!c.passed()) text += std::format("  {}\n    {}\n", webnn::printable(c.name), c.failure);
+    if (!c.passed()) text += std::format("  {}\n    {}\n", webnn::printable(c.name), webnn::printable(c.failure));
   }
   return text;
 }

@@ -9,8 +9,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "weft/small_float.h"
 #include "webnn/message.h"
+#include "weft/small_float.h"
 
 namespace weft::app {
 namespace {
@@ -364,7 +364,8 @@ std::vector<std::byte> elements_of(const JsonReader& data, DType type, std::uint
     if (width < 8)
       bytes[index / 2] |= static_cast<std::byte>(value << (4 * (index % 2)));
     else
-      std::memcpy(bytes.data() + index * static_cast<std::size_t>(width) / 8, &value, static_cast<std::size_t>(width) / 8);
+      std::memcpy(bytes.data() + index * static_cast<std::size_t>(width) / 8, &value,
+                  static_cast<std::size_t>(width) / 8);
   };
   if (!data.value().is_array()) {
     const std::uint64_t value = low_bits(number_of(data), type);

@@ -62,8 +62,8 @@ struct Tolerance {
 // Exact if there is none. Throws FormatError.
 Tolerance tolerance_of(const JsonReader& test_case);
 
-// What the first element is that is too far from the expected one, and how many are; nothing if none is. Where `expected`
-// is a number instead of a list, that many elements are compared with it. Throws FormatError.
+// What the first element is that is too far from the expected one, and how many are; nothing if none is. Where
+// `expected` is a number instead of a list, that many elements are compared with it. Throws FormatError.
 inline constexpr std::uint64_t kComparedOfFill = 1000;  // in data cases
 std::optional<std::string> first_mismatch(std::span<const std::byte> got, DType type, const webnn::Sizes& shape,
                                           const JsonReader& expected, const Tolerance& tolerance,
