@@ -37,6 +37,18 @@ TEST_F(PoolOps, SizesAreThoseOfPyTorch) {
   }
 }
 
+TEST_F(PoolOps, SizesThatAreGiven) {
+  const Tensor x = input(DType::f32, {1, 2, 4, 5});
+  const PoolOptions o{.window = {2, 2}, .strides = {3, 3}, .padding = {7, 0}, .output_sizes = {9, 2}};
+  EXPECT_EQ(max_pool(x, o).shape(), (Shape{1, 2, 9, 2}));
+  EXPECT_EQ(average_pool(x, o).shape(), (Shape{1, 2, 9, 2}));
+  EXPECT_EQ(max_pool(input(DType::i64, {1, 2, 4, 5}), o).type(), (TensorType{DType::i64, {1, 2, 9, 2}}));
+  EXPECT_EQ(max_pool(input(DType::u64, {1, 4, 5, 2}), {.window = {2, 3}, .channels_last = true}).type(),
+            (TensorType{DType::u64, {1, 2, 1, 2}}));
+  EXPECT_THAT(test::thrown_by([&] { max_pool(x, {.window = {2, 2}, .output_sizes = {3}}); }),
+              HasSubstr("max_pool: the sizes are [3], expected one of 0 or more for each of 2 spatial axes"));
+}
+
 TEST_F(PoolOps, Types) {
   const Tensor x = input(DType::f16, {2, 3, 8, 9});
   const PoolOptions o{.window = {2, 3}};
