@@ -17,12 +17,10 @@ namespace {
 
 constexpr std::int64_t kLargestSize = (std::int64_t{1} << 31) - 1;
 
-// Of all elements that the specification allows, eight bytes each fit; a device may have less. One less than a power of
-// two, as the limit of implementations that count bytes in an integer is.
+// As many bytes as a tensor may have elements, so that any shape within it is a valid one; a device may have less.
 std::uint64_t max_byte_length(const Device& device) {
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 34;
-  const std::uint64_t most = device.is_gpu() ? std::min(kMost, device.gpu().capabilities().max_buffer) : kMost;
-  return most / 8 * 8 - 1;
+  constexpr std::uint64_t kMost = kLargestSize;
+  return device.is_gpu() ? std::min(kMost, device.gpu().capabilities().max_buffer / 8 * 8 - 1) : kMost;
 }
 
 // Zeros, on the timeline.
