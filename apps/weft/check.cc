@@ -73,9 +73,7 @@ class Check {
   explicit Check(const CheckArguments& arguments)
       : arguments_(arguments), device_(Device::open()), context_(webnn::Context::create(device_)) {}
 
-  void run(Output& out) {
-    const std::vector<std::string> files = files_of(arguments_.paths);
-    Progress progress("checking", files.size(), true);
+  void run(const std::vector<std::string>& files, Output& out, Progress& progress) {
     progress.begin();
     for (std::size_t i = 0; i < files.size(); ++i) {
       progress.update(i, checked_);
@@ -128,9 +126,11 @@ class Check {
 
 void run(const CheckArguments& arguments) {
   refuse_dispatch_only("results");
+  const std::vector<std::string> files = files_of(arguments.paths);
+  Progress progress("checking", files.size(), true, "opening the device");
   Check check(arguments);
   Output out("-");
-  check.run(out);
+  check.run(files, out, progress);
   const CheckCounts counts = check.counts();
   if (counts.failed > 0) throw Reported();
   if (counts.passed > 0) return;

@@ -74,9 +74,9 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-Progress::Progress(std::string what, std::uint64_t total, bool wanted)
+Progress::Progress(std::string what, std::uint64_t total, bool wanted, std::string_view first)
     : what_(std::move(what)), total_(total), shown_(wanted && isatty(STDERR_FILENO)), start_(seconds_now()) {
-  show(what_ + ": opening the device and the model");
+  show(std::format("{}: {}", what_, first));
 }
 
 Progress::~Progress() { end(); }

@@ -43,8 +43,9 @@ class Output {
 // A line that is rewritten in place on standard error if that is a terminal; silent otherwise. Shown from the start.
 class Progress {
  public:
-  // `total` in the units of update(), 0 if unknown.
-  Progress(std::string what, std::uint64_t total, bool wanted);
+  // `total` in the units of update(), 0 if unknown. `first`: what happens before begin().
+  Progress(std::string what, std::uint64_t total, bool wanted,
+           std::string_view first = "opening the device and the model");
   ~Progress();
   // The work begins now: rates count from here.
   void begin();

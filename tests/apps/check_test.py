@@ -349,7 +349,7 @@ class Check(unittest.TestCase):
         self.write("b.json", [added("good", [1], [1], [2]), added("bad", [1], [1], [3])])
         self.write("a.json", [program("good program"), {**program("other"), "variant": "gpu"}])
         self.write("ignored.txt", "no JSON")
-        results = self.folder / "results.json"
+        results = self.folder / "results.txt"
         code, out, _ = self.check("--json", results, self.data)
         self.assertEqual(code, 1)
         lines = out.splitlines()
