@@ -161,6 +161,19 @@ TEST_P(WebnnMovement, Values) {
   }
 }
 
+TEST_P(WebnnMovement, NumbersBeyondTheTensor) {
+  const WebnnArray x = of(DType::f32, {2, 2}, {1, 2, 3, 4}), zeros = of(DType::f32, {2, 2}, {0, 0, 0, 0});
+  for (const std::int64_t far : {std::int64_t{2147483647}, std::int64_t{-2147483648}}) {
+    for (const bool upper : {true, false}) {
+      check({"triangular", {{"input", x}}, {{"diagonal", n(far)}, {"upper", upper}}, upper == (far < 0) ? x : zeros});
+    }
+  }
+  check({"slice",
+         {{"input", x}},
+         {{"starts", Sizes{0, 0}}, {"sizes", Sizes{2, 2}}, {"strides", Sizes{4294967295, 1}}},
+         of(DType::f32, {1, 2}, {1, 2})});
+}
+
 TEST_P(WebnnMovement, ThePaddingIsCastToTheInputsType) {
   const Arguments one = {{"beginningPadding", Sizes{1}}, {"endingPadding", Sizes{0}}};
   const auto padded = [&](DType type, const Number& value, const Number& expected) {

@@ -132,6 +132,30 @@ TEST_P(WebnnNetwork, Convolutions) {
   for (const WebnnCase& c : cases) check(c);
 }
 
+// Sums and biases of float16 are rounded once, together: 2049 alone would be 2048.
+TEST_P(WebnnNetwork, BiasesAreAddedBeforeRounding) {
+  const auto ones = [](Sizes shape) {
+    WebnnArray array = filled(std::move(shape), 1);
+    array.type = DType::f16;
+    return array;
+  };
+  for (const std::int64_t outputs : {1, 4}) {
+    WebnnArray bias = ones({outputs}), y = ones({1, outputs, 1, 1});
+    std::ranges::fill(bias.values, Number(-1));
+    std::ranges::fill(y.values, Number(2048));
+    check({"conv2d",
+           {{"input", ones({1, 2049, 1, 1})}, {"filter", ones({outputs, 2049, 1, 1})}, {"bias", bias}},
+           {},
+           y,
+           0});
+    check({"convTranspose2d",
+           {{"input", ones({1, 2049, 1, 1})}, {"filter", ones({2049, outputs, 1, 1})}, {"bias", bias}},
+           {},
+           y,
+           0});
+  }
+}
+
 // Depthwise: of widths that are no multiples of four, also where the whole image is.
 TEST_P(WebnnNetwork, DepthwiseConvolutions) {
   for (const std::int64_t width : {3, 4, 5, 6, 9}) {
@@ -219,6 +243,11 @@ TEST_P(WebnnNetwork, Pooling) {
        {{"input", x}},
        with({{"strides", Sizes{3, 3}}, {"outputSizes", Sizes{1, 1}}, {"outputShapeRounding", std::string("ceil")}}),
        f32({1, 1, 1, 1}, {6})},
+      // A stride beyond the image, and steps within a window of one element, have no effect.
+      {"averagePool2d",
+       {{"input", x}},
+       {{"windowDimensions", Sizes{4, 1}}, {"strides", Sizes{4294967295, 1}}, {"dilations", Sizes{1, 4294967295}}},
+       f32({1, 1, 1, 4}, {7, 8, 9, 10})},
       // Windows in the padding alone.
       {"maxPool2d",
        {{"input", f32({1, 1, 1, 1}, {5})}},

@@ -52,16 +52,22 @@ Geometry geometry(std::string_view op, const Operand& x, const Operand& second, 
   return g;
 }
 
-// A bias [outputs] as it broadcasts to the result.
-Tensor with_bias(std::string_view op, const Tensor& y, const Operand& bias, bool last) {
-  if (!bias.defined()) return y;
+// The operation, and a bias [outputs] added to its result. With a bias, results narrower than f32 are rounded after it
+// is added.
+Tensor convolution(ConvKind kind, const Geometry& g, const Dims& sizes, bool last, const Operand& x, const Operand& w,
+                   const Operand& bias) {
+  if (!bias.defined()) return apply(make_op<ConvOp>(kind, g.options, sizes, last), {x, w});
+  const DType usual = product_result(x.dtype(), w.dtype());
+  const std::optional<DType> sums = is_floating(usual) && bits(usual) < 32 ? std::optional(DType::f32) : std::nullopt;
+  const Tensor y = apply(make_op<ConvOp>(kind, g.options, sizes, last, sums), {x, w});
   const std::int64_t outputs = y.shape()[last ? -1 : 1];
   if (bias.rank() != 1 || bias.size() != outputs) {
-    throw ShapeError("{}: the bias is {}, expected [{}]", op, to_string(bias.type()), outputs);
+    throw ShapeError("{}: the bias is {}, expected [{}]", kNames[static_cast<int>(kind)], to_string(bias.type()),
+                     outputs);
   }
   Shape shape = Dims::filled(last ? 1 : y.rank() - 1, 1);
   shape[0] = outputs;
-  return y + cast(reshape(bias, shape), y.dtype());
+  return cast(y + cast(reshape(bias, shape), y.dtype()), usual);
 }
 
 }  // namespace
@@ -215,8 +221,7 @@ Tensor conv(const Operand& x, const Operand& w, const Operand& bias, const ConvO
     }
     sizes.push_back((padded - reach) / g.options.strides[d] + 1);
   }
-  return with_bias("conv", apply(make_op<ConvOp>(ConvKind::conv, g.options, sizes, o.channels_last), {x, w}), bias,
-                   o.channels_last);
+  return convolution(ConvKind::conv, g, sizes, o.channels_last, x, w, bias);
 }
 
 Tensor conv_transpose(const Operand& x, const Operand& w, const Operand& bias, const ConvTransposeOptions& o) {
@@ -235,8 +240,7 @@ Tensor conv_transpose(const Operand& x, const Operand& w, const Operand& bias, c
     throw ShapeError("{}: the result's sizes are {}, expected one of 0 or more for each of {} spatial axes", kName,
                      to_string(sizes), g.spatial);
   }
-  return with_bias(kName, apply(make_op<ConvOp>(ConvKind::transpose, g.options, sizes, o.channels_last), {x, w}), bias,
-                   o.channels_last);
+  return convolution(ConvKind::transpose, g, sizes, o.channels_last, x, w, bias);
 }
 
 Tensor conv_filter_gradient(const Operand& x, const Operand& dy, const Shape& window, const ConvOptions& o) {
