@@ -1,5 +1,4 @@
 // Products, convolutions, pooling and resampling.
-#include <algorithm>
 #include <cmath>
 
 #include "webnn/message.h"
@@ -92,7 +91,7 @@ Sizes shape_of(const Image& image, bool last) {
 
 std::int64_t reach(std::int64_t window, std::int64_t dilation) { return (window - 1) * dilation + 1; }
 
-// How many steps beyond the first window there is room for along an axis, in strides; the rest is no whole one.
+// How many elements behind the first window further ones have room in, along an axis.
 std::int64_t room(const Call& c, const Windows& w, const Dims& input, const Dims& window, int axis) {
   const std::int64_t padded = input[axis] + w.before[axis] + w.after[axis];
   const std::int64_t needed = reach(window[axis], w.dilations[axis]);

@@ -1,7 +1,4 @@
 // Recurrent networks, over sequences and of a step.
-#include <algorithm>
-
-#include "webnn/message.h"
 #include "webnn/op_rows.h"
 #include "webnn/row_checks.h"
 #include "weft/recurrent.h"

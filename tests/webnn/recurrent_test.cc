@@ -1,4 +1,5 @@
 // WebNN's recurrent networks on every device, against the specification's formulas in double; and what is refused.
+#include "support/quick.h"
 #include "webnn/one_op.h"
 
 namespace weft::webnn {
@@ -214,6 +215,7 @@ TEST_P(WebnnRecurrent, Values) {
   for (const bool lstm : {true, false}) {
     for (const bool cell : {true, false}) {
       for (const Options& options : all_options(lstm, cell)) {
+        if (test::leave_out_problem()) continue;
         const Network network(lstm, cell, options);
         SCOPED_TRACE(std::format("{} {} {}{}{}", network.name(), options.direction, options.layout,
                                  options.extras ? ", all operands" : "", options.reset_after ? "" : ", reset before"));
