@@ -19,9 +19,6 @@ double parameter(const Call& c, std::string_view name) {
   return cast_number(c.number(name), c.data_type("input")).value();
 }
 
-weft::Tensor wide(const Call& c) { return cast(c.operand("input"), DType::f32); }
-std::vector<weft::Tensor> rounded(const Call& c, const weft::Tensor& y) { return {cast(y, c.data_type("input"))}; }
-
 template <ScalarOp op>
 std::vector<weft::Tensor> unary_map(const Call& c) {
   return {unary(op, c.operand("input"))};
@@ -34,18 +31,14 @@ std::vector<weft::Tensor> hard_sigmoid_map(const Call& c) {
   return {hardsigmoid(c.operand("input"), parameter(c, "alpha"), parameter(c, "beta"))};
 }
 
-// x · min(max(x + 3, 0), 6) / 6. The sum comes before the quotient, as in the specification: it is exact next to -3.
-std::vector<weft::Tensor> hard_swish_map(const Call& c) {
-  const weft::Tensor x = wide(c);
-  return rounded(c, x * (clamp(x + 3.0, 0.0, 6.0) / 6.0));
-}
-
 std::vector<weft::Tensor> leaky_relu_map(const Call& c) {
   return {leaky_relu(c.operand("input"), parameter(c, "alpha"))};
 }
 
+// alpha · x + beta, rounded once where the device can: near its zero the rounded product has few digits left.
 std::vector<weft::Tensor> linear_map(const Call& c) {
-  return rounded(c, wide(c) * parameter(c, "alpha") + parameter(c, "beta"));
+  const weft::Tensor x = cast(c.operand("input"), DType::f32);
+  return {cast(fma(x, parameter(c, "alpha"), parameter(c, "beta")), c.data_type("input"))};
 }
 
 // x < 0 ? slope · x : x, which is max(0, x) + slope · min(0, x).
@@ -66,7 +59,11 @@ void add_activation_rows(std::vector<Op>& rows) {
       {"elu", "elu", kFloatTypes, {real("alpha", "1")}, elu_map},
       {"gelu", "gelu-method", kFloatTypes, {}, unary_map<ScalarOp::gelu_erf>},
       {"hardSigmoid", "hard-sigmoid", kFloatTypes, {real("alpha", "0.2"), real("beta", "0.5")}, hard_sigmoid_map},
-      {"hardSwish", "hard-swish", kFloatTypes, {}, hard_swish_map},
+      {"hardSwish",
+       "hard-swish",
+       kFloatTypes,
+       {},
+       [](const Call& c) { return std::vector{hardswish(c.operand("input"))}; }},
       {"leakyRelu", "leakyrelu", kFloatTypes, {real("alpha", "0.01")}, leaky_relu_map},
       {"linear", "linear", kFloatTypes, {real("alpha", "1"), real("beta", "0")}, linear_map},
       {"relu", "relu-method", kSignedTypes, {}, unary_map<ScalarOp::relu>},
