@@ -74,18 +74,20 @@ class Check {
       : arguments_(arguments), device_(Device::open()), context_(webnn::Context::create(device_)) {}
 
   void run(const std::vector<std::string>& files, Output& out, Progress& progress) {
+    const bool only_json = arguments_.json == "-";
     progress.begin();
     for (std::size_t i = 0; i < files.size(); ++i) {
       progress.update(i, checked_);
       run_file(files[i], progress, i);
-      if (results_.back().cases.empty()) continue;
-      progress.clear();
-      out.write(to_text(results_.back()));
-      out.flush();
+      if (!results_.back().cases.empty() && !only_json) {
+        progress.clear();
+        out.write(to_text(results_.back()));
+        out.flush();
+      }
       if (stopped_) break;
     }
     progress.end();
-    out.write(app::to_string(count(results_)) + "\n");
+    if (!only_json) out.write(app::to_string(count(results_)) + "\n");
     out.commit();
     if (!arguments_.json.empty()) {
       Output json(arguments_.json);
@@ -147,7 +149,8 @@ void add_check(CLI::App& app) {
   CLI::App* webnn = check->add_subcommand("webnn", "Run data cases and programs of the Web Neural Network API");
   webnn->add_option("FILE|DIR", a->paths, "Files of cases, or directories of such files")->required();
   webnn->add_option("--filter", a->filter, "Only cases whose name holds this");
-  webnn->add_option("--json", a->json, "Also write all results to this file, as JSON; '-' prints them at the end");
+  webnn->add_option("--json", a->json,
+                    "Write all results to this file, too, as JSON; '-' prints them instead of the text");
   webnn->add_flag("--fail-fast", a->fail_fast, "End at the first failure");
   add_device(*webnn);
   webnn->footer(kFooter);

@@ -179,6 +179,24 @@ class Check(unittest.TestCase):
             with self.subTest(failing["name"]):
                 self.assert_fails([failing], *words)
 
+    def test_four_bits_an_element(self):
+        def quantised(name, op, data, data_type, zero, zero_type, expected, expected_type):
+            return {"name": name, "graph": {
+                "inputs": {"x": tensor(data, data_type), "scale": tensor([2] * 3, constant=True),
+                           "zero": tensor(zero, zero_type, constant=True)},
+                "operators": [{"name": op, "arguments": [{"input": "x"}, {"scale": "scale"}, {"zeroPoint": "zero"}],
+                               "outputs": "y"}],
+                "expectedOutputs": {"y": tensor(expected, expected_type)}}}
+
+        packed = quantised("packed", "quantizeLinear", [2, -4, 100], "float32", [1, -6, 0], "int4", [2, -8, 7], "int4")
+        self.assert_passes([
+            packed,
+            quantised("masked", "dequantizeLinear", [12, -1, 3], "int4", [0, 0, 17], "int4", [-8, -2, 4], "float32"),
+            quantised("unsigned", "dequantizeLinear", [31, -2, 3], "uint4", [0, 0, 1], "uint4", [30, 28, 4], "float32"),
+        ])
+        packed["graph"]["expectedOutputs"]["y"]["data"] = [2, 8, 7]
+        self.assert_fails([packed], "y [1] is -8, expected 8: 16 apart, 0 allowed")
+
     def test_where_the_first_mismatch_is(self):
         wrong = case("c", tensor([[0] * 6][0], shape=[2, 3]), tensor(0), tensor([0, 0, 0, 0, 1, 1], shape=[2, 3]))
         self.assert_fails([wrong], "sum [1, 1] is 0, expected 1", "(2 of 6 elements)")
@@ -361,6 +379,8 @@ class Check(unittest.TestCase):
         self.assertEqual([c["name"] for c in report["files"][0]["cases"]], ["good program", "other [gpu]"])
         self.assertEqual(report["files"][1]["cases"][0], {"name": "good", "passed": True})
         self.assertIn("expected 3", report["files"][1]["cases"][1]["failure"])
+        code, out, _ = self.check("--json", "-", self.data / "b.json")
+        self.assertEqual((code, json.loads(out)["failed"]), (1, 1))
         code, out, _ = self.check("--filter", "good", self.folder / "data" / "..")
         self.assertEqual((code, out.splitlines()[-1]), (0, "2 passed, 0 failed"))
         self.write("b.json", [added("bad", [1], [1], [3]), added("good", [1], [1], [2])])
