@@ -95,7 +95,8 @@ std::vector<int> Call::axes(std::string_view name, int rank) const {
 }
 
 Number cast_number(const Number& number, DType type) {
-  if (type == DType::f16) return Number(static_cast<float>(float16::from_bits(static_cast<std::uint16_t>(number.bits(type)))));
+  if (type == DType::f16)
+    return Number(static_cast<float>(float16::from_bits(static_cast<std::uint16_t>(number.bits(type)))));
   if (type == DType::f32) return Number(std::bit_cast<float>(static_cast<std::uint32_t>(number.bits(type))));
   if (number.integral()) {
     // Saturates, as bits() does it, without a way through double.
