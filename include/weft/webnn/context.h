@@ -137,7 +137,7 @@ struct TensorLimits {
 };
 // What op_support_limits() tells: of each operation its operands by name, "output" or "output0", … for results.
 struct OpSupportLimits {
-  InputOperandLayout preferred_input_layout = InputOperandLayout::nchw;
+  InputOperandLayout preferred_input_layout = InputOperandLayout::nhwc;  // convolutions are faster so
   std::uint64_t max_tensor_byte_length = 0;
   TensorLimits input, constant, output;
   std::map<std::string, std::map<std::string, TensorLimits, std::less<>>, std::less<>> ops;
