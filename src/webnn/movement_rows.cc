@@ -140,7 +140,6 @@ Tensors scatter_nd(const Call& c) {
 
 Tensors pad(const Call& c) {
   const auto x = c.operand("input");
-  if (x.rank() == 0) c.fail("input is {}, which has no axis to pad", describe(c, "input"));
   const auto rank = static_cast<std::size_t>(x.rank());
   const Sizes before = c.sizes("beginningPadding", rank, 0), after = c.sizes("endingPadding", rank, 0);
   const std::string_view mode = c.choice("mode");
@@ -268,7 +267,7 @@ void add_movement_rows(std::vector<Op>& rows) {
   add("gatherElements", "gatherelements", {axes_of, operand("indices", kIndexTypes, 1), axis}, gather_elements, 1);
   add("gatherND", "gathernd", {axes_of, operand("indices", kIndexTypes, 1)}, gather_nd);
   add("pad", "pad",
-      {input, required("beginningPadding", Kind::sizes), required("endingPadding", Kind::sizes),
+      {axes_of, required("beginningPadding", Kind::sizes), required("endingPadding", Kind::sizes),
        option("mode", {"constant", "edge", "reflection", "symmetric"}), option("value", Kind::number, "0")},
       pad);
   add("reshape", "reshape-method", {input, required("newShape", Kind::sizes)}, reshape);

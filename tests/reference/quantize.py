@@ -41,7 +41,7 @@ def stored(v, zero, q, saturate):
         return T(q, np.clip(v, -EIGHT[q], EIGHT[q]) if saturate else v)
     v = np.rint(v)
     if zero is not None:
-        v = v + zero.values.astype(np.float64).astype(v.dtype)
+        v = v.astype(np.float64) + zero.values.astype(np.float64)
     low, high = ends(q)
     return T(q, np.where(np.isnan(v), 0, np.clip(v.astype(np.float64), low, high)))
 
@@ -61,8 +61,6 @@ def dequantize(q, s, zero, to):
     v = q.values.astype(np.float64)
     if zero is not None:
         v = v - zero.values.astype(np.float64)
-        if q.type == "i32" and wide == np.float32:
-            v = v.astype(np.int64).astype(np.uint32).view(np.int32)
     return T(to, (v.astype(wide) * s.values.astype(np.float64).astype(wide)).astype(np.float64))
 
 
@@ -139,17 +137,17 @@ def finite(x):
 
 # ---- Kernels: scales that broadcast, in every type
 SHAPES = [((), (32,)), ((3, 1), (3, 12)), ((2, 3, 1), (2, 3, 8)), ((5,), (2, 5))]
-for q in [*SHIFTED, *EIGHT, "i32"]:
+for q in [*SHIFTED, *EIGHT, "i32", "u32"]:
     for x_type, s_type in itertools.product(NUMBERS, NUMBERS):
         for (s_shape, shape), shifts in itertools.product(SHAPES if x_type == s_type else SHAPES[:1], (False, True)):
-            if (shifts and q not in SHIFTED) or (x_type != s_type and not shifts and q in SHIFTED):
+            if (shifts and q in EIGHT) or (x_type != s_type and not shifts and q in SHIFTED):
                 continue
             s, zero = scales(s_type, s_shape), zeros(q, s_shape) if shifts else None
             x = near_ties(x_type, T("f64", np.broadcast_to(s.values, shape)), q, zero, shape[-1])
             inputs = [x, s] + [zero] * shifts
             for saturate in (1, 0) if q in EIGHT else (1,):
                 case("quantize", inputs, [quantize(x, s, zero, q, saturate)], {"saturate": saturate})
-        if q != "i32":
+        if q in EIGHT or width_of(q) < 32:
             s = scales(s_type)
             sums = T("i32", rng.integers(-3000, 3000, 24)) if x_type == "f32" else near_ties(x_type, T("f64", 1 / s.values * np.ones(24)), q, None, 24)
             zero = zeros(q) if q in SHIFTED else None
@@ -161,7 +159,8 @@ for q in [*SHIFTED, *EIGHT, "i32"]:
             if shifts and q in EIGHT:
                 continue
             values = T(q, rng.normal(0, 30, (3, 17))) if q in EIGHT else T(q, rng.integers(*ends(q), (3, 17), endpoint=True))
-            zero = (zeros(q, (3, 1)) if q != "i32" else T(q, [[5], [-7], [2147483647]])) if shifts else None
+            far = {"i32": [[5], [-7], [2147483647]], "u32": [[5], [7], [4294967295]]}
+            zero = (T(q, far[q]) if q in far else zeros(q, (3, 1))) if shifts else None
             s = scales(s_type, (3, 1))
             case("dequantize", [values, s] + [zero] * shifts, [dequantize(values, s, zero, to)])
 for x_type in NUMBERS:
