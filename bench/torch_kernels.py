@@ -342,11 +342,15 @@ class Bench:
                              lambda x, w, s=stride, p=window // 2, g=groups: F.conv2d(x, w, None, s, p, 1, g), x, w)
 
     def rnn(self, kind):
-        for steps, batch, inputs, hidden in ((128, 32, 512, 512), (1, 32, 512, 512), (16, 4, 128, 128)):
+        lstm, gru = ("lstm", torch.nn.LSTM, 4), ("gru", torch.nn.GRU, 3)
+        for (name, network, gates), sizes in ((lstm, (128, 32, 512, 512)), (lstm, (1, 32, 512, 512)),
+                                              (lstm, (16, 4, 128, 128)), (gru, (128, 32, 512, 512)),
+                                              (gru, (16, 4, 128, 128))):
+            steps, batch, inputs, hidden = sizes
             x = self.random((steps, batch, inputs), kind)
-            module = torch.nn.LSTM(inputs, hidden, device=x.device, dtype=x.dtype).requires_grad_(False)
-            self.measure(f"lstm {kind} [{steps}, {batch}, {inputs}] to {hidden}", "TFLOP/s",
-                         2.0 * steps * batch * 4 * hidden * (inputs + hidden), lambda x, m=module: m(x)[0], x)
+            module = network(inputs, hidden, device=x.device, dtype=x.dtype).requires_grad_(False)
+            self.measure(f"{name} {kind} [{steps}, {batch}, {inputs}] to {hidden}", "TFLOP/s",
+                         2.0 * steps * batch * gates * hidden * (inputs + hidden), lambda x, m=module: m(x)[0], x)
 
     def quantize(self, kind):
         size, columns = TYPES[kind].itemsize, 4096

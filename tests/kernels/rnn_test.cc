@@ -28,6 +28,7 @@ using kernels::RnnInputs;
 using kernels::RnnKind;
 using kernels::RnnOptions;
 using kernels::RnnOutputs;
+using kernels::StepForm;
 using testing::HasSubstr;
 
 constexpr RnnDirection kDirections[] = {RnnDirection::forward, RnnDirection::reverse, RnnDirection::bidirectional};
@@ -140,6 +141,9 @@ Problem random_network(Rng& rng, RnnKind kind) {
   for (const View& v : p.inputs) p.what += ", " + to_string(v);
   p.what += " to " + to_string(p.outputs[0]);
   p.call = [=](Stream& s, auto in, auto out) { recur(s, r, inputs_of(g, in), outputs_of(g, out)); };
+  // Each form of a step, whichever one a GPU would choose.
+  const StepForm form = half() ? StepForm::fused : StepForm::split;
+  p.form = [=](Stream& s, auto in, auto out) { recur(s, r, inputs_of(g, in), outputs_of(g, out), form); };
   p.twin = [=](Stream&, auto in, auto out) { recur_reference(r, inputs_of(g, in), outputs_of(g, out)); };
   // A state that is rounded the other way has successors that differ by as much.
   const double unit = state == DType::f32      ? 0x1p-23
@@ -257,10 +261,51 @@ TEST_F(Recurrent, EveryOperandOnEveryDevice) {
       in.push_back(host_view(DType::u32, {2}, std::vector<double>{1, 3}));
       std::vector<View> out{f32({d, 2, 4}), f32({3, d, 2, 4})};
       if (cell) out.push_back(f32({d, 2, 4}));
-      const KernelCall call = [&](Stream& s, auto from, auto to) {
-        recur(s, r, inputs_of(all, from), outputs_of(all, to));
-      };
-      for (const std::string& name : device_names()) run_both(test::device(name), in, out, call, {.absolute = 1e-5});
+      for (const StepForm form : {StepForm::fused, StepForm::split}) {
+        const KernelCall call = [&](Stream& s, auto from, auto to) {
+          recur(s, r, inputs_of(all, from), outputs_of(all, to), form);
+        };
+        for (const std::string& name : device_names()) run_both(test::device(name), in, out, call, {.absolute = 1e-5});
+      }
+    }
+  }
+}
+
+// Sizes that tiles do and do not divide: of hidden units, of sequences, and of both in one network.
+TEST_F(Recurrent, FormsOfSteps) {
+  struct Size {
+    std::int64_t hidden, batch;
+    DType weights, state;
+  };
+  constexpr Size kSizes[] = {
+      {1, 1, DType::f32, DType::f32},    // less than a tile
+      {37, 6, DType::f16, DType::f32},   // rows that begin at odd elements
+      {130, 2, DType::f32, DType::f32},  // more workgroups than the last of which is whole
+      {72, 33, DType::f16, DType::f16},  // eight weights at a time
+      {132, 9, DType::bf16, DType::f32}, {64, 70, DType::f8e4m3, DType::f32},
+  };
+  const Recurrence networks[] = {
+      Recurrence(LstmOptions{}), Recurrence(RnnOptions{.direction = RnnDirection::bidirectional}),
+      Recurrence(GruOptions{}), Recurrence(GruOptions{.gates = GruGates::zrn, .reset_after = false})};
+  for (const auto& [hidden, batch, weights, state] : kSizes) {
+    for (const Recurrence& r : networks) {
+      const std::int64_t d = r.directions(), rows = r.gates() * hidden, steps = 3;
+      const Given given{.recurrent_bias = true, .initial_h = true};
+      const std::vector<View> in{f32({steps, batch, 3}), f32({d, rows, 3}), random_view(rng, {d, rows, hidden}, weights),
+                                 f32({d, rows}), f32({d, batch, hidden})};
+      scale(in[2], 0.1);
+      const std::vector<View> out{random_view(rng, {d, batch, hidden}, state),
+                                  random_view(rng, {steps, d, batch, hidden}, state)};
+      for (const StepForm form : {StepForm::fused, StepForm::split}) {
+        const KernelCall call = [&](Stream& s, auto from, auto to) {
+          recur(s, r, inputs_of(given, from), outputs_of(given, to), form);
+        };
+        const double unit = state == DType::f32 ? 0 : 0x1p-10;
+        for (const std::string& name : device_names()) {
+          run_both(test::device(name), in, out, call, {.absolute = 5e-5 + 2 * unit},
+                   std::format("{} {} [{}, {}] {}", name, r.name(), batch, hidden, static_cast<int>(form)));
+        }
+      }
     }
   }
 }
@@ -271,12 +316,21 @@ TEST_F(Recurrent, OnePlan) {
     const auto operand = [](const Shape& shape) { return kernels::operand(DType::f32, Layout::dense(shape)); };
     const View x = operand({20, 3, 8}), w = operand({1, 32, 8}), r = operand({1, 32, 8}), h = operand({1, 3, 8});
     const View y = operand({20, 1, 3, 8});
-    const kernels::Plan plan = kernels::plan(test::device(name), {x, w, r, h, y}, [](Stream& s, auto v) {
-      kernels::lstm(s, {.x = v[0], .w = v[1], .r = v[2]}, {.h = v[3], .y = v[4]});
-    });
+    const auto planned = [&](StepForm form) {
+      return kernels::plan(test::device(name), {x, w, r, h, y}, [=](Stream& s, auto v) {
+        recur(s, Recurrence(LstmOptions{}), {.x = v[0], .w = v[1], .r = v[2]}, {.h = v[3], .y = v[4]}, form);
+      });
+    };
+    const kernels::Plan split = planned(StepForm::split), fused = planned(StepForm::fused);
     // Zeros in h and c; the inputs' product; for each step a product and what follows.
-    EXPECT_EQ(plan.dispatches().size(), 2u + 1 + 2 * 20) << name;
-    EXPECT_LT(plan.scratch(), 20u * 3 * 32 * 4 + 8192) << name;
+    EXPECT_EQ(split.dispatches().size(), 2u + 1 + 2 * 20) << name;
+    EXPECT_LT(split.scratch(), 20u * 3 * 32 * 4 + 8192) << name;
+    // One kernel for each step, and a copy of the last state.
+    EXPECT_EQ(fused.dispatches().size(), 2u + 1 + 20 + 1) << name;
+    EXPECT_LT(fused.scratch(), 20u * 3 * 32 * 4 + 8192) << name;
+    EXPECT_THAT(fused.dispatches()[3].variant, testing::StartsWith("fused_4x")) << name;
+    const bool software = test::device(name).capabilities().software;
+    EXPECT_EQ(planned(StepForm::automatic).dispatches().size(), (software ? split : fused).dispatches().size()) << name;
   }
 }
 
@@ -309,6 +363,17 @@ TEST_F(RnnChunks, EveryOperand) {
       }
     }
   }
+}
+
+TEST_F(RnnChunks, FusedStepNeedsTheWeightsInOneBinding) {
+  const auto on_device = [&](const Shape& shape) { return to_device(*device, random_view(rng, shape, DType::f32)); };
+  gpu::Encoder encoder(*device);
+  EXPECT_THAT(thrown_by([&] {
+                recur(encoder, Recurrence(RnnOptions{}),
+                      {.x = on_device({2, 1, 1}), .w = on_device({1, 140, 1}), .r = on_device({1, 140, 140})},
+                      {.h = on_device({1, 1, 140})}, StepForm::fused);
+              }),
+              HasSubstr("Unsupported: rnn: a step of f32 [2, 1, 1] with r f32 [1, 140, 140] exceeds what one dispatch"));
 }
 
 }  // namespace

@@ -2,7 +2,8 @@
 // share are in weft/kernels.h.
 //
 // A call is one product of all inputs with their weights, and for each step the product of the state with its weights
-// and an elementwise kernel that makes the new state of the sums; all of it is planned and submitted at once.
+// and an elementwise kernel that makes the new state of the sums, or on GPUs, for few sequences, one kernel that does
+// both; all of it is planned and submitted at once.
 #pragma once
 
 #include <cstdint>

@@ -44,7 +44,13 @@ struct Recurrence {
   bool reset_after = true;
 };
 
-void recur(Stream& stream, const Recurrence& recurrence, const RnnInputs& inputs, const RnnOutputs& outputs);
+// How a GPU takes a step: by one kernel (rnn_step.wgsl), or by matmul and an elementwise kernel. `automatic` chooses by
+// size; the others are for tests and benchmarks.
+enum class StepForm : std::uint8_t { automatic, fused, split };
+
+// Throws as lstm() does; Unsupported if the device cannot take a step in the form.
+void recur(Stream& stream, const Recurrence& recurrence, const RnnInputs& inputs, const RnnOutputs& outputs,
+           StepForm form = StepForm::automatic);
 
 // The same by plain loops in double, on host memory: the reference of tests.
 void recur_reference(const Recurrence& recurrence, const RnnInputs& inputs, const RnnOutputs& outputs);

@@ -1,17 +1,20 @@
 // Recurrent networks: checks, and the calls that a sequence is made of.
 //
-// The inputs' products are computed for as many steps at once as scratch can hold. A step is then the product of the
-// states with r, to which its epilogue adds the inputs' sums, and one elementwise kernel. Both directions are one
-// batch: views whose stride along the directions leads from a step of the first to the step that the second is at.
+// The inputs' products are computed for as many steps at once as scratch can hold. A step is then one kernel on a GPU,
+// if there are few sequences, and else the product of the states with r, to which its epilogue adds the inputs' sums,
+// and one elementwise kernel. Both directions are one batch: views whose stride along the directions leads from a step
+// of the first to the step that the second is at.
 #include <algorithm>
 #include <numeric>
 
 #include "cpu/packed_weight_cache.h"
+#include "kernels/call.h"
 #include "kernels/check.h"
 #include "kernels/common/chunks.h"
 #include "kernels/common/memory.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/plan_cache.h"
+#include "kernels/rnn/fused_step.h"
 #include "kernels/rnn/step.h"
 #include "weft/cpu.h"
 #include "weft/error.h"
@@ -64,8 +67,8 @@ View with_batch(const View& v) {
 
 class Sequence {
  public:
-  Sequence(Stream& stream, const Recurrence& recurrence, const RnnInputs& in, const RnnOutputs& out)
-      : stream_(stream), recurrence_(recurrence), in_(in), out_(out), memory_(stream) {}
+  Sequence(Stream& stream, const Recurrence& recurrence, const RnnInputs& in, const RnnOutputs& out, StepForm form)
+      : stream_(stream), recurrence_(recurrence), in_(in), out_(out), memory_(stream), fused_(fuses(form)) {}
 
   void run();
 
@@ -75,6 +78,11 @@ class Sequence {
         std::ranges::any_of(std::array{in_.x.dtype, in_.w.dtype, in_.r.dtype}, [](DType t) { return t == DType::f64; });
     return wide ? DType::f64 : DType::f32;
   }
+  // True if a step is one kernel. Throws Unsupported if the form is forced and the device cannot.
+  bool fuses(StepForm form) const;
+  bool resets_before() const { return recurrence_.kind == RnnKind::gru && !recurrence_.reset_after; }
+  // Allocates the states and other scratch, and gives the states their initial values. Returns the scratch's size.
+  std::uint64_t begin();
   std::int64_t steps_at_once(std::uint64_t held) const;
   // [steps, D, …] at a step: [D, …], where a reverse direction is that many steps from its end.
   View at_step(const View& v, std::int64_t step) const;
@@ -83,8 +91,18 @@ class Sequence {
   // y = a rᵀ + addends, for the gates from `first` on.
   void state_product(const View& a, std::int64_t first, std::int64_t count, const View& y,
                      std::span<const View> addends) const;
+  // The rows of a gate in [D, batch, G · hidden].
+  View gate(const View& all, int index) const {
+    return chunk_along(all, 2, recurrence_.places[static_cast<std::size_t>(index)] * hidden_, hidden_);
+  }
+  // An operand of a step's expression, as [D, batch, hidden]; of those in memory but gates.
+  View operand(const StepOperand& what, const View& h, std::int64_t t) const;
   void map_step(const StepExpression& step, const View& gates, std::int64_t t, std::span<const View> outputs) const;
   void take_step(const View& inputs, std::int64_t t) const;
+  // One kernel: `count` gates from `first` on are products of the state; `inputs` are added to them.
+  void fuse(const StepExpression& step, const View& state, std::int64_t first, std::int64_t count, const View& inputs,
+            std::int64_t t, std::span<const View> outputs) const;
+  void take_fused_step(const View& inputs, std::int64_t t) const;
 
   Stream& stream_;
   const Recurrence& recurrence_;
@@ -96,6 +114,10 @@ class Sequence {
   StepTypes types_{sum_type(), out_.h.dtype, in_.peephole ? std::optional(in_.peephole->dtype) : std::nullopt,
                    in_.lengths ? std::optional(in_.lengths->dtype) : std::nullopt};
   StepExpression step_ = step_expression(recurrence_, types_, out_.y.has_value()), reset_;
+  bool fused_;
+  // Of fused steps: h before and after a step, in turn, since workgroups read all of it while others write. In the type
+  // of the sums, though rounded to the state's, so that all scratch is read and written 16 bytes at a time.
+  View h_[2];
   View sums_;   // [D, batch, G · hidden]: of a step
   View c_;      // [D, batch, hidden]
   View kept_;   // r h of a GRU that resets before the product
@@ -105,6 +127,29 @@ class Sequence {
   std::shared_ptr<const void> packed_owner_ = std::make_shared<int>();
   std::unique_ptr<cpu::Executor> packing_;
 };
+
+bool Sequence::fuses(StepForm form) const {
+  if (!stream_.gpu() || form == StepForm::split) return false;
+  const gpu::Capabilities& can = stream_.gpu()->device().capabilities();
+  std::vector<View> views{in_.r};
+  if (out_.y && steps_ > 0) views.push_back(at_step(*out_.y, 0));
+  for (const auto* v : {&in_.peephole, &in_.recurrent_bias, &in_.lengths}) {
+    if (*v) views.push_back(**v);
+  }
+  const auto exceeds = [&](const View& v) { return span_bytes(v) > chunk_limit(can); };
+  const double flops = 2.0 * static_cast<double>(directions_ * batch_ * rows_) * static_cast<double>(hidden_);
+  const bool possible = std::ranges::none_of(views, exceeds) && flops < can.max_dispatch_work &&
+                        std::max(batch_, ceil_div(hidden_, 4)) <= can.max_workgroups;
+  if (form == StepForm::fused && !possible) {
+    throw Unsupported("{}: a step of {} with r {} exceeds what one dispatch can do on this device", recurrence_.name(),
+                      to_string(in_.x), to_string(in_.r));
+  }
+  // With more sequences matmul's larger tiles save more than a dispatch costs (about 4 µs on an H100). On software
+  // devices barriers cost more than dispatches.
+  constexpr std::int64_t kFewSequences = 64;
+  return form == StepForm::fused ||
+         (possible && !can.software && batch_ <= kFewSequences && (in_.r.strides()[-1] == 1 || hidden_ == 1));
+}
 
 std::int64_t Sequence::steps_at_once(std::uint64_t held) const {
   const std::uint64_t step = byte_size(types_.sums, static_cast<std::uint64_t>(directions_ * batch_ * rows_));
@@ -161,41 +206,33 @@ void Sequence::state_product(const View& a, std::int64_t first, std::int64_t cou
   matmul(packing_ ? *packing_ : stream_, a, r, y, {addends.empty() ? nullptr : &add, addends});
 }
 
-void Sequence::map_step(const StepExpression& step, const View& gates, std::int64_t t,
-                        std::span<const View> outputs) const {
-  const auto gate = [&](const View& all, int index) {
-    return chunk_along(all, 2, recurrence_.places[static_cast<std::size_t>(index)] * hidden_, hidden_);
-  };
+View Sequence::operand(const StepOperand& what, const View& h, std::int64_t t) const {
   const auto broadcast = [&](const View& v, std::int64_t by_direction, std::int64_t by_batch) {
     return v.with_layout({{directions_, batch_, hidden_}, {by_direction, by_batch, 0}});
   };
-  std::vector<View> inputs;
-  for (const auto& [what, index] : step.inputs) {
-    switch (what) {
-      case StepInput::gate:
-        inputs.push_back(gate(gates, index));
-        break;
-      case StepInput::recurrent:
-        inputs.push_back(gate(sums_, index));
-        break;
-      case StepInput::h:
-        inputs.push_back(out_.h);
-        break;
-      case StepInput::c:
-        inputs.push_back(c_);
-        break;
-      case StepInput::peephole:
-        inputs.push_back(with_batch(rows_of(*in_.peephole, index * hidden_, hidden_)));
-        break;
-      case StepInput::time: {
-        const std::int64_t first = recurrence_.reverse(0) ? steps_ - 1 - t : t;
-        inputs.push_back(broadcast(entry(times_, first), directions_ == 2 ? steps_ - 1 - 2 * t : 0, 0));
-        break;
-      }
-      case StepInput::length:
-        inputs.push_back(broadcast(*in_.lengths, 0, in_.lengths->strides()[0]));
-        break;
+  switch (what.what) {
+    case StepInput::c:
+      return c_;
+    case StepInput::peephole:
+      return with_batch(rows_of(*in_.peephole, what.index * hidden_, hidden_));
+    case StepInput::time: {
+      const std::int64_t first = recurrence_.reverse(0) ? steps_ - 1 - t : t;
+      return broadcast(entry(times_, first), directions_ == 2 ? steps_ - 1 - 2 * t : 0, 0);
     }
+    case StepInput::length:
+      return broadcast(*in_.lengths, 0, in_.lengths->strides()[0]);
+    default:
+      return h;
+  }
+}
+
+void Sequence::map_step(const StepExpression& step, const View& gates, std::int64_t t,
+                        std::span<const View> outputs) const {
+  std::vector<View> inputs;
+  for (const StepOperand& o : step.inputs) {
+    inputs.push_back(o.what == StepInput::gate        ? gate(gates, o.index)
+                     : o.what == StepInput::recurrent ? gate(sums_, o.index)
+                                                      : operand(o, out_.h, t));
   }
   map(stream_, recurrence_.name(), step.expression, inputs, outputs);
 }
@@ -216,7 +253,7 @@ void Sequence::take_step(const View& inputs, std::int64_t t) const {
     const View addend = part(inputs);
     state_product(state, first, count, part(sums_), std::span(&addend, 1));
   };
-  if (recurrence_.kind == RnnKind::gru) {
+  if (resets_before()) {
     gates(out_.h, 0, 2);
     map_step(reset_, sums_, t, std::span(&kept_, 1));
     gates(kept_, 2, 1);
@@ -226,48 +263,106 @@ void Sequence::take_step(const View& inputs, std::int64_t t) const {
   map_step(step_, sums_, t, outputs);
 }
 
-void Sequence::run() {
-  if (batch_ == 0 || hidden_ == 0) return;
-  const bool cell = recurrence_.kind == RnnKind::lstm;
+void Sequence::fuse(const StepExpression& step, const View& state, std::int64_t first, std::int64_t count,
+                    const View& inputs, std::int64_t t, std::span<const View> outputs) const {
+  const std::int64_t last = steps_ - 1 - t;
+  FusedStep fused{.name = recurrence_.name(),
+                  .state = state,
+                  .r = rows_of(in_.r, first * hidden_, count * hidden_),
+                  .products = count,
+                  .expression = step.expression,
+                  .outputs = outputs,
+                  .times = {recurrence_.reverse(0) ? last : t, last}};
+  for (const StepOperand& o : step.inputs) {
+    const int product = recurrence_.places[static_cast<std::size_t>(o.index)] - static_cast<int>(first);
+    const bool is_product = product >= 0 && product < count;
+    if (o.what == StepInput::time) {
+      fused.terms.push_back({.time = true});
+    } else if (o.what == StepInput::recurrent) {
+      fused.terms.push_back({.product = product});
+      if (in_.recurrent_bias) fused.terms.back().operand = gate(with_batch(*in_.recurrent_bias), o.index);
+    } else if (o.what == StepInput::gate && recurrence_.kind == RnnKind::gru && recurrence_.reset_after) {
+      fused.terms.push_back({.operand = gate(inputs, o.index)});
+    } else if (o.what == StepInput::gate) {
+      fused.terms.push_back({is_product ? product : -1, gate(is_product ? inputs : sums_, o.index)});
+    } else {
+      fused.terms.push_back({.operand = operand(o, h_[t % 2], t)});
+    }
+  }
+  fused_step(*stream_.gpu(), fused);
+}
+
+void Sequence::take_fused_step(const View& inputs, std::int64_t t) const {
+  const View& h = h_[t % 2];
+  std::vector<View> outputs{h_[(t + 1) % 2]};
+  if (recurrence_.kind == RnnKind::lstm) outputs.push_back(c_);
+  if (out_.y) outputs.push_back(at_step(*out_.y, t));
+  if (!resets_before()) return fuse(step_, h, 0, recurrence_.gates(), inputs, t, outputs);
+  fuse(reset_, h, 0, 2, inputs, t, std::array{kept_, gate(sums_, 1)});
+  fuse(step_, kept_, 2, 1, inputs, t, outputs);
+}
+
+std::uint64_t Sequence::begin() {
   const Shape states{directions_, batch_, hidden_};
-  const auto begin = [&](const std::optional<View>& initial, const View& state) {
+  std::uint64_t held = 4096;  // what begins at multiples of 256
+  const auto take = [&](DType type, const Shape& shape) {
+    held += byte_size(type, static_cast<std::uint64_t>(element_count(shape)));
+    return memory_.take(type, shape);
+  };
+  const auto set = [&](const std::optional<View>& initial, const View& state) {
     if (initial)
       copy(stream_, *initial, state);
     else
       fill(stream_, 0, state);
   };
-  begin(in_.initial_h, out_.h);
-  if (cell) {
-    c_ = memory_.take(types_.sums, states);
-    begin(in_.initial_c, c_);
+  if (fused_) {
+    for (View& h : h_) h = take(types_.sums, states);
+    if (in_.initial_h) {
+      Expression round;
+      round.output(round.cast(round.cast(round.input(in_.initial_h->dtype), types_.state), types_.sums));
+      map(stream_, recurrence_.name(), round, std::span(&*in_.initial_h, 1), std::span(h_, 1));
+    } else {
+      fill(stream_, 0, h_[0]);
+    }
+  } else {
+    set(in_.initial_h, out_.h);
   }
-  if (steps_ > 0) {
-    sums_ = memory_.take(types_.sums, {directions_, batch_, rows_});
-    if (in_.lengths) {
-      times_ = memory_.take(in_.lengths->dtype, {steps_});
-      arange(stream_, 0, 1, times_);
-    }
-    if (recurrence_.kind == RnnKind::gru && !recurrence_.reset_after) {
-      kept_ = memory_.take(types_.state, states);
-      reset_ = reset_expression(recurrence_, types_);
-    }
-    if (stream_.cpu() && steps_ > 1 && steps_ * batch_ >= 24) {
-      packed_.add(in_.r.buffer, {packed_owner_});
-      packing_ = std::make_unique<cpu::Executor>(stream_.cpu()->threads());
-      packing_->use_packed_weights(&packed_);
-    }
-    std::uint64_t held = 4096;  // what begins at multiples of 256
-    for (const View* v : {&c_, &sums_, &times_, &kept_}) {
-      if (v->buffer) held += byte_size(v->dtype, static_cast<std::uint64_t>(v->count()));
-    }
-    const std::int64_t at_once = steps_at_once(held);
-    for (std::int64_t first = 0; first < steps_; first += at_once) {
-      const std::int64_t count = std::min(at_once, steps_ - first);
-      Memory memory(stream_);
-      const View inputs = input_sums(memory, first, count);
-      for (std::int64_t t = 0; t < count; ++t) take_step(at_step(inputs, t), first + t);
+  if (recurrence_.kind == RnnKind::lstm) {
+    c_ = take(types_.sums, states);
+    set(in_.initial_c, c_);
+  }
+  if (steps_ == 0) return held;
+  if (!fused_ || resets_before()) sums_ = take(types_.sums, {directions_, batch_, rows_});
+  if (in_.lengths && !fused_) {
+    times_ = take(in_.lengths->dtype, {steps_});
+    arange(stream_, 0, 1, times_);
+  }
+  if (resets_before()) {
+    kept_ = take(fused_ ? types_.sums : types_.state, states);
+    reset_ = reset_expression(recurrence_, types_, fused_);
+  }
+  return held;
+}
+
+void Sequence::run() {
+  if (batch_ == 0 || hidden_ == 0) return;
+  const std::uint64_t held = begin();
+  if (stream_.cpu() && steps_ > 1 && steps_ * batch_ >= 24) {
+    packed_.add(in_.r.buffer, {packed_owner_});
+    packing_ = std::make_unique<cpu::Executor>(stream_.cpu()->threads());
+    packing_->use_packed_weights(&packed_);
+  }
+  const std::int64_t at_once = steps_ > 0 ? steps_at_once(held) : 1;
+  for (std::int64_t first = 0; first < steps_; first += at_once) {
+    const std::int64_t count = std::min(at_once, steps_ - first);
+    Memory memory(stream_);
+    const View inputs = input_sums(memory, first, count);
+    for (std::int64_t t = 0; t < count; ++t) {
+      const View sums = at_step(inputs, t);
+      fused_ ? take_fused_step(sums, first + t) : take_step(sums, first + t);
     }
   }
+  if (fused_) copy(stream_, h_[steps_ % 2], out_.h);
   if (out_.c) copy(stream_, c_, *out_.c);
 }
 
@@ -336,15 +431,15 @@ void check(Stream& stream, const Recurrence& recurrence, const RnnInputs& in, co
   }
 }
 
-CallKey key_of(const Recurrence& r, std::uint32_t given) {
-  CallKey key(r.name(), r.direction, r.order, r.clip, r.coupled, r.reset_after, given);
+CallKey key_of(const Recurrence& r, std::uint32_t given, StepForm form) {
+  CallKey key(r.name(), r.direction, r.order, r.clip, r.coupled, r.reset_after, given, form);
   for (const RnnActivation& a : r.activations) key.add(a.function).add(a.alpha).add(a.beta);
   return key;
 }
 
 }  // namespace
 
-void recur(Stream& stream, const Recurrence& recurrence, const RnnInputs& in, const RnnOutputs& out) {
+void recur(Stream& stream, const Recurrence& recurrence, const RnnInputs& in, const RnnOutputs& out, StepForm form) {
   std::vector<View> inputs, outputs;
   std::uint32_t given = 0, bit = 1;
   const auto list = [&](const std::optional<View>& v, std::vector<View>& to) {
@@ -356,9 +451,9 @@ void recur(Stream& stream, const Recurrence& recurrence, const RnnInputs& in, co
     list(v, inputs);
   }
   for (const auto& v : {std::optional(out.h), out.y, out.c}) list(v, outputs);
-  call(stream, key_of(recurrence, given), {inputs, outputs}, [&](Stream& s) {
+  call(stream, key_of(recurrence, given, form), {inputs, outputs}, [&](Stream& s) {
     check(s, recurrence, in, out);
-    Sequence(s, recurrence, in, out).run();
+    Sequence(s, recurrence, in, out, form).run();
   });
 }
 

@@ -71,9 +71,10 @@ class StepBuilder {
     return std::move(step_);
   }
 
-  // One output, in the state's type.
-  StepExpression only(int value) {
-    e_.output(e_.cast(value, types_.state));
+  // What a GRU's candidate is the product of, and the sums of another gate if there are any.
+  StepExpression reset(int state, int update) {
+    e_.output(e_.cast(state, types_.state));
+    if (update >= 0) e_.output(update);
     return std::move(step_);
   }
   int cast_to_sums(int node) { return e_.cast(node, types_.sums); }
@@ -147,11 +148,11 @@ StepExpression step_expression(const Recurrence& r, const StepTypes& types, bool
   return b.finished(h, before, -1, -1, y);
 }
 
-StepExpression reset_expression(const Recurrence& r, const StepTypes& types) {
+StepExpression reset_expression(const Recurrence& r, const StepTypes& types, bool update) {
   StepBuilder b(r, types);
   const int kept = b.activated(0, b.gate(0));
   const int h = b.cast_to_sums(b.input(StepInput::h, types.state));
-  return b.only(b(mul, kept, h));
+  return b.reset(b(mul, kept, h), update ? b.gate(1) : -1);
 }
 
 }  // namespace weft::kernels

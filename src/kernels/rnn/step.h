@@ -38,7 +38,7 @@ struct StepTypes {
 
 // Outputs: h, then c of an LSTM, then y if it is wanted.
 StepExpression step_expression(const Recurrence& recurrence, const StepTypes& types, bool y);
-// Of a GRU that resets before the product: r h, from gate r and h.
-StepExpression reset_expression(const Recurrence& recurrence, const StepTypes& types);
+// Of a GRU that resets before the product: r h, from gate r and h; with `update` then the sums of gate z, as they are.
+StepExpression reset_expression(const Recurrence& recurrence, const StepTypes& types, bool update);
 
 }  // namespace weft::kernels
