@@ -54,6 +54,8 @@ void cases(KernelBench& b) {
     if (!b.device().is_gpu()) continue;
     // Each form of a step, to find where one overtakes the other.
     for (const StepForm form : {StepForm::fused, StepForm::split}) {
+      network(b, lstm, type, 16, 4, 128, 128, form);
+      if (b.device().gpu().capabilities().software) continue;
       network(b, lstm, type, 128, 32, 512, 512, form);
       network(b, gru, type, 128, 32, 512, 512, form);
       for (const std::int64_t batch : {1, 8, 64, 128}) network(b, lstm, type, 32, batch, 512, 512, form);

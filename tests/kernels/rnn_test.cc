@@ -271,8 +271,8 @@ TEST_F(Recurrent, EveryOperandOnEveryDevice) {
   }
 }
 
-// Sizes that tiles do and do not divide: of hidden units, of sequences, and of both in one network.
-TEST_F(Recurrent, FormsOfSteps) {
+// Numbers of hidden units and of sequences that tiles do and do not divide.
+TEST_F(Recurrent, FusedStepsOfAnySize) {
   struct Size {
     std::int64_t hidden, batch;
     DType weights, state;
@@ -280,7 +280,7 @@ TEST_F(Recurrent, FormsOfSteps) {
   constexpr Size kSizes[] = {
       {1, 1, DType::f32, DType::f32},    // less than a tile
       {37, 6, DType::f16, DType::f32},   // rows that begin at odd elements
-      {130, 2, DType::f32, DType::f32},  // more workgroups than the last of which is whole
+      {130, 2, DType::f32, DType::f32},  // a last workgroup that is not whole
       {72, 33, DType::f16, DType::f16},  // eight weights at a time
       {132, 9, DType::bf16, DType::f32}, {64, 70, DType::f8e4m3, DType::f32},
   };
@@ -291,20 +291,18 @@ TEST_F(Recurrent, FormsOfSteps) {
     for (const Recurrence& r : networks) {
       const std::int64_t d = r.directions(), rows = r.gates() * hidden, steps = 3;
       const Given given{.recurrent_bias = true, .initial_h = true};
-      const std::vector<View> in{f32({steps, batch, 3}), f32({d, rows, 3}), random_view(rng, {d, rows, hidden}, weights),
-                                 f32({d, rows}), f32({d, batch, hidden})};
+      const std::vector<View> in{f32({steps, batch, 3}), f32({d, rows, 3}),
+                                 random_view(rng, {d, rows, hidden}, weights), f32({d, rows}), f32({d, batch, hidden})};
       scale(in[2], 0.1);
       const std::vector<View> out{random_view(rng, {d, batch, hidden}, state),
                                   random_view(rng, {steps, d, batch, hidden}, state)};
-      for (const StepForm form : {StepForm::fused, StepForm::split}) {
-        const KernelCall call = [&](Stream& s, auto from, auto to) {
-          recur(s, r, inputs_of(given, from), outputs_of(given, to), form);
-        };
-        const double unit = state == DType::f32 ? 0 : 0x1p-10;
-        for (const std::string& name : device_names()) {
-          run_both(test::device(name), in, out, call, {.absolute = 5e-5 + 2 * unit},
-                   std::format("{} {} [{}, {}] {}", name, r.name(), batch, hidden, static_cast<int>(form)));
-        }
+      const KernelCall call = [&](Stream& s, auto from, auto to) {
+        recur(s, r, inputs_of(given, from), outputs_of(given, to), StepForm::fused);
+      };
+      const double unit = state == DType::f32 ? 0 : 0x1p-10;
+      for (const std::string& name : device_names()) {
+        run_both(test::device(name), in, out, call, {.absolute = 5e-5 + 2 * unit},
+                 std::format("{} {} [{}, {}]", name, r.name(), batch, hidden));
       }
     }
   }
@@ -368,12 +366,13 @@ TEST_F(RnnChunks, EveryOperand) {
 TEST_F(RnnChunks, FusedStepNeedsTheWeightsInOneBinding) {
   const auto on_device = [&](const Shape& shape) { return to_device(*device, random_view(rng, shape, DType::f32)); };
   gpu::Encoder encoder(*device);
-  EXPECT_THAT(thrown_by([&] {
-                recur(encoder, Recurrence(RnnOptions{}),
-                      {.x = on_device({2, 1, 1}), .w = on_device({1, 140, 1}), .r = on_device({1, 140, 140})},
-                      {.h = on_device({1, 1, 140})}, StepForm::fused);
-              }),
-              HasSubstr("Unsupported: rnn: a step of f32 [2, 1, 1] with r f32 [1, 140, 140] exceeds what one dispatch"));
+  EXPECT_THAT(
+      thrown_by([&] {
+        recur(encoder, Recurrence(RnnOptions{}),
+              {.x = on_device({2, 1, 1}), .w = on_device({1, 140, 1}), .r = on_device({1, 140, 140})},
+              {.h = on_device({1, 1, 140})}, StepForm::fused);
+      }),
+      HasSubstr("Unsupported: rnn: a step of f32 [2, 1, 1] with r f32 [1, 140, 140] exceeds what one dispatch"));
 }
 
 }  // namespace

@@ -38,8 +38,11 @@ StepTile tile_of(const gpu::Capabilities& capabilities, const FusedStep& step) {
   };
   // A thread for each cell.
   const std::int64_t least = ceil_div(tile.rows * kUnits / tile.cell, step.products);
-  tile.groups = std::min<std::int64_t>(ceil_div(batch, tile.rows), 8);
-  while (tile.groups > 1 && !fits(tile.groups, least)) --tile.groups;
+  std::int64_t most = 8;
+  while (most > 1 && !fits(most, least)) --most;
+  // As many in each workgroup.
+  const std::int64_t groups = ceil_div(batch, tile.rows);
+  tile.groups = ceil_div(groups, ceil_div(groups, most));
   // Enough workgroups for a large GPU's multiprocessors, of which an H100 has 132.
   const auto workgroups = [&] { return directions * ceil_div(hidden, kUnits) * ceil_div(batch, tile.sequences()); };
   while (tile.groups > 1 && workgroups() <= 64) tile.groups = ceil_div(tile.groups, 2);
@@ -96,10 +99,11 @@ void fused_step(gpu::Commands& commands, const FusedStep& step) {
       .set("product", products)
       .set("outputs", outputs)
       .expression(step.expression, tile.cell, false, true)
-      .cost({.flops = 2 * cells * static_cast<double>(step.products * hidden) + cells * step.expression.operation_count(),
-             .functions = cells * step.expression.cost()})
+      .cost(
+          {.flops = 2 * cells * static_cast<double>(step.products * hidden) + cells * step.expression.operation_count(),
+           .functions = cells * step.expression.cost()})
       .variant(std::format("fused_{}x{}_{}", kUnits, tile.sequences(), tile.slices),
-               "a step is one dispatch: few sequences, whose products take no longer than a dispatch's start");
+               "few sequences: their products take no longer than the start of a second dispatch");
   const auto grid = [](std::int64_t n, std::int64_t by) { return static_cast<std::uint32_t>(ceil_div(n, by)); };
   call.dispatch(step.name, grid(hidden, kUnits), grid(batch, tile.sequences()), grid(directions, 1));
 }

@@ -28,7 +28,7 @@ struct FusedStep {
   std::int64_t products;
   const Expression& expression;
   std::vector<StepTerm> terms;
-  std::span<const View> outputs;          // [D, batch, hidden]; may be operands, but not the state
+  std::span<const View> outputs;           // [D, batch, hidden]; may be operands, but not the state
   std::array<std::int64_t, 2> times = {};  // the step's places in the sequence, of each direction
 };
 

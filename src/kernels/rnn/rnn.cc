@@ -137,8 +137,11 @@ bool Sequence::fuses(StepForm form) const {
     if (*v) views.push_back(**v);
   }
   const auto exceeds = [&](const View& v) { return span_bytes(v) > chunk_limit(can); };
+  // States, and sums of one step.
+  const std::int64_t scratch = directions_ * batch_ * (4 * hidden_ + 2 * rows_) * 4 + 4096;
   const double flops = 2.0 * static_cast<double>(directions_ * batch_ * rows_) * static_cast<double>(hidden_);
   const bool possible = std::ranges::none_of(views, exceeds) && flops < can.max_dispatch_work &&
+                        static_cast<std::uint64_t>(scratch) <= chunk_limit(can) &&
                         std::max(batch_, ceil_div(hidden_, 4)) <= can.max_workgroups;
   if (form == StepForm::fused && !possible) {
     throw Unsupported("{}: a step of {} with r {} exceeds what one dispatch can do on this device", recurrence_.name(),
