@@ -27,6 +27,7 @@ using Json = nlohmann::ordered_json;
 Json json(const AttributeValue& value) {
   if (const auto* n = std::get_if<Number>(&value)) return n->as_int64() ? Json(*n->as_int64()) : Json(n->value());
   if (const auto* s = std::get_if<std::string>(&value)) return *s;
+  if (const auto* numbers = std::get_if<std::vector<double>>(&value)) return *numbers;
   return std::get<std::vector<std::int64_t>>(value);
 }
 

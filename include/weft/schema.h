@@ -95,11 +95,12 @@ struct OperandTypes {
 // Data types that go together: one entry for each input, then for each output.
 using TypeSignature = std::vector<OperandTypes>;
 
-enum class AttributeKind : std::uint8_t { boolean, integer, number, text, integers };
+enum class AttributeKind : std::uint8_t { boolean, integer, number, text, integers, numbers };
 std::string_view name(AttributeKind kind);
 
-// The value of an attribute. Booleans are 1 and 0; a single integer also stands for a list of one.
-using AttributeValue = std::variant<Number, std::string, std::vector<std::int64_t>>;
+// The value of an attribute. Booleans are 1 and 0; a single number also stands for a list of one, and a list of integers
+// for one of numbers.
+using AttributeValue = std::variant<Number, std::string, std::vector<std::int64_t>, std::vector<double>>;
 using AttributeMap = std::map<std::string, AttributeValue, std::less<>>;
 std::string to_string(const AttributeValue& value);
 

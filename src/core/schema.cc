@@ -176,7 +176,7 @@ std::string to_string(TypeSet types) {
 }
 
 std::string_view name(AttributeKind kind) {
-  constexpr std::string_view kNames[] = {"boolean", "integer", "number", "text", "integers"};
+  constexpr std::string_view kNames[] = {"boolean", "integer", "number", "text", "integers", "numbers"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -184,9 +184,13 @@ std::string to_string(const AttributeValue& value) {
   if (const auto* n = std::get_if<Number>(&value)) return n->as_int64() ? to_string(*n) : number_text(n->value());
   if (const auto* s = std::get_if<std::string>(&value)) return in_quotes(*s);
   std::string text = "[";
-  for (const std::int64_t i : std::get<std::vector<std::int64_t>>(value)) {
-    text += (text.size() > 1 ? ", " : "") + std::to_string(i);
-  }
+  const auto add = [&](const auto& list) {
+    for (const auto v : list) text += std::format("{}{}", text.size() > 1 ? ", " : "", v);
+  };
+  if (const auto* numbers = std::get_if<std::vector<double>>(&value))
+    add(*numbers);
+  else
+    add(std::get<std::vector<std::int64_t>>(value));
   return text + "]";
 }
 
@@ -275,6 +279,13 @@ AttributeValue checked(const Schema& schema, const AttributeSchema& a, const Att
       if (std::holds_alternative<std::vector<std::int64_t>>(given)) return given;
       if (!number || !number->as_int64()) fail("a list of integers");
       return std::vector{*number->as_int64()};
+    case AttributeKind::numbers:
+      if (std::holds_alternative<std::vector<double>>(given)) return given;
+      if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&given)) {
+        return std::vector<double>(integers->begin(), integers->end());
+      }
+      if (!number) fail("a list of numbers");
+      return std::vector{number->value()};
   }
   throw InternalError("{}: attribute {} has no kind", schema.name, a.name);
 }

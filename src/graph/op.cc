@@ -25,6 +25,12 @@ Attributes& Attributes::add(std::string_view name, std::span<const int> value) {
   return add(name, dims);
 }
 
+Attributes& Attributes::add(std::string_view name, const std::vector<double>& value) {
+  std::string text;
+  for (const double v : value) text += std::format("{}{}", text.empty() ? "[" : ", ", v);
+  return put(name, (text.empty() ? "[" : text) + "]");
+}
+
 Attributes& Attributes::put(std::string_view name, std::string_view value) {
   if (wanted_.empty()) shown_.append(shown_.empty() ? "" : ", ").append(name).append("=").append(value);
   return *this;

@@ -52,6 +52,7 @@ class Attributes {
   Attributes& add(std::string_view name, const char* value) { return put(name, value); }
   Attributes& add(std::string_view name, const Dims& value);
   Attributes& add(std::string_view name, std::span<const int> value);
+  Attributes& add(std::string_view name, const std::vector<double>& value);
   // Part of the op's identity that people need not see.
   Attributes& hide(std::string_view name, std::string_view value);
 

@@ -29,6 +29,13 @@ inline AttributeSchema number(std::string name, std::string meaning, std::option
 inline AttributeSchema integers(std::string name, std::string meaning) {
   return {std::move(name), AttributeKind::integers, {}, {}, std::move(meaning)};
 }
+// Lists that may be left out, and are empty then.
+inline AttributeSchema optional_integers(std::string name, std::string meaning) {
+  return {std::move(name), AttributeKind::integers, std::vector<std::int64_t>(), {}, std::move(meaning)};
+}
+inline AttributeSchema optional_numbers(std::string name, std::string meaning) {
+  return {std::move(name), AttributeKind::numbers, std::vector<double>(), {}, std::move(meaning)};
+}
 // One of the names; the first is the default.
 template <std::size_t n>
 AttributeSchema choice(std::string name, std::string meaning, const std::string_view (&names)[n]) {
@@ -81,7 +88,7 @@ class Reader {
     for (const std::int64_t a : integers(name)) all.push_back(narrowed(a));
     return all;
   }
-  const std::string& words(std::string_view name) const { return get<std::string>(name); }
+  const std::vector<double>& numbers(std::string_view name) const { return get<std::vector<double>>(name); }
   // An enumerator by its name in `names`, which are in the enumeration's order.
   template <class Enum, std::size_t n>
   Enum choice(std::string_view name, const std::string_view (&names)[n]) const {

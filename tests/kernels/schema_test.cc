@@ -180,13 +180,7 @@ TEST(Schema, ListsAreWellFormed) {
       }
     }
     for (const AttributeSchema& a : k.attributes) {
-      // A text is one of its choices, or any, and then nothing unless it is given.
-      if (a.kind == AttributeKind::text && a.choices.empty()) {
-        ASSERT_TRUE(a.default_value.has_value()) << k.name << " " << a.name;
-        EXPECT_EQ(std::get<std::string>(*a.default_value), "") << k.name << " " << a.name;
-      } else {
-        EXPECT_EQ(a.choices.empty(), a.kind != AttributeKind::text) << k.name << " " << a.name;
-      }
+      EXPECT_EQ(a.choices.empty(), a.kind != AttributeKind::text) << k.name << " " << a.name;
       EXPECT_EQ(k.attribute(a.name), &a);
     }
     if (std::ranges::all_of(k.attributes, [](const AttributeSchema& a) { return a.default_value.has_value(); })) {

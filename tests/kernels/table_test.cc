@@ -12,6 +12,7 @@
 #include "weft/kernels/elementwise.h"
 #include "weft/kernels/generate.h"
 #include "weft/kernels/index.h"
+#include "weft/kernels/resize.h"
 #include "weft/kernels/softmax.h"
 #include "weft/kernels/sort.h"
 
@@ -135,6 +136,38 @@ TEST(KernelTable, CallsWhatTheFunctionDoes) {
   double expected = 0;
   for (int i = 0; i < 7; ++i) expected += value(x, i);
   EXPECT_NEAR(value(sums, 0), expected, 1e-5);
+}
+
+// A list of numbers takes integers and a single number, too.
+TEST(KernelTable, ListsOfNumbers) {
+  Rng rng(4);
+  cpu::Executor cpu;
+  const View x = random_view(rng, {6}, DType::f32), y = random_view(rng, {10}, DType::f32),
+             expected = random_view(rng, {10}, DType::f32), twice = random_view(rng, {12}, DType::f32),
+             expected_twice = random_view(rng, {12}, DType::f32);
+  const auto resized = [&](const View& to, AttributeValue scales) {
+    kernels::call(cpu, "resize",
+                  {.inputs = {{x}}, .outputs = {{to}}, .attributes = {{"mode", "linear"}, {"scales", scales}}});
+  };
+  kernels::resize(cpu, x, expected, {.mode = kernels::ResizeMode::linear, .scales = {1.7}});
+  kernels::resize(cpu, x, expected_twice, {.mode = kernels::ResizeMode::linear, .scales = {2}});
+  resized(y, std::vector<double>{1.7});
+  expect_close(y, expected, kSameBits, "a list");
+  resized(y, 1.7);
+  expect_close(y, expected, kSameBits, "a number");
+  resized(twice, std::vector<std::int64_t>{2});
+  expect_close(twice, expected_twice, kSameBits, "integers");
+  EXPECT_EQ(test::refused_by([&] { resized(y, "1.7"); }),
+            "resize: attribute scales is \"1.7\", expected a list of numbers");
+  EXPECT_EQ(test::refused_by([&] { resized(y, std::vector<double>{1.5, 1}); }),
+            "resize: 2 scales, expected one for each of 1 axes");
+  EXPECT_EQ(to_string(*kernels::kernel("resize").attribute("scales")), "scales: numbers = []");
+  EXPECT_EQ(to_string(AttributeValue(std::vector<double>{0.5, 2, -1e300})), "[0.5, 2, -1e+300]");
+  EXPECT_EQ(test::refused_by([&] {
+              kernels::call(cpu, "softmax",
+                            {.inputs = {{x}}, .outputs = {{x}}, .attributes = {{"axis", std::vector<double>{0.5}}}});
+            }),
+            "softmax: attribute axis is [0.5], expected an integer of 64 bits");
 }
 
 TEST(KernelTable, KnowsOtherNames) {

@@ -28,7 +28,10 @@ class TwinsReference : public testing::Test {
     AttributeMap result;
     if (!c.contains("attributes")) return result;
     for (const auto& [name, value] : c.at("attributes").items()) {
-      if (value.is_array()) result[name] = value.get<std::vector<std::int64_t>>();
+      const bool fractions =
+          value.is_array() && std::ranges::any_of(value, [](const json& v) { return v.is_number_float(); });
+      if (fractions) result[name] = value.get<std::vector<double>>();
+      else if (value.is_array()) result[name] = value.get<std::vector<std::int64_t>>();
       else if (value.is_string()) result[name] = value.get<std::string>();
       else if (value.is_number_integer()) result[name] = value.get<std::int64_t>();
       else result[name] = value.get<double>();
@@ -134,7 +137,11 @@ TEST_F(TwinsReference, HostileAttributes) {
                                         std::vector<std::int64_t>{INT32_MIN},
                                          std::vector<std::int64_t>{INT64_MIN, INT64_MAX},
                                         std::vector<std::int64_t>{0, 0},
-                                        std::vector<std::int64_t>{INT32_MAX, INT32_MIN, -1}};
+                                        std::vector<std::int64_t>{INT32_MAX, INT32_MIN, -1},
+                                        std::vector<double>{},
+                                        std::vector<double>{0.5},
+                                        std::vector<double>{std::nan(""), INFINITY},
+                                        std::vector<double>{1e300, -1e300, 0}};
   cpu::Executor cpu;
   Rng rng(2);
   std::map<std::string, int> taken;

@@ -31,7 +31,7 @@ def near(type):
 
 
 def numbers(list):
-    return ", ".join(repr(float(n)) for n in list)
+    return [float(n) for n in list]
 
 
 # ---- PyTorch

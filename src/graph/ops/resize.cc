@@ -18,12 +18,6 @@ constexpr std::string_view kCoordinates[] = {"half_pixel",         "align_corner
                                              "pytorch_half_pixel", "half_pixel_symmetric", "crop"};
 constexpr std::string_view kRoundings[] = {"prefer_floor", "prefer_ceil", "floor", "ceil"};
 
-std::string numbers(const std::vector<double>& list) {
-  std::string text;
-  for (const double v : list) text += (text.empty() ? "" : ", ") + to_string(Number(v));
-  return text;
-}
-
 void check_defined(std::string_view op, const Operand& x) {
   if (!x.defined()) throw InvalidArgument("{}: the operand is an undefined Tensor", op);
 }
@@ -74,9 +68,9 @@ void ResizeOp::attributes(Attributes& f) const {
   if (options_.mode == ResizeMode::cubic) f.add("cubic_a", options_.cubic_a);
   if (options_.antialias) f.add("antialias", true);
   if (options_.exclude_outside) f.add("exclude_outside", true);
-  if (!options_.scales.empty()) f.add("scales", numbers(options_.scales));
-  if (!options_.starts.empty()) f.add("starts", numbers(options_.starts));
-  if (!options_.ends.empty()) f.add("ends", numbers(options_.ends));
+  if (!options_.scales.empty()) f.add("scales", options_.scales);
+  if (!options_.starts.empty()) f.add("starts", options_.starts);
+  if (!options_.ends.empty()) f.add("ends", options_.ends);
   if (options_.coordinates == ResizeCoordinates::crop) f.add("value", options_.value);
 }
 

@@ -5,15 +5,11 @@
 namespace weft::kernels {
 namespace {
 
-AttributeSchema list(std::string attribute, std::string meaning) {
-  return {std::move(attribute), AttributeKind::integers, std::vector<std::int64_t>(), {}, std::move(meaning)};
-}
-
 std::vector<AttributeSchema> windows() {
-  return {list("window", "the sizes of windows, for each spatial axis; none if they are adaptive"),
-          list("strides", "elements of x from a window to the next; none: the window's sizes"),
-          list("dilations", "elements of x from an element of a window to the next; none: 1"),
-          list("before", "elements of padding in front of x; none: 0"),
+  return {optional_integers("window", "the sizes of windows, for each spatial axis; none if they are adaptive"),
+          optional_integers("strides", "elements of x from a window to the next; none: the window's sizes"),
+          optional_integers("dilations", "elements of x from an element of a window to the next; none: 1"),
+          optional_integers("before", "elements of padding in front of x; none: 0"),
           boolean("adaptive",
                   "windows follow from the sizes n of x and m of y: window i has the elements from ⌊i · n / m⌋ "
                   "to before ⌈(i + 1) · n / m⌉",
@@ -24,7 +20,7 @@ std::vector<AttributeSchema> with(std::vector<AttributeSchema> all, std::vector<
   return all;
 }
 std::vector<AttributeSchema> averages() {
-  return with(windows(), {list("after", "elements of padding behind x, which count_padding counts; none: as before"),
+  return with(windows(), {optional_integers("after", "elements of padding behind x, which count_padding counts; none: as before"),
                           boolean("count_padding", "the divisor counts the elements of padding, too", true),
                           integer("divisor", "the divisor instead of the number of elements; 0: that number", 0)});
 }

@@ -1,6 +1,4 @@
 // The rows of the kernel table for weft/kernels/resize.h.
-#include <charconv>
-
 #include "kernels/table_rows.h"
 #include "weft/kernels/resize.h"
 
@@ -12,24 +10,6 @@ constexpr std::string_view kCoordinates[] = {"half_pixel",         "align_corner
                                              "pytorch_half_pixel", "half_pixel_symmetric", "crop"};
 constexpr std::string_view kRoundings[] = {"prefer_floor", "prefer_ceil", "floor", "ceil"};
 
-// "1.5, 2": there is no list of numbers among attributes.
-std::vector<double> numbers(const Reader& r, std::string_view attribute) {
-  const std::string text = r.words(attribute);
-  std::vector<double> all;
-  const char *at = text.data(), *end = at + text.size();
-  while (at != end) {
-    double v = 0;
-    const auto [rest, error] = std::from_chars(at, end, v);
-    if (error != std::errc() || (rest != end && *rest != ',')) {
-      throw InvalidArgument("resize: {} is '{}', expected numbers between commas", attribute, text);
-    }
-    all.push_back(v);
-    at = rest;
-    while (at != end && (*at == ',' || *at == ' ')) ++at;
-  }
-  return all;
-}
-
 ResizeOptions options_of(const Reader& r) {
   return {.mode = r.choice<ResizeMode>("mode", kModes),
           .coordinates = r.choice<ResizeCoordinates>("coordinates", kCoordinates),
@@ -37,14 +17,10 @@ ResizeOptions options_of(const Reader& r) {
           .cubic_a = r.real("cubic_a"),
           .antialias = r.flag("antialias"),
           .exclude_outside = r.flag("exclude_outside"),
-          .scales = numbers(r, "scales"),
-          .starts = numbers(r, "starts"),
-          .ends = numbers(r, "ends"),
+          .scales = r.numbers("scales"),
+          .starts = r.numbers("starts"),
+          .ends = r.numbers("ends"),
           .value = r.number("value")};
-}
-
-AttributeSchema list(std::string name, std::string meaning) {
-  return {std::move(name), AttributeKind::text, std::string(), {}, std::move(meaning)};
 }
 
 Schema schema(std::string name, std::string summary, std::string formula, OperandSchema x, OperandSchema y,
@@ -76,9 +52,9 @@ Schema schema(std::string name, std::string summary, std::string formula, Operan
           number("cubic_a", "the coefficient of cubic convolutions", -0.75),
           boolean("antialias", "where y is smaller, all elements of x count", false),
           boolean("exclude_outside", "elements outside of x do not count; else they are the nearest ones", false),
-          list("scales", "y's sizes by x's, for each axis, as numbers between commas; none: as the sizes are"),
-          list("starts", "where in x y begins, for each axis, from 0 to 1; none: 0"),
-          list("ends", "where in x y ends, for each axis, from 0 to 1; none: 1"),
+          optional_numbers("scales", "y's sizes by x's, for each axis; none: as the sizes are"),
+          optional_numbers("starts", "where in x y begins, for each axis, from 0 to 1; none: 0"),
+          optional_numbers("ends", "where in x y ends, for each axis, from 0 to 1; none: 1"),
           number("value", "the number for positions outside of x, of coordinates crop", 0)}};
 }
 
