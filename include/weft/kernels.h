@@ -31,6 +31,7 @@
 #include "weft/kernels/pad.h"
 #include "weft/kernels/plan.h"
 #include "weft/kernels/pool.h"
+#include "weft/kernels/prologue.h"
 #include "weft/kernels/quantize.h"
 #include "weft/kernels/random.h"
 #include "weft/kernels/reduce.h"

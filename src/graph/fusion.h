@@ -54,7 +54,7 @@ enum class SharedPrologue : std::uint8_t {
 // What an op takes into its kernel, beside what it has.
 struct FusionSpec {
   bool prologue = false;    // an expression may make operand fusion().operand
-  int prologue_passes = 1;  // how often it is read and computed
+  int prologue_passes = 1;  // how often each of its elements is read and computed
   SharedPrologue shared = SharedPrologue::apart;
 
   // Elementwise work on what the prologue reads may be extra outputs, whatever the op itself needs of it.

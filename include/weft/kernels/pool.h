@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "weft/kernels/matmul.h"
+#include "weft/kernels/prologue.h"
 #include "weft/stream.h"
 #include "weft/view.h"
 
@@ -36,34 +37,36 @@ struct PoolOptions {
 // to 32 bits. NaN if the window has one; of zeros of both signs it may give either. A window without elements: -inf,
 // of integers the least.
 // Here and below the epilogue takes the result before it is rounded, as f32 (f64 if x is; integers as i32 or u32), and
-// gives y any type. Throws InvalidArgument, Unsupported.
-void max_pool(Stream& stream, const View& x, const View& y, const PoolOptions& options, const Epilogue& epilogue = {});
+// gives y any type; with a prologue, x stands for what the prologue gives, and may itself have any type. Throws
+// InvalidArgument, Unsupported.
+void max_pool(Stream& stream, const View& x, const View& y, const PoolOptions& options, const Epilogue& epilogue = {},
+              const Prologue& prologue = {});
 
 // The same, and where each maximum is: the position within x's spatial axes in row-major order, in an i32. The first of
 // equal elements, the last NaN if there is one (as PyTorch has it), -1 for a window without elements. x's spatial axes
 // have fewer than 2^31 elements.
 void max_pool_with_indices(Stream& stream, const View& x, const View& y, const View& indices,
-                           const PoolOptions& options);
+                           const PoolOptions& options, const Prologue& prologue = {});
 
 // y[n, c, i] = epilogue(Σ over window i of x[n, c, …] / divisor). Floats; sums are f32 (f64 of f64). A window without
 // elements: 0.
 void average_pool(Stream& stream, const View& x, const View& y, const PoolOptions& options,
-                  const Epilogue& epilogue = {});
+                  const Epilogue& epilogue = {}, const Prologue& prologue = {});
 
 // y[n, c, i] = epilogue((Σ over window i of |x[n, c, …]|^p)^(1/p)), p a positive number. Floats; sums are f32 (f64 of
 // f64), and so are the powers, which must not overflow it.
 void lp_pool(Stream& stream, const View& x, const View& y, double p, const PoolOptions& options,
-             const Epilogue& epilogue = {});
+             const Epilogue& epilogue = {}, const Prologue& prologue = {});
 
 // The gradient of max_pool_with_indices() for x: dx[n, c, j] = epilogue(Σ dy[n, c, i] over the windows i whose index is
 // j). `options` are those of the pool. Each element of dx looks through the windows that contain it, so that nothing is
-// added atomically and results repeat to the bit.
+// added atomically and results repeat to the bit. A gradient's prologue is one of dy.
 void max_pool_gradient(Stream& stream, const View& dy, const View& indices, const View& dx, const PoolOptions& options,
-                       const Epilogue& epilogue = {});
+                       const Epilogue& epilogue = {}, const Prologue& prologue = {});
 
 // The gradient of average_pool() for x: dx[n, c, j] = epilogue(Σ dy[n, c, i] / divisor(i) over the windows i that
 // contain j).
 void average_pool_gradient(Stream& stream, const View& dy, const View& dx, const PoolOptions& options,
-                           const Epilogue& epilogue = {});
+                           const Epilogue& epilogue = {}, const Prologue& prologue = {});
 
 }  // namespace weft::kernels

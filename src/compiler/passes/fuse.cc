@@ -11,15 +11,15 @@ namespace {
 
 using Group = Grouping::Group;
 
-// For an element, in f32 operations (Work::amount): compares reading its operands once more and computing it again with
-// storing it once and reading it twice.
-bool worth_repeating(const Node& maker) {
+// For an element, in f32 operations (Work::amount): compares reading its operands and computing it that many times more
+// with storing it once and reading it twice.
+bool worth_repeating(const Node& maker, int more) {
   const Expression& e = *maker.op().elementwise();
   int read = 0;
   for (const Tensor& v : maker.inputs()) read += v.shape() == maker.types()[0].shape ? bits(v.dtype()) : 0;
   const Work again{.bytes = 0, .flops = static_cast<double>(e.operation_count()), .functions = e.cost()};
   constexpr double kBit = 10.0 / 8;
-  return again.amount() + kBit * read <= kBit * 3 * bits(maker.types()[0].dtype);
+  return more * (again.amount() + kBit * read) <= kBit * 3 * bits(maker.types()[0].dtype);
 }
 
 class Fuser {
@@ -58,7 +58,7 @@ class Fuser {
     const Tensor x = node.inputs()[static_cast<std::size_t>(node.op().fusion().operand)];
     const Node& maker = *x.node();
     if (!fits_by_itself(maker, anchor.spec)) return;
-    if (anchor.spec.prologue_passes > 1 && !worth_repeating(maker)) return;
+    if (!worth_repeating(maker, anchor.spec.prologue_passes - 1)) return;
     if (groups_.uses().only(x, node) || anchor.spec.shared == SharedPrologue::stored) {
       join(maker, node, anchor);
     } else if (anchor.spec.shared == SharedPrologue::repeated) {

@@ -176,7 +176,15 @@ void PoolOp::attributes(Attributes& f) const {
   f.add("sizes", sizes_);
   if (channels_last_) f.add("channels_last", true);
   if (result_) f.add("type", weft::name(*result_));
+  if (prologue_) f.add("prologue", prologue_->to_string());
   if (epilogue_) f.add("epilogue", epilogue_->to_string());
+}
+
+TensorType PoolOp::pooled(std::span<const TensorType> in) const {
+  if (!prologue_) return in[0];
+  TensorType x{prologue_->output_type(0), {}};
+  for (const TensorType& t : in.first(input_count())) x.shape = broadcast(x.shape, t.shape);
+  return x;
 }
 
 std::vector<TensorType> PoolOp::infer(std::span<const TensorType> in) const {
@@ -185,18 +193,19 @@ std::vector<TensorType> PoolOp::infer(std::span<const TensorType> in) const {
   if (in.size() != own + more) {
     throw InvalidArgument("{}: {} operands, expected {}", name(), in.size(), own + more);
   }
-  std::vector<const TensorType*> operands;
-  for (std::size_t k = 0; k < own; ++k) operands.push_back(&in[k]);
+  const TensorType x = pooled(in);
+  std::vector<const TensorType*> operands{&x};
+  for (std::size_t k = input_count(); k < own; ++k) operands.push_back(&in[k]);
   const std::vector<DType> types = infer_dtypes(name(), operands, result_);
-  TensorType y{types[0], in[0].shape};
+  TensorType y{types[0], x.shape};
   if (sizes_.rank() != y.shape.rank() - 2) {
     throw ShapeError("{}: operand {} has another number of spatial axes than the sizes {}", name(),
-                     weft::to_string(in[0]), weft::to_string(sizes_));
+                     weft::to_string(x), weft::to_string(sizes_));
   }
   for (int d = 0; d < sizes_.rank(); ++d) y.shape[first_spatial(channels_last_) + d] = sizes_[d];
-  if (function_ == PoolFunction::max_gradient && in[1].shape != in[0].shape) {
-    throw ShapeError("{}: dy is {} and the indices are {}, expected one shape", name(), weft::to_string(in[0]),
-                     weft::to_string(in[1]));
+  if (function_ == PoolFunction::max_gradient && in[own - 1].shape != x.shape) {
+    throw ShapeError("{}: dy is {} and the indices are {}, expected one shape", name(), weft::to_string(x),
+                     weft::to_string(in[own - 1]));
   }
   for (const TensorType& t : in.subspan(own)) {
     if (!broadcasts_to(t.shape, y.shape)) {
@@ -209,42 +218,73 @@ std::vector<TensorType> PoolOp::infer(std::span<const TensorType> in) const {
   return {y};
 }
 
-// Products come first: what they take in is read once then. A pool with two results has none of its own to fuse with.
-FusionStage PoolOp::fusion_stage() const {
-  return epilogue_ || function_ == PoolFunction::max_with_indices ? FusionStage::none : FusionStage::reduction;
+double PoolOp::reads(const Shape& x) const {
+  double reads = 1;
+  for (int d = 0; d < sizes_.rank(); ++d) {
+    const auto from = static_cast<double>(x[first_spatial(channels_last_) + d]), to = static_cast<double>(sizes_[d]);
+    if (from == 0 || to == 0) return 1;
+    const double window = options_.adaptive ? std::ceil(std::max(from, to) / std::min(from, to))
+                                            : static_cast<double>(options_.window[d]);
+    // Forward a window reads its elements; backward each of them reads the window.
+    reads *= is_gradient() ? window : options_.adaptive && from < to ? window : window * to / from;
+  }
+  return reads;
 }
 
-FusionSpec PoolOp::fusion_spec(const gpu::Capabilities*, std::span<const TensorType> in,
+// What rounds to a narrower type has an epilogue of f32; a pool with two results has none. Where an element is the
+// greatest must not depend on whether it was rounded.
+FusionSpec PoolOp::fusion_spec(const gpu::Capabilities* device, std::span<const TensorType> in,
                                std::span<const TensorType>) const {
-  // What rounds to a narrower type, so that an epilogue's input is f32.
-  const bool rounds = is_floating(in[0].dtype) && in[0].dtype != DType::f64;
-  return {.epilogue_outputs = rounds && fusion_stage() != FusionStage::none ? 1 : 0};
+  const TensorType x = pooled(in);
+  const bool rounds = is_floating(x.dtype) && x.dtype != DType::f64, plain = !prologue_ && !epilogue_;
+  const bool indexed = function_ == PoolFunction::max_with_indices;
+  const bool narrow = is_floating(x.dtype) && bits(x.dtype) < 32;
+  // On the CPU a prologue is evaluated for a row at a time, which short rows are not worth.
+  constexpr std::int64_t kShortRow = 32;
+  const bool rows = device || x.shape[-1] >= kShortRow;
+  return {.prologue = plain && rows && !(indexed && narrow),
+          .prologue_passes = static_cast<int>(std::clamp(std::ceil(reads(x.shape) - 0.05), 1.0, 1e6)),
+          .epilogue_outputs = rounds && !epilogue_ && !indexed ? 1 : 0};
 }
 
 OpPtr PoolOp::with_fusion(std::optional<Expression> prologue, std::optional<Expression> epilogue) const {
-  if (prologue || !epilogue) throw InternalError("{}: it takes an epilogue alone", name());
-  return make_op<PoolOp>(function_, options_, norm_, sizes_, channels_last_, std::nullopt, std::move(epilogue));
+  return make_op<PoolOp>(function_, options_, norm_, sizes_, channels_last_, std::nullopt, std::move(prologue),
+                         std::move(epilogue));
 }
 
 OpPtr PoolOp::with_types(std::span<const TensorType> from, std::span<const TensorType> to,
                          std::span<const DType> results) const {
-  if (!is_floating(from[0].dtype) || !is_floating(to[0].dtype) || from[0].dtype == DType::f64) return nullptr;
-  if (epilogue_) {
-    const std::size_t own = own_operands();
-    Expression e;
-    std::vector<int> args{e.input(DType::f32)};
-    for (const int node : converted_inputs(e, to.subspan(own), from.subspan(own))) args.push_back(node);
-    e.output(e.cast(splice(e, *epilogue_, args)[0], results[0]));
-    return make_op<PoolOp>(function_, options_, norm_, sizes_, channels_last_, std::nullopt, std::move(e));
+  const std::size_t first = input_count(), own = own_operands();
+  const DType pooled = prologue_ ? prologue_->output_type(0) : from[0].dtype;
+  if (!is_floating(pooled) || pooled == DType::f64 || (!prologue_ && !is_floating(to[0].dtype))) return nullptr;
+  std::optional<Expression> prologue, epilogue;
+  if (prologue_) {
+    prologue.emplace();
+    const std::vector<int> args = converted_inputs(*prologue, to.first(first), from.first(first));
+    prologue->output(splice(*prologue, *prologue_, args)[0]);
   }
   std::optional<DType> result;
-  if (results[0] != to[0].dtype) result = results[0];
-  return make_op<PoolOp>(function_, options_, norm_, sizes_, channels_last_, result);
+  if (epilogue_) {
+    epilogue.emplace();
+    std::vector<int> args{epilogue->input(DType::f32)};
+    for (const int node : converted_inputs(*epilogue, to.subspan(own), from.subspan(own))) args.push_back(node);
+    epilogue->output(epilogue->cast(splice(*epilogue, *epilogue_, args)[0], results[0]));
+  } else if (results[0] != (prologue_ ? pooled : to[0].dtype)) {
+    result = results[0];
+  }
+  return make_op<PoolOp>(function_, options_, norm_, sizes_, channels_last_, result, std::move(prologue),
+                         std::move(epilogue));
 }
 
 void PoolOp::lower(const Launch& call) const {
   const auto image = [&](const View& v) { return channels_last_ ? v.with_layout(channels_second(v.layout)) : v; };
-  const View x = image(call.inputs[0]), y = image(call.outputs[0]);
+  Shape shape = call.inputs[0].shape();
+  for (const View& v : call.inputs.first(input_count())) shape = broadcast(shape, v.shape());
+  const auto read = [&](std::size_t k) { return image(call.inputs[k].broadcast_to(shape)); };
+  const View x = read(0), y = image(call.outputs[0]);
+  std::vector<View> beside;
+  for (std::size_t k = 1; k < input_count(); ++k) beside.push_back(read(k));
+  const kernels::Prologue prologue{prologue_ ? &*prologue_ : nullptr, beside};
   std::vector<View> operands;
   for (const View& v : call.inputs.subspan(own_operands())) {
     operands.push_back(image(v.broadcast_to(call.outputs[0].shape())));
@@ -252,34 +292,36 @@ void PoolOp::lower(const Launch& call) const {
   const kernels::Epilogue epilogue{epilogue_ ? &*epilogue_ : nullptr, operands};
   switch (function_) {
     case PoolFunction::max:
-      return kernels::max_pool(call.stream, x, y, options_, epilogue);
+      return kernels::max_pool(call.stream, x, y, options_, epilogue, prologue);
     case PoolFunction::max_with_indices:
-      return kernels::max_pool_with_indices(call.stream, x, y, image(call.outputs[1]), options_);
+      return kernels::max_pool_with_indices(call.stream, x, y, image(call.outputs[1]), options_, prologue);
     case PoolFunction::average:
-      return kernels::average_pool(call.stream, x, y, options_, epilogue);
+      return kernels::average_pool(call.stream, x, y, options_, epilogue, prologue);
     case PoolFunction::lp:
-      return kernels::lp_pool(call.stream, x, y, norm_, options_, epilogue);
+      return kernels::lp_pool(call.stream, x, y, norm_, options_, epilogue, prologue);
     case PoolFunction::max_gradient:
-      return kernels::max_pool_gradient(call.stream, x, image(call.inputs[1]), y, options_, epilogue);
+      return kernels::max_pool_gradient(call.stream, x, image(call.inputs[own_operands() - 1]), y, options_, epilogue,
+                                        prologue);
     case PoolFunction::average_gradient:
-      return kernels::average_pool_gradient(call.stream, x, y, options_, epilogue);
+      return kernels::average_pool_gradient(call.stream, x, y, options_, epilogue, prologue);
   }
 }
 
 Work PoolOp::work(const Launch& call) const {
   // As many steps as windows have elements, forward and backward.
-  const bool backward = function_ == PoolFunction::max_gradient || function_ == PoolFunction::average_gradient;
-  const View &x = backward ? call.outputs[0] : call.inputs[0], &y = backward ? call.inputs[0] : call.outputs[0];
-  double steps = options_.adaptive ? static_cast<double>(x.count()) : static_cast<double>(y.count());
+  Shape pooled;
+  for (const View& v : call.inputs.first(input_count())) pooled = broadcast(pooled, v.shape());
+  const auto from = static_cast<double>(element_count(pooled)), to = static_cast<double>(call.outputs[0].count());
+  double steps = is_gradient() == options_.adaptive ? to : from;
   for (const std::int64_t n : options_.window) steps *= static_cast<double>(n);
   const kernels::ElementWork own{function_ == PoolFunction::lp ? 2.0 : 1.0,
                                  function_ == PoolFunction::lp && norm_ != 1 && norm_ != 2 ? 1.5 : 0.0};
-  return with_bytes(call, kernels::work_of(own, steps, nullptr, static_cast<double>(call.outputs[0].count()),
+  return with_bytes(call, kernels::work_of(own, steps, prologue_ ? &*prologue_ : nullptr, to,
                                            epilogue_ ? &*epilogue_ : nullptr));
 }
 
 std::string PoolOp::label(std::span<const TensorType>) const {
-  return operations_around(options_.adaptive ? "adaptive_" + std::string(name()) : std::string(name()), {}, epilogue_);
+  return operations_around(options_.adaptive ? "adaptive_" + std::string(name()) : std::string(name()), prologue_, epilogue_);
 }
 
 Tensor max_pool(const Operand& x, const PoolOptions& o) {

@@ -5,7 +5,9 @@
 #include "core/str_cat.h"
 #include "kernels/call.h"
 #include "kernels/common/chunks.h"
+#include "kernels/common/element_work.h"
 #include "kernels/common/memory.h"
+#include "kernels/common/prologue.h"
 #include "kernels/plan_cache.h"
 #include "kernels/pool/problem.h"
 #include "weft/error.h"
@@ -48,7 +50,20 @@ bool unrolls(const PoolProblem& p) {
   for (const PoolAxis& a : p.axes) {
     if (a.adaptive || (steps *= steps_at_most(p, a)) > kUnrolled) return false;
   }
-  return p.from.count() > 0;
+  return p.inputs[0].count() > 0;
+}
+
+// True if four adjacent elements along the last of the axes are loaded at once, by that many lanes, or all are one that
+// a prologue reads.
+bool by_four(const View& v, const std::vector<int>& order) {
+  const View ordered = v.permuted(order);
+  return ordered.strides()[-1] == 1 && ordered.shape()[-1] % 4 == 0 && can_vectorise(ordered);
+}
+bool inputs_by_four(const PoolProblem& p, const std::vector<int>& order) {
+  return std::ranges::all_of(p.inputs, [&](const View& v) {
+    const bool same = p.prologue && v.strides()[order.back()] == 0 && bits(v.dtype) <= 32;
+    return same || by_four(v, order);
+  });
 }
 
 // The spatial axis along which four neighbours are computed from rows of x that are loaded in fours, or -1.
@@ -56,34 +71,26 @@ int row_of(const PoolProblem& p, const std::vector<int>& order) {
   const int axis = order.back(), d = axis - PoolProblem::kSpatial;
   if (d < 0 || p.backward || !unrolls(p)) return -1;
   const PoolAxis& a = p.axes[static_cast<std::size_t>(d)];
-  const View from = p.from.permuted(order), to = p.to.permuted(order);
   // A part of x has not all of the row. Far windows would load much that they do not need.
   const std::int64_t reach = (a.window - 1) * a.dilation + 3 * a.stride + 1;
-  const bool whole = a.from_begin == 0 && a.to_begin == 0 && p.from.shape()[axis] == a.x_size;
-  const bool fours = from.strides()[-1] == 1 && a.x_size % 4 == 0 && can_vectorise(from) && to.strides()[-1] == 1 &&
-                     to.shape()[-1] % 4 == 0 && can_vectorise(to);
-  const bool indices =
-      !p.indices || (p.indices->permuted(order).strides()[-1] == 1 && can_vectorise(p.indices->permuted(order)));
+  const bool whole = a.from_begin == 0 && a.to_begin == 0 && p.from_shape()[axis] == a.x_size;
+  const bool fours = a.x_size % 4 == 0 && inputs_by_four(p, order) && by_four(p.to, order);
+  const bool indices = !p.indices || by_four(*p.indices, order);
   return whole && fours && indices && reach <= 24 ? d : -1;
 }
 
 Form form_of(const PoolProblem& p, const std::vector<int>& order) {
-  const View to = p.to.permuted(order);
-  const auto by_four = [&](const View& v) {
-    const View ordered = v.permuted(order);
-    return ordered.strides()[-1] == 1 && ordered.shape()[-1] % 4 == 0 && can_vectorise(ordered);
-  };
   // Elements of 64 bits, which an epilogue may read, have no vectors.
   const bool narrow = std::ranges::all_of(p.operands, [](const View& v) { return bits(v.dtype) <= 32; });
-  if (narrow && order.back() < PoolProblem::kSpatial && by_four(p.to) && by_four(p.from) &&
-      (!p.indices || by_four(*p.indices))) {
+  if (narrow && order.back() < PoolProblem::kSpatial && by_four(p.to, order) && inputs_by_four(p, order) &&
+      (!p.indices || by_four(*p.indices, order))) {
     return {4, 1, "channels_x4", "channels are adjacent: four of them are loaded and stored at once"};
   }
   if (const int row = row_of(p, order); narrow && row >= 0) {
     return {4, 1, "row_x4", "four neighbours of a row: x is loaded and y stored in fours", row};
   }
   // Narrow elements that are stored one by one are merged into their words atomically.
-  if (bits(p.to.dtype) < 32 && can_vectorise(to)) {
+  if (bits(p.to.dtype) < 32 && can_vectorise(p.to.permuted(order))) {
     return {1, 4, "outputs_x4", "four narrow results are stored at once"};
   }
   return {1, 1, "outputs", "each thread computes one result"};
@@ -128,22 +135,24 @@ void record(gpu::Commands& commands, std::string_view kernel, const PoolProblem&
   const bool index_per_step = p.indices && p.backward;
 
   Shape shape;
-  Strides x, y, i;
-  std::vector<Strides> operands(p.operands.size());
+  Strides y, i;
+  std::vector<Strides> inputs(p.inputs.size()), operands(p.operands.size());
   std::vector<std::string> place(static_cast<std::size_t>(spatial)), modes;
   for (const int axis : order) {
     const int b = axis == order.back() ? form.lanes : 1, d = axis - PoolProblem::kSpatial;
     if (d >= 0) place[static_cast<std::size_t>(d)] = std::to_string(shape.rank());
     shape.push_back(ceil_div(p.to.shape()[axis], b));
-    x.push_back(d >= 0 ? 0 : p.from.strides()[axis] * b);  // spatial ones are in the steps
+    // Spatial ones of what is pooled are in the steps.
+    for (std::size_t k = 0; k < inputs.size(); ++k) inputs[k].push_back(d >= 0 ? 0 : p.inputs[k].strides()[axis] * b);
     y.push_back(p.to.strides()[axis] * b);
     if (p.indices) i.push_back(index_per_step && d >= 0 ? 0 : p.indices->strides()[axis] * b);
     for (std::size_t k = 0; k < operands.size(); ++k) operands[k].push_back(p.operands[k].strides()[axis] * b);
   }
   // Batch and channels as one axis where strides allow it: a division less for each result.
   const auto batch = static_cast<int>(std::ranges::find(order, 0) - order.begin());
-  std::vector<Strides*> all{&x, &y};
+  std::vector<Strides*> all{&y};
   if (p.indices) all.push_back(&i);
+  for (Strides& s : inputs) all.push_back(&s);
   for (Strides& s : operands) all.push_back(&s);
   if (batch + 1 < shape.rank() && order[static_cast<std::size_t>(batch) + 1] == 1 &&
       std::ranges::all_of(all, [&](Strides* s) { return (*s)[batch] == (*s)[batch + 1] * shape[batch + 1]; })) {
@@ -155,7 +164,19 @@ void record(gpu::Commands& commands, std::string_view kernel, const PoolProblem&
     }
   }
   call.iterate(shape);
-  call.read("x", p.from, form.lanes).strides("x", x);
+  call.include("prologue");
+  const auto read = [&](const View& v, const std::string& name, const Strides& strides) {
+    const std::int64_t next = v.strides()[order.back()];
+    const std::string_view mode = lane_mode(v, form.lanes, next, can_vectorise(v.permuted(order)));
+    call.read(name, v, mode == "four" ? 4 : 1).strides(name, strides);
+    if (mode == "each") call.index_param(name + "_next", next);
+    return std::string(mode);
+  };
+  std::vector<std::string> names, input_modes;
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    names.push_back(p.prologue ? str_cat("in", k) : "x");
+    input_modes.push_back(read(p.inputs[k], names[k], inputs[k]));
+  }
   if (p.indices) {
     if (p.backward)
       call.read("i", *p.indices, form.lanes);
@@ -165,22 +186,18 @@ void record(gpu::Commands& commands, std::string_view kernel, const PoolProblem&
   }
   call.write("y", p.to, form.lanes * form.outs).strides("y", y);
   for (std::size_t k = 0; k < operands.size(); ++k) {
-    const std::string name = str_cat("e", k);
-    const View ordered = p.operands[k].permuted(order);
-    const bool four = form.lanes == 4 && ordered.strides()[-1] == 1 && can_vectorise(ordered);
-    modes.emplace_back(four ? "four" : "each");
-    call.read(name, p.operands[k], four ? 4 : 1).strides(name, operands[k]);
-    if (form.lanes == 4 && !four) call.index_param(name + "_c", ordered.strides()[-1]);
+    modes.push_back(read(p.operands[k], str_cat("e", k), operands[k]));
   }
-  if (epilogue) call.expression(*epilogue, form.lanes);
+  call.epilogue(epilogue, form.lanes);
+  if (p.prologue) call.expression(*p.prologue, form.lanes, false, true);
 
-  std::int64_t x_before = 0, i_before = 0;
+  std::vector<std::int64_t> before(inputs.size());
+  std::int64_t i_before = 0;
   bool all_counted = true;  // each window counts the same number of elements
   double divisor = 1;
   for (int d = 0; d < spatial; ++d) {
     const PoolAxis& a = p.axes[static_cast<std::size_t>(d)];
     const int axis = PoolProblem::kSpatial + d;
-    x_before += a.from_begin * p.from.strides()[axis];
     if (index_per_step) i_before += a.from_begin * p.indices->strides()[axis];
     all_counted &= !a.adaptive && (a.count_padding || a.before == 0) && a.y_size > 0 &&
                    counted_elements(a, a.y_size - 1) == a.window;
@@ -199,10 +216,16 @@ void record(gpu::Commands& commands, std::string_view kernel, const PoolProblem&
       number("gcd", w.gcd), number("step", w.step), number("inverse", w.inverse);
     }
     if (p.indices) number("flat", p.index_stride(d));
-    call.index_param(str_cat("x_k", d), p.from.strides()[axis]);
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      const std::int64_t stride = p.inputs[k].strides()[axis];
+      before[k] += a.from_begin * stride;
+      call.index_param(str_cat(names[k], "_k", d), stride);
+    }
     if (index_per_step) call.index_param(str_cat("i_k", d), p.indices->strides()[axis]);
   }
-  call.param("x_before", static_cast<std::uint32_t>(x_before));
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    call.param(names[k] + "_before", static_cast<std::uint32_t>(before[k]));
+  }
   if (index_per_step) call.param("i_before", static_cast<std::uint32_t>(i_before));
   const bool fixed = p.divisor != 0 || all_counted;
   if (p.kind == PoolKind::average && fixed) {
@@ -235,10 +258,10 @@ void record(gpu::Commands& commands, std::string_view kernel, const PoolProblem&
   call.set("one_row", shape[-1] % 4 == 0).set("last", shape.rank() - 1);
   call.set("lanes", form.lanes).set("outs", form.outs).set("threads", threads).set("operands", modes);
   call.set("divisor", fixed ? "fixed" : p.axes[0].count_padding ? "padded" : "inside").set("power", power_of(p.norm));
-  call.set("product", compute_type(p.result_type())).set("fused", epilogue != nullptr);
+  call.set("product", compute_type(p.result_type()));
+  call.set("inputs", names).set("input_modes", input_modes).set("prologue", p.prologue != nullptr);
   const auto elements = static_cast<double>(p.to.count());
-  call.cost({.flops = elements * (p.taps() + (epilogue ? epilogue->operation_count() : 0)),
-             .functions = epilogue ? elements * epilogue->cost() : 0});
+  call.cost(work_of({1, 0}, elements * p.taps(), p.prologue, elements, epilogue));
   call.variant(form.name, form.why);
   call.dispatch_groups(kernel, ceil_div(count, threads));
 }
@@ -259,23 +282,26 @@ int axis_to_halve(const gpu::Capabilities& capabilities, std::string_view kernel
                         span_bytes(v), to_string(v), chunk_limit(capabilities));
     }
   };
-  consider(p.from);
+  for (const View& v : p.inputs) consider(v);
   consider(p.to);
   if (p.indices) consider(*p.indices);
   for (const View& v : p.operands) consider(v);
   return best;
 }
 
-CallKey key(std::string_view kernel, const PoolOptions& o, double p, const Epilogue& epilogue) {
+CallKey key(std::string_view kernel, const PoolOptions& o, double p, const Epilogue& epilogue,
+            const Prologue& prologue) {
   return CallKey(kernel, o.window, o.strides, o.dilations, o.before, o.after, o.adaptive, o.count_padding, o.divisor, p,
-                 epilogue.expression);
+                 epilogue.expression, prologue.expression);
 }
 
 void run(Stream& stream, std::string_view kernel, const PoolProblem& p, const Expression* epilogue) {
   if (p.to.count() == 0) return;
   if (gpu::Commands* commands = stream.gpu()) {
-    for (const View* v : {&p.from, &p.to}) {
-      if (v->dtype == DType::f64) throw Unsupported("{}: {} on a GPU, which has no f64", kernel, to_string(*v));
+    std::vector<View> views = p.inputs;
+    views.push_back(p.to);
+    for (const View& v : views) {
+      if (v.dtype == DType::f64) throw Unsupported("{}: {} on a GPU, which has no f64", kernel, to_string(v));
     }
     pool_gpu(*commands, kernel, p, epilogue);
   } else {
@@ -284,21 +310,28 @@ void run(Stream& stream, std::string_view kernel, const PoolProblem& p, const Ex
 }
 
 void forward(Stream& stream, std::string_view kernel, PoolKind kind, const View& x, const View& y,
-             const std::optional<View>& indices, double norm, const PoolOptions& options, const Epilogue& epilogue) {
-  call(stream, key(kernel, options, norm, epilogue), {x, epilogue.operands, y, indices}, [&](Stream& s) {
-    check_memory(s, kernel, {{"x", x}}, {{"y", y}, {"indices", indices}}, Sharing::none);
+             const std::optional<View>& indices, double norm, const PoolOptions& options, const Epilogue& epilogue,
+             const Prologue& prologue) {
+  CallKey k = key(kernel, options, norm, epilogue, prologue);
+  call(stream, std::move(k), {x, prologue.operands, epilogue.operands, y, indices}, [&](Stream& s) {
+    check_memory(s, kernel, {{"x", x}, {"prologue operand", prologue.operands}}, {{"y", y}, {"indices", indices}},
+                 Sharing::none);
     check_memory(s, kernel, {{"epilogue operand", epilogue.operands}}, {{"y", y}}, Sharing::same_view);
-    run(s, kernel, pool_problem(kernel, kind, x, y, indices, norm, options, epilogue), epilogue.expression);
+    run(s, kernel, pool_problem(kernel, kind, x, y, indices, norm, options, epilogue, prologue),
+        epilogue.expression);
   });
 }
 
 void gradient(Stream& stream, std::string_view kernel, PoolKind kind, const View& dy,
               const std::optional<View>& indices, const View& dx, const PoolOptions& options,
-              const Epilogue& epilogue) {
-  call(stream, key(kernel, options, 1, epilogue), {dy, indices, epilogue.operands, dx}, [&](Stream& s) {
-    check_memory(s, kernel, {{"dy", dy}, {"indices", indices}}, {{"dx", dx}}, Sharing::none);
+              const Epilogue& epilogue, const Prologue& prologue) {
+  CallKey k = key(kernel, options, 1, epilogue, prologue);
+  call(stream, std::move(k), {dy, prologue.operands, indices, epilogue.operands, dx}, [&](Stream& s) {
+    check_memory(s, kernel, {{"dy", dy}, {"prologue operand", prologue.operands}, {"indices", indices}}, {{"dx", dx}},
+                 Sharing::none);
     check_memory(s, kernel, {{"epilogue operand", epilogue.operands}}, {{"dx", dx}}, Sharing::same_view);
-    run(s, kernel, pool_gradient_problem(kernel, kind, dy, indices, dx, options, epilogue), epilogue.expression);
+    run(s, kernel, pool_gradient_problem(kernel, kind, dy, indices, dx, options, epilogue, prologue),
+        epilogue.expression);
   });
 }
 
@@ -312,32 +345,34 @@ void pool_gpu(gpu::Commands& commands, std::string_view kernel, const PoolProble
   pool_gpu(commands, kernel, part(p, axis, half, size - half), epilogue);
 }
 
-void max_pool(Stream& stream, const View& x, const View& y, const PoolOptions& options, const Epilogue& epilogue) {
-  forward(stream, "max_pool", PoolKind::max, x, y, std::nullopt, 1, options, epilogue);
+void max_pool(Stream& stream, const View& x, const View& y, const PoolOptions& options, const Epilogue& epilogue,
+              const Prologue& prologue) {
+  forward(stream, "max_pool", PoolKind::max, x, y, std::nullopt, 1, options, epilogue, prologue);
 }
 
 void max_pool_with_indices(Stream& stream, const View& x, const View& y, const View& indices,
-                           const PoolOptions& options) {
-  forward(stream, "max_pool_with_indices", PoolKind::max, x, y, indices, 1, options, {});
+                           const PoolOptions& options, const Prologue& prologue) {
+  forward(stream, "max_pool_with_indices", PoolKind::max, x, y, indices, 1, options, {}, prologue);
 }
 
-void average_pool(Stream& stream, const View& x, const View& y, const PoolOptions& options, const Epilogue& epilogue) {
-  forward(stream, "average_pool", PoolKind::average, x, y, std::nullopt, 1, options, epilogue);
+void average_pool(Stream& stream, const View& x, const View& y, const PoolOptions& options, const Epilogue& epilogue,
+                  const Prologue& prologue) {
+  forward(stream, "average_pool", PoolKind::average, x, y, std::nullopt, 1, options, epilogue, prologue);
 }
 
 void lp_pool(Stream& stream, const View& x, const View& y, double p, const PoolOptions& options,
-             const Epilogue& epilogue) {
-  forward(stream, "lp_pool", PoolKind::lp, x, y, std::nullopt, p, options, epilogue);
+             const Epilogue& epilogue, const Prologue& prologue) {
+  forward(stream, "lp_pool", PoolKind::lp, x, y, std::nullopt, p, options, epilogue, prologue);
 }
 
 void max_pool_gradient(Stream& stream, const View& dy, const View& indices, const View& dx, const PoolOptions& options,
-                       const Epilogue& epilogue) {
-  gradient(stream, "max_pool_gradient", PoolKind::max, dy, indices, dx, options, epilogue);
+                       const Epilogue& epilogue, const Prologue& prologue) {
+  gradient(stream, "max_pool_gradient", PoolKind::max, dy, indices, dx, options, epilogue, prologue);
 }
 
 void average_pool_gradient(Stream& stream, const View& dy, const View& dx, const PoolOptions& options,
-                           const Epilogue& epilogue) {
-  gradient(stream, "average_pool_gradient", PoolKind::average, dy, std::nullopt, dx, options, epilogue);
+                           const Epilogue& epilogue, const Prologue& prologue) {
+  gradient(stream, "average_pool_gradient", PoolKind::average, dy, std::nullopt, dx, options, epilogue, prologue);
 }
 
 }  // namespace weft::kernels

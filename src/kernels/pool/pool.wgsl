@@ -11,7 +11,11 @@
   the loads of a window are on their way together. row: the axis whose four neighbours are the four values of a thread,
   which loads the row of x in fours; blocks: how many of these it needs, the window beginning `lead` elements into the
   first.
+
+  inputs: x, or with `prologue` the operands of fn expression, which makes x of them; input_modes: how a thread's lanes
+  load each (prologue.wgsl). operands: the modes of e0, e1, …, which `epilogue` takes behind the result.
 #}
+{{ epilogue }}
 {% set real = product == "f32" %}
 {% set vector = lanes == 4 %}
 {% set value = "vec4<" ~ product ~ ">" if vector else product %}
@@ -115,6 +119,14 @@ fn powered(v: f32, exponent: f32) -> f32 { return pow_f32(v, exponent); }
 {% endif %}
 {% endif %}
 
+{# Of an input: where it is at the steps k0, k1, … but that along the row. #}
+{% macro place_of(input) -%}
+{{ input }}_first{% for d in range(spatial) %}{% if row != d %} + u32(k{{ d }}) * p.{{ input }}_k{{ d }}{% endif %}{% endfor %}
+{%- endmacro %}
+{# x at the place of a step, of a row `past` elements of it further on. #}
+{% macro pooled(past) -%}
+{{ value }}({{ "expression(" if prologue }}{% for input in inputs %}{{ ", " if loop.index0 }}{{ lanes_of(input, input_modes[loop.index0], (input ~ "_row" ~ (" + " ~ past if input_modes[loop.index0] == "four" else "")) if past else place_of(input)) }}{% endfor %}{{ ")" if prologue }})
+{%- endmacro %}
 {% macro mask(ok) -%}
 {{ "vec4<bool>(" ~ ok ~ ")" if vector else ok }}
 {%- endmacro %}
@@ -158,7 +170,9 @@ fn powered(v: f32, exponent: f32) -> f32 { return pow_f32(v, exponent); }
 
 // The element of y at c.
 fn element(c: Coords) -> {{ result }} {
-  let x0 = at_x(c) - p.x_before;
+{% for input in inputs %}
+  let {{ input }}_first = at_{{ input }}(c) - p.{{ input }}_before;
+{% endfor %}
 {% if backward and indexed %}
   let i0 = at_i(c) - p.i_before;
 {% endif %}
@@ -198,12 +212,15 @@ fn element(c: Coords) -> {{ result }} {
 {% endif %}
 {% endfor %}
     let ok = {% for d in range(spatial) %}{% if row != d %}ok{{ d }} & {% endif %}{% endfor %}true;
-    let x1 = x0{% for d in range(spatial) %}{% if row != d %} + u32(k{{ d }}) * p.x_k{{ d }}{% endif %}{% endfor %};
 {% if row >= 0 %}
+{% for input in inputs %}
+    let {{ input }}_row = {{ place_of(input) }};
+{% endfor %}
 {% for b in range(blocks) %}
     let at_b{{ b }} = block{{ row }} + {{ 4 * b }};
     let ok_b{{ b }} = ok & (at_b{{ b }} >= 0) & (at_b{{ b }} < p.x_size{{ row }});
-    let b{{ b }} = {{ value }}(load4_x(x1 + u32(clamp(at_b{{ b }}, 0, p.x_size{{ row }} - 4))));
+    let past{{ b }} = u32(clamp(at_b{{ b }}, 0, p.x_size{{ row }} - 4));
+    let b{{ b }} = {{ pooled("past" ~ b) }};
 {% endfor %}
 {% for j in range(row_window) %}
   {
@@ -214,7 +231,7 @@ fn element(c: Coords) -> {{ result }} {
   }
 {% endfor %}
 {% else %}
-    let v = {{ value }}({{ load }}_x(x1));
+    let v = {{ pooled("") }};
 {% if backward and indexed %}
     let index = {{ load }}_i(i0{% for d in range(spatial) %} + u32(k{{ d }}) * p.i_k{{ d }}{% endfor %});
 {% endif %}
@@ -232,7 +249,7 @@ fn element(c: Coords) -> {{ result }} {
     let n{{ d }} = {{ "n" ~ (d - 1) ~ " * " if d else "" }}count{{ d }}(k{{ d }});
 {% endif %}
 {% endfor %}
-    let v = {{ value }}({{ load }}_x(x0{% for d in range(spatial) %} + u32(k{{ d }}) * p.x_k{{ d }}{% endfor %}));
+    let v = {{ pooled("") }};
 {% if backward and indexed %}
     let index = {{ load }}_i(i0{% for d in range(spatial) %} + u32(k{{ d }}) * p.i_k{{ d }}{% endfor %});
 {% endif %}
@@ -276,16 +293,10 @@ fn element(c: Coords) -> {{ result }} {
 {% endif %}
 {% for mode in operands %}
 {% set e = "e" ~ loop.index0 %}
-{% if not vector %}
-  let {{ e }} = load_{{ e }}(at_{{ e }}(c));
-{% elif mode == "four" %}
-  let {{ e }} = load4_{{ e }}(at_{{ e }}(c));
-{% else %}
-  let {{ e }}_at = at_{{ e }}(c);
-  let {{ e }} = vec4<{{ e }}_t>(load_{{ e }}({{ e }}_at), load_{{ e }}({{ e }}_at + p.{{ e }}_c), load_{{ e }}({{ e }}_at + 2u * p.{{ e }}_c), load_{{ e }}({{ e }}_at + 3u * p.{{ e }}_c));
-{% endif %}
+  let {{ e }}_first = at_{{ e }}(c);
+  let {{ e }} = {{ lanes_of(e, mode, e ~ "_first") }};
 {% endfor %}
-  return {{ "expression(r" if fused else result ~ "(r" }}{% for mode in operands %}, e{{ loop.index0 }}{% endfor %});
+  return {{ "epilogue(r" if epilogue else result ~ "(r" }}{% for mode in operands %}, e{{ loop.index0 }}{% endfor %});
 }
 
 @compute @workgroup_size({{ threads }})

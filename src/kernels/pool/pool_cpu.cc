@@ -1,9 +1,11 @@
 // Pooling on the CPU's cores, a row of results at a time: along the channels, where these are adjacent, so that each
-// step of a window is vector work on rows; else along the last spatial axis.
+// step of a window is vector work on rows; else along the last spatial axis. A prologue makes the rows that are read, one
+// at a time.
 #include <cmath>
 #include <limits>
 
 #include "cpu/kernel_form.h"
+#include "kernels/common/prologue.h"
 #include "kernels/common/rows_cpu.h"
 #include "kernels/cpu_loops.h"
 #include "kernels/elementwise/expression_cpu.h"
@@ -32,10 +34,9 @@ constexpr T lowest() {
 
 // A step of all but the last spatial axes, or of all of them.
 struct Tap {
-  std::int64_t offset = 0;          // in elements of `from`
-  std::int64_t indices_offset = 0;  // in elements of the indices, backward
-  std::int64_t position = 0;        // of the element, forward
-  std::int64_t count = 1;           // elements of the window, backward
+  std::array<std::int64_t, 3> step{};  // along each axis
+  std::int64_t position = 0;           // of the element, forward
+  std::int64_t count = 1;              // elements of the window, backward
 };
 
 // The same step of `count` results from elements that are `stride` apart.
@@ -71,8 +72,11 @@ class Pool {
       if (!p.counts()) continue;
       for (std::int64_t i = 0; i < a.y_size; ++i) counts.push_back(counted_elements(a, i));
     }
+    if (p.prologue) prologue_.emplace(*p.prologue, p.result_type());
     const std::int64_t channels = p.to.shape()[1];
-    const bool adjacent = p.from.strides()[1] == 1 && channels >= 4 && p.to.strides()[1] == 1;
+    const bool adjacent = channels >= 4 && p.to.strides()[1] == 1 && std::ranges::any_of(p.inputs, [](const View& v) {
+      return v.strides()[1] == 1;
+    });
     inner_ = adjacent ? 1 : p.to.rank() - 1;
     window_ = adjacent ? p.spatial() : p.spatial() - 1;
     for (int d = 0; d < p.to.rank(); ++d) {
@@ -93,14 +97,31 @@ class Pool {
                std::vector<std::int32_t> places(kStep == Step::place_of_max ? results.size() : 0);
                std::vector<Tap> taps;
                CpuExpression::Registers registers(expression_);
-               for (std::int64_t r = begin; r < end; ++r) row(r, results, places, taps, registers);
+               std::optional<Source> source;
+               if (prologue_) source.emplace(prologue_->registers(), std::vector<Sum>(row_of_x()));
+               for (std::int64_t r = begin; r < end; ++r) row(r, results, places, taps, registers, source);
              });
   }
 
  private:
+  using Place = std::array<std::int64_t, kMaxRank>;
+  // A row of x as the prologue makes it.
+  struct Source {
+    CpuExpression::Registers registers;
+    std::vector<Sum> row;
+  };
+  struct FromRow {
+    const Sum* data;
+    std::int64_t stride;
+  };
+  // The elements of a row of x.
+  std::size_t row_of_x() const {
+    return static_cast<std::size_t>(inner_ == 1 ? p_.to.shape()[1] : p_.from_shape()[-1]);
+  }
+
   void row(std::int64_t r, std::vector<Sum>& results, std::vector<std::int32_t>& places, std::vector<Tap>& taps,
-           CpuExpression::Registers& registers) const {
-    std::array<std::int64_t, kMaxRank> at{};
+           CpuExpression::Registers& registers, std::optional<Source>& source) const {
+    Place at{};
     for (int k = outer_.rank() - 1; k >= 0; --k) {
       at[static_cast<std::size_t>(outer_[k])] = r % outer_shape_[k];
       r /= outer_shape_[k];
@@ -108,23 +129,40 @@ class Pool {
     std::ranges::fill(results, kStep == Step::max || kStep == Step::place_of_max ? lowest<Sum>() : Sum(0));
     std::ranges::fill(places, -1);
     find_taps(at, taps);
-    if (inner_ == 1)
-      for (const Tap& t : taps) along_channels(t, at, results, places);
-    else
-      for (const Tap& t : taps) along_pixels(t, at, results, places);
+    for (const Tap& t : taps) {
+      const FromRow from = from_row(t, at, source);
+      if (inner_ == 1)
+        along_channels(from, t, at, results, places);
+      else
+        along_pixels(from, t, at, results, places);
+    }
     finish(at, results);
     store(at, results, places, registers);
   }
 
-  void find_taps(const std::array<std::int64_t, kMaxRank>& at, std::vector<Tap>& taps) const {
-    const View* indices = p_.backward && p_.indices ? &*p_.indices : nullptr;
-    Tap start;
-    const auto first = [&](const View& v) {
-      return at[0] * v.strides()[0] + (inner_ == 1 ? 0 : at[1] * v.strides()[1]) - origin(v);
-    };
-    start.offset = first(p_.from);
-    if (indices) start.indices_offset = first(*indices);
-    taps.assign(1, start);
+  // The row of a tap, from position 0 of the whole on.
+  FromRow from_row(const Tap& t, const Place& at, std::optional<Source>& source) const {
+    if (!source) {
+      const View& x = p_.inputs[0];
+      return {data<const Sum>(x) + offset_of(x, t, at), x.strides()[inner_]};
+    }
+    std::vector<CpuExpression::Row> rows;
+    for (const View& v : p_.inputs) {
+      rows.push_back({v.buffer.data() + v.offset, offset_of(v, t, at), v.strides()[inner_]});
+    }
+    (*prologue_)(source->registers, rows, static_cast<std::int64_t>(source->row.size()), source->row.data());
+    return {source->row.data(), 1};
+  }
+  std::int64_t offset_of(const View& v, const Tap& t, const Place& at) const {
+    std::int64_t offset = at[0] * v.strides()[0] + (inner_ == 1 ? 0 : at[1] * v.strides()[1]);
+    for (int d = 0; d < window_; ++d) {
+      offset += t.step[static_cast<std::size_t>(d)] * v.strides()[PoolProblem::kSpatial + d];
+    }
+    return offset;
+  }
+
+  void find_taps(const Place& at, std::vector<Tap>& taps) const {
+    taps.assign(1, {});
     for (int d = 0; d < window_; ++d) {
       const int axis = PoolProblem::kSpatial + d;
       const Steps& s =
@@ -133,8 +171,7 @@ class Pool {
       for (const Tap& t : taps) {
         for (std::int64_t k = s.first; k < s.end; k += s.step) {
           Tap tap = t;
-          tap.offset += k * p_.from.strides()[axis];
-          if (indices) tap.indices_offset += k * indices->strides()[axis];
+          tap.step[static_cast<std::size_t>(d)] = k;
           tap.position += k * p_.index_stride(d);
           if (kStep == Step::divided) tap.count *= counts_[static_cast<std::size_t>(d)][static_cast<std::size_t>(k)];
           more.push_back(tap);
@@ -144,17 +181,8 @@ class Pool {
     }
   }
 
-  // Where position 0 of the whole would be, in front of the view's first element.
-  std::int64_t origin(const View& v) const {
-    std::int64_t offset = 0;
-    for (int d = 0; d < p_.spatial(); ++d) {
-      offset += p_.axes[static_cast<std::size_t>(d)].from_begin * v.strides()[PoolProblem::kSpatial + d];
-    }
-    return offset;
-  }
-
   // The index of the element of `to`, in the whole.
-  std::int64_t own_position(const std::array<std::int64_t, kMaxRank>& at) const {
+  std::int64_t own_position(const Place& at) const {
     std::int64_t position = 0;
     for (int d = 0; d < p_.spatial(); ++d) {
       position +=
@@ -184,14 +212,14 @@ class Pool {
     }
   }
 
-  void along_channels(const Tap& t, const std::array<std::int64_t, kMaxRank>& at, std::vector<Sum>& results,
+  void along_channels(const FromRow& row, const Tap& t, const Place& at, std::vector<Sum>& results,
                       std::vector<std::int32_t>& places) const {
-    const Sum* from = data<const Sum>(p_.from) + t.offset;
+    const Sum* from = row.data;
     const auto n = static_cast<std::int64_t>(results.size());
     if constexpr (has_rows(kStep)) {
       add_row<Sum, kStep>(from, 1, n, results.data());
     } else if constexpr (kStep == Step::chosen) {
-      const std::int32_t* indices = data<const std::int32_t>(*p_.indices) + t.indices_offset;
+      const std::int32_t* indices = data<const std::int32_t>(*p_.indices) + offset_of(*p_.indices, t, at);
       const std::int64_t own = own_position(at), stride = p_.indices->strides()[1];
       for (std::int64_t c = 0; c < n; ++c) {
         add(results[static_cast<std::size_t>(c)], nullptr, from[c], 0, 1, indices[c * stride] == own);
@@ -205,11 +233,11 @@ class Pool {
     }
   }
 
-  void along_pixels(const Tap& t, const std::array<std::int64_t, kMaxRank>& at, std::vector<Sum>& results,
+  void along_pixels(const FromRow& row, const Tap& t, const Place& at, std::vector<Sum>& results,
                     std::vector<std::int32_t>& places) const {
-    const Sum* from = data<const Sum>(p_.from) + t.offset;
+    const Sum* from = row.data;
     const auto last = static_cast<std::size_t>(window_);
-    const std::int64_t stride = p_.from.strides()[-1];
+    const std::int64_t stride = row.stride;
     if constexpr (has_rows(kStep)) {
       const PoolAxis& a = p_.axes.back();
       if (!p_.backward && !a.adaptive && a.window <= a.x_size) {
@@ -228,6 +256,8 @@ class Pool {
       }
     }
     const std::int64_t own = kStep == Step::chosen ? own_position(at) : 0;
+    const std::int32_t* indices = nullptr;
+    if constexpr (kStep == Step::chosen) indices = data<const std::int32_t>(*p_.indices) + offset_of(*p_.indices, t, at);
     for (std::size_t i = 0; i < results.size(); ++i) {
       const Steps& s = steps_[last][i];
       Sum result = results[i];
@@ -235,8 +265,7 @@ class Pool {
       for (std::int64_t k = s.first; k < s.end; k += s.step) {
         bool chosen = true;
         if constexpr (kStep == Step::chosen) {
-          chosen = data<const std::int32_t>(*p_.indices)[t.indices_offset + k * p_.indices->strides()[-1]] ==
-                   own + static_cast<std::int64_t>(i);
+          chosen = indices[k * p_.indices->strides()[-1]] == own + static_cast<std::int64_t>(i);
         }
         const std::int64_t count =
             kStep == Step::divided ? t.count * counts_[last][static_cast<std::size_t>(k)] : std::int64_t{1};
@@ -248,7 +277,7 @@ class Pool {
   }
 
   // What is done to sums at the end.
-  void finish(std::array<std::int64_t, kMaxRank> at, std::vector<Sum>& results) const {
+  void finish(Place at, std::vector<Sum>& results) const {
     if constexpr (std::is_floating_point_v<Sum>) {
       if (p_.kind == PoolKind::lp && p_.norm != 1) {
         for (Sum& v : results) {
@@ -273,7 +302,7 @@ class Pool {
     }
   }
 
-  void store(const std::array<std::int64_t, kMaxRank>& at, std::vector<Sum>& results,
+  void store(const Place& at, std::vector<Sum>& results,
              const std::vector<std::int32_t>& places, CpuExpression::Registers& registers) const {
     const auto offset = [&](const View& v) {
       std::int64_t o = 0;
@@ -297,6 +326,7 @@ class Pool {
 
   const PoolProblem& p_;
   CpuExpression expression_;
+  std::optional<PrologueRows> prologue_;
   std::vector<std::vector<Steps>> steps_;          // of each result along a spatial axis
   std::vector<std::vector<std::int64_t>> counts_;  // of each window, if they are needed
   int inner_;                                      // the axis of rows
@@ -348,7 +378,7 @@ void run(cpu::Executor& executor, const PoolProblem& p, const Expression& epilog
         break;
     }
   }
-  throw InternalError("pool: no CPU form of it for {}", to_string(p.from));
+  throw InternalError("pool: no CPU form of it for {}", to_string(p.inputs[0]));
 }
 
 }  // namespace
@@ -356,7 +386,7 @@ void run(cpu::Executor& executor, const PoolProblem& p, const Expression& epilog
 void pool_cpu(cpu::Executor& executor, const PoolProblem& given, const Expression* epilogue) {
   PoolProblem p = given;
   const DType type = p.result_type();
-  p.from = as_type(executor, given.from, type);
+  if (!p.prologue) p.inputs[0] = as_type(executor, given.inputs[0], type);
   Expression plain;
   if (!epilogue) {
     const int result = plain.input(type);

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "kernels/common/element_cpu.h"
+#include "kernels/common/prologue.h"
 #include "kernels/cpu_loops.h"
 #include "kernels/elementwise/expression_cpu.h"
 #include "kernels/pool/problem.h"
@@ -24,10 +25,31 @@ std::int64_t counted(const PoolAxis& a, std::int64_t i) {
   return count;
 }
 
+// What is pooled, in memory of the results' type and dense.
+View pooled(const PoolProblem& p) {
+  if (!p.prologue) return p.inputs[0];
+  const DType type = p.result_type();
+  const auto count = static_cast<std::uint64_t>(element_count(p.from_shape()));
+  const View x(Buffer::host(byte_size(type, count)), 0, type, p.from_shape());
+  const PrologueRows rows(*p.prologue, type);
+  CpuExpression::Registers registers = rows.registers();
+  for (std::int64_t e = 0; e < x.count(); ++e) {
+    std::vector<CpuExpression::Row> inputs;
+    for (const View& v : p.inputs) {
+      std::int64_t rest = e, offset = 0;
+      for (int d = v.rank() - 1; d >= 0; --d) offset += rest % v.shape()[d] * v.strides()[d], rest /= v.shape()[d];
+      inputs.push_back({v.buffer.data() + v.offset, offset, 1});
+    }
+    rows(registers, inputs, 1, x.buffer.data() + static_cast<std::size_t>(e) * byte_size(type, 1));
+  }
+  return x;
+}
+
 }  // namespace
 
 void pool_reference(const PoolProblem& p, const Expression* epilogue) {
   const DType type = p.result_type();
+  const View x = pooled(p);
   Expression plain;
   if (!epilogue) {
     const int result = plain.input(type);
@@ -37,7 +59,7 @@ void pool_reference(const PoolProblem& p, const Expression* epilogue) {
   CpuExpression::Registers registers(expression);
   const int rank = p.to.rank();
   Shape from_shape;
-  for (int d = PoolProblem::kSpatial; d < rank; ++d) from_shape.push_back(p.from.shape()[d]);
+  for (int d = PoolProblem::kSpatial; d < rank; ++d) from_shape.push_back(p.from_shape()[d]);
   for (std::int64_t e = 0; e < p.to.count(); ++e) {
     Dims at = Dims::filled(rank, 0);
     std::int64_t rest = e, own = 0;
@@ -54,7 +76,7 @@ void pool_reference(const PoolProblem& p, const Expression* epilogue) {
       divisor = p.divisor ? p.divisor : std::max<std::int64_t>(divisor, 1);
     }
     for (std::int64_t t = 0; t < element_count(from_shape); ++t) {
-      std::int64_t offset = at[0] * p.from.strides()[0] + at[1] * p.from.strides()[1], tap = t, position = 0, count = 1;
+      std::int64_t offset = at[0] * x.strides()[0] + at[1] * x.strides()[1], tap = t, position = 0, count = 1;
       std::int64_t indices = 0;
       if (p.indices) indices = at[0] * p.indices->strides()[0] + at[1] * p.indices->strides()[1];
       bool inside = true;
@@ -64,13 +86,13 @@ void pool_reference(const PoolProblem& p, const Expression* epilogue) {
         const std::int64_t k = tap % from_shape[d];
         tap /= from_shape[d];
         inside &= p.backward ? holds(a, k, at[axis]) : holds(a, at[axis], k);
-        offset += k * p.from.strides()[axis];
+        offset += k * x.strides()[axis];
         if (p.indices) indices += k * p.indices->strides()[axis];
         position += k * p.index_stride(d);
         if (inside && p.backward && p.counts()) count *= counted(a, k);
       }
       if (!inside) continue;
-      const double v = element_as_double(p.from, offset);
+      const double v = element_as_double(x, offset);
       if (p.kind == PoolKind::lp)
         result += std::pow(std::abs(v), p.norm);
       else if (p.kind == PoolKind::average)

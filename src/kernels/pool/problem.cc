@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "kernels/check.h"
+#include "kernels/common/prologue.h"
 #include "kernels/common/spatial.h"
 #include "kernels/matmul/epilogue.h"
 #include "weft/error.h"
@@ -73,23 +74,6 @@ DType result_type_of(DType from) {
   return from == DType::u32 ? DType::u32 : DType::i32;
 }
 
-View with_type(View view, DType type) {
-  view.dtype = type;
-  return view;
-}
-
-std::vector<View> operands_like(std::string_view kernel, const Epilogue& epilogue, const View& to) {
-  std::vector<View> all;
-  for (const View& operand : epilogue.operands) {
-    if (!broadcasts_to(operand.shape(), to.shape())) {
-      throw InvalidArgument("{}: epilogue operand {} does not broadcast to the result, {}", kernel, to_string(operand),
-                            to_string(to));
-    }
-    all.push_back(operand.broadcast_to(to.shape()));
-  }
-  return all;
-}
-
 void check_indices(std::string_view kernel, const View& x, const View& like, const std::optional<View>& indices) {
   if (!indices) return;
   if (indices->shape() != like.shape()) {
@@ -103,16 +87,6 @@ void check_indices(std::string_view kernel, const View& x, const View& like, con
       throw InvalidArgument("{}: {} has more positions than an i32 can tell", kernel, to_string(x.shape()));
     }
   }
-}
-
-// The view's elements begin…begin+size-1 along an axis.
-View sliced(View view, int axis, std::int64_t begin, std::int64_t size) {
-  view.layout.shape[axis] = size;
-  if (size > 0) {
-    const std::int64_t bytes = begin * view.strides()[axis] * bits(view.dtype) / 8;
-    view.offset = static_cast<std::uint64_t>(static_cast<std::int64_t>(view.offset) + bytes);
-  }
-  return view;
 }
 
 }  // namespace
@@ -160,7 +134,7 @@ std::int64_t counted_elements(const PoolAxis& a, std::int64_t i) {
   return std::clamp<std::int64_t>(up_div(a.x_size + a.after - start, a.dilation), 0, a.window);
 }
 
-DType PoolProblem::result_type() const { return result_type_of(from.dtype); }
+DType PoolProblem::result_type() const { return result_type_of(from_type); }
 
 std::int64_t PoolProblem::index_stride(int axis) const {
   std::int64_t stride = 1;
@@ -180,18 +154,21 @@ double PoolProblem::taps() const {
 
 PoolProblem pool_problem(std::string_view kernel, PoolKind kind, const View& x, const View& y,
                          const std::optional<View>& indices, double norm, const PoolOptions& options,
-                         const Epilogue& epilogue) {
-  // An epilogue gives y any type.
-  const View plain = epilogue.expression ? with_type(y, x.dtype) : y;
+                         const Epilogue& epilogue, const Prologue& prologue) {
+  // A prologue takes any type, an epilogue gives y any.
+  const DType type = prologue_type(x, prologue);
+  const View pooled = with_type(x, type), plain = epilogue.expression ? with_type(y, type) : y;
   if (indices)
-    check_views(kernel, {&x}, {&plain, &*indices});
+    check_views(kernel, {&pooled}, {&plain, &*indices});
   else
-    check_views(kernel, {&x}, {&plain});
+    check_views(kernel, {&pooled}, {&plain});
   if (!(norm > 0) || !std::isfinite(norm))
     throw InvalidArgument("{}: p is {}, expected a positive number", kernel, norm);
   PoolProblem p{.kind = kind,
                 .backward = false,
-                .from = x,
+                .inputs = prologue_inputs(kernel, x, prologue),
+                .from_type = type,
+                .prologue = prologue.expression,
                 .to = y,
                 .indices = indices,
                 .operands = {},
@@ -200,21 +177,24 @@ PoolProblem pool_problem(std::string_view kernel, PoolKind kind, const View& x, 
                 .norm = norm};
   check_indices(kernel, x, y, indices);
   check_epilogue(kernel, epilogue, p.result_type(), y);
-  p.operands = operands_like(kernel, epilogue, y);
+  p.operands = epilogue_operands(kernel, epilogue, y);
   return p;
 }
 
 PoolProblem pool_gradient_problem(std::string_view kernel, PoolKind kind, const View& dy,
                                   const std::optional<View>& indices, const View& dx, const PoolOptions& options,
-                                  const Epilogue& epilogue) {
-  const View plain = epilogue.expression ? with_type(dx, dy.dtype) : dx;
+                                  const Epilogue& epilogue, const Prologue& prologue) {
+  const DType type = prologue_type(dy, prologue);
+  const View pooled = with_type(dy, type), plain = epilogue.expression ? with_type(dx, type) : dx;
   if (indices)
-    check_views(kernel, {&dy, &*indices}, {&plain});
+    check_views(kernel, {&pooled, &*indices}, {&plain});
   else
-    check_views(kernel, {&dy}, {&plain});
+    check_views(kernel, {&pooled}, {&plain});
   PoolProblem p{.kind = kind,
                 .backward = true,
-                .from = dy,
+                .inputs = prologue_inputs(kernel, dy, prologue),
+                .from_type = type,
+                .prologue = prologue.expression,
                 .to = dx,
                 .indices = indices,
                 .operands = {},
@@ -223,7 +203,7 @@ PoolProblem pool_gradient_problem(std::string_view kernel, PoolKind kind, const 
                 .norm = 1};
   check_indices(kernel, dx, dy, indices);
   check_epilogue(kernel, epilogue, p.result_type(), dx);
-  p.operands = operands_like(kernel, epilogue, dx);
+  p.operands = epilogue_operands(kernel, epilogue, dx);
   return p;
 }
 
@@ -254,7 +234,7 @@ PoolProblem part(const PoolProblem& p, int axis, std::int64_t begin, std::int64_
     a.to_begin = first;
     low -= from_begin;
   }
-  q.from = sliced(p.from, axis, low, count);
+  for (View& v : q.inputs) v = sliced(v, axis, low, count);
   if (q.indices) q.indices = p.backward ? sliced(*p.indices, axis, low, count) : sliced(*p.indices, axis, begin, size);
   return q;
 }

@@ -48,7 +48,10 @@ WindowSteps window_steps(const PoolAxis& axis);
 struct PoolProblem {
   PoolKind kind;
   bool backward;
-  View from, to;
+  std::vector<View> inputs;              // `from`, or what a prologue makes it of; all of one shape
+  DType from_type;                       // behind the prologue
+  const Expression* prologue = nullptr;  // of the caller, as all expressions
+  View to;
   std::optional<View> indices;
   std::vector<View> operands;
   std::vector<PoolAxis> axes;
@@ -57,6 +60,7 @@ struct PoolProblem {
 
   static constexpr int kSpatial = 2;  // axes of views
   int spatial() const { return static_cast<int>(axes.size()); }
+  const Shape& from_shape() const { return inputs[0].shape(); }
   // What results are before they are rounded: f32, f64, i32 or u32.
   DType result_type() const;
   Steps steps(int axis, std::int64_t i) const {
@@ -74,10 +78,10 @@ struct PoolProblem {
 // Throw InvalidArgument.
 PoolProblem pool_problem(std::string_view kernel, PoolKind kind, const View& x, const View& y,
                          const std::optional<View>& indices, double norm, const PoolOptions& options,
-                         const Epilogue& epilogue);
+                         const Epilogue& epilogue, const Prologue& prologue = {});
 PoolProblem pool_gradient_problem(std::string_view kernel, PoolKind kind, const View& dy,
                                   const std::optional<View>& indices, const View& dx, const PoolOptions& options,
-                                  const Epilogue& epilogue);
+                                  const Epilogue& epilogue, const Prologue& prologue = {});
 
 // The part [begin, begin + size) along an axis of `to`, with what it reads of `from`.
 PoolProblem part(const PoolProblem& problem, int axis, std::int64_t begin, std::int64_t size);
