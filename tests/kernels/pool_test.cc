@@ -4,6 +4,7 @@
 
 #include "kernels/operands.h"
 #include "kernels/pool/problem.h"
+#include "core/str_cat.h"
 #include "support/chunks.h"
 #include "support/differential.h"
 #include "support/throws.h"
@@ -14,6 +15,7 @@ namespace weft::test {
 namespace {
 
 using kernels::Epilogue;
+using kernels::Prologue;
 using kernels::PoolKind;
 using kernels::PoolOptions;
 using testing::HasSubstr;
@@ -45,31 +47,37 @@ struct Call {
   Function function;
   PoolOptions options;
   double p = 2;
-  std::shared_ptr<Expression> expression;
+  std::shared_ptr<Expression> expression, before;
 
+  // Inputs: x or dy, indices, the prologue's operand, the epilogue's.
   std::size_t own() const { return function == Function::max_gradient ? 2 : 1; }
+  Prologue prologue(std::span<const View> in) const {
+    return before ? Prologue{before.get(), in.subspan(own(), 1)} : Prologue{};
+  }
   Epilogue epilogue(std::span<const View> in) const {
-    return expression ? Epilogue{expression.get(), in.subspan(own())} : Epilogue{};
+    return expression ? Epilogue{expression.get(), in.subspan(own() + (before ? 1 : 0))} : Epilogue{};
   }
   void run(Stream& s, std::span<const View> in, std::span<const View> out) const {
     const Epilogue e = epilogue(in);
+    const Prologue b = prologue(in);
     switch (function) {
       case Function::max:
-        return kernels::max_pool(s, in[0], out[0], options, e);
+        return kernels::max_pool(s, in[0], out[0], options, e, b);
       case Function::max_with_indices:
-        return kernels::max_pool_with_indices(s, in[0], out[0], out[1], options);
+        return kernels::max_pool_with_indices(s, in[0], out[0], out[1], options, b);
       case Function::average:
-        return kernels::average_pool(s, in[0], out[0], options, e);
+        return kernels::average_pool(s, in[0], out[0], options, e, b);
       case Function::lp:
-        return kernels::lp_pool(s, in[0], out[0], p, options, e);
+        return kernels::lp_pool(s, in[0], out[0], p, options, e, b);
       case Function::max_gradient:
-        return kernels::max_pool_gradient(s, in[0], in[1], out[0], options, e);
+        return kernels::max_pool_gradient(s, in[0], in[1], out[0], options, e, b);
       case Function::average_gradient:
-        return kernels::average_pool_gradient(s, in[0], out[0], options, e);
+        return kernels::average_pool_gradient(s, in[0], out[0], options, e, b);
     }
   }
   void reference(std::span<const View> in, std::span<const View> out) const {
     const Epilogue e = epilogue(in);
+    const Prologue b = prologue(in);
     const bool indexed = function == Function::max_with_indices;
     const PoolKind kind = function == Function::lp                                                  ? PoolKind::lp
                           : function == Function::average || function == Function::average_gradient ? PoolKind::average
@@ -78,20 +86,32 @@ struct Call {
         is_gradient(function)
             ? kernels::pool_gradient_problem(
                   function == Function::max_gradient ? "max_pool_gradient" : "average_pool_gradient", kind, in[0],
-                  own() == 2 ? std::optional(in[1]) : std::nullopt, out[0], options, e)
+                  own() == 2 ? std::optional(in[1]) : std::nullopt, out[0], options, e, b)
             : kernels::pool_problem(indexed                     ? "max_pool_with_indices"
                                     : kind == PoolKind::max     ? "max_pool"
                                     : kind == PoolKind::average ? "average_pool"
                                                                 : "lp_pool",
-                                    kind, in[0], out[0], indexed ? std::optional(out[1]) : std::nullopt, p, options, e);
+                                    kind, in[0], out[0], indexed ? std::optional(out[1]) : std::nullopt, p, options, e, b);
     pool_reference(problem, expression.get());
   }
 };
 
+// 2 a + b as `to`, which is rounded once, so that it is the same on every device; of integers a + b.
+Expression doubled_sum(DType a, DType b, DType to) {
+  Expression e;
+  const DType wide = is_floating(to) ? DType::f32 : to;
+  const auto as = [&](int v, DType from) { return from == wide ? v : e.cast(v, wide); };
+  const int first = as(e.input(a), a), second = as(e.input(b), b);
+  const int twice = is_floating(to) ? e.apply(ScalarOp::mul, {first, e.constant(2, wide)}) : first;
+  const int sum = e.apply(ScalarOp::add, {twice, second});
+  e.output(to == wide ? sum : e.cast(sum, to));
+  return e;
+}
+
 Problem random_pool(Rng& rng) {
   constexpr DType kFloats[] = {DType::f32, DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2};
   constexpr DType kIntegers[] = {DType::i8, DType::u8, DType::i16, DType::u16, DType::i32, DType::u32};
-  Call call{.function = pick(rng, kFunctions), .options = {}, .p = 2, .expression = {}};
+  Call call{.function = pick(rng, kFunctions), .options = {}, .p = 2, .expression = {}, .before = {}};
   const Function f = call.function;
   const bool of_max = f == Function::max || f == Function::max_with_indices;
   const int spatial = random_int(rng, 1, 3), order = random_int(rng, 0, 2);
@@ -129,10 +149,12 @@ Problem random_pool(Rng& rng) {
   const DType from = real ? pick(rng, kFloats) : pick(rng, kIntegers);
   const DType to = real && rng() % 2 ? pick(rng, kFloats) : from;
   const Kind from_kind = random_input_kind(rng), to_kind = random_output_kind(rng);
-  const bool special = of_max && rng() % 3 == 0;
+  const bool special = of_max && rng() % 3 == 0, made = rng() % 2;
+  constexpr DType kStored[] = {DType::f32, DType::f16, DType::bf16, DType::u8, DType::i8, DType::i64};
+  const DType stored = made && real ? pick(rng, kStored) : from;
   Problem p;
-  p.inputs = {
-      in_order(rng, order, is_gradient(f) ? y : x, from, from_kind, special ? Values::special : Values::ordinary)};
+  p.inputs = {in_order(rng, order, is_gradient(f) ? y : x, stored, from_kind,
+                       special && !made ? Values::special : Values::ordinary)};
   p.outputs = {in_order(rng, rng() % 3 ? order : random_int(rng, 0, 2), is_gradient(f) ? x : y, to, to_kind)};
   if (f == Function::max_with_indices) p.outputs.push_back(in_order(rng, order, y, DType::i32, to_kind));
   if (f == Function::max_gradient) {
@@ -143,6 +165,14 @@ Problem random_pool(Rng& rng) {
     set_values(indices,
                [&](std::int64_t) { return static_cast<double>(random_int(details, -1, static_cast<int>(positions))); });
     p.inputs.push_back(indices);
+  }
+  if (made) {
+    // An operand of x's shape in the same order of axes or another, or one that broadcasts.
+    const DType beside = real ? pick(rng, kFloats) : from;
+    const Shape shape = p.inputs[0].shape();
+    p.inputs.push_back(rng() % 2 ? in_order(rng, rng() % 2 ? order : 0, shape, beside, random_input_kind(rng))
+                                 : random_view(rng, random_broadcast(rng, shape), beside));
+    call.before = std::make_shared<Expression>(doubled_sum(stored, beside, from));
   }
   const bool fused = real && f != Function::max_with_indices && rng() % 2;
   if (fused) {
@@ -156,10 +186,11 @@ Problem random_pool(Rng& rng) {
     e.output(to == DType::f32 ? relu : e.cast(relu, to));
   }
   p.what = std::format(
-      "{}{} of {} to {}, window {}, strides {}, dilations {}, before {}, after {}{}{}, divisor {}, p {}",
+      "{}{} of {} to {}, window {}, strides {}, dilations {}, before {}, after {}{}{}{}, divisor {}, p {}",
       o.adaptive ? "adaptive " : "", kNames[static_cast<int>(f)], to_string(p.inputs[0]), to_string(p.outputs[0]),
       to_string(o.window), to_string(o.strides), to_string(o.dilations), to_string(o.before), to_string(o.after),
-      o.count_padding ? "" : ", inside", fused ? ", bias" : "", o.divisor, call.p);
+      o.count_padding ? "" : ", inside", fused ? ", bias" : "",
+      made ? str_cat(", prologue ", call.before->to_string(), " of ", to_string(p.inputs[call.own()])) : "", o.divisor, call.p);
   p.call = [=](Stream& s, auto in, auto out) { call.run(s, in, out); };
   p.twin = [=](Stream&, auto in, auto out) { call.reference(in, out); };
   double taps = 1;
@@ -229,7 +260,17 @@ TEST_F(Pool, SaysWhatDoesNotFit) {
   two.output(two.apply(ScalarOp::add, {two.input(DType::f32), two.input(DType::f32)}));
   EXPECT_THAT(thrown_by([&] { kernels::max_pool(cpu, x, y, {.window = {2}}, {&two, {}}); }),
               HasSubstr("max_pool: the epilogue"));
+  EXPECT_THAT(thrown_by([&] { kernels::max_pool(cpu, x, y, {.window = {2}}, {}, {&two, {}}); }),
+              HasSubstr("max_pool: the prologue (x0:f32, x1:f32) add(x0, x1) has 2 inputs and 1 outputs, expected 1 (x "
+                        "and 0 operands) and 1"));
+  EXPECT_THAT(thrown_by([&] { kernels::max_pool(cpu, x, y, {.window = {2}}, {}, {nullptr, std::span(&x, 1)}); }),
+              HasSubstr("max_pool: prologue operands without an expression"));
+  const View half[] = {random_view(rng, {1, 3, 8}, DType::f16)};
+  EXPECT_THAT(thrown_by([&] { kernels::max_pool(cpu, x, y, {.window = {2}}, {}, {&two, half}); }),
+              HasSubstr("input 1 of the prologue (x0:f32, x1:f32) add(x0, x1) is f32, given f16 [1, 3, 8]"));
   const View wide[] = {f32({1, 3, 5})};
+  EXPECT_THAT(thrown_by([&] { kernels::max_pool(cpu, x, y, {.window = {2}}, {}, {&two, wide}); }),
+              HasSubstr("max_pool: prologue operand f32 [1, 3, 5] does not broadcast to x, f32 [1, 3, 8]"));
   EXPECT_THAT(thrown_by([&] { kernels::max_pool(cpu, x, y, {.window = {2}}, {&two, wide}); }),
               HasSubstr("does not broadcast to the result"));
 }
@@ -293,6 +334,13 @@ TEST_F(PoolChunks, EveryAxis) {
   both(
       {dy, found}, {f32({1, 1, 300, 200})},
       [&](Stream& s, auto in, auto out) { kernels::max_pool_gradient(s, in[0], in[1], out[0], three); }, near);
+  // With elementwise work before, whose operand broadcasts or is as large.
+  const Expression before = doubled_sum(DType::f32, DType::f32, DType::f32);
+  const KernelCall made = [&](Stream& s, auto in, auto out) {
+    kernels::max_pool(s, in[0], out[0], three, {}, {&before, in.subspan(1)});
+  };
+  both({f32({1, 1, 300, 200}), f32({1, 1, 300, 200})}, {f32({1, 1, 150, 100})}, made, {});
+  both({f32({40, 3, 20, 20}), f32({3, 1, 1})}, {f32({40, 3, 10, 10})}, made, {});
   // One window over more than a binding.
   gpu::Encoder encoder(*device);
   const View far(device->allocate(80000), 0, DType::f32, {1, 1, 20000}),

@@ -96,7 +96,24 @@ Tensor convolution(RandomGraphValues& g, const Tensor& x) {
   }
 }
 
-Tensor pooling(RandomGraphValues& g, const Tensor& x) {
+// Sometimes with elementwise work, for the kernel that reads it.
+Tensor worked(RandomGraphValues& g, const Tensor& x) {
+  Shape channels = Shape::filled(x.rank() - 1, 1);
+  channels[0] = x.shape()[1];
+  switch (g.up_to(4)) {
+    case 0:
+      return relu(x * g.leaf(channels) + g.leaf(channels));
+    case 1:
+      return (x - g.leaf(g.up_to(1) ? x.shape() : channels)) * 0.5;
+    case 2:
+      return abs(x) * g.leaf(channels) - 0.25;
+    default:
+      return x;
+  }
+}
+
+Tensor pooling(RandomGraphValues& g, const Tensor& given) {
+  const Tensor x = worked(g, given);
   const Dims sizes = sizes_of(x);
   const Windows w = windows(g, sizes);
   const PoolOptions o{.window = w.window,
@@ -136,7 +153,8 @@ Tensor pooling(RandomGraphValues& g, const Tensor& x) {
   }
 }
 
-Tensor resampling(RandomGraphValues& g, const Tensor& x) {
+Tensor resampling(RandomGraphValues& g, const Tensor& given) {
+  const Tensor x = worked(g, given);
   Dims other;
   for (int d = 2; d < x.rank(); ++d) other.push_back(1 + g.up_to(x.rank() == 5 ? 4 : 8));
   UpsampleOptions o{

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/kernels/matmul.h"
+#include "weft/kernels/prologue.h"
 #include "weft/number.h"
 #include "weft/stream.h"
 #include "weft/view.h"
@@ -72,11 +74,18 @@ struct ResizeOptions {
 // rounding to 1/64 in between, so that every device gives the same bits. Elements of weight 0 do not count, even if
 // they are infinite or NaN. Throws InvalidArgument (an axis of x that is empty and of y that is not; scales that do not
 // fit the shapes), Unsupported.
-void resize(Stream& stream, const View& x, const View& y, const ResizeOptions& options = {});
+//
+// With a prologue, x stands for what the prologue gives, and may itself have any type. The epilogue takes the result,
+// also where it is `value`, and gives y any type: of mode nearest as an element of x's type, else before it is rounded,
+// as f32 (f64 if x is), of i8 and u8 after that, as i32.
+void resize(Stream& stream, const View& x, const View& y, const ResizeOptions& options = {},
+            const Epilogue& epilogue = {}, const Prologue& prologue = {});
 
 // The gradient of resize for x: dx[j…] = Σ_i dy[i…] · Π_d w_d(i_d, j_d), dy being the gradient of y. Options as resize
-// was given. Floats.
-void resize_gradient(Stream& stream, const View& dy, const View& dx, const ResizeOptions& options = {});
+// was given. Floats; the prologue is one of dy, the epilogue takes f32 or f64 in any mode. With an epilogue dy must have
+// elements.
+void resize_gradient(Stream& stream, const View& dy, const View& dx, const ResizeOptions& options = {},
+                     const Epilogue& epilogue = {}, const Prologue& prologue = {});
 
 // Throws InvalidArgument and Unsupported, naming `kernel`, unless the options fit x and y of these shapes, of one rank.
 void check_resize(std::string_view kernel, const ResizeOptions& options, const Shape& x, const Shape& y);

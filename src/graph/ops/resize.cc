@@ -6,6 +6,8 @@
 #include "core/checked.h"
 #include "graph/graph.h"
 #include "graph/op_schemas.h"
+#include "graph/ops/elementwise.h"
+#include "kernels/common/element_work.h"
 #include "weft/array.h"
 #include "weft/error.h"
 #include "weft/resampling.h"
@@ -72,14 +74,28 @@ void ResizeOp::attributes(Attributes& f) const {
   if (!options_.starts.empty()) f.add("starts", options_.starts);
   if (!options_.ends.empty()) f.add("ends", options_.ends);
   if (options_.coordinates == ResizeCoordinates::crop) f.add("value", options_.value);
+  if (prologue_) f.add("prologue", prologue_->to_string());
+  if (epilogue_) f.add("epilogue", epilogue_->to_string());
+}
+
+TensorType ResizeOp::resampled(std::span<const TensorType> in) const {
+  if (!prologue_) return in[0];
+  TensorType x{prologue_->output_type(0), {}};
+  for (const TensorType& t : in.first(input_count())) x.shape = broadcast(x.shape, t.shape);
+  return x;
 }
 
 std::vector<TensorType> ResizeOp::infer(std::span<const TensorType> in) const {
-  const DType type = infer_dtype(name(), {&in[0]});
-  const Shape& x = gradient_ ? shape_ : in[0].shape;
-  const Shape& y = gradient_ ? in[0].shape : shape_;
-  if (in[0].shape.rank() != shape_.rank()) {
-    throw ShapeError("{}: {} to the shape {}, expected one rank", name(), weft::to_string(in[0]),
+  const std::size_t more = epilogue_ ? static_cast<std::size_t>(epilogue_->input_count()) - 1 : 0;
+  if (in.size() != input_count() + more) {
+    throw InvalidArgument("{}: {} operands, expected {}", name(), in.size(), input_count() + more);
+  }
+  const TensorType given = resampled(in);
+  const DType type = infer_dtype(name(), {&given});
+  const Shape& x = gradient_ ? shape_ : given.shape;
+  const Shape& y = gradient_ ? given.shape : shape_;
+  if (given.shape.rank() != shape_.rank()) {
+    throw ShapeError("{}: {} to the shape {}, expected one rank", name(), weft::to_string(given),
                      weft::to_string(shape_));
   }
   for (int d = 0; d < x.rank(); ++d) {
@@ -90,32 +106,91 @@ std::vector<TensorType> ResizeOp::infer(std::span<const TensorType> in) const {
     }
   }
   if (options_.mode != ResizeMode::nearest && !is_floating(type) && type != DType::i8 && type != DType::u8) {
-    throw TypeError("{}: x is {}; expected floats, i8 or u8 for mode {}", name(), weft::to_string(in[0]),
+    throw TypeError("{}: x is {}; expected floats, i8 or u8 for mode {}", name(), weft::to_string(given),
                     kModes[static_cast<int>(options_.mode)]);
   }
   kernels::check_resize(name(), options_, x, y);
-  return {{type, shape_}};
+  for (const TensorType& t : in.subspan(input_count())) {
+    if (!broadcasts_to(t.shape, shape_)) {
+      throw ShapeError("{}: the epilogue's operand {} does not broadcast to the result {}", name(), weft::to_string(t),
+                       weft::to_string(shape_));
+    }
+  }
+  return {{epilogue_ ? epilogue_->output_type(0) : type, shape_}};
+}
+
+double ResizeOp::neighbours(double x, double y) const {
+  switch (options_.mode) {
+    case ResizeMode::nearest:
+      return 1;
+    case ResizeMode::area:
+      return std::ceil(x / y);
+    case ResizeMode::linear:
+    case ResizeMode::cubic:
+      break;
+  }
+  const double of_mode = options_.mode == ResizeMode::cubic ? 4 : 2;
+  return options_.antialias ? of_mode * std::max(x / y, 1.0) : of_mode;
+}
+
+double ResizeOp::reads(const Shape& given) const {
+  double reads = 1;
+  for (int d = 0; d < shape_.rank(); ++d) {
+    if (given[d] == shape_[d]) continue;
+    const auto from = static_cast<double>(given[d]), to = static_cast<double>(shape_[d]);
+    reads *= gradient_ ? neighbours(to, from) : neighbours(from, to) * to / from;
+  }
+  return reads;
+}
+
+// A resampling that only moves elements has any type, of which a GPU computes with those up to 32 bits.
+FusionSpec ResizeOp::fusion_spec(const gpu::Capabilities* device, std::span<const TensorType> in,
+                                 std::span<const TensorType>) const {
+  const TensorType x = resampled(in);
+  const bool moves = options_.mode == ResizeMode::nearest && !gradient_;
+  if (prologue_ || epilogue_ || x.shape == shape_ || element_count(x.shape) == 0) return {};
+  if (device && bits(x.dtype) > 32) return {};
+  // On the CPU both are evaluated for a row at a time, which short rows are not worth.
+  constexpr std::int64_t kShortRow = 32;
+  const bool read_rows = device || x.shape[-1] >= kShortRow, made_rows = device || shape_[-1] >= kShortRow;
+  const DType sum = !is_floating(x.dtype) ? DType::i32 : x.dtype == DType::f64 ? DType::f64 : DType::f32;
+  return {.prologue = read_rows,
+          .prologue_passes = static_cast<int>(std::clamp(std::ceil(reads(x.shape) - 0.05), 1.0, 1e6)),
+          .epilogue_outputs = made_rows ? 1 : 0,
+          .epilogue_input = moves ? x.dtype : sum};
+}
+
+OpPtr ResizeOp::with_fusion(std::optional<Expression> prologue, std::optional<Expression> epilogue) const {
+  return make_op<ResizeOp>(shape_, options_, gradient_, std::move(prologue), std::move(epilogue));
 }
 
 void ResizeOp::lower(const Launch& call) const {
-  (gradient_ ? kernels::resize_gradient : kernels::resize)(call.stream, call.inputs[0], call.outputs[0], options_);
+  Shape shape = call.inputs[0].shape();
+  for (const View& v : call.inputs.first(input_count())) shape = broadcast(shape, v.shape());
+  std::vector<View> inputs;
+  for (const View& v : call.inputs.first(input_count())) inputs.push_back(v.broadcast_to(shape));
+  const kernels::Prologue prologue{prologue_ ? &*prologue_ : nullptr, std::span(inputs).subspan(1)};
+  const kernels::Epilogue epilogue{epilogue_ ? &*epilogue_ : nullptr, call.inputs.subspan(input_count())};
+  (gradient_ ? kernels::resize_gradient : kernels::resize)(call.stream, inputs[0], call.outputs[0], options_, epilogue,
+                                                           prologue);
 }
 
 Work ResizeOp::work(const Launch& call) const {
-  Work w = Op::work(call);
-  if (options_.mode == ResizeMode::nearest && !gradient_) return w;
+  Shape given;
+  for (const View& v : call.inputs.first(input_count())) given = broadcast(given, v.shape());
   // Each element of the longer side takes part in a few products along each axis.
-  const double neighbours = options_.mode == ResizeMode::cubic ? 4 : 2;
-  double products = 2;
+  double products = options_.mode == ResizeMode::nearest && !gradient_ ? 0 : 2;
   for (int d = 0; d < shape_.rank(); ++d) {
-    if (call.inputs[0].shape()[d] != shape_[d]) products *= neighbours;
+    if (given[d] != shape_[d]) products *= options_.mode == ResizeMode::cubic ? 4 : 2;
   }
-  w.flops = products * static_cast<double>(std::max(call.inputs[0].count(), call.outputs[0].count()));
-  return w;
+  const auto from = static_cast<double>(element_count(given)), to = static_cast<double>(element_count(shape_));
+  return with_bytes(call, kernels::work_of({products, 0}, std::max(from, to), prologue_ ? &*prologue_ : nullptr, to,
+                                           epilogue_ ? &*epilogue_ : nullptr));
 }
 
 std::string ResizeOp::label(std::span<const TensorType>) const {
-  return std::string(name()) + "_" + std::string(kModes[static_cast<int>(options_.mode)]);
+  const std::string own = std::string(name()) + "_" + std::string(kModes[static_cast<int>(options_.mode)]);
+  return operations_around(own, prologue_, epilogue_);
 }
 
 Tensor resize(const Operand& x, const Shape& shape, const ResizeOptions& options) {

@@ -34,12 +34,12 @@ std::vector<std::vector<std::size_t>> groups_of(const ResizePass& whole) {
 }
 
 DType intermediate_type(const ResizePass& whole) {
-  return sums_integers(whole) ? kIntegerIntermediate : whole.x.dtype == DType::f64 ? DType::f64 : DType::f32;
+  return sums_integers(whole) ? kIntegerIntermediate : whole.from_type == DType::f64 ? DType::f64 : DType::f32;
 }
 
 template <class F>
 void for_each_intermediate(const ResizePass& whole, const std::vector<std::vector<std::size_t>>& groups, F&& f) {
-  Shape shape = whole.x.shape();
+  Shape shape = whole.x_shape();
   for (std::size_t g = 0; g + 1 < groups.size(); ++g) {
     for (const std::size_t k : groups[g]) shape[whole.tables[k].axis] = whole.tables[k].to();
     f(g, shape);
@@ -81,25 +81,35 @@ ResizeOrder order_of(const ResizePass& pass) {
   std::ranges::stable_sort(axes, std::greater(),
                            [&](int d) { return pass.y.shape()[d] == 1 ? INT64_MAX : std::abs(pass.y.strides()[d]); });
   ResizeOrder o;
+  o.inputs.resize(pass.inputs.size());
+  o.operands.resize(pass.operands.size());
+  // Calls f(strides in this order, the view's stride along axis d) for each view.
+  const auto for_each = [&](int d, auto&& f) {
+    f(o.y, pass.y.strides()[d]);
+    for (std::size_t k = 0; k < o.inputs.size(); ++k) f(o.inputs[k], pass.inputs[k].strides()[d]);
+    for (std::size_t k = 0; k < o.operands.size(); ++k) f(o.operands[k], pass.operands[k].strides()[d]);
+  };
   for (const int d : axes) {
     const int table = table_of[static_cast<std::size_t>(d)];
-    const std::int64_t n = pass.y.shape()[d], x = pass.x.strides()[d], y = pass.y.strides()[d];
-    if (table < 0 && !o.table.empty() && o.table.back() < 0 && o.x[-1] == x * n && o.y[-1] == y * n) {
+    const std::int64_t n = pass.y.shape()[d];
+    bool one = table < 0 && !o.table.empty() && o.table.back() < 0;
+    if (one) for_each(d, [&](Strides& s, std::int64_t stride) { one &= s[-1] == stride * n; });
+    if (one) {
       o.shape[-1] *= n;
       o.x_shape[-1] *= n;
-      o.x[-1] = x;
-      o.y[-1] = y;
+      for_each(d, [](Strides& s, std::int64_t stride) { s[-1] = stride; });
       continue;
     }
     o.shape.push_back(n);
-    o.x_shape.push_back(pass.x.shape()[d]);
-    o.x.push_back(x);
-    o.y.push_back(y);
+    o.x_shape.push_back(pass.x_shape()[d]);
+    for_each(d, [](Strides& s, std::int64_t stride) { s.push_back(stride); });
     o.table.push_back(table);
   }
   if (o.table.empty()) {
     o.shape = o.x_shape = {1};
-    o.x = o.y = {1};
+    o.y = {1};
+    o.inputs.assign(o.inputs.size(), {1});
+    o.operands.assign(o.operands.size(), {1});
     o.table = {-1};
   }
   return o;
@@ -125,10 +135,16 @@ std::vector<ResizePass> passes_of(const ResizePass& whole, const std::function<V
   });
   std::vector<ResizePass> passes;
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    ResizePass pass{.x = g ? between[g - 1] : whole.x,
-                    .y = g + 1 < groups.size() ? between[g] : whole.y,
+    const bool first = g == 0, last = g + 1 == groups.size();
+    ResizePass pass{.inputs = first ? whole.inputs : std::vector{between[g - 1]},
+                    .y = last ? whole.y : between[g],
                     .tables = {},
-                    .value = whole.value};
+                    .value = whole.value,
+                    .from_type = first ? whole.from_type : type,
+                    .to_type = last ? whole.to_type : type,
+                    .prologue = first ? whole.prologue : nullptr,
+                    .epilogue = last ? whole.epilogue : nullptr};
+    if (last) pass.operands = whole.operands;
     for (const std::size_t k : groups[g]) pass.tables.push_back(whole.tables[k]);
     passes.push_back(std::move(pass));
   }

@@ -11,21 +11,28 @@ namespace weft::kernels {
 
 // y = x resampled along the axes of these tables; x and y have the same sizes along all others.
 struct ResizePass {
-  View x, y;
+  std::vector<View> inputs;  // x, or what a prologue makes it of; all of one shape
+  View y;
   std::vector<AxisTable> tables;
-  bool moves = false;  // elements are moved as they are: at most one of each row, views of unsigned integers
+  bool moves = false;  // elements are moved as they are: at most one of each row
   Number value = 0;    // where a table's row is empty
+  DType from_type, to_type;  // of x behind the prologue, and of y in front of the epilogue
+  const Expression* prologue = nullptr;
+  const Expression* epilogue = nullptr;
+  std::vector<View> operands = {};  // the epilogue's, of y's shape
+
+  const Shape& x_shape() const { return inputs[0].shape(); }
 };
 
 // Sums of integers are fixed-point numbers: those of the types i8 and u8 have none, intermediate ones this many bits
 // behind the point, in i16.
 constexpr int kFractionBits = 6;
 constexpr DType kIntegerIntermediate = DType::i16;
-inline bool sums_integers(const ResizePass& pass) { return !pass.moves && !is_floating(pass.x.dtype); }
+inline bool sums_integers(const ResizePass& pass) { return !pass.moves && !is_floating(pass.from_type); }
 inline int fraction_bits(DType type) { return type == kIntegerIntermediate ? kFractionBits : 0; }
 // How far right a sum of products is shifted for y.
 inline int result_shift(const ResizePass& pass) {
-  return kWeightBits + fraction_bits(pass.x.dtype) - fraction_bits(pass.y.dtype);
+  return kWeightBits + fraction_bits(pass.from_type) - fraction_bits(pass.to_type);
 }
 
 // The least and the greatest number of a type, as sums are stored in it, and the nearest to `value`.
@@ -36,7 +43,8 @@ std::int32_t fixed_point(const Number& value, DType type);
 // is for are one where their strides allow it. `table`: which of the pass' tables is for it, or -1.
 struct ResizeOrder {
   Shape shape;  // of y
-  Strides x, y;
+  Strides y;
+  std::vector<Strides> inputs, operands;
   Shape x_shape;
   std::vector<int> table;
 };

@@ -1,9 +1,12 @@
 // Resampling on the CPU's cores, row by row of y along the axis whose elements are adjacent: the rows of x that it is
-// made of are added up with their weights, and the sum is resampled along the row.
+// made of are added up with their weights, and the sum is resampled along the row. A prologue makes the rows of x, an
+// epilogue takes those of y.
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 
+#include "kernels/common/prologue.h"
 #include "kernels/cpu_loops.h"
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/resize/problem.h"
@@ -11,11 +14,49 @@
 namespace weft::kernels {
 namespace {
 
-// A row of x, weighted, that is part of a row of y.
+// The rows of x that a row of y is made of.
 template <class A>
-struct Part {
-  std::int64_t offset;
-  A weight;
+struct Parts {
+  std::vector<A> weights;
+  std::vector<std::int64_t> offsets;  // of each input, for one row after the other
+};
+
+template <class T>
+constexpr DType kTypeOf = std::is_same_v<T, double> ? DType::f64
+                          : std::is_same_v<T, float> ? DType::f32
+                                                     : DType::i32;
+
+// Where row `offset` of a view begins, for an expression.
+CpuExpression::Row row_of(const View& v, std::int64_t offset, std::int64_t stride) {
+  return {v.buffer.data() + v.offset, offset, stride};
+}
+
+// The epilogue's half of a pass, for one thread: takes rows of y.
+class EpilogueRows {
+ public:
+  EpilogueRows(const ResizePass& pass, const ResizeOrder& order, const CpuExpression& expression)
+      : pass_(pass), order_(order), expression_(expression), registers_(expression) {}
+  // Stores the row at `at`, all axes but the last, of the result `row`.
+  void operator()(const Dims& at, const void* row) {
+    const int last = order_.shape.rank() - 1;
+    const auto offset = [&](const Strides& strides) {
+      std::int64_t o = 0;
+      for (int d = 0; d < last; ++d) o += at[d] * strides[d];
+      return o;
+    };
+    std::vector<CpuExpression::Row> inputs{{static_cast<std::byte*>(const_cast<void*>(row)), 0, 1}};
+    for (std::size_t k = 0; k < pass_.operands.size(); ++k) {
+      inputs.push_back(row_of(pass_.operands[k], offset(order_.operands[k]), order_.operands[k][last]));
+    }
+    const CpuExpression::Row output = row_of(pass_.y, offset(order_.y), order_.y[last]);
+    expression_.evaluate(registers_, inputs, std::span(&output, 1), order_.shape[last]);
+  }
+
+ private:
+  const ResizePass& pass_;
+  const ResizeOrder& order_;
+  const CpuExpression& expression_;
+  CpuExpression::Registers registers_;
 };
 
 // The type in which elements of T are summed.
@@ -89,11 +130,12 @@ class StoreRow {
   explicit StoreRow(const ResizePass& pass) {
     if constexpr (std::is_integral_v<A>) {
       shift_ = result_shift(pass);
-      std::tie(low_, high_) = limits_of(pass.y.dtype);
-      value_ = fixed_point(pass.value, pass.y.dtype);
+      std::tie(low_, high_) = limits_of(pass.to_type);
+      value_ = fixed_point(pass.value, pass.to_type);
     } else {
       value_ = static_cast<A>(pass.value.value());
     }
+    if (pass.epilogue) return;  // which stores them
     if (std::is_same_v<A, float> && pass.y.dtype != DType::f32) {
       narrow_ = store_block(pass.y.dtype);
       return;
@@ -177,50 +219,79 @@ void sum_pass(cpu::Executor& executor, const ResizePass& pass) {
   const AxisTable* along = table_at(last);
   std::vector<std::vector<A>> weights;
   for (int d = 0; d <= last; ++d) weights.push_back(table_at(d) ? weights_of<A>(*table_at(d)) : std::vector<A>());
-  const AddRow<A> add(pass.x.dtype);
+  std::optional<PrologueRows> prologue;
+  if (pass.prologue) prologue.emplace(*pass.prologue, kTypeOf<A>);
+  std::optional<CpuExpression> epilogue;
+  if (pass.epilogue) epilogue.emplace(*pass.epilogue);
+  const AddRow<A> add(prologue ? kTypeOf<A> : pass.from_type);
   const StoreRow<A> store(pass);
-  const std::byte* x = pass.x.buffer.data() + pass.x.offset;
   std::byte* y = pass.y.buffer.data() + pass.y.offset;
   const std::int64_t n = o.shape[last], from = o.x_shape[last];
+  const std::size_t inputs = pass.inputs.size();
 
   for_each_row(executor, o, [&] {
-    return [&, parts = std::vector<Part<A>>(), more = std::vector<Part<A>>(),
+    std::optional<CpuExpression::Registers> registers;
+    if (prologue) registers.emplace(prologue->registers());
+    std::optional<EpilogueRows> after;
+    if (epilogue) after.emplace(pass, o, *epilogue);
+    return [&, parts = Parts<A>(), more = Parts<A>(), registers = std::move(registers), after = std::move(after),
+            made = std::vector<A>(prologue ? static_cast<std::size_t>(from) : 0),
             sum = std::vector<A>(static_cast<std::size_t>(from)),
             result = std::vector<A>(static_cast<std::size_t>(n))](const Dims& at) mutable {
       // Weights of 1, to begin with; integers have no products of two axes.
-      parts.assign(1, {0, A{1}});
+      parts.weights.assign(1, A{1});
+      parts.offsets.assign(inputs, 0);
       std::int64_t target = 0;
       for (int d = 0; d < last; ++d) {
         target += at[d] * o.y[d];
         const AxisTable* t = table_at(d);
         if (!t) {
-          for (Part<A>& p : parts) p.offset += at[d] * o.x[d];
+          for (std::size_t p = 0; p < parts.offsets.size(); ++p) parts.offsets[p] += at[d] * o.inputs[p % inputs][d];
           continue;
         }
-        more.clear();
+        more.weights.clear();
+        more.offsets.clear();
         const auto i = static_cast<std::size_t>(at[d]);
         const A* w = weights[static_cast<std::size_t>(d)].data() + at[d] * t->pitch;
-        for (const Part<A>& p : parts) {
+        for (std::size_t p = 0; p < parts.weights.size(); ++p) {
           for (std::int64_t k = 0; k < t->count[i]; ++k) {
-            more.push_back({p.offset + (t->first[i] + k) * o.x[d], static_cast<A>(p.weight * w[k])});
+            more.weights.push_back(static_cast<A>(parts.weights[p] * w[k]));
+            for (std::size_t v = 0; v < inputs; ++v) {
+              more.offsets.push_back(parts.offsets[p * inputs + v] + (t->first[i] + k) * o.inputs[v][d]);
+            }
           }
         }
-        parts.swap(more);
+        std::swap(parts, more);
       }
-      if (parts.empty()) {
+      const auto give = [&] {
+        if (after) return (*after)(at, result.data());
+        store(y, target, o.y[last], n, result.data());
+      };
+      if (parts.weights.empty()) {
         std::ranges::fill(result, store.value());
-        return store(y, target, o.y[last], n, result.data());
+        return give();
+      }
+      std::vector<A>& total = along ? sum : result;
+      for (std::size_t p = 0; p < parts.weights.size(); ++p) {
+        const std::int64_t* offsets = parts.offsets.data() + p * inputs;
+        const auto length = static_cast<std::int64_t>(total.size());
+        if (!prologue) {
+          const View& x = pass.inputs[0];
+          add(x.buffer.data() + x.offset, offsets[0], o.inputs[0][last], length, parts.weights[p], p == 0,
+              total.data());
+          continue;
+        }
+        std::vector<CpuExpression::Row> rows;
+        for (std::size_t v = 0; v < inputs; ++v) {
+          rows.push_back(row_of(pass.inputs[v], offsets[v], o.inputs[v][last]));
+        }
+        (*prologue)(*registers, rows, length, made.data());
+        add(reinterpret_cast<const std::byte*>(made.data()), 0, 1, length, parts.weights[p], p == 0, total.data());
       }
       if (!along) {
-        bool first = true;
-        for (const Part<A>& p : parts)
-          add(x, p.offset, o.x[last], n, p.weight, std::exchange(first, false), result.data());
         for (A& v : result) v = store.finished(v);
-        return store(y, target, o.y[last], n, result.data());
+        return give();
       }
-      bool first = true;
-      for (const Part<A>& p : parts)
-        add(x, p.offset, o.x[last], from, p.weight, std::exchange(first, false), sum.data());
       const A* w = weights[static_cast<std::size_t>(last)].data();
       for (std::int64_t i = 0; i < n; ++i, w += along->pitch) {
         const auto k = static_cast<std::size_t>(i);
@@ -230,7 +301,7 @@ void sum_pass(cpu::Executor& executor, const ResizePass& pass) {
         for (std::int64_t j = 0; j < count; ++j) v += w[j] * source[j];
         result[k] = count ? store.finished(v) : store.value();
       }
-      store(y, target, o.y[last], n, result.data());
+      give();
     };
   });
 }
@@ -240,40 +311,68 @@ template <class T>
 void move_pass(cpu::Executor& executor, const ResizePass& pass) {
   const ResizeOrder o = order_of(pass);
   const int last = o.shape.rank() - 1;
-  // Offsets in x, or kOutside.
+  // Which element of x each of y is along an axis, along the last one how far it is in memory; or kOutside.
   constexpr std::int64_t kOutside = std::numeric_limits<std::int64_t>::min();
-  std::vector<std::vector<std::int64_t>> offsets;
+  std::vector<std::vector<std::int64_t>> places;
   for (int d = 0; d <= last; ++d) {
     const int k = o.table[static_cast<std::size_t>(d)];
-    auto& own = offsets.emplace_back();
+    const std::int64_t step = d == last && !pass.prologue ? o.inputs[0][last] : 1;
+    auto& own = places.emplace_back();
     for (std::int64_t i = 0; i < o.shape[d]; ++i) {
       const auto row = static_cast<std::size_t>(i);
       if (k < 0)
-        own.push_back(i * o.x[d]);
+        own.push_back(i * step);
       else {
         const AxisTable& t = pass.tables[static_cast<std::size_t>(k)];
-        own.push_back(t.count[row] ? t.first[row] * o.x[d] : kOutside);
+        own.push_back(t.count[row] ? t.first[row] * step : kOutside);
       }
     }
   }
-  const T* x = data<const T>(pass.x);
-  T* y = data<T>(pass.y);
-  const T value = static_cast<T>(pass.value.bits(pass.y.dtype));
-  const std::int64_t n = o.shape[last], stride = o.y[last];
+  std::optional<CpuExpression> prologue, epilogue;
+  if (pass.prologue) prologue.emplace(*pass.prologue);
+  if (pass.epilogue) epilogue.emplace(*pass.epilogue);
+  T* y = reinterpret_cast<T*>(pass.y.buffer.data() + pass.y.offset);
+  const T value = static_cast<T>(pass.value.bits(pass.from_type));
+  const std::int64_t n = o.shape[last], from = o.x_shape[last];
   for_each_row(executor, o, [&] {
-    return [&](const Dims& at) {
-      std::int64_t source = 0, target = 0;
+    std::optional<CpuExpression::Registers> registers;
+    if (prologue) registers.emplace(*prologue);
+    std::optional<EpilogueRows> after;
+    if (epilogue) after.emplace(pass, o, *epilogue);
+    return [&, registers = std::move(registers), after = std::move(after),
+            made = std::vector<T>(prologue ? static_cast<std::size_t>(from) : 0),
+            result = std::vector<T>(epilogue ? static_cast<std::size_t>(n) : 0)](const Dims& at) mutable {
+      std::int64_t target = 0;
       bool inside = true;
       for (int d = 0; d < last; ++d) {
-        const std::int64_t offset = offsets[static_cast<std::size_t>(d)][static_cast<std::size_t>(at[d])];
-        inside &= offset != kOutside;
-        source += inside ? offset : 0;
+        inside &= places[static_cast<std::size_t>(d)][static_cast<std::size_t>(at[d])] != kOutside;
         target += at[d] * o.y[d];
       }
-      const std::int64_t* offset = offsets[static_cast<std::size_t>(last)].data();
-      for (std::int64_t i = 0; i < n; ++i) {
-        y[target + i * stride] = inside && offset[i] != kOutside ? x[source + offset[i]] : value;
+      const auto offset = [&](const Strides& strides) {
+        std::int64_t source = 0;
+        for (int d = 0; d < last; ++d) {
+          source += places[static_cast<std::size_t>(d)][static_cast<std::size_t>(at[d])] * strides[d];
+        }
+        return source;
+      };
+      const T* x = made.data();
+      if (inside && prologue) {
+        std::vector<CpuExpression::Row> rows;
+        for (std::size_t k = 0; k < pass.inputs.size(); ++k) {
+          rows.push_back(row_of(pass.inputs[k], offset(o.inputs[k]), o.inputs[k][last]));
+        }
+        const CpuExpression::Row to{reinterpret_cast<std::byte*>(made.data()), 0, 1};
+        prologue->evaluate(*registers, rows, std::span(&to, 1), from);
+      } else if (inside) {
+        x = reinterpret_cast<const T*>(pass.inputs[0].buffer.data() + pass.inputs[0].offset) + offset(o.inputs[0]);
       }
+      T* to = after ? result.data() : y + target;
+      const std::int64_t stride = after ? 1 : o.y[last];
+      const std::int64_t* place = places[static_cast<std::size_t>(last)].data();
+      for (std::int64_t i = 0; i < n; ++i) {
+        to[i * stride] = inside && place[i] != kOutside ? x[place[i]] : value;
+      }
+      if (after) (*after)(at, result.data());
     };
   });
 }
@@ -282,7 +381,7 @@ void move_pass(cpu::Executor& executor, const ResizePass& pass) {
 
 void resize_cpu(cpu::Executor& executor, const ResizePass& whole) {
   if (whole.moves) {
-    switch (bits(whole.x.dtype)) {
+    switch (bits(whole.from_type)) {
       case 8:
         return move_pass<std::uint8_t>(executor, whole);
       case 16:
@@ -299,7 +398,7 @@ void resize_cpu(cpu::Executor& executor, const ResizePass& whole) {
   for (const ResizePass& pass : passes_of(whole, memory)) {
     if (sums_integers(pass))
       sum_pass<std::int32_t>(executor, pass);
-    else if (pass.x.dtype == DType::f64)
+    else if (pass.from_type == DType::f64)
       sum_pass<double>(executor, pass);
     else
       sum_pass<float>(executor, pass);

@@ -10,7 +10,11 @@
 
   place: the coordinate of each table. A row of a table is the index of its first element, how many there are, and
   their weights; it is p.pitch words long, and the table begins at p.base. integer: sums are fixed-point numbers.
+
+  inputs: x, or with `prologue` the operands of fn expression, which makes x of them; input_modes: how the lanes load each
+  (prologue.wgsl). operands: the modes of e0, e1, …, which `epilogue` takes behind the result.
 #}
+{{ epilogue }}
 {% set value = 'i32' if integer else 'f32' %}
 {% set wide = lanes == 4 and not last_resized %}
 {% set sum_type = 'vec4<' ~ value ~ '>' if wide else value %}
@@ -18,6 +22,10 @@
 {% set last = tables - 1 %}
 {% set each = lanes if last_resized else 1 %}
 {% set known = 'ok' ~ (outer - 1) if unrolled and outer else '' %}
+{# x where the outer tables say; `past`: so many elements along the last one, or empty. #}
+{% macro element(past) -%}
+{{ sum_type }}({{ 'expression(' if prologue }}{% for input in inputs %}{{ ', ' if loop.index0 }}{{ lanes_of(input, input_modes[loop.index0], input ~ '_' ~ outer ~ (' + (' ~ past ~ ') * p.' ~ input ~ '_step' ~ last if past else '')) }}{% endfor %}{{ ')' if prologue }})
+{%- endmacro %}
 {% macro weight(at) -%}
 {{ 'bitcast<i32>' if integer else 'bitcast<f32>' }}(table_buf[{{ at }}])
 {%- endmacro %}
@@ -39,7 +47,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% for l in range(lanes) %}
   let u{{ l }} = p.table_o + p.base{{ last }} + (first[{{ place[last] }}]{{ ' * 4u + ' ~ l ~ 'u' if lanes == 4 }}) * p.pitch{{ last }};
   let m{{ l }} = table_buf[u{{ l }} + 1u];
-  let s{{ l }} = {{ 'select(0u, table_buf[u' ~ l ~ '], m' ~ l ~ ' > 0u)' if unrolled else 'table_buf[u' ~ l ~ ']' }} * p.step{{ last }};
+  let s{{ l }} = {{ 'select(0u, table_buf[u' ~ l ~ '], m' ~ l ~ ' > 0u)' if unrolled else 'table_buf[u' ~ l ~ ']' }};
 {% endfor %}
 {% endif %}
 {% if rows > 1 %}
@@ -50,7 +58,9 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% else %}
   let c = first;
 {% endif %}
-  let x0 = at_x(c);
+{% for input in inputs %}
+  let {{ input }}_0 = at_{{ input }}(c);
+{% endfor %}
 {% for a in range(outer) %}
   let t{{ a }} = p.table_o + p.base{{ a }} + c[{{ place[a] }}] * p.pitch{{ a }};
   let n{{ a }} = table_buf[t{{ a }} + 1u];
@@ -63,13 +73,16 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   let f{{ a }} = select(0u, table_buf[t{{ a }}], n{{ a }} > 0u);
   for (var k{{ a }} = 0u; k{{ a }} < {{ counts[a] }}u; k{{ a }}++) {
     let ok{{ a }} = {{ 'ok' ~ (a - 1) ~ ' & ' if a }}(k{{ a }} < n{{ a }});
-    let x{{ a + 1 }} = x{{ a }} + (f{{ a }} + min(k{{ a }}, max(n{{ a }}, 1u) - 1u)) * p.step{{ a }};
-    let w{{ a }} = {{ ('w' ~ (a - 1) ~ ' * ') if a }}{{ weight('t' ~ a ~ ' + 2u + k' ~ a) }};
+    let i{{ a }} = f{{ a }} + min(k{{ a }}, max(n{{ a }}, 1u) - 1u);
 {% else %}
-  var x{{ a + 1 }} = x{{ a }} + table_buf[t{{ a }}] * p.step{{ a }};
+  let f{{ a }} = table_buf[t{{ a }}];
   for (var k{{ a }} = 0u; k{{ a }} < n{{ a }}; k{{ a }}++) {
-    let w{{ a }} = {{ ('w' ~ (a - 1) ~ ' * ') if a }}{{ weight('t' ~ a ~ ' + 2u + k' ~ a) }};
+    let i{{ a }} = f{{ a }} + k{{ a }};
 {% endif %}
+    let w{{ a }} = {{ ('w' ~ (a - 1) ~ ' * ') if a }}{{ weight('t' ~ a ~ ' + 2u + k' ~ a) }};
+{% for input in inputs %}
+    let {{ input }}_{{ a + 1 }} = {{ input }}_{{ a }} + i{{ a }} * p.{{ input }}_step{{ a }};
+{% endfor %}
 {% endfor %}
 {% if last_resized %}
 {% for l in range(lanes) %}
@@ -78,11 +91,11 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% if unrolled %}
     for (var k = 0u; k < {{ counts[last] }}u; k++) {
       let at = min(k, max(m{{ l }}, 1u) - 1u);
-      {{ add('part', weight('u' ~ l ~ ' + 2u + k'), value ~ '(load_x(x' ~ outer ~ ' + s' ~ l ~ ' + at * p.step' ~ last ~ '))', 'k < m' ~ l) }}
+      {{ add('part', weight('u' ~ l ~ ' + 2u + k'), element('s' ~ l ~ ' + at'), 'k < m' ~ l) }}
     }
 {% else %}
     for (var k = 0u; k < m{{ l }}; k++) {
-      {{ add('part', weight('u' ~ l ~ ' + 2u + k'), value ~ '(load_x(x' ~ outer ~ ' + s' ~ l ~ ' + k * p.step' ~ last ~ '))', '') }}
+      {{ add('part', weight('u' ~ l ~ ' + 2u + k'), element('s' ~ l ~ ' + k'), '') }}
     }
 {% endif %}
 {% if outer %}
@@ -92,18 +105,10 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% endif %}
   }
 {% endfor %}
-{% elif wide and x_wide %}
-    {{ add('r0', 'w' ~ last, sum_type ~ '(load4_x(x' ~ outer ~ '))', known) }}
-{% elif wide %}
-    {{ add('r0', 'w' ~ last, sum_type ~ '(' ~ value ~ '(load_x(x' ~ outer ~ ')), ' ~ value ~ '(load_x(x' ~ outer ~ ' + p.x_next)), ' ~ value ~ '(load_x(x' ~ outer ~ ' + 2u * p.x_next)), ' ~ value ~ '(load_x(x' ~ outer ~ ' + 3u * p.x_next)))', known) }}
 {% else %}
-    {{ add('r0', 'w' ~ last, value ~ '(load_x(x' ~ outer ~ '))', known) }}
+    {{ add('r0', 'w' ~ last, element(''), known) }}
 {% endif %}
-{% for b in range(outer) %}
-{% set a = outer - 1 - b %}
-{% if not unrolled %}
-    x{{ a + 1 }} += p.step{{ a }};
-{% endif %}
+{% for a in range(outer) %}
   }
 {% endfor %}
 {% set shifted = '(r$ + ' ~ sum_type ~ '(p.half)) >> ' ~ ('vec4<u32>(p.shift)' if wide else 'p.shift') if integer else 'r$' %}
@@ -116,13 +121,12 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   v{{ l }} = clamp(v{{ l }}, {{ sum_type }}(p.low), {{ sum_type }}(p.high));
 {% endif %}
 {% endfor %}
-{% if wide %}
-  store4_y(at_y(c), vec4<y_t>(v0));
-{% elif lanes == 4 %}
-  store4_y(at_y(c), vec4<y_t>(y_t(v0), y_t(v1), y_t(v2), y_t(v3)));
-{% else %}
-  store_y(at_y(c), y_t(v0));
-{% endif %}
+{% for mode in operands %}
+  let e{{ loop.index0 }}_at = at_e{{ loop.index0 }}(c);
+  let e{{ loop.index0 }} = {{ lanes_of('e' ~ loop.index0, mode, 'e' ~ loop.index0 ~ '_at') }};
+{% endfor %}
+  let r = {{ 'v0' if wide or lanes == 1 else 'vec4<' ~ value ~ '>(v0, v1, v2, v3)' }};
+  store{{ '4' if lanes == 4 }}_y(at_y(c), {{ 'epilogue(' if epilogue else ('vec4<y_t>(' if lanes == 4 else 'y_t(') }}r{% for mode in operands %}, e{{ loop.index0 }}{% endfor %}));
 {% if rows > 1 %}
   }
 {% endif %}
