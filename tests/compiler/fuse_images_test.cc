@@ -63,7 +63,8 @@ struct FuseImages : testing::TestWithParam<std::string> {
     const TensorData wide = noise(shape, seed);
     if (dtype == DType::f32) return wide;
     std::vector<std::uint16_t> narrow;
-    for (const float v : test::floats_of(wide)) narrow.push_back(dtype == DType::f16 ? float16(v).bits : bfloat16(v).bits);
+    for (const float v : test::floats_of(wide))
+      narrow.push_back(dtype == DType::f16 ? float16(v).bits : bfloat16(v).bits);
     return TensorData::of<std::uint16_t>(dtype, shape, narrow);
   }
   Device device = test::device_named(GetParam());
@@ -77,18 +78,22 @@ TEST_P(FuseImages, PoolAfterBatchNormAndRelu) {
     for (const bool last : {false, true}) {
       Graph g;
       const Shape image = last ? Shape{2, 12, 36, 40} : Shape{2, 40, 12, 36}, row = last ? Shape{40} : Shape{40, 1, 1};
-      const Tensor x = g.input("x", type, image), scale = g.input("scale", type, row), shift = g.input("shift", type, row);
+      const Tensor x = g.input("x", type, image), scale = g.input("scale", type, row),
+                   shift = g.input("shift", type, row);
       const Tensor before = relu(x * scale + shift);
       PoolOptions o{.window = {2, 2}, .channels_last = last};
       g.output("max", max_pool(before, o));
       o.window = {3, 3}, o.strides = {2, 2}, o.padding = {1, 1};
       g.output("y", average_pool(relu(x - shift), o) + scale);
-      const Labels labels = run(g, {{"x", as(type, image, 1)}, {"scale", as(type, row, 2)}, {"shift", as(type, row, 3)}},
-                                type == DType::f32 ? 2e-5f : type == DType::f16 ? 2e-2f : 1e-1f);
+      const Labels labels =
+          run(g, {{"x", as(type, image, 1)}, {"scale", as(type, row, 2)}, {"shift", as(type, row, 3)}},
+              type == DType::f32   ? 2e-5f
+              : type == DType::f16 ? 2e-2f
+                                   : 1e-1f);
       const std::string shape = to_string(last ? Shape{2, 6, 18, 40} : Shape{2, 40, 6, 18});
       const char* after = type == DType::f32 ? "add" : "cast+add";  // rounds as the pool's result would be
-      EXPECT_EQ(labels, (Labels{"mul+add+relu+max_pool " + shape,
-                                std::format("sub+relu+average_pool+{} {}", after, shape)}))
+      EXPECT_EQ(labels,
+                (Labels{"mul+add+relu+max_pool " + shape, std::format("sub+relu+average_pool+{} {}", after, shape)}))
           << name(type) << (last ? ", channels last" : "");
     }
   }
@@ -124,8 +129,10 @@ TEST_P(FuseImages, OperandsAreViews) {
     g.output(std::format("last{}", n), average_pool(made(by + 0.5, true), {.window = {2, n}, .channels_last = true}));
   }
   g.output("resized", resize(made(9, false), {2, 8, 5, 33}, {.mode = ResizeMode::linear}) * slice(column, 0, 0, 5));
-  const Labels labels = run(g, {{"x", noise({2, 12, 36, 8}, 1)}, {"other", noise({2, 16, 36, 12}, 2)},
-                                {"column", noise({12, 1}, 3)}, {"each", noise({2, 1, 1, 1}, 4)}});
+  const Labels labels = run(g, {{"x", noise({2, 12, 36, 8}, 1)},
+                                {"other", noise({2, 16, 36, 12}, 2)},
+                                {"column", noise({12, 1}, 3)},
+                                {"each", noise({2, 1, 1, 1}, 4)}});
   // On the cpu rows of eight channels are too short.
   EXPECT_EQ(labels.size(), GetParam() == "cpu" ? 8u : 7u) << testing::PrintToString(labels);
 }
@@ -169,11 +176,16 @@ TEST_P(FuseImages, PicturesAndPyramids) {
   const Tensor first = permute(picture, {0, 3, 1, 2});
   g.output("nearest", cast(resize(first, {2, 3, 20, 32}, {.mode = ResizeMode::nearest}), DType::f16) * 0.5);
   g.output("wide", resize(cast(first, DType::f32) * (1 / 255.0), {2, 3, 20, 32}, {.mode = ResizeMode::area}));
-  const Tensor low = g.input("low", DType::f16, {1, 4, 6, 20}), lateral = g.input("lateral", DType::f16, {1, 4, 12, 40});
+  const Tensor low = g.input("low", DType::f16, {1, 4, 6, 20}),
+               lateral = g.input("lateral", DType::f16, {1, 4, 12, 40});
   g.output("pyramid", upsample(low, {12, 40}) + lateral);
-  const Labels labels = run(g, {{"picture", bytes({2, 40, 60, 3})}, {"mean", noise({3}, 1)},
-                                {"deviation", TensorData::of<float>(DType::f32, {3}, std::vector<float>{1, 0.5, 2})},
-                                {"low", as(DType::f16, {1, 4, 6, 20}, 2)}, {"lateral", as(DType::f16, {1, 4, 12, 40}, 3)}}, 1e-3f);
+  const Labels labels = run(g,
+                            {{"picture", bytes({2, 40, 60, 3})},
+                             {"mean", noise({3}, 1)},
+                             {"deviation", TensorData::of<float>(DType::f32, {3}, std::vector<float>{1, 0.5, 2})},
+                             {"low", as(DType::f16, {1, 4, 6, 20}, 2)},
+                             {"lateral", as(DType::f16, {1, 4, 12, 40}, 3)}},
+                            1e-3f);
   // On the cpu rows of three channels are too short.
   EXPECT_EQ(labels.size(), GetParam() == "cpu" ? 5u : 4u) << testing::PrintToString(labels);
 }

@@ -2,9 +2,9 @@
 // twins_reference_test.cc.
 #include <numeric>
 
+#include "core/str_cat.h"
 #include "kernels/operands.h"
 #include "kernels/pool/problem.h"
-#include "core/str_cat.h"
 #include "support/chunks.h"
 #include "support/differential.h"
 #include "support/throws.h"
@@ -15,9 +15,9 @@ namespace weft::test {
 namespace {
 
 using kernels::Epilogue;
-using kernels::Prologue;
 using kernels::PoolKind;
 using kernels::PoolOptions;
+using kernels::Prologue;
 using testing::HasSubstr;
 
 enum class Function : std::uint8_t { max, max_with_indices, average, lp, max_gradient, average_gradient };
@@ -82,16 +82,16 @@ struct Call {
     const PoolKind kind = function == Function::lp                                                  ? PoolKind::lp
                           : function == Function::average || function == Function::average_gradient ? PoolKind::average
                                                                                                     : PoolKind::max;
-    const auto problem =
-        is_gradient(function)
-            ? kernels::pool_gradient_problem(
-                  function == Function::max_gradient ? "max_pool_gradient" : "average_pool_gradient", kind, in[0],
-                  own() == 2 ? std::optional(in[1]) : std::nullopt, out[0], options, e, b)
-            : kernels::pool_problem(indexed                     ? "max_pool_with_indices"
-                                    : kind == PoolKind::max     ? "max_pool"
-                                    : kind == PoolKind::average ? "average_pool"
-                                                                : "lp_pool",
-                                    kind, in[0], out[0], indexed ? std::optional(out[1]) : std::nullopt, p, options, e, b);
+    const auto problem = is_gradient(function)
+                             ? kernels::pool_gradient_problem(
+                                   function == Function::max_gradient ? "max_pool_gradient" : "average_pool_gradient",
+                                   kind, in[0], own() == 2 ? std::optional(in[1]) : std::nullopt, out[0], options, e, b)
+                             : kernels::pool_problem(indexed                     ? "max_pool_with_indices"
+                                                     : kind == PoolKind::max     ? "max_pool"
+                                                     : kind == PoolKind::average ? "average_pool"
+                                                                                 : "lp_pool",
+                                                     kind, in[0], out[0],
+                                                     indexed ? std::optional(out[1]) : std::nullopt, p, options, e, b);
     pool_reference(problem, expression.get());
   }
 };
@@ -185,12 +185,13 @@ Problem random_pool(Rng& rng) {
         e.apply(ScalarOp::relu, {e.apply(ScalarOp::add, {v, bias == DType::f32 ? added : e.cast(added, DType::f32)})});
     e.output(to == DType::f32 ? relu : e.cast(relu, to));
   }
-  p.what = std::format(
-      "{}{} of {} to {}, window {}, strides {}, dilations {}, before {}, after {}{}{}{}, divisor {}, p {}",
-      o.adaptive ? "adaptive " : "", kNames[static_cast<int>(f)], to_string(p.inputs[0]), to_string(p.outputs[0]),
-      to_string(o.window), to_string(o.strides), to_string(o.dilations), to_string(o.before), to_string(o.after),
-      o.count_padding ? "" : ", inside", fused ? ", bias" : "",
-      made ? str_cat(", prologue ", call.before->to_string(), " of ", to_string(p.inputs[call.own()])) : "", o.divisor, call.p);
+  p.what =
+      std::format("{}{} of {} to {}, window {}, strides {}, dilations {}, before {}, after {}{}{}{}, divisor {}, p {}",
+                  o.adaptive ? "adaptive " : "", kNames[static_cast<int>(f)], to_string(p.inputs[0]),
+                  to_string(p.outputs[0]), to_string(o.window), to_string(o.strides), to_string(o.dilations),
+                  to_string(o.before), to_string(o.after), o.count_padding ? "" : ", inside", fused ? ", bias" : "",
+                  made ? str_cat(", prologue ", call.before->to_string(), " of ", to_string(p.inputs[call.own()])) : "",
+                  o.divisor, call.p);
   p.call = [=](Stream& s, auto in, auto out) { call.run(s, in, out); };
   p.twin = [=](Stream&, auto in, auto out) { call.reference(in, out); };
   double taps = 1;

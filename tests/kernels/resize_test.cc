@@ -188,9 +188,8 @@ TEST_F(Resize, WorkAroundTheSameSize) {
     }
   }
   const View none = random_view(rng, {0}, DType::f32), one = random_view(rng, {4}, DType::f32);
-  EXPECT_THAT(
-      thrown_by([&] { kernels::resize_gradient(cpu, none, one, {}, {&twice, std::span(&one, 1)}); }),
-      HasSubstr("resize_gradient: dy is f32 [0], an epilogue takes one that has elements"));
+  EXPECT_THAT(thrown_by([&] { kernels::resize_gradient(cpu, none, one, {}, {&twice, std::span(&one, 1)}); }),
+              HasSubstr("resize_gradient: dy is f32 [0], an epilogue takes one that has elements"));
   EXPECT_THAT(thrown_by([&] { kernels::resize(cpu, one, none, {}, {&twice, {}}); }), HasSubstr("resize: the epilogue"));
 }
 
@@ -289,7 +288,8 @@ TEST_F(ResizeChunks, EveryAxis) {
        resize({.mode = ResizeMode::linear}), kSameBits);
   const Expression twice = doubled_sum(DType::f32, DType::f32, DType::f32);
   const KernelCall around = [&](Stream& s, auto in, auto out) {
-    kernels::resize(s, in[0], out[0], {.mode = ResizeMode::linear}, {&twice, in.subspan(2)}, {&twice, in.subspan(1, 1)});
+    kernels::resize(s, in[0], out[0], {.mode = ResizeMode::linear}, {&twice, in.subspan(2)},
+                    {&twice, in.subspan(1, 1)});
   };
   both({f32({40, 20, 20}), f32({40, 20, 20}), f32({40, 33, 28})}, {f32({40, 33, 28})}, around, near);
   both({f32({300, 100}), f32({100}), f32({77, 1})}, {f32({77, 260})}, around, near);

@@ -82,8 +82,8 @@ void resize(Stream& stream, const View& x, const View& y, const ResizeOptions& o
             const Epilogue& epilogue = {}, const Prologue& prologue = {});
 
 // The gradient of resize for x: dx[j…] = Σ_i dy[i…] · Π_d w_d(i_d, j_d), dy being the gradient of y. Options as resize
-// was given. Floats; the prologue is one of dy, the epilogue takes f32 or f64 in any mode. With an epilogue dy must have
-// elements.
+// was given. Floats; the prologue is one of dy, the epilogue takes f32 or f64 in any mode. With an epilogue dy must
+// have elements.
 void resize_gradient(Stream& stream, const View& dy, const View& dx, const ResizeOptions& options = {},
                      const Epilogue& epilogue = {}, const Prologue& prologue = {});
 

@@ -199,8 +199,8 @@ std::vector<TensorType> PoolOp::infer(std::span<const TensorType> in) const {
   const std::vector<DType> types = infer_dtypes(name(), operands, result_);
   TensorType y{types[0], x.shape};
   if (sizes_.rank() != y.shape.rank() - 2) {
-    throw ShapeError("{}: operand {} has another number of spatial axes than the sizes {}", name(),
-                     weft::to_string(x), weft::to_string(sizes_));
+    throw ShapeError("{}: operand {} has another number of spatial axes than the sizes {}", name(), weft::to_string(x),
+                     weft::to_string(sizes_));
   }
   for (int d = 0; d < sizes_.rank(); ++d) y.shape[first_spatial(channels_last_) + d] = sizes_[d];
   if (function_ == PoolFunction::max_gradient && in[own - 1].shape != x.shape) {
@@ -316,12 +316,13 @@ Work PoolOp::work(const Launch& call) const {
   for (const std::int64_t n : options_.window) steps *= static_cast<double>(n);
   const kernels::ElementWork own{function_ == PoolFunction::lp ? 2.0 : 1.0,
                                  function_ == PoolFunction::lp && norm_ != 1 && norm_ != 2 ? 1.5 : 0.0};
-  return with_bytes(call, kernels::work_of(own, steps, prologue_ ? &*prologue_ : nullptr, to,
-                                           epilogue_ ? &*epilogue_ : nullptr));
+  return with_bytes(
+      call, kernels::work_of(own, steps, prologue_ ? &*prologue_ : nullptr, to, epilogue_ ? &*epilogue_ : nullptr));
 }
 
 std::string PoolOp::label(std::span<const TensorType>) const {
-  return operations_around(options_.adaptive ? "adaptive_" + std::string(name()) : std::string(name()), prologue_, epilogue_);
+  return operations_around(options_.adaptive ? "adaptive_" + std::string(name()) : std::string(name()), prologue_,
+                           epilogue_);
 }
 
 Tensor max_pool(const Operand& x, const PoolOptions& o) {

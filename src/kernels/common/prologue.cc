@@ -37,9 +37,8 @@ std::vector<View> prologue_inputs(std::string_view kernel, const View& x, const 
   }
   const auto count = static_cast<int>(prologue.operands.size());
   if (e->outputs().size() != 1 || e->input_count() != count + 1) {
-    throw InvalidArgument(
-        "{}: the prologue {} has {} inputs and {} outputs, expected {} (x and {} operands) and 1", kernel,
-        e->to_string(), e->input_count(), e->outputs().size(), count + 1, count);
+    throw InvalidArgument("{}: the prologue {} has {} inputs and {} outputs, expected {} (x and {} operands) and 1",
+                          kernel, e->to_string(), e->input_count(), e->outputs().size(), count + 1, count);
   }
   std::vector<View> all = broadcast_all(kernel, "prologue", prologue.operands, "x", x);
   all.insert(all.begin(), x);

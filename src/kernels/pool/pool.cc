@@ -35,12 +35,24 @@ std::int64_t steps_at_most(const PoolProblem& p, const PoolAxis& a) {
 }
 
 // What a thread computes: `lanes` adjacent channels of each of `outs` neighbours; or `lanes` neighbours along the
-// spatial axis `row`.
+// spatial axis `row`, backward from single elements of dy.
 struct Form {
   int lanes = 1, outs = 1;
   std::string_view name, why;
   int row = -1;
+
+  int lanes_of_from(bool backward) const { return backward && row >= 0 ? 1 : lanes; }
 };
+
+// The windows that contain one of four neighbours of x, of which the first is a multiple of the windows' distance: by
+// their distance from its own.
+struct RowWindows {
+  std::int64_t low, high;
+};
+RowWindows row_windows(const PoolAxis& a) {
+  const std::int64_t before_last = (a.window - 1) - a.before;
+  return {-(before_last / a.stride) + (before_last % a.stride < 0), (a.before + 3) / a.stride};
+}
 
 // Loops of so many steps have no branch; of more, the steps that are none would cost too much at borders.
 constexpr std::int64_t kUnrolled = 32;
@@ -66,11 +78,18 @@ bool inputs_by_four(const PoolProblem& p, const std::vector<int>& order) {
   });
 }
 
-// The spatial axis along which four neighbours are computed from rows of x that are loaded in fours, or -1.
+// The spatial axis along which four neighbours are computed from rows of x that are loaded in fours, or backward from
+// elements of dy that are loaded once for the four; or -1.
 int row_of(const PoolProblem& p, const std::vector<int>& order) {
   const int axis = order.back(), d = axis - PoolProblem::kSpatial;
-  if (d < 0 || p.backward || !unrolls(p)) return -1;
+  if (d < 0 || !unrolls(p)) return -1;
   const PoolAxis& a = p.axes[static_cast<std::size_t>(d)];
+  if (p.backward) {
+    constexpr std::int64_t kMostWindows = 12;
+    const RowWindows w = row_windows(a);
+    const bool alike = a.dilation == 1 && 4 % a.stride == 0 && a.to_begin % 4 == 0;  // for all fours
+    return alike && w.high - w.low < kMostWindows && by_four(p.to, order) ? d : -1;
+  }
   // A part of x has not all of the row. Far windows would load much that they do not need.
   const std::int64_t reach = (a.window - 1) * a.dilation + 3 * a.stride + 1;
   const bool whole = a.from_begin == 0 && a.to_begin == 0 && p.from_shape()[axis] == a.x_size;
@@ -87,7 +106,10 @@ Form form_of(const PoolProblem& p, const std::vector<int>& order) {
     return {4, 1, "channels_x4", "channels are adjacent: four of them are loaded and stored at once"};
   }
   if (const int row = row_of(p, order); narrow && row >= 0) {
-    return {4, 1, "row_x4", "four neighbours of a row: x is loaded and y stored in fours", row};
+    return {4, 1, "row_x4",
+            p.backward ? "four neighbours of a row: dy is loaded once for all of them, and dx stored in fours"
+                       : "four neighbours of a row: x is loaded and y stored in fours",
+            row};
   }
   // Narrow elements that are stored one by one are merged into their words atomically.
   if (bits(p.to.dtype) < 32 && can_vectorise(p.to.permuted(order))) {
@@ -165,9 +187,10 @@ void record(gpu::Commands& commands, std::string_view kernel, const PoolProblem&
   }
   call.iterate(shape);
   call.include("prologue");
-  const auto read = [&](const View& v, const std::string& name, const Strides& strides) {
+  const int from_lanes = form.lanes_of_from(p.backward);
+  const auto read = [&](const View& v, const std::string& name, const Strides& strides, int lanes) {
     const std::int64_t next = v.strides()[order.back()];
-    const std::string_view mode = lane_mode(v, form.lanes, next, can_vectorise(v.permuted(order)));
+    const std::string_view mode = lane_mode(v, lanes, next, can_vectorise(v.permuted(order)));
     call.read(name, v, mode == "four" ? 4 : 1).strides(name, strides);
     if (mode == "each") call.index_param(name + "_next", next);
     return std::string(mode);
@@ -175,21 +198,21 @@ void record(gpu::Commands& commands, std::string_view kernel, const PoolProblem&
   std::vector<std::string> names, input_modes;
   for (std::size_t k = 0; k < inputs.size(); ++k) {
     names.push_back(p.prologue ? str_cat("in", k) : "x");
-    input_modes.push_back(read(p.inputs[k], names[k], inputs[k]));
+    input_modes.push_back(read(p.inputs[k], names[k], inputs[k], from_lanes));
   }
   if (p.indices) {
     if (p.backward)
-      call.read("i", *p.indices, form.lanes);
+      call.read("i", *p.indices, from_lanes);
     else
       call.write("i", *p.indices, form.lanes);
     call.strides("i", i);
   }
   call.write("y", p.to, form.lanes * form.outs).strides("y", y);
   for (std::size_t k = 0; k < operands.size(); ++k) {
-    modes.push_back(read(p.operands[k], str_cat("e", k), operands[k]));
+    modes.push_back(read(p.operands[k], str_cat("e", k), operands[k], form.lanes));
   }
   call.epilogue(epilogue, form.lanes);
-  if (p.prologue) call.expression(*p.prologue, form.lanes, false, true);
+  if (p.prologue) call.expression(*p.prologue, from_lanes, false, true);
 
   std::vector<std::int64_t> before(inputs.size());
   std::int64_t i_before = 0;
@@ -249,10 +272,17 @@ void record(gpu::Commands& commands, std::string_view kernel, const PoolProblem&
   if (form.row >= 0) {
     rest = str_cat(" + ", "vec4<i32>(0", rest, ")");
     const PoolAxis& a = p.axes[static_cast<std::size_t>(form.row)];
-    const std::int64_t lead = ((-a.before) % 4 + 4) % 4;
-    call.set("lead", static_cast<int>(lead)).set("row_stride", static_cast<int>(a.stride));
-    call.set("row_dilation", static_cast<int>(a.dilation)).set("row_window", static_cast<int>(a.window));
-    call.set("blocks", static_cast<int>(ceil_div(lead + (a.window - 1) * a.dilation + 3 * a.stride + 1, 4)));
+    call.set("row_stride", static_cast<int>(a.stride));
+    if (p.backward) {
+      const RowWindows w = row_windows(a);
+      call.set("row_low", static_cast<int>(w.low)).set("row_high", static_cast<int>(w.high));
+      call.set("row_before", static_cast<int>(a.before)).set("row_reach", static_cast<int>(a.window - 1));
+    } else {
+      const std::int64_t lead = ((-a.before) % 4 + 4) % 4;
+      call.set("lead", static_cast<int>(lead)).set("row_dilation", static_cast<int>(a.dilation));
+      call.set("row_window", static_cast<int>(a.window));
+      call.set("blocks", static_cast<int>(ceil_div(lead + (a.window - 1) * a.dilation + 3 * a.stride + 1, 4)));
+    }
   }
   call.set("unrolled", unrolled).set("bounds", bounds).set("rest", rest).set("row", form.row);
   call.set("one_row", shape[-1] % 4 == 0).set("last", shape.rank() - 1);
@@ -317,14 +347,13 @@ void forward(Stream& stream, std::string_view kernel, PoolKind kind, const View&
     check_memory(s, kernel, {{"x", x}, {"prologue operand", prologue.operands}}, {{"y", y}, {"indices", indices}},
                  Sharing::none);
     check_memory(s, kernel, {{"epilogue operand", epilogue.operands}}, {{"y", y}}, Sharing::same_view);
-    run(s, kernel, pool_problem(kernel, kind, x, y, indices, norm, options, epilogue, prologue),
-        epilogue.expression);
+    run(s, kernel, pool_problem(kernel, kind, x, y, indices, norm, options, epilogue, prologue), epilogue.expression);
   });
 }
 
 void gradient(Stream& stream, std::string_view kernel, PoolKind kind, const View& dy,
-              const std::optional<View>& indices, const View& dx, const PoolOptions& options,
-              const Epilogue& epilogue, const Prologue& prologue) {
+              const std::optional<View>& indices, const View& dx, const PoolOptions& options, const Epilogue& epilogue,
+              const Prologue& prologue) {
   CallKey k = key(kernel, options, 1, epilogue, prologue);
   call(stream, std::move(k), {dy, prologue.operands, indices, epilogue.operands, dx}, [&](Stream& s) {
     check_memory(s, kernel, {{"dy", dy}, {"prologue operand", prologue.operands}, {"indices", indices}}, {{"dx", dx}},

@@ -10,7 +10,8 @@
   bounds: how many steps an element has at most along each axis, if these are few: then the loops have no branch, and
   the loads of a window are on their way together. row: the axis whose four neighbours are the four values of a thread,
   which loads the row of x in fours; blocks: how many of these it needs, the window beginning `lead` elements into the
-  first.
+  first. Backward its four elements have windows row_low … row_high, counted from the first element's by the stride,
+  which divides 4: each is loaded once, and goes to those of the four that it contains.
 
   inputs: x, or with `prologue` the operands of fn expression, which makes x of them; input_modes: how a thread's lanes
   load each (prologue.wgsl). operands: the modes of e0, e1, …, which `epilogue` takes behind the result.
@@ -23,6 +24,9 @@
 {% set unsigned = "vec4<u32>" if vector else "u32" %}
 {% set result = "vec4<y_t>" if vector else "y_t" %}
 {% set load = "load4" if vector else "load" %}
+{# A thread of four neighbours loads x in fours forward, one window at a time backward. #}
+{% set row_of_x = row if not backward else -1 %}
+{% set taken = product if backward and row >= 0 else value %}
 
 {% for d in range(spatial) %}
 // The elements of x in window i: the first, and where they end.
@@ -121,11 +125,11 @@ fn powered(v: f32, exponent: f32) -> f32 { return pow_f32(v, exponent); }
 
 {# Of an input: where it is at the steps k0, k1, … but that along the row. #}
 {% macro place_of(input) -%}
-{{ input }}_first{% for d in range(spatial) %}{% if row != d %} + u32(k{{ d }}) * p.{{ input }}_k{{ d }}{% endif %}{% endfor %}
+{{ input }}_first{% for d in range(spatial) %}{% if row_of_x != d %} + u32(k{{ d }}) * p.{{ input }}_k{{ d }}{% endif %}{% endfor %}
 {%- endmacro %}
 {# x at the place of a step, of a row `past` elements of it further on. #}
 {% macro pooled(past) -%}
-{{ value }}({{ "expression(" if prologue }}{% for input in inputs %}{{ ", " if loop.index0 }}{{ lanes_of(input, input_modes[loop.index0], (input ~ "_row" ~ (" + " ~ past if input_modes[loop.index0] == "four" else "")) if past else place_of(input)) }}{% endfor %}{{ ")" if prologue }})
+{{ taken }}({{ "expression(" if prologue }}{% for input in inputs %}{{ ", " if loop.index0 }}{{ lanes_of(input, input_modes[loop.index0], (input ~ "_row" ~ (" + " ~ past if input_modes[loop.index0] == "four" else "")) if past else place_of(input)) }}{% endfor %}{{ ")" if prologue }})
 {%- endmacro %}
 {% macro mask(ok) -%}
 {{ "vec4<bool>(" ~ ok ~ ")" if vector else ok }}
@@ -177,7 +181,9 @@ fn element(c: Coords) -> {{ result }} {
   let i0 = at_i(c) - p.i_before;
 {% endif %}
 {% for d in range(spatial) %}
-{% if row == d %}
+{% if row == d and backward %}
+  let own{{ d }} = i32(c[{{ place[d] }}]) * 4 + p.first{{ d }};
+{% elif row == d %}
   let own{{ d }} = i32(c[{{ place[d] }}]) * 4;
   let block{{ d }} = own{{ d }} * p.stride{{ d }} - p.before{{ d }} - {{ lead }};
 {% else %}
@@ -196,7 +202,7 @@ fn element(c: Coords) -> {{ result }} {
   var sum = {{ value }}();
 {% endif %}
 {% if backward and indexed %}
-  let own = {{ whole }}(0{% for d in range(spatial) %} + own{{ d }} * p.flat{{ d }}{% endfor %});
+  let own = {{ whole }}(0{% for d in range(spatial) %} + own{{ d }} * p.flat{{ d }}{% endfor %}){{ " + " ~ whole ~ "(0, 1, 2, 3) * p.flat" ~ row if row >= 0 }};
 {% endif %}
 {% if unrolled %}
 {% for d in range(spatial) %}
@@ -209,10 +215,29 @@ fn element(c: Coords) -> {{ result }} {
 {% if backward and what == "average" and divisor != "fixed" %}
     let n{{ d }} = {{ "n" ~ (d - 1) ~ " * " if d else "" }}max(count{{ d }}(k{{ d }}), 1);
 {% endif %}
+{% elif backward and what == "average" and divisor != "fixed" %}
+    let n{{ d }} = {{ "n" ~ (d - 1) if d else "1" }};
 {% endif %}
 {% endfor %}
     let ok = {% for d in range(spatial) %}{% if row != d %}ok{{ d }} & {% endif %}{% endfor %}true;
-{% if row >= 0 %}
+{% if row >= 0 and backward %}
+{% for w in range(row_low, row_high + 1) %}
+  {
+    let at = own{{ row }} / {{ row_stride }} + ({{ w }});
+    let inside = ok & (at >= 0) & (at < p.y_size{{ row }});
+    let k{{ row }} = select(p.begin{{ row }}, at, inside);
+    let v = {{ pooled("") }}{{ " / f32(n" ~ (spatial - 1) ~ " * max(count" ~ row ~ "(k" ~ row ~ "), 1))" if what == "average" and divisor != "fixed" }};
+{% if indexed %}
+    let index = load_i(i0{% for d in range(spatial) %} + u32(k{{ d }}) * p.i_k{{ d }}{% endfor %});
+{% endif %}
+{% for e in range(4) %}
+{% if w * row_stride <= e + row_before and e + row_before <= w * row_stride + row_reach %}
+    sum[{{ e }}] += select({{ product }}(), v, inside{{ " & (index == own[" ~ e ~ "])" if indexed }});
+{% endif %}
+{% endfor %}
+  }
+{% endfor %}
+{% elif row >= 0 %}
 {% for input in inputs %}
     let {{ input }}_row = {{ place_of(input) }};
 {% endfor %}

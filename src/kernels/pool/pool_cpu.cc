@@ -1,6 +1,6 @@
 // Pooling on the CPU's cores, a row of results at a time: along the channels, where these are adjacent, so that each
-// step of a window is vector work on rows; else along the last spatial axis. A prologue makes the rows that are read, one
-// at a time.
+// step of a window is vector work on rows; else along the last spatial axis. A prologue makes the rows that are read,
+// one at a time.
 #include <cmath>
 #include <limits>
 
@@ -74,9 +74,8 @@ class Pool {
     }
     if (p.prologue) prologue_.emplace(*p.prologue, p.result_type());
     const std::int64_t channels = p.to.shape()[1];
-    const bool adjacent = channels >= 4 && p.to.strides()[1] == 1 && std::ranges::any_of(p.inputs, [](const View& v) {
-      return v.strides()[1] == 1;
-    });
+    const bool adjacent = channels >= 4 && p.to.strides()[1] == 1 &&
+                          std::ranges::any_of(p.inputs, [](const View& v) { return v.strides()[1] == 1; });
     inner_ = adjacent ? 1 : p.to.rank() - 1;
     window_ = adjacent ? p.spatial() : p.spatial() - 1;
     for (int d = 0; d < p.to.rank(); ++d) {
@@ -257,7 +256,8 @@ class Pool {
     }
     const std::int64_t own = kStep == Step::chosen ? own_position(at) : 0;
     const std::int32_t* indices = nullptr;
-    if constexpr (kStep == Step::chosen) indices = data<const std::int32_t>(*p_.indices) + offset_of(*p_.indices, t, at);
+    if constexpr (kStep == Step::chosen)
+      indices = data<const std::int32_t>(*p_.indices) + offset_of(*p_.indices, t, at);
     for (std::size_t i = 0; i < results.size(); ++i) {
       const Steps& s = steps_[last][i];
       Sum result = results[i];
@@ -302,8 +302,8 @@ class Pool {
     }
   }
 
-  void store(const Place& at, std::vector<Sum>& results,
-             const std::vector<std::int32_t>& places, CpuExpression::Registers& registers) const {
+  void store(const Place& at, std::vector<Sum>& results, const std::vector<std::int32_t>& places,
+             CpuExpression::Registers& registers) const {
     const auto offset = [&](const View& v) {
       std::int64_t o = 0;
       for (int d = 0; d < v.rank(); ++d) o += d == inner_ ? 0 : at[static_cast<std::size_t>(d)] * v.strides()[d];

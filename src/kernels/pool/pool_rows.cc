@@ -20,9 +20,10 @@ std::vector<AttributeSchema> with(std::vector<AttributeSchema> all, std::vector<
   return all;
 }
 std::vector<AttributeSchema> averages() {
-  return with(windows(), {optional_integers("after", "elements of padding behind x, which count_padding counts; none: as before"),
-                          boolean("count_padding", "the divisor counts the elements of padding, too", true),
-                          integer("divisor", "the divisor instead of the number of elements; 0: that number", 0)});
+  return with(windows(),
+              {optional_integers("after", "elements of padding behind x, which count_padding counts; none: as before"),
+               boolean("count_padding", "the divisor counts the elements of padding, too", true),
+               integer("divisor", "the divisor instead of the number of elements; 0: that number", 0)});
 }
 
 PoolOptions options_of(const Reader& r) {

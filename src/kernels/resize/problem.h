@@ -14,8 +14,8 @@ struct ResizePass {
   std::vector<View> inputs;  // x, or what a prologue makes it of; all of one shape
   View y;
   std::vector<AxisTable> tables;
-  bool moves = false;  // elements are moved as they are: at most one of each row
-  Number value = 0;    // where a table's row is empty
+  bool moves = false;        // elements are moved as they are: at most one of each row
+  Number value = 0;          // where a table's row is empty
   DType from_type, to_type;  // of x behind the prologue, and of y in front of the epilogue
   const Expression* prologue = nullptr;
   const Expression* epilogue = nullptr;

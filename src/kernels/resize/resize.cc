@@ -264,7 +264,8 @@ std::vector<AxisTable> tables_of(const ResizeOptions& o, const View& x, const Vi
     AxisTable t = axis_table(o, d, from, to);
     if (!t.is_identity()) tables.push_back(std::move(t));
   }
-  if (tables.empty() && fused) tables.push_back(axis_table({.mode = ResizeMode::nearest}, 0, x.shape()[0], y.shape()[0]));
+  if (tables.empty() && fused)
+    tables.push_back(axis_table({.mode = ResizeMode::nearest}, 0, x.shape()[0], y.shape()[0]));
   return tables;
 }
 
@@ -306,20 +307,17 @@ ResizePass checked(Stream& stream, std::string_view name, bool gradient, const V
   check_memory(stream, name, {{from_name, x}, {"prologue operand", prologue.operands}}, {{to_name, y}}, Sharing::none);
   check_memory(stream, name, {{"epilogue operand", epilogue.operands}}, {{to_name, y}}, Sharing::same_view);
   const bool moves = !gradient && o.mode == ResizeMode::nearest;
-  const DType result = moves                 ? type
-                       : !is_floating(type)  ? DType::i32
-                       : type == DType::f64 ? DType::f64
-                                             : DType::f32;
+  const DType result = moves ? type : !is_floating(type) ? DType::i32 : type == DType::f64 ? DType::f64 : DType::f32;
   check_epilogue(name, epilogue, result, y);
   ResizePass pass{.inputs = prologue_inputs(name, x, prologue),
-          .y = y,
-          .tables = {},
-          .moves = moves,
-          .from_type = type,
-          .to_type = type,
-          .prologue = prologue.expression,
-          .epilogue = epilogue.expression,
-          .operands = epilogue_operands(name, epilogue, y)};
+                  .y = y,
+                  .tables = {},
+                  .moves = moves,
+                  .from_type = type,
+                  .to_type = type,
+                  .prologue = prologue.expression,
+                  .epilogue = epilogue.expression,
+                  .operands = epilogue_operands(name, epilogue, y)};
   if (y.rank() == 0 && (pass.prologue || pass.epilogue)) {
     // An axis for the table that work around a resampling needs.
     const Layout one = Layout::dense({1});

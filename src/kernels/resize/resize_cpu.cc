@@ -22,7 +22,7 @@ struct Parts {
 };
 
 template <class T>
-constexpr DType kTypeOf = std::is_same_v<T, double> ? DType::f64
+constexpr DType kTypeOf = std::is_same_v<T, double>  ? DType::f64
                           : std::is_same_v<T, float> ? DType::f32
                                                      : DType::i32;
 
