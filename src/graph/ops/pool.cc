@@ -239,11 +239,13 @@ FusionSpec PoolOp::fusion_spec(const gpu::Capabilities* device, std::span<const 
   const bool rounds = is_floating(x.dtype) && x.dtype != DType::f64, plain = !prologue_ && !epilogue_;
   const bool indexed = function_ == PoolFunction::max_with_indices;
   const bool narrow = is_floating(x.dtype) && bits(x.dtype) < 32;
-  // On the CPU a prologue is evaluated for a row at a time, which short rows are not worth.
+  const int passes = static_cast<int>(std::clamp(std::ceil(reads(x.shape) - 0.05), 1.0, 1e6));
+  // On the CPU a prologue is evaluated for a row at a time, which short rows are not worth; nor, repeated, are rows of
+  // channels (3x3 windows at a distance of 2 of 64 channels: 19 ms instead of 12 on two cores).
   constexpr std::int64_t kShortRow = 32;
-  const bool rows = device || x.shape[-1] >= kShortRow;
+  const bool rows = device || (x.shape[-1] >= kShortRow && (passes == 1 || !channels_last_));
   return {.prologue = plain && rows && !(indexed && narrow),
-          .prologue_passes = static_cast<int>(std::clamp(std::ceil(reads(x.shape) - 0.05), 1.0, 1e6)),
+          .prologue_passes = passes,
           .epilogue_outputs = rounds && !epilogue_ && !indexed ? 1 : 0};
 }
 

@@ -65,12 +65,12 @@ bool unrolls(const PoolProblem& p) {
   return p.inputs[0].count() > 0;
 }
 
-// True if four adjacent elements along the last of the axes are loaded at once, by that many lanes, or all are one that
-// a prologue reads.
+// True if elements along the last of the axes are loaded and stored four at a time.
 bool by_four(const View& v, const std::vector<int>& order) {
   const View ordered = v.permuted(order);
   return ordered.strides()[-1] == 1 && ordered.shape()[-1] % 4 == 0 && can_vectorise(ordered);
 }
+// True if the inputs are loaded so, or are one element all along that axis, as a prologue's operands may be.
 bool inputs_by_four(const PoolProblem& p, const std::vector<int>& order) {
   return std::ranges::all_of(p.inputs, [&](const View& v) {
     const bool same = p.prologue && v.strides()[order.back()] == 0 && bits(v.dtype) <= 32;
