@@ -78,13 +78,13 @@ std::string_view lane_mode(const View& operand, int lanes, std::int64_t stride_o
 }
 
 PrologueRows::PrologueRows(const Expression& prologue, DType type)
-    : expression_(with_wide_output(prologue, type)), outputs_(prologue.outputs().size() + 1) {}
+    : expression_(with_wide_output(prologue, type)) {}
 
 void PrologueRows::operator()(CpuExpression::Registers& registers, std::span<const CpuExpression::Row> inputs,
                               std::int64_t n, void* x) const {
   // The last output is x as it was computed, not rounded to a narrower type.
-  CpuExpression::Row outputs[2] = {{}, {static_cast<std::byte*>(x), 0, 1}};
-  expression_.evaluate(registers, inputs, std::span(outputs, outputs_), n);
+  const CpuExpression::Row outputs[] = {{}, {static_cast<std::byte*>(x), 0, 1}};
+  expression_.evaluate(registers, inputs, outputs, n);
 }
 
 }  // namespace weft::kernels

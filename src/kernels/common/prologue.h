@@ -40,7 +40,6 @@ class PrologueRows {
 
  private:
   CpuExpression expression_;
-  std::size_t outputs_;
 };
 
 }  // namespace weft::kernels
