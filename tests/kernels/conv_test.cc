@@ -230,6 +230,18 @@ TEST_F(Conv, DepthwiseOfShortRows) {
   }
 }
 
+// Adjacent channels whose places are all one: the copy in f32 keeps the channels adjacent.
+TEST_F(Conv, FiltersOfSingleChannelsOfABroadcast) {
+  const View x = random_view(rng, {2, 1, 16}, DType::f16).permuted(std::array{0, 2, 1}).broadcast_to({2, 16, 3});
+  const View in[] = {x, random_view(rng, {16, 1, 1}, DType::f32)};
+  const View got = f32({2, 3, 16}).permuted(std::array{0, 2, 1}), expected = f32({2, 16, 3});
+  ConvOptions o;
+  o.groups = 16;
+  run(cpu, Function::conv, in, got, o, nullptr);
+  run_reference(Function::conv, in, expected, o, nullptr);
+  expect_close(got, expected, {.absolute = 1e-6});
+}
+
 // On the cpu a filter for each channel runs along the channels where these are adjacent.
 TEST_F(Conv, FiltersOfSingleChannelsOnTheCpu) {
   struct Case {

@@ -18,13 +18,17 @@
 namespace weft::kernels {
 namespace {
 
-// The view in elements of another type: itself, or a dense copy with its axes in the same order in memory.
+// The view in elements of another type: itself, or a dense copy with its axes in the same order in memory. Axes without
+// a place of their own, of size 1 or broadcast, come behind the others.
 View as_type(cpu::Executor& executor, const View& v, DType type) {
   if (v.dtype == type) return v;
   std::vector<int> order(static_cast<std::size_t>(v.rank()));
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, std::less(),
-                           [&](int d) { return v.shape()[d] == 1 ? INT64_MAX : std::abs(v.strides()[d]); });
+                           [&](int d) {
+                             const bool own = v.shape()[d] > 1 && v.strides()[d] != 0;
+                             return own ? std::abs(v.strides()[d]) : INT64_MAX;
+                           });
   Strides strides = v.strides();
   std::int64_t step = 1;
   for (const int d : order) {
