@@ -7,6 +7,7 @@
 namespace weft::kernels {
 
 CallKey& CallKey::raw(const void* bytes, std::size_t size) {
+  if (size == 0) return *this;  // bytes may be null then
   if (heap_.empty() && size_ + size <= inline_.size()) {
     std::memcpy(inline_.data() + size_, bytes, size);
     size_ += size;

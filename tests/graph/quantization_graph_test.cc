@@ -130,9 +130,8 @@ TEST(Quantization, Infers) {
 TEST(Quantization, SaysWhatDoesNotFit) {
   Graph g;
   const auto f32 = [&](const Shape& shape) {
-    return Graph::constant(
-        {DType::f32, shape,
-         std::vector<std::byte>(byte_size(DType::f32, static_cast<std::uint64_t>(element_count(shape))))});
+    const std::vector<std::byte> zeros(byte_size(DType::f32, static_cast<std::uint64_t>(element_count(shape))));
+    return Graph::constant(TensorData::copy_of(DType::f32, shape, zeros));
   };
   const auto of = [&](DType type, const Shape& shape) { return cast(f32(shape), type); };
   const Tensor x = f32({2, 6});

@@ -83,6 +83,8 @@ TEST_F(Resampling, SaysWhatDoesNotFit) {
               HasSubstr("unfold: a window reaches over 7 elements along spatial axis 0, which has 6 with its padding"));
   EXPECT_THAT(refused([&] { unfold(image, {3}); }),
               HasSubstr("unfold: the window is [3], expected one size for each of 2 spatial axes"));
+  const Tensor columns = g.input("columns_of_sums", DType::f16, {2, 72, 18});
+  EXPECT_THAT(refused([&] { fold(columns, {INT64_MAX, 4}, {3, 2}, {.padding = {1, 0}}); }), HasSubstr("passes 2^63"));
   EXPECT_THAT(refused([&] { unfold(image, {3, 3}, {.strides = {0, 1}}); }),
               HasSubstr("strides is [0, 1], expected numbers from 1"));
   EXPECT_THAT(refused([&] { fold(g.input("c", DType::f32, {2, 72, 17}), {6, 4}, {3, 2}); }),

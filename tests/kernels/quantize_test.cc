@@ -172,6 +172,12 @@ class Loose {
       }
       case ScalarOp::floor:
         return std::floor(arg(0));
+      case ScalarOp::abs:
+        return std::abs(arg(0));
+      case ScalarOp::less:
+        return arg(0) < arg(1);
+      case ScalarOp::select:
+        return arg(0) != 0 ? arg(1) : arg(2);
       case ScalarOp::round:
         return std::nearbyint(arg(0));
       case ScalarOp::clamp:

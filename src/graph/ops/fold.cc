@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/checked.h"
 #include "graph/graph.h"
 #include "graph/op_schemas.h"
 #include "kernels/common/spatial.h"
@@ -37,7 +38,12 @@ Windows windows(std::string_view op, const Shape& sizes, const Shape& window, co
                 ? w.before
                 : kernels::numbers_of_axes(op, "padding_after", o.padding_after, Dims::filled(spatial, 0), 0);
   for (int d = 0; d < spatial; ++d) {
-    const std::int64_t reach = (window[d] - 1) * w.dilations[d] + 1, padded = sizes[d] + w.before[d] + w.after[d];
+    std::int64_t reach = 0, padded = 0;
+    if (multiply_overflows(window[d] - 1, w.dilations[d], reach) || add_overflows(reach, 1, reach) ||
+        add_overflows(sizes[d], w.before[d] + w.after[d], padded)) {
+      throw ShapeError("{}: along spatial axis {} a window of {} elements, or {} with its padding, passes 2^63", op, d,
+                       window[d], sizes[d]);
+    }
     if (padded < reach) {
       throw ShapeError("{}: a window reaches over {} elements along spatial axis {}, which has {} with its padding", op,
                        reach, d, padded);

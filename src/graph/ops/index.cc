@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/checked.h"
 #include "graph/graph.h"
 #include "graph/op_schemas.h"
 #include "graph/ops/view.h"
@@ -289,7 +290,7 @@ std::vector<Tensor> split(const Operand& x, std::span<const std::int64_t> sizes,
   std::int64_t total = 0;
   for (const std::int64_t n : sizes) {
     if (n < 0) throw InvalidArgument("split: a size of {}", n);
-    total += n;
+    if (add_overflows(total, n, total)) throw ShapeError("split: sizes that pass 2^63 together");
   }
   if (total != x.shape()[axis]) {
     throw ShapeError("split: sizes of {} together for axis {} of {}", total, axis, to_string(x.type()));

@@ -63,16 +63,22 @@ Target target_of(DType q) {
 // x / s, to be rounded to the target; x and s are f32, s made of `scale`.
 int quotient(Expression& e, int x, int s, DType scale, const Target& target) {
   const int q = e.apply(ScalarOp::div, {x, s});
+  const double limit = target.eight_bit_float ? 0x1p16 : target.limit;
+  const int finite = limited(e, q, -limit, limit, DType::f32);
+  // Beyond the limit the quotient saturates, and `near` times a large scale would be infinite.
+  const int inside = e.apply(less, {e.apply(ScalarOp::abs, {q}), e.constant(limit, DType::f32)});
+  const auto exact = [&](int near, int pieces) {
+    return e.apply(select, {inside, corrected(e, x, s, scale, near, pieces), finite});
+  };
   if (target.eight_bit_float) {
     // Halfway between two 8-bit floats is a bf16. The sign of zero is the quotient's.
-    const int near = e.cast(e.cast(limited(e, q, -0x1p16, 0x1p16, DType::f32), DType::bf16), DType::f32);
-    return e.apply(ScalarOp::copysign, {corrected(e, x, s, scale, near, 1), q});
+    const int near = e.cast(e.cast(finite, DType::bf16), DType::f32);
+    return e.apply(ScalarOp::copysign, {exact(near, 1), q});
   }
-  const int finite = limited(e, q, -target.limit, target.limit, DType::f32);
-  if (target.limit > 0x1p18) return corrected(e, x, s, scale, finite, 3);
+  if (target.limit > 0x1p18) return exact(finite, 3);
   // k + ½ has 11 bits for integers of 8, whose product with 8 is exact.
   const int tie = e.apply(add, {e.apply(ScalarOp::floor, {finite}), e.constant(0.5, DType::f32)});
-  return corrected(e, x, s, scale, tie, target.limit > 0x1p10 ? 2 : 1);
+  return exact(tie, target.limit > 0x1p10 ? 2 : 1);
 }
 
 // The type in which numbers of these types are computed.
