@@ -66,14 +66,6 @@ void check_not_rented(const Tensor::State& tensor, std::string_view what) {
 
 std::string describe(const TensorDescriptor& d) { return to_string(d.data_type, d.shape); }
 
-void check_data(std::string_view what, const TensorDescriptor& descriptor, const BufferSource& data) {
-  const std::uint64_t bytes = byte_length(descriptor.data_type, descriptor.shape);
-  if (data.bytes().size() != bytes || !data.fits(descriptor.data_type)) {
-    throw TypeError("{}: the data are {}, expected {} bytes of {} or of bytes, for {}", what, data.to_string(), bytes,
-                    data_type_name(descriptor.data_type), describe(descriptor));
-  }
-}
-
 }  // namespace
 
 std::uint64_t byte_length(DType type, const Sizes& shape) {
@@ -85,6 +77,13 @@ std::uint64_t byte_length(DType type, const Sizes& shape) {
     count *= static_cast<std::uint64_t>(size);
   }
   return byte_size(type, count);
+}
+
+void check_data(std::string_view what, DType type, const Sizes& shape, const BufferSource& data) {
+  const std::uint64_t bytes = byte_length(type, shape);
+  if (data.bytes().size() == bytes && data.fits(type)) return;
+  throw TypeError("{}: the data are {}, expected {} bytes of {} or of bytes, for {}", what, data.to_string(), bytes,
+                  data_type_name(type), to_string(type, shape));
 }
 
 // ---- BufferSource
@@ -165,9 +164,9 @@ void Context::State::check(std::string_view what) const {
   if (is_lost) throw InvalidStateError("{}: the context is lost: {}", what, lost->message());
 }
 
-void Context::State::check_descriptor(std::string_view what, DType type, const Sizes& shape, TypeSet types) const {
-  if (!types.contains(type))
-    throw TypeError("{}: the data type is {}, expected {}", what, data_type_name(type), names(types));
+void Context::State::check_descriptor(std::string_view what, DType type, const Sizes& shape) const {
+  if (!kTensorTypes.contains(type))
+    throw TypeError("{}: the data type is {}, expected {}", what, data_type_name(type), names(kTensorTypes));
   if (shape.size() > static_cast<std::size_t>(kMaxRank)) {
     throw TypeError("{}: the shape is {}, expected a rank of at most {}", what, webnn::to_string(shape), kMaxRank);
   }
@@ -250,28 +249,23 @@ Future<ContextLostInfo> Context::lost() const {
 Tensor Context::create_tensor(const TensorDescriptor& descriptor) {
   static constexpr std::string_view kWhat = "create tensor";
   state_->check(kWhat);
-  state_->check_descriptor(kWhat, descriptor.data_type, descriptor.shape, kDataTypes | kPackedDataTypes);
+  state_->check_descriptor(kWhat, descriptor.data_type, descriptor.shape);
   auto tensor = std::make_shared<Tensor::State>(state_, descriptor);
   const std::lock_guard lock(state_->timeline);
-  try {
+  state_->guarded<UnknownError>(std::format("{}: {}", kWhat, describe(descriptor)), [&] {
     tensor->data = weft::Tensor(state_->device, descriptor.data_type, to_shape(descriptor.shape));
     const View& view = tensor->data.view();
     fill_with_zeros(state_->device, view.buffer, view.offset, byte_length(descriptor.data_type, descriptor.shape));
-  } catch (const DeviceLost& e) {
-    state_->lose(e.what());
-    throw InvalidStateError("{}: {}", kWhat, e.what());
-  } catch (const Error& e) {
-    throw UnknownError("{}: {}: {}", kWhat, describe(descriptor), e.what());
-  }
+  });
   return Tensor(std::move(tensor));
 }
 
 Tensor Context::create_constant_tensor(const OperandDescriptor& descriptor, const BufferSource& data) {
   static constexpr std::string_view kWhat = "create constant tensor";
   state_->check(kWhat);
-  state_->check_descriptor(kWhat, descriptor.data_type, descriptor.shape, kDataTypes | kPackedDataTypes);
+  state_->check_descriptor(kWhat, descriptor.data_type, descriptor.shape);
   const TensorDescriptor full{descriptor.data_type, descriptor.shape};
-  check_data(kWhat, full, data);
+  check_data(kWhat, descriptor.data_type, descriptor.shape, data);
   auto tensor = std::make_shared<Tensor::State>(state_, full);
   tensor->constant = true;
   try {
@@ -288,16 +282,9 @@ void Context::write_tensor(const Tensor& tensor, const BufferSource& data) {
   const std::lock_guard lock(state_->timeline);
   check_there(t, kWhat);
   if (!t.descriptor.writable) throw TypeError("{}: the tensor is not writable", kWhat);
-  check_data(kWhat, t.descriptor, data);
+  check_data(kWhat, t.descriptor.data_type, t.descriptor.shape, data);
   check_not_rented(t, kWhat);
-  try {
-    t.data.write(data.bytes());
-  } catch (const DeviceLost& e) {
-    state_->lose(e.what());
-    throw InvalidStateError("{}: {}", kWhat, e.what());
-  } catch (const Error& e) {
-    throw UnknownError("{}: {}", kWhat, e.what());
-  }
+  state_->guarded<UnknownError>(kWhat, [&] { t.data.write(data.bytes()); });
 }
 
 Future<gpu::ReadBytes> Context::read_tensor(const Tensor& tensor) {
@@ -307,26 +294,12 @@ Future<gpu::ReadBytes> Context::read_tensor(const Tensor& tensor) {
   check_there(t, kWhat);
   if (!t.descriptor.readable) throw TypeError("{}: the tensor is not readable", kWhat);
   check_not_rented(t, kWhat);
-  const auto told = [context = state_](const std::function<gpu::ReadBytes()>& read) {
-    try {
-      return read();
-    } catch (const DeviceLost& e) {
-      context->lose(e.what());
-      throw InvalidStateError("{}: {}", kWhat, e.what());
-    } catch (const Error& e) {
-      throw UnknownError("{}: {}", kWhat, e.what());
-    }
-  };
-  Future<gpu::ReadBytes> bytes;
-  told([&] {
-    const View& view = t.data.view();
-    bytes =
-        state_->device.async_read(view.buffer, view.offset, byte_length(t.descriptor.data_type, t.descriptor.shape));
-    return gpu::ReadBytes();
-  });
+  const View& view = t.data.view();
+  auto reading = std::make_shared<Future<gpu::ReadBytes>>(state_->guarded<UnknownError>(kWhat, [&] {
+    return state_->device.async_read(view.buffer, view.offset, byte_length(t.descriptor.data_type, t.descriptor.shape));
+  }));
   // Destroying the tensor, or losing the context, fails reads that nobody has taken yet. The future holds the tensor,
   // so that its memory is not used again before.
-  auto reading = std::make_shared<Future<gpu::ReadBytes>>(std::move(bytes));
   class Reading final : public Completion {
    public:
     Reading(std::shared_ptr<Future<gpu::ReadBytes>> future, Tensor of)
@@ -346,9 +319,9 @@ Future<gpu::ReadBytes> Context::read_tensor(const Tensor& tensor) {
     std::shared_ptr<Future<gpu::ReadBytes>> future_;
     Tensor of_;
   };
-  return {std::make_shared<Reading>(reading, tensor), [reading, tensor, told] {
+  return {std::make_shared<Reading>(reading, tensor), [reading, tensor, context = state_] {
             check_there(*tensor.state(), kWhat);
-            gpu::ReadBytes read = told([&] { return reading->get(); });
+            gpu::ReadBytes read = context->guarded<UnknownError>(kWhat, [&] { return reading->get(); });
             check_there(*tensor.state(), kWhat);
             return read;
           }};
@@ -409,16 +382,13 @@ void Context::dispatch(const Graph& graph, const NamedTensors& inputs, const Nam
   };
   const std::vector<weft::Tensor> from = in_order(inputs, g.inputs, g.input_order, "input");
   const std::vector<weft::Tensor> to = in_order(outputs, g.outputs, g.output_order, "output");
-  try {
-    g.executable.run(from, to);
-  } catch (const DeviceLost& e) {
-    state_->lose(e.what());
-    throw InvalidStateError("{}: {}", kWhat, e.what());
-  } catch (const InvalidArgument& e) {
-    throw TypeError("{}: {}", kWhat, e.what());
-  } catch (const Error& e) {
-    throw OperationError("{}: {}", kWhat, e.what());
-  }
+  state_->guarded<OperationError>(kWhat, [&] {
+    try {
+      g.executable.run(from, to);
+    } catch (const InvalidArgument& e) {
+      throw TypeError("{}: {}", kWhat, e.what());
+    }
+  });
 }
 
 // ---- WebGPU
@@ -439,12 +409,12 @@ Tensor Context::create_exportable_tensor(const TensorDescriptor& descriptor) {
   static constexpr std::string_view kWhat = "create exportable tensor";
   const gpu::Device& device = gpu_of(*state_, kWhat);
   state_->check(kWhat);
-  state_->check_descriptor(kWhat, descriptor.data_type, descriptor.shape, kDataTypes | kPackedDataTypes);
+  state_->check_descriptor(kWhat, descriptor.data_type, descriptor.shape);
   const std::uint64_t bytes = byte_length(descriptor.data_type, descriptor.shape);
   auto tensor = std::make_shared<Tensor::State>(state_, descriptor);
   tensor->exportable = true;
   const std::lock_guard lock(state_->timeline);
-  try {
+  state_->guarded<UnknownError>(std::format("{}: {}", kWhat, describe(descriptor)), [&] {
     // A buffer of its own: the caller may hold it longer than the tensor lives.
     wgpu::BufferDescriptor wanted;
     wanted.label = "WebNN tensor";
@@ -459,12 +429,7 @@ Tensor Context::create_exportable_tensor(const TensorDescriptor& descriptor) {
     tensor->data = weft::Tensor(state_->device,
                                 View(Buffer(tensor->exported), 0, descriptor.data_type, to_shape(descriptor.shape)));
     fill_with_zeros(state_->device, tensor->data.view().buffer, 0, bytes);
-  } catch (const DeviceLost& e) {
-    state_->lose(e.what());
-    throw InvalidStateError("{}: {}", kWhat, e.what());
-  } catch (const Error& e) {
-    throw UnknownError("{}: {}: {}", kWhat, describe(descriptor), e.what());
-  }
+  });
   return Tensor(std::move(tensor));
 }
 
@@ -493,7 +458,7 @@ Tensor Context::import_tensor(const TensorDescriptor& descriptor, wgpu::Buffer b
   static constexpr std::string_view kWhat = "import tensor";
   gpu_of(*state_, kWhat);
   state_->check(kWhat);
-  state_->check_descriptor(kWhat, descriptor.data_type, descriptor.shape, kDataTypes | kPackedDataTypes);
+  state_->check_descriptor(kWhat, descriptor.data_type, descriptor.shape);
   if (!buffer) throw TypeError("{}: the buffer is null", kWhat);
   if ((buffer.GetUsage() & kUsage) != kUsage) {
     throw TypeError("{}: the buffer lacks one of the usages Storage, CopySrc and CopyDst", kWhat);
@@ -505,7 +470,6 @@ Tensor Context::import_tensor(const TensorDescriptor& descriptor, wgpu::Buffer b
                     bytes, offset, describe(descriptor));
   }
   auto tensor = std::make_shared<Tensor::State>(state_, descriptor);
-  tensor->imported = true;
   try {
     tensor->data = weft::Tensor(
         state_->device, View(Buffer(std::move(buffer)), offset, descriptor.data_type, to_shape(descriptor.shape)));
@@ -520,8 +484,7 @@ Tensor Context::import_tensor(const TensorDescriptor& descriptor, wgpu::Buffer b
 OpSupportLimits Context::op_support_limits() const {
   OpSupportLimits limits;
   limits.max_tensor_byte_length = state_->max_byte_length;
-  limits.input = limits.constant = limits.output = {kDataTypes | kPackedDataTypes, {0, kMaxRank}};
-  limits.output.data_types = kDataTypes | kPackedDataTypes;
+  limits.input = limits.constant = limits.output = {kTensorTypes, {0, kMaxRank}};
   for (const Op& op : op_rows()) {
     auto& operands = limits.ops[op.schema.name];
     for (const auto* list : {&op.schema.arguments, &op.schema.outputs}) {

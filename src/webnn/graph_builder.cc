@@ -140,7 +140,7 @@ class Checker {
           value = *type;
         }
         if (!std::holds_alternative<DType>(value)) refuse(a, value);
-        if (!(kDataTypes | kPackedDataTypes).contains(std::get<DType>(value))) refuse(a, value);
+        if (!kTensorTypes.contains(std::get<DType>(value))) refuse(a, value);
         break;
     }
   }
@@ -259,12 +259,13 @@ void check_can_build(const GraphBuilder::State& builder, std::string_view prefix
 }
 
 Operand made(const GraphBuilder::State& builder, const OperandDescriptor& descriptor, weft::Tensor tensor,
-             Operand::State::Kind kind) {
+             Operand::State::Kind kind, std::string_view name = {}) {
   auto state = std::make_shared<Operand::State>();
   state->builder = &builder;
   state->descriptor = descriptor;
   state->tensor = std::move(tensor);
   state->kind = kind;
+  state->name = name;
   return Operand(std::move(state));
 }
 
@@ -275,28 +276,18 @@ Operand GraphBuilder::input(std::string_view name, const OperandDescriptor& desc
   check_can_build(*state_, "input: ");
   if (name.empty()) throw TypeError("input: the name is empty");
   const std::string what = std::format("input '{}'", printable(name));
-  state_->context.state().check_descriptor(what, descriptor.data_type, descriptor.shape, kDataTypes | kPackedDataTypes);
-  const Shape shape = to_shape(descriptor.shape);
-  auto state = std::make_shared<Operand::State>();
-  state->builder = state_.get();
-  state->descriptor = descriptor;
-  state->tensor = apply(make_op<InputOp>(std::string(name), TensorType{descriptor.data_type, shape}, ""), {});
-  state->kind = Operand::State::Kind::input;
-  state->name = name;
-  state_->inputs.push_back(Operand(state));
-  return Operand(std::move(state));
+  state_->context.state().check_descriptor(what, descriptor.data_type, descriptor.shape);
+  const TensorType type{descriptor.data_type, to_shape(descriptor.shape)};
+  state_->inputs.push_back(made(*state_, descriptor, apply(make_op<InputOp>(std::string(name), type, ""), {}),
+                                Operand::State::Kind::input, name));
+  return state_->inputs.back();
 }
 
 Operand GraphBuilder::constant(const OperandDescriptor& descriptor, const BufferSource& data) {
   const std::lock_guard lock(state_->mutex);
   check_can_build(*state_, "constant: ");
-  state_->context.state().check_descriptor("constant", descriptor.data_type, descriptor.shape,
-                                           kDataTypes | kPackedDataTypes);
-  const std::uint64_t bytes = byte_length(descriptor.data_type, descriptor.shape);
-  if (data.bytes().size() != bytes || !data.fits(descriptor.data_type)) {
-    throw TypeError("constant: the data are {}, expected {} bytes of {} or of bytes, for {}", data.to_string(), bytes,
-                    data_type_name(descriptor.data_type), to_string(descriptor.data_type, descriptor.shape));
-  }
+  state_->context.state().check_descriptor("constant", descriptor.data_type, descriptor.shape);
+  check_data("constant", descriptor.data_type, descriptor.shape, data);
   return made(
       *state_, descriptor,
       weft::Graph::constant(TensorData::copy_of(descriptor.data_type, to_shape(descriptor.shape), data.bytes())),
@@ -306,7 +297,7 @@ Operand GraphBuilder::constant(const OperandDescriptor& descriptor, const Buffer
 Operand GraphBuilder::constant(DType data_type, const Number& value) {
   const std::lock_guard lock(state_->mutex);
   check_can_build(*state_, "constant: ");
-  state_->context.state().check_descriptor("constant", data_type, {}, kDataTypes | kPackedDataTypes);
+  state_->context.state().check_descriptor("constant", data_type, {});
   return made(*state_, {data_type, {}}, weft::Graph::scalar(cast_number(value, data_type), data_type),
               Operand::State::Kind::constant);
 }
@@ -320,13 +311,8 @@ Operand GraphBuilder::constant(const Tensor& tensor) {
   if (t.destroyed) throw TypeError("constant: the tensor is destroyed");
   if (!t.constant) throw TypeError("constant: the tensor was not made by create_constant_tensor()");
   check_can_build(*state_, "constant: ");
-  auto state = std::make_shared<Operand::State>();
-  state->builder = state_.get();
-  state->descriptor = {t.descriptor.data_type, t.descriptor.shape};
-  state->tensor = weft::Graph::constant(t.constant_data);
-  state->kind = Operand::State::Kind::constant;
-  state->constant_tensor = tensor;
-  return Operand(std::move(state));
+  return made(*state_, {t.descriptor.data_type, t.descriptor.shape}, weft::Graph::constant(t.constant_data),
+              Operand::State::Kind::constant);
 }
 
 std::vector<Operand> GraphBuilder::call(std::string_view name, const Arguments& arguments) {
@@ -373,8 +359,7 @@ std::vector<Operand> GraphBuilder::several(std::string_view name, Arguments argu
     if (!op->schema.types_of(rule).contains(descriptor.data_type)) {
       throw InternalError("{}the result is {}", prefix, data_type_name(descriptor.data_type));
     }
-    state_->context.state().check_descriptor(prefix + rule.name, descriptor.data_type, descriptor.shape,
-                                             kDataTypes | kPackedDataTypes);
+    state_->context.state().check_descriptor(prefix + rule.name, descriptor.data_type, descriptor.shape);
     results.push_back(made(*state_, descriptor, std::move(tensors[i]), Operand::State::Kind::result));
   }
   return results;
@@ -429,15 +414,10 @@ Graph GraphBuilder::build(const NamedOperands& outputs, const CompileOptions& gi
   const std::lock_guard order(context->timeline);
   CompileOptions options = given;
   if (!options.constants) options.constants = context->constants;
-  try {
+  context->guarded<OperationError>("build", [&] {
     graph->executable = compile(built, context->device, options);
     graph->report = graph->executable.report();
-  } catch (const DeviceLost& e) {
-    context->lose(e.what());
-    throw InvalidStateError("build: {}", e.what());
-  } catch (const Error& e) {
-    throw OperationError("build: {}", e.what());
-  }
+  });
   state_->inputs.clear();
   return Graph(std::move(graph));
 }

@@ -52,7 +52,22 @@ struct Context::State {
   // Throws InvalidStateError if it is lost; `what` is what was asked for.
   void check(std::string_view what) const;
   // Throws TypeError, with `what` in front, unless a tensor may have that type and shape.
-  void check_descriptor(std::string_view what, DType type, const Sizes& shape, TypeSet types) const;
+  void check_descriptor(std::string_view what, DType type, const Sizes& shape) const;
+  // The result of f. A lost device loses the context and is told as InvalidStateError, other errors of the library as a
+  // Failure, with `what` in front; errors of WebNN pass.
+  template <class Failure, class F>
+  auto guarded(std::string_view what, F&& f) {
+    try {
+      return f();
+    } catch (const Exception&) {
+      throw;
+    } catch (const DeviceLost& e) {
+      lose(e.what());
+      throw InvalidStateError("{}: {}", what, e.what());
+    } catch (const Error& e) {
+      throw Failure("{}: {}", what, e.what());
+    }
+  }
 
   // Those that are not destroyed.
   void add(Tensor::State& tensor);
@@ -79,7 +94,7 @@ struct Tensor::State {
   const std::shared_ptr<Context::State> context;
   const TensorDescriptor descriptor;
   bool constant = false;
-  bool exportable = false, imported = false;
+  bool exportable = false;
   bool rented = false;       // under the context's timeline
   wgpu::Buffer exported;     // of exportable tensors
   weft::Tensor data;         // under the context's timeline; a constant's is none
@@ -105,8 +120,7 @@ struct Operand::State {
   OperandDescriptor descriptor;
   weft::Tensor tensor;
   enum class Kind : std::uint8_t { input, constant, result } kind = Kind::result;
-  std::string name = {};        // of inputs
-  Tensor constant_tensor = {};  // of constants that were made of one
+  std::string name = {};  // of inputs
 };
 
 struct GraphBuilder::State {
@@ -117,6 +131,12 @@ struct GraphBuilder::State {
   bool built = false;
   std::vector<Operand> inputs;
 };
+
+// What tensors, inputs and constants may hold.
+inline constexpr TypeSet kTensorTypes = kDataTypes | kPackedDataTypes;
+
+// Throws TypeError, with `what` in front, unless the data are a tensor's of that type and shape.
+void check_data(std::string_view what, DType type, const Sizes& shape, const BufferSource& data);
 
 // Bytes that a tensor has. Throws nothing; 2⁶³ and more are 2⁶³ - 1.
 std::uint64_t byte_length(DType type, const Sizes& shape);
