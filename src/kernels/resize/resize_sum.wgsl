@@ -34,9 +34,6 @@
 {%- set more = sum ~ ' + ' ~ w ~ ' * ' ~ x if integer else 'fma(' ~ (sum_type ~ '(' ~ w ~ ')' if wide else w) ~ ', ' ~ x ~ ', ' ~ sum ~ ')' -%}
 {{ sum }} = {{ 'select(' ~ sum ~ ', ' ~ more ~ ', ' ~ ok ~ ')' if ok else more }};
 {%- endmacro %}
-{% macro rounded(v) -%}
-{{ '(' ~ v ~ ' + p.half) >> p.shift' if integer else v }}
-{%- endmacro %}
 @compute @workgroup_size({{ threads }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,
         @builtin(num_workgroups) groups: vec3<u32>) {
