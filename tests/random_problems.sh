@@ -6,6 +6,7 @@
 #   WEFT_DIFFERENTIAL_ALIKE   of these so many have one form, and share their shaders (8)
 #   WEFT_RANDOM_GRAPHS        graphs on each device (1000)
 #   WEFT_RANDOM_PROGRAMS      programs of tensor operations on each device (1000)
+#   WEFT_FUSED_PAIRS          functions H for each pair of F and G in one kernel, on each device (1)
 #   WEFT_TEST_DEVICES         the devices: all by default
 #   WEFT_LEAST_PROBLEMS       with fewer kernel problems in all the run has failed (1)
 set -eu
@@ -34,6 +35,8 @@ while [ "$i" -lt "$processes" ]; do
       "$program" --gtest_filter='Devices/CompileTest.RandomGraphsComputeWhatTheTwinsDo/*' || status=$?
     WEFT_RANDOM_PROGRAMS=$programs WEFT_RANDOM_SEED=$((WEFT_SEED % 1000000000 + i * programs)) \
       "$program" --gtest_filter='Devices/Programs.EvaluatedLaterComputeTheSame/*' || status=$?
+    WEFT_FUSED_PAIRS="${WEFT_FUSED_PAIRS:-1}" WEFT_FUSED_PART="$((i + 1))/$processes" \
+      "$program" --gtest_filter='Devices/FusedFunctions.*' || status=$?
     exit "$status"
   ) >"$logs/$i" 2>&1 &
   running="$running $!"

@@ -97,6 +97,9 @@ class Expression {
   int apply(ScalarOp op, std::initializer_list<int> args) { return apply(op, std::span(args.begin(), args.size())); }
   // Between all types, by kernels::copy's rules. A complex number becomes its real part, or true unless it is 0.
   int cast(int value, DType type);
+  // Rounds a float narrower than f32 to its type where it is computed. Others, and those that are loaded, cast or rounded
+  // already, stay the node that they are.
+  int round(int value);
   // What the functions above do, by the node's op; its args are nodes of this expression.
   int append(const Node& node);
   // Marks a node as an output; outputs are numbered in the order of these calls.

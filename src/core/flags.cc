@@ -105,6 +105,8 @@ constexpr VariableInfo kOtherVariables[] = {
     {"WEFT_DIFFERENTIAL_SECONDS", "Tests: the time after which no further random problem begins."},
     {"WEFT_LEAST_PROBLEMS", "Tests: the number of random kernel problems below which a run has failed."},
     {"WEFT_RANDOM_SEED", "Tests: the first seed of random graphs and programs."},
+    {"WEFT_FUSED_PAIRS", "Tests: functions H for each pair of F and G in one kernel, or all."},
+    {"WEFT_FUSED_PART", "Tests: the part of the fused functions that a process tests, such as 2/16."},
     {"WEFT_RANDOM_GRAPHS", "Tests: random graphs."},
     {"WEFT_RANDOM_PROGRAMS", "Tests: random programs of tensor operations."},
     {"WEFT_HOSTILE_CASES", "Tests: kernel calls with arguments that do not fit."},

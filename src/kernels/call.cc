@@ -150,21 +150,23 @@ Call& Call::include(std::string_view kernel) {
   if (std::ranges::find(includes_, kernel) == includes_.end()) includes_.emplace_back(kernel);
   return *this;
 }
-Call& Call::expression(const Expression& expression, int width, bool fast_path, bool feeds_compute) {
+Call& Call::expression(const Expression& expression, ExpressionRole role, int width, bool fast_path) {
   expression_ = &expression;
   expression_width_ = width;
   fast_path_ = fast_path;
-  feeds_compute_ = feeds_compute;
+  role_ = role;
   if (fast_path) key_ += "|fast_path";
-  if (feeds_compute) key_ += "|feeds_compute";
-  if (names_opaque_zero(expression, capabilities_.reassociates_fp)) opaque_zero();
+  str_append(key_, "|role", static_cast<int>(role));
+  if (names_opaque_zero(expression, capabilities_.reassociates_fp, role)) opaque_zero();
   str_append(key_, "|expression", width, ':');
   append_expression(key_, expression);
   return *this;
 }
 Call& Call::epilogue(const Expression* expression, int width) {
   std::string text;
-  if (expression) text = expression_wgsl(*expression, width, capabilities_.reassociates_fp, "epilogue");
+  if (expression) {
+    text = expression_wgsl(*expression, width, capabilities_.reassociates_fp, "epilogue", ExpressionRole::epilogue);
+  }
   if (text.find("p.opaque_zero") != std::string::npos) opaque_zero();
   return set("epilogue", text);
 }
@@ -229,7 +231,7 @@ std::string Call::wgsl() const {
   std::string result = head_.wgsl();
   const bool reassociates_fp = capabilities_.reassociates_fp;
   if (expression_)
-    result += expression_wgsl(*expression_, expression_width_, reassociates_fp, "expression", feeds_compute_);
+    result += expression_wgsl(*expression_, expression_width_, reassociates_fp, "expression", role_);
   const DeviceForms forms = device_forms(commands_.device());
   if (expression_ && fast_path_) result += expression_fast_wgsl(*expression_, forms, reassociates_fp);
   result += render_template(text, context);

@@ -47,6 +47,7 @@
 #include <variant>
 #include <vector>
 
+#include "kernels/elementwise/expression_wgsl.h"
 #include "kernels/shader_head.h"
 #include "weft/expression.h"
 #include "weft/gpu.h"
@@ -95,8 +96,7 @@ class Call {
   // Adds another template's text in front of the kernel's own (helpers that several families share).
   Call& include(std::string_view kernel);
   // Declares fn expression, and with `fast_path` fn expression_fast. `expression` must live until the call is recorded.
-  // `feeds_compute`: the kernel computes with the results, and does not only store them.
-  Call& expression(const Expression& expression, int width = 1, bool fast_path = false, bool feeds_compute = false);
+  Call& expression(const Expression& expression, ExpressionRole role, int width = 1, bool fast_path = false);
   // Sets the template variable `epilogue` to the text of fn epilogue, whose results are stored; empty for null.
   Call& epilogue(const Expression* expression, int width);
   // An `enable …;` directive.
@@ -155,7 +155,7 @@ class Call {
   const Expression* expression_ = nullptr;
   int expression_width_ = 1;
   bool fast_path_ = false;
-  bool feeds_compute_ = false;
+  ExpressionRole role_ = ExpressionRole::map;
   std::optional<Work> work_;
   std::string variant_, why_;
   bool single_dispatch_ = false;

@@ -17,6 +17,7 @@
 #include "compiler/passes/merge_products.h"
 #include "compiler/passes/merge_extra_outputs.h"
 #include "compiler/passes/resolve_views.h"
+#include "compiler/passes/round_shared.h"
 #include "compiler/passes/simplify.h"
 #include "compiler/passes/store_half.h"
 #include "compiler/rewrite.h"
@@ -38,6 +39,7 @@ constexpr Pass kPasses[] = {
     {"softmax", fuse_softmax, kFusion},
     {"layer norm", fuse_layer_norm, kFusion},
     {"attention", fuse_attention, kFusion},
+    {"rounded", round_shared, kFusion},
     {"regions", fuse_elementwise, kFusion},
     {"hoisted views", hoist_views, kFusion},
     {"elementwise", fuse_elementwise, kFusion},

@@ -155,7 +155,7 @@ class Simplifier {
   // A cast of a cast, if the type in between loses nothing and both ways give the same result.
   int make_cast(const Step& node) {
     const int a = node.args[0];
-    if (at(a).type == node.type) return a;
+    if (at(a).type == node.type) return to_.round(a);
     if (at(a).op == ScalarOp::cast) {
       const int x = at(a).args[0];
       const DType from = at(x).type, between = at(a).type;

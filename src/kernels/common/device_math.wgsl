@@ -451,7 +451,7 @@ fn pow_fast(x: f32, y: f32, far: ptr<function, bool>) -> f32 {
   let h = y * lh;
   *far = *far | is_beyond_f32(k, 126.0) | is_beyond_f32(h, 126.0) | is_beyond_f32(y, 0x1p22);
   let e = exp2(h);
-  return signed_power_f32(x, y, fma(e, 0.69314718 * fma(y, ll, fma(y, lh, -h)), e));
+  return signed_power_f32(x, y, exact_power_f32(x, y, fma(e, 0.69314718 * fma(y, ll, fma(y, lh, -h)), e)));
 }
 
 // For negative x, y must be an integer, whose last bit gives the sign. |y| must be below 2^22.

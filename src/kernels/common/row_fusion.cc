@@ -252,7 +252,7 @@ std::vector<std::string> add_views(Call& call, const RowViews& views, const Rows
 
 void add_fusion(Call& call, const RowViews& views, const RowPlan& plan, const ElementWork& own) {
   call.epilogue(views.epilogue, plan.width);
-  if (views.prologue) call.expression(*views.prologue, plan.width, false, true);
+  if (views.prologue) call.expression(*views.prologue, ExpressionRole::prologue, plan.width);
   const auto elements = static_cast<double>(element_count(views.shape()));
   call.cost(work_of(own, elements, views.prologue, elements, views.epilogue));
 }

@@ -415,6 +415,27 @@ fn tan_whole_f32(x: f32) -> f32 {
   return quotient_f32(-c, s);
 }
 
+// |x|^y where y is an integer from 2 to 15 and f32 can represent the power, else r. Only then can a power of a number
+// that is no power of two be exact: 3^16 has more than 24 bits. The powers of x's odd part are right while they are below
+// 2^24, and the largest one tells whether they are.
+fn exact_power_f32(x: f32, y: f32, r: f32) -> f32 {
+  let b = bitcast<u32>(x) & 0x7fffffffu;
+  if (bitcast<u32>(y) - 0x40000000u > 0x01700000u || b - 0x800000u >= 0x7f000000u) { return r; }
+  let n = u32(y);
+  if (f32(n) != y) { return r; }
+  let mantissa = (b & 0x7fffffu) | 0x800000u;
+  let zeros = countTrailingZeros(mantissa);
+  let odd = f32(mantissa >> zeros);
+  let square = odd * odd;
+  let fourth = square * square;
+  var power = select(1.0, odd, (n & 1u) != 0u);
+  power = select(power, power * square, (n & 2u) != 0u);
+  power = select(power, power * fourth, (n & 4u) != 0u);
+  power = select(power, power * (fourth * fourth), (n & 8u) != 0u);
+  if (power > 16777216.0) { return r; }
+  return scale_f32(power, (i32(b >> 23u) + i32(zeros) - 150) * i32(n));
+}
+
 // IEEE 754's pow. log2|x| is the sum of a 12-bit number and the rest, so that its product with y keeps 2^-30 of it.
 fn pow_f32(x: f32, y: f32) -> f32 { return pow_whole_f32(x, y); }
 
@@ -472,7 +493,7 @@ fn pow_whole_f32(x: f32, y: f32) -> f32 {
   if (product > 130.0) { return f32_from_bits(sign | 0x7f800000u); }
   if (product < -152.0) { return f32_from_bits(sign); }
   let yh = high_part_f32(y);
-  let r = exp2_sum_f32(yh * lh, yh * ll + (y - yh) * (lh + ll));
+  let r = exact_power_f32(x, y, exp2_sum_f32(yh * lh, yh * ll + (y - yh) * (lh + ll)));
   return bitcast<f32>(bitcast<u32>(r) | sign);
 }
 

@@ -67,7 +67,7 @@ void record_direct(gpu::Commands& commands, const ConvProblem& p, const Expressi
     call.index_param(name + "_out", p.operands[k].strides()[2]);
     call.index_param(name + "_pixel", p.operands[k].strides()[last]);
   }
-  if (epilogue) call.expression(*epilogue, 1);
+  if (epilogue) call.expression(*epilogue, ExpressionRole::epilogue);
   std::int64_t x_before = 0;
   std::vector<std::string> checked;
   for (int d = 0; d < spatial; ++d) {

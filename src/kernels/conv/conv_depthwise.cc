@@ -98,7 +98,7 @@ void record_depthwise(gpu::Commands& commands, const ConvProblem& given, const E
     steps(name, v);
     call.index_param(name + "_step", v.strides()[four]);
   }
-  if (epilogue) call.expression(*epilogue, 4);
+  if (epilogue) call.expression(*epilogue, ExpressionRole::epilogue, 4);
   std::int64_t x_before = 0;
   for (int d = 0; d < spatial; ++d) {
     const int axis = ConvProblem::kSpatial + d;

@@ -446,7 +446,7 @@ void map_gpu(gpu::Commands& commands, const ElementwiseProblem& problem) {
       .set("fast_path", fast_path)
       .set("unroll", unroll)
       .set("workgroup", workgroup)
-      .expression(problem.expression, std::min(width, 4), fast_path)
+      .expression(problem.expression, ExpressionRole::map, std::min(width, 4), fast_path)
       .index_param("length", length)
       .index_param("misalignment", access.misalignment)
       .index_param("row_groups", row_groups)

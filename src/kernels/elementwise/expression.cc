@@ -59,7 +59,8 @@ int Expression::append(const Node& node) {
   switch (node.op) {
     case ScalarOp::input: return input(node.type);
     case ScalarOp::constant: return constant_bits(node.bits, node.type);
-    case ScalarOp::cast: return cast(node.args[0], node.type);
+    case ScalarOp::cast:
+      return nodes_[node.args[0]].type == node.type ? round(node.args[0]) : cast(node.args[0], node.type);
     default: return apply(node.op, std::span(node.args).first(static_cast<std::size_t>(kernels::info(node.op).arity)));
   }
 }
@@ -111,6 +112,14 @@ int Expression::cast(int value, DType type) {
   }
   if (nodes_[value].type == type) return value;
   nodes_.push_back({.op = ScalarOp::cast, .type = type, .args = {value, -1, -1}});
+  return static_cast<int>(nodes_.size()) - 1;
+}
+
+int Expression::round(int value) {
+  const Node& node = nodes_.at(static_cast<std::size_t>(value));
+  const bool is_rounded = node.op == ScalarOp::input || node.op == ScalarOp::constant || node.op == ScalarOp::cast;
+  if (is_rounded || !is_floating(node.type) || bits(node.type) >= 32) return value;
+  nodes_.push_back({.op = ScalarOp::cast, .type = node.type, .args = {value, -1, -1}});
   return static_cast<int>(nodes_.size()) - 1;
 }
 

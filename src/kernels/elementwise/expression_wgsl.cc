@@ -344,10 +344,33 @@ bool undoes(ScalarOp op, ScalarOp of) {
   return std::ranges::find(kPairs, std::pair(op, of)) != std::end(kPairs);
 }
 
-// Nodes whose value, or computation, must be hidden from compilers, since some drivers (Mesa's) treat floats as real
-// numbers: they simplify x · 0 and 0 / x to 0 and x + 0 to x for any x, (x + c) - c and (x - y) + y to x, x · a · b to
-// x · (a · b), sqrt(x)² to |x|.
-std::vector<bool> opaque_nodes(const Expression& e, bool reassociates_fp) {
+bool computes_operands(ExpressionRole role) { return role == ExpressionRole::epilogue || role == ExpressionRole::inner; }
+bool feeds_compute(ExpressionRole role) { return role == ExpressionRole::prologue || role == ExpressionRole::inner; }
+
+bool is_leaf(ScalarOp op) { return op == ScalarOp::input || op == ScalarOp::constant; }
+
+// Operations whose text has arithmetic of its own, into which compilers may move that of their operands:
+// exp(x · 3) becomes 2^(x · (3 · log2(e))), 1 / sqrt(1 / x) becomes sqrt(x).
+bool is_compound(ScalarOp op) {
+  return op == ScalarOp::reciprocal || op == ScalarOp::lerp || (!is_leaf(op) && op != ScalarOp::cast && info(op).cost >= 0.2f);
+}
+
+// The smaller or larger of values.
+bool selects_by_order(ScalarOp op) {
+  using enum ScalarOp;
+  return op == min || op == max || op == ScalarOp::fmin || op == ScalarOp::fmax || op == clamp;
+}
+
+// Integers of up to 32 bits with a sign whose magnitude or negation NVIDIA's compiler loses in what is smaller or larger.
+bool is_signed_word(DType type) { return is_integer(type) && is_signed(type) && bits(type) <= 32; }
+bool changes_sign(ScalarOp op) { return op == ScalarOp::abs || op == ScalarOp::neg; }
+
+// Nodes whose value, or computation, must be hidden from compilers. Some drivers (Mesa's) treat floats as real numbers:
+// they simplify x · 0 and 0 / x to 0 and x + 0 to x for any x, (x + c) - c and (x - y) + y to x, x · a · b to
+// x · (a · b), sqrt(x)² to |x|. NVIDIA's (580.159) takes results of arithmetic for numbers, so that a maximum or minimum
+// of them is never NaN; makes (x + a) · b one fma(x, b, a · b) and -(a - b) b - a; and drops abs and neg of 32-bit
+// integers in maxima, minima and selections.
+std::vector<bool> opaque_nodes(const Expression& e, bool reassociates_fp, ExpressionRole role) {
   using enum ScalarOp;
   const auto& nodes = e.nodes();
   const auto is_float = [&](int n) { return is_floating(nodes[n].type) || nodes[n].type == DType::c64; };
@@ -372,16 +395,28 @@ std::vector<bool> opaque_nodes(const Expression& e, bool reassociates_fp) {
   const auto has_known = [&](const Expression::Node& x) {
     return std::ranges::any_of(x.args, [&](int a) { return a >= 0 && is_known(a); });
   };
+  const auto is_computed = [&](int n) { return !is_leaf(nodes[n].op) && nodes[n].op != cast; };
+  // By more than a selection or a change of sign.
+  const auto by_arithmetic = [&](int n) {
+    return is_computed(n) && (is_arithmetic(nodes[n].op) || is_compound(nodes[n].op) || nodes[n].op == neg);
+  };
   std::vector<bool> opaque(nodes.size(), false);
   for (const Expression::Node& node : nodes) {
     for (const int a : node.args) {
-      if (a < 0 || !is_float(a)) continue;
+      if (a < 0) continue;
+      if (is_signed_word(nodes[a].type) && changes_sign(nodes[a].op) &&
+          (selects_by_order(node.op) || node.op == ScalarOp::select || info(node.op).yields == Yields::boolean)) {
+        opaque[static_cast<std::size_t>(a)] = true;
+      }
+      if (!is_float(a)) continue;
       const ScalarOp made = nodes[a].op;
       const bool sum = node.op == add || node.op == sub, of_sum = made == add || made == sub || made == neg;
       const bool alike = (sum && of_sum) || (node.op == mul && (made == mul || made == ScalarOp::div || made == neg));
       if ((is_arithmetic(node.op) && decides(a)) || undoes(node.op, made) ||
           (alike && (reassociates_fp || (has_known(node) && has_known(nodes[a])))) ||
-          ((alike || (sum && made == mul)) && shares(node, a))) {
+          ((alike || (sum && made == mul)) && shares(node, a)) || (selects_by_order(node.op) && is_computed(a)) ||
+          ((is_compound(node.op) || node.op == neg) && by_arithmetic(a)) ||
+          (node.op == mul && of_sum && has_known(node) && has_known(nodes[a]))) {
         opaque[static_cast<std::size_t>(a)] = true;
       }
     }
@@ -389,6 +424,16 @@ std::vector<bool> opaque_nodes(const Expression& e, bool reassociates_fp) {
     if ((node.op == add || node.op == sub) && is_float(node.args[0])) {
       const int x = node.args[0], y = node.args[1];
       if (nodes[x].op == mul && nodes[y].op == mul && shares(nodes[x], y)) opaque[static_cast<std::size_t>(y)] = true;
+    }
+  }
+  for (std::size_t i = 0; i < nodes.size() && computes_operands(role); ++i) {
+    const bool computed = nodes[i].op == input && (nodes[i].input == 0 || role == ExpressionRole::inner);
+    if (computed && (is_float(static_cast<int>(i)) || is_signed_word(nodes[i].type))) opaque[i] = true;
+  }
+  if (feeds_compute(role)) {
+    for (const int o : e.outputs()) {
+      const bool changed = is_signed_word(nodes[o].type) && changes_sign(nodes[o].op);
+      if ((is_float(o) && is_computed(o)) || changed) opaque[static_cast<std::size_t>(o)] = true;
     }
   }
   return opaque;
@@ -404,6 +449,7 @@ bool meets_itself(const Expression& e, const Expression::Node& node) {
 
 // The value, made opaque to compilers.
 std::string opaque_text(DType type, const std::string& value) {
+  if (family(type) == 'i') return std::format("bitcast<i32>(bitcast<u32>({}) ^ p.opaque_zero)", value);
   if (type != DType::c64) return std::format("f32_from_bits(bitcast<u32>({}) ^ p.opaque_zero)", value);
   return std::format("bitcast<vec2<f32>>(bitcast<vec2<u32>>({}) ^ vec2<u32>(p.opaque_zero))", value);
 }
@@ -466,21 +512,21 @@ std::string node_text(const Expression& expression, const Expression::Node& node
   return narrow_integer && !stays(row) ? wrap(type, "(" + text + ")") : text;
 }
 
-// The text of each live node; empty for the others. `feeds_compute`: results are computed with, not only stored.
+// The text of each live node; empty for the others.
 //
 // Casts to narrow floats that are only stored are left to the store, which rounds. A cast to f16 packs and unpacks the
 // value, which NVIDIA's compiler (580.159) removes: where the value is used, an opaque zero preserves the rounding.
-std::vector<std::string> node_texts(const Expression& e, bool feeds_compute, bool reassociates_fp) {
+std::vector<std::string> node_texts(const Expression& e, ExpressionRole role, bool reassociates_fp) {
   const auto& nodes = e.nodes();
   const std::vector<bool> live = live_nodes(e);
-  std::vector<bool> rounds(nodes.size(), feeds_compute);
+  std::vector<bool> rounds(nodes.size(), feeds_compute(role));
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!live[i]) continue;
     for (int a : nodes[i].args) {
       if (a >= 0) rounds[a] = true;
     }
   }
-  const std::vector<bool> opaque = opaque_nodes(e, reassociates_fp);
+  const std::vector<bool> opaque = opaque_nodes(e, reassociates_fp, role);
   const std::vector<DType> types = computed_for(e);
   std::vector<std::string> texts(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -515,8 +561,8 @@ std::string result_type(const Expression& e, int width, const std::string& struc
 
 }  // namespace
 
-bool names_opaque_zero(const Expression& e, bool reassociates_fp) {
-  const std::vector<bool> opaque = opaque_nodes(e, reassociates_fp);
+bool names_opaque_zero(const Expression& e, bool reassociates_fp, ExpressionRole role) {
+  const std::vector<bool> opaque = opaque_nodes(e, reassociates_fp, role);
   return std::ranges::find(opaque, true) != opaque.end() || std::ranges::any_of(e.nodes(), [&](const auto& node) {
            return (node.op == ScalarOp::cast && (node.type == DType::f16 || node.type == DType::boolean)) ||
                   meets_itself(e, node) ||
@@ -525,10 +571,10 @@ bool names_opaque_zero(const Expression& e, bool reassociates_fp) {
 }
 
 std::string expression_wgsl(const Expression& e, int width, bool reassociates_fp, std::string_view name,
-                            bool feeds_compute) {
+                            ExpressionRole role) {
   if (e.outputs().empty()) throw InvalidArgument("expression: no output is marked");
   const auto& nodes = e.nodes();
-  const std::vector<std::string> texts = node_texts(e, feeds_compute, reassociates_fp);
+  const std::vector<std::string> texts = node_texts(e, role, reassociates_fp);
   std::vector<std::string> types(e.input_count());
   for (const auto& node : nodes) {
     if (node.op == ScalarOp::input) types[node.input] = compute_type(node.type);
@@ -640,7 +686,7 @@ bool needs_no_rounding(const Expression& e) {
 
 std::string expression_fast_wgsl(const Expression& e, const DeviceForms& device_forms, bool reassociates_fp) {
   const auto& nodes = e.nodes();
-  const std::vector<std::string> texts = node_texts(e, false, reassociates_fp);
+  const std::vector<std::string> texts = node_texts(e, ExpressionRole::map, reassociates_fp);
   const std::vector<DType> types = computed_for(e);
   std::string body;
   for (std::size_t i = 0; i < nodes.size(); ++i) {

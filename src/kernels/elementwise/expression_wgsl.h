@@ -1,6 +1,7 @@
 // WGSL of an expression.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -10,16 +11,25 @@
 
 namespace weft::kernels {
 
+// Where an expression stands in its kernel. Compilers know more of values that the kernel itself computes than of those
+// that it loads, and conclude what is not so: NVIDIA's (580.159) drops NaN in the maximum of two sums, and abs in the
+// maximum of two i32. Such values are hidden from them.
+enum class ExpressionRole : std::uint8_t {
+  map,       // operands are loaded, results stored
+  prologue,  // operands are loaded, the kernel computes with the results
+  epilogue,  // the kernel computes operand 0; results are stored
+  inner,     // the kernel computes the operands, and with the results
+};
+
 // Declares fn expression(x0: T0, x1: T1, …) -> T, where T is the compute_type() of a data type (call.h): f32, i32, u32,
 // vec2<u32> for 64-bit integers; booleans are u32, 0 or 1. With width 4 arguments and results are vec4 of them (without
 // 64-bit types). With several outputs the result is a struct <name>_results with fields y0, y1, …
-// `feeds_compute`: the kernel computes with the results; else it only stores them. `reassociates_fp`: as in
-// Capabilities.
+// `reassociates_fp`: as in Capabilities.
 // The text calls functions of the library and may use p.opaque_zero; Call declares both. Throws Unsupported for f64.
 std::string expression_wgsl(const Expression& expression, int width, bool reassociates_fp,
-                            std::string_view name = "expression", bool feeds_compute = false);
+                            std::string_view name = "expression", ExpressionRole role = ExpressionRole::map);
 // True if the text may use p.opaque_zero.
-bool names_opaque_zero(const Expression& expression, bool reassociates_fp);
+bool names_opaque_zero(const Expression& expression, bool reassociates_fp, ExpressionRole role = ExpressionRole::map);
 
 // True if the expression has one output and functions that test each element for a slow path: those of narrow floats,
 // fewer of them with a device's own forms, and some of f32 with these. Then there is fn expression_fast(x0: vec4<T0>,

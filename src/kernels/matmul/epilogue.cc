@@ -47,7 +47,7 @@ int add_outputs(Call& call, const MatmulProblem& problem, const Expression* expr
     call.read(name, v, row ? 4 : 1).strides(name, batch_strides(v));
     call.index_param(name + "_m", v.strides()[-2]).index_param(name + "_n", v.strides()[-1]);
   }
-  if (expression) call.expression(*expression, width);
+  if (expression) call.expression(*expression, ExpressionRole::epilogue, width);
   call.include("matmul_store").set("y_width", width).set("operands", modes).set("fused", expression != nullptr);
   return width;
 }

@@ -212,7 +212,7 @@ void record(gpu::Commands& commands, std::string_view kernel, const PoolProblem&
     modes.push_back(read(p.operands[k], str_cat("e", k), operands[k], form.lanes));
   }
   call.epilogue(epilogue, form.lanes);
-  if (p.prologue) call.expression(*p.prologue, from_lanes, false, true);
+  if (p.prologue) call.expression(*p.prologue, ExpressionRole::prologue, from_lanes);
 
   std::vector<std::int64_t> before(inputs.size());
   std::int64_t i_before = 0;

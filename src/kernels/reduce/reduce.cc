@@ -276,7 +276,7 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
       .set("stores", extra_outputs)
       .set("extra_outputs", extra_outputs);
   call.set("misalignment_of", names[0]).set("stores_fours", stores_fours).set("folds", r.folds);
-  if (r.prologue) call.expression(*r.prologue, plan.width, false, true);
+  if (r.prologue) call.expression(*r.prologue, ExpressionRole::prologue, plan.width);
   call.epilogue(r.epilogue, 1);
   if (!is_moment(r.op) || (plan.register_steps == 0 && stage != Stage::second)) {
     const bool narrow = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) <= 16; });

@@ -144,7 +144,7 @@ void record(gpu::Commands& commands, std::string_view name, const ResizePass& pa
   call.raw("table", upload(call.device(), words), "u32", 4, gpu::Access::read);
   call.write("y", pass.y, lanes).strides("y", o.y);
   call.include("prologue").epilogue(pass.epilogue, lanes);
-  if (pass.prologue) call.expression(*pass.prologue, x_lanes, false, true);
+  if (pass.prologue) call.expression(*pass.prologue, ExpressionRole::prologue, x_lanes);
   const std::uint32_t threads = workgroup_size(call.capabilities(), call.capabilities().software ? 8 : 256);
   const std::int64_t count = element_count(threads_of);
   call.index_param("count", count);

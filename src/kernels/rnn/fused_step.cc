@@ -98,7 +98,7 @@ void fused_step(gpu::Commands& commands, const FusedStep& step) {
       .set("modes", modes)
       .set("product", products)
       .set("outputs", outputs)
-      .expression(step.expression, tile.cell, false, true)
+      .expression(step.expression, ExpressionRole::inner, tile.cell)
       .cost(
           {.flops = 2 * cells * static_cast<double>(step.products * hidden) + cells * step.expression.operation_count(),
            .functions = cells * step.expression.cost()})

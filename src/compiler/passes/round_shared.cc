@@ -1,0 +1,75 @@
+#include "compiler/passes/round_shared.h"
+
+#include <algorithm>
+
+#include "compiler/rewrite.h"
+#include "graph/ops/elementwise.h"
+
+namespace weft::compiler {
+namespace {
+
+// True if a small change of an operand may change the result a lot, or if the result has digits that the operand's type
+// has not.
+bool jumps(const Expression::Node& node, DType operand) {
+  using enum ScalarOp;
+  switch (node.op) {
+    case ScalarOp::cast:
+    case ScalarOp::ceil:
+    case ScalarOp::floor:
+    case ScalarOp::trunc:
+    case ScalarOp::round:
+    case sign:
+    case floor_divide:
+    case rem:
+    case ScalarOp::remainder:
+    case ScalarOp::pow:
+    case ScalarOp::nextafter: return true;
+    default: return node.type == DType::boolean && operand != DType::boolean;
+  }
+}
+
+// True if `reader` computes something of `v` that jumps.
+bool jumps_at(const Node& reader, const Tensor& v) {
+  const Expression* e = reader.op().elementwise();
+  if (!e) return std::ranges::any_of(reader.types(), [](const TensorType& t) { return is_integer(t.dtype); });
+  for (const Expression::Node& node : e->nodes()) {
+    for (const int a : node.args) {
+      if (a < 0 || e->nodes()[a].op != ScalarOp::input) continue;
+      const bool is_v = same(reader.inputs()[static_cast<std::size_t>(e->nodes()[a].input)], v);
+      if (is_v && jumps(node, e->nodes()[a].type)) return true;
+    }
+  }
+  return false;
+}
+
+bool is_rounded_for_readers(const Uses& uses, Tensor v) {
+  while (true) {
+    const auto& readers = uses.of(v);
+    if (uses.is_output(v) || readers.size() != 1) return uses.is_output(v) ? !readers.empty() : readers.size() > 1;
+    const Node& reader = *readers[0];
+    if (!reader.op().is_view()) return jumps_at(reader, v);
+    if (reader.types().size() != 1) return true;
+    v = reader.value();
+  }
+}
+
+}  // namespace
+
+Graph round_shared(const Graph& graph, const PassContext&) {
+  Rewriter r(graph);
+  return r.run([&](const Node& node) -> Tensor {
+    const Expression* own = node.op().elementwise();
+    if (!own || node.types().size() != 1) return {};
+    const DType type = node.types()[0].dtype;
+    if (!is_floating(type) || bits(type) >= 32 || !is_rounded_for_readers(r.uses(), node.value())) return {};
+    Expression rounded;
+    std::vector<int> operands;
+    for (const Tensor& v : node.inputs()) operands.push_back(rounded.input(v.dtype()));
+    const int result = splice(rounded, *own, operands)[0];
+    if (rounded.round(result) == result) return {};
+    rounded.output(static_cast<int>(rounded.nodes().size()) - 1);
+    return apply(make_op<ElementwiseOp>(std::move(rounded)), r.at(node.inputs()));
+  });
+}
+
+}  // namespace weft::compiler
