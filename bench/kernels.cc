@@ -7,7 +7,7 @@
 #include <ranges>
 
 #include "bench.h"
-#include "weft/cpu.h"
+#include "cpu/executor.h"
 #include "weft/error.h"
 #include "weft/small_float.h"
 

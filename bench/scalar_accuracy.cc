@@ -14,10 +14,10 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "cpu/executor.h"
 #include "gpu/surfaceless.h"
-#include "kernels/elementwise/scalar_ops.h"
 #include "kernels/cpu_loops.h"
-#include "weft/cpu.h"
+#include "kernels/elementwise/scalar_ops.h"
 #include "weft/gpu.h"
 #include "weft/kernels/elementwise.h"
 

@@ -6,7 +6,7 @@
 #include <format>
 #include <memory>
 
-#include "weft/cpu.h"
+#include "cpu/executor.h"
 #include "weft/kernels.h"
 
 namespace weft::bench {

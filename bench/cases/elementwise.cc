@@ -1,6 +1,6 @@
 // Elementwise operations: one for each kind of cost, over the types, and mixed types.
 #include "../bench.h"
-#include "weft/cpu.h"
+#include "cpu/executor.h"
 
 namespace weft::bench {
 namespace {

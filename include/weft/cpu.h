@@ -3,15 +3,15 @@
 
 #include "weft/stream.h"
 
-namespace weft::cpu {
+namespace weft {
 
-class PackedWeightCache;
+class PackedWeightCache;  // src/cpu
 
-class Executor final : public Stream {
+class CpuExecutor final : public Stream {
  public:
   // `threads`: 0 takes all cores that the process may use.
-  explicit Executor(int threads = 0);
-  Executor* cpu() override { return this; }
+  explicit CpuExecutor(int threads = 0);
+  CpuExecutor* cpu() override { return this; }
   int threads() const { return threads_; }
 
   // Where kernels cache constants in packed form (cpu/packed_weight_cache.h); null: nowhere.
@@ -23,4 +23,4 @@ class Executor final : public Stream {
   PackedWeightCache* packed_weights_ = nullptr;
 };
 
-}  // namespace weft::cpu
+}  // namespace weft

@@ -1,5 +1,5 @@
-// A stream takes kernel calls: on a GPU an Encoder batches them or a Recording stores them for replay, on the CPU an
-// Executor runs them at once. A kernel is called the same way on all of them.
+// A stream takes kernel calls: on a GPU an Encoder batches them or a Recording stores them for replay, on the CPU a
+// CpuExecutor runs them at once. A kernel is called the same way on all of them.
 #pragma once
 
 namespace weft {
@@ -7,16 +7,14 @@ namespace weft {
 namespace gpu {
 class Commands;
 }
-namespace cpu {
-class Executor;
-}
+class CpuExecutor;
 
 class Stream {
  public:
   virtual ~Stream() = default;
   // One of the two is not null.
   virtual gpu::Commands* gpu() { return nullptr; }
-  virtual cpu::Executor* cpu() { return nullptr; }
+  virtual CpuExecutor* cpu() { return nullptr; }
 };
 
 }  // namespace weft

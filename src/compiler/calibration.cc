@@ -10,8 +10,8 @@
 
 #include "compiler/calibration_file.h"
 #include "core/host_load.h"
+#include "cpu/executor.h"
 #include "kernels/matmul/matmul.h"
-#include "weft/cpu.h"
 #include "weft/kernels/copy.h"
 #include "weft/kernels/elementwise.h"
 #include "weft/log.h"

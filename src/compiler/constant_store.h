@@ -25,7 +25,7 @@ class ConstantStore {
   // Forgets constants whose owners are gone, because their addresses may be reused. Call it before get().
   void drop_orphans();
   // Packed forms of constants that the CPU's kernels make.
-  cpu::PackedWeightCache& packed_weights() { return packed_weights_; }
+  PackedWeightCache& packed_weights() { return packed_weights_; }
   // The error of storing the constant as f16 (compiler/precision.h): measured at the first request.
   double f16_error(const Constant& constant, const std::function<double()>& measure);
   // Bytes of all stored constants.
@@ -72,7 +72,7 @@ class ConstantStore {
 
   Device device_;
   std::map<std::string, Entry, std::less<>> entries_;
-  cpu::PackedWeightCache packed_weights_;
+  PackedWeightCache packed_weights_;
   std::map<std::string, Measured, std::less<>> measured_;
   std::mutex measuring_;
   std::vector<Unfilled> unfilled_;

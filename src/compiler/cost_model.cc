@@ -3,8 +3,8 @@
 #include <format>
 
 #include "compiler/plan_calls.h"
+#include "cpu/executor.h"
 #include "weft/calibration.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
 
 namespace weft {

@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "core/in_quotes.h"
+#include "cpu/executor.h"
 #include "graph/ops/leaf.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "weft/cpu.h"
+#include "cpu/executor.h"
 #include "weft/kernels/copy.h"
 
 namespace weft::compiler {

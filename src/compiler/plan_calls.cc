@@ -3,8 +3,8 @@
 #include <map>
 
 #include "core/in_quotes.h"
+#include "cpu/executor.h"
 #include "gpu/shaders_only.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
 
 namespace weft::compiler {

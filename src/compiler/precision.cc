@@ -8,8 +8,8 @@
 #include <random>
 
 #include "compiler/terms.h"
+#include "cpu/executor.h"
 #include "kernels/cpu_loops.h"
-#include "weft/cpu.h"
 #include "weft/small_float.h"
 
 namespace weft::compiler {

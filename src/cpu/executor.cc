@@ -2,8 +2,8 @@
 
 #include "weft/cpu.h"
 
-namespace weft::cpu {
+namespace weft {
 
-Executor::Executor(int threads) : threads_(threads > 0 ? threads : tbb::info::default_concurrency()) {}
+CpuExecutor::CpuExecutor(int threads) : threads_(threads > 0 ? threads : tbb::info::default_concurrency()) {}
 
-}  // namespace weft::cpu
+}  // namespace weft

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace weft::cpu {
+namespace weft {
 
 void PackedWeightCache::add(const Buffer& constant, const std::vector<std::weak_ptr<const void>>& owners) {
   if (constant.size() == 0 || owners.empty()) return;
@@ -55,4 +55,4 @@ void PackedWeightCache::drop_orphans() {
   });
 }
 
-}  // namespace weft::cpu
+}  // namespace weft

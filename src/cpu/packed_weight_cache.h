@@ -11,7 +11,7 @@
 
 #include "weft/view.h"
 
-namespace weft::cpu {
+namespace weft {
 
 // Any thread may call.
 class PackedWeightCache {
@@ -42,4 +42,4 @@ class PackedWeightCache {
   std::map<const std::byte*, Constant> constants_;
 };
 
-}  // namespace weft::cpu
+}  // namespace weft

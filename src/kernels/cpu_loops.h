@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "core/parallel.h"
+#include "cpu/executor.h"
 #include "cpu/kernel_form.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
 #include "weft/small_float.h"
 #include "weft/view.h"

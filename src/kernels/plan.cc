@@ -1,9 +1,9 @@
 #include <algorithm>
 
+#include "cpu/executor.h"
 #include "gpu/device_impl.h"
 #include "kernels/common/memory.h"
 #include "kernels/plan_state.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
 
 namespace weft::kernels {

@@ -2,8 +2,8 @@
 #include <numeric>
 
 #include "core/system.h"
+#include "cpu/executor.h"
 #include "models/encoder_graph.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
 #include "weft/kernels.h"
 #include "weft/log.h"

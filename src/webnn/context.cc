@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <chrono>
 
+#include "cpu/executor.h"
 #include "gpu/context.h"
 #include "gpu/device_impl.h"
 #include "webnn/message.h"
 #include "webnn/op_rows.h"
 #include "webnn/state.h"
-#include "weft/cpu.h"
 #include "weft/kernels/generate.h"
 
 namespace weft::webnn {

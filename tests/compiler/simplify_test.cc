@@ -3,10 +3,10 @@
 
 #include "compiler/passes/merge_gates.h"
 #include "compiler/passes/merge_maps.h"
+#include "cpu/executor.h"
 #include "graph/ops/elementwise.h"
 #include "support/kernel_test.h"
 #include "support/pass_test.h"
-#include "weft/cpu.h"
 #include "weft/kernels/elementwise.h"
 
 namespace weft::compiler {

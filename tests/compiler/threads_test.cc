@@ -6,10 +6,10 @@
 
 #include "compiler/bound.h"
 #include "compiler/evaluate.h"
+#include "cpu/executor.h"
 #include "support/kernel_test.h"
 #include "support/random_graph.h"
 #include "weft/compile.h"
-#include "weft/cpu.h"
 #include "weft/kernels.h"
 
 namespace weft {

@@ -3,9 +3,9 @@
 #include "weft/convolution.h"
 
 #include "compiler/bound.h"
+#include "cpu/executor.h"
 #include "support/throws.h"
 #include "weft/array.h"
-#include "weft/cpu.h"
 #include "weft/creation.h"
 #include "weft/evaluate.h"
 #include "weft/kernels/conv.h"

@@ -2,10 +2,10 @@
 #include <cmath>
 
 #include "compiler/evaluate.h"
+#include "cpu/executor.h"
 #include "graph/graph.h"
 #include "support/kernel_test.h"
 #include "support/throws.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
 #include "weft/kernels/elementwise.h"
 

@@ -1,9 +1,9 @@
 #include <limits>
 
+#include "cpu/executor.h"
 #include "kernels/operands.h"
 #include "support/chunks.h"
 #include "support/differential.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
 #include "weft/kernels/reduce.h"
 

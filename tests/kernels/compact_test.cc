@@ -1,10 +1,10 @@
 // Compaction: GPU results against the CPU's, and against the definition.
+#include "weft/kernels/compact.h"
+#include "cpu/executor.h"
 #include "support/chunks.h"
 #include "support/differential.h"
 #include "support/throws.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
-#include "weft/kernels/compact.h"
 
 namespace weft::test {
 namespace {

@@ -2,13 +2,13 @@
 // twins_reference_test.cc.
 #include "kernels/conv/problem.h"
 
+#include "cpu/executor.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/operands.h"
 #include "kernels/plan_cache.h"
 #include "support/chunks.h"
 #include "support/differential.h"
 #include "support/throws.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
 
 namespace weft::test {

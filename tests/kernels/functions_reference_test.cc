@@ -2,11 +2,11 @@
 #include <cmath>
 #include <sstream>
 
+#include "cpu/executor.h"
 #include "support/data.h"
 #include "support/generated.h"
 #include "support/kernel_test.h"
 #include "support/npy.h"
-#include "weft/cpu.h"
 #include "weft/kernels/copy.h"
 #include "weft/kernels/elementwise.h"
 

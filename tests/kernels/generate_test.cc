@@ -1,8 +1,8 @@
 // Ranges, identities, triangles, one-hot codes: GPU results against the CPU's, and against the definitions.
-#include "support/differential.h"
-#include "weft/cpu.h"
-#include "weft/error.h"
 #include "weft/kernels/generate.h"
+#include "cpu/executor.h"
+#include "support/differential.h"
+#include "weft/error.h"
 
 namespace weft::test {
 namespace {

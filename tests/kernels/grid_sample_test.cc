@@ -2,11 +2,11 @@
 // twins_reference_test.cc.
 #include "weft/kernels/grid_sample.h"
 
+#include "cpu/executor.h"
 #include "kernels/operands.h"
 #include "support/chunks.h"
 #include "support/differential.h"
 #include "support/throws.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
 #include "weft/kernels/fold.h"
 

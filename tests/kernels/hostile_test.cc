@@ -1,7 +1,7 @@
 // Wrong calls of kernels: random problems with one corrupted view. Every kernel must do what it is asked or throw a
 // typed error, the same on every device; it must never crash, hang or touch memory outside of its outputs.
+#include "cpu/executor.h"
 #include "support/differential.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
 
 namespace weft::test {

@@ -2,13 +2,13 @@
 #include <cstring>
 #include <set>
 
+#include "cpu/executor.h"
 #include "kernels/index/gather.h"
 #include "kernels/index/scatter.h"
 #include "kernels/plan_cache.h"
 #include "support/chunks.h"
 #include "support/differential.h"
 #include "support/throws.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
 #include "weft/kernels/index.h"
 

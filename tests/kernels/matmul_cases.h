@@ -8,11 +8,11 @@
 
 #include <cmath>
 
+#include "cpu/executor.h"
 #include "kernels/matmul/matmul.h"
 #include "support/devices.h"
 #include "support/kernel_test.h"
 #include "support/quick.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
 
 namespace weft::kernels {

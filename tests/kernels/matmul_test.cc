@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "cpu/executor.h"
 #include "kernels/matmul/self_test.h"
 #include "kernels/matmul_cases.h"
 #include "kernels/operands.h"
@@ -12,7 +13,6 @@
 #include "support/npy.h"
 #include "support/quick.h"
 #include "support/throws.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
 
 namespace weft::kernels {

@@ -3,9 +3,9 @@
 
 #include <set>
 
+#include "cpu/executor.h"
 #include "kernels/cpu_loops.h"
 #include "support/differential.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
 
 namespace weft::kernels {

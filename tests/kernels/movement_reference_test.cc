@@ -1,7 +1,7 @@
 // Movement, indexing, scans and compaction on the CPU against NumPy (tests/reference/movement.py).
+#include "cpu/executor.h"
 #include "support/kernel_test.h"
 #include "support/npy.h"
-#include "weft/cpu.h"
 #include "weft/kernels.h"
 
 namespace weft::test {

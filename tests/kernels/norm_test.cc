@@ -1,11 +1,11 @@
 // Layer, RMS, group, instance and batch norm.
 #include <limits>
 
+#include "cpu/executor.h"
 #include "kernels/norm/row_norm.h"
 #include "kernels/operands.h"
 #include "kernels/split_form.h"
 #include "support/differential.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
 #include "weft/kernels/norm.h"

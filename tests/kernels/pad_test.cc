@@ -1,10 +1,10 @@
 // Pad, tile, repeat, roll, concat and split: GPU results against the CPU's, and against the definitions.
+#include "weft/kernels/pad.h"
+#include "cpu/executor.h"
 #include "support/chunks.h"
 #include "support/differential.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
-#include "weft/kernels/pad.h"
 
 namespace weft::test {
 namespace {

@@ -3,12 +3,12 @@
 #include <numeric>
 
 #include "core/str_cat.h"
+#include "cpu/executor.h"
 #include "kernels/operands.h"
 #include "kernels/pool/problem.h"
 #include "support/chunks.h"
 #include "support/differential.h"
 #include "support/throws.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
 
 namespace weft::test {

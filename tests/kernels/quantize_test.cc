@@ -5,12 +5,12 @@
 
 #include <cmath>
 
+#include "cpu/executor.h"
 #include "kernels/operands.h"
 #include "kernels/quantize/expressions.h"
 #include "support/chunks.h"
 #include "support/differential.h"
 #include "support/throws.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
 #include "weft/small_float.h"
 

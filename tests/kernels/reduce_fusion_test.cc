@@ -1,7 +1,7 @@
 // Reductions with a prologue and an epilogue, against the CPU and against the separate steps.
+#include "cpu/executor.h"
 #include "kernels/operands.h"
 #include "support/differential.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
 #include "weft/kernels/elementwise.h"

@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "cpu/executor.h"
 #include "gpu/sync_flags.h"
 #include "kernels/norm/row_norm.h"
 #include "kernels/operands.h"
@@ -8,7 +9,6 @@
 #include "kernels/softmax/softmax_split.h"
 #include "kernels/split_form.h"
 #include "support/differential.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
 #include "weft/kernels/norm.h"

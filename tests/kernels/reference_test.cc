@@ -1,9 +1,9 @@
 // The CPU's elementwise kernels against values of PyTorch and NumPy (tests/reference/elementwise.py).
 #include <cmath>
 
+#include "cpu/executor.h"
 #include "support/kernel_test.h"
 #include "support/npy.h"
-#include "weft/cpu.h"
 #include "weft/kernels.h"
 
 namespace weft::test {

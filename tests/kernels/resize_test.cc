@@ -1,12 +1,12 @@
 // Resampling on every device against the CPU. Values of PyTorch and of ONNX's formulas are in twins_reference_test.cc.
 #include "weft/kernels/resize.h"
 
+#include "cpu/executor.h"
 #include "kernels/operands.h"
 #include "kernels/resize/axis_table.h"
 #include "support/chunks.h"
 #include "support/differential.h"
 #include "support/throws.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
 #include "weft/kernels/elementwise.h"

@@ -4,11 +4,11 @@
 
 #include <gmock/gmock.h>
 
+#include "cpu/executor.h"
 #include "kernels/rnn/recurrence.h"
 #include "support/chunks.h"
 #include "support/differential.h"
 #include "support/throws.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
 #include "weft/kernels/plan.h"
 #include "weft/number.h"

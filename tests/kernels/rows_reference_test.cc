@@ -1,8 +1,8 @@
 // Softmax, norms, reductions and sorting on the CPU against PyTorch and NumPy in f64 (tests/reference/rows.py,
 // rows_numpy.py).
+#include "cpu/executor.h"
 #include "kernels/operands.h"
 #include "support/npy.h"
-#include "weft/cpu.h"
 #include "weft/kernels.h"
 
 namespace weft::test {

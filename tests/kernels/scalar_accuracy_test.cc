@@ -5,13 +5,13 @@
 #include <numbers>
 #include <regex>
 
+#include "cpu/executor.h"
 #include "kernels/device_math.h"
 #include "kernels/elementwise/expression_wgsl.h"
 #include "kernels/library.h"
 #include "kernels/source.h"
 #include "scalar_cases.h"
 #include "support/kernel_test.h"
-#include "weft/cpu.h"
 #include "weft/kernels/copy.h"
 #include "weft/kernels/elementwise.h"
 

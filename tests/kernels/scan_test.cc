@@ -1,12 +1,12 @@
 // Scans: GPU results against the CPU's, and against the definition.
+#include "weft/kernels/scan.h"
+#include "cpu/executor.h"
 #include "kernels/operands.h"
 #include "kernels/scan/scan_split.h"
 #include "kernels/split_form.h"
 #include "support/chunks.h"
 #include "support/differential.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
-#include "weft/kernels/scan.h"
 
 namespace weft::test {
 namespace {

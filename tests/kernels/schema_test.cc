@@ -5,8 +5,8 @@
 
 #include <regex>
 
+#include "cpu/executor.h"
 #include "support/throws.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
 #include "weft/graph.h"
 #include "weft/kernels/table.h"

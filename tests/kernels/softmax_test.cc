@@ -1,12 +1,12 @@
 // Softmax and its logarithm.
 #include <limits>
 
+#include "cpu/executor.h"
 #include "kernels/operands.h"
 #include "kernels/softmax/softmax_split.h"
 #include "kernels/split_form.h"
 #include "support/chunks.h"
 #include "support/differential.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
 #include "weft/kernels/softmax.h"

@@ -4,9 +4,9 @@
 #include <map>
 #include <set>
 
+#include "cpu/executor.h"
 #include "support/differential.h"
 #include "support/throws.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
 #include "weft/kernels/attention.h"
 #include "weft/kernels/elementwise.h"

@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "cpu/executor.h"
 #include "support/kernel_test.h"
 #include "support/reference_cases.h"
 #include "support/throws.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
 #include "weft/kernels.h"
 #include "weft/kernels/table.h"

@@ -9,8 +9,8 @@
 #include <cstring>
 #include <map>
 
+#include "cpu/executor.h"
 #include "support/problem_counts.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
 
 namespace weft::test {

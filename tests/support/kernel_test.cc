@@ -4,9 +4,9 @@
 #include <cstring>
 #include <map>
 
+#include "cpu/executor.h"
 #include "kernels/cpu_loops.h"
 #include "support/quick.h"
-#include "weft/cpu.h"
 
 namespace weft::test {
 namespace {

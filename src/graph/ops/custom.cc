@@ -4,9 +4,9 @@
 
 #include "core/in_quotes.h"
 #include "core/utf8.h"
+#include "cpu/executor.h"
 #include "graph/graph.h"
 #include "kernels/custom/custom.h"
-#include "weft/cpu.h"
 
 namespace weft {
 namespace {

@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "core/checked.h"
+#include "cpu/executor.h"
 #include "graph/graph.h"
 #include "graph/op_schemas.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
 #include "weft/kernels/generate.h"
 #include "weft/kernels/pad.h"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "weft/cpu.h"
+#include "cpu/executor.h"
 #include "weft/gpu.h"
 #include "weft/kernels/attention.h"
 #include "weft/work.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "weft/cpu.h"
+#include "cpu/executor.h"
 #include "weft/view.h"
 
 namespace weft::kernels {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cpu/executor.h"
 #include "kernels/common/moved_axis.h"
 #include "weft/kernels/conv.h"
 

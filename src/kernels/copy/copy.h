@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "weft/cpu.h"
+#include "cpu/executor.h"
 #include "weft/gpu.h"
 #include "weft/view.h"
 

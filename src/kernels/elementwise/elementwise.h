@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "weft/cpu.h"
+#include "cpu/executor.h"
 #include "weft/expression.h"
 #include "weft/gpu.h"
 #include "weft/view.h"

@@ -1,7 +1,7 @@
 // The CPU kernels of ranges; all other generators are expressions on both devices.
 #pragma once
 
-#include "weft/cpu.h"
+#include "cpu/executor.h"
 #include "weft/view.h"
 
 namespace weft::kernels {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "weft/cpu.h"
+#include "cpu/executor.h"
 #include "weft/gpu.h"
 #include "weft/kernels/grid_sample.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "cpu/executor.h"
 #include "kernels/index/selection.h"
-#include "weft/cpu.h"
 #include "weft/gpu.h"
 
 namespace weft::kernels {

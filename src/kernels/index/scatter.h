@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
+#include "cpu/executor.h"
 #include "kernels/index/selection.h"
-#include "weft/cpu.h"
 #include "weft/gpu.h"
 #include "weft/kernels/index.h"
 

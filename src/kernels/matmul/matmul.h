@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "cpu/executor.h"
 #include "kernels/matmul/problem.h"
 #include "kernels/matmul/variants.h"
 

@@ -4,9 +4,9 @@
 #include <optional>
 #include <string_view>
 
+#include "cpu/executor.h"
 #include "kernels/common/row_fusion.h"
 #include "kernels/common/split_rows.h"
-#include "weft/cpu.h"
 #include "weft/stream.h"
 #include "weft/view.h"
 

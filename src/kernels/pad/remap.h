@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "weft/cpu.h"
+#include "cpu/executor.h"
 #include "weft/gpu.h"
 #include "weft/view.h"
 

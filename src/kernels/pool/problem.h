@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/cpu.h"
+#include "cpu/executor.h"
 #include "weft/gpu.h"
 #include "weft/kernels/pool.h"
 

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "weft/cpu.h"
+#include "cpu/executor.h"
 #include "weft/view.h"
 
 namespace weft::kernels {

@@ -1,8 +1,8 @@
 // The CPU's arg_reduce.
 #pragma once
 
+#include "cpu/executor.h"
 #include "kernels/common/rows.h"
-#include "weft/cpu.h"
 #include "weft/kernels/reduce.h"
 
 namespace weft::kernels {

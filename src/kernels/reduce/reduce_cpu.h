@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "cpu/executor.h"
 #include "kernels/reduce/reduction.h"
 #include "weft/kernels/reduce.h"
 

@@ -4,9 +4,9 @@
 
 #include <optional>
 
+#include "cpu/executor.h"
 #include "kernels/common/rows.h"
 #include "kernels/plan_cache.h"
-#include "weft/cpu.h"
 #include "weft/kernels/reduce.h"
 #include "weft/view.h"
 

@@ -3,8 +3,8 @@
 
 #include <functional>
 
+#include "cpu/executor.h"
 #include "kernels/resize/axis_table.h"
-#include "weft/cpu.h"
 #include "weft/gpu.h"
 
 namespace weft::kernels {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "cpu/executor.h"
 #include "cpu/packed_weight_cache.h"
 #include "kernels/call.h"
 #include "kernels/check.h"
@@ -16,7 +17,6 @@
 #include "kernels/plan_cache.h"
 #include "kernels/rnn/fused_step.h"
 #include "kernels/rnn/step.h"
-#include "weft/cpu.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
 #include "weft/kernels/generate.h"
@@ -123,7 +123,7 @@ class Sequence {
   View kept_;   // r h of a GRU that resets before the product
   View times_;  // [steps]
   // On the CPU r is packed once, not for each step: from 24 rows on that pays (matmul_cpu.cc).
-  cpu::PackedWeightCache packed_;
+  PackedWeightCache packed_;
   std::shared_ptr<const void> packed_owner_ = std::make_shared<int>();
   std::unique_ptr<cpu::Executor> packing_;
 };

@@ -1,8 +1,8 @@
 // The CPU's scan.
 #pragma once
 
+#include "cpu/executor.h"
 #include "kernels/common/rows.h"
-#include "weft/cpu.h"
 #include "weft/kernels/scan.h"
 
 namespace weft::kernels {

@@ -1,8 +1,8 @@
 // The CPU's softmax and, with `log`, log_softmax.
 #pragma once
 
+#include "cpu/executor.h"
 #include "kernels/common/row_fusion.h"
-#include "weft/cpu.h"
 
 namespace weft::kernels {
 

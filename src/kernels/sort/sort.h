@@ -3,8 +3,8 @@
 
 #include <optional>
 
+#include "cpu/executor.h"
 #include "kernels/common/ordered_key.h"
-#include "weft/cpu.h"
 
 namespace weft::kernels {
 
