@@ -43,17 +43,17 @@ struct CompileOptions {
   bool fusion = true;         // elementwise regions, epilogues, attention: off runs each op by its own kernel
   bool constant_folding = true;
   bool packed_qkv = true;     // products of one tensor with several weights, such as q, k and v, run as one
-  std::shared_ptr<ConstantStore> constants;  // none: the executable's own
-  std::optional<Precision> precision;  // none: Flag::precision, which is strict by default
+  std::shared_ptr<ConstantStore> constants = {};  // none: the executable's own
+  std::optional<Precision> precision = {};  // none: Flag::precision, which is strict by default
   std::optional<double>
-      f16_error_bound;  // of automatic; none: Flag::f16_error_bound, kF16ErrorBound by default
+      f16_error_bound = {};  // of automatic; none: Flag::f16_error_bound, kF16ErrorBound by default
   // For weights whose name contains the text, decides without measuring: true is f16. The first match decides;
   // Flag::force_f16 is appended to the list.
-  std::vector<std::pair<std::string, bool>> force_f16;
+  std::vector<std::pair<std::string, bool>> force_f16 = {};
   bool restorable = true;  // keep the sources of constants, so that restore() works
   // Outputs that take the memory of an input of the same type, (input, output): each run is given one tensor for both,
   // and where the graph allows it nothing is copied. CompileReport::donations says where it does not.
-  std::vector<std::pair<std::string, std::string>> donate;
+  std::vector<std::pair<std::string, std::string>> donate = {};
 };
 
 std::shared_ptr<ConstantStore> make_constant_store(const Device& device);
@@ -64,8 +64,8 @@ struct NamedTensor {
 };
 
 struct NamedNumber {
-  std::string_view name;
-  Number value;
+  std::string_view name = {};
+  Number value = {};
 };
 
 // What was compiled, for reports and tests.

@@ -11,18 +11,18 @@ namespace weft {
 
 // One number for each spatial axis, or none for the default.
 struct ConvOptions {
-  Dims strides;                // from a window to the next; default 1
-  Dims dilations;              // from an element of a window to the next; default 1
-  Dims padding;                // zeros on both sides of x; negative: elements are left out; default 0
-  Dims padding_after;          // those behind x, if they are others
+  Dims strides = {};           // from a window to the next; default 1
+  Dims dilations = {};         // from an element of a window to the next; default 1
+  Dims padding = {};           // zeros on both sides of x; negative: elements are left out; default 0
+  Dims padding_after = {};     // those behind x, if they are others
   std::int64_t groups = 1;     // parts of the channels that do not mix; depthwise: as many as channels
   bool channels_last = false;  // x and the result are [batch, spatial…, channels], else [batch, channels, spatial…]
 };
 
 // What a transposed convolution has beside: how many elements the result has along each axis.
 struct ConvTransposeOptions : ConvOptions {
-  Dims output_padding;  // elements more behind, to which products are added as far as they reach; default 0
-  Dims output_sizes;    // the sizes, instead of output_padding
+  Dims output_padding = {};  // elements more behind, to which products are added as far as they reach; default 0
+  Dims output_sizes = {};    // the sizes, instead of output_padding
 };
 
 // ---- Convolutions, over one to three spatial axes.

@@ -26,8 +26,8 @@
 namespace weft {
 
 struct CustomKernel {
-  std::string name;                          // in schedules and messages
-  std::vector<std::string> inputs, outputs;  // the operands' names in the text: identifiers of WGSL
+  std::string name = {};                               // in schedules and messages
+  std::vector<std::string> inputs = {}, outputs = {};  // the operands' names in the text: identifiers of WGSL
 
   // The text declares fn kernel(i: u32), which runs once for each i below `threads`; or, where `workgroups` is set, the
   // entry point itself: @compute @workgroup_size(…) fn main(…). Text generated before it declares, for each operand
@@ -40,22 +40,22 @@ struct CustomKernel {
   //   p.a_count, p.a_n0, p.a_n1, …    how many elements it has, and its sizes (u32)
   // and p.<name> for each of `numbers`, whose names must differ from these. Indices are not checked: WebGPU only keeps
   // them within the buffer.
-  std::string wgsl;
+  std::string wgsl = {};
   // WGSL extensions that the text uses, "f16" and "subgroups". (It cannot enable them itself, because declarations come
   // before it. Subgroup operations need an entry point main().) Compiling for a device without them throws Unsupported.
-  std::vector<std::string> enables;
-  std::vector<std::pair<std::string, std::variant<std::uint32_t, std::int32_t, float>>> numbers;
+  std::vector<std::string> enables = {};
+  std::vector<std::pair<std::string, std::variant<std::uint32_t, std::int32_t, float>>> numbers = {};
 
   // Types of the results. Throws InvalidArgument if the operands do not fit.
-  std::function<std::vector<TensorType>(std::span<const TensorType> inputs)> infer;
+  std::function<std::vector<TensorType>(std::span<const TensorType> inputs)> infer = {};
   // How often kernel(i) runs; none: once for each element of result 0.
-  std::function<std::int64_t(std::span<const TensorType> inputs, std::span<const TensorType> outputs)> threads;
+  std::function<std::int64_t(std::span<const TensorType> inputs, std::span<const TensorType> outputs)> threads = {};
   // The grid of main().
   std::function<std::array<std::uint32_t, 3>(std::span<const TensorType> inputs, std::span<const TensorType> outputs)>
-      workgroups;
+      workgroups = {};
 
   // The same on the CPU, on dense views in host memory; none: compiling for the cpu device throws Unsupported.
-  std::function<void(std::span<const View> inputs, std::span<const View> outputs)> cpu;
+  std::function<void(std::span<const View> inputs, std::span<const View> outputs)> cpu = {};
 };
 
 // Thrown when a graph is compiled whose custom kernel the WGSL compiler rejects. `message` is the compiler's, `line`

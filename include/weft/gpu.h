@@ -56,7 +56,7 @@ std::vector<AdapterInfo> adapters();
 struct DeviceOptions {
   // Which adapter: its index in adapters(), a backend's name, or a part of the adapter's name, case ignored. "gpu" or
   // empty: $WEFT_DEVICE and $WEFT_BACKEND, else the best hardware adapter, else a software one.
-  std::string adapter;
+  std::string adapter = {};
   // No optional feature and the compatibility level's limits: what a phone or a browser offers.
   bool minimum = flag_on(Flag::minimum_device);
   bool f16 = flag_on(Flag::f16);                // use shader-f16 if the device has it
@@ -105,7 +105,7 @@ enum class Access : std::uint8_t { read, read_write };
 // A storage binding. Bindings of a dispatch get @group(0) @binding(1), (2), … in order; (0) holds the parameters.
 // Bindings of one buffer must either all be read, or all be read_write and not overlap.
 struct Binding {
-  Buffer buffer;
+  Buffer buffer = {};
   std::uint64_t offset = 0;  // a multiple of Capabilities::storage_alignment
   std::uint64_t size = 0;    // bytes, a multiple of 4
   Access access = Access::read;
@@ -113,21 +113,21 @@ struct Binding {
 
 // A number in a uniform block: `bytes` from byte `offset` on are those of the buffer, which is a Buffer::number().
 struct NumberParam {
-  Buffer buffer;
+  Buffer buffer = {};
   std::uint32_t offset = 0, bytes = 0;
 };
 
 // One dispatch: the shader is `make_wgsl()`, called only if no pipeline is cached under `key` yet.
 struct Dispatch {
-  std::string_view key;                       // names the pipeline: kernel, variant and everything the text depends on
-  std::function<std::string()> make_wgsl;     // entry point "main"
-  std::span<const Binding> bindings;
-  std::span<const std::byte> params;          // the uniform block at @binding(0); may be empty
-  std::span<const NumberParam> numbers;       // in it
+  std::string_view key = {};                       // names the pipeline: kernel, variant and everything the text depends on
+  std::function<std::string()> make_wgsl = {};     // entry point "main"
+  std::span<const Binding> bindings = {};
+  std::span<const std::byte> params = {};          // the uniform block at @binding(0); may be empty
+  std::span<const NumberParam> numbers = {};       // in it
   std::array<std::uint32_t, 3> workgroups{1, 1, 1};
-  std::string_view label;                     // the kernel's name in a GPU debugger and the profiler
-  Work work;                                  // what the profiler compares the time with
-  std::string_view variant, why;              // the kernel's form, and why this one was chosen
+  std::string_view label = {};                     // the kernel's name in a GPU debugger and the profiler
+  Work work = {};                                  // what the profiler compares the time with
+  std::string_view variant = {}, why = {};          // the kernel's form, and why this one was chosen
 };
 
 class Device;
@@ -266,8 +266,8 @@ class Recording final : public Commands {
 
 // A real buffer for each placeholder of a recording.
 struct Substitution {
-  Buffer placeholder;
-  Buffer buffer;
+  Buffer placeholder = {};
+  Buffer buffer = {};
 };
 
 // One thread's work: batches dispatches in one compute pass; submits them in submit(), or earlier if very many are

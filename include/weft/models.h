@@ -22,8 +22,8 @@ struct EmbedOptions {
   int batch = 32;
   // Called whenever a batch is done, with the number of sentences of this call that are; not for the last batch, which
   // is done when the result is read. On a GPU the host then waits for each batch but the last.
-  std::function<void(std::size_t done)> progress;
-  CompileOptions compile;
+  std::function<void(std::size_t done)> progress = {};
+  CompileOptions compile = {};
 };
 
 // A transformer encoder (BERT, DistilBERT) with the pooling, dense layers and normalisation that its

@@ -11,13 +11,13 @@ namespace weft {
 
 // One number for each spatial axis, or none for the default.
 struct PoolOptions {
-  Dims window;                 // the sizes of windows; must be given
-  Dims strides;                // from a window to the next; default: the window's size, so that none overlap
-  Dims dilations;              // from an element of a window to the next; default 1
-  Dims padding;                // elements on both sides of x that take no part in maxima and sums; default 0
-  Dims padding_after;          // those behind x, if they are others
+  Dims window = {};            // the sizes of windows; must be given
+  Dims strides = {};           // from a window to the next; default: the window's size, so that none overlap
+  Dims dilations = {};         // from an element of a window to the next; default 1
+  Dims padding = {};           // elements on both sides of x that take no part in maxima and sums; default 0
+  Dims padding_after = {};     // those behind x, if they are others
   bool ceil_mode = false;      // also a last window that only begins in x or the padding in front of it
-  Dims output_sizes;           // how many windows there are, whatever they reach over; instead of ceil_mode
+  Dims output_sizes = {};      // how many windows there are, whatever they reach over; instead of ceil_mode
   bool channels_last = false;  // x and the result are [batch, spatial…, channels], else [batch, channels, spatial…]
 
   bool count_padding = true;  // of averages: the divisor counts the elements of the padding, too

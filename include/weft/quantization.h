@@ -49,13 +49,13 @@ class ZeroPoint {
   std::optional<TensorLike> value_;
 };
 struct QuantizeOptions {
-  std::optional<DType> dtype;  // of the result; default: the zero point's, of a number or without one i8
+  std::optional<DType> dtype = {};  // of the result; default: the zero point's, of a number or without one i8
   int axis = 1;
   std::int64_t block = 0;  // 0: none
   bool saturate = true;    // of 8-bit floats (weft/kernels/quantize.h)
 };
 struct DequantizeOptions {
-  std::optional<DType> dtype;  // of the result; default: the scale's, of a number f32
+  std::optional<DType> dtype = {};  // of the result; default: the scale's, of a number f32
   int axis = 1;
   std::int64_t block = 0;
 };

@@ -44,7 +44,7 @@ struct RecurrentResult {
 
 // The state after one step: [batch, hidden].
 struct LstmState {
-  Tensor h, c;
+  Tensor h = {}, c = {};
 };
 
 // ---- Recurrent networks. x is [steps, batch, inputs], w [directions, gates · hidden, inputs], r [directions, gates ·

@@ -39,10 +39,10 @@ struct GridSampleOptions {
 
 // How windows lie on spatial axes: a number for each of them, or none for the default.
 struct WindowOptions {
-  Dims strides;        // from a window to the next; default 1
-  Dims dilations;      // from an element of a window to the next; default 1
-  Dims padding;        // zeros on both sides; default 0
-  Dims padding_after;  // those behind, if they are others
+  Dims strides = {};        // from a window to the next; default 1
+  Dims dilations = {};      // from an element of a window to the next; default 1
+  Dims padding = {};        // zeros on both sides; default 0
+  Dims padding_after = {};  // those behind, if they are others
 };
 
 // Which channels depth_to_space takes for a block of pixels.

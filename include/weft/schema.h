@@ -70,7 +70,7 @@ inline constexpr TypeSet positions = {DType::i32, DType::i64, DType::u32, DType:
 enum class Arity : std::uint8_t { one, optional, repeated };  // repeated: one or more of one type; the last of its list
 
 struct OperandSchema {
-  std::string name;
+  std::string name = {};
   Arity arity = Arity::one;
   int min_rank = 0, max_rank = kMaxRank;
   std::string shape = {};  // for people: "[..., m, k]", "x's shape"; empty: any
@@ -105,23 +105,23 @@ using AttributeMap = std::map<std::string, AttributeValue, std::less<>>;
 std::string to_string(const AttributeValue& value);
 
 struct AttributeSchema {
-  std::string name;
+  std::string name = {};
   AttributeKind kind = AttributeKind::integer;
-  std::optional<AttributeValue> default_value;  // none: it must be given
-  std::vector<std::string> choices;             // of a text
+  std::optional<AttributeValue> default_value = {};  // none: it must be given
+  std::vector<std::string> choices = {};             // of a text
   std::string meaning = {};                     // what it sets, for people
 };
 std::string to_string(const AttributeSchema& attribute);  // "axis: integer = -1"
 
 struct Schema {
-  std::string name;          // "softmax"
-  std::string family;        // "softmax"
-  std::string summary;       // a sentence, without its first capital and its full stop
+  std::string name = {};     // "softmax"
+  std::string family = {};   // "softmax"
+  std::string summary = {};  // a sentence, without its first capital and its full stop
   std::string formula = {};  // "y[i, j] = sum_k a[i, k] b[k, j]", in the names of operands and attributes
-  std::vector<OperandSchema> inputs, outputs;
-  std::vector<TypeSignature> signatures;  // the first that fits counts
-  std::vector<AttributeSchema> attributes;
-  std::vector<std::string> other_names;  // NumPy's, PyTorch's, ONNX's
+  std::vector<OperandSchema> inputs = {}, outputs = {};
+  std::vector<TypeSignature> signatures = {};  // the first that fits counts
+  std::vector<AttributeSchema> attributes = {};
+  std::vector<std::string> other_names = {};  // NumPy's, PyTorch's, ONNX's
 
   // "x scale? bias?", "parts..."
   std::string inputs_text() const;

@@ -69,8 +69,8 @@ int normalize_axis(int axis, int rank, std::string_view where);
 
 // A shape and its strides in memory. Strides may be zero (broadcast) or negative (reversed).
 struct Layout {
-  Shape shape;
-  Strides strides;
+  Shape shape = {};
+  Strides strides = {};
 
   static Layout dense(const Shape& shape) { return {shape, dense_strides(shape)}; }
 

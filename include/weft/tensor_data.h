@@ -15,9 +15,9 @@ namespace weft {
 // alive for as long as any copy of this struct exists.
 struct TensorData {
   DType dtype = DType::f32;
-  Shape shape;
-  std::span<const std::byte> bytes;
-  std::shared_ptr<const void> owner;
+  Shape shape = {};
+  std::span<const std::byte> bytes = {};
+  std::shared_ptr<const void> owner = {};
 
   // A copy of `bytes`. Throws InvalidArgument unless they are exactly as many as the shape takes.
   static TensorData copy_of(DType dtype, const Shape& shape, std::span<const std::byte> bytes);

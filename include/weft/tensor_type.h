@@ -11,7 +11,7 @@ namespace weft {
 
 struct TensorType {
   DType dtype = DType::f32;
-  Shape shape;
+  Shape shape = {};
   bool operator==(const TensorType&) const = default;
 };
 std::string to_string(const TensorType& type);  // "f32 [2, 3]"

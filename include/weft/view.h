@@ -82,10 +82,10 @@ class Buffer {
 // A tensor in a buffer: element type, shape and strides (in elements), starting `offset` bytes into the buffer.
 // Strides may be zero (broadcast) or negative. `offset` is a multiple of the element's size (packed types: of a byte).
 struct View {
-  Buffer buffer;
+  Buffer buffer = {};
   std::uint64_t offset = 0;
   DType dtype = DType::f32;
-  Layout layout;
+  Layout layout = {};
 
   View() = default;
   // Dense.

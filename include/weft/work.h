@@ -24,10 +24,10 @@ struct Work {
 
 // A dispatch on a GPU, or a step of a compiled graph on the cpu.
 struct KernelRun {
-  std::string step;          // the step of a compiled graph: "matmul+bias [4096, 1152]"; empty outside of one
-  std::string kernel;        // "matmul"
-  std::string variant, why;  // the kernel's form, and why it was chosen; may be empty
-  Work work;
+  std::string step = {};               // the step of a compiled graph: "matmul+bias [4096, 1152]"; empty outside of one
+  std::string kernel = {};             // "matmul"
+  std::string variant = {}, why = {};  // the kernel's form, and why it was chosen; may be empty
+  Work work = {};
   std::array<std::uint32_t, 3> workgroups{};
   std::uint64_t live_bytes = 0;   // of the graph's intermediates that are alive during the step
   double start = 0, seconds = 0;  // since the profiler began; 0 where nothing was timed

@@ -26,7 +26,7 @@ struct AttentionOptions {
 // The lengths of the sequences of a batch: i32 or u32 [batch], clamped to 0…queries and 0…keys. Keys past their length
 // are hidden and neither they nor their values are read; queries past theirs see no key.
 struct AttentionLengths {
-  std::optional<View> queries, keys;
+  std::optional<View> queries = {}, keys = {};
 };
 
 // y = softmax(scale · q·kᵀ + mask) · v with online softmax: no score matrix in memory.

@@ -14,9 +14,9 @@ namespace weft::kernels {
 
 // How windows lie on the spatial axes: a number for each of them, or none for the default.
 struct ConvOptions {
-  Dims strides;    // from an output to the next, in elements of x; 1 or more; default 1
-  Dims dilations;  // from an element of the filter to the next, in elements of x; 1 or more; default 1
-  Dims before;     // zeros in front of x; negative: its first elements are left out; default 0
+  Dims strides = {};    // from an output to the next, in elements of x; 1 or more; default 1
+  Dims dilations = {};  // from an element of the filter to the next, in elements of x; 1 or more; default 1
+  Dims before = {};     // zeros in front of x; negative: its first elements are left out; default 0
   std::int64_t groups = 1;
 };
 

@@ -8,9 +8,9 @@ namespace weft::kernels {
 
 // How windows lie on the spatial axes: a number for each of them, or none for the default.
 struct FoldOptions {
-  Dims strides;    // from a window to the next, in elements of y; 1 or more; default 1
-  Dims dilations;  // from an element of a window to the next, in elements of y; 1 or more; default 1
-  Dims before;     // elements of windows that are in front of y, and are left out; 0 or more; default 0
+  Dims strides = {};    // from a window to the next, in elements of y; 1 or more; default 1
+  Dims dilations = {};  // from an element of a window to the next, in elements of y; 1 or more; default 1
+  Dims before = {};     // elements of windows that are in front of y, and are left out; 0 or more; default 0
 };
 
 // y[n, c, i…] = Σ x[n, c, k…, j…] over all k and j with j · stride + k · dilation − before = i along each axis: what

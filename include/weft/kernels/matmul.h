@@ -18,7 +18,7 @@ DType product_type(DType a, DType b);
 // product_type(), the others are `operands`, broadcast to y's shape. No expression: it is stored as it is.
 struct Epilogue {
   const Expression* expression = nullptr;
-  std::span<const View> operands;
+  std::span<const View> operands = {};
 };
 
 // y[…, m, n] = epilogue(Σ_k a[…, m, k] · b[…, k, n]); leading dimensions broadcast; strides express transposed operands

@@ -20,16 +20,16 @@ namespace weft::kernels {
 // outside of x, in the padding, take no part. How many windows there are, y's shape says. Adaptive windows follow from
 // the sizes n of x and m of y alone: window i holds the elements from ⌊i · n / m⌋ to before ⌈(i + 1) · n / m⌉.
 struct PoolOptions {
-  Dims window;            // sizes, 1 or more; none if `adaptive`
-  Dims strides;           // from a window to the next; 1 or more; default: the window's size, so that none overlap
-  Dims dilations;         // from an element of a window to the next; 1 or more; default 1
-  Dims before;            // padding in front of x, 0 or more; default 0
+  Dims window = {};       // sizes, 1 or more; none if `adaptive`
+  Dims strides = {};      // from a window to the next; 1 or more; default: the window's size, so that none overlap
+  Dims dilations = {};    // from an element of a window to the next; 1 or more; default 1
+  Dims before = {};       // padding in front of x, 0 or more; default 0
   bool adaptive = false;  // then the numbers above must not be given
 
   // Of averages:
   // The divisor counts the elements of the padding, of which there are `after` behind x, too; else only those of x.
   bool count_padding = true;
-  Dims after;                // 0 or more; default: as `before`
+  Dims after = {};           // 0 or more; default: as `before`
   std::int64_t divisor = 0;  // instead of the number of elements; 0: that number
 };
 

@@ -14,7 +14,7 @@ namespace weft::kernels {
 // An element that several results need is computed for each of them. No expression: x as it is.
 struct Prologue {
   const Expression* expression = nullptr;
-  std::span<const View> operands;
+  std::span<const View> operands = {};
 };
 
 }  // namespace weft::kernels

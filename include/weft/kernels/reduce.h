@@ -48,7 +48,7 @@ struct ReduceFusion {
   // Computes y from the reduction's result (input 0, a floating one as f32) and `operands`. Without one y is the
   // result.
   const Expression* epilogue = nullptr;
-  std::span<const View> operands;  // broadcast to y
+  std::span<const View> operands = {};  // broadcast to y
   // Where the prologue's further results are stored; they have x's shape. Each may be the very same view as an input,
   // but not as one of `operands`. Not for variance and deviation, which may read a row twice.
   std::span<const View> extra_outputs = {};

@@ -43,7 +43,7 @@ struct RnnActivation {
   RnnActivation(RnnFunction function, double alpha, double beta = 0) : function(function), alpha(alpha), beta(beta) {}
   bool operator==(const RnnActivation&) const = default;
 
-  RnnFunction function;
+  RnnFunction function = {};
   double alpha = 0, beta = 0;
 };
 
@@ -64,22 +64,22 @@ enum class GruGates : std::uint8_t {
 
 // Operands. D is 2 if bidirectional, else 1; G is the number of gates: 4 of an LSTM, 3 of a GRU, 1.
 struct RnnInputs {
-  View x;                              // [steps, batch, inputs]
-  View w;                              // [D, G · hidden, inputs]
-  View r;                              // [D, G · hidden, hidden]
-  std::optional<View> bias;            // [D, G · hidden]
-  std::optional<View> recurrent_bias;  // [D, G · hidden], added to r's product
-  std::optional<View> initial_h;       // [D, batch, hidden]; default 0
-  std::optional<View> initial_c;       // [D, batch, hidden], of an LSTM; default 0
-  std::optional<View> peephole;        // [D, 3 · hidden], of an LSTM: of the gates i, o, f
-  std::optional<View> lengths;         // [batch], i32 or u32: how many steps each sequence has; default all
+  View x = {};                              // [steps, batch, inputs]
+  View w = {};                              // [D, G · hidden, inputs]
+  View r = {};                              // [D, G · hidden, hidden]
+  std::optional<View> bias = {};            // [D, G · hidden]
+  std::optional<View> recurrent_bias = {};  // [D, G · hidden], added to r's product
+  std::optional<View> initial_h = {};       // [D, batch, hidden]; default 0
+  std::optional<View> initial_c = {};       // [D, batch, hidden], of an LSTM; default 0
+  std::optional<View> peephole = {};        // [D, 3 · hidden], of an LSTM: of the gates i, o, f
+  std::optional<View> lengths = {};         // [batch], i32 or u32: how many steps each sequence has; default all
 };
 
 // Results: all of one float type. h is also where the state is kept from step to step, rounded to that type.
 struct RnnOutputs {
-  View h;                 // [D, batch, hidden]: after the last step of each sequence
-  std::optional<View> y;  // [steps, D, batch, hidden]: h after each step, 0 past the end of a sequence
-  std::optional<View> c;  // [D, batch, hidden], of an LSTM
+  View h = {};                 // [D, batch, hidden]: after the last step of each sequence
+  std::optional<View> y = {};  // [steps, D, batch, hidden]: h after each step, 0 past the end of a sequence
+  std::optional<View> c = {};  // [D, batch, hidden], of an LSTM
 };
 
 // What the functions below have in common. The operands but lengths are of any float types. Sums, activations and an
@@ -94,8 +94,8 @@ struct LstmOptions {
   RnnActivation gate_activation = RnnFunction::sigmoid;
   RnnActivation cell_activation = RnnFunction::tanh;
   RnnActivation output_activation = RnnFunction::tanh;
-  std::optional<double> clip;  // what activations are given is first clamped to [-clip, clip]
-  bool coupled = false;        // f = 1 - i, and the rows of f are ignored (ONNX's input_forget)
+  std::optional<double> clip = {};  // what activations are given is first clamped to [-clip, clip]
+  bool coupled = false;             // f = 1 - i, and the rows of f are ignored (ONNX's input_forget)
   // Whether the peephole of o sees the cell state c' after the step (Gers and Schmidhuber, 2000; ONNX), or c before it,
   // as those of i and f do (WebNN).
   bool output_peephole_after = true;
@@ -111,7 +111,7 @@ struct GruOptions {
   GruGates gates = GruGates::rzn;
   RnnActivation gate_activation = RnnFunction::sigmoid;
   RnnActivation candidate_activation = RnnFunction::tanh;
-  std::optional<double> clip;
+  std::optional<double> clip = {};
   // Whether r multiplies the state's product (PyTorch, cuDNN; ONNX's linear_before_reset), or the state before it.
   bool reset_after = true;
 };
@@ -123,7 +123,7 @@ void gru(Stream& stream, const RnnInputs& inputs, const RnnOutputs& outputs, con
 struct RnnOptions {
   RnnDirection direction = RnnDirection::forward;
   RnnActivation activation = RnnFunction::tanh;
-  std::optional<double> clip;
+  std::optional<double> clip = {};
 };
 
 // h' = activation(x wᵀ + bias + h rᵀ + recurrent_bias).

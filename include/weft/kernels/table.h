@@ -14,9 +14,9 @@ namespace weft::kernels {
 
 struct Arguments {
   // In the order of the schema. An optional operand that is not given is left out at the end, or an empty View.
-  std::span<const View> inputs;
-  std::span<const View> outputs;
-  AttributeMap attributes;
+  std::span<const View> inputs = {};
+  std::span<const View> outputs = {};
+  AttributeMap attributes = {};
 };
 
 // A kernel's row. family "softmax": its header is weft/kernels/softmax.h. A form of a kernel that has a name of its own,

@@ -28,13 +28,13 @@ using Sizes = std::vector<std::int64_t>;
 // of them, whose product is at most 2³¹ - 1.
 struct OperandDescriptor {
   DType data_type = DType::f32;
-  Sizes shape;
+  Sizes shape = {};
   bool operator==(const OperandDescriptor&) const = default;
 };
 
 struct TensorDescriptor {
   DType data_type = DType::f32;
-  Sizes shape;
+  Sizes shape = {};
   bool readable = false, writable = false;
 };
 
