@@ -26,8 +26,8 @@ bool means(const AdapterInfo& info, const std::string& name) {
 std::string list_adapters() {
   std::string out;
   for (const FoundAdapter& f : found_adapters()) {
-    out += std::format("{}{}: {} ({}{})", out.empty() ? "" : ", ", f.info.index, f.info.name, f.info.backend,
-                       f.info.software() ? ", software" : "");
+    out += std::format("{}{} ({}{}, number {})", out.empty() ? "" : ", ", f.info.name, f.info.backend,
+                       f.info.software() ? ", software" : "", f.info.index);
   }
   return out.empty() ? "none (is a Vulkan driver installed?)" : out;
 }

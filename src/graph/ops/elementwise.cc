@@ -55,11 +55,51 @@ DType computed_in(ScalarOp op, DType common) {
   return common;  // which the operation refuses
 }
 
+void require_type(ScalarOp op, DType type) {
+  const unsigned types = kernels::info(op).types;
+  if (types & kernels::type_set(type)) return;
+  throw TypeError("{}: {} is {}, expected {}{}", name(op), arity(op) == 1 ? "x" : "the operands' type",
+                  weft::name(type), kernels::type_names(types),
+                  type == DType::boolean ? "; logical_or, logical_and, logical_xor and logical_not take bool" : "");
+}
+
+// What the comparison of a tensor of integers with an integer outside of their type's range gives for every element;
+// none: it is another operation, or in the range.
+std::optional<bool> decided(ScalarOp op, std::span<const TensorLike* const> operands) {
+  if (operands.size() != 2) return std::nullopt;
+  const bool left = !operands[0]->tensor();  // the number is on the left
+  const TensorLike &x = *operands[left ? 1 : 0], &n = *operands[left ? 0 : 1];
+  if (!x.tensor() || n.tensor() || n.kind() != DTypeKind::signed_integer || !is_integer(x.tensor()->dtype()) ||
+      fits(n.number(), x.tensor()->dtype())) {
+    return std::nullopt;
+  }
+  const bool first_is_less = (n.number().value() > 0) != left;
+  switch (op) {
+    case ScalarOp::less:
+    case ScalarOp::less_equal:
+      return first_is_less;
+    case ScalarOp::greater:
+    case ScalarOp::greater_equal:
+      return !first_is_less;
+    case ScalarOp::equal:
+      return false;
+    case ScalarOp::not_equal:
+      return true;
+    default:
+      return std::nullopt;
+  }
+}
+
 Tensor apply_to(ScalarOp op, std::span<const TensorLike* const> operands) {
   for (const TensorLike* x : operands) {
     if (x->tensor()) require_value(*x->tensor(), name(op));
   }
+  if (const auto every = decided(op, operands)) {
+    const Tensor& x = *operands[operands[0]->tensor() ? 0 : 1]->tensor();
+    return broadcast_to(Graph::scalar(*every, DType::boolean), x.shape());
+  }
   const DType dtype = computed_in(op, result_type_for(name(op), operands));
+  require_type(op, dtype);
   const OpPtr& shared = shared_op(op, dtype);
   std::vector<Tensor> tensors;
   tensors.reserve(operands.size());
@@ -149,7 +189,9 @@ std::string ElementwiseOp::label(std::span<const TensorType>) const { return ope
 Tensor unary(ScalarOp op, const Operand& x) {
   require_value(x, name(op));
   if (rounds_to_integer(op) && is_integer(x.dtype())) return x;
-  return apply(shared_op(op, computed_in(op, x.dtype())), {cast(x, computed_in(op, x.dtype()))});
+  const DType type = computed_in(op, x.dtype());
+  require_type(op, type);
+  return apply(shared_op(op, type), {cast(x, type)});
 }
 
 Work ElementwiseOp::work(const Launch& call) const {

@@ -14,19 +14,6 @@
 namespace weft {
 namespace {
 
-std::string type_names(unsigned set) {
-  std::string s;
-  auto add = [&](unsigned bit, std::string_view name) {
-    if (set & bit) s += (s.empty() ? "" : " or ") + std::string(name);
-  };
-  add(kernels::kFloat, "float");
-  add(kernels::kSigned, "signed integer");
-  add(kernels::kUnsigned, "unsigned integer");
-  add(kernels::kBool, "bool");
-  add(kernels::kComplex, "complex");
-  return s;
-}
-
 std::string constant_text(const Expression::Node& node) {
   float f = 0;
   const auto b = static_cast<std::uint32_t>(node.bits);
@@ -94,7 +81,7 @@ int Expression::apply(ScalarOp op, std::span<const int> args) {
     }
   }
   if (!(kernels::type_set(type) & row.types)) {
-    throw TypeError("expression: {} takes {}, got {}", row.name, type_names(row.types), name(type));
+    throw TypeError("expression: {} takes {}, got {}", row.name, kernels::type_names(row.types), name(type));
   }
   switch (row.yields) {
     case kernels::Yields::same: node.type = type; break;

@@ -197,6 +197,19 @@ const ScalarOpInfo& info(ScalarOp op) { return kOps[static_cast<std::size_t>(op)
 
 std::span<const std::pair<std::string_view, ScalarOp>> other_names() { return kOtherNames; }
 
+std::string type_names(unsigned set) {
+  std::string s;
+  const auto add = [&](unsigned bit, std::string_view name) {
+    if (set & bit) s += (s.empty() ? "" : " or ") + std::string(name);
+  };
+  add(kFloat, "float");
+  add(kSigned, "signed integer");
+  add(kUnsigned, "unsigned integer");
+  add(kBool, "bool");
+  add(kComplex, "complex");
+  return s;
+}
+
 unsigned type_set(DType type) {
   switch (weft::info(type).kind) {
     case DTypeKind::floating: return kFloat;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -53,6 +54,8 @@ std::span<const std::pair<std::string_view, ScalarOp>> other_names();
 
 // The set that a type belongs to.
 unsigned type_set(DType type);
+// "float or signed integer", for messages.
+std::string type_names(unsigned set);
 // True if a cast to a narrow float may go through the nearest f32. Integers that exceed f32's precision are in range
 // only for bf16; in the other types they overflow either way.
 inline bool casts_by_f32(DType from, DType to) {
