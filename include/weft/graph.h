@@ -269,12 +269,14 @@ Tensor triangle(std::int64_t rows, std::int64_t columns, DType dtype, Triangle p
 // ---- All other operations, as the kernels of the same name (weft/kernels.h) define them. Kernels whose result size
 // depends on data (compress, nonzero) have no op, because the shapes of a graph are known when it is made.
 Tensor gather(const Operand& x, const Operand& indices, int axis = 0);
-Tensor gather_elements(const Operand& x, const Operand& indices, int axis);  // take_along_axis
+// take_along_axis: indices have the rank of x; other axes than `axis` broadcast.
+Tensor gather_elements(const Operand& x, const Operand& indices, int axis);
 Tensor gather_nd(const Operand& x, const Operand& indices, int batch = 0);
 // A copy of x in which the chosen elements are combined with the updates.
 Tensor scatter(ScatterKind op, const Operand& x, const Operand& indices, const Operand& updates, int axis = 0);
-Tensor scatter_elements(ScatterKind op, const Operand& x, const Operand& indices, const Operand& updates,
-                        int axis);  // assign: put_along_axis
+// assign: put_along_axis. Other axes of x and the indices than `axis` broadcast, and the updates broadcast to the
+// chosen elements; an element of an axis of x of size 1 is chosen by all indices there.
+Tensor scatter_elements(ScatterKind op, const Operand& x, const Operand& indices, const Operand& updates, int axis);
 Tensor scatter_nd(ScatterKind op, const Operand& x, const Operand& indices, const Operand& updates, int batch = 0);
 // The part of x of these sizes that begins at `starts`: one integer for each of `axes`, or of rank 0 for one axis; 0
 // along other axes. Starts are clamped so that the part lies inside of x. They may come from a graph.number().

@@ -148,6 +148,7 @@ std::vector<Schema> make_schemas() {
                 one("y", "x's sizes times the counts")),
       of_kernel("dynamic_slice", {integers("sizes", "the shape of the part")}, one("y", "sizes")),
       updates_part(),
+      of_kernel("gather_elements", {}, one("y", "indices' shape; other axes than the named one broadcast with x's")),
       scatters("scatter"),
       scatters("scatter_elements"),
       scatters("scatter_nd"),

@@ -304,9 +304,37 @@ std::vector<Tensor> split(const Operand& x, std::span<const std::int64_t> sizes,
   return parts;
 }
 
+namespace {
+
+// The shapes of x and of indices that name single elements, broadcast with each other but along the axis.
+std::pair<Shape, Shape> broadcast_elements(std::string_view op, const Tensor& x, const Tensor& indices, int axis) {
+  std::pair both{x.shape(), indices.shape()};
+  bool fits = x.rank() == indices.rank();
+  for (int d = 0; fits && d < x.rank(); ++d) {
+    std::int64_t &of_x = both.first[d], &of_indices = both.second[d];
+    if (d == axis || of_x == of_indices) continue;
+    if (of_indices == 1)
+      of_indices = of_x;
+    else if (of_x == 1)
+      of_x = of_indices;
+    else
+      fits = false;
+  }
+  if (!fits) {
+    throw ShapeError("{}: indices are {}, x is {}; expected equal ranks, and sizes that broadcast but along axis {}",
+                     op, to_string(indices.type()), to_string(x.type()), axis);
+  }
+  return both;
+}
+
+}  // namespace
+
 Tensor gather_elements(const Operand& x, const Operand& indices, int axis) {
   if (!x.defined() || !indices.defined()) throw InvalidArgument("gather_elements: an operand is an undefined Tensor");
-  return apply(make_op<SelectOp>(Selecting::elements, normalize_axis(axis, x.rank(), "gather_elements")), {x, indices});
+  axis = normalize_axis(axis, x.rank(), "gather_elements");
+  const auto [of_x, of_indices] = broadcast_elements("gather_elements", x, indices, axis);
+  return apply(make_op<SelectOp>(Selecting::elements, axis),
+               {broadcast_to(x, of_x), broadcast_to(indices, of_indices)});
 }
 
 Tensor gather_nd(const Operand& x, const Operand& indices, int batch) {
@@ -326,7 +354,28 @@ Tensor scatter_elements(kernels::ScatterKind op, const Operand& x, const Operand
   if (!x.defined() || !indices.defined() || !updates.defined())
     throw InvalidArgument("scatter_elements: an operand is an undefined Tensor");
   axis = normalize_axis(axis, x.rank(), "scatter_elements");
-  return apply(make_op<ScatterOp>(op, Selecting::elements, axis), {x, indices, updates});
+  const Shape chosen = broadcast_elements("scatter_elements", x, indices, axis).second;
+  Tensor at = broadcast_to(indices, chosen);
+  Tensor values = broadcasts_to(updates.shape(), chosen) ? broadcast_to(updates, chosen) : Tensor(updates);
+  // Where x has one element and the indices several, these become indices along the axis.
+  std::vector<int> order;
+  Shape joined = chosen;
+  const auto repeated = [&](int d) { return d != axis && x.shape()[d] == 1 && chosen[d] > 1; };
+  for (int d = 0; d < x.rank(); ++d) {
+    if (!repeated(d)) order.push_back(d);
+    if (d != axis) continue;
+    for (int r = 0; r < x.rank(); ++r) {
+      if (!repeated(r)) continue;
+      order.push_back(r);
+      joined[axis] *= chosen[r];
+      joined[r] = 1;
+    }
+  }
+  if (joined != chosen && values.shape() == chosen) {
+    at = reshape(permute(at, order), joined);
+    values = reshape(permute(values, order), joined);
+  }
+  return apply(make_op<ScatterOp>(op, Selecting::elements, axis), {x, at, values});
 }
 
 Tensor scatter_nd(kernels::ScatterKind op, const Operand& x, const Operand& indices, const Operand& updates, int batch) {
