@@ -72,7 +72,7 @@ void statistics() {
   auto x = tensor({2, 3}, {1, 2, 3, 4, 5, 6});
   auto total = x.sum();                        // of all elements: a tensor of shape []
   auto columns = x.mean(0);                    // [2.5 3.5 4.5]
-  auto rows = max(x, 1, true);                 // [2, 1], so that x - rows broadcasts
+  auto rows = x.max(1, true);                  // [2, 1], so that x - rows broadcasts
   auto place = x.argmax(-1);                   // [2 2] i32
   auto product = matmul(x, x.T());             // [2, 2]
   auto same_product = einsum("ik,jk->ij", {x, x});
@@ -108,7 +108,7 @@ void updates() {
   auto row = x[0];
   x.set({slice(0, 2), 0}, -1);                 // one number for all of them
   x.set(2, tensor({4}, {9, 8, 7, 6}));         // converted to x's type
-  x.add({all, -1}, 100);                       // also max and min
+  x.add_at({all, -1}, 100);                    // also max_at and min_at
   print(x);
   print(row);                                  // [0 1 2 3] i32: it keeps the old value
 

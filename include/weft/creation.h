@@ -5,6 +5,7 @@
 //   tensor({{1, 2}, {3, 4}}, DType::f32)
 //   tensor({2, 3}, {1, 2, 3, 4, 5, 6})  f32 [2, 3]: a shape, and values
 //   tensor(std::vector<float>{…})       f32 [n];  tensor({2, 3}, vector): with a shape
+//   tensor({2, 3}, vector, DType::f16)  f16 [2, 3]: the values converted
 //   tensor(3.5f), tensor(3), tensor(true)   f32 [], i32 [], bool []
 #pragma once
 
@@ -67,6 +68,30 @@ Tensor tensor(const Shape& shape, const V& values) {
 template <std::same_as<std::vector<bool>> V>
 Tensor tensor(const V& values) {
   return tensor({static_cast<std::int64_t>(values.size())}, values);
+}
+// Given a type, values are converted to it as numbers are in full(): floats round to even, integers out of range
+// saturate.
+Tensor tensor(DType from, const Shape& shape, std::span<const std::byte> bytes, DType dtype);
+template <ElementRange R, std::same_as<DType> D>
+Tensor tensor(const Shape& shape, const R& values, D dtype) {
+  using T = std::ranges::range_value_t<const R>;
+  return tensor(dtype_of<T>, shape,
+                std::as_bytes(std::span<const T>(std::ranges::data(values), std::ranges::size(values))), dtype);
+}
+template <std::same_as<std::vector<bool>> V, std::same_as<DType> D>
+Tensor tensor(const Shape& shape, const V& values, D dtype) {
+  const std::vector<std::uint8_t> bytes(values.begin(), values.end());
+  return tensor(DType::boolean, shape, std::as_bytes(std::span(bytes)), dtype);
+}
+template <class V, std::same_as<DType> D>
+  requires(ElementRange<V> || std::same_as<V, std::vector<bool>>)
+Tensor tensor(const V& values, D dtype) {
+  return tensor({static_cast<std::int64_t>(std::ranges::size(values))}, values, dtype);
+}
+Tensor from_numbers(const Shape& shape, std::span<const Number> values, DType dtype);
+template <std::same_as<DType> D>
+Tensor tensor(const Shape& shape, std::initializer_list<Number> values, D dtype) {
+  return from_numbers(shape, std::span(values.begin(), values.size()), dtype);
 }
 // (Templates, so that no braces are taken for a TensorData.)
 template <std::same_as<TensorData> D>

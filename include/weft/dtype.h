@@ -45,10 +45,8 @@ inline bool is_signed(DType type) {
   return info(type).kind != DTypeKind::unsigned_integer && info(type).kind != DTypeKind::boolean;
 }
 
-// Bytes that `count` dense elements take; the packed types round up to a whole byte.
-inline std::uint64_t byte_size(DType type, std::uint64_t count) {
-  return (count * static_cast<std::uint64_t>(bits(type)) + 7) / 8;
-}
+// Bytes that `count` dense elements take; the packed types round up to a whole byte. Throws OutOfMemory past 2⁶³.
+std::uint64_t byte_size(DType type, std::uint64_t count);
 
 // The type of that name ("f32", "bool", also NumPy's and safetensors' spellings such as "float32" and "F32").
 std::optional<DType> dtype_from_name(std::string_view name);

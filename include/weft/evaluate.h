@@ -10,6 +10,7 @@
 // somebody still holds a handle to, or that another expression needs, keep what was computed of them on the way.
 #pragma once
 
+#include <concepts>
 #include <initializer_list>
 #include <span>
 
@@ -26,6 +27,10 @@ namespace weft {
 void eval(std::span<const Tensor> tensors);
 inline void eval(const Tensor& tensor) { eval(std::span(&tensor, 1)); }
 inline void eval(std::initializer_list<Tensor> tensors) { eval(std::span(tensors.begin(), tensors.size())); }
+template <std::same_as<Tensor>... More>
+void eval(const Tensor& first, const Tensor& second, const More&... more) {
+  eval({first, second, more...});
+}
 
 // The tensor on that device, evaluated: itself if it is there and no view, else a copy, which waits for its values if
 // it goes through the host.

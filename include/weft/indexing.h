@@ -17,7 +17,7 @@ namespace weft {
 // Elements begin, begin + step, … before end, as Python's begin:end:step: negative numbers count from the end of the
 // axis, what lies outside is cut off, and none means from the first or to the last in the direction of the step.
 struct Slice {
-  std::optional<std::int64_t> begin, end;
+  std::optional<std::int64_t> begin = {}, end = {};
   std::int64_t step = 1;
 };
 inline constexpr std::nullopt_t none = std::nullopt;
@@ -44,6 +44,7 @@ inline constexpr NewAxis newaxis;
 class Index {
  public:
   template <std::integral T>
+    requires(!std::same_as<T, bool>)                    // in NumPy True is no 1
   Index(T i) : value_(static_cast<std::int64_t>(i)) {}  // NOLINT: implicit, as are the next
   Index(Slice s) : value_(s) {}                         // NOLINT
   Index(All) : value_(Slice{}) {}                       // NOLINT
@@ -60,9 +61,10 @@ class Index {
 
 // One index for each of the first axes of a tensor; axes behind them are whole. Integers, slices, ellipsis and newaxis
 // give a view. Tensors of integers broadcast with each other, and choose elements together, as in NumPy; their axes
-// stand where the first of them stands if they are neighbours, else in front. Indices in them that lie outside are
-// clamped when read, and ignored when written. A bool tensor of n axes stands for n index tensors: the places where it
-// is true. Their number is read, so that this waits and cannot be traced (use select() there).
+// stand where the first of them stands if they are neighbours, which an ellipsis between them ends, else in front.
+// Indices in them that lie outside are clamped when read, and ignored when written. A bool tensor of n axes stands for
+// n index tensors: the places where it is true; one of no axis for a new axis, of size 1 or 0. Their number is read, so
+// that this waits and cannot be traced (use select() there).
 class Indices {
  public:
   Indices(std::initializer_list<Index> indices) : indices_(indices) {}
@@ -79,8 +81,8 @@ class Indices {
 
 // A new tensor like x, in which the elements x[at] are replaced by or combined with `value`, which broadcasts to them
 // and is converted to x's type. add, max and min count an element as often as index tensors name it; of several that
-// replace one element, any one stays. Throw IndexError, ShapeError, and TypeError for an integer outside of the range of
-// x's type.
+// replace one element, any one stays. Throw IndexError, ShapeError, and TypeError for an integer outside of the range
+// of x's type.
 Tensor at_set(const Operand& x, const Indices& at, const TensorLike& value);
 Tensor at_add(const Operand& x, const Indices& at, const TensorLike& value);
 Tensor at_max(const Operand& x, const Indices& at, const TensorLike& value);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
+#include <new>
 #include <source_location>
 #include <span>
 #include <string>
@@ -24,6 +26,7 @@ class Device;
 class Graph;
 class Indices;  // weft/indexing.h
 class Node;     // src/graph
+class Operand;
 class TensorLike;
 struct View;
 
@@ -51,49 +54,97 @@ class Tensor {
   // False for a handle that stands for no tensor, as optional operands may. Everything below throws InvalidArgument on
   // such a one.
   bool defined() const { return node_ != nullptr; }
-  const TensorType& type() const;
-  DType dtype() const { return type().dtype; }
-  const Shape& shape() const { return type().shape; }
-  int rank() const { return shape().rank(); }
-  std::int64_t size() const { return element_count(shape()); }  // elements
+  const TensorType& type() const { return type_for("type"); }
+  DType dtype() const { return type_for("dtype").dtype; }
+  const Shape& shape() const { return type_for("shape").shape; }
+  int rank() const { return type_for("rank").shape.rank(); }
+  std::int64_t size() const { return element_count(type_for("size").shape); }  // elements
 
-  // ---- The same as the functions of these names (weft/graph.h, weft/array.h).
-  Tensor T() const&;  // the last two axes exchanged
-  Tensor reshape(const Shape& shape) const&;
-  Tensor cast(DType dtype) const&;
-  Tensor sum(const Axes& axes = {}, bool keep_dims = false) const&;
-  Tensor mean(const Axes& axes = {}, bool keep_dims = false) const&;
-  Tensor prod(const Axes& axes = {}, bool keep_dims = false) const&;
-  Tensor any(const Axes& axes = {}, bool keep_dims = false) const&;
-  Tensor all(const Axes& axes = {}, bool keep_dims = false) const&;
-  Tensor max() const&;  // of all elements; max(x, axes) along axes
-  Tensor min() const&;
-  Tensor argmax(const Axes& axes = {}, bool keep_dims = false) const&;
-  Tensor argmin(const Axes& axes = {}, bool keep_dims = false) const&;
+  // ---- The same as the functions of these names (weft/graph.h, weft/array.h). Each twice: of a tensor, and of what a
+  // function returned, which nobody will ask for again (Operand).
+#define WEFT_METHOD(name, ...)     \
+  Tensor name(__VA_ARGS__) const&; \
+  Tensor name(__VA_ARGS__) &&;
+#define WEFT_REDUCTION(name) WEFT_METHOD(name, const Axes& axes = {}, bool keep_dims = false)
+  WEFT_REDUCTION(sum)
+  WEFT_REDUCTION(mean)
+  WEFT_REDUCTION(prod)
+  WEFT_REDUCTION(any)
+  WEFT_REDUCTION(all)
+  WEFT_REDUCTION(max)
+  WEFT_REDUCTION(min)
+  WEFT_REDUCTION(argmax)
+  WEFT_REDUCTION(argmin)
+  WEFT_REDUCTION(count_nonzero)
+  WEFT_METHOD(variance, const Axes& axes = {}, double correction = 0, bool keep_dims = false)
+  WEFT_METHOD(deviation, const Axes& axes = {}, double correction = 0, bool keep_dims = false)
+  WEFT_METHOD(cumsum, int axis)
+  WEFT_METHOD(sort, int axis = -1, bool descending = false)
+  WEFT_METHOD(argsort, int axis = -1, bool descending = false)
+  WEFT_METHOD(softmax, int axis = -1)
+  WEFT_METHOD(log_softmax, int axis = -1)
+  WEFT_METHOD(T)  // the last two axes exchanged
+  WEFT_METHOD(reshape, const Shape& shape)
+  WEFT_METHOD(flatten)
+  WEFT_METHOD(permute, std::initializer_list<int> order)
+  WEFT_METHOD(permute, std::span<const int> order)
+  WEFT_METHOD(moveaxis, const Axes& from, const Axes& to)
+  WEFT_METHOD(broadcast_to, const Shape& shape)
+  WEFT_METHOD(expand_dims, int axis)
+  WEFT_METHOD(squeeze, int axis)
+  WEFT_METHOD(flip, const Axes& axes = {})
+  WEFT_METHOD(roll, std::int64_t shift)
+  WEFT_METHOD(roll, std::initializer_list<std::int64_t> shifts, const Axes& axes)
+  WEFT_METHOD(tile, std::initializer_list<std::int64_t> counts)
+  WEFT_METHOD(repeat, std::int64_t count)
+  WEFT_METHOD(repeat, std::int64_t count, int axis)
+  WEFT_METHOD(diagonal, std::int64_t offset = 0)
+  WEFT_METHOD(tril, std::int64_t diagonal = 0)
+  WEFT_METHOD(triu, std::int64_t diagonal = 0)
+  WEFT_METHOD(cast, DType dtype)
+  WEFT_METHOD(matmul, const Operand& b)
+  WEFT_METHOD(pow, const TensorLike& exponent)
+  WEFT_METHOD(clamp, const TensorLike& low, const TensorLike& high)
+  WEFT_METHOD(abs)
+  WEFT_METHOD(sign)
+  WEFT_METHOD(square)
+  WEFT_METHOD(sqrt)
+  WEFT_METHOD(rsqrt)
+  WEFT_METHOD(reciprocal)
+  WEFT_METHOD(exp)
+  WEFT_METHOD(log)
+  WEFT_METHOD(sin)
+  WEFT_METHOD(cos)
+  WEFT_METHOD(tan)
+  WEFT_METHOD(tanh)
+  WEFT_METHOD(sigmoid)
+  WEFT_METHOD(relu)
+  WEFT_METHOD(floor)
+  WEFT_METHOD(ceil)
+  WEFT_METHOD(trunc)
+  WEFT_METHOD(round)
+  WEFT_METHOD(conj)
   // A view, or for indices in tensors a lookup (weft/indexing.h).
-  Tensor operator[](const Indices& at) const&;
-  // Of what a function returned, which nobody will ask for again (Operand).
-  Tensor T() &&;
-  Tensor reshape(const Shape& shape) &&;
-  Tensor cast(DType dtype) &&;
-  Tensor sum(const Axes& axes = {}, bool keep_dims = false) &&;
-  Tensor mean(const Axes& axes = {}, bool keep_dims = false) &&;
-  Tensor prod(const Axes& axes = {}, bool keep_dims = false) &&;
-  Tensor any(const Axes& axes = {}, bool keep_dims = false) &&;
-  Tensor all(const Axes& axes = {}, bool keep_dims = false) &&;
-  Tensor max() &&;
-  Tensor min() &&;
-  Tensor argmax(const Axes& axes = {}, bool keep_dims = false) &&;
-  Tensor argmin(const Axes& axes = {}, bool keep_dims = false) &&;
-  Tensor operator[](const Indices& at) &&;
+  WEFT_METHOD(operator[], const Indices& at)
+#undef WEFT_REDUCTION
+#undef WEFT_METHOD
 
   // ---- Put a new value into this handle, in which the chosen elements are replaced by or combined with `value`, which
   // broadcasts to them. Other handles keep the old value, also views made before. The memory is used again if nobody
   // else holds it.
   Tensor& set(const Indices& at, const TensorLike& value) &;
-  Tensor& add(const Indices& at, const TensorLike& value) &;
-  Tensor& max(const Indices& at, const TensorLike& value) &;
-  Tensor& min(const Indices& at, const TensorLike& value) &;
+  Tensor& add_at(const Indices& at, const TensorLike& value) &;
+  Tensor& max_at(const Indices& at, const TensorLike& value) &;
+  Tensor& min_at(const Indices& at, const TensorLike& value) &;
+  // (x.max(0, 9) is neither: not a reduction that keeps its axes, and an update is max_at.)
+  template <class T>
+    requires(!std::is_same_v<T, bool>)
+  void max(const Indices& at, const T& value) const& = delete;
+  template <class T>
+    requires(!std::is_same_v<T, bool>)
+  void min(const Indices& at, const T& value) const& = delete;
+  // The handle keeps its type: the result is converted to it where NumPy does ("same kind": f32 to f16, i64 to i32),
+  // and otherwise (i32 += 0.5) refused; x = x + 0.5 changes it. Throw TypeError, ShapeError (b is larger).
   Tensor& operator+=(const TensorLike& b) &;
   Tensor& operator-=(const TensorLike& b) &;
   Tensor& operator*=(const TensorLike& b) &;
@@ -104,21 +155,26 @@ class Tensor {
   std::string label() const;
   Tensor& set_label(std::string_view label);
 
-  // ---- Data.
-  // False if it is still to be computed (weft/evaluate.h). Then the next three throw InvalidArgument.
+  // ---- Data. A view of another tensor (T(), slices, broadcasts) has that one's.
+  // False if it is still to be computed (weft/evaluate.h). Then device() and view() throw InvalidArgument.
   bool has_data() const;
   // Whether the host has its values, too, so that reading moves nothing: it was read before, or is on the cpu.
   bool on_host() const;
   const Device& device() const;
-  const View& view() const;
+  // Its elements in memory. Of a view of a tensor in whose memory no strides find them (a reshape of a transposed one)
+  // it throws InvalidArgument, too; contiguous() copies them.
+  View view() const;
   // Uploads nothing if the tensor was last written with the same bytes, and by nothing else since (Flag::always_upload:
-  // always). Throws InvalidArgument unless the bytes are exactly the tensor's.
+  // always). Throws InvalidArgument unless the bytes are exactly the tensor's, and for views and constants (zeros(…)),
+  // which have no memory of their own.
   void write(std::span<const std::byte> bytes);
-  // Evaluates the tensor if it has no data, waits for pending writes and copies the elements to the host. Throws what
-  // eval() does, and TypeError unless they are T's values (holds<T>): to_vector() converts them.
+  // Evaluates the tensor if it has no data, waits for pending writes and copies the elements to the host. A broadcast
+  // is read as what it repeats, and repeated on the host. Throws what eval() does, OutOfMemory, and TypeError unless
+  // they are T's values (holds<T>): to_vector() converts them.
   template <class T>
   std::vector<T> read() const {
-    std::vector<T> values(checked_count(holds<T>(dtype()), dtype_of<T>));
+    require_type(holds<T>(type_for("read").dtype), dtype_of<T>);
+    std::vector<T> values = host_values<T>(type());
     read_bytes(std::as_writable_bytes(std::span(values)));
     return values;
   }
@@ -127,9 +183,9 @@ class Tensor {
   // The same without waiting: the values that the tensor has when everything submitted so far is done.
   template <class T>
   Future<std::vector<T>> async_read() const {
-    const std::size_t count = checked_count(holds<T>(dtype()), dtype_of<T>);
-    return async_read_into().map([count](const ReadInto& copy_to) {
-      std::vector<T> values(count);
+    require_type(holds<T>(type_for("async_read").dtype), dtype_of<T>);
+    return async_read_into().map([type = type()](const ReadInto& copy_to) {
+      std::vector<T> values = host_values<T>(type);
       copy_to(std::as_writable_bytes(std::span(values)));
       return values;
     });
@@ -153,8 +209,9 @@ class Tensor {
   }
   template <class T>
   Future<std::vector<T>> async_to_vector() const {
-    return async_read_bytes().map(
-        [type = type()](const std::vector<std::byte>& bytes) { return converted<T>(type, bytes); });
+    return async_read_bytes().map([type = type_for("async_to_vector")](const std::vector<std::byte>& bytes) {
+      return converted<T>(type, bytes);
+    });
   }
   template <class T>
   Future<T> async_item() const {
@@ -172,25 +229,39 @@ class Tensor {
 
  private:
   using ReadInto = std::function<void(std::span<std::byte>)>;
-  std::size_t checked_count(bool fits, DType as) const;
+  // Throws InvalidArgument, naming the method, if it is not defined.
+  const TensorType& type_for(std::string_view method) const;
+  void require_type(bool fits, DType as) const;
   void require_one() const;
+  // As many elements of T as the type has. Throws OutOfMemory.
+  template <class T>
+  static std::vector<T> host_values(const TensorType& type) {
+    const std::size_t count = host_count(type, sizeof(T));
+    try {
+      return std::vector<T>(count);
+    } catch (const std::bad_alloc&) {
+      refuse_host_memory(type, sizeof(T));
+    }
+  }
+  static std::size_t host_count(const TensorType& type, std::size_t element);
+  [[noreturn]] static void refuse_host_memory(const TensorType& type, std::size_t element);
   // Elements of `type` as those of `to`, of which `target` has as many.
   static void convert(const TensorType& type, std::span<const std::byte> bytes, DType to, std::span<std::byte> target);
   template <class T>
   static std::vector<T> converted(const TensorType& type, std::span<const std::byte> bytes) {
     if constexpr (std::is_same_v<T, bool>) {
-      std::vector<std::uint8_t> values(static_cast<std::size_t>(element_count(type.shape)));
+      std::vector<std::uint8_t> values = host_values<std::uint8_t>(type);
       convert(type, bytes, DType::boolean, std::as_writable_bytes(std::span(values)));
       return {values.begin(), values.end()};
     } else {
-      std::vector<T> values(static_cast<std::size_t>(element_count(type.shape)));
+      std::vector<T> values = host_values<T>(type);
       convert(type, bytes, dtype_of<T>, std::as_writable_bytes(std::span(values)));
       return values;
     }
   }
   template <class T>
   std::vector<T> to_vector(DType as) const {
-    std::vector<T> values(static_cast<std::size_t>(size()));
+    std::vector<T> values = host_values<T>(type_for("to_vector"));
     read_converted(as, std::as_writable_bytes(std::span(values)));
     return values;
   }

@@ -9,6 +9,7 @@
 #include "compiler/executable.h"
 #include "compiler/passes/passes.h"
 #include "core/error_context.h"
+#include "core/host_memory.h"
 #include "core/in_quotes.h"
 #include "weft/error.h"
 #include "weft/flags.h"
@@ -105,9 +106,9 @@ Executable compiled(const Graph& graph, const Device& device, const CompileOptio
 }  // namespace
 
 Executable compile(const Graph& graph, const Device& device, const CompileOptions& options) {
-  if (graph.name().empty()) return compiled(graph, device, options);
-  return in_context([&] { return "compiling graph " + in_quotes(graph.name()); },
-                    [&] { return compiled(graph, device, options); });
+  const auto make = [&] { return in_host_memory("compile", [&] { return compiled(graph, device, options); }); };
+  if (graph.name().empty()) return make();
+  return in_context([&] { return "compiling graph " + in_quotes(graph.name()); }, make);
 }
 
 namespace {

@@ -121,4 +121,27 @@ const DeviceData& data_of(const Tensor& tensor) {
   throw InvalidArgument("tensor: {} has no data: it is still to be computed", to_string(tensor.type()));
 }
 
+// (Views have no data, and so keep their operand.)
+const Tensor& stored_by(const Tensor& tensor) {
+  const Tensor* stored = &tensor;
+  while (!find_data(*stored) && stored->node()->op().is_view()) stored = &stored->node()->inputs()[0];
+  return *stored;
+}
+
+std::optional<Placement> placed_in_stored(const Tensor& view) {
+  std::vector<const Op*> views;
+  const Tensor* stored = &view;
+  for (; !find_data(*stored) && stored->node()->op().is_view(); stored = &stored->node()->inputs()[0]) {
+    views.push_back(&stored->node()->op());
+  }
+  Placement all{0, Layout::dense(stored->shape())};
+  for (std::size_t i = views.size(); i-- > 0;) {
+    const auto placed = views[i]->place(all.layout);
+    if (!placed) return std::nullopt;
+    all.offset += placed->offset;
+    all.layout = placed->layout;
+  }
+  return all;
+}
+
 }  // namespace weft

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "graph/node.h"
@@ -51,9 +52,13 @@ class DeviceData final : public Data {
   mutable Bytes bytes_;          // what was there under that mark
 };
 
-// The tensor's data; null if it is still to be computed.
+// The tensor's own data; null if it is still to be computed, or a view.
 const DeviceData* find_data(const Tensor& tensor);
 // Throws InvalidArgument if it has none.
 const DeviceData& data_of(const Tensor& tensor);
+// What stores the elements of a view: the tensor that it is one of, which is no view; or the tensor itself.
+const Tensor& stored_by(const Tensor& tensor);
+// Where the elements of a view lie among those of stored_by(view), which are dense; none: no strides reach them.
+std::optional<Placement> placed_in_stored(const Tensor& view);
 
 }  // namespace weft

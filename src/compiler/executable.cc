@@ -351,9 +351,9 @@ std::string Executable::Impl::port_text(std::size_t port) const {
 void Executable::Impl::bind(Run& run, std::size_t port, const Tensor& tensor) const {
   const TensorType& expected = port_at(port).type;
   if (!tensor.defined()) throw InvalidArgument("run: {} is an undefined Tensor", port_text(port));
-  if (!tensor.has_data()) {
-    throw InvalidArgument("run: {} is {} without data, which is still to be computed", port_text(port),
-                          to_string(tensor.type()));
+  if (!find_data(tensor)) {
+    throw InvalidArgument("run: {} is {} without data, which is {}", port_text(port), to_string(tensor.type()),
+                          tensor.has_data() ? "a view: contiguous() copies it" : "still to be computed");
   }
   if (run.bound[port]) throw InvalidArgument("run: {} is given twice", port_text(port));
   if (tensor.type() != expected) {

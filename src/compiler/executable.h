@@ -9,7 +9,7 @@
 #include "compiler/device_data.h"
 #include "compiler/memory_plan.h"
 #include "compiler/schedule.h"
-#include "weft/cpu.h"
+#include "cpu/executor.h"
 
 namespace weft {
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "weft/error.h"
+
 namespace weft {
 namespace {
 
@@ -44,6 +46,14 @@ constexpr std::pair<std::string_view, DType> kAliases[] = {
 }  // namespace
 
 const DTypeInfo& info(DType type) { return kInfo[static_cast<std::size_t>(type)]; }
+
+std::uint64_t byte_size(DType type, std::uint64_t count) {
+  // Eight elements at a time are whole bytes.
+  const auto eight = static_cast<std::uint64_t>(bits(type));
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 63;
+  if (count / 8 >= kMost / eight) throw OutOfMemory("{} elements of {} take more than 2^63 bytes", count, name(type));
+  return count / 8 * eight + (count % 8 * eight + 7) / 8;
+}
 
 std::optional<DType> dtype_from_name(std::string_view name) {
   for (int i = 0; i < kDTypeCount; ++i) {

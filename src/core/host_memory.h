@@ -1,6 +1,7 @@
 // Lists in host memory whose length depends on a caller's tensor: views of stride 0 can have any number of elements.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <new>
 #include <stdexcept>
@@ -10,6 +11,7 @@
 
 #include "core/system.h"
 #include "weft/error.h"
+#include "weft/tensor_type.h"
 
 namespace weft {
 
@@ -20,15 +22,25 @@ std::vector<T> host_list(std::int64_t count, const T& value = T()) {
   return std::vector<T>(static_cast<std::size_t>(count), value);
 }
 
-// Runs f; if host memory runs out, throws OutOfMemory in the kernel's name.
+// Runs f; if host memory runs out, throws OutOfMemory in the function's name.
 template <class F>
-void in_host_memory(std::string_view kernel, F&& f) {
+auto in_host_memory(std::string_view function, F&& f) {
   try {
     return std::forward<F>(f)();
   } catch (const std::bad_alloc&) {
   } catch (const std::length_error&) {
   }
-  throw OutOfMemory("{}: the host has less memory than so many elements take on the way", kernel);
+  throw OutOfMemory("{}: the host has less memory than so many elements take on the way", function);
+}
+
+// The bytes of a tensor of that type. Throws OutOfMemory in the function's name.
+inline std::vector<std::byte> host_bytes(std::string_view function, const TensorType& type) {
+  const std::uint64_t bytes = byte_size(type);
+  try {
+    return host_list<std::byte>(static_cast<std::int64_t>(bytes));
+  } catch (const std::bad_alloc&) {
+    throw OutOfMemory("{}: {} takes {} bytes of the host's memory, which has less", function, to_string(type), bytes);
+  }
 }
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "core/host_memory.h"
 #include "weft/error.h"
 
 namespace weft {
@@ -12,8 +13,10 @@ TensorData TensorData::copy_of(DType dtype, const Shape& shape, std::span<const 
     throw InvalidArgument("tensor data: {} {} takes {} bytes, {} given", name(dtype), to_string(shape), expected,
                           bytes.size());
   }
-  auto copy = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
-  return {dtype, shape, *copy, copy};
+  return in_host_memory("tensor data", [&]() -> TensorData {
+    auto copy = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
+    return {dtype, shape, *copy, copy};
+  });
 }
 
 void TensorData::refuse(DType dtype, const Shape& shape, DType given) {

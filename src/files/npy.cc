@@ -308,7 +308,7 @@ std::string npy_header(const TensorType& type) {
 void write_npy(const std::filesystem::path& path, std::string source, const TensorType& type, const EntryData& data) {
   FileWriter file(path, std::move(source));
   file.write(npy_header(type));
-  file.write(data(0).bytes);
+  file.write(data(0));
   file.close();
 }
 

@@ -173,17 +173,17 @@ class Source {
       case ZIP_SOURCE_OPEN:
         // No exception may pass through libzip.
         try {
-          elements_ = (*data_)(index_);
+          pieces_ = (*data_)(index_);
+          piece_ = std::as_bytes(std::span(header_));
         } catch (...) {
           *failure_ = std::current_exception();
           return -1;
         }
-        at_ = 0;
         return 0;
       case ZIP_SOURCE_READ:
-        return read(static_cast<char*>(target), size);
+        return read(static_cast<std::byte*>(target), size);
       case ZIP_SOURCE_CLOSE:
-        elements_ = {};
+        pieces_ = {};
         return 0;
       case ZIP_SOURCE_STAT: {
         auto& stat = *static_cast<zip_stat_t*>(target);
@@ -204,29 +204,38 @@ class Source {
     }
   }
 
-  zip_int64_t read(char* target, std::uint64_t size) {
-    const auto elements =
-        std::string_view(reinterpret_cast<const char*>(elements_.bytes.data()), elements_.bytes.size());
-    const std::string_view from =
-        at_ < header_.size() ? std::string_view(header_).substr(at_) : elements.substr(at_ - header_.size());
-    const std::size_t part = std::min<std::uint64_t>(size, from.size());
-    std::copy_n(from.data(), part, target);
-    at_ += part;
+  zip_int64_t read(std::byte* target, std::uint64_t size) {
+    try {
+      if (piece_.empty()) piece_ = pieces_.next();
+    } catch (...) {
+      *failure_ = std::current_exception();
+      return -1;
+    }
+    const std::size_t part = std::min<std::uint64_t>(size, piece_.size());
+    std::copy_n(piece_.data(), part, target);
+    piece_ = piece_.subspan(part);
     return static_cast<zip_int64_t>(part);
   }
 
   std::string header_;
-  std::uint64_t size_, at_ = 0;
+  std::uint64_t size_;
   std::size_t index_;
   const EntryData* data_;
   std::exception_ptr* failure_;
-  TensorData elements_;
+  EntryPieces pieces_;
+  std::span<const std::byte> piece_;  // what is left of it; the header is the first one
 };
 
 }  // namespace
 
 void write_npz(const std::filesystem::path& path, std::string source, std::span<const FileEntry> entries,
                const EntryData& data) {
+  std::set<std::string_view> names;
+  for (const FileEntry& entry : entries) {
+    if (!names.insert(entry.name).second) {
+      throw InvalidArgument("the name {} is given twice; a file holds each once", in_quotes(entry.name));
+    }
+  }
   std::exception_ptr failure;
   std::vector<Source> sources;  // libzip has their addresses
   sources.reserve(entries.size());

@@ -75,7 +75,7 @@ void write_safetensors(const std::filesystem::path& path, std::string source, co
                        const EntryData& data) {
   FileWriter file(path, std::move(source));
   file.write(layout.header);
-  for (const std::size_t i : layout.order) file.write(data(i).bytes);
+  for (const std::size_t i : layout.order) file.write(data(i));
   file.close();
 }
 

@@ -18,6 +18,10 @@ void FileWriter::write(std::span<const std::byte> bytes) {
   check();
 }
 
+void FileWriter::write(EntryPieces pieces) {
+  for (std::span<const std::byte> piece = pieces.next(); !piece.empty(); piece = pieces.next()) write(piece);
+}
+
 void FileWriter::close() {
   file_.close();
   check();

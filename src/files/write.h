@@ -6,6 +6,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "weft/tensor_data.h"
 #include "weft/tensor_type.h"
@@ -17,9 +18,24 @@ struct FileEntry {
   std::string name;
   TensorType type;
 };
+// The bytes of an entry in pieces, which make its data together.
+class EntryPieces {
+ public:
+  EntryPieces() = default;
+  EntryPieces(const TensorData& data)  // NOLINT: implicit, a single piece
+      : next_([data, given = false]() mutable {
+          return std::exchange(given, true) ? std::span<const std::byte>() : data.bytes;
+        }) {}
+  // Each call gives a piece, which stays until the next call; an empty one ends them.
+  explicit EntryPieces(std::function<std::span<const std::byte>()> next) : next_(std::move(next)) {}
+  std::span<const std::byte> next() { return next_ ? next_() : std::span<const std::byte>(); }
+
+ private:
+  std::function<std::span<const std::byte>()> next_;
+};
 // Gives the data of an entry. Writers ask for each once and drop it before the next, so that one at a time is in
 // memory.
-using EntryData = std::function<TensorData(std::size_t)>;
+using EntryData = std::function<EntryPieces(std::size_t)>;
 
 // A file that is written from its start to its end. Errors are IoErrors that call it `source`.
 class FileWriter {
@@ -27,6 +43,7 @@ class FileWriter {
   FileWriter(const std::filesystem::path& path, std::string source);
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+  void write(EntryPieces pieces);
   void close();
 
  private:

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/ascii.h"
+#include "core/host_memory.h"
 #include "cpu/host_pool.h"
 #include "gpu/choose.h"
 #include "gpu/profile_at_exit.h"
@@ -94,9 +95,11 @@ void Device::upload(const Buffer& target, std::uint64_t offset, std::span<const 
 std::vector<std::byte> Device::read(const Buffer& source, std::uint64_t offset, std::uint64_t bytes) const {
   if (gpu_) return gpu_->read(source, offset, bytes).get();
   check_range(source, offset, bytes, "read");
-  std::vector<std::byte> out(bytes);
-  read(source, offset, out);
-  return out;
+  return in_host_memory("read", [&] {
+    std::vector<std::byte> out(bytes);
+    read(source, offset, out);
+    return out;
+  });
 }
 
 void Device::read(const Buffer& source, std::uint64_t offset, std::span<std::byte> target) const {

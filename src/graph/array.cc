@@ -5,6 +5,8 @@
 #include <array>
 #include <numeric>
 
+#include "core/error_context.h"
+#include "core/system.h"
 #include "graph/axes.h"
 #include "graph/promotion.h"
 #include "weft/error.h"
@@ -32,11 +34,17 @@ Tensor cumulative(ScanKind op, std::string_view name, const Tensor& x, std::opti
   require(x, name);
   if (!axis && x.rank() != 1) throw ShapeError("{}: x is {}; an axis is needed", name, to_string(x.type()));
   const int along = normalize_axis(axis.value_or(0), x.rank(), name);
-  Tensor y = cast(x, dtype.value_or(summed(x.dtype())));
-  if (!include_initial) return scan(op, y, along);
+  const DType type = dtype.value_or(summed(x.dtype()));
+  Tensor y = cast(x, type);
+  if (type == DType::boolean) {
+    // In arithmetic of bool a sum is "or", and a product "and".
+    y = cast(scan(op == ScanKind::sum ? ScanKind::max : ScanKind::min, cast(y, DType::u8), along), DType::boolean);
+  } else {
+    y = scan(op, y, along);
+  }
+  if (!include_initial) return y;
   Shape first = x.shape();
   first[along] = 1;
-  y = scan(op, y, along);
   return concat({broadcast_to(Graph::scalar(op == ScanKind::sum ? 0 : 1, y.dtype()), first), y}, along);
 }
 
@@ -53,6 +61,7 @@ std::vector<Tensor> promoted(std::string_view function, std::span<const Tensor> 
 }
 
 Tensor transposed(const Operand& x) {
+  require(x, "T");
   if (x.rank() < 2) throw ShapeError("T: a tensor of shape {} has no two axes to exchange", to_string(x.shape()));
   std::vector<int> order(static_cast<std::size_t>(x.rank()));
   std::iota(order.begin(), order.end(), 0);
@@ -61,6 +70,7 @@ Tensor transposed(const Operand& x) {
 }
 
 Tensor all_over(const Operand& x, const Axes& axes, bool keep_dims) {
+  require(x, "all");
   return reduce(ReduceKind::all, x, axes, keep_dims);
 }
 
@@ -69,28 +79,123 @@ Tensor all_over(const Operand& x, const Axes& axes, bool keep_dims) {
 // ---- Members that are functions
 
 // Each member twice: of a tensor, and of what a function returned.
-#define WEFT_MEMBER(name, function, parameters, ...)                                           \
+#define WEFT_MEMBER_OF(name, function, parameters, ...)                                        \
   Tensor Tensor::name parameters const& { return function(*this __VA_OPT__(, ) __VA_ARGS__); } \
   Tensor Tensor::name parameters&& { return function(std::move(*this) __VA_OPT__(, ) __VA_ARGS__); }
-#define WEFT_REDUCTION(name, function) WEFT_MEMBER(name, function, (const Axes& axes, bool keep_dims), axes, keep_dims)
-WEFT_MEMBER(T, transposed, ())
-WEFT_MEMBER(reshape, weft::reshape, (const Shape& shape), shape)
-WEFT_MEMBER(cast, weft::cast, (DType dtype), dtype)
-WEFT_REDUCTION(sum, weft::sum)
-WEFT_REDUCTION(mean, weft::mean)
-WEFT_REDUCTION(prod, weft::prod)
-WEFT_REDUCTION(any, weft::any)
-WEFT_REDUCTION(all, all_over)
-WEFT_MEMBER(max, weft::max, ())
-WEFT_MEMBER(min, weft::min, ())
-WEFT_REDUCTION(argmax, weft::argmax)
-WEFT_REDUCTION(argmin, weft::argmin)
+#define WEFT_MEMBER(name, parameters, ...) WEFT_MEMBER_OF(name, weft::name, parameters __VA_OPT__(, ) __VA_ARGS__)
+#define WEFT_REDUCTION(name) WEFT_MEMBER(name, (const Axes& axes, bool keep_dims), axes, keep_dims)
+#define WEFT_MOMENT(name) \
+  WEFT_MEMBER(name, (const Axes& axes, double correction, bool keep_dims), axes, correction, keep_dims)
+WEFT_REDUCTION(sum)
+WEFT_REDUCTION(mean)
+WEFT_REDUCTION(prod)
+WEFT_REDUCTION(any)
+WEFT_MEMBER_OF(all, all_over, (const Axes& axes, bool keep_dims), axes, keep_dims)
+WEFT_REDUCTION(max)
+WEFT_REDUCTION(min)
+WEFT_REDUCTION(argmax)
+WEFT_REDUCTION(argmin)
+WEFT_REDUCTION(count_nonzero)
+WEFT_MOMENT(variance)
+WEFT_MOMENT(deviation)
+WEFT_MEMBER(cumsum, (int axis), axis)
+WEFT_MEMBER(sort, (int axis, bool descending), axis, descending)
+WEFT_MEMBER(argsort, (int axis, bool descending), axis, descending)
+WEFT_MEMBER(softmax, (int axis), axis)
+WEFT_MEMBER(log_softmax, (int axis), axis)
+WEFT_MEMBER_OF(T, transposed, ())
+WEFT_MEMBER(reshape, (const Shape& shape), shape)
+WEFT_MEMBER(flatten, ())
+WEFT_MEMBER(permute, (std::initializer_list<int> order), order)
+WEFT_MEMBER(permute, (std::span<const int> order), order)
+WEFT_MEMBER(moveaxis, (const Axes& from, const Axes& to), from, to)
+WEFT_MEMBER(broadcast_to, (const Shape& shape), shape)
+WEFT_MEMBER(expand_dims, (int axis), axis)
+WEFT_MEMBER(squeeze, (int axis), axis)
+WEFT_MEMBER(flip, (const Axes& axes), axes)
+WEFT_MEMBER(roll, (std::int64_t shift), shift)
+WEFT_MEMBER(roll, (std::initializer_list<std::int64_t> shifts, const Axes& axes), shifts, axes)
+WEFT_MEMBER(tile, (std::initializer_list<std::int64_t> counts), counts)
+WEFT_MEMBER(repeat, (std::int64_t count), count)
+WEFT_MEMBER(repeat, (std::int64_t count, int axis), count, axis)
+WEFT_MEMBER(diagonal, (std::int64_t offset), offset)
+WEFT_MEMBER(tril, (std::int64_t diagonal), diagonal)
+WEFT_MEMBER(triu, (std::int64_t diagonal), diagonal)
+WEFT_MEMBER(cast, (DType dtype), dtype)
+WEFT_MEMBER(matmul, (const Operand& b), b)
+WEFT_MEMBER(pow, (const TensorLike& exponent), exponent)
+WEFT_MEMBER(clamp, (const TensorLike& low, const TensorLike& high), low, high)
+WEFT_MEMBER(abs, ())
+WEFT_MEMBER(sign, ())
+WEFT_MEMBER(square, ())
+WEFT_MEMBER(sqrt, ())
+WEFT_MEMBER(rsqrt, ())
+WEFT_MEMBER(reciprocal, ())
+WEFT_MEMBER(exp, ())
+WEFT_MEMBER(log, ())
+WEFT_MEMBER(sin, ())
+WEFT_MEMBER(cos, ())
+WEFT_MEMBER(tan, ())
+WEFT_MEMBER(tanh, ())
+WEFT_MEMBER(sigmoid, ())
+WEFT_MEMBER(relu, ())
+WEFT_MEMBER(floor, ())
+WEFT_MEMBER(ceil, ())
+WEFT_MEMBER(trunc, ())
+WEFT_MEMBER(round, ())
+WEFT_MEMBER(conj, ())
+#undef WEFT_MOMENT
 #undef WEFT_REDUCTION
 #undef WEFT_MEMBER
-Tensor& Tensor::operator+=(const TensorLike& b) & { return *this = *this + b; }
-Tensor& Tensor::operator-=(const TensorLike& b) & { return *this = *this - b; }
-Tensor& Tensor::operator*=(const TensorLike& b) & { return *this = *this * b; }
-Tensor& Tensor::operator/=(const TensorLike& b) & { return *this = *this / b; }
+#undef WEFT_MEMBER_OF
+
+namespace {
+
+// The result of x op= b as what x is. NumPy's casting of the same kind: from bool to integers to floats to complex
+// numbers, and to narrower ones, but not back, and no signed integers to unsigned ones.
+bool same_kind(DType from, DType to) {
+  const auto rank = [](DType t) {
+    switch (info(t).kind) {
+      case DTypeKind::boolean:
+        return 0;
+      case DTypeKind::unsigned_integer:
+        return 1;
+      case DTypeKind::signed_integer:
+        return 2;
+      case DTypeKind::floating:
+        return 3;
+      case DTypeKind::complex:
+        return 4;
+    }
+    return 4;
+  };
+  return rank(from) <= rank(to);
+}
+
+Tensor updated(std::string_view op, const Tensor& x, const TensorLike& b, const Tensor& result) {
+  const std::string other = b.tensor() ? to_string(b.tensor()->type()) : to_string(b.number());
+  if (!same_kind(result.dtype(), x.dtype())) {
+    throw TypeError("{}: {} {} {} is {}, which {} does not hold; x = x {} {} changes the handle's type", op,
+                    to_string(x.type()), op, other, name(result.dtype()), name(x.dtype()), op.substr(0, 1), other);
+  }
+  if (result.shape() != x.shape()) {
+    throw ShapeError("{}: {} {} {} is {}, larger than x, which the update keeps; x = x {} … changes the handle's shape",
+                     op, to_string(x.type()), op, other, to_string(result.type()), op.substr(0, 1));
+  }
+  return cast(result, x.dtype());
+}
+
+}  // namespace
+
+#define WEFT_UPDATE(symbol)                                        \
+  Tensor& Tensor::operator symbol## = (const TensorLike& b) & {    \
+    return *this = updated(#symbol "=", *this, b, *this symbol b); \
+  }
+WEFT_UPDATE(+)
+WEFT_UPDATE(-)
+WEFT_UPDATE(*)
+WEFT_UPDATE(/)
+#undef WEFT_UPDATE
 
 // ---- Creation
 
@@ -144,12 +249,14 @@ Tensor divide(const TensorLike& a, const TensorLike& b) {
 
 Tensor sum(const Operand& x, const Axes& axes, bool keep_dims, std::optional<DType> dtype) {
   require(x, "sum");
-  return reduce(ReduceKind::sum, cast(x, dtype.value_or(summed(x.dtype()))), axes, keep_dims);
+  const DType type = dtype.value_or(summed(x.dtype()));
+  return reduce(type == DType::boolean ? ReduceKind::any : ReduceKind::sum, cast(x, type), axes, keep_dims);
 }
 
 Tensor prod(const Operand& x, const Axes& axes, bool keep_dims, std::optional<DType> dtype) {
   require(x, "prod");
-  return reduce(ReduceKind::prod, cast(x, dtype.value_or(summed(x.dtype()))), axes, keep_dims);
+  const DType type = dtype.value_or(summed(x.dtype()));
+  return reduce(type == DType::boolean ? ReduceKind::all : ReduceKind::prod, cast(x, type), axes, keep_dims);
 }
 
 Tensor mean(const Operand& x, const Axes& axes, bool keep_dims) {
@@ -157,10 +264,23 @@ Tensor mean(const Operand& x, const Axes& axes, bool keep_dims) {
   return reduce(ReduceKind::mean, cast(x, averaged(x.dtype())), axes, keep_dims);
 }
 
-Tensor max(const Operand& x, const Axes& axes, bool keep_dims) { return reduce(ReduceKind::max, x, axes, keep_dims); }
-Tensor min(const Operand& x, const Axes& axes, bool keep_dims) { return reduce(ReduceKind::min, x, axes, keep_dims); }
-Tensor any(const Operand& x, const Axes& axes, bool keep_dims) { return reduce(ReduceKind::any, x, axes, keep_dims); }
+Tensor max(const Operand& x, const Axes& axes, bool keep_dims) {
+  require(x, "max");
+  return reduce(ReduceKind::max, x, axes, keep_dims);
+}
+
+Tensor min(const Operand& x, const Axes& axes, bool keep_dims) {
+  require(x, "min");
+  return reduce(ReduceKind::min, x, axes, keep_dims);
+}
+
+Tensor any(const Operand& x, const Axes& axes, bool keep_dims) {
+  require(x, "any");
+  return reduce(ReduceKind::any, x, axes, keep_dims);
+}
+
 Tensor count_nonzero(const Operand& x, const Axes& axes, bool keep_dims) {
+  require(x, "count_nonzero");
   return reduce(ReduceKind::count, x, axes, keep_dims);
 }
 
@@ -181,6 +301,8 @@ Tensor diff(const Operand& x, int axis, int n, const Operand& prepend, const Ope
     if (part->defined()) parts.push_back(*part);
   }
   Tensor y = parts.size() == 1 ? Tensor(x) : concat(promoted("diff", parts), along);
+  // (More differences than elements leave none.)
+  n = static_cast<int>(std::min<std::int64_t>(n, y.shape()[along]));
   for (int i = 0; i < n; ++i) {
     const std::int64_t size = y.shape()[along];
     const Tensor later = slice(y, along, std::min<std::int64_t>(size, 1), size);
@@ -196,7 +318,7 @@ std::vector<Tensor> broadcast_arrays(std::span<const Tensor> tensors) {
   Shape shape;
   for (const Tensor& t : tensors) {
     require(t, "broadcast_arrays");
-    shape = broadcast(shape, t.shape());
+    shape = in_context([] { return "broadcast_arrays"; }, [&] { return broadcast(shape, t.shape()); });
   }
   std::vector<Tensor> all;
   for (const Tensor& t : tensors) all.push_back(broadcast_to(t, shape));
@@ -227,6 +349,11 @@ Tensor stack(std::initializer_list<Tensor> parts, int axis) { return stack(list(
 std::vector<Tensor> unstack(const Operand& x, int axis) {
   require(x, "unstack");
   const int along = normalize_axis(axis, x.rank(), "unstack");
+  constexpr std::uint64_t kLeast = 512;  // bytes of a part's nodes
+  if (static_cast<std::uint64_t>(x.shape()[along]) > physical_memory() / kLeast) {
+    throw OutOfMemory("unstack: {} has {} parts along axis {}, more tensors than the host has memory for",
+                      to_string(x.type()), x.shape()[along], along);
+  }
   std::vector<Tensor> parts;
   for (std::int64_t i = 0; i < x.shape()[along]; ++i) parts.push_back(squeeze(slice(x, along, i, i + 1), along));
   return parts;

@@ -212,8 +212,8 @@ Tensor::~Tensor() {
   if (node_) node_->release();
 }
 
-const TensorType& Tensor::type() const {
-  if (!node_) throw InvalidArgument("an undefined Tensor, which stands for no tensor, was used as one");
+const TensorType& Tensor::type_for(std::string_view method) const {
+  if (!node_) throw InvalidArgument("{}: the operand is an undefined Tensor, which stands for no tensor", method);
   return node_->types()[static_cast<std::size_t>(index_)];
 }
 
@@ -258,7 +258,7 @@ LabelScope::~LabelScope() { scope_label = before_; }
 std::string Tensor::label() const { return node_ && node_->label() ? *node_->label() : std::string(); }
 
 Tensor& Tensor::set_label(std::string_view label) {
-  (void)type();  // throws for an undefined one
+  (void)type_for("set_label");
   node_->set_label(interned_label(label));
   return *this;
 }

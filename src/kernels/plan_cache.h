@@ -8,6 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "core/host_memory.h"
 #include "kernels/common/memory.h"
 #include "kernels/plan_state.h"
 #include "weft/expression.h"
@@ -18,7 +19,7 @@ namespace weft::kernels {
 class CallKey {
  public:
   template <class... Options>
-  explicit CallKey(std::string_view kernel, const Options&... options) {
+  explicit CallKey(std::string_view kernel, const Options&... options) : kernel_(kernel) {
     add(kernel);
     (add(options), ...);
   }
@@ -53,10 +54,12 @@ class CallKey {
     return add(rank).raw(dims.begin(), rank * sizeof(std::int64_t));
   }
 
+  std::string_view kernel() const { return kernel_; }
   std::string_view bytes() const { return heap_.empty() ? std::string_view(inline_.data(), size_) : heap_; }
 
  private:
   CallKey& raw(const void* bytes, std::size_t size);
+  std::string_view kernel_;
   std::array<char, 760> inline_;
   std::size_t size_ = 0;
   std::string heap_;  // all bytes, once they exceed inline_
@@ -117,8 +120,11 @@ void call_by_plan(gpu::Commands& commands, CallKey& key, const OperandList& oper
 
 template <class Launch>
 void call(Stream& stream, CallKey&& key, std::initializer_list<Operands> operands, const Launch& launch) {
-  if (stream.cpu()) return launch(stream);
-  call_by_plan(*stream.gpu(), key, OperandList(operands), std::ref(launch));
+  // Kernels of the cpu and launchers hold lists that are as long as the caller's tensors.
+  in_host_memory(key.kernel(), [&] {
+    if (stream.cpu()) return launch(stream);
+    call_by_plan(*stream.gpu(), key, OperandList(operands), std::ref(launch));
+  });
 }
 
 template <class Launch>

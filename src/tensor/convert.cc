@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "weft/cpu.h"
+#include "cpu/executor.h"
 #include "weft/kernels/copy.h"
 #include "weft/view.h"
 

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "core/host_memory.h"
 #include "weft/element.h"
 #include "weft/tensor_type.h"
 
@@ -14,7 +15,7 @@ void convert(const TensorType& type, std::span<const std::byte> bytes, DType to,
 
 template <class T>
 std::vector<T> converted(const TensorType& type, std::span<const std::byte> bytes) {
-  std::vector<T> values(static_cast<std::size_t>(element_count(type.shape)));
+  std::vector<T> values = host_list<T>(element_count(type.shape));
   convert(type, bytes, dtype_of<T>, std::as_writable_bytes(std::span(values)));
   return values;
 }

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <optional>
 
+#include "core/host_memory.h"
+#include "tensor/convert.h"
 #include "tensor/tracing.h"
 #include "weft/array.h"
 #include "weft/error.h"
@@ -44,11 +46,13 @@ struct Flattened {
   std::vector<Number> numbers;
 };
 
-Tensor made_of(const Flattened& list, DType dtype) {
+// Of `count` numbers, each of which is given by its index.
+template <class NumberAt>
+Tensor made_of(const Shape& shape, std::size_t count, const NumberAt& number, DType dtype) {
   const int width = bits(dtype);
-  std::vector<std::byte> bytes(byte_size(dtype, list.numbers.size()));
-  for (std::size_t i = 0; i < list.numbers.size(); ++i) {
-    const std::uint64_t element = list.numbers[i].bits(dtype);
+  std::vector<std::byte> bytes = host_bytes("tensor", {dtype, {static_cast<std::int64_t>(count)}});
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t element = number(i).bits(dtype);
     const std::size_t bit = i * static_cast<std::size_t>(width);
     // Two elements in a byte: the first one in its low half.
     if (width < 8)
@@ -56,7 +60,38 @@ Tensor made_of(const Flattened& list, DType dtype) {
     else
       std::memcpy(&bytes[bit / 8], &element, static_cast<std::size_t>(width) / 8);
   }
-  return tensor(dtype, list.shape, bytes);
+  return tensor(dtype, shape, bytes);
+}
+
+// An integer among bytes, which begin at any address.
+template <class T>
+Number integer_at(std::span<const std::byte> bytes, std::size_t i) {
+  T value;
+  std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
+  return value;
+}
+
+Number integer_at(DType dtype, std::span<const std::byte> bytes, std::size_t i) {
+  switch (dtype) {
+    case DType::i8:
+      return integer_at<std::int8_t>(bytes, i);
+    case DType::i16:
+      return integer_at<std::int16_t>(bytes, i);
+    case DType::i32:
+      return integer_at<std::int32_t>(bytes, i);
+    case DType::i64:
+      return integer_at<std::int64_t>(bytes, i);
+    case DType::u8:
+      return integer_at<std::uint8_t>(bytes, i);
+    case DType::u16:
+      return integer_at<std::uint16_t>(bytes, i);
+    case DType::u32:
+      return integer_at<std::uint32_t>(bytes, i);
+    case DType::u64:
+      return integer_at<std::uint64_t>(bytes, i);
+    default:
+      throw InternalError("tensor: {} is no type of integers", name(dtype));
+  }
 }
 
 }  // namespace
@@ -71,12 +106,38 @@ Tensor tensor(DType dtype, const Shape& shape, std::span<const std::byte> bytes)
   return t;
 }
 
-Tensor tensor(std::initializer_list<NestedList> values) {
-  const Flattened list(values);
-  return made_of(list, list.dtype.value_or(DType::f32));
+Tensor tensor(DType from, const Shape& shape, std::span<const std::byte> bytes, DType dtype) {
+  if (from == dtype) return tensor(dtype, shape, bytes);
+  const TensorType given{from, shape};
+  if (bytes.size() != byte_size(given)) {
+    throw InvalidArgument("tensor: {} takes {} bytes, {} given", to_string(given), byte_size(given), bytes.size());
+  }
+  // cast() wraps integers around.
+  if (is_integer(from) && is_integer(dtype)) {
+    const auto count = static_cast<std::size_t>(element_count(shape));
+    return made_of(shape, count, [&](std::size_t i) { return integer_at(from, bytes, i); }, dtype);
+  }
+  std::vector<std::byte> converted = host_bytes("tensor", {dtype, shape});
+  convert(given, bytes, dtype, converted);
+  return tensor(dtype, shape, converted);
 }
 
-Tensor from_list(const NestedList& values, DType dtype) { return made_of(Flattened(values), dtype); }
+Tensor from_numbers(const Shape& shape, std::span<const Number> values, DType dtype) {
+  if (static_cast<std::int64_t>(values.size()) != element_count(shape)) {
+    throw InvalidArgument("tensor: {} numbers given for {}", values.size(), to_string(TensorType{dtype, shape}));
+  }
+  return made_of(shape, values.size(), [&](std::size_t i) { return values[i]; }, dtype);
+}
+
+Tensor tensor(std::initializer_list<NestedList> values) {
+  const Flattened list(values);
+  return from_numbers(list.shape, list.numbers, list.dtype.value_or(DType::f32));
+}
+
+Tensor from_list(const NestedList& values, DType dtype) {
+  const Flattened list(values);
+  return from_numbers(list.shape, list.numbers, dtype);
+}
 
 Tensor from_buffer(const Device& device, const wgpu::Buffer& buffer, DType dtype, const Shape& shape,
                    std::uint64_t offset) {

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "compiler/device_data.h"
+#include "core/host_memory.h"
 #include "graph/ops/elementwise.h"
 #include "tensor/expressions.h"
 #include "tensor/run_ahead.h"
@@ -142,10 +143,7 @@ void eval_whole(Expressions& expressions) {
   executables->run_ahead().submitted(std::move(done));
 }
 
-}  // namespace
-
-void eval(std::span<const Tensor> tensors) {
-  for (const Tensor& t : tensors) (void)t.type();  // throws for an undefined one
+void eval_defined(std::span<const Tensor> tensors) {
   std::vector<std::vector<Tensor>> pieces;
   {
     Expressions expressions(tensors, Expressions::Use::maybe_in_pieces);
@@ -163,8 +161,17 @@ void eval(std::span<const Tensor> tensors) {
   if (!rest.empty()) eval_whole(rest);
 }
 
+}  // namespace
+
+void eval(std::span<const Tensor> tensors) {
+  for (const Tensor& t : tensors) {
+    if (!t.defined()) throw InvalidArgument("eval: an operand is an undefined Tensor");
+  }
+  in_host_memory("eval", [&] { eval_defined(tensors); });
+}
+
 Graph Tensor::graph() const {
-  (void)type();
+  if (!defined()) throw InvalidArgument("graph: the operand is an undefined Tensor");
   const Tensor dense = contiguous(*this);
   Expressions expressions(std::span(&dense, 1), Expressions::Use::look);
   if (expressions.empty()) {
@@ -177,6 +184,7 @@ Graph Tensor::graph() const {
 }
 
 Tensor to(const Tensor& x, const Device& device) {
+  if (!x.defined()) throw InvalidArgument("to: the operand is an undefined Tensor");
   const Tensor dense = contiguous(x);
   eval(dense);
   if (dense.device() == device) return dense;
@@ -188,7 +196,7 @@ Tensor to(const Tensor& x, const Device& device) {
 
 Tensor contiguous(const Tensor& x) {
   if (!x.defined()) throw InvalidArgument("contiguous: the operand is an undefined Tensor");
-  if (x.has_data() || !x.node()->op().is_view()) return x;
+  if (find_data(x) || !x.node()->op().is_view()) return x;
   return apply(copy_op(x.dtype()), {x});
 }
 

@@ -4,6 +4,7 @@
 
 #include "compiler/device_data.h"
 #include "core/error_context.h"
+#include "core/host_memory.h"
 #include "core/in_quotes.h"
 #include "core/join.h"
 #include "core/mapped_file.h"
@@ -12,6 +13,7 @@
 #include "files/npy.h"
 #include "files/npz.h"
 #include "files/safetensors_write.h"
+#include "tensor/broadcast_read.h"
 #include "weft/error.h"
 #include "weft/evaluate.h"
 #include "weft/graph.h"
@@ -67,19 +69,16 @@ void require_one(const fs::path& path, const std::vector<std::string>& names) {
                         names.size(), some, names.size() > 3 ? ", …" : "");
 }
 
-// A tensor that has data once it is evaluated.
-Tensor with_memory(const std::string& name, const Tensor& tensor) {
-  if (!tensor.defined()) throw InvalidArgument("save: the tensor {} is undefined", in_quotes(name));
-  return contiguous(tensor);
-}
-
 // What is to be written, checked as far as can be without values.
 class Save {
  public:
   Save(fs::path path, const TensorMap& tensors, const SafeTensors::Metadata& metadata)
       : path_(std::move(path)), format_(format_of(path_)) {
     for (const auto& [name, tensor] : tensors) {
-      tensors_.push_back(with_memory(name, tensor));
+      if (!tensor.defined()) throw InvalidArgument("save: the tensor {} is undefined", in_quotes(name));
+      // What has data once it is evaluated.
+      broadcasts_.push_back(broadcast_read(tensor));
+      tensors_.push_back(broadcasts_.back() ? broadcasts_.back()->stored : contiguous(tensor));
       entries_.push_back({name, tensor.type()});
     }
     in_context([&] { return "save: " + path_.string(); }, [&] { check(metadata); });
@@ -129,9 +128,10 @@ class Save {
     }
   }
 
-  TensorData data(std::size_t i, const gpu::ReadBytes& read) const {
+  EntryPieces data(std::size_t i, const gpu::ReadBytes& read) const {
     const auto owner = std::make_shared<const gpu::ReadBytes>(read);
-    return {entries_[i].type.dtype, entries_[i].type.shape, owner->span(), owner};
+    if (broadcasts_[i]) return EntryPieces(pieces_of(*broadcasts_[i], owner->span(), owner));
+    return TensorData{entries_[i].type.dtype, entries_[i].type.shape, owner->span(), owner};
   }
 
   void write_file(const EntryData& data) const {
@@ -152,7 +152,8 @@ class Save {
 
   fs::path path_;
   FileFormat format_;
-  std::vector<Tensor> tensors_;
+  std::vector<std::optional<BroadcastRead>> broadcasts_;
+  std::vector<Tensor> tensors_;  // of a broadcast what it repeats
   std::vector<FileEntry> entries_;
   SafeTensorsLayout layout_;
 };
@@ -204,14 +205,15 @@ TensorMap load_all(const fs::path& path) {
 void save(const fs::path& path, const Tensor& tensor) { save(path, only(path, tensor)); }
 
 void save(const fs::path& path, const TensorMap& tensors, const SafeTensors::Metadata& metadata) {
-  Save(path, tensors, metadata).write();
+  in_host_memory("save", [&] { Save(path, tensors, metadata).write(); });
 }
 
 Future<void> async_save(const fs::path& path, const Tensor& tensor) { return async_save(path, only(path, tensor)); }
 
 Future<void> async_save(const fs::path& path, const TensorMap& tensors, const SafeTensors::Metadata& metadata) {
   const auto job = std::make_shared<const Save>(path, tensors, metadata);
-  return join(job->start_reads()).map([job](const std::vector<gpu::ReadBytes>& read) { job->write(read); });
+  return join(in_host_memory("save", [&] { return job->start_reads(); }))
+      .map([job](const std::vector<gpu::ReadBytes>& read) { job->write(read); });
 }
 
 }  // namespace weft

@@ -48,10 +48,13 @@ class Selection {
     if (named > x.rank()) throw IndexError("{}: {} indices for {}", function, named, to_string(x.type()));
     const int whole = x.rank() - named;
     for (const Index& i : at.values()) {
-      if (std::holds_alternative<Ellipsis>(i.value()))
+      if (std::holds_alternative<Ellipsis>(i.value())) {
+        // It separates index tensors also where it stands for no axis.
+        ellipsis_ = axes_.size();
         add_whole(whole);
-      else
+      } else {
         add(i);
+      }
     }
     if (ellipses == 0) add_whole(whole);
     join_indices();
@@ -94,7 +97,7 @@ class Selection {
     // With integers' axes, and without new ones.
     Shape full;
     for (const Axis& a : axes_) {
-      if (a.kind != Axis::added) full.push_back(a.count);
+      if (a.of_x >= 0) full.push_back(a.count);
     }
     return put(x_, reshape(changed, full));
   }
@@ -152,7 +155,12 @@ class Selection {
         throw IndexError("{}: a mask is {}, axes {} to {} of {} do not match it", function_, to_string(t.type()), next_,
                          next_ + t.rank() - 1, to_string(x_.type()));
       }
-      if (t.rank() == 0) throw IndexError("{}: a mask of rank 0", function_);
+      if (t.rank() == 0) {
+        // Of a new axis of size 1 it takes the element, or none.
+        indexed_.push_back(axes_.size());
+        axes_.push_back({Axis::tensor, -1, 0, 1, 1, nonzero(reshape(t, {1}))[0]});
+        return;
+      }
       for (const Tensor& places : nonzero(t)) add_indices(places);
     } else if (is_integer(t.dtype()) && bits(t.dtype()) >= 8) {
       add_indices(t);
@@ -238,6 +246,7 @@ class Selection {
     for (std::size_t k = first; k <= last; ++k) {
       if (axes_[k].kind == Axis::plain || axes_[k].kind == Axis::added) return 0;
     }
+    if (ellipsis_ && *ellipsis_ > first && *ellipsis_ <= last) return 0;
     return static_cast<int>(first);
   }
   int first_given() const { return indexed_.size() == 1 ? place_in_part(0) : 0; }
@@ -346,6 +355,7 @@ class Selection {
   int next_ = 0;  // axis of x
   std::vector<Axis> axes_;
   std::vector<std::size_t> indexed_;  // places in axes_
+  std::optional<std::size_t> ellipsis_;  // where its axes begin in axes_
 };
 
 // A mask alone, and one value for all that it chooses: nothing has to be counted.
@@ -353,7 +363,7 @@ const Tensor* lone_mask(const Indices& at, const TensorLike& value) {
   if (at.values().size() != 1 || (value.tensor() && value.tensor()->defined() && value.tensor()->rank() > 0))
     return nullptr;
   const auto* mask = std::get_if<Tensor>(&at.values()[0].value());
-  return mask && mask->defined() && mask->dtype() == DType::boolean && mask->rank() > 0 ? mask : nullptr;
+  return mask && mask->defined() && mask->dtype() == DType::boolean ? mask : nullptr;
 }
 
 Tensor updated(std::string_view function, ScatterKind op, const Tensor& x, const Indices& at, const TensorLike& value) {
@@ -396,9 +406,17 @@ Tensor at_min(const Operand& x, const Indices& at, const TensorLike& value) {
   return updated("at_min", ScatterKind::min, x, at, value);
 }
 
-Tensor& Tensor::set(const Indices& at, const TensorLike& value) & { return *this = at_set(*this, at, value); }
-Tensor& Tensor::add(const Indices& at, const TensorLike& value) & { return *this = at_add(*this, at, value); }
-Tensor& Tensor::max(const Indices& at, const TensorLike& value) & { return *this = at_max(*this, at, value); }
-Tensor& Tensor::min(const Indices& at, const TensorLike& value) & { return *this = at_min(*this, at, value); }
+Tensor& Tensor::set(const Indices& at, const TensorLike& value) & {
+  return *this = updated("set", ScatterKind::assign, Operand(*this), at, value);
+}
+Tensor& Tensor::add_at(const Indices& at, const TensorLike& value) & {
+  return *this = updated("add_at", ScatterKind::add, Operand(*this), at, value);
+}
+Tensor& Tensor::max_at(const Indices& at, const TensorLike& value) & {
+  return *this = updated("max_at", ScatterKind::max, Operand(*this), at, value);
+}
+Tensor& Tensor::min_at(const Indices& at, const TensorLike& value) & {
+  return *this = updated("min_at", ScatterKind::min, Operand(*this), at, value);
+}
 
 }  // namespace weft

@@ -10,6 +10,7 @@
 #include <ostream>
 #include <vector>
 
+#include "core/host_memory.h"
 #include "tensor/convert.h"
 #include "weft/error.h"
 #include "weft/evaluate.h"
@@ -122,15 +123,14 @@ std::vector<std::string> texts_of(const TensorType& type, std::span<const std::b
 
 // ---- Brackets
 
-// The ends of all axes that are longer than both ends.
-Tensor ends_of(Tensor x, std::int64_t edge) {
-  for (int d = 0; d < x.rank(); ++d) {
-    const std::int64_t n = x.shape()[d];
-    if (n <= 2 * edge) continue;
-    const Tensor ends[] = {slice(x, d, 0, edge), slice(x, d, n - edge, n)};
-    x = concat(ends, d);
-  }
-  return x;
+// The ends of all axes from `d` on that are longer than both ends. Everything is sliced before anything is joined,
+// because what is joined is copied.
+Tensor ends_of(const Tensor& x, std::int64_t edge, int d = 0) {
+  while (d < x.rank() && x.shape()[d] <= 2 * edge) ++d;
+  if (d == x.rank()) return x;
+  const std::int64_t n = x.shape()[d];
+  const Tensor ends[] = {ends_of(slice(x, d, 0, edge), edge, d + 1), ends_of(slice(x, d, n - edge, n), edge, d + 1)};
+  return concat(ends, d);
 }
 
 class Layouter {
@@ -212,12 +212,12 @@ Shown shown(const Tensor& x, const PrintOptions& options) {
     throw InvalidArgument("print: edge {}, precision {} and width {}; expected 1, 0 and 1 or more", options.edge,
                           options.precision, options.width);
   }
-  const Tensor dense = contiguous(x);
-  eval(dense);
-  const Tensor part = x.size() > options.threshold ? ends_of(dense, options.edge) : dense;
+  // (Of a view only what it shows is computed, and of that only what is printed is copied.)
+  eval(x);
+  const Tensor part = x.size() > options.threshold ? ends_of(x, options.edge) : x;
   std::string suffix;
   if (x.dtype() != DType::f32) suffix += std::format(" {}", name(x.dtype()));
-  if (dense.device() != default_device()) suffix += " on " + dense.device().name();
+  if (x.device() != default_device()) suffix += " on " + x.device().name();
   return {part, [whole = x.shape(), type = part.type(), suffix, options](std::span<const std::byte> bytes) {
             if (element_count(whole) == 0 && whole.rank() > 1) return std::format("[] {}{}", to_string(whole), suffix);
             return Layouter(whole, type.shape, texts_of(type, bytes, options.precision), options).run() + suffix;
@@ -229,7 +229,7 @@ Shown shown(const Tensor& x, const PrintOptions& options) {
 std::string to_string(const Tensor& x, const PrintOptions& options) {
   if (!x.defined()) return "undefined";
   const Shown s = shown(x, options);
-  std::vector<std::byte> bytes(byte_size(s.part.type()));
+  std::vector<std::byte> bytes = host_bytes("print", s.part.type());
   s.part.read_bytes(bytes);
   return s.text(bytes);
 }

@@ -1,8 +1,8 @@
 // Functions whose result is as large as the data says: they evaluate, and read a count (weft/array.h).
 #include <array>
 
+#include "cpu/executor.h"
 #include "weft/array.h"
-#include "weft/cpu.h"
 #include "weft/device.h"
 #include "weft/error.h"
 #include "weft/evaluate.h"

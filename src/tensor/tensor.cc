@@ -2,7 +2,9 @@
 #include "weft/tensor.h"
 
 #include "compiler/device_data.h"
+#include "core/host_memory.h"
 #include "graph/ops/leaf.h"
+#include "tensor/broadcast_read.h"
 #include "tensor/convert.h"
 #include "weft/error.h"
 #include "weft/evaluate.h"
@@ -21,10 +23,17 @@ const DeviceData& computed(const Tensor& tensor) {
   return *data;
 }
 
-// The data to read: views lie in other tensors' memory and are copied out of it.
-Tensor readable(const Tensor& tensor) {
-  if (!tensor.defined() || find_data(tensor) || !tensor.node()->op().is_view()) return tensor;
-  return contiguous(tensor);
+// A read of it, which is no view. (On the cpu it is a copy.)
+Future<gpu::ReadBytes> read_of(const Tensor& tensor) {
+  return in_host_memory("async_read", [&] { return computed(tensor).async_read(); });
+}
+
+// The data of what stores the tensor's elements; null if it is still to be computed.
+const DeviceData* stored_data(const Tensor& tensor) { return find_data(stored_by(tensor)); }
+
+const DeviceData& stored_data(const Tensor& tensor, std::string_view method) {
+  if (const DeviceData* data = stored_data(tensor)) return *data;
+  throw InvalidArgument("{}: {} has no data: it is still to be computed", method, to_string(tensor.type()));
 }
 
 }  // namespace
@@ -37,40 +46,91 @@ Tensor::Tensor(const Device& device, const View& view)
                                    TensorType{view.dtype, view.shape()}),
                    {})) {}
 
-bool Tensor::has_data() const { return node_ && find_data(*this); }
-const Device& Tensor::device() const { return data_of(*this).device(); }
-const View& Tensor::view() const { return data_of(*this).view(); }
-void Tensor::write(std::span<const std::byte> bytes) { data_of(*this).write(bytes); }
+bool Tensor::has_data() const { return node_ && stored_data(*this); }
+const Device& Tensor::device() const {
+  (void)type_for("device");
+  return stored_data(*this, "device").device();
+}
+
+View Tensor::view() const {
+  (void)type_for("view");
+  const View& stored = stored_data(*this, "view").view();
+  const auto placed = placed_in_stored(*this);
+  const std::int64_t skipped = placed ? placed->offset * bits(stored.dtype) : 0;
+  if (!placed || skipped % 8 != 0) {
+    throw InvalidArgument("view: {} is a view whose elements no strides find in memory; contiguous() copies them",
+                          to_string(type()));
+  }
+  return {stored.buffer, stored.offset + static_cast<std::uint64_t>(skipped / 8), stored.dtype, placed->layout.shape,
+          placed->layout.strides};
+}
+
+void Tensor::write(std::span<const std::byte> bytes) {
+  (void)type_for("write");
+  if (node_->op().is_view() || node_->op().constant()) {
+    throw InvalidArgument("write: {} is a {}, which has no memory of its own; contiguous() gives it some",
+                          to_string(type()), node_->op().is_view() ? "view" : "constant");
+  }
+  data_of(*this).write(bytes);
+}
 
 bool Tensor::on_host() const {
-  const DeviceData* data = node_ ? find_data(*this) : nullptr;
-  return data ? data->on_host() : node_ && node_->op().constant();
+  if (!node_) return false;
+  const DeviceData* data = stored_data(*this);
+  return data ? data->on_host() : stored_by(*this).node()->op().constant() != nullptr;
 }
 
 void Tensor::read_bytes(std::span<std::byte> target) const {
-  const Tensor from = readable(*this);
-  computed(from).read(target);
+  (void)type_for("read_bytes");
+  if (!broadcast_read(*this)) {
+    const Tensor from = contiguous(*this);
+    return in_host_memory("read_bytes", [&] { computed(from).read(target); });
+  }
+  if (const std::uint64_t bytes = byte_size(type()); target.size() != bytes) {
+    throw InvalidArgument("read_bytes: {} bytes for {}, which has {}", target.size(), to_string(type()), bytes);
+  }
+  read_converted(dtype(), target);
 }
 
 Future<std::vector<std::byte>> Tensor::async_read_bytes() const {
-  const Tensor from = readable(*this);
-  return computed(from).async_read().map([](const gpu::ReadBytes& bytes) { return std::vector<std::byte>(bytes); });
+  return async_read_into().map([type = type()](const ReadInto& copy_to) {
+    std::vector<std::byte> bytes = host_bytes("async_read", type);
+    copy_to(bytes);
+    return bytes;
+  });
 }
 
 Future<Tensor::ReadInto> Tensor::async_read_into() const {
-  const Tensor from = readable(*this);
-  return computed(from).async_read().map(
-      [](const gpu::ReadBytes& read) { return ReadInto([read](std::span<std::byte> to) { read.copy_to(to); }); });
+  (void)type_for("async_read");
+  if (const auto repeats = broadcast_read(*this)) {
+    return read_of(repeats->stored).map([repeats, type = dtype()](const gpu::ReadBytes& read) {
+      return ReadInto([=](std::span<std::byte> to) { repeat_elements(*repeats, read.span(), type, to); });
+    });
+  }
+  return read_of(contiguous(*this)).map([](const gpu::ReadBytes& read) {
+    return ReadInto([read](std::span<std::byte> to) { read.copy_to(to); });
+  });
 }
 
-std::size_t Tensor::checked_count(bool fits, DType as) const {
-  if (!fits) {
-    throw TypeError("read: {} read as {}; to_vector() converts, read() does not", to_string(type()), name(as));
-  }
-  return static_cast<std::size_t>(element_count(shape()));
+void Tensor::require_type(bool fits, DType as) const {
+  if (fits) return;
+  throw TypeError("read: {} read as {}; to_vector() converts, read() does not", to_string(type()), name(as));
+}
+
+std::size_t Tensor::host_count(const TensorType& type, std::size_t element) {
+  const auto count = static_cast<std::uint64_t>(element_count(type.shape));
+  // A system that overcommits memory would report the shortage by ending the process.
+  if (count > physical_memory() / element) refuse_host_memory(type, element);
+  return static_cast<std::size_t>(count);
+}
+
+void Tensor::refuse_host_memory(const TensorType& type, std::size_t element) {
+  throw OutOfMemory("read: the host's memory does not have {} elements of {} bytes, which {} takes",
+                    element_count(type.shape), element, to_string(type));
 }
 
 void Tensor::require_one() const {
+  (void)type_for("item");
   if (size() != 1) throw ShapeError("item: {} has {} elements, expected one", to_string(type()), size());
 }
 
@@ -79,8 +139,16 @@ void Tensor::convert(const TensorType& type, std::span<const std::byte> bytes, D
 }
 
 void Tensor::read_converted(DType as, std::span<std::byte> target) const {
+  (void)type_for("to_vector");
+  if (const auto repeats = broadcast_read(*this)) {
+    std::vector<std::byte> bytes = host_bytes("read", repeats->stored.type());
+    return in_host_memory("read", [&] {
+      computed(repeats->stored).read(bytes);
+      repeat_elements(*repeats, bytes, as, target);
+    });
+  }
   if (as == dtype()) return read_bytes(target);
-  std::vector<std::byte> bytes(byte_size(type()));
+  std::vector<std::byte> bytes = host_bytes("to_vector", type());
   read_bytes(bytes);
   convert(type(), bytes, as, target);
 }

@@ -108,7 +108,7 @@ Device device_of(std::span<const Tensor> arguments) {
 void evaluate(std::vector<Tensor>& arguments) {
   std::vector<Tensor> missing;
   for (Tensor& t : arguments) {
-    if (!t.defined() || t.has_data()) continue;
+    if (!t.defined() || find_data(t)) continue;
     t = contiguous(t);
     missing.push_back(t);
   }
@@ -223,7 +223,7 @@ TracedCalls::~TracedCalls() = default;
 
 bool TracedCalls::inlines(std::span<const Tensor> arguments) {
   if (tracing()) return true;
-  if (std::ranges::all_of(arguments, [](const Tensor& t) { return !t.defined() || t.has_data(); })) return false;
+  if (std::ranges::all_of(arguments, [](const Tensor& t) { return !t.defined() || find_data(t); })) return false;
   bool needs_input = false;
   const std::shared_lock lock(Node::recipes_lock());
   visit_nodes(arguments, [&](const Node& node) {

@@ -66,6 +66,8 @@ struct Context::State {
       throw InvalidStateError("{}: {}", what, e.what());
     } catch (const Error& e) {
       throw Failure("{}: {}", what, e.what());
+    } catch (const std::bad_alloc&) {
+      throw Failure("{}: the host has no memory for it", what);
     }
   }
 

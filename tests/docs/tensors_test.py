@@ -44,6 +44,7 @@ def declared(headers):
     result = r"(?:Tensor|DType|int|void|Unique|std::vector<Tensor>|(?:const )?(?:Tensor|Shape|Device)&|std::int64_t|T)"
     names = set(re.findall(result + r"&? (operator\S+?|\w+)\(", code))
     names |= {"operator" + symbol for symbol in re.findall(r"^WEFT_BINARY_OPERATOR\((\S+), \w+\)", code, re.MULTILINE)}
+    names |= set(re.findall(r"^  WEFT_(?:METHOD|REDUCTION)\((operator\[\]|\w+)", code, re.MULTILINE))
     names |= set(re.findall(r"^  (?:explicit )?(\w+)\(const Device& device", code, re.MULTILINE))  # Tensor(device, …)
     if re.search(r"constexpr All all;", code):
         names.add("all")

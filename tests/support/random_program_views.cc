@@ -219,13 +219,13 @@ Maybe random_update(ProgramState& s) {
         t.set(place, value);
         break;
       case 1:
-        t.add(place, value);
+        t.add_at(place, value);
         break;
       case 2:
-        t.max(place, value);
+        t.max_at(place, value);
         break;
       default:
-        t.min(place, value);
+        t.min_at(place, value);
     }
     return Operands{t};
   };

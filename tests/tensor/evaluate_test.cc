@@ -192,7 +192,7 @@ TEST_P(EvaluateTest, UpdatesInPlaceWhereNobodyElseHoldsTheMemory) {
   Tensor x = tensor({4, 3}, std::vector<float>(12, 1));
   const void* memory = x.view().buffer.identity();
   x.set({1}, 5);
-  x.add({slice(2, none), 0}, 2);
+  x.add_at({slice(2, none), 0}, 2);
   EXPECT_THAT(x.read<float>(), ElementsAre(1, 1, 1, 5, 5, 5, 3, 1, 1, 3, 1, 1));
   EXPECT_EQ(x.view().buffer.identity(), memory);
   const Tensor row = x[1], old = x;

@@ -77,11 +77,11 @@ TEST_P(IndexingTest, ExpressionsMeanWhatNumPySays) {
       if (op == "set")
         x.set(at, value);
       else if (op == "add")
-        x.add(at, value);
+        x.add_at(at, value);
       else if (op == "max")
-        x.max(at, value);
+        x.max_at(at, value);
       else if (op == "min")
-        x.min(at, value);
+        x.min_at(at, value);
       else
         FAIL() << what;
       expect(x, c.at("y"), what);
@@ -96,7 +96,7 @@ TEST_P(IndexingTest, ExpressionsMeanWhatNumPySays) {
 TEST_P(IndexingTest, UpdatesOfWhatIsComputed) {
   Tensor x = tensor({2, 3}, {1, 2, 3, 4, 5, 6}) * 2.0;
   const Tensor old = x, row = x[0], total = sum(x);
-  x.set({0, 1}, 100).add({ellipsis, slice(1, none)}, 1).max({1, all}, 9);
+  x.set({0, 1}, 100).add_at({ellipsis, slice(1, none)}, 1).max_at({1, all}, 9);
   EXPECT_THAT(x.read<float>(), ElementsAre(2, 101, 7, 9, 11, 13));
   EXPECT_THAT(old.read<float>(), ElementsAre(2, 4, 6, 8, 10, 12));
   EXPECT_THAT(row.read<float>(), ElementsAre(2, 4, 6));
@@ -152,7 +152,7 @@ TEST_P(IndexingTest, Masks) {
   EXPECT_THAT((x[{integers({2}, {1, 0}) == 1, slice(1, none)}].read<float>()), ElementsAre(-2, 3));
   x.set(x < 0, 0);
   EXPECT_THAT(x.read<float>(), ElementsAre(1, 0, 3, 0, 5, 0));
-  x.add(x > 2, full({}, 10)).set(x == 0, tensor({3}, {7, 8, 9}));
+  x.add_at(x > 2, full({}, 10)).set(x == 0, tensor({3}, {7, 8, 9}));
   EXPECT_THAT(x.read<float>(), ElementsAre(1, 7, 13, 8, 15, 9));
   // Values are converted to the tensor's type first, whichever way the mask is applied.
   Tensor i = integers({3}, {1, 2, 3});
@@ -200,7 +200,6 @@ TEST_P(IndexingTest, Refusals) {
   EXPECT_THROW(x[mask], IndexError);
   EXPECT_THROW((x[{all, mask}]), IndexError);
   EXPECT_THROW(x[zeros({2})], IndexError);
-  EXPECT_THROW(x[zeros({}, DType::boolean)], IndexError);
   EXPECT_THROW((x[{integers({2}, {0, 1}), integers({3}, {0, 1, 2})}]), IndexError);
   EXPECT_THROW((x[{newaxis, newaxis, newaxis, newaxis, newaxis, newaxis, newaxis}]), IndexError);
   EXPECT_THROW(zeros({})[0], IndexError);

@@ -3,11 +3,17 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/error_context.h"
 #include "graph/graph.h"
 #include "weft/error.h"
 
 namespace weft {
 namespace {
+
+// What the shape says of sizes and their number, in the function's name.
+void check_shape(std::string_view function, const Shape& shape) {
+  in_context([&] { return std::string(function); }, [&] { element_count(shape); });
+}
 
 // Fills in the one size that may be -1. Throws InvalidArgument.
 Shape completed(const Shape& from, Shape to) {
@@ -19,6 +25,11 @@ Shape completed(const Shape& from, Shape to) {
     open = i;
     known[i] = 1;
   }
+  for (const std::int64_t size : known) {
+    if (size < 0)
+      throw ShapeError("reshape: {} to {}: the size {}, expected -1 or more", to_string(from), to_string(to), size);
+  }
+  check_shape("reshape", known);
   const std::int64_t have = element_count(from);
   if (open < 0) return to;
   const std::int64_t rest = element_count(known);
@@ -142,6 +153,7 @@ Tensor permute(const Operand& x, std::initializer_list<int> order) {
 
 Tensor broadcast_to(const Operand& x, const Shape& shape) {
   if (!x.defined()) throw InvalidArgument("broadcast_to: the operand is an undefined Tensor");
+  check_shape("broadcast_to", shape);
   return x.shape() == shape ? Tensor(x) : apply(make_op<BroadcastOp>(shape), {x});
 }
 

@@ -59,7 +59,7 @@ class RightSide {
       return panel_type(view_.dtype) >= 0 && (view_.strides()[inner] == 1 || view_.shape()[inner] == 1) &&
              (view_.strides()[outer] >= 0 || view_.shape()[outer] == 1);
     };
-    if (cpu::PackedWeightCache* packed_weights = executor.packed_weights()) {
+    if (PackedWeightCache* packed_weights = executor.packed_weights()) {
       memory_ = packed_weights->form(view_, "panels", [&] { return panels(executor); });
     }
     if (memory_) {
