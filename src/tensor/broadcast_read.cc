@@ -7,6 +7,7 @@
 #include "compiler/device_data.h"
 #include "cpu/executor.h"
 #include "graph/node.h"
+#include "graph/ops/view.h"
 #include "weft/kernels/copy.h"
 #include "weft/view.h"
 
@@ -31,7 +32,10 @@ std::optional<BroadcastRead> broadcast_read(const Tensor& tensor) {
   const Tensor& stored = stored_by(tensor);
   // (Elements of packed types may begin within a byte.)
   if (stored.size() >= tensor.size() || bits(tensor.dtype()) < 8) return std::nullopt;
-  const auto placement = placed_in_stored(tensor);
+  // The order of elements is that of what was reshaped, also where no strides express the new shape.
+  const Tensor* shown = &tensor;
+  while (!find_data(*shown) && op_of<ReshapeOp>(*shown)) shown = &input_of(*shown);
+  const auto placement = placed_in_stored(*shown);
   if (!placement) return std::nullopt;
   return BroadcastRead{stored, *placement};
 }

@@ -14,7 +14,7 @@ namespace weft {
 // A view that has more elements than the tensor whose elements it shows.
 struct BroadcastRead {
   Tensor stored;        // is_view() is false
-  Placement placement;  // of the view's elements in `stored`, which is dense
+  Placement placement;  // of the view's elements, in their order, in `stored`, which is dense
 };
 // None if the tensor is no such view.
 std::optional<BroadcastRead> broadcast_read(const Tensor& tensor);

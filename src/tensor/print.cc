@@ -10,6 +10,7 @@
 #include <ostream>
 #include <vector>
 
+#include "compiler/device_data.h"
 #include "core/host_memory.h"
 #include "tensor/convert.h"
 #include "weft/error.h"
@@ -133,6 +134,40 @@ Tensor ends_of(const Tensor& x, std::int64_t edge, int d = 0) {
   return concat(ends, d);
 }
 
+// The same ends of a view as elements of what is stored, for views of which no strides say where these are: of a
+// slice of one the compiler would copy all of it.
+Tensor ends_of_view(const Tensor& x, std::int64_t edge) {
+  Shape shown = x.shape();
+  for (std::int64_t& n : shown) n = std::min(n, 2 * edge);
+  // Places among the elements of x, and then among those of what it is a view of.
+  std::vector<std::int64_t> places;
+  Dims at = Dims::filled(x.rank(), 0);
+  for (std::int64_t i = 0; i < element_count(shown); ++i) {
+    std::int64_t place = 0;
+    for (int d = 0; d < x.rank(); ++d) {
+      const std::int64_t n = x.shape()[d];
+      place = place * n + (at[d] < shown[d] - edge || shown[d] == n ? at[d] : n - shown[d] + at[d]);
+    }
+    places.push_back(place);
+    for (int d = x.rank() - 1; d >= 0 && ++at[d] == shown[d]; --d) at[d] = 0;
+  }
+  const Tensor& stored = stored_by(x);
+  for (const Tensor* view = &x; !same(*view, stored); view = &input_of(*view)) {
+    const auto placed = view->node()->op().place(Layout::dense(input_of(*view).shape()));
+    if (!placed) throw InternalError("print: {} is a view of no place", to_string(view->type()));
+    for (std::int64_t& place : places) {
+      std::int64_t rest = place;
+      place = placed->offset;
+      for (int d = view->rank() - 1; d >= 0; --d) {
+        const std::int64_t n = view->shape()[d];
+        place += rest % n * placed->layout.strides[d];
+        rest /= n;
+      }
+    }
+  }
+  return reshape(gather(reshape(stored, {stored.size()}), to(tensor(places), stored.device()), 0), shown);
+}
+
 class Layouter {
  public:
   Layouter(const Shape& whole, const Shape& shown, std::vector<std::string> texts, const PrintOptions& options)
@@ -214,7 +249,10 @@ Shown shown(const Tensor& x, const PrintOptions& options) {
   }
   // (Of a view only what it shows is computed, and of that only what is printed is copied.)
   eval(x);
-  const Tensor part = x.size() > options.threshold ? ends_of(x, options.edge) : x;
+  const bool strided = placed_in_stored(x).has_value();
+  const Tensor part = x.size() <= options.threshold ? x
+                      : strided                     ? ends_of(x, options.edge)
+                                                    : ends_of_view(x, options.edge);
   std::string suffix;
   if (x.dtype() != DType::f32) suffix += std::format(" {}", name(x.dtype()));
   if (x.device() != default_device()) suffix += " on " + x.device().name();

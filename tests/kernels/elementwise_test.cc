@@ -224,7 +224,13 @@ TEST_P(Elementwise, ConvertsDoubles) {
     const Expression e = one_op(op, DType::f64);
     const std::vector<View> in(static_cast<std::size_t>(arity(op)), x);
     const View y = to_device(device(), random_view(rng, {n}, e.output_type(0)));
-    EXPECT_THROW(map(encoder, e, in, std::span(&y, 1)), Unsupported) << name(op);
+    try {
+      map(encoder, e, in, std::span(&y, 1));
+      ADD_FAILURE() << name(op);
+    } catch (const Unsupported& error) {
+      EXPECT_TRUE(std::string_view(error.what()).starts_with(std::format("{}: f64 cannot compute", name(op))))
+          << error.what();
+    }
   }
 }
 

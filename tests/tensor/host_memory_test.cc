@@ -101,6 +101,8 @@ TEST_P(HostMemoryTest, WithinALimit) {
   EXPECT_THAT(to_string(wide), StartsWith("[[6. 6. 6. ... 6. 6. 6.]\n [6. 6. 6. ..."));
   EXPECT_THAT(to_string(broadcast_to(x, {100'000, 100'000, 1024})), StartsWith("[[[6. 6. 6. ... 6. 6. 6.]"));
   EXPECT_THAT(async_to_string(wide.T()).get(), StartsWith("[[6. 6. 6. ..."));
+  EXPECT_THAT(flatten(wide).to_vector<int>(), Each(6));
+  EXPECT_THAT(to_string(wide.reshape({2048, 2048})), StartsWith("[[6. 6. 6. ..."));
   const TempDir directory;
   for (const char* name : {"wide.npy", "wide.npz", "wide.safetensors"}) {
     const auto path = directory.path() / name;
@@ -115,6 +117,20 @@ TEST_P(HostMemoryTest, WithinALimit) {
     memory::set_limit(memory::live() + (64 << 10));
   }
   EXPECT_THROW(eval(contiguous(wide)), OutOfMemory);
+}
+
+// Views of which no strides say where their elements are.
+TEST_P(HostMemoryTest, PrintsTheEndsOfReshapedBroadcasts) {
+  const Tensor x = arange(1000) * 3;
+  for (const Tensor& view : {flatten(broadcast_to(x, {40, 1000})), flatten(broadcast_to(expand_dims(x, 1), {1000, 7})),
+                             broadcast_to(x, {4, 1000}).T().reshape({2000, 2}), x.reshape({20, 50}).T().reshape({1000}),
+                             flip(flatten(broadcast_to(x, {3, 1000}))).reshape({3, 5, 200})}) {
+    const Tensor copy = contiguous(view);
+    eval(copy);
+    EXPECT_EQ(to_string(view, {.threshold = 500}), to_string(copy, {.threshold = 500})) << to_string(view.type());
+  }
+  EXPECT_THAT(to_string(flatten(broadcast_to(x, {1'000'000, 1000}))),
+              StartsWith("[   0    3    6 ... 2991 2994 2997] i32"));
 }
 
 // Every kind of view whose elements repeat, against a copy of it.

@@ -360,7 +360,6 @@ TEST_P(MethodsTest, MessagesNameTheFunction) {
               AllOf(StartsWith("add: the operands' type is bool, expected "), HasSubstr("logical_or")));
   EXPECT_THAT(refused_by([&] { (void)-b; }), StartsWith("neg: x is bool"));
   if (!device.is_gpu()) return;
-  const Tensor d = full({4}, 2, DType::f64);
   const auto message = [&](const Tensor& t) {
     try {
       t.read<double>();
@@ -369,8 +368,8 @@ TEST_P(MethodsTest, MessagesNameTheFunction) {
     }
     return std::string("no Unsupported");
   };
-  EXPECT_THAT(message(tensor({3}, std::vector{1.0, 2.0, 3.0}) * 2), AllOf(HasSubstr("mul"), HasSubstr("f64")));
-  EXPECT_THAT(message(exp(tensor({3}, std::vector{1.0, 2.0, 3.0})) + 1), AllOf(HasSubstr("exp"), HasSubstr("f64")));
+  EXPECT_THAT(message(tensor({3}, std::vector{1.0, 2.0, 3.0}) * 2), HasSubstr("mul: f64 cannot compute"));
+  EXPECT_THAT(message(exp(tensor({3}, std::vector{1.0, 2.0, 3.0})) + 1), HasSubstr("exp: f64 cannot compute"));
 }
 
 TEST_P(MethodsTest, MasksOfRankZeroAndEllipsesOfNoAxis) {

@@ -14,13 +14,14 @@
 namespace weft::kernels {
 namespace {
 
+[[noreturn]] void refuse_f64(std::string_view what) {
+  throw Unsupported("{}: f64 cannot compute on a GPU: WGSL has no 64-bit floats; cast to f32, or use the cpu", what);
+}
+
 // The family in which a type computes: 'f' f32, 'i' i32, 'u' u32, 'l' i64 and 'm' u64 as vec2<u32>, 'c' complex as
 // vec2<f32>.
 char family(DType type) {
-  if (type == DType::f64) {
-    throw Unsupported(
-        "f64 cannot compute on a GPU: WGSL has no 64-bit floats; cast to f32, or use the cpu");
-  }
+  if (type == DType::f64) refuse_f64("an operand");
   if (type == DType::i64) return 'l';
   if (type == DType::u64) return 'm';
   switch (type_set(type)) {
@@ -519,6 +520,12 @@ std::string node_text(const Expression& expression, const Expression::Node& node
 std::vector<std::string> node_texts(const Expression& e, ExpressionRole role, bool reassociates_fp) {
   const auto& nodes = e.nodes();
   const std::vector<bool> live = live_nodes(e);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const auto is_f64 = [&](int a) { return a >= 0 && nodes[static_cast<std::size_t>(a)].type == DType::f64; };
+    if (live[i] && nodes[i].op != ScalarOp::cast && std::ranges::any_of(nodes[i].args, is_f64)) {
+      refuse_f64(weft::name(nodes[i].op));
+    }
+  }
   std::vector<bool> rounds(nodes.size(), feeds_compute(role));
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!live[i]) continue;
