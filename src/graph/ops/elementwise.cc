@@ -58,8 +58,7 @@ DType computed_in(ScalarOp op, DType common) {
 void require_type(ScalarOp op, DType type) {
   const unsigned types = kernels::info(op).types;
   if (types & kernels::type_set(type)) return;
-  throw TypeError("{}: {} is {}, expected {}{}", name(op), arity(op) == 1 ? "x" : "the operands' type",
-                  weft::name(type), kernels::type_names(types),
+  throw TypeError("{} takes {}, got {}{}", name(op), kernels::type_names(types), weft::name(type),
                   type == DType::boolean ? "; logical_or, logical_and, logical_xor and logical_not take bool" : "");
 }
 
