@@ -296,8 +296,29 @@ TEST_F(Pool, WindowsWithoutElements) {
   expect_on_every_device(x, {y}, [&](Stream& s, auto in, auto out) { kernels::average_pool(s, in[0], out[0], o); }, 0);
   expect_on_every_device(x, {y}, [&](Stream& s, auto in, auto out) { kernels::lp_pool(s, in[0], out[0], 3, o); }, 0,
                          {.relative = 1e-6});  // of two powers and a root, which a GPU rounds
-  for (const auto& [type, least] : {std::pair(DType::i32, -0x1p31), {DType::u32, 0.0}}) {
-    expect_on_every_device(random_view(rng, {1, 1, 3}, type), {random_view(rng, {1, 1, 7}, type)}, max, least);
+  for (const auto& [type, least] : {std::pair(DType::i32, -0x1p31),
+                                    {DType::u32, 0.0},
+                                    {DType::i16, -32768.0},
+                                    {DType::u16, 0.0},
+                                    {DType::i8, -128.0},
+                                    {DType::u8, 0.0}}) {
+    const View small = random_view(rng, {1, 1, 3}, type), result = random_view(rng, {1, 1, 7}, type);
+    expect_on_every_device(small, {result}, max, least);
+    expect_on_every_device(
+        small, {result, indices},
+        [&](Stream& s, auto in, auto out) { kernels::max_pool_with_indices(s, in[0], out[0], out[1], o); }, least);
+    // An epilogue takes it as an i32 or u32, and a prologue says what the type is.
+    Expression widened, narrowed;
+    const DType wide = type == DType::u32 ? DType::u32 : DType::i32;
+    widened.output(widened.cast(widened.input(wide), DType::f32));
+    const int v = narrowed.input(DType::f32);
+    narrowed.output(narrowed.cast(v, type));
+    expect_on_every_device(
+        small, {random_view(rng, {1, 1, 7}, DType::f32)},
+        [&](Stream& s, auto in, auto out) { kernels::max_pool(s, in[0], out[0], o, {&widened, {}}); }, least);
+    expect_on_every_device(
+        f32({1, 1, 3}), {result},
+        [&](Stream& s, auto in, auto out) { kernels::max_pool(s, in[0], out[0], o, {}, {&narrowed, {}}); }, least);
   }
 }
 

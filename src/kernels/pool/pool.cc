@@ -118,6 +118,13 @@ Form form_of(const PoolProblem& p, const std::vector<int>& order) {
   return {1, 1, "outputs", "each thread computes one result"};
 }
 
+// PoolProblem::least() of integers as WGSL writes it, which has no literal of the least i32.
+std::string least_integer(const PoolProblem& p) {
+  if (is_floating(p.from_type)) return "";
+  if (p.result_type() == DType::u32) return "0u";
+  return str_cat("(", static_cast<std::int64_t>(p.least()) + 1, " - 1)");
+}
+
 std::string_view power_of(double p) { return p == 1 ? "magnitude" : p == 2 ? "square" : "power"; }
 
 // Positions are counted in 32 bits there.
@@ -289,6 +296,7 @@ void record(gpu::Commands& commands, std::string_view kernel, const PoolProblem&
   call.set("lanes", form.lanes).set("outs", form.outs).set("threads", threads).set("operands", modes);
   call.set("divisor", fixed ? "fixed" : p.axes[0].count_padding ? "padded" : "inside").set("power", power_of(p.norm));
   call.set("product", compute_type(p.result_type()));
+  call.set("least_integer", least_integer(p));
   call.set("inputs", names).set("input_modes", input_modes).set("prologue", p.prologue != nullptr);
   const auto elements = static_cast<double>(p.to.count());
   call.cost(work_of({1, 0}, elements * p.taps(), p.prologue, elements, epilogue));

@@ -6,6 +6,7 @@
 
   what: max, average or lp; backward; indexed. spatial: the number of spatial axes; place: where their coordinates are.
   lanes: 4 if values are four channels; outs: the neighbours that a thread computes. dilated, adaptive: of windows.
+  least_integer: of the integers that are pooled, as WGSL writes it.
   divisor: "fixed", "inside" (the elements of x) or "padded" (those of the padding, too); power: of lp.
   bounds: how many steps an element has at most along each axis, if these are few: then the loops have no branch, and
   the loads of a window are on their way together. row: the axis whose four neighbours are the four values of a thread,
@@ -110,7 +111,7 @@ fn value_of(k: {{ whole }}) -> {{ value }} {
 fn key_of(v: {{ value }}) -> {{ value }} { return v; }
 fn value_of(k: {{ value }}) -> {{ value }} { return k; }
 {% set key = value %}
-{% set least = "0u" if product == "u32" else "(-2147483647 - 1)" %}
+{% set least = least_integer %}
 {% endif %}
 
 {% if what == "lp" and power == "power" %}

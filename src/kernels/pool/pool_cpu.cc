@@ -2,7 +2,6 @@
 // step of a window is vector work on rows; else along the last spatial axis. A prologue makes the rows that are read,
 // one at a time.
 #include <cmath>
-#include <limits>
 
 #include "cpu/kernel_form.h"
 #include "kernels/common/prologue.h"
@@ -22,14 +21,6 @@ Step step_of(const PoolProblem& p) {
   if (p.kind == PoolKind::max) return p.backward ? Step::chosen : p.indices ? Step::place_of_max : Step::max;
   if (p.kind == PoolKind::average) return p.backward && p.counts() ? Step::divided : Step::sum;
   return p.norm == 1 ? Step::magnitude : p.norm == 2 ? Step::square : Step::power;
-}
-
-template <class T>
-constexpr T lowest() {
-  if constexpr (std::numeric_limits<T>::has_infinity)
-    return -std::numeric_limits<T>::infinity();
-  else
-    return std::numeric_limits<T>::lowest();
 }
 
 // A step of all but the last spatial axes, or of all of them.
@@ -125,7 +116,8 @@ class Pool {
       at[static_cast<std::size_t>(outer_[k])] = r % outer_shape_[k];
       r /= outer_shape_[k];
     }
-    std::ranges::fill(results, kStep == Step::max || kStep == Step::place_of_max ? lowest<Sum>() : Sum(0));
+    const bool maximum = kStep == Step::max || kStep == Step::place_of_max;
+    std::ranges::fill(results, maximum ? static_cast<Sum>(p_.least()) : Sum(0));
     std::ranges::fill(places, -1);
     find_taps(at, taps);
     for (const Tap& t : taps) {

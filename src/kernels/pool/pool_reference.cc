@@ -65,10 +65,7 @@ void pool_reference(const PoolProblem& p, const Expression* epilogue) {
     std::int64_t rest = e, own = 0;
     for (int d = rank - 1; d >= 0; --d) at[d] = rest % p.to.shape()[d], rest /= p.to.shape()[d];
     for (int d = 0; d < p.spatial(); ++d) own += at[PoolProblem::kSpatial + d] * p.index_stride(d);
-    double result = p.kind == PoolKind::max && !p.backward ? (is_floating(type)    ? -INFINITY
-                                                              : type == DType::u32 ? 0
-                                                                                   : static_cast<double>(INT32_MIN))
-                                                           : 0;
+    double result = p.kind == PoolKind::max && !p.backward ? p.least() : 0;
     std::int64_t place = -1, divisor = 1;
     if (!p.backward && p.kind == PoolKind::average) {
       for (int d = 0; d < p.spatial(); ++d)

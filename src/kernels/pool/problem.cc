@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "kernels/check.h"
@@ -135,6 +136,11 @@ std::int64_t counted_elements(const PoolAxis& a, std::int64_t i) {
 }
 
 DType PoolProblem::result_type() const { return result_type_of(from_type); }
+
+double PoolProblem::least() const {
+  if (is_floating(from_type)) return -std::numeric_limits<double>::infinity();
+  return is_signed(from_type) ? -std::exp2(bits(from_type) - 1) : 0;
+}
 
 std::int64_t PoolProblem::index_stride(int axis) const {
   std::int64_t stride = 1;

@@ -63,6 +63,8 @@ struct PoolProblem {
   const Shape& from_shape() const { return inputs[0].shape(); }
   // What results are before they are rounded: f32, f64, i32 or u32.
   DType result_type() const;
+  // The maximum of no elements: -infinity, of integers the least of the pooled type, which results may be wider than.
+  double least() const;
   Steps steps(int axis, std::int64_t i) const {
     return backward ? windows_of_element(axes[static_cast<std::size_t>(axis)], i)
                     : elements_of_window(axes[static_cast<std::size_t>(axis)], i);
