@@ -176,6 +176,10 @@ class Loose {
         return std::abs(arg(0));
       case ScalarOp::less:
         return arg(0) < arg(1);
+      case ScalarOp::less_equal:
+        return arg(0) <= arg(1);
+      case ScalarOp::logical_and:
+        return arg(0) != 0 && arg(1) != 0;
       case ScalarOp::select:
         return arg(0) != 0 ? arg(1) : arg(2);
       case ScalarOp::round:
@@ -274,6 +278,126 @@ TEST(Quantize, WhatIsNoNumber) {
   EXPECT_TRUE(std::isnan(value(y, 0)));
   EXPECT_EQ(value(y, 1), INFINITY);
   EXPECT_TRUE(std::signbit(value(y, 3)));
+}
+
+// Runs on the cpu and on every device.
+void expect_everywhere(std::span<const View> in, const View& y, const KernelCall& call,
+                       const std::vector<double>& expected, const std::string& what) {
+  cpu::Executor cpu;
+  call(cpu, in, std::span(&y, 1));
+  const auto compare = [&](const std::vector<double>& got, const std::string& where) {
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_TRUE(got[i] == expected[i] || (std::isnan(got[i]) && std::isnan(expected[i])))
+          << what << " on " << where << ", element " << i << ": " << got[i] << ", expected " << expected[i];
+    }
+  };
+  compare(values(y), "cpu");
+  for (const std::string& name : device_names()) {
+    gpu::Device& device = test::device(name);
+    gpu::Encoder encoder(device);
+    std::vector<View> inputs;
+    for (const View& v : in) inputs.push_back(to_device(device, v));
+    const View result = to_device(device, y);
+    call(encoder, inputs, std::span(&result, 1));
+    encoder.submit();
+    compare(values(to_host(device, result)), name);
+  }
+}
+
+// By the formula in double: (min(max(round(x / scale) + zero, low), high) - zero) · scale.
+TEST(Quantize, FakeOfAnyRangeAndZeroPoint) {
+  const std::vector<double> x{105, 200,  -300, 0,   1,    -1,       16777216,  -16777216,
+                              3e9, -3e9, 1e38, 2.5, -2.5, INFINITY, -INFINITY, NAN};
+  struct Case {
+    std::int64_t low, high;
+    double zero;
+  };
+  for (const auto& [low, high, zero] : {Case{100, 110, 0},
+                                        {0, 1, 100},
+                                        {-8, 7, 1000},
+                                        {-8, 7, -1000},
+                                        {16777215, 16777216, 0},
+                                        {-16777216, -16777215, 5},
+                                        {-16777216, 16777216, 16777217},
+                                        {0, 255, 2147483647},
+                                        {0, 255, -2147483648.0},
+                                        {-128, 127, 2147480000}}) {
+    for (const DType zero_type : {DType::i32, DType::f32}) {
+      for (const double scale : {1.0, 0.5, 4.0}) {
+        const auto held = zero_type == DType::f32 ? static_cast<double>(static_cast<float>(zero)) : zero;
+        std::vector<double> expected;
+        for (const double v : x) {
+          const double q = static_cast<float>(static_cast<float>(v) / static_cast<float>(scale));
+          const double kept =
+              std::clamp(std::nearbyint(q), static_cast<double>(low) - held, static_cast<double>(high) - held);
+          expected.push_back(static_cast<float>(static_cast<double>(static_cast<float>(kept)) * scale));
+        }
+        const auto n = static_cast<std::int64_t>(x.size());
+        const View in[] = {host_view(DType::f32, {n}, x), host_view(DType::f32, {}, std::array{scale}),
+                           host_view(zero_type, {}, std::array{zero})};
+        const View y = host_view(DType::f32, {n}, x);
+        const kernels::IntegerRange range{low, high};
+        const std::string what = std::format("{} to {}, zero point {}, scale {}", low, high, zero, scale);
+        expect_everywhere(
+            in, y, [&](Stream& s, auto v, auto out) { kernels::fake_quantize(s, v[0], v[1], v[2], out[0], range); },
+            expected, what);
+        if (zero != 0) continue;
+        expect_everywhere(
+            std::span(in, 2), y,
+            [&](Stream& s, auto v, auto out) { kernels::fake_quantize(s, v[0], v[1], {}, out[0], range); }, expected,
+            what);
+      }
+    }
+  }
+}
+
+// Infinite, huge, zero and NaN scales, by the formula in double; tiny and denormal ones, too, which a GPU may flush.
+TEST(Quantize, ScalesOfEverySize) {
+  const float least = std::numeric_limits<float>::denorm_min(), most = std::numeric_limits<float>::max();
+  const auto by_formula = [](double x, double scale, double zero, DType q) {
+    const double v = std::nearbyint(static_cast<double>(static_cast<float>(x / scale))) + zero;
+    const auto [low, high] = kernels::quantized_range(q);
+    return std::isnan(v) ? 0.0 : std::clamp(v, low, high);
+  };
+  for (const DType q : {DType::i8, DType::u8, DType::i16, DType::i32}) {
+    for (const double scale : {double{INFINITY}, double{-INFINITY}, double{NAN}, 0.0, double{most}, 0x1p127, 0x1.8p120,
+                               -0x1.8p100, double{least}, 0x1p-140, 0x1.ap-130}) {
+      std::vector<double> x{0, -0.0, 1, -1, 1e30, -1e30, most, -double{most}, INFINITY, -INFINITY, NAN};
+      const bool tiny = std::abs(scale) < 0x1p-126 && scale != 0;
+      if (std::isfinite(scale) && scale != 0) {
+        for (const double k : {1.5, 2.5, -3.5, 3.0, 0.5, -120.5}) {
+          if (std::abs(k * scale) <= double{most}) x.push_back(static_cast<float>(k * scale));
+        }
+      }
+      std::vector<double> expected;
+      for (const double v : x) expected.push_back(by_formula(v, scale, 5, q));
+      const auto n = static_cast<std::int64_t>(x.size());
+      const View in[] = {host_view(DType::f32, {n}, x), host_view(DType::f32, {}, std::array{scale}),
+                         host_view(q, {}, std::array{5.0})};
+      const View y = host_view(q, {n}, std::vector<double>(x.size()));
+      const KernelCall call = [](Stream& s, auto v, auto out) { kernels::quantize(s, v[0], v[1], v[2], out[0]); };
+      const std::string what = std::format("{} by {}", name(q), scale);
+      if (tiny) {
+        cpu::Executor cpu;
+        call(cpu, in, std::span(&y, 1));
+        EXPECT_EQ(values(y), expected) << what;
+      } else {
+        expect_everywhere(in, y, call, expected, what);
+      }
+    }
+  }
+}
+
+TEST(Quantize, OperandsAreCalledByTheirNames) {
+  cpu::Executor cpu;
+  const Buffer buffer = Buffer::host(64);
+  const View x(buffer, 0, DType::f32, {4}), q(buffer, 4, DType::i8, {4});
+  const View scale = host_view(DType::f32, {}, std::array{1.0});
+  EXPECT_THAT(thrown_by([&] { kernels::quantize(cpu, x, scale, {}, q); }),
+              HasSubstr("quantize: q i8 [4] shares memory with x f32 [4]"));
+  EXPECT_THAT(thrown_by([&] { kernels::dequantize(cpu, q, scale, {}, x); }),
+              HasSubstr("dequantize: x f32 [4] shares memory with q i8 [4]"));
+  EXPECT_THAT(thrown_by([&] { kernels::quantize(cpu, x, View(), {}, q); }), HasSubstr("quantize: scale f32 [] has no"));
 }
 
 using QuantizeChunks = ChunksTest;

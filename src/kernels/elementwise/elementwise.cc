@@ -27,6 +27,7 @@
 #include "weft/error.h"
 #include "weft/expressions.h"
 #include "weft/kernels/elementwise.h"
+#include "weft/kernels/table.h"
 
 namespace weft::kernels {
 
@@ -51,14 +52,18 @@ Collapsed sort_and_collapse(const Shape& shape, std::span<const Strides> strides
 
 namespace {
 
-// The names of a kernel's operands in messages: those of functions are x, or a, b and c, as in the table of kernels.
-std::string input_name(std::string_view kernel, std::size_t k, std::size_t count) {
-  if (kernel == "select") return std::array{"condition", "a", "b"}[k];
-  if (kernel != "copy" && !find_function(kernel)) return std::format("input {}", k);
-  return count == 1 ? "x" : std::string(1, static_cast<char>('a' + k));
+// The names of a kernel's operands in messages, as the table of kernels has them.
+std::string operand_name(std::span<const OperandSchema> operands, std::string_view otherwise, std::size_t k) {
+  if (k < operands.size() && operands[k].arity != Arity::repeated) return operands[k].name;
+  return std::format("{} {}", otherwise, k);
+}
+std::string input_name(std::string_view kernel, std::size_t k, std::size_t) {
+  const KernelInfo* info = find(kernel);
+  return operand_name(info ? std::span(info->inputs) : std::span<const OperandSchema>(), "input", k);
 }
 std::string output_name(std::string_view kernel, std::size_t k, std::size_t) {
-  return kernel == "copy" || find_function(kernel) ? "y" : std::format("output {}", k);
+  const KernelInfo* info = find(kernel);
+  return operand_name(info ? std::span(info->outputs) : std::span<const OperandSchema>(), "output", k);
 }
 
 ElementwiseProblem check(std::string_view name, const Expression& e, std::span<const View> inputs,

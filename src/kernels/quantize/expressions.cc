@@ -1,6 +1,8 @@
 #include "kernels/quantize/expressions.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "weft/error.h"
@@ -17,6 +19,8 @@ using enum ScalarOp;
 // is computed without rounding error wherever it decides: `near` and the scale are cut into parts of 8 bits, whose
 // products are exact in f32, and the products come off in descending order, so that every difference is exact, too
 // (Sterbenz 1974). One sum at the end rounds the quotient; fusing a product and a difference to an fma changes nothing.
+// Where x or the scale is huge, or the scale is tiny, both are first multiplied by a power of two, so that products
+// neither overflow nor lose bits as denormals.
 
 // x, an f32, as a sum of `count` numbers of at most 8 bits each: bf16 has as many.
 std::vector<int> parts(Expression& e, int x, int count) {
@@ -60,13 +64,25 @@ Target target_of(DType q) {
   return {.limit = bits(q) == 32 ? 0x1p32 : 2 * std::exp2(bits(q))};
 }
 
-// x / s, to be rounded to the target; x and s are f32, s made of `scale`.
-int quotient(Expression& e, int x, int s, DType scale, const Target& target) {
+// x / s, to be rounded to the target; x and s are f32, made of `from` and `scale`.
+int quotient(Expression& e, int x, int s, DType from, DType scale, const Target& target) {
   const int q = e.apply(ScalarOp::div, {x, s});
   const double limit = target.eight_bit_float ? 0x1p16 : target.limit;
   const int finite = limited(e, q, -limit, limit, DType::f32);
-  // Beyond the limit the quotient saturates, and `near` times a large scale would be infinite.
-  const int inside = e.apply(less, {e.apply(ScalarOp::abs, {q}), e.constant(limit, DType::f32)});
+  const auto within = [&](int v, double bound, ScalarOp compare = less) {
+    return e.apply(compare, {e.apply(ScalarOp::abs, {v}), e.constant(bound, DType::f32)});
+  };
+  // Beyond the limit the quotient saturates. That by an infinite scale is zero or NaN, as the device's is.
+  int inside = within(q, limit);
+  inside = e.apply(logical_and, {inside, within(s, double{std::numeric_limits<float>::max()}, less_equal)});
+  if (scale != DType::f16 || from != DType::f16) {  // f16 is neither huge nor tiny
+    const auto constant = [&](double v) { return e.constant(v, DType::f32); };
+    const int moderate = e.apply(logical_and, {within(x, 0x1p100), within(s, 0x1p100)});
+    const int shrunk = e.apply(select, {moderate, constant(1), constant(0x1p-40)});
+    const int factor = e.apply(select, {within(s, 0x1p-100), constant(0x1p40), shrunk});
+    x = e.apply(mul, {x, factor});
+    s = e.apply(mul, {s, factor});
+  }
   const auto exact = [&](int near, int pieces) {
     return e.apply(select, {inside, corrected(e, x, s, scale, near, pieces), finite});
   };
@@ -84,9 +100,26 @@ int quotient(Expression& e, int x, int s, DType scale, const Target& target) {
 // The type in which numbers of these types are computed.
 DType computed_in(DType a, DType b) { return a == DType::f64 || b == DType::f64 ? DType::f64 : DType::f32; }
 
-int divided(Expression& e, int x, int s, DType scale, DType type, const Target& target) {
+int divided(Expression& e, int x, int s, DType from, DType scale, DType type, const Target& target) {
   const int a = e.cast(x, type), b = e.cast(s, type);
-  return type == DType::f64 ? e.apply(ScalarOp::div, {a, b}) : quotient(e, a, b, scale, target);
+  return type == DType::f64 ? e.apply(ScalarOp::div, {a, b}) : quotient(e, a, b, from, scale, target);
+}
+
+// An integer of at most 2^24 in magnitude less a zero point, rounded once to `type`.
+int without(Expression& e, std::int64_t from, int zero, DType zero_type, DType type) {
+  if (type == DType::f64 || zero_type != DType::i32) {
+    return e.apply(sub, {e.constant(static_cast<double>(from), type), e.cast(zero, type)});
+  }
+  // f32 does not hold every i32: the difference is one of high and low parts, which are exact in f32.
+  constexpr std::int64_t kPart = 4096;
+  const int high = e.apply(shift_right, {zero, e.constant(12, DType::i32)});
+  const int low = e.apply(bitwise_and, {zero, e.constant(double{kPart - 1}, DType::i32)});
+  const std::int64_t from_low = ((from % kPart) + kPart) % kPart;
+  const auto difference = [&](std::int64_t a, int b) {
+    return e.apply(sub, {e.constant(static_cast<double>(a), type), e.cast(b, type)});
+  };
+  const int coarse = difference((from - from_low) / kPart, high);
+  return e.apply(add, {e.apply(mul, {coarse, e.constant(double{kPart}, type)}), difference(from_low, low)});
 }
 
 // `v`, in the type `computed`, rounded and saturated to q.
@@ -120,7 +153,7 @@ Expression quantize_expression(DType x, DType scale, bool has_zero_point, DType 
   const int v = e.input(x), s = e.input(scale);
   const std::optional<int> zero = has_zero_point ? std::optional(e.input(q)) : std::nullopt;
   const DType type = computed_in(x, scale);
-  e.output(stored(e, divided(e, v, s, scale, type, target_of(q)), type, zero, q, options));
+  e.output(stored(e, divided(e, v, s, x, scale, type, target_of(q)), type, zero, q, options));
   return e;
 }
 
@@ -154,22 +187,24 @@ Expression fake_quantize_expression(DType x, DType scale, std::optional<DType> z
   Expression e;
   const int v = e.input(x), s = e.input(scale);
   const DType type = computed_in(x, scale);
-  int y = e.apply(ScalarOp::round, {divided(e, v, s, scale, type, {.limit = 2 * (high - low + 1)})});
-  std::optional<int> zero;
+  // The range is moved by the zero point, instead of the quotient by it and back, which would round.
+  int least = e.constant(low, type), greatest = e.constant(high, type);
+  double reach = std::max(std::abs(low), std::abs(high)) + 1;
   if (zero_point) {
-    zero = e.cast(e.input(*zero_point), type);
-    y = e.apply(add, {y, *zero});
+    const int zero = e.input(*zero_point);
+    least = without(e, range.low, zero, *zero_point, type);
+    greatest = without(e, range.high, zero, *zero_point, type);
+    reach = *zero_point == DType::i32 ? 0x1p32 : 0x1p126;
   }
-  y = limited(e, y, low, high, type);
-  if (zero) y = e.apply(sub, {y, *zero});
-  e.output(e.cast(e.apply(mul, {y, e.cast(s, type)}), x));
+  const int y = e.apply(ScalarOp::round, {divided(e, v, s, x, scale, type, {.limit = reach})});
+  e.output(e.cast(e.apply(mul, {e.apply(clamp, {y, least, greatest}), e.cast(s, type)}), x));
   return e;
 }
 
 Expression quotient_expression() {
   Expression e;
   const int a = e.input(DType::f32), b = e.input(DType::f32);
-  e.output(quotient(e, a, b, DType::f32, {.limit = 0x1p126}));
+  e.output(quotient(e, a, b, DType::f32, DType::f32, {.limit = 0x1p126}));
   return e;
 }
 
