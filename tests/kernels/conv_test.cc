@@ -207,6 +207,48 @@ TEST_F(Conv, EmptySums) {
   }
 }
 
+// Padding takes no part in a sum, whatever form computes it: infinities of the filter at padding leave no NaN.
+TEST_F(Conv, PaddingTakesNoPartInAnyForm) {
+  const auto ones = [](const Shape& shape) {
+    return host_view(DType::f32, shape, std::vector<double>(static_cast<std::size_t>(element_count(shape)), 1));
+  };
+  // w = inf, 1, 1, 1 for each of four outputs; y has an element more than x reaches.
+  std::vector<double> filter(16, 1);
+  for (std::size_t o = 0; o < 4; ++o) filter[o * 4] = INFINITY;
+  const View w = host_view(DType::f32, {1, 4, 4}, filter), transposed = f32({1, 4, 9});
+  kernels::conv_transpose(cpu, ones({1, 1, 4}), w, transposed, {});
+  for (std::int64_t o = 0; o < 4; ++o) {
+    const double expected[] = {INFINITY, INFINITY, INFINITY, INFINITY, 3, 2, 1, 0, 0};
+    for (std::int64_t i = 0; i < 9; ++i) EXPECT_EQ(value(transposed, o * 9 + i), expected[i]) << o << ", " << i;
+  }
+  // Of few outputs (rows), of many (panels), and of other types: what a plain loop gives.
+  for (const std::int64_t outputs : {1, 3, 4, 24}) {
+    for (const DType type : {DType::f32, DType::f16, DType::f64}) {
+      for (const Function f : kFunctions) {
+        const View x = random_view(rng, {2, 3, 7, 6}, type), kernel = random_view(rng, {outputs, 3, 3, 3}, type),
+                   y = random_view(rng, {2, outputs, 7, 6}, type);
+        const ConvOptions o{.before = {1, 1}};
+        const View& second = f == Function::filter_gradient ? y : kernel;
+        kernels::with_type(type, [&]<class T>() {
+          if constexpr (std::is_convertible_v<float, T>) {
+            T* elements = kernels::data<T>(second);
+            for (std::int64_t i = 0; i < second.count(); i += 5) elements[i] = T(i % 2 ? INFINITY : -INFINITY);
+          }
+        });
+        const View &first = f == Function::transpose ? y : x, &result = f == Function::conv        ? y
+                                                                        : f == Function::transpose ? x
+                                                                                                   : kernel;
+        const View in[] = {first, second};
+        const View expected = random_view(rng, result.shape(), type);
+        run_reference(f, in, expected, o, nullptr);
+        run(cpu, f, in, result, o, nullptr);
+        expect_close(result, expected, {.ulp = 4, .absolute = 1e-2},
+                     std::format("{} outputs of {}, function {}", outputs, name(type), static_cast<int>(f)));
+      }
+    }
+  }
+}
+
 // Depthwise convolutions take four places at a time: not of rows that four does not divide, even if the whole image is
 // one run of memory whose length it divides.
 TEST_F(Conv, DepthwiseOfShortRows) {

@@ -182,7 +182,7 @@ bool is_pointwise(const ConvProblem& p) {
     if (p.strides[d] != 1 && p.y.shape()[ConvProblem::kSpatial + d] > 1) return false;
     if (p.w.shape()[ConvProblem::kSpatial + d] != 1 || p.reaches_out(d)) return false;
   }
-  return p.channels() > 0;
+  return true;
 }
 
 void pointwise(Stream& stream, const ConvProblem& p, const Expression* epilogue) {
@@ -206,6 +206,16 @@ void pointwise(Stream& stream, const ConvProblem& p, const Expression* epilogue)
   matmul(stream, channels_last(image), p.w.with_layout(right), channels_last(p.y), {epilogue, operands});
 }
 
+// Sums of nothing: a product without k, whose epilogue takes zeros.
+void without_products(Stream& stream, const ConvProblem& p, const Expression* epilogue) {
+  const View y = channels_last(p.y);
+  Layout rows{y.shape(), Strides::filled(y.rank(), 0)}, columns{{0, y.shape()[-1]}, {0, 0}};
+  rows.shape[-1] = 0;
+  std::vector<View> operands;
+  for (const View& v : p.operands) operands.push_back(channels_last(v));
+  matmul(stream, p.x.with_layout(rows), p.w.with_layout(columns), y, {epilogue, operands});
+}
+
 // By reasoning, not by measurement: sums shorter than a step of k, and few outputs, would leave most of a tile empty.
 bool suits_product(const ConvProblem& p, const gpu::Capabilities& capabilities) {
   return !capabilities.software && p.depth() >= 16 && p.outputs() >= 8;
@@ -213,11 +223,14 @@ bool suits_product(const ConvProblem& p, const gpu::Capabilities& capabilities) 
 
 void run(Stream& stream, const ConvProblem& p, const Expression* epilogue) {
   if (p.y.count() == 0) return;
-  if (is_pointwise(p) && p.outputs() > 1 && p.sum_type() != DType::f64) return pointwise(stream, p, epilogue);
-  if (gpu::Commands* commands = stream.gpu()) {
+  if (stream.gpu()) {
     for (const View* v : {&p.x, &p.w, &p.y}) {
       if (v->dtype == DType::f64) throw Unsupported("conv: {} on a GPU, which has no f64", to_string(*v));
     }
+  }
+  if (p.depth() == 0) return without_products(stream, p, epilogue);
+  if (is_pointwise(p) && p.outputs() > 1 && p.sum_type() != DType::f64) return pointwise(stream, p, epilogue);
+  if (gpu::Commands* commands = stream.gpu()) {
     if (is_depthwise(p)) conv_depthwise(*commands, p, epilogue);
     else if (suits_product(p, commands->device().capabilities())) conv_product(*commands, p, epilogue);
     else if (suits_unfolded(*commands, p)) conv_unfolded(*commands, p, epilogue);

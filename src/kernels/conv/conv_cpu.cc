@@ -3,16 +3,19 @@
 // else row by row along the last spatial axis.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <numeric>
 
 #include "cpu/kernel_form.h"
+#include "kernels/common/element_cpu.h"
 #include "kernels/common/rows_cpu.h"
 #include "kernels/common/scratch_cpu.h"
 #include "kernels/conv/product.h"
 #include "kernels/cpu_loops.h"
 #include "kernels/elementwise/expression_cpu.h"
 #include "kernels/matmul/matmul.h"
+#include "kernels/matmul/row_store.h"
 #include "weft/kernels/copy.h"
 
 namespace weft::kernels {
@@ -24,11 +27,10 @@ View as_type(cpu::Executor& executor, const View& v, DType type) {
   if (v.dtype == type) return v;
   std::vector<int> order(static_cast<std::size_t>(v.rank()));
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, std::less(),
-                           [&](int d) {
-                             const bool own = v.shape()[d] > 1 && v.strides()[d] != 0;
-                             return own ? std::abs(v.strides()[d]) : INT64_MAX;
-                           });
+  std::ranges::stable_sort(order, std::less(), [&](int d) {
+    const bool own = v.shape()[d] > 1 && v.strides()[d] != 0;
+    return own ? std::abs(v.strides()[d]) : INT64_MAX;
+  });
   Strides strides = v.strides();
   std::int64_t step = 1;
   for (const int d : order) {
@@ -67,6 +69,36 @@ class Windows {
 
   void gather(std::int64_t batch, std::int64_t row, std::int64_t rows, std::int64_t k, std::int64_t depth, float* to,
               std::int64_t pitch) const {
+    for_each_window(batch, row, rows, [&](const float* x, bool whole, const std::vector<char>& inside) {
+      if (run_ > 1)
+        gather_runs(x, whole, inside, k, depth, to);
+      else if (whole)
+        gather_all(x, offset_.data() + k, depth, to);
+      else
+        gather_some(x, inside, k, depth, to);
+      to += pitch;
+    });
+  }
+
+  // Padding takes no part in a sum, but the zeros that stand for it make NaN of what is infinite in the filter: such
+  // sums are computed again without them.
+  void leave_out_padding(std::int64_t batch, std::int64_t row, std::int64_t rows, std::int64_t col, std::int64_t cols,
+                         float* sums, std::int64_t pitch) const {
+    const View& w = product_.matmul.b;
+    const std::int64_t first = batch_offset(w, product_.matmul.batch, batch) + col * w.strides()[-1];
+    for_each_window(batch, row, rows, [&](const float* x, bool whole, const std::vector<char>& inside) {
+      for (std::int64_t c = 0; !whole && c < cols; ++c) {
+        if (std::isnan(sums[c])) sums[c] = sum_inside(x, inside, w, first + c * w.strides()[-1]);
+      }
+      sums += pitch;
+    });
+  }
+
+ private:
+  // Calls f(x at the first element of the window, whether all of it lies in x, which of its elements do) for each of
+  // the rows.
+  template <class F>
+  void for_each_window(std::int64_t batch, std::int64_t row, std::int64_t rows, F&& f) const {
     std::array<std::int64_t, kMaxRank> at{};
     for (std::size_t i = product_.batch_axes.size(); i-- > 0;) {
       const int axis = product_.batch_axes[i];
@@ -74,7 +106,7 @@ class Windows {
       batch /= p_.y.shape()[axis];
     }
     std::vector<char> inside(static_cast<std::size_t>(taps_));
-    for (std::int64_t r = 0; r < rows; ++r, to += pitch) {
+    for (std::int64_t r = 0; r < rows; ++r) {
       std::int64_t rest = row + r;
       for (std::size_t i = product_.row_axes.size(); i-- > 0;) {
         const int axis = product_.row_axes[i];
@@ -87,17 +119,19 @@ class Windows {
         base += p_.position(d, at[static_cast<std::size_t>(axis)], 0) * p_.x.strides()[axis];
       }
       const bool whole = find_inside(at, inside);
-      const float* x = data<const float>(p_.x) + base;
-      if (run_ > 1)
-        gather_runs(x, whole, inside, k, depth, to);
-      else if (whole)
-        gather_all(x, offset_.data() + k, depth, to);
-      else
-        gather_some(x, inside, k, depth, to);
+      f(data<const float>(p_.x) + base, whole, inside);
     }
   }
+  float sum_inside(const float* x, const std::vector<char>& inside, const View& w, std::int64_t first) const {
+    double sum = 0;
+    for (std::int64_t k = 0; k < product_.matmul.k; ++k) {
+      const std::int64_t t = product_.channels_first ? k % taps_ : k / p_.channels();
+      if (!inside[static_cast<std::size_t>(t)]) continue;
+      sum += double{x[offset_[static_cast<std::size_t>(k)]]} * element_as_double(w, first + k * w.strides()[-2]);
+    }
+    return static_cast<float>(sum);
+  }
 
- private:
   struct Tap {
     std::array<std::int64_t, 3> k;
     std::int64_t offset;
@@ -341,7 +375,7 @@ void conv_cpu(cpu::Executor& executor, const ConvProblem& p, const Expression* e
   if (product == DType::i32) return by_rows<std::uint32_t>(executor, p, epilogue, DType::i32);
   if (channels_are_adjacent(p)) return by_channels(executor, p, epilogue);
   constexpr std::int64_t kFewOutputs = 4;
-  if (p.depth() == 0 || p.outputs() < kFewOutputs) return by_rows<float>(executor, p, epilogue, DType::f32);
+  if (p.outputs() < kFewOutputs) return by_rows<float>(executor, p, epilogue, DType::f32);
   ConvProblem q = p;
   q.x = as_type(executor, p.x, DType::f32);
   if (!as_product(q)) {
@@ -351,9 +385,11 @@ void conv_cpu(cpu::Executor& executor, const ConvProblem& p, const Expression* e
   }
   const ConvProduct product_form = *as_product(q);
   const Windows windows(q, product_form);
-  matmul_cpu_of_rows(executor, product_form.matmul, epilogue,
-                     [&](std::int64_t batch, std::int64_t row, std::int64_t rows, std::int64_t k, std::int64_t depth,
-                         float* to, std::int64_t pitch) { windows.gather(batch, row, rows, k, depth, to, pitch); });
+  bool padded = false;
+  for (int d = 0; d < q.spatial(); ++d) padded |= q.reaches_out(d);
+  FinishSums finish;
+  if (padded) finish = std::bind_front(&Windows::leave_out_padding, &windows);
+  matmul_cpu_of_rows(executor, product_form.matmul, epilogue, std::bind_front(&Windows::gather, &windows), finish);
 }
 
 }  // namespace weft::kernels

@@ -376,7 +376,7 @@ void integers(cpu::Executor& executor, const MatmulProblem& p, const RowStore& s
 }
 
 void by_panels(cpu::Executor& executor, const MatmulProblem& p, const Expression* epilogue, const RowStore& store,
-               const LeftSide& left) {
+               const LeftSide& left, const FinishSums& finish = {}) {
   const RightSide right(executor, p);
   const bool straight = !epilogue && p.y.dtype == DType::f32 && p.y.strides()[-1] == 1;
 
@@ -402,6 +402,7 @@ void by_panels(cpu::Executor& executor, const MatmulProblem& p, const Expression
         const float* const a = left.rows(p.batch, batch, row, rows, k, depth, a_scratch, a_row);
         right.multiply(a, a_row, rows, batch, col, cols, k, depth, y, pitch, k > 0);
       }
+      if (finish) finish(batch, row, rows, col, cols, y, pitch);
       if (!in_place) store.rows(y, pitch, batch, row, rows, col, cols);
     }
   });
@@ -428,8 +429,8 @@ void matmul_cpu(cpu::Executor& executor, const MatmulProblem& p, const Expressio
 }
 
 void matmul_cpu_of_rows(cpu::Executor& executor, const MatmulProblem& p, const Expression* epilogue,
-                        const GatherRows& gather) {
-  by_panels(executor, p, epilogue, RowStore(p, epilogue), LeftSide(p.a, &gather));
+                        const GatherRows& gather, const FinishSums& finish) {
+  by_panels(executor, p, epilogue, RowStore(p, epilogue), LeftSide(p.a, &gather), finish);
 }
 
 }  // namespace weft::kernels
