@@ -225,6 +225,41 @@ TEST_F(Recurrent, NoDoubleOnGpus) {
   }
 }
 
+// Sums are f64 if x, w or r is, also those of products whose operands are both f32: 1 + 2^-30 · n is lost in f32.
+TEST_F(Recurrent, SumsInDoubleIfAnOperandIs) {
+  const std::vector<double> state{1, 0x1p-30, 0x1p-30, 0x1p-30, -1}, ones(25, 1);
+  // h' = 2^40 (x w + Σ h), whose sum is 3 · 2^-30.
+  const kernels::RnnOptions scaled{.activation = {RnnFunction::affine, 0x1p40, 0}};
+  for (int wide = 0; wide < 3; ++wide) {
+    const auto type = [&](int operand) { return operand == wide ? DType::f64 : DType::f32; };
+    const RnnInputs in{.x = host_view(type(0), {1, 1, 5}, state),
+                       .w = host_view(type(1), {1, 5, 5}, ones),
+                       .r = host_view(type(2), {1, 5, 5}, ones),
+                       .initial_h = host_view(DType::f32, {1, 1, 5}, state)};
+    const View h = f32({1, 1, 5});
+    kernels::rnn(cpu, in, {.h = h}, scaled);
+    for (std::int64_t i = 0; i < 5; ++i) EXPECT_EQ(value(h, i), 6 * 0x1p10) << "operand " << wide << " is f64";
+  }
+  // A GRU whose biases give r = 1 and z = 0: h' is the candidate, of the sum of r ∘ h.
+  for (const bool reset_after : {false, true}) {
+    const kernels::GruOptions o{.gates = GruGates::rzn,
+                                .gate_activation = {RnnFunction::affine, 1, 0},
+                                .candidate_activation = {RnnFunction::affine, 0x1p40, 0},
+                                .reset_after = reset_after};
+    std::vector<double> bias(15), weights(75);
+    std::fill_n(bias.begin(), 5, 1);
+    std::fill_n(weights.begin() + 50, 25, 1);
+    const RnnInputs in{.x = host_view(DType::f64, {1, 1, 5}, std::vector<double>(5)),
+                       .w = host_view(DType::f32, {1, 15, 5}, std::vector<double>(75)),
+                       .r = host_view(DType::f32, {1, 15, 5}, weights),
+                       .bias = host_view(DType::f32, {1, 15}, bias),
+                       .initial_h = host_view(DType::f32, {1, 1, 5}, state)};
+    const View h = f32({1, 1, 5});
+    kernels::gru(cpu, in, {.h = h}, o);
+    for (std::int64_t i = 0; i < 5; ++i) EXPECT_EQ(value(h, i), 3 * 0x1p10) << "reset after " << reset_after;
+  }
+}
+
 // What is not finite stays where the formulas take it: in its sequence, from its step on.
 TEST_F(Recurrent, NaNStaysInItsSequence) {
   const View x = f32({4, 2, 3}), y = f32({4, 1, 2, 5}), h = f32({1, 2, 5});

@@ -114,6 +114,7 @@ class Sequence {
   StepTypes types_{sum_type(), out_.h.dtype, in_.peephole ? std::optional(in_.peephole->dtype) : std::nullopt,
                    in_.lengths ? std::optional(in_.lengths->dtype) : std::nullopt};
   StepExpression step_ = step_expression(recurrence_, types_, out_.y.has_value()), reset_;
+  View w_ = in_.w, r_ = in_.r;  // in f64 where the sums are, which products of narrower operands would not be
   bool fused_;
   // Of fused steps: h before and after a step, in turn, since workgroups read all of it while others write. In the type
   // of the sums, though rounded to the state's, so that all scratch is read and written 16 bytes at a time.
@@ -151,8 +152,8 @@ bool Sequence::fuses(StepForm form) const {
   // sequences, 512 hidden units and four gates take 11.5 µs in f32 and 9.5 in f16 instead of 15.8 and 13.9, and of 64
   // sequences 21 and 16 instead of 22 and 13). On software devices barriers cost more than dispatches.
   constexpr std::int64_t kFewProducts = std::int64_t{48} << 20;
-  return form == StepForm::fused ||
-         (possible && !can.software && batch_ * rows_ * hidden_ <= kFewProducts && (in_.r.strides()[-1] == 1 || hidden_ == 1));
+  return form == StepForm::fused || (possible && !can.software && batch_ * rows_ * hidden_ <= kFewProducts &&
+                                     (in_.r.strides()[-1] == 1 || hidden_ == 1));
 }
 
 std::int64_t Sequence::steps_at_once(std::uint64_t held) const {
@@ -182,7 +183,7 @@ View Sequence::input_sums(Memory& memory, std::int64_t first, std::int64_t count
                           : permuted(memory.take(types_.sums, {directions_, count, batch_, rows_}), {1, 0, 2, 3});
   for (std::int64_t d = 0; d < directions_; ++d) {
     Expression add;
-    int sum = add.cast(add.input(product_type(in_.x.dtype, in_.w.dtype)), types_.sums);
+    int sum = add.cast(add.input(product_type(in_.x.dtype, w_.dtype)), types_.sums);
     std::vector<View> addends;
     const auto biased = [&](const std::optional<View>& bias) {
       if (!bias) return;
@@ -195,7 +196,7 @@ View Sequence::input_sums(Memory& memory, std::int64_t first, std::int64_t count
     View x = chunk_along(in_.x, 0, recurrence_.reverse(d) ? steps_ - first - count : first, count);
     View y = entry(permuted(sums, {1, 0, 2, 3}), d);
     if (batch_first) x = permuted(x, {1, 0, 2}), y = permuted(y, {1, 0, 2});
-    matmul(stream_, x, permuted(entry(in_.w, d), {1, 0}), y, {addends.empty() ? nullptr : &add, addends});
+    matmul(stream_, x, permuted(entry(w_, d), {1, 0}), y, {addends.empty() ? nullptr : &add, addends});
   }
   return sums;
 }
@@ -203,10 +204,10 @@ View Sequence::input_sums(Memory& memory, std::int64_t first, std::int64_t count
 void Sequence::state_product(const View& a, std::int64_t first, std::int64_t count, const View& y,
                              std::span<const View> addends) const {
   Expression add;
-  int sum = add.cast(add.input(product_type(a.dtype, in_.r.dtype)), types_.sums);
+  int sum = add.cast(add.input(product_type(a.dtype, r_.dtype)), types_.sums);
   for (const View& v : addends) sum = add.apply(ScalarOp::add, {sum, add.cast(add.input(v.dtype), types_.sums)});
   add.output(sum);
-  const View r = permuted(rows_of(in_.r, first * hidden_, count * hidden_), {0, 2, 1});
+  const View r = permuted(rows_of(r_, first * hidden_, count * hidden_), {0, 2, 1});
   matmul(packing_ ? *packing_ : stream_, a, r, y, {addends.empty() ? nullptr : &add, addends});
 }
 
@@ -336,13 +337,22 @@ std::uint64_t Sequence::begin() {
     set(in_.initial_c, c_);
   }
   if (steps_ == 0) return held;
+  if (types_.sums == DType::f64) {
+    for (View* v : {&w_, &r_}) {
+      if (v->dtype == DType::f64) continue;
+      const View wide = take(DType::f64, v->shape());
+      copy(stream_, *v, wide);
+      *v = wide;
+    }
+  }
   if (!fused_ || resets_before()) sums_ = take(types_.sums, {directions_, batch_, rows_});
   if (in_.lengths && !fused_) {
     times_ = take(in_.lengths->dtype, {steps_});
     arange(stream_, 0, 1, times_);
   }
   if (resets_before()) {
-    kept_ = take(fused_ ? types_.sums : types_.state, states);
+    const bool as_sums = fused_ || types_.sums == DType::f64;
+    kept_ = take(as_sums ? types_.sums : types_.state, states);
     reset_ = reset_expression(recurrence_, types_, fused_);
   }
   return held;
@@ -352,7 +362,7 @@ void Sequence::run() {
   if (batch_ == 0 || hidden_ == 0) return;
   const std::uint64_t held = begin();
   if (stream_.cpu() && steps_ > 1 && steps_ * batch_ >= 24) {
-    packed_.add(in_.r.buffer, {packed_owner_});
+    packed_.add(r_.buffer, {packed_owner_});
     packing_ = std::make_unique<cpu::Executor>(stream_.cpu()->threads());
     packing_->use_packed_weights(&packed_);
   }
@@ -396,9 +406,6 @@ void check(Stream& stream, const Recurrence& recurrence, const RnnInputs& in, co
                 {&out.h, y, c});
   } else {
     check_views(kernel, {&in.x, &in.w, &in.r, bias, recurrent_bias, initial_h, lengths}, {&out.h, y});
-  }
-  if (recurrence.clip && !(*recurrence.clip >= 0)) {
-    throw InvalidArgument("{}: clip is {}, expected 0 or more", kernel, *recurrence.clip);
   }
   const std::int64_t d = recurrence.directions(), steps = in.x.shape()[0], batch = in.x.shape()[1];
   const std::int64_t hidden = in.r.shape()[2], rows = recurrence.gates() * hidden;

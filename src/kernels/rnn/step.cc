@@ -73,7 +73,7 @@ class StepBuilder {
 
   // What a GRU's candidate is the product of, and the sums of another gate if there are any.
   StepExpression reset(int state, int update) {
-    e_.output(e_.cast(state, types_.state));
+    e_.output(types_.sums == DType::f64 ? state : e_.cast(state, types_.state));
     if (update >= 0) e_.output(update);
     return std::move(step_);
   }
