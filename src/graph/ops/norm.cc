@@ -5,6 +5,7 @@
 #include "graph/ops/elementwise.h"
 #include "kernels/common/chunks.h"
 #include "kernels/common/row_fusion.h"
+#include "kernels/norm/row_norm.h"
 #include "weft/error.h"
 #include "weft/kernels/norm.h"
 #include "weft/kernels/softmax.h"
@@ -61,6 +62,7 @@ void RmsNormOp::attributes(Attributes& f) const {
 
 std::vector<TensorType> RmsNormOp::infer(std::span<const TensorType> in) const {
   const TensorType& x = in[0];
+  kernels::check_epsilon(name(), epsilon_);
   const DType type = norm_dtype(name(), in, in.size() > 1, result_);
   if (in.size() > 1)
     check_weight(name(), "scale", in[1], Shape(std::span(x.shape.begin() + first_axis_, x.shape.end())), x);
@@ -76,6 +78,7 @@ void GroupNormOp::attributes(Attributes& f) const {
 
 std::vector<TensorType> GroupNormOp::infer(std::span<const TensorType> in) const {
   const TensorType& x = in[0];
+  kernels::check_epsilon(name(), epsilon_);
   const DType type = norm_dtype(name(), in, has_scale_);
   const std::int64_t channels = x.shape[channel_axis_];
   if (channel_axis_ == 0)
@@ -109,6 +112,7 @@ void LayerNormOp::attributes(Attributes& f) const {
 
 std::vector<TensorType> LayerNormOp::infer(std::span<const TensorType> in) const {
   const TensorType& x = in[0];
+  kernels::check_epsilon(name(), epsilon_);
   const DType type = norm_dtype(name(), in, has_scale_, result_);
   const Shape expected(std::span(x.shape.begin() + first_axis_, x.shape.end()));
   for (std::size_t i = 1; i < in.size(); ++i)
@@ -324,14 +328,15 @@ Tensor instance_norm(const Operand& x, const Operand& scale, const Operand& bias
   return grouped("instance_norm", x, scale, bias, channel_axis, 0, epsilon);
 }
 
-Tensor batch_norm(const Operand& x, const Operand& mean, const Operand& variance, const Operand& scale, const Operand& bias,
-                  double epsilon, int channel_axis) {
+Tensor batch_norm(const Operand& x, const Operand& mean, const Operand& variance, const Operand& scale,
+                  const Operand& bias, double epsilon, int channel_axis) {
   constexpr std::string_view kName = "batch_norm";
   if (!x.defined() || !mean.defined() || !variance.defined())
     throw InvalidArgument("batch_norm: x, the mean or the variance is an undefined Tensor");
   const auto given = [](const Tensor& v) { return v.defined() ? &v.type() : nullptr; };
   check_inputs(kernels::kernel(kName), kName,
                std::array{given(x), given(mean), given(variance), given(scale), given(bias)});
+  kernels::check_epsilon(kName, epsilon);
   const int axis = normalize_axis(channel_axis, x.rank(), kName);
   const DType type = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
   const auto weight = [&](std::string_view operand, const Tensor& v) {

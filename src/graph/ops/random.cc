@@ -3,6 +3,7 @@
 #include "graph/graph.h"
 #include "graph/op_schemas.h"
 #include "graph/promotion.h"
+#include "kernels/random/random.h"
 #include "weft/error.h"
 #include "weft/kernels/random.h"
 
@@ -53,12 +54,13 @@ Tensor random_bits(const Operand& key, DType dtype, const Shape& shape) {
 }
 
 Tensor random_uniform(const Operand& key, DType dtype, const Shape& shape, double low, double high) {
-  if (!(low < high)) throw InvalidArgument("random_uniform: from {} to {}; expected low < high", low, high);
-  return random(Form::uniform, key, dtype, shape, low, high);
+  const Tensor x = random(Form::uniform, key, dtype, shape, low, high);
+  kernels::check_uniform(dtype, static_cast<float>(low), static_cast<float>(high));
+  return x;
 }
 
 Tensor random_normal(const Operand& key, DType dtype, const Shape& shape, double mean, double deviation) {
-  if (!(deviation >= 0)) throw InvalidArgument("random_normal: deviation is {}, expected 0 or more", deviation);
+  kernels::check_normal(static_cast<float>(mean), static_cast<float>(deviation));
   return random(Form::normal, key, dtype, shape, mean, deviation);
 }
 

@@ -33,10 +33,6 @@ std::optional<View> spread(std::string_view name, std::string_view operand, cons
   return weight->broadcast_to(x.shape());
 }
 
-void check_epsilon(std::string_view name, float epsilon) {
-  if (!(epsilon >= 0)) throw InvalidArgument("{}: epsilon is {}; expected 0 or more", name, epsilon);
-}
-
 RowNorm last_axes(std::string_view name, RowViews views, const std::optional<View>& scale,
                   const std::optional<View>& bias, int first_axis, float epsilon) {
   check_epsilon(name, epsilon);
@@ -100,6 +96,10 @@ void check_groups(std::int64_t groups) {
 }
 
 }  // namespace
+
+void check_epsilon(std::string_view name, double epsilon) {
+  if (!(epsilon >= 0)) throw InvalidArgument("{}: epsilon is {}; expected 0 or more", name, epsilon);
+}
 
 RowNorm make_layer_norm(RowViews views, const std::optional<View>& scale, const std::optional<View>& bias,
                         int first_axis, float epsilon) {

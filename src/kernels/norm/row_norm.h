@@ -37,6 +37,8 @@ RowNorm make_group_norm(std::string_view name, RowViews views, const std::option
 // The CPU's kernel. `rows` has the strides of the views and, if they are given, of scale and bias.
 void row_norm_cpu(cpu::Executor& executor, const RowNorm& norm, const Rows& rows);
 
+// Throws InvalidArgument for NaN and negative numbers.
+void check_epsilon(std::string_view name, double epsilon);
 void check_floating(std::string_view name, std::string_view operand, const View& view);
 
 }  // namespace weft::kernels

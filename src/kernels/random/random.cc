@@ -104,6 +104,19 @@ void run(Stream& stream, const RandomProblem& problem) {
 
 }  // namespace
 
+void check_uniform(DType type, float low, float high) {
+  const float first = rounded(type, low), last = rounded(type, high);
+  if (first < last && std::isfinite(last - first)) return;
+  throw InvalidArgument("random_uniform: from {} to {} in {}; expected low < high, not infinitely far apart", low, high,
+                        name(type));
+}
+
+void check_normal(float mean, float deviation) {
+  if (deviation >= 0 && std::isfinite(deviation) && std::isfinite(mean)) return;
+  throw InvalidArgument("random_normal: mean {}, deviation {}; expected finite numbers, the deviation no less than 0",
+                        mean, deviation);
+}
+
 void random_bits(Stream& stream, const View& key, const View& y) {
   call(stream, CallKey("random_bits"), {key, y}, [&](Stream& s) {
     check_views("random_bits", {&key}, {&y});
@@ -114,11 +127,8 @@ void random_bits(Stream& stream, const View& key, const View& y) {
 void random_uniform(Stream& stream, const View& key, float low, float high, const View& y) {
   call(stream, CallKey("random_uniform", low, high), {key, y}, [&](Stream& s) {
     check_views("random_uniform", {&key}, {&y});
+    check_uniform(y.dtype, low, high);
     const float first = rounded(y.dtype, low), last = rounded(y.dtype, high);
-    if (!(first < last) || !std::isfinite(last - first)) {
-      throw InvalidArgument("random_uniform: from {} to {} in {}; expected low < high, not infinitely far apart", low,
-                            high, name(y.dtype));
-    }
     run(s, {.form = Form::uniform,
                  .key = key,
                  .y = y,
@@ -131,11 +141,7 @@ void random_uniform(Stream& stream, const View& key, float low, float high, cons
 void random_normal(Stream& stream, const View& key, float mean, float deviation, const View& y) {
   call(stream, CallKey("random_normal", mean, deviation), {key, y}, [&](Stream& s) {
     check_views("random_normal", {&key}, {&y});
-    if (!(deviation >= 0) || !std::isfinite(deviation) || !std::isfinite(mean)) {
-      throw InvalidArgument(
-          "random_normal: mean {}, deviation {}; expected finite numbers, the deviation no less than 0", mean,
-          deviation);
-    }
+    check_normal(mean, deviation);
     run(s, {.form = Form::normal, .key = key, .y = y, .offset = mean, .factor = deviation});
   });
 }

@@ -19,6 +19,10 @@ struct RandomProblem {
 };
 void random_cpu(cpu::Executor& executor, const RandomProblem& problem);
 
+// Throw InvalidArgument unless there are such numbers of the type.
+void check_uniform(DType type, float low, float high);
+void check_normal(float mean, float deviation);
+
 using Words2 = std::array<std::uint32_t, 2>;
 
 // Threefry-2×32 with 20 rounds.

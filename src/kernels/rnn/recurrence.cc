@@ -1,5 +1,6 @@
 #include "kernels/rnn/recurrence.h"
 
+#include "weft/error.h"
 #include "weft/number.h"
 
 namespace weft::kernels {
@@ -26,6 +27,11 @@ constexpr FunctionRow kFunctions[] = {
 
 const FunctionRow& row_of(RnnFunction function) { return kFunctions[static_cast<int>(function)]; }
 
+std::optional<double> checked_clip(RnnKind kind, std::optional<double> clip) {
+  if (clip && !(*clip >= 0)) throw InvalidArgument("{}: clip is {}, expected 0 or more", name(kind), *clip);
+  return clip;
+}
+
 }  // namespace
 
 std::string_view name(RnnKind kind) {
@@ -50,7 +56,7 @@ Recurrence::Recurrence(const LstmOptions& o)
       places(o.gates == LstmGates::ifgo ? std::array{0, 1, 2, 3} : std::array{0, 2, 3, 1}),
       order(kLstmGates[static_cast<int>(o.gates)]),
       activations{o.gate_activation, o.cell_activation, o.output_activation},
-      clip(o.clip),
+      clip(checked_clip(kind, o.clip)),
       coupled(o.coupled),
       output_peephole_after(o.output_peephole_after) {}
 
@@ -60,10 +66,10 @@ Recurrence::Recurrence(const GruOptions& o)
       places(o.gates == GruGates::rzn ? std::array{0, 1, 2, 0} : std::array{1, 0, 2, 0}),
       order(kGruGates[static_cast<int>(o.gates)]),
       activations{o.gate_activation, o.candidate_activation},
-      clip(o.clip),
+      clip(checked_clip(kind, o.clip)),
       reset_after(o.reset_after) {}
 
 Recurrence::Recurrence(const RnnOptions& o)
-    : kind(RnnKind::rnn), direction(o.direction), activations{o.activation}, clip(o.clip) {}
+    : kind(RnnKind::rnn), direction(o.direction), activations{o.activation}, clip(checked_clip(kind, o.clip)) {}
 
 }  // namespace weft::kernels
