@@ -43,8 +43,8 @@ bool describe_operands(std::span<const View* const> views, std::uint64_t alignme
     const View& v = *views[i];
     PlannedOperand& p = planned[i];
     const auto [begin, end] = bytes_of(v);
-    sound &= (v.buffer.on_gpu() || v.buffer.is_placeholder() || v.buffer.is_number()) && begin >= 0 &&
-             static_cast<std::uint64_t>(end) <= v.buffer.size();
+    sound &= !v.buffer || ((v.buffer.on_gpu() || v.buffer.is_placeholder() || v.buffer.is_number()) && begin >= 0 &&
+                           static_cast<std::uint64_t>(end) <= v.buffer.size());
     p.dtype = v.dtype;
     p.layout = v.layout;
     p.offset_remainder = static_cast<std::uint32_t>(v.offset % alignment);
@@ -53,9 +53,13 @@ bool describe_operands(std::span<const View* const> views, std::uint64_t alignme
     const auto seen = static_cast<std::int64_t>(std::min(words, std::uint64_t{1} << 62));
     p.tail_bytes = seen >= (end + 15) / 16 * 16 ? PlannedOperand::kWhole
                                            : static_cast<std::int32_t>(std::max<std::int64_t>(seen - end, -1));
-    if (v.buffer.is_number()) p.tail_bytes = PlannedOperand::kNumber;
+    if (v.buffer && v.buffer.is_number()) p.tail_bytes = PlannedOperand::kNumber;
     p.owner = static_cast<std::int32_t>(i);
     p.distance = 0;
+    if (!v.buffer) {
+      p.tail_bytes = PlannedOperand::kAbsent;
+      continue;
+    }
     for (std::size_t k = 0; k < i; ++k) {
       if (!(views[k]->buffer == v.buffer)) continue;
       p.owner = static_cast<std::int32_t>(k);

@@ -104,7 +104,8 @@ class OperandList {
 };
 
 // Makes the call: on the CPU at once; on a GPU by a plan, for which `launch` is called if there is none for such a call
-// yet. `operands` must list all memory that the call uses.
+// yet. `operands` must list all memory that the call uses. Throws OutOfMemory in the kernel's name if the host's memory
+// does not hold what the launcher makes on the way.
 template <class Launch>
 void call(Stream& stream, CallKey&& key, std::initializer_list<Operands> operands, const Launch& launch);
 

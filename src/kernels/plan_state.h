@@ -18,6 +18,7 @@ struct PlannedOperand {
   bool written = false;                // by the planned calls; set for owners
   static constexpr std::int32_t kWhole = 16;
   static constexpr std::int32_t kNumber = 17;  // a Buffer::number(), which is no memory
+  static constexpr std::int32_t kAbsent = 18;  // no buffer at all: an operand that is not given
 };
 
 struct Plan::State {
@@ -47,7 +48,8 @@ struct Plan::State {
               const std::optional<View>& scratch) const;
 };
 
-// Fills `planned` from the views. False if one of them is outside of its buffer or not in a GPU's memory.
+// Fills `planned` from the views. False if one of them is outside of its buffer or not in a GPU's memory; without a
+// buffer it stands for an operand that is not given.
 bool describe_operands(std::span<const View* const> views, std::uint64_t alignment, std::span<PlannedOperand> planned);
 
 // Collects the dispatches of the launchers that run on it.

@@ -11,6 +11,7 @@
 #include "support/differential.h"
 #include "weft/error.h"
 #include "weft/kernels.h"
+#include "weft/kernels/table.h"
 
 namespace weft::test {
 namespace {
@@ -126,6 +127,63 @@ TEST_P(PlanTest, RefusesOperandsThatLieOtherwise) {
                InternalError);
 }
 
+// An operand that a kernel may do without is an empty view, in a plan as in a call by name.
+TEST_P(PlanTest, OperandsThatAreNotGiven) {
+  struct Case {
+    std::string_view kernel;
+    std::vector<std::pair<DType, Shape>> inputs;  // the first `needed` must be given
+    std::size_t needed;
+    std::pair<DType, Shape> output;
+    AttributeMap attributes = {};
+  };
+  const Shape x{4, 6}, channels{6};
+  const DType f = DType::f32;
+  for (const auto& [kernel, inputs, needed, result, attributes] :
+       {Case{"quantize", {{f, x}, {f, {}}, {DType::i8, {}}}, 2, {DType::i8, x}},
+        {"dequantize", {{DType::u8, x}, {f, {}}, {DType::u8, {}}}, 2, {f, x}},
+        {"layer_norm",
+         {{f, x}, {f, channels}, {f, channels}},
+         1,
+         {f, x},
+         {{"first_axis", Number(1)}, {"epsilon", Number(1e-5)}}},
+        {"group_norm",
+         {{f, x}, {f, channels}, {f, channels}},
+         1,
+         {f, x},
+         {{"groups", Number(2)}, {"epsilon", Number(1e-5)}}},
+        {"rms_norm", {{f, x}, {f, channels}}, 1, {f, x}, {{"first_axis", Number(1)}, {"epsilon", Number(1e-5)}}}}) {
+    for (std::size_t given = 0; given < std::size_t{1} << (inputs.size() - needed); ++given) {
+      std::vector<View> planned, host, views;
+      for (std::size_t k = 0; k < inputs.size(); ++k) {
+        const bool is = k < needed || (given >> (k - needed) & 1) != 0;
+        planned.push_back(is ? dense(inputs[k].first, inputs[k].second) : View());
+        host.push_back(is ? random_view(rng, inputs[k].second, inputs[k].first) : View());
+        views.push_back(is ? to_device(device, host.back()) : View());
+      }
+      planned.push_back(dense(result.first, result.second));
+      host.push_back(random_view(rng, result.second, result.first));
+      views.push_back(to_device(device, host.back()));
+      const auto call = [&](Stream& s, std::span<const View> v) {
+        kernels::call(s, kernel, {v.first(v.size() - 1), v.last(1), attributes});
+      };
+      const Plan p = kernels::plan(Device(device), planned, call);
+      ASSERT_TRUE(p.fits(views)) << kernel << ", given " << given;
+      gpu::Encoder encoder(device);
+      p.record(encoder, views);
+      encoder.submit();
+      cpu::Executor cpu;
+      call(cpu, host);
+      expect_close(to_host(device, views.back()), host.back(), {.absolute = 1e-5}, std::string(kernel));
+      // What was planned without an operand takes none, and the other way round.
+      for (std::size_t k = needed; k < inputs.size(); ++k) {
+        std::vector<View> other = views;
+        other[k] = views[k].buffer ? View() : to_device(device, random_view(rng, inputs[k].second, inputs[k].first));
+        EXPECT_FALSE(p.fits(other)) << kernel;
+      }
+    }
+  }
+}
+
 TEST_P(PlanTest, UnsupportedIsSaidWhenPlanned) {
   const View x = dense(DType::f64, {4, 4}), y = dense(DType::f64, {4, 4});
   EXPECT_THROW(kernels::plan(Device(device), {x, y}, softmax), Unsupported);
@@ -236,6 +294,22 @@ TEST(PlanCache, ForgetsWhatIsOld) {
   EXPECT_LE(cache.size(), 2 * kernels::PlanCache::kGeneration);
   EXPECT_FALSE(cache.find("0"));
   EXPECT_TRUE(cache.find("often"));
+}
+
+// What a kernel takes on the way from the host's memory is an error of its own if there is none.
+TEST(PlanOnCpu, HostMemoryThatRunsOutIsTyped) {
+  cpu::Executor cpu;
+  for (const bool long_list : {false, true}) {
+    try {
+      kernels::call(cpu, kernels::CallKey("kernel_name", 1), {}, [&](Stream&) {
+        if (long_list) throw std::length_error("vector");
+        throw std::bad_alloc();
+      });
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const OutOfMemory& e) {
+      EXPECT_THAT(e.what(), testing::StartsWith("kernel_name: "));
+    }
+  }
 }
 
 TEST(PlanOnCpu, RunsTheCalls) {
