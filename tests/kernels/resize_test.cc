@@ -222,6 +222,15 @@ TEST_F(Resize, WeightsOfZeroDoNotCount) {
   }
 }
 
+// dx and dy are called so.
+TEST_F(Resize, GradientsAreCalledByTheirNames) {
+  const View dy = random_view(rng, {4}, DType::f32), dx = random_view(rng, {0}, DType::f32);
+  EXPECT_THAT(thrown_by([&] { kernels::resize_gradient(cpu, dy, dx, {}); }),
+              HasSubstr("resize_gradient: axis 0 of dx [0] is empty, there is nothing to make dy [4] of"));
+  EXPECT_THAT(thrown_by([&] { kernels::resize_gradient(cpu, dy, random_view(rng, {4, 1}, DType::f32), {}); }),
+              HasSubstr("resize_gradient: dy f32 [4] and dx f32 [4, 1], expected one rank"));
+}
+
 // The gradient is the transposed map: <resize(x), dy> = <x, resize_gradient(dy)>.
 TEST_F(Resize, GradientIsTransposed) {
   for (const ResizeMode mode : kModes) {
@@ -261,6 +270,139 @@ TEST(ResizeTable, Positions) {
     int sum = 0;
     for (const std::int32_t w : kernels::integer_weights(thirds, i)) sum += w;
     EXPECT_EQ(sum, 1 << kernels::kWeightBits);
+  }
+}
+
+// Positions of explicit scales and of crops, by the formulas in double, also past 2^20 elements, where neighbours that
+// lie closer than a multiple of 1/2 keep their distance.
+TEST(ResizeTable, PositionsOfLongAxes) {
+  const auto linear = [](ResizeOptions o, std::int64_t n, std::int64_t m, std::int64_t i) {
+    o.mode = ResizeMode::linear;
+    const kernels::AxisTable t = kernels::axis_table(o, 0, n, m, i, i + 1);
+    double p = 0;
+    for (std::int64_t k = 0; k < t.count[0]; ++k) p += static_cast<double>(t.first[0] + k) * t.row(0)[k];
+    return p;
+  };
+  const std::int64_t n = (std::int64_t{1} << 22) + 1;
+  // Steps of 1/8 from 2^21 on.
+  const ResizeOptions crop{.coordinates = ResizeCoordinates::crop, .starts = {0.5}, .ends = {0.5 + 15.0 / 8 / 0x1p22}};
+  for (std::int64_t i = 0; i < 16; ++i) {
+    EXPECT_NEAR(linear(crop, n, 16, i), 0x1p21 + static_cast<double>(i) / 8, 1e-9) << i;
+  }
+  // A scale of 3/2 where the sizes are not quite.
+  const std::int64_t odd = (std::int64_t{1} << 21) + 1, m = 3 * (std::int64_t{1} << 20) + 1;
+  const ResizeOptions scaled{.coordinates = ResizeCoordinates::asymmetric, .scales = {1.5}};
+  for (const std::int64_t i : {std::int64_t{1}, std::int64_t{3000}, m - 2, m - 1}) {
+    EXPECT_NEAR(linear(scaled, odd, m, i), static_cast<double>(i) / 1.5, 1e-9) << i;
+  }
+  // One whose rounding to f32 moves a multiple of 1/2.
+  const ResizeOptions rounded{.coordinates = ResizeCoordinates::asymmetric, .scales = {1.3f}};
+  EXPECT_EQ(linear(rounded, 40, 51, 13), 10);
+  EXPECT_EQ(linear(rounded, 40, 51, 26), 20);
+  EXPECT_NEAR(linear(rounded, 40, 51, 25), 25 / double{1.3f}, 1e-12);
+  // Half pixels of the longest axes: quotients of integers past 2^53.
+  const std::int64_t most = (std::int64_t{1} << 31) - 1;
+  const ResizeOptions half{};
+  EXPECT_EQ(linear(half, most, most - 2, (most - 3) / 2), static_cast<double>(most - 1) / 2);
+}
+
+// Elements of weight 0 do not count: an infinity among x or dy reaches just what has a weight for it. By integers:
+// distances are quotients of them.
+TEST_F(Resize, InfinitiesOfWeightZero) {
+  struct Case {
+    ResizeMode mode;
+    std::int64_t from, to;
+    bool antialias;
+  };
+  for (const auto& [mode, from, to, antialias] : {Case{ResizeMode::linear, 13, 11, true},
+                                                  {ResizeMode::linear, 9, 3, true},
+                                                  {ResizeMode::cubic, 9, 3, true},
+                                                  {ResizeMode::cubic, 13, 11, true},
+                                                  {ResizeMode::cubic, 16, 8, true},
+                                                  {ResizeMode::cubic, 5, 15, false},
+                                                  {ResizeMode::linear, 5, 15, false},
+                                                  {ResizeMode::nearest, 5, 15, false}}) {
+    const ResizeOptions o{.mode = mode, .antialias = antialias};
+    // Whether element j has a weight for i: |2 to j - ((2 i + 1) from - to)| / (2 to), which counts to / from times.
+    const auto counts = [&, mode = mode, from = from, to = to, antialias = antialias](std::int64_t i, std::int64_t j) {
+      const std::int64_t distance = std::abs(2 * to * j - ((2 * i + 1) * from - to));
+      const std::int64_t one = antialias ? 2 * from : 2 * to;
+      if (mode == ResizeMode::nearest) return 2 * distance <= one;
+      return distance < one || (mode == ResizeMode::cubic && distance > one && distance < 2 * one);
+    };
+    for (std::int64_t j = 0; j < from; ++j) {
+      // What is past the ends is the first or the last element.
+      const auto reaches = [&, from = from](std::int64_t i) {
+        bool is = counts(i, j);
+        for (std::int64_t past = 1; past < 40; ++past) {
+          is |= (j == 0 && counts(i, -past)) || (j == from - 1 && counts(i, j + past));
+        }
+        return is;
+      };
+      const View x = random_view(rng, {2, from, 3}, DType::f32), y = output(DType::f32, {2, to, 3});
+      set_values(x, [&, from = from](std::int64_t e) { return e / 3 % from == j ? INFINITY : 1.0; });
+      const KernelCall call = [&](Stream& s, auto in, auto out) { kernels::resize(s, in[0], out[0], o); };
+      const View last_x = random_view(rng, {2, 3, from}, DType::f32), last_y = output(DType::f32, {2, 3, to});
+      set_values(last_x, [&, from = from](std::int64_t e) { return e % from == j ? INFINITY : 1.0; });
+      for (const std::string& name : device_names()) {
+        run_both(test::device(name), std::span(&x, 1), std::span(&y, 1), call, {.absolute = 1e-5});
+        run_both(test::device(name), std::span(&last_x, 1), std::span(&last_y, 1), call, {.absolute = 1e-5});
+      }
+      call(cpu, std::span(&x, 1), std::span(&y, 1));
+      call(cpu, std::span(&last_x, 1), std::span(&last_y, 1));
+      for (std::int64_t e = 0; e < y.count(); ++e) {
+        EXPECT_EQ(!std::isfinite(value(y, e)), reaches(e / 3 % to)) << from << " to " << to << ", " << j << ", " << e;
+        EXPECT_EQ(!std::isfinite(value(last_y, e)), reaches(e % to)) << from << " to " << to << ", " << j << ", " << e;
+      }
+    }
+    // The gradient, of inner elements alone.
+    for (std::int64_t i = 0; i < to; ++i) {
+      const View dy = random_view(rng, {2, to, 3}, DType::f32), dx = output(DType::f32, {2, from, 3});
+      set_values(dy, [&, to = to](std::int64_t e) { return e / 3 % to == i ? INFINITY : 1.0; });
+      const KernelCall call = [&](Stream& s, auto in, auto out) { kernels::resize_gradient(s, in[0], out[0], o); };
+      for (const std::string& name : device_names()) {
+        run_both(test::device(name), std::span(&dy, 1), std::span(&dx, 1), call, {.absolute = 1e-5});
+      }
+      call(cpu, std::span(&dy, 1), std::span(&dx, 1));
+      for (std::int64_t e = 0; e < dx.count(); ++e) {
+        const std::int64_t j = e / 3 % from;
+        if (j == 0 || j == from - 1) continue;
+        EXPECT_EQ(!std::isfinite(value(dx, e)), counts(i, j)) << from << " to " << to << ", dx " << j << " of dy " << i;
+      }
+    }
+  }
+}
+
+// Tables of a part are those rows of the whole one, of the gradient, too.
+TEST(ResizeTable, PartsOfTables) {
+  for (const ResizeMode mode : kModes) {
+    for (const ResizeCoordinates coordinates : kCoordinates) {
+      for (const auto& [from, to] : {std::pair(7, 23), {23, 7}, {10, 10}, {1, 9}, {9, 1}}) {
+        for (const bool mirrored : {false, true}) {
+          ResizeOptions o{.mode = mode, .coordinates = coordinates, .antialias = mirrored};
+          if (coordinates == ResizeCoordinates::crop)
+            o.starts = {mirrored ? 1.2 : -0.2}, o.ends = {mirrored ? 0.1 : 0.9};
+          const kernels::AxisTable whole = kernels::axis_table(o, 0, from, to);
+          // w[i][j] by the whole table, against the gradient's tables of every range of j.
+          for (std::int64_t begin = 0; begin < from; ++begin) {
+            for (std::int64_t end = begin + 1; end <= from; ++end) {
+              const kernels::AxisTable part = kernels::gradient_table(o, 0, from, to, begin, end);
+              ASSERT_EQ(part.to(), end - begin);
+              for (std::int64_t j = begin; j < end; ++j) {
+                const auto row = static_cast<std::size_t>(j - begin);
+                for (std::int64_t i = 0; i < to; ++i) {
+                  const auto k = static_cast<std::size_t>(i);
+                  const std::int64_t at = j - whole.first[k], back = i - part.first[row];
+                  const double expected = at >= 0 && at < whole.count[k] ? whole.row(i)[at] : 0;
+                  const double got = back >= 0 && back < part.count[row] ? part.row(j - begin)[back] : 0;
+                  ASSERT_EQ(got, expected) << from << " to " << to << ": " << i << ", " << j;
+                }
+              }
+            }
+          }
+        }
+      }
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 #include "weft/error.h"
@@ -9,58 +10,144 @@
 namespace weft::kernels {
 namespace {
 
+// A number that is a quotient of small integers, but for its rounding to f32 or f64.
+struct Ratio {
+  std::int64_t over, under;
+};
+std::optional<Ratio> as_ratio(double v) {
+  const double rounding = static_cast<double>(static_cast<float>(v)) == v ? 0x1p-24 : 0x1p-50;
+  constexpr std::int64_t kMostUnder = 1024, kMostOver = 1 << 20;
+  for (std::int64_t under = 1; under <= kMostUnder; ++under) {
+    const double over = std::round(v * static_cast<double>(under));
+    if (std::abs(over) > double{kMostOver}) break;
+    if (std::abs(over / static_cast<double>(under) - v) <= rounding * std::abs(v)) {
+      return Ratio{static_cast<std::int64_t>(over), under};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool sizes_say(double scale, std::int64_t from, std::int64_t to) {
+  if (const auto r = as_ratio(scale)) {
+    return from % r->under == 0 && to % r->over == 0 && from / r->under == to / r->over;
+  }
+  const auto m = static_cast<double>(to);
+  return std::abs(scale * static_cast<double>(from) - m) <= m * 0x1p-23;  // rounded to f32, or twice
+}
+
+namespace {
+
+bool divides(std::int64_t divisor, std::int64_t number) { return number % divisor == 0; }
+
+// whole + part / of, 0 <= part < of. Part and of are integers where sizes say the position, so that they are exact.
+struct Position {
+  std::int64_t whole = 0;
+  double part = 0, of = 1;
+
+  double fraction() const { return part / of; }
+};
+
+// over / under, under > 0.
+Position quotient(std::int64_t over, std::int64_t under) {
+  const std::int64_t rest = over % under;
+  return {over / under - (rest < 0), static_cast<double>(rest < 0 ? rest + under : rest), static_cast<double>(under)};
+}
+Position position(double p) {
+  const double whole = std::floor(p);
+  return {static_cast<std::int64_t>(whole), p - whole};
+}
+
 // The positions of an axis' elements of y in x.
 class Positions {
  public:
   Positions(const ResizeOptions& o, int axis, std::int64_t from, std::int64_t to)
-      : coordinates_(o.coordinates), n_(static_cast<double>(from)), m_(static_cast<double>(to)) {
+      : coordinates_(o.coordinates), from_(from), to_(to), n_(static_cast<double>(from)), m_(static_cast<double>(to)) {
     const auto k = static_cast<std::size_t>(axis);
     if (o.coordinates == ResizeCoordinates::crop) {
       start_ = o.starts.empty() ? 0 : o.starts[k];
       end_ = o.ends.empty() ? 1 : o.ends[k];
+      if (std::max(from, to) < std::int64_t{1} << 31) {  // products of sizes and ratios fit 64 bits
+        start_ratio_ = as_ratio(start_);
+        end_ratio_ = as_ratio(end_);
+      }
     }
     if (o.scales.empty()) return;
     const double s = o.scales[k];
-    // The sizes say it exactly.
-    if (std::abs(s * n_ - m_) > m_ * 0x1p-20) scale_ = s;
+    if (sizes_say(s, from, to)) return;
+    scale_ = s;
+    ratio_ = as_ratio(s);
   }
 
-  // Elements of y for one of x.
-  double scale() const { return scale_.value_or(m_ / n_); }
+  // Elements of y for one of x, as a quotient whose terms are exact.
+  std::pair<double, double> scale() const {
+    if (!scale_) return {m_, n_};
+    if (ratio_) return {static_cast<double>(ratio_->over), static_cast<double>(ratio_->under)};
+    return {*scale_, 1};
+  }
+  // Whether later elements of y lie at earlier ones of x.
+  bool descends() const { return coordinates_ == ResizeCoordinates::crop && start_ > end_; }
 
-  double operator()(std::int64_t index) const {
-    const auto i = static_cast<double>(index);
-    // Quotients of integers: positions that are multiples of 1/2 are exact.
+  Position operator()(std::int64_t i) const {
     switch (coordinates_) {
       case ResizeCoordinates::align_corners:
-        return m_ == 1 ? 0 : i * (n_ - 1) / (m_ - 1);
+        return to_ == 1 ? Position() : quotient(i * (from_ - 1), to_ - 1);
       case ResizeCoordinates::asymmetric:
-        return scale_ ? snapped(i / *scale_) : i * n_ / m_;
+        return scale_ ? by_scale(static_cast<double>(i) / *scale_, 2 * i) : quotient(i * from_, to_);
       case ResizeCoordinates::pytorch_half_pixel:
-        return m_ == 1 ? 0 : half_pixel(i);
+        return to_ == 1 ? Position() : half_pixel(i);
       case ResizeCoordinates::half_pixel:
         return half_pixel(i);
       case ResizeCoordinates::half_pixel_symmetric:
-        return scale_ ? snapped(n_ / 2 * (1 - m_ / (*scale_ * n_)) + (i + 0.5) / *scale_ - 0.5) : half_pixel(i);
+        if (!scale_) return half_pixel(i);
+        return by_scale(n_ / 2 * (1 - m_ / (*scale_ * n_)) + (static_cast<double>(i) + 0.5) / *scale_ - 0.5,
+                        2 * i + 1 - to_);
       case ResizeCoordinates::crop:
-        return snapped(m_ == 1 ? (start_ + end_) / 2 * (n_ - 1)
-                               : start_ * (n_ - 1) + i * (end_ - start_) * (n_ - 1) / (m_ - 1));
+        return crop(i);
     }
     throw InternalError("resize: coordinates {}", static_cast<int>(coordinates_));
   }
 
  private:
-  double half_pixel(double i) const {
-    return scale_ ? snapped((i + 0.5) / *scale_ - 0.5) : ((2 * i + 1) * n_ - m_) / (2 * m_);
+  Position half_pixel(std::int64_t i) const {
+    if (scale_) return by_scale((static_cast<double>(i) + 0.5) / *scale_ - 0.5, 2 * i + 1);
+    return quotient((2 * i + 1) * from_ - to_, 2 * to_);
   }
+  // A position whose double is a multiple of 1/2 if steps / scale is an integer.
+  Position by_scale(double p, std::int64_t steps) const {
+    return position(ratio_ && divides(ratio_->over, steps * ratio_->under) ? snapped(p) : p);
+  }
+  Position crop(std::int64_t i) const {
+    const double last = n_ - 1;
+    const double p = to_ == 1 ? (start_ + end_) / 2 * last
+                              : start_ * last + static_cast<double>(i) * (end_ - start_) * last / (m_ - 1);
+    if (!start_ratio_ || !end_ratio_) return position(p);
+    // p = (from - 1) · over / under
+    const std::int64_t start = start_ratio_->over * end_ratio_->under, end = end_ratio_->over * start_ratio_->under;
+    const std::int64_t over = to_ == 1 ? start + end : start * (to_ - 1) + i * (end - start);
+    const std::int64_t under = start_ratio_->under * end_ratio_->under * (to_ == 1 ? 2 : to_ - 1);
+    return position(divides(under / std::gcd(over, under), 2 * (from_ - 1)) ? snapped(p) : p);
+  }
+  // The multiple of 1/2 that a position is but for the rounding of a scale. On long axes that moves positions by more
+  // than the distance of neighbours: they are left where the scale says.
   static double snapped(double p) {
     const double near = std::round(2 * p) / 2;
-    return std::abs(p - near) <= std::max(1.0, std::abs(p)) * 0x1p-22 ? near : p;
+    return std::abs(p - near) <= std::min(std::max(1.0, std::abs(p)) * 0x1p-22, 0.125) ? near : p;
   }
 
   ResizeCoordinates coordinates_;
+  std::int64_t from_, to_;
   double n_, m_, start_ = 0, end_ = 1;
   std::optional<double> scale_;
+  std::optional<Ratio> ratio_, start_ratio_, end_ratio_;
+};
+
+// a · b without rounding error (Dekker 1971).
+struct Product {
+  double high, low;
+  Product(double a, double b) : high(a * b), low(std::fma(a, b, -high)) {}
+  bool operator==(const Product&) const = default;
 };
 
 double cubic(double distance, double a) {
@@ -69,19 +156,93 @@ double cubic(double distance, double a) {
   return t < 2 ? ((a * t - 5 * a) * t + 8 * a) * t - 4 * a : 0;
 }
 
-std::int64_t nearest(double p, ResizeRounding rounding) {
+std::int64_t nearest(const Position& p, ResizeRounding rounding) {
   switch (rounding) {
     case ResizeRounding::prefer_floor:
-      return static_cast<std::int64_t>(std::ceil(p - 0.5));
+      return p.whole + (2 * p.part > p.of);
     case ResizeRounding::prefer_ceil:
-      return static_cast<std::int64_t>(std::floor(p + 0.5));
+      return p.whole + (2 * p.part >= p.of);
     case ResizeRounding::floor:
-      return static_cast<std::int64_t>(std::floor(p));
+      return p.whole;
     case ResizeRounding::ceil:
-      return static_cast<std::int64_t>(std::ceil(p));
+      return p.whole + (p.part > 0);
   }
   throw InternalError("resize: rounding {}", static_cast<int>(rounding));
 }
+
+// The elements of x that a row of weights has, clamped to x, and the row's weights.
+class Weights {
+ public:
+  Weights(const ResizeOptions& o, int axis, std::int64_t from, std::int64_t to)
+      : o_(o), from_(from), to_(to), positions_(o, axis, from, to) {
+    const auto [over, under] = positions_.scale();
+    if (o.antialias && o.mode != ResizeMode::nearest && over < under) over_ = over, under_ = under;
+    reach_ = (o.mode == ResizeMode::cubic ? 2 : 1) * (under_ / over_);
+  }
+  double reach() const { return reach_; }
+  bool descends() const { return o_.mode != ResizeMode::area && positions_.descends(); }
+
+  // The first and the last element of row i, all between which may have weights.
+  std::pair<std::int64_t, std::int64_t> range(std::int64_t i) const {
+    if (o_.mode == ResizeMode::area) return {i * from_ / to_, ((i + 1) * from_ + to_ - 1) / to_ - 1};
+    const Position p = positions_(i);
+    if (o_.mode == ResizeMode::nearest) return {clamped(nearest(p, o_.rounding)), clamped(nearest(p, o_.rounding))};
+    return {clamped(p.whole + first(p)), clamped(p.whole + last(p))};
+  }
+
+  // Fills the weights of row i and returns its first element; no weights: the row has no elements.
+  std::int64_t row(std::int64_t i, std::vector<double>& weights) const {
+    const auto [begin, end] = range(i);
+    if (o_.mode == ResizeMode::area) {
+      weights.assign(static_cast<std::size_t>(end - begin + 1), 1 / static_cast<double>(end - begin + 1));
+      return begin;
+    }
+    const Position p = positions_(i);
+    weights.clear();
+    if (o_.coordinates == ResizeCoordinates::crop &&
+        (p.whole < 0 || p.whole >= from_ || (p.whole == from_ - 1 && p.part > 0))) {
+      return 0;
+    }
+    if (o_.mode == ResizeMode::nearest) {
+      weights.assign(1, 1);
+      return begin;
+    }
+    weights.assign(static_cast<std::size_t>(end - begin) + 1, 0);
+    double sum = 0;
+    for (std::int64_t k = first(p); k <= last(p); ++k) {
+      const std::int64_t j = p.whole + k;
+      if (o_.exclude_outside && (j < 0 || j >= from_)) continue;
+      const double w = weight(std::abs(static_cast<double>(k) * p.of - p.part), p.of);
+      weights[static_cast<std::size_t>(clamped(j) - begin)] += w;
+      sum += w;
+    }
+    if (sum != 0 && (o_.antialias || o_.exclude_outside)) {
+      for (double& w : weights) w /= sum;
+    }
+    return begin;
+  }
+
+ private:
+  std::int64_t clamped(std::int64_t j) const { return std::clamp<std::int64_t>(j, 0, from_ - 1); }
+  // Relative to the position's whole part.
+  std::int64_t first(const Position& p) const { return static_cast<std::int64_t>(std::ceil(p.fraction() - reach_)); }
+  std::int64_t last(const Position& p) const { return static_cast<std::int64_t>(std::floor(p.fraction() + reach_)); }
+  // The weight at the distance part / of, which counts over_ / under_ times. At 1, of cubic ones at 2, too, it is
+  // exactly 0, so that such an element does not count.
+  double weight(double part, double of) const {
+    const Product distance(part, over_), one(of, under_);
+    if (o_.mode == ResizeMode::linear) {
+      return std::max(0.0, ((one.high - distance.high) + (one.low - distance.low)) / one.high);
+    }
+    if (distance == one || distance == Product(2 * of, under_)) return 0;
+    return cubic(distance.high / one.high, o_.cubic_a);
+  }
+
+  const ResizeOptions& o_;
+  std::int64_t from_, to_;
+  Positions positions_;
+  double over_ = 1, under_ = 1, reach_ = 1;
+};
 
 // Rows of any length, in order.
 class Rows {
@@ -94,8 +255,8 @@ class Rows {
     count_.push_back(static_cast<std::int64_t>(weights.size()));
     all_.insert(all_.end(), weights.begin(), weights.end());
   }
-  AxisTable table(int axis, std::int64_t from) {
-    AxisTable t{.axis = axis, .from = from, .first = std::move(first_), .count = std::move(count_)};
+  AxisTable table(int axis, std::int64_t from, double ratio) {
+    AxisTable t{.axis = axis, .from = from, .ratio = ratio, .first = std::move(first_), .count = std::move(count_)};
     for (const std::int64_t n : t.count) t.pitch = std::max(t.pitch, n);
     t.weights.resize(static_cast<std::size_t>(t.pitch * t.to()));
     auto at = all_.begin();
@@ -115,6 +276,7 @@ class Rows {
 }  // namespace
 
 void check_resize(std::string_view kernel, const ResizeOptions& o, const Shape& x, const Shape& y) {
+  const std::string_view d_of = kernel.ends_with("_gradient") ? "d" : "";  // dx and dy are its operands
   const auto check_list = [&](std::string_view what, const std::vector<double>& list) {
     if (!list.empty() && static_cast<int>(list.size()) != y.rank()) {
       throw InvalidArgument("{}: {} {}, expected one for each of {} axes", kernel, list.size(), what, y.rank());
@@ -135,8 +297,8 @@ void check_resize(std::string_view kernel, const ResizeOptions& o, const Shape& 
   for (int d = 0; d < y.rank(); ++d) {
     const std::int64_t from = x[d], to = y[d];
     if (from == 0 && to > 0) {
-      throw InvalidArgument("{}: axis {} of x {} is empty, there is nothing to make y {} of", kernel, d, to_string(x),
-                            to_string(y));
+      throw InvalidArgument("{}: axis {} of {}x {} is empty, there is nothing to make {}y {} of", kernel, d, d_of,
+                            to_string(x), d_of, to_string(y));
     }
     // Tables are made of 32-bit words.
     if (from != to && std::max(from, to) >= std::int64_t{1} << 31) {
@@ -160,83 +322,86 @@ bool AxisTable::is_identity() const {
   return true;
 }
 
-AxisTable axis_table(const ResizeOptions& o, int axis, std::int64_t from, std::int64_t to) {
-  Rows rows;
-  if (o.mode == ResizeMode::area) {
-    std::vector<double> equal;
-    for (std::int64_t i = 0; i < to; ++i) {
-      // Sizes are below 2^53, and so are the quotients, but not the products.
-      const auto start = static_cast<std::int64_t>(static_cast<long double>(i) * static_cast<long double>(from) /
-                                                   static_cast<long double>(to));
-      const auto end = static_cast<std::int64_t>(
-          std::ceil(static_cast<long double>(i + 1) * static_cast<long double>(from) / static_cast<long double>(to)));
-      equal.assign(static_cast<std::size_t>(end - start), 1 / static_cast<double>(end - start));
-      rows.add(start, equal);
+bool AxisTable::has_zeros() const {
+  for (std::int64_t i = 0; i < to(); ++i) {
+    const double* weights = row(i);
+    if (std::find(weights, weights + count[static_cast<std::size_t>(i)], 0) !=
+        weights + count[static_cast<std::size_t>(i)]) {
+      return true;
     }
-    return rows.table(axis, from);
   }
-  const Positions position(o, axis, from, to);
-  const bool crops = o.coordinates == ResizeCoordinates::crop;
-  const auto last = static_cast<double>(from - 1);
-  const double squeeze = o.antialias && o.mode != ResizeMode::nearest ? std::min(position.scale(), 1.0) : 1;
-  const double reach = (o.mode == ResizeMode::cubic ? 2 : 1) / squeeze;
-  std::vector<double> weights;
-  for (std::int64_t i = 0; i < to; ++i) {
-    const double p = position(i);
-    if (crops && !(p >= 0 && p <= last)) {
-      rows.add(0, {});
-      continue;
-    }
-    if (o.mode == ResizeMode::nearest) {
-      constexpr double kOne = 1;
-      rows.add(std::clamp<std::int64_t>(nearest(p, o.rounding), 0, from - 1), std::span(&kOne, 1));
-      continue;
-    }
-    const double low = std::ceil(p - reach), high = std::floor(p + reach);
-    const double begin = std::clamp(low, 0.0, last), end = std::clamp(high, 0.0, last);
-    weights.assign(static_cast<std::size_t>(end - begin) + 1, 0);
-    double sum = 0;
-    for (double j = low; j <= high; ++j) {
-      if (o.exclude_outside && (j < 0 || j > last)) continue;
-      const double distance = (j - p) * squeeze;
-      const double w = o.mode == ResizeMode::cubic ? cubic(distance, o.cubic_a) : std::max(0.0, 1 - std::abs(distance));
-      weights[static_cast<std::size_t>(std::clamp(j, 0.0, last) - begin)] += w;
-      sum += w;
-    }
-    if (sum != 0 && (o.antialias || o.exclude_outside)) {
-      for (double& w : weights) w /= sum;
-    }
-    rows.add(static_cast<std::int64_t>(begin), weights);
-  }
-  return rows.table(axis, from);
+  return false;
 }
 
-AxisTable transposed(const AxisTable& t) {
-  const auto n = static_cast<std::size_t>(t.from);
-  std::vector<std::int64_t> begin(n, t.to()), end(n, 0);
+AxisTable axis_table(const ResizeOptions& o, int axis, std::int64_t from, std::int64_t to) {
+  return axis_table(o, axis, from, to, 0, to);
+}
+
+AxisTable axis_table(const ResizeOptions& o, int axis, std::int64_t from, std::int64_t to, std::int64_t begin,
+                     std::int64_t end) {
+  const Weights weights(o, axis, from, to);
+  Rows rows;
+  std::vector<double> row;
+  for (std::int64_t i = begin; i < end; ++i) {
+    const std::int64_t first = weights.row(i, row);
+    rows.add(first, row);
+  }
+  return rows.table(axis, from, static_cast<double>(to) / static_cast<double>(from));
+}
+
+std::int64_t row_length(const ResizeOptions& o, int axis, std::int64_t from, std::int64_t to, bool gradient) {
+  const double down = static_cast<double>(from) / static_cast<double>(to);
+  const double length = o.mode == ResizeMode::nearest ? 1
+                        : o.mode == ResizeMode::area  ? down + 2
+                                                      : 2 * Weights(o, axis, from, to).reach() + 1;
+  const double most = gradient ? static_cast<double>(to) : static_cast<double>(from);
+  return static_cast<std::int64_t>(std::clamp(gradient ? length / down + 2 : length, 1.0, std::max(most, 1.0)));
+}
+
+AxisTable gradient_table(const ResizeOptions& o, int axis, std::int64_t from, std::int64_t to, std::int64_t begin,
+                         std::int64_t end) {
+  const Weights weights(o, axis, from, to);
+  // Elements of y whose ranges meet begin…end-1 follow each other, because positions ascend, or all descend.
+  const auto first_where = [&](auto&& is) {
+    std::int64_t low = 0, high = to;
+    while (low < high) {
+      const std::int64_t middle = low + (high - low) / 2;
+      is(weights.range(middle)) ? high = middle : low = middle + 1;
+    }
+    return low;
+  };
+  const bool descends = weights.descends();
+  const std::int64_t y_begin =
+      first_where([&](const auto& range) { return descends ? range.first < end : range.second >= begin; });
+  const std::int64_t y_end =
+      first_where([&](const auto& range) { return descends ? range.second < begin : range.first >= end; });
+  const auto n = static_cast<std::size_t>(end - begin);
+  AxisTable t{.axis = axis,
+              .from = to,
+              .ratio = static_cast<double>(from) / static_cast<double>(to),
+              .first = std::vector<std::int64_t>(n),
+              .count = std::vector<std::int64_t>(n)};
+  std::vector<double> row;
+  // Calls f(element of y, row of the table, weight).
   const auto for_each = [&](auto&& f) {
-    for (std::int64_t i = 0; i < t.to(); ++i) {
-      const auto k = static_cast<std::size_t>(i);
-      for (std::int64_t c = 0; c < t.count[k]; ++c) f(i, static_cast<std::size_t>(t.first[k] + c), t.row(i)[c]);
+    for (std::int64_t i = y_begin; i < y_end; ++i) {
+      const std::int64_t first = weights.row(i, row);
+      for (std::size_t k = 0; k < row.size(); ++k) {
+        const std::int64_t j = first + static_cast<std::int64_t>(k);
+        if (row[k] != 0 && j >= begin && j < end) f(i, static_cast<std::size_t>(j - begin), row[k]);
+      }
     }
   };
   for_each([&](std::int64_t i, std::size_t j, double) {
-    begin[j] = std::min(begin[j], i);
-    end[j] = std::max(end[j], i + 1);
+    if (t.count[j] == 0) t.first[j] = i;
+    t.count[j] = i + 1 - t.first[j];
   });
-  AxisTable y{
-      .axis = t.axis, .from = t.to(), .first = std::vector<std::int64_t>(n), .count = std::vector<std::int64_t>(n)};
-  for (std::size_t j = 0; j < n; ++j) {
-    if (end[j] == 0) continue;
-    y.first[j] = begin[j];
-    y.count[j] = end[j] - begin[j];
-    y.pitch = std::max(y.pitch, y.count[j]);
-  }
-  y.weights.resize(static_cast<std::size_t>(y.pitch * t.from));
+  for (const std::int64_t count : t.count) t.pitch = std::max(t.pitch, count);
+  t.weights.resize(n * static_cast<std::size_t>(t.pitch));
   for_each([&](std::int64_t i, std::size_t j, double w) {
-    y.weights[j * static_cast<std::size_t>(y.pitch) + static_cast<std::size_t>(i - begin[j])] += w;
+    t.weights[j * static_cast<std::size_t>(t.pitch) + static_cast<std::size_t>(i - t.first[j])] += w;
   });
-  return y;
+  return t;
 }
 
 AxisTable part_of(const AxisTable& t, std::int64_t begin, std::int64_t end, std::int64_t& x_begin,
@@ -250,7 +415,7 @@ AxisTable part_of(const AxisTable& t, std::int64_t begin, std::int64_t end, std:
   }
   x_begin = std::min(low, t.from - 1);
   x_size = std::max<std::int64_t>(high - x_begin, 1);
-  AxisTable part{.axis = t.axis, .from = x_size, .pitch = t.pitch};
+  AxisTable part{.axis = t.axis, .from = x_size, .pitch = t.pitch, .ratio = t.ratio};
   part.first.assign(t.first.begin() + begin, t.first.begin() + end);
   part.count.assign(t.count.begin() + begin, t.count.begin() + end);
   part.weights.assign(t.weights.begin() + begin * t.pitch, t.weights.begin() + end * t.pitch);

@@ -13,10 +13,7 @@ namespace {
 std::vector<std::vector<std::size_t>> groups_of(const ResizePass& whole) {
   std::vector<std::size_t> order(whole.tables.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, std::less(), [&](std::size_t k) {
-    const AxisTable& t = whole.tables[k];
-    return static_cast<double>(t.to()) / static_cast<double>(t.from);
-  });
+  std::ranges::stable_sort(order, std::less(), [&](std::size_t k) { return whole.tables[k].ratio; });
   // Up to this many products of an element cost less than a pass through memory; cubic ones of two axes are 16.
   constexpr std::int64_t kProducts = 16;
   std::vector<std::vector<std::size_t>> groups;

@@ -102,7 +102,7 @@ void record(gpu::Commands& commands, std::string_view name, const ResizePass& pa
   }
 
   // The last axis' table comes last.
-  std::vector<std::string> place, counts;
+  std::vector<std::string> place, counts, skips;
   std::vector<std::uint32_t> words;
   bool outside = false;
   int tables = 0;
@@ -120,6 +120,7 @@ void record(gpu::Commands& commands, std::string_view name, const ResizePass& pa
     outside |= std::ranges::find(t.count, 0) != t.count.end();
     place.push_back(std::to_string(d));
     counts.push_back(std::to_string(t.pitch));
+    skips.emplace_back(!sums_integers(pass) && !pass.moves && t.has_zeros() ? "yes" : "");
     ++tables;
   }
   const auto read = [&](const std::string& operand, const View& v, Strides strides, const std::string& mode) {
@@ -176,7 +177,7 @@ void record(gpu::Commands& commands, std::string_view name, const ResizePass& pa
   }
   // Longer rows are rare, and of antialiased shrinking, whose rows at borders are short.
   constexpr double kUnrolled = 16;
-  call.set("unrolled", products <= kUnrolled).set("counts", counts);
+  call.set("unrolled", products <= kUnrolled).set("counts", counts).set("skips", skips);
   call.dispatch_groups(name, ceil_div(count, threads));
 }
 
@@ -247,26 +248,50 @@ void in_parts(const gpu::Capabilities& capabilities, std::string_view name, cons
 
 // ---- Checks
 
-void check_ranks(std::string_view name, const View& x, const View& y) {
-  if (x.rank() != y.rank()) {
-    throw InvalidArgument("{}: x is {} and y {}, expected one rank", name, to_string(x), to_string(y));
+void check_ranks(std::string_view name, const Operands& x, const Operands& y) {
+  if (x.begin()->rank() != y.begin()->rank()) {
+    throw InvalidArgument("{}: {} and {}, expected one rank", name, x.text(name, *x.begin(), "x"),
+                          y.text(name, *y.begin(), "y"));
   }
 }
 
-// The axes along which y is not x; at least one of those there are where there is work around it.
-std::vector<AxisTable> tables_of(const ResizeOptions& o, const View& x, const View& y, bool fused) {
-  std::vector<AxisTable> tables;
-  const bool always = o.coordinates == ResizeCoordinates::crop && !(o.starts.empty() && o.ends.empty());
-  for (int d = 0; d < y.rank(); ++d) {
-    const std::int64_t from = x.shape()[d], to = y.shape()[d];
-    // With one size and no scale every mode is the identity.
-    if (from == to && !always && (o.scales.empty() || o.scales[static_cast<std::size_t>(d)] == 1)) continue;
-    AxisTable t = axis_table(o, d, from, to);
-    if (!t.is_identity()) tables.push_back(std::move(t));
+// Completes a pass of the options, or of their gradient, by the tables of the axes along which y is not x, and calls f
+// with it; at least with one table where there is work around the pass. `x` and `y`: the shapes of resize's operands.
+// Long axes are cut, and tables made for a part at a time, so that they take little memory.
+template <class F>
+void with_tables(const ResizePass& pass, const ResizeOptions& o, bool gradient, const Shape& x, const Shape& y,
+                 int axis, const F& f) {
+  if (axis == y.rank()) {
+    if (!pass.tables.empty() || !(pass.prologue || pass.epilogue)) return f(pass);
+    ResizePass fused = pass;
+    const std::int64_t n = pass.y.shape()[0];
+    fused.tables.push_back(axis_table({.mode = ResizeMode::nearest}, 0, n, n));
+    return f(fused);
   }
-  if (tables.empty() && fused)
-    tables.push_back(axis_table({.mode = ResizeMode::nearest}, 0, x.shape()[0], y.shape()[0]));
-  return tables;
+  const std::int64_t from = x[axis], to = y[axis];
+  const bool crops =
+      o.coordinates == ResizeCoordinates::crop && o.mode != ResizeMode::area && !(o.starts.empty() && o.ends.empty());
+  // With one size and no other scale every mode is the identity.
+  if (from == to && !crops && (o.scales.empty() || sizes_say(o.scales[static_cast<std::size_t>(axis)], from, to))) {
+    return with_tables(pass, o, gradient, x, y, axis + 1, f);
+  }
+  constexpr std::int64_t kElements = std::int64_t{1} << 22;  // of a table
+  const std::int64_t size = gradient ? from : to;
+  const std::int64_t rows = std::max<std::int64_t>(kElements / row_length(o, axis, from, to, gradient), 1);
+  for (std::int64_t begin = 0; begin < size; begin += rows) {
+    const std::int64_t end = std::min(begin + rows, size);
+    AxisTable t = gradient ? gradient_table(o, axis, from, to, begin, end) : axis_table(o, axis, from, to, begin, end);
+    ResizePass part = pass;
+    if (end - begin < size) {
+      std::int64_t x_begin = 0, x_size = 0;
+      t = part_of(t, 0, end - begin, x_begin, x_size);
+      part.y = sliced(pass.y, axis, begin, end - begin);
+      for (View& v : part.operands) v = sliced(v, axis, begin, end - begin);
+      for (View& v : part.inputs) v = sliced(v, axis, x_begin, x_size);
+    }
+    if (!t.is_identity()) part.tables.push_back(std::move(t));
+    with_tables(part, o, gradient, x, y, axis + 1, f);
+  }
 }
 
 void run(Stream& stream, std::string_view name, ResizePass pass) {
@@ -301,9 +326,9 @@ ResizePass checked(Stream& stream, std::string_view name, bool gradient, const V
   const DType type = prologue_type(x, prologue);
   const View from = with_type(x, type), to = epilogue.expression ? with_type(y, type) : y;
   check_views(name, {&from}, {&to});
-  check_ranks(name, gradient ? y : x, gradient ? x : y);
-  check_resize(name, o, (gradient ? y : x).shape(), (gradient ? x : y).shape());
   const char *from_name = gradient ? "dy" : "x", *to_name = gradient ? "dx" : "y";
+  check_ranks(name, {from_name, x}, {to_name, y});
+  check_resize(name, o, (gradient ? y : x).shape(), (gradient ? x : y).shape());
   check_memory(stream, name, {{from_name, x}, {"prologue operand", prologue.operands}}, {{to_name, y}}, Sharing::none);
   check_memory(stream, name, {{"epilogue operand", epilogue.operands}}, {{to_name, y}}, Sharing::same_view);
   const bool moves = !gradient && o.mode == ResizeMode::nearest;
@@ -355,8 +380,7 @@ void resize(Stream& stream, const View& x, const View& y, const ResizeOptions& o
     }
     if (y.count() == 0) return;
     pass.value = o.value;
-    pass.tables = tables_of(o, pass.inputs[0], pass.y, pass.prologue || pass.epilogue);
-    run(s, "resize", std::move(pass));
+    with_tables(pass, o, false, pass.x_shape(), pass.y.shape(), 0, [&](const ResizePass& p) { run(s, "resize", p); });
   });
 }
 
@@ -370,10 +394,8 @@ void resize_gradient(Stream& stream, const View& dy, const View& dx, const Resiz
       throw InvalidArgument("resize_gradient: dy is {}, an epilogue takes one that has elements", to_string(dy));
     }
     if (dy.count() == 0) return fill(s, 0, dx);
-    for (const AxisTable& t : tables_of(o, pass.y, pass.inputs[0], pass.prologue || pass.epilogue)) {
-      pass.tables.push_back(transposed(t));
-    }
-    run(s, "resize_gradient", std::move(pass));
+    with_tables(pass, o, true, pass.y.shape(), pass.x_shape(), 0,
+                [&](const ResizePass& p) { run(s, "resize_gradient", p); });
   });
 }
 

@@ -218,7 +218,11 @@ void sum_pass(cpu::Executor& executor, const ResizePass& pass) {
   };
   const AxisTable* along = table_at(last);
   std::vector<std::vector<A>> weights;
-  for (int d = 0; d <= last; ++d) weights.push_back(table_at(d) ? weights_of<A>(*table_at(d)) : std::vector<A>());
+  std::vector<char> skips;  // what has a weight of 0, which only counts where x may be infinite
+  for (int d = 0; d <= last; ++d) {
+    weights.push_back(table_at(d) ? weights_of<A>(*table_at(d)) : std::vector<A>());
+    skips.push_back(std::is_floating_point_v<A> && table_at(d) && table_at(d)->has_zeros());
+  }
   std::optional<PrologueRows> prologue;
   if (pass.prologue) prologue.emplace(*pass.prologue, kTypeOf<A>);
   std::optional<CpuExpression> epilogue;
@@ -255,6 +259,7 @@ void sum_pass(cpu::Executor& executor, const ResizePass& pass) {
         const A* w = weights[static_cast<std::size_t>(d)].data() + at[d] * t->pitch;
         for (std::size_t p = 0; p < parts.weights.size(); ++p) {
           for (std::int64_t k = 0; k < t->count[i]; ++k) {
+            if (skips[static_cast<std::size_t>(d)] && t->row(at[d])[k] == 0) continue;
             more.weights.push_back(static_cast<A>(parts.weights[p] * w[k]));
             for (std::size_t v = 0; v < inputs; ++v) {
               more.offsets.push_back(parts.offsets[p * inputs + v] + (t->first[i] + k) * o.inputs[v][d]);
@@ -298,7 +303,11 @@ void sum_pass(cpu::Executor& executor, const ResizePass& pass) {
         const std::int64_t count = along->count[k];
         const A* source = sum.data() + along->first[k];
         A v{};
-        for (std::int64_t j = 0; j < count; ++j) v += w[j] * source[j];
+        if (skips[static_cast<std::size_t>(last)]) {
+          for (std::int64_t j = 0; j < count; ++j) v += w[j] == 0 ? A{} : w[j] * source[j];
+        } else {
+          for (std::int64_t j = 0; j < count; ++j) v += w[j] * source[j];
+        }
         result[k] = count ? store.finished(v) : store.value();
       }
       give();

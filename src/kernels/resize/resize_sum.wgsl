@@ -6,6 +6,8 @@
   counts: for each table how many elements a row has at most, if these are few: then loops have no branch, the loads of an
   element are on their way together, and what a row lacks has no part in the sum.
 
+  skips: the tables some of whose weights are 0: their elements do not count, even if they are infinite.
+
   rows: how many elements below each other a thread computes, along coordinate row_place, whose size they divide.
 
   place: the coordinate of each table. A row of a table is the index of its first element, how many there are, and
@@ -22,6 +24,10 @@
 {% set last = tables - 1 %}
 {% set each = lanes if last_resized else 1 %}
 {% set known = 'ok' ~ (outer - 1) if unrolled and outer else '' %}
+{# Whether a weight of table `a` counts; `ok`: what must be so besides, or empty. #}
+{% macro counts_if(a, at, ok) -%}
+{{ ok }}{{ (' & ' if ok else '') ~ '((table_buf[' ~ at ~ '] << 1u) != 0u)' if skips[a] }}
+{%- endmacro %}
 {# x where the outer tables say; `past`: so many elements along the last one, or empty. #}
 {% macro element(past) -%}
 {{ sum_type }}({{ 'expression(' if prologue }}{% for input in inputs %}{{ ', ' if loop.index0 }}{{ lanes_of(input, input_modes[loop.index0], input ~ '_' ~ outer ~ (' + (' ~ past ~ ') * p.' ~ input ~ '_step' ~ last if past else '')) }}{% endfor %}{{ ')' if prologue }})
@@ -69,11 +75,14 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% if unrolled %}
   let f{{ a }} = select(0u, table_buf[t{{ a }}], n{{ a }} > 0u);
   for (var k{{ a }} = 0u; k{{ a }} < {{ counts[a] }}u; k{{ a }}++) {
-    let ok{{ a }} = {{ 'ok' ~ (a - 1) ~ ' & ' if a }}(k{{ a }} < n{{ a }});
+    let ok{{ a }} = {{ 'ok' ~ (a - 1) ~ ' & ' if a }}{{ counts_if(a, 't' ~ a ~ ' + 2u + k' ~ a, '(k' ~ a ~ ' < n' ~ a ~ ')') }};
     let i{{ a }} = f{{ a }} + min(k{{ a }}, max(n{{ a }}, 1u) - 1u);
 {% else %}
   let f{{ a }} = table_buf[t{{ a }}];
   for (var k{{ a }} = 0u; k{{ a }} < n{{ a }}; k{{ a }}++) {
+{% if skips[a] %}
+    if (!{{ counts_if(a, 't' ~ a ~ ' + 2u + k' ~ a, '') }}) { continue; }
+{% endif %}
     let i{{ a }} = f{{ a }} + k{{ a }};
 {% endif %}
     let w{{ a }} = {{ ('w' ~ (a - 1) ~ ' * ') if a }}{{ weight('t' ~ a ~ ' + 2u + k' ~ a) }};
@@ -88,11 +97,11 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% if unrolled %}
     for (var k = 0u; k < {{ counts[last] }}u; k++) {
       let at = min(k, max(m{{ l }}, 1u) - 1u);
-      {{ add('part', weight('u' ~ l ~ ' + 2u + k'), element('s' ~ l ~ ' + at'), 'k < m' ~ l) }}
+      {{ add('part', weight('u' ~ l ~ ' + 2u + k'), element('s' ~ l ~ ' + at'), counts_if(last, 'u' ~ l ~ ' + 2u + k', '(k < m' ~ l ~ ')')) }}
     }
 {% else %}
     for (var k = 0u; k < m{{ l }}; k++) {
-      {{ add('part', weight('u' ~ l ~ ' + 2u + k'), element('s' ~ l ~ ' + k'), '') }}
+      {{ add('part', weight('u' ~ l ~ ' + 2u + k'), element('s' ~ l ~ ' + k'), counts_if(last, 'u' ~ l ~ ' + 2u + k', '')) }}
     }
 {% endif %}
 {% if outer %}
