@@ -258,7 +258,7 @@ Tensor fake_quantize(const Operand& x, const TensorLike& scale, const ZeroPoint&
       require(kName, "the zero point", *t, types::numbers);
       zero = cast(*t, is_integer(t->dtype()) ? DType::i32 : DType::f32);
     } else {
-      zero = Graph::scalar(given->number(), DType::f32);
+      zero = Graph::scalar(given->number(), fits(given->number(), DType::i32) ? DType::i32 : DType::f32);
     }
   }
   const std::optional<DType> zero_type = zero.defined() ? std::optional(zero.dtype()) : std::nullopt;

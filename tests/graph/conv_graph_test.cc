@@ -4,6 +4,7 @@
 
 #include "compiler/bound.h"
 #include "cpu/executor.h"
+#include "support/on_device.h"
 #include "support/throws.h"
 #include "weft/array.h"
 #include "weft/creation.h"
@@ -123,6 +124,29 @@ TEST_P(ConvGraphTest, ComputesOnTensors) {
   back.output_sizes = {9, 7};
   EXPECT_NEAR(inner(image, conv_transpose(dy, filter, {}, back)), forwards, 1e-3f);
   EXPECT_NEAR(inner(filter, conv_filter_gradient(image, dy, {3, 2}, options)), forwards, 1e-3f);
+}
+
+class ConvOnDevice : public OnDevice {};
+INSTANTIATE_TEST_SUITE_P(Devices, ConvOnDevice, testing::ValuesIn(all_devices()),
+                         [](const auto& i) { return i.param; });
+
+// Tensors without elements have no memory that a device could bind: sums of nothing are 0, and the bias alone.
+TEST_P(ConvOnDevice, SumsOverNothing) {
+  const auto empty = [&](const Shape& shape) { return Tensor(device, DType::f32, shape); };
+  const Tensor none = empty({1, 0, 3, 3}), bias = tensor({1.5f, -2.0f});
+  const auto expect_all = [](const Tensor& y, const Shape& shape, const std::vector<float>& channels) {
+    ASSERT_EQ(y.shape(), shape);
+    const std::vector<float> got = y.to_vector<float>();
+    const std::size_t each = got.size() / channels.size();
+    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], channels[i / each]) << i;
+  };
+  expect_all(conv_transpose(none, empty({0, 2, 9, 9})), {1, 2, 11, 11}, {0, 0});
+  expect_all(conv_transpose(none, empty({0, 2, 9, 9}), bias), {1, 2, 11, 11}, {1.5f, -2.0f});
+  expect_all(conv_transpose(none, empty({0, 2, 1, 1}), bias, {{.strides = {3, 2}}}), {1, 2, 7, 5}, {1.5f, -2.0f});
+  expect_all(conv(none, empty({2, 0, 2, 2})), {1, 2, 2, 2}, {0, 0});
+  expect_all(relu(conv(none, empty({2, 0, 2, 2}), bias)), {1, 2, 2, 2}, {1.5f, 0});
+  expect_all(conv(none, empty({2, 0, 1, 1}), bias), {1, 2, 3, 3}, {1.5f, -2.0f});
+  expect_all(conv_filter_gradient(empty({0, 3, 5, 5}), empty({0, 2, 4, 4}), {2, 2}), {2, 3, 2, 2}, {0, 0});
 }
 
 }  // namespace
