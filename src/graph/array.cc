@@ -450,7 +450,7 @@ Tensor searchsorted(const Operand& sorted, const Operand& values, Side side) {
   const Tensor &a = same[0], &v = same[1];
   const DType type = a.dtype();
   const std::int64_t n = sorted.size();
-  Tensor low = full_like(v, 0, DType::i32), high = full_like(v, n, DType::i32);
+  Tensor low = full_like(v, 0, position_type(n)), high = full_like(v, n, position_type(n));
   // a < b in the order of sort(), in which NaN comes last.
   const auto before = [&](const Tensor& x, const Tensor& y) {
     return is_floating(type) ? (x < y) | (is_nan(y) & !is_nan(x)) : x < y;

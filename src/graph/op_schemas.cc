@@ -26,6 +26,9 @@ AttributeSchema asked_type() { return text(kAskedType, "the type of the result")
 constexpr const char* kProductType =
     "that of both operands if they have one float type, f32 for two float types, i32 for integers of 8 to 32 bits";
 
+// The type of positions and counts (position_type() in graph/promotion.h).
+constexpr const char* kPositionType = "i32; i64 from 2^31 elements on";
+
 // An op that a kernel of the same name computes. Attributes that say shapes are the op's own: a kernel sees them in its
 // output. `result`: the shape and the type of its result, where they are not said as the kernel's are.
 Schema of_kernel(std::string_view name, std::vector<AttributeSchema> more = {}, const OperandSchema& result = {}) {
@@ -33,7 +36,7 @@ Schema of_kernel(std::string_view name, std::vector<AttributeSchema> more = {}, 
   if (!result.shape.empty()) s.outputs[0].shape = result.shape;
   s.outputs[0].type = result.type;
   for (OperandSchema& o : s.outputs) {
-    if (o.name == "indices") o.type = "i32";
+    if (o.name == "indices") o.type = kPositionType;
   }
   std::erase_if(s.attributes, [&](const AttributeSchema& a) {
     return std::ranges::find(more, a.name, &AttributeSchema::name) != more.end();
@@ -163,7 +166,7 @@ std::vector<Schema> make_schemas() {
     if (k.family == "reduce") {
       const bool counts = k.name == "argmin" || k.name == "argmax" || k.name == "reduce_count";
       add(of_kernel(k.name, {boolean("keep_dims", "keep the axes, with size 1", false)},
-                    {.type = counts ? "i32" : ""}));
+                    {.type = counts ? kPositionType : ""}));
     }
     if (k.family == "random") {
       add(of_kernel(k.name, {integers("shape", "the shape of the result"), asked_type()},
@@ -311,7 +314,7 @@ std::vector<Schema> make_functions() {
                "one step of rnn: the state after it, of initial_h", "[batch, hidden]", "x's type"),
       function("reduce", "y = op(x over axes)",
                "the elements over the axes combined to one, as the kernel reduce_… does it", kReduced,
-               "x's type; of any and all bool, of count i32"),
+               "x's type; of any and all bool, of count i32, from 2^31 elements on i64"),
       function("quantize", "y = saturate(round(x / scale) + zero_point)",
                "x as integers or 8-bit floats times a scale; ties go to the even integer", "x's shape", kQuantizedType),
       function("dequantize", "y = (q - zero_point) · scale", "the numbers that quantised ones stand for", "q's shape",

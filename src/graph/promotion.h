@@ -22,4 +22,7 @@ Tensor as_tensor(std::string_view function, const TensorLike& x, DType dtype);
 DType result_type_for(std::string_view function, std::span<const TensorLike* const> operands);
 DType result_type_for(std::string_view function, std::span<const Tensor> operands);
 
+// The type of positions among `count` elements, and of counts of them: i32, or i64 from 2^31 elements on.
+inline DType position_type(std::int64_t count) { return count < std::int64_t{1} << 31 ? DType::i32 : DType::i64; }
+
 }  // namespace weft

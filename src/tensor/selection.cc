@@ -1,7 +1,9 @@
 // Functions whose result is as large as the data says: they evaluate, and read a count (weft/array.h).
+#include <algorithm>
 #include <array>
 
 #include "cpu/executor.h"
+#include "graph/promotion.h"
 #include "weft/array.h"
 #include "weft/device.h"
 #include "weft/error.h"
@@ -30,9 +32,9 @@ std::vector<Tensor> nonzero(const Operand& x) {
   if (x.rank() == 0) throw ShapeError("nonzero: x is {}, expected an axis at least", to_string(x.type()));
   const Tensor dense = contiguous(x), total = count_nonzero(dense);
   eval({dense, total});
-  const std::int64_t count = total.item<std::uint32_t>();
+  const std::int64_t count = total.item<std::int64_t>(), longest = *std::ranges::max_element(x.shape());
   const Device& device = dense.device();
-  const Tensor places(device, DType::i32, {count, x.rank()}), counted(device, DType::u32, {});
+  const Tensor places(device, position_type(longest), {count, x.rank()}), counted(device, DType::u32, {});
   if (count > 0) {
     launch(device, [&](Stream& s) { kernels::nonzero(s, dense.view(), places.view(), counted.view()); });
   }
@@ -85,10 +87,11 @@ Unique unique(const Operand& x) {
   const Tensor order = argsort(flat), sorted = gather(flat, order);
   const Tensor begins = concat({full({1}, true, DType::boolean), slice(sorted, 0, 1, n) != slice(sorted, 0, 0, n - 1)});
   const Tensor first = nonzero(begins)[0];
-  const Tensor group = cumulative_sum(begins) - 1;
-  const Tensor inverse = scatter_elements(ScatterKind::assign, zeros({n}, DType::i32), order, group, 0);
+  const DType type = position_type(n);
+  const Tensor group = cumulative_sum(begins, 0, type) - 1;
+  const Tensor inverse = scatter_elements(ScatterKind::assign, zeros({n}, type), order, group, 0);
   return {cast(gather(sorted, first), x.dtype()), gather(order, first), reshape(inverse, x.shape()),
-          diff(first, 0, 1, {}, full({1}, n, DType::i32))};
+          diff(first, 0, 1, {}, full({1}, n, type))};
 }
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 #include "kernels/operands.h"
 #include "support/chunks.h"
 #include "support/differential.h"
+#include "support/throws.h"
 #include "weft/error.h"
 #include "weft/kernels/reduce.h"
 
@@ -215,6 +216,27 @@ TEST(ArgReduceArguments, AreChecked) {
   EXPECT_THROW(run(x, output(DType::f32, {2}), {1}), InvalidArgument);
   EXPECT_THROW(run(output(DType::f32, {2, 0}), y, {1}), InvalidArgument);
   EXPECT_THROW(run(output(DType::c64, {2, 3}), y, {1}), InvalidArgument);
+  const View far(x.buffer, 0, DType::u8, {2, (std::int64_t{1} << 31) + 64}, {1, 0});
+  EXPECT_THAT(
+      thrown_by([&] { run(far, y, {1}); }),
+      testing::HasSubstr("InvalidArgument: argmax: y is i32 [2], which holds positions among 2^31 elements, and"));
+  const View farther(x.buffer, 0, DType::u8, {2, (std::int64_t{1} << 32) + 64}, {1, 0});
+  EXPECT_THAT(thrown_by([&] { run(farther, output(DType::u32, {2}), {1}); }), testing::HasSubstr("among 2^32"));
+}
+
+// Views of stride 0 have any number of elements, of which the first ones are the same: they take no memory and no time.
+TEST(ArgReduceCpu, Broadcasts) {
+  cpu::Executor executor;
+  const View x = host_view(DType::u8, {3}, std::array{4.0, 9.0, 9.0}), y = output(DType::i64, {});
+  const std::int64_t many = std::int64_t{1} << 40;
+  const auto argmax = [&](const Shape& shape, const Strides& strides, std::vector<int> axes) {
+    kernels::arg_reduce(executor, ArgKind::max, View(x.buffer, x.offset, DType::u8, shape, strides), y, axes);
+    return kernels::data<std::int64_t>(y)[0];
+  };
+  EXPECT_EQ(argmax({3, 3, many}, {0, 1, 0}, {0, 1, 2}), many);
+  EXPECT_EQ(argmax({many, 3}, {0, 1}, {0, 1}), 1);
+  EXPECT_EQ(argmax({3, many}, {1, 0}, {0, 1}), many);
+  EXPECT_EQ(argmax({many}, {0}, {0}), 0);
 }
 
 // Tensors that exceed a binding.

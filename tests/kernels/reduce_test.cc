@@ -769,6 +769,8 @@ TEST(ReduceArguments, AreChecked) {
   EXPECT_THROW(run(ReduceKind::sum, x, rows, {1, -1}), InvalidArgument);
   EXPECT_THROW(run(ReduceKind::any, x, rows, {1}), InvalidArgument);
   EXPECT_THROW(run(ReduceKind::mean, integers, bytes, {1}), InvalidArgument);
+  const View far(x.buffer, 0, DType::f32, {2, std::int64_t{1} << 31}, {1, 0});
+  EXPECT_THROW(run(ReduceKind::count, far, output(DType::i32, {2}, Kind::dense), {1}), InvalidArgument);
   EXPECT_THROW(run(ReduceKind::sum, integers, rows, {1}), InvalidArgument);
   EXPECT_THROW(run(ReduceKind::sum, output(DType::boolean, {2, 3}), rows, {1}), InvalidArgument);
   EXPECT_THROW(run(ReduceKind::sum, output(DType::c64, {2, 3}), rows, {1}), InvalidArgument);

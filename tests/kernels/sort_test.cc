@@ -199,6 +199,8 @@ TEST(SortArguments, AreChecked) {
   EXPECT_THROW(kernels::top_k(executor, x, output(DType::f32, {2, 4}), {}, {}), InvalidArgument);
   EXPECT_THROW(kernels::top_k(executor, x, output(DType::f32, {2, 2}), i, {}), InvalidArgument);
   EXPECT_THROW(kernels::sort(executor, output(DType::c64, {2, 3}), {}, i, {}), InvalidArgument);
+  const View far(x.buffer, 0, DType::f32, {(std::int64_t{1} << 31) + 1}, {0});
+  EXPECT_THROW(kernels::top_k(executor, far, {}, output(DType::i32, {2}), {}), InvalidArgument);
 }
 
 // A view of stride 0 has more elements than fit in the memory that sorting needs.

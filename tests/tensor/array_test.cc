@@ -231,6 +231,51 @@ TEST(ArrayErrors, Extremes) {
   }
 }
 
+// Positions and counts are i32, and i64 where that does not hold them: NumPy's are i64 always.
+TEST(ArrayTypes, PositionsAmongManyElements) {
+  const std::int64_t many = std::int64_t{1} << 31;
+  const Tensor few = broadcast_to(zeros({1}, DType::u8), {3, many - 1}), far = broadcast_to(few[0][0], {3, many});
+  for (const auto& [x, type] : {std::pair(few, DType::i32), {far, DType::i64}}) {
+    EXPECT_EQ(argmax(x, {1}).dtype(), type);
+    EXPECT_EQ(argmin(x, {1}).dtype(), type);
+    EXPECT_EQ(argmax(x, {0}).dtype(), DType::i32);
+    EXPECT_EQ(argsort(x).dtype(), type);
+    EXPECT_EQ(argsort(x, 0).dtype(), DType::i32);
+    EXPECT_EQ(top_k(x, 2).indices.dtype(), type);
+    EXPECT_EQ(count_nonzero(x, {1}).dtype(), type);
+    EXPECT_EQ(count_nonzero(x, {0}).dtype(), DType::i32);
+    EXPECT_EQ(searchsorted(x[0], zeros({2}, DType::u8)).dtype(), type);
+  }
+  EXPECT_EQ(count_nonzero(few).dtype(), DType::i64);
+  EXPECT_EQ(arange(many - 2, many).dtype(), DType::i32);
+  EXPECT_EQ(arange(many - 2, many + 1).dtype(), DType::i64);
+  EXPECT_EQ(arange(-many, -many - 2, -1).dtype(), DType::i64);
+  EXPECT_EQ(arange(std::int64_t{1} << 33, (std::int64_t{1} << 33) + 3).to_vector<std::int64_t>(),
+            (std::vector<std::int64_t>{8589934592, 8589934593, 8589934594}));
+  EXPECT_EQ(arange(0, 10, 3).dtype(), DType::i32);
+  EXPECT_EQ(arange(0, many * 4, many).to_vector<std::int64_t>(),
+            (std::vector<std::int64_t>{0, many, 2 * many, 3 * many}));
+  EXPECT_EQ(arange(0.0, 3.0).dtype(), DType::f32);
+}
+
+// What would only be refused when it is computed is refused when it is described.
+TEST(ArrayErrors, AttributesThatAreNoNumbers) {
+  const Tensor x = zeros({2, 6, 4}), none, six = zeros({6}), key = zeros({2}, DType::u32);
+  const double nan = std::nan(""), infinite = std::numeric_limits<double>::infinity();
+  for (const double epsilon : {nan, -1.0}) {
+    EXPECT_THAT(refused_by([&] { rms_norm(x, none, epsilon); }), HasSubstr("rms_norm: epsilon is"));
+    EXPECT_THAT(refused_by([&] { layer_norm(x, none, none, epsilon); }), HasSubstr("layer_norm: epsilon is"));
+    EXPECT_THAT(refused_by([&] { group_norm(x, none, none, 2, epsilon); }), HasSubstr("group_norm: epsilon is"));
+    EXPECT_THAT(refused_by([&] { instance_norm(x, none, none, epsilon); }), HasSubstr("instance_norm: epsilon is"));
+    EXPECT_THAT(refused_by([&] { batch_norm(x, six, six, none, none, epsilon); }), HasSubstr("batch_norm: epsilon is"));
+  }
+  EXPECT_THROW(random_uniform(key, DType::f32, {2}, 0, infinite), InvalidArgument);
+  EXPECT_THROW(random_uniform(key, DType::f32, {2}, nan, 1), InvalidArgument);
+  EXPECT_THROW(random_uniform(key, DType::f16, {2}, 0, 1e6), InvalidArgument);
+  EXPECT_THROW(random_normal(key, DType::f32, {2}, infinite, 1), InvalidArgument);
+  EXPECT_THROW(random_normal(key, DType::f32, {2}, 0, infinite), InvalidArgument);
+}
+
 TEST(ArrayErrors, Arguments) {
   const Tensor x = zeros({2, 3}), none;
   EXPECT_THROW(einsum("ij,jk", {x}), InvalidArgument);

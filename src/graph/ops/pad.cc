@@ -7,6 +7,7 @@
 #include "cpu/executor.h"
 #include "graph/graph.h"
 #include "graph/op_schemas.h"
+#include "graph/promotion.h"
 #include "weft/error.h"
 #include "weft/kernels/generate.h"
 #include "weft/kernels/pad.h"
@@ -197,9 +198,21 @@ Tensor one_hot(const Operand& indices, std::int64_t classes, DType dtype, int ax
   return apply(make_op<OneHotOp>(classes, dtype, axis, on, off), {indices});
 }
 
+// i32 if the first and the last number fit, else i64; u64 past its end; f32 of fractions.
+DType arange_type(const Number& start, const Number& step, bool integral, std::int64_t count) {
+  if (!integral || !start.integral() || !step.integral()) return DType::f32;
+  const auto first = start.as_int64(), by = step.as_int64();
+  if (!first || !by) return DType::u64;
+  // The last number lies between the start and the stop; unsigned sums wrap.
+  const auto steps = static_cast<std::uint64_t>(std::max<std::int64_t>(count, 1) - 1);
+  const Number last(
+      static_cast<std::int64_t>(static_cast<std::uint64_t>(*first) + steps * static_cast<std::uint64_t>(*by)));
+  return fits(start, DType::i32) && fits(last, DType::i32) ? DType::i32 : DType::i64;
+}
+
 Tensor arange(Number start, Number stop, Number step, std::optional<DType> dtype) {
-  const DType type = dtype.value_or(start.integral() && stop.integral() && step.integral() ? DType::i32 : DType::f32);
   const std::int64_t count = steps_between(start, stop, step);
+  const DType type = dtype ? *dtype : arange_type(start, step, stop.integral(), count);
   return made(type, {count}, [&](Stream& s, const View& y) { kernels::arange(s, start, step, y); });
 }
 

@@ -3,6 +3,7 @@
 #include "graph/graph.h"
 #include "graph/op_schemas.h"
 #include "graph/ops/elementwise.h"
+#include "graph/promotion.h"
 #include "kernels/common/element_work.h"
 #include "kernels/reduce/reduction.h"
 #include "weft/error.h"
@@ -17,10 +18,19 @@ Shape reduced(const Shape& shape, const std::vector<int>& axes, bool keep_dims) 
   for (int i = 0; i < shape.rank(); ++i) {
     const bool gone = next < axes.size() && axes[next] == i;
     if (gone) ++next;
-    if (!gone) result.push_back(shape[i]);
-    else if (keep_dims) result.push_back(1);
+    if (!gone)
+      result.push_back(shape[i]);
+    else if (keep_dims)
+      result.push_back(1);
   }
   return result;
+}
+
+// How many elements become one. The axes are counted from the front.
+std::int64_t reduced_elements(const Shape& shape, const std::vector<int>& axes) {
+  Shape along;
+  for (const int a : axes) along.push_back(shape[a]);
+  return element_count(along);
 }
 
 // In ascending order, counted from the front.
@@ -156,7 +166,8 @@ Tensor reduce(ReduceKind op, const Operand& x, const Axes& axes, bool keep_dims)
     if (!x.defined()) throw InvalidArgument("reduce_count: the operand is an undefined Tensor");
     const bool is_boolean = x.dtype() == DType::boolean;
     const Tensor counted = is_boolean ? Tensor(x) : binary(ScalarOp::not_equal, x, Graph::scalar(0, x.dtype()));
-    return reduce(ReduceKind::sum, cast(counted, DType::i32), axes, keep_dims);
+    const DType type = position_type(reduced_elements(x.shape(), sorted_axes("reduce_count", x, axes)));
+    return reduce(ReduceKind::sum, cast(counted, type), axes, keep_dims);
   }
   return apply(make_op<ReduceOp>(op, sorted_axes(kernels::reduce_name(op), x, axes), keep_dims), {x});
 }
@@ -184,12 +195,13 @@ void ArgReduceOp::attributes(Attributes& f) const {
 
 std::vector<TensorType> ArgReduceOp::infer(std::span<const TensorType> in) const {
   const TensorType& x = in[0];
-  infer_dtype(name(), {&x}, DType::i32);
+  const DType type = position_type(reduced_elements(x.shape, axes_));
+  infer_dtype(name(), {&x}, type);
   const Shape shape = reduced(x.shape, axes_, keep_dims_);
   if (element_count(x.shape) == 0 && element_count(shape) > 0) {
     throw ShapeError("{}: x is {}, there is nothing to choose from", name(), weft::to_string(x));
   }
-  return {{DType::i32, shape}};
+  return {{type, shape}};
 }
 
 void ArgReduceOp::lower(const Launch& call) const {

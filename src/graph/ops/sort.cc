@@ -2,6 +2,7 @@
 
 #include "graph/graph.h"
 #include "graph/op_schemas.h"
+#include "graph/promotion.h"
 #include "weft/error.h"
 #include "weft/kernels/sort.h"
 
@@ -25,7 +26,7 @@ std::vector<TensorType> SortOp::infer(std::span<const TensorType> in) const {
   if (keep_ >= 0) shape[axis_] = keep_;
   std::vector<TensorType> results;
   if (values_) results.push_back({type, shape});
-  if (indices_) results.push_back({DType::i32, shape});
+  if (indices_) results.push_back({position_type(x.shape[axis_]), shape});
   return results;
 }
 

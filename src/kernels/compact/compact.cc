@@ -1,23 +1,23 @@
 // Compaction: counts the chosen elements of each block, scans the counts, then stores each element.
-#include "core/host_memory.h"
+#include "weft/kernels/compact.h"
 #include "kernels/call.h"
 #include "kernels/check.h"
 #include "kernels/common/chunks.h"
 #include "kernels/common/memory.h"
+#include "kernels/common/positions.h"
 #include "kernels/compact/compact_cpu.h"
 #include "kernels/copy/bits.h"
 #include "kernels/plan_cache.h"
 #include "weft/error.h"
-#include "weft/kernels/compact.h"
 #include "weft/kernels/copy.h"
 #include "weft/kernels/scan.h"
 
 namespace weft::kernels {
 namespace {
 
-constexpr int kRounds = 16;  // elements of a thread …
-constexpr int kBatch = 8;    // of which as many are in flight at once
-constexpr std::int64_t kMaxCounted = std::int64_t{1} << 32;  // elements, on a GPU
+constexpr int kRounds = 16;                       // elements of a thread …
+constexpr int kBatch = 8;                         // of which as many are in flight at once
+constexpr std::int64_t kMaxCounted = UINT32_MAX;  // elements: the count is a u32
 
 std::uint32_t block(const gpu::Capabilities& capabilities) { return kRounds * workgroup_size(capabilities, 256); }
 
@@ -187,11 +187,14 @@ void run(Stream& stream, std::string_view name, const CompactProblem& problem, c
   check_memory(stream, name, {{"x", x}, {"mask", chosen_by, mask}}, {{"y", y}, {"count", problem.count}},
                Sharing::none);
   if (problem.mask.count() == 0) return fill(stream, 0, problem.count);
-  if (stream.cpu()) return in_host_memory(name, [&] { compact_cpu(*stream.cpu(), problem); });
   if (problem.mask.count() > kMaxCounted) {
-    throw Unsupported("{}: {} has {} elements; on a GPU up to 2^32 are counted", name, to_string(problem.mask),
+    throw Unsupported("{}: {} has {} elements; fewer than 2^32 are counted", name, to_string(problem.mask),
                       problem.mask.count());
   }
+  if (problem.form == Compaction::indices) {
+    for (const std::int64_t n : problem.mask.shape()) check_positions(name, "y", problem.list, n);
+  }
+  if (stream.cpu()) return compact_cpu(*stream.cpu(), problem);
   gpu::Commands& commands = *stream.gpu();
   const gpu::Capabilities& capabilities = commands.device().capabilities();
   std::vector<Part> parts;

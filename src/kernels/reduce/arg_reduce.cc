@@ -1,7 +1,7 @@
-#include "core/host_memory.h"
-#include "kernels/common/memory.h"
 #include "kernels/check.h"
+#include "kernels/common/memory.h"
 #include "kernels/common/ordered_key.h"
+#include "kernels/common/positions.h"
 #include "kernels/common/split_rows.h"
 #include "kernels/reduce/arg_reduce_cpu.h"
 #include "kernels/reduce/reduction.h"
@@ -20,6 +20,7 @@ Rows check(ArgKind op, const View& x, const View& y, std::span<const int> axes) 
   if (rows.length == 0 && rows.count > 0) {
     throw InvalidArgument("{}: x is {}; there is nothing to choose from", name, to_string(x));
   }
+  check_positions(name, "y", y, rows.length);
   return rows;
 }
 
@@ -151,7 +152,7 @@ void run(Stream& stream, ArgKind op, const View& x, const View& y, std::span<con
   const Rows rows = check(op, x, y, axes);
   check_memory(stream, name, {{"x", x}}, {{"y", y}}, Sharing::same_view);
   if (rows.count == 0) return;
-  if (stream.cpu()) return in_host_memory(name, [&] { arg_reduce_cpu(*stream.cpu(), op, x, y, rows); });
+  if (stream.cpu()) return arg_reduce_cpu(*stream.cpu(), op, x, y, rows);
 
   if (rows.length > std::int64_t{1} << 32) {
     throw Unsupported("{}: rows of {} have {} elements; on a GPU up to 2^32 are counted", name, to_string(x),
@@ -174,7 +175,7 @@ void run(Stream& stream, ArgKind op, const View& x, const View& y, std::span<con
 }  // namespace
 
 void arg_reduce(Stream& stream, ArgKind op, const View& x, const View& y, std::span<const int> axes) {
-  call(stream, CallKey("arg_reduce", op, axes), {x, y}, [&](Stream& s) { run(s, op, x, y, axes); });
+  call(stream, CallKey(kNames[static_cast<int>(op)], axes), {x, y}, [&](Stream& s) { run(s, op, x, y, axes); });
 }
 
 }  // namespace weft::kernels

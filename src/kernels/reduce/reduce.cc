@@ -1,11 +1,11 @@
 #include <cmath>
 #include <limits>
 
-#include "core/host_memory.h"
 #include "core/str_cat.h"
 #include "kernels/common/element_work.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/ordered_key.h"
+#include "kernels/common/positions.h"
 #include "kernels/common/split_rows.h"
 #include "kernels/reduce/reduce_cpu.h"
 #include "kernels/reduce/reduce_form.h"
@@ -483,8 +483,9 @@ void run(Stream& stream, ReduceKind op, std::span<const View> inputs, const View
                  operands("operand", fusion.operands), extra_outputs("further result", fusion.extra_outputs);
   check_memory(stream, reduce_name(op), {from, operands}, {{"y", y}, extra_outputs}, Sharing::same_view);
   check_memory(stream, reduce_name(op), {operands}, {extra_outputs}, Sharing::none);
+  if (op == ReduceKind::count && !r.epilogue) check_counts(reduce_name(op), "y", y, r.rows.length);
   if (r.rows.count == 0) return;
-  if (stream.cpu()) return in_host_memory(reduce_name(op), [&] { reduce_cpu(*stream.cpu(), r); });
+  if (stream.cpu()) return reduce_cpu(*stream.cpu(), r);
   // Whether an f64 is 0 follows from its bits.
   const bool by_bits = info.tests && !fusion.prologue;
   if ((r.dtype == DType::f64 && !by_bits) || (!r.epilogue && y.dtype == DType::f64)) {
@@ -506,13 +507,13 @@ void run(Stream& stream, ReduceKind op, std::span<const View> inputs, const View
 
 void reduce(Stream& stream, ReduceKind op, std::span<const View> inputs, const View& y, std::span<const int> axes,
             const ReduceFusion& fusion, double correction) {
-  call(stream, CallKey("reduce", op, axes, correction, fusion.prologue, fusion.epilogue),
+  call(stream, CallKey(reduce_name(op), axes, correction, fusion.prologue, fusion.epilogue),
        {inputs, fusion.operands, y, fusion.extra_outputs},
        [&](Stream& s) { run(s, op, inputs, y, axes, fusion, correction); });
 }
 
 void reduce(Stream& stream, ReduceKind op, const View& x, const View& y, std::span<const int> axes, double correction) {
-  call(stream, CallKey("reduce", op, axes, correction), {x, y},
+  call(stream, CallKey(reduce_name(op), axes, correction), {x, y},
        [&](Stream& s) { run(s, op, std::span(&x, 1), y, axes, {}, correction); });
 }
 

@@ -2,10 +2,10 @@
 
 #include <functional>
 
-#include "core/host_memory.h"
 #include "kernels/check.h"
 #include "kernels/common/chunks.h"
 #include "kernels/common/memory.h"
+#include "kernels/common/positions.h"
 #include "kernels/plan_cache.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
@@ -28,6 +28,7 @@ Request checked(Request r) {
   check_views(r.name, {&r.x}, {given(r.values), given(r.indices)});
   r.axis = normalize_axis(r.axis, r.x.rank(), r.name);
   if (!r.values && !r.indices) throw InvalidArgument("{}: neither values nor indices are wanted", r.name);
+  if (r.indices) check_positions(r.name, "indices", *r.indices, r.x.shape()[r.axis]);
   const View& y = r.values ? *r.values : *r.indices;
   Shape expected = r.x.shape();
   if (!r.all && y.rank() == r.x.rank() && y.shape()[r.axis] <= r.x.shape()[r.axis]) {
@@ -244,7 +245,7 @@ void run(Stream& stream, const Request& r) {
   check_memory(stream, r.name, {{"x", r.x}}, {{"values", r.values}, {"indices", r.indices}}, Sharing::none);
   const SortProblem whole = problem_of(r);
   if (whole.rows == 0 || whole.keep == 0) return;
-  if (stream.cpu()) return in_host_memory(r.name, [&] { sort_cpu(*stream.cpu(), whole); });
+  if (stream.cpu()) return sort_cpu(*stream.cpu(), whole);
   gpu::Commands& commands = *stream.gpu();
   GpuScratch scratch(commands);
   const View memory = scratch.take(needed(commands.device().capabilities(), r));
