@@ -51,7 +51,7 @@ Tensor mean(const Operand& x, const Axes& axes = {}, bool keep_dims = false);
 Tensor max(const Operand& x, const Axes& axes = {}, bool keep_dims = false);  // NaN if there is one
 Tensor min(const Operand& x, const Axes& axes = {}, bool keep_dims = false);
 Tensor any(const Operand& x, const Axes& axes = {}, bool keep_dims = false);            // all() is in weft/indexing.h
-Tensor count_nonzero(const Operand& x, const Axes& axes = {}, bool keep_dims = false);  // i32
+Tensor count_nonzero(const Operand& x, const Axes& axes = {}, bool keep_dims = false);  // i32, or i64
 // With `include_initial` they begin with 0 or 1, and are one longer.
 Tensor cumulative_sum(const Operand& x, std::optional<int> axis = {}, std::optional<DType> dtype = {},
                       bool include_initial = false);
@@ -91,7 +91,7 @@ Tensor einsum(std::string_view subscripts, std::span<const Tensor> operands);
 Tensor einsum(std::string_view subscripts, std::initializer_list<Tensor> operands);
 
 // ---- Searching. Where the values would be inserted into a sorted tensor of rank 1 to keep it so: before equal ones,
-// or after. i32. NaN is largest.
+// or after. i32, as all positions here, or i64 where there are 2^31 elements and more. NaN is largest.
 enum class Side : std::uint8_t { left, right };
 Tensor searchsorted(const Operand& sorted, const Operand& values, Side side = Side::left);
 // The elements of x where the condition, which is as long as the axis, is true. Without an axis, of the flattened

@@ -257,8 +257,8 @@ Tensor expand_dims(const Operand& x, int axis);
 Tensor squeeze(const Operand& x, int axis);
 
 // ---- Constants computed from indices.
-// start, start + step, … before stop; without a type i32 if all are integers, else f32. Throws InvalidArgument for a
-// step of 0 and for numbers that are not finite.
+// start, start + step, … before stop; without a type i32 if all are integers (i64 if i32 does not hold them), else f32.
+// Throws InvalidArgument for a step of 0 and for numbers that are not finite.
 Tensor arange(Number start, Number stop, Number step = 1, std::optional<DType> dtype = {});
 // `count` numbers, the first is start; the last is stop, or with endpoint = false would be the next.
 Tensor linspace(double start, double stop, std::int64_t count, DType dtype = DType::f32, bool endpoint = true);
@@ -278,8 +278,9 @@ Tensor scatter(ScatterKind op, const Operand& x, const Operand& indices, const O
 // chosen elements; an element of an axis of x of size 1 is chosen by all indices there.
 Tensor scatter_elements(ScatterKind op, const Operand& x, const Operand& indices, const Operand& updates, int axis);
 Tensor scatter_nd(ScatterKind op, const Operand& x, const Operand& indices, const Operand& updates, int batch = 0);
-// The part of x of these sizes that begins at `starts`: one integer for each of `axes`, or of rank 0 for one axis; 0
-// along other axes. Starts are clamped so that the part lies inside of x. They may come from a graph.number().
+// The part of x of these sizes that begins at `starts`: one integer for each of `axes` (at least one, none named twice),
+// or of rank 0 for one axis; 0 along other axes. Starts are clamped so that the part lies inside of x. They may come
+// from a graph.number().
 Tensor dynamic_slice(const Operand& x, const Operand& starts, const Shape& sizes, std::span<const int> axes);
 Tensor dynamic_slice(const Operand& x, const Operand& starts, const Shape& sizes, std::initializer_list<int> axes);
 // A copy of x with that part replaced by `update`. In place where x is needed no more; where x is an input, that takes
@@ -303,7 +304,8 @@ inline Tensor cumsum(const Operand& x, int axis) { return scan(ScanKind::sum, x,
 Tensor reduce(ReduceKind op, const Operand& x, const Axes& axes, bool keep_dims = false);
 Tensor variance(const Operand& x, const Axes& axes = {}, double correction = 0, bool keep_dims = false);
 Tensor deviation(const Operand& x, const Axes& axes = {}, double correction = 0, bool keep_dims = false);
-// The index of the largest or smallest element over the axes, in row-major order, as i32.
+// The index of the largest or smallest element over the axes, in row-major order, as i32; i64 among 2^31 elements and
+// more, as all positions and counts below.
 Tensor argmax(const Operand& x, const Axes& axes = {}, bool keep_dims = false);
 Tensor argmin(const Operand& x, const Axes& axes = {}, bool keep_dims = false);
 Tensor softmax(const Operand& x, int axis = -1);

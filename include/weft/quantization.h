@@ -72,7 +72,7 @@ Tensor requantize(const Operand& x, const TensorLike& scale, const ZeroPoint& ze
                   const QuantizeOptions& options = {});
 
 struct FakeQuantizeOptions {
-  std::int64_t low = -128, high = 127;  // the integers of the type
+  std::int64_t low = -128, high = 127;  // the integers of the type: low < high, both within ±2^24
   int axis = 1;
   std::int64_t block = 0;
 };

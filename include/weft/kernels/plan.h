@@ -64,8 +64,9 @@ class Plan {
 // compile none.
 enum class PlanFor : std::uint8_t { recording, inspection };
 
-// Plans calls. The views need no memory: operand() makes such. On the CPU nothing is checked until the plan is
-// recorded. Throws what the calls would: InvalidArgument, Unsupported (this device cannot do it, and why).
+// Plans calls. The views need no memory: operand() makes such. An empty View() stands for an operand that is not given,
+// and fits where it was planned. On the CPU nothing is checked until the plan is recorded. Throws what the calls would:
+// InvalidArgument, Unsupported (this device cannot do it, and why).
 Plan plan(const Device& device, std::span<const View> operands, PlannedCalls calls,
           PlanFor purpose = PlanFor::recording);
 inline Plan plan(const Device& device, std::initializer_list<View> operands, PlannedCalls calls,

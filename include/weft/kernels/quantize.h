@@ -8,9 +8,8 @@
 // Quantised types: i8, u8, i4, u4, i2, u2, i16, u16, i32, u32, f8e4m3, f8e5m2; zero points have the same type, and
 // 8-bit floats have none. Numbers and scales: f32, f16, bf16, f64 (on the CPU). Narrow floats are computed in f32, and
 // if one of them is f64, all is. Quotients x / scale are those of IEEE 754, rounded once, on every device: GPUs that
-// divide less exactly would move numbers that are halfway between two integers. (Where a scale is below 2^-100 or
-// infinite, or |x| above 2^127, they may; and a GPU may flush denormals.) NaN becomes the integer 0, infinities the
-// ends of the type.
+// divide less exactly would move numbers that are halfway between two integers. (A GPU may flush denormals.) NaN
+// becomes the integer 0, infinities the ends of the type.
 #pragma once
 
 #include <cstdint>
@@ -43,12 +42,12 @@ void requantize(Stream& stream, const View& x, const View& scale, const std::opt
 
 // The integers that fake_quantize rounds to.
 struct IntegerRange {
-  std::int64_t low = -128, high = 127;  // at most 2^24 in magnitude; they need not be a type's
+  std::int64_t low = -128, high = 127;  // low < high, both within ±2^24; they need not be a type's
 };
 
 // y = (min(max(round(x / scale) + zero_point, low), high) - zero_point) · scale: what quantising leaves of x, as a
 // float; PyTorch's fake_quantize_…_affine, which multiplies by 1 / scale instead, so that ties may go elsewhere. The
-// zero point is i32 or f32. NaN stays NaN.
+// zero point is i32 or f32, in the range or not. NaN stays NaN. Throws InvalidArgument unless low < high.
 void fake_quantize(Stream& stream, const View& x, const View& scale, const std::optional<View>& zero_point,
                    const View& y, const IntegerRange& range = {});
 

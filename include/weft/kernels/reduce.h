@@ -65,7 +65,7 @@ enum class ArgKind : std::uint8_t { min, max };
 // y = the index of the least or greatest element of x over `axes`, in row-major order over them, in axis order (one
 // axis: the index along it; all axes: into x flattened). Shapes as for reduce(). The first of equal elements; -0 and 0
 // are equal; the first NaN if there is one. x is of any real type (f64 too), y i32, u32, i64 or u64. Throws
-// InvalidArgument if there are no elements to choose from.
+// InvalidArgument if there are no elements to choose from, or more than y's type counts.
 void arg_reduce(Stream& stream, ArgKind op, const View& x, const View& y, std::span<const int> axes);
 
 }  // namespace weft::kernels

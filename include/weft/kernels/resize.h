@@ -56,8 +56,9 @@ struct ResizeOptions {
   // Modes linear and cubic: elements outside of x do not count, and the weights of the others are divided by their sum.
   // Else they are x's nearest elements.
   bool exclude_outside = false;
-  // The scale of each axis, where it is not y's size by x's: y's size is within 1 of x's times the scale. A position
-  // that a scale's rounding to f32 moves off a multiple of 1/2 counts as that multiple.
+  // The scale of each axis, where it is not y's size by x's: y's size is within 1 of x's times the scale. Where a scale
+  // is the rounding to f32 of a quotient of integers up to 1024, a position that the rounding moves off a multiple of
+  // 1/2 by less than 1/8 counts as that multiple.
   std::vector<double> scales = {};
   // Of coordinates `crop`, for each axis: the part of x that y shows, from 0 (the centre of the first element) to 1 (of
   // the last). May be empty for 0 and 1; start > end mirrors.
