@@ -6,7 +6,8 @@
 
 namespace weft {
 
-// The text in double quotes: control characters escaped, cut after about 80 bytes (never inside a UTF-8 character).
+// The text in double quotes: control characters and bytes that are no UTF-8 escaped, cut after about 80 bytes (never
+// inside a UTF-8 character).
 std::string in_quotes(std::string_view text);
 
 }  // namespace weft

@@ -30,7 +30,7 @@ DType summed(DType type) {
 DType averaged(DType type) { return is_integer(type) || type == DType::boolean ? DType::f32 : type; }
 
 Tensor cumulative(ScanKind op, std::string_view name, const Tensor& x, std::optional<int> axis,
-                  std::optional<DType> dtype, bool include_initial) {
+                  std::optional<DType> dtype, bool include_initial) try {
   require(x, name);
   if (!axis && x.rank() != 1) throw ShapeError("{}: x is {}; an axis is needed", name, to_string(x.type()));
   const int along = normalize_axis(axis.value_or(0), x.rank(), name);
@@ -46,6 +46,8 @@ Tensor cumulative(ScanKind op, std::string_view name, const Tensor& x, std::opti
   Shape first = x.shape();
   first[along] = 1;
   return concat({broadcast_to(Graph::scalar(op == ScanKind::sum ? 0 : 1, y.dtype()), first), y}, along);
+} catch (const Error& e) {
+  throw_in_function(e, name);
 }
 
 std::vector<Tensor> list(std::initializer_list<Tensor> tensors) { return {tensors.begin(), tensors.end()}; }
@@ -60,18 +62,22 @@ std::vector<Tensor> promoted(std::string_view function, std::span<const Tensor> 
   return same;
 }
 
-Tensor transposed(const Operand& x) {
+Tensor transposed(const Operand& x) try {
   require(x, "T");
   if (x.rank() < 2) throw ShapeError("T: a tensor of shape {} has no two axes to exchange", to_string(x.shape()));
   std::vector<int> order(static_cast<std::size_t>(x.rank()));
   std::iota(order.begin(), order.end(), 0);
   std::swap(order[order.size() - 1], order[order.size() - 2]);
   return permute(x, order);
+} catch (const Error& e) {
+  throw_in_function(e, "T");
 }
 
-Tensor all_over(const Operand& x, const Axes& axes, bool keep_dims) {
+Tensor all_over(const Operand& x, const Axes& axes, bool keep_dims) try {
   require(x, "all");
   return reduce(ReduceKind::all, x, axes, keep_dims);
+} catch (const Error& e) {
+  throw_in_function(e, "all");
 }
 
 }  // namespace
@@ -204,10 +210,14 @@ Tensor full_like(const Operand& x, Number value, std::optional<DType> dtype) {
   return broadcast_to(Graph::scalar(value, dtype.value_or(x.dtype())), x.shape());
 }
 
-Tensor zeros_like(const Operand& x, std::optional<DType> dtype) { return full_like(x, 0, dtype); }
-Tensor ones_like(const Operand& x, std::optional<DType> dtype) { return full_like(x, 1, dtype); }
+Tensor zeros_like(const Operand& x, std::optional<DType> dtype) {
+  return in_function("zeros_like", [&] { return full_like(x, 0, dtype); });
+}
+Tensor ones_like(const Operand& x, std::optional<DType> dtype) {
+  return in_function("ones_like", [&] { return full_like(x, 1, dtype); });
+}
 
-std::vector<Tensor> meshgrid(std::span<const Tensor> axes, GridOrder order) {
+std::vector<Tensor> meshgrid(std::span<const Tensor> axes, GridOrder order) try {
   const int rank = static_cast<int>(axes.size());
   if (rank > kMaxRank) throw ShapeError("meshgrid: {} axes, at most {} are possible", rank, kMaxRank);
   Shape grid;
@@ -225,63 +235,79 @@ std::vector<Tensor> meshgrid(std::span<const Tensor> axes, GridOrder order) {
     coordinates.push_back(std::move(c));
   }
   return coordinates;
+} catch (const Error& e) {
+  throw_in_function(e, "meshgrid");
 }
 
 std::vector<Tensor> meshgrid(std::initializer_list<Tensor> axes, GridOrder order) {
   return meshgrid(std::span(axes.begin(), axes.size()), order);
 }
 
-Tensor tril(const Operand& x, std::int64_t diagonal) { return triangle(x, Triangle::lower, diagonal); }
-Tensor triu(const Operand& x, std::int64_t diagonal) { return triangle(x, Triangle::upper, diagonal); }
+Tensor tril(const Operand& x, std::int64_t diagonal) {
+  return in_function("tril", [&] { return triangle(x, Triangle::lower, diagonal); });
+}
+Tensor triu(const Operand& x, std::int64_t diagonal) {
+  return in_function("triu", [&] { return triangle(x, Triangle::upper, diagonal); });
+}
 
 // ---- Elementwise
 
-Tensor divide(const TensorLike& a, const TensorLike& b) {
+Tensor divide(const TensorLike& a, const TensorLike& b) try {
   const std::array operands{&a, &b};
   for (const TensorLike* x : operands) {
     if (x->tensor()) require(*x->tensor(), "divide");
   }
   const DType type = averaged(result_type_for("divide", operands));
   return binary(ScalarOp::div, as_tensor("divide", a, type), as_tensor("divide", b, type));
+} catch (const Error& e) {
+  throw_in_function(e, "divide");
 }
 
 // ---- Statistics
 
-Tensor sum(const Operand& x, const Axes& axes, bool keep_dims, std::optional<DType> dtype) {
+Tensor sum(const Operand& x, const Axes& axes, bool keep_dims, std::optional<DType> dtype) try {
   require(x, "sum");
   const DType type = dtype.value_or(summed(x.dtype()));
   return reduce(type == DType::boolean ? ReduceKind::any : ReduceKind::sum, cast(x, type), axes, keep_dims);
+} catch (const Error& e) {
+  throw_in_function(e, "sum");
 }
 
-Tensor prod(const Operand& x, const Axes& axes, bool keep_dims, std::optional<DType> dtype) {
+Tensor prod(const Operand& x, const Axes& axes, bool keep_dims, std::optional<DType> dtype) try {
   require(x, "prod");
   const DType type = dtype.value_or(summed(x.dtype()));
   return reduce(type == DType::boolean ? ReduceKind::all : ReduceKind::prod, cast(x, type), axes, keep_dims);
+} catch (const Error& e) {
+  throw_in_function(e, "prod");
 }
 
-Tensor mean(const Operand& x, const Axes& axes, bool keep_dims) {
+Tensor mean(const Operand& x, const Axes& axes, bool keep_dims) try {
   require(x, "mean");
   return reduce(ReduceKind::mean, cast(x, averaged(x.dtype())), axes, keep_dims);
+} catch (const Error& e) {
+  throw_in_function(e, "mean");
 }
 
 Tensor max(const Operand& x, const Axes& axes, bool keep_dims) {
   require(x, "max");
-  return reduce(ReduceKind::max, x, axes, keep_dims);
+  return in_function("max", [&] { return reduce(ReduceKind::max, x, axes, keep_dims); });
 }
 
 Tensor min(const Operand& x, const Axes& axes, bool keep_dims) {
   require(x, "min");
-  return reduce(ReduceKind::min, x, axes, keep_dims);
+  return in_function("min", [&] { return reduce(ReduceKind::min, x, axes, keep_dims); });
 }
 
 Tensor any(const Operand& x, const Axes& axes, bool keep_dims) {
   require(x, "any");
-  return reduce(ReduceKind::any, x, axes, keep_dims);
+  return in_function("any", [&] { return reduce(ReduceKind::any, x, axes, keep_dims); });
 }
 
-Tensor count_nonzero(const Operand& x, const Axes& axes, bool keep_dims) {
+Tensor count_nonzero(const Operand& x, const Axes& axes, bool keep_dims) try {
   require(x, "count_nonzero");
   return reduce(ReduceKind::count, x, axes, keep_dims);
+} catch (const Error& e) {
+  throw_in_function(e, "count_nonzero");
 }
 
 Tensor cumulative_sum(const Operand& x, std::optional<int> axis, std::optional<DType> dtype, bool include_initial) {
@@ -292,7 +318,7 @@ Tensor cumulative_prod(const Operand& x, std::optional<int> axis, std::optional<
   return cumulative(ScanKind::prod, "cumulative_prod", x, axis, dtype, include_initial);
 }
 
-Tensor diff(const Operand& x, int axis, int n, const Operand& prepend, const Operand& append) {
+Tensor diff(const Operand& x, int axis, int n, const Operand& prepend, const Operand& append) try {
   require(x, "diff");
   if (n < 0) throw InvalidArgument("diff: {} times", n);
   const int along = normalize_axis(axis, x.rank(), "diff");
@@ -310,11 +336,13 @@ Tensor diff(const Operand& x, int axis, int n, const Operand& prepend, const Ope
     y = y.dtype() == DType::boolean ? later != earlier : later - earlier;
   }
   return y;
+} catch (const Error& e) {
+  throw_in_function(e, "diff");
 }
 
 // ---- Manipulation
 
-std::vector<Tensor> broadcast_arrays(std::span<const Tensor> tensors) {
+std::vector<Tensor> broadcast_arrays(std::span<const Tensor> tensors) try {
   Shape shape;
   for (const Tensor& t : tensors) {
     require(t, "broadcast_arrays");
@@ -323,15 +351,19 @@ std::vector<Tensor> broadcast_arrays(std::span<const Tensor> tensors) {
   std::vector<Tensor> all;
   for (const Tensor& t : tensors) all.push_back(broadcast_to(t, shape));
   return all;
+} catch (const Error& e) {
+  throw_in_function(e, "broadcast_arrays");
 }
 
-Tensor concat(std::initializer_list<Tensor> parts, std::optional<int> axis) {
+Tensor concat(std::initializer_list<Tensor> parts, std::optional<int> axis) try {
   std::vector<Tensor> all = promoted("concat", std::span(parts.begin(), parts.size()));
   if (!axis) std::ranges::transform(all, all.begin(), flatten);
   return concat(all, axis.value_or(0));
+} catch (const Error& e) {
+  throw_in_function(e, "concat");
 }
 
-Tensor stack(std::span<const Tensor> parts, int axis) {
+Tensor stack(std::span<const Tensor> parts, int axis) try {
   std::vector<Tensor> all = promoted("stack", parts);
   const int along = normalize_axis(axis, all[0].rank() + 1, "stack");
   for (Tensor& t : all) {
@@ -342,11 +374,13 @@ Tensor stack(std::span<const Tensor> parts, int axis) {
   }
   for (Tensor& t : all) t = expand_dims(t, along);
   return concat(all, along);
+} catch (const Error& e) {
+  throw_in_function(e, "stack");
 }
 
 Tensor stack(std::initializer_list<Tensor> parts, int axis) { return stack(list(parts), axis); }
 
-std::vector<Tensor> unstack(const Operand& x, int axis) {
+std::vector<Tensor> unstack(const Operand& x, int axis) try {
   require(x, "unstack");
   const int along = normalize_axis(axis, x.rank(), "unstack");
   constexpr std::uint64_t kLeast = 512;  // bytes of a part's nodes
@@ -357,16 +391,20 @@ std::vector<Tensor> unstack(const Operand& x, int axis) {
   std::vector<Tensor> parts;
   for (std::int64_t i = 0; i < x.shape()[along]; ++i) parts.push_back(squeeze(slice(x, along, i, i + 1), along));
   return parts;
+} catch (const Error& e) {
+  throw_in_function(e, "unstack");
 }
 
-Tensor flip(const Operand& x, const Axes& axes) {
+Tensor flip(const Operand& x, const Axes& axes) try {
   require(x, "flip");
   Tensor y = x;
   for (const int a : normalized_axes(axes, x.rank(), "flip")) y = slice(y, a, x.shape()[a] - 1, -1, -1);
   return y;
+} catch (const Error& e) {
+  throw_in_function(e, "flip");
 }
 
-Tensor moveaxis(const Operand& x, const Axes& from, const Axes& to) {
+Tensor moveaxis(const Operand& x, const Axes& from, const Axes& to) try {
   require(x, "moveaxis");
   const std::vector<int> source = normalized_axes(from, x.rank(), "moveaxis");
   const std::vector<int> target = normalized_axes(to, x.rank(), "moveaxis");
@@ -382,6 +420,8 @@ Tensor moveaxis(const Operand& x, const Axes& from, const Axes& to) {
     place = next++;
   }
   return permute(x, order);
+} catch (const Error& e) {
+  throw_in_function(e, "moveaxis");
 }
 
 Tensor flatten(const Operand& x) {
@@ -389,13 +429,15 @@ Tensor flatten(const Operand& x) {
   return x.rank() == 1 ? Tensor(x) : reshape(x, {x.size()});
 }
 
-Tensor roll(const Operand& x, std::int64_t shift) {
+Tensor roll(const Operand& x, std::int64_t shift) try {
   require(x, "roll");
   const std::array<std::int64_t, 1> by{shift};
   return reshape(roll(flatten(x), std::span<const std::int64_t>(by)), x.shape());
+} catch (const Error& e) {
+  throw_in_function(e, "roll");
 }
 
-Tensor roll(const Operand& x, std::initializer_list<std::int64_t> shifts, const Axes& axes) {
+Tensor roll(const Operand& x, std::initializer_list<std::int64_t> shifts, const Axes& axes) try {
   require(x, "roll");
   std::vector<int> along;  // an axis may be named twice: shifts add up
   for (const int a : axes.of(x.rank())) along.push_back(normalize_axis(a, x.rank(), "roll"));
@@ -408,9 +450,11 @@ Tensor roll(const Operand& x, std::initializer_list<std::int64_t> shifts, const 
     all[static_cast<std::size_t>(along[i])] += shifts.begin()[shifts.size() == 1 ? 0 : i] % n;
   }
   return roll(x, all);
+} catch (const Error& e) {
+  throw_in_function(e, "roll");
 }
 
-Tensor tile(const Operand& x, std::initializer_list<std::int64_t> counts) {
+Tensor tile(const Operand& x, std::initializer_list<std::int64_t> counts) try {
   require(x, "tile");
   const int rank = std::max(x.rank(), static_cast<int>(counts.size()));
   Shape shape = Shape::filled(rank, 1);
@@ -418,11 +462,15 @@ Tensor tile(const Operand& x, std::initializer_list<std::int64_t> counts) {
   std::vector<std::int64_t> all(static_cast<std::size_t>(rank), 1);
   std::ranges::copy(counts, all.end() - static_cast<std::ptrdiff_t>(counts.size()));
   return tile(reshape(x, shape), std::span<const std::int64_t>(all));
+} catch (const Error& e) {
+  throw_in_function(e, "tile");
 }
 
-Tensor repeat(const Operand& x, std::int64_t count) { return repeat(flatten(x), count, 0); }
+Tensor repeat(const Operand& x, std::int64_t count) {
+  return in_function("repeat", [&] { return repeat(flatten(x), count, 0); });
+}
 
-Tensor diagonal(const Operand& x, std::int64_t offset) {
+Tensor diagonal(const Operand& x, std::int64_t offset) try {
   require(x, "diagonal");
   if (x.rank() < 2) throw ShapeError("diagonal: x is {}, expected rank 2 or more", to_string(x.type()));
   const std::int64_t rows = x.shape()[-2], columns = x.shape()[-1];
@@ -438,11 +486,13 @@ Tensor diagonal(const Operand& x, std::int64_t offset) {
   if (size == 0) return slice(elements, last, 0, 0);
   const std::int64_t begin = first_row * columns + first_column;
   return slice(elements, last, begin, begin + (size - 1) * (columns + 1) + 1, columns + 1);
+} catch (const Error& e) {
+  throw_in_function(e, "diagonal");
 }
 
 // ---- Searching
 
-Tensor searchsorted(const Operand& sorted, const Operand& values, Side side) {
+Tensor searchsorted(const Operand& sorted, const Operand& values, Side side) try {
   require(sorted, "searchsorted");
   require(values, "searchsorted");
   if (sorted.rank() != 1) throw ShapeError("searchsorted: {} is not of rank 1", to_string(sorted.type()));
@@ -464,6 +514,8 @@ Tensor searchsorted(const Operand& sorted, const Operand& values, Side side) {
     high = select(right, high, middle);
   }
   return low;
+} catch (const Error& e) {
+  throw_in_function(e, "searchsorted");
 }
 
 }  // namespace weft

@@ -3,6 +3,9 @@
 #include <array>
 #include <string>
 
+#include "core/error_context.h"
+#include "core/in_quotes.h"
+#include "core/utf8.h"
 #include "graph/axes.h"
 #include "graph/promotion.h"
 #include "weft/array.h"
@@ -11,8 +14,15 @@
 namespace weft {
 namespace {
 
-void require(const Tensor& x, std::string_view function) {
-  if (!x.defined()) throw InvalidArgument("{}: an operand is an undefined Tensor", function);
+void require(const Tensor& x, std::string_view function, std::string_view operand) {
+  if (!x.defined()) throw InvalidArgument("{}: {} is an undefined Tensor", function, operand);
+  if (bits(x.dtype()) >= 8) return;
+  throw TypeError("{}: {} is {}, expected elements of 8 bits or more", function, operand, to_string(x.type()));
+}
+
+void require_both(const Tensor& a, const Tensor& b, std::string_view function) {
+  require(a, function, "a");
+  require(b, function, "b");
 }
 
 // [..., m, k] · [..., k, n] of one type, as that type. The kernel's integers are i32, whose wrapped sums have the low
@@ -49,21 +59,33 @@ class Subscripts {
     for (;; ++k) {
       const std::size_t comma = inputs.find(',');
       if (k >= operands.size()) refuse("has more terms than there are operands");
-      require(operands[k], "einsum");
+      require(operands[k], "einsum", std::format("operand {}", k));
       operands_.push_back({operands[k], axes_of(inputs.substr(0, comma), operands[k].rank())});
       if (comma == std::string_view::npos) break;
       inputs.remove_prefix(comma + 1);
     }
     if (k + 1 != operands.size()) refuse("has fewer terms than there are operands");
-    if (arrow == std::string::npos) implicit_result();
-    else result_ = result_axes(std::string_view(packed).substr(arrow + 2));
+    if (arrow == std::string::npos)
+      implicit_result();
+    else
+      result_ = result_axes(std::string_view(packed).substr(arrow + 2));
   }
 
   std::vector<Labelled>& operands() { return operands_; }
   const std::string& result() const { return result_; }
 
  private:
-  [[noreturn]] void refuse(std::string_view why) const { throw InvalidArgument("einsum: \"{}\" {}", text_, why); }
+  [[noreturn]] void refuse(std::string_view why) const {
+    throw InvalidArgument("einsum: {} {}", in_quotes(text_), why);
+  }
+
+  // The first character of a text, of one byte or several; a byte that begins none as "\xff".
+  static std::string character(std::string_view text) {
+    if (find_invalid_utf8(text) == 0) return std::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
+    std::size_t end = 1;
+    while (end < text.size() && is_continuation(text[end])) ++end;
+    return std::string(text.substr(0, end));
+  }
 
   // The letters of a term, with those of an ellipsis of `extra` axes.
   std::string expanded(std::string_view term, int extra) const {
@@ -76,7 +98,7 @@ class Subscripts {
       } else if ((term[i] >= 'a' && term[i] <= 'z') || (term[i] >= 'A' && term[i] <= 'Z')) {
         axes += term[i];
       } else {
-        refuse(std::format("has the character '{}', which is no letter", term[i]));
+        refuse(std::format("has the character '{}', which is no letter", character(term.substr(i))));
       }
     }
     return axes;
@@ -86,8 +108,8 @@ class Subscripts {
     const bool open = term.find('.') != std::string_view::npos;
     const int letters = static_cast<int>(expanded(term, 0).size());
     if (open ? letters > rank : letters != rank) {
-      throw ShapeError("einsum: \"{}\": the term \"{}\" names {} axes of an operand of rank {}", text_, term, letters,
-                       rank);
+      throw ShapeError("einsum: {}: the term {} names {} axes of an operand of rank {}", in_quotes(text_),
+                       in_quotes(term), letters, rank);
     }
     ellipsis_ = std::max(ellipsis_, rank - letters);
     return expanded(term, rank - letters);
@@ -148,8 +170,10 @@ void sum_out(Labelled& x, const std::string& needed) {
   std::vector<int> axes;
   std::string kept;
   for (std::size_t i = 0; i < x.axes.size(); ++i) {
-    if (has(needed, x.axes[i])) kept += x.axes[i];
-    else axes.push_back(static_cast<int>(i));
+    if (has(needed, x.axes[i]))
+      kept += x.axes[i];
+    else
+      axes.push_back(static_cast<int>(i));
   }
   if (axes.empty()) return;
   x = {reduce(x.tensor.dtype() == DType::boolean ? ReduceKind::any : ReduceKind::sum, x.tensor, axes), kept};
@@ -215,15 +239,15 @@ Labelled contract(Labelled a, Labelled b, const std::string& needed) {
 
 }  // namespace
 
-Tensor outer(const Operand& a, const Operand& b) {
-  require(a, "outer");
-  require(b, "outer");
+Tensor outer(const Operand& a, const Operand& b) try {
+  require_both(a, b, "outer");
   return reshape(a, {a.size(), 1}) * reshape(b, {1, b.size()});
+} catch (const Error& e) {
+  throw_in_function(e, "outer");
 }
 
-Tensor vecdot(const Operand& a, const Operand& b, int axis) {
-  require(a, "vecdot");
-  require(b, "vecdot");
+Tensor vecdot(const Operand& a, const Operand& b, int axis) try {
+  require_both(a, b, "vecdot");
   // The axis is counted in both from the end, before they broadcast.
   const int least = std::min(a.rank(), b.rank());
   if (axis >= 0 || axis < -least) {
@@ -234,16 +258,18 @@ Tensor vecdot(const Operand& a, const Operand& b, int axis) {
     axis -= least;
   }
   if (a.shape()[axis] != b.shape()[axis]) {
-    throw ShapeError("vecdot: axis {} of {} and {} has different sizes", axis, to_string(a.type()), to_string(b.type()));
+    throw ShapeError("vecdot: axis {} of {} and {} has different sizes", axis, to_string(a.type()),
+                     to_string(b.type()));
   }
   const DType type = result_type_for("vecdot", std::array<Tensor, 2>{a, b});
   const Tensor x = cast(a, type), y = cast(b, type);
   return reduce(ReduceKind::sum, (type == DType::c64 ? conj(x) : x) * y, {axis});
+} catch (const Error& e) {
+  throw_in_function(e, "vecdot");
 }
 
 Tensor tensordot(const Operand& a, const Operand& b, int axes) {
-  require(a, "tensordot");
-  require(b, "tensordot");
+  require_both(a, b, "tensordot");
   if (axes < 0 || axes > a.rank() || axes > b.rank()) {
     throw ShapeError("tensordot: over {} axes of {} and {}", axes, to_string(a.type()), to_string(b.type()));
   }
@@ -255,9 +281,8 @@ Tensor tensordot(const Operand& a, const Operand& b, int axes) {
   return tensordot(a, b, last, first);
 }
 
-Tensor tensordot(const Operand& a, const Operand& b, const Axes& a_axes, const Axes& b_axes) {
-  require(a, "tensordot");
-  require(b, "tensordot");
+Tensor tensordot(const Operand& a, const Operand& b, const Axes& a_axes, const Axes& b_axes) try {
+  require_both(a, b, "tensordot");
   const std::vector<int> of_a = normalized_axes(a_axes, a.rank(), "tensordot"),
                          of_b = normalized_axes(b_axes, b.rank(), "tensordot");
   if (of_a.size() != of_b.size()) {
@@ -285,11 +310,14 @@ Tensor tensordot(const Operand& a, const Operand& b, const Axes& a_axes, const A
   order_b.insert(order_b.end(), columns.begin(), columns.end());
   const std::int64_t m = product_of(a.shape(), rows), k = product_of(a.shape(), of_a),
                      n = product_of(b.shape(), columns);
-  return reshape(product(reshape(permute(cast(a, type), order_a), {m, k}), reshape(permute(cast(b, type), order_b), {k, n})),
-                 result);
+  return reshape(
+      product(reshape(permute(cast(a, type), order_a), {m, k}), reshape(permute(cast(b, type), order_b), {k, n})),
+      result);
+} catch (const Error& e) {
+  throw_in_function(e, "tensordot");
 }
 
-Tensor einsum(std::string_view subscripts, std::span<const Tensor> operands) {
+Tensor einsum(std::string_view subscripts, std::span<const Tensor> operands) try {
   Subscripts parsed(subscripts, operands);
   const DType type = result_type_for("einsum", operands);
   for (Labelled& o : parsed.operands()) {
@@ -304,6 +332,8 @@ Tensor einsum(std::string_view subscripts, std::span<const Tensor> operands) {
   }
   sum_out(value, parsed.result());
   return ordered(value, parsed.result()).tensor;
+} catch (const Error& e) {
+  throw_in_function(e, "einsum");
 }
 
 Tensor einsum(std::string_view subscripts, std::initializer_list<Tensor> operands) {

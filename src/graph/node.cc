@@ -226,7 +226,10 @@ Tensor apply(OpPtr op, std::vector<Tensor> operands) {
   }
   const auto infer = [&] {
     std::vector<TensorType> results = op->infer(types);
-    for (const TensorType& t : results) element_count(t.shape);
+    in_context([&] { return op->name(); },
+               [&] {
+                 for (const TensorType& t : results) element_count(t.shape);
+               });
     return results;
   };
   std::vector<TensorType> results = scope_label ? in_context([] { return in_quotes(*scope_label); }, infer) : infer();

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/error_context.h"
 #include "graph/axes.h"
 #include "graph/graph.h"
 #include "graph/ops/elementwise.h"
@@ -224,15 +225,21 @@ Tensor requantized(std::string_view function, const Tensor& sums, const Tensor& 
 
 }  // namespace
 
-Tensor quantize(const Operand& x, const TensorLike& scale, const ZeroPoint& zero_point, const QuantizeOptions& o) {
+Tensor quantize(const Operand& x, const TensorLike& scale, const ZeroPoint& zero_point, const QuantizeOptions& o) try {
   return to_quantized("quantize", kScaleTypes, kernels::quantize_expression, x, scale, zero_point, o);
+} catch (const Error& e) {
+  throw_in_function(e, "quantize");
 }
 
-Tensor requantize(const Operand& x, const TensorLike& scale, const ZeroPoint& zero_point, const QuantizeOptions& o) {
+Tensor requantize(const Operand& x, const TensorLike& scale, const ZeroPoint& zero_point,
+                  const QuantizeOptions& o) try {
   return to_quantized("requantize", kScaleTypes | DType::i32, kernels::requantize_expression, x, scale, zero_point, o);
+} catch (const Error& e) {
+  throw_in_function(e, "requantize");
 }
 
-Tensor dequantize(const Operand& q, const TensorLike& scale, const ZeroPoint& zero_point, const DequantizeOptions& o) {
+Tensor dequantize(const Operand& q, const TensorLike& scale, const ZeroPoint& zero_point,
+                  const DequantizeOptions& o) try {
   constexpr std::string_view kName = "dequantize";
   require(kName, "q", q, kQuantizedTypes);
   const Tensor s = scale_of(kName, scale, o.dtype == DType::f64 ? DType::f64 : DType::f32);
@@ -243,10 +250,12 @@ Tensor dequantize(const Operand& q, const TensorLike& scale, const ZeroPoint& ze
   const Tensor zero = zero_of(kName, zero_point, q.dtype(), kShiftedTypes);
   const Placed p = Granularity{kName, o.axis, o.block}.place(q, s, zero);
   return map(kernels::dequantize_expression(q.dtype(), s.dtype(), zero.defined(), type), p, q.shape());
+} catch (const Error& e) {
+  throw_in_function(e, "dequantize");
 }
 
 Tensor fake_quantize(const Operand& x, const TensorLike& scale, const ZeroPoint& zero_point,
-                     const FakeQuantizeOptions& o) {
+                     const FakeQuantizeOptions& o) try {
   constexpr std::string_view kName = "fake_quantize";
   require(kName, "x", x, kScaleTypes);
   const kernels::IntegerRange range{o.low, o.high};
@@ -264,9 +273,11 @@ Tensor fake_quantize(const Operand& x, const TensorLike& scale, const ZeroPoint&
   const std::optional<DType> zero_type = zero.defined() ? std::optional(zero.dtype()) : std::nullopt;
   const Placed p = Granularity{kName, o.axis, o.block}.place(x, s, zero);
   return map(kernels::fake_quantize_expression(x.dtype(), s.dtype(), zero_type, range), p, x.shape());
+} catch (const Error& e) {
+  throw_in_function(e, "fake_quantize");
 }
 
-Quantized dynamic_quantize(const Operand& given, const DynamicQuantizeOptions& o) {
+Quantized dynamic_quantize(const Operand& given, const DynamicQuantizeOptions& o) try {
   constexpr std::string_view kName = "dynamic_quantize";
   require(kName, "x", given, kScaleTypes);
   const TypeSet expected = (o.symmetric ? kQuantizedTypes : kShiftedTypes) - TypeSet{DType::i32, DType::u32};
@@ -292,9 +303,11 @@ Quantized dynamic_quantize(const Operand& given, const DynamicQuantizeOptions& o
   const Tensor scale = usable(quotient(most - least, number(high - low)));
   const Tensor zero = cast(round(clamp(number(low) - quotient(least, scale), number(low), number(high))), o.dtype);
   return {quantize(x, scale, zero), scale, zero};
+} catch (const Error& e) {
+  throw_in_function(e, "dynamic_quantize");
 }
 
-Tensor matmul_integer(const Operand& a, const Operand& b, const Operand& a_zero, const Operand& b_zero) {
+Tensor matmul_integer(const Operand& a, const Operand& b, const Operand& a_zero, const Operand& b_zero) try {
   constexpr std::string_view kName = "matmul_integer";
   require(kName, "a", a, kBytes);
   require(kName, "b", b, kBytes);
@@ -318,6 +331,8 @@ Tensor matmul_integer(const Operand& a, const Operand& b, const Operand& a_zero,
     y = y - wide(za) * of_b;
   }
   return y;
+} catch (const Error& e) {
+  throw_in_function(e, "matmul_integer");
 }
 
 namespace {
@@ -347,11 +362,13 @@ Tensor convolved(std::string_view function, const Operand& x, const Operand& w, 
 }  // namespace
 
 Tensor conv_integer(const Operand& x, const Operand& w, const Operand& x_zero, const Operand& w_zero,
-                    const ConvOptions& o) {
+                    const ConvOptions& o) try {
   return convolved("conv_integer", x, w, x_zero, w_zero, {}, o);
+} catch (const Error& e) {
+  throw_in_function(e, "conv_integer");
 }
 
-Tensor qlinear_matmul(const QuantizedOperand& a, const QuantizedOperand& b, const QuantizedResult& y) {
+Tensor qlinear_matmul(const QuantizedOperand& a, const QuantizedOperand& b, const QuantizedResult& y) try {
   constexpr std::string_view kName = "qlinear_matmul";
   require(kName, "a", a.values);
   require(kName, "b", b.values);
@@ -359,10 +376,12 @@ Tensor qlinear_matmul(const QuantizedOperand& a, const QuantizedOperand& b, cons
   const Tensor scale = multiplier(kName, a, b, y);
   require_broadcast(kName, "the scale", scale, sums.shape());
   return requantized(kName, sums, scale, y, -1);
+} catch (const Error& e) {
+  throw_in_function(e, "qlinear_matmul");
 }
 
 Tensor qlinear_conv(const QuantizedOperand& x, const QuantizedOperand& w, const QuantizedResult& y, const Operand& bias,
-                    const ConvOptions& o) {
+                    const ConvOptions& o) try {
   constexpr std::string_view kName = "qlinear_conv";
   if (bias.defined()) require(kName, "the bias", bias, DType::i32);
   for (const auto& [what, v] : {std::pair("x's scale", &x.scale),
@@ -378,6 +397,8 @@ Tensor qlinear_conv(const QuantizedOperand& x, const QuantizedOperand& w, const 
   }
   const Tensor sums = convolved(kName, x.values, w.values, x.zero_point, w.zero_point, bias, o);
   return requantized(kName, sums, multiplier(kName, x, w, y), y, o.channels_last ? -1 : 1);
+} catch (const Error& e) {
+  throw_in_function(e, "qlinear_conv");
 }
 
 }  // namespace weft

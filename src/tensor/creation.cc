@@ -3,6 +3,7 @@
 #include <cstring>
 #include <optional>
 
+#include "core/error_context.h"
 #include "core/host_memory.h"
 #include "tensor/convert.h"
 #include "tensor/tracing.h"
@@ -96,7 +97,9 @@ Number integer_at(DType dtype, std::span<const std::byte> bytes, std::size_t i) 
 
 }  // namespace
 
-Tensor full(const Shape& shape, Number value, DType dtype) { return broadcast_to(Graph::scalar(value, dtype), shape); }
+Tensor full(const Shape& shape, Number value, DType dtype) {
+  return in_function("full", [&] { return broadcast_to(Graph::scalar(value, dtype), shape); });
+}
 
 Tensor tensor(DType dtype, const Shape& shape, std::span<const std::byte> bytes) {
   // Which device will run the function is not known to it.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/error_context.h"
 #include "graph/promotion.h"
 #include "weft/array.h"
 #include "weft/error.h"
@@ -366,7 +367,8 @@ const Tensor* lone_mask(const Indices& at, const TensorLike& value) {
   return mask && mask->defined() && mask->dtype() == DType::boolean ? mask : nullptr;
 }
 
-Tensor updated(std::string_view function, ScatterKind op, const Tensor& x, const Indices& at, const TensorLike& value) {
+Tensor updated(std::string_view function, ScatterKind op, const Tensor& x, const Indices& at,
+               const TensorLike& value) try {
   if (!x.defined()) throw InvalidArgument("{}: the operand is an undefined Tensor", function);
   if (value.tensor() && !value.tensor()->defined()) {
     throw InvalidArgument("{}: the value is an undefined Tensor", function);
@@ -383,14 +385,20 @@ Tensor updated(std::string_view function, ScatterKind op, const Tensor& x, const
     return select(chosen, combined(op, x, as_tensor(function, value, x.dtype())), x);
   }
   return Selection(function, x, at).update(op, value);
+} catch (const Error& e) {
+  throw_in_function(e, function);
 }
 
 }  // namespace
 
-Tensor Tensor::operator[](const Indices& at) const& { return Selection("index", *this, at).get(); }
-Tensor Tensor::operator[](const Indices& at) && {
+Tensor Tensor::operator[](const Indices& at) const& {
+  return in_function("index", [&] { return Selection("index", *this, at).get(); });
+}
+Tensor Tensor::operator[](const Indices& at) && try {
   const Tensor x = std::move(*this);
   return Selection("index", x, at).get();
+} catch (const Error& e) {
+  throw_in_function(e, "index");
 }
 
 Tensor at_set(const Operand& x, const Indices& at, const TensorLike& value) {

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <random>
 
+#include "core/error_context.h"
 #include "tensor/tracing.h"
 #include "weft/array.h"
 #include "weft/error.h"
@@ -49,8 +50,9 @@ void seed(std::uint64_t seed) {
 
 Tensor next_key() {
   if (tracing()) {
-    throw InvalidArgument("random: a traced function took a key of the default generator, which would be the same in "
-                          "each call; give the function a key as an argument");
+    throw InvalidArgument(
+        "random: a traced function took a key of the default generator, which would be the same in "
+        "each call; give the function a key as an argument");
   }
   Generator& g = generator();
   std::uint64_t bits = 0;
@@ -66,38 +68,63 @@ Tensor next_key() {
   return key_of(static_cast<std::uint32_t>(bits), static_cast<std::uint32_t>(bits >> 32));
 }
 
-Tensor key(std::uint64_t seed) { return key_of(static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)); }
+Tensor key(std::uint64_t seed) {
+  return key_of(static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32));
+}
 
-Tensor split(const Tensor& key, std::int64_t count) { return random_bits(key, DType::u32, {count, 2}); }
+Tensor split(const Tensor& key, std::int64_t count) {
+  if (count < 0) throw InvalidArgument("random::split: {} keys, expected 0 or more", count);
+  return in_function("random::split", [&] { return random_bits(key, DType::u32, {count, 2}); });
+}
 
-Tensor key_at(const Tensor& keys, std::int64_t i) { return squeeze(slice(keys, 0, i, i + 1), 0); }
+Tensor key_at(const Tensor& keys, std::int64_t i) {
+  constexpr std::string_view kName = "random::key_at";
+  if (!keys.defined()) throw InvalidArgument("{}: the keys are an undefined Tensor", kName);
+  if (keys.rank() != 2) throw ShapeError("{}: the keys are {}, expected [count, 2]", kName, to_string(keys.type()));
+  if (i < 0 || i >= keys.shape()[0]) {
+    throw IndexError("{}: key {} of {}, expected 0 to {}", kName, i, to_string(keys.type()), keys.shape()[0] - 1);
+  }
+  return squeeze(slice(keys, 0, i, i + 1), 0);
+}
 
-Tensor uniform(const Shape& shape, double low, double high, DType dtype, const Tensor& key) {
+Tensor uniform(const Shape& shape, double low, double high, DType dtype, const Tensor& key) try {
   return random_uniform(key_or_next(key), dtype, shape, low, high);
+} catch (const Error& e) {
+  throw_in_function(e, "random::uniform");
 }
 
-Tensor normal(const Shape& shape, double mean, double deviation, DType dtype, const Tensor& key) {
+Tensor normal(const Shape& shape, double mean, double deviation, DType dtype, const Tensor& key) try {
   return random_normal(key_or_next(key), dtype, shape, mean, deviation);
+} catch (const Error& e) {
+  throw_in_function(e, "random::normal");
 }
 
-Tensor integers(const Shape& shape, std::int64_t low, std::int64_t high, DType dtype, const Tensor& key) {
+Tensor integers(const Shape& shape, std::int64_t low, std::int64_t high, DType dtype, const Tensor& key) try {
   return random_integers(key_or_next(key), dtype, shape, low, high);
+} catch (const Error& e) {
+  throw_in_function(e, "random::integers");
 }
 
-Tensor bernoulli(const Shape& shape, const TensorLike& probability, const Tensor& key) {
+Tensor bernoulli(const Shape& shape, const TensorLike& probability, const Tensor& key) try {
   return broadcast_to(uniform(shape, 0, 1, DType::f32, key) < probability, shape);
+} catch (const Error& e) {
+  throw_in_function(e, "random::bernoulli");
 }
 
-Tensor permutation(std::int64_t n, const Tensor& key) {
+Tensor permutation(std::int64_t n, const Tensor& key) try {
   if (n < 0) throw InvalidArgument("random::permutation: of {} numbers", n);
   // 64 bits: of 2^20 numbers two are equal, and so stay in order, once in 2^25 times.
   return argsort(random_bits(key_or_next(key), DType::u64, {n}), 0);
+} catch (const Error& e) {
+  throw_in_function(e, "random::permutation");
 }
 
-Tensor permutation(const Tensor& x, int axis, const Tensor& key) {
+Tensor permutation(const Tensor& x, int axis, const Tensor& key) try {
   if (!x.defined()) throw InvalidArgument("random::permutation: the operand is an undefined Tensor");
   const int along = normalize_axis(axis, x.rank(), "random::permutation");
   return gather(x, permutation(x.shape()[along], key), along);
+} catch (const Error& e) {
+  throw_in_function(e, "random::permutation");
 }
 
 }  // namespace weft::random

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/error_context.h"
 #include "cpu/executor.h"
 #include "graph/promotion.h"
 #include "weft/array.h"
@@ -27,7 +28,7 @@ void launch(const Device& device, const Work& work) {
 
 }  // namespace
 
-std::vector<Tensor> nonzero(const Operand& x) {
+std::vector<Tensor> nonzero(const Operand& x) try {
   if (!x.defined()) throw InvalidArgument("nonzero: the operand is an undefined Tensor");
   if (x.rank() == 0) throw ShapeError("nonzero: x is {}, expected an axis at least", to_string(x.type()));
   const Tensor dense = contiguous(x), total = count_nonzero(dense);
@@ -41,9 +42,11 @@ std::vector<Tensor> nonzero(const Operand& x) {
   std::vector<Tensor> axes;
   for (int i = 0; i < x.rank(); ++i) axes.push_back(squeeze(slice(places, 1, i, i + 1), 1));
   return axes;
+} catch (const Error& e) {
+  throw_in_function(e, "nonzero");
 }
 
-Tensor compress(const Operand& condition, const Operand& x, std::optional<int> axis) {
+Tensor compress(const Operand& condition, const Operand& x, std::optional<int> axis) try {
   if (!condition.defined() || !x.defined()) throw InvalidArgument("compress: an operand is an undefined Tensor");
   const Tensor from = axis ? Tensor(x) : flatten(x);
   const int along = normalize_axis(axis.value_or(0), from.rank(), "compress");
@@ -52,12 +55,15 @@ Tensor compress(const Operand& condition, const Operand& x, std::optional<int> a
                      from.shape()[along]);
   }
   return gather(from, nonzero(condition)[0], along);
+} catch (const Error& e) {
+  throw_in_function(e, "compress");
 }
 
-Tensor repeat(const Operand& x, const Operand& counts, int axis) {
+Tensor repeat(const Operand& x, const Operand& counts, int axis) try {
   if (!x.defined() || !counts.defined()) throw InvalidArgument("repeat: an operand is an undefined Tensor");
   const int along = normalize_axis(axis, x.rank(), "repeat");
-  if (!is_integer(counts.dtype())) throw TypeError("repeat: counts are {}, expected integers", to_string(counts.type()));
+  if (!is_integer(counts.dtype()))
+    throw TypeError("repeat: counts are {}, expected integers", to_string(counts.type()));
   if (counts.rank() > 1 || !broadcasts_to(counts.shape(), {x.shape()[along]})) {
     throw ShapeError("repeat: counts are {}, expected one for each of {} elements", to_string(counts.type()),
                      x.shape()[along]);
@@ -74,9 +80,11 @@ Tensor repeat(const Operand& x, const Operand& counts, int axis) {
     throw OutOfMemory("repeat: counts of up to {} for {} elements", read[1], x.shape()[along]);
   }
   return gather(x, searchsorted(ends, arange(read[2]), Side::right), along);
+} catch (const Error& e) {
+  throw_in_function(e, "repeat");
 }
 
-Unique unique(const Operand& x) {
+Unique unique(const Operand& x) try {
   if (!x.defined()) throw InvalidArgument("unique: the operand is an undefined Tensor");
   const Tensor flat = x.dtype() == DType::boolean ? cast(flatten(x), DType::u8) : flatten(x);
   const std::int64_t n = flat.size();
@@ -92,6 +100,8 @@ Unique unique(const Operand& x) {
   const Tensor inverse = scatter_elements(ScatterKind::assign, zeros({n}, type), order, group, 0);
   return {cast(gather(sorted, first), x.dtype()), gather(order, first), reshape(inverse, x.shape()),
           diff(first, 0, 1, {}, full({1}, n, type))};
+} catch (const Error& e) {
+  throw_in_function(e, "unique");
 }
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 
+#include "core/error_context.h"
 #include "graph/graph.h"
 #include "graph/ops/leaf.h"
 #include "graph/promotion.h"
@@ -220,7 +221,8 @@ Tensor elementwise(std::string_view name, std::span<const Tensor> operands, std:
     require_value(v, name);
     types.push_back(v.dtype());
   }
-  return map(function_expression(name, types, parameters), {operands.begin(), operands.end()});
+  return in_function(
+      name, [&] { return map(function_expression(name, types, parameters), {operands.begin(), operands.end()}); });
 }
 
 Tensor elementwise(std::string_view name, std::initializer_list<Tensor> operands,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/checked.h"
+#include "core/error_context.h"
 #include "graph/graph.h"
 #include "graph/op_schemas.h"
 #include "kernels/common/spatial.h"
@@ -88,7 +89,7 @@ Work FoldOp::work(const Launch& call) const {
   return w;
 }
 
-Tensor unfold(const Operand& x, const Shape& window, const WindowOptions& o) {
+Tensor unfold(const Operand& x, const Shape& window, const WindowOptions& o) try {
   if (!x.defined()) throw InvalidArgument("unfold: the operand is an undefined Tensor");
   if (x.rank() < 3 || x.rank() > 5) {
     throw ShapeError("unfold: x is {}, expected [batch, channels] and one to three spatial axes", to_string(x.type()));
@@ -121,9 +122,11 @@ Tensor unfold(const Operand& x, const Shape& window, const WindowOptions& o) {
     for (int d = 0; d < w.spatial; ++d) order.push_back(2 + 2 * d + part);
   }
   return reshape(permute(y, order), {x.shape()[0], x.shape()[1] * w.window_elements, w.columns});
+} catch (const Error& e) {
+  throw_in_function(e, "unfold");
 }
 
-Tensor fold(const Operand& x, const Shape& sizes, const Shape& window, const WindowOptions& o) {
+Tensor fold(const Operand& x, const Shape& sizes, const Shape& window, const WindowOptions& o) try {
   if (!x.defined()) throw InvalidArgument("fold: the operand is an undefined Tensor");
   if (sizes.rank() < 1 || sizes.rank() > 3) {
     throw ShapeError("fold: the sizes are {}, expected those of one to three spatial axes", to_string(sizes));
@@ -138,6 +141,8 @@ Tensor fold(const Operand& x, const Shape& sizes, const Shape& window, const Win
     for (const std::int64_t n : *part) split.push_back(n);
   }
   return apply(make_op<FoldOp>(sizes, kernels::FoldOptions{w.strides, w.dilations, w.before}), {reshape(x, split)});
+} catch (const Error& e) {
+  throw_in_function(e, "fold");
 }
 
 }  // namespace weft

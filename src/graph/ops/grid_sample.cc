@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/error_context.h"
 #include "graph/graph.h"
 #include "graph/op_schemas.h"
 #include "weft/error.h"
@@ -142,7 +143,7 @@ Tensor grid_sample_grid_gradient(const Operand& dy, const Operand& x, const Oper
                {channels_second(dy, o.channels_last), channels_second(x, o.channels_last), grid});
 }
 
-Tensor affine_grid(const Operand& theta, const Shape& sizes, bool align_corners) {
+Tensor affine_grid(const Operand& theta, const Shape& sizes, bool align_corners) try {
   if (!theta.defined()) throw InvalidArgument("affine_grid: theta is an undefined Tensor");
   const int d = sizes.rank();
   if (d < 1 || d > 3 || theta.rank() != 3 || theta.shape()[1] != d || theta.shape()[2] != d + 1) {
@@ -170,6 +171,8 @@ Tensor affine_grid(const Operand& theta, const Shape& sizes, bool align_corners)
   for (const std::int64_t size : sizes) result.push_back(size);
   result.push_back(d);
   return reshape(matmul(places, turn) + shift, result);
+} catch (const Error& e) {
+  throw_in_function(e, "affine_grid");
 }
 
 }  // namespace weft

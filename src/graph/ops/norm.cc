@@ -1,5 +1,6 @@
 #include "graph/ops/norm.h"
 
+#include "core/error_context.h"
 #include "graph/graph.h"
 #include "graph/op_schemas.h"
 #include "graph/ops/elementwise.h"
@@ -319,17 +320,22 @@ Tensor rms_norm(const Operand& x, const Operand& scale, double epsilon) {
 }
 
 Tensor group_norm(const Operand& x, const Operand& scale, const Operand& bias, std::int64_t groups, double epsilon,
-                  int channel_axis) {
+                  int channel_axis) try {
   if (groups < 1) throw InvalidArgument("group_norm: {} groups, expected 1 or more", groups);
   return grouped("group_norm", x, scale, bias, channel_axis, groups, epsilon);
+} catch (const Error& e) {
+  throw_in_function(e, "group_norm");
 }
 
-Tensor instance_norm(const Operand& x, const Operand& scale, const Operand& bias, double epsilon, int channel_axis) {
+Tensor instance_norm(const Operand& x, const Operand& scale, const Operand& bias, double epsilon,
+                     int channel_axis) try {
   return grouped("instance_norm", x, scale, bias, channel_axis, 0, epsilon);
+} catch (const Error& e) {
+  throw_in_function(e, "instance_norm");
 }
 
 Tensor batch_norm(const Operand& x, const Operand& mean, const Operand& variance, const Operand& scale,
-                  const Operand& bias, double epsilon, int channel_axis) {
+                  const Operand& bias, double epsilon, int channel_axis) try {
   constexpr std::string_view kName = "batch_norm";
   if (!x.defined() || !mean.defined() || !variance.defined())
     throw InvalidArgument("batch_norm: x, the mean or the variance is an undefined Tensor");
@@ -347,6 +353,8 @@ Tensor batch_norm(const Operand& x, const Operand& mean, const Operand& variance
   Tensor y = (cast(x, type) - weight("mean", mean)) * factor;
   if (bias.defined()) y = y + weight("bias", bias);
   return cast(y, x.dtype());
+} catch (const Error& e) {
+  throw_in_function(e, "batch_norm");
 }
 
 Tensor layer_norm(const Operand& x, const Operand& scale, const Operand& bias, double epsilon) {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "core/error_context.h"
 #include "graph/graph.h"
 #include "graph/op_schemas.h"
 #include "graph/ops/elementwise.h"
@@ -109,7 +110,7 @@ Tensor pool(PoolFunction f, const Operand& x, double norm, const PoolOptions& o)
 
 // The maxima of integers of 64 bits, which the kernel has not: along one spatial axis after the other, of all elements
 // of each window, gathered.
-Tensor wide_max_pool(const Operand& x, const PoolOptions& o) {
+Tensor wide_max_pool(const Operand& x, const PoolOptions& o) try {
   constexpr std::string_view kName = "max_pool";
   const Geometry g = geometry(kName, spatial_sizes(x.shape(), o.channels_last), o);
   const Number least =
@@ -128,15 +129,19 @@ Tensor wide_max_pool(const Operand& x, const PoolOptions& o) {
     y = reduce(ReduceKind::max, gather(y, clamp(places, 0, size + 1), axis), axis + 1);
   }
   return y;
+} catch (const Error& e) {
+  throw_in_function(e, "max_pool");
 }
 
-Tensor adaptive(std::string_view name, PoolFunction f, const Operand& x, const Dims& sizes, bool channels_last) {
+Tensor adaptive(std::string_view name, PoolFunction f, const Operand& x, const Dims& sizes, bool channels_last) try {
   check_rank(name, "x", x);
   checked_sizes(name, sizes, x.rank() - 2);
   if (x.size() == 0 && element_count(spatial_sizes(x.shape(), channels_last)) == 0 && element_count(sizes) > 0) {
     throw ShapeError("{}: x is {}, there is nothing to pool", name, to_string(x.type()));
   }
   return apply(make_op<PoolOp>(f, kernels::PoolOptions{.adaptive = true}, 1, sizes, channels_last), {x});
+} catch (const Error& e) {
+  throw_in_function(e, name);
 }
 
 // Checks that dy is like the result of pooling.
@@ -149,9 +154,11 @@ void check_gradient(std::string_view op, const Operand& dy, const Dims& windows,
 
 PooledMax both(const Tensor& values) { return {values, values.node()->value(1)}; }
 
-Tensor global(std::string_view op, kernels::ReduceKind kind, const Operand& x, bool channels_last) {
+Tensor global(std::string_view op, kernels::ReduceKind kind, const Operand& x, bool channels_last) try {
   check_rank(op, "x", x);
   return reduce(kind, x, spatial_axes(x.rank(), channels_last), true);
+} catch (const Error& e) {
+  throw_in_function(e, op);
 }
 
 bool one_window(const Dims& sizes) {
@@ -341,7 +348,9 @@ Tensor average_pool(const Operand& x, const PoolOptions& o) { return pool(PoolFu
 
 Tensor lp_pool(const Operand& x, double p, const PoolOptions& o) { return pool(PoolFunction::lp, x, p, o); }
 
-Tensor l2_pool(const Operand& x, const PoolOptions& o) { return lp_pool(x, 2, o); }
+Tensor l2_pool(const Operand& x, const PoolOptions& o) {
+  return in_function("l2_pool", [&] { return lp_pool(x, 2, o); });
+}
 
 Tensor adaptive_average_pool(const Operand& x, const Dims& sizes, bool channels_last) {
   constexpr std::string_view kName = "adaptive_average_pool";
@@ -384,24 +393,28 @@ Tensor global_lp_pool(const Operand& x, double p, bool channels_last) {
   return cast(pow(global(kName, ReduceKind::sum, pow(abs(wide), p), channels_last), 1 / p), x.dtype());
 }
 
-Tensor max_pool_gradient(const Operand& dy, const Operand& indices, const Dims& sizes, const PoolOptions& o) {
+Tensor max_pool_gradient(const Operand& dy, const Operand& indices, const Dims& sizes, const PoolOptions& o) try {
   constexpr std::string_view kName = "max_pool_gradient";
   check_rank(kName, "dy", dy);
   if (!indices.defined()) throw InvalidArgument("{}: the indices are an undefined Tensor", kName);
   const Geometry g = geometry(kName, checked_sizes(kName, sizes, dy.rank() - 2), o);
   check_gradient(kName, dy, g.sizes, sizes, o.channels_last);
   return apply(make_op<PoolOp>(PoolFunction::max_gradient, g.options, 1, sizes, o.channels_last), {dy, indices});
+} catch (const Error& e) {
+  throw_in_function(e, "max_pool_gradient");
 }
 
-Tensor average_pool_gradient(const Operand& dy, const Dims& sizes, const PoolOptions& o) {
+Tensor average_pool_gradient(const Operand& dy, const Dims& sizes, const PoolOptions& o) try {
   constexpr std::string_view kName = "average_pool_gradient";
   check_rank(kName, "dy", dy);
   const Geometry g = geometry(kName, checked_sizes(kName, sizes, dy.rank() - 2), o);
   check_gradient(kName, dy, g.sizes, sizes, o.channels_last);
   return apply(make_op<PoolOp>(PoolFunction::average_gradient, g.options, 1, sizes, o.channels_last), {dy});
+} catch (const Error& e) {
+  throw_in_function(e, "average_pool_gradient");
 }
 
-Tensor lp_pool_gradient(const Operand& dy, const Operand& x, const Operand& y, double p, const PoolOptions& o) {
+Tensor lp_pool_gradient(const Operand& dy, const Operand& x, const Operand& y, double p, const PoolOptions& o) try {
   constexpr std::string_view kName = "lp_pool_gradient";
   check_rank(kName, "dy", dy);
   check_rank(kName, "x", x);
@@ -426,18 +439,23 @@ Tensor lp_pool_gradient(const Operand& dy, const Operand& x, const Operand& y, d
   const Tensor own = as_wide(x);
   const Tensor dx = sum * (p == 1 ? sign(own) : p == 2 ? own : sign(own) * pow(abs(own), p - 1));
   return x.dtype() == wide ? dx : cast(dx, x.dtype());
+} catch (const Error& e) {
+  throw_in_function(e, "lp_pool_gradient");
 }
 
-Tensor adaptive_average_pool_gradient(const Operand& dy, const Dims& sizes, bool channels_last) {
+Tensor adaptive_average_pool_gradient(const Operand& dy, const Dims& sizes, bool channels_last) try {
   constexpr std::string_view kName = "adaptive_average_pool_gradient";
   check_rank(kName, "dy", dy);
   checked_sizes(kName, sizes, dy.rank() - 2);
   return apply(
       make_op<PoolOp>(PoolFunction::average_gradient, kernels::PoolOptions{.adaptive = true}, 1, sizes, channels_last),
       {dy});
+} catch (const Error& e) {
+  throw_in_function(e, "adaptive_average_pool_gradient");
 }
 
-Tensor adaptive_max_pool_gradient(const Operand& dy, const Operand& indices, const Dims& sizes, bool channels_last) {
+Tensor adaptive_max_pool_gradient(const Operand& dy, const Operand& indices, const Dims& sizes,
+                                  bool channels_last) try {
   constexpr std::string_view kName = "adaptive_max_pool_gradient";
   check_rank(kName, "dy", dy);
   if (!indices.defined()) throw InvalidArgument("{}: the indices are an undefined Tensor", kName);
@@ -445,9 +463,11 @@ Tensor adaptive_max_pool_gradient(const Operand& dy, const Operand& indices, con
   return apply(
       make_op<PoolOp>(PoolFunction::max_gradient, kernels::PoolOptions{.adaptive = true}, 1, sizes, channels_last),
       {dy, indices});
+} catch (const Error& e) {
+  throw_in_function(e, "adaptive_max_pool_gradient");
 }
 
-Tensor max_unpool(const Operand& x, const Operand& indices, const Dims& sizes, bool channels_last) {
+Tensor max_unpool(const Operand& x, const Operand& indices, const Dims& sizes, bool channels_last) try {
   constexpr std::string_view kName = "max_unpool";
   check_rank(kName, "x", x);
   checked_sizes(kName, sizes, x.rank() - 2);
@@ -468,6 +488,8 @@ Tensor max_unpool(const Operand& x, const Operand& indices, const Dims& sizes, b
   return reshape(scatter_elements(ScatterKind::assign, empty, flat(indices, windows), flat(x, windows),
                                   first_spatial(channels_last) == 1 ? 1 : 2),
                  result);
+} catch (const Error& e) {
+  throw_in_function(e, "max_unpool");
 }
 
 }  // namespace weft

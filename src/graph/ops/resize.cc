@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/checked.h"
+#include "core/error_context.h"
 #include "graph/graph.h"
 #include "graph/op_schemas.h"
 #include "graph/ops/elementwise.h"
@@ -198,7 +199,7 @@ Tensor resize(const Operand& x, const Shape& shape, const ResizeOptions& options
   return apply(make_op<ResizeOp>(shape, options, false), {x});
 }
 
-Tensor resize_by(const Operand& x, std::span<const double> scales, const ResizeOptions& options) {
+Tensor resize_by(const Operand& x, std::span<const double> scales, const ResizeOptions& options) try {
   check_defined("resize_by", x);
   if (static_cast<int>(scales.size()) != x.rank() || !options.scales.empty()) {
     throw InvalidArgument("resize_by: {} scales and {} among the options for {}, expected one for each axis, and none",
@@ -215,6 +216,8 @@ Tensor resize_by(const Operand& x, std::span<const double> scales, const ResizeO
   ResizeOptions o = options;
   o.scales.assign(scales.begin(), scales.end());
   return resize(x, shape, o);
+} catch (const Error& e) {
+  throw_in_function(e, "resize_by");
 }
 
 Tensor resize_gradient(const Operand& dy, const Shape& shape, const ResizeOptions& options) {
@@ -222,10 +225,13 @@ Tensor resize_gradient(const Operand& dy, const Shape& shape, const ResizeOption
   return apply(make_op<ResizeOp>(shape, options, true), {dy});
 }
 
-Tensor upsample(const Operand& x, const Shape& sizes, const UpsampleOptions& o) {
+Tensor upsample(const Operand& x, const Shape& sizes, const UpsampleOptions& o) try {
   const int spatial = spatial_axes("upsample", x, kMaxRank - 2);
   if (sizes.rank() != spatial) {
     throw ShapeError("upsample: {} sizes for the {} spatial axes of {}", sizes.rank(), spatial, text_of(x));
+  }
+  if (std::ranges::any_of(sizes, [](std::int64_t n) { return n < 0; })) {
+    throw ShapeError("upsample: the sizes are {}, expected 0 or more", to_string(sizes));
   }
   const bool interpolates = o.mode == ResizeMode::linear || o.mode == ResizeMode::cubic;
   if (!interpolates && (o.align_corners || o.antialias)) {
@@ -242,6 +248,8 @@ Tensor upsample(const Operand& x, const Shape& sizes, const UpsampleOptions& o) 
     r.rounding = o.exact ? ResizeRounding::prefer_ceil : ResizeRounding::floor;
   }
   return resize(x, shape, r);
+} catch (const Error& e) {
+  throw_in_function(e, "upsample");
 }
 
 Tensor depth_to_space(const Operand& x, std::int64_t block, BlockOrder order, bool channels_last) {
@@ -297,12 +305,16 @@ Tensor space_to_depth(const Operand& x, std::int64_t block, BlockOrder order, bo
   return reshape(permute(reshape(x, split), axes), result);
 }
 
-Tensor pixel_shuffle(const Operand& x, std::int64_t factor, bool channels_last) {
+Tensor pixel_shuffle(const Operand& x, std::int64_t factor, bool channels_last) try {
   return depth_to_space(x, factor, BlockOrder::column_row_depth, channels_last);
+} catch (const Error& e) {
+  throw_in_function(e, "pixel_shuffle");
 }
 
-Tensor pixel_unshuffle(const Operand& x, std::int64_t factor, bool channels_last) {
+Tensor pixel_unshuffle(const Operand& x, std::int64_t factor, bool channels_last) try {
   return space_to_depth(x, factor, BlockOrder::column_row_depth, channels_last);
+} catch (const Error& e) {
+  throw_in_function(e, "pixel_unshuffle");
 }
 
 }  // namespace weft

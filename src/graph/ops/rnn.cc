@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/error_context.h"
 #include "graph/graph.h"
 #include "graph/op_schemas.h"
 #include "weft/error.h"
@@ -67,7 +68,7 @@ RecurrentResult sequence(const Recurrence& recurrence, const Operand& x, const O
 
 // x as a sequence of one step; the node's result 0.
 Tensor cell(const Recurrence& recurrence, std::string_view op, const Operand& x, const Operand& w, const Operand& r,
-            const RecurrentOperands& o) {
+            const RecurrentOperands& o) try {
   if (!x.defined()) throw InvalidArgument("{}: x, w or r is an undefined Tensor", op);
   if (x.rank() != 2) throw ShapeError("{}: x is {}, expected [batch, inputs]", op, to_string(x.type()));
   if (recurrence.direction != RnnDirection::forward) {
@@ -77,6 +78,8 @@ Tensor cell(const Recurrence& recurrence, std::string_view op, const Operand& x,
   if (o.lengths.defined()) throw InvalidArgument("{}: lengths are given, which one step has not", op);
   if (o.batch_first) throw InvalidArgument("{}: batch_first is set, but x of one step has no steps", op);
   return recurrent(recurrence, op, expand_dims(x, 0), w, r, o, false);
+} catch (const Error& e) {
+  throw_in_function(e, op);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "graph/ops/sort.h"
 
+#include "core/error_context.h"
 #include "graph/graph.h"
 #include "graph/op_schemas.h"
 #include "graph/promotion.h"
@@ -50,16 +51,20 @@ Tensor sort(const Operand& x, int axis, bool descending) {
   return apply(make_op<SortOp>(normalize_axis(axis, x.rank(), "sort"), descending, -1, true, false), {x});
 }
 
-Tensor argsort(const Operand& x, int axis, bool descending) {
+Tensor argsort(const Operand& x, int axis, bool descending) try {
   if (!x.defined()) throw InvalidArgument("argsort: the operand is an undefined Tensor");
   return apply(make_op<SortOp>(normalize_axis(axis, x.rank(), "argsort"), descending, -1, false, true), {x});
+} catch (const Error& e) {
+  throw_in_function(e, "argsort");
 }
 
-TopK top_k(const Operand& x, std::int64_t k, int axis, bool largest) {
+TopK top_k(const Operand& x, std::int64_t k, int axis, bool largest) try {
   if (!x.defined()) throw InvalidArgument("top_k: the operand is an undefined Tensor");
   if (k < 0) throw InvalidArgument("top_k: k is {}, expected 0 or more", k);
   const Tensor values = apply(make_op<SortOp>(normalize_axis(axis, x.rank(), "top_k"), largest, k, true, true), {x});
   return {values, values.node()->value(1)};
+} catch (const Error& e) {
+  throw_in_function(e, "top_k");
 }
 
 }  // namespace weft

@@ -164,14 +164,16 @@ Tensor slice(const Operand& x, int axis, std::int64_t begin, std::int64_t end, s
   return apply(make_op<SliceOp>(axis, begin, end, step), {x});
 }
 
-Tensor expand_dims(const Operand& x, int axis) {
+Tensor expand_dims(const Operand& x, int axis) try {
   if (!x.defined()) throw InvalidArgument("expand_dims: the operand is an undefined Tensor");
   Shape shape = x.shape();
   shape.insert(normalize_axis(axis, x.rank() + 1, "expand_dims"), 1);
   return reshape(x, shape);
+} catch (const Error& e) {
+  throw_in_function(e, "expand_dims");
 }
 
-Tensor squeeze(const Operand& x, int axis) {
+Tensor squeeze(const Operand& x, int axis) try {
   if (!x.defined()) throw InvalidArgument("squeeze: the operand is an undefined Tensor");
   axis = normalize_axis(axis, x.rank(), "squeeze");
   Shape shape = x.shape();
@@ -180,6 +182,8 @@ Tensor squeeze(const Operand& x, int axis) {
   }
   shape.erase(axis);
   return reshape(x, shape);
+} catch (const Error& e) {
+  throw_in_function(e, "squeeze");
 }
 
 }  // namespace weft
