@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "graph/graph.h"
+#include "graph/ops/leaf.h"
 #include "webnn/message.h"
 #include "webnn/op_rows.h"
 #include "webnn/state.h"
@@ -109,6 +111,12 @@ Number cast_number(const Number& number, DType type) {
   return cast_number(is_signed(type) ? Number(static_cast<std::int64_t>(Number(value).bits(DType::i64)))
                                      : Number(Number(value).bits(DType::u64)),
                      type);
+}
+
+weft::Tensor Call::unbuildable(const Shape& shape, const std::string& text) const {
+  const TensorType type{data_type(schema_.arguments[0].name), shape};
+  unbuildable_.emplace_back(apply(make_op<InputOp>(std::string(op()), type, ""), {}), prefix_ + text);
+  return unbuildable_.back().first;
 }
 
 std::optional<Sizes> broadcast(const Sizes& a, const Sizes& b) {

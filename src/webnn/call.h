@@ -45,6 +45,12 @@ class Call {
   int axis(std::string_view name, int rank) const;
   std::vector<int> axes(std::string_view name, int rank) const;  // that were given
 
+  // A result of the first operand's type for arguments that the specification's steps let pass, though nothing can be
+  // computed of them: the operation succeeds, and build() fails with this text for graphs that need the result.
+  weft::Tensor unbuildable(const Shape& shape, const std::string& text) const;
+  // The results made so, with build()'s messages.
+  const std::vector<std::pair<weft::Tensor, std::string>>& all_unbuildable() const { return unbuildable_; }
+
   // Throws TypeError with the prefix.
   template <class... Args>
   [[noreturn]] void fail(std::format_string<Args...> format, Args&&... args) const {
@@ -61,6 +67,7 @@ class Call {
   const OpSchema& schema_;
   std::string prefix_;
   std::vector<Value> values_;
+  mutable std::vector<std::pair<weft::Tensor, std::string>> unbuildable_;
 };
 
 // The bits of a number cast to a type as the specification casts options: to nearest even, saturated, NaN to 0 for

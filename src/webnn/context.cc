@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <unordered_map>
 
 #include "cpu/executor.h"
 #include "gpu/context.h"
@@ -345,12 +346,18 @@ void Context::dispatch(const Graph& graph, const NamedTensors& inputs, const Nam
     if (state_->is_lost) throw InvalidStateError("{}: the context is lost: {}", kWhat, state_->lost->message());
     throw InvalidStateError("{}: the graph is destroyed", kWhat);
   }
-  std::unordered_set<const Tensor::State*> seen;
+  struct Given {
+    std::string_view kind, name;
+  };
+  std::unordered_map<const Tensor::State*, Given> seen;
   for (const NamedTensors* list : {&inputs, &outputs}) {
     for (const auto& [name, tensor] : *list) {
       Tensor::State& t = state_of(tensor, *state_, std::format("{}: '{}'", kWhat, printable(name)));
-      if (!seen.insert(&t).second) {
-        throw TypeError("{}: the tensor of '{}' is given twice; an output may be no input", kWhat, printable(name));
+      const Given given{list == &inputs ? "input" : "output", name};
+      const auto [first, is_new] = seen.emplace(&t, given);
+      if (!is_new) {
+        throw TypeError("{}: {} '{}' and {} '{}' are one tensor, expected another one for each", kWhat,
+                        first->second.kind, printable(first->second.name), given.kind, printable(given.name));
       }
       if (t.destroyed) throw TypeError("{}: the tensor of '{}' is destroyed", kWhat, printable(name));
     }

@@ -40,6 +40,13 @@ std::vector<weft::Tensor> test_map(const Call& c) {
   return {cast(unary(op, c.operand("a")), DType::u8)};
 }
 
+// 1 above 0, -1 below, "0 otherwise": also of NaN, which weft::sign keeps.
+std::vector<weft::Tensor> sign_map(const Call& c) {
+  const weft::Tensor x = c.operand("input");
+  if (!is_floating(x.dtype())) return {sign(x)};
+  return {select(is_nan(x), Number(0), sign(x))};
+}
+
 constexpr Row kBinary[] = {
     {"add", kDataTypes, binary_map<ScalarOp::add>}, {"sub", kDataTypes, binary_map<ScalarOp::sub>},
     {"mul", kDataTypes, binary_map<ScalarOp::mul>}, {"div", kDataTypes, binary_map<ScalarOp::div>},
@@ -78,7 +85,7 @@ constexpr Row kUnary[] = {
     {"reciprocal", kFloatTypes, unary_map<ScalarOp::reciprocal>},
     {"roundEven", kFloatTypes, unary_map<ScalarOp::round>},
     {"sin", kFloatTypes, unary_map<ScalarOp::sin>},
-    {"sign", kSignedTypes, unary_map<ScalarOp::sign>},
+    {"sign", kSignedTypes, sign_map},
     {"sqrt", kFloatTypes, unary_map<ScalarOp::sqrt>},
     {"tan", kFloatTypes, unary_map<ScalarOp::tan>},
 };

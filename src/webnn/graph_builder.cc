@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/error_context.h"
 #include "core/nearest.h"
 #include "graph/graph.h"
 #include "graph/ops/leaf.h"
@@ -350,8 +351,9 @@ std::vector<Operand> GraphBuilder::several(std::string_view name, Arguments argu
   } catch (const InternalError&) {
     throw;
   } catch (const Error& e) {
-    throw TypeError("{}{}", prefix, e.what());
+    throw TypeError("{}{}", prefix, without_function(e.what()));
   }
+  state_->unbuildable.insert(state_->unbuildable.end(), call.all_unbuildable().begin(), call.all_unbuildable().end());
   std::vector<Operand> results;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const ArgumentSchema& rule = op->schema.outputs[std::min(i, op->schema.outputs.size() - 1)];
@@ -411,6 +413,9 @@ Graph GraphBuilder::build(const NamedOperands& outputs, const CompileOptions& gi
   }
   for (const auto& [name, operand] : outputs) built.output(name, operand.state()->tensor);
   state_->built = true;
+  for (const auto& [tensor, text] : state_->unbuildable) {
+    if (reached.contains(tensor.node())) throw OperationError("build: {}", text);
+  }
   const std::lock_guard order(context->timeline);
   CompileOptions options = given;
   if (!options.constants) options.constants = context->constants;
@@ -419,6 +424,7 @@ Graph GraphBuilder::build(const NamedOperands& outputs, const CompileOptions& gi
     graph->report = graph->executable.report();
   });
   state_->inputs.clear();
+  state_->unbuildable.clear();
   return Graph(std::move(graph));
 }
 

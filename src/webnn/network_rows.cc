@@ -1,4 +1,5 @@
 // Products, convolutions, pooling and resampling.
+#include <algorithm>
 #include <cmath>
 
 #include "webnn/message.h"
@@ -89,24 +90,44 @@ Sizes shape_of(const Image& image, bool last) {
               : Sizes{image.batch, image.channels, image.sizes[0], image.sizes[1]};
 }
 
-std::int64_t reach(std::int64_t window, std::int64_t dilation) { return (window - 1) * dilation + 1; }
-
-// How many elements behind the first window further ones have room in, along an axis.
-std::int64_t room(const Call& c, const Windows& w, const Dims& input, const Dims& window, int axis) {
-  const std::int64_t padded = input[axis] + w.before[axis] + w.after[axis];
-  const std::int64_t needed = reach(window[axis], w.dilations[axis]);
-  if (padded < needed) {
-    c.fail("the window reaches over {} elements along the {}, where input has {} with its padding; expected no more",
-           needed, kAxisNames[axis], padded);
-  }
-  return padded - needed;
+// From the first element of a window to behind its last one, at most 2⁶².
+std::int64_t reach(std::int64_t window, std::int64_t dilation) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 62;
+  return window - 1 > kMost / dilation ? kMost : (window - 1) * dilation + 1;
 }
 
-// Numbers that have no effect are 1, so that only those that have one are limited by what kernels count with.
-void simplify(Windows& w, const Dims& window, const Dims& output) {
+// How many windows there are along each axis: (input - window + padding) / stride + 1, rounded down or up.
+Dims window_counts(const Windows& w, const Dims& input, const Dims& window, bool up) {
+  Dims counts;
   for (int d = 0; d < 2; ++d) {
-    if (window[d] == 1) w.dilations[d] = 1;
-    if (output[d] == 1) w.strides[d] = 1;
+    const std::int64_t room = input[d] + w.before[d] + w.after[d] - reach(window[d], w.dilations[d]);
+    const std::int64_t whole = room + (up ? w.strides[d] - 1 : 0);
+    counts.push_back(whole < 0 ? 0 : whole / w.strides[d] + 1);
+  }
+  return counts;
+}
+
+void check_counts(const Call& c, const Windows& w, const Dims& input, const Dims& window, const Dims& counts) {
+  for (int d = 0; d < 2; ++d) {
+    if (counts[d] > 0) continue;
+    c.fail("the window reaches over {} elements along the {}, where input has {} with its padding; expected no more",
+           reach(window[d], w.dilations[d]), kAxisNames[d], input[d] + w.before[d] + w.after[d]);
+  }
+}
+
+// Makes numbers small whose size has no effect, so that kernels, which count with 32 bits, take them: a step that leads
+// past the last element may be as short as leads there, and windows that are counted need no padding behind them.
+// `extent`: sizes of the image that windows lie on; `counts`: how many windows there are.
+void shorten(const Call& c, Windows& w, const Dims& extent, const Dims& window, const Dims& counts) {
+  for (int d = 0; d < 2; ++d) {
+    const std::int64_t past = extent[d] + w.before[d];
+    if (past > kMostSize) {
+      c.fail("{} elements along the {} have a padding of {} in front of them, expected at most {} together", extent[d],
+             kAxisNames[d], w.before[d], kMostSize);
+    }
+    w.strides[d] = counts[d] == 1 ? 1 : std::min(w.strides[d], past);
+    w.dilations[d] = window[d] == 1 ? 1 : std::min(w.dilations[d], past);
+    w.after[d] = 0;
   }
 }
 
@@ -139,11 +160,17 @@ Tensors conv2d(const Call& c) {
   }
   expect_shape(c, "bias", {outputs});
   const Dims window = {filter.shape()[2], filter.shape()[3]};
-  Image output = {{}, input.batch, outputs};
-  for (int d = 0; d < 2; ++d) output.sizes.push_back(room(c, w, input.sizes, window, d) / w.strides[d] + 1);
+  const Image output = {window_counts(w, input.sizes, window, false), input.batch, outputs};
+  check_counts(c, w, input.sizes, window, output.sizes);
   const bool last = channels_last(c, "inputLayout");
   checked_shape(c, shape_of(output, last));
-  simplify(w, window, output.sizes);
+  shorten(c, w, input.sizes, window, output.sizes);
+  // conv() counts windows by the padding, of which there is as much as the last one reaches over; less than none cuts
+  // off elements that no window reaches.
+  for (int d = 0; d < 2; ++d) {
+    const std::int64_t end = (output.sizes[d] - 1) * w.strides[d] + reach(window[d], w.dilations[d]);
+    w.after[d] = end - input.sizes[d] - w.before[d];
+  }
   ConvOptions o;
   o.strides = w.strides, o.dilations = w.dilations, o.padding = w.before, o.padding_after = w.after;
   o.groups = groups, o.channels_last = last;
@@ -184,8 +211,13 @@ Tensors conv_transpose2d(const Call& c) {
     output.sizes.push_back(sized ? wanted[at] : least + more[at]);
   }
   const bool last = channels_last(c, "inputLayout");
-  checked_shape(c, shape_of(output, last));
-  simplify(w, window, input.sizes);
+  const Shape shape = checked_shape(c, shape_of(output, last));
+  if (input.channels % groups != 0) {
+    return {c.unbuildable(shape,
+                          std::format("input is {} in layout {}, of {} channels; expected as many as {} groups divide",
+                                      describe(c, "input"), c.choice("inputLayout"), input.channels, groups))};
+  }
+  shorten(c, w, output.sizes, window, input.sizes);
   ConvTransposeOptions o;
   o.strides = w.strides, o.dilations = w.dilations, o.padding = w.before, o.padding_after = w.after;
   o.groups = groups, o.channels_last = last, o.output_sizes = output.sizes;
@@ -198,28 +230,29 @@ std::optional<PoolOptions> pool_options(const Call& c) {
   Sizes given = to_sizes(input.sizes);
   if (c.has("windowDimensions")) given = c.sizes("windowDimensions", 2, 0);
   check_positive(c, "windowDimensions", given);
-  const Dims window = to_shape(given);
+  Dims window = to_shape(given);
   Windows w = windows(c);
-  Dims floor, ceil;
-  for (int d = 0; d < 2; ++d) {
-    const std::int64_t rest = room(c, w, input.sizes, window, d);
-    floor.push_back(rest / w.strides[d] + 1);
-    ceil.push_back((rest + w.strides[d] - 1) / w.strides[d] + 1);
-  }
-  Image output = {c.choice("outputShapeRounding") == "ceil" ? ceil : floor, input.batch, input.channels};
-  if (c.has("outputSizes")) {
-    const Sizes wanted = c.sizes("outputSizes", 2, 0);
-    output.sizes = to_shape(wanted);
-    if (output.sizes != floor && output.sizes != ceil) {
-      c.fail("outputSizes are {}; expected {} or {}", to_string(wanted), to_string(to_sizes(floor)),
-             to_string(to_sizes(ceil)));
+  const Dims down = window_counts(w, input.sizes, window, false), up = window_counts(w, input.sizes, window, true);
+  const bool sized = c.has("outputSizes");
+  Image output = {sized || c.choice("outputShapeRounding") == "ceil" ? up : down, input.batch, input.channels};
+  check_counts(c, w, input.sizes, window, output.sizes);
+  if (sized) {
+    output.sizes = to_shape(c.sizes("outputSizes", 2, 0));
+    const bool either = down != up && down[0] > 0 && down[1] > 0;
+    if (output.sizes != up && !(either && output.sizes == down)) {
+      c.fail("outputSizes are {}; expected {}{}", to_string(to_sizes(output.sizes)),
+             either ? to_string(to_sizes(down)) + " or " : "", to_string(to_sizes(up)));
     }
   }
   const bool last = channels_last(c, "layout");
   checked_shape(c, shape_of(output, last));
-  simplify(w, window, output.sizes);
+  shorten(c, w, input.sizes, window, output.sizes);
+  // Elements of a window that no position brings into the image.
+  for (int d = 0; d < 2; ++d) {
+    window[d] = std::min(window[d], (input.sizes[d] + w.before[d] - 1) / w.dilations[d] + 1);
+  }
   const Dims zeros = {0, 0}, ones = {1, 1};
-  if (window == input.sizes && w.dilations == ones && w.before == zeros && w.after == zeros) return {};
+  if (window == input.sizes && w.dilations == ones && w.before == zeros && output.sizes == ones) return {};
   return PoolOptions{.window = window,
                      .strides = w.strides,
                      .dilations = w.dilations,

@@ -132,6 +132,8 @@ struct GraphBuilder::State {
   std::mutex mutex;
   bool built = false;
   std::vector<Operand> inputs;
+  // Results of which nothing can be computed (Call::unbuildable), and build()'s messages about them.
+  std::vector<std::pair<weft::Tensor, std::string>> unbuildable;
 };
 
 // What tensors, inputs and constants may hold.

@@ -47,7 +47,7 @@ TEST_P(WebnnElementwise, FunctionsOfFloats) {
       {"reciprocal", reciprocal_of, positive},
       {"roundEven", rounded_even, {0.1, 0.9, 1.1, 1.9, -3.5, -2.5, -1.5, 1.5, 2.5, 3.5}},
       {"sin", std::sin, ordinary},
-      {"sign", sign_of, {-3.5, -0.0, 0.0, 1e-3, kInf, -kInf}},
+      {"sign", sign_of, {-3.5, -0.0, 0.0, 1e-3, kInf, -kInf, std::nan("")}},
       {"sqrt", std::sqrt, positive},
       {"tan", std::tan, {-1.0, 0.0, 0.5, 1.25}},
   };

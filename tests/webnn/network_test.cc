@@ -348,6 +348,55 @@ TEST_P(WebnnNetwork, Resampling) {
   }
 }
 
+// The steps of convTranspose2d let groups pass that do not divide the channels; build() refuses what needs the result.
+TEST(WebnnNetworkErrors, GroupsThatDoNotDivideTheChannelsAreRefusedByBuild) {
+  for (const bool last : {false, true}) {
+    const Context context = Context::create(Device::cpu());
+    GraphBuilder b(context);
+    const auto x = b.input("x", {DType::f32, last ? Sizes{1, 5, 5, 1} : Sizes{1, 1, 5, 5}});
+    const auto w = b.input("w", {DType::f32, {1, 1, 2, 2}});
+    const auto y = b.conv_transpose2d(x, w,
+                                      {.padding = {1, 1, 1, 1},
+                                       .groups = 3,
+                                       .input_layout = last ? InputOperandLayout::nhwc : InputOperandLayout::nchw,
+                                       .label = "a.b"});
+    EXPECT_EQ(y.shape(), (last ? Sizes{1, 4, 4, 3} : Sizes{1, 3, 4, 4}));
+    const auto z = b.transpose(b.relu(y));
+    try {
+      b.build({{"z", z}});
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const OperationError& e) {
+      const std::string what = last ? "float32 [1, 5, 5, 1] in layout nhwc" : "float32 [1, 1, 5, 5] in layout nchw";
+      EXPECT_EQ(std::string(e.what()), "build: convTranspose2d [a.b]: input is " + what +
+                                           ", of 1 channels; expected as many as 3 groups divide");
+    }
+  }
+  // A graph that does not need it is built.
+  const Context context = Context::create(Device::cpu());
+  GraphBuilder b(context);
+  const auto x = b.input("x", {DType::f32, {1, 2, 5, 5}}), w = b.input("w", {DType::f32, {2, 1, 2, 2}});
+  b.conv_transpose2d(x, w, {.groups = 3});
+  EXPECT_TRUE(b.build({{"y", b.relu(x)}}));
+}
+
+// What only the functions below notice is told in the operation's name alone, with its label once.
+TEST(WebnnNetworkErrors, NameNoFunctionInside) {
+  GraphBuilder b(Context::create(Device::cpu()));
+  const auto x = b.input("x", {DType::f32, {1, 1, 5, 5}});
+  try {
+    b.average_pool2d(x, {.window_dimensions = {{2, 2}},
+                         .padding = {{4294967295, 0, 0, 0}},
+                         .strides = {{2147483648, 1}},
+                         .label = "a.b"});
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const TypeError& e) {
+    EXPECT_EQ(
+        std::string(e.what()),
+        "averagePool2d [a.b]: 5 elements along the height have a padding of 4294967295 in front of them, expected "
+        "at most 2147483647 together");
+  }
+}
+
 TEST(WebnnNetworkErrors, AreThoseOfTheSteps) {
   const auto f = [](Sizes shape) { return OperandDescriptor{DType::f32, std::move(shape)}; };
   const OperandDescriptor image = f({1, 4, 5, 5}), filter = f({2, 4, 3, 3}), transposed = f({4, 2, 3, 3});
@@ -444,6 +493,23 @@ TEST(WebnnNetworkErrors, AreThoseOfTheSteps) {
        {x},
        {{"windowDimensions", Sizes{2, 2}}, {"strides", Sizes{2, 2}}, {"outputSizes", Sizes{2, 3}}},
        "outputSizes are [2, 3]; expected [2, 2] or [3, 3]"},
+      {"maxPool2d",
+       {x},
+       {{"windowDimensions", Sizes{2, 2}}, {"outputSizes", Sizes{3, 3}}},
+       "outputSizes are [3, 3]; expected [4, 4]"},
+      {"maxPool2d",
+       {x},
+       {{"windowDimensions", Sizes{7, 2}}, {"strides", Sizes{3, 1}}, {"outputSizes", Sizes{2, 4}}},
+       "outputSizes are [2, 4]; expected [1, 4]"},
+      {"maxPool2d",
+       {x},
+       {{"windowDimensions", Sizes{8, 2}}, {"strides", Sizes{3, 1}}, {"outputShapeRounding", std::string("ceil")}},
+       "the window reaches over 8 elements along the height, where input has 5 with its padding; expected no more"},
+      {"averagePool2d",
+       {x},
+       {{"windowDimensions", Sizes{4294967295, 2}}, {"dilations", Sizes{4294967295, 1}}},
+       "the window reaches over 4611686018427387904 elements along the height, where input has 5 with its padding; "
+       "expected no more"},
       {"maxPool2d", {x}, {{"outputSizes", Sizes{1}}}, "outputSizes are [1], expected 2 numbers"},
       {"averagePool2d",
        {{"input", {DType::i32, {1, 1, 2, 2}}}},
