@@ -1,5 +1,7 @@
 // Softmax and its logarithm.
+#include <cmath>
 #include <limits>
+#include <optional>
 
 #include "cpu/executor.h"
 #include "kernels/operands.h"
@@ -115,6 +117,66 @@ TEST_P(SoftmaxTest, SpecialValues) {
     for (std::int64_t j = 3 * n; j < 8 * n; ++j) ASSERT_TRUE(v[j] >= 0 && v[j] <= 1) << j;
     EXPECT_EQ(v[6 * n], 1);
     EXPECT_NEAR(v[5 * n], 1.0 / static_cast<double>(n), 1e-7);
+  }
+}
+
+// Exponentials far below the maximum, in units in the last place of the formula in doubles: 3n + 3 is what the
+// conformance tests of WebNN allow for n elements. Neither the product with log2 e nor the difference, whose
+// rounding error near 80 is up to 2^-18, may lose digits.
+TEST_P(SoftmaxTest, SmallResultsKeepTheirDigits) {
+  struct Case {
+    Shape shape;
+    int axis = 1;
+    std::optional<kernels::RowForm> form = {};
+    std::optional<kernels::SplitForm> split = {};
+  };
+  const kernels::RowForm loops{.threads_per_row = 16, .interleave = 1, .register_steps = 0};
+  const Case cases[] = {
+      {{4096, 2}},
+      {{4096, 3}},
+      {{512, 8}},
+      {{3, 1024}, 0},
+      {{8, 300}, 1, loops},
+      {{8, 1200}, 1, {}, kernels::SplitForm{.threads = 128, .register_steps = 2, .interleave = 8}},
+      {{300, 12}, 0, {}, kernels::SplitForm{.threads = 64, .register_steps = 3, .interleave = 2}},
+      {{300, 12}, 0, {}, kernels::SplitForm{.threads = 64, .register_steps = 4, .interleave = 4, .look_back = true}}};
+  for (const Case& c : cases) {
+    for (const double top : {0.0, 10.3, -71.9, 1000.1}) {
+      const std::int64_t n = c.shape[c.axis];
+      const auto element = [&](std::int64_t row, std::int64_t i) {
+        return i == 0 ? top : top - 86.0 * static_cast<double>((row * n + i) * 7919 % 8191) / 8191;
+      };
+      const auto of = [&](std::int64_t k) {
+        return c.axis == 1 ? element(k / n, k % n) : element(k % c.shape[1], k / c.shape[1]);
+      };
+      const View x = view_of(DType::f32, c.shape, Kind::dense, of), y = output(DType::f32, c.shape);
+      const View in = to_device(device, x), out = to_device(device, y);
+      gpu::Encoder encoder(device);
+      if (c.split)
+        kernels::softmax_split_rows(encoder, plain(in, out), c.axis, false, *c.split);
+      else if (c.form)
+        kernels::softmax_in_form(encoder, plain(in, out), c.axis, false, *c.form);
+      else
+        kernels::softmax(encoder, in, out, c.axis);
+      encoder.submit();
+      const std::vector<double> got = values(to_host(device, out)), given = values(x);
+      const std::int64_t rows = c.shape[1 - c.axis];
+      const auto at = [&](std::int64_t row, std::int64_t i) {
+        return static_cast<std::size_t>(c.axis == 1 ? row * n + i : i * c.shape[1] + row);
+      };
+      double worst = 0;
+      for (std::int64_t row = 0; row < rows; ++row) {
+        double sum = 0;
+        for (std::int64_t i = 0; i < n; ++i) sum += std::exp(given[at(row, i)] - given[at(row, 0)]);
+        for (std::int64_t i = 0; i < n; ++i) {
+          const double want = std::exp(given[at(row, i)] - given[at(row, 0)]) / sum;
+          if (want < 0x1p-125) continue;
+          worst = std::max(worst, std::abs(got[at(row, i)] - want) / std::ldexp(1.0, std::ilogb(want) - 23));
+        }
+      }
+      EXPECT_LE(worst, 3 * static_cast<double>(std::min<std::int64_t>(n, 4)) + 3)
+          << weft::to_string(c.shape) << " along axis " << c.axis << ", maximum " << top;
+    }
   }
 }
 

@@ -62,6 +62,15 @@ fn exp_f32(x: f32) -> f32 {
   return exp2_of_product_f32(x, 1.44269502, 1.33497583e-8);
 }
 
+// Of -infinity the correction would be NaN.
+fn exp_below_f32(x: f32, top: f32) -> f32 {
+  let d = x - top;
+  let h = d * 1.44269502;
+  let e = exp2(h);
+  let rest = fma(fma(d, 1.44269502, -h), 0.69314718, fma(d, 1.33497583e-8, lost_f32(x, top, d)));
+  return select(e, fma(e, rest, e), d > -104.0);
+}
+
 fn exp2_f32(x: f32) -> f32 {
   if (is_beyond_f32(x, 126.0)) { return exp2_whole_f32(x); }
   return exp2(x);

@@ -99,6 +99,18 @@ fn exp_sum_f32(argument: f32, tail: f32, k: i32) -> f32 {
   return select(scale_f32(1.0 + (r + r * r * exp_rest_f32(r)), i32(n) + k), argument, is_nan_f32(argument));
 }
 
+// What the rounding of d = x - y lost (Dekker, "A floating-point technique for extending the available precision", 1971).
+fn lost_f32(x: f32, y: f32, d: f32) -> f32 {
+  let y_is_larger = abs(y) >= abs(x);
+  return select(-y, x, y_is_larger) - (d - select(x, -y, y_is_larger));
+}
+
+// exp(x - top) for x up to top; of -infinity nothing is lost.
+fn exp_below_f32(x: f32, top: f32) -> f32 {
+  let d = x - top;
+  return exp_sum_f32(d, select(0.0, lost_f32(x, top, d), d > -104.0), 0);
+}
+
 fn sqrt_f32(x: f32) -> f32 { return sqrt(x); }
 
 fn exp_f32(x: f32) -> f32 { return exp_sum_f32(x, 0.0, 0); }

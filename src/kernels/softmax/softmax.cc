@@ -49,7 +49,9 @@ Call start(Stream& stream, const char* kernel, const RowViews& views, const Rows
   const std::vector<std::string> names = add_views(call, views, rows, plan);
   add_rows(call, rows, plan, std::vector<std::string_view>(names.begin(), names.end()));
   add_fusion(call, views, plan, softmax_work(log));
-  call.include("float_rows").set("logarithm", log).set("ties", false);
+  const bool narrow = bits(views.result_type()) <= 16;
+  call.include("float_rows").include("exp_below").set("logarithm", log).set("ties", false);
+  call.set("narrow_y", narrow).set("compensated", !log && !narrow);
   return call;
 }
 
@@ -72,7 +74,6 @@ void run_split(Stream& stream, std::string_view name, Windows chunks, int axis, 
     }
     const bool words = keeps_pairs(views) && steps_are_vec4(views, rows, plan, 0);
     call.set("pairs_of_x", words).set("x_is_f16", x == DType::f16);
-    call.set("narrow_y", bits(views.result_type()) <= 16);
     call.set("rounds", rounds_only(views));
     return call;
   });

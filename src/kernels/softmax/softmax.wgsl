@@ -7,7 +7,7 @@
 {{ operand_access() }}
 {{ row_reduction("row_max", "state_t", "larger") }}
 {{ row_reduction("row_sum", "state_t", "add") }}
-{% macro result(v) %}{% if logarithm %}({{ v }} - row_top) - less{% else %}exp({{ v }} - row_top) * scale{% endif %}{% endmacro %}
+{% macro result(v) %}{% if logarithm %}({{ v }} - row_top) - less{% else %}exp_below({{ v }}, row_top) * scale{% endif %}{% endmacro %}
 
 @compute @workgroup_size({{ workgroup }})
 fn main({{ thread_arguments() }}) {
@@ -41,8 +41,10 @@ fn main({{ thread_arguments() }}) {
 {% endfor %}
   top = row_max(top, tid);
 {% for i in range(register_steps) %}
+{% if logarithm %}
   v{{ i }} -= top;
-  let e{{ i }} = {{ in_step("value_t(0)", "exp(v" ~ i ~ ")", i) }};
+{% endif %}
+  let e{{ i }} = {{ in_step("value_t(0)", "exp(v" ~ i ~ ")" if logarithm else "exp_below(v" ~ i ~ ", top)", i) }};
 {% endfor %}
   var total = e0;
 {% for i in range(1, register_steps) %}
@@ -63,8 +65,8 @@ fn main({{ thread_arguments() }}) {
 {% for i in range(register_steps) %}
   {{ "if (whole) {" if i == end else "{" }}
 {% if packed %}
-{% set below = "(widen4_x(v" ~ i ~ ") - top)" %}
-{{ put("r" ~ i ~ "_", spot, i, (below ~ " - less") if logarithm else ("exp" ~ below ~ " * scale"), how) }}
+{% set v = "widen4_x(v" ~ i ~ ")" %}
+{{ put("r" ~ i ~ "_", spot, i, "(" ~ v ~ " - top) - less" if logarithm else "exp_below(" ~ v ~ ", top) * scale", how) }}
 {% else %}
 {{ put("r" ~ i ~ "_", spot, i, ("v" ~ i ~ " - less") if logarithm else ("e" ~ i ~ " * scale"), how) }}
 {% endif %}

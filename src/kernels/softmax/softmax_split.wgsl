@@ -95,7 +95,7 @@ partial_at(tile, min(q + {{ k // 2 * (threads_per_row // 4) }}u, p.all_splits - 
 {% endif %}
 {% endmacro %}
 {% macro usual_result(value) -%}
-{{ "(" ~ value ~ " - row_top) - less" if logarithm else "exp(" ~ value ~ " - row_top) * scale" }}
+{{ "(" ~ value ~ " - row_top) - less" if logarithm else "exp_below(" ~ value ~ ", row_top) * scale" }}
 {%- endmacro %}
 {% macro finish_tile() %}
 {{ join_rows(false) }}
@@ -134,7 +134,7 @@ partial_at(tile, min(q + {{ k // 2 * (threads_per_row // 4) }}u, p.all_splits - 
 {% endif %}
 {{ forget_values() }}
 {% for i in range(register_steps) %}
-{% set below_top = "exp(" ~ tile_value(i) ~ " - own_top)" %}
+{% set below_top = ("exp_below(" ~ tile_value(i) ~ ", own_top)") if keeps_exponentials else "exp(" ~ tile_value(i) ~ " - own_top)" %}
   {{ "v" ~ i ~ " =" if keeps_exponentials else "let e" ~ i ~ " =" }} {{ below_top if packed else masked("value_t(0)", below_top, i) }};
   total += {{ "v" if keeps_exponentials else "e" }}{{ i }};
 {% endfor %}
@@ -192,7 +192,7 @@ partial_at(tile, min(q + {{ k // 2 * (threads_per_row // 4) }}u, p.all_splits - 
 {% elif packed and narrow_y %}
   let less = log2(row_total);
 {% elif keeps_exponentials %}
-  let scale = exp(own_top - row_top) / row_total;
+  let scale = exp_of_top_below(own_top, row_top) / row_total;
 {% else %}
   let scale = 1 / row_total;
 {% endif %}
