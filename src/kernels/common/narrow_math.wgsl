@@ -77,14 +77,17 @@ fn gelu_erf_fast(x: f32) -> f32 {
 // For bf16, whose range exceeds that of the short form.
 fn gelu_erf_bf16(x: f32) -> f32 { return gelu_erf_narrow(x); }
 
+// Within 2^-22: of f16 results the f32 functions round as many the other way, those next to the middle of two.
 fn gelu_tail_narrow(a: f32) -> f32 {
   let t = 1.0 / (1.0 + 0.25 * a);
-  var q = 0.23871383;
-  q = q * t - 0.09068089;
-  q = q * t + 0.15926093;
-  q = q * t + 0.09585741;
-  q = q * t + 0.09622001;
-  q = q * t + 0.000637892;
+  var q = -0.100178435;
+  q = q * t + 0.3825634;
+  q = q * t - 0.3487612;
+  q = q * t + 0.36933854;
+  q = q * t - 0.030409481;
+  q = q * t + 0.13216501;
+  q = q * t + 0.09498269;
+  q = q * t + 0.00029944736;
   return q;
 }
 
