@@ -1,4 +1,6 @@
 // Reductions over axes, the places of least and greatest elements, running sums, and softmax.
+#include <bit>
+
 #include "webnn/message.h"
 #include "webnn/op_rows.h"
 
@@ -11,10 +13,34 @@ constexpr TypeSet kSumTypes = {DType::f32, DType::f16, DType::i32, DType::u32, D
 
 int rank(const Call& c) { return static_cast<int>(c.shape("input").size()); }
 
+Axes axes_of(const Call& c) { return c.has("axes") ? Axes(c.axes("axes", rank(c))) : Axes(); }
+
 template <ReduceKind kind>
 std::vector<weft::Tensor> reduce_map(const Call& c) {
-  const Axes axes = c.has("axes") ? Axes(c.axes("axes", rank(c))) : Axes();
-  return {reduce(kind, c.operand("input"), axes, c.boolean("keepDimensions"))};
+  return {reduce(kind, c.operand("input"), axes_of(c), c.boolean("keepDimensions"))};
+}
+
+// Sums that float32 does not hold though it holds the result are made of smaller numbers: of float32 as fractions of
+// 2^k, at least as many as there are addends; float16 is added in float32.
+std::vector<weft::Tensor> mean_map(const Call& c) {
+  const weft::Tensor x = c.operand("input");
+  if (x.dtype() != DType::f32) return reduce_map<ReduceKind::mean>(c);
+  std::int64_t count = 1;
+  for (const int axis : axes_of(c).of(rank(c))) count *= x.shape()[axis];
+  const double part = 1 / static_cast<double>(std::bit_ceil(static_cast<std::uint64_t>(count)));
+  return {reduce(ReduceKind::sum, x * part, axes_of(c), c.boolean("keepDimensions")) /
+          (static_cast<double>(count) * part)};
+}
+
+// As fractions of the largest, whose squares neither overflow nor vanish.
+std::vector<weft::Tensor> l2_map(const Call& c) {
+  const weft::Tensor x = c.operand("input");
+  if (x.dtype() != DType::f32) return reduce_map<ReduceKind::l2>(c);
+  const weft::Tensor largest = reduce(ReduceKind::max, abs(x), axes_of(c), true);
+  const weft::Tensor unit = select((largest > 0) & is_finite(largest), largest, 1);
+  const weft::Tensor y = reduce(ReduceKind::l2, x / unit, axes_of(c), true) * unit;
+  if (c.boolean("keepDimensions")) return {y};
+  return {reshape(y, reduce(ReduceKind::max, x, axes_of(c), false).shape())};
 }
 
 template <kernels::ArgKind kind>
@@ -42,11 +68,11 @@ struct Row {
 
 constexpr Row kReductions[] = {
     {"reduceL1", kSumTypes, reduce_map<ReduceKind::l1>},
-    {"reduceL2", kFloatTypes, reduce_map<ReduceKind::l2>},
+    {"reduceL2", kFloatTypes, l2_map},
     {"reduceLogSum", kFloatTypes, reduce_map<ReduceKind::log_sum>},
     {"reduceLogSumExp", kFloatTypes, reduce_map<ReduceKind::log_sum_exp>},
     {"reduceMax", kDataTypes, reduce_map<ReduceKind::max>},
-    {"reduceMean", kFloatTypes, reduce_map<ReduceKind::mean>},
+    {"reduceMean", kFloatTypes, mean_map},
     {"reduceMin", kDataTypes, reduce_map<ReduceKind::min>},
     {"reduceProduct", kSumTypes, reduce_map<ReduceKind::prod>},
     {"reduceSum", kSumTypes, reduce_map<ReduceKind::sum>},

@@ -83,6 +83,46 @@ TEST_P(WebnnReductions, OverNoAxesAndOfScalars) {
          {DType::i64, {1}, {std::int64_t{65537} * 65537}}});
 }
 
+// Results that float32 holds, of sums and squares that it does not.
+TEST_P(WebnnReductions, SumsPastTheRange) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  struct {
+    const char* op;
+    Sizes shape;
+    Values x;
+    webnn::Arguments options;
+    Sizes to;
+    Values y;
+  } const cases[] = {
+      {"reduceL2", {2}, {3e30, 4e30}, {}, {}, {5e30}},
+      {"reduceL2", {2}, {-3e-30, 4e-30}, {}, {}, {5e-30}},
+      {"reduceL2", {2}, {0, 0}, {}, {}, {0}},
+      {"reduceL2", {2}, {-kInf, 1}, {}, {}, {kInf}},
+      {"reduceL2", {2}, {std::nan(""), 1e30}, {}, {}, {std::nan("")}},
+      {"reduceL2", {2, 2}, {3e30, -5e-20, 4e30, 12e-20}, {{"axes", Sizes{0}}}, {2}, {5e30, 13e-20}},
+      {"reduceL2", {2, 1}, {-3e30, 0}, {{"axes", Sizes{1}}, {"keepDimensions", true}}, {2, 1}, {3e30, 0}},
+      {"reduceMean", {4}, {3e38, 3e38, 3e38, 3e38}, {}, {}, {3e38}},
+      {"reduceMean", {3}, {-3.4e38, -3.4e38, -3.4e38}, {}, {}, {-3.4e38}},
+      {"reduceMean",
+       {2, 3},
+       {3e38, 3e38, 3e38, 1, 2, 6},
+       {{"axes", Sizes{1}}, {"keepDimensions", true}},
+       {2, 1},
+       {3e38, 3}},
+      {"reduceMean", {2}, {kInf, 1}, {}, {}, {kInf}},
+  };
+  for (const auto& c : cases) {
+    const auto got = run(c.op, {{"input", {DType::f32, c.shape, Numbers(c.x.begin(), c.x.end())}}}, c.options)[0];
+    EXPECT_EQ(got.shape, c.to);
+    ASSERT_EQ(got.values.size(), c.y.size());
+    for (std::size_t i = 0; i < c.y.size(); ++i) {
+      const double x = got.values[i].value(), y = c.y[i];
+      EXPECT_TRUE(x == y || (std::isnan(x) && std::isnan(y)) || std::abs(x - y) <= 4e-7 * std::abs(y))
+          << c.op << ", element " << i << ": " << x << ", expected " << y;
+    }
+  }
+}
+
 TEST_P(WebnnReductions, OfIntegers) {
   constexpr std::int64_t k = std::int64_t{1} << 40;
   const auto over_all = [&](const char* op, DType type, const Numbers& x, Number y) {

@@ -63,11 +63,11 @@ fn exp_f32(x: f32) -> f32 {
 }
 
 // Of -infinity the correction would be NaN.
-fn exp_below_f32(x: f32, top: f32) -> f32 {
-  let d = x - top;
+fn exp_below_f32(x: f32, y: f32) -> f32 {
+  let d = x - y;
   let h = d * 1.44269502;
   let e = exp2(h);
-  let rest = fma(fma(d, 1.44269502, -h), 0.69314718, fma(d, 1.33497583e-8, lost_f32(x, top, d)));
+  let rest = fma(fma(d, 1.44269502, -h), 0.69314718, fma(d, 1.33497583e-8, lost_f32(x, y, d)));
   return select(e, fma(e, rest, e), d > -104.0);
 }
 

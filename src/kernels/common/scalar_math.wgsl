@@ -105,10 +105,10 @@ fn lost_f32(x: f32, y: f32, d: f32) -> f32 {
   return select(-y, x, y_is_larger) - (d - select(x, -y, y_is_larger));
 }
 
-// exp(x - top) for x up to top; of -infinity nothing is lost.
-fn exp_below_f32(x: f32, top: f32) -> f32 {
-  let d = x - top;
-  return exp_sum_f32(d, select(0.0, lost_f32(x, top, d), d > -104.0), 0);
+// exp(x - y) for x up to y, to 4 ULP also where the difference is rounded; of -infinity nothing is lost.
+fn exp_below_f32(x: f32, y: f32) -> f32 {
+  let d = x - y;
+  return exp_sum_f32(d, select(0.0, lost_f32(x, y, d), d > -104.0), 0);
 }
 
 fn sqrt_f32(x: f32) -> f32 { return sqrt(x); }
