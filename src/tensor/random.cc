@@ -73,7 +73,7 @@ Tensor key(std::uint64_t seed) {
 }
 
 Tensor split(const Tensor& key, std::int64_t count) {
-  if (count < 0) throw InvalidArgument("random::split: {} keys, expected 0 or more", count);
+  if (count < 0) throw ShapeError("random::split: {} keys, expected 0 or more", count);
   return in_function("random::split", [&] { return random_bits(key, DType::u32, {count, 2}); });
 }
 
