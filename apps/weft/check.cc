@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "core/json_reader.h"
 #include "core/mapped_file.h"
+#include "core/suffix.h"
 #include "output.h"
 #include "webnn_check/data_cases.h"
 #include "webnn_check/programs.h"
@@ -54,7 +55,7 @@ std::vector<std::string> files_of(const std::vector<std::string>& paths) {
     }
     std::vector<std::string> inside;
     for (const auto& entry : fs::recursive_directory_iterator(path)) {
-      if (entry.path().extension() == ".json") inside.push_back(entry.path().string());
+      if (has_suffix(entry.path().string(), ".json")) inside.push_back(entry.path().string());
     }
     if (inside.empty()) throw IoError("{}: there is no *.json file in or below this directory", path);
     std::ranges::sort(inside);

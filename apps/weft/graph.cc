@@ -10,6 +10,7 @@
 
 #include "command_line.h"
 #include "commands.h"
+#include "core/suffix.h"
 #include "output.h"
 #include "weft/draw.h"
 #include "weft/error.h"
@@ -78,8 +79,6 @@ Examples
   weft graph MODEL -o - | dot -Tpdf > minilm.pdf
 )";
 
-bool ends_in(const std::string& path, std::string_view suffix) { return path.ends_with(suffix); }
-
 std::string title_of(const GraphArguments& a) {
   return std::format("{}: {} × {} tokens{}", std::filesystem::weakly_canonical(a.model).filename().string(), a.batch,
                      a.length, a.compiled ? ", compiled" : "");
@@ -93,10 +92,13 @@ void add_graph(CLI::App& app) {
   command->add_option("MODEL", a->model, "Directory in Hugging Face's layout")->required();
   command
       ->add_option("-o,--output", a->output,
-                   "FILE.html, a page whose layers open; FILE.svg, through Graphviz; or FILE.dot; '-' prints dot")
+                   "FILE.html, a page whose layers open; FILE.svg, through Graphviz; or FILE.dot, as is '-', which "
+                   "prints it, and "
+                   "a name without an ending")
       ->capture_default_str()
       ->check([](const std::string& path) {
-        const bool known = path == "-" || ends_in(path, ".html") || ends_in(path, ".svg") || ends_in(path, ".dot");
+        const bool known = !std::filesystem::path(path).has_extension() || has_suffix(path, ".html") ||
+                           has_suffix(path, ".svg") || has_suffix(path, ".dot");
         return known ? std::string() : std::format("'{}' ends in none of .html, .svg and .dot", path);
       });
   command->add_option("--depth", a->depth, "How many levels of layers are drawn open; default: as many as fit a screen")
@@ -113,9 +115,9 @@ void add_graph(CLI::App& app) {
     if (a->compiled) graph = optimized(graph, Device::open());
     const DrawOptions draw{.depth = a->depth >= 0 ? a->depth : depth_of_boxes(graph, kBoxes)};
     Output out(a->output);
-    if (ends_in(a->output, ".html"))
+    if (has_suffix(a->output, ".html"))
       out.write(graph_page(graph, title_of(*a), draw));
-    else if (ends_in(a->output, ".svg"))
+    else if (has_suffix(a->output, ".svg"))
       out.write(render(to_dot(graph, draw)));
     else
       out.write(to_dot(graph, draw));

@@ -1,5 +1,6 @@
 // weft: the command line. Exit codes: 0, 1 (something failed; a line on standard error gives the reason), 2 (usage),
-// 128 + signal (130: interrupted; 141: nobody reads standard output any more, as of a program that SIGPIPE ends).
+// 128 + signal (129: the terminal is gone; 130: interrupted; 141: nobody reads standard output any more, as of a
+// program that SIGPIPE ends).
 
 #include <csignal>
 #include <cstdio>
@@ -65,8 +66,6 @@ int run(CLI::App& app, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Without this a closed pipe would end the process; so write() reports it, like any other error.
-  std::signal(SIGPIPE, SIG_IGN);
   app::handle_signals();
   gpu::allow_surfaceless();
   CLI::App app("Weft: tensors and neural networks on any GPU, through WebGPU", "weft");

@@ -14,36 +14,33 @@
 
 namespace weft::app {
 
-Output::Output(const std::string& path) {
+Output::Output(const std::string& path, Head head) {
   if (path.empty() || path == "-") {
     file_ = stdout;
     return;
   }
   path_ = path;
-  if (std::filesystem::exists(path_) && !std::filesystem::is_regular_file(path_)) {
-    // A device or a pipe (/dev/null, a FIFO) cannot be replaced by renaming, so it is written directly.
-    if (std::filesystem::is_directory(path_)) throw IoError("{}: is a directory; --output takes a file", path);
-    file_ = std::fopen(path.c_str(), "wb");
-    if (!file_) fail("cannot be opened");
+  target_.emplace(path_);
+  if (target_->stream() && head == Head::stays) {
+    file_ = target_->stream();
     return;
   }
-  temporary_ = TemporaryFile(std::format("{}.{}.part", path, getpid()));
-  file_ = std::fopen(temporary_.path().c_str(), "wb");
+  temporary_ = TemporaryFile(target_->temporary());
+  file_ = std::fopen(temporary_.path().c_str(), "wbx");
   if (!file_) fail("cannot be created");
 }
 
 Output::~Output() {
-  if (file_ && file_ != stdout) std::fclose(file_);
+  if (file_ && is_file()) std::fclose(file_);
 }
 
 void Output::fail(const char* what) const {
   const int error = errno;
   const std::string name = path_.empty() ? "standard output" : path_.string();
-  if (error == EPIPE && path_.empty()) throw NobodyReads();
-  throw IoError("{}: {}: {}{}", name, what, std::strerror(error),
-                error == ENOSPC && !temporary_.empty()
-                    ? "; free some space or name another --output; nothing was left behind"
-                    : "");
+  if (error == EPIPE && (!target_ || target_->stream())) throw NobodyReads();
+  throw IoError(
+      "{}: {}: {}{}", name, what, std::strerror(error),
+      error == ENOSPC && is_file() ? "; free some space or name another --output; nothing was left behind" : "");
 }
 
 void Output::write(std::string_view bytes) {
@@ -51,7 +48,7 @@ void Output::write(std::string_view bytes) {
 }
 
 void Output::rewrite_head(std::string_view bytes) {
-  if (std::fseek(file_, 0, SEEK_SET) != 0) fail("cannot be rewound (--output .npy needs an ordinary file)");
+  if (std::fseek(file_, 0, SEEK_SET) != 0) fail("cannot be rewound");
   write(bytes);
 }
 
@@ -61,12 +58,14 @@ void Output::flush() {
 
 void Output::commit() {
   flush();
-  if (file_ == stdout) return;
+  if (!is_file()) return;
   const int closed = std::fclose(file_);
   file_ = nullptr;
   if (closed != 0) fail("cannot be written");
-  if (temporary_.empty()) return;
-  if (std::rename(temporary_.path().c_str(), path_.c_str()) != 0) fail("cannot be moved into place");
+  if (const std::error_code error = target_->put(temporary_.path())) {
+    errno = error.value();
+    fail("cannot be moved into place");
+  }
   temporary_.release();
 }
 

@@ -1,13 +1,15 @@
-// The target of results: standard output, or a file that is written completely or not at all.
+// The target of results: standard output, a file that is written completely or not at all, or a device or pipe.
 #pragma once
 
 #include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "core/output_target.h"
 #include "signals.h"
 
 namespace weft::app {
@@ -17,26 +19,32 @@ struct NobodyReads : std::exception {};
 // The command failed, and has said in its output in what.
 struct Reported : std::exception {};
 
-// Writes bytes to standard output ("-") or to a temporary file in the directory of `path`, which commit() renames to
-// `path`; without commit(), and after a signal that ends the program, it is removed. Throws IoError (full disk, no such
-// directory), NobodyReads.
+// Writes bytes to standard output ("-"), to what a path leads to if that is no regular file (core/output_target.h), or
+// to a temporary file, which commit() moves into its place; without commit(), and after a signal that ends the program,
+// it is removed. Throws IoError (full disk, no such directory), NobodyReads.
 class Output {
  public:
-  explicit Output(const std::string& path);
+  // Whether rewrite_head() may be called: then also what is no regular file gets its bytes from commit().
+  enum class Head : std::uint8_t { stays, rewritten };
+
+  explicit Output(const std::string& path, Head head = Head::stays);
   ~Output();
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
   void write(std::string_view bytes);
-  // Rewrites the file's first bytes; files only.
+  // Rewrites the first bytes.
   void rewrite_head(std::string_view bytes);
   void flush();
   void commit();
 
  private:
   [[noreturn]] void fail(const char* what) const;
+  bool is_file() const { return !temporary_.empty(); }
+
   std::FILE* file_ = nullptr;
-  std::filesystem::path path_;  // empty: standard output
+  std::filesystem::path path_;          // empty: standard output
+  std::optional<OutputTarget> target_;  // of the path
   TemporaryFile temporary_;
 };
 

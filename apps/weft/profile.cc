@@ -189,12 +189,12 @@ std::string run_program(const std::vector<std::string>& program, const std::file
   std::vector<char*> environment;
   for (std::string& setting : settings) environment.push_back(setting.data());
   environment.push_back(nullptr);
-  // It gets SIGPIPE as any program does, although this one ignores it.
+  // It gets the signals that any program does, although this one ignores them.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t usual;
   sigemptyset(&usual);
-  sigaddset(&usual, SIGPIPE);
+  for (const int signal : {SIGPIPE, SIGXFSZ}) sigaddset(&usual, signal);
   posix_spawnattr_setsigdefault(&attributes, &usual);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   pid_t child = 0;

@@ -48,7 +48,8 @@ int take_slot(const std::string& path) {
 }  // namespace
 
 void handle_signals() {
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
+  for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU}) {
     struct sigaction before{};
     sigaction(signal, nullptr, &before);
     if (before.sa_handler == SIG_IGN) continue;

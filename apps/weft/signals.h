@@ -5,8 +5,9 @@
 
 namespace weft::app {
 
-// From here on SIGINT and SIGTERM remove the temporary files that exist then, and end the process with the status
-// 128 + signal, as a shell reports it: 130 and 143. A signal that was ignored stays so.
+// From here on signals that end a program (SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU) remove the temporary files that
+// exist then, and end the process with the status 128 + signal, as a shell reports it: 129, 130, … A signal that was
+// ignored stays so. SIGPIPE and SIGXFSZ (a file too large) are ignored, so that writing reports them as other errors.
 void handle_signals();
 
 // A name for a file that does not outlive the program: removed when the object goes, and by signals.

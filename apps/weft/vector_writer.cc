@@ -7,6 +7,7 @@
 #include <format>
 #include <utility>
 
+#include "core/suffix.h"
 #include "weft/error.h"
 
 namespace weft::app {
@@ -34,20 +35,22 @@ std::string safetensors_header(std::uint64_t count, int dimension) {
 }  // namespace
 
 VectorFormat vector_format(const std::string& path) {
-  const std::string extension = std::filesystem::path(path).extension().string();
-  constexpr std::pair<std::string_view, VectorFormat> kFormats[] = {{"", VectorFormat::json_lines},
-                                                                    {".jsonl", VectorFormat::json_lines},
+  constexpr std::pair<std::string_view, VectorFormat> kFormats[] = {{".jsonl", VectorFormat::json_lines},
                                                                     {".ndjson", VectorFormat::json_lines},
                                                                     {".npy", VectorFormat::npy},
                                                                     {".safetensors", VectorFormat::safetensors}};
-  for (const auto& [name, format] : kFormats) {
-    if (name == extension) return format;
+  for (const auto& [suffix, format] : kFormats) {
+    if (has_suffix(path, suffix)) return format;
   }
+  if (!std::filesystem::path(path).has_extension()) return VectorFormat::json_lines;
   throw InvalidArgument("'{}' ends in none of .npy, .safetensors, .jsonl and .ndjson", path);
 }
 
 VectorWriter::VectorWriter(const std::string& path, int dimension, std::string advice)
-    : out_(path), format_(vector_format(path)), dimension_(dimension), advice_(std::move(advice)) {
+    : format_(vector_format(path)),
+      out_(path, format_ == VectorFormat::json_lines ? Output::Head::stays : Output::Head::rewritten),
+      dimension_(dimension),
+      advice_(std::move(advice)) {
   out_.write(header());
 }
 

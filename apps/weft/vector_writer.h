@@ -9,7 +9,7 @@
 
 namespace weft::app {
 
-// What the name of --output ends in decides the form.
+// What the name of --output ends in decides the form; case does not matter.
 enum class VectorFormat : std::uint8_t {
   json_lines,   // {"embedding": [0.1, …]} a line
   npy,          // NumPy's: f32 [sentences, dimension]
@@ -32,8 +32,8 @@ class VectorWriter {
   // What stands before the vectors: as many bytes whatever their number, so that it can be filled in at the end.
   std::string header() const;
 
-  Output out_;
   VectorFormat format_;
+  Output out_;
   int dimension_;
   std::string advice_;
   std::uint64_t count_ = 0;

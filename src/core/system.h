@@ -22,7 +22,8 @@ std::uint64_t physical_memory();
 // A number that no other process of this machine has now. Elsewhere: a random one.
 std::uint64_t process_id();
 
-// Sets a variable of this process that is not set. Only before threads start. Elsewhere: does nothing.
+// Sets a variable of this process that is not set. Not while another thread reads or changes variables. Elsewhere: does
+// nothing.
 void set_environment_default(const char* name, const char* value);
 
 // The environment variables of this process, as "NAME=value". Elsewhere: none.
@@ -42,6 +43,13 @@ struct MappedBytes {
   std::shared_ptr<const void> owner;
 };
 std::optional<MappedBytes> map_file(const std::filesystem::path& path);
+
+// A stream that writes to what a descriptor of this process is open on, from where it stands; null, with errno, if it
+// is not open. Elsewhere: null.
+std::FILE* open_descriptor(int descriptor);
+
+// Gives a file the owner and the group of another, as far as this process may. Elsewhere: does nothing.
+void copy_owner(const std::filesystem::path& from, const std::filesystem::path& to);
 
 // Reads the pages of mapped memory, so that the first access does not wait for each page. Elsewhere: does nothing.
 void prefetch(std::span<const std::byte> bytes);

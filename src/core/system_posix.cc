@@ -66,7 +66,7 @@ std::optional<MappedBytes> map_file(const std::filesystem::path& path) {
     }
   } file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (file.fd < 0) throw IoError("cannot open {}: {}", path.string(), reason(errno));
-  struct stat status {};
+  struct stat status{};
   if (::fstat(file.fd, &status) != 0) throw IoError("cannot stat {}: {}", path.string(), reason(errno));
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size == 0) return MappedBytes{};  // mmap rejects a length of 0
@@ -74,6 +74,21 @@ std::optional<MappedBytes> map_file(const std::filesystem::path& path) {
   if (address == MAP_FAILED) throw IoError("cannot map {} ({} bytes): {}", path.string(), size, reason(errno));
   return MappedBytes{{static_cast<const std::byte*>(address), size},
                      {address, [size](const void* p) { ::munmap(const_cast<void*>(p), size); }}};
+}
+
+std::FILE* open_descriptor(int descriptor) {
+  const int own = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+  if (own < 0) return nullptr;
+  std::FILE* stream = ::fdopen(own, "wb");
+  if (!stream) ::close(own);
+  return stream;
+}
+
+void copy_owner(const std::filesystem::path& from, const std::filesystem::path& to) {
+  struct stat old{}, now{};
+  if (::stat(from.c_str(), &old) != 0 || ::stat(to.c_str(), &now) != 0) return;
+  if (old.st_uid == now.st_uid && old.st_gid == now.st_gid) return;
+  [[maybe_unused]] const int refused = ::chown(to.c_str(), old.st_uid, old.st_gid);
 }
 
 void prefetch(std::span<const std::byte> bytes) {

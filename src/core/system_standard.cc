@@ -1,6 +1,7 @@
 #include "core/compiler.h"
 #if !WEFT_POSIX
 
+#include <cerrno>
 #include <random>
 
 #include "core/system.h"
@@ -21,6 +22,13 @@ std::vector<std::string> environment() { return {}; }
 ProcessorTimes processor_times() { return {}; }
 
 std::optional<MappedBytes> map_file(const std::filesystem::path&) { return std::nullopt; }
+
+std::FILE* open_descriptor(int) {
+  errno = ENOSYS;
+  return nullptr;
+}
+
+void copy_owner(const std::filesystem::path&, const std::filesystem::path&) {}
 
 void prefetch(std::span<const std::byte>) {}
 

@@ -4,6 +4,8 @@
 #include <fstream>
 #include <mutex>
 
+#include "core/output_target.h"
+#include "weft/error.h"
 #include "weft/flags.h"
 #include "weft/log.h"
 #include "weft/profile.h"
@@ -19,9 +21,12 @@ Whole* whole = nullptr;  // never deleted: finish() ends the profiling
 
 void write() {
   try {
-    std::ofstream file(whole->path, std::ios::binary);
-    file << chrome_trace(whole->scope.finish());
-    if (!file.flush()) log(LogLevel::warning, "WEFT_PROFILE_TO (--profile-to): {} cannot be written", whole->path);
+    Replacement file(whole->path);
+    std::ofstream out(file.temporary(), std::ios::binary);
+    out << chrome_trace(whole->scope.finish());
+    out.close();
+    if (!out) throw IoError("cannot write {}", file.temporary().string());
+    file.commit();
   } catch (const std::exception& e) {
     log(LogLevel::warning, "the profile for {} is lost: {}", whole->path, e.what());
   }

@@ -8,7 +8,8 @@
 #include "core/in_quotes.h"
 #include "core/join.h"
 #include "core/mapped_file.h"
-#include "core/replacement.h"
+#include "core/output_target.h"
+#include "core/suffix.h"
 #include "core/utf8.h"
 #include "files/npy.h"
 #include "files/npz.h"
@@ -25,17 +26,18 @@ namespace {
 enum class FileFormat : std::uint8_t { npy, npz, safetensors };
 
 FileFormat format_of(const fs::path& path) {
-  const fs::path extension = path.extension();
-  if (extension == ".npy") return FileFormat::npy;
-  if (extension == ".npz") return FileFormat::npz;
-  if (extension == ".safetensors") return FileFormat::safetensors;
+  constexpr std::pair<std::string_view, FileFormat> kFormats[] = {
+      {".npy", FileFormat::npy}, {".npz", FileFormat::npz}, {".safetensors", FileFormat::safetensors}};
+  for (const auto& [suffix, format] : kFormats) {
+    if (has_suffix(path.string(), suffix)) return format;
+  }
   throw InvalidArgument("{}: expected a path that ends in .npy, .npz or .safetensors", path.string());
 }
 
 // An index or a model's directory, which are only read.
 FileFormat format_to_read(const fs::path& path) {
   std::error_code ignored;
-  if (path.string().ends_with(".index.json") || fs::is_directory(path, ignored)) return FileFormat::safetensors;
+  if (has_suffix(path.string(), ".index.json") || fs::is_directory(path, ignored)) return FileFormat::safetensors;
   return format_of(path);
 }
 

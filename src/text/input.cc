@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "core/in_quotes.h"
+#include "core/suffix.h"
 #include "core/utf8.h"
 #include "weft/error.h"
 
@@ -20,7 +21,7 @@ using nlohmann::json;
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr std::string_view kJsonForm = "expected a JSON string or an object with \"text\"";
 
-bool is_json_lines(std::string_view name) { return name.ends_with(".jsonl") || name.ends_with(".ndjson"); }
+bool is_json_lines(std::string_view name) { return has_suffix(name, ".jsonl") || has_suffix(name, ".ndjson"); }
 
 // The sentence of a line of JSON.
 std::string sentence_of(std::string_view line, std::string_view name, std::size_t number) {
@@ -67,7 +68,7 @@ SentenceReader::SentenceReader(std::istream& stream, std::string name, InputForm
 
 SentenceReader SentenceReader::open(const fs::path& path, InputFormat format) {
   if (path == "-") return {std::cin, "standard input", format};
-  if (format == InputFormat::automatic && path.extension() == ".json") {
+  if (format == InputFormat::automatic && has_suffix(path.string(), ".json")) {
     throw FormatError(
         "{}: a file of JSON is neither a sentence a line nor JSON lines; --format jsonl reads an object or a "
         "string a line, --format text takes each line as it is",
@@ -124,8 +125,10 @@ bool SentenceReader::next(std::string& sentence) {
     throw FormatError("{}:{}: byte {} (0x{:02x}) is not valid UTF-8; convert the input to UTF-8", name_, line_, bad + 1,
                       static_cast<unsigned char>(buffer_[bad]));
   }
-  if (format_ == InputFormat::json_lines) sentence = sentence_of(buffer_, name_, line_);
-  else sentence.swap(buffer_);
+  if (format_ == InputFormat::json_lines)
+    sentence = sentence_of(buffer_, name_, line_);
+  else
+    sentence.swap(buffer_);
   if (guessed_ && looks_like_json(sentence)) {
     if (line_ == 1 && sentence.find('{') < sentence.find('"')) {
       throw FormatError(

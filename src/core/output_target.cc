@@ -1,0 +1,127 @@
+#include "core/output_target.h"
+
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <format>
+#include <optional>
+#include <random>
+#include <string>
+
+#include "core/system.h"
+#include "weft/error.h"
+
+namespace weft {
+namespace fs = std::filesystem;
+namespace {
+
+[[noreturn]] void fail(const fs::path& path, const std::string& why) {
+  throw IoError("cannot write {}: {}", path.string(), why);
+}
+std::error_code last_error() { return {errno ? errno : EIO, std::generic_category()}; }
+
+// The descriptor of this process that a path names: /dev/fd/3, and on Linux also /proc/self/fd/3.
+std::optional<int> descriptor_of(const fs::path& path) {
+  const std::string name = path.filename().string();
+  int number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || end != name.data() + name.size() || number < 0) return std::nullopt;
+  const fs::path directory = path.has_parent_path() ? path.parent_path() : ".";
+  for (const char* of_descriptors : {"/dev/fd", "/proc/self/fd", "/proc/thread-self/fd"}) {
+    std::error_code ignored;
+    if (fs::equivalent(directory, of_descriptors, ignored)) return number;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+OutputTarget::OutputTarget(const fs::path& path) : path_(path) {
+  std::error_code error;
+  std::optional<int> descriptor;
+  // One link at a time: a descriptor's own link is no path to what it is open on.
+  constexpr int kMostLinks = 40;
+  for (int links = 0; !(descriptor = descriptor_of(path_)) && fs::is_symlink(fs::symlink_status(path_, error));
+       ++links) {
+    if (links == kMostLinks) fail(path, std::make_error_code(std::errc::too_many_symbolic_link_levels).message());
+    const fs::path next = fs::read_symlink(path_, error);
+    if (error) fail(path, error.message());
+    path_ = path_.parent_path() / next;  // an absolute `next` stands alone
+  }
+  errno = 0;
+  if (descriptor) {
+    stream_ = open_descriptor(*descriptor);
+    if (!stream_) fail(path, last_error().message());
+    return;
+  }
+  // Links of other processes' descriptors are no paths either.
+  if (fs::exists(path, error) && !fs::equivalent(path, path_, error)) path_ = path;
+  const fs::file_status status = fs::status(path_, error);
+  switch (status.type()) {
+    case fs::file_type::not_found:
+      return;
+    case fs::file_type::none:
+      fail(path, error.message());
+    case fs::file_type::directory:
+      fail(path, "it is a directory");
+    case fs::file_type::regular: {
+      constexpr auto kWrite = fs::perms::owner_write | fs::perms::group_write | fs::perms::others_write;
+      // The superuser may write any file, but hardly means to.
+      if ((status.permissions() & kWrite) == fs::perms::none) fail(path, "it is read-only");
+      std::FILE* may_be_written = std::fopen(path_.string().c_str(), "r+b");
+      if (!may_be_written) fail(path, last_error().message());
+      std::fclose(may_be_written);
+      return;
+    }
+    default:
+      stream_ = std::fopen(path_.string().c_str(), "wb");
+      if (!stream_) fail(path, last_error().message());
+  }
+}
+
+OutputTarget::~OutputTarget() {
+  if (stream_) std::fclose(stream_);
+}
+
+fs::path OutputTarget::temporary() const {
+  // Threads and processes may write the same target: each has a temporary file of its own.
+  static const std::uint64_t process = std::random_device{}() | std::uint64_t{std::random_device{}()} << 32;
+  static std::atomic<std::uint64_t> count = 0;
+  return (stream_ ? fs::temp_directory_path() : path_.parent_path()) /
+         std::format(".weft-{:016x}-{}.part", process, count++);
+}
+
+std::error_code OutputTarget::put(const fs::path& complete) {
+  std::error_code error, ignored;
+  if (!stream_) {
+    if (const auto old = fs::status(path_, ignored); fs::exists(old)) {
+      copy_owner(path_, complete);
+      fs::permissions(complete, old.permissions(), ignored);
+    }
+    fs::rename(complete, path_, error);
+    return error;
+  }
+  errno = 0;
+  std::FILE* from = std::fopen(complete.string().c_str(), "rb");
+  if (!from) return last_error();
+  char block[65536];
+  for (std::size_t size; !error && (size = std::fread(block, 1, sizeof block, from)) > 0;) {
+    if (std::fwrite(block, 1, size, stream_) != size) error = last_error();
+  }
+  if (!error && (std::ferror(from) || std::fflush(stream_) != 0)) error = last_error();
+  std::fclose(from);
+  if (!error) fs::remove(complete, ignored);
+  return error;
+}
+
+Replacement::~Replacement() {
+  std::error_code ignored;
+  if (!temporary_.empty()) fs::remove(temporary_, ignored);
+}
+
+void Replacement::commit() {
+  if (const std::error_code error = target_.put(temporary_)) fail(path_, error.message());
+  temporary_.clear();
+}
+
+}  // namespace weft
