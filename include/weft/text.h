@@ -18,16 +18,24 @@ using Ids = std::vector<std::int32_t>;
 
 class Tokenizer {
  public:
-  // Reads tokenizer.json of a model's directory or, where there is none, vocab.txt with tokenizer_config.json.
-  // max_length() is max_seq_length of sentence_bert_config.json; without one the smaller of config.json's
-  // max_position_embeddings and tokenizer_config.json's model_max_length. Truncation and padding that tokenizer.json
-  // stores are not used.
-  // Throws IoError when a file cannot be read, FormatError when one is malformed, Unsupported (by name) for a kind of
-  // model, normalizer, pre-tokenizer or post-processor that is not BERT's.
+  // Reads tokenizer.json of a model's directory or, where there is none, vocab.txt, and tokenizer_config.json; added
+  // tokens also come from the latter, or from special_tokens_map.json and added_tokens.json. Where modules.json names a
+  // folder for the transformer, they are there. max_length() is max_seq_length of sentence_bert_config.json; without
+  // one the smaller of config.json's max_position_embeddings and tokenizer_config.json's model_max_length. Truncation
+  // and padding that tokenizer.json stores are not used, but the end of a text is what is kept if its truncation says
+  // so, or tokenizer_config.json's truncation_side. Throws IoError when a file cannot be read, FormatError when one is
+  // malformed, Unsupported (by name) for a kind of model, normalizer, pre-tokenizer or post-processor that is not
+  // BERT's.
   static Tokenizer load(const std::filesystem::path& model_dir);
 
   // Reads the contents of a tokenizer.json; `source` is what errors call it. `max_length` counts special tokens.
   static Tokenizer parse(std::string_view tokenizer_json, std::string_view source, int max_length = kUnlimited);
+
+  // A tokenizer of the same model that puts `prompt` before each text. Throws FormatError when it is not UTF-8.
+  Tokenizer with_prompt(std::string prompt) const;
+  const std::string& prompt() const { return prompt_; }
+  // The ids at the start of each encoding that stand for the prompt, with the special tokens before it; 0 without one.
+  std::size_t prompt_length() const;
 
   // Ids of a text, special tokens included, at most max_length() of them.
   // Throws FormatError, naming the byte, when `text` is not UTF-8. Safe to call from several threads.
@@ -57,6 +65,7 @@ class Tokenizer {
   struct Impl;
   explicit Tokenizer(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
   std::shared_ptr<const Impl> impl_;
+  std::string prompt_;
 };
 
 }  // namespace weft::text

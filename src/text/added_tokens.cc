@@ -1,9 +1,7 @@
 #include "text/added_tokens.h"
 
-#include "core/in_quotes.h"
-#include "text/unicode.h"
 #include "core/utf8.h"
-#include "weft/error.h"
+#include "text/unicode.h"
 
 namespace weft::text {
 namespace {
@@ -45,21 +43,18 @@ std::size_t leading_space(std::string_view text) {
 
 }  // namespace
 
-AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens, std::string_view source)
+AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens)
     : patterns_(tokens.size()), tokens_(std::move(tokens)) {
   for (std::size_t i = 0; i < tokens_.size(); ++i) {
     const std::string& content = tokens_[i].content;
-    if (content.empty()) throw FormatError("{}: the added token with id {} is empty", source, tokens_[i].id);
-    if (!patterns_.insert(content, static_cast<std::int32_t>(i))) {
-      throw FormatError("{}: the added token {} is there twice", source, in_quotes(content));
-    }
+    if (content.empty()) continue;
+    patterns_.insert(content, static_cast<std::int32_t>(i));
     begins_[static_cast<unsigned char>(content[0])] = true;
   }
 }
 
-void AddedTokenFinder::split(std::string_view text, std::vector<Part>& parts) const {
-  std::size_t done = 0;  // everything before it is in `parts`
-  for (std::size_t at = 0; at < text.size();) {
+AddedTokenFinder::Match AddedTokenFinder::next(std::string_view text, std::size_t done, std::size_t& at) const {
+  while (at < text.size()) {
     if (!begins_[static_cast<unsigned char>(text[at])]) {
       ++at;
       continue;
@@ -75,11 +70,9 @@ void AddedTokenFinder::split(std::string_view text, std::vector<Part>& parts) co
     if (token.single_word && (ends_with_word(text.substr(0, begin)) || begins_with_word(text.substr(end)))) continue;
     if (token.lstrip && done < begin) begin = done + trailing_space(text.substr(done, begin - done));
     if (token.rstrip) end += leading_space(text.substr(end));
-    if (done < begin) parts.push_back({text.substr(done, begin - done), -1});
-    parts.push_back({text.substr(begin, end - begin), token.id});
-    done = end;
+    return {begin, end, token.id};
   }
-  if (done < text.size()) parts.push_back({text.substr(done), -1});
+  return {0, 0, -1};
 }
 
 }  // namespace weft::text

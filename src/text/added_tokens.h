@@ -30,14 +30,31 @@ class AddedTokenFinder {
   };
 
   AddedTokenFinder() = default;
-  // Throws FormatError when two of them have the same content, or one has none.
-  AddedTokenFinder(std::vector<AddedToken> tokens, std::string_view source);
+  // Of tokens with the same content the first one is found, and one without content never.
+  explicit AddedTokenFinder(std::vector<AddedToken> tokens);
 
   bool empty() const { return tokens_.empty(); }
-  // Splits valid UTF-8, in order.
-  void split(std::string_view text, std::vector<Part>& parts) const;
+  // Splits valid UTF-8: calls part(Part) for each, in order, until it returns false.
+  template <class F>
+  void split(std::string_view text, F&& part) const {
+    std::size_t done = 0;  // everything before it was given to `part`
+    for (std::size_t at = 0; const Match match = next(text, done, at);) {
+      if (done < match.begin && !part(Part{text.substr(done, match.begin - done), -1})) return;
+      if (!part(Part{text.substr(match.begin, match.end - match.begin), match.id})) return;
+      done = match.end;
+    }
+    if (done < text.size()) part(Part{text.substr(done), -1});
+  }
 
  private:
+  struct Match {
+    std::size_t begin, end;
+    std::int32_t id;
+    explicit operator bool() const { return id >= 0; }
+  };
+  // The next token from `at` on, which moves past it; the white space that it takes begins at `done` at the earliest.
+  Match next(std::string_view text, std::size_t done, std::size_t& at) const;
+
   PieceTable patterns_;  // content → index in tokens_
   std::vector<AddedToken> tokens_;
   bool begins_[256] = {};  // first bytes of the patterns

@@ -1,9 +1,10 @@
 #include "text/normalizer.h"
 
-#include <vector>
+#include <cstdint>
+#include <map>
 
-#include "text/unicode.h"
 #include "core/utf8.h"
+#include "text/unicode.h"
 
 namespace weft::text {
 namespace {
@@ -28,19 +29,26 @@ Normalizer::Normalizer(const NormalizerOptions& options)
 
 void Normalizer::normalize(std::string_view text, std::string& out) const {
   out.reserve(out.size() + text.size() + text.size() / 2);
-  // Characters that decomposition may change or reorder, collected until one comes that it cannot.
-  std::vector<char32_t> run;
-  const auto emit = [&](char32_t c) {
-    if (lowercase_ && properties(c) & kChangesCase) append_lower(out, c);
-    else append_utf8(out, c);
+  const auto emit = [&](char32_t c, std::string& target) {
+    if (lowercase_ && properties(c) & kChangesCase)
+      append_lower(target, c);
+    else
+      append_utf8(target, c);
   };
+  // Canonical order: combining characters without another between them are sorted by class, stably. They wait here, by
+  // their class; only the few that are kept, which are spacing marks.
+  std::map<std::uint8_t, std::string> waiting;
   const auto flush = [&] {
-    if (run.empty()) return;
-    decompose(run);
-    for (const char32_t c : run) {
-      if (!(properties(c) & kNonspacing)) emit(c);
+    for (const auto& [combining, text_of_class] : waiting) out += text_of_class;
+    waiting.clear();
+  };
+  const auto decomposed = [&](char32_t whole) {
+    const Decomposition parts = decompose(whole);
+    for (const char32_t c : parts.view()) {
+      const std::uint8_t combining = combining_class(c);
+      if (!combining) flush();
+      if (!(properties(c) & kNonspacing)) emit(c, combining ? waiting[combining] : out);
     }
-    run.clear();
   };
 
   for (std::size_t at = 0; at < text.size();) {
@@ -62,10 +70,11 @@ void Normalizer::normalize(std::string_view text, std::string& out) const {
       out.push_back(' ');
     }
     if (strip_accents_ && known & kDecomposes && c != ' ') {
-      run.push_back(c);
+      // A mark that is dropped does not change the order of the others.
+      if (!(known & kNonspacing && combining_class(c))) decomposed(c);
     } else {
       flush();
-      if (!(strip_accents_ && known & kNonspacing)) emit(c);
+      if (!(strip_accents_ && known & kNonspacing)) emit(c, out);
     }
     if (spaced) {
       flush();

@@ -4,11 +4,11 @@
 #include <mutex>
 
 #include "core/parallel.h"
+#include "core/utf8.h"
 #include "text/added_tokens.h"
 #include "text/normalizer.h"
 #include "text/tokenizer_file.h"
 #include "text/unicode.h"
-#include "core/utf8.h"
 #include "text/wordpiece.h"
 #include "weft/error.h"
 #include "weft/text.h"
@@ -35,6 +35,12 @@ void for_each_word(std::string_view text, Word&& word) {
   if (begin < text.size()) word(text.substr(begin));
 }
 
+void require_utf8(std::string_view text) {
+  if (const std::size_t bad = find_invalid_utf8(text); bad < text.size()) {
+    throw FormatError("the text is not valid UTF-8 at byte {} (0x{:02x})", bad, static_cast<unsigned char>(text[bad]));
+  }
+}
+
 std::vector<AddedToken> tokens_where(const std::vector<AddedToken>& tokens, bool normalized) {
   std::vector<AddedToken> result;
   std::ranges::copy_if(tokens, std::back_inserter(result), [&](const auto& t) { return t.normalized == normalized; });
@@ -59,10 +65,11 @@ struct Tokenizer::Impl {
   explicit Impl(TokenizerSpec spec)
       : word_piece(spec.vocabulary, spec.word_piece, spec.source),
         normalizer(spec.normalizer),
-        raw_tokens(tokens_where(spec.added_tokens, false), spec.source),
-        normalized_tokens(text::normalized_tokens(spec), spec.source),
+        raw_tokens(tokens_where(spec.added_tokens, false)),
+        normalized_tokens(text::normalized_tokens(spec)),
         around(std::move(spec.post_processor)),
-        max_length(spec.max_length) {
+        max_length(spec.max_length),
+        keeps_end(spec.keeps_end) {
     const auto keep = [&](std::string_view token, std::int32_t id) {
       const auto at = static_cast<std::size_t>(id);
       if (at >= tokens.size()) tokens.resize(at + 1);
@@ -93,16 +100,14 @@ struct Tokenizer::Impl {
   AddedTokenFinder raw_tokens, normalized_tokens;
   Template around;
   int max_length;
+  bool keeps_end;
   std::int32_t pad_id = 0;
   std::vector<std::string> tokens;  // by id
 };
 
+// `text` must be valid UTF-8.
 Ids Tokenizer::Impl::encode(std::string_view text, bool& cut) const {
-  if (const std::size_t bad = find_invalid_utf8(text); bad < text.size()) {
-    throw FormatError("the text is not valid UTF-8 at byte {} (0x{:02x})", bad, static_cast<unsigned char>(text[bad]));
-  }
   // Reused from call to call, so that a short text allocates nothing but its result.
-  thread_local std::vector<AddedTokenFinder::Part> parts, normalized_parts;
   thread_local std::string normalized;
   thread_local Ids ids;
   const auto room = static_cast<std::size_t>(max_length) - around.size();
@@ -110,34 +115,53 @@ Ids Tokenizer::Impl::encode(std::string_view text, bool& cut) const {
   ids.clear();
   for (const auto& special : around.before) ids.push_back(special.id);
   const std::size_t full = ids.size() + room;
+  cut = false;
+  const auto keep_end = [&] {
+    if (ids.size() <= full) return;
+    const auto first = ids.begin() + static_cast<std::ptrdiff_t>(around.before.size());
+    ids.erase(first, first + static_cast<std::ptrdiff_t>(ids.size() - full));
+    cut = true;
+  };
+  // Whether more of the text counts. If its start is kept, the first token without room tells that it is cut. If its
+  // end is kept, tokens without room go now and then, so that they take no memory.
+  const auto more = [&] {
+    if (!keeps_end) return ids.size() <= full;
+    constexpr std::size_t kSpare = 4096;
+    if (ids.size() > full && ids.size() - full > std::max(room, kSpare)) keep_end();
+    return true;
+  };
   const auto take_word = [&](std::string_view word) {
     word_piece.append(word, ids);
-    return ids.size() <= full;
+    return more();
   };
-  parts.clear();
-  raw_tokens.split(text, parts);
-  // Stops at the first token that has no room, which tells that the text is cut.
-  for (const auto& part : parts) {
-    if (ids.size() > full) break;
+  raw_tokens.split(text, [&](const AddedTokenFinder::Part& part) {
     if (part.id >= 0) {
       ids.push_back(part.id);
-      continue;
+      return more();
     }
     normalized.clear();
     normalizer.normalize(part.text, normalized);
-    normalized_parts.clear();
-    normalized_tokens.split(normalized, normalized_parts);
-    for (const auto& inner : normalized_parts) {
-      if (ids.size() > full) break;
-      if (inner.id >= 0) ids.push_back(inner.id);
-      else for_each_word(inner.text, take_word);
-    }
+    normalized_tokens.split(normalized, [&](const AddedTokenFinder::Part& inner) {
+      if (inner.id < 0) {
+        for_each_word(inner.text, take_word);
+      } else {
+        ids.push_back(inner.id);
+      }
+      return more();
+    });
+    return more();
+  });
+  if (keeps_end) {
+    keep_end();
+  } else if (ids.size() > full) {
+    cut = true;
+    ids.resize(full);
   }
-  cut = ids.size() > full;
-  if (cut) ids.resize(full);
   for (const auto& special : around.after) ids.push_back(special.id);
+  Ids result = ids;
   if (normalized.capacity() > kKeptBytes) std::string().swap(normalized);
-  return ids;
+  if (ids.capacity() > kKeptBytes / sizeof(std::int32_t)) Ids().swap(ids);
+  return result;
 }
 
 Tokenizer Tokenizer::load(const std::filesystem::path& model_dir) {
@@ -151,9 +175,30 @@ Tokenizer Tokenizer::parse(std::string_view tokenizer_json, std::string_view sou
   return Tokenizer(std::make_shared<const Impl>(std::move(spec)));
 }
 
+Tokenizer Tokenizer::with_prompt(std::string prompt) const {
+  require_utf8(prompt);
+  Tokenizer result(impl_);
+  result.prompt_ = std::move(prompt);
+  return result;
+}
+
+std::size_t Tokenizer::prompt_length() const {
+  if (prompt_.empty()) return 0;
+  bool ignored = false;
+  return impl_->encode(prompt_, ignored).size() - (impl_->around.after.empty() ? 0 : 1);
+}
+
 Ids Tokenizer::encode(std::string_view text, bool* cut) const {
+  require_utf8(text);
   bool was_cut = false;
-  return impl_->encode(text, cut ? *cut : was_cut);
+  bool& is_cut = cut ? *cut : was_cut;
+  if (prompt_.empty()) return impl_->encode(text, is_cut);
+  thread_local std::string whole;
+  whole = prompt_;
+  whole += text;
+  const Ids ids = impl_->encode(whole, is_cut);
+  if (whole.capacity() > kKeptBytes) std::string().swap(whole);
+  return ids;
 }
 
 std::vector<Ids> Tokenizer::encode_batch(std::span<const std::string> texts, std::size_t* cut) const {
@@ -167,7 +212,8 @@ std::vector<Ids> Tokenizer::encode_batch(std::span<const std::string> texts, std
         result[i] = encode(texts[i], &one_cut);
         if (one_cut) ++all_cut;
       } catch (const FormatError&) {
-        for (std::size_t lowest = failed; i < lowest && !failed.compare_exchange_weak(lowest, i);) {}
+        for (std::size_t lowest = failed; i < lowest && !failed.compare_exchange_weak(lowest, i);) {
+        }
       }
     }
   });

@@ -33,10 +33,21 @@ struct TokenizerSpec {
   Template post_processor;
   std::int32_t pad_id = -1;  // -1: not given
   int max_length;            // special tokens included
+  bool keeps_end = false;    // of texts that are too long, instead of their start
+
+  // Adds a token, or gives the one with the same content the new one's properties. Its id is the vocabulary's, or
+  // otherwise the next one, as the reference numbers them, whatever token.id is. One without content is left out.
+  void add(AddedToken token);
+  // The id of a token of the vocabulary; -1 if it has none.
+  std::int32_t vocabulary_id(std::string_view token) const;
 };
 
 // Reads a tokenizer.json. Throws FormatError, and Unsupported for everything but BERT's settings.
 TokenizerSpec read_tokenizer_json(std::string_view json, std::string_view source);
+
+// The directory of a model's transformer, which modules.json may name: that of its configuration, weights and
+// tokenizer. Throws FormatError.
+std::filesystem::path transformer_directory(const std::filesystem::path& model_dir);
 
 // Reads everything about the tokenizer in a model's directory, by the rules of Tokenizer::load.
 TokenizerSpec read_tokenizer_files(const std::filesystem::path& model_dir);

@@ -103,20 +103,42 @@ AddedToken read_added_token(const JsonReader& token) {
           .normalized = token.at("normalized").boolean()};
 }
 
-// An added token is in the vocabulary or follows it; the reference numbers them so, whatever the file says.
-void check_ids(const TokenizerSpec& spec, const nlohmann::json& vocabulary) {
-  auto next = static_cast<std::int32_t>(vocabulary.size());
-  for (const auto& token : spec.added_tokens) {
-    const auto entry = vocabulary.find(token.content);
-    const std::int32_t id = entry != vocabulary.end() ? entry->get<std::int32_t>() : next++;
-    if (token.id != id) {
+// Takes the tokens of the file, whose ids must be those that the reference gives them, whatever the file says.
+void read_added_tokens(const JsonReader& added, TokenizerSpec& spec) {
+  for (const auto& element : added.elements()) {
+    const AddedToken token = read_added_token(element);
+    spec.add(token);
+    const auto same = std::ranges::find(spec.added_tokens, token.content, &AddedToken::content);
+    if (same != spec.added_tokens.end() && same->id != token.id) {
       throw FormatError("{}: the added token {} has id {}, by the vocabulary it has {}", spec.source,
-                        in_quotes(token.content), token.id, id);
+                        in_quotes(token.content), token.id, same->id);
     }
   }
 }
 
 }  // namespace
+
+void TokenizerSpec::add(AddedToken token) {
+  if (token.content.empty()) return;
+  if (const auto same = std::ranges::find(added_tokens, token.content, &AddedToken::content);
+      same != added_tokens.end()) {
+    token.id = same->id;
+    *same = std::move(token);
+    return;
+  }
+  token.id = vocabulary_id(token.content);
+  if (token.id < 0) {
+    token.id = static_cast<std::int32_t>(vocabulary.size());
+    for (const AddedToken& other : added_tokens) token.id = std::max(token.id, other.id + 1);
+  }
+  added_tokens.push_back(std::move(token));
+}
+
+std::int32_t TokenizerSpec::vocabulary_id(std::string_view token) const {
+  const auto text = [](const auto& entry) -> std::string_view { return entry.first; };
+  const auto found = std::ranges::lower_bound(vocabulary, token, {}, text);
+  return found != vocabulary.end() && found->first == token ? found->second : -1;
+}
 
 TokenizerSpec read_tokenizer_json(std::string_view text, std::string_view source) {
   const auto json = parse_json(text, source);
@@ -140,10 +162,11 @@ TokenizerSpec read_tokenizer_json(std::string_view text, std::string_view source
     spec.pad_id = static_cast<std::int32_t>(padding->at("pad_id").integer(0, kMaxId));
   }
   read_model(file.at("model"), spec);
-  if (const auto added = file.find("added_tokens")) {
-    for (const auto& token : added->elements()) spec.added_tokens.push_back(read_added_token(token));
+  if (const auto truncation = file.find("truncation")) {
+    const auto direction = truncation->find("direction");
+    spec.keeps_end = direction && direction->text() == "Left";
   }
-  check_ids(spec, file.at("model").at("vocab").value());
+  if (const auto added = file.find("added_tokens")) read_added_tokens(*added, spec);
   return spec;
 }
 

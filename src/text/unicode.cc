@@ -25,8 +25,8 @@ struct Change {
   std::uint8_t set, clear;
 };
 constexpr Change kChanged[] = {
-    {0x166d, kPunctuation, 0},            {0x1734, kNonspacing, 0}, {0x1885, 0, kNonspacing},
-    {0x1886, 0, kNonspacing},             {0xa9bd, 0, kNonspacing}, {0x111c9, kPunctuation, kNonspacing},
+    {0x166d, kPunctuation, 0}, {0x1734, kNonspacing, 0}, {0x1885, 0, kNonspacing},
+    {0x1886, 0, kNonspacing},  {0xa9bd, 0, kNonspacing}, {0x111c9, kPunctuation, kNonspacing},
     {0x1171e, kNonspacing, 0},
 };
 
@@ -122,8 +122,8 @@ class PropertyTable {
     if (plain_ideograph(c)) return false;
     if (contains(kHangul, c)) return true;
     const auto u = static_cast<UChar32>(c);
-    const bool does = (mask & U_GC_M_MASK && u_getCombiningClass(u)) ||
-                      u_getIntPropertyValue(u, UCHAR_NFD_QUICK_CHECK) == UNORM_NO;
+    const bool does =
+        (mask & U_GC_M_MASK && u_getCombiningClass(u)) || u_getIntPropertyValue(u, UCHAR_NFD_QUICK_CHECK) == UNORM_NO;
     return does && in_version(c, kDecompositionVersion);
   }
 
@@ -147,30 +147,16 @@ void append_lower(std::string& out, char32_t c) {
   if (c == 0x130) append_utf8(out, 0x307);  // the one unconditional mapping to two characters
 }
 
-void decompose(std::vector<char32_t>& run) {
-  std::vector<char32_t> result;
-  icu::UnicodeString parts;
-  for (const char32_t c : run) {
-    if (!nfd().getDecomposition(static_cast<UChar32>(c), parts)) {
-      result.push_back(c);
-      continue;
-    }
-    for (int i = 0; i < parts.length(); i = parts.moveIndex32(i, 1)) {
-      result.push_back(static_cast<char32_t>(parts.char32At(i)));
-    }
+std::uint8_t combining_class(char32_t c) { return u_getCombiningClass(static_cast<UChar32>(c)); }
+
+Decomposition decompose(char32_t c) {
+  thread_local icu::UnicodeString parts;
+  if (!nfd().getDecomposition(static_cast<UChar32>(c), parts)) return {.characters = {c}, .count = 1};
+  Decomposition result;
+  for (int i = 0; i < parts.length(); i = parts.moveIndex32(i, 1)) {
+    result.characters.at(result.count++) = static_cast<char32_t>(parts.char32At(i));
   }
-  // Canonical order: each run of combining characters is sorted by class, stably.
-  const auto combining_class = [](char32_t c) { return u_getCombiningClass(static_cast<UChar32>(c)); };
-  for (auto begin = result.begin(); begin != result.end();) {
-    if (!combining_class(*begin)) {
-      ++begin;
-      continue;
-    }
-    const auto end = std::find_if_not(begin, result.end(), combining_class);
-    std::stable_sort(begin, end, [&](char32_t a, char32_t b) { return combining_class(a) < combining_class(b); });
-    begin = end;
-  }
-  run.swap(result);
+  return result;
 }
 
 }  // namespace weft::text

@@ -6,9 +6,10 @@
 // in a table in unicode.cc. tests/text/unicode_test.cc compares every code point.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
-#include <vector>
+#include <string_view>
 
 namespace weft::text {
 
@@ -30,7 +31,16 @@ std::uint8_t properties(char32_t c);
 // Lower case of one character independent of its neighbours; only U+0130 becomes two.
 void append_lower(std::string& out, char32_t c);
 
-// Replaces a run of characters that are all kDecomposes by its canonical decomposition (NFD, Unicode 9.0).
-void decompose(std::vector<char32_t>& run);
+// The canonical combining class: 0 for a character that starts a sequence.
+std::uint8_t combining_class(char32_t c);
+
+// The canonical decomposition of a character that is kDecomposes (NFD, Unicode 9.0), before it is put into canonical
+// order with its neighbours.
+struct Decomposition {
+  std::array<char32_t, 4> characters{};  // no character has more
+  std::size_t count = 0;
+  std::u32string_view view() const { return {characters.data(), count}; }
+};
+Decomposition decompose(char32_t c);
 
 }  // namespace weft::text

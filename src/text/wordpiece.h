@@ -17,6 +17,7 @@ struct WordPieceOptions {
   std::size_t max_input_chars_per_word = 100;    // longer words become unk_token
 };
 
+// Tokens in the order of their bytes, and their ids.
 using Vocabulary = std::vector<std::pair<std::string, std::int32_t>>;
 
 class WordPiece {

@@ -1,8 +1,10 @@
 // The contents of a tokenizer's files: what is accepted, and what is refused.
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "support/generated.h"
 #include "support/temp_dir.h"
 #include "support/throws.h"
 #include "weft/error.h"
@@ -14,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 json special_token(const std::string& content, int id) {
-  return {{"id", id}, {"content", content}, {"single_word", false}, {"lstrip", false},
+  return {{"id", id},        {"content", content},  {"single_word", false}, {"lstrip", false},
           {"rstrip", false}, {"normalized", false}, {"special", true}};
 }
 
@@ -155,8 +157,6 @@ TEST(TokenizerFile, RefusesByNameWhatItDoesNotHave) {
       {"/added_tokens/1/id", 5, "FormatError: t.json: the added token \"[UNK]\" has id 5, by the vocabulary it has 1"},
       {"/added_tokens/1/content", "new",
        "FormatError: t.json: the added token \"new\" has id 1, by the vocabulary it has 9"},
-      {"/added_tokens/1", special_token("[PAD]", 0), "FormatError: t.json: the added token \"[PAD]\" is there twice"},
-      {"/added_tokens/1/content", "", "FormatError: t.json: the added token \"\" has id 1, by the vocabulary it has 9"},
       {"/added_tokens", 1, "FormatError: t.json: at \"added_tokens\": expected an array, got 1"},
       {"/post_processor/single/0/SpecialToken/id", "[X]",
        "FormatError: t.json: \"post_processor.special_tokens.[X]\" is missing"},
@@ -256,8 +256,8 @@ TEST(TokenizerDirectory, TakesTheLengthFromTheRightFile) {
 TEST(TokenizerDirectory, LetsTokenizerConfigSetTheNormalizer) {
   const auto encode = [](json config, const char* text) {
     json file = good_tokenizer();
-    file["model"]["vocab"] = {{"[PAD]", 0}, {"[UNK]", 1}, {"[CLS]", 2}, {"[SEP]", 3}, {"É", 4}, {"é", 5}, {"E", 6},
-                              {"e", 7}, {"中", 8}, {"e中", 9}, {"##中", 10}};
+    file["model"]["vocab"] = {{"[PAD]", 0}, {"[UNK]", 1}, {"[CLS]", 2}, {"[SEP]", 3}, {"É", 4},    {"é", 5},
+                              {"E", 6},     {"e", 7},     {"中", 8},    {"e中", 9},   {"##中", 10}};
     return Directory{{"tokenizer.json", file}, {"tokenizer_config.json", config}}.load().encode(text)[1];
   };
   EXPECT_EQ(encode(json::object(), "É"), 7);
@@ -290,6 +290,106 @@ TEST(TokenizerDirectory, ReadsVocabTxt) {
   EXPECT_EQ(tokenizer.token(4), "");  // replaced by line 6
 }
 
+// Values by tests/reference/tokenizer_directories.py: tokens in tokenizer_config.json, added_tokens.json and
+// special_tokens_map.json, lines of vocab.txt with white space, texts that are cut at their start.
+TEST(TokenizerDirectory, ReadsTheTokensOfAllFilesAsTheReference) {
+  const json reference = json::parse(test::read_data("tokenizer_directories.json"));
+  const auto texts = reference["texts"].get<std::vector<std::string>>();
+  for (const json& entry : reference["cases"]) {
+    SCOPED_TRACE(entry["name"]);
+    Directory d{};
+    for (const auto& [name, contents] : entry["files"].items()) {
+      d.dir.write(name, contents.is_string() ? contents.get<std::string>() : contents.dump());
+    }
+    const Tokenizer tokenizer = d.load();
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      EXPECT_EQ(tokenizer.encode(texts[i]), entry["ids"][i].get<Ids>()) << texts[i];
+    }
+  }
+}
+
+TEST(TokenizerDirectory, AByteOrderMarkIsNoPartOfTheFirstToken) {
+  const Directory d{{"vocab.txt", "\xef\xbb\xbf[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n"}};
+  EXPECT_EQ(d.load().pad_id(), 0);
+  EXPECT_EQ(d.load().encode("[PAD] a"), (Ids{2, 0, 4, 3}));
+}
+
+TEST(TokenizerDirectory, IsWhereModulesJsonSays) {
+  const test::TempDir model;
+  const auto inner = model.path() / "0_Transformer";
+  std::filesystem::create_directory(inner);
+  std::ofstream(inner / "tokenizer.json") << good_tokenizer();
+  std::ofstream(inner / "sentence_bert_config.json") << json{{"max_seq_length", 4}};
+  model.write("modules.json",
+              json::array({{{"type", "sentence_transformers.models.Transformer"}, {"path", "0_Transformer"}},
+                           {{"type", "sentence_transformers.models.Pooling"}, {"path", "1_Pooling"}}})
+                  .dump());
+  EXPECT_EQ(Tokenizer::load(model.path()).max_length(), 4);
+  EXPECT_EQ(Tokenizer::load(model.path()).encode("a"), parse(good_tokenizer()).encode("a"));
+}
+
+// With the start of texts, and with their end, of which only so many tokens are kept as count.
+TEST(TokenizerFile, CutsLongTextsAtEitherEnd) {
+  json file = good_tokenizer();
+  std::string text;
+  for (int i = 0; i < 100000; ++i) text += i % 3 ? "a " : "c ";
+  const Ids all = parse(file).encode(text);
+  for (const int length : {2, 3, 7, 4096, 9000, 100002}) {
+    for (const bool keeps_end : {false, true}) {
+      file["truncation"] = {{"direction", keeps_end ? "Left" : "Right"}};
+      bool cut = false;
+      const Ids ids = parse(file, length).encode(text, &cut);
+      const auto first = all.begin() + 1 + (keeps_end ? 100002 - length : 0);
+      EXPECT_EQ(Ids(ids.begin() + 1, ids.end() - 1), Ids(first, first + length - 2)) << length;
+      EXPECT_EQ(cut, length < 100002);
+    }
+  }
+}
+
+TEST(TokenizerFile, OfTokensThatBecomeEqualTheFirstCounts) {
+  json file = good_tokenizer();
+  const auto added = [](const char* content, int id) {
+    json token = special_token(content, id);
+    token["normalized"] = true;
+    token["special"] = false;
+    return token;
+  };
+  file["added_tokens"].insert(file["added_tokens"].end(), {added("Foo", 9), added("FOO", 10), added("foo", 11)});
+  const Tokenizer tokenizer = parse(file);
+  for (const char* text : {"foo", "Foo", "FOO"}) EXPECT_EQ(tokenizer.encode(text), (Ids{2, 9, 3})) << text;
+  EXPECT_EQ(tokenizer.vocab_size(), 12);
+}
+
+// As the reference takes them: it keeps the later properties of a token that is there twice, and drops an empty one.
+TEST(TokenizerFile, TokensThatAreThereTwiceOrEmpty) {
+  json file = good_tokenizer();
+  json again = special_token("[SEP]", 3);
+  again["rstrip"] = true;
+  file["added_tokens"].insert(file["added_tokens"].end(), {again, special_token("", 9), special_token("<x>", 9)});
+  const Tokenizer tokenizer = parse(file);
+  EXPECT_EQ(tokenizer.encode("[SEP]  a<x>"), (Ids{2, 3, 4, 9, 3}));
+}
+
+TEST(TokenizerFile, PutsThePromptBeforeEachText) {
+  const Tokenizer plain = parse(good_tokenizer(), 6);
+  const Tokenizer tokenizer = plain.with_prompt("a c");
+  EXPECT_EQ(tokenizer.prompt(), "a c");
+  EXPECT_EQ(tokenizer.encode(" a"), plain.encode("a c a"));
+  EXPECT_EQ(tokenizer.encode("bb"), plain.encode("a cbb"));
+  EXPECT_EQ(tokenizer.encode_batch(std::vector<std::string>{"", " a"}),
+            (std::vector<Ids>{plain.encode("a c"), plain.encode("a c a")}));
+  EXPECT_EQ(tokenizer.prompt_length(), 3u);  // [CLS] a c
+  EXPECT_EQ(plain.with_prompt("a c a c a c a c").prompt_length(), 5u);
+  EXPECT_EQ(plain.prompt_length(), 0u);
+  bool cut = false;
+  tokenizer.encode(" a a a", &cut);
+  EXPECT_TRUE(cut);
+  EXPECT_EQ(test::thrown_by([&] { tokenizer.encode("a\xff"); }),
+            "FormatError: the text is not valid UTF-8 at byte 1 (0xff)");
+  EXPECT_EQ(test::thrown_by([&] { plain.with_prompt("\xff"); }),
+            "FormatError: the text is not valid UTF-8 at byte 0 (0xff)");
+}
+
 TEST(TokenizerDirectory, RefusesWhatItCannotRead) {
   const char* vocab = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n";
   EXPECT_EQ((Directory{}).error(),
@@ -300,12 +400,18 @@ TEST(TokenizerDirectory, RefusesWhatItCannotRead) {
   EXPECT_EQ((Directory{{"vocab.txt", vocab}, {"tokenizer_config.json", {{"tokenizer_class", "T5Tokenizer"}}}}).error(),
             "Unsupported: DIR/tokenizer_config.json: the tokenizer class \"T5Tokenizer\" is not supported; Weft reads "
             "BertTokenizer and DistilBertTokenizer");
-  EXPECT_EQ((Directory{{"vocab.txt", vocab}, {"added_tokens.json", json::object()}}).error(),
-            "Unsupported: DIR: added tokens without a tokenizer.json (added_tokens.json) are not supported; save the "
-            "tokenizer again with a current transformers");
-  EXPECT_EQ((Directory{{"tokenizer.json", good_tokenizer()}, {"tokenizer_config.json", {{"truncation_side", "left"}}}})
-                .error(),
-            "Unsupported: DIR/tokenizer_config.json: truncation_side \"left\" is not supported");
+  EXPECT_EQ(
+      (Directory{{"vocab.txt", vocab}, {"added_tokens.json", {{"<x>", "4"}}}}).error(),
+      "FormatError: DIR/added_tokens.json: at \"<x>\": expected an integer from 0 to 9223372036854775807, got \"4\"");
+  EXPECT_EQ(
+      (Directory{{"vocab.txt", vocab},
+                 {"tokenizer_config.json", {{"added_tokens_decoder", {{"four", {{"content", "<x>"}}}}}}}})
+          .error(),
+      "FormatError: DIR/tokenizer_config.json: at \"added_tokens_decoder.four\": expected an id from 0 as its key, "
+      "got an object");
+  EXPECT_EQ(
+      (Directory{{"tokenizer.json", good_tokenizer()}, {"tokenizer_config.json", {{"truncation_side", "up"}}}}).error(),
+      "FormatError: DIR/tokenizer_config.json: at \"truncation_side\": expected \"left\" or \"right\", got \"up\"");
   EXPECT_EQ((Directory{{"tokenizer.json", good_tokenizer()}, {"tokenizer_config.json", "{"}}).error(),
             "FormatError: DIR/tokenizer_config.json:1:2: broken JSON; the file may be damaged or cut off");
   EXPECT_EQ(

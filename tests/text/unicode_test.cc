@@ -6,9 +6,9 @@
 #include <format>
 #include <nlohmann/json.hpp>
 
+#include "core/utf8.h"
 #include "support/generated.h"
 #include "text/normalizer.h"
-#include "core/utf8.h"
 
 namespace weft::text {
 namespace {
@@ -84,27 +84,43 @@ TEST(Unicode, KnowsWordCharactersAsTheReference) {
                 [](std::string& out, char32_t c) { out += properties(c) & kWord ? 'w' : '-'; });
 }
 
-TEST(Unicode, DecomposesAndOrders) {
+TEST(Unicode, Decomposes) {
+  const std::pair<char32_t, std::u32string> cases[] = {
+      {U'\u00e9', U"e\u0301"},
+      {U'\u1e69', U"s\u0323\u0307"},  // two steps
+      {U'\u0301', U"\u0301"},
+      {U'\uac01', U"\u1100\u1161\u11a8"},  // Hangul with and
+      {U'\uac00', U"\u1100\u1161"},        // without a final
+      {U'\ud7a3', U"\u1112\u1175\u11c2"},
+      {U'\u0344', U"\u0308\u0301"},
+      {U'\u1f82', U"\u03b1\u0313\u0300\u0345"},
+      {U'\U0001d15e', U"\U0001d157\U0001d165"},
+      {U'\U0002f800', U"\u4e3d"},
+  };
+  for (const auto& [c, expected] : cases) EXPECT_EQ(decompose(c).view(), expected);
+}
+
+// Expected: ''.join(c for c in unicodedata.normalize('NFD', text) if unicodedata.category(c) != 'Mn') of Python.
+TEST(Unicode, MarksThatAreKeptAreInCanonicalOrder) {
+  const Normalizer normalizer(
+      {.clean_text = false, .handle_chinese_chars = false, .strip_accents = true, .lowercase = false});
   struct Case {
-    std::u32string run, expected;
+    std::u32string text, expected;
   };
   const Case cases[] = {
-      {U"\u00e9", U"e\u0301"},
-      {U"\u1e69", U"s\u0323\u0307"},                      // two steps
-      {U"\u0307\u0323", U"\u0323\u0307"},                 // by class
-      {U"\u0301\u0300", U"\u0301\u0300"},                 // equal classes keep their order
-      {U"\uac01", U"\u1100\u1161\u11a8"},                 // Hangul with and
-      {U"\uac00", U"\u1100\u1161"},                       // without a final
-      {U"\ud7a3", U"\u1112\u1175\u11c2"},
-      {U"\u212b\u00e9", U"A\u030ae\u0301"},               // a starter in between keeps the marks apart
-      {U"\u0344", U"\u0308\u0301"},
-      {U"\U0001d15e\u0323", U"\U0001d157\U0001d165\u0323"},  // class 216 before 220
-      {U"\U0002f800", U"\u4e3d"},
+      {U"a\u302e\U0001d165", U"a\U0001d165\u302e"},          // class 216 before 224
+      {U"a\u302e\u302f\u302e", U"a\u302e\u302f\u302e"},      // equal classes keep their order
+      {U"a\u302e\u0301\U0001d165b", U"a\U0001d165\u302eb"},  // over a mark that is dropped
+      {U"a\u302e\u034f\U0001d165", U"a\u302e\U0001d165"},    // a starter keeps them apart, dropped or not
+      {U"\u302e\U0001d15e", U"\u302e\U0001d157\U0001d165"},  // and so does a part of a decomposition
+      {U"a\u302e\u0f76\U0001d165", U"a\u302e\U0001d165"},   {U"\u0301\u00e9\u0323", U"e"},
   };
-  for (const auto& [run, expected] : cases) {
-    std::vector<char32_t> characters(run.begin(), run.end());
-    decompose(characters);
-    EXPECT_EQ(std::u32string(characters.begin(), characters.end()), expected);
+  for (const auto& [text, expected] : cases) {
+    std::string input, output, wanted;
+    for (const char32_t c : text) append_utf8(input, c);
+    for (const char32_t c : expected) append_utf8(wanted, c);
+    normalizer.normalize(input, output);
+    EXPECT_EQ(output, wanted);
   }
 }
 
