@@ -4,7 +4,7 @@
 //   auto weights = load_all("model.safetensors");
 //   Tensor x = load("x.npy");                           // np.save("x.npy", x)
 //
-// The path's extension says which:
+// The path's extension says which, in capitals or small letters:
 //   .npy          one array without a name. Versions 1.0 to 3.0, either byte order; an array in Fortran's order becomes
 //   a
 //                 transposed view. Written in C order, the same bytes as numpy.save writes.
@@ -21,6 +21,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "weft/future.h"
 #include "weft/safetensors.h"
@@ -35,14 +36,20 @@ using TensorMap = std::map<std::string, Tensor, std::less<>>;
 // (well-formed, but of a type that Weft does not have, such as complex128, structures and text, or of more than 8
 // axes), InvalidArgument (another extension; several tensors), OutOfMemory.
 Tensor load(const std::filesystem::path& path);
-// All tensors of a file by name; that of an .npy file under the file's name without extension. Throws like load().
+// The tensor of that name, also from a file whose others Weft cannot read. Throws like load(); InvalidArgument if there
+// is none.
+Tensor load(const std::filesystem::path& path, std::string_view name);
+// All tensors of a file by name; that of an .npy file under the file's name without extension; folders and other files
+// in an .npz are left out. Throws like load(): one tensor that Weft does not have refuses all.
 TensorMap load_all(const std::filesystem::path& path);
 
-// Evaluates the tensors, waits for their values and writes them, one after the other. The file is written beside `path`
-// and moved there when it is complete, so that a failure leaves the file that was there. A single tensor in a file of
-// names is called "arr_0" in .npz, as numpy.savez does, and "tensor" in .safetensors. `metadata` is for .safetensors
-// alone; SafeTensors::metadata() reads it. Throws IoError, TypeError (the format lacks the type), InvalidArgument
-// (another extension; names in .npy; names that the format does not allow), and what eval() does.
+// Evaluates the tensors, waits for their values and writes them, one after the other. The file is written beside the
+// one that `path` leads to through links, and moved there when it is complete, with the mode of the old one, so that a
+// failure leaves the file that was there. What is no regular file (a pipe, a device) gets the complete bytes as it is.
+// A single tensor in a file of names is called "arr_0" in .npz, as numpy.savez does, and "tensor" in .safetensors.
+// `metadata` is for .safetensors alone; SafeTensors::metadata() reads it. Throws IoError, TypeError (the format lacks
+// the type), InvalidArgument (another extension; names in .npy; names that the format does not allow), and what eval()
+// does.
 void save(const std::filesystem::path& path, const Tensor& tensor);
 void save(const std::filesystem::path& path, const TensorMap& tensors, const SafeTensors::Metadata& metadata = {});
 // The same without waiting: the values that the tensors have when everything submitted so far is done. They are all

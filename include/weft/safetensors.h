@@ -22,8 +22,8 @@ class SafeTensors {
 
   // Opens `path`: a .safetensors file, an index (*.index.json) with its shards in the same directory, or a model's
   // directory with model.safetensors or model.safetensors.index.json.
-  // Throws IoError when a file cannot be opened or mapped, FormatError when its contents are malformed, Unsupported
-  // for a well-formed tensor of a type or rank that Weft does not have.
+  // Throws IoError when a file cannot be opened or mapped, FormatError when its contents are malformed. Tensors of a
+  // type or rank that Weft does not have are there by name; at() refuses them.
   static SafeTensors open(const std::filesystem::path& path);
 
   // Reads a file that is in memory already. `owner` keeps `bytes` alive; `source` is what errors call it.
@@ -35,7 +35,7 @@ class SafeTensors {
   bool contains(std::string_view name) const { return tensors_.find(name) != tensors_.end(); }
 
   // The tensor of that name; its bytes stay mapped after this object is gone. Throws InvalidArgument, naming the file
-  // and the nearest name that it has.
+  // and the nearest name that it has; Unsupported for a type (F4, F8_E8M0, …) or rank that Weft does not have.
   const TensorData& at(std::string_view name) const;
   // The same; throws FormatError (file, tensor, expected, got) if it has another shape.
   const TensorData& at(std::string_view name, const Shape& expected) const;
@@ -47,7 +47,11 @@ class SafeTensors {
 
  private:
   std::string source_;
-  std::map<std::string, TensorData, std::less<>> tensors_;
+  struct Stored {
+    TensorData data;
+    std::string refusal;  // why Weft does not have it; empty if it does
+  };
+  std::map<std::string, Stored, std::less<>> tensors_;
   Metadata metadata_;
 };
 

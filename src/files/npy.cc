@@ -14,7 +14,6 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kLargestHeader = 1 << 20;  // bytes; NumPy itself reads 10,000 unless told otherwise
 
 // NumPy's code for each type: kind and bytes.
@@ -203,8 +202,8 @@ class HeaderReader {
 
 unsigned byte_at(std::span<const std::byte> bytes, std::size_t i) { return std::to_integer<unsigned>(bytes[i]); }
 // Version 1.0 stores the header's length in two bytes.
-std::size_t length_bytes(std::span<const std::byte> prefix) { return byte_at(prefix, kMagic.size()) == 1 ? 2 : 4; }
-std::size_t dictionary_at(std::span<const std::byte> prefix) { return kMagic.size() + 2 + length_bytes(prefix); }
+std::size_t length_bytes(std::span<const std::byte> prefix) { return byte_at(prefix, kNpyMagic.size()) == 1 ? 2 : 4; }
+std::size_t dictionary_at(std::span<const std::byte> prefix) { return kNpyMagic.size() + 2 + length_bytes(prefix); }
 
 std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -229,20 +228,20 @@ std::shared_ptr<std::byte[]> allocate_elements(std::uint64_t size, std::string_v
 }
 
 std::size_t npy_header_size(std::span<const std::byte> prefix, std::string_view source) {
-  if (!as_text(prefix).starts_with(kMagic)) {
+  if (!as_text(prefix).starts_with(kNpyMagic)) {
     throw FormatError(
         "{}: expected an .npy array, which begins with \"\\x93NUMPY\", got {}", source,
-        prefix.empty() ? "nothing" : in_quotes(as_text(prefix.first(std::min(prefix.size(), kMagic.size())))));
+        prefix.empty() ? "nothing" : in_quotes(as_text(prefix.first(std::min(prefix.size(), kNpyMagic.size())))));
   }
   if (prefix.size() < kNpyPrefix) {
     throw FormatError("{}: {} bytes are too few for an .npy array; it may have been cut off", source, prefix.size());
   }
-  const unsigned major = byte_at(prefix, kMagic.size()), minor = byte_at(prefix, kMagic.size() + 1);
+  const unsigned major = byte_at(prefix, kNpyMagic.size()), minor = byte_at(prefix, kNpyMagic.size() + 1);
   if (major < 1 || major > 3 || minor != 0) {
     throw FormatError("{}: the .npy version is {}.{}, expected 1.0, 2.0 or 3.0", source, major, minor);
   }
   std::size_t length = 0;
-  for (std::size_t i = length_bytes(prefix); i-- > 0;) length = length << 8 | byte_at(prefix, kMagic.size() + 2 + i);
+  for (std::size_t i = length_bytes(prefix); i-- > 0;) length = length << 8 | byte_at(prefix, kNpyMagic.size() + 2 + i);
   if (length > kLargestHeader) {
     throw FormatError("{}: the .npy header claims {} bytes, at most {} are read", source, length, kLargestHeader);
   }
@@ -250,7 +249,7 @@ std::size_t npy_header_size(std::span<const std::byte> prefix, std::string_view 
 }
 
 NpyHeader parse_npy_header(std::span<const std::byte> header, std::string_view source) {
-  const bool python2 = byte_at(header, kMagic.size()) < 3;
+  const bool python2 = byte_at(header, kNpyMagic.size()) < 3;
   return HeaderReader(as_text(header.subspan(dictionary_at(header))), source, python2).read();
 }
 
@@ -277,12 +276,11 @@ NpyArray parse_npy(std::span<const std::byte> file, std::shared_ptr<const void> 
   }
   const NpyHeader header = parse_npy_header(file.first(start), source);
   const std::uint64_t expected = byte_size(header.type);
-  if (file.size() - start != expected) {
-    throw FormatError("{}: {} takes {} bytes, the file has {} after its header{}", source, to_string(header.type),
-                      expected, file.size() - start,
-                      file.size() - start < expected ? "; it may have been cut off" : "");
+  if (file.size() - start < expected) {
+    throw FormatError("{}: {} takes {} bytes, the file has {} after its header; it may have been cut off", source,
+                      to_string(header.type), expected, file.size() - start);
   }
-  return npy_array(header, file.subspan(start), std::move(owner));
+  return npy_array(header, file.subspan(start, expected), std::move(owner));
 }
 
 std::string npy_header(const TensorType& type) {
@@ -298,10 +296,10 @@ std::string npy_header(const TensorType& type) {
   // Room for the first axis to grow in place to any size, as NumPy leaves it.
   if (type.shape.rank() > 0) header += std::string(21 - std::to_string(type.shape[0]).size(), ' ');
   // The elements begin at a multiple of 64 bytes. Where the header ends at one already, NumPy pads by 64.
-  const std::size_t before = kMagic.size() + 4 + header.size() + 1;
+  const std::size_t before = kNpyMagic.size() + 4 + header.size() + 1;
   header += std::string(64 - before % 64, ' ') + '\n';
   const std::size_t length = header.size();
-  return std::string(kMagic) + '\x01' + '\0' + static_cast<char>(length & 255) + static_cast<char>(length >> 8) +
+  return std::string(kNpyMagic) + '\x01' + '\0' + static_cast<char>(length & 255) + static_cast<char>(length >> 8) +
          header;
 }
 

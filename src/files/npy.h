@@ -31,6 +31,7 @@ struct NpyArray {
   bool fortran_order = false;
 };
 
+inline constexpr std::string_view kNpyMagic = "\x93NUMPY";
 // So many bytes from the start tell how long the header is; a file that is shorter has none.
 inline constexpr std::size_t kNpyPrefix = 12;
 // Bytes before the elements. Throws FormatError unless a file that begins so can be an .npy file.
@@ -41,7 +42,7 @@ NpyHeader parse_npy_header(std::span<const std::byte> header, std::string_view s
 // The elements, of which there are as many as the header says. `owner` keeps `elements` alive; big-endian ones are
 // converted in memory of their own.
 NpyArray npy_array(const NpyHeader& header, std::span<const std::byte> elements, std::shared_ptr<const void> owner);
-// A whole file. Throws FormatError, Unsupported.
+// A whole file, which may go on after the array, as NumPy reads it. Throws FormatError, Unsupported.
 NpyArray parse_npy(std::span<const std::byte> file, std::shared_ptr<const void> owner, std::string_view source);
 
 // What NumPy writes before the elements of such an array in C order. Throws TypeError for types that NumPy lacks.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <format>
 #include <limits>
 #include <set>
 
@@ -46,10 +47,10 @@ class Member {
       target = target.subspan(part);
     }
   }
-  // libzip compares the checksum where it finds the end.
-  void expect_end() {
-    std::byte more[1];
-    if (read_some(more) != 0) throw FormatError("{}: has more bytes than the archive says", source_);
+  // Reads what follows; libzip compares the checksum where it finds the end.
+  void skip_rest() {
+    std::byte block[4096];
+    while (read_some(block) != 0) continue;
   }
 
  private:
@@ -101,14 +102,14 @@ void NpzFile::check_members() {
       throw FormatError("{}: the entry of member {} is broken: {}", source_, i, zip_strerror(archive_));
     }
     const std::string_view member = stat.name;
+    const bool stored_or_deflated = stat.comp_method == ZIP_CM_STORE || stat.comp_method == ZIP_CM_DEFLATE;
+    std::string refusal;
     if (stat.encryption_method != ZIP_EM_NONE) {
-      throw Unsupported("{}: member {} is encrypted", source_, in_quotes(member));
+      refusal = "is encrypted";
+    } else if (!stored_or_deflated) {
+      refusal = std::format("is compressed by method {}; NumPy stores (0) or deflates (8)", stat.comp_method);
     }
-    if (stat.comp_method != ZIP_CM_STORE && stat.comp_method != ZIP_CM_DEFLATE) {
-      throw Unsupported("{}: member {} is compressed by method {}; NumPy stores (0) or deflates (8)", source_,
-                        in_quotes(member), stat.comp_method);
-    }
-    if (stat.size / kLargestRatio > stat.comp_size) {
+    if (stored_or_deflated && stat.size / kLargestRatio > stat.comp_size) {
       throw FormatError("{}: member {} claims {} bytes, which its {} compressed ones cannot hold", source_,
                         in_quotes(member), stat.size, stat.comp_size);
     }
@@ -117,17 +118,30 @@ void NpzFile::check_members() {
     if (stat.comp_size > size_ || stored > size_) {
       throw FormatError("{}: its members take more than the {} bytes that it has", source_, size_);
     }
-    std::string name(member.substr(0, member.size() - (member.ends_with(kSuffix) ? kSuffix.size() : 0)));
+    // Folders, and files such as a README, are no arrays. NumPy, too, tells arrays of other names by how they begin.
+    const bool named_array = member.ends_with(kSuffix);
+    if (!named_array && (!refusal.empty() || !begins_as_array(i))) continue;
+    std::string name(member.substr(0, member.size() - (named_array ? kSuffix.size() : 0)));
     if (!names.insert(name).second) throw FormatError("{}: the array {} is there twice", source_, in_quotes(name));
     names_.push_back(std::move(name));
-    sizes_.push_back(stat.size);
+    members_.push_back({i, stat.size, std::move(refusal)});
   }
 }
 
+bool NpzFile::begins_as_array(std::uint64_t index) const {
+  std::vector<std::byte> start(kNpyMagic.size());
+  zip_file_t* file = zip_fopen_index(archive_, index, 0);
+  if (!file) return false;
+  const zip_int64_t size = zip_fread(file, start.data(), start.size());
+  zip_fclose(file);
+  return size == static_cast<zip_int64_t>(start.size()) && !std::memcmp(start.data(), kNpyMagic.data(), start.size());
+}
+
 NpyArray NpzFile::read(std::size_t i) const {
-  Member member(archive_, i, std::format("{}: array {}", source_, in_quotes(names_[i])));
+  const auto& [index, size, refusal] = members_[i];
+  if (!refusal.empty()) throw Unsupported("{}: array {} {}", source_, in_quotes(names_[i]), refusal);
+  Member member(archive_, index, std::format("{}: array {}", source_, in_quotes(names_[i])));
   const std::string& source = member.source();
-  const std::uint64_t size = sizes_[i];
   std::vector<std::byte> header(std::min<std::uint64_t>(size, kNpyPrefix));
   member.read(header);
   const std::size_t start = npy_header_size(header, source);
@@ -136,14 +150,14 @@ NpyArray NpzFile::read(std::size_t i) const {
   member.read(std::span(header).subspan(kNpyPrefix, start - std::min(start, kNpyPrefix)));
   const NpyHeader parsed = parse_npy_header(std::span(header).first(start), source);
   const std::uint64_t expected = byte_size(parsed.type);
-  if (size - start != expected) {
+  if (size - start < expected) {
     throw FormatError("{}: {} takes {} bytes, the member has {} after its header", source, to_string(parsed.type),
                       expected, size - start);
   }
   const auto elements = allocate_elements(expected, source);
   const std::span<std::byte> bytes(elements.get(), expected);
   member.read(bytes);
-  member.expect_end();
+  member.skip_rest();
   return npy_array(parsed, bytes, elements);
 }
 

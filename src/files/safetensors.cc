@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <format>
 #include <limits>
+#include <optional>
 #include <ranges>
 #include <set>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "core/in_quotes.h"
 #include "core/mapped_file.h"
 #include "core/nearest.h"
+#include "core/suffix.h"
 #include "files/safetensors_header.h"
 #include "weft/error.h"
 
@@ -22,43 +25,68 @@ namespace {
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::string_view kIndexSuffix = ".index.json";
 
-// Types of the format that Weft does not have.
-constexpr std::string_view kForeignDTypes[] = {"F4", "F6_E2M3", "F6_E3M2", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ"};
+// Types of the format that Weft does not have, and their bits.
+constexpr std::pair<std::string_view, int> kForeignDTypes[] = {{"F4", 4},      {"F6_E2M3", 6},     {"F6_E3M2", 6},
+                                                               {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}};
 
-DType stored_type_of(const SafeTensorsEntry& entry, std::string_view source) {
+// The type of a tensor; none if Weft does not have it.
+struct StoredType {
+  std::optional<DType> dtype;
+  int bits;
+};
+
+StoredType stored_type_of(const SafeTensorsEntry& entry, std::string_view source) {
   for (const auto& [spelling, dtype] : kSafeTensorsTypes) {
-    if (spelling == entry.dtype) return dtype;
+    if (spelling == entry.dtype) return {dtype, bits(dtype)};
   }
-  if (std::ranges::find(kForeignDTypes, entry.dtype) != std::end(kForeignDTypes)) {
-    throw Unsupported("{}: tensor {} has type {}, which Weft cannot hold; convert the file to F32, F16 or BF16",
-                      source, in_quotes(entry.name), entry.dtype);
+  for (const auto& [spelling, bits] : kForeignDTypes) {
+    if (spelling == entry.dtype) return {std::nullopt, bits};
   }
   throw FormatError("{}: tensor {} has the unknown type {}; expected one of F32, F16, BF16, I64, …", source,
                     in_quotes(entry.name), in_quotes(entry.dtype));
 }
 
-// Bytes of shape × dtype; throws if sizes or bytes exceed 2⁶³, also of a tensor without elements, because its strides
-// are computed, or if there are more axes than a Shape holds.
-std::uint64_t checked_bytes(const SafeTensorsEntry& entry, DType dtype, std::string_view source) {
-  if (entry.shape.size() > kMaxRank) {
-    throw Unsupported("{}: tensor {} has {} dimensions, Weft has at most {}", source, in_quotes(entry.name),
-                      entry.shape.size(), kMaxRank);
-  }
+// Bytes of a tensor; throws if sizes or bytes exceed 2⁶³, also of a tensor without elements, because its strides are
+// computed, or if the elements end inside a byte.
+std::uint64_t checked_bytes(const SafeTensorsEntry& entry, int bits, std::string_view source) {
   const bool empty = std::ranges::find(entry.shape, 0u) != entry.shape.end();
   constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
-  std::int64_t bytes = bits(dtype) / 8;
+  // Whole bytes are counted as such, since eight times as many bits would overflow earlier.
+  const bool packed = bits < 8;
+  std::int64_t count = packed ? bits : bits / 8;
   for (const std::uint64_t size : entry.shape) {
-    if (size > kMost || multiply_overflows(bytes, static_cast<std::int64_t>(std::max<std::uint64_t>(size, 1)), bytes)) {
+    if (size > kMost || multiply_overflows(count, static_cast<std::int64_t>(std::max<std::uint64_t>(size, 1)), count)) {
       throw FormatError("{}: the shape of tensor {} overflows 64 bits", source, in_quotes(entry.name));
     }
   }
-  return empty ? 0 : static_cast<std::uint64_t>(bytes);
+  if (empty) return 0;
+  if (packed && count % 8 != 0) {
+    throw FormatError("{}: tensor {} takes {} bits, which are no whole bytes", source, in_quotes(entry.name), count);
+  }
+  return static_cast<std::uint64_t>(packed ? count / 8 : count);
+}
+
+std::string shape_text(const SafeTensorsEntry& entry) {
+  std::string text = "[";
+  for (const std::uint64_t size : entry.shape) text += (text.size() > 1 ? ", " : "") + std::to_string(size);
+  return text + "]";
 }
 
 Shape shape_of(const SafeTensorsEntry& entry) {
   Shape shape;
   for (const std::uint64_t size : entry.shape) shape.push_back(static_cast<std::int64_t>(size));
   return shape;
+}
+
+// Why Weft cannot hold a well-formed tensor; empty if it can.
+std::string refusal(const SafeTensorsEntry& entry, const StoredType& type) {
+  if (!type.dtype) {
+    return std::format("has type {}, which Weft cannot hold; convert it to F32, F16 or BF16", entry.dtype);
+  }
+  if (entry.shape.size() > kMaxRank) {
+    return std::format("has {} dimensions, Weft has at most {}", entry.shape.size(), kMaxRank);
+  }
+  return {};
 }
 
 // The format requires that tensors cover the data from its first byte to its last without holes or overlaps.
@@ -72,8 +100,8 @@ void check_layout(std::vector<SafeTensorsEntry>& entries, std::uint64_t data_siz
                         in_quotes(entry.name), entry.begin);
     }
     if (entry.begin > covered) {
-      throw FormatError("{}: bytes {} to {} of the data belong to no tensor (before {})", source, covered,
-                        entry.begin, in_quotes(entry.name));
+      throw FormatError("{}: bytes {} to {} of the data belong to no tensor (before {})", source, covered, entry.begin,
+                        in_quotes(entry.name));
     }
     covered = entry.end;
     previous = entry.name;
@@ -101,8 +129,10 @@ SafeTensors SafeTensors::parse(std::span<const std::byte> bytes, std::shared_ptr
                       header_size, kMaxSafeTensorsHeader);
   }
   if (header_size > bytes.size() - kLengthBytes) {
-    throw FormatError("{}: the header claims {} bytes, the file has {} after its length; the download may have been "
-                      "cut off", source, header_size, bytes.size() - kLengthBytes);
+    throw FormatError(
+        "{}: the header claims {} bytes, the file has {} after its length; the download may have been "
+        "cut off",
+        source, header_size, bytes.size() - kLengthBytes);
   }
   const auto header_bytes = bytes.subspan(kLengthBytes, header_size);
   const auto data = bytes.subspan(kLengthBytes + header_size);
@@ -110,23 +140,28 @@ SafeTensors SafeTensors::parse(std::span<const std::byte> bytes, std::shared_ptr
   SafeTensors result;
   result.source_ = std::move(source);
   const std::string& where = result.source_;
-  auto header = parse_safetensors_header(
-      {reinterpret_cast<const char*>(header_bytes.data()), header_bytes.size()}, where);
+  auto header =
+      parse_safetensors_header({reinterpret_cast<const char*>(header_bytes.data()), header_bytes.size()}, where);
   result.metadata_ = std::move(header.metadata);
 
   for (const auto& entry : header.entries) {
-    const DType dtype = stored_type_of(entry, where);
-    const std::uint64_t expected = checked_bytes(entry, dtype, where);
+    const StoredType type = stored_type_of(entry, where);
+    const std::uint64_t expected = checked_bytes(entry, type.bits, where);
     if (entry.begin > entry.end || entry.end > data.size()) {
-      throw FormatError("{}: tensor {} claims bytes {} to {}, the file has {} bytes of data; it may have been cut "
-                        "off", where, in_quotes(entry.name), entry.begin, entry.end, data.size());
+      throw FormatError(
+          "{}: tensor {} claims bytes {} to {}, the file has {} bytes of data; it may have been cut "
+          "off",
+          where, in_quotes(entry.name), entry.begin, entry.end, data.size());
     }
     if (entry.end - entry.begin != expected) {
       throw FormatError("{}: tensor {} has {} bytes, expected {} for {} {}", where, in_quotes(entry.name),
-                        entry.end - entry.begin, expected, entry.dtype, to_string(shape_of(entry)));
+                        entry.end - entry.begin, expected, entry.dtype, shape_text(entry));
     }
-    const TensorData tensor{dtype, shape_of(entry), data.subspan(entry.begin, expected), owner};
-    if (!result.tensors_.emplace(entry.name, tensor).second) {
+    Stored stored{.data = {}, .refusal = refusal(entry, type)};
+    if (stored.refusal.empty()) {
+      stored.data = {*type.dtype, shape_of(entry), data.subspan(entry.begin, expected), owner};
+    }
+    if (!result.tensors_.emplace(entry.name, std::move(stored)).second) {
       throw FormatError("{}: the tensor {} is there twice", where, in_quotes(entry.name));
     }
   }
@@ -150,10 +185,12 @@ SafeTensors SafeTensors::open(const fs::path& path) {
     for (const char* name : {"model.safetensors", "model.safetensors.index.json"}) {
       if (fs::exists(path / name, ignored)) return open(path / name);
     }
-    throw IoError("{} has neither model.safetensors nor model.safetensors.index.json; give a directory with weights "
-                  "in that format", path.string());
+    throw IoError(
+        "{} has neither model.safetensors nor model.safetensors.index.json; give a directory with weights "
+        "in that format",
+        path.string());
   }
-  if (!path.string().ends_with(kIndexSuffix)) return open_file(path);
+  if (!has_suffix(path.string(), kIndexSuffix)) return open_file(path);
 
   const std::string source = path.string();
   const auto weight_map = parse_safetensors_index(read_file(path), source);
@@ -184,8 +221,11 @@ std::vector<std::string> SafeTensors::names() const {
 }
 
 const TensorData& SafeTensors::at(std::string_view name) const {
-  const auto found = tensors_.find(name);
-  if (found != tensors_.end()) return found->second;
+  if (const auto found = tensors_.find(name); found != tensors_.end()) {
+    const auto& [data, refusal] = found->second;
+    if (!refusal.empty()) throw Unsupported("{}: tensor {} {}", source_, in_quotes(name), refusal);
+    return data;
+  }
   const std::string similar = nearest(name, std::views::keys(tensors_));
   if (similar.empty()) {
     throw InvalidArgument("{}: there is no tensor {} among its {}", source_, in_quotes(name), size());

@@ -17,6 +17,7 @@ constexpr std::size_t kMaxDimensions = 64;  // far above real tensors; bounds th
 
 // A strict reader of
 //   {"__metadata__": {"key": "value", …}, "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, …}
+// As the format's own library does, it takes null for the metadata, and skips other fields of a tensor.
 class HeaderReader : public json::json_sax_t {
  public:
   explicit HeaderReader(std::string_view source) : source_(source) {}
@@ -25,19 +26,31 @@ class HeaderReader : public json::json_sax_t {
 
   bool start_object(std::size_t) override {
     switch (state_) {
-      case State::start: return to(State::names);
-      case State::entry_value: return to(State::fields);
-      case State::metadata_value: return to(State::metadata_keys);
-      default: unexpected("an object");
+      case State::start:
+        return to(State::names);
+      case State::entry_value:
+        return to(State::fields);
+      case State::metadata_value:
+        return to(State::metadata_keys);
+      case State::skipped:
+        return open();
+      default:
+        unexpected("an object");
     }
   }
 
   bool end_object() override {
     switch (state_) {
-      case State::names: return to(State::done);
-      case State::metadata_keys: return to(State::names);
-      case State::fields: break;
-      default: unexpected("the end of an object");
+      case State::names:
+        return to(State::done);
+      case State::metadata_keys:
+        return to(State::names);
+      case State::skipped:
+        return close();
+      case State::fields:
+        break;
+      default:
+        unexpected("the end of an object");
     }
     for (const auto field : {kDType, kShape, kOffsets}) {
       if (!(seen_ & field)) fail("tensor {} lacks \"{}\"", in_quotes(entry_.name), field_name(field));
@@ -64,12 +77,15 @@ class HeaderReader : public json::json_sax_t {
         return to(State::metadata_text);
       case State::fields: {
         const int field = name == "dtype" ? kDType : name == "shape" ? kShape : name == "data_offsets" ? kOffsets : 0;
-        if (!field) fail("tensor {} has the unknown field {}", in_quotes(entry_.name), in_quotes(name));
+        if (!field) return to(State::skipped);
         if (seen_ & field) fail("tensor {} has \"{}\" twice", in_quotes(entry_.name), name);
         seen_ |= field;
         return to(field == kDType ? State::dtype : field == kShape ? State::shape : State::offsets);
       }
-      default: unexpected("a key");
+      case State::skipped:
+        return true;
+      default:
+        unexpected("a key");
     }
   }
 
@@ -78,6 +94,7 @@ class HeaderReader : public json::json_sax_t {
       entry_.dtype = std::move(value);
       return to(State::fields);
     }
+    if (state_ == State::skipped) return scalar();
     if (state_ != State::metadata_text) unexpected("a string");
     if (!header_.metadata.emplace(std::move(metadata_key_), std::move(value)).second) {
       fail("a key of \"{}\" is there twice", kMetadata);
@@ -88,10 +105,12 @@ class HeaderReader : public json::json_sax_t {
   bool start_array(std::size_t) override {
     if (state_ == State::shape) return to(State::shape_values);
     if (state_ == State::offsets) return to(State::offset_values);
+    if (state_ == State::skipped) return open();
     unexpected("an array");
   }
 
   bool end_array() override {
+    if (state_ == State::skipped) return close();
     if (state_ == State::offset_values && offsets_.size() != 2) {
       fail("\"data_offsets\" of tensor {} has {} numbers, expected 2", in_quotes(entry_.name), offsets_.size());
     }
@@ -99,6 +118,7 @@ class HeaderReader : public json::json_sax_t {
   }
 
   bool number_unsigned(number_unsigned_t value) override {
+    if (state_ == State::skipped) return scalar();
     if (state_ == State::shape_values) {
       if (entry_.shape.size() == kMaxDimensions) fail("tensor {} has too many dimensions", in_quotes(entry_.name));
       entry_.shape.push_back(value);
@@ -110,10 +130,10 @@ class HeaderReader : public json::json_sax_t {
     return true;
   }
 
-  bool number_integer(number_integer_t) override { unexpected("a negative number"); }
-  bool number_float(number_float_t, const string_t&) override { unexpected("a number that is no 64-bit integer"); }
-  bool null() override { unexpected("null"); }
-  bool boolean(bool) override { unexpected("a boolean"); }
+  bool number_integer(number_integer_t) override { return scalar("a negative number"); }
+  bool number_float(number_float_t, const string_t&) override { return scalar("a number that is no 64-bit integer"); }
+  bool null() override { return state_ == State::metadata_value ? to(State::names) : scalar("null"); }
+  bool boolean(bool) override { return scalar("a boolean"); }
   bool binary(binary_t&) override { unexpected("binary data"); }
   bool parse_error(std::size_t position, const std::string&, const json::exception&) override {
     fail("broken JSON at byte {}", position);
@@ -121,8 +141,20 @@ class HeaderReader : public json::json_sax_t {
 
  private:
   enum class State {
-    start, names, entry_value, fields, dtype, shape, shape_values, offsets, offset_values,
-    metadata_value, metadata_keys, metadata_text, done,
+    start,
+    names,
+    entry_value,
+    fields,
+    dtype,
+    shape,
+    shape_values,
+    offsets,
+    offset_values,
+    metadata_value,
+    metadata_keys,
+    metadata_text,
+    skipped,
+    done,
   };
   static constexpr int kDType = 1, kShape = 2, kOffsets = 4;
 
@@ -135,6 +167,18 @@ class HeaderReader : public json::json_sax_t {
     return true;
   }
 
+  // The value of a field that is skipped may hold others.
+  bool open() { return ++depth_, true; }
+  bool close() {
+    if (--depth_ == 0) state_ = State::fields;
+    return true;
+  }
+  bool scalar(std::string_view what = "a value") {
+    if (state_ != State::skipped) unexpected(what);
+    if (depth_ == 0) state_ = State::fields;
+    return true;
+  }
+
   template <class... Args>
   [[noreturn]] void fail(std::format_string<Args...> format, Args&&... args) const {
     throw FormatError("{}: safetensors header: {}", source_, std::format(format, std::forward<Args>(args)...));
@@ -142,19 +186,24 @@ class HeaderReader : public json::json_sax_t {
 
   [[noreturn]] void unexpected(std::string_view got) const {
     switch (state_) {
-      case State::start: fail("expected a JSON object, got {}", got);
-      case State::entry_value: fail("expected an object for tensor {}, got {}", in_quotes(entry_.name), got);
-      case State::dtype: fail("expected a string as \"dtype\" of tensor {}, got {}", in_quotes(entry_.name), got);
+      case State::start:
+        fail("expected a JSON object, got {}", got);
+      case State::entry_value:
+        fail("expected an object for tensor {}, got {}", in_quotes(entry_.name), got);
+      case State::dtype:
+        fail("expected a string as \"dtype\" of tensor {}, got {}", in_quotes(entry_.name), got);
       case State::shape:
       case State::shape_values:
         fail("expected sizes from 0 as \"shape\" of tensor {}, got {}", in_quotes(entry_.name), got);
       case State::offsets:
       case State::offset_values:
         fail("expected two byte positions as \"data_offsets\" of tensor {}, got {}", in_quotes(entry_.name), got);
-      case State::metadata_value: fail("expected an object of strings as \"{}\", got {}", kMetadata, got);
+      case State::metadata_value:
+        fail("expected an object of strings as \"{}\", got {}", kMetadata, got);
       case State::metadata_text:
         fail("expected a string for {} of \"{}\", got {}", in_quotes(metadata_key_), kMetadata, got);
-      default: fail("did not expect {}", got);
+      default:
+        fail("did not expect {}", got);
     }
   }
 
@@ -164,6 +213,7 @@ class HeaderReader : public json::json_sax_t {
   SafeTensorsEntry entry_;
   std::vector<std::uint64_t> offsets_;
   int seen_ = 0;
+  int depth_ = 0;  // of arrays and objects in a field that is skipped
   std::string metadata_key_;
   bool metadata_seen_ = false;
 };
@@ -191,8 +241,10 @@ class IndexReader : public json::json_sax_t {
   bool start_array(std::size_t) override { return scalar(), ++depth_, true; }
   bool end_array() override { return --depth_, true; }
   bool key(string_t& name) override {
-    if (depth_ == 1) section_ = std::move(name);
-    else if (in_weight_map()) name_ = std::move(name);
+    if (depth_ == 1)
+      section_ = std::move(name);
+    else if (in_weight_map())
+      name_ = std::move(name);
     return true;
   }
   bool string(string_t& file) override {

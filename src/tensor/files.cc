@@ -1,5 +1,7 @@
 #include "weft/files.h"
 
+#include <algorithm>
+#include <string_view>
 #include <vector>
 
 #include "compiler/device_data.h"
@@ -8,6 +10,7 @@
 #include "core/in_quotes.h"
 #include "core/join.h"
 #include "core/mapped_file.h"
+#include "core/nearest.h"
 #include "core/output_target.h"
 #include "core/suffix.h"
 #include "core/utf8.h"
@@ -49,6 +52,14 @@ Tensor uploaded(const NpyArray& array) {
   std::vector<int> reversed;
   for (int axis = data.rank(); axis-- > 0;) reversed.push_back(axis);
   return permute(data, reversed);
+}
+
+// The array of that name.
+Tensor loaded(const NpzFile& file, std::string_view name) {
+  const auto found = std::ranges::find(file.names(), name);
+  if (found != file.names().end()) return uploaded(file.read(static_cast<std::size_t>(found - file.names().begin())));
+  throw InvalidArgument("{}: there is no array {}{}", file.source(), in_quotes(name),
+                        nearest_text(nearest(name, file.names())));
 }
 
 Tensor load_npy(const fs::path& path) {
@@ -182,6 +193,18 @@ Tensor load(const fs::path& path) {
   const SafeTensors file = SafeTensors::open(path);
   require_one(path, file.names());
   return uploaded(file.at(file.names()[0]));
+}
+
+Tensor load(const fs::path& path, std::string_view name) {
+  switch (format_to_read(path)) {
+    case FileFormat::npy:
+      throw InvalidArgument("load: {}: an .npy file holds one array, which has no name", path.string());
+    case FileFormat::npz:
+      return loaded(open_npz(path), name);
+    case FileFormat::safetensors:
+      break;
+  }
+  return uploaded(SafeTensors::open(path).at(name));
 }
 
 TensorMap load_all(const fs::path& path) {

@@ -1,6 +1,7 @@
 """Writes tests/data/files: arrays by NumPy and tensors by safetensors, which tests/tensor/files_test.cc reads, and
 which must be what Weft writes. Needs numpy, ml_dtypes and safetensors."""
 import ctypes
+import io
 import pathlib
 import zipfile
 
@@ -57,6 +58,30 @@ with zipfile.ZipFile(directory / "bzip2.npz", "w", zipfile.ZIP_BZIP2) as file:
 with zipfile.ZipFile(directory / "text.npz", "w") as file:
     file.writestr("readme.txt", "no array")
 
+
+def npy(array):
+    file = io.BytesIO()
+    np.lib.format.write_array(file, array)
+    return file.getvalue()
+
+
+(directory / "trailing.npy").write_bytes(npy(values("f4", (2, 3))) + b"more")
+with zipfile.ZipFile(directory / "folders.npz", "w") as file:
+    file.mkdir("folder")
+    file.writestr("README.md", "an archive with folders")
+    file.writestr("folder/x.npy", npy(values("f4", (2, 3))))
+    file.writestr("empty", "")
+    file.writestr("NOTES.bz2", "not an array either", zipfile.ZIP_BZIP2)
+with zipfile.ZipFile(directory / "mixed.npz", "w") as file:
+    file.writestr("x.npy", npy(values("f4", (2, 3))))
+    file.writestr("trailing.npy", npy(values("f4", (2, 3))) + b"more", zipfile.ZIP_DEFLATED)
+    file.writestr("bare", npy(values("f4", (2, 3))))
+    file.writestr("complex.npy", npy(np.zeros(2, np.complex128)))
+    file.writestr("bzip2.npy", npy(values("f4", (2, 3))), zipfile.ZIP_BZIP2)
+for name in ("folders.npz", "mixed.npz"):  # as NumPy reads them
+    assert all((np.load(directory / name)[n] == values("f4", (2, 3))).all() for n in ("folder/x", "x", "trailing", "bare")
+               if n in np.load(directory / name).files)
+
 types = {"f16": "float16", "bf16": ml_dtypes.bfloat16, "f32": "float32", "f64": "float64", "i8": "int8", "i16": "int16",
          "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
          "bool": "bool", "c64": "complex64", "f8e4m3": ml_dtypes.float8_e4m3fn, "f8e5m2": ml_dtypes.float8_e5m2}
@@ -74,4 +99,11 @@ def safetensors_file(tensors, metadata):
 
 
 (directory / "all.safetensors").write_bytes(safetensors_file(tensors, {"format": "weft \"1\""}))
+scale = np.arange(3, dtype=np.uint8)
+pointer = scale.ctypes.data_as(ctypes.c_void_p).value
+x = values("float32", (2, 3))
+(directory / "foreign.safetensors").write_bytes(safetensors.serialize({
+    "scale": safetensors.TensorSpec(dtype="float8_e8m0fnu", shape=[3], data_ptr=pointer, data_len=3),
+    "x": safetensors.TensorSpec(dtype="float32", shape=[2, 3], data_ptr=x.ctypes.data_as(ctypes.c_void_p).value,
+                                data_len=x.nbytes)}))
 (directory / "one.safetensors").write_bytes(safetensors_file({"x": values("float32", (2, 3))}, None))
