@@ -181,7 +181,7 @@ std::string rounded(double seconds) {
 
 // Ranks the devices by their estimated time for a model's graph.
 void rank(const DevicesArguments& a) {
-  const auto encoder = models::SentenceEncoder::load(a.model, Device::cpu());
+  const auto encoder = models::SentenceEncoder::load(a.model, Device::cpu(), {.tokenizer = false});
   std::vector<Device> devices;
   for (const auto& info : adapters_of(a)) devices.push_back(open(info));
   if (a.device.cpu()) devices.push_back(Device::cpu());

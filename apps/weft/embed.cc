@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <format>
 #include <future>
@@ -9,6 +10,7 @@
 
 #include "command_line.h"
 #include "commands.h"
+#include "core/in_quotes.h"
 #include "gpu/device_impl.h"
 #include "sentences.h"
 #include "vector_writer.h"
@@ -37,7 +39,8 @@ void run(const EmbedArguments& a) {
   if (!a.quiet) say_if_typed(a.input);
   // A window of sentences is sorted by length and runs as batches; while the device works on one window, the vectors of
   // the last one are written.
-  const auto size = static_cast<std::size_t>(a.batch) * 16;
+  constexpr std::size_t kMostSentences = 16384;  // whose vectors are in memory at a time
+  const std::size_t size = std::min(static_cast<std::size_t>(a.batch) * 16, kMostSentences);
   SentenceQueue sentences(a, 2 * size);
   // Neither vectors nor what is typed share the terminal with it.
   const bool alone = !(a.output == "-" && isatty(STDOUT_FILENO)) && !is_typed(a.input);
@@ -52,8 +55,11 @@ void run(const EmbedArguments& a) {
   // Initialising the driver takes as long as loading the model: both run in parallel.
   auto opening = std::async(std::launch::async, [] { return Device::open(); });
   auto encoder = models::SentenceEncoder::load(a.model, std::move(opening),
-                                               {.batch = a.batch, .progress = batch_done, .compile = {}});
+                                               {.batch = a.batch, .progress = batch_done, .prompt = a.prompt});
   if (!a.quiet) progress.say(encoder.device().reason());
+  if (const std::string& prompt = encoder.tokenizer().prompt(); !a.quiet && !prompt.empty()) {
+    progress.say(std::format("{} comes before each sentence, as --prompt or the model says", in_quotes(prompt)));
+  }
   VectorWriter writer(a.output, encoder.dimension(),
                       flag_text(Flag::precision) == "f16" ? " in f16: try --precision auto or strict" : "");
   progress.begin();
@@ -114,7 +120,7 @@ void add_embed(CLI::App& app) {
       ->capture_default_str();
   add_device(*command);
   add_precision(*command);
-  command->add_option("--batch", a->batch, "Sentences that run together")
+  command->add_option("--batch", a->batch, "Sentences that run together, at most: long ones are fewer")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
   command->add_flag("-q,--quiet", a->quiet, "No word on standard error unless something fails");

@@ -110,7 +110,7 @@ void add_graph(CLI::App& app) {
   add_precision(*command);
   command->footer(kFooter);
   command->callback([a] {
-    const models::SentenceEncoder encoder = models::SentenceEncoder::load(a->model, Device::cpu());
+    const auto encoder = models::SentenceEncoder::load(a->model, Device::cpu(), {.tokenizer = false});
     Graph graph = encoder.graph(a->batch, a->length);
     if (a->compiled) graph = optimized(graph, Device::open());
     const DrawOptions draw{.depth = a->depth >= 0 ? a->depth : depth_of_boxes(graph, kBoxes)};

@@ -40,8 +40,7 @@ std::string is_file(const std::string& path) {
 void add_report(CLI::App& command, ProfileArguments& a) {
   command.add_option("--trace", a.trace, "Write a trace for ui.perfetto.dev or chrome://tracing to this file")
       ->check(is_file);
-  command.add_option("--html", a.html, "Write a page with timeline, roofline and memory to this file")
-      ->check(is_file);
+  command.add_option("--html", a.html, "Write a page with timeline, roofline and memory to this file")->check(is_file);
   command.add_flag("--json", a.json, "Write JSON instead of the table");
   command.add_flag("--dispatches", a.dispatches,
                    "List every dispatch of a run, too: grid, bytes, operations, form and why");
@@ -51,7 +50,7 @@ void add_report(CLI::App& command, ProfileArguments& a) {
 void add_common(CLI::App& command, ProfileArguments& a) {
   add_device(command);
   add_precision(command);
-  command.add_option("--batch", a.batch, "Sentences that run together")
+  command.add_option("--batch", a.batch, "Sentences that run together, at most: long ones are fewer")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
   command.add_option("--runs", a.runs, "How often it runs while it is profiled, after a run to warm up")
@@ -107,7 +106,7 @@ void profile_embed(const ProfileArguments& a) {
   say_if_typed(a.input);
   SentenceQueue queue(a, 1 << 20);
   const Device device = Device::open();
-  auto encoder = models::SentenceEncoder::load(a.model, device, {.batch = a.batch, .progress = {}, .compile = {}});
+  auto encoder = models::SentenceEncoder::load(a.model, device, {.batch = a.batch, .prompt = a.prompt});
   std::vector<std::string> sentences;
   for (std::vector<std::string> next; !(next = queue.take(1 << 16)).empty();) {
     sentences.insert(sentences.end(), next.begin(), next.end());
@@ -135,14 +134,14 @@ void profile_embed(const ProfileArguments& a) {
 void profile_graph(const ProfileArguments& a) {
   Files files(a);
   const Device device = Device::open();
-  auto encoder = models::SentenceEncoder::load(a.model, device, {.batch = a.batch, .progress = {}, .compile = {}});
+  auto encoder = models::SentenceEncoder::load(a.model, device, {.batch = a.batch, .tokenizer = false});
   Executable exe = encoder.executable(a.batch, a.length);
   Tensor ids(device, DType::i32, {a.batch, a.length}), lengths(device, DType::i32, {a.batch});
   const Tensor result(device, DType::f32, {a.batch, encoder.dimension()});
   std::vector<std::int32_t> host_ids(static_cast<std::size_t>(a.batch) * a.length);
   std::mt19937 rng(7);
   for (auto& id : host_ids) {
-    id = static_cast<std::int32_t>(rng() % static_cast<unsigned>(encoder.tokenizer().vocab_size()));
+    id = static_cast<std::int32_t>(rng() % static_cast<unsigned>(encoder.vocabulary()));
   }
   const std::vector<std::int32_t> host_lengths(static_cast<std::size_t>(a.batch), a.length);
   using Span = std::function<void(const char*, const std::function<void()>&)>;
@@ -159,8 +158,8 @@ void profile_graph(const ProfileArguments& a) {
   for (int i = 0; i < a.runs; ++i) {
     run([&](const char* name, const std::function<void()>& work) { profiler.span(name, work); });
   }
-  report(a, files, profiler.finish(), device,
-         std::format("{}: {} × {} tokens", model_name(a.model), a.batch, a.length), exe.report());
+  report(a, files, profiler.finish(), device, std::format("{}: {} × {} tokens", model_name(a.model), a.batch, a.length),
+         exe.report());
 }
 
 // The environment of the program that is profiled: this one's, with the settings of the command line and the file for
@@ -251,8 +250,9 @@ void add_profile(CLI::App& app) {
   CLI::App* run = command->add_subcommand("run", "Any program that uses Weft; also: weft profile -- PROGRAM ARGS…");
   add_report(*run, *a);
   run->add_option("PROGRAM", a->program, "The program and its arguments, after --")->required();
-  run->footer("The profile is of the first device that the program opens, from then until the program ends.\n"
-              "Example: weft profile run --html profile.html -- ./train --steps 10\n");
+  run->footer(
+      "The profile is of the first device that the program opens, from then until the program ends.\n"
+      "Example: weft profile run --html profile.html -- ./train --steps 10\n");
   run->callback([a] {
     a->runs = 1;
     profile_program(*a);

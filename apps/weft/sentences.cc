@@ -14,6 +14,11 @@ namespace weft::app {
 void add_sentence_arguments(CLI::App& command, SentenceArguments& a) {
   command.add_option("--model", a.model, "Directory of a BERT or DistilBERT encoder in Hugging Face's layout")
       ->required();
+  command
+      .add_option(
+          "--prompt", a.prompt,
+          "The model's prompt that is put before each sentence, or none; by default the one that its files name")
+      ->type_name("NAME|none");
   const std::map<std::string, text::InputFormat> formats = {{"text", text::InputFormat::lines},
                                                             {"jsonl", text::InputFormat::json_lines}};
   command
@@ -21,7 +26,8 @@ void add_sentence_arguments(CLI::App& command, SentenceArguments& a) {
           "--format",
           [&a, formats](const std::string& name) {
             const auto format = formats.find(name);
-            if (format == formats.end()) throw CLI::ValidationError("--format: '" + name + "' is neither text nor jsonl");
+            if (format == formats.end())
+              throw CLI::ValidationError("--format: '" + name + "' is neither text nor jsonl");
             a.format = format->second;
           },
           "What the input is: a sentence a line as it is, or JSON lines; by default what the file's name says")
@@ -47,8 +53,9 @@ SentenceQueue::SentenceQueue(const SentenceArguments& arguments, std::size_t cap
     try {
       for (std::string sentence; input->next(sentence);) {
         std::unique_lock lock(s.mutex);
-        s.changed.wait(lock, [&] { return s.waiting.size() < capacity || s.abandoned; });
+        s.changed.wait(lock, [&] { return !s.full(capacity) || s.abandoned; });
         if (s.abandoned) return;
+        s.bytes += sentence.size();
         s.waiting.push_back({std::move(sentence), input->bytes()});
         s.json_like = input->json_like();
         s.changed.notify_all();
@@ -74,14 +81,15 @@ std::vector<std::string> SentenceQueue::take(std::size_t most) {
   State& s = *state_;
   std::unique_lock lock(s.mutex);
   s.changed.wait(lock, [&] { return !s.waiting.empty() || s.ended; });
-  for (std::size_t seen = 0; s.waiting.size() < most && !s.ended && s.waiting.size() != seen;) {
+  for (std::size_t seen = 0; !s.full(most) && !s.ended && s.waiting.size() != seen;) {
     seen = s.waiting.size();
-    s.changed.wait_for(lock, kPause, [&] { return s.waiting.size() >= most || s.ended; });
+    s.changed.wait_for(lock, kPause, [&] { return s.full(most) || s.ended; });
   }
   if (s.waiting.empty() && s.error) std::rethrow_exception(s.error);
   const auto end = s.waiting.begin() + static_cast<std::ptrdiff_t>(std::min(most, s.waiting.size()));
   std::vector<std::string> taken;
   for (auto sentence = s.waiting.begin(); sentence != end; ++sentence) {
+    s.bytes -= sentence->text.size();
     taken.push_back(std::move(sentence->text));
     position_ = sentence->end;
   }

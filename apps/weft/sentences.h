@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,11 +17,12 @@ namespace weft::app {
 
 struct SentenceArguments {
   std::string model;
+  std::optional<std::string> prompt;
   std::string input = "-";
   text::InputFormat format = text::InputFormat::automatic;
 };
 
-// --model, --format and FILE, with their help.
+// --model, --prompt, --format and FILE, with their help.
 void add_sentence_arguments(CLI::App& command, SentenceArguments& arguments);
 
 inline constexpr const char* kInputHelp =
@@ -35,12 +37,12 @@ bool is_typed(const std::string& input);
 class SentenceQueue {
  public:
   // Throws IoError when the input cannot be opened, FormatError when it is JSON of another form. At most `capacity`
-  // sentences are buffered.
+  // sentences are buffered, and fewer where they are long: 64 MiB, or one sentence.
   SentenceQueue(const SentenceArguments& arguments, std::size_t capacity);
   ~SentenceQueue();
 
-  // Up to `most` sentences, in order; fewer if the input ends or pauses (a pipe with interactive input). Empty at the
-  // end. An error of the input is thrown after the sentences before it were returned.
+  // Up to `most` sentences, in order; fewer if the input ends or pauses (a pipe with interactive input), or if they are
+  // long. Empty at the end. An error of the input is thrown after the sentences before it were returned.
   std::vector<std::string> take(std::size_t most);
   // Bytes of the input up to the last sentence returned, and in all (0: unknown), for a progress bar.
   std::uint64_t position() const { return position_; }
@@ -61,6 +63,8 @@ class SentenceQueue {
     std::mutex mutex;
     std::condition_variable changed;
     std::vector<Sentence> waiting;
+    std::size_t bytes = 0;  // of their texts
+    bool full(std::size_t sentences) const { return waiting.size() >= sentences || bytes >= std::size_t{64} << 20; }
     std::exception_ptr error;
     std::size_t json_like = 0;
     bool ended = false, abandoned = false;

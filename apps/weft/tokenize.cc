@@ -3,6 +3,7 @@
 #include "commands.h"
 #include "output.h"
 #include "sentences.h"
+#include "weft/models.h"
 #include "weft/text.h"
 
 namespace weft::app {
@@ -12,12 +13,13 @@ void add_tokenize(CLI::App& app) {
   CLI::App* command = app.add_subcommand("tokenize", "Show the token ids that a model gets for each sentence");
   add_sentence_arguments(*command, *a);
   command->footer(std::string(kInputHelp) +
-                  "A line of output is {\"ids\": [101, …, 102]}: special tokens included, cut to the model's\n"
-                  "max_seq_length.\n\n"
+                  "A line of output is {\"ids\": [101, …, 102]}: special tokens and the model's prompt included,\n"
+                  "cut to its max_seq_length.\n\n"
                   "Example: echo 'One sentence.' | weft tokenize --model MODEL -\n");
   command->callback([a] {
     say_if_typed(a->input);
-    const text::Tokenizer tokenizer = text::Tokenizer::load(a->model);
+    const text::Tokenizer tokenizer =
+        text::Tokenizer::load(a->model).with_prompt(models::prompt_text(a->model, a->prompt));
     constexpr std::size_t kWindow = 4096;
     SentenceQueue sentences(*a, 2 * kWindow);
     Output out("-");

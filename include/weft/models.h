@@ -6,6 +6,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,17 +17,27 @@
 
 namespace weft::models {
 
+// The text that config_sentence_transformers.json puts before each sentence: the prompt of that name; without a name
+// the model's default, if it has one; empty for the name "none". Throws InvalidArgument (there is no such prompt),
+// FormatError.
+std::string prompt_text(const std::filesystem::path& model_dir, const std::optional<std::string>& name = {});
+
 struct EmbedOptions {
-  // Sentences in a batch. They are sorted by length first, so that there is little padding; large batches are split
-  // where a tensor would exceed the device's binding limit.
+  // Sentences in a batch, at most. They are sorted by length first, so that there is little padding; large batches are
+  // split where a tensor would take more than 256 MiB or exceed the device's binding limit.
   int batch = 32;
   // Called whenever a batch is done, with the number of sentences of this call that are; not for the last batch, which
   // is done when the result is read. On a GPU the host then waits for each batch but the last.
   std::function<void(std::size_t done)> progress = {};
   CompileOptions compile = {};
+  // The name of the prompt that is put before each sentence, as for prompt_text().
+  std::optional<std::string> prompt = {};
+  // Without its tokenizer a model has embed_ids(), graph() and executable(), all token types are 0, and no prompt is
+  // left out of the pooling.
+  bool tokenizer = true;
 };
 
-// A transformer encoder (BERT, DistilBERT) with the pooling, dense layers and normalisation that its
+// A transformer encoder (BERT, DistilBERT) with the prompt, pooling, dense layers and normalisation that its
 // sentence-transformers files define; without such files: mean pooling without normalisation, as sentence-transformers
 // does with a bare checkpoint. Weights that it does not use are named in a warning, except those of the heads that
 // checkpoints of its architecture have. Calls on one object come from one thread at a time.
@@ -40,9 +51,11 @@ class SentenceEncoder {
   static SentenceEncoder load(const std::filesystem::path& model_dir, std::future<Device> device,
                               EmbedOptions options = {});
 
+  // Puts the model's prompt before each text. Throws InvalidArgument where it was not to be loaded.
   const text::Tokenizer& tokenizer() const;
   const Device& device() const;
-  int dimension() const;  // of an embedding
+  int dimension() const;   // of an embedding
+  int vocabulary() const;  // how many token ids the model has
 
   // Embeddings [sentences, dimension] in f32, on the device, in the order given. Returns when the work is submitted.
   // Throws FormatError (a sentence that is not UTF-8), OutOfMemory, DeviceLost.

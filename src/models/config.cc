@@ -1,10 +1,16 @@
 #include "models/config.h"
 
+#include <algorithm>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/json_reader.h"
+#include "core/mapped_file.h"
+#include "text/tokenizer_file.h"
 #include "weft/error.h"
+#include "weft/models.h"
 
 namespace weft::models {
 namespace {
@@ -53,10 +59,10 @@ class ConfigFile {
   template <class T>
   T convert(const char* key) const {
     const json& v = value_[key];
-    const bool fits = std::is_same_v<T, bool>         ? v.is_boolean()
-                      : std::is_integral_v<T>         ? v.is_number_integer()
-                      : std::is_floating_point_v<T>   ? v.is_number()
-                                                      : v.is_string();
+    const bool fits = std::is_same_v<T, bool>       ? v.is_boolean()
+                      : std::is_integral_v<T>       ? v.is_number_integer()
+                      : std::is_floating_point_v<T> ? v.is_number()
+                                                    : v.is_string();
     if (!fits) {
       const char* wanted = std::is_same_v<T, bool>       ? "true or false"
                            : std::is_integral_v<T>       ? "an integer"
@@ -73,9 +79,15 @@ class ConfigFile {
 
 ScalarOp activation(const ConfigFile& file, const char* key) {
   constexpr std::pair<std::string_view, ScalarOp> kActivations[] = {
-      {"gelu", ScalarOp::gelu_erf},      {"gelu_new", ScalarOp::gelu_tanh},  {"gelu_pytorch_tanh", ScalarOp::gelu_tanh},
-      {"gelu_fast", ScalarOp::gelu_tanh}, {"quick_gelu", ScalarOp::gelu_quick}, {"relu", ScalarOp::relu},
-      {"silu", ScalarOp::silu},          {"swish", ScalarOp::silu},          {"tanh", ScalarOp::tanh},
+      {"gelu", ScalarOp::gelu_erf},
+      {"gelu_new", ScalarOp::gelu_tanh},
+      {"gelu_pytorch_tanh", ScalarOp::gelu_tanh},
+      {"gelu_fast", ScalarOp::gelu_tanh},
+      {"quick_gelu", ScalarOp::gelu_quick},
+      {"relu", ScalarOp::relu},
+      {"silu", ScalarOp::silu},
+      {"swish", ScalarOp::silu},
+      {"tanh", ScalarOp::tanh},
   };
   const auto text = file.get<std::string>(key);
   for (const auto& [spelling, op] : kActivations) {
@@ -115,51 +127,81 @@ EncoderConfig read_distilbert(const ConfigFile& file) {
           .activation = activation(file, "activation")};
 }
 
+// As sentence-transformers names them, and, for each, the flag of its older files, in the order in which it
+// concatenates what these name.
+struct PoolingName {
+  const char *name, *flag;
+  Pooling mode;
+};
+constexpr PoolingName kPoolings[] = {
+    {"cls", "pooling_mode_cls_token", Pooling::cls},
+    {"max", "pooling_mode_max_tokens", Pooling::max},
+    {"mean", "pooling_mode_mean_tokens", Pooling::mean},
+    {"mean_sqrt_len_tokens", "pooling_mode_mean_sqrt_len_tokens", Pooling::mean_sqrt_length},
+    {"weightedmean", "pooling_mode_weightedmean_tokens", Pooling::weighted_mean},
+    {"lasttoken", "pooling_mode_lasttoken", Pooling::last},
+};
+
+Pooling pooling_named(const json& name, const ConfigFile& file) {
+  std::string known;
+  for (const PoolingName& pooling : kPoolings) {
+    if (name == pooling.name) return pooling.mode;
+    known += (known.empty() ? "" : ", ") + std::string(pooling.name);
+  }
+  throw FormatError("{}: 'pooling_mode' has {}, expected one of {}", file.source(), name.dump(), known);
+}
+
+// A name, a list of names, or flags, which do not count beside names; without a name the mean.
 std::vector<Pooling> read_pooling(const ConfigFile& file) {
-  // In the order in which sentence-transformers concatenates them.
-  constexpr std::pair<const char*, Pooling> kModes[] = {
-      {"pooling_mode_cls_token", Pooling::cls},
-      {"pooling_mode_max_tokens", Pooling::max},
-      {"pooling_mode_mean_tokens", Pooling::mean},
-      {"pooling_mode_mean_sqrt_len_tokens", Pooling::mean_sqrt_length},
-  };
-  constexpr const char* kOthers[] = {"pooling_mode_weightedmean_tokens", "pooling_mode_lasttoken"};
   std::vector<Pooling> modes;
-  for (const auto& [key, mode] : kModes) {
-    if (file.get<bool>(key, false)) modes.push_back(mode);
+  if (file.has("pooling_mode")) {
+    const json& names = file.value()["pooling_mode"];
+    if (!names.is_array()) return {pooling_named(names, file)};
+    for (const json& name : names) modes.push_back(pooling_named(name, file));
+    if (modes.empty()) throw FormatError("{}: 'pooling_mode' is an empty list", file.source());
+    return modes;
   }
-  for (const char* key : kOthers) {
-    if (file.get<bool>(key, false)) throw Unsupported("{}: {} is not one of Weft's poolings", file.source(), key);
+  for (const PoolingName& pooling : kPoolings) {
+    if (file.get<bool>(pooling.flag, false)) modes.push_back(pooling.mode);
   }
-  if (file.has("pooling_mode")) {  // the newer spelling: one name
-    const auto name = file.get<std::string>("pooling_mode");
-    for (const auto& [key, mode] : kModes) {
-      if (std::string_view(key).starts_with("pooling_mode_" + name)) modes = {mode};
+  if (modes.empty()) modes.push_back(Pooling::mean);
+  return modes;
+}
+
+// Modules read and write the sentence's vector, unless their files name something else.
+void require_sentence_vector(const ConfigFile& file) {
+  for (const char* key : {"module_input_name", "module_output_name"}) {
+    const auto name = file.get<std::string>(key, "sentence_embedding");
+    if (name != "sentence_embedding") {
+      throw Unsupported("{}: '{}' is '{}'; Weft has 'sentence_embedding'", file.source(), key, name);
     }
   }
-  if (modes.empty()) throw FormatError("{}: no pooling mode is true", file.source());
-  return modes;
 }
 
 DenseModule read_dense(const fs::path& directory) {
   const ConfigFile file(directory / "config.json");
+  require_sentence_vector(file);
   DenseModule dense{.directory = directory,
                     .in = file.size("in_features"),
                     .out = file.size("out_features"),
                     .bias = file.get<bool>("bias", true),
-                    .activation = {}};
-  const auto name = file.get<std::string>("activation_function", "torch.nn.modules.linear.Identity");
-  constexpr std::pair<std::string_view, ScalarOp> kActivations[] = {{".Tanh", ScalarOp::tanh},
-                                                                    {".ReLU", ScalarOp::relu},
-                                                                    {".GELU", ScalarOp::gelu_erf},
-                                                                    {".Sigmoid", ScalarOp::sigmoid}};
-  for (const auto& [ending, op] : kActivations) {
-    if (name.ends_with(ending)) dense.activation = op;
+                    .activation = {},
+                    .residual = file.get<bool>("use_residual", false)};
+  const auto name = file.get<std::string>("activation_function", "torch.nn.modules.activation.Tanh");
+  constexpr std::pair<std::string_view, std::optional<ScalarOp>> kActivations[] = {
+      {"Identity", std::nullopt},       {"Tanh", ScalarOp::tanh},       {"ReLU", ScalarOp::relu},
+      {"GELU", ScalarOp::gelu_erf},     {"Sigmoid", ScalarOp::sigmoid}, {"SiLU", ScalarOp::silu},
+      {"Softplus", ScalarOp::softplus}, {"Mish", ScalarOp::mish}};
+  const std::string_view last = std::string_view(name).substr(name.rfind('.') + 1);
+  const auto* known =
+      std::ranges::find(kActivations, last, &std::pair<std::string_view, std::optional<ScalarOp>>::first);
+  if (!name.starts_with("torch.") || known == std::end(kActivations)) {
+    throw Unsupported(
+        "{}: activation_function '{}'; Weft has PyTorch's Tanh, ReLU, GELU, Sigmoid, SiLU, Softplus, Mish "
+        "and Identity",
+        file.source(), name);
   }
-  if (!dense.activation && !name.ends_with(".Identity")) {
-    throw Unsupported("{}: activation_function '{}'; Weft has Tanh, ReLU, GELU, Sigmoid and Identity", file.source(),
-                      name);
-  }
+  dense.activation = known->second;
   return dense;
 }
 
@@ -181,13 +223,8 @@ void refuse_modules_without_list(const fs::path& model_dir) {
 
 }  // namespace
 
-EncoderConfig read_encoder_config(const fs::path& model_dir) {
-  if (!fs::is_directory(model_dir)) {
-    throw IoError("{}: not a directory; a model is a directory in Hugging Face's layout (config.json, "
-                  "model.safetensors, tokenizer.json)",
-                  model_dir.string());
-  }
-  const ConfigFile file(model_dir / "config.json");
+EncoderConfig read_encoder_config(const fs::path& transformer) {
+  const ConfigFile file(transformer / "config.json");
   const auto type = file.get<std::string>("model_type");
   EncoderConfig config;
   if (type == "bert") {
@@ -204,7 +241,14 @@ EncoderConfig read_encoder_config(const fs::path& model_dir) {
 }
 
 SentenceConfig read_sentence_config(const fs::path& model_dir) {
+  if (!fs::is_directory(model_dir)) {
+    throw IoError(
+        "{}: not a directory; a model is a directory in Hugging Face's layout (config.json, "
+        "model.safetensors, tokenizer.json)",
+        model_dir.string());
+  }
   SentenceConfig config;
+  config.transformer = text::transformer_directory(model_dir);
   const fs::path modules = model_dir / "modules.json";
   if (!fs::exists(modules)) {
     refuse_modules_without_list(model_dir);
@@ -218,20 +262,21 @@ SentenceConfig read_sentence_config(const fs::path& model_dir) {
       throw FormatError("{}: expected objects with 'type' and 'path', got {}", file.source(), module.dump());
     }
     const auto type = module["type"].get<std::string>();
-    const fs::path directory = model_dir / (module.contains("path") && module["path"].is_string()
-                                                ? module["path"].get<std::string>()
-                                                : std::string());
+    const fs::path directory =
+        model_dir /
+        (module.contains("path") && module["path"].is_string() ? module["path"].get<std::string>() : std::string());
     const bool first = config.pooling.empty();
-    if (type.ends_with(".Transformer")) {
-      if (directory != model_dir / "") {
-        throw Unsupported("{}: a transformer in the folder '{}'; Weft expects it beside modules.json", file.source(),
-                          module["path"].dump());
-      }
-    } else if (type.ends_with(".Pooling") && first) {
-      config.pooling = read_pooling(ConfigFile(directory / "config.json"));
+    if (type.ends_with(".Transformer") && &module == &file.value().front()) {
+      continue;  // transformer_directory() has it
+    }
+    if (type.ends_with(".Pooling") && first) {
+      const ConfigFile pooling(directory / "config.json");
+      config.pooling = read_pooling(pooling);
+      config.include_prompt = pooling.get<bool>("include_prompt", true);
     } else if (type.ends_with(".Dense") && !first && !config.normalize) {
       config.dense.push_back(read_dense(directory));
     } else if (type.ends_with(".Normalize") && !first) {
+      if (fs::exists(directory / "config.json")) require_sentence_vector(ConfigFile(directory / "config.json"));
       config.normalize = true;
     } else {
       throw Unsupported("{}: module '{}' here; Weft has Transformer, then Pooling, Dense and Normalize", file.source(),
@@ -240,6 +285,32 @@ SentenceConfig read_sentence_config(const fs::path& model_dir) {
   }
   if (config.pooling.empty()) throw Unsupported("{}: no Pooling module: token embeddings only", file.source());
   return config;
+}
+
+std::string prompt_text(const fs::path& model_dir, const std::optional<std::string>& name) {
+  if (name == "none") return {};
+  const fs::path path = model_dir / "config_sentence_transformers.json";
+  // sentence-transformers has these two for every model, empty where the model does not say otherwise.
+  std::map<std::string, std::string> prompts = {{"query", ""}, {"document", ""}};
+  std::string wanted = name.value_or("");
+  if (fs::exists(path)) {
+    const json file = parse_json(read_file(path), path.string());
+    const JsonReader config(file, path.string());
+    if (const auto texts = config.find("prompts")) {
+      for (const auto& [key, text] : texts->members()) prompts[key] = text.is_null() ? "" : text.text();
+    }
+    const auto usual = config.find("default_prompt_name");
+    if (usual && !prompts.contains(usual->text())) {
+      usual->expected("the name of one of \"prompts\"");
+    }
+    if (usual && !name) wanted = usual->text();
+  }
+  if (wanted.empty() && !name) return {};
+  const auto found = prompts.find(wanted);
+  if (found != prompts.end()) return found->second;
+  std::string known;
+  for (const auto& [key, text] : prompts) known += (known.empty() ? "" : ", ") + key;
+  throw InvalidArgument("{}: there is no prompt '{}' among the model's: {}, none", model_dir.string(), wanted, known);
 }
 
 }  // namespace weft::models

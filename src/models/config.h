@@ -20,7 +20,7 @@ struct EncoderConfig {
   ScalarOp activation = ScalarOp::gelu_erf;
 };
 
-enum class Pooling : std::uint8_t { cls, max, mean, mean_sqrt_length };
+enum class Pooling : std::uint8_t { cls, max, mean, mean_sqrt_length, weighted_mean, last };
 
 // A dense layer after pooling (sentence_transformers.models.Dense).
 struct DenseModule {
@@ -28,17 +28,20 @@ struct DenseModule {
   std::int64_t in = 0, out = 0;
   bool bias = true;
   std::optional<ScalarOp> activation;  // none: identity
+  bool residual = false;               // the input is added to the result, times a weight of its own if in != out
 };
 
 // modules.json and the files that it refers to.
 struct SentenceConfig {
-  std::vector<Pooling> pooling;  // their results are concatenated in this order
+  std::filesystem::path transformer;  // the folder of config.json, weights and tokenizer
+  std::vector<Pooling> pooling;       // their results are concatenated in this order
+  bool include_prompt = true;         // whether the tokens of a prompt are pooled, too
   std::vector<DenseModule> dense;
   bool normalize = false;
 };
 
 // Throw IoError, FormatError, Unsupported; the message names the file and the key.
-EncoderConfig read_encoder_config(const std::filesystem::path& model_dir);
+EncoderConfig read_encoder_config(const std::filesystem::path& transformer);
 SentenceConfig read_sentence_config(const std::filesystem::path& model_dir);
 
 }  // namespace weft::models

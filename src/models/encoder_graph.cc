@@ -18,7 +18,6 @@ namespace {
 
 // The names of weights in each architecture. A layer's names follow "<layers>.<index>.".
 struct Names {
-  const char* prefix;  // that some checkpoints put before all names
   const char* words;
   const char* positions;
   const char* token_types;
@@ -28,8 +27,7 @@ struct Names {
 };
 
 const Names& names(Architecture architecture) {
-  static constexpr Names kBert = {.prefix = "bert.",
-                                  .words = "embeddings.word_embeddings.weight",
+  static constexpr Names kBert = {.words = "embeddings.word_embeddings.weight",
                                   .positions = "embeddings.position_embeddings.weight",
                                   .token_types = "embeddings.token_type_embeddings.weight",
                                   .embedding_norm = "embeddings.LayerNorm",
@@ -42,8 +40,7 @@ const Names& names(Architecture architecture) {
                                   .intermediate = "intermediate.dense",
                                   .output = "output.dense",
                                   .output_norm = "output.LayerNorm"};
-  static constexpr Names kDistilBert = {.prefix = "distilbert.",
-                                        .words = "embeddings.word_embeddings.weight",
+  static constexpr Names kDistilBert = {.words = "embeddings.word_embeddings.weight",
                                         .positions = "embeddings.position_embeddings.weight",
                                         .token_types = nullptr,
                                         .embedding_norm = "embeddings.LayerNorm",
@@ -62,6 +59,18 @@ const Names& names(Architecture architecture) {
 class WeightReader {
  public:
   WeightReader(SafeTensors file, std::string prefix) : file_(std::move(file)), prefix_(std::move(prefix)) {}
+
+  // What some checkpoints put before all names ("bert.", "model.", "0.auto_model.") is told by the weight `known`.
+  static WeightReader after_prefix(SafeTensors file, std::string_view known) {
+    std::optional<std::string> prefix;
+    for (const std::string& name : file.names()) {
+      if (!name.ends_with(known)) continue;
+      std::string before = name.substr(0, name.size() - known.size());
+      const bool whole = before.empty() || before.ends_with('.');
+      if (whole && (!prefix || before.size() < prefix->size())) prefix = std::move(before);
+    }
+    return {std::move(file), prefix.value_or("")};
+  }
 
   TensorData tensor(const std::string& name, const Shape& shape) {
     const std::string full = prefix_ + name;
@@ -176,17 +185,44 @@ class Builder {
   std::string outer_;
 };
 
-// One vector a row from the token vectors [batch, length, hidden]; `mask` f32 [batch, length, 1], 1 for tokens.
-Tensor pool(Pooling mode, const Tensor& tokens, const Tensor& mask, const Tensor& visible) {
+// The tokens of a batch, for pooling.
+struct Tokens {
+  Tensor vectors;          // [batch, length, hidden]
+  Tensor lengths;          // i32 [batch, 1, 1]
+  Tensor position;         // i32 [1, length, 1]
+  Tensor pooled;           // bool [batch, length, 1]: which take part
+  std::int64_t first = 0;  // of those that take part
+};
+
+// One vector a row, as sentence-transformers 6 pools them (sentence_transformer/modules/pooling.py).
+Tensor pool(Pooling mode, const Tokens& t) {
+  const auto number = [](double value) { return Graph::scalar(value, DType::f32); };
   switch (mode) {
-    case Pooling::cls: return squeeze(slice(tokens, 1, 0, 1), 1);
+    case Pooling::cls: {  // the first that takes part, or the first of all where none does
+      const Tensor start = slice(t.vectors, 1, 0, 1);
+      if (t.first == 0 || t.first >= t.vectors.shape()[1]) return squeeze(start, 1);
+      const Tensor there = greater(t.lengths, Graph::scalar(static_cast<double>(t.first), DType::i32));
+      return squeeze(select(there, slice(t.vectors, 1, t.first, t.first + 1), start), 1);
+    }
     case Pooling::max:
-      return reduce(ReduceKind::max, select(visible, tokens, Graph::scalar(-1e9, DType::f32)), {1});
+      return reduce(ReduceKind::max, select(t.pooled, t.vectors, number(-std::numeric_limits<double>::infinity())),
+                    {1});
     case Pooling::mean:
     case Pooling::mean_sqrt_length: {
-      const Tensor count = maximum(reduce(ReduceKind::sum, mask, {1}), Graph::scalar(1e-9, DType::f32));
-      const Tensor sum = reduce(ReduceKind::sum, tokens * mask, {1});
+      const Tensor mask = cast(t.pooled, DType::f32);
+      const Tensor count = maximum(reduce(ReduceKind::sum, mask, {1}), number(1e-9));
+      const Tensor sum = reduce(ReduceKind::sum, t.vectors * mask, {1});
       return sum / (mode == Pooling::mean ? count : sqrt(count));
+    }
+    case Pooling::weighted_mean: {  // by positions from 1, also where the first do not take part
+      const Tensor weights = select(t.pooled, cast(t.position, DType::f32) + number(1), number(0));
+      const Tensor sum = reduce(ReduceKind::sum, t.vectors * weights, {1});
+      return sum / maximum(reduce(ReduceKind::sum, weights, {1}), number(1e-9));
+    }
+    case Pooling::last: {  // zeros where none takes part
+      const Tensor last =
+          logical_and(t.pooled, binary(ScalarOp::equal, t.position + Graph::scalar(1, DType::i32), t.lengths));
+      return reduce(ReduceKind::sum, select(last, t.vectors, number(0)), {1});
     }
   }
   throw InternalError("unknown pooling {}", static_cast<int>(mode));
@@ -194,12 +230,9 @@ Tensor pool(Pooling mode, const Tensor& tokens, const Tensor& mask, const Tensor
 
 }  // namespace
 
-EncoderWeights read_weights(const std::filesystem::path& model_dir, const EncoderConfig& encoder,
-                            const SentenceConfig& sentence) {
+EncoderWeights read_weights(const EncoderConfig& encoder, const SentenceConfig& sentence) {
   const Names& n = names(encoder.architecture);
-  SafeTensors file = SafeTensors::open(model_dir);
-  const bool prefixed = file.contains(std::string(n.prefix) + n.words);
-  WeightReader read(std::move(file), prefixed ? n.prefix : "");
+  WeightReader read = WeightReader::after_prefix(SafeTensors::open(sentence.transformer), n.words);
   const std::int64_t h = encoder.hidden;
   EncoderWeights w;
   w.words = read.tensor(n.words, {encoder.vocabulary, h});
@@ -220,7 +253,8 @@ EncoderWeights read_weights(const std::filesystem::path& model_dir, const Encode
   read.check_all_used(n.layers, encoder.layers, kHeads);
   for (const DenseModule& d : sentence.dense) {
     WeightReader dense(SafeTensors::open(d.directory), "");
-    w.dense.push_back(dense.linear("linear", d.in, d.out, d.bias));
+    w.dense.push_back({.linear = dense.linear("linear", d.in, d.out, d.bias), .residual = {}});
+    if (d.residual && d.in != d.out) w.dense.back().residual = dense.tensor("residual.weight", {d.out, d.in});
     dense.check_all_used("linear", 0, {});
   }
   return w;
@@ -232,7 +266,8 @@ std::int64_t embedding_dimension(const EncoderConfig& encoder, const SentenceCon
 }
 
 Graph encoder_graph(const EncoderConfig& config, const SentenceConfig& sentence, const EncoderWeights& weights,
-                    std::span<const std::int32_t> type_ids, std::int64_t batch, std::int64_t length) {
+                    std::span<const std::int32_t> type_ids, std::int64_t unpooled, std::int64_t batch,
+                    std::int64_t length) {
   Graph graph("sentence encoder");
   Builder b(graph);
   const Tensor ids = graph.input("ids", DType::i32, {batch, length});
@@ -262,7 +297,7 @@ Graph encoder_graph(const EncoderConfig& config, const SentenceConfig& sentence,
   const double scale = 1.0 / std::sqrt(static_cast<double>(config.hidden / config.heads));
   part.emplace("mask");
   const Tensor hidden_keys = select(reshape(visible, {batch, 1, 1, length}), graph.scalar(0, DType::f32),
-                                   graph.scalar(-std::numeric_limits<double>::infinity(), DType::f32));
+                                    graph.scalar(-std::numeric_limits<double>::infinity(), DType::f32));
   part.reset();
   for (std::size_t i = 0; i < weights.layers.size(); ++i) {
     const LayerWeights& w = weights.layers[i];
@@ -287,13 +322,28 @@ Graph encoder_graph(const EncoderConfig& config, const SentenceConfig& sentence,
 
   // One vector a sentence.
   const LabelScope scope("pooling");
-  const Tensor token_mask = expand_dims(visible, 2);
+  Tokens tokens{.vectors = x,
+                .lengths = reshape(lengths, {batch, 1, 1}),
+                .position = expand_dims(position, 2),
+                .pooled = expand_dims(visible, 2),
+                .first = unpooled};
+  if (unpooled > 0) {
+    const Tensor first = Graph::scalar(static_cast<double>(unpooled), DType::i32);
+    tokens.pooled = logical_and(tokens.pooled, greater_equal(tokens.position, first));
+  }
   std::vector<Tensor> pooled;
-  for (Pooling mode : sentence.pooling) pooled.push_back(pool(mode, x, cast(token_mask, DType::f32), token_mask));
+  for (const Pooling mode : sentence.pooling) pooled.push_back(pool(mode, tokens));
   Tensor y = pooled.size() == 1 ? pooled[0] : concat(pooled, 1);
   for (std::size_t i = 0; i < sentence.dense.size(); ++i) {
-    y = b.linear(y, weights.dense[i], std::format("dense.{}", i));
-    if (sentence.dense[i].activation) y = unary(*sentence.dense[i].activation, y);
+    const std::string part = std::format("dense.{}", i);
+    const DenseModule& module = sentence.dense[i];
+    Tensor z = b.linear(y, weights.dense[i].linear, part);
+    if (module.activation) z = unary(*module.activation, z);
+    if (module.residual) {
+      const TensorData& residual = weights.dense[i].residual;
+      z = z + (residual.owner ? b.linear(y, {.weight = residual, .bias = {}}, part + ".residual") : y);
+    }
+    y = z;
   }
   if (sentence.normalize) {
     // As torch.nn.functional.normalize: the norm is at least 1e-12.

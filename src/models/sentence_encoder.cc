@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "core/system.h"
 #include "cpu/executor.h"
@@ -14,6 +15,9 @@ namespace {
 
 // Lengths are rounded up to this, so that few shapes are compiled.
 constexpr std::int64_t kLengthStep = 8;
+// Bytes of a batch's largest tensor, so that memory does not grow with the batch that is asked for. Batches of so many
+// tokens keep any device busy.
+constexpr std::int64_t kLargestTensor = 256 << 20;
 
 // Runs kernel calls on a device at once: submitted on a GPU, computed on the CPU. The future is ready when they, and
 // all that was submitted before, are done.
@@ -32,27 +36,43 @@ Future<void> run_kernels(const Device& device, F&& calls) {
 void prefetch(const EncoderWeights& weights) {
   for (const TensorData* t : {&weights.words, &weights.positions}) weft::prefetch(t->bytes);
   for (const LayerWeights& layer : weights.layers) {
-    for (const LinearWeights* l : {&layer.query, &layer.key, &layer.value, &layer.attention_output, &layer.intermediate,
-                                   &layer.output}) {
+    for (const LinearWeights* l :
+         {&layer.query, &layer.key, &layer.value, &layer.attention_output, &layer.intermediate, &layer.output}) {
       weft::prefetch(l->weight.bytes);
     }
   }
 }
 
+text::Tokenizer load_tokenizer(const std::filesystem::path& model_dir, const EncoderConfig& encoder,
+                               const std::optional<std::string>& prompt) {
+  text::Tokenizer tokenizer = text::Tokenizer::load(model_dir).with_prompt(prompt_text(model_dir, prompt));
+  log_mark("the tokenizer is loaded");
+  if (tokenizer.vocab_size() > encoder.vocabulary) {
+    throw FormatError("{}: the tokenizer has {} tokens, the model's vocab_size is {}", model_dir.string(),
+                      tokenizer.vocab_size(), encoder.vocabulary);
+  }
+  if (tokenizer.max_length() > encoder.positions) {
+    throw FormatError("{}: sentences of {} tokens, but config.json has {} positions", model_dir.string(),
+                      tokenizer.max_length(), encoder.positions);
+  }
+  return tokenizer;
+}
+
 }  // namespace
 
 struct SentenceEncoder::Impl {
-  Impl(Device d, text::Tokenizer t, EmbedOptions o)
+  Impl(Device d, std::optional<text::Tokenizer> t, EmbedOptions o)
       : device(std::move(d)), tokenizer(std::move(t)), options(std::move(o)), executables(device) {}
 
   Device device;
-  text::Tokenizer tokenizer;
+  std::optional<text::Tokenizer> tokenizer;
   EmbedOptions options;
   EncoderConfig encoder;
   SentenceConfig sentence;
   EncoderWeights weights;
   ExecutableCache executables;
   std::int64_t dimension = 0;
+  std::int64_t unpooled = 0;  // tokens of a prompt that does not take part in the pooling
   // Buffers of the current batch; they grow to the largest batch. The device's queue is in order, so the next batch may
   // be written while the last one runs.
   Buffer ids, lengths, result;
@@ -64,10 +84,10 @@ struct SentenceEncoder::Impl {
           "positions",
           batch, length, encoder.positions);
     }
-    const text::Ids types = tokenizer.has_type_ids() && encoder.token_types > 0
-                                ? tokenizer.type_ids(static_cast<std::size_t>(length))
+    const text::Ids types = tokenizer && tokenizer->has_type_ids() && encoder.token_types > 0
+                                ? tokenizer->type_ids(static_cast<std::size_t>(length))
                                 : text::Ids{};
-    return encoder_graph(encoder, sentence, weights, types, batch, length);
+    return encoder_graph(encoder, sentence, weights, types, unpooled, batch, length);
   }
 
   Executable executable(std::int64_t batch, std::int64_t length) {
@@ -80,11 +100,11 @@ struct SentenceEncoder::Impl {
     return {device, View(buffer, 0, dtype, shape)};
   }
 
-  // Sentences of `length` that fit into one batch: no tensor may exceed the device's binding limit.
+  // Sentences of `length` that fit into one batch: no tensor may exceed the device's binding limit, or kLargestTensor.
   std::int64_t batch_limit(std::int64_t length) const {
-    std::int64_t limit = options.batch;
+    const std::int64_t row = length * std::max(3 * encoder.hidden, encoder.intermediate) * 4;
+    std::int64_t limit = std::min<std::int64_t>(options.batch, kLargestTensor / row);
     if (device.is_gpu()) {
-      const std::int64_t row = length * std::max(3 * encoder.hidden, encoder.intermediate) * 4;
       limit = std::min(limit, static_cast<std::int64_t>(device.gpu().capabilities().max_binding) / row);
     }
     return std::max<std::int64_t>(limit, 1);
@@ -94,7 +114,7 @@ struct SentenceEncoder::Impl {
   // ready when they are there.
   Future<void> run_batch(std::span<const text::Ids> all, std::span<const std::int32_t> order, std::int64_t first,
                          std::int64_t batch, std::int64_t length, const View& sorted) {
-    std::vector<std::int32_t> host_ids(static_cast<std::size_t>(batch * length), tokenizer.pad_id());
+    std::vector<std::int32_t> host_ids(static_cast<std::size_t>(batch * length), tokenizer ? tokenizer->pad_id() : 0);
     std::vector<std::int32_t> host_lengths;
     for (std::int64_t i = 0; i < batch; ++i) {
       const text::Ids& row = all[order[first + i]];
@@ -123,20 +143,12 @@ SentenceEncoder SentenceEncoder::load(const std::filesystem::path& model_dir, De
 SentenceEncoder SentenceEncoder::load(const std::filesystem::path& model_dir, std::future<Device> device,
                                       EmbedOptions options) {
   if (options.batch < 1) throw InvalidArgument("embed: a batch of {}; expected at least 1", options.batch);
-  const EncoderConfig encoder = read_encoder_config(model_dir);
   const SentenceConfig sentence = read_sentence_config(model_dir);
-  EncoderWeights weights = read_weights(model_dir, encoder, sentence);
+  const EncoderConfig encoder = read_encoder_config(sentence.transformer);
+  EncoderWeights weights = read_weights(encoder, sentence);
   log_mark("weights are mapped");
-  text::Tokenizer tokenizer = text::Tokenizer::load(model_dir);
-  log_mark("the tokenizer is loaded");
-  if (tokenizer.vocab_size() > encoder.vocabulary) {
-    throw FormatError("{}: the tokenizer has {} tokens, the model's vocab_size is {}", model_dir.string(),
-                      tokenizer.vocab_size(), encoder.vocabulary);
-  }
-  if (tokenizer.max_length() > encoder.positions) {
-    throw FormatError("{}: sentences of {} tokens, but config.json has {} positions", model_dir.string(),
-                      tokenizer.max_length(), encoder.positions);
-  }
+  std::optional<text::Tokenizer> tokenizer;
+  if (options.tokenizer) tokenizer = load_tokenizer(model_dir, encoder, options.prompt);
   // The last step that needs no device: reads the pages of the weights while it opens.
   if (device.wait_for(std::chrono::seconds(0)) != std::future_status::ready) prefetch(weights);
   log_mark("waiting for the device");
@@ -145,6 +157,9 @@ SentenceEncoder SentenceEncoder::load(const std::filesystem::path& model_dir, st
   impl->encoder = encoder;
   impl->sentence = sentence;
   impl->weights = std::move(weights);
+  if (!sentence.include_prompt && impl->tokenizer) {
+    impl->unpooled = static_cast<std::int64_t>(impl->tokenizer->prompt_length());
+  }
   impl->dimension = embedding_dimension(impl->encoder, impl->sentence);
   if (!impl->options.compile.constants) impl->options.compile.constants = make_constant_store(impl->device);
   return SentenceEncoder(std::move(impl));
@@ -158,14 +173,18 @@ void SentenceEncoder::restore(Device device) {
   m.executables = ExecutableCache(m.device);
 }
 
-const text::Tokenizer& SentenceEncoder::tokenizer() const { return impl_->tokenizer; }
+const text::Tokenizer& SentenceEncoder::tokenizer() const {
+  if (!impl_->tokenizer) throw InvalidArgument("the model was loaded without its tokenizer");
+  return *impl_->tokenizer;
+}
 const Device& SentenceEncoder::device() const { return impl_->device; }
 int SentenceEncoder::dimension() const { return static_cast<int>(impl_->dimension); }
+int SentenceEncoder::vocabulary() const { return static_cast<int>(impl_->encoder.vocabulary); }
 Graph SentenceEncoder::graph(int batch, int length) const { return impl_->graph(batch, length); }
 Executable SentenceEncoder::executable(int batch, int length) { return impl_->executable(batch, length); }
 
 Tensor SentenceEncoder::embed(std::span<const std::string> sentences) {
-  return embed_ids(impl_->tokenizer.encode_batch(sentences));
+  return embed_ids(tokenizer().encode_batch(sentences));
 }
 
 Tensor SentenceEncoder::embed_ids(std::span<const text::Ids> ids) {
@@ -188,8 +207,7 @@ Tensor SentenceEncoder::embed_ids(std::span<const text::Ids> ids) {
   Future<void> running;
   for (std::int64_t first = 0; first < count;) {
     const auto longest = static_cast<std::int64_t>(ids[order[first]].size());
-    const std::int64_t length =
-        std::min((longest + kLengthStep - 1) / kLengthStep * kLengthStep, m.encoder.positions);
+    const std::int64_t length = std::min((longest + kLengthStep - 1) / kLengthStep * kLengthStep, m.encoder.positions);
     const std::int64_t batch = std::min(m.batch_limit(length), count - first);
     Future<void> next = m.run_batch(ids, order, first, batch, length, sorted.view());
     if (m.options.progress && first > 0) {
@@ -205,9 +223,8 @@ Tensor SentenceEncoder::embed_ids(std::span<const text::Ids> ids) {
   for (std::size_t i = 0; i < order.size(); ++i) rank[order[i]] = static_cast<std::int32_t>(i);
   Tensor indices(m.device, DType::i32, {count});
   indices.write(std::as_bytes(std::span(rank)));
-  run_kernels(m.device, [&](Stream& stream) {
-    kernels::gather(stream, sorted.view(), indices.view(), result.view(), 0);
-  });
+  run_kernels(m.device,
+              [&](Stream& stream) { kernels::gather(stream, sorted.view(), indices.view(), result.view(), 0); });
   return result;
 }
 

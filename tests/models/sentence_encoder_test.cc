@@ -132,6 +132,63 @@ TEST_P(SentenceEncoderTest, OtherArchitecturesPoolingsAndModules) {
   }
 }
 
+// A copy of a model whose files can be changed.
+struct ModelCopy {
+  explicit ModelCopy(const char* name) {
+    std::filesystem::copy(test::data_path("encoders") / name, path, std::filesystem::copy_options::recursive);
+  }
+  nlohmann::json read(const char* file) const { return nlohmann::json::parse(std::ifstream(path / file)); }
+  void write(const std::string& file, const nlohmann::json& json) const {
+    std::filesystem::create_directories((path / file).parent_path());
+    std::ofstream(path / file) << json;
+  }
+  std::string refusal(models::EmbedOptions options = {}) const {
+    return test::thrown_by([&] { models::load(path, Device::cpu(), std::move(options)); });
+  }
+
+  test::TempDir dir;
+  std::filesystem::path path = dir.path() / "model";
+};
+
+// What sentence-transformers computes with other poolings, dense layers and prompts (tests/reference/modules.py).
+TEST_P(SentenceEncoderTest, ModulesOfSentenceTransformers) {
+  namespace fs = std::filesystem;
+  const fs::path data = test::data_path("modules");
+  const auto reference = nlohmann::json::parse(std::ifstream(data / "cases.json"));
+  const auto sentences = reference["sentences"].get<std::vector<std::string>>();
+  for (const auto& entry : reference["cases"]) {
+    SCOPED_TRACE(entry["name"]);
+    const ModelCopy model("bert_cls");
+    if (const auto folder = entry["folder"].get<std::string>(); !folder.empty()) {
+      std::vector<fs::path> files;
+      for (const auto& file : fs::directory_iterator(model.path)) {
+        if (file.is_regular_file() && file.path().filename() != "modules.json") files.push_back(file.path());
+      }
+      fs::create_directory(model.path / folder);
+      for (const fs::path& file : files) fs::rename(file, model.path / folder / file.filename());
+    }
+    for (const auto& [name, contents] : entry["files"].items()) {
+      if (!contents.is_string())
+        model.write(name, contents);
+      else
+        fs::copy(data / contents.get<std::string>(), model.path / name);
+    }
+    models::EmbedOptions options;
+    if (!entry["prompt"].is_null()) options.prompt = entry["prompt"].get<std::string>();
+    auto encoder = models::load(model.path, device(), options);
+    std::vector<float> expected;
+    for (const auto& row : entry["embeddings"]) {
+      for (const float v : row) expected.push_back(v);
+    }
+    const std::vector<float> got = encoder.embed(sentences).read<float>();
+    ASSERT_EQ(got.size(), expected.size());
+    float largest = 1;
+    for (const float v : expected) largest = std::max(largest, std::abs(v));
+    const Difference d = compare(got, expected, static_cast<std::size_t>(encoder.dimension()));
+    EXPECT_LE(d.largest_error, 2e-5 * largest);
+  }
+}
+
 TEST_P(SentenceEncoderTest, OrderAndBatchesDoNotMatter) {
   const auto folder = test::data_path("encoders") / "distilbert_mean_sqrt";
   std::vector<std::string> sentences;
@@ -172,21 +229,6 @@ TEST(SentenceEncoder, SaysWhatAModelIs) {
             "model.safetensors, tokenizer.json)");
 }
 
-// A copy of a model whose files can be changed.
-struct ModelCopy {
-  explicit ModelCopy(const char* name) {
-    std::filesystem::copy(test::data_path("encoders") / name, path, std::filesystem::copy_options::recursive);
-  }
-  nlohmann::json read(const char* file) const { return nlohmann::json::parse(std::ifstream(path / file)); }
-  void write(const char* file, const nlohmann::json& json) const { std::ofstream(path / file) << json; }
-  std::string refusal() const {
-    return test::thrown_by([&] { models::load(path, Device::cpu()); });
-  }
-
-  test::TempDir dir;
-  std::filesystem::path path = dir.path() / "model";
-};
-
 TEST(SentenceEncoder, RefusesModulesWithoutTheirList) {
   const ModelCopy model("bert_cls");
   EXPECT_EQ(model.refusal(), "nothing");
@@ -198,6 +240,102 @@ TEST(SentenceEncoder, RefusesModulesWithoutTheirList) {
                                  "for mean pooling alone");
   std::filesystem::remove_all(model.path / "1_Pooling");
   EXPECT_EQ(model.refusal(), "nothing");
+}
+
+TEST(SentenceEncoder, RefusesModulesThatItDoesNotHave) {
+  const ModelCopy model("bert_cls");
+  const auto refused = [&](const char* file, const nlohmann::json& json, const std::string& message) {
+    const nlohmann::json before = model.read(file);
+    model.write(file, json);
+    EXPECT_EQ(model.refusal(), message);
+    model.write(file, before);
+  };
+  const std::string pooling = (model.path / "1_Pooling" / "config.json").string();
+  const std::string known = "expected one of cls, max, mean, mean_sqrt_len_tokens, weightedmean, lasttoken";
+  refused("1_Pooling/config.json", {{"pooling_mode", "mean_tokens"}},
+          "FormatError: " + pooling + ": 'pooling_mode' has \"mean_tokens\", " + known);
+  refused("1_Pooling/config.json", {{"pooling_mode", {"cls", "m"}}},
+          "FormatError: " + pooling + ": 'pooling_mode' has \"m\", " + known);
+  refused("1_Pooling/config.json", {{"pooling_mode", nlohmann::json::array()}},
+          "FormatError: " + pooling + ": 'pooling_mode' is an empty list");
+
+  const std::string dense = (model.path / "2_Dense" / "config.json").string();
+  nlohmann::json settings = {{"in_features", 24}, {"out_features", 24}, {"use_residual", true}};
+  model.write("2_Dense/config.json", settings);
+  std::filesystem::copy(test::data_path("modules") / "same.safetensors", model.path / "2_Dense" / "model.safetensors");
+  nlohmann::json modules = model.read("modules.json");
+  modules.push_back({{"type", "sentence_transformers.models.Dense"}, {"path", "2_Dense"}});
+  model.write("modules.json", modules);
+  EXPECT_EQ(model.refusal(), "nothing");
+  for (const char* name : {"torch.nn.modules.activation.PReLU", "my.own.Tanh", "Tanh"}) {
+    settings["activation_function"] = name;
+    refused("2_Dense/config.json", settings,
+            "Unsupported: " + dense + ": activation_function '" + name +
+                "'; Weft has PyTorch's Tanh, ReLU, GELU, Sigmoid, SiLU, Softplus, Mish and Identity");
+  }
+  settings.erase("activation_function");
+  settings["module_input_name"] = "token_embeddings";
+  refused("2_Dense/config.json", settings,
+          "Unsupported: " + dense + ": 'module_input_name' is 'token_embeddings'; Weft has 'sentence_embedding'");
+}
+
+TEST(SentenceEncoder, FindsWeightsBehindAnyPrefix) {
+  const auto model = [] { return ModelCopy("bert_cls"); };
+  const ModelCopy plain = model();
+  const auto embed = [](const ModelCopy& m) {
+    return models::load(m.path, Device::cpu()).embed(std::vector<std::string>{"hello world"}).read<float>();
+  };
+  const TensorMap weights = load_all(plain.path / "model.safetensors");
+  for (const char* prefix : {"bert.", "model.", "0.auto_model.", "model.bert."}) {
+    TensorMap renamed;
+    for (const auto& [name, tensor] : weights) renamed.emplace(prefix + name, tensor);
+    renamed.emplace("classifier.weight", zeros({2, 2}));
+    const ModelCopy other = model();
+    save(other.path / "model.safetensors", renamed);
+    EXPECT_EQ(embed(other), embed(plain)) << prefix;
+  }
+}
+
+TEST(SentenceEncoder, KnowsItsPrompts) {
+  const ModelCopy model("bert_cls");
+  const auto text = [&](const std::optional<std::string>& name) { return models::prompt_text(model.path, name); };
+  const auto set = [&](nlohmann::json prompts, nlohmann::json usual) {
+    model.write("config_sentence_transformers.json",
+                {{"prompts", std::move(prompts)}, {"default_prompt_name", std::move(usual)}});
+  };
+  EXPECT_EQ(text({}), "") << "no file";
+  EXPECT_EQ(text("query"), "") << "a prompt that every model has";
+  set({{"a", "one "}, {"b", nullptr}}, "a");
+  EXPECT_EQ(text({}), "one ");
+  EXPECT_EQ(text("a"), "one ");
+  EXPECT_EQ(text("b"), "");
+  EXPECT_EQ(text("none"), "");
+  EXPECT_EQ(test::thrown_by([&] { text("c"); }),
+            "InvalidArgument: " + model.path.string() +
+                ": there is no prompt 'c' among the model's: a, b, document, query, none");
+  EXPECT_EQ(model.refusal({.prompt = "c"}), test::thrown_by([&] { text("c"); }));
+  const auto encoder = models::load(model.path, Device::cpu());
+  EXPECT_EQ(encoder.tokenizer().prompt(), "one ");
+  set({{"a", "one "}}, nullptr);
+  EXPECT_EQ(text({}), "");
+  set({{"a", "one "}}, "z");
+  EXPECT_EQ(test::thrown_by([&] { text({}); }),
+            "FormatError: " + (model.path / "config_sentence_transformers.json").string() +
+                ": at \"default_prompt_name\": expected the name of one of \"prompts\", got \"z\"");
+}
+
+TEST(SentenceEncoder, NeedsNoTokenizerForItsGraph) {
+  const ModelCopy model("bert_cls");
+  std::filesystem::remove(model.path / "vocab.txt");
+  EXPECT_THROW(models::load(model.path, Device::cpu()), IoError);
+  auto encoder = models::SentenceEncoder::load(model.path, Device::cpu(), {.tokenizer = false});
+  EXPECT_NO_THROW(encoder.graph(2, 8));
+  EXPECT_EQ(encoder.vocabulary(), 15);
+  auto whole = models::load(test::data_path("encoders") / "bert_cls", Device::cpu());
+  const std::vector<text::Ids> ids = {{2, 10, 11, 3}};
+  EXPECT_EQ(encoder.embed_ids(ids).read<float>(), whole.embed_ids(ids).read<float>());
+  EXPECT_EQ(test::thrown_by([&] { encoder.embed(std::vector<std::string>{"a"}); }),
+            "InvalidArgument: the model was loaded without its tokenizer");
 }
 
 TEST(SentenceEncoder, RefusesLayersThatTheConfigDoesNotCount) {
