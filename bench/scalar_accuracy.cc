@@ -15,7 +15,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cpu/executor.h"
-#include "gpu/surfaceless.h"
 #include "kernels/cpu_loops.h"
 #include "kernels/elementwise/scalar_ops.h"
 #include "weft/gpu.h"
@@ -218,7 +217,6 @@ int measure(bool on_cpu, int log2, const std::vector<std::string>& only, const s
 }  // namespace
 
 int main(int argc, char** argv) try {
-  gpu::allow_surfaceless();
   CLI::App app("Measures the error of scalar functions on one device.");
   bool on_cpu = false;
   int log2 = 24;

@@ -3,17 +3,16 @@
 #include <cstdio>
 
 #include "bench.h"
-#include "gpu/surfaceless.h"
 
 using namespace weft;
 using namespace weft::bench;
 
 int main(int argc, char** argv) try {
-  gpu::allow_surfaceless();
   Options o;
-  CLI::App app("Times kernels over more shapes than weft_bench has, and in forms that are forced on them: what their "
-               "choices are made by.\nIt times as weft_bench kernels does, but operands come from memory, and results "
-               "are not checked.");
+  CLI::App app(
+      "Times kernels over more shapes than weft_bench has, and in forms that are forced on them: what their "
+      "choices are made by.\nIt times as weft_bench kernels does, but operands come from memory, and results "
+      "are not checked.");
   add_report_options(app, o);
   add_kernel_options(app, o, "only,--only");
   app.get_option("--families")->allow_extra_args(false);  // positional arguments after them are `only`

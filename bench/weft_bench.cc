@@ -8,14 +8,12 @@
 #include <filesystem>
 
 #include "bench.h"
-#include "gpu/surfaceless.h"
 #include "weft/error.h"
 
 using namespace weft;
 using namespace weft::bench;
 
 int main(int argc, char** argv) try {
-  gpu::allow_surfaceless();
   Options o;
   if (const char* model = std::getenv("WEFT_MODEL_DIR")) o.model = model;
   CLI::App app("Measures Weft on a device. Every result is checked in the run that is timed.", "weft_bench");
@@ -38,7 +36,9 @@ int main(int argc, char** argv) try {
       "computes on the cores that are timed: there only the ratios say something.");
   CLI::App* compile = app.add_subcommand("compile", "Compiling graphs in new shapes");
   compile->add_option("--kernels", o.kernels, "Kernels of the graphs, separated by commas")
-      ->delimiter(',')->check(CLI::Range(1, 1'000'000))->capture_default_str();
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
   compile->footer(
       "Timed is compile() of products, softmax and layer norms in a chain, each of which is a step, in shapes that the "
       "device has not met, when all kernels are compiled. Beside it its parts, timed one by one: the passes over the "
@@ -68,11 +68,12 @@ int main(int argc, char** argv) try {
   std::string program = (std::filesystem::path(argv[0]).parent_path() / "../apps/weft").lexically_normal();
   start->add_option("--program", program, "The weft command line")->capture_default_str();
   start->add_option("--model", o.model, "Directory of the model [WEFT_MODEL_DIR]");
-  app.footer("Examples\n  weft_bench encoder --device cpu --shapes 32x128\n  weft_bench kernels --only softmax\n"
-             "  weft_bench host --only softmax\n"
-             "  weft_bench kernels --families copy,rows --seconds 0.1 --warm-up 0.1\n"
-             "  weft_bench kernels --output today.jsonl --compare yesterday.jsonl --plot today.svg\n"
-             "Against other libraries in the same run: ./dev bench peers --help\n");
+  app.footer(
+      "Examples\n  weft_bench encoder --device cpu --shapes 32x128\n  weft_bench kernels --only softmax\n"
+      "  weft_bench host --only softmax\n"
+      "  weft_bench kernels --families copy,rows --seconds 0.1 --warm-up 0.1\n"
+      "  weft_bench kernels --output today.jsonl --compare yesterday.jsonl --plot today.svg\n"
+      "Against other libraries in the same run: ./dev bench peers --help\n");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

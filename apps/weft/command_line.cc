@@ -147,7 +147,13 @@ void refuse_dispatch_only(std::string_view what) {
 
 std::vector<std::string> words_of(int argc, char** argv, const CLI::App& app) {
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
-  if (words.size() > 1 && words[0] == "profile" && words[1] == "--") words.insert(words.begin() + 1, "run");
+  // The first word that is a command; what follows it is an option, and somewhere the program comes.
+  const auto command = std::ranges::find_if(
+      words, [&](const std::string& word) { return word == "--" || app.get_subcommand_no_throw(word) != nullptr; });
+  if (command != words.end() && *command == "profile" && command + 1 != words.end() && command[1].starts_with('-') &&
+      std::find(command, words.end(), "--") != words.end()) {
+    words.insert(command + 1, "run");
+  }
   for (auto word = words.begin(); word != words.end() && *word != "--"; ++word) {
     if (*word != "--help-all") continue;
     *word = "--help";
@@ -175,7 +181,8 @@ std::string message(const CLI::App& app, const CLI::ParseError& error) {
 
   // CLI11 reports what is missing before what it does not know, which is probably the missing one, misspelt.
   const std::vector<std::string> rest = app.remaining(true);
-  const auto option = std::ranges::find_if(rest, [](const std::string& word) { return word.starts_with('-'); });
+  const auto option =
+      std::ranges::find_if(rest, [](const std::string& word) { return word.starts_with('-') && word != "--"; });
   if (option != rest.end()) {
     const std::string word = option->substr(0, option->find('='));
     return std::format("'{}' has no option {}{}", command, word, nearest_text(nearest(word, options_at(at))));

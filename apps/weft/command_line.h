@@ -22,8 +22,8 @@ void add_precision(CLI::App& command);
 // Throws InvalidArgument if nothing is read back from the device (--dispatch-only): `what` would be zeros.
 void refuse_dispatch_only(std::string_view what);
 
-// The words after the program's name, the last one first, as CLI11 takes them. `weft profile -- PROGRAM` is
-// `weft profile run -- PROGRAM`, and --help-all is --help with the settings.
+// The words after the program's name, the last one first, as CLI11 takes them. `weft profile [OPTIONS] -- PROGRAM` is
+// `weft profile run [OPTIONS] -- PROGRAM`, and --help-all is --help with the settings.
 std::vector<std::string> words_of(int argc, char** argv, const CLI::App& app);
 
 // What the command line lacks, in a line: an unknown word with the nearest known one, before what CLI11 says.

@@ -7,6 +7,7 @@
 #include "gpu/context.h"
 #include "gpu/quiet_stderr.h"
 #include "gpu/score.h"
+#include "gpu/surfaceless.h"
 #include "weft/log.h"
 
 namespace weft::gpu {
@@ -16,6 +17,7 @@ namespace {
 // Never destroyed: devices of other translation units may outlive a static here.
 dawn::native::Instance& native_instance() {
   static dawn::native::Instance& instance = *[] {
+    allow_surfaceless();
     const wgpu::InstanceFeatureName features[] = {wgpu::InstanceFeatureName::TimedWaitAny};
     const char* const toggles[] = {"allow_unsafe_apis"};
     wgpu::DawnTogglesDescriptor chained;
@@ -43,8 +45,8 @@ struct BackendName {
 
 // In order of preference; a platform has one of the first three.
 constexpr BackendName kBackends[] = {
-    {wgpu::BackendType::Vulkan, "vulkan"},     {wgpu::BackendType::Metal, "metal"},
-    {wgpu::BackendType::D3D12, "d3d12"},       {wgpu::BackendType::OpenGLES, "opengles"},
+    {wgpu::BackendType::Vulkan, "vulkan"}, {wgpu::BackendType::Metal, "metal"},
+    {wgpu::BackendType::D3D12, "d3d12"},   {wgpu::BackendType::OpenGLES, "opengles"},
     {wgpu::BackendType::OpenGL, "opengl"},
 };
 // The first three have WebGPU's core level; starting OpenGL only to list its adapters takes tens of milliseconds.
@@ -59,22 +61,33 @@ std::string_view backend_name(wgpu::BackendType type) {
 
 std::string_view type_name(wgpu::AdapterType type) {
   switch (type) {
-    case wgpu::AdapterType::DiscreteGPU: return "discrete";
-    case wgpu::AdapterType::IntegratedGPU: return "integrated";
-    case wgpu::AdapterType::CPU: return "cpu";
-    default: return "unknown";
+    case wgpu::AdapterType::DiscreteGPU:
+      return "discrete";
+    case wgpu::AdapterType::IntegratedGPU:
+      return "integrated";
+    case wgpu::AdapterType::CPU:
+      return "cpu";
+    default:
+      return "unknown";
   }
 }
 
 std::optional<DType> matrix_type(wgpu::SubgroupMatrixComponentType type) {
   switch (type) {
-    case wgpu::SubgroupMatrixComponentType::F32: return DType::f32;
-    case wgpu::SubgroupMatrixComponentType::F16: return DType::f16;
-    case wgpu::SubgroupMatrixComponentType::U32: return DType::u32;
-    case wgpu::SubgroupMatrixComponentType::I32: return DType::i32;
-    case wgpu::SubgroupMatrixComponentType::U8: return DType::u8;
-    case wgpu::SubgroupMatrixComponentType::I8: return DType::i8;
-    default: return std::nullopt;
+    case wgpu::SubgroupMatrixComponentType::F32:
+      return DType::f32;
+    case wgpu::SubgroupMatrixComponentType::F16:
+      return DType::f16;
+    case wgpu::SubgroupMatrixComponentType::U32:
+      return DType::u32;
+    case wgpu::SubgroupMatrixComponentType::I32:
+      return DType::i32;
+    case wgpu::SubgroupMatrixComponentType::U8:
+      return DType::u8;
+    case wgpu::SubgroupMatrixComponentType::I8:
+      return DType::i8;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -172,8 +185,10 @@ std::vector<FoundAdapter> look(std::span<const BackendName> backends) {
       AdapterInfo info = describe(wgpu::Adapter(a.Get()));
       const auto twin = std::ranges::find_if(
           all, [&](const FoundAdapter& f) { return f.compatibility < 0 && same_hardware(f.info, info); });
-      if (twin != all.end()) twin->compatibility = position;
-      else all.push_back({std::move(info), backend.type, -1, position});
+      if (twin != all.end())
+        twin->compatibility = position;
+      else
+        all.push_back({std::move(info), backend.type, -1, position});
       ++position;
     }
   }

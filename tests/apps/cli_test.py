@@ -12,8 +12,10 @@ import pathlib
 import pty
 import random
 import re
+import resource
 import select
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -457,6 +459,10 @@ class CommandLine(unittest.TestCase):
         self.assert_fails(self.run_weft("profile"), "'weft profile' needs a command: embed, graph", code=2)
         self.assert_fails(self.run_weft("profile", "grpah"), "'grpah'", "'weft profile'", "embed, graph", code=2)
         self.assert_fails(self.run_weft("profile", "graph"), "MODEL", "'weft profile graph --help'", code=2)
+        for words in (["profile", "--"], ["profile", "run", "--"], ["profile", "--json", "--"], ["--device", "cpu", "profile", "--"]):
+            process = self.run_weft(*words)
+            self.assert_fails(process, "PROGRAM", "'weft profile run --help'", code=2)
+            self.assertNotIn(b"no option", process.stderr)
         self.assert_fails(self.embed("--batch", "many"), "--batch", code=2)
         # The value of a setting is part of the command line too.
         self.assert_fails(self.run_weft("--fusion", "perhaps", "devices"), "--fusion", "on or off", code=2)
@@ -567,6 +573,134 @@ class CommandLine(unittest.TestCase):
     def test_no_such_directory(self):
         self.assert_fails(self.embed("--output", self.output / "no" / "v.npy", "-"), "v.npy")
 
+    # ---- What outputs lead to
+
+    def embedded(self, *arguments, **options):
+        """Its process, which must succeed, and the vectors that standard output has."""
+        process = self.embed(*arguments, stdin=b"a\nhello\n", **options)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        return process
+
+    def test_standard_output_by_its_name(self):
+        """As `-`, whatever it is: a pipe, a socket, a file, of which what is in it already stays."""
+        expected = self.embedded("-").stdout
+        for name in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
+            if not os.path.lexists(os.path.dirname(name)):
+                continue
+            self.assertEqual(self.embedded("--output", name).stdout, expected, name)
+            before = os.lstat("/dev/stdout")
+            for mode in ("wb", "ab"):
+                with open(self.folder / "out.txt", mode) as file:
+                    file.write(b"before\n")
+                    file.flush()
+                    self.embedded("--output", name, stdout=file)
+                    file.write(b"after\n")
+            self.assertEqual((self.folder / "out.txt").read_bytes(), 2 * (b"before\n" + expected + b"after\n"))
+            (self.folder / "out.txt").unlink()
+            self.assertEqual(os.lstat("/dev/stdout"), before, "the link is as it was")
+            ours, theirs = socket.socketpair()
+            with ours, theirs:
+                self.embedded("--output", name, stdout=theirs.fileno())
+                theirs.shutdown(socket.SHUT_RDWR)
+                self.assertEqual(ours.makefile("rb").read(), expected)
+        reader, writer = os.pipe()
+        os.close(reader)
+        process = self.embed("--output", "/dev/stdout", "-", stdout=writer)
+        os.close(writer)
+        self.assertEqual((process.returncode, process.stderr), (128 + signal.SIGPIPE, b""))
+
+    def test_a_descriptor_by_its_number(self):
+        expected = self.embedded("-").stdout
+        with open(self.folder / "three", "wb") as file:
+            process = subprocess.run([WEFT, "embed", "-q", "--device", "cpu", "--model", self.model, "--output",
+                                      f"/dev/fd/{file.fileno()}", "-"], input=b"a\nhello\n", pass_fds=[file.fileno()],
+                                     capture_output=True, timeout=120, check=False)
+        self.assertEqual((process.returncode, process.stdout, process.stderr), (0, b"", b""))
+        self.assertEqual((self.folder / "three").read_bytes(), expected)
+        self.assert_fails(self.embed("--output", "/dev/fd/99", "-"), "/dev/fd/99", "Bad file descriptor")
+        for command in (["profile", "graph", self.model, "--device", "cpu", "--runs", 1, "--length", 8, "--trace"],
+                        ["graph", self.model, "--output"]):
+            target = self.folder / "redirected"
+            cache = {"WEFT_CACHE_DIR": str(self.folder / "cache")}
+            with open(target, "wb") as file:
+                process = self.run_weft(*command, "/dev/stdout", stdout=file, env=cache)
+            self.assertEqual(process.returncode, 0, process.stderr)
+            self.assertIn(b"traceEvents" if command[0] == "profile" else b"digraph", target.read_bytes())
+
+    def test_pipes_and_devices(self):
+        self.embedded("--output", "/dev/null")
+        self.assertFalse(os.path.isfile("/dev/null"))
+        formats = {"plain": self.embedded("-").stdout}
+        for name in ("v.npy", "v.safetensors"):  # whose beginning is known at the end
+            self.embedded("--output", self.folder / name)
+            formats[name] = (self.folder / name).read_bytes()
+            (self.folder / name).unlink()
+        for name, expected in formats.items():
+            pipe = self.folder / name
+            os.mkfifo(pipe)
+            with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
+                self.embedded("--output", pipe)
+                self.assertEqual(reader.stdout.read(), expected, name)
+            self.assertTrue(pipe.is_fifo(), name)
+
+    def test_links_and_modes(self):
+        """The file that links lead to is replaced, and keeps its mode; links stay."""
+        expected = self.embedded("-").stdout
+        inner = self.output / "inner"
+        inner.mkdir()
+        target = inner / "v.jsonl"
+        target.write_text("old")
+        target.chmod(0o640)
+        (self.output / "one").symlink_to("inner/v.jsonl")
+        (self.output / "two").symlink_to(self.output / "one")
+        (self.output / "new").symlink_to("inner/new.jsonl")
+        for name in ("two", "new", "inner/v.jsonl"):
+            self.embedded("--output", self.output / name)
+        self.assertEqual(target.read_bytes(), expected)
+        self.assertEqual(target.stat().st_mode & 0o7777, 0o640)
+        self.assertEqual((inner / "new.jsonl").read_bytes(), expected)
+        self.assertTrue(all((self.output / name).is_symlink() for name in ("one", "two", "new")))
+        self.assertEqual(sorted(p.name for p in inner.iterdir()), ["new.jsonl", "v.jsonl"])
+        if os.geteuid() == 0:
+            os.chown(target, 1234, 4321)
+            self.embedded("--output", target)
+            self.assertEqual((target.stat().st_uid, target.stat().st_gid), (1234, 4321), "and its owner")
+
+    def test_read_only_files_stay(self):
+        target = self.folder / "v.jsonl"
+        target.write_text("old")
+        target.chmod(0o444)
+        for name in (target, self.folder / "link"):
+            if name != target:
+                name.symlink_to(target)
+            self.assert_fails(self.embed("--output", name, "-"), name.name, "read-only")
+        self.assertEqual(target.read_text(), "old")
+        self.assert_fails(self.embed("--output", self.folder, "-"), "a directory")
+
+    def test_names_of_any_length(self):
+        for length in (242, 243, 251, 255):
+            name = "n" * (length - 4) + ".npy"
+            self.embedded("--output", self.output / name)
+            self.assertEqual([p.name for p in self.output.iterdir()], [name])
+            (self.output / name).unlink()
+        self.assert_fails(self.embed("--output", self.output / ("n" * 256), "-"), "File name too long")
+
+    def test_the_case_of_a_name_does_not_matter(self):
+        self.embedded("--output", self.output / "v.NPY")
+        self.assertTrue((self.output / "v.NPY").read_bytes().startswith(b"\x93NUMPY"))
+        self.embedded("--output", self.output / "v.SafeTensors")
+        self.assertIn(b"embeddings", (self.output / "v.SafeTensors").read_bytes()[:32])
+        jsonl = self.folder / "s.JSONL"
+        jsonl.write_text('"hello world"\n')
+        self.assertEqual(self.embed(jsonl).stdout, self.embed("-").stdout)
+
+    def test_a_file_too_large(self):
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+        process = subprocess.run([WEFT, "embed", "-q", "--device", "cpu", "--model", self.model, "--output",
+                                  self.output / "v.npy", "-"], input=b"a\nb\n" * 50, capture_output=True, preexec_fn=limit,
+                                 timeout=120, check=False)
+        self.assert_fails(process, "v.npy", "File too large")
+
     def test_closed_pipe(self):
         """As with `| head -1`: the end, as of a program that SIGPIPE ends, and no word."""
         for command in (["embed", "-q", "--device", "cpu", "--model", self.model, "-"], ["kernels"], ["--help"],
@@ -582,7 +716,7 @@ class CommandLine(unittest.TestCase):
     # ---- Signals and terminals
 
     def test_signals_leave_nothing(self):
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             process = subprocess.Popen([WEFT, "embed", "-q", "--device", "cpu", "--model", self.model, "--output",
                                         self.output / "v.npy", "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
             process.stdin.write(b"hello world\n" * 2000)
@@ -653,6 +787,68 @@ class CommandLine(unittest.TestCase):
         self.assertTrue(shown.endswith(b"\r\x1b[K"), "the line is gone at the end")
         process.stdout.close()
         os.close(terminal)
+
+    # ---- Models
+
+    def test_prompts(self):
+        lines = b"a\nhello world\n"
+        said = b"hello a\nhello hello world\n"
+        plain, expected = (self.vectors(self.embed("-", stdin=text).stdout) for text in (lines, said))
+        (self.model / "config_sentence_transformers.json").write_text(json.dumps(
+            {"prompts": {"greeting": "hello ", "nothing": ""}, "default_prompt_name": "greeting"}))
+        for arguments, vectors in (([], expected), (["--prompt", "greeting"], expected), (["--prompt", "none"], plain),
+                                   (["--prompt", "nothing"], plain), (["--prompt", "query"], plain)):
+            self.assertEqual(self.vectors(self.embed(*arguments, "-", stdin=lines).stdout), vectors, arguments)
+        process = self.run_weft("embed", "--device", "cpu", "--model", self.model, "-")
+        self.assertIn(b'weft: "hello " comes before each sentence', process.stderr)
+        ids = lambda *arguments, stdin: self.run_weft("tokenize", "--model", self.model, *arguments, "-", stdin=stdin).stdout
+        self.assertEqual(ids(stdin=lines), ids("--prompt", "none", stdin=said))
+        self.assertNotEqual(ids("--prompt", "none", stdin=lines), ids(stdin=lines))
+        self.assert_fails(self.embed("--prompt", "nobody", "-"), "nobody", "greeting", "none")
+        self.assertIn(b"--prompt NAME|none", self.run_weft("embed", "--help").stdout)
+
+    def test_a_graph_needs_no_tokenizer(self):
+        (self.model / "vocab.txt").unlink()
+        cache = {"WEFT_CACHE_DIR": str(self.folder / "cache")}
+        process = self.run_weft("graph", self.model, "--output", "-")
+        self.assertEqual(process.returncode, 0, process.stderr)
+        process = self.run_weft("profile", "graph", self.model, "--device", "cpu", "--runs", 1, "--length", 8, env=cache)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        process = self.run_weft("devices", "--rank", self.model, "--device", "cpu", env=cache)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        self.assert_fails(self.embed("-"), "neither tokenizer.json nor vocab.txt")
+
+    # ---- Memory and time
+
+    def measured(self, *arguments, lines):
+        """Seconds of the processor and MiB at the most that it takes, from a file; it must succeed."""
+        path = self.folder / "lines.txt"
+        with open(path, "wb") as file:
+            for line in lines:
+                file.write(line)
+        with open(os.devnull, "wb") as nowhere:
+            child = subprocess.Popen([WEFT, *map(str, arguments), "--model", self.model, path], stdout=nowhere)
+            _, status, used = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(child.returncode, 0)
+        return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+
+    def test_a_word_of_many_marks(self):
+        """Linear time, and little more memory than the text takes: marks that are dropped, and that are ordered."""
+        mib = 1 << 20
+        small = self.measured("tokenize", lines=[b"a"])[1]
+        for mark in ("\u0301", "\u0f76", "\u302e", "\u0344"):
+            text = mark.encode()
+            seconds, memory = self.measured("tokenize", lines=[b"a", text * (60 * mib // len(text))])
+            self.assertLess(memory - small, 60 * 4, mark)
+            self.assertLess(seconds, 10, mark)
+
+    def test_a_batch_of_any_size_takes_bounded_memory(self):
+        lines = [b"hello world a b\n" * 50000]
+        usual = self.measured("embed", "-q", "--device", "cpu", "--batch", 32, lines=lines)[1]
+        self.assertLess(self.measured("embed", "-q", "--device", "cpu", "--batch", 65536, lines=lines)[1], usual + 400)
+        long = [b"a " * 500000 + b"\n"] * 200
+        self.assertLess(self.measured("tokenize", lines=long)[1], 400)
 
     # ---- Results that would be wrong in silence
 

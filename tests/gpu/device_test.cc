@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "core/compiler.h"
 #include "gpu/kernel.h"
 #include "gpu/score.h"
 #include "weft/error.h"
@@ -42,6 +43,15 @@ TEST(Devices, RequiredOnesAreThere) {
   }
 }
 
+// Nothing but the library has asked for it in this program; without it there is no OpenGL ES on a host without display.
+TEST_F(DeviceTest, OpenGlNeedsNoDisplay) {
+#ifdef __linux__
+  if (!WEFT_POSIX || std::getenv("DISPLAY") || std::getenv("WAYLAND_DISPLAY")) GTEST_SKIP() << "not here";
+  ASSERT_TRUE(std::getenv("EGL_PLATFORM"));
+  EXPECT_STREQ(std::getenv("EGL_PLATFORM"), "surfaceless");
+#endif
+}
+
 TEST_F(DeviceTest, AdaptersAreRanked) {
   const auto all = gpu::adapters();
   bool software = false;
@@ -63,9 +73,9 @@ TEST_F(DeviceTest, EqualsAreRankedByWhatTheyDo) {
     f.info.backend = std::move(backend);
     return f;
   };
-  std::vector<gpu::FoundAdapter> all = {make("slow", "discrete"), make("fast", "discrete"), make("slow", "discrete"),
-                                        make("one", "integrated"), make("two", "discrete", "opengl"),
-                                        make("x", "cpu"), make("y", "cpu")};
+  std::vector<gpu::FoundAdapter> all = {
+      make("slow", "discrete"),          make("fast", "discrete"), make("slow", "discrete"), make("one", "integrated"),
+      make("two", "discrete", "opengl"), make("x", "cpu"),         make("y", "cpu")};
   std::vector<std::string> measured, order;
   gpu::order_by_score(all, [&](const gpu::FoundAdapter& f) {
     measured.push_back(f.info.name);

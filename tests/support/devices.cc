@@ -2,7 +2,6 @@
 
 #include <cstdlib>
 
-#include "gpu/surfaceless.h"
 #include "weft/error.h"
 
 namespace weft::test {
@@ -24,7 +23,6 @@ const gpu::AdapterInfo* find(const std::vector<gpu::AdapterInfo>& all, std::stri
 }
 
 std::vector<TestDevice> open_all() {
-  gpu::allow_surfaceless();
   const std::vector<gpu::AdapterInfo> all = gpu::adapters();
   std::vector<TestDevice> out;
   const auto add = [&](std::string name, const gpu::AdapterInfo* adapter, bool minimum) {
