@@ -87,8 +87,10 @@ fs::path OutputTarget::temporary() const {
   // Threads and processes may write the same target: each has a temporary file of its own.
   static const std::uint64_t process = std::random_device{}() | std::uint64_t{std::random_device{}()} << 32;
   static std::atomic<std::uint64_t> count = 0;
-  return (stream_ ? fs::temp_directory_path() : path_.parent_path()) /
-         std::format(".weft-{:016x}-{}.part", process, count++);
+  std::error_code error;
+  const fs::path directory = stream_ ? fs::temp_directory_path(error) : path_.parent_path();
+  if (error) fail(path_, "there is no directory for temporary files: " + error.message());
+  return directory / std::format(".weft-{:016x}-{}.part", process, count++);
 }
 
 std::error_code OutputTarget::put(const fs::path& complete) {

@@ -273,11 +273,11 @@ SentenceConfig read_sentence_config(const fs::path& model_dir) {
       const ConfigFile pooling(directory / "config.json");
       config.pooling = read_pooling(pooling);
       config.include_prompt = pooling.get<bool>("include_prompt", true);
-    } else if (type.ends_with(".Dense") && !first && !config.normalize) {
-      config.dense.push_back(read_dense(directory));
+    } else if (type.ends_with(".Dense") && !first) {
+      config.modules.emplace_back(read_dense(directory));
     } else if (type.ends_with(".Normalize") && !first) {
       if (fs::exists(directory / "config.json")) require_sentence_vector(ConfigFile(directory / "config.json"));
-      config.normalize = true;
+      config.modules.emplace_back(std::nullopt);
     } else {
       throw Unsupported("{}: module '{}' here; Weft has Transformer, then Pooling, Dense and Normalize", file.source(),
                         type);

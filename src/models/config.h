@@ -31,13 +31,15 @@ struct DenseModule {
   bool residual = false;               // the input is added to the result, times a weight of its own if in != out
 };
 
+// What follows the pooling: a dense layer, or, without one, the scaling to length 1.
+using SentenceModule = std::optional<DenseModule>;
+
 // modules.json and the files that it refers to.
 struct SentenceConfig {
   std::filesystem::path transformer;  // the folder of config.json, weights and tokenizer
   std::vector<Pooling> pooling;       // their results are concatenated in this order
   bool include_prompt = true;         // whether the tokens of a prompt are pooled, too
-  std::vector<DenseModule> dense;
-  bool normalize = false;
+  std::vector<SentenceModule> modules;
 };
 
 // Throw IoError, FormatError, Unsupported; the message names the file and the key.

@@ -167,6 +167,13 @@ class Builder {
     const std::string name = outer_ + part;
     return layer_norm(x, weight(w.scale, name + ".scale"), weight(w.bias, name + ".bias"), epsilon);
   }
+  // A dense layer after the pooling.
+  Tensor dense(const Tensor& x, const DenseModule& module, const DenseWeights& w, const std::string& part) {
+    Tensor y = linear(x, w.linear, part);
+    if (module.activation) y = unary(*module.activation, y);
+    if (!module.residual) return y;
+    return y + (w.residual.owner ? linear(x, {.weight = w.residual, .bias = {}}, part + ".residual") : x);
+  }
   // What follows is of that layer.
   void begin_layer(const std::string& layer) { outer_ = layer + "."; }
   void end_layers() { outer_.clear(); }
@@ -228,6 +235,12 @@ Tensor pool(Pooling mode, const Tokens& t) {
   throw InternalError("unknown pooling {}", static_cast<int>(mode));
 }
 
+// As torch.nn.functional.normalize: the norm is at least 1e-12.
+Tensor normalized(const Tensor& x) {
+  const Tensor squares = reduce(ReduceKind::sum_squares, x, {1}, true);
+  return x / maximum(sqrt(squares), Graph::scalar(1e-12, DType::f32));
+}
+
 }  // namespace
 
 EncoderWeights read_weights(const EncoderConfig& encoder, const SentenceConfig& sentence) {
@@ -251,18 +264,24 @@ EncoderWeights read_weights(const EncoderConfig& encoder, const SentenceConfig& 
                         .output_norm = read.norm(layer + n.output_norm, h)});
   }
   read.check_all_used(n.layers, encoder.layers, kHeads);
-  for (const DenseModule& d : sentence.dense) {
+  for (const SentenceModule& module : sentence.modules) {
+    DenseWeights& weights = w.dense.emplace_back();
+    if (!module) continue;
+    const DenseModule& d = *module;
     WeightReader dense(SafeTensors::open(d.directory), "");
-    w.dense.push_back({.linear = dense.linear("linear", d.in, d.out, d.bias), .residual = {}});
-    if (d.residual && d.in != d.out) w.dense.back().residual = dense.tensor("residual.weight", {d.out, d.in});
+    weights.linear = dense.linear("linear", d.in, d.out, d.bias);
+    if (d.residual && d.in != d.out) weights.residual = dense.tensor("residual.weight", {d.out, d.in});
     dense.check_all_used("linear", 0, {});
   }
   return w;
 }
 
 std::int64_t embedding_dimension(const EncoderConfig& encoder, const SentenceConfig& sentence) {
-  if (!sentence.dense.empty()) return sentence.dense.back().out;
-  return encoder.hidden * static_cast<std::int64_t>(sentence.pooling.size());
+  std::int64_t dimension = encoder.hidden * static_cast<std::int64_t>(sentence.pooling.size());
+  for (const SentenceModule& module : sentence.modules) {
+    if (module) dimension = module->out;
+  }
+  return dimension;
 }
 
 Graph encoder_graph(const EncoderConfig& config, const SentenceConfig& sentence, const EncoderWeights& weights,
@@ -334,21 +353,9 @@ Graph encoder_graph(const EncoderConfig& config, const SentenceConfig& sentence,
   std::vector<Tensor> pooled;
   for (const Pooling mode : sentence.pooling) pooled.push_back(pool(mode, tokens));
   Tensor y = pooled.size() == 1 ? pooled[0] : concat(pooled, 1);
-  for (std::size_t i = 0; i < sentence.dense.size(); ++i) {
-    const std::string part = std::format("dense.{}", i);
-    const DenseModule& module = sentence.dense[i];
-    Tensor z = b.linear(y, weights.dense[i].linear, part);
-    if (module.activation) z = unary(*module.activation, z);
-    if (module.residual) {
-      const TensorData& residual = weights.dense[i].residual;
-      z = z + (residual.owner ? b.linear(y, {.weight = residual, .bias = {}}, part + ".residual") : y);
-    }
-    y = z;
-  }
-  if (sentence.normalize) {
-    // As torch.nn.functional.normalize: the norm is at least 1e-12.
-    const Tensor squares = reduce(ReduceKind::sum_squares, y, {1}, true);
-    y = y / maximum(sqrt(squares), graph.scalar(1e-12, DType::f32));
+  for (std::size_t i = 0; i < sentence.modules.size(); ++i) {
+    y = sentence.modules[i] ? b.dense(y, *sentence.modules[i], weights.dense[i], std::format("dense.{}", i))
+                            : normalized(y);
   }
   graph.output("embeddings", y);
   return graph;

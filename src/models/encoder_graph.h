@@ -26,7 +26,7 @@ struct EncoderWeights {
   TensorData words, positions, token_types;  // [vocabulary, hidden], [positions, hidden], [token_types, hidden]
   NormWeights embedding_norm;
   std::vector<LayerWeights> layers;
-  std::vector<DenseWeights> dense;  // of the sentence's dense modules
+  std::vector<DenseWeights> dense;  // of the sentence's modules; empty where these are not dense
 };
 
 // Throws FormatError (a weight is missing or has another type or shape).

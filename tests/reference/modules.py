@@ -41,9 +41,10 @@ def prompts(default):
     return {"prompts": PROMPTS, "default_prompt_name": default, "similarity_fn_name": "cosine"}
 
 
-def case(name, pooling, dense=(), normalize=False, config=None, prompt=None, folder="", folders=("2_Dense", "3_Dense")):
+def case(name, pooling, dense=(), normalize=False, config=None, prompt=None, folder="", folders=("2_Dense", "3_Dense"),
+         normalize_first=False):
     files = {"1_Pooling/config.json": pooling}
-    more = []
+    more = [("2_Normalize", "Normalize")] if normalize_first else []
     for path, (weights, settings) in zip(folders, dense):
         files[f"{path}/config.json"] = settings
         files[f"{path}/model.safetensors"] = weights
@@ -83,6 +84,8 @@ def cases():
                [("narrow.safetensors", {**narrow, **identity, "use_residual": True})], normalize=True)
     yield case("dense twice", mode("mean"), [("same.safetensors", {**same, "use_residual": True}),
                                              ("narrow.safetensors", {**narrow, "use_residual": True})])
+    yield case("dense after normalisation, and again", mode("mean"), [("same.safetensors", same)], normalize=True,
+               normalize_first=True)
     yield case("other folders", mode("mean"), [("same.safetensors", same)], normalize=True, folders=("Projection/of mine",))
     yield case("the transformer in a folder", mode("mean"), folder="0_Transformer")
     for prompt in (None, "query", "passage", "nothing", "document"):
