@@ -34,50 +34,56 @@ std::optional<int> descriptor_of(const fs::path& path) {
   return std::nullopt;
 }
 
-}  // namespace
+// Whether it is what another process has open, whose link is no path to it: /proc/1234/fd/1.
+bool is_of_another_process(const fs::path& path) {
+  std::error_code ignored;
+  const fs::path directory = fs::canonical(path.has_parent_path() ? path.parent_path() : ".", ignored);
+  return directory.filename() == "fd" && directory.string().starts_with("/proc/");
+}
 
-OutputTarget::OutputTarget(const fs::path& path) : path_(path) {
+std::FILE* opened(std::FILE* stream, const fs::path& path) {
+  if (!stream) fail(path, last_error().message());
+  return stream;
+}
+
+// Follows the links from `path`. Opens what is there unless it is a regular file, which must be writable, or nothing.
+std::FILE* follow(fs::path& path) {
+  const fs::path given = path;
   std::error_code error;
-  std::optional<int> descriptor;
-  // One link at a time: a descriptor's own link is no path to what it is open on.
   constexpr int kMostLinks = 40;
-  for (int links = 0; !(descriptor = descriptor_of(path_)) && fs::is_symlink(fs::symlink_status(path_, error));
-       ++links) {
-    if (links == kMostLinks) fail(path, std::make_error_code(std::errc::too_many_symbolic_link_levels).message());
-    const fs::path next = fs::read_symlink(path_, error);
-    if (error) fail(path, error.message());
-    path_ = path_.parent_path() / next;  // an absolute `next` stands alone
+  for (int links = 0; fs::is_symlink(fs::symlink_status(path, error)) || descriptor_of(path); ++links) {
+    errno = 0;
+    if (const auto descriptor = descriptor_of(path)) return opened(open_descriptor(*descriptor), given);
+    if (is_of_another_process(path)) return opened(std::fopen(path.string().c_str(), "ab"), given);
+    if (links == kMostLinks) fail(given, std::make_error_code(std::errc::too_many_symbolic_link_levels).message());
+    const fs::path next = fs::read_symlink(path, error);
+    if (error) fail(given, error.message());
+    path = path.parent_path() / next;  // an absolute `next` stands alone
   }
+  const fs::file_status status = fs::status(path, error);
   errno = 0;
-  if (descriptor) {
-    stream_ = open_descriptor(*descriptor);
-    if (!stream_) fail(path, last_error().message());
-    return;
-  }
-  // Links of other processes' descriptors are no paths either.
-  if (fs::exists(path, error) && !fs::equivalent(path, path_, error)) path_ = path;
-  const fs::file_status status = fs::status(path_, error);
   switch (status.type()) {
     case fs::file_type::not_found:
-      return;
+      return nullptr;
     case fs::file_type::none:
-      fail(path, error.message());
+      fail(given, error.message());
     case fs::file_type::directory:
-      fail(path, "it is a directory");
+      fail(given, "it is a directory");
     case fs::file_type::regular: {
       constexpr auto kWrite = fs::perms::owner_write | fs::perms::group_write | fs::perms::others_write;
       // The superuser may write any file, but hardly means to.
-      if ((status.permissions() & kWrite) == fs::perms::none) fail(path, "it is read-only");
-      std::FILE* may_be_written = std::fopen(path_.string().c_str(), "r+b");
-      if (!may_be_written) fail(path, last_error().message());
-      std::fclose(may_be_written);
-      return;
+      if ((status.permissions() & kWrite) == fs::perms::none) fail(given, "it is read-only");
+      std::fclose(opened(std::fopen(path.string().c_str(), "r+b"), given));
+      return nullptr;
     }
     default:
-      stream_ = std::fopen(path_.string().c_str(), "wb");
-      if (!stream_) fail(path, last_error().message());
+      return opened(std::fopen(path.string().c_str(), "wb"), given);
   }
 }
+
+}  // namespace
+
+OutputTarget::OutputTarget(const fs::path& path) : path_(path), stream_(follow(path_)) {}
 
 OutputTarget::~OutputTarget() {
   if (stream_) std::fclose(stream_);

@@ -618,6 +618,12 @@ class CommandLine(unittest.TestCase):
         self.assertEqual((process.returncode, process.stdout, process.stderr), (0, b"", b""))
         self.assertEqual((self.folder / "three").read_bytes(), expected)
         self.assert_fails(self.embed("--output", "/dev/fd/99", "-"), "/dev/fd/99", "Bad file descriptor")
+        if os.path.isdir("/proc/self/fd"):  # of another process: ours
+            with open(self.folder / "ours", "wb") as file:
+                file.write(b"before\n")
+                file.flush()
+                self.embedded("--output", f"/proc/{os.getpid()}/fd/{file.fileno()}")
+            self.assertEqual((self.folder / "ours").read_bytes(), b"before\n" + expected)
         for command in (["profile", "graph", self.model, "--device", "cpu", "--runs", 1, "--length", 8, "--trace"],
                         ["graph", self.model, "--output"]):
             target = self.folder / "redirected"
