@@ -5,6 +5,7 @@
 #include <format>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "command_line.h"
 #include "commands.h"
@@ -76,6 +77,9 @@ class Check {
 
   void run(const std::vector<std::string>& files, Output& out, Progress& progress) {
     const bool only_json = arguments_.json == "-";
+    // Opened before the work, so that a name that cannot be written costs no time.
+    std::optional<Output> json;
+    if (!arguments_.json.empty()) json.emplace(arguments_.json);
     progress.begin();
     for (std::size_t i = 0; i < files.size(); ++i) {
       progress.update(i, checked_);
@@ -90,10 +94,9 @@ class Check {
     progress.end();
     if (!only_json) out.write(app::to_string(count(results_)) + "\n");
     out.commit();
-    if (!arguments_.json.empty()) {
-      Output json(arguments_.json);
-      json.write(to_json(results_, device_.name()));
-      json.commit();
+    if (json) {
+      json->write(to_json(results_, device_.name()));
+      json->commit();
     }
   }
 

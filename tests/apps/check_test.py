@@ -387,6 +387,20 @@ class Check(unittest.TestCase):
         code, out, _ = self.check("--fail-fast", self.data / "b.json")
         self.assertEqual((code, out.splitlines()[-1]), (1, "0 passed, 1 failed"))
 
+    def test_results_go_where_standard_output_goes(self):
+        cases = self.write("b.json", [added("good", [1], [1], [2])])
+        target = self.folder / "out.txt"
+        with open(target, "wb") as file:
+            process = subprocess.run([WEFT, "check", "webnn", "--device", "cpu", "--json", "/dev/stdout", cases], stdout=file,
+                                     stderr=subprocess.PIPE, timeout=120, check=False)
+        self.assertEqual((process.returncode, process.stderr), (0, b""))
+        text, results = target.read_text().split("1 passed, 0 failed\n{", 1)
+        self.assertIn("b.json: ", text)
+        self.assertEqual(json.loads("{" + results)["passed"], 1)
+        code, out, err = self.check("--json", self.folder, cases)
+        self.assertEqual((code, out), (1, ""), "nothing is computed")
+        self.assertIn("a directory", err)
+
     def test_hostile_data_gives_errors_and_no_crash(self):
         """Parts of good tests are replaced by anything."""
         rng = random.Random(7)
