@@ -22,10 +22,11 @@ bool is_cheap(const Expression& expression) {
 }
 
 int Region::at(const Tensor& v) {
-  const auto known = std::ranges::find_if(nodes_, [&](const auto& n) { return same(n.first, v); });
+  const auto known = nodes_.find({v.node(), v.index()});
   if (known != nodes_.end()) return known->second;
-  set(v, add_input(v));
-  return nodes_.back().second;
+  const int node = add_input(v);
+  set(v, node);
+  return node;
 }
 
 int Region::add_input(const Tensor& v) {
@@ -40,11 +41,11 @@ std::vector<int> Region::at(std::span<const Tensor> values) {
 }
 
 std::vector<int> Region::add(const Expression& from, std::span<const Tensor> operands) {
-  return splice(expression, from, at(operands));
+  return splice(from, at(operands));
 }
 
 Tensor Region::node(const Expression& from, std::span<const int> args) {
-  expression.output(splice(expression, from, args)[0]);
+  expression.output(splice(from, args)[0]);
   return apply(make_op<ElementwiseOp>(std::move(expression)), std::move(inputs));
 }
 

@@ -2,12 +2,21 @@
 
 #include <algorithm>
 
+#include "core/visits.h"
+
 namespace weft::compiler {
+namespace {
+
+// Groups that a search for paths looks at.
+constexpr std::size_t kMostSearched = 1024;
+
+}  // namespace
 
 Grouping::Grouping(const Graph& graph) : rewriter_(graph) {
   for (const NodePtr& node : graph.impl().nodes()) {
     group_.push_back(static_cast<int>(groups_.size()));
     groups_.push_back({node.get()});
+    reach_.push_back(static_cast<int>(reach_.size()));
   }
   emitted_.resize(groups_.size());
 }
@@ -27,31 +36,39 @@ bool Grouping::may_join(int a, int b) const {
   return !path_outside(a, b, last) && !path_outside(b, a, last);
 }
 
+std::span<const Node* const> Grouping::users_near(const Tensor& v, const Node& node) const {
+  const auto& users = uses().of(v);
+  const auto place = [&](const Node* n) { return id(*n); };
+  const auto begin = std::ranges::lower_bound(users, id(node) - kFarthest, {}, place);
+  const auto end = std::ranges::upper_bound(begin, users.end(), id(node) + kFarthest, {}, place);
+  count_visits(static_cast<std::uint64_t>(end - begin));
+  return {begin, end};
+}
+
 // The last node that needs to be searched: no path from a later node leads back to `last` or before it, because groups
 // that span this node are included.
 int Grouping::horizon(int last) const {
-  for (int i = std::max(0, last - widest_); i <= last; ++i) {
-    const Group& group = groups_[group_[i]];
-    if (last_id(group) <= last) continue;
-    last = last_id(group);
-    i = std::max(0, last - widest_) - 1;
-  }
+  while (reach_[last] > last) last = reach_[last];
   return last;
 }
 
-// True if a path from group `a` to group `b` goes through another group.
+// True if a path from group `a` to group `b` goes through another group, or if there is too much between them to tell.
 bool Grouping::path_outside(int a, int b, int last) const {
   std::set<int> seen;
   std::vector<int> open{a};
   while (!open.empty()) {
     const int g = open.back();
     open.pop_back();
+    count_visits();
     for (const Node* n : groups_[g]) {
       for (std::size_t i = 0; i < n->types().size(); ++i) {
         for (const Node* user : uses().of(n->value(static_cast<int>(i)))) {
+          if (id(*user) > last) break;  // they are in order
           const int next = of(*user);
           if (next == b && g != a) return true;
-          if (next != a && next != b && id(*user) <= last && seen.insert(next).second) open.push_back(next);
+          if (next == a || next == b || !seen.insert(next).second) continue;
+          if (seen.size() > kMostSearched) return true;
+          open.push_back(next);
         }
       }
     }
@@ -64,7 +81,8 @@ void Grouping::join(int from, int into) {
   for (const Node* n : groups_[from]) group_[id(*n)] = into;
   groups_[into] = std::move(all);
   groups_[from].clear();
-  widest_ = std::max(widest_, last_id(groups_[into]) - first_id(groups_[into]));
+  const int last = last_id(groups_[into]);
+  for (int i = first_id(groups_[into]); reach_[i] < last; ++i) reach_[i] = last;
 }
 
 std::vector<Tensor> Grouping::operands(const Group& group) {
@@ -118,8 +136,7 @@ void Grouping::emit(const Node& node, const Make& make) {
       continue;
     }
     const std::vector<Tensor> wanted = results(group);
-    const std::vector<Tensor> values =
-        make(group, wanted, [&](const Tensor& old) { return rewriter_.at(old); });
+    const std::vector<Tensor> values = make(group, wanted, [&](const Tensor& old) { return rewriter_.at(old); });
     for (std::size_t i = 0; i < wanted.size(); ++i) rewriter_.set(wanted[i], values[i]);
     for (const Node* part : group) rewriter_.add_labels(*values[0].node(), *part);
   }

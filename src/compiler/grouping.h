@@ -13,9 +13,9 @@ namespace weft::compiler {
 inline constexpr std::size_t kMaxOperations = 64;
 
 class Grouping {
+ public:
   static constexpr int kFarthest = 64;  // nodes between the first and the last of groups that may_join() allows
 
- public:
   using Group = std::vector<const Node*>;  // in order
   // At first every node is a group of its own.
   explicit Grouping(const Graph& graph);
@@ -25,6 +25,8 @@ class Grouping {
   // A node's place in the graph.
   int id(const Node& node) const { return rewriter_.id(node); }
   int of(const Node& node) const { return group_[id(node)]; }
+  // Users of the value that are near enough to the node for may_join(), in order.
+  std::span<const Node* const> users_near(const Tensor& v, const Node& node) const;
   const Group& at(int group) const { return groups_[group]; }
   Group joined(int a, int b) const;
   static bool member(const Group& group, const Node& node) { return std::ranges::find(group, &node) != group.end(); }
@@ -54,10 +56,10 @@ class Grouping {
 
   Rewriter rewriter_;
   std::vector<Group> groups_;
-  std::vector<int> group_;    // of each node
+  std::vector<int> group_;     // of each node
   std::vector<char> emitted_;  // of each group
   std::set<int> remade_;
-  int widest_ = kFarthest;  // between the first and the last of any group
+  std::vector<int> reach_;  // of each place the last node of any group that begins there or before
 };
 
 }  // namespace weft::compiler

@@ -15,12 +15,16 @@ struct Repeated {
   std::int64_t count = 1;
 };
 
+// Views and scales beyond so many are not looked through.
+constexpr int kDeepest = 16;
+
 // The value that v repeats along the axis, each element `count` times in a row.
-Repeated without_repeats(const Tensor& v, int axis) {
+Repeated without_repeats(const Tensor& v, int axis, int depth = 0) {
+  if (depth == kDeepest) return {v};
   const Op& op = v.node()->op();
   if (is(v, "permute")) {
     const Dims order = *op.integers("order");
-    const Repeated inner = without_repeats(input_of(v), static_cast<int>(order[axis]));
+    const Repeated inner = without_repeats(input_of(v), static_cast<int>(order[axis]), depth + 1);
     const std::array<Tensor, 1> of{inner.of};
     return {op.simplified(of), inner.count};
   }
@@ -46,7 +50,7 @@ Repeated without_repeats(const Tensor& v, int axis) {
     merged[axis] *= merged[axis + 1];
     merged.erase(axis + 1);
     if (merged != v.shape()) return {v};
-    const Repeated inner = without_repeats(x, axis + 1);
+    const Repeated inner = without_repeats(x, axis + 1, depth + 1);
     if (inner.count != x.shape()[axis + 1]) return {v};
     merged[axis] = x.shape()[axis];
     return {reshape(inner.of, merged), inner.count};
@@ -56,9 +60,15 @@ Repeated without_repeats(const Tensor& v, int axis) {
 
 // The layout of a value's elements; a copy is inserted first where strides cannot express it.
 Layout layout_of(const Tensor& v) {
-  if (!v.node()->op().is_view()) return Layout::dense(v.shape());
-  const auto place = v.node()->op().place(layout_of(input_of(v)));
-  return place ? place->layout : Layout::dense(v.shape());
+  std::vector<const Node*> views;
+  Tensor root = v;
+  for (; root.node()->op().is_view(); root = input_of(root)) views.push_back(root.node());
+  Layout layout = Layout::dense(root.shape());
+  for (; !views.empty(); views.pop_back()) {
+    const auto place = views.back()->op().place(layout);
+    layout = place ? place->layout : Layout::dense(views.back()->types()[0].shape);
+  }
+  return layout;
 }
 
 std::int64_t product(const Shape& sizes, int begin, int end) {
@@ -151,10 +161,13 @@ std::optional<AttentionOperands> fold_heads(const AttentionOperands& operands, c
   return std::nullopt;
 }
 
-Tensor without_scale(const Tensor& v, double& scale) {
+namespace {
+
+Tensor without_scale(const Tensor& v, double& scale, int depth) {
+  if (depth == kDeepest) return v;
   const Node& node = *v.node();
   if (node.op().moves_elements() && node.inputs().size() == 1) {
-    const Tensor x = input_of(v), without = without_scale(x, scale);
+    const Tensor x = input_of(v), without = without_scale(x, scale, depth + 1);
     return same(without, x) ? v : apply(node.shared_op(), {without});
   }
   const Expression* own = node.op().elementwise();
@@ -170,9 +183,13 @@ Tensor without_scale(const Tensor& v, double& scale) {
     int exponent;
     if (!factor || !(std::abs(*factor) <= 1) || std::abs(std::frexp(*factor, &exponent)) != 0.5) continue;
     scale *= *factor;
-    return without_scale(x, scale);
+    return without_scale(x, scale, depth + 1);
   }
   return v;
 }
+
+}  // namespace
+
+Tensor without_scale(const Tensor& v, double& scale) { return without_scale(v, scale, 0); }
 
 }  // namespace weft::compiler

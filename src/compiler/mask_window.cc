@@ -25,11 +25,16 @@ bool each_element(const TensorData& data, F&& f) {
     return true;
   };
   switch (data.dtype) {
-    case DType::boolean: return all.template operator()<std::uint8_t>([](std::uint8_t v) { return v ? 1.0 : 0.0; });
-    case DType::f32: return all.template operator()<float>([](float v) { return static_cast<double>(v); });
-    case DType::f16: return all.template operator()<float16>([](float v) { return static_cast<double>(v); });
-    case DType::bf16: return all.template operator()<bfloat16>([](float v) { return static_cast<double>(v); });
-    default: return false;
+    case DType::boolean:
+      return all.template operator()<std::uint8_t>([](std::uint8_t v) { return v ? 1.0 : 0.0; });
+    case DType::f32:
+      return all.template operator()<float>([](float v) { return static_cast<double>(v); });
+    case DType::f16:
+      return all.template operator()<float16>([](float v) { return static_cast<double>(v); });
+    case DType::bf16:
+      return all.template operator()<bfloat16>([](float v) { return static_cast<double>(v); });
+    default:
+      return false;
   }
 }
 
@@ -55,8 +60,10 @@ std::optional<MaskWindow> window_of(const std::vector<Seen>& rows, std::int64_t 
     for (std::int64_t i = 0; i < queries; ++i) {
       const Seen& s = rows[static_cast<std::size_t>(i)];
       const std::int64_t place = i + (top_left ? 0 : keys - queries);
-      if (s.first >= s.end) window.every_query_sees = false;
-      else if (s.end < keys) window.right = s.end - 1 - place;
+      if (s.first >= s.end)
+        window.every_query_sees = false;
+      else if (s.end < keys)
+        window.right = s.end - 1 - place;
       if (s.first < s.end && s.first > 0) window.left = place - s.first;
     }
     bool same = true;
@@ -112,7 +119,7 @@ bool hides(double added) { return added <= -1e30; }
 std::optional<MaskWindow> WindowMasks::find(const Tensor& mask, std::int64_t queries, std::int64_t keys) {
   const std::int64_t count = element_count(mask.shape());
   if (queries == 0 || keys == 0 || count == 0 || count > kMax) return std::nullopt;
-  const ConstantPtr constant = constant_of(mask);
+  const ConstantPtr constant = constants_.of(mask);
   if (!constant) return std::nullopt;
   const auto [it, is_new] = known_.try_emplace(std::format("{} {} {}", constant->key(), queries, keys));
   if (is_new) it->second = look(*constant, queries, keys);

@@ -1,9 +1,13 @@
 #include "compiler/memory_plan.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <numeric>
+#include <queue>
 #include <random>
 
+#include "core/visits.h"
 #include "weft/error.h"
 
 namespace weft::compiler {
@@ -16,7 +20,7 @@ constexpr int kShuffles = 24;
 constexpr int kMoves = 3000;
 constexpr double kTolerance = 0.02;  // initially, by how much a move may worsen the plan
 constexpr double kGoodEnough = 1.02;
-// Comparisons of two placements, over all moves: bounds the time of a compilation.
+// Comparisons of two placements, over all placements that are tried: bounds the time of a compilation.
 constexpr std::size_t kMaxComparisons = 20'000'000;
 
 std::uint64_t aligned(std::uint64_t bytes) {
@@ -34,11 +38,21 @@ class Planner {
       }
     }
     for (const PlanItem& item : items) sizes_.push_back(aligned(item.bytes));
+    by_time_.resize(items.size());
+    std::iota(by_time_.begin(), by_time_.end(), 0);
+    std::ranges::stable_sort(by_time_, {}, [&](int i) { return items[i].first; });
+    // How many begin while others are alive.
+    std::vector<int> ends;
+    for (const PlanItem& item : items) ends.push_back(item.last);
+    std::ranges::sort(ends);
+    for (std::size_t begun = 0, ended = 0; begun < by_time_.size(); ++begun) {
+      while (ends[ended] < items[by_time_[begun]].first) ++ended;
+      overlaps_ += begun - ended;
+    }
+    if (too_many()) return;
     // In the order in which they begin, each with those that are still alive then.
-    std::vector<int> order(items.size()), alive;
-    std::iota(order.begin(), order.end(), 0);
-    std::ranges::stable_sort(order, {}, [&](int i) { return items[i].first; });
-    for (const int i : order) {
+    std::vector<int> alive;
+    for (const int i : by_time_) {
       std::erase_if(alive, [&](int k) { return items[k].last < items[i].first; });
       for (const int k : alive) {
         together_[i].push_back(k);
@@ -46,6 +60,68 @@ class Planner {
       }
       alive.push_back(i);
     }
+    count_visits(overlaps_);
+  }
+
+  // In the order in which they begin.
+  const std::vector<int>& by_time() const { return by_time_; }
+  // Pairs of items that are alive at once, which place() compares.
+  std::size_t overlaps() const { return overlaps_; }
+  // True if there are too many of them for place().
+  bool too_many() const { return overlaps_ > kMaxComparisons / 4; }
+
+  // Places items in the order in which they begin, each where one of about its size has ended, or else behind all that
+  // its buffer has. In time that grows with the items alone.
+  MemoryPlan place_by_time() {
+    MemoryPlan plan;
+    plan.places.resize(items_.size());
+    std::vector<std::uint64_t> slots(items_.size());                // the size of what each item lies in
+    std::vector<std::multimap<std::uint64_t, std::uint64_t>> free;  // of each buffer: offsets by size
+    std::vector<int> forbidden_for;                                 // of each buffer: the last such item
+    using Ending = std::pair<int, int>;                             // the last step, the item
+    std::priority_queue<Ending, std::vector<Ending>, std::greater<>> alive;
+    for (const int item : by_time_) {
+      for (; !alive.empty() && alive.top().first < items_[item].first; alive.pop()) {
+        const int ended = alive.top().second;
+        free[plan.places[ended].buffer].emplace(slots[ended], plan.places[ended].offset);
+      }
+      for (const int other : apart_[item]) {
+        count_visits();
+        if (plan.places[other].buffer >= 0) forbidden_for[plan.places[other].buffer] = item;
+      }
+      const std::uint64_t size = sizes_[item];
+      Place best, behind;
+      for (int b = 0; b < static_cast<int>(plan.buffers.size()); ++b) {
+        count_visits();
+        if (forbidden_for[b] == item) continue;
+        const auto slot = free[b].lower_bound(size);
+        if (slot != free[b].end() && slot->first <= 2 * size && (best.buffer < 0 || slot->first < slots[item])) {
+          best = {b, slot->second};
+          slots[item] = slot->first;
+        }
+        if (plan.buffers[b] + size <= max_buffer_ && (behind.buffer < 0 || plan.buffers[b] < behind.offset)) {
+          behind = {b, plan.buffers[b]};
+        }
+      }
+      if (best.buffer >= 0) {
+        auto& slots_of = free[best.buffer];
+        slots_of.erase(std::ranges::find(slots_of.lower_bound(slots[item]), slots_of.end(), best.offset,
+                                         [](const auto& s) { return s.second; }));
+      } else {
+        best = behind;
+        if (best.buffer < 0) {
+          best = {static_cast<int>(plan.buffers.size()), 0};
+          plan.buffers.push_back(0);
+          free.emplace_back();
+          forbidden_for.push_back(-1);
+        }
+        slots[item] = size;
+        plan.buffers[best.buffer] += size;
+      }
+      plan.places[item] = best;
+      alive.emplace(items_[item].last, item);
+    }
+    return plan;
   }
 
   // Places items one after the other where they increase the plan least.
@@ -115,7 +191,9 @@ class Planner {
   std::uint64_t max_buffer_;
   std::vector<std::uint64_t> sizes_;
   std::vector<std::vector<int>> apart_, together_;
-  std::vector<Gap> gaps_;      // of find_gaps
+  std::vector<int> by_time_;
+  std::size_t overlaps_ = 0;
+  std::vector<Gap> gaps_;  // of find_gaps
   std::vector<Taken> taken_;
 };
 
@@ -150,9 +228,8 @@ MemoryPlan plan_memory(std::span<const PlanItem> items, std::span<const PlanStep
   }
   Planner planner(items, steps, max_buffer);
   const std::uint64_t bound = liveness_bound(items, steps.size());
-  std::vector<int> by_time(items.size());
-  std::iota(by_time.begin(), by_time.end(), 0);
-  std::ranges::stable_sort(by_time, {}, [&](int i) { return items[i].first; });
+  if (planner.too_many()) return planner.place_by_time();
+  const std::vector<int>& by_time = planner.by_time();
   std::vector<int> by_size = by_time;
   std::ranges::stable_sort(by_size, std::ranges::greater(), [&](int i) { return items[i].bytes; });
 
@@ -172,7 +249,8 @@ MemoryPlan plan_memory(std::span<const PlanItem> items, std::span<const PlanStep
   consider(by_time);
   // Deterministic: one graph has one plan.
   std::mt19937 random(1);
-  for (int i = 0; i < kShuffles && !good(1); ++i) {
+  const std::size_t placements = kMaxComparisons / std::max<std::size_t>(planner.overlaps(), 1);
+  for (std::size_t i = 0; i < std::min<std::size_t>(kShuffles, placements) && !good(1); ++i) {
     // Large items first, with some noise in the order.
     std::vector<std::pair<double, int>> keyed;
     std::uniform_real_distribution<double> noise(0.5, 1.5);
@@ -197,8 +275,10 @@ MemoryPlan plan_memory(std::span<const PlanItem> items, std::span<const PlanStep
     } else {
       const auto first = next.begin() + static_cast<std::ptrdiff_t>(std::min(from, to));
       const auto last = next.begin() + static_cast<std::ptrdiff_t>(std::max(from, to));
-      if (from < to) std::rotate(first, first + 1, last + 1);
-      else std::rotate(first, last, last + 1);
+      if (from < to)
+        std::rotate(first, first + 1, last + 1);
+      else
+        std::rotate(first, last, last + 1);
     }
     MemoryPlan plan = planner.place(next);
     const double tolerated = 1 + kTolerance * (moves - i) / moves;

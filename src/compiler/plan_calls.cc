@@ -12,14 +12,12 @@ namespace {
 
 // Views as the memory plan will place them: a result that is computed in place shares the memory of its operand, all
 // others have their own.
-std::vector<View> views_of(const Schedule& schedule, const ScheduledCall& call, std::span<const int> replaces) {
+std::vector<View> views_of(const Schedule& schedule, const ScheduledCall& call, std::span<const int> places) {
   std::map<int, Buffer> memory;
   std::vector<View> views;
   for (const auto* operands : {&call.inputs, &call.outputs}) {
     for (const StoredView& o : *operands) {
-      int storage = o.storage;
-      while (replaces[storage] >= 0) storage = replaces[storage];
-      Buffer& buffer = memory[storage];
+      Buffer& buffer = memory[places[o.storage]];
       if (!buffer) buffer = schedule.storages[o.storage].number;
       if (!buffer) {
         const std::uint64_t bytes = std::max<std::uint64_t>(schedule.storages[o.storage].bytes, 1);
@@ -33,6 +31,19 @@ std::vector<View> views_of(const Schedule& schedule, const ScheduledCall& call, 
     }
   }
   return views;
+}
+
+// Of each storage the one whose memory it has: of a chain of results in place that is the first one.
+std::vector<int> first_in_place(const Schedule& schedule) {
+  std::vector<int> places = results_in_place(schedule);
+  std::vector<int> chain;
+  for (int id = 0; id < static_cast<int>(places.size()); ++id) {
+    int first = id;
+    for (; places[first] >= 0 && places[first] != first; first = places[first]) chain.push_back(first);
+    for (; !chain.empty(); chain.pop_back()) places[chain.back()] = first;
+    places[first] = first;
+  }
+  return places;
 }
 
 // The reason why the device cannot run the call; if it can, the call gets its plan.
@@ -72,15 +83,16 @@ kernels::Plan plan_call(const ScheduledCall& call, const Device& device, std::sp
 }
 
 void plan_calls(Schedule& schedule, const Device& device, kernels::PlanFor purpose) {
-  const std::vector<int> replaces = results_in_place(schedule);
+  const std::vector<int> places = first_in_place(schedule);
   std::string refused;
   int count = 0;
   for (ScheduledCall& call : schedule.calls) {
-    const auto why = unsupported(call, device, views_of(schedule, call, replaces), purpose);
+    const auto why = unsupported(call, device, views_of(schedule, call, places), purpose);
     if (!why) continue;
     ++count;
     refused += std::format("\n  {} {} of {} → {}: {}", call.op->name(), in_quotes(call.label), types_of(call.inputs),
-                           types_of(call.outputs), *why) + recorded_at(call.line);
+                           types_of(call.outputs), *why) +
+               recorded_at(call.line);
   }
   if (count > 0) {
     throw Unsupported("{} cannot run {} of {} kernels:{}", device.name(), count, schedule.calls.size(), refused);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/visits.h"
 #include "weft/error.h"
 
 namespace weft::compiler {
@@ -18,6 +19,7 @@ Uses::Uses(const Graph& graph) : place_(graph.impl().places()), uses_(place_.res
     uses_[place_.result(o.value)].is_output = true;
   }
   for (const NodePtr& node : graph.impl().nodes()) {
+    count_visits(node->inputs().size());
     for (const Tensor& v : node->inputs()) {
       auto& users = uses_[place_.result(v)].users;
       if (users.empty() || users.back() != node.get()) users.push_back(node.get());
@@ -26,8 +28,9 @@ Uses::Uses(const Graph& graph) : place_(graph.impl().places()), uses_(place_.res
 }
 
 Tensor root_of(Tensor v) {
-  while (v.node()->op().is_view()) v = input_of(v);
-  return v;
+  const Tensor* root = &v;
+  for (; root->node()->op().is_view(); root = &input_of(*root)) count_visits();
+  return *root;
 }
 
 Rewriter::Rewriter(const Graph& from)
@@ -97,6 +100,7 @@ void Rewriter::store(const Tensor& now, std::vector<int> order) { stored_[now.no
 Graph Rewriter::run(const Rule& rule) {
   for (const NodePtr& node : from_.impl().nodes()) {
     if (has(node->value())) continue;
+    count_visits();
     const std::uint64_t before = Node::next_sequence();
     const Tensor v = rule(*node);
     if (!v.defined()) {

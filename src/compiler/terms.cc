@@ -1,7 +1,10 @@
 #include "compiler/terms.h"
 
 #include <bit>
+#include <set>
+#include <tuple>
 
+#include "core/visits.h"
 #include "graph/ops/leaf.h"
 #include "weft/small_float.h"
 
@@ -23,18 +26,21 @@ std::vector<std::int64_t> sizes(const Shape& shape) {
 
 bool is(const Tensor& v, std::string_view op) { return v.node()->op().name() == op; }
 
-bool is_plain(const Node& node, std::string_view op) {
-  return node.op().name() == op && node.op().to_string() == op;
-}
+bool is_plain(const Node& node, std::string_view op) { return node.op().name() == op && node.op().to_string() == op; }
 
 std::optional<double> number(const Expression::Node& node) {
   if (node.op != ScalarOp::constant) return std::nullopt;
   switch (node.type) {
-    case DType::f32: return std::bit_cast<float>(static_cast<std::uint32_t>(node.bits));
-    case DType::f64: return std::bit_cast<double>(node.bits);
-    case DType::f16: return static_cast<float>(float16::from_bits(static_cast<std::uint16_t>(node.bits)));
-    case DType::bf16: return static_cast<float>(bfloat16::from_bits(static_cast<std::uint16_t>(node.bits)));
-    default: return std::nullopt;
+    case DType::f32:
+      return std::bit_cast<float>(static_cast<std::uint32_t>(node.bits));
+    case DType::f64:
+      return std::bit_cast<double>(node.bits);
+    case DType::f16:
+      return static_cast<float>(float16::from_bits(static_cast<std::uint16_t>(node.bits)));
+    case DType::bf16:
+      return static_cast<float>(bfloat16::from_bits(static_cast<std::uint16_t>(node.bits)));
+    default:
+      return std::nullopt;
   }
 }
 
@@ -46,6 +52,7 @@ Term::Term(const Node* map, int node) : map_(map), node_(node) {
 }
 
 void Term::enter(const Tensor& v) {
+  count_visits();
   value_ = v;
   map_ = nullptr;
   node_ = -1;
@@ -71,13 +78,25 @@ std::optional<double> Term::number() const {
 }
 
 bool Term::operator==(const Term& other) const {
-  if (map_ == other.map_ && node_ == other.node_) return map_ != nullptr || same(value_, other.value_);
-  if (!map_ || !other.map_) return false;
-  const Expression::Node& a = at();
-  const Expression::Node& b = other.at();
-  if (a.op != b.op || a.type != b.type || a.bits != b.bits) return false;
-  for (int i = 0; i < arity(a.op); ++i) {
-    if (!(arg(i) == other.arg(i))) return false;
+  // A pair of terms is compared once, however many paths lead to it; formulas that passes recognise are much smaller
+  // than the limit.
+  constexpr int kMostPairs = 256;
+  const auto place = [](const Term& a, const Term& b) { return std::tuple(a.map_, a.node_, b.map_, b.node_); };
+  std::set<decltype(place(*this, other))> seen;
+  std::vector<std::pair<Term, Term>> open{{*this, other}};
+  for (int pairs = 0; !open.empty(); ++pairs) {
+    const auto [x, y] = std::move(open.back());
+    open.pop_back();
+    if (x.map_ == y.map_ && x.node_ == y.node_) {
+      if (x.map_ || same(x.value_, y.value_)) continue;
+      return false;
+    }
+    if (!x.map_ || !y.map_ || pairs == kMostPairs) return false;
+    const Expression::Node& a = x.at();
+    const Expression::Node& b = y.at();
+    if (a.op != b.op || a.type != b.type || a.bits != b.bits) return false;
+    if (!seen.insert(place(x, y)).second) continue;
+    for (int i = 0; i < arity(a.op); ++i) open.emplace_back(x.arg(i), y.arg(i));
   }
   return true;
 }

@@ -1,6 +1,8 @@
 #include "compiler/verify_schedule.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <set>
 #include <unordered_map>
 
@@ -14,7 +16,6 @@ struct Region {
   int buffer;
   std::uint64_t begin, end;
   int storage;
-  bool overlaps(const Region& o) const { return buffer == o.buffer && begin < o.end && o.begin < end; }
 };
 
 class Verifier {
@@ -100,16 +101,18 @@ class Verifier {
     if (schedule_.storages[id].bytes > 0) list.push_back(region(id));
   }
   bool holds(const Region& r) const {
-    const auto it = held_.find(r.buffer);
-    return it != held_.end() && std::ranges::any_of(it->second, [&](const Region& h) {
-             return h.storage == r.storage && h.begin == r.begin && h.end == r.end;
-           });
+    const auto there = held_.find(r.buffer);
+    if (there == held_.end()) return false;
+    const auto it = there->second.find(r.begin);
+    return it != there->second.end() && it->second.storage == r.storage && it->second.end == r.end;
   }
   // What was there is there no more.
   void hold(const Region& r) {
-    std::vector<Region>& there = held_[r.buffer];
-    std::erase_if(there, [&](const Region& h) { return h.overlaps(r); });
-    there.push_back(r);
+    auto& there = held_[r.buffer];
+    auto it = there.lower_bound(r.begin);
+    if (it != there.begin() && std::prev(it)->second.end > r.begin) --it;
+    while (it != there.end() && it->second.begin < r.end) it = there.erase(it);
+    there.emplace(r.begin, r);
   }
   template <class... Args>
   [[noreturn]] void fail(std::format_string<Args...> format, Args&&... args) const {
@@ -121,7 +124,7 @@ class Verifier {
   const PlannedSchedule& planned_;
   const ScheduledCall* call_ = nullptr;
   std::size_t step_ = 0;
-  std::unordered_map<int, std::vector<Region>> held_;  // of each buffer
+  std::unordered_map<int, std::map<std::uint64_t, Region>> held_;  // of each buffer, by where they begin
   std::set<int> donors_;
 };
 

@@ -1,7 +1,12 @@
 #include "graph/constant.h"
 
+#include <algorithm>
 #include <atomic>
+#include <iterator>
+#include <set>
+#include <unordered_map>
 
+#include "core/visits.h"
 #include "weft/error.h"
 
 namespace weft {
@@ -9,6 +14,8 @@ namespace {
 
 // Constants up to this size go by their content: scalars, shapes, small tables.
 constexpr std::size_t kByContent = 64;
+// Keys are at most this long, so that those of recipes of recipes do not grow.
+constexpr std::size_t kLongestKey = 256;
 
 std::string key_of(const TensorData& data) {
   const std::string type = std::format("{}{}", name(data.dtype), to_string(data.shape));
@@ -23,6 +30,46 @@ std::string key_of(const TensorData& data) {
   return std::format("{}@{}", type, static_cast<const void*>(data.bytes.data()));
 }
 
+// Two hashes of 64 bits that have nothing in common but their finaliser, that of splitmix64.
+std::string digest(std::string_view text) {
+  std::uint64_t halves[2] = {0x9e3779b97f4a7c15u, 0xd1b54a32d192ed03u};
+  const std::uint64_t factors[2] = {0xff51afd7ed558ccdu, 0xc4ceb9fe1a85ec53u};
+  for (int k = 0; k < 2; ++k) {
+    std::uint64_t h = halves[k] ^ text.size();
+    for (const char c : text) {
+      h = (h ^ static_cast<unsigned char>(c)) * factors[k];
+      h ^= h >> 32;
+    }
+    h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
+    h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
+    halves[k] = h ^ (h >> 31);
+  }
+  return std::format("~{:016x}{:016x}", halves[0], halves[1]);
+}
+
+// Inputs of constants that are being destroyed on this thread, which wait for their turn.
+thread_local std::vector<ConstantPtr>* dying = nullptr;
+
+// Calls `visit(constant)` for what `root` is made of and then for itself, each once, but not for what `done` holds of
+// already.
+template <class Done, class Inputs, class Visit>
+void post_order(const Constant& root, Done&& done, Inputs&& inputs, Visit&& visit) {
+  std::vector<std::pair<const Constant*, std::size_t>> open{{&root, 0}};
+  while (!open.empty()) {
+    auto& [constant, next] = open.back();
+    count_visits();
+    if (done(*constant)) {
+      open.pop_back();
+    } else if (const auto& list = inputs(*constant); next < list.size()) {
+      const Constant* input = list[next++].get();
+      open.emplace_back(input, 0);
+    } else {
+      visit(*constant);
+      open.pop_back();
+    }
+  }
+}
+
 }  // namespace
 
 Constant::Constant(TensorData data) : type_{data.dtype, data.shape}, key_(key_of(data)), data_(std::move(data)) {
@@ -30,36 +77,113 @@ Constant::Constant(TensorData data) : type_{data.dtype, data.shape}, key_(key_of
   if (data_.bytes.size() != expected) {
     throw InvalidArgument("constant: {} takes {} bytes, {} given", to_string(type_), expected, data_.bytes.size());
   }
-  if (key_.find('@') != std::string::npos) owners_.push_back(data_.owner);
+  shareable_ = key_.find('#') == std::string::npos;
+  Owners owners;
+  if (key_.find('@') != std::string::npos) owners.push_back(data_.owner);
+  owners_ = std::make_shared<const Owners>(std::move(owners));
 }
 
-Constant::Constant(TensorType type, std::string_view op, std::span<const std::shared_ptr<const Constant>> inputs,
-                   std::function<TensorData()> recipe)
-    : type_(std::move(type)), recipe_(std::move(recipe)) {
+Constant::Constant(TensorType type, std::string_view op, std::vector<ConstantPtr> inputs, Recipe recipe)
+    : type_(std::move(type)), inputs_(std::move(inputs)), recipe_(std::move(recipe)) {
   key_ = std::format("{}(", op);
-  for (const ConstantPtr& c : inputs) {
+  for (const ConstantPtr& c : inputs_) {
     key_ += c->key() + ",";
-    owners_.insert(owners_.end(), c->owners().begin(), c->owners().end());
+    shareable_ &= c->shareable();
   }
   key_ += ")";
+  if (key_.size() > kLongestKey) key_ = digest(key_);
 }
 
-TensorData Constant::data() const {
+Constant::~Constant() {
+  if (inputs_.empty()) return;
+  if (dying) {
+    std::ranges::move(inputs_, std::back_inserter(*dying));
+    return;
+  }
+  std::vector<ConstantPtr> waiting = std::move(inputs_);
+  dying = &waiting;
+  while (!waiting.empty()) {
+    const ConstantPtr next = std::move(waiting.back());
+    waiting.pop_back();
+  }
+  dying = nullptr;
+}
+
+std::shared_ptr<const Constant::Owners> Constant::joined_owners() const {
+  std::shared_ptr<const Owners> joined = std::make_shared<const Owners>();
+  for (const ConstantPtr& c : inputs_) {
+    if (c->owners_->empty() || c->owners_ == joined) continue;
+    if (joined->empty()) {
+      joined = c->owners_;
+      continue;
+    }
+    std::set<std::weak_ptr<const void>, std::owner_less<>> all(joined->begin(), joined->end());
+    const std::size_t before = all.size();
+    all.insert(c->owners_->begin(), c->owners_->end());
+    if (all.size() > before) joined = std::make_shared<const Owners>(all.begin(), all.end());
+  }
+  return joined;
+}
+
+const std::vector<std::weak_ptr<const void>>& Constant::owners() const {
+  // One lock for all: it is asked once for each constant of an executable.
+  static std::mutex& mutex = *new std::mutex;
+  const std::lock_guard lock(mutex);
+  post_order(
+      *this, [](const Constant& c) { return c.owners_ != nullptr; },
+      [](const Constant& c) -> auto& { return c.inputs_; }, [](const Constant& c) { c.owners_ = c.joined_owners(); });
+  return *owners_;
+}
+
+std::optional<TensorData> Constant::ready() const {
   if (!recipe_) return data_;
   const std::lock_guard lock(mutex_);
   if (computed_.owner) return computed_;
-  if (auto owner = holder_.lock()) {
-    TensorData again = computed_;
-    again.owner = std::move(owner);
-    return again;
-  }
-  computed_ = recipe_();
-  TensorData result = computed_;
-  holder_ = computed_.owner;
+  auto owner = holder_.lock();
+  if (!owner) return std::nullopt;
+  TensorData again = computed_;
+  again.owner = std::move(owner);
+  return again;
+}
+
+TensorData Constant::keep(TensorData data) const {
+  const std::lock_guard lock(mutex_);
+  computed_ = data;
+  holder_ = data.owner;
   // Much is not kept twice, on the host and on the device.
   constexpr std::size_t kFew = 4096;
-  if (result.bytes.size() > kFew) computed_.owner.reset();
-  return result;
+  if (data.bytes.size() > kFew) computed_.owner.reset();
+  return data;
+}
+
+TensorData Constant::data() const {
+  if (auto known = ready()) return *std::move(known);
+  std::unordered_map<const Constant*, TensorData> computed;
+  std::unordered_map<const Constant*, int> uses;
+  std::vector<const Constant*> order;  // of what must be computed
+  std::set<const Constant*> seen;
+  post_order(
+      *this,
+      [&](const Constant& c) {
+        if (computed.contains(&c) || seen.contains(&c)) return true;
+        if (auto known = c.ready()) return computed.emplace(&c, *std::move(known)), true;
+        return false;
+      },
+      [](const Constant& c) -> auto& { return c.inputs_; },
+      [&](const Constant& c) {
+        seen.insert(&c);
+        order.push_back(&c);
+        for (const ConstantPtr& input : c.inputs_) ++uses[input.get()];
+      });
+  for (const Constant* c : order) {
+    std::vector<TensorData> inputs;
+    for (const ConstantPtr& input : c->inputs_) inputs.push_back(computed.at(input.get()));
+    computed[c] = c->keep(c->recipe_(inputs));
+    for (const ConstantPtr& input : c->inputs_) {
+      if (--uses[input.get()] == 0) computed.erase(input.get());
+    }
+  }
+  return computed.at(this);
 }
 
 }  // namespace weft

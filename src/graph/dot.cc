@@ -39,7 +39,15 @@ std::string tint(std::string_view family) { return std::string(family_colour(fam
 
 class DotWriter {
  public:
-  DotWriter(const Drawing& drawing, int depth) : drawing_(drawing), depth_(depth) {}
+  DotWriter(const Drawing& drawing, int depth)
+      : drawing_(drawing), depth_(depth), summaries_(drawing.summaries()), members_(drawing.groups.size()) {
+    for (std::size_t i = 0; i < drawing.boxes.size(); ++i) {
+      members_[static_cast<std::size_t>(drawing.boxes[i].group)].boxes.push_back(static_cast<int>(i));
+    }
+    for (std::size_t g = 1; g < drawing.groups.size(); ++g) {
+      members_[static_cast<std::size_t>(drawing.groups[g].parent)].groups.push_back(static_cast<int>(g));
+    }
+  }
 
   std::string run() {
     text_ =
@@ -55,12 +63,14 @@ class DotWriter {
       int latest = 0;  // of the boxes that it comes from
     };
     std::vector<Drawn> edges;
+    std::map<std::pair<std::string, std::string>, std::size_t> known;
     std::map<std::string, int> latest;  // of all edges to a box
     for (const DrawnEdge& e : drawing_.edges) {
       const std::string from = name(e.from), to = name(e.to);
       if (from == to) continue;
-      auto it = std::ranges::find_if(edges, [&](const Drawn& d) { return d.from == from && d.to == to; });
-      if (it == edges.end()) it = edges.insert(it, {from, to, {}, 0});
+      const auto [at, fresh] = known.emplace(std::pair(from, to), edges.size());
+      if (fresh) edges.push_back({from, to, {}, 0});
+      Drawn* const it = &edges[at->second];
       it->latest = std::max(it->latest, e.from);
       latest[to] = std::max(latest[to], e.from);
       for (const std::string& line : e.views) {
@@ -88,21 +98,18 @@ class DotWriter {
 
   // What is directly in a group: its boxes, and the groups in it, closed or as clusters.
   void members(int group, const std::string& indent) {
-    for (std::size_t i = 0; i < drawing_.boxes.size(); ++i) {
-      if (drawing_.boxes[i].group == group) box(static_cast<int>(i), indent);
-    }
-    for (std::size_t g = 1; g < drawing_.groups.size(); ++g) {
-      const DrawnGroup& inner = drawing_.groups[g];
-      if (inner.parent != group) continue;
+    for (const int i : members_[static_cast<std::size_t>(group)].boxes) box(i, indent);
+    for (const int g : members_[static_cast<std::size_t>(group)].groups) {
+      const DrawnGroup& inner = drawing_.groups[static_cast<std::size_t>(g)];
       if (inner.level > depth_) {
         text_ += std::format(
             "{}g{} [label=\"{}\\l{}\\l\", shape=folder, style=filled, color=\"#999999\", fillcolor=\"#eeeeee\"];\n",
-            indent, g, escaped(inner.name), wrapped(drawing_.summary(static_cast<int>(g))));
+            indent, g, escaped(inner.name), wrapped(summaries_[static_cast<std::size_t>(g)]));
         continue;
       }
       text_ +=
           std::format("{0}subgraph cluster_{1} {{\n{0}  label=\"{2}\"; labeljust=l;\n", indent, g, escaped(inner.name));
-      members(static_cast<int>(g), indent + "  ");
+      members(g, indent + "  ");
       text_ += indent + "}\n";
     }
   }
@@ -162,8 +169,14 @@ class DotWriter {
     text_ += "</table>>];\n";
   }
 
+  struct Members {
+    std::vector<int> boxes, groups;
+  };
+
   const Drawing& drawing_;
   int depth_;
+  std::vector<std::string> summaries_;  // of each group
+  std::vector<Members> members_;        // of each group
   std::string text_;
 };
 

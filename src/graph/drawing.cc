@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <format>
+#include <iterator>
 #include <map>
+#include <ranges>
 #include <set>
 
 #include "core/in_quotes.h"
@@ -95,11 +97,11 @@ struct Source {
 Source source_of(const Tensor& v) {
   Source s{v, {}};
   std::vector<std::string> words;
-  while (s.value.node()->op().is_view()) {
-    const std::vector<std::string> more = words_of(*s.value.node());
-    words.insert(words.begin(), more.begin(), more.end());
-    s.value = s.value.node()->inputs()[0];
+  for (; s.value.node()->op().is_view(); s.value = s.value.node()->inputs()[0]) {
+    std::vector<std::string> more = words_of(*s.value.node());
+    std::ranges::move(more | std::views::reverse, std::back_inserter(words));
   }
+  std::ranges::reverse(words);
   const auto doubled = std::ranges::unique(words);
   words.erase(doubled.begin(), doubled.end());
   if (!words.empty()) s.views = joined(words, ", ") + " " + to_string(v.shape());
@@ -263,13 +265,6 @@ int Drawing::closed_group(int box, int depth) const {
   return closed;
 }
 
-bool Drawing::contains(int group, int box) const {
-  for (int g = boxes[static_cast<std::size_t>(box)].group; g >= 0; g = groups[static_cast<std::size_t>(g)].parent) {
-    if (g == group) return true;
-  }
-  return false;
-}
-
 std::vector<std::string_view> Drawing::families() const {
   std::vector<std::string_view> list;
   for (const std::string_view family : kKernelFamilies) {
@@ -278,21 +273,28 @@ std::vector<std::string_view> Drawing::families() const {
   return list;
 }
 
-std::string Drawing::summary(int group) const {
-  std::vector<std::pair<std::string_view, int>> counts;
-  for (std::size_t i = 0; i < boxes.size(); ++i) {
-    if (!contains(group, static_cast<int>(i))) continue;
-    const auto it = std::ranges::find(counts, boxes[i].title, [](const auto& c) { return c.first; });
-    if (it == counts.end())
-      counts.emplace_back(boxes[i].title, 1);
-    else
-      ++it->second;
+std::vector<std::string> Drawing::summaries() const {
+  struct Counts {
+    std::vector<std::pair<std::string_view, int>> titles;  // in order
+    std::map<std::string_view, std::size_t> index;
+  };
+  std::vector<Counts> counts(groups.size());
+  for (const DrawnBox& box : boxes) {
+    for (int g = box.group; g >= 0; g = groups[static_cast<std::size_t>(g)].parent) {
+      Counts& of = counts[static_cast<std::size_t>(g)];
+      const auto [it, fresh] = of.index.emplace(box.title, of.titles.size());
+      if (fresh) of.titles.emplace_back(box.title, 0);
+      ++of.titles[it->second].second;
+    }
   }
-  std::string text;
-  for (const auto& [title, count] : counts) {
-    text += (text.empty() ? "" : ", ") + std::string(title) + (count > 1 ? std::format(" ×{}", count) : "");
+  std::vector<std::string> texts;
+  for (const Counts& of : counts) {
+    std::string& text = texts.emplace_back();
+    for (const auto& [title, count] : of.titles) {
+      text += (text.empty() ? "" : ", ") + std::string(title) + (count > 1 ? std::format(" ×{}", count) : "");
+    }
   }
-  return text;
+  return texts;
 }
 
 int depth_of_boxes(const Graph& graph, int boxes) {

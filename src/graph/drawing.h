@@ -43,9 +43,8 @@ struct Drawing {
   int closed_group(int box, int depth) const;
   // The families of the boxes, in the order of kKernelFamilies.
   std::vector<std::string_view> families() const;
-  // How many boxes there are of each title in a group: "matmul+bias ×4, attention".
-  std::string summary(int group) const;
-  bool contains(int group, int box) const;
+  // Of each group how many boxes there are of each title: "matmul+bias ×4, attention".
+  std::vector<std::string> summaries() const;
 };
 
 Drawing draw(const Graph& graph);

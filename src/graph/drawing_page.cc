@@ -114,12 +114,11 @@ std::string graph_page(const Graph& graph, std::string_view title, const DrawOpt
   }
   for (const DrawnEdge& e : drawing.edges)
     json["edges"].push_back({{"from", e.from}, {"to", e.to}, {"views", e.views}});
+  const std::vector<std::string> summaries = drawing.summaries();
   for (std::size_t g = 0; g < drawing.groups.size(); ++g) {
     const DrawnGroup& group = drawing.groups[g];
-    json["groups"].push_back({{"name", group.name},
-                              {"parent", group.parent},
-                              {"level", group.level},
-                              {"summary", g ? drawing.summary(static_cast<int>(g)) : ""}});
+    json["groups"].push_back(
+        {{"name", group.name}, {"parent", group.parent}, {"level", group.level}, {"summary", g ? summaries[g] : ""}});
   }
   json["families"] = kKernelFamilies;
   std::string data = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "weft/graph.h"
@@ -70,9 +71,25 @@ struct FusionSpec {
   double work = 0;  // of several ops that could take the same epilogue the one with most takes it
 };
 
+// An expression that grows and has no two equal nodes: finds those that are there already by a hash.
+class SharedNodes {
+ public:
+  explicit SharedNodes(Expression& e) : e_(e) {}
+  // The node that equals this one, or a new one. Not for inputs.
+  int put(const Expression::Node& node);
+
+ private:
+  int find(const Expression::Node& node);
+
+  Expression& e_;
+  std::unordered_multimap<std::uint64_t, int> known_;  // by hash; of few nodes none
+  std::size_t indexed_ = 0;                            // the first so many nodes are in it
+};
+
 // Adds what `from` computes to `to`: input i of `from` is node args[i]. Nodes that are there already are used again.
 // Returns the nodes of from's outputs.
 std::vector<int> splice(Expression& to, const Expression& from, std::span<const int> args);
+std::vector<int> splice(SharedNodes& to, const Expression& from, std::span<const int> args);
 
 // Adds inputs for operands that are stored as `to` to `e`, converted to what they were, `from`. Returns those nodes.
 std::vector<int> converted_inputs(Expression& e, std::span<const TensorType> to, std::span<const TensorType> from);

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "core/in_quotes.h"
+#include "core/visits.h"
 #include "graph/ops/leaf.h"
 #include "weft/error.h"
 
@@ -69,27 +70,25 @@ Tensor Graph::Impl::pinned(const Tensor& value) {
   if (!needs_computed_) return value;
   // From the value down to nodes with data; only what is above these is made again.
   std::vector<const Node*> nodes;
-  NodeIds ids;
-  bool computed = false;
   const auto reach = [&](const Node& node) {
-    if (ids.insert(node, 0)) nodes.push_back(&node);
+    count_visits();
+    if (instead_.try_emplace(&node).second) nodes.push_back(&node);
   };
   reach(*value.node());
   for (std::size_t k = 0; k < nodes.size(); ++k) {
-    if (computed_operation(*nodes[k])) computed = true;
-    else for (const Tensor& v : nodes[k]->inputs()) reach(*v.node());
+    if (computed_operation(*nodes[k])) continue;
+    for (const Tensor& v : nodes[k]->inputs()) reach(*v.node());
   }
-  if (!computed) return value;
   std::ranges::sort(nodes, {}, &Node::sequence);
-  std::unordered_map<const Node*, std::vector<Tensor>> instead;
   const auto at = [&](const Tensor& v) {
-    const auto it = instead.find(v.node());
-    return it == instead.end() ? v : it->second[static_cast<std::size_t>(v.index())];
+    const std::vector<Tensor>& results = instead_.at(v.node());
+    return results.empty() ? v : results[static_cast<std::size_t>(v.index())];
   };
   for (const Node* node : nodes) {
+    std::vector<Tensor>& results = instead_.at(node);
     if (computed_operation(*node)) {
       for (std::size_t i = 0; i < node->types().size(); ++i) {
-        instead[node].push_back(apply(make_op<DataOp>(node->data(static_cast<int>(i)), node->types()[i]), {}));
+        results.push_back(apply(make_op<DataOp>(node->data(static_cast<int>(i)), node->types()[i]), {}));
       }
       continue;
     }
@@ -103,7 +102,7 @@ Tensor Graph::Impl::pinned(const Tensor& value) {
     const Tensor made = apply(node->shared_op(), std::move(operands));
     if (node->label()) made.node()->set_label(node->label());
     made.node()->set_line(node->line());
-    for (std::size_t i = 0; i < node->types().size(); ++i) instead[node].push_back(result(made, static_cast<int>(i)));
+    for (std::size_t i = 0; i < node->types().size(); ++i) results.push_back(result(made, static_cast<int>(i)));
   }
   return at(value);
 }
@@ -203,6 +202,7 @@ const Graph::Impl::Collected& Graph::Impl::collected() const {
     if ((node.op().input() || node.op().number()) && k >= own) {
       throw_mixed(name, outputs, node);
     }
+    count_visits(node.inputs().size());
     for (const Tensor& v : node.inputs()) reach(*v.node());
   }
   if (!std::ranges::is_sorted(nodes, {}, &Node::sequence)) std::ranges::sort(nodes, {}, &Node::sequence);

@@ -69,6 +69,9 @@ struct Graph::Impl {
   const Collected& collected() const;
   std::vector<std::shared_ptr<RecipePins>> pins_;  // shared with copies
   bool needs_computed_ = false;                    // an output needs a node with data
+  // What stands for the results of nodes that outputs need, and that need a node with data; none: the node itself does.
+  // Those of the pinned nodes that were looked at. Not copied.
+  std::unordered_map<const Node*, std::vector<Tensor>> instead_;
   mutable std::mutex mutex_;
   mutable std::shared_ptr<const Collected> collected_;  // empty: not yet
   using Names = std::set<std::string, std::less<>>;

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <unordered_map>
 
 #include "compiler/device_data.h"
 #include "core/in_quotes.h"
+#include "core/visits.h"
 #include "graph/graph.h"
 #include "graph/ops/leaf.h"
 #include "tensor/key.h"
@@ -37,12 +39,15 @@ std::optional<Number> number_of(const Node& node) {
   return std::nullopt;
 }
 
+// Views of views beyond so many are computed by a kernel, so that they need not be followed from each of them.
+constexpr std::size_t kMostViews = 64;
+
 // Where the elements of a view lie in data, if it is one of a tensor with data, or of views of one, and dense.
 std::optional<View> dense_view(const Node& node) {
   std::vector<const Op*> views;
   const Node* at = &node;
   for (; !at->is_computed(); at = at->inputs()[0].node()) {
-    if (!at->op().is_view()) return std::nullopt;
+    if (!at->op().is_view() || views.size() == kMostViews) return std::nullopt;
     views.push_back(&at->op());
     if (at->inputs()[0].node()->is_computed()) {
       const DeviceData& data = data_of(at->inputs()[0]);
@@ -89,9 +94,10 @@ const Node& stored_by(const Node& node) {
 Expressions::Expressions(std::span<const Tensor> wanted, Use use) {
   std::unique_lock lock(Node::recipes_lock());
   for (;;) {
+    NodeIds seen;
     for (const Tensor& t : wanted) {
       const Node* root = &stored_by(*t.node());
-      if (!root->op().data_op() && !root->has_data() && std::ranges::find(roots_, root) == roots_.end()) roots_.push_back(root);
+      if (!root->op().data_op() && !root->has_data() && seen.insert(*root, 0)) roots_.push_back(root);
     }
     if (roots_.empty()) return;
     collect();
@@ -103,7 +109,8 @@ Expressions::Expressions(std::span<const Tensor> wanted, Use use) {
     nodes_.clear();
     places_ = {};
   }
-  const auto computed = std::ranges::count_if(nodes_, [&](const Node* n) { return !is_leaf(*n) && !n->op().constant(); });
+  const auto computed =
+      std::ranges::count_if(nodes_, [&](const Node* n) { return !is_leaf(*n) && !n->op().constant(); });
   large_ = use == Use::maybe_in_pieces && static_cast<std::size_t>(computed) > 2 * kPiece;
   if (!large_) choose_results();
   if (!large_ && use != Use::look) choose_donations();
@@ -125,11 +132,14 @@ void Expressions::collect() {
       const std::string what = node.op().input() ? "input " + in_quotes(node.op().input()->input_name())
                                                  : "number " + in_quotes(node.op().number()->number_name());
       if (tracing()) {
-        throw InvalidArgument("eval: what depends on {} was read while compile() traces a function, which has values "
-                              "only when it runs", node.op().input() ? node.op().input()->input_name() : what);
+        throw InvalidArgument(
+            "eval: what depends on {} was read while compile() traces a function, which has values "
+            "only when it runs",
+            node.op().input() ? node.op().input()->input_name() : what);
       }
       throw InvalidArgument("eval: {} of a Graph is needed, which has values only in a run of its executable", what);
     }
+    count_visits(node.inputs().size());
     for (const Tensor& v : node.inputs()) reach(*v.node());
   }
   std::ranges::sort(nodes_, {}, &Node::sequence);
@@ -150,11 +160,12 @@ void Expressions::collect() {
 void Expressions::choose_results() {
   std::vector<char> stored(nodes_.size(), 0);
   for (const Node* root : roots_) stored[place_of(*root)] = 1;
+  std::vector<std::size_t> by(nodes_.size());  // the node that stores what a view shows
   for (std::size_t k = 0; k < nodes_.size(); ++k) {
-    const Node* by = nodes_[k];
-    if (by->holders() <= uses_[k] || leaf_[k] || by->op().constant()) continue;
-    while (!is_leaf(*by) && by->op().is_view()) by = by->inputs()[0].node();
-    if (!by->op().constant()) stored[place_of(*by)] = 1;
+    const Node& node = *nodes_[k];
+    by[k] = !leaf_[k] && node.op().is_view() ? by[place_of(*node.inputs()[0].node())] : k;
+    if (node.holders() <= uses_[k] || leaf_[k] || node.op().constant()) continue;
+    if (!nodes_[by[k]]->op().constant()) stored[by[k]] = 1;
   }
   result_.assign(nodes_.size(), -1);
   int next = 0;
@@ -225,7 +236,9 @@ std::vector<std::vector<Tensor>> Expressions::pieces() const {
     if (leaf_[k]) continue;
     for (const Tensor& v : nodes_[k]->inputs()) last[place_of(*v.node())] = k;
   }
-  const auto counts = [&](std::size_t k) { return !leaf_[k] && !nodes_[k]->op().constant() && !nodes_[k]->op().is_view(); };
+  const auto counts = [&](std::size_t k) {
+    return !leaf_[k] && !nodes_[k]->op().constant() && !nodes_[k]->op().is_view();
+  };
   // How many are needed behind each place. A view needs what it shows as long as it is needed itself.
   for (std::size_t k = n; k-- > 0;) {
     if (leaf_[k] || !nodes_[k]->op().is_view()) continue;
@@ -248,7 +261,8 @@ std::vector<std::vector<Tensor>> Expressions::pieces() const {
     std::vector<Tensor> wanted;
     for (std::size_t k = begin; k < cut; ++k) {
       if (!counts(k) || (last[k] < cut && !root[k])) continue;
-      for (std::size_t i = 0; i < nodes_[k]->types().size(); ++i) wanted.push_back(nodes_[k]->value(static_cast<int>(i)));
+      for (std::size_t i = 0; i < nodes_[k]->types().size(); ++i)
+        wanted.push_back(nodes_[k]->value(static_cast<int>(i)));
     }
     all.push_back(std::move(wanted));
     begin = cut;
@@ -270,7 +284,8 @@ Graph Expressions::graph() const {
     const auto& [node, index] = leaf_of_[i];
     std::vector<Tensor>& results = made[node];
     results.resize(std::max<std::size_t>(results.size(), static_cast<std::size_t>(index) + 1));
-    results[static_cast<std::size_t>(index)] = graph.input(std::format("i{}", i), leaves_[i].dtype(), leaves_[i].shape());
+    results[static_cast<std::size_t>(index)] =
+        graph.input(std::format("i{}", i), leaves_[i].dtype(), leaves_[i].shape());
   }
   std::size_t number = 0;
   for (std::size_t k = 0; k < nodes_.size(); ++k) {
@@ -327,13 +342,13 @@ void Expressions::prepare() {
     }
     for (const Tensor& v : nodes_[k]->inputs()) needed_[place_of(*v.node())] = 1;
   }
-  std::vector<std::int64_t> first_leaf(nodes_.size(), -1);  // of result 0; others are looked for
+  std::vector<std::int64_t> first_leaf(nodes_.size(), -1);  // of result 0
+  std::map<std::pair<std::size_t, int>, std::int64_t> further_leaves;
   const auto leaf_id = [&](const Tensor& v, std::size_t place) {
-    for (std::size_t i = first_leaf[place] < 0 ? leaves_.size() : static_cast<std::size_t>(first_leaf[place]);
-         i < leaf_of_.size(); ++i) {
-      if (leaf_of_[i] == std::pair(v.node(), v.index())) return i;
-    }
-    if (first_leaf[place] < 0) first_leaf[place] = static_cast<std::int64_t>(leaves_.size());
+    std::int64_t& known =
+        v.index() == 0 ? first_leaf[place] : further_leaves.try_emplace(std::pair(place, v.index()), -1).first->second;
+    if (known >= 0) return static_cast<std::size_t>(known);
+    known = static_cast<std::int64_t>(leaves_.size());
     leaf_of_.emplace_back(v.node(), v.index());
     leaves_.push_back(shown[place] ? Tensor(shown_data(v).device(), *shown[place]) : v);
     return leaves_.size() - 1;

@@ -176,14 +176,17 @@ void TracedCalls::State::make(Entry& entry, std::span<const Tensor> arguments, c
   std::vector<Source> sources;
   std::vector<TensorType> outputs;
   std::map<std::pair<const Node*, int>, std::size_t> output_of;
+  std::map<const Node*, std::size_t> argument_of;
+  for (std::size_t i = 0; i < stand_ins.size(); ++i) {
+    if (stand_ins[i].defined()) argument_of.emplace(stand_ins[i].node(), i);
+  }
   for (const Tensor& t : traced.tensors) {
     if (!t.defined()) {
       sources.emplace_back();
       continue;
     }
-    const auto argument = std::ranges::find_if(stand_ins, [&](const Tensor& s) { return s.defined() && same(s, t); });
-    if (argument != stand_ins.end()) {
-      sources.push_back({Source::Kind::argument, static_cast<std::size_t>(argument - stand_ins.begin()), {}});
+    if (const auto argument = argument_of.find(t.node()); argument != argument_of.end()) {
+      sources.push_back({Source::Kind::argument, argument->second, {}});
     } else if (t.node()->is_computed()) {
       sources.push_back({Source::Kind::captured, 0, t});
     } else {

@@ -84,7 +84,7 @@ TEST(Drawing, LabelsAreGroupsUnlessTheyHoldOneBox) {
   for (const DrawnGroup& g : d.groups) groups.push_back(g.name);
   EXPECT_THAT(groups, ElementsAre("", "layers.0", "dense", "layers.1", "dense"));
   EXPECT_EQ(d.groups[2].level, 2);
-  EXPECT_EQ(d.summary(1), "matmul, add, layer_norm");
+  EXPECT_EQ(d.summaries()[1], "matmul, add, layer_norm");
   EXPECT_EQ(box(d, "add").name, "sum") << "alone with its label";
   Graph g;
   const Tensor x = g.input("x", DType::f32, {2});

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compiler/rewrite.h"
+#include "core/visits.h"
 
 namespace weft::compiler {
 namespace {
@@ -13,9 +14,9 @@ namespace {
 // True if the node is one operation on two operands that commutes.
 bool commutes(const Node& node) {
   using enum ScalarOp;
-  constexpr ScalarOp kOps[] = {add, mul, ScalarOp::min, ScalarOp::max, ScalarOp::gcd,
-                               ScalarOp::lcm, equal, not_equal, logical_and, logical_or,
-                               logical_xor, bitwise_and, bitwise_or, bitwise_xor};
+  constexpr ScalarOp kOps[] = {add,           mul,         ScalarOp::min, ScalarOp::max, ScalarOp::gcd,
+                               ScalarOp::lcm, equal,       not_equal,     logical_and,   logical_or,
+                               logical_xor,   bitwise_and, bitwise_or,    bitwise_xor};
   const Expression* e = node.op().elementwise();
   if (!e || e->input_count() != 2 || e->nodes().size() != 3) return false;
   const Expression::Node& last = e->nodes()[2];
@@ -27,25 +28,24 @@ bool commutes(const Node& node) {
 
 Graph common_subexpressions(const Graph& graph, const PassContext&) {
   struct Known {
-    const Node* node;                     // of the old graph
-    std::vector<Tensor> inputs;           // in the new one
-    mutable std::optional<std::string> identity;  // of its op, if somebody asked
-    const std::string& text() const { return identity ? *identity : identity.emplace(node->op().identity()); }
+    const Node* node;            // of the old graph
+    std::vector<Tensor> inputs;  // in the new one
+    const std::string& text() const { return node->op().identity(); }
   };
   Rewriter r(graph);
-  // By the op's name and the inputs: only few of different nodes have both in common.
-  std::unordered_multimap<std::size_t, Known> known;
+  std::unordered_multimap<std::size_t, Known> known;  // by the op's identity and the inputs
   return r.run([&](const Node& node) -> Tensor {
     if (node.op().is_leaf() && !node.op().constant()) return {};
-    Known own{&node, r.at(node.inputs()), {}};
+    Known own{&node, r.at(node.inputs())};
     const auto place = [](const Tensor& v) { return std::pair(v.node()->sequence(), v.index()); };
     if (commutes(node)) std::ranges::sort(own.inputs, {}, place);
-    std::size_t hash = std::hash<std::string_view>()(node.op().constant() ? own.text() : node.op().name());
+    std::size_t hash = std::hash<std::string>()(own.text());
     for (const Tensor& v : own.inputs) {
       hash = (hash ^ std::hash<const void*>()(v.node()) ^ static_cast<std::size_t>(v.index())) * 0x9e3779b97f4a7c15u;
     }
     const auto [begin, end] = known.equal_range(hash);
     for (auto it = begin; it != end; ++it) {
+      count_visits();
       if (!std::ranges::equal(it->second.inputs, own.inputs, same) || it->second.text() != own.text()) continue;
       return r.at(it->second.node->value());
     }

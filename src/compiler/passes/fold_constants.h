@@ -4,6 +4,8 @@
 // Views of constants stay views, and a result with more elements than its constants is left to the device.
 #pragma once
 
+#include <unordered_map>
+
 #include "compiler/passes/passes.h"
 #include "graph/constant.h"
 
@@ -11,7 +13,15 @@ namespace weft::compiler {
 
 Graph fold_constants(const Graph& graph, const PassContext& context);
 
-// The value as a constant: with views and computations on top, as a recipe. Null if it depends on anything else.
+// Values as constants: with views and computations on top, as recipes. Null if they depend on anything else. Each node
+// is looked at once; the nodes must live as long.
+class Constants {
+ public:
+  ConstantPtr of(const Tensor& v);
+
+ private:
+  std::unordered_map<const Node*, ConstantPtr> known_;
+};
 ConstantPtr constant_of(const Tensor& v);
 
 }  // namespace weft::compiler

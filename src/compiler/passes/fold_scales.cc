@@ -18,6 +18,9 @@
 namespace weft::compiler {
 namespace {
 
+// Nodes behind a product that are looked through: a batch norm has less than ten.
+constexpr std::size_t kLongest = 32;
+
 // A value of an expression: scale · product + shift, or shift alone if it is made of constants. Tensors of the new
 // graph, [channels] or [].
 struct Affine {
@@ -113,6 +116,7 @@ class Folder {
     for (const Tensor& v : node.inputs()) {
       const auto it = chains_.find(v.node());
       if (it == chains_.end() || !r_.uses().only(v, node)) continue;
+      if (it->second.parts.size() == kLongest) continue;
       Chain chain = it->second;
       const Node& product = *chain.product;
       if (node.types()[0].shape != product.types()[0].shape) continue;

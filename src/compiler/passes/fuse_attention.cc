@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compiler/mask_window.h"
 #include "compiler/heads.h"
+#include "compiler/mask_window.h"
 #include "compiler/rewrite.h"
 #include "compiler/terms.h"
+#include "core/visits.h"
 #include "graph/ops/attention.h"
 #include "weft/kernels/attention.h"
 
@@ -18,7 +19,10 @@ struct Scores {
   double scale = 1;
   Tensor mask;
   std::optional<MaskWindow> window;  // of constant masks
+  int operations = 0;                // between the product and the softmax
 };
+
+constexpr int kMostOperations = 32;
 
 void set_window(kernels::AttentionOptions& options, const MaskWindow& window) {
   options.causal = window.right == 0;
@@ -30,7 +34,8 @@ void set_window(kernels::AttentionOptions& options, const MaskWindow& window) {
 // Follows the scores from the softmax back to the product, through multiplications by numbers and a mask added or
 // selected. `user` is the node that reads `s.product`.
 std::optional<Scores> trace(const Uses& uses, WindowMasks& masks, Scores s, const Node& user) {
-  if (!uses.only(s.product, user)) return std::nullopt;
+  count_visits();
+  if (!uses.only(s.product, user) || s.operations == kMostOperations) return std::nullopt;
   const Node& node = *s.product.node();
   if (is_plain(node, "matmul")) return s;
   if (!node.op().elementwise() || node.types().size() != 1) return std::nullopt;
@@ -46,6 +51,7 @@ std::optional<Scores> trace(const Uses& uses, WindowMasks& masks, Scores s, cons
     if (!scores.defined() || scores.shape() != s.product.shape()) return std::nullopt;
     Scores next = s;
     next.product = scores;
+    ++next.operations;
     next.scale *= factor;
     // One factor equals several in turn as long as their products stay in the range of normal numbers.
     const double magnitude = std::abs(next.scale);
@@ -84,7 +90,8 @@ std::optional<Scores> trace(const Uses& uses, WindowMasks& masks, Scores s, cons
         if (s.window || !window || !window->every_query_sees) return std::nullopt;
       }
       return go_on(1, 1, operand(0));
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 

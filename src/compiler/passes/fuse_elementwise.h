@@ -2,7 +2,8 @@
 //   %2 = map{mul(x0, x1)} %0, %1
 //   %3 = map{gelu_erf(x0)} %2       →   %3 = map{gelu_erf(mul(x0, x1))} %0, %1
 // A producer goes into its only consumer; into several, or into a consumer that broadcasts it, only if computing it
-// again is cheap. The operands stay within the storage buffers that the device can bind.
+// again is cheap. The operands stay within the storage buffers that the device can bind, and the operations within what
+// one kernel should compute.
 #pragma once
 
 #include "compiler/passes/passes.h"

@@ -98,14 +98,26 @@ bool is_affine(const Term& t, const Norm& norm) {
   return v.rank() >= x.rank() - norm.first_axis;
 }
 
-std::optional<Norm> find(const Term& y, const Shape& shape) {
+// A norm, perhaps with a scale.
+std::optional<Norm> scaled(const Term& y, const Shape& shape) {
   if (auto found = plain(y, shape)) return found;
-  if (!y.is(ScalarOp::mul) && !y.is(ScalarOp::add)) return std::nullopt;
+  if (!y.is(ScalarOp::mul)) return std::nullopt;
   for (const int i : {0, 1}) {
-    auto found = y.is(ScalarOp::add) ? find(y.arg(i), shape) : plain(y.arg(i), shape);
-    if (!found || found->bias.defined() || (y.is(ScalarOp::add) && !found->centred) || !is_affine(y.arg(1 - i), *found))
-      continue;
-    (y.is(ScalarOp::add) ? found->bias : found->scale) = y.arg(1 - i).value();
+    auto found = plain(y.arg(i), shape);
+    if (!found || !is_affine(y.arg(1 - i), *found)) continue;
+    found->scale = y.arg(1 - i).value();
+    return found;
+  }
+  return std::nullopt;
+}
+
+// A norm, perhaps with a scale and then a bias.
+std::optional<Norm> find(const Term& y, const Shape& shape) {
+  if (!y.is(ScalarOp::add)) return scaled(y, shape);
+  for (const int i : {0, 1}) {
+    auto found = scaled(y.arg(i), shape);
+    if (!found || !found->centred || !is_affine(y.arg(1 - i), *found)) continue;
+    found->bias = y.arg(1 - i).value();
     return found;
   }
   return std::nullopt;

@@ -49,7 +49,7 @@ Graph merge_extra_outputs(const Graph& graph, const PassContext& context) {
     for (const Tensor& v : inputs_of(*node)) {
       if (v.shape() != shape) continue;
       partners.insert(v.node());
-      for (const Node* other : groups.uses().of(v)) partners.insert(other);
+      for (const Node* other : groups.users_near(v, *node)) partners.insert(other);
     }
     for (const Node* other : partners) {
       if (!other->op().elementwise() || !fits(groups, *other, *node, spec, shape, most)) continue;

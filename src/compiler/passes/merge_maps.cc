@@ -12,8 +12,7 @@ namespace {
 using Group = Grouping::Group;
 
 bool candidate(const Node& node) {
-  return node.op().elementwise() && node.types().size() == 1 &&
-         element_count(node.types()[0].shape) > 0;
+  return node.op().elementwise() && node.types().size() == 1 && element_count(node.types()[0].shape) > 0;
 }
 
 bool fits(const Grouping& groups, int a, int b, std::size_t most_operands) {
@@ -50,7 +49,7 @@ Graph merge_maps(const Graph& graph, const PassContext& context) {
     for (const Tensor& v : node->inputs()) {
       if (v.shape() != node->types()[0].shape) continue;
       partners.insert(groups.of(*v.node()));
-      for (const Node* other : groups.uses().of(v)) {
+      for (const Node* other : groups.users_near(v, *node)) {
         if (groups.id(*other) < groups.id(*node)) partners.insert(groups.of(*other));
       }
     }

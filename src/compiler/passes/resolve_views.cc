@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <unordered_map>
 
 #include "compiler/rewrite.h"
+#include "core/visits.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/view.h"
 
@@ -35,6 +37,7 @@ class Locator {
   explicit Locator(const Orders& orders) : orders_(orders) {}
 
   Located operator()(const Tensor& v) {
+    count_visits();
     Located found{v, Placement{0, Layout::dense(v.shape())}};
     if (v.node()->op().is_view()) {
       if (const auto it = known_.find(v.node()); it != known_.end()) return it->second;
@@ -136,19 +139,17 @@ Graph resolve_views(const Graph& graph, const PassContext&) {
       const bool dense = node->op().takes_strides() || !operand.node()->op().is_view() || is_dense(operand);
       operands.push_back(dense ? operand : copy(operand));
     }
-    const Tensor kernel =
-        node->op().is_leaf() ? r.copy(*node) : r.copy(*node, node->shared_op(), std::move(operands));
+    const Tensor kernel = node->op().is_leaf() ? r.copy(*node) : r.copy(*node, node->shared_op(), std::move(operands));
     if (const auto order = orders.find(node.get()); order != orders.end()) r.store(kernel, order->second);
   }
 
-  std::vector<Tensor> claimed;
+  std::set<std::pair<const Node*, int>> claimed;
   return r.finish([&](const GraphPort& o) {
     const Located found = locate(o.value);
     const Tensor& root = r.at(found.root);
     const bool whole = !root.node()->op().is_leaf() && found.place.offset == 0 && found.place.layout.is_dense() &&
                        found.place.layout.count() == element_count(root.shape());
-    if (!whole || contains(claimed, root)) return copy(reading(o.value));
-    claimed.push_back(root);
+    if (!whole || !claimed.emplace(root.node(), root.index()).second) return copy(reading(o.value));
     return reading(o.value);
   });
 }

@@ -18,13 +18,20 @@ using Step = Expression::Node;
 
 int mantissa_bits(DType type) {
   switch (type) {
-    case DType::f64: return 53;
-    case DType::f32: return 24;
-    case DType::f16: return 11;
-    case DType::bf16: return 8;
-    case DType::f8e4m3: return 4;
-    case DType::f8e5m2: return 3;
-    default: return 0;
+    case DType::f64:
+      return 53;
+    case DType::f32:
+      return 24;
+    case DType::f16:
+      return 11;
+    case DType::bf16:
+      return 8;
+    case DType::f8e4m3:
+      return 4;
+    case DType::f8e5m2:
+      return 3;
+    default:
+      return 0;
   }
 }
 
@@ -54,8 +61,10 @@ class Simplifier {
  public:
   Expression run(const Expression& from) {
     for (const Step& node : from.nodes()) {
-      if (node.op == input) made_.push_back(to_.input(node.type));
-      else made_.push_back(-1);
+      if (node.op == input)
+        made_.push_back(to_.input(node.type));
+      else
+        made_.push_back(-1);
     }
     for (std::size_t i = 0; i < from.nodes().size(); ++i) {
       if (made_[i] < 0) made_[i] = make(from.nodes()[i]);
@@ -75,11 +84,7 @@ class Simplifier {
     const Step& node = at(n);
     return node.op == constant && is_integer(node.type) && value >= 0 && node.bits == static_cast<std::uint64_t>(value);
   }
-  int put(Step node) {
-    const auto& nodes = to_.nodes();
-    if (const auto it = std::ranges::find(nodes, node); it != nodes.end()) return static_cast<int>(it - nodes.begin());
-    return to_.append(node);
-  }
+  int put(const Step& node) { return nodes_.put(node); }
 
   int make(Step node) {
     for (int& a : node.args) {
@@ -90,7 +95,8 @@ class Simplifier {
     const auto [a, b, c] = node.args;
     const bool floats = is_floating(node.type);
     switch (node.op) {
-      case ScalarOp::cast: return make_cast(node);
+      case ScalarOp::cast:
+        return make_cast(node);
       case add:
         if (is(b, floats ? -0.0 : 0.0)) return a;
         if (is(a, floats ? -0.0 : 0.0)) return b;
@@ -147,7 +153,8 @@ class Simplifier {
         }
         if (is(b, 1) && is(c, 0.0) && node.type != DType::c64) return to_.cast(a, node.type);
         break;
-      default: break;
+      default:
+        break;
     }
     return put(node);
   }
@@ -163,8 +170,8 @@ class Simplifier {
       const bool detour = is_integer(from) && is_floating(between) && is_integer(node.type) && !holds(node.type, from);
       // Narrow floats are rounded by casts, so a narrow float that was computed here must keep its own cast.
       const ScalarOp maker = at(x).op;
-      const bool rounded = !is_floating(from) || bits(from) >= 32 || maker == input || maker == constant ||
-                           maker == ScalarOp::cast;
+      const bool rounded =
+          !is_floating(from) || bits(from) >= 32 || maker == input || maker == constant || maker == ScalarOp::cast;
       if (holds(between, from) && !detour && rounded) return from == node.type ? x : to_.cast(x, node.type);
     }
     return put(node);
@@ -204,6 +211,7 @@ class Simplifier {
   }
 
   Expression to_;
+  SharedNodes nodes_{to_};
   std::vector<int> made_;
 };
 

@@ -56,7 +56,8 @@ class Narrower {
         PrecisionDecision d = judge(node, w);
         if (d.f16) half_.insert(root_of(w).node());
         // One use that must be exact decides for all uses.
-        else full_.insert(root_of(w).node());
+        else
+          full_.insert(root_of(w).node());
         // Rounding before a product that does not tolerate it is as bad as rounding in it.
         const bool measured = context_.options.precision == Precision::automatic;
         if (!d.f16 && measured && node.op().weight_operand()->summed) exact_[id(node)] = 1;
@@ -117,8 +118,12 @@ class Narrower {
 
   // A constant's f16 form under the same views.
   Tensor weights(const Tensor& old) {
-    if (old.node()->op().is_view()) return apply(old.node()->shared_op(), {weights(input_of(old))});
-    return as(old, half_.contains(old.node()) && !full_.contains(old.node()) ? DType::f16 : DType::f32);
+    std::vector<const Node*> views;
+    Tensor root = old;
+    for (; root.node()->op().is_view(); root = input_of(root)) views.push_back(root.node());
+    Tensor now = as(root, half_.contains(root.node()) && !full_.contains(root.node()) ? DType::f16 : DType::f32);
+    for (; !views.empty(); views.pop_back()) now = apply(views.back()->shared_op(), {now});
+    return now;
   }
 
   void emit(const Node& node) {
@@ -137,8 +142,10 @@ class Narrower {
       }
     }
     const bool unchanged = op == node.shared_op() && std::ranges::equal(inputs, rewriter_.at(node.inputs()), same);
-    if (unchanged) rewriter_.copy(node);
-    else rewriter_.copy(node, std::move(op), std::move(inputs));
+    if (unchanged)
+      rewriter_.copy(node);
+    else
+      rewriter_.copy(node, std::move(op), std::move(inputs));
   }
 
   // The type in which each result may be stored.

@@ -18,11 +18,19 @@ std::string constant_text(const Expression::Node& node) {
   float f = 0;
   const auto b = static_cast<std::uint32_t>(node.bits);
   switch (node.type) {
-    case DType::f32: f = std::bit_cast<float>(b); break;
-    case DType::f16: f = float16::from_bits(static_cast<std::uint16_t>(b)); break;
-    case DType::bf16: f = bfloat16::from_bits(static_cast<std::uint16_t>(b)); break;
-    case DType::boolean: return b ? "true" : "false";
-    default: return std::format("0x{:x}:{}", node.bits, name(node.type));
+    case DType::f32:
+      f = std::bit_cast<float>(b);
+      break;
+    case DType::f16:
+      f = float16::from_bits(static_cast<std::uint16_t>(b));
+      break;
+    case DType::bf16:
+      f = bfloat16::from_bits(static_cast<std::uint16_t>(b));
+      break;
+    case DType::boolean:
+      return b ? "true" : "false";
+    default:
+      return std::format("0x{:x}:{}", node.bits, name(node.type));
   }
   if (std::isnan(f)) return std::format("0x{:x}:{}", node.bits, name(node.type));
   return std::format("{}:{}", f, name(node.type));
@@ -44,11 +52,14 @@ int Expression::constant_bits(std::uint64_t bits, DType type) {
 
 int Expression::append(const Node& node) {
   switch (node.op) {
-    case ScalarOp::input: return input(node.type);
-    case ScalarOp::constant: return constant_bits(node.bits, node.type);
+    case ScalarOp::input:
+      return input(node.type);
+    case ScalarOp::constant:
+      return constant_bits(node.bits, node.type);
     case ScalarOp::cast:
       return nodes_[node.args[0]].type == node.type ? round(node.args[0]) : cast(node.args[0], node.type);
-    default: return apply(node.op, std::span(node.args).first(static_cast<std::size_t>(kernels::info(node.op).arity)));
+    default:
+      return apply(node.op, std::span(node.args).first(static_cast<std::size_t>(kernels::info(node.op).arity)));
   }
 }
 
@@ -84,10 +95,18 @@ int Expression::apply(ScalarOp op, std::span<const int> args) {
     throw TypeError("expression: {} takes {}, got {}", row.name, kernels::type_names(row.types), name(type));
   }
   switch (row.yields) {
-    case kernels::Yields::same: node.type = type; break;
-    case kernels::Yields::boolean: node.type = DType::boolean; break;
-    case kernels::Yields::real: node.type = type == DType::c64 ? DType::f32 : type; break;
-    case kernels::Yields::complex: node.type = DType::c64; break;
+    case kernels::Yields::same:
+      node.type = type;
+      break;
+    case kernels::Yields::boolean:
+      node.type = DType::boolean;
+      break;
+    case kernels::Yields::real:
+      node.type = type == DType::c64 ? DType::f32 : type;
+      break;
+    case kernels::Yields::complex:
+      node.type = DType::c64;
+      break;
   }
   nodes_.push_back(node);
   return static_cast<int>(nodes_.size()) - 1;
@@ -133,30 +152,62 @@ std::string Expression::to_string() const {
       ++uses[a];
     }
   }
-  std::string head = "(";
+  const auto is_leaf = [&](int n) { return nodes_[n].op == ScalarOp::input || nodes_[n].op == ScalarOp::constant; };
+  const auto is_named = [&](int n) { return !is_leaf(n) && live[n] && uses[n] > 1; };
   std::string body;
-  std::vector<std::string> text(nodes_.size());
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+  // Appends an operation, with the operands that only it uses written out.
+  const auto write = [&](int root) {
+    struct Open {
+      int node, next;
+    };
+    std::vector<Open> open;
+    const auto begin = [&](int n) {
+      const Node& node = nodes_[n];
+      if (node.op == ScalarOp::input) {
+        body += std::format("x{}", node.input);
+      } else if (node.op == ScalarOp::constant) {
+        body += constant_text(node);
+      } else {
+        body +=
+            node.op == ScalarOp::cast ? std::format("cast<{}>(", name(node.type)) : std::format("{}(", name(node.op));
+        open.push_back({n, 0});
+      }
+    };
+    begin(root);
+    while (!open.empty()) {
+      Open& top = open.back();
+      const Node& node = nodes_[top.node];
+      if (top.next == arity(node.op)) {
+        body += ")";
+        open.pop_back();
+        continue;
+      }
+      if (top.next > 0) body += ", ";
+      const int arg = node.args[top.next++];
+      if (is_named(arg))
+        body += std::format("%{}", arg);
+      else
+        begin(arg);
+    }
+  };
+  std::string head = "(";
+  for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
     const Node& node = nodes_[i];
     if (node.op == ScalarOp::input) {
-      text[i] = std::format("x{}", node.input);
-      head += std::format("{}{}:{}", node.input ? ", " : "", text[i], name(node.type));
-      continue;
-    }
-    if (!live[i]) continue;
-    if (node.op == ScalarOp::constant) {
-      text[i] = constant_text(node);
-      continue;
-    }
-    text[i] = node.op == ScalarOp::cast ? std::format("cast<{}>(", name(node.type)) : std::format("{}(", name(node.op));
-    for (int k = 0; k < arity(node.op); ++k) text[i] += (k ? ", " : "") + text[node.args[k]];
-    text[i] += ")";
-    if (uses[i] > 1) {
-      body += std::format("%{} = {}; ", i, text[i]);
-      text[i] = std::format("%{}", i);
+      head += std::format("{}x{}:{}", node.input ? ", " : "", node.input, name(node.type));
+    } else if (is_named(i)) {
+      body += std::format("%{} = ", i);
+      write(i);
+      body += "; ";
     }
   }
-  for (std::size_t k = 0; k < outputs_.size(); ++k) body += (k ? ", " : "") + text[outputs_[k]];
+  for (std::size_t k = 0; k < outputs_.size(); ++k) {
+    if (k > 0) body += ", ";
+    if (is_named(outputs_[k]))
+      body += std::format("%{}", outputs_[k]);
+    else
+      write(outputs_[k]);
+  }
   return head + ") " + body;
 }
 

@@ -46,6 +46,12 @@ CpuExpression::CpuExpression(const Expression& e) {
       if (a >= 0) last[a] = std::max(last[a], i);
     }
   }
+  std::vector<char> goes_on(count, 0);  // to another operation
+  for (const Expression::Node& node : nodes) {
+    for (const int a : node.args) {
+      if (a >= 0) goes_on[a] = 1;
+    }
+  }
   std::vector<int> free;
   std::vector<int> block(count, -1);
   auto take = [&] {
@@ -87,9 +93,7 @@ CpuExpression::CpuExpression(const Expression& e) {
     } else {
       step.function = cpu_function(node.op, type);
       // Stores keep the low bits, so that only values that are computed with need wrapping.
-      const bool goes_on = std::ranges::any_of(
-          nodes, [&](const Expression::Node& n) { return std::ranges::find(n.args, i) != n.args.end(); });
-      if (narrow && goes_on) step.after = After::wrap;
+      if (narrow && goes_on[i]) step.after = After::wrap;
     }
     if (!step.function) throw InternalError("expression: no CPU form of {} on {}", name(node.op), name(type));
     step.block = take();
@@ -131,10 +135,17 @@ void CpuExpression::run(Registers& registers, int n) const {
     void* out = registers.blocks_[s.block].bytes;
     s.function(args[0], args[1], args[2], out, n);
     switch (s.after) {
-      case After::nothing: break;
-      case After::wrap: wrap(static_cast<std::int64_t*>(out), n, s.bits, s.has_sign); break;
-      case After::saturate: saturate(static_cast<std::int64_t*>(out), n, s.bits, s.has_sign); break;
-      case After::round: round_block(s.round, static_cast<float*>(out), n); break;
+      case After::nothing:
+        break;
+      case After::wrap:
+        wrap(static_cast<std::int64_t*>(out), n, s.bits, s.has_sign);
+        break;
+      case After::saturate:
+        saturate(static_cast<std::int64_t*>(out), n, s.bits, s.has_sign);
+        break;
+      case After::round:
+        round_block(s.round, static_cast<float*>(out), n);
+        break;
     }
   }
 }
