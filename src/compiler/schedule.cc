@@ -1,6 +1,7 @@
 #include "compiler/schedule.h"
 
 #include <functional>
+#include <unordered_set>
 
 #include "compiler/passes/resolve_views.h"
 #include "graph/ops/leaf.h"
@@ -11,8 +12,9 @@ namespace {
 
 std::vector<int> storages_of(const std::vector<StoredView>& operands) {
   std::vector<int> list;
+  std::unordered_set<int> known;
   for (const StoredView& o : operands) {
-    if (std::ranges::find(list, o.storage) == list.end()) list.push_back(o.storage);
+    if (known.insert(o.storage).second) list.push_back(o.storage);
   }
   return list;
 }
@@ -123,7 +125,9 @@ int replaced_by(const Schedule& schedule, const ScheduledCall& call, const Store
                 const std::function<bool(int storage)>& free) {
   const Storage& target = schedule.storages[result.storage];
   if (target.kind != Storage::Kind::intermediate) return -1;
-  for (const StoredView& x : call.inputs) {
+  for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+    if (!call.op->works_in_place(i)) continue;
+    const StoredView& x = call.inputs[i];
     const Storage& source = schedule.storages[x.storage];
     if (source.kind != Storage::Kind::intermediate || source.bytes != target.bytes) continue;
     if (free(x.storage) && reads_in_place(call, x.storage, result)) return x.storage;
@@ -224,8 +228,6 @@ PlannedSchedule plan_schedule(const Schedule& schedule, std::uint64_t max_buffer
   return p;
 }
 
-Schedule make_schedule(const Graph& graph, std::span<const Tensor> captured) {
-  return Lowering(graph, captured).run();
-}
+Schedule make_schedule(const Graph& graph, std::span<const Tensor> captured) { return Lowering(graph, captured).run(); }
 
 }  // namespace weft::compiler

@@ -121,9 +121,14 @@ std::string graph_page(const Graph& graph, std::string_view title, const DrawOpt
         {{"name", group.name}, {"parent", group.parent}, {"level", group.level}, {"summary", g ? summaries[g] : ""}});
   }
   json["families"] = kKernelFamilies;
-  std::string data = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
   // Text inside a script element must not close it or begin a comment.
-  for (std::size_t at = 0; (at = data.find('<', at)) != std::string::npos; ++at) data.replace(at, 1, "\\u003c");
+  std::string data;
+  for (const char c : json.dump(-1, ' ', false, ordered_json::error_handler_t::replace)) {
+    if (c == '<')
+      data += "\\u003c";
+    else
+      data += c;
+  }
   std::string page = kPage;
   const auto put = [&](std::string_view mark, std::string_view text) {
     page.replace(page.find(mark), mark.size(), text);
