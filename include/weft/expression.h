@@ -36,7 +36,8 @@ namespace weft {
 //     clz(0) is the width.
 //   - Floats narrower than f32 are computed in f32 and rounded where they are cast or stored. exp, log, sin, … then
 //     have a relative error of 2^-14 (2^-12 for bf16) instead of 2^-22, also f32 ones whose result becomes such a float
-//     through nothing but selections and constant factors. nextafter steps in the node's own type.
+//     through nothing but selections and constant factors. nextafter steps in the node's own type. In a graph a value of
+//     such a type that several nodes read, or one that compares, rounds or converts it, is rounded where it is computed.
 //   - Operations fused into one kernel give the results of separate kernels: x - x is NaN for infinities, (x + c) - c
 //     is what rounding leaves of x. Only a product and the sum that it goes into may be rounded once, as in fma.
 //   - A GPU may flush denormals (f32 magnitudes below 2^-126), in operands, results and intermediate values
@@ -45,6 +46,7 @@ namespace weft {
 //     (silu(-300)). In complex products and quotients the sign depends on the compiler's order of sums.
 //   - At -infinity and infinity sigmoid is 0 and 1, softplus 0 and infinity, logsigmoid -infinity and -0; silu, mish
 //     and the gelus are -0 and infinity.
+//   - pow gives every power to an integer that its type can represent exactly: 3² is 9, 1.5⁵ 7.59375, 2⁻²⁰ 2⁻²⁰.
 //   - exp, log, sin, … are within 4 ULP of f32 on all finite arguments (docs/accuracy.md lists measured errors): they
 //     are computed by functions of Weft's own, not by WGSL's builtins, which promise less (sin and cos: an absolute
 //     error of 2^-11). Near the zeros of lgamma and digamma at negative arguments, and of logaddexp, the error is 4 ULP

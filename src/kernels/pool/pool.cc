@@ -218,6 +218,8 @@ void record(gpu::Commands& commands, std::string_view kernel, const PoolProblem&
   for (std::size_t k = 0; k < operands.size(); ++k) {
     modes.push_back(read(p.operands[k], str_cat("e", k), operands[k], form.lanes));
   }
+  // An average's sum begins at +0, which compilers must not leave out: an average of -0 is +0 on every device.
+  if (p.kind == PoolKind::average && !p.backward) call.opaque_zero();
   call.epilogue(epilogue, form.lanes);
   if (p.prologue) call.expression(*p.prologue, ExpressionRole::prologue, from_lanes);
 

@@ -200,7 +200,7 @@ fn element(c: Coords) -> {{ result }} {
   var lowest = best;
 {% endif %}
 {% else %}
-  var sum = {{ value }}();
+  var sum = {{ value }}({{ "bitcast<f32>(p.opaque_zero)" if what == "average" and not backward }});
 {% endif %}
 {% if backward and indexed %}
   let own = {{ whole }}(0{% for d in range(spatial) %} + own{{ d }} * p.flat{{ d }}{% endfor %}){{ " + " ~ whole ~ "(0, 1, 2, 3) * p.flat" ~ row if row >= 0 }};
