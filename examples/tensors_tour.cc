@@ -30,6 +30,7 @@ void making() {
   auto a = tensor({{1, 2}, {3, 4}});                     // i32 [2, 2]
   auto b = tensor({2, 3}, {1, 2, 3, 4, 5, 6});           // f32 [2, 3]: the shape, and the elements
   auto c = tensor(pixels);                               // of a std::vector<std::uint8_t>: u8 [4]
+  auto h = tensor({2, 2}, pixels, DType::f32);           // with a shape, converted
   auto d = full({2, 3}, 7, DType::i32);                  // also zeros, ones, zeros_like, …
   auto e = arange(0, 1, 0.25);                           // [0.   0.25 0.5  0.75]
   auto f = linspace(0, 1, 5, DType::f16);                // [0.   0.25 0.5  0.75 1.  ] f16
@@ -38,6 +39,7 @@ void making() {
   expect(a, "[[1 2]\n [3 4]] i32");
   expect(b.dtype() == DType::f32 && b.shape() == Shape{2, 3}, "tensor");
   expect(c, "[  0  64 128 255] u8");
+  expect(h, "[[  0.  64.]\n [128. 255.]]");
   expect(d.sum().item<int>() == 42, "full");
   expect(e, "[0.   0.25 0.5  0.75]");
   expect(f, "[0.   0.25 0.5  0.75 1.  ] f16");

@@ -141,7 +141,7 @@ SentenceEncoder SentenceEncoder::load(const std::filesystem::path& model_dir, De
 }
 
 SentenceEncoder SentenceEncoder::load(const std::filesystem::path& model_dir, std::future<Device> device,
-                                      EmbedOptions options) {
+                                      EmbedOptions options) try {
   if (options.batch < 1) throw InvalidArgument("embed: a batch of {}; expected at least 1", options.batch);
   const SentenceConfig sentence = read_sentence_config(model_dir);
   const EncoderConfig encoder = read_encoder_config(sentence.transformer);
@@ -163,6 +163,8 @@ SentenceEncoder SentenceEncoder::load(const std::filesystem::path& model_dir, st
   impl->dimension = embedding_dimension(impl->encoder, impl->sentence);
   if (!impl->options.compile.constants) impl->options.compile.constants = make_constant_store(impl->device);
   return SentenceEncoder(std::move(impl));
+} catch (const std::filesystem::filesystem_error& e) {
+  throw IoError("{}", e.what());
 }
 
 void SentenceEncoder::restore(Device device) {

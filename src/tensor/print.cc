@@ -266,16 +266,20 @@ Shown shown(const Tensor& x, const PrintOptions& options) {
 
 std::string to_string(const Tensor& x, const PrintOptions& options) {
   if (!x.defined()) return "undefined";
-  const Shown s = shown(x, options);
-  std::vector<std::byte> bytes = host_bytes("print", s.part.type());
-  s.part.read_bytes(bytes);
-  return s.text(bytes);
+  return in_host_memory("print", [&] {
+    const Shown s = shown(x, options);
+    std::vector<std::byte> bytes = host_bytes("print", s.part.type());
+    s.part.read_bytes(bytes);
+    return s.text(bytes);
+  });
 }
 
 Future<std::string> async_to_string(const Tensor& x, const PrintOptions& options) {
   if (!x.defined()) return Future<std::string>({}, [] { return std::string("undefined"); });
   const Shown s = shown(x, options);
-  return s.part.async_read_bytes().map([text = s.text](const std::vector<std::byte>& bytes) { return text(bytes); });
+  return s.part.async_read_bytes().map([text = s.text](const std::vector<std::byte>& bytes) {
+    return in_host_memory("print", [&] { return text(bytes); });
+  });
 }
 
 std::ostream& operator<<(std::ostream& out, const Tensor& x) { return out << to_string(x); }

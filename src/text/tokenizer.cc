@@ -164,8 +164,10 @@ Ids Tokenizer::Impl::encode(std::string_view text, bool& cut) const {
   return result;
 }
 
-Tokenizer Tokenizer::load(const std::filesystem::path& model_dir) {
+Tokenizer Tokenizer::load(const std::filesystem::path& model_dir) try {
   return Tokenizer(std::make_shared<const Impl>(read_tokenizer_files(model_dir)));
+} catch (const std::filesystem::filesystem_error& e) {
+  throw IoError("{}", e.what());
 }
 
 Tokenizer Tokenizer::parse(std::string_view tokenizer_json, std::string_view source, int max_length) {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "core/mapped_file.h"
 #include "files/npy.h"
 #include "files/npz.h"
 #include "support/temp_dir.h"
@@ -259,6 +260,31 @@ TEST(Npz, AWriteThatFailsSaysSo) {
               }),
               AllOf(StartsWith("IoError: "), HasSubstr("a.npz"), HasSubstr("No such file")));
   EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
+}
+
+TEST(Npz, ANameIsGivenOnce) {
+  const TempDir directory;
+  const std::vector<FileEntry> entries(2, {"a", {DType::f32, {4}}});
+  EXPECT_EQ(thrown_by([&] {
+              write_npz(directory.path() / "a.npz", "a", entries, [](std::size_t) { return numbers(4); });
+            }),
+            "InvalidArgument: the name \"a\" is given twice; a file holds each once");
+}
+
+// Bytes that come in pieces are those that come at once.
+TEST(Npz, WritesPieces) {
+  const TempDir directory;
+  const std::vector<FileEntry> entries = {{"a", {DType::f32, {1000}}}, {"b", {DType::f32, {0}}}};
+  const TensorData whole = numbers(1000);
+  write_npz(directory.path() / "whole.npz", "a", entries, [&](std::size_t i) { return i == 0 ? whole : numbers(0); });
+  write_npz(directory.path() / "pieces.npz", "a", entries, [&](std::size_t i) {
+    return EntryPieces([rest = i == 0 ? whole.bytes : std::span<const std::byte>()]() mutable {
+      const auto piece = rest.first(std::min<std::size_t>(rest.size(), 700));
+      rest = rest.subspan(piece.size());
+      return piece;
+    });
+  });
+  EXPECT_EQ(read_file(directory.path() / "pieces.npz"), read_file(directory.path() / "whole.npz"));
 }
 
 }  // namespace

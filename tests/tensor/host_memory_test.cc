@@ -1,17 +1,27 @@
 // Sizes past any memory, broadcasts read and printed: typed errors, and no copies of what is only repeated.
 #include <gmock/gmock.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <fstream>
+
+#ifdef __linux__
+#include <sys/resource.h>
+#include <unistd.h>
+#endif
 
 #include "support/on_device.h"
 #include "support/temp_dir.h"
 #include "support/throws.h"
 #include "weft/array.h"
+#include "weft/convolution.h"
 #include "weft/error.h"
 #include "weft/files.h"
 #include "weft/indexing.h"
 #include "weft/memory.h"
+#include "weft/pooling.h"
 #include "weft/print.h"
+#include "weft/resampling.h"
 
 namespace weft::test {
 namespace {
@@ -177,6 +187,82 @@ TEST_P(HostMemoryTest, SavesInPieces) {
     EXPECT_TRUE(all(read == view).item<bool>());
   }
 }
+
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+// What does not find the memory that it needs throws nothing but errors of Weft's: 0, or the names of what did not.
+int leaked_exceptions() {
+  set_default_device(Device::cpu());
+  constexpr std::int64_t kElements = 1 << 20;
+  const Tensor x = arange(kElements) * 1.5f, u = cast(x, DType::u8), m = x.reshape({1 << 8, 1 << 12}),
+               images = x.reshape({1, 4, 1 << 9, 1 << 9}), i = arange(kElements);
+  eval(x, u, m, images, i);
+  const std::vector<float> values(static_cast<std::size_t>(kElements), 1);
+  const TempDir directory;
+  const auto file = [&](const char* name) { return directory.path() / name; };
+  const std::vector<std::pair<const char*, std::function<void()>>> calls = {
+      {"add", [&] { eval(x + 1); }},
+      {"sort", [&] { eval(sort(x)); }},
+      {"argsort", [&] { eval(argsort(u)); }},
+      {"top_k", [&] { eval(top_k(x, 1000).values); }},
+      {"unique", [&] { unique(x); }},
+      {"mask", [&] { (void)x[x > 3]; }},
+      {"roll", [&] { eval(roll(x, 5)); }},
+      {"tile", [&] { eval(tile(x, {8})); }},
+      {"repeat", [&] { eval(repeat(x, 8)); }},
+      {"cumsum", [&] { eval(cumsum(m, 0)); }},
+      {"matmul", [&] { eval(matmul(m, m.T())); }},
+      {"softmax", [&] { eval(softmax(m, 0)); }},
+      {"conv", [&] { eval(conv(images, ones({8, 4, 3, 3}))); }},
+      {"max_pool", [&] { eval(max_pool(images, {.window = {3, 3}})); }},
+      {"resize", [&] { eval(resize(images, {1, 4, 900, 900})); }},
+      {"gather", [&] { eval(x[i]); }},
+      {"scatter", [&] { eval(at_add(x, i, 1)); }},
+      {"contiguous", [&] { eval(contiguous(m.T())); }},
+      {"read", [&] { x.read<float>(); }},
+      {"to_vector", [&] { x.to_vector<double>(); }},
+      {"async_read", [&] { x.async_to_vector<double>().get(); }},
+      {"print", [&] { to_string(x[slice(0, 1 << 14)], {.threshold = kElements}); }},
+      {"tensor", [&] { tensor({kElements}, values, DType::f64); }},
+      {"constant", [&] { Graph::constant(TensorData::of<float>({kElements}, values)); }},
+      {"unstack", [&] { (void)unstack(m.reshape({1 << 16, 16})); }},
+      {"save npz", [&] { save(file("a.npz"), x + 1); }},
+      {"load npz", [&] { load(file("a.npz")); }},
+      {"save npy", [&] { save(file("a.npy"), x); }},
+      {"load npy", [&] { load(file("a.npy")); }}};
+  for (const auto& [name, call] : calls) call();
+  memory::clear_cache();
+  std::string leaked;
+  for (const int room : {1, 4, 12}) {
+    std::uint64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    rlimit limit{};
+    getrlimit(RLIMIT_AS, &limit);
+    const rlimit before = limit;
+    limit.rlim_cur =
+        static_cast<rlim_t>(pages) * static_cast<rlim_t>(getpagesize()) + (static_cast<rlim_t>(room) << 20);
+    setrlimit(RLIMIT_AS, &limit);
+    for (const auto& [name, call] : calls) {
+      try {
+        call();
+      } catch (const Error&) {
+      } catch (const std::exception& e) {
+        leaked += std::format(" {}: {};", name, e.what());
+      }
+    }
+    setrlimit(RLIMIT_AS, &before);
+  }
+  std::fprintf(stderr, "leaked:%s\n", leaked.c_str());
+  return leaked.empty() ? 0 : 1;
+}
+
+TEST(HostMemoryDeathTest, ErrorsAreTypedWhereTheSystemGivesNoMemory) {
+  // A process of its own, which has no threads of a GPU's.
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(std::exit(leaked_exceptions()), testing::ExitedWithCode(0), "leaked:");
+}
+
+#endif
 
 }  // namespace
 }  // namespace weft::test

@@ -96,6 +96,7 @@ TEST(DevicesTest, NamesAsPeopleKnowThem) {
   }
   const std::string message = refused_by([] { Device::open("toaster"); });
   EXPECT_THAT(message, AllOf(HasSubstr("'toaster'"), HasSubstr("and cpu")));
+  EXPECT_THAT(message, testing::Not(HasSubstr("there are 0"))) << "the number of a GPU reads as how many there are";
   for (const gpu::AdapterInfo& a : gpu::adapters()) EXPECT_THAT(message, HasSubstr(a.name));
 }
 

