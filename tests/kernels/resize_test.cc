@@ -228,7 +228,7 @@ TEST_F(Resize, GradientsAreCalledByTheirNames) {
   EXPECT_THAT(thrown_by([&] { kernels::resize_gradient(cpu, dy, dx, {}); }),
               HasSubstr("resize_gradient: axis 0 of dx [0] is empty, there is nothing to make dy [4] of"));
   EXPECT_THAT(thrown_by([&] { kernels::resize_gradient(cpu, dy, random_view(rng, {4, 1}, DType::f32), {}); }),
-              HasSubstr("resize_gradient: dy f32 [4] and dx f32 [4, 1], expected one rank"));
+              HasSubstr("resize_gradient: dy is f32 [4] and dx f32 [4, 1], expected one rank"));
 }
 
 // The gradient is the transposed map: <resize(x), dy> = <x, resize_gradient(dy)>.

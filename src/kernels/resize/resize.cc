@@ -248,10 +248,10 @@ void in_parts(const gpu::Capabilities& capabilities, std::string_view name, cons
 
 // ---- Checks
 
-void check_ranks(std::string_view name, const Operands& x, const Operands& y) {
-  if (x.begin()->rank() != y.begin()->rank()) {
-    throw InvalidArgument("{}: {} and {}, expected one rank", name, x.text(name, *x.begin(), "x"),
-                          y.text(name, *y.begin(), "y"));
+void check_ranks(std::string_view name, const char* x_name, const View& x, const char* y_name, const View& y) {
+  if (x.rank() != y.rank()) {
+    throw InvalidArgument("{}: {} is {} and {} {}, expected one rank", name, x_name, to_string(x), y_name,
+                          to_string(y));
   }
 }
 
@@ -327,7 +327,7 @@ ResizePass checked(Stream& stream, std::string_view name, bool gradient, const V
   const View from = with_type(x, type), to = epilogue.expression ? with_type(y, type) : y;
   check_views(name, {&from}, {&to});
   const char *from_name = gradient ? "dy" : "x", *to_name = gradient ? "dx" : "y";
-  check_ranks(name, {from_name, x}, {to_name, y});
+  check_ranks(name, from_name, x, to_name, y);
   check_resize(name, o, (gradient ? y : x).shape(), (gradient ? x : y).shape());
   check_memory(stream, name, {{from_name, x}, {"prologue operand", prologue.operands}}, {{to_name, y}}, Sharing::none);
   check_memory(stream, name, {{"epilogue operand", epilogue.operands}}, {{to_name, y}}, Sharing::same_view);
