@@ -1,8 +1,7 @@
 #include "compiler/passes/common_subexpressions.h"
 
 #include <algorithm>
-#include <format>
-#include <unordered_map>
+#include <bit>
 #include <vector>
 
 #include "compiler/rewrite.h"
@@ -46,29 +45,36 @@ bool same_op(const Op& a, const Op& b) {
 }  // namespace
 
 Graph common_subexpressions(const Graph& graph, const PassContext&) {
-  struct Known {
-    const Node* node;            // of the old graph
-    std::vector<Tensor> inputs;  // in the new one
-  };
   Rewriter r(graph);
-  std::unordered_multimap<std::size_t, Known> known;  // by the op's identity and the inputs
+  // The operands in the new graph, in the order in which equal nodes have them.
+  const auto operands = [&](const Node& node) {
+    std::vector<Tensor> inputs = r.at(node.inputs());
+    const auto place = [](const Tensor& v) { return std::pair(v.node()->sequence(), v.index()); };
+    if (commutes(node)) std::ranges::sort(inputs, {}, place);
+    return inputs;
+  };
+  // Nodes of the old graph that stay, by a hash of op and operands: a table of a power of two of slots, the next one if
+  // one is taken.
+  struct Slot {
+    std::size_t hash = 0;
+    const Node* node = nullptr;
+  };
+  std::vector<Slot> known(std::bit_ceil(2 * graph.impl().nodes().size() + 1));
   return r.run([&](const Node& node) -> Tensor {
     if (node.op().is_leaf() && !node.op().constant()) return {};
-    Known own{&node, r.at(node.inputs())};
-    const auto place = [](const Tensor& v) { return std::pair(v.node()->sequence(), v.index()); };
-    if (commutes(node)) std::ranges::sort(own.inputs, {}, place);
+    const std::vector<Tensor> own = operands(node);
     std::size_t hash = hash_of(node.op());
-    for (const Tensor& v : own.inputs) {
-      hash = (hash ^ std::hash<const void*>()(v.node()) ^ static_cast<std::size_t>(v.index())) * 0x9e3779b97f4a7c15u;
+    for (const Tensor& v : own) {
+      hash = (hash ^ v.node()->sequence() ^ static_cast<std::size_t>(v.index()) << 48) * 0x9e3779b97f4a7c15u;
+      hash ^= hash >> 32;
     }
-    const auto [begin, end] = known.equal_range(hash);
-    for (auto it = begin; it != end; ++it) {
+    std::size_t at = hash & (known.size() - 1);
+    for (; known[at].node; at = (at + 1) & (known.size() - 1)) {
       count_visits();
-      if (!std::ranges::equal(it->second.inputs, own.inputs, same)) continue;
-      if (!same_op(it->second.node->op(), node.op())) continue;
-      return r.at(it->second.node->value());
+      if (known[at].hash != hash || !same_op(known[at].node->op(), node.op())) continue;
+      if (std::ranges::equal(operands(*known[at].node), own, same)) return r.at(known[at].node->value());
     }
-    known.emplace(hash, std::move(own));
+    known[at] = {hash, &node};
     return r.copy(node);
   });
 }

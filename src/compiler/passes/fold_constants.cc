@@ -68,9 +68,11 @@ Graph fold_constants(const Graph& graph, const PassContext&) {
     std::vector<ConstantPtr> inputs;
     std::string names;  // of the constants it is made of, for reports
     for (const Tensor& v : node.inputs()) {
-      inputs.push_back(constants.of(r.at(v)));
+      const Tensor& now = r.at(v);
+      if (!now.node()->op().is_view() && !constant_op(now)) return {};
+      inputs.push_back(constants.of(now));
       if (!inputs.back()) return {};
-      const Tensor root = root_of(r.at(v));
+      const Tensor root = root_of(now);
       const ConstantOp* constant = constant_op(root);
       if (!constant) return {};
       const std::string& name = constant->constant_name();
