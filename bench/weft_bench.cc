@@ -58,6 +58,12 @@ int main(int argc, char** argv) try {
       "- the same for the first time, waited for: with an empty cache on disk, with that cache, and in another shape\n"
       "- sqrt(a * b + c) of large tensors, and softmax(x @ x.T)\n"
       "bench/torch_tensors.py times the same in PyTorch, under the same names, for --compare. Medians.");
+  CLI::App* arrays = app.add_subcommand("arrays", "Functions of arrays of 2^20 elements, as programs for NumPy use them");
+  add_only_option(*arrays, o);
+  arrays->footer(
+      "Each is an expression that is evaluated again and again: short trailing axes, moves, sorting and searching, "
+      "division of integers, small products. The least time; on the cpu that of all threads together.\n"
+      "bench/numpy_arrays.py times the same in NumPy, under the same names, for --compare.");
   CLI::App* encoder = app.add_subcommand("encoder", "A sentence encoder: ids in, embeddings out");
   encoder->add_option("--model", o.model, "Directory of the model [WEFT_MODEL_DIR]");
   encoder->add_option("--shapes", o.shapes, "batch x length, separated by commas")->capture_default_str();
@@ -96,6 +102,7 @@ int main(int argc, char** argv) try {
   if (all || *compile) bench_compile(Device::open(o.device), o, report);
   if (all || *runs) bench_runs(Device::open(o.device), o, report);
   if (all || *tensors) bench_tensors(Device::open(o.device), o, report);
+  if (all || *arrays) bench_arrays(Device::open(o.device), o, report);
   if (all || *encoder) bench_encoder(o, report);
   if (all || *start) bench_start(o, report, program);
   report.draw();

@@ -37,6 +37,17 @@ decltype(auto) with_type(DType type, F&& f) {
   }
 }
 
+// Calls f.template operator()<T>() with T the unsigned integer of that many bits.
+template <class F>
+void with_bits(int bits, F&& f) {
+  switch (bits) {
+    case 8: return f.template operator()<std::uint8_t>();
+    case 16: return f.template operator()<std::uint16_t>();
+    case 32: return f.template operator()<std::uint32_t>();
+    default: return f.template operator()<std::uint64_t>();
+  }
+}
+
 // The view's first element.
 template <class T>
 T* data(const View& view) {
@@ -70,6 +81,15 @@ inline std::int64_t offset_of(const Layout& layout, std::int64_t i) {
     i /= layout.shape[d];
   }
   return offset;
+}
+
+// offsets[i] = offset_of(layout, first + i) for i < n.
+inline void offsets_of(const Layout& layout, std::int64_t first, std::int64_t n, std::int64_t* offsets) {
+  const std::int64_t width = layout.rank() ? layout.shape[-1] : 1, stride = layout.rank() ? layout.strides[-1] : 0;
+  for (std::int64_t i = 0; i < n;) {
+    const std::int64_t start = offset_of(layout, first + i), stop = std::min(n, i + width - (first + i) % width);
+    for (std::int64_t j = 0; i < stop; ++i, ++j) offsets[i] = start + j * stride;
+  }
 }
 
 // Runs f(begin, end) over [0, count) on the executor's cores, in pieces of at least `grain`.

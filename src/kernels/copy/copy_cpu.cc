@@ -10,17 +10,6 @@
 namespace weft::kernels {
 namespace {
 
-// Calls f.template operator()<T>() with T the unsigned integer of that many bits.
-template <class F>
-void with_bits(int bits, F&& f) {
-  switch (bits) {
-    case 8: return f.template operator()<std::uint8_t>();
-    case 16: return f.template operator()<std::uint16_t>();
-    case 32: return f.template operator()<std::uint32_t>();
-    default: return f.template operator()<std::uint64_t>();
-  }
-}
-
 // Copies rows along the last axis, with the axis before it in blocks, so that a transposition stays in the cache.
 template <class T>
 void copy_plane(const T* x, T* y, std::int64_t rows, std::int64_t length, const std::int64_t (&sx)[2],

@@ -93,6 +93,38 @@ struct Memory {
       for (int i = 0; i < n; ++i) p[i * stride] = Store()(r[i]);
     }
   }
+  // Elements are brought together first, so that their conversion is vector code.
+  static void gather(const std::byte* data, std::int64_t first, const std::int64_t* offsets, int n, void* registers) {
+    const T* p = reinterpret_cast<const T*>(data) + first;
+    auto* r = static_cast<R*>(registers);
+    if constexpr (std::is_same_v<T, R>) {
+      for (int i = 0; i < n; ++i) r[i] = p[offsets[i]];
+    } else {
+      T together[kTogether];
+      for (int begin = 0; begin < n; begin += kTogether) {
+        const int count = std::min(kTogether, n - begin);
+        for (int i = 0; i < count; ++i) together[i] = p[offsets[begin + i]];
+        load(reinterpret_cast<const std::byte*>(together), 0, 1, count, r + begin);
+      }
+    }
+  }
+  static void scatter(std::byte* data, std::int64_t first, const std::int64_t* offsets, int n, const void* registers) {
+    T* p = reinterpret_cast<T*>(data) + first;
+    const auto* r = static_cast<const R*>(registers);
+    if constexpr (std::is_same_v<T, R>) {
+      for (int i = 0; i < n; ++i) p[offsets[i]] = r[i];
+    } else {
+      T together[kTogether];
+      for (int begin = 0; begin < n; begin += kTogether) {
+        const int count = std::min(kTogether, n - begin);
+        store(reinterpret_cast<std::byte*>(together), 0, 1, count, r + begin);
+        for (int i = 0; i < count; ++i) p[offsets[begin + i]] = together[i];
+      }
+    }
+  }
+
+ private:
+  static constexpr int kTogether = 512;
 };
 
 template <class Float>
@@ -161,15 +193,23 @@ struct Packed {
     }
     for (; i < n; ++i) one();
   }
+  static void gather(const std::byte* data, std::int64_t first, const std::int64_t* offsets, int n, void* registers) {
+    for (int i = 0; i < n; ++i) load(data, first + offsets[i], 0, 1, static_cast<R*>(registers) + i);
+  }
+  static void scatter(std::byte* data, std::int64_t first, const std::int64_t* offsets, int n, const void* registers) {
+    for (int i = 0; i < n; ++i) store(data, first + offsets[i], 0, 1, static_cast<const R*>(registers) + i);
+  }
 };
 
 struct Functions {
   LoadBlock load;
   StoreBlock store;
+  GatherBlock gather;
+  ScatterBlock scatter;
 };
 template <class M>
 constexpr Functions functions() {
-  return {M::load, M::store};
+  return {M::load, M::store, M::gather, M::scatter};
 }
 template <class T, class R>
 using Integer = Memory<T, R, As<R>, As<T>>;
@@ -210,6 +250,8 @@ Functions memory(DType type) {
 
 LoadBlock load_block(DType type) { return memory(type).load; }
 StoreBlock store_block(DType type) { return memory(type).store; }
+GatherBlock gather_block(DType type) { return memory(type).gather; }
+ScatterBlock scatter_block(DType type) { return memory(type).scatter; }
 
 void round_block(DType type, float* registers, int n) {
   if (type == DType::bf16) {

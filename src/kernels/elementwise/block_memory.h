@@ -16,6 +16,15 @@ using StoreBlock = void (*)(std::byte* data, std::int64_t first, std::int64_t st
 LoadBlock load_block(DType type);
 StoreBlock store_block(DType type);
 
+// The same for elements first + offsets[0], first + offsets[1], …
+using GatherBlock = void (*)(const std::byte* data, std::int64_t first, const std::int64_t* offsets, int n,
+                             void* registers);
+using ScatterBlock = void (*)(std::byte* data, std::int64_t first, const std::int64_t* offsets, int n,
+                              const void* registers);
+
+GatherBlock gather_block(DType type);
+ScatterBlock scatter_block(DType type);
+
 // True for the types whose registers are f32.
 inline bool widens_to_f32(DType type) { return is_floating(type) && bits(type) <= 32; }
 

@@ -31,6 +31,18 @@ void saturate(std::int64_t* r, int n, int bits, bool has_sign) {
   }
 }
 
+// True if an element's memory is that of its register.
+bool has_register_format(DType type) {
+  switch (type) {
+    case DType::f32:
+    case DType::f64:
+    case DType::i64:
+    case DType::u64:
+    case DType::c64: return true;
+    default: return false;
+  }
+}
+
 }  // namespace
 
 CpuExpression::CpuExpression(const Expression& e) {
@@ -157,25 +169,37 @@ void CpuExpression::store(const Registers& registers, int k, int at, std::byte* 
   store_block(port.type)(data, first, stride, n, block + at * register_bytes_[port.node]);
 }
 
+void CpuExpression::load(Registers& registers, int k, const Row& row, std::int64_t begin, int n) const {
+  const Port& port = inputs_[k];
+  if (row.offsets) {
+    std::byte* block = registers.blocks_[port.block].bytes;
+    gather_block(port.type)(row.data, row.first, row.offsets + begin, n, block);
+    registers.values_[port.node] = block;
+  } else if (row.stride == 1 && has_register_format(port.type) && !passes_input_) {
+    // Outputs are stored after the last step.
+    registers.values_[port.node] = row.data + (row.first + begin) * register_bytes_[port.node];
+  } else {
+    load(registers, k, 0, row.data, row.first + begin * row.stride, row.stride, n);
+  }
+}
+
+void CpuExpression::store(const Registers& registers, int k, const Row& row, std::int64_t begin, int n) const {
+  if (row.offsets) {
+    const Port& port = outputs_[k];
+    scatter_block(port.type)(row.data, row.first, row.offsets + begin, n, registers.values_[port.node]);
+  } else {
+    store(registers, k, 0, row.data, row.first + begin * row.stride, row.stride, n);
+  }
+}
+
 void CpuExpression::evaluate(Registers& registers, std::span<const Row> inputs, std::span<const Row> outputs,
                              std::int64_t n) const {
   for (std::int64_t begin = 0; begin < n; begin += kBlock) {
     const int count = static_cast<int>(std::min<std::int64_t>(kBlock, n - begin));
-    for (std::size_t k = 0; k < inputs.size(); ++k) {
-      const Port& port = inputs_[k];
-      // Inputs whose memory has the register's format are read in place; outputs are stored after the last step.
-      if (inputs[k].stride == 1 && port.type == DType::f32 && !passes_input_) {
-        registers.values_[port.node] = inputs[k].data + (inputs[k].first + begin) * 4;
-      } else {
-        load(registers, static_cast<int>(k), 0, inputs[k].data, inputs[k].first + begin * inputs[k].stride,
-             inputs[k].stride, count);
-      }
-    }
+    for (std::size_t k = 0; k < inputs.size(); ++k) load(registers, static_cast<int>(k), inputs[k], begin, count);
     run(registers, count);
     for (std::size_t k = 0; k < outputs.size(); ++k) {
-      if (!outputs[k].data) continue;
-      store(registers, static_cast<int>(k), 0, outputs[k].data, outputs[k].first + begin * outputs[k].stride,
-            outputs[k].stride, count);
+      if (outputs[k].data) store(registers, static_cast<int>(k), outputs[k], begin, count);
     }
   }
 }

@@ -42,13 +42,20 @@ class CpuExpression {
   void store(const Registers& registers, int k, int at, std::byte* data, std::int64_t first, std::int64_t stride,
              int n) const;
 
-  // Loads, computes and stores rows: outputs[k][i] = expression(inputs…[i])[k] for i < n, any n. A row starts at
-  // element `first` of `data`; the stride counts elements. An output without data is not stored.
+  // Elements first + offsets[i], or first + i * stride, of `data`.
   struct Row {
     std::byte* data = nullptr;
     std::int64_t first = 0;
     std::int64_t stride = 1;
+    const std::int64_t* offsets = nullptr;
   };
+  // The block's input `k`: the row's elements from `begin` on, at most a block. Elements whose memory has the register's
+  // format stay where they are until run() reads them.
+  void load(Registers& registers, int k, const Row& row, std::int64_t begin, int n) const;
+  void store(const Registers& registers, int k, const Row& row, std::int64_t begin, int n) const;
+
+  // Loads, computes and stores rows: outputs[k][i] = expression(inputs…[i])[k] for i < n, any n. An output without data
+  // is not stored.
   void evaluate(Registers& registers, std::span<const Row> inputs, std::span<const Row> outputs, std::int64_t n) const;
 
   using Function = void (*)(const void* a, const void* b, const void* c, void* out, int n);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <concepts>
 #include <tuple>
 
 #include "core/round_to_odd.h"
@@ -31,19 +32,19 @@ template <class T, class R, bool boolean>
 using Result = std::conditional_t<boolean, U,
                                   std::conditional_t<std::is_same_v<R, Complex> || std::is_same_v<T, Complex>, R, T>>;
 
-// The loop of a functor whose vector code is not valid for all of f32: usual() says for which arguments it is, and
-// rest() computes the others.
-template <class F, class... In>
+// The loop of a functor whose vector code is not valid for all arguments: usual() says for which it is, and rest()
+// computes the others.
+template <class F, class T, class... In>
 struct MendedLoop {
   static void run(const void* a, const void* b, const void* c, void* out, int n) {
-    static const Function loop = BlockLoop<F, float, In...>::choose(true);
+    static const Function loop = BlockLoop<F, T, In...>::choose(true);
     loop(a, b, c, out, n);
-    mend(std::index_sequence_for<In...>(), {a, b, c}, static_cast<float*>(out), n);
+    mend(std::index_sequence_for<In...>(), {a, b, c}, static_cast<T*>(out), n);
   }
 
  private:
   template <std::size_t... k>
-  static void mend(std::index_sequence<k...>, const void* const (&args)[3], float* y, int n) {
+  static void mend(std::index_sequence<k...>, const void* const (&args)[3], T* y, int n) {
     const std::tuple<const In*...> x{static_cast<const In*>(args[k])...};
     int rare = 0;
     for (int i = 0; i < n; ++i) rare += !F::usual(std::get<k>(x)[i]...);
@@ -54,14 +55,14 @@ struct MendedLoop {
     }
   }
 };
-template <class F>
-concept Mended = requires { F::usual; };
+template <class F, class T>
+concept Mended = requires(T x) { F::usual(x); } || requires(T x) { F::usual(x, x); };
 
 template <class F, class T, int arity, bool boolean, bool vectors>
 Function loop() {
-  if constexpr (Mended<F> && std::is_same_v<T, float>) {
-    if constexpr (arity == 1) return MendedLoop<F, float>::run;
-    else return MendedLoop<F, float, float>::run;
+  if constexpr (Mended<F, T>) {
+    if constexpr (arity == 1) return MendedLoop<F, T, T>::run;
+    else return MendedLoop<F, T, T, T>::run;
   }
   using Out = decltype([] {
     if constexpr (arity == 1) return Result<T, decltype(F()(T())), boolean>();
@@ -100,7 +101,7 @@ struct Transcendental2 {
 };
 template <auto wide_function, auto library_function>
 struct OfAngle : Transcendental<wide_function, library_function> {
-  static bool usual(float x) { return std::abs(x) <= wide::kLargestAngle; }
+  static bool usual(std::same_as<float> auto x) { return std::abs(x) <= wide::kLargestAngle; }
   static float rest(float x) { return static_cast<float>(library_function(static_cast<double>(x))); }
 };
 #define WEFT_WIDE(wide_name, ...) \
@@ -111,25 +112,71 @@ struct OfAngle : Transcendental<wide_function, library_function> {
   Transcendental2<[](double a, double b) WEFT_INLINE_LAMBDA { return wide::wide_name(a, b); }, \
                   __VA_ARGS__> {}
 
-// Division with remainder; of floats in double if the quotient is exact there.
-struct Divisions {
-  static bool usual(float a, float b) { return wide::has_exact_quotient(a, b); }
+// Integers below 2^51 in magnitude to and from double, by arithmetic that every instruction set has for vectors.
+constexpr double kShift = 0x1.8p52;
+template <class T>
+WEFT_INLINE double exact(T x) {
+  return std::bit_cast<double>(bits_of(x) + std::bit_cast<U>(kShift)) - kShift;
+}
+template <class T>
+WEFT_INLINE T whole(double x) {
+  return static_cast<T>(std::bit_cast<U>(x + kShift) - std::bit_cast<U>(kShift));
+}
+// Divisions in double where they are exact. Quotients of integers n / b below 2^51 are at least 1 / b away from those
+// whole numbers that they do not equal, which is more than the rounding of the division. x / 0 is computed as 0 / 1.
+struct IntegerDivisions {
+  template <std::integral T>
+  static bool usual(T a, T b) {
+    const auto below = [](T x) {
+      const U limit = U{1} << 51;
+      return std::is_signed_v<T> ? bits_of(x) + limit < 2 * limit : bits_of(x) < limit;
+    };
+    return below(a) & below(b);
+  }
+  template <bool floors, class T>
+  static WEFT_INLINE double quotient(T a, T b) {
+    const double q = exact(b == T{0} ? T{0} : a) / exact(b == T{0} ? T{1} : b);
+    return floors ? std::floor(q) : std::trunc(q);
+  }
+};
+struct Divisions : IntegerDivisions {
+  using IntegerDivisions::usual;
+  static bool usual(std::same_as<float> auto a, std::same_as<float> auto b) { return wide::has_exact_quotient(a, b); }
+};
+struct Div : IntegerDivisions {
+  template <class T>
+  WEFT_INLINE T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>) return whole<T>(quotient<false>(a, b));
+    else return div_(a, b);
+  }
+  template <class T>
+  static T rest(T a, T b) {
+    return div_(a, b);
+  }
 };
 struct Rem : Divisions {
   WEFT_INLINE float operator()(float a, float b) const { return static_cast<float>(wide::rem(a, b)); }
   template <class T>
   WEFT_INLINE T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>) return b == T{0} ? T{0} : whole<T>(exact(a) - quotient<false>(a, b) * exact(b));
+    else return rem_(a, b);
+  }
+  template <class T>
+  static T rest(T a, T b) {
     return rem_(a, b);
   }
-  static float rest(float a, float b) { return rem_(a, b); }
 };
 struct Remainder : Divisions {
   WEFT_INLINE float operator()(float a, float b) const { return remainder_of(Rem()(a, b), b); }
   template <class T>
   WEFT_INLINE T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>) return b == T{0} ? T{0} : whole<T>(exact(a) - quotient<true>(a, b) * exact(b));
+    else return remainder_(a, b);
+  }
+  template <class T>
+  static T rest(T a, T b) {
     return remainder_(a, b);
   }
-  static float rest(float a, float b) { return remainder_(a, b); }
 };
 struct FloorDivide : Divisions {
   WEFT_INLINE float operator()(float a, float b) const {
@@ -137,9 +184,13 @@ struct FloorDivide : Divisions {
   }
   template <class T>
   WEFT_INLINE T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>) return whole<T>(quotient<true>(a, b));
+    else return floor_divide_(a, b);
+  }
+  template <class T>
+  static T rest(T a, T b) {
     return floor_divide_(a, b);
   }
-  static float rest(float a, float b) { return floor_divide_(a, b); }
 };
 struct Pow {
   WEFT_INLINE float operator()(float a, float b) const { return static_cast<float>(wide::pow(a, b)); }
@@ -239,7 +290,7 @@ const Row kRows[] = {
     row<kNumber | kComplex, 2>(add, WEFT_BINARY(T, a, b, add_(a, b))),
     row<kNumber | kComplex, 2>(sub, WEFT_BINARY(T, a, b, sub_(a, b))),
     row<kNumber | kComplex, 2>(mul, WEFT_BINARY(T, a, b, mul_(a, b))),
-    row<kNumber | kComplex, 2>(ScalarOp::div, WEFT_BINARY(T, a, b, div_(a, b))),
+    row<kNumber | kComplex, 2>(ScalarOp::div, Div()),
     row<kNumber, 2>(rem, Rem()),
     row<kNumber, 2>(floor_divide, FloorDivide()),
     row<kNumber, 2>(ScalarOp::remainder, Remainder()),

@@ -1,96 +1,68 @@
 #include <cstring>
 
-#include "kernels/index/gather.h"
 #include "kernels/elementwise/block_memory.h"
-#include "kernels/cpu_loops.h"
+#include "kernels/index/gather.h"
+#include "kernels/index/selected_cpu.h"
 
 namespace weft::kernels {
 namespace {
 
-// Moves an element of a type of whole bytes.
-void move_element(const std::byte* from, std::byte* to, int bytes) {
-  switch (bytes) {
-    case 1: *to = *from; break;
-    case 2: std::memcpy(to, from, 2); break;
-    case 4: std::memcpy(to, from, 4); break;
-    default: std::memcpy(to, from, 8);
+// Moves the rows of the whole to the part.
+template <class T>
+void move_rows(const SelectedElements& s, const SelectedElements::Rows& rows, const T* whole, T* part) {
+  if (s.length() == 1) {
+    for (int i = 0; i < rows.count; ++i) part[rows.part[i]] = whole[rows.whole[i]];
+    return;
+  }
+  for (int i = 0; i < rows.count; ++i) {
+    const T* from = whole + rows.whole[i];
+    T* to = part + rows.part[i];
+    if (s.whole_stride() == 1 && s.part_stride() == 1) {
+      std::memcpy(to, from, static_cast<std::size_t>(s.length()) * sizeof(T));
+    } else {
+      for (std::int64_t j = 0; j < s.length(); ++j) to[j * s.part_stride()] = from[j * s.whole_stride()];
+    }
+  }
+}
+
+// Elements of less than a byte, by numbers.
+void move_packed(const SelectedElements& s, const SelectedElements::Rows& rows, const View& whole, const View& part) {
+  const LoadBlock load = load_block(whole.dtype);
+  const StoreBlock store = store_block(part.dtype);
+  std::uint64_t numbers[SelectedElements::kMost];
+  for (int i = 0; i < rows.count; ++i) {
+    for (std::int64_t j = 0; j < s.length(); j += SelectedElements::kMost) {
+      const int n = static_cast<int>(std::min<std::int64_t>(s.length() - j, SelectedElements::kMost));
+      load(whole.buffer.data() + whole.offset, rows.whole[i] + j * s.whole_stride(), s.whole_stride(), n, numbers);
+      store(part.buffer.data() + part.offset, rows.part[i] + j * s.part_stride(), s.part_stride(), n, numbers);
+    }
   }
 }
 
 }  // namespace
 
-void gather_cpu(cpu::Executor& executor, const Selection& problem) {
+void gather_cpu(cpu::Executor& all_cores, const Selection& problem) {
   const Strides strides[] = {problem.whole.strides(), problem.indices.strides(), problem.part.strides()};
-  Collapsed c = collapse(problem.part.shape(), strides);
-  if (c.shape.empty()) {
-    c.shape.push_back(1);
-    for (Strides& s : c.strides) s.push_back(0);
-  }
-  // Rows share an index if the last axis is not one of the indices' axes.
-  const bool has_rows = c.strides[1].back() == 0;
-  const std::int64_t length = has_rows ? c.shape.back() : 1;
-  const std::int64_t sx = c.strides[0].back();
-  const std::int64_t sy = c.strides[2].back();
-  Layout rows[3];
-  for (int k = 0; k < 3; ++k) {
-    rows[k] = {c.shape, c.strides[k]};
-    if (has_rows) {
-      rows[k].shape.pop_back();
-      rows[k].strides.pop_back();
-    }
-  }
+  const SelectedElements selected(problem, true, collapse(problem.part.shape(), strides));
   const int b = bits(problem.whole.dtype);
-  cpu::Executor one_core(1);  // packed elements share bytes
   cpu::say_form([&] {
-    return std::pair(std::string(has_rows ? "rows" : "elements"),
-                     std::format("{} rows of {}", element_count(rows[0].shape), length));
+    return std::pair(std::string(selected.length() > 1 ? "rows" : "elements"),
+                     std::format("{} rows of {}", problem.part.count() / selected.length(), selected.length()));
   });
-  parallel(b < 8 ? one_core : executor, element_count(rows[0].shape), std::max<std::int64_t>(1, 8192 / length),
-           [&](std::int64_t begin, std::int64_t end) {
-             const int rank = rows[0].rank();
-             Dims index = Dims::filled(rank, 0);
-             std::array<std::int64_t, 3> start{};
-             for (std::int64_t d = rank - 1, rest = begin; d >= 0; --d) {
-               index[d] = rest % rows[0].shape[d];
-               rest /= rows[0].shape[d];
-               for (int k = 0; k < 3; ++k) start[k] += index[d] * rows[k].strides[d];
-             }
-             const auto next = [&] {
-               for (int d = rank - 1; d >= 0; --d) {
-                 const bool wraps = ++index[d] == rows[0].shape[d];
-                 for (int k = 0; k < 3; ++k) {
-                   start[k] += wraps ? rows[k].strides[d] * (1 - rows[k].shape[d]) : rows[k].strides[d];
-                 }
-                 if (!wraps) return;
-                 index[d] = 0;
-               }
-             };
-             for (std::int64_t i = begin; i < end; ++i, next()) {
-               std::int64_t from = start[0];
-               const std::int64_t tuple = start[1], to = start[2];
-               for (int k = 0; k < static_cast<int>(problem.axes.size()); ++k) {
-                 from += clamped_index_at(problem, tuple, k) * problem.axes[k].stride;
-               }
-               const std::byte* x = problem.whole.buffer.data() + problem.whole.offset;
-               std::byte* y = problem.part.buffer.data() + problem.part.offset;
-               if (b < 8) {
-                 // One at a time, by the type's own bits.
-                 for (std::int64_t j = 0; j < length; ++j) {
-                   std::uint64_t value;
-                   load_block(problem.whole.dtype)(x, from + j * sx, 0, 1, &value);
-                   store_block(problem.part.dtype)(y, to + j * sy, 0, 1, &value);
-                 }
-               } else if (length == 1) {
-                 move_element(x + from * b / 8, y + to * b / 8, b / 8);
-               } else if (sx == 1 && sy == 1) {
-                 std::memcpy(y + to * b / 8, x + from * b / 8, static_cast<std::size_t>(length) * b / 8);
-               } else {
-                 for (std::int64_t j = 0; j < length; ++j) {
-                   move_element(x + (from + j * sx) * b / 8, y + (to + j * sy) * b / 8, b / 8);
-                 }
-               }
-             }
-           });
+  constexpr std::int64_t kEvery = std::numeric_limits<std::int64_t>::max();
+  cpu::Executor one_core(1);  // packed elements share bytes
+  const std::int64_t grain = std::max<std::int64_t>(1, 8192 / (selected.tuples() * selected.length()));
+  parallel(b < 8 ? one_core : all_cores, selected.blocks(), grain, [&](std::int64_t begin, std::int64_t end) {
+    SelectedElements::Rows rows;
+    for (std::int64_t block = begin; block < end; ++block) {
+      selected.find(block, 0, kEvery, rows);
+      if (b < 8) {
+        move_packed(selected, rows, problem.whole, problem.part);
+        continue;
+      }
+      with_bits(b, [&]<class T>() { move_rows(selected, rows, data<const T>(problem.whole), data<T>(problem.part)); });
+    }
+  });
 }
 
 }  // namespace weft::kernels

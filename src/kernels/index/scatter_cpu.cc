@@ -3,6 +3,7 @@
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/index/scatter.h"
+#include "kernels/index/selected_cpu.h"
 #include "kernels/cpu_loops.h"
 
 namespace weft::kernels {
@@ -40,28 +41,17 @@ T combined(ScatterKind op, T a, T b) {
 template <class F>
 void for_each_pair(const Selection& s, Collapsed c, const std::array<std::int64_t, 3>& start, std::int64_t low,
                    std::int64_t high, F&& f) {
-  // Rows share a tuple if the last axis is not one of the indices' axes.
-  const bool has_rows = !c.shape.empty() && c.strides[1].back() == 0;
-  std::int64_t length = 1, to_stride = 0, from_stride = 0;
-  if (has_rows) {
-    length = c.shape.back();
-    to_stride = c.strides[0].back();
-    from_stride = c.strides[2].back();
-    c.shape.pop_back();
-    for (Strides& st : c.strides) st.pop_back();
+  const SelectedElements selected(s, s.starts, std::move(c), start);
+  SelectedElements::Rows rows;
+  for (std::int64_t block = 0; block < selected.blocks(); ++block) {
+    selected.find(block, low, high, rows);
+    for (int i = 0; i < rows.count; ++i) {
+      if (rows.whole[i] == SelectedElements::kNone) continue;
+      for (std::int64_t j = 0; j < selected.length(); ++j) {
+        f(rows.whole[i] + j * selected.whole_stride(), rows.part[i] + j * selected.part_stride());
+      }
+    }
   }
-  for_each_offset<3>(c.shape, {c.strides[0], c.strides[1], c.strides[2]},
-                     [&](std::int64_t to, std::int64_t tuple, std::int64_t from) {
-                       to += start[0];
-                       from += start[2];
-                       for (int k = 0; k < static_cast<int>(s.axes.size()); ++k) {
-                         const std::int64_t at = tuple + start[1];
-                         const std::int64_t index = s.starts ? clamped_index_at(s, at, k) : index_at(s, at, k);
-                         if (index < 0 || (k == 0 && (index < low || index >= high))) return;
-                         to += index * s.axes[k].stride;
-                       }
-                       for (std::int64_t j = 0; j < length; ++j) f(to + j * to_stride, from + j * from_stride);
-                     });
 }
 
 // The same for all pairs, on the executor's cores. If there is an axis along which the whole's stride is not 0, each

@@ -189,38 +189,4 @@ View reachable_indices(const Selection& selection) {
   return indices;
 }
 
-std::int64_t raw_index_at(const Selection& selection, std::int64_t at, int component) {
-  const View& indices = selection.indices;
-  const std::byte* const start = indices.buffer.data() + indices.offset;
-  const std::int64_t element = at + component * selection.component_stride;
-  const auto read = [&]<class T>(T) { return static_cast<std::int64_t>(reinterpret_cast<const T*>(start)[element]); };
-  switch (indices.dtype) {
-    case DType::i8: return read(std::int8_t{});
-    case DType::u8: return read(std::uint8_t{});
-    case DType::i16: return read(std::int16_t{});
-    case DType::u16: return read(std::uint16_t{});
-    case DType::i32: return read(std::int32_t{});
-    case DType::u32: return read(std::uint32_t{});
-    default: return read(std::int64_t{});
-  }
-}
-
-std::int64_t index_at(const Selection& selection, std::int64_t at, int component) {
-  const View& indices = selection.indices;
-  const std::int64_t size = selection.axes[component].size;
-  std::int64_t index = raw_index_at(selection, at, component);
-  if (!is_signed(indices.dtype)) {
-    return static_cast<std::uint64_t>(index) < static_cast<std::uint64_t>(size) ? index : -1;
-  }
-  if (index < 0 && index >= -size) index += size;
-  return index >= 0 && index < size ? index : -1;
-}
-
-std::int64_t clamped_index_at(const Selection& s, std::int64_t at, int component) {
-  const bool negative = is_signed(s.indices.dtype) && raw_index_at(s, at, component) < 0;
-  if (s.starts && negative) return 0;
-  const std::int64_t index = index_at(s, at, component);
-  return index >= 0 ? index : negative ? 0 : s.axes[component].size - 1;
-}
-
 }  // namespace weft::kernels

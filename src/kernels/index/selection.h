@@ -54,11 +54,4 @@ void in_index_chunks(const gpu::Capabilities& capabilities, std::string_view ker
                      const std::function<void(const Selection&)>& run,
                      const std::function<bool(const Selection&)>& chains_fit = {});
 
-// The stored value of index number `component` of the tuple at element `at`. u64 keeps its bits.
-std::int64_t raw_index_at(const Selection& selection, std::int64_t at, int component);
-// Index number `component` of the tuple at element `at`, counted from the start; -1 if it is outside.
-std::int64_t index_at(const Selection& selection, std::int64_t at, int component);
-// The same, clamped to the axis.
-std::int64_t clamped_index_at(const Selection& selection, std::int64_t at, int component);
-
 }  // namespace weft::kernels

@@ -256,15 +256,18 @@ void store_zeros(const MatmulProblem& p, const RowStore& store) {
 template <class Sum, class F>
 void in_tiles(cpu::Executor& executor, const MatmulProblem& p, const RowStore& store, F&& sum_tile) {
   constexpr std::int64_t kRows = 32, kCols = 256;
+  constexpr std::int64_t kUnit = 64;  // whole panels are written
   const std::int64_t across = ceil_div(p.n, kCols), down = ceil_div(p.m, kRows);
-  parallel(executor, p.batches() * across * down, 1, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<Sum> sums(kRows * kCols);
+  const std::int64_t pitch = std::min(kCols, ceil_div(p.n, kUnit) * kUnit);
+  const std::int64_t grain = std::max<std::int64_t>(1, kRows * kCols / (std::min(kRows, p.m) * pitch));
+  parallel(executor, p.batches() * across * down, grain, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<Sum> sums(std::min(kRows, p.m) * pitch);
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t batch = i / (across * down), row = i / across % down * kRows, col = i % across * kCols;
       const std::int64_t rows = std::min(kRows, p.m - row), cols = std::min(kCols, p.n - col);
       std::ranges::fill(sums, Sum(0));
-      sum_tile(batch, row, rows, col, cols, kCols, sums.data());
-      store.rows(sums.data(), kCols, batch, row, rows, col, cols);
+      sum_tile(batch, row, rows, col, cols, pitch, sums.data());
+      store.rows(sums.data(), pitch, batch, row, rows, col, cols);
     }
   });
 }
@@ -408,6 +411,63 @@ void by_panels(cpu::Executor& executor, const MatmulProblem& p, const Expression
   });
 }
 
+// Matrices of few rows and columns, whose products would take less time than their panels.
+constexpr std::int64_t kSmall = 16;
+
+// y[m][kSmall] = a[m][k] · b[k][kSmall], in the order of the panels' sums.
+WEFT_VECTOR_CLONES
+void small_product(const float* a, std::int64_t a_row, const float* b, std::int64_t m, std::int64_t k, float* y) {
+  for (std::int64_t r = 0; r < m; ++r, a += a_row, y += kSmall) {
+    float sums[kSmall] = {};
+    for (std::int64_t i = 0; i < k; ++i) {
+      for (std::int64_t c = 0; c < kSmall; ++c) sums[c] += b[i * kSmall + c] * a[i];
+    }
+    for (std::int64_t c = 0; c < kSmall; ++c) y[c] = sums[c];
+  }
+}
+
+// Rows [0, rows) × columns [0, cols) of the matrix at element `first`, as f32 with kSmall columns a row.
+void take_small(const View& view, LoadBlock load, std::int64_t first, std::int64_t rows, std::int64_t cols, float* to) {
+  const std::int64_t down = view.strides()[-2], along = view.strides()[-1];
+  if (view.dtype == DType::f32) {
+    const float* const from = data<const float>(view) + first;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t c = 0; c < cols; ++c) to[r * kSmall + c] = from[r * down + c * along];
+    }
+    return;
+  }
+  for (std::int64_t r = 0; r < rows; ++r) {
+    load(view.buffer.data() + view.offset, first + r * down, along, static_cast<int>(cols), to + r * kSmall);
+  }
+}
+
+void small_products(cpu::Executor& executor, const MatmulProblem& p, const Expression* epilogue,
+                    const RowStore& store) {
+  cpu::say_form([&] {
+    return std::pair(std::format("small_{}", instruction_set_name()),
+                     std::format("{} products of up to {} rows and columns", p.batches(), kSmall));
+  });
+  const bool straight = !epilogue && p.y.dtype == DType::f32;
+  const LoadBlock load_a = load_block(p.a.dtype), load_b = load_block(p.b.dtype);
+  const std::int64_t grain = std::max<std::int64_t>(1, 65536 / (p.m * p.n * p.k));
+  parallel(executor, p.batches(), grain, [&](std::int64_t begin, std::int64_t end) {
+    float a[kSmall * kSmall], b[kSmall * kSmall] = {}, y[kSmall * kSmall];
+    for (std::int64_t i = begin; i < end; ++i) {
+      take_small(p.a, load_a, batch_offset(p.a, p.batch, i), p.m, p.k, a);
+      take_small(p.b, load_b, batch_offset(p.b, p.batch, i), p.k, p.n, b);
+      small_product(a, kSmall, b, p.m, p.k, y);
+      if (!straight) {
+        store.rows(y, kSmall, i, 0, p.m, 0, p.n);
+        continue;
+      }
+      float* const to = data<float>(p.y) + batch_offset(p.y, p.batch, i);
+      for (std::int64_t r = 0; r < p.m; ++r) {
+        for (std::int64_t c = 0; c < p.n; ++c) to[r * p.y.strides()[-2] + c * p.y.strides()[-1]] = y[r * kSmall + c];
+      }
+    }
+  });
+}
+
 }  // namespace
 
 void matmul_cpu(cpu::Executor& executor, const MatmulProblem& p, const Expression* epilogue) {
@@ -425,6 +485,7 @@ void matmul_cpu(cpu::Executor& executor, const MatmulProblem& p, const Expressio
     say("loop_f64", "panels are of f32");
     return plain<double>(executor, p, store, product);
   }
+  if (p.batches() > 1 && std::max({p.m, p.n, p.k}) <= kSmall) return small_products(executor, p, epilogue, store);
   by_panels(executor, p, epilogue, store, LeftSide(p.a));
 }
 

@@ -1,159 +1,195 @@
-#include <algorithm>
 #include <cstring>
+#include <limits>
 
-#include "kernels/cpu_loops.h"
+#include "kernels/common/blocks_cpu.h"
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/pad/remap.h"
 
 namespace weft::kernels {
 namespace {
 
-// Outputs that follow each other, whose inputs begin at `index` and are `step` apart, or are outside (index -1).
-struct Run {
-  std::int64_t index, step, length;
-};
+constexpr std::int64_t kMost = 512;    // elements moved by a table
+constexpr std::int64_t kShortest = 16;  // a run that is worth a copy of its own
+constexpr std::int64_t kPiece = 16384;
+constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::min();  // no element of x
 
-// The longest run from output `c` on. Runs are computed, not looked up: a table would be as long as the axis.
-Run run_from(const RemapProblem& problem, const RemapAxis& axis, std::int64_t c) {
-  const std::int64_t left = axis.to - c;
-  if (!axis.mapped) return {c, 1, left};
-  const std::int64_t index = remapped(problem, axis, c), j = c + axis.shift;
-  const auto run = [&](std::int64_t step, std::int64_t length) { return Run{index, step, std::min(length, left)}; };
-  switch (problem.mode) {
-    case Remap::constant:
-    case Remap::keep:
-    case Remap::edge:
-      if (j < 0) return run(0, -j);
-      return j < axis.from ? run(1, axis.from - j) : run(0, left);
-    case Remap::wrap:
-      return run(1, axis.period - index);
-    case Remap::reflect:
-    case Remap::symmetric: {
-      // Indices ascend from 0 to from - 1 and come back.
-      const std::int64_t u = (j % axis.period + axis.period) % axis.period;
-      return u < axis.from ? run(1, axis.from - u) : run(-1, axis.period - u);
-    }
-    case Remap::repeat:
-      return run(0, axis.period - j % axis.period);
-  }
-  return run(0, 1);
-}
-
-// Elements of whole bytes, as unsigned integers.
-template <class T>
-void move(const std::byte* from, std::int64_t first, std::int64_t step, std::int64_t count, std::byte* to,
-          std::int64_t target, std::int64_t stride) {
-  const T* x = reinterpret_cast<const T*>(from) + first;
-  T* y = reinterpret_cast<T*>(to) + target;
-  if (step == 1 && stride == 1) {
-    std::memcpy(y, x, static_cast<std::size_t>(count) * sizeof(T));
-  } else if (step == 0) {
-    const T value = *x;
-    for (std::int64_t i = 0; i < count; ++i) y[i * stride] = value;
-  } else {
-    for (std::int64_t i = 0; i < count; ++i) y[i * stride] = x[i * step];
-  }
-}
-
-using Move = void (*)(const std::byte* from, std::int64_t first, std::int64_t step, std::int64_t count, std::byte* to,
-                      std::int64_t target, std::int64_t stride);
-Move move_of(int bits) {
-  switch (bits) {
-    case 8:
-      return move<std::uint8_t>;
-    case 16:
-      return move<std::uint16_t>;
-    case 32:
-      return move<std::uint32_t>;
-    default:
-      return move<std::uint64_t>;
-  }
-}
-
-// Stores one row of y, whose inputs begin at `source`; all of it is outside if that is nothing.
-class RowMover {
+// The mapping of an axis, without a division for each index.
+class Mapping {
  public:
-  explicit RowMover(const RemapProblem& problem)
-      : problem_(problem),
-        row_(problem.axes[problem.rank - 1]),
-        x_(problem.x.buffer.data() + problem.x.offset),
-        y_(problem.y.buffer.data() + problem.y.offset),
-        load_(load_block(problem.x.dtype)),
-        store_(store_block(problem.y.dtype)) {}
+  Mapping(Remap mode, const RemapAxis& axis) : mode_(mode), axis_(axis) {}
 
-  void operator()(std::int64_t target, bool inside, std::int64_t source) const {
-    const bool packed = bits(problem_.x.dtype) < 8;
-    for (std::int64_t c = 0; c < row_.to;) {
-      const Run run = inside ? run_from(problem_, row_, c) : Run{-1, 0, row_.to - c};
-      const std::int64_t to = target + c * row_.y_stride, from = source + run.index * row_.x_stride;
-      if (run.index >= 0 || problem_.mode != Remap::keep) {
-        const bool value = run.index < 0;
-        const std::byte* x = value ? reinterpret_cast<const std::byte*>(&problem_.value) : x_;
-        const std::int64_t first = value ? 0 : from, step = value ? 0 : run.step * row_.x_stride;
-        if (packed) {
-          move_packed(x, first, step, run.length, to);
-        } else {
-          move_(x, first, step, run.length, y_, to, row_.y_stride);
+  // How many indices from c on are mapped to adjacent ones of x; 0: it is outside.
+  std::int64_t run(std::int64_t c) const {
+    if (!axis_.mapped) return axis_.to - c;
+    const std::int64_t j = c + axis_.shift, u = turned(j), from = axis_.from;
+    switch (mode_) {
+      case Remap::constant:
+      case Remap::keep: return j < 0 ? 0 : std::max<std::int64_t>(from - j, 0);
+      case Remap::edge: return j < 0 ? 1 : std::max<std::int64_t>(from - j, 1);
+      case Remap::wrap: return axis_.period - u;
+      case Remap::reflect:
+      case Remap::symmetric: return std::max<std::int64_t>(from - u, 1);
+      case Remap::repeat: return axis_.period == 1 ? axis_.to - c : 1;
+    }
+    return 1;
+  }
+  // The indices of x for c … c + n - 1; -1: none.
+  void fill(std::int64_t c, std::int64_t n, std::int64_t* x) const {
+    const std::int64_t first = c + (axis_.mapped ? axis_.shift : 0), from = axis_.from, period = axis_.period;
+    for (std::int64_t i = 0; i < n; ++i) x[i] = first + i;
+    if (!axis_.mapped) return;
+    switch (mode_) {
+      case Remap::constant:
+      case Remap::keep:
+        for (std::int64_t i = 0; i < n; ++i) x[i] = x[i] >= 0 && x[i] < from ? x[i] : -1;
+        return;
+      case Remap::edge:
+        for (std::int64_t i = 0; i < n; ++i) x[i] = std::clamp<std::int64_t>(x[i], 0, from - 1);
+        return;
+      case Remap::wrap:
+      case Remap::reflect:
+      case Remap::symmetric:
+        for (std::int64_t i = 0, u = turned(first); i < n; ++i, u = u + 1 == period ? 0 : u + 1) {
+          x[i] = mode_ == Remap::wrap ? u : std::min(u, period - u - (mode_ == Remap::symmetric));
         }
-      }
-      c += run.length;
+        return;
+      case Remap::repeat:
+        for (std::int64_t i = 0, index = first / period, part = first % period; i < n; ++i) {
+          x[i] = index;
+          if (++part == period) ++index, part = 0;
+        }
     }
   }
 
  private:
-  // Packed elements, many at a time, as numbers.
-  void move_packed(const std::byte* x, std::int64_t first, std::int64_t step, std::int64_t count,
-                   std::int64_t target) const {
-    constexpr std::int64_t kNumbers = 1024;
-    std::uint64_t numbers[kNumbers];
-    for (std::int64_t i = 0; i < count; i += kNumbers) {
-      const auto n = static_cast<int>(std::min(kNumbers, count - i));
-      load_(x, first + i * step, step, n, numbers);
-      store_(y_, target + i * row_.y_stride, row_.y_stride, n, numbers);
+  std::int64_t turned(std::int64_t j) const { return (j % axis_.period + axis_.period) % axis_.period; }
+
+  Remap mode_;
+  const RemapAxis& axis_;
+};
+
+// Moves elements of x, which offsets name, to y.
+class Mover {
+ public:
+  explicit Mover(const RemapProblem& p)
+      : bits_(bits(p.x.dtype)), keeps_(p.mode == Remap::keep), value_(p.value), x_(p.x.buffer.data() + p.x.offset),
+        y_(p.y.buffer.data() + p.y.offset), load_(load_block(p.x.dtype)), store_(store_block(p.y.dtype)) {}
+
+  // `n` elements from `from` on to those from `to` on, so far apart.
+  void run(std::int64_t from, std::int64_t x_stride, std::int64_t to, std::int64_t y_stride, std::int64_t n) const {
+    if (bits_ >= 8) {
+      std::memcpy(y_ + to * bits_ / 8, x_ + from * bits_ / 8, static_cast<std::size_t>(n * bits_ / 8));
+      return;
+    }
+    std::uint64_t numbers[kMost];
+    for (std::int64_t i = 0; i < n; i += kMost) {
+      const int count = static_cast<int>(std::min(kMost, n - i));
+      load_(x_, from + i * x_stride, x_stride, count, numbers);
+      store_(y_, to + i * y_stride, y_stride, count, numbers);
     }
   }
+  // True if run() takes elements so far apart.
+  bool has_runs(std::int64_t x_stride, std::int64_t y_stride) const {
+    return bits_ < 8 || (x_stride == 1 && y_stride == 1);
+  }
+  // The elements `from` to to + at(0), to + at(1), …
+  template <class At>
+  void table(const std::int64_t* from, std::int64_t to, const At& at, std::int64_t n) const {
+    if (bits_ < 8) {
+      for (std::int64_t i = 0; i < n; ++i) {
+        if (from[i] == kNone && keeps_) continue;
+        std::uint64_t number = value_;
+        if (from[i] != kNone) load_(x_, from[i], 0, 1, &number);
+        store_(y_, to + at(i), 0, 1, &number);
+      }
+      return;
+    }
+    with_bits(bits_, [&]<class T>() {
+      const T* const x = reinterpret_cast<const T*>(x_);
+      T* const y = reinterpret_cast<T*>(y_) + to;
+      const T value = static_cast<T>(value_);
+      for (std::int64_t i = 0; i < n; ++i) {
+        if (from[i] != kNone) y[at(i)] = x[from[i]];
+        else if (!keeps_) y[at(i)] = value;
+      }
+    });
+  }
 
-  const RemapProblem& problem_;
-  const RemapAxis& row_;
+ private:
+  int bits_;
+  bool keeps_;
+  std::uint64_t value_;
   const std::byte* x_;
   std::byte* y_;
   LoadBlock load_;
   StoreBlock store_;
-  Move move_ = move_of(bits(problem_.x.dtype));
 };
 
 }  // namespace
 
 void remap_cpu(cpu::Executor& all_cores, const RemapProblem& problem) {
-  const int last = problem.rank - 1;
-  Shape outer;
-  for (int d = 0; d < last; ++d) outer.push_back(problem.axes[d].to);
-  const RowMover row(problem);
-  cpu::Executor one_core(1);  // packed elements share bytes
-  cpu::Executor& executor = bits(problem.x.dtype) < 8 ? one_core : all_cores;
-  const std::int64_t grain = std::max<std::int64_t>(16384 / problem.axes[last].to, 1);
-  parallel(executor, element_count(outer), grain, [&](std::int64_t begin, std::int64_t end) {
-    Dims at = Dims::filled(last, 0), from = at;
-    std::int64_t rest = begin;
-    for (int d = last - 1; d >= 0; --d) {
-      at[d] = rest % outer[d];
-      rest /= outer[d];
-      from[d] = remapped(problem, problem.axes[d], at[d]);
-    }
-    for (std::int64_t r = begin; r < end; ++r) {
-      std::int64_t source = 0, target = 0;
-      bool inside = true;
-      for (int d = 0; d < last; ++d) {
-        inside &= from[d] >= 0;
-        source += from[d] * problem.axes[d].x_stride;
-        target += at[d] * problem.axes[d].y_stride;
+  Shape shape;
+  Strides y_strides;
+  std::vector<Mapping> mappings;
+  for (int d = 0; d < problem.rank; ++d) {
+    shape.push_back(problem.axes[d].to);
+    y_strides.push_back(problem.axes[d].y_stride);
+    mappings.emplace_back(problem.mode, problem.axes[d]);
+  }
+  const ElementBlocks blocks(shape, kMost, kPiece);
+  const int axis = blocks.axis();
+  const std::int64_t x_stride = problem.axes[axis].x_stride, y_stride = y_strides.back();
+  const std::vector<std::int64_t> y_offsets = blocks.offsets(y_strides);
+  // The elements of x for an index of the axis, from the first one on.
+  std::vector<std::int64_t> inner{0};
+  for (int d = axis + 1; d < problem.rank; ++d) {
+    std::vector<std::int64_t> from(shape[d]), more;
+    mappings[d].fill(0, shape[d], from.data());
+    for (const std::int64_t offset : inner) {
+      for (const std::int64_t i : from) {
+        more.push_back(offset == kNone || i < 0 ? kNone : offset + i * problem.axes[d].x_stride);
       }
-      row(target, inside, source);
-      for (int d = last - 1; d >= 0; --d) {
-        const bool next = ++at[d] < outer[d];
-        if (!next) at[d] = 0;
-        from[d] = remapped(problem, problem.axes[d], at[d]);
-        if (next) break;
+    }
+    inner = std::move(more);
+  }
+  const Mover mover(problem);
+  const bool has_runs = inner.size() == 1 && mover.has_runs(x_stride, y_stride);
+  cpu::Executor one_core(1);  // packed elements share bytes
+  const std::int64_t grain = std::max<std::int64_t>(kPiece / blocks.size(), 1);
+  parallel(bits(problem.x.dtype) < 8 ? one_core : all_cores, blocks.count(), grain,
+           [&](std::int64_t begin, std::int64_t end) {
+    std::int64_t indices[kMost], from[kMost];
+    for (std::int64_t b = begin; b < end; ++b) {
+      const ElementBlocks::Block block = blocks[b];
+      // The first element of x for the indices of the axes before.
+      std::int64_t base = 0, outer = block.outer;
+      for (int d = axis - 1; d >= 0; --d) {
+        const std::int64_t i = remapped(problem, problem.axes[d], outer % shape[d]);
+        outer /= shape[d];
+        base = base == kNone || i < 0 ? kNone : base + i * problem.axes[d].x_stride;
+      }
+      const std::int64_t to = blocks.offset(block, y_strides);
+      const std::int64_t stop = block.begin + block.count / blocks.inner();
+      for (std::int64_t c = block.begin; c < stop;) {
+        const std::int64_t at = (c - block.begin) * blocks.inner();  // in the block
+        const std::int64_t run = base != kNone && has_runs ? std::min(mappings[axis].run(c), stop - c) : 0;
+        if (run >= kShortest) {
+          mover.run(base + remapped(problem, problem.axes[axis], c) * x_stride, x_stride, to + at * y_stride, y_stride,
+                    run);
+          c += run;
+          continue;
+        }
+        const std::int64_t count = std::min(kMost / blocks.inner(), stop - c), n = count * blocks.inner();
+        mappings[axis].fill(c, count, indices);
+        std::int64_t* next = from;
+        for (std::int64_t i = 0; i < count; ++i) {
+          const std::int64_t first = base == kNone || indices[i] < 0 ? kNone : base + indices[i] * x_stride;
+          for (const std::int64_t offset : inner) *next++ = first == kNone || offset == kNone ? kNone : first + offset;
+        }
+        if (!y_offsets.empty()) mover.table(from, to, [&](std::int64_t i) { return y_offsets[at + i]; }, n);
+        else if (y_stride == 1) mover.table(from, to + at, [](std::int64_t i) { return i; }, n);
+        else mover.table(from, to + at * y_stride, [&](std::int64_t i) { return i * y_stride; }, n);
+        c += count;
       }
     }
   });

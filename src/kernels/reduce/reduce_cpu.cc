@@ -272,9 +272,9 @@ void for_each_run(const Shape& shape, std::int64_t begin, std::int64_t end, F&& 
 constexpr std::int64_t kChunk = 1024;   // values converted at a time
 constexpr std::int64_t kPiece = 65536;  // of a row, folded by one task: results do not depend on the cores
 constexpr int kLanes = 8;
+constexpr std::int64_t kResults = 256;  // rows whose results are stored together
 
-// The values to reduce, a run at a time: adjacent elements of a row, or the same element of adjacent rows. For one
-// thread.
+// The values to reduce: adjacent elements of a row, or a block of several rows. For one thread.
 template <class T>
 class Feed {
  public:
@@ -283,24 +283,23 @@ class Feed {
     if (prologue) registers_.emplace(*prologue);
   }
 
-  // Loads `n` values from element `step` of row `row` on, along the row or across rows, within the last dimension, and
-  // stores the extra outputs.
-  void load(std::int64_t row, std::int64_t step, bool along, std::int64_t n, T* values) {
+  // Loads `n` values from element `step` of row `row` on, within the last dimension, and stores the extra outputs.
+  void load(std::int64_t row, std::int64_t step, std::int64_t n, T* values) {
     if (!prologue_) {
-      const auto [offset, stride] = place(0, row, step, along);
+      const auto [offset, stride] = place(0, row, step);
       return access_.load(memory(0), offset, stride, n, values);
     }
     alignas(64) std::byte made[CpuExpression::kBlock * 8];
     for (std::int64_t at = 0; at < n; at += CpuExpression::kBlock) {
       const int count = static_cast<int>(std::min<std::int64_t>(CpuExpression::kBlock, n - at));
       for (std::size_t k = 0; k < problem_.inputs.size(); ++k) {
-        const auto [offset, stride] = place(k, row, step, along);
+        const auto [offset, stride] = place(k, row, step);
         prologue_->load(*registers_, static_cast<int>(k), 0, memory(k), offset + at * stride, stride, count);
       }
       prologue_->run(*registers_, count);
       prologue_->store(*registers_, prologue_->output_count() - 1, 0, made, 0, 1, count);
       for (std::size_t k = 0; k < problem_.extra_outputs.size(); ++k) {
-        const auto [offset, stride] = place(problem_.extra_outputs_index() + k, row, step, along);
+        const auto [offset, stride] = place(problem_.extra_outputs_index() + k, row, step);
         const View& v = problem_.extra_outputs[k];
         prologue_->store(*registers_, static_cast<int>(k) + 1, 0, v.buffer.data() + v.offset, offset + at * stride,
                          stride, count);
@@ -309,20 +308,78 @@ class Feed {
     }
   }
 
+  // Loads a block of at most kBlock values: those of `rows` rows from `row` on at `steps` steps from `step` on, step by
+  // step or row by row, and stores the extra outputs.
+  void load_block_of(std::int64_t row, std::int64_t rows, std::int64_t step, std::int64_t steps, bool by_rows,
+                     T* values) {
+    const int n = static_cast<int>(rows * steps);
+    if (!prologue_) {
+      const CpuExpression::Row from = elements(0, memory(0), row, rows, step, steps, by_rows);
+      if (!from.offsets) return access_.load(from.data, from.first, from.stride, n, values);
+      for (int i = 0; i < n; ++i) access_.load(from.data, from.offsets[i], 0, 1, values + i);
+      return;
+    }
+    alignas(64) std::byte made[CpuExpression::kBlock * 8];
+    for (std::size_t k = 0; k < problem_.inputs.size(); ++k) {
+      prologue_->load(*registers_, static_cast<int>(k), elements(k, memory(k), row, rows, step, steps, by_rows), 0, n);
+    }
+    prologue_->run(*registers_, n);
+    prologue_->store(*registers_, prologue_->output_count() - 1, 0, made, 0, 1, n);
+    for (std::size_t k = 0; k < problem_.extra_outputs.size(); ++k) {
+      const View& v = problem_.extra_outputs[k];
+      prologue_->store(*registers_, static_cast<int>(k) + 1,
+                       elements(problem_.extra_outputs_index() + k, v.buffer.data() + v.offset, row, rows, step, steps,
+                                by_rows),
+                       0, n);
+    }
+    access_.load(made, 0, 1, n, values);
+  }
+
  private:
-  std::pair<std::int64_t, std::int64_t> place(std::size_t k, std::int64_t row, std::int64_t step, bool along) const {
+  // Operand k's elements of a block.
+  CpuExpression::Row elements(std::size_t k, std::byte* memory, std::int64_t row, std::int64_t rows, std::int64_t step,
+                              std::int64_t steps, bool by_rows) {
+    const Collapsed &outer = problem_.rows.outer, &inner = problem_.rows.inner;
+    // The stride of elements that are in one run of the last axis; a stride of fewer than two does not matter.
+    const auto in_run = [](const Collapsed& dims, std::int64_t first, std::int64_t count) {
+      return count == 1 || first % dims.shape.back() + count <= dims.shape.back();
+    };
+    const auto stride_of = [k](const Collapsed& dims) { return dims.shape.empty() ? 0 : dims.strides[k].back(); };
+    const std::int64_t of_rows = stride_of(outer), of_steps = stride_of(inner);
+    const bool even = in_run(outer, row, rows) && in_run(inner, step, steps) &&
+                      (rows == 1 || steps == 1 || (by_rows ? of_rows == steps * of_steps : of_steps == rows * of_rows));
+    if (even) {
+      const std::int64_t first = offset_of({outer.shape, outer.strides[k]}, row) + offset_of({inner.shape, inner.strides[k]}, step);
+      return {memory, first, rows == 1 || (by_rows && steps > 1) ? of_steps : of_rows};
+    }
+    std::int64_t row_offsets[CpuExpression::kBlock], step_offsets[CpuExpression::kBlock];
+    offsets_of({outer.shape, outer.strides[k]}, row, rows, row_offsets);
+    offsets_of({inner.shape, inner.strides[k]}, step, steps, step_offsets);
+    std::int64_t* next = offsets_.data();
+    if (by_rows) {
+      for (std::int64_t r = 0; r < rows; ++r) {
+        for (std::int64_t j = 0; j < steps; ++j) *next++ = row_offsets[r] + step_offsets[j];
+      }
+    } else {
+      for (std::int64_t j = 0; j < steps; ++j) {
+        for (std::int64_t r = 0; r < rows; ++r) *next++ = row_offsets[r] + step_offsets[j];
+      }
+    }
+    return {memory, 0, 0, offsets_.data()};
+  }
+  std::pair<std::int64_t, std::int64_t> place(std::size_t k, std::int64_t row, std::int64_t step) const {
     const Rows& rows = problem_.rows;
-    const Collapsed& runs = along ? rows.inner : rows.outer;
     return {offset_of({rows.outer.shape, rows.outer.strides[k]}, row) +
                 offset_of({rows.inner.shape, rows.inner.strides[k]}, step),
-            runs.shape.empty() ? 0 : runs.strides[k].back()};
+            rows.inner.shape.empty() ? 0 : rows.inner.strides[k].back()};
   }
-  const std::byte* memory(std::size_t k) const { return problem_.inputs[k].buffer.data() + problem_.inputs[k].offset; }
+  std::byte* memory(std::size_t k) const { return problem_.inputs[k].buffer.data() + problem_.inputs[k].offset; }
 
   const ReduceProblem& problem_;
   const Access<T>& access_;
   const std::optional<CpuExpression>& prologue_;
   std::optional<CpuExpression::Registers> registers_;
+  std::array<std::int64_t, CpuExpression::kBlock> offsets_;  // of one operand
 };
 
 template <class Op, class T>
@@ -341,7 +398,7 @@ struct Reducer {
     for_each_run(problem.rows.inner.shape, begin, end, [&](std::int64_t first, std::int64_t count) {
       for (std::int64_t at = 0; at < count; at += kChunk) {
         const std::int64_t n = std::min(kChunk, count - at);
-        feed.load(row, first + at, true, n, values);
+        feed.load(row, first + at, n, values);
         std::int64_t i = 0;
         for (; i + kLanes <= n; i += kLanes) {
           for (int k = 0; k < kLanes; ++k) lanes[k] = Op::combine(lanes[k], Op::lift(values[i + k]));
@@ -354,32 +411,59 @@ struct Reducer {
     return a;
   }
 
-  // Reduces the elements [begin, end) of `count` rows from `first` on, at most kChunk of them.
+  // Reduces the elements [begin, end) of `count` rows from `first` on, at most a block of them.
   void across(Feed<T>& feed, std::int64_t first, std::int64_t count, std::int64_t begin, std::int64_t end,
               Acc* accs) const {
     std::fill(accs, accs + count, Op::identity());
-    T values[kChunk];
-    for (std::int64_t j = begin; j < end; ++j) {
-      for_each_run(problem.rows.outer.shape, first, first + count, [&](std::int64_t row, std::int64_t n) {
-        feed.load(row, j, false, n, values);
-        Acc* a = accs + (row - first);
-        for (std::int64_t i = 0; i < n; ++i) a[i] = Op::combine(a[i], Op::lift(values[i]));
-      });
+    T values[CpuExpression::kBlock];
+    // Rows side by side are read where they are, a few of them together.
+    const std::int64_t most = count >= 32 ? 1 : CpuExpression::kBlock / count;
+    for (std::int64_t step = begin; step < end; step += most) {
+      const std::int64_t steps = std::min(most, end - step);
+      feed.load_block_of(first, count, step, steps, false, values);
+      for (std::int64_t j = 0; j < steps; ++j) {
+        for (std::int64_t r = 0; r < count; ++r) accs[r] = Op::combine(accs[r], Op::lift(values[j * count + r]));
+      }
     }
   }
 
-  // Calls put(row, result) for each row, in order.
+  // Reduces `count` rows from `first` on, which are at most a block together.
+  void together(Feed<T>& feed, std::int64_t first, std::int64_t count, Acc* accs) const {
+    T values[CpuExpression::kBlock];
+    const std::int64_t length = problem.rows.length;
+    feed.load_block_of(first, count, 0, length, true, values);
+    for (std::int64_t r = 0; r < count; ++r) accs[r] = fold(values + r * length, length);
+  }
+  // A short row's values, in the order of along().
+  static Acc fold(const T* values, std::int64_t n) {
+    Acc lanes[kLanes];
+    std::fill(lanes, lanes + kLanes, Op::identity());
+    std::int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+      for (int k = 0; k < kLanes; ++k) lanes[k] = Op::combine(lanes[k], Op::lift(values[i + k]));
+    }
+    for (; i < n; ++i) lanes[0] = Op::combine(lanes[0], Op::lift(values[i]));
+    // Empty lanes change nothing but a product of complex numbers with infinite parts.
+    if (n < kLanes && !std::is_same_v<T, Complex>) return lanes[0];
+    for (int k = 1; k < kLanes; ++k) lanes[0] = Op::combine(lanes[0], lanes[k]);
+    return lanes[0];
+  }
+
+  // Calls put(first row, rows, results) for some rows at a time, in order.
   template <class F>
   void run(cpu::Executor& executor, F&& put) const {
+    constexpr std::int64_t kShort = 64;
     const Rows& rows = problem.rows;
-    const std::int64_t block = runs_across(rows, 0) ? 256 : 1;  // rows of a task
+    const bool is_across = runs_across(rows, 0), short_rows = !is_across && rows.length > 0 && rows.length < kShort;
+    const std::int64_t block =  // rows of a task
+        is_across ? 256 : short_rows ? CpuExpression::kBlock / rows.length : 1;
     const std::int64_t blocks = ceil_div(rows.count, block);
     const std::int64_t piece = std::max<std::int64_t>(kPiece / block, 1);
     const std::int64_t pieces = std::max<std::int64_t>(ceil_div(rows.length, piece), 1);
     auto accs = host_list<Acc>(rows.count * pieces);  // [blocks, pieces, rows of the block]
     const std::int64_t grain = std::max<std::int64_t>(kPiece / (block * std::min(rows.length, piece) + 1), 1);
     cpu::say_form([&] {
-      return std::pair(std::string(block > 1 ? "across_rows" : "along_rows"),
+      return std::pair(std::string(is_across ? "across_rows" : short_rows ? "short_rows" : "along_rows"),
                        std::format("{} rows of {}", rows.count, rows.length));
     });
     parallel(executor, blocks * pieces, grain, [&](std::int64_t begin, std::int64_t end) {
@@ -390,25 +474,27 @@ struct Reducer {
         const std::int64_t from_step = task % pieces * piece;
         const std::int64_t to_step = std::min(from_step + piece, rows.length);
         Acc* target = accs.data() + first * pieces + task % pieces * count;
-        if (block == 1) {
-          *target = along(feed, first, from_step, to_step);
-        } else {
-          across(feed, first, count, from_step, to_step, target);
-        }
+        if (is_across) across(feed, first, count, from_step, to_step, target);
+        else if (short_rows) together(feed, first, count, target);
+        else *target = along(feed, first, from_step, to_step);
       }
     });
-    for (std::int64_t row = 0; row < rows.count; ++row) {
-      const std::int64_t first = row / block * block;
-      const std::int64_t count = std::min(block, rows.count - first);
-      const Acc* source = accs.data() + first * pieces + (row - first);
-      Acc a = source[0];
-      for (std::int64_t p = 1; p < pieces; ++p) a = Op::combine(a, source[p * count]);
-      auto result = Op::finish(a, rows.length, problem.correction);
-      // Without elements, minimum and maximum are the limits of the narrow type.
-      if constexpr (std::is_integral_v<T>) {
-        if (rows.length == 0) result = std::clamp(result, from.least, from.largest);
+    T results[kResults];
+    for (std::int64_t begin = 0; begin < rows.count; begin += kResults) {
+      const std::int64_t end = std::min(begin + kResults, rows.count);
+      for (std::int64_t row = begin; row < end; ++row) {
+        const std::int64_t first = row / block * block;
+        const std::int64_t count = std::min(block, rows.count - first);
+        const Acc* source = accs.data() + first * pieces + (row - first);
+        Acc a = source[0];
+        for (std::int64_t p = 1; p < pieces; ++p) a = Op::combine(a, source[p * count]);
+        T& result = results[row - begin] = Op::finish(a, rows.length, problem.correction);
+        // Without elements, minimum and maximum are the limits of the narrow type.
+        if constexpr (std::is_integral_v<T>) {
+          if (rows.length == 0) result = std::clamp(result, from.least, from.largest);
+        }
       }
-      put(row, result);
+      put(begin, end - begin, results);
     }
   }
 };
@@ -458,14 +544,20 @@ void run(cpu::Executor& all_cores, const ReduceProblem& problem, bool truth = fa
   if constexpr (!std::is_same_v<T, Complex>) {
     if (problem.epilogue) {
       std::vector<float> results(problem.rows.count);
-      reducer.run(executor, [&](std::int64_t row, T result) { results[row] = static_cast<float>(result); });
+      reducer.run(executor, [&](std::int64_t first, std::int64_t count, const T* values) {
+        for (std::int64_t i = 0; i < count; ++i) results[first + i] = static_cast<float>(values[i]);
+      });
       return finish(problem, results);
     }
   }
   const Layout outer{problem.rows.outer.shape, problem.rows.outer.strides[problem.y_index()]};
   const Access<T> to = access<T>(problem.y.dtype, false);
   std::byte* y = problem.y.buffer.data() + problem.y.offset;
-  reducer.run(executor, [&](std::int64_t row, T result) { to.store(y, offset_of(outer, row), result); });
+  reducer.run(executor, [&](std::int64_t first, std::int64_t count, const T* values) {
+    std::int64_t offsets[kResults];
+    offsets_of(outer, first, count, offsets);
+    for (std::int64_t i = 0; i < count; ++i) to.store(y, offsets[i], values[i]);
+  });
 }
 
 // Runs the operation for the kinds of numbers that it takes.
