@@ -314,14 +314,17 @@ void check_division(cpu::Executor& executor, DType type) {
   const View a(Buffer::host(numbers.size() * sizeof(T)), 0, type, {count, 1});
   std::memcpy(a.buffer.data(), numbers.data(), numbers.size() * sizeof(T));
   const View b(a.buffer, 0, type, {1, count});
-  for (const ScalarOp op : {ScalarOp::div, ScalarOp::rem, ScalarOp::floor_divide, ScalarOp::remainder}) {
+  // One divisor after another, and each for all numbers.
+  for (const bool one_divisor : {false, true}) for (const ScalarOp op : {ScalarOp::div, ScalarOp::rem, ScalarOp::floor_divide, ScalarOp::remainder}) {
     Expression e;
     const int x = e.input(type), by = e.input(type);
     e.output(e.apply(op, {x, by}));
     const View y = output(type, {count, count});
-    kernels::map(executor, e, std::array{a, b}, std::array{y});
+    if (one_divisor) kernels::map(executor, e, std::array{b, a}, std::array{y});
+    else kernels::map(executor, e, std::array{a, b}, std::array{y});
     for (std::int64_t i = 0; i < count * count; ++i) {
-      const T n = numbers[static_cast<std::size_t>(i / count)], d = numbers[static_cast<std::size_t>(i % count)];
+      T n = numbers[static_cast<std::size_t>(i / count)], d = numbers[static_cast<std::size_t>(i % count)];
+      if (one_divisor) std::swap(n, d);
       T quotient = 0, rest = 0;
       if (d != 0) {
         // The only quotient that overflows wraps.

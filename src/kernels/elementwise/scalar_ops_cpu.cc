@@ -434,7 +434,22 @@ Function next_narrow() {
   return BlockLoop<NextNarrow<Float>, float, float, float>::choose(false);
 }
 
+// Divisions of integers of up to 32 bits, which are all exact in double.
+template <class T>
+Function narrow_division(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::div: return BlockLoop<Div, T, T, T>::choose(true);
+    case rem: return BlockLoop<Rem, T, T, T>::choose(true);
+    case ScalarOp::remainder: return BlockLoop<Remainder, T, T, T>::choose(true);
+    case floor_divide: return BlockLoop<FloorDivide, T, T, T>::choose(true);
+    default: return nullptr;
+  }
+}
+
 Function special_function(ScalarOp op, DType type) {
+  if (is_integer(type) && bits(type) <= 32) {
+    if (const Function f = is_signed(type) ? narrow_division<I>(op) : narrow_division<U>(op)) return f;
+  }
   if (op == bitwise_not && type == DType::boolean) return cpu_function(logical_not, type);
   if (op == popcount) return by_width<Popcount>(bits(type));
   if (op == clz) return by_width<LeadingZeros>(bits(type));

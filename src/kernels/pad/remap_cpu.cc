@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -33,6 +34,11 @@ class Mapping {
     }
     return 1;
   }
+  // The indices of x for c + unit() … are those for c … and unit_step(); 0: there is no such unit.
+  std::int64_t unit() const {
+    return axis_.mapped && (mode_ == Remap::wrap || mode_ == Remap::repeat) ? axis_.period : 0;
+  }
+  std::int64_t unit_step() const { return mode_ == Remap::repeat ? 1 : 0; }
   // The indices of x for c … c + n - 1; -1: none.
   void fill(std::int64_t c, std::int64_t n, std::int64_t* x) const {
     const std::int64_t first = c + (axis_.mapped ? axis_.shift : 0), from = axis_.from, period = axis_.period;
@@ -49,14 +55,16 @@ class Mapping {
       case Remap::wrap:
       case Remap::reflect:
       case Remap::symmetric:
-        for (std::int64_t i = 0, u = turned(first); i < n; ++i, u = u + 1 == period ? 0 : u + 1) {
-          x[i] = mode_ == Remap::wrap ? u : std::min(u, period - u - (mode_ == Remap::symmetric));
-        }
+        for (std::int64_t i = 0, u = turned(first); i < n; ++i, u = u + 1 == period ? 0 : u + 1) x[i] = u;
+        if (mode_ == Remap::wrap) return;
+        for (std::int64_t i = 0; i < n; ++i) x[i] = std::min(x[i], period - x[i] - (mode_ == Remap::symmetric));
         return;
       case Remap::repeat:
         for (std::int64_t i = 0, index = first / period, part = first % period; i < n; ++i) {
           x[i] = index;
-          if (++part == period) ++index, part = 0;
+          const bool last = ++part == period;
+          index += last;
+          part = last ? 0 : part;
         }
     }
   }
@@ -72,7 +80,8 @@ class Mapping {
 class Mover {
  public:
   explicit Mover(const RemapProblem& p)
-      : bits_(bits(p.x.dtype)), keeps_(p.mode == Remap::keep), value_(p.value), x_(p.x.buffer.data() + p.x.offset),
+      : bits_(bits(p.x.dtype)), keeps_(p.mode == Remap::keep),
+        misses_(p.mode == Remap::keep || p.mode == Remap::constant), value_(p.value), x_(p.x.buffer.data() + p.x.offset),
         y_(p.y.buffer.data() + p.y.offset), load_(load_block(p.x.dtype)), store_(store_block(p.y.dtype)) {}
 
   // `n` elements from `from` on to those from `to` on, so far apart.
@@ -108,6 +117,10 @@ class Mover {
       const T* const x = reinterpret_cast<const T*>(x_);
       T* const y = reinterpret_cast<T*>(y_) + to;
       const T value = static_cast<T>(value_);
+      if (!misses_ || std::find(from, from + n, kNone) == from + n) {
+        for (std::int64_t i = 0; i < n; ++i) y[at(i)] = x[from[i]];
+        return;
+      }
       for (std::int64_t i = 0; i < n; ++i) {
         if (from[i] != kNone) y[at(i)] = x[from[i]];
         else if (!keeps_) y[at(i)] = value;
@@ -117,7 +130,7 @@ class Mover {
 
  private:
   int bits_;
-  bool keeps_;
+  bool keeps_, misses_;  // elements outside of x keep theirs; there may be some
   std::uint64_t value_;
   const std::byte* x_;
   std::byte* y_;
@@ -153,7 +166,12 @@ void remap_cpu(cpu::Executor& all_cores, const RemapProblem& problem) {
     inner = std::move(more);
   }
   const Mover mover(problem);
-  const bool has_runs = inner.size() == 1 && mover.has_runs(x_stride, y_stride);
+  const bool single = inner.size() == 1;  // an index of the axis is one element
+  const bool has_runs = single && y_offsets.empty() && mover.has_runs(x_stride, y_stride);
+  // A table for some units of a mapping serves the next ones, too.
+  const std::int64_t most = kMost / blocks.inner(), unit = mappings[axis].unit();
+  const bool has_units = single && unit > 0 && unit <= most;
+  const std::int64_t at_once = has_units ? most / unit * unit : most;
   cpu::Executor one_core(1);  // packed elements share bytes
   const std::int64_t grain = std::max<std::int64_t>(kPiece / blocks.size(), 1);
   parallel(bits(problem.x.dtype) < 8 ? one_core : all_cores, blocks.count(), grain,
@@ -162,7 +180,7 @@ void remap_cpu(cpu::Executor& all_cores, const RemapProblem& problem) {
     for (std::int64_t b = begin; b < end; ++b) {
       const ElementBlocks::Block block = blocks[b];
       // The first element of x for the indices of the axes before.
-      std::int64_t base = 0, outer = block.outer;
+      std::int64_t base = single ? inner[0] : 0, outer = block.outer, filled = -1;
       for (int d = axis - 1; d >= 0; --d) {
         const std::int64_t i = remapped(problem, problem.axes[d], outer % shape[d]);
         outer /= shape[d];
@@ -179,16 +197,29 @@ void remap_cpu(cpu::Executor& all_cores, const RemapProblem& problem) {
           c += run;
           continue;
         }
-        const std::int64_t count = std::min(kMost / blocks.inner(), stop - c), n = count * blocks.inner();
-        mappings[axis].fill(c, count, indices);
-        std::int64_t* next = from;
-        for (std::int64_t i = 0; i < count; ++i) {
-          const std::int64_t first = base == kNone || indices[i] < 0 ? kNone : base + indices[i] * x_stride;
-          for (const std::int64_t offset : inner) *next++ = first == kNone || offset == kNone ? kNone : first + offset;
+        const std::int64_t count = std::min(at_once, stop - c), n = count * blocks.inner();
+        if (has_units && filled == c - at_once) {
+          const std::int64_t step = mappings[axis].unit_step() * (at_once / unit) * x_stride;
+          for (std::int64_t i = 0; step != 0 && i < count; ++i) indices[i] += step;
+        } else {
+          mappings[axis].fill(c, count, indices);
+          for (std::int64_t i = 0; i < count; ++i) {
+            indices[i] = base == kNone || indices[i] < 0 ? kNone : base + indices[i] * x_stride;
+          }
         }
-        if (!y_offsets.empty()) mover.table(from, to, [&](std::int64_t i) { return y_offsets[at + i]; }, n);
-        else if (y_stride == 1) mover.table(from, to + at, [](std::int64_t i) { return i; }, n);
-        else mover.table(from, to + at * y_stride, [&](std::int64_t i) { return i * y_stride; }, n);
+        filled = c;
+        const std::int64_t* source = indices;
+        if (!single) {
+          std::int64_t* next = from;
+          for (std::int64_t i = 0; i < count; ++i) {
+            const std::int64_t first = indices[i];
+            for (const std::int64_t offset : inner) *next++ = first == kNone || offset == kNone ? kNone : first + offset;
+          }
+          source = from;
+        }
+        if (!y_offsets.empty()) mover.table(source, to, [&](std::int64_t i) { return y_offsets[at + i]; }, n);
+        else if (y_stride == 1) mover.table(source, to + at, [](std::int64_t i) { return i; }, n);
+        else mover.table(source, to + at * y_stride, [&](std::int64_t i) { return i * y_stride; }, n);
         c += count;
       }
     }

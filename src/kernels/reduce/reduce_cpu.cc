@@ -272,7 +272,6 @@ void for_each_run(const Shape& shape, std::int64_t begin, std::int64_t end, F&& 
 constexpr std::int64_t kChunk = 1024;   // values converted at a time
 constexpr std::int64_t kPiece = 65536;  // of a row, folded by one task: results do not depend on the cores
 constexpr int kLanes = 8;
-constexpr std::int64_t kResults = 256;  // rows whose results are stored together
 
 // The values to reduce: adjacent elements of a row, or a block of several rows. For one thread.
 template <class T>
@@ -449,7 +448,7 @@ struct Reducer {
     return lanes[0];
   }
 
-  // Calls put(first row, rows, results) for some rows at a time, in order.
+  // Calls put(first row, rows, results) for some rows at a time, of at most a block, on any core.
   template <class F>
   void run(cpu::Executor& executor, F&& put) const {
     constexpr std::int64_t kShort = 64;
@@ -460,41 +459,57 @@ struct Reducer {
     const std::int64_t blocks = ceil_div(rows.count, block);
     const std::int64_t piece = std::max<std::int64_t>(kPiece / block, 1);
     const std::int64_t pieces = std::max<std::int64_t>(ceil_div(rows.length, piece), 1);
-    auto accs = host_list<Acc>(rows.count * pieces);  // [blocks, pieces, rows of the block]
     const std::int64_t grain = std::max<std::int64_t>(kPiece / (block * std::min(rows.length, piece) + 1), 1);
     cpu::say_form([&] {
       return std::pair(std::string(is_across ? "across_rows" : short_rows ? "short_rows" : "along_rows"),
                        std::format("{} rows of {}", rows.count, rows.length));
     });
+    const auto fold_piece = [&](Feed<T>& feed, std::int64_t first, std::int64_t count, std::int64_t p, Acc* target) {
+      const std::int64_t begin = p * piece, end = std::min(begin + piece, rows.length);
+      if (is_across) across(feed, first, count, begin, end, target);
+      else if (short_rows) together(feed, first, count, target);
+      else *target = along(feed, first, begin, end);
+    };
+    const auto result_of = [&](const Acc& a) {
+      T result = Op::finish(a, rows.length, problem.correction);
+      // Without elements, minimum and maximum are the limits of the narrow type.
+      if constexpr (std::is_integral_v<T>) {
+        if (rows.length == 0) result = std::clamp(result, from.least, from.largest);
+      }
+      return result;
+    };
+    if (pieces == 1) {
+      parallel(executor, blocks, grain, [&](std::int64_t begin, std::int64_t end) {
+        Feed<T> feed(problem, from, prologue);
+        Acc accs[CpuExpression::kBlock];
+        T results[CpuExpression::kBlock];
+        for (std::int64_t b = begin; b < end; ++b) {
+          const std::int64_t first = b * block, count = std::min(block, rows.count - first);
+          fold_piece(feed, first, count, 0, accs);
+          for (std::int64_t r = 0; r < count; ++r) results[r] = result_of(accs[r]);
+          put(first, count, results);
+        }
+      });
+      return;
+    }
+    auto accs = host_list<Acc>(rows.count * pieces);  // [blocks, pieces, rows of the block]
     parallel(executor, blocks * pieces, grain, [&](std::int64_t begin, std::int64_t end) {
       Feed<T> feed(problem, from, prologue);
       for (std::int64_t task = begin; task < end; ++task) {
-        const std::int64_t first = task / pieces * block;
-        const std::int64_t count = std::min(block, rows.count - first);
-        const std::int64_t from_step = task % pieces * piece;
-        const std::int64_t to_step = std::min(from_step + piece, rows.length);
-        Acc* target = accs.data() + first * pieces + task % pieces * count;
-        if (is_across) across(feed, first, count, from_step, to_step, target);
-        else if (short_rows) together(feed, first, count, target);
-        else *target = along(feed, first, from_step, to_step);
+        const std::int64_t first = task / pieces * block, count = std::min(block, rows.count - first), p = task % pieces;
+        fold_piece(feed, first, count, p, accs.data() + first * pieces + p * count);
       }
     });
-    T results[kResults];
-    for (std::int64_t begin = 0; begin < rows.count; begin += kResults) {
-      const std::int64_t end = std::min(begin + kResults, rows.count);
-      for (std::int64_t row = begin; row < end; ++row) {
-        const std::int64_t first = row / block * block;
-        const std::int64_t count = std::min(block, rows.count - first);
-        const Acc* source = accs.data() + first * pieces + (row - first);
+    for (std::int64_t first = 0; first < rows.count; first += block) {
+      const std::int64_t count = std::min(block, rows.count - first);
+      T results[CpuExpression::kBlock];
+      for (std::int64_t r = 0; r < count; ++r) {
+        const Acc* const source = accs.data() + first * pieces + r;
         Acc a = source[0];
         for (std::int64_t p = 1; p < pieces; ++p) a = Op::combine(a, source[p * count]);
-        T& result = results[row - begin] = Op::finish(a, rows.length, problem.correction);
-        // Without elements, minimum and maximum are the limits of the narrow type.
-        if constexpr (std::is_integral_v<T>) {
-          if (rows.length == 0) result = std::clamp(result, from.least, from.largest);
-        }
+        results[r] = result_of(a);
       }
-      put(begin, end - begin, results);
+      put(first, count, results);
     }
   }
 };
@@ -527,7 +542,8 @@ void finish(const ReduceProblem& problem, const std::vector<float>& results) {
 template <template <class> class Op, class T>
 void run(cpu::Executor& all_cores, const ReduceProblem& problem, bool truth = false) {
   // Adjacent packed elements share bytes.
-  const bool packed = std::ranges::any_of(problem.extra_outputs, [](const View& v) { return bits(v.dtype) < 8; });
+  const auto shares_bytes = [](const View& v) { return bits(v.dtype) < 8; };
+  const bool packed = shares_bytes(problem.y) || std::ranges::any_of(problem.extra_outputs, shares_bytes);
   cpu::Executor one_core(1);
   cpu::Executor& executor = packed ? one_core : all_cores;
   Reducer<Op<T>, T> reducer{problem, access<T>(problem.dtype, truth), {}};
@@ -554,7 +570,7 @@ void run(cpu::Executor& all_cores, const ReduceProblem& problem, bool truth = fa
   const Access<T> to = access<T>(problem.y.dtype, false);
   std::byte* y = problem.y.buffer.data() + problem.y.offset;
   reducer.run(executor, [&](std::int64_t first, std::int64_t count, const T* values) {
-    std::int64_t offsets[kResults];
+    std::int64_t offsets[CpuExpression::kBlock];
     offsets_of(outer, first, count, offsets);
     for (std::int64_t i = 0; i < count; ++i) to.store(y, offsets[i], values[i]);
   });

@@ -1,6 +1,8 @@
 // Sorting on the CPU, stable: rows of a few elements by counting the elements before each, longer ones by radix, least
-// significant digit first; the top of a long row by a heap.
+// significant digit first; the top of a long row by a heap. Values whose keys determine their bits are sorted as keys,
+// others as pairs of a key and an index.
 #include <algorithm>
+#include <concepts>
 
 #include "core/host_memory.h"
 #include "kernels/common/rows_cpu.h"
@@ -9,33 +11,78 @@
 namespace weft::kernels {
 namespace {
 
-constexpr std::int64_t kCounted = 64;       // most elements of a row that is sorted by counting
-constexpr std::int64_t kShortDigits = 2048;  // shorter rows have digits of 8 bits, longer ones of up to 11
-constexpr std::int64_t kPiece = 1 << 15;    // elements that are worth a core
+constexpr std::int64_t kCounted = 64;  // most elements of a row that is sorted by counting
+constexpr std::int64_t kPiece = 1 << 15;  // elements that are worth a core
 
-// Calls f(key) with a function from an element's bits to its key; rule() without its cases.
-template <class F>
+// The functions between elements' bits and keys, without KeyRule's cases. element(key) is for keys that determine the
+// bits of their elements, as exact() says of some elements.
+template <class Raw>
+struct IntegerKey {
+  Raw flip;
+  Raw operator()(Raw raw) const { return raw ^ flip; }
+  Raw element(Raw key) const { return key ^ flip; }
+  bool exact(const Raw*, std::int64_t) const { return true; }
+};
+template <class Raw>
+struct BooleanKey {
+  Raw flip;
+  Raw operator()(Raw raw) const { return static_cast<Raw>((raw != 0 ? 1 : 0) ^ flip); }
+  Raw element(Raw key) const { return key ^ flip; }
+  bool exact(const Raw*, std::int64_t) const { return false; }  // any byte but 0 is true
+};
+template <class Raw>
+struct FloatKey {
+  Raw sign, infinity, flip, nan;
+  Raw operator()(Raw raw) const {
+    const Raw magnitude = raw & static_cast<Raw>(sign - 1);
+    const auto key = static_cast<Raw>(raw & sign ? sign - magnitude : sign + magnitude);
+    return magnitude > infinity ? nan : static_cast<Raw>(key ^ flip);
+  }
+  Raw element(Raw key) const {
+    key ^= flip;
+    return static_cast<Raw>(key < sign ? sign | static_cast<Raw>(sign - key) : key - sign);
+  }
+  // NaNs have one key, and so have zeros.
+  bool exact(const Raw* x, std::int64_t n) const {
+    Raw found = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const Raw magnitude = x[i] & static_cast<Raw>(sign - 1);
+      found |= static_cast<Raw>(magnitude > infinity ? 1 : 0);
+      found |= static_cast<Raw>(x[i] == sign ? 1 : 0);
+    }
+    return found == 0;
+  }
+};
+
+// Calls f(key) with the functions of a rule.
+template <class Raw, class F>
 void with_key(const KeyRule& rule, F&& f) {
-  const std::uint64_t mask = rule.mask(), sign = std::uint64_t{1} << (rule.bits - 1), inverted = rule.descending ? mask : 0;
+  const auto mask = static_cast<Raw>(rule.mask()), sign = static_cast<Raw>(Raw{1} << (rule.bits - 1));
+  const Raw flip = rule.descending ? mask : Raw{0};
   switch (rule.kind) {
-    case KeyRule::Kind::unsigned_integer: return f([=](std::uint64_t raw) { return raw ^ inverted; });
-    case KeyRule::Kind::signed_integer: return f([=](std::uint64_t raw) { return raw ^ sign ^ inverted; });
-    case KeyRule::Kind::boolean: return f([=](std::uint64_t raw) { return (raw != 0) ^ inverted; });
-    case KeyRule::Kind::floating:
-      return f([=, infinity = rule.infinity](std::uint64_t raw) {
-        const std::uint64_t magnitude = raw & (sign - 1), key = raw & sign ? sign - magnitude : sign + magnitude;
-        return magnitude > infinity ? mask : key ^ inverted;
-      });
+    case KeyRule::Kind::unsigned_integer: return f(IntegerKey<Raw>{flip});
+    case KeyRule::Kind::signed_integer: return f(IntegerKey<Raw>{static_cast<Raw>(flip ^ sign)});
+    case KeyRule::Kind::boolean: return f(BooleanKey<Raw>{flip});
+    case KeyRule::Kind::floating: return f(FloatKey<Raw>{sign, static_cast<Raw>(rule.infinity), flip, mask});
   }
 }
 
-// places[i] = the number of elements that come before element i. `padded` is a multiple of 8.
+// places[i] = the number of elements that come before element i, of which there are `padded`, a multiple of 8.
 WEFT_VECTOR_CLONES
 void count_before(const std::uint64_t* keys, std::int64_t n, std::int64_t padded, std::uint64_t* places) {
   for (std::int64_t i = 0; i < padded; ++i) places[i] = 0;
   for (std::int64_t j = 0; j < n; ++j) {
     const std::uint64_t key = keys[j];
     for (std::int64_t i = 0; i < padded; ++i) places[i] += (key < keys[i]) | ((key == keys[i]) & (j < i));
+  }
+}
+// The same if no two keys are equal.
+WEFT_VECTOR_CLONES
+void count_less(const std::uint64_t* keys, std::int64_t n, std::int64_t padded, std::uint64_t* places) {
+  for (std::int64_t i = 0; i < padded; ++i) places[i] = 0;
+  for (std::int64_t j = 0; j < n; ++j) {
+    const std::uint64_t key = keys[j];
+    for (std::int64_t i = 0; i < padded; ++i) places[i] += key < keys[i];
   }
 }
 
@@ -49,46 +96,9 @@ void in_parts(std::int64_t n, std::int64_t parts, F&& f) {
   else in_pieces(parts, 1, some);
 }
 
-// Sorts `list` by the low `bits` bits of key(element) on so many cores; `other` is memory for as many elements. The
-// result is in the list that is returned.
-template <class T, class Key>
-T* radix_sort(T* list, T* other, std::int64_t n, int bits, std::int64_t cores, const Key& key) {
-  const int most = n < kShortDigits ? 8 : 11, passes = (bits + most - 1) / most, digit = (bits + passes - 1) / passes;
-  const std::int64_t buckets = std::int64_t{1} << digit;
-  std::vector<std::int64_t> places(static_cast<std::size_t>(cores * buckets));
-  for (int shift = 0; shift < bits; shift += digit) {
-    const auto bucket = [&](const T& element) {
-      return static_cast<std::int64_t>((key(element) >> shift) & static_cast<std::uint64_t>(buckets - 1));
-    };
-    std::ranges::fill(places, 0);
-    in_parts(n, cores, [&](std::int64_t begin, std::int64_t end, std::int64_t part) {
-      std::int64_t* const count = places.data() + part * buckets;
-      for (std::int64_t i = begin; i < end; ++i) ++count[bucket(list[i])];
-    });
-    // If all elements have one digit they are in order already.
-    std::int64_t same = 0, next = 0;
-    for (std::int64_t p = 0; p < cores; ++p) same += places[static_cast<std::size_t>(p * buckets + bucket(list[0]))];
-    if (same == n) continue;
-    for (std::int64_t b = 0; b < buckets; ++b) {
-      for (std::int64_t p = 0; p < cores; ++p) {
-        next += std::exchange(places[static_cast<std::size_t>(p * buckets + b)], next);
-      }
-    }
-    in_parts(n, cores, [&](std::int64_t begin, std::int64_t end, std::int64_t part) {
-      std::int64_t* const place = places.data() + part * buckets;
-      for (std::int64_t i = begin; i < end; ++i) other[place[bucket(list[i])]++] = list[i];
-    });
-    std::swap(list, other);
-  }
-  return list;
-}
-
 // Pairs of a key's word and an index below 2^32, in one number.
 std::uint64_t pair_of(std::uint64_t word, std::int64_t index) { return word << 32 | static_cast<std::uint64_t>(index); }
 std::int64_t index_of(std::uint64_t pair) { return static_cast<std::int64_t>(pair & 0xffffffffu); }
-std::uint64_t* sort_pairs(std::uint64_t* list, std::uint64_t* other, std::int64_t n, int bits, std::int64_t cores) {
-  return radix_sort(list, other, n, bits, cores, [](std::uint64_t pair) { return pair >> 32; });
-}
 // Of longer keys, or longer rows.
 struct LongPair {
   std::uint64_t key;
@@ -96,14 +106,69 @@ struct LongPair {
   bool operator<(const LongPair& b) const { return key < b.key || (key == b.key && index < b.index); }
 };
 
+template <std::unsigned_integral T>
+T bits_to_sort(T element) {
+  return element;
+}
+std::uint64_t bits_to_sort(const LongPair& pair) { return pair.key; }
+
+// Sorts `list` by the elements' bits [first, last) on so many cores; `other` is memory for as many elements. The result
+// is in the list that is returned.
+template <class T>
+T* radix_sort(T* list, T* other, std::int64_t n, int first, int last, std::int64_t cores) {
+  constexpr std::int64_t kDigits = 256;
+  const int passes = (last - first + 7) / 8;  // 1, 2, 4 or 8
+  // Of each pass, if one core counts them together, and each part.
+  std::vector<std::int64_t> counts(static_cast<std::size_t>((cores == 1 ? passes : cores) * kDigits));
+  const auto digit = [first](const T& element, int pass) {
+    return static_cast<std::int64_t>((bits_to_sort(element) >> (first + 8 * pass)) & 255);
+  };
+  const auto count_all = [=, of_digits = counts.data()]<int all>(std::integral_constant<int, all>) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      for (int p = 0; p < all; ++p) ++of_digits[p * kDigits + digit(list[i], p)];
+    }
+  };
+  if (cores == 1) {
+    if (passes == 1) count_all(std::integral_constant<int, 1>());
+    else if (passes == 2) count_all(std::integral_constant<int, 2>());
+    else if (passes == 4) count_all(std::integral_constant<int, 4>());
+    else count_all(std::integral_constant<int, 8>());
+  }
+  for (int pass = 0; pass < passes; ++pass) {
+    std::int64_t* const places = counts.data() + (cores == 1 ? pass * kDigits : 0);
+    if (cores > 1) {
+      std::ranges::fill(counts, 0);
+      in_parts(n, cores, [=](std::int64_t begin, std::int64_t end, std::int64_t part) {
+        std::int64_t* const of_digit = places + part * kDigits;
+        for (std::int64_t i = begin; i < end; ++i) ++of_digit[digit(list[i], pass)];
+      });
+    }
+    // If all elements have one digit they are in order already.
+    std::int64_t same = 0, next = 0;
+    for (std::int64_t p = 0; p < cores; ++p) same += places[p * kDigits + digit(list[0], pass)];
+    if (same == n) continue;
+    for (std::int64_t d = 0; d < kDigits; ++d) {
+      for (std::int64_t p = 0; p < cores; ++p) next += std::exchange(places[p * kDigits + d], next);
+    }
+    in_parts(n, cores, [=](std::int64_t begin, std::int64_t end, std::int64_t part) {
+      std::int64_t* const place = places + part * kDigits;
+      for (std::int64_t i = begin; i < end; ++i) other[place[digit(list[i], pass)]++] = list[i];
+    });
+    std::swap(list, other);
+  }
+  return list;
+}
+
 // Memory for lists, which only grows.
 class Memory {
  public:
   template <class T>
   T* need(std::int64_t count) {
-    if (static_cast<double>(count) * sizeof(T) > static_cast<double>(physical_memory())) throw std::bad_alloc();
-    const std::uint64_t bytes = static_cast<std::uint64_t>(count) * sizeof(T);
-    if (buffer_.size() < bytes) buffer_ = Buffer::host(bytes);
+    const double bytes = static_cast<double>(count) * sizeof(T);
+    if (static_cast<double>(buffer_.size()) < bytes) {
+      if (bytes > static_cast<double>(physical_memory())) throw std::bad_alloc();
+      buffer_ = Buffer::host(static_cast<std::uint64_t>(count) * sizeof(T));
+    }
     return reinterpret_cast<T*>(buffer_.data());
   }
 
@@ -118,7 +183,12 @@ class RowAccess {
   explicit RowAccess(const SortProblem& p) : p_(p), packed_(bits(p.x.dtype) < 8) {}
 
   void go_to(std::int64_t row) {
-    for (int k = 0; k < 3; ++k) start_[k] = offset_of({p_.outer.shape, p_.outer.strides[k]}, row);
+    if (row < first_ || row >= first_ + kRows) {
+      const std::int64_t count = std::min(kRows, p_.rows - row);
+      for (int k = 0; k < 3; ++k) offsets_of({p_.outer.shape, p_.outer.strides[k]}, row, count, starts_[k]);
+      first_ = row;
+    }
+    for (int k = 0; k < 3; ++k) start_[k] = starts_[k][row - first_];
   }
   // The row's elements, dense.
   const Raw* elements() {
@@ -149,8 +219,13 @@ class RowAccess {
       return;
     }
     Raw* const y = data<Raw>(*p_.values) + start_[1];
-    in_parts(p_.keep, cores, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
-      for (std::int64_t j = begin; j < end; ++j) y[j * step] = value(j);
+    in_parts(p_.keep, cores, [y, step, value](std::int64_t begin, std::int64_t end, std::int64_t) {
+      if (step == 1) {
+        WEFT_INDEPENDENT
+        for (std::int64_t j = begin; j < end; ++j) y[j] = value(j);
+      } else {
+        for (std::int64_t j = begin; j < end; ++j) y[j * step] = value(j);
+      }
     });
   }
   template <class F>
@@ -178,8 +253,12 @@ class RowAccess {
     for (std::int64_t j = 0; j < count; j += 512) f(j, static_cast<int>(std::min<std::int64_t>(512, count - j)), numbers);
   }
 
+  static constexpr std::int64_t kRows = 64;
+
   const SortProblem& p_;
   bool packed_;
+  std::int64_t first_ = -kRows;      // of the rows whose starts are known
+  std::int64_t starts_[3][kRows];
   std::array<std::int64_t, 3> start_{};
   Memory memory_;
 };
@@ -194,7 +273,7 @@ class RowSorter {
     const Raw* const x = row_.elements();
     if (p_.length <= kCounted) by_counting(x);
     else if (p_.keep <= p_.length / kFewOf) top(x);
-    else if (!p_.indices) values(x);
+    else if (!p_.indices && key_.exact(x, p_.length)) values(x);
     else if (p_.length > std::int64_t{1} << 32) long_pairs(x);
     else if constexpr (sizeof(Raw) == 8) wide_pairs(x);
     else pairs(x);
@@ -207,9 +286,14 @@ class RowSorter {
     std::uint64_t keys[kCounted], places[kCounted];
     std::int64_t from[kCounted];
     const std::int64_t n = p_.length, padded = ceil_div(n, 8) * 8;
-    for (std::int64_t i = 0; i < n; ++i) keys[i] = key_(x[i]);
+    if constexpr (sizeof(Raw) == 8) {
+      for (std::int64_t i = 0; i < n; ++i) keys[i] = key_(x[i]);
+    } else {
+      for (std::int64_t i = 0; i < n; ++i) keys[i] = pair_of(key_(x[i]), i);
+    }
     for (std::int64_t i = n; i < padded; ++i) keys[i] = ~std::uint64_t{0};
-    count_before(keys, n, padded, places);
+    if constexpr (sizeof(Raw) == 8) count_before(keys, n, padded, places);
+    else count_less(keys, n, padded, places);
     for (std::int64_t i = 0; i < n; ++i) from[places[i]] = i;
     row_.store(1, x, [&](std::int64_t j) { return from[j]; });
   }
@@ -234,10 +318,11 @@ class RowSorter {
   void values(const Raw* x) {
     Raw* const list = memory_.need<Raw>(2 * p_.length);
     in_parts(p_.length, cores_, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
-      std::copy(x + begin, x + end, list + begin);
+      const Key key = key_;
+      for (std::int64_t i = begin; i < end; ++i) list[i] = key(x[i]);
     });
-    const Raw* const sorted = radix_sort(list, list + p_.length, p_.length, p_.rule.bits, cores_, key_);
-    row_.store_values(cores_, [&](std::int64_t j) { return sorted[j]; });
+    const Raw* const sorted = radix_sort(list, list + p_.length, p_.length, 0, p_.rule.bits, cores_);
+    row_.store_values(cores_, [key = key_, sorted](std::int64_t j) { return key.element(sorted[j]); });
   }
 
   // Pairs of the index and a part of the key.
@@ -251,16 +336,16 @@ class RowSorter {
   }
 
   void pairs(const Raw* x) {
-    std::uint64_t* const list = pairs_of([&](std::int64_t j) { return key_(x[j]); });
-    const std::uint64_t* const sorted = sort_pairs(list, list + p_.length, p_.length, p_.rule.bits, cores_);
+    std::uint64_t* const list = pairs_of([key = key_, x](std::int64_t j) { return key(x[j]); });
+    const std::uint64_t* const sorted = radix_sort(list, list + p_.length, p_.length, 32, 32 + p_.rule.bits, cores_);
     row_.store(cores_, x, [&](std::int64_t j) { return index_of(sorted[j]); });
   }
 
   // Keys of 64 bits: by their high words, then runs of equal ones by their low words.
   void wide_pairs(const Raw* x) {
     const std::int64_t n = p_.length;
-    std::uint64_t* const list = pairs_of([&](std::int64_t j) { return key_(x[j]) >> 32; });
-    std::uint64_t* const sorted = sort_pairs(list, list + n, n, 32, cores_);
+    std::uint64_t* const list = pairs_of([key = key_, x](std::int64_t j) { return key(x[j]) >> 32; });
+    std::uint64_t* const sorted = radix_sort(list, list + n, n, 32, 64, cores_);
     std::uint64_t* const other = sorted == list ? list + n : list;
     for (std::int64_t begin = 0, end = 0; begin < n; begin = end) {
       while (end < n && sorted[end] >> 32 == sorted[begin] >> 32) ++end;
@@ -274,7 +359,7 @@ class RowSorter {
         continue;
       }
       const std::uint64_t* const run =
-          sort_pairs(sorted + begin, other + begin, end - begin, 32, end - begin < n ? 1 : cores_);
+          radix_sort(sorted + begin, other + begin, end - begin, 32, 64, end - begin < 2 * kPiece ? 1 : cores_);
       if (run != sorted + begin) std::copy(run, run + (end - begin), sorted + begin);
     }
     row_.store(cores_, x, [&](std::int64_t j) { return index_of(sorted[j]); });
@@ -283,13 +368,12 @@ class RowSorter {
   void long_pairs(const Raw* x) {
     auto* const list = memory_.need<LongPair>(2 * p_.length);
     for (std::int64_t j = 0; j < p_.length; ++j) list[j] = {key_(x[j]), j};
-    const LongPair* const sorted = radix_sort(list, list + p_.length, p_.length, p_.rule.bits, cores_,
-                                              [](const LongPair& pair) { return pair.key; });
+    const LongPair* const sorted = radix_sort(list, list + p_.length, p_.length, 0, p_.rule.bits, cores_);
     row_.store(cores_, x, [&](std::int64_t j) { return sorted[j].index; });
   }
 
   const SortProblem& p_;
-  const Key& key_;
+  Key key_;
   std::int64_t cores_;
   RowAccess<Raw> row_;
   Memory memory_;
@@ -302,7 +386,7 @@ void sort_cpu(cpu::Executor& executor, const SortProblem& p) {
   const bool packed = bits(p.x.dtype) < 8, long_row = p.rows < executor.threads() && p.length > 2 * kPiece;
   const std::int64_t cores = long_row ? std::min<std::int64_t>(executor.threads(), p.length / kPiece) : 1;
   with_bits(std::max(bits(p.x.dtype), 8), [&]<class Raw>() {
-    with_key(p.rule, [&](const auto& key) {
+    with_key<Raw>(p.rule, [&](const auto& key) {
       const auto rows = [&](std::int64_t begin, std::int64_t end) {
         RowSorter<Raw, std::remove_cvref_t<decltype(key)>> sorter(p, key, cores);
         for (std::int64_t row = begin; row < end; ++row) sorter.sort(row);
