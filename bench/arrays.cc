@@ -42,7 +42,8 @@ class ArraysBench {
       measure(name("argmax of each row"), [&] { return argmax(x, {-1}); });
     }
     const Tensor bodies = random::normal({256, 3}), points = random::normal({kCount / 3, 3}), row = random::normal({3});
-    const Tensor halves = random::normal({kCount / 3, 3}, 0, 1, DType::f16), small = random::integers({kCount / 3, 3}, 0, 99, DType::i32);
+    const Tensor halves = random::normal({kCount / 3, 3}, 0, 1, DType::f16),
+                 small = random::integers({kCount / 3, 3}, 0, 99, DType::i32);
     const Tensor planes = random::normal({3, kCount / 3});
     eval({bodies, points, row, halves, small, planes});
     measure("accelerations of 256 bodies", [&] { return accelerations(bodies); });
@@ -50,13 +51,16 @@ class ArraysBench {
     measure("x - row f16, rows of 3", [&] { return halves - row; });
     measure("x - row i32, rows of 3", [&] { return small - slice(small, 0, 5, 6); });
     measure("planes of 3 and rows of 3", [&] { return planes.T() * points; });
-    measure("every second column of 4", [&] { return slice(reshape(slice(flatten(points), 0, 0, kCount / 4 * 4 - 4), {-1, 4}), 1, 0, 4, 2) * 2; });
+    measure("every second column of 4",
+            [&] { return slice(reshape(slice(flatten(points), 0, 0, kCount / 4 * 4 - 4), {-1, 4}), 1, 0, 4, 2) * 2; });
   }
 
   void moves() {
     const Tensor x = random::normal({kCount}), points = random::normal({kCount / 3, 3}), row = random::normal({3});
-    const Tensor half = random::normal({kCount / 2}), sixth = random::normal({kCount / 6, 3}), square = random::normal({512, 512});
-    const Tensor order = random::permutation(kCount), rows = random::integers({kCount / 3}, 0, kCount / 3), columns = random::integers({1024}, 0, 1024);
+    const Tensor half = random::normal({kCount / 2}), sixth = random::normal({kCount / 6, 3}),
+                 square = random::normal({512, 512});
+    const Tensor order = random::permutation(kCount), rows = random::integers({kCount / 3}, 0, kCount / 3),
+                 columns = random::integers({1024}, 0, 1024);
     const Tensor table = random::normal({1024, 1024});
     const Tensor elements = random::integers({1024, 1024}, 0, 1024);
     eval({x, points, row, half, sixth, square, order, rows, columns, table, elements});
@@ -69,7 +73,8 @@ class ArraysBench {
     measure("repeat rows of 3 twice", [&] { return repeat(sixth, 2, 0); });
     measure("roll by 1000", [&] { return roll(x, 1000); });
     measure("roll rows of 3 by 1", [&] { return roll(points, {1}, {1}); });
-    measure("pad rows of 3 by 1", [&] { return pad(sixth, std::array<std::int64_t, 2>{0, 1}, std::array<std::int64_t, 2>{0, 1}); });
+    measure("pad rows of 3 by 1",
+            [&] { return pad(sixth, std::array<std::int64_t, 2>{0, 1}, std::array<std::int64_t, 2>{0, 1}); });
     measure("x[indices]", [&] { return x[order]; });
     measure("x[indices], rows of 3", [&] { return points[rows]; });
     measure("x[:, indices] of 1024", [&] { return table[{all, columns}]; });
@@ -81,9 +86,11 @@ class ArraysBench {
   }
 
   void order() {
-    const Tensor x = random::normal({kCount}), numbers = random::integers({kCount}, -1000000, 1000000), long_numbers = cast(numbers, DType::i64);
+    const Tensor x = random::normal({kCount}), numbers = random::integers({kCount}, -1000000, 1000000),
+                 long_numbers = cast(numbers, DType::i64);
     const Tensor rows = reshape(x, {1024, 1024}), short_rows = reshape(x, {-1, 16}), tiny = reshape(x, {-1, 4});
-    const Tensor values = random::integers({kCount}, 0, 1000), halves = cast(x, DType::f16), doubles = cast(x, DType::f64), bytes = cast(values, DType::u8);
+    const Tensor values = random::integers({kCount}, 0, 1000), halves = cast(x, DType::f16),
+                 doubles = cast(x, DType::f64), bytes = cast(values, DType::u8);
     const Tensor sorted = sort(x), queries = random::normal({kCount});
     eval({x, numbers, long_numbers, rows, short_rows, tiny, values, halves, doubles, bytes, sorted, queries});
     measure("sort f32", [&] { return sort(x); });
@@ -115,9 +122,11 @@ class ArraysBench {
 
   void arithmetic() {
     const Tensor x = random::integers({kCount}, -1000000, 1000000), y = random::integers({kCount}, 1, 1000);
-    const Tensor bytes = cast(y, DType::u8) | std::uint8_t{1}, long_x = cast(x, DType::i64), long_y = cast(y, DType::i64);
+    const Tensor bytes = cast(y, DType::u8) | std::uint8_t{1}, long_x = cast(x, DType::i64),
+                 long_y = cast(y, DType::i64);
     const Tensor f = random::normal({kCount}), g = random::normal({kCount});
-    const Tensor a = random::normal({10000, 4, 4}), b = random::normal({10000, 4, 4}), v = random::normal({10000, 4, 1});
+    const Tensor a = random::normal({10000, 4, 4}), b = random::normal({10000, 4, 4}),
+                 v = random::normal({10000, 4, 1});
     const Tensor a3 = random::normal({10000, 3, 3}), b3 = random::normal({10000, 3, 3}), one = random::normal({4, 4});
     eval({x, y, bytes, long_x, long_y, f, g, a, b, v, a3, b3, one});
     measure("f32 + f32", [&] { return f + g; });

@@ -58,7 +58,8 @@ int main(int argc, char** argv) try {
       "- the same for the first time, waited for: with an empty cache on disk, with that cache, and in another shape\n"
       "- sqrt(a * b + c) of large tensors, and softmax(x @ x.T)\n"
       "bench/torch_tensors.py times the same in PyTorch, under the same names, for --compare. Medians.");
-  CLI::App* arrays = app.add_subcommand("arrays", "Functions of arrays of 2^20 elements, as programs for NumPy use them");
+  CLI::App* arrays =
+      app.add_subcommand("arrays", "Functions of arrays of 2^20 elements, as programs for NumPy use them");
   add_only_option(*arrays, o);
   arrays->footer(
       "Each is an expression that is evaluated again and again: short trailing axes, moves, sorting and searching, "

@@ -41,10 +41,14 @@ decltype(auto) with_type(DType type, F&& f) {
 template <class F>
 void with_bits(int bits, F&& f) {
   switch (bits) {
-    case 8: return f.template operator()<std::uint8_t>();
-    case 16: return f.template operator()<std::uint16_t>();
-    case 32: return f.template operator()<std::uint32_t>();
-    default: return f.template operator()<std::uint64_t>();
+    case 8:
+      return f.template operator()<std::uint8_t>();
+    case 16:
+      return f.template operator()<std::uint16_t>();
+    case 32:
+      return f.template operator()<std::uint32_t>();
+    default:
+      return f.template operator()<std::uint64_t>();
   }
 }
 

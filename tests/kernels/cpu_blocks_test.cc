@@ -15,12 +15,12 @@ namespace weft::test {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr DType kAll[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8, DType::i16, DType::i32,
-                          DType::i64, DType::u8,  DType::u16,  DType::u32, DType::u64, DType::boolean, DType::c64,
+constexpr DType kAll[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8,     DType::i16,     DType::i32,
+                          DType::i64, DType::u8,  DType::u16,  DType::u32, DType::u64,    DType::boolean, DType::c64,
                           DType::i4,  DType::u4,  DType::i2,   DType::u2,  DType::f8e4m3, DType::f8e5m2};
-constexpr DType kOrdered[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::f8e4m3, DType::f8e5m2,
-                              DType::i8,  DType::i16, DType::i32,  DType::i64, DType::u8,     DType::u16,
-                              DType::u32, DType::u64, DType::boolean};
+constexpr DType kOrdered[] = {DType::f32,    DType::f16, DType::bf16, DType::f64, DType::f8e4m3,
+                              DType::f8e5m2, DType::i8,  DType::i16,  DType::i32, DType::i64,
+                              DType::u8,     DType::u16, DType::u32,  DType::u64, DType::boolean};
 
 class CpuBlocks : public testing::TestWithParam<int> {
  protected:
@@ -89,16 +89,15 @@ TEST_P(CpuBlocks, RowsAndElementsAreGathered) {
       const View x = random_view(rng, {rows, width}, type, kind);
       // Indices before the first row and past the last one are clamped, as negative ones count from the end.
       for (const DType index : {DType::i32, DType::i64, DType::u8}) {
-        const auto number = [&](std::int64_t i) {
-          return is_signed(index) ? i * 5 % 31 - 15 : i * 5 % 17;
-        };
+        const auto number = [&](std::int64_t i) { return is_signed(index) ? i * 5 % 31 - 15 : i * 5 % 17; };
         const auto row = [&](std::int64_t i) {
           const std::int64_t n = number(i);
           return n < 0 ? std::max<std::int64_t>(n + rows, 0) : std::min(n, rows - 1);
         };
         const View indices =
             view_of(index, {600}, kind, [&](std::int64_t i) { return static_cast<double>(number(i)); });
-        const View y = output(type, {600, width}, kind), z = output(type, {600}, kind), line = random_view(rng, {rows}, type, kind);
+        const View y = output(type, {600, width}, kind), z = output(type, {600}, kind),
+                   line = random_view(rng, {rows}, type, kind);
         kernels::gather(executor, x, indices, y, 0);
         expect_moved(x, y, [&](std::int64_t i) { return row(i / width) * width + i % width; }, to_string(y));
         kernels::gather(executor, line, indices, z, 0);
@@ -147,32 +146,39 @@ TEST_P(CpuBlocks, TilesRepeatsRollsAndPads) {
         const View y = output(type, shape, kind);
         const std::vector<std::int64_t> shifts{1, -2};
         kernels::roll(executor, x, y, shifts);
-        expect_moved(x, y, [&](std::int64_t i) {
-          return (i / width + rows - 1) % rows * width + (i % width + 2) % width;
-        }, to_string(y));
+        expect_moved(
+            x, y, [&](std::int64_t i) { return (i / width + rows - 1) % rows * width + (i % width + 2) % width; },
+            to_string(y));
         const View wide = output(type, {rows + 3, width + 5}, kind);
-        for (const kernels::PadMode mode : {kernels::PadMode::constant, kernels::PadMode::edge,
-                                            kernels::PadMode::reflect, kernels::PadMode::symmetric,
-                                            kernels::PadMode::wrap}) {
+        for (const kernels::PadMode mode :
+             {kernels::PadMode::constant, kernels::PadMode::edge, kernels::PadMode::reflect,
+              kernels::PadMode::symmetric, kernels::PadMode::wrap}) {
           kernels::pad(executor, x, wide, std::vector<std::int64_t>{1, 2}, mode, 1);
           const auto from = [mode](std::int64_t i, std::int64_t n) {
             // Steps of one index at a time, which turn at the ends or go on at the other one.
             if (mode == kernels::PadMode::constant) return i < 0 || i >= n ? -1 : i;
             if (mode == kernels::PadMode::edge) return std::clamp<std::int64_t>(i, 0, n - 1);
             while (i < 0 || i >= n) {
-              if (mode == kernels::PadMode::wrap) i += i < 0 ? n : -n;
-              else if (mode == kernels::PadMode::symmetric) i = i < 0 ? -1 - i : 2 * n - 1 - i;
-              else if (n == 1) i = 0;
-              else i = i < 0 ? -i : 2 * n - 2 - i;
+              if (mode == kernels::PadMode::wrap)
+                i += i < 0 ? n : -n;
+              else if (mode == kernels::PadMode::symmetric)
+                i = i < 0 ? -1 - i : 2 * n - 1 - i;
+              else if (n == 1)
+                i = 0;
+              else
+                i = i < 0 ? -i : 2 * n - 2 - i;
             }
             return i;
           };
           const View one = output(type, {});
           kernels::fill(executor, 1, one);
-          expect_moved(x, wide, [&](std::int64_t i) {
-            const std::int64_t r = from(i / (width + 5) - 1, rows), c = from(i % (width + 5) - 2, width);
-            return r < 0 || c < 0 ? -1 : r * width + c;
-          }, to_string(wide), element_bits(one, 0));
+          expect_moved(
+              x, wide,
+              [&](std::int64_t i) {
+                const std::int64_t r = from(i / (width + 5) - 1, rows), c = from(i % (width + 5) - 2, width);
+                return r < 0 || c < 0 ? -1 : r * width + c;
+              },
+              to_string(wide), element_bits(one, 0));
         }
       }
     }
@@ -309,39 +315,43 @@ void check_division(cpu::Executor& executor, DType type) {
     }
   }
   for (const std::int64_t n : {0, 3, 5, 7, 9, 10, 97, 100, 641, 1000003}) numbers.push_back(static_cast<T>(n));
-  numbers.insert(numbers.end(), {low, static_cast<T>(low + 1), high, static_cast<T>(high - 1), static_cast<T>(high / 3)});
+  numbers.insert(numbers.end(),
+                 {low, static_cast<T>(low + 1), high, static_cast<T>(high - 1), static_cast<T>(high / 3)});
   const auto count = static_cast<std::int64_t>(numbers.size());
   const View a(Buffer::host(numbers.size() * sizeof(T)), 0, type, {count, 1});
   std::memcpy(a.buffer.data(), numbers.data(), numbers.size() * sizeof(T));
   const View b(a.buffer, 0, type, {1, count});
   // One divisor after another, and each for all numbers.
-  for (const bool one_divisor : {false, true}) for (const ScalarOp op : {ScalarOp::div, ScalarOp::rem, ScalarOp::floor_divide, ScalarOp::remainder}) {
-    Expression e;
-    const int x = e.input(type), by = e.input(type);
-    e.output(e.apply(op, {x, by}));
-    const View y = output(type, {count, count});
-    if (one_divisor) kernels::map(executor, e, std::array{b, a}, std::array{y});
-    else kernels::map(executor, e, std::array{a, b}, std::array{y});
-    for (std::int64_t i = 0; i < count * count; ++i) {
-      T n = numbers[static_cast<std::size_t>(i / count)], d = numbers[static_cast<std::size_t>(i % count)];
-      if (one_divisor) std::swap(n, d);
-      T quotient = 0, rest = 0;
-      if (d != 0) {
-        // The only quotient that overflows wraps.
-        const bool wraps = std::is_signed_v<T> && n == low && d == static_cast<T>(-1);
-        quotient = wraps ? low : static_cast<T>(n / d);
-        rest = wraps ? T{0} : static_cast<T>(n % d);
-        if ((op == ScalarOp::floor_divide || op == ScalarOp::remainder) && rest != 0 && (rest < 0) != (d < 0)) {
-          --quotient;
-          rest = static_cast<T>(rest + d);
+  for (const bool one_divisor : {false, true})
+    for (const ScalarOp op : {ScalarOp::div, ScalarOp::rem, ScalarOp::floor_divide, ScalarOp::remainder}) {
+      Expression e;
+      const int x = e.input(type), by = e.input(type);
+      e.output(e.apply(op, {x, by}));
+      const View y = output(type, {count, count});
+      if (one_divisor)
+        kernels::map(executor, e, std::array{b, a}, std::array{y});
+      else
+        kernels::map(executor, e, std::array{a, b}, std::array{y});
+      for (std::int64_t i = 0; i < count * count; ++i) {
+        T n = numbers[static_cast<std::size_t>(i / count)], d = numbers[static_cast<std::size_t>(i % count)];
+        if (one_divisor) std::swap(n, d);
+        T quotient = 0, rest = 0;
+        if (d != 0) {
+          // The only quotient that overflows wraps.
+          const bool wraps = std::is_signed_v<T> && n == low && d == static_cast<T>(-1);
+          quotient = wraps ? low : static_cast<T>(n / d);
+          rest = wraps ? T{0} : static_cast<T>(n % d);
+          if ((op == ScalarOp::floor_divide || op == ScalarOp::remainder) && rest != 0 && (rest < 0) != (d < 0)) {
+            --quotient;
+            rest = static_cast<T>(rest + d);
+          }
         }
+        const T expected = op == ScalarOp::div || op == ScalarOp::floor_divide ? quotient : rest;
+        T got;
+        std::memcpy(&got, y.buffer.data() + y.offset + static_cast<std::uint64_t>(i) * sizeof(T), sizeof(T));
+        ASSERT_EQ(got, expected) << name(type) << " " << +n << " " << name(op) << " " << +d;
       }
-      const T expected = op == ScalarOp::div || op == ScalarOp::floor_divide ? quotient : rest;
-      T got;
-      std::memcpy(&got, y.buffer.data() + y.offset + static_cast<std::uint64_t>(i) * sizeof(T), sizeof(T));
-      ASSERT_EQ(got, expected) << name(type) << " " << +n << " " << name(op) << " " << +d;
     }
-  }
 }
 TEST_P(CpuBlocks, IntegersAreDividedExactly) {
   check_division<std::int8_t>(executor, DType::i8);
@@ -356,8 +366,8 @@ TEST_P(CpuBlocks, IntegersAreDividedExactly) {
 
 // Many small products of whole numbers.
 TEST_P(CpuBlocks, SmallProductsOfBatches) {
-  for (const auto& [m, k, n] : {std::array<std::int64_t, 3>{4, 4, 4}, {3, 5, 2}, {1, 1, 1}, {16, 16, 16}, {1, 16, 7},
-                                {17, 3, 4}, {4, 4, 1}}) {
+  for (const auto& [m, k, n] :
+       {std::array<std::int64_t, 3>{4, 4, 4}, {3, 5, 2}, {1, 1, 1}, {16, 16, 16}, {1, 16, 7}, {17, 3, 4}, {4, 4, 1}}) {
     for (const DType type : {DType::f32, DType::f16, DType::f64, DType::i32, DType::i8}) {
       const DType result = type == DType::i8 ? DType::i32 : type;
       for (const Kind kind : kOutputKinds) {

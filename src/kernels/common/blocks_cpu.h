@@ -9,8 +9,8 @@
 
 namespace weft::kernels {
 
-// The elements of a shape of rank 1 or more without an empty axis, in row-major order. A block is some indices of an axis with all of the axes
-// after it; of long rows it is a part of one.
+// The elements of a shape of rank 1 or more without an empty axis, in row-major order. A block is some indices of an
+// axis with all of the axes after it; of long rows it is a part of one.
 class ElementBlocks {
  public:
   struct Block {
@@ -33,7 +33,7 @@ class ElementBlocks {
 
   bool has_long_rows() const { return has_long_rows_; }
   int axis() const { return axis_; }
-  std::int64_t inner() const { return inner_; }         // elements of an index of the axis
+  std::int64_t inner() const { return inner_; }          // elements of an index of the axis
   std::int64_t size() const { return along_ * inner_; }  // elements of the largest block
   std::int64_t count() const { return element_count(outer_) * across_; }
 

@@ -1,9 +1,9 @@
 // The CPU's elementwise kernels: blocks of the expression's registers, filled from rows.
-#include "kernels/elementwise/elementwise.h"
 #include "kernels/common/blocks_cpu.h"
 #include "kernels/common/instruction_sets.h"
-#include "kernels/elementwise/expression_cpu.h"
 #include "kernels/cpu_loops.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/elementwise/expression_cpu.h"
 
 namespace weft::kernels {
 namespace {

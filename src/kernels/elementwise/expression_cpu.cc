@@ -38,8 +38,10 @@ bool has_register_format(DType type) {
     case DType::f64:
     case DType::i64:
     case DType::u64:
-    case DType::c64: return true;
-    default: return false;
+    case DType::c64:
+      return true;
+    default:
+      return false;
   }
 }
 

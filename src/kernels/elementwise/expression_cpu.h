@@ -49,8 +49,8 @@ class CpuExpression {
     std::int64_t stride = 1;
     const std::int64_t* offsets = nullptr;
   };
-  // The block's input `k`: the row's elements from `begin` on, at most a block. Elements whose memory has the register's
-  // format stay where they are until run() reads them.
+  // The block's input `k`: the row's elements from `begin` on, at most a block. Elements whose memory has the
+  // register's format stay where they are until run() reads them.
   void load(Registers& registers, int k, const Row& row, std::int64_t begin, int n) const;
   void store(const Registers& registers, int k, const Row& row, std::int64_t begin, int n) const;
 

@@ -61,8 +61,10 @@ concept Mended = requires(T x) { F::usual(x); } || requires(T x) { F::usual(x, x
 template <class F, class T, int arity, bool boolean, bool vectors>
 Function loop() {
   if constexpr (Mended<F, T>) {
-    if constexpr (arity == 1) return MendedLoop<F, T, T>::run;
-    else return MendedLoop<F, T, T, T>::run;
+    if constexpr (arity == 1)
+      return MendedLoop<F, T, T>::run;
+    else
+      return MendedLoop<F, T, T, T>::run;
   }
   using Out = decltype([] {
     if constexpr (arity == 1) return Result<T, decltype(F()(T())), boolean>();
@@ -146,8 +148,10 @@ struct Divisions : IntegerDivisions {
 struct Div : IntegerDivisions {
   template <class T>
   WEFT_INLINE T operator()(T a, T b) const {
-    if constexpr (std::is_integral_v<T>) return whole<T>(quotient<false>(a, b));
-    else return div_(a, b);
+    if constexpr (std::is_integral_v<T>)
+      return whole<T>(quotient<false>(a, b));
+    else
+      return div_(a, b);
   }
   template <class T>
   static T rest(T a, T b) {
@@ -158,8 +162,10 @@ struct Rem : Divisions {
   WEFT_INLINE float operator()(float a, float b) const { return static_cast<float>(wide::rem(a, b)); }
   template <class T>
   WEFT_INLINE T operator()(T a, T b) const {
-    if constexpr (std::is_integral_v<T>) return b == T{0} ? T{0} : whole<T>(exact(a) - quotient<false>(a, b) * exact(b));
-    else return rem_(a, b);
+    if constexpr (std::is_integral_v<T>)
+      return b == T{0} ? T{0} : whole<T>(exact(a) - quotient<false>(a, b) * exact(b));
+    else
+      return rem_(a, b);
   }
   template <class T>
   static T rest(T a, T b) {
@@ -170,8 +176,10 @@ struct Remainder : Divisions {
   WEFT_INLINE float operator()(float a, float b) const { return remainder_of(Rem()(a, b), b); }
   template <class T>
   WEFT_INLINE T operator()(T a, T b) const {
-    if constexpr (std::is_integral_v<T>) return b == T{0} ? T{0} : whole<T>(exact(a) - quotient<true>(a, b) * exact(b));
-    else return remainder_(a, b);
+    if constexpr (std::is_integral_v<T>)
+      return b == T{0} ? T{0} : whole<T>(exact(a) - quotient<true>(a, b) * exact(b));
+    else
+      return remainder_(a, b);
   }
   template <class T>
   static T rest(T a, T b) {
@@ -184,8 +192,10 @@ struct FloorDivide : Divisions {
   }
   template <class T>
   WEFT_INLINE T operator()(T a, T b) const {
-    if constexpr (std::is_integral_v<T>) return whole<T>(quotient<true>(a, b));
-    else return floor_divide_(a, b);
+    if constexpr (std::is_integral_v<T>)
+      return whole<T>(quotient<true>(a, b));
+    else
+      return floor_divide_(a, b);
   }
   template <class T>
   static T rest(T a, T b) {
@@ -438,11 +448,16 @@ Function next_narrow() {
 template <class T>
 Function narrow_division(ScalarOp op) {
   switch (op) {
-    case ScalarOp::div: return BlockLoop<Div, T, T, T>::choose(true);
-    case rem: return BlockLoop<Rem, T, T, T>::choose(true);
-    case ScalarOp::remainder: return BlockLoop<Remainder, T, T, T>::choose(true);
-    case floor_divide: return BlockLoop<FloorDivide, T, T, T>::choose(true);
-    default: return nullptr;
+    case ScalarOp::div:
+      return BlockLoop<Div, T, T, T>::choose(true);
+    case rem:
+      return BlockLoop<Rem, T, T, T>::choose(true);
+    case ScalarOp::remainder:
+      return BlockLoop<Remainder, T, T, T>::choose(true);
+    case floor_divide:
+      return BlockLoop<FloorDivide, T, T, T>::choose(true);
+    default:
+      return nullptr;
   }
 }
 

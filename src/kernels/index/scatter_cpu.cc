@@ -1,10 +1,10 @@
 // Scatters on the CPU. All updates of one element are combined in order, by one thread: threads divide the elements,
 // not the updates.
+#include "kernels/cpu_loops.h"
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/index/scatter.h"
 #include "kernels/index/selected_cpu.h"
-#include "kernels/cpu_loops.h"
 
 namespace weft::kernels {
 namespace {

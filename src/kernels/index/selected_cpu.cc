@@ -52,10 +52,15 @@ std::int64_t row_length(const Collapsed& dims) {
 
 SelectedElements::SelectedElements(const Selection& selection, bool clamps, Collapsed dims,
                                    const std::array<std::int64_t, 3>& start)
-    : selection_(selection), clamps_(clamps), length_(row_length(dims)),
-      whole_stride_(length_ > 1 ? dims.strides[0].back() : 0), part_stride_(length_ > 1 ? dims.strides[2].back() : 0),
-      dims_(without_row(std::move(dims), length_)), start_(start),
-      blocks_(dims_.shape, std::clamp<std::int64_t>(kElements / length_, 1, kMost), std::clamp<std::int64_t>(kElements / length_, 1, kMost)) {
+    : selection_(selection),
+      clamps_(clamps),
+      length_(row_length(dims)),
+      whole_stride_(length_ > 1 ? dims.strides[0].back() : 0),
+      part_stride_(length_ > 1 ? dims.strides[2].back() : 0),
+      dims_(without_row(std::move(dims), length_)),
+      start_(start),
+      blocks_(dims_.shape, std::clamp<std::int64_t>(kElements / length_, 1, kMost),
+              std::clamp<std::int64_t>(kElements / length_, 1, kMost)) {
   for (int k = 0; k < 3; ++k) offsets_[k] = blocks_.offsets(dims_.strides[k]);
 }
 
@@ -77,10 +82,16 @@ void SelectedElements::find(std::int64_t block, std::int64_t low, std::int64_t h
   for (int k = 0; k < static_cast<int>(selection_.axes.size()); ++k) {
     std::int64_t numbers[kMost];  // registers of integers have 64 bits
     const std::int64_t at = tuples + k * selection_.component_stride;
-    if (offsets_[1].empty()) load_block(indices.dtype)(memory, at, dims_.strides[1].back(), rows.count, numbers);
-    else gather_block(indices.dtype)(memory, at, offsets_[1].data(), rows.count, numbers);
-    add_indices({.size = selection_.axes[k].size, .stride = selection_.axes[k].stride, .has_sign = has_sign,
-                 .wraps = !selection_.starts, .clamps = clamps_, .low = k == 0 ? low : 0,
+    if (offsets_[1].empty())
+      load_block(indices.dtype)(memory, at, dims_.strides[1].back(), rows.count, numbers);
+    else
+      gather_block(indices.dtype)(memory, at, offsets_[1].data(), rows.count, numbers);
+    add_indices({.size = selection_.axes[k].size,
+                 .stride = selection_.axes[k].stride,
+                 .has_sign = has_sign,
+                 .wraps = !selection_.starts,
+                 .clamps = clamps_,
+                 .low = k == 0 ? low : 0,
                  .high = k == 0 ? high : std::numeric_limits<std::int64_t>::max()},
                 numbers, rows.count, rows.whole);
   }

@@ -11,7 +11,7 @@ namespace weft::kernels {
 // The rows of the whole that the part's tuples of indices select, in the order of the part.
 class SelectedElements {
  public:
-  static constexpr int kMost = 512;                                                  // tuples of a block
+  static constexpr int kMost = 512;                                                // tuples of a block
   static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::min();  // of a tuple that selects nothing
 
   // `dims` has the strides of whole, indices and part, which begin at `start`. Indices outside are clamped, or select

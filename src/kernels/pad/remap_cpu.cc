@@ -9,7 +9,7 @@
 namespace weft::kernels {
 namespace {
 
-constexpr std::int64_t kMost = 512;    // elements moved by a table
+constexpr std::int64_t kMost = 512;     // elements moved by a table
 constexpr std::int64_t kShortest = 16;  // a run that is worth a copy of its own
 constexpr std::int64_t kPiece = 16384;
 constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::min();  // no element of x
@@ -25,12 +25,17 @@ class Mapping {
     const std::int64_t j = c + axis_.shift, u = turned(j), from = axis_.from;
     switch (mode_) {
       case Remap::constant:
-      case Remap::keep: return j < 0 ? 0 : std::max<std::int64_t>(from - j, 0);
-      case Remap::edge: return j < 0 ? 1 : std::max<std::int64_t>(from - j, 1);
-      case Remap::wrap: return axis_.period - u;
+      case Remap::keep:
+        return j < 0 ? 0 : std::max<std::int64_t>(from - j, 0);
+      case Remap::edge:
+        return j < 0 ? 1 : std::max<std::int64_t>(from - j, 1);
+      case Remap::wrap:
+        return axis_.period - u;
       case Remap::reflect:
-      case Remap::symmetric: return std::max<std::int64_t>(from - u, 1);
-      case Remap::repeat: return axis_.period == 1 ? axis_.to - c : 1;
+      case Remap::symmetric:
+        return std::max<std::int64_t>(from - u, 1);
+      case Remap::repeat:
+        return axis_.period == 1 ? axis_.to - c : 1;
     }
     return 1;
   }
@@ -80,9 +85,14 @@ class Mapping {
 class Mover {
  public:
   explicit Mover(const RemapProblem& p)
-      : bits_(bits(p.x.dtype)), keeps_(p.mode == Remap::keep),
-        misses_(p.mode == Remap::keep || p.mode == Remap::constant), value_(p.value), x_(p.x.buffer.data() + p.x.offset),
-        y_(p.y.buffer.data() + p.y.offset), load_(load_block(p.x.dtype)), store_(store_block(p.y.dtype)) {}
+      : bits_(bits(p.x.dtype)),
+        keeps_(p.mode == Remap::keep),
+        misses_(p.mode == Remap::keep || p.mode == Remap::constant),
+        value_(p.value),
+        x_(p.x.buffer.data() + p.x.offset),
+        y_(p.y.buffer.data() + p.y.offset),
+        load_(load_block(p.x.dtype)),
+        store_(store_block(p.y.dtype)) {}
 
   // `n` elements from `from` on to those from `to` on, so far apart.
   void run(std::int64_t from, std::int64_t x_stride, std::int64_t to, std::int64_t y_stride, std::int64_t n) const {
@@ -122,8 +132,10 @@ class Mover {
         return;
       }
       for (std::int64_t i = 0; i < n; ++i) {
-        if (from[i] != kNone) y[at(i)] = x[from[i]];
-        else if (!keeps_) y[at(i)] = value;
+        if (from[i] != kNone)
+          y[at(i)] = x[from[i]];
+        else if (!keeps_)
+          y[at(i)] = value;
       }
     });
   }
@@ -176,54 +188,58 @@ void remap_cpu(cpu::Executor& all_cores, const RemapProblem& problem) {
   const std::int64_t grain = std::max<std::int64_t>(kPiece / blocks.size(), 1);
   parallel(bits(problem.x.dtype) < 8 ? one_core : all_cores, blocks.count(), grain,
            [&](std::int64_t begin, std::int64_t end) {
-    std::int64_t indices[kMost], from[kMost];
-    for (std::int64_t b = begin; b < end; ++b) {
-      const ElementBlocks::Block block = blocks[b];
-      // The first element of x for the indices of the axes before.
-      std::int64_t base = single ? inner[0] : 0, outer = block.outer, filled = -1;
-      for (int d = axis - 1; d >= 0; --d) {
-        const std::int64_t i = remapped(problem, problem.axes[d], outer % shape[d]);
-        outer /= shape[d];
-        base = base == kNone || i < 0 ? kNone : base + i * problem.axes[d].x_stride;
-      }
-      const std::int64_t to = blocks.offset(block, y_strides);
-      const std::int64_t stop = block.begin + block.count / blocks.inner();
-      for (std::int64_t c = block.begin; c < stop;) {
-        const std::int64_t at = (c - block.begin) * blocks.inner();  // in the block
-        const std::int64_t run = base != kNone && has_runs ? std::min(mappings[axis].run(c), stop - c) : 0;
-        if (run >= kShortest) {
-          mover.run(base + remapped(problem, problem.axes[axis], c) * x_stride, x_stride, to + at * y_stride, y_stride,
-                    run);
-          c += run;
-          continue;
-        }
-        const std::int64_t count = std::min(at_once, stop - c), n = count * blocks.inner();
-        if (has_units && filled == c - at_once) {
-          const std::int64_t step = mappings[axis].unit_step() * (at_once / unit) * x_stride;
-          for (std::int64_t i = 0; step != 0 && i < count; ++i) indices[i] += step;
-        } else {
-          mappings[axis].fill(c, count, indices);
-          for (std::int64_t i = 0; i < count; ++i) {
-            indices[i] = base == kNone || indices[i] < 0 ? kNone : base + indices[i] * x_stride;
-          }
-        }
-        filled = c;
-        const std::int64_t* source = indices;
-        if (!single) {
-          std::int64_t* next = from;
-          for (std::int64_t i = 0; i < count; ++i) {
-            const std::int64_t first = indices[i];
-            for (const std::int64_t offset : inner) *next++ = first == kNone || offset == kNone ? kNone : first + offset;
-          }
-          source = from;
-        }
-        if (!y_offsets.empty()) mover.table(source, to, [&](std::int64_t i) { return y_offsets[at + i]; }, n);
-        else if (y_stride == 1) mover.table(source, to + at, [](std::int64_t i) { return i; }, n);
-        else mover.table(source, to + at * y_stride, [&](std::int64_t i) { return i * y_stride; }, n);
-        c += count;
-      }
-    }
-  });
+             std::int64_t indices[kMost], from[kMost];
+             for (std::int64_t b = begin; b < end; ++b) {
+               const ElementBlocks::Block block = blocks[b];
+               // The first element of x for the indices of the axes before.
+               std::int64_t base = single ? inner[0] : 0, outer = block.outer, filled = -1;
+               for (int d = axis - 1; d >= 0; --d) {
+                 const std::int64_t i = remapped(problem, problem.axes[d], outer % shape[d]);
+                 outer /= shape[d];
+                 base = base == kNone || i < 0 ? kNone : base + i * problem.axes[d].x_stride;
+               }
+               const std::int64_t to = blocks.offset(block, y_strides);
+               const std::int64_t stop = block.begin + block.count / blocks.inner();
+               for (std::int64_t c = block.begin; c < stop;) {
+                 const std::int64_t at = (c - block.begin) * blocks.inner();  // in the block
+                 const std::int64_t run = base != kNone && has_runs ? std::min(mappings[axis].run(c), stop - c) : 0;
+                 if (run >= kShortest) {
+                   mover.run(base + remapped(problem, problem.axes[axis], c) * x_stride, x_stride, to + at * y_stride,
+                             y_stride, run);
+                   c += run;
+                   continue;
+                 }
+                 const std::int64_t count = std::min(at_once, stop - c), n = count * blocks.inner();
+                 if (has_units && filled == c - at_once) {
+                   const std::int64_t step = mappings[axis].unit_step() * (at_once / unit) * x_stride;
+                   for (std::int64_t i = 0; step != 0 && i < count; ++i) indices[i] += step;
+                 } else {
+                   mappings[axis].fill(c, count, indices);
+                   for (std::int64_t i = 0; i < count; ++i) {
+                     indices[i] = base == kNone || indices[i] < 0 ? kNone : base + indices[i] * x_stride;
+                   }
+                 }
+                 filled = c;
+                 const std::int64_t* source = indices;
+                 if (!single) {
+                   std::int64_t* next = from;
+                   for (std::int64_t i = 0; i < count; ++i) {
+                     const std::int64_t first = indices[i];
+                     for (const std::int64_t offset : inner)
+                       *next++ = first == kNone || offset == kNone ? kNone : first + offset;
+                   }
+                   source = from;
+                 }
+                 if (!y_offsets.empty())
+                   mover.table(source, to, [&](std::int64_t i) { return y_offsets[at + i]; }, n);
+                 else if (y_stride == 1)
+                   mover.table(source, to + at, [](std::int64_t i) { return i; }, n);
+                 else
+                   mover.table(source, to + at * y_stride, [&](std::int64_t i) { return i * y_stride; }, n);
+                 c += count;
+               }
+             }
+           });
 }
 
 }  // namespace weft::kernels

@@ -326,10 +326,10 @@ class Feed {
     prologue_->store(*registers_, prologue_->output_count() - 1, 0, made, 0, 1, n);
     for (std::size_t k = 0; k < problem_.extra_outputs.size(); ++k) {
       const View& v = problem_.extra_outputs[k];
-      prologue_->store(*registers_, static_cast<int>(k) + 1,
-                       elements(problem_.extra_outputs_index() + k, v.buffer.data() + v.offset, row, rows, step, steps,
-                                by_rows),
-                       0, n);
+      prologue_->store(
+          *registers_, static_cast<int>(k) + 1,
+          elements(problem_.extra_outputs_index() + k, v.buffer.data() + v.offset, row, rows, step, steps, by_rows), 0,
+          n);
     }
     access_.load(made, 0, 1, n, values);
   }
@@ -348,7 +348,8 @@ class Feed {
     const bool even = in_run(outer, row, rows) && in_run(inner, step, steps) &&
                       (rows == 1 || steps == 1 || (by_rows ? of_rows == steps * of_steps : of_steps == rows * of_rows));
     if (even) {
-      const std::int64_t first = offset_of({outer.shape, outer.strides[k]}, row) + offset_of({inner.shape, inner.strides[k]}, step);
+      const std::int64_t first =
+          offset_of({outer.shape, outer.strides[k]}, row) + offset_of({inner.shape, inner.strides[k]}, step);
       return {memory, first, rows == 1 || (by_rows && steps > 1) ? of_steps : of_rows};
     }
     std::int64_t row_offsets[CpuExpression::kBlock], step_offsets[CpuExpression::kBlock];
@@ -455,20 +456,27 @@ struct Reducer {
     const Rows& rows = problem.rows;
     const bool is_across = runs_across(rows, 0), short_rows = !is_across && rows.length > 0 && rows.length < kShort;
     const std::int64_t block =  // rows of a task
-        is_across ? 256 : short_rows ? CpuExpression::kBlock / rows.length : 1;
+        is_across    ? 256
+        : short_rows ? CpuExpression::kBlock / rows.length
+                     : 1;
     const std::int64_t blocks = ceil_div(rows.count, block);
     const std::int64_t piece = std::max<std::int64_t>(kPiece / block, 1);
     const std::int64_t pieces = std::max<std::int64_t>(ceil_div(rows.length, piece), 1);
     const std::int64_t grain = std::max<std::int64_t>(kPiece / (block * std::min(rows.length, piece) + 1), 1);
     cpu::say_form([&] {
-      return std::pair(std::string(is_across ? "across_rows" : short_rows ? "short_rows" : "along_rows"),
+      return std::pair(std::string(is_across    ? "across_rows"
+                                   : short_rows ? "short_rows"
+                                                : "along_rows"),
                        std::format("{} rows of {}", rows.count, rows.length));
     });
     const auto fold_piece = [&](Feed<T>& feed, std::int64_t first, std::int64_t count, std::int64_t p, Acc* target) {
       const std::int64_t begin = p * piece, end = std::min(begin + piece, rows.length);
-      if (is_across) across(feed, first, count, begin, end, target);
-      else if (short_rows) together(feed, first, count, target);
-      else *target = along(feed, first, begin, end);
+      if (is_across)
+        across(feed, first, count, begin, end, target);
+      else if (short_rows)
+        together(feed, first, count, target);
+      else
+        *target = along(feed, first, begin, end);
     };
     const auto result_of = [&](const Acc& a) {
       T result = Op::finish(a, rows.length, problem.correction);
@@ -496,7 +504,8 @@ struct Reducer {
     parallel(executor, blocks * pieces, grain, [&](std::int64_t begin, std::int64_t end) {
       Feed<T> feed(problem, from, prologue);
       for (std::int64_t task = begin; task < end; ++task) {
-        const std::int64_t first = task / pieces * block, count = std::min(block, rows.count - first), p = task % pieces;
+        const std::int64_t first = task / pieces * block, count = std::min(block, rows.count - first),
+                           p = task % pieces;
         fold_piece(feed, first, count, p, accs.data() + first * pieces + p * count);
       }
     });

@@ -11,7 +11,7 @@
 namespace weft::kernels {
 namespace {
 
-constexpr std::int64_t kCounted = 64;  // most elements of a row that is sorted by counting
+constexpr std::int64_t kCounted = 64;     // most elements of a row that is sorted by counting
 constexpr std::int64_t kPiece = 1 << 15;  // elements that are worth a core
 
 // The functions between elements' bits and keys, without KeyRule's cases. element(key) is for keys that determine the
@@ -60,10 +60,14 @@ void with_key(const KeyRule& rule, F&& f) {
   const auto mask = static_cast<Raw>(rule.mask()), sign = static_cast<Raw>(Raw{1} << (rule.bits - 1));
   const Raw flip = rule.descending ? mask : Raw{0};
   switch (rule.kind) {
-    case KeyRule::Kind::unsigned_integer: return f(IntegerKey<Raw>{flip});
-    case KeyRule::Kind::signed_integer: return f(IntegerKey<Raw>{static_cast<Raw>(flip ^ sign)});
-    case KeyRule::Kind::boolean: return f(BooleanKey<Raw>{flip});
-    case KeyRule::Kind::floating: return f(FloatKey<Raw>{sign, static_cast<Raw>(rule.infinity), flip, mask});
+    case KeyRule::Kind::unsigned_integer:
+      return f(IntegerKey<Raw>{flip});
+    case KeyRule::Kind::signed_integer:
+      return f(IntegerKey<Raw>{static_cast<Raw>(flip ^ sign)});
+    case KeyRule::Kind::boolean:
+      return f(BooleanKey<Raw>{flip});
+    case KeyRule::Kind::floating:
+      return f(FloatKey<Raw>{sign, static_cast<Raw>(rule.infinity), flip, mask});
   }
 }
 
@@ -92,8 +96,10 @@ void in_parts(std::int64_t n, std::int64_t parts, F&& f) {
   const auto some = [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t p = begin; p < end; ++p) f(n * p / parts, n * (p + 1) / parts, p);
   };
-  if (parts == 1) some(0, 1);
-  else in_pieces(parts, 1, some);
+  if (parts == 1)
+    some(0, 1);
+  else
+    in_pieces(parts, 1, some);
 }
 
 // Pairs of a key's word and an index below 2^32, in one number.
@@ -129,10 +135,14 @@ T* radix_sort(T* list, T* other, std::int64_t n, int first, int last, std::int64
     }
   };
   if (cores == 1) {
-    if (passes == 1) count_all(std::integral_constant<int, 1>());
-    else if (passes == 2) count_all(std::integral_constant<int, 2>());
-    else if (passes == 4) count_all(std::integral_constant<int, 4>());
-    else count_all(std::integral_constant<int, 8>());
+    if (passes == 1)
+      count_all(std::integral_constant<int, 1>());
+    else if (passes == 2)
+      count_all(std::integral_constant<int, 2>());
+    else if (passes == 4)
+      count_all(std::integral_constant<int, 4>());
+    else
+      count_all(std::integral_constant<int, 8>());
   }
   for (int pass = 0; pass < passes; ++pass) {
     std::int64_t* const places = counts.data() + (cores == 1 ? pass * kDigits : 0);
@@ -205,6 +215,11 @@ class RowAccess {
     }
     return dense;
   }
+  // Memory of all values, if it is dense.
+  Raw* dense_values() const {
+    const bool dense = p_.values && !packed_ && p_.steps[1] == 1 && p_.keep == p_.length;
+    return dense ? data<Raw>(*p_.values) + start_[1] : nullptr;
+  }
   // Stores the first values of the result: value(j) for element j.
   template <class F>
   void store_values(std::int64_t cores, const F& value) const {
@@ -236,8 +251,10 @@ class RowAccess {
         for (std::int64_t j = begin; j < end; ++j) y[j * p_.steps[2]] = static_cast<T>(index(j));
       });
     };
-    if (bits(p_.indices->dtype) == 32) store(data<std::uint32_t>(*p_.indices) + start_[2]);
-    else store(data<std::int64_t>(*p_.indices) + start_[2]);
+    if (bits(p_.indices->dtype) == 32)
+      store(data<std::uint32_t>(*p_.indices) + start_[2]);
+    else
+      store(data<std::int64_t>(*p_.indices) + start_[2]);
   }
   // Stores values and indices: element j of the result is element from(j) of the row.
   template <class F>
@@ -250,14 +267,15 @@ class RowAccess {
   template <class F>
   static void by_numbers(std::int64_t count, const F& f) {
     std::uint64_t numbers[512];
-    for (std::int64_t j = 0; j < count; j += 512) f(j, static_cast<int>(std::min<std::int64_t>(512, count - j)), numbers);
+    for (std::int64_t j = 0; j < count; j += 512)
+      f(j, static_cast<int>(std::min<std::int64_t>(512, count - j)), numbers);
   }
 
   static constexpr std::int64_t kRows = 64;
 
   const SortProblem& p_;
   bool packed_;
-  std::int64_t first_ = -kRows;      // of the rows whose starts are known
+  std::int64_t first_ = -kRows;  // of the rows whose starts are known
   std::int64_t starts_[3][kRows];
   std::array<std::int64_t, 3> start_{};
   Memory memory_;
@@ -271,12 +289,18 @@ class RowSorter {
   void sort(std::int64_t row) {
     row_.go_to(row);
     const Raw* const x = row_.elements();
-    if (p_.length <= kCounted) by_counting(x);
-    else if (p_.keep <= p_.length / kFewOf) top(x);
-    else if (!p_.indices && key_.exact(x, p_.length)) values(x);
-    else if (p_.length > std::int64_t{1} << 32) long_pairs(x);
-    else if constexpr (sizeof(Raw) == 8) wide_pairs(x);
-    else pairs(x);
+    if (p_.length <= kCounted)
+      by_counting(x);
+    else if (p_.keep <= p_.length / kFewOf)
+      top(x);
+    else if (!p_.indices && key_.exact(x, p_.length))
+      values(x);
+    else if (p_.length > std::int64_t{1} << 32)
+      long_pairs(x);
+    else if constexpr (sizeof(Raw) == 8)
+      wide_pairs(x);
+    else
+      pairs(x);
   }
 
  private:
@@ -292,8 +316,10 @@ class RowSorter {
       for (std::int64_t i = 0; i < n; ++i) keys[i] = pair_of(key_(x[i]), i);
     }
     for (std::int64_t i = n; i < padded; ++i) keys[i] = ~std::uint64_t{0};
-    if constexpr (sizeof(Raw) == 8) count_before(keys, n, padded, places);
-    else count_less(keys, n, padded, places);
+    if constexpr (sizeof(Raw) == 8)
+      count_before(keys, n, padded, places);
+    else
+      count_less(keys, n, padded, places);
     for (std::int64_t i = 0; i < n; ++i) from[places[i]] = i;
     row_.store(1, x, [&](std::int64_t j) { return from[j]; });
   }
@@ -316,12 +342,13 @@ class RowSorter {
   }
 
   void values(const Raw* x) {
-    Raw* const list = memory_.need<Raw>(2 * p_.length);
+    Raw* const memory = memory_.need<Raw>((row_.dense_values() ? 1 : 2) * p_.length);
+    Raw* const list = row_.dense_values() ? row_.dense_values() : memory + p_.length;
     in_parts(p_.length, cores_, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
       const Key key = key_;
       for (std::int64_t i = begin; i < end; ++i) list[i] = key(x[i]);
     });
-    const Raw* const sorted = radix_sort(list, list + p_.length, p_.length, 0, p_.rule.bits, cores_);
+    const Raw* const sorted = radix_sort(list, memory, p_.length, 0, p_.rule.bits, cores_);
     row_.store_values(cores_, [key = key_, sorted](std::int64_t j) { return key.element(sorted[j]); });
   }
 
@@ -382,7 +409,8 @@ class RowSorter {
 }  // namespace
 
 void sort_cpu(cpu::Executor& executor, const SortProblem& p) {
-  // One long row is sorted by all cores, many rows by one core each. Types of less than a byte share bytes between rows.
+  // One long row is sorted by all cores, many rows by one core each. Types of less than a byte share bytes between
+  // rows.
   const bool packed = bits(p.x.dtype) < 8, long_row = p.rows < executor.threads() && p.length > 2 * kPiece;
   const std::int64_t cores = long_row ? std::min<std::int64_t>(executor.threads(), p.length / kPiece) : 1;
   with_bits(std::max(bits(p.x.dtype), 8), [&]<class Raw>() {
@@ -391,8 +419,10 @@ void sort_cpu(cpu::Executor& executor, const SortProblem& p) {
         RowSorter<Raw, std::remove_cvref_t<decltype(key)>> sorter(p, key, cores);
         for (std::int64_t row = begin; row < end; ++row) sorter.sort(row);
       };
-      if (long_row || packed) rows(0, p.rows);
-      else parallel(executor, p.rows, std::max<std::int64_t>(4096 / p.length, 1), rows);
+      if (long_row || packed)
+        rows(0, p.rows);
+      else
+        parallel(executor, p.rows, std::max<std::int64_t>(4096 / p.length, 1), rows);
     });
   });
 }
