@@ -270,9 +270,17 @@ TEST(Schema, FunctionsGiveTheTypesOfTheirTexts) {
   const Tensor truth = g.input("t", DType::boolean, {4}), half = g.input("h", DType::f16, {4});
   EXPECT_EQ(promised(of("cumsum"), DType::boolean), cumsum(truth, 0).dtype());
   EXPECT_EQ(promised(of("cumsum"), DType::f16), cumsum(half, 0).dtype());
-  EXPECT_EQ(find_op_schema("argmax")->outputs[0].type, name(argmax(half).dtype()));
-  EXPECT_EQ(find_op_schema("reduce_count")->outputs[0].type, name(reduce(ReduceKind::count, half, {0}).dtype()));
-  EXPECT_EQ(find_op_schema("top_k")->outputs[1].type, name(top_k(half, 2).indices.dtype()));
+  // Positions and counts, of few elements and of many.
+  const Tensor many = g.input("many", DType::u8, {std::int64_t{1} << 31});
+  constexpr std::string_view kPositions = "i32; i64 from 2^31 elements on";
+  EXPECT_EQ(find_op_schema("argmax")->outputs[0].type, kPositions);
+  EXPECT_EQ(find_op_schema("reduce_count")->outputs[0].type, kPositions);
+  EXPECT_EQ(find_op_schema("top_k")->outputs[1].type, kPositions);
+  for (const auto& [x, type] : {std::pair(half, DType::i32), {many, DType::i64}}) {
+    EXPECT_EQ(argmax(x).dtype(), type);
+    EXPECT_EQ(reduce(ReduceKind::count, x, {0}).dtype(), type);
+    EXPECT_EQ(top_k(x, 2).indices.dtype(), type);
+  }
 }
 
 TEST(Schema, SetsInFewWords) {
