@@ -192,7 +192,7 @@ void remap_cpu(cpu::Executor& all_cores, const RemapProblem& problem) {
              for (std::int64_t b = begin; b < end; ++b) {
                const ElementBlocks::Block block = blocks[b];
                // The first element of x for the indices of the axes before.
-               std::int64_t base = single ? inner[0] : 0, outer = block.outer, filled = -1;
+               std::int64_t base = single ? inner[0] : 0, outer = block.outer, filled = kNone;
                for (int d = axis - 1; d >= 0; --d) {
                  const std::int64_t i = remapped(problem, problem.axes[d], outer % shape[d]);
                  outer /= shape[d];
