@@ -5,9 +5,10 @@
 //   y.read<float>();                                        // waits; would evaluate y if nobody had
 //
 // eval() collects what is not computed yet into one graph, down to tensors with data, and compiles it or finds the
-// executable of an equal one: tensors with data are its inputs, and scalar constants are numbers that each run gives
-// (weft/compile.h), so that the same expression on other tensors and with other numbers compiles nothing. Tensors that
-// somebody still holds a handle to, or that another expression needs, keep what was computed of them on the way.
+// executable of an equal one: tensors with data and constants are its inputs, and scalar constants are numbers that
+// each run gives (weft/compile.h), so that the same expression on other tensors and with other numbers compiles
+// nothing, and executables, of which some are kept, hold no data. Tensors that somebody still holds a handle to, or
+// that another expression needs, keep what was computed of them on the way.
 #pragma once
 
 #include <concepts>
@@ -23,7 +24,8 @@ namespace weft {
 // Submits the computation of these tensors, and returns before it is done; it waits where a GPU is more than 32 to 64
 // evaluations behind, so that a loop that never reads does not fill the memory. Does nothing for those that have data.
 // Threads may evaluate at the same time. Throws InvalidArgument (tensors of two devices; an input or a number of a
-// Graph is needed, which has values only in a run), Unsupported, OutOfMemory, DeviceLost.
+// Graph is needed, which has values only in a run), Unsupported, OutOfMemory, DeviceLost, and Error if something else
+// was written into a tensor since an expression that reads it was described.
 void eval(std::span<const Tensor> tensors);
 inline void eval(const Tensor& tensor) { eval(std::span(&tensor, 1)); }
 inline void eval(std::initializer_list<Tensor> tensors) { eval(std::span(tensors.begin(), tensors.size())); }

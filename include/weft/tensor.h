@@ -164,9 +164,12 @@ class Tensor {
   // Its elements in memory. Of a view of a tensor in whose memory no strides find them (a reshape of a transposed one)
   // it throws InvalidArgument, too; contiguous() copies them.
   View view() const;
-  // Uploads nothing if the tensor was last written with the same bytes, and by nothing else since (Flag::always_upload:
-  // always). Throws InvalidArgument unless the bytes are exactly the tensor's, and for views and constants (zeros(…)),
-  // which have no memory of their own.
+  // Puts bytes into the tensor's memory, for all handles to it: copies of this one, and executables and compiled
+  // functions that captured it read them from now on. (set() and its kin put another tensor into this one handle.) What
+  // was described before and is not evaluated does not take them: evaluating it throws Error, unless the tensor held
+  // nothing before. Uploads nothing if the tensor was last written with the same bytes, and by nothing else since
+  // (Flag::always_upload: always). Throws InvalidArgument unless the bytes are exactly the tensor's, and for views and
+  // constants (zeros(…)), which have no memory of their own.
   void write(std::span<const std::byte> bytes);
   // Evaluates the tensor if it has no data, waits for pending writes and copies the elements to the host. A broadcast
   // is read as what it repeats, and repeated on the host. Throws what eval() does, OutOfMemory, and TypeError unless

@@ -11,8 +11,11 @@
 //
 // While the function is traced its tensor arguments have types but no values, so that reading one throws
 // InvalidArgument. Its side effects (printing, changing variables) happen only then. Tensors that it captures are
-// operands, not copies: each call reads what they hold by then. Those that are not evaluated are evaluated when the
-// function is traced. Values that are to change from call to call must be arguments.
+// operands, not copies: each call reads what they hold by then, also what Tensor::write() put there. Those that are not
+// evaluated are evaluated when the function is traced. A variable that it captures by reference is looked at only then.
+// If it is given another tensor (w = …, w += …, w.set(…)), the next call notices that no other handle holds the old
+// one, and traces and compiles again; but as long as another one does, calls go on reading the old tensor. So values
+// that are to change from call to call are better arguments.
 #pragma once
 
 #include <complex>
@@ -151,11 +154,11 @@ class Compiled {
       : state_(std::make_shared<State>(std::move(function), std::move(options))) {}
 
   // The arguments are taken by value, as the function gets them; not by reference to non-const. Those that are not
-  // evaluated are evaluated first, all at once, and views are copied. The results are evaluated: submitted, not waited
-  // for. If there is no tensor among the arguments it runs on the default device. Inside a function that is being
-  // traced, and on inputs of a Graph or what depends on them, it is an ordinary call of the function, and computes
-  // nothing. Throws DeviceError (tensors of two devices), what eval() and compile() throw, and what the function
-  // throws; then nothing is kept, and the next call traces again.
+  // evaluated are evaluated first, all at once, and views are copied, but for axes that are only broadcast. The results
+  // are evaluated: submitted, not waited for. If there is no tensor among the arguments it runs on the default device.
+  // Inside a function that is being traced, and on inputs of a Graph or what depends on them, it is an ordinary call of
+  // the function, and computes nothing. Throws DeviceError (tensors of two devices), what eval() and compile() throw,
+  // and what the function throws; then nothing is kept, and the next call traces again.
   template <class... Args>
   auto operator()(Args&&... args) const {
     using Arguments = std::tuple<std::decay_t<Args>...>;

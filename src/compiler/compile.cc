@@ -11,6 +11,7 @@
 #include "core/error_context.h"
 #include "core/host_memory.h"
 #include "core/in_quotes.h"
+#include "graph/ops/leaf.h"
 #include "weft/error.h"
 #include "weft/flags.h"
 #include "weft/log.h"
@@ -100,6 +101,8 @@ Executable compiled(const Graph& graph, const Device& device, const CompileOptio
   impl->report.graph = ready.to_string();
   impl->report.precision = std::move(decisions);
   impl->report.donations = std::move(donations);
+  // It holds the tensors' data, not the tensors.
+  for (Tensor& t : captured) t = apply(make_op<DataOp>(t.node()->op().data_op()->data_ptr(), t.type()), {});
   return Executable(std::move(impl), std::move(captured));
 }
 

@@ -105,12 +105,23 @@ std::vector<Buffer> ConstantStore::scratch(std::span<const std::uint64_t> sizes)
   return result;
 }
 
+void ConstantStore::drop_scratch() {
+  for (User* user : users_) user->drop_scratch();
+  scratch_.clear();
+}
+
+const Buffer& ConstantStore::empty() {
+  if (!empty_) empty_ = device_.allocate(buffer_size(0));
+  return empty_;
+}
+
 void ConstantStore::move_to(const Device& device) {
   for (User* user : users_) user->leave(device);
   unfilled_.clear();
   entries_.clear();
   bytes_ = 0;
   scratch_.clear();
+  empty_ = {};
   device_ = device;
 }
 

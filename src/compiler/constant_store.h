@@ -46,6 +46,10 @@ class ConstantStore {
   // Buffers of at least these sizes for intermediates. Executables run one after the other, so all that share the store
   // use the same buffers, and together take as much memory as the largest. Throws OutOfMemory.
   std::vector<Buffer> scratch(std::span<const std::uint64_t> sizes);
+  // Gives the scratch memory back; whoever runs next allocates it again.
+  void drop_scratch();
+  // A buffer that stands for tensors without elements.
+  const Buffer& empty();
   // Moves to another device: nothing is there yet, and each user requests its buffers again.
   void move_to(const Device& device);
   // Held while an executable of the store is made, or records its work: what shares scratch on a GPU is submitted as
@@ -78,6 +82,7 @@ class ConstantStore {
   std::vector<Unfilled> unfilled_;
   std::uint64_t bytes_ = 0;
   std::vector<Buffer> scratch_;  // largest first
+  Buffer empty_;
   std::vector<User*> users_;
   std::mutex recording_, scratch_in_use_;
 };

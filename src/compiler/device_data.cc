@@ -22,7 +22,7 @@ DeviceData::DeviceData(const Device& device, DType dtype, const Shape& shape) : 
   view_ = View(device_.allocate(buffer_size(bytes)), 0, dtype, shape);
 }
 
-DeviceData::DeviceData(const Device& device, const View& view) : device_(device), view_(view) {
+DeviceData::DeviceData(const Device& device, const View& view) : device_(device), view_(view), defined_(true) {
   if (!view_.is_dense()) throw InvalidArgument("tensor: {} is not dense", to_string(view_));
   if (device_.is_gpu() ? !view_.buffer.on_gpu() : !view_.buffer.on_host()) {
     throw InvalidArgument("tensor: the view of {} is not in memory of {}", to_string(view_), device_.name());
@@ -36,9 +36,13 @@ void DeviceData::write(std::span<const std::byte> bytes) const {
   }
   spoilt_ = false;
   if (bytes.empty()) return;
-  if (!device_.is_gpu() || flag_on(Flag::always_upload)) return device_.upload(view_.buffer, view_.offset, bytes);
+  if (!device_.is_gpu() || flag_on(Flag::always_upload)) {
+    overwritten();
+    return device_.upload(view_.buffer, view_.offset, bytes);
+  }
   const Buffer::Digest digest = digest_of(bytes);
   if (view_.buffer.holds(view_.offset, digest) && !device_.gpu().lost()) return;
+  overwritten();
   device_.upload(view_.buffer, view_.offset, bytes);
   view_.buffer.holds_now(view_.offset, digest);
   remember(digest, nullptr);

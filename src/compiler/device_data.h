@@ -35,6 +35,16 @@ class DeviceData final : public Data {
   void spoil() const { spoilt_ = true; }
   // Throws Error if spoil() was called.
   void require_values() const;
+  // Something else is put into the memory than what was there, if anything was.
+  void overwritten() const {
+    if (defined_.exchange(true, std::memory_order_relaxed)) {
+      overwritten_.store(Node::next_sequence(), std::memory_order_relaxed);
+    }
+  }
+  // Whether that happened since the node of that sequence was made, which was to read what was there.
+  bool overwritten_since(std::uint64_t sequence) const {
+    return overwritten_.load(std::memory_order_relaxed) > sequence;
+  }
 
  private:
   using Bytes = std::shared_ptr<const std::vector<std::byte>>;
@@ -47,6 +57,8 @@ class DeviceData final : public Data {
   View view_;
   bool owns_memory_ = false;
   mutable std::atomic<bool> spoilt_ = false;
+  mutable std::atomic<bool> defined_ = false;
+  mutable std::atomic<std::uint64_t> overwritten_ = 0;  // the sequence of the node that was made next; 0: never
   mutable std::mutex mutex_;
   mutable Buffer::Digest mark_;  // of a write or a read
   mutable Bytes bytes_;          // what was there under that mark

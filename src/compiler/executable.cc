@@ -10,6 +10,7 @@
 #include "compiler/verify_schedule.h"
 #include "core/in_quotes.h"
 #include "core/nearest.h"
+#include "core/system.h"
 #include "cpu/step_timer.h"
 #include "gpu/device_impl.h"
 #include "weft/error.h"
@@ -27,6 +28,18 @@ namespace {
 
 // Tensors at other offsets in their buffers need another recording; at most this many are cached.
 constexpr std::size_t kMaxRecordings = 8;
+
+template <class F>
+class AtExit {
+ public:
+  explicit AtExit(F f) : f_(std::move(f)) {}
+  ~AtExit() { f_(); }
+  AtExit(const AtExit&) = delete;
+  AtExit& operator=(const AtExit&) = delete;
+
+ private:
+  F f_;
+};
 
 std::uint64_t rounded_up(std::uint64_t bytes, std::uint64_t unit) {
   return std::max((bytes + unit - 1) / unit * unit, unit);
@@ -79,6 +92,19 @@ Executable::Impl::Impl(Device d, compiler::Schedule schedule, std::shared_ptr<Co
   if (log_topic("schedule")) log_schedule();
 }
 
+// Before kernels are planned, which for results of terabytes takes long.
+void Executable::Impl::check_sizes() const {
+  const std::uint64_t most = device.is_gpu() ? compiler::Target::of(device).max_buffer : physical_memory();
+  for (const ScheduledCall& call : schedule_.calls) {
+    for (const StoredView& y : call.outputs) {
+      const std::uint64_t bytes = schedule_.storages[static_cast<std::size_t>(y.storage)].bytes;
+      if (bytes <= most) continue;
+      throw OutOfMemory("{}{}: a result of {} bytes; {} holds at most {}", call.label, recorded_at(call.line), bytes,
+                        device.is_gpu() ? "a buffer of " + device.name() : "this machine", most);
+    }
+  }
+}
+
 // Sets up everything that belongs to the device: compiles the pipelines, and finds out what the device does not
 // support.
 void Executable::Impl::set_up() {
@@ -88,6 +114,7 @@ void Executable::Impl::set_up() {
   fresh.precision = std::move(report.precision);
   fresh.donations = std::move(report.donations);
   report = std::move(fresh);
+  check_sizes();
   try {
     compiler::plan_calls(schedule_, device, kernels::PlanFor::recording);
     plan();
@@ -145,7 +172,7 @@ void Executable::Impl::plan() {
     step.live_bytes = live[s];
     report.steps.push_back(std::move(step));
   }
-  empty_ = device.allocate(16);
+  empty_ = store_->empty();
   store_->drop_orphans();
   memory_.assign(schedule_.storages.size(), {});
   for (std::size_t i = 0; i < memory_.size(); ++i) {
@@ -196,14 +223,30 @@ std::shared_ptr<Executable::Impl::HostCalls> Executable::Impl::make_host_calls(s
     calls->numbers.push_back(Buffer::number());
     memory[static_cast<std::size_t>(storage)] = {calls->numbers.back(), 0};
   }
-  // Until a run gives memory, ports are told apart by placeholders.
-  std::vector<Buffer> ports;
   for (std::size_t p = 0; p < schedule_.inputs.size() + schedule_.outputs.size(); ++p) {
     const std::uint64_t bytes = rounded_up(byte_size(port_at(p).type), 16);
-    ports.push_back(Buffer::placeholder(bytes, bytes));
+    calls->ports.push_back(Buffer::placeholder(bytes, bytes));
   }
-  calls->steps = steps(memory, [&](int p) { return std::pair(ports[static_cast<std::size_t>(p)], std::uint64_t{0}); });
+  calls->steps =
+      steps(memory, [&](int p) { return std::pair(calls->ports[static_cast<std::size_t>(p)], std::uint64_t{0}); });
   return calls;
+}
+
+template <class Ports>
+void Executable::Impl::bind_ports(HostCalls& calls, const Ports& memory_of) const {
+  for (Step& step : calls.steps) {
+    const auto bind = [&](const std::vector<StoredView>& operands, std::vector<View>& views) {
+      for (std::size_t i = 0; i < operands.size(); ++i) {
+        const int p = port(schedule_.storages[operands[i].storage]);
+        if (p < 0 || operands[i].layout.count() == 0) continue;
+        auto [buffer, offset] = memory_of(static_cast<std::size_t>(p));
+        views[i].buffer = std::move(buffer);
+        views[i].offset = offset + operands[i].offset;
+      }
+    };
+    bind(step.call->inputs, step.inputs);
+    bind(step.call->outputs, step.outputs);
+  }
 }
 
 // For reports: the work of a step as the cpu runs it.
@@ -487,6 +530,10 @@ Future<void> Executable::Impl::run(Stream* stream, std::span<const Given> inputs
     bind(*run, outputs, outputs_);
     set_numbers(*run, numbers);
     check_all_bound(*run);
+    for (std::size_t p = outputs_.first; p < run->bound.size(); ++p) {
+      const bool donated = std::ranges::binary_search(donors_, p, {}, &std::pair<std::size_t, std::size_t>::first);
+      if (!donated) run->bound[p]->overwritten();
+    }
     if (device.is_gpu()) {
       gpu::Encoder* encoder = stream ? dynamic_cast<gpu::Encoder*>(stream->gpu()) : nullptr;
       if (stream && (!encoder || encoder->device() != device.gpu())) {
@@ -536,11 +583,13 @@ Future<void> Executable::Impl::run_on_gpu(std::unique_lock<std::mutex>& lock, co
     run_and_dump(nullptr, steps(memory_, bound));
     return Future<void>({}, [] {});
   }
+  const AtExit unbind([&] {
+    for (auto& p : r->ports) p.buffer = Buffer();
+  });
   for (std::size_t p = 0; p < run.bound.size(); ++p) r->ports[p].buffer = run.bound[p]->view().buffer;
   std::optional<gpu::Encoder> own;
   if (!encoder) encoder = &own.emplace(device.gpu());
   const bool divided = encoder->replay(r->recording, r->ports);
-  for (auto& p : r->ports) p.buffer = Buffer();
   if (own) return own->submit();
   // Another run may use the same memory for its intermediates. It comes before or after this one, not in between.
   if (divided) encoder->flush();
@@ -566,18 +615,11 @@ void Executable::Impl::run_on_cpu(std::unique_lock<std::mutex>& lock, const Run&
   for (std::size_t i = 0; i < run.numbers.size(); ++i) {
     std::memcpy(calls->numbers[i].data(), &run.numbers[i], sizeof run.numbers[i]);
   }
-  for (Step& step : calls->steps) {
-    const auto bind = [&](const std::vector<StoredView>& operands, std::vector<View>& views) {
-      for (std::size_t i = 0; i < operands.size(); ++i) {
-        const int p = port(schedule_.storages[operands[i].storage]);
-        if (p < 0 || operands[i].layout.count() == 0) continue;
-        views[i].buffer = run.bound[p]->view().buffer;
-        views[i].offset = run.bound[p]->view().offset + operands[i].offset;
-      }
-    };
-    bind(step.call->inputs, step.inputs);
-    bind(step.call->outputs, step.outputs);
-  }
+  // What the run was given is not kept after it, however it ends.
+  const AtExit unbind(
+      [&] { bind_ports(*calls, [&](std::size_t p) { return std::pair(calls->ports[p], std::uint64_t{0}); }); });
+  bind_ports(*calls,
+             [&](std::size_t p) { return std::pair(run.bound[p]->view().buffer, run.bound[p]->view().offset); });
   if (flag_on(Flag::dump_values)) run_and_dump(&executor, calls->steps);
   else for (const Step& step : calls->steps) {
     if (!cpu::steps_are_timed()) launch(executor, step);
@@ -585,7 +627,7 @@ void Executable::Impl::run_on_cpu(std::unique_lock<std::mutex>& lock, const Run&
   }
   if (in_use) return;
   lock.lock();
-  idle_host_calls_.push_back(std::move(calls));
+  idle_host_calls_.push_back(calls);
 }
 
 // Runs step by step, and prints the largest absolute value of each result on standard error.

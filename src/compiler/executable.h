@@ -56,6 +56,7 @@ struct Executable::Impl final : ConstantStore::User {
   struct HostCalls {
     std::vector<Buffer> scratch;
     std::vector<Buffer> numbers;
+    std::vector<Buffer> ports;  // placeholders, which tell inputs and outputs apart while no run gives them memory
     std::vector<Step> steps;
   };
   // Of each storage its buffer and offset; none for ports.
@@ -64,6 +65,7 @@ struct Executable::Impl final : ConstantStore::User {
   void drop_scratch() override;
   void leave(const Device& next) override;
   void set_up();
+  void check_sizes() const;
   void plan();
   void place();
   std::string describe(const compiler::StoredView& operand) const;
@@ -96,6 +98,9 @@ struct Executable::Impl final : ConstantStore::User {
   // The memory with those buffers for intermediates.
   Memory with_scratch(std::span<const Buffer> buffers) const;
   std::shared_ptr<HostCalls> make_host_calls(std::vector<Buffer> scratch) const;
+  // Gives the calls' inputs and outputs their memory: memory_of(port) is a buffer and an offset.
+  template <class Ports>
+  void bind_ports(HostCalls& calls, const Ports& memory_of) const;
   void launch(Stream& stream, const Step& step) const;
   void record(gpu::Recording& recording, const Step& step) const;
   KernelRun describe_step(const Step& step) const;

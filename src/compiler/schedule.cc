@@ -1,6 +1,7 @@
 #include "compiler/schedule.h"
 
 #include <functional>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "compiler/passes/resolve_views.h"
@@ -19,6 +20,12 @@ std::vector<int> storages_of(const std::vector<StoredView>& operands) {
   return list;
 }
 
+// The largest number for what 64 bits do not hold.
+std::uint64_t bytes_of(const TensorType& type) {
+  const double bytes = static_cast<double>(element_count(type.shape)) * bits(type.dtype) / 8;
+  return bytes < 0x1p62 ? byte_size(type) : ~std::uint64_t{0};
+}
+
 class Lowering {
  public:
   Lowering(const Graph& graph, std::span<const Tensor> captured)
@@ -27,8 +34,7 @@ class Lowering {
   Schedule run() {
     for (const GraphPort& o : graph_.impl().outputs) {
       // The kernel writes directly to the output's memory.
-      const Tensor& root = o.value.node()->op().is_view() ? input_of(o.value) : o.value;
-      add_storage(root, Storage::Kind::output, static_cast<int>(schedule_.outputs.size()));
+      add_storage(stored(o.value), Storage::Kind::output, static_cast<int>(schedule_.outputs.size()));
       schedule_.outputs.push_back({o.name, o.value.type()});
     }
     for (const GraphPort& i : graph_.impl().inputs) {
@@ -47,14 +53,44 @@ class Lowering {
       schedule_.inputs.push_back({{}, t.type()});
       ++schedule_.captured;
     }
+    for (const NodePtr& node : graph_.impl().nodes()) compute_iotas(*node);
     for (const NodePtr& node : graph_.impl().nodes()) lower(*node);
     return std::move(schedule_);
   }
 
  private:
+  // The value that stores what an operand shows.
+  static const Tensor& stored(const Tensor& v) { return v.node()->op().is_view() ? input_of(v) : v; }
+  // Where the operand lies in what is stored.
+  Placement placement(const Tensor& v) const {
+    // Views are resolved: their layout does not depend on how their root is stored.
+    if (v.node()->op().is_view()) return *v.node()->op().place({});
+    return {0, v.index() == 0 ? storage_layout(graph_, *v.node()) : Layout::dense(v.shape())};
+  }
+
+  // Finds the form of an op that computes operands that are iotas; if it has none, they are stored.
+  void compute_iotas(const Node& node) {
+    if (node.op().is_view()) return;
+    std::vector<std::optional<Placement>> iotas;
+    bool any = false;
+    for (const Tensor& v : node.inputs()) {
+      const bool is_iota = stored(v).node()->op().is_iota();
+      iotas.push_back(is_iota ? std::optional(placement(v)) : std::nullopt);
+      any |= is_iota;
+    }
+    if (!any) return;
+    if (OpPtr op = node.op().with_iotas(iotas, node.types()[0].shape)) {
+      without_iotas_.emplace(&node, std::move(op));
+      return;
+    }
+    for (const Tensor& v : node.inputs()) {
+      if (stored(v).node()->op().is_iota()) stored_iotas_.insert(stored(v).node());
+    }
+  }
+
   int add_storage(const Tensor& v, Storage::Kind kind, int index = 0) {
     const auto id = static_cast<int>(schedule_.storages.size());
-    schedule_.storages.push_back({.kind = kind, .index = index, .bytes = byte_size(v.type())});
+    schedule_.storages.push_back({.kind = kind, .index = index, .bytes = bytes_of(v.type())});
     storage(v) = id;
     return id;
   }
@@ -66,8 +102,10 @@ class Lowering {
       return;
     }
     if (node.op().is_view()) return;
+    if (node.op().is_iota() && storage(node.value()) < 0 && !stored_iotas_.contains(&node)) return;
     ScheduledCall call;
-    call.op = node.shared_op();
+    const auto computes = without_iotas_.find(&node);
+    call.op = computes != without_iotas_.end() ? computes->second : node.shared_op();
     call.label = std::format("{} {}", node.op().label(node.input_types()), weft::to_string(node.types()[0].shape));
     if (const std::string labels = graph_.impl().label_text(node); !labels.empty()) call.label += " " + labels;
     call.line = node.line();
@@ -80,20 +118,17 @@ class Lowering {
       call.outputs.push_back({id, 0, type.dtype, i == 0 ? storage_layout(graph_, node) : Layout::dense(type.shape)});
       empty &= element_count(type.shape) == 0;
     }
-    for (const Tensor& v : node.inputs()) call.inputs.push_back(operand(v));
+    for (const Tensor& v : node.inputs()) {
+      if (computes != without_iotas_.end() && stored(v).node()->op().is_iota()) continue;
+      call.inputs.push_back(operand(v));
+    }
     if (empty) return;
     schedule_.calls.push_back(std::move(call));
   }
 
   StoredView operand(const Tensor& v) {
-    Placement place{0, Layout::dense(v.shape())};
-    Tensor root = v;
-    if (v.node()->op().is_view()) {
-      root = input_of(v);
-      place = *v.node()->op().place({});  // resolved: its layout does not depend on how its root is stored
-    } else if (v.index() == 0) {
-      place.layout = storage_layout(graph_, *v.node());
-    }
+    const Placement place = placement(v);
+    const Tensor& root = stored(v);
     const std::int64_t bit = place.offset * bits(v.dtype());
     if (bit % 8 != 0) throw Unsupported("a view of {} starts inside a byte", weft::to_string(root.type()));
     const std::uint64_t offset = place.layout.count() ? static_cast<std::uint64_t>(bit / 8) : 0;
@@ -108,6 +143,8 @@ class Lowering {
   Graph::Impl::Places place_;
   Schedule schedule_;
   std::vector<int> storage_;  // of each result
+  std::unordered_map<const Node*, OpPtr> without_iotas_;  // forms of ops that compute these operands
+  std::unordered_set<const Node*> stored_iotas_;
 };
 
 // For each storage the last step that reads it, or -1.

@@ -15,8 +15,8 @@
 
 namespace weft {
 
-// Bytes of this machine's memory. A system that overcommits memory reports a shortage only when the bytes are touched.
-// Elsewhere: the largest number.
+// Bytes of memory of this machine, or of the container that the process runs in if that has less. A system that
+// overcommits memory reports a shortage only when the bytes are touched. Elsewhere: the largest number.
 std::uint64_t physical_memory();
 
 // A number that no other process of this machine has now. Elsewhere: a random one.

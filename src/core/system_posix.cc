@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
@@ -19,9 +20,15 @@ namespace weft {
 
 std::uint64_t physical_memory() {
   static const std::uint64_t bytes = [] {
+    auto bytes = ~std::uint64_t{0};
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    if (pages > 0 && page > 0) return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
-    return ~std::uint64_t{0};
+    if (pages > 0 && page > 0) bytes = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
+    // A container may have less of it (Linux's control groups, version 2 and 1); "max" is no number.
+    for (const char* file : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+      std::uint64_t limit = 0;
+      if (std::ifstream(file) >> limit) bytes = std::min(bytes, limit);
+    }
+    return bytes;
   }();
   return bytes;
 }

@@ -16,6 +16,10 @@ Buffer HostPool::allocate(std::uint64_t bytes) {
       throw OutOfMemory("{} more bytes would pass the cpu's memory limit: {} live of {} allowed", bytes, figures_.live,
                         *limit_);
     }
+    // A system that overcommits memory would end the process when the bytes are touched.
+    if (bytes > machine_ || figures_.live > machine_ - bytes) {
+      throw OutOfMemory("{} more bytes are more than this machine has: {} live of {}", bytes, figures_.live, machine_);
+    }
     figures_.live += bytes;
   }
   // Gives the bytes back when the last handle is gone, or when there is no memory.

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <optional>
 
+#include "core/system.h"
 #include "weft/gpu.h"
 #include "weft/view.h"
 
@@ -26,6 +27,7 @@ class HostPool {
   mutable std::mutex mutex_;
   gpu::MemoryFigures figures_;
   std::optional<std::uint64_t> limit_;
+  const std::uint64_t machine_ = physical_memory();
 };
 
 }  // namespace weft::cpu

@@ -22,10 +22,6 @@ void reset_peak(const Device& device) {
     cpu::HostPool::instance().reset_peak();
 }
 
-void clear_cache(const Device& device) {
-  if (device.is_gpu()) device.gpu().trim();
-}
-
 void set_limit(std::optional<std::uint64_t> bytes, const Device& device) {
   if (device.is_gpu())
     device.gpu().set_memory_limit(bytes);

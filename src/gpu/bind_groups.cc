@@ -86,7 +86,7 @@ void BindGroupCache::forget(const wgpu::Buffer& buffer) {
 void BindGroupCache::age() {
   if (++now_ % kForeignAge != 0) return;
   std::erase_if(entries_, [&](const auto& item) {
-    return item.second.foreign && now_ - item.second.last_used > kForeignAge;
+    return now_ - item.second.last_used > (item.second.foreign ? kForeignAge : kAge);
   });
 }
 

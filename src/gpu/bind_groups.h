@@ -21,8 +21,9 @@ struct BoundRange {
 };
 
 // Keyed by WebGPU's buffers, not by Weft's handles: a pool buffer that is reused under a new handle finds its bind
-// group. Groups of a pool buffer are removed when the pool destroys it; groups with a caller's buffer when they were
-// not used for kForeignAge submits, so that a caller's memory is not held long after the caller dropped it.
+// group. Groups of a pool buffer are removed when the pool destroys it, and all when they were not used for kAge
+// submits, so that a program whose sizes change does not fill the memory; groups with a caller's buffer after
+// kForeignAge submits, so that a caller's memory is not held long after the caller dropped it.
 class BindGroupCache {
  public:
   BindGroupCache(std::shared_ptr<Context> context, std::shared_ptr<BufferPool> pool);
@@ -34,7 +35,7 @@ class BindGroupCache {
   void age();
   std::size_t size() const { return entries_.size(); }
 
-  static constexpr std::uint64_t kForeignAge = 64;
+  static constexpr std::uint64_t kForeignAge = 64, kAge = 1024;
   static constexpr std::size_t kMaxEntries = 32768;
 
  private:

@@ -268,6 +268,7 @@ struct Encoder::State {
         hold();  // again for the dispatches after the submit
       }
     }
+    recording->release_foreign();
     return divided;
   }
 

@@ -103,6 +103,7 @@ std::vector<Buffer> Recording::State::prepare(std::span<const Substitution> subs
     }
     if (slot->current.Get() == s.buffer.gpu().Get()) continue;
     slot->current = s.buffer.gpu();
+    slot->foreign = !device.impl().pool->owns(slot->current);
     for (const auto& [step, range] : slot->uses) {
       ranges[range].buffer = slot->current;
       dirty.push_back(step);
@@ -125,6 +126,18 @@ std::vector<Buffer> Recording::State::prepare(std::span<const Substitution> subs
   }
   dirty.clear();
   return writes;
+}
+
+void Recording::State::release_foreign() {
+  for (Slot& slot : slots) {
+    if (!slot.foreign || !slot.current) continue;
+    slot.current = nullptr;
+    for (const auto& [step, range] : slot.uses) {
+      ranges[range].buffer = nullptr;
+      steps[step].group = nullptr;
+      dirty.push_back(step);
+    }
+  }
 }
 
 Recording::Recording(Device device) : state_(std::make_shared<State>(std::move(device))) {}

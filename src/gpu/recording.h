@@ -21,6 +21,7 @@ struct Recording::State {
     bool written = false;
     wgpu::Buffer current;
     std::vector<std::pair<std::uint32_t, std::uint32_t>> uses;  // step, range
+    bool foreign = false;                                       // `current` is a caller's buffer
   };
 
   Device device;
@@ -44,6 +45,8 @@ struct Recording::State {
   // substitutes that are written.
   std::vector<Buffer> prepare(std::span<const Substitution> substitutions);
   void finish();
+  // Lets go of callers' buffers, whose memory is not Weft's to keep until the next replay.
+  void release_foreign();
   Slot& slot_of(const Buffer& placeholder);
 };
 

@@ -45,7 +45,9 @@ Node::Node(OpPtr op, std::vector<Tensor> inputs, std::vector<TensorType> types)
       types_(std::move(types)),
       sequence_(sequences.fetch_add(1, std::memory_order_relaxed)),
       line_(operand_depth > 0 ? call_line : SourceLine{}),
-      label_(scope_label) {}
+      label_(scope_label) {
+  for (const Tensor& v : inputs_) v.node()->uses_.fetch_add(1, std::memory_order_release);
+}
 
 void Operand::begin(const std::source_location& line) {
   if (!node()) return;
@@ -116,9 +118,12 @@ std::shared_mutex& Node::recipes_lock() {
 }
 
 void Node::drop_recipe() const {
-  std::vector<Tensor> dropped;  // destroyed without the lock
-  const std::unique_lock lock(recipes_lock());
-  if (has_data() && pins_.load(std::memory_order_relaxed) == 0) dropped.swap(inputs_);
+  std::vector<Tensor> dropped;  // let go without the lock
+  {
+    const std::unique_lock lock(recipes_lock());
+    if (has_data() && pins_.load(std::memory_order_relaxed) == 0) dropped.swap(inputs_);
+  }
+  end_uses(dropped);
 }
 
 RecipePins::~RecipePins() {

@@ -61,6 +61,11 @@ class Node {
   // Handles and nodes that hold it; without the operands of calls in progress (weft::Operand), which only pass it on.
   std::int64_t owners() const { return owners_.load(std::memory_order_relaxed); }
   std::int64_t holders() const { return owners() - operands_.load(std::memory_order_relaxed); }
+  // Handles that are no node's operand, graphs and others that retain it.
+  std::int64_t handles() const {
+    const std::int64_t uses = uses_.load(std::memory_order_acquire);  // first: a new use counts as an owner before
+    return owners() - uses;
+  }
   void begin_operand() const { operands_.fetch_add(1, std::memory_order_relaxed); }
   void end_operand() const { operands_.fetch_sub(1, std::memory_order_relaxed); }
 
@@ -85,7 +90,13 @@ class Node {
   }
 
  private:
-  ~Node() { delete results_.load(std::memory_order_relaxed); }
+  ~Node() {
+    end_uses(inputs_);
+    delete results_.load(std::memory_order_relaxed);
+  }
+  static void end_uses(const std::vector<Tensor>& inputs) {
+    for (const Tensor& v : inputs) v.node()->uses_.fetch_sub(1, std::memory_order_release);
+  }
   void destroy() const;
   friend class RecipePins;
 
@@ -96,6 +107,7 @@ class Node {
   std::vector<TensorType> types_;
   std::uint64_t sequence_;
   mutable std::atomic<std::int64_t> owners_{0};
+  mutable std::atomic<std::int64_t> uses_{0};  // of them, as an operand of a node
   mutable std::atomic<int> place_hint_{0};
   mutable std::atomic<std::int32_t> operands_{0};
   mutable SourceLine line_;

@@ -59,6 +59,8 @@ FusionSpec Op::fusion_spec(const gpu::Capabilities*, std::span<const TensorType>
   return {};
 }
 
+OpPtr Op::with_iotas(std::span<const std::optional<Placement>>, const Shape&) const { return nullptr; }
+
 OpPtr Op::with_fusion(std::optional<Expression>, std::optional<Expression>) const {
   throw InternalError("{} takes no work into its kernel", name());
 }

@@ -126,6 +126,8 @@ class Op : public std::enable_shared_from_this<Op> {
   // What it computes of each element of operands that broadcast, if that is all it does.
   virtual const Expression* elementwise() const { return nullptr; }
   virtual std::optional<Reduction> reduction() const { return std::nullopt; }
+  // True if element i of its result is i.
+  virtual bool is_iota() const { return false; }
 
   // Operands in a row that are one tensor together, as packed values with their scales and zero points are: how many
   // each group has. Empty: each operand is a group of its own.
@@ -180,6 +182,9 @@ class Op : public std::enable_shared_from_this<Op> {
   // Whether a result may overwrite that operand if it lies the very same way: each element is written by whoever read
   // it.
   virtual bool works_in_place([[maybe_unused]] std::size_t operand) const { return false; }
+  // The op with operands computed that are views of iotas (with a placement), whose element at an offset is the offset;
+  // its operands are the others. Null: it reads them from memory.
+  virtual OpPtr with_iotas(std::span<const std::optional<Placement>> operands, const Shape& result) const;
   // False if it cannot run on the CPU, so that nothing may be folded through it.
   virtual bool has_twin() const { return true; }
 

@@ -157,6 +157,13 @@ std::vector<Schema> make_schemas() {
       scatters("scatter_nd"),
       of_kernel("one_hot", {integer("classes", "how many elements a row has"), asked_type()},
                 {.shape = "indices' shape with classes inserted at axis", .type = kAskedType}),
+      {.name = "iota",
+       .family = "generate",
+       .summary = "the indices of an axis; kernels of elementwise operations compute it themselves",
+       .formula = "y[i] = i",
+       .outputs = {{.name = "y", .shape = "[count]", .type = "i32; i64 from 2^31 + 1 elements on"}},
+       .signatures = {{types::positions}},
+       .attributes = {integer("count", "how many there are")}},
       of_kernel("top_k", {integer("k", "how many elements are wanted")}, one("values", "x's shape with k along axis")),
   };
   const auto add = [&](Schema s) {

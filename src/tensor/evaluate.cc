@@ -5,13 +5,17 @@
 #include <optional>
 #include <unordered_map>
 
+#include "compiler/constant_store.h"
 #include "compiler/device_data.h"
 #include "core/host_memory.h"
+#include "gpu/context.h"
 #include "graph/ops/elementwise.h"
+#include "graph/ops/leaf.h"
 #include "tensor/expressions.h"
 #include "tensor/run_ahead.h"
 #include "weft/compile.h"
 #include "weft/error.h"
+#include "weft/memory.h"
 
 namespace weft {
 namespace {
@@ -21,6 +25,7 @@ class Executables {
  public:
   explicit Executables(const Device& device) : device_(device) { options_.constants = make_constant_store(device); }
   const Device& device() const { return device_; }
+  const std::shared_ptr<ConstantStore>& store() const { return options_.constants; }
   RunAhead& run_ahead() { return run_ahead_; }
 
   Executable get(const Expressions& expressions) {
@@ -46,7 +51,8 @@ class Executables {
   }
 
  private:
-  static constexpr std::size_t kMost = 4096;
+  // Each takes some 5 to 20 KiB of the host.
+  static constexpr std::size_t kMost = 1024;
   struct Entry {
     std::uint64_t used = 0;
     std::mutex making;
@@ -54,8 +60,11 @@ class Executables {
   };
 
   void drop_older_half() {
-    const std::uint64_t oldest = now_ - kMost / 2;
-    std::erase_if(entries_, [&](const auto& e) { return e.second->used < oldest; });
+    std::vector<std::uint64_t> used;
+    for (const auto& [key, entry] : entries_) used.push_back(entry->used);
+    const auto middle = used.begin() + static_cast<std::ptrdiff_t>(used.size() / 2);
+    std::ranges::nth_element(used, middle);
+    std::erase_if(entries_, [oldest = *middle](const auto& e) { return e.second->used < oldest; });
   }
 
   const Device device_;
@@ -67,12 +76,21 @@ class Executables {
 };
 
 // Executables hold their device, so that of the devices that were used only the last few stay open for this.
+struct OpenExecutables {
+  std::mutex mutex;
+  std::vector<std::shared_ptr<Executables>> all;  // the last used first
+};
+OpenExecutables& open_executables() {
+  static auto& value = *new OpenExecutables;
+  return value;
+}
+
 std::shared_ptr<Executables> executables_of(const Device& device) {
   constexpr std::size_t kDevices = 4;
-  static auto& mutex = *new std::mutex;
-  static auto& all = *new std::vector<std::shared_ptr<Executables>>;  // the last used first
-  std::vector<std::shared_ptr<Executables>> closed;                   // after the lock
-  const std::lock_guard lock(mutex);
+  std::vector<std::shared_ptr<Executables>> closed;  // after the lock
+  OpenExecutables& open = open_executables();
+  std::vector<std::shared_ptr<Executables>>& all = open.all;
+  const std::lock_guard lock(open.mutex);
   auto it = std::ranges::find_if(all, [&](const auto& e) { return e->device() == device; });
   if (it == all.end()) it = all.insert(all.end(), std::make_shared<Executables>(device));
   std::rotate(all.begin(), it, it + 1);
@@ -94,11 +112,12 @@ Default& the_default() {
   return value;
 }
 
-// Where the leaves are. What the host has of those on a lost device is moved to the default one. Throws DeviceError if
-// that is not one device, DeviceLost.
-Device device_of(Expressions& expressions) {
+// Where the leaves are; without any `otherwise`, or if that is null the default device. What the host has of those on a
+// lost device is moved to the default one. Throws DeviceError if that is not one device, DeviceLost.
+Device device_of(Expressions& expressions, const Device* otherwise) {
   for (std::size_t i = 0; i < expressions.leaves().size(); ++i) {
     const Tensor& leaf = expressions.leaves()[i];
+    if (constant_op(leaf)) continue;
     data_of(leaf).require_values();
     if (!leaf.device().is_gpu() || !leaf.device().gpu().lost()) continue;
     if (!leaf.on_host()) {
@@ -107,21 +126,43 @@ Device device_of(Expressions& expressions) {
     }
     expressions.set_leaf(i, to(leaf, default_device()));
   }
-  if (expressions.leaves().empty()) return default_device();
-  const Tensor& first = expressions.leaves()[0];
+  const Tensor* first = nullptr;
   for (const Tensor& t : expressions.leaves()) {
-    if (t.device() == first.device()) continue;
-    throw DeviceError("eval: {} is on {}, {} on {}; move one of them with to()", to_string(first.type()),
-                      first.device().name(), to_string(t.type()), t.device().name());
+    if (constant_op(t)) continue;
+    if (!first) first = &t;
+    if (t.device() == first->device()) continue;
+    throw DeviceError("eval: {} is on {}, {} on {}; move one of them with to()", to_string(first->type()),
+                      first->device().name(), to_string(t.type()), t.device().name());
   }
-  return first.device();
+  return first ? first->device() : otherwise ? *otherwise : default_device();
 }
 
-void eval_whole(Expressions& expressions) {
+// The constant as data on the device: on the cpu the host's own bytes if they are aligned, else a copy that the
+// constant keeps for later evaluations.
+Tensor constant_on(const Device& device, const Tensor& constant) {
+  const Node& node = *constant.node();
+  if (const auto held = std::static_pointer_cast<const DeviceData>(node.data()); held && held->device() == device) {
+    return apply(make_op<DataOp>(held, constant.type()), {});
+  }
+  const TensorData data = node.op().constant()->data()->data();
+  const auto address = reinterpret_cast<std::uintptr_t>(data.bytes.data());
+  if (!device.is_gpu() && address % static_cast<std::uintptr_t>(std::max(bits(data.dtype) / 8, 1)) == 0) {
+    return Tensor(device, View(Buffer::borrow(data.bytes, data.owner), 0, data.dtype, data.shape));
+  }
+  Tensor copy(device, data.dtype, data.shape);
+  copy.write(data.bytes);
+  node.set_data({copy.node()->op().data_op()->data_ptr()});
+  return copy;
+}
+
+void eval_whole(Expressions& expressions, const Device* otherwise) {
   expressions.prepare();
-  const Device device = device_of(expressions);
-  const std::shared_ptr<Executables> executables = executables_of(device);
-  Executable executable = executables->get(expressions);
+  const Device device = device_of(expressions, otherwise);
+  for (std::size_t i = 0; i < expressions.leaves().size(); ++i) {
+    const Tensor leaf = expressions.leaves()[i];
+    if (constant_op(leaf)) expressions.set_leaf(i, constant_on(device, leaf));
+  }
+  // Before anything is compiled for results that do not fit.
   std::vector<Tensor> results;
   for (const TensorType& type : expressions.result_types()) {
     const auto given = [&](const auto& pair) { return pair.second == static_cast<int>(results.size()); };
@@ -129,6 +170,8 @@ void eval_whole(Expressions& expressions) {
     if (donor == expressions.donated().end()) results.emplace_back(device, type.dtype, type.shape);
     else results.push_back(expressions.leaves()[static_cast<std::size_t>(donor->first)]);
   }
+  const std::shared_ptr<Executables> executables = executables_of(device);
+  Executable executable = executables->get(expressions);
   Future<void> done;
   try {
     done = executable.run(expressions.leaves(), results, expressions.numbers());
@@ -143,32 +186,34 @@ void eval_whole(Expressions& expressions) {
   executables->run_ahead().submitted(std::move(done));
 }
 
-void eval_defined(std::span<const Tensor> tensors) {
+void evaluate(std::span<const Tensor> tensors, const Device* otherwise) {
   std::vector<std::vector<Tensor>> pieces;
   {
     Expressions expressions(tensors, Expressions::Use::maybe_in_pieces);
     if (expressions.empty()) return;
     pieces = expressions.pieces();
-    if (pieces.empty()) return eval_whole(expressions);
+    if (pieces.empty()) return eval_whole(expressions, otherwise);
   }
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     Expressions piece(pieces[i], Expressions::Use::whole);
-    if (!piece.empty()) eval_whole(piece);
+    if (!piece.empty()) eval_whole(piece, otherwise);
     if (i > 0) pieces[i - 1].clear();
   }
   pieces.clear();
   Expressions rest(tensors, Expressions::Use::whole);
-  if (!rest.empty()) eval_whole(rest);
+  if (!rest.empty()) eval_whole(rest, otherwise);
 }
 
 }  // namespace
 
-void eval(std::span<const Tensor> tensors) {
+void eval_defined(std::span<const Tensor> tensors, const Device* otherwise) {
   for (const Tensor& t : tensors) {
     if (!t.defined()) throw InvalidArgument("eval: an operand is an undefined Tensor");
   }
-  in_host_memory("eval", [&] { eval_defined(tensors); });
+  in_host_memory("eval", [&] { evaluate(tensors, otherwise); });
 }
+void eval(std::span<const Tensor> tensors) { eval_defined(tensors, nullptr); }
+void eval_on(std::span<const Tensor> tensors, const Device& device) { eval_defined(tensors, &device); }
 
 Graph Tensor::graph() const {
   if (!defined()) throw InvalidArgument("graph: the operand is an undefined Tensor");
@@ -198,6 +243,23 @@ Tensor contiguous(const Tensor& x) {
   if (!x.defined()) throw InvalidArgument("contiguous: the operand is an undefined Tensor");
   if (find_data(x) || !x.node()->op().is_view()) return x;
   return apply(copy_op(x.dtype()), {x});
+}
+
+// Here, since evaluation keeps memory too: that of its intermediates.
+void memory::clear_cache(const Device& device) {
+  std::shared_ptr<Executables> executables;
+  {
+    OpenExecutables& open = open_executables();
+    const std::lock_guard lock(open.mutex);
+    const auto it = std::ranges::find_if(open.all, [&](const auto& e) { return e->device() == device; });
+    if (it != open.all.end()) executables = *it;
+  }
+  if (executables) {
+    const gpu::CallbacksHeld held;
+    const std::lock_guard lock(executables->store()->recording());
+    executables->store()->drop_scratch();
+  }
+  if (device.is_gpu()) device.gpu().trim();
 }
 
 Device default_device() {

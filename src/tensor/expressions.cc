@@ -152,7 +152,14 @@ void Expressions::collect() {
   uses_.assign(nodes_.size(), 0);
   for (std::size_t k = 0; k < nodes_.size(); ++k) {
     if (leaf_[k]) continue;
-    for (const Tensor& v : nodes_[k]->inputs()) ++uses_[place_of(*v.node())];
+    for (const Tensor& v : nodes_[k]->inputs()) {
+      ++uses_[place_of(*v.node())];
+      if (!is_leaf(*v.node()) || !data_of(v).overwritten_since(nodes_[k]->sequence())) continue;
+      throw Error(
+          std::format("eval: {}{} reads {}, into which something else was written after that was described; "
+                      "evaluate it before, or write to another tensor",
+                      nodes_[k]->op().name(), recorded_at(nodes_[k]->line()), to_string(v.type())));
+    }
   }
 }
 
@@ -362,6 +369,13 @@ void Expressions::prepare() {
       key_ += 'n';
       put_number(key_, static_cast<std::uint64_t>(node.types()[0].dtype));
       numbers_.push_back(*number);
+      continue;
+    }
+    if (node.op().constant()) {
+      // What it holds is an input, as data is: executables keep none of it.
+      key_ += 'c';
+      put_number(key_, leaf_id(node.value(), k));
+      put_type(key_, node.types()[0]);
       continue;
     }
     const std::string& identity = node.op().identity();

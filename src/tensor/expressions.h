@@ -43,6 +43,7 @@ class Expressions {
   // Chooses results, inputs and numbers, and makes the key.
   void prepare();
   const std::string& key() const { return key_; }
+  // Tensors with data, and constants.
   const std::vector<Tensor>& leaves() const { return leaves_; }
   // The same tensor elsewhere.
   void set_leaf(std::size_t i, const Tensor& leaf) { leaves_[i] = leaf; }
@@ -83,5 +84,8 @@ class Expressions {
   std::vector<std::pair<int, int>> donated_;
   std::string key_;
 };
+
+// eval(), but what depends on no tensor with data is computed on that device.
+void eval_on(std::span<const Tensor> tensors, const Device& device);
 
 }  // namespace weft

@@ -16,6 +16,8 @@
 #include "tensor/tracing.h"
 #include "weft/error.h"
 #include "weft/evaluate.h"
+#include "weft/graph.h"
+#include "weft/log.h"
 
 namespace weft {
 namespace {
@@ -53,8 +55,8 @@ void visit_nodes(std::span<const Tensor> tensors, Visit&& visit) {
 bool shows_constant(const Node& node) { return stored_by(node).op().constant() != nullptr; }
 
 // Evaluates what the results need of tensors that were made before the trace began, which are those that the function
-// captured.
-void evaluate_captured(std::span<const Tensor> results, std::uint64_t began) {
+// captured; on the device if they depend on no data.
+void evaluate_captured(std::span<const Tensor> results, std::uint64_t began, const Device& device) {
   std::vector<Tensor> captured;
   {
     const std::shared_lock lock(Node::recipes_lock());
@@ -64,27 +66,98 @@ void evaluate_captured(std::span<const Tensor> results, std::uint64_t began) {
       return false;
     });
   }
-  eval(captured);
+  eval_on(captured, device);
 }
+
+// The tensors that a trace captured: those that it needs and that were there before it began. All compiled functions of
+// the process hold each of them once, so that it can be told when there is no other handle: then the variable that held
+// it was given another tensor.
+class Captures {
+ public:
+  Captures(std::span<const Tensor> results, std::uint64_t began) {
+    const std::shared_lock recipes(Node::recipes_lock());
+    NodeIds seen;
+    std::vector<const Node*> open;
+    for (const Tensor& t : results) {
+      if (t.defined()) open.push_back(t.node());
+    }
+    Held& held = all_held();
+    const std::lock_guard lock(held.mutex);
+    while (!open.empty()) {
+      const Node& node = *open.back();
+      open.pop_back();
+      if (!seen.insert(node, 0)) continue;
+      if (node.sequence() < began) {
+        nodes_.push_back(&node);
+        ++held.nodes.try_emplace(&node, NodePtr(node), 0).first->second.second;
+      } else {
+        for (const Tensor& v : node.inputs()) open.push_back(v.node());
+      }
+    }
+  }
+  ~Captures() {
+    std::vector<NodePtr> dropped;  // after the lock
+    Held& held = all_held();
+    const std::lock_guard lock(held.mutex);
+    for (const Node* node : nodes_) {
+      const auto it = held.nodes.find(node);
+      if (--it->second.second > 0) continue;
+      dropped.push_back(std::move(it->second.first));
+      held.nodes.erase(it);
+    }
+  }
+  Captures(const Captures&) = delete;
+  Captures& operator=(const Captures&) = delete;
+
+  bool replaced() const {
+    return std::ranges::any_of(nodes_, [](const Node* node) { return node->handles() == 1; });
+  }
+
+ private:
+  struct Held {
+    std::mutex mutex;
+    std::unordered_map<const Node*, std::pair<NodePtr, int>> nodes;  // and how many captures hold it
+  };
+  static Held& all_held() {
+    static auto& value = *new Held;
+    return value;
+  }
+  std::vector<const Node*> nodes_;
+};
 
 // Where a result comes from.
 struct Source {
-  enum class Kind : std::uint8_t { undefined, argument, captured, computed } kind = Kind::undefined;
-  std::size_t index = 0;  // among the arguments, or among the outputs of the executable
-  Tensor tensor;          // the captured one
+  enum class Kind : std::uint8_t { undefined, argument, captured, made, computed } kind = Kind::undefined;
+  std::size_t index = 0;  // among the arguments, or among the outputs of the executable; of a captured node
+  const Node* captured = nullptr;
+  Tensor made;  // with data, while it was traced
+};
+
+// What a trace became.
+struct Made {
+  Made(std::span<const Tensor> results, std::uint64_t began) : captures(results, began) {}
+  const Captures captures;
+  Executable executable;  // none if nothing is computed
+  std::vector<TensorType> outputs;
+  std::vector<Source> sources;  // of each result
+  std::shared_ptr<const void> value;
 };
 
 struct Entry {
   Entry(const Device& d) : device(d) {}  // NOLINT
   const Device device;
   std::uint64_t used = 0;
-  std::mutex making;  // of what follows
-  std::atomic<bool> made = false;
-  Executable executable;  // none if nothing is computed
   RunAhead run_ahead;
-  std::vector<TensorType> outputs;
-  std::vector<Source> sources;  // of each result
-  std::shared_ptr<const void> value;
+  std::mutex making;
+  std::shared_ptr<Made> made;  // under `making`
+  std::atomic<bool> is_made = false;
+};
+
+// An argument as the function sees it, and as the executable gets it.
+struct Argument {
+  Tensor seen;
+  Tensor given;                // with data: of axes that are only broadcast, one element
+  std::vector<int> broadcast;  // those axes
 };
 
 bool is_lost(const Device& device) { return device.is_gpu() && device.gpu().lost(); }
@@ -92,9 +165,9 @@ bool is_lost(const Device& device) { return device.is_gpu() && device.gpu().lost
 std::string where(const Tensor& t) { return std::format("{} on {}", to_string(t.type()), t.device().name()); }
 
 // The device of the arguments, which have data. Throws DeviceError.
-Device device_of(std::span<const Tensor> arguments) {
+Device device_of(std::span<const Argument> arguments) {
   const Tensor* first = nullptr;
-  for (const Tensor& t : arguments) {
+  for (const auto& [seen, t, axes] : arguments) {
     if (!t.defined()) continue;
     if (!first) first = &t;
     if (t.device() == first->device()) continue;
@@ -104,15 +177,44 @@ Device device_of(std::span<const Tensor> arguments) {
   return first ? first->device() : default_device();
 }
 
-// Evaluates the arguments, all at once; views of them, which have no data of their own, become copies.
-void evaluate(std::vector<Tensor>& arguments) {
+// The axes along which a view shows the same elements again and again.
+std::vector<int> broadcast_axes(const Tensor& view) {
+  const std::shared_lock lock(Node::recipes_lock());
+  std::vector<const Op*> views;
+  const Node* at = view.node();
+  for (; !at->is_computed() && at->op().is_view(); at = at->inputs()[0].node()) {
+    views.push_back(&at->op());
+    if (at->inputs()[0].index() != 0) return {};
+  }
+  Layout layout = Layout::dense(at->types()[0].shape);
+  for (std::size_t i = views.size(); i-- > 0;) {
+    const auto placed = views[i]->place(layout);
+    if (!placed) return {};
+    layout = placed->layout;
+  }
+  std::vector<int> axes;
+  for (int d = 0; d < layout.rank(); ++d) {
+    if (layout.shape[d] > 1 && layout.strides[d] == 0) axes.push_back(d);
+  }
+  return axes;
+}
+
+// Evaluates the arguments, all at once. Views, which have no data of their own, become copies, but for axes that are
+// broadcast.
+std::vector<Argument> evaluate(std::span<const Tensor> arguments) {
+  std::vector<Argument> all;
   std::vector<Tensor> missing;
-  for (Tensor& t : arguments) {
+  for (const Tensor& t : arguments) {
+    Argument& a = all.emplace_back(Argument{t, t, {}});
     if (!t.defined() || find_data(t)) continue;
-    t = contiguous(t);
-    missing.push_back(t);
+    a.broadcast = broadcast_axes(t);
+    for (const int axis : a.broadcast) a.given = slice(a.given, axis, 0, 1);
+    a.given = contiguous(a.given);
+    if (a.broadcast.empty()) a.seen = a.given;
+    missing.push_back(a.given);
   }
   if (!missing.empty()) eval(missing);
+  return all;
 }
 
 }  // namespace
@@ -123,9 +225,10 @@ struct TracedCalls::State {
 
   std::shared_ptr<Entry> entry_of(const std::string& key, const Device& device);
   std::shared_ptr<ConstantStore> constants_of(const Device& device);
-  void make(Entry& entry, std::span<const Tensor> arguments, const Trace& trace);
+  std::shared_ptr<Made> make(const Device& device, std::span<const Argument> arguments, const Trace& trace);
 
   const CompileOptions options;
+  std::once_flag told;       // that functions are traced again
   mutable std::mutex mutex;  // of what follows
   std::uint64_t now = 0;
   std::unordered_map<std::string, std::shared_ptr<Entry>> entries;
@@ -159,22 +262,26 @@ std::shared_ptr<ConstantStore> TracedCalls::State::constants_of(const Device& de
   return it != stores.end() ? it->second : stores.emplace_back(device, make_constant_store(device)).second;
 }
 
-void TracedCalls::State::make(Entry& entry, std::span<const Tensor> arguments, const Trace& trace) {
+std::shared_ptr<Made> TracedCalls::State::make(const Device& device, std::span<const Argument> arguments,
+                                               const Trace& trace) {
   Graph graph;
   std::vector<Tensor> stand_ins;
   const std::uint64_t began = Node::next_sequence();
-  for (const Tensor& t : arguments) {
-    stand_ins.push_back(t.defined() ? graph.input(std::format("argument {}", stand_ins.size()), t.dtype(), t.shape())
-                                    : Tensor());
+  for (const auto& [seen, t, axes] : arguments) {
+    Tensor& stand_in = stand_ins.emplace_back();
+    if (!t.defined()) continue;
+    stand_in = graph.input(std::format("argument {}", stand_ins.size() - 1), t.dtype(), t.shape());
+    if (!axes.empty()) stand_in = broadcast_to(stand_in, seen.shape());
   }
   TracedResults traced;
   {
     const TracingScope scope;
     traced = trace(stand_ins);
   }
-  evaluate_captured(traced.tensors, began);
-  std::vector<Source> sources;
-  std::vector<TensorType> outputs;
+  evaluate_captured(traced.tensors, began, device);
+  auto made = std::make_shared<Made>(traced.tensors, began);
+  std::vector<Source>& sources = made->sources;
+  std::vector<TensorType>& outputs = made->outputs;
   std::map<std::pair<const Node*, int>, std::size_t> output_of;
   std::map<const Node*, std::size_t> argument_of;
   for (std::size_t i = 0; i < stand_ins.size(); ++i) {
@@ -186,36 +293,34 @@ void TracedCalls::State::make(Entry& entry, std::span<const Tensor> arguments, c
       continue;
     }
     if (const auto argument = argument_of.find(t.node()); argument != argument_of.end()) {
-      sources.push_back({Source::Kind::argument, argument->second, {}});
+      sources.push_back({Source::Kind::argument, argument->second});
+    } else if (t.node()->is_computed() && t.node()->sequence() < began) {
+      sources.push_back({Source::Kind::captured, static_cast<std::size_t>(t.index()), t.node()});
     } else if (t.node()->is_computed()) {
-      sources.push_back({Source::Kind::captured, 0, t});
+      sources.push_back({Source::Kind::made, 0, nullptr, t});
     } else {
       const auto [it, fresh] = output_of.emplace(std::pair(t.node(), t.index()), outputs.size());
       if (fresh) {
         graph.output(std::format("result {}", outputs.size()), t);
         outputs.push_back(t.type());
       }
-      sources.push_back({Source::Kind::computed, it->second, {}});
+      sources.push_back({Source::Kind::computed, it->second});
     }
   }
-  Executable executable;
   if (!outputs.empty()) {
     for (const Tensor& t : graph.impl().captured()) {
-      if (t.device() == entry.device) continue;
+      if (t.device() == device) continue;
       throw DeviceError(
           "a compiled function runs on {}, where its arguments are, and captured a tensor {}; move one of "
           "them with to()",
-          entry.device.name(), where(t));
+          device.name(), where(t));
     }
     CompileOptions with_store = options;
-    with_store.constants = constants_of(entry.device);
-    executable = compile(graph, entry.device, with_store);
+    with_store.constants = constants_of(device);
+    made->executable = compile(graph, device, with_store);
   }
-  entry.executable = std::move(executable);
-  entry.outputs = std::move(outputs);
-  entry.sources = std::move(sources);
-  entry.value = std::move(traced.value);
-  entry.made = true;
+  made->value = std::move(traced.value);
+  return made;
 }
 
 TracedCalls::TracedCalls(CompileOptions options) : state_(std::make_unique<State>(std::move(options))) {
@@ -236,38 +341,58 @@ bool TracedCalls::inlines(std::span<const Tensor> arguments) {
   return needs_input;
 }
 
-TracedResults TracedCalls::call(std::string key, std::vector<Tensor> arguments, const Trace& trace) {
-  evaluate(arguments);
+TracedResults TracedCalls::call(std::string key, std::vector<Tensor> tensors, const Trace& trace) {
+  const std::vector<Argument> arguments = evaluate(tensors);
   const Device device = device_of(arguments);
   put_number(key, device.is_gpu() ? reinterpret_cast<std::uintptr_t>(&device.gpu().impl()) : 0);
-  for (const Tensor& t : arguments) {
-    put_number(key, t.defined());
-    if (t.defined()) put_type(key, t.type());
+  for (const auto& [seen, given, axes] : arguments) {
+    put_number(key, seen.defined());
+    if (!seen.defined()) continue;
+    put_type(key, seen.type());
+    put_number(key, axes.size());
+    for (const int axis : axes) put_number(key, static_cast<std::uint64_t>(axis));
   }
   const std::shared_ptr<Entry> entry = state_->entry_of(key, device);
+  std::shared_ptr<Made> made;
   {
     // Threads that want the same one wait for one of them.
     const std::lock_guard lock(entry->making);
-    if (!entry->made) state_->make(*entry, arguments, trace);
+    if (entry->made && entry->made->captures.replaced()) {
+      std::call_once(state_->told, [] {
+        log(LogLevel::warning,
+            "a compiled function is traced again, since a tensor that it captured was replaced; "
+            "what changes from call to call costs less as an argument");
+      });
+      entry->is_made = false;
+      entry->made.reset();
+    }
+    if (!entry->made) entry->made = state_->make(device, arguments, trace);
+    entry->is_made = true;
+    made = entry->made;
   }
   std::vector<Tensor> outputs;
-  if (entry->executable) {
-    for (const TensorType& type : entry->outputs) outputs.emplace_back(device, type.dtype, type.shape);
+  if (made->executable) {
+    for (const TensorType& type : made->outputs) outputs.emplace_back(device, type.dtype, type.shape);
     std::vector<Tensor> inputs;
-    std::ranges::copy_if(arguments, std::back_inserter(inputs), &Tensor::defined);
-    entry->run_ahead.submitted(entry->executable.run(inputs, outputs));
+    for (const Argument& a : arguments) {
+      if (a.given.defined()) inputs.push_back(a.given);
+    }
+    entry->run_ahead.submitted(made->executable.run(inputs, outputs));
   }
-  TracedResults results{entry->value, {}};
-  for (const Source& s : entry->sources) {
+  TracedResults results{made->value, {}};
+  for (const Source& s : made->sources) {
     switch (s.kind) {
       case Source::Kind::undefined:
         results.tensors.emplace_back();
         break;
       case Source::Kind::argument:
-        results.tensors.push_back(arguments[s.index]);
+        results.tensors.push_back(arguments[s.index].seen);
         break;
       case Source::Kind::captured:
-        results.tensors.push_back(s.tensor);
+        results.tensors.push_back(s.captured->value(static_cast<int>(s.index)));
+        break;
+      case Source::Kind::made:
+        results.tensors.push_back(s.made);
         break;
       case Source::Kind::computed:
         results.tensors.push_back(outputs[s.index]);
@@ -280,7 +405,7 @@ TracedResults TracedCalls::call(std::string key, std::vector<Tensor> arguments, 
 std::size_t TracedCalls::cached() const {
   const std::lock_guard lock(state_->mutex);
   return static_cast<std::size_t>(
-      std::ranges::count_if(state_->entries, [](const auto& e) { return e.second->made.load(); }));
+      std::ranges::count_if(state_->entries, [](const auto& e) { return e.second->is_made.load(); }));
 }
 
 void TracedCalls::clear() {

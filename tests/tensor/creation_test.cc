@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
+#include <format>
 
 #include "compiler/bound.h"
 #include "support/devices.h"
@@ -143,6 +145,87 @@ TEST_P(CreationTest, ACallersBuffer) {
   EXPECT_THAT(refused_by([&] { from_buffer(device, nullptr, DType::f32, {1}); }), HasSubstr("null"));
   EXPECT_THAT(refused_by([&] { from_buffer(device, make(wgpu::BufferUsage::Storage), DType::f32, {1}); }),
               HasSubstr("CopySrc"));
+}
+
+// NumPy's numpy.arange and numpy.linspace compute start + i · step in double; here it is rounded once to f32, on every
+// device, wherever the range begins and however long it is.
+TEST_P(CreationTest, RangesAreAsExactAsDoubles) {
+  // Rounded once, or next to the middle of two numbers to the other one; near 0 as exact as doubles of the ends' size.
+  const auto expect = [&](float got, double expected, double reach, const std::string& what) {
+    const auto rounded = static_cast<float>(expected);
+    if (std::abs(rounded) < 0x1p-126f && device.is_gpu()) return;  // a GPU may flush denormals
+    const float low = std::nextafter(rounded, -INFINITY), high = std::nextafter(rounded, INFINITY);
+    EXPECT_TRUE(got == rounded || (low <= got && got <= high) || std::abs(got - expected) < reach * 0x1p-50)
+        << what << ": " << got << ", expected " << rounded;
+  };
+  const struct {
+    double start, step;
+    int count;
+  } ranges[] = {{0, 1, 5000},     {3, -2, 300},     {0, 0.1, 3001},    {-1, 1e-3, 2001},
+                {1e6, 0.1, 1000}, {0.3, 0.7, 100},  {1e-30, 1e-31, 9}, {-1e30, 3.3e28, 60},
+                {16777216, 1, 9}, {0, 1e38, 3},     {1e300, 1e299, 4}, {1e-40, 1e-41, 4},
+                {5, 0.1, 1},      {0.1, 1e-9, 100}, {-0.5, 0.25, 5},   {123456.789, -98.7, 2500}};
+  for (const auto& [start, step, count] : ranges) {
+    const Tensor y = arange(start, start + (count - 0.5) * step, step, DType::f32);
+    ASSERT_EQ(y.shape(), (Shape{count}));
+    const std::vector<float> got = y.read<float>();
+    const double stop = start + (count - 1) * step;
+    const std::vector<float> lines = linspace(start, stop, count).read<float>();
+    const double reach = std::max(std::abs(start), std::abs(stop));
+    for (int i = 0; i < count; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      const std::string what = std::format("{} by {} at {}", start, step, i);
+      expect(got[at], start + i * step, reach, what);
+      const double by = count > 1 ? (stop - start) / (count - 1) : 0;
+      expect(lines[at], i < (count + 1) / 2 ? start + i * by : stop - (count - 1 - i) * by, reach, what);
+    }
+    if (reach < 0x1p-126 && device.is_gpu()) continue;
+    EXPECT_EQ(lines.back(), static_cast<float>(count > 1 ? stop : start));
+    EXPECT_EQ(got.front(), static_cast<float>(start));
+  }
+  EXPECT_EQ(arange(-1, 1.0005, 0.001).read<float>()[1000], 0);
+  EXPECT_THAT(arange(0, 1, 0.25).read<float>(), ElementsAre(0, 0.25f, 0.5f, 0.75f));
+  EXPECT_THAT(linspace(0, 1, 4, DType::f32, false).read<float>(), ElementsAre(0, 0.25f, 0.5f, 0.75f));
+  EXPECT_EQ(linspace(3, 9, 1).item<float>(), 3);
+  EXPECT_EQ(linspace(3, 9, 0).shape(), (Shape{0}));
+}
+
+TEST_P(CreationTest, RangesOfEveryType) {
+  EXPECT_THAT(arange(250, 260, 3, DType::u8).to_vector<int>(), ElementsAre(250, 253, 0, 3)) << "integers wrap";
+  EXPECT_THAT(arange(-3, 3, 2, DType::i4).to_vector<int>(), ElementsAre(-3, -1, 1));
+  EXPECT_THAT(arange(3, -4, -3).to_vector<int>(), ElementsAre(3, 0, -3));
+  const std::int64_t big = std::int64_t{1} << 62;
+  EXPECT_THAT(arange(big, big + 3, 1, DType::i64).read<std::int64_t>(), ElementsAre(big, big + 1, big + 2));
+  EXPECT_THAT(
+      arange(std::uint64_t{1} << 63, (std::uint64_t{1} << 63) + 2048 * 2, 2048, DType::u64).read<std::uint64_t>(),
+      ElementsAre(std::uint64_t{1} << 63, (std::uint64_t{1} << 63) + 2048));
+  EXPECT_THAT(arange(0, 2, 0.5, DType::f64).to_vector<double>(), ElementsAre(0, 0.5, 1, 1.5));
+  EXPECT_THAT(arange(0, 0.3, 0.1, DType::f64).to_vector<double>(), ElementsAre(0, 0.1, 0.2));
+  EXPECT_THAT(arange(0, 4, 1, DType::f16).to_vector<float>(), ElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(arange(0).shape(), (Shape{0}));
+  EXPECT_THAT(refused_by([] { arange(0, 2, 1, DType::boolean); }), HasSubstr("arange: y is bool"));
+  EXPECT_THAT(refused_by([] { linspace(0, 2, 3, DType::i32); }), HasSubstr("linspace: y is i32"));
+  EXPECT_THAT(eye(2, 3, DType::u8, 1).to_vector<int>(), ElementsAre(0, 1, 0, 0, 0, 1));
+  EXPECT_THAT(eye(2, 2, DType::f64).to_vector<double>(), ElementsAre(1, 0, 0, 1));
+  EXPECT_THAT(eye(2, 2, DType::boolean, -1).to_vector<int>(), ElementsAre(0, 0, 1, 0));
+  EXPECT_THAT(eye(2, 2, DType::f32, INT64_MAX).to_vector<int>(), ElementsAre(0, 0, 0, 0));
+  EXPECT_EQ(eye(0, 3).shape(), (Shape{0, 3}));
+  EXPECT_THAT(triangle(2, 3, DType::i8, Triangle::lower).to_vector<int>(), ElementsAre(1, 0, 0, 1, 1, 0));
+  EXPECT_THAT(triangle(2, 3, DType::f16, Triangle::upper, 1).to_vector<int>(), ElementsAre(0, 1, 1, 0, 0, 1));
+  EXPECT_THAT(triangle(2, 2, DType::f32, Triangle::lower, INT64_MIN).to_vector<int>(), ElementsAre(0, 0, 0, 0));
+  EXPECT_THAT(triangle(2, 2, DType::f32, Triangle::lower, INT64_MAX).to_vector<int>(), ElementsAre(1, 1, 1, 1));
+  // Views of ranges, which no kernel stores: reversed, taken apart, repeated, transposed; and where a kernel needs them
+  // in memory.
+  const Tensor r = arange(6).reshape({2, 3});
+  EXPECT_THAT(flip(r).to_vector<int>(), ElementsAre(5, 4, 3, 2, 1, 0));
+  EXPECT_THAT(r.T().to_vector<int>(), ElementsAre(0, 3, 1, 4, 2, 5));
+  EXPECT_THAT((r.T().reshape({6}) + 1).to_vector<int>(), ElementsAre(1, 4, 2, 5, 3, 6));
+  EXPECT_THAT((slice(arange(10), 0, 8, -1, -3) * 2).to_vector<int>(), ElementsAre(16, 10, 4));
+  EXPECT_THAT((broadcast_to(arange(2).reshape({2, 1}), {2, 2}) + arange(2)).to_vector<int>(), ElementsAre(0, 1, 1, 2));
+  EXPECT_THAT(gather(arange(0, 40, 10), arange(3, -1, -1)).to_vector<int>(), ElementsAre(30, 20, 10, 0));
+  EXPECT_THAT(matmul(r.cast(DType::f32), arange(3.0)).to_vector<float>(), ElementsAre(5, 14));
+  EXPECT_THAT(concat({arange(2), arange(3)}, 0).to_vector<int>(), ElementsAre(0, 1, 0, 1, 2));
+  EXPECT_THAT(r.sum({0}).to_vector<int>(), ElementsAre(3, 5, 7));
 }
 
 }  // namespace

@@ -257,6 +257,48 @@ TEST_P(EvaluateTest, CapturedTensorsKeepTheirValues) {
   EXPECT_THAT(same_memory.read<float>(), Each(1));
 }
 
+// What is written into a tensor is no part of expressions that were described before: they are refused, not wrong.
+TEST_P(EvaluateTest, WritesAfterTheDescription) {
+  const auto write = [](Tensor& t, std::vector<float> values) { t.write(std::as_bytes(std::span(values))); };
+  Tensor x = tensor({2}, {1, 2});
+  const Tensor computed = x + 1, pending = x * 2, view = x.reshape({2, 1}), far = exp(view) + pending;
+  eval(computed);
+  write(x, {10, 20});
+  EXPECT_THAT(computed.read<float>(), ElementsAre(2, 3)) << "evaluated before";
+  EXPECT_THAT(x.read<float>(), ElementsAre(10, 20));
+  const std::string message = refused_by([&] { eval(pending); });
+  EXPECT_THAT(message, HasSubstr("written after"));
+  EXPECT_THROW((void)view.read<float>(), Error);
+  EXPECT_THROW(eval(far), Error);
+  EXPECT_THAT((x * 2).read<float>(), ElementsAre(20, 40)) << "described afterwards";
+  EXPECT_THAT(x.reshape({2, 1}).read<float>(), ElementsAre(10, 20));
+
+  // The first thing that is put into a tensor replaces nothing.
+  Tensor empty(device, DType::f32, {2});
+  const Tensor twice = empty * 2;
+  write(empty, {3, 4});
+  EXPECT_THAT(twice.read<float>(), ElementsAre(6, 8));
+
+  // A run of an executable writes, too.
+  Graph graph;
+  graph.output("y", graph.input("x", DType::f32, {2}) + 1);
+  Executable exe = compile(graph, device);
+  Tensor out(device, DType::f32, {2});
+  exe.run({{"x", x}}, {{"y", out}});
+  const Tensor before = out * 2;
+  exe.run({{"x", empty}}, {{"y", out}});
+  EXPECT_THROW(eval(before), Error);
+  EXPECT_THAT((out * 2).read<float>(), ElementsAre(8, 10));
+
+  // What changes a handle writes nothing.
+  Tensor h = tensor({2}, {1, 2});
+  const Tensor old = h * 2;
+  h.set({0}, 5);
+  eval(h);
+  EXPECT_THAT(old.read<float>(), ElementsAre(2, 4));
+  EXPECT_THAT(h.read<float>(), ElementsAre(5, 2));
+}
+
 // A constant that was read is still one, also on another device.
 TEST_P(EvaluateTest, ConstantsBelongToNoDevice) {
   const Tensor zero = zeros({2}), three = full({}, 3);

@@ -233,6 +233,58 @@ TEST_P(TracedTest, CapturedTensorsAreOperands) {
   EXPECT_EQ(f.cached(), 1u);
 }
 
+// A variable that is captured by reference and given another tensor: the old one, which nobody holds, tells that.
+TEST_P(TracedTest, CapturedVariablesThatChange) {
+  Tensor w = tensor({2}, {1, 2});
+  int traced = 0;
+  const auto f = compile([&](const Tensor& x) {
+    ++traced;
+    return x * w;
+  });
+  const auto g = compile([&](const Tensor& x) { return std::pair(x + w, w); });
+  const Tensor x = tensor({2}, {1, 1}), longer = tensor({2, 2}, {1, 1, 1, 1});
+  const auto expect = [&](float a, float b) {
+    EXPECT_THAT(f(x).read<float>(), ElementsAre(a, b));
+    EXPECT_THAT(f(longer).read<float>(), ElementsAre(a, b, a, b));
+    const auto [sum, itself] = g(x);
+    EXPECT_THAT(sum.read<float>(), ElementsAre(1 + a, 1 + b));
+    EXPECT_THAT(itself.read<float>(), ElementsAre(a, b));
+  };
+  expect(1, 2);
+  expect(1, 2);
+  EXPECT_EQ(traced, 2);
+  w.set({0}, 5);
+  expect(5, 2);
+  w = tensor({2}, {7, 8});
+  expect(7, 8);
+  w *= 2;  // not evaluated before the call
+  expect(14, 16);
+  const std::vector<float> written = {3, 4};
+  w.write(std::as_bytes(std::span(written)));
+  const int before = traced;
+  expect(3, 4);
+  EXPECT_EQ(traced, before) << "what is written is read without tracing";
+  w = arange(2.0);
+  expect(0, 1);
+  w = arange(1.0, 3.0);
+  expect(1, 2);
+  w = w.reshape({2, 1});
+  EXPECT_THAT(f(x).read<float>(), ElementsAre(1, 1, 2, 2)) << "also of another shape";
+  EXPECT_EQ(f.cached(), 2u);
+
+  // By value: the function holds it.
+  Tensor v = tensor({2}, {1, 2});
+  const auto h = compile([v, &traced](const Tensor& y) {
+    ++traced;
+    return y * v;
+  });
+  (void)h(x);
+  v = tensor({2}, {9, 9});
+  const int once = traced;
+  EXPECT_THAT(h(x).read<float>(), ElementsAre(1, 2));
+  EXPECT_EQ(traced, once);
+}
+
 TEST_P(TracedTest, ArgumentsAreEvaluatedFirst) {
   const auto f = compile([](const Tensor& a, const Tensor& b) { return a - b; });
   const Tensor x = tensor({2, 2}, {1, 2, 3, 4}), a = x * 2.0, b = a.T();

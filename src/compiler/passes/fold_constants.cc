@@ -8,8 +8,12 @@
 namespace weft::compiler {
 namespace {
 
-// Results of up to this many elements are folded whatever their constants' size.
+// Results of up to this many elements are folded whatever their constants' size: 64 KiB of f32 are as good as nothing
+// beside a weight, and mostly save a kernel.
 constexpr std::int64_t kSmall = 16384;
+// Of indices alone: what is computed where it is used costs less than memory that is read, but for a page or so, which
+// is at hand.
+constexpr std::int64_t kFewIndices = 1024;
 
 // Names of constants that a result is made of are listed up to this length.
 constexpr std::size_t kNames = 1024;
@@ -37,6 +41,8 @@ ConstantPtr Constants::of(const Tensor& v) {
     ConstantPtr found;
     if (const ConstantOp* constant = node.op().constant()) {
       found = constant->data();
+    } else if (node.op().is_iota()) {
+      found = recipe(node, {});
     } else if (may_fold(node)) {
       std::vector<ConstantPtr> inputs;
       const Node* missing = nullptr;
@@ -64,24 +70,34 @@ Graph fold_constants(const Graph& graph, const PassContext&) {
   Constants constants;
   return r.run([&](const Node& node) -> Tensor {
     if (node.op().is_leaf() || node.op().is_view() || !may_fold(node)) return {};
-    std::int64_t elements = 0;
-    std::vector<ConstantPtr> inputs;
-    std::string names;  // of the constants it is made of, for reports
+    std::int64_t stored = 0;                                   // elements of the constants
+    std::int64_t most = element_count(node.types()[0].shape);  // of the result, or of an operand as the op sees it
+    std::string names;                                         // of the constants it is made of, for reports
+    bool indices = false, tables = false;
     for (const Tensor& v : node.inputs()) {
       const Tensor& now = r.at(v);
-      if (!now.node()->op().is_view() && !constant_op(now)) return {};
-      inputs.push_back(constants.of(now));
-      if (!inputs.back()) return {};
       const Tensor root = root_of(now);
+      most = std::max(most, element_count(v.shape()));
+      if (root.node()->op().is_iota()) {
+        indices = true;
+        continue;
+      }
       const ConstantOp* constant = constant_op(root);
       if (!constant) return {};
       const std::string& name = constant->constant_name();
       if (!name.empty() && names.size() < kNames && names.find(name) == std::string::npos) {
         names += (names.empty() ? "" : "+") + name;
       }
-      elements += element_count(root.shape());
+      tables |= root.rank() > 0;
+      stored += element_count(root.shape());
     }
-    if (element_count(node.types()[0].shape) > std::max(elements, kSmall)) return {};
+    // Broadcasts of constants are as dense as they look when they are computed here.
+    if (most > (indices && !tables ? kFewIndices : std::max(stored, kSmall))) return {};
+    std::vector<ConstantPtr> inputs;
+    for (const Tensor& v : node.inputs()) {
+      inputs.push_back(constants.of(r.at(v)));
+      if (!inputs.back()) return {};
+    }
     return apply(make_op<ConstantOp>(recipe(node, std::move(inputs)), std::move(names)), {});
   });
 }

@@ -1,7 +1,8 @@
 // Computes everything that depends on constants alone, once, on the CPU.
 //   %2 = concat{axis=1} %0, %1   (both constants)   →   %2 = constant
 // The bytes are a recipe (graph/constant.h): they are only computed if no executable of the store has them already.
-// Views of constants stay views, and a result with more elements than its constants is left to the device.
+// Views of constants stay views. What is large, and has more elements than the constants that it is made of, is left to
+// the device, where it is computed with what needs it: broadcasts, results of indices (graph/ops/iota.h).
 #pragma once
 
 #include <unordered_map>

@@ -8,6 +8,7 @@
 #include "graph/graph.h"
 #include "graph/ops/leaf.h"
 #include "graph/promotion.h"
+#include "kernels/elementwise/elementwise.h"
 #include "kernels/elementwise/scalar_ops.h"
 #include "weft/error.h"
 #include "weft/kernels/elementwise.h"
@@ -107,6 +108,12 @@ Tensor apply_to(ScalarOp op, std::span<const TensorLike* const> operands) {
   return apply(shared, std::move(tensors));
 }
 
+Work elementwise_work(Work w, const Expression& expression, const Launch& call) {
+  w.flops = static_cast<double>(call.outputs[0].count()) * expression.operation_count();
+  w.functions = static_cast<double>(call.outputs[0].count()) * expression.cost();
+  return w;
+}
+
 // Broadcasts and names the operation when that fails.
 Shape joined(std::string_view op, const Shape& a, const Shape& b) {
   try {
@@ -115,6 +122,32 @@ Shape joined(std::string_view op, const Shape& a, const Shape& b) {
     throw ShapeError("{}: {}", op, e.what());
   }
 }
+
+}  // namespace
+
+namespace {
+
+// An expression whose last inputs are numbers that grow along the result's axes.
+class IndexedMapOp final : public Op {
+ public:
+  IndexedMapOp(Expression expression, std::vector<kernels::Virtual> ramps, std::string label)
+      : expression_(std::move(expression)), ramps_(std::move(ramps)), label_(std::move(label)) {}
+  std::string_view name() const override { return "map"; }
+  std::vector<TensorType> infer(std::span<const TensorType>) const override {
+    throw InternalError("map: the shape of what is computed from indices is that of its result");
+  }
+  void lower(const Launch& call) const override {
+    kernels::map(call.stream, expression_, call.inputs, ramps_, call.outputs);
+  }
+  bool works_in_place(std::size_t) const override { return true; }
+  Work work(const Launch& call) const override { return elementwise_work(Op::work(call), expression_, call); }
+  std::string label(std::span<const TensorType>) const override { return label_; }
+
+ private:
+  Expression expression_;
+  std::vector<kernels::Virtual> ramps_;
+  std::string label_;
+};
 
 }  // namespace
 
@@ -194,11 +227,29 @@ Tensor unary(ScalarOp op, const Operand& x) {
   return apply(shared_op(op, type), {cast(x, type)});
 }
 
-Work ElementwiseOp::work(const Launch& call) const {
-  Work w = Op::work(call);
-  w.flops = static_cast<double>(call.outputs[0].count()) * expression_.operation_count();
-  w.functions = static_cast<double>(call.outputs[0].count()) * expression_.cost();
-  return w;
+Work ElementwiseOp::work(const Launch& call) const { return elementwise_work(Op::work(call), expression_, call); }
+
+OpPtr ElementwiseOp::with_iotas(std::span<const std::optional<Placement>> operands, const Shape& result) const {
+  // Inputs in memory first, as the kernel takes them.
+  Expression e;
+  std::vector<int> values(operands.size());
+  std::vector<kernels::Virtual> ramps;
+  std::vector<DType> types(operands.size());
+  for (const Expression::Node& node : expression_.nodes()) {
+    if (node.op == ScalarOp::input) types[static_cast<std::size_t>(node.input)] = node.type;
+  }
+  for (const bool computed : {false, true}) {
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (operands[i].has_value() != computed) continue;
+      if (computed && types[i] != DType::i32) return nullptr;  // kernels count in 32 bits
+      values[i] = e.input(types[i]);
+      if (!computed) continue;
+      const Layout layout = operands[i]->layout.broadcast_to(result);
+      ramps.push_back({DType::i32, static_cast<std::uint32_t>(operands[i]->offset), layout.strides});
+    }
+  }
+  for (const int y : splice(e, expression_, values)) e.output(y);
+  return make_op<IndexedMapOp>(std::move(e), std::move(ramps), label({}));
 }
 
 Tensor binary(ScalarOp op, const TensorLike& a, const TensorLike& b) {

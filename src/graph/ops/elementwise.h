@@ -16,6 +16,7 @@ class ElementwiseOp final : public Op {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   bool works_in_place(std::size_t) const override { return true; }
+  OpPtr with_iotas(std::span<const std::optional<Placement>> operands, const Shape& result) const override;
   // Results as large as an operand that is stored narrow are worth storing so, too.
   OpPtr with_types(std::span<const TensorType> from, std::span<const TensorType> to,
                    std::span<const DType> results) const override;

@@ -7,6 +7,7 @@
 #include "cpu/executor.h"
 #include "graph/graph.h"
 #include "graph/op_schemas.h"
+#include "graph/ops/iota.h"
 #include "graph/promotion.h"
 #include "weft/error.h"
 #include "weft/kernels/generate.h"
@@ -42,16 +43,6 @@ Tensor multiplied(const Tensor& x, std::span<const std::int64_t> counts, bool ti
   }
   const Tensor wide = broadcast_to(x, seen);
   return all_are(left, 1) ? wide : apply(make_op<TileOp>(left, tiles), {wide});
-}
-
-// A constant that a kernel makes on the host.
-template <class F>
-Tensor made(DType dtype, const Shape& shape, F&& f) {
-  const std::uint64_t bytes = byte_size(dtype, static_cast<std::uint64_t>(element_count(shape)));
-  const View y(Buffer::host(std::max<std::uint64_t>(bytes, 1)), 0, dtype, shape);
-  cpu::Executor executor;
-  f(executor, y);
-  return Graph::constant(TensorData::copy_of(dtype, shape, {y.buffer.data(), static_cast<std::size_t>(bytes)}));
 }
 
 // How many of start, start + step, … come before stop.
@@ -213,23 +204,23 @@ DType arange_type(const Number& start, const Number& step, bool integral, std::i
 Tensor arange(Number start, Number stop, Number step, std::optional<DType> dtype) {
   const std::int64_t count = steps_between(start, stop, step);
   const DType type = dtype ? *dtype : arange_type(start, step, stop.integral(), count);
-  return made(type, {count}, [&](Stream& s, const View& y) { kernels::arange(s, start, step, y); });
+  return ramp(start, step, count, type);
 }
 
 Tensor linspace(double start, double stop, std::int64_t count, DType dtype, bool endpoint) {
   if (count < 0) throw InvalidArgument("linspace: {} numbers were asked for", count);
   if (!endpoint && count > 0) return slice(linspace(start, stop, count + 1, dtype), 0, 0, count);
-  return made(dtype, {count}, [&](Stream& s, const View& y) { kernels::linspace(s, start, stop, y); });
+  return ramp_between(start, stop, count, dtype);
 }
 
 Tensor eye(std::int64_t rows, std::int64_t columns, DType dtype, std::int64_t diagonal) {
-  return made(dtype, {rows, columns}, [&](Stream& s, const View& y) { kernels::eye(s, y, diagonal); });
+  return band(rows, columns, dtype, ScalarOp::equal, diagonal);
 }
 
 Tensor triangle(std::int64_t rows, std::int64_t columns, DType dtype, kernels::Triangle part,
                std::int64_t diagonal) {
-  return made(dtype, {rows, columns},
-              [&](Stream& s, const View& y) { kernels::triangle(s, part, y, diagonal); });
+  const ScalarOp side = part == kernels::Triangle::lower ? ScalarOp::less_equal : ScalarOp::greater_equal;
+  return band(rows, columns, dtype, side, diagonal);
 }
 
 }  // namespace weft

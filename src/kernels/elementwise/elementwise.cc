@@ -106,20 +106,6 @@ ElementwiseProblem check(std::string_view name, const Expression& e, std::span<c
   return {name, e, inputs, outputs, c.shape, std::move(c.strides), virtuals};
 }
 
-// A virtual input as a view of host memory: the strides address all numbers that it takes.
-View in_memory(const Virtual& v, const Shape& shape) {
-  const Strides strides = v.strides.empty() ? Strides::filled(shape.rank(), 0) : v.strides;
-  const auto [low, high] = Layout{shape, strides}.offset_range();
-  const auto size = static_cast<std::uint64_t>(bits(v.type) / 8);
-  const View view(Buffer::host((static_cast<std::uint64_t>(high - low) + 1) * size),
-                  static_cast<std::uint64_t>(-low) * size, v.type, shape, strides);
-  for (std::int64_t i = low; i <= high; ++i) {
-    const std::uint64_t number = high == low ? v.bits : v.bits + static_cast<std::uint64_t>(i);
-    std::memcpy(view.buffer.data() + static_cast<std::uint64_t>(i - low) * size, &number, size);
-  }
-  return view;
-}
-
 struct Operand {
   const View& view;
   const Strides& strides;
@@ -479,10 +465,18 @@ void map(Stream& stream, std::string_view name, const Expression& expression, st
   const ElementwiseProblem problem = check(name, expression, inputs, outputs, virtuals);
   check_memory(stream, name, {{input_name, inputs}}, {{output_name, outputs}});
   if (element_count(problem.shape) == 0) return;
-  if (gpu::Commands* commands = stream.gpu()) return map_gpu(*commands, problem);
-  std::vector<View> views(inputs.begin(), inputs.end());
-  for (const Virtual& v : virtuals) views.push_back(in_memory(v, outputs[0].shape()));
-  map(stream, name, expression, views, outputs);
+  if (gpu::Commands* commands = stream.gpu())
+    map_gpu(*commands, problem);
+  else
+    elementwise_cpu(*stream.cpu(), problem);
+}
+
+void map(Stream& stream, const Expression& expression, std::span<const View> inputs, std::span<const Virtual> virtuals,
+         std::span<const View> outputs) {
+  CallKey key("elementwise", expression);
+  for (const Virtual& v : virtuals) key.add(v.type).add(v.bits).add(v.strides);
+  call(stream, std::move(key), {inputs, outputs},
+       [&](Stream& s) { map(s, "elementwise", expression, inputs, virtuals, outputs); });
 }
 
 void map(Stream& stream, const Expression& expression, std::span<const View> inputs, std::span<const View> outputs) {

@@ -35,6 +35,10 @@ struct ElementwiseProblem {
   MapForm form = {};
 };
 
+// kernels::map on views and, after them, virtual inputs.
+void map(Stream& stream, const Expression& expression, std::span<const View> inputs, std::span<const Virtual> virtuals,
+         std::span<const View> outputs);
+
 void map_gpu(gpu::Commands& commands, const ElementwiseProblem& problem);
 void elementwise_cpu(cpu::Executor& executor, const ElementwiseProblem& problem);
 

@@ -138,7 +138,14 @@ void CpuExpression::load(Registers& registers, int k, int at, const std::byte* d
                          std::int64_t stride, int n) const {
   const Port& port = inputs_[k];
   std::byte* block = registers.blocks_[port.block].bytes;
-  load_block(port.type)(data, first, stride, n, block + at * register_bytes_[port.node]);
+  if (data) {
+    load_block(port.type)(data, first, stride, n, block + at * register_bytes_[port.node]);
+  } else {
+    std::uint32_t numbers[kBlock];
+    for (int i = 0; i < n; ++i) numbers[i] = static_cast<std::uint32_t>(first + i * stride);
+    load_block(port.type)(reinterpret_cast<const std::byte*>(numbers), 0, 1, n,
+                          block + at * register_bytes_[port.node]);
+  }
   registers.values_[port.node] = block;
 }
 
@@ -173,11 +180,15 @@ void CpuExpression::store(const Registers& registers, int k, int at, std::byte* 
 
 void CpuExpression::load(Registers& registers, int k, const Row& row, std::int64_t begin, int n) const {
   const Port& port = inputs_[k];
-  if (row.offsets) {
+  if (row.offsets && !row.data) {
+    std::uint32_t numbers[kBlock];
+    for (int i = 0; i < n; ++i) numbers[i] = static_cast<std::uint32_t>(row.first + row.offsets[begin + i]);
+    load(registers, k, 0, reinterpret_cast<const std::byte*>(numbers), 0, 1, n);
+  } else if (row.offsets) {
     std::byte* block = registers.blocks_[port.block].bytes;
     gather_block(port.type)(row.data, row.first, row.offsets + begin, n, block);
     registers.values_[port.node] = block;
-  } else if (row.stride == 1 && has_register_format(port.type) && !passes_input_) {
+  } else if (row.data && row.stride == 1 && has_register_format(port.type) && !passes_input_) {
     // Outputs are stored after the last step.
     registers.values_[port.node] = row.data + (row.first + begin) * register_bytes_[port.node];
   } else {

@@ -33,7 +33,8 @@ class CpuExpression {
   int output_count() const { return static_cast<int>(outputs_.size()); }
 
   // Loads `n` elements of input `k` to at…at+n-1 of the block: from element `first` of `data` on, `stride` apart (in
-  // elements of the input's type; 0 repeats one). All inputs of a block must be loaded before run().
+  // elements of the input's type; 0 repeats one). Without data, of 32-bit integers: the numbers first + i · stride. All
+  // inputs of a block must be loaded before run().
   void load(Registers& registers, int k, int at, const std::byte* data, std::int64_t first, std::int64_t stride,
             int n) const;
   // Computes the first `n` elements of the block.
@@ -42,7 +43,8 @@ class CpuExpression {
   void store(const Registers& registers, int k, int at, std::byte* data, std::int64_t first, std::int64_t stride,
              int n) const;
 
-  // Elements first + offsets[i], or first + i * stride, of `data`.
+  // Elements first + offsets[i], or first + i * stride, of `data`. An input without data is a ramp, as for load(): these
+  // numbers themselves.
   struct Row {
     std::byte* data = nullptr;
     std::int64_t first = 0;

@@ -16,6 +16,9 @@ void check_range(std::string_view name, Stream& stream, const View& y) {
   if (stream.gpu() && y.dtype == DType::f64) {
     throw Unsupported("{}: y is {}; WGSL has no f64, it runs on the CPU only", name, to_string(y));
   }
+  if (stream.gpu() && y.count() > std::int64_t{1} << 32) {
+    throw Unsupported("{}: y is {}; on a GPU indices have 32 bits", name, to_string(y));
+  }
 }
 
 Virtual number(float v) { return {DType::f32, std::bit_cast<std::uint32_t>(v)}; }
