@@ -8,7 +8,7 @@
 
 #include "graph/graph.h"
 #include "graph/ops/elementwise.h"
-#include "weft/cpu.h"
+#include "cpu/executor.h"
 #include "weft/error.h"
 #include "weft/kernels/generate.h"
 #include "weft/schema.h"

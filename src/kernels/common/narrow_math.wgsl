@@ -77,7 +77,7 @@ fn gelu_erf_fast(x: f32) -> f32 {
 // For bf16, whose range exceeds that of the short form.
 fn gelu_erf_bf16(x: f32) -> f32 { return gelu_erf_narrow(x); }
 
-// Within 2^-22: of f16 results the f32 functions round as many the other way, those next to the middle of two.
+// Within 2^-20: of f16 results the f32 functions round as many the other way, those next to the middle of two.
 fn gelu_tail_narrow(a: f32) -> f32 {
   let t = 1.0 / (1.0 + 0.25 * a);
   var q = -0.100178435;
