@@ -6,9 +6,9 @@
 #include <map>
 #include <mutex>
 
+#include "cpu/executor.h"
 #include "graph/graph.h"
 #include "graph/ops/elementwise.h"
-#include "cpu/executor.h"
 #include "weft/error.h"
 #include "weft/kernels/generate.h"
 #include "weft/schema.h"
@@ -124,6 +124,12 @@ std::vector<TensorType> IotaOp::infer(std::span<const TensorType>) const {
 }
 
 void IotaOp::lower(const Launch& call) const { kernels::arange(call.stream, 0, 1, call.outputs[0]); }
+
+Work IotaOp::work(const Launch& call) const {
+  Work w = Op::work(call);
+  w.flops = static_cast<double>(count_);
+  return w;
+}
 
 Tensor iota(std::int64_t count) { return apply(make_op<IotaOp>(count), {}); }
 

@@ -15,6 +15,7 @@ class IotaOp final : public Op {
   void attributes(Attributes& f) const override { f.add("count", count_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
+  Work work(const Launch& call) const override;  // a sum for each element, as the kernel counts
 
  private:
   std::int64_t count_;
