@@ -337,6 +337,89 @@ TEST_F(Conv, FiltersOfSingleChannelsOnTheCpu) {
   }
 }
 
+// On the cpu each form, in both orders of memory and every type: the products of windows and of places, and the rows
+// and vectors of groups with a channel each.
+TEST_F(Conv, FormsOfTheCpu) {
+  struct Case {
+    std::int64_t batch, channels, outputs;  // of a group
+    Shape x, window;                        // spatial axes
+    ConvOptions options;
+  };
+  const Case cases[] = {
+      {2, 3, 40, {19, 21}, {3, 3}, {.before = {1, 1}}},                                     // one group
+      {3, 40, 70, {9, 37}, {3, 2}, {.strides = {2, 3}, .before = {1, 0}}},                  // several panels
+      {2, 3, 8, {40, 41}, {7, 7}, {.strides = {2, 2}, .before = {3, 3}}},                   // long sums
+      {2, 8, 8, {18, 19}, {3, 3}, {.before = {1, 1}, .groups = 4}},                         // some groups
+      {1, 2, 3, {11, 30}, {2, 3}, {.strides = {1, 2}, .dilations = {3, 2}, .groups = 10}},  // small ones
+      {2, 1, 1, {17, 40}, {3, 5}, {.strides = {2, 1}, .before = {1, 2}, .groups = 19}},     // a channel each
+      {3, 1, 1, {70}, {4}, {.strides = {2}, .dilations = {3}, .before = {-2}, .groups = 70}},
+      {2, 5, 4, {100}, {10}, {.strides = {3}, .before = {4}}},  // a long window
+      {1, 4, 6, {5, 6, 19}, {2, 3, 3}, {.before = {1, 0, 1}}},
+  };
+  for (const DType type : {DType::f32, DType::f64, DType::f16}) {
+    for (const Case& c : cases) {
+      const ConvOptions& o = c.options;
+      Shape x{c.batch, c.channels * o.groups}, w{c.outputs * o.groups, c.channels}, y{c.batch, c.outputs * o.groups};
+      for (int d = 0; d < c.x.rank(); ++d) {
+        const auto of = [d](const Dims& given, std::int64_t otherwise) { return given.empty() ? otherwise : given[d]; };
+        const std::int64_t reach = c.x[d] + 2 * of(o.before, 0) - (c.window[d] - 1) * of(o.dilations, 1) - 1;
+        x.push_back(c.x[d]), w.push_back(c.window[d]), y.push_back(reach / of(o.strides, 1) + 1);
+      }
+      const Shape shapes[3][3] = {{x, w, y}, {y, w, x}, {x, y, w}};
+      for (const Function f : {Function::conv, Function::transpose, Function::filter_gradient}) {
+        for (const bool last : {false, true}) {
+          const auto view = [&](const Shape& shape) {
+            if (!last) return random_view(rng, shape, type);
+            Shape stored{shape[0]};
+            std::vector<int> order{0, static_cast<int>(shape.rank()) - 1};
+            for (int d = 2; d < shape.rank(); ++d) stored.push_back(shape[d]), order.push_back(d - 1);
+            stored.push_back(shape[1]);
+            return random_view(rng, stored, type).permuted(order);
+          };
+          const auto& [first, second, result] = shapes[static_cast<int>(f)];
+          const View in[] = {view(first), view(second)}, got = view(result), expected = view(result);
+          run(cpu, f, in, got, o, nullptr);
+          run_reference(f, in, expected, o, nullptr);
+          expect_close(
+              got, expected,
+              type == DType::f64   ? Tolerance{.absolute = 1e-11}
+              : type == DType::f32 ? Tolerance{.absolute = 2e-3}
+                                   : Tolerance{.absolute = 1e-2, .relative = 2e-3},
+              std::format("{} {}, {} and {}", static_cast<int>(f), name(type), to_string(in[0]), to_string(in[1])));
+        }
+      }
+    }
+  }
+}
+
+// Padding takes no part, also where it would meet an infinity: by the formulas that weft/kernels/conv.h states.
+TEST_F(Conv, InfinitiesThatMeetThePaddingOnTheCpu) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const auto filled = [&](const Shape& shape, std::initializer_list<float> row) {
+    const View v = f32(shape);
+    auto* const to = reinterpret_cast<float*>(v.buffer.data() + v.offset);
+    for (std::int64_t i = 0; i < v.count(); ++i) to[i] = row.begin()[static_cast<std::size_t>(i) % row.size()];
+    return v;
+  };
+  // Groups, and channels and outputs of each.
+  for (const auto& [groups, c, out] : {std::tuple(1, 1, 1), {1, 1, 40}, {1, 3, 2}, {12, 1, 1}, {3, 2, 8}}) {
+    ConvOptions o;
+    o.before = {1};
+    o.groups = groups;
+    const View x = filled({1, groups * c, 3}, {1, 2, 3}), dy = filled({1, groups * out, 3}, {kInfinity, 1, 1}),
+               dw = f32({groups * out, c, 3});
+    kernels::conv_filter_gradient(cpu, x, dy, dw, o);
+    const std::vector<double> gradient = values(dw);
+    for (std::size_t i = 0; i < gradient.size(); ++i)
+      EXPECT_EQ(gradient[i], i % 3 == 0 ? 1 * 1 + 1 * 2 : kInfinity) << i << ", groups " << groups;
+    const View w = filled({groups * out, c, 3}, {kInfinity, 1, 1}), y = f32({1, groups * out, 3});
+    kernels::conv(cpu, x, w, y, o);
+    const std::vector<double> result = values(y);
+    for (std::size_t i = 0; i < result.size(); ++i)
+      EXPECT_EQ(result[i], i % 3 == 0 ? c * (1 + 2) : kInfinity) << i << ", groups " << groups;
+  }
+}
+
 using ConvChunks = ChunksTest;
 
 // Operands that exceed a binding are cut along the batch, the outputs and the image, and along the channels into sums.

@@ -351,6 +351,65 @@ TEST_F(Pool, GradientsOfRows) {
   }
 }
 
+// On the cpu maxima with their places, gradients through the windows, in both orders of memory: against
+// the definition.
+TEST_F(Pool, FormsOfTheCpu) {
+  struct Case {
+    Shape x, y;
+    PoolOptions options;
+  };
+  const Case cases[] = {
+      {{2, 19, 13, 14}, {2, 19, 7, 7}, {.window = {3, 3}, .strides = {2, 2}, .before = {1, 1}}},
+      {{1, 5, 12, 11}, {1, 5, 4, 5}, {.window = {2, 3}, .strides = {3, 2}}},  // with gaps
+      {{2, 4, 15, 10}, {2, 4, 6, 8}, {.window = {3, 2}, .strides = {2, 1}, .dilations = {2, 2}}},
+      {{1, 1, 701}, {1, 1, 351}, {.window = {3}, .strides = {2}, .before = {1}}},
+      {{2, 6, 17}, {2, 6, 5}, {.adaptive = true}},
+      {{1, 7, 4, 5, 6}, {1, 7, 3, 4, 3}, {.window = {2, 2, 3}, .strides = {1, 1, 2}, .before = {0, 0, 1}}},
+  };
+  for (const DType type : {DType::f32, DType::f64, DType::f16}) {
+    for (const Case& c : cases) {
+      for (const bool last : {false, true}) {
+        const auto view = [&](const Shape& shape, DType t) {
+          if (!last) return random_view(rng, shape, t);
+          Shape stored{shape[0]};
+          std::vector<int> order{0, static_cast<int>(shape.rank()) - 1};
+          for (int d = 2; d < shape.rank(); ++d) stored.push_back(shape[d]), order.push_back(d - 1);
+          stored.push_back(shape[1]);
+          return random_view(rng, stored, t).permuted(order);
+        };
+        SCOPED_TRACE(std::format("{} {} to {}{}", name(type), to_string(c.x), to_string(c.y), last ? ", last" : ""));
+        const Tolerance near{.ulp = 1, .absolute = 1e-5};
+        const View x = view(c.x, type), y = view(c.y, type), own_y = view(c.y, type), indices = view(c.y, DType::i32),
+                   own_indices = view(c.y, DType::i32), dx = view(c.x, type), own_dx = view(c.x, type);
+        kernels::max_pool_with_indices(cpu, x, y, indices, c.options);
+        pool_reference(
+            kernels::pool_problem("max_pool_with_indices", PoolKind::max, x, own_y, own_indices, 1, c.options, {}),
+            nullptr);
+        expect_close(y, own_y, {});
+        expect_close(indices, own_indices, {});
+        kernels::max_pool(cpu, x, y, c.options);
+        expect_close(y, own_y, {});
+        // Also of places that are not of their windows, or of no element.
+        for (const bool wrong : {false, true}) {
+          auto* const places = reinterpret_cast<std::int32_t*>(own_indices.buffer.data() + own_indices.offset);
+          for (std::int64_t i = 0; wrong && i < own_indices.count(); i += 5)
+            places[i] = static_cast<std::int32_t>(i) - 4;
+          kernels::max_pool_gradient(cpu, y, own_indices, dx, c.options);
+          pool_reference(
+              kernels::pool_gradient_problem("max_pool_gradient", PoolKind::max, y, own_indices, own_dx, c.options, {}),
+              nullptr);
+          expect_close(dx, own_dx, near);
+        }
+        kernels::average_pool_gradient(cpu, y, dx, c.options);
+        pool_reference(
+            kernels::pool_gradient_problem("average_pool_gradient", PoolKind::average, y, {}, own_dx, c.options, {}),
+            nullptr);
+        expect_close(dx, own_dx, near);
+      }
+    }
+  }
+}
+
 using PoolChunks = ChunksTest;
 
 // Operands that exceed a binding are cut along the batch, the channels and the image.

@@ -22,25 +22,25 @@ class Numbers {
   std::uniform_real_distribution<float> distribution_{-1, 1};
 };
 
-template <class T>
-void expect_products(const PanelLoops& loops, int type, Numbers& number) {
+template <class T, class Sum>
+void expect_products(const PanelLoops<Sum>& loops, int type, Numbers& number) {
   for (const std::int64_t rows : {1, 2, 3, 4, 7, 9}) {
     for (const std::int64_t depth : {1, 5, 8, 16, 37}) {
       for (const std::int64_t cols : {1, 3, loops.width - 1, loops.width}) {
         const bool add = rows % 2;
         const std::int64_t pitch = loops.width + 3;
-        std::vector<float> a(static_cast<std::size_t>(rows * depth));
-        for (float& x : a) x = number();
+        std::vector<Sum> a(static_cast<std::size_t>(rows * depth));
+        for (Sum& x : a) x = number();
         std::vector<T> b(static_cast<std::size_t>(cols * depth));
         for (T& x : b) x = static_cast<T>(std::is_integral_v<T> ? std::abs(std::round(number())) : number());
-        std::vector<float> start(static_cast<std::size_t>(rows * pitch));
-        for (float& x : start) x = number();
+        std::vector<Sum> start(static_cast<std::size_t>(rows * pitch));
+        for (Sum& x : start) x = number();
         std::vector<T> packed(static_cast<std::size_t>(loops.width * depth));
         loops.pack[type](b.data(), depth, depth, cols, loops.width, packed.data());
 
-        PanelRun run{.a = a.data(), .a_row = depth, .b = packed.data(), .b_row = loops.width, .pitch = pitch,
+        PanelRun<Sum> run{.a = a.data(), .a_row = depth, .b = packed.data(), .b_row = loops.width, .pitch = pitch,
                      .rows = rows, .cols = cols, .depth = depth, .add = add};
-        std::vector<float> by_panel = start, by_dots = start;
+        std::vector<Sum> by_panel = start, by_dots = start;
         run.y = by_panel.data();
         loops.panel[type](run);
         run.b = b.data();
@@ -53,7 +53,7 @@ void expect_products(const PanelLoops& loops, int type, Numbers& number) {
           double sum = add ? start[at] : 0.0;
           for (std::int64_t k = 0; col < cols && k < depth; ++k) {
             sum += static_cast<double>(a[static_cast<std::size_t>(row * depth + k)]) *
-                   static_cast<double>(static_cast<float>(b[static_cast<std::size_t>(col * depth + k)]));
+                   static_cast<double>(static_cast<Sum>(b[static_cast<std::size_t>(col * depth + k)]));
           }
           if (col < cols) {
             ASSERT_EQ(by_panel[at], sum) << rows << " × " << depth << " × " << cols << " at " << row << ", " << col;
@@ -72,13 +72,15 @@ void expect_products(const PanelLoops& loops, int type, Numbers& number) {
 
 TEST(StandardLoops, Panels) {
   Numbers number;
-  for (const PanelLoops* loops : {&standard_panel_loops(), &panel_loops()}) {
+  for (const PanelLoops<float>* loops : {&standard_panel_loops<float>(), &panel_loops<float>()}) {
     expect_products<float>(*loops, 0, number);
     expect_products<float16>(*loops, 1, number);
     expect_products<bfloat16>(*loops, 2, number);
     expect_products<std::int8_t>(*loops, 3, number);
     expect_products<std::uint8_t>(*loops, 4, number);
   }
+  for (const PanelLoops<double>* loops : {&standard_panel_loops<double>(), &panel_loops<double>()})
+    expect_products<double>(*loops, 0, number);
 }
 
 struct Options {

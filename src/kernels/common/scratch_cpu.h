@@ -5,13 +5,14 @@
 
 namespace weft::kernels {
 
-// Aligned floats; the memory only grows.
+// Aligned numbers; the memory only grows.
 class Scratch {
  public:
-  float* need(std::int64_t count) {
-    const auto bytes = static_cast<std::uint64_t>(count) * sizeof(float);
+  template <class T = float>
+  T* need(std::int64_t count) {
+    const auto bytes = static_cast<std::uint64_t>(count) * sizeof(T);
     if (buffer_.size() < bytes) buffer_ = Buffer::host(bytes);
-    return reinterpret_cast<float*>(buffer_.data());
+    return reinterpret_cast<T*>(buffer_.data());
   }
 
  private:

@@ -1,9 +1,7 @@
 #include "kernels/conv/product.h"
 
 namespace weft::kernels {
-namespace {
 
-// The stride of these axes counted as one; nothing if they have none.
 std::optional<std::int64_t> common_stride(const View& v, const std::vector<int>& axes) {
   std::int64_t stride = 1;
   std::optional<std::int64_t> next;
@@ -18,8 +16,6 @@ std::optional<std::int64_t> common_stride(const View& v, const std::vector<int>&
   }
   return stride;
 }
-
-}  // namespace
 
 std::optional<ConvProduct> as_product(const ConvProblem& p) {
   ConvProduct product;

@@ -19,6 +19,9 @@ struct ConvProduct {
   bool channels_first = false;
 };
 
+// The stride of these axes counted as one; nothing if they have none.
+std::optional<std::int64_t> common_stride(const View& view, const std::vector<int>& axes);
+
 // Nothing if the filter lies so that k has no stride of its own.
 std::optional<ConvProduct> as_product(const ConvProblem& problem);
 

@@ -1,6 +1,7 @@
 // Copies and fills on the CPU.
 #include <cstring>
 
+#include "kernels/common/transpose.h"
 #include "kernels/copy/bits.h"
 #include "kernels/copy/copy.h"
 #include "kernels/elementwise/elementwise.h"
@@ -19,10 +20,17 @@ void copy_plane(const T* x, T* y, std::int64_t rows, std::int64_t length, const 
     return;
   }
   constexpr std::int64_t kBlock = 16;
+  const bool turns = sx[0] == 1 && sy[1] == 1;
   for (std::int64_t i0 = 0; i0 < rows; i0 += kBlock) {
     for (std::int64_t j0 = 0; j0 < length; j0 += kBlock) {
       const std::int64_t i1 = std::min(rows, i0 + kBlock);
       const std::int64_t j1 = std::min(length, j0 + kBlock);
+      if (turns && i1 - i0 == kBlock && j1 - j0 == kBlock) {
+        for (std::int64_t i = i0; i < i1; i += 8) {
+          for (std::int64_t j = j0; j < j1; j += 8) transpose8(x + i + j * sx[1], sx[1], y + i * sy[0] + j, sy[0]);
+        }
+        continue;
+      }
       for (std::int64_t i = i0; i < i1; ++i) {
         for (std::int64_t j = j0; j < j1; ++j) y[i * sy[0] + j * sy[1]] = x[i * sx[0] + j * sx[1]];
       }

@@ -31,13 +31,13 @@ void matmul_reference(const MatmulProblem& problem, const Expression* epilogue);
 // The product on the executor's cores.
 void matmul_cpu(cpu::Executor& executor, const MatmulProblem& problem, const Expression* epilogue);
 // The same for a left operand that is no matrix in memory: gather(batch, row, rows, k, depth, to, pitch) writes columns
-// k … k + depth of those rows, `pitch` floats apart. problem.a has the shape alone, in f32. For sums in f32. `finish`,
-// if it is given, may change the sums of a block before the epilogue takes them.
+// k … k + depth of those rows, `pitch` numbers apart. problem.a has the shape alone, in Sum: f32 or f64, which the sums
+// are.
+template <class Sum>
 using GatherRows = std::function<void(std::int64_t batch, std::int64_t row, std::int64_t rows, std::int64_t k,
-                                      std::int64_t depth, float* to, std::int64_t pitch)>;
-using FinishSums = std::function<void(std::int64_t batch, std::int64_t row, std::int64_t rows, std::int64_t col,
-                                      std::int64_t cols, float* sums, std::int64_t pitch)>;
+                                      std::int64_t depth, Sum* to, std::int64_t pitch)>;
+template <class Sum>
 void matmul_cpu_of_rows(cpu::Executor& executor, const MatmulProblem& problem, const Expression* epilogue,
-                        const GatherRows& gather, const FinishSums& finish);
+                        const GatherRows<Sum>& gather);
 
 }  // namespace weft::kernels

@@ -50,17 +50,21 @@ View packed(cpu::Executor& executor, const View& view, DType to = DType::f32) {
   return result;
 }
 
+template <class Sum>
+constexpr DType kSumType = std::is_same_v<Sum, double> ? DType::f64 : DType::f32;
+
 // b in the form that the panel loops need.
+template <class Sum>
 class RightSide {
  public:
   RightSide(cpu::Executor& executor, const MatmulProblem& p)
-      : loops_(panel_loops()), k_(p.k), view_(p.b), batch_(p.batch) {
+      : loops_(panel_loops<Sum>()), k_(p.k), view_(p.b), batch_(p.batch) {
     const auto plain = [&](int inner, int outer) {
-      return panel_type(view_.dtype) >= 0 && (view_.strides()[inner] == 1 || view_.shape()[inner] == 1) &&
+      return panel_type<Sum>(view_.dtype) >= 0 && (view_.strides()[inner] == 1 || view_.shape()[inner] == 1) &&
              (view_.strides()[outer] >= 0 || view_.shape()[outer] == 1);
     };
     if (PackedWeightCache* packed_weights = executor.packed_weights()) {
-      memory_ = packed_weights->form(view_, "panels", [&] { return panels(executor); });
+      memory_ = packed_weights->form(view_, kFormName, [&] { return panels(executor); });
     }
     if (memory_) {
       use_panels();
@@ -68,10 +72,12 @@ class RightSide {
       return;
     }
     // Packing pays from 24 rows on.
-    if (p.m < 24 && plain(-2, -1)) {
+    const bool narrow = 2 * p.n <= loops_.width && p.k >= 512;  // panels would be empty for the most part
+    if ((p.m < 24 || narrow) && plain(-2, -1)) {
       form_ = Form::columns;
       row_ = view_.strides()[-1];
-      say("dots", "fewer than 24 rows, and b is dense along k: it is read where it lies");
+      say("dots", p.m < 24 ? "fewer than 24 rows, and b is dense along k: it is read where it lies"
+                           : "fewer columns than half a panel, and b is dense along k: it is read where it lies");
     } else if (p.m < 24 && plain(-1, -2) && p.n % loops_.width == 0) {
       form_ = Form::in_place;
       row_ = view_.strides()[-2];
@@ -83,7 +89,7 @@ class RightSide {
                              : "b is packed, which pays from 24 rows on");
       return;
     }
-    type_ = panel_type(view_.dtype);
+    type_ = panel_type<Sum>(view_.dtype);
     data_ = view_.buffer.data() + view_.offset;
     batch_strides_ = batch_strides(view_);
   }
@@ -97,12 +103,12 @@ class RightSide {
 
   // y[rows][cols] = a[rows][depth] · b[k … k + depth][col … col + cols], or, with `add`, is added to y. `col` must be a
   // multiple of unit().
-  void multiply(const float* a, std::int64_t a_row, std::int64_t rows, std::int64_t batch, std::int64_t col,
-                std::int64_t cols, std::int64_t k, std::int64_t depth, float* y, std::int64_t pitch, bool add) const {
-    const std::int64_t size = panel_element_bytes(type_), width = loops_.width;
+  void multiply(const Sum* a, std::int64_t a_row, std::int64_t rows, std::int64_t batch, std::int64_t col,
+                std::int64_t cols, std::int64_t k, std::int64_t depth, Sum* y, std::int64_t pitch, bool add) const {
+    const std::int64_t size = panel_element_bytes<Sum>(type_), width = loops_.width;
     const std::int64_t first = offset_of({batch_, batch_strides_}, batch);
     const auto at = [&](std::int64_t element) { return data_ + (first + element) * size; };
-    PanelRun r{a, a_row, nullptr, row_, y, pitch, rows, cols, depth, add};
+    PanelRun<Sum> r{a, a_row, nullptr, row_, y, pitch, rows, cols, depth, add};
     if (form_ == Form::columns) {
       r.b = at(col * row_ + k);
       return loops_.dots[type_](r);
@@ -115,9 +121,13 @@ class RightSide {
 
  private:
   enum class Form : std::uint8_t { panels, in_place, columns };
+  static constexpr std::string_view kFormName = std::is_same_v<Sum, double> ? "panels_f64" : "panels";
 
   static void say(std::string_view form, std::string_view why) {
-    cpu::say_form([&] { return std::pair(std::format("{}_{}", form, instruction_set_name()), std::string(why)); });
+    cpu::say_form([&] {
+      return std::pair(std::format("{}{}_{}", form, std::is_same_v<Sum, double> ? "_f64" : "", instruction_set_name()),
+                       std::string(why));
+    });
   }
 
   // The number of elements of a matrix as panels.
@@ -125,7 +135,7 @@ class RightSide {
 
   void use_panels() {
     form_ = Form::panels;
-    type_ = direct() ? panel_type(view_.dtype) : 0;
+    type_ = direct() ? panel_type<Sum>(view_.dtype) : 0;
     data_ = memory_.data();
     row_ = loops_.width;
     batch_strides_ = panel_strides();
@@ -142,18 +152,18 @@ class RightSide {
     return strides;
   }
 
-  // True if panels are made directly from b, in its own type; else from a copy in f32.
+  // True if panels are made directly from b, in its own type; else from a copy in the type of sums.
   bool direct() const {
-    return panel_type(view_.dtype) >= 0 && (view_.strides()[-2] == 1 || view_.strides()[-1] == 1 || k_ == 1);
+    return panel_type<Sum>(view_.dtype) >= 0 && (view_.strides()[-2] == 1 || view_.strides()[-1] == 1 || k_ == 1);
   }
 
   Buffer panels(cpu::Executor& executor) const {
-    const View from = direct() ? view_ : packed(executor, view_);
+    const View from = direct() ? view_ : packed(executor, view_, kSumType<Sum>);
     const Strides strides = panel_strides();
     Shape distinct;
     for (int d = 0; d < batch_.rank(); ++d) distinct.push_back(strides[d] == 0 ? 1 : batch_[d]);
-    const int type = panel_type(from.dtype);
-    const std::int64_t size = panel_element_bytes(type), n = from.shape()[-1], width = loops_.width,
+    const int type = panel_type<Sum>(from.dtype);
+    const std::int64_t size = panel_element_bytes<Sum>(type), n = from.shape()[-1], width = loops_.width,
                        across = ceil_div(n, width);
     const std::int64_t matrices = element_count(distinct);
     const Buffer memory = Buffer::host(static_cast<std::uint64_t>(matrices * panel_elements() * size));
@@ -177,7 +187,7 @@ class RightSide {
     return memory;
   }
 
-  const PanelLoops& loops_;
+  const PanelLoops<Sum>& loops_;
   Form form_ = Form::panels;
   int type_ = 0;
   std::int64_t k_, row_ = 0;
@@ -188,32 +198,33 @@ class RightSide {
   Buffer memory_;
 };
 
-// The rows of a, as f32 contiguous along k: in place, or a copy of some of them.
+// The rows of a, as sums are, contiguous along k: in place, or a copy of some of them. For f64 a is of that type.
+template <class Sum>
 class LeftSide {
  public:
-  explicit LeftSide(const View& view, const GatherRows* gather = nullptr)
+  explicit LeftSide(const View& view, const GatherRows<Sum>* gather = nullptr)
       : view_(view), load_(load_block(view.dtype)), gather_(gather) {
-    in_place_ = view.dtype == DType::f32 && (view.strides()[-1] == 1 || view.shape()[-1] == 1);
+    in_place_ = view.dtype == kSumType<Sum> && (view.strides()[-1] == 1 || view.shape()[-1] == 1);
     // Rows a page apart would evict each other from the first-level cache.
-    if (view.strides()[-2] % 1024 == 0 && view.shape()[-2] > 4) in_place_ = false;
+    if (view.strides()[-2] % static_cast<std::int64_t>(4096 / sizeof(Sum)) == 0 && view.shape()[-2] > 4) in_place_ = false;
   }
   // Sets `pitch` to the rows' stride.
-  const float* rows(const Shape& batch, std::int64_t index, std::int64_t row, std::int64_t rows, std::int64_t k,
+  const Sum* rows(const Shape& batch, std::int64_t index, std::int64_t row, std::int64_t rows, std::int64_t k,
                     std::int64_t depth, Scratch& scratch, std::int64_t& pitch) const {
     const std::int64_t along = view_.strides()[-1], down = view_.strides()[-2];
     const std::int64_t first = batch_offset(view_, batch, index) + row * down + k * along;
     if (gather_) {
       pitch = depth + 16;
-      float* const copy = scratch.need(rows * pitch);
+      Sum* const copy = scratch.need<Sum>(rows * pitch);
       (*gather_)(index, row, rows, k, depth, copy, pitch);
       return copy;
     }
     if (in_place_) {
       pitch = down;
-      return data<const float>(view_) + first;
+      return data<const Sum>(view_) + first;
     }
     pitch = depth + 16;
-    float* const copy = scratch.need(rows * pitch);
+    Sum* const copy = scratch.need<Sum>(rows * pitch);
     for (std::int64_t i = 0; i < rows; ++i) {
       load_(view_.buffer.data() + view_.offset, first + i * down, along, static_cast<int>(depth), copy + i * pitch);
     }
@@ -223,7 +234,7 @@ class LeftSide {
  private:
   View view_;
   LoadBlock load_;
-  const GatherRows* gather_;
+  const GatherRows<Sum>* gather_;
   bool in_place_;
 };
 
@@ -268,23 +279,6 @@ void in_tiles(cpu::Executor& executor, const MatmulProblem& p, const RowStore& s
       std::ranges::fill(sums, Sum(0));
       sum_tile(batch, row, rows, col, cols, pitch, sums.data());
       store.rows(sums.data(), pitch, batch, row, rows, col, cols);
-    }
-  });
-}
-
-// By a plain loop, in elements of type Sum, to which a and b are converted.
-template <class Sum>
-void plain(cpu::Executor& executor, const MatmulProblem& p, const RowStore& store, DType type) {
-  const View a = packed(executor, p.a, type), b = packed(executor, p.b, type);
-  in_tiles<Sum>(executor, p, store, [&](std::int64_t batch, std::int64_t row, std::int64_t rows, std::int64_t col,
-                                        std::int64_t cols, std::int64_t pitch, Sum* sums) {
-    const std::int64_t a0 = batch_offset(a, p.batch, batch) + row * p.k, b0 = batch_offset(b, p.batch, batch) + col;
-    for (std::int64_t r = 0; r < rows; ++r) {
-      for (std::int64_t k = 0; k < p.k; ++k) {
-        const Sum x = data<const Sum>(a)[a0 + r * p.k + k];
-        const Sum* const w = data<const Sum>(b) + b0 + k * p.n;
-        for (std::int64_t c = 0; c < cols; ++c) sums[r * pitch + c] += x * w[c];
-      }
     }
   });
 }
@@ -355,7 +349,7 @@ void integers(cpu::Executor& executor, const MatmulProblem& p, const RowStore& s
   if (!largest(p.a.dtype) || !largest(p.b.dtype)) return wide_integers(executor, p, store);
   const std::int64_t exact = (std::int64_t{1} << 24) / (largest(p.a.dtype) * largest(p.b.dtype));
   const View a = packed(executor, p.a);
-  const RightSide right(executor, p);
+  const RightSide<float> right(executor, p);
   const std::int64_t step = right.goes_by_rows() ? 32 : exact;
   in_tiles<std::uint32_t>(executor, p, store, [&](std::int64_t batch, std::int64_t row, std::int64_t rows,
                                                   std::int64_t col, std::int64_t cols, std::int64_t pitch,
@@ -378,10 +372,11 @@ void integers(cpu::Executor& executor, const MatmulProblem& p, const RowStore& s
   });
 }
 
+template <class Sum>
 void by_panels(cpu::Executor& executor, const MatmulProblem& p, const Expression* epilogue, const RowStore& store,
-               const LeftSide& left, const FinishSums& finish = {}) {
-  const RightSide right(executor, p);
-  const bool straight = !epilogue && p.y.dtype == DType::f32 && p.y.strides()[-1] == 1;
+               const LeftSide<Sum>& left) {
+  const RightSide<Sum> right(executor, p);
+  const bool straight = !epilogue && p.y.dtype == kSumType<Sum> && p.y.strides()[-1] == 1;
 
   constexpr std::int64_t kDepth = 1024;  // elements of k at a time, at least, if k is long
   const Cut size = cut(p, executor.threads(), right.unit());
@@ -394,18 +389,17 @@ void by_panels(cpu::Executor& executor, const MatmulProblem& p, const Expression
       const std::int64_t rows = std::min(size.rows, p.m - row), cols = std::min(size.cols, p.n - col);
       const bool in_place = straight && right.writes_only(cols);
       const std::int64_t pitch = in_place ? p.y.strides()[-2] : ceil_div(cols, right.unit()) * right.unit();
-      float* const y = in_place ? data<float>(p.y) + batch_offset(p.y, p.batch, batch) + row * pitch + col
-                                : y_scratch.need(rows * pitch);
+      Sum* const y = in_place ? data<Sum>(p.y) + batch_offset(p.y, p.batch, batch) + row * pitch + col
+                              : y_scratch.need<Sum>(rows * pitch);
       // As many elements of k at a time as the first-level cache can hold of a.
       const std::int64_t most = right.goes_by_rows() ? 32 : std::max(kDepth, 8 * kDepth / rows);
       const std::int64_t step = p.k < 2 * most ? p.k : most;
       for (std::int64_t k = 0; k < p.k; k += step) {
         const std::int64_t depth = std::min(step, p.k - k);
         std::int64_t a_row = 0;
-        const float* const a = left.rows(p.batch, batch, row, rows, k, depth, a_scratch, a_row);
+        const Sum* const a = left.rows(p.batch, batch, row, rows, k, depth, a_scratch, a_row);
         right.multiply(a, a_row, rows, batch, col, cols, k, depth, y, pitch, k > 0);
       }
-      if (finish) finish(batch, row, rows, col, cols, y, pitch);
       if (!in_place) store.rows(y, pitch, batch, row, rows, col, cols);
     }
   });
@@ -482,16 +476,19 @@ void matmul_cpu(cpu::Executor& executor, const MatmulProblem& p, const Expressio
   const DType product = p.sum_type();
   if (product == DType::i32) return integers(executor, p, store);
   if (product == DType::f64) {
-    say("loop_f64", "panels are of f32");
-    return plain<double>(executor, p, store, product);
+    const View a = p.a.dtype == DType::f64 ? p.a : packed(executor, p.a, DType::f64);
+    return by_panels(executor, p, epilogue, store, LeftSide<double>(a));
   }
   if (p.batches() > 1 && std::max({p.m, p.n, p.k}) <= kSmall) return small_products(executor, p, epilogue, store);
-  by_panels(executor, p, epilogue, store, LeftSide(p.a));
+  by_panels(executor, p, epilogue, store, LeftSide<float>(p.a));
 }
 
+template <class Sum>
 void matmul_cpu_of_rows(cpu::Executor& executor, const MatmulProblem& p, const Expression* epilogue,
-                        const GatherRows& gather, const FinishSums& finish) {
-  by_panels(executor, p, epilogue, RowStore(p, epilogue), LeftSide(p.a, &gather), finish);
+                        const GatherRows<Sum>& gather) {
+  by_panels(executor, p, epilogue, RowStore(p, epilogue), LeftSide<Sum>(p.a, &gather));
 }
+template void matmul_cpu_of_rows(cpu::Executor&, const MatmulProblem&, const Expression*, const GatherRows<float>&);
+template void matmul_cpu_of_rows(cpu::Executor&, const MatmulProblem&, const Expression*, const GatherRows<double>&);
 
 }  // namespace weft::kernels

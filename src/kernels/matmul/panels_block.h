@@ -2,24 +2,35 @@
 // So there is no include guard and no include, and nothing here calls a library, whose inline functions would be
 // compiled for that instruction set as well.
 
+// `lanes` sums.
+template <class Sum, int lanes>
+struct Sums {
+  typedef Sum V __attribute__((vector_size(sizeof(Sum) * lanes), aligned(sizeof(Sum)), may_alias));
+};
+
 // `lanes` numbers of each kind.
 template <int lanes>
 struct Simd {
-  typedef float Floats __attribute__((vector_size(4 * lanes), aligned(4), may_alias));
+  typedef typename Sums<float, lanes>::V Floats;
   typedef std::uint32_t Words __attribute__((vector_size(4 * lanes)));
   typedef std::uint16_t Halves __attribute__((vector_size(2 * lanes), aligned(2), may_alias));
 };
 
-// Loads of stored numbers, a vector at a time, as f32.
-struct F32 {
-  using Stored = float;
+// Loads of stored numbers, a vector at a time, as numbers of the sums' type.
+template <class T>
+struct Same {
+  using Stored = T;
+  using Sum = T;
   template <int lanes>
-  static inline __attribute__((always_inline)) void load(const Stored* p, typename Simd<lanes>::Floats& v) {
-    v = *reinterpret_cast<const typename Simd<lanes>::Floats*>(p);
+  static inline __attribute__((always_inline)) void load(const Stored* p, typename Sums<T, lanes>::V& v) {
+    v = *reinterpret_cast<const typename Sums<T, lanes>::V*>(p);
   }
 };
+using F32 = Same<float>;
+using F64 = Same<double>;
 
 struct BF16 {
+  using Sum = float;
   using Stored = std::uint16_t;
   template <int lanes>
   static inline __attribute__((always_inline)) void load(const Stored* p, typename Simd<lanes>::Floats& v) {
@@ -30,6 +41,7 @@ struct BF16 {
 };
 
 struct F16 {
+  using Sum = float;
   using Stored = std::uint16_t;
   template <int lanes>
   static inline __attribute__((always_inline)) void load(const Stored* p, typename Simd<lanes>::Floats& v) {
@@ -55,6 +67,7 @@ struct F16 {
 
 template <class T>
 struct Byte {
+  using Sum = float;
   using Stored = T;
   template <int lanes>
   static inline __attribute__((always_inline)) void load(const Stored* p, typename Simd<lanes>::Floats& v) {
@@ -67,10 +80,11 @@ struct Byte {
 
 // Computes rows × 2 vectors of the product.
 template <class B, int lanes, int rows>
-inline __attribute__((always_inline)) void tile(const PanelRun& r, std::int64_t row) {
-  using V = typename Simd<lanes>::Floats;
-  const float* const a = r.a + row * r.a_row;
-  float* const y = r.y + row * r.pitch;
+inline __attribute__((always_inline)) void tile(const PanelRun<typename B::Sum>& r, std::int64_t row) {
+  using Sum = typename B::Sum;
+  using V = typename Sums<Sum, lanes>::V;
+  const Sum* const a = r.a + row * r.a_row;
+  Sum* const y = r.y + row * r.pitch;
   V sum[rows][2];
   for (int i = 0; i < rows; ++i) {
     for (int j = 0; j < 2; ++j) sum[i][j] = r.add ? *reinterpret_cast<const V*>(y + i * r.pitch + j * lanes) : V{};
@@ -81,7 +95,7 @@ inline __attribute__((always_inline)) void tile(const PanelRun& r, std::int64_t 
     B::template load<lanes>(b, w[0]);
     B::template load<lanes>(b + lanes, w[1]);
     for (int i = 0; i < rows; ++i) {
-      const float x = a[i * r.a_row + k];
+      const Sum x = a[i * r.a_row + k];
       for (int j = 0; j < 2; ++j) sum[i][j] += w[j] * x;
     }
   }
@@ -92,7 +106,7 @@ inline __attribute__((always_inline)) void tile(const PanelRun& r, std::int64_t 
 
 // Multiplies a panel of 2 · lanes columns.
 template <class B, int lanes, int most>
-void panel(const PanelRun& r) {
+void panel(const PanelRun<typename B::Sum>& r) {
   std::int64_t row = 0;
   for (; row + most <= r.rows; row += most) tile<B, lanes, most>(r, row);
   if constexpr (most > 4) {
@@ -104,10 +118,11 @@ void panel(const PanelRun& r) {
 
 // Multiplies `cols` columns from column `col` on, each contiguous along k.
 template <class B, int lanes, int rows, int cols>
-inline __attribute__((always_inline)) void dots(const PanelRun& r, std::int64_t row, std::int64_t col) {
-  using V = typename Simd<lanes>::Floats;
+inline __attribute__((always_inline)) void dots(const PanelRun<typename B::Sum>& r, std::int64_t row, std::int64_t col) {
+  using Sum = typename B::Sum;
+  using V = typename Sums<Sum, lanes>::V;
   using Stored = typename B::Stored;
-  const float* const a = r.a + row * r.a_row;
+  const Sum* const a = r.a + row * r.a_row;
   const Stored* const b = static_cast<const Stored*>(r.b) + col * r.b_row;
   // Indexed loops: a deduced reference would lose V's reduced alignment, which is that of its elements.
   V sum[rows][cols];
@@ -116,7 +131,7 @@ inline __attribute__((always_inline)) void dots(const PanelRun& r, std::int64_t 
   }
   const auto add = [&](const auto& a_at, const auto& b_at) __attribute__((always_inline)) {
     V x[rows], w;
-    for (int i = 0; i < rows; ++i) F32::load<lanes>(a_at(i), x[i]);
+    for (int i = 0; i < rows; ++i) Same<Sum>::template load<lanes>(a_at(i), x[i]);
     for (int j = 0; j < cols; ++j) {
       B::template load<lanes>(b_at(j), w);
       for (int i = 0; i < rows; ++i) sum[i][j] += w * x[i];
@@ -128,7 +143,7 @@ inline __attribute__((always_inline)) void dots(const PanelRun& r, std::int64_t 
         [&](int j) __attribute__((always_inline)) { return b + j * r.b_row + k; });
   }
   if (k < r.depth) {
-    float x[rows][lanes] = {};
+    Sum x[rows][lanes] = {};
     Stored w[cols][lanes] = {};
     for (std::int64_t e = k; e < r.depth; ++e) {
       for (int i = 0; i < rows; ++i) x[i][e - k] = a[i * r.a_row + e];
@@ -139,44 +154,32 @@ inline __attribute__((always_inline)) void dots(const PanelRun& r, std::int64_t 
   }
   for (int i = 0; i < rows; ++i) {
     for (int j = 0; j < cols; ++j) {
-      float total = 0;
-      for (int e = 0; e < lanes; ++e) total += sum[i][j][e];
-      float& y = r.y[(row + i) * r.pitch + col + j];
+      // By halves: one after the other would take a sum's latency for each lane.
+      Sum part[lanes];
+      for (int e = 0; e < lanes; ++e) part[e] = sum[i][j][e];
+      for (int n = lanes / 2; n > 0; n /= 2) {
+        for (int e = 0; e < n; ++e) part[e] += part[e + n];
+      }
+      const Sum total = part[0];
+      Sum& y = r.y[(row + i) * r.pitch + col + j];
       y = r.add ? y + total : total;
     }
   }
 }
 
 template <class B, int lanes, int rows>
-inline __attribute__((always_inline)) void dot_rows(const PanelRun& r, std::int64_t row) {
+inline __attribute__((always_inline)) void dot_rows(const PanelRun<typename B::Sum>& r, std::int64_t row) {
   std::int64_t col = 0;
   for (; col + 4 <= r.cols; col += 4) dots<B, lanes, rows, 4>(r, row, col);
   for (; col < r.cols; ++col) dots<B, lanes, rows, 1>(r, row, col);
 }
 
 template <class B, int lanes>
-void dot_panel(const PanelRun& r) {
+void dot_panel(const PanelRun<typename B::Sum>& r) {
   std::int64_t row = 0;
   for (; row + 4 <= r.rows; row += 4) dot_rows<B, lanes, 4>(r, row);
   if (row + 2 <= r.rows) dot_rows<B, lanes, 2>(r, row), row += 2;
   if (row < r.rows) dot_rows<B, lanes, 1>(r, row);
-}
-
-// y[i][j] = x[j][i] for 8 × 8 elements of 32 or 16 bits, with row strides x_row and y_row.
-template <class T>
-inline __attribute__((always_inline)) void transpose8(const T* x, std::int64_t x_row, T* y, std::int64_t y_row) {
-  typedef T V __attribute__((vector_size(8 * sizeof(T)), aligned(sizeof(T)), may_alias));
-  V r[8], s[8];
-  for (int i = 0; i < 8; ++i) r[i] = *reinterpret_cast<const V*>(x + i * x_row);
-  // Interleaves rows i and i + 4 three times: each time an index bit moves from the row to the column.
-  for (int step = 0; step < 3; ++step) {
-    for (int i = 0; i < 4; ++i) {
-      s[2 * i] = __builtin_shufflevector(r[i], r[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
-      s[2 * i + 1] = __builtin_shufflevector(r[i], r[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
-    }
-    for (int i = 0; i < 8; ++i) r[i] = s[i];
-  }
-  for (int i = 0; i < 8; ++i) *reinterpret_cast<V*>(y + i * y_row) = r[i];
 }
 
 // Packs a panel of `width` columns from columns that are contiguous along k.
@@ -199,11 +202,15 @@ void pack(const void* from, std::int64_t stride, std::int64_t depth, std::int64_
 
 // The loops for this instruction set.
 template <int lanes, int rows>
-constexpr PanelLoops loops() {
+constexpr PanelLoops<float> loops() {
   return {2 * lanes,
           {panel<F32, lanes, rows>, panel<F16, lanes, rows>, panel<BF16, lanes, rows>,
            panel<Byte<std::int8_t>, lanes, rows>, panel<Byte<std::uint8_t>, lanes, rows>},
           {dot_panel<F32, lanes>, dot_panel<F16, lanes>, dot_panel<BF16, lanes>, dot_panel<Byte<std::int8_t>, lanes>,
            dot_panel<Byte<std::uint8_t>, lanes>},
           {pack<float>, pack<std::uint16_t>, pack<std::uint16_t>, pack<std::uint8_t>, pack<std::uint8_t>}};
+}
+template <int lanes, int rows>
+constexpr PanelLoops<double> loops_f64() {
+  return {2 * lanes, {panel<F64, lanes, rows>}, {dot_panel<F64, lanes>}, {pack<double>}};
 }

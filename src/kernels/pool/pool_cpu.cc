@@ -1,5 +1,6 @@
 // Pooling on the CPU's cores, a row of results at a time: along the channels, where these are adjacent, so that each
-// step of a window is vector work on rows; else along the last spatial axis. A prologue makes the rows that are read,
+// step of a window is vector work on rows; else along the last spatial axis. The gradient of a maximum goes through the
+// windows instead. A prologue makes the rows that are read,
 // one at a time.
 #include <cmath>
 
@@ -45,6 +46,30 @@ WEFT_VECTOR_CLONES void add_row(const Sum* from, std::int64_t stride, std::int64
     for (std::int64_t i = 0; i < count; ++i) add(results[i], from[i * stride]);
   }
 }
+// The same of maxima with their places: of result i the element is at `position` + i · `apart`.
+template <class Sum>
+WEFT_VECTOR_CLONES void add_places(const Sum* from, std::int64_t stride, std::int64_t count, std::int64_t position,
+                                   std::int64_t apart, Sum* results, std::int32_t* places) {
+  const auto at = static_cast<std::int32_t>(position), step = static_cast<std::int32_t>(apart);
+  const auto add = [&](std::int64_t i, Sum v) WEFT_INLINE_LAMBDA {
+    const Sum result = results[i];
+    const std::int32_t place = places[i];
+    const bool takes = (v > result) | (v != v) | (place < 0);
+    results[i] = takes ? v : result;
+    places[i] = takes ? at + static_cast<std::int32_t>(i) * step : place;
+  };
+  if (stride == 1) {
+    for (std::int64_t i = 0; i < count; ++i) add(i, from[i]);
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) add(i, from[i * stride]);
+  }
+}
+
+template <class Sum>
+WEFT_VECTOR_CLONES void add_divided(const Sum* from, Sum divisor, std::int64_t count, Sum* results) {
+  for (std::int64_t i = 0; i < count; ++i) results[i] += from[i] / divisor;
+}
+
 constexpr bool has_rows(Step step) {
   return step == Step::max || step == Step::sum || step == Step::magnitude || step == Step::square;
 }
@@ -53,16 +78,6 @@ template <class Sum, Step kStep>
 class Pool {
  public:
   Pool(const PoolProblem& p, const Expression& epilogue) : p_(p), expression_(epilogue) {
-    for (int d = 0; d < p.spatial(); ++d) {
-      const PoolAxis& a = p.axes[static_cast<std::size_t>(d)];
-      auto& steps = steps_.emplace_back();
-      for (std::int64_t i = 0; i < p.to.shape()[PoolProblem::kSpatial + d]; ++i) {
-        steps.push_back(p.steps(d, a.to_begin + i));
-      }
-      auto& counts = counts_.emplace_back();
-      if (!p.counts()) continue;
-      for (std::int64_t i = 0; i < a.y_size; ++i) counts.push_back(counted_elements(a, i));
-    }
     if (p.prologue) prologue_.emplace(*p.prologue, p.result_type());
     const std::int64_t channels = p.to.shape()[1];
     const bool adjacent = channels >= 4 && p.to.strides()[1] == 1 &&
@@ -72,6 +87,21 @@ class Pool {
     for (int d = 0; d < p.to.rank(); ++d) {
       if (d != inner_) outer_.push_back(d), outer_shape_.push_back(p.to.shape()[d]);
     }
+    // What tables hold depends on the axis alone; the last one's, which may be long, are made if elements need them.
+    const bool counts = p.counts();
+    by_rows_ = inner_ != 1 && (has_rows(kStep) || kStep == Step::place_of_max) && !p.backward &&
+               !p.axes.back().adaptive && p.axes.back().window <= p.axes.back().x_size;
+    for (int d = 0; d < p.spatial(); ++d) {
+      const PoolAxis& a = p.axes[static_cast<std::size_t>(d)];
+      auto& steps = steps_.emplace_back();
+      if (d < window_ || !by_rows_) {
+        for (std::int64_t i = 0; i < p.to.shape()[PoolProblem::kSpatial + d]; ++i) {
+          steps.push_back(p.steps(d, a.to_begin + i));
+        }
+      }
+      auto& counts_of = counts_.emplace_back();
+      for (std::int64_t i = 0; counts && i < a.y_size; ++i) counts_of.push_back(counted_elements(a, i));
+    }
   }
 
   void run(cpu::Executor& executor) const {
@@ -79,17 +109,23 @@ class Pool {
       return inner_ == 1 ? std::pair(std::string("channels"), std::string("channels are adjacent: rows lie along them"))
                          : std::pair(std::string("pixels"), std::string("rows lie along the last spatial axis"));
     });
-    const std::int64_t length = p_.to.shape()[inner_];
-    const double work = static_cast<double>(length) * p_.taps();
-    parallel(executor, element_count(outer_shape_), static_cast<std::int64_t>(32768 / std::max(work, 1.0)) + 1,
+    // A long row is cut, unless a prologue makes all that it reads.
+    constexpr std::int64_t kPiece = 8192;
+    const std::int64_t length = p_.to.shape()[inner_],
+                       piece = std::max<std::int64_t>(prologue_ ? length : std::min(length, kPiece), 1);
+    const std::int64_t pieces = (length + piece - 1) / piece;
+    const double work = static_cast<double>(piece) * p_.taps();
+    parallel(executor, element_count(outer_shape_) * pieces, static_cast<std::int64_t>(32768 / std::max(work, 1.0)) + 1,
              [&](std::int64_t begin, std::int64_t end) {
-               std::vector<Sum> results(static_cast<std::size_t>(length));
-               std::vector<std::int32_t> places(kStep == Step::place_of_max ? results.size() : 0);
-               std::vector<Tap> taps;
-               CpuExpression::Registers registers(expression_);
-               std::optional<Source> source;
-               if (prologue_) source.emplace(prologue_->registers(), std::vector<Sum>(row_of_x()));
-               for (std::int64_t r = begin; r < end; ++r) row(r, results, places, taps, registers, source);
+               Work w{.registers = CpuExpression::Registers(expression_)};
+               w.operands.resize(p_.operands.size() + 1);
+               if (prologue_) w.source.emplace(prologue_->registers(), std::vector<Sum>(row_of_x()));
+               for (std::int64_t r = begin; r < end; ++r) {
+                 w.begin = r % pieces * piece;
+                 w.results.resize(static_cast<std::size_t>(std::min(piece, length - w.begin)));
+                 if (kStep == Step::place_of_max) w.places.resize(w.results.size());
+                 row(r / pieces, w);
+               }
              });
   }
 
@@ -100,6 +136,16 @@ class Pool {
     CpuExpression::Registers registers;
     std::vector<Sum> row;
   };
+  // What a task has of its own, and the results begin…begin+size-1 of a row.
+  struct Work {
+    std::int64_t begin = 0;
+    std::vector<Sum> results;
+    std::vector<std::int32_t> places;
+    std::vector<Tap> taps, more;
+    std::vector<CpuExpression::Row> operands;
+    CpuExpression::Registers registers;
+    std::optional<Source> source;
+  };
   struct FromRow {
     const Sum* data;
     std::int64_t stride;
@@ -109,26 +155,26 @@ class Pool {
     return static_cast<std::size_t>(inner_ == 1 ? p_.to.shape()[1] : p_.from_shape()[-1]);
   }
 
-  void row(std::int64_t r, std::vector<Sum>& results, std::vector<std::int32_t>& places, std::vector<Tap>& taps,
-           CpuExpression::Registers& registers, std::optional<Source>& source) const {
+  void row(std::int64_t r, Work& w) const {
     Place at{};
     for (int k = outer_.rank() - 1; k >= 0; --k) {
       at[static_cast<std::size_t>(outer_[k])] = r % outer_shape_[k];
       r /= outer_shape_[k];
     }
+    at[static_cast<std::size_t>(inner_)] = w.begin;
     const bool maximum = kStep == Step::max || kStep == Step::place_of_max;
-    std::ranges::fill(results, maximum ? static_cast<Sum>(p_.least()) : Sum(0));
-    std::ranges::fill(places, -1);
-    find_taps(at, taps);
-    for (const Tap& t : taps) {
-      const FromRow from = from_row(t, at, source);
+    std::ranges::fill(w.results, maximum ? static_cast<Sum>(p_.least()) : Sum(0));
+    std::ranges::fill(w.places, -1);
+    find_taps(at, w);
+    for (const Tap& t : w.taps) {
+      const FromRow from = from_row(t, at, w.source);
       if (inner_ == 1)
-        along_channels(from, t, at, results, places);
+        along_channels(from, t, w);
       else
-        along_pixels(from, t, at, results, places);
+        along_pixels(from, t, w);
     }
-    finish(at, results);
-    store(at, results, places, registers);
+    finish(at, w);
+    store(at, w);
   }
 
   // The row of a tap, from position 0 of the whole on.
@@ -145,45 +191,34 @@ class Pool {
     return {source->row.data(), 1};
   }
   std::int64_t offset_of(const View& v, const Tap& t, const Place& at) const {
-    std::int64_t offset = at[0] * v.strides()[0] + (inner_ == 1 ? 0 : at[1] * v.strides()[1]);
+    std::int64_t offset = at[0] * v.strides()[0] + at[1] * v.strides()[1];
     for (int d = 0; d < window_; ++d) {
       offset += t.step[static_cast<std::size_t>(d)] * v.strides()[PoolProblem::kSpatial + d];
     }
     return offset;
   }
 
-  void find_taps(const Place& at, std::vector<Tap>& taps) const {
-    taps.assign(1, {});
+  void find_taps(const Place& at, Work& w) const {
+    w.taps.assign(1, {});
     for (int d = 0; d < window_; ++d) {
       const int axis = PoolProblem::kSpatial + d;
       const Steps& s =
           steps_[static_cast<std::size_t>(d)][static_cast<std::size_t>(at[static_cast<std::size_t>(axis)])];
-      std::vector<Tap> more;
-      for (const Tap& t : taps) {
+      w.more.clear();
+      for (const Tap& t : w.taps) {
         for (std::int64_t k = s.first; k < s.end; k += s.step) {
           Tap tap = t;
           tap.step[static_cast<std::size_t>(d)] = k;
           tap.position += k * p_.index_stride(d);
           if (kStep == Step::divided) tap.count *= counts_[static_cast<std::size_t>(d)][static_cast<std::size_t>(k)];
-          more.push_back(tap);
+          w.more.push_back(tap);
         }
       }
-      taps.swap(more);
+      w.taps.swap(w.more);
     }
   }
 
-  // The index of the element of `to`, in the whole.
-  std::int64_t own_position(const Place& at) const {
-    std::int64_t position = 0;
-    for (int d = 0; d < p_.spatial(); ++d) {
-      position +=
-          (p_.axes[static_cast<std::size_t>(d)].to_begin + at[static_cast<std::size_t>(PoolProblem::kSpatial + d)]) *
-          p_.index_stride(d);
-    }
-    return position;
-  }
-
-  void add(Sum& result, std::int32_t* place, Sum v, std::int64_t position, std::int64_t count, bool chosen) const {
+  void add(Sum& result, std::int32_t* place, Sum v, std::int64_t position, std::int64_t count) const {
     if constexpr (kStep == Step::max) {
       result = (v > result) | (v != v) ? v : result;
     } else if constexpr (kStep == Step::place_of_max) {
@@ -196,80 +231,67 @@ class Pool {
       result += v * v;
     } else if constexpr (kStep == Step::power) {
       if constexpr (std::is_floating_point_v<Sum>) result += std::pow(std::abs(v), static_cast<Sum>(p_.norm));
-    } else if constexpr (kStep == Step::chosen) {
-      if (chosen) result += v;
-    } else if (count > 0) {
+    } else if (kStep == Step::divided && count > 0) {
       result += v / static_cast<Sum>(count);
     }
   }
 
-  void along_channels(const FromRow& row, const Tap& t, const Place& at, std::vector<Sum>& results,
-                      std::vector<std::int32_t>& places) const {
+  void along_channels(const FromRow& row, const Tap& t, Work& w) const {
     const Sum* from = row.data;
-    const auto n = static_cast<std::int64_t>(results.size());
+    const auto n = static_cast<std::int64_t>(w.results.size());
     if constexpr (has_rows(kStep)) {
-      add_row<Sum, kStep>(from, 1, n, results.data());
-    } else if constexpr (kStep == Step::chosen) {
-      const std::int32_t* indices = data<const std::int32_t>(*p_.indices) + offset_of(*p_.indices, t, at);
-      const std::int64_t own = own_position(at), stride = p_.indices->strides()[1];
-      for (std::int64_t c = 0; c < n; ++c) {
-        add(results[static_cast<std::size_t>(c)], nullptr, from[c], 0, 1, indices[c * stride] == own);
-      }
+      add_row<Sum, kStep>(from, 1, n, w.results.data());
+    } else if constexpr (kStep == Step::place_of_max) {
+      add_places(from, 1, n, t.position, 0, w.results.data(), w.places.data());
+    } else if constexpr (kStep == Step::divided) {
+      if (t.count > 0) add_divided(from, static_cast<Sum>(t.count), n, w.results.data());
     } else {
-      Sum* to = results.data();
-      std::int32_t* place = places.data();
-      for (std::int64_t c = 0; c < n; ++c) {
-        add(to[c], kStep == Step::place_of_max ? place + c : nullptr, from[c], t.position, t.count, true);
-      }
+      for (std::int64_t c = 0; c < n; ++c) add(w.results[static_cast<std::size_t>(c)], nullptr, from[c], 0, 1);
     }
   }
 
-  void along_pixels(const FromRow& row, const Tap& t, const Place& at, std::vector<Sum>& results,
-                    std::vector<std::int32_t>& places) const {
-    const Sum* from = row.data;
+  void along_pixels(const FromRow& row, const Tap& t, Work& w) const {
     const auto last = static_cast<std::size_t>(window_);
     const std::int64_t stride = row.stride;
-    if constexpr (has_rows(kStep)) {
-      const PoolAxis& a = p_.axes.back();
-      if (!p_.backward && !a.adaptive && a.window <= a.x_size) {
+    const auto n = static_cast<std::int64_t>(w.results.size());
+    if constexpr (has_rows(kStep) || kStep == Step::place_of_max) {
+      if (by_rows_) {
         // Element k of all windows that have it in x.
-        const auto n = static_cast<std::int64_t>(results.size());
+        const PoolAxis& a = p_.axes.back();
         for (std::int64_t k = 0; k < a.window; ++k) {
-          const std::int64_t at = a.to_begin * a.stride - a.before + k * a.dilation;
+          const std::int64_t at = (a.to_begin + w.begin) * a.stride - a.before + k * a.dilation;
           if (at >= a.x_size) break;
           const std::int64_t low = std::min(n, at >= 0 ? 0 : (a.stride - 1 - at) / a.stride);
           const std::int64_t high = std::clamp((a.x_size - at + a.stride - 1) / a.stride, low, n);
           if (low == high) continue;
-          add_row<Sum, kStep>(from + (at + low * a.stride) * stride, a.stride * stride, high - low,
-                              results.data() + low);
+          const Sum* from = row.data + (at + low * a.stride) * stride;
+          if constexpr (kStep == Step::place_of_max) {
+            add_places(from, a.stride * stride, high - low, t.position + at + low * a.stride, a.stride,
+                       w.results.data() + low, w.places.data() + low);
+          } else {
+            add_row<Sum, kStep>(from, a.stride * stride, high - low, w.results.data() + low);
+          }
         }
         return;
       }
     }
-    const std::int64_t own = kStep == Step::chosen ? own_position(at) : 0;
-    const std::int32_t* indices = nullptr;
-    if constexpr (kStep == Step::chosen)
-      indices = data<const std::int32_t>(*p_.indices) + offset_of(*p_.indices, t, at);
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      const Steps& s = steps_[last][i];
-      Sum result = results[i];
-      std::int32_t place = kStep == Step::place_of_max ? places[i] : 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const Steps& s = steps_[last][static_cast<std::size_t>(w.begin + i)];
+      Sum result = w.results[static_cast<std::size_t>(i)];
+      std::int32_t place = kStep == Step::place_of_max ? w.places[static_cast<std::size_t>(i)] : 0;
       for (std::int64_t k = s.first; k < s.end; k += s.step) {
-        bool chosen = true;
-        if constexpr (kStep == Step::chosen) {
-          chosen = indices[k * p_.indices->strides()[-1]] == own + static_cast<std::int64_t>(i);
-        }
         const std::int64_t count =
             kStep == Step::divided ? t.count * counts_[last][static_cast<std::size_t>(k)] : std::int64_t{1};
-        add(result, &place, from[k * stride], t.position + k, count, chosen);
+        add(result, &place, row.data[k * stride], t.position + k, count);
       }
-      results[i] = result;
-      if constexpr (kStep == Step::place_of_max) places[i] = place;
+      w.results[static_cast<std::size_t>(i)] = result;
+      if constexpr (kStep == Step::place_of_max) w.places[static_cast<std::size_t>(i)] = place;
     }
   }
 
   // What is done to sums at the end.
-  void finish(Place at, std::vector<Sum>& results) const {
+  void finish(const Place& at, Work& w) const {
+    std::vector<Sum>& results = w.results;
     if constexpr (std::is_floating_point_v<Sum>) {
       if (p_.kind == PoolKind::lp && p_.norm != 1) {
         for (Sum& v : results) {
@@ -281,37 +303,41 @@ class Pool {
         for (Sum& v : results) v /= static_cast<Sum>(p_.divisor);
         return;
       }
+      std::int64_t count = 1;
+      for (int d = 0; d < window_; ++d) count *= counted(d, at[static_cast<std::size_t>(PoolProblem::kSpatial + d)]);
+      if (inner_ == 1) {
+        for (Sum& v : results) v /= static_cast<Sum>(std::max<std::int64_t>(count, 1));
+        return;
+      }
       for (std::size_t i = 0; i < results.size(); ++i) {
-        at[static_cast<std::size_t>(inner_)] = static_cast<std::int64_t>(i);
-        std::int64_t count = 1;
-        for (int d = 0; d < p_.spatial(); ++d) {
-          const std::int64_t window =
-              p_.axes[static_cast<std::size_t>(d)].to_begin + at[static_cast<std::size_t>(PoolProblem::kSpatial + d)];
-          count *= counts_[static_cast<std::size_t>(d)][static_cast<std::size_t>(window)];
-        }
-        results[i] /= static_cast<Sum>(std::max<std::int64_t>(count, 1));
+        const std::int64_t own = count * counted(window_, w.begin + static_cast<std::int64_t>(i));
+        results[i] /= static_cast<Sum>(std::max<std::int64_t>(own, 1));
       }
     }
   }
+  // What an average counts along an axis, of index i of `to`.
+  std::int64_t counted(int d, std::int64_t i) const {
+    return counts_[static_cast<std::size_t>(d)]
+                  [static_cast<std::size_t>(p_.axes[static_cast<std::size_t>(d)].to_begin + i)];
+  }
 
-  void store(const Place& at, std::vector<Sum>& results, const std::vector<std::int32_t>& places,
-             CpuExpression::Registers& registers) const {
+  void store(const Place& at, Work& w) const {
     const auto offset = [&](const View& v) {
       std::int64_t o = 0;
-      for (int d = 0; d < v.rank(); ++d) o += d == inner_ ? 0 : at[static_cast<std::size_t>(d)] * v.strides()[d];
+      for (int d = 0; d < v.rank(); ++d) o += at[static_cast<std::size_t>(d)] * v.strides()[d];
       return o;
     };
     const auto row_of = [&](const View& v) {
       return CpuExpression::Row{v.buffer.data() + v.offset, offset(v), v.strides()[inner_]};
     };
-    std::vector<CpuExpression::Row> inputs{{reinterpret_cast<std::byte*>(results.data()), 0, 1}};
-    for (const View& v : p_.operands) inputs.push_back(row_of(v));
+    w.operands[0] = {reinterpret_cast<std::byte*>(w.results.data()), 0, 1};
+    for (std::size_t k = 0; k < p_.operands.size(); ++k) w.operands[k + 1] = row_of(p_.operands[k]);
     const CpuExpression::Row output = row_of(p_.to);
-    expression_.evaluate(registers, inputs, std::span(&output, 1), static_cast<std::int64_t>(results.size()));
+    expression_.evaluate(w.registers, w.operands, std::span(&output, 1), static_cast<std::int64_t>(w.results.size()));
     if constexpr (kStep == Step::place_of_max) {
       std::int32_t* to = data<std::int32_t>(*p_.indices) + offset(*p_.indices);
-      for (std::size_t i = 0; i < places.size(); ++i) {
-        to[static_cast<std::int64_t>(i) * p_.indices->strides()[inner_]] = places[i];
+      for (std::size_t i = 0; i < w.places.size(); ++i) {
+        to[static_cast<std::int64_t>(i) * p_.indices->strides()[inner_]] = w.places[i];
       }
     }
   }
@@ -322,9 +348,179 @@ class Pool {
   std::vector<std::vector<Steps>> steps_;          // of each result along a spatial axis
   std::vector<std::vector<std::int64_t>> counts_;  // of each window, if they are needed
   int inner_;                                      // the axis of rows
+  bool by_rows_ = false;                           // along pixels, an element of all windows at a time
   int window_;                                     // how many spatial axes a tap tells the step of
   Dims outer_;                                     // the other axes
   Shape outer_shape_;
+};
+
+// The gradient of a maximum: each window adds to the element of x that it chose. A task has some channels of an item of
+// the batch, and adds in the windows' order.
+template <class Sum>
+class MaxGradient {
+ public:
+  MaxGradient(const PoolProblem& p, const Expression& epilogue) : p_(p), expression_(epilogue) {
+    if (p.prologue) prologue_.emplace(*p.prologue, p.result_type());
+    for (int d = PoolProblem::kSpatial; d < p.to.rank(); ++d) places_ *= p.to.shape()[d];
+    const std::int64_t channels = p.to.shape()[1];
+    adjacent_ = channels >= 4 && p.to.strides()[1] == 1 &&
+                std::ranges::any_of(p.inputs, [](const View& v) { return v.strides()[1] == 1; });
+    constexpr std::int64_t kMost = 256 << 10, kLeast = 16;  // sums of a task; channels of one
+    if (adjacent_) block_ = std::min(channels, std::max(kMost / std::max<std::int64_t>(places_, 1), kLeast));
+    blocks_ = (channels + block_ - 1) / block_;
+    // What one row of results holds: all, if they follow each other in all views.
+    const int rank = p.to.rank();
+    whole_ = !adjacent_ || block_ == channels;
+    const auto follow = [&](const View& v) {
+      std::int64_t next = adjacent_ ? channels : v.strides()[-1];
+      for (int d = rank - 1; d >= PoolProblem::kSpatial; --d) {
+        if (v.shape()[d] > 1) whole_ &= v.strides()[d] == next;
+        next *= v.shape()[d];
+      }
+      if (adjacent_) whole_ &= v.strides()[1] == 1;
+    };
+    follow(p.to);
+    for (const View& v : p.operands) follow(v);
+  }
+
+  void run(cpu::Executor& executor) const {
+    cpu::say_form([&] {
+      return std::pair(std::string(adjacent_ ? "windows_of_channels" : "windows"),
+                       std::string("each window adds to the element that it chose"));
+    });
+    parallel(executor, p_.to.shape()[0] * blocks_, 1, [&](std::int64_t begin, std::int64_t end) {
+      std::vector<Sum> sums;
+      std::vector<CpuExpression::Row> rows(p_.operands.size() + 1);
+      CpuExpression::Registers registers(expression_);
+      std::optional<Source> source;
+      if (prologue_) source.emplace(prologue_->registers(), std::vector<Sum>(static_cast<std::size_t>(row_length())));
+      for (std::int64_t task = begin; task < end; ++task) {
+        const std::int64_t n = task / blocks_, c = task % blocks_ * block_;
+        const std::int64_t channels = std::min(block_, p_.to.shape()[1] - c);
+        sums.assign(static_cast<std::size_t>(places_ * channels), Sum(0));
+        add_windows(n, c, channels, source, sums.data());
+        store(n, c, channels, sums.data(), rows, registers);
+      }
+    });
+  }
+
+ private:
+  using Place = std::array<std::int64_t, 3>;
+  struct Source {
+    CpuExpression::Registers registers;
+    std::vector<Sum> row;
+  };
+  std::int64_t row_length() const { return adjacent_ ? block_ : p_.from_shape()[-1]; }
+
+  // Whether window i has element e of x.
+  static bool contains(const PoolAxis& a, std::int64_t i, std::int64_t e) {
+    if (a.adaptive) {
+      const Steps s = elements_of_window(a, i);
+      return e >= s.first && e < s.end;
+    }
+    const std::int64_t k = e - (i * a.stride - a.before);
+    return k >= 0 && k <= (a.window - 1) * a.dilation && (a.dilation == 1 || k % a.dilation == 0);
+  }
+  bool contains(Place window, std::int64_t element) const {
+    if (element < 0 || element >= places_) return false;
+    auto rest = static_cast<std::uint32_t>(element);  // less than 2^31
+    for (int d = p_.spatial() - 1; d >= 0; --d) {
+      const PoolAxis& a = p_.axes[static_cast<std::size_t>(d)];
+      const auto size = static_cast<std::uint32_t>(a.x_size);
+      if (!contains(a, window[static_cast<std::size_t>(d)], d == 0 ? rest : rest % size)) return false;
+      rest /= size;
+    }
+    return true;
+  }
+
+  void add_windows(std::int64_t n, std::int64_t c, std::int64_t channels, std::optional<Source>& source,
+                   Sum* sums) const {
+    const int spatial = p_.spatial(), outer = adjacent_ ? spatial : spatial - 1;
+    const int along = adjacent_ ? 1 : p_.to.rank() - 1;
+    const View& indices = *p_.indices;
+    const std::int64_t length = adjacent_ ? channels : p_.from_shape()[-1];
+    std::int64_t rows = 1;
+    for (int d = 0; d < outer; ++d) rows *= p_.from_shape()[PoolProblem::kSpatial + d];
+    Place window{};
+    for (std::int64_t r = 0; r < rows; ++r) {
+      std::int64_t rest = r;
+      for (int d = outer - 1; d >= 0; --d) {
+        window[static_cast<std::size_t>(d)] = rest % p_.from_shape()[PoolProblem::kSpatial + d];
+        rest /= p_.from_shape()[PoolProblem::kSpatial + d];
+      }
+      const auto offset = [&](const View& v) {
+        std::int64_t at = n * v.strides()[0] + c * v.strides()[1];
+        for (int d = 0; d < outer; ++d)
+          at += window[static_cast<std::size_t>(d)] * v.strides()[PoolProblem::kSpatial + d];
+        return at;
+      };
+      const Sum* from = data<const Sum>(p_.inputs[0]) + (source ? 0 : offset(p_.inputs[0]));
+      std::int64_t step = p_.inputs[0].strides()[along];
+      if (source) {
+        std::vector<CpuExpression::Row> inputs;
+        for (const View& v : p_.inputs) inputs.push_back({v.buffer.data() + v.offset, offset(v), v.strides()[along]});
+        (*prologue_)(source->registers, inputs, length, source->row.data());
+        from = source->row.data(), step = 1;
+      }
+      const std::int32_t* const chosen = data<const std::int32_t>(indices) + offset(indices);
+      const std::int64_t index_step = indices.strides()[along];
+      const PoolAxis& last = p_.axes.back();
+      if (spatial > 2 || last.adaptive || last.dilation != 1) {
+        for (std::int64_t j = 0; j < length; ++j) {
+          if (!adjacent_) window[static_cast<std::size_t>(spatial - 1)] = j;
+          const std::int64_t element = chosen[j * index_step];
+          if (contains(window, element)) sums[adjacent_ ? element * channels + j : element] += from[j * step];
+        }
+        continue;
+      }
+      // The same without a division.
+      const Steps lines = spatial == 1 ? Steps{0, 1, 1} : elements_of_window(p_.axes[0], window[0]);
+      const auto first = static_cast<std::int32_t>(lines.first), end = static_cast<std::int32_t>(lines.end);
+      const std::int64_t start =
+          (adjacent_ ? window[static_cast<std::size_t>(spatial - 1)] * last.stride : 0) - last.before;
+      const std::int64_t advance = adjacent_ ? 0 : last.stride;
+      const auto size = static_cast<std::int32_t>(last.x_size);
+      const double inverse = 1.0 / size;
+      for (std::int64_t j = 0; j < length; ++j) {
+        const std::int32_t element = chosen[j * index_step];
+        if (element < 0 || element >= places_) continue;
+        auto line = static_cast<std::int32_t>(element * inverse);
+        line += element - line * size >= size;  // the product may have been rounded below it
+        const std::int64_t k = element - line * size - (start + j * advance);
+        if (line < first || line >= end || k < 0 || k >= last.window) continue;
+        if (lines.step != 1 && (line - first) % lines.step != 0) continue;
+        sums[adjacent_ ? element * channels + j : element] += from[j * step];
+      }
+    }
+  }
+
+  void store(std::int64_t n, std::int64_t c, std::int64_t channels, Sum* sums, std::vector<CpuExpression::Row>& rows,
+             CpuExpression::Registers& registers) const {
+    const int rank = p_.to.rank(), last = rank - 1;
+    const std::int64_t length = whole_ ? places_ * channels : adjacent_ ? channels : p_.to.shape()[last];
+    for (std::int64_t done = 0; done < places_ * channels; done += length) {
+      const auto row_of = [&](const View& v) {
+        std::int64_t at = n * v.strides()[0] + c * v.strides()[1], rest = done / channels;
+        for (int d = last; d >= PoolProblem::kSpatial; --d) {
+          at += rest % v.shape()[d] * v.strides()[d];
+          rest /= v.shape()[d];
+        }
+        return CpuExpression::Row{v.buffer.data() + v.offset, at, v.strides()[adjacent_ ? 1 : last]};
+      };
+      rows[0] = {reinterpret_cast<std::byte*>(sums), done, 1};
+      for (std::size_t k = 0; k < p_.operands.size(); ++k) rows[k + 1] = row_of(p_.operands[k]);
+      const CpuExpression::Row output = row_of(p_.to);
+      expression_.evaluate(registers, rows, std::span(&output, 1), length);
+    }
+  }
+
+  const PoolProblem& p_;
+  CpuExpression expression_;
+  std::optional<PrologueRows> prologue_;
+  std::int64_t places_ = 1;              // of an item and a channel of x
+  bool adjacent_ = false;                // channels are
+  std::int64_t block_ = 1, blocks_ = 1;  // channels of a task
+  bool whole_ = true;                    // its results are one row
 };
 
 // The view in elements of another type: itself, or a copy in the same order.
@@ -363,7 +559,7 @@ void run(cpu::Executor& executor, const PoolProblem& p, const Expression& epilog
       case Step::power:
         return Pool<Sum, Step::power>(p, epilogue).run(executor);
       case Step::chosen:
-        return Pool<Sum, Step::chosen>(p, epilogue).run(executor);
+        return MaxGradient<Sum>(p, epilogue).run(executor);
       case Step::divided:
         return Pool<Sum, Step::divided>(p, epilogue).run(executor);
       default:

@@ -1,17 +1,22 @@
 #include "kernels/reduce/reduce_cpu.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "core/host_memory.h"
 #include "kernels/common/rows_cpu.h"
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/elementwise/expression_cpu.h"
+#include "kernels/elementwise/scalar_math_cpu.h"
 
 namespace weft::kernels {
 namespace {
 
 using Complex = std::complex<double>;
+
+constexpr int kLanes = 8;
 
 // An operation on values of T (double, int64, uint64, Complex): the conversion of an element to an accumulator, the
 // combination of two, and the result of the last.
@@ -98,6 +103,32 @@ struct All : Plain<T> {
   static T identity() { return 1; }
   static T combine(T a, T b) { return a & b; }
 };
+// Σ exp(x − top) of finite numbers that were converted from f32, which it overwrites.
+WEFT_VECTOR_CLONES double sum_of_exps(double* x, std::int64_t n, double top) {
+  for (std::int64_t i = 0; i < n; ++i) x[i] = wide::exp(x[i] - top);
+  double lanes[kLanes] = {};
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (int k = 0; k < kLanes; ++k) lanes[k] += x[i + k];
+  }
+  for (; i < n; ++i) lanes[0] += x[i];
+  return std::accumulate(lanes, lanes + kLanes, 0.0);
+}
+// The largest of x; NaN if there is one.
+WEFT_VECTOR_CLONES double largest_of(const double* x, std::int64_t n) {
+  std::int64_t nans = 0;
+  for (std::int64_t i = 0; i < n; ++i) nans += x[i] != x[i];
+  if (nans > 0) return std::numeric_limits<double>::quiet_NaN();
+  double lanes[kLanes];
+  std::fill_n(lanes, kLanes, x[0]);
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (int k = 0; k < kLanes; ++k) lanes[k] = lanes[k] > x[i + k] ? lanes[k] : x[i + k];
+  }
+  for (; i < n; ++i) lanes[0] = std::max(lanes[0], x[i]);
+  return *std::max_element(lanes, lanes + kLanes);
+}
+
 template <class T>
 struct LogSumExp {
   struct Acc {
@@ -105,6 +136,12 @@ struct LogSumExp {
   };
   static Acc identity() { return {-std::numeric_limits<T>::infinity(), 0}; }
   static Acc lift(T v) { return {v, 1}; }
+  // Of `n` numbers that were converted from f32, which it overwrites.
+  static Acc of_run(T* x, std::int64_t n) {
+    const T top = largest_of(x, n);
+    if (std::isfinite(top)) return {top, sum_of_exps(x, n, top)};
+    return {top, static_cast<T>(std::count(x, x + n, top))};
+  }
   static Acc combine(Acc a, Acc b) {
     if (!(a.top < b.top)) std::swap(a, b);  // now b is the larger one, or one is NaN
     if (a.top == b.top) return {b.top, a.sum + b.sum};
@@ -271,7 +308,6 @@ void for_each_run(const Shape& shape, std::int64_t begin, std::int64_t end, F&& 
 
 constexpr std::int64_t kChunk = 1024;   // values converted at a time
 constexpr std::int64_t kPiece = 65536;  // of a row, folded by one task: results do not depend on the cores
-constexpr int kLanes = 8;
 
 // The values to reduce: adjacent elements of a row, or a block of several rows. For one thread.
 template <class T>
@@ -399,6 +435,12 @@ struct Reducer {
       for (std::int64_t at = 0; at < count; at += kChunk) {
         const std::int64_t n = std::min(kChunk, count - at);
         feed.load(row, first + at, n, values);
+        if constexpr (requires { Op::of_run(values, n); }) {
+          if (problem.dtype != DType::f64) {
+            lanes[0] = Op::combine(lanes[0], Op::of_run(values, n));
+            continue;
+          }
+        }
         std::int64_t i = 0;
         for (; i + kLanes <= n; i += kLanes) {
           for (int k = 0; k < kLanes; ++k) lanes[k] = Op::combine(lanes[k], Op::lift(values[i + k]));

@@ -1,0 +1,54 @@
+// The forms that convolutions have on the CPU. Sum: the type of the sums, float or double; operands of other types are
+// converted to it.
+#pragma once
+
+#include <array>
+#include <type_traits>
+
+#include "kernels/conv/problem.h"
+#include "cpu/executor.h"
+
+namespace weft::kernels {
+
+template <class Sum>
+constexpr DType kConvSums = std::is_same_v<Sum, double>          ? DType::f64
+                            : std::is_same_v<Sum, std::uint32_t> ? DType::i32
+                                                                 : DType::f32;
+
+// The view in elements of a type: itself, or a dense copy with its axes in the same order in memory.
+View as_type(cpu::Executor& executor, const View& view, DType type);
+// New memory for a view of that shape and type, dense, whose innermost axis is `axis` and whose others are in order.
+View adjacent_view(const View& like, DType type, int axis);
+// The view in elements of a type, adjacent along the axis: itself, or a copy to such memory.
+View with_adjacent(cpu::Executor& executor, const View& view, DType type, int axis);
+
+// Element t of a window of these sizes (at axes from kSpatial on), along each spatial axis.
+inline std::array<std::int64_t, 3> window_place(const ConvProblem& p, const Shape& window, std::int64_t t) {
+  std::array<std::int64_t, 3> k{};
+  for (int d = p.spatial() - 1; d >= 0; --d) {
+    k[static_cast<std::size_t>(d)] = t % window[ConvProblem::kSpatial + d];
+    t /= window[ConvProblem::kSpatial + d];
+  }
+  return k;
+}
+
+// As a matrix product whose rows are places of y, with their windows gathered a block at a time, and whose columns are
+// y's channels. The padding is zeros that are multiplied, so w must be finite where windows reach past x.
+template <class Sum>
+void conv_by_windows(cpu::Executor& executor, const ConvProblem& problem, const Expression* epilogue);
+
+// The transposed product: its columns are places of y, of which runs are adjacent in x, so that any number of outputs
+// fills vectors. w must be finite, too.
+template <class Sum>
+void conv_by_places(cpu::Executor& executor, const ConvProblem& problem, const Expression* epilogue);
+
+// Of one channel and one output a group, in vectors of adjacent groups: a convolution, and the gradient of its filter.
+template <class Sum>
+void conv_by_groups(cpu::Executor& executor, const ConvProblem& problem, const Expression* epilogue);
+template <class Sum>
+void filter_gradient_by_groups(cpu::Executor& executor, const ConvProblem& problem);
+// The latter in products of rows along the last spatial axis.
+template <class Sum>
+void filter_gradient_by_rows(cpu::Executor& executor, const ConvProblem& problem);
+
+}  // namespace weft::kernels
