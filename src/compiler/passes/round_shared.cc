@@ -4,14 +4,25 @@
 
 #include "compiler/rewrite.h"
 #include "graph/ops/elementwise.h"
+#include "kernels/elementwise/scalar_ops.h"
 
 namespace weft::compiler {
 namespace {
 
+// True if the value is that of a function which has a shorter form for narrow floats. Its error is small beside theirs,
+// but not beside the distance from a pole of another function: cos(0) must be 1 for atanh.
+bool is_of_short_form(const Tensor& v) {
+  const Expression* e = v.node()->op().elementwise();
+  if (!e) return false;
+  const ScalarOp op = e->nodes()[e->outputs()[static_cast<std::size_t>(v.index())]].op;
+  return op != ScalarOp::input && op != ScalarOp::constant && !kernels::info(op).narrow.empty();
+}
+
 // True if a small change of an operand may change the result a lot, or if the result has digits that the operand's type
 // has not.
-bool jumps(const Expression::Node& node, DType operand) {
+bool jumps(const Expression::Node& node, DType operand, bool of_short_form) {
   using enum ScalarOp;
+  if (of_short_form && node.op != ScalarOp::cast && kernels::info(node.op).function()) return true;
   switch (node.op) {
     case ScalarOp::cast:
     case ScalarOp::ceil:
@@ -23,8 +34,10 @@ bool jumps(const Expression::Node& node, DType operand) {
     case rem:
     case ScalarOp::remainder:
     case ScalarOp::pow:
-    case ScalarOp::nextafter: return true;
-    default: return node.type == DType::boolean && operand != DType::boolean;
+    case ScalarOp::nextafter:
+      return true;
+    default:
+      return node.type == DType::boolean && operand != DType::boolean;
   }
 }
 
@@ -32,11 +45,12 @@ bool jumps(const Expression::Node& node, DType operand) {
 bool jumps_at(const Node& reader, const Tensor& v) {
   const Expression* e = reader.op().elementwise();
   if (!e) return std::ranges::any_of(reader.types(), [](const TensorType& t) { return is_integer(t.dtype); });
+  const bool of_short_form = is_of_short_form(v);
   for (const Expression::Node& node : e->nodes()) {
     for (const int a : node.args) {
       if (a < 0 || e->nodes()[a].op != ScalarOp::input) continue;
       const bool is_v = same(reader.inputs()[static_cast<std::size_t>(e->nodes()[a].input)], v);
-      if (is_v && jumps(node, e->nodes()[a].type)) return true;
+      if (is_v && jumps(node, e->nodes()[a].type, of_short_form)) return true;
     }
   }
   return false;

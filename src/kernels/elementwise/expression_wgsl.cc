@@ -345,7 +345,9 @@ bool undoes(ScalarOp op, ScalarOp of) {
   return std::ranges::find(kPairs, std::pair(op, of)) != std::end(kPairs);
 }
 
-bool computes_operands(ExpressionRole role) { return role == ExpressionRole::epilogue || role == ExpressionRole::inner; }
+bool computes_operands(ExpressionRole role) {
+  return role == ExpressionRole::epilogue || role == ExpressionRole::inner;
+}
 bool feeds_compute(ExpressionRole role) { return role == ExpressionRole::prologue || role == ExpressionRole::inner; }
 
 bool is_leaf(ScalarOp op) { return op == ScalarOp::input || op == ScalarOp::constant; }
@@ -353,7 +355,8 @@ bool is_leaf(ScalarOp op) { return op == ScalarOp::input || op == ScalarOp::cons
 // Operations whose text has arithmetic of its own, into which compilers may move that of their operands:
 // exp(x · 3) becomes 2^(x · (3 · log2(e))), 1 / sqrt(1 / x) becomes sqrt(x).
 bool is_compound(ScalarOp op) {
-  return op == ScalarOp::reciprocal || op == ScalarOp::lerp || (!is_leaf(op) && op != ScalarOp::cast && info(op).cost >= 0.2f);
+  if (is_leaf(op) || op == ScalarOp::cast) return false;
+  return op == ScalarOp::reciprocal || op == ScalarOp::lerp || info(op).cost >= 0.2f;
 }
 
 // The smaller or larger of values.
@@ -362,15 +365,16 @@ bool selects_by_order(ScalarOp op) {
   return op == min || op == max || op == ScalarOp::fmin || op == ScalarOp::fmax || op == clamp;
 }
 
-// Integers of up to 32 bits with a sign whose magnitude or negation NVIDIA's compiler loses in what is smaller or larger.
+// Integers of up to 32 bits with a sign, whose magnitude or negation NVIDIA's compiler loses in what is smaller or
+// larger.
 bool is_signed_word(DType type) { return is_integer(type) && is_signed(type) && bits(type) <= 32; }
 bool changes_sign(ScalarOp op) { return op == ScalarOp::abs || op == ScalarOp::neg; }
 
 // Nodes whose value, or computation, must be hidden from compilers. Some drivers (Mesa's) treat floats as real numbers:
 // they simplify x · 0 and 0 / x to 0 and x + 0 to x for any x, (x + c) - c and (x - y) + y to x, x · a · b to
-// x · (a · b), sqrt(x)² to |x|. NVIDIA's (580.159) takes results of arithmetic for numbers, so that a maximum or minimum
-// of them is never NaN; makes (x + a) · b one fma(x, b, a · b) and -(a - b) b - a; and drops abs and neg of 32-bit
-// integers in maxima, minima and selections.
+// x · (a · b), sqrt(x)² to |x|. NVIDIA's (580.159) takes results of arithmetic for numbers, so that a maximum or
+// minimum of them is never NaN; makes (x + a) · b one fma(x, b, a · b), -(a - b) b - a and a - (b - c) a + (c - b); and
+// drops abs and neg of 32-bit integers in maxima, minima and selections.
 std::vector<bool> opaque_nodes(const Expression& e, bool reassociates_fp, ExpressionRole role) {
   using enum ScalarOp;
   const auto& nodes = e.nodes();
@@ -417,6 +421,7 @@ std::vector<bool> opaque_nodes(const Expression& e, bool reassociates_fp, Expres
           (alike && (reassociates_fp || (has_known(node) && has_known(nodes[a])))) ||
           ((alike || (sum && made == mul)) && shares(node, a)) || (selects_by_order(node.op) && is_computed(a)) ||
           ((is_compound(node.op) || node.op == neg) && by_arithmetic(a)) ||
+          (node.op == sub && node.args[1] == a && made == sub) ||
           (node.op == mul && of_sum && has_known(node) && has_known(nodes[a]))) {
         opaque[static_cast<std::size_t>(a)] = true;
       }
