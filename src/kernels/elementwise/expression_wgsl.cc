@@ -421,7 +421,7 @@ std::vector<bool> opaque_nodes(const Expression& e, bool reassociates_fp, Expres
           (alike && (reassociates_fp || (has_known(node) && has_known(nodes[a])))) ||
           ((alike || (sum && made == mul)) && shares(node, a)) || (selects_by_order(node.op) && is_computed(a)) ||
           ((is_compound(node.op) || node.op == neg) && by_arithmetic(a)) ||
-          (node.op == sub && node.args[1] == a && made == sub) ||
+          (node.op == sub && node.args[1] == a && by_arithmetic(a)) ||
           (node.op == mul && of_sum && has_known(node) && has_known(nodes[a]))) {
         opaque[static_cast<std::size_t>(a)] = true;
       }
