@@ -498,9 +498,9 @@ INSTANTIATE_TEST_SUITE_P(Devices, FusedFunctions, testing::ValuesIn(all_devices(
                          [](const auto& info) { return info.param; });
 
 TEST_P(FusedFunctions, PairsComputeWhatSingleOperationsDo) {
-  constexpr DType kTypes[] = {DType::i32, DType::u32,  DType::i8,     DType::u8,      DType::i16,
-                              DType::u16, DType::i64,  DType::u64,    DType::boolean, DType::f32,
-                              DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2};
+  constexpr DType kTypes[] = {DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2,
+                              DType::i32, DType::u32, DType::i8,   DType::u8,     DType::i16,
+                              DType::u16, DType::i64, DType::u64,  DType::boolean};
   for (const DType type : kTypes) {
     if (leave_out_problem()) continue;
     const Functions all(type);
@@ -711,7 +711,12 @@ TEST_P(FusedFunctions, WorkAroundKernelsComputesWhatSingleOperationsDo) {
         const View host = read_view(back(k, type, separate));
         trial.kernel = host;
         for (const int by : {0, -1, 1}) {
-          const int units = !is_floating(type) || exact ? 0 : bits(type) < 32 ? (ones[trial.g].exact ? 2 : 16) : 256;
+          // The rounding errors of 32 narrow factors add up to 16 units.
+          const int factors = kernel.name.starts_with("prod") ? 16 : 0;
+          const int units = !is_floating(type) || exact ? 0
+                            : bits(type) == 32          ? 256
+                            : ones[trial.g].exact       ? 2
+                                                        : 16 + factors;
           if (by != 0 && units == 0) continue;
           const View other = by == 0 ? host : moved(host, by * units);
           trial.reference[by + 1] = read_view(finish_with(tensor_of(other), tensor_of(z), separate));
@@ -736,7 +741,9 @@ TEST_P(FusedFunctions, WorkAroundKernelsComputesWhatSingleOperationsDo) {
         for (const View& r : {trial.reference[1], trial.reference[0], trial.reference[2]}) {
           if (r.buffer) allowed.candidates.push_back(r);
         }
-        allowed.only_class = !exact && (form.wild || !is_floating(trial.made));
+        // Whether two values are the same is not between what it is for the values around them.
+        const bool sameness = form.name == "equal" || form.name == "not_equal";
+        allowed.only_class = !exact && (form.wild || sameness || !is_floating(trial.made));
         allowed.units = exact && form.exact ? 0 : bits(type) < 32 ? 4 : 64;
         if (!exact || form.product) {
           for (std::int64_t i = 0; i < got.count(); ++i) {

@@ -20,7 +20,7 @@ bool is_of_short_form(const Tensor& v) {
 
 // True if a small change of an operand may change the result a lot, or if the result has digits that the operand's type
 // has not.
-bool jumps(const Expression::Node& node, DType operand, bool of_short_form) {
+bool is_discontinuous(const Expression::Node& node, DType operand, bool of_short_form) {
   using enum ScalarOp;
   if (of_short_form && node.op != ScalarOp::cast && kernels::info(node.op).function()) return true;
   switch (node.op) {
@@ -41,7 +41,7 @@ bool jumps(const Expression::Node& node, DType operand, bool of_short_form) {
   }
 }
 
-// True if `reader` computes something of `v` that jumps.
+// True if `reader` computes something of `v` that is_discontinuous.
 bool jumps_at(const Node& reader, const Tensor& v) {
   const Expression* e = reader.op().elementwise();
   if (!e) return std::ranges::any_of(reader.types(), [](const TensorType& t) { return is_integer(t.dtype); });
@@ -50,7 +50,7 @@ bool jumps_at(const Node& reader, const Tensor& v) {
     for (const int a : node.args) {
       if (a < 0 || e->nodes()[a].op != ScalarOp::input) continue;
       const bool is_v = same(reader.inputs()[static_cast<std::size_t>(e->nodes()[a].input)], v);
-      if (is_v && jumps(node, e->nodes()[a].type, of_short_form)) return true;
+      if (is_v && is_discontinuous(node, e->nodes()[a].type, of_short_form)) return true;
     }
   }
   return false;
