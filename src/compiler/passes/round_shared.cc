@@ -41,7 +41,7 @@ bool is_discontinuous(const Expression::Node& node, DType operand, bool of_short
   }
 }
 
-// True if `reader` computes something of `v` that is_discontinuous.
+// True if `reader` computes a discontinuous function of `v`.
 bool jumps_at(const Node& reader, const Tensor& v) {
   const Expression* e = reader.op().elementwise();
   if (!e) return std::ranges::any_of(reader.types(), [](const TensorType& t) { return is_integer(t.dtype); });
