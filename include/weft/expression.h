@@ -28,6 +28,8 @@ namespace weft {
 //   - round (rint) goes to the nearest even integer. rem (fmod) has the sign of the dividend, remainder (Python's %)
 //   that of the divisor; both are exact but for remainder's one rounding. floor_divide is the quotient that belongs to
 //   remainder: exact below 2^21, above it as exact as division is. Of floats, x / 0 is ±infinity or NaN.
+//   - div of floats is within 3 ULP of the quotient; div_rn is the quotient rounded to nearest even, as IEEE 754 and
+//     CUDA's __fdiv_rn have it, also where operands or result are denormal, and costs more.
 //   - Integer division truncates; x / 0, x rem 0, floor_divide(x, 0) and remainder(x, 0) are 0; the most negative
 //     integer divided by -1 is itself. Integer arithmetic wraps at the width of the node's type. pow of integers wraps;
 //     with a negative exponent it is 1 or -1 for the bases 1 and -1, else 0. gcd and lcm are of the magnitudes;
@@ -36,8 +38,9 @@ namespace weft {
 //     clz(0) is the width.
 //   - Floats narrower than f32 are computed in f32 and rounded where they are cast or stored. exp, log, sin, … then
 //     have a relative error of 2^-14 (2^-12 for bf16) instead of 2^-22, also f32 ones whose result becomes such a float
-//     through nothing but selections and constant factors. nextafter steps in the node's own type. In a graph a value of
-//     such a type that several nodes read, or one that compares, rounds or converts it, is rounded where it is computed.
+//     through nothing but selections and constant factors. nextafter steps in the node's own type. In a graph a value
+//     of such a type that several nodes read, or one that compares, rounds or converts it, is rounded where it is
+//     computed.
 //   - Operations fused into one kernel give the results of separate kernels: x - x is NaN for infinities, (x + c) - c
 //     is what rounding leaves of x. Only a product and the sum that it goes into may be rounded once, as in fma.
 //   - A GPU may flush denormals (f32 magnitudes below 2^-126), in operands, results and intermediate values
@@ -58,18 +61,108 @@ namespace weft {
 //     and exp(inf + iy) inf + i NaN where y is infinite or NaN.
 enum class ScalarOp : std::uint8_t {
   // leaves
-  input, constant,
+  input,
+  constant,
   // unary; `cast` converts to the node's type
-  cast, neg, abs, sign, ceil, floor, trunc, round, sqrt, rsqrt, cbrt, reciprocal, square, exp, exp2, expm1, log, log2,
-  log10, log1p, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh, atanh, erf, erfc, erfinv, lgamma,
-  digamma, sigmoid, logsigmoid, softplus, mish, relu, gelu_erf, gelu_tanh, gelu_quick, silu, logical_not, bitwise_not,
-  popcount, clz, is_nan, is_inf, is_finite, signbit, real, imag, conj, angle,
+  cast,
+  neg,
+  abs,
+  sign,
+  ceil,
+  floor,
+  trunc,
+  round,
+  sqrt,
+  rsqrt,
+  cbrt,
+  reciprocal,
+  square,
+  exp,
+  exp2,
+  expm1,
+  log,
+  log2,
+  log10,
+  log1p,
+  sin,
+  cos,
+  tan,
+  asin,
+  acos,
+  atan,
+  sinh,
+  cosh,
+  tanh,
+  asinh,
+  acosh,
+  atanh,
+  erf,
+  erfc,
+  erfinv,
+  lgamma,
+  digamma,
+  sigmoid,
+  logsigmoid,
+  softplus,
+  mish,
+  relu,
+  gelu_erf,
+  gelu_tanh,
+  gelu_quick,
+  silu,
+  logical_not,
+  bitwise_not,
+  popcount,
+  clz,
+  is_nan,
+  is_inf,
+  is_finite,
+  signbit,
+  real,
+  imag,
+  conj,
+  angle,
   // binary
-  add, sub, mul, div, floor_divide, rem, remainder, pow, atan2, hypot, copysign, nextafter, logaddexp, min, max, fmin,
-  fmax, gcd, lcm, equal, not_equal, less, less_equal, greater, greater_equal, logical_and, logical_or, logical_xor,
-  bitwise_and, bitwise_or, bitwise_xor, shift_left, shift_right, complex,
+  add,
+  sub,
+  mul,
+  div,
+  div_rn,
+  floor_divide,
+  rem,
+  remainder,
+  pow,
+  atan2,
+  hypot,
+  copysign,
+  nextafter,
+  logaddexp,
+  min,
+  max,
+  fmin,
+  fmax,
+  gcd,
+  lcm,
+  equal,
+  not_equal,
+  less,
+  less_equal,
+  greater,
+  greater_equal,
+  logical_and,
+  logical_or,
+  logical_xor,
+  bitwise_and,
+  bitwise_or,
+  bitwise_xor,
+  shift_left,
+  shift_right,
+  complex,
   // ternary: select(condition, if_true, if_false), fma(a, b, c), clamp(x, low, high), lerp(a, b, t)
-  select, fma, clamp, lerp,
+  select,
+  fma,
+  clamp,
+  lerp,
 };
 
 inline constexpr int kScalarOpCount = static_cast<int>(ScalarOp::lerp) + 1;
@@ -84,10 +177,10 @@ class Expression {
  public:
   struct Node {
     ScalarOp op;
-    DType type;                      // of the result
+    DType type;                           // of the result
     std::array<int, 3> args{-1, -1, -1};  // earlier nodes
-    int input = -1;                  // of op input: which one
-    std::uint64_t bits = 0;          // of op constant: the value's bytes in `type`, low end first
+    int input = -1;                       // of op input: which one
+    std::uint64_t bits = 0;               // of op constant: the value's bytes in `type`, low end first
     bool operator==(const Node&) const = default;
   };
 
@@ -99,8 +192,8 @@ class Expression {
   int apply(ScalarOp op, std::initializer_list<int> args) { return apply(op, std::span(args.begin(), args.size())); }
   // Between all types, by kernels::copy's rules. A complex number becomes its real part, or true unless it is 0.
   int cast(int value, DType type);
-  // Rounds a float narrower than f32 to its type where it is computed. Others, and those that are loaded, cast or rounded
-  // already, stay the node that they are.
+  // Rounds a float narrower than f32 to its type where it is computed. Others, and those that are loaded, cast or
+  // rounded already, stay the node that they are.
   int round(int value);
   // What the functions above do, by the node's op; its args are nodes of this expression.
   int append(const Node& node);

@@ -190,6 +190,7 @@ inline Tensor real(const Operand& x) { return unary(ScalarOp::real, x); }
 inline Tensor imag(const Operand& x) { return unary(ScalarOp::imag, x); }
 inline Tensor conj(const Operand& x) { return unary(ScalarOp::conj, x); }
 inline Tensor angle(const Operand& x) { return unary(ScalarOp::angle, x); }
+inline Tensor div_rn(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::div_rn, a, b); }
 inline Tensor floor_divide(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::floor_divide, a, b); }
 inline Tensor rem(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::rem, a, b); }
 inline Tensor remainder(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::remainder, a, b); }
@@ -279,9 +280,9 @@ Tensor scatter(ScatterKind op, const Operand& x, const Operand& indices, const O
 // chosen elements; an element of an axis of x of size 1 is chosen by all indices there.
 Tensor scatter_elements(ScatterKind op, const Operand& x, const Operand& indices, const Operand& updates, int axis);
 Tensor scatter_nd(ScatterKind op, const Operand& x, const Operand& indices, const Operand& updates, int batch = 0);
-// The part of x of these sizes that begins at `starts`: one integer for each of `axes` (at least one, none named twice),
-// or of rank 0 for one axis; 0 along other axes. Starts are clamped so that the part lies inside of x. They may come
-// from a graph.number().
+// The part of x of these sizes that begins at `starts`: one integer for each of `axes` (at least one, none named
+// twice), or of rank 0 for one axis; 0 along other axes. Starts are clamped so that the part lies inside of x. They may
+// come from a graph.number().
 Tensor dynamic_slice(const Operand& x, const Operand& starts, const Shape& sizes, std::span<const int> axes);
 Tensor dynamic_slice(const Operand& x, const Operand& starts, const Shape& sizes, std::initializer_list<int> axes);
 // A copy of x with that part replaced by `update`. In place where x is needed no more; where x is an input, that takes

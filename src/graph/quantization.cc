@@ -149,12 +149,6 @@ Tensor map(Expression expression, const Placed& p, const Shape& shape) {
   return y.shape() == shape ? y : reshape(y, shape);
 }
 
-// a / b as IEEE 754 rounds it.
-Tensor quotient(const Tensor& a, const Tensor& b) {
-  if (a.dtype() != DType::f32 || b.dtype() != DType::f32) return a / b;
-  return apply(make_op<ElementwiseOp>(kernels::quotient_expression()), {a, b});
-}
-
 using MakeExpression = Expression (*)(DType x, DType scale, bool has_zero_point, DType q,
                                       const kernels::QuantizeOptions& options);
 
@@ -201,7 +195,7 @@ Tensor multiplier(std::string_view function, const QuantizedOperand& a, const Qu
     require(function, what, *scale, kScaleTypes);
   }
   const auto as_f32 = [](const Tensor& v) { return cast(plain(v), DType::f32); };
-  return quotient(as_f32(a.scale) * as_f32(b.scale), as_f32(y.scale));
+  return div_rn(as_f32(a.scale) * as_f32(b.scale), as_f32(y.scale));
 }
 
 Tensor requantized(std::string_view function, const Tensor& sums, const Tensor& scale, const QuantizedResult& y,
@@ -295,13 +289,13 @@ Quantized dynamic_quantize(const Operand& given, const DynamicQuantizeOptions& o
   if (x.size() == 0)
     throw ShapeError("dynamic_quantize: x is {}, which has no elements to measure", to_string(x.type()));
   if (o.symmetric) {
-    const Tensor scale = usable(quotient(cast(max(abs(x), o.axes, !all), type), number(high)));
+    const Tensor scale = usable(div_rn(cast(max(abs(x), o.axes, !all), type), number(high)));
     return {quantize(x, scale, {}, {.dtype = o.dtype}), scale, {}};
   }
   const Tensor least = minimum(cast(min(x, o.axes, !all), type), number(0));
   const Tensor most = maximum(cast(max(x, o.axes, !all), type), number(0));
-  const Tensor scale = usable(quotient(most - least, number(high - low)));
-  const Tensor zero = cast(round(clamp(number(low) - quotient(least, scale), number(low), number(high))), o.dtype);
+  const Tensor scale = usable(div_rn(most - least, number(high - low)));
+  const Tensor zero = cast(round(clamp(number(low) - div_rn(least, scale), number(low), number(high))), o.dtype);
   return {quantize(x, scale, zero), scale, zero};
 } catch (const Error& e) {
   throw_in_function(e, "dynamic_quantize");

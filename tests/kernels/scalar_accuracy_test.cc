@@ -76,10 +76,17 @@ std::vector<float> arguments(Rng& rng, int n) {
   while (static_cast<int>(x.size()) < n) {
     const double u = std::uniform_real_distribution<double>(-1, 1)(rng);
     switch (x.size() % 4) {
-      case 0: x.push_back(static_cast<float>(u * 20)); break;
-      case 1: x.push_back(static_cast<float>(u * 110)); break;
-      case 2: x.push_back(static_cast<float>(u)); break;
-      default: x.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(rng())));
+      case 0:
+        x.push_back(static_cast<float>(u * 20));
+        break;
+      case 1:
+        x.push_back(static_cast<float>(u * 110));
+        break;
+      case 2:
+        x.push_back(static_cast<float>(u));
+        break;
+      default:
+        x.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(rng())));
     }
     if (std::abs(x.back()) < 0x1p-126f && x.back() != 0) x.pop_back();
   }
@@ -152,6 +159,41 @@ TEST_P(ScalarAccuracy, Unary) {
   }
 }
 
+// To the bit what C++ divides: of random bits, so that denormals, infinities and NaN are among operands and results, of
+// numbers of moderate size, and of quotients of small integers.
+TEST_P(ScalarAccuracy, QuotientsRoundedToNearest) {
+  Rng rng(12);
+  gpu::Device& device = test::device(GetParam());
+  constexpr std::int64_t n = 1 << 16;
+  const View a = host_view(DType::f32, {n}, std::vector<double>(n)),
+             b = host_view(DType::f32, {n}, std::vector<double>(n));
+  const float ends[] = {0.0f, -0.0f, 0x1p-149f,        0x1.fffffcp-127f, 0x1p-126f,
+                        1.0f, 3.0f,  -0x1.fffffep127f, INFINITY,         NAN};
+  std::vector<std::uint32_t> expected;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto any = [&](std::int64_t end) {
+      if (i < 100) return ends[end];
+      if (i % 4 == 0) return std::bit_cast<float>(static_cast<std::uint32_t>(rng()));
+      if (i % 4 == 1) return static_cast<float>(static_cast<int>(rng() % 601) - 300);
+      return std::uniform_real_distribution<float>(i % 4 == 2 ? -1.0f : 1.0f, 2)(rng);
+    };
+    const float x = any(i / 10 % 10), y = any(i % 10);
+    set_element_bits(a, i, std::bit_cast<std::uint32_t>(x));
+    set_element_bits(b, i, std::bit_cast<std::uint32_t>(y));
+    expected.push_back(std::bit_cast<std::uint32_t>(x / y));
+  }
+  const View y = to_device(device, a);
+  gpu::Encoder encoder(device);
+  kernels::binary(encoder, ScalarOp::div_rn, to_device(device, a), to_device(device, b), y);
+  encoder.submit();
+  const View result = to_host(device, y);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto got = static_cast<std::uint32_t>(element_bits(result, i)), want = expected[static_cast<std::size_t>(i)];
+    if (std::isnan(std::bit_cast<float>(want)) && std::isnan(std::bit_cast<float>(got))) continue;
+    ASSERT_EQ(got, want) << value(a, i) << " / " << value(b, i) << " = " << value(result, i);
+  }
+}
+
 // Evaluates `call`, an expression of functions of the library, for each x in the place of $; with `devices_own` in the
 // forms that use the device's own functions, where there are such.
 std::vector<float> by_library(gpu::Device& device, const std::string& call, const std::vector<float>& x,
@@ -165,7 +207,8 @@ struct Params {{ count: u32, opaque_zero: u32 }}
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {{
   if (id.x < p.count) {{ y[id.x] = {}; }}
 }}
-)", std::regex_replace(call, std::regex("\\$"), "x[id.x]"));
+)",
+                                                      std::regex_replace(call, std::regex("\\$"), "x[id.x]"));
   const std::uint64_t bytes = x.size() * 4;
   const Buffer in = device.allocate(bytes), out = device.allocate(bytes);
   device.upload(in, 0, std::as_bytes(std::span(x)));
@@ -235,8 +278,8 @@ TEST_P(ScalarAccuracy, FastPathExpressions) {
         Expression e;
         const int a = e.input(type);
         const auto operand = [&](double value) { return of_constants ? e.constant(value, type) : a; };
-        const int result = arity(function) == 1 ? e.apply(function, {operand(1.5)})
-                                                : e.apply(function, {operand(1.5), operand(2.5)});
+        const int result =
+            arity(function) == 1 ? e.apply(function, {operand(1.5)}) : e.apply(function, {operand(1.5), operand(2.5)});
         if (e.nodes()[static_cast<std::size_t>(result)].type != type) continue;
         e.output(of_constants ? e.apply(ScalarOp::mul, {a, result}) : result);
         if (!kernels::has_fast_path(e, all)) continue;
@@ -278,10 +321,9 @@ View every_narrow_float(DType type) {
 
 // The functions with short forms for narrow floats.
 constexpr const char* kNarrow[] = {
-    "exp",  "exp2", "tanh", "sigmoid", "logsigmoid", "softplus", "mish",   "gelu_erf", "gelu_tanh", "gelu_quick",
-    "silu", "cbrt", "log",  "log2",    "log10",      "log1p",    "expm1",  "sin",      "cos",       "tan",
-    "asin", "acos", "atan", "sinh",    "cosh",       "asinh",    "acosh",  "atanh",    "erf",       "erfc",
-    "erfinv"};
+    "exp",  "exp2", "tanh", "sigmoid", "logsigmoid", "softplus", "mish", "gelu_erf", "gelu_tanh", "gelu_quick", "silu",
+    "cbrt", "log",  "log2", "log10",   "log1p",      "expm1",    "sin",  "cos",      "tan",       "asin",       "acos",
+    "atan", "sinh", "cosh", "asinh",   "acosh",      "atanh",    "erf",  "erfc",     "erfinv"};
 
 // The forms that GPUs use for them, on every device: within 2^-14 of the result, 2^-12 for bf16, before it is rounded.
 TEST_P(ScalarAccuracy, ShortFormsOfEveryNarrowFloat) {
@@ -378,7 +420,7 @@ TEST_P(ScalarAccuracy, EveryNarrowFloat) {
         const double unit = std::ldexp(1.0, std::max(want[i] == 0 ? lowest : std::ilogb(want[i]), lowest) - digits + 1);
         double error = std::isnan(want[i]) ? (std::isnan(got[i]) ? 0 : INFINITY) : std::abs(got[i] - want[i]) / unit;
         if (std::isinf(got[i]) && std::abs(want[i]) > largest && (got[i] > 0) == (want[i] > 0)) error = 0;
-        if (std::abs(got[i] - want[i]) <= 0x1p-126) error = 0;   // may be flushed
+        if (std::abs(got[i] - want[i]) <= 0x1p-126) error = 0;  // may be flushed
         worst.see(std::isnan(error) ? INFINITY : error, from[i], want[i], got[i]);
       }
       EXPECT_LE(worst.ulp, bound) << f << " of " << name(type) << " " << worst.x << " = " << worst.got << ", not "
@@ -453,8 +495,8 @@ TEST_P(ScalarAccuracy, Pow) {
     b[i] = static_cast<float>(std::uniform_real_distribution<double>(-88, 88)(rng) / std::log(std::abs(a[i])));
   }
   // IEEE 754's rules for limits, ones, and integers too large to be odd.
-  const float edges[] = {0,        1,    2,     3,    0.5f,  1.5f,       0.99999994f, 1.0000001f, 4194303,
-                         4194305,  8388607, 16777215, 16777216, 3.4e38f, 3.4028235e38f, 1.2e-38f, INFINITY, NAN};
+  const float edges[] = {0,       1,       2,        3,        0.5f,    1.5f,          0.99999994f, 1.0000001f, 4194303,
+                         4194305, 8388607, 16777215, 16777216, 3.4e38f, 3.4028235e38f, 1.2e-38f,    INFINITY,   NAN};
   for (const float x : edges) {
     for (const float y : edges) {
       for (const int signs : {0, 1, 2, 3}) {

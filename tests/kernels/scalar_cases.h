@@ -8,8 +8,8 @@
 namespace weft::test {
 
 // The types in which a GPU computes.
-inline constexpr DType kComputingTypes[] = {DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2,
-                                            DType::i8,  DType::i16, DType::i32,  DType::i64,    DType::u8,
+inline constexpr DType kComputingTypes[] = {DType::f32, DType::f16, DType::bf16, DType::f8e4m3,  DType::f8e5m2,
+                                            DType::i8,  DType::i16, DType::i32,  DType::i64,     DType::u8,
                                             DType::u16, DType::u32, DType::u64,  DType::boolean, DType::c64,
                                             DType::i4,  DType::u4,  DType::i2,   DType::u2};
 
@@ -27,18 +27,48 @@ inline Tolerance tolerance(ScalarOp op, DType type) {
   }
   const double few = type == DType::f32 ? 4.0 : 1.0;
   switch (op) {
-    case neg: case ScalarOp::abs: case sign: case ScalarOp::ceil: case ScalarOp::floor: case ScalarOp::trunc:
-    case ScalarOp::round: case relu: case min: case max: case ScalarOp::fmin: case ScalarOp::fmax: case clamp: case rem:
-    case ScalarOp::remainder: case select: case ScalarOp::copysign: case ScalarOp::nextafter: case ScalarOp::complex:
-    case square: case add: case sub: case mul:
+    case neg:
+    case ScalarOp::abs:
+    case sign:
+    case ScalarOp::ceil:
+    case ScalarOp::floor:
+    case ScalarOp::trunc:
+    case ScalarOp::round:
+    case relu:
+    case min:
+    case max:
+    case ScalarOp::fmin:
+    case ScalarOp::fmax:
+    case clamp:
+    case rem:
+    case ScalarOp::remainder:
+    case select:
+    case ScalarOp::copysign:
+    case ScalarOp::nextafter:
+    case ScalarOp::complex:
+    case square:
+    case add:
+    case sub:
+    case mul:
+    case div_rn:
       return {};
-    case ScalarOp::fma: return {.ulp = 1, .absolute = 1e-6, .relative = 1e-6};   // fused or not
-    case ScalarOp::lerp: return {.ulp = 2, .absolute = 2e-6, .relative = 1e-6};
-    case sqrt: case rsqrt: case reciprocal: case ScalarOp::div: return {.ulp = type == DType::f32 ? 3.0 : 1.0};
+    case ScalarOp::fma:
+      return {.ulp = 1, .absolute = 1e-6, .relative = 1e-6};  // fused or not
+    case ScalarOp::lerp:
+      return {.ulp = 2, .absolute = 2e-6, .relative = 1e-6};
+    case sqrt:
+    case rsqrt:
+    case reciprocal:
+    case ScalarOp::div:
+      return {.ulp = type == DType::f32 ? 3.0 : 1.0};
     // Terms that cancel.
-    case logaddexp: return {.ulp = few, .absolute = 1e-6};
-    case ScalarOp::lgamma: case digamma: return {.ulp = few, .absolute = 4e-6, .relative = 4e-7};
-    default: return {.ulp = few};
+    case logaddexp:
+      return {.ulp = few, .absolute = 1e-6};
+    case ScalarOp::lgamma:
+    case digamma:
+      return {.ulp = few, .absolute = 4e-6, .relative = 4e-7};
+    default:
+      return {.ulp = few};
   }
 }
 

@@ -13,6 +13,46 @@ fn div_f32(a: f32, b: f32) -> f32 {
   return (a * s) / (b * s);
 }
 
+// a / b, rounded to nearest even.
+fn div_rn_f32(a: f32, b: f32) -> f32 { return div_rn_whole_f32(a, b); }
+
+// By digits of the quotient, eight at a time, and what is left after the last one; in integers, because devices may
+// flush denormals.
+fn div_rn_whole_f32(a: f32, b: f32) -> f32 {
+  let sign = (bitcast<u32>(a) ^ bitcast<u32>(b)) & 0x80000000u;
+  let x = bitcast<u32>(a) & 0x7fffffffu;
+  let y = bitcast<u32>(b) & 0x7fffffffu;
+  if (x > 0x7f800000u || y > 0x7f800000u || (x == y && (x == 0u || x == 0x7f800000u))) { return nan_f32(); }
+  if (x == 0u || y == 0x7f800000u) { return f32_from_bits(sign); }
+  if (y == 0u || x == 0x7f800000u) { return f32_from_bits(sign | 0x7f800000u); }
+  // Mantissas with their highest bit at 23, also of denormals.
+  let x_shift = select(0u, countLeadingZeros(x) - 8u, x < 0x800000u);
+  let y_shift = select(0u, countLeadingZeros(y) - 8u, y < 0x800000u);
+  var rest = ((x << x_shift) & 0x7fffffu) | 0x800000u;
+  let divisor = ((y << y_shift) & 0x7fffffu) | 0x800000u;
+  var exponent = i32(max(x >> 23u, 1u)) - i32(x_shift) - i32(max(y >> 23u, 1u)) + i32(y_shift) + 127;
+  if (rest < divisor) {
+    rest <<= 1u;
+    exponent--;
+  }
+  // 25 digits: the mantissa, and one to round by.
+  var digits = 1u;
+  rest -= divisor;
+  for (var i = 0u; i < 3u; i++) {
+    let digit = (rest << 8u) / divisor;
+    rest = (rest << 8u) - digit * divisor;
+    digits = (digits << 8u) | digit;
+  }
+  if (exponent > 254) { return f32_from_bits(sign | 0x7f800000u); }
+  let normal = exponent > 0;
+  let dropped = u32(clamp(2 - exponent, 1, 26));
+  let kept = digits >> dropped;
+  let half = (digits >> (dropped - 1u)) & 1u;
+  let below = (digits & ((1u << (dropped - 1u)) - 1u)) | rest;
+  let up = half & (kept | u32(below != 0u));
+  return f32_from_bits(sign | (select(kept, (kept & 0x7fffffu) | (u32(exponent) << 23u), normal) + up));
+}
+
 fn is_nan_f32(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
 
 // True if |x| is not below the limit, or NaN.

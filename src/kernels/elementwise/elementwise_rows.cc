@@ -75,6 +75,7 @@ constexpr FunctionText kTexts[] = {
     {"sub", "a - b", "the difference; integers wrap"},
     {"mul", "a · b", "the product; integers wrap"},
     {"div", "a / b", "the quotient; integers are cut towards zero, and x / 0 is 0"},
+    {"div_rn", "a / b", "the quotient, correctly rounded on every device (CUDA's __fdiv_rn)"},
     {"floor_divide", "⌊a / b⌋", "the quotient rounded down; of integers x / 0 is 0"},
     {"rem", "a - b · trunc(a / b)", "the remainder with the sign of a, as in C; of integers by 0 it is 0"},
     {"remainder", "a - b · ⌊a / b⌋", "the remainder with the sign of b, as in Python; of integers by 0 it is 0"},

@@ -25,10 +25,14 @@ char family(DType type) {
   if (type == DType::i64) return 'l';
   if (type == DType::u64) return 'm';
   switch (type_set(type)) {
-    case kFloat: return 'f';
-    case kSigned: return 'i';
-    case kComplex: return 'c';
-    default: return 'u';
+    case kFloat:
+      return 'f';
+    case kSigned:
+      return 'i';
+    case kComplex:
+      return 'c';
+    default:
+      return 'u';
   }
 }
 
@@ -36,12 +40,18 @@ char family(DType type) {
 std::string wrap(DType type, const std::string& value) {
   const int b = bits(type);
   switch (type) {
-    case DType::f16: return std::format("unpack2x16float(narrow_f16({})).x", value);
-    case DType::bf16: return std::format("bitcast<f32>(narrow_bf16({}) << 16u)", value);
-    case DType::f8e4m3: return std::format("widen_bits(narrow_bits({}, 4u, 3u, true), 4u, 3u, true)", value);
-    case DType::f8e5m2: return std::format("widen_bits(narrow_bits({}, 5u, 2u, false), 5u, 2u, false)", value);
-    case DType::boolean: return value;
-    default: break;
+    case DType::f16:
+      return std::format("unpack2x16float(narrow_f16({})).x", value);
+    case DType::bf16:
+      return std::format("bitcast<f32>(narrow_bf16({}) << 16u)", value);
+    case DType::f8e4m3:
+      return std::format("widen_bits(narrow_bits({}, 4u, 3u, true), 4u, 3u, true)", value);
+    case DType::f8e5m2:
+      return std::format("widen_bits(narrow_bits({}, 5u, 2u, false), 5u, 2u, false)", value);
+    case DType::boolean:
+      return value;
+    default:
+      break;
   }
   if (b >= 32) return value;
   if (family(type) == 'i') return std::format("(({} << {}u) >> {}u)", value, 32 - b, 32 - b);
@@ -59,11 +69,16 @@ std::string f32_text(float f) {
 float constant_f32(const Expression::Node& node) {
   const std::uint64_t b = node.bits;
   switch (node.type) {
-    case DType::f16: return float16::from_bits(static_cast<std::uint16_t>(b));
-    case DType::bf16: return bfloat16::from_bits(static_cast<std::uint16_t>(b));
-    case DType::f8e4m3: return float8_e4m3::from_bits(static_cast<std::uint8_t>(b));
-    case DType::f8e5m2: return float8_e5m2::from_bits(static_cast<std::uint8_t>(b));
-    default: return std::bit_cast<float>(static_cast<std::uint32_t>(b));
+    case DType::f16:
+      return float16::from_bits(static_cast<std::uint16_t>(b));
+    case DType::bf16:
+      return bfloat16::from_bits(static_cast<std::uint16_t>(b));
+    case DType::f8e4m3:
+      return float8_e4m3::from_bits(static_cast<std::uint8_t>(b));
+    case DType::f8e5m2:
+      return float8_e5m2::from_bits(static_cast<std::uint8_t>(b));
+    default:
+      return std::bit_cast<float>(static_cast<std::uint32_t>(b));
   }
 }
 
@@ -75,18 +90,21 @@ std::string constant_text(const Expression::Node& node) {
     case DType::f16:
     case DType::bf16:
     case DType::f8e4m3:
-    case DType::f8e5m2: return f32_text(constant_f32(node));
+    case DType::f8e5m2:
+      return f32_text(constant_f32(node));
     case DType::c64:
       return std::format("vec2<f32>({}, {})", f32_text(std::bit_cast<float>(static_cast<std::uint32_t>(b))),
                          f32_text(std::bit_cast<float>(static_cast<std::uint32_t>(b >> 32))));
-    default: break;
+    default:
+      break;
   }
   switch (family(node.type)) {
     case 'i': {
       const auto value = static_cast<std::int64_t>(b << (64 - width)) >> (64 - width);
       return std::format("i32({})", value);
     }
-    case 'u': return std::format("{}u", b);
+    case 'u':
+      return std::format("{}u", b);
     default:
       return std::format("vec2<u32>({}u, {}u)", static_cast<std::uint32_t>(b), static_cast<std::uint32_t>(b >> 32));
   }
@@ -99,21 +117,32 @@ std::string cast_from_f64(DType to, const std::string& x) {
   if (to == DType::boolean) return std::format("u32((({0}.y & 0x7fffffffu) | {0}.x) != 0u)", x);
   const int b = bits(to);
   switch (family(to)) {
-    case 'c': return std::format("vec2<f32>(f32_from_f64({}, false), 0.0)", x);
-    case 'f': return wrap(to, std::format("f32_from_f64({}, {})", x, b < 32));
-    case 'l': return std::format("i64_from_f64({})", x);
-    case 'm': return std::format("u64_from_f64({})", x);
-    case 'i': return std::format("clamp(i32_from_f64({}), {}, {})", x, -(1ll << (b - 1)), (1ll << (b - 1)) - 1);
-    default: return std::format("min(u32_from_f64({}), {}u)", x, (1ull << b) - 1);
+    case 'c':
+      return std::format("vec2<f32>(f32_from_f64({}, false), 0.0)", x);
+    case 'f':
+      return wrap(to, std::format("f32_from_f64({}, {})", x, b < 32));
+    case 'l':
+      return std::format("i64_from_f64({})", x);
+    case 'm':
+      return std::format("u64_from_f64({})", x);
+    case 'i':
+      return std::format("clamp(i32_from_f64({}), {}, {})", x, -(1ll << (b - 1)), (1ll << (b - 1)) - 1);
+    default:
+      return std::format("min(u32_from_f64({}), {}u)", x, (1ull << b) - 1);
   }
 }
 std::string cast_to_f64(DType from, const std::string& x) {
   switch (family(from)) {
-    case 'f': return std::format("f64_from_f32({})", x);
-    case 'l': return std::format("f64_from_i64({})", x);
-    case 'm': return std::format("f64_from_u64({})", x);
-    case 'i': return std::format("f64_from_i64({})", cast_text(from, DType::i64, x));
-    default: return std::format("f64_from_u64({})", cast_text(from, DType::u64, x));
+    case 'f':
+      return std::format("f64_from_f32({})", x);
+    case 'l':
+      return std::format("f64_from_i64({})", x);
+    case 'm':
+      return std::format("f64_from_u64({})", x);
+    case 'i':
+      return std::format("f64_from_i64({})", cast_text(from, DType::i64, x));
+    default:
+      return std::format("f64_from_u64({})", cast_text(from, DType::u64, x));
   }
 }
 
@@ -142,15 +171,18 @@ std::string cast_text(DType from, DType to, const std::string& x) {
   const int b = bits(to);
   if (f == 'f') {
     switch (t) {
-      case 'f': return wrap(to, x);
+      case 'f':
+        return wrap(to, x);
       case 'i':
         if (b == 32) return std::format("i32_from_f32({})", x);
         return std::format("clamp(i32_from_f32({}), {}, {})", x, -(1 << (b - 1)), (1 << (b - 1)) - 1);
       case 'u':
         if (b == 32) return std::format("u32_from_f32({})", x);
         return std::format("min(u32_from_f32({}), {}u)", x, (1u << b) - 1);
-      case 'l': return std::format("i64_from_f32({})", x);
-      default: return std::format("u64_from_f32({})", x);
+      case 'l':
+        return std::format("i64_from_f32({})", x);
+      default:
+        return std::format("u64_from_f32({})", x);
     }
   }
   if (t == 'f') return wrap(to, integer_as_f32(from, x, to));
@@ -166,12 +198,18 @@ std::string cast_text(DType from, DType to, const std::string& x) {
 
 std::string_view op_text(const ScalarOpInfo& row, char family) {
   switch (family) {
-    case 'c': return row.c64;
-    case 'f': return row.f32;
-    case 'i': return row.i32.empty() ? row.f32 : row.i32;
-    case 'u': return !row.u32.empty() ? row.u32 : op_text(row, 'i');
-    case 'l': return row.i64;
-    default: return row.u64.empty() ? row.i64 : row.u64;
+    case 'c':
+      return row.c64;
+    case 'f':
+      return row.f32;
+    case 'i':
+      return row.i32.empty() ? row.f32 : row.i32;
+    case 'u':
+      return !row.u32.empty() ? row.u32 : op_text(row, 'i');
+    case 'l':
+      return row.i64;
+    default:
+      return row.u64.empty() ? row.i64 : row.u64;
   }
 }
 
@@ -186,11 +224,16 @@ bool stays(const ScalarOpInfo& row) {
 // The text of nextafter, the one operation whose result depends on the width of the float.
 std::string_view nextafter_text(DType type) {
   switch (type) {
-    case DType::f16: return "nextafter_f16($0, $1)";
-    case DType::bf16: return "nextafter_bf16($0, $1)";
-    case DType::f8e4m3: return "nextafter_narrow($0, $1, 4u, 3u, true)";
-    case DType::f8e5m2: return "nextafter_narrow($0, $1, 5u, 2u, false)";
-    default: return info(ScalarOp::nextafter).f32;
+    case DType::f16:
+      return "nextafter_f16($0, $1)";
+    case DType::bf16:
+      return "nextafter_bf16($0, $1)";
+    case DType::f8e4m3:
+      return "nextafter_narrow($0, $1, 4u, 3u, true)";
+    case DType::f8e5m2:
+      return "nextafter_narrow($0, $1, 5u, 2u, false)";
+    default:
+      return info(ScalarOp::nextafter).f32;
   }
 }
 
@@ -211,8 +254,8 @@ std::vector<DType> computed_for(const Expression& e) {
         const float c = nodes[n].op == constant ? std::abs(constant_f32(nodes[n])) : 0;
         return c >= 0x1p-20f && c <= 0x1p20f;
       };
-      const bool passes = node.op == neg || (node.op == select && k > 0) ||
-                          (node.op == mul && is_factor(node.args[k == 0 ? 1 : 0]));
+      const bool passes =
+          node.op == neg || (node.op == select && k > 0) || (node.op == mul && is_factor(node.args[k == 0 ? 1 : 0]));
       const DType end = node.op == cast && is_narrow(node.type) ? node.type : passes && ends[i] ? *ends[i] : DType::f32;
       std::optional<DType>& of = ends[static_cast<std::size_t>(node.args[k])];
       of = !of || *of == end ? end : DType::f32;
@@ -316,8 +359,9 @@ bool is_zero(const Expression::Node& node) {
 // Sums, products and operations made of them, in which drivers assume the algebra of real numbers.
 bool is_arithmetic(ScalarOp op) {
   using enum ScalarOp;
-  return op == add || op == sub || op == mul || op == ScalarOp::div || op == ScalarOp::fma || op == ScalarOp::lerp ||
-         op == square || op == ScalarOp::complex || op == floor_divide || op == remainder || op == ScalarOp::rem;
+  return op == add || op == sub || op == mul || op == ScalarOp::div || op == div_rn || op == ScalarOp::fma ||
+         op == ScalarOp::lerp || op == square || op == ScalarOp::complex || op == floor_divide || op == remainder ||
+         op == ScalarOp::rem;
 }
 
 // Operations that invert others, for real numbers and without overflow.
@@ -394,8 +438,8 @@ std::vector<bool> opaque_nodes(const Expression& e, bool reassociates_fp, Expres
     return x.type == DType::c64 || is_known(n) || (from.type == DType::boolean && from.op != input);
   };
   const auto shares = [&](const Expression::Node& x, int n) {
-    return std::ranges::any_of(
-        nodes[n].args, [&](int a) { return a >= 0 && std::ranges::find(x.args, a) != x.args.end(); });
+    return std::ranges::any_of(nodes[n].args,
+                               [&](int a) { return a >= 0 && std::ranges::find(x.args, a) != x.args.end(); });
   };
   const auto has_known = [&](const Expression::Node& x) {
     return std::ranges::any_of(x.args, [&](int a) { return a >= 0 && is_known(a); });
@@ -504,14 +548,17 @@ std::string node_text(const Expression& expression, const Expression::Node& node
                                    : !function.empty()            ? row.narrow
                                                                   : op_text(row, computes_as);
   for (std::size_t i = 0; i < pattern.size(); ++i) {
-    if (pattern[i] != '$') text += pattern[i];
-    else if (pattern[++i] == 'w') text += std::to_string(bits(type));
-    else text += variable(pattern[i] - '0');
+    if (pattern[i] != '$')
+      text += pattern[i];
+    else if (pattern[++i] == 'w')
+      text += std::to_string(bits(type));
+    else
+      text += variable(pattern[i] - '0');
   }
   if (!function.empty()) {
     const char* form = has_wide_arguments(expression, node, computed) && has_common_form(function + "_wide") ? "_wide("
-                       : computed == DType::bf16 && has_common_form(function + "_bf16")            ? "_bf16("
-                                                                                                   : "_narrow(";
+                       : computed == DType::bf16 && has_common_form(function + "_bf16")                      ? "_bf16("
+                                                                                        : "_narrow(";
     text.replace(text.find("_narrow("), 8, form);
   }
   const bool narrow_integer = is_integer(type) && bits(type) < 32;
@@ -577,8 +624,7 @@ bool names_opaque_zero(const Expression& e, bool reassociates_fp, ExpressionRole
   const std::vector<bool> opaque = opaque_nodes(e, reassociates_fp, role);
   return std::ranges::find(opaque, true) != opaque.end() || std::ranges::any_of(e.nodes(), [&](const auto& node) {
            return (node.op == ScalarOp::cast && (node.type == DType::f16 || node.type == DType::boolean)) ||
-                  meets_itself(e, node) ||
-                  (node.op == ScalarOp::reciprocal && node.type == DType::c64);
+                  meets_itself(e, node) || (node.op == ScalarOp::reciprocal && node.type == DType::c64);
          });
 }
 
@@ -673,9 +719,15 @@ bool needs_no_rounding(const Expression& e) {
       case constant:
         is_of[i] = node.type == type || (node.type == DType::f32 && type == DType::bf16 && node.bits << 48 == 0);
         break;
-      case input: is_of[i] = node.type == type; break;
-      case cast: is_of[i] = (node.type == type || node.type == DType::f32) && all_from(0); break;
-      case select: is_of[i] = all_from(1); break;
+      case input:
+        is_of[i] = node.type == type;
+        break;
+      case cast:
+        is_of[i] = (node.type == type || node.type == DType::f32) && all_from(0);
+        break;
+      case select:
+        is_of[i] = all_from(1);
+        break;
       case neg:
       case ScalarOp::abs:
       case sign:
@@ -689,8 +741,11 @@ bool needs_no_rounding(const Expression& e) {
       case max:
       case ScalarOp::fmin:
       case ScalarOp::fmax:
-      case clamp: is_of[i] = all_from(0); break;
-      default: break;
+      case clamp:
+        is_of[i] = all_from(0);
+        break;
+      default:
+        break;
     }
   }
   return is_of[static_cast<std::size_t>(e.outputs()[0])];
@@ -736,9 +791,10 @@ std::string expression_fast_wgsl(const Expression& e, const DeviceForms& device_
     for (int k = 0; k < e.input_count(); ++k) calls += std::format("x{}[{}], ", k, lane);
     calls += "far);\n";
   }
-  return std::format("{}far: ptr<function, bool>) -> {} {{\n{}  return v{};\n}}\n"
-                     "{}far: ptr<function, bool>) -> vec4<{}> {{\n{}  return vec4<{}>(r0, r1, r2, r3);\n}}\n",
-                     one, result, body, e.outputs()[0], four, result, calls, result);
+  return std::format(
+      "{}far: ptr<function, bool>) -> {} {{\n{}  return v{};\n}}\n"
+      "{}far: ptr<function, bool>) -> vec4<{}> {{\n{}  return vec4<{}>(r0, r1, r2, r3);\n}}\n",
+      one, result, body, e.outputs()[0], four, result, calls, result);
 }
 
 }  // namespace weft::kernels

@@ -15,7 +15,13 @@ constexpr float kCheap = 0.08f;
 // A function of floats only.
 constexpr ScalarOpInfo of_floats(ScalarOp op, std::string_view name, int arity, float cost, std::string_view f32,
                                  std::string_view narrow = {}) {
-  return {.op = op, .name = name, .arity = arity, .types = kFloat, .yields = same, .cost = cost, .f32 = f32,
+  return {.op = op,
+          .name = name,
+          .arity = arity,
+          .types = kFloat,
+          .yields = same,
+          .cost = cost,
+          .f32 = f32,
           .narrow = narrow};
 }
 
@@ -92,6 +98,7 @@ constexpr ScalarOpInfo kOps[] = {
     {mul, "mul", 2, kNumber | kComplex, same, kCheap, "($0 * $1)", "", "", "mul_64($0, $1)", "", "mul_c64($0, $1)"},
     {ScalarOp::div, "div", 2, kNumber | kComplex, same, 0.2f, "div_f32($0, $1)", "div_i32($0, $1)", "div_u32($0, $1)",
      "div_i64($0, $1)", "div_u64($0, $1)", "div_c64($0, $1)"},
+    of_floats(div_rn, "div_rn", 2, 0.5f, "div_rn_f32($0, $1)"),
     {floor_divide, "floor_divide", 2, kNumber, same, 1.9f, "floor_divide_f32($0, $1)", "floor_divide_i32($0, $1)",
      "div_u32($0, $1)", "floor_divide_i64($0, $1)", "div_u64($0, $1)"},
     {rem, "rem", 2, kNumber, same, 1.2f, "rem_f32($0, $1)", "rem_i32($0, $1)", "rem_u32($0, $1)", "rem_i64($0, $1)",
@@ -212,11 +219,16 @@ std::string type_names(unsigned set) {
 
 unsigned type_set(DType type) {
   switch (weft::info(type).kind) {
-    case DTypeKind::floating: return kFloat;
-    case DTypeKind::signed_integer: return kSigned;
-    case DTypeKind::unsigned_integer: return kUnsigned;
-    case DTypeKind::boolean: return kBool;
-    case DTypeKind::complex: return kComplex;
+    case DTypeKind::floating:
+      return kFloat;
+    case DTypeKind::signed_integer:
+      return kSigned;
+    case DTypeKind::unsigned_integer:
+      return kUnsigned;
+    case DTypeKind::boolean:
+      return kBool;
+    case DTypeKind::complex:
+      return kComplex;
   }
   throw InternalError("dtype {} has no kind", static_cast<int>(type));
 }

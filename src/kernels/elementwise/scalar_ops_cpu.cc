@@ -29,8 +29,8 @@ struct Row {
 
 // The result's register: that of the operands, except for booleans and conversions between real and complex numbers.
 template <class T, class R, bool boolean>
-using Result = std::conditional_t<boolean, U,
-                                  std::conditional_t<std::is_same_v<R, Complex> || std::is_same_v<T, Complex>, R, T>>;
+using Result =
+    std::conditional_t<boolean, U, std::conditional_t<std::is_same_v<R, Complex> || std::is_same_v<T, Complex>, R, T>>;
 
 // The loop of a functor whose vector code is not valid for all arguments: usual() says for which it is, and rest()
 // computes the others.
@@ -67,13 +67,19 @@ Function loop() {
       return MendedLoop<F, T, T, T>::run;
   }
   using Out = decltype([] {
-    if constexpr (arity == 1) return Result<T, decltype(F()(T())), boolean>();
-    else if constexpr (arity == 2) return Result<T, decltype(F()(T(), T())), boolean>();
-    else return Result<T, decltype(F()(T(), T(), T())), boolean>();
+    if constexpr (arity == 1)
+      return Result<T, decltype(F()(T())), boolean>();
+    else if constexpr (arity == 2)
+      return Result<T, decltype(F()(T(), T())), boolean>();
+    else
+      return Result<T, decltype(F()(T(), T(), T())), boolean>();
   }());
-  if constexpr (arity == 1) return BlockLoop<F, Out, T>::choose(vectors);
-  else if constexpr (arity == 2) return BlockLoop<F, Out, T, T>::choose(vectors);
-  else return BlockLoop<F, Out, T, T, T>::choose(vectors);
+  if constexpr (arity == 1)
+    return BlockLoop<F, Out, T>::choose(vectors);
+  else if constexpr (arity == 2)
+    return BlockLoop<F, Out, T, T>::choose(vectors);
+  else
+    return BlockLoop<F, Out, T, T, T>::choose(vectors);
 }
 
 // The instances of a functor for the registers of `types`.
@@ -110,9 +116,8 @@ struct OfAngle : Transcendental<wide_function, library_function> {
   Transcendental<[](double x) WEFT_INLINE_LAMBDA { return wide::wide_name(x); }, __VA_ARGS__> {}
 #define WEFT_ANGLE(wide_name, ...) \
   OfAngle<[](double x) WEFT_INLINE_LAMBDA { return wide::wide_name(x); }, __VA_ARGS__> {}
-#define WEFT_WIDE2(wide_name, ...)                                                                         \
-  Transcendental2<[](double a, double b) WEFT_INLINE_LAMBDA { return wide::wide_name(a, b); }, \
-                  __VA_ARGS__> {}
+#define WEFT_WIDE2(wide_name, ...) \
+  Transcendental2<[](double a, double b) WEFT_INLINE_LAMBDA { return wide::wide_name(a, b); }, __VA_ARGS__> {}
 
 // Integers below 2^51 in magnitude to and from double, by arithmetic that every instruction set has for vectors.
 constexpr double kShift = 0x1.8p52;
@@ -223,19 +228,23 @@ double gelu_tanh_f64(double x) {
 
 using enum ScalarOp;
 
-#define WEFT_UNARY(T, x, ...)                 \
+#define WEFT_UNARY(T, x, ...)     \
   [](auto x) WEFT_INLINE_LAMBDA { \
-    using T = decltype(x);                    \
-    (void)sizeof(T);                          \
-    return __VA_ARGS__;                       \
+    using T = decltype(x);        \
+    (void)sizeof(T);              \
+    return __VA_ARGS__;           \
   }
-#define WEFT_BINARY(T, a, b, ...) \
-  [](auto a, auto b) WEFT_INLINE_LAMBDA { using T = decltype(a); (void)sizeof(T); return __VA_ARGS__; }
-#define WEFT_TERNARY(T, a, b, c, ...)                         \
+#define WEFT_BINARY(T, a, b, ...)         \
+  [](auto a, auto b) WEFT_INLINE_LAMBDA { \
+    using T = decltype(a);                \
+    (void)sizeof(T);                      \
+    return __VA_ARGS__;                   \
+  }
+#define WEFT_TERNARY(T, a, b, c, ...)             \
   [](auto a, auto b, auto c) WEFT_INLINE_LAMBDA { \
-    using T = decltype(a);                                    \
-    (void)sizeof(T);                                          \
-    return __VA_ARGS__;                                       \
+    using T = decltype(a);                        \
+    (void)sizeof(T);                              \
+    return __VA_ARGS__;                           \
   }
 
 const Row kRows[] = {
@@ -301,6 +310,7 @@ const Row kRows[] = {
     row<kNumber | kComplex, 2>(sub, WEFT_BINARY(T, a, b, sub_(a, b))),
     row<kNumber | kComplex, 2>(mul, WEFT_BINARY(T, a, b, mul_(a, b))),
     row<kNumber | kComplex, 2>(ScalarOp::div, Div()),
+    row<kFloat, 2>(div_rn, Div()),
     row<kNumber, 2>(rem, Rem()),
     row<kNumber, 2>(floor_divide, FloorDivide()),
     row<kNumber, 2>(ScalarOp::remainder, Remainder()),
@@ -350,7 +360,7 @@ struct ConvertTo {
       constexpr double low = static_cast<double>(std::numeric_limits<Out>::min());
       constexpr double high = 2.0 * static_cast<double>(std::numeric_limits<Out>::max() / 2 + 1);
       const double v = x;
-      return !(v == v) ? Out{0}
+      return !(v == v)   ? Out{0}
              : v >= high ? std::numeric_limits<Out>::max()
              : v <= low  ? std::numeric_limits<Out>::min()
                          : static_cast<Out>(v);
@@ -419,12 +429,18 @@ struct LeadingZeros {
 template <template <int> class F>
 Function by_width(int bits) {
   switch (bits) {
-    case 2: return BlockLoop<F<2>, U, U>::choose(false);
-    case 4: return BlockLoop<F<4>, U, U>::choose(false);
-    case 8: return BlockLoop<F<8>, U, U>::choose(false);
-    case 16: return BlockLoop<F<16>, U, U>::choose(false);
-    case 32: return BlockLoop<F<32>, U, U>::choose(false);
-    default: return BlockLoop<F<64>, U, U>::choose(false);
+    case 2:
+      return BlockLoop<F<2>, U, U>::choose(false);
+    case 4:
+      return BlockLoop<F<4>, U, U>::choose(false);
+    case 8:
+      return BlockLoop<F<8>, U, U>::choose(false);
+    case 16:
+      return BlockLoop<F<16>, U, U>::choose(false);
+    case 32:
+      return BlockLoop<F<32>, U, U>::choose(false);
+    default:
+      return BlockLoop<F<64>, U, U>::choose(false);
   }
 }
 
@@ -470,11 +486,16 @@ Function special_function(ScalarOp op, DType type) {
   if (op == clz) return by_width<LeadingZeros>(bits(type));
   if (op != ScalarOp::nextafter) return nullptr;
   switch (type) {
-    case DType::f16: return next_narrow<float16>();
-    case DType::bf16: return next_narrow<bfloat16>();
-    case DType::f8e4m3: return next_narrow<float8_e4m3>();
-    case DType::f8e5m2: return next_narrow<float8_e5m2>();
-    default: return nullptr;
+    case DType::f16:
+      return next_narrow<float16>();
+    case DType::bf16:
+      return next_narrow<bfloat16>();
+    case DType::f8e4m3:
+      return next_narrow<float8_e4m3>();
+    case DType::f8e5m2:
+      return next_narrow<float8_e5m2>();
+    default:
+      return nullptr;
   }
 }
 
@@ -483,10 +504,14 @@ Function special_function(ScalarOp op, DType type) {
 CpuRegister cpu_register(DType type) {
   if (type == DType::f64) return CpuRegister::f64;
   switch (type_set(type)) {
-    case kFloat: return CpuRegister::f32;
-    case kSigned: return CpuRegister::i64;
-    case kComplex: return CpuRegister::c64;
-    default: return CpuRegister::u64;
+    case kFloat:
+      return CpuRegister::f32;
+    case kSigned:
+      return CpuRegister::i64;
+    case kComplex:
+      return CpuRegister::c64;
+    default:
+      return CpuRegister::u64;
   }
 }
 
@@ -519,12 +544,18 @@ CpuExpression::Function cpu_to_boolean(CpuRegister from) {
 
 CpuExpression::Function cpu_round_to_odd(DType from) {
   switch (from) {
-    case DType::f64: return BlockLoop<RoundToOdd, float, double>::choose(false);
-    case DType::i64: return BlockLoop<RoundToOdd, float, I>::choose(false);
-    case DType::u64: return BlockLoop<RoundToOdd, float, U>::choose(false);
-    case DType::i32: return BlockLoop<Round32ToOdd, float, I>::choose(true);
-    case DType::u32: return BlockLoop<Round32ToOdd, float, U>::choose(true);
-    default: return nullptr;
+    case DType::f64:
+      return BlockLoop<RoundToOdd, float, double>::choose(false);
+    case DType::i64:
+      return BlockLoop<RoundToOdd, float, I>::choose(false);
+    case DType::u64:
+      return BlockLoop<RoundToOdd, float, U>::choose(false);
+    case DType::i32:
+      return BlockLoop<Round32ToOdd, float, I>::choose(true);
+    case DType::u32:
+      return BlockLoop<Round32ToOdd, float, U>::choose(true);
+    default:
+      return nullptr;
   }
 }
 

@@ -24,9 +24,6 @@ Expression dequantize_expression(DType q, DType scale, bool has_zero_point, DTyp
 Expression requantize_expression(DType x, DType scale, bool has_zero_point, DType q, const QuantizeOptions& options);
 Expression fake_quantize_expression(DType x, DType scale, std::optional<DType> zero_point, const IntegerRange& range);
 
-// a / b of f32 as IEEE 754 rounds it, whatever the device's division does.
-Expression quotient_expression();
-
 // Throws InvalidArgument unless f32 holds the range's integers and there are two or more.
 void check_range(std::string_view function, const IntegerRange& range);
 
