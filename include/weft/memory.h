@@ -21,8 +21,9 @@ std::uint64_t peak(const Device& device = default_device());
 void reset_peak(const Device& device = default_device());
 // Kept to be used again, in addition to what is live.
 std::uint64_t cached(const Device& device = default_device());
-// Gives back what is cached, and the memory that evaluations keep for their intermediates, which is live until then. It
-// may wait in the driver for work that is not done yet.
+// Gives back what is cached, and the memory that evaluations keep for their intermediates, which is live until then;
+// also what evaluations were compiled to, and compiled kernels that no Executable has. What is wanted again is compiled
+// again. It may wait in the driver for work that is not done yet.
 void clear_cache(const Device& device = default_device());
 // From now on an allocation that would make more than this live throws OutOfMemory; cached memory is given back before
 // the limit is passed. None: as much as there is, which is the default unless Flag::memory_limit limits a GPU. What is

@@ -88,8 +88,8 @@ struct Encoder::State {
   // What the recorded commands use: a pool buffer that is freed now must not be uploaded to before they have run.
   std::vector<Buffer> held, written;
   std::vector<std::shared_ptr<void>> held_recordings;
-  std::vector<BoundRange> ranges;  // of the current dispatch
-  Buffer scratch;                  // of kernels
+  std::vector<BoundRange> ranges;     // of the current dispatch
+  Buffer scratch;                     // of kernels
   std::unique_ptr<TimedBatch> timed;  // of the dispatches not yet submitted, while the device is profiled
 
   wgpu::ComputePassEncoder& open_pass(const wgpu::PassTimestampWrites* timestamps = nullptr) {
@@ -168,7 +168,7 @@ struct Encoder::State {
     if (d.workgroups[0] == 0 || d.workgroups[1] == 0 || d.workgroups[2] == 0) return;
     impl->context->check_known();
     check_dispatch(*impl->context, d);
-    bind(impl->pipelines.get(d), d.params, d.numbers, d.bindings, d.label, d.work, d.workgroups,
+    bind(*impl->pipelines.get(d), d.params, d.numbers, d.bindings, d.label, d.work, d.workgroups,
          [&] { return run_of(d, step, live_bytes); });
   }
 
@@ -396,8 +396,8 @@ void Encoder::flush() {
   state_->flush();
 }
 
-void Encoder::copy(const Buffer& source, std::uint64_t source_offset, const Buffer& target,
-                   std::uint64_t target_offset, std::uint64_t bytes) {
+void Encoder::copy(const Buffer& source, std::uint64_t source_offset, const Buffer& target, std::uint64_t target_offset,
+                   std::uint64_t bytes) {
   if (bytes == 0) return;
   if ((source_offset | target_offset | bytes) % 4 != 0) {
     throw InvalidArgument("copy: offsets {} and {} and size {} must be multiples of 4", source_offset, target_offset,

@@ -20,8 +20,8 @@ Signature Signature::of(const Dispatch& dispatch) {
 }
 
 const BindLayout& PipelineCache::layout(const Signature& signature) {
-  const std::uint64_t key = signature.writes | std::uint64_t{signature.count} << 32 |
-                            std::uint64_t{signature.params} << 48;
+  const std::uint64_t key =
+      signature.writes | std::uint64_t{signature.count} << 32 | std::uint64_t{signature.params} << 48;
   std::unique_ptr<BindLayout>& slot = layouts_[key];
   if (slot) return *slot;
   std::vector<wgpu::BindGroupLayoutEntry> entries;
@@ -78,8 +78,8 @@ void dump(const std::string& directory, const std::string& key, const std::strin
   std::error_code ignored;
   std::filesystem::create_directories(directory, ignored);
   std::string name = key.substr(0, key.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_."));
-  const auto path = std::filesystem::path(directory) /
-                    std::format("{}_{:016x}.wgsl", name, std::hash<std::string>()(key + wgsl));
+  const auto path =
+      std::filesystem::path(directory) / std::format("{}_{:016x}.wgsl", name, std::hash<std::string>()(key + wgsl));
   std::string title = key;
   std::ranges::replace(title, '\n', ' ');
   std::ofstream file(path);
@@ -124,12 +124,38 @@ void PipelineCache::start(Pipeline& p, const std::string& wgsl) {
       held_by_callback(p.compilation));
 }
 
-Pipeline& PipelineCache::request(const Dispatch& dispatch) {
+std::shared_ptr<Pipeline> PipelineCache::find(std::string_view key) {
+  if (const auto found = recent_.find(key); found != recent_.end()) return found->second;
+  const auto found = older_.find(key);
+  if (found == older_.end()) return nullptr;
+  std::shared_ptr<Pipeline> pipeline = std::move(found->second);
+  older_.erase(found);
+  return keep(std::move(pipeline));
+}
+
+std::shared_ptr<Pipeline> PipelineCache::keep(std::shared_ptr<Pipeline> pipeline) {
+  if (recent_.size() >= kGeneration) {
+    std::erase_if(older_, [](const auto& entry) { return entry.second.use_count() == 1; });
+    older_.merge(recent_);
+    recent_.clear();
+    ++generation_;
+  }
+  recent_.emplace(pipeline->key, pipeline);
+  return pipeline;
+}
+
+void PipelineCache::drop_unused() {
+  const std::lock_guard held(context_->lock);
+  for (Pipelines* pipelines : {&recent_, &older_}) {
+    std::erase_if(*pipelines, [](const auto& entry) { return entry.second.use_count() == 1; });
+  }
+}
+
+std::shared_ptr<Pipeline> PipelineCache::request(const Dispatch& dispatch) {
   {
     const std::lock_guard held(context_->lock);
-    if (const auto found = pipelines_.find(dispatch.key); found != pipelines_.end()) {
-      Pipeline& p = *found->second;
-      if (!(p.layout->signature == Signature::of(dispatch))) {
+    if (std::shared_ptr<Pipeline> p = find(dispatch.key)) {
+      if (!(p->layout->signature == Signature::of(dispatch))) {
         throw InvalidArgument("kernel '{}' was compiled for other bindings: a key must name what its layout depends on",
                               dispatch.key);
       }
@@ -139,20 +165,18 @@ Pipeline& PipelineCache::request(const Dispatch& dispatch) {
   // The text is made without the lock, unless the caller has it. Another thread may make the same meanwhile.
   const std::string wgsl = dispatch.make_wgsl();
   const std::lock_guard held(context_->lock);
-  if (const auto found = pipelines_.find(dispatch.key); found != pipelines_.end()) return *found->second;
-  auto made = std::make_unique<Pipeline>();
+  if (std::shared_ptr<Pipeline> p = find(dispatch.key)) return p;
+  auto made = std::make_shared<Pipeline>();
   made->key = dispatch.key;
   made->label = dispatch.label;
   made->layout = &layout(Signature::of(dispatch));
   start(*made, wgsl);
-  Pipeline& p = *made;
-  pipelines_.emplace(p.key, std::move(made));
-  return p;
+  return keep(std::move(made));
 }
 
-Pipeline& PipelineCache::get(const Dispatch& dispatch) {
-  Pipeline& p = request(dispatch);
-  finish(p);
+std::shared_ptr<Pipeline> PipelineCache::get(const Dispatch& dispatch) {
+  std::shared_ptr<Pipeline> p = request(dispatch);
+  finish(*p);
   return p;
 }
 

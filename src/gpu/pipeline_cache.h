@@ -1,6 +1,7 @@
 // Compute pipelines by key, and the bind-group layouts that they share.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <unordered_map>
 
@@ -36,35 +37,49 @@ struct Pipeline {
   std::shared_ptr<Compilation> compilation;
 };
 
+// Pipelines that were not asked for lately, and that no plan and no recording has, are dropped.
 class PipelineCache {
  public:
   explicit PipelineCache(std::shared_ptr<Context> context) : context_(std::move(context)) {}
 
   // Ready to use. Throws ValidationError with the compiler's message.
-  Pipeline& get(const Dispatch& dispatch);
+  std::shared_ptr<Pipeline> get(const Dispatch& dispatch);
   // Starts compiling on Dawn's threads if it is not cached; call finish() before its use. Throws ValidationError.
-  Pipeline& request(const Dispatch& dispatch);
+  std::shared_ptr<Pipeline> request(const Dispatch& dispatch);
   void finish(Pipeline& pipeline);
 
   bool known(std::string_view key) const {
     const std::lock_guard held(context_->lock);
-    return pipelines_.contains(key);
+    return recent_.contains(key) || older_.contains(key);
   }
   std::size_t size() const {
     const std::lock_guard held(context_->lock);
-    return pipelines_.size();
+    return recent_.size() + older_.size();
   }
+
+  // How often a generation was full. Who keeps pipelines for later lets those go that it did not use for two of them.
+  std::uint64_t generation() const { return generation_.load(std::memory_order_relaxed); }
+  // Drops all that nobody else has.
+  void drop_unused();
+
+  // Of pipelines that were made, or used again, until the next generation begins.
+  static constexpr std::size_t kGeneration = 512;
 
  private:
   struct Hash : std::hash<std::string_view> {
     using is_transparent = void;
   };
 
+  using Pipelines = std::unordered_map<std::string, std::shared_ptr<Pipeline>, Hash, std::equal_to<>>;
+  // Null if it is not there. Moves it to the recent ones.
+  std::shared_ptr<Pipeline> find(std::string_view key);
+  std::shared_ptr<Pipeline> keep(std::shared_ptr<Pipeline> pipeline);
   const BindLayout& layout(const Signature& signature);
   void start(Pipeline& pipeline, const std::string& wgsl);
 
   std::shared_ptr<Context> context_;
-  std::unordered_map<std::string, std::unique_ptr<Pipeline>, Hash, std::equal_to<>> pipelines_;
+  Pipelines recent_, older_;
+  std::atomic<std::uint64_t> generation_ = 0;
   std::unordered_map<std::uint64_t, std::unique_ptr<BindLayout>> layouts_;
 };
 

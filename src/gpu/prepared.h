@@ -7,9 +7,9 @@
 namespace weft::gpu {
 
 struct PreparedDispatch {
-  Pipeline* pipeline = nullptr;   // may still be compiling
-  std::vector<std::byte> params;  // the uniform block
-  KernelRun run;                  // its name, grid and work; step and live_bytes are set when it is recorded
+  std::shared_ptr<Pipeline> pipeline;  // may still be compiling
+  std::vector<std::byte> params;       // the uniform block
+  KernelRun run;                       // its name, grid and work; step and live_bytes are set when it is recorded
 };
 
 }  // namespace weft::gpu

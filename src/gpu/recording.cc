@@ -23,7 +23,7 @@ void Recording::State::add(const Dispatch& d, std::string_view step_label, std::
   add(device.impl().pipelines.request(d), d.params, d.numbers, d.bindings, run_of(d, step_label, live_bytes));
 }
 
-void Recording::State::add(Pipeline& pipeline, std::span<const std::byte> block,
+void Recording::State::add(std::shared_ptr<Pipeline> pipeline, std::span<const std::byte> block,
                            std::span<const NumberParam> given_numbers, std::span<const Binding> bindings,
                            KernelRun run) {
   Device::Impl& impl = device.impl();
@@ -32,11 +32,13 @@ void Recording::State::add(Pipeline& pipeline, std::span<const std::byte> block,
   // Mesa's software drivers map memory for every bind group, and crash when the system's limit of mappings is reached.
   constexpr std::size_t kMaxInSoftware = 1 << 15;
   if (impl.context->capabilities.software && steps.size() == kMaxInSoftware) {
-    throw Unsupported("more than {} dispatches in one recording on a software device; with larger bindings "
-                      "(--binding-limit), or smaller tensors, they are fewer", kMaxInSoftware);
+    throw Unsupported(
+        "more than {} dispatches in one recording on a software device; with larger bindings "
+        "(--binding-limit), or smaller tensors, they are fewer",
+        kMaxInSoftware);
   }
   Step step;
-  step.pipeline = &pipeline;
+  step.pipeline = std::move(pipeline);
   step.first_range = static_cast<std::uint32_t>(ranges.size());
   if (!block.empty()) {
     const std::size_t alignment = impl.context->limits.minUniformBufferOffsetAlignment;
@@ -157,7 +159,7 @@ Device& Recording::device() { return state_->device; }
 void Recording::dispatch(const Dispatch& dispatch) { state_->add(dispatch, step_, live_bytes_); }
 void Recording::dispatch(const PreparedDispatch& dispatch, std::span<const Binding> bindings,
                          std::span<const NumberParam> numbers) {
-  state_->add(*dispatch.pipeline, dispatch.params, numbers, bindings, run_of(dispatch, step_, live_bytes_));
+  state_->add(dispatch.pipeline, dispatch.params, numbers, bindings, run_of(dispatch, step_, live_bytes_));
 }
 Buffer Recording::scratch(std::uint64_t bytes) {
   if (!state_->scratch || state_->scratch.size() < bytes) state_->scratch = state_->device.allocate(bytes);

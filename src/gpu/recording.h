@@ -9,7 +9,7 @@ struct Recording::State {
   explicit State(Device d) : device(std::move(d)) {}
 
   struct Step {
-    Pipeline* pipeline;
+    std::shared_ptr<Pipeline> pipeline;
     wgpu::BindGroup group;
     std::uint32_t param_offset = 0, param_bytes = 0, param_range = 0;
     std::uint32_t first_number = 0, number_count = 0;
@@ -26,20 +26,20 @@ struct Recording::State {
 
   Device device;
   std::vector<Step> steps;
-  std::vector<KernelRun> runs;      // of each step: its name and grid
-  std::vector<BoundRange> ranges;   // of all steps, in order
-  std::vector<NumberParam> numbers; // likewise; offsets are in the step's parameters
+  std::vector<KernelRun> runs;       // of each step: its name and grid
+  std::vector<BoundRange> ranges;    // of all steps, in order
+  std::vector<NumberParam> numbers;  // likewise; offsets are in the step's parameters
   std::vector<Slot> slots;
-  std::vector<Buffer> held;         // what the ranges point into
-  std::vector<Buffer> written;      // of those, each once
-  Buffer scratch;                   // of kernels
+  std::vector<Buffer> held;     // what the ranges point into
+  std::vector<Buffer> written;  // of those, each once
+  Buffer scratch;               // of kernels
   std::vector<std::byte> params;
   wgpu::Buffer param_buffer;
-  std::size_t finished = 0;         // steps whose pipelines are compiled
-  std::vector<std::uint32_t> dirty; // steps whose bind group must be looked up again
+  std::size_t finished = 0;          // steps whose pipelines are compiled
+  std::vector<std::uint32_t> dirty;  // steps whose bind group must be looked up again
 
   void add(const Dispatch& dispatch, std::string_view step, std::uint64_t live_bytes);
-  void add(Pipeline& pipeline, std::span<const std::byte> params, std::span<const NumberParam> numbers,
+  void add(std::shared_ptr<Pipeline> pipeline, std::span<const std::byte> params, std::span<const NumberParam> numbers,
            std::span<const Binding> bindings, KernelRun run);
   // Finishes pipelines, uploads parameters, binds the substitutes and looks up their bind groups. Returns the
   // substitutes that are written.

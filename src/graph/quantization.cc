@@ -259,9 +259,19 @@ Tensor fake_quantize(const Operand& x, const TensorLike& scale, const ZeroPoint&
   if (const TensorLike* given = zero_point.value()) {
     if (const Tensor* t = given->tensor()) {
       require(kName, "the zero point", *t, types::numbers);
-      zero = cast(*t, is_integer(t->dtype()) ? DType::i32 : DType::f32);
+      // Types that a kernel takes and that hold every value; no range reaches as far as the largest u64.
+      const DType type = t->dtype();
+      if (type == DType::u64) {
+        zero = cast(minimum(*t, std::numeric_limits<std::int64_t>::max()), DType::i64);
+      } else if (is_integer(type)) {
+        zero = cast(*t, type == DType::i64 || type == DType::u32 ? DType::i64 : DType::i32);
+      } else {
+        zero = cast(*t, x.dtype() == DType::f64 && type == DType::f64 ? type : DType::f32);
+      }
     } else {
-      zero = Graph::scalar(given->number(), fits(given->number(), DType::i32) ? DType::i32 : DType::f32);
+      const Number& n = given->number();
+      const bool whole = n.as_int64() && fits(n, DType::i32);
+      zero = Graph::scalar(n, whole ? DType::i32 : x.dtype() == DType::f64 ? DType::f64 : DType::f32);
     }
   }
   const std::optional<DType> zero_type = zero.defined() ? std::optional(zero.dtype()) : std::nullopt;

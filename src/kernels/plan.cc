@@ -52,7 +52,7 @@ bool describe_operands(std::span<const View* const> views, std::uint64_t alignme
     const std::uint64_t words = v.buffer ? v.buffer.capacity() / 4 * 4 : 0;
     const auto seen = static_cast<std::int64_t>(std::min(words, std::uint64_t{1} << 62));
     p.tail_bytes = seen >= (end + 15) / 16 * 16 ? PlannedOperand::kWhole
-                                           : static_cast<std::int32_t>(std::max<std::int64_t>(seen - end, -1));
+                                                : static_cast<std::int32_t>(std::max<std::int64_t>(seen - end, -1));
     if (v.buffer && v.buffer.is_number()) p.tail_bytes = PlannedOperand::kNumber;
     p.owner = static_cast<std::int32_t>(i);
     p.distance = 0;
@@ -111,7 +111,7 @@ void Planner::dispatch(const gpu::Dispatch& d) {
   gpu::check_dispatch(*impl.context, d);
   Plan::State::Dispatch planned;
   if (purpose_ == PlanFor::recording)
-    planned.prepared.pipeline = &impl.pipelines.request(d);
+    planned.prepared.pipeline = impl.pipelines.request(d);
   else if (!impl.pipelines.known(d.key))
     (void)d.make_wgsl();  // reports what the device does not support
   planned.prepared.params.assign(d.params.begin(), d.params.end());

@@ -43,7 +43,7 @@ CallKey& CallKey::add(const PlannedOperand& o) {
 PlanCache& PlanCache::of(const gpu::Device& device) {
   const std::lock_guard held(device.impl().planning);
   std::shared_ptr<void>& slot = device.impl().plans;
-  if (!slot) slot = std::make_shared<PlanCache>();
+  if (!slot) slot = std::shared_ptr<PlanCache>(new PlanCache(device.impl().pipelines));
   return *static_cast<PlanCache*>(slot.get());
 }
 
@@ -69,11 +69,25 @@ void PlanCache::add(std::string_view key, std::shared_ptr<const Plan::State> pla
 }
 
 void PlanCache::keep(std::string_view key, std::shared_ptr<const Plan::State> plan) {
-  if (recent_.size() >= kGeneration) {
+  if (const std::uint64_t now = pipelines_.generation(); recent_.size() >= kGeneration || now != generation_) {
+    generation_ = now;
     older_ = std::move(recent_);
     recent_.clear();
   }
   recent_.insert_or_assign(std::string(key), std::move(plan));
+}
+
+void PlanCache::clear(const gpu::Device& device) {
+  PlanCache& cache = of(device);
+  Plans recent, older;  // which end without the lock
+  {
+    const std::lock_guard held(cache.mutex_);
+    recent.swap(cache.recent_);
+    older.swap(cache.older_);
+  }
+  recent.clear();
+  older.clear();
+  device.impl().pipelines.drop_unused();
 }
 
 OperandList::OperandList(std::initializer_list<Operands> groups) {

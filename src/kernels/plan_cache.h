@@ -73,9 +73,11 @@ class PlanCache {
   std::shared_ptr<const Plan::State> find(std::string_view key);
   void add(std::string_view key, std::shared_ptr<const Plan::State> plan);
   std::size_t size() const;
+  // Drops all plans, and pipelines that nobody else has.
+  static void clear(const gpu::Device& device);
 
-  // Plans in each of two generations: a plan of the older one moves to the recent one when used, and when that is full
-  // the older one is dropped.
+  // Plans in each of two generations: a plan of the older one moves to the recent one when used, and when that is full,
+  // or as many pipelines were made as these have in a generation, the older one is dropped.
   static constexpr std::size_t kGeneration = 4096;
 
  private:
@@ -83,7 +85,10 @@ class PlanCache {
     using is_transparent = void;
   };
   using Plans = std::unordered_map<std::string, std::shared_ptr<const Plan::State>, Hash, std::equal_to<>>;
+  explicit PlanCache(gpu::PipelineCache& pipelines) : pipelines_(pipelines) {}
   void keep(std::string_view key, std::shared_ptr<const Plan::State> plan);
+  gpu::PipelineCache& pipelines_;
+  std::uint64_t generation_ = 0;  // of the pipelines
   mutable std::mutex mutex_;
   Plans recent_, older_;
 };

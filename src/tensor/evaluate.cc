@@ -11,6 +11,7 @@
 #include "gpu/context.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/leaf.h"
+#include "kernels/plan_cache.h"
 #include "tensor/expressions.h"
 #include "tensor/run_ahead.h"
 #include "weft/compile.h"
@@ -50,8 +51,15 @@ class Executables {
     return entry->executable;
   }
 
+  // Those in use stay until they are not.
+  void clear() {
+    decltype(entries_) dropped;  // after the lock
+    const std::lock_guard lock(mutex_);
+    dropped.swap(entries_);
+  }
+
  private:
-  // Each takes some 5 to 20 KiB of the host.
+  // Each takes some 5 to 20 KiB of the host, beside its kernels.
   static constexpr std::size_t kMost = 1024;
   struct Entry {
     std::uint64_t used = 0;
@@ -167,8 +175,10 @@ void eval_whole(Expressions& expressions, const Device* otherwise) {
   for (const TensorType& type : expressions.result_types()) {
     const auto given = [&](const auto& pair) { return pair.second == static_cast<int>(results.size()); };
     const auto donor = std::ranges::find_if(expressions.donated(), given);
-    if (donor == expressions.donated().end()) results.emplace_back(device, type.dtype, type.shape);
-    else results.push_back(expressions.leaves()[static_cast<std::size_t>(donor->first)]);
+    if (donor == expressions.donated().end())
+      results.emplace_back(device, type.dtype, type.shape);
+    else
+      results.push_back(expressions.leaves()[static_cast<std::size_t>(donor->first)]);
   }
   const std::shared_ptr<Executables> executables = executables_of(device);
   Executable executable = executables->get(expressions);
@@ -255,11 +265,14 @@ void memory::clear_cache(const Device& device) {
     if (it != open.all.end()) executables = *it;
   }
   if (executables) {
+    executables->clear();
     const gpu::CallbacksHeld held;
     const std::lock_guard lock(executables->store()->recording());
     executables->store()->drop_scratch();
   }
-  if (device.is_gpu()) device.gpu().trim();
+  if (!device.is_gpu()) return;
+  kernels::PlanCache::clear(device.gpu());
+  device.gpu().trim();
 }
 
 Device default_device() {

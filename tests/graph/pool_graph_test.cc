@@ -149,6 +149,14 @@ TEST_P(PoolOpsOnDevices, ComputeTheFormulas) {
   EXPECT_THAT(average_pool(x, {.window = {2, 2}, .padding = {1, 1}}).read<float>(),
               ElementsAre(0.25, 1.75, 0, 2.25, 2, 4.25));
   EXPECT_THAT(max_pool(x, {.window = {2, 3}, .ceil_mode = true}).read<float>(), ElementsAre(5, 8, 7, 9));
+  // A window that is larger than x with its padding, as PyTorch 2.15 counts them.
+  const Tensor four = tensor({1.0f, 2.0f, 3.0f, 4.0f}).reshape({1, 1, 4}), one = tensor({3.0f}).reshape({1, 1, 1});
+  EXPECT_THAT(max_pool(four, {.window = {5}, .strides = {3}, .ceil_mode = true}).read<float>(), ElementsAre(4));
+  EXPECT_THAT(max_pool(four, {.window = {3}, .strides = {3}, .dilations = {2}, .ceil_mode = true}).read<float>(),
+              ElementsAre(3));
+  EXPECT_THAT(average_pool(one, {.window = {2}, .strides = {2}, .ceil_mode = true}).read<float>(), ElementsAre(3));
+  EXPECT_THROW(max_pool(four, {.window = {7}, .strides = {3}, .ceil_mode = true}), ShapeError);
+  EXPECT_THROW(max_pool(four, {.window = {5}, .strides = {3}}), ShapeError);
   // Rows 0…1 and 1…2, columns 0…1, 1…2 and 2…3.
   EXPECT_THAT(adaptive_average_pool(x, {2, 3}).read<float>(), ElementsAre(2, 2.5, 3.5, 3.75, 2, 4.75));
   EXPECT_THAT(adaptive_max_pool_with_indices(x, {2, 3}).indices.read<std::int32_t>(), ElementsAre(1, 1, 7, 9, 9, 11));

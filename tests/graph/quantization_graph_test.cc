@@ -100,6 +100,31 @@ TEST_P(QuantizationTest, NumbersAsScales) {
   EXPECT_EQ(requantize(tensor({3}, {100, -7, 5}), 0.5).to_vector<int>(), (std::vector<int>{50, -4, 2}));
 }
 
+// (min(max(round(x / scale) + zero, low), high) - zero) · scale in double, of zero points in each type that holds them.
+TEST_P(QuantizationTest, FakeZeroPointsOfEveryType) {
+  const std::vector<float> x{-1000, 0, 1, 1000};
+  const auto expect = [&](const Tensor& y, double zero, const std::string& what) {
+    std::vector<float> expected;
+    for (const float v : x) {
+      const double q = std::clamp(std::nearbyint(v / 0.5) + zero, -128.0, 127.0) - zero;
+      expected.push_back(static_cast<float>(q) * 0.5f);
+    }
+    EXPECT_EQ(y.read<float>(), expected) << what;
+  };
+  const FakeQuantizeOptions o{.low = -128, .high = 127};
+  const Tensor t = tensor(std::vector<float>(x));
+  for (const double zero : {0.0, 1.5, -3.25, 16777217.0, 3e9, 1099511627776.0}) {
+    expect(fake_quantize(t, 0.5f, zero, o), zero, std::format("number {}", zero));
+  }
+  expect(fake_quantize(t, 0.5f, std::int64_t{1} << 40, o), 0x1p40, "integer 2^40");
+  expect(fake_quantize(t, 0.5f, full({}, std::int64_t{1} << 40, DType::i64), o), 0x1p40, "i64 2^40");
+  expect(fake_quantize(t, 0.5f, full({}, 16777217, DType::i64), o), 16777217, "i64");
+  expect(fake_quantize(t, 0.5f, full({}, 3000000000, DType::u32), o), 3e9, "u32");
+  expect(fake_quantize(t, 0.5f, full({}, 3000000000, DType::u64), o), 3e9, "u64");
+  expect(fake_quantize(t, 0.5f, full({}, 200, DType::u8), o), 200, "u8");
+  expect(fake_quantize(t, 0.5f, full({}, 1.5, DType::f16), o), 1.5, "f16");
+}
+
 TEST_P(QuantizationTest, ChannelsLast) {
   const Tensor x = cast(arange(2 * 3 * 3 * 4).reshape({2, 3, 3, 4}), DType::u8);
   const Tensor w = cast(arange(5 * 4 * 2 * 2).reshape({5, 4, 2, 2}) - 40, DType::i8);

@@ -81,8 +81,8 @@ TEST_P(Elementwise, EveryOperationOnEveryType) {
   }
 }
 
-constexpr double kCorners[] = {0.0, -0.0, 1.0, -1.0, 0.5, -0.5, -2.5, 3.0, 20.0, -20.0, 300.0, -300.0, 1e-20, -1e-20,
-                               INFINITY, -INFINITY, NAN};
+constexpr double kCorners[] = {0.0,   -0.0,  1.0,    -1.0,  0.5,    -0.5,     -2.5,      3.0, 20.0,
+                               -20.0, 300.0, -300.0, 1e-20, -1e-20, INFINITY, -INFINITY, NAN};
 
 // `count` views of all combinations of corners.
 std::vector<View> corners(DType type, int count) {
@@ -129,6 +129,28 @@ TEST_P(Elementwise, ZerosOfIntegersInAnExpression) {
       e.output(e.apply(op, {e.apply(op, {x, e.cast(e.constant(0, DType::f32), type)}), zero}));
       run_both(device(), std::array{random_view(rng, {37}, type)}, std::array{random_view(rng, {37}, type)}, call_of(e),
                {}, std::format("{} {} with 0", name(op), name(type)));
+    }
+  }
+}
+
+// Infinity times false is NaN, -3 times false -0, also if the compiler knows that the factor is 0 or 1.
+TEST_P(Elementwise, ProductsWithTruths) {
+  const View truth = host_view(DType::boolean, {12}, std::vector<double>{0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1});
+  for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
+    const View x = host_view(
+        type, {12}, std::vector<double>{INFINITY, INFINITY, -INFINITY, -INFINITY, NAN, NAN, -3, -3, 2, 2, -0.0, -0.0});
+    for (const DType through : {DType::boolean, DType::u8, DType::i32, DType::u64, DType::f32}) {
+      for (const ScalarOp op : {ScalarOp::mul, ScalarOp::div}) {
+        for (const bool combined : {false, true}) {
+          Expression e;
+          const int v = e.input(type), b = e.input(DType::boolean);
+          const int t = combined ? e.apply(ScalarOp::logical_or, {b, b}) : b;
+          const int factor = e.cast(through == DType::boolean ? t : e.cast(t, through), type);
+          e.output(e.apply(op, {v, factor}));
+          expect_same_zeros(e, std::array{x, truth}, {},
+                            std::format("{} {} by bool through {}", name(type), name(op), name(through)));
+        }
+      }
     }
   }
 }
@@ -307,9 +329,9 @@ TEST_P(Elementwise, FunctionsByName) {
       const View in[] = {random_view(rng, {300}, type, Kind::dense, Values::special)};
       flush_denormals(in[0]);
       const View out[] = {random_view(rng, {300}, type)};
-      run_both(device(), in, out,
-               [&](Stream& s, auto x, auto y) { kernels::elementwise(s, f.name, x, y[0], parameters); },
-               composite_tolerance(type), std::format("{} {}", f.name, name(type)));
+      run_both(
+          device(), in, out, [&](Stream& s, auto x, auto y) { kernels::elementwise(s, f.name, x, y[0], parameters); },
+          composite_tolerance(type), std::format("{} {}", f.name, name(type)));
     }
   }
 }
@@ -318,9 +340,9 @@ TEST_P(Elementwise, FunctionsByName) {
 // numbers to five digits (f32 has seven).
 TEST(ElementwiseCpu, F64EndsAsF32Does) {
   cpu::Executor cpu;
-  const std::vector<float> one = {0,     -0.0f, INFINITY, -INFINITY, NAN,  0.5f,   -0.5f, 1,      -1,    2,
-                                  -2,    -3,    5.5f,     -5.5f,     14,   -14,    100,   -100,   200,   -200,
-                                  700,   -700,  1000,     -1000,     1e4f, -1e4f,  1e30f, -1e30f, 1e-30f, -1e-30f};
+  const std::vector<float> one = {0,   -0.0f, INFINITY, -INFINITY, NAN,  0.5f,  -0.5f, 1,      -1,     2,
+                                  -2,  -3,    5.5f,     -5.5f,     14,   -14,   100,   -100,   200,    -200,
+                                  700, -700,  1000,     -1000,     1e4f, -1e4f, 1e30f, -1e30f, 1e-30f, -1e-30f};
   const std::vector<float> two = {0, -0.0f, INFINITY, -INFINITY, NAN, 1, -1, 2, -2.5f, 1e30f, -1e30f, 1e-30f};
   for (const FunctionInfo& f : functions()) {
     const auto op = scalar_op(f.name);
@@ -349,10 +371,13 @@ TEST(ElementwiseCpu, F64EndsAsF32Does) {
       const auto wide = static_cast<float>(results[0][i]), narrow = static_cast<float>(results[1][i]);
       std::string what(f.name);
       for (const auto& a : arguments) what += std::format(" {}", a[i]);
-      if (std::isnan(wide) || std::isnan(narrow)) EXPECT_EQ(std::isnan(wide), std::isnan(narrow)) << what;
-      else if (wide == 0 || std::isinf(wide)) EXPECT_EQ(std::format("{}", wide), std::format("{}", narrow)) << what;
+      if (std::isnan(wide) || std::isnan(narrow))
+        EXPECT_EQ(std::isnan(wide), std::isnan(narrow)) << what;
+      else if (wide == 0 || std::isinf(wide))
+        EXPECT_EQ(std::format("{}", wide), std::format("{}", narrow)) << what;
       // The line of hardsigmoid crosses 0 at a difference that each type rounds differently.
-      else EXPECT_NEAR(wide, narrow, 1e-5 * std::abs(wide) + (f.name == "hardsigmoid" ? 1e-7 : 1e-38)) << what;
+      else
+        EXPECT_NEAR(wide, narrow, 1e-5 * std::abs(wide) + (f.name == "hardsigmoid" ? 1e-7 : 1e-38)) << what;
     }
   }
 }
@@ -458,9 +483,21 @@ TEST_P(Elementwise, AnArgumentOrWhatHasItsSign) {
 }
 
 TEST_P(Elementwise, LayoutsOfEveryRank) {
-  const Shape shapes[] = {{},        {1},       {7},          {64},         {1025},         {3, 5},         {16, 64},
-                          {5, 1, 9}, {4, 6, 8}, {2, 3, 4, 5}, {3, 1, 2, 7}, {2, 2, 3, 2, 4}, {2, 1, 2, 3, 2, 4},
-                          {2, 2, 1, 2, 2, 1, 5}, {2, 1, 2, 2, 1, 2, 2, 3}};
+  const Shape shapes[] = {{},
+                          {1},
+                          {7},
+                          {64},
+                          {1025},
+                          {3, 5},
+                          {16, 64},
+                          {5, 1, 9},
+                          {4, 6, 8},
+                          {2, 3, 4, 5},
+                          {3, 1, 2, 7},
+                          {2, 2, 3, 2, 4},
+                          {2, 1, 2, 3, 2, 4},
+                          {2, 2, 1, 2, 2, 1, 5},
+                          {2, 1, 2, 2, 1, 2, 2, 3}};
   for (DType type : {DType::f32, DType::f16, DType::u8, DType::boolean, DType::i64}) {
     const Expression e = one_op(type == DType::boolean ? ScalarOp::logical_xor : ScalarOp::add, type);
     for (const Shape& shape : shapes) {
@@ -469,8 +506,8 @@ TEST_P(Elementwise, LayoutsOfEveryRank) {
         const View in[] = {random_view(rng, shape, type, in_kind),
                            random_view(rng, shape, type, kInputKinds[rng() % 6])};
         const View out[] = {random_view(rng, shape, type, out_kind)};
-        run_both(device(), in, out, call_of(e), {}, std::format("{} {} {} to {}", name(type), to_string(shape),
-                                                                to_string(in_kind), to_string(out_kind)));
+        run_both(device(), in, out, call_of(e), {},
+                 std::format("{} {} {} to {}", name(type), to_string(shape), to_string(in_kind), to_string(out_kind)));
       }
     }
   }
@@ -499,7 +536,10 @@ TEST_P(Elementwise, Broadcasts) {
   const Expression e = one_op(ScalarOp::mul, DType::f32);
   const struct {
     Shape a, b, y;
-  } cases[] = {{{}, {5, 8}, {5, 8}}, {{8}, {5, 1}, {5, 8}}, {{4, 1, 8}, {6, 1}, {4, 6, 8}}, {{1}, {1}, {3, 3}},
+  } cases[] = {{{}, {5, 8}, {5, 8}},
+               {{8}, {5, 1}, {5, 8}},
+               {{4, 1, 8}, {6, 1}, {4, 6, 8}},
+               {{1}, {1}, {3, 3}},
                {{2, 1, 1, 4}, {3, 1, 4}, {2, 3, 5, 4}}};
   for (const auto& c : cases) {
     const View in[] = {random_view(rng, c.a, DType::f32), random_view(rng, c.b, DType::f32)};
@@ -540,8 +580,8 @@ TEST_P(Elementwise, RoundedBehindAFactor) {
           const int scaled = e.apply(ScalarOp::mul, {e.constant(factor, DType::f32), e.apply(op, {x})});
           const int below = e.apply(ScalarOp::less, {x, e.constant(20, DType::f32)});
           e.output(e.cast(e.apply(ScalarOp::select, {below, scaled, e.apply(op, {x})}), to));
-          constexpr double points[] = {-100, -89, -88.5, -60,  -12,    -9, -8.5, -3, -1,   -0.9995, -0.5,
-                                       0,    0.25, 0.5, 0.9995, 1, 2, 11, 30,   88.5, 89,  89.375};
+          constexpr double points[] = {-100, -89,  -88.5, -60,    -12, -9, -8.5, -3, -1,   -0.9995, -0.5,
+                                       0,    0.25, 0.5,   0.9995, 1,   2,  11,   30, 88.5, 89,      89.375};
           const View in = test::host_view(from, {static_cast<std::int64_t>(std::size(points))}, points);
           run_both(device(), {{in}}, {{random_view(rng, in.shape(), to)}}, call_of(e),
                    {.ulp = 1, .absolute = to == DType::f16 ? 1e-7 : 0x1p-125 * factor}, e.to_string());  // flushed
@@ -684,9 +724,14 @@ TEST_P(Elementwise, GroupsOfSixteenBytesOfOneBuffer) {
     const kernels::Virtual virtuals[] = {{.type = DType::i32, .bits = 7, .strides = steps},
                                          {.type = DType::i32, .bits = 11}};
     gpu::Encoder encoder(device());
-    kernels::map_gpu(encoder, {.name = "ramps", .expression = e, .inputs = in, .outputs = out, .shape = shape,
+    kernels::map_gpu(encoder, {.name = "ramps",
+                               .expression = e,
+                               .inputs = in,
+                               .outputs = out,
+                               .shape = shape,
                                .strides = {in[0].strides(), out[0].strides(), steps, Strides{0, 0}},
-                               .virtuals = virtuals, .form = {16, 2}});
+                               .virtuals = virtuals,
+                               .form = {16, 2}});
     encoder.submit();
     const View got = to_host(device(), out[0]);
     const std::uint64_t mask = (std::uint64_t{1} << bits(type)) - 1;
@@ -723,7 +768,7 @@ TEST_P(Elementwise, ResultsOfSeveralOperationsThatAreNoNumbers) {
   e.output(e.apply(ScalarOp::asin, {sum}));
   const View in[] = {random_view(rng, {4096}, type), random_view(rng, {4096}, type)};
   for (std::int64_t i = 0; i < 4096; ++i) {
-    set_element_bits(in[0], i, 0x3f00);                                    // ½
+    set_element_bits(in[0], i, 0x3f00);                                               // ½
     set_element_bits(in[1], i, i % 7 == 0 ? 0x4000 : i % 11 == 0 ? 0x7fc0 : 0x3e00);  // 2, NaN, ⅛
   }
   for (const int width : {4, 8}) {

@@ -47,7 +47,7 @@ struct IntegerRange {
 
 // y = (min(max(round(x / scale) + zero_point, low), high) - zero_point) · scale: what quantising leaves of x, as a
 // float; PyTorch's fake_quantize_…_affine, which multiplies by 1 / scale instead, so that ties may go elsewhere. The
-// zero point is i32 or f32, in the range or not. NaN stays NaN. Throws InvalidArgument unless low < high.
+// zero point is i32, i64, f32 or f64, in the range or not. NaN stays NaN. Throws InvalidArgument unless low < high.
 void fake_quantize(Stream& stream, const View& x, const View& scale, const std::optional<View>& zero_point,
                    const View& y, const IntegerRange& range = {});
 

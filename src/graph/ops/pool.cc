@@ -87,13 +87,16 @@ Geometry geometry(std::string_view op, const Dims& x, const PoolOptions& o) {
           op, before, after, d, reach);
     }
     const std::int64_t more = x[d] + before + after - reach;
-    if (more < 0) {
+    std::int64_t size = more < 0 ? 0 : more / stride + 1;
+    if (o.ceil_mode) {
+      const bool also = more < 0 ? more > -stride : more % stride != 0;
+      if (also && size * stride < x[d] + before) ++size;
+    }
+    if (size == 0) {
       throw ShapeError(
           "{}: a window reaches over {} elements along spatial axis {}, of {} there are {} with the padding", op, reach,
           d, to_string(x), more + reach);
     }
-    std::int64_t size = more / stride + 1;
-    if (o.ceil_mode && more % stride != 0 && size * stride < x[d] + before) ++size;
     g.sizes.push_back(size);
   }
   return g;

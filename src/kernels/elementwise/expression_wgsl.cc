@@ -429,13 +429,18 @@ std::vector<bool> opaque_nodes(const Expression& e, bool reassociates_fp, Expres
                std::ranges::all_of(nodes[i].args, [&](int a) { return a < 0 || known[static_cast<std::size_t>(a)]; });
   }
   const auto is_known = [&](int n) { return known[static_cast<std::size_t>(n)]; };
-  // Values from which compilers conclude products and quotients: converted integers are neither NaN nor -0.
+  // Booleans, and numbers that were made of them.
+  const auto is_truth = [&](int n) {
+    while (nodes[n].op == cast && nodes[n].type != DType::boolean) n = nodes[n].args[0];
+    return nodes[n].type == DType::boolean;
+  };
+  // Values from which compilers conclude products and quotients: converted integers are neither NaN nor -0, and the
+  // product with a truth becomes a selection.
   const auto decides = [&](int n) {
     const Expression::Node& x = nodes[n];
     if (x.op == ScalarOp::select) return is_known(x.args[1]) || is_known(x.args[2]);
     if (x.op != cast) return x.op == constant ? is_zero(x) : is_known(n);
-    const Expression::Node& from = nodes[x.args[0]];
-    return x.type == DType::c64 || is_known(n) || (from.type == DType::boolean && from.op != input);
+    return x.type == DType::c64 || is_known(n) || is_truth(n);
   };
   const auto shares = [&](const Expression::Node& x, int n) {
     return std::ranges::any_of(nodes[n].args,

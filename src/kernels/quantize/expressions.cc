@@ -25,6 +25,10 @@ int divided(Expression& e, int x, int s, DType type) { return e.apply(div_rn, {e
 
 // An integer of at most 2^24 in magnitude less a zero point, rounded once to `type`.
 int without(Expression& e, std::int64_t from, int zero, DType zero_type, DType type) {
+  if (zero_type == DType::i64) {
+    const int difference = e.apply(sub, {e.constant(static_cast<double>(from), DType::i64), zero});
+    return e.cast(difference, type);
+  }
   if (type == DType::f64 || zero_type != DType::i32) {
     return e.apply(sub, {e.constant(static_cast<double>(from), type), e.cast(zero, type)});
   }

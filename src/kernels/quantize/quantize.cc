@@ -83,7 +83,7 @@ void fake_quantize(Stream& stream, const View& x, const View& scale, const std::
   check_range("fake_quantize", range);
   const std::optional<DType> zero = zero_point ? std::optional(zero_point->dtype) : std::nullopt;
   run(
-      stream, {"fake_quantize", "x", "y", x, scale, zero_point, y, {DType::i32, DType::f32}},
+      stream, {"fake_quantize", "x", "y", x, scale, zero_point, y, {DType::i32, DType::i64, DType::f32, DType::f64}},
       [&] { return fake_quantize_expression(x.dtype, scale.dtype, zero, range); }, range.low, range.high);
 }
 
