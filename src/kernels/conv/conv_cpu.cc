@@ -121,8 +121,7 @@ void by_rows(cpu::Executor& executor, const ConvProblem& given, const Expression
   std::vector<Element> elements;
   for (std::int64_t k = 0; k < window; ++k) {
     const std::int64_t from = p.position(p.spatial() - 1, 0, k);
-    const std::int64_t low = std::min(length, from >= 0 ? 0 : (-from + stride - 1) / stride);
-    const std::int64_t high = from >= n ? low : std::clamp((n - from + stride - 1) / stride, low, length);
+    const auto [low, high] = indices_inside(from, stride, n, length);
     if (low < high) elements.push_back({from * p.x.strides().back(), k * p.w.strides().back(), low, high});
   }
   Shape taps;
@@ -228,18 +227,19 @@ void run(cpu::Executor& executor, const ConvProblem& p, const Expression* epilog
   constexpr std::int64_t kFewGroups = 8;  // half of a vector
   if (p.depth() == 0) return by_rows<Sum>(executor, p, epilogue);
   const std::int64_t places = p.y.count() / std::max<std::int64_t>(1, p.groups() * p.outputs());
-  const bool rows_are_adjacent = p.x.strides()[-1] == 1;
-  if (p.outputs() == 1 && p.groups() >= kFewGroups) {
-    if (p.channels() == 1 && places >= p.taps())
-      return rows_are_adjacent ? by_rows<Sum>(executor, p, epilogue) : conv_by_groups<Sum>(executor, p, epilogue);
-    if (p.batch() == 1 && places < p.depth() && !epilogue) {
-      return rows_are_adjacent ? filter_gradient_by_rows<Sum>(executor, p)
-                               : filter_gradient_by_groups<Sum>(executor, p);
-    }
+  const bool depthwise = p.channels() == 1 && p.outputs() == 1 && places >= p.taps();
+  const bool is_gradient = !depthwise && !epilogue && places <= p.batch() * p.taps();  // of a filter
+  if (p.groups() >= kFewGroups && p.x.strides()[-1] != 1) {
+    if (depthwise) return conv_by_groups<Sum>(executor, p, epilogue);
+    if (is_gradient && p.outputs() == 1 && p.batch() == 1) return filter_gradient_by_groups<Sum>(executor, p);
   }
+  // Channels that are adjacent are a matrix for filters of one element.
+  const bool is_matrix = places == p.batch() && p.x.strides()[-1] != 1;
+  if (is_gradient && !is_matrix && filter_gradient_by_planes<Sum>(executor, p)) return;
   bool reaches_out = false;
   for (int d = 0; d < p.spatial(); ++d) reaches_out |= p.reaches_out(d);
   if (reaches_out && !all_finite(p.w)) return by_rows<Sum>(executor, p, epilogue);
+  if (depthwise && conv_by_planes<Sum>(executor, p, epilogue)) return;
   if (suits_places<Sum>(p)) return conv_by_places<Sum>(executor, p, epilogue);
   conv_by_windows<Sum>(executor, p, epilogue);
 }
