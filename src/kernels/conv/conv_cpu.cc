@@ -97,7 +97,7 @@ template <class Sum>
 void by_rows(cpu::Executor& executor, const ConvProblem& given, const Expression* epilogue) {
   cpu::say_form([] {
     return std::pair(std::string("rows"),
-                     std::string("a filter a channel, integers, or infinities that must not meet the padding"));
+                     std::string("integers, or infinities that must not meet the padding"));
   });
   ConvProblem p = given;
   p.x = as_type(executor, given.x, kConvSums<Sum>);
