@@ -8,6 +8,7 @@
 #include "cpu/kernel_form.h"
 #include "kernels/common/rows_cpu.h"
 #include "kernels/conv/conv_cpu.h"
+#include "kernels/conv/product.h"
 #include "kernels/cpu_loops.h"
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/elementwise/elementwise.h"
@@ -96,8 +97,7 @@ WEFT_VECTOR_CLONES void add_terms(const RowTerm<Sum>* terms, std::size_t count, 
 template <class Sum>
 void by_rows(cpu::Executor& executor, const ConvProblem& given, const Expression* epilogue) {
   cpu::say_form([] {
-    return std::pair(std::string("rows"),
-                     std::string("integers, or infinities that must not meet the padding"));
+    return std::pair(std::string("rows"), std::string("integers, or infinities that must not meet the padding"));
   });
   ConvProblem p = given;
   p.x = as_type(executor, given.x, kConvSums<Sum>);
@@ -222,6 +222,18 @@ bool suits_places(const ConvProblem& p) {
   return p.outputs() < width || p.x.strides()[-1] == 1;
 }
 
+// Copies of planes pay for several places of y, unless the operands are matrices as they are: where channels are
+// adjacent and a filter has one element, or where the filter is a row of memory (a window that is all of x).
+bool suits_planes(const ConvProblem& p) {
+  constexpr std::int64_t kFewPlaces = 8;
+  if (p.outputs() == 1) return true;
+  const std::int64_t places = p.y.count() / (p.groups() * p.outputs());
+  std::vector<int> depth{2};
+  for (int d = ConvProblem::kSpatial; d < p.w.rank(); ++d) depth.push_back(d);
+  const bool is_row = p.channels() > 1 && common_stride(p.w, depth) == 1;
+  return places >= kFewPlaces && !is_row && (places > p.batch() || p.x.strides()[-1] == 1);
+}
+
 template <class Sum>
 void run(cpu::Executor& executor, const ConvProblem& p, const Expression* epilogue) {
   constexpr std::int64_t kFewGroups = 8;  // half of a vector
@@ -233,9 +245,7 @@ void run(cpu::Executor& executor, const ConvProblem& p, const Expression* epilog
     if (depthwise) return conv_by_groups<Sum>(executor, p, epilogue);
     if (is_gradient && p.outputs() == 1 && p.batch() == 1) return filter_gradient_by_groups<Sum>(executor, p);
   }
-  // Channels that are adjacent are a matrix for filters of one element.
-  const bool is_matrix = places == p.batch() && p.x.strides()[-1] != 1;
-  if (is_gradient && !is_matrix && filter_gradient_by_planes<Sum>(executor, p)) return;
+  if (is_gradient && suits_planes(p) && filter_gradient_by_planes<Sum>(executor, p)) return;
   bool reaches_out = false;
   for (int d = 0; d < p.spatial(); ++d) reaches_out |= p.reaches_out(d);
   if (reaches_out && !all_finite(p.w)) return by_rows<Sum>(executor, p, epilogue);
