@@ -355,6 +355,17 @@ TEST_F(Conv, FormsOfTheCpu) {
       {3, 1, 1, {70}, {4}, {.strides = {2}, .dilations = {3}, .before = {-2}, .groups = 70}},
       {2, 5, 4, {100}, {10}, {.strides = {3}, .before = {4}}},  // a long window
       {1, 4, 6, {5, 6, 19}, {2, 3, 3}, {.before = {1, 0, 1}}},
+      // Planes: in pieces of rows and of a row, of several images, with remainders by strides, and with steps of
+      // windows.
+      {2, 1, 1, {57, 83}, {3, 3}, {.before = {1, 1}, .groups = 5}},
+      {2, 1, 1, {9001}, {5}, {.before = {2}, .groups = 2}},
+      {9, 1, 1, {7, 7}, {7, 7}, {.before = {3, 3}, .groups = 11}},
+      {2, 1, 1, {33, 31}, {3, 3}, {.strides = {3, 3}, .dilations = {2, 2}, .before = {2, -1}, .groups = 4}},
+      {1, 1, 1, {3, 40, 45}, {2, 3, 3}, {.strides = {1, 2, 1}, .before = {0, 1, 1}, .groups = 9}},
+      {2, 1, 1, {4, 9, 11}, {3, 3, 2}, {.strides = {2, 2, 2}, .before = {1, 1, 0}, .groups = 8}},
+      {5, 6, 5, {14, 15}, {3, 3}, {.before = {1, 1}, .groups = 3}},  // gradients of several rows and columns
+      {3, 37, 70, {9, 10}, {3, 3}, {.before = {1, 1}}},              // in blocks of channels
+      {2, 1, 1, {3, 3}, {2, 2}, {.dilations = {40, 40}, .before = {40, 40}, .groups = 9}},  // far windows
   };
   for (const DType type : {DType::f32, DType::f64, DType::f16}) {
     for (const Case& c : cases) {
@@ -389,6 +400,61 @@ TEST_F(Conv, FormsOfTheCpu) {
         }
       }
     }
+  }
+}
+
+// An element that is no number takes part in the sums of its windows alone, in every form: as in a plain loop.
+TEST_F(Conv, ElementsThatAreNoNumbersOnTheCpu) {
+  constexpr double kOthers[] = {INFINITY, NAN, -INFINITY};
+  for (const auto& [groups, c, out] : {std::tuple(1, 1, 1), {12, 1, 1}, {3, 4, 5}}) {
+    const Shape x{2, groups * c, 9, 11}, w{groups * out, c, 3, 3};
+    for (const std::int64_t stride : {1, 2}) {
+      const Shape y{2, groups * out, (8 / stride) + 1, (10 / stride) + 1};
+      const ConvOptions o{.strides = {stride, stride}, .before = {1, 1}, .groups = groups};
+      const Shape shapes[3][3] = {{x, w, y}, {y, w, x}, {x, y, w}};
+      for (const Function f : {Function::conv, Function::transpose, Function::filter_gradient}) {
+        for (int operand = 0; operand < 2; ++operand) {
+          const auto& [first, second, result] = shapes[static_cast<int>(f)];
+          const View in[] = {f32(first), f32(second)}, got = f32(result), expected = f32(result);
+          // At the end of a row, and at the last element of all.
+          const View& other = in[operand];
+          auto* const elements = kernels::data<float>(other);
+          elements[other.shape()[-1] - 1] = static_cast<float>(kOthers[operand]);
+          elements[other.count() - 1] = static_cast<float>(kOthers[operand + 1]);
+          run(cpu, f, in, got, o, nullptr);
+          run_reference(f, in, expected, o, nullptr);
+          expect_close(
+              got, expected, {.absolute = 1e-4},
+              std::format("{} of {} groups, operand {}, stride {}", static_cast<int>(f), groups, operand, stride));
+        }
+      }
+    }
+  }
+}
+
+// Results of planes in views whose places have no common stride, with operands of such views and of other types.
+TEST_F(Conv, PlanesIntoViewsOnTheCpu) {
+  Expression e;
+  const int sum = e.input(DType::f32), bias = e.input(DType::f32), other = e.input(DType::f16);
+  e.output(e.apply(ScalarOp::add, {e.apply(ScalarOp::mul, {sum, bias}), e.cast(other, DType::f32)}));
+  for (const std::int64_t width : {5, 14, 90}) {
+    ConvOptions o;
+    o.before = {1, 1}, o.groups = 6;
+    const Shape y{2, 6, 60, width};
+    const auto part = [&](DType type) {  // of a larger image
+      View v = random_view(rng, {2, 6, 60, width + 3}, type);
+      v.layout.shape[3] = width;
+      return v;
+    };
+    const View in[] = {part(DType::f32), f32({6, 1, 3, 3}), f32({6, 1, 1}), part(DType::f16)};
+    const View got = part(DType::f32), expected = f32(y);
+    run(cpu, Function::conv, in, got, o, &e);
+    run_reference(Function::conv, in, expected, o, &e);
+    expect_close(got, expected, {.absolute = 1e-4}, std::format("rows of {}", width));
+    // Turned, so that the rows of y are columns in memory.
+    const View turned = f32({2, 6, width, 60}).permuted(std::array{0, 1, 3, 2});
+    run(cpu, Function::conv, in, turned, o, &e);
+    expect_close(turned, expected, {.absolute = 1e-4}, std::format("columns of {}", width));
   }
 }
 

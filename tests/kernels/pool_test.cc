@@ -365,6 +365,11 @@ TEST_F(Pool, FormsOfTheCpu) {
       {{1, 1, 701}, {1, 1, 351}, {.window = {3}, .strides = {2}, .before = {1}}},
       {{2, 6, 17}, {2, 6, 5}, {.adaptive = true}},
       {{1, 7, 4, 5, 6}, {1, 7, 3, 4, 3}, {.window = {2, 2, 3}, .strides = {1, 1, 2}, .before = {0, 0, 1}}},
+      {{2, 18, 6, 9}, {2, 18, 6, 9}, {.window = {3, 3}, .strides = {1, 1}, .before = {1, 1}, .count_padding = false}},
+      {{1, 600, 3, 21}, {1, 600, 2, 11}, {.window = {2, 2}, .strides = {2, 2}, .before = {1, 1}}},  // cut lines
+      {{2, 5, 9, 8}, {2, 5, 4, 5}, {.window = {3, 9}, .strides = {2, 2}, .before = {0, 4}}},        // wider than x
+      {{1, 4, 7, 23}, {1, 4, 5, 7}, {.window = {3, 4}, .strides = {1, 3}, .dilations = {1, 2}, .before = {0, 2}}},
+      {{3, 4, 6, 6}, {3, 4, 3, 3}, {.adaptive = true}},
   };
   for (const DType type : {DType::f32, DType::f64, DType::f16}) {
     for (const Case& c : cases) {
@@ -381,6 +386,20 @@ TEST_F(Pool, FormsOfTheCpu) {
         const Tolerance near{.ulp = 1, .absolute = 1e-5};
         const View x = view(c.x, type), y = view(c.y, type), own_y = view(c.y, type), indices = view(c.y, DType::i32),
                    own_indices = view(c.y, DType::i32), dx = view(c.x, type), own_dx = view(c.x, type);
+        kernels::average_pool(cpu, x, y, c.options);
+        pool_reference(kernels::pool_problem("average_pool", PoolKind::average, x, own_y, {}, 1, c.options, {}),
+                       nullptr);
+        expect_close(y, own_y, near);
+        for (const double p : {1., 2., 3.}) {
+          kernels::lp_pool(cpu, x, y, p, c.options);
+          pool_reference(kernels::pool_problem("lp_pool", PoolKind::lp, x, own_y, {}, p, c.options, {}), nullptr);
+          expect_close(y, own_y, near);
+        }
+        if (type == DType::f32) {  // also of windows with NaN, of several, and of infinities alone
+          auto* const elements = reinterpret_cast<float*>(x.buffer.data() + x.offset);
+          for (const std::int64_t i : {3, 4, 11}) elements[i] = NAN;
+          std::fill_n(elements + x.count() / 2, x.count() / 3, -INFINITY);
+        }
         kernels::max_pool_with_indices(cpu, x, y, indices, c.options);
         pool_reference(
             kernels::pool_problem("max_pool_with_indices", PoolKind::max, x, own_y, own_indices, 1, c.options, {}),
@@ -405,6 +424,80 @@ TEST_F(Pool, FormsOfTheCpu) {
             kernels::pool_gradient_problem("average_pool_gradient", PoolKind::average, y, {}, own_dx, c.options, {}),
             nullptr);
         expect_close(dx, own_dx, near);
+      }
+    }
+  }
+}
+
+// Rows that are cut on the cpu: by a plain loop over the windows.
+TEST_F(Pool, LongRowsOnTheCpu) {
+  constexpr std::int64_t kSize = 20001, kWindows = 10001;
+  for (const bool padding : {true, false}) {
+    const PoolOptions o{.window = {3}, .strides = {2}, .before = {1}, .count_padding = padding, .after = {0}};
+    const View x = f32({1, 1, kSize}), y = f32({1, 1, kWindows}), dy = f32({1, 1, kWindows}), dx = f32({1, 1, kSize}),
+               top = f32({1, 1, kWindows}), dtop = f32({1, 1, kSize}),
+               indices = random_view(rng, {1, 1, kWindows}, DType::i32);
+    kernels::average_pool(cpu, x, y, o);
+    kernels::average_pool_gradient(cpu, dy, dx, o);
+    kernels::max_pool_with_indices(cpu, x, top, indices, o);
+    kernels::max_pool_gradient(cpu, dy, indices, dtop, o);
+    const std::vector<double> from = values(x), gradient = values(dy);
+    std::vector<double> sums(kWindows), tops(kWindows, -INFINITY), spread(kSize), chosen(kSize);
+    for (std::size_t i = 0; i < kWindows; ++i) {
+      const auto first = static_cast<std::int64_t>(2 * i) - 1;
+      const double count = 3 - (first < 0 && !padding) - (first + 2 >= kSize);
+      std::int64_t top_place = -1;
+      for (std::int64_t j = std::max<std::int64_t>(first, 0); j < std::min(first + 3, kSize); ++j) {
+        const auto at = static_cast<std::size_t>(j);
+        sums[i] += from[at] / count, spread[at] += gradient[i] / count;
+        if (from[at] > tops[i]) tops[i] = from[at], top_place = j;
+      }
+      chosen[static_cast<std::size_t>(top_place)] += gradient[i];
+    }
+    const auto near = [](const View& got, const std::vector<double>& expected, const char* what) {
+      const std::vector<double> v = values(got);
+      for (std::size_t i = 0; i < v.size(); ++i) ASSERT_NEAR(v[i], expected[i], 1e-5) << what << ", element " << i;
+    };
+    near(y, sums, "average"), near(dx, spread, "its gradient"), near(top, tops, "maximum"),
+        near(dtop, chosen, "its gradient");
+  }
+}
+
+// On the cpu lines of channels into views whose lines do not follow each other, with operands of such views, and lines
+// that a prologue makes.
+TEST_F(Pool, LinesOfChannelsOnTheCpu) {
+  const auto part = [&](std::int64_t h, std::int64_t w, std::int64_t c, DType type) {  // of a larger image
+    View v = random_view(rng, {2, h, w + 1, c + 3}, type);
+    v.layout.shape[2] = w, v.layout.shape[3] = c;
+    return v.permuted(std::array{0, 3, 1, 2});
+  };
+  for (const Function f : {Function::max, Function::average, Function::average_gradient, Function::max_gradient}) {
+    for (const bool padding : {true, false}) {
+      for (const bool before : {false, true}) {
+        Call call{.function = f, .options = {.window = {3, 3}, .strides = {2, 2}, .before = {1, 1}}};
+        call.options.count_padding = padding;
+        const View x = part(9, 13, 21, DType::f32), y = part(5, 7, 21, DType::f16);
+        const View &from = is_gradient(f) ? y : x, &to = is_gradient(f) ? x : y;
+        std::vector<View> in;
+        in.reserve(4);
+        in.push_back(from);
+        if (f == Function::max_gradient) {
+          in.push_back(part(5, 7, 21, DType::i32));
+          kernels::max_pool_with_indices(cpu, part(9, 13, 21, DType::f32), part(5, 7, 21, DType::f32), in[1],
+                                         call.options);
+        }
+        if (before) {
+          in.push_back(is_gradient(f) ? part(5, 7, 21, DType::f32) : part(9, 13, 21, DType::f32));
+          call.before = std::make_shared<Expression>(doubled_sum(from.dtype, DType::f32, from.dtype));
+        }
+        in.push_back(is_gradient(f) ? part(9, 13, 21, DType::f16) : part(5, 7, 21, DType::f16));
+        call.expression = std::make_shared<Expression>(doubled_sum(DType::f32, DType::f16, to.dtype));
+        const View expected = random_view(rng, to.shape(), to.dtype);
+        call.run(cpu, in, std::span(&to, 1));
+        call.reference(in, std::span(&expected, 1));
+        expect_close(to, expected, {.ulp = 1, .absolute = 1e-4},
+                     std::format("{}{}{}", kNames[static_cast<std::size_t>(f)], padding ? ", padding" : "",
+                                 before ? ", prologue" : ""));
       }
     }
   }

@@ -1,5 +1,7 @@
 #include "weft/kernels/sort.h"
 
+#include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "cpu/executor.h"
@@ -45,8 +47,10 @@ Problem problem_of(const Sort& c) {
     const auto indices = c.indices ? std::optional(out[c.values ? 1 : 0]) : std::nullopt;
     const kernels::SortOptions sort{c.axis, c.descending};
     const kernels::TopKOptions top{c.axis, c.descending};
-    if (c.k < 0) kernels::sort(s, in[0], values, indices, sort);
-    else kernels::top_k(s, in[0], values, indices, top);
+    if (c.k < 0)
+      kernels::sort(s, in[0], values, indices, sort);
+    else
+      kernels::top_k(s, in[0], values, indices, top);
   };
   return p;
 }
@@ -99,7 +103,8 @@ TEST_P(SortTest, ValuesOrIndicesAlone) {
 TEST_P(SortTest, AxesAndLayouts) {
   for (int axis = 0; axis < 3; ++axis) {
     for (Kind kind : kInputKinds) {
-      check({.x = random_values(DType::f32, {4, 6, 9}, Values::special, kind), .axis = axis,
+      check({.x = random_values(DType::f32, {4, 6, 9}, Values::special, kind),
+             .axis = axis,
              .kind = kind == Kind::broadcast ? Kind::sliced : kind});
     }
     check({.x = random_values(DType::f16, {3, 4, 5}), .axis = axis - 3, .kind = Kind::reversed});
@@ -185,6 +190,47 @@ const bool registered_sort = differential("sort", [](Rng& rng) { return problem_
 const bool registered_top_k = differential("top_k", [](Rng& rng) { return problem_of(random_sort(rng, true)); }, 4);
 
 INSTANTIATE_TEST_SUITE_P(Devices, SortTest, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
+
+// Values of many rows at once, whose number the lanes of a vector divide or not, rows with NaNs and zeros of both signs
+// among them: as std::stable_sort has them.
+TEST(SortOnTheCpu, ManyRows) {
+  cpu::Executor executor(1);
+  Rng rng(7);
+  for (const DType type : {DType::f32, DType::f64, DType::i32, DType::u64}) {
+    for (const std::int64_t n : {1, 2, 7, 8, 33, 64, 65, 100, 129, 1000, 8192, 8193}) {
+      for (const std::int64_t rows : {3, 8, 21, 35}) {
+        const bool descending = rng() % 2;
+        const int axis = static_cast<int>(rng() % 2);
+        const Kind kind = pick(rng, kInputKinds);
+        const Shape shape = axis ? Shape{rows, n} : Shape{n, rows};
+        const View x = random_view(rng, shape, type, kind, rng() % 2 ? Values::special : Values::ordinary);
+        const View y = random_view(rng, shape, type, kind == Kind::broadcast ? Kind::sliced : kind);
+        kernels::sort(executor, x, y, {}, {axis, descending});
+        kernels::with_type(type, [&]<class T>() {
+          if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
+            const auto row_of = [&](const View& v, std::int64_t row) {
+              std::vector<T> elements;
+              for (std::int64_t j = 0; j < n; ++j)
+                elements.push_back(kernels::data<T>(v)[row * v.strides()[1 - axis] + j * v.strides()[axis]]);
+              return elements;
+            };
+            for (std::int64_t row = 0; row < rows; ++row) {
+              std::vector<T> expected = row_of(x, row);
+              std::ranges::stable_sort(expected, [&](T a, T b) {
+                if (a != a || b != b) return a == a;
+                return descending ? a > b : a < b;
+              });
+              const std::vector<T> got = row_of(y, row);
+              ASSERT_EQ(std::memcmp(got.data(), expected.data(), expected.size() * sizeof(T)), 0)
+                  << name(type) << ", row " << row << " of " << rows << " x " << n << " along " << axis
+                  << ", descending " << descending;
+            }
+          }
+        });
+      }
+    }
+  }
+}
 
 TEST(SortArguments, AreChecked) {
   cpu::Executor executor;
@@ -290,12 +336,11 @@ TEST_F(SortChunks, LongRows) {
 
 // Intermediate results that the outputs cannot hold go through scratch.
 TEST_F(SortChunks, LongRowsInScratch) {
-  for (const auto& [shape, axis, type, places, kind] :
-       {std::tuple{Shape{9000}, 0, DType::f32, DType::i32, Kind::dense},
-        {{2, 7000}, 1, DType::f32, DType::i64, Kind::dense},
-        {{20000}, 0, DType::u8, DType::u32, Kind::dense},
-        {{9000, 2}, 0, DType::f16, DType::i32, Kind::transposed},
-        {{7001}, 0, DType::boolean, DType::i32, Kind::reversed}}) {
+  for (const auto& [shape, axis, type, places, kind] : {std::tuple{Shape{9000}, 0, DType::f32, DType::i32, Kind::dense},
+                                                        {{2, 7000}, 1, DType::f32, DType::i64, Kind::dense},
+                                                        {{20000}, 0, DType::u8, DType::u32, Kind::dense},
+                                                        {{9000, 2}, 0, DType::f16, DType::i32, Kind::transposed},
+                                                        {{7001}, 0, DType::boolean, DType::i32, Kind::reversed}}) {
     const View x = random_view(rng, shape, type, kind, Values::special);
     both({x}, {random_view(rng, shape, places, kind)}, argsorts(axis, true), kSameBits);
     Shape most = shape;

@@ -8,6 +8,7 @@
 #include "cpu/kernel_form.h"
 #include "kernels/common/rows_cpu.h"
 #include "kernels/conv/conv_cpu.h"
+#include "kernels/conv/product.h"
 #include "kernels/cpu_loops.h"
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/elementwise/elementwise.h"
@@ -96,8 +97,7 @@ WEFT_VECTOR_CLONES void add_terms(const RowTerm<Sum>* terms, std::size_t count, 
 template <class Sum>
 void by_rows(cpu::Executor& executor, const ConvProblem& given, const Expression* epilogue) {
   cpu::say_form([] {
-    return std::pair(std::string("rows"),
-                     std::string("a filter a channel, integers, or infinities that must not meet the padding"));
+    return std::pair(std::string("rows"), std::string("integers, or infinities that must not meet the padding"));
   });
   ConvProblem p = given;
   p.x = as_type(executor, given.x, kConvSums<Sum>);
@@ -121,8 +121,7 @@ void by_rows(cpu::Executor& executor, const ConvProblem& given, const Expression
   std::vector<Element> elements;
   for (std::int64_t k = 0; k < window; ++k) {
     const std::int64_t from = p.position(p.spatial() - 1, 0, k);
-    const std::int64_t low = std::min(length, from >= 0 ? 0 : (-from + stride - 1) / stride);
-    const std::int64_t high = from >= n ? low : std::clamp((n - from + stride - 1) / stride, low, length);
+    const auto [low, high] = indices_inside(from, stride, n, length);
     if (low < high) elements.push_back({from * p.x.strides().back(), k * p.w.strides().back(), low, high});
   }
   Shape taps;
@@ -223,23 +222,34 @@ bool suits_places(const ConvProblem& p) {
   return p.outputs() < width || p.x.strides()[-1] == 1;
 }
 
+// Copies of planes pay for several places of y, unless the operands are matrices as they are: where channels are
+// adjacent and a filter has one element, or where the filter is a row of memory (a window that is all of x).
+bool suits_planes(const ConvProblem& p) {
+  constexpr std::int64_t kFewPlaces = 8;
+  if (p.outputs() == 1) return true;
+  const std::int64_t places = p.y.count() / (p.groups() * p.outputs());
+  std::vector<int> depth{2};
+  for (int d = ConvProblem::kSpatial; d < p.w.rank(); ++d) depth.push_back(d);
+  const bool is_row = p.channels() > 1 && common_stride(p.w, depth) == 1;
+  return places >= kFewPlaces && !is_row && (places > p.batch() || p.x.strides()[-1] == 1);
+}
+
 template <class Sum>
 void run(cpu::Executor& executor, const ConvProblem& p, const Expression* epilogue) {
   constexpr std::int64_t kFewGroups = 8;  // half of a vector
   if (p.depth() == 0) return by_rows<Sum>(executor, p, epilogue);
   const std::int64_t places = p.y.count() / std::max<std::int64_t>(1, p.groups() * p.outputs());
-  const bool rows_are_adjacent = p.x.strides()[-1] == 1;
-  if (p.outputs() == 1 && p.groups() >= kFewGroups) {
-    if (p.channels() == 1 && places >= p.taps())
-      return rows_are_adjacent ? by_rows<Sum>(executor, p, epilogue) : conv_by_groups<Sum>(executor, p, epilogue);
-    if (p.batch() == 1 && places < p.depth() && !epilogue) {
-      return rows_are_adjacent ? filter_gradient_by_rows<Sum>(executor, p)
-                               : filter_gradient_by_groups<Sum>(executor, p);
-    }
+  const bool depthwise = p.channels() == 1 && p.outputs() == 1 && places >= p.taps();
+  const bool is_gradient = !depthwise && !epilogue && places <= p.batch() * p.taps();  // of a filter
+  if (p.groups() >= kFewGroups && p.x.strides()[-1] != 1) {
+    if (depthwise) return conv_by_groups<Sum>(executor, p, epilogue);
+    if (is_gradient && p.outputs() == 1 && p.batch() == 1) return filter_gradient_by_groups<Sum>(executor, p);
   }
+  if (is_gradient && suits_planes(p) && filter_gradient_by_planes<Sum>(executor, p)) return;
   bool reaches_out = false;
   for (int d = 0; d < p.spatial(); ++d) reaches_out |= p.reaches_out(d);
   if (reaches_out && !all_finite(p.w)) return by_rows<Sum>(executor, p, epilogue);
+  if (depthwise && conv_by_planes<Sum>(executor, p, epilogue)) return;
   if (suits_places<Sum>(p)) return conv_by_places<Sum>(executor, p, epilogue);
   conv_by_windows<Sum>(executor, p, epilogue);
 }

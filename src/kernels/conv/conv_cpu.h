@@ -2,11 +2,13 @@
 // converted to it.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <optional>
 #include <type_traits>
 
-#include "kernels/conv/problem.h"
 #include "cpu/executor.h"
+#include "kernels/conv/problem.h"
 
 namespace weft::kernels {
 
@@ -32,6 +34,27 @@ inline std::array<std::int64_t, 3> window_place(const ConvProblem& p, const Shap
   return k;
 }
 
+// The indices j of `count` whose position first + j · step lies in [0, size).
+struct IndexRange {
+  std::int64_t low, high;
+};
+inline IndexRange indices_inside(std::int64_t first, std::int64_t step, std::int64_t size, std::int64_t count) {
+  const std::int64_t low = first >= 0 ? 0 : std::min(count, (step - 1 - first) / step);
+  return {low, first >= size ? low : std::clamp((size - first + step - 1) / step, low, count)};
+}
+
+// The offset of the row of x that places `i` of y read at the element `k` of the window, both along the spatial axes
+// but the last; none in the padding.
+inline std::optional<std::int64_t> row_offset(const ConvProblem& p, const std::int64_t* i, const std::int64_t* k) {
+  std::int64_t offset = 0;
+  for (int d = 0; d + 1 < p.spatial(); ++d) {
+    const std::int64_t place = p.position(d, i[d], k[d]);
+    if (place < 0 || place >= p.x.shape()[ConvProblem::kSpatial + d]) return std::nullopt;
+    offset += place * p.x.strides()[ConvProblem::kSpatial + d];
+  }
+  return offset;
+}
+
 // As a matrix product whose rows are places of y, with their windows gathered a block at a time, and whose columns are
 // y's channels. The padding is zeros that are multiplied, so w must be finite where windows reach past x.
 template <class Sum>
@@ -47,8 +70,13 @@ template <class Sum>
 void conv_by_groups(cpu::Executor& executor, const ConvProblem& problem, const Expression* epilogue);
 template <class Sum>
 void filter_gradient_by_groups(cpu::Executor& executor, const ConvProblem& problem);
-// The latter in products of rows along the last spatial axis.
+
+// In vectors of places: a convolution of one channel and one output a group, and the gradient of any filter. Padding is
+// zeros that are multiplied: w of a convolution must be finite where windows reach past x. False, with nothing stored:
+// the problem has too few places for it, or the operands of the gradient are not finite.
 template <class Sum>
-void filter_gradient_by_rows(cpu::Executor& executor, const ConvProblem& problem);
+bool conv_by_planes(cpu::Executor& executor, const ConvProblem& problem, const Expression* epilogue);
+template <class Sum>
+bool filter_gradient_by_planes(cpu::Executor& executor, const ConvProblem& problem);
 
 }  // namespace weft::kernels

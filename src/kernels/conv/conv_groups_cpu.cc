@@ -17,6 +17,22 @@ namespace {
 
 using Place = std::array<std::int64_t, kMaxRank>;
 
+// Index r of the axes of a shape but its last, the groups and `other`.
+Place row_place(const Shape& shape, int other, std::int64_t r) {
+  Place at{};
+  for (int axis = shape.rank() - 2; axis > ConvProblem::kGroup; --axis) {
+    if (axis == other) continue;
+    at[static_cast<std::size_t>(axis)] = r % shape[axis];
+    r /= shape[axis];
+  }
+  return at;
+}
+std::int64_t offset_of(const Place& at, const View& v) {
+  std::int64_t offset = 0;
+  for (int axis = 0; axis < v.rank(); ++axis) offset += at[static_cast<std::size_t>(axis)] * v.strides()[axis];
+  return offset;
+}
+
 // sums[c] += Σ x[t][at + c] · filters[t][c] over `count` elements of the window.
 template <class Sum>
 WEFT_VECTOR_CLONES void add_taps(const Sum* const* x, std::int64_t at, const Sum* const* filters, std::size_t count,
@@ -48,31 +64,6 @@ WEFT_VECTOR_CLONES void add_places(const Sum* x, std::int64_t x_step, const Sum*
   for (; i < count; ++i, x += x_step, y += y_step) {
     for (std::int64_t c = 0; c < channels; ++c) sums[c] += x[c] * y[c];
   }
-}
-
-// sums[t][…] += x[t][i] · y[i] over `count` places, spread over the lanes.
-template <class Sum, int taps>
-WEFT_INLINE void dots(const Sum* const* x, const Sum* y, std::int64_t count, Sum* sums) {
-  constexpr int kLanes = Lanes<Sum>::kCount;
-  Lanes<Sum> total[taps], factor;
-  for (int t = 0; t < taps; ++t) total[t].load(sums + t * kLanes);
-  std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    factor.load(y + i);
-    for (int t = 0; t < taps; ++t) total[t].add_product(factor, x[t] + i);
-  }
-  for (int t = 0; t < taps; ++t) total[t].store(sums + t * kLanes);
-  for (int t = 0; t < taps; ++t) {
-    for (std::int64_t j = i; j < count; ++j) sums[t * kLanes + j - i] += x[t][j] * y[j];
-  }
-}
-template <class Sum>
-WEFT_VECTOR_CLONES void add_dots(const Sum* const* x, std::size_t taps, const Sum* y, std::int64_t count, Sum* sums) {
-  constexpr int kLanes = Lanes<Sum>::kCount;
-  for (; taps >= 4; taps -= 4, x += 4, sums += 4 * kLanes) dots<Sum, 4>(x, y, count, sums);
-  if (taps == 3) dots<Sum, 3>(x, y, count, sums);
-  if (taps == 2) dots<Sum, 2>(x, y, count, sums);
-  if (taps == 1) dots<Sum, 1>(x, y, count, sums);
 }
 
 }  // namespace
@@ -124,38 +115,23 @@ void conv_by_groups(cpu::Executor& executor, const ConvProblem& given, const Exp
     std::vector<CpuExpression::Row> inputs(p.operands.size() + 1);
     CpuExpression::Registers registers(expression);
     for (std::int64_t r = begin; r < end; ++r) {
-      Place at{};
-      std::int64_t rest = r;
-      for (int axis = last - 1; axis >= ConvProblem::kBatch; --axis) {
-        if (axis == 2) continue;
-        at[static_cast<std::size_t>(axis)] = rest % p.y.shape()[axis];
-        rest /= p.y.shape()[axis];
-      }
+      const Place at = row_place(p.y.shape(), 2, r);
       inside.clear();
       std::int64_t all_from = 0, all_to = length;  // the places that have all of `inside`
       for (std::int64_t t = 0; t < taps; ++t) {
         const auto k = window_place(p, p.w.shape(), t);
-        std::int64_t offset = at[ConvProblem::kBatch] * p.x.strides()[ConvProblem::kBatch];
-        bool is = true;
-        for (int d = 0; d + 1 < spatial; ++d) {
-          const std::int64_t place =
-              p.position(d, at[static_cast<std::size_t>(first + d)], k[static_cast<std::size_t>(d)]);
-          is &= place >= 0 && place < p.x.shape()[first + d];
-          offset += place * p.x.strides()[first + d];
-        }
-        if (!is) continue;
+        const auto row = row_offset(p, at.data() + first, k.data());
+        if (!row) continue;
         const std::int64_t from = p.position(spatial - 1, 0, k[static_cast<std::size_t>(spatial - 1)]);
-        Tap tap{x_data + offset + from * p.x.strides()[last], filters.data() + t * channels, 0, 0};
-        tap.low = std::min(length, from >= 0 ? 0 : (stride - 1 - from) / stride);
-        tap.high = from >= size ? tap.low : std::clamp((size - from + stride - 1) / stride, tap.low, length);
+        const std::int64_t offset = at[ConvProblem::kBatch] * p.x.strides()[ConvProblem::kBatch] + *row;
+        const auto [low, high] = indices_inside(from, stride, size, length);
+        const Tap tap{x_data + offset + from * p.x.strides()[last], filters.data() + t * channels, low, high};
         if (tap.low == tap.high) continue;
         all_from = std::max(all_from, tap.low), all_to = std::min(all_to, tap.high);
         inside.push_back(tap);
       }
       const auto row_of = [&](const View& v, std::int64_t place) {
-        std::int64_t offset = place * v.strides()[last];
-        for (int axis = ConvProblem::kBatch; axis < last; ++axis)
-          offset += at[static_cast<std::size_t>(axis)] * v.strides()[axis];
+        const std::int64_t offset = offset_of(at, v) + place * v.strides()[last];
         return CpuExpression::Row{v.buffer.data() + v.offset, offset, v.strides()[0]};
       };
       std::ranges::fill(sums, Sum(0));
@@ -220,28 +196,15 @@ void filter_gradient_by_groups(cpu::Executor& executor, const ConvProblem& given
       const std::int64_t to = std::min(rows, (task / blocks + 1) * piece);
       Sum* const own = sums.data() + task / blocks * taps * groups + c;
       for (std::int64_t r = task / blocks * piece; r < to; ++r) {
-        Place k{};  // of w
-        std::int64_t rest = r;
-        for (int axis = last - 1; axis >= 2; --axis) {
-          k[static_cast<std::size_t>(axis)] = rest % p.w.shape()[axis];
-          rest /= p.w.shape()[axis];
-        }
-        const Sum* dy = dy_data + c;
-        for (int axis = 2; axis < last; ++axis) dy += k[static_cast<std::size_t>(axis)] * p.w.strides()[axis];
+        const Place k = row_place(p.w.shape(), ConvProblem::kBatch, r);
+        const Sum* const dy = dy_data + offset_of(k, p.w) + c;
         for (std::int64_t t = 0; t < taps; ++t) {
           const auto i = window_place(p, p.y.shape(), t);
-          std::int64_t offset = k[2] * p.x.strides()[2] + c;
-          bool inside = true;
-          for (int d = 0; d + 1 < spatial; ++d) {
-            const std::int64_t place =
-                p.position(d, i[static_cast<std::size_t>(d)], k[static_cast<std::size_t>(first + d)]);
-            inside &= place >= 0 && place < p.x.shape()[first + d];
-            offset += place * p.x.strides()[first + d];
-          }
-          if (!inside) continue;
+          const auto row = row_offset(p, i.data(), k.data() + first);
+          if (!row) continue;
+          const std::int64_t offset = k[2] * p.x.strides()[2] + c + *row;
           const std::int64_t from = p.position(spatial - 1, i[static_cast<std::size_t>(spatial - 1)], 0);
-          const std::int64_t low = std::min(length, from >= 0 ? 0 : (step - 1 - from) / step);
-          const std::int64_t high = from >= size ? low : std::clamp((size - from + step - 1) / step, low, length);
+          const auto [low, high] = indices_inside(from, step, size, length);
           if (low == high) continue;
           add_places(x_data + offset + (from + low * step) * p.x.strides()[last], step * p.x.strides()[last],
                      dy + low * p.w.strides()[last], p.w.strides()[last], high - low, channels, own + t * groups);
@@ -259,90 +222,5 @@ void filter_gradient_by_groups(cpu::Executor& executor, const ConvProblem& given
 }
 template void filter_gradient_by_groups<float>(cpu::Executor&, const ConvProblem&);
 template void filter_gradient_by_groups<double>(cpu::Executor&, const ConvProblem&);
-
-// The same along the last spatial axis, where elements of x are adjacent: each element of the filter's gradient is a
-// sum of products of rows.
-template <class Sum>
-void filter_gradient_by_rows(cpu::Executor& executor, const ConvProblem& given) {
-  cpu::say_form([] { return std::pair(std::string("rows"), std::string("a filter a channel: products of rows")); });
-  constexpr DType kType = kConvSums<Sum>;
-  constexpr int kLanes = Lanes<Sum>::kCount;
-  ConvProblem p = given;
-  const int spatial = p.spatial(), first = ConvProblem::kSpatial, last = p.y.rank() - 1;
-  p.x = with_adjacent(executor, given.x, kType, last);
-  p.w = with_adjacent(executor, given.w, kType, last);
-  const View result = adjacent_view(given.y, kType, 0);  // [taps, groups] in memory
-  const std::int64_t groups = p.groups(), taps = p.y.count() / groups, window = p.y.shape()[last];
-  const std::int64_t length = p.w.shape()[last], rows = p.depth() / length;
-  const std::int64_t size = p.x.shape()[last], step = p.dilations[spatial - 1];
-  // Of each element of a row of the filter, the places whose element of x is there; and the places that have all.
-  std::vector<std::int64_t> begin_of(static_cast<std::size_t>(window)), low(begin_of), high(begin_of);
-  std::int64_t all_from = 0, all_to = length;
-  for (std::int64_t k = 0; k < window; ++k) {
-    const auto at = static_cast<std::size_t>(k);
-    const std::int64_t from = p.position(spatial - 1, k, 0);
-    begin_of[at] = from;
-    low[at] = std::min(length, from >= 0 ? 0 : (step - 1 - from) / step);
-    high[at] = from >= size ? low[at] : std::clamp((size - from + step - 1) / step, low[at], length);
-    all_from = std::max(all_from, low[at]), all_to = std::min(all_to, high[at]);
-  }
-  all_to = std::max(all_from, all_to);
-  const Sum *const x_data = data<const Sum>(p.x), *const dy_data = data<const Sum>(p.w);
-  parallel(executor, groups, 1, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<Sum> sums(static_cast<std::size_t>(taps * kLanes)), copies;
-    if (step != 1) copies.resize(static_cast<std::size_t>(window * length));
-    std::vector<const Sum*> x(static_cast<std::size_t>(window));
-    for (std::int64_t g = begin; g < end; ++g) {
-      std::ranges::fill(sums, Sum(0));
-      for (std::int64_t r = 0; r < rows; ++r) {
-        Place k{};  // of w
-        std::int64_t rest = r;
-        for (int axis = last - 1; axis >= 2; --axis) {
-          k[static_cast<std::size_t>(axis)] = rest % p.w.shape()[axis];
-          rest /= p.w.shape()[axis];
-        }
-        const Sum* dy = dy_data + g * p.w.strides()[0];
-        for (int axis = 2; axis < last; ++axis) dy += k[static_cast<std::size_t>(axis)] * p.w.strides()[axis];
-        for (std::int64_t t = 0; t < taps; t += window) {
-          const auto i = window_place(p, p.y.shape(), t);
-          std::int64_t offset = g * p.x.strides()[0] + k[2] * p.x.strides()[2];
-          bool inside = true;
-          for (int d = 0; d + 1 < spatial; ++d) {
-            const std::int64_t place =
-                p.position(d, i[static_cast<std::size_t>(d)], k[static_cast<std::size_t>(first + d)]);
-            inside &= place >= 0 && place < p.x.shape()[first + d];
-            offset += place * p.x.strides()[first + d];
-          }
-          if (!inside) continue;
-          const Sum* const row = x_data + offset;
-          Sum* const own = sums.data() + t * kLanes;
-          for (std::int64_t e = 0; e < window; ++e) {
-            const auto at = static_cast<std::size_t>(e);
-            const Sum* from = row + begin_of[at];
-            for (std::int64_t j = low[at]; j < std::min(all_from, high[at]); ++j)
-              own[e * kLanes] += from[j * step] * dy[j];
-            for (std::int64_t j = std::max(all_to, low[at]); j < high[at]; ++j)
-              own[e * kLanes] += from[j * step] * dy[j];
-            from += all_from * step;
-            if (step != 1) {
-              Sum* const copy = copies.data() + e * length;
-              for (std::int64_t j = 0; j < all_to - all_from; ++j) copy[j] = from[j * step];
-              from = copy;
-            }
-            x[at] = from;
-          }
-          if (all_from < all_to) add_dots(x.data(), x.size(), dy + all_from, all_to - all_from, own);
-        }
-      }
-      for (std::int64_t t = 0; t < taps; ++t) {
-        const auto* const lanes = sums.data() + t * kLanes;
-        data<Sum>(result)[t * groups + g] = std::accumulate(lanes, lanes + kLanes, Sum(0));
-      }
-    }
-  });
-  copy(executor, result, given.y);
-}
-template void filter_gradient_by_rows<float>(cpu::Executor&, const ConvProblem&);
-template void filter_gradient_by_rows<double>(cpu::Executor&, const ConvProblem&);
 
 }  // namespace weft::kernels

@@ -205,8 +205,8 @@ class Places {
         const std::int64_t begin = p_.position(spatial - 1, from, k[static_cast<std::size_t>(spatial - 1)]);
         run.first += begin;
         if (inside) {
-          run.low = std::min(n, begin >= 0 ? 0 : (stride - 1 - begin) / stride);
-          run.high = begin >= size ? run.low : std::clamp((size - begin + stride - 1) / stride, run.low, n);
+          const auto [low, high] = indices_inside(begin, stride, size, n);
+          run.low = low, run.high = high;
         }
         runs.push_back(run);
         done += n;

@@ -117,8 +117,7 @@ class Windows {
         offset += i * p_.x.strides()[other];
       }
       const std::int64_t from = p_.position(last, at[static_cast<std::size_t>(axis)], first);
-      const std::int64_t low = !inside ? n : std::min(n, from >= 0 ? 0 : (step - 1 - from) / step);
-      const std::int64_t high = from >= size ? low : std::clamp((size - from + step - 1) / step, low, n);
+      const auto [low, high] = inside ? indices_inside(from, step, size, n) : IndexRange{n, n};
       std::fill_n(to, low, Sum(0));
       if (low < high) {
         const Sum* const x = image + offset + (from + low * step) * stride;

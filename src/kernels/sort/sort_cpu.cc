@@ -1,11 +1,13 @@
 // Sorting on the CPU, stable: rows of a few elements by counting the elements before each, longer ones by radix, least
 // significant digit first; the top of a long row by a heap. Values whose keys determine their bits are sorted as keys,
-// others as pairs of a key and an index.
+// many rows of them at once by a network of comparisons, others as pairs of a key and an index.
 #include <algorithm>
+#include <bit>
 #include <concepts>
 
 #include "core/host_memory.h"
 #include "kernels/common/rows_cpu.h"
+#include "kernels/common/transpose.h"
 #include "kernels/sort/sort.h"
 
 namespace weft::kernels {
@@ -19,31 +21,31 @@ constexpr std::int64_t kPiece = 1 << 15;  // elements that are worth a core
 template <class Raw>
 struct IntegerKey {
   Raw flip;
-  Raw operator()(Raw raw) const { return raw ^ flip; }
-  Raw element(Raw key) const { return key ^ flip; }
+  WEFT_INLINE Raw operator()(Raw raw) const { return raw ^ flip; }
+  WEFT_INLINE Raw element(Raw key) const { return key ^ flip; }
   bool exact(const Raw*, std::int64_t) const { return true; }
 };
 template <class Raw>
 struct BooleanKey {
   Raw flip;
-  Raw operator()(Raw raw) const { return static_cast<Raw>((raw != 0 ? 1 : 0) ^ flip); }
-  Raw element(Raw key) const { return key ^ flip; }
+  WEFT_INLINE Raw operator()(Raw raw) const { return static_cast<Raw>((raw != 0 ? 1 : 0) ^ flip); }
+  WEFT_INLINE Raw element(Raw key) const { return key ^ flip; }
   bool exact(const Raw*, std::int64_t) const { return false; }  // any byte but 0 is true
 };
 template <class Raw>
 struct FloatKey {
   Raw sign, infinity, flip, nan;
-  Raw operator()(Raw raw) const {
+  WEFT_INLINE Raw operator()(Raw raw) const {
     const Raw magnitude = raw & static_cast<Raw>(sign - 1);
     const auto key = static_cast<Raw>(raw & sign ? sign - magnitude : sign + magnitude);
     return magnitude > infinity ? nan : static_cast<Raw>(key ^ flip);
   }
-  Raw element(Raw key) const {
+  WEFT_INLINE Raw element(Raw key) const {
     key ^= flip;
     return static_cast<Raw>(key < sign ? sign | static_cast<Raw>(sign - key) : key - sign);
   }
   // NaNs have one key, and so have zeros.
-  bool exact(const Raw* x, std::int64_t n) const {
+  WEFT_INLINE bool exact(const Raw* x, std::int64_t n) const {
     Raw found = 0;
     for (std::int64_t i = 0; i < n; ++i) {
       const Raw magnitude = x[i] & static_cast<Raw>(sign - 1);
@@ -53,6 +55,21 @@ struct FloatKey {
     return found == 0;
   }
 };
+
+template <class Raw, class Key>
+WEFT_VECTOR_CLONES bool is_exact(const Key& key, const Raw* x, std::int64_t n) {
+  return key.exact(x, n);
+}
+template <class Raw, class Key>
+WEFT_VECTOR_CLONES void keys_of(const Key& given, const Raw* x, std::int64_t n, Raw* keys) {
+  const Key key = given;
+  for (std::int64_t i = 0; i < n; ++i) keys[i] = key(x[i]);
+}
+template <class Raw, class Key>
+WEFT_VECTOR_CLONES void elements_of(const Key& given, const Raw* keys, std::int64_t n, Raw* elements) {
+  const Key key = given;
+  for (std::int64_t i = 0; i < n; ++i) elements[i] = key.element(keys[i]);
+}
 
 // Calls f(key) with the functions of a rule.
 template <class Raw, class F>
@@ -167,6 +184,53 @@ T* radix_sort(T* list, T* other, std::int64_t n, int first, int last, std::int64
     std::swap(list, other);
   }
   return list;
+}
+
+// The rows that a network sorts at once, one in each lane of a vector; and the longest of them, whose lanes' memory a
+// core's cache holds.
+template <class Raw>
+constexpr std::int64_t kLanes = 64 / static_cast<std::int64_t>(sizeof(Raw));
+constexpr std::int64_t kNetwork = 8192;
+
+template <class Raw>
+WEFT_INLINE void exchange(Raw* a, Raw* b) {
+  for (int c = 0; c < kLanes<Raw>; ++c) {
+    const Raw low = std::min(a[c], b[c]), high = std::max(a[c], b[c]);
+    a[c] = low, b[c] = high;
+  }
+}
+// Batcher's odd-even merge sort (K. E. Batcher, "Sorting Networks and Their Applications", AFIPS 1968) of elements of
+// kLanes rows each. `size` is a power of two; of its elements there are n, the others being the greatest.
+template <class Raw>
+WEFT_VECTOR_CLONES void merge_halves(Raw* list, std::int64_t size, std::int64_t n) {
+  constexpr std::int64_t kRow = kLanes<Raw>;
+  const std::int64_t half = size / 2;
+  for (std::int64_t i = 0; i + half < n; ++i) exchange(list + i * kRow, list + (i + half) * kRow);
+  for (std::int64_t k = half / 2; k > 0; k /= 2) {
+    for (std::int64_t j = k; j + k < n; j += 2 * k) {
+      const std::int64_t end = std::min(k, n - j - k);
+      for (std::int64_t i = j; i < j + end; ++i) exchange(list + i * kRow, list + (i + k) * kRow);
+    }
+  }
+}
+template <class Raw>
+void network_sort(Raw* list, std::int64_t size, std::int64_t n) {
+  if (n < 2) return;
+  const std::int64_t half = size / 2;
+  network_sort(list, half, std::min(half, n));
+  if (n > half) {
+    network_sort(list + half * kLanes<Raw>, half, n - half);
+    merge_halves(list, size, n);
+  }
+}
+
+// y[j][i] = x[i][j] of rows × cols elements, both multiples of eight.
+template <class Raw>
+WEFT_VECTOR_CLONES void transpose_rows(const Raw* x, std::int64_t x_row, std::int64_t rows, std::int64_t cols, Raw* y,
+                                       std::int64_t y_row) {
+  for (std::int64_t j = 0; j < cols; j += 8) {
+    for (std::int64_t i = 0; i < rows; i += 8) transpose8(x + i * x_row + j, x_row, y + j * y_row + i, y_row);
+  }
 }
 
 // Memory for lists, which only grows.
@@ -286,6 +350,37 @@ class RowSorter {
  public:
   RowSorter(const SortProblem& p, const Key& key, std::int64_t cores) : p_(p), key_(key), cores_(cores), row_(p) {}
 
+  // Whether rows are sorted by a network, as many at once as it has lanes.
+  static bool by_network(const SortProblem& p) {
+    return sizeof(Raw) >= 4 && !p.indices && p.keep == p.length && p.length <= kNetwork;
+  }
+
+  void sort(std::int64_t begin, std::int64_t end) {
+    if (!by_network(p_)) {
+      for (std::int64_t row = begin; row < end; ++row) sort(row);
+      return;
+    }
+    // The rows that the network sorts, as keys.
+    constexpr std::int64_t kMost = kLanes<Raw>;
+    std::int64_t rows[kMost], count = 0;
+    pitch_ = ceil_div(p_.length, 8) * 8;
+    Raw* const keys = network_.need<Raw>(2 * kMost * pitch_);
+    for (std::int64_t row = begin; row < end; ++row) {
+      row_.go_to(row);
+      const Raw* const x = row_.elements();
+      if (!is_exact(key_, x, p_.length)) {
+        sort(row);
+        continue;
+      }
+      keys_of(key_, x, p_.length, keys + count * pitch_);
+      rows[count++] = row;
+      if (count == kMost) rows_at_once(keys, rows, std::exchange(count, 0));
+    }
+    if (count >= kMost / 4) return rows_at_once(keys, rows, count);
+    for (std::int64_t i = 0; i < count; ++i) sort(rows[i]);
+  }
+
+ private:
   void sort(std::int64_t row) {
     row_.go_to(row);
     const Raw* const x = row_.elements();
@@ -303,8 +398,23 @@ class RowSorter {
       pairs(x);
   }
 
- private:
   static constexpr std::int64_t kFewOf = 16;  // a top of more elements comes from the sorted row
+
+  void rows_at_once(Raw* keys, const std::int64_t* rows, std::int64_t count) {
+    constexpr std::int64_t kMost = kLanes<Raw>;
+    Raw* const list = keys + kMost * pitch_;  // [elements][rows]
+    transpose_rows(keys, pitch_, kMost, pitch_, list, kMost);
+    network_sort(list, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(p_.length))), p_.length);
+    transpose_rows(list, kMost, pitch_, kMost, keys, pitch_);
+    for (std::int64_t i = 0; i < count; ++i) {
+      row_.go_to(rows[i]);
+      const Raw* const sorted = keys + i * pitch_;
+      if (Raw* const dense = row_.dense_values())
+        elements_of(key_, sorted, p_.length, dense);
+      else
+        row_.store_values(1, [key = key_, sorted](std::int64_t j) { return key.element(sorted[j]); });
+    }
+  }
 
   void by_counting(const Raw* x) const {
     std::uint64_t keys[kCounted], places[kCounted];
@@ -403,7 +513,8 @@ class RowSorter {
   Key key_;
   std::int64_t cores_;
   RowAccess<Raw> row_;
-  Memory memory_;
+  Memory memory_, network_;
+  std::int64_t pitch_ = 0;  // of rows of keys
 };
 
 }  // namespace
@@ -415,14 +526,13 @@ void sort_cpu(cpu::Executor& executor, const SortProblem& p) {
   const std::int64_t cores = long_row ? std::min<std::int64_t>(executor.threads(), p.length / kPiece) : 1;
   with_bits(std::max(bits(p.x.dtype), 8), [&]<class Raw>() {
     with_key<Raw>(p.rule, [&](const auto& key) {
-      const auto rows = [&](std::int64_t begin, std::int64_t end) {
-        RowSorter<Raw, std::remove_cvref_t<decltype(key)>> sorter(p, key, cores);
-        for (std::int64_t row = begin; row < end; ++row) sorter.sort(row);
-      };
+      using Sorter = RowSorter<Raw, std::remove_cvref_t<decltype(key)>>;
+      const auto rows = [&](std::int64_t begin, std::int64_t end) { Sorter(p, key, cores).sort(begin, end); };
+      const std::int64_t least = Sorter::by_network(p) ? kLanes<Raw> : 1;
       if (long_row || packed)
         rows(0, p.rows);
       else
-        parallel(executor, p.rows, std::max<std::int64_t>(4096 / p.length, 1), rows);
+        parallel(executor, p.rows, std::max<std::int64_t>(4096 / p.length, least), rows);
     });
   });
 }
