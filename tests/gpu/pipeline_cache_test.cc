@@ -94,7 +94,9 @@ TEST_P(PipelineCacheTest, DropsWhatNobodyHasAndNobodyAskedForLately) {
   const std::weak_ptr<gpu::Pipeline> used = request(cache, 2);
   for (int i = 3; i < 3 * kGeneration; ++i) {
     request(cache, i);
-    if (i % 100 == 0) EXPECT_EQ(request(cache, 2), used.lock());
+    if (i % 100 == 0) {
+      EXPECT_EQ(request(cache, 2), used.lock());
+    }
     EXPECT_LE(cache.size(), std::size_t{2 * kGeneration + 1});
   }
   EXPECT_TRUE(unused.expired());
