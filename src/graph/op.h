@@ -141,6 +141,8 @@ class Op : public std::enable_shared_from_this<Op> {
   // ---- Rewriting
   // A simpler form of the op on these operands that is exact for every value; empty: there is none.
   virtual Tensor simplified(std::span<const Tensor> operands) const;
+  // Its form on the CPU, which divides as IEEE 754 says; null: the op itself.
+  virtual OpPtr cpu_form() const { return nullptr; }
 
   // Elementwise work in its kernel (graph/fusion.h): what it has, what it takes in on a device (null: the CPU), and the
   // op with work around it in place of what it has.

@@ -142,24 +142,41 @@ struct Granularity {
   }
 };
 
-Tensor map(Expression expression, const Placed& p, const Shape& shape) {
+// The op of an expression with quotients, which it makes of how they are computed.
+template <class Make>
+OpPtr with_quotients(const Make& make) {
+  Expression corrected = make(kernels::Quotients::corrected), ieee = make(kernels::Quotients::ieee);
+  if (corrected == ieee) return make_op<ElementwiseOp>(std::move(corrected));
+  return make_op<ElementwiseOp>(std::move(corrected), make_op<ElementwiseOp>(std::move(ieee)));
+}
+
+Tensor map(OpPtr op, const Placed& p, const Shape& shape) {
   std::vector<Tensor> inputs{p.x, p.scale};
   if (p.zero.defined()) inputs.push_back(p.zero);
-  const Tensor y = apply(make_op<ElementwiseOp>(std::move(expression)), std::move(inputs));
+  const Tensor y = apply(std::move(op), std::move(inputs));
   return y.shape() == shape ? y : reshape(y, shape);
 }
 
 // a / b as IEEE 754 rounds it.
 Tensor quotient(const Tensor& a, const Tensor& b) {
   if (a.dtype() != DType::f32 || b.dtype() != DType::f32) return a / b;
-  return apply(make_op<ElementwiseOp>(kernels::quotient_expression()), {a, b});
+  return apply(with_quotients(kernels::quotient_expression), {a, b});
 }
 
-using MakeExpression = Expression (*)(DType x, DType scale, bool has_zero_point, DType q,
-                                      const kernels::QuantizeOptions& options);
+using MakeOp = OpPtr (*)(DType x, DType scale, bool has_zero_point, DType q, const kernels::QuantizeOptions& options);
 
-Tensor to_quantized(std::string_view function, TypeSet types, MakeExpression make, const Operand& x,
-                    const TensorLike& scale, const ZeroPoint& zero_point, const QuantizeOptions& o) {
+OpPtr quantize_op(DType x, DType scale, bool has_zero_point, DType q, const kernels::QuantizeOptions& options) {
+  return with_quotients([&](kernels::Quotients quotients) {
+    return kernels::quantize_expression(x, scale, has_zero_point, q, options, quotients);
+  });
+}
+
+OpPtr requantize_op(DType x, DType scale, bool has_zero_point, DType q, const kernels::QuantizeOptions& options) {
+  return make_op<ElementwiseOp>(kernels::requantize_expression(x, scale, has_zero_point, q, options));
+}
+
+Tensor to_quantized(std::string_view function, TypeSet types, MakeOp make, const Operand& x, const TensorLike& scale,
+                    const ZeroPoint& zero_point, const QuantizeOptions& o) {
   require(function, "x", x, types);
   const Tensor s = scale_of(function, scale, x.dtype() == DType::f64 ? DType::f64 : DType::f32);
   const DType q = quantized_type(function, zero_point, o.dtype);
@@ -219,21 +236,20 @@ Tensor requantized(std::string_view function, const Tensor& sums, const Tensor& 
   if (zero.defined() && zero.rank() != 0)
     zero = broadcast_to(padded(zero), sums.shape()), s = broadcast_to(s, sums.shape());
   const std::optional<DType> type = zero.defined() ? std::nullopt : std::optional(y.dtype);
-  return to_quantized(function, DType::i32, kernels::requantize_expression, sums, s, zero,
-                      {.dtype = type, .axis = axis});
+  return to_quantized(function, DType::i32, requantize_op, sums, s, zero, {.dtype = type, .axis = axis});
 }
 
 }  // namespace
 
 Tensor quantize(const Operand& x, const TensorLike& scale, const ZeroPoint& zero_point, const QuantizeOptions& o) try {
-  return to_quantized("quantize", kScaleTypes, kernels::quantize_expression, x, scale, zero_point, o);
+  return to_quantized("quantize", kScaleTypes, quantize_op, x, scale, zero_point, o);
 } catch (const Error& e) {
   throw_in_function(e, "quantize");
 }
 
 Tensor requantize(const Operand& x, const TensorLike& scale, const ZeroPoint& zero_point,
                   const QuantizeOptions& o) try {
-  return to_quantized("requantize", kScaleTypes | DType::i32, kernels::requantize_expression, x, scale, zero_point, o);
+  return to_quantized("requantize", kScaleTypes | DType::i32, requantize_op, x, scale, zero_point, o);
 } catch (const Error& e) {
   throw_in_function(e, "requantize");
 }
@@ -249,7 +265,8 @@ Tensor dequantize(const Operand& q, const TensorLike& scale, const ZeroPoint& ze
   }
   const Tensor zero = zero_of(kName, zero_point, q.dtype(), kShiftedTypes);
   const Placed p = Granularity{kName, o.axis, o.block}.place(q, s, zero);
-  return map(kernels::dequantize_expression(q.dtype(), s.dtype(), zero.defined(), type), p, q.shape());
+  return map(make_op<ElementwiseOp>(kernels::dequantize_expression(q.dtype(), s.dtype(), zero.defined(), type)), p,
+             q.shape());
 } catch (const Error& e) {
   throw_in_function(e, "dequantize");
 }
@@ -272,7 +289,10 @@ Tensor fake_quantize(const Operand& x, const TensorLike& scale, const ZeroPoint&
   }
   const std::optional<DType> zero_type = zero.defined() ? std::optional(zero.dtype()) : std::nullopt;
   const Placed p = Granularity{kName, o.axis, o.block}.place(x, s, zero);
-  return map(kernels::fake_quantize_expression(x.dtype(), s.dtype(), zero_type, range), p, x.shape());
+  const OpPtr op = with_quotients([&](kernels::Quotients quotients) {
+    return kernels::fake_quantize_expression(x.dtype(), s.dtype(), zero_type, range, quotients);
+  });
+  return map(op, p, x.shape());
 } catch (const Error& e) {
   throw_in_function(e, "fake_quantize");
 }

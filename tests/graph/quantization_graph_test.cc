@@ -114,6 +114,19 @@ TEST_P(QuantizationTest, ChannelsLast) {
 
 // ---- Types and errors
 
+// GPUs correct the quotient, which the CPU divides at once.
+TEST(Quantization, TheCpuDividesOnce) {
+  for (const bool fake : {false, true}) {
+    Graph g;
+    const Tensor x = g.input("x", DType::f32, {100}), scale = g.input("scale", DType::f32, {});
+    g.output("y", fake ? fake_quantize(x, scale) : quantize(x, scale));
+    const std::string written = g.to_string(), on_cpu = optimized(g, Device::cpu()).to_string();
+    EXPECT_THAT(written, HasSubstr("select(")) << written;
+    EXPECT_THAT(on_cpu, HasSubstr("div(x0, x1)")) << on_cpu;
+    EXPECT_THAT(on_cpu, testing::Not(HasSubstr("select("))) << on_cpu;
+  }
+}
+
 TEST(Quantization, Infers) {
   Graph g;
   const Tensor x = g.input("x", DType::f16, {4, 6}), s = g.input("s", DType::bf16, {}), z = g.input("z", DType::u4, {});

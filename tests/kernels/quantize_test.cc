@@ -203,7 +203,8 @@ TEST(Quantize, InexactDivisionGivesTheSameIntegers) {
   Rng rng(3);
   std::int64_t moved = 0;
   for (const DType q : {DType::i8, DType::u8, DType::i4, DType::i16, DType::u16, DType::f8e4m3, DType::f8e5m2}) {
-    const Expression e = kernels::quantize_expression(DType::f32, DType::f32, false, q, {});
+    const Expression e =
+        kernels::quantize_expression(DType::f32, DType::f32, false, q, {}, kernels::Quotients::corrected);
     for (int i = 0; i < 4000; ++i) {
       const auto scale = static_cast<float>(i % 2 ? random_scale(rng)
                                                   : std::exp(std::uniform_real_distribution<double>(-40, 40)(rng)));
@@ -232,7 +233,7 @@ TEST(Quantize, InexactDivisionGivesTheSameIntegers) {
 
 TEST(Quantize, QuotientsAreIeees) {
   Rng rng(4);
-  const Expression e = kernels::quotient_expression();
+  const Expression e = kernels::quotient_expression(kernels::Quotients::corrected);
   for (int i = 0; i < 20000; ++i) {
     std::uniform_real_distribution<float> uniform(1, 2);
     const float a = uniform(rng), b = i % 3 ? uniform(rng) : static_cast<float>(random_int(rng, 1, 255));

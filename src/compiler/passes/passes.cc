@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "compiler/passes/common_subexpressions.h"
+#include "compiler/passes/cpu_forms.h"
 #include "compiler/passes/fold_constants.h"
 #include "compiler/passes/fold_scales.h"
 #include "compiler/passes/fuse.h"
@@ -30,6 +31,7 @@ constexpr auto kFusion = &CompileOptions::fusion;
 constexpr auto kFolding = &CompileOptions::constant_folding;
 
 constexpr Pass kPasses[] = {
+    {"cpu forms", cpu_forms},
     {"literals", literals},
     {"simplified", simplify, kFusion},
     {"constants", fold_constants, kFolding},

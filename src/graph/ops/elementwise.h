@@ -8,13 +8,16 @@ namespace weft {
 
 class ElementwiseOp final : public Op {
  public:
-  explicit ElementwiseOp(Expression expression) : expression_(std::move(expression)) {}
+  // `cpu_form`: a shorter expression of the same values on the CPU; null: none.
+  explicit ElementwiseOp(Expression expression, OpPtr cpu_form = nullptr)
+      : expression_(std::move(expression)), cpu_form_(std::move(cpu_form)) {}
   const Expression* elementwise() const override { return &expression_; }
 
   std::string_view name() const override { return "map"; }
   void attributes(Attributes& f) const override { f.add("y", expression_.to_string()); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
+  OpPtr cpu_form() const override { return cpu_form_; }
   bool works_in_place(std::size_t) const override { return true; }
   OpPtr with_iotas(std::span<const std::optional<Placement>> operands, const Shape& result) const override;
   // Results as large as an operand that is stored narrow are worth storing so, too.
@@ -25,6 +28,7 @@ class ElementwiseOp final : public Op {
 
  private:
   Expression expression_;
+  OpPtr cpu_form_;
 };
 
 // An operation that leaves integers as they are.

@@ -65,7 +65,7 @@ Target target_of(DType q) {
 }
 
 // x / s, to be rounded to the target; x and s are f32, made of `from` and `scale`.
-int quotient(Expression& e, int x, int s, DType from, DType scale, const Target& target) {
+int corrected_quotient(Expression& e, int x, int s, DType from, DType scale, const Target& target) {
   const int q = e.apply(ScalarOp::div, {x, s});
   const double limit = target.eight_bit_float ? 0x1p16 : target.limit;
   const int finite = limited(e, q, -limit, limit, DType::f32);
@@ -100,9 +100,11 @@ int quotient(Expression& e, int x, int s, DType from, DType scale, const Target&
 // The type in which numbers of these types are computed.
 DType computed_in(DType a, DType b) { return a == DType::f64 || b == DType::f64 ? DType::f64 : DType::f32; }
 
-int divided(Expression& e, int x, int s, DType from, DType scale, DType type, const Target& target) {
+int divided(Expression& e, int x, int s, DType from, DType scale, DType type, const Target& target,
+            Quotients quotients) {
   const int a = e.cast(x, type), b = e.cast(s, type);
-  return type == DType::f64 ? e.apply(ScalarOp::div, {a, b}) : quotient(e, a, b, from, scale, target);
+  if (type == DType::f64 || quotients == Quotients::ieee) return e.apply(ScalarOp::div, {a, b});
+  return corrected_quotient(e, a, b, from, scale, target);
 }
 
 // An integer of at most 2^24 in magnitude less a zero point, rounded once to `type`.
@@ -148,12 +150,13 @@ QuantizedRange quantized_range(DType q) {
   return is_signed(q) ? QuantizedRange{-whole / 2, whole / 2 - 1} : QuantizedRange{0, whole - 1};
 }
 
-Expression quantize_expression(DType x, DType scale, bool has_zero_point, DType q, const QuantizeOptions& options) {
+Expression quantize_expression(DType x, DType scale, bool has_zero_point, DType q, const QuantizeOptions& options,
+                               Quotients quotients) {
   Expression e;
   const int v = e.input(x), s = e.input(scale);
   const std::optional<int> zero = has_zero_point ? std::optional(e.input(q)) : std::nullopt;
   const DType type = computed_in(x, scale);
-  e.output(stored(e, divided(e, v, s, x, scale, type, target_of(q)), type, zero, q, options));
+  e.output(stored(e, divided(e, v, s, x, scale, type, target_of(q), quotients), type, zero, q, options));
   return e;
 }
 
@@ -182,7 +185,8 @@ Expression requantize_expression(DType x, DType scale, bool has_zero_point, DTyp
   return e;
 }
 
-Expression fake_quantize_expression(DType x, DType scale, std::optional<DType> zero_point, const IntegerRange& range) {
+Expression fake_quantize_expression(DType x, DType scale, std::optional<DType> zero_point, const IntegerRange& range,
+                                    Quotients quotients) {
   const auto low = static_cast<double>(range.low), high = static_cast<double>(range.high);
   Expression e;
   const int v = e.input(x), s = e.input(scale);
@@ -196,15 +200,18 @@ Expression fake_quantize_expression(DType x, DType scale, std::optional<DType> z
     greatest = without(e, range.high, zero, *zero_point, type);
     reach = *zero_point == DType::i32 ? 0x1p32 : 0x1p126;
   }
-  const int y = e.apply(ScalarOp::round, {divided(e, v, s, x, scale, type, {.limit = reach})});
+  int q = divided(e, v, s, x, scale, type, {.limit = reach}, quotients);
+  // The corrected quotient of -0 is 0, a sum of opposite numbers.
+  if (type == DType::f32 && quotients == Quotients::ieee) q = e.apply(add, {q, e.constant(0.0, type)});
+  const int y = e.apply(ScalarOp::round, {q});
   e.output(e.cast(e.apply(mul, {e.apply(clamp, {y, least, greatest}), e.cast(s, type)}), x));
   return e;
 }
 
-Expression quotient_expression() {
+Expression quotient_expression(Quotients quotients) {
   Expression e;
   const int a = e.input(DType::f32), b = e.input(DType::f32);
-  e.output(quotient(e, a, b, DType::f32, DType::f32, {.limit = 0x1p126}));
+  e.output(divided(e, a, b, DType::f32, DType::f32, DType::f32, {.limit = 0x1p126}, quotients));
   return e;
 }
 

@@ -2,6 +2,7 @@
 // is one. They are fused like any other elementwise work.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -19,13 +20,21 @@ inline constexpr TypeSet kShiftedTypes = kQuantizedTypes - TypeSet{DType::f8e4m3
 // Of what is quantised, and of scales.
 inline constexpr TypeSet kScaleTypes = {DType::f32, DType::f16, DType::bf16, DType::f64};
 
-Expression quantize_expression(DType x, DType scale, bool has_zero_point, DType q, const QuantizeOptions& options);
+// How quotients of f32 are computed.
+enum class Quotients : std::uint8_t {
+  corrected,  // right on devices whose division is off by some units in the last place
+  ieee,       // by one division that rounds as IEEE 754 says: on the CPU
+};
+
+Expression quantize_expression(DType x, DType scale, bool has_zero_point, DType q, const QuantizeOptions& options,
+                               Quotients quotients);
 Expression dequantize_expression(DType q, DType scale, bool has_zero_point, DType x);
 Expression requantize_expression(DType x, DType scale, bool has_zero_point, DType q, const QuantizeOptions& options);
-Expression fake_quantize_expression(DType x, DType scale, std::optional<DType> zero_point, const IntegerRange& range);
+Expression fake_quantize_expression(DType x, DType scale, std::optional<DType> zero_point, const IntegerRange& range,
+                                    Quotients quotients);
 
-// a / b of f32 as IEEE 754 rounds it, whatever the device's division does.
-Expression quotient_expression();
+// a / b of f32 as IEEE 754 rounds it.
+Expression quotient_expression(Quotients quotients);
 
 // Throws InvalidArgument unless f32 holds the range's integers and there are two or more.
 void check_range(std::string_view function, const IntegerRange& range);

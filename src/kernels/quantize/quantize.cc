@@ -42,7 +42,7 @@ void check(const Conversion& c) {
   }
 }
 
-// `expression` makes the expression, `options` are what it depends on beside the operands' types.
+// `expression` makes the expression for a stream's device, `options` are what it depends on beside the operands' types.
 template <class Make, class... Options>
 void run(Stream& stream, const Conversion& c, const Make& expression, const Options&... options) {
   std::vector<View> inputs{c.x, c.scale};
@@ -50,7 +50,7 @@ void run(Stream& stream, const Conversion& c, const Make& expression, const Opti
   const std::span<const View> in = inputs, out(&c.y, 1);
   call(stream, CallKey(c.name, options...), {in, out}, [&](Stream& s) {
     check(c);
-    map(s, c.name, expression(), in, out);
+    map(s, c.name, expression(s.cpu() ? Quotients::ieee : Quotients::corrected), in, out);
   });
 }
 
@@ -60,21 +60,23 @@ void quantize(Stream& stream, const View& x, const View& scale, const std::optio
               const QuantizeOptions& options) {
   run(
       stream, {"quantize", "x", "q", x, scale, zero_point, q},
-      [&] { return quantize_expression(x.dtype, scale.dtype, zero_point.has_value(), q.dtype, options); },
+      [&](Quotients quotients) {
+        return quantize_expression(x.dtype, scale.dtype, zero_point.has_value(), q.dtype, options, quotients);
+      },
       options.saturate);
 }
 
 void dequantize(Stream& stream, const View& q, const View& scale, const std::optional<View>& zero_point,
                 const View& x) {
   run(stream, {"dequantize", "q", "x", q, scale, zero_point, x},
-      [&] { return dequantize_expression(q.dtype, scale.dtype, zero_point.has_value(), x.dtype); });
+      [&](Quotients) { return dequantize_expression(q.dtype, scale.dtype, zero_point.has_value(), x.dtype); });
 }
 
 void requantize(Stream& stream, const View& x, const View& scale, const std::optional<View>& zero_point, const View& q,
                 const QuantizeOptions& options) {
   run(
       stream, {"requantize", "x", "q", x, scale, zero_point, q},
-      [&] { return requantize_expression(x.dtype, scale.dtype, zero_point.has_value(), q.dtype, options); },
+      [&](Quotients) { return requantize_expression(x.dtype, scale.dtype, zero_point.has_value(), q.dtype, options); },
       options.saturate);
 }
 
@@ -84,7 +86,8 @@ void fake_quantize(Stream& stream, const View& x, const View& scale, const std::
   const std::optional<DType> zero = zero_point ? std::optional(zero_point->dtype) : std::nullopt;
   run(
       stream, {"fake_quantize", "x", "y", x, scale, zero_point, y, {DType::i32, DType::f32}},
-      [&] { return fake_quantize_expression(x.dtype, scale.dtype, zero, range); }, range.low, range.high);
+      [&](Quotients quotients) { return fake_quantize_expression(x.dtype, scale.dtype, zero, range, quotients); },
+      range.low, range.high);
 }
 
 void check_range(std::string_view function, const IntegerRange& range) {
