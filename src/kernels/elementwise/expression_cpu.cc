@@ -237,7 +237,11 @@ void CpuExpression::evaluate(Registers& registers, std::span<const Row> inputs, 
                              std::int64_t n) const {
   for (std::int64_t begin = 0; begin < n; begin += kBlock) {
     const int count = static_cast<int>(std::min<std::int64_t>(kBlock, n - begin));
-    for (std::size_t k = 0; k < inputs.size(); ++k) load(registers, static_cast<int>(k), inputs[k], begin, count);
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      // One repeated element is still there from the first block.
+      if (begin > 0 && inputs[k].stride == 0 && !inputs[k].offsets) continue;
+      load(registers, static_cast<int>(k), inputs[k], begin, count);
+    }
     run(registers, count);
     for (std::size_t k = 0; k < outputs.size(); ++k) {
       if (outputs[k].data) store(registers, static_cast<int>(k), outputs[k], begin, count);
