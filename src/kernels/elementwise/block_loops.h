@@ -51,4 +51,24 @@ struct BlockLoop {
   }
 };
 
+// Body::run(args...), a WEFT_INLINE function without a result, compiled for several instruction sets.
+template <class Body, class... Args>
+struct CompiledLoop {
+  using Function = void (*)(Args...);
+
+  static void plain(Args... args) { Body::run(args...); }
+#if WEFT_X86
+  WEFT_TARGET_V3 static void v3(Args... args) { Body::run(args...); }
+  WEFT_TARGET_V4 static void v4(Args... args) { Body::run(args...); }
+#endif
+
+  static Function choose() {
+#if WEFT_X86
+    if (instruction_set() == 4) return v4;
+    if (instruction_set() == 3) return v3;
+#endif
+    return plain;
+  }
+};
+
 }  // namespace weft::kernels

@@ -3,6 +3,7 @@
 #include <array>
 #include <complex>
 #include <cstring>
+#include <limits>
 #include <tuple>
 
 #include "kernels/elementwise/block_loops.h"
@@ -59,6 +60,27 @@ struct NarrowBF16 {
 };
 struct Widen8 {  // bool: any non-zero byte is true
   WEFT_INLINE std::uint64_t operator()(std::uint8_t b) const { return b != 0; }
+};
+// From f32 towards zero, saturating, NaN to 0.
+template <class To>
+struct Saturated {
+  WEFT_INLINE To operator()(float x) const {
+    constexpr float low = static_cast<float>(std::numeric_limits<To>::min());
+    constexpr float above = 2.0f * static_cast<float>(std::numeric_limits<To>::max() / 2 + 1);
+    constexpr float high = sizeof(To) < 4 ? above - 1 : above * (1 - 0x1p-24f);  // the largest below it
+    float v = x > low ? x : low;
+    v = v < high ? v : high;
+    v = x == x ? v : 0.0f;
+    if constexpr (std::is_same_v<To, std::uint32_t>) {
+      const bool upper = v >= 0x1p31f;
+      const auto r = static_cast<std::uint32_t>(static_cast<std::int32_t>(upper ? v - 0x1p31f : v));
+      const std::uint32_t all = upper ? r + 0x80000000u : r;
+      return x >= above ? std::numeric_limits<To>::max() : all;
+    } else {
+      const auto r = static_cast<std::int32_t>(v);
+      return static_cast<To>(sizeof(To) == 4 && x >= above ? std::numeric_limits<std::int32_t>::max() : r);
+    }
+  }
 };
 template <class To>
 struct As {
@@ -201,20 +223,16 @@ struct Packed {
   }
 };
 
-struct Functions {
-  LoadBlock load;
-  StoreBlock store;
-  GatherBlock gather;
-  ScatterBlock scatter;
-};
 template <class M>
-constexpr Functions functions() {
+constexpr BlockMemory functions() {
   return {M::load, M::store, M::gather, M::scatter};
 }
 template <class T, class R>
 using Integer = Memory<T, R, As<R>, As<T>>;
+template <class T>
+using IntegerAsF32 = Memory<T, float, As<float>, Saturated<T>>;
 
-Functions memory(DType type) {
+BlockMemory memory(DType type) {
   using I = std::int64_t;
   using U = std::uint64_t;
   switch (type) {
@@ -248,6 +266,19 @@ Functions memory(DType type) {
 
 }  // namespace
 
+BlockMemory block_memory(DType type, bool as_f32) {
+  if (!as_f32) return memory(type);
+  switch (type) {
+    case DType::i8: return functions<IntegerAsF32<std::int8_t>>();
+    case DType::i16: return functions<IntegerAsF32<std::int16_t>>();
+    case DType::i32: return functions<IntegerAsF32<std::int32_t>>();
+    case DType::u8: return functions<IntegerAsF32<std::uint8_t>>();
+    case DType::u16: return functions<IntegerAsF32<std::uint16_t>>();
+    case DType::u32: return functions<IntegerAsF32<std::uint32_t>>();
+    default: throw InternalError("{} is not moved to f32 registers", name(type));
+  }
+}
+
 LoadBlock load_block(DType type) { return memory(type).load; }
 StoreBlock store_block(DType type) { return memory(type).store; }
 GatherBlock gather_block(DType type) { return memory(type).gather; }
@@ -262,7 +293,7 @@ void round_block(DType type, float* registers, int n) {
     return;
   }
   std::uint64_t narrow[64];
-  const Functions m = memory(type);
+  const BlockMemory m = memory(type);
   for (int i = 0; i < n; i += 64) {
     const int count = std::min(64, n - i);
     m.store(reinterpret_cast<std::byte*>(narrow), 0, 1, count, registers + i);

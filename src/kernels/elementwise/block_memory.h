@@ -25,6 +25,16 @@ using ScatterBlock = void (*)(std::byte* data, std::int64_t first, const std::in
 GatherBlock gather_block(DType type);
 ScatterBlock scatter_block(DType type);
 
+// The four for a type. `as_f32`, for integers of 8, 16 or 32 bits: to and from f32 registers; what is stored is rounded
+// towards zero and saturates, NaN becomes 0.
+struct BlockMemory {
+  LoadBlock load;
+  StoreBlock store;
+  GatherBlock gather;
+  ScatterBlock scatter;
+};
+BlockMemory block_memory(DType type, bool as_f32 = false);
+
 // True for the types whose registers are f32.
 inline bool widens_to_f32(DType type) { return is_floating(type) && bits(type) <= 32; }
 

@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "kernels/elementwise/block_memory.h"
 #include "kernels/elementwise/scalar_ops.h"
 #include "kernels/elementwise/scalar_ops_cpu.h"
 #include "weft/error.h"
@@ -45,15 +44,39 @@ bool has_register_format(DType type) {
   }
 }
 
+// True if casts between the type's memory and f32 may be made where it is loaded or stored.
+bool moves_as_f32(DType type) { return is_integer(type) && bits(type) >= 8 && bits(type) <= 32; }
+
 }  // namespace
 
 CpuExpression::CpuExpression(const Expression& e) {
   if (e.outputs().empty()) throw InvalidArgument("expression: no output is marked");
   const auto& nodes = e.nodes();
   const int count = static_cast<int>(nodes.size());
+  // Casts that are made on the way from or to memory: of an input that nothing else reads, and to an output that goes
+  // nowhere else.
+  std::vector<int> uses(count, 0), loads(count, -1);
+  for (const Expression::Node& node : nodes) {
+    for (const int a : node.args) {
+      if (a >= 0) ++uses[a];
+    }
+  }
+  for (const int o : e.outputs()) ++uses[o];
+  std::vector<int> stored = e.outputs();  // the nodes whose registers are stored
+  for (int& o : stored) {
+    const Expression::Node& node = nodes[o];
+    if (node.op != ScalarOp::cast || uses[o] != 1 || !moves_as_f32(node.type)) continue;
+    if (widens_to_f32(nodes[node.args[0]].type)) o = node.args[0];
+  }
+  for (int i = 0; i < count; ++i) {
+    const Expression::Node& node = nodes[i];
+    if (node.op != ScalarOp::cast || node.type != DType::f32) continue;
+    const int a = node.args[0];
+    if (nodes[a].op == ScalarOp::input && uses[a] == 1 && moves_as_f32(nodes[a].type)) loads[a] = i;
+  }
   // The last use of each node; outputs live to the end, and unused nodes are not computed.
   std::vector<int> last(count, -1);
-  for (int o : e.outputs()) last[o] = count;
+  for (int o : stored) last[o] = count;
   for (int i = count - 1; i >= 0; --i) {
     if (last[i] < 0) continue;
     for (int a : nodes[i].args) {
@@ -79,7 +102,10 @@ CpuExpression::CpuExpression(const Expression& e) {
   // Inputs and constants are loaded before the first step, so their blocks are not shared.
   for (int i = 0; i < count; ++i) {
     register_bytes_[i] = byte_size(cpu_register(nodes[i].type));
-    if (nodes[i].op == ScalarOp::input) inputs_[nodes[i].input] = {i, nodes[i].type, blocks_++};
+    if (nodes[i].op == ScalarOp::input) {
+      const bool as_f32 = loads[i] >= 0;
+      inputs_[nodes[i].input] = {as_f32 ? loads[i] : i, nodes[i].type, blocks_++, block_memory(nodes[i].type, as_f32)};
+    }
     if (nodes[i].op == ScalarOp::constant && last[i] >= 0) {
       constants_.push_back({i, blocks_++, nodes[i].type, nodes[i].bits});
     }
@@ -87,6 +113,7 @@ CpuExpression::CpuExpression(const Expression& e) {
   for (int i = 0; i < count; ++i) {
     const Expression::Node& node = nodes[i];
     if (last[i] < 0 || node.op == ScalarOp::input || node.op == ScalarOp::constant) continue;
+    if (node.op == ScalarOp::cast && loads[node.args[0]] == i) continue;
     Step step{.out = i, .args = {node.args[0], node.args[1], node.args[2]}};
     const DType type = nodes[node.args[arity(node.op) - 1]].type;  // of the operands
     const CpuRegister from = cpu_register(type);
@@ -119,8 +146,10 @@ CpuExpression::CpuExpression(const Expression& e) {
       if (first && last[a] == i && block[a] >= 0) free.push_back(block[a]);
     }
   }
-  for (int o : e.outputs()) {
-    outputs_.push_back({o, nodes[o].type, -1});
+  for (std::size_t k = 0; k < stored.size(); ++k) {
+    const int o = stored[k];
+    const DType type = nodes[e.outputs()[k]].type;
+    outputs_.push_back({o, type, -1, block_memory(type, o != e.outputs()[k])});
     passes_input_ |= nodes[o].op == ScalarOp::input;
   }
 }
@@ -139,12 +168,11 @@ void CpuExpression::load(Registers& registers, int k, int at, const std::byte* d
   const Port& port = inputs_[k];
   std::byte* block = registers.blocks_[port.block].bytes;
   if (data) {
-    load_block(port.type)(data, first, stride, n, block + at * register_bytes_[port.node]);
+    port.memory.load(data, first, stride, n, block + at * register_bytes_[port.node]);
   } else {
     std::uint32_t numbers[kBlock];
     for (int i = 0; i < n; ++i) numbers[i] = static_cast<std::uint32_t>(first + i * stride);
-    load_block(port.type)(reinterpret_cast<const std::byte*>(numbers), 0, 1, n,
-                          block + at * register_bytes_[port.node]);
+    port.memory.load(reinterpret_cast<const std::byte*>(numbers), 0, 1, n, block + at * register_bytes_[port.node]);
   }
   registers.values_[port.node] = block;
 }
@@ -175,7 +203,7 @@ void CpuExpression::store(const Registers& registers, int k, int at, std::byte* 
                           std::int64_t stride, int n) const {
   const Port& port = outputs_[k];
   const auto* block = static_cast<const std::byte*>(registers.values_[port.node]);
-  store_block(port.type)(data, first, stride, n, block + at * register_bytes_[port.node]);
+  port.memory.store(data, first, stride, n, block + at * register_bytes_[port.node]);
 }
 
 void CpuExpression::load(Registers& registers, int k, const Row& row, std::int64_t begin, int n) const {
@@ -186,7 +214,7 @@ void CpuExpression::load(Registers& registers, int k, const Row& row, std::int64
     load(registers, k, 0, reinterpret_cast<const std::byte*>(numbers), 0, 1, n);
   } else if (row.offsets) {
     std::byte* block = registers.blocks_[port.block].bytes;
-    gather_block(port.type)(row.data, row.first, row.offsets + begin, n, block);
+    port.memory.gather(row.data, row.first, row.offsets + begin, n, block);
     registers.values_[port.node] = block;
   } else if (row.data && row.stride == 1 && has_register_format(port.type) && !passes_input_) {
     // Outputs are stored after the last step.
@@ -199,7 +227,7 @@ void CpuExpression::load(Registers& registers, int k, const Row& row, std::int64
 void CpuExpression::store(const Registers& registers, int k, const Row& row, std::int64_t begin, int n) const {
   if (row.offsets) {
     const Port& port = outputs_[k];
-    scatter_block(port.type)(row.data, row.first, row.offsets + begin, n, registers.values_[port.node]);
+    port.memory.scatter(row.data, row.first, row.offsets + begin, n, registers.values_[port.node]);
   } else {
     store(registers, k, 0, row.data, row.first + begin * row.stride, row.stride, n);
   }
@@ -209,7 +237,11 @@ void CpuExpression::evaluate(Registers& registers, std::span<const Row> inputs, 
                              std::int64_t n) const {
   for (std::int64_t begin = 0; begin < n; begin += kBlock) {
     const int count = static_cast<int>(std::min<std::int64_t>(kBlock, n - begin));
-    for (std::size_t k = 0; k < inputs.size(); ++k) load(registers, static_cast<int>(k), inputs[k], begin, count);
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      // One repeated element is still there from the first block.
+      if (begin > 0 && inputs[k].stride == 0 && !inputs[k].offsets) continue;
+      load(registers, static_cast<int>(k), inputs[k], begin, count);
+    }
     run(registers, count);
     for (std::size_t k = 0; k < outputs.size(); ++k) {
       if (outputs[k].data) store(registers, static_cast<int>(k), outputs[k], begin, count);

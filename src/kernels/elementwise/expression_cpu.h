@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/elementwise/block_memory.h"
 #include "weft/expression.h"
 
 namespace weft::kernels {
@@ -76,9 +77,10 @@ class CpuExpression {
     DType round = DType::f32;
   };
   struct Port {
-    int node;
+    int node;   // whose registers are loaded or stored
     DType type;
-    int block;               // of inputs
+    int block;  // of inputs
+    BlockMemory memory;
   };
   struct Constant {
     int node;

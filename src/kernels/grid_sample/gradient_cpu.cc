@@ -1,6 +1,5 @@
 // The gradients of grid_sample on the CPU.
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include "kernels/grid_sample/positions_cpu.h"
@@ -8,129 +7,151 @@
 namespace weft::kernels {
 namespace {
 
-// Channels whose sums a task holds at once: positions are computed once for them.
-constexpr std::int64_t kChannels = 16;
-
-// The layout of v without its axis d.
-Layout without(const View& v, int d) {
-  Layout layout = v.layout;
-  layout.shape.erase(d), layout.strides.erase(d);
-  return layout;
-}
+// Adds a block's elements, `width` channels each, to the sums of an image, whose elements are `width` apart.
+template <class A, int width>
+struct AddLoop {
+  static WEFT_INLINE void run(const SampleTaps<A>& taps, int n, const A* elements, A* sums) {
+    for (int i = 0; i < n; ++i) {
+      for (int t = 0; t < taps.count; ++t) {
+        const A w = taps.weights[t][i];
+        if (w == 0) continue;
+        A* WEFT_RESTRICT sum = sums + taps.offsets[t][i] * width;
+        const A* WEFT_RESTRICT element = elements + i * width;
+        for (int c = 0; c < width; ++c) sum[c] += w * element[c];
+      }
+    }
+  }
+};
 
 // A task has some channels of an item of the batch: it adds to sums of its own, in the order of the places.
-template <class T, class G, class A>
+template <class T, class A, int width>
 void add_up(cpu::Executor& executor, const SampleCall& s) {
-  using Tap = typename SampleAxis<A>::Tap;
   const int spatial = s.spatial();
-  // Sums of an image, whose elements are `kChannels` apart.
-  SampleCall own = s;
-  std::int64_t image = 1;
-  for (int d = spatial - 1; d >= 0; --d) {
-    own.x.layout.strides[2 + d] = image;
-    image *= s.x.shape()[2 + d];
-  }
-  const std::vector<SampleAxis<A>> axes = sample_axes<A>(own);
-  const Layout places = [&] {
-    Layout l = s.y.layout;
-    l.shape.erase(0), l.strides.erase(0), l.shape.erase(0), l.strides.erase(0);
-    return l;
-  }();
-  Layout grid = places, to = s.x.layout;
-  for (int d = 0; d < spatial; ++d) grid.strides[d] = s.grid.strides()[1 + d];
-  to.shape.erase(0), to.strides.erase(0), to.shape.erase(0), to.strides.erase(0);
-  const std::int64_t channels = s.x.shape()[1], blocks = (channels + kChannels - 1) / kChannels;
-  const std::int64_t number = s.grid.strides()[-1], count = element_count(places.shape);
-  parallel(executor, s.x.shape()[0] * blocks, 1, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<A> sums(static_cast<std::size_t>(image * kChannels));
-    Tap axis[4];
-    std::vector<Tap> taps, more;
+  Dims strides = Dims::filled(spatial, 1);
+  for (int d = spatial - 2; d >= 0; --d) strides[d] = strides[d + 1] * s.x.shape()[3 + d];
+  const SamplePlaces<A> places(s, strides, false);
+  const Layout from = places_of(s.y), to = places_of(s.x);
+  const std::int64_t channels = s.x.shape()[1], parts = (channels + width - 1) / width, image = element_count(to.shape);
+  const auto add = CompiledLoop<AddLoop<A, width>, const SampleTaps<A>&, int, const A*, A*>::choose();
+  parallel(executor, s.x.shape()[0] * parts, 1, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<A> sums(static_cast<std::size_t>(image * width));
+    const auto taps = std::make_unique_for_overwrite<SampleTaps<A>>();
+    std::int64_t offsets[kSamplePlaces];
+    A elements[kSamplePlaces * width] = {};
     for (std::int64_t task = begin; task < end; ++task) {
-      const std::int64_t n = task / blocks, c0 = task % blocks * kChannels, c1 = std::min(c0 + kChannels, channels);
-      const T* dy = data<const T>(s.y) + n * s.y.strides()[0];
-      const G* numbers = data<const G>(s.grid) + n * s.grid.strides()[0];
+      const std::int64_t item = task / parts, c0 = task % parts * width,
+                         count = std::min<std::int64_t>(width, channels - c0);
+      const T* dy = data<const T>(s.y) + item * s.y.strides()[0] + c0 * s.y.strides()[1];
       std::ranges::fill(sums, A(0));
-      for (std::int64_t i = 0; i < count; ++i) {
-        const G* g = numbers + offset_of(grid, i);
-        taps.assign(1, {0, A(1), A(0)});
-        for (int d = 0; d < spatial; ++d) {
-          const int k = axes[static_cast<std::size_t>(d)].taps(static_cast<A>(g[(spatial - 1 - d) * number]), axis);
-          more.clear();
-          for (const Tap& t : taps) {
-            for (int j = 0; j < k; ++j) more.push_back({t.offset + axis[j].offset, t.weight * axis[j].weight, A(0)});
-          }
-          taps.swap(more);
+      for (std::int64_t block = 0; block < places.blocks(); ++block) {
+        const int n = places.size(block);
+        places.find(item, block, *taps);
+        offsets_of(from, places.begin(block), n, offsets);
+        for (std::int64_t c = 0; c < count; ++c) {
+          const T* channel = dy + c * s.y.strides()[1];
+          for (int i = 0; i < n; ++i) elements[i * width + c] = static_cast<A>(channel[offsets[i]]);
         }
-        const T* from = dy + offset_of(places, i);
-        for (const Tap& t : taps) {
-          if (t.weight == 0) continue;
-          A* sum = sums.data() + t.offset * kChannels;
-          for (std::int64_t c = c0; c < c1; ++c) sum[c - c0] += t.weight * static_cast<A>(from[c * s.y.strides()[1]]);
-        }
+        add(*taps, n, elements, sums.data());
       }
-      T* dx = data<T>(s.x) + n * s.x.strides()[0];
-      for (std::int64_t i = 0; i < image; ++i) {
-        T* element = dx + offset_of(to, i);
-        for (std::int64_t c = c0; c < c1; ++c) {
-          element[c * s.x.strides()[1]] = static_cast<T>(sums[static_cast<std::size_t>(i * kChannels + c - c0)]);
+      T* dx = data<T>(s.x) + item * s.x.strides()[0] + c0 * s.x.strides()[1];
+      for (std::int64_t first = 0; first < image; first += kSamplePlaces) {
+        const int n = static_cast<int>(std::min<std::int64_t>(kSamplePlaces, image - first));
+        offsets_of(to, first, n, offsets);
+        for (std::int64_t c = 0; c < count; ++c) {
+          T* channel = dx + c * s.x.strides()[1];
+          const A* sum = sums.data() + first * width + c;
+          for (int i = 0; i < n; ++i) channel[offsets[i]] = static_cast<T>(sum[i * width]);
         }
       }
     }
   });
 }
 
-template <class T, class G, class A>
+// Adds the products of a channel's elements at the places and at the taps.
+template <class T, class A>
+struct ProductLoop {
+  static WEFT_INLINE void run(const SampleTaps<A>& taps, int n, const A* dy, const T* x,
+                              A (*WEFT_RESTRICT products)[kSamplePlaces]) {
+    for (int t = 0; t < taps.count; ++t) {
+      for (int i = 0; i < n; ++i) products[t][i] += dy[i] * static_cast<A>(x[taps.offsets[t][i]]);
+    }
+  }
+};
+// Adds up the slopes by each number, times their taps' products. Taps without slopes do not count, whatever they are.
+template <class A, int rank>
+struct SlopeLoop {
+  static WEFT_INLINE void run(const SampleTaps<A>& taps, int n, const A (*products)[kSamplePlaces],
+                              A (*WEFT_RESTRICT sums)[kSamplePlaces]) {
+    for (int t = 0; t < taps.count; ++t) {
+      for (int i = 0; i < n; ++i) {
+        bool counts = false;
+        for (int d = 0; d < rank; ++d) counts |= taps.slopes[d][t][i] != 0;
+        for (int d = 0; d < rank; ++d) {
+          const A product = taps.slopes[d][t][i] * products[t][i];
+          sums[d][i] += counts ? product : A(0);
+        }
+      }
+    }
+  }
+};
+
+template <class T, class A>
 void slopes(cpu::Executor& executor, const SampleCall& s, const View& dgrid) {
-  using Tap = typename SampleAxis<A>::Tap;
-  struct Element {
-    std::int64_t offset;
-    A weight;
-    std::array<A, 3> slopes;  // of the weight, by each number
-  };
   const int spatial = s.spatial();
-  const std::vector<SampleAxis<A>> axes = sample_axes<A>(s);
-  const int last = dgrid.rank() - 1;
-  const Layout grid = without(s.grid, last), to = without(dgrid, last), dy = without(s.y, 1);
-  const std::int64_t channels = s.x.shape()[1], number = s.grid.strides()[-1], to_number = dgrid.strides()[-1];
-  const std::int64_t places = element_count(dy.shape) / std::max<std::int64_t>(dy.shape[0], 1);
-  parallel(executor, element_count(dy.shape), std::max<std::int64_t>(4096 / std::max<std::int64_t>(channels, 1), 1),
+  Dims strides;
+  for (int d = 0; d < spatial; ++d) strides.push_back(s.x.strides()[2 + d]);
+  const SamplePlaces<A> places(s, strides, true);
+  const Layout dy = places_of(s.y);
+  Layout to = dgrid.layout;
+  const std::int64_t item_stride = to.strides[0], number = to.strides[-1];
+  to.shape.erase(0), to.strides.erase(0), to.shape.pop_back(), to.strides.pop_back();
+  const std::int64_t channels = s.x.shape()[1], blocks = places.blocks();
+  using Products = A[kSamplePlaces];
+  const auto multiply =
+      CompiledLoop<ProductLoop<T, A>, const SampleTaps<A>&, int, const A*, const T*, Products*>::choose();
+  const auto add = [&] {
+    const auto of = []<int rank>() {
+      return CompiledLoop<SlopeLoop<A, rank>, const SampleTaps<A>&, int, const Products*, Products*>::choose();
+    };
+    return spatial == 1   ? of.template operator()<1>()
+           : spatial == 2 ? of.template operator()<2>()
+                          : of.template operator()<3>();
+  }();
+  using Store = void (*)(const View&, std::int64_t first, const std::int64_t* offsets, int n, const A* from);
+  Store store = nullptr;
+  with_type(dgrid.dtype, [&]<class G>() {
+    if constexpr (kSampled<G>) {
+      store = [](const View& v, std::int64_t first, const std::int64_t* offsets, int n, const A* from) {
+        G* g = data<G>(v) + first;
+        for (int i = 0; i < n; ++i) g[offsets[i]] = static_cast<G>(from[i]);
+      };
+    } else {
+      throw InternalError("grid_sample_grid_gradient of {}", to_string(dgrid));
+    }
+  });
+  parallel(executor, s.y.shape()[0] * blocks,
+           std::max<std::int64_t>(4096 / kSamplePlaces / std::max<std::int64_t>(channels, 1), 1),
            [&](std::int64_t begin, std::int64_t end) {
-             Tap axis[4];
-             std::vector<Element> elements, more;
+             const auto taps = std::make_unique_for_overwrite<SampleTaps<A>>();
+             std::int64_t offsets[kSamplePlaces];
+             A elements[kSamplePlaces], products[SampleTaps<A>::kMost][kSamplePlaces], sums[3][kSamplePlaces];
              for (std::int64_t i = begin; i < end; ++i) {
-               const G* g = data<const G>(s.grid) + offset_of(grid, i);
-               elements.assign(1, {i / places * s.x.strides()[0], A(1), {}});
-               for (int d = 0; d < spatial; ++d) {
-                 const A at = static_cast<A>(g[(spatial - 1 - d) * number]);
-                 const int k = axes[static_cast<std::size_t>(d)].taps(at, axis, true);
-                 more.clear();
-                 for (const Element& e : elements) {
-                   for (int j = 0; j < k; ++j) {
-                     Element& next =
-                         more.emplace_back(Element{e.offset + axis[j].offset, e.weight * axis[j].weight, {}});
-                     for (int b = 0; b < d; ++b) {
-                       const auto own = static_cast<std::size_t>(b);
-                       next.slopes[own] = e.slopes[own] * axis[j].weight;
-                     }
-                     next.slopes[static_cast<std::size_t>(d)] = e.weight * axis[j].slope;
-                   }
-                 }
-                 elements.swap(more);
+               const std::int64_t item = i / blocks, block = i % blocks;
+               const int n = places.size(block);
+               places.find(item, block, *taps);
+               std::fill_n(products[0], taps->count * kSamplePlaces, A(0));
+               offsets_of(dy, places.begin(block), n, offsets);
+               for (std::int64_t c = 0; c < channels; ++c) {
+                 const T* from = data<const T>(s.y) + item * s.y.strides()[0] + c * s.y.strides()[1];
+                 for (int p = 0; p < n; ++p) elements[p] = static_cast<A>(from[offsets[p]]);
+                 multiply(*taps, n, elements, data<const T>(s.x) + item * s.x.strides()[0] + c * s.x.strides()[1],
+                          products);
                }
-               std::array<A, 3> sums{};
-               const T* from = data<const T>(s.y) + offset_of(dy, i);
-               for (const Element& e : elements) {
-                 if (std::ranges::all_of(e.slopes, [](A slope) { return slope == 0; })) continue;
-                 A product = 0;
-                 for (std::int64_t c = 0; c < channels; ++c) {
-                   product += static_cast<A>(from[c * s.y.strides()[1]]) *
-                              static_cast<A>(data<const T>(s.x)[e.offset + c * s.x.strides()[1]]);
-                 }
-                 for (std::size_t d = 0; d < 3; ++d) sums[d] += e.slopes[d] * product;
-               }
-               G* result = data<G>(dgrid) + offset_of(to, i);
+               std::fill_n(sums[0], 3 * kSamplePlaces, A(0));
+               add(*taps, n, products, sums);
+               offsets_of(to, places.begin(block), n, offsets);
                for (int d = 0; d < spatial; ++d) {
-                 result[(spatial - 1 - d) * to_number] = static_cast<G>(sums[static_cast<std::size_t>(d)]);
+                 store(dgrid, item * item_stride + (spatial - 1 - d) * number, offsets, n, sums[d]);
                }
              }
            });
@@ -139,11 +160,16 @@ void slopes(cpu::Executor& executor, const SampleCall& s, const View& dgrid) {
 }  // namespace
 
 void grid_sample_gradient_cpu(cpu::Executor& executor, const SampleCall& s) {
-  with_sample_types(s, [&]<class T, class G, class A>() { add_up<T, G, A>(executor, s); });
+  with_sample_types(s, [&]<class T, class A>() {
+    if (s.x.shape()[1] <= 4)
+      add_up<T, A, 4>(executor, s);
+    else
+      add_up<T, A, 16>(executor, s);
+  });
 }
 
 void grid_sample_grid_gradient_cpu(cpu::Executor& executor, const SampleCall& s, const View& dgrid) {
-  with_sample_types(s, [&]<class T, class G, class A>() { slopes<T, G, A>(executor, s, dgrid); });
+  with_sample_types(s, [&]<class T, class A>() { slopes<T, A>(executor, s, dgrid); });
 }
 
 }  // namespace weft::kernels

@@ -8,47 +8,46 @@
 namespace weft::kernels {
 namespace {
 
-// T: of x and of y; G: of the grid.
-template <class T, class G, class A>
+// The weighted sums of a channel's elements.
+template <class T, class A>
+struct SumLoop {
+  static WEFT_INLINE void run(const SampleTaps<A>& taps, int n, const T* x, A* WEFT_RESTRICT sums) {
+    for (int i = 0; i < n; ++i) sums[i] = 0;
+    for (int t = 0; t < taps.count; ++t) {
+      for (int i = 0; i < n; ++i) {
+        const A w = taps.weights[t][i], product = w * static_cast<A>(x[taps.offsets[t][i]]);
+        sums[i] += w == 0 ? A(0) : product;
+      }
+    }
+  }
+};
+
+// T: of x and of y.
+template <class T, class A>
 void sample(cpu::Executor& executor, const SampleCall& s) {
-  using Tap = typename SampleAxis<A>::Tap;
-  const int spatial = s.spatial();
-  const std::vector<SampleAxis<A>> axes = sample_axes<A>(s);
-  // Batch and places, as the grid has them.
-  Layout grid = s.grid.layout, y = s.y.layout;
-  const std::int64_t number = grid.strides[-1], channels = y.shape[1];
-  const std::int64_t x_channel = s.x.strides()[1], y_channel = y.strides[1];
-  grid.shape.pop_back(), grid.strides.pop_back();
-  y.shape.erase(1), y.strides.erase(1);
-  Layout x = y;
-  for (int d = 0; d < x.rank(); ++d) x.strides[d] = d == 0 ? s.x.strides()[0] : 0;
-  const T* from = data<const T>(s.x);
-  const G* numbers = data<const G>(s.grid);
-  T* to = data<T>(s.y);
-  parallel(executor, element_count(y.shape), std::max<std::int64_t>(4096 / channels, 1),
+  Dims strides;
+  for (int d = 0; d < s.spatial(); ++d) strides.push_back(s.x.strides()[2 + d]);
+  const SamplePlaces<A> places(s, strides, false);
+  const Layout y = places_of(s.y);
+  const std::int64_t channels = s.y.shape()[1], blocks = places.blocks();
+  const auto sum = CompiledLoop<SumLoop<T, A>, const SampleTaps<A>&, int, const T*, A*>::choose();
+  parallel(executor, s.y.shape()[0] * blocks,
+           std::max<std::int64_t>(4096 / kSamplePlaces / std::max<std::int64_t>(channels, 1), 1),
            [&](std::int64_t begin, std::int64_t end) {
-             Tap own[4];
-             std::vector<Tap> taps, more;
+             const auto taps = std::make_unique_for_overwrite<SampleTaps<A>>();
+             std::int64_t offsets[kSamplePlaces];
+             A sums[kSamplePlaces];
              for (std::int64_t i = begin; i < end; ++i) {
-               const G* g = numbers + offset_of(grid, i);
-               taps.assign(1, {offset_of(x, i), A(1)});
-               for (int d = 0; d < spatial; ++d) {
-                 const int n =
-                     axes[static_cast<std::size_t>(d)].taps(static_cast<A>(g[(spatial - 1 - d) * number]), own);
-                 more.clear();
-                 for (const Tap& t : taps) {
-                   for (int k = 0; k < n; ++k) {
-                     const A w = t.weight * own[k].weight;
-                     if (w != 0) more.push_back({t.offset + own[k].offset, w});
-                   }
-                 }
-                 taps.swap(more);
-               }
-               T* result = to + offset_of(y, i);
+               const std::int64_t item = i / blocks, block = i % blocks;
+               const int n = places.size(block);
+               places.find(item, block, *taps);
+               offsets_of(y, places.begin(block), n, offsets);
+               const T* from = data<const T>(s.x) + item * s.x.strides()[0];
+               T* to = data<T>(s.y) + item * s.y.strides()[0];
                for (std::int64_t c = 0; c < channels; ++c) {
-                 A sum = 0;
-                 for (const Tap& t : taps) sum += t.weight * static_cast<A>(from[t.offset + c * x_channel]);
-                 result[c * y_channel] = static_cast<T>(sum);
+                 sum(*taps, n, from + c * s.x.strides()[1], sums);
+                 T* result = to + c * s.y.strides()[1];
+                 for (int p = 0; p < n; ++p) result[offsets[p]] = static_cast<T>(sums[p]);
                }
              }
            });
@@ -57,7 +56,7 @@ void sample(cpu::Executor& executor, const SampleCall& s) {
 }  // namespace
 
 void grid_sample_cpu(cpu::Executor& executor, const SampleCall& s) {
-  with_sample_types(s, [&]<class T, class G, class A>() { sample<T, G, A>(executor, s); });
+  with_sample_types(s, [&]<class T, class A>() { sample<T, A>(executor, s); });
 }
 
 }  // namespace weft::kernels

@@ -10,13 +10,18 @@ namespace {
 // Moves the rows of the whole to the part.
 template <class T>
 void move_rows(const SelectedElements& s, const SelectedElements::Rows& rows, const T* whole, T* part) {
+  if (s.length() == 1 && rows.adjacent) {
+    T* to = part + rows.part[0];
+    for (int i = 0; i < rows.count; ++i) to[i] = whole[rows.whole[i]];
+    return;
+  }
   if (s.length() == 1) {
     for (int i = 0; i < rows.count; ++i) part[rows.part[i]] = whole[rows.whole[i]];
     return;
   }
   for (int i = 0; i < rows.count; ++i) {
     const T* from = whole + rows.whole[i];
-    T* to = part + rows.part[i];
+    T* to = part + rows.part_of(i);
     if (s.whole_stride() == 1 && s.part_stride() == 1) {
       std::memcpy(to, from, static_cast<std::size_t>(s.length()) * sizeof(T));
     } else {
@@ -34,7 +39,7 @@ void move_packed(const SelectedElements& s, const SelectedElements::Rows& rows, 
     for (std::int64_t j = 0; j < s.length(); j += SelectedElements::kMost) {
       const int n = static_cast<int>(std::min<std::int64_t>(s.length() - j, SelectedElements::kMost));
       load(whole.buffer.data() + whole.offset, rows.whole[i] + j * s.whole_stride(), s.whole_stride(), n, numbers);
-      store(part.buffer.data() + part.offset, rows.part[i] + j * s.part_stride(), s.part_stride(), n, numbers);
+      store(part.buffer.data() + part.offset, rows.part_of(i) + j * s.part_stride(), s.part_stride(), n, numbers);
     }
   }
 }

@@ -1,5 +1,6 @@
 // Scatters on the CPU. All updates of one element are combined in order, by one thread: threads divide the elements,
 // not the updates.
+#include "core/compiler.h"
 #include "kernels/cpu_loops.h"
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/elementwise/elementwise.h"
@@ -10,7 +11,7 @@ namespace weft::kernels {
 namespace {
 
 template <class T>
-T combined(ScatterKind op, T a, T b) {
+WEFT_INLINE T combined(ScatterKind op, T a, T b) {
   if constexpr (std::is_same_v<T, std::complex<float>>) {
     return op == ScatterKind::add
                ? a + b
@@ -19,10 +20,14 @@ T combined(ScatterKind op, T a, T b) {
     // Integers wrap, so they are computed unsigned.
     const auto ua = static_cast<std::uint64_t>(a), ub = static_cast<std::uint64_t>(b);
     switch (op) {
-      case ScatterKind::add: return static_cast<T>(ua + ub);
-      case ScatterKind::mul: return static_cast<T>(ua * ub);
-      case ScatterKind::min: return std::min(a, b);
-      default: return std::max(a, b);
+      case ScatterKind::add:
+        return static_cast<T>(ua + ub);
+      case ScatterKind::mul:
+        return static_cast<T>(ua * ub);
+      case ScatterKind::min:
+        return std::min(a, b);
+      default:
+        return std::max(a, b);
     }
   } else {
     using F = std::conditional_t<std::is_same_v<T, double>, double, float>;
@@ -45,10 +50,16 @@ void for_each_pair(const Selection& s, Collapsed c, const std::array<std::int64_
   SelectedElements::Rows rows;
   for (std::int64_t block = 0; block < selected.blocks(); ++block) {
     selected.find(block, low, high, rows);
+    if (selected.length() == 1 && rows.adjacent) {
+      for (int i = 0; i < rows.count; ++i) {
+        if (rows.whole[i] != SelectedElements::kNone) f(rows.whole[i], rows.part[0] + i);
+      }
+      continue;
+    }
     for (int i = 0; i < rows.count; ++i) {
       if (rows.whole[i] == SelectedElements::kNone) continue;
       for (std::int64_t j = 0; j < selected.length(); ++j) {
-        f(rows.whole[i] + j * selected.whole_stride(), rows.part[i] + j * selected.part_stride());
+        f(rows.whole[i] + j * selected.whole_stride(), rows.part_of(i) + j * selected.part_stride());
       }
     }
   }
@@ -111,10 +122,22 @@ void scatter_cpu(cpu::Executor& executor, ScatterKind op, const Selection& s) {
                       y[to] = op == ScatterKind::min ? y[to] && updates[from] : y[to] || updates[from];
                     });
     } else {
-      for_each_pair(executor, s,
-                    [op, y = data<T>(s.whole), updates = data<const T>(s.part)](std::int64_t to, std::int64_t from) {
-                      y[to] = combined(op, y[to], updates[from]);
-                    });
+      const auto known = [&]<ScatterKind kind>() {
+        for_each_pair(executor, s,
+                      [y = data<T>(s.whole), updates = data<const T>(s.part)](std::int64_t to, std::int64_t from) {
+                        y[to] = combined(kind, y[to], updates[from]);
+                      });
+      };
+      switch (op) {
+        case ScatterKind::add:
+          return known.template operator()<ScatterKind::add>();
+        case ScatterKind::mul:
+          return known.template operator()<ScatterKind::mul>();
+        case ScatterKind::min:
+          return known.template operator()<ScatterKind::min>();
+        default:
+          return known.template operator()<ScatterKind::max>();
+      }
     }
   });
 }

@@ -19,6 +19,17 @@ struct Reading {
   std::int64_t low, high;
 };
 
+// elements[i] = first + i · stride, or first + offsets[i].
+WEFT_VECTOR_CLONES
+void list_elements(std::int64_t first, std::int64_t stride, const std::int64_t* offsets, int n,
+                   std::int64_t* WEFT_RESTRICT elements) {
+  if (offsets) {
+    for (int i = 0; i < n; ++i) elements[i] = first + offsets[i];
+  } else {
+    for (int i = 0; i < n; ++i) elements[i] = first + i * stride;
+  }
+}
+
 // Adds what the indices move in the whole, or sets kNone, which stays.
 WEFT_VECTOR_CLONES
 void add_indices(const Reading& r, const std::int64_t* indices, int n, std::int64_t* whole) {
@@ -67,14 +78,13 @@ SelectedElements::SelectedElements(const Selection& selection, bool clamps, Coll
 void SelectedElements::find(std::int64_t block, std::int64_t low, std::int64_t high, Rows& rows) const {
   const ElementBlocks::Block b = blocks_[block];
   const auto first = [&](int k) { return start_[k] + blocks_.offset(b, dims_.strides[k]); };
-  const auto list = [&](int k, std::int64_t* elements) {
-    const std::int64_t at = first(k), stride = dims_.strides[k].back();
-    const std::int64_t* const offsets = offsets_[k].data();
-    for (std::int64_t i = 0; i < b.count; ++i) elements[i] = at + (offsets_[k].empty() ? i * stride : offsets[i]);
-  };
   rows.count = static_cast<int>(b.count);
-  list(0, rows.whole);
-  list(2, rows.part);
+  rows.adjacent = offsets_[2].empty() && dims_.strides[2].back() == 1;
+  const auto list = [&](int k, int n, std::int64_t* elements) {
+    list_elements(first(k), dims_.strides[k].back(), offsets_[k].empty() ? nullptr : offsets_[k].data(), n, elements);
+  };
+  list(0, rows.count, rows.whole);
+  list(2, rows.adjacent ? 1 : rows.count, rows.part);
   const View& indices = selection_.indices;
   const std::byte* const memory = indices.buffer.data() + indices.offset;
   const std::int64_t tuples = first(1);

@@ -29,7 +29,9 @@ class SelectedElements {
   // A block's rows: their first elements.
   struct Rows {
     int count;
+    bool adjacent;  // in the part: part[i] is part[0] + i, and only part[0] is set
     std::int64_t whole[kMost], part[kMost];
+    std::int64_t part_of(int i) const { return adjacent ? part[0] + i : part[i]; }
   };
   // Those whose first index is not in [low, high) have kNone in `whole`, as those that select nothing.
   void find(std::int64_t block, std::int64_t low, std::int64_t high, Rows& rows) const;

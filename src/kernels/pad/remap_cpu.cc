@@ -19,6 +19,8 @@ class Mapping {
  public:
   Mapping(Remap mode, const RemapAxis& axis) : mode_(mode), axis_(axis) {}
 
+  // True if all indices are mapped to one of x.
+  bool is_constant() const { return axis_.mapped && mode_ == Remap::wrap && axis_.period == 1; }
   // How many indices from c on are mapped to adjacent ones of x; 0: it is outside.
   std::int64_t run(std::int64_t c) const {
     if (!axis_.mapped) return axis_.to - c;
@@ -107,6 +109,16 @@ class Mover {
       store_(y_, to + i * y_stride, y_stride, count, numbers);
     }
   }
+  // `n` elements from `to` on become the element `from` of x, or what is outside of it.
+  void fill(std::int64_t from, std::int64_t to, std::int64_t n) const {
+    if (from == kNone && keeps_) return;
+    with_bits(bits_, [&]<class T>() {
+      const T value = from == kNone ? static_cast<T>(value_) : reinterpret_cast<const T*>(x_)[from];
+      std::fill_n(reinterpret_cast<T*>(y_) + to, n, value);
+    });
+  }
+  // True if fill() takes elements of y so far apart.
+  bool has_fills(std::int64_t y_stride) const { return bits_ >= 8 && y_stride == 1; }
   // True if run() takes elements so far apart.
   bool has_runs(std::int64_t x_stride, std::int64_t y_stride) const {
     return bits_ < 8 || (x_stride == 1 && y_stride == 1);
@@ -180,6 +192,17 @@ void remap_cpu(cpu::Executor& all_cores, const RemapProblem& problem) {
   const Mover mover(problem);
   const bool single = inner.size() == 1;  // an index of the axis is one element
   const bool has_runs = single && y_offsets.empty() && mover.has_runs(x_stride, y_stride);
+  const bool has_fills = single && y_offsets.empty() && mover.has_fills(y_stride);
+  // How many indices from c on come before a run that is worth a copy, or `most`.
+  const auto before_run = [&](std::int64_t c, std::int64_t most, std::int64_t stop) {
+    std::int64_t n = 0;
+    while (n < kShortest && n < most) {
+      const std::int64_t run = std::min(mappings[axis].run(c + n), stop - c - n);
+      if (run >= kShortest) return n;
+      n += std::max<std::int64_t>(run, 1);
+    }
+    return most;
+  };
   // A table for some units of a mapping serves the next ones, too.
   const std::int64_t most = kMost / blocks.inner(), unit = mappings[axis].unit();
   const bool has_units = single && unit > 0 && unit <= most;
@@ -209,7 +232,13 @@ void remap_cpu(cpu::Executor& all_cores, const RemapProblem& problem) {
                    c += run;
                    continue;
                  }
-                 const std::int64_t count = std::min(at_once, stop - c), n = count * blocks.inner();
+                 if (has_fills && (base == kNone || mappings[axis].is_constant())) {
+                   mover.fill(base, to + at, stop - c);
+                   break;
+                 }
+                 std::int64_t count = std::min(at_once, stop - c);
+                 if (base != kNone && has_runs && !has_units) count = before_run(c, count, stop);
+                 const std::int64_t n = count * blocks.inner();
                  if (has_units && filled == c - at_once) {
                    const std::int64_t step = mappings[axis].unit_step() * (at_once / unit) * x_stride;
                    for (std::int64_t i = 0; step != 0 && i < count; ++i) indices[i] += step;

@@ -86,6 +86,29 @@ class Positions {
     if (ratio_) return {static_cast<double>(ratio_->over), static_cast<double>(ratio_->under)};
     return {*scale_, 1};
   }
+  // Where element i is at (i · over + begin) / under, exactly; nothing: elsewhere.
+  struct Line {
+    std::int64_t over, begin, under;
+  };
+  std::optional<Line> line() const {
+    if (scale_) return std::nullopt;
+    switch (coordinates_) {
+      case ResizeCoordinates::align_corners:
+        if (to_ == 1) return std::nullopt;
+        return Line{from_ - 1, 0, to_ - 1};
+      case ResizeCoordinates::asymmetric:
+        return Line{from_, 0, to_};
+      case ResizeCoordinates::pytorch_half_pixel:
+        if (to_ == 1) return std::nullopt;
+        [[fallthrough]];
+      case ResizeCoordinates::half_pixel:
+      case ResizeCoordinates::half_pixel_symmetric:
+        return Line{2 * from_, from_ - to_, 2 * to_};
+      case ResizeCoordinates::crop:
+        return std::nullopt;
+    }
+    return std::nullopt;
+  }
   // Whether later elements of y lie at earlier ones of x.
   bool descends() const { return coordinates_ == ResizeCoordinates::crop && start_ > end_; }
 
@@ -180,24 +203,78 @@ class Weights {
     reach_ = (o.mode == ResizeMode::cubic ? 2 : 1) * (under_ / over_);
   }
   double reach() const { return reach_; }
+  // True if rows are made by add_rows(): of one element each, or of the two around a position by their distance.
+  std::optional<Positions::Line> line() const {
+    const bool is_linear = o_.mode == ResizeMode::linear && !o_.exclude_outside && over_ == 1 && under_ == 1;
+    return is_linear || o_.mode == ResizeMode::nearest ? positions_.line() : std::nullopt;
+  }
+  // Rows begin…end-1 at positions on a line, as row() makes them, without a division for each position.
+  void add_rows(const Positions::Line& line, std::int64_t begin, std::int64_t end, AxisTable& t) const {
+    const bool is_linear = o_.mode == ResizeMode::linear;
+    const Position first = quotient(begin * line.over + line.begin, line.under);
+    const std::int64_t step = line.over / line.under, part_step = line.over % line.under;
+    std::int64_t whole = first.whole, part = static_cast<std::int64_t>(first.part);
+    const auto of = static_cast<double>(line.under);
+    const auto n = static_cast<std::size_t>(end - begin);
+    t.first.resize(n), t.count.assign(n, 1);
+    t.pitch = is_linear ? 2 : 1;
+    t.weights.resize(n * static_cast<std::size_t>(t.pitch));
+    for (std::size_t i = 0; i < n; ++i) {
+      if (is_linear) {
+        t.first[i] = whole;
+        t.weights[2 * i + 1] = static_cast<double>(part);
+      } else {
+        t.first[i] = clamped(nearest({whole, static_cast<double>(part), of}, o_.rounding));
+        t.weights[i] = 1;
+      }
+      whole += step, part += part_step;
+      const bool over = part >= line.under;
+      whole += over, part -= over ? line.under : 0;
+    }
+    if (!is_linear) return;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double p = t.weights[2 * i + 1];
+      t.weights[2 * i] = (of - p) / of;
+      t.weights[2 * i + 1] = p / of;
+    }
+    bool has_pairs = false;
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::int64_t low = clamped(t.first[i]);
+      const bool pair = t.weights[2 * i + 1] != 0 && low != clamped(t.first[i] + 1);
+      t.first[i] = low;
+      t.count[i] = pair ? 2 : 1;
+      has_pairs |= pair;
+      if (pair) continue;
+      // The weight of both is that of the one element; beside an element the other's is 0.
+      t.weights[2 * i] += t.weights[2 * i + 1];
+      t.weights[2 * i + 1] = 0;
+    }
+    if (has_pairs) return;
+    t.pitch = 1;
+    for (std::size_t i = 0; i < n; ++i) t.weights[i] = t.weights[2 * i];
+    t.weights.resize(n);
+  }
   bool descends() const { return o_.mode != ResizeMode::area && positions_.descends(); }
 
   // The first and the last element of row i, all between which may have weights.
   std::pair<std::int64_t, std::int64_t> range(std::int64_t i) const {
     if (o_.mode == ResizeMode::area) return {i * from_ / to_, ((i + 1) * from_ + to_ - 1) / to_ - 1};
-    const Position p = positions_(i);
+    return range(positions_(i));
+  }
+  std::pair<std::int64_t, std::int64_t> range(const Position& p) const {
     if (o_.mode == ResizeMode::nearest) return {clamped(nearest(p, o_.rounding)), clamped(nearest(p, o_.rounding))};
     return {clamped(p.whole + first(p)), clamped(p.whole + last(p))};
   }
 
   // Fills the weights of row i and returns its first element; no weights: the row has no elements.
   std::int64_t row(std::int64_t i, std::vector<double>& weights) const {
-    const auto [begin, end] = range(i);
     if (o_.mode == ResizeMode::area) {
+      const auto [begin, end] = range(i);
       weights.assign(static_cast<std::size_t>(end - begin + 1), 1 / static_cast<double>(end - begin + 1));
       return begin;
     }
     const Position p = positions_(i);
+    const auto [begin, end] = range(p);
     weights.clear();
     if (o_.coordinates == ResizeCoordinates::crop &&
         (p.whole < 0 || p.whole >= from_ || (p.whole == from_ - 1 && p.part > 0))) {
@@ -209,7 +286,7 @@ class Weights {
     }
     weights.assign(static_cast<std::size_t>(end - begin) + 1, 0);
     double sum = 0;
-    for (std::int64_t k = first(p); k <= last(p); ++k) {
+    for (std::int64_t k = first(p), stop = last(p); k <= stop; ++k) {
       const std::int64_t j = p.whole + k;
       if (o_.exclude_outside && (j < 0 || j >= from_)) continue;
       const double w = weight(std::abs(static_cast<double>(k) * p.of - p.part), p.of);
@@ -230,6 +307,10 @@ class Weights {
   // The weight at the distance part / of, which counts over_ / under_ times. At 1, of cubic ones at 2, too, it is
   // exactly 0, so that such an element does not count.
   double weight(double part, double of) const {
+    if (over_ == 1 && under_ == 1) {  // the distance is exact
+      if (o_.mode == ResizeMode::linear) return std::max(0.0, (of - part) / of);
+      return part == of || part == 2 * of ? 0 : cubic(part / of, o_.cubic_a);
+    }
     const Product distance(part, over_), one(of, under_);
     if (o_.mode == ResizeMode::linear) {
       return std::max(0.0, ((one.high - distance.high) + (one.low - distance.low)) / one.high);
@@ -340,6 +421,11 @@ AxisTable axis_table(const ResizeOptions& o, int axis, std::int64_t from, std::i
 AxisTable axis_table(const ResizeOptions& o, int axis, std::int64_t from, std::int64_t to, std::int64_t begin,
                      std::int64_t end) {
   const Weights weights(o, axis, from, to);
+  if (const auto line = weights.line()) {
+    AxisTable t{.axis = axis, .from = from, .ratio = static_cast<double>(to) / static_cast<double>(from)};
+    weights.add_rows(*line, begin, end, t);
+    return t;
+  }
   Rows rows;
   std::vector<double> row;
   for (std::int64_t i = begin; i < end; ++i) {
@@ -406,36 +492,45 @@ AxisTable gradient_table(const ResizeOptions& o, int axis, std::int64_t from, st
 
 AxisTable part_of(const AxisTable& t, std::int64_t begin, std::int64_t end, std::int64_t& x_begin,
                   std::int64_t& x_size) {
-  std::int64_t low = t.from, high = 0;
-  for (std::int64_t i = begin; i < end; ++i) {
-    const auto k = static_cast<std::size_t>(i);
-    if (t.count[k] == 0) continue;
-    low = std::min(low, t.first[k]);
-    high = std::max(high, t.first[k] + t.count[k]);
-  }
-  x_begin = std::min(low, t.from - 1);
-  x_size = std::max<std::int64_t>(high - x_begin, 1);
-  AxisTable part{.axis = t.axis, .from = x_size, .pitch = t.pitch, .ratio = t.ratio};
+  AxisTable part{.axis = t.axis, .from = t.from, .pitch = t.pitch, .ratio = t.ratio};
   part.first.assign(t.first.begin() + begin, t.first.begin() + end);
   part.count.assign(t.count.begin() + begin, t.count.begin() + end);
   part.weights.assign(t.weights.begin() + begin * t.pitch, t.weights.begin() + end * t.pitch);
-  for (std::size_t i = 0; i < part.first.size(); ++i) part.first[i] -= part.count[i] ? x_begin : 0;
-  return part;
+  return part_of(std::move(part), x_begin, x_size);
+}
+
+AxisTable part_of(AxisTable t, std::int64_t& x_begin, std::int64_t& x_size) {
+  std::int64_t low = t.from, high = 0;
+  for (std::size_t i = 0; i < t.first.size(); ++i) {
+    if (t.count[i] == 0) continue;
+    low = std::min(low, t.first[i]);
+    high = std::max(high, t.first[i] + t.count[i]);
+  }
+  x_begin = std::min(low, t.from - 1);
+  x_size = std::max<std::int64_t>(high - x_begin, 1);
+  t.from = x_size;
+  for (std::size_t i = 0; i < t.first.size(); ++i) t.first[i] -= t.count[i] ? x_begin : 0;
+  return t;
 }
 
 std::vector<std::int32_t> integer_weights(const AxisTable& t, std::int64_t row) {
-  const auto n = static_cast<std::size_t>(t.count[static_cast<std::size_t>(row)]);
-  std::vector<std::int32_t> weights(n);
+  std::vector<std::int32_t> weights(static_cast<std::size_t>(t.count[static_cast<std::size_t>(row)]));
+  integer_weights(t, row, weights.data());
+  return weights;
+}
+
+void integer_weights(const AxisTable& t, std::int64_t row, std::int32_t* weights) {
+  const std::int64_t n = t.count[static_cast<std::size_t>(row)];
+  const double* exact = t.row(row);
   // What rounding takes from the weights up to here goes to the next.
   double sum = 0;
   std::int64_t given = 0;
-  for (std::size_t k = 0; k < n; ++k) {
-    sum += t.row(row)[k] * (1 << kWeightBits);
+  for (std::int64_t k = 0; k < n; ++k) {
+    sum += exact[k] * (1 << kWeightBits);
     const auto so_far = static_cast<std::int64_t>(std::floor(sum + 0.5));
     weights[k] = static_cast<std::int32_t>(so_far - given);
     given = so_far;
   }
-  return weights;
 }
 
 }  // namespace weft::kernels

@@ -40,9 +40,11 @@ std::int64_t row_length(const ResizeOptions& options, int axis, std::int64_t fro
 // Rows begin…end-1, which read x's elements from `x_begin` on; `x_size`: up to the last that they read.
 AxisTable part_of(const AxisTable& table, std::int64_t begin, std::int64_t end, std::int64_t& x_begin,
                   std::int64_t& x_size);
+AxisTable part_of(AxisTable table, std::int64_t& x_begin, std::int64_t& x_size);  // all of its rows
 
 // The weights as multiples of 2^-kWeightBits whose sum is as near to the exact one as they can be.
 constexpr int kWeightBits = 14;
+void integer_weights(const AxisTable& table, std::int64_t row, std::int32_t* weights);
 std::vector<std::int32_t> integer_weights(const AxisTable& table, std::int64_t row);
 
 }  // namespace weft::kernels

@@ -34,6 +34,20 @@ DType intermediate_type(const ResizePass& whole) {
   return sums_integers(whole) ? kIntegerIntermediate : whole.from_type == DType::f64 ? DType::f64 : DType::f32;
 }
 
+// The strides of a dense tensor whose axes lie in the order of these strides.
+Strides dense_as(const Shape& shape, const Strides& strides) {
+  std::vector<int> axes(static_cast<std::size_t>(shape.rank()));
+  std::iota(axes.begin(), axes.end(), 0);
+  std::ranges::stable_sort(axes, std::greater(), [&](int d) { return std::abs(strides[d]); });
+  Strides dense = strides;
+  std::int64_t next = 1;
+  for (auto d = axes.rbegin(); d != axes.rend(); ++d) {
+    dense[*d] = next;
+    next *= shape[*d];
+  }
+  return dense;
+}
+
 template <class F>
 void for_each_intermediate(const ResizePass& whole, const std::vector<std::vector<std::size_t>>& groups, F&& f) {
   Shape shape = whole.x_shape();
@@ -121,14 +135,16 @@ std::uint64_t intermediate_bytes(const ResizePass& whole) {
   return most;
 }
 
-std::vector<ResizePass> passes_of(const ResizePass& whole, const std::function<View(std::uint64_t bytes)>& memory) {
+std::vector<ResizePass> passes_of(const ResizePass& whole, bool as_y,
+                                  const std::function<View(std::uint64_t bytes)>& memory) {
   if (whole.moves) return {whole};
   const auto groups = groups_of(whole);
   const DType type = intermediate_type(whole);
   std::vector<View> between;
   for_each_intermediate(whole, groups, [&](std::size_t, const Shape& shape) {
     const View bytes = memory(byte_size(type, static_cast<std::uint64_t>(element_count(shape))));
-    between.emplace_back(bytes.buffer, bytes.offset, type, shape);
+    const View& v = between.emplace_back(bytes.buffer, bytes.offset, type, shape);
+    if (as_y) between.back() = v.with_layout({shape, dense_as(shape, whole.y.strides())});
   });
   std::vector<ResizePass> passes;
   for (std::size_t g = 0; g < groups.size(); ++g) {

@@ -51,8 +51,9 @@ struct ResizeOrder {
 ResizeOrder order_of(const ResizePass& pass);
 
 // The passes that resample x to y, of which none has many products for an element. Memory for what is between two of
-// them comes from `memory`.
-std::vector<ResizePass> passes_of(const ResizePass& whole, const std::function<View(std::uint64_t bytes)>& memory);
+// them comes from `memory`. `as_y`: its axes lie in the order of y's, else in their own.
+std::vector<ResizePass> passes_of(const ResizePass& whole, bool as_y,
+                                  const std::function<View(std::uint64_t bytes)>& memory);
 // The bytes between the passes, at most.
 std::uint64_t intermediate_bytes(const ResizePass& whole);
 

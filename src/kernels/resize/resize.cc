@@ -257,10 +257,10 @@ void check_ranks(std::string_view name, const char* x_name, const View& x, const
 
 // Completes a pass of the options, or of their gradient, by the tables of the axes along which y is not x, and calls f
 // with it; at least with one table where there is work around the pass. `x` and `y`: the shapes of resize's operands.
-// Long axes are cut, and tables made for a part at a time, so that they take little memory.
+// Long axes are cut, and tables made for a part of `elements` at a time, so that they take little memory.
 template <class F>
 void with_tables(const ResizePass& pass, const ResizeOptions& o, bool gradient, const Shape& x, const Shape& y,
-                 int axis, const F& f) {
+                 int axis, std::int64_t elements, const F& f) {
   if (axis == y.rank()) {
     if (!pass.tables.empty() || !(pass.prologue || pass.epilogue)) return f(pass);
     ResizePass fused = pass;
@@ -273,26 +273,28 @@ void with_tables(const ResizePass& pass, const ResizeOptions& o, bool gradient, 
       o.coordinates == ResizeCoordinates::crop && o.mode != ResizeMode::area && !(o.starts.empty() && o.ends.empty());
   // With one size and no other scale every mode is the identity.
   if (from == to && !crops && (o.scales.empty() || sizes_say(o.scales[static_cast<std::size_t>(axis)], from, to))) {
-    return with_tables(pass, o, gradient, x, y, axis + 1, f);
+    return with_tables(pass, o, gradient, x, y, axis + 1, elements, f);
   }
-  constexpr std::int64_t kElements = std::int64_t{1} << 22;  // of a table
   const std::int64_t size = gradient ? from : to;
-  const std::int64_t rows = std::max<std::int64_t>(kElements / row_length(o, axis, from, to, gradient), 1);
+  const std::int64_t rows = std::max<std::int64_t>(elements / row_length(o, axis, from, to, gradient), 1);
   for (std::int64_t begin = 0; begin < size; begin += rows) {
     const std::int64_t end = std::min(begin + rows, size);
     AxisTable t = gradient ? gradient_table(o, axis, from, to, begin, end) : axis_table(o, axis, from, to, begin, end);
     ResizePass part = pass;
     if (end - begin < size) {
       std::int64_t x_begin = 0, x_size = 0;
-      t = part_of(t, 0, end - begin, x_begin, x_size);
+      t = part_of(std::move(t), x_begin, x_size);
       part.y = sliced(pass.y, axis, begin, end - begin);
       for (View& v : part.operands) v = sliced(v, axis, begin, end - begin);
       for (View& v : part.inputs) v = sliced(v, axis, x_begin, x_size);
     }
     if (!t.is_identity()) part.tables.push_back(std::move(t));
-    with_tables(part, o, gradient, x, y, axis + 1, f);
+    with_tables(part, o, gradient, x, y, axis + 1, elements, f);
   }
 }
+
+// Elements of a table that serves a part of an axis: on the CPU few enough to stay in a core's cache.
+std::int64_t table_elements(Stream& stream) { return std::int64_t{1} << (stream.cpu() ? 13 : 22); }
 
 void run(Stream& stream, std::string_view name, ResizePass pass) {
   const bool fused = pass.prologue || pass.epilogue;
@@ -360,7 +362,7 @@ void resize_gpu(gpu::Commands& commands, std::string_view name, const ResizePass
   in_parts(commands.device().capabilities(), name, whole, [&](const ResizePass& part) {
     GpuScratch scratch(commands);
     const auto memory = [&](std::uint64_t bytes) { return scratch.take(bytes); };
-    for (const ResizePass& pass : passes_of(part, memory)) record(commands, name, pass);
+    for (const ResizePass& pass : passes_of(part, false, memory)) record(commands, name, pass);
   });
 }
 
@@ -380,7 +382,8 @@ void resize(Stream& stream, const View& x, const View& y, const ResizeOptions& o
     }
     if (y.count() == 0) return;
     pass.value = o.value;
-    with_tables(pass, o, false, pass.x_shape(), pass.y.shape(), 0, [&](const ResizePass& p) { run(s, "resize", p); });
+    with_tables(pass, o, false, pass.x_shape(), pass.y.shape(), 0, table_elements(s),
+                [&](const ResizePass& p) { run(s, "resize", p); });
   });
 }
 
@@ -394,7 +397,7 @@ void resize_gradient(Stream& stream, const View& dy, const View& dx, const Resiz
       throw InvalidArgument("resize_gradient: dy is {}, an epilogue takes one that has elements", to_string(dy));
     }
     if (dy.count() == 0) return fill(s, 0, dx);
-    with_tables(pass, o, true, pass.y.shape(), pass.x_shape(), 0,
+    with_tables(pass, o, true, pass.y.shape(), pass.x_shape(), 0, table_elements(s),
                 [&](const ResizePass& p) { run(s, "resize_gradient", p); });
   });
 }

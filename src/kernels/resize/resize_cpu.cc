@@ -8,6 +8,7 @@
 
 #include "kernels/common/prologue.h"
 #include "kernels/cpu_loops.h"
+#include "kernels/elementwise/block_loops.h"
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/resize/problem.h"
 
@@ -59,6 +60,8 @@ class EpilogueRows {
   CpuExpression::Registers registers_;
 };
 
+constexpr std::int64_t kPixelChannels = 256;  // most channels of a row of pixels
+
 // The type in which elements of T are summed.
 template <class T>
 using SumOf = std::conditional_t<std::is_same_v<T, double>, double,
@@ -67,6 +70,24 @@ template <class T, class A>
 constexpr bool kSums = (std::is_arithmetic_v<T> || sizeof(T) <= 2) && std::is_convertible_v<T, A> &&
                        std::is_same_v<SumOf<T>, A> && sizeof(T) <= sizeof(A);
 
+template <class T, class A>
+struct AddLoop {
+  static WEFT_INLINE void run(const std::byte* bytes, std::int64_t offset, std::int64_t stride, std::int64_t n, A w,
+                              bool first, A* WEFT_RESTRICT sum) {
+    const T* x = reinterpret_cast<const T*>(bytes) + offset;
+    if (stride == 1 && first) {
+      for (std::int64_t j = 0; j < n; ++j) sum[j] = w * static_cast<A>(x[j]);
+    } else if (stride == 1) {
+      for (std::int64_t j = 0; j < n; ++j) sum[j] += w * static_cast<A>(x[j]);
+    } else {
+      for (std::int64_t j = 0; j < n; ++j) {
+        const A product = w * static_cast<A>(x[j * stride]);
+        sum[j] = first ? product : sum[j] + product;
+      }
+    }
+  }
+};
+
 // sum[j] += weight · x[offset + j · stride], or = for the first.
 template <class A>
 class AddRow {
@@ -74,11 +95,12 @@ class AddRow {
   explicit AddRow(DType type) {
     if (std::is_same_v<A, float> && type != DType::f32) {
       load_ = load_block(type);
+      add_ = loop<A>();
       return;
     }
     add_ = with_type(type, [&]<class T>() -> Add {
       if constexpr (kSums<T, A>) {
-        return add<T>;
+        return loop<T>();
       } else {
         throw InternalError("resize of {}", name(type));
       }
@@ -94,7 +116,7 @@ class AddRow {
     for (std::int64_t j = 0; j < n; j += kBlock) {
       const std::int64_t count = std::min(kBlock, n - j);
       load_(x, offset + j * stride, stride, static_cast<int>(count), block);
-      add<A>(reinterpret_cast<const std::byte*>(block), 0, 1, count, weight, first, sum + j);
+      add_(reinterpret_cast<const std::byte*>(block), 0, 1, count, weight, first, sum + j);
     }
   }
 
@@ -102,25 +124,36 @@ class AddRow {
   using Add = void (*)(const std::byte* x, std::int64_t offset, std::int64_t stride, std::int64_t n, A weight,
                        bool first, A* sum);
   template <class T>
-  static void add(const std::byte* bytes, std::int64_t offset, std::int64_t stride, std::int64_t n, A w, bool first,
-                  A* sum) {
-    const T* x = reinterpret_cast<const T*>(bytes) + offset;
-    const auto run = [&](auto step) {
-      if (first) {
-        for (std::int64_t j = 0; j < n; ++j) sum[j] = w * static_cast<A>(x[j * step]);
-      } else {
-        for (std::int64_t j = 0; j < n; ++j) sum[j] += w * static_cast<A>(x[j * step]);
-      }
-    };
-    if (stride == 1) {
-      run(std::integral_constant<std::int64_t, 1>());
-    } else {
-      run(stride);
-    }
+  static Add loop() {
+    return CompiledLoop<AddLoop<T, A>, const std::byte*, std::int64_t, std::int64_t, std::int64_t, A, bool,
+                        A*>::choose();
   }
 
   Add add_ = nullptr;
   LoadBlock load_ = nullptr;
+};
+
+template <class A>
+struct FinishLoop {
+  static WEFT_INLINE void run(A* sums, std::int64_t n, int shift, A low, A high) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      A v = (sums[i] + (A{1} << (shift - 1))) >> shift;
+      v = v < low ? low : v;
+      sums[i] = v > high ? high : v;
+    }
+  }
+};
+template <class T, class A>
+struct StoreLoop {
+  static WEFT_INLINE void run(std::byte* bytes, std::int64_t offset, std::int64_t stride, std::int64_t n,
+                              const A* WEFT_RESTRICT v) {
+    T* WEFT_RESTRICT y = reinterpret_cast<T*>(bytes) + offset;
+    if (stride == 1) {
+      for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<T>(v[i]);
+    } else {
+      for (std::int64_t i = 0; i < n; ++i) y[i * stride] = static_cast<T>(v[i]);
+    }
+  }
 };
 
 // Stores sums; those of integers are shifted, rounded and saturated.
@@ -129,6 +162,7 @@ class StoreRow {
  public:
   explicit StoreRow(const ResizePass& pass) {
     if constexpr (std::is_integral_v<A>) {
+      finish_ = Finish::choose();
       shift_ = result_shift(pass);
       std::tie(low_, high_) = limits_of(pass.to_type);
       value_ = fixed_point(pass.value, pass.to_type);
@@ -142,16 +176,16 @@ class StoreRow {
     }
     store_ = with_type(pass.y.dtype, [&]<class T>() -> Store {
       if constexpr (kSums<T, A>) {
-        return [](std::byte* bytes, std::int64_t offset, std::int64_t stride, std::int64_t n, const A* v) {
-          T* y = reinterpret_cast<T*>(bytes) + offset;
-          for (std::int64_t i = 0; i < n; ++i) y[i * stride] = static_cast<T>(v[i]);
-        };
+        return CompiledLoop<StoreLoop<T, A>, std::byte*, std::int64_t, std::int64_t, std::int64_t, const A*>::choose();
       } else {
         throw InternalError("resize to {}", name(pass.y.dtype));
       }
     });
   }
   A value() const { return value_; }
+  void finish(A* sums, std::int64_t n) const {
+    if constexpr (std::is_integral_v<A>) finish_(sums, n, shift_, low_, high_);
+  }
   A finished(A sum) const {
     if constexpr (std::is_integral_v<A>) {
       return std::clamp((sum + (A{1} << (shift_ - 1))) >> shift_, low_, high_);
@@ -166,6 +200,9 @@ class StoreRow {
 
  private:
   using Store = void (*)(std::byte* y, std::int64_t offset, std::int64_t stride, std::int64_t n, const A* v);
+  using Finish =
+      CompiledLoop<FinishLoop<std::conditional_t<std::is_integral_v<A>, A, std::int32_t>>, A*, std::int64_t, int, A, A>;
+  typename Finish::Function finish_ = nullptr;
   Store store_ = nullptr;
   StoreBlock narrow_ = nullptr;
   A value_ = 0, low_ = 0, high_ = 0;
@@ -179,7 +216,7 @@ std::vector<A> weights_of(const AxisTable& t) {
   for (std::int64_t i = 0; i < t.to(); ++i) {
     const auto at = static_cast<std::size_t>(i * t.pitch);
     if constexpr (std::is_integral_v<A>) {
-      std::ranges::copy(integer_weights(t, i), weights.begin() + static_cast<std::ptrdiff_t>(at));
+      integer_weights(t, i, weights.data() + at);
     } else {
       for (std::int64_t k = 0; k < t.pitch; ++k) {
         weights[at + static_cast<std::size_t>(k)] = static_cast<A>(t.row(i)[k]);
@@ -189,12 +226,12 @@ std::vector<A> weights_of(const AxisTable& t) {
   return weights;
 }
 
-// The index of each of y's rows: all axes but the last.
+// The index of each of y's rows: all axes but the last, or but the last `inner`.
 template <class F>
-void for_each_row(cpu::Executor& executor, const ResizeOrder& o, F&& f) {
+void for_each_row(cpu::Executor& executor, const ResizeOrder& o, F&& f, int inner = 1) {
   Shape rows = o.shape;
-  const std::int64_t length = rows.back();
-  rows.pop_back();
+  std::int64_t length = 1;
+  for (int d = 0; d < inner; ++d) length *= rows.back(), rows.pop_back();
   parallel(executor, element_count(rows), std::max<std::int64_t>(8192 / std::max<std::int64_t>(length, 1), 1),
            [&](std::int64_t begin, std::int64_t end) {
              auto row = f();
@@ -206,6 +243,82 @@ void for_each_row(cpu::Executor& executor, const ResizeOrder& o, F&& f) {
                for (int d = rows.rank() - 1; d >= 0 && ++at[d] == rows[d]; --d) at[d] = 0;
              }
            });
+}
+
+// A row of pixels, whose channels are adjacent, each the sum of some pixels of x.
+template <class A>
+struct PixelRow {
+  const std::byte* x;
+  std::span<const A> weights;             // of the rows of x that it is made of
+  std::span<const std::int64_t> offsets;  // of these rows
+  const AxisTable* table;                 // along the row; null: each pixel is made of x's at its place
+  const A* along;                         // the table's weights
+  bool skips;                             // weights of 0, as in sum_pass()
+  std::int64_t stride;                    // of x's pixels
+  std::int64_t width, channels;
+  A value;  // of pixels without elements, before the sums are finished
+  A* result;
+  std::vector<char>* empty;  // those pixels
+};
+
+// Products are added in the order of sum_pass(). `fixed`: the number of channels, or 0.
+template <class T, class A, int fixed>
+struct PixelLoop {
+  static WEFT_INLINE void run(const PixelRow<A>& r) {
+    const T* x = reinterpret_cast<const T*>(r.x);
+    const std::int64_t channels = fixed ? fixed : r.channels;
+    for (std::int64_t i = 0; i < r.width; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      A* WEFT_RESTRICT y = r.result + i * channels;
+      const std::int64_t count = r.table ? r.table->count[at] : 1;
+      const std::int64_t begin = (r.table ? r.table->first[at] : i) * r.stride;
+      const A* along = r.table ? r.along + i * r.table->pitch : nullptr;
+      const double* exact = r.skips ? r.table->row(i) : nullptr;
+      bool first = true;
+      A sum[fixed ? fixed : 1] = {};
+      for (std::size_t p = 0; p < r.weights.size(); ++p) {
+        const T* source = x + r.offsets[p] + begin;
+        for (std::int64_t k = 0; k < count; ++k, source += r.stride) {
+          if (exact && exact[k] == 0) continue;
+          const A w = along ? static_cast<A>(r.weights[p] * along[k]) : r.weights[p];
+          if constexpr (fixed > 0) {
+            for (int c = 0; c < fixed; ++c) {
+              const A product = w * static_cast<A>(source[c]);
+              sum[c] = first ? product : sum[c] + product;
+            }
+          } else if (first) {
+            for (std::int64_t c = 0; c < channels; ++c) y[c] = w * static_cast<A>(source[c]);
+          } else {
+            for (std::int64_t c = 0; c < channels; ++c) y[c] += w * static_cast<A>(source[c]);
+          }
+          first = false;
+        }
+      }
+      if (first) {
+        for (std::int64_t c = 0; c < channels; ++c) y[c] = r.value;
+        (*r.empty)[at] = 1;
+      } else if constexpr (fixed > 0) {
+        for (int c = 0; c < fixed; ++c) y[c] = sum[c];
+      }
+    }
+  }
+};
+
+template <class T, class A>
+auto pixel_loop(std::int64_t channels) {
+  const auto of = []<int fixed>() { return CompiledLoop<PixelLoop<T, A, fixed>, const PixelRow<A>&>::choose(); };
+  switch (channels) {
+    case 1:
+      return of.template operator()<1>();
+    case 2:
+      return of.template operator()<2>();
+    case 3:
+      return of.template operator()<3>();
+    case 4:
+      return of.template operator()<4>();
+    default:
+      return of.template operator()<0>();
+  }
 }
 
 template <class A>
@@ -233,6 +346,101 @@ void sum_pass(cpu::Executor& executor, const ResizePass& pass) {
   const std::int64_t n = o.shape[last], from = o.x_shape[last];
   const std::size_t inputs = pass.inputs.size();
 
+  // The rows of x that a row of y at `at` is made of, by the axes before `axes`; returns the row's offset in y.
+  const auto find_parts = [&](const Dims& at, int axes, Parts<A>& parts, Parts<A>& more) {
+    // Weights of 1, to begin with; integers have no products of two axes.
+    parts.weights.assign(1, A{1});
+    parts.offsets.assign(inputs, 0);
+    std::int64_t target = 0;
+    for (int d = 0; d < axes; ++d) {
+      target += at[d] * o.y[d];
+      const AxisTable* t = table_at(d);
+      if (!t) {
+        for (std::size_t p = 0; p < parts.offsets.size(); ++p) parts.offsets[p] += at[d] * o.inputs[p % inputs][d];
+        continue;
+      }
+      more.weights.clear();
+      more.offsets.clear();
+      const auto i = static_cast<std::size_t>(at[d]);
+      const A* w = weights[static_cast<std::size_t>(d)].data() + at[d] * t->pitch;
+      for (std::size_t p = 0; p < parts.weights.size(); ++p) {
+        for (std::int64_t k = 0; k < t->count[i]; ++k) {
+          if (skips[static_cast<std::size_t>(d)] && t->row(at[d])[k] == 0) continue;
+          more.weights.push_back(static_cast<A>(parts.weights[p] * w[k]));
+          for (std::size_t v = 0; v < inputs; ++v) {
+            more.offsets.push_back(parts.offsets[p * inputs + v] + (t->first[i] + k) * o.inputs[v][d]);
+          }
+        }
+      }
+      std::swap(parts, more);
+    }
+    return target;
+  };
+
+  // Channels that are adjacent: rows of pixels instead of each pixel's own row.
+  const int pixels = last - 1;
+  if (!prologue && !epilogue && !along && pixels >= 0 && n <= kPixelChannels && o.y[last] == 1 && o.y[pixels] == n &&
+      o.inputs[0][last] == 1 && o.inputs[0][pixels] >= n) {
+    const View& x = pass.inputs[0];
+    const std::int64_t stride = o.inputs[0][pixels], width = o.shape[pixels];
+    const bool narrow = std::is_same_v<A, float> && pass.from_type != DType::f32;
+    using Loop = void (*)(const PixelRow<A>&);
+    const Loop loop = with_type(narrow ? DType::f32 : pass.from_type, [&]<class T>() -> Loop {
+      if constexpr (kSums<T, A>) {
+        return pixel_loop<T, A>(n);
+      } else {
+        throw InternalError("resize of {}", name(pass.from_type));
+      }
+    });
+    // Narrow floats are widened row by row.
+    const std::int64_t length = (o.x_shape[pixels] - 1) * stride + n;
+    for_each_row(
+        executor, o,
+        [&] {
+          return [&, parts = Parts<A>(), more = Parts<A>(), wide = std::vector<A>(),
+                  empty = std::vector<char>(static_cast<std::size_t>(width)),
+                  result = std::vector<A>(static_cast<std::size_t>(width * n))](const Dims& at) mutable {
+            const std::int64_t target = find_parts(at, pixels, parts, more);
+            const std::byte* source = x.buffer.data() + x.offset;
+            if (narrow) {
+              wide.resize(parts.offsets.size() * static_cast<std::size_t>(length));
+              for (std::size_t p = 0; p < parts.offsets.size(); ++p) {
+                const std::int64_t to = static_cast<std::int64_t>(p) * length;
+                constexpr std::int64_t kBlock = 512;
+                for (std::int64_t j = 0; j < length; j += kBlock) {
+                  load_block(pass.from_type)(source, parts.offsets[p] + j, 1,
+                                             static_cast<int>(std::min(kBlock, length - j)), wide.data() + to + j);
+                }
+                parts.offsets[p] = to;
+              }
+              source = reinterpret_cast<const std::byte*>(wide.data());
+            }
+            std::ranges::fill(empty, 0);
+            loop({.x = source,
+                  .weights = parts.weights,
+                  .offsets = parts.offsets,
+                  .table = table_at(pixels),
+                  .along = weights[static_cast<std::size_t>(pixels)].data(),
+                  .skips = skips[static_cast<std::size_t>(pixels)] != 0,
+                  .stride = stride,
+                  .width = width,
+                  .channels = n,
+                  .value = store.value(),
+                  .result = result.data(),
+                  .empty = &empty});
+            store.finish(result.data(), width * n);
+            if constexpr (std::is_integral_v<A>) {
+              for (std::int64_t i = 0; i < width; ++i) {
+                if (empty[static_cast<std::size_t>(i)]) std::fill_n(result.data() + i * n, n, store.value());
+              }
+            }
+            store(y, target, 1, width * n, result.data());
+          };
+        },
+        2);
+    return;
+  }
+
   for_each_row(executor, o, [&] {
     std::optional<CpuExpression::Registers> registers;
     if (prologue) registers.emplace(prologue->registers());
@@ -242,32 +450,7 @@ void sum_pass(cpu::Executor& executor, const ResizePass& pass) {
             made = std::vector<A>(prologue ? static_cast<std::size_t>(from) : 0),
             sum = std::vector<A>(static_cast<std::size_t>(from)),
             result = std::vector<A>(static_cast<std::size_t>(n))](const Dims& at) mutable {
-      // Weights of 1, to begin with; integers have no products of two axes.
-      parts.weights.assign(1, A{1});
-      parts.offsets.assign(inputs, 0);
-      std::int64_t target = 0;
-      for (int d = 0; d < last; ++d) {
-        target += at[d] * o.y[d];
-        const AxisTable* t = table_at(d);
-        if (!t) {
-          for (std::size_t p = 0; p < parts.offsets.size(); ++p) parts.offsets[p] += at[d] * o.inputs[p % inputs][d];
-          continue;
-        }
-        more.weights.clear();
-        more.offsets.clear();
-        const auto i = static_cast<std::size_t>(at[d]);
-        const A* w = weights[static_cast<std::size_t>(d)].data() + at[d] * t->pitch;
-        for (std::size_t p = 0; p < parts.weights.size(); ++p) {
-          for (std::int64_t k = 0; k < t->count[i]; ++k) {
-            if (skips[static_cast<std::size_t>(d)] && t->row(at[d])[k] == 0) continue;
-            more.weights.push_back(static_cast<A>(parts.weights[p] * w[k]));
-            for (std::size_t v = 0; v < inputs; ++v) {
-              more.offsets.push_back(parts.offsets[p * inputs + v] + (t->first[i] + k) * o.inputs[v][d]);
-            }
-          }
-        }
-        std::swap(parts, more);
-      }
+      const std::int64_t target = find_parts(at, last, parts, more);
       const auto give = [&] {
         if (after) return (*after)(at, result.data());
         store(y, target, o.y[last], n, result.data());
@@ -294,10 +477,24 @@ void sum_pass(cpu::Executor& executor, const ResizePass& pass) {
         add(reinterpret_cast<const std::byte*>(made.data()), 0, 1, length, parts.weights[p], p == 0, total.data());
       }
       if (!along) {
-        for (A& v : result) v = store.finished(v);
+        store.finish(result.data(), n);
         return give();
       }
       const A* w = weights[static_cast<std::size_t>(last)].data();
+      if (along->pitch == 2 && !skips[static_cast<std::size_t>(last)]) {
+        for (std::int64_t i = 0; i < n; ++i, w += 2) {
+          const auto k = static_cast<std::size_t>(i);
+          const std::int64_t count = along->count[k];
+          const A* source = sum.data() + along->first[k];
+          if (count == 0) {
+            result[k] = store.value();
+          } else {
+            const A v = A{} + w[0] * source[0];
+            result[k] = store.finished(count == 1 ? v : v + w[1] * source[1]);
+          }
+        }
+        return give();
+      }
       for (std::int64_t i = 0; i < n; ++i, w += along->pitch) {
         const auto k = static_cast<std::size_t>(i);
         const std::int64_t count = along->count[k];
@@ -313,6 +510,43 @@ void sum_pass(cpu::Executor& executor, const ResizePass& pass) {
       give();
     };
   });
+}
+
+// y[i] = x[places[i] · stride] for pixels of so many bytes.
+template <std::size_t bytes>
+void move_pixels(const std::byte* x, const std::int64_t* places, std::int64_t stride, std::int64_t n, std::byte* y,
+                 std::size_t) {
+  for (std::int64_t i = 0; i < n; ++i)
+    std::memcpy(y + static_cast<std::size_t>(i) * bytes, x + places[i] * stride, bytes);
+}
+inline void move_any_pixels(const std::byte* x, const std::int64_t* places, std::int64_t stride, std::int64_t n,
+                            std::byte* y, std::size_t bytes) {
+  for (std::int64_t i = 0; i < n; ++i)
+    std::memcpy(y + static_cast<std::size_t>(i) * bytes, x + places[i] * stride, bytes);
+}
+auto pixel_mover(std::size_t bytes) {
+  switch (bytes) {
+    case 2:
+      return move_pixels<2>;
+    case 3:
+      return move_pixels<3>;
+    case 4:
+      return move_pixels<4>;
+    case 6:
+      return move_pixels<6>;
+    case 8:
+      return move_pixels<8>;
+    case 12:
+      return move_pixels<12>;
+    case 16:
+      return move_pixels<16>;
+    case 24:
+      return move_pixels<24>;
+    case 32:
+      return move_pixels<32>;
+    default:
+      return move_any_pixels;
+  }
 }
 
 // Elements of Size bytes.
@@ -343,6 +577,41 @@ void move_pass(cpu::Executor& executor, const ResizePass& pass) {
   T* y = reinterpret_cast<T*>(pass.y.buffer.data() + pass.y.offset);
   const T value = static_cast<T>(pass.value.bits(pass.from_type));
   const std::int64_t n = o.shape[last], from = o.x_shape[last];
+  // Channels that are adjacent: rows of pixels instead of each pixel's own row.
+  const int pixels = last - 1;
+  const auto has_outside = [&](int d) {
+    return std::ranges::find(places[static_cast<std::size_t>(d)], kOutside) !=
+           places[static_cast<std::size_t>(d)].end();
+  };
+  if (!prologue && !epilogue && pixels >= 0 && n <= kPixelChannels && o.table[static_cast<std::size_t>(last)] < 0 &&
+      o.y[last] == 1 && o.y[pixels] == n && o.inputs[0][last] == 1 && !has_outside(pixels)) {
+    const T* x = reinterpret_cast<const T*>(pass.inputs[0].buffer.data() + pass.inputs[0].offset);
+    const auto move = pixel_mover(static_cast<std::size_t>(n) * sizeof(T));
+    for_each_row(
+        executor, o,
+        [&] {
+          return [&](const Dims& at) {
+            std::int64_t target = 0, source = 0;
+            bool inside = true;
+            for (int d = 0; d < pixels; ++d) {
+              const std::int64_t place = places[static_cast<std::size_t>(d)][static_cast<std::size_t>(at[d])];
+              inside &= place != kOutside;
+              target += at[d] * o.y[d];
+              source += inside ? place * o.inputs[0][d] : 0;
+            }
+            const std::int64_t width = o.shape[pixels];
+            if (!inside) {
+              std::fill_n(y + target, width * n, value);
+              return;
+            }
+            move(reinterpret_cast<const std::byte*>(x + source), places[static_cast<std::size_t>(pixels)].data(),
+                 o.inputs[0][pixels] * static_cast<std::int64_t>(sizeof(T)), width,
+                 reinterpret_cast<std::byte*>(y + target), static_cast<std::size_t>(n) * sizeof(T));
+          };
+        },
+        2);
+    return;
+  }
   for_each_row(executor, o, [&] {
     std::optional<CpuExpression::Registers> registers;
     if (prologue) registers.emplace(*prologue);
@@ -404,7 +673,7 @@ void resize_cpu(cpu::Executor& executor, const ResizePass& whole) {
   const auto memory = [](std::uint64_t bytes) {
     return View(Buffer::host(bytes), 0, DType::u8, {static_cast<std::int64_t>(bytes)});
   };
-  for (const ResizePass& pass : passes_of(whole, memory)) {
+  for (const ResizePass& pass : passes_of(whole, true, memory)) {
     if (sums_integers(pass))
       sum_pass<std::int32_t>(executor, pass);
     else if (pass.from_type == DType::f64)
