@@ -1,6 +1,7 @@
 // Quantisation as elementwise operations and products (weft/quantization.h).
 #include "weft/quantization.h"
 
+#include <cmath>
 #include <format>
 #include <string>
 #include <utility>
@@ -270,7 +271,7 @@ Tensor fake_quantize(const Operand& x, const TensorLike& scale, const ZeroPoint&
       }
     } else {
       const Number& n = given->number();
-      const bool whole = n.as_int64() && fits(n, DType::i32);
+      const bool whole = n.value() == std::trunc(n.value()) && fits(n, DType::i32);
       zero = Graph::scalar(n, whole ? DType::i32 : x.dtype() == DType::f64 ? DType::f64 : DType::f32);
     }
   }

@@ -43,7 +43,7 @@ CallKey& CallKey::add(const PlannedOperand& o) {
 PlanCache& PlanCache::of(const gpu::Device& device) {
   const std::lock_guard held(device.impl().planning);
   std::shared_ptr<void>& slot = device.impl().plans;
-  if (!slot) slot = std::shared_ptr<PlanCache>(new PlanCache(device.impl().pipelines));
+  if (!slot) slot = std::make_shared<PlanCache>(device.impl().pipelines);
   return *static_cast<PlanCache*>(slot.get());
 }
 

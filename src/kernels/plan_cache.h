@@ -68,6 +68,7 @@ class CallKey {
 // The plans of one device, for any thread. Plans that were not used for long are dropped.
 class PlanCache {
  public:
+  explicit PlanCache(gpu::PipelineCache& pipelines) : pipelines_(pipelines) {}
   static PlanCache& of(const gpu::Device& device);
 
   std::shared_ptr<const Plan::State> find(std::string_view key);
@@ -85,7 +86,6 @@ class PlanCache {
     using is_transparent = void;
   };
   using Plans = std::unordered_map<std::string, std::shared_ptr<const Plan::State>, Hash, std::equal_to<>>;
-  explicit PlanCache(gpu::PipelineCache& pipelines) : pipelines_(pipelines) {}
   void keep(std::string_view key, std::shared_ptr<const Plan::State> plan);
   gpu::PipelineCache& pipelines_;
   std::uint64_t generation_ = 0;  // of the pipelines

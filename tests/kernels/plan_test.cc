@@ -281,8 +281,8 @@ TEST_P(PlanTest, OffsetsAndEnds) {
   }
 }
 
-TEST(PlanCache, ForgetsWhatIsOld) {
-  kernels::PlanCache cache;
+TEST_P(PlanTest, TheCacheForgetsWhatIsOld) {
+  kernels::PlanCache cache(device.impl().pipelines);
   const auto plan = std::make_shared<const Plan::State>();
   cache.add("often", plan);
   for (std::size_t i = 0; i < 3 * kernels::PlanCache::kGeneration; ++i) {
