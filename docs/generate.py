@@ -181,7 +181,7 @@ def ops(weft):
             section, comment = [line.removeprefix("// ----").strip()], []
         elif line.startswith("//"):
             comment.append(line[2:].strip())
-        elif not line.strip():
+        elif not line.strip() or line.startswith("#undef"):
             comment = []
         else:
             declaration += " " + line.strip()

@@ -47,16 +47,24 @@ class Graph {
   Graph(Graph&&) noexcept;
   Graph& operator=(Graph other) noexcept;
 
-  // Names are unique among inputs, among numbers, and among outputs. Throws InvalidArgument.
+  // Names are unique among inputs, among numbers, and among outputs: another one throws InvalidArgument.
+
+  // A tensor of this type and shape that each run is given by its name. Throws ShapeError for negative sizes.
   Tensor input(std::string name, DType dtype, const Shape& shape);
   // A number, of shape [], that each run is given: it travels in the calls' parameters, so that no kernel, plan or
-  // executable depends on its value.
+  // executable depends on its value. Of any type of 8 bits or more, else InvalidArgument.
   Tensor number(std::string name, DType dtype = DType::f32);
+  // A value that each run gives by this name. It may be an input or a constant, and have several names. Throws
+  // InvalidArgument for an undefined Tensor.
   void output(std::string name, const Tensor& value);
-  // Constants belong to no graph.
+  // A tensor of these values, whose memory it keeps (TensorData::owner); the name is for messages. Constants belong to
+  // no graph.
   static Tensor constant(TensorData tensor, std::string name = {});
+  // A constant of shape [] of the element of `dtype` nearest to the number: fractions of integers are cut off, values
+  // out of range saturate.
   static Tensor scalar(Number value, DType dtype);
 
+  // The name that the constructor was given.
   const std::string& name() const;
 
   // Text of the whole graph, a node a line, in an order in which it can be computed.
@@ -79,16 +87,37 @@ class Graph {
   std::unique_ptr<Impl> impl_;
 };
 
-// ---- Elementwise. Operands broadcast by NumPy's rules, and are converted to the type that result_type() gives.
-// Functions of real numbers (exp, atan2, …) compute integers and bool as f32; logical ones convert to bool. Special
-// values are described in weft/expression.h. Throw ShapeError, TypeError.
+// ---- Elementwise operations. Operands broadcast by NumPy's rules: shapes are aligned at their last axes, and an axis
+// of size 1, or one that is missing in front, is repeated. The types of operands are promoted to one by result_type(),
+// in which a C++ number counts by its kind alone. Arithmetic of integers wraps at the width of their type; f16, bf16
+// and 8-bit floats are computed in f32 and rounded when they are stored; NaN gives NaN where nothing else is said; a
+// GPU may take denormal numbers for 0. All throw InvalidArgument (an undefined Tensor), ShapeError (shapes that do not
+// broadcast) and TypeError (types without a common one, a type that the function does not take, an integer out of the
+// range of the integer type that it takes).
+
+// The scalar operation `op`, which takes one operand, of each element: unary(ScalarOp::exp, x) is exp(x). Types are
+// those of the function of that name. Throws InvalidArgument for an operation of more operands, and for ScalarOp::cast
+// (see cast()).
 Tensor unary(ScalarOp op, const Operand& x);
+// The scalar operation `op` of each pair of elements: binary(ScalarOp::add, a, b) is a + b. Types are those of the
+// function or operator of that name. Throws InvalidArgument for an operation of another number of operands.
 Tensor binary(ScalarOp op, const TensorLike& a, const TensorLike& b);
+// The scalar operation `op` of each triple of elements: ternary(ScalarOp::fma, a, b, c) is fma(a, b, c). Types are
+// those of the function of that name. Throws InvalidArgument for an operation of another number of operands.
 Tensor ternary(ScalarOp op, const TensorLike& a, const TensorLike& b, const TensorLike& c);
-Tensor select(const Operand& condition, const TensorLike& if_true, const TensorLike& if_false);  // NumPy's where
+// The element of if_true where the condition is true, else that of if_false: NumPy's and PyTorch's where. The condition
+// is a bool tensor; the values are of any type and are promoted. The value that is not chosen, NaN too, has no effect.
+// Throws TypeError if the condition is not bool.
+Tensor select(const Operand& condition, const TensorLike& if_true, const TensorLike& if_false);
+// x converted to another type, NumPy's astype; x itself if it has that type. Floats become narrower ones rounded to
+// nearest even, and integers by cutting off the fraction: values out of range saturate, NaN becomes 0. Integers become
+// narrower ones by keeping their low bits. bool is true for all but 0 (true for NaN), and becomes 0 or 1. Of a complex
+// number the real part is kept; to c64 the imaginary part is 0.
 Tensor cast(const Operand& x, DType dtype);
-// Any function of weft/expressions.h by its name, with its parameters: elementwise("leaky_relu", {x}, {0.2}). Operands
-// have the types that it takes; nothing is promoted.
+// Any elementwise function by its name, as weft/expressions.h lists them, with its parameters:
+// elementwise("leaky_relu", {x}, {0.2}). Parameters that are left out at the end take their defaults. The operands
+// broadcast, but nothing is promoted: their types must be ones that the function takes. Throws InvalidArgument (an
+// unknown name, a wrong number of operands or parameters).
 Tensor elementwise(std::string_view name, std::span<const Tensor> operands, std::span<const double> parameters = {});
 Tensor elementwise(std::string_view name, std::initializer_list<Tensor> operands,
                    std::initializer_list<double> parameters = {});
@@ -103,12 +132,17 @@ DType result_type(DType a, DType b);
 DType result_type(std::span<const TensorLike> operands);
 DType result_type(std::initializer_list<TensorLike> operands);
 
+// ---- Operators. Those of numbers throw TypeError for bool operands.
+
+// The negative, neg(x).
 inline Tensor operator-(const Operand& x) { return unary(ScalarOp::neg, x); }
+// x itself, of any type.
 inline Tensor operator+(const Operand& x) { return x; }
+// All bits inverted, bitwise_not(x).
 inline Tensor operator~(const Operand& x) { return unary(ScalarOp::bitwise_not, x); }
+// True where x is false, logical_not(x).
 inline Tensor operator!(const Operand& x) { return unary(ScalarOp::logical_not, x); }
-// Integers divide as in C++ (divide() gives fractions); % has the sign of the dividend, as in C++ (remainder(): of the
-// divisor, as in Python). Comparisons give bool tensors: same(a, b) asks whether two handles are one tensor.
+
 #define WEFT_BINARY_OPERATOR(symbol, op)                                                                      \
   inline Tensor operator symbol(const Operand& a, const TensorLike& b) { return binary(ScalarOp::op, a, b); } \
   template <class T>                                                                                          \
@@ -116,12 +150,16 @@ inline Tensor operator!(const Operand& x) { return unary(ScalarOp::logical_not, 
   Tensor operator symbol(T a, const Operand& b) {                                                             \
     return binary(ScalarOp::op, a, b);                                                                        \
   }
-WEFT_BINARY_OPERATOR(+, add)
-WEFT_BINARY_OPERATOR(-, sub)
-WEFT_BINARY_OPERATOR(*, mul)
+// + - and * also take c64. Comparisons give bool tensors: same(a, b) asks whether two handles are one tensor.
+WEFT_BINARY_OPERATOR(+, add)  // the sum
+WEFT_BINARY_OPERATOR(-, sub)  // the difference
+WEFT_BINARY_OPERATOR(*, mul)  // the product of elements; of matrices: matmul()
+// The quotient. Of integers it is cut off towards zero as in C++ (divide() gives fractions, floor_divide() rounds
+// down), x / 0 is 0, and the least integer divided by -1 is itself. Of floats it is within 3 ULP (div_rn() is exact),
+// and x / 0 is an infinity, 0 / 0 NaN. Also of c64.
 WEFT_BINARY_OPERATOR(/, div)
-WEFT_BINARY_OPERATOR(%, rem)
-WEFT_BINARY_OPERATOR(&, bitwise_and)
+WEFT_BINARY_OPERATOR(%, rem)          // rem(a, b), with the sign of a as in C++; remainder() is Python's %
+WEFT_BINARY_OPERATOR(&, bitwise_and)  // the same as the functions of these names
 WEFT_BINARY_OPERATOR(|, bitwise_or)
 WEFT_BINARY_OPERATOR(^, bitwise_xor)
 WEFT_BINARY_OPERATOR(<<, shift_left)
@@ -134,218 +172,540 @@ WEFT_BINARY_OPERATOR(==, equal)
 WEFT_BINARY_OPERATOR(!=, not_equal)
 #undef WEFT_BINARY_OPERATOR
 
-enum class Gelu : std::uint8_t { erf, tanh, quick };
-Tensor gelu(const Operand& x, Gelu form = Gelu::erf);
+// ---- Arithmetic. Of floats and integers, with a result of their (common) type, where nothing else is said; bool and
+// c64 are then a TypeError.
+
+// -x; of integers modulo 2^width, so that the least signed one is its own negative. Also of c64. NumPy's negative.
 inline Tensor neg(const Operand& x) { return unary(ScalarOp::neg, x); }
+// The magnitude |x|; the least signed integer stays what it is. Of c64: sqrt(re² + im²), as f32. NumPy's absolute.
 inline Tensor abs(const Operand& x) { return unary(ScalarOp::abs, x); }
+// -1, 0 or 1 in x's type: +0 for ±0, NaN for NaN.
 inline Tensor sign(const Operand& x) { return unary(ScalarOp::sign, x); }
-inline Tensor ceil(const Operand& x) { return unary(ScalarOp::ceil, x); }
-inline Tensor floor(const Operand& x) { return unary(ScalarOp::floor, x); }
-inline Tensor trunc(const Operand& x) { return unary(ScalarOp::trunc, x); }
-inline Tensor round(const Operand& x) { return unary(ScalarOp::round, x); }
-inline Tensor sqrt(const Operand& x) { return unary(ScalarOp::sqrt, x); }
-inline Tensor rsqrt(const Operand& x) { return unary(ScalarOp::rsqrt, x); }
-inline Tensor cbrt(const Operand& x) { return unary(ScalarOp::cbrt, x); }
-inline Tensor reciprocal(const Operand& x) { return unary(ScalarOp::reciprocal, x); }
+// x · x. Also of c64.
 inline Tensor square(const Operand& x) { return unary(ScalarOp::square, x); }
-inline Tensor exp(const Operand& x) { return unary(ScalarOp::exp, x); }
-inline Tensor exp2(const Operand& x) { return unary(ScalarOp::exp2, x); }
-inline Tensor expm1(const Operand& x) { return unary(ScalarOp::expm1, x); }
-inline Tensor log(const Operand& x) { return unary(ScalarOp::log, x); }
-inline Tensor log2(const Operand& x) { return unary(ScalarOp::log2, x); }
-inline Tensor log10(const Operand& x) { return unary(ScalarOp::log10, x); }
-inline Tensor log1p(const Operand& x) { return unary(ScalarOp::log1p, x); }
-inline Tensor sin(const Operand& x) { return unary(ScalarOp::sin, x); }
-inline Tensor cos(const Operand& x) { return unary(ScalarOp::cos, x); }
-inline Tensor tan(const Operand& x) { return unary(ScalarOp::tan, x); }
-inline Tensor asin(const Operand& x) { return unary(ScalarOp::asin, x); }
-inline Tensor acos(const Operand& x) { return unary(ScalarOp::acos, x); }
-inline Tensor atan(const Operand& x) { return unary(ScalarOp::atan, x); }
-inline Tensor sinh(const Operand& x) { return unary(ScalarOp::sinh, x); }
-inline Tensor cosh(const Operand& x) { return unary(ScalarOp::cosh, x); }
-inline Tensor tanh(const Operand& x) { return unary(ScalarOp::tanh, x); }
-inline Tensor asinh(const Operand& x) { return unary(ScalarOp::asinh, x); }
-inline Tensor acosh(const Operand& x) { return unary(ScalarOp::acosh, x); }
-inline Tensor atanh(const Operand& x) { return unary(ScalarOp::atanh, x); }
-inline Tensor erf(const Operand& x) { return unary(ScalarOp::erf, x); }
-inline Tensor erfc(const Operand& x) { return unary(ScalarOp::erfc, x); }
-inline Tensor erfinv(const Operand& x) { return unary(ScalarOp::erfinv, x); }
-inline Tensor lgamma(const Operand& x) { return unary(ScalarOp::lgamma, x); }
-inline Tensor digamma(const Operand& x) { return unary(ScalarOp::digamma, x); }
-inline Tensor sigmoid(const Operand& x) { return unary(ScalarOp::sigmoid, x); }
-inline Tensor logsigmoid(const Operand& x) { return unary(ScalarOp::logsigmoid, x); }
-inline Tensor softplus(const Operand& x) { return unary(ScalarOp::softplus, x); }
-inline Tensor mish(const Operand& x) { return unary(ScalarOp::mish, x); }
-inline Tensor relu(const Operand& x) { return unary(ScalarOp::relu, x); }
-inline Tensor silu(const Operand& x) { return unary(ScalarOp::silu, x); }
-inline Tensor logical_not(const Operand& x) { return unary(ScalarOp::logical_not, x); }
-inline Tensor bitwise_not(const Operand& x) { return unary(ScalarOp::bitwise_not, x); }
-inline Tensor popcount(const Operand& x) { return unary(ScalarOp::popcount, x); }
-inline Tensor clz(const Operand& x) { return unary(ScalarOp::clz, x); }
-inline Tensor is_nan(const Operand& x) { return unary(ScalarOp::is_nan, x); }
-inline Tensor is_inf(const Operand& x) { return unary(ScalarOp::is_inf, x); }
-inline Tensor is_finite(const Operand& x) { return unary(ScalarOp::is_finite, x); }
-inline Tensor signbit(const Operand& x) { return unary(ScalarOp::signbit, x); }
-inline Tensor real(const Operand& x) { return unary(ScalarOp::real, x); }
-inline Tensor imag(const Operand& x) { return unary(ScalarOp::imag, x); }
-inline Tensor conj(const Operand& x) { return unary(ScalarOp::conj, x); }
-inline Tensor angle(const Operand& x) { return unary(ScalarOp::angle, x); }
+// 1 / x, of floats and c64; integers and bool are computed as f32 (NumPy cuts the fraction off). Of floats 1 / ±0 is
+// ±infinity.
+inline Tensor reciprocal(const Operand& x) { return unary(ScalarOp::reciprocal, x); }
+// a / b rounded to the nearest float, ties to even, also where operands or result are denormal: as IEEE 754 and CUDA's
+// __fdiv_rn have it, where operator/ may be off by 3 ULP. Of floats; integers and bool are computed as f32. x / 0 is an
+// infinity, 0 / 0 NaN.
 inline Tensor div_rn(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::div_rn, a, b); }
+// ⌊a / b⌋, Python's //: the quotient that belongs to remainder(a, b). Of floats it is exact below 2^21 and above as
+// exact as division is, x / 0 is an infinity and 0 / 0 NaN; of integers x / 0 is 0.
 inline Tensor floor_divide(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::floor_divide, a, b); }
+// What is left of a after division by b with the quotient cut off, a - b · trunc(a / b), exactly: it has the sign of a.
+// NumPy's and C's fmod. By 0 it is NaN, of integers 0; a by an infinity is a; an infinity by b is NaN.
 inline Tensor rem(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::rem, a, b); }
+// a - b · ⌊a / b⌋: it has the sign of b, also where it is 0. Python's %, NumPy's remainder and mod. Of floats it is
+// rounded once. By 0 it is NaN, of integers 0.
 inline Tensor remainder(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::remainder, a, b); }
+// a to the power b, NumPy's power. Powers to integers that the type represents are exact. Of floats pow(x, 0) and
+// pow(1, x) are 1, for NaN too; a negative a with a fraction for b is NaN. Integers wrap; with a negative exponent they
+// are 0, or ±1 for a = ±1, where NumPy throws.
 inline Tensor pow(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::pow, a, b); }
-inline Tensor atan2(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::atan2, a, b); }
-inline Tensor hypot(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::hypot, a, b); }
-inline Tensor copysign(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::copysign, a, b); }
-inline Tensor nextafter(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::nextafter, a, b); }
-inline Tensor logaddexp(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::logaddexp, a, b); }
+// The lesser of a and b; NaN if one of them is, and -0 is less than +0. Also of bool.
 inline Tensor minimum(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::min, a, b); }
+// The greater of a and b; NaN if one of them is, and +0 is greater than -0. Also of bool.
 inline Tensor maximum(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::max, a, b); }
+// The lesser of a and b; if one of them is NaN the other one, as in C. -0 is less than +0. Also of bool.
 inline Tensor fmin(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::fmin, a, b); }
+// The greater of a and b; if one of them is NaN the other one, as in C. +0 is greater than -0. Also of bool.
 inline Tensor fmax(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::fmax, a, b); }
-inline Tensor gcd(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::gcd, a, b); }
-inline Tensor lcm(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::lcm, a, b); }
-inline Tensor equal(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::equal, a, b); }
-inline Tensor not_equal(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::not_equal, a, b); }
-inline Tensor less(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::less, a, b); }
-inline Tensor less_equal(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::less_equal, a, b); }
-inline Tensor greater(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::greater, a, b); }
-inline Tensor greater_equal(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::greater_equal, a, b); }
-inline Tensor logical_and(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::logical_and, a, b); }
-inline Tensor logical_or(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::logical_or, a, b); }
-inline Tensor logical_xor(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::logical_xor, a, b); }
-inline Tensor bitwise_and(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::bitwise_and, a, b); }
-inline Tensor bitwise_or(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::bitwise_or, a, b); }
-inline Tensor bitwise_xor(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::bitwise_xor, a, b); }
-inline Tensor shift_left(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::shift_left, a, b); }
-inline Tensor shift_right(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::shift_right, a, b); }
-inline Tensor complex(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::complex, a, b); }
-inline Tensor fma(const TensorLike& a, const TensorLike& b, const TensorLike& c) {
-  return ternary(ScalarOp::fma, a, b, c);
-}
-inline Tensor lerp(const TensorLike& a, const TensorLike& b, const TensorLike& t) {
-  return ternary(ScalarOp::lerp, a, b, t);
-}
+// x, but no less than low and no greater than high: min(max(x, low), high), which is high where low > high. NaN if one
+// of the three is NaN. The bounds are numbers or tensors, which broadcast. NumPy's clip.
 inline Tensor clamp(const TensorLike& x, const TensorLike& low, const TensorLike& high) {
   return ternary(ScalarOp::clamp, x, low, high);
 }
+// a · b + c. Of floats it may be rounded once or twice, as the device prefers. Also of c64.
+inline Tensor fma(const TensorLike& a, const TensorLike& b, const TensorLike& c) {
+  return ternary(ScalarOp::fma, a, b, c);
+}
+// Linear interpolation, a + t · (b - a), exactly a at t = 0 and b at t = 1; t may be outside of [0, 1]. Of floats;
+// integers and bool are computed as f32.
+inline Tensor lerp(const TensorLike& a, const TensorLike& b, const TensorLike& t) {
+  return ternary(ScalarOp::lerp, a, b, t);
+}
+// The greatest common divisor of |a| and |b|, of integers alone; gcd(0, x) = |x|.
+inline Tensor gcd(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::gcd, a, b); }
+// The least common multiple of |a| and |b|, of integers alone, modulo 2^width; 0 if one of them is 0.
+inline Tensor lcm(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::lcm, a, b); }
+
+// ---- Rounding to integers. Floats keep their type, NaN, infinities and the sign of zeros; integers are returned as
+// they are, and bool is computed as f32. c64 is a TypeError.
+
+// The least integer that is not less than x.
+inline Tensor ceil(const Operand& x) { return unary(ScalarOp::ceil, x); }
+// The greatest integer that is not greater than x.
+inline Tensor floor(const Operand& x) { return unary(ScalarOp::floor, x); }
+// x without its fraction: the nearest integer that is not larger in magnitude.
+inline Tensor trunc(const Operand& x) { return unary(ScalarOp::trunc, x); }
+// The nearest integer, of two the even one: 2.5 gives 2. NumPy's rint and round, PyTorch's round.
+inline Tensor round(const Operand& x) { return unary(ScalarOp::round, x); }
+
+// ---- Roots, exponentials and other functions of floats. The result has the operands' float type; integers and bool
+// are computed as f32; c64, of which only exp() is defined here, is a TypeError. Errors are within 4 ULP of f32 (near
+// the zeros of lgamma, digamma and logaddexp 4 ULP of 1); of narrower floats 2^-14 of the result, of bf16 2^-12, before
+// it is rounded.
+
+// The square root: -0 of -0, NaN of negative numbers.
+inline Tensor sqrt(const Operand& x) { return unary(ScalarOp::sqrt, x); }
+// 1 / sqrt(x): infinity of +0, NaN of negative numbers.
+inline Tensor rsqrt(const Operand& x) { return unary(ScalarOp::rsqrt, x); }
+// The real cube root, negative of negative numbers.
+inline Tensor cbrt(const Operand& x) { return unary(ScalarOp::cbrt, x); }
+// e to the power x. Also of c64: exp(re) · (cos(im) + i sin(im)).
+inline Tensor exp(const Operand& x) { return unary(ScalarOp::exp, x); }
+// 2 to the power x.
+inline Tensor exp2(const Operand& x) { return unary(ScalarOp::exp2, x); }
+// exp(x) - 1, without the digits that the difference would lose where x is near 0; -1 of -infinity.
+inline Tensor expm1(const Operand& x) { return unary(ScalarOp::expm1, x); }
+// The natural logarithm: -infinity of ±0, NaN of negative numbers.
+inline Tensor log(const Operand& x) { return unary(ScalarOp::log, x); }
+// The logarithm to base 2: -infinity of ±0, NaN of negative numbers.
+inline Tensor log2(const Operand& x) { return unary(ScalarOp::log2, x); }
+// The logarithm to base 10: -infinity of ±0, NaN of negative numbers.
+inline Tensor log10(const Operand& x) { return unary(ScalarOp::log10, x); }
+// log(1 + x), without the digits that the sum would lose where x is near 0: -infinity of -1, NaN below.
+inline Tensor log1p(const Operand& x) { return unary(ScalarOp::log1p, x); }
+// The sine of x radians, of any finite x; NaN of infinities.
+inline Tensor sin(const Operand& x) { return unary(ScalarOp::sin, x); }
+// The cosine of x radians, of any finite x; NaN of infinities.
+inline Tensor cos(const Operand& x) { return unary(ScalarOp::cos, x); }
+// The tangent of x radians, of any finite x; NaN of infinities.
+inline Tensor tan(const Operand& x) { return unary(ScalarOp::tan, x); }
+// The arc sine, in [-π/2, π/2]; NaN outside of [-1, 1]. NumPy's arcsin.
+inline Tensor asin(const Operand& x) { return unary(ScalarOp::asin, x); }
+// The arc cosine, in [0, π]; NaN outside of [-1, 1]. NumPy's arccos.
+inline Tensor acos(const Operand& x) { return unary(ScalarOp::acos, x); }
+// The arc tangent, in [-π/2, π/2], which infinities reach. NumPy's arctan.
+inline Tensor atan(const Operand& x) { return unary(ScalarOp::atan, x); }
+// The hyperbolic sine, (exp(x) - exp(-x)) / 2.
+inline Tensor sinh(const Operand& x) { return unary(ScalarOp::sinh, x); }
+// The hyperbolic cosine, (exp(x) + exp(-x)) / 2.
+inline Tensor cosh(const Operand& x) { return unary(ScalarOp::cosh, x); }
+// The hyperbolic tangent, sinh(x) / cosh(x): ±1 at infinities.
+inline Tensor tanh(const Operand& x) { return unary(ScalarOp::tanh, x); }
+// The inverse of sinh, log(x + sqrt(x² + 1)). NumPy's arcsinh.
+inline Tensor asinh(const Operand& x) { return unary(ScalarOp::asinh, x); }
+// The inverse of cosh, log(x + sqrt(x² - 1)); NaN below 1. NumPy's arccosh.
+inline Tensor acosh(const Operand& x) { return unary(ScalarOp::acosh, x); }
+// The inverse of tanh: ±infinity at ±1, NaN outside of [-1, 1]. NumPy's arctanh.
+inline Tensor atanh(const Operand& x) { return unary(ScalarOp::atanh, x); }
+// The error function, 2/√π times the integral of exp(-t²) from 0 to x. SciPy's erf.
+inline Tensor erf(const Operand& x) { return unary(ScalarOp::erf, x); }
+// 1 - erf(x), without the digits that the difference would lose where erf(x) is near 1. SciPy's erfc.
+inline Tensor erfc(const Operand& x) { return unary(ScalarOp::erfc, x); }
+// The z with erf(z) = x: ±infinity at ±1, NaN outside of [-1, 1]. SciPy's erfinv.
+inline Tensor erfinv(const Operand& x) { return unary(ScalarOp::erfinv, x); }
+// The natural logarithm of |Γ(x)|: infinity at 0 and at negative integers. SciPy's gammaln.
+inline Tensor lgamma(const Operand& x) { return unary(ScalarOp::lgamma, x); }
+// The derivative of log Γ(x): ∓infinity at ±0, NaN at negative integers. SciPy's psi.
+inline Tensor digamma(const Operand& x) { return unary(ScalarOp::digamma, x); }
+// The angle of the point with y = a and x = b, in [-π, π], by the signs of both. NumPy's arctan2.
+inline Tensor atan2(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::atan2, a, b); }
+// sqrt(a² + b²), without overflow of the squares.
+inline Tensor hypot(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::hypot, a, b); }
+// The magnitude of a with the sign of b, also of zeros and NaN.
+inline Tensor copysign(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::copysign, a, b); }
+// The float next to a in the direction of b, in the operands' own type; NaN if one is NaN.
+inline Tensor nextafter(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::nextafter, a, b); }
+// log(exp(a) + exp(b)), without overflow of the exponentials.
+inline Tensor logaddexp(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::logaddexp, a, b); }
+
+// ---- Activations of neural networks. Of floats; NaN gives NaN. Integers and bool are computed as f32, c64 is a
+// TypeError.
+
+enum class Gelu : std::uint8_t {
+  erf,    // x / 2 · (1 + erf(x / √2)): the exact one
+  tanh,   // x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))): PyTorch's approximate="tanh"
+  quick,  // x · sigmoid(1.702 x), as in CLIP
+};
+
+// The Gaussian error linear unit: x times the probability that a standard normal number is below x, exactly or in one
+// of its two approximations; -0 of -infinity. Source: Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016.
+Tensor gelu(const Operand& x, Gelu form = Gelu::erf);
+// The logistic function 1 / (1 + exp(-x)): 0 and 1 at ∓infinity. SciPy's expit.
+inline Tensor sigmoid(const Operand& x) { return unary(ScalarOp::sigmoid, x); }
+// log(sigmoid(x)) = -log(1 + exp(-x)): -infinity and -0 at ∓infinity.
+inline Tensor logsigmoid(const Operand& x) { return unary(ScalarOp::logsigmoid, x); }
+// log(1 + exp(x)), without overflow: 0 and infinity at ∓infinity. PyTorch's with beta = 1.
+inline Tensor softplus(const Operand& x) { return unary(ScalarOp::softplus, x); }
+// x · tanh(softplus(x)); -0 of -infinity. Source: Misra, "Mish: A Self Regularized Non-Monotonic Activation Function",
+// 2019.
+inline Tensor mish(const Operand& x) { return unary(ScalarOp::mish, x); }
+// max(x, 0): +0 of -0. Integers keep their type, bool is a TypeError.
+inline Tensor relu(const Operand& x) { return unary(ScalarOp::relu, x); }
+// x · sigmoid(x), also called Swish; -0 of -infinity. Source: Ramachandran, Zoph and Le, "Searching for Activation
+// Functions", 2017.
+inline Tensor silu(const Operand& x) { return unary(ScalarOp::silu, x); }
+
+// ---- Activations of floats alone. Other types are a TypeError, nothing is promoted; NaN gives NaN. Floats narrower
+// than f32 are widened first, so that parameters keep their digits, and rounded once at the end.
+
+// min(max(x, 0), 6).
 inline Tensor relu6(const Operand& x) { return elementwise("relu6", {x}); }
+// min(max(x, low), high): clamp() with bounds of its own, of floats alone.
 inline Tensor hardtanh(const Operand& x, double low = -1, double high = 1) {
   return elementwise("hardtanh", {x}, {low, high});
 }
+// x where it is 0 or more, else alpha · x. PyTorch calls alpha negative_slope.
 inline Tensor leaky_relu(const Operand& x, double alpha = 0.01) { return elementwise("leaky_relu", {x}, {alpha}); }
+// x where it is 0 or more, else alpha · (exp(x) - 1): -alpha at -infinity. Source: Clevert, Unterthiner and Hochreiter,
+// "Fast and Accurate Deep Network Learning by Exponential Linear Units", 2016.
 inline Tensor elu(const Operand& x, double alpha = 1) { return elementwise("elu", {x}, {alpha}); }
+// 1.0507 · elu(x, 1.6733), with both constants to all digits: -1.7580993 at -infinity. Source: Klambauer et al.,
+// "Self-Normalizing Neural Networks", 2017.
 inline Tensor selu(const Operand& x) { return elementwise("selu", {x}); }
+// x where it is 0 or more, else alpha · (exp(x / alpha) - 1): -alpha at -infinity. Source: Barron, "Continuously
+// Differentiable Exponential Linear Units", 2017.
 inline Tensor celu(const Operand& x, double alpha = 1) { return elementwise("celu", {x}, {alpha}); }
+// min(max(alpha · x + beta, 0), 1). The defaults are PyTorch's; ONNX's alpha is 0.2.
 inline Tensor hardsigmoid(const Operand& x, double alpha = 1.0 / 6, double beta = 0.5) {
   return elementwise("hardsigmoid", {x}, {alpha, beta});
 }
+// x · min(max(x + 3, 0), 6) / 6; -0 below -3, at -infinity too. Source: Howard et al., "Searching for MobileNetV3",
+// 2019.
 inline Tensor hardswish(const Operand& x) { return elementwise("hardswish", {x}); }
+// x / (1 + |x|): ±1 at infinities.
 inline Tensor softsign(const Operand& x) { return elementwise("softsign", {x}); }
 
-// ---- Views: another layout of the same elements; free unless a kernel needs them dense.
-Tensor reshape(const Operand& x, const Shape& shape);  // one size may be -1
+// ---- Tests of numbers. The result is bool, false or true for each element.
+
+// Whether x is NaN; false of integers and bool, c64 is a TypeError. NumPy's isnan.
+inline Tensor is_nan(const Operand& x) { return unary(ScalarOp::is_nan, x); }
+// Whether x is infinity or -infinity; false of integers and bool, c64 is a TypeError. NumPy's isinf.
+inline Tensor is_inf(const Operand& x) { return unary(ScalarOp::is_inf, x); }
+// Whether x is neither infinite nor NaN; true of integers and bool, c64 is a TypeError. NumPy's isfinite.
+inline Tensor is_finite(const Operand& x) { return unary(ScalarOp::is_finite, x); }
+// Whether the sign bit is set: of negative integers and floats, of -0, and of NaN with that bit (a GPU may drop it in
+// f16). bool and c64 are a TypeError.
+inline Tensor signbit(const Operand& x) { return unary(ScalarOp::signbit, x); }
+
+// ---- Comparisons. The result is bool. They convert both operands to their common type first; -0 equals +0. Beside a
+// tensor of integers, an integer that its type does not hold is compared as the number that it is: u8 < 300 is true.
+
+// a = b: false if one is NaN. Of any type; complex numbers are equal in both parts.
+inline Tensor equal(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::equal, a, b); }
+// a ≠ b: true if one is NaN. Of any type.
+inline Tensor not_equal(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::not_equal, a, b); }
+// a < b: false if one is NaN. Of bool, false is less than true; c64 is a TypeError.
+inline Tensor less(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::less, a, b); }
+// a ≤ b: false if one is NaN. Of bool, false is less than true; c64 is a TypeError.
+inline Tensor less_equal(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::less_equal, a, b); }
+// a > b: false if one is NaN. Of bool, true is greater than false; c64 is a TypeError.
+inline Tensor greater(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::greater, a, b); }
+// a ≥ b: false if one is NaN. Of bool, true is greater than false; c64 is a TypeError.
+inline Tensor greater_equal(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::greater_equal, a, b); }
+
+// ---- Logic and bits. Functions of truth values convert operands of any type to bool, true for all but 0 (true for
+// NaN), and give bool. Functions of bits take integers, and where it is said bool, and keep their (common) type; floats
+// and c64 are a TypeError.
+
+// True where x is false.
+inline Tensor logical_not(const Operand& x) { return unary(ScalarOp::logical_not, x); }
+// True where both are true.
+inline Tensor logical_and(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::logical_and, a, b); }
+// True where one of them is true, or both.
+inline Tensor logical_or(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::logical_or, a, b); }
+// True where exactly one of them is true.
+inline Tensor logical_xor(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::logical_xor, a, b); }
+// All bits inverted, -x - 1 of signed integers; of bool the same as logical_not(). NumPy's invert.
+inline Tensor bitwise_not(const Operand& x) { return unary(ScalarOp::bitwise_not, x); }
+// The bits that are set in both. Also of bool.
+inline Tensor bitwise_and(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::bitwise_and, a, b); }
+// The bits that are set in one of them, or both. Also of bool.
+inline Tensor bitwise_or(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::bitwise_or, a, b); }
+// The bits that are set in exactly one of them. Also of bool.
+inline Tensor bitwise_xor(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::bitwise_xor, a, b); }
+// The bits of a moved up by b places, a · 2^b modulo 2^width; 0 if b is the width or more, or negative. NumPy's
+// left_shift.
+inline Tensor shift_left(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::shift_left, a, b); }
+// The bits of a moved down by b places, ⌊a / 2^b⌋ with the sign of a; if b is the width or more, or negative, 0, and -1
+// of negative integers. NumPy's right_shift.
+inline Tensor shift_right(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::shift_right, a, b); }
+// How many bits are set, in x's type; of negative integers, of their two's complement (NumPy's bitwise_count: of the
+// magnitude).
+inline Tensor popcount(const Operand& x) { return unary(ScalarOp::popcount, x); }
+// How many zero bits are above the highest set one, in x's type; the width for 0.
+inline Tensor clz(const Operand& x) { return unary(ScalarOp::clz, x); }
+
+// ---- Complex numbers. Of c64 alone; other types are a TypeError.
+
+// The real part, f32.
+inline Tensor real(const Operand& x) { return unary(ScalarOp::real, x); }
+// The imaginary part, f32.
+inline Tensor imag(const Operand& x) { return unary(ScalarOp::imag, x); }
+// The complex conjugate, re - i im.
+inline Tensor conj(const Operand& x) { return unary(ScalarOp::conj, x); }
+// The angle in the complex plane, atan2(im, re), in (-π, π], f32.
+inline Tensor angle(const Operand& x) { return unary(ScalarOp::angle, x); }
+// The complex number a + b i, c64, of two floats, which are rounded to f32; integers and bool are computed as f32. c64
+// is a TypeError. PyTorch's complex.
+inline Tensor complex(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::complex, a, b); }
+
+// ---- Views. They are another layout of the same elements, of any type, and free unless a kernel needs its operand
+// dense. Axes may be negative, counted from the end. Throw InvalidArgument (an undefined Tensor) and ShapeError (an
+// axis that x has not).
+
+// The same elements, in row-major order, in another shape; one size may be -1, which becomes what is left. Throws
+// ShapeError unless the shape has as many elements as x, and where -1 has no single value.
+Tensor reshape(const Operand& x, const Shape& shape);
+// The axes in another order: axis i of the result is axis order[i] of x. NumPy's transpose, PyTorch's permute. Throws
+// ShapeError unless each axis is named once.
 Tensor permute(const Operand& x, std::initializer_list<int> order);
 Tensor permute(const Operand& x, std::span<const int> order);
+// x repeated along axes of size 1, and along new axes in front, up to this shape. Throws ShapeError where another size
+// differs. PyTorch's expand.
 Tensor broadcast_to(const Operand& x, const Shape& shape);
-// Elements begin, begin + step, … before `end`. With a negative step they go down from `begin` to the element after
-// `end`, which is -1 to reach element 0.
+// Elements begin, begin + step, … before `end` along an axis. With a negative step they go down from `begin` to the
+// element after `end`, which is -1 to reach element 0. Unlike in Python nothing is counted from the end or cut off
+// (x[…] of weft/indexing.h does that): throws IndexError for a step of 0, and where begin or end is outside of the
+// axis, unless no element is between them.
 Tensor slice(const Operand& x, int axis, std::int64_t begin, std::int64_t end, std::int64_t step = 1);
-// Consecutive pieces of x along an axis; `sizes` add up to its size.
+// Consecutive pieces of x along an axis, of these sizes. Throws ShapeError unless they add up to the axis's size,
+// InvalidArgument for a negative one. PyTorch's split; NumPy's takes the places of the cuts instead.
 std::vector<Tensor> split(const Operand& x, std::span<const std::int64_t> sizes, int axis);
+// A new axis of size 1 at this place of the result: of x [2, 3], axis 1 gives [2, 1, 3] and -1 gives [2, 3, 1].
+// PyTorch's unsqueeze.
 Tensor expand_dims(const Operand& x, int axis);
+// x without this axis. Throws ShapeError unless its size is 1.
 Tensor squeeze(const Operand& x, int axis);
 
 // ---- Computed from indices, where they are used: they hold no data. Floats are as exact as if they were computed in
-// double and rounded once.
-// start, start + step, … before stop; without a type i32 if all are integers (i64 if i32 does not hold them), else f32.
-// Throws InvalidArgument for a step of 0 and for numbers that are not finite.
+// double and rounded once. Throw ShapeError for negative sizes.
+
+// start, start + step, … before stop, of shape [⌈(stop - start) / step⌉], or [0] if that is negative. Without a type
+// they are i32 if all three numbers are integers (i64 if i32 does not hold them, u64 if start or step exceeds i64),
+// else f32. Integers are exact. Throws InvalidArgument for a step of 0 and for numbers that are not finite, TypeError
+// for bool and c64.
 Tensor arange(Number start, Number stop, Number step = 1, std::optional<DType> dtype = {});
-// `count` numbers, the first is start; the last is stop, or with endpoint = false would be the next.
+// `count` numbers at equal distances, of a float type: the first is start; the last is stop, or with endpoint = false
+// would be the next. One number is start. Throws InvalidArgument for a negative count, TypeError for other types.
 Tensor linspace(double start, double stop, std::int64_t count, DType dtype = DType::f32, bool endpoint = true);
-// Ones on the diagonal, or on that many above it; zeros elsewhere.
+// A matrix [rows, columns], of any type, with ones on the diagonal, or on that many above it (below if negative), and
+// zeros elsewhere.
 Tensor eye(std::int64_t rows, std::int64_t columns, DType dtype = DType::f32, std::int64_t diagonal = 0);
+// A matrix [rows, columns], of any type, with ones on the diagonal and below it (Triangle::lower) or above it
+// (Triangle::upper), and zeros elsewhere; `diagonal` counts upwards from the main one. NumPy's tri.
 Tensor triangle(std::int64_t rows, std::int64_t columns, DType dtype, Triangle part, std::int64_t diagonal = 0);
 
-// ---- All other operations, as the kernels of the same name (weft/kernels.h) define them. Kernels whose result size
-// depends on data (compress, nonzero) have no op, because the shapes of a graph are known when it is made.
+// ---- Indexing by tensors. x is of any type, indices of any integer type of 8 to 64 bits; negative indices count from
+// the end of their axis. Which ones lie outside cannot be known when a graph is made: reads clamp them to the axis,
+// writes ignore them. Throw InvalidArgument (an undefined Tensor), TypeError, and ShapeError: shapes or axes that do
+// not fit, a result of more than eight axes, an axis without elements to choose from. Functions whose result size
+// depends on data (compress, nonzero) are in weft/array.h: a graph's shapes are known when it is made.
+
+// Whole slices of x along an axis: y[i…, j…, k…] = x[i…, indices[j…], k…], where the axes of indices, of any rank, take
+// the place of `axis`. NumPy's take, PyTorch's index_select and embedding, ONNX's Gather.
 Tensor gather(const Operand& x, const Operand& indices, int axis = 0);
-// take_along_axis: indices have the rank of x; other axes than `axis` broadcast.
+// Single elements along an axis: y[i…, j, k…] = x[i…, indices[i…, j, k…], k…], of the indices' shape. Indices have the
+// rank of x; other axes than `axis` broadcast with x's. NumPy's take_along_axis, PyTorch's gather.
 Tensor gather_elements(const Operand& x, const Operand& indices, int axis);
+// Elements or slices that tuples of indices name: y[b…, i…, k…] = x[b…, indices[b…, i…, :], k…]. The first `batch` axes
+// of x and indices are equal, and the last axis of indices has one number for each of x's next axes. ONNX's GatherND.
 Tensor gather_nd(const Operand& x, const Operand& indices, int batch = 0);
-// A copy of x in which the chosen elements are combined with the updates.
-Tensor scatter(ScatterKind op, const Operand& x, const Operand& indices, const Operand& updates, int axis = 0);
-// assign: put_along_axis. Other axes of x and the indices than `axis` broadcast, and the updates broadcast to the
-// chosen elements; an element of an axis of x of size 1 is chosen by all indices there.
-Tensor scatter_elements(ScatterKind op, const Operand& x, const Operand& indices, const Operand& updates, int axis);
-Tensor scatter_nd(ScatterKind op, const Operand& x, const Operand& indices, const Operand& updates, int batch = 0);
 // The part of x of these sizes that begins at `starts`: one integer for each of `axes` (at least one, none named
-// twice), or of rank 0 for one axis; 0 along other axes. Starts are clamped so that the part lies inside of x. They may
-// come from a graph.number().
+// twice), or of rank 0 for one axis; 0 along other axes. Starts are clamped so that the part lies inside of x, also
+// negative ones, which count from the front. They may come from a graph.number(). XLA's DynamicSlice. Throws ShapeError
+// for sizes that exceed x's.
 Tensor dynamic_slice(const Operand& x, const Operand& starts, const Shape& sizes, std::span<const int> axes);
 Tensor dynamic_slice(const Operand& x, const Operand& starts, const Shape& sizes, std::initializer_list<int> axes);
-// A copy of x with that part replaced by `update`. In place where x is needed no more; where x is an input, that takes
-// CompileOptions::donate.
+// A copy of x with that part replaced by `update`, which has x's type and rank. In place where x is needed no more;
+// where x is an input, that takes CompileOptions::donate. XLA's DynamicUpdateSlice. Throws as dynamic_slice() does.
 Tensor dynamic_update_slice(const Operand& x, const Operand& update, const Operand& starts, std::span<const int> axes);
 Tensor dynamic_update_slice(const Operand& x, const Operand& update, const Operand& starts,
                             std::initializer_list<int> axes);
+
+// ---- Scatters. They give a copy of x in which the elements that the indices choose, as in the gather of that name,
+// are replaced by (ScatterKind::assign) or combined with the updates, whose type is x's: add and mul take any but bool,
+// and integers wrap; min and max take any but c64, and give NaN if either is NaN. If several updates have the same
+// element, assign stores one of them, add, mul, min and max combine all; a GPU adds floats in any order, so that their
+// last bits may change from run to run. f64 on a GPU is only assigned. x's memory is written in place where x is needed
+// no more. Throw as gathers do.
+
+// gather(y, indices, axis) = or op= updates, whose shape is that of gather(x, indices, axis). PyTorch's index_copy and
+// index_add, along any axis.
+Tensor scatter(ScatterKind op, const Operand& x, const Operand& indices, const Operand& updates, int axis = 0);
+// gather_elements(y, indices, axis) = or op= updates. Other axes of x and the indices than `axis` broadcast, and the
+// updates broadcast to the chosen elements; an element of an axis of x of size 1 is chosen by all indices there.
+// NumPy's put_along_axis, PyTorch's scatter, scatter_add and scatter_reduce.
+Tensor scatter_elements(ScatterKind op, const Operand& x, const Operand& indices, const Operand& updates, int axis);
+// gather_nd(y, indices, batch) = or op= updates, whose shape is that of gather_nd(x, indices, batch). ONNX's ScatterND.
+Tensor scatter_nd(ScatterKind op, const Operand& x, const Operand& indices, const Operand& updates, int batch = 0);
+
+// ---- Moving elements. x is of any type, whose bits are kept. Axes may be negative. Throw InvalidArgument (an
+// undefined Tensor) and ShapeError.
+
+// The parts one after the other along an axis, NumPy's concatenate: they have one type (nothing is promoted; concat()
+// of weft/array.h does), and equal sizes along other axes. Throws ShapeError if they differ, InvalidArgument if there
+// are none.
 Tensor concat(std::span<const Tensor> parts, int axis);
-// `before` and `after` have a number for each axis. Negative ones crop; if none is positive, the result is a view.
+// x with `before` elements in front of it and `after` behind it along each axis, one number for each. Negative ones
+// crop; if none is positive, the result is a view. The new elements are `value` (constant), the nearest element (edge),
+// x mirrored at its outer elements without repeating them (reflect), or with them (symmetric), or x again (wrap); the
+// last three over any distance. Throws ShapeError for numbers that are not one for each axis, that crop more than there
+// is, or that fill an axis without elements in another mode than constant. NumPy's pad.
 Tensor pad(const Operand& x, std::span<const std::int64_t> before, std::span<const std::int64_t> after,
            PadMode mode = PadMode::constant, Number value = 0);
-Tensor tile(const Operand& x,
-            std::span<const std::int64_t> counts);              // a number for each axis; axes of size 1 are broadcast
-Tensor repeat(const Operand& x, std::int64_t count, int axis);  // each element `count` times
-Tensor roll(const Operand& x, std::span<const std::int64_t> shifts);  // a number for each axis
+// x repeated as a whole, counts[i] times along axis i; axes of size 1 are broadcast, without a copy. NumPy's and
+// PyTorch's tile, of as many counts as x has axes (else ShapeError). Throws InvalidArgument for a negative count.
+Tensor tile(const Operand& x, std::span<const std::int64_t> counts);
+// Each element `count` times in a row along an axis. NumPy's repeat, PyTorch's repeat_interleave. Throws
+// InvalidArgument for a negative count.
+Tensor repeat(const Operand& x, std::int64_t count, int axis);
+// x with the elements of axis i moved up by shifts[i] places, of any sign and size; those that leave the end come in at
+// the beginning. One number for each axis, else ShapeError. NumPy's and PyTorch's roll, over all axes.
+Tensor roll(const Operand& x, std::span<const std::int64_t> shifts);
+// x with zeros above the diagonal (Triangle::lower: tril) or below it (Triangle::upper: triu) of its last two axes;
+// `diagonal` counts upwards from the main one. Throws ShapeError for x of less than two axes.
 Tensor triangle(const Operand& x, Triangle part, std::int64_t diagonal = 0);
+// Each index as a vector of `classes` elements, along a new axis of the result (the last by default), of any type: `on`
+// at the index and `off` elsewhere. Indices are integers; negative ones count from the end, and one outside of
+// [-classes, classes) gives a vector of `off` (PyTorch's one_hot throws there). Throws InvalidArgument for negative
+// classes.
 Tensor one_hot(const Operand& indices, std::int64_t classes, DType dtype = DType::f32, int axis = -1, Number on = 1,
                Number off = 0);
+
+// ---- Scans and reductions. Axes may be negative; Axes() are all of them. Floats are combined in f32 or with more
+// digits and rounded to the result's type once, in an order that depends on shapes and device alone, so that results
+// repeat to the bit. Positions and counts are i32, or i64 among 2^31 elements and more. keep_dims leaves reduced axes
+// in the result, with size 1. Throw InvalidArgument (an undefined Tensor), ShapeError (an axis that x has not, or that
+// is named twice) and TypeError.
+
+// Each element combined with all before it along an axis, in x's shape: ScanKind::sum (NumPy's cumsum), prod (cumprod),
+// max, min (PyTorch's cummax and cummin, values alone) or log_sum_exp (logcumsumexp). The result has x's type: sum and
+// prod take floats, integers of 8 bits or more, which wrap, c64, and bool, which gives i32; max and min floats and such
+// integers; log_sum_exp floats. From the first NaN on all results are NaN. options.reverse goes from the last element
+// to the first; options.exclusive leaves the element itself out, so that the first result is that of no elements: 0 of
+// sum, 1 of prod, of max -infinity or the least integer, of min infinity or the greatest, -infinity of log_sum_exp.
 Tensor scan(ScanKind op, const Operand& x, int axis, const kernels::ScanOptions& options = {});
+// The running sum along an axis: scan(ScanKind::sum, x, axis), of x's type, which integers wrap in; of bool i32.
+// cumulative_sum() of weft/array.h widens small integers, as NumPy does.
 inline Tensor cumsum(const Operand& x, int axis) { return scan(ScanKind::sum, x, axis); }
+// The elements over the axes combined to one. Of floats and integers, with a result of x's type (integers wrap; sum()
+// and prod() of weft/array.h widen small ones and take bool): sum, prod, min, max, sum_squares, l1 (the sum of
+// magnitudes). Of floats: mean, l2 (the Euclidean norm), log_sum (the logarithm of the sum), log_sum_exp (without
+// overflow in between). sum, prod and mean also of c64. variance and deviation as the functions below, with correction
+// 0. any and all of every type, as bool (NaN is true); count, how many elements are not 0, of every type. NaN gives NaN
+// in all but the last three; of zeros of both signs min and max may give either. Of no elements sum, sum_squares, l1,
+// l2 and count are 0, prod 1, min and max infinity and -infinity (integers: the type's greatest and least), mean,
+// variance and deviation NaN, log_sum and log_sum_exp -infinity, any false and all true.
 Tensor reduce(ReduceKind op, const Operand& x, const Axes& axes, bool keep_dims = false);
+// The variance over the axes: the sum of squared distances from the mean, divided by n - correction for n elements.
+// correction is 0 or more: 0 for a population, as NumPy's var, 1 for a sample, as PyTorch's var by default. Of floats,
+// in x's type; integers and bool give f32. NaN of no elements and where an element is infinite. Source: Chan, Golub and
+// LeVeque, "Algorithms for computing the sample variance", 1983.
 Tensor variance(const Operand& x, const Axes& axes = {}, double correction = 0, bool keep_dims = false);
+// The standard deviation over the axes: the square root of variance(), in the same types. NumPy's and PyTorch's std.
 Tensor deviation(const Operand& x, const Axes& axes = {}, double correction = 0, bool keep_dims = false);
-// The index of the largest or smallest element over the axes, in row-major order, as i32; i64 among 2^31 elements and
-// more, as all positions and counts below.
+// The position of the greatest element over the axes, counted in row-major order over them: the first of equal ones (-0
+// and +0 are equal), the first NaN if there is one. Of floats, integers and bool. Throws ShapeError if there are no
+// elements to choose from.
 Tensor argmax(const Operand& x, const Axes& axes = {}, bool keep_dims = false);
+// The position of the least element over the axes, counted in row-major order over them: the first of equal ones (-0
+// and +0 are equal), the first NaN if there is one. Of floats, integers and bool. Throws ShapeError if there are no
+// elements to choose from.
 Tensor argmin(const Operand& x, const Axes& axes = {}, bool keep_dims = false);
+
+// ---- Softmax and norms. All operands are floats, each of a type of its own; the result has x's shape and type.
+// Computed in f32, of f64 in f64 (on the cpu alone). scale and bias may be undefined: then they are 1 and 0. Throw
+// InvalidArgument (x is undefined, epsilon is negative or NaN), ShapeError and TypeError (also for integers: nothing is
+// promoted).
+
+// exp(x - max(x)) divided by its sum along an axis: positive numbers that add up to 1. A row that holds NaN or
+// infinity, or nothing but -infinity, gives NaN.
 Tensor softmax(const Operand& x, int axis = -1);
+// The logarithm of softmax(), x - max(x) - log(sum(exp(x - max(x)))), without underflow in between: -infinity stays
+// -infinity. Rows that give NaN are those of softmax().
 Tensor log_softmax(const Operand& x, int axis = -1);
-// Over the last axes: as many as scale has, else as bias has, else one; or those from `first_axis` on. scale and bias
-// may be empty.
+// (x - mean) / sqrt(variance + epsilon) · scale + bias, by the mean and the variance (with correction 0) over the last
+// axes: as many as scale has, else as bias has, else one. scale and bias have the shape of these axes. Source: Ba,
+// Kiros and Hinton, "Layer Normalization", 2016.
 Tensor layer_norm(const Operand& x, const Operand& scale, const Operand& bias, double epsilon);
+// The same over the axes from `first_axis` on, which is not negative.
 Tensor layer_norm(const Operand& x, const Operand& scale, const Operand& bias, double epsilon, int first_axis);
+// x / sqrt(mean(x²) + epsilon) · scale, by the mean over the last axes: as many as scale has, or one if it is
+// undefined. scale has the shape of these axes. Source: Zhang and Sennrich, "Root Mean Square Layer Normalization",
+// 2019.
+Tensor rms_norm(const Operand& x, const Operand& scale, double epsilon);
+// (x - mean) / sqrt(variance + epsilon) · scale + bias, by the mean and the variance of each sample (axis 0) and each
+// of `groups` groups of neighbouring channels, over all other axes. scale and bias are [channels]. Throws ShapeError if
+// the channels do not divide into groups, if channel_axis is 0, and for x of eight axes unless each channel is a group;
+// InvalidArgument for less than one group. Source: Wu and He, "Group Normalization", 2018.
+Tensor group_norm(const Operand& x, const Operand& scale, const Operand& bias, std::int64_t groups, double epsilon,
+                  int channel_axis = 1);
+// group_norm() with each channel a group: by the mean and the variance of each channel of each sample, of any rank.
+// scale and bias are [channels]. Throws ShapeError if channel_axis is 0. Source: Ulyanov, Vedaldi and Lempitsky,
+// "Instance Normalization", 2016.
+Tensor instance_norm(const Operand& x, const Operand& scale, const Operand& bias, double epsilon, int channel_axis = 1);
+// (x - mean) / sqrt(variance + epsilon) · scale + bias with given means and variances, as at inference. All of them are
+// [channels]. Becomes elementwise operations, which fuse with others. Source: Ioffe and Szegedy, "Batch Normalization",
+// 2015.
+Tensor batch_norm(const Operand& x, const Operand& mean, const Operand& variance, const Operand& scale,
+                  const Operand& bias, double epsilon, int channel_axis = 1);
+
+// ---- Products of matrices.
+
 // [..., m, k] · [..., k, n]; the axes in front broadcast. A tensor of rank 1 is a row on the left and a column on the
 // right, and the result lacks that axis. The result's type: that of a and b if both have one float type; f32 for two
 // float types; i32 for integers of 8 to 32 bits, whose sums wrap; c64 for c64 with c64 or floats; else what
-// result_type() gives (integers of 64 bits are multiplied and summed). `result` may be any float type for floats,
-// i32 or u32 for integers: the sums are converted once.
+// result_type() gives (integers of 64 bits are multiplied and summed). `result` may be any float type for floats, i32
+// or u32 for integers: the sums are converted once. NumPy's and PyTorch's matmul and @. Throws InvalidArgument (an
+// undefined Tensor), ShapeError (inner sizes that differ, axes that do not broadcast, an operand of rank 0) and
+// TypeError.
 Tensor matmul(const Operand& a, const Operand& b, std::optional<DType> result = {});
-// Over the last axes: as many as scale has, or one if scale is empty.
-Tensor rms_norm(const Operand& x, const Operand& scale, double epsilon);
-// scale and bias, with a value for each channel, may be empty. Batch norm becomes elementwise operations, which fuse
-// with others.
-Tensor group_norm(const Operand& x, const Operand& scale, const Operand& bias, std::int64_t groups, double epsilon,
-                  int channel_axis = 1);
-Tensor instance_norm(const Operand& x, const Operand& scale, const Operand& bias, double epsilon, int channel_axis = 1);
-Tensor batch_norm(const Operand& x, const Operand& mean, const Operand& variance, const Operand& scale,
-                  const Operand& bias, double epsilon, int channel_axis = 1);
-// Random numbers of a key, u32 [2] (weft/kernels/random.h).
+
+// ---- Random numbers. They are functions of a key, u32 [2], and of an element's row-major index alone: the same for
+// the same key on every device. weft/random.h makes keys, and has functions with a generator of its own. Throw
+// InvalidArgument (an undefined key, a range as below), ShapeError (another shape of the key, a negative size) and
+// TypeError. Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011 (Threefry-2x32
+// with 20 rounds).
+
+// Independent random bits: integers of 8 to 64 bits, each value as likely as any other.
 Tensor random_bits(const Operand& key, DType dtype, const Shape& shape);
+// Numbers distributed evenly over [low, high), f32, f16 or bf16: low + u · (high - low) with u of 24 bits, never
+// rounded to `high`. Throws InvalidArgument unless low < high in that type, at a finite distance.
 Tensor random_uniform(const Operand& key, DType dtype, const Shape& shape, double low = 0, double high = 1);
+// Normally distributed numbers, f32, f16 or bf16, that lie up to 6.7 deviations from the mean. Throws InvalidArgument
+// unless mean and deviation are finite, and the deviation is 0 or more. Source: Box and Muller, "A note on the
+// generation of random normal deviates", 1958.
 Tensor random_normal(const Operand& key, DType dtype, const Shape& shape, double mean = 0, double deviation = 1);
+// Integers, of 8 to 64 bits, of which each in [low, high) is equally likely, up to 2^-32 of its probability. Throws
+// InvalidArgument unless low < high, at most 2^32 apart, and both low and high - 1 are numbers of the type.
 Tensor random_integers(const Operand& key, DType dtype, const Shape& shape, std::int64_t low, std::int64_t high);
+
+// ---- Sorting. Of floats, integers and bool, along an axis. Stable in both directions: equal elements, -0 and +0 among
+// them, stay in order. NaN comes last in both directions. Positions are i32, or i64 along axes of 2^31 elements and
+// more. Throw InvalidArgument (an undefined Tensor), ShapeError and TypeError (c64).
+
+// x in ascending order, or descending, along an axis.
 Tensor sort(const Operand& x, int axis = -1, bool descending = false);
-Tensor argsort(const Operand& x, int axis = -1, bool descending = false);  // i32
+// The positions along the axis from which sort() takes its elements: x's elements at them are in order.
+Tensor argsort(const Operand& x, int axis = -1, bool descending = false);
 struct TopK {
-  Tensor values, indices;  // indices are i32
+  Tensor values, indices;  // indices are i32, or i64 along axes of 2^31 elements and more
 };
+
+// The first k elements that sort() gives along an axis, the greatest first or with largest = false the least first, and
+// their positions in x: NaN is among them only if there are less than k numbers. PyTorch's topk. Throws ShapeError if k
+// exceeds the axis, InvalidArgument if it is negative.
 TopK top_k(const Operand& x, std::int64_t k, int axis = -1, bool largest = true);
-// mask and the lengths (i32 or u32 [batch]) may be empty. A query that sees no key gives zeros, or NaN if
-// options.empty_is_nan. Attention written as separate operations gives NaN there, as softmax of -inf does, also after
-// the compiler has fused it. Fusion may change whether NaN and infinities in masked keys and values reach the result;
-// and x - log_sum_exp(x), which is fused to log_softmax, is NaN for a whole row that holds +inf.
+
+// ---- Attention.
+
+// softmax(options.scale · q·kᵀ + mask) · v without a matrix of scores in memory. q [batch, heads, queries, dim], k
+// [batch, kv_heads, keys, dim], v [batch, kv_heads, keys, value_dim] give [batch, heads, queries, value_dim] of q's
+// type; heads is a multiple of kv_heads (grouped queries). f32, f16 and bf16 in any mixture, computed in f32.
+// options.scale is 1 unless it is set (PyTorch's scaled_dot_product_attention takes 1 / sqrt(dim)); causal and windows
+// hide keys by position. mask broadcasts to [batch, heads, queries, keys]: bool, false hides, or a float that is added.
+// The lengths are i32 or u32 [batch]: keys past theirs are hidden, queries past theirs see no key. mask and the lengths
+// may be undefined. A score of -infinity hides its key; NaN or +infinity among a query's scores makes its result NaN. A
+// query that sees no key gives zeros, or NaN if options.empty_is_nan.
+// Attention written as separate operations gives NaN there, as softmax of -inf does, also after the compiler has fused
+// it. Fusion may change whether NaN and infinities in masked keys and values reach the result; and x - log_sum_exp(x),
+// which is fused to log_softmax, is NaN for a whole row that holds +inf. Throws InvalidArgument (q, k or v is
+// undefined), ShapeError and TypeError. Sources: Milakov and Gimelshein, "Online normalizer calculation for softmax",
+// 2018; Dao et al., "FlashAttention", 2022.
 Tensor attention(const Operand& q, const Operand& k, const Operand& v, const Operand& mask,
                  const kernels::AttentionOptions& options, const Operand& query_lengths = {},
                  const Operand& key_lengths = {});
