@@ -28,8 +28,10 @@ struct ConvTransposeOptions : ConvOptions {
 // ---- Convolutions, over one to three spatial axes.
 // y[n, o, i] = bias[o] + Σ_c Σ_k x[n, c, i · stride + k · dilation − padding] · w[o, c, k] (cross-correlation), with c
 // over the channels of o's group. w is [outputs, channels / groups, window…]; another order in memory is a permuted
-// view, which costs nothing. bias [outputs] may be undefined; it is added before the result is rounded. Types and sums
-// are those of matmul (weft/graph.h), without c64. Throws ShapeError, TypeError.
+// view, which costs nothing. bias [outputs] may be undefined; it is added before the result is rounded. The
+// result's type is that of x and w if both have one float type, f32 for two float types, and i32 for integers of 8 to
+// 32 bits, whose sums wrap; other types are a TypeError. Throws InvalidArgument (an undefined Tensor), ShapeError,
+// TypeError.
 Tensor conv(const Operand& x, const Operand& w, const Operand& bias = {}, const ConvOptions& options = {});
 
 // The transposed convolution: x[n, c, j] · w[c, o, k] is added to y[n, o, j · stride + k · dilation − padding], and

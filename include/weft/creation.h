@@ -38,62 +38,73 @@ template <class R>
 concept ElementRange = std::ranges::contiguous_range<const R> && std::ranges::sized_range<const R> &&
                        ElementValue<std::ranges::range_value_t<const R>>;
 
-// On the default device. Throws OutOfMemory.
+// A tensor on the default device with this value everywhere, converted to `dtype`: floats round to even, integers out
+// of range saturate, fractions are cut off. Throws ShapeError (a negative size) and OutOfMemory.
 Tensor full(const Shape& shape, Number value, DType dtype = DType::f32);
+// Zeros: full() of 0.
 inline Tensor zeros(const Shape& shape, DType dtype = DType::f32) { return full(shape, 0, dtype); }
+// Ones: full() of 1.
 inline Tensor ones(const Shape& shape, DType dtype = DType::f32) { return full(shape, 1, dtype); }
 
-// A copy of the values, which are as many as the shape has. Throws InvalidArgument, OutOfMemory.
+// A copy of the values on the default device, as bytes in row-major order, little endian. Throws InvalidArgument unless
+// they are as many as the shape takes, and OutOfMemory.
 Tensor tensor(DType dtype, const Shape& shape, std::span<const std::byte> bytes);
-// The elements have the values' C++ type (dtype_of<T>).
+// A copy of a range of values, in row-major order, of their C++ type (dtype_of<T>): of double f64.
 template <ElementRange R>
 Tensor tensor(const Shape& shape, const R& values) {
   using T = std::ranges::range_value_t<const R>;
   return tensor(dtype_of<T>, shape,
                 std::as_bytes(std::span<const T>(std::ranges::data(values), std::ranges::size(values))));
 }
+// The same of rank 1.
 template <ElementRange R>
 Tensor tensor(const R& values) {
   return tensor({static_cast<std::int64_t>(std::ranges::size(values))}, values);
 }
+// Values in braces as f32, in row-major order.
 inline Tensor tensor(const Shape& shape, std::initializer_list<float> values) {
   return tensor(shape, std::span<const float>(values.begin(), values.size()));
 }
-// std::vector<bool> has no bool in memory.
+// The values of a std::vector<bool>, which has no bool in memory, as bool.
 template <std::same_as<std::vector<bool>> V>
 Tensor tensor(const Shape& shape, const V& values) {
   const std::vector<std::uint8_t> bytes(values.begin(), values.end());
   return tensor(DType::boolean, shape, std::as_bytes(std::span(bytes)));
 }
+// The same of rank 1.
 template <std::same_as<std::vector<bool>> V>
 Tensor tensor(const V& values) {
   return tensor({static_cast<std::int64_t>(values.size())}, values);
 }
-// Given a type, values are converted to it as numbers are in full(): floats round to even, integers out of range
-// saturate.
+// The same with a type: elements, of the type `from`, are converted to `dtype` as full() converts its value.
 Tensor tensor(DType from, const Shape& shape, std::span<const std::byte> bytes, DType dtype);
+// A range of values, converted.
 template <ElementRange R, std::same_as<DType> D>
 Tensor tensor(const Shape& shape, const R& values, D dtype) {
   using T = std::ranges::range_value_t<const R>;
   return tensor(dtype_of<T>, shape,
                 std::as_bytes(std::span<const T>(std::ranges::data(values), std::ranges::size(values))), dtype);
 }
+// The values of a std::vector<bool>, converted.
 template <std::same_as<std::vector<bool>> V, std::same_as<DType> D>
 Tensor tensor(const Shape& shape, const V& values, D dtype) {
   const std::vector<std::uint8_t> bytes(values.begin(), values.end());
   return tensor(DType::boolean, shape, std::as_bytes(std::span(bytes)), dtype);
 }
+// Either of them of rank 1, converted.
 template <class V, std::same_as<DType> D>
   requires(ElementRange<V> || std::same_as<V, std::vector<bool>>)
 Tensor tensor(const V& values, D dtype) {
   return tensor({static_cast<std::int64_t>(std::ranges::size(values))}, values, dtype);
 }
+// Numbers in row-major order, converted. Throws InvalidArgument unless they are as many as the shape has.
 Tensor from_numbers(const Shape& shape, std::span<const Number> values, DType dtype);
+// Numbers in braces, converted: from_numbers().
 template <std::same_as<DType> D>
 Tensor tensor(const Shape& shape, std::initializer_list<Number> values, D dtype) {
   return from_numbers(shape, std::span(values.begin(), values.size()), dtype);
 }
-// (Templates, so that no braces are taken for a TensorData.)
+// A copy of a tensor in host memory. (A template, so that no braces are taken for a TensorData.)
 template <std::same_as<TensorData> D>
 Tensor tensor(const D& data) {
   return tensor(data.dtype, data.shape, data.bytes);
@@ -120,13 +131,14 @@ class NestedList {
   bool is_list_ = false;
 };
 
+// Numbers in nested lists, converted to `dtype` as full() converts its value. Throws ShapeError (ragged lists).
 Tensor from_list(const NestedList& values, DType dtype);
 
 // Of lists that are equally long on each level, up to eight levels. The type is the one that the numbers' types have in
 // common (result_type), in which a double, such as 0.5, counts as f32; without numbers it is f32. Given another type,
 // numbers are converted as in full(). Throws ShapeError (ragged lists), TypeError (numbers without a common type).
 Tensor tensor(std::initializer_list<NestedList> values);
-// (A template, so that no braces are taken for a DType.)
+// The same converted to a type: from_list(). (A template, so that no braces are taken for a DType.)
 template <std::same_as<DType> D>
 Tensor tensor(std::initializer_list<NestedList> values, D dtype) {
   return from_list(values, dtype);
@@ -139,6 +151,7 @@ Tensor tensor(T value) {
   else
     return tensor(Shape(), std::span<const T>(&value, 1));
 }
+// One number, of shape [], converted to a type.
 template <class T, std::same_as<DType> D>
   requires(ElementValue<T> && std::is_arithmetic_v<T>)
 Tensor tensor(T value, D dtype) {

@@ -21,6 +21,7 @@ struct Slice {
   std::int64_t step = 1;
 };
 inline constexpr std::nullopt_t none = std::nullopt;
+// A slice as an index: x[{slice(1, none), slice(none, none, 2)}] is Python's x[1:, ::2].
 inline Slice slice(std::optional<std::int64_t> begin, std::optional<std::int64_t> end, std::int64_t step = 1) {
   return {begin, end, step};
 }
@@ -83,9 +84,14 @@ class Indices {
 // and is converted to x's type. add, max and min count an element as often as index tensors name it; of several that
 // replace one element, any one stays. Throw IndexError, ShapeError, and TypeError for an integer outside of the range
 // of x's type.
+
+// x with those elements replaced by the value: JAX's x.at[…].set.
 Tensor at_set(const Operand& x, const Indices& at, const TensorLike& value);
+// x with the value added to those elements.
 Tensor at_add(const Operand& x, const Indices& at, const TensorLike& value);
+// x with those elements replaced by the greater of themselves and the value; NaN if one is NaN.
 Tensor at_max(const Operand& x, const Indices& at, const TensorLike& value);
+// x with those elements replaced by the lesser of themselves and the value; NaN if one is NaN.
 Tensor at_min(const Operand& x, const Indices& at, const TensorLike& value);
 
 }  // namespace weft

@@ -52,8 +52,13 @@ enum class BlockOrder : std::uint8_t {
 };
 
 // ---- Resampling.
-// x resampled along any of its axes to this shape, of its rank. x is of any type for mode nearest; else of floats, i8
-// or u8. Throws ShapeError, TypeError, InvalidArgument.
+// Each axis is resampled on its own: an element of the result is a weighted sum of x's elements near its position,
+// which options.coordinates says. Floats are computed in f32, in f64 of f64 (on the cpu alone); i8 and u8 are rounded
+// to the nearest integer, up from halfway, and saturate. Elements of weight 0 do not count, even if they are NaN.
+// Throws ShapeError, TypeError, InvalidArgument.
+
+// x resampled along any of its axes to this shape, of its rank. x is of any type of 8 bits or more for mode nearest,
+// else of floats, i8 or u8; the result has its type. ONNX's Resize.
 Tensor resize(const Operand& x, const Shape& shape, const ResizeOptions& options = {});
 
 // The same to x's sizes times the scales, rounded down, with positions by these scales (options.scales is not given).
@@ -62,7 +67,8 @@ Tensor resize_by(const Operand& x, std::span<const double> scales, const ResizeO
 // The gradient of resize() for x, whose shape this is; dy is the gradient of the result. Floats.
 Tensor resize_gradient(const Operand& dy, const Shape& shape, const ResizeOptions& options = {});
 
-// Images x of other spatial sizes, of which there are one to six.
+// Images x [batch, channels, spatial…], or with the channels last, of other spatial sizes, of which there are one to
+// six. Types are those of resize(). PyTorch's interpolate.
 Tensor upsample(const Operand& x, const Shape& sizes, const UpsampleOptions& options = {});
 
 // ---- Sampling and windows.
@@ -76,7 +82,9 @@ Tensor grid_sample(const Operand& x, const Operand& grid, const GridSampleOption
 Tensor grid_sample_gradient(const Operand& dy, const Operand& grid, const Dims& sizes,
                             const GridSampleOptions& options = {});
 
-// The gradient for the grid, of its type. Where it is 0: weft/kernels/grid_sample.h.
+// The gradient of grid_sample() for the grid, of its type and shape. It is 0 of mode nearest, where the padding clamps
+// a position (at x's outer elements, too), and of numbers that are NaN or further than 2^30 elements away. A linear
+// sample at an element's centre has the slope towards the next element.
 Tensor grid_sample_grid_gradient(const Operand& dy, const Operand& x, const Operand& grid,
                                  const GridSampleOptions& options = {});
 
@@ -102,8 +110,9 @@ Tensor depth_to_space(const Operand& x, std::int64_t block, BlockOrder order = B
 Tensor space_to_depth(const Operand& x, std::int64_t block, BlockOrder order = BlockOrder::depth_column_row,
                       bool channels_last = false);
 
-// depth_to_space and space_to_depth with neighbouring channels for a block, as PyTorch has them.
+// depth_to_space() with neighbouring channels for a block: PyTorch's pixel_shuffle.
 Tensor pixel_shuffle(const Operand& x, std::int64_t factor, bool channels_last = false);
+// space_to_depth() with neighbouring channels for a block: PyTorch's pixel_unshuffle.
 Tensor pixel_unshuffle(const Operand& x, std::int64_t factor, bool channels_last = false);
 
 }  // namespace weft
