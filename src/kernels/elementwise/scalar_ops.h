@@ -1,6 +1,5 @@
-// The table of scalar operations: name, arity, operand types, result type and WGSL text. A new operation is an
-// enumerator in weft/expression.h, which also documents its special cases, a line here and a line in the table of
-// scalar_ops_cpu.cc.
+// The table of scalar operations: name, arity, operand types, result type and WGSL text. CONTRIBUTING.md lists what a
+// new one takes.
 #pragma once
 
 #include <span>
