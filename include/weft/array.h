@@ -39,6 +39,7 @@ enum class GridOrder : std::uint8_t { xy, ij };
 // k-th varies along axis k alone. They keep their types, and take no memory. Throws ShapeError for a tensor of more
 // axes and for more than eight tensors.
 std::vector<Tensor> meshgrid(std::span<const Tensor> axes, GridOrder order = GridOrder::xy);
+// The same of a list in braces.
 std::vector<Tensor> meshgrid(std::initializer_list<Tensor> axes, GridOrder order = GridOrder::xy);
 // x on and below a diagonal of its last two axes, zeros above it. `diagonal` counts upwards from the main one.
 Tensor tril(const Operand& x, std::int64_t diagonal = 0);
@@ -101,6 +102,7 @@ Tensor concat(std::initializer_list<Tensor> parts, std::optional<int> axis = 0);
 // The parts, of one shape, side by side along a new axis of the result, converted to the type that they have in common.
 // Throws ShapeError for shapes that differ, InvalidArgument if there are no parts.
 Tensor stack(std::span<const Tensor> parts, int axis = 0);
+// The same of a list in braces.
 Tensor stack(std::initializer_list<Tensor> parts, int axis = 0);
 // The slices of x along an axis, without that axis: as many as its size. PyTorch's unbind.
 std::vector<Tensor> unstack(const Operand& x, int axis = 0);
@@ -148,6 +150,7 @@ Tensor tensordot(const Operand& a, const Operand& b, const Axes& a_axes, const A
 // InvalidArgument (malformed subscripts, or of another number of operands) and ShapeError (sizes or numbers of axes
 // that differ).
 Tensor einsum(std::string_view subscripts, std::span<const Tensor> operands);
+// The same of a list in braces.
 Tensor einsum(std::string_view subscripts, std::initializer_list<Tensor> operands);
 
 // ---- Searching. Positions and counts are i32, or i64 where there are 2^31 elements and more.

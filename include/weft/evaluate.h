@@ -2,12 +2,12 @@
 //
 //   Tensor x = full({1024}, 2.0f), y = exp(x * 0.5f) + 1;   // nothing is computed
 //   eval(y);                                                // one compiled graph; submitted, not waited for
-//   y.read<float>();                                        // waits; would evaluate y if nobody had
+//   y.read<float>();                                        // waits; would evaluate y if it were not evaluated
 //
 // eval() collects what is not computed yet into one graph, down to tensors with data, and compiles it or finds the
 // executable of an equal one: tensors with data and constants are its inputs, and scalar constants are numbers that
 // each run gives (weft/compile.h), so that the same expression on other tensors and with other numbers compiles
-// nothing, and executables, of which some are kept, hold no data. Tensors that somebody still holds a handle to, or
+// nothing, and executables, of which some are kept, hold no data. Tensors that still have a handle, or
 // that another expression needs, keep what was computed of them on the way.
 #pragma once
 
@@ -27,6 +27,7 @@ namespace weft {
 // Graph is needed, which has values only in a run), Unsupported, OutOfMemory, DeviceLost, and Error if something else
 // was written into a tensor since an expression that reads it was described.
 void eval(std::span<const Tensor> tensors);
+// The same of one tensor, of several in braces, and of several arguments.
 inline void eval(const Tensor& tensor) { eval(std::span(&tensor, 1)); }
 inline void eval(std::initializer_list<Tensor> tensors) { eval(std::span(tensors.begin(), tensors.size())); }
 template <std::same_as<Tensor>... More>
@@ -44,6 +45,7 @@ Tensor contiguous(const Tensor& x);
 // Where tensors are made that name no device, and where expressions of none are computed: Device::open() until it is
 // set. Setting it does not move tensors.
 Device default_device();
+// Sets it, for all threads.
 void set_default_device(const Device& device);
 
 }  // namespace weft

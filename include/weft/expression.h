@@ -167,6 +167,7 @@ enum class ScalarOp : std::uint8_t {
 
 inline constexpr int kScalarOpCount = static_cast<int>(ScalarOp::lerp) + 1;
 
+// The operation's name, as `scalar_op` finds it, and how many operands it takes.
 std::string_view name(ScalarOp op);
 int arity(ScalarOp op);
 // The operation of that name or of a common alias ("rint" and "round", "fmod" and "rem", …). Functions that are made of
@@ -185,9 +186,13 @@ class Expression {
   };
 
   // Each returns the new node's index. Throws InvalidArgument on types or indices that do not fit.
+
+  // The next input, of that type.
   int input(DType type);
+  // The element of `type` nearest to the value.
   int constant(Number value, DType type);
   int constant_bits(std::uint64_t bits, DType type);  // the value's bytes in `type`, low end first
+  // The operation on earlier nodes; all but a condition have one type, as the operation takes it. cast() makes casts.
   int apply(ScalarOp op, std::span<const int> args);
   int apply(ScalarOp op, std::initializer_list<int> args) { return apply(op, std::span(args.begin(), args.size())); }
   // Between all types, by kernels::copy's rules. A complex number becomes its real part, or true unless it is 0.

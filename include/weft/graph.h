@@ -71,10 +71,11 @@ class Graph {
   std::string to_string() const;
   // Graphviz source: what `weft graph` draws.
   std::string to_dot() const;
-  // Structure, types, attributes, names of inputs and outputs, and the identity of constants: equal graphs compile to
-  // the same executable. What is shared in one graph is shared in an equal one: f(a, a) is not f(a, b). Equal graphs
-  // have equal hashes.
+  // A number that equal graphs have in common, by which a table finds them.
   std::uint64_t hash() const;
+  // Whether both have the same structure, types, attributes, names of inputs, numbers and outputs, and the very same
+  // constants: equal graphs compile to the same executable. What is shared in one graph is shared in an equal one:
+  // f(a, a) is not f(a, b).
   bool equals(const Graph& other) const;
   // Throws InternalError if a node's recorded types are not what its op infers, or an operand is not before its use.
   // The compiler runs it after every pass in debug builds and tests.
@@ -119,6 +120,7 @@ Tensor cast(const Operand& x, DType dtype);
 // broadcast, but nothing is promoted: their types must be ones that the function takes. Throws InvalidArgument (an
 // unknown name, a wrong number of operands or parameters).
 Tensor elementwise(std::string_view name, std::span<const Tensor> operands, std::span<const double> parameters = {});
+// The same of a list in braces.
 Tensor elementwise(std::string_view name, std::initializer_list<Tensor> operands,
                    std::initializer_list<double> parameters = {});
 
@@ -130,6 +132,7 @@ DType result_type(DType a, DType b);
 // With numbers as weak operands: a number takes the tensors' type if that can hold its kind, else bool becomes i32 and
 // integers become f32. Numbers alone: bool, i32 or f32.
 DType result_type(std::span<const TensorLike> operands);
+// The same of a list in braces.
 DType result_type(std::initializer_list<TensorLike> operands);
 
 // ---- Operators. Those of numbers throw TypeError for bool operands.
@@ -453,6 +456,7 @@ Tensor reshape(const Operand& x, const Shape& shape);
 // The axes in another order: axis i of the result is axis order[i] of x. NumPy's transpose, PyTorch's permute. Throws
 // ShapeError unless each axis is named once.
 Tensor permute(const Operand& x, std::initializer_list<int> order);
+// The same of an order that is computed.
 Tensor permute(const Operand& x, std::span<const int> order);
 // x repeated along axes of size 1, and along new axes in front, up to this shape. Throws ShapeError where another size
 // differs. PyTorch's expand.
@@ -509,10 +513,12 @@ Tensor gather_nd(const Operand& x, const Operand& indices, int batch = 0);
 // negative ones, which count from the front. They may come from a graph.number(). XLA's DynamicSlice. Throws ShapeError
 // for sizes that exceed x's.
 Tensor dynamic_slice(const Operand& x, const Operand& starts, const Shape& sizes, std::span<const int> axes);
+// The same of a list in braces.
 Tensor dynamic_slice(const Operand& x, const Operand& starts, const Shape& sizes, std::initializer_list<int> axes);
 // A copy of x with that part replaced by `update`, which has x's type and rank. In place where x is needed no more;
 // where x is an input, that takes CompileOptions::donate. XLA's DynamicUpdateSlice. Throws as dynamic_slice() does.
 Tensor dynamic_update_slice(const Operand& x, const Operand& update, const Operand& starts, std::span<const int> axes);
+// The same of a list in braces.
 Tensor dynamic_update_slice(const Operand& x, const Operand& update, const Operand& starts,
                             std::initializer_list<int> axes);
 

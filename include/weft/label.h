@@ -1,4 +1,4 @@
-// Labels: what people call tensors, in schedules, profiles, GPU debuggers and errors. They are no part of what graphs
+// Labels of tensors, in schedules, profiles, GPU debuggers and errors. They are no part of what graphs
 // are compared by.
 #pragma once
 

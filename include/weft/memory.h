@@ -1,9 +1,9 @@
 // Memory of a device: what tensors and compiled graphs hold, what is kept to be used again, and limits. All in bytes.
 //
 // On a GPU these are figures of its buffer pool: buffers are a little larger than what was asked for, and those that
-// nobody holds any more are cached for the next tensor. On the cpu they count what Weft allocated for tensors; memory
-// goes back to the system when the last tensor that holds it is gone, so nothing is cached. Memory of callers (views,
-// from_buffer(), mapped files) counts nowhere.
+// no tensor holds any more are cached for the next tensor. On the cpu they count what Weft allocated for tensors;
+// memory goes back to the system when the last tensor that holds it is gone, so nothing is cached. Memory of callers
+// (views, from_buffer(), mapped files) counts nowhere.
 #pragma once
 
 #include <cstdint>

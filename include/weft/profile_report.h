@@ -1,4 +1,4 @@
-// A profile for people, as `weft profile` writes it: the calls of one step by one form of a kernel are added up, and
+// A profile to be read, as `weft profile` writes it: the calls of one step by one form of a kernel are added up, and
 // shown as a table, JSON or a page. (For a timeline in Perfetto see chrome_trace() in weft/profile.h.)
 #pragma once
 

@@ -73,8 +73,8 @@ struct OperandSchema {
   std::string name = {};
   Arity arity = Arity::one;
   int min_rank = 0, max_rank = kMaxRank;
-  std::string shape = {};  // for people: "[..., m, k]", "x's shape"; empty: any
-  std::string type = {};   // of an op's result, for people: which of the types that signatures allow
+  std::string shape = {};  // documentation only: "[..., m, k]", "x's shape"; empty: any
+  std::string type = {};   // documentation only, of an op's result: which of the types that signatures allow
 };
 
 // The data types that one operand may have: any of a set, or that of another operand. Inputs are counted first, then
@@ -98,8 +98,8 @@ using TypeSignature = std::vector<OperandTypes>;
 enum class AttributeKind : std::uint8_t { boolean, integer, number, text, integers, numbers };
 std::string_view name(AttributeKind kind);
 
-// The value of an attribute. Booleans are 1 and 0; a single number also stands for a list of one, and a list of integers
-// for one of numbers.
+// The value of an attribute. Booleans are 1 and 0; a single number also stands for a list of one, and a list of
+// integers for one of numbers.
 using AttributeValue = std::variant<Number, std::string, std::vector<std::int64_t>, std::vector<double>>;
 using AttributeMap = std::map<std::string, AttributeValue, std::less<>>;
 std::string to_string(const AttributeValue& value);
@@ -109,7 +109,7 @@ struct AttributeSchema {
   AttributeKind kind = AttributeKind::integer;
   std::optional<AttributeValue> default_value = {};  // none: it must be given
   std::vector<std::string> choices = {};             // of a text
-  std::string meaning = {};                     // what it sets, for people
+  std::string meaning = {};                          // documentation only: what it sets
 };
 std::string to_string(const AttributeSchema& attribute);  // "axis: integer = -1"
 
@@ -143,7 +143,7 @@ const TypeSignature& check_operands(const Schema& schema, std::string_view name,
 const TypeSignature& check_inputs(const Schema& schema, std::string_view name,
                                   std::span<const TensorType* const> inputs, std::optional<DType> result = {});
 
-// The type of output k for inputs of the signature, where nobody asks for another: the only one that there is, that of
+// The type of output k for inputs of the signature, where no other is asked for: the only one that there is, that of
 // input 0 if it is among them, else the first of the set.
 DType result_type(const Schema& schema, const TypeSignature& signature, std::span<const TensorType* const> inputs,
                   std::size_t k = 0);
@@ -152,8 +152,8 @@ DType result_type(const Schema& schema, const TypeSignature& signature, std::spa
 // name; attributes that say shapes are an op's own.
 std::span<const Schema> op_schemas();
 const Schema* find_op_schema(std::string_view name);
-// Functions of weft/graph.h that are neither an op nor a kernel of that name: what they give, for people. They have no
-// signatures.
+// Functions of weft/graph.h that are neither an op nor a kernel of that name: their results, as documentation only.
+// They have no signatures.
 std::span<const Schema> graph_functions();
 
 // The attributes with defaults filled in. Throws InvalidArgument for one that is unknown, missing or of another kind.

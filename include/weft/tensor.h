@@ -60,8 +60,8 @@ class Tensor {
   int rank() const { return type_for("rank").shape.rank(); }
   std::int64_t size() const { return element_count(type_for("size").shape); }  // elements
 
-  // ---- The same as the functions of these names (weft/graph.h, weft/array.h). Each twice: of a tensor, and of what a
-  // function returned, which nobody will ask for again (Operand).
+  // ---- The same as the functions of these names (weft/graph.h, weft/array.h). Each twice: of a tensor, and of a
+  // temporary, whose values need not be stored (Operand).
 #define WEFT_METHOD(name, ...)     \
   Tensor name(__VA_ARGS__) const&; \
   Tensor name(__VA_ARGS__) &&;
@@ -130,11 +130,16 @@ class Tensor {
 #undef WEFT_METHOD
 
   // ---- Put a new value into this handle, in which the chosen elements are replaced by or combined with `value`, which
-  // broadcasts to them. Other handles keep the old value, also views made before. The memory is used again if nobody
-  // else holds it.
+  // broadcasts to them. Other handles keep the old value, also views made before. The memory is used again if no
+  // other handle has it. Throw IndexError, ShapeError, and TypeError for an integer outside of the range of the type.
+
+  // The elements become the value: x.set({all, 0}, 1) is NumPy's x[:, 0] = 1.
   Tensor& set(const Indices& at, const TensorLike& value) &;
+  // The value is added, as often as index tensors name an element: NumPy's add.at.
   Tensor& add_at(const Indices& at, const TensorLike& value) &;
+  // The elements become the greater of themselves and the value; NaN if one is NaN.
   Tensor& max_at(const Indices& at, const TensorLike& value) &;
+  // The elements become the lesser of themselves and the value; NaN if one is NaN.
   Tensor& min_at(const Indices& at, const TensorLike& value) &;
   // (x.max(0, 9) is neither: not a reduction that keeps its axes, and an update is max_at.)
   template <class T>
@@ -150,8 +155,8 @@ class Tensor {
   Tensor& operator*=(const TensorLike& b) &;
   Tensor& operator/=(const TensorLike& b) &;
 
-  // What people call it (weft/label.h); empty: nothing. Setting it replaces the label that it had, and puts the
-  // thread's scopes in front.
+  // Its label in schedules, profiles and messages (weft/label.h); empty: none. Setting it replaces the label that it
+  // had, and puts the thread's scopes in front.
   std::string label() const;
   Tensor& set_label(std::string_view label);
 
@@ -160,6 +165,7 @@ class Tensor {
   bool has_data() const;
   // Whether the host has its values, too, so that reading moves nothing: it was read before, or is on the cpu.
   bool on_host() const;
+  // Where its data are.
   const Device& device() const;
   // Its elements in memory. Of a view of a tensor in whose memory no strides find them (a reshape of a transposed one)
   // it throws InvalidArgument, too; contiguous() copies them.
@@ -193,6 +199,7 @@ class Tensor {
       return values;
     });
   }
+  // Of any type, as bytes.
   Future<std::vector<std::byte>> async_read_bytes() const;
   // The elements converted to T, as cast() does it; T is bool, a C++ number or a float16, bfloat16, float8_….
   template <class T>
@@ -210,12 +217,14 @@ class Tensor {
     require_one();
     return to_vector<T>()[0];
   }
+  // The same without waiting.
   template <class T>
   Future<std::vector<T>> async_to_vector() const {
     return async_read_bytes().map([type = type_for("async_to_vector")](const std::vector<std::byte>& bytes) {
       return converted<T>(type, bytes);
     });
   }
+  // item() without waiting.
   template <class T>
   Future<T> async_item() const {
     require_one();
@@ -275,8 +284,8 @@ class Tensor {
   int index_ = 0;
 };
 
-// A tensor as functions take it; any Tensor is one. It takes over what another function returned, and does not count as
-// somebody who holds the tensor: so of print((exp(x) * 2).sum()) only the sum is stored (weft/evaluate.h), though C++
+// A tensor as functions take it; any Tensor is one. It takes over what another function returned, and is not a
+// handle that keeps values: so of print((exp(x) * 2).sum()) only the sum is stored (weft/evaluate.h), though C++
 // keeps the results of calls until the end of the statement. It knows the line that called, for messages. It is made
 // for the time of a call; keep a Tensor instead.
 class Operand : public Tensor {

@@ -159,7 +159,7 @@ std::shared_ptr<Event> Context::map(const wgpu::Buffer& buffer, wgpu::MapMode mo
   return mapping;
 }
 
-// While it lives, the thread calls no callbacks of people's: it holds a lock that they may want.
+// While it lives, the thread delivers no user callbacks: it holds a lock, which they may need.
 class CallbacksHeld {
  public:
   CallbacksHeld();

@@ -93,7 +93,7 @@ Schema leaf(std::string name, std::string summary, std::string shape, std::vecto
           .attributes = std::move(attributes)};
 }
 
-// The type of an elementwise function's result, for people: operands are promoted first (elementwise.cc).
+// The type of an elementwise function's result, documentation only: operands are promoted first (elementwise.cc).
 std::string elementwise_type(const Schema& kernel) {
   const std::optional<ScalarOp> op = scalar_op(kernel.name);
   const std::string same = kernel.inputs.size() == 1 ? "x's type" : "the common type";

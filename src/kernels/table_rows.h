@@ -15,7 +15,7 @@ namespace weft::kernels {
 
 using TableRows = std::vector<KernelInfo>;
 
-// ---- Attributes, with what they set, for people
+// ---- Attributes; `meaning` is documentation only
 inline AttributeSchema boolean(std::string name, std::string meaning, bool default_value) {
   return {std::move(name), AttributeKind::boolean, Number(default_value ? 1 : 0), {}, std::move(meaning)};
 }
@@ -46,7 +46,7 @@ AttributeSchema choice(std::string name, std::string meaning, const std::string_
           std::move(meaning)};
 }
 
-// ---- Operands, with their shape, for people
+// ---- Operands; `shape` is documentation only
 inline OperandSchema one(std::string name, std::string shape) {
   return {.name = std::move(name), .shape = std::move(shape)};
 }

@@ -14,8 +14,9 @@ namespace weft::kernels {
 // View types are those of the expression's inputs and outputs.
 void map(Stream& stream, const Expression& expression, std::span<const View> inputs, std::span<const View> outputs);
 
+// y[i] = op(x[i]); x broadcasts to y.
 void unary(Stream& stream, ScalarOp op, const View& x, const View& y);
-// a and b broadcast to y and have one type.
+// y[i] = op(a[i], b[i]); a and b broadcast to y and have one type.
 void binary(Stream& stream, ScalarOp op, const View& a, const View& b, const View& y);
 // a, b and c have one type and broadcast to y: fma(a, b, c), clamp(x, low, high), lerp(a, b, t).
 // A GPU may round, and overflow, between fma's product and its sum.

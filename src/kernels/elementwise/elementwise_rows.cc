@@ -9,7 +9,7 @@
 namespace weft::kernels {
 namespace {
 
-// What each function computes of its operands, for people. weft/expression.h has the special cases.
+// What each function computes of its operands; documentation only. weft/expression.h has the special cases.
 struct FunctionText {
   std::string_view name, formula, summary;
 };
