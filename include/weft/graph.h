@@ -203,8 +203,8 @@ inline Tensor rem(const TensorLike& a, const TensorLike& b) { return binary(Scal
 // rounded once. By 0 it is NaN, of integers 0.
 inline Tensor remainder(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::remainder, a, b); }
 // a to the power b, NumPy's power. Powers to integers that the type represents are exact. Of floats pow(x, 0) and
-// pow(1, x) are 1, for NaN too; a negative a with a fraction for b is NaN. Integers wrap; with a negative exponent they
-// are 0, or ±1 for a = ±1, where NumPy throws.
+// pow(1, x) are 1, for NaN too; a finite negative a with a fraction for b is NaN. Integers wrap; with a negative
+// exponent they are 0, or ±1 for a = ±1, where NumPy throws.
 inline Tensor pow(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::pow, a, b); }
 // The lesser of a and b; NaN if one of them is, and -0 is less than +0. Also of bool.
 inline Tensor minimum(const TensorLike& a, const TensorLike& b) { return binary(ScalarOp::min, a, b); }
