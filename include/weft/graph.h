@@ -672,9 +672,9 @@ Tensor random_bits(const Operand& key, DType dtype, const Shape& shape);
 // Numbers distributed evenly over [low, high), f32, f16 or bf16: low + u · (high - low) with u of 24 bits, never
 // rounded to `high`. Throws InvalidArgument unless low < high in that type, at a finite distance.
 Tensor random_uniform(const Operand& key, DType dtype, const Shape& shape, double low = 0, double high = 1);
-// Normally distributed numbers, f32, f16 or bf16, that lie up to 6.7 deviations from the mean. Throws InvalidArgument
-// unless mean and deviation are finite, and the deviation is 0 or more. Source: Box and Muller, "A note on the
-// generation of random normal deviates", 1958.
+// Normally distributed numbers, f32, f16 or bf16, that lie up to 6.7 deviations from the mean, and differ by a few ULP
+// among devices. Throws InvalidArgument unless mean and deviation are finite, and the deviation is 0 or more. Source:
+// Box and Muller, "A note on the generation of random normal deviates", 1958.
 Tensor random_normal(const Operand& key, DType dtype, const Shape& shape, double mean = 0, double deviation = 1);
 // Integers, of 8 to 64 bits, of which each in [low, high) is equally likely, up to 2^-32 of its probability. Throws
 // InvalidArgument unless low < high, at most 2^32 apart, and both low and high - 1 are numbers of the type.
@@ -688,6 +688,8 @@ Tensor random_integers(const Operand& key, DType dtype, const Shape& shape, std:
 Tensor sort(const Operand& x, int axis = -1, bool descending = false);
 // The positions along the axis from which sort() takes its elements: x's elements at them are in order.
 Tensor argsort(const Operand& x, int axis = -1, bool descending = false);
+
+// What top_k() finds.
 struct TopK {
   Tensor values, indices;  // indices are i32, or i64 along axes of 2^31 elements and more
 };
@@ -702,16 +704,17 @@ TopK top_k(const Operand& x, std::int64_t k, int axis = -1, bool largest = true)
 // softmax(options.scale · q·kᵀ + mask) · v without a matrix of scores in memory. q [batch, heads, queries, dim], k
 // [batch, kv_heads, keys, dim], v [batch, kv_heads, keys, value_dim] give [batch, heads, queries, value_dim] of q's
 // type; heads is a multiple of kv_heads (grouped queries). f32, f16 and bf16 in any mixture, computed in f32.
-// options.scale is 1 unless it is set (PyTorch's scaled_dot_product_attention takes 1 / sqrt(dim)); causal and windows
-// hide keys by position. mask broadcasts to [batch, heads, queries, keys]: bool, false hides, or a float that is added.
-// The lengths are i32 or u32 [batch]: keys past theirs are hidden, queries past theirs see no key. mask and the lengths
-// may be undefined. A score of -infinity hides its key; NaN or +infinity among a query's scores makes its result NaN. A
-// query that sees no key gives zeros, or NaN if options.empty_is_nan.
-// Attention written as separate operations gives NaN there, as softmax of -inf does, also after the compiler has fused
-// it. Fusion may change whether NaN and infinities in masked keys and values reach the result; and x - log_sum_exp(x),
-// which is fused to log_softmax, is NaN for a whole row that holds +inf. Throws InvalidArgument (q, k or v is
-// undefined), ShapeError and TypeError. Sources: Milakov and Gimelshein, "Online normalizer calculation for softmax",
-// 2018; Dao et al., "FlashAttention", 2022.
+// options.scale is 1 unless it is set (PyTorch's scaled_dot_product_attention takes 1 / sqrt(dim)); query i has the
+// position of key i + keys - queries, or of key i if options.top_left; options.causal hides the keys after that
+// position, window_left and window_right those further away on that side. mask broadcasts to [batch, heads, queries,
+// keys]: bool, false hides, or a float that is added. The lengths are i32 or u32 [batch]: keys past theirs are hidden,
+// queries past theirs see no key. mask and the lengths may be undefined. A score of -infinity hides its key; NaN or
+// +infinity among a query's scores makes its result NaN. A query that sees no key gives zeros, or NaN if
+// options.empty_is_nan. Attention written as separate operations gives NaN there, as softmax of -inf does, also after
+// the compiler has fused it. Fusion may change whether NaN and infinities in masked keys and values reach the result;
+// and x - log_sum_exp(x), which is fused to log_softmax, is NaN for a whole row that holds +inf. Throws InvalidArgument
+// (q, k or v is undefined), ShapeError and TypeError. Sources: Milakov and Gimelshein, "Online normalizer calculation
+// for softmax", 2018; Dao et al., "FlashAttention", 2022.
 Tensor attention(const Operand& q, const Operand& k, const Operand& v, const Operand& mask,
                  const kernels::AttentionOptions& options, const Operand& query_lengths = {},
                  const Operand& key_lengths = {});

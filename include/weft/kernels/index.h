@@ -3,8 +3,7 @@
 // Three ways of choosing elements of `whole`, each for reading (gather) and for writing (scatter). `part` has whole's
 // type (any); indices are of any integer type of 8 to 64 bits; negative ones count from the end.
 //   gather, scatter          whole rows by one list: part[i…, j…, k…] is whole[i…, indices[j…], k…]; the axes of
-//   indices
-//                            take the place of `axis` of whole
+//                            indices take the place of `axis` of whole
 //   …_elements               one by one along an axis (NumPy's take_along_axis and put_along_axis): part[i…, j, k…] is
 //                            whole[i…, indices[i…, j, k…], k…]; indices and part have one shape, whose sizes are at
 //                            most whole's but for `axis`
@@ -21,9 +20,11 @@
 
 namespace weft::kernels {
 
-// y = the part of x. Indices outside are clamped to the valid range.
+// y = the part of x, whole rows of it. Indices outside are clamped to the valid range, here and below.
 void gather(Stream& stream, const View& x, const View& indices, const View& y, int axis);
+// y = the part of x, one by one along an axis.
 void gather_elements(Stream& stream, const View& x, const View& indices, const View& y, int axis);
+// y = the part of x, by tuples of indices.
 void gather_nd(Stream& stream, const View& x, const View& indices, const View& y, int batch = 0);
 
 // y = the part of x that begins at `starts`: y[i…] = x[start + i…]. `starts` has one integer for each of `axes`, or is
