@@ -110,6 +110,7 @@ struct AttributeSchema {
   std::optional<AttributeValue> default_value = {};  // none: it must be given
   std::vector<std::string> choices = {};             // of a text
   std::string meaning = {};                          // documentation only: what it sets
+  bool optional = false;                             // without a default it may be left out
 };
 std::string to_string(const AttributeSchema& attribute);  // "axis: integer = -1"
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "weft/array.h"
+#include "weft/attributes.h"
 #include "weft/axes.h"
 #include "weft/calibration.h"
 #include "weft/compile.h"

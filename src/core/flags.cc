@@ -112,6 +112,7 @@ constexpr VariableInfo kOtherVariables[] = {
     {"WEFT_MEMORY_TURNS", "Tests: turns of each loop whose memory must not grow."},
     {"WEFT_HOSTILE_CASES", "Tests: kernel calls with arguments that do not fit."},
     {"WEFT_HOSTILE_GRAPHS", "Tests: graphs that do not fit."},
+    {"WEFT_FREEZE", "Tests: a folder for texts and results of random graphs, to compare builds by."},
 };
 
 struct Overrides {

@@ -38,12 +38,14 @@ std::string signature_text(const Schema& schema, const TypeSignature& signature)
     const OperandTypes& t = signature[i];
     const auto other = static_cast<std::size_t>(std::max(t.same_as, 0));
     const bool as = t.same_as >= 0 && signature[other].set.size() > 1;
-    std::string types = as             ? "as " + operand(schema, other).name
+    std::string types = as              ? "as " + operand(schema, other).name
                         : t.same_as < 0 ? to_string(t.set)
                                         : to_string(signature[other].set);
     const std::string& name = operand(schema, i).name;
-    if (!groups.empty() && groups.back().second == types) groups.back().first += ", " + name;
-    else groups.emplace_back(name, std::move(types));
+    if (!groups.empty() && groups.back().second == types)
+      groups.back().first += ", " + name;
+    else
+      groups.emplace_back(name, std::move(types));
   }
   std::string text;
   for (const auto& [names, types] : groups) text += std::format("{}{}: {}", text.empty() ? "" : "; ", names, types);
@@ -146,9 +148,8 @@ std::string number_text(double value) { return std::format("{}", value); }
 
 std::string to_string(TypeSet types) {
   constexpr std::pair<const char*, TypeSet> kKinds[] = {
-      {"any", types::any},           {"numbers", types::numbers},
-      {"floats", types::floats},     {"integers", types::integers},
-      {"signed", types::signed_integers}, {"unsigned", types::unsigned_integers}};
+      {"any", types::any},           {"numbers", types::numbers},        {"floats", types::floats},
+      {"integers", types::integers}, {"signed", types::signed_integers}, {"unsigned", types::unsigned_integers}};
   std::string best;
   int fewest = kDTypeCount + 1;
   // Of a kind a few types may be missing: they are named.
@@ -306,6 +307,7 @@ AttributeMap complete_attributes(const Schema& schema, const AttributeMap& given
   }
   for (const AttributeSchema& a : schema.attributes) {
     if (all.contains(a.name)) continue;
+    if (!a.default_value && a.optional) continue;
     if (!a.default_value) throw InvalidArgument("{}: attribute {} is missing", schema.name, to_string(a));
     all.emplace(a.name, *a.default_value);
   }

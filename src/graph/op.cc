@@ -41,6 +41,27 @@ Attributes& Attributes::hide(std::string_view name, std::string_view value) {
   return *this;
 }
 
+Attributes& Attributes::add(const Op& op) {
+  if (wanted_.empty()) {
+    std::string text;
+    AttributeText visitor(text);
+    op.visit(visitor);
+    if (!text.empty()) shown_.append(shown_.empty() ? "" : ", ").append(text);
+    return *this;
+  }
+  AttributeMap values;
+  AttributeCollector visitor(values);
+  op.visit(visitor);
+  const auto value = values.find(wanted_);
+  if (value == values.end()) return *this;
+  if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value->second)) found_ = Dims(*list);
+  const auto* number = std::get_if<Number>(&value->second);
+  if (number && number->as_int64()) found_ = Dims{*number->as_int64()};
+  return *this;
+}
+
+void Op::attributes(Attributes& f) const { f.add(*this); }
+
 std::optional<Dims> Op::integers(std::string_view attribute) const {
   Attributes f(attribute);
   attributes(f);

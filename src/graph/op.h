@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "graph/fusion.h"
+#include "weft/attributes.h"
 #include "weft/graph.h"
 #include "weft/stream.h"
 #include "weft/view.h"
@@ -55,6 +56,8 @@ class Attributes {
   Attributes& add(std::string_view name, const std::vector<double>& value);
   // Part of the op's identity that people need not see.
   Attributes& hide(std::string_view name, std::string_view value);
+  // Of an op whose attributes are visited.
+  Attributes& add(const Op& op);
 
   const std::string& shown() const { return shown_; }
   const std::string& hidden() const { return hidden_; }
@@ -100,7 +103,9 @@ class Op : public std::enable_shared_from_this<Op> {
   Op& operator=(const Op&) = delete;
 
   virtual std::string_view name() const = 0;
-  virtual void attributes(Attributes&) const {}
+  // Lists its attributes, which the visitor must not change.
+  virtual void visit(AttributeVisitor&) const {}
+  virtual void attributes(Attributes&) const;
 
   // An attribute that is an integer or integers, by the name in fields(); nothing if the op has none of that name.
   std::optional<Dims> integers(std::string_view attribute) const;
@@ -150,14 +155,14 @@ class Op : public std::enable_shared_from_this<Op> {
                                  std::span<const TensorType> outputs) const;
   virtual OpPtr with_fusion(std::optional<Expression> prologue, std::optional<Expression> epilogue) const;
 
-  // The same arithmetic on operands that are stored as `to` instead of `from`. Result k is stored as results[k] or stays
-  // what it was; the op chooses. Null: it has no such form.
+  // The same arithmetic on operands that are stored as `to` instead of `from`. Result k is stored as results[k] or
+  // stays what it was; the op chooses. Null: it has no such form.
   virtual OpPtr with_types(std::span<const TensorType> from, std::span<const TensorType> to,
                            std::span<const DType> results) const;
   // The operand that precision may narrow when it is a constant.
   virtual std::optional<WeightOperand> weight_operand() const { return std::nullopt; }
-  // True if several ops of one operand 0 can be one: with operands 1 [k, n] joined along n, and further ones [n] too, it
-  // gives their results joined along the last axis.
+  // True if several ops of one operand 0 can be one: with operands 1 [k, n] joined along n, and further ones [n] too,
+  // it gives their results joined along the last axis.
   virtual bool joins_columns() const { return false; }
 
   // ---- Derivatives and batching. Each records its computation in the graph of the values that it is given: `inputs`
@@ -165,10 +170,10 @@ class Op : public std::enable_shared_from_this<Op> {
   // for an op that has no such rule.
   // Reverse mode: the cotangents of the inputs, given those of the outputs.
   virtual std::vector<Tensor> vjp(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
-                                 std::span<const Tensor> cotangents) const;
+                                  std::span<const Tensor> cotangents) const;
   // Forward mode: the tangents of the outputs, given those of the inputs.
   virtual std::vector<Tensor> jvp(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
-                                 std::span<const Tensor> tangents) const;
+                                  std::span<const Tensor> tangents) const;
   // The op on each entry along axis axes[i] of input i; -1: that input is the same for all entries.
   struct Batched {
     std::vector<Tensor> outputs;
@@ -208,6 +213,17 @@ class Op : public std::enable_shared_from_this<Op> {
 
  private:
   mutable std::atomic<const std::string*> identity_{nullptr};
+};
+
+// An op whose attributes are a plain struct (weft/attributes.h).
+template <class A>
+class OpOf : public Op {
+ public:
+  using AttributesType = A;
+  explicit OpOf(A attributes) : a(std::move(attributes)) {}
+  void visit(AttributeVisitor& v) const final { const_cast<A&>(a).fields(v); }
+
+  const A a;
 };
 
 // The work of a kernel that touches the call's operands once.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/op_rows.h"
 #include "graph/ops/elementwise.h"
 #include "kernels/elementwise/scalar_ops.h"
 #include "kernels/table_rows.h"
@@ -20,7 +21,6 @@ AttributeSchema text(std::string name, std::string meaning) {
 
 // The type of a result that the caller chooses.
 constexpr const char* kAskedType = "dtype";
-AttributeSchema asked_type() { return text(kAskedType, "the type of the result"); }
 
 // The type of a convolution's result.
 constexpr const char* kProductType =
@@ -43,45 +43,6 @@ Schema of_kernel(std::string_view name, std::vector<AttributeSchema> more = {}, 
   });
   s.attributes.insert(s.attributes.end(), more.begin(), more.end());
   return s;
-}
-
-// The same of any x, in whose copy the kernel then works.
-void of_copy(Schema& s) {
-  s.summary = "a copy of x with " + s.summary;
-  s.inputs.insert(s.inputs.begin(), one("x", "any"));
-  s.outputs[0].shape = "x's shape";
-  s.formula = "y = x, then " + s.formula;
-  for (std::string* said : {&s.summary, &s.inputs[1].shape, &s.inputs[2].shape}) {
-    for (std::size_t at = 0; (at = said->find("y's", at)) != said->npos;) said->replace(at, 3, "x's");
-    for (std::size_t at = 0; (at = said->find("of y", at)) != said->npos;) said->replace(at, 4, "of x");
-  }
-}
-
-Schema scatters(std::string_view name) {
-  Schema s = kernel(name);
-  of_copy(s);
-  s.signatures = {{types::any, types::indices, as(0), as(0)}};
-  return s;
-}
-
-// The kernel writes to y; the op makes a copy of x first, unless x may be overwritten.
-Schema updates_part() {
-  Schema s = kernel("dynamic_update_slice");
-  of_copy(s);
-  s.signatures = {{types::any, as(0), types::indices, as(0)}};
-  return s;
-}
-
-Schema view(std::string name, std::string formula, std::string summary, std::string shape,
-            std::vector<AttributeSchema> attributes) {
-  return {.name = std::move(name),
-          .family = "view",
-          .summary = std::move(summary),
-          .formula = std::move(formula),
-          .inputs = {one("x", "any")},
-          .outputs = {one("y", std::move(shape))},
-          .signatures = {{types::any, as(0)}},
-          .attributes = std::move(attributes)};
 }
 
 Schema leaf(std::string name, std::string summary, std::string shape, std::vector<AttributeSchema> attributes) {
@@ -120,43 +81,12 @@ std::vector<Schema> make_schemas() {
       leaf("number", "a number that each run is given, in the parameters of its kernels", "[]",
            {text("name", "the name by which runs give it")}),
       leaf("data", "a tensor in a device's memory, which each run reads as it is then", "that of the data", {}),
-      view("reshape", "y's elements = x's, both in row-major order", "the same elements in another shape", "shape",
-           {integers("shape", "the new shape, of as many elements as x has")}),
-      view("permute", "y[i[order[0]], i[order[1]], …] = x[i[0], i[1], …]", "the axes in another order",
-           "x's sizes in that order", {integers("order", "which axis of x each axis of y is")}),
-      view("broadcast", "y[i…] = x[i…], with index 0 where x's size is 1",
-           "axes of one element, and missing ones in front, repeated", "shape",
-           {integers("shape", "the new shape; x's sizes are its last ones, or 1")}),
-      view("slice", "y[i…, j, k…] = x[i…, begin + j · step, k…]",
-           "elements begin, begin + step, … before end along an axis",
-           "x's shape with ⌈(end - begin) / step⌉ along axis",
-           {integer("axis", "the axis along which elements are taken"), integer("begin", "the first element"),
-            integer("end", "the element before which they end"), integer("step", "the distance of elements", 1)}),
-      view("strided", "y[i…] = x's element offset + Σ strides · i",
-           "strides into a stored tensor; the compiler makes it of the other views", "shape",
-           {integer("offset", "the first element"), integers("shape", "the shape of the view"),
-            integers("strides", "the distance of neighbours along each axis, in elements")}),
       {.name = "custom",
        .family = "custom",
        .summary = "a kernel in the caller's WGSL (weft/custom_op.h)",
        .inputs = {repeated("inputs", "any")},
        .outputs = {repeated("outputs", "as the op says")},
        .signatures = {{types::any, types::any}}},
-      of_kernel("pad", {*kernel("pad").attribute("before"),
-                        integers("after", "how many elements come after the last one along each axis"),
-                        *kernel("pad").attribute("mode"), *kernel("pad").attribute("value")}),
-      of_kernel("tile", {integers("counts", "how many times x stands along each axis")},
-                one("y", "x's sizes times the counts")),
-      of_kernel("repeat", {integers("counts", "how many times each element stands along each axis")},
-                one("y", "x's sizes times the counts")),
-      of_kernel("dynamic_slice", {integers("sizes", "the shape of the part")}, one("y", "sizes")),
-      updates_part(),
-      of_kernel("gather_elements", {}, one("y", "indices' shape; other axes than the named one broadcast with x's")),
-      scatters("scatter"),
-      scatters("scatter_elements"),
-      scatters("scatter_nd"),
-      of_kernel("one_hot", {integer("classes", "how many elements a row has"), asked_type()},
-                {.shape = "indices' shape with classes inserted at axis", .type = kAskedType}),
       {.name = "iota",
        .family = "generate",
        .summary = "the indices of an axis; kernels of elementwise operations compute it themselves",
@@ -164,7 +94,6 @@ std::vector<Schema> make_schemas() {
        .outputs = {{.name = "y", .shape = "[count]", .type = "i32; i64 from 2^31 + 1 elements on"}},
        .signatures = {{types::positions}},
        .attributes = {integer("count", "how many there are")}},
-      of_kernel("top_k", {integer("k", "how many elements are wanted")}, one("values", "x's shape with k along axis")),
   };
   const auto add = [&](Schema s) {
     if (std::ranges::find(all, s.name, &Schema::name) == all.end()) all.push_back(std::move(s));
@@ -175,21 +104,19 @@ std::vector<Schema> make_schemas() {
       add(of_kernel(k.name, {boolean("keep_dims", "keep the axes, with size 1", false)},
                     {.type = counts ? kPositionType : ""}));
     }
-    if (k.family == "random") {
-      add(of_kernel(k.name, {integers("shape", "the shape of the result"), asked_type()},
-                    {.shape = "shape", .type = kAskedType}));
-    }
     if (k.family == "conv") {
       const bool gradient = k.name == "conv_filter_gradient";
-      add(of_kernel(k.name, {integers("sizes", "the sizes of the result's spatial axes"),
-                             boolean("channels_last", "the channels are the last axis of what is no filter", false)},
-                    {.shape = gradient ? "[outputs, channels / groups, sizes…]" : "[n, outputs, sizes…]",
-                     .type = kProductType}));
+      add(of_kernel(
+          k.name,
+          {integers("sizes", "the sizes of the result's spatial axes"),
+           boolean("channels_last", "the channels are the last axis of what is no filter", false)},
+          {.shape = gradient ? "[outputs, channels / groups, sizes…]" : "[n, outputs, sizes…]", .type = kProductType}));
     }
     if (k.family == "pool") {
       const bool gradient = k.name.ends_with("_gradient");
-      add(of_kernel(k.name, {integers("sizes", "the sizes of the result's spatial axes"),
-                             boolean("channels_last", "the channels are the last axis of all tensors", false)},
+      add(of_kernel(k.name,
+                    {integers("sizes", "the sizes of the result's spatial axes"),
+                     boolean("channels_last", "the channels are the last axis of all tensors", false)},
                     {.shape = "[n, c, sizes…]", .type = gradient ? "dy's type" : "x's type"}));
     }
     if (k.family == "resize") {
@@ -202,7 +129,8 @@ std::vector<Schema> make_schemas() {
       add(of_kernel(k.name));
     }
     if (k.family == "fold") {
-      add(of_kernel(k.name, {integers("sizes", "the sizes of the result's spatial axes")}, {.shape = "[n, C, sizes…]"}));
+      add(of_kernel(k.name, {integers("sizes", "the sizes of the result's spatial axes")},
+                    {.shape = "[n, C, sizes…]"}));
     }
     if (k.name == "matmul") {
       add(of_kernel(k.name, {},
@@ -219,14 +147,10 @@ std::vector<Schema> make_schemas() {
     }
     // What others do in a graph is done by ops above, or when it is built.
     if (k.family == "elementwise") add(of_kernel(k.name, {}, {.type = elementwise_type(k)}));
-    for (const std::string_view family : {"scan", "softmax", "norm", "matmul", "attention"}) {
+    for (const std::string_view family : {"softmax", "norm", "matmul", "attention"}) {
       if (k.family == family && k.name != "batch_norm") add(of_kernel(k.name));
     }
   }
-  for (const std::string_view name : {"gather", "gather_elements", "gather_nd", "concat", "roll", "triangle", "sort"}) {
-    add(of_kernel(name));
-  }
-  add(of_kernel("argsort"));
   return all;
 }
 
@@ -272,22 +196,21 @@ std::vector<Schema> make_functions() {
       function("resize_by", "y[i] = Σ_j w(i, j) · x[j], along each axis", "x resampled to its sizes times the scales",
                "x's sizes times the scales, rounded down", "x's type"),
       function("upsample", "y[i] = Σ_j w(i, j) · x[j], along each spatial axis",
-               "images of other sizes, as PyTorch's interpolate makes them", "x's shape with sizes for its spatial axes",
-               "x's type"),
+               "images of other sizes, as PyTorch's interpolate makes them",
+               "x's shape with sizes for its spatial axes", "x's type"),
       function("affine_grid", "y[n, i…, :] = theta[n] · (position of i…, 1)", "the grid of an affine map",
                "[n, sizes…, d]", "theta's type"),
-      function("unfold", "y[n, (c, k), j] = x[n, c, j · stride + k · dilation − padding]", "the windows of x as columns",
-               "[n, C · window elements, windows]", "x's type"),
+      function("unfold", "y[n, (c, k), j] = x[n, c, j · stride + k · dilation − padding]",
+               "the windows of x as columns", "[n, C · window elements, windows]", "x's type"),
       function("depth_to_space", "y[n, c, i · block + k] = x[n, k · C + c, i], or x[n, c · blocks + k, i]",
                "channels as blocks of pixels", "[n, C / block^d, sizes · block…]", "x's type"),
       function("space_to_depth", "y[n, k · C + c, i] = x[n, c, i · block + k], or y[n, c · blocks + k, i]",
                "blocks of pixels as channels", "[n, C · block^d, sizes / block…]", "x's type"),
-      function("pixel_shuffle", "y[n, c, i · factor + k] = x[n, c · blocks + k, i]", "neighbouring channels as blocks of pixels",
-               "[n, C / factor^d, sizes · factor…]", "x's type"),
+      function("pixel_shuffle", "y[n, c, i · factor + k] = x[n, c · blocks + k, i]",
+               "neighbouring channels as blocks of pixels", "[n, C / factor^d, sizes · factor…]", "x's type"),
       function("pixel_unshuffle", "y[n, c · blocks + k, i] = x[n, c, i · factor + k]",
                "blocks of pixels as neighbouring channels", "[n, C · factor^d, sizes / factor…]", "x's type"),
-      function("cumsum", "y[i] = x[0] + … + x[i]", "the running sum along an axis", "x's shape",
-               "x's type; bool: i32"),
+      function("cumsum", "y[i] = x[0] + … + x[i]", "the running sum along an axis", "x's shape", "x's type; bool: i32"),
       function("l2_pool", "y = (Σ over each window of x²)^(1/2)", "the Euclidean norm of each window, as lp_pool",
                kWindows, kSame),
       function("adaptive_average_pool", "y = the mean of each window",
@@ -305,7 +228,8 @@ std::vector<Schema> make_functions() {
                kOnes, kSame),
       function("lp_pool_gradient", "y = sign(x) · |x|^(p - 1) · Σ over the windows of x of dy · norm^(1 - p)",
                "the gradient of lp_pool for x, dy being the gradient of y", "x's shape", kSame),
-      function("adaptive_average_pool_gradient", "y[n, c, j] = Σ over the windows i that contain j of dy[n, c, i] / divisor(i)",
+      function("adaptive_average_pool_gradient",
+               "y[n, c, j] = Σ over the windows i that contain j of dy[n, c, i] / divisor(i)",
                "the gradient of adaptive_average_pool for x", "[n, c, sizes…]", "dy's type"),
       function("adaptive_max_pool_gradient", "y[n, c, j] = Σ dy[n, c, i] over the windows i whose index is j",
                "the gradient of adaptive_max_pool_with_indices for x", "[n, c, sizes…]", "dy's type"),
@@ -350,8 +274,26 @@ std::span<const Schema> graph_functions() {
   return all;
 }
 
+Schema schema_of_kernel(std::string_view name, std::string shape, std::string type) {
+  return of_kernel(name, {}, {.shape = std::move(shape), .type = std::move(type)});
+}
+
+std::span<const OpRow> op_rows() {
+  static const OpRows all = [] {
+    OpRows rows;
+    for (const auto add : {add_view_ops, add_index_ops, add_scan_ops, add_random_ops, add_sort_ops, add_pad_ops})
+      add(rows);
+    return rows;
+  }();
+  return all;
+}
+
 std::span<const Schema> op_schemas() {
-  static const std::vector<Schema> all = make_schemas();
+  static const std::vector<Schema> all = [] {
+    std::vector<Schema> schemas = make_schemas();
+    for (const OpRow& row : op_rows()) schemas.push_back(row.schema);
+    return schemas;
+  }();
   return all;
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/attributes.h"
 #include "weft/error.h"
 #include "weft/kernels/table.h"
 
@@ -19,15 +20,15 @@ using TableRows = std::vector<KernelInfo>;
 inline AttributeSchema boolean(std::string name, std::string meaning, bool default_value) {
   return {std::move(name), AttributeKind::boolean, Number(default_value ? 1 : 0), {}, std::move(meaning)};
 }
-inline AttributeSchema integer(std::string name, std::string meaning,
+inline AttributeSchema integer(std::string name, std::string_view meaning,
                                std::optional<AttributeValue> default_value = {}) {
-  return {std::move(name), AttributeKind::integer, std::move(default_value), {}, std::move(meaning)};
+  return {std::move(name), AttributeKind::integer, std::move(default_value), {}, std::string(meaning)};
 }
 inline AttributeSchema number(std::string name, std::string meaning, std::optional<AttributeValue> default_value = {}) {
   return {std::move(name), AttributeKind::number, std::move(default_value), {}, std::move(meaning)};
 }
-inline AttributeSchema integers(std::string name, std::string meaning) {
-  return {std::move(name), AttributeKind::integers, {}, {}, std::move(meaning)};
+inline AttributeSchema integers(std::string name, std::string_view meaning) {
+  return {std::move(name), AttributeKind::integers, {}, {}, std::string(meaning)};
 }
 // Lists that may be left out, and are empty then.
 inline AttributeSchema optional_integers(std::string name, std::string meaning) {
@@ -38,12 +39,20 @@ inline AttributeSchema optional_numbers(std::string name, std::string meaning) {
 }
 // One of the names; the first is the default.
 template <std::size_t n>
-AttributeSchema choice(std::string name, std::string meaning, const std::string_view (&names)[n]) {
+AttributeSchema choice(std::string name, std::string_view meaning, const std::string_view (&names)[n]) {
   return {std::move(name),
           AttributeKind::text,
           std::string(names[0]),
           {std::begin(names), std::end(names)},
-          std::move(meaning)};
+          std::string(meaning)};
+}
+
+// An attribute and the fields of options.
+template <class Options>
+std::vector<AttributeSchema> with(AttributeSchema first, Options options) {
+  std::vector<AttributeSchema> all{std::move(first)};
+  std::ranges::move(schemas_of(std::move(options)), std::back_inserter(all));
+  return all;
 }
 
 // ---- Operands; `shape` is documentation only
@@ -89,6 +98,11 @@ class Reader {
     return all;
   }
   const std::vector<double>& numbers(std::string_view name) const { return get<std::vector<double>>(name); }
+  // Options whose fields are attributes.
+  template <class Options>
+  Options options(Options defaults = {}) const {
+    return from_map({}, a_.attributes, std::move(defaults));
+  }
   // An enumerator by its name in `names`, which are in the enumeration's order.
   template <class Enum, std::size_t n>
   Enum choice(std::string_view name, const std::string_view (&names)[n]) const {

@@ -107,7 +107,7 @@ TEST_F(PassTest, ComputesOnceWhateverTheOrderAndTheNumberOfResults) {
   graph.output("ratio", ahead / behind);
   EXPECT_EQ(after(common_subexpressions),
             "%2 = map{y=(x0:f32, x1:f32) add(x0, x1)} %0, %1 : f32 [4]\n"
-            "%3 = top_k{axis=0, k=2, descending=true} %2 : f32 [2], i32 [2]\n"
+            "%3 = top_k{axis=0, k=2, largest=true} %2 : f32 [2], i32 [2]\n"
             "%4 = map{y=(x0:f32, x1:f32) mul(x0, x1)} %3, %3 : f32 [2]\n"
             "%5 = map{y=(x0:f32, x1:f32) sub(x0, x1)} %0, %1 : f32 [4]\n"
             "%6 = map{y=(x0:f32, x1:f32) sub(x0, x1)} %1, %0 : f32 [4]\n"

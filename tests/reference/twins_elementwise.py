@@ -121,6 +121,7 @@ def elementwise():
         for name, f in COMPARE.items():
             case(name, [a, b], [T("bool", f(a.values, b.values))])
         case("nextafter", [a, b], [next_after(a, b)])
+        case("div_rn", [a, b], [T(type, np.divide(a.values, b.values))])
         case("complex", [a, b], [joined(a.values, b.values)])
         c = mixed(reals(type))
         x, y = reals(type), mixed(reals(type))

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "weft/attributes.h"
 #include "weft/number.h"
 #include "weft/stream.h"
 #include "weft/view.h"
@@ -23,11 +24,31 @@ void eye(Stream& stream, const View& y, std::int64_t diagonal = 0);
 
 // The part of a matrix where c - r <= diagonal (lower), or >= diagonal (upper).
 enum class Triangle : std::uint8_t { lower, upper };
+inline constexpr std::string_view kTriangles[] = {"lower", "upper"};
+struct TriangleOptions {
+  Triangle part = Triangle::lower;
+  std::int64_t diagonal = 0;
+
+  void fields(AttributeVisitor& v) {
+    v("part", part, Triangle::lower, kTriangles, "which triangle stays");
+    v("diagonal", diagonal, 0, "0 for the main diagonal, k for the one k above it, -k for the one k below");
+  }
+};
 // y[…, r, c] = x[…, r, c] in the triangle, else 0; x broadcasts to y and has its type (any).
 void triangle(Stream& stream, Triangle part, const View& x, const View& y, std::int64_t diagonal = 0);
 // y[…, r, c] = 1 in the triangle, else 0; any type.
 void triangle(Stream& stream, Triangle part, const View& y, std::int64_t diagonal = 0);
 
+struct OneHotOptions {
+  int axis = -1;
+  Number on = 1, off = 0;
+
+  void fields(AttributeVisitor& v) {
+    v("axis", axis, -1, "the axis of the classes in y");
+    v("on", on, 1, "the value at the index");
+    v("off", off, 0, "the value elsewhere");
+  }
+};
 // y[i…, c, j…] = on if indices[i…, j…] = c, else off, both converted to y's type (any). `axis` is that of c in y; y has
 // indices' shape with the number of classes inserted there. Negative indices count from the end; for an index outside
 // of [-classes, classes) all elements are off. indices: any integer type of 8 to 64 bits.

@@ -14,11 +14,19 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "weft/stream.h"
 #include "weft/view.h"
 
 namespace weft::kernels {
+
+// What attributes of these kernels, and of the ops that they compute, set.
+inline constexpr std::string_view kAxisMeaning = "the axis of the whole tensor that the indices count along";
+inline constexpr std::string_view kBatchMeaning = "how many leading axes the tensors have in common";
+inline constexpr std::string_view kStartsMeaning = "the axes that the starts belong to; 0 along others";
+inline constexpr std::string_view kScatterMeaning =
+    "how an element and an update are combined: assign stores the update";
 
 // y = the part of x, whole rows of it. Indices outside are clamped to the valid range, here and below.
 void gather(Stream& stream, const View& x, const View& indices, const View& y, int axis);
@@ -38,6 +46,7 @@ void dynamic_update_slice(Stream& stream, const View& update, const View& starts
 // How an element is combined with an update. Integers wrap; min and max give NaN if either is NaN, and -0 is less than
 // +0. `assign` takes any type, min and max any but complex, add and mul numbers.
 enum class ScatterKind : std::uint8_t { assign, add, mul, min, max };
+inline constexpr std::string_view kScatterKinds[] = {"assign", "add", "mul", "min", "max"};
 
 // y's part = y's part combined with the updates; all other elements of y are unchanged. Updates whose index is outside
 // are ignored; an axis without elements, where every index is outside, is refused.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "weft/attributes.h"
 #include "weft/number.h"
 #include "weft/stream.h"
 #include "weft/view.h"
@@ -18,6 +19,22 @@ enum class PadMode : std::uint8_t {
   reflect,    // mirrored at the edge elements, which are not repeated: j and -j are the same; 3 2 1 [0 1 2 3] 2 1 0
   symmetric,  // mirrored beyond the edge elements, which are repeated: 1 0 [0 1 2 3] 3 2
   wrap,       // j modulo n
+};
+
+inline constexpr std::string_view kPadModes[] = {"constant", "edge", "reflect", "symmetric", "wrap"};
+
+// What a border holds.
+struct PadFill {
+  PadMode mode = PadMode::constant;
+  Number value = 0;
+
+  void fields(AttributeVisitor& v) {
+    v("mode", mode, PadMode::constant, kPadModes,
+      "what the border holds: the value; the nearest element (edge); x mirrored at its edge elements (reflect) or "
+      "beyond "
+      "them, so that they are repeated (symmetric); or x again (wrap)");
+    if (mode == PadMode::constant) v("value", value, 0, "the number in the border of mode constant");
+  }
 };
 
 // y[i] = x[i - before]; `mode` gives the elements beyond x's edges, and reflections continue at the other edge over any

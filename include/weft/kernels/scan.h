@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "weft/attributes.h"
 #include "weft/stream.h"
 #include "weft/view.h"
 
@@ -13,8 +14,13 @@ namespace weft::kernels {
 enum class ScanKind : std::uint8_t { sum, prod, max, min, log_sum_exp };
 
 struct ScanOptions {
-  bool reverse = false;    // from the last element to the first
-  bool exclusive = false;  // without the element itself; the first result is that of no elements
+  bool reverse = false;
+  bool exclusive = false;
+
+  void fields(AttributeVisitor& v) {
+    v.brief("reverse", reverse, false, "from the last element to the first");
+    v.brief("exclusive", exclusive, false, "without the element itself, so that the first result is that of none");
+  }
 };
 
 // y[i] = x[0] ∘ … ∘ x[i] along `axis`; y has x's shape, and may be the very same view.

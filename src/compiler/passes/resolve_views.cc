@@ -124,7 +124,7 @@ Graph resolve_views(const Graph& graph, const PassContext&) {
     const Tensor& root = r.at(found.root);
     const bool whole = found.place.offset == 0 && found.place.layout == Layout::dense(root.shape()) &&
                        !orders.contains(found.root.node());
-    return whole ? root : apply(make_op<StridedOp>(found.place), {root});
+    return whole ? root : apply(make_op<StridedOp>(StridedAttributes{found.place}), {root});
   };
   const auto copy = [&](const Tensor& v) { return apply(copy_op(v.dtype()), {v}); };
 

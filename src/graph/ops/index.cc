@@ -4,6 +4,7 @@
 
 #include "core/checked.h"
 #include "graph/graph.h"
+#include "graph/op_rows.h"
 #include "graph/op_schemas.h"
 #include "graph/ops/view.h"
 #include "weft/error.h"
@@ -68,9 +69,12 @@ Shape tuples_of(std::string_view op, const TensorType& x, const TensorType& indi
 
 Shape selected(std::string_view op, Selecting form, const TensorType& x, const TensorType& indices, int axis) {
   switch (form) {
-    case Selecting::rows: return rows_of(op, x, indices, axis);
-    case Selecting::elements: return elements_of(op, x, indices, axis);
-    case Selecting::tuples: return tuples_of(op, x, indices, axis);
+    case Selecting::rows:
+      return rows_of(op, x, indices, axis);
+    case Selecting::elements:
+      return elements_of(op, x, indices, axis);
+    case Selecting::tuples:
+      return tuples_of(op, x, indices, axis);
   }
   throw InternalError("{}: no form {}", op, static_cast<int>(form));
 }
@@ -118,12 +122,12 @@ Work work_of_updates(const Launch& call, const View& updates, const View& indice
 
 std::vector<TensorType> DynamicSliceOp::infer(std::span<const TensorType> in) const {
   const DType type = infer_dtype(name(), {&in[0], &in[1]});
-  check_sizes(name(), "the part", sizes_, in[0]);
-  return {{type, sizes_}};
+  check_sizes(name(), "the part", a.sizes, in[0]);
+  return {{type, a.sizes}};
 }
 
 void DynamicSliceOp::lower(const Launch& call) const {
-  kernels::dynamic_slice(call.stream, call.inputs[0], call.inputs[1], call.outputs[0], axes_);
+  kernels::dynamic_slice(call.stream, call.inputs[0], call.inputs[1], call.outputs[0], a.axes);
 }
 
 Work DynamicSliceOp::work(const Launch& call) const {
@@ -139,7 +143,7 @@ std::vector<TensorType> DynamicUpdateSliceOp::infer(std::span<const TensorType> 
 
 void DynamicUpdateSliceOp::lower(const Launch& call) const {
   copy_unless_in_place(call);
-  kernels::dynamic_update_slice(call.stream, call.inputs[1], call.inputs[2], call.outputs[0], axes_);
+  kernels::dynamic_update_slice(call.stream, call.inputs[1], call.inputs[2], call.outputs[0], a.axes);
 }
 
 Work DynamicUpdateSliceOp::work(const Launch& call) const {
@@ -148,11 +152,11 @@ Work DynamicUpdateSliceOp::work(const Launch& call) const {
 
 std::vector<TensorType> GatherOp::infer(std::span<const TensorType> in) const {
   const DType type = infer_dtype("gather", {&in[0], &in[1]});
-  return {{type, selected("gather", Selecting::rows, in[0], in[1], axis_)}};
+  return {{type, selected("gather", Selecting::rows, in[0], in[1], a.axis)}};
 }
 
 void GatherOp::lower(const Launch& call) const {
-  kernels::gather(call.stream, call.inputs[0], call.inputs[1], call.outputs[0], axis_);
+  kernels::gather(call.stream, call.inputs[0], call.inputs[1], call.outputs[0], a.axis);
 }
 
 Work GatherOp::work(const Launch& call) const {
@@ -165,12 +169,12 @@ std::vector<TensorType> ConcatOp::infer(std::span<const TensorType> in) const {
   TensorType result = in[0];
   for (const TensorType& part : in.subspan(1)) {
     Shape expected = in[0].shape;
-    if (part.shape.rank() == expected.rank()) expected[axis_] = part.shape[axis_];
+    if (part.shape.rank() == expected.rank()) expected[a.axis] = part.shape[a.axis];
     if (part.dtype != result.dtype || part.shape != expected) {
       throw ShapeError("concat: {} does not continue {} along axis {}", weft::to_string(part), weft::to_string(in[0]),
-                       axis_);
+                       a.axis);
     }
-    result.shape[axis_] += part.shape[axis_];
+    result.shape[a.axis] += part.shape[a.axis];
   }
   return {result};
 }
@@ -180,12 +184,12 @@ Tensor ConcatOp::simplified(std::span<const Tensor> parts) const {
   std::int64_t at = 0;
   for (const Tensor& part : parts) {
     const auto* slice = op_of<SliceOp>(part);
-    if (!slice || slice->axis() != axis_ || slice->begin() != at || slice->step() != 1) return {};
+    if (!slice || slice->a.axis != a.axis || slice->a.begin != at || slice->a.step != 1) return {};
     if (!whole.defined()) whole = input_of(part);
     if (!same(input_of(part), whole)) return {};
-    at += part.shape()[axis_];
+    at += part.shape()[a.axis];
   }
-  return whole.defined() && whole.shape()[axis_] == at ? whole : Tensor();
+  return whole.defined() && whole.shape()[a.axis] == at ? whole : Tensor();
 }
 
 OpPtr ConcatOp::with_types(std::span<const TensorType>, std::span<const TensorType> to, std::span<const DType>) const {
@@ -193,41 +197,36 @@ OpPtr ConcatOp::with_types(std::span<const TensorType>, std::span<const TensorTy
   return alike ? shared_from_this() : nullptr;
 }
 
-void ConcatOp::lower(const Launch& call) const { kernels::concat(call.stream, call.inputs, call.outputs[0], axis_); }
+void ConcatOp::lower(const Launch& call) const { kernels::concat(call.stream, call.inputs, call.outputs[0], a.axis); }
 
 std::vector<TensorType> SelectOp::infer(std::span<const TensorType> in) const {
   const DType type = infer_dtype(name(), {&in[0], &in[1]});
-  return {{type, selected(name(), form_, in[0], in[1], axis_)}};
+  return {{type, selected(name(), a.form, in[0], in[1], a.axis)}};
 }
 
 void SelectOp::lower(const Launch& call) const {
-  if (form_ == Selecting::elements) {
-    kernels::gather_elements(call.stream, call.inputs[0], call.inputs[1], call.outputs[0], axis_);
+  if (a.form == Selecting::elements) {
+    kernels::gather_elements(call.stream, call.inputs[0], call.inputs[1], call.outputs[0], a.axis);
   } else
-    kernels::gather_nd(call.stream, call.inputs[0], call.inputs[1], call.outputs[0], axis_);
+    kernels::gather_nd(call.stream, call.inputs[0], call.inputs[1], call.outputs[0], a.axis);
 }
 
 std::string_view ScatterOp::name() const {
   constexpr std::string_view kNames[] = {"scatter", "scatter_elements", "scatter_nd"};
-  return kNames[static_cast<int>(form_)];
-}
-
-void ScatterOp::attributes(Attributes& f) const {
-  constexpr std::string_view kOps[] = {"assign", "add", "mul", "min", "max"};
-  f.add("op", kOps[static_cast<int>(op_)]).add(form_ == Selecting::tuples ? "batch" : "axis", axis_);
+  return kNames[static_cast<int>(a.where.form)];
 }
 
 std::vector<TensorType> ScatterOp::infer(std::span<const TensorType> in) const {
   const auto& [x, indices, updates] = std::tie(in[0], in[1], in[2]);
   infer_dtype(name(), {&x, &indices, &updates});
-  const TensorType expected{x.dtype, selected(name(), form_, x, indices, axis_)};
+  const TensorType expected{x.dtype, selected(name(), a.where.form, x, indices, a.where.axis)};
   if (updates != expected) {
     throw ShapeError("{}: updates are {}, expected {} for x {} and indices {}", name(), weft::to_string(updates),
                      weft::to_string(expected), weft::to_string(x), weft::to_string(indices));
   }
   const DTypeKind kind = info(x.dtype).kind;
-  const bool compares = op_ == kernels::ScatterKind::min || op_ == kernels::ScatterKind::max;
-  if (op_ != kernels::ScatterKind::assign && kind == (compares ? DTypeKind::complex : DTypeKind::boolean)) {
+  const bool compares = a.op == kernels::ScatterKind::min || a.op == kernels::ScatterKind::max;
+  if (a.op != kernels::ScatterKind::assign && kind == (compares ? DTypeKind::complex : DTypeKind::boolean)) {
     throw TypeError("{}: x is {}, whose elements this operation does not take", to_string(), weft::to_string(x));
   }
   return {x};
@@ -238,22 +237,25 @@ void ScatterOp::lower(const Launch& call) const {
   const View& updates = call.inputs[2];
   const View& y = call.outputs[0];
   copy_unless_in_place(call);
-  switch (form_) {
-    case Selecting::rows: return kernels::scatter(call.stream, op_, indices, updates, y, axis_);
+  switch (a.where.form) {
+    case Selecting::rows:
+      return kernels::scatter(call.stream, a.op, indices, updates, y, a.where.axis);
     case Selecting::elements:
-      return kernels::scatter_elements(call.stream, op_, indices, updates, y, axis_);
-    case Selecting::tuples: return kernels::scatter_nd(call.stream, op_, indices, updates, y, axis_);
+      return kernels::scatter_elements(call.stream, a.op, indices, updates, y, a.where.axis);
+    case Selecting::tuples:
+      return kernels::scatter_nd(call.stream, a.op, indices, updates, y, a.where.axis);
   }
 }
 
 Work ScatterOp::work(const Launch& call) const {
   // Elements that are combined with updates are read, too.
-  const std::uint64_t read = op_ == kernels::ScatterKind::assign ? 0 : touched_bytes(call.inputs[2]);
+  const std::uint64_t read = a.op == kernels::ScatterKind::assign ? 0 : touched_bytes(call.inputs[2]);
   return {.bytes = work_of_updates(call, call.inputs[2], call.inputs[1]).bytes + read};
 }
 
 Tensor dynamic_slice(const Operand& x, const Operand& starts, const Shape& sizes, std::span<const int> axes) {
-  return apply(make_op<DynamicSliceOp>(axes_of_starts("dynamic_slice", x, starts, axes), sizes), {x, starts});
+  return apply(make_op<DynamicSliceOp>(DynamicSliceAttributes{axes_of_starts("dynamic_slice", x, starts, axes), sizes}),
+               {x, starts});
 }
 
 Tensor dynamic_slice(const Operand& x, const Operand& starts, const Shape& sizes, std::initializer_list<int> axes) {
@@ -262,7 +264,8 @@ Tensor dynamic_slice(const Operand& x, const Operand& starts, const Shape& sizes
 
 Tensor dynamic_update_slice(const Operand& x, const Operand& update, const Operand& starts, std::span<const int> axes) {
   if (!update.defined()) throw InvalidArgument("dynamic_update_slice: the update is an undefined Tensor");
-  return apply(make_op<DynamicUpdateSliceOp>(axes_of_starts("dynamic_update_slice", x, starts, axes)),
+  return apply(make_op<DynamicUpdateSliceOp>(
+                   DynamicUpdateSliceAttributes{axes_of_starts("dynamic_update_slice", x, starts, axes)}),
                {x, update, starts});
 }
 
@@ -273,7 +276,8 @@ Tensor dynamic_update_slice(const Operand& x, const Operand& update, const Opera
 
 Tensor gather(const Operand& x, const Operand& indices, int axis) {
   if (!x.defined() || !indices.defined()) throw InvalidArgument("gather: an operand is an undefined Tensor");
-  return apply(make_op<GatherOp>(normalize_axis(axis, x.rank(), "gather")), {x, indices});
+  return apply(make_op<GatherOp>(GatherAttributes{Selecting::rows, normalize_axis(axis, x.rank(), "gather")}),
+               {x, indices});
 }
 
 Tensor concat(std::span<const Tensor> parts, int axis) {
@@ -281,7 +285,7 @@ Tensor concat(std::span<const Tensor> parts, int axis) {
     throw InvalidArgument("concat: no parts, or the first is an undefined Tensor");
   axis = normalize_axis(axis, parts[0].rank(), "concat");
   if (parts.size() == 1) return parts[0];
-  return apply(make_op<ConcatOp>(axis), std::vector<Tensor>(parts.begin(), parts.end()));
+  return apply(make_op<ConcatOp>(ConcatAttributes{axis}), std::vector<Tensor>(parts.begin(), parts.end()));
 }
 
 std::vector<Tensor> split(const Operand& x, std::span<const std::int64_t> sizes, int axis) {
@@ -333,20 +337,20 @@ Tensor gather_elements(const Operand& x, const Operand& indices, int axis) {
   if (!x.defined() || !indices.defined()) throw InvalidArgument("gather_elements: an operand is an undefined Tensor");
   axis = normalize_axis(axis, x.rank(), "gather_elements");
   const auto [of_x, of_indices] = broadcast_elements("gather_elements", x, indices, axis);
-  return apply(make_op<SelectOp>(Selecting::elements, axis),
+  return apply(make_op<SelectOp>(GatherAttributes{Selecting::elements, axis}),
                {broadcast_to(x, of_x), broadcast_to(indices, of_indices)});
 }
 
 Tensor gather_nd(const Operand& x, const Operand& indices, int batch) {
   if (!x.defined() || !indices.defined()) throw InvalidArgument("gather_nd: an operand is an undefined Tensor");
-  return apply(make_op<SelectOp>(Selecting::tuples, batch), {x, indices});
+  return apply(make_op<SelectOp>(GatherAttributes{Selecting::tuples, batch}), {x, indices});
 }
 
 Tensor scatter(kernels::ScatterKind op, const Operand& x, const Operand& indices, const Operand& updates, int axis) {
   if (!x.defined() || !indices.defined() || !updates.defined())
     throw InvalidArgument("scatter: an operand is an undefined Tensor");
   axis = normalize_axis(axis, x.rank(), "scatter");
-  return apply(make_op<ScatterOp>(op, Selecting::rows, axis), {x, indices, updates});
+  return apply(make_op<ScatterOp>(ScatterAttributes{{Selecting::rows, axis}, op}), {x, indices, updates});
 }
 
 Tensor scatter_elements(kernels::ScatterKind op, const Operand& x, const Operand& indices, const Operand& updates,
@@ -375,13 +379,71 @@ Tensor scatter_elements(kernels::ScatterKind op, const Operand& x, const Operand
     at = reshape(permute(at, order), joined);
     values = reshape(permute(values, order), joined);
   }
-  return apply(make_op<ScatterOp>(op, Selecting::elements, axis), {x, at, values});
+  return apply(make_op<ScatterOp>(ScatterAttributes{{Selecting::elements, axis}, op}), {x, at, values});
 }
 
-Tensor scatter_nd(kernels::ScatterKind op, const Operand& x, const Operand& indices, const Operand& updates, int batch) {
+Tensor scatter_nd(kernels::ScatterKind op, const Operand& x, const Operand& indices, const Operand& updates,
+                  int batch) {
   if (!x.defined() || !indices.defined() || !updates.defined())
     throw InvalidArgument("scatter_nd: an operand is an undefined Tensor");
-  return apply(make_op<ScatterOp>(op, Selecting::tuples, batch), {x, indices, updates});
+  return apply(make_op<ScatterOp>(ScatterAttributes{{Selecting::tuples, batch}, op}), {x, indices, updates});
+}
+
+namespace {
+
+// The kernels of scatters and updates write to y; their ops do so in a copy of x, unless x may be overwritten.
+Schema of_copy(std::string_view kernel, std::string summary, std::string formula, std::vector<OperandSchema> more,
+               std::vector<TypeSignature> signatures) {
+  Schema s = schema_of_kernel(kernel, "x's shape");
+  s.summary = std::move(summary);
+  s.formula = std::move(formula);
+  s.inputs = {{.name = "x", .shape = "any"}};
+  s.inputs.insert(s.inputs.end(), more.begin(), more.end());
+  s.signatures = std::move(signatures);
+  return s;
+}
+
+}  // namespace
+
+void add_index_ops(OpRows& rows) {
+  const auto as = [](int operand) { return OperandTypes::as(operand); };
+  rows.push_back(op_row<GatherOp>(schema_of_kernel("gather")));
+  rows.push_back(op_row<SelectOp>(
+      schema_of_kernel("gather_elements", "indices' shape; other axes than the named one broadcast with x's"),
+      {.form = Selecting::elements}));
+  rows.push_back(op_row<SelectOp>(schema_of_kernel("gather_nd"), {.form = Selecting::tuples}));
+  rows.push_back(op_row<DynamicSliceOp>(schema_of_kernel("dynamic_slice", "sizes")));
+  rows.push_back(op_row<DynamicUpdateSliceOp>(of_copy(
+      "dynamic_update_slice",
+      "a copy of x with an update written to the part that begins at an index from data, which is clamped so "
+      "that the part lies inside of x",
+      "y = x, then y[starts + i…] = update[i…]",
+      {{.name = "update", .shape = "sizes of at most x's"}, {.name = "starts", .shape = "[axes], or [] for one axis"}},
+      {{types::any, as(0), types::indices, as(0)}})));
+  const struct {
+    Selecting form;
+    const char *name, *what, *formula, *indices, *updates;
+  } scatters[] = {{Selecting::rows, "scatter", "whole rows, chosen by one list of indices,",
+                   "y[i…, indices[j…], k…] = op(y[i…, indices[j…], k…], updates[i…, j…, k…])", "any",
+                   "x's shape with indices' in place of axis"},
+                  {Selecting::elements, "scatter_elements", "single elements, each chosen by an index of its own,",
+                   "y[i…, indices[i…, j, k…], k…] = op(y[i…, indices[i…, j, k…], k…], updates[i…, j, k…])", "x's rank",
+                   "indices' shape"},
+                  {Selecting::tuples, "scatter_nd", "elements or slices, chosen by tuples of indices,",
+                   "y[b…, indices[b…, i…, :], k…] = op(y[b…, indices[b…, i…, :], k…], updates[b…, i…, k…])",
+                   "[b..., i..., axes of a tuple]", "[b..., i..., k...]"}};
+  for (const auto& s : scatters) {
+    rows.push_back(op_row<ScatterOp>(
+        of_copy(s.name,
+                std::format("a copy of x with {} combined with updates; negative indices count from the end, updates "
+                            "whose index is outside are ignored",
+                            s.what),
+                std::string("y = x, then ") + s.formula,
+                {{.name = "indices", .shape = s.indices}, {.name = "updates", .shape = s.updates}},
+                {{types::any, types::indices, as(0), as(0)}}),
+        {.where = {.form = s.form}}));
+  }
+  rows.push_back(op_row<ConcatOp>(schema_of_kernel("concat")));
 }
 
 }  // namespace weft

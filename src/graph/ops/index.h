@@ -2,106 +2,124 @@
 #pragma once
 
 #include "graph/op.h"
+#include "weft/kernels/index.h"
 
 namespace weft {
-
-class GatherOp final : public Op {
- public:
-  explicit GatherOp(int axis) : axis_(axis) {}
-  std::string_view name() const override { return "gather"; }
-  bool moves_elements() const override { return true; }
-  std::optional<WeightOperand> weight_operand() const override { return WeightOperand{.operand = 0}; }
-  void attributes(Attributes& f) const override { f.add("axis", axis_); }
-  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
-  void lower(const Launch& call) const override;
-  Work work(const Launch& call) const override;
-
- private:
-  int axis_;
-};
 
 // Which elements indices choose (weft/kernels/index.h).
 enum class Selecting : std::uint8_t { rows, elements, tuples };
 
-// gather_elements along an axis, or gather_nd with batch axes.
-class SelectOp final : public Op {
+struct GatherAttributes {
+  Selecting form = Selecting::rows;
+  int axis = 0;  // of tuples the number of batch axes
+
+  void fields(AttributeVisitor& v) {
+    if (form == Selecting::tuples) {
+      v("batch", axis, 0, kernels::kBatchMeaning);
+    } else {
+      v("axis", axis, 0, kernels::kAxisMeaning);
+    }
+  }
+};
+
+class GatherOp final : public OpOf<GatherAttributes> {
  public:
-  SelectOp(Selecting form, int axis) : form_(form), axis_(axis) {}
-  std::string_view name() const override { return form_ == Selecting::elements ? "gather_elements" : "gather_nd"; }
-  double cost() const override { return 3; }
-  void attributes(Attributes& f) const override { f.add(form_ == Selecting::tuples ? "batch" : "axis", axis_); }
+  using OpOf::OpOf;
+  std::string_view name() const override { return "gather"; }
+  bool moves_elements() const override { return true; }
+  std::optional<WeightOperand> weight_operand() const override { return WeightOperand{.operand = 0}; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
+  Work work(const Launch& call) const override;
+};
 
- private:
-  Selecting form_;
-  int axis_;  // or the number of batch axes
+// gather_elements along an axis, or gather_nd with batch axes.
+class SelectOp final : public OpOf<GatherAttributes> {
+ public:
+  using OpOf::OpOf;
+  std::string_view name() const override { return a.form == Selecting::elements ? "gather_elements" : "gather_nd"; }
+  double cost() const override { return 3; }
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  void lower(const Launch& call) const override;
+};
+
+struct ScatterAttributes {
+  GatherAttributes where = {};
+  kernels::ScatterKind op = kernels::ScatterKind::assign;
+
+  void fields(AttributeVisitor& v) {
+    v("op", op, kernels::ScatterKind::assign, kernels::kScatterKinds, kernels::kScatterMeaning);
+    where.fields(v);
+  }
 };
 
 // Operands: x, indices, updates. A copy of x, of which the chosen elements are combined with the updates.
-class ScatterOp final : public Op {
+class ScatterOp final : public OpOf<ScatterAttributes> {
  public:
-  ScatterOp(kernels::ScatterKind op, Selecting form, int axis) : op_(op), form_(form), axis_(axis) {}
+  using OpOf::OpOf;
   double cost() const override { return 4; }
   std::string_view name() const override;
-  void attributes(Attributes& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   bool works_in_place(std::size_t operand) const override { return operand == 0; }
   void lower(const Launch& call) const override;
   Work work(const Launch& call) const override;
+};
 
- private:
-  kernels::ScatterKind op_;
-  Selecting form_;
-  int axis_;  // or the number of batch axes
+struct DynamicSliceAttributes {
+  std::vector<int> axes = {};
+  Shape sizes = {};
+
+  void fields(AttributeVisitor& v) {
+    v("axes", axes, kernels::kStartsMeaning);
+    v("sizes", sizes, "the shape of the part");
+  }
 };
 
 // Operands: x, starts.
-class DynamicSliceOp final : public Op {
+class DynamicSliceOp final : public OpOf<DynamicSliceAttributes> {
  public:
-  DynamicSliceOp(std::vector<int> axes, Shape sizes) : axes_(std::move(axes)), sizes_(std::move(sizes)) {}
+  using OpOf::OpOf;
   std::string_view name() const override { return "dynamic_slice"; }
   bool moves_elements() const override { return true; }
-  void attributes(Attributes& f) const override { f.add("axes", axes_).add("sizes", sizes_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   Work work(const Launch& call) const override;
+};
 
- private:
-  std::vector<int> axes_;
-  Shape sizes_;
+struct DynamicUpdateSliceAttributes {
+  std::vector<int> axes = {};
+
+  void fields(AttributeVisitor& v) { v("axes", axes, kernels::kStartsMeaning); }
 };
 
 // Operands: x, update, starts.
-class DynamicUpdateSliceOp final : public Op {
+class DynamicUpdateSliceOp final : public OpOf<DynamicUpdateSliceAttributes> {
  public:
-  explicit DynamicUpdateSliceOp(std::vector<int> axes) : axes_(std::move(axes)) {}
+  using OpOf::OpOf;
   std::string_view name() const override { return "dynamic_update_slice"; }
-  void attributes(Attributes& f) const override { f.add("axes", axes_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   bool works_in_place(std::size_t operand) const override { return operand == 0; }
   void lower(const Launch& call) const override;
   Work work(const Launch& call) const override;
+};
 
- private:
-  std::vector<int> axes_;
+struct ConcatAttributes {
+  int axis = 0;
+
+  void fields(AttributeVisitor& v) { v("axis", axis, 0, "the axis along which the parts lie"); }
 };
 
 // Each part is copied into its place in the result.
-class ConcatOp final : public Op {
+class ConcatOp final : public OpOf<ConcatAttributes> {
  public:
-  explicit ConcatOp(int axis) : axis_(axis) {}
+  using OpOf::OpOf;
   std::string_view name() const override { return "concat"; }
   // Of the slices that are all of a tensor: the tensor.
   Tensor simplified(std::span<const Tensor> parts) const override;
   OpPtr with_types(std::span<const TensorType> from, std::span<const TensorType> to,
                    std::span<const DType> results) const override;
-  void attributes(Attributes& f) const override { f.add("axis", axis_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
-
- private:
-  int axis_;
 };
 
 }  // namespace weft

@@ -1,11 +1,13 @@
 #include "graph/ops/pad.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "core/checked.h"
 #include "cpu/executor.h"
 #include "graph/graph.h"
+#include "graph/op_rows.h"
 #include "graph/op_schemas.h"
 #include "graph/ops/iota.h"
 #include "graph/promotion.h"
@@ -15,8 +17,6 @@
 
 namespace weft {
 namespace {
-
-constexpr std::string_view kModes[] = {"constant", "edge", "reflect", "symmetric", "wrap"};
 
 // One number for each axis.
 Dims per_axis(std::string_view op, const Tensor& x, std::span<const std::int64_t> numbers) {
@@ -42,7 +42,7 @@ Tensor multiplied(const Tensor& x, std::span<const std::int64_t> counts, bool ti
     left[d] = 1;
   }
   const Tensor wide = broadcast_to(x, seen);
-  return all_are(left, 1) ? wide : apply(make_op<TileOp>(left, tiles), {wide});
+  return all_are(left, 1) ? wide : apply(make_op<TileOp>(TileAttributes{tiles, left}), {wide});
 }
 
 // How many of start, start + step, … come before stop.
@@ -72,24 +72,19 @@ std::int64_t steps_between(const Number& start, const Number& stop, const Number
 
 }  // namespace
 
-void PadOp::attributes(Attributes& f) const {
-  f.add("before", before_).add("after", after_).add("mode", kModes[static_cast<int>(mode_)]);
-  if (mode_ == kernels::PadMode::constant) f.add("value", value_);
-}
-
 std::vector<TensorType> PadOp::infer(std::span<const TensorType> in) const {
   TensorType y = in[0];
   for (int d = 0; d < y.shape.rank(); ++d) {
     std::int64_t more;
-    if (add_overflows(before_[d], after_[d], more) || add_overflows(y.shape[d], more, y.shape[d])) {
-      throw ShapeError("pad: {} and {} around axis {} of {} are more than 2^63 elements", before_[d], after_[d], d,
+    if (add_overflows(a.before[d], a.after[d], more) || add_overflows(y.shape[d], more, y.shape[d])) {
+      throw ShapeError("pad: {} and {} around axis {} of {} are more than 2^63 elements", a.before[d], a.after[d], d,
                        weft::to_string(in[0]));
     }
     if (y.shape[d] < 0) {
-      throw ShapeError("pad: {} and {} leave less than nothing of axis {} of {}", before_[d], after_[d], d,
+      throw ShapeError("pad: {} and {} leave less than nothing of axis {} of {}", a.before[d], a.after[d], d,
                        weft::to_string(in[0]));
     }
-    if (mode_ != kernels::PadMode::constant && in[0].shape[d] == 0 && y.shape[d] > 0) {
+    if (a.fill.mode != kernels::PadMode::constant && in[0].shape[d] == 0 && y.shape[d] > 0) {
       throw ShapeError("pad: axis {} of {} is empty, there is nothing to fill {} elements with", d,
                        weft::to_string(in[0]), y.shape[d]);
     }
@@ -98,27 +93,30 @@ std::vector<TensorType> PadOp::infer(std::span<const TensorType> in) const {
 }
 
 void PadOp::lower(const Launch& call) const {
-  kernels::pad(call.stream, call.inputs[0], call.outputs[0], {before_.begin(), before_.end()}, mode_, value_);
+  kernels::pad(call.stream, call.inputs[0], call.outputs[0], {a.before.begin(), a.before.end()}, a.fill.mode,
+               a.fill.value);
 }
 
 std::vector<TensorType> TileOp::infer(std::span<const TensorType> in) const {
   TensorType y = in[0];
   for (int d = 0; d < y.shape.rank(); ++d) {
-    if (multiply_overflows(y.shape[d], counts_[d], y.shape[d])) {
-      throw ShapeError("{}: {} times axis {} of {} are more than 2^63 elements", tiles_ ? "tile" : "repeat", counts_[d],
-                       d, weft::to_string(in[0]));
+    if (multiply_overflows(y.shape[d], a.counts[d], y.shape[d])) {
+      throw ShapeError("{}: {} times axis {} of {} are more than 2^63 elements", a.tiles ? "tile" : "repeat",
+                       a.counts[d], d, weft::to_string(in[0]));
     }
   }
   return {y};
 }
 
 void TileOp::lower(const Launch& call) const {
-  if (tiles_) kernels::tile(call.stream, call.inputs[0], call.outputs[0]);
-  else kernels::repeat(call.stream, call.inputs[0], call.outputs[0]);
+  if (a.tiles)
+    kernels::tile(call.stream, call.inputs[0], call.outputs[0]);
+  else
+    kernels::repeat(call.stream, call.inputs[0], call.outputs[0]);
 }
 
 void RollOp::lower(const Launch& call) const {
-  kernels::roll(call.stream, call.inputs[0], call.outputs[0], {shifts_.begin(), shifts_.end()});
+  kernels::roll(call.stream, call.inputs[0], call.outputs[0], {a.shifts.begin(), a.shifts.end()});
 }
 
 std::vector<TensorType> TriangleOp::infer(std::span<const TensorType> in) const {
@@ -129,22 +127,18 @@ std::vector<TensorType> TriangleOp::infer(std::span<const TensorType> in) const 
 }
 
 void TriangleOp::lower(const Launch& call) const {
-  kernels::triangle(call.stream, part_, call.inputs[0], call.outputs[0], diagonal_);
-}
-
-void OneHotOp::attributes(Attributes& f) const {
-  f.add("classes", classes_).add("dtype", weft::name(dtype_)).add("axis", axis_).add("on", on_).add("off", off_);
+  kernels::triangle(call.stream, a.part, call.inputs[0], call.outputs[0], a.diagonal);
 }
 
 std::vector<TensorType> OneHotOp::infer(std::span<const TensorType> in) const {
-  if (classes_ < 0) throw InvalidArgument("one_hot: {} classes", classes_);
-  TensorType y{infer_dtype(name(), {&in[0]}, dtype_), in[0].shape};
-  y.shape.insert(axis_, classes_);
+  if (a.classes < 0) throw InvalidArgument("one_hot: {} classes", a.classes);
+  TensorType y{infer_dtype(name(), {&in[0]}, a.dtype), in[0].shape};
+  y.shape.insert(a.options.axis, a.classes);
   return {y};
 }
 
 void OneHotOp::lower(const Launch& call) const {
-  kernels::one_hot(call.stream, call.inputs[0], call.outputs[0], axis_, on_, off_);
+  kernels::one_hot(call.stream, call.inputs[0], call.outputs[0], a.options.axis, a.options.on, a.options.off);
 }
 
 Tensor pad(const Operand& x, std::span<const std::int64_t> before, std::span<const std::int64_t> after,
@@ -152,12 +146,12 @@ Tensor pad(const Operand& x, std::span<const std::int64_t> before, std::span<con
   const Dims b = per_axis("pad", x, before), a = per_axis("pad", x, after);
   const auto crops = [](auto n) { return n <= 0; };
   if (!std::ranges::all_of(b, crops) || !std::ranges::all_of(a, crops)) {
-    return apply(make_op<PadOp>(b, a, mode, value), {x});
+    return apply(make_op<PadOp>(PadAttributes{b, a, {mode, value}}), {x});
   }
   Tensor y = x;
   for (int d = 0; d < x.rank(); ++d) {
     const std::int64_t n = x.shape()[d];
-    if (n + b[d] + a[d] < 0) PadOp(b, a, mode, value).infer(std::span(&x.type(), 1));  // says what is wrong
+    if (n + b[d] + a[d] < 0) PadOp({b, a, {mode, value}}).infer(std::span(&x.type(), 1));  // says what is wrong
     y = slice(y, d, -b[d], n + a[d]);
   }
   return y;
@@ -175,18 +169,18 @@ Tensor repeat(const Operand& x, std::int64_t count, int axis) {
 Tensor roll(const Operand& x, std::span<const std::int64_t> shifts) {
   Dims s = per_axis("roll", x, shifts);
   for (int d = 0; d < x.rank(); ++d) s[d] = x.shape()[d] ? (s[d] % x.shape()[d] + x.shape()[d]) % x.shape()[d] : 0;
-  return all_are(s, 0) ? Tensor(x) : apply(make_op<RollOp>(s), {x});
+  return all_are(s, 0) ? Tensor(x) : apply(make_op<RollOp>(RollAttributes{s}), {x});
 }
 
 Tensor triangle(const Operand& x, kernels::Triangle part, std::int64_t diagonal) {
   if (!x.defined()) throw InvalidArgument("triangle: the operand is an undefined Tensor");
-  return apply(make_op<TriangleOp>(part, diagonal), {x});
+  return apply(make_op<TriangleOp>(kernels::TriangleOptions{part, diagonal}), {x});
 }
 
 Tensor one_hot(const Operand& indices, std::int64_t classes, DType dtype, int axis, Number on, Number off) {
   if (!indices.defined()) throw InvalidArgument("one_hot: the operand is an undefined Tensor");
   axis = normalize_axis(axis, indices.rank() + 1, "one_hot");
-  return apply(make_op<OneHotOp>(classes, dtype, axis, on, off), {indices});
+  return apply(make_op<OneHotOp>(OneHotAttributes{classes, dtype, {axis, on, off}}), {indices});
 }
 
 // i32 if the first and the last number fit, else i64; u64 past its end; f32 of fractions.
@@ -217,10 +211,21 @@ Tensor eye(std::int64_t rows, std::int64_t columns, DType dtype, std::int64_t di
   return band(rows, columns, dtype, ScalarOp::equal, diagonal);
 }
 
-Tensor triangle(std::int64_t rows, std::int64_t columns, DType dtype, kernels::Triangle part,
-               std::int64_t diagonal) {
+Tensor triangle(std::int64_t rows, std::int64_t columns, DType dtype, kernels::Triangle part, std::int64_t diagonal) {
   const ScalarOp side = part == kernels::Triangle::lower ? ScalarOp::less_equal : ScalarOp::greater_equal;
   return band(rows, columns, dtype, side, diagonal);
+}
+
+void add_pad_ops(OpRows& rows) {
+  rows.push_back(op_row<PadOp>(schema_of_kernel("pad")));
+  for (const bool tiles : {true, false}) {
+    rows.push_back(
+        op_row<TileOp>(schema_of_kernel(tiles ? "tile" : "repeat", "x's sizes times the counts"), {.tiles = tiles}));
+  }
+  rows.push_back(op_row<RollOp>(schema_of_kernel("roll")));
+  rows.push_back(op_row<TriangleOp>(schema_of_kernel("triangle")));
+  rows.push_back(
+      op_row<OneHotOp>(schema_of_kernel("one_hot", "indices' shape with classes inserted at axis", "dtype")));
 }
 
 }  // namespace weft

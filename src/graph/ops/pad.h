@@ -2,81 +2,91 @@
 #pragma once
 
 #include "graph/op.h"
+#include "weft/kernels/generate.h"
+#include "weft/kernels/pad.h"
 
 namespace weft {
 
-class PadOp final : public Op {
+struct PadAttributes {
+  Dims before = {}, after = {};
+  kernels::PadFill fill = {};
+
+  void fields(AttributeVisitor& v) {
+    v("before", before, "how many elements come before the first one along each axis");
+    v("after", after, "how many elements come after the last one along each axis");
+    fill.fields(v);
+  }
+};
+
+class PadOp final : public OpOf<PadAttributes> {
  public:
-  PadOp(Shape before, Shape after, kernels::PadMode mode, Number value)
-      : before_(std::move(before)), after_(std::move(after)), mode_(mode), value_(value) {}
+  using OpOf::OpOf;
   std::string_view name() const override { return "pad"; }
-  void attributes(Attributes& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
+};
 
- private:
-  Shape before_, after_;  // of each axis; may be negative
-  kernels::PadMode mode_;
-  Number value_;
+struct TileAttributes {
+  bool tiles = true;
+  Dims counts = {};
+
+  void fields(AttributeVisitor& v) {
+    v("counts", counts,
+      tiles ? "how many times x stands along each axis" : "how many times each element stands along each axis");
+  }
 };
 
 // Each axis `counts` times as long: the whole again and again (tile), or each element (repeat).
-class TileOp final : public Op {
+class TileOp final : public OpOf<TileAttributes> {
  public:
-  TileOp(Shape counts, bool tiles) : counts_(std::move(counts)), tiles_(tiles) {}
-  std::string_view name() const override { return tiles_ ? "tile" : "repeat"; }
+  using OpOf::OpOf;
+  std::string_view name() const override { return a.tiles ? "tile" : "repeat"; }
   bool moves_elements() const override { return true; }
-  void attributes(Attributes& f) const override { f.add("counts", counts_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
-
- private:
-  Shape counts_;
-  bool tiles_;
 };
 
-class RollOp final : public Op {
+struct RollAttributes {
+  Dims shifts = {};
+
+  void fields(AttributeVisitor& v) { v("shifts", shifts, "how far along each axis, towards higher indices"); }
+};
+
+class RollOp final : public OpOf<RollAttributes> {
  public:
-  explicit RollOp(Shape shifts) : shifts_(std::move(shifts)) {}
+  using OpOf::OpOf;
   std::string_view name() const override { return "roll"; }
   bool moves_elements() const override { return true; }
-  void attributes(Attributes& f) const override { f.add("shifts", shifts_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override { return {inputs[0]}; }
   void lower(const Launch& call) const override;
-
- private:
-  Shape shifts_;  // of each axis
 };
 
-class TriangleOp final : public Op {
+class TriangleOp final : public OpOf<kernels::TriangleOptions> {
  public:
-  TriangleOp(kernels::Triangle part, std::int64_t diagonal) : part_(part), diagonal_(diagonal) {}
+  using OpOf::OpOf;
   std::string_view name() const override { return "triangle"; }
-  void attributes(Attributes& f) const override {
-    f.add("part", part_ == kernels::Triangle::lower ? "lower" : "upper").add("diagonal", diagonal_);
-  }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
-
- private:
-  kernels::Triangle part_;
-  std::int64_t diagonal_;
 };
 
-class OneHotOp final : public Op {
+struct OneHotAttributes {
+  std::int64_t classes = 0;
+  DType dtype = DType::f32;
+  kernels::OneHotOptions options = {};
+
+  void fields(AttributeVisitor& v) {
+    v("classes", classes, "how many elements a row has");
+    v("dtype", dtype, "the type of the result");
+    options.fields(v);
+  }
+};
+
+class OneHotOp final : public OpOf<OneHotAttributes> {
  public:
-  OneHotOp(std::int64_t classes, DType dtype, int axis, Number on, Number off)
-      : classes_(classes), dtype_(dtype), axis_(axis), on_(on), off_(off) {}
+  using OpOf::OpOf;
   std::string_view name() const override { return "one_hot"; }
-  void attributes(Attributes& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
-
- private:
-  std::int64_t classes_;
-  DType dtype_;
-  int axis_;
-  Number on_, off_;
 };
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 #include "graph/ops/random.h"
 
 #include "graph/graph.h"
+#include "graph/op_rows.h"
 #include "graph/op_schemas.h"
 #include "graph/promotion.h"
 #include "kernels/random/random.h"
@@ -10,58 +11,51 @@
 namespace weft {
 namespace {
 
-using Form = RandomOp::Form;
-
-Tensor random(Form form, const Tensor& key, DType dtype, const Shape& shape, double first, double second,
-              std::int64_t low = 0, std::int64_t high = 0) {
-  return apply(make_op<RandomOp>(form, TensorType{dtype, shape}, first, second, low, high), {key});
+Tensor random(RandomAttributes attributes, const Tensor& key) {
+  return apply(make_op<RandomOp>(std::move(attributes)), {key});
 }
+
+constexpr std::string_view kNames[] = {"random_bits", "random_uniform", "random_normal", "random_integers"};
 
 }  // namespace
 
-std::string_view RandomOp::name() const {
-  constexpr std::string_view kNames[] = {"random_bits", "random_uniform", "random_normal", "random_integers"};
-  return kNames[static_cast<int>(form_)];
-}
-
-void RandomOp::attributes(Attributes& f) const {
-  f.add("shape", type_.shape).add("dtype", weft::name(type_.dtype));
-  if (form_ == Form::uniform) f.add("low", first_).add("high", second_);
-  if (form_ == Form::normal) f.add("mean", first_).add("deviation", second_);
-  if (form_ == Form::integers) f.add("low", low_).add("high", high_);
-}
+std::string_view RandomOp::name() const { return kNames[static_cast<int>(a.form)]; }
 
 std::vector<TensorType> RandomOp::infer(std::span<const TensorType> in) const {
-  const DType type = infer_dtype(name(), {&in[0]}, type_.dtype);
+  const DType type = infer_dtype(name(), {&in[0]}, a.dtype);
   if (in[0].shape != Shape{2}) throw ShapeError("{}: key is {}, expected u32 [2]", name(), weft::to_string(in[0]));
-  return {{type, type_.shape}};
+  return {{type, a.shape}};
 }
 
 void RandomOp::lower(const Launch& call) const {
-  const View& key = call.inputs[0];
-  const View& y = call.outputs[0];
-  const auto first = static_cast<float>(first_), second = static_cast<float>(second_);
-  switch (form_) {
-    case Form::bits: return kernels::random_bits(call.stream, key, y);
-    case Form::uniform: return kernels::random_uniform(call.stream, key, first, second, y);
-    case Form::normal: return kernels::random_normal(call.stream, key, first, second, y);
-    case Form::integers: return kernels::random_integers(call.stream, key, low_, high_, y);
+  const View &key = call.inputs[0], &y = call.outputs[0];
+  const auto single = [](double v) { return static_cast<float>(v); };
+  switch (a.form) {
+    case RandomForm::bits:
+      return kernels::random_bits(call.stream, key, y);
+    case RandomForm::uniform:
+      return kernels::random_uniform(call.stream, key, single(a.low), single(a.high), y);
+    case RandomForm::normal:
+      return kernels::random_normal(call.stream, key, single(a.mean), single(a.deviation), y);
+    case RandomForm::integers:
+      return kernels::random_integers(call.stream, key, a.least, a.end, y);
   }
 }
 
 Tensor random_bits(const Operand& key, DType dtype, const Shape& shape) {
-  return random(Form::bits, key, dtype, shape, 0, 0);
+  return random({.form = RandomForm::bits, .shape = shape, .dtype = dtype}, key);
 }
 
 Tensor random_uniform(const Operand& key, DType dtype, const Shape& shape, double low, double high) {
-  const Tensor x = random(Form::uniform, key, dtype, shape, low, high);
+  const Tensor x = random({.form = RandomForm::uniform, .shape = shape, .dtype = dtype, .low = low, .high = high}, key);
   kernels::check_uniform(dtype, static_cast<float>(low), static_cast<float>(high));
   return x;
 }
 
 Tensor random_normal(const Operand& key, DType dtype, const Shape& shape, double mean, double deviation) {
   kernels::check_normal(static_cast<float>(mean), static_cast<float>(deviation));
-  return random(Form::normal, key, dtype, shape, mean, deviation);
+  return random({.form = RandomForm::normal, .shape = shape, .dtype = dtype, .mean = mean, .deviation = deviation},
+                key);
 }
 
 Tensor random_integers(const Operand& key, DType dtype, const Shape& shape, std::int64_t low, std::int64_t high) {
@@ -71,7 +65,14 @@ Tensor random_integers(const Operand& key, DType dtype, const Shape& shape, std:
   if (is_integer(dtype) && !(fits(low, dtype) && fits(high - 1, dtype))) {
     throw InvalidArgument("random_integers: from {} to {} is outside of the range of {}", low, high, weft::name(dtype));
   }
-  return random(Form::integers, key, dtype, shape, 0, 0, low, high);
+  return random({.form = RandomForm::integers, .shape = shape, .dtype = dtype, .least = low, .end = high}, key);
+}
+
+void add_random_ops(OpRows& rows) {
+  for (const RandomForm form : {RandomForm::bits, RandomForm::uniform, RandomForm::normal, RandomForm::integers}) {
+    const std::string_view name = kNames[static_cast<int>(form)];
+    rows.push_back(op_row<RandomOp>(schema_of_kernel(name, "shape", "dtype"), {.form = form}));
+  }
 }
 
 }  // namespace weft

@@ -5,23 +5,39 @@
 
 namespace weft {
 
-class RandomOp final : public Op {
+enum class RandomForm : std::uint8_t { bits, uniform, normal, integers };
+
+struct RandomAttributes {
+  RandomForm form = RandomForm::bits;
+  Shape shape = {};
+  DType dtype = DType::f32;
+  double low = 0, high = 1;         // of uniform
+  double mean = 0, deviation = 1;   // of normal
+  std::int64_t least = 0, end = 0;  // of integers: low and high
+
+  void fields(AttributeVisitor& v) {
+    v("shape", shape, "the shape of the result");
+    v("dtype", dtype, "the type of the result");
+    if (form == RandomForm::uniform) {
+      v("low", low, 0, "the least number");
+      v("high", high, 1, "the bound above all numbers, which is not among them");
+    } else if (form == RandomForm::normal) {
+      v("mean", mean, 0, "the mean of the distribution");
+      v("deviation", deviation, 1, "its standard deviation, 0 or more");
+    } else if (form == RandomForm::integers) {
+      v("low", least, 0, "the least integer");
+      v("high", end, "the bound above all integers, which is not among them");
+    }
+  }
+};
+
+class RandomOp final : public OpOf<RandomAttributes> {
  public:
-  enum class Form : std::uint8_t { bits, uniform, normal, integers };
-  // The two numbers of the kernel of that form: low and high, or mean and deviation.
-  RandomOp(Form form, TensorType type, double first, double second, std::int64_t low, std::int64_t high)
-      : form_(form), type_(std::move(type)), first_(first), second_(second), low_(low), high_(high) {}
+  using OpOf::OpOf;
   std::string_view name() const override;
-  double cost() const override { return form_ == Form::normal ? 8 : 3; }
-  void attributes(Attributes& f) const override;
+  double cost() const override { return a.form == RandomForm::normal ? 8 : 3; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
-
- private:
-  Form form_;
-  TensorType type_;
-  double first_, second_;
-  std::int64_t low_, high_;
 };
 
 }  // namespace weft

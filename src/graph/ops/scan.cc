@@ -1,6 +1,7 @@
 #include "graph/ops/scan.h"
 
 #include "graph/graph.h"
+#include "graph/op_rows.h"
 #include "graph/op_schemas.h"
 #include "kernels/common/element_work.h"
 #include "kernels/scan/scan.h"
@@ -9,7 +10,7 @@
 
 namespace weft {
 
-std::string_view ScanOp::name() const { return kernels::scan_name(op_); }
+std::string_view ScanOp::name() const { return kernels::scan_name(a.kind); }
 
 std::vector<TensorType> ScanOp::infer(std::span<const TensorType> in) const {
   // A sum of booleans is no boolean; of what its kernel can store it is i32, as all sums of small integers are.
@@ -18,17 +19,24 @@ std::vector<TensorType> ScanOp::infer(std::span<const TensorType> in) const {
 }
 
 void ScanOp::lower(const Launch& call) const {
-  kernels::scan(call.stream, op_, call.inputs[0], call.outputs[0], axis_, options_);
+  kernels::scan(call.stream, a.kind, call.inputs[0], call.outputs[0], a.axis, a.options);
 }
 
 Work ScanOp::work(const Launch& call) const {
   const auto elements = static_cast<double>(call.outputs[0].count());
-  return with_bytes(call, kernels::work_of(kernels::scan_work(op_), elements, nullptr, 0, nullptr));
+  return with_bytes(call, kernels::work_of(kernels::scan_work(a.kind), elements, nullptr, 0, nullptr));
 }
 
 Tensor scan(kernels::ScanKind op, const Operand& x, int axis, const kernels::ScanOptions& options) {
   if (!x.defined()) throw InvalidArgument("scan: the operand is an undefined Tensor");
-  return apply(make_op<ScanOp>(op, normalize_axis(axis, x.rank(), "scan"), options), {x});
+  return apply(make_op<ScanOp>(ScanAttributes{op, normalize_axis(axis, x.rank(), "scan"), options}), {x});
+}
+
+void add_scan_ops(OpRows& rows) {
+  using kernels::ScanKind;
+  for (const ScanKind kind : {ScanKind::sum, ScanKind::prod, ScanKind::max, ScanKind::min, ScanKind::log_sum_exp}) {
+    rows.push_back(op_row<ScanOp>(schema_of_kernel(kernels::scan_name(kind)), {.kind = kind}));
+  }
 }
 
 }  // namespace weft

@@ -2,26 +2,28 @@
 #pragma once
 
 #include "graph/op.h"
+#include "weft/kernels/scan.h"
 
 namespace weft {
 
-class ScanOp final : public Op {
+struct ScanAttributes {
+  kernels::ScanKind kind = kernels::ScanKind::sum;
+  int axis = -1;
+  kernels::ScanOptions options = {};
+
+  void fields(AttributeVisitor& v) {
+    v("axis", axis, -1, "the axis along which elements are combined");
+    options.fields(v);
+  }
+};
+
+class ScanOp final : public OpOf<ScanAttributes> {
  public:
-  ScanOp(kernels::ScanKind op, int axis, kernels::ScanOptions options) : op_(op), axis_(axis), options_(options) {}
+  using OpOf::OpOf;
   std::string_view name() const override;
   Work work(const Launch& call) const override;
-  void attributes(Attributes& f) const override {
-    f.add("axis", axis_);
-    if (options_.reverse) f.add("reverse", true);
-    if (options_.exclusive) f.add("exclusive", true);
-  }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
-
- private:
-  kernels::ScanKind op_;
-  int axis_;
-  kernels::ScanOptions options_;
 };
 
 }  // namespace weft

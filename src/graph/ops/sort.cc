@@ -2,6 +2,7 @@
 
 #include "core/error_context.h"
 #include "graph/graph.h"
+#include "graph/op_rows.h"
 #include "graph/op_schemas.h"
 #include "graph/promotion.h"
 #include "weft/error.h"
@@ -9,62 +10,69 @@
 
 namespace weft {
 
-void SortOp::attributes(Attributes& f) const {
-  f.add("axis", axis_);
-  if (keep_ >= 0) f.add("k", keep_);
-  if (descending_) f.add("descending", true);
-  if (!indices_) f.add("indices", false);
+namespace {
+
+constexpr std::string_view kNames[] = {"sort", "argsort", "top_k"};
+
+Tensor sorted(SortFunction function, const Operand& x, int axis, bool descending, std::int64_t k = 0) {
+  const std::string_view name = kNames[static_cast<int>(function)];
+  if (!x.defined()) throw InvalidArgument("{}: the operand is an undefined Tensor", name);
+  return apply(make_op<SortOp>(SortAttributes{function, normalize_axis(axis, x.rank(), name), k, descending}), {x});
 }
+
+}  // namespace
+
+std::string_view SortOp::name() const { return kNames[static_cast<int>(a.function)]; }
 
 std::vector<TensorType> SortOp::infer(std::span<const TensorType> in) const {
   const TensorType& x = in[0];
   const TensorType* inputs[] = {&x};
-  const DType type = infer_dtypes(keep_ < 0 ? "sort" : "top_k", inputs)[0];
+  const bool first = a.function == SortFunction::top_k;
+  const DType type = infer_dtypes(first ? "top_k" : "sort", inputs)[0];
   Shape shape = x.shape;
-  if (keep_ > shape[axis_]) {
-    throw ShapeError("{}: k is {}, more than axis {} of x {} has", name(), keep_, axis_, weft::to_string(x));
+  if (first && a.k > shape[a.axis]) {
+    throw ShapeError("{}: k is {}, more than axis {} of x {} has", name(), a.k, a.axis, weft::to_string(x));
   }
-  if (keep_ >= 0) shape[axis_] = keep_;
+  if (first) shape[a.axis] = a.k;
   std::vector<TensorType> results;
-  if (values_) results.push_back({type, shape});
-  if (indices_) results.push_back({position_type(x.shape[axis_]), shape});
+  if (a.function != SortFunction::argsort) results.push_back({type, shape});
+  if (a.function != SortFunction::sort) results.push_back({position_type(x.shape[a.axis]), shape});
   return results;
 }
 
-std::optional<View> SortOp::values_of(const Launch& call) const {
-  return values_ ? std::optional(call.outputs[0]) : std::nullopt;
-}
-std::optional<View> SortOp::indices_of(const Launch& call) const {
-  return indices_ ? std::optional(call.outputs[values_ ? 1 : 0]) : std::nullopt;
-}
-
 void SortOp::lower(const Launch& call) const {
-  const View& x = call.inputs[0];
-  if (keep_ < 0) {
-    return kernels::sort(call.stream, x, values_of(call), indices_of(call), {axis_, descending_});
+  const View &x = call.inputs[0], &y = call.outputs[0];
+  switch (a.function) {
+    case SortFunction::sort:
+      return kernels::sort(call.stream, x, y, {}, {a.axis, a.descending});
+    case SortFunction::argsort:
+      return kernels::sort(call.stream, x, {}, y, {a.axis, a.descending});
+    case SortFunction::top_k:
+      return kernels::top_k(call.stream, x, y, call.outputs[1], {a.axis, a.descending});
   }
-  kernels::top_k(call.stream, x, values_of(call), indices_of(call), {axis_, descending_});
 }
 
-Tensor sort(const Operand& x, int axis, bool descending) {
-  if (!x.defined()) throw InvalidArgument("sort: the operand is an undefined Tensor");
-  return apply(make_op<SortOp>(normalize_axis(axis, x.rank(), "sort"), descending, -1, true, false), {x});
-}
+Tensor sort(const Operand& x, int axis, bool descending) { return sorted(SortFunction::sort, x, axis, descending); }
 
 Tensor argsort(const Operand& x, int axis, bool descending) try {
-  if (!x.defined()) throw InvalidArgument("argsort: the operand is an undefined Tensor");
-  return apply(make_op<SortOp>(normalize_axis(axis, x.rank(), "argsort"), descending, -1, false, true), {x});
+  return sorted(SortFunction::argsort, x, axis, descending);
 } catch (const Error& e) {
   throw_in_function(e, "argsort");
 }
 
 TopK top_k(const Operand& x, std::int64_t k, int axis, bool largest) try {
-  if (!x.defined()) throw InvalidArgument("top_k: the operand is an undefined Tensor");
   if (k < 0) throw InvalidArgument("top_k: k is {}, expected 0 or more", k);
-  const Tensor values = apply(make_op<SortOp>(normalize_axis(axis, x.rank(), "top_k"), largest, k, true, true), {x});
+  const Tensor values = sorted(SortFunction::top_k, x, axis, largest, k);
   return {values, values.node()->value(1)};
 } catch (const Error& e) {
   throw_in_function(e, "top_k");
+}
+
+void add_sort_ops(OpRows& rows) {
+  rows.push_back(op_row<SortOp>(schema_of_kernel("sort")));
+  rows.push_back(op_row<SortOp>(schema_of_kernel("argsort"), {.function = SortFunction::argsort}));
+  rows.push_back(op_row<SortOp>(schema_of_kernel("top_k", "x's shape with k along axis"),
+                                {.function = SortFunction::top_k, .descending = true}));
 }
 
 }  // namespace weft

@@ -5,25 +5,33 @@
 
 namespace weft {
 
-// Results: values and indices (i32), as far as they are wanted. Of each row the first `keep`, -1: all.
-class SortOp final : public Op {
+enum class SortFunction : std::uint8_t { sort, argsort, top_k };
+
+struct SortAttributes {
+  SortFunction function = SortFunction::sort;
+  int axis = -1;
+  std::int64_t k = 0;       // of top_k
+  bool descending = false;  // of top_k: `largest`, whose default is true
+
+  void fields(AttributeVisitor& v) {
+    v("axis", axis, -1, "the axis along which elements are compared");
+    if (function == SortFunction::top_k) {
+      v("k", k, "how many elements are wanted");
+      v("largest", descending, true, "the greatest elements, descending; else the least, ascending");
+    } else {
+      v.brief("descending", descending, false, "the greatest element first");
+    }
+  }
+};
+
+// Results: of sort values, of argsort indices (position_type()), of top_k both.
+class SortOp final : public OpOf<SortAttributes> {
  public:
-  SortOp(int axis, bool descending, std::int64_t keep, bool values, bool indices)
-      : axis_(axis), descending_(descending), keep_(keep), values_(values), indices_(indices) {}
-  std::string_view name() const override { return keep_ < 0 ? values_ ? "sort" : "argsort" : "top_k"; }
+  using OpOf::OpOf;
+  std::string_view name() const override;
   double cost() const override { return 60; }
-  void attributes(Attributes& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
-
- private:
-  std::optional<View> values_of(const Launch& call) const;
-  std::optional<View> indices_of(const Launch& call) const;
-
-  int axis_;
-  bool descending_;
-  std::int64_t keep_;
-  bool values_, indices_;
 };
 
 }  // namespace weft

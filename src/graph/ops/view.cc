@@ -5,6 +5,7 @@
 
 #include "core/error_context.h"
 #include "graph/graph.h"
+#include "graph/op_rows.h"
 #include "weft/error.h"
 
 namespace weft {
@@ -45,84 +46,84 @@ Shape completed(const Shape& from, Shape to) {
 
 std::vector<TensorType> ReshapeOp::infer(std::span<const TensorType> in) const {
   const std::int64_t have = element_count(in[0].shape);
-  const std::int64_t want = element_count(shape_);
+  const std::int64_t want = element_count(a.shape);
   if (have != want) {
     throw ShapeError("reshape: {} has {} elements, {} has {}", weft::to_string(in[0].shape), have,
-                     weft::to_string(shape_), want);
+                     weft::to_string(a.shape), want);
   }
-  return {{in[0].dtype, shape_}};
+  return {{in[0].dtype, a.shape}};
 }
 
 std::optional<Placement> ReshapeOp::place(const Layout& x) const {
   Placement p;
-  if (!x.reshaped(shape_, p.layout)) return std::nullopt;
+  if (!x.reshaped(a.shape, p.layout)) return std::nullopt;
   return p;
 }
 
 std::vector<TensorType> PermuteOp::infer(std::span<const TensorType> in) const {
-  return {{in[0].dtype, Layout::dense(in[0].shape).permuted(order_).shape}};
+  return {{in[0].dtype, Layout::dense(in[0].shape).permuted(a.order).shape}};
 }
 
-std::optional<Placement> PermuteOp::place(const Layout& x) const { return Placement{0, x.permuted(order_)}; }
+std::optional<Placement> PermuteOp::place(const Layout& x) const { return Placement{0, x.permuted(a.order)}; }
 
 std::vector<TensorType> BroadcastOp::infer(std::span<const TensorType> in) const {
   try {
-    return {{in[0].dtype, Layout::dense(in[0].shape).broadcast_to(shape_).shape}};
+    return {{in[0].dtype, Layout::dense(in[0].shape).broadcast_to(a.shape).shape}};
   } catch (const InvalidArgument& e) {
     throw ShapeError("broadcast_to: {}", e.what());
   }
 }
 
-std::optional<Placement> BroadcastOp::place(const Layout& x) const { return Placement{0, x.broadcast_to(shape_)}; }
+std::optional<Placement> BroadcastOp::place(const Layout& x) const { return Placement{0, x.broadcast_to(a.shape)}; }
 
 Tensor BroadcastOp::simplified(std::span<const Tensor> x) const {
   Tensor inner = x[0];
   while (op_of<BroadcastOp>(inner)) inner = input_of(inner);
-  return broadcast_to(inner, shape_);
+  return broadcast_to(inner, a.shape);
 }
 
 Tensor SliceOp::simplified(std::span<const Tensor> x) const {
-  return step_ == 1 && begin_ == 0 && size() == x[0].shape()[axis_] ? x[0] : Tensor();
+  return a.step == 1 && a.begin == 0 && a.size() == x[0].shape()[a.axis] ? x[0] : Tensor();
 }
 
-std::int64_t SliceOp::size() const {
-  if (step_ == 0 || (step_ > 0 ? end_ <= begin_ : begin_ <= end_)) return 0;
+std::int64_t SliceAttributes::size() const {
+  if (step == 0 || (step > 0 ? end <= begin : begin <= end)) return 0;
   // As unsigned numbers distances between any two int64 are exact.
   const auto of = [](std::int64_t v) { return static_cast<std::uint64_t>(v); };
-  const std::uint64_t reach = step_ > 0 ? of(end_) - of(begin_) : of(begin_) - of(end_);
-  const std::uint64_t count = (reach - 1) / (step_ > 0 ? of(step_) : 0 - of(step_)) + 1;
+  const std::uint64_t reach = step > 0 ? of(end) - of(begin) : of(begin) - of(end);
+  const std::uint64_t count = (reach - 1) / (step > 0 ? of(step) : 0 - of(step)) + 1;
   return static_cast<std::int64_t>(std::min(count, of(std::numeric_limits<std::int64_t>::max())));
 }
 
 std::vector<TensorType> SliceOp::infer(std::span<const TensorType> in) const {
   const Shape& shape = in[0].shape;
-  const std::int64_t n = shape[axis_];
-  const bool inside = step_ > 0 ? begin_ >= 0 && end_ <= n : begin_ < n && end_ >= -1;
-  if (step_ == 0 || (size() > 0 && !inside)) {
-    throw IndexError("slice: from {} to {} by {} leaves axis {} of {}", begin_, end_, step_, axis_,
+  const std::int64_t n = shape[a.axis];
+  const bool inside = a.step > 0 ? a.begin >= 0 && a.end <= n : a.begin < n && a.end >= -1;
+  if (a.step == 0 || (a.size() > 0 && !inside)) {
+    throw IndexError("slice: from {} to {} by {} leaves axis {} of {}", a.begin, a.end, a.step, a.axis,
                      weft::to_string(shape));
   }
   Shape result = shape;
-  result[axis_] = size();
+  result[a.axis] = a.size();
   return {{in[0].dtype, result}};
 }
 
 std::optional<Placement> SliceOp::place(const Layout& x) const {
-  Placement p{size() > 0 ? begin_ * x.strides[axis_] : 0, x};
-  p.layout.shape[axis_] = size();
-  if (size() > 1) p.layout.strides[axis_] = x.strides[axis_] * step_;
+  Placement p{a.size() > 0 ? a.begin * x.strides[a.axis] : 0, x};
+  p.layout.shape[a.axis] = a.size();
+  if (a.size() > 1) p.layout.strides[a.axis] = x.strides[a.axis] * a.step;
   return p;
 }
 
 std::vector<TensorType> StridedOp::infer(std::span<const TensorType> in) const {
-  if (placement_.layout.count() > 0) {
-    const auto [low, high] = placement_.layout.offset_range();
-    if (placement_.offset + low < 0 || placement_.offset + high >= element_count(in[0].shape)) {
-      throw ShapeError("strided: elements {} to {} of {}", placement_.offset + low, placement_.offset + high,
+  if (a.placement.layout.count() > 0) {
+    const auto [low, high] = a.placement.layout.offset_range();
+    if (a.placement.offset + low < 0 || a.placement.offset + high >= element_count(in[0].shape)) {
+      throw ShapeError("strided: elements {} to {} of {}", a.placement.offset + low, a.placement.offset + high,
                        weft::to_string(in[0].shape));
     }
   }
-  return {{in[0].dtype, placement_.layout.shape}};
+  return {{in[0].dtype, a.placement.layout.shape}};
 }
 
 Tensor reshape(const Operand& x, const Shape& shape) {
@@ -130,7 +131,7 @@ Tensor reshape(const Operand& x, const Shape& shape) {
   const Shape target = completed(x.shape(), shape);
   if (target == x.shape()) return x;
   if (op_of<ReshapeOp>(x) && element_count(target) == element_count(x.shape())) return reshape(input_of(x), target);
-  return apply(make_op<ReshapeOp>(target), {x});
+  return apply(make_op<ReshapeOp>(ReshapeAttributes{target}), {x});
 }
 
 Tensor permute(const Operand& x, std::span<const int> order) {
@@ -140,11 +141,11 @@ Tensor permute(const Operand& x, std::span<const int> order) {
   for (const int axis : order) axes.push_back(normalize_axis(axis, x.rank(), "permute"));
   const auto* inner = op_of<PermuteOp>(x);
   if (inner) {
-    for (int& axis : axes) axis = inner->order()[axis];
+    for (int& axis : axes) axis = inner->a.order[axis];
   }
   const Tensor& from = inner ? input_of(x) : x;
   const bool changes = !std::ranges::is_sorted(axes);
-  return changes ? apply(make_op<PermuteOp>(std::move(axes)), {from}) : from;
+  return changes ? apply(make_op<PermuteOp>(PermuteAttributes{std::move(axes)}), {from}) : from;
 }
 
 Tensor permute(const Operand& x, std::initializer_list<int> order) {
@@ -154,14 +155,14 @@ Tensor permute(const Operand& x, std::initializer_list<int> order) {
 Tensor broadcast_to(const Operand& x, const Shape& shape) {
   if (!x.defined()) throw InvalidArgument("broadcast_to: the operand is an undefined Tensor");
   check_shape("broadcast_to", shape);
-  return x.shape() == shape ? Tensor(x) : apply(make_op<BroadcastOp>(shape), {x});
+  return x.shape() == shape ? Tensor(x) : apply(make_op<BroadcastOp>(BroadcastAttributes{shape}), {x});
 }
 
 Tensor slice(const Operand& x, int axis, std::int64_t begin, std::int64_t end, std::int64_t step) {
   if (!x.defined()) throw InvalidArgument("slice: the operand is an undefined Tensor");
   axis = normalize_axis(axis, x.rank(), "slice");
   if (begin == 0 && end == x.shape()[axis] && step == 1) return x;
-  return apply(make_op<SliceOp>(axis, begin, end, step), {x});
+  return apply(make_op<SliceOp>(SliceAttributes{axis, begin, end, step}), {x});
 }
 
 Tensor expand_dims(const Operand& x, int axis) try {
@@ -184,6 +185,30 @@ Tensor squeeze(const Operand& x, int axis) try {
   return reshape(x, shape);
 } catch (const Error& e) {
   throw_in_function(e, "squeeze");
+}
+
+void add_view_ops(OpRows& rows) {
+  const auto view = [](std::string name, std::string formula, std::string summary, std::string shape) {
+    return Schema{.name = std::move(name),
+                  .family = "view",
+                  .summary = std::move(summary),
+                  .formula = std::move(formula),
+                  .inputs = {{.name = "x", .shape = "any"}},
+                  .outputs = {{.name = "y", .shape = std::move(shape)}},
+                  .signatures = {{types::any, OperandTypes::as(0)}}};
+  };
+  rows.push_back(op_row<ReshapeOp>(
+      view("reshape", "y's elements = x's, both in row-major order", "the same elements in another shape", "shape")));
+  rows.push_back(op_row<PermuteOp>(view("permute", "y[i[order[0]], i[order[1]], …] = x[i[0], i[1], …]",
+                                        "the axes in another order", "x's sizes in that order")));
+  rows.push_back(op_row<BroadcastOp>(view("broadcast", "y[i…] = x[i…], with index 0 where x's size is 1",
+                                          "axes of one element, and missing ones in front, repeated", "shape")));
+  rows.push_back(op_row<SliceOp>(view("slice", "y[i…, j, k…] = x[i…, begin + j · step, k…]",
+                                      "elements begin, begin + step, … before end along an axis",
+                                      "x's shape with ⌈(end - begin) / step⌉ along axis")));
+  rows.push_back(
+      op_row<StridedOp>(view("strided", "y[i…] = x's element offset + Σ strides · i",
+                             "strides into a stored tensor; the compiler makes it of the other views", "shape")));
 }
 
 }  // namespace weft

@@ -5,88 +5,100 @@
 
 namespace weft {
 
-class ReshapeOp final : public Op {
+// A view op of attributes A.
+template <class A>
+class ViewOpOf : public OpOf<A> {
  public:
-  explicit ReshapeOp(Shape shape) : shape_(std::move(shape)) {}
+  using OpOf<A>::OpOf;
+  bool is_view() const final { return true; }
+};
+
+struct ReshapeAttributes {
+  Shape shape = {};
+
+  void fields(AttributeVisitor& v) { v("shape", shape, "the new shape, of as many elements as x has"); }
+};
+
+class ReshapeOp final : public ViewOpOf<ReshapeAttributes> {
+ public:
+  using ViewOpOf::ViewOpOf;
   std::string_view name() const override { return "reshape"; }
-  void attributes(Attributes& f) const override { f.add("shape", shape_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
-  bool is_view() const override { return true; }
   std::optional<Placement> place(const Layout& x) const override;
-  Tensor simplified(std::span<const Tensor> x) const override { return reshape(x[0], shape_); }
-
- private:
-  Shape shape_;
+  Tensor simplified(std::span<const Tensor> x) const override { return reshape(x[0], a.shape); }
 };
 
-class PermuteOp final : public Op {
+struct PermuteAttributes {
+  std::vector<int> order = {};
+
+  void fields(AttributeVisitor& v) { v("order", order, "which axis of x each axis of y is"); }
+};
+
+class PermuteOp final : public ViewOpOf<PermuteAttributes> {
  public:
-  explicit PermuteOp(std::vector<int> order) : order_(std::move(order)) {}
+  using ViewOpOf::ViewOpOf;
   std::string_view name() const override { return "permute"; }
-  void attributes(Attributes& f) const override { f.add("order", order_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
-  bool is_view() const override { return true; }
   std::optional<Placement> place(const Layout& x) const override;
-  Tensor simplified(std::span<const Tensor> x) const override { return permute(x[0], order_); }
-  const std::vector<int>& order() const { return order_; }
-
- private:
-  std::vector<int> order_;
+  Tensor simplified(std::span<const Tensor> x) const override { return permute(x[0], a.order); }
 };
 
-class BroadcastOp final : public Op {
- public:
-  explicit BroadcastOp(Shape shape) : shape_(std::move(shape)) {}
-  Tensor simplified(std::span<const Tensor> x) const override;
-  std::string_view name() const override { return "broadcast"; }
-  void attributes(Attributes& f) const override { f.add("shape", shape_); }
-  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
-  bool is_view() const override { return true; }
-  std::optional<Placement> place(const Layout& x) const override;
+struct BroadcastAttributes {
+  Shape shape = {};
 
- private:
-  Shape shape_;
+  void fields(AttributeVisitor& v) { v("shape", shape, "the new shape; x's sizes are its last ones, or 1"); }
+};
+
+class BroadcastOp final : public ViewOpOf<BroadcastAttributes> {
+ public:
+  using ViewOpOf::ViewOpOf;
+  std::string_view name() const override { return "broadcast"; }
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  std::optional<Placement> place(const Layout& x) const override;
+  Tensor simplified(std::span<const Tensor> x) const override;
 };
 
 // Elements begin, begin + step, … before `end` along an axis; a negative step walks down from `begin` to after `end`.
-class SliceOp final : public Op {
- public:
-  SliceOp(int axis, std::int64_t begin, std::int64_t end, std::int64_t step)
-      : axis_(axis), begin_(begin), end_(end), step_(step) {}
-  std::string_view name() const override { return "slice"; }
-  void attributes(Attributes& f) const override {
-    f.add("axis", axis_).add("begin", begin_).add("end", end_);
-    if (step_ != 1) f.add("step", step_);
+struct SliceAttributes {
+  int axis = 0;
+  std::int64_t begin = 0, end = 0, step = 1;
+
+  std::int64_t size() const;
+  void fields(AttributeVisitor& v) {
+    v("axis", axis, "the axis along which elements are taken");
+    v("begin", begin, "the first element");
+    v("end", end, "the element before which they end");
+    v.brief("step", step, 1, "the distance of elements");
   }
+};
+
+class SliceOp final : public ViewOpOf<SliceAttributes> {
+ public:
+  using ViewOpOf::ViewOpOf;
+  std::string_view name() const override { return "slice"; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
-  bool is_view() const override { return true; }
   std::optional<Placement> place(const Layout& x) const override;
   Tensor simplified(std::span<const Tensor> x) const override;
-  std::int64_t size() const;
-  int axis() const { return axis_; }
-  std::int64_t begin() const { return begin_; }
-  std::int64_t step() const { return step_; }
+};
 
- private:
-  int axis_;
-  std::int64_t begin_, end_, step_;
+struct StridedAttributes {
+  Placement placement = {};
+
+  void fields(AttributeVisitor& v) {
+    v("offset", placement.offset, "the first element");
+    v("shape", placement.layout.shape, "the shape of the view");
+    v("strides", placement.layout.strides, "the distance of neighbours along each axis, in elements");
+  }
 };
 
 // What chains of the others become in the compiler: strides straight into a tensor that a kernel wrote or that came
 // from outside, whose own layout is whatever it is stored as.
-class StridedOp final : public Op {
+class StridedOp final : public ViewOpOf<StridedAttributes> {
  public:
-  explicit StridedOp(Placement placement) : placement_(std::move(placement)) {}
+  using ViewOpOf::ViewOpOf;
   std::string_view name() const override { return "strided"; }
-  void attributes(Attributes& f) const override {
-    f.add("offset", placement_.offset).add("shape", placement_.layout.shape).add("strides", placement_.layout.strides);
-  }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
-  bool is_view() const override { return true; }
-  std::optional<Placement> place(const Layout&) const override { return placement_; }
-
- private:
-  Placement placement_;
+  std::optional<Placement> place(const Layout&) const override { return a.placement; }
 };
 
 }  // namespace weft

@@ -7,7 +7,6 @@
 namespace weft::kernels {
 
 namespace {
-constexpr std::string_view kTriangles[] = {"lower", "upper"};
 constexpr const char* kDiagonal = "0 for the main diagonal, k for the one k above it, -k for the one k below";
 }  // namespace
 
@@ -45,7 +44,7 @@ void add_generate_rows(TableRows& rows) {
       .inputs = {optional("x", "broadcasts to y")},
       .outputs = {ranked("y", "[..., rows, columns]", 2)},
       .signatures = {{types::any, as(0)}},
-      .attributes = {choice("part", "which triangle stays", kTriangles), integer("diagonal", kDiagonal, 0)},
+      .attributes = schemas_of<TriangleOptions>(),
       .other_names = {"tri", "tril", "triu"}};
   const auto run = [](Stream& s, const Reader& r, Triangle part) {
     if (const auto x = r.maybe_in(0))
@@ -53,19 +52,21 @@ void add_generate_rows(TableRows& rows) {
     else
       triangle(s, part, r.out(0), r.integer("diagonal"));
   };
-  rows.push_back(row(schema, [=](Stream& s, const Reader& r) { run(s, r, r.choice<Triangle>("part", kTriangles)); }));
-  rows.push_back(row(
-      {.name = "one_hot",
-       .family = "generate",
-       .summary = "each index as a row that is on at the index and off elsewhere; negative indices count "
-                  "from the end, others outside give a row that is off",
-       .formula = "y[i…, c, j…] = on if indices[i…, j…] = c, else off",
-       .inputs = {one("indices", "any")},
-       .outputs = {one("y", "indices' shape with the number of classes inserted at axis")},
-       .signatures = {{types::indices, types::any}},
-       .attributes = {integer("axis", "the axis of the classes in y", -1), number("on", "the value at the index", 1),
-                      number("off", "the value elsewhere", 0)}},
-      [](Stream& s, const Reader& r) { one_hot(s, r.in(0), r.out(0), r.axis(), r.number("on"), r.number("off")); }));
+  rows.push_back(row(schema, [=](Stream& s, const Reader& r) { run(s, r, r.options<TriangleOptions>().part); }));
+  rows.push_back(
+      row({.name = "one_hot",
+           .family = "generate",
+           .summary = "each index as a row that is on at the index and off elsewhere; negative indices count "
+                      "from the end, others outside give a row that is off",
+           .formula = "y[i…, c, j…] = on if indices[i…, j…] = c, else off",
+           .inputs = {one("indices", "any")},
+           .outputs = {one("y", "indices' shape with the number of classes inserted at axis")},
+           .signatures = {{types::indices, types::any}},
+           .attributes = schemas_of<OneHotOptions>()},
+          [](Stream& s, const Reader& r) {
+            const auto o = r.options<OneHotOptions>();
+            one_hot(s, r.in(0), r.out(0), o.axis, o.on, o.off);
+          }));
 }
 
 void add_generate_forms(TableRows& forms) {

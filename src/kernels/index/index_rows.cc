@@ -6,11 +6,6 @@ namespace weft::kernels {
 
 namespace {
 
-constexpr std::string_view kOps[] = {"assign", "add", "mul", "min", "max"};
-
-constexpr const char* kAxis = "the axis of the whole tensor that the indices count along";
-constexpr const char* kBatch = "how many leading axes the tensors have in common";
-
 Schema gathers(std::string name, std::string formula, std::string summary, std::string indices, std::string y,
                AttributeSchema where, std::vector<std::string> other_names) {
   return {
@@ -37,8 +32,7 @@ Schema scatters(std::string name, std::string formula, std::string summary, std:
           .inputs = {one("indices", std::move(indices)), one("updates", std::move(updates))},
           .outputs = {one("y", "any")},
           .signatures = {{types::indices, types::any, as(1)}},
-          .attributes = {choice("op", "how an element and an update are combined: assign stores the update", kOps),
-                         std::move(where)},
+          .attributes = {choice("op", kScatterMeaning, kScatterKinds), std::move(where)},
           .other_names = std::move(other_names)};
 }
 
@@ -47,17 +41,17 @@ Schema scatters(std::string name, std::string formula, std::string summary, std:
 void add_index_rows(TableRows& rows) {
   rows.push_back(
       row(gathers("gather", "y[i…, j…, k…] = x[i…, indices[j…], k…]", "whole rows of x, chosen by one list of indices",
-                  "any", "x's shape with indices' in place of axis", integer("axis", kAxis, 0), {"take"}),
+                  "any", "x's shape with indices' in place of axis", integer("axis", kAxisMeaning, 0), {"take"}),
           [](Stream& s, const Reader& r) { gather(s, r.in(0), r.in(1), r.out(0), r.axis()); }));
   rows.push_back(row(gathers("gather_elements", "y[i…, j, k…] = x[i…, indices[i…, j, k…], k…]",
                              "single elements of x, each chosen by an index of its own", "x's rank", "indices' shape",
-                             integer("axis", kAxis, 0), {"take_along_axis"}),
+                             integer("axis", kAxisMeaning, 0), {"take_along_axis"}),
                      [](Stream& s, const Reader& r) { gather_elements(s, r.in(0), r.in(1), r.out(0), r.axis()); }));
-  rows.push_back(
-      row(gathers("gather_nd", "y[b…, i…, k…] = x[b…, indices[b…, i…, :], k…]",
-                  "elements or slices of x, chosen by tuples of indices", "[b..., i..., axes of a tuple]",
-                  "[b..., i..., k...]: the axes of x that a tuple leaves come last", integer("batch", kBatch, 0), {}),
-          [](Stream& s, const Reader& r) { gather_nd(s, r.in(0), r.in(1), r.out(0), r.axis("batch")); }));
+  rows.push_back(row(gathers("gather_nd", "y[b…, i…, k…] = x[b…, indices[b…, i…, :], k…]",
+                             "elements or slices of x, chosen by tuples of indices", "[b..., i..., axes of a tuple]",
+                             "[b..., i..., k...]: the axes of x that a tuple leaves come last",
+                             integer("batch", kBatchMeaning, 0), {}),
+                     [](Stream& s, const Reader& r) { gather_nd(s, r.in(0), r.in(1), r.out(0), r.axis("batch")); }));
   rows.push_back(
       row({.name = "dynamic_slice",
            .family = "index",
@@ -67,7 +61,7 @@ void add_index_rows(TableRows& rows) {
            .inputs = {one("x", "any"), one("starts", "[axes], or [] for one axis")},
            .outputs = {one("y", "the sizes of the part, at most x's")},
            .signatures = {{types::any, types::indices, as(0)}},
-           .attributes = {integers("axes", "the axes that the starts belong to; 0 along others")}},
+           .attributes = {integers("axes", kStartsMeaning)}},
           [](Stream& s, const Reader& r) { dynamic_slice(s, r.in(0), r.in(1), r.out(0), r.axes()); }));
   // y is read, too.
   rows.push_back(
@@ -79,27 +73,28 @@ void add_index_rows(TableRows& rows) {
            .inputs = {one("update", "sizes of at most y's"), one("starts", "[axes], or [] for one axis")},
            .outputs = {one("y", "any")},
            .signatures = {{types::any, types::indices, as(0)}},
-           .attributes = {integers("axes", "the axes that the starts belong to; 0 along others")}},
+           .attributes = {integers("axes", kStartsMeaning)}},
           [](Stream& s, const Reader& r) { dynamic_update_slice(s, r.in(0), r.in(1), r.out(0), r.axes()); }));
   rows.push_back(row(scatters("scatter", "y[i…, indices[j…], k…] = op(y[i…, indices[j…], k…], updates[i…, j…, k…])",
                               "whole rows of y, chosen by one list of indices, combined with updates", "any",
-                              "y's shape with indices' in place of axis", integer("axis", kAxis, 0)),
+                              "y's shape with indices' in place of axis", integer("axis", kAxisMeaning, 0)),
                      [](Stream& s, const Reader& r) {
-                       scatter(s, r.choice<ScatterKind>("op", kOps), r.in(0), r.in(1), r.out(0), r.axis());
+                       scatter(s, r.choice<ScatterKind>("op", kScatterKinds), r.in(0), r.in(1), r.out(0), r.axis());
                      }));
   rows.push_back(row(scatters("scatter_elements",
                               "y[i…, indices[i…, j, k…], k…] = op(y[i…, indices[i…, j, k…], k…], updates[i…, j, k…])",
                               "single elements of y, each chosen by an index of its own, combined with updates",
-                              "y's rank", "indices' shape", integer("axis", kAxis, 0), {"put_along_axis"}),
+                              "y's rank", "indices' shape", integer("axis", kAxisMeaning, 0), {"put_along_axis"}),
                      [](Stream& s, const Reader& r) {
-                       scatter_elements(s, r.choice<ScatterKind>("op", kOps), r.in(0), r.in(1), r.out(0), r.axis());
+                       scatter_elements(s, r.choice<ScatterKind>("op", kScatterKinds), r.in(0), r.in(1), r.out(0),
+                                        r.axis());
                      }));
   rows.push_back(row(
       scatters("scatter_nd", "y[b…, indices[b…, i…, :], k…] = op(y[b…, indices[b…, i…, :], k…], updates[b…, i…, k…])",
                "elements or slices of y, chosen by tuples of indices, combined with updates",
-               "[b..., i..., axes of a tuple]", "[b..., i..., k...]", integer("batch", kBatch, 0)),
+               "[b..., i..., axes of a tuple]", "[b..., i..., k...]", integer("batch", kBatchMeaning, 0)),
       [](Stream& s, const Reader& r) {
-        scatter_nd(s, r.choice<ScatterKind>("op", kOps), r.in(0), r.in(1), r.out(0), r.axis("batch"));
+        scatter_nd(s, r.choice<ScatterKind>("op", kScatterKinds), r.in(0), r.in(1), r.out(0), r.axis("batch"));
       }));
 }
 

@@ -4,10 +4,6 @@
 
 namespace weft::kernels {
 
-namespace {
-constexpr std::string_view kModes[] = {"constant", "edge", "reflect", "symmetric", "wrap"};
-}  // namespace
-
 void add_pad_rows(TableRows& rows) {
   const auto moves = [](std::string name, std::string formula, std::string summary, std::string y,
                         std::vector<AttributeSchema> attributes = {}) {
@@ -23,15 +19,10 @@ void add_pad_rows(TableRows& rows) {
   rows.push_back(row(
       moves("pad", "y[i] = x[i - before]", "x with a border on each side, which the mode fills; negative amounts crop",
             "x's sizes with the borders",
-            {integers("before", "how many elements come before the first one along each axis"),
-             choice("mode",
-                    "what the border holds: the value; the nearest element (edge); x mirrored at its edge "
-                    "elements (reflect) or beyond them, so that they are repeated (symmetric); or x "
-                    "again (wrap)",
-                    kModes),
-             number("value", "the number in the border of mode constant", 0)}),
+            with(integers("before", "how many elements come before the first one along each axis"), PadFill())),
       [](Stream& s, const Reader& r) {
-        pad(s, r.in(0), r.out(0), r.integers("before"), r.choice<PadMode>("mode", kModes), r.number("value"));
+        const auto fill = r.options<PadFill>();
+        pad(s, r.in(0), r.out(0), r.integers("before"), fill.mode, fill.value);
       }));
   rows.push_back(row(moves("tile", "y[i] = x[i mod n], n = x's size", "x as a whole several times along each axis",
                            "multiples of x's sizes"),

@@ -47,22 +47,19 @@ void add_scan_rows(TableRows& rows) {
        {}},
   };
   for (const auto& k : kinds) {
-    rows.push_back(row(
-        {.name = std::string(scan_name(k.kind)),
-         .family = "scan",
-         .summary = std::format("{}, along an axis", k.what),
-         .formula = std::string(k.formula),
-         .inputs = {one("x", "any")},
-         .outputs = {one("y", "x's shape")},
-         .signatures = k.signatures,
-         .attributes = {integer("axis", "the axis along which elements are combined", -1),
-                        boolean("reverse", "from the last element to the first", false),
-                        boolean("exclusive", "without the element itself, so that the first result is that of none",
-                                false)},
-         .other_names = k.other_names},
-        [kind = k.kind](Stream& s, const Reader& r) {
-          scan(s, kind, r.in(0), r.out(0), r.axis(), {.reverse = r.flag("reverse"), .exclusive = r.flag("exclusive")});
-        }));
+    rows.push_back(
+        row({.name = std::string(scan_name(k.kind)),
+             .family = "scan",
+             .summary = std::format("{}, along an axis", k.what),
+             .formula = std::string(k.formula),
+             .inputs = {one("x", "any")},
+             .outputs = {one("y", "x's shape")},
+             .signatures = k.signatures,
+             .attributes = with(integer("axis", "the axis along which elements are combined", -1), ScanOptions()),
+             .other_names = k.other_names},
+            [kind = k.kind](Stream& s, const Reader& r) {
+              scan(s, kind, r.in(0), r.out(0), r.axis(), r.options<ScanOptions>());
+            }));
   }
 }
 

@@ -1,0 +1,46 @@
+// Rows of the table of ops: each file of graph/ops/ adds those of its own.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/op.h"
+#include "weft/attributes.h"
+#include "weft/schema.h"
+
+namespace weft {
+
+struct OpRow {
+  Schema schema;
+  // The op with the attributes of these names, whose kinds are the schema's; others have their defaults.
+  std::function<OpPtr(const AttributeMap&)> make;
+};
+using OpRows = std::vector<OpRow>;
+
+// A row of ops of class O. `attributes` holds what their name says, such as the kind of a reduction; its fields are the
+// schema's attributes.
+template <class O>
+OpRow op_row(Schema schema, typename O::AttributesType attributes = {}) {
+  schema.attributes = schemas_of(attributes);
+  auto make = [name = schema.name, attributes = std::move(attributes)](const AttributeMap& given) {
+    return make_op<O>(from_map(name, given, attributes));
+  };
+  return {std::move(schema), std::move(make)};
+}
+
+// The schema of the kernel that computes an op of that name. `shape`, `type`: of its first result, where a graph's is
+// not said as the kernel's is.
+Schema schema_of_kernel(std::string_view name, std::string shape = {}, std::string type = {});
+
+std::span<const OpRow> op_rows();
+
+void add_index_ops(OpRows& rows);
+void add_pad_ops(OpRows& rows);
+void add_random_ops(OpRows& rows);
+void add_scan_ops(OpRows& rows);
+void add_sort_ops(OpRows& rows);
+void add_view_ops(OpRows& rows);
+
+}  // namespace weft
