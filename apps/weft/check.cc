@@ -151,10 +151,14 @@ void add_check(CLI::App& app) {
   CLI::App* check = app.add_subcommand("check", "Run conformance data: is what is computed here what should be?");
   check->require_subcommand(1);
   CLI::App* webnn = check->add_subcommand("webnn", "Run data cases and programs of the Web Neural Network API");
-  webnn->add_option("FILE|DIR", a->paths, "Files of cases, or directories of such files")->required();
+  webnn->add_option("FILE|DIR", a->paths, "Files of cases, or directories of such files")
+      ->required()
+      ->check(check_path);
   webnn->add_option("--filter", a->filter, "Only cases whose name holds this");
-  webnn->add_option("--json", a->json,
-                    "Write all results to this file, too, as JSON; '-' prints them instead of the text");
+  webnn
+      ->add_option("--json", a->json,
+                   "Write all results to this file, too, as JSON; '-' prints them instead of the text")
+      ->check(check_path);
   webnn->add_flag("--fail-fast", a->fail_fast, "End at the first failure");
   add_device(*webnn);
   webnn->footer(kFooter);

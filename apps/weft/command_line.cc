@@ -73,15 +73,24 @@ const char* type_name(const FlagInfo& flag) {
       return "NUMBER";
     case FlagKind::choice:
       return flag.choices.data();  // of literals
+    case FlagKind::path:
+      return "PATH";
     case FlagKind::text:
       break;
   }
   return "TEXT";
 }
 
+void require_path(const FlagInfo& flag, const std::string& value) {
+  if (const std::string error = check_path(value); !error.empty()) {
+    throw CLI::ValidationError(std::format("--{}: {}", flag.name, error));
+  }
+}
+
 CLI::Option* add_flag(CLI::App& app, const FlagInfo& flag, const std::string& help) {
   const auto set = [&flag](const std::string& value) {
     try {
+      if (flag.kind == FlagKind::path) require_path(flag, value);
       set_flag(flag.flag, value);
     } catch (const InvalidArgument& e) {
       throw CLI::ValidationError(std::string(e.what()));
@@ -123,6 +132,10 @@ void add_settings(CLI::App& app) {
   for (const FlagInfo& flag : flags()) add_flag(app, flag, std::string(flag.help))->group(kSettings);
 }
 
+std::string check_path(const std::string& path) {
+  return path.empty() ? "its value is empty, expected the name of a file or a directory" : "";
+}
+
 void add_setting(CLI::App& command, Flag flag, std::string help) {
   const FlagInfo& f = info(flag);
   add_flag(command, f, help.empty() ? std::string(f.help) : help);
@@ -155,6 +168,11 @@ std::vector<std::string> words_of(int argc, char** argv, const CLI::App& app) {
     words.insert(command + 1, "run");
   }
   for (auto word = words.begin(); word != words.end() && *word != "--"; ++word) {
+    if (word->starts_with("--") && word->find('=') == word->size() - 1) {
+      // CLI11 would take the next word for the value of "--output=".
+      word->pop_back();
+      word = words.insert(word + 1, "");
+    }
     if (*word != "--help-all") continue;
     *word = "--help";
     static_cast<const Help&>(*app.get_formatter()).settings = true;

@@ -19,11 +19,15 @@ void add_setting(CLI::App& command, Flag flag, std::string help = {});
 void add_device(CLI::App& command);
 void add_precision(CLI::App& command);
 
+// For CLI::Option::check() of every option that names files or directories: what is wrong with the value. An empty one
+// is that of a variable of a script that is not set.
+std::string check_path(const std::string& path);
+
 // Throws InvalidArgument if nothing is read back from the device (--dispatch-only): `what` would be zeros.
 void refuse_dispatch_only(std::string_view what);
 
 // The words after the program's name, the last one first, as CLI11 takes them. `weft profile [OPTIONS] -- PROGRAM` is
-// `weft profile run [OPTIONS] -- PROGRAM`, and --help-all is --help with the settings.
+// `weft profile run [OPTIONS] -- PROGRAM`, --help-all is --help with the settings, and --output= has an empty value.
 std::vector<std::string> words_of(int argc, char** argv, const CLI::App& app);
 
 // What the command line lacks, in a line: an unknown word with the nearest known one, before what CLI11 says.

@@ -8,6 +8,7 @@
 #include <format>
 #include <nlohmann/json.hpp>
 
+#include "command_line.h"
 #include "commands.h"
 #include "output.h"
 #include "weft/calibration.h"
@@ -266,9 +267,11 @@ void add_devices(CLI::App& app) {
                     "Measure what each can do, in about a second each; kept, so that it is measured once");
   command->add_flag("--again", a->again, "With --calibrate: measure what is kept anew, such as after a busy moment");
   command->add_option("--device", a->device.name, "Only this one: cpu, or a GPU's number, backend or part of its name");
-  CLI::Option* rank_for = command->add_option(
-      "--rank", a->model,
-      "Rank them by the time estimated for this model's graph; measures what is not calibrated yet");
+  CLI::Option* rank_for =
+      command
+          ->add_option("--rank", a->model,
+                       "Rank them by the time estimated for this model's graph; measures what is not calibrated yet")
+          ->check(check_path);
   command->add_option("--batch", a->batch, "With --rank: sentences")
       ->check(CLI::Range(1, 65536))
       ->needs(rank_for)

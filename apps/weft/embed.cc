@@ -116,6 +116,7 @@ void add_embed(CLI::App& app) {
       ->add_option("-o,--output", a->output,
                    "'-': JSON lines to standard output; FILE.npy: NumPy; FILE.safetensors: the tensor \"embeddings\"; "
                    "FILE.jsonl: JSON lines")
+      ->check(check_path)
       ->check(check_output)
       ->capture_default_str();
   add_device(*command);

@@ -89,13 +89,14 @@ std::string title_of(const GraphArguments& a) {
 void add_graph(CLI::App& app) {
   auto a = std::make_shared<GraphArguments>();
   CLI::App* command = app.add_subcommand("graph", "Draw what a model computes: a page, SVG or dot");
-  command->add_option("MODEL", a->model, "Directory in Hugging Face's layout")->required();
+  command->add_option("MODEL", a->model, "Directory in Hugging Face's layout")->required()->check(check_path);
   command
       ->add_option("-o,--output", a->output,
                    "FILE.html, a page whose layers open; FILE.svg, through Graphviz; or FILE.dot, as is '-', which "
                    "prints it, and "
                    "a name without an ending")
       ->capture_default_str()
+      ->check(check_path)
       ->check([](const std::string& path) {
         const bool known = !std::filesystem::path(path).has_extension() || has_suffix(path, ".html") ||
                            has_suffix(path, ".svg") || has_suffix(path, ".dot");

@@ -15,7 +15,7 @@
 namespace weft::app {
 
 Output::Output(const std::string& path, Head head) {
-  if (path.empty() || path == "-") {
+  if (path == "-") {
     file_ = stdout;
     return;
   }

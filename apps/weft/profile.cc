@@ -39,8 +39,11 @@ std::string is_file(const std::string& path) {
 
 void add_report(CLI::App& command, ProfileArguments& a) {
   command.add_option("--trace", a.trace, "Write a trace for ui.perfetto.dev or chrome://tracing to this file")
+      ->check(check_path)
       ->check(is_file);
-  command.add_option("--html", a.html, "Write a page with timeline, roofline and memory to this file")->check(is_file);
+  command.add_option("--html", a.html, "Write a page with timeline, roofline and memory to this file")
+      ->check(check_path)
+      ->check(is_file);
   command.add_flag("--json", a.json, "Write JSON instead of the table");
   command.add_flag("--dispatches", a.dispatches,
                    "List every dispatch of a run, too: grid, bytes, operations, form and why");
@@ -242,7 +245,7 @@ void add_profile(CLI::App& app) {
                 "\nExample: weft profile embed --model MODEL --html profile.html notes.txt\n");
   embed->callback([a] { profile_embed(*a); });
   CLI::App* graph = command->add_subcommand("graph", "A model's graph on random tokens of one shape");
-  graph->add_option("MODEL", a->model, "Directory in Hugging Face's layout")->required();
+  graph->add_option("MODEL", a->model, "Directory in Hugging Face's layout")->required()->check(check_path);
   add_common(*graph, *a);
   graph->add_option("--length", a->length, "Tokens a sentence")->check(CLI::Range(1, 65536))->capture_default_str();
   graph->footer("Example: weft profile graph MODEL --batch 32 --length 128 --trace trace.json\n");

@@ -9,11 +9,14 @@
 #include <map>
 #include <thread>
 
+#include "command_line.h"
+
 namespace weft::app {
 
 void add_sentence_arguments(CLI::App& command, SentenceArguments& a) {
   command.add_option("--model", a.model, "Directory of a BERT or DistilBERT encoder in Hugging Face's layout")
-      ->required();
+      ->required()
+      ->check(check_path);
   command
       .add_option(
           "--prompt", a.prompt,
@@ -32,7 +35,9 @@ void add_sentence_arguments(CLI::App& command, SentenceArguments& a) {
           },
           "What the input is: a sentence a line as it is, or JSON lines; by default what the file's name says")
       ->type_name("text|jsonl");
-  command.add_option("FILE", a.input, "Sentences, a line each; '-' is standard input")->capture_default_str();
+  command.add_option("FILE", a.input, "Sentences, a line each; '-' is standard input")
+      ->check(check_path)
+      ->capture_default_str();
 }
 
 bool is_typed(const std::string& input) { return input == "-" && isatty(STDIN_FILENO); }

@@ -5,11 +5,11 @@
 //   Tensor x = load("x.npy");                           // np.save("x.npy", x)
 //
 // The path's extension says which, in capitals or small letters:
-//   .npy          one array without a name. Versions 1.0 to 3.0, either byte order; an array in Fortran's order becomes
-//   a
-//                 transposed view. Written in C order, the same bytes as numpy.save writes.
+//   .npy          one array, which is called as the file is, without the extension: the file holds no name. Versions
+//                 1.0 to 3.0, either byte order; an array in Fortran's order becomes a transposed view. Written in C
+//                 order, the same bytes as numpy.save writes.
 //   .npz          arrays by name in a ZIP archive. Read stored and deflated, as numpy.savez and savez_compressed write
-//                 them; written stored.
+//                 them; of two members of one name the last, as NumPy does. Written stored.
 //   .safetensors  tensors by name. Also read: an index of several files (….index.json), and a model's directory
 //                 (SafeTensors::open).
 // NumPy's formats have floats of 16, 32 and 64 bits, all integers of 8 to 64 bits, bool and c64; safetensors has bf16
@@ -39,17 +39,18 @@ Tensor load(const std::filesystem::path& path);
 // The tensor of that name, also from a file whose others Weft cannot read. Throws like load(); InvalidArgument if there
 // is none.
 Tensor load(const std::filesystem::path& path, std::string_view name);
-// All tensors of a file by name; that of an .npy file under the file's name without extension; folders and other files
-// in an .npz are left out. Throws like load(): one tensor that Weft does not have refuses all.
+// All tensors of a file by name; folders and other files in an .npz are left out. Throws like load(): one tensor that
+// Weft does not have refuses all.
 TensorMap load_all(const std::filesystem::path& path);
 
 // Evaluates the tensors, waits for their values and writes them, one after the other. The file is written beside the
 // one that `path` leads to through links, and moved there when it is complete, with the mode of the old one, so that a
-// failure leaves the file that was there. What is no regular file (a pipe, a device) gets the complete bytes as it is.
-// A single tensor in a file of names is called "arr_0" in .npz, as numpy.savez does, and "tensor" in .safetensors.
-// `metadata` is for .safetensors alone; SafeTensors::metadata() reads it. Throws IoError, TypeError (the format lacks
-// the type), InvalidArgument (another extension; names in .npy; names that the format does not allow), and what eval()
-// does.
+// failure leaves the file that was there; a file system without space for it is an IoError before anything is written.
+// What is no regular file (a pipe, a device) gets the complete bytes as it is. A single tensor in a file of names is
+// called "arr_0" in .npz, as numpy.savez does, and "tensor" in .safetensors. `metadata` is for .safetensors alone;
+// SafeTensors::metadata() reads it. Throws IoError, TypeError (the format lacks the type), InvalidArgument (another
+// extension; in .npy several tensors, or another name than the file's; names that the format does not allow), and what
+// eval() does.
 void save(const std::filesystem::path& path, const Tensor& tensor);
 void save(const std::filesystem::path& path, const TensorMap& tensors, const SafeTensors::Metadata& metadata = {});
 // The same without waiting: the values that the tensors have when everything submitted so far is done. They are all

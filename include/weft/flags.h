@@ -42,6 +42,7 @@ enum class Flag : std::uint8_t {
 
 enum class FlagKind : std::uint8_t {
   text,
+  path,    // of a file or a directory
   toggle,  // "on" or "off"; also 1/0, true/false, yes/no
   number,  // at least 0
   bytes,   // with an optional suffix K, M, G or T (powers of 1024)
@@ -52,12 +53,12 @@ enum class FlagKind : std::uint8_t {
 struct FlagInfo {
   Flag flag;
   FlagKind kind;
-  std::string_view name;           // "memory-limit": --memory-limit on the command line
-  std::string_view environment;    // "WEFT_MEMORY_LIMIT"
+  std::string_view name;         // "memory-limit": --memory-limit on the command line
+  std::string_view environment;  // "WEFT_MEMORY_LIMIT"
   std::string_view default_value;
-  std::string_view help;           // one sentence
-  std::string_view choices = {};   // "strict|f16|auto"; case is ignored
-  std::uint64_t least = 0;         // the smallest value of bytes and counts
+  std::string_view help;          // one sentence
+  std::string_view choices = {};  // "strict|f16|auto"; case is ignored
+  std::uint64_t least = 0;        // the smallest value of bytes and counts
 };
 
 // All of them, in the order in which help prints them.

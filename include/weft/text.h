@@ -23,9 +23,10 @@ class Tokenizer {
   // folder for the transformer, they are there. max_length() is max_seq_length of sentence_bert_config.json; without
   // one the smaller of config.json's max_position_embeddings and tokenizer_config.json's model_max_length. Truncation
   // and padding that tokenizer.json stores are not used, but the end of a text is what is kept if its truncation says
-  // so, or tokenizer_config.json's truncation_side. Throws IoError when a file cannot be read, FormatError when one is
-  // malformed, Unsupported (by name) for a kind of model, normalizer, pre-tokenizer or post-processor that is not
-  // BERT's.
+  // so, or tokenizer_config.json's truncation_side. Padding on the left (padding_side) is not used either, and told in
+  // a warning: the reference's results then depend on the longest text of a batch, which moves the others' positions.
+  // Throws IoError when a file cannot be read, FormatError when one is malformed, Unsupported (by name) for a kind of
+  // model, normalizer, pre-tokenizer or post-processor that is not BERT's.
   static Tokenizer load(const std::filesystem::path& model_dir);
 
   // Reads the contents of a tokenizer.json; `source` is what errors call it. `max_length` counts special tokens.

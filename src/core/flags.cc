@@ -55,14 +55,15 @@ constexpr FlagInfo kFlags[] = {
      "right."},
     {Flag::debug_labels, FlagKind::toggle, "debug-labels", "WEFT_DEBUG_LABELS", "off",
      "Give each dispatch a name that RenderDoc, PIX, Xcode and Nsight show."},
-    {Flag::cache_dir, FlagKind::text, "cache-dir", "WEFT_CACHE_DIR", "",
+    {Flag::cache_dir, FlagKind::path, "cache-dir", "WEFT_CACHE_DIR", "",
      "The directory that keeps compiled shaders and measured rates from run to run, or off for none; by default weft "
      "in the user's cache directory."},
     {Flag::memory_limit, FlagKind::bytes, "memory-limit", "WEFT_MEMORY_LIMIT", "",
      "The most GPU memory that tensors may take together, such as 512M or 8G; by default as much as there is."},
     {Flag::binding_limit, FlagKind::bytes, "binding-limit", "WEFT_BINDING_LIMIT", "",
      "The most bytes of one tensor that a dispatch may see, 4096 or more; larger tensors are processed in parts. By "
-     "default what the GPU allows.", "", 4096},
+     "default what the GPU allows.",
+     "", 4096},
     {Flag::dispatch_limit, FlagKind::count, "dispatch-limit", "WEFT_DISPATCH_LIMIT", "",
      "The most work in one dispatch or submission, in operations, a byte moved counting as ten, such as 100G; more is "
      "divided, so that no watchdog stops the GPU. By default by the kind of GPU."},
@@ -76,12 +77,12 @@ constexpr FlagInfo kFlags[] = {
     {Flag::dump_values, FlagKind::toggle, "dump-values", "WEFT_DUMP_VALUES", "off",
      "Run one step at a time and print the largest absolute value of each result to standard error; with --fusion off "
      "each operation is a step. For finding where a NaN comes from."},
-    {Flag::dump_wgsl, FlagKind::text, "dump-wgsl", "WEFT_DUMP_WGSL", "",
+    {Flag::dump_wgsl, FlagKind::path, "dump-wgsl", "WEFT_DUMP_WGSL", "",
      "A directory into which the WGSL source of every compiled kernel is written."},
     {Flag::log, FlagKind::text, "log", "WEFT_LOG", "warn",
      "What is printed to standard error: off, warn, info or debug, and the topics schedule, passes, precision, "
      "calibration and start, separated by commas."},
-    {Flag::profile_to, FlagKind::text, "profile-to", "WEFT_PROFILE_TO", "",
+    {Flag::profile_to, FlagKind::path, "profile-to", "WEFT_PROFILE_TO", "",
      "A file for a profile of the first device that the program opens, written when it ends; ui.perfetto.dev and "
      "`weft profile run` show it."},
 };

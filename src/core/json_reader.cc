@@ -36,8 +36,8 @@ JsonReader JsonReader::at(std::string_view key) const {
   if (!value_->is_object()) expected("an object");
   const auto found = value_->find(key);
   if (found == value_->end()) {
-    throw FormatError("{}: \"{}\" is missing", source_,
-                      path_.empty() ? std::string(key) : path_ + "." + std::string(key));
+    throw FormatError("{}: {} is missing", source_,
+                      in_quotes(path_.empty() ? std::string(key) : path_ + "." + std::string(key)));
   }
   return child(*found, key);
 }
@@ -108,9 +108,12 @@ std::string JsonReader::where() const {
 
 void JsonReader::expected(std::string_view what) const {
   std::string got(value_->type_name());
-  if (value_->is_string()) got = in_quotes(value_->get_ref<const std::string&>());
-  else if (value_->is_number() || value_->is_boolean()) got = value_->dump();
-  else if (!value_->is_null()) got = "an " + got;
+  if (value_->is_string())
+    got = in_quotes(value_->get_ref<const std::string&>());
+  else if (value_->is_number() || value_->is_boolean())
+    got = value_->dump();
+  else if (!value_->is_null())
+    got = "an " + got;
   throw FormatError("{}: expected {}, got {}", where(), what, got);
 }
 

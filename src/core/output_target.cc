@@ -127,6 +127,17 @@ Replacement::~Replacement() {
   if (!temporary_.empty()) fs::remove(temporary_, ignored);
 }
 
+void Replacement::require_space(std::uint64_t bytes) const {
+  std::error_code error;
+  const fs::path directory = temporary_.has_parent_path() ? temporary_.parent_path() : ".";
+  const fs::space_info space = fs::space(directory, error);
+  // Some file systems have no numbers, and say 0 of 0 bytes.
+  if (error || space.capacity == 0 || bytes <= space.available) return;
+  const bool countable = bytes < std::uint64_t{1} << 63;
+  fail(path_, std::format("it takes {} bytes, and {} has space for {}",
+                          countable ? std::to_string(bytes) : "more than 2^63", directory.string(), space.available));
+}
+
 void Replacement::commit() {
   if (const std::error_code error = target_.put(temporary_)) fail(path_, error.message());
   temporary_.clear();

@@ -2,6 +2,7 @@
 // fails leaves what was there; anything else is written to as it is.
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
@@ -43,6 +44,8 @@ class Replacement {
 
   // The caller creates and closes it.
   const std::filesystem::path& temporary() const { return temporary_; }
+  // Throws IoError unless the file system of temporary() has space for so many bytes, as far as it tells.
+  void require_space(std::uint64_t bytes) const;
   // Throws IoError.
   void commit();
 

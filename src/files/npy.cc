@@ -16,20 +16,51 @@ namespace {
 
 constexpr std::size_t kLargestHeader = 1 << 20;  // bytes; NumPy itself reads 10,000 unless told otherwise
 
-// NumPy's code for each type: kind and bytes.
-constexpr std::pair<std::string_view, DType> kTypes[] = {
-    {"f2", DType::f16}, {"f4", DType::f32}, {"f8", DType::f64},    {"i1", DType::i8},  {"i2", DType::i16},
-    {"i4", DType::i32}, {"i8", DType::i64}, {"u1", DType::u8},     {"u2", DType::u16}, {"u4", DType::u32},
-    {"u8", DType::u64}, {"c8", DType::c64}, {"b1", DType::boolean}};
+// NumPy's code for each type, kind and bytes, which it writes; and what else numpy.dtype() takes for it, separated by
+// spaces: names of NumPy, of C and of Python, and C's letters. C's long and pointers have 64 bits.
+struct NumPyType {
+  DType dtype;
+  std::string_view code, others;
+};
+constexpr NumPyType kTypes[] = {{DType::f16, "f2", "float16 half e"},
+                                {DType::f32, "f4", "float32 single f"},
+                                {DType::f64, "f8", "float64 double float d"},
+                                {DType::i8, "i1", "int8 byte b"},
+                                {DType::i16, "i2", "int16 short h"},
+                                {DType::i32, "i4", "int32 intc i"},
+                                {DType::i64, "i8", "int64 int int_ intp long longlong l n p q"},
+                                {DType::u8, "u1", "uint8 ubyte B"},
+                                {DType::u16, "u2", "uint16 ushort H"},
+                                {DType::u32, "u4", "uint32 uintc I"},
+                                {DType::u64, "u8", "uint64 uint uintp ulong ulonglong L N P Q"},
+                                {DType::c64, "c8", "complex64 csingle F"},
+                                {DType::boolean, "b1", "bool bool_ ?"}};
+
+bool has_word(std::string_view words, std::string_view word) {
+  for (std::size_t end = 0; !words.empty(); words.remove_prefix(std::min(end + 1, words.size()))) {
+    end = std::min(words.find(' '), words.size());
+    if (words.substr(0, end) == word) return true;
+  }
+  return false;
+}
 
 // What NumPy calls a type that Weft does not have; empty: no type of NumPy's.
 std::string_view foreign_type(std::string_view code) {
-  constexpr std::pair<std::string_view, std::string_view> kExact[] = {
-      {"c16", "complex128"}, {"c32", "complex256"},
-      {"c24", "complex192"}, {"f16", "float128"},
-      {"f12", "float96"},    {"f1", "an 8-bit float of ml_dtypes, which NumPy cannot read either"}};
-  for (const auto& [text, name] : kExact) {
-    if (code == text) return name;
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"c16 complex128 complex cdouble D", "complex128"},
+      {"c32 complex256 clongdouble G", "complex256"},
+      {"c24 complex192", "complex192"},
+      {"f16 float128 longdouble g", "float128"},
+      {"f12 float96", "float96"},
+      {"f1", "an 8-bit float of ml_dtypes, which NumPy cannot read either"},
+      {"object object_", "Python objects"},
+      {"bytes bytes_ c", "bytes"},
+      {"str str_ unicode", "text"},
+      {"void", "raw bytes"},
+      {"datetime64", "datetime64"},
+      {"timedelta64", "timedelta64"}};
+  for (const auto& [words, name] : kNames) {
+    if (has_word(words, code)) return name;
   }
   switch (code.empty() ? '\0' : code[0]) {
     case 'V':
@@ -103,19 +134,20 @@ class HeaderReader {
       throw Unsupported(
           "{}: the array's type is the structured {}; Weft has numbers only: save each field as an "
           "array",
-          source_, next());
+          source_, in_quotes(next_text()));
     }
     const std::string_view descr = string();
     std::string_view code = descr;
     if (!code.empty() && std::string_view("<>|=").find(code[0]) != std::string_view::npos) code.remove_prefix(1);
-    const auto type = std::ranges::find(kTypes, code, &std::pair<std::string_view, DType>::first);
-    if (type == std::end(kTypes)) {
+    const auto* const type =
+        std::ranges::find_if(kTypes, [&](const NumPyType& t) { return code == t.code || has_word(t.others, code); });
+    if (code.empty() || type == std::end(kTypes)) {
       const std::string_view foreign = foreign_type(code);
       if (foreign.empty()) fail("the unknown type {}; expected one such as '<f4'", in_quotes(descr));
       throw Unsupported("{}: the array's type is {} ({}), which Weft does not have; convert it in NumPy first", source_,
                         in_quotes(descr), foreign);
     }
-    header_.type.dtype = type->second;
+    header_.type.dtype = type->dtype;
     header_.big_endian = descr[0] == '>';
   }
 
@@ -185,8 +217,25 @@ class HeaderReader {
     if (!accept(c)) fail("{}, expected \"{}\"", next(), c);
   }
 
-  // What comes next, for messages.
-  std::string next() const { return at_ < text_.size() ? in_quotes(text_.substr(at_, 80)) : "its end"; }
+  // What comes next, for messages: a bracket with what is in it, a string, a word, or another character.
+  std::string next() const { return at_ < text_.size() ? in_quotes(next_text()) : "its end"; }
+  std::string_view next_text() const {
+    const auto is_any_of = [](char c, std::string_view set) { return set.find(c) != std::string_view::npos; };
+    std::size_t at = at_;
+    int depth = 0;
+    do {
+      const char c = text_[at++];
+      if (is_any_of(c, "'\""))
+        at = std::min(text_.find(c, at), text_.size() - 1) + 1;
+      else if (is_any_of(c, "([{"))
+        ++depth;
+      else if (is_any_of(c, ")]}"))
+        --depth;
+      else if (!is_any_of(c, ",: \t\r\n"))
+        while (at < text_.size() && !is_any_of(text_[at], "'\"()[]{},: \t\r\n")) ++at;
+    } while (depth > 0 && at < text_.size());
+    return text_.substr(at_, at - at_);
+  }
   template <class... Args>
   [[noreturn]] void fail(std::format_string<Args...> format, Args&&... args) const {
     throw FormatError("{}: the .npy header has {} (at byte {} of the dictionary)", source_,
@@ -284,15 +333,15 @@ NpyArray parse_npy(std::span<const std::byte> file, std::shared_ptr<const void> 
 }
 
 std::string npy_header(const TensorType& type) {
-  const auto code = std::ranges::find(kTypes, type.dtype, &std::pair<std::string_view, DType>::second);
-  if (code == std::end(kTypes)) {
+  const auto* const numpy = std::ranges::find(kTypes, type.dtype, &NumPyType::dtype);
+  if (numpy == std::end(kTypes)) {
     throw TypeError("NumPy's formats have no {}; save it as .safetensors, or cast it", name(type.dtype));
   }
   std::string shape;
   for (const std::int64_t size : type.shape) shape += (shape.empty() ? "" : ", ") + std::to_string(size);
   std::string header =
       std::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}{}), }}", bits(type.dtype) == 8 ? '|' : '<',
-                  code->first, shape, type.shape.rank() == 1 ? "," : "");
+                  numpy->code, shape, type.shape.rank() == 1 ? "," : "");
   // Room for the first axis to grow in place to any size, as NumPy leaves it.
   if (type.shape.rank() > 0) header += std::string(21 - std::to_string(type.shape[0]).size(), ' ');
   // The elements begin at a multiple of 64 bytes. Where the header ends at one already, NumPy pads by 64.

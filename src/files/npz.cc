@@ -7,6 +7,7 @@
 #include <exception>
 #include <format>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "core/git_lfs.h"
@@ -71,13 +72,17 @@ NpzFile::NpzFile(std::span<const std::byte> bytes, std::shared_ptr<const void> o
   // libzip takes a file without bytes for one that is to be made.
   if (bytes.empty()) throw FormatError("{}: the file is empty, expected a ZIP archive", source_);
   refuse_git_lfs_pointer({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, source_);
-  ZipError error;
-  zip_source_t* from = zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error.error);
-  if (!from) throw OutOfMemory("{}: {}", source_, error.text());
-  archive_ = zip_open_from_source(from, ZIP_RDONLY | ZIP_CHECKCONS, &error.error);
-  if (!archive_) {
+  // Members of one name are refused after all other checks, and together with them only; NumPy reads such archives.
+  for (const int checks : {ZIP_CHECKCONS, 0}) {
+    ZipError error;
+    zip_source_t* from = zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error.error);
+    if (!from) throw OutOfMemory("{}: {}", source_, error.text());
+    archive_ = zip_open_from_source(from, ZIP_RDONLY | checks, &error.error);
+    if (archive_) break;
     zip_source_free(from);
-    throw FormatError("{}: expected a ZIP archive: {}", source_, error.text());
+    if (!checks || zip_error_code_zip(&error.error) != ZIP_ER_EXISTS) {
+      throw FormatError("{}: expected a ZIP archive: {}", source_, error.text());
+    }
   }
   try {
     check_members();
@@ -92,6 +97,11 @@ NpzFile::~NpzFile() { zip_discard(archive_); }
 void NpzFile::check_members() {
   const auto count = static_cast<zip_uint64_t>(zip_get_num_entries(archive_, 0));
   std::set<std::string, std::less<>> names;
+  // Of members of one name the last one counts, as in NumPy.
+  std::map<std::string_view, zip_uint64_t> last;
+  for (zip_uint64_t i = 0; i < count; ++i) {
+    if (const char* name = zip_get_name(archive_, i, 0)) last[name] = i;
+  }
   std::uint64_t stored = 0;
   for (zip_uint64_t i = 0; i < count; ++i) {
     zip_stat_t stat;
@@ -118,6 +128,7 @@ void NpzFile::check_members() {
     if (stat.comp_size > size_ || stored > size_) {
       throw FormatError("{}: its members take more than the {} bytes that it has", source_, size_);
     }
+    if (last[member] != i) continue;
     // Folders, and files such as a README, are no arrays. NumPy, too, tells arrays of other names by how they begin.
     const bool named_array = member.ends_with(kSuffix);
     if (!named_array && (!refusal.empty() || !begins_as_array(i))) continue;

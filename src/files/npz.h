@@ -23,7 +23,8 @@ class NpzFile {
   NpzFile(const NpzFile&) = delete;
 
   const std::string& source() const { return source_; }
-  // The arrays' names: the members' without .npy, in their order. Folders and other files are left out.
+  // The arrays' names: the members' without .npy, in their order. Folders and other files are left out, and members
+  // that another one of the same name follows.
   const std::vector<std::string>& names() const { return names_; }
   // The array of names()[i], in memory of its own. Throws FormatError, Unsupported (types; encryption, methods of
   // compression that NumPy does not write), OutOfMemory.

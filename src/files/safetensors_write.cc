@@ -1,6 +1,7 @@
 #include "files/safetensors_write.h"
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -54,7 +55,9 @@ SafeTensorsLayout safetensors_layout(std::span<const FileEntry> entries,
     if (name == kMetadata) throw InvalidArgument("the safetensors format keeps the name \"{}\" for itself", kMetadata);
     std::string shape;
     for (const std::int64_t size : type.shape) shape += (shape.empty() ? "" : ",") + std::to_string(size);
-    const std::uint64_t end = at + byte_size(type);
+    // What is past all numbers fits no disk: it is not written.
+    const std::uint64_t size = data_size({&entries[i], 1});
+    const std::uint64_t end = at + std::min(size, std::numeric_limits<std::uint64_t>::max() - at);
     json +=
         std::format("{}{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", json.size() == 1 ? "" : ",",
                     quoted(name, "the name"), kSafeTensorsTypes[place_of(type.dtype)].first, shape, at, end);

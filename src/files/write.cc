@@ -1,11 +1,25 @@
 #include "files/write.h"
 
 #include <cerrno>
+#include <limits>
 #include <system_error>
 
 #include "weft/error.h"
 
 namespace weft {
+
+std::uint64_t data_size(std::span<const FileEntry> entries) {
+  std::uint64_t total = 0;
+  for (const auto& [name, type] : entries) {
+    const auto count = static_cast<std::uint64_t>(element_count(type.shape));
+    // Eight elements at a time are whole bytes.
+    const auto eight = static_cast<std::uint64_t>(bits(type.dtype));
+    constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+    if (count / 8 >= (kMost - total) / eight) return kMost;
+    total += count / 8 * eight + (count % 8 * eight + 7) / 8;
+  }
+  return total;
+}
 
 FileWriter::FileWriter(const std::filesystem::path& path, std::string source) : source_(std::move(source)) {
   errno = 0;

@@ -1,6 +1,7 @@
 // What the writers of file formats share.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -18,6 +19,9 @@ struct FileEntry {
   std::string name;
   TensorType type;
 };
+// The bytes of the elements; of more than 2^64 - 1 bytes that number, since the elements of a broadcast are in no
+// memory.
+std::uint64_t data_size(std::span<const FileEntry> entries);
 // The bytes of an entry in pieces, which make its data together.
 class EntryPieces {
  public:

@@ -1,11 +1,14 @@
 #include "models/config.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/in_quotes.h"
 #include "core/json_reader.h"
 #include "core/mapped_file.h"
 #include "text/tokenizer_file.h"
@@ -22,16 +25,12 @@ namespace fs = std::filesystem;
 class ConfigFile {
  public:
   explicit ConfigFile(fs::path path) : path_(std::move(path)) {
-    std::ifstream file(path_, std::ios::binary);
-    if (!file) {
+    errno = 0;
+    if (!std::ifstream(path_, std::ios::binary)) {
       throw IoError("{}: cannot be read: {}; a model is a directory in Hugging Face's layout", path_.string(),
-                    std::error_code(errno, std::generic_category()).message());
+                    std::error_code(errno ? errno : EIO, std::generic_category()).message());
     }
-    try {
-      value_ = json::parse(file);
-    } catch (const json::exception& e) {
-      throw FormatError("{}: not JSON: {}", path_.string(), e.what());
-    }
+    value_ = parse_json(read_file(path_), path_.string());
   }
 
   const json& value() const { return value_; }
@@ -77,6 +76,18 @@ class ConfigFile {
   json value_;
 };
 
+// The value of a name in a table of both. If it is not there, `refuse` is called with all names, and throws.
+template <class Table, class Refuse>
+auto named(const Table& table, std::string_view name, const Refuse& refuse) {
+  std::string names;
+  for (const auto& [known, value] : table) {
+    if (name == known) return value;
+    names += (names.empty() ? "" : &known == &std::rbegin(table)->first ? " and " : ", ") + std::string(known);
+  }
+  refuse(names);
+  throw InternalError("{} was not refused", in_quotes(name));
+}
+
 ScalarOp activation(const ConfigFile& file, const char* key) {
   constexpr std::pair<std::string_view, ScalarOp> kActivations[] = {
       {"gelu", ScalarOp::gelu_erf},
@@ -90,17 +101,15 @@ ScalarOp activation(const ConfigFile& file, const char* key) {
       {"tanh", ScalarOp::tanh},
   };
   const auto text = file.get<std::string>(key);
-  for (const auto& [spelling, op] : kActivations) {
-    if (spelling == text) return op;
-  }
-  throw Unsupported("{}: '{}' is '{}'; Weft has gelu, gelu_new, gelu_fast, quick_gelu, relu, silu and tanh",
-                    file.source(), key, text);
+  return named(kActivations, text, [&](const std::string& names) {
+    throw Unsupported("{}: '{}' is {}; Weft has {}", file.source(), key, in_quotes(text), names);
+  });
 }
 
 EncoderConfig read_bert(const ConfigFile& file) {
   const auto positions = file.get<std::string>("position_embedding_type", "absolute");
   if (positions != "absolute") {
-    throw Unsupported("{}: position_embedding_type '{}'; Weft has 'absolute'", file.source(), positions);
+    throw Unsupported("{}: position_embedding_type {}; Weft has 'absolute'", file.source(), in_quotes(positions));
   }
   return {.architecture = Architecture::bert,
           .vocabulary = file.size("vocab_size"),
@@ -173,7 +182,7 @@ void require_sentence_vector(const ConfigFile& file) {
   for (const char* key : {"module_input_name", "module_output_name"}) {
     const auto name = file.get<std::string>(key, "sentence_embedding");
     if (name != "sentence_embedding") {
-      throw Unsupported("{}: '{}' is '{}'; Weft has 'sentence_embedding'", file.source(), key, name);
+      throw Unsupported("{}: '{}' is {}; Weft has 'sentence_embedding'", file.source(), key, in_quotes(name));
     }
   }
 }
@@ -189,19 +198,14 @@ DenseModule read_dense(const fs::path& directory) {
                     .residual = file.get<bool>("use_residual", false)};
   const auto name = file.get<std::string>("activation_function", "torch.nn.modules.activation.Tanh");
   constexpr std::pair<std::string_view, std::optional<ScalarOp>> kActivations[] = {
-      {"Identity", std::nullopt},       {"Tanh", ScalarOp::tanh},       {"ReLU", ScalarOp::relu},
-      {"GELU", ScalarOp::gelu_erf},     {"Sigmoid", ScalarOp::sigmoid}, {"SiLU", ScalarOp::silu},
-      {"Softplus", ScalarOp::softplus}, {"Mish", ScalarOp::mish}};
+      {"Tanh", ScalarOp::tanh},       {"ReLU", ScalarOp::relu},  {"GELU", ScalarOp::gelu_erf},
+      {"Sigmoid", ScalarOp::sigmoid}, {"SiLU", ScalarOp::silu},  {"Softplus", ScalarOp::softplus},
+      {"Mish", ScalarOp::mish},       {"Identity", std::nullopt}};
+  const bool pytorch = name.starts_with("torch.");
   const std::string_view last = std::string_view(name).substr(name.rfind('.') + 1);
-  const auto* known =
-      std::ranges::find(kActivations, last, &std::pair<std::string_view, std::optional<ScalarOp>>::first);
-  if (!name.starts_with("torch.") || known == std::end(kActivations)) {
-    throw Unsupported(
-        "{}: activation_function '{}'; Weft has PyTorch's Tanh, ReLU, GELU, Sigmoid, SiLU, Softplus, Mish "
-        "and Identity",
-        file.source(), name);
-  }
-  dense.activation = known->second;
+  dense.activation = named(kActivations, pytorch ? last : "", [&](const std::string& names) {
+    throw Unsupported("{}: activation_function {}; Weft has PyTorch's {}", file.source(), in_quotes(name), names);
+  });
   return dense;
 }
 
@@ -232,7 +236,7 @@ EncoderConfig read_encoder_config(const fs::path& transformer) {
   } else if (type == "distilbert") {
     config = read_distilbert(file);
   } else {
-    throw Unsupported("{}: model_type '{}'; Weft runs 'bert' and 'distilbert'", file.source(), type);
+    throw Unsupported("{}: model_type {}; Weft runs 'bert' and 'distilbert'", file.source(), in_quotes(type));
   }
   if (config.hidden % config.heads != 0) {
     throw FormatError("{}: hidden size {} does not divide into {} heads", file.source(), config.hidden, config.heads);
@@ -279,8 +283,8 @@ SentenceConfig read_sentence_config(const fs::path& model_dir) {
       if (fs::exists(directory / "config.json")) require_sentence_vector(ConfigFile(directory / "config.json"));
       config.modules.emplace_back(std::nullopt);
     } else {
-      throw Unsupported("{}: module '{}' here; Weft has Transformer, then Pooling, Dense and Normalize", file.source(),
-                        type);
+      throw Unsupported("{}: module {} here; Weft has Transformer, then Pooling, Dense and Normalize", file.source(),
+                        in_quotes(type));
     }
   }
   if (config.pooling.empty()) throw Unsupported("{}: no Pooling module: token embeddings only", file.source());
@@ -309,8 +313,9 @@ std::string prompt_text(const fs::path& model_dir, const std::optional<std::stri
   const auto found = prompts.find(wanted);
   if (found != prompts.end()) return found->second;
   std::string known;
-  for (const auto& [key, text] : prompts) known += (known.empty() ? "" : ", ") + key;
-  throw InvalidArgument("{}: there is no prompt '{}' among the model's: {}, none", model_dir.string(), wanted, known);
+  for (const auto& [key, text] : prompts) known += (known.empty() ? "" : ", ") + in_quotes(key);
+  throw InvalidArgument("{}: there is no prompt {} among the model's: {}, none", model_dir.string(), in_quotes(wanted),
+                        known);
 }
 
 }  // namespace weft::models

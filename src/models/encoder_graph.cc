@@ -9,6 +9,7 @@
 #include <ranges>
 #include <set>
 
+#include "core/in_quotes.h"
 #include "weft/error.h"
 #include "weft/label.h"
 #include "weft/log.h"
@@ -81,13 +82,14 @@ class WeightReader {
       if (found.ends_with("LayerNorm.bias")) found = found.substr(0, found.size() - 4) + "beta";
     }
     if (!file_.contains(found)) {
-      throw FormatError("{}: the weight '{}' {} that config.json calls for is missing", file_.source(), full,
+      throw FormatError("{}: the weight {} {} that config.json calls for is missing", file_.source(), in_quotes(full),
                         to_string(shape));
     }
     used_.insert(found);
     const TensorData& data = file_.at(found, shape);
     if (!is_floating(data.dtype) || bits(data.dtype) < 16 || data.dtype == DType::f64) {
-      throw Unsupported("{}: '{}' is {}; weights are f32, f16 or bf16", file_.source(), found, weft::name(data.dtype));
+      throw Unsupported("{}: {} is {}; weights are f32, f16 or bf16", file_.source(), in_quotes(found),
+                        weft::name(data.dtype));
     }
     return data;
   }
@@ -111,9 +113,9 @@ class WeightReader {
       }
       if (layer >= count) {
         throw FormatError(
-            "{}: '{}' is a weight of a layer past the {} of config.json; one of the two files belongs to "
+            "{}: {} is a weight of a layer past the {} of config.json; one of the two files belongs to "
             "another model",
-            file_.source(), name, count);
+            file_.source(), in_quotes(name), count);
       }
       std::string_view plain = name;
       if (plain.starts_with(prefix_)) plain.remove_prefix(prefix_.size());
@@ -123,7 +125,9 @@ class WeightReader {
     if (unused.empty()) return;
     constexpr std::size_t kNamed = 4;
     std::string names;
-    for (const std::string& name : unused | std::views::take(kNamed)) names += (names.empty() ? "" : ", ") + name;
+    for (const std::string& name : unused | std::views::take(kNamed)) {
+      names += (names.empty() ? "" : ", ") + in_quotes(name);
+    }
     if (unused.size() > kNamed) names += std::format(" and {} more", unused.size() - kNamed);
     log(LogLevel::warning, "{}: {} weight{} not used: {}", file_.source(), unused.size(),
         unused.size() == 1 ? " is" : "s are", names);

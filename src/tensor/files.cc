@@ -62,6 +62,9 @@ Tensor loaded(const NpzFile& file, std::string_view name) {
                         nearest_text(nearest(name, file.names())));
 }
 
+// What the array of an .npy file is called.
+std::string npy_name(const fs::path& path) { return path.stem().string(); }
+
 Tensor load_npy(const fs::path& path) {
   const MappedFile file = MappedFile::open(path);
   return uploaded(parse_npy(file.bytes, file.owner, path.string()));
@@ -126,6 +129,13 @@ class Save {
     }
     for (const auto& [name, type] : entries_) {
       in_context([&] { return "tensor " + in_quotes(name); }, [&] { (void)npy_header(type); });
+      if (format_ == FileFormat::npy) {
+        if (name == npy_name(path_)) return;
+        throw InvalidArgument(
+            "an .npy file holds no names, and its array is called as the file, {}, got {}; save it without a name, or "
+            "as .npz or .safetensors",
+            in_quotes(npy_name(path_)), in_quotes(name));
+      }
       if (find_invalid_utf8(name) != name.size() || name.find('\0') != std::string::npos) {
         throw InvalidArgument("the name {} is not UTF-8, or has a zero in it", in_quotes(name));
       }
@@ -149,6 +159,7 @@ class Save {
 
   void write_file(const EntryData& data) const {
     Replacement file(path_);
+    file.require_space(data_size(entries_));
     switch (format_) {
       case FileFormat::npy:
         write_npy(file.temporary(), path_.string(), entries_[0].type, data);
@@ -173,7 +184,15 @@ class Save {
 
 // A single tensor under the name that it gets.
 TensorMap only(const fs::path& path, const Tensor& tensor) {
-  return {{format_of(path) == FileFormat::npz ? "arr_0" : "tensor", tensor}};
+  switch (format_of(path)) {
+    case FileFormat::npy:
+      return {{npy_name(path), tensor}};
+    case FileFormat::npz:
+      return {{"arr_0", tensor}};
+    case FileFormat::safetensors:
+      break;
+  }
+  return {{"tensor", tensor}};
 }
 
 }  // namespace
@@ -198,7 +217,9 @@ Tensor load(const fs::path& path) {
 Tensor load(const fs::path& path, std::string_view name) {
   switch (format_to_read(path)) {
     case FileFormat::npy:
-      throw InvalidArgument("load: {}: an .npy file holds one array, which has no name", path.string());
+      if (name == npy_name(path)) return load_npy(path);
+      throw InvalidArgument("load: {}: there is no array {}; that of an .npy file is called as the file, {}",
+                            path.string(), in_quotes(name), in_quotes(npy_name(path)));
     case FileFormat::npz:
       return loaded(open_npz(path), name);
     case FileFormat::safetensors:
@@ -211,7 +232,7 @@ TensorMap load_all(const fs::path& path) {
   TensorMap tensors;
   switch (format_to_read(path)) {
     case FileFormat::npy:
-      tensors.emplace(path.stem().string(), load_npy(path));
+      tensors.emplace(npy_name(path), load_npy(path));
       break;
     case FileFormat::npz: {
       const NpzFile file = open_npz(path);

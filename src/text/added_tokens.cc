@@ -68,8 +68,10 @@ AddedTokenFinder::Match AddedTokenFinder::next(std::string_view text, std::size_
     std::size_t begin = at;
     std::size_t end = at += match.size;
     if (token.single_word && (ends_with_word(text.substr(0, begin)) || begins_with_word(text.substr(end)))) continue;
-    if (token.lstrip && done < begin) begin = done + trailing_space(text.substr(done, begin - done));
+    // White space that the token before took is no part of this one, and a token of which nothing is left is none.
+    if (token.lstrip) begin = done < begin ? done + trailing_space(text.substr(done, begin - done)) : done;
     if (token.rstrip) end += leading_space(text.substr(end));
+    if (begin >= end) continue;
     return {begin, end, token.id};
   }
   return {0, 0, -1};

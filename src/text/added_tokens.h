@@ -30,7 +30,8 @@ class AddedTokenFinder {
   };
 
   AddedTokenFinder() = default;
-  // Of tokens with the same content the first one is found, and one without content never.
+  // Of tokens with the same content the first one is found (the reference keeps them in a hash table, and takes another
+  // one from run to run), and one without content never.
   explicit AddedTokenFinder(std::vector<AddedToken> tokens);
 
   bool empty() const { return tokens_.empty(); }

@@ -34,6 +34,7 @@ struct TokenizerSpec {
   std::int32_t pad_id = -1;  // -1: not given
   int max_length;            // special tokens included
   bool keeps_end = false;    // of texts that are too long, instead of their start
+  bool pads_left = false;    // the reference's batches; Weft's have no padding that counts
 
   // Adds a token, or gives the one with the same content the new one's properties. Its id is the vocabulary's, or
   // otherwise the next one, as the reference numbers them, whatever token.id is. One without content is left out.

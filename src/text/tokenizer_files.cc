@@ -12,6 +12,7 @@
 #include "text/tokenizer_file.h"
 #include "text/unicode.h"
 #include "weft/error.h"
+#include "weft/log.h"
 #include "weft/text.h"
 
 namespace weft::text {
@@ -164,6 +165,14 @@ void override_normalizer(const JsonReader& config, NormalizerOptions& options) {
   }
 }
 
+// Whether a setting says "left"; unchanged where it is absent.
+void read_side(const JsonReader& config, std::string_view key, bool& left) {
+  const auto side = config.find(key);
+  if (!side) return;
+  if (side->text() != "left" && side->text() != "right") side->expected("\"left\" or \"right\"");
+  left = side->text() == "left";
+}
+
 // The text without the white space at its end.
 std::string_view trimmed(std::string_view text) {
   while (!text.empty()) {
@@ -291,9 +300,12 @@ TokenizerSpec read_tokenizer_files(const fs::path& model_dir) {
   } else {
     throw IoError("{} has neither tokenizer.json nor vocab.txt; a model's directory needs one of them", dir.string());
   }
-  if (const auto side = config.config().find("truncation_side")) {
-    if (side->text() != "left" && side->text() != "right") side->expected("\"left\" or \"right\"");
-    spec.keeps_end = side->text() == "left";
+  read_side(config.config(), "truncation_side", spec.keeps_end);
+  read_side(config.config(), "padding_side", spec.pads_left);
+  if (spec.pads_left) {
+    log(LogLevel::warning,
+        "{}: padding on the left is not used: each sentence has the positions that it has alone, whatever the batch",
+        dir.string());
   }
   override_normalizer(config.config(), spec.normalizer);
   read_sentence_config(dir, config.config(), spec);

@@ -160,6 +160,8 @@ TokenizerSpec read_tokenizer_json(std::string_view text, std::string_view source
   if (const auto processor = file.find("post_processor")) spec.post_processor = read_post_processor(*processor);
   if (const auto padding = file.find("padding")) {
     spec.pad_id = static_cast<std::int32_t>(padding->at("pad_id").integer(0, kMaxId));
+    const auto direction = padding->find("direction");
+    spec.pads_left = direction && direction->text() == "Left";
   }
   read_model(file.at("model"), spec);
   if (const auto truncation = file.find("truncation")) {

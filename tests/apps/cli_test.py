@@ -468,6 +468,48 @@ class CommandLine(unittest.TestCase):
         self.assert_fails(self.run_weft("--fusion", "perhaps", "devices"), "--fusion", "on or off", code=2)
         self.assert_fails(self.run_weft("--f16-error-bound", "-1", "devices"), "--f16-error-bound", code=2)
 
+    # As of a variable of a script that is not set: an empty name is neither standard output nor this directory.
+    def test_an_empty_name_of_a_file(self):
+        model = self.model
+        for arguments, option in [
+                (["embed", "--model", model, "-o", ""], "--output"), (["embed", "--model", model, "--output=", "-"], "--output"),
+                (["embed", "--model", model, "--cache-dir=", "-"], "--cache-dir"),
+                (["embed", "--model", "", "-"], "--model"), (["embed", "--model", model, ""], "FILE"),
+                (["tokenize", "--model", "", "-"], "--model"), (["tokenize", "--model", model, ""], "FILE"),
+                (["graph", ""], "MODEL"), (["graph", model, "-o", ""], "--output"),
+                (["profile", "graph", ""], "MODEL"), (["profile", "graph", model, "--html", ""], "--html"),
+                (["profile", "embed", "--model", model, "--trace", "", "-"], "--trace"),
+                (["profile", "embed", "--model", "", "-"], "--model"), (["profile", "embed", "--model", model, ""], "FILE"),
+                (["profile", "run", "--html", "", "--", "true"], "--html"),
+                (["check", "webnn", ""], "FILE|DIR"), (["check", "webnn", "--json", "", self.folder], "--json"),
+                (["devices", "--rank", ""], "--rank"),
+                *[([command, "--" + setting, ""], "--" + setting) for command in ("devices", "kernels")
+                  for setting in ("cache-dir", "dump-wgsl", "profile-to")]]:
+            with self.subTest(arguments):
+                process = self.run_weft(*arguments)
+                self.assert_fails(process, option, "empty", code=2)
+                self.assertEqual(process.stdout, b"")
+
+    # What documents say of help: the settings are in --help-all alone.
+    def test_documents_name_the_help_that_lists_settings(self):
+        self.assertNotIn(b"--cache-dir", self.run_weft("--help").stdout)
+        self.assertIn(b"--cache-dir", self.run_weft("--help-all").stdout)
+        root = pathlib.Path(__file__).resolve().parents[2]
+        for page in [root / "README.md", *sorted((root / "docs").glob("*.md"))]:
+            for sentence in re.split(r"[.;]\s", page.read_text(encoding="utf-8")):
+                if re.search(r"`weft --help`", sentence):
+                    self.assertNotRegex(sentence, r"setting|switch|flag", page.name)
+
+    def test_padding_on_the_left_is_told(self):
+        plain = self.embed("-")
+        config = {"do_lower_case": True, "model_max_length": POSITIONS, "padding_side": "left"}
+        (self.model / "tokenizer_config.json").write_text(json.dumps(config))
+        process = self.embed("-")
+        self.assertEqual((process.returncode, process.stdout), (0, plain.stdout))
+        self.assertEqual(plain.stderr, b"")
+        self.assertIn(b"padding on the left is not used", process.stderr)
+        self.assertEqual(len(process.stderr.splitlines()), 1)
+
     def test_missing_model(self):
         self.model = self.folder / "nowhere"
         self.assert_fails(self.embed("-"), "nowhere")
@@ -907,7 +949,7 @@ class CommandLine(unittest.TestCase):
         write_safetensors(path, {**weights(), "adapter.weight": ([1], [0.0]), "pooler.dense.bias": ([1], [0.0])})
         process = self.embed("-")
         self.assertEqual(process.returncode, 0)
-        self.assertIn(b"1 weight is not used: adapter.weight", process.stderr)
+        self.assertIn(b'1 weight is not used: "adapter.weight"', process.stderr)
         path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 90868376\n")
         self.assert_fails(self.embed("-"), "Git LFS pointer", "90868376")
         write_safetensors(path, weights())

@@ -55,6 +55,42 @@ TEST(Npy, HeadersOfOtherWriters) {
   accepted(with("'|f4'", "True", "(1, 2)") + "   \n", {2, 1});
 }
 
+// Whatever numpy.dtype() of NumPy 2.4 on 64-bit Linux takes for these types; it writes the first one. With a byte order
+// NumPy takes codes and letters alone.
+TEST(Npy, EveryNameOfAType) {
+  const std::pair<DType, std::vector<std::string>> types[] = {
+      {DType::boolean, {"b1", "?", "bool", "bool_"}},
+      {DType::u8, {"u1", "B", "ubyte", "uint8"}},
+      {DType::i8, {"i1", "b", "byte", "int8"}},
+      {DType::u16, {"u2", "H", "uint16", "ushort"}},
+      {DType::i16, {"i2", "h", "int16", "short"}},
+      {DType::u32, {"u4", "I", "uint32", "uintc"}},
+      {DType::i32, {"i4", "i", "int32", "intc"}},
+      {DType::u64, {"u8", "L", "N", "P", "Q", "uint", "uint64", "uintp", "ulong", "ulonglong"}},
+      {DType::i64, {"i8", "int", "int64", "int_", "intp", "l", "long", "longlong", "n", "p", "q"}},
+      {DType::f16, {"f2", "e", "float16", "half"}},
+      {DType::f32, {"f4", "f", "float32", "single"}},
+      {DType::f64, {"f8", "d", "double", "float", "float64"}},
+      {DType::c64, {"c8", "F", "complex64", "csingle"}}};
+  const std::string bytes = "12345678";
+  for (const auto& [dtype, names] : types) {
+    for (const std::string& name : names) {
+      for (const std::string order : {"", "<", ">", "=", "|"}) {
+        const NpyArray array = parse(file_of(with("'" + order + name + "'", "False", "(1,)"), bytes));
+        EXPECT_EQ(array.data.dtype, dtype) << order << name;
+        std::string expected = bytes.substr(0, bits(dtype) / 8);
+        const std::size_t part = dtype == DType::c64 ? 4 : expected.size();
+        for (std::size_t at = 0; order == ">" && at < expected.size(); at += part) {
+          std::reverse(expected.begin() + static_cast<std::ptrdiff_t>(at),
+                       expected.begin() + static_cast<std::ptrdiff_t>(at + part));
+        }
+        EXPECT_EQ(array.data.bytes.size(), expected.size()) << order << name;
+        EXPECT_EQ(std::memcmp(array.data.bytes.data(), expected.data(), expected.size()), 0) << order << name;
+      }
+    }
+  }
+}
+
 // NumPy reads one array, and leaves what follows: several may be in a file.
 TEST(Npy, WhatFollowsTheArrayIsLeft) {
   for (const std::string rest : {"9", "\n", "\x93NUMPY"}) {
@@ -96,9 +132,12 @@ TEST(Npy, RefusesWhatIsMalformed) {
       {file_of(with("'<f5'", "False", "(2,)")), "unknown type \"<f5\""},
       {file_of(with("''", "False", "(2,)")), "unknown type \"\""},
       {file_of(with("'<'", "False", "(2,)")), "unknown type \"<\""},
+      {file_of(with("'float3'", "False", "(2,)")), "unknown type \"float3\""},
+      {file_of(with("'double float'", "False", "(2,)")), "unknown type \"double float\""},
+      {file_of(with("' f4'", "False", "(2,)")), "unknown type \" f4\""},
       {file_of(with("'<f4", "False", "(2,)")), "unknown type"},
-      {file_of(with("4", "False", "(2,)")), "expected a string"},
-      {file_of(with("'<f4'", "0", "(2,)")), "expected True or False"},
+      {file_of(with("4", "False", "(2,)")), "header has \"4\", expected a string"},
+      {file_of(with("'<f4'", "0", "(2,)")), "header has \"0\" as 'fortran_order', expected True or False"},
       {file_of(with("'<f4'", "False", "(2)")), "expected a tuple"},
       {file_of(with("'<f4'", "False", "2")), "expected \"(\""},
       {file_of(with("'<f4'", "False", "[2]")), "expected \"(\""},
@@ -127,7 +166,15 @@ TEST(Npy, NamesWhatItDoesNotHave) {
       {with("'<M8[ns]'", "False", "(2,)"), "datetime64"},
       {with("'<m8[s]'", "False", "(2,)"), "timedelta64"},
       {with("'|V4'", "False", "(2,)"), "raw bytes"},
-      {with("[('a', '<f4')]", "False", "(2,)"), "structured"},
+      {with("'complex'", "False", "(2,)"), "complex128"},
+      {with("'longdouble'", "False", "(2,)"), "float128"},
+      {with("'object'", "False", "(2,)"), "Python objects"},
+      {with("[('a', '<f4')]", "False", "(2,)") + std::string(60, ' ') + "\n",
+       "the structured \"[('a', '<f4')]\"; Weft has"},
+      {with("[('a]', '<f4', (2, 3)), ('b', [('c', '<i2')])]", "False", "(2,)"),
+       "the structured \"[('a]', '<f4', (2, 3)), ('b', [('c', '<i2')])]\"; Weft has"},
+      {with("('<f4', (2,))", "False", "(2,)"), "the structured \"('<f4', (2,))\"; Weft has"},
+      {"{'descr': [('a', '<f4'  ", "the structured \"[('a', '<f4'  \"; Weft has"},
       {with("'<f4'", "False", "(1, 1, 1, 1, 1, 1, 1, 1, 2)"), "9 dimensions"}};
   for (const auto& [dictionary, message] : cases) {
     EXPECT_THAT(thrown_by([&] { (void)parse(file_of(dictionary, "12345678")); }),
@@ -229,6 +276,24 @@ TEST(Npz, RefusesWhatIsMalformed) {
               AllOf(StartsWith("Unsupported: f: "), HasSubstr("encrypted")));
 }
 
+// As Python's zipfile and NumPy take them: the last member of a name counts. All other checks hold.
+TEST(Npz, OfMembersOfOneNameTheLastCounts) {
+  const TempDir directory;
+  const std::vector<FileEntry> entries = {
+      {"a", {DType::f32, {1}}}, {"b", {DType::f32, {2}}}, {"c", {DType::f32, {3}}}, {"d", {DType::f32, {4}}}};
+  write_npz(directory.path() / "a.npz", "a", entries, [](std::size_t i) { return numbers(static_cast<int>(i) + 1); });
+  std::string file = read_file(directory.path() / "a.npz");
+  for (std::size_t at = 0; (at = file.find("c.npy", at)) != std::string::npos; ++at) file[at] = 'a';
+  const auto owner = std::make_shared<const std::string>(file);
+  const NpzFile npz(bytes_of(*owner), owner, "f");
+  EXPECT_THAT(npz.names(), testing::ElementsAre("b", "a", "d"));
+  EXPECT_EQ(npz.read(0).data.shape, Shape{2});
+  EXPECT_EQ(npz.read(1).data.shape, Shape{3});
+  EXPECT_EQ(npz.read(2).data.shape, Shape{4});
+  EXPECT_THAT(thrown_by([&] { read_all(patched(file, kCentral, 42, std::string_view("\0\0\0\0", 4))); }),
+              AllOf(StartsWith("FormatError: f: "), HasSubstr("inconsistent")));
+}
+
 // Each file that is cut off anywhere, or has one byte changed, is read or refused with a typed error.
 TEST(Npz, AnyByteMayBeWrong) {
   const std::string good = archive({"a", "b"}, 3);
@@ -265,10 +330,9 @@ TEST(Npz, AWriteThatFailsSaysSo) {
 TEST(Npz, ANameIsGivenOnce) {
   const TempDir directory;
   const std::vector<FileEntry> entries(2, {"a", {DType::f32, {4}}});
-  EXPECT_EQ(thrown_by([&] {
-              write_npz(directory.path() / "a.npz", "a", entries, [](std::size_t) { return numbers(4); });
-            }),
-            "InvalidArgument: the name \"a\" is given twice; a file holds each once");
+  EXPECT_EQ(
+      thrown_by([&] { write_npz(directory.path() / "a.npz", "a", entries, [](std::size_t) { return numbers(4); }); }),
+      "InvalidArgument: the name \"a\" is given twice; a file holds each once");
 }
 
 // Bytes that come in pieces are those that come at once.

@@ -1,6 +1,7 @@
 // Embeddings against those of transformers (values by tests/reference/sentences.py and encoders.py), on every device.
 #include "weft/models.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -270,13 +271,30 @@ TEST(SentenceEncoder, RefusesModulesThatItDoesNotHave) {
   for (const char* name : {"torch.nn.modules.activation.PReLU", "my.own.Tanh", "Tanh"}) {
     settings["activation_function"] = name;
     refused("2_Dense/config.json", settings,
-            "Unsupported: " + dense + ": activation_function '" + name +
-                "'; Weft has PyTorch's Tanh, ReLU, GELU, Sigmoid, SiLU, Softplus, Mish and Identity");
+            "Unsupported: " + dense + ": activation_function \"" + name +
+                "\"; Weft has PyTorch's Tanh, ReLU, GELU, Sigmoid, SiLU, Softplus, Mish and Identity");
   }
   settings.erase("activation_function");
+  nlohmann::json config = model.read("config.json");
+  for (const auto& [name, quoted] : {std::pair("gelu_10", "gelu_10"), {"a\x1b[2J\x7f", "a\\x1b[2J\\x7f"}}) {
+    config["hidden_act"] = name;
+    refused("config.json", config,
+            "Unsupported: " + (model.path / "config.json").string() + ": 'hidden_act' is \"" + quoted +
+                "\"; Weft has gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, quick_gelu, relu, silu, swish and tanh");
+  }
   settings["module_input_name"] = "token_embeddings";
   refused("2_Dense/config.json", settings,
-          "Unsupported: " + dense + ": 'module_input_name' is 'token_embeddings'; Weft has 'sentence_embedding'");
+          "Unsupported: " + dense + ": 'module_input_name' is \"token_embeddings\"; Weft has 'sentence_embedding'");
+}
+
+// What follows from bytes of a file is told, but the bytes themselves do not reach the terminal.
+TEST(SentenceEncoder, BytesThatAreNoTextAreNotPrinted) {
+  for (const char* file : {"config.json", "modules.json", "1_Pooling/config.json", "tokenizer_config.json"}) {
+    const ModelCopy model("bert_cls");
+    std::ofstream(model.path / file) << "{\"model_type\": \"b\xff\x1b[2Jert\"}";
+    EXPECT_THAT(model.refusal(), testing::StartsWith("FormatError: " + (model.path / file).string() + ":1:"));
+    EXPECT_THAT(model.refusal(), testing::EndsWith(": broken JSON; the file may be damaged or cut off"));
+  }
 }
 
 TEST(SentenceEncoder, FindsWeightsBehindAnyPrefix) {
@@ -312,7 +330,7 @@ TEST(SentenceEncoder, KnowsItsPrompts) {
   EXPECT_EQ(text("none"), "");
   EXPECT_EQ(test::thrown_by([&] { text("c"); }),
             "InvalidArgument: " + model.path.string() +
-                ": there is no prompt 'c' among the model's: a, b, document, query, none");
+                ": there is no prompt \"c\" among the model's: \"a\", \"b\", \"document\", \"query\", none");
   EXPECT_EQ(model.refusal({.prompt = "c"}), test::thrown_by([&] { text("c"); }));
   const auto encoder = models::load(model.path, Device::cpu());
   EXPECT_EQ(encoder.tokenizer().prompt(), "one ");
@@ -344,9 +362,10 @@ TEST(SentenceEncoder, RefusesLayersThatTheConfigDoesNotCount) {
   ASSERT_GT(config["num_hidden_layers"], 1);
   config["num_hidden_layers"] = 1;
   model.write("config.json", config);
-  EXPECT_EQ(model.refusal(), "FormatError: " + (model.path / "model.safetensors").string() +
-                                 ": 'encoder.layer.1.attention.output.LayerNorm.bias' is a weight of a layer past the "
-                                 "1 of config.json; one of the two files belongs to another model");
+  EXPECT_EQ(model.refusal(),
+            "FormatError: " + (model.path / "model.safetensors").string() +
+                ": \"encoder.layer.1.attention.output.LayerNorm.bias\" is a weight of a layer past the "
+                "1 of config.json; one of the two files belongs to another model");
 }
 
 TEST(SentenceEncoder, NamesWeightsThatItDoesNotUse) {
@@ -364,8 +383,8 @@ TEST(SentenceEncoder, NamesWeightsThatItDoesNotUse) {
   testing::internal::CaptureStderr();
   EXPECT_EQ(model.refusal(), "nothing");
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "weft warning: " + file.string() +
-                                                        ": 2 weights are not used: encoder.adapter.weight, "
-                                                        "encoder.layer.0.attention.self.gate.weight\n");
+                                                        ": 2 weights are not used: \"encoder.adapter.weight\", "
+                                                        "\"encoder.layer.0.attention.self.gate.weight\"\n");
 }
 
 // Batches that are done are counted, and each only when it is.

@@ -355,6 +355,43 @@ TEST_P(FilesTest, AFailureLeavesTheOldFile) {
   EXPECT_THAT(listed(directory.path()), ElementsAre("x.npy", "x.npz", "x.safetensors")) << "nothing else is left";
 }
 
+// A broadcast takes no memory, so that it may be larger than any disk. Nothing is written.
+TEST_P(FilesTest, WhatTheDiskHasNoSpaceForIsNotBegun) {
+  const std::int64_t most = std::int64_t{1} << 31;
+  for (const auto& [dtype, needed] :
+       {std::pair(DType::u8, std::to_string(most * most)), {DType::f32, "more than 2^63"}}) {
+    const Tensor huge = zeros({most, most}, dtype);
+    for (const char* name : {"x.npy", "x.npz", "x.safetensors"}) {
+      const auto refusal = AllOf(StartsWith("IoError: "), HasSubstr(name), HasSubstr("it takes "), HasSubstr(needed),
+                                 HasSubstr(directory.path().string() + " has space for "));
+      EXPECT_THAT(thrown_by([&] { save(at(name), huge); }), refusal);
+      EXPECT_THAT(thrown_by([&] { async_save(at(name), huge).get(); }), refusal);
+    }
+    for (const char* name : {"x.npz", "x.safetensors"}) {
+      EXPECT_THAT(thrown_by([&] { save(at(name), {{"a", ones({2})}, {"b", huge}}); }), StartsWith("IoError: "));
+    }
+  }
+  EXPECT_TRUE(listed(directory.path()).empty());
+}
+
+// The array of an .npy file is called as the file.
+TEST_P(FilesTest, TheNameOfAnNpyFilesArray) {
+  save(at("n1.npy"), ones({3}));
+  save(at("n2.npy"), {{"n2", ones({2})}});
+  EXPECT_EQ(load(at("n1.npy"), "n1").shape(), Shape{3});
+  EXPECT_EQ(load(at("n2.npy"), "n2").shape(), Shape{2});
+  save(at("n1.npy"), load_all(at("n1.npy")));
+  EXPECT_EQ(load_all(at("n1.npy")).at("n1").shape(), Shape{3});
+  EXPECT_THAT(thrown_by([&] { (void)load(at("n1.npy"), "n2"); }),
+              AllOf(StartsWith("InvalidArgument: "), HasSubstr("no array \"n2\""), HasSubstr("\"n1\"")));
+  for (const char* name : {"a", "tensor", "", "n1.npy"}) {
+    const auto refusal = AllOf(StartsWith("InvalidArgument: "), HasSubstr("n1.npy"), HasSubstr("\"n1\""));
+    EXPECT_THAT(thrown_by([&] { save(at("n1.npy"), {{name, ones({4})}}); }), refusal);
+    EXPECT_THAT(thrown_by([&] { (void)async_save(at("n1.npy"), {{name, ones({4})}}); }), refusal);
+  }
+  EXPECT_EQ(load(at("n1.npy")).shape(), Shape{3});
+}
+
 TEST_P(FilesTest, FilesAreReplaced) {
   save(at("x.npy"), ones({3}));
   fs::permissions(at("x.npy"), fs::perms::owner_read | fs::perms::owner_write);

@@ -314,6 +314,25 @@ TEST(TokenizerDirectory, AByteOrderMarkIsNoPartOfTheFirstToken) {
   EXPECT_EQ(d.load().encode("[PAD] a"), (Ids{2, 0, 4, 3}));
 }
 
+// tokenizer_config.json decides before tokenizer.json, as in the reference.
+TEST(TokenizerDirectory, PaddingOnTheLeftIsToldAndNotUsed) {
+  json left = good_tokenizer();
+  left["padding"] = {{"strategy", "BatchLongest"}, {"direction", "Left"}, {"pad_id", 0}};
+  const auto warning = [](const json& tokenizer, const json& config) {
+    const Directory d{{"tokenizer.json", tokenizer}, {"tokenizer_config.json", config}};
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(d.load().encode("a c"), (Ids{2, 4, 7, 3}));
+    return testing::internal::GetCapturedStderr();
+  };
+  for (const auto& [tokenizer, side] :
+       {std::pair(left, json()), {left, json("left")}, {good_tokenizer(), json("left")}}) {
+    EXPECT_THAT(warning(tokenizer, {{"padding_side", side}}), testing::HasSubstr("padding on the left is not used"));
+  }
+  EXPECT_EQ(warning(left, {{"padding_side", "right"}}), "");
+  EXPECT_EQ(warning(good_tokenizer(), {{"padding_side", "right"}}), "");
+  EXPECT_EQ(warning(good_tokenizer(), json::object()), "");
+}
+
 TEST(TokenizerDirectory, IsWhereModulesJsonSays) {
   const test::TempDir model;
   const auto inner = model.path() / "0_Transformer";
@@ -358,6 +377,137 @@ TEST(TokenizerFile, OfTokensThatBecomeEqualTheFirstCounts) {
   const Tokenizer tokenizer = parse(file);
   for (const char* text : {"foo", "Foo", "FOO"}) EXPECT_EQ(tokenizer.encode(text), (Ids{2, 9, 3})) << text;
   EXPECT_EQ(tokenizer.vocab_size(), 12);
+}
+
+// The ids of tokenizers 0.23.3 for a space as a token. Where it takes the space on both sides there are tokens of which
+// nothing is left: normalisation puts two spaces between ideographs.
+TEST(TokenizerFile, ATokenOfWhiteSpaceIsLostToTheOneBefore) {
+  const char* texts[] = {"你好",      "a你好 c",         "a  c",      "a   你 ",     "  ",
+                         "a [SEP] c", "[SEP]  [SEP]  a", "你[SEP]你", " a\t\u3000你"};
+  const struct {
+    bool normalized, lstrip, rstrip;
+    std::vector<Ids> ids;
+  } cases[] = {
+      {true,
+       false,
+       false,
+       {{2, 9, 1, 9, 9, 1, 9, 3},
+        {2, 4, 9, 1, 9, 9, 1, 9, 9, 7, 3},
+        {2, 4, 9, 9, 7, 3},
+        {2, 4, 9, 9, 9, 9, 1, 9, 9, 3},
+        {2, 9, 9, 3},
+        {2, 4, 9, 3, 9, 7, 3},
+        {2, 3, 9, 9, 3, 9, 9, 4, 3},
+        {2, 9, 1, 9, 3, 9, 1, 9, 3},
+        {2, 9, 4, 9, 9, 9, 1, 9, 3}}},
+      {true,
+       false,
+       true,
+       {{2, 9, 1, 9, 9, 1, 9, 3},
+        {2, 4, 9, 1, 9, 9, 1, 9, 9, 7, 3},
+        {2, 4, 9, 9, 7, 3},
+        {2, 4, 9, 9, 9, 9, 1, 9, 9, 3},
+        {2, 9, 9, 3},
+        {2, 4, 9, 3, 9, 7, 3},
+        {2, 3, 9, 9, 3, 9, 9, 4, 3},
+        {2, 9, 1, 9, 3, 9, 1, 9, 3},
+        {2, 9, 4, 9, 9, 9, 1, 9, 3}}},
+      {true,
+       true,
+       false,
+       {{2, 9, 1, 9, 9, 1, 9, 3},
+        {2, 4, 9, 1, 9, 9, 1, 9, 9, 7, 3},
+        {2, 4, 9, 9, 7, 3},
+        {2, 4, 9, 9, 9, 9, 1, 9, 9, 3},
+        {2, 9, 9, 3},
+        {2, 4, 9, 3, 9, 7, 3},
+        {2, 3, 9, 9, 3, 9, 9, 4, 3},
+        {2, 9, 1, 9, 3, 9, 1, 9, 3},
+        {2, 9, 4, 9, 9, 9, 1, 9, 3}}},
+      {true,
+       true,
+       true,
+       {{2, 9, 1, 9, 1, 9, 3},
+        {2, 4, 9, 1, 9, 1, 9, 7, 3},
+        {2, 4, 9, 7, 3},
+        {2, 4, 9, 1, 9, 3},
+        {2, 9, 3},
+        {2, 4, 9, 3, 9, 7, 3},
+        {2, 3, 9, 3, 9, 4, 3},
+        {2, 9, 1, 9, 3, 9, 1, 9, 3},
+        {2, 9, 4, 9, 1, 9, 3}}},
+      {false,
+       false,
+       false,
+       {{2, 1, 1, 3},
+        {2, 4, 1, 1, 9, 7, 3},
+        {2, 4, 9, 9, 7, 3},
+        {2, 4, 9, 9, 9, 1, 9, 3},
+        {2, 9, 9, 3},
+        {2, 4, 9, 3, 9, 7, 3},
+        {2, 3, 9, 9, 3, 9, 9, 4, 3},
+        {2, 1, 3, 1, 3},
+        {2, 9, 4, 1, 3}}},
+      {false,
+       false,
+       true,
+       {{2, 1, 1, 3},
+        {2, 4, 1, 1, 9, 7, 3},
+        {2, 4, 9, 9, 7, 3},
+        {2, 4, 9, 9, 9, 1, 9, 3},
+        {2, 9, 9, 3},
+        {2, 4, 9, 3, 9, 7, 3},
+        {2, 3, 9, 9, 3, 9, 9, 4, 3},
+        {2, 1, 3, 1, 3},
+        {2, 9, 4, 1, 3}}},
+      {false,
+       true,
+       false,
+       {{2, 1, 1, 3},
+        {2, 4, 1, 1, 9, 7, 3},
+        {2, 4, 9, 9, 7, 3},
+        {2, 4, 9, 9, 9, 1, 9, 3},
+        {2, 9, 9, 3},
+        {2, 4, 9, 3, 9, 7, 3},
+        {2, 3, 9, 9, 3, 9, 9, 4, 3},
+        {2, 1, 3, 1, 3},
+        {2, 9, 4, 1, 3}}},
+      {false,
+       true,
+       true,
+       {{2, 1, 1, 3},
+        {2, 4, 1, 1, 9, 7, 3},
+        {2, 4, 9, 7, 3},
+        {2, 4, 9, 1, 9, 3},
+        {2, 9, 3},
+        {2, 4, 9, 3, 9, 7, 3},
+        {2, 3, 9, 3, 9, 4, 3},
+        {2, 1, 3, 1, 3},
+        {2, 9, 4, 1, 3}}},
+  };
+  for (const auto& c : cases) {
+    json file = good_tokenizer();
+    json space = special_token(" ", 9);
+    space["special"] = false;
+    space["normalized"] = c.normalized;
+    space["lstrip"] = c.lstrip;
+    space["rstrip"] = c.rstrip;
+    file["added_tokens"].push_back(space);
+    const Tokenizer tokenizer = parse(file);
+    for (std::size_t i = 0; i < std::size(texts); ++i) {
+      EXPECT_EQ(tokenizer.encode(texts[i]), c.ids[i]) << texts[i] << c.normalized << c.lstrip << c.rstrip;
+    }
+  }
+  json file = good_tokenizer();
+  json x = special_token("<x>", 9), y = special_token("<y>", 10), space = special_token(" ", 11);
+  x["rstrip"] = y["lstrip"] = space["lstrip"] = space["rstrip"] = true;
+  file["added_tokens"].insert(file["added_tokens"].end(), {x, y, space});
+  const Tokenizer tokenizer = parse(file);
+  EXPECT_EQ(tokenizer.encode("<x>  <y>"), (Ids{2, 9, 10, 3}));
+  EXPECT_EQ(tokenizer.encode("<x> <x>"), (Ids{2, 9, 9, 3}));
+  EXPECT_EQ(tokenizer.encode("<y> <y>"), (Ids{2, 10, 11, 10, 3}));
+  EXPECT_EQ(tokenizer.encode("a <x> <y> c"), (Ids{2, 4, 11, 9, 10, 11, 7, 3}));
+  EXPECT_EQ(tokenizer.encode("<x> a <y>"), (Ids{2, 9, 4, 11, 10, 3}));
 }
 
 // As the reference takes them: it keeps the later properties of a token that is there twice, and drops an empty one.
@@ -412,6 +562,9 @@ TEST(TokenizerDirectory, RefusesWhatItCannotRead) {
   EXPECT_EQ(
       (Directory{{"tokenizer.json", good_tokenizer()}, {"tokenizer_config.json", {{"truncation_side", "up"}}}}).error(),
       "FormatError: DIR/tokenizer_config.json: at \"truncation_side\": expected \"left\" or \"right\", got \"up\"");
+  EXPECT_EQ(
+      (Directory{{"tokenizer.json", good_tokenizer()}, {"tokenizer_config.json", {{"padding_side", "Left"}}}}).error(),
+      "FormatError: DIR/tokenizer_config.json: at \"padding_side\": expected \"left\" or \"right\", got \"Left\"");
   EXPECT_EQ((Directory{{"tokenizer.json", good_tokenizer()}, {"tokenizer_config.json", "{"}}).error(),
             "FormatError: DIR/tokenizer_config.json:1:2: broken JSON; the file may be damaged or cut off");
   EXPECT_EQ(
