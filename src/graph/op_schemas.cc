@@ -122,16 +122,6 @@ std::vector<Schema> make_schemas() {
     if (k.family == "resize") {
       add(of_kernel(k.name, {integers("shape", "the shape of the result")}, {.shape = "shape"}));
     }
-    if (k.name == "grid_sample_gradient") {
-      add(of_kernel(k.name, {integers("sizes", "the sizes of the result's spatial axes")},
-                    {.shape = "[n, C, sizes…]"}));
-    } else if (k.family == "grid_sample") {
-      add(of_kernel(k.name));
-    }
-    if (k.family == "fold") {
-      add(of_kernel(k.name, {integers("sizes", "the sizes of the result's spatial axes")},
-                    {.shape = "[n, C, sizes…]"}));
-    }
     if (k.name == "matmul") {
       add(of_kernel(k.name, {},
                     {.shape = "[..., m, n]",
@@ -281,7 +271,7 @@ Schema schema_of_kernel(std::string_view name, std::string shape, std::string ty
 std::span<const OpRow> op_rows() {
   static const OpRows all = [] {
     OpRows rows;
-    for (const auto add : {add_view_ops, add_index_ops, add_scan_ops, add_random_ops, add_sort_ops, add_pad_ops})
+    for (const auto add : {add_view_ops, add_index_ops, add_grid_sample_ops, add_fold_ops, add_scan_ops, add_random_ops, add_sort_ops, add_pad_ops})
       add(rows);
     return rows;
   }();

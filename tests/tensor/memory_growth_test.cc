@@ -169,7 +169,8 @@ TEST_P(MemoryGrowthTest, ChangingSizes) {
   };
   if (quick()) GTEST_SKIP() << "it takes thousands of turns to fill what is kept";
   const int count = std::max(turns(), 3000);
-  expect_flat("sizes", 2000, count, 12 * kMiB, turn);
+  // Two generations of plans are full after 8,192 turns; fewer turns measure while they still fill.
+  expect_flat("sizes", count > 20000 ? 10000 : 2000, count, 12 * kMiB, turn);
 }
 
 // Executables hold neither what they were given nor what they made.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "weft/attributes.h"
 #include "weft/stream.h"
 #include "weft/view.h"
 
@@ -23,11 +24,24 @@ enum class SamplePadding : std::uint8_t {
                // elements' outer ends
 };
 
+inline constexpr std::string_view kSampleModes[] = {"linear", "nearest", "cubic"};
+inline constexpr std::string_view kSamplePaddings[] = {"zeros", "border", "reflection"};
+
 struct SampleOptions {
   SampleMode mode = SampleMode::linear;
   SamplePadding padding = SamplePadding::zeros;
   // -1 and 1 are the centres of x's first and last elements; else their outer ends.
   bool align_corners = false;
+
+  void fields(AttributeVisitor& v) {
+    v("mode", mode, SampleMode::linear, kSampleModes,
+      "what a sample is made of: the elements around its position by their distance (linear), the nearest one, or four "
+      "along each axis by a cubic convolution");
+    v("padding", padding, SamplePadding::zeros, kSamplePaddings,
+      "what is outside of x: zeros, the nearest element (border), or x mirrored (reflection)");
+    v.brief("align_corners", align_corners, false,
+            "whether -1 and 1 are the centres of the first and last elements; else their outer ends");
+  }
 };
 
 // y[n, c, i…] = x[n, c, …] at the position grid[n, i…, :]: x [n, C, spatial…] with one to three spatial axes, grid [n,

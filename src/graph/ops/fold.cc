@@ -5,6 +5,7 @@
 #include "core/checked.h"
 #include "core/error_context.h"
 #include "graph/graph.h"
+#include "graph/op_rows.h"
 #include "graph/op_schemas.h"
 #include "kernels/common/spatial.h"
 #include "weft/array.h"
@@ -65,23 +66,18 @@ Tensor indices(std::int64_t window, std::int64_t dilation, std::int64_t places, 
 
 }  // namespace
 
-void FoldOp::attributes(Attributes& f) const {
-  f.add("sizes", sizes_).add("strides", options_.strides).add("dilations", options_.dilations);
-  f.add("before", options_.before);
-}
-
 std::vector<TensorType> FoldOp::infer(std::span<const TensorType> in) const {
   const DType type = infer_dtype(name(), {&in[0]});
-  if (in[0].shape.rank() != 2 + 2 * sizes_.rank()) {
+  if (in[0].shape.rank() != 2 + 2 * a.sizes.rank()) {
     throw ShapeError("fold: x is {} for the sizes {}, expected [batch, channels, window…, places…]",
-                     weft::to_string(in[0]), weft::to_string(sizes_));
+                     weft::to_string(in[0]), weft::to_string(a.sizes));
   }
   Shape y{in[0].shape[0], in[0].shape[1]};
-  for (const std::int64_t n : sizes_) y.push_back(n);
+  for (const std::int64_t n : a.sizes) y.push_back(n);
   return {{type, y}};
 }
 
-void FoldOp::lower(const Launch& call) const { kernels::fold(call.stream, call.inputs[0], call.outputs[0], options_); }
+void FoldOp::lower(const Launch& call) const { kernels::fold(call.stream, call.inputs[0], call.outputs[0], a.options); }
 
 Work FoldOp::work(const Launch& call) const {
   Work w = Op::work(call);
@@ -140,9 +136,11 @@ Tensor fold(const Operand& x, const Shape& sizes, const Shape& window, const Win
   for (const Dims* part : {&window, &w.places}) {
     for (const std::int64_t n : *part) split.push_back(n);
   }
-  return apply(make_op<FoldOp>(sizes, kernels::FoldOptions{w.strides, w.dilations, w.before}), {reshape(x, split)});
+  return apply(make_op<FoldOp>(FoldAttributes{sizes, {w.strides, w.dilations, w.before}}), {reshape(x, split)});
 } catch (const Error& e) {
   throw_in_function(e, "fold");
 }
+
+void add_fold_ops(OpRows& rows) { rows.push_back(op_row<FoldOp>(schema_of_kernel("fold", "[n, C, sizes…]"))); }
 
 }  // namespace weft

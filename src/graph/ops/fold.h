@@ -6,19 +6,24 @@
 
 namespace weft {
 
+struct FoldAttributes {
+  Dims sizes = {};
+  kernels::FoldOptions options = {};
+
+  void fields(AttributeVisitor& v) {
+    v("sizes", sizes, "the sizes of the result's spatial axes");
+    options.fields(v);
+  }
+};
+
 // The operand is [n, C, window…, places…].
-class FoldOp final : public Op {
+class FoldOp final : public OpOf<FoldAttributes> {
  public:
-  FoldOp(Dims sizes, kernels::FoldOptions options) : sizes_(sizes), options_(options) {}
+  using OpOf::OpOf;
   std::string_view name() const override { return "fold"; }
-  void attributes(Attributes& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   Work work(const Launch& call) const override;
-
- private:
-  Dims sizes_;  // of the result's spatial axes
-  kernels::FoldOptions options_;
 };
 
 }  // namespace weft

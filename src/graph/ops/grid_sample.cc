@@ -5,6 +5,7 @@
 
 #include "core/error_context.h"
 #include "graph/graph.h"
+#include "graph/op_rows.h"
 #include "graph/op_schemas.h"
 #include "weft/error.h"
 #include "weft/resampling.h"
@@ -12,8 +13,7 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kModes[] = {"linear", "nearest", "cubic"};
-constexpr std::string_view kPaddings[] = {"zeros", "border", "reflection"};
+constexpr std::string_view kNames[] = {"grid_sample", "grid_sample_gradient", "grid_sample_grid_gradient"};
 
 // x with its axis `from` at `to`.
 Tensor axis_moved(const Tensor& x, int from, int to) {
@@ -40,46 +40,39 @@ kernels::SampleOptions kernel_options(const GridSampleOptions& o) { return {o.mo
 }  // namespace
 
 std::string_view GridSampleOp::name() const {
-  constexpr std::string_view kNames[] = {"grid_sample", "grid_sample_gradient", "grid_sample_grid_gradient"};
-  return kNames[static_cast<int>(function_)];
-}
-
-void GridSampleOp::attributes(Attributes& f) const {
-  f.add("mode", kModes[static_cast<int>(options_.mode)]).add("padding", kPaddings[static_cast<int>(options_.padding)]);
-  if (options_.align_corners) f.add("align_corners", true);
-  if (function_ == SampleFunction::gradient) f.add("sizes", sizes_);
+  return kNames[static_cast<int>(a.function)];
 }
 
 std::vector<TensorType> GridSampleOp::infer(std::span<const TensorType> in) const {
   std::vector<const TensorType*> operands;
   for (const TensorType& t : in) operands.push_back(&t);
   const DType type = infer_dtypes(name(), operands)[0];
-  const bool for_grid = function_ == SampleFunction::grid_gradient;
+  const bool for_grid = a.function == SampleFunction::grid_gradient;
   const Shape& grid = in[for_grid ? 2 : 1].shape;
   // x's shape; of the gradient for x the result's.
   Shape x = in[for_grid ? 1 : 0].shape;
-  if (function_ == SampleFunction::gradient && x.rank() == sizes_.rank() + 2) {
-    for (int d = 0; d < sizes_.rank(); ++d) x[2 + d] = sizes_[d];
+  if (a.function == SampleFunction::gradient && x.rank() == a.sizes.rank() + 2) {
+    for (int d = 0; d < a.sizes.rank(); ++d) x[2 + d] = a.sizes[d];
   }
   if (x.rank() != grid.rank() || grid[-1] != x.rank() - 2 || grid[0] != x[0]) {
-    const std::string_view what = function_ == SampleFunction::gradient ? "dy" : "x";
+    const std::string_view what = a.function == SampleFunction::gradient ? "dy" : "x";
     throw ShapeError("{}: {} is {} [batch, channels, {}…] and the grid {}, expected [batch, places…, {}]", name(), what,
                      weft::to_string(in[for_grid ? 1 : 0]), what == "x" ? "spatial" : "places",
                      weft::to_string(in[for_grid ? 2 : 1]), x.rank() - 2);
   }
   Shape y{x[0], x[1]};
   for (int d = 1; d + 1 < grid.rank(); ++d) y.push_back(grid[d]);
-  if (function_ != SampleFunction::sample && in[0].shape != y) {
+  if (a.function != SampleFunction::sample && in[0].shape != y) {
     throw ShapeError("{}: dy is {}, expected {} for the grid {}", name(), weft::to_string(in[0]), weft::to_string(y),
                      weft::to_string(in[for_grid ? 2 : 1]));
   }
   for (int d = 2; d < x.rank(); ++d) {
     if (x[d] == 0 && element_count(y) > 0) {
       throw ShapeError("{}: {} is {}, expected elements along each spatial axis", name(),
-                       function_ == SampleFunction::gradient ? "dx" : "x", weft::to_string(TensorType{type, x}));
+                       a.function == SampleFunction::gradient ? "dx" : "x", weft::to_string(TensorType{type, x}));
     }
   }
-  switch (function_) {
+  switch (a.function) {
     case SampleFunction::gradient:
       return {{type, x}};
     case SampleFunction::grid_gradient:
@@ -91,23 +84,23 @@ std::vector<TensorType> GridSampleOp::infer(std::span<const TensorType> in) cons
 
 void GridSampleOp::lower(const Launch& call) const {
   const auto& in = call.inputs;
-  switch (function_) {
+  switch (a.function) {
     case SampleFunction::sample:
-      return kernels::grid_sample(call.stream, in[0], in[1], call.outputs[0], options_);
+      return kernels::grid_sample(call.stream, in[0], in[1], call.outputs[0], a.options);
     case SampleFunction::gradient:
-      return kernels::grid_sample_gradient(call.stream, in[0], in[1], call.outputs[0], options_);
+      return kernels::grid_sample_gradient(call.stream, in[0], in[1], call.outputs[0], a.options);
     case SampleFunction::grid_gradient:
-      return kernels::grid_sample_grid_gradient(call.stream, in[0], in[1], in[2], call.outputs[0], options_);
+      return kernels::grid_sample_grid_gradient(call.stream, in[0], in[1], in[2], call.outputs[0], a.options);
   }
 }
 
 Work GridSampleOp::work(const Launch& call) const {
   Work w = Op::work(call);
-  double products = function_ == SampleFunction::grid_gradient ? 4 : 2;
+  double products = a.function == SampleFunction::grid_gradient ? 4 : 2;
   for (int d = 2; d < call.inputs[0].rank(); ++d) {
-    products *= options_.mode == SampleMode::cubic ? 4 : options_.mode == SampleMode::linear ? 2 : 1;
+    products *= a.options.mode == SampleMode::cubic ? 4 : a.options.mode == SampleMode::linear ? 2 : 1;
   }
-  const View& y = function_ == SampleFunction::sample ? call.outputs[0] : call.inputs[0];
+  const View& y = a.function == SampleFunction::sample ? call.outputs[0] : call.inputs[0];
   w.flops = products * static_cast<double>(y.count());
   return w;
 }
@@ -115,7 +108,7 @@ Work GridSampleOp::work(const Launch& call) const {
 Tensor grid_sample(const Operand& x, const Operand& grid, const GridSampleOptions& o) {
   if (!x.defined() || !grid.defined()) throw InvalidArgument("grid_sample: an operand is an undefined Tensor");
   check_image("grid_sample", "x", x);
-  const Tensor y = apply(make_op<GridSampleOp>(kernel_options(o)), {channels_second(x, o.channels_last), grid});
+  const Tensor y = apply(make_op<GridSampleOp>(GridSampleAttributes{.options = kernel_options(o)}), {channels_second(x, o.channels_last), grid});
   return o.channels_last ? axis_moved(y, 1, x.rank() - 1) : y;
 }
 
@@ -128,7 +121,7 @@ Tensor grid_sample_gradient(const Operand& dy, const Operand& grid, const Dims& 
     throw ShapeError("grid_sample_gradient: the sizes are {}, expected one of 0 or more for each of {} spatial axes",
                      to_string(sizes), dy.rank() - 2);
   }
-  const Tensor dx = apply(make_op<GridSampleOp>(kernel_options(o), SampleFunction::gradient, sizes),
+  const Tensor dx = apply(make_op<GridSampleOp>(GridSampleAttributes{SampleFunction::gradient, kernel_options(o), sizes}),
                           {channels_second(dy, o.channels_last), grid});
   return o.channels_last ? axis_moved(dx, 1, dx.rank() - 1) : dx;
 }
@@ -139,7 +132,7 @@ Tensor grid_sample_grid_gradient(const Operand& dy, const Operand& x, const Oper
   }
   check_image("grid_sample_grid_gradient", "dy", dy);
   check_image("grid_sample_grid_gradient", "x", x);
-  return apply(make_op<GridSampleOp>(kernel_options(o), SampleFunction::grid_gradient),
+  return apply(make_op<GridSampleOp>(GridSampleAttributes{SampleFunction::grid_gradient, kernel_options(o), {}}),
                {channels_second(dy, o.channels_last), channels_second(x, o.channels_last), grid});
 }
 
@@ -173,6 +166,14 @@ Tensor affine_grid(const Operand& theta, const Shape& sizes, bool align_corners)
   return reshape(matmul(places, turn) + shift, result);
 } catch (const Error& e) {
   throw_in_function(e, "affine_grid");
+}
+
+void add_grid_sample_ops(OpRows& rows) {
+  for (const auto function : {SampleFunction::sample, SampleFunction::gradient, SampleFunction::grid_gradient}) {
+    const char* shape = function == SampleFunction::gradient ? "[n, C, sizes…]" : "";
+    rows.push_back(op_row<GridSampleOp>(schema_of_kernel(kNames[static_cast<int>(function)], shape),
+                                        {.function = function}));
+  }
 }
 
 }  // namespace weft

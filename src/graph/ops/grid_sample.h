@@ -9,21 +9,24 @@ namespace weft {
 // What is computed: samples; the gradient for x, of which `sizes` are the spatial axes; that for the grid.
 enum class SampleFunction : std::uint8_t { sample, gradient, grid_gradient };
 
-class GridSampleOp final : public Op {
+struct GridSampleAttributes {
+  SampleFunction function = SampleFunction::sample;
+  kernels::SampleOptions options = {};  // of [batch, channels, …]; channels last is a permuted view
+  Dims sizes = {};
+
+  void fields(AttributeVisitor& v) {
+    options.fields(v);
+    if (function == SampleFunction::gradient) v("sizes", sizes, "the sizes of the result's spatial axes");
+  }
+};
+
+class GridSampleOp final : public OpOf<GridSampleAttributes> {
  public:
-  explicit GridSampleOp(kernels::SampleOptions options, SampleFunction function = SampleFunction::sample,
-                        Dims sizes = {})
-      : options_(options), function_(function), sizes_(std::move(sizes)) {}
+  using OpOf::OpOf;
   std::string_view name() const override;
-  void attributes(Attributes& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   Work work(const Launch& call) const override;
-
- private:
-  kernels::SampleOptions options_;  // of [batch, channels, …]; channels last is a permuted view
-  SampleFunction function_;
-  Dims sizes_;
 };
 
 }  // namespace weft

@@ -13,16 +13,9 @@ void add_fold_rows(TableRows& rows) {
            .inputs = {ranked("x", "[n, C, window…, places…]", 4, 8)},
            .outputs = {ranked("y", "[n, C, spatial…]", 3, 5)},
            .signatures = {{types::floats, as(0)}, {TypeSet{DType::i32, DType::u32}, as(0)}},
-           .attributes = {optional_integers("strides", "elements of y from a window to the next, for each spatial axis; none: 1"),
-                          optional_integers("dilations", "elements of y from an element of a window to the next; none: 1"),
-                          optional_integers("before", "elements of windows in front of y, which are left out; none: 0")},
+           .attributes = schemas_of<FoldOptions>(),
            .other_names = {"col2im"}},
-          [](Stream& s, const Reader& r) {
-            fold(s, r.in(0), r.out(0),
-                 {.strides = Dims(r.integers("strides")),
-                  .dilations = Dims(r.integers("dilations")),
-                  .before = Dims(r.integers("before"))});
-          }));
+          [](Stream& s, const Reader& r) { fold(s, r.in(0), r.out(0), r.options<FoldOptions>()); }));
 }
 
 }  // namespace weft::kernels

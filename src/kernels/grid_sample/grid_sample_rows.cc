@@ -4,31 +4,6 @@
 
 namespace weft::kernels {
 
-namespace {
-constexpr std::string_view kModes[] = {"linear", "nearest", "cubic"};
-constexpr std::string_view kPaddings[] = {"zeros", "border", "reflection"};
-
-std::vector<AttributeSchema> attributes() {
-  return {
-      choice(
-          "mode",
-          "what a sample is made of: the elements around its position by their distance (linear), the nearest one, or "
-          "four along each axis by a cubic convolution",
-          kModes),
-      choice("padding", "what is outside of x: zeros, the nearest element (border), or x mirrored (reflection)",
-             kPaddings),
-      boolean("align_corners", "whether -1 and 1 are the centres of the first and last elements; else their outer ends",
-              false)};
-}
-
-SampleOptions options(const Reader& r) {
-  return {.mode = r.choice<SampleMode>("mode", kModes),
-          .padding = r.choice<SamplePadding>("padding", kPaddings),
-          .align_corners = r.flag("align_corners")};
-}
-
-}  // namespace
-
 void add_grid_sample_rows(TableRows& rows) {
   rows.push_back(row({.name = "grid_sample",
                       .family = "grid_sample",
@@ -37,9 +12,9 @@ void add_grid_sample_rows(TableRows& rows) {
                       .inputs = {ranked("x", "[n, C, spatial…]", 3, 5), ranked("grid", "[n, places…, d]", 3, 5)},
                       .outputs = {ranked("y", "[n, C, places…]", 3, 5)},
                       .signatures = {{types::floats, types::floats, as(0)}},
-                      .attributes = attributes(),
+                      .attributes = schemas_of<SampleOptions>(),
                       .other_names = {"gridsample"}},
-                     [](Stream& s, const Reader& r) { grid_sample(s, r.in(0), r.in(1), r.out(0), options(r)); }));
+                     [](Stream& s, const Reader& r) { grid_sample(s, r.in(0), r.in(1), r.out(0), r.options<SampleOptions>()); }));
   const OperandSchema dy = ranked("dy", "[n, C, places…]", 3, 5), grid = ranked("grid", "[n, places…, d]", 3, 5);
   rows.push_back(
       row({.name = "grid_sample_gradient",
@@ -49,9 +24,9 @@ void add_grid_sample_rows(TableRows& rows) {
            .inputs = {dy, grid},
            .outputs = {ranked("dx", "[n, C, spatial…]", 3, 5)},
            .signatures = {{types::floats, types::floats, as(0)}},
-           .attributes = attributes(),
+           .attributes = schemas_of<SampleOptions>(),
            .other_names = {}},
-          [](Stream& s, const Reader& r) { grid_sample_gradient(s, r.in(0), r.in(1), r.out(0), options(r)); }));
+          [](Stream& s, const Reader& r) { grid_sample_gradient(s, r.in(0), r.in(1), r.out(0), r.options<SampleOptions>()); }));
   rows.push_back(row({.name = "grid_sample_grid_gradient",
                       .family = "grid_sample",
                       .summary = "the gradient of grid_sample for the grid, dy being the gradient of y",
@@ -59,10 +34,10 @@ void add_grid_sample_rows(TableRows& rows) {
                       .inputs = {dy, ranked("x", "[n, C, spatial…]", 3, 5), grid},
                       .outputs = {ranked("dgrid", "grid's shape", 3, 5)},
                       .signatures = {{types::floats, as(0), types::floats, as(2)}},
-                      .attributes = attributes(),
+                      .attributes = schemas_of<SampleOptions>(),
                       .other_names = {}},
                      [](Stream& s, const Reader& r) {
-                       grid_sample_grid_gradient(s, r.in(0), r.in(1), r.in(2), r.out(0), options(r));
+                       grid_sample_grid_gradient(s, r.in(0), r.in(1), r.in(2), r.out(0), r.options<SampleOptions>());
                      }));
 }
 
