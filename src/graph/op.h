@@ -215,9 +215,9 @@ class Op : public std::enable_shared_from_this<Op> {
   mutable std::atomic<const std::string*> identity_{nullptr};
 };
 
-// An op whose attributes are a plain struct (weft/attributes.h).
-template <class A>
-class OpOf : public Op {
+// An op whose attributes are a plain struct (weft/attributes.h). Base: Op, or a class between.
+template <class A, class Base = Op>
+class OpOf : public Base {
  public:
   using AttributesType = A;
   explicit OpOf(A attributes) : a(std::move(attributes)) {}

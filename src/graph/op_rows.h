@@ -39,6 +39,7 @@ std::span<const OpRow> op_rows();
 void add_fold_ops(OpRows& rows);
 void add_grid_sample_ops(OpRows& rows);
 void add_index_ops(OpRows& rows);
+void add_norm_ops(OpRows& rows);
 void add_pad_ops(OpRows& rows);
 void add_random_ops(OpRows& rows);
 void add_scan_ops(OpRows& rows);

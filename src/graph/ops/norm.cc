@@ -2,6 +2,7 @@
 
 #include "core/error_context.h"
 #include "graph/graph.h"
+#include "graph/op_rows.h"
 #include "graph/op_schemas.h"
 #include "graph/ops/elementwise.h"
 #include "kernels/common/chunks.h"
@@ -14,6 +15,8 @@
 
 namespace weft {
 namespace {
+
+using Kind = NormAttributes::Kind;
 
 // Weights of a norm have the shape that it says.
 void check_weight(std::string_view name, std::string_view operand, const TensorType& weight, const Shape& shape,
@@ -47,77 +50,91 @@ Tensor grouped(std::string_view name, const Tensor& x, const Tensor& scale, cons
   std::vector<Tensor> operands{x};
   if (scale.defined()) operands.push_back(scale);
   if (bias.defined()) operands.push_back(bias);
-  return apply(make_op<GroupNormOp>(axis, groups, epsilon, scale.defined(), bias.defined()), std::move(operands));
+  return apply(make_op<GroupNormOp>(NormAttributes{.kind = groups ? Kind::group : Kind::instance,
+                                                   .axis = axis,
+                                                   .groups = groups,
+                                                   .epsilon = epsilon,
+                                                   .has_scale = scale.defined(),
+                                                   .has_bias = bias.defined()}),
+               std::move(operands));
 }
 
 }  // namespace
+
+void NormAttributes::fields(AttributeVisitor& v) {
+  const bool rows = kind == Kind::layer || kind == Kind::rms;
+  if (rows) {
+    v("first_axis", axis, -1, "the first of the axes that are normalised together; the rest follow it");
+  } else {
+    v("channel_axis", axis, 1, "the axis of the channels");
+  }
+  v("epsilon", epsilon, 1e-5, "added to the variance, or the mean square, so that it is never zero");
+  if (kind == Kind::group) v("groups", groups, "how many groups the channels are divided into");
+  v.brief("scale", has_scale, true, "whether there is a scale among the operands");
+  if (kind != Kind::rms) v.brief("bias", has_bias, true, "whether there is a bias among the operands");
+  if (rows) v("type", type, {}, kResultTypeMeaning);
+}
+
+OpPtr SoftmaxOp::with_types(std::span<const TensorType>, std::span<const TensorType>,
+                            std::span<const DType> results) const {
+  return make_op<SoftmaxOp>(SoftmaxAttributes{a.axis, results[0]});
+}
+
+OpPtr RmsNormOp::with_types(std::span<const TensorType>, std::span<const TensorType>,
+                            std::span<const DType> results) const {
+  NormAttributes typed = a;
+  typed.type = results[0];
+  return make_op<RmsNormOp>(typed);
+}
+
+OpPtr LayerNormOp::with_types(std::span<const TensorType>, std::span<const TensorType>,
+                              std::span<const DType> results) const {
+  NormAttributes typed = a;
+  typed.type = results[0];
+  return make_op<LayerNormOp>(typed);
+}
 
 std::vector<TensorType> LogSoftmaxOp::infer(std::span<const TensorType> in) const {
   return {{infer_dtype(name(), {&in[0]}), in[0].shape}};
 }
 
-void RmsNormOp::attributes(Attributes& f) const {
-  f.add("first_axis", first_axis_).add("epsilon", epsilon_);
-  if (result_) f.add("type", weft::name(*result_));
-}
-
 std::vector<TensorType> RmsNormOp::infer(std::span<const TensorType> in) const {
   const TensorType& x = in[0];
-  kernels::check_epsilon(name(), epsilon_);
-  const DType type = norm_dtype(name(), in, in.size() > 1, result_);
-  if (in.size() > 1)
-    check_weight(name(), "scale", in[1], Shape(std::span(x.shape.begin() + first_axis_, x.shape.end())), x);
+  kernels::check_epsilon(name(), a.epsilon);
+  const DType type = norm_dtype(name(), in, in.size() > 1, a.type);
+  if (in.size() > 1) check_weight(name(), "scale", in[1], Shape(std::span(x.shape.begin() + a.axis, x.shape.end())), x);
   return {{type, x.shape}};
-}
-
-void GroupNormOp::attributes(Attributes& f) const {
-  f.add("channel_axis", channel_axis_).add("epsilon", epsilon_);
-  if (groups_) f.add("groups", groups_);
-  if (!has_scale_) f.add("scale", false);
-  if (!has_bias_) f.add("bias", false);
 }
 
 std::vector<TensorType> GroupNormOp::infer(std::span<const TensorType> in) const {
   const TensorType& x = in[0];
-  kernels::check_epsilon(name(), epsilon_);
-  const DType type = norm_dtype(name(), in, has_scale_);
-  const std::int64_t channels = x.shape[channel_axis_];
-  if (channel_axis_ == 0)
+  kernels::check_epsilon(name(), a.epsilon);
+  const DType type = norm_dtype(name(), in, a.has_scale);
+  const std::int64_t channels = x.shape[a.axis];
+  if (a.axis == 0)
     throw ShapeError("{}: axis 0 of x {} counts the samples, not the channels", name(), weft::to_string(x));
-  if (groups_ < 0 || (groups_ && channels % groups_)) {
-    throw ShapeError("{}: {} channels do not make {} groups (x {})", name(), channels, groups_, weft::to_string(x));
+  if (a.groups < 0 || (a.groups && channels % a.groups)) {
+    throw ShapeError("{}: {} channels do not make {} groups (x {})", name(), channels, a.groups, weft::to_string(x));
   }
-  if (groups_ && groups_ != channels && x.shape.rank() == kMaxRank) {
+  if (a.groups && a.groups != channels && x.shape.rank() == kMaxRank) {
     throw ShapeError("{}: x is {}, groups need a rank below {}", name(), weft::to_string(x), kMaxRank);
   }
   for (std::size_t i = 1; i < in.size(); ++i)
-    check_weight(name(), i == 1 && has_scale_ ? "scale" : "bias", in[i], {channels}, x);
+    check_weight(name(), i == 1 && a.has_scale ? "scale" : "bias", in[i], {channels}, x);
   return {{type, x.shape}};
 }
 
-void SoftmaxOp::attributes(Attributes& f) const {
-  f.add("axis", axis_);
-  if (result_) f.add("type", weft::name(*result_));
-}
-
 std::vector<TensorType> SoftmaxOp::infer(std::span<const TensorType> in) const {
-  return {{infer_dtype(name(), {&in[0]}, result_), in[0].shape}};
-}
-
-void LayerNormOp::attributes(Attributes& f) const {
-  f.add("first_axis", first_axis_).add("epsilon", epsilon_);
-  if (!has_scale_) f.add("scale", false);
-  if (!has_bias_) f.add("bias", false);
-  if (result_) f.add("type", weft::name(*result_));
+  return {{infer_dtype(name(), {&in[0]}, a.type), in[0].shape}};
 }
 
 std::vector<TensorType> LayerNormOp::infer(std::span<const TensorType> in) const {
   const TensorType& x = in[0];
-  kernels::check_epsilon(name(), epsilon_);
-  const DType type = norm_dtype(name(), in, has_scale_, result_);
-  const Shape expected(std::span(x.shape.begin() + first_axis_, x.shape.end()));
+  kernels::check_epsilon(name(), a.epsilon);
+  const DType type = norm_dtype(name(), in, a.has_scale, a.type);
+  const Shape expected(std::span(x.shape.begin() + a.axis, x.shape.end()));
   for (std::size_t i = 1; i < in.size(); ++i)
-    check_weight(name(), i == 1 && has_scale_ ? "scale" : "bias", in[i], expected, x);
+    check_weight(name(), i == 1 && a.has_scale ? "scale" : "bias", in[i], expected, x);
   return {{type, x.shape}};
 }
 
@@ -148,19 +165,19 @@ Weights weights(const RowOp::FusedCall& call, bool has_scale, bool has_bias) {
 
 }  // namespace
 
-RowOp::Axes SoftmaxOp::row_axes(const Shape& x) const { return one_axis(x, axis_); }
-RowOp::Axes LogSoftmaxOp::row_axes(const Shape& x) const { return one_axis(x, axis_); }
-RowOp::Axes RmsNormOp::row_axes(const Shape& x) const { return last_axes(x, first_axis_); }
-RowOp::Axes LayerNormOp::row_axes(const Shape& x) const { return last_axes(x, first_axis_); }
+RowOp::Axes SoftmaxOp::row_axes(const Shape& x) const { return one_axis(x, a.axis); }
+RowOp::Axes LogSoftmaxOp::row_axes(const Shape& x) const { return one_axis(x, a.axis); }
+RowOp::Axes RmsNormOp::row_axes(const Shape& x) const { return last_axes(x, a.axis); }
+RowOp::Axes LayerNormOp::row_axes(const Shape& x) const { return last_axes(x, a.axis); }
 RowOp::Axes GroupNormOp::row_axes(const Shape& x) const {
-  Axes a{x};
-  int axis = channel_axis_;
-  if (groups_ && groups_ != x[axis]) {
-    a.shape.insert(axis, groups_);
-    a.shape[axis + 1] = x[axis] / groups_;
+  Axes rows{x};
+  int axis = a.axis;
+  if (a.groups && a.groups != x[axis]) {
+    rows.shape.insert(axis, a.groups);
+    rows.shape[axis + 1] = x[axis] / a.groups;
   }
-  for (int d = 1; d < a.shape.rank(); ++d) a.along[d] = d != axis;
-  return a;
+  for (int d = 1; d < rows.shape.rank(); ++d) rows.along[d] = d != axis;
+  return rows;
 }
 
 FusionSpec RowOp::fusion_spec(const gpu::Capabilities* device, std::span<const TensorType> in,
@@ -189,29 +206,27 @@ OpPtr RowOp::with_fusion(std::optional<Expression> prologue, std::optional<Expre
 }
 
 void SoftmaxOp::lower_around(const FusedCall& call) const {
-  kernels::softmax(call.stream, call.inputs, call.outputs, axis_, call.work);
+  kernels::softmax(call.stream, call.inputs, call.outputs, a.axis, call.work);
 }
 void LogSoftmaxOp::lower_around(const FusedCall& call) const {
-  kernels::log_softmax(call.stream, call.inputs, call.outputs, axis_, call.work);
+  kernels::log_softmax(call.stream, call.inputs, call.outputs, a.axis, call.work);
 }
 void RmsNormOp::lower_around(const FusedCall& call) const {
   const auto [scale, bias] = weights(call, !call.weights.empty(), false);
-  kernels::rms_norm(call.stream, call.inputs, scale, call.outputs, first_axis_, static_cast<float>(epsilon_),
-                    call.work);
+  kernels::rms_norm(call.stream, call.inputs, scale, call.outputs, a.axis, static_cast<float>(a.epsilon), call.work);
 }
 void LayerNormOp::lower_around(const FusedCall& call) const {
-  const auto [scale, bias] = weights(call, has_scale_, has_bias_);
-  kernels::layer_norm(call.stream, call.inputs, scale, bias, call.outputs, first_axis_, static_cast<float>(epsilon_),
+  const auto [scale, bias] = weights(call, a.has_scale, a.has_bias);
+  kernels::layer_norm(call.stream, call.inputs, scale, bias, call.outputs, a.axis, static_cast<float>(a.epsilon),
                       call.work);
 }
 void GroupNormOp::lower_around(const FusedCall& call) const {
-  const auto [scale, bias] = weights(call, has_scale_, has_bias_);
-  const auto epsilon = static_cast<float>(epsilon_);
-  if (groups_ == 0) {
-    return kernels::instance_norm(call.stream, call.inputs, scale, bias, call.outputs, channel_axis_, epsilon,
-                                  call.work);
+  const auto [scale, bias] = weights(call, a.has_scale, a.has_bias);
+  const auto epsilon = static_cast<float>(a.epsilon);
+  if (a.groups == 0) {
+    return kernels::instance_norm(call.stream, call.inputs, scale, bias, call.outputs, a.axis, epsilon, call.work);
   }
-  kernels::group_norm(call.stream, call.inputs, scale, bias, call.outputs, channel_axis_, groups_, epsilon, call.work);
+  kernels::group_norm(call.stream, call.inputs, scale, bias, call.outputs, a.axis, a.groups, epsilon, call.work);
 }
 
 void FusedRowOp::attributes(Attributes& f) const {
@@ -299,12 +314,12 @@ std::string FusedRowOp::label(std::span<const TensorType>) const {
 
 Tensor softmax(const Operand& x, int axis) {
   if (!x.defined()) throw InvalidArgument("softmax: the operand is an undefined Tensor");
-  return apply(make_op<SoftmaxOp>(normalize_axis(axis, x.rank(), "softmax")), {x});
+  return apply(make_op<SoftmaxOp>(SoftmaxAttributes{normalize_axis(axis, x.rank(), "softmax"), {}}), {x});
 }
 
 Tensor log_softmax(const Operand& x, int axis) {
   if (!x.defined()) throw InvalidArgument("log_softmax: the operand is an undefined Tensor");
-  return apply(make_op<LogSoftmaxOp>(normalize_axis(axis, x.rank(), "log_softmax")), {x});
+  return apply(make_op<LogSoftmaxOp>(LogSoftmaxAttributes{normalize_axis(axis, x.rank(), "log_softmax")}), {x});
 }
 
 Tensor rms_norm(const Operand& x, const Operand& scale, double epsilon) {
@@ -316,7 +331,10 @@ Tensor rms_norm(const Operand& x, const Operand& scale, double epsilon) {
   }
   std::vector<Tensor> operands{x};
   if (scale.defined()) operands.push_back(scale);
-  return apply(make_op<RmsNormOp>(first_axis, epsilon, scale.defined()), std::move(operands));
+  return apply(
+      make_op<RmsNormOp>(NormAttributes{
+          .kind = Kind::rms, .axis = first_axis, .epsilon = epsilon, .has_scale = scale.defined(), .has_bias = false}),
+      std::move(operands));
 }
 
 Tensor group_norm(const Operand& x, const Operand& scale, const Operand& bias, std::int64_t groups, double epsilon,
@@ -370,7 +388,18 @@ Tensor layer_norm(const Operand& x, const Operand& scale, const Operand& bias, d
   std::vector<Tensor> operands{x};
   if (scale.defined()) operands.push_back(scale);
   if (bias.defined()) operands.push_back(bias);
-  return apply(make_op<LayerNormOp>(first_axis, epsilon, scale.defined(), bias.defined()), std::move(operands));
+  return apply(make_op<LayerNormOp>(NormAttributes{
+                   .axis = first_axis, .epsilon = epsilon, .has_scale = scale.defined(), .has_bias = bias.defined()}),
+               std::move(operands));
+}
+
+void add_norm_ops(OpRows& rows) {
+  rows.push_back(op_row<SoftmaxOp>(schema_of_kernel("softmax")));
+  rows.push_back(op_row<LogSoftmaxOp>(schema_of_kernel("log_softmax")));
+  rows.push_back(op_row<LayerNormOp>(schema_of_kernel("layer_norm")));
+  rows.push_back(op_row<RmsNormOp>(schema_of_kernel("rms_norm"), {.kind = Kind::rms, .has_bias = false}));
+  rows.push_back(op_row<GroupNormOp>(schema_of_kernel("group_norm"), {.kind = Kind::group, .axis = 1}));
+  rows.push_back(op_row<GroupNormOp>(schema_of_kernel("instance_norm"), {.kind = Kind::instance, .axis = 1}));
 }
 
 }  // namespace weft

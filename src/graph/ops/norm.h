@@ -7,6 +7,8 @@
 
 namespace weft {
 
+inline constexpr std::string_view kResultTypeMeaning = "the type of the result, instead of x's";
+
 // One that takes elementwise work around it into its kernel. Operand 0 is x, all others are weights.
 class RowOp : public Op {
  public:
@@ -40,120 +42,104 @@ class RowOp : public Op {
   }
 };
 
-class SoftmaxOp final : public RowOp {
- public:
-  // The result has x's type unless `result` names one; so too below.
-  explicit SoftmaxOp(int axis, std::optional<DType> result = {}) : axis_(axis), result_(result) {}
-  std::string_view name() const override { return "softmax"; }
-  kernels::ElementWork element_work(std::size_t) const override { return kernels::softmax_work(false); }
-  void attributes(Attributes& f) const override;
-  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
-  OpPtr with_types(std::span<const TensorType>, std::span<const TensorType>,
-                   std::span<const DType> results) const override {
-    return std::make_shared<const SoftmaxOp>(axis_, results[0]);
-  }
-  Axes row_axes(const Shape& x) const override;
-  void lower_around(const FusedCall& call) const override;
+struct SoftmaxAttributes {
+  int axis = -1;
+  std::optional<DType> type = {};
 
- private:
-  int axis_;
-  std::optional<DType> result_;
+  void fields(AttributeVisitor& v) {
+    v("axis", axis, -1, "the axis along which the results add up to 1");
+    v("type", type, {}, kResultTypeMeaning);
+  }
 };
 
-class LogSoftmaxOp final : public RowOp {
+class SoftmaxOp final : public OpOf<SoftmaxAttributes, RowOp> {
  public:
-  explicit LogSoftmaxOp(int axis) : axis_(axis) {}
+  using OpOf::OpOf;
+  std::string_view name() const override { return "softmax"; }
+  kernels::ElementWork element_work(std::size_t) const override { return kernels::softmax_work(false); }
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  OpPtr with_types(std::span<const TensorType> from, std::span<const TensorType> to,
+                   std::span<const DType> results) const override;
+  Axes row_axes(const Shape& x) const override;
+  void lower_around(const FusedCall& call) const override;
+};
+
+struct LogSoftmaxAttributes {
+  int axis = -1;
+
+  void fields(AttributeVisitor& v) { v("axis", axis, -1, "the axis along which the results add up to 1"); }
+};
+
+class LogSoftmaxOp final : public OpOf<LogSoftmaxAttributes, RowOp> {
+ public:
+  using OpOf::OpOf;
   std::string_view name() const override { return "log_softmax"; }
   kernels::ElementWork element_work(std::size_t) const override { return kernels::softmax_work(true); }
-  void attributes(Attributes& f) const override { f.add("axis", axis_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   Axes row_axes(const Shape& x) const override;
   void lower_around(const FusedCall& call) const override;
+};
 
- private:
-  int axis_;
+// Of norms, whose operands are x, then scale and bias as far as they are there.
+struct NormAttributes {
+  enum class Kind : std::uint8_t { layer, rms, group, instance };
+  Kind kind = Kind::layer;
+  int axis = -1;            // the first of a row, or that of the channels
+  std::int64_t groups = 0;  // of group norm
+  double epsilon = 1e-5;
+  bool has_scale = true, has_bias = true;  // rms has none
+  std::optional<DType> type = {};          // of layer and rms
+
+  void fields(AttributeVisitor& v);
 };
 
 // Operands: x, then scale if it is there.
-class RmsNormOp final : public RowOp {
+class RmsNormOp final : public OpOf<NormAttributes, RowOp> {
  public:
-  RmsNormOp(int first_axis, double epsilon, bool has_scale, std::optional<DType> result = {})
-      : first_axis_(first_axis), epsilon_(epsilon), has_scale_(has_scale), result_(result) {}
-  std::size_t weight_count() const override { return has_scale_; }
-  OpPtr with_types(std::span<const TensorType>, std::span<const TensorType>,
-                   std::span<const DType> results) const override {
-    return std::make_shared<const RmsNormOp>(first_axis_, epsilon_, has_scale_, results[0]);
-  }
+  using OpOf::OpOf;
+  std::size_t weight_count() const override { return a.has_scale; }
+  OpPtr with_types(std::span<const TensorType> from, std::span<const TensorType> to,
+                   std::span<const DType> results) const override;
   std::string_view name() const override { return "rms_norm"; }
-  kernels::ElementWork element_work(std::size_t weights) const override {
-    return kernels::norm_work(false, weights);
-  }
-  void attributes(Attributes& f) const override;
+  kernels::ElementWork element_work(std::size_t weights) const override { return kernels::norm_work(false, weights); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   Axes row_axes(const Shape& x) const override;
   void lower_around(const FusedCall& call) const override;
-
- private:
-  int first_axis_;
-  double epsilon_;
-  bool has_scale_;
-  std::optional<DType> result_;
 };
 
-// Operands: x, then scale and bias as far as they are there. 0 groups: each channel is one, instance norm.
-class GroupNormOp final : public RowOp {
+// Instance norm is group norm of each channel.
+class GroupNormOp final : public OpOf<NormAttributes, RowOp> {
  public:
-  GroupNormOp(int channel_axis, std::int64_t groups, double epsilon, bool has_scale, bool has_bias)
-      : channel_axis_(channel_axis), groups_(groups), epsilon_(epsilon), has_scale_(has_scale), has_bias_(has_bias) {}
-  std::size_t weight_count() const override { return std::size_t{has_scale_} + has_bias_; }
-  std::string_view name() const override { return groups_ ? "group_norm" : "instance_norm"; }
-  kernels::ElementWork element_work(std::size_t weights) const override {
-    return kernels::norm_work(true, weights);
+  using OpOf::OpOf;
+  std::size_t weight_count() const override { return std::size_t{a.has_scale} + a.has_bias; }
+  std::string_view name() const override {
+    return a.kind == NormAttributes::Kind::group ? "group_norm" : "instance_norm";
   }
-  void attributes(Attributes& f) const override;
+  kernels::ElementWork element_work(std::size_t weights) const override { return kernels::norm_work(true, weights); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   Axes row_axes(const Shape& x) const override;
   void lower_around(const FusedCall& call) const override;
-
- private:
-  int channel_axis_;
-  std::int64_t groups_;
-  double epsilon_;
-  bool has_scale_, has_bias_;
 };
 
-// Operands: x, then scale and bias as far as they are there.
-class LayerNormOp final : public RowOp {
+class LayerNormOp final : public OpOf<NormAttributes, RowOp> {
  public:
-  LayerNormOp(int first_axis, double epsilon, bool has_scale, bool has_bias, std::optional<DType> result = {})
-      : first_axis_(first_axis), epsilon_(epsilon), has_scale_(has_scale), has_bias_(has_bias), result_(result) {}
-  std::size_t weight_count() const override { return std::size_t{has_scale_} + has_bias_; }
-  OpPtr with_types(std::span<const TensorType>, std::span<const TensorType>,
-                   std::span<const DType> results) const override {
-    return std::make_shared<const LayerNormOp>(first_axis_, epsilon_, has_scale_, has_bias_, results[0]);
-  }
+  using OpOf::OpOf;
+  std::size_t weight_count() const override { return std::size_t{a.has_scale} + a.has_bias; }
+  OpPtr with_types(std::span<const TensorType> from, std::span<const TensorType> to,
+                   std::span<const DType> results) const override;
   std::string_view name() const override { return "layer_norm"; }
-  kernels::ElementWork element_work(std::size_t weights) const override {
-    return kernels::norm_work(true, weights);
-  }
-  void attributes(Attributes& f) const override;
+  kernels::ElementWork element_work(std::size_t weights) const override { return kernels::norm_work(true, weights); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   Axes row_axes(const Shape& x) const override;
   void lower_around(const FusedCall& call) const override;
-
- private:
-  int first_axis_;
-  double epsilon_;
-  bool has_scale_, has_bias_;
-  std::optional<DType> result_;
 };
 
-// A row operation with elementwise work around it. Operands: the inputs of `prologue`, or x; the operation's weights; the
-// operands of `epilogue`. Results: those of `epilogue`, or the operation's; then the further ones of `prologue`.
+// A row operation with elementwise work around it. Operands: the inputs of `prologue`, or x; the operation's weights;
+// the operands of `epilogue`. Results: those of `epilogue`, or the operation's; then the further ones of `prologue`.
 class FusedRowOp final : public Op {
  public:
-  // `prologue`: result 0 is x. `epilogue`: input 0, its first node, is the operation's result as f32, or as f64 where x is
-  // that.
+  // `prologue`: result 0 is x. `epilogue`: input 0, its first node, is the operation's result as f32, or as f64 where x
+  // is that.
   FusedRowOp(std::shared_ptr<const RowOp> rows, std::optional<Expression> prologue, std::optional<Expression> epilogue)
       : rows_(std::move(rows)),
         weights_(rows_->weight_count()),
