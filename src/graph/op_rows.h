@@ -36,6 +36,7 @@ Schema schema_of_kernel(std::string_view name, std::string shape = {}, std::stri
 
 std::span<const OpRow> op_rows();
 
+void add_attention_ops(OpRows& rows);
 void add_fold_ops(OpRows& rows);
 void add_grid_sample_ops(OpRows& rows);
 void add_index_ops(OpRows& rows);

@@ -137,9 +137,6 @@ std::vector<Schema> make_schemas() {
     }
     // What others do in a graph is done by ops above, or when it is built.
     if (k.family == "elementwise") add(of_kernel(k.name, {}, {.type = elementwise_type(k)}));
-    for (const std::string_view family : {"matmul", "attention"}) {
-      if (k.family == family) add(of_kernel(k.name));
-    }
   }
   return all;
 }
@@ -271,7 +268,8 @@ Schema schema_of_kernel(std::string_view name, std::string shape, std::string ty
 std::span<const OpRow> op_rows() {
   static const OpRows all = [] {
     OpRows rows;
-    for (const auto add : {add_view_ops, add_index_ops, add_grid_sample_ops, add_fold_ops, add_norm_ops, add_scan_ops, add_random_ops, add_sort_ops, add_pad_ops})
+    for (const auto add : {add_view_ops, add_index_ops, add_grid_sample_ops, add_fold_ops, add_norm_ops,
+                           add_attention_ops, add_scan_ops, add_random_ops, add_sort_ops, add_pad_ops})
       add(rows);
     return rows;
   }();

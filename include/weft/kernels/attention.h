@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "weft/attributes.h"
 #include "weft/stream.h"
 #include "weft/view.h"
 
@@ -21,6 +22,16 @@ struct AttentionOptions {
   bool top_left = false;
   // The result of a query that sees no key: zeros, or NaN, as softmax of a row of -inf.
   bool empty_is_nan = false;
+
+  void fields(AttributeVisitor& v) {
+    v("scale", scale, 1, "what each score q·k is multiplied by, often 1 / sqrt(dim)");
+    v.brief("causal", causal, false, "hide the keys after a query's position");
+    v.brief("window_left", window_left, -1, "how many keys before its position a query sees; negative: all");
+    v.brief("window_right", window_right, -1, "how many keys after it; negative: all");
+    v.brief("top_left", top_left, false,
+            "query i has the position of key i; otherwise the last query has that of the last key");
+    v.brief("empty_is_nan", empty_is_nan, false, "a query that sees no key gives NaN, not zeros");
+  }
 };
 
 // The lengths of the sequences of a batch: i32 or u32 [batch], clamped to 0…queries and 0…keys. Keys past their length

@@ -99,14 +99,13 @@ bool attends(DType type) { return type == DType::f32 || type == DType::f16 || ty
 
 // The attention with its mask replaced by a window, if the mask is one.
 Tensor with_window(const Rewriter& r, WindowMasks& masks, const Node& node, const AttentionOp& op) {
-  kernels::AttentionOptions options = op.options();
-  const AttentionOp::Operands& has = op.operands();
-  if (!has.mask || has.query_lengths || has.key_lengths) return {};
+  kernels::AttentionOptions options = op.a.options;
+  if (!op.a.has_mask(node.inputs().size()) || op.a.query_lengths || op.a.key_lengths) return {};
   if (options.causal || options.window_left >= 0 || options.window_right >= 0) return {};
   const auto window = masks.find(node.inputs()[3], node.inputs()[0].shape()[2], node.inputs()[1].shape()[2]);
   if (!window) return {};
   set_window(options, *window);
-  return apply(make_op<AttentionOp>(options, AttentionOp::Operands{}), r.at(std::span(node.inputs()).first(3)));
+  return apply(make_op<AttentionOp>(AttentionAttributes{.options = options}), r.at(std::span(node.inputs()).first(3)));
 }
 
 }  // namespace
@@ -144,8 +143,8 @@ Graph fuse_attention(const Graph& graph, const PassContext&) {
     options.empty_is_nan = k.shape()[-2] > 0;
     if (s.window) set_window(options, *s.window);
     const std::optional<DType> result = type.dtype == q.dtype() ? std::nullopt : std::optional(type.dtype);
-    const AttentionOp::Operands has{.mask = mask.defined()};
-    return reshape(apply(make_op<AttentionOp>(options, has, result), std::move(operands)), type.shape);
+    AttentionAttributes attention{.options = options, .type = result};
+    return reshape(apply(make_op<AttentionOp>(attention), std::move(operands)), type.shape);
   });
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/graph.h"
+#include "graph/op_rows.h"
 #include "graph/op_schemas.h"
 #include "kernels/attention/attention.h"
 #include "weft/error.h"
@@ -18,10 +19,10 @@ std::vector<TensorType> AttentionOp::infer(std::span<const TensorType> in) const
   };
   std::size_t next = 3;
   const auto given = [&](bool there) { return there ? &in[next++] : nullptr; };
-  const TensorType* mask = given(operands_.mask);
-  const TensorType* query_lengths = given(operands_.query_lengths);
-  const TensorType* key_lengths = given(operands_.key_lengths);
-  const DType type = infer_dtype("attention", {&q, &k, &v, mask, query_lengths, key_lengths}, result_);
+  const TensorType* mask = given(a.has_mask(in.size()));
+  const TensorType* query_lengths = given(a.query_lengths);
+  const TensorType* key_lengths = given(a.key_lengths);
+  const DType type = infer_dtype("attention", {&q, &k, &v, mask, query_lengths, key_lengths}, a.type);
   if (k.shape[0] != q.shape[0] || v.shape[0] != q.shape[0]) fail("batch sizes differ");
   if (k.shape[1] != v.shape[1]) fail("k and v have different numbers of heads");
   if (k.shape[1] == 0 ? q.shape[1] != 0 : q.shape[1] % k.shape[1] != 0) {
@@ -46,19 +47,11 @@ std::vector<TensorType> AttentionOp::infer(std::span<const TensorType> in) const
   return {{type, {q.shape[0], q.shape[1], q.shape[2], v.shape[3]}}};
 }
 
-void AttentionOp::attributes(Attributes& f) const {
-  f.add("scale", static_cast<double>(options_.scale));
-  if (options_.causal) f.add("causal", true);
-  if (options_.window_left >= 0) f.add("window_left", options_.window_left);
-  if (options_.window_right >= 0) f.add("window_right", options_.window_right);
-  if (options_.top_left) f.add("top_left", true);
-  if (options_.empty_is_nan) f.add("empty_is_nan", true);
-  if (operands_.query_lengths || operands_.key_lengths) {
-    f.add("mask", operands_.mask);
-    f.add("query_lengths", operands_.query_lengths);
-    f.add("key_lengths", operands_.key_lengths);
-  }
-  if (result_) f.add("type", weft::name(*result_));
+OpPtr AttentionOp::with_types(std::span<const TensorType>, std::span<const TensorType>,
+                              std::span<const DType> results) const {
+  AttentionAttributes typed = a;
+  typed.type = results[0];
+  return make_op<AttentionOp>(typed);
 }
 
 struct AttentionOp::Call {
@@ -69,21 +62,21 @@ struct AttentionOp::Call {
 AttentionOp::Call AttentionOp::call_of(const Launch& call) const {
   Call c;
   std::size_t next = 3;
-  if (operands_.mask) c.mask = call.inputs[next++];
-  if (operands_.query_lengths) c.lengths.queries = call.inputs[next++];
-  if (operands_.key_lengths) c.lengths.keys = call.inputs[next++];
+  if (a.has_mask(call.inputs.size())) c.mask = call.inputs[next++];
+  if (a.query_lengths) c.lengths.queries = call.inputs[next++];
+  if (a.key_lengths) c.lengths.keys = call.inputs[next++];
   return c;
 }
 
 void AttentionOp::lower(const Launch& call) const {
   const Call c = call_of(call);
-  kernels::attention(call.stream, call.inputs[0], call.inputs[1], call.inputs[2], c.mask, call.outputs[0], options_,
+  kernels::attention(call.stream, call.inputs[0], call.inputs[1], call.inputs[2], c.mask, call.outputs[0], a.options,
                      c.lengths);
 }
 
 Work AttentionOp::work(const Launch& call) const {
   const Shape &q = call.inputs[0].shape(), &k = call.inputs[1].shape();
-  const double keys = kernels::attention_mean_keys(options_, {0, q[2], q[2]}, {0, k[2], k[2]});
+  const double keys = kernels::attention_mean_keys(a.options, {0, q[2], q[2]}, {0, k[2], k[2]});
   const auto queries = static_cast<double>(q[0] * q[1] * q[2]);
   return with_bytes(call, kernels::attention_work(queries, keys, q[3], call.outputs[0].shape()[3]));
 }
@@ -96,9 +89,10 @@ Tensor attention(const Operand& q, const Operand& k, const Operand& v, const Ope
   for (const Tensor& more : {mask, query_lengths, key_lengths}) {
     if (more.defined()) operands.push_back(more);
   }
-  const AttentionOp::Operands named{mask.defined(), query_lengths.defined(),
-                                    key_lengths.defined()};
-  return apply(make_op<AttentionOp>(options, named), std::move(operands));
+  return apply(make_op<AttentionOp>(AttentionAttributes{options, query_lengths.defined(), key_lengths.defined(), {}}),
+               std::move(operands));
 }
+
+void add_attention_ops(OpRows& rows) { rows.push_back(op_row<AttentionOp>(schema_of_kernel("attention"))); }
 
 }  // namespace weft

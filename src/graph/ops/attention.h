@@ -6,23 +6,29 @@
 
 namespace weft {
 
-// Operands: q, k, v, then those of mask, query lengths and key lengths that `operands` names.
-class AttentionOp final : public Op {
- public:
-  struct Operands {
-    bool mask = false, query_lengths = false, key_lengths = false;
-  };
-  // The result has q's type unless `result` names one.
-  AttentionOp(kernels::AttentionOptions options, Operands operands, std::optional<DType> result = {})
-      : options_(options), operands_(operands), result_(result) {}
-  const kernels::AttentionOptions& options() const { return options_; }
-  const Operands& operands() const { return operands_; }
-  std::string_view name() const override { return "attention"; }
-  OpPtr with_types(std::span<const TensorType>, std::span<const TensorType>,
-                   std::span<const DType> results) const override {
-    return std::make_shared<const AttentionOp>(options_, operands_, results[0]);
+struct AttentionAttributes {
+  kernels::AttentionOptions options = {};
+  // Which operands there are behind q, k and v. One more than these is a mask, which comes first.
+  bool query_lengths = false, key_lengths = false;
+  std::optional<DType> type = {};
+
+  bool has_mask(std::size_t operands) const {
+    return operands > std::size_t{3} + std::size_t{query_lengths} + std::size_t{key_lengths};
   }
-  void attributes(Attributes& f) const override;
+  void fields(AttributeVisitor& v) {
+    options.fields(v);
+    v.brief("query_lengths", query_lengths, false, "whether the lengths of queries are among the operands");
+    v.brief("key_lengths", key_lengths, false, "whether the lengths of keys are among the operands");
+    v("type", type, {}, "the type of the result, instead of q's");
+  }
+};
+
+class AttentionOp final : public OpOf<AttentionAttributes> {
+ public:
+  using OpOf::OpOf;
+  std::string_view name() const override { return "attention"; }
+  OpPtr with_types(std::span<const TensorType> from, std::span<const TensorType> to,
+                   std::span<const DType> results) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   Work work(const Launch& call) const override;
@@ -30,10 +36,6 @@ class AttentionOp final : public Op {
  private:
   struct Call;  // the kernel's arguments
   Call call_of(const Launch& call) const;
-
-  kernels::AttentionOptions options_;
-  Operands operands_;
-  std::optional<DType> result_;
 };
 
 }  // namespace weft

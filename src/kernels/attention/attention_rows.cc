@@ -19,22 +19,9 @@ void add_attention_rows(TableRows& rows) {
                   optional("key_lengths", "[batch]")},
        .outputs = {ranked("y", "[batch, heads, queries, value_dim]", 4, 4)},
        .signatures = {{floats, floats, floats, floats | types::boolean, lengths, lengths, floats}},
-       .attributes = {number("scale", "what each score q·k is multiplied by, often 1 / sqrt(dim)", 1),
-                      boolean("causal", "hide the keys after a query's position", false),
-                      integer("window_left", "how many keys before its position a query sees; negative: all", -1),
-                      integer("window_right", "how many keys after it; negative: all", -1),
-                      boolean("top_left",
-                              "query i has the position of key i; otherwise the last query has that of "
-                              "the last key",
-                              false),
-                      boolean("empty_is_nan", "a query that sees no key gives NaN, not zeros", false)}},
+       .attributes = schemas_of<AttentionOptions>()},
       [](Stream& s, const Reader& r) {
-        const AttentionOptions options{.scale = r.single("scale"),
-                                       .causal = r.flag("causal"),
-                                       .window_left = r.integer("window_left"),
-                                       .window_right = r.integer("window_right"),
-                                       .top_left = r.flag("top_left"),
-                                       .empty_is_nan = r.flag("empty_is_nan")};
+        const auto options = r.options<AttentionOptions>();
         attention(s, r.in(0), r.in(1), r.in(2), r.maybe_in(3), r.out(0), options, {r.maybe_in(4), r.maybe_in(5)});
       }));
 }
