@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "core/format.h"
 #include "output.h"
 #include "weft/calibration.h"
 #include "weft/devices.h"

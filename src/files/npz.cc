@@ -9,6 +9,7 @@
 #include <limits>
 #include <set>
 
+#include "core/format.h"
 #include "core/git_lfs.h"
 #include "core/in_quotes.h"
 #include "weft/error.h"

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "core/format.h"
 #include "weft/error.h"
 
 namespace weft {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/format.h"
 #include "graph/ops/elementwise.h"
 #include "kernels/elementwise/scalar_ops.h"
 #include "kernels/table_rows.h"

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/format.h"
 #include "core/json_reader.h"
 #include "core/mapped_file.h"
 #include "text/tokenizer_file.h"

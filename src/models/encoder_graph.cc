@@ -9,6 +9,7 @@
 #include <ranges>
 #include <set>
 
+#include "core/format.h"
 #include "weft/error.h"
 #include "weft/label.h"
 #include "weft/log.h"
