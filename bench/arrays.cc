@@ -1,4 +1,5 @@
 // Functions of arrays on tensors of 2^20 elements, as programs written for NumPy use them.
+#include <format>
 #include <functional>
 #include <nlohmann/json.hpp>
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <random>
 
+#include "core/format.h"
 #include "kernels/attention/attention.h"
 #include "timing.h"
 #include "weft/error.h"

@@ -7,6 +7,7 @@
 #include "compiler/plan_calls.h"
 #include "compiler/rewrite.h"
 #include "compiler/verify_schedule.h"
+#include "core/format.h"
 #include "gpu/device_impl.h"
 #include "weft/error.h"
 

@@ -1,5 +1,6 @@
 // Copies that are not in weft_bench, and all forms of a transposition.
 #include <array>
+#include <format>
 
 #include "bench.h"
 #include "kernels/copy/copy.h"

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "bench.h"
+#include "core/format.h"
 #include "weft/error.h"
 #include "weft/models.h"
 

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "bench.h"
+#include "core/format.h"
 #include "gpu/device_impl.h"
 #include "kernels/plan_state.h"
 #include "weft/error.h"

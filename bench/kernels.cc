@@ -7,6 +7,7 @@
 #include <ranges>
 
 #include "bench.h"
+#include "core/format.h"
 #include "cpu/executor.h"
 #include "weft/error.h"
 #include "weft/small_float.h"

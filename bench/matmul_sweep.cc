@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <random>
 
+#include "core/format.h"
 #include "kernels/matmul/matmul.h"
 #include "timing.h"
 #include "weft/error.h"

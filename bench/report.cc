@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench.h"
+#include "core/format.h"
 #include "weft/error.h"
 
 namespace weft::bench {

@@ -1,6 +1,7 @@
 // Softmax, norms, reductions, scans and sorts: in more shapes than weft_bench has, with elementwise work fused and
 // separate, and in all their forms.
 #include <array>
+#include <format>
 
 #include "bench.h"
 #include "kernels/norm/row_norm.h"

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "bench.h"
+#include "core/format.h"
 #include "weft/compile.h"
 #include "weft/error.h"
 

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <format>
 #include <fstream>
 #include <mutex>
 #include <nlohmann/json.hpp>

@@ -1,6 +1,7 @@
 // What tensors cost that are computed when their values are wanted: building an expression, evaluating it again, and the
 // kernels that it becomes.
 #include <filesystem>
+#include <format>
 #include <nlohmann/json.hpp>
 
 #include "bench.h"

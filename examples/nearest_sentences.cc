@@ -33,7 +33,7 @@ struct Run {
 
 std::vector<std::string> read_lines(const std::string& path) {
   std::ifstream file(path);
-  if (!file) throw IoError("{}: cannot be read", path);
+  if (!file) throw IoError(path + ": cannot be read");
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);) {
     if (!line.empty()) lines.push_back(line);
@@ -113,7 +113,7 @@ int main(int argc, char** argv) try {
   }
   const std::vector<std::string> sentences = read_lines(file);
   if (sentences.size() < 3) {
-    throw InvalidArgument("{}: {} sentences; the demo needs at least 3", file, sentences.size());
+    throw InvalidArgument(file + ": " + std::to_string(sentences.size()) + " sentences; the demo needs at least 3");
   }
 
   std::vector<Run> runs;

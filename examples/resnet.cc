@@ -55,7 +55,8 @@ class FileWeights {
     used_.insert(name);
     const TensorData& data = file_.at(name, shape);
     if (!is_floating(data.dtype)) {
-      throw FormatError("{}: tensor {} is {}, expected floats", file_.source(), name, weft::name(data.dtype));
+      throw FormatError(file_.source() + ": tensor " + name + " is " + std::string(weft::name(data.dtype)) +
+                        ", expected floats");
     }
     return Graph::constant(data, name).cast(DType::f32);
   }
@@ -64,7 +65,8 @@ class FileWeights {
   void require_all_used(const std::string& network) const {
     for (const std::string& name : file_.names()) {
       if (used_.contains(name) || name.ends_with(".num_batches_tracked")) continue;
-      throw FormatError("{}: tensor {} is none of {}'s {} weights", file_.source(), name, network, used_.size());
+      throw FormatError(file_.source() + ": tensor " + name + " is none of " + network + "'s " +
+                        std::to_string(used_.size()) + " weights");
     }
   }
 
@@ -100,12 +102,12 @@ Expected read_expected(const std::string& path, std::int64_t classes) {
   const SafeTensors file = SafeTensors::open(path);
   const TensorData &input = file.at("input"), &output = file.at("output");
   if (input.dtype != DType::f32 || input.shape.rank() != 4 || input.shape[1] != 3 || input.shape[2] != input.shape[3]) {
-    throw FormatError("{}: tensor input is {} {}, expected f32 [n, 3, size, size]", path, name(input.dtype),
-                      to_string(input.shape));
+    throw FormatError(path + ": tensor input is " + to_string(TensorType{input.dtype, input.shape}) +
+                      ", expected f32 [n, 3, size, size]");
   }
   if (output.dtype != DType::f32 || output.shape != Shape{input.shape[0], classes}) {
-    throw FormatError("{}: tensor output is {} {}, expected f32 [{}, {}]", path, name(output.dtype),
-                      to_string(output.shape), input.shape[0], classes);
+    throw FormatError(path + ": tensor output is " + to_string(TensorType{output.dtype, output.shape}) +
+                      ", expected " + to_string(TensorType{DType::f32, {input.shape[0], classes}}));
   }
   return {tensor(input), tensor(output).read<float>()};
 }
@@ -124,11 +126,12 @@ double relative_difference(const std::vector<float>& got, const std::vector<floa
 
 std::vector<std::string> read_classes(const std::string& path, std::int64_t classes) {
   std::ifstream file(path);
-  if (!file) throw IoError("{}: cannot be read", path);
+  if (!file) throw IoError(path + ": cannot be read");
   std::vector<std::string> names;
   for (std::string line; std::getline(file, line);) names.push_back(line);
   if (static_cast<std::int64_t>(names.size()) != classes) {
-    throw InvalidArgument("{}: {} lines; the network has {} classes", path, names.size(), classes);
+    throw InvalidArgument(path + ": " + std::to_string(names.size()) + " lines; the network has " +
+                          std::to_string(classes) + " classes");
   }
   return names;
 }

@@ -159,7 +159,7 @@ fn kernel(i: u32) {
 })";
   kernel->infer = [](std::span<const TensorType> in) {
     if (in[0].shape.rank() != 2 || in[0].shape[1] % 32 != 0) {
-      throw ShapeError("sign_bits: x is {}, expected rows of a multiple of 32", to_string(in[0]));
+      throw ShapeError("sign_bits: x is " + to_string(in[0]) + ", expected rows of a multiple of 32");
     }
     return std::vector<TensorType>{{DType::u32, {in[0].shape[0], in[0].shape[1] / 32}}};
   };

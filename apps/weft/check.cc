@@ -9,6 +9,7 @@
 
 #include "command_line.h"
 #include "commands.h"
+#include "core/format.h"
 #include "core/json_reader.h"
 #include "core/mapped_file.h"
 #include "core/suffix.h"

@@ -5,6 +5,7 @@
 #include <map>
 #include <sstream>
 
+#include "core/format.h"
 #include "core/nearest.h"
 #include "weft/error.h"
 

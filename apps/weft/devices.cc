@@ -10,6 +10,7 @@
 
 #include "command_line.h"
 #include "commands.h"
+#include "core/format.h"
 #include "output.h"
 #include "weft/calibration.h"
 #include "weft/devices.h"

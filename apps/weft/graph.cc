@@ -10,6 +10,7 @@
 
 #include "command_line.h"
 #include "commands.h"
+#include "core/format.h"
 #include "core/suffix.h"
 #include "output.h"
 #include "weft/draw.h"

@@ -9,6 +9,7 @@
 #include <format>
 #include <utility>
 
+#include "core/format.h"
 #include "weft/error.h"
 #include "weft/log.h"
 

@@ -16,6 +16,7 @@
 
 #include "command_line.h"
 #include "commands.h"
+#include "core/format.h"
 #include "output.h"
 #include "sentences.h"
 #include "weft/error.h"

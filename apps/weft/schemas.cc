@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "core/format.h"
 #include "core/nearest.h"
 #include "output.h"
 #include "weft/error.h"

@@ -7,6 +7,7 @@
 #include <format>
 #include <utility>
 
+#include "core/format.h"
 #include "core/suffix.h"
 #include "weft/error.h"
 

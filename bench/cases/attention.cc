@@ -1,6 +1,7 @@
 // Attention: prefill, encoders' layers, and decoding over a long cache.
 #include <algorithm>
 #include <cmath>
+#include <format>
 
 #include "../bench.h"
 

@@ -1,5 +1,6 @@
 // Convolutions: layers of ResNet-50 and MobileNet, with channels last and channels first.
 #include <array>
+#include <format>
 
 #include "../bench.h"
 

@@ -1,6 +1,7 @@
 // Copies, transposes and casts.
 #include <array>
 #include <cmath>
+#include <format>
 
 #include "../bench.h"
 

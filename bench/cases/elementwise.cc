@@ -1,4 +1,6 @@
 // Elementwise operations: one for each kind of cost, over the types, and mixed types.
+#include <format>
+
 #include "../bench.h"
 #include "cpu/executor.h"
 

@@ -1,6 +1,7 @@
 // Kernels that only write: fills and random numbers.
 #include <cmath>
 #include <cstring>
+#include <format>
 #include <numeric>
 
 #include "../bench.h"

@@ -1,5 +1,6 @@
 // Matrix products.
 #include <array>
+#include <format>
 
 #include "../bench.h"
 

@@ -1,5 +1,6 @@
 // Pooling: windows of image networks with channels first and last, adaptive ones, and gradients.
 #include <array>
+#include <format>
 
 #include "../bench.h"
 

@@ -1,5 +1,8 @@
 // Quantisation: a scale for the tensor, for each row, and for blocks of 32 elements.
 #include "weft/kernels/quantize.h"
+
+#include <format>
+
 #include "../bench.h"
 
 namespace weft::bench {

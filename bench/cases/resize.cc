@@ -1,5 +1,6 @@
 // Resampling of images: to twice and to half the size, with channels first and last, and at the positions of a grid.
 #include <array>
+#include <format>
 
 #include "../bench.h"
 #include "weft/kernels/grid_sample.h"

@@ -1,6 +1,8 @@
 // Recurrent networks.
 #include "weft/kernels/rnn.h"
 
+#include <format>
+
 #include "../bench.h"
 #include "kernels/rnn/recurrence.h"
 

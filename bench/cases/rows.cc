@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <format>
 #include <numeric>
 
 #include "../bench.h"

@@ -2,6 +2,7 @@
 // channels, pictures of 7 x 7, heads of 80.
 #include <array>
 #include <cmath>
+#include <format>
 #include <numeric>
 
 #include "../bench.h"

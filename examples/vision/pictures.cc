@@ -19,12 +19,12 @@ namespace vision {
 Tensor read_png(const std::string& file) {
   png_image image = {};
   image.version = PNG_IMAGE_VERSION;
-  if (png_image_begin_read_from_file(&image, file.c_str()) == 0) throw IoError("{}: {}", file, image.message);
+  if (png_image_begin_read_from_file(&image, file.c_str()) == 0) throw IoError(file + ": " + image.message);
   image.format = PNG_FORMAT_RGB;
   std::vector<std::uint8_t> pixels(PNG_IMAGE_SIZE(image));
   const png_color white = {255, 255, 255};  // behind what is transparent
   if (png_image_finish_read(&image, &white, pixels.data(), 0, nullptr) == 0) {
-    throw IoError("{}: {}", file, image.message);
+    throw IoError(file + ": " + image.message);
   }
   return tensor({static_cast<std::int64_t>(image.height), static_cast<std::int64_t>(image.width), 3}, pixels);
 }

@@ -64,7 +64,9 @@ struct CustomKernel {
 class KernelError : public ValidationError {
  public:
   KernelError(const std::string& kernel, int line, const std::string& message)
-      : ValidationError("custom kernel '{}', line {}: {}", kernel, line, message), line_(line), message_(message) {}
+      : ValidationError("custom kernel '" + kernel + "', line " + std::to_string(line) + ": " + message),
+        line_(line),
+        message_(message) {}
   int line() const { return line_; }
   const std::string& message() const { return message_; }
 

@@ -2,50 +2,50 @@
 // library still works. A message says what was wrong, where, what was expected and, where it helps, what to do.
 #pragma once
 
-#include <format>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace weft {
+namespace detail {
 
-// Base of all of Weft's exceptions.
+// A format string and its arguments' text. Only Weft's own sources define them, by std::format (src/core/format.h):
+// the public headers need no <format>, which GCC has from version 13 on.
+template <class... Args>
+struct FormatString;
+template <class... Args>
+std::string formatted(const FormatString<std::type_identity_t<Args>...>& format, Args&&... args);
+
+}  // namespace detail
+
+// Base of all of Weft's exceptions. Each is constructed from its message.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+  // For Weft's own sources, see above; programs format their messages themselves.
+  template <class... Args>
+    requires(sizeof...(Args) > 0)
+  explicit Error(const detail::FormatString<std::type_identity_t<Args>...>& format, Args&&... args)
+      : std::runtime_error(detail::formatted(format, std::forward<Args>(args)...)) {}
 };
 
-// Declares an error type whose constructor takes std::format's arguments.
-#define WEFT_DECLARE_ERROR(Name, Base)                                                     \
-  class Name : public Base {                                                               \
-   public:                                                                                 \
-    template <class... Args>                                                               \
-    explicit Name(std::format_string<Args...> format, Args&&... args)                      \
-        : Name(Formatted{}, std::format(format, std::forward<Args>(args)...)) {}           \
-                                                                                           \
-   protected:                                                                              \
-    struct Formatted {};                                                                   \
-    Name(Formatted, const std::string& text) : Base(text) {}                               \
-  }
-// One more kind of InvalidArgument.
-#define WEFT_DECLARE_INVALID(Name)                                                         \
-  class Name : public InvalidArgument {                                                    \
-   public:                                                                                 \
-    template <class... Args>                                                               \
-    explicit Name(std::format_string<Args...> format, Args&&... args)                      \
-        : InvalidArgument(Formatted{}, std::format(format, std::forward<Args>(args)...)) {} \
+#define WEFT_DECLARE_ERROR(Name, Base) \
+  class Name : public Base {           \
+   public:                             \
+    using Base::Base;                  \
   }
 
 // An argument that breaks the documented contract: a name, a range, or one of the kinds below.
 WEFT_DECLARE_ERROR(InvalidArgument, Error);
 // Shapes or axes that do not fit each other or the operation.
-WEFT_DECLARE_INVALID(ShapeError);
+WEFT_DECLARE_ERROR(ShapeError, InvalidArgument);
 // Data types that do not fit each other or the operation.
-WEFT_DECLARE_INVALID(TypeError);
+WEFT_DECLARE_ERROR(TypeError, InvalidArgument);
 // An index outside of its axis, or more indices than axes.
-WEFT_DECLARE_INVALID(IndexError);
+WEFT_DECLARE_ERROR(IndexError, InvalidArgument);
 // Tensors of several devices where one is needed, or of a device that cannot do it.
-WEFT_DECLARE_INVALID(DeviceError);
+WEFT_DECLARE_ERROR(DeviceError, InvalidArgument);
 // A valid request that this device or this version cannot carry out.
 WEFT_DECLARE_ERROR(Unsupported, Error);
 // A file, stream or operating-system call failed.
@@ -64,6 +64,5 @@ WEFT_DECLARE_ERROR(ValidationError, Error);
 WEFT_DECLARE_ERROR(InternalError, Error);
 
 #undef WEFT_DECLARE_ERROR
-#undef WEFT_DECLARE_INVALID
 
 }  // namespace weft

@@ -2,15 +2,13 @@
 // topics such as "schedule", separated by commas.
 #pragma once
 
-#include <format>
-#include <string>
 #include <string_view>
-#include <utility>
 
 namespace weft {
 
 enum class LogLevel { debug, info, warning, off };
 
+// Logs the message, whatever the level that is shown; log_enabled() says whether it is.
 void log_message(LogLevel level, std::string_view message);
 bool log_enabled(LogLevel level);
 // True if WEFT_LOG names the topic ("schedule", "precision", …; `weft --help-all` lists them) or is "debug".
@@ -18,10 +16,5 @@ bool log_topic(std::string_view topic);
 
 // Logs the time since the process began, with `what` was reached, if the topic "start" is on.
 void log_mark(std::string_view what);
-
-template <class... Args>
-void log(LogLevel level, std::format_string<Args...> format, Args&&... args) {
-  if (log_enabled(level)) log_message(level, std::format(format, std::forward<Args>(args)...));
-}
 
 }  // namespace weft

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "compiler/calibration_file.h"
+#include "core/format.h"
 #include "core/host_load.h"
 #include "cpu/executor.h"
 #include "kernels/matmul/matmul.h"

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/format.h"
 #include "core/system.h"
 #include "gpu/disk_cache.h"
 #include "weft/calibration.h"

@@ -9,6 +9,7 @@
 #include "compiler/executable.h"
 #include "compiler/passes/passes.h"
 #include "core/error_context.h"
+#include "core/format.h"
 #include "core/host_memory.h"
 #include "core/in_quotes.h"
 #include "graph/ops/leaf.h"

@@ -3,6 +3,7 @@
 #include <format>
 
 #include "compiler/plan_calls.h"
+#include "core/format.h"
 #include "cpu/executor.h"
 #include "weft/calibration.h"
 #include "weft/error.h"

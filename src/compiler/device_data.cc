@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "core/format.h"
 #include "graph/ops/leaf.h"
 #include "weft/error.h"
 #include "weft/flags.h"

@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "core/format.h"
 #include "core/in_quotes.h"
 #include "core/nearest.h"
 #include "graph/node.h"

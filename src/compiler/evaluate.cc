@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "core/format.h"
 #include "core/in_quotes.h"
 #include "cpu/executor.h"
 #include "graph/ops/leaf.h"

@@ -8,6 +8,7 @@
 #include "compiler/plan_calls.h"
 #include "compiler/target.h"
 #include "compiler/verify_schedule.h"
+#include "core/format.h"
 #include "core/in_quotes.h"
 #include "core/nearest.h"
 #include "core/system.h"

@@ -1,6 +1,7 @@
 #include "compiler/largest_value.h"
 
 #include <cmath>
+#include <format>
 
 #include "cpu/executor.h"
 #include "weft/kernels/copy.h"

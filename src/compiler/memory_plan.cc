@@ -7,6 +7,7 @@
 #include <queue>
 #include <random>
 
+#include "core/format.h"
 #include "core/visits.h"
 #include "weft/error.h"
 

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "core/format.h"
 #include "core/in_quotes.h"
 #include "cpu/executor.h"
 #include "gpu/shaders_only.h"

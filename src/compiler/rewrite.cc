@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/format.h"
 #include "core/visits.h"
 #include "weft/error.h"
 

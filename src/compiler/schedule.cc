@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "compiler/passes/resolve_views.h"
+#include "core/format.h"
 #include "graph/ops/leaf.h"
 #include "weft/error.h"
 

@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "core/format.h"
 #include "weft/error.h"
 
 namespace weft::compiler {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <format>
 #include <limits>
 
+#include "core/format.h"
 #include "core/in_quotes.h"
 #include "core/str_cat.h"
 #include "weft/error.h"

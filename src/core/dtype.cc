@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/format.h"
 #include "weft/error.h"
 
 namespace weft {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/format.h"
+
 namespace weft {
 namespace {
 

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "core/ascii.h"
+#include "core/format.h"
 #include "core/nearest.h"
 #include "core/system.h"
 #include "weft/error.h"

@@ -3,6 +3,7 @@
 #include <format>
 #include <string>
 
+#include "core/format.h"
 #include "weft/error.h"
 
 namespace weft {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/format.h"
 #include "core/system.h"
 #include "weft/error.h"
 #include "weft/tensor_type.h"

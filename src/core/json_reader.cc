@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/format.h"
 #include "core/git_lfs.h"
 #include "core/in_quotes.h"
 #include "weft/error.h"

@@ -1,6 +1,7 @@
 #include "core/nearest.h"
 
 #include <algorithm>
+#include <format>
 #include <utility>
 #include <vector>
 

@@ -8,6 +8,7 @@
 #include <random>
 #include <string>
 
+#include "core/format.h"
 #include "core/system.h"
 #include "weft/error.h"
 

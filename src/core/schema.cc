@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <format>
 
+#include "core/format.h"
 #include "core/in_quotes.h"
 #include "weft/error.h"
 

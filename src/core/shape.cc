@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/checked.h"
+#include "core/format.h"
 #include "weft/error.h"
 
 namespace weft {

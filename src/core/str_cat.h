@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <concepts>
+#include <format>
 #include <string>
 #include <string_view>
 

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <system_error>
 
+#include "core/format.h"
 #include "core/system.h"
 #include "weft/error.h"
 

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "core/format.h"
 #include "core/host_memory.h"
 #include "weft/error.h"
 

@@ -1,5 +1,6 @@
 #include "cpu/host_pool.h"
 
+#include "core/format.h"
 #include "weft/error.h"
 
 namespace weft::cpu {

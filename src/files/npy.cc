@@ -6,6 +6,7 @@
 #include <new>
 
 #include "core/checked.h"
+#include "core/format.h"
 #include "core/git_lfs.h"
 #include "core/host_memory.h"
 #include "core/in_quotes.h"

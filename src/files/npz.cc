@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 
+#include "core/format.h"
 #include "core/git_lfs.h"
 #include "core/in_quotes.h"
 #include "weft/error.h"

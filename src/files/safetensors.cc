@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/checked.h"
+#include "core/format.h"
 #include "core/git_lfs.h"
 #include "core/in_quotes.h"
 #include "core/mapped_file.h"

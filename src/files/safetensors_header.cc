@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "core/format.h"
 #include "core/in_quotes.h"
 #include "weft/error.h"
 

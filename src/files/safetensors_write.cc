@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "core/format.h"
 #include "core/in_quotes.h"
 #include "core/utf8.h"
 #include "files/safetensors_header.h"

@@ -4,6 +4,7 @@
 #include <limits>
 #include <system_error>
 
+#include "core/format.h"
 #include "weft/error.h"
 
 namespace weft {

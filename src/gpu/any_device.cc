@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/ascii.h"
+#include "core/format.h"
 #include "core/host_memory.h"
 #include "cpu/host_pool.h"
 #include "gpu/choose.h"

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "core/format.h"
 #include "cpu/step_timer.h"
 #include "gpu/device_impl.h"
 #include "weft/error.h"

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "core/ascii.h"
+#include "core/format.h"
 #include "core/nearest.h"
 #include "weft/error.h"
 #include "weft/flags.h"

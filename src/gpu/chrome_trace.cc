@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "core/format.h"
 #include "weft/error.h"
 #include "weft/profile.h"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/format.h"
 #include "weft/error.h"
 
 namespace weft::gpu {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/format.h"
 #include "gpu/choose.h"
 #include "gpu/device_impl.h"
 #include "gpu/open.h"

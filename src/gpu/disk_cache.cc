@@ -11,6 +11,7 @@
 #include <system_error>
 #include <thread>
 
+#include "core/format.h"
 #include "weft/log.h"
 #include "weft/version.h"
 

@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include "core/format.h"
 #include "gpu/prepared.h"
 #include "gpu/recording.h"
 #include "weft/error.h"

@@ -4,6 +4,7 @@
 #include <format>
 #include <optional>
 
+#include "core/format.h"
 #include "gpu/context.h"
 #include "gpu/quiet_stderr.h"
 #include "gpu/score.h"

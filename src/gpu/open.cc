@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/format.h"
 #include "weft/error.h"
 #include "weft/flags.h"
 #include "weft/log.h"

@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "core/format.h"
 #include "weft/error.h"
 
 namespace weft::gpu {

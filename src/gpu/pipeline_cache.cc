@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/format.h"
 #include "weft/error.h"
 #include "weft/flags.h"
 

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <mutex>
 
+#include "core/format.h"
 #include "core/output_target.h"
 #include "weft/error.h"
 #include "weft/flags.h"

@@ -1,3 +1,4 @@
+#include "core/format.h"
 #include "weft/error.h"
 #include "weft/profile.h"
 #include "weft/profile_report.h"

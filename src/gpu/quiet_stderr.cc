@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/format.h"
 #include "core/system.h"
 #include "weft/log.h"
 

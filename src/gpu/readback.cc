@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/format.h"
 #include "gpu/device_impl.h"
 #include "weft/error.h"
 

@@ -1,5 +1,6 @@
 #include "gpu/recording.h"
 
+#include "core/format.h"
 #include "gpu/prepared.h"
 
 #include <algorithm>

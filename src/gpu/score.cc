@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 
+#include "core/format.h"
 #include "gpu/open.h"
 #include "weft/error.h"
 #include "weft/flags.h"

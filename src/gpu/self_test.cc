@@ -1,5 +1,6 @@
 #include "gpu/self_test.h"
 
+#include "core/format.h"
 #include "gpu/device_impl.h"
 #include "gpu/disk_cache.h"
 #include "weft/error.h"

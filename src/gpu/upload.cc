@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "core/format.h"
 #include "gpu/device_impl.h"
 #include "weft/error.h"
 

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "core/checked.h"
+#include "core/format.h"
 #include "core/host_memory.h"
 #include "weft/error.h"
 

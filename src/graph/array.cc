@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/error_context.h"
+#include "core/format.h"
 #include "core/system.h"
 #include "graph/axes.h"
 #include "graph/promotion.h"

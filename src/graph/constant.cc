@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "core/format.h"
 #include "core/visits.h"
 #include "weft/error.h"
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/error_context.h"
+#include "core/format.h"
 #include "core/in_quotes.h"
 #include "core/utf8.h"
 #include "graph/axes.h"

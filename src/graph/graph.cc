@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "core/format.h"
 #include "core/in_quotes.h"
 #include "core/visits.h"
 #include "graph/ops/leaf.h"

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "core/error_context.h"
+#include "core/format.h"
 #include "core/in_quotes.h"
 #include "weft/error.h"
 #include "weft/label.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/format.h"
 #include "graph/graph.h"
 #include "weft/error.h"
 

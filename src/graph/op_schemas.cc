@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/format.h"
 #include "graph/op_rows.h"
 #include "graph/ops/elementwise.h"
 #include "kernels/elementwise/scalar_ops.h"

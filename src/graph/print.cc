@@ -1,3 +1,5 @@
+#include <format>
+
 #include "core/in_quotes.h"
 #include "graph/graph.h"
 

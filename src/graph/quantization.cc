@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/error_context.h"
+#include "core/format.h"
 #include "graph/axes.h"
 #include "graph/graph.h"
 #include "graph/ops/elementwise.h"

@@ -3,6 +3,7 @@
 #include <format>
 #include <utility>
 
+#include "core/format.h"
 #include "kernels/call.h"
 #include "weft/error.h"
 

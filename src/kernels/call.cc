@@ -5,6 +5,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "core/format.h"
 #include "core/str_cat.h"
 #include "gpu/device_impl.h"
 #include "kernels/accessors.h"

@@ -4,6 +4,7 @@
 #include <complex>
 #include <cstring>
 
+#include "core/format.h"
 #include "core/parallel.h"
 #include "cpu/executor.h"
 #include "cpu/kernel_form.h"

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "core/format.h"
 #include "gpu/self_test.h"
 #include "weft/log.h"
 #include "weft/small_float.h"

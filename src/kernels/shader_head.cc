@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <format>
 
+#include "core/format.h"
 #include "core/str_cat.h"
 #include "kernels/accessors.h"
 #include "weft/error.h"

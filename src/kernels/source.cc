@@ -3,6 +3,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "core/format.h"
 #include "weft/error.h"
 
 namespace weft::kernels {

@@ -4,6 +4,7 @@
 #include <format>
 #include <ranges>
 
+#include "core/format.h"
 #include "core/nearest.h"
 #include "kernels/check.h"
 #include "kernels/table_rows.h"

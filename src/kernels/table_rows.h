@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/format.h"
 #include "weft/attributes.h"
 #include "weft/error.h"
 #include "weft/kernels/table.h"

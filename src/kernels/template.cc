@@ -7,6 +7,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "core/format.h"
 #include "weft/error.h"
 
 namespace weft::kernels {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/format.h"
 #include "core/in_quotes.h"
 #include "core/json_reader.h"
 #include "core/mapped_file.h"

@@ -9,6 +9,7 @@
 #include <ranges>
 #include <set>
 
+#include "core/format.h"
 #include "core/in_quotes.h"
 #include "weft/error.h"
 #include "weft/label.h"

@@ -2,6 +2,7 @@
 #include <numeric>
 #include <optional>
 
+#include "core/format.h"
 #include "core/system.h"
 #include "cpu/executor.h"
 #include "models/encoder_graph.h"

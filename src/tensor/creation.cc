@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/error_context.h"
+#include "core/format.h"
 #include "core/host_memory.h"
 #include "tensor/convert.h"
 #include "tensor/tracing.h"

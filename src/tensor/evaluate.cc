@@ -7,6 +7,7 @@
 
 #include "compiler/constant_store.h"
 #include "compiler/device_data.h"
+#include "core/format.h"
 #include "core/host_memory.h"
 #include "gpu/context.h"
 #include "graph/ops/elementwise.h"

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "compiler/device_data.h"
+#include "core/format.h"
 #include "core/in_quotes.h"
 #include "core/visits.h"
 #include "graph/graph.h"

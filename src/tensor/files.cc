@@ -6,6 +6,7 @@
 
 #include "compiler/device_data.h"
 #include "core/error_context.h"
+#include "core/format.h"
 #include "core/host_memory.h"
 #include "core/in_quotes.h"
 #include "core/join.h"

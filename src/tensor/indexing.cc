@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/error_context.h"
+#include "core/format.h"
 #include "graph/promotion.h"
 #include "weft/array.h"
 #include "weft/error.h"

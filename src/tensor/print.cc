@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "compiler/device_data.h"
+#include "core/format.h"
 #include "core/host_memory.h"
 #include "tensor/convert.h"
 #include "weft/error.h"

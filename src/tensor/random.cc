@@ -4,6 +4,7 @@
 #include <random>
 
 #include "core/error_context.h"
+#include "core/format.h"
 #include "tensor/tracing.h"
 #include "weft/array.h"
 #include "weft/error.h"

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "core/error_context.h"
+#include "core/format.h"
 #include "cpu/executor.h"
 #include "graph/promotion.h"
 #include "weft/array.h"

@@ -2,6 +2,7 @@
 #include "weft/tensor.h"
 
 #include "compiler/device_data.h"
+#include "core/format.h"
 #include "core/host_memory.h"
 #include "graph/ops/leaf.h"
 #include "tensor/broadcast_read.h"

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "compiler/device_data.h"
+#include "core/format.h"
 #include "graph/graph.h"
 #include "graph/ops/leaf.h"
 #include "tensor/expressions.h"

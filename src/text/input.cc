@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "core/format.h"
 #include "core/in_quotes.h"
 #include "core/suffix.h"
 #include "core/utf8.h"

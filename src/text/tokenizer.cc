@@ -3,6 +3,7 @@
 #include <exception>
 #include <mutex>
 
+#include "core/format.h"
 #include "core/parallel.h"
 #include "core/utf8.h"
 #include "text/added_tokens.h"

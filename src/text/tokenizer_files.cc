@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/format.h"
 #include "core/git_lfs.h"
 #include "core/in_quotes.h"
 #include "core/json_reader.h"

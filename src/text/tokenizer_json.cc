@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/format.h"
 #include "core/in_quotes.h"
 #include "core/json_reader.h"
 #include "text/tokenizer_file.h"

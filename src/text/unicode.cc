@@ -8,6 +8,7 @@
 #include <memory>
 #include <tuple>
 
+#include "core/format.h"
 #include "core/utf8.h"
 #include "weft/error.h"
 

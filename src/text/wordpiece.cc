@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/format.h"
 #include "core/in_quotes.h"
 #include "core/utf8.h"
 #include "weft/error.h"

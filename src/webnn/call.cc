@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "core/format.h"
 #include "graph/graph.h"
 #include "graph/ops/leaf.h"
 #include "webnn/message.h"

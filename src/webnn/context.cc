@@ -4,6 +4,7 @@
 #include <chrono>
 #include <unordered_map>
 
+#include "core/format.h"
 #include "cpu/executor.h"
 #include "gpu/context.h"
 #include "gpu/device_impl.h"

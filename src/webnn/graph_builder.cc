@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "core/error_context.h"
+#include "core/format.h"
 #include "core/nearest.h"
 #include "graph/graph.h"
 #include "graph/ops/leaf.h"

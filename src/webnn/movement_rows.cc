@@ -1,5 +1,6 @@
 // Operations that move elements.
 #include <algorithm>
+#include <format>
 #include <numeric>
 
 #include "webnn/message.h"

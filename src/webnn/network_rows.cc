@@ -1,6 +1,7 @@
 // Products, convolutions, pooling and resampling.
 #include <algorithm>
 #include <cmath>
+#include <format>
 
 #include "webnn/message.h"
 #include "webnn/op_rows.h"

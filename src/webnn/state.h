@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "core/format.h"
 #include "weft/compile.h"
 #include "weft/graph.h"
 #include "weft/webnn/builder.h"

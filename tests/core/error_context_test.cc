@@ -5,6 +5,8 @@
 #include <functional>
 #include <string>
 
+#include "core/format.h"
+
 namespace weft {
 namespace {
 

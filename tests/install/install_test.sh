@@ -35,9 +35,12 @@ env -i PATH=/usr/bin:/bin HOME="$work" "$prefix/bin/weft" devices >/dev/null || 
 
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 cd "$source/tests/consumer"
-# shellcheck disable=SC2046  # flags are words
-c++ main.cc -o "$work/program" $(pkg-config --cflags --libs weft)
-"$work/program" | grep -q '^7 with Weft' || fail 'the program built through pkg-config'
+# By a compiler older than that of the library, too, where there is one.
+for compiler in $(command -v g++-12) c++; do
+  # shellcheck disable=SC2046  # flags are words
+  "$compiler" main.cc -o "$work/program" $(pkg-config --cflags --libs weft)
+  "$work/program" | grep -q '^7 with Weft' || fail "the program built by $compiler through pkg-config"
+done
 [[ -z $(loaded_outside "$prefix" "$work/program") ]] || fail "loaded from elsewhere: $(loaded_outside "$prefix" "$work/program")"
 
 # Without any package of the environment: only the installed directory is searched.

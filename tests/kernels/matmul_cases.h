@@ -8,6 +8,7 @@
 
 #include <cmath>
 
+#include "core/format.h"
 #include "cpu/executor.h"
 #include "kernels/matmul/matmul.h"
 #include "support/devices.h"

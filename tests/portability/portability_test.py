@@ -4,6 +4,8 @@
   portability_test.py SOURCE_DIR                        reads the sources (a second)
   portability_test.py SOURCE_DIR --compile BUILD_DIR    also compiles all of src/ and the public headers with
         clang++ -fsyntax-only -pedantic-errors -DWEFT_STANDARD_CXX (minutes); exits with 77 if there is no clang++
+  portability_test.py SOURCE_DIR --headers BUILD_DIR    compiles each public header alone and all together by g++-12, or
+        where there is none by c++ without the headers that GCC 12's library lacks
 
 POSIX may be used in src/core/system_posix.cc only, extensions of compilers in the files of EXTENSIONS only.
 """
@@ -42,6 +44,13 @@ EXTENSION_NAMES = re.compile(
     r"__attribute__|__builtin_|__int128|__extension__|__typeof|\btypeof\b|__restrict|__asm|__PRETTY_FUNCTION__|__declspec|"
     r"\bimmintrin\.h|#\s*pragma\s+(?!once\b)|_Pragma")
 
+# Programs are built against the public headers by GCC 12 (Debian 12), whose library lacks these.
+NEWER_HEADERS = ("format", "print", "expected", "generator", "mdspan", "flat_map", "flat_set", "text_encoding", "stdfloat")
+NEWER_LIBRARY = re.compile(
+    r"#\s*include\s*<(" + "|".join(NEWER_HEADERS) + r")>|\bstd::(v?format\w*|print(ln)?|expected|unexpected|generator|mdspan|"
+    r"out_ptr|chrono::(\w*zone\w*|utc_\w+|tai_\w+|gps_\w+|parse|from_stream)|ranges::to|"
+    r"(ranges::)?views::(as_rvalue|as_const|enumerate|stride|cartesian_product|repeat))\b")
+
 
 def code_of(text):
     """The text without comments and strings, whose lines keep their numbers."""
@@ -57,6 +66,8 @@ def findings(name, text):
             found.append(f"{name}:{number}: POSIX outside {POSIX_FILE}: {m.group().strip()}")
         if name not in EXTENSIONS and (m := EXTENSION_NAMES.search(line)):
             found.append(f"{name}:{number}: an extension of compilers; core/compiler.h has names for them: {m.group()}")
+        if name.startswith("include/") and (m := NEWER_LIBRARY.search(line)):
+            found.append(f"{name}:{number}: GCC 12's library lacks it, and a user's program may be built by that: {m.group()}")
     return found
 
 
@@ -66,13 +77,52 @@ def check_itself():
            "typedef float V __attribute__((vector_size(16)));", "__builtin_add_overflow(a, b, &c)", "#pragma GCC ivdep"]
     good = ["#include <vector>", "#pragma once", "// fork() is not called", 'log("getpid()");', "device.fork();",
             "Queue::dup(x)", 'R"WGSL(\n#pragma x\n)WGSL";']
+    newer = ["#include <format>", "# include <print>", "std::format_string<Args...> format", "std::expected<int, E> f();",
+             "std::chrono::zoned_time t;", "std::views::enumerate(v)"]
     wrong = [text for text in bad if not findings("src/x.cc", text)] + [text for text in good if findings("src/x.cc", text)]
+    wrong += [text for text in newer if findings("src/x.cc", text) or not findings("include/weft/x.h", text)]
+    wrong += [text for text in good + ["#include <ranges>", "std::chrono::seconds s;"] if findings("include/weft/x.h", text)]
     return [f"portability_test.py: misjudges {text!r}" for text in wrong]
 
 
 # What the compiler must refuse: an array of variable length, a binary constant with a GNU suffix, a missing fallback.
 REFUSED = ["int f(int n) { int v[n]; return sizeof v; }", "auto z = 1.0i;",
            '#include "core/compiler.h"\n#if !WEFT_GNU && !WEFT_POSIX\n#error standard\n#endif']
+
+
+def public_headers(source):
+    return [path.relative_to(source / "include") for path in sorted((source / "include").rglob("*.h"))]
+
+
+def compile_headers(source, build):
+    """Compiles the public headers as GCC 12 sees them, each alone and all together."""
+    compiler = shutil.which("g++-12")
+    dawn = re.search(r"^WEFT_DAWN_INCLUDE_DIR:PATH=(.*)", (build / "CMakeCache.txt").read_text(), re.MULTILINE).group(1)
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = pathlib.Path(scratch)
+        for name in ("webgpu", "dawn"):  # alone: what is beside Dawn's headers may be another compiler's
+            (scratch / name).symlink_to(pathlib.Path(dawn) / name)
+        if not compiler:
+            for name in NEWER_HEADERS:
+                (scratch / name).write_text(f'#error "GCC 12 has no <{name}>"\n')
+        flags = [compiler or "c++", "-std=c++20", "-Wall", "-Wextra", "-Werror", f"-I{source}/include", f"-I{build}/include",
+                 "-isystem", str(scratch)]
+
+        def compiled(text):
+            result = subprocess.run([*flags, "-fsyntax-only", "-x", "c++", "-"], input=text, capture_output=True, text=True,
+                                    check=False)
+            return text, result
+
+        includes = [f'#include "{name}"\n' for name in public_headers(source)]
+        failures = []
+        if compiled("#include <format>\n")[1].returncode == 0:
+            failures.append(f"{flags[0]} has <format>, so it shows nothing")
+        print(f"compiling {len(includes)} public headers by {flags[0]}", flush=True)
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for text, result in pool.map(compiled, ["".join(includes), *includes]):
+                if result.returncode:
+                    failures.append(f"{text}{flags[0]} gives {result.returncode}\n{result.stderr}")
+    return failures
 
 
 def compile_all(source, build, files):
@@ -94,8 +144,7 @@ def compile_all(source, build, files):
             if result.returncode == 0:
                 failures.append(f"the compiler accepts what it must not:\n{text}")
         # The public headers, alone: a user includes any of them first.
-        for path in sorted((source / "include").rglob("*.h")):
-            name = path.relative_to(source / "include")
+        for name in public_headers(source):
             unit = pathlib.Path(scratch) / (str(name).replace("/", "_") + ".cc")
             unit.write_text(f'#include "{name}"\n')
             files.append(unit)
@@ -117,6 +166,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("source", type=pathlib.Path)
     parser.add_argument("--compile", metavar="BUILD_DIR", type=pathlib.Path)
+    parser.add_argument("--headers", metavar="BUILD_DIR", type=pathlib.Path)
     parser.add_argument("--only", metavar="REGEX", default="", help="compile only sources whose path has it")
     arguments = parser.parse_args()
     source = arguments.source.resolve()
@@ -130,6 +180,8 @@ def main():
     units = [p for p in files if p.suffix == ".cc" and re.search(arguments.only, str(p.relative_to(source)))]
     if arguments.compile:
         failures += compile_all(source, arguments.compile.resolve(), units)
+    if arguments.headers:
+        failures += compile_headers(source, arguments.headers.resolve())
     for failure in failures:
         print(failure)
     print(f"{len(files)} files read" + (f", {len(units)} compiled" if arguments.compile else "") + f", {len(failures)} findings")

@@ -1,5 +1,6 @@
 #include "support/array_functions.h"
 
+#include "core/format.h"
 #include "weft/array.h"
 #include "weft/error.h"
 #include "weft/evaluate.h"

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "core/format.h"
 #include "weft/error.h"
 
 namespace weft::test {

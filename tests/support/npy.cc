@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/format.h"
 #include "core/mapped_file.h"
 #include "files/npy.h"
 #include "support/data.h"

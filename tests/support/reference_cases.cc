@@ -1,5 +1,6 @@
 #include "support/reference_cases.h"
 
+#include "core/format.h"
 #include "support/generated.h"
 #include "support/npy.h"
 #include "weft/error.h"

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "core/format.h"
 #include "core/in_quotes.h"
 #include "webnn/message.h"
 #include "webnn_check/program_values.h"

@@ -9,6 +9,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "core/format.h"
 #include "webnn/message.h"
 #include "weft/small_float.h"
 

@@ -1,9 +1,9 @@
 // The errors of WebNN, each an exception of the name that the specification gives it.
 #pragma once
 
-#include <format>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "weft/error.h"
@@ -23,12 +23,14 @@ class Exception : public Error {
   std::string_view name_;
 };
 
-#define WEFT_DECLARE_WEBNN_ERROR(Name)                                          \
-  class Name final : public Exception {                                         \
-   public:                                                                      \
-    template <class... Args>                                                    \
-    explicit Name(std::format_string<Args...> format, Args&&... args)           \
-        : Exception(#Name, std::format(format, std::forward<Args>(args)...)) {} \
+#define WEFT_DECLARE_WEBNN_ERROR(Name)                                                               \
+  class Name final : public Exception {                                                              \
+   public:                                                                                           \
+    template <class... Args>                                                                         \
+      requires(sizeof...(Args) > 0)                                                                  \
+    explicit Name(const detail::FormatString<std::type_identity_t<Args>...>& format, Args&&... args) \
+        : Exception(#Name, detail::formatted(format, std::forward<Args>(args)...)) {}                \
+    explicit Name(const std::string& text) : Exception(#Name, text) {}                               \
   }
 // An argument that breaks a rule of the specification, or that WebIDL would not convert.
 WEFT_DECLARE_WEBNN_ERROR(TypeError);

@@ -1,5 +1,6 @@
 #include "compiler/passes/merge_products.h"
 
+#include <format>
 #include <map>
 
 #include "compiler/rewrite.h"

@@ -1,6 +1,7 @@
 #include "compiler/passes/passes.h"
 
 #include <chrono>
+#include <format>
 
 #include "compiler/passes/common_subexpressions.h"
 #include "compiler/passes/fold_constants.h"

@@ -1,5 +1,6 @@
 #include "compiler/passes/store_half.h"
 
+#include <format>
 #include <map>
 #include <set>
 

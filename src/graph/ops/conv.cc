@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "core/format.h"
 #include "graph/graph.h"
 #include "graph/op_schemas.h"
 #include "graph/ops/product.h"

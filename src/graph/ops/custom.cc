@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "core/format.h"
 #include "core/in_quotes.h"
 #include "core/utf8.h"
 #include "cpu/executor.h"

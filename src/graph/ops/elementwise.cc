@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "core/error_context.h"
+#include "core/format.h"
 #include "graph/graph.h"
 #include "graph/ops/leaf.h"
 #include "graph/promotion.h"

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/error_context.h"
+#include "core/format.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 
+#include "core/format.h"
 #include "cpu/executor.h"
 #include "graph/graph.h"
 #include "graph/ops/elementwise.h"

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "core/format.h"
 #include "graph/graph.h"
 #include "graph/ops/product.h"
 #include "graph/op_schemas.h"

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/checked.h"
+#include "core/format.h"
 #include "cpu/executor.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/error_context.h"
+#include "core/format.h"
 #include "graph/graph.h"
 #include "graph/op_schemas.h"
 #include "graph/ops/elementwise.h"

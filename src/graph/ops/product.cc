@@ -1,5 +1,6 @@
 #include "graph/ops/product.h"
 
+#include "core/format.h"
 #include "graph/node.h"
 #include "graph/ops/conv.h"
 #include "graph/ops/matmul.h"

@@ -1,5 +1,6 @@
 #include "graph/ops/random.h"
 
+#include "core/format.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"

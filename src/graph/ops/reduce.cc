@@ -1,5 +1,6 @@
 #include "graph/ops/reduce.h"
 
+#include "core/format.h"
 #include "graph/graph.h"
 #include "graph/op_schemas.h"
 #include "graph/ops/elementwise.h"

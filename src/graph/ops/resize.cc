@@ -5,6 +5,7 @@
 
 #include "core/checked.h"
 #include "core/error_context.h"
+#include "core/format.h"
 #include "graph/graph.h"
 #include "graph/op_schemas.h"
 #include "graph/ops/elementwise.h"

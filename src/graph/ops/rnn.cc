@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error_context.h"
+#include "core/format.h"
 #include "graph/graph.h"
 #include "graph/op_schemas.h"
 #include "weft/error.h"

@@ -1,6 +1,7 @@
 #include "graph/ops/sort.h"
 
 #include "core/error_context.h"
+#include "core/format.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/error_context.h"
+#include "core/format.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "weft/error.h"

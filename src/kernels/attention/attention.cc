@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "core/format.h"
 #include "kernels/call.h"
 #include "kernels/common/chunks.h"
 #include "kernels/common/memory.h"

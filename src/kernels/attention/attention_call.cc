@@ -1,6 +1,7 @@
 // Checks of an attention call, the keys that its queries see, and pieces of calls.
 #include <algorithm>
 
+#include "core/format.h"
 #include "kernels/attention/attention.h"
 #include "kernels/common/chunks.h"
 #include "kernels/cpu_loops.h"

@@ -2,6 +2,7 @@
 // several queries), keys and values are broadcast one number at a time, and softmax needs no sums across a vector.
 
 #include <cmath>
+#include <format>
 #include <vector>
 
 #include "core/host_memory.h"

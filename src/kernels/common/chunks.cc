@@ -1,5 +1,6 @@
 #include "kernels/common/chunks.h"
 
+#include "core/format.h"
 #include "weft/error.h"
 
 namespace weft::kernels {

@@ -1,6 +1,7 @@
 // Single elements, for the references of kernels.
 #pragma once
 
+#include "core/format.h"
 #include "kernels/cpu_loops.h"
 #include "weft/error.h"
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/format.h"
 #include "weft/error.h"
 #include "weft/view.h"
 

@@ -1,5 +1,6 @@
 #include "kernels/common/prologue.h"
 
+#include "core/format.h"
 #include "weft/error.h"
 
 namespace weft::kernels {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <format>
 
+#include "core/format.h"
 #include "core/str_cat.h"
 #include "kernels/common/chunks.h"
 #include "kernels/common/memory.h"

@@ -2,6 +2,8 @@
 // dense array, and the function's results to the epilogue, in the blocks in which expressions are evaluated.
 #pragma once
 
+#include <format>
+
 #include "kernels/common/row_fusion.h"
 #include "kernels/common/rows_cpu.h"
 #include "kernels/elementwise/expression_cpu.h"

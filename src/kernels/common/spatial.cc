@@ -1,5 +1,6 @@
 #include "kernels/common/spatial.h"
 
+#include "core/format.h"
 #include "weft/error.h"
 
 namespace weft::kernels {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/format.h"
 #include "gpu/sync_flags.h"
 #include "kernels/common/chunks.h"
 #include "kernels/common/memory.h"

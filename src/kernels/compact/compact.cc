@@ -1,4 +1,5 @@
 // Compaction: counts the chosen elements of each block, scans the counts, then stores each element.
+#include "core/format.h"
 #include "weft/kernels/compact.h"
 #include "kernels/call.h"
 #include "kernels/check.h"

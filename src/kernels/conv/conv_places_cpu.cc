@@ -2,6 +2,7 @@
 // a row of x is copied, from which a vector takes neighbouring places.
 #include <algorithm>
 #include <array>
+#include <format>
 
 #include "cpu/kernel_form.h"
 #include "kernels/common/instruction_sets.h"

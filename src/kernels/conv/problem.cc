@@ -3,6 +3,7 @@
 #include <array>
 #include <numeric>
 
+#include "core/format.h"
 #include "kernels/check.h"
 #include "kernels/common/moved_axis.h"
 #include "kernels/common/spatial.h"

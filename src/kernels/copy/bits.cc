@@ -1,5 +1,6 @@
 #include "kernels/copy/bits.h"
 
+#include "core/format.h"
 #include "weft/error.h"
 
 namespace weft::kernels {

@@ -2,6 +2,7 @@
 // where the fastest axes of input and output differ. Casts: the elementwise kernel.
 #include "kernels/copy/copy.h"
 
+#include "core/format.h"
 #include "core/str_cat.h"
 #include "kernels/call.h"
 #include "kernels/common/chunks.h"

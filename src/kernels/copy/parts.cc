@@ -1,4 +1,5 @@
 // Parts of tensors: slices are views; joining and splitting copy into and out of them.
+#include "core/format.h"
 #include "kernels/check.h"
 #include "kernels/common/memory.h"
 #include "kernels/copy/bits.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/format.h"
 #include "gpu/shader_check.h"
 #include "gpu/shaders_only.h"
 #include "kernels/call.h"

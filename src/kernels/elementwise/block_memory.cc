@@ -6,6 +6,7 @@
 #include <limits>
 #include <tuple>
 
+#include "core/format.h"
 #include "kernels/elementwise/block_loops.h"
 #include "kernels/cpu_loops.h"
 

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "core/format.h"
 #include "core/str_cat.h"
 #include "kernels/call.h"
 #include "kernels/common/chunks.h"

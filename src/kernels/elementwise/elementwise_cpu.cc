@@ -1,5 +1,6 @@
 // The CPU's elementwise kernels: blocks of the expression's registers, filled from rows.
 #include <algorithm>
+#include <format>
 #include <vector>
 
 #include "kernels/common/blocks_cpu.h"

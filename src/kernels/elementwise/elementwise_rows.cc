@@ -1,6 +1,7 @@
 // The rows of the kernel table for weft/kernels/elementwise.h: one for each function.
 #include <format>
 
+#include "core/format.h"
 #include "kernels/elementwise/scalar_ops.h"
 #include "kernels/table_rows.h"
 #include "weft/expressions.h"

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <format>
 
+#include "core/format.h"
 #include "kernels/elementwise/scalar_ops.h"
 #include "weft/error.h"
 #include "weft/small_float.h"

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "core/format.h"
 #include "kernels/elementwise/scalar_ops.h"
 #include "kernels/elementwise/scalar_ops_cpu.h"
 #include "weft/error.h"

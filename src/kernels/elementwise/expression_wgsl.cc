@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 
+#include "core/format.h"
 #include "kernels/call.h"
 #include "kernels/elementwise/scalar_ops.h"
 #include "kernels/library.h"

@@ -5,6 +5,7 @@
 #include <format>
 #include <iterator>
 
+#include "core/format.h"
 #include "core/nearest.h"
 #include "kernels/elementwise/scalar_ops.h"
 #include "weft/error.h"

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/format.h"
 #include "weft/error.h"
 
 namespace weft::kernels {

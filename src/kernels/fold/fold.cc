@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/format.h"
 #include "core/str_cat.h"
 #include "kernels/call.h"
 #include "kernels/check.h"

@@ -1,4 +1,5 @@
 // Tensors that are functions of their indices: expressions of ramps, numbers that grow along the axes.
+#include "core/format.h"
 #include "kernels/check.h"
 #include "kernels/common/memory.h"
 #include "kernels/copy/bits.h"

@@ -1,4 +1,5 @@
 // The gradients of grid_sample.
+#include "core/format.h"
 #include "core/str_cat.h"
 #include "kernels/call.h"
 #include "kernels/check.h"

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/format.h"
 #include "kernels/grid_sample/positions_cpu.h"
 
 namespace weft::kernels {

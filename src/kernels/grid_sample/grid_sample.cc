@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/format.h"
 #include "core/str_cat.h"
 #include "kernels/call.h"
 #include "kernels/check.h"

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/format.h"
 #include "kernels/cpu_loops.h"
 #include "kernels/elementwise/block_loops.h"
 #include "kernels/grid_sample/grid_sample.h"

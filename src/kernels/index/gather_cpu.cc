@@ -1,4 +1,5 @@
 #include <cstring>
+#include <format>
 
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/index/gather.h"

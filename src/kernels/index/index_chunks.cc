@@ -1,4 +1,5 @@
 // Selections in tensors that exceed a binding.
+#include "core/format.h"
 #include "kernels/common/chunks.h"
 #include "kernels/index/selection.h"
 #include "weft/error.h"

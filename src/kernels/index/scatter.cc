@@ -1,6 +1,7 @@
 // Scatters: checks, and the launcher of scatter.wgsl. Elements that are only moved are treated as bits, as in gather.
 #include "kernels/index/scatter.h"
 
+#include "core/format.h"
 #include "kernels/call.h"
 #include "kernels/common/memory.h"
 #include "kernels/copy/bits.h"

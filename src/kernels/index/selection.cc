@@ -1,3 +1,4 @@
+#include "core/format.h"
 #include "kernels/index/selection.h"
 #include "kernels/check.h"
 

@@ -1,5 +1,6 @@
 #include "kernels/matmul/epilogue.h"
 
+#include "core/format.h"
 #include "core/str_cat.h"
 #include "kernels/matmul/variants.h"
 #include "weft/error.h"

@@ -1,5 +1,6 @@
 #include "kernels/matmul/matmul.h"
 
+#include "core/format.h"
 #include "core/str_cat.h"
 #include "kernels/call.h"
 #include "kernels/common/chunks.h"

@@ -1,5 +1,7 @@
 // The matrix product on the CPU's cores: panels (panels_cpu.h) multiply blocks of y that stay in a core's cache, and
 // the epilogue runs over each block while it is cached.
+#include <format>
+
 #include "cpu/kernel_form.h"
 #include "cpu/packed_weight_cache.h"
 #include "kernels/call.h"

@@ -1,5 +1,6 @@
 #include "kernels/matmul/problem.h"
 
+#include "core/format.h"
 #include "kernels/common/memory.h"
 #include "kernels/check.h"
 #include "kernels/matmul/epilogue.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <format>
 
 #include "gpu/self_test.h"
 #include "kernels/matmul/matmul.h"

@@ -1,5 +1,6 @@
 #include "weft/kernels/norm.h"
 
+#include "core/format.h"
 #include "kernels/common/memory.h"
 #include "kernels/norm/row_norm.h"
 #include "kernels/plan_cache.h"

@@ -1,5 +1,6 @@
 #include "kernels/norm/row_norm.h"
 
+#include "core/format.h"
 #include "kernels/common/memory.h"
 #include "kernels/plan_cache.h"
 #include "weft/error.h"

@@ -2,6 +2,7 @@
 //
 // If y is contiguous, a thread takes four elements that are one vec4 of it, whatever rows they belong to, and stores
 // them together; else it stores each. Four elements that are adjacent in x are loaded as one or two vec4s.
+#include "core/format.h"
 #include "kernels/check.h"
 #include "kernels/pad/remap.h"
 

@@ -1,5 +1,6 @@
 // Padding and similar operations on tensors that exceed a binding: y is cut, and each part binds the elements of x that
 // it reads.
+#include "core/format.h"
 #include "kernels/call.h"
 #include "kernels/common/chunks.h"
 #include "kernels/pad/remap.h"

@@ -2,6 +2,7 @@
 #include <array>
 #include <numeric>
 
+#include "core/format.h"
 #include "core/str_cat.h"
 #include "kernels/call.h"
 #include "kernels/common/chunks.h"

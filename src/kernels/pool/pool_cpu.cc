@@ -4,6 +4,7 @@
 // read, one at a time.
 #include <cmath>
 
+#include "core/format.h"
 #include "cpu/kernel_form.h"
 #include "kernels/common/prologue.h"
 #include "kernels/common/rows_cpu.h"

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "core/format.h"
 #include "kernels/check.h"
 #include "kernels/common/prologue.h"
 #include "kernels/common/spatial.h"

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/format.h"
 #include "kernels/check.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/plan_cache.h"

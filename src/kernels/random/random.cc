@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/format.h"
 #include "kernels/call.h"
 #include "kernels/check.h"
 #include "kernels/common/chunks.h"

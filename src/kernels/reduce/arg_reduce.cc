@@ -1,3 +1,4 @@
+#include "core/format.h"
 #include "kernels/check.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/ordered_key.h"

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/format.h"
 #include "core/str_cat.h"
 #include "kernels/common/element_work.h"
 #include "kernels/common/memory.h"

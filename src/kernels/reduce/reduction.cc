@@ -1,5 +1,6 @@
 #include "kernels/reduce/reduction.h"
 
+#include "core/format.h"
 #include "gpu/sync_flags.h"
 #include "kernels/common/chunks.h"
 #include "kernels/common/memory.h"

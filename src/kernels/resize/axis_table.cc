@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 
+#include "core/format.h"
 #include "weft/error.h"
 
 namespace weft::kernels {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/format.h"
 #include "weft/error.h"
 
 namespace weft::kernels {

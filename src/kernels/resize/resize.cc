@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/format.h"
 #include "core/str_cat.h"
 #include "kernels/call.h"
 #include "kernels/check.h"

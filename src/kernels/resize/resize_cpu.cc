@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "core/format.h"
 #include "kernels/common/prologue.h"
 #include "kernels/cpu_loops.h"
 #include "kernels/elementwise/block_loops.h"

@@ -1,5 +1,7 @@
 #include "kernels/rnn/fused_step.h"
 
+#include <format>
+
 #include "core/str_cat.h"
 #include "kernels/call.h"
 

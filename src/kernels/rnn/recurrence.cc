@@ -1,5 +1,6 @@
 #include "kernels/rnn/recurrence.h"
 
+#include "core/format.h"
 #include "weft/error.h"
 #include "weft/number.h"
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/format.h"
 #include "cpu/executor.h"
 #include "cpu/packed_weight_cache.h"
 #include "kernels/call.h"

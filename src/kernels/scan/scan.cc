@@ -3,6 +3,7 @@
 // that wait for another's result; a scan of many floats is one dispatch, which has a fallback.
 #include <limits>
 
+#include "core/format.h"
 #include "kernels/check.h"
 #include "kernels/common/element_work.h"
 #include "kernels/common/memory.h"

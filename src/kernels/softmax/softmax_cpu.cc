@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cmath>
+#include <format>
 #include <limits>
 
 #include "kernels/common/row_fusion_cpu.h"

@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "core/format.h"
 #include "kernels/check.h"
 #include "kernels/common/chunks.h"
 #include "kernels/common/memory.h"
