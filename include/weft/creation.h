@@ -40,8 +40,8 @@ concept ElementRange = std::ranges::contiguous_range<const R> && std::ranges::si
 
 // On the default device. Throws OutOfMemory.
 Tensor full(const Shape& shape, Number value, DType dtype = DType::f32);
-inline Tensor zeros(const Shape& shape, DType dtype = DType::f32) { return full(shape, 0, dtype); }
-inline Tensor ones(const Shape& shape, DType dtype = DType::f32) { return full(shape, 1, dtype); }
+Tensor zeros(const Shape& shape, DType dtype = DType::f32);
+Tensor ones(const Shape& shape, DType dtype = DType::f32);
 
 // A copy of the values, which are as many as the shape has. Throws InvalidArgument, OutOfMemory.
 Tensor tensor(DType dtype, const Shape& shape, std::span<const std::byte> bytes);

@@ -262,7 +262,9 @@ Tensor squeeze(const Operand& x, int axis);
 // start, start + step, … before stop; without a type i32 if all are integers (i64 if i32 does not hold them), else f32.
 // Throws InvalidArgument for a step of 0 and for numbers that are not finite.
 Tensor arange(Number start, Number stop, Number step = 1, std::optional<DType> dtype = {});
-// `count` numbers, the first is start; the last is stop, or with endpoint = false would be the next.
+// `count` numbers, the first is start; the last is stop, or with endpoint = false would be the next. If start or stop
+// is infinite or NaN the numbers are start + i · step in floating arithmetic, as NumPy's: linspace(-inf, 1, 3) is NaN,
+// NaN, 1.
 Tensor linspace(double start, double stop, std::int64_t count, DType dtype = DType::f32, bool endpoint = true);
 // Ones on the diagonal, or on that many above it; zeros elsewhere.
 Tensor eye(std::int64_t rows, std::int64_t columns, DType dtype = DType::f32, std::int64_t diagonal = 0);
@@ -302,7 +304,7 @@ Tensor triangle(const Operand& x, Triangle part, std::int64_t diagonal = 0);
 Tensor one_hot(const Operand& indices, std::int64_t classes, DType dtype = DType::f32, int axis = -1, Number on = 1,
                Number off = 0);
 Tensor scan(ScanKind op, const Operand& x, int axis, const kernels::ScanOptions& options = {});
-inline Tensor cumsum(const Operand& x, int axis) { return scan(ScanKind::sum, x, axis); }
+Tensor cumsum(const Operand& x, int axis);
 Tensor reduce(ReduceKind op, const Operand& x, const Axes& axes, bool keep_dims = false);
 Tensor variance(const Operand& x, const Axes& axes = {}, double correction = 0, bool keep_dims = false);
 Tensor deviation(const Operand& x, const Axes& axes = {}, double correction = 0, bool keep_dims = false);

@@ -1,5 +1,6 @@
 #include "graph/ops/scan.h"
 
+#include "core/error_context.h"
 #include "graph/graph.h"
 #include "graph/op_schemas.h"
 #include "kernels/common/element_work.h"
@@ -29,6 +30,10 @@ Work ScanOp::work(const Launch& call) const {
 Tensor scan(kernels::ScanKind op, const Operand& x, int axis, const kernels::ScanOptions& options) {
   if (!x.defined()) throw InvalidArgument("scan: the operand is an undefined Tensor");
   return apply(make_op<ScanOp>(op, normalize_axis(axis, x.rank(), "scan"), options), {x});
+}
+
+Tensor cumsum(const Operand& x, int axis) {
+  return in_function("cumsum", [&] { return scan(kernels::ScanKind::sum, x, axis); });
 }
 
 }  // namespace weft
