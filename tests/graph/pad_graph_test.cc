@@ -87,7 +87,7 @@ TEST_F(MoveOps, InferIndexingAndScans) {
   EXPECT_EQ(scan(ScanKind::max, input(DType::i16, {3}), 0, {.reverse = true}).dtype(), DType::i16);
   EXPECT_THAT(test::refused_by([&] { scan(ScanKind::log_sum_exp, input(DType::i32, {3}), 0); }),
               HasSubstr("scan_log_sum_exp: x is i32 [3]; expected floats"));
-  EXPECT_THAT(test::refused_by([&] { cumsum(x, 3); }), HasSubstr("scan: axis 3"));
+  EXPECT_THAT(test::refused_by([&] { cumsum(x, 3); }), HasSubstr("cumsum: axis 3"));
 }
 
 class MoveOpsOnDevices : public testing::TestWithParam<std::string> {};
