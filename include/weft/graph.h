@@ -258,8 +258,8 @@ Tensor expand_dims(const Operand& x, int axis);
 Tensor squeeze(const Operand& x, int axis);
 
 // ---- Computed from indices, where they are used: they hold no data, and of slices of them, and of elementwise work on
-// them alone, only the slices' elements are computed. Floats are as exact as if they were computed in double and rounded
-// once.
+// them alone, only the slices' elements are computed. Floats are as exact as if they were computed in double and
+// rounded once.
 // start, start + step, … before stop; without a type i32 if all are integers (i64 if i32 does not hold them), else f32.
 // Throws InvalidArgument for a step of 0 and for numbers that are not finite.
 Tensor arange(Number start, Number stop, Number step = 1, std::optional<DType> dtype = {});
