@@ -42,9 +42,9 @@ concept ElementRange = std::ranges::contiguous_range<const R> && std::ranges::si
 // of range saturate, fractions are cut off. Throws ShapeError (a negative size) and OutOfMemory.
 Tensor full(const Shape& shape, Number value, DType dtype = DType::f32);
 // Zeros: full() of 0.
-inline Tensor zeros(const Shape& shape, DType dtype = DType::f32) { return full(shape, 0, dtype); }
+Tensor zeros(const Shape& shape, DType dtype = DType::f32);
 // Ones: full() of 1.
-inline Tensor ones(const Shape& shape, DType dtype = DType::f32) { return full(shape, 1, dtype); }
+Tensor ones(const Shape& shape, DType dtype = DType::f32);
 
 // A copy of the values on the default device, as bytes in row-major order, little endian. Throws InvalidArgument unless
 // they are as many as the shape takes, and OutOfMemory.

@@ -475,8 +475,9 @@ Tensor expand_dims(const Operand& x, int axis);
 // x without this axis. Throws ShapeError unless its size is 1.
 Tensor squeeze(const Operand& x, int axis);
 
-// ---- Computed from indices, where they are used: they hold no data. Floats are as exact as if they were computed in
-// double and rounded once. Throw ShapeError for negative sizes.
+// ---- Computed from indices, where they are used: they hold no data, and of slices of them, and of elementwise work on
+// them alone, only the slices' elements are computed. Floats are as exact as if they were computed in double and
+// rounded once. Throw ShapeError for negative sizes.
 
 // start, start + step, … before stop, of shape [⌈(stop - start) / step⌉], or [0] if that is negative. Without a type
 // they are i32 if all three numbers are integers (i64 if i32 does not hold them, u64 if start or step exceeds i64),
@@ -484,7 +485,9 @@ Tensor squeeze(const Operand& x, int axis);
 // for bool and c64.
 Tensor arange(Number start, Number stop, Number step = 1, std::optional<DType> dtype = {});
 // `count` numbers at equal distances, of a float type: the first is start; the last is stop, or with endpoint = false
-// would be the next. One number is start. Throws InvalidArgument for a negative count, TypeError for other types.
+// would be the next. One number is start. If start or stop is infinite or NaN the numbers are start + i · step in
+// floating arithmetic, as NumPy's: linspace(-inf, 1, 3) is NaN, NaN, 1. Throws InvalidArgument for a negative count,
+// TypeError for other types.
 Tensor linspace(double start, double stop, std::int64_t count, DType dtype = DType::f32, bool endpoint = true);
 // A matrix [rows, columns], of any type, with ones on the diagonal, or on that many above it (below if negative), and
 // zeros elsewhere.
@@ -587,7 +590,7 @@ Tensor one_hot(const Operand& indices, std::int64_t classes, DType dtype = DType
 Tensor scan(ScanKind op, const Operand& x, int axis, const kernels::ScanOptions& options = {});
 // The running sum along an axis: scan(ScanKind::sum, x, axis), of x's type, which integers wrap in; of bool i32.
 // cumulative_sum() of weft/array.h widens small integers, as NumPy does.
-inline Tensor cumsum(const Operand& x, int axis) { return scan(ScanKind::sum, x, axis); }
+Tensor cumsum(const Operand& x, int axis);
 // The elements over the axes combined to one. Of floats and integers, with a result of x's type (integers wrap; sum()
 // and prod() of weft/array.h widen small ones and take bool): sum, prod, min, max, sum_squares, l1 (the sum of
 // magnitudes). Of floats: mean, l2 (the Euclidean norm), log_sum (the logarithm of the sum), log_sum_exp (without

@@ -25,9 +25,9 @@ std::uint64_t cached(const Device& device = default_device());
 // also what evaluations were compiled to, and compiled kernels that no Executable has. What is wanted again is compiled
 // again. It may wait in the driver for work that is not done yet.
 void clear_cache(const Device& device = default_device());
-// From now on an allocation that would make more than this live throws OutOfMemory; cached memory is given back before
-// the limit is passed. None: as much as there is, which is the default unless Flag::memory_limit limits a GPU. What is
-// allocated already stays.
+// From now on an allocation that would make more than this live throws OutOfMemory; before that, and before the
+// device's own memory runs out, what clear_cache() gives back goes, unless it is in use. None: as much as there is,
+// which is the default unless Flag::memory_limit limits a GPU. What is allocated already stays.
 void set_limit(std::optional<std::uint64_t> bytes, const Device& device = default_device());
 
 }  // namespace weft::memory

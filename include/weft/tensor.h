@@ -182,8 +182,8 @@ class Tensor {
   // they are T's values (holds<T>): to_vector() converts them.
   template <class T>
   std::vector<T> read() const {
-    require_type(holds<T>(type_for("read").dtype), dtype_of<T>);
-    std::vector<T> values = host_values<T>(type());
+    require_type("read", holds<T>(type_for("read").dtype), dtype_of<T>);
+    std::vector<T> values = host_values<T>("read", type());
     read_bytes(std::as_writable_bytes(std::span(values)));
     return values;
   }
@@ -192,9 +192,9 @@ class Tensor {
   // The same without waiting: the values that the tensor has when everything submitted so far is done.
   template <class T>
   Future<std::vector<T>> async_read() const {
-    require_type(holds<T>(type_for("async_read").dtype), dtype_of<T>);
+    require_type("async_read", holds<T>(type_for("async_read").dtype), dtype_of<T>);
     return async_read_into().map([type = type()](const ReadInto& copy_to) {
-      std::vector<T> values = host_values<T>(type);
+      std::vector<T> values = host_values<T>("async_read", type);
       copy_to(std::as_writable_bytes(std::span(values)));
       return values;
     });
@@ -243,37 +243,37 @@ class Tensor {
   using ReadInto = std::function<void(std::span<std::byte>)>;
   // Throws InvalidArgument, naming the method, if it is not defined.
   const TensorType& type_for(std::string_view method) const;
-  void require_type(bool fits, DType as) const;
+  void require_type(std::string_view method, bool fits, DType as) const;
   void require_one() const;
   // As many elements of T as the type has. Throws OutOfMemory.
   template <class T>
-  static std::vector<T> host_values(const TensorType& type) {
-    const std::size_t count = host_count(type, sizeof(T));
+  static std::vector<T> host_values(std::string_view method, const TensorType& type) {
+    const std::size_t count = host_count(method, type, sizeof(T));
     try {
       return std::vector<T>(count);
     } catch (const std::bad_alloc&) {
-      refuse_host_memory(type, sizeof(T));
+      refuse_host_memory(method, type, sizeof(T));
     }
   }
-  static std::size_t host_count(const TensorType& type, std::size_t element);
-  [[noreturn]] static void refuse_host_memory(const TensorType& type, std::size_t element);
+  static std::size_t host_count(std::string_view method, const TensorType& type, std::size_t element);
+  [[noreturn]] static void refuse_host_memory(std::string_view method, const TensorType& type, std::size_t element);
   // Elements of `type` as those of `to`, of which `target` has as many.
   static void convert(const TensorType& type, std::span<const std::byte> bytes, DType to, std::span<std::byte> target);
   template <class T>
   static std::vector<T> converted(const TensorType& type, std::span<const std::byte> bytes) {
     if constexpr (std::is_same_v<T, bool>) {
-      std::vector<std::uint8_t> values = host_values<std::uint8_t>(type);
+      std::vector<std::uint8_t> values = host_values<std::uint8_t>("async_to_vector", type);
       convert(type, bytes, DType::boolean, std::as_writable_bytes(std::span(values)));
       return {values.begin(), values.end()};
     } else {
-      std::vector<T> values = host_values<T>(type);
+      std::vector<T> values = host_values<T>("async_to_vector", type);
       convert(type, bytes, dtype_of<T>, std::as_writable_bytes(std::span(values)));
       return values;
     }
   }
   template <class T>
   std::vector<T> to_vector(DType as) const {
-    std::vector<T> values = host_values<T>(type_for("to_vector"));
+    std::vector<T> values = host_values<T>("to_vector", type_for("to_vector"));
     read_converted(as, std::as_writable_bytes(std::span(values)));
     return values;
   }

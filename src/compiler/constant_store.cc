@@ -4,6 +4,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "gpu/context.h"
+
 namespace weft {
 namespace {
 
@@ -20,7 +22,7 @@ Buffer ConstantStore::get(const ConstantPtr& constant) {
   if (const auto it = entries_.find(constant->key()); it != entries_.end()) return it->second.buffer;
   Buffer buffer;
   if (device_.is_gpu()) {
-    buffer = device_.allocate(buffer_size(byte_size(constant->type())));
+    buffer = allocate(buffer_size(byte_size(constant->type())));
     unfilled_.push_back({buffer, constant});
   } else {
     const TensorData data = constant->data();
@@ -30,7 +32,7 @@ Buffer ConstantStore::get(const ConstantPtr& constant) {
     if (in_place) {
       buffer = Buffer::borrow(data.bytes, data.owner);
     } else {
-      buffer = device_.allocate(buffer_size(data.bytes.size()));
+      buffer = allocate(buffer_size(data.bytes.size()));
       device_.upload(buffer, 0, data.bytes);
     }
     if (constant->shareable()) packed_weights_.add(buffer, constant->owners());
@@ -90,28 +92,50 @@ std::vector<Buffer> ConstantStore::scratch(std::span<const std::uint64_t> sizes)
   std::vector<std::size_t> order(sizes.size());
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t i) { return sizes[i]; });
-  std::vector<Buffer> result(sizes.size());
-  for (std::size_t k = 0; k < order.size(); ++k) {
-    const std::uint64_t size = sizes[order[k]];
-    if (k == scratch_.size()) scratch_.emplace_back();
-    if (scratch_[k].size() < size) {
+  const auto grow = [&] {
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      const std::uint64_t size = sizes[order[k]];
+      if (k == scratch_.size()) scratch_.emplace_back();
+      if (scratch_[k].size() >= size) continue;
       // The old buffer goes back to the pool before the new one is allocated.
       for (User* user : users_) user->drop_scratch();
       scratch_[k] = Buffer();
       scratch_[k] = device_.allocate(size);
     }
-    result[order[k]] = scratch_[k];
-  }
+  };
+  // The other buffers may be larger than these sizes, or more than so many.
+  IdleMemories::retry(grow, [&] { drop_scratch(); });
+  std::vector<Buffer> result(sizes.size());
+  for (std::size_t k = 0; k < order.size(); ++k) result[order[k]] = scratch_[k];
   return result;
 }
 
+Buffer ConstantStore::allocate(std::uint64_t bytes) {
+  return IdleMemories::retry([&] { return device_.allocate(bytes); }, [&] { drop_idle(); });
+}
+
 void ConstantStore::drop_scratch() {
-  for (User* user : users_) user->drop_scratch();
+  for (User* user : users_) {
+    user->drop_scratch();
+    user->drop_idle();
+  }
   scratch_.clear();
 }
 
+void ConstantStore::drop_idle() {
+  if (const std::unique_lock unused(scratch_in_use_, std::try_to_lock); unused) return drop_scratch();
+  for (User* user : users_) user->drop_idle();
+}
+
+void ConstantStore::give_back() {
+  if (recording_.held_by_this_thread()) return;
+  const gpu::CallbacksHeld held;
+  const std::lock_guard lock(recording_);
+  drop_idle();
+}
+
 const Buffer& ConstantStore::empty() {
-  if (!empty_) empty_ = device_.allocate(buffer_size(0));
+  if (!empty_) empty_ = allocate(buffer_size(0));
   return empty_;
 }
 

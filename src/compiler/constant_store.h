@@ -4,13 +4,15 @@
 #include <map>
 #include <mutex>
 
+#include "core/idle_memory.h"
+#include "core/owned_mutex.h"
 #include "cpu/packed_weight_cache.h"
 #include "graph/constant.h"
 #include "weft/compile.h"
 
 namespace weft {
 
-class ConstantStore {
+class ConstantStore : public IdleMemory {
  public:
   explicit ConstantStore(Device device) : device_(std::move(device)) {}
   const Device& device() const { return device_; }
@@ -38,6 +40,8 @@ class ConstantStore {
     // Called before larger buffers replace those of scratch(): drops the old ones and requests new ones when it runs
     // next.
     virtual void drop_scratch() = 0;
+    // Drops memory of its own that no run uses.
+    virtual void drop_idle() = 0;
     // Called when the store moves to another device: drops everything that is in the old device's memory.
     virtual void leave(const Device& next) = 0;
   };
@@ -46,19 +50,26 @@ class ConstantStore {
   // Buffers of at least these sizes for intermediates. Executables run one after the other, so all that share the store
   // use the same buffers, and together take as much memory as the largest. Throws OutOfMemory.
   std::vector<Buffer> scratch(std::span<const std::uint64_t> sizes);
-  // Gives the scratch memory back; whoever runs next allocates it again.
+  // Memory for one user, who holds recording(): before that fails what is idle goes. Throws OutOfMemory.
+  Buffer allocate(std::uint64_t bytes);
+  // Gives the scratch memory back, and what users have beside it; whoever runs next allocates it again.
   void drop_scratch();
+  // The same, unless a run uses the scratch memory, for an allocation that would fail. Not if the thread holds
+  // recording(): what it allocates comes from here.
+  void give_back() override;
   // A buffer that stands for tensors without elements.
   const Buffer& empty();
   // Moves to another device: nothing is there yet, and each user requests its buffers again.
   void move_to(const Device& device);
   // Held while an executable of the store is made, or records its work: what shares scratch on a GPU is submitted as
   // one unit, even over several submits. Taken before the device's lock.
-  std::mutex& recording() { return recording_; }
+  OwnedMutex& recording() { return recording_; }
   // On the cpu held by the run that uses the scratch; a run that does not get it has memory of its own.
-  std::mutex& scratch_in_use() { return scratch_in_use_; }
+  OwnedMutex& scratch_in_use() { return scratch_in_use_; }
 
  private:
+  void drop_idle();
+
   struct Entry {
     Buffer buffer;
     std::vector<std::weak_ptr<const void>> owners;
@@ -84,7 +95,7 @@ class ConstantStore {
   std::vector<Buffer> scratch_;  // largest first
   Buffer empty_;
   std::vector<User*> users_;
-  std::mutex recording_, scratch_in_use_;
+  OwnedMutex recording_, scratch_in_use_;
 };
 
 }  // namespace weft

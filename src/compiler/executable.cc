@@ -558,7 +558,7 @@ Future<void> Executable::Impl::run(Stream* stream, std::span<const Given> inputs
   return done;
 }
 
-Future<void> Executable::Impl::run_on_gpu(std::unique_lock<std::mutex>& lock, const Run& run, gpu::Encoder* encoder) {
+Future<void> Executable::Impl::run_on_gpu(std::unique_lock<OwnedMutex>& lock, const Run& run, gpu::Encoder* encoder) {
   std::shared_ptr<Recorded> r;
   for (;;) {
     if (!ready_) set_up();  // its store has moved to another device
@@ -597,7 +597,7 @@ Future<void> Executable::Impl::run_on_gpu(std::unique_lock<std::mutex>& lock, co
   return Future<void>({}, [] {});
 }
 
-void Executable::Impl::run_on_cpu(std::unique_lock<std::mutex>& lock, const Run& run, cpu::Executor& executor) {
+void Executable::Impl::run_on_cpu(std::unique_lock<OwnedMutex>& lock, const Run& run, cpu::Executor& executor) {
   if (!ready_) set_up();
   if (!placed_) place();
   std::unique_lock in_use(store_->scratch_in_use(), std::try_to_lock);
@@ -609,7 +609,7 @@ void Executable::Impl::run_on_cpu(std::unique_lock<std::mutex>& lock, const Run&
     idle_host_calls_.pop_back();
   } else {
     std::vector<Buffer> scratch;
-    for (const std::uint64_t bytes : planned_.plan.buffers) scratch.push_back(device.allocate(bytes));
+    for (const std::uint64_t bytes : planned_.plan.buffers) scratch.push_back(store_->allocate(bytes));
     calls = make_host_calls(std::move(scratch));
   }
   lock.unlock();

@@ -63,6 +63,7 @@ struct Executable::Impl final : ConstantStore::User {
   using Memory = std::vector<std::pair<Buffer, std::uint64_t>>;
 
   void drop_scratch() override;
+  void drop_idle() override { idle_host_calls_.clear(); }
   void leave(const Device& next) override;
   void set_up();
   void check_sizes() const;
@@ -88,8 +89,8 @@ struct Executable::Impl final : ConstantStore::User {
   void check_all_bound(Run& run) const;
   void check_devices(const Run& run) const;
   // Hold the store's lock, which a run on the cpu lets go of while it computes.
-  Future<void> run_on_gpu(std::unique_lock<std::mutex>& lock, const Run& run, gpu::Encoder* encoder);
-  void run_on_cpu(std::unique_lock<std::mutex>& lock, const Run& run, cpu::Executor& executor);
+  Future<void> run_on_gpu(std::unique_lock<OwnedMutex>& lock, const Run& run, gpu::Encoder* encoder);
+  void run_on_cpu(std::unique_lock<OwnedMutex>& lock, const Run& run, cpu::Executor& executor);
   const compiler::Port& port_at(std::size_t port) const;
   std::string port_text(std::size_t port) const;  // input "x"
   int port(const compiler::Storage& storage) const;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/error_context.h"
 #include "core/format.h"
 #include "core/system.h"
 #include "weft/error.h"
@@ -36,7 +37,7 @@ auto in_host_memory(std::string_view function, F&& f) {
 
 // The bytes of a tensor of that type. Throws OutOfMemory in the function's name.
 inline std::vector<std::byte> host_bytes(std::string_view function, const TensorType& type) {
-  const std::uint64_t bytes = byte_size(type);
+  const std::uint64_t bytes = in_function(function, [&] { return byte_size(type); });
   try {
     return host_list<std::byte>(static_cast<std::int64_t>(bytes));
   } catch (const std::bad_alloc&) {

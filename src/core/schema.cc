@@ -5,6 +5,7 @@
 
 #include "core/format.h"
 #include "core/in_quotes.h"
+#include "core/is_or_are.h"
 #include "weft/error.h"
 
 namespace weft {
@@ -125,7 +126,8 @@ const TypeSignature& check(const Schema& schema, std::string_view kernel, Operan
       const OperandSchema& o = operand(schema, i);
       if (i >= schema.inputs.size() && !with_outputs) return;
       if (type.shape.rank() >= o.min_rank && type.shape.rank() <= o.max_rank) return;
-      throw ShapeError("{}: {} is {}; expected rank {}", kernel, name_of(schema, i, place), to_string(type),
+      const std::string name = name_of(schema, i, place);
+      throw ShapeError("{}: {} {} {}; expected rank {}", kernel, name, is_or_are(name), to_string(type),
                        o.min_rank == o.max_rank ? std::to_string(o.min_rank)
                        : o.max_rank == kMaxRank ? std::format("{} or more", o.min_rank)
                                                 : std::format("{} to {}", o.min_rank, o.max_rank));
@@ -134,11 +136,11 @@ const TypeSignature& check(const Schema& schema, std::string_view kernel, Operan
   }
   std::string all;
   for_each_operand(schema, inputs, outputs, [&](std::size_t i, std::size_t place, const TensorType& type) {
+    const std::string name = name_of(schema, i, place);
     if (const TypeSet types = schema.types_of(i); !types.contains(type.dtype)) {
-      throw TypeError("{}: {} is {}; expected {}", kernel, name_of(schema, i, place), to_string(type),
-                      to_string(types));
+      throw TypeError("{}: {} {} {}; expected {}", kernel, name, is_or_are(name), to_string(type), to_string(types));
     }
-    all += std::format("{}{} is {}", all.empty() ? "" : ", ", name_of(schema, i, place), to_string(type));
+    all += std::format("{}{} {} {}", all.empty() ? "" : ", ", name, is_or_are(name), to_string(type));
   });
   throw TypeError("{}: {}; expected {}", kernel, all, schema.types_text());
 }

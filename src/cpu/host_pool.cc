@@ -11,6 +11,10 @@ HostPool& HostPool::instance() {
 }
 
 Buffer HostPool::allocate(std::uint64_t bytes) {
+  return IdleMemories::retry([&] { return try_allocate(bytes); }, [&] { idle_.give_back(); });
+}
+
+Buffer HostPool::try_allocate(std::uint64_t bytes) {
   {
     const std::lock_guard lock(mutex_);
     if (limit_ && (bytes > *limit_ || figures_.live > *limit_ - bytes)) {

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <optional>
 
+#include "core/idle_memory.h"
 #include "core/system.h"
 #include "weft/gpu.h"
 #include "weft/view.h"
@@ -20,13 +21,17 @@ class HostPool {
   gpu::MemoryFigures figures() const;
   void set_limit(std::optional<std::uint64_t> bytes);
   void reset_peak();
+  // Given back before an allocation fails.
+  IdleMemories& idle() { return idle_; }
 
  private:
+  Buffer try_allocate(std::uint64_t bytes);
   void release(std::uint64_t bytes);
 
   mutable std::mutex mutex_;
   gpu::MemoryFigures figures_;
   std::optional<std::uint64_t> limit_;
+  IdleMemories idle_;
   const std::uint64_t machine_ = physical_memory();
 };
 

@@ -62,13 +62,22 @@ wgpu::Buffer BufferPool::create(std::uint64_t capacity, std::uint64_t requested)
 }
 
 Buffer BufferPool::allocate(std::uint64_t bytes) {
-  const std::lock_guard held(context_->lock);
   const std::uint64_t largest = context_->capabilities.max_buffer;
   // Rounding up must not push a request over the device's limit.
   const std::uint64_t capacity = bytes <= largest ? std::min(capacity_for(bytes), largest / 4 * 4) : bytes;
   if (bytes > largest || capacity < bytes) {
     throw OutOfMemory("a buffer of {} bytes was asked for; this GPU's largest is {}", bytes, largest);
   }
+  return IdleMemories::retry([&] { return try_allocate(bytes, capacity); },
+                             [&] {
+                               // Who uses the memory may be waiting for the device.
+                               const DeviceLock::Released released(context_->lock);
+                               idle_.give_back();
+                             });
+}
+
+Buffer BufferPool::try_allocate(std::uint64_t bytes, std::uint64_t capacity) {
+  const std::lock_guard held(context_->lock);
   wgpu::Buffer buffer;
   bool trim_first = false;
   {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <unordered_set>
 
+#include "core/idle_memory.h"
 #include "gpu/context.h"
 
 namespace weft::gpu {
@@ -28,11 +29,14 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
   // Called with the bytes in use after each change, on the thread that made it; null stops the calls.
   void watch(std::function<void(std::uint64_t live)> watcher);
   bool owns(const wgpu::Buffer& buffer) const;
+  // Given back before an allocation fails.
+  IdleMemories& idle() { return idle_; }
 
   // Bytes taken for a request: small ones in four steps between powers of two, large ones almost exactly.
   static std::uint64_t capacity_for(std::uint64_t bytes);
 
  private:
+  Buffer try_allocate(std::uint64_t bytes, std::uint64_t capacity);
   wgpu::Buffer take_cached(std::uint64_t capacity);
   wgpu::Buffer create(std::uint64_t capacity, std::uint64_t requested);
   void release(wgpu::Buffer buffer);
@@ -44,6 +48,7 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
   std::unordered_set<WGPUBuffer> owned_;
   MemoryFigures figures_;
   std::function<void(std::uint64_t)> watcher_;
+  IdleMemories idle_;
 };
 
 }  // namespace weft::gpu

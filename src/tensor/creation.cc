@@ -102,11 +102,18 @@ Tensor full(const Shape& shape, Number value, DType dtype) {
   return in_function("full", [&] { return broadcast_to(Graph::scalar(value, dtype), shape); });
 }
 
+Tensor zeros(const Shape& shape, DType dtype) {
+  return in_function("zeros", [&] { return full(shape, 0, dtype); });
+}
+Tensor ones(const Shape& shape, DType dtype) {
+  return in_function("ones", [&] { return full(shape, 1, dtype); });
+}
+
 Tensor tensor(DType dtype, const Shape& shape, std::span<const std::byte> bytes) {
   // Which device will run the function is not known to it.
   if (tracing()) return Graph::constant(TensorData::copy_of(dtype, shape, bytes));
   Tensor t(default_device(), dtype, shape);
-  t.write(bytes);
+  in_function("tensor", [&] { t.write(bytes); });
   return t;
 }
 

@@ -9,7 +9,8 @@
 #include "compiler/device_data.h"
 #include "core/format.h"
 #include "core/host_memory.h"
-#include "gpu/context.h"
+#include "cpu/host_pool.h"
+#include "gpu/device_impl.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/leaf.h"
 #include "kernels/plan_cache.h"
@@ -101,7 +102,11 @@ std::shared_ptr<Executables> executables_of(const Device& device) {
   std::vector<std::shared_ptr<Executables>>& all = open.all;
   const std::lock_guard lock(open.mutex);
   auto it = std::ranges::find_if(all, [&](const auto& e) { return e->device() == device; });
-  if (it == all.end()) it = all.insert(all.end(), std::make_shared<Executables>(device));
+  if (it == all.end()) {
+    it = all.insert(all.end(), std::make_shared<Executables>(device));
+    IdleMemories& idle = device.is_gpu() ? device.gpu().impl().pool->idle() : cpu::HostPool::instance().idle();
+    idle.add((*it)->store());
+  }
   std::rotate(all.begin(), it, it + 1);
   for (std::size_t i = all.size(); i-- > 1;) {
     const bool lost = all[i]->device().is_gpu() && all[i]->device().gpu().lost();

@@ -2,6 +2,7 @@
 #include "weft/tensor.h"
 
 #include "compiler/device_data.h"
+#include "core/error_context.h"
 #include "core/format.h"
 #include "core/host_memory.h"
 #include "graph/ops/leaf.h"
@@ -72,7 +73,7 @@ void Tensor::write(std::span<const std::byte> bytes) {
     throw InvalidArgument("write: {} is a {}, which has no memory of its own; contiguous() gives it some",
                           to_string(type()), node_->op().is_view() ? "view" : "constant");
   }
-  data_of(*this).write(bytes);
+  in_function("write", [&] { data_of(*this).write(bytes); });
 }
 
 bool Tensor::on_host() const {
@@ -85,9 +86,13 @@ void Tensor::read_bytes(std::span<std::byte> target) const {
   (void)type_for("read_bytes");
   if (!broadcast_read(*this)) {
     const Tensor from = contiguous(*this);
-    return in_host_memory("read_bytes", [&] { computed(from).read(target); });
+    return in_host_memory("read_bytes", [&] {
+      const DeviceData& data = computed(from);
+      in_function("read_bytes", [&] { data.read(target); });
+    });
   }
-  if (const std::uint64_t bytes = byte_size(type()); target.size() != bytes) {
+  const std::uint64_t bytes = in_function("read_bytes", [&] { return byte_size(type()); });
+  if (target.size() != bytes) {
     throw InvalidArgument("read_bytes: {} bytes for {}, which has {}", target.size(), to_string(type()), bytes);
   }
   read_converted(dtype(), target);
@@ -95,7 +100,7 @@ void Tensor::read_bytes(std::span<std::byte> target) const {
 
 Future<std::vector<std::byte>> Tensor::async_read_bytes() const {
   return async_read_into().map([type = type()](const ReadInto& copy_to) {
-    std::vector<std::byte> bytes = host_bytes("async_read", type);
+    std::vector<std::byte> bytes = host_bytes("async_read_bytes", type);
     copy_to(bytes);
     return bytes;
   });
@@ -113,20 +118,21 @@ Future<Tensor::ReadInto> Tensor::async_read_into() const {
   });
 }
 
-void Tensor::require_type(bool fits, DType as) const {
+void Tensor::require_type(std::string_view method, bool fits, DType as) const {
   if (fits) return;
-  throw TypeError("read: {} read as {}; to_vector() converts, read() does not", to_string(type()), name(as));
+  throw TypeError("{}: {} read as {}; {}to_vector() converts, {}() does not", method, to_string(type()), name(as),
+                  method.starts_with("async_") ? "async_" : "", method);
 }
 
-std::size_t Tensor::host_count(const TensorType& type, std::size_t element) {
+std::size_t Tensor::host_count(std::string_view method, const TensorType& type, std::size_t element) {
   const auto count = static_cast<std::uint64_t>(element_count(type.shape));
   // A system that overcommits memory would report the shortage by ending the process.
-  if (count > physical_memory() / element) refuse_host_memory(type, element);
+  if (count > physical_memory() / element) refuse_host_memory(method, type, element);
   return static_cast<std::size_t>(count);
 }
 
-void Tensor::refuse_host_memory(const TensorType& type, std::size_t element) {
-  throw OutOfMemory("read: the host's memory does not have {} elements of {} bytes, which {} takes",
+void Tensor::refuse_host_memory(std::string_view method, const TensorType& type, std::size_t element) {
+  throw OutOfMemory("{}: the host's memory does not have {} elements of {} bytes, which {} takes", method,
                     element_count(type.shape), element, to_string(type));
 }
 
@@ -142,8 +148,8 @@ void Tensor::convert(const TensorType& type, std::span<const std::byte> bytes, D
 void Tensor::read_converted(DType as, std::span<std::byte> target) const {
   (void)type_for("to_vector");
   if (const auto repeats = broadcast_read(*this)) {
-    std::vector<std::byte> bytes = host_bytes("read", repeats->stored.type());
-    return in_host_memory("read", [&] {
+    std::vector<std::byte> bytes = host_bytes("to_vector", repeats->stored.type());
+    return in_host_memory("to_vector", [&] {
       computed(repeats->stored).read(bytes);
       repeat_elements(*repeats, bytes, as, target);
     });

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/format.h"
+#include "core/is_or_are.h"
 #include "graph/graph.h"
 #include "graph/ops/leaf.h"
 #include "webnn/message.h"
@@ -74,7 +75,7 @@ std::vector<std::string> Call::choices(std::string_view name, std::vector<std::s
 Sizes Call::sizes(std::string_view name, std::size_t count, std::int64_t otherwise) const {
   if (!has(name)) return Sizes(count, otherwise);
   const Sizes& given = sizes(name);
-  if (given.size() != count) fail("{} are {}, expected {} numbers", name, to_string(given), count);
+  if (given.size() != count) fail("{} {} {}, expected {} numbers", name, is_or_are(name), to_string(given), count);
   return given;
 }
 
@@ -88,9 +89,10 @@ std::vector<int> Call::axes(std::string_view name, int rank) const {
   std::vector<int> axes;
   for (const std::int64_t axis : sizes(name)) {
     if (axis >= rank)
-      fail("{} are {}, expected numbers below the rank, which is {}", name, to_string(sizes(name)), rank);
+      fail("{} {} {}, expected numbers below the rank, which is {}", name, is_or_are(name), to_string(sizes(name)),
+           rank);
     if (std::ranges::find(axes, static_cast<int>(axis)) != axes.end()) {
-      fail("{} are {}: axis {} is there twice", name, to_string(sizes(name)), axis);
+      fail("{} {} {}: axis {} is there twice", name, is_or_are(name), to_string(sizes(name)), axis);
     }
     axes.push_back(static_cast<int>(axis));
   }

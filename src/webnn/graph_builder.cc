@@ -3,6 +3,7 @@
 
 #include "core/error_context.h"
 #include "core/format.h"
+#include "core/is_or_are.h"
 #include "core/nearest.h"
 #include "graph/graph.h"
 #include "graph/ops/leaf.h"
@@ -175,8 +176,8 @@ class Checker {
     if (!std::holds_alternative<Sizes>(value)) refuse(a, value);
     for (const std::int64_t v : std::get<Sizes>(value)) {
       if (v < 0 || v > static_cast<std::int64_t>(kMostUnsigned)) {
-        throw TypeError("{}{} are {}, expected integers from 0 to {:.0f}", prefix_, a.name, describe(value),
-                        kMostUnsigned);
+        throw TypeError("{}{} {} {}, expected integers from 0 to {:.0f}", prefix_, a.name, is_or_are(a.name),
+                        describe(value), kMostUnsigned);
       }
     }
   }
@@ -212,14 +213,15 @@ class Checker {
       }
     }
     if (!types.contains(operand.data_type())) {
-      throw TypeError("{}{} is {}, expected {}{}", prefix_, a.name, to_string(operand.data_type(), operand.shape()),
-                      names(types), as.empty() ? "" : std::format(", as {}", as));
+      throw TypeError("{}{} {} {}, expected {}{}", prefix_, a.name, is_or_are(a.name),
+                      to_string(operand.data_type(), operand.shape()), names(types),
+                      as.empty() ? "" : std::format(", as {}", as));
     }
     const auto rank = static_cast<int>(operand.shape().size());
     if (rank < a.min_rank || rank > a.max_rank) {
       const std::string ranks =
           a.min_rank == a.max_rank ? std::format("{}", a.min_rank) : std::format("{} to {}", a.min_rank, a.max_rank);
-      throw TypeError("{}{} is {}, expected a rank of {}", prefix_, a.name,
+      throw TypeError("{}{} {} {}, expected a rank of {}", prefix_, a.name, is_or_are(a.name),
                       to_string(operand.data_type(), operand.shape()), ranks);
     }
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/is_or_are.h"
 #include "webnn/message.h"
 #include "webnn/op_rows.h"
 
@@ -32,7 +33,7 @@ void check_positive(const Call& call, std::string_view name, const Sizes& list) 
 
 void expect_shape(const Call& call, std::string_view operand, const Sizes& expected) {
   if (call.has(operand) && call.shape(operand) != expected) {
-    call.fail("{} is {}, expected {}", operand, describe(call, operand), to_string(expected));
+    call.fail("{} {} {}, expected {}", operand, is_or_are(operand), describe(call, operand), to_string(expected));
   }
 }
 

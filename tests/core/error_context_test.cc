@@ -2,22 +2,15 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <string>
 
 #include "core/format.h"
+#include "support/throws.h"
 
 namespace weft {
 namespace {
 
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
-}
+using test::message_of;
 
 TEST(ErrorContext, NamesTheFunctionThatWasCalled) {
   const auto named = [](const std::string& text) {

@@ -46,7 +46,8 @@ TEST(ConvGraph, SaysWhatDoesNotFit) {
   EXPECT_THAT(thrown_by([&] { conv(x, fits, {}, {.groups = 2}); }), HasSubstr("has 3 channels, which 2 groups do not divide"));
   EXPECT_THAT(thrown_by([&] { conv(x, fits, {}, {.dilations = {16, 16}}); }),
               HasSubstr("conv: filter [8, 3, 3, 3] reaches over 33 elements along spatial axis 0, x [2, 3, 32, 32] has 32"));
-  EXPECT_THAT(thrown_by([&] { conv(x, fits, {}, {.strides = {0, 1}}); }), HasSubstr("strides is [0, 1], expected numbers from 1"));
+  EXPECT_THAT(thrown_by([&] { conv(x, fits, {}, {.strides = {0, 1}}); }),
+              HasSubstr("strides are [0, 1], expected numbers from 1"));
   EXPECT_THAT(thrown_by([&] { conv(x, fits, {}, {.padding = {1, 1, 1}}); }),
               HasSubstr("3 numbers of padding, expected one for each of 2 spatial axes"));
   EXPECT_THAT(thrown_by([&] { conv(reshape(x, {2, -1}), fits); }), HasSubstr("expected [batch, channels] and one to three"));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/error_context.h"
+#include "support/throws.h"
 #include "weft/array.h"
 #include "weft/convolution.h"
 #include "weft/creation.h"
@@ -29,14 +30,7 @@ struct Wrong {
   std::function<void()> call;
 };
 
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
-}
+using test::message_of;
 
 using Integers = std::vector<std::int64_t>;
 
@@ -347,7 +341,49 @@ std::vector<Wrong> wrong_calls() {
       // ---- Creation
       {"arange", [=] { arange(0, 1, 0); }},
       {"linspace", [=] { linspace(0, 1, -1); }},
+      {"linspace", [=] { linspace(0, 1, 2, DType::i32); }},
+      {"arange", [=] { arange(0, 2, 1, DType::boolean); }},
       {"full", [=] { full({-1}, 2); }},
+      {"zeros", [=] { zeros({-1}); }},
+      {"ones", [=] { ones({2, -1}); }},
+      {"ones", [=] { ones({std::int64_t{1} << 62, 4}); }},
+      {"eye", [=] { eye(-1); }},
+      {"eye", [=] { eye(2, -1, DType::f64); }},
+      {"eye", [=] { eye(std::int64_t{1} << 40, std::int64_t{1} << 40); }},
+      {"triangle", [=] { triangle(-1, 2, DType::f32, Triangle::lower); }},
+      {"triangle", [=] { triangle(2, -1, DType::i32, Triangle::upper); }},
+      {"tensor", [=] { tensor(DType::f32, {2}, std::vector<std::byte>(4)); }},
+      {"cumsum", [=] { cumsum(none, 0); }},
+      {"cumsum", [=] { cumsum(f, 2); }},
+      {"cumsum", [=] { cumsum(packed, 0); }},
+      {"scan", [=] { scan(ScanKind::max, none, 0); }},
+      // ---- Reading and writing
+      {"to_vector", [=] { none.to_vector<int>(); }},
+      {"to_vector", [=] { zeros({std::int64_t{1} << 62}).to_vector<float>(); }},
+      {"to_vector", [=] { ones({std::int64_t{1} << 40}, DType::f16).to_vector<double>(); }},
+      {"read", [=] { zeros({std::int64_t{1} << 62}).read<float>(); }},
+      {"read", [=] { zeros({2}).read<int>(); }},
+      {"async_read", [=] { zeros({2}).async_read<int>(); }},
+      {"async_read", [=] { zeros({std::int64_t{1} << 62}).async_read<float>().get(); }},
+      {"async_read_bytes", [=] { zeros({std::int64_t{1} << 62}).async_read_bytes().get(); }},
+      {"item", [=] { zeros({2}).item<int>(); }},
+      {"read_bytes",
+       [=] {
+         std::byte few[4];
+         zeros({2}).read_bytes(few);
+       }},
+      {"read_bytes",
+       [=] {
+         std::byte few[4];
+         tensor({1, 2}).read_bytes(few);
+       }},
+      {"read_bytes",
+       [=] {
+         std::byte few[4];
+         zeros({std::int64_t{1} << 62}).read_bytes(few);
+       }},
+      {"write", [=] { tensor({1, 2}).write(std::vector<std::byte>(4)); }},
+      {"write", [=] { Tensor(zeros({2}) + 1.0).write(std::vector<std::byte>(8)); }},
   };
   return calls;
 }
@@ -358,6 +394,7 @@ TEST(ErrorNames, OperandsHaveTheirOwn) {
   const Tensor f = g.input("f", DType::f32, {2, 3}), packed = g.input("p", DType::i4, {2, 3}),
                bytes = g.input("y", DType::u8, {1, 4, 5, 5}), steps = g.input("t", DType::f32, {2, 4}), none;
   const auto message = [](const std::function<void()>& call) { return message_of(call); };
+  const auto write_few = [] { tensor({1, 2}).write(std::vector<std::byte>(4)); };
   EXPECT_EQ(message([&] { einsum("ij,jk", {f.T(), packed}); }),
             "einsum: operand 1 is i4 [2, 3], expected elements of 8 bits or more");
   EXPECT_EQ(message([&] { outer(f, none); }), "outer: b is an undefined Tensor");
@@ -369,6 +406,11 @@ TEST(ErrorNames, OperandsHaveTheirOwn) {
             "pixel_shuffle: x is u8 [1, 4, 5, 5], whose channels blocks of 3 do not divide");
   EXPECT_EQ(message([&] { conv_integer(bytes, bytes, {}, {}, {.groups = 3}); }),
             "conv_integer: x [1, 4, 5, 5] has 4 channels, which 3 groups do not divide");
+  // The verb goes with the operand's name.
+  EXPECT_EQ(message([&] { gather(f, f); }).substr(0, 40), "gather: indices are f32 [2, 3]; expected");
+  EXPECT_EQ(message([&] { max_pool(cast(bytes, DType::boolean), {.window = {2, 2}}); }),
+            "max_pool: x is bool [1, 4, 5, 5]; expected numbers but i4 u4 i2 u2");
+  EXPECT_EQ(message([&] { write_few(); }), "write: 4 bytes written to i32 [2], which has 8");
   EXPECT_EQ(message([&] { random::key_at(steps, 2); }), "random::key_at: key 2 of f32 [2, 4], expected 0 to 1");
   const LabelScope scope("layers.0");
   EXPECT_EQ(message([&] { mean(f, {2}); }), "mean: axis 2 is outside a tensor of rank 2");

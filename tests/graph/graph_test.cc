@@ -75,7 +75,7 @@ TEST_F(GraphTest, InfersTheRest) {
   EXPECT_EQ(gather(x, input(DType::i64, {5, 6}), 1).shape(), (Shape{2, 5, 6, 4}));
   EXPECT_EQ(gather(x, input(DType::i32, {}), -1).shape(), (Shape{2, 3}));
   EXPECT_THAT(test::refused_by([&] { gather(x, f32({5})); }),
-              HasSubstr("gather: indices is f32 [5]; expected integers"));
+              HasSubstr("gather: indices are f32 [5]; expected integers"));
   EXPECT_THAT(test::refused_by([&] { gather(f32({0, 2}), input(DType::i32, {1})); }),
               HasSubstr("nothing to pick from"));
 
@@ -123,7 +123,7 @@ TEST_F(GraphTest, InfersProducts) {
   EXPECT_THAT(attention(q, k, v, {}, {.window_left = 3, .top_left = true}, {}, lengths).node()->op().to_string(),
               HasSubstr("window_left=3, top_left=true, mask=false, query_lengths=false, key_lengths=true"));
   EXPECT_THAT(test::refused_by([&] { attention(q, k, v, {}, {}, f32({2})); }),
-              HasSubstr("query_lengths is f32 [2]; expected i32 u32"));
+              HasSubstr("query_lengths are f32 [2]; expected i32 u32"));
   EXPECT_THAT(test::refused_by([&] { attention(k, q, v, {}, {}); }),
               HasSubstr("k and v have different numbers of heads"));
   EXPECT_THAT(test::refused_by([&] { attention(q, k, v, f32({3, 1, 1, 7}), {}); }),

@@ -40,7 +40,7 @@ TEST_F(MoveOps, InferPads) {
   EXPECT_EQ(roll(x, Numbers{1, 0, 0}).type(), x.type());
   EXPECT_THAT(test::refused_by([&] { repeat(x, -1, 0); }), HasSubstr("repeat: a count of -1"));
   EXPECT_EQ(one_hot(input(DType::i64, {2, 5}), 7, DType::u8, 1).type(), (TensorType{DType::u8, {2, 7, 5}}));
-  EXPECT_THAT(test::refused_by([&] { one_hot(x, 7); }), HasSubstr("one_hot: indices is f16"));
+  EXPECT_THAT(test::refused_by([&] { one_hot(x, 7); }), HasSubstr("one_hot: indices are f16"));
   EXPECT_THAT(test::refused_by([&] { triangle(input(DType::f32, {3}), Triangle::upper); }),
               HasSubstr("triangle: x is f32 [3]"));
   const auto parts = split(x, Numbers{1, 3}, 2);
@@ -68,7 +68,7 @@ TEST_F(MoveOps, InferIndexingAndScans) {
   EXPECT_THAT(test::refused_by([&] { dynamic_slice(x, input(DType::u8, {2}), {2, 1, 4}, {1, -2}); }),
               HasSubstr("axis 1 is named twice"));
   EXPECT_THAT(test::refused_by([&] { dynamic_update_slice(x, x, input(DType::f32, {}), {1}); }),
-              HasSubstr("dynamic_update_slice: starts is f32"));
+              HasSubstr("dynamic_update_slice: starts are f32"));
   EXPECT_THAT(test::refused_by([&] { dynamic_update_slice(x, input(DType::f16, {2, 1, 4}), one, {1}); }),
               HasSubstr("dynamic_update_slice: x is f32 [2, 3, 4], update is f16 [2, 1, 4]"));
   EXPECT_EQ(gather_nd(x, input(DType::i32, {2, 6, 2}), 1).shape(), (Shape{2, 6}));
@@ -79,7 +79,7 @@ TEST_F(MoveOps, InferIndexingAndScans) {
   EXPECT_THAT(test::refused_by([&] { scatter_elements(ScatterKind::add, x, by, x, 1); }),
               HasSubstr("updates are f32 [2, 3, 4], expected f32 [2, 5, 4]"));
   EXPECT_THAT(test::refused_by([&] { scatter(ScatterKind::add, x, updates, x); }),
-              HasSubstr("scatter: indices is f32"));
+              HasSubstr("scatter: indices are f32"));
   const Tensor c = input(DType::c64, {3});
   EXPECT_THAT(test::refused_by([&] { scatter(ScatterKind::max, c, input(DType::i32, {3}), c); }),
               HasSubstr("scatter{op=max, axis=0}: x is c64 [3]"));
@@ -87,7 +87,7 @@ TEST_F(MoveOps, InferIndexingAndScans) {
   EXPECT_EQ(scan(ScanKind::max, input(DType::i16, {3}), 0, {.reverse = true}).dtype(), DType::i16);
   EXPECT_THAT(test::refused_by([&] { scan(ScanKind::log_sum_exp, input(DType::i32, {3}), 0); }),
               HasSubstr("scan_log_sum_exp: x is i32 [3]; expected floats"));
-  EXPECT_THAT(test::refused_by([&] { cumsum(x, 3); }), HasSubstr("scan: axis 3"));
+  EXPECT_THAT(test::refused_by([&] { cumsum(x, 3); }), HasSubstr("cumsum: axis 3"));
 }
 
 class MoveOpsOnDevices : public testing::TestWithParam<std::string> {};

@@ -110,7 +110,7 @@ TEST_F(PoolOps, SayWhatDoesNotFit) {
   EXPECT_THAT(refused([&] { max_pool_gradient(dy, input(DType::i32, {2, 3, 4, 4}), {8, 9}, {.window = {2, 3}}); }),
               HasSubstr("the indices are i32 [2, 3, 4, 4], expected one shape"));
   EXPECT_THAT(refused([&] { max_pool_gradient(dy, dy, {8, 9}, {.window = {2, 3}}); }),
-              HasSubstr("indices is f32 [2, 3, 4, 3]"));
+              HasSubstr("indices are f32 [2, 3, 4, 3]"));
   EXPECT_THAT(refused([&] { lp_pool_gradient(dy, x, x, 2, {.window = {2, 3}}); }),
               HasSubstr("lp_pool_gradient: y is f32 [2, 3, 8, 9], expected the shape of dy f32 [2, 3, 4, 3]"));
   EXPECT_THAT(refused([&] { max_unpool(dy, x, {8, 9}); }), HasSubstr("max_unpool: the indices are f32 [2, 3, 8, 9]"));

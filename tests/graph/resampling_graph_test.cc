@@ -86,7 +86,7 @@ TEST_F(Resampling, SaysWhatDoesNotFit) {
   const Tensor columns = g.input("columns_of_sums", DType::f16, {2, 72, 18});
   EXPECT_THAT(refused([&] { fold(columns, {INT64_MAX, 4}, {3, 2}, {.padding = {1, 0}}); }), HasSubstr("passes 2^63"));
   EXPECT_THAT(refused([&] { unfold(image, {3, 3}, {.strides = {0, 1}}); }),
-              HasSubstr("strides is [0, 1], expected numbers from 1"));
+              HasSubstr("strides are [0, 1], expected numbers from 1"));
   EXPECT_THAT(refused([&] { fold(g.input("c", DType::f32, {2, 72, 17}), {6, 4}, {3, 2}); }),
               HasSubstr("fold: x is f32 [2, 72, 17], expected [batch, channels · 6, 12] for windows [3, 2] on [6, 4]"));
   const Tensor grid = g.input("g", DType::f32, {1, 5, 7, 2});

@@ -231,7 +231,7 @@ TEST(RecurrentGraph, SaysWhatDoesNotFit) {
               HasSubstr("initial_h is f32 [1, 3, 6], expected [1, 5, 6] ([directions, batch, hidden]) for x f32 [5, 3, "
                         "4], batch first"));
   EXPECT_THAT(thrown_by([&] { lstm(x, w, r, {.lengths = f32({3})}); }),
-              HasSubstr("lstm: lengths is f32 [3]; expected i32 u32"));
+              HasSubstr("lstm: lengths are f32 [3]; expected i32 u32"));
   EXPECT_EQ(thrown_by([&] { gru(x, f32({18, 4}), f32({18, 6}), {.peephole = f32({18})}); }),
             "InvalidArgument: gru: peephole is given, which only an lstm has");
   EXPECT_THAT(thrown_by([&] { lstm_cell(x, w, r); }),

@@ -179,7 +179,7 @@ TEST_F(Conv, SaysWhatDoesNotFit) {
   EXPECT_THAT(refused({1, 4, 8, 8}, {16, 4, 3, 3}, {1, 16, 6, 6}, {.strides = {1}}),
               HasSubstr("1 numbers of strides, expected one for each of 2 spatial axes"));
   EXPECT_THAT(refused({1, 4, 8, 8}, {16, 4, 3, 3}, {1, 16, 6, 6}, {.dilations = {1, 0}}),
-              HasSubstr("dilations is [1, 0], expected numbers from 1"));
+              HasSubstr("dilations are [1, 0], expected numbers from 1"));
   EXPECT_THAT(refused({1, 4, 8, 8}, {16, 4, 3, 3}, {1, 16, 6, 6}, {.groups = 0}), HasSubstr("0 groups"));
   EXPECT_THAT(refused({1, 4, 8, 8}, {16, 1, 3, 3}, {1, 16, 6, 6}, {.groups = 3}), HasSubstr("(groups 3)"));
   EXPECT_THAT(

@@ -1,5 +1,8 @@
 // Ranges, identities, triangles, one-hot codes: GPU results against the CPU's, and against the definitions.
 #include "weft/kernels/generate.h"
+
+#include <limits>
+
 #include "cpu/executor.h"
 #include "support/differential.h"
 #include "weft/error.h"
@@ -144,6 +147,26 @@ TEST_P(Generate, EndsOfLinspaceAreExact) {
   const View host = to_host(gpu, y);
   EXPECT_EQ(value(host, 0), 0.1f);
   EXPECT_EQ(value(host, 1000), 0.7f);
+}
+
+// As numpy.linspace: all but the last one are start + i · step.
+TEST_P(Generate, LinesWithoutFiniteEnds) {
+  gpu::Device& gpu = device(GetParam());
+  Rng rng(3);
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  const auto line = [&](double start, double stop, std::int64_t count) {
+    const View y = to_device(gpu, random_view(rng, {count}, DType::f32));
+    gpu::Encoder encoder(gpu);
+    kernels::linspace(encoder, start, stop, y);
+    encoder.submit();
+    return values(to_host(gpu, y));
+  };
+  using testing::ElementsAre, testing::IsNan;
+  EXPECT_THAT(line(-inf, 1, 3), ElementsAre(IsNan(), IsNan(), 1));
+  EXPECT_THAT(line(0, inf, 3), ElementsAre(IsNan(), inf, inf));
+  EXPECT_THAT(line(1, -inf, 2), ElementsAre(IsNan(), -inf));
+  EXPECT_THAT(line(nan, 1, 2), ElementsAre(IsNan(), 1));
+  EXPECT_THAT(line(0, inf, 1), ElementsAre(IsNan()));
 }
 
 TEST_P(Generate, Refusals) {

@@ -170,7 +170,7 @@ TEST_F(GridSample, FoldSaysWhatDoesNotFit) {
   EXPECT_THAT(refused({1, 3, 2, 4}, {1, 3, 5}, {.strides = {1, 1}}),
               HasSubstr("fold: 2 numbers of strides, expected one for each of 1 spatial axes"));
   EXPECT_THAT(refused({1, 3, 2, 4}, {1, 3, 5}, {.dilations = {0}}),
-              HasSubstr("fold: dilations is [0], expected numbers from 1 to 2147483647"));
+              HasSubstr("fold: dilations are [0], expected numbers from 1 to 2147483647"));
   EXPECT_THAT(refused({1, 3, 2, 4}, {1, 3, 5}, {.before = {-1}}),
               HasSubstr("fold: before is [-1], expected numbers from 0"));
 }

@@ -317,7 +317,8 @@ TEST_P(Index, DynamicRefusals) {
   EXPECT_THAT(refused(two, view({2, 5}, DType::f32), {0}), HasSubstr("starts are i32 [2]; expected 1 of them"));
   EXPECT_THAT(refused(two, view({2, 5}, DType::f32), {0, -2}), HasSubstr("axis 0 is named twice"));
   EXPECT_THAT(refused(one, view({2, 5}, DType::f32), {2}), HasSubstr("axis 2"));
-  EXPECT_THAT(refused(view({1}, DType::f32), view({2, 5}, DType::f32), {0}), HasSubstr("dynamic_slice: starts is f32"));
+  EXPECT_THAT(refused(view({1}, DType::f32), view({2, 5}, DType::f32), {0}),
+              HasSubstr("dynamic_slice: starts are f32"));
   EXPECT_THAT(refused_by([&] { kernels::dynamic_update_slice(encoder, x, one, x, std::vector<int>{0}); }),
               HasSubstr("dynamic_update_slice"));
 }

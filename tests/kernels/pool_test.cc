@@ -227,9 +227,9 @@ TEST_F(Pool, SaysWhatDoesNotFit) {
   EXPECT_THAT(refused({1, 3, 8, 8}, {1, 3, 4, 4}, {.window = {2, 0}}),
               HasSubstr("window is [2, 0], expected numbers from 1"));
   EXPECT_THAT(refused({1, 3, 8, 8}, {1, 3, 4, 4}, {.window = {2, 2}, .strides = {0, 1}}),
-              HasSubstr("strides is [0, 1]"));
+              HasSubstr("strides are [0, 1]"));
   EXPECT_THAT(refused({1, 3, 8, 8}, {1, 3, 4, 4}, {.window = {2, 2}, .dilations = {1, -1}}),
-              HasSubstr("dilations is [1, -1]"));
+              HasSubstr("dilations are [1, -1]"));
   EXPECT_THAT(refused({1, 3, 8, 8}, {1, 3, 4, 4}, {.window = {2, 2}, .before = {-1, 0}}),
               HasSubstr("before is [-1, 0], expected numbers from 0"));
   EXPECT_THAT(refused({1, 3, 8, 8}, {1, 3, 4, 4}, {.window = {2, 2}, .adaptive = true}),

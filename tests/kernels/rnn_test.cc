@@ -194,8 +194,9 @@ TEST_F(Recurrent, SaysWhatDoesNotFit) {
   EXPECT_THAT(refused([&](RnnInputs& in, auto&) { in.initial_h = f32({3, 1, 6}); }),
               HasSubstr("initial_h is f32 [3, 1, 6], expected [1, 3, 6] ([directions, batch, hidden])"));
   EXPECT_THAT(refused([&](RnnInputs& in, auto&) { in.lengths = random_view(rng, {4}, DType::i32); }),
-              HasSubstr("lengths is i32 [4], expected [3] ([batch])"));
-  EXPECT_THAT(refused([&](RnnInputs& in, auto&) { in.lengths = f32({3}); }), HasSubstr("lengths is f32 [3]; expected"));
+              HasSubstr("lengths are i32 [4], expected [3] ([batch])"));
+  EXPECT_THAT(refused([&](RnnInputs& in, auto&) { in.lengths = f32({3}); }),
+              HasSubstr("lengths are f32 [3]; expected"));
   EXPECT_THAT(refused([&](auto&, RnnOutputs& out) { out.y = f32({5, 3, 6}); }),
               HasSubstr("y is f32 [5, 3, 6]; expected"));
   EXPECT_THAT(refused([&](auto&, RnnOutputs& out) { out.y = f32({5, 2, 3, 6}); }),

@@ -35,4 +35,15 @@ std::string refused_by(Call&& call) {
   return text.starts_with(kType) ? text.substr(kType.size()) : text;
 }
 
+// The message of the Error that a call throws.
+template <class Call>
+std::string message_of(Call&& call) {
+  try {
+    call();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "nothing was thrown";
+}
+
 }  // namespace weft::test

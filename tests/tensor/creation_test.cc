@@ -12,7 +12,10 @@
 #include "support/devices.h"
 #include "support/throws.h"
 #include "weft/array.h"
+#include "weft/compile.h"
 #include "weft/evaluate.h"
+#include "weft/indexing.h"
+#include "weft/memory.h"
 
 namespace weft::test {
 namespace {
@@ -188,6 +191,152 @@ TEST_P(CreationTest, RangesAreAsExactAsDoubles) {
   EXPECT_THAT(linspace(0, 1, 4, DType::f32, false).read<float>(), ElementsAre(0, 0.25f, 0.5f, 0.75f));
   EXPECT_EQ(linspace(3, 9, 1).item<float>(), 3);
   EXPECT_EQ(linspace(3, 9, 0).shape(), (Shape{0}));
+}
+
+// numpy.linspace (NumPy 2.4) for all pairs of these ends of which one is not finite: n is NaN, + and - are infinities,
+// m is -1.
+TEST_P(CreationTest, LinesWithoutFiniteEnds) {
+  const struct {
+    bool endpoint;
+    int count;
+    std::string expected;
+  } all[] = {
+      {true, 1, "n n n n n n n n n n n n n n n n n n n n n n n n n n n"},
+      {true, 2, "n- nm n0 n1 n+ nn n- n+ nn n- n+ nn n- n+ nn n- nm n0 n1 n+ nn n- nm n0 n1 n+ nn"},
+      {true, 3,
+       "nn- nnm nn0 nn1 nn+ nnn n-- n++ nnn n-- n++ nnn n-- n++ nnn nn- nnm nn0 nn1 nn+ nnn nn- nnm nn0 nn1 nn+ nnn"},
+      {false, 1, "n n n n n n n n n n n n n n n n n n n n n n n n n n n"},
+      {false, 2, "nn nn nn nn nn nn n- n+ nn n- n+ nn n- n+ nn nn nn nn nn nn nn nn nn nn nn nn nn"},
+      {false, 3,
+       "nnn nnn nnn nnn nnn nnn n-- n++ nnn n-- n++ nnn n-- n++ nnn nnn nnn nnn nnn nnn nnn nnn nnn nnn nnn nnn nnn"}};
+  const double ends[] = {-INFINITY, -1, 0, 1, INFINITY, NAN};
+  const auto letter = [](double v) {
+    return std::isnan(v)   ? 'n'
+           : std::isinf(v) ? (v > 0 ? '+' : '-')
+           : v == -1       ? 'm'
+           : v == 0        ? '0'
+           : v == 1        ? '1'
+                           : '?';
+  };
+  for (const DType type : {DType::f32, DType::f16, DType::f64}) {
+    for (const auto& [endpoint, count, expected] : all) {
+      std::string got;
+      for (const double start : ends) {
+        for (const double stop : ends) {
+          if (std::isfinite(start) && std::isfinite(stop)) continue;
+          if (!got.empty()) got += ' ';
+          for (const double v : linspace(start, stop, count, type, endpoint).to_vector<double>()) got += letter(v);
+        }
+      }
+      EXPECT_EQ(got, expected) << name(type) << " " << count << " " << endpoint;
+    }
+  }
+  EXPECT_THAT(linspace(-1.5e308, 1.5e308, 3, DType::f64).to_vector<double>(), ElementsAre(-1.5e308, 0, 1.5e308));
+  EXPECT_THAT(linspace(-1.5e308, 1.5e308, 2, DType::f64).to_vector<double>(), ElementsAre(-1.5e308, 1.5e308));
+  EXPECT_THAT(linspace(-1.5e308, 1.5e308, 1, DType::f64).to_vector<double>(), ElementsAre(-1.5e308));
+}
+
+constexpr std::int64_t kBillions = std::int64_t{1} << 33, kTerabyte = std::int64_t{1} << 40;
+
+// A view of what is computed from indices is computed for itself: these would be gigabytes and more.
+TEST_P(CreationTest, ViewsOfRangesAreComputedForThemselves) {
+  using Integers = std::vector<std::int64_t>;
+  const auto read = [](const Tensor& t) { return t.to_vector<std::int64_t>(); };
+  const Tensor all = arange(kBillions);
+  EXPECT_EQ(read(all[{slice(kBillions - 2, none)}]), (Integers{kBillions - 2, kBillions - 1}));
+  EXPECT_EQ(read((all * 2)[{slice(kBillions - 2, none)}]), (Integers{2 * kBillions - 4, 2 * kBillions - 2}));
+  EXPECT_EQ(read(arange(kTerabyte)[5]), (Integers{5}));
+  EXPECT_EQ(read(all[-1]), (Integers{kBillions - 1}));
+  EXPECT_EQ(read(flip(all)[{slice(none, 3)}]), (Integers{kBillions - 1, kBillions - 2, kBillions - 3}));
+  EXPECT_EQ(read(all[{slice(10, 5, -2)}]), (Integers{10, 8, 6}));
+  EXPECT_EQ(read(all[{slice(1, none, kBillions / 2)}]), (Integers{1, kBillions / 2 + 1}));
+  EXPECT_EQ(read(all[{slice(100, 200)}][{slice(50, 52)}]), (Integers{150, 151}));
+  EXPECT_EQ(read(all[{slice(5, 5)}]), Integers());
+  EXPECT_EQ(read(all.reshape({1 << 20, 1 << 13})[{7, slice(1, 3)}]), (Integers{(7 << 13) + 1, (7 << 13) + 2}));
+  EXPECT_EQ(read(all.reshape({1 << 20, 1 << 13}).T()[{1, slice(7, 9)}]), (Integers{(7 << 13) + 1, (8 << 13) + 1}));
+  EXPECT_EQ(read(broadcast_to(all, {3, kBillions})[{slice(1, none), slice(4, 6)}]), (Integers{4, 5, 4, 5}));
+  EXPECT_EQ(read(arange(5, 5 + 3 * kBillions, 3)[{slice(2, 4)}]), (Integers{11, 14}));
+  EXPECT_EQ(all[{slice(6, 8)}].dtype(), all.dtype());
+  // Elementwise work on several, with numbers, tensors of one element, and a value that is used twice.
+  const Tensor grid = expand_dims(arange(kBillions), 1) * 10 + arange(1 << 20);
+  EXPECT_EQ(read(grid[{slice(2, 4), slice(7, 9)}]), (Integers{27, 28, 37, 38}));
+  EXPECT_EQ(read(grid.reshape({-1})[{slice((1 << 20) + 3, (1 << 20) + 5)}]), (Integers{13, 14}));
+  const Tensor one = tensor({4}), twice = all + one;
+  EXPECT_EQ(read((twice * twice + zeros({kBillions}, DType::i64))[{slice(1, 3)}]), (Integers{25, 36}));
+  EXPECT_EQ(read((ones({kBillions}, DType::i32) + one)[{slice(1, 3)}]), (Integers{5, 5}));
+  EXPECT_EQ(read(select(all < 2, all, -all)[{slice(1, 3)}]), (Integers{1, -2}));
+  EXPECT_THAT(cast(all, DType::f32)[{slice(3, 5)}].read<float>(), ElementsAre(3, 4));
+  EXPECT_THAT(linspace(0, 1, kBillions + 1)[{slice(none, none, kBillions / 4)}].read<float>(),
+              ElementsAre(0, 0.25f, 0.5f, 0.75f, 1));
+  EXPECT_THAT(exp(arange(0, 1e10, 1.0, DType::f32))[{slice(none, 2)}].read<float>(),
+              ElementsAre(testing::FloatEq(1), testing::FloatEq(std::exp(1.0f))));
+  // Matrices, and what is read of them in other orders.
+  const Tensor identity = eye(kBillions, 1 << 20);
+  EXPECT_EQ(read(identity[{slice(4, 6), slice(4, 7)}]), (Integers{1, 0, 0, 0, 1, 0}));
+  EXPECT_EQ(read(identity[{(1 << 20) - 1, slice(-3, none)}]), (Integers{0, 0, 1}));
+  EXPECT_EQ(read(diagonal(eye(1 << 20, 1 << 20, DType::i32, 1), 1)[{slice(-2, none)}]), (Integers{1, 1}));
+  EXPECT_EQ(read(flatten(eye(1 << 20, 1 << 20, DType::i32))[{slice((1 << 20) + 1, (1 << 20) + 3)}]), (Integers{1, 0}));
+  EXPECT_EQ(read(triangle(kBillions, 1 << 20, DType::u8, Triangle::lower)[{slice(9, 11), slice(9, 12)}]),
+            (Integers{1, 0, 0, 1, 1, 0}));
+}
+
+TEST_P(CreationTest, ViewsOfRangesHoldNoMore) {
+  memory::clear_cache();
+  const std::uint64_t before = memory::live();
+  memory::reset_peak();
+  const Tensor five = arange(100'000'000)[5];
+  EXPECT_EQ(five.item<int>(), 5);
+  EXPECT_LT(memory::peak(), before + (1 << 20));
+  memory::clear_cache();
+  EXPECT_LT(memory::live(), before + (64 << 10));
+  // Also in a graph.
+  Graph g;
+  g.output("y", (arange(kTerabyte) * g.input("x", DType::i64, {}))[{slice(-2, none)}]);
+  const Tensor x = tensor(std::int64_t{3}), y(device, DType::i64, {2});
+  compile(g, device).run({{"x", x}}, {{"y", y}}).get();
+  EXPECT_THAT(y.read<std::int64_t>(), ElementsAre(3 * kTerabyte - 6, 3 * kTerabyte - 3));
+}
+
+// The elements are those of the whole, which holds data here.
+TEST_P(CreationTest, ViewsOfRangesAreThoseOfTheWhole) {
+  const Tensor i = arange(60);
+  const Tensor wholes[] = {i * 3 - 7,
+                           sin(linspace(-3, 5, 60)),
+                           arange(-1, 5, 0.1, DType::f32),
+                           arange(0, 60, 1, DType::u8) * 9,
+                           eye(10, 6, DType::f16, -2).reshape({60}),
+                           (expand_dims(arange(6), 1) * arange(10)).reshape({60}),
+                           permute(i.reshape({3, 4, 5}), {2, 0, 1}).reshape({60}) * 2};
+  for (const Tensor& whole : wholes) {
+    const Tensor matrix = whole.reshape({4, 15});
+    const Tensor parts[] = {whole[{slice(7, 31, 3)}], matrix[{slice(1, 3), slice(14, 2, -5)}], matrix.T()[{3}],
+                            matrix[{2, 11}]};
+    std::vector<std::vector<double>> computed;
+    for (const Tensor& part : parts) computed.push_back(part.to_vector<double>());
+    const Tensor stored = contiguous(whole.reshape({60}) + zeros({60}, whole.dtype()));
+    eval(stored);
+    const Tensor table = stored.reshape({4, 15});
+    const Tensor expected[] = {stored[{slice(7, 31, 3)}], table[{slice(1, 3), slice(14, 2, -5)}], table.T()[{3}],
+                               table[{2, 11}]};
+    for (std::size_t k = 0; k < computed.size(); ++k) {
+      EXPECT_EQ(computed[k], expected[k].to_vector<double>()) << to_string(whole.type()) << " part " << k;
+    }
+  }
+}
+
+// Slices at other places are the same executable.
+TEST_P(CreationTest, ViewsOfRangesAtOtherPlacesAreNotCompiledAgain) {
+  const Tensor all = arange(kTerabyte) * 2;
+  EXPECT_EQ(all[{slice(5, 8)}].graph().to_string(), all[{slice(700, 703)}].graph().to_string());
+}
+
+// Chains and diamonds under views take time that grows with them.
+TEST_P(CreationTest, ViewsOfLongExpressionsOfRanges) {
+  Tensor chain = arange(1000), square = arange(64).reshape({8, 8});
+  for (int k = 0; k < 200; ++k) chain = (chain + 1)[{slice(1, none)}];
+  EXPECT_EQ(chain[0].item<int>(), 400);
+  for (int k = 0; k < 25; ++k) square = maximum(square, square.T());
+  EXPECT_EQ((square[{0, 7}].item<int>()), 56);
 }
 
 TEST_P(CreationTest, RangesOfEveryType) {

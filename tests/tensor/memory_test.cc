@@ -4,12 +4,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cmath>
+#include <thread>
+#include <vector>
+
 #include "compiler/bound.h"
 #include "support/devices.h"
 #include "support/throws.h"
 #include "weft/array.h"
 #include "weft/creation.h"
 #include "weft/devices.h"
+#include "weft/indexing.h"
 
 namespace weft::test {
 namespace {
@@ -70,6 +76,90 @@ TEST_P(MemoryTest, Limits) {
   EXPECT_THROW(eval(full({kElements}, 2) + 1.0), OutOfMemory);
   memory::set_limit(std::nullopt);
   EXPECT_THAT((full({kElements}, 2) + 1.0).read<float>(), Each(3));
+}
+
+// What evaluations keep for their intermediates is live, but it is no tensor's: it goes before an allocation fails.
+TEST_P(MemoryTest, IdleIntermediatesGoBeforeAnAllocationFails) {
+  memory::clear_cache();
+  const std::uint64_t before = memory::live();
+  Tensor x = contiguous(zeros({8 << 20}, DType::i8));
+  x.set(5, 7);
+  x.set(9, 1);
+  eval(x);
+  memory::set_limit(before + (20 << 20));
+  const Tensor rolled = x.roll(1);
+  eval(rolled);
+  EXPECT_THAT(rolled[{slice(4, 12)}].read<std::int8_t>(), testing::ElementsAre(0, 0, 7, 0, 0, 0, 1, 0));
+  EXPECT_THROW(eval(x.roll(2)), OutOfMemory) << "tensors that are held stay";
+  EXPECT_EQ(x[5].item<int>(), 7);
+}
+
+TEST_P(MemoryTest, IdleIntermediatesGoForPlainTensorsAndOtherIntermediates) {
+  memory::clear_cache();
+  const std::uint64_t before = memory::live();
+  const Tensor a = contiguous(ones({1024, 1024}));
+  eval(a);
+  const auto probabilities = [&] { return softmax(matmul(a, a)).sum().item<float>(); };
+  EXPECT_NEAR(probabilities(), 1024, 1);
+  const std::uint64_t kept = memory::live() - before - 4 * kCount;
+  ASSERT_GE(kept, 4 * kCount) << "this tests nothing";
+  memory::set_limit(memory::live() + kCount);
+  {
+    const Tensor b(device, DType::f32, {kElements});
+    EXPECT_LT(memory::live(), before + 9 * kCount);
+  }
+  // The memory of a chain of other sizes than those that are kept.
+  EXPECT_NEAR(probabilities(), 1024, 1);
+  memory::set_limit(before + 4 * kCount + kept + kCount / 4);
+  {
+    const Tensor row = contiguous(ones({1, kElements / 2}));
+    EXPECT_NEAR(softmax(cumulative_sum(row, 1) * 0.0).sum().item<float>(), 1, 1e-3);
+  }
+  EXPECT_NEAR(probabilities(), 1024, 1);
+}
+
+// Threads that evaluate, and so record, while others need what they keep.
+TEST_P(MemoryTest, ThreadsThatMeetTheLimitGoOn) {
+  memory::clear_cache();
+  const Tensor a = contiguous(ones({512, 512}));
+  eval(a);
+  memory::set_limit(memory::live() + (12 << 20));
+  std::atomic<int> computed = 0, refused = 0, wrong = 0;
+  const auto work = [&](int thread) {
+    for (int i = 0; i < 20; ++i) {
+      try {
+        const Tensor b = a * static_cast<float>(thread + i);
+        const float sum = (i % 2 ? softmax(matmul(b, a)) : softmax(b.roll(i))).sum().item<float>();
+        ++(std::abs(sum - 512) < 1 ? computed : wrong);
+        const Tensor large(device, DType::f32, {kElements});
+      } catch (const OutOfMemory&) {
+        ++refused;
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) threads.emplace_back(work, t);
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_GT(computed, 0);
+  memory::clear_cache();
+  EXPECT_NEAR(softmax(a).sum().item<float>(), 512, 1) << refused << " were refused";
+}
+
+// Memory that runs on the cpu have of their own, because others use the intermediates', goes as well.
+TEST(MemoryTestOfThreads, RunsAtOnceLeaveNothing) {
+  const Device cpu = Device::cpu();
+  memory::clear_cache(cpu);
+  const Tensor a = to(contiguous(ones({1024, 1024})), cpu);
+  const std::uint64_t before = memory::live(cpu);
+  const auto work = [&] {
+    for (int i = 0; i < 3; ++i) EXPECT_NEAR(softmax(matmul(a, a)).sum().item<float>(), 1024, 1);
+  };
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) threads.emplace_back(work);
+  for (std::thread& t : threads) t.join();
+  memory::clear_cache(cpu);
+  EXPECT_LE(memory::live(cpu), before + 4096);
 }
 
 TEST(DevicesTest, AvailableDevices) {

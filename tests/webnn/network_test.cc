@@ -428,7 +428,7 @@ TEST(WebnnNetworkErrors, AreThoseOfTheSteps) {
        {{"a", f({2, 3})}, {"b", f({3, 4})}, {"c", f({1, 2, 4})}},
        {},
        "c is float32 [1, 2, 4], expected a rank of 0 to 2"},
-      {"conv2d", {x, w}, {{"padding", Sizes{1, 1}}}, "padding are [1, 1], expected 4 numbers"},
+      {"conv2d", {x, w}, {{"padding", Sizes{1, 1}}}, "padding is [1, 1], expected 4 numbers"},
       {"conv2d", {x, w}, {{"strides", Sizes{1}}}, "strides are [1], expected 2 numbers"},
       {"conv2d", {x, w}, {{"strides", Sizes{0, 1}}}, "strides are [0, 1], expected numbers of 1 or more"},
       {"conv2d", {x, w}, {{"dilations", Sizes{1, 0}}}, "dilations are [1, 0], expected numbers of 1 or more"},

@@ -77,8 +77,10 @@ class Problem {
   std::mt19937 random_;
 };
 
-Sizes list(const Two& two) { return {two.begin(), two.end()}; }
-Sizes list(const Four& four) { return {four.begin(), four.end()}; }
+template <std::size_t n>
+Sizes list(const std::array<std::int64_t, n>& numbers) {
+  return {numbers.begin(), numbers.end()};
+}
 
 // ( inputSize - ( filterSize - 1 ) * dilation - 1 + beginningPadding + endingPadding ) / stride + 1, which is rounded.
 long double conv_output_size(std::int64_t input, std::int64_t filter, std::int64_t begin, std::int64_t end,

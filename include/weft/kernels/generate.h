@@ -16,7 +16,7 @@ namespace weft::kernels {
 // then rounded to y's type. f64: on the CPU only.
 void arange(Stream& stream, Number start, Number step, const View& y);
 // y[0] = start … y[n-1] = stop, evenly, counted from the nearer end so that both are exact; y [n], floating. One
-// element is start. Errors and f64 as arange.
+// element is start. If start or stop is not finite all but the last are start + i · step. Errors and f64 as arange.
 void linspace(Stream& stream, double start, double stop, const View& y);
 
 // y[…, r, c] = 1 where c - r = diagonal, else 0; any type, rank 2 or more.

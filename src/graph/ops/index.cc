@@ -4,6 +4,7 @@
 
 #include "core/checked.h"
 #include "core/format.h"
+#include "core/is_or_are.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
@@ -101,8 +102,8 @@ void check_sizes(std::string_view op, std::string_view what, const Shape& sizes,
   bool fits = sizes.rank() == x.shape.rank();
   for (int d = 0; fits && d < sizes.rank(); ++d) fits = sizes[d] >= 0 && sizes[d] <= x.shape[d];
   if (!fits) {
-    throw ShapeError("{}: {} is {}, expected the rank of x {}, and no larger sizes", op, what, to_string(sizes),
-                     to_string(x));
+    throw ShapeError("{}: {} {} {}, expected the rank of x {}, and no larger sizes", op, what, is_or_are(what),
+                     to_string(sizes), to_string(x));
   }
 }
 

@@ -170,7 +170,8 @@ Tensor ramp_between(double start, double stop, std::int64_t count, DType dtype) 
   check_type("linspace", dtype, types::floats, "a float");
   const double step = count > 1 ? (stop - start) / static_cast<double>(count - 1) : 0;
   const double reach = std::max({std::abs(start), std::abs(stop), std::abs(stop - start)});
-  const auto form = dtype == DType::f64 ? std::nullopt : float_ramp(start, step, reach);
+  const bool finite = std::isfinite(start) && std::isfinite(stop);  // (NaN is no maximum)
+  const auto form = dtype == DType::f64 || !finite ? std::nullopt : float_ramp(start, step, reach);
   if (!form) {
     return made_on_host(dtype, {count}, [&](Stream& s, const View& y) { kernels::linspace(s, start, stop, y); });
   }
@@ -187,6 +188,7 @@ Tensor ramp_between(double start, double stop, std::int64_t count, DType dtype) 
 }
 
 Tensor band(std::int64_t rows, std::int64_t columns, DType dtype, ScalarOp compare, std::int64_t diagonal) {
+  element_count({rows, columns});  // checks the sizes
   if (dtype == DType::f64) {
     return made_on_host(dtype, {rows, columns}, [&](Stream& s, const View& y) {
       if (compare == ScalarOp::equal) return kernels::eye(s, y, diagonal);

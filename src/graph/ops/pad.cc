@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/checked.h"
+#include "core/error_context.h"
 #include "core/format.h"
 #include "cpu/executor.h"
 #include "graph/graph.h"
@@ -199,22 +200,22 @@ DType arange_type(const Number& start, const Number& step, bool integral, std::i
 Tensor arange(Number start, Number stop, Number step, std::optional<DType> dtype) {
   const std::int64_t count = steps_between(start, stop, step);
   const DType type = dtype ? *dtype : arange_type(start, step, stop.integral(), count);
-  return ramp(start, step, count, type);
+  return in_function("arange", [&] { return ramp(start, step, count, type); });
 }
 
 Tensor linspace(double start, double stop, std::int64_t count, DType dtype, bool endpoint) {
   if (count < 0) throw InvalidArgument("linspace: {} numbers were asked for", count);
   if (!endpoint && count > 0) return slice(linspace(start, stop, count + 1, dtype), 0, 0, count);
-  return ramp_between(start, stop, count, dtype);
+  return in_function("linspace", [&] { return ramp_between(start, stop, count, dtype); });
 }
 
 Tensor eye(std::int64_t rows, std::int64_t columns, DType dtype, std::int64_t diagonal) {
-  return band(rows, columns, dtype, ScalarOp::equal, diagonal);
+  return in_function("eye", [&] { return band(rows, columns, dtype, ScalarOp::equal, diagonal); });
 }
 
 Tensor triangle(std::int64_t rows, std::int64_t columns, DType dtype, kernels::Triangle part, std::int64_t diagonal) {
   const ScalarOp side = part == kernels::Triangle::lower ? ScalarOp::less_equal : ScalarOp::greater_equal;
-  return band(rows, columns, dtype, side, diagonal);
+  return in_function("triangle", [&] { return band(rows, columns, dtype, side, diagonal); });
 }
 
 void add_pad_ops(OpRows& rows) {

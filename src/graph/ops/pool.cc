@@ -339,8 +339,13 @@ std::string PoolOp::label(std::span<const TensorType>) const {
 }
 
 Tensor max_pool(const Operand& x, const PoolOptions& o) {
-  check_rank(name_of(PoolFunction::max), "x", x);
-  if (x.dtype() == DType::i64 || x.dtype() == DType::u64) return wide_max_pool(x, o);
+  const std::string_view function = name_of(PoolFunction::max);
+  check_rank(function, "x", x);
+  const TypeSet wide{DType::i64, DType::u64}, narrow = op_schema(function).types_of(0);
+  if (wide.contains(x.dtype())) return wide_max_pool(x, o);
+  if (!narrow.contains(x.dtype())) {
+    throw TypeError("{}: x is {}; expected {}", function, to_string(x.type()), to_string(narrow | wide));
+  }
   return pool(PoolFunction::max, x, 1, o);
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/error_context.h"
 #include "core/format.h"
+#include "core/is_or_are.h"
 #include "graph/graph.h"
 #include "graph/op_schemas.h"
 #include "weft/error.h"
@@ -31,7 +32,7 @@ Tensor with_directions(std::string_view op, std::string_view what, const Operand
                        const Recurrence& recurrence) {
   if (v.rank() == rank) return v;
   if (v.rank() == rank - 1 && recurrence.directions() == 1) return expand_dims(v, 0);
-  throw ShapeError("{}: {} is {}, expected rank {}{}", op, what, to_string(v.type()), rank,
+  throw ShapeError("{}: {} {} {}, expected rank {}{}", op, what, is_or_are(what), to_string(v.type()), rank,
                    recurrence.directions() == 1 ? std::format(", or {} without an axis of directions", rank - 1) : "");
 }
 
@@ -119,7 +120,7 @@ std::vector<TensorType> RnnOp::infer(std::span<const TensorType> in) const {
   const std::int64_t rows = recurrence_.gates() * hidden;
   const auto expect = [&](std::string_view what, const TensorType* v, const Shape& shape, std::string_view meaning) {
     if (!v || v->shape == shape) return;
-    throw ShapeError("{}: {} is {}, expected {} ({}) for x {}{}", name(), what, weft::to_string(*v),
+    throw ShapeError("{}: {} {} {}, expected {} ({}) for x {}{}", name(), what, is_or_are(what), weft::to_string(*v),
                      weft::to_string(shape), meaning, weft::to_string(in[0]), batch_first_ ? ", batch first" : "");
   };
   const std::string gates = recurrence_.gates() == 1 ? "hidden" : std::format("{} · hidden", recurrence_.gates());

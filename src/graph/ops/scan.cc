@@ -1,5 +1,6 @@
 #include "graph/ops/scan.h"
 
+#include "core/error_context.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
@@ -37,6 +38,10 @@ void add_scan_ops(OpRows& rows) {
   for (const ScanKind kind : {ScanKind::sum, ScanKind::prod, ScanKind::max, ScanKind::min, ScanKind::log_sum_exp}) {
     rows.push_back(op_row<ScanOp>(schema_of_kernel(kernels::scan_name(kind)), {.kind = kind}));
   }
+}
+
+Tensor cumsum(const Operand& x, int axis) {
+  return in_function("cumsum", [&] { return scan(kernels::ScanKind::sum, x, axis); });
 }
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 #include "core/format.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
+#include "graph/ops/iota_view.h"
 #include "weft/error.h"
 
 namespace weft {
@@ -163,7 +164,9 @@ Tensor slice(const Operand& x, int axis, std::int64_t begin, std::int64_t end, s
   if (!x.defined()) throw InvalidArgument("slice: the operand is an undefined Tensor");
   axis = normalize_axis(axis, x.rank(), "slice");
   if (begin == 0 && end == x.shape()[axis] && step == 1) return x;
-  return apply(make_op<SliceOp>(SliceAttributes{axis, begin, end, step}), {x});
+  const Tensor view = apply(make_op<SliceOp>(SliceAttributes{axis, begin, end, step}), {x});
+  const Tensor computed = computed_view(view);
+  return computed.defined() ? computed : view;
 }
 
 Tensor expand_dims(const Operand& x, int axis) try {

@@ -1,6 +1,7 @@
 #include "kernels/common/spatial.h"
 
 #include "core/format.h"
+#include "core/is_or_are.h"
 #include "weft/error.h"
 
 namespace weft::kernels {
@@ -14,8 +15,8 @@ Dims numbers_of_axes(std::string_view kernel, std::string_view what, const Dims&
   }
   for (const std::int64_t v : given) {
     if (v >= least && v < kFarthest) continue;
-    throw InvalidArgument("{}: {} is {}, expected numbers from {} to {}", kernel, what, to_string(given), least,
-                          kFarthest - 1);
+    throw InvalidArgument("{}: {} {} {}, expected numbers from {} to {}", kernel, what, is_or_are(what),
+                          to_string(given), least, kFarthest - 1);
   }
   return given;
 }

@@ -104,19 +104,21 @@ void linspace(Stream& stream, double start, double stop, const View& y) {
     check_memory(s, "linspace", {}, {{"y", y}});
     if (!s.gpu()) return linspace_cpu(*s.cpu(), start, stop, y);
     const std::int64_t n = y.count();
-    const double step = n > 1 ? (stop - start) / static_cast<double>(n - 1) : 0;
+    const Distances d = distances(start, stop, n);
     Expression e;
     const int i = e.input(DType::u32), back = e.input(DType::u32), half = e.input(DType::u32);
-    const int first = e.input(DType::f32), last = e.input(DType::f32), by = e.input(DType::f32);
-    const int from_first = e.apply(ScalarOp::fma, {e.cast(i, DType::f32), by, first});
-    const int from_last = e.apply(ScalarOp::fma, {e.cast(back, DType::f32), e.apply(ScalarOp::neg, {by}), last});
+    const int first = e.input(DType::f32), last = e.input(DType::f32);
+    const int step = e.input(DType::f32), step_back = e.input(DType::f32);
+    const int from_first = e.apply(ScalarOp::fma, {e.cast(i, DType::f32), step, first});
+    const int from_last = e.apply(ScalarOp::fma, {e.cast(back, DType::f32), step_back, last});
     e.output(e.cast(e.apply(ScalarOp::select, {e.apply(ScalarOp::less, {i, half}), from_first, from_last}), y.dtype));
     const Virtual inputs[] = {{DType::u32, 0, {1}},
                               {DType::u32, static_cast<std::uint32_t>(n - 1), {-1}},
-                              {DType::u32, static_cast<std::uint32_t>((n + 1) / 2)},
+                              {DType::u32, static_cast<std::uint32_t>(d.from_start)},
                               number(static_cast<float>(start)),
                               number(static_cast<float>(stop)),
-                              number(static_cast<float>(step))};
+                              number(static_cast<float>(d.step)),
+                              number(static_cast<float>(-d.back))};
     map(s, "linspace", e, {}, inputs, std::span(&y, 1));
   });
 }

@@ -1,6 +1,9 @@
 // Ranges in double and in 64-bit integers.
 #include "kernels/generate/generate_cpu.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/cpu_loops.h"
 
@@ -33,6 +36,18 @@ void generate_floats(cpu::Executor& executor, const View& y, F&& f) {
 
 }  // namespace
 
+Distances distances(double start, double stop, std::int64_t count) {
+  const auto last = static_cast<double>(std::max<std::int64_t>(count - 1, 1));
+  const double step = (stop - start) / last;
+  const std::int64_t half = (count + 1) / 2;
+  if (std::isfinite(start) && std::isfinite(stop)) {
+    // Their difference may be infinite; of two numbers neither is a step away from its end.
+    const double by = std::isfinite(step) ? step : count > 2 ? stop / last - start / last : 0;
+    return {by, by, half};
+  }
+  return {step, 0, std::max<std::int64_t>(count - 1, 1)};
+}
+
 void arange_cpu(cpu::Executor& executor, double start, double step, const View& y) {
   generate_floats(executor, y, [=](std::int64_t i) { return start + static_cast<double>(i) * step; });
 }
@@ -43,9 +58,9 @@ void arange_cpu(cpu::Executor& executor, std::uint64_t start, std::uint64_t step
 
 void linspace_cpu(cpu::Executor& executor, double start, double stop, const View& y) {
   const std::int64_t n = y.count();
-  const double step = n > 1 ? (stop - start) / static_cast<double>(n - 1) : 0;
+  const Distances d = distances(start, stop, n);
   generate_floats(executor, y, [=](std::int64_t i) {
-    return i < (n + 1) / 2 ? start + static_cast<double>(i) * step : stop - static_cast<double>(n - 1 - i) * step;
+    return i < d.from_start ? start + static_cast<double>(i) * d.step : stop - static_cast<double>(n - 1 - i) * d.back;
   });
 }
 

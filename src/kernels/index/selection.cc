@@ -1,5 +1,6 @@
 #include "core/format.h"
 #include "kernels/index/selection.h"
+#include "core/is_or_are.h"
 #include "kernels/check.h"
 
 #include <array>
@@ -35,9 +36,9 @@ void check_types(std::string_view name, const View& whole, const View& indices, 
 void check_part(std::string_view name, const Selection& s, const View& whole, const View& indices,
                 const Shape& expected) {
   if (s.part.shape() != expected) {
-    throw InvalidArgument("{}: {} is {}; expected the shape {} for {} {} and indices {}", name, part_name(name),
-                          to_string(s.part), to_string(expected), whole_name(name), to_string(whole),
-                          to_string(indices));
+    throw InvalidArgument("{}: {} {} {}; expected the shape {} for {} {} and indices {}", name, part_name(name),
+                          is_or_are(part_name(name)), to_string(s.part), to_string(expected), whole_name(name),
+                          to_string(whole), to_string(indices));
   }
   if (s.part.count() == 0) return;
   for (const IndexedAxis& axis : s.axes) {
@@ -142,8 +143,8 @@ Selection select_part(std::string_view name, const View& whole, const View& star
   bool fits = part.rank() == whole.rank();
   for (int d = 0; fits && d < whole.rank(); ++d) fits = part.shape()[d] <= whole.shape()[d];
   if (!fits) {
-    throw InvalidArgument("{}: {} is {}; expected the rank of {} {}, and no larger sizes", name, part_name(name),
-                          to_string(part), whole_name(name), to_string(whole));
+    throw InvalidArgument("{}: {} {} {}; expected the rank of {} {}, and no larger sizes", name, part_name(name),
+                          is_or_are(part_name(name)), to_string(part), whole_name(name), to_string(whole));
   }
   if (axes.empty()) throw InvalidArgument("{}: no axes are named", name);
   if (starts.rank() > 1 || starts.count() != static_cast<std::int64_t>(axes.size())) {

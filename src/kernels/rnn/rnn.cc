@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "core/format.h"
+#include "core/is_or_are.h"
 #include "cpu/executor.h"
 #include "cpu/packed_weight_cache.h"
 #include "kernels/call.h"
@@ -384,8 +385,8 @@ void Sequence::run() {
 void expect_shape(std::string_view kernel, std::string_view operand, const View& v, const Shape& shape, const View& x,
                   std::string_view meaning) {
   if (v.shape() == shape) return;
-  throw InvalidArgument("{}: {} is {}, expected {} ({}) for x {}", kernel, operand, to_string(v), to_string(shape),
-                        meaning, to_string(x));
+  throw InvalidArgument("{}: {} {} {}, expected {} ({}) for x {}", kernel, operand, is_or_are(operand), to_string(v),
+                        to_string(shape), meaning, to_string(x));
 }
 
 void check(Stream& stream, const Recurrence& recurrence, const RnnInputs& in, const RnnOutputs& out) {

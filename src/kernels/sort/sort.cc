@@ -37,7 +37,7 @@ Request checked(Request r) {
   }
   for (const auto* v : {&r.values, &r.indices}) {
     if (*v && (*v)->shape() != expected) {
-      throw InvalidArgument("{}: {} is {}; expected shape {} for x {}, axis {}", r.name,
+      throw InvalidArgument("{}: {} are {}; expected shape {} for x {}, axis {}", r.name,
                             v == &r.values ? "values" : "indices", to_string(**v), to_string(expected), to_string(r.x),
                             r.axis);
     }
