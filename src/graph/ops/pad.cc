@@ -5,7 +5,6 @@
 
 #include "core/checked.h"
 #include "core/format.h"
-#include "cpu/executor.h"
 #include "graph/graph.h"
 #include "graph/op_schemas.h"
 #include "graph/ops/iota.h"
