@@ -106,8 +106,8 @@ Expected read_expected(const std::string& path, std::int64_t classes) {
                       ", expected f32 [n, 3, size, size]");
   }
   if (output.dtype != DType::f32 || output.shape != Shape{input.shape[0], classes}) {
-    throw FormatError(path + ": tensor output is " + to_string(TensorType{output.dtype, output.shape}) +
-                      ", expected " + to_string(TensorType{DType::f32, {input.shape[0], classes}}));
+    throw FormatError(path + ": tensor output is " + to_string(TensorType{output.dtype, output.shape}) + ", expected " +
+                      to_string(TensorType{DType::f32, {input.shape[0], classes}}));
   }
   return {tensor(input), tensor(output).read<float>()};
 }

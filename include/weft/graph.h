@@ -174,6 +174,18 @@ WEFT_BINARY_OPERATOR(>=, greater_equal)
 WEFT_BINARY_OPERATOR(==, equal)
 WEFT_BINARY_OPERATOR(!=, not_equal)
 #undef WEFT_BINARY_OPERATOR
+// x == 3 fits these as exactly as 3 == x fits those above, which compilers from before the paper P2468 (GCC 12) would
+// otherwise take with exchanged operands.
+template <class T>
+  requires std::is_arithmetic_v<T>
+Tensor operator==(const Operand& a, T b) {
+  return binary(ScalarOp::equal, a, b);
+}
+template <class T>
+  requires std::is_arithmetic_v<T>
+Tensor operator!=(const Operand& a, T b) {
+  return binary(ScalarOp::not_equal, a, b);
+}
 
 // ---- Arithmetic. Of floats and integers, with a result of their (common) type, where nothing else is said; bool and
 // c64 are then a TypeError.

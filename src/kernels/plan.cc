@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "core/format.h"
-#include "cpu/executor.h"
 #include "gpu/device_impl.h"
 #include "kernels/common/memory.h"
 #include "kernels/plan_state.h"

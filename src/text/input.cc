@@ -8,7 +8,6 @@
 #include <system_error>
 
 #include "core/format.h"
-#include "core/in_quotes.h"
 #include "core/suffix.h"
 #include "core/utf8.h"
 #include "weft/error.h"

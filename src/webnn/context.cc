@@ -5,7 +5,6 @@
 #include <unordered_map>
 
 #include "core/format.h"
-#include "cpu/executor.h"
 #include "gpu/context.h"
 #include "gpu/device_impl.h"
 #include "webnn/message.h"

@@ -64,8 +64,6 @@ struct ResizeOptions {
   // the last). May be empty for 0 and 1; start > end mirrors.
   std::vector<double> starts = {}, ends = {};
   Number value = 0;  // of elements outside of x, of coordinates `crop`
-
-  bool operator==(const ResizeOptions&) const = default;
 };
 
 // y[i…] = Σ_j x[j…] · Π_d w_d(i_d, j_d), the weights being those of the options. x and y have one type and one rank.

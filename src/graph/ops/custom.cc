@@ -5,7 +5,6 @@
 #include "core/format.h"
 #include "core/in_quotes.h"
 #include "core/utf8.h"
-#include "cpu/executor.h"
 #include "graph/graph.h"
 #include "kernels/custom/custom.h"
 

@@ -7,7 +7,6 @@
 #include "core/checked.h"
 #include "core/error_context.h"
 #include "core/format.h"
-#include "cpu/executor.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"

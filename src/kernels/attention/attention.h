@@ -112,9 +112,8 @@ struct MatrixHeads {
   std::int64_t q_dim = 0, o_dim = 0, q_round = 0, o_round = 0;
 };
 MatrixHeads attention_matrix_heads(const AttentionVariant& variant, const AttentionCall& call);
-// Bytes of scratch of a split of the keys, and of all splits of a variant.
+// Bytes of scratch of a split of the keys.
 std::uint64_t attention_split_bytes(const AttentionCall& call);
-std::uint64_t attention_scratch_bytes(const AttentionVariant& variant, const AttentionCall& call);
 
 // Records the call by that variant. Calls that exceed a binding are cut; pieces that the variant cannot run take
 // another.

@@ -190,10 +190,6 @@ std::uint64_t attention_split_bytes(const AttentionCall& call) {
   return static_cast<std::uint64_t>(call.batch * call.kv_heads * call.rows() * (ceil_div(call.value_dim, 4) + 1)) * 16;
 }
 
-std::uint64_t attention_scratch_bytes(const AttentionVariant& v, const AttentionCall& call) {
-  return v.kv_splits == 1 ? 0 : static_cast<std::uint64_t>(v.kv_splits) * attention_split_bytes(call);
-}
-
 AttentionVariant choose_attention(const gpu::Capabilities& capabilities, const AttentionCall& call,
                                   std::uint64_t scratch, bool allow_subgroup_matrix) {
   const std::int64_t widest = std::max(call.dim, call.value_dim);

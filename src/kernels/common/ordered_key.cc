@@ -2,8 +2,6 @@
 
 namespace weft::kernels {
 
-bool has_order(DType type) { return info(type).kind != DTypeKind::complex; }
-
 View as_raw(const View& view) {
   View raw = view;
   switch (bits(view.dtype)) {

@@ -7,9 +7,6 @@
 
 namespace weft::kernels {
 
-// False for complex numbers, which have no order.
-bool has_order(DType type);
-
 // The view with elements of unsigned type and the same bits.
 View as_raw(const View& view);
 

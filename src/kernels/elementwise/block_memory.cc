@@ -283,7 +283,6 @@ BlockMemory block_memory(DType type, bool as_f32) {
 LoadBlock load_block(DType type) { return memory(type).load; }
 StoreBlock store_block(DType type) { return memory(type).store; }
 GatherBlock gather_block(DType type) { return memory(type).gather; }
-ScatterBlock scatter_block(DType type) { return memory(type).scatter; }
 
 void round_block(DType type, float* registers, int n) {
   if (type == DType::bf16) {

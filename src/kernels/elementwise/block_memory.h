@@ -23,7 +23,6 @@ using ScatterBlock = void (*)(std::byte* data, std::int64_t first, const std::in
                               const void* registers);
 
 GatherBlock gather_block(DType type);
-ScatterBlock scatter_block(DType type);
 
 // The four for a type. `as_f32`, for integers of 8, 16 or 32 bits: to and from f32 registers; what is stored is rounded
 // towards zero and saturates, NaN becomes 0.

@@ -4,7 +4,6 @@
 #include "core/format.h"
 #include "kernels/call.h"
 #include "kernels/common/memory.h"
-#include "kernels/copy/bits.h"
 #include "kernels/elementwise/scalar_ops.h"
 #include "kernels/index/selected_rows.h"
 #include "kernels/plan_cache.h"

@@ -3,7 +3,6 @@
 #include "core/compiler.h"
 #include "kernels/cpu_loops.h"
 #include "kernels/elementwise/block_memory.h"
-#include "kernels/elementwise/elementwise.h"
 #include "kernels/index/scatter.h"
 #include "kernels/index/selected_cpu.h"
 

@@ -2,7 +2,6 @@
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul/row_store.h"
 #include "kernels/common/element_cpu.h"
-#include "kernels/cpu_loops.h"
 
 namespace weft::kernels {
 void matmul_reference(const MatmulProblem& p, const Expression* expression) {

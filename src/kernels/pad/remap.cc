@@ -12,7 +12,6 @@
 #include "kernels/call.h"
 #include "kernels/common/memory.h"
 #include "kernels/copy/bits.h"
-#include "kernels/elementwise/elementwise.h"
 #include "kernels/plan_cache.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
