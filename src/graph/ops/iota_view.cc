@@ -154,7 +154,7 @@ class ComputedView {
     std::vector<Tensor> seen;
     for (const Tensor& u : operands) {
       const bool whole = single(u) || u.shape() == v.shape();
-      seen.push_back(through(u, whole ? chain : behind(chain, make_op<BroadcastOp>(v.shape()))));
+      seen.push_back(through(u, whole ? chain : behind(chain, make_op<BroadcastOp>(BroadcastAttributes{v.shape()}))));
       if (!seen.back().defined()) return {};
     }
     return y = apply(v.node()->shared_op(), std::move(seen));
