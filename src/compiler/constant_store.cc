@@ -104,14 +104,15 @@ std::vector<Buffer> ConstantStore::scratch(std::span<const std::uint64_t> sizes)
     }
   };
   // The other buffers may be larger than these sizes, or more than so many.
-  IdleMemories::retry(grow, [&] { drop_scratch(); });
+  IdleMemories::retry(grow, [&] { drop_scratch(); }, [&] { return memory::live(device_); });
   std::vector<Buffer> result(sizes.size());
   for (std::size_t k = 0; k < order.size(); ++k) result[order[k]] = scratch_[k];
   return result;
 }
 
 Buffer ConstantStore::allocate(std::uint64_t bytes) {
-  return IdleMemories::retry([&] { return device_.allocate(bytes); }, [&] { drop_idle(); });
+  return IdleMemories::retry([&] { return device_.allocate(bytes); }, [&] { drop_idle(); },
+                             [&] { return memory::live(device_); });
 }
 
 void ConstantStore::drop_scratch() {

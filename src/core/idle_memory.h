@@ -1,6 +1,7 @@
 // Memory that is kept to be used again, and given back before an allocation fails.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -38,13 +39,15 @@ class IdleMemories {
     }
   }
 
-  // What allocate() returns; if it throws OutOfMemory, release() and then a second try.
-  template <class Allocate, class Release>
-  static auto retry(const Allocate& allocate, const Release& release) {
+  // What allocate() returns; if it throws OutOfMemory, release(), and a second try if fewer bytes are live() then.
+  template <class Allocate, class Release, class Live>
+  static auto retry(const Allocate& allocate, const Release& release, const Live& live) {
     try {
       return allocate();
     } catch (const OutOfMemory&) {
+      const std::uint64_t before = live();
       release();
+      if (live() >= before) throw;
     }
     return allocate();
   }

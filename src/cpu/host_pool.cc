@@ -11,7 +11,11 @@ HostPool& HostPool::instance() {
 }
 
 Buffer HostPool::allocate(std::uint64_t bytes) {
-  return IdleMemories::retry([&] { return try_allocate(bytes); }, [&] { idle_.give_back(); });
+  return IdleMemories::retry([&] { return try_allocate(bytes); }, [&] { idle_.give_back(); },
+                             [&] {
+                               const std::lock_guard lock(mutex_);
+                               return figures_.live;
+                             });
 }
 
 Buffer HostPool::try_allocate(std::uint64_t bytes) {

@@ -10,7 +10,7 @@ namespace weft::gpu {
 namespace {
 
 constexpr std::uint64_t kSmallest = 256;
-constexpr std::uint64_t kLarge = 1 << 20;       // from here on rounding up would cost real memory
+constexpr std::uint64_t kLarge = 1 << 20;  // from here on rounding up would cost real memory
 constexpr std::uint64_t kLargeStep = 64 << 10;
 
 std::uint64_t round_up(std::uint64_t n, std::uint64_t step) { return (n + step - 1) / step * step; }
@@ -73,6 +73,10 @@ Buffer BufferPool::allocate(std::uint64_t bytes) {
                                // Who uses the memory may be waiting for the device.
                                const DeviceLock::Released released(context_->lock);
                                idle_.give_back();
+                             },
+                             [&] {
+                               const std::lock_guard lock(mutex_);
+                               return figures_.live;
                              });
 }
 

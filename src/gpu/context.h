@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "core/format.h"
 #include "gpu/device_lock.h"
 #include "weft/future.h"
 #include "weft/gpu.h"
