@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "gpu/context.h"
+#include "weft/memory.h"
 
 namespace weft {
 namespace {
