@@ -115,10 +115,12 @@ std::vector<Schema> make_schemas() {
     }
     if (k.family == "pool") {
       const bool gradient = k.name.ends_with("_gradient");
-      add(of_kernel(k.name,
-                    {integers("sizes", "the sizes of the result's spatial axes"),
-                     boolean("channels_last", "the channels are the last axis of all tensors", false)},
-                    {.shape = "[n, c, sizes…]", .type = gradient ? "dy's type" : "x's type"}));
+      Schema s = of_kernel(k.name,
+                           {integers("sizes", "the sizes of the result's spatial axes"),
+                            boolean("channels_last", "the channels are the last axis of all tensors", false)},
+                           {.shape = "[n, c, sizes…]", .type = gradient ? "dy's type" : "x's type"});
+      if (s.outputs.size() > 1) s.outputs[1].type = "i32";  // positions in a plane
+      add(std::move(s));
     }
     if (k.family == "resize") {
       add(of_kernel(k.name, {integers("shape", "the shape of the result")}, {.shape = "shape"}));
@@ -175,7 +177,7 @@ std::vector<Schema> make_functions() {
       function("split", "[y[0], y[1], …] = x along axis", "x cut into consecutive pieces of the sizes",
                "x's shape but for axis", "x's type"),
       function("arange", "y[i] = start + i · step", "start, start + step, … before stop", "[⌈(stop - start) / step⌉]",
-               "dtype; without one i32 if all numbers are integers, else f32"),
+               "dtype; without one i32 if all numbers are integers (i64 or u64 where that is too small), else f32"),
       function("linspace", "y[i] = start + i · (stop - start) / (count - 1)",
                "numbers at equal distances from start to stop; with endpoint = false stop would be the next one",
                "[count]", kAskedType),
