@@ -335,6 +335,19 @@ TEST_F(FiftyThousand, Views) {
   check(program, 0.25f, true);
 }
 
+// Each slice asks whether what it shows is computed from indices, and must not look at all slices before it.
+TEST_F(FiftyThousand, SlicesOfSlices) {
+  const Tensor data(Device::cpu(), DType::f32, {kNodes + 2});
+  for (const Tensor& whole : {data, arange(kNodes + 2) * 2}) {
+    Tensor y = whole;
+    const auto looks = visits_of([&] {
+      for (int i = 0; i < kNodes; ++i) y = slice(y, 0, 1, y.shape()[0]);
+    });
+    EXPECT_EQ(y.shape(), Shape{2});
+    EXPECT_LT(looks / kNodes, 200);
+  }
+}
+
 TEST_F(FiftyThousand, ManyAreNeededAtOnce) {
   const auto program = [](const Tensor& x) {
     std::vector<Tensor> parts;

@@ -198,7 +198,11 @@ Tensor computed_view(const Tensor& view) {
   if (element_count(view.shape()) >= element_count(shown.shape())) return {};
   // Most views show data; those of a single element store no more than that. (Views keep their operand.)
   const Tensor* stored = &shown;
-  while (stored->node()->op().is_view()) stored = &input_of(*stored);
+  for (std::size_t views = 0; stored->node()->op().is_view(); ++views) {
+    count_visits();
+    if (views == kMostNodes) return {};
+    stored = &input_of(*stored);
+  }
   const Op& op = stored->node()->op();
   if (stored->node()->is_computed() || single(*stored) || !(op.elementwise() || op.is_iota())) return {};
   ComputedView computed;
