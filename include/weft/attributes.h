@@ -8,7 +8,6 @@
 // and from that list come schemas, texts, comparisons, and values by name in both directions.
 #pragma once
 
-#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -86,7 +85,7 @@ class AttributeVisitor {
 
 // ---- What the list of fields is used for. Struct A may be derived from others, whose fields it lists with its own.
 
-// Appends "axis=1, keep_dims=true": all fields but absent optional ones, and brief ones that have their default.
+// Appends "axis=1, keep_dims=true", behind a comma if the text is not empty: all fields but absent optional ones, and brief ones that have their default.
 class AttributeText final : public AttributeVisitor {
  public:
   explicit AttributeText(std::string& text) : text_(text) {}

@@ -12,11 +12,6 @@
 namespace weft {
 namespace {
 
-template <class... F>
-struct Overloaded : F... {
-  using F::operator()...;
-};
-
 template <class T>
 constexpr bool is_optional = false;
 template <class T>

@@ -44,10 +44,8 @@ Attributes& Attributes::hide(std::string_view name, std::string_view value) {
 
 Attributes& Attributes::add(const Op& op) {
   if (wanted_.empty()) {
-    std::string text;
-    AttributeText visitor(text);
+    AttributeText visitor(shown_);
     op.visit(visitor);
-    if (!text.empty()) shown_.append(shown_.empty() ? "" : ", ").append(text);
     return *this;
   }
   AttributeMap values;

@@ -736,7 +736,7 @@ TEST_P(FusedFunctions, WorkAroundKernelsComputesWhatSingleOperationsDo) {
         for (const View& r : {trial.reference[1], trial.reference[0], trial.reference[2]}) {
           if (r.buffer) allowed.candidates.push_back(r);
         }
-        // Whether two values are the same is not between what it is for the values around them.
+        // Equality is not monotonic: it may hold for a value and for neither of its neighbours.
         const bool sameness = form.name == "equal" || form.name == "not_equal";
         allowed.only_class = !exact && (form.wild || sameness || !is_floating(trial.made));
         allowed.units = exact && form.exact ? 0 : bits(type) < 32 ? 4 : 64;

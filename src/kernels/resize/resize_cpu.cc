@@ -513,15 +513,11 @@ void sum_pass(cpu::Executor& executor, const ResizePass& pass) {
   });
 }
 
-// y[i] = x[places[i] · stride] for pixels of so many bytes.
-template <std::size_t bytes>
+// y[i] = x[places[i] · stride] for pixels of `size` bytes, which are `known` unless that is 0.
+template <std::size_t known>
 void move_pixels(const std::byte* x, const std::int64_t* places, std::int64_t stride, std::int64_t n, std::byte* y,
-                 std::size_t) {
-  for (std::int64_t i = 0; i < n; ++i)
-    std::memcpy(y + static_cast<std::size_t>(i) * bytes, x + places[i] * stride, bytes);
-}
-inline void move_any_pixels(const std::byte* x, const std::int64_t* places, std::int64_t stride, std::int64_t n,
-                            std::byte* y, std::size_t bytes) {
+                 std::size_t size) {
+  const std::size_t bytes = known ? known : size;
   for (std::int64_t i = 0; i < n; ++i)
     std::memcpy(y + static_cast<std::size_t>(i) * bytes, x + places[i] * stride, bytes);
 }
@@ -546,7 +542,7 @@ auto pixel_mover(std::size_t bytes) {
     case 32:
       return move_pixels<32>;
     default:
-      return move_any_pixels;
+      return move_pixels<0>;
   }
 }
 
