@@ -128,7 +128,7 @@ void work(KernelBench& b, const TensorType& x) {
   };
   const Expression masked = sum(0.125, DType::f32, false), masked_apart = sum(0.125, type, false);
   measure("work in softmax(x / 8 + mask)", {x, row}, 1, 2,
-          [&](Stream& s, Operands v) { kernels::softmax(s, v.first(2), v.subspan(2), -1, {.prologue = &masked}); });
+          [&](Stream& s, Operands v) { kernels::softmax(s, v[0], v[2], -1, {.prologue = {&masked, v.subspan(1, 1)}}); });
   measure(
       "work apart of softmax(x / 8 + mask)", {x, row}, 2, 2,
       [&](Stream& s, Operands v) {
@@ -139,7 +139,8 @@ void work(KernelBench& b, const TensorType& x) {
   measure(
       "work in layer norm of x + r, both stored", {x, x, row}, 2, 4,
       [&](Stream& s, Operands v) {
-        kernels::layer_norm(s, v.first(2), v[2], v[2], v.subspan(3), 1, 1e-5f, {.prologue = &both});
+        kernels::layer_norm(s, v[0], v[2], v[2], v[3], 1, 1e-5f,
+                            {.prologue = {&both, v.subspan(1, 1), v.subspan(4)}});
       });
   measure(
       "work apart of layer norm of x + r, both stored", {x, x, row}, 2, 4,
@@ -151,7 +152,7 @@ void work(KernelBench& b, const TensorType& x) {
   measure(
       "work in gelu(layer norm)", {x}, 1, 2,
       [&](Stream& s, Operands v) {
-        kernels::layer_norm(s, v.first(1), {}, {}, v.subspan(1), 1, 1e-5f, {.epilogue = &after});
+        kernels::layer_norm(s, v[0], {}, {}, v[1], 1, 1e-5f, {.epilogue = {&after, {}}});
       });
   measure(
       "work apart of gelu(layer norm)", {x}, 2, 2,

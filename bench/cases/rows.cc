@@ -250,14 +250,15 @@ void row_fusion(KernelBench& b, DType type, std::int64_t rows, std::int64_t colu
   const auto last = [&](const View& v) { return b.read(v, (rows - 1) * columns, columns); };
   const Expression masked = scaled_sum(type, 0.125, false), residual = scaled_sum(type, 1, true);
   b.measure(label("softmax of scaled x + mask"), Unit::bytes, 2 * bytes,
-            [&](Stream& s) { kernels::softmax(s, std::array{x, row}, std::array{y}, -1, {.prologue = &masked}); }, [&] {
+            [&](Stream& s) { kernels::softmax(s, x, y, -1, {.prologue = {&masked, std::span(&row, 1)}}); }, [&] {
     const auto in = last(x), mask = b.read(row, 0, columns);
     double all = 0;
     for (std::size_t i = 0; i < in.size(); ++i) all += std::exp(0.125 * in[i] + mask[i]);
     return close(last(y)[7], std::exp(0.125 * in[7] + mask[7]) / all, tolerance);
   }, {.functions = 0.75 * elements});
   b.measure(label("layer norm of x + r, both"), Unit::bytes, 4 * bytes, [&](Stream& s) {
-    kernels::layer_norm(s, std::array{x, more}, row, row, std::array{y, sum}, 1, 1e-5f, {.prologue = &residual});
+    kernels::layer_norm(s, x, row, row, y, 1, 1e-5f,
+                        {.prologue = {&residual, std::span(&more, 1), std::span(&sum, 1)}});
   }, [&] {
     auto in = last(x);
     const auto other = last(more);

@@ -36,6 +36,7 @@ struct AttributeField {
   std::optional<AttributePointer> default_value;  // none: it must be given
   std::span<const std::string_view> choices;      // names of an enumeration's values, in their order
   bool brief = false;                             // texts leave it out where it has its default
+  bool quoted = true;                             // texts put a string in quotes
 };
 
 class AttributeVisitor {
@@ -73,10 +74,46 @@ class AttributeVisitor {
     return *this;
   }
 
+  template <class Enum, std::size_t n>
+    requires std::is_enum_v<Enum>
+  AttributeVisitor& brief(std::string_view name, Enum& field, std::type_identity_t<Enum> default_value,
+                          const std::string_view (&names)[n], std::string_view meaning) {
+    static_assert(sizeof(Enum) == 1);
+    visit({name, meaning, reinterpret_cast<std::uint8_t*>(&field), reinterpret_cast<std::uint8_t*>(&default_value),
+           names, true});
+    return *this;
+  }
+  // One of a type with a text form, to_string(value) and from_text(text, value), which throws for what is none.
+  template <class T>
+  AttributeVisitor& text(std::string_view name, T& field, std::string_view meaning) {
+    return as_text(name, field, {}, false, meaning);
+  }
+  template <class T>
+  AttributeVisitor& text(std::string_view name, T& field, const std::type_identity_t<T>& default_value,
+                         std::string_view meaning) {
+    return as_text(name, field, to_string(default_value), false, meaning);
+  }
+  template <class T>
+  AttributeVisitor& brief_text(std::string_view name, T& field, const std::type_identity_t<T>& default_value,
+                               std::string_view meaning) {
+    return as_text(name, field, to_string(default_value), true, meaning);
+  }
+
  protected:
   virtual void visit(const AttributeField& field) = 0;
 
  private:
+  template <class T>
+  AttributeVisitor& as_text(std::string_view name, T& field, std::optional<std::string> default_value, bool brief,
+                            std::string_view meaning) {
+    const std::string before = to_string(field);
+    std::string now = before;
+    AttributeField f{name, meaning, &now, {}, {}, brief, false};
+    if (default_value) f.default_value = &*default_value;
+    visit(f);
+    if (now != before) from_text(now, field);  // reading visitors must not write: ops are shared between threads
+    return *this;
+  }
   template <class T>
   static AttributePointer pointer(T& field) {
     return &field;
@@ -85,7 +122,8 @@ class AttributeVisitor {
 
 // ---- What the list of fields is used for. Struct A may be derived from others, whose fields it lists with its own.
 
-// Appends "axis=1, keep_dims=true", behind a comma if the text is not empty: all fields but absent optional ones, and brief ones that have their default.
+// Appends "axis=1, keep_dims=true", behind a comma if the text is not empty: all fields but absent optional ones, and
+// brief ones that have their default.
 class AttributeText final : public AttributeVisitor {
  public:
   explicit AttributeText(std::string& text) : text_(text) {}

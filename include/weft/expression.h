@@ -217,6 +217,9 @@ class Expression {
   // Unambiguous text: the key of generated code, and what logs show: "(x0:f32, x1:f32) gelu_erf(add(x0, x1))".
   // A node that is used more than once is named first: "%1 = exp(x0); mul(%1, %1)".
   std::string to_string() const;
+  // The expression of such a text; nodes that no output needs are not in it. Throws InvalidArgument, naming the place,
+  // for a text that is none.
+  static Expression parse(std::string_view text);
 
   bool operator==(const Expression&) const = default;
 
@@ -225,5 +228,9 @@ class Expression {
   std::vector<int> outputs_;
   int inputs_ = 0;
 };
+
+// As attributes have them (weft/attributes.h).
+inline std::string to_string(const Expression& e) { return e.to_string(); }
+inline void from_text(std::string_view text, Expression& e) { e = Expression::parse(text); }
 
 }  // namespace weft

@@ -175,6 +175,9 @@ void AttributeText::visit(const AttributeField& field) {
         if (!is_there(*v)) return;
         if (field.brief && equal(*v, *std::get<T*>(*field.default_value))) return;
         str_append(text_, text_.empty() ? "" : ", ", field.name, "=");
+        if constexpr (std::is_same_v<T, std::string>) {
+          if (!field.quoted) return void(text_ += *v);
+        }
         append_value(text_, *v, field.choices);
       },
       field.value);

@@ -125,6 +125,14 @@ void Graph::Impl::add_output(std::string name, Tensor value) {
   add_port(outputs, output_names_, "an output", std::move(name), std::move(value));
 }
 
+std::string Graph::Impl::stored_text(const Node& node) const {
+  const std::vector<int>& order = stored_order(node);
+  if (order.empty()) return {};
+  Dims axes;
+  for (const int axis : order) axes.push_back(axis);
+  return " stored=" + weft::to_string(axes);
+}
+
 const std::vector<int>& Graph::Impl::stored_order(const Node& node) const {
   static const std::vector<int> own;
   const auto it = stored.find(node.sequence());
@@ -230,7 +238,7 @@ std::string Graph::Impl::identity() const {
     text += node->op().identity();
     for (const Tensor& v : node->inputs()) put(v);
     for (const TensorType& t : node->types()) text += std::format(" {}", weft::to_string(t));
-    text += Attributes().add(" stored", stored_order(*node)).shown() + "; ";
+    text += stored_text(*node) + "; ";
   }
   for (const GraphPort& o : outputs) {
     text += in_quotes(o.name);

@@ -38,6 +38,8 @@ struct Graph::Impl {
   class Places;
   Places places() const;
   const std::vector<int>& stored_order(const Node& node) const;
+  // " stored=[1, 0]", or nothing.
+  std::string stored_text(const Node& node) const;
   // The node's label, and those of what was fused into it: "a"+"b"; empty if there are none.
   std::string label_text(const Node& node) const;
   // Tensors with data that the outputs need, in an order that is the same for equal graphs.

@@ -8,63 +8,16 @@
 
 namespace weft {
 
-Attributes& Attributes::add(std::string_view name, std::int64_t value) {
-  return wanted_.empty() ? put(name, std::to_string(value)) : add(name, Dims{value});
-}
-
-Attributes& Attributes::add(std::string_view name, const Dims& value) {
-  if (wanted_.empty()) return put(name, weft::to_string(value));
-  if (name == wanted_) found_ = value;
-  return *this;
-}
-
-Attributes& Attributes::add(std::string_view name, double value) { return put(name, std::format("{}", value)); }
-
-Attributes& Attributes::add(std::string_view name, std::span<const int> value) {
-  Dims dims;
-  for (const int v : value) dims.push_back(v);
-  return add(name, dims);
-}
-
-Attributes& Attributes::add(std::string_view name, const std::vector<double>& value) {
-  std::string text;
-  for (const double v : value) text += std::format("{}{}", text.empty() ? "[" : ", ", v);
-  return put(name, (text.empty() ? "[" : text) + "]");
-}
-
-Attributes& Attributes::put(std::string_view name, std::string_view value) {
-  if (wanted_.empty()) shown_.append(shown_.empty() ? "" : ", ").append(name).append("=").append(value);
-  return *this;
-}
-
-Attributes& Attributes::hide(std::string_view name, std::string_view value) {
-  hidden_.append("; ").append(name).append("=").append(value);
-  return *this;
-}
-
-Attributes& Attributes::add(const Op& op) {
-  if (wanted_.empty()) {
-    AttributeText visitor(shown_);
-    op.visit(visitor);
-    return *this;
-  }
+std::optional<Dims> Op::integers(std::string_view attribute) const {
   AttributeMap values;
   AttributeCollector visitor(values);
-  op.visit(visitor);
-  const auto value = values.find(wanted_);
-  if (value == values.end()) return *this;
-  if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value->second)) found_ = Dims(*list);
+  visit(visitor);
+  const auto value = values.find(attribute);
+  if (value == values.end()) return std::nullopt;
+  if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value->second)) return Dims(*list);
   const auto* number = std::get_if<Number>(&value->second);
-  if (number && number->as_int64()) found_ = Dims{*number->as_int64()};
-  return *this;
-}
-
-void Op::attributes(Attributes& f) const { f.add(*this); }
-
-std::optional<Dims> Op::integers(std::string_view attribute) const {
-  Attributes f(attribute);
-  attributes(f);
-  return f.found();
+  if (number && number->as_int64()) return Dims{*number->as_int64()};
+  return std::nullopt;
 }
 
 std::optional<Placement> Op::place(const Layout&) const { throw InternalError("{} is not a view", name()); }
@@ -81,9 +34,7 @@ FusionSpec Op::fusion_spec(const gpu::Capabilities*, std::span<const TensorType>
 
 OpPtr Op::with_iotas(std::span<const std::optional<Placement>>, const Shape&) const { return nullptr; }
 
-OpPtr Op::with_fusion(std::optional<Expression>, std::optional<Expression>) const {
-  throw InternalError("{} takes no work into its kernel", name());
-}
+std::optional<OwnWork> Op::own_work(std::span<const View>, std::span<const View>) const { return std::nullopt; }
 
 OpPtr Op::with_types(std::span<const TensorType>, std::span<const TensorType>, std::span<const DType>) const {
   return nullptr;
@@ -111,6 +62,11 @@ Work with_bytes(const Launch& call, Work work) {
 }
 
 Work Op::work(const Launch& call) const {
+  if (const auto own = own_work(call.inputs, call.outputs)) {
+    Work work = with_bytes(call, kernels::work_of(own->per_step, own->steps, nullptr, 0, nullptr));
+    work.arithmetic = own->arithmetic;
+    return work;
+  }
   std::int64_t elements = 0;
   for (const auto& views : {call.inputs, call.outputs}) {
     for (const View& v : views) elements = std::max(elements, v.count());
@@ -119,18 +75,22 @@ Work Op::work(const Launch& call) const {
 }
 
 std::string Op::to_string() const {
-  Attributes f;
-  attributes(f);
-  return f.shown().empty() ? std::string(name()) : std::format("{}{{{}}}", name(), f.shown());
+  std::string text;
+  AttributeText visitor(text);
+  visit(visitor);
+  return text.empty() ? std::string(name()) : std::format("{}{{{}}}", name(), text);
 }
 
 const std::string& Op::identity() const {
   if (const std::string* made = identity_.load(std::memory_order_acquire)) return *made;
-  Attributes f;
-  attributes(f);
   auto mine = std::make_unique<const std::string>([&] {
+    std::string attributes;
+    AttributeText visitor(attributes);
+    visit(visitor);
     std::string text;
-    text.append(name()).append("{").append(f.shown()).append(f.hidden()).append("}");
+    text.append(name()).append("{").append(attributes);
+    if (const std::string hidden = hidden_identity(); !hidden.empty()) text.append("; ").append(hidden);
+    text.append("}");
     for (const auto& graph : subgraphs()) text.append("(").append(graph->impl().identity()).append(")");
     return text;
   }());

@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "graph/fusion.h"
+#include "kernels/common/element_work.h"
 #include "weft/attributes.h"
 #include "weft/graph.h"
+#include "weft/kernels/fusion.h"
 #include "weft/stream.h"
 #include "weft/view.h"
 #include "weft/work.h"
@@ -36,50 +38,19 @@ class Data {
 };
 using DataPtr = std::shared_ptr<const Data>;
 
-// An op's attributes as text, "axis=1, keep_dims=true": for printing, hashing and comparing.
-class Attributes {
- public:
-  Attributes() = default;
-  // Of one attribute that is an integer or integers, its value instead of the text of all.
-  explicit Attributes(std::string_view wanted) : wanted_(wanted) {}
-  const std::optional<Dims>& found() const { return found_; }
-
-  Attributes& add(std::string_view name, std::int64_t value);
-  Attributes& add(std::string_view name, int value) { return add(name, std::int64_t{value}); }
-  Attributes& add(std::string_view name, bool value) { return put(name, value ? "true" : "false"); }
-  Attributes& add(std::string_view name, double value);
-  Attributes& add(std::string_view name, const Number& value) { return put(name, to_string(value)); }
-  Attributes& add(std::string_view name, std::string_view value) { return put(name, value); }
-  Attributes& add(std::string_view name, const char* value) { return put(name, value); }
-  Attributes& add(std::string_view name, const Dims& value);
-  Attributes& add(std::string_view name, std::span<const int> value);
-  Attributes& add(std::string_view name, const std::vector<double>& value);
-  // Part of the op's identity that people need not see.
-  Attributes& hide(std::string_view name, std::string_view value);
-  // Of an op whose attributes are visited.
-  Attributes& add(const Op& op);
-
-  const std::string& shown() const { return shown_; }
-  const std::string& hidden() const { return hidden_; }
-
- private:
-  Attributes& put(std::string_view name, std::string_view value);
-  std::string_view wanted_;
-  std::optional<Dims> found_;
-  std::string shown_, hidden_;
-};
-
 // A layout whose first element lies `offset` elements past the operand's first.
 struct Placement {
   std::int64_t offset = 0;
   Layout layout;
 };
 
-// One launch of an op's kernels: its operands as memory, and the stream that takes the calls.
+// One launch of an op's kernels: its operands as memory, and the stream that takes the calls. `fusion`: work around an
+// op that takes it in; operands have the shapes of what they go with.
 struct Launch {
   Stream& stream;
   std::span<const View> inputs;
   std::span<const View> outputs;
+  kernels::Fusion fusion = {};
 };
 
 // A reduction without work around it.
@@ -95,6 +66,20 @@ struct WeightOperand {
   bool summed = false;  // [..., k, n], and results are sums over k: rounding it can be measured (compiler/precision.h)
 };
 
+// Axes of a product's weights, its operand 1, and of its result, from the end where negative: the result of weights that
+// are scaled along their axis is the result scaled along its own. Nothing: no scale of weights does that.
+struct ChannelAxes {
+  std::optional<int> weights;
+  int result = -1;
+};
+
+// Arithmetic, `per_step` so many times.
+struct OwnWork {
+  kernels::ElementWork per_step;
+  double steps = 0;
+  Arithmetic arithmetic = {};
+};
+
 class Op : public std::enable_shared_from_this<Op> {
  public:
   Op() = default;
@@ -105,9 +90,10 @@ class Op : public std::enable_shared_from_this<Op> {
   virtual std::string_view name() const = 0;
   // Lists its attributes, which the visitor must not change.
   virtual void visit(AttributeVisitor&) const {}
-  virtual void attributes(Attributes&) const;
+  // What else tells it from others of its name, which people need not see.
+  virtual std::string hidden_identity() const { return {}; }
 
-  // An attribute that is an integer or integers, by the name in fields(); nothing if the op has none of that name.
+  // An attribute that is an integer or integers, by its name; nothing if the op has none of that name.
   std::optional<Dims> integers(std::string_view attribute) const;
 
   // Types of the results. Throws InvalidArgument when the operands do not fit.
@@ -147,13 +133,18 @@ class Op : public std::enable_shared_from_this<Op> {
   // A simpler form of the op on these operands that is exact for every value; empty: there is none.
   virtual Tensor simplified(std::span<const Tensor> operands) const;
 
-  // Elementwise work in its kernel (graph/fusion.h): what it has, what it takes in on a device (null: the CPU), and the
-  // op with work around it in place of what it has.
-  virtual Fusion fusion() const { return {}; }
+  // Elementwise work in its kernel (graph/fusion.h). What it has: graph/ops/fused.h gives it to an op that takes it.
+  virtual Fusion fusion() const { return {.operand = prologue_operand()}; }
+  // Which operand a prologue may make.
+  virtual int prologue_operand() const { return 0; }
   virtual FusionStage fusion_stage() const { return FusionStage::none; }
+  // What it takes in on a device (null: the CPU).
   virtual FusionSpec fusion_spec(const gpu::Capabilities* device, std::span<const TensorType> inputs,
                                  std::span<const TensorType> outputs) const;
-  virtual OpPtr with_fusion(std::optional<Expression> prologue, std::optional<Expression> epilogue) const;
+  // True if with work around it a result may overwrite an operand that lies the very same way.
+  virtual bool works_in_place_around() const { return false; }
+  // The arithmetic of its own by which a fused op's work is counted; nothing: work() does not count it so.
+  virtual std::optional<OwnWork> own_work(std::span<const View> inputs, std::span<const View> outputs) const;
 
   // The same arithmetic on operands that are stored as `to` instead of `from`. Result k is stored as results[k] or
   // stays what it was; the op chooses. Null: it has no such form.
@@ -161,6 +152,8 @@ class Op : public std::enable_shared_from_this<Op> {
                            std::span<const DType> results) const;
   // The operand that precision may narrow when it is a constant.
   virtual std::optional<WeightOperand> weight_operand() const { return std::nullopt; }
+  // Where its results are scaled if its weights are; of products.
+  virtual std::optional<ChannelAxes> channel_axes() const { return std::nullopt; }
   // True if several ops of one operand 0 can be one: with operands 1 [k, n] joined along n, and further ones [n] too,
   // it gives their results joined along the last axis.
   virtual bool joins_columns() const { return false; }
@@ -198,8 +191,8 @@ class Op : public std::enable_shared_from_this<Op> {
   // Why the stream's device cannot run the call, beside what its kernels say when they are planned; nothing: it can.
   virtual std::optional<std::string> unsupported(const Launch&) const { return std::nullopt; }
 
-  // What `call` does, for profiles and estimates: by default it touches its operands once and computes nothing. The
-  // kernel's dispatches say the same.
+  // What `call` does, for profiles and estimates: by default it touches its operands once, and computes what own_work()
+  // and cost() say. The kernel's dispatches say the same.
   virtual Work work(const Launch& call) const;
   // How long an element of the largest operand takes, as Expression::cost counts; rough.
   virtual double cost() const { return 0; }

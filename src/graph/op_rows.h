@@ -14,18 +14,25 @@ namespace weft {
 
 struct OpRow {
   Schema schema;
-  // The op with the attributes of these names, whose kinds are the schema's; others have their defaults.
-  std::function<OpPtr(const AttributeMap&)> make;
+  // The op with the attributes of these names, whose kinds are the schema's, for operands of these types; attributes
+  // that are not named have their defaults.
+  std::function<OpPtr(const AttributeMap&, std::span<const TensorType>)> make;
+  // What the function of the op's name records, where that is more than the op: promotion, other ops for some types.
+  std::function<std::vector<Tensor>(std::span<const Tensor>, const AttributeMap&)> call = {};
 };
 using OpRows = std::vector<OpRow>;
 
 // A row of ops of class O. `attributes` holds what their name says, such as the kind of a reduction; its fields are the
-// schema's attributes.
+// schema's attributes. A struct with normalise(name, input types) turns axes that count from the end, and the like, into
+// the op's form, and throws for those that do not fit.
 template <class O>
 OpRow op_row(Schema schema, typename O::AttributesType attributes = {}) {
   schema.attributes = schemas_of(attributes);
-  auto make = [name = schema.name, attributes = std::move(attributes)](const AttributeMap& given) {
-    return make_op<O>(from_map(name, given, attributes));
+  auto make = [name = schema.name, attributes = std::move(attributes)](const AttributeMap& given,
+                                                                       std::span<const TensorType> inputs) {
+    auto a = from_map(name, given, attributes);
+    if constexpr (requires { a.normalise(name, inputs); }) a.normalise(name, inputs);
+    return make_op<O>(std::move(a));
   };
   return {std::move(schema), std::move(make)};
 }
@@ -37,12 +44,20 @@ Schema schema_of_kernel(std::string_view name, std::string shape = {}, std::stri
 std::span<const OpRow> op_rows();
 
 void add_attention_ops(OpRows& rows);
+void add_conv_ops(OpRows& rows);
+void add_elementwise_ops(OpRows& rows);
 void add_fold_ops(OpRows& rows);
 void add_grid_sample_ops(OpRows& rows);
 void add_index_ops(OpRows& rows);
+void add_iota_ops(OpRows& rows);
+void add_matmul_ops(OpRows& rows);
 void add_norm_ops(OpRows& rows);
 void add_pad_ops(OpRows& rows);
+void add_pool_ops(OpRows& rows);
 void add_random_ops(OpRows& rows);
+void add_reduce_ops(OpRows& rows);
+void add_resize_ops(OpRows& rows);
+void add_rnn_ops(OpRows& rows);
 void add_scan_ops(OpRows& rows);
 void add_sort_ops(OpRows& rows);
 void add_view_ops(OpRows& rows);

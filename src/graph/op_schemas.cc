@@ -13,8 +13,7 @@
 namespace weft {
 namespace {
 
-using kernels::as, kernels::boolean, kernels::choice, kernels::integer, kernels::integers, kernels::kernel,
-    kernels::number, kernels::one, kernels::repeated;
+using kernels::kernel, kernels::one, kernels::repeated;
 
 AttributeSchema text(std::string name, std::string meaning) {
   return {std::move(name), AttributeKind::text, {}, {}, std::move(meaning)};
@@ -23,28 +22,8 @@ AttributeSchema text(std::string name, std::string meaning) {
 // The type of a result that the caller chooses.
 constexpr const char* kAskedType = "dtype";
 
-// The type of a convolution's result.
-constexpr const char* kProductType =
-    "that of both operands if they have one float type, f32 for two float types, i32 for integers of 8 to 32 bits";
-
 // The type of positions and counts (position_type() in graph/promotion.h).
 constexpr const char* kPositionType = "i32; i64 from 2^31 elements on";
-
-// An op that a kernel of the same name computes. Attributes that say shapes are the op's own: a kernel sees them in its
-// output. `result`: the shape and the type of its result, where they are not said as the kernel's are.
-Schema of_kernel(std::string_view name, std::vector<AttributeSchema> more = {}, const OperandSchema& result = {}) {
-  Schema s = kernel(name);
-  if (!result.shape.empty()) s.outputs[0].shape = result.shape;
-  s.outputs[0].type = result.type;
-  for (OperandSchema& o : s.outputs) {
-    if (o.name == "indices") o.type = kPositionType;
-  }
-  std::erase_if(s.attributes, [&](const AttributeSchema& a) {
-    return std::ranges::find(more, a.name, &AttributeSchema::name) != more.end();
-  });
-  s.attributes.insert(s.attributes.end(), more.begin(), more.end());
-  return s;
-}
 
 Schema leaf(std::string name, std::string summary, std::string shape, std::vector<AttributeSchema> attributes) {
   return {.name = std::move(name),
@@ -55,28 +34,9 @@ Schema leaf(std::string name, std::string summary, std::string shape, std::vecto
           .attributes = std::move(attributes)};
 }
 
-// The type of an elementwise function's result, documentation only: operands are promoted first (elementwise.cc).
-std::string elementwise_type(const Schema& kernel) {
-  const std::optional<ScalarOp> op = scalar_op(kernel.name);
-  const std::string same = kernel.inputs.size() == 1 ? "x's type" : "the common type";
-  if (!op) return same;
-  const kernels::ScalarOpInfo& f = kernels::info(*op);
-  if (f.yields == kernels::Yields::boolean || f.types == kernels::kBool) return "bool";
-  if (f.yields == kernels::Yields::complex || (f.types == kernels::kComplex && f.yields == kernels::Yields::same)) {
-    return "c64";
-  }
-  if (f.types == kernels::kComplex) return "f32";
-  std::string text = same;
-  if (rounds_to_integer(*op))
-    text += "; bool: f32";
-  else if (!(f.types & kernels::kInteger))
-    text += "; integers and bool: f32";
-  if (f.yields == kernels::Yields::real && f.types & kernels::kComplex) text += "; c64: f32";
-  return text;
-}
-
-std::vector<Schema> make_schemas() {
-  std::vector<Schema> all{
+// Ops that no row makes: what comes from outside.
+std::vector<Schema> leaves() {
+  return {
       leaf("input", "a tensor that each run is given", "as declared", {text("name", "the name by which runs give it")}),
       leaf("constant", "a tensor that is part of the graph", "that of the data", {}),
       leaf("number", "a number that each run is given, in the parameters of its kernels", "[]",
@@ -88,60 +48,7 @@ std::vector<Schema> make_schemas() {
        .inputs = {repeated("inputs", "any")},
        .outputs = {repeated("outputs", "as the op says")},
        .signatures = {{types::any, types::any}}},
-      {.name = "iota",
-       .family = "generate",
-       .summary = "the indices of an axis; kernels of elementwise operations compute it themselves",
-       .formula = "y[i] = i",
-       .outputs = {{.name = "y", .shape = "[count]", .type = "i32; i64 from 2^31 + 1 elements on"}},
-       .signatures = {{types::positions}},
-       .attributes = {integer("count", "how many there are")}},
   };
-  const auto add = [&](Schema s) {
-    if (std::ranges::find(all, s.name, &Schema::name) == all.end()) all.push_back(std::move(s));
-  };
-  for (const kernels::KernelInfo& k : kernels::table()) {
-    if (k.family == "reduce") {
-      const bool counts = k.name == "argmin" || k.name == "argmax" || k.name == "reduce_count";
-      add(of_kernel(k.name, {boolean("keep_dims", "keep the axes, with size 1", false)},
-                    {.type = counts ? kPositionType : ""}));
-    }
-    if (k.family == "conv") {
-      const bool gradient = k.name == "conv_filter_gradient";
-      add(of_kernel(
-          k.name,
-          {integers("sizes", "the sizes of the result's spatial axes"),
-           boolean("channels_last", "the channels are the last axis of what is no filter", false)},
-          {.shape = gradient ? "[outputs, channels / groups, sizes…]" : "[n, outputs, sizes…]", .type = kProductType}));
-    }
-    if (k.family == "pool") {
-      const bool gradient = k.name.ends_with("_gradient");
-      Schema s = of_kernel(k.name,
-                           {integers("sizes", "the sizes of the result's spatial axes"),
-                            boolean("channels_last", "the channels are the last axis of all tensors", false)},
-                           {.shape = "[n, c, sizes…]", .type = gradient ? "dy's type" : "x's type"});
-      if (s.outputs.size() > 1) s.outputs[1].type = "i32";  // positions in a plane
-      add(std::move(s));
-    }
-    if (k.family == "resize") {
-      add(of_kernel(k.name, {integers("shape", "the shape of the result")}, {.shape = "shape"}));
-    }
-    if (k.name == "matmul") {
-      add(of_kernel(k.name, {},
-                    {.shape = "[..., m, n]",
-                     .type = "`result` if given; else that of a and b if both have one float type, f32 for two float "
-                             "types, i32 for integers of 8 to 32 bits, c64 with c64, and what result_type() gives for "
-                             "others"}));
-    }
-    if (k.family == "rnn") {
-      Schema s = of_kernel(k.name, {boolean("batch_first", "x and y are [batch, steps, …]", false)});
-      const auto y = std::ranges::find(s.outputs, "y", &OperandSchema::name);
-      y->shape = "[steps, batch, directions · hidden]";
-      add(std::move(s));
-    }
-    // What others do in a graph is done by ops above, or when it is built.
-    if (k.family == "elementwise") add(of_kernel(k.name, {}, {.type = elementwise_type(k)}));
-  }
-  return all;
 }
 
 Schema function(std::string name, std::string formula, std::string summary, std::string shape, std::string type) {
@@ -264,16 +171,26 @@ std::span<const Schema> graph_functions() {
   return all;
 }
 
+// The kernel's attributes are not the op's, whose struct lists its own.
 Schema schema_of_kernel(std::string_view name, std::string shape, std::string type) {
-  return of_kernel(name, {}, {.shape = std::move(shape), .type = std::move(type)});
+  Schema s = kernel(name);
+  if (!shape.empty()) s.outputs[0].shape = std::move(shape);
+  s.outputs[0].type = std::move(type);
+  for (OperandSchema& o : s.outputs) {
+    if (o.name == "indices") o.type = kPositionType;
+  }
+  return s;
 }
 
 std::span<const OpRow> op_rows() {
   static const OpRows all = [] {
     OpRows rows;
-    for (const auto add : {add_view_ops, add_index_ops, add_grid_sample_ops, add_fold_ops, add_norm_ops,
-                           add_attention_ops, add_scan_ops, add_random_ops, add_sort_ops, add_pad_ops})
+    for (const auto add :
+         {add_iota_ops, add_reduce_ops, add_conv_ops, add_pool_ops, add_resize_ops, add_matmul_ops, add_rnn_ops,
+          add_elementwise_ops, add_view_ops, add_index_ops, add_grid_sample_ops, add_fold_ops, add_norm_ops,
+          add_attention_ops, add_scan_ops, add_random_ops, add_sort_ops, add_pad_ops}) {
       add(rows);
+    }
     return rows;
   }();
   return all;
@@ -281,7 +198,7 @@ std::span<const OpRow> op_rows() {
 
 std::span<const Schema> op_schemas() {
   static const std::vector<Schema> all = [] {
-    std::vector<Schema> schemas = make_schemas();
+    std::vector<Schema> schemas = leaves();
     for (const OpRow& row : op_rows()) schemas.push_back(row.schema);
     return schemas;
   }();

@@ -36,8 +36,7 @@ std::string to_string(const Node& node, const Graph& graph) {
   std::string s = std::format("%{} = {}", graph.impl().id(node), node.op().to_string());
   for (std::size_t i = 0; i < node.inputs().size(); ++i) s += (i ? ", " : " ") + reference(node.inputs()[i], graph);
   s += types_text(node);
-  const std::vector<int>& order = graph.impl().stored_order(node);
-  if (!order.empty()) s += " " + Attributes().add("stored", order).shown();
+  s += graph.impl().stored_text(node);
   if (const std::string labels = graph.impl().label_text(node); !labels.empty()) s += " " + labels;
   return s;
 }

@@ -13,58 +13,39 @@ namespace {
 // y = x · w. Operands: w [n], x [m, n].
 class ScaledOp final : public Op {
  public:
-  explicit ScaledOp(std::optional<Expression> prologue = {}, std::optional<Expression> epilogue = {})
-      : prologue_(std::move(prologue)), epilogue_(std::move(epilogue)) {}
   std::string_view name() const override { return "scaled"; }
-  void attributes(Attributes& f) const override {
-    if (prologue_) f.add("x", prologue_->to_string());
-    if (epilogue_) f.add("y", epilogue_->to_string());
-  }
-  std::vector<TensorType> infer(std::span<const TensorType> in) const override {
-    const auto of = split_operands(fusion(), in);
-    TensorType x{prologue_ ? prologue_->output_type(0) : of.prologue[0].dtype, {}};
-    for (const TensorType& t : of.prologue) x.shape = broadcast(x.shape, t.shape);
-    std::vector<TensorType> results;
-    for (std::size_t k = 0; k < results_of_epilogue(); ++k) results.push_back(x);
-    for (std::size_t k = 1; prologue_ && k < prologue_->outputs().size(); ++k) results.push_back(x);
-    return results;
-  }
-  Fusion fusion() const override {
-    return {.operand = 1, .prologue = prologue_ ? &*prologue_ : nullptr, .epilogue = epilogue_ ? &*epilogue_ : nullptr};
-  }
-  FusionStage fusion_stage() const override { return prologue_ || epilogue_ ? FusionStage::none : FusionStage::row; }
+  std::vector<TensorType> infer(std::span<const TensorType> in) const override { return {in[1]}; }
+  int prologue_operand() const override { return 1; }
+  FusionStage fusion_stage() const override { return FusionStage::row; }
   FusionSpec fusion_spec(const gpu::Capabilities*, std::span<const TensorType>,
                          std::span<const TensorType>) const override {
     return {.prologue = true, .shared = SharedPrologue::stored, .epilogue_outputs = 2};
   }
-  OpPtr with_fusion(std::optional<Expression> prologue, std::optional<Expression> epilogue) const override {
-    return make_op<ScaledOp>(std::move(prologue), std::move(epilogue));
-  }
   void lower(const Launch& call) const override {
-    const auto in = split_operands(fusion(), call.inputs);
+    const auto& [prologue, epilogue] = call.fusion;
     const Shape& shape = call.outputs[0].shape();
     const auto fresh = [&] {
       return View(Buffer::host(static_cast<std::uint64_t>(element_count(shape)) * 4), 0, DType::f32, shape);
     };
-    View x = in.prologue[0];
-    if (prologue_) {
-      std::vector<View> made{x = fresh()};
-      for (const View& v : call.outputs.subspan(results_of_epilogue())) made.push_back(v);
-      kernels::map(call.stream, *prologue_, in.prologue, made);
+    const auto with = [](const View& first, std::span<const View> rest) {
+      std::vector<View> all{first};
+      all.insert(all.end(), rest.begin(), rest.end());
+      return all;
+    };
+    View x = call.inputs[1];
+    if (prologue.expression) {
+      const View made = fresh();
+      kernels::map(call.stream, *prologue.expression, with(x, prologue.operands), with(made, prologue.outputs));
+      x = made;
     }
     Expression product;
     product.output(product.apply(ScalarOp::mul, {product.input(DType::f32), product.input(DType::f32)}));
-    const View y = epilogue_ ? fresh() : call.outputs[0];
-    kernels::map(call.stream, product, std::vector{x, in.first[0]}, std::vector{y});
-    if (!epilogue_) return;
-    std::vector<View> operands{y};
-    operands.insert(operands.end(), in.epilogue.begin(), in.epilogue.end());
-    kernels::map(call.stream, *epilogue_, operands, call.outputs.first(results_of_epilogue()));
+    const View y = epilogue.expression ? fresh() : call.outputs[0];
+    kernels::map(call.stream, product, std::vector{x, call.inputs[0]}, std::vector{y});
+    if (!epilogue.expression) return;
+    kernels::map(call.stream, *epilogue.expression, with(y, epilogue.operands),
+                 with(call.outputs[0], epilogue.outputs));
   }
-
- private:
-  std::size_t results_of_epilogue() const { return epilogue_ ? epilogue_->outputs().size() : 1; }
-  std::optional<Expression> prologue_, epilogue_;
 };
 
 using FuseTest = PassTest;
@@ -78,7 +59,7 @@ TEST_F(FuseTest, WhatAnUnknownOpTakes) {
   graph.output("y", y);
   EXPECT_EQ(after(fuse<FusionStage::product>), after(fuse<FusionStage::reduction>));  // not its stage
   EXPECT_EQ(after(fuse<FusionStage::row>),
-            "%4 = scaled{x=(x0:f32, x1:f32) %2 = add(x0, x1); %2, %2, y=(x0:f32, x1:f32) x0, mul(x0, x1)} "
+            "%4 = scaled{prologue=(x0:f32, x1:f32) %2 = add(x0, x1); %2, %2, epilogue=(x0:f32, x1:f32) x0, mul(x0, x1)} "
             "%0, %1, %2, %3 : f32 [3, 4], f32 [3, 4], f32 [3, 4]\n"
             "output \"gated\" = %4.1\n"
             "output \"x\" = %4.2\n"

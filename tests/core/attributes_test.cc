@@ -71,23 +71,25 @@ TEST(Attributes, SchemasSayKindsDefaultsAndWhatMustBeGiven) {
 
 // The op that a row makes has the attributes that it was given.
 TEST(Attributes, RowsOfOpsMakeWhatTheyAreGiven) {
+  const std::vector<TensorType> types(9, {DType::f32, {4, 4, 4, 4}});
   for (const OpRow& row : op_rows()) {
+    if (!row.make) continue;  // a function of the expression op
     AttributeMap given;
     for (const AttributeSchema& a : row.schema.attributes) {
       if (a.default_value || a.optional) continue;
       if (a.kind == AttributeKind::integers)
-        given[a.name] = std::vector<std::int64_t>{2, 1};
+        given[a.name] = std::vector<std::int64_t>{1, 2};
       else if (a.kind == AttributeKind::text)
-        given[a.name] = std::string("f16");
+        given[a.name] = std::string(row.schema.name == "map" ? "(x0:f32) exp(x0)" : "f16");
       else
         given[a.name] = Number(3);
     }
-    const OpPtr op = row.make(complete_attributes(row.schema, given));
+    const OpPtr op = row.make(complete_attributes(row.schema, given), types);
     EXPECT_EQ(op->name(), row.schema.name);
     AttributeMap back;
     AttributeCollector visitor(back);
     op->visit(visitor);
-    EXPECT_EQ(row.make(back)->identity(), op->identity());
+    EXPECT_EQ(row.make(back, types)->identity(), op->identity());
     for (const auto& [name, value] : given) EXPECT_EQ(to_string(back.at(name)), to_string(value)) << row.schema.name;
   }
 }

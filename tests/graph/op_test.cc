@@ -25,7 +25,10 @@ class LoopOp final : public Op {
  public:
   LoopOp(Body body, int times) : body_{std::move(body)}, times_(times) {}
   std::string_view name() const override { return "loop"; }
-  void attributes(Attributes& f) const override { f.add("times", times_); }
+  void visit(AttributeVisitor& v) const override {
+    int times = times_;
+    v("times", times, "how often");
+  }
   std::vector<TensorType> infer(std::span<const TensorType> in) const override { return {in[0]}; }
   std::span<const Body> subgraphs() const override { return body_; }
   OpPtr with_subgraphs(std::vector<Body> graphs) const override { return make_op<LoopOp>(graphs[0], times_); }

@@ -308,7 +308,7 @@ TEST_P(Elementwise, DenormalsBesideZeros) {
               run_both(
                   device(), {{x}}, {{sum}},
                   [&](Stream& s, auto in, auto out) {
-                    kernels::reduce(s, reduction, in, out[0], std::array{0}, {.prologue = &e});
+                    kernels::reduce(s, reduction, in[0], out[0], std::array{0}, 0, {.prologue = {&e, in.subspan(1)}});
                   },
                   kSameBits, what + ", reduced");
             }

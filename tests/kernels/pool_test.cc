@@ -62,17 +62,17 @@ struct Call {
     const Prologue b = prologue(in);
     switch (function) {
       case Function::max:
-        return kernels::max_pool(s, in[0], out[0], options, e, b);
+        return kernels::max_pool(s, in[0], out[0], options, {b, e});
       case Function::max_with_indices:
-        return kernels::max_pool_with_indices(s, in[0], out[0], out[1], options, b);
+        return kernels::max_pool_with_indices(s, in[0], out[0], out[1], options, {.prologue = b});
       case Function::average:
-        return kernels::average_pool(s, in[0], out[0], options, e, b);
+        return kernels::average_pool(s, in[0], out[0], options, {b, e});
       case Function::lp:
-        return kernels::lp_pool(s, in[0], out[0], p, options, e, b);
+        return kernels::lp_pool(s, in[0], out[0], p, options, {b, e});
       case Function::max_gradient:
-        return kernels::max_pool_gradient(s, in[0], in[1], out[0], options, e, b);
+        return kernels::max_pool_gradient(s, in[0], in[1], out[0], options, {b, e});
       case Function::average_gradient:
-        return kernels::average_pool_gradient(s, in[0], out[0], options, e, b);
+        return kernels::average_pool_gradient(s, in[0], out[0], options, {b, e});
     }
   }
   void reference(std::span<const View> in, std::span<const View> out) const {
@@ -91,7 +91,7 @@ struct Call {
                                                      : kind == PoolKind::average ? "average_pool"
                                                                                  : "lp_pool",
                                                      kind, in[0], out[0],
-                                                     indexed ? std::optional(out[1]) : std::nullopt, p, options, e, b);
+                                                     out.size() > 1 ? std::optional(out.back()) : std::nullopt, p, options, e, b);
     pool_reference(problem, expression.get());
   }
 };
@@ -259,20 +259,20 @@ TEST_F(Pool, SaysWhatDoesNotFit) {
   EXPECT_THAT(thrown_by([&] { kernels::max_pool(cpu, x, x, {.window = {1}}); }), HasSubstr("shares memory"));
   Expression two;
   two.output(two.apply(ScalarOp::add, {two.input(DType::f32), two.input(DType::f32)}));
-  EXPECT_THAT(thrown_by([&] { kernels::max_pool(cpu, x, y, {.window = {2}}, {&two, {}}); }),
+  EXPECT_THAT(thrown_by([&] { kernels::max_pool(cpu, x, y, {.window = {2}}, {.epilogue = {&two, {}}}); }),
               HasSubstr("max_pool: the epilogue"));
-  EXPECT_THAT(thrown_by([&] { kernels::max_pool(cpu, x, y, {.window = {2}}, {}, {&two, {}}); }),
+  EXPECT_THAT(thrown_by([&] { kernels::max_pool(cpu, x, y, {.window = {2}}, {.prologue = {&two, {}}}); }),
               HasSubstr("max_pool: the prologue (x0:f32, x1:f32) add(x0, x1) has 2 inputs and 1 outputs, expected 1 (x "
                         "and 0 operands) and 1"));
-  EXPECT_THAT(thrown_by([&] { kernels::max_pool(cpu, x, y, {.window = {2}}, {}, {nullptr, std::span(&x, 1)}); }),
+  EXPECT_THAT(thrown_by([&] { kernels::max_pool(cpu, x, y, {.window = {2}}, {.prologue = {nullptr, std::span(&x, 1)}}); }),
               HasSubstr("max_pool: prologue operands without an expression"));
   const View half[] = {random_view(rng, {1, 3, 8}, DType::f16)};
-  EXPECT_THAT(thrown_by([&] { kernels::max_pool(cpu, x, y, {.window = {2}}, {}, {&two, half}); }),
+  EXPECT_THAT(thrown_by([&] { kernels::max_pool(cpu, x, y, {.window = {2}}, {.prologue = {&two, half}}); }),
               HasSubstr("input 1 of the prologue (x0:f32, x1:f32) add(x0, x1) is f32, given f16 [1, 3, 8]"));
   const View wide[] = {f32({1, 3, 5})};
-  EXPECT_THAT(thrown_by([&] { kernels::max_pool(cpu, x, y, {.window = {2}}, {}, {&two, wide}); }),
+  EXPECT_THAT(thrown_by([&] { kernels::max_pool(cpu, x, y, {.window = {2}}, {.prologue = {&two, wide}}); }),
               HasSubstr("max_pool: prologue operand f32 [1, 3, 5] does not broadcast to x, f32 [1, 3, 8]"));
-  EXPECT_THAT(thrown_by([&] { kernels::max_pool(cpu, x, y, {.window = {2}}, {&two, wide}); }),
+  EXPECT_THAT(thrown_by([&] { kernels::max_pool(cpu, x, y, {.window = {2}}, {.epilogue = {&two, wide}}); }),
               HasSubstr("does not broadcast to the result"));
 }
 
@@ -315,10 +315,10 @@ TEST_F(Pool, WindowsWithoutElements) {
     narrowed.output(narrowed.cast(v, type));
     expect_on_every_device(
         small, {random_view(rng, {1, 1, 7}, DType::f32)},
-        [&](Stream& s, auto in, auto out) { kernels::max_pool(s, in[0], out[0], o, {&widened, {}}); }, least);
+        [&](Stream& s, auto in, auto out) { kernels::max_pool(s, in[0], out[0], o, {.epilogue = {&widened, {}}}); }, least);
     expect_on_every_device(
         f32({1, 1, 3}), {result},
-        [&](Stream& s, auto in, auto out) { kernels::max_pool(s, in[0], out[0], o, {}, {&narrowed, {}}); }, least);
+        [&](Stream& s, auto in, auto out) { kernels::max_pool(s, in[0], out[0], o, {.prologue = {&narrowed, {}}}); }, least);
   }
 }
 
@@ -540,7 +540,7 @@ TEST_F(PoolChunks, EveryAxis) {
   // With elementwise work before, whose operand broadcasts or is as large.
   const Expression before = doubled_sum(DType::f32, DType::f32, DType::f32);
   const KernelCall made = [&](Stream& s, auto in, auto out) {
-    kernels::max_pool(s, in[0], out[0], three, {}, {&before, in.subspan(1)});
+    kernels::max_pool(s, in[0], out[0], three, {.prologue = {&before, in.subspan(1)}});
   };
   both({f32({1, 1, 300, 200}), f32({1, 1, 300, 200})}, {f32({1, 1, 150, 100})}, made, {});
   both({f32({40, 3, 20, 20}), f32({3, 1, 1})}, {f32({40, 3, 10, 10})}, made, {});

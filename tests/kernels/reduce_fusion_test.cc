@@ -11,7 +11,6 @@ namespace weft::test {
 namespace {
 
 using kernels::ReduceKind;
-using kernels::ReduceFusion;
 
 // A test's problem: the views are inputs, then operands of `epilogue`; outputs are y, then the extra outputs.
 struct Fused {
@@ -23,9 +22,9 @@ struct Fused {
   double correction = 0;
 
   void operator()(Stream& s, std::span<const View> in, std::span<const View> out) const {
-    const ReduceFusion work{has_before ? &prologue : nullptr, has_after ? &epilogue : nullptr, in.subspan(inputs),
-                          out.subspan(1)};
-    kernels::reduce(s, op, in.first(inputs), out[0], axes, work, correction);
+    kernels::reduce(s, op, in[0], out[0], axes, correction,
+                    {{has_before ? &prologue : nullptr, in.subspan(1, inputs - 1), out.subspan(1)},
+                     {has_after ? &epilogue : nullptr, in.subspan(inputs)}});
   }
 };
 
@@ -248,30 +247,33 @@ TEST(ReduceFusion, ArgumentsAreChecked) {
   const View x = output(DType::f32, {4, 5}), y = output(DType::f32, {4}), narrow = output(DType::f16, {4});
   const Expression e = product(DType::f32, DType::f32, DType::f32);
   const Expression epilogue = root_times(DType::f32, DType::f32);
-  const auto run = [&](ReduceKind op, std::vector<View> in, const View& out, const ReduceFusion& work) {
-    kernels::reduce(cpu, op, in, out, std::array{1}, work);
+  const auto run = [&](ReduceKind op, std::vector<View> in, const View& out, const Expression* prologue = nullptr,
+                       const Expression* epilogue = nullptr, std::span<const View> operands = {},
+                       std::span<const View> extra = {}) {
+    kernels::reduce(cpu, op, in[0], out, std::array{1}, 0,
+                    {{prologue, std::span<const View>(in).subspan(1), extra}, {epilogue, operands}});
   };
-  EXPECT_NO_THROW(run(ReduceKind::sum, {x, x}, y, {&e}));
+  EXPECT_NO_THROW(run(ReduceKind::sum, {x, x}, y, &e));
   const Expression whole = product(DType::f32, DType::f32, DType::i32);
-  EXPECT_NO_THROW(run(ReduceKind::log_sum_exp, {x, x}, y, {&e}));
-  EXPECT_THROW(run(ReduceKind::log_sum_exp, {x, x}, y, {&whole}), InvalidArgument);
-  EXPECT_THROW(run(ReduceKind::sum, {x}, y, {&e}), InvalidArgument);
-  EXPECT_THROW(run(ReduceKind::sum, {x, x}, y, {}), InvalidArgument);
-  EXPECT_THROW(run(ReduceKind::sum, {x, output(DType::f16, {5})}, y, {&e}), InvalidArgument);
-  EXPECT_THROW(run(ReduceKind::sum, {x}, narrow, {nullptr, &epilogue, std::span(&y, 1)}), InvalidArgument);
-  EXPECT_THROW(run(ReduceKind::sum, {x}, y, {nullptr, &epilogue, std::span(&x, 1)}), InvalidArgument);
-  EXPECT_NO_THROW(run(ReduceKind::sum, {x}, y, {nullptr, &epilogue, std::span(&y, 1)}));
+  EXPECT_NO_THROW(run(ReduceKind::log_sum_exp, {x, x}, y, &e));
+  EXPECT_THROW(run(ReduceKind::log_sum_exp, {x, x}, y, &whole), InvalidArgument);
+  EXPECT_THROW(run(ReduceKind::sum, {x}, y, &e), InvalidArgument);
+  EXPECT_THROW(run(ReduceKind::sum, {x, x}, y), InvalidArgument);
+  EXPECT_THROW(run(ReduceKind::sum, {x, output(DType::f16, {5})}, y, &e), InvalidArgument);
+  EXPECT_THROW(run(ReduceKind::sum, {x}, narrow, nullptr, &epilogue, std::span(&y, 1)), InvalidArgument);
+  EXPECT_THROW(run(ReduceKind::sum, {x}, y, nullptr, &epilogue, std::span(&x, 1)), InvalidArgument);
+  EXPECT_NO_THROW(run(ReduceKind::sum, {x}, y, nullptr, &epilogue, std::span(&y, 1)));
   // Extra outputs.
   Expression two = e;
   two.output(two.outputs()[0]);
   const View extra_outputs = output(DType::f32, {4, 5}), wrong = output(DType::f16, {4, 5});
-  EXPECT_NO_THROW(run(ReduceKind::sum, {x, x}, y, {&two, nullptr, {}, std::span(&extra_outputs, 1)}));
-  EXPECT_NO_THROW(run(ReduceKind::sum, {x, x}, y, {&two, nullptr, {}, std::span(&x, 1)}));
-  EXPECT_THROW(run(ReduceKind::sum, {x, x}, y, {&two}), InvalidArgument);
-  EXPECT_THROW(run(ReduceKind::sum, {x, x}, y, {&e, nullptr, {}, std::span(&extra_outputs, 1)}), InvalidArgument);
-  EXPECT_THROW(run(ReduceKind::sum, {x, x}, y, {&two, nullptr, {}, std::span(&wrong, 1)}), InvalidArgument);
-  EXPECT_THROW(run(ReduceKind::sum, {x, x}, y, {&two, nullptr, {}, std::span(&y, 1)}), InvalidArgument);
-  EXPECT_THROW(run(ReduceKind::variance, {x, x}, y, {&two, nullptr, {}, std::span(&extra_outputs, 1)}),
+  EXPECT_NO_THROW(run(ReduceKind::sum, {x, x}, y, &two, nullptr, {}, std::span(&extra_outputs, 1)));
+  EXPECT_NO_THROW(run(ReduceKind::sum, {x, x}, y, &two, nullptr, {}, std::span(&x, 1)));
+  EXPECT_THROW(run(ReduceKind::sum, {x, x}, y, &two), InvalidArgument);
+  EXPECT_THROW(run(ReduceKind::sum, {x, x}, y, &e, nullptr, {}, std::span(&extra_outputs, 1)), InvalidArgument);
+  EXPECT_THROW(run(ReduceKind::sum, {x, x}, y, &two, nullptr, {}, std::span(&wrong, 1)), InvalidArgument);
+  EXPECT_THROW(run(ReduceKind::sum, {x, x}, y, &two, nullptr, {}, std::span(&y, 1)), InvalidArgument);
+  EXPECT_THROW(run(ReduceKind::variance, {x, x}, y, &two, nullptr, {}, std::span(&extra_outputs, 1)),
                InvalidArgument);
 }
 

@@ -364,8 +364,8 @@ TEST_P(ReduceTest, ColumnsIntoTheirOperand) {
     run_both(
         device, std::array{x, y}, std::array{y},
         [&](Stream& s, auto in, auto out) {
-          kernels::reduce(s, ReduceKind::sum, in.first(1), out[0], std::array{0},
-                          {.epilogue = &sum, .operands = in.subspan(1)});
+          kernels::reduce(s, ReduceKind::sum, in[0], out[0], std::array{0}, 0,
+                          {.epilogue = {&sum, in.subspan(1)}});
         },
         {.relative = 1e-5}, std::format("{} columns", columns));
   }

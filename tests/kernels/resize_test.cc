@@ -100,7 +100,7 @@ Problem random_resize(Rng& rng) {
   p.call = [=](Stream& s, auto in, auto out) {
     const kernels::Prologue b = before ? kernels::Prologue{prologue.get(), in.subspan(1, 1)} : kernels::Prologue{};
     const kernels::Epilogue e = after ? kernels::Epilogue{epilogue.get(), in.last(1)} : kernels::Epilogue{};
-    run(s, in[0], out[0], o, e, b);
+    run(s, in[0], out[0], o, {b, e});
   };
   // The same in three kernels, where nothing is rounded between them.
   if ((before || after) && (!real || type == DType::f32 || moves)) {
@@ -111,7 +111,7 @@ Problem random_resize(Rng& rng) {
       View given = in[0], taken = out[0];
       if (before) kernels::map(s, *prologue, in.first(2), std::span(&(given = dense(type, from)), 1));
       if (after) taken = dense(type, to);
-      run(s, given, taken, o, {}, {});
+      run(s, given, taken, o, {});
       if (!after) return;
       // The epilogue takes a narrow integer's result as i32.
       const View wide = dense(result, to);
@@ -178,7 +178,7 @@ TEST_F(Resize, WorkAroundTheSameSize) {
       const View y = output(DType::f32, shape);
       const KernelCall call = [&](Stream& s, auto views, auto out) {
         const auto operand = views.subspan(1);
-        kernels::resize(s, views[0], out[0], {.mode = mode}, {&twice, operand}, {&twice, operand});
+        kernels::resize(s, views[0], out[0], {.mode = mode}, {{&twice, operand}, {&twice, operand}});
       };
       call(cpu, in, std::span(&y, 1));
       EXPECT_NEAR(value(y, 0), 4 * value(in[0], 0) + 3 * value(in[1], 0), 1e-5);
@@ -188,9 +188,9 @@ TEST_F(Resize, WorkAroundTheSameSize) {
     }
   }
   const View none = random_view(rng, {0}, DType::f32), one = random_view(rng, {4}, DType::f32);
-  EXPECT_THAT(thrown_by([&] { kernels::resize_gradient(cpu, none, one, {}, {&twice, std::span(&one, 1)}); }),
+  EXPECT_THAT(thrown_by([&] { kernels::resize_gradient(cpu, none, one, {}, {.epilogue = {&twice, std::span(&one, 1)}}); }),
               HasSubstr("resize_gradient: dy is f32 [0], an epilogue takes one that has elements"));
-  EXPECT_THAT(thrown_by([&] { kernels::resize(cpu, one, none, {}, {&twice, {}}); }), HasSubstr("resize: the epilogue"));
+  EXPECT_THAT(thrown_by([&] { kernels::resize(cpu, one, none, {}, {.epilogue = {&twice, {}}}); }), HasSubstr("resize: the epilogue"));
 }
 
 TEST_F(Resize, GpusHaveNoF64ButMoveIt) {
@@ -430,8 +430,8 @@ TEST_F(ResizeChunks, EveryAxis) {
        resize({.mode = ResizeMode::linear}), kSameBits);
   const Expression twice = doubled_sum(DType::f32, DType::f32, DType::f32);
   const KernelCall around = [&](Stream& s, auto in, auto out) {
-    kernels::resize(s, in[0], out[0], {.mode = ResizeMode::linear}, {&twice, in.subspan(2)},
-                    {&twice, in.subspan(1, 1)});
+    kernels::resize(s, in[0], out[0], {.mode = ResizeMode::linear},
+                    {{&twice, in.subspan(1, 1)}, {&twice, in.subspan(2)}});
   };
   both({f32({40, 20, 20}), f32({40, 20, 20}), f32({40, 33, 28})}, {f32({40, 33, 28})}, around, near);
   both({f32({300, 100}), f32({100}), f32({77, 1})}, {f32({77, 260})}, around, near);

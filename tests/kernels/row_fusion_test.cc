@@ -16,7 +16,6 @@
 namespace weft::test {
 namespace {
 
-using kernels::RowFusion;
 
 enum class Kernel { softmax, log_softmax, layer, rms, group, instance };
 constexpr Kernel kKernels[] = {Kernel::softmax, Kernel::log_softmax, Kernel::layer,
@@ -39,14 +38,16 @@ struct Fused {
   bool channels() const { return kernel == Kernel::group || kernel == Kernel::instance; }
 
   void operator()(Stream& s, std::span<const View> in, std::span<const View> out) const {
-    const RowFusion work{prologue ? &*prologue : nullptr, epilogue ? &*epilogue : nullptr,
-                         in.subspan(inputs, operands)};
-    const auto x = in.first(inputs), weights = in.subspan(inputs + operands);
+    const std::size_t results = epilogue ? epilogue->outputs().size() : 1;
+    const kernels::Fusion work{{prologue ? &*prologue : nullptr, in.subspan(1, inputs - 1), out.subspan(results)},
+                               {epilogue ? &*epilogue : nullptr, in.subspan(inputs, operands), out.subspan(1, results - 1)}};
+    const View &x = in[0], &y = out[0];
+    const auto weights = in.subspan(inputs + operands);
     const auto w = scale ? std::optional(weights[0]) : std::nullopt;
     const auto b = bias ? std::optional(weights.back()) : std::nullopt;
     if ((form || splits) && s.gpu()) {
       const char* name = kNames[static_cast<int>(kernel)];
-      const kernels::RowViews views = kernels::row_views(name, x, out, work);
+      const kernels::RowViews views = kernels::row_views(name, x, y, work);
       if (softmax()) {
         const bool log = kernel == Kernel::log_softmax;
         if (form) return kernels::softmax_in_form(s, views, axis, log, *form);
@@ -61,12 +62,12 @@ struct Fused {
       return kernels::row_norm_split_rows(s, norm, *splits);
     }
     switch (kernel) {
-      case Kernel::softmax: return kernels::softmax(s, x, out, axis, work);
-      case Kernel::log_softmax: return kernels::log_softmax(s, x, out, axis, work);
-      case Kernel::layer: return kernels::layer_norm(s, x, w, b, out, axis, epsilon, work);
-      case Kernel::rms: return kernels::rms_norm(s, x, w, out, axis, epsilon, work);
-      case Kernel::group: return kernels::group_norm(s, x, w, b, out, axis, groups, epsilon, work);
-      case Kernel::instance: return kernels::instance_norm(s, x, w, b, out, axis, epsilon, work);
+      case Kernel::softmax: return kernels::softmax(s, x, y, axis, work);
+      case Kernel::log_softmax: return kernels::log_softmax(s, x, y, axis, work);
+      case Kernel::layer: return kernels::layer_norm(s, x, w, b, y, axis, epsilon, work);
+      case Kernel::rms: return kernels::rms_norm(s, x, w, y, axis, epsilon, work);
+      case Kernel::group: return kernels::group_norm(s, x, w, b, y, axis, groups, epsilon, work);
+      case Kernel::instance: return kernels::instance_norm(s, x, w, b, y, axis, epsilon, work);
     }
   }
 };
@@ -391,27 +392,29 @@ TEST(RowFusion, ArgumentsAreChecked) {
   const Expression sum = scaled_sum(DType::f32, DType::f32, DType::f32),
                    both = scaled_sum(DType::f32, DType::f32, DType::f32, DType::f32);
   const Expression gate = gated(DType::f32, DType::f32), whole = scaled_sum(DType::f32, DType::f32, DType::i32);
-  const auto run = [&](std::vector<View> in, std::vector<View> out, const RowFusion& work) {
-    kernels::softmax(cpu, in, out, 1, work);
+  const auto run = [&](std::vector<View> in, std::vector<View> out, const Expression* prologue = nullptr,
+                       const Expression* epilogue = nullptr, std::span<const View> operands = {}) {
+    const std::span<const View> inputs(in), outputs(out);
+    kernels::softmax(cpu, in[0], out[0], 1, {{prologue, inputs.subspan(1), outputs.subspan(1)}, {epilogue, operands}});
   };
-  EXPECT_NO_THROW(run({x, row}, {y}, {&sum}));
-  EXPECT_NO_THROW(run({x}, {y}, {}));
-  EXPECT_THROW(run({x, row}, {y}, {}), InvalidArgument);
-  EXPECT_THROW(run({x}, {y}, {&sum}), InvalidArgument);
-  EXPECT_THROW(run({x, half}, {y}, {&sum}), InvalidArgument);
-  EXPECT_THROW(run({x, x}, {row}, {&sum}), InvalidArgument);
-  EXPECT_THROW(run({x, x}, {y, z}, {&sum}), InvalidArgument);
-  EXPECT_THROW(run({x, x}, {y}, {&both}), InvalidArgument);
-  EXPECT_THROW(run({x, x}, {y, half}, {&both}), InvalidArgument);
-  EXPECT_THROW(run({x, x}, {y}, {&whole}), InvalidArgument);
-  EXPECT_THROW(run({x}, {half}, {nullptr, &gate, std::span(&row, 1)}), InvalidArgument);
-  EXPECT_THROW(run({x}, {y}, {nullptr, &gate, {}}), InvalidArgument);
-  EXPECT_THROW(run({x}, {y}, {nullptr, nullptr, std::span(&row, 1)}), InvalidArgument);
-  EXPECT_NO_THROW(run({x}, {y}, {nullptr, &gate, std::span(&row, 1)}));
+  EXPECT_NO_THROW(run({x, row}, {y}, &sum));
+  EXPECT_NO_THROW(run({x}, {y}));
+  EXPECT_THROW(run({x, row}, {y}), InvalidArgument);
+  EXPECT_THROW(run({x}, {y}, &sum), InvalidArgument);
+  EXPECT_THROW(run({x, half}, {y}, &sum), InvalidArgument);
+  EXPECT_THROW(run({x, x}, {row}, &sum), InvalidArgument);
+  EXPECT_THROW(run({x, x}, {y, z}, &sum), InvalidArgument);
+  EXPECT_THROW(run({x, x}, {y}, &both), InvalidArgument);
+  EXPECT_THROW(run({x, x}, {y, half}, &both), InvalidArgument);
+  EXPECT_THROW(run({x, x}, {y}, &whole), InvalidArgument);
+  EXPECT_THROW(run({x}, {half}, nullptr, &gate, std::span(&row, 1)), InvalidArgument);
+  EXPECT_THROW(run({x}, {y}, nullptr, &gate), InvalidArgument);
+  EXPECT_THROW(run({x}, {y}, nullptr, nullptr, std::span(&row, 1)), InvalidArgument);
+  EXPECT_NO_THROW(run({x}, {y}, nullptr, &gate, std::span(&row, 1)));
   // An extra output must not be an operand that is read later, nor share memory with the result.
-  EXPECT_NO_THROW(run({x, z}, {y, z}, {&both}));
-  EXPECT_THROW(run({x, z}, {y, z}, {&both, &gate, std::span(&z, 1)}), InvalidArgument);
-  EXPECT_THROW(run({x, z}, {y, y}, {&both}), InvalidArgument);
+  EXPECT_NO_THROW(run({x, z}, {y, z}, &both));
+  EXPECT_THROW(run({x, z}, {y, z}, &both, &gate, std::span(&z, 1)), InvalidArgument);
+  EXPECT_THROW(run({x, z}, {y, y}, &both), InvalidArgument);
 }
 
 // Tensors that exceed a binding.

@@ -100,17 +100,17 @@ TEST(RowsReference, WorkAroundThem) {
   gate.output(gate.apply(ScalarOp::mul, {result, gate.input(DType::f32)}));
   gelu.output(gelu.apply(ScalarOp::gelu_erf, {gelu.input(DType::f32)}));
 
-  kernels::softmax(executor, std::array{x, row}, std::array{y}, 2, {.prologue = &scaled});
+  kernels::softmax(executor, x, y, 2, {.prologue = {&scaled, std::span(&row, 1)}});
   expect_reference(y, "work_softmax", 2e-6);
-  kernels::log_softmax(executor, std::array{x, row}, std::array{y}, 1, {.prologue = &magnitude, .epilogue = &negative});
+  kernels::log_softmax(executor, x, y, 1, {{&magnitude, std::span(&row, 1)}, {&negative, {}}});
   expect_reference(y, "work_log_softmax", 1e-6, 1e-6);
-  kernels::layer_norm(executor, std::array{x, turned}, {}, {}, std::array{y, sum}, 2, 1e-3f,
-                      {&total, &gate, std::span(&column, 1)});
+  kernels::layer_norm(executor, x, {}, {}, y, 2, 1e-3f,
+                      {{&total, std::span(&turned, 1), std::span(&sum, 1)}, {&gate, std::span(&column, 1)}});
   expect_reference(y, "work_layer_norm", 1e-6, 1e-6);
   expect_reference(sum, "work_sum", 1e-7, 1e-7);
-  kernels::rms_norm(executor, std::array{halves, turned}, row, std::array{y}, 2, 1e-3f, {.prologue = &mixed});
+  kernels::rms_norm(executor, halves, row, y, 2, 1e-3f, {.prologue = {&mixed, std::span(&turned, 1)}});
   expect_reference(y, "work_rms_norm", 1e-6, 1e-6);
-  kernels::layer_norm(executor, std::array{x}, row, row, std::array{y}, 2, 1e-3f, {.epilogue = &gelu});
+  kernels::layer_norm(executor, x, row, row, y, 2, 1e-3f, {.epilogue = {&gelu, {}}});
   expect_reference(y, "work_gelu", 2e-6, 1e-6);
 }
 

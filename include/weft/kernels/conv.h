@@ -6,7 +6,8 @@
 
 #include <cstdint>
 
-#include "weft/kernels/matmul.h"
+#include "weft/attributes.h"
+#include "weft/kernels/fusion.h"
 #include "weft/stream.h"
 #include "weft/view.h"
 
@@ -18,6 +19,13 @@ struct ConvOptions {
   Dims dilations = {};  // from an element of the filter to the next, in elements of x; 1 or more; default 1
   Dims before = {};     // zeros in front of x; negative: its first elements are left out; default 0
   std::int64_t groups = 1;
+
+  void fields(AttributeVisitor& v) {
+    v("strides", strides, {}, "elements of x from a window to the next, for each spatial axis; none: 1");
+    v("dilations", dilations, {}, "elements of x from an element of a window to the next; none: 1");
+    v("before", before, {}, "zeros in front of x; negative: elements left out; none: 0");
+    v("groups", groups, 1, "equal parts of the channels that do not mix");
+  }
 };
 
 // y[n, o, i] = epilogue(Σ_c Σ_k x[n, c, i · stride + k · dilation − before] · w[o, c', k]): the cross-correlation that

@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "weft/expression.h"
+#include "weft/kernels/fusion.h"
 #include "weft/stream.h"
 #include "weft/view.h"
 
@@ -14,16 +14,9 @@ namespace weft::kernels {
 // The type of the sums of a product of real types: i32 of integers, f32 of floats, f64 if one of them is.
 DType product_type(DType a, DType b);
 
-// What happens to each element of a product before it is stored: expression input 0 is the product's element, of
-// product_type(), the others are `operands`, broadcast to y's shape. No expression: it is stored as it is.
-struct Epilogue {
-  const Expression* expression = nullptr;
-  std::span<const View> operands = {};
-};
-
 // y[…, m, n] = epilogue(Σ_k a[…, m, k] · b[…, k, n]); leading dimensions broadcast; strides express transposed operands
 // and any other layout. y may be an epilogue operand's very view, but shares no memory with a or b. An empty k gives
-// zeros.
+// zeros. The epilogue takes the product's element in product_type().
 //
 // a and b                            sums               y, unless an expression gives it another type
 // any two float types                f32                any float type

@@ -1,11 +1,13 @@
-// Normalisation. Conventions that all kernels share are in weft/kernels.h.
+// Normalisation. Conventions that all kernels share are in weft/kernels.h. All but batch norm take work into their kernels,
+// as in gelu(layer_norm(x + residual)) with the sum as a further result; the epilogue takes the result in f32, on the CPU
+// f64 where x is that. An output may be the very view of an input.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <span>
 
-#include "weft/kernels/row_fusion.h"
+#include "weft/kernels/fusion.h"
 #include "weft/stream.h"
 #include "weft/view.h"
 
@@ -19,13 +21,13 @@ namespace weft::kernels {
 // f32's range give NaN; the CPU squares in f64. A result that in f32 is exactly between two bf16 values may be rounded
 // to either on a GPU.
 void layer_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
-                const View& y, int first_axis, float epsilon);
+                const View& y, int first_axis, float epsilon, const Fusion& fusion = {});
 
 // y = x / sqrt(mean of x² + epsilon) · scale over the axes from `first_axis` on; scale (optional) has their shape.
 // Types as for layer_norm(). Squares past f32's range give 0. Source: Zhang and Sennrich, "Root Mean Square Layer
 // Normalization", 2019.
 void rms_norm(Stream& stream, const View& x, const std::optional<View>& scale, const View& y, int first_axis,
-              float epsilon);
+              float epsilon, const Fusion& fusion = {});
 
 // y = (x - mean) / sqrt(variance + epsilon) · scale + bias, mean and variance being those of each sample (axis 0) and
 // each of `groups` groups of neighbouring channels, over all other axes. `channel_axis` is any axis but 0; scale and
@@ -33,24 +35,10 @@ void rms_norm(Stream& stream, const View& x, const std::optional<View>& scale, c
 // other than those must be contiguous with each other in every operand, as in dense ones; else it is Unsupported.
 // Source: Wu and He, "Group Normalization", 2018.
 void group_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
-                const View& y, int channel_axis, std::int64_t groups, float epsilon);
+                const View& y, int channel_axis, std::int64_t groups, float epsilon, const Fusion& fusion = {});
 // Group norm with each channel a group, of any rank.
 void instance_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
-                   const View& y, int channel_axis, float epsilon);
-
-// With a prologue and an epilogue (row_fusion.h), such as gelu(layer_norm(x + residual)) with the sum as a second
-// output.
-void layer_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
-                const std::optional<View>& bias, std::span<const View> outputs, int first_axis, float epsilon,
-                const RowFusion& fusion);
-void rms_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
-              std::span<const View> outputs, int first_axis, float epsilon, const RowFusion& fusion);
-void group_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
-                const std::optional<View>& bias, std::span<const View> outputs, int channel_axis, std::int64_t groups,
-                float epsilon, const RowFusion& fusion);
-void instance_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
-                   const std::optional<View>& bias, std::span<const View> outputs, int channel_axis, float epsilon,
-                   const RowFusion& fusion);
+                   const View& y, int channel_axis, float epsilon, const Fusion& fusion = {});
 
 // y = (x - mean) / sqrt(variance + epsilon) · scale + bias with given means and variances. mean, variance, scale and
 // bias have a value for each channel, along `channel_axis`; scale and bias are optional. Floating types, each operand

@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "weft/expression.h"
+#include "weft/kernels/fusion.h"
 #include "weft/stream.h"
 #include "weft/view.h"
 
@@ -36,29 +36,11 @@ constexpr bool is_moment(ReduceKind op) { return op == ReduceKind::variance || o
 // is large compared with it; an infinity in x makes it NaN, and a deviation whose square is past f32's range an
 // infinity or NaN. A GPU squares in f32: sum_squares and l2 of numbers past 1.8e19 are infinite there, and l2 of
 // numbers below 1e-19 loses digits; the CPU sums in f64 and has neither limit.
+// The epilogue takes a floating result in f32.
 // On a GPU f64 is Unsupported except for any, all and count.
 // Source of variance: Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983.
 void reduce(Stream& stream, ReduceKind op, const View& x, const View& y, std::span<const int> axes,
-            double correction = 0);
-
-// Elementwise work fused into a reduction's kernel.
-struct ReduceFusion {
-  // Computes x, its result 0, from the inputs. Without a prologue there is one input, x.
-  const Expression* prologue = nullptr;
-  // Computes y from the reduction's result (input 0, a floating one as f32) and `operands`. Without one y is the
-  // result.
-  const Expression* epilogue = nullptr;
-  std::span<const View> operands = {};  // broadcast to y
-  // Where the prologue's further results are stored; they have x's shape. Each may be the very same view as an input,
-  // but not as one of `operands`. Not for variance and deviation, which may read a row twice.
-  std::span<const View> extra_outputs = {};
-};
-
-// y = epilogue(reduce(prologue(inputs…)), operands…). The inputs broadcast to one shape, that of x, whose `axes` are
-// reduced. x has the type of the prologue's result, y that of the epilogue's. Narrow floats are not rounded between the
-// steps.
-void reduce(Stream& stream, ReduceKind op, std::span<const View> inputs, const View& y, std::span<const int> axes,
-            const ReduceFusion& fusion, double correction = 0);
+            double correction = 0, const Fusion& fusion = {});
 
 enum class ArgKind : std::uint8_t { min, max };
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/kernels/matmul.h"
-#include "weft/kernels/prologue.h"
+#include "weft/attributes.h"
+#include "weft/kernels/fusion.h"
 #include "weft/number.h"
 #include "weft/stream.h"
 #include "weft/view.h"
@@ -45,6 +45,11 @@ enum class ResizeRounding : std::uint8_t {
   ceil,          // the first at or after the position
 };
 
+inline constexpr std::string_view kResizeModes[] = {"nearest", "linear", "cubic", "area"};
+inline constexpr std::string_view kResizeCoordinates[] = {"half_pixel",         "align_corners",        "asymmetric",
+                                                          "pytorch_half_pixel", "half_pixel_symmetric", "crop"};
+inline constexpr std::string_view kResizeRoundings[] = {"prefer_floor", "prefer_ceil", "floor", "ceil"};
+
 struct ResizeOptions {
   ResizeMode mode = ResizeMode::nearest;
   ResizeCoordinates coordinates = ResizeCoordinates::half_pixel;
@@ -64,6 +69,27 @@ struct ResizeOptions {
   // the last). May be empty for 0 and 1; start > end mirrors.
   std::vector<double> starts = {}, ends = {};
   Number value = 0;  // of elements outside of x, of coordinates `crop`
+
+  void fields(AttributeVisitor& v) {
+    v("mode", mode, ResizeMode::nearest, kResizeModes,
+      "what an element is made of: the nearest to its position, of any type; or, of floats, i8 and u8, the two around it "
+      "by their distance (linear), four by a cubic convolution, or the mean of those that it covers (area)");
+    v("coordinates", coordinates, ResizeCoordinates::half_pixel, kResizeCoordinates,
+      "where element i is in x, of n elements to m: (i + 0.5) / scale - 0.5 (half_pixel; pytorch_half_pixel: 0 if m is "
+      "1), i · (n - 1) / (m - 1) (align_corners), i / scale (asymmetric), half_pixel with the centres together "
+      "(half_pixel_symmetric), or from start to end of x (crop)");
+    v.brief("rounding", rounding, ResizeRounding::prefer_floor, kResizeRoundings,
+            "which element is nearest: between two the first (prefer_floor) or the last (prefer_ceil); always the one "
+            "before (floor) or after (ceil)");
+    v.brief("cubic_a", cubic_a, -0.75, "the coefficient of cubic convolutions");
+    v.brief("antialias", antialias, false, "where y is smaller, all elements of x count");
+    v.brief("exclude_outside", exclude_outside, false,
+            "elements outside of x do not count; else they are the nearest ones");
+    v.brief("scales", scales, {}, "y's sizes by x's, for each axis; none: as the sizes are");
+    v.brief("starts", starts, {}, "where in x y begins, for each axis, from 0 to 1; none: 0");
+    v.brief("ends", ends, {}, "where in x y ends, for each axis, from 0 to 1; none: 1");
+    v.brief("value", value, 0, "the number for positions outside of x, of coordinates crop");
+  }
 };
 
 // y[i…] = Σ_j x[j…] · Π_d w_d(i_d, j_d), the weights being those of the options. x and y have one type and one rank.
@@ -78,13 +104,13 @@ struct ResizeOptions {
 // also where it is `value`, and gives y any type: of mode nearest as an element of x's type, else before it is rounded,
 // as f32 (f64 if x is), of i8 and u8 after that, as i32.
 void resize(Stream& stream, const View& x, const View& y, const ResizeOptions& options = {},
-            const Epilogue& epilogue = {}, const Prologue& prologue = {});
+            const Fusion& fusion = {});
 
 // The gradient of resize for x: dx[j…] = Σ_i dy[i…] · Π_d w_d(i_d, j_d), dy being the gradient of y. Options as resize
 // was given. Floats; the prologue is one of dy, the epilogue takes f32 or f64 in any mode. With an epilogue dy must
 // have elements.
 void resize_gradient(Stream& stream, const View& dy, const View& dx, const ResizeOptions& options = {},
-                     const Epilogue& epilogue = {}, const Prologue& prologue = {});
+                     const Fusion& fusion = {});
 
 // Throws InvalidArgument and Unsupported, naming `kernel`, unless the options fit x and y of these shapes, of one rank.
 void check_resize(std::string_view kernel, const ResizeOptions& options, const Shape& x, const Shape& y);

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "weft/attributes.h"
 #include "weft/stream.h"
 #include "weft/view.h"
 
@@ -49,6 +50,8 @@ struct RnnActivation {
 
 // "hard_sigmoid(0.2, 0.5)", "tanh".
 std::string to_string(const RnnActivation& activation);
+// The activation of such a text; parameters that are not given are the usual ones. Throws InvalidArgument.
+void from_text(std::string_view text, RnnActivation& activation);
 
 // The order in which the rows of weights and biases belong to the gates: i input, f forget, g the candidate (also
 // called c or n), o output.
@@ -61,6 +64,13 @@ enum class GruGates : std::uint8_t {
   rzn,  // PyTorch, WebNN's "rzn"
   zrn,  // ONNX, WebNN's "zrn"
 };
+
+inline constexpr std::string_view kRnnDirections[] = {"forward", "reverse", "bidirectional"};
+inline constexpr std::string_view kLstmGates[] = {"ifgo", "iofg"};
+inline constexpr std::string_view kGruGates[] = {"rzn", "zrn"};
+inline constexpr std::string_view kDirectionMeaning =
+    "from the first step to the last, the other way round, or both";
+inline constexpr std::string_view kClipMeaning = "activations are given numbers within [-clip, clip]; none: any";
 
 // Operands. D is 2 if bidirectional, else 1; G is the number of gates: 4 of an LSTM, 3 of a GRU, 1.
 struct RnnInputs {
@@ -99,6 +109,18 @@ struct LstmOptions {
   // Whether the peephole of o sees the cell state c' after the step (Gers and Schmidhuber, 2000; ONNX), or c before it,
   // as those of i and f do (WebNN).
   bool output_peephole_after = true;
+
+  void fields(AttributeVisitor& v) {
+    v("direction", direction, RnnDirection::forward, kRnnDirections, kDirectionMeaning);
+    v("gates", gates, LstmGates::ifgo, kLstmGates, "the order of the gates: input, forget, candidate g, output");
+    v.text("gate_activation", gate_activation, RnnFunction::sigmoid, "the activation of i, f and o");
+    v.text("cell_activation", cell_activation, RnnFunction::tanh, "the activation of g");
+    v.text("output_activation", output_activation, RnnFunction::tanh, "the activation of c'");
+    v("clip", clip, {}, kClipMeaning);
+    v.brief("coupled", coupled, false, "the forget gate is 1 - i, and its weights are ignored");
+    v.brief("output_peephole_after", output_peephole_after, true,
+            "the peephole of o sees c' after the step; else c before it");
+  }
 };
 
 // A gate's sum is s = x wᵀ + bias + h rᵀ + recurrent_bias. With p the peephole weights,
@@ -114,6 +136,16 @@ struct GruOptions {
   std::optional<double> clip = {};
   // Whether r multiplies the state's product (PyTorch, cuDNN; ONNX's linear_before_reset), or the state before it.
   bool reset_after = true;
+
+  void fields(AttributeVisitor& v) {
+    v("direction", direction, RnnDirection::forward, kRnnDirections, kDirectionMeaning);
+    v("gates", gates, GruGates::rzn, kGruGates, "the order of the gates: reset, update z, candidate n");
+    v.text("gate_activation", gate_activation, RnnFunction::sigmoid, "the activation of r and z");
+    v.text("candidate_activation", candidate_activation, RnnFunction::tanh, "the activation of n");
+    v("clip", clip, {}, kClipMeaning);
+    v("reset_after", reset_after, true,
+      "the reset gate multiplies the product of the state; else the state before it");
+  }
 };
 
 // r = gate(s_r), z = gate(s_z), n = candidate(x w_nᵀ + bias_n + r (h r_nᵀ + recurrent_bias_n)), or without reset_after
@@ -124,6 +156,12 @@ struct RnnOptions {
   RnnDirection direction = RnnDirection::forward;
   RnnActivation activation = RnnFunction::tanh;
   std::optional<double> clip = {};
+
+  void fields(AttributeVisitor& v) {
+    v("direction", direction, RnnDirection::forward, kRnnDirections, kDirectionMeaning);
+    v.text("activation", activation, RnnFunction::tanh, "the activation of the sums");
+    v("clip", clip, {}, kClipMeaning);
+  }
 };
 
 // h' = activation(x wᵀ + bias + h rᵀ + recurrent_bias).

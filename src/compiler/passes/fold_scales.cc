@@ -92,7 +92,8 @@ class Folder {
   };
 
   Tensor begin(const Node& node) {
-    if (!channel_axes(node)) return {};
+    const auto channels = node.op().channel_axes();
+    if (!channels || !channels->weights) return {};
     const DType type = node.types()[0].dtype;
     const Tensor& w = node.inputs()[1];
     if (!is_floating(type) || bits(type) < 16 || !is_floating(w.dtype()) || bits(w.dtype()) < 16) return {};
@@ -107,7 +108,7 @@ class Folder {
 
   // The place of the channels among the axes of the product's result.
   static int result_axis(const Node& product) {
-    const int axis = channel_axes(product)->result;
+    const int axis = product.op().channel_axes()->result;
     return axis < 0 ? axis + product.types()[0].shape.rank() : axis;
   }
 
@@ -220,7 +221,7 @@ class Folder {
     if (!is_finite(value.scale) || (value.shift.defined() && !is_finite(value.shift))) return {};
     const DType sums = sum_type(product), stored = product.inputs()[1].dtype();
     const Tensor old = r_.constant_at(product.inputs()[1]);
-    const int along = channel_axes(product)->weights, axis = along < 0 ? along + old.rank() : along;
+    const int along = *product.op().channel_axes()->weights, axis = along < 0 ? along + old.rank() : along;
     if (stored == DType::f16 && !fits_f16(scaled(old, value.scale, axis), axis)) return {};
     std::vector<int> order(static_cast<std::size_t>(old.rank()));
     std::iota(order.begin(), order.end(), 0);

@@ -4,19 +4,18 @@
 
 #include "core/format.h"
 #include "graph/graph.h"
+#include "graph/op_rows.h"
 #include "graph/op_schemas.h"
+#include "graph/ops/images.h"
 #include "graph/ops/product.h"
-#include "kernels/common/moved_axis.h"
 #include "kernels/common/spatial.h"
 #include "weft/array.h"
 #include "weft/error.h"
+#include "weft/kernels/matmul.h"
 
 namespace weft {
 namespace {
 
-// [n, spatial…, c] as [n, c, spatial…].
-Layout channels_second(const Layout& layout) { return kernels::moved_axis(layout, layout.rank() - 1, 1); }
-Shape channels_second(const Shape& shape) { return channels_second(Layout::dense(shape)).shape; }
 Shape channels_last(Shape shape) {
   const std::int64_t channels = shape[1];
   shape.erase(1);
@@ -26,231 +25,275 @@ Shape channels_last(Shape shape) {
 
 constexpr std::string_view kNames[] = {"conv", "conv_transpose", "conv_filter_gradient"};
 
-struct Geometry {
+std::string_view name_of(ConvKind kind) { return kNames[static_cast<int>(kind)]; }
+
+}  // namespace
+
+struct ConvGeometry {
   int spatial;
   Shape x;  // [n, c, spatial…]
   kernels::ConvOptions options;
   Dims after;
 };
 
-Geometry geometry(std::string_view op, const Operand& x, const Operand& second, const ConvOptions& o) {
-  if (!x.defined() || !second.defined()) throw InvalidArgument("{}: an operand is an undefined Tensor", op);
-  if (x.rank() < 3 || x.rank() > 5) {
-    throw ShapeError("{}: x is {}, expected [batch, channels] and one to three spatial axes", op, to_string(x.type()));
+namespace {
+
+// Of an operation on operands of these types.
+ConvGeometry geometry(const ConvAttributes& a, const TensorType& x, const TensorType& second) {
+  const std::string_view op = name_of(a.kind);
+  const int rank = x.shape.rank();
+  if (rank < 3 || rank > 5) {
+    throw ShapeError("{}: x is {}, expected [batch, channels] and one to three spatial axes", op, to_string(x));
   }
-  if (second.rank() != x.rank()) {
-    throw ShapeError("{}: x is {} and {} {}, expected one rank", op, to_string(x.type()),
-                     op == kNames[2] ? "dy is" : "the filter is", to_string(second.type()));
+  if (second.shape.rank() != rank) {
+    throw ShapeError("{}: x is {} and {} {}, expected one rank", op, to_string(x),
+                     a.kind == ConvKind::filter_gradient ? "dy is" : "the filter is", to_string(second));
   }
-  Geometry g{x.rank() - 2, o.channels_last ? channels_second(x.shape()) : x.shape(), {}, {}};
+  ConvGeometry g{rank - 2, a.channels_last ? channels_second(x.shape) : x.shape, {}, {}};
   constexpr std::int64_t kLeast = 1 - kernels::kFarthest;
   const Dims ones = Dims::filled(g.spatial, 1), zeros = Dims::filled(g.spatial, 0);
-  g.options = {.strides = kernels::numbers_of_axes(op, "strides", o.strides, ones, 1),
-               .dilations = kernels::numbers_of_axes(op, "dilations", o.dilations, ones, 1),
-               .before = kernels::numbers_of_axes(op, "padding", o.padding, zeros, kLeast),
-               .groups = o.groups};
-  g.after = kernels::numbers_of_axes(op, "padding_after", o.padding_after, g.options.before, kLeast);
+  g.options = {.strides = kernels::numbers_of_axes(op, "strides", a.strides, ones, 1),
+               .dilations = kernels::numbers_of_axes(op, "dilations", a.dilations, ones, 1),
+               .before = kernels::numbers_of_axes(op, "padding", a.padding, zeros, kLeast),
+               .groups = a.groups};
+  g.after = kernels::numbers_of_axes(op, "padding_after", a.padding_after, g.options.before, kLeast);
   return g;
+}
+
+ConvAttributes attributes_of(ConvKind kind, const ConvOptions& o) {
+  return {.kind = kind,
+          .strides = o.strides,
+          .dilations = o.dilations,
+          .padding = o.padding,
+          .padding_after = o.padding_after,
+          .groups = o.groups,
+          .channels_last = o.channels_last};
+}
+
+void check_defined(ConvKind kind, const Operand& x, const Operand& second) {
+  if (!x.defined() || !second.defined()) throw InvalidArgument("{}: an operand is an undefined Tensor", name_of(kind));
 }
 
 // The operation, and a bias [outputs] added to its result. With a bias, results narrower than f32 are rounded after it
 // is added.
-Tensor convolution(ConvKind kind, const Geometry& g, const Dims& sizes, bool last, const Operand& x, const Operand& w,
-                   const Operand& bias) {
-  if (!bias.defined()) return apply(make_op<ConvOp>(kind, g.options, sizes, last), {x, w});
+Tensor convolution(ConvAttributes a, const Operand& x, const Operand& w, const Operand& bias) {
+  check_defined(a.kind, x, w);
+  if (!bias.defined()) return apply(make_op<ConvOp>(a), {x, w});
   const DType usual = product_result(x.dtype(), w.dtype());
-  const std::optional<DType> sums = is_floating(usual) && bits(usual) < 32 ? std::optional(DType::f32) : std::nullopt;
-  const Tensor y = apply(make_op<ConvOp>(kind, g.options, sizes, last, sums), {x, w});
-  const std::int64_t outputs = y.shape()[last ? -1 : 1];
+  if (is_floating(usual) && bits(usual) < 32) a.type = DType::f32;
+  const Tensor y = apply(make_op<ConvOp>(a), {x, w});
+  const std::int64_t outputs = y.shape()[a.channels_last ? -1 : 1];
   if (bias.rank() != 1 || bias.size() != outputs) {
-    throw ShapeError("{}: the bias is {}, expected [{}]", kNames[static_cast<int>(kind)], to_string(bias.type()),
-                     outputs);
+    throw ShapeError("{}: the bias is {}, expected [{}]", name_of(a.kind), to_string(bias.type()), outputs);
   }
-  Shape shape = Dims::filled(last ? 1 : y.rank() - 1, 1);
+  Shape shape = Dims::filled(a.channels_last ? 1 : y.rank() - 1, 1);
   shape[0] = outputs;
   return cast(y + cast(reshape(bias, shape), y.dtype()), usual);
 }
 
 }  // namespace
 
-std::string_view ConvOp::name() const { return kNames[static_cast<int>(kind_)]; }
-
-void ConvOp::attributes(Attributes& f) const {
-  f.add("strides", options_.strides).add("dilations", options_.dilations).add("before", options_.before);
-  f.add("groups", options_.groups).add("sizes", sizes_);
-  if (channels_last_) f.add("channels_last", true);
-  if (result_) f.add("type", weft::name(*result_));
-  if (epilogue_) f.add("epilogue", epilogue_->to_string());
+void ConvAttributes::fields(AttributeVisitor& v) {
+  v("strides", strides, {}, "elements of x from an output to the next, for each spatial axis; none: 1");
+  v("dilations", dilations, {}, "elements of x from an element of the filter to the next; none: 1");
+  v("padding", padding, {}, "zeros in front of x, negative: elements that are left out; none: 0");
+  v.brief("padding_after", padding_after, {}, "the same behind x; none: as padding");
+  v("groups", groups, 1, "how many groups of channels there are, each with filters of its own");
+  if (kind == ConvKind::transpose) {
+    v.brief("output_padding", output_padding, {}, "more elements at the end of the result; none: 0");
+    v.brief("output_sizes", output_sizes, {}, "the sizes of the result's spatial axes; none: as the padding says");
+  }
+  if (kind == ConvKind::filter_gradient) v("window", window, "the sizes of the filter's spatial axes");
+  v.brief("channels_last", channels_last, false, "the channels are the last axis of what is no filter");
+  v("type", type, {}, "the type of the result, instead of the usual one");
 }
 
-Shape ConvOp::result_shape(const Shape& a, const Shape& b) const {
+std::string_view ConvOp::name() const { return name_of(a.kind); }
+
+Dims ConvOp::sizes(const TensorType& x, const TensorType& second, const ConvGeometry& g) const {
+  Dims sizes;
+  const Shape& w = second.shape;
+  switch (a.kind) {
+    case ConvKind::conv:
+      for (int d = 0; d < g.spatial; ++d) {
+        const std::int64_t reach = (w[2 + d] - 1) * g.options.dilations[d] + 1;
+        const std::int64_t padded = g.x[2 + d] + g.options.before[d] + g.after[d];
+        if (padded < reach || w[2 + d] == 0) {
+          throw ShapeError(
+              "conv: filter {} reaches over {} elements along spatial axis {}, x {} has {} with its padding",
+              weft::to_string(w), reach, d, weft::to_string(x.shape), padded);
+        }
+        sizes.push_back((padded - reach) / g.options.strides[d] + 1);
+      }
+      return sizes;
+    case ConvKind::transpose: {
+      const Dims more = kernels::numbers_of_axes(name(), "output_padding", a.output_padding,
+                                                 Dims::filled(g.spatial, 0), 1 - kernels::kFarthest);
+      sizes = a.output_sizes;
+      if (sizes.empty()) {
+        for (int d = 0; d < g.spatial; ++d) {
+          sizes.push_back((g.x[2 + d] - 1) * g.options.strides[d] + (w[2 + d] - 1) * g.options.dilations[d] + 1 -
+                          g.options.before[d] - g.after[d] + more[d]);
+        }
+      }
+      if (sizes.rank() != g.spatial || std::ranges::any_of(sizes, [](std::int64_t n) { return n < 0; })) {
+        throw ShapeError("{}: the result's sizes are {}, expected one of 0 or more for each of {} spatial axes", name(),
+                         weft::to_string(sizes), g.spatial);
+      }
+      return sizes;
+    }
+    case ConvKind::filter_gradient:
+      if (a.window.rank() != g.spatial || std::ranges::any_of(a.window, [](std::int64_t n) { return n < 1; })) {
+        throw ShapeError("{}: the window is {}, expected one size for each of {} spatial axes", name(),
+                         weft::to_string(a.window), g.spatial);
+      }
+      return a.window;
+  }
+  return sizes;
+}
+
+Shape ConvOp::result_shape(const Shape& first, const Shape& b, const Dims& sizes) const {
   // Filters are [outputs, channels / groups, …], whose outputs a transposed convolution takes.
-  const Shape x = channels_last_ ? channels_second(a) : a;
-  const Shape second = kind_ == ConvKind::filter_gradient && channels_last_ ? channels_second(b) : b;
+  const Shape x = a.channels_last ? channels_second(first) : first;
+  const Shape second = a.kind == ConvKind::filter_gradient && a.channels_last ? channels_second(b) : b;
   Shape y;
-  switch (kind_) {
+  switch (a.kind) {
     case ConvKind::conv:
       y = {x[0], second[0]};
       break;
     case ConvKind::transpose:
-      y = {x[0], second[1] * options_.groups};
+      y = {x[0], second[1] * a.groups};
       break;
     case ConvKind::filter_gradient:
-      y = {second[1], x[1] / options_.groups};
+      y = {second[1], x[1] / a.groups};
       break;
   }
-  for (const std::int64_t size : sizes_) y.push_back(size);
-  return channels_last_ && kind_ != ConvKind::filter_gradient ? channels_last(y) : y;
+  for (const std::int64_t size : sizes) y.push_back(size);
+  return a.channels_last && a.kind != ConvKind::filter_gradient ? channels_last(y) : y;
 }
 
 std::vector<TensorType> ConvOp::infer(std::span<const TensorType> in) const {
-  infer_dtype(name(), {&in[0], &in[1]}, result_);
+  infer_dtype(name(), {&in[0], &in[1]}, a.type);
+  const ConvGeometry g = geometry(a, in[0], in[1]);
   const DType usual = product_result(in[0].dtype, in[1].dtype);
   const auto fail = [&](std::string_view what, std::int64_t got, std::int64_t expected) {
     throw ShapeError("{}: {} has {} channels, expected {} for {} (groups {})", name(), what, got, expected,
-                     weft::to_string(in[0].shape), options_.groups);
+                     weft::to_string(in[0].shape), a.groups);
   };
-  const std::int64_t groups = options_.groups;
+  const std::int64_t groups = a.groups;
   if (groups < 1) throw InvalidArgument("{}: {} groups, expected one or more", name(), groups);
-  const Shape x = channels_last_ ? channels_second(in[0].shape) : in[0].shape;
+  const Shape x = a.channels_last ? channels_second(in[0].shape) : in[0].shape;
   const std::int64_t channels = x[1];
   if (channels % groups != 0) {
     throw ShapeError("{}: x {} has {} channels, which {} groups do not divide", name(), weft::to_string(in[0].shape),
                      channels, groups);
   }
-  if (kind_ == ConvKind::conv) {
+  if (a.kind == ConvKind::conv) {
     const Shape& w = in[1].shape;
     if (w[1] != channels / groups) fail(std::format("filter {}", weft::to_string(w)), w[1], channels / groups);
     if (w[0] % groups != 0) {
       throw ShapeError("conv: filter {} has {} outputs, which {} groups do not divide", weft::to_string(w), w[0],
                        groups);
     }
-  } else if (kind_ == ConvKind::transpose) {
+  } else if (a.kind == ConvKind::transpose) {
     const Shape& w = in[1].shape;
     if (w[0] != channels) fail(std::format("filter {}", weft::to_string(w)), w[0], channels);
   } else {
-    const Shape dy = channels_last_ ? channels_second(in[1].shape) : in[1].shape;
+    const Shape dy = a.channels_last ? channels_second(in[1].shape) : in[1].shape;
     if (dy[0] != x[0] || dy[1] % groups != 0) {
       throw ShapeError("conv_filter_gradient: x is {} and dy {}, expected one batch and channels that {} groups divide",
                        weft::to_string(in[0].shape), weft::to_string(in[1].shape), groups);
     }
   }
-  return {with_epilogue(name(), epilogue_, in, {result_.value_or(usual), result_shape(in[0].shape, in[1].shape)})};
+  return {{a.type.value_or(usual), result_shape(in[0].shape, in[1].shape, sizes(in[0], in[1], g))}};
 }
 
 // A filter's gradient is small and long in its sums, which parts of the work share.
 FusionStage ConvOp::fusion_stage() const {
-  return epilogue_ || kind_ == ConvKind::filter_gradient ? FusionStage::none : FusionStage::product;
+  return a.kind == ConvKind::filter_gradient ? FusionStage::none : FusionStage::product;
 }
 
 FusionSpec ConvOp::fusion_spec(const gpu::Capabilities*, std::span<const TensorType> in,
                                std::span<const TensorType> out) const {
-  if (kind_ == ConvKind::filter_gradient) return {};
+  if (a.kind == ConvKind::filter_gradient) return {};
   return {.epilogue_outputs = 1,
           .epilogue_input = kernels::product_type(in[0].dtype, in[1].dtype),
           .work = static_cast<double>(element_count(out[0].shape)) * static_cast<double>(element_count(in[1].shape)) /
                   static_cast<double>(std::max<std::int64_t>(1, in[1].shape[0]))};
 }
 
-OpPtr ConvOp::with_fusion(std::optional<Expression> prologue, std::optional<Expression> epilogue) const {
-  if (prologue || !epilogue) throw InternalError("{}: it takes an epilogue alone", name());
-  return make_op<ConvOp>(kind_, options_, sizes_, channels_last_, std::nullopt, std::move(epilogue));
-}
-
-OpPtr ConvOp::with_types(std::span<const TensorType> from, std::span<const TensorType> to,
+OpPtr ConvOp::with_types(std::span<const TensorType>, std::span<const TensorType> to,
                          std::span<const DType> results) const {
-  if (epilogue_) {
-    return make_op<ConvOp>(kind_, options_, sizes_, channels_last_, std::nullopt,
-                           epilogue_with_types(*epilogue_, from, to, results[0]));
-  }
-  std::optional<DType> result;
-  if (results[0] != product_result(to[0].dtype, to[1].dtype)) result = results[0];
-  return make_op<ConvOp>(kind_, options_, sizes_, channels_last_, result);
+  ConvAttributes typed = a;
+  typed.type = asked_result(to[0].dtype, to[1].dtype, results[0]);
+  return make_op<ConvOp>(typed);
 }
 
 std::optional<WeightOperand> ConvOp::weight_operand() const {
-  return kind_ == ConvKind::filter_gradient ? std::nullopt : std::optional(WeightOperand{.operand = 1});
+  return a.kind == ConvKind::filter_gradient ? std::nullopt : std::optional(WeightOperand{.operand = 1});
 }
 
 std::optional<ChannelAxes> ConvOp::channel_axes() const {
-  const int result = channels_last_ ? -1 : 1;
-  if (kind_ == ConvKind::conv) return ChannelAxes{.weights = 0, .result = result};
-  // The filter of a transposed convolution has the outputs of one group.
-  if (kind_ == ConvKind::transpose && options_.groups == 1) return ChannelAxes{.weights = 1, .result = result};
+  const int result = a.channels_last ? -1 : 1;
+  switch (a.kind) {
+    case ConvKind::conv:
+      return ChannelAxes{.weights = 0, .result = result};
+    case ConvKind::transpose:
+      // The filter of a transposed convolution has the outputs of one group.
+      if (a.groups != 1) return ChannelAxes{.weights = {}, .result = result};
+      return ChannelAxes{.weights = 1, .result = result};
+    case ConvKind::filter_gradient:
+      break;
+  }
   return std::nullopt;
 }
 
 void ConvOp::lower(const Launch& call) const {
-  const auto image = [&](const View& v) { return channels_last_ ? v.with_layout(channels_second(v.layout)) : v; };
-  const View x = image(call.inputs[0]);
-  if (kind_ == ConvKind::filter_gradient) {
-    return kernels::conv_filter_gradient(call.stream, x, image(call.inputs[1]), call.outputs[0], options_);
+  const auto type = [](const View& v) { return TensorType{v.dtype, v.shape()}; };
+  const kernels::ConvOptions options = geometry(a, type(call.inputs[0]), type(call.inputs[1])).options;
+  const Images images(call, a.channels_last);
+  if (a.kind == ConvKind::filter_gradient) {
+    return kernels::conv_filter_gradient(call.stream, images.input(0), images.input(1), call.outputs[0], options);
   }
-  const View y = image(call.outputs[0]);
-  std::vector<View> operands;
-  for (const View& v : call.inputs.subspan(2)) operands.push_back(image(v.broadcast_to(call.outputs[0].shape())));
-  const kernels::Epilogue epilogue{epilogue_ ? &*epilogue_ : nullptr, operands};
-  const auto run = kind_ == ConvKind::conv ? kernels::conv : kernels::conv_transpose;
-  run(call.stream, x, call.inputs[1], y, options_, epilogue);
+  const auto run = a.kind == ConvKind::conv ? kernels::conv : kernels::conv_transpose;
+  run(call.stream, images.input(0), call.inputs[1], images.output(0), options, images.fusion().epilogue);
 }
 
-Work ConvOp::work(const Launch& call) const {
+std::optional<OwnWork> ConvOp::own_work(std::span<const View> in, std::span<const View> out) const {
   // Of each element of the result: conv sums a filter, the others what conv's products are to the result.
-  const Shape& w = kind_ == ConvKind::filter_gradient ? call.outputs[0].shape() : call.inputs[1].shape();
-  const View& y = kind_ == ConvKind::conv ? call.outputs[0] : call.inputs[kind_ == ConvKind::transpose ? 0 : 1];
+  const Shape& w = a.kind == ConvKind::filter_gradient ? out[0].shape() : in[1].shape();
+  const View& y = a.kind == ConvKind::conv ? out[0] : in[a.kind == ConvKind::transpose ? 0 : 1];
   const auto count = [](const Shape& s) { return static_cast<double>(element_count(s)); };
   const double all = count(y.shape()) * count(w) / static_cast<double>(std::max<std::int64_t>(1, w[0]));
-  return product_work(Op::work(call), call, all / std::max(1.0, count(call.outputs[0].shape())), epilogue_);
-}
-
-std::string ConvOp::label(std::span<const TensorType> in) const {
-  std::string s =
-      epilogue_ ? product_label(name(), epilogue_, in, infer(in)[0].shape, channels_last_ ? in[0].shape.rank() - 1 : 1)
-                : std::string(name());
-  return s;
+  return product_work(in, out, all / std::max(1.0, count(out[0].shape())));
 }
 
 Tensor conv(const Operand& x, const Operand& w, const Operand& bias, const ConvOptions& o) {
-  const Geometry g = geometry("conv", x, w, o);
-  Dims sizes;
-  for (int d = 0; d < g.spatial; ++d) {
-    const std::int64_t reach = (w.shape()[2 + d] - 1) * g.options.dilations[d] + 1;
-    const std::int64_t padded = g.x[2 + d] + g.options.before[d] + g.after[d];
-    if (padded < reach || w.shape()[2 + d] == 0) {
-      throw ShapeError("conv: filter {} reaches over {} elements along spatial axis {}, x {} has {} with its padding",
-                       to_string(w.shape()), reach, d, to_string(x.shape()), padded);
-    }
-    sizes.push_back((padded - reach) / g.options.strides[d] + 1);
-  }
-  return convolution(ConvKind::conv, g, sizes, o.channels_last, x, w, bias);
+  return convolution(attributes_of(ConvKind::conv, o), x, w, bias);
 }
 
 Tensor conv_transpose(const Operand& x, const Operand& w, const Operand& bias, const ConvTransposeOptions& o) {
-  constexpr std::string_view kName = "conv_transpose";
-  const Geometry g = geometry(kName, x, w, o);
-  const Dims more = kernels::numbers_of_axes(kName, "output_padding", o.output_padding, Dims::filled(g.spatial, 0),
-                                             1 - kernels::kFarthest);
-  Dims sizes = o.output_sizes;
-  if (sizes.empty()) {
-    for (int d = 0; d < g.spatial; ++d) {
-      sizes.push_back((g.x[2 + d] - 1) * g.options.strides[d] + (w.shape()[2 + d] - 1) * g.options.dilations[d] + 1 -
-                      g.options.before[d] - g.after[d] + more[d]);
-    }
-  }
-  if (sizes.rank() != g.spatial || std::ranges::any_of(sizes, [](std::int64_t n) { return n < 0; })) {
-    throw ShapeError("{}: the result's sizes are {}, expected one of 0 or more for each of {} spatial axes", kName,
-                     to_string(sizes), g.spatial);
-  }
-  return convolution(ConvKind::transpose, g, sizes, o.channels_last, x, w, bias);
+  ConvAttributes a = attributes_of(ConvKind::transpose, o);
+  a.output_padding = o.output_padding;
+  a.output_sizes = o.output_sizes;
+  return convolution(std::move(a), x, w, bias);
 }
 
 Tensor conv_filter_gradient(const Operand& x, const Operand& dy, const Shape& window, const ConvOptions& o) {
-  const Geometry g = geometry(kNames[2], x, dy, o);
-  if (window.rank() != g.spatial || std::ranges::any_of(window, [](std::int64_t n) { return n < 1; })) {
-    throw ShapeError("conv_filter_gradient: the window is {}, expected one size for each of {} spatial axes",
-                     to_string(window), g.spatial);
+  ConvAttributes a = attributes_of(ConvKind::filter_gradient, o);
+  a.window = window;
+  check_defined(a.kind, x, dy);
+  return apply(make_op<ConvOp>(std::move(a)), {x, dy});
+}
+
+void add_conv_ops(OpRows& rows) {
+  const std::string type =
+      "that of both operands if they have one float type, f32 for two float types, i32 for integers of 8 to 32 bits";
+  for (const ConvKind kind : {ConvKind::conv, ConvKind::transpose, ConvKind::filter_gradient}) {
+    const std::string shape =
+        kind == ConvKind::filter_gradient ? "[outputs, channels / groups, window…]" : "[n, outputs, sizes…]";
+    rows.push_back(op_row<ConvOp>(schema_of_kernel(name_of(kind), shape, type), {.kind = kind}));
   }
-  return apply(make_op<ConvOp>(ConvKind::filter_gradient, g.options, window, o.channels_last), {x, dy});
 }
 
 }  // namespace weft

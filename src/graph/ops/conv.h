@@ -1,4 +1,4 @@
-// Convolutions, with what happens to each element before it is stored.
+// Convolutions.
 #pragma once
 
 #include "graph/op.h"
@@ -10,47 +10,41 @@ namespace weft {
 
 enum class ConvKind : std::uint8_t { conv, transpose, filter_gradient };
 
-// Operands: of conv x and w, of conv_transpose x and w, of conv_filter_gradient x and dy; then the epilogue's.
-class ConvOp final : public Op {
- public:
-  // `sizes`: of the result's spatial axes. channels_last: of x, of dy and of the result, if these are no filters.
-  // result: the type without an epilogue, instead of a product's usual one.
-  ConvOp(ConvKind kind, kernels::ConvOptions options, Dims sizes, bool channels_last, std::optional<DType> result = {},
-         std::optional<Expression> epilogue = {})
-      : kind_(kind),
-        options_(options),
-        sizes_(sizes),
-        channels_last_(channels_last),
-        result_(result),
-        epilogue_(std::move(epilogue)) {}
+// Numbers are those of the spatial axes; empty ones have the defaults of ConvOptions.
+struct ConvAttributes {
+  ConvKind kind = ConvKind::conv;
+  Dims strides = {}, dilations = {}, padding = {}, padding_after = {};
+  std::int64_t groups = 1;
+  Dims output_padding = {};    // of transposed ones
+  Dims output_sizes = {};      // of transposed ones, instead of what follows from the padding
+  Dims window = {};            // of filters' gradients: the sizes of the filter
+  bool channels_last = false;  // of x, of dy and of the result, if these are no filters
+  std::optional<DType> type = {};
 
-  Fusion fusion() const override { return {.epilogue = epilogue_ ? &*epilogue_ : nullptr}; }
+  void fields(AttributeVisitor& v);
+};
+
+// Operands: of conv and conv_transpose x and w, of conv_filter_gradient x and dy.
+class ConvOp final : public OpOf<ConvAttributes> {
+ public:
+  using OpOf::OpOf;
   FusionStage fusion_stage() const override;
   FusionSpec fusion_spec(const gpu::Capabilities* device, std::span<const TensorType> inputs,
                          std::span<const TensorType> outputs) const override;
-  OpPtr with_fusion(std::optional<Expression> prologue, std::optional<Expression> epilogue) const override;
   OpPtr with_types(std::span<const TensorType> from, std::span<const TensorType> to,
                    std::span<const DType> results) const override;
   std::optional<WeightOperand> weight_operand() const override;
-  // See graph/ops/product.h.
-  std::optional<ChannelAxes> channel_axes() const;
+  std::optional<ChannelAxes> channel_axes() const override;
 
   std::string_view name() const override;
-  void attributes(Attributes& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
-  Work work(const Launch& call) const override;
-  std::string label(std::span<const TensorType> inputs) const override;
+  std::optional<OwnWork> own_work(std::span<const View> inputs, std::span<const View> outputs) const override;
 
  private:
-  Shape result_shape(const Shape& a, const Shape& b) const;
-
-  ConvKind kind_;
-  kernels::ConvOptions options_;
-  Dims sizes_;
-  bool channels_last_;
-  std::optional<DType> result_;
-  std::optional<Expression> epilogue_;
+  // Of the result's spatial axes.
+  Dims sizes(const TensorType& x, const TensorType& second, const struct ConvGeometry& g) const;
+  Shape result_shape(const Shape& a, const Shape& b, const Dims& sizes) const;
 };
 
 }  // namespace weft

@@ -59,10 +59,13 @@ void check_kernel(const CustomKernel& kernel, std::size_t operands) {
 
 }  // namespace
 
-void CustomOp::attributes(Attributes& f) const {
-  f.add("kernel", in_quotes(kernel_->name));
-  // Two kernels are the same if they are one object.
-  f.hide("object", std::format("{}", static_cast<const void*>(kernel_.get())));
+void CustomOp::visit(AttributeVisitor& v) const {
+  std::string name = kernel_->name;
+  v("kernel", name, "the kernel's name");
+}
+
+std::string CustomOp::hidden_identity() const {
+  return std::format("object={}", static_cast<const void*>(kernel_.get()));
 }
 
 std::vector<TensorType> CustomOp::infer(std::span<const TensorType> in) const {

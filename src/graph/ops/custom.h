@@ -10,7 +10,9 @@ class CustomOp final : public Op {
  public:
   explicit CustomOp(std::shared_ptr<const CustomKernel> kernel) : kernel_(std::move(kernel)) {}
   std::string_view name() const override { return "custom"; }
-  void attributes(Attributes& f) const override;
+  void visit(AttributeVisitor& v) const override;
+  // Two kernels are the same if they are one object.
+  std::string hidden_identity() const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   std::optional<std::string> unsupported(const Launch& call) const override;

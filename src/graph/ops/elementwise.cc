@@ -7,12 +7,15 @@
 #include "core/error_context.h"
 #include "core/format.h"
 #include "graph/graph.h"
+#include "graph/op_rows.h"
+#include "graph/op_schemas.h"
 #include "graph/ops/leaf.h"
 #include "graph/promotion.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/elementwise/scalar_ops.h"
 #include "weft/error.h"
 #include "weft/kernels/elementwise.h"
+#include "weft/kernels/table.h"
 
 namespace weft {
 namespace {
@@ -182,21 +185,21 @@ OpPtr copy_op(DType dtype) {
 }
 
 std::vector<TensorType> ElementwiseOp::infer(std::span<const TensorType> inputs) const {
-  const std::string op = inputs.empty() ? std::string("map") : operations(expression_);
-  if (static_cast<int>(inputs.size()) != expression_.input_count()) {
-    throw InvalidArgument("{}: {} operands for an expression of {}", op, inputs.size(), expression_.input_count());
+  const std::string op = inputs.empty() ? std::string("map") : operations(a.expression);
+  if (static_cast<int>(inputs.size()) != a.expression.input_count()) {
+    throw InvalidArgument("{}: {} operands for an expression of {}", op, inputs.size(), a.expression.input_count());
   }
   Shape shape;
   for (const TensorType& t : inputs) shape = joined(op, shape, t.shape);
-  for (const Expression::Node& node : expression_.nodes()) {
+  for (const Expression::Node& node : a.expression.nodes()) {
     if (node.op == ScalarOp::input && inputs[node.input].dtype != node.type) {
       throw TypeError("{}: operand {} is {}, the expression takes {}", op, node.input,
                       weft::name(inputs[node.input].dtype), weft::name(node.type));
     }
   }
   std::vector<TensorType> results;
-  for (std::size_t i = 0; i < expression_.outputs().size(); ++i) {
-    results.push_back({expression_.output_type(static_cast<int>(i)), shape});
+  for (std::size_t i = 0; i < a.expression.outputs().size(); ++i) {
+    results.push_back({a.expression.output_type(static_cast<int>(i)), shape});
   }
   return results;
 }
@@ -204,7 +207,7 @@ std::vector<TensorType> ElementwiseOp::infer(std::span<const TensorType> inputs)
 OpPtr ElementwiseOp::with_types(std::span<const TensorType> from, std::span<const TensorType> to,
                                 std::span<const DType> results) const {
   Expression e;
-  const std::vector<int> values = splice(e, expression_, converted_inputs(e, to, from));
+  const std::vector<int> values = splice(e, a.expression, converted_inputs(e, to, from));
   const std::int64_t size = element_count(infer(from)[0].shape);
   for (std::size_t k = 0; k < values.size(); ++k) {
     const bool large = std::ranges::any_of(
@@ -215,10 +218,10 @@ OpPtr ElementwiseOp::with_types(std::span<const TensorType> from, std::span<cons
 }
 
 void ElementwiseOp::lower(const Launch& call) const {
-  kernels::map(call.stream, expression_, call.inputs, call.outputs);
+  kernels::map(call.stream, a.expression, call.inputs, call.outputs);
 }
 
-std::string ElementwiseOp::label(std::span<const TensorType>) const { return operations(expression_); }
+std::string ElementwiseOp::label(std::span<const TensorType>) const { return operations(a.expression); }
 
 Tensor unary(ScalarOp op, const Operand& x) {
   require_value(x, name(op));
@@ -228,7 +231,7 @@ Tensor unary(ScalarOp op, const Operand& x) {
   return apply(shared_op(op, type), {cast(x, type)});
 }
 
-Work ElementwiseOp::work(const Launch& call) const { return elementwise_work(Op::work(call), expression_, call); }
+Work ElementwiseOp::work(const Launch& call) const { return elementwise_work(Op::work(call), a.expression, call); }
 
 OpPtr ElementwiseOp::with_iotas(std::span<const std::optional<Placement>> operands, const Shape& result) const {
   // Inputs in memory first, as the kernel takes them.
@@ -236,7 +239,7 @@ OpPtr ElementwiseOp::with_iotas(std::span<const std::optional<Placement>> operan
   std::vector<int> values(operands.size());
   std::vector<kernels::Virtual> ramps;
   std::vector<DType> types(operands.size());
-  for (const Expression::Node& node : expression_.nodes()) {
+  for (const Expression::Node& node : a.expression.nodes()) {
     if (node.op == ScalarOp::input) types[static_cast<std::size_t>(node.input)] = node.type;
   }
   for (const bool computed : {false, true}) {
@@ -249,7 +252,7 @@ OpPtr ElementwiseOp::with_iotas(std::span<const std::optional<Placement>> operan
       ramps.push_back({DType::i32, static_cast<std::uint32_t>(operands[i]->offset), layout.strides});
     }
   }
-  for (const int y : splice(e, expression_, values)) e.output(y);
+  for (const int y : splice(e, a.expression, values)) e.output(y);
   return make_op<IndexedMapOp>(std::move(e), std::move(ramps), label({}));
 }
 
@@ -334,6 +337,61 @@ Tensor Graph::scalar(Number value, DType dtype) {
   const std::uint64_t bits = value.bits(dtype);
   const auto bytes = std::as_bytes(std::span(&bits, 1)).first(byte_size(dtype, 1));
   return constant(TensorData::copy_of(dtype, {}, bytes));
+}
+
+namespace {
+
+// The type of an elementwise function's result, documentation only.
+std::string result_type_text(const Schema& kernel) {
+  const std::optional<ScalarOp> op = scalar_op(kernel.name);
+  const std::string same = kernel.inputs.size() == 1 ? "x's type" : "the common type";
+  if (!op) return same;
+  const kernels::ScalarOpInfo& f = kernels::info(*op);
+  if (f.yields == kernels::Yields::boolean || f.types == kernels::kBool) return "bool";
+  if (f.yields == kernels::Yields::complex || (f.types == kernels::kComplex && f.yields == kernels::Yields::same)) {
+    return "c64";
+  }
+  if (f.types == kernels::kComplex) return "f32";
+  std::string text = same;
+  if (rounds_to_integer(*op))
+    text += "; bool: f32";
+  else if (!(f.types & kernels::kInteger))
+    text += "; integers and bool: f32";
+  if (f.yields == kernels::Yields::real && f.types & kernels::kComplex) text += "; c64: f32";
+  return text;
+}
+
+// The function of that name, of operands of any types that it promotes.
+std::vector<Tensor> call_function(std::string_view name, std::span<const Tensor> v, const AttributeMap& given) {
+  const std::optional<ScalarOp> op = scalar_op(name);
+  if (op && arity(*op) == 1) return {unary(*op, v[0])};
+  if (op && arity(*op) == 2) return {binary(*op, v[0], v[1])};
+  if (op && arity(*op) == 3) return {ternary(*op, v[0], v[1], v[2])};
+  std::vector<double> parameters;
+  for (const AttributeSchema& a : op_schema(name).attributes) {
+    parameters.push_back(std::get<Number>(given.find(a.name)->second).value());
+  }
+  return {elementwise(name, v, parameters)};
+}
+
+}  // namespace
+
+void add_elementwise_ops(OpRows& rows) {
+  rows.push_back(op_row<ElementwiseOp>({.name = "map",
+                                        .family = "elementwise",
+                                        .summary = "an expression of each element of operands that broadcast",
+                                        .inputs = {{.name = "operands", .arity = Arity::repeated}},
+                                        .outputs = {{.name = "y", .arity = Arity::repeated}},
+                                        .signatures = {{types::any, types::any}}},
+                                       MapAttributes{}));
+  for (const kernels::KernelInfo& k : kernels::table()) {
+    if (k.family != "elementwise" || k.name == "map") continue;
+    OpRow row{.schema = schema_of_kernel(k.name, {}, result_type_text(k)), .make = {}};
+    row.call = [name = k.name](std::span<const Tensor> operands, const AttributeMap& given) {
+      return call_function(name, operands, given);
+    };
+    rows.push_back(std::move(row));
+  }
 }
 
 }  // namespace weft

@@ -6,13 +6,19 @@
 
 namespace weft {
 
-class ElementwiseOp final : public Op {
+struct MapAttributes {
+  Expression expression;
+
+  void fields(AttributeVisitor& v) { v.text("y", expression, "the expression of each element (weft/expression.h)"); }
+};
+
+class ElementwiseOp final : public OpOf<MapAttributes> {
  public:
-  explicit ElementwiseOp(Expression expression) : expression_(std::move(expression)) {}
-  const Expression* elementwise() const override { return &expression_; }
+  explicit ElementwiseOp(Expression expression) : OpOf(MapAttributes{std::move(expression)}) {}
+  explicit ElementwiseOp(MapAttributes attributes) : OpOf(std::move(attributes)) {}
+  const Expression* elementwise() const override { return &a.expression; }
 
   std::string_view name() const override { return "map"; }
-  void attributes(Attributes& f) const override { f.add("y", expression_.to_string()); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   bool works_in_place(std::size_t) const override { return true; }
@@ -22,9 +28,6 @@ class ElementwiseOp final : public Op {
                    std::span<const DType> results) const override;
   Work work(const Launch& call) const override;
   std::string label(std::span<const TensorType> inputs) const override;
-
- private:
-  Expression expression_;
 };
 
 // An operation that leaves integers as they are.

@@ -9,6 +9,7 @@
 #include "core/format.h"
 #include "cpu/executor.h"
 #include "graph/graph.h"
+#include "graph/op_rows.h"
 #include "graph/ops/elementwise.h"
 #include "weft/error.h"
 #include "weft/kernels/generate.h"
@@ -121,18 +122,18 @@ void check_type(std::string_view function, DType dtype, TypeSet types, std::stri
 }  // namespace
 
 std::vector<TensorType> IotaOp::infer(std::span<const TensorType>) const {
-  return {{count_ > kLongest32 ? DType::i64 : DType::i32, {count_}}};
+  return {{a.count > kLongest32 ? DType::i64 : DType::i32, {a.count}}};
 }
 
 void IotaOp::lower(const Launch& call) const { kernels::arange(call.stream, 0, 1, call.outputs[0]); }
 
 Work IotaOp::work(const Launch& call) const {
   Work w = Op::work(call);
-  w.flops = static_cast<double>(count_);
+  w.flops = static_cast<double>(a.count);
   return w;
 }
 
-Tensor iota(std::int64_t count) { return apply(make_op<IotaOp>(count), {}); }
+Tensor iota(std::int64_t count) { return apply(make_op<IotaOp>(IotaAttributes{count}), {}); }
 
 Tensor ramp(const Number& start, const Number& step, std::int64_t count, DType dtype) {
   check_type("arange", dtype, types::numbers, "a number");
@@ -209,6 +210,16 @@ Tensor band(std::int64_t rows, std::int64_t columns, DType dtype, ScalarOp compa
   if (is_number) operands.push_back(Graph::scalar(diagonal, type));
   e.output(e.cast(e.apply(compare, {e.apply(ScalarOp::sub, {column, row}), place}), dtype));
   return apply(make_op<ElementwiseOp>(std::move(e)), std::move(operands));
+}
+
+void add_iota_ops(OpRows& rows) {
+  rows.push_back(
+      op_row<IotaOp>({.name = "iota",
+                      .family = "generate",
+                      .summary = "the indices of an axis; kernels of elementwise operations compute it themselves",
+                      .formula = "y[i] = i",
+                      .outputs = {{.name = "y", .shape = "[count]", .type = "i32; i64 from 2^31 + 1 elements on"}},
+                      .signatures = {{types::positions}}}));
 }
 
 }  // namespace weft

@@ -7,18 +7,20 @@
 namespace weft {
 
 // [count]: 0, 1, 2, …
-class IotaOp final : public Op {
+struct IotaAttributes {
+  std::int64_t count = 0;
+
+  void fields(AttributeVisitor& v) { v("count", count, "how many there are"); }
+};
+
+class IotaOp final : public OpOf<IotaAttributes> {
  public:
-  explicit IotaOp(std::int64_t count) : count_(count) {}
+  using OpOf::OpOf;
   std::string_view name() const override { return "iota"; }
   bool is_iota() const override { return true; }
-  void attributes(Attributes& f) const override { f.add("count", count_); }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   Work work(const Launch& call) const override;  // a sum for each element, as the kernel counts
-
- private:
-  std::int64_t count_;
 };
 
 // i32; i64 where it has more than 2^31 elements.

@@ -25,11 +25,12 @@ std::optional<double> exact(T value) {
 
 }  // namespace
 
-void ConstantOp::attributes(Attributes& f) const {
-  // The name is for people: two constants of one content are the same whatever they are called.
-  if (const auto value = scalar()) f.add("value", *value);
-  f.hide("key", constant_->key());
+void ConstantOp::visit(AttributeVisitor& v) const {
+  auto value = scalar();
+  if (value) v("value", value, {}, "of one element");
 }
+
+std::string ConstantOp::hidden_identity() const { return "key=" + std::string(constant_->key()); }
 
 std::optional<double> ConstantOp::scalar() const {
   if (element_count(constant_->type().shape) != 1 || constant_->is_recipe()) return std::nullopt;

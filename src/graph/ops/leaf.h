@@ -1,25 +1,29 @@
 // What comes from outside: a graph's inputs and constants.
 #pragma once
 
-#include "core/in_quotes.h"
 #include "graph/constant.h"
 #include "graph/op.h"
 
 namespace weft {
 
-class InputOp final : public Op {
+// Of what each run is given.
+struct InputAttributes {
+  std::string name;
+
+  void fields(AttributeVisitor& v) { v("name", name, "the name by which runs give it"); }
+};
+
+class InputOp final : public OpOf<InputAttributes> {
  public:
   InputOp(std::string name, TensorType type, std::string graph)
-      : input_name_(std::move(name)), type_(std::move(type)), graph_(std::move(graph)) {}
+      : OpOf(InputAttributes{std::move(name)}), type_(std::move(type)), graph_(std::move(graph)) {}
   std::string_view name() const override { return "input"; }
-  void attributes(Attributes& f) const override { f.add("name", in_quotes(input_name_)); }
   const InputOp* input() const override { return this; }
   std::vector<TensorType> infer(std::span<const TensorType>) const override { return {type_}; }
-  const std::string& input_name() const { return input_name_; }
+  const std::string& input_name() const { return a.name; }
   const std::string& graph_name() const { return graph_; }  // for messages; empty if the graph has none
 
  private:
-  std::string input_name_;
   TensorType type_;
   std::string graph_;
 };
@@ -28,7 +32,9 @@ class ConstantOp final : public Op {
  public:
   ConstantOp(ConstantPtr constant, std::string label) : constant_(std::move(constant)), label_(std::move(label)) {}
   std::string_view name() const override { return "constant"; }
-  void attributes(Attributes& f) const override;
+  // The name is for people: two constants of one content are the same whatever they are called.
+  void visit(AttributeVisitor& v) const override;
+  std::string hidden_identity() const override;
   const ConstantOp* constant() const override { return this; }
   std::vector<TensorType> infer(std::span<const TensorType>) const override { return {constant_->type()}; }
   const ConstantPtr& data() const { return constant_; }
@@ -42,19 +48,17 @@ class ConstantOp final : public Op {
 };
 
 // A number that each run is given.
-class NumberOp final : public Op {
+class NumberOp final : public OpOf<InputAttributes> {
  public:
   NumberOp(std::string name, DType dtype, std::string graph)
-      : number_name_(std::move(name)), dtype_(dtype), graph_(std::move(graph)) {}
+      : OpOf(InputAttributes{std::move(name)}), dtype_(dtype), graph_(std::move(graph)) {}
   std::string_view name() const override { return "number"; }
-  void attributes(Attributes& f) const override { f.add("name", in_quotes(number_name_)); }
   const NumberOp* number() const override { return this; }
   std::vector<TensorType> infer(std::span<const TensorType>) const override { return {{dtype_, {}}}; }
-  const std::string& number_name() const { return number_name_; }
+  const std::string& number_name() const { return a.name; }
   const std::string& graph_name() const { return graph_; }
 
  private:
-  std::string number_name_;
   DType dtype_;
   std::string graph_;
 };

@@ -5,6 +5,7 @@
 #include "core/format.h"
 #include "graph/graph.h"
 #include "graph/ops/product.h"
+#include "graph/op_rows.h"
 #include "graph/op_schemas.h"
 #include "graph/promotion.h"
 #include "weft/error.h"
@@ -25,7 +26,7 @@ std::vector<TensorType> MatmulOp::infer(std::span<const TensorType> in) const {
   const auto fail = [&](std::string_view why) {
     throw ShapeError("matmul: a {} and b {}: {}", weft::to_string(a), weft::to_string(b), why);
   };
-  infer_dtype("matmul", {&in[0], &in[1]}, result_);
+  infer_dtype("matmul", {&in[0], &in[1]}, this->a.type);
   const DType usual = product_result(in[0].dtype, in[1].dtype);
   if (a[-1] != b[-2]) fail(std::format("inner sizes {} and {} differ", a[-1], b[-2]));
   Shape shape;
@@ -36,7 +37,7 @@ std::vector<TensorType> MatmulOp::infer(std::span<const TensorType> in) const {
   }
   shape.push_back(a[-2]);
   shape.push_back(b[-1]);
-  return {with_epilogue("matmul", epilogue_, in, {result_.value_or(usual), shape})};
+  return {{this->a.type.value_or(usual), shape}};
 }
 
 FusionSpec MatmulOp::fusion_spec(const gpu::Capabilities*, std::span<const TensorType> in,
@@ -47,31 +48,17 @@ FusionSpec MatmulOp::fusion_spec(const gpu::Capabilities*, std::span<const Tenso
           .work = static_cast<double>(element_count(out[0].shape)) * static_cast<double>(in[0].shape[-1])};
 }
 
-OpPtr MatmulOp::with_fusion(std::optional<Expression> prologue, std::optional<Expression> epilogue) const {
-  if (prologue || !epilogue) throw InternalError("matmul: it takes an epilogue alone");
-  return make_op<MatmulOp>(*std::move(epilogue));
-}
-
-OpPtr MatmulOp::with_types(std::span<const TensorType> from, std::span<const TensorType> to,
+OpPtr MatmulOp::with_types(std::span<const TensorType>, std::span<const TensorType> to,
                            std::span<const DType> results) const {
-  const DType a = to[0].dtype, b = to[1].dtype;
-  if (!epilogue_) return results[0] == (a == b ? a : DType::f32) ? make_op<MatmulOp>() : make_op<MatmulOp>(results[0]);
-  return make_op<MatmulOp>(epilogue_with_types(*epilogue_, from, to, results[0]));
+  return make_op<MatmulOp>(MatmulAttributes{asked_result(to[0].dtype, to[1].dtype, results[0])});
 }
 
 void MatmulOp::lower(const Launch& call) const {
-  kernels::Epilogue epilogue;
-  if (epilogue_) epilogue = {&*epilogue_, call.inputs.subspan(2)};
-  kernels::matmul(call.stream, call.inputs[0], call.inputs[1], call.outputs[0], epilogue);
+  kernels::matmul(call.stream, call.inputs[0], call.inputs[1], call.outputs[0], call.fusion.epilogue);
 }
 
-Work MatmulOp::work(const Launch& call) const {
-  return product_work(Op::work(call), call, static_cast<double>(call.inputs[0].shape()[-1]), epilogue_);
-}
-
-std::string MatmulOp::label(std::span<const TensorType> in) const {
-  const Shape shape = epilogue_ ? infer(in)[0].shape : Shape{1};
-  return product_label("matmul", epilogue_, in, shape, shape.rank() - 1);
+std::optional<OwnWork> MatmulOp::own_work(std::span<const View> in, std::span<const View> out) const {
+  return product_work(in, out, static_cast<double>(in[0].shape()[-1]));
 }
 
 Tensor matmul(const Operand& a, const Operand& b, std::optional<DType> result) {
@@ -94,8 +81,19 @@ Tensor matmul(const Operand& a, const Operand& b, std::optional<DType> result) {
       return cast(sums, result.value_or(common));
     }
   }
-  const bool usual = !result || result == product_result(a.dtype(), b.dtype());
-  return apply(usual ? make_op<MatmulOp>() : make_op<MatmulOp>(*result), {a, b});
+  const auto asked = result ? asked_result(a.dtype(), b.dtype(), *result) : std::nullopt;
+  return apply(make_op<MatmulOp>(MatmulAttributes{asked}), {a, b});
+}
+
+void add_matmul_ops(OpRows& rows) {
+  OpRow row = op_row<MatmulOp>(
+      schema_of_kernel("matmul", "[..., m, n]",
+                       "`type` if given; else that of a and b if both have one float type, f32 for two float types, i32 "
+                       "for integers of 8 to 32 bits, c64 with c64, and what result_type() gives for others"));
+  row.call = [](std::span<const Tensor> operands, const AttributeMap& given) -> std::vector<Tensor> {
+    return {matmul(operands[0], operands[1], from_map<MatmulAttributes>("matmul", given).type)};
+  };
+  rows.push_back(std::move(row));
 }
 
 }  // namespace weft

@@ -157,10 +157,10 @@ RowOp::Axes one_axis(const Shape& x, int axis) {
 struct Weights {
   std::optional<View> scale, bias;
 };
-Weights weights(const RowOp::FusedCall& call, bool has_scale, bool has_bias) {
+Weights weights(const Launch& call, bool has_scale, bool has_bias) {
   Weights w;
-  if (has_scale) w.scale = call.weights[0];
-  if (has_bias) w.bias = call.weights.back();
+  if (has_scale) w.scale = call.inputs[1];
+  if (has_bias) w.bias = call.inputs.back();
   return w;
 }
 
@@ -201,116 +201,42 @@ FusionSpec RowOp::fusion_spec(const gpu::Capabilities* device, std::span<const T
   return spec;
 }
 
-OpPtr RowOp::with_fusion(std::optional<Expression> prologue, std::optional<Expression> epilogue) const {
-  return make_op<FusedRowOp>(std::static_pointer_cast<const RowOp>(shared_from_this()), std::move(prologue),
-                             std::move(epilogue));
+void SoftmaxOp::lower(const Launch& call) const {
+  kernels::softmax(call.stream, call.inputs[0], call.outputs[0], a.axis, call.fusion);
 }
-
-void SoftmaxOp::lower_around(const FusedCall& call) const {
-  kernels::softmax(call.stream, call.inputs, call.outputs, a.axis, call.work);
+void LogSoftmaxOp::lower(const Launch& call) const {
+  kernels::log_softmax(call.stream, call.inputs[0], call.outputs[0], a.axis, call.fusion);
 }
-void LogSoftmaxOp::lower_around(const FusedCall& call) const {
-  kernels::log_softmax(call.stream, call.inputs, call.outputs, a.axis, call.work);
+void RmsNormOp::lower(const Launch& call) const {
+  const auto [scale, bias] = weights(call, call.inputs.size() > 1, false);
+  kernels::rms_norm(call.stream, call.inputs[0], scale, call.outputs[0], a.axis, static_cast<float>(a.epsilon),
+                    call.fusion);
 }
-void RmsNormOp::lower_around(const FusedCall& call) const {
-  const auto [scale, bias] = weights(call, !call.weights.empty(), false);
-  kernels::rms_norm(call.stream, call.inputs, scale, call.outputs, a.axis, static_cast<float>(a.epsilon), call.work);
-}
-void LayerNormOp::lower_around(const FusedCall& call) const {
+void LayerNormOp::lower(const Launch& call) const {
   const auto [scale, bias] = weights(call, a.has_scale, a.has_bias);
-  kernels::layer_norm(call.stream, call.inputs, scale, bias, call.outputs, a.axis, static_cast<float>(a.epsilon),
-                      call.work);
+  kernels::layer_norm(call.stream, call.inputs[0], scale, bias, call.outputs[0], a.axis,
+                      static_cast<float>(a.epsilon), call.fusion);
 }
-void GroupNormOp::lower_around(const FusedCall& call) const {
+void GroupNormOp::lower(const Launch& call) const {
   const auto [scale, bias] = weights(call, a.has_scale, a.has_bias);
   const auto epsilon = static_cast<float>(a.epsilon);
-  if (a.groups == 0) {
-    return kernels::instance_norm(call.stream, call.inputs, scale, bias, call.outputs, a.axis, epsilon, call.work);
-  }
-  kernels::group_norm(call.stream, call.inputs, scale, bias, call.outputs, a.axis, a.groups, epsilon, call.work);
+  const View &x = call.inputs[0], &y = call.outputs[0];
+  if (a.groups == 0) return kernels::instance_norm(call.stream, x, scale, bias, y, a.axis, epsilon, call.fusion);
+  kernels::group_norm(call.stream, x, scale, bias, y, a.axis, a.groups, epsilon, call.fusion);
 }
 
-void FusedRowOp::attributes(Attributes& f) const {
-  if (prologue_) f.add("x", prologue_->to_string());
-  rows_->attributes(f);
-  if (epilogue_) f.add("y", epilogue_->to_string());
+std::optional<OwnWork> RowOp::own_work(std::span<const View> in, std::span<const View> out) const {
+  return OwnWork{element_work(in.size() - 1), static_cast<double>(out[0].count())};
 }
 
-std::vector<TensorType> FusedRowOp::infer(std::span<const TensorType> in) const {
-  const std::size_t more = epilogue_ ? static_cast<std::size_t>(epilogue_->input_count()) - 1 : 0;
-  if (in.size() != input_count() + weights_ + more) {
-    throw InvalidArgument("{}: {} operands, expected {}", name(), in.size(), input_count() + weights_ + more);
-  }
-  TensorType x{prologue_ ? prologue_->output_type(0) : in[0].dtype, {}};
-  for (const TensorType& t : in.first(input_count())) x.shape = broadcast(x.shape, t.shape);
-  std::vector<TensorType> own{x};
-  own.insert(own.end(), in.begin() + static_cast<std::ptrdiff_t>(input_count()),
-             in.begin() + static_cast<std::ptrdiff_t>(input_count() + weights_));
-  std::vector<TensorType> results = rows_->infer(own);
-  for (const TensorType& t : in.subspan(input_count() + weights_)) {
-    if (!broadcasts_to(t.shape, x.shape)) {
-      throw ShapeError("{}: operand {} does not broadcast to {}", name(), weft::to_string(t), weft::to_string(x.shape));
-    }
-  }
-  if (epilogue_) {
-    results.clear();
-    for (std::size_t k = 0; k < epilogue_->outputs().size(); ++k)
-      results.push_back({epilogue_->output_type(static_cast<int>(k)), x.shape});
-  }
-  for (std::size_t k = 1; prologue_ && k < prologue_->outputs().size(); ++k) {
-    results.push_back({prologue_->output_type(static_cast<int>(k)), x.shape});
-  }
-  return results;
+void SoftmaxAttributes::normalise(std::string_view op, std::span<const TensorType> in) {
+  axis = normalize_axis(axis, in[0].shape.rank(), op);
 }
-
-OpPtr FusedRowOp::with_types(std::span<const TensorType> from, std::span<const TensorType> to,
-                             std::span<const DType> results) const {
-  const std::size_t first = input_count(), rest = first + weights_;
-  std::size_t k = 0;  // results
-  const auto output = [&](Expression& e, int value) { e.output(e.cast(value, results[k++])); };
-  Expression epilogue;
-  const TensorType x{prologue_ ? prologue_->output_type(0) : from[0].dtype, {}};
-  const DType result = epilogue_ ? epilogue_->nodes()[0].type : x.dtype == DType::f64 ? DType::f64 : DType::f32;
-  std::vector<int> args{epilogue.input(result)};
-  for (const int node : converted_inputs(epilogue, to.subspan(rest), from.subspan(rest))) args.push_back(node);
-  if (epilogue_) {
-    for (const int value : splice(epilogue, *epilogue_, args)) output(epilogue, value);
-  } else {
-    output(epilogue, epilogue.cast(args[0], x.dtype));
-  }
-  std::optional<Expression> prologue;
-  if (prologue_) {
-    prologue.emplace();
-    const std::vector<int> values =
-        splice(*prologue, *prologue_, converted_inputs(*prologue, to.first(first), from.first(first)));
-    prologue->output(values[0]);
-    for (std::size_t i = 1; i < values.size(); ++i) output(*prologue, values[i]);
-  }
-  return with_fusion(std::move(prologue), std::move(epilogue));
+void LogSoftmaxAttributes::normalise(std::string_view op, std::span<const TensorType> in) {
+  axis = normalize_axis(axis, in[0].shape.rank(), op);
 }
-
-RowOp::FusedCall FusedRowOp::fusion(const Launch& call) const {
-  return {.stream = call.stream,
-          .inputs = call.inputs.first(input_count()),
-          .weights = call.inputs.subspan(input_count(), weights_),
-          .outputs = call.outputs,
-          .work = {prologue_ ? &*prologue_ : nullptr, epilogue_ ? &*epilogue_ : nullptr,
-                   call.inputs.subspan(input_count() + weights_)}};
-}
-
-Work RowOp::work(const Launch& call) const {
-  const auto elements = static_cast<double>(call.outputs[0].count());
-  return with_bytes(call, kernels::work_of(element_work(call.inputs.size() - 1), elements, nullptr, 0, nullptr));
-}
-
-Work FusedRowOp::work(const Launch& call) const {
-  const auto elements = static_cast<double>(call.outputs[0].count());
-  return with_bytes(call, kernels::work_of(rows_->element_work(weights_), elements, prologue_ ? &*prologue_ : nullptr,
-                                           elements, epilogue_ ? &*epilogue_ : nullptr));
-}
-
-std::string FusedRowOp::label(std::span<const TensorType>) const {
-  return operations_around(name(), prologue_, epilogue_);
+void NormAttributes::normalise(std::string_view op, std::span<const TensorType> in) {
+  axis = normalize_axis(axis, in[0].shape.rank(), op);
 }
 
 Tensor softmax(const Operand& x, int axis) {

@@ -8,10 +8,9 @@
 #include "core/error_context.h"
 #include "core/format.h"
 #include "graph/graph.h"
+#include "graph/op_rows.h"
 #include "graph/op_schemas.h"
-#include "graph/ops/elementwise.h"
-#include "kernels/common/element_work.h"
-#include "kernels/common/moved_axis.h"
+#include "graph/ops/images.h"
 #include "kernels/common/spatial.h"
 #include "weft/creation.h"
 #include "weft/error.h"
@@ -22,9 +21,6 @@ namespace {
 constexpr std::string_view kNames[] = {"max_pool", "max_pool_with_indices", "average_pool",
                                        "lp_pool",  "max_pool_gradient",     "average_pool_gradient"};
 constexpr std::string_view name_of(PoolFunction f) { return kNames[static_cast<int>(f)]; }
-
-// [n, spatial…, c] as [n, c, spatial…].
-Layout channels_second(const Layout& layout) { return kernels::moved_axis(layout, layout.rank() - 1, 1); }
 
 // The spatial axes of a tensor of that rank: the first, and how many.
 int first_spatial(bool channels_last) { return channels_last ? 1 : 2; }
@@ -61,7 +57,9 @@ struct Geometry {
 };
 
 // Of windows over spatial axes of these sizes.
-Geometry geometry(std::string_view op, const Dims& x, const PoolOptions& o) {
+Geometry geometry(const PoolAttributes& o, const Dims& x) {
+  const std::string_view op = name_of(o.function);
+  if (o.adaptive) return {{.adaptive = true}, o.is_gradient() ? Dims() : checked_sizes(op, o.output_sizes, x.rank())};
   const int spatial = x.rank();
   const Dims ones = Dims::filled(spatial, 1), zeros = Dims::filled(spatial, 0);
   if (o.window.empty()) throw InvalidArgument("{}: the window has no sizes", op);
@@ -103,20 +101,37 @@ Geometry geometry(std::string_view op, const Dims& x, const PoolOptions& o) {
   return g;
 }
 
-Tensor pool(PoolFunction f, const Operand& x, double norm, const PoolOptions& o) {
-  check_rank(name_of(f), "x", x);
-  if (f == PoolFunction::lp && (!(norm > 0) || !std::isfinite(norm))) {
-    throw InvalidArgument("lp_pool: p is {}, expected a positive number", norm);
-  }
-  const Geometry g = geometry(name_of(f), spatial_sizes(x.shape(), o.channels_last), o);
-  return apply(make_op<PoolOp>(f, g.options, norm, g.sizes, o.channels_last), {x});
+// Checks that dy is like the result of pooling.
+void check_gradient(std::string_view op, const TensorType& dy, const Dims& windows, const Dims& sizes,
+                    bool channels_last) {
+  if (spatial_sizes(dy.shape, channels_last) == windows) return;
+  throw ShapeError("{}: dy is {}, expected spatial axes of {}, the windows over {}", op, to_string(dy),
+                   to_string(windows), to_string(sizes));
+}
+
+PoolAttributes attributes_of(PoolFunction f, const PoolOptions& o) {
+  return {.function = f,
+          .window = o.window,
+          .strides = o.strides,
+          .dilations = o.dilations,
+          .padding = o.padding,
+          .padding_after = o.padding_after,
+          .ceil_mode = o.ceil_mode,
+          .output_sizes = o.output_sizes,
+          .count_padding = o.count_padding,
+          .divisor = o.divisor,
+          .channels_last = o.channels_last};
+}
+
+Tensor pool(PoolAttributes attributes, const Operand& x) {
+  check_rank(name_of(attributes.function), "x", x);
+  return apply(make_op<PoolOp>(std::move(attributes)), {x});
 }
 
 // The maxima of integers of 64 bits, which the kernel has not: along one spatial axis after the other, of all elements
 // of each window, gathered.
 Tensor wide_max_pool(const Operand& x, const PoolOptions& o) try {
-  constexpr std::string_view kName = "max_pool";
-  const Geometry g = geometry(kName, spatial_sizes(x.shape(), o.channels_last), o);
+  const Geometry g = geometry(attributes_of(PoolFunction::max, o), spatial_sizes(x.shape(), o.channels_last));
   const Number least =
       x.dtype() == DType::u64 ? Number(std::uint64_t{0}) : Number(std::numeric_limits<std::int64_t>::min());
   Tensor y = x;
@@ -143,17 +158,22 @@ Tensor adaptive(std::string_view name, PoolFunction f, const Operand& x, const D
   if (x.size() == 0 && element_count(spatial_sizes(x.shape(), channels_last)) == 0 && element_count(sizes) > 0) {
     throw ShapeError("{}: x is {}, there is nothing to pool", name, to_string(x.type()));
   }
-  return apply(make_op<PoolOp>(f, kernels::PoolOptions{.adaptive = true}, 1, sizes, channels_last), {x});
+  return apply(make_op<PoolOp>(PoolAttributes{
+                   .function = f, .adaptive = true, .output_sizes = sizes, .channels_last = channels_last}),
+               {x});
 } catch (const Error& e) {
   throw_in_function(e, name);
 }
 
-// Checks that dy is like the result of pooling.
-void check_gradient(std::string_view op, const Operand& dy, const Dims& windows, const Dims& sizes,
-                    bool channels_last) {
-  if (spatial_sizes(dy.shape(), channels_last) == windows) return;
-  throw ShapeError("{}: dy is {}, expected spatial axes of {}, the windows over {}", op, to_string(dy.type()),
-                   to_string(windows), to_string(sizes));
+// The gradient of a pool of an x with spatial axes of these sizes.
+Tensor gradient(PoolAttributes attributes, const Operand& dy, const Dims& sizes, const Operand* indices = nullptr) {
+  const std::string_view name = name_of(attributes.function);
+  check_rank(name, "dy", dy);
+  if (indices && !indices->defined()) throw InvalidArgument("{}: the indices are an undefined Tensor", name);
+  attributes.sizes = checked_sizes(name, sizes, dy.rank() - 2);
+  std::vector<Tensor> operands{dy};
+  if (indices) operands.push_back(*indices);
+  return apply(make_op<PoolOp>(std::move(attributes)), std::move(operands));
 }
 
 PooledMax both(const Tensor& values) { return {values, values.node()->value(1)}; }
@@ -171,73 +191,72 @@ bool one_window(const Dims& sizes) {
 
 }  // namespace
 
-std::string_view PoolOp::name() const { return name_of(function_); }
+std::string_view PoolOp::name() const { return name_of(a.function); }
 
-void PoolOp::attributes(Attributes& f) const {
-  if (options_.adaptive) {
-    f.add("adaptive", true);
+void PoolAttributes::fields(AttributeVisitor& v) {
+  v.brief("adaptive", adaptive, false, "windows follow from the sizes alone");
+  if (!adaptive) {
+    v("window", window, {}, "the sizes of windows");
+    v("strides", strides, {}, "elements of x from a window to the next; none: the window's sizes");
+    v("dilations", dilations, {}, "elements of x from an element of a window to the next; none: 1");
+    v("padding", padding, {}, "elements in front of x that take no part; none: 0");
+    v.brief("padding_after", padding_after, {}, "the same behind x; none: as padding");
+    v.brief("ceil_mode", ceil_mode, false, "also a last window that only begins in x or the padding in front of it");
+  }
+  if (is_average() && !adaptive) {
+    v("count_padding", count_padding, true, "the divisor counts the elements of the padding, too");
+    v("divisor", divisor, 0, "the divisor, instead of the number of elements; 0: that number");
+  }
+  if (function == PoolFunction::lp) v("p", p, 2, "the exponent of the norm");
+  if (is_gradient()) {
+    v("sizes", sizes, "the sizes of the spatial axes of x");
   } else {
-    f.add("window", options_.window).add("strides", options_.strides).add("dilations", options_.dilations);
-    f.add("before", options_.before);
+    v.brief("output_sizes", output_sizes, {}, "how many windows there are, instead of what follows from the padding");
   }
-  if (is_average() && !options_.adaptive) {
-    f.add("after", options_.after).add("count_padding", options_.count_padding).add("divisor", options_.divisor);
-  }
-  if (function_ == PoolFunction::lp) f.add("p", norm_);
-  f.add("sizes", sizes_);
-  if (channels_last_) f.add("channels_last", true);
-  if (result_) f.add("type", weft::name(*result_));
-  if (prologue_) f.add("prologue", prologue_->to_string());
-  if (epilogue_) f.add("epilogue", epilogue_->to_string());
-}
-
-TensorType PoolOp::pooled(std::span<const TensorType> in) const {
-  if (!prologue_) return in[0];
-  TensorType x{prologue_->output_type(0), {}};
-  for (const TensorType& t : in.first(input_count())) x.shape = broadcast(x.shape, t.shape);
-  return x;
+  v.brief("channels_last", channels_last, false, "the channels are the last axis of all tensors");
+  v("type", type, {}, "the type of the result, instead of operand 0's");
 }
 
 std::vector<TensorType> PoolOp::infer(std::span<const TensorType> in) const {
-  const std::size_t own = own_operands();
-  const std::size_t more = epilogue_ ? static_cast<std::size_t>(epilogue_->input_count()) - 1 : 0;
-  if (in.size() != own + more) {
-    throw InvalidArgument("{}: {} operands, expected {}", name(), in.size(), own + more);
+  const TensorType& x = in[0];
+  if (x.shape.rank() < 3 || x.shape.rank() > 5) {
+    throw ShapeError("{}: {} is {}, expected [batch, channels] and one to three spatial axes", name(),
+                     a.is_gradient() ? "dy" : "x", weft::to_string(x));
   }
-  const TensorType x = pooled(in);
-  std::vector<const TensorType*> operands{&x};
-  for (std::size_t k = input_count(); k < own; ++k) operands.push_back(&in[k]);
-  const std::vector<DType> types = infer_dtypes(name(), operands, result_);
+  if (a.function == PoolFunction::lp && (!(a.p > 0) || !std::isfinite(a.p))) {
+    throw InvalidArgument("lp_pool: p is {}, expected a positive number", a.p);
+  }
+  std::vector<const TensorType*> operands;
+  for (const TensorType& t : in) operands.push_back(&t);
+  const std::vector<DType> types = infer_dtypes(name(), operands, a.type);
+  const Dims given = spatial_sizes(x.shape, a.channels_last);
+  Dims made;
+  if (a.is_gradient()) {
+    made = checked_sizes(name(), a.sizes, given.rank());
+    if (!a.adaptive) check_gradient(name(), x, geometry(a, made).sizes, made, a.channels_last);
+  } else {
+    made = geometry(a, given).sizes;
+  }
   TensorType y{types[0], x.shape};
-  if (sizes_.rank() != y.shape.rank() - 2) {
-    throw ShapeError("{}: operand {} has another number of spatial axes than the sizes {}", name(), weft::to_string(x),
-                     weft::to_string(sizes_));
-  }
-  for (int d = 0; d < sizes_.rank(); ++d) y.shape[first_spatial(channels_last_) + d] = sizes_[d];
-  if (function_ == PoolFunction::max_gradient && in[own - 1].shape != x.shape) {
+  for (int d = 0; d < made.rank(); ++d) y.shape[first_spatial(a.channels_last) + d] = made[d];
+  if (a.function == PoolFunction::max_gradient && in[1].shape != x.shape) {
     throw ShapeError("{}: dy is {} and the indices are {}, expected one shape", name(), weft::to_string(x),
-                     weft::to_string(in[own - 1]));
+                     weft::to_string(in[1]));
   }
-  for (const TensorType& t : in.subspan(own)) {
-    if (!broadcasts_to(t.shape, y.shape)) {
-      throw ShapeError("{}: the epilogue's operand {} does not broadcast to the result {}", name(), weft::to_string(t),
-                       weft::to_string(y.shape));
-    }
-  }
-  if (epilogue_) y.dtype = epilogue_->output_type(0);
-  if (function_ == PoolFunction::max_with_indices) return {y, {DType::i32, y.shape}};
+  if (a.function == PoolFunction::max_with_indices) return {y, {DType::i32, y.shape}};
   return {y};
 }
 
-double PoolOp::reads(const Shape& x) const {
+double PoolOp::reads(const Shape& x, const Shape& y) const {
   double reads = 1;
-  for (int d = 0; d < sizes_.rank(); ++d) {
-    const auto from = static_cast<double>(x[first_spatial(channels_last_) + d]), to = static_cast<double>(sizes_[d]);
+  const Dims made = spatial_sizes(y, a.channels_last);
+  for (int d = 0; d < made.rank(); ++d) {
+    const auto from = static_cast<double>(x[first_spatial(a.channels_last) + d]), to = static_cast<double>(made[d]);
     if (from == 0 || to == 0) return 1;
-    const double window = options_.adaptive ? std::ceil(std::max(from, to) / std::min(from, to))
-                                            : static_cast<double>(options_.window[d]);
+    const double window = a.adaptive ? std::ceil(std::max(from, to) / std::min(from, to))
+                                     : static_cast<double>(a.window[d]);
     // Forward a window reads its elements; backward each of them reads the window.
-    reads *= is_gradient() ? window : options_.adaptive && from < to ? window : window * to / from;
+    reads *= a.is_gradient() ? window : a.adaptive && from < to ? window : window * to / from;
   }
   return reads;
 }
@@ -245,97 +264,66 @@ double PoolOp::reads(const Shape& x) const {
 // What rounds to a narrower type has an epilogue of f32; a pool with two results has none. Where an element is the
 // greatest must not depend on whether it was rounded.
 FusionSpec PoolOp::fusion_spec(const gpu::Capabilities* device, std::span<const TensorType> in,
-                               std::span<const TensorType>) const {
-  const TensorType x = pooled(in);
-  const bool rounds = is_floating(x.dtype) && x.dtype != DType::f64, plain = !prologue_ && !epilogue_;
-  const bool indexed = function_ == PoolFunction::max_with_indices;
+                               std::span<const TensorType> out) const {
+  const TensorType& x = in[0];
+  const bool rounds = is_floating(x.dtype) && x.dtype != DType::f64;
+  const bool indexed = a.function == PoolFunction::max_with_indices;
   const bool narrow = is_floating(x.dtype) && bits(x.dtype) < 32;
-  const int passes = static_cast<int>(std::clamp(std::ceil(reads(x.shape) - 0.05), 1.0, 1e6));
+  const int passes = static_cast<int>(std::clamp(std::ceil(reads(x.shape, out[0].shape) - 0.05), 1.0, 1e6));
   // On the CPU a prologue is evaluated for a row at a time, which short rows are not worth; nor, repeated, are rows of
   // channels (3x3 windows at a distance of 2 of 64 channels: 19 ms instead of 12 on two cores).
   constexpr std::int64_t kShortRow = 32;
-  const bool rows = device || (x.shape[-1] >= kShortRow && (passes == 1 || !channels_last_));
-  return {.prologue = plain && rows && !(indexed && narrow),
+  const bool rows = device || (x.shape[-1] >= kShortRow && (passes == 1 || !a.channels_last));
+  return {.prologue = rows && !(indexed && narrow),
           .prologue_passes = passes,
-          .epilogue_outputs = rounds && !epilogue_ && !indexed ? 1 : 0};
-}
-
-OpPtr PoolOp::with_fusion(std::optional<Expression> prologue, std::optional<Expression> epilogue) const {
-  return make_op<PoolOp>(function_, options_, norm_, sizes_, channels_last_, std::nullopt, std::move(prologue),
-                         std::move(epilogue));
+          .epilogue_outputs = rounds && !indexed ? 1 : 0,
+          .again = true};
 }
 
 OpPtr PoolOp::with_types(std::span<const TensorType> from, std::span<const TensorType> to,
                          std::span<const DType> results) const {
-  const std::size_t first = input_count(), own = own_operands();
-  const DType pooled = prologue_ ? prologue_->output_type(0) : from[0].dtype;
-  if (!is_floating(pooled) || pooled == DType::f64 || (!prologue_ && !is_floating(to[0].dtype))) return nullptr;
-  std::optional<Expression> prologue, epilogue;
-  if (prologue_) {
-    prologue.emplace();
-    const std::vector<int> args = converted_inputs(*prologue, to.first(first), from.first(first));
-    prologue->output(splice(*prologue, *prologue_, args)[0]);
-  }
-  std::optional<DType> result;
-  if (epilogue_) {
-    epilogue.emplace();
-    std::vector<int> args{epilogue->input(DType::f32)};
-    for (const int node : converted_inputs(*epilogue, to.subspan(own), from.subspan(own))) args.push_back(node);
-    epilogue->output(epilogue->cast(splice(*epilogue, *epilogue_, args)[0], results[0]));
-  } else if (results[0] != (prologue_ ? pooled : to[0].dtype)) {
-    result = results[0];
-  }
-  return make_op<PoolOp>(function_, options_, norm_, sizes_, channels_last_, result, std::move(prologue),
-                         std::move(epilogue));
+  if (!is_floating(from[0].dtype) || from[0].dtype == DType::f64 || !is_floating(to[0].dtype)) return nullptr;
+  PoolAttributes typed = a;
+  typed.type = results[0] == to[0].dtype ? std::nullopt : std::optional(results[0]);
+  return make_op<PoolOp>(std::move(typed));
 }
 
 void PoolOp::lower(const Launch& call) const {
-  const auto image = [&](const View& v) { return channels_last_ ? v.with_layout(channels_second(v.layout)) : v; };
-  Shape shape = call.inputs[0].shape();
-  for (const View& v : call.inputs.first(input_count())) shape = broadcast(shape, v.shape());
-  const auto read = [&](std::size_t k) { return image(call.inputs[k].broadcast_to(shape)); };
-  const View x = read(0), y = image(call.outputs[0]);
-  std::vector<View> beside;
-  for (std::size_t k = 1; k < input_count(); ++k) beside.push_back(read(k));
-  const kernels::Prologue prologue{prologue_ ? &*prologue_ : nullptr, beside};
-  std::vector<View> operands;
-  for (const View& v : call.inputs.subspan(own_operands())) {
-    operands.push_back(image(v.broadcast_to(call.outputs[0].shape())));
-  }
-  const kernels::Epilogue epilogue{epilogue_ ? &*epilogue_ : nullptr, operands};
-  switch (function_) {
+  const Images images(call, a.channels_last);
+  const View x = images.input(0), y = images.output(0);
+  const kernels::Fusion fusion = images.fusion();
+  const Dims over = a.is_gradient() ? a.sizes : spatial_sizes(call.inputs[0].shape(), a.channels_last);
+  const kernels::PoolOptions options = geometry(a, over).options;
+  switch (a.function) {
     case PoolFunction::max:
-      return kernels::max_pool(call.stream, x, y, options_, epilogue, prologue);
+      return kernels::max_pool(call.stream, x, y, options, fusion);
     case PoolFunction::max_with_indices:
-      return kernels::max_pool_with_indices(call.stream, x, y, image(call.outputs[1]), options_, prologue);
+      return kernels::max_pool_with_indices(call.stream, x, y, images.output(1), options, fusion);
     case PoolFunction::average:
-      return kernels::average_pool(call.stream, x, y, options_, epilogue, prologue);
+      return kernels::average_pool(call.stream, x, y, options, fusion);
     case PoolFunction::lp:
-      return kernels::lp_pool(call.stream, x, y, norm_, options_, epilogue, prologue);
+      return kernels::lp_pool(call.stream, x, y, a.p, options, fusion);
     case PoolFunction::max_gradient:
-      return kernels::max_pool_gradient(call.stream, x, image(call.inputs[own_operands() - 1]), y, options_, epilogue,
-                                        prologue);
+      return kernels::max_pool_gradient(call.stream, x, images.input(1), y, options, fusion);
     case PoolFunction::average_gradient:
-      return kernels::average_pool_gradient(call.stream, x, y, options_, epilogue, prologue);
+      return kernels::average_pool_gradient(call.stream, x, y, options, fusion);
   }
 }
 
-Work PoolOp::work(const Launch& call) const {
+std::optional<OwnWork> PoolOp::own_work(std::span<const View> in, std::span<const View> out) const {
   // As many steps as windows have elements, forward and backward.
-  Shape pooled;
-  for (const View& v : call.inputs.first(input_count())) pooled = broadcast(pooled, v.shape());
-  const auto from = static_cast<double>(element_count(pooled)), to = static_cast<double>(call.outputs[0].count());
-  double steps = is_gradient() == options_.adaptive ? to : from;
-  for (const std::int64_t n : options_.window) steps *= static_cast<double>(n);
-  const kernels::ElementWork own{function_ == PoolFunction::lp ? 2.0 : 1.0,
-                                 function_ == PoolFunction::lp && norm_ != 1 && norm_ != 2 ? 1.5 : 0.0};
-  return with_bytes(
-      call, kernels::work_of(own, steps, prologue_ ? &*prologue_ : nullptr, to, epilogue_ ? &*epilogue_ : nullptr));
+  const auto from = static_cast<double>(in[0].count()), to = static_cast<double>(out[0].count());
+  double steps = a.is_gradient() == a.adaptive ? to : from;
+  const int spatial = in[0].rank() - 2;
+  for (int d = 0; !a.adaptive && d < spatial; ++d) {
+    steps *= static_cast<double>(a.window[d]);
+  }
+  const bool norm = a.function == PoolFunction::lp;
+  return OwnWork{{norm ? 2.0 : 1.0, norm && a.p != 1 && a.p != 2 ? 1.5 : 0.0}, steps};
 }
 
 std::string PoolOp::label(std::span<const TensorType>) const {
-  return operations_around(options_.adaptive ? "adaptive_" + std::string(name()) : std::string(name()), prologue_,
-                           epilogue_);
+  return a.adaptive ? "adaptive_" + std::string(name()) : std::string(name());
 }
 
 Tensor max_pool(const Operand& x, const PoolOptions& o) {
@@ -346,16 +334,22 @@ Tensor max_pool(const Operand& x, const PoolOptions& o) {
   if (!narrow.contains(x.dtype())) {
     throw TypeError("{}: x is {}; expected {}", function, to_string(x.type()), to_string(narrow | wide));
   }
-  return pool(PoolFunction::max, x, 1, o);
+  return pool(attributes_of(PoolFunction::max, o), x);
 }
 
 PooledMax max_pool_with_indices(const Operand& x, const PoolOptions& o) {
-  return both(pool(PoolFunction::max_with_indices, x, 1, o));
+  return both(pool(attributes_of(PoolFunction::max_with_indices, o), x));
 }
 
-Tensor average_pool(const Operand& x, const PoolOptions& o) { return pool(PoolFunction::average, x, 1, o); }
+Tensor average_pool(const Operand& x, const PoolOptions& o) {
+  return pool(attributes_of(PoolFunction::average, o), x);
+}
 
-Tensor lp_pool(const Operand& x, double p, const PoolOptions& o) { return pool(PoolFunction::lp, x, p, o); }
+Tensor lp_pool(const Operand& x, double p, const PoolOptions& o) {
+  PoolAttributes attributes = attributes_of(PoolFunction::lp, o);
+  attributes.p = p;
+  return pool(std::move(attributes), x);
+}
 
 Tensor l2_pool(const Operand& x, const PoolOptions& o) {
   return in_function("l2_pool", [&] { return lp_pool(x, 2, o); });
@@ -402,25 +396,12 @@ Tensor global_lp_pool(const Operand& x, double p, bool channels_last) {
   return cast(pow(global(kName, ReduceKind::sum, pow(abs(wide), p), channels_last), 1 / p), x.dtype());
 }
 
-Tensor max_pool_gradient(const Operand& dy, const Operand& indices, const Dims& sizes, const PoolOptions& o) try {
-  constexpr std::string_view kName = "max_pool_gradient";
-  check_rank(kName, "dy", dy);
-  if (!indices.defined()) throw InvalidArgument("{}: the indices are an undefined Tensor", kName);
-  const Geometry g = geometry(kName, checked_sizes(kName, sizes, dy.rank() - 2), o);
-  check_gradient(kName, dy, g.sizes, sizes, o.channels_last);
-  return apply(make_op<PoolOp>(PoolFunction::max_gradient, g.options, 1, sizes, o.channels_last), {dy, indices});
-} catch (const Error& e) {
-  throw_in_function(e, "max_pool_gradient");
+Tensor max_pool_gradient(const Operand& dy, const Operand& indices, const Dims& sizes, const PoolOptions& o) {
+  return gradient(attributes_of(PoolFunction::max_gradient, o), dy, sizes, &indices);
 }
 
-Tensor average_pool_gradient(const Operand& dy, const Dims& sizes, const PoolOptions& o) try {
-  constexpr std::string_view kName = "average_pool_gradient";
-  check_rank(kName, "dy", dy);
-  const Geometry g = geometry(kName, checked_sizes(kName, sizes, dy.rank() - 2), o);
-  check_gradient(kName, dy, g.sizes, sizes, o.channels_last);
-  return apply(make_op<PoolOp>(PoolFunction::average_gradient, g.options, 1, sizes, o.channels_last), {dy});
-} catch (const Error& e) {
-  throw_in_function(e, "average_pool_gradient");
+Tensor average_pool_gradient(const Operand& dy, const Dims& sizes, const PoolOptions& o) {
+  return gradient(attributes_of(PoolFunction::average_gradient, o), dy, sizes);
 }
 
 Tensor lp_pool_gradient(const Operand& dy, const Operand& x, const Operand& y, double p, const PoolOptions& o) try {
@@ -453,25 +434,16 @@ Tensor lp_pool_gradient(const Operand& dy, const Operand& x, const Operand& y, d
 }
 
 Tensor adaptive_average_pool_gradient(const Operand& dy, const Dims& sizes, bool channels_last) try {
-  constexpr std::string_view kName = "adaptive_average_pool_gradient";
-  check_rank(kName, "dy", dy);
-  checked_sizes(kName, sizes, dy.rank() - 2);
-  return apply(
-      make_op<PoolOp>(PoolFunction::average_gradient, kernels::PoolOptions{.adaptive = true}, 1, sizes, channels_last),
-      {dy});
+  return gradient(
+      {.function = PoolFunction::average_gradient, .adaptive = true, .channels_last = channels_last}, dy, sizes);
 } catch (const Error& e) {
   throw_in_function(e, "adaptive_average_pool_gradient");
 }
 
 Tensor adaptive_max_pool_gradient(const Operand& dy, const Operand& indices, const Dims& sizes,
                                   bool channels_last) try {
-  constexpr std::string_view kName = "adaptive_max_pool_gradient";
-  check_rank(kName, "dy", dy);
-  if (!indices.defined()) throw InvalidArgument("{}: the indices are an undefined Tensor", kName);
-  checked_sizes(kName, sizes, dy.rank() - 2);
-  return apply(
-      make_op<PoolOp>(PoolFunction::max_gradient, kernels::PoolOptions{.adaptive = true}, 1, sizes, channels_last),
-      {dy, indices});
+  return gradient({.function = PoolFunction::max_gradient, .adaptive = true, .channels_last = channels_last}, dy, sizes,
+                  &indices);
 } catch (const Error& e) {
   throw_in_function(e, "adaptive_max_pool_gradient");
 }
@@ -499,6 +471,35 @@ Tensor max_unpool(const Operand& x, const Operand& indices, const Dims& sizes, b
                  result);
 } catch (const Error& e) {
   throw_in_function(e, "max_unpool");
+}
+
+void add_pool_ops(OpRows& rows) {
+  for (int i = 0; i <= static_cast<int>(PoolFunction::average_gradient); ++i) {
+    const PoolAttributes usual{.function = static_cast<PoolFunction>(i)};
+    OpRow row = op_row<PoolOp>(
+        schema_of_kernel(name_of(usual.function), "[n, c, sizes…]", usual.is_gradient() ? "dy's type" : "x's type"),
+        usual);
+    if (row.schema.outputs.size() > 1) row.schema.outputs[1].type = "i32";  // positions in a plane
+    if (usual.function == PoolFunction::max) {
+      // Integers of 64 bits have other ops.
+      row.call = [make = row.make](std::span<const Tensor> operands, const AttributeMap& given) -> std::vector<Tensor> {
+        const PoolAttributes a = from_map("max_pool", given, PoolAttributes());
+        const Tensor& x = operands[0];
+        if ((x.dtype() != DType::i64 && x.dtype() != DType::u64) || a.adaptive) {
+          return {apply(make(given, std::array{x.type()}), {x})};
+        }
+        return {max_pool(x, {.window = a.window,
+                             .strides = a.strides,
+                             .dilations = a.dilations,
+                             .padding = a.padding,
+                             .padding_after = a.padding_after,
+                             .ceil_mode = a.ceil_mode,
+                             .output_sizes = a.output_sizes,
+                             .channels_last = a.channels_last})};
+      };
+    }
+    rows.push_back(std::move(row));
+  }
 }
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Pooling, with what makes the elements that are pooled, and what happens to each result before it is stored.
+// Pooling, and its gradients.
 #pragma once
 
 #include "graph/op.h"
@@ -9,62 +9,46 @@ namespace weft {
 
 enum class PoolFunction : std::uint8_t { max, max_with_indices, average, lp, max_gradient, average_gradient };
 
-// Operands: of max, average and lp x, of max_gradient dy and indices, of average_gradient dy; in place of x or dy those
-// of the prologue, which broadcast; then the epilogue's.
-class PoolOp final : public Op {
- public:
-  // `sizes`: of the result's spatial axes. channels_last: of all operands and results. result: the type without an
-  // epilogue, instead of operand 0's.
-  PoolOp(PoolFunction function, kernels::PoolOptions options, double norm, Dims sizes, bool channels_last,
-         std::optional<DType> result = {}, std::optional<Expression> prologue = {},
-         std::optional<Expression> epilogue = {})
-      : function_(function),
-        options_(options),
-        norm_(norm),
-        sizes_(sizes),
-        channels_last_(channels_last),
-        result_(result),
-        prologue_(std::move(prologue)),
-        epilogue_(std::move(epilogue)) {}
+// Numbers are those of the spatial axes; empty ones have the defaults of PoolOptions.
+struct PoolAttributes {
+  PoolFunction function = PoolFunction::max;
+  Dims window = {}, strides = {}, dilations = {}, padding = {}, padding_after = {};
+  bool ceil_mode = false;
+  bool adaptive = false;   // then windows follow from the sizes alone
+  Dims output_sizes = {};  // how many windows there are, instead of what follows from the padding
+  Dims sizes = {};         // of gradients: the sizes of the spatial axes of x
+  bool count_padding = true;
+  std::int64_t divisor = 0;
+  double p = 2;
+  bool channels_last = false;  // of all operands and results
+  std::optional<DType> type = {};
 
-  Fusion fusion() const override {
-    return {.prologue = prologue_ ? &*prologue_ : nullptr, .epilogue = epilogue_ ? &*epilogue_ : nullptr};
+  bool is_gradient() const {
+    return function == PoolFunction::max_gradient || function == PoolFunction::average_gradient;
   }
+  bool is_average() const { return function == PoolFunction::average || function == PoolFunction::average_gradient; }
+  void fields(AttributeVisitor& v);
+};
+
+// Operands: of max, average and lp x, of max_gradient dy and indices, of average_gradient dy.
+class PoolOp final : public OpOf<PoolAttributes> {
+ public:
+  using OpOf::OpOf;
   FusionStage fusion_stage() const override { return FusionStage::reduction; }
   FusionSpec fusion_spec(const gpu::Capabilities* device, std::span<const TensorType> inputs,
                          std::span<const TensorType> outputs) const override;
-  OpPtr with_fusion(std::optional<Expression> prologue, std::optional<Expression> epilogue) const override;
   OpPtr with_types(std::span<const TensorType> from, std::span<const TensorType> to,
                    std::span<const DType> results) const override;
 
   std::string_view name() const override;
-  void attributes(Attributes& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
-  Work work(const Launch& call) const override;
+  std::optional<OwnWork> own_work(std::span<const View> inputs, std::span<const View> outputs) const override;
   std::string label(std::span<const TensorType> inputs) const override;
 
  private:
-  // Of the operands, those in front of the epilogue's.
-  std::size_t own_operands() const { return input_count() + (function_ == PoolFunction::max_gradient ? 1 : 0); }
-  // Those that the prologue takes, or x.
-  std::size_t input_count() const { return prologue_ ? static_cast<std::size_t>(prologue_->input_count()) : 1; }
-  bool is_gradient() const {
-    return function_ == PoolFunction::max_gradient || function_ == PoolFunction::average_gradient;
-  }
-  // What is pooled.
-  TensorType pooled(std::span<const TensorType> inputs) const;
-  // How often an element of it is read, on average.
-  double reads(const Shape& pooled) const;
-  bool is_average() const { return function_ == PoolFunction::average || function_ == PoolFunction::average_gradient; }
-
-  PoolFunction function_;
-  kernels::PoolOptions options_;
-  double norm_;
-  Dims sizes_;
-  bool channels_last_;
-  std::optional<DType> result_;
-  std::optional<Expression> prologue_, epilogue_;
+  // How often an element of x is read, on average, for a result of that shape.
+  double reads(const Shape& x, const Shape& y) const;
 };
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// What the ops share that sum products of two operands, and take an epilogue: matrix products and convolutions.
+// What the ops share that sum products of two operands: matrix products and convolutions.
 #pragma once
 
 #include <optional>
@@ -9,34 +9,19 @@
 
 namespace weft {
 
-class Node;
-
 // The type of a product that is not asked for another, of types that go together: that of both operands, or that of the
 // sums.
 DType product_result(DType a, DType b);
 
-// The result's type with its epilogue, whose operands are inputs 2 and on. Throws ShapeError, TypeError.
-TensorType with_epilogue(std::string_view op, const std::optional<Expression>& epilogue,
-                         std::span<const TensorType> inputs, const TensorType& plain);
+// The type that is asked for of a product of operands of these types; nothing if that is the usual one.
+std::optional<DType> asked_result(DType a, DType b, DType wanted);
 
-// The epilogue for operands that are stored as `to` instead of `from`, with a result of that type.
-Expression epilogue_with_types(const Expression& epilogue, std::span<const TensorType> from,
-                               std::span<const TensorType> to, DType result);
-
-// Axes of a product's weights, its operand 1, and of its result, from the end where negative: the result of weights
-// that are scaled along their axis is the result scaled along its own.
-struct ChannelAxes {
-  int weights, result;
-};
-
-// Those of a product or convolution without an epilogue; nothing for other ops.
-std::optional<ChannelAxes> channel_axes(const Node& node);
-
-// "matmul+bias+gelu_erf+residual": the operations of an epilogue; an addition goes by what is added.
+// "matmul+bias+gelu_erf+residual": the operations of an epilogue, whose operands but its first have these types; an
+// addition goes by what is added. `shape`: of the result, whose channels lie along `channel_axis`.
 std::string product_label(std::string_view op, const std::optional<Expression>& epilogue,
-                          std::span<const TensorType> inputs, const Shape& shape, int channel_axis);
+                          std::span<const TensorType> operands, const Shape& shape, int channel_axis);
 
-// Of that many products for each element of the result, with its epilogue.
-Work product_work(const Work& plain, const Launch& call, double products, const std::optional<Expression>& epilogue);
+// Of that many products for each element of the result.
+OwnWork product_work(std::span<const View> inputs, std::span<const View> outputs, double products);
 
 }  // namespace weft

@@ -2,8 +2,9 @@
 
 #include "core/format.h"
 #include "graph/graph.h"
+#include "graph/op_rows.h"
 #include "graph/op_schemas.h"
-#include "graph/ops/elementwise.h"
+#include "graph/ops/fused.h"
 #include "graph/promotion.h"
 #include "kernels/common/element_work.h"
 #include "kernels/reduce/reduction.h"
@@ -35,68 +36,50 @@ std::int64_t reduced_elements(const Shape& shape, const std::vector<int>& axes) 
 }
 
 // In ascending order, counted from the front.
-std::vector<int> sorted_axes(std::string_view what, const Tensor& x, const Axes& axes) {
-  if (!x.defined()) throw InvalidArgument("{}: the operand is an undefined Tensor", what);
+std::vector<int> sorted_axes(std::string_view what, int rank, const std::vector<int>& axes) {
   std::vector<int> sorted;
-  for (const int a : axes.of(x.rank())) sorted.push_back(normalize_axis(a, x.rank(), what));
+  for (const int a : axes) sorted.push_back(normalize_axis(a, rank, what));
   std::ranges::sort(sorted);
   if (std::ranges::adjacent_find(sorted) != sorted.end()) throw ShapeError("{}: an axis is named twice", what);
   return sorted;
 }
 
-Tensor moment(ReduceKind op, const Tensor& x, const Axes& axes, double correction, bool keep_dims) {
-  const std::vector<int> sorted = sorted_axes(kernels::reduce_name(op), x, axes);
-  const bool fractions = is_integer(x.dtype()) || x.dtype() == DType::boolean;
-  return apply(make_op<ReduceOp>(op, sorted, keep_dims, correction), {fractions ? cast(x, DType::f32) : x});
+std::vector<int> sorted_axes(std::string_view what, const Tensor& x, const Axes& axes) {
+  if (!x.defined()) throw InvalidArgument("{}: the operand is an undefined Tensor", what);
+  return sorted_axes(what, x.rank(), axes.of(x.rank()));
 }
 
-Tensor arg_reduce(kernels::ArgKind op, const Tensor& x, const Axes& axes, bool keep_dims) {
-  const std::string_view name = op == kernels::ArgKind::max ? "argmax" : "argmin";
-  return apply(make_op<ArgReduceOp>(op, sorted_axes(name, x, axes), keep_dims), {x});
+Tensor moment(ReduceKind kind, const Tensor& x, const Axes& axes, double correction, bool keep_dims) {
+  const std::vector<int> sorted = sorted_axes(kernels::reduce_name(kind), x, axes);
+  const bool fractions = is_integer(x.dtype()) || x.dtype() == DType::boolean;
+  return apply(make_op<ReduceOp>(ReduceAttributes{kind, sorted, keep_dims, correction}),
+               {fractions ? cast(x, DType::f32) : x});
 }
+
+Tensor arg_reduce(kernels::ArgKind kind, const Tensor& x, const Axes& axes, bool keep_dims) {
+  const std::string_view name = kind == kernels::ArgKind::max ? "argmax" : "argmin";
+  return apply(make_op<ArgReduceOp>(ArgReduceAttributes{kind, sorted_axes(name, x, axes), keep_dims}), {x});
+}
+
+constexpr const char* kAxesMeaning = "the axes that are reduced";
+constexpr const char* kKeepMeaning = "keep the axes, with size 1";
 
 }  // namespace
 
-std::string_view ReduceOp::name() const { return kernels::reduce_name(op_); }
+std::string_view ReduceOp::name() const { return kernels::reduce_name(a.kind); }
 
-void ReduceOp::attributes(Attributes& f) const {
-  if (prologue_) f.add("x", prologue_->to_string());
-  f.add("axes", axes_);
-  if (kernels::is_moment(op_)) f.add("correction", correction_);
-  if (keep_dims_) f.add("keep_dims", true);
-  if (epilogue_) f.add("y", epilogue_->to_string());
+void ReduceAttributes::normalise(std::string_view op, std::span<const TensorType> in) {
+  axes = sorted_axes(op, in[0].shape.rank(), axes);
+}
+
+void ReduceAttributes::fields(AttributeVisitor& v) {
+  v("axes", axes, kAxesMeaning);
+  if (kernels::is_moment(kind)) v("correction", correction, 0, "comes off the number of elements: 1 for a sample");
+  v.brief("keep_dims", keep_dims, false, kKeepMeaning);
 }
 
 std::vector<TensorType> ReduceOp::infer(std::span<const TensorType> in) const {
-  TensorType x = in[0];
-  if (prologue_) {
-    if (in.size() < input_count()) throw InvalidArgument("{}: {} operands, expected more", name(), in.size());
-    x = {prologue_->output_type(0), {}};
-    for (const TensorType& t : in.first(input_count())) x.shape = broadcast(x.shape, t.shape);
-  }
-  TensorType y{infer_dtype(name(), {&x}), reduced(x.shape, axes_, keep_dims_)};
-  const std::size_t more = epilogue_ ? static_cast<std::size_t>(epilogue_->input_count()) - 1 : 0;
-  if (in.size() != input_count() + more) {
-    throw InvalidArgument("{}: {} operands, expected {}", name(), in.size(), input_count() + more);
-  }
-  for (const TensorType& t : in.subspan(input_count())) {
-    if (!broadcasts_to(t.shape, y.shape)) {
-      throw ShapeError("{}: operand {} does not broadcast to the result {}", name(), weft::to_string(t),
-                       weft::to_string(y.shape));
-    }
-  }
-  if (epilogue_) y.dtype = epilogue_->output_type(0);
-  std::vector<TensorType> results{y};
-  for (std::size_t k = 1; prologue_ && k < prologue_->outputs().size(); ++k) {
-    results.push_back({prologue_->output_type(static_cast<int>(k)), x.shape});
-  }
-  return results;
-}
-
-Shape ReduceOp::reduced_shape(std::span<const TensorType> in) const {
-  Shape shape;
-  for (const TensorType& t : in.first(input_count())) shape = broadcast(shape, t.shape);
-  return shape;
+  return {{infer_dtype(name(), {&in[0]}), reduced(in[0].shape, a.axes, a.keep_dims)}};
 }
 
 // On the CPU no extra outputs: blocks of elements go through work and sum in turn there, at half the speed of both
@@ -104,60 +87,30 @@ Shape ReduceOp::reduced_shape(std::span<const TensorType> in) const {
 // narrower than a word would be stored one by one where rows do not divide into fours.
 FusionSpec ReduceOp::fusion_spec(const gpu::Capabilities* device, std::span<const TensorType> in,
                                  std::span<const TensorType> out) const {
-  const Shape shape = reduced_shape(in);
+  const Shape& shape = in[0].shape;
   const bool rounds = is_floating(out[0].dtype) && out[0].dtype != DType::f64;  // an epilogue takes f32
-  return {.prologue = !prologue_ && !epilogue_,
+  return {.prologue = true,
           .shared = SharedPrologue::repeated,
-          .extra_outputs = device && out.size() == 1 && !kernels::is_moment(op_) && element_count(shape) > 0,
-          .narrow_extra_outputs = device && kernels::reduces_in_fours(shape, axes_),
-          .epilogue_outputs = !epilogue_ && rounds ? 1 : 0};
-}
-
-OpPtr ReduceOp::with_fusion(std::optional<Expression> prologue, std::optional<Expression> epilogue) const {
-  return make_op<ReduceOp>(op_, axes_, keep_dims_, correction_, std::move(prologue), std::move(epilogue));
+          .extra_outputs = device && !kernels::is_moment(a.kind) && element_count(shape) > 0,
+          .narrow_extra_outputs = kernels::reduces_in_fours(shape, a.axes),
+          .epilogue_outputs = rounds ? 1 : 0,
+          .again = true,
+          .narrow_results = false};
 }
 
 OpPtr ReduceOp::with_types(std::span<const TensorType> from, std::span<const TensorType> to,
-                           std::span<const DType> results) const {
-  const std::size_t first = input_count();
+                           std::span<const DType>) const {
   Expression prologue;
-  std::vector<int> values = converted_inputs(prologue, to.first(first), from.first(first));
-  if (prologue_) values = splice(prologue, *prologue_, values);
-  prologue.output(values[0]);
-  const bool fours = kernels::reduces_in_fours(reduced_shape(from), axes_);
-  for (std::size_t k = 1; k < results.size(); ++k)
-    prologue.output(fours ? prologue.cast(values[k], results[k]) : values[k]);
-  std::optional<Expression> epilogue;
-  if (epilogue_) {
-    epilogue.emplace();
-    std::vector<int> args{epilogue->input(DType::f32)};
-    for (const int node : converted_inputs(*epilogue, to.subspan(first), from.subspan(first))) args.push_back(node);
-    epilogue->output(splice(*epilogue, *epilogue_, args)[0]);
-  }
-  return with_fusion(std::move(prologue), std::move(epilogue));
-}
-
-kernels::ReduceFusion ReduceOp::fusion(const Launch& call) const {
-  return {prologue_ ? &*prologue_ : nullptr, epilogue_ ? &*epilogue_ : nullptr, call.inputs.subspan(input_count()),
-          call.outputs.subspan(1)};
+  prologue.output(converted_inputs(prologue, to, from)[0]);
+  return with_fusion(shared_from_this(), 1, std::move(prologue), std::nullopt);
 }
 
 void ReduceOp::lower(const Launch& call) const {
-  kernels::reduce(call.stream, op_, call.inputs.first(input_count()), call.outputs[0], axes_, fusion(call),
-                  correction_);
+  kernels::reduce(call.stream, a.kind, call.inputs[0], call.outputs[0], a.axes, a.correction, call.fusion);
 }
 
-Work ReduceOp::work(const Launch& call) const {
-  Shape shape;
-  for (const View& v : call.inputs.first(input_count())) shape = broadcast(shape, v.shape());
-  return with_bytes(call,
-                    kernels::work_of(kernels::reduce_work(op_), static_cast<double>(element_count(shape)),
-                                     prologue_ ? &*prologue_ : nullptr, static_cast<double>(call.outputs[0].count()),
-                                     epilogue_ ? &*epilogue_ : nullptr));
-}
-
-std::string ReduceOp::label(std::span<const TensorType>) const {
-  return operations_around(name(), prologue_, epilogue_);
+std::optional<OwnWork> ReduceOp::own_work(std::span<const View> in, std::span<const View>) const {
+  return OwnWork{kernels::reduce_work(a.kind), static_cast<double>(in[0].count())};
 }
 
 Tensor reduce(ReduceKind op, const Operand& x, const Axes& axes, bool keep_dims) {
@@ -170,7 +123,7 @@ Tensor reduce(ReduceKind op, const Operand& x, const Axes& axes, bool keep_dims)
     const DType type = position_type(reduced_elements(x.shape(), sorted_axes("reduce_count", x, axes)));
     return reduce(ReduceKind::sum, cast(counted, type), axes, keep_dims);
   }
-  return apply(make_op<ReduceOp>(op, sorted_axes(kernels::reduce_name(op), x, axes), keep_dims), {x});
+  return apply(make_op<ReduceOp>(ReduceAttributes{op, sorted_axes(kernels::reduce_name(op), x, axes), keep_dims}), {x});
 }
 
 Tensor variance(const Operand& x, const Axes& axes, double correction, bool keep_dims) {
@@ -189,16 +142,20 @@ Tensor argmin(const Operand& x, const Axes& axes, bool keep_dims) {
   return arg_reduce(kernels::ArgKind::min, x, axes, keep_dims);
 }
 
-void ArgReduceOp::attributes(Attributes& f) const {
-  f.add("axes", axes_);
-  if (keep_dims_) f.add("keep_dims", true);
+void ArgReduceAttributes::normalise(std::string_view op, std::span<const TensorType> in) {
+  axes = sorted_axes(op, in[0].shape.rank(), axes);
+}
+
+void ArgReduceAttributes::fields(AttributeVisitor& v) {
+  v("axes", axes, kAxesMeaning);
+  v.brief("keep_dims", keep_dims, false, kKeepMeaning);
 }
 
 std::vector<TensorType> ArgReduceOp::infer(std::span<const TensorType> in) const {
   const TensorType& x = in[0];
-  const DType type = position_type(reduced_elements(x.shape, axes_));
+  const DType type = position_type(reduced_elements(x.shape, a.axes));
   infer_dtype(name(), {&x}, type);
-  const Shape shape = reduced(x.shape, axes_, keep_dims_);
+  const Shape shape = reduced(x.shape, a.axes, a.keep_dims);
   if (element_count(x.shape) == 0 && element_count(shape) > 0) {
     throw ShapeError("{}: x is {}, there is nothing to choose from", name(), weft::to_string(x));
   }
@@ -206,7 +163,28 @@ std::vector<TensorType> ArgReduceOp::infer(std::span<const TensorType> in) const
 }
 
 void ArgReduceOp::lower(const Launch& call) const {
-  kernels::arg_reduce(call.stream, op_, call.inputs[0], call.outputs[0], axes_);
+  kernels::arg_reduce(call.stream, a.kind, call.inputs[0], call.outputs[0], a.axes);
+}
+
+void add_reduce_ops(OpRows& rows) {
+  constexpr std::string_view kPositions = "i32; i64 from 2^31 elements on";
+  for (int i = 0; i <= static_cast<int>(ReduceKind::deviation); ++i) {
+    const auto kind = static_cast<ReduceKind>(i);
+    const std::string_view name = kernels::reduce_name(kind);
+    const bool counts = kind == ReduceKind::count;
+    OpRow row = op_row<ReduceOp>(schema_of_kernel(name, {}, std::string(counts ? kPositions : "")), {.kind = kind});
+    // Counts are sums, and those of integers that have fractions are computed in f32.
+    row.call = [kind](std::span<const Tensor> operands, const AttributeMap& given) -> std::vector<Tensor> {
+      const auto o = from_map(kernels::reduce_name(kind), given, ReduceAttributes{.kind = kind});
+      if (kernels::is_moment(kind)) return {moment(kind, operands[0], Axes(o.axes), o.correction, o.keep_dims)};
+      return {reduce(kind, operands[0], Axes(o.axes), o.keep_dims)};
+    };
+    rows.push_back(std::move(row));
+  }
+  for (const auto kind : {kernels::ArgKind::min, kernels::ArgKind::max}) {
+    const std::string name = kind == kernels::ArgKind::min ? "argmin" : "argmax";
+    rows.push_back(op_row<ArgReduceOp>(schema_of_kernel(name, {}, std::string(kPositions)), {.kind = kind}));
+  }
 }
 
 }  // namespace weft

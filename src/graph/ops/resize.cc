@@ -7,20 +7,14 @@
 #include "core/error_context.h"
 #include "core/format.h"
 #include "graph/graph.h"
+#include "graph/op_rows.h"
 #include "graph/op_schemas.h"
-#include "graph/ops/elementwise.h"
-#include "kernels/common/element_work.h"
 #include "weft/array.h"
 #include "weft/error.h"
 #include "weft/resampling.h"
 
 namespace weft {
 namespace {
-
-constexpr std::string_view kModes[] = {"nearest", "linear", "cubic", "area"};
-constexpr std::string_view kCoordinates[] = {"half_pixel",         "align_corners",        "asymmetric",
-                                             "pytorch_half_pixel", "half_pixel_symmetric", "crop"};
-constexpr std::string_view kRoundings[] = {"prefer_floor", "prefer_ceil", "floor", "ceil"};
 
 void check_defined(std::string_view op, const Operand& x) {
   if (!x.defined()) throw InvalidArgument("{}: the operand is an undefined Tensor", op);
@@ -62,67 +56,38 @@ Blocks blocks(std::string_view op, const Operand& x, std::int64_t block, bool ch
 
 }  // namespace
 
-void ResizeOp::attributes(Attributes& f) const {
-  const auto at = [](const auto& names, auto value) { return names[static_cast<std::size_t>(value)]; };
-  const kernels::ResizeOptions usual;
-  f.add("shape", shape_)
-      .add("mode", at(kModes, options_.mode))
-      .add("coordinates", at(kCoordinates, options_.coordinates));
-  if (options_.mode == ResizeMode::nearest) f.add("rounding", at(kRoundings, options_.rounding));
-  if (options_.mode == ResizeMode::cubic) f.add("cubic_a", options_.cubic_a);
-  if (options_.antialias) f.add("antialias", true);
-  if (options_.exclude_outside) f.add("exclude_outside", true);
-  if (!options_.scales.empty()) f.add("scales", options_.scales);
-  if (!options_.starts.empty()) f.add("starts", options_.starts);
-  if (!options_.ends.empty()) f.add("ends", options_.ends);
-  if (options_.coordinates == ResizeCoordinates::crop) f.add("value", options_.value);
-  if (prologue_) f.add("prologue", prologue_->to_string());
-  if (epilogue_) f.add("epilogue", epilogue_->to_string());
-}
-
-TensorType ResizeOp::resampled(std::span<const TensorType> in) const {
-  if (!prologue_) return in[0];
-  TensorType x{prologue_->output_type(0), {}};
-  for (const TensorType& t : in.first(input_count())) x.shape = broadcast(x.shape, t.shape);
-  return x;
+void ResizeAttributes::fields(AttributeVisitor& v) {
+  v("shape", shape, "the shape of the result");
+  options.fields(v);
 }
 
 std::vector<TensorType> ResizeOp::infer(std::span<const TensorType> in) const {
-  const std::size_t more = epilogue_ ? static_cast<std::size_t>(epilogue_->input_count()) - 1 : 0;
-  if (in.size() != input_count() + more) {
-    throw InvalidArgument("{}: {} operands, expected {}", name(), in.size(), input_count() + more);
-  }
-  const TensorType given = resampled(in);
+  const TensorType& given = in[0];
+  const kernels::ResizeOptions& o = a.options;
   const DType type = infer_dtype(name(), {&given});
-  const Shape& x = gradient_ ? shape_ : given.shape;
-  const Shape& y = gradient_ ? given.shape : shape_;
-  if (given.shape.rank() != shape_.rank()) {
+  const Shape& x = a.gradient ? a.shape : given.shape;
+  const Shape& y = a.gradient ? given.shape : a.shape;
+  if (given.shape.rank() != a.shape.rank()) {
     throw ShapeError("{}: {} to the shape {}, expected one rank", name(), weft::to_string(given),
-                     weft::to_string(shape_));
+                     weft::to_string(a.shape));
   }
   for (int d = 0; d < x.rank(); ++d) {
-    if (shape_[d] < 0) throw ShapeError("{}: the shape is {}", name(), weft::to_string(shape_));
+    if (a.shape[d] < 0) throw ShapeError("{}: the shape is {}", name(), weft::to_string(a.shape));
     if (x[d] == 0 && y[d] > 0) {
       throw ShapeError("{}: axis {} of {} is empty, there is nothing to make {} of", name(), d, weft::to_string(x),
                        weft::to_string(y));
     }
   }
-  if (options_.mode != ResizeMode::nearest && !is_floating(type) && type != DType::i8 && type != DType::u8) {
+  if (o.mode != ResizeMode::nearest && !is_floating(type) && type != DType::i8 && type != DType::u8) {
     throw TypeError("{}: x is {}; expected floats, i8 or u8 for mode {}", name(), weft::to_string(given),
-                    kModes[static_cast<int>(options_.mode)]);
+                    kernels::kResizeModes[static_cast<int>(o.mode)]);
   }
-  kernels::check_resize(name(), options_, x, y);
-  for (const TensorType& t : in.subspan(input_count())) {
-    if (!broadcasts_to(t.shape, shape_)) {
-      throw ShapeError("{}: the epilogue's operand {} does not broadcast to the result {}", name(), weft::to_string(t),
-                       weft::to_string(shape_));
-    }
-  }
-  return {{epilogue_ ? epilogue_->output_type(0) : type, shape_}};
+  kernels::check_resize(name(), o, x, y);
+  return {{type, a.shape}};
 }
 
 double ResizeOp::neighbours(double x, double y) const {
-  switch (options_.mode) {
+  switch (a.options.mode) {
     case ResizeMode::nearest:
       return 1;
     case ResizeMode::area:
@@ -131,16 +96,16 @@ double ResizeOp::neighbours(double x, double y) const {
     case ResizeMode::cubic:
       break;
   }
-  const double of_mode = options_.mode == ResizeMode::cubic ? 4 : 2;
-  return options_.antialias ? of_mode * std::max(x / y, 1.0) : of_mode;
+  const double of_mode = a.options.mode == ResizeMode::cubic ? 4 : 2;
+  return a.options.antialias ? of_mode * std::max(x / y, 1.0) : of_mode;
 }
 
 double ResizeOp::reads(const Shape& given) const {
   double reads = 1;
-  for (int d = 0; d < shape_.rank(); ++d) {
-    if (given[d] == shape_[d]) continue;
-    const auto from = static_cast<double>(given[d]), to = static_cast<double>(shape_[d]);
-    reads *= gradient_ ? neighbours(to, from) : neighbours(from, to) * to / from;
+  for (int d = 0; d < a.shape.rank(); ++d) {
+    if (given[d] == a.shape[d]) continue;
+    const auto from = static_cast<double>(given[d]), to = static_cast<double>(a.shape[d]);
+    reads *= a.gradient ? neighbours(to, from) : neighbours(from, to) * to / from;
   }
   return reads;
 }
@@ -148,56 +113,43 @@ double ResizeOp::reads(const Shape& given) const {
 // A resampling that only moves elements has any type, of which a GPU computes with those up to 32 bits.
 FusionSpec ResizeOp::fusion_spec(const gpu::Capabilities* device, std::span<const TensorType> in,
                                  std::span<const TensorType>) const {
-  const TensorType x = resampled(in);
-  const bool moves = options_.mode == ResizeMode::nearest && !gradient_;
-  if (prologue_ || epilogue_ || x.shape == shape_ || element_count(x.shape) == 0) return {};
-  if (device && bits(x.dtype) > 32) return {};
+  const TensorType& x = in[0];
+  const bool moves = a.options.mode == ResizeMode::nearest && !a.gradient;
+  FusionSpec spec{.narrow_operands = false};
+  if (x.shape == a.shape || element_count(x.shape) == 0 || (device && bits(x.dtype) > 32)) return spec;
   // On the CPU both are evaluated for a row at a time, which short rows are not worth.
   constexpr std::int64_t kShortRow = 32;
-  const bool read_rows = device || x.shape[-1] >= kShortRow, made_rows = device || shape_[-1] >= kShortRow;
+  const bool read_rows = device || x.shape[-1] >= kShortRow, made_rows = device || a.shape[-1] >= kShortRow;
   const DType sum = !is_floating(x.dtype) ? DType::i32 : x.dtype == DType::f64 ? DType::f64 : DType::f32;
-  return {.prologue = read_rows,
-          .prologue_passes = static_cast<int>(std::clamp(std::ceil(reads(x.shape) - 0.05), 1.0, 1e6)),
-          .epilogue_outputs = made_rows ? 1 : 0,
-          .epilogue_input = moves ? x.dtype : sum};
-}
-
-OpPtr ResizeOp::with_fusion(std::optional<Expression> prologue, std::optional<Expression> epilogue) const {
-  return make_op<ResizeOp>(shape_, options_, gradient_, std::move(prologue), std::move(epilogue));
+  spec.prologue = read_rows;
+  spec.prologue_passes = static_cast<int>(std::clamp(std::ceil(reads(x.shape) - 0.05), 1.0, 1e6));
+  spec.epilogue_outputs = made_rows ? 1 : 0;
+  spec.epilogue_input = moves ? x.dtype : sum;
+  return spec;
 }
 
 void ResizeOp::lower(const Launch& call) const {
-  Shape shape = call.inputs[0].shape();
-  for (const View& v : call.inputs.first(input_count())) shape = broadcast(shape, v.shape());
-  std::vector<View> inputs;
-  for (const View& v : call.inputs.first(input_count())) inputs.push_back(v.broadcast_to(shape));
-  const kernels::Prologue prologue{prologue_ ? &*prologue_ : nullptr, std::span(inputs).subspan(1)};
-  const kernels::Epilogue epilogue{epilogue_ ? &*epilogue_ : nullptr, call.inputs.subspan(input_count())};
-  (gradient_ ? kernels::resize_gradient : kernels::resize)(call.stream, inputs[0], call.outputs[0], options_, epilogue,
-                                                           prologue);
+  (a.gradient ? kernels::resize_gradient : kernels::resize)(call.stream, call.inputs[0], call.outputs[0], a.options,
+                                                            call.fusion);
 }
 
-Work ResizeOp::work(const Launch& call) const {
-  Shape given;
-  for (const View& v : call.inputs.first(input_count())) given = broadcast(given, v.shape());
+std::optional<OwnWork> ResizeOp::own_work(std::span<const View> in, std::span<const View> out) const {
   // Each element of the longer side takes part in a few products along each axis.
-  double products = options_.mode == ResizeMode::nearest && !gradient_ ? 0 : 2;
-  for (int d = 0; d < shape_.rank(); ++d) {
-    if (given[d] != shape_[d]) products *= options_.mode == ResizeMode::cubic ? 4 : 2;
+  const Shape &given = in[0].shape(), &made = out[0].shape();
+  double products = a.options.mode == ResizeMode::nearest && !a.gradient ? 0 : 2;
+  for (int d = 0; d < made.rank(); ++d) {
+    if (given[d] != made[d]) products *= a.options.mode == ResizeMode::cubic ? 4 : 2;
   }
-  const auto from = static_cast<double>(element_count(given)), to = static_cast<double>(element_count(shape_));
-  return with_bytes(call, kernels::work_of({products, 0}, std::max(from, to), prologue_ ? &*prologue_ : nullptr, to,
-                                           epilogue_ ? &*epilogue_ : nullptr));
+  return OwnWork{{products, 0}, static_cast<double>(std::max(in[0].count(), out[0].count()))};
 }
 
 std::string ResizeOp::label(std::span<const TensorType>) const {
-  const std::string own = std::string(name()) + "_" + std::string(kModes[static_cast<int>(options_.mode)]);
-  return operations_around(own, prologue_, epilogue_);
+  return std::string(name()) + "_" + std::string(kernels::kResizeModes[static_cast<int>(a.options.mode)]);
 }
 
 Tensor resize(const Operand& x, const Shape& shape, const ResizeOptions& options) {
   check_defined("resize", x);
-  return apply(make_op<ResizeOp>(shape, options, false), {x});
+  return apply(make_op<ResizeOp>(ResizeAttributes{false, shape, options}), {x});
 }
 
 Tensor resize_by(const Operand& x, std::span<const double> scales, const ResizeOptions& options) try {
@@ -223,7 +175,7 @@ Tensor resize_by(const Operand& x, std::span<const double> scales, const ResizeO
 
 Tensor resize_gradient(const Operand& dy, const Shape& shape, const ResizeOptions& options) {
   check_defined("resize_gradient", dy);
-  return apply(make_op<ResizeOp>(shape, options, true), {dy});
+  return apply(make_op<ResizeOp>(ResizeAttributes{true, shape, options}), {dy});
 }
 
 Tensor upsample(const Operand& x, const Shape& sizes, const UpsampleOptions& o) try {
@@ -316,6 +268,13 @@ Tensor pixel_unshuffle(const Operand& x, std::int64_t factor, bool channels_last
   return space_to_depth(x, factor, BlockOrder::column_row_depth, channels_last);
 } catch (const Error& e) {
   throw_in_function(e, "pixel_unshuffle");
+}
+
+void add_resize_ops(OpRows& rows) {
+  for (const bool gradient : {false, true}) {
+    const char* name = gradient ? "resize_gradient" : "resize";
+    rows.push_back(op_row<ResizeOp>(schema_of_kernel(name, "shape"), {.gradient = gradient}));
+  }
 }
 
 }  // namespace weft

@@ -4,8 +4,10 @@
 
 #include "core/error_context.h"
 #include "core/format.h"
+#include "core/in_quotes.h"
 #include "core/is_or_are.h"
 #include "graph/graph.h"
+#include "graph/op_rows.h"
 #include "graph/op_schemas.h"
 #include "weft/error.h"
 #include "weft/recurrent.h"
@@ -18,10 +20,10 @@ using kernels::RnnKind;
 
 enum Optional : std::uint8_t { bias, recurrent_bias, initial_h, initial_c, peephole, lengths };
 
-// The names of an activation's attribute, of the networks.
-constexpr std::string_view kActivations[][3] = {{"gate_activation", "cell_activation", "output_activation"},
-                                                {"gate_activation", "candidate_activation", ""},
-                                                {"activation", "", ""}};
+// The attributes of a network with these options.
+RnnAttributes attributes_of(const LstmOptions& o) { return {.kind = RnnKind::lstm, .lstm = o}; }
+RnnAttributes attributes_of(const GruOptions& o) { return {.kind = RnnKind::gru, .gru = o}; }
+RnnAttributes attributes_of(const RnnOptions& o) { return {.kind = RnnKind::rnn, .rnn = o}; }
 
 View permuted(const View& v, std::initializer_list<int> order) {
   return v.permuted(std::span(order.begin(), order.size()));
@@ -37,8 +39,9 @@ Tensor with_directions(std::string_view op, std::string_view what, const Operand
 }
 
 // The node's result 0: h.
-Tensor recurrent(const Recurrence& recurrence, std::string_view op, const Operand& x, const Operand& w,
-                 const Operand& r, const RecurrentOperands& o, bool y) {
+Tensor recurrent(RnnAttributes attributes, std::string_view op, const Operand& x, const Operand& w, const Operand& r,
+                 const RecurrentOperands& o, bool y) {
+  const Recurrence recurrence = attributes.recurrence();
   if (!x.defined() || !w.defined() || !r.defined()) throw InvalidArgument("{}: x, w or r is an undefined Tensor", op);
   if (recurrence.kind != RnnKind::lstm) {
     for (const auto& [what, operand] : {std::pair("initial_c", &o.initial_c), {"peephole", &o.peephole}}) {
@@ -47,11 +50,11 @@ Tensor recurrent(const Recurrence& recurrence, std::string_view op, const Operan
   }
   std::vector<Tensor> operands{x, with_directions(op, "w", w, 3, recurrence),
                                with_directions(op, "r", r, 3, recurrence)};
-  RnnOp::Given given{};
+  GivenOperands& given = attributes.operands;
   const auto add = [&](Optional which, const Operand& v, int rank) {
     if (!v.defined()) return;
     given[which] = true;
-    operands.push_back(rank == 1 ? Tensor(v) : with_directions(op, RnnOp::kOptional[which], v, rank, recurrence));
+    operands.push_back(rank == 1 ? Tensor(v) : with_directions(op, kRecurrentOperands[which], v, rank, recurrence));
   };
   add(bias, o.bias, 2);
   add(recurrent_bias, o.recurrent_bias, 2);
@@ -59,78 +62,96 @@ Tensor recurrent(const Recurrence& recurrence, std::string_view op, const Operan
   add(initial_c, o.initial_c, 3);
   add(peephole, o.peephole, 2);
   add(lengths, o.lengths, 1);
-  return apply(make_op<RnnOp>(recurrence, given, o.batch_first, y), std::move(operands));
+  attributes.batch_first = o.batch_first;
+  attributes.y = y;
+  return apply(make_op<RnnOp>(std::move(attributes)), std::move(operands));
 }
 
-RecurrentResult sequence(const Recurrence& recurrence, const Operand& x, const Operand& w, const Operand& r,
+RecurrentResult sequence(const RnnAttributes& attributes, const Operand& x, const Operand& w, const Operand& r,
                          const RecurrentOperands& operands) {
-  const Tensor h = recurrent(recurrence, recurrence.name(), x, w, r, operands, true);
+  const Tensor h = recurrent(attributes, kernels::name(attributes.kind), x, w, r, operands, true);
   return {result(h, 1), h};
 }
 
 // x as a sequence of one step; the node's result 0.
-Tensor cell(const Recurrence& recurrence, std::string_view op, const Operand& x, const Operand& w, const Operand& r,
+Tensor cell(const RnnAttributes& attributes, std::string_view op, const Operand& x, const Operand& w, const Operand& r,
             const RecurrentOperands& o) try {
   if (!x.defined()) throw InvalidArgument("{}: x, w or r is an undefined Tensor", op);
   if (x.rank() != 2) throw ShapeError("{}: x is {}, expected [batch, inputs]", op, to_string(x.type()));
-  if (recurrence.direction != RnnDirection::forward) {
+  const RnnDirection direction = attributes.recurrence().direction;
+  if (direction != RnnDirection::forward) {
     throw InvalidArgument("{}: one step has the direction forward, not {}", op,
-                          kernels::kRnnDirections[static_cast<int>(recurrence.direction)]);
+                          kernels::kRnnDirections[static_cast<int>(direction)]);
   }
   if (o.lengths.defined()) throw InvalidArgument("{}: lengths are given, which one step has not", op);
   if (o.batch_first) throw InvalidArgument("{}: batch_first is set, but x of one step has no steps", op);
-  return recurrent(recurrence, op, expand_dims(x, 0), w, r, o, false);
+  return recurrent(attributes, op, expand_dims(x, 0), w, r, o, false);
 } catch (const Error& e) {
   throw_in_function(e, op);
 }
 
 }  // namespace
 
-void RnnOp::attributes(Attributes& f) const {
-  const Recurrence& r = recurrence_;
-  f.add("direction", kernels::kRnnDirections[static_cast<int>(r.direction)]);
-  if (!r.order.empty()) f.add("gates", r.order);
-  for (std::size_t k = 0; k < r.activations.size(); ++k) {
-    f.add(kActivations[static_cast<int>(r.kind)][k], kernels::to_string(r.activations[k]));
+std::string to_string(const GivenOperands& given) {
+  std::string text;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (given[i]) text += (text.empty() ? "" : " ") + std::string(kRecurrentOperands[i]);
   }
-  if (r.clip) f.add("clip", *r.clip);
-  if (r.coupled) f.add("coupled", true);
-  if (!r.output_peephole_after) f.add("output_peephole_after", false);
-  if (r.kind == RnnKind::gru) f.add("reset_after", r.reset_after);
-  std::string operands;
-  for (std::size_t i = 0; i < given_.size(); ++i) {
-    if (given_[i]) operands += (operands.empty() ? "" : " ") + std::string(kOptional[i]);
+  return text;
+}
+
+void from_text(std::string_view text, GivenOperands& given) {
+  given = {};
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    const auto found = std::ranges::find(kRecurrentOperands, text.substr(0, end));
+    if (found == kRecurrentOperands.end()) {
+      throw InvalidArgument("{} is no operand of a recurrent network", in_quotes(std::string(text.substr(0, end))));
+    }
+    given[static_cast<std::size_t>(found - kRecurrentOperands.begin())] = true;
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
-  if (!operands.empty()) f.add("operands", operands);
-  if (batch_first_) f.add("batch_first", true);
-  if (!y_) f.add("y", false);
+}
+
+Recurrence RnnAttributes::recurrence() const {
+  if (kind == RnnKind::lstm) return Recurrence(lstm);
+  return kind == RnnKind::gru ? Recurrence(gru) : Recurrence(rnn);
+}
+
+void RnnAttributes::fields(AttributeVisitor& v) {
+  if (kind == RnnKind::lstm) lstm.fields(v);
+  if (kind == RnnKind::gru) gru.fields(v);
+  if (kind == RnnKind::rnn) rnn.fields(v);
+  v.brief_text("operands", operands, {}, "which of the optional operands are there, by their names");
+  v.brief("batch_first", batch_first, false, "x and y are [batch, steps, …]");
+  v.brief("y", y, true, "whether y is among the results");
 }
 
 std::vector<TensorType> RnnOp::infer(std::span<const TensorType> in) const {
-  std::array<const TensorType*, kOptional.size()> more{};
-  for (std::size_t i = 0, next = 3; i < more.size(); ++i) more[i] = given_[i] ? &in[next++] : nullptr;
+  std::array<const TensorType*, kRecurrentOperands.size()> more{};
+  for (std::size_t i = 0, next = 3; i < more.size(); ++i) more[i] = a.operands[i] ? &in[next++] : nullptr;
   std::vector<const TensorType*> all{&in[0], &in[1], &in[2], more[bias], more[recurrent_bias], more[initial_h]};
   if (is_lstm()) all.insert(all.end(), {more[initial_c], more[peephole]});
   all.push_back(more[lengths]);
   const DType type = infer_dtypes(name(), all)[0];
 
   const Shape& x = in[0].shape;
-  const std::int64_t steps = x[batch_first_ ? 1 : 0], batch = x[batch_first_ ? 0 : 1];
+  const std::int64_t steps = x[a.batch_first ? 1 : 0], batch = x[a.batch_first ? 0 : 1];
   const std::int64_t directions = recurrence_.directions(), hidden = in[2].shape[2];
   const std::int64_t rows = recurrence_.gates() * hidden;
   const auto expect = [&](std::string_view what, const TensorType* v, const Shape& shape, std::string_view meaning) {
     if (!v || v->shape == shape) return;
     throw ShapeError("{}: {} {} {}, expected {} ({}) for x {}{}", name(), what, is_or_are(what), weft::to_string(*v),
-                     weft::to_string(shape), meaning, weft::to_string(in[0]), batch_first_ ? ", batch first" : "");
+                     weft::to_string(shape), meaning, weft::to_string(in[0]), a.batch_first ? ", batch first" : "");
   };
   const std::string gates = recurrence_.gates() == 1 ? "hidden" : std::format("{} · hidden", recurrence_.gates());
   expect("r", &in[2], {directions, rows, hidden}, std::format("[directions, {}, hidden]", gates));
   expect("w", &in[1], {directions, rows, x[2]}, std::format("[directions, {}, inputs]", gates));
   for (const Optional i : {bias, recurrent_bias}) {
-    expect(kOptional[i], more[i], {directions, rows}, std::format("[directions, {}]", gates));
+    expect(kRecurrentOperands[i], more[i], {directions, rows}, std::format("[directions, {}]", gates));
   }
   for (const Optional i : {initial_h, initial_c}) {
-    expect(kOptional[i], more[i], {directions, batch, hidden}, "[directions, batch, hidden]");
+    expect(kRecurrentOperands[i], more[i], {directions, batch, hidden}, "[directions, batch, hidden]");
   }
   expect("peephole", more[peephole], {directions, 3 * hidden}, "[directions, 3 · hidden]");
   expect("lengths", more[lengths], {batch}, "[batch]");
@@ -138,24 +159,24 @@ std::vector<TensorType> RnnOp::infer(std::span<const TensorType> in) const {
   const TensorType state{type, {directions, batch, hidden}};
   std::vector<TensorType> results{state};
   if (is_lstm()) results.push_back(state);
-  if (y_) {
+  if (a.y) {
     const std::int64_t across = directions * hidden;
-    results.push_back({type, batch_first_ ? Shape{batch, steps, across} : Shape{steps, batch, across}});
+    results.push_back({type, a.batch_first ? Shape{batch, steps, across} : Shape{steps, batch, across}});
   }
   return results;
 }
 
 void RnnOp::lower(const Launch& call) const {
-  const auto in_steps = [&](const View& v) { return batch_first_ ? permuted(v, {1, 0, 2}) : v; };
+  const auto in_steps = [&](const View& v) { return a.batch_first ? permuted(v, {1, 0, 2}) : v; };
   kernels::RnnInputs in{.x = in_steps(call.inputs[0]), .w = call.inputs[1], .r = call.inputs[2]};
   std::optional<View>* const optional[] = {&in.bias,      &in.recurrent_bias, &in.initial_h,
                                            &in.initial_c, &in.peephole,       &in.lengths};
-  for (std::size_t i = 0, next = 3; i < given_.size(); ++i) {
-    if (given_[i]) *optional[i] = call.inputs[next++];
+  for (std::size_t i = 0, next = 3; i < a.operands.size(); ++i) {
+    if (a.operands[i]) *optional[i] = call.inputs[next++];
   }
   kernels::RnnOutputs out{.h = call.outputs[0]};
   if (is_lstm()) out.c = call.outputs[1];
-  if (y_) {
+  if (a.y) {
     // [steps, batch, directions · hidden] as [steps, directions, batch, hidden].
     const View y = in_steps(call.outputs.back());
     const std::int64_t hidden = in.r.shape()[2];
@@ -184,34 +205,42 @@ std::string RnnOp::label(std::span<const TensorType>) const {
 
 LstmResult lstm(const Operand& x, const Operand& w, const Operand& r, const RecurrentOperands& operands,
                 const LstmOptions& options) {
-  const Tensor h = recurrent(Recurrence(options), "lstm", x, w, r, operands, true);
+  const Tensor h = recurrent(attributes_of(options), "lstm", x, w, r, operands, true);
   return {result(h, 2), h, result(h, 1)};
 }
 
 RecurrentResult gru(const Operand& x, const Operand& w, const Operand& r, const RecurrentOperands& operands,
                     const GruOptions& options) {
-  return sequence(Recurrence(options), x, w, r, operands);
+  return sequence(attributes_of(options), x, w, r, operands);
 }
 
 RecurrentResult rnn(const Operand& x, const Operand& w, const Operand& r, const RecurrentOperands& operands,
                     const RnnOptions& options) {
-  return sequence(Recurrence(options), x, w, r, operands);
+  return sequence(attributes_of(options), x, w, r, operands);
 }
 
 LstmState lstm_cell(const Operand& x, const Operand& w, const Operand& r, const RecurrentOperands& operands,
                     const LstmOptions& options) {
-  const Tensor h = cell(Recurrence(options), "lstm_cell", x, w, r, operands);
+  const Tensor h = cell(attributes_of(options), "lstm_cell", x, w, r, operands);
   return {squeeze(h, 0), squeeze(result(h, 1), 0)};
 }
 
 Tensor gru_cell(const Operand& x, const Operand& w, const Operand& r, const RecurrentOperands& operands,
                 const GruOptions& options) {
-  return squeeze(cell(Recurrence(options), "gru_cell", x, w, r, operands), 0);
+  return squeeze(cell(attributes_of(options), "gru_cell", x, w, r, operands), 0);
 }
 
 Tensor rnn_cell(const Operand& x, const Operand& w, const Operand& r, const RecurrentOperands& operands,
                 const RnnOptions& options) {
-  return squeeze(cell(Recurrence(options), "rnn_cell", x, w, r, operands), 0);
+  return squeeze(cell(attributes_of(options), "rnn_cell", x, w, r, operands), 0);
+}
+
+void add_rnn_ops(OpRows& rows) {
+  for (const RnnKind kind : {RnnKind::lstm, RnnKind::gru, RnnKind::rnn}) {
+    OpRow row = op_row<RnnOp>(schema_of_kernel(kernels::name(kind)), {.kind = kind});
+    std::ranges::find(row.schema.outputs, "y", &OperandSchema::name)->shape = "[steps, batch, directions · hidden]";
+    rows.push_back(std::move(row));
+  }
 }
 
 }  // namespace weft

@@ -8,30 +8,44 @@
 
 namespace weft {
 
-// Operands: x, w and r, then those of bias, recurrent_bias, h, c, peephole and lengths that are there. Results: h
-// [directions, batch, hidden], of an LSTM c, and y [steps, batch, directions · hidden] if it is wanted. batch_first: x
-// and y begin with the batch.
-class RnnOp final : public Op {
+// The operands that a network may have, in their order.
+inline constexpr std::array<std::string_view, 6> kRecurrentOperands = {"bias",      "recurrent_bias", "initial_h",
+                                                                       "initial_c", "peephole",       "lengths"};
+struct GivenOperands : std::array<bool, kRecurrentOperands.size()> {};
+// "bias initial_h". from_text() throws InvalidArgument.
+std::string to_string(const GivenOperands& given);
+void from_text(std::string_view text, GivenOperands& given);
+
+struct RnnAttributes {
+  kernels::RnnKind kind = kernels::RnnKind::lstm;
+  // Of the kind:
+  kernels::LstmOptions lstm = {};
+  kernels::GruOptions gru = {};
+  kernels::RnnOptions rnn = {};
+  GivenOperands operands = {};
+  bool batch_first = false;  // x and y begin with the batch
+  bool y = true;             // it is wanted
+
+  kernels::Recurrence recurrence() const;
+  void fields(AttributeVisitor& v);
+};
+
+// Operands: x, w and r, then those of kRecurrentOperands that are there. Results: h [directions, batch, hidden], of an
+// LSTM c, and y [steps, batch, directions · hidden] if it is wanted.
+class RnnOp final : public OpOf<RnnAttributes> {
  public:
-  static constexpr std::array<std::string_view, 6> kOptional = {"bias",      "recurrent_bias", "initial_h",
-                                                                "initial_c", "peephole",       "lengths"};
-  using Given = std::array<bool, kOptional.size()>;
-  RnnOp(kernels::Recurrence recurrence, const Given& given, bool batch_first, bool y)
-      : recurrence_(std::move(recurrence)), given_(given), batch_first_(batch_first), y_(y) {}
+  explicit RnnOp(RnnAttributes attributes) : OpOf(std::move(attributes)), recurrence_(a.recurrence()) {}
 
   std::string_view name() const override { return recurrence_.name(); }
-  void attributes(Attributes& f) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   Work work(const Launch& call) const override;
   std::string label(std::span<const TensorType> inputs) const override;
 
  private:
-  bool is_lstm() const { return recurrence_.kind == kernels::RnnKind::lstm; }
+  bool is_lstm() const { return a.kind == kernels::RnnKind::lstm; }
 
   kernels::Recurrence recurrence_;
-  Given given_;
-  bool batch_first_, y_;
 };
 
 }  // namespace weft

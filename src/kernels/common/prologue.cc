@@ -36,6 +36,7 @@ std::vector<View> prologue_inputs(std::string_view kernel, const View& x, const 
     if (!prologue.operands.empty()) throw InvalidArgument("{}: prologue operands without an expression", kernel);
     return {x};
   }
+  if (!prologue.outputs.empty()) throw InvalidArgument("{}: its prologue has no further results", kernel);
   const auto count = static_cast<int>(prologue.operands.size());
   if (e->outputs().size() != 1 || e->input_count() != count + 1) {
     throw InvalidArgument("{}: the prologue {} has {} inputs and {} outputs, expected {} (x and {} operands) and 1",
@@ -52,6 +53,7 @@ std::vector<View> prologue_inputs(std::string_view kernel, const View& x, const 
 }
 
 std::vector<View> epilogue_operands(std::string_view kernel, const Epilogue& epilogue, const View& y) {
+  if (!epilogue.outputs.empty()) throw InvalidArgument("{}: its epilogue has one result", kernel);
   return broadcast_all(kernel, "epilogue", epilogue.operands, "the result", y);
 }
 

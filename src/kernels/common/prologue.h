@@ -7,8 +7,7 @@
 
 #include "kernels/call.h"
 #include "kernels/elementwise/expression_cpu.h"
-#include "weft/kernels/matmul.h"
-#include "weft/kernels/prologue.h"
+#include "weft/kernels/fusion.h"
 
 namespace weft::kernels {
 

@@ -90,49 +90,47 @@ RowViews RowViews::with(std::span<const View> views) const {
   return other;
 }
 
-RowViews row_views(std::string_view kernel, const View& x, const View& y) {
-  if (x.shape() != y.shape()) {
+RowViews row_views(std::string_view kernel, const View& x, const View& y, const Fusion& fusion) {
+  const auto& [prologue, epilogue] = fusion;
+  if (!prologue.expression && !epilogue.expression && x.shape() != y.shape()) {
     throw InvalidArgument("{}: x is {}, y is {}; their shapes must be the same", kernel, to_string(x), to_string(y));
   }
-  check_floating_view(kernel, "x", x);
-  check_floating_view(kernel, "y", y);
-  return {.inputs = {x}, .results = {y}};
-}
-
-RowViews row_views(std::string_view kernel, std::span<const View> inputs, std::span<const View> outputs,
-                   const RowFusion& fusion) {
-  if (inputs.empty() || (!fusion.prologue && inputs.size() != 1)) {
+  std::vector<View> inputs{x}, outputs{y};
+  inputs.insert(inputs.end(), prologue.operands.begin(), prologue.operands.end());
+  outputs.insert(outputs.end(), epilogue.outputs.begin(), epilogue.outputs.end());
+  outputs.insert(outputs.end(), prologue.outputs.begin(), prologue.outputs.end());
+  if (!prologue.expression && inputs.size() != 1) {
     throw InvalidArgument("{}: {} inputs without an expression of them", kernel, inputs.size());
   }
-  const std::size_t results = fusion.epilogue ? fusion.epilogue->outputs().size() : 1;
-  const std::size_t extra_outputs = fusion.prologue ? fusion.prologue->outputs().size() : 1;
+  const std::size_t results = epilogue.expression ? epilogue.expression->outputs().size() : 1;
+  const std::size_t extra_outputs = prologue.expression ? prologue.expression->outputs().size() : 1;
   if (results == 0 || extra_outputs == 0) throw InvalidArgument("{}: an expression has no output", kernel);
-  if (outputs.size() != results + extra_outputs - 1) {
+  if (epilogue.outputs.size() + 1 != results || prologue.outputs.size() + 1 != extra_outputs) {
     throw InvalidArgument("{}: {} outputs, expected {}", kernel, outputs.size(), results + extra_outputs - 1);
   }
   Shape shape;
   for (const View& v : inputs) shape = broadcast(shape, v.shape());
-  RowViews r{.prologue = fusion.prologue, .epilogue = fusion.epilogue};
-  if (fusion.prologue) {
-    check_inputs(kernel, "before it", *fusion.prologue, 0, inputs);
-    if (!is_floating(fusion.prologue->output_type(0))) {
+  RowViews r{.prologue = prologue.expression, .epilogue = epilogue.expression};
+  if (r.prologue) {
+    check_inputs(kernel, "before it", *r.prologue, 0, inputs);
+    if (!is_floating(r.prologue->output_type(0))) {
       throw InvalidArgument("{}: the expression before it yields {}; expected a floating type", kernel,
-                            name(fusion.prologue->output_type(0)));
+                            name(r.prologue->output_type(0)));
     }
   } else {
     check_floating_view(kernel, "x", inputs[0]);
   }
-  if (fusion.epilogue) {
-    check_inputs(kernel, "after it", *fusion.epilogue, 1, fusion.operands);
-    for (const Expression::Node& node : fusion.epilogue->nodes()) {
+  if (r.epilogue) {
+    check_inputs(kernel, "after it", *r.epilogue, 1, epilogue.operands);
+    for (const Expression::Node& node : r.epilogue->nodes()) {
       if (node.op != ScalarOp::input || node.input != 0 || node.type == DType::f32 || node.type == DType::f64) continue;
       throw InvalidArgument("{}: input 0 of the expression after it is {}, expected f32", kernel, name(node.type));
     }
-  } else if (!fusion.operands.empty()) {
-    throw InvalidArgument("{}: {} operands without an expression after it", kernel, fusion.operands.size());
+  } else if (!epilogue.operands.empty()) {
+    throw InvalidArgument("{}: {} operands without an expression after it", kernel, epilogue.operands.size());
   }
   for (const View& v : inputs) r.inputs.push_back(v.broadcast_to(shape));
-  for (const View& v : fusion.operands) {
+  for (const View& v : epilogue.operands) {
     if (!broadcasts_to(v.shape(), shape)) {
       throw InvalidArgument("{}: operand {} does not broadcast to {}", kernel, to_string(v), to_string(shape));
     }
@@ -141,14 +139,14 @@ RowViews row_views(std::string_view kernel, std::span<const View> inputs, std::s
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     const View& v = outputs[k];
     const bool result = k < results;
-    const DType type = !result      ? fusion.prologue->output_type(static_cast<int>(k - results) + 1)
-                       : fusion.epilogue ? fusion.epilogue->output_type(static_cast<int>(k))
+    const DType type = !result      ? r.prologue->output_type(static_cast<int>(k - results) + 1)
+                       : r.epilogue ? r.epilogue->output_type(static_cast<int>(k))
                                     : v.dtype;
     if (v.shape() != shape || v.dtype != type) {
       throw InvalidArgument("{}: output {} is {}, expected {} {}", kernel, k, to_string(v), name(type),
                             to_string(shape));
     }
-    if (!fusion.epilogue && result) check_floating_view(kernel, "y", v);
+    if (!r.epilogue && result) check_floating_view(kernel, "y", v);
     (result ? r.results : r.extra_outputs).push_back(v);
   }
   return r;

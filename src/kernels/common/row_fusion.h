@@ -1,4 +1,4 @@
-// The operands of a kernel of rows with a prologue and an epilogue (weft/kernels/row_fusion.h). The WGSL half is
+// The operands of a kernel of rows with a prologue and an epilogue (weft/kernels/fusion.h). The WGSL half is
 // common/row_fusion.wgsl, the CPU's common/row_fusion_cpu.h.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include "kernels/common/element_work.h"
 #include "kernels/common/memory.h"
 #include "kernels/common/split_rows.h"
-#include "weft/kernels/row_fusion.h"
+#include "weft/kernels/fusion.h"
 #include "weft/stream.h"
 
 namespace weft::kernels {
@@ -32,9 +32,7 @@ struct RowViews {
   RowViews with(std::span<const View> views) const;
 };
 // Throw InvalidArgument, naming `kernel`, unless shapes and types fit.
-RowViews row_views(std::string_view kernel, const View& x, const View& y);
-RowViews row_views(std::string_view kernel, std::span<const View> inputs, std::span<const View> outputs,
-                   const RowFusion& fusion);
+RowViews row_views(std::string_view kernel, const View& x, const View& y, const Fusion& fusion = {});
 // check_memory() of the views and of the kernel's weights.
 void check_memory(Stream& stream, std::string_view kernel, const RowViews& views, const Operands& scale,
                   const Operands& bias);

@@ -8,6 +8,7 @@
 #include "cpu/executor.h"
 #include "kernels/common/moved_axis.h"
 #include "weft/kernels/conv.h"
+#include "weft/kernels/matmul.h"
 
 namespace weft::kernels {
 

@@ -92,10 +92,6 @@ bool join_axes(std::vector<View>& views, int& axis) {
   return false;
 }
 
-void check_groups(std::int64_t groups) {
-  if (groups < 1) throw InvalidArgument("group_norm: {} groups; expected 1 or more", groups);
-}
-
 }  // namespace
 
 void check_epsilon(std::string_view name, double epsilon) {
@@ -153,79 +149,53 @@ RowNorm make_group_norm(std::string_view name, RowViews views, const std::option
   return norm;
 }
 
-// Each norm in two versions, plain and with a prologue and an epilogue.
-void layer_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
-                const View& y, int first_axis, float epsilon) {
-  call(stream, CallKey(kLayerNorm, first_axis, epsilon), {x, scale, bias, y}, [&](Stream& s) {
-    row_norm(s, make_layer_norm(row_views(kLayerNorm, x, y), scale, bias, first_axis, epsilon));
-  });
-}
-void layer_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
-                const std::optional<View>& bias, std::span<const View> outputs, int first_axis, float epsilon,
-                const RowFusion& fusion) {
-  call(stream, CallKey(kLayerNorm, first_axis, epsilon, fusion.prologue, fusion.epilogue),
-       {inputs, scale, bias, fusion.operands, outputs}, [&](Stream& s) {
-         RowViews views = row_views(kLayerNorm, inputs, outputs, fusion);
-         row_norm(s, make_layer_norm(std::move(views), scale, bias, first_axis, epsilon));
-       });
-}
-
-void rms_norm(Stream& stream, const View& x, const std::optional<View>& scale, const View& y, int first_axis,
-              float epsilon) {
-  call(stream, CallKey(kRmsNorm, first_axis, epsilon), {x, scale, y}, [&](Stream& s) {
-    row_norm(s, make_rms_norm(row_views(kRmsNorm, x, y), scale, first_axis, epsilon));
-  });
-}
-void rms_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
-              std::span<const View> outputs, int first_axis, float epsilon, const RowFusion& fusion) {
-  call(stream, CallKey(kRmsNorm, first_axis, epsilon, fusion.prologue, fusion.epilogue),
-       {inputs, scale, fusion.operands, outputs}, [&](Stream& s) {
-         row_norm(s, make_rms_norm(row_views(kRmsNorm, inputs, outputs, fusion), scale, first_axis, epsilon));
-       });
-}
-
 namespace {
+
+// A norm of the views that a call names.
+template <class... Attributes, class Make>
+void norm(Stream& stream, std::string_view name, const View& x, const std::optional<View>& scale,
+          const std::optional<View>& bias, const View& y, const Fusion& fusion, const Make& make,
+          const Attributes&... attributes) {
+  const auto& [prologue, epilogue] = fusion;
+  call(stream, CallKey(name, attributes..., prologue.expression, epilogue.expression),
+       {x, prologue.operands, scale, bias, epilogue.operands, y, epilogue.outputs, prologue.outputs},
+       [&](Stream& s) { row_norm(s, make(row_views(name, x, y, fusion))); });
+}
 
 void group_norm_by(std::string_view name, Stream& stream, const View& x, const std::optional<View>& scale,
                    const std::optional<View>& bias, const View& y, int channel_axis, std::int64_t groups,
-                   float epsilon) {
-  call(stream, CallKey(name, channel_axis, groups, epsilon), {x, scale, bias, y}, [&](Stream& s) {
-    row_norm(s, make_group_norm(name, row_views(name, x, y), scale, bias, channel_axis, groups, epsilon));
-  });
-}
-
-void group_norm_by(std::string_view name, Stream& stream, std::span<const View> inputs,
-                   const std::optional<View>& scale, const std::optional<View>& bias, std::span<const View> outputs,
-                   int channel_axis, std::int64_t groups, float epsilon, const RowFusion& fusion) {
-  call(stream, CallKey(name, channel_axis, groups, epsilon, fusion.prologue, fusion.epilogue),
-       {inputs, scale, bias, fusion.operands, outputs}, [&](Stream& s) {
-         RowViews views = row_views(name, inputs, outputs, fusion);
-         row_norm(s, make_group_norm(name, std::move(views), scale, bias, channel_axis, groups, epsilon));
-       });
+                   float epsilon, const Fusion& fusion) {
+  const auto make = [&](RowViews views) {
+    return make_group_norm(name, std::move(views), scale, bias, channel_axis, groups, epsilon);
+  };
+  norm(stream, name, x, scale, bias, y, fusion, make, channel_axis, groups, epsilon);
 }
 
 }  // namespace
 
-void group_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
-                const View& y, int channel_axis, std::int64_t groups, float epsilon) {
-  check_groups(groups);
-  group_norm_by(kGroupNorm, stream, x, scale, bias, y, channel_axis, groups, epsilon);
+void layer_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
+                const View& y, int first_axis, float epsilon, const Fusion& fusion) {
+  const auto make = [&](RowViews views) {
+    return make_layer_norm(std::move(views), scale, bias, first_axis, epsilon);
+  };
+  norm(stream, kLayerNorm, x, scale, bias, y, fusion, make, first_axis, epsilon);
 }
-void group_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
-                const std::optional<View>& bias, std::span<const View> outputs, int channel_axis, std::int64_t groups,
-                float epsilon, const RowFusion& fusion) {
-  check_groups(groups);
-  group_norm_by(kGroupNorm, stream, inputs, scale, bias, outputs, channel_axis, groups, epsilon, fusion);
+
+void rms_norm(Stream& stream, const View& x, const std::optional<View>& scale, const View& y, int first_axis,
+              float epsilon, const Fusion& fusion) {
+  const auto make = [&](RowViews views) { return make_rms_norm(std::move(views), scale, first_axis, epsilon); };
+  norm(stream, kRmsNorm, x, scale, std::nullopt, y, fusion, make, first_axis, epsilon);
+}
+
+void group_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
+                const View& y, int channel_axis, std::int64_t groups, float epsilon, const Fusion& fusion) {
+  if (groups < 1) throw InvalidArgument("group_norm: {} groups; expected 1 or more", groups);
+  group_norm_by(kGroupNorm, stream, x, scale, bias, y, channel_axis, groups, epsilon, fusion);
 }
 
 void instance_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
-                   const View& y, int channel_axis, float epsilon) {
-  group_norm_by(kInstanceNorm, stream, x, scale, bias, y, channel_axis, -1, epsilon);
-}
-void instance_norm(Stream& stream, std::span<const View> inputs, const std::optional<View>& scale,
-                   const std::optional<View>& bias, std::span<const View> outputs, int channel_axis, float epsilon,
-                   const RowFusion& fusion) {
-  group_norm_by(kInstanceNorm, stream, inputs, scale, bias, outputs, channel_axis, -1, epsilon, fusion);
+                   const View& y, int channel_axis, float epsilon, const Fusion& fusion) {
+  group_norm_by(kInstanceNorm, stream, x, scale, bias, y, channel_axis, -1, epsilon, fusion);
 }
 
 void batch_norm(Stream& stream, const View& x, const View& mean, const View& variance, const std::optional<View>& scale,

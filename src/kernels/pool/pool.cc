@@ -330,10 +330,9 @@ int axis_to_halve(const gpu::Capabilities& capabilities, std::string_view kernel
   return best;
 }
 
-CallKey key(std::string_view kernel, const PoolOptions& o, double p, const Epilogue& epilogue,
-            const Prologue& prologue) {
+CallKey key(std::string_view kernel, const PoolOptions& o, double p, const Fusion& fusion) {
   return CallKey(kernel, o.window, o.strides, o.dilations, o.before, o.after, o.adaptive, o.count_padding, o.divisor, p,
-                 epilogue.expression, prologue.expression);
+                 fusion.epilogue.expression, fusion.prologue.expression);
 }
 
 void run(Stream& stream, std::string_view kernel, const PoolProblem& p, const Expression* epilogue) {
@@ -351,27 +350,25 @@ void run(Stream& stream, std::string_view kernel, const PoolProblem& p, const Ex
 }
 
 void forward(Stream& stream, std::string_view kernel, PoolKind kind, const View& x, const View& y,
-             const std::optional<View>& indices, double norm, const PoolOptions& options, const Epilogue& epilogue,
-             const Prologue& prologue) {
-  CallKey k = key(kernel, options, norm, epilogue, prologue);
-  call(stream, std::move(k), {x, prologue.operands, epilogue.operands, y, indices}, [&](Stream& s) {
-    check_memory(s, kernel, {{"x", x}, {"prologue operand", prologue.operands}}, {{"y", y}, {"indices", indices}},
+             const std::optional<View>& indices, double norm, const PoolOptions& options, const Fusion& fusion) {
+  CallKey k = key(kernel, options, norm, fusion);
+  call(stream, std::move(k), {x, fusion.prologue.operands, fusion.epilogue.operands, y, indices}, [&](Stream& s) {
+    check_memory(s, kernel, {{"x", x}, {"prologue operand", fusion.prologue.operands}}, {{"y", y}, {"indices", indices}},
                  Sharing::none);
-    check_memory(s, kernel, {{"epilogue operand", epilogue.operands}}, {{"y", y}}, Sharing::same_view);
-    run(s, kernel, pool_problem(kernel, kind, x, y, indices, norm, options, epilogue, prologue), epilogue.expression);
+    check_memory(s, kernel, {{"epilogue operand", fusion.epilogue.operands}}, {{"y", y}}, Sharing::same_view);
+    run(s, kernel, pool_problem(kernel, kind, x, y, indices, norm, options, fusion.epilogue, fusion.prologue), fusion.epilogue.expression);
   });
 }
 
 void gradient(Stream& stream, std::string_view kernel, PoolKind kind, const View& dy,
-              const std::optional<View>& indices, const View& dx, const PoolOptions& options, const Epilogue& epilogue,
-              const Prologue& prologue) {
-  CallKey k = key(kernel, options, 1, epilogue, prologue);
-  call(stream, std::move(k), {dy, prologue.operands, indices, epilogue.operands, dx}, [&](Stream& s) {
-    check_memory(s, kernel, {{"dy", dy}, {"prologue operand", prologue.operands}, {"indices", indices}}, {{"dx", dx}},
+              const std::optional<View>& indices, const View& dx, const PoolOptions& options, const Fusion& fusion) {
+  CallKey k = key(kernel, options, 1, fusion);
+  call(stream, std::move(k), {dy, fusion.prologue.operands, indices, fusion.epilogue.operands, dx}, [&](Stream& s) {
+    check_memory(s, kernel, {{"dy", dy}, {"prologue operand", fusion.prologue.operands}, {"indices", indices}}, {{"dx", dx}},
                  Sharing::none);
-    check_memory(s, kernel, {{"epilogue operand", epilogue.operands}}, {{"dx", dx}}, Sharing::same_view);
-    run(s, kernel, pool_gradient_problem(kernel, kind, dy, indices, dx, options, epilogue, prologue),
-        epilogue.expression);
+    check_memory(s, kernel, {{"epilogue operand", fusion.epilogue.operands}}, {{"dx", dx}}, Sharing::same_view);
+    run(s, kernel, pool_gradient_problem(kernel, kind, dy, indices, dx, options, fusion.epilogue, fusion.prologue),
+        fusion.epilogue.expression);
   });
 }
 
@@ -385,34 +382,32 @@ void pool_gpu(gpu::Commands& commands, std::string_view kernel, const PoolProble
   pool_gpu(commands, kernel, part(p, axis, half, size - half), epilogue);
 }
 
-void max_pool(Stream& stream, const View& x, const View& y, const PoolOptions& options, const Epilogue& epilogue,
-              const Prologue& prologue) {
-  forward(stream, "max_pool", PoolKind::max, x, y, std::nullopt, 1, options, epilogue, prologue);
+void max_pool(Stream& stream, const View& x, const View& y, const PoolOptions& options, const Fusion& fusion) {
+  forward(stream, "max_pool", PoolKind::max, x, y, std::nullopt, 1, options, fusion);
 }
 
 void max_pool_with_indices(Stream& stream, const View& x, const View& y, const View& indices,
-                           const PoolOptions& options, const Prologue& prologue) {
-  forward(stream, "max_pool_with_indices", PoolKind::max, x, y, indices, 1, options, {}, prologue);
+                           const PoolOptions& options, const Fusion& fusion) {
+  forward(stream, "max_pool_with_indices", PoolKind::max, x, y, indices, 1, options, fusion);
 }
 
-void average_pool(Stream& stream, const View& x, const View& y, const PoolOptions& options, const Epilogue& epilogue,
-                  const Prologue& prologue) {
-  forward(stream, "average_pool", PoolKind::average, x, y, std::nullopt, 1, options, epilogue, prologue);
+void average_pool(Stream& stream, const View& x, const View& y, const PoolOptions& options, const Fusion& fusion) {
+  forward(stream, "average_pool", PoolKind::average, x, y, std::nullopt, 1, options, fusion);
 }
 
 void lp_pool(Stream& stream, const View& x, const View& y, double p, const PoolOptions& options,
-             const Epilogue& epilogue, const Prologue& prologue) {
-  forward(stream, "lp_pool", PoolKind::lp, x, y, std::nullopt, p, options, epilogue, prologue);
+             const Fusion& fusion) {
+  forward(stream, "lp_pool", PoolKind::lp, x, y, std::nullopt, p, options, fusion);
 }
 
 void max_pool_gradient(Stream& stream, const View& dy, const View& indices, const View& dx, const PoolOptions& options,
-                       const Epilogue& epilogue, const Prologue& prologue) {
-  gradient(stream, "max_pool_gradient", PoolKind::max, dy, indices, dx, options, epilogue, prologue);
+                       const Fusion& fusion) {
+  gradient(stream, "max_pool_gradient", PoolKind::max, dy, indices, dx, options, fusion);
 }
 
 void average_pool_gradient(Stream& stream, const View& dy, const View& dx, const PoolOptions& options,
-                           const Epilogue& epilogue, const Prologue& prologue) {
-  gradient(stream, "average_pool_gradient", PoolKind::average, dy, std::nullopt, dx, options, epilogue, prologue);
+                           const Fusion& fusion) {
+  gradient(stream, "average_pool_gradient", PoolKind::average, dy, std::nullopt, dx, options, fusion);
 }
 
 }  // namespace weft::kernels

@@ -5,41 +5,10 @@
 namespace weft::kernels {
 namespace {
 
-std::vector<AttributeSchema> windows() {
-  return {optional_integers("window", "the sizes of windows, for each spatial axis; none if they are adaptive"),
-          optional_integers("strides", "elements of x from a window to the next; none: the window's sizes"),
-          optional_integers("dilations", "elements of x from an element of a window to the next; none: 1"),
-          optional_integers("before", "elements of padding in front of x; none: 0"),
-          boolean("adaptive",
-                  "windows follow from the sizes n of x and m of y: window i has the elements from ⌊i · n / m⌋ "
-                  "to before ⌈(i + 1) · n / m⌉",
-                  false)};
-}
-std::vector<AttributeSchema> with(std::vector<AttributeSchema> all, std::vector<AttributeSchema> more) {
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
-}
-std::vector<AttributeSchema> averages() {
-  return with(windows(),
-              {optional_integers("after", "elements of padding behind x, which count_padding counts; none: as before"),
-               boolean("count_padding", "the divisor counts the elements of padding, too", true),
-               integer("divisor", "the divisor instead of the number of elements; 0: that number", 0)});
-}
-
-PoolOptions options_of(const Reader& r) {
-  return {.window = Dims(r.integers("window")),
-          .strides = Dims(r.integers("strides")),
-          .dilations = Dims(r.integers("dilations")),
-          .before = Dims(r.integers("before")),
-          .adaptive = r.flag("adaptive")};
-}
-PoolOptions averages_of(const Reader& r) {
-  PoolOptions o = options_of(r);
-  o.after = Dims(r.integers("after"));
-  o.count_padding = r.flag("count_padding");
-  o.divisor = r.integer("divisor");
-  return o;
-}
+// The options of pools that are no averages.
+struct WindowOptions : PoolOptions {
+  void fields(AttributeVisitor& v) { windows(v); }
+};
 
 }  // namespace
 
@@ -58,9 +27,9 @@ void add_pool_rows(TableRows& rows) {
                       .inputs = {x},
                       .outputs = {y},
                       .signatures = {{floats, floats}, {small, as(0)}},
-                      .attributes = windows(),
+                      .attributes = schemas_of<WindowOptions>(),
                       .other_names = {"maxPool2d"}},
-                     [](Stream& s, const Reader& r) { max_pool(s, r.in(0), r.out(0), options_of(r)); }));
+                     [](Stream& s, const Reader& r) { max_pool(s, r.in(0), r.out(0), r.options<WindowOptions>()); }));
   rows.push_back(
       row({.name = "max_pool_with_indices",
            .family = "pool",
@@ -69,9 +38,9 @@ void add_pool_rows(TableRows& rows) {
            .inputs = {x},
            .outputs = {y, indices},
            .signatures = {{floats, floats, DType::i32}, {small, as(0), DType::i32}},
-           .attributes = windows(),
+           .attributes = schemas_of<WindowOptions>(),
            .other_names = {"max_pool1d", "max_pool2d", "max_pool3d"}},
-          [](Stream& s, const Reader& r) { max_pool_with_indices(s, r.in(0), r.out(0), r.out(1), options_of(r)); }));
+          [](Stream& s, const Reader& r) { max_pool_with_indices(s, r.in(0), r.out(0), r.out(1), r.options<WindowOptions>()); }));
   rows.push_back(row({.name = "average_pool",
                       .family = "pool",
                       .summary = "the mean of each window over one to three spatial axes",
@@ -79,9 +48,9 @@ void add_pool_rows(TableRows& rows) {
                       .inputs = {x},
                       .outputs = {y},
                       .signatures = {{floats, floats}},
-                      .attributes = averages(),
+                      .attributes = schemas_of<PoolOptions>(),
                       .other_names = {"avg_pool1d", "avg_pool2d", "avg_pool3d", "averagePool2d"}},
-                     [](Stream& s, const Reader& r) { average_pool(s, r.in(0), r.out(0), averages_of(r)); }));
+                     [](Stream& s, const Reader& r) { average_pool(s, r.in(0), r.out(0), r.options<PoolOptions>()); }));
   rows.push_back(row({.name = "lp_pool",
                       .family = "pool",
                       .summary = "the p-norm of each window over one to three spatial axes",
@@ -89,9 +58,9 @@ void add_pool_rows(TableRows& rows) {
                       .inputs = {x},
                       .outputs = {y},
                       .signatures = {{floats, floats}},
-                      .attributes = with(windows(), {number("p", "the norm, a positive number", Number(2))}),
+                      .attributes = with(number("p", "the norm, a positive number", Number(2)), WindowOptions()),
                       .other_names = {"lp_pool1d", "lp_pool2d", "lp_pool3d"}},
-                     [](Stream& s, const Reader& r) { lp_pool(s, r.in(0), r.out(0), r.real("p"), options_of(r)); }));
+                     [](Stream& s, const Reader& r) { lp_pool(s, r.in(0), r.out(0), r.real("p"), r.options<WindowOptions>()); }));
   rows.push_back(
       row({.name = "max_pool_gradient",
            .family = "pool",
@@ -100,9 +69,9 @@ void add_pool_rows(TableRows& rows) {
            .inputs = {dy, indices},
            .outputs = {dx},
            .signatures = {{floats, DType::i32, floats}},
-           .attributes = windows(),
+           .attributes = schemas_of<WindowOptions>(),
            .other_names = {}},
-          [](Stream& s, const Reader& r) { max_pool_gradient(s, r.in(0), r.in(1), r.out(0), options_of(r)); }));
+          [](Stream& s, const Reader& r) { max_pool_gradient(s, r.in(0), r.in(1), r.out(0), r.options<WindowOptions>()); }));
   rows.push_back(row({.name = "average_pool_gradient",
                       .family = "pool",
                       .summary = "the gradient of average_pool for x, dy being the gradient of y",
@@ -110,9 +79,9 @@ void add_pool_rows(TableRows& rows) {
                       .inputs = {dy},
                       .outputs = {dx},
                       .signatures = {{floats, floats}},
-                      .attributes = averages(),
+                      .attributes = schemas_of<PoolOptions>(),
                       .other_names = {}},
-                     [](Stream& s, const Reader& r) { average_pool_gradient(s, r.in(0), r.out(0), averages_of(r)); }));
+                     [](Stream& s, const Reader& r) { average_pool_gradient(s, r.in(0), r.out(0), r.options<PoolOptions>()); }));
 }
 
 }  // namespace weft::kernels

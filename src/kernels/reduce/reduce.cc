@@ -65,36 +65,40 @@ void check_expression(ReduceKind op, const Expression& e, std::span<const View> 
   }
 }
 
-ReduceProblem check(ReduceKind op, std::span<const View> inputs, const View& y, std::span<const int> axes,
-                    const ReduceFusion& fusion, double correction = 0) {
+ReduceProblem check(ReduceKind op, const View& x, const View& y, std::span<const int> axes, double correction,
+                    const Fusion& fusion) {
+  const auto& [prologue, epilogue] = fusion;
   const std::string_view kernel = reduce_name(op);
-  if (inputs.empty() || (!fusion.prologue && inputs.size() != 1)) {
+  std::vector<View> inputs{x};
+  inputs.insert(inputs.end(), prologue.operands.begin(), prologue.operands.end());
+  if (!prologue.expression && inputs.size() != 1) {
     throw InvalidArgument("{}: {} inputs without an expression of them", kernel, inputs.size());
   }
-  ReduceProblem r{.op = op, .dtype = inputs[0].dtype, .shape = inputs[0].shape(), .prologue = fusion.prologue, .y = y,
-                  .epilogue = fusion.epilogue, .correction = correction};
-  if (fusion.prologue) {
-    check_expression(op, *fusion.prologue, inputs, 0, fusion.extra_outputs.size() + 1);
-    r.dtype = fusion.prologue->output_type(0);
+  if (!epilogue.outputs.empty()) throw InvalidArgument("{}: its epilogue has one result", kernel);
+  ReduceProblem r{.op = op, .dtype = inputs[0].dtype, .shape = inputs[0].shape(), .prologue = prologue.expression, .y = y,
+                  .epilogue = epilogue.expression, .correction = correction};
+  if (prologue.expression) {
+    check_expression(op, *prologue.expression, inputs, 0, prologue.outputs.size() + 1);
+    r.dtype = prologue.expression->output_type(0);
     for (const View& v : inputs) r.shape = broadcast(r.shape, v.shape());
   }
-  if (!fusion.extra_outputs.empty() && (!fusion.prologue || is_moment(op))) {
-    throw InvalidArgument("{}: {} further results, expected none", kernel, fusion.extra_outputs.size());
+  if (!prologue.outputs.empty() && (!prologue.expression || is_moment(op))) {
+    throw InvalidArgument("{}: {} further results, expected none", kernel, prologue.outputs.size());
   }
-  for (std::size_t k = 0; k < fusion.extra_outputs.size(); ++k) {
-    const View& v = fusion.extra_outputs[k];
-    const DType type = fusion.prologue->output_type(static_cast<int>(k) + 1);
+  for (std::size_t k = 0; k < prologue.outputs.size(); ++k) {
+    const View& v = prologue.outputs[k];
+    const DType type = prologue.expression->output_type(static_cast<int>(k) + 1);
     if (v.shape() == r.shape && v.dtype == type) continue;
     throw InvalidArgument("{}: further result {} is {}, expected {} {}", kernel, k, to_string(v),
                           weft::name(type), to_string(r.shape));
   }
-  r.extra_outputs.assign(fusion.extra_outputs.begin(), fusion.extra_outputs.end());
-  if (fusion.epilogue) {
-    check_expression(op, *fusion.epilogue, fusion.operands, 1, 1);
+  r.extra_outputs.assign(prologue.outputs.begin(), prologue.outputs.end());
+  if (epilogue.expression) {
+    check_expression(op, *epilogue.expression, epilogue.operands, 1, 1);
     check_types(op, {r.dtype, r.shape}, {DType::f32, y.shape()});
-    if (y.dtype != fusion.epilogue->output_type(0)) {
+    if (y.dtype != epilogue.expression->output_type(0)) {
       throw InvalidArgument("{}: y is {}, expected {}", kernel, to_string(y),
-                            weft::name(fusion.epilogue->output_type(0)));
+                            weft::name(epilogue.expression->output_type(0)));
     }
   } else {
     check_types(op, {r.dtype, r.shape}, {y.dtype, y.shape()});
@@ -128,7 +132,7 @@ ReduceProblem check(ReduceKind op, std::span<const View> inputs, const View& y, 
   std::vector<Strides> strides;
   for (const View& v : r.inputs) strides.push_back(v.strides());
   strides.push_back(spread(y.strides()));
-  for (const View& v : fusion.operands) {
+  for (const View& v : epilogue.operands) {
     if (!broadcasts_to(v.shape(), y.shape())) {
       throw InvalidArgument("{}: operand {} does not broadcast to y {}", kernel, to_string(v), to_string(y));
     }
@@ -461,9 +465,9 @@ std::vector<Chunk> chunks_of(const gpu::Capabilities& capabilities, const Reduce
       }
     }
     const std::span<const View> all(views);
-    const ReduceFusion fusion{r.prologue, r.epilogue, all.subspan(inputs + 1, extra_outputs - inputs - 1),
-                              all.subspan(extra_outputs)};
-    const ReduceProblem chunk = check(r.op, all.first(inputs), all[inputs], axes, fusion, r.correction);
+    const Fusion fusion{{r.prologue, all.subspan(1, inputs - 1), all.subspan(extra_outputs)},
+                        {r.epilogue, all.subspan(inputs + 1, extra_outputs - inputs - 1)}};
+    const ReduceProblem chunk = check(r.op, all[0], all[inputs], axes, r.correction, fusion);
     chunks.push_back(chunk_of(capabilities, chunk, pieces.size()));
   }
   return chunks;
@@ -476,19 +480,21 @@ auto scratch_of(const gpu::Capabilities& capabilities, const ReduceProblem& r, s
   };
 }
 
-void run(Stream& stream, ReduceKind op, std::span<const View> inputs, const View& y, std::span<const int> axes,
-         const ReduceFusion& fusion, double correction) {
-  const ReduceProblem r = check(op, inputs, y, axes, fusion, correction);
+void run(Stream& stream, ReduceKind op, const View& x, const View& y, std::span<const int> axes, double correction,
+         const Fusion& fusion) {
+  const ReduceProblem r = check(op, x, y, axes, correction, fusion);
   const OpInfo& info = kOps[static_cast<int>(op)];
-  const Operands from = fusion.prologue ? Operands("input", inputs) : Operands("x", inputs[0]),
-                 operands("operand", fusion.operands), extra_outputs("further result", fusion.extra_outputs);
-  check_memory(stream, reduce_name(op), {from, operands}, {{"y", y}, extra_outputs}, Sharing::same_view);
+  const Operands operands("operand", fusion.epilogue.operands),
+      extra_outputs("further result", fusion.prologue.outputs);
+  check_memory(stream, reduce_name(op),
+               {{r.prologue ? "input" : "x", x}, {"input", fusion.prologue.operands}, operands},
+               {{"y", y}, extra_outputs}, Sharing::same_view);
   check_memory(stream, reduce_name(op), {operands}, {extra_outputs}, Sharing::none);
   if (op == ReduceKind::count && !r.epilogue) check_counts(reduce_name(op), "y", y, r.rows.length);
   if (r.rows.count == 0) return;
   if (stream.cpu()) return reduce_cpu(*stream.cpu(), r);
   // Whether an f64 is 0 follows from its bits.
-  const bool by_bits = info.tests && !fusion.prologue;
+  const bool by_bits = info.tests && !r.prologue;
   if ((r.dtype == DType::f64 && !by_bits) || (!r.epilogue && y.dtype == DType::f64)) {
     throw Unsupported("{}: x is {}, y is {}; f64 runs on the CPU only", reduce_name(op), name(r.dtype), to_string(y));
   }
@@ -506,22 +512,18 @@ void run(Stream& stream, ReduceKind op, std::span<const View> inputs, const View
 
 }  // namespace
 
-void reduce(Stream& stream, ReduceKind op, std::span<const View> inputs, const View& y, std::span<const int> axes,
-            const ReduceFusion& fusion, double correction) {
-  call(stream, CallKey(reduce_name(op), axes, correction, fusion.prologue, fusion.epilogue),
-       {inputs, fusion.operands, y, fusion.extra_outputs},
-       [&](Stream& s) { run(s, op, inputs, y, axes, fusion, correction); });
-}
-
-void reduce(Stream& stream, ReduceKind op, const View& x, const View& y, std::span<const int> axes, double correction) {
-  call(stream, CallKey(reduce_name(op), axes, correction), {x, y},
-       [&](Stream& s) { run(s, op, std::span(&x, 1), y, axes, {}, correction); });
+void reduce(Stream& stream, ReduceKind op, const View& x, const View& y, std::span<const int> axes, double correction,
+            const Fusion& fusion) {
+  const auto& [prologue, epilogue] = fusion;
+  call(stream, CallKey(reduce_name(op), axes, correction, prologue.expression, epilogue.expression),
+       {x, prologue.operands, epilogue.operands, y, prologue.outputs},
+       [&](Stream& s) { run(s, op, x, y, axes, correction, fusion); });
 }
 
 void reduce_in_form(Stream& stream, ReduceKind op, const View& x, const View& y, std::span<const int> axes,
                     const ReduceForm& form) {
   call_once(stream, {x, y}, [&](Stream& s) {
-    ReduceProblem r = check(op, std::span(&x, 1), y, axes, {});
+    ReduceProblem r = check(op, x, y, axes, 0, {});
     r.form = form;
     const Chunk chunk = chunk_of(s.gpu()->device().capabilities(), r);
     if (chunk.stage != Stage::first) return run_alone(s, chunk);

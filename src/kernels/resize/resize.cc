@@ -318,14 +318,15 @@ void run(Stream& stream, std::string_view name, ResizePass pass) {
   }
 }
 
-CallKey key(std::string_view name, const ResizeOptions& o, const Epilogue& epilogue, const Prologue& prologue) {
+CallKey key(std::string_view name, const ResizeOptions& o, const Fusion& fusion) {
   return CallKey(name, o.mode, o.coordinates, o.rounding, o.cubic_a, o.antialias, o.exclude_outside, o.scales, o.starts,
-                 o.ends, o.value, epilogue.expression, prologue.expression);
+                 o.ends, o.value, fusion.epilogue.expression, fusion.prologue.expression);
 }
 
 // What both functions check, and the pass without its tables: from x to y, of a gradient from dy to dx.
 ResizePass checked(Stream& stream, std::string_view name, bool gradient, const View& x, const View& y,
-                   const ResizeOptions& o, const Epilogue& epilogue, const Prologue& prologue) {
+                   const ResizeOptions& o, const Fusion& fusion) {
+  const auto& [prologue, epilogue] = fusion;
   const DType type = prologue_type(x, prologue);
   const View from = with_type(x, type), to = epilogue.expression ? with_type(y, type) : y;
   check_views(name, {&from}, {&to});
@@ -367,11 +368,10 @@ void resize_gpu(gpu::Commands& commands, std::string_view name, const ResizePass
   });
 }
 
-void resize(Stream& stream, const View& x, const View& y, const ResizeOptions& o, const Epilogue& epilogue,
-            const Prologue& prologue) {
-  CallKey k = key("resize", o, epilogue, prologue);
-  call(stream, std::move(k), {x, prologue.operands, epilogue.operands, y}, [&](Stream& s) {
-    ResizePass pass = checked(s, "resize", false, x, y, o, epilogue, prologue);
+void resize(Stream& stream, const View& x, const View& y, const ResizeOptions& o, const Fusion& fusion) {
+  CallKey k = key("resize", o, fusion);
+  call(stream, std::move(k), {x, fusion.prologue.operands, fusion.epilogue.operands, y}, [&](Stream& s) {
+    ResizePass pass = checked(s, "resize", false, x, y, o, fusion);
     const DType type = pass.from_type;
     const bool integer = !is_floating(type);
     if (o.mode != ResizeMode::nearest && integer && type != DType::i8 && type != DType::u8) {
@@ -388,13 +388,12 @@ void resize(Stream& stream, const View& x, const View& y, const ResizeOptions& o
   });
 }
 
-void resize_gradient(Stream& stream, const View& dy, const View& dx, const ResizeOptions& o, const Epilogue& epilogue,
-                     const Prologue& prologue) {
-  CallKey k = key("resize_gradient", o, epilogue, prologue);
-  call(stream, std::move(k), {dy, prologue.operands, epilogue.operands, dx}, [&](Stream& s) {
-    ResizePass pass = checked(s, "resize_gradient", true, dy, dx, o, epilogue, prologue);
+void resize_gradient(Stream& stream, const View& dy, const View& dx, const ResizeOptions& o, const Fusion& fusion) {
+  CallKey k = key("resize_gradient", o, fusion);
+  call(stream, std::move(k), {dy, fusion.prologue.operands, fusion.epilogue.operands, dx}, [&](Stream& s) {
+    ResizePass pass = checked(s, "resize_gradient", true, dy, dx, o, fusion);
     if (dx.count() == 0) return;
-    if (dy.count() == 0 && epilogue.expression) {
+    if (dy.count() == 0 && fusion.epilogue.expression) {
       throw InvalidArgument("resize_gradient: dy is {}, an epilogue takes one that has elements", to_string(dy));
     }
     if (dy.count() == 0) return fill(s, 0, dx);

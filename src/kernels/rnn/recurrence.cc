@@ -1,5 +1,9 @@
 #include "kernels/rnn/recurrence.h"
 
+#include <algorithm>
+#include <charconv>
+
+#include "core/in_quotes.h"
 #include "core/format.h"
 #include "weft/error.h"
 #include "weft/number.h"
@@ -49,6 +53,34 @@ std::string to_string(const RnnActivation& a) {
   if (row.parameters > 0) text += "(" + to_string(Number(a.alpha));
   if (row.parameters > 1) text += ", " + to_string(Number(a.beta));
   return row.parameters > 0 ? text + ")" : text;
+}
+
+void from_text(std::string_view text, RnnActivation& a) {
+  const auto fail = [&] {
+    std::string names;
+    for (const std::string_view name : kRnnFunctions) names += (names.empty() ? "" : ", ") + std::string(name);
+    throw InvalidArgument("the activation is {}; expected {}, with parameters as in hard_sigmoid(0.2, 0.5)",
+                          in_quotes(std::string(text)), names);
+  };
+  const std::size_t open = std::min(text.find('('), text.size());
+  const auto found = std::ranges::find(kRnnFunctions, text.substr(0, open));
+  if (found == std::end(kRnnFunctions)) fail();
+  a = RnnActivation(static_cast<RnnFunction>(found - std::begin(kRnnFunctions)));
+  if (open == text.size()) return;
+  std::string_view rest = text.substr(open + 1);
+  if (!rest.ends_with(')')) fail();
+  rest.remove_suffix(1);
+  const int parameters = row_of(a.function).parameters;
+  for (int k = 0; k < parameters; ++k) {
+    double& parameter = k == 0 ? a.alpha : a.beta;
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), parameter);
+    if (error != std::errc()) fail();
+    rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+    if (rest.empty()) return;
+    if (k + 1 == parameters || !rest.starts_with(", ")) fail();
+    rest.remove_prefix(2);
+  }
+  fail();
 }
 
 Recurrence::Recurrence(const LstmOptions& o)

@@ -13,12 +13,9 @@ namespace weft::kernels {
 enum class RnnKind : std::uint8_t { lstm, gru, rnn };
 std::string_view name(RnnKind kind);
 
-inline constexpr std::string_view kRnnDirections[] = {"forward", "reverse", "bidirectional"};
 inline constexpr std::string_view kRnnFunctions[] = {
     "sigmoid",     "tanh",         "relu", "affine",   "leaky_relu", "thresholded_relu",
     "scaled_tanh", "hard_sigmoid", "elu",  "softsign", "softplus"};
-inline constexpr std::string_view kLstmGates[] = {"ifgo", "iofg"};
-inline constexpr std::string_view kGruGates[] = {"rzn", "zrn"};
 
 // The options of any of the networks. Which gate is which is said by its place among the rows of weights.
 struct Recurrence {

@@ -125,29 +125,20 @@ void run(Stream& stream, const RowViews& views, int axis, bool log) {
   });
 }
 
-void softmax_plain(Stream& stream, const View& x, const View& y, int axis, bool log) {
-  call(stream, CallKey(name_of(log), axis), {x, y},
-       [&](Stream& s) { run(s, row_views(name_of(log), x, y), axis, log); });
-}
-
-void softmax_fused(Stream& stream, std::span<const View> inputs, std::span<const View> outputs, int axis,
-                   const RowFusion& fusion, bool log) {
-  call(stream, CallKey(name_of(log), axis, fusion.prologue, fusion.epilogue), {inputs, fusion.operands, outputs},
-       [&](Stream& s) { run(s, row_views(name_of(log), inputs, outputs, fusion), axis, log); });
+void by_rows(Stream& stream, const View& x, const View& y, int axis, const Fusion& fusion, bool log) {
+  const auto& [prologue, epilogue] = fusion;
+  call(stream, CallKey(name_of(log), axis, prologue.expression, epilogue.expression),
+       {x, prologue.operands, epilogue.operands, y, epilogue.outputs, prologue.outputs},
+       [&](Stream& s) { run(s, row_views(name_of(log), x, y, fusion), axis, log); });
 }
 
 }  // namespace
 
-void softmax(Stream& stream, const View& x, const View& y, int axis) { softmax_plain(stream, x, y, axis, false); }
-void log_softmax(Stream& stream, const View& x, const View& y, int axis) { softmax_plain(stream, x, y, axis, true); }
-
-void softmax(Stream& stream, std::span<const View> inputs, std::span<const View> outputs, int axis,
-             const RowFusion& fusion) {
-  softmax_fused(stream, inputs, outputs, axis, fusion, false);
+void softmax(Stream& stream, const View& x, const View& y, int axis, const Fusion& fusion) {
+  by_rows(stream, x, y, axis, fusion, false);
 }
-void log_softmax(Stream& stream, std::span<const View> inputs, std::span<const View> outputs, int axis,
-                 const RowFusion& fusion) {
-  softmax_fused(stream, inputs, outputs, axis, fusion, true);
+void log_softmax(Stream& stream, const View& x, const View& y, int axis, const Fusion& fusion) {
+  by_rows(stream, x, y, axis, fusion, true);
 }
 
 void softmax_in_form(Stream& stream, const RowViews& views, int axis, bool logarithm, const RowForm& form) {
