@@ -5,6 +5,7 @@
 #include "weft/attributes.h"
 #include "weft/axes.h"
 #include "weft/calibration.h"
+#include "weft/call.h"
 #include "weft/compile.h"
 #include "weft/convolution.h"
 #include "weft/creation.h"

@@ -17,6 +17,8 @@ struct OpRow {
   // The op with the attributes of these names, whose kinds are the schema's, for operands of these types; attributes
   // that are not named have their defaults.
   std::function<OpPtr(const AttributeMap&, std::span<const TensorType>)> make;
+  // Sets the attributes that say which of the schema's inputs are there; none: the op asks none of that.
+  std::function<void(AttributeMap&, const std::vector<bool>& present)> given = {};
   // What the function of the op's name records, where that is more than the op: promotion, other ops for some types.
   std::function<std::vector<Tensor>(std::span<const Tensor>, const AttributeMap&)> call = {};
 };
@@ -28,13 +30,23 @@ using OpRows = std::vector<OpRow>;
 template <class O>
 OpRow op_row(Schema schema, typename O::AttributesType attributes = {}) {
   schema.attributes = schemas_of(attributes);
-  auto make = [name = schema.name, attributes = std::move(attributes)](const AttributeMap& given,
+  OpRow row;
+  using A = typename O::AttributesType;
+  if constexpr (requires(A a, const std::vector<bool>& present) { a.given(present); }) {
+    row.given = [name = schema.name, attributes](AttributeMap& map, const std::vector<bool>& present) {
+      A a = from_map(name, map, attributes);
+      a.given(present);
+      map = to_map(a);
+    };
+  }
+  row.make = [name = schema.name, attributes = std::move(attributes)](const AttributeMap& given,
                                                                        std::span<const TensorType> inputs) {
     auto a = from_map(name, given, attributes);
     if constexpr (requires { a.normalise(name, inputs); }) a.normalise(name, inputs);
     return make_op<O>(std::move(a));
   };
-  return {std::move(schema), std::move(make)};
+  row.schema = std::move(schema);
+  return row;
 }
 
 // The schema of the kernel that computes an op of that name. `shape`, `type`: of its first result, where a graph's is
@@ -42,6 +54,8 @@ OpRow op_row(Schema schema, typename O::AttributesType attributes = {}) {
 Schema schema_of_kernel(std::string_view name, std::string shape = {}, std::string type = {});
 
 std::span<const OpRow> op_rows();
+// By the op's name; null if no row makes it.
+const OpRow* find_op_row(std::string_view name);
 
 void add_attention_ops(OpRows& rows);
 void add_conv_ops(OpRows& rows);

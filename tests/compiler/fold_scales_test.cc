@@ -48,7 +48,7 @@ TEST_F(FoldScales, BatchNormBecomesABias) {
             "%1 = constant : f32 [16]\n"
             "%2 = constant : f32 [16, 3, 3, 3]\n"
             "%3 = permute{order=[0, 3, 1, 2]} %2 : f32 [16, 3, 3, 3]\n"
-            "%4 = conv{strides=[1, 1], dilations=[1, 1], before=[0, 0], groups=1, sizes=[6, 6], channels_last=true} "
+            "%4 = conv{channels_last=true} "
             "%0, %3 : f32 [1, 6, 6, 16]\n"
             "%5 = map{y=(x0:f32, x1:f32) add(x0, x1)} %4, %1 : f32 [1, 6, 6, 16]\n"
             "%6 = map{y=(x0:f32) relu(x0)} %5 : f32 [1, 6, 6, 16]\n"

@@ -38,8 +38,8 @@ TEST_F(FuseRows, BeforeAndAfter) {
   // By the time this pass runs, the chain after the norm is one node; here it is two, of which only the norm reads the
   // first.
   EXPECT_EQ(after(fuse<FusionStage::row>),
-            "%3 = layer_norm{x=(x0:f32, x1:f32) %2 = add(x0, x1); %2, %2, first_axis=1, epsilon=0.5, bias=false, "
-            "y=(x0:f32) tanh(x0)} %0, %1, %2 : f32 [64, 256], f32 [64, 256]\n"
+            "%3 = layer_norm{prologue=(x0:f32, x1:f32) %2 = add(x0, x1); %2, %2, first_axis=1, epsilon=0.5, bias=false, "
+            "epilogue=(x0:f32) tanh(x0)} %0, %1, %2 : f32 [64, 256], f32 [64, 256]\n"
             "%4 = map{y=(x0:f32, x1:f32) mul(x0, x1)} %3, %2 : f32 [64, 256]\n"
             "output \"y\" = %4\n"
             "output \"sum\" = %3.1\n");
@@ -51,7 +51,7 @@ TEST_F(FuseRows, ResultsThatOthersNeed) {
   graph.output("gated", y * gate);
   graph.output("y", y);
   EXPECT_EQ(after(fuse<FusionStage::row>),
-            "%2 = softmax{axis=1, y=(x0:f32, x1:f32) x0, mul(x0, x1)} %0, %1 : f32 [64, 256], f32 [64, 256]\n"
+            "%2 = softmax{axis=1, epilogue=(x0:f32, x1:f32) x0, mul(x0, x1)} %0, %1 : f32 [64, 256], f32 [64, 256]\n"
             "output \"gated\" = %2.1\n"
             "output \"y\" = %2\n");
 }

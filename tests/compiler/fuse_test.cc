@@ -100,7 +100,7 @@ TEST_F(FuseTest, NoMoreThanItSays) {
   graph.output("exp", exp(y));
   graph.output("sin", sin(y));
   EXPECT_EQ(after(fuse<FusionStage::row>),
-            "%2 = scaled{y=(x0:f32) x0, exp(x0)} %0, %1 : f32 [3, 4], f32 [3, 4]\n"
+            "%2 = scaled{epilogue=(x0:f32) x0, exp(x0)} %0, %1 : f32 [3, 4], f32 [3, 4]\n"
             "%3 = map{y=(x0:f32) sin(x0)} %2 : f32 [3, 4]\n"
             "output \"y\" = %2\n"
             "output \"exp\" = %2.1\n"

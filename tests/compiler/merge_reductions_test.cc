@@ -29,7 +29,7 @@ TEST_F(MergeReductions, WhatIsReducedIsStoredToo) {
   graph.output("y", y);
   graph.output("s", reduce(ReduceKind::sum, y, {1}, true));
   EXPECT_EQ(after(merge_extra_outputs),
-            "%1 = reduce_sum{x=(x0:f32) %1 = mul(x0, x0); %1, %1, axes=[1], keep_dims=true} %0 : f32 [33, 1], "
+            "%1 = reduce_sum{prologue=(x0:f32) %1 = mul(x0, x0); %1, %1, axes=[1], keep_dims=true} %0 : f32 [33, 1], "
             "f32 [33, 40]\n"
             "output \"y\" = %1.1\n"
             "output \"s\" = %1\n");

@@ -205,7 +205,7 @@ TEST_F(Recurrent, SaysWhatDoesNotFit) {
               HasSubstr("c is f16 [1, 3, 6]"));
   EXPECT_THAT(refused([&](auto&, auto&) {}, {.direction = RnnDirection::bidirectional}),
               HasSubstr("r is f32 [1, 24, 6], expected [2, 24, 6]"));
-  EXPECT_THAT(refused([&](auto&, auto&) {}, {.clip = -1}), HasSubstr("lstm: clip is -1, expected 0 or more"));
+  EXPECT_THAT(refused([&](auto&, auto&) {}, {.clip = -1}), HasSubstr("lstm: clip is -1, expected a positive number"));
   EXPECT_THAT(refused([&](RnnInputs& in, RnnOutputs& out) { in.initial_h = out.h; }), HasSubstr("shares memory"));
   const RnnInputs in{.x = f32({5, 3, 4}), .w = f32({1, 6, 4}), .r = f32({1, 6, 6}), .initial_c = f32({1, 3, 6})};
   EXPECT_EQ(thrown_by([&] { kernels::rnn(cpu, in, {.h = f32({1, 3, 6})}); }),

@@ -70,7 +70,13 @@ inline constexpr std::string_view kLstmGates[] = {"ifgo", "iofg"};
 inline constexpr std::string_view kGruGates[] = {"rzn", "zrn"};
 inline constexpr std::string_view kDirectionMeaning =
     "from the first step to the last, the other way round, or both";
-inline constexpr std::string_view kClipMeaning = "activations are given numbers within [-clip, clip]; none: any";
+// 0 stands for none.
+inline void visit_clip(AttributeVisitor& v, std::optional<double>& clip) {
+  double limit = clip.value_or(0);
+  const double before = limit;
+  v.brief("clip", limit, 0, "activations are given numbers within [-clip, clip]; 0: any");
+  if (limit != before) clip = limit == 0 ? std::nullopt : std::optional(limit);
+}
 
 // Operands. D is 2 if bidirectional, else 1; G is the number of gates: 4 of an LSTM, 3 of a GRU, 1.
 struct RnnInputs {
@@ -104,7 +110,7 @@ struct LstmOptions {
   RnnActivation gate_activation = RnnFunction::sigmoid;
   RnnActivation cell_activation = RnnFunction::tanh;
   RnnActivation output_activation = RnnFunction::tanh;
-  std::optional<double> clip = {};  // what activations are given is first clamped to [-clip, clip]
+  std::optional<double> clip = {};  // positive; what activations are given is first clamped to [-clip, clip]
   bool coupled = false;             // f = 1 - i, and the rows of f are ignored (ONNX's input_forget)
   // Whether the peephole of o sees the cell state c' after the step (Gers and Schmidhuber, 2000; ONNX), or c before it,
   // as those of i and f do (WebNN).
@@ -116,7 +122,7 @@ struct LstmOptions {
     v.text("gate_activation", gate_activation, RnnFunction::sigmoid, "the activation of i, f and o");
     v.text("cell_activation", cell_activation, RnnFunction::tanh, "the activation of g");
     v.text("output_activation", output_activation, RnnFunction::tanh, "the activation of c'");
-    v("clip", clip, {}, kClipMeaning);
+    visit_clip(v, clip);
     v.brief("coupled", coupled, false, "the forget gate is 1 - i, and its weights are ignored");
     v.brief("output_peephole_after", output_peephole_after, true,
             "the peephole of o sees c' after the step; else c before it");
@@ -142,7 +148,7 @@ struct GruOptions {
     v("gates", gates, GruGates::rzn, kGruGates, "the order of the gates: reset, update z, candidate n");
     v.text("gate_activation", gate_activation, RnnFunction::sigmoid, "the activation of r and z");
     v.text("candidate_activation", candidate_activation, RnnFunction::tanh, "the activation of n");
-    v("clip", clip, {}, kClipMeaning);
+    visit_clip(v, clip);
     v("reset_after", reset_after, true,
       "the reset gate multiplies the product of the state; else the state before it");
   }
@@ -160,7 +166,7 @@ struct RnnOptions {
   void fields(AttributeVisitor& v) {
     v("direction", direction, RnnDirection::forward, kRnnDirections, kDirectionMeaning);
     v.text("activation", activation, RnnFunction::tanh, "the activation of the sums");
-    v("clip", clip, {}, kClipMeaning);
+    visit_clip(v, clip);
   }
 };
 

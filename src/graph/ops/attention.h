@@ -15,6 +15,10 @@ struct AttentionAttributes {
   bool has_mask(std::size_t operands) const {
     return operands > std::size_t{3} + std::size_t{query_lengths} + std::size_t{key_lengths};
   }
+  void given(const std::vector<bool>& present) {
+    query_lengths = present[4];
+    key_lengths = present[5];
+  }
   void fields(AttributeVisitor& v) {
     options.fields(v);
     v.brief("query_lengths", query_lengths, false, "whether the lengths of queries are among the operands");

@@ -94,11 +94,11 @@ Tensor convolution(ConvAttributes a, const Operand& x, const Operand& w, const O
 }  // namespace
 
 void ConvAttributes::fields(AttributeVisitor& v) {
-  v("strides", strides, {}, "elements of x from an output to the next, for each spatial axis; none: 1");
-  v("dilations", dilations, {}, "elements of x from an element of the filter to the next; none: 1");
-  v("padding", padding, {}, "zeros in front of x, negative: elements that are left out; none: 0");
+  v.brief("strides", strides, {}, "elements of x from an output to the next, for each spatial axis; none: 1");
+  v.brief("dilations", dilations, {}, "elements of x from an element of the filter to the next; none: 1");
+  v.brief("padding", padding, {}, "zeros in front of x, negative: elements that are left out; none: 0");
   v.brief("padding_after", padding_after, {}, "the same behind x; none: as padding");
-  v("groups", groups, 1, "how many groups of channels there are, each with filters of its own");
+  v.brief("groups", groups, 1, "how many groups of channels there are, each with filters of its own");
   if (kind == ConvKind::transpose) {
     v.brief("output_padding", output_padding, {}, "more elements at the end of the result; none: 0");
     v.brief("output_sizes", output_sizes, {}, "the sizes of the result's spatial axes; none: as the padding says");
@@ -173,8 +173,9 @@ Shape ConvOp::result_shape(const Shape& first, const Shape& b, const Dims& sizes
 }
 
 std::vector<TensorType> ConvOp::infer(std::span<const TensorType> in) const {
-  infer_dtype(name(), {&in[0], &in[1]}, a.type);
   const ConvGeometry g = geometry(a, in[0], in[1]);
+  const Dims made = sizes(in[0], in[1], g);
+  infer_dtype(name(), {&in[0], &in[1]}, a.type);
   const DType usual = product_result(in[0].dtype, in[1].dtype);
   const auto fail = [&](std::string_view what, std::int64_t got, std::int64_t expected) {
     throw ShapeError("{}: {} has {} channels, expected {} for {} (groups {})", name(), what, got, expected,
@@ -205,7 +206,7 @@ std::vector<TensorType> ConvOp::infer(std::span<const TensorType> in) const {
                        weft::to_string(in[0].shape), weft::to_string(in[1].shape), groups);
     }
   }
-  return {{a.type.value_or(usual), result_shape(in[0].shape, in[1].shape, sizes(in[0], in[1], g))}};
+  return {{a.type.value_or(usual), result_shape(in[0].shape, in[1].shape, made)}};
 }
 
 // A filter's gradient is small and long in its sums, which parts of the work share.

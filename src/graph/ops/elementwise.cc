@@ -380,8 +380,9 @@ void add_elementwise_ops(OpRows& rows) {
   rows.push_back(op_row<ElementwiseOp>({.name = "map",
                                         .family = "elementwise",
                                         .summary = "an expression of each element of operands that broadcast",
-                                        .inputs = {{.name = "operands", .arity = Arity::repeated}},
-                                        .outputs = {{.name = "y", .arity = Arity::repeated}},
+                                        .formula = "y = expression(operands…)",
+                                        .inputs = {{.name = "operands", .arity = Arity::repeated, .shape = "any that broadcast"}},
+                                        .outputs = {{.name = "y", .arity = Arity::repeated, .shape = "the operands' common shape"}},
                                         .signatures = {{types::any, types::any}}},
                                        MapAttributes{}));
   for (const kernels::KernelInfo& k : kernels::table()) {

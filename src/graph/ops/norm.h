@@ -78,6 +78,10 @@ struct NormAttributes {
   bool has_scale = true, has_bias = true;  // rms has none
   std::optional<DType> type = {};          // of layer and rms
 
+  void given(const std::vector<bool>& present) {
+    has_scale = present[1];
+    has_bias = present.size() > 2 && present[2];
+  }
   void normalise(std::string_view op, std::span<const TensorType> inputs);
   void fields(AttributeVisitor& v);
 };

@@ -197,15 +197,15 @@ void PoolAttributes::fields(AttributeVisitor& v) {
   v.brief("adaptive", adaptive, false, "windows follow from the sizes alone");
   if (!adaptive) {
     v("window", window, {}, "the sizes of windows");
-    v("strides", strides, {}, "elements of x from a window to the next; none: the window's sizes");
-    v("dilations", dilations, {}, "elements of x from an element of a window to the next; none: 1");
-    v("padding", padding, {}, "elements in front of x that take no part; none: 0");
+    v.brief("strides", strides, {}, "elements of x from a window to the next; none: the window's sizes");
+    v.brief("dilations", dilations, {}, "elements of x from an element of a window to the next; none: 1");
+    v.brief("padding", padding, {}, "elements in front of x that take no part; none: 0");
     v.brief("padding_after", padding_after, {}, "the same behind x; none: as padding");
     v.brief("ceil_mode", ceil_mode, false, "also a last window that only begins in x or the padding in front of it");
   }
   if (is_average() && !adaptive) {
-    v("count_padding", count_padding, true, "the divisor counts the elements of the padding, too");
-    v("divisor", divisor, 0, "the divisor, instead of the number of elements; 0: that number");
+    v.brief("count_padding", count_padding, true, "the divisor counts the elements of the padding, too");
+    v.brief("divisor", divisor, 0, "the divisor, instead of the number of elements; 0: that number");
   }
   if (function == PoolFunction::lp) v("p", p, 2, "the exponent of the norm");
   if (is_gradient()) {

@@ -113,6 +113,15 @@ void from_text(std::string_view text, GivenOperands& given) {
   }
 }
 
+void RnnAttributes::given(const std::vector<bool>& present) {
+  operands = {};
+  std::size_t next = 3;  // behind x, w and r
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (kind != RnnKind::lstm && (i == initial_c || i == peephole)) continue;
+    operands[i] = present[next++];
+  }
+}
+
 Recurrence RnnAttributes::recurrence() const {
   if (kind == RnnKind::lstm) return Recurrence(lstm);
   return kind == RnnKind::gru ? Recurrence(gru) : Recurrence(rnn);

@@ -26,6 +26,7 @@ struct RnnAttributes {
   bool batch_first = false;  // x and y begin with the batch
   bool y = true;             // it is wanted
 
+  void given(const std::vector<bool>& present);
   kernels::Recurrence recurrence() const;
   void fields(AttributeVisitor& v);
 };

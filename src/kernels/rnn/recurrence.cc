@@ -33,7 +33,7 @@ constexpr FunctionRow kFunctions[] = {
 const FunctionRow& row_of(RnnFunction function) { return kFunctions[static_cast<int>(function)]; }
 
 std::optional<double> checked_clip(RnnKind kind, std::optional<double> clip) {
-  if (clip && !(*clip >= 0)) throw InvalidArgument("{}: clip is {}, expected 0 or more", name(kind), *clip);
+  if (clip && !(*clip > 0)) throw InvalidArgument("{}: clip is {}, expected a positive number", name(kind), *clip);
   return clip;
 }
 

@@ -19,7 +19,7 @@ inline constexpr std::string_view kRnnFunctions[] = {
 
 // The options of any of the networks. Which gate is which is said by its place among the rows of weights.
 struct Recurrence {
-  // Throw InvalidArgument for a clip that is negative or NaN.
+  // Throw InvalidArgument for a clip that is not positive.
   explicit Recurrence(const LstmOptions& options);
   explicit Recurrence(const GruOptions& options);
   explicit Recurrence(const RnnOptions& options);

@@ -1,0 +1,173 @@
+#include "weft/call.h"
+
+#include <set>
+
+#include "graph/graph.h"
+#include "graph/op_rows.h"
+#include "kernels/elementwise/scalar_ops.h"
+#include "support/random_graph.h"
+#include "support/throws.h"
+
+namespace weft {
+namespace {
+
+using testing::HasSubstr;
+
+AttributeMap attributes_of(const Op& op) {
+  AttributeMap map;
+  AttributeCollector visitor(map);
+  op.visit(visitor);
+  return map;
+}
+
+// A node's operands as its schema lists them: undefined where optional ones are not there, which the node says by an
+// attribute of the operand's name, or by one that lists their names; of attention's mask their number says it.
+std::vector<Tensor> listed(const Node& node, const Schema& schema, const AttributeMap& attributes) {
+  const auto flag = [&](const std::string& name) -> std::optional<bool> {
+    const auto found = attributes.find(name);
+    if (found != attributes.end()) return std::get<Number>(found->second).value() != 0;
+    const auto list = attributes.find("operands");
+    if (list == attributes.end() || schema.family != "rnn") return std::nullopt;
+    return (" " + std::get<std::string>(list->second) + " ").find(" " + name + " ") != std::string::npos;
+  };
+  std::vector<Tensor> all;
+  std::size_t next = 0;
+  for (const OperandSchema& o : schema.inputs) {
+    if (o.arity == Arity::optional) {
+      const std::size_t later = schema.name == "attention" && o.name == "mask"
+                                    ? std::size_t{*flag("query_lengths")} + std::size_t{*flag("key_lengths")}
+                                    : 0;
+      if (!flag(o.name).value_or(node.inputs().size() - next > later)) {
+        all.emplace_back();
+        continue;
+      }
+    }
+    if (next < node.inputs().size()) all.push_back(node.inputs()[next++]);
+  }
+  while (next < node.inputs().size()) all.push_back(node.inputs()[next++]);
+  return all;
+}
+
+// What a function recorded, called by name with what the node says, is the same op on the same operands.
+TEST(Call, MakesWhatTheFunctionsOfRandomGraphsMade) {
+  std::set<std::string> names;
+  for (unsigned seed = 0; seed < 400; ++seed) {
+    const test::RandomGraph random = test::random_graph(seed, seed % 4 == 3 ? DType::f16 : DType::f32);
+    for (const auto& node : random.graph.impl().nodes()) {
+      const Op& op = node->op();
+      if (op.is_leaf()) continue;
+      const OpRow* row = find_op_row(op.name());
+      ASSERT_TRUE(row) << op.to_string();
+      const AttributeMap attributes = attributes_of(op);
+      const std::vector<Tensor> results = call(op.name(), listed(*node, row->schema, attributes), attributes);
+      ASSERT_EQ(results[0].node()->op().identity(), op.identity()) << "seed " << seed;
+      ASSERT_EQ(results[0].node()->types(), node->types()) << op.to_string();
+      ASSERT_EQ(results[0].node()->inputs().size(), node->inputs().size()) << op.to_string();
+      for (std::size_t i = 0; i < node->inputs().size(); ++i) {
+        EXPECT_EQ(results[0].node()->inputs()[i].node(), node->inputs()[i].node()) << op.to_string();
+      }
+      names.insert(std::string(op.name()));
+    }
+  }
+  // Functions of elements are tested below.
+  std::string missing;
+  for (const OpRow& row : op_rows()) {
+    if (row.make && !names.contains(row.schema.name)) missing += row.schema.name + " ";
+  }
+  EXPECT_EQ(missing, "");
+}
+
+TEST(Call, FunctionsOfElements) {
+  Graph g;
+  const Tensor x = g.input("x", DType::f32, {2, 3}), n = g.input("n", DType::i32, {3});
+  const Tensor c = g.input("c", DType::c64, {3}), b = g.input("b", DType::boolean, {3});
+  int count = 0;
+  for (const OpRow& row : op_rows()) {
+    if (row.schema.family != "elementwise" || row.make) continue;
+    const auto op = scalar_op(row.schema.name);
+    if (!op || *op == ScalarOp::cast) continue;
+    ++count;
+    // Of types that go together in some way: those that the function takes, and others that it promotes.
+    for (const Tensor& v : {x, n, c, b}) {
+      const std::vector<Tensor> operands(static_cast<std::size_t>(arity(*op)), v);
+      const auto direct = [&] {
+        return operands.size() == 1   ? unary(*op, v)
+               : operands.size() == 2 ? binary(*op, v, v)
+                                      : ternary(*op, v, v, v);
+      };
+      std::string expected, got;
+      try {
+        const Tensor y = direct();
+        expected = y.node()->op().identity() + to_string(y.type());
+      } catch (const Error& e) {
+        expected = e.what();
+      }
+      try {
+        const Tensor y = call(row.schema.name, operands)[0];
+        got = y.node()->op().identity() + to_string(y.type());
+      } catch (const Error& e) {
+        got = e.what();
+      }
+      EXPECT_EQ(got, expected) << row.schema.name;
+    }
+  }
+  EXPECT_GT(count, 80);
+}
+
+TEST(Call, OptionalOperandsAndDefaults) {
+  Graph g;
+  const Tensor x = g.input("x", DType::f32, {2, 3, 4}), bias = g.input("bias", DType::f32, {4});
+  const Tensor y = call("layer_norm", {x, Tensor(), bias}, {{"first_axis", Number(-1)}})[0];
+  EXPECT_EQ(y.node()->op().identity(), layer_norm(x, {}, bias, 1e-5).node()->op().identity());
+  EXPECT_EQ(call("softmax", {x})[0].node()->op().identity(), softmax(x).node()->op().identity());
+  EXPECT_EQ(call("reduce_mean", {x}, {{"axes", std::vector<std::int64_t>{-1, 0}}})[0].shape(), (Shape{3}));
+  EXPECT_EQ(call("top_k", {x}, {{"k", Number(2)}}).size(), 2u);
+  const Tensor i = g.input("i", DType::i32, {3, 3});
+  EXPECT_EQ(call("reduce_variance", {i}, {{"axes", std::vector<std::int64_t>{0}}})[0].dtype(), DType::f32);
+}
+
+TEST(Call, SaysWhatIsWrong) {
+  Graph g;
+  const Tensor x = g.input("x", DType::f32, {2, 3});
+  using test::thrown_by;
+  EXPECT_THAT(thrown_by([&] { call("sofmax", {x}); }), HasSubstr("no operation 'sofmax'; the nearest name is 'softmax'"));
+  EXPECT_THAT(thrown_by([&] { call("softmax", {x}, {{"axes", Number(1)}}); }), HasSubstr("axes"));
+  EXPECT_THAT(thrown_by([&] { call("softmax", {x}, {{"axis", std::string("last")}}); }), HasSubstr("axis"));
+  EXPECT_THAT(thrown_by([&] { call("softmax", {x}, {{"axis", Number(5)}}); }), HasSubstr("softmax: axis 5"));
+  EXPECT_THAT(thrown_by([&] { call("softmax", {x, x}); }), HasSubstr("softmax: 2 operands, expected 'x'"));
+  EXPECT_THAT(thrown_by([&] { call("softmax", {}); }), HasSubstr("softmax: operand x is missing"));
+  EXPECT_THAT(thrown_by([&] { call("matmul", {x, Tensor()}); }), HasSubstr("matmul: operand b is an undefined Tensor"));
+  EXPECT_THAT(thrown_by([&] { call("permute", {x}); }), HasSubstr("order"));
+  EXPECT_THAT(thrown_by([&] { call("map", {x}, {{"y", std::string("(x0:f32) eep(x0)")}}); }),
+              HasSubstr("at character 10 expected an input, a constant or an operation"));
+  EXPECT_THAT(thrown_by([&] { call("input", {}); }), HasSubstr("no operation 'input'"));
+}
+
+TEST(ExpressionText, IsReadBack) {
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    const test::RandomGraph random = test::random_graph(seed);
+    for (const auto& node : random.graph.impl().nodes()) {
+      const Expression* e = node->op().elementwise();
+      if (!e) continue;
+      EXPECT_EQ(Expression::parse(e->to_string()).to_string(), e->to_string());
+    }
+  }
+  Expression e;
+  const int x = e.input(DType::f32), n = e.input(DType::u64);
+  int v = e.apply(ScalarOp::mul, {x, e.constant_bits(0x7fc00123, DType::f32)});  // a NaN with a payload
+  for (int i = 0; i < 50'000; ++i) v = e.apply(ScalarOp::neg, {v});
+  const int shared = e.apply(ScalarOp::add, {e.cast(n, DType::f32), e.constant(-0.0, DType::f32)});
+  e.output(e.apply(ScalarOp::max, {v, shared}));
+  e.output(e.apply(ScalarOp::add, {n, e.constant_bits(~0ull, DType::u64)}));
+  e.output(shared);
+  EXPECT_EQ(Expression::parse(e.to_string()).to_string(), e.to_string());
+  for (const char* text : {"", "(", "(x0:f33) x0", "(x1:f32) x1", "(x0:f32) x1", "(x0:f32) exp(x0", "(x0:f32) exp(x0))",
+                           "(x0:f32) %1", "(x0:f32) %1 = exp(x0); %1 = exp(x0); %1", "(x0:f32) add(x0)",
+                           "(x0:f32) add(x0, 1:i4)", "(x0:f32) add(x0, 0x1ff:u8)", "(x0:f32) cast<f32(x0)",
+                           "(x0:f32) 99999999999999999999:f32 1", "(x0:f32) input(x0)"}) {
+    EXPECT_THROW(Expression::parse(text), InvalidArgument) << text;
+  }
+}
+
+}  // namespace
+}  // namespace weft
