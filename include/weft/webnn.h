@@ -1,4 +1,4 @@
-// The Web Neural Network API, natively: graphs built by 95 operations, compiled once and dispatched on device tensors,
+// The Web Neural Network API, natively: graphs built by its operations, compiled once and dispatched on device tensors,
 // as the W3C's specification has it. docs/webnn.md is the guide, and names each place where Weft does otherwise.
 // Source: Web Neural Network API, W3C, editor's draft of 2026-06-27 (commit c515210 of webmachinelearning/webnn), and
 // the MLTensor explainer for what is exported to WebGPU.

@@ -7,88 +7,76 @@ namespace weft::webnn {
 
 namespace {
 
-struct Row {
-  const char* name;
-  const char* section;
-  TypeSet types;
-  std::vector<ArgumentSchema> options;
-  Map map;
-};
-
-double parameter(const Call& c, std::string_view name) {
-  return cast_number(c.number(name), c.data_type("input")).value();
-}
+// An option as a number of the input's type.
+double as_input(double option, const Operand& input) { return cast_number(option, input.data_type()).value(); }
 
 template <ScalarOp op>
-std::vector<weft::Tensor> unary_map(const Call& c) {
-  return {unary(op, c.operand("input"))};
+Tensors unary_map(const Call&, const Operand& input, const OperatorOptions&) {
+  return {unary(op, tensor_of(input))};
 }
 
-std::vector<weft::Tensor> elu_map(const Call& c) { return {elu(c.operand("input"), parameter(c, "alpha"))}; }
+Tensors elu_map(const Call&, const Operand& input, const EluOptions& o) {
+  return {elu(tensor_of(input), as_input(o.alpha, input))};
+}
 
 // min(max(alpha · x + beta, 0), 1)
-std::vector<weft::Tensor> hard_sigmoid_map(const Call& c) {
-  return {hardsigmoid(c.operand("input"), parameter(c, "alpha"), parameter(c, "beta"))};
+Tensors hard_sigmoid_map(const Call&, const Operand& input, const HardSigmoidOptions& o) {
+  return {hardsigmoid(tensor_of(input), as_input(o.alpha, input), as_input(o.beta, input))};
 }
 
-std::vector<weft::Tensor> leaky_relu_map(const Call& c) {
-  return {leaky_relu(c.operand("input"), parameter(c, "alpha"))};
+Tensors hard_swish_map(const Call&, const Operand& input, const OperatorOptions&) {
+  return {hardswish(tensor_of(input))};
+}
+
+Tensors leaky_relu_map(const Call&, const Operand& input, const LeakyReluOptions& o) {
+  return {leaky_relu(tensor_of(input), as_input(o.alpha, input))};
 }
 
 // alpha · x + beta, rounded once where the device can: near its zero the rounded product has few digits left.
-std::vector<weft::Tensor> linear_map(const Call& c) {
-  const weft::Tensor x = cast(c.operand("input"), DType::f32);
-  return {cast(fma(x, parameter(c, "alpha"), parameter(c, "beta")), c.data_type("input"))};
+Tensors linear_map(const Call&, const Operand& input, const LinearOptions& o) {
+  const weft::Tensor x = cast(tensor_of(input), DType::f32);
+  return {cast(fma(x, as_input(o.alpha, input), as_input(o.beta, input)), input.data_type())};
 }
 
+Tensors softsign_map(const Call&, const Operand& input, const OperatorOptions&) { return {softsign(tensor_of(input))}; }
+
 // x < 0 ? slope · x : x, which is max(0, x) + slope · min(0, x).
-std::vector<weft::Tensor> prelu_map(const Call& c) {
-  const weft::Tensor x = c.operand("input"), slope = c.operand("slope");
-  if (!broadcast(c.shape("input"), c.shape("slope"))) {
-    c.fail("input is {} and slope {}, expected shapes that broadcast", to_string(c.shape("input")),
-           to_string(c.shape("slope")));
+Tensors prelu_map(const Call& c, const Operand& input, const Operand& slope, const OperatorOptions&) {
+  const weft::Tensor x = tensor_of(input);
+  if (!broadcast(input.shape(), slope.shape())) {
+    c.fail("input is {} and slope {}, expected shapes that broadcast", to_string(input.shape()),
+           to_string(slope.shape()));
   }
-  return {select(x < Number(0), x * slope, x)};
+  return {select(x < Number(0), x * tensor_of(slope), x)};
 }
 
 }  // namespace
 
 void add_activation_rows(std::vector<Op>& rows) {
-  const auto real = [](const char* name, const char* value) { return option(name, ArgumentKind::real, value); };
-  const Row all[] = {
-      {"elu", "elu", kFloatTypes, {real("alpha", "1")}, elu_map},
-      {"gelu", "gelu-method", kFloatTypes, {}, unary_map<ScalarOp::gelu_erf>},
-      {"hardSigmoid", "hard-sigmoid", kFloatTypes, {real("alpha", "0.2"), real("beta", "0.5")}, hard_sigmoid_map},
-      {"hardSwish",
-       "hard-swish",
-       kFloatTypes,
-       {},
-       [](const Call& c) { return std::vector{hardswish(c.operand("input"))}; }},
-      {"leakyRelu", "leakyrelu", kFloatTypes, {real("alpha", "0.01")}, leaky_relu_map},
-      {"linear", "linear", kFloatTypes, {real("alpha", "1"), real("beta", "0")}, linear_map},
-      {"relu", "relu-method", kSignedTypes, {}, unary_map<ScalarOp::relu>},
-      {"sigmoid", "sigmoid-method", kFloatTypes, {}, unary_map<ScalarOp::sigmoid>},
-      {"softplus", "softplus-method", kFloatTypes, {}, unary_map<ScalarOp::softplus>},
-      {"softsign",
-       "softsign-method",
-       kFloatTypes,
-       {},
-       [](const Call& c) { return std::vector{softsign(c.operand("input"))}; }},
-      {"tanh", "tanh-method", kFloatTypes, {}, unary_map<ScalarOp::tanh>},
+  // `section`: behind "#api-mlgraphbuilder-".
+  const auto add = [&](const char* name, const char* section, TypeSet types, auto map) {
+    rows.push_back(op_row({.name = name,
+                           .section = std::string("#api-mlgraphbuilder-") + section,
+                           .arguments = {operand("input", types)},
+                           .outputs = {result_as("input")}},
+                          map));
   };
-  for (const Row& row : all) {
-    OpSchema schema{.name = row.name,
-                    .section = std::string("#api-mlgraphbuilder-") + row.section,
-                    .arguments = {operand("input", row.types)},
-                    .outputs = {result_as("input")}};
-    schema.arguments.insert(schema.arguments.end(), row.options.begin(), row.options.end());
-    rows.push_back({std::move(schema), row.map});
-  }
-  rows.push_back({{.name = "prelu",
-                   .section = "#api-mlgraphbuilder-prelu",
-                   .arguments = {operand("input", kSignedTypes), operand_as("slope", "input")},
-                   .outputs = {result_as("input")}},
-                  prelu_map});
+  add("elu", "elu", kFloatTypes, elu_map);
+  add("gelu", "gelu-method", kFloatTypes, unary_map<ScalarOp::gelu_erf>);
+  add("hardSigmoid", "hard-sigmoid", kFloatTypes, hard_sigmoid_map);
+  add("hardSwish", "hard-swish", kFloatTypes, hard_swish_map);
+  add("leakyRelu", "leakyrelu", kFloatTypes, leaky_relu_map);
+  add("linear", "linear", kFloatTypes, linear_map);
+  add("relu", "relu-method", kSignedTypes, unary_map<ScalarOp::relu>);
+  add("sigmoid", "sigmoid-method", kFloatTypes, unary_map<ScalarOp::sigmoid>);
+  add("softplus", "softplus-method", kFloatTypes, unary_map<ScalarOp::softplus>);
+  add("softsign", "softsign-method", kFloatTypes, softsign_map);
+  add("tanh", "tanh-method", kFloatTypes, unary_map<ScalarOp::tanh>);
+  rows.push_back(op_row({.name = "prelu",
+                         .section = "#api-mlgraphbuilder-prelu",
+                         .arguments = {operand("input", kSignedTypes), operand_as("slope", "input")},
+                         .outputs = {result_as("input")}},
+                        prelu_map));
 }
 
 }  // namespace weft::webnn

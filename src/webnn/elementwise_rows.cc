@@ -8,53 +8,62 @@ namespace weft::webnn {
 
 namespace {
 
-struct Row {
-  const char* name;
-  TypeSet types;
-  Map map;
-};
-
 // Throws TypeError unless the two operands broadcast bidirectionally.
-void check_broadcast(const Call& c, std::string_view a, std::string_view b) {
-  if (broadcast(c.shape(a), c.shape(b))) return;
-  c.fail("{} is {} and {} {}, expected shapes that broadcast", a, to_string(c.shape(a)), b, to_string(c.shape(b)));
+void check_broadcast(const Call& c, std::string_view a_name, const Operand& a, std::string_view b_name,
+                     const Operand& b) {
+  if (broadcast(a.shape(), b.shape())) return;
+  c.fail("{} is {} and {} {}, expected shapes that broadcast", a_name, to_string(a.shape()), b_name,
+         to_string(b.shape()));
 }
 
 template <ScalarOp op>
-std::vector<weft::Tensor> binary_map(const Call& c) {
-  check_broadcast(c, "a", "b");
-  return {binary(op, c.operand("a"), c.operand("b"))};
+Tensors binary_map(const Call& c, const Operand& a, const Operand& b, const OperatorOptions&) {
+  check_broadcast(c, "a", a, "b", b);
+  return {binary(op, tensor_of(a), tensor_of(b))};
 }
 // The same with a result of 0 and 1.
 template <ScalarOp op>
-std::vector<weft::Tensor> relation_map(const Call& c) {
-  check_broadcast(c, "a", "b");
-  return {cast(binary(op, c.operand("a"), c.operand("b")), DType::u8)};
+Tensors relation_map(const Call& c, const Operand& a, const Operand& b, const OperatorOptions&) {
+  check_broadcast(c, "a", a, "b", b);
+  return {cast(binary(op, tensor_of(a), tensor_of(b)), DType::u8)};
 }
 template <ScalarOp op>
-std::vector<weft::Tensor> unary_map(const Call& c) {
-  return {unary(op, c.operand("input"))};
+Tensors unary_map(const Call&, const Operand& input, const OperatorOptions&) {
+  return {unary(op, tensor_of(input))};
 }
 template <ScalarOp op>
-std::vector<weft::Tensor> test_map(const Call& c) {
-  return {cast(unary(op, c.operand("a")), DType::u8)};
+Tensors test_map(const Call&, const Operand& a, const OperatorOptions&) {
+  return {cast(unary(op, tensor_of(a)), DType::u8)};
 }
 
+Tensors identity_map(const Call&, const Operand& input, const OperatorOptions&) { return {tensor_of(input)}; }
+
 // 1 above 0, -1 below, "0 otherwise": also of NaN, which weft::sign keeps.
-std::vector<weft::Tensor> sign_map(const Call& c) {
-  const weft::Tensor x = c.operand("input");
+Tensors sign_map(const Call&, const Operand& input, const OperatorOptions&) {
+  const weft::Tensor x = tensor_of(input);
   if (!is_floating(x.dtype())) return {sign(x)};
   return {select(is_nan(x), Number(0), sign(x))};
 }
 
-constexpr Row kBinary[] = {
+struct UnaryRow {
+  const char* name;
+  TypeSet types;
+  Tensors (*map)(const Call&, const Operand&, const OperatorOptions&);
+};
+struct BinaryRow {
+  const char* name;
+  TypeSet types;
+  Tensors (*map)(const Call&, const Operand&, const Operand&, const OperatorOptions&);
+};
+
+constexpr BinaryRow kBinary[] = {
     {"add", kDataTypes, binary_map<ScalarOp::add>}, {"sub", kDataTypes, binary_map<ScalarOp::sub>},
     {"mul", kDataTypes, binary_map<ScalarOp::mul>}, {"div", kDataTypes, binary_map<ScalarOp::div>},
     {"max", kDataTypes, binary_map<ScalarOp::max>}, {"min", kDataTypes, binary_map<ScalarOp::min>},
     {"pow", kDataTypes, binary_map<ScalarOp::pow>},
 };
 
-constexpr Row kRelations[] = {
+constexpr BinaryRow kRelations[] = {
     {"equal", kDataTypes, relation_map<ScalarOp::equal>},
     {"notEqual", kDataTypes, relation_map<ScalarOp::not_equal>},
     {"greater", kDataTypes, relation_map<ScalarOp::greater>},
@@ -66,20 +75,20 @@ constexpr Row kRelations[] = {
     {"logicalXor", DType::u8, relation_map<ScalarOp::logical_xor>},
 };
 
-constexpr Row kTests[] = {
+constexpr UnaryRow kTests[] = {
     {"logicalNot", DType::u8, test_map<ScalarOp::logical_not>},
     {"isNaN", kFloatTypes, test_map<ScalarOp::is_nan>},
     {"isInfinite", kFloatTypes, test_map<ScalarOp::is_inf>},
 };
 
-constexpr Row kUnary[] = {
+constexpr UnaryRow kUnary[] = {
     {"abs", kSignedTypes, unary_map<ScalarOp::abs>},
     {"ceil", kFloatTypes, unary_map<ScalarOp::ceil>},
     {"cos", kFloatTypes, unary_map<ScalarOp::cos>},
     {"erf", kFloatTypes, unary_map<ScalarOp::erf>},
     {"exp", kFloatTypes, unary_map<ScalarOp::exp>},
     {"floor", kFloatTypes, unary_map<ScalarOp::floor>},
-    {"identity", kDataTypes, [](const Call& c) { return std::vector{c.operand("input")}; }},
+    {"identity", kDataTypes, identity_map},
     {"log", kFloatTypes, unary_map<ScalarOp::log>},
     {"neg", kSignedTypes, unary_map<ScalarOp::neg>},
     {"reciprocal", kFloatTypes, unary_map<ScalarOp::reciprocal>},
@@ -90,10 +99,9 @@ constexpr Row kUnary[] = {
     {"tan", kFloatTypes, unary_map<ScalarOp::tan>},
 };
 
-std::vector<weft::Tensor> cast_map(const Call& c) {
-  const DType type = c.data_type("dataType");
+Tensors cast_map(const Call& c, const Operand& input, DType type, const OperatorOptions&) {
   if (!kDataTypes.contains(type)) c.fail("dataType is {}, expected {}", data_type_name(type), names(kDataTypes));
-  return {cast(c.operand("input"), type)};
+  return {cast(tensor_of(input), type)};
 }
 
 // Whether a > b, of numbers that the type holds exactly.
@@ -103,84 +111,80 @@ bool greater(const Number& a, const Number& b, DType type) {
   return static_cast<std::int64_t>(a.bits(DType::i64)) > static_cast<std::int64_t>(b.bits(DType::i64));
 }
 
-std::vector<weft::Tensor> clamp_map(const Call& c) {
-  const weft::Tensor x = c.operand("input");
+Tensors clamp_map(const Call& c, const Operand& input, const ClampOptions& o) {
+  const weft::Tensor x = tensor_of(input);
   const DType type = x.dtype();
-  const auto limit = [&](std::string_view name) { return cast_number(c.number(name), type); };
-  const bool has_min = c.has("minValue"), has_max = c.has("maxValue");
-  if (has_min && c.number("minValue").value() == -std::numeric_limits<double>::infinity()) {
+  if (o.min_value && o.min_value->value() == -std::numeric_limits<double>::infinity()) {
     c.fail("minValue is -Infinity, expected a number above it, or none for no minimum");
   }
-  if (has_min && has_max) {
-    if (greater(limit("minValue"), limit("maxValue"), type)) {
-      c.fail("minValue is {} and maxValue {} as {}, expected a minimum that is not greater",
-             to_string(limit("minValue")), to_string(limit("maxValue")), data_type_name(type));
+  std::optional<Number> least, most;
+  if (o.min_value) least = cast_number(*o.min_value, type);
+  if (o.max_value) most = cast_number(*o.max_value, type);
+  if (least && most) {
+    if (greater(*least, *most, type)) {
+      c.fail("minValue is {} and maxValue {} as {}, expected a minimum that is not greater", to_string(*least),
+             to_string(*most), data_type_name(type));
     }
-    return {clamp(x, limit("minValue"), limit("maxValue"))};
+    return {clamp(x, *least, *most)};
   }
-  if (has_min) return {maximum(x, limit("minValue"))};
-  if (has_max) return {minimum(x, limit("maxValue"))};
+  if (least) return {maximum(x, *least)};
+  if (most) return {minimum(x, *most)};
   return {x};
 }
 
-std::vector<weft::Tensor> where_map(const Call& c) {
-  check_broadcast(c, "trueValue", "falseValue");
-  const Sizes values = *broadcast(c.shape("trueValue"), c.shape("falseValue"));
-  if (!broadcast(c.shape("condition"), values)) {
+Tensors where_map(const Call& c, const Operand& condition, const Operand& true_value, const Operand& false_value,
+                  const OperatorOptions&) {
+  check_broadcast(c, "trueValue", true_value, "falseValue", false_value);
+  const Sizes values = *broadcast(true_value.shape(), false_value.shape());
+  if (!broadcast(condition.shape(), values)) {
     c.fail("condition is {} and the values broadcast to {}, expected shapes that broadcast",
-           to_string(c.shape("condition")), to_string(values));
+           to_string(condition.shape()), to_string(values));
   }
-  return {select(cast(c.operand("condition"), DType::boolean), c.operand("trueValue"), c.operand("falseValue"))};
+  return {select(cast(tensor_of(condition), DType::boolean), tensor_of(true_value), tensor_of(false_value))};
 }
 
 }  // namespace
 
 void add_elementwise_rows(std::vector<Op>& rows) {
-  for (const Row& row : kBinary) {
-    rows.push_back({{.name = row.name,
-                     .section = "#api-mlgraphbuilder-binary",
-                     .arguments = {operand("a", row.types), operand_as("b", "a")},
-                     .outputs = {result_as("a")}},
-                    row.map});
+  const auto binary = [&](const BinaryRow& row, const char* section, ArgumentSchema output) {
+    rows.push_back(op_row({.name = row.name,
+                           .section = section,
+                           .arguments = {operand("a", row.types), operand_as("b", "a")},
+                           .outputs = {std::move(output)}},
+                          row.map));
+  };
+  for (const BinaryRow& row : kBinary) binary(row, "#api-mlgraphbuilder-binary", result_as("a"));
+  for (const BinaryRow& row : kRelations) binary(row, "#api-mlgraphbuilder-logical", result(DType::u8));
+  for (const UnaryRow& row : kTests) {
+    rows.push_back(op_row({.name = row.name,
+                           .section = "#api-mlgraphbuilder-logical",
+                           .arguments = {operand("a", row.types)},
+                           .outputs = {result(DType::u8)}},
+                          row.map));
   }
-  for (const Row& row : kRelations) {
-    rows.push_back({{.name = row.name,
-                     .section = "#api-mlgraphbuilder-logical",
-                     .arguments = {operand("a", row.types), operand_as("b", "a")},
-                     .outputs = {result(DType::u8)}},
-                    row.map});
+  for (const UnaryRow& row : kUnary) {
+    rows.push_back(op_row({.name = row.name,
+                           .section = "#api-mlgraphbuilder-unary",
+                           .arguments = {operand("input", row.types)},
+                           .outputs = {result_as("input")}},
+                          row.map));
   }
-  for (const Row& row : kTests) {
-    rows.push_back({{.name = row.name,
-                     .section = "#api-mlgraphbuilder-logical",
-                     .arguments = {operand("a", row.types)},
-                     .outputs = {result(DType::u8)}},
-                    row.map});
-  }
-  for (const Row& row : kUnary) {
-    rows.push_back({{.name = row.name,
-                     .section = "#api-mlgraphbuilder-unary",
-                     .arguments = {operand("input", row.types)},
-                     .outputs = {result_as("input")}},
-                    row.map});
-  }
-  rows.push_back({{.name = "cast",
-                   .section = "#api-mlgraphbuilder-cast",
-                   .arguments = {operand("input", kDataTypes), required("dataType", ArgumentKind::data_type)},
-                   .outputs = {result(kDataTypes)}},
-                  cast_map});
-  rows.push_back({{.name = "clamp",
-                   .section = "#api-mlgraphbuilder-clamp",
-                   .arguments = {operand("input", kDataTypes), option("minValue", ArgumentKind::number),
-                                 option("maxValue", ArgumentKind::number)},
-                   .outputs = {result_as("input")}},
-                  clamp_map});
-  rows.push_back({{.name = "where",
-                   .section = "#api-mlgraphbuilder-where",
-                   .arguments = {operand("condition", DType::u8), operand("trueValue", kDataTypes),
-                                 operand_as("falseValue", "trueValue")},
-                   .outputs = {result_as("trueValue")}},
-                  where_map});
+  rows.push_back(op_row({.name = "cast",
+                         .section = "#api-mlgraphbuilder-cast",
+                         .arguments = {operand("input", kDataTypes), argument("dataType")},
+                         .outputs = {result(kDataTypes)}},
+                        cast_map));
+  rows.push_back(op_row({.name = "clamp",
+                         .section = "#api-mlgraphbuilder-clamp",
+                         .arguments = {operand("input", kDataTypes)},
+                         .outputs = {result_as("input")}},
+                        clamp_map));
+  rows.push_back(op_row({.name = "where",
+                         .section = "#api-mlgraphbuilder-where",
+                         .arguments = {operand("condition", DType::u8), operand("trueValue", kDataTypes),
+                                       operand_as("falseValue", "trueValue")},
+                         .outputs = {result_as("trueValue")}},
+                        where_map));
 }
 
 }  // namespace weft::webnn

@@ -43,24 +43,29 @@ std::string describe(const Value& value) {
   return std::visit(text, value);
 }
 
-// Checks the arguments of one call by the schema.
+// The values of named arguments in the order of the schema.
+std::vector<Value> in_order_of(const OpSchema& schema, const std::string& prefix, const Arguments& given) {
+  std::vector<Value> values(schema.arguments.size());
+  for (const auto& [name, value] : given) {
+    const auto it = std::ranges::find(schema.arguments, name, &ArgumentSchema::name);
+    if (it == schema.arguments.end()) {
+      throw TypeError("{}there is no argument '{}'{}", prefix, printable(name),
+                      nearest_text(nearest(name, schema.arguments, &ArgumentSchema::name)));
+    }
+    Value& place = values[static_cast<std::size_t>(it - schema.arguments.begin())];
+    if (!std::holds_alternative<std::monostate>(place)) throw TypeError("{}{} is given twice", prefix, name);
+    place = value;
+  }
+  return values;
+}
+
+// Checks the arguments of one call by the schema, in whose order they are.
 class Checker {
  public:
-  Checker(const OpSchema& schema, const std::string& prefix, const void* builder)
-      : schema_(schema), prefix_(prefix), builder_(builder) {}
+  Checker(const OpSchema& schema, const std::string& prefix, const void* builder, std::vector<Value> values)
+      : schema_(schema), prefix_(prefix), builder_(builder), values_(std::move(values)) {}
 
-  std::vector<Value> values(const Arguments& given) {
-    values_.resize(schema_.arguments.size());
-    for (const auto& [name, value] : given) {
-      const auto it = std::ranges::find(schema_.arguments, name, &ArgumentSchema::name);
-      if (it == schema_.arguments.end()) {
-        throw TypeError("{}there is no argument '{}'{}", prefix_, printable(name),
-                        nearest_text(nearest(name, schema_.arguments, &ArgumentSchema::name)));
-      }
-      Value& place = values_[static_cast<std::size_t>(it - schema_.arguments.begin())];
-      if (!std::holds_alternative<std::monostate>(place)) throw TypeError("{}{} is given twice", prefix_, name);
-      place = value;
-    }
+  std::vector<Value> checked() {
     // Operands first, as the specification has it: those of another builder are told before all else.
     for (const bool operands : {true, false}) {
       for (std::size_t i = 0; i < values_.size(); ++i) {
@@ -273,6 +278,47 @@ Operand made(const GraphBuilder::State& builder, const OperandDescriptor& descri
   return Operand(std::move(state));
 }
 
+// Records a call with what `arguments` gives of the schema and the prefix of messages: values in the schema's order.
+template <class Values>
+std::vector<Operand> record(GraphBuilder::State& builder, std::string_view name, const std::string& label,
+                            Values&& arguments) {
+  const Op* op = find_op_row(name);
+  if (!op) {
+    throw TypeError(
+        "there is no operation '{}'{}", printable(name),
+        nearest_text(nearest(name, op_rows(), [](const Op& o) { return std::string_view(o.schema.name); })));
+  }
+  const std::string prefix = prefix_of(name, label);
+  const std::lock_guard lock(builder.mutex);
+  check_can_build(builder, prefix);
+  const std::vector<Value> values = Checker(op->schema, prefix, &builder, arguments(op->schema, prefix)).checked();
+  const Call call(prefix);
+  std::vector<weft::Tensor> tensors;
+  try {
+    std::optional<LabelScope> scope;
+    if (!label.empty()) scope.emplace(label);
+    tensors = op->map(call, values);
+  } catch (const Exception&) {
+    throw;
+  } catch (const InternalError&) {
+    throw;
+  } catch (const Error& e) {
+    throw TypeError("{}{}", prefix, without_function(e.what()));
+  }
+  builder.unbuildable.insert(builder.unbuildable.end(), call.all_unbuildable().begin(), call.all_unbuildable().end());
+  std::vector<Operand> results;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const ArgumentSchema& rule = op->schema.outputs[std::min(i, op->schema.outputs.size() - 1)];
+    const OperandDescriptor descriptor{tensors[i].dtype(), to_sizes(tensors[i].shape())};
+    if (!op->schema.types_of(rule).contains(descriptor.data_type)) {
+      throw InternalError("{}the result is {}", prefix, data_type_name(descriptor.data_type));
+    }
+    builder.context.state().check_descriptor(prefix + rule.name, descriptor.data_type, descriptor.shape);
+    results.push_back(made(builder, descriptor, std::move(tensors[i]), Operand::State::Kind::result));
+  }
+  return results;
+}
+
 }  // namespace
 
 Operand GraphBuilder::input(std::string_view name, const OperandDescriptor& descriptor) {
@@ -330,48 +376,19 @@ std::vector<Operand> GraphBuilder::call(std::string_view name, const Arguments& 
     else
       throw TypeError("{}: label is {}, expected a string", printable(name), describe(value));
   }
-  return several(name, std::move(given), label);
+  return record(*state_, name, label,
+                [&](const OpSchema& schema, const std::string& prefix) { return in_order_of(schema, prefix, given); });
 }
 
-std::vector<Operand> GraphBuilder::several(std::string_view name, Arguments arguments, const std::string& label) {
-  const Op* op = find_op_row(name);
-  if (!op) {
-    throw TypeError(
-        "there is no operation '{}'{}", printable(name),
-        nearest_text(nearest(name, op_rows(), [](const Op& o) { return std::string_view(o.schema.name); })));
-  }
-  const std::string prefix = prefix_of(name, label);
-  const std::lock_guard lock(state_->mutex);
-  check_can_build(*state_, prefix);
-  const Call call(op->schema, prefix, Checker(op->schema, prefix, state_.get()).values(arguments));
-  std::vector<weft::Tensor> tensors;
-  try {
-    std::optional<LabelScope> scope;
-    if (!label.empty()) scope.emplace(label);
-    tensors = op->map(call);
-  } catch (const Exception&) {
-    throw;
-  } catch (const InternalError&) {
-    throw;
-  } catch (const Error& e) {
-    throw TypeError("{}{}", prefix, without_function(e.what()));
-  }
-  state_->unbuildable.insert(state_->unbuildable.end(), call.all_unbuildable().begin(), call.all_unbuildable().end());
-  std::vector<Operand> results;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const ArgumentSchema& rule = op->schema.outputs[std::min(i, op->schema.outputs.size() - 1)];
-    const OperandDescriptor descriptor{tensors[i].dtype(), to_sizes(tensors[i].shape())};
-    if (!op->schema.types_of(rule).contains(descriptor.data_type)) {
-      throw InternalError("{}the result is {}", prefix, data_type_name(descriptor.data_type));
+std::vector<Operand> GraphBuilder::in_order(std::string_view name, std::vector<Value> arguments,
+                                            const std::string& label) {
+  return record(*state_, name, label, [&](const OpSchema& schema, const std::string& prefix) {
+    if (arguments.size() != schema.arguments.size()) {
+      throw InternalError("{}its method gives {} arguments, expected {}", prefix, arguments.size(),
+                          schema.arguments.size());
     }
-    state_->context.state().check_descriptor(prefix + rule.name, descriptor.data_type, descriptor.shape);
-    results.push_back(made(*state_, descriptor, std::move(tensors[i]), Operand::State::Kind::result));
-  }
-  return results;
-}
-
-Operand GraphBuilder::one(std::string_view op, Arguments arguments, const std::string& label) {
-  return several(op, std::move(arguments), label).front();
+    return std::move(arguments);
+  });
 }
 
 Graph GraphBuilder::build(const NamedOperands& outputs) { return build(outputs, {.precision = Precision::strict}); }

@@ -3,6 +3,7 @@
 
 #include "webnn/message.h"
 #include "webnn/op_rows.h"
+#include "webnn/row_checks.h"
 
 namespace weft::webnn {
 
@@ -11,62 +12,66 @@ namespace {
 // The types of sums, which 32 bits and more hold.
 constexpr TypeSet kSumTypes = {DType::f32, DType::f16, DType::i32, DType::u32, DType::i64, DType::u64};
 
-int rank(const Call& c) { return static_cast<int>(c.shape("input").size()); }
-
-Axes axes_of(const Call& c) { return c.has("axes") ? Axes(c.axes("axes", rank(c))) : Axes(); }
+Axes axes_of(const Call& c, const Operand& input, const ReduceOptions& o) {
+  return o.axes ? Axes(checked_axes(c, "axes", *o.axes, rank_of(input))) : Axes();
+}
 
 template <ReduceKind kind>
-std::vector<weft::Tensor> reduce_map(const Call& c) {
-  return {reduce(kind, c.operand("input"), axes_of(c), c.boolean("keepDimensions"))};
+Tensors reduce_map(const Call& c, const Operand& input, const ReduceOptions& o) {
+  return {reduce(kind, tensor_of(input), axes_of(c, input, o), o.keep_dimensions)};
 }
 
 // Sums that float32 does not hold though it holds the result are made of smaller numbers: of float32 as fractions of
 // 2^k, at least as many as there are addends; float16 is added in float32.
-std::vector<weft::Tensor> mean_map(const Call& c) {
-  const weft::Tensor x = c.operand("input");
-  if (x.dtype() != DType::f32) return reduce_map<ReduceKind::mean>(c);
+Tensors mean_map(const Call& c, const Operand& input, const ReduceOptions& o) {
+  const weft::Tensor x = tensor_of(input);
+  if (x.dtype() != DType::f32) return reduce_map<ReduceKind::mean>(c, input, o);
+  const Axes axes = axes_of(c, input, o);
   std::int64_t count = 1;
-  for (const int axis : axes_of(c).of(rank(c))) count *= x.shape()[axis];
+  for (const int axis : axes.of(x.rank())) count *= x.shape()[axis];
   const double part = 1 / static_cast<double>(std::bit_ceil(static_cast<std::uint64_t>(count)));
-  return {reduce(ReduceKind::sum, x * part, axes_of(c), c.boolean("keepDimensions")) /
-          (static_cast<double>(count) * part)};
+  return {reduce(ReduceKind::sum, x * part, axes, o.keep_dimensions) / (static_cast<double>(count) * part)};
 }
 
 // As fractions of the largest, whose squares neither overflow nor vanish.
-std::vector<weft::Tensor> l2_map(const Call& c) {
-  const weft::Tensor x = c.operand("input");
-  if (x.dtype() != DType::f32) return reduce_map<ReduceKind::l2>(c);
-  const weft::Tensor largest = reduce(ReduceKind::max, abs(x), axes_of(c), true);
+Tensors l2_map(const Call& c, const Operand& input, const ReduceOptions& o) {
+  const weft::Tensor x = tensor_of(input);
+  if (x.dtype() != DType::f32) return reduce_map<ReduceKind::l2>(c, input, o);
+  const Axes axes = axes_of(c, input, o);
+  const weft::Tensor largest = reduce(ReduceKind::max, abs(x), axes, true);
   const weft::Tensor unit = select((largest > 0) & is_finite(largest), largest, 1);
-  const weft::Tensor y = reduce(ReduceKind::l2, x / unit, axes_of(c), true) * unit;
-  if (c.boolean("keepDimensions")) return {y};
-  return {reshape(y, reduce(ReduceKind::max, x, axes_of(c), false).shape())};
+  const weft::Tensor y = reduce(ReduceKind::l2, x / unit, axes, true) * unit;
+  if (o.keep_dimensions) return {y};
+  return {reshape(y, reduce(ReduceKind::max, x, axes, false).shape())};
 }
 
 template <kernels::ArgKind kind>
-std::vector<weft::Tensor> arg_map(const Call& c) {
-  const int axis = c.axis("axis", rank(c));
+Tensors arg_map(const Call& c, const Operand& input, std::int64_t given_axis, const ArgMinMaxOptions& o) {
+  const int axis = checked_axis(c, "axis", given_axis, rank_of(input));
   constexpr TypeSet kTypes = {DType::i32, DType::i64};
-  const DType type = c.data_type("outputDataType");
+  const DType type = o.output_data_type;
   if (!kTypes.contains(type)) c.fail("outputDataType is {}, expected {}", data_type_name(type), names(kTypes));
   // No size is past 2³¹ - 1, so that i32 holds every index.
   const auto choose = kind == kernels::ArgKind::max ? argmax : argmin;
-  return {cast(choose(c.operand("input"), axis, c.boolean("keepDimensions")), type)};
+  return {cast(choose(tensor_of(input), axis, o.keep_dimensions), type)};
 }
 
-std::vector<weft::Tensor> cumulative_sum_map(const Call& c) {
-  const int axis = c.axis("axis", rank(c));
-  return {scan(ScanKind::sum, c.operand("input"), axis,
-               {.reverse = c.boolean("reversed"), .exclusive = c.boolean("exclusive")})};
+Tensors cumulative_sum_map(const Call& c, const Operand& input, std::int64_t axis, const CumulativeSumOptions& o) {
+  return {scan(ScanKind::sum, tensor_of(input), checked_axis(c, "axis", axis, rank_of(input)),
+               {.reverse = o.reversed, .exclusive = o.exclusive})};
 }
 
-struct Row {
+Tensors softmax_map(const Call& c, const Operand& input, const SoftmaxOptions& o) {
+  return {softmax(tensor_of(input), checked_axis(c, "axis", o.axis, rank_of(input)))};
+}
+
+struct Reduction {
   const char* name;
   TypeSet types;
-  Map map;
+  Tensors (*map)(const Call&, const Operand&, const ReduceOptions&);
 };
 
-constexpr Row kReductions[] = {
+constexpr Reduction kReductions[] = {
     {"reduceL1", kSumTypes, reduce_map<ReduceKind::l1>},
     {"reduceL2", kFloatTypes, l2_map},
     {"reduceLogSum", kFloatTypes, reduce_map<ReduceKind::log_sum>},
@@ -79,42 +84,35 @@ constexpr Row kReductions[] = {
     {"reduceSumSquare", kSumTypes, reduce_map<ReduceKind::sum_squares>},
 };
 
-constexpr Row kArgs[] = {
-    {"argMax", kDataTypes, arg_map<kernels::ArgKind::max>},
-    {"argMin", kDataTypes, arg_map<kernels::ArgKind::min>},
-};
-
 }  // namespace
 
 void add_reduction_rows(std::vector<Op>& rows) {
-  const ArgumentSchema keep = option("keepDimensions", ArgumentKind::boolean, "false");
-  for (const Row& row : kReductions) {
-    rows.push_back({{.name = row.name,
-                     .section = "#api-mlgraphbuilder-reduce",
-                     .arguments = {operand("input", row.types), option("axes", ArgumentKind::sizes), keep},
-                     .outputs = {result_as("input")}},
-                    row.map});
+  for (const Reduction& row : kReductions) {
+    rows.push_back(op_row({.name = row.name,
+                           .section = "#api-mlgraphbuilder-reduce",
+                           .arguments = {operand("input", row.types)},
+                           .outputs = {result_as("input")}},
+                          row.map));
   }
-  for (const Row& row : kArgs) {
-    rows.push_back({{.name = row.name,
-                     .section = "#api-mlgraphbuilder-argminmax",
-                     .arguments = {operand("input", row.types, 1), required("axis", ArgumentKind::size), keep,
-                                   option("outputDataType", ArgumentKind::data_type, "int32")},
-                     .outputs = {result({DType::i32, DType::i64})}},
-                    row.map});
-  }
-  rows.push_back({{.name = "cumulativeSum",
-                   .section = "#api-mlgraphbuilder-cumulativesum",
-                   .arguments = {operand("input", kSumTypes, 1), required("axis", ArgumentKind::size),
-                                 option("exclusive", ArgumentKind::boolean, "false"),
-                                 option("reversed", ArgumentKind::boolean, "false")},
-                   .outputs = {result_as("input", 1)}},
-                  cumulative_sum_map});
-  rows.push_back({{.name = "softmax",
-                   .section = "#api-mlgraphbuilder-softmax-method",
-                   .arguments = {operand("input", kFloatTypes, 1), option("axis", ArgumentKind::size, "1")},
-                   .outputs = {result_as("input", 1)}},
-                  [](const Call& c) { return std::vector{softmax(c.operand("input"), c.axis("axis", rank(c)))}; }});
+  const auto arg = [&](const char* name, auto map) {
+    rows.push_back(op_row({.name = name,
+                           .section = "#api-mlgraphbuilder-argminmax",
+                           .arguments = {operand("input", kDataTypes, 1), argument("axis")},
+                           .outputs = {result({DType::i32, DType::i64})}},
+                          map));
+  };
+  arg("argMax", arg_map<kernels::ArgKind::max>);
+  arg("argMin", arg_map<kernels::ArgKind::min>);
+  rows.push_back(op_row({.name = "cumulativeSum",
+                         .section = "#api-mlgraphbuilder-cumulativesum",
+                         .arguments = {operand("input", kSumTypes, 1), argument("axis")},
+                         .outputs = {result_as("input", 1)}},
+                        cumulative_sum_map));
+  rows.push_back(op_row({.name = "softmax",
+                         .section = "#api-mlgraphbuilder-softmax-method",
+                         .arguments = {operand("input", kFloatTypes, 1)},
+                         .outputs = {result_as("input", 1)}},
+                        softmax_map));
 }
 
 }  // namespace weft::webnn

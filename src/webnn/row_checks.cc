@@ -31,14 +31,38 @@ void check_positive(const Call& call, std::string_view name, const Sizes& list) 
   }
 }
 
-void expect_shape(const Call& call, std::string_view operand, const Sizes& expected) {
-  if (call.has(operand) && call.shape(operand) != expected) {
-    call.fail("{} {} {}, expected {}", operand, is_or_are(operand), describe(call, operand), to_string(expected));
+const Sizes& counted(const Call& call, std::string_view name, const Sizes& list, std::size_t count) {
+  if (list.size() != count) {
+    call.fail("{} {} {}, expected {} numbers", name, is_or_are(name), to_string(list), count);
+  }
+  return list;
+}
+
+void expect_shape(const Call& call, std::string_view name, const Operand& operand, const Sizes& expected) {
+  if (operand && operand.shape() != expected) {
+    call.fail("{} {} {}, expected {}", name, is_or_are(name), describe(operand), to_string(expected));
   }
 }
 
-std::string describe(const Call& call, std::string_view operand) {
-  return to_string(call.data_type(operand), call.shape(operand));
+int checked_axis(const Call& call, std::string_view name, std::int64_t axis, int rank) {
+  if (axis >= rank) call.fail("{} is {}, expected one below the rank, which is {}", name, axis, rank);
+  return static_cast<int>(axis);
 }
+
+std::vector<int> checked_axes(const Call& call, std::string_view name, const Sizes& axes, int rank) {
+  std::vector<int> checked;
+  for (const std::int64_t axis : axes) {
+    if (axis >= rank) {
+      call.fail("{} {} {}, expected numbers below the rank, which is {}", name, is_or_are(name), to_string(axes), rank);
+    }
+    if (std::ranges::find(checked, static_cast<int>(axis)) != checked.end()) {
+      call.fail("{} {} {}: axis {} is there twice", name, is_or_are(name), to_string(axes), axis);
+    }
+    checked.push_back(static_cast<int>(axis));
+  }
+  return checked;
+}
+
+std::string describe(const Operand& operand) { return to_string(operand.data_type(), operand.shape()); }
 
 }  // namespace weft::webnn
