@@ -108,9 +108,9 @@ std::vector<Tensor> FusedGroup::make(DType epilogue_input, std::span<const Tenso
   made.insert(made.end(), extra.begin(), extra.end());
 
   for (Tensor& v : operands) v = at(v);
-  const Tensor first =
-      apply(with_fusion(anchor->shared_op(), own.first.size() + 1 + own.rest.size(), std::move(before), std::move(after)),
-            std::move(operands));
+  const Tensor first = apply(
+      with_fusion(anchor->shared_op(), own.first.size() + 1 + own.rest.size(), std::move(before), std::move(after)),
+      std::move(operands));
   std::vector<Tensor> values;
   for (const Tensor& v : results) {
     const auto it = std::ranges::find_if(made, [&](const Tensor& o) { return same(o, v); });

@@ -4,7 +4,6 @@
 #include <map>
 #include <ranges>
 
-#include "core/error_context.h"
 #include "core/format.h"
 #include "core/nearest.h"
 #include "graph/graph.h"
@@ -15,8 +14,10 @@ namespace weft {
 namespace {
 
 std::string not_an_op(std::string_view name) {
-  const auto names = std::views::transform(op_rows(), [](const OpRow& row) { return std::string_view(row.schema.name); });
-  return std::format("there is no operation '{}'{}", name, nearest_text(nearest(name, names), "; `weft ops` lists them"));
+  const auto names =
+      std::views::transform(op_rows(), [](const OpRow& row) { return std::string_view(row.schema.name); });
+  return std::format("there is no operation '{}'{}", name,
+                     nearest_text(nearest(name, names), "; `weft ops` lists them"));
 }
 
 }  // namespace
@@ -54,19 +55,18 @@ std::vector<Tensor> call(std::string_view name, std::span<const Tensor> operands
       }
     }
   }
-  return in_function(name, [&]() -> std::vector<Tensor> {
-    if (row->call) return row->call(there, given);
-    std::vector<TensorType> types;
-    for (const Tensor& v : there) types.push_back(v.type());
-    if (row->given) row->given(given, present);
-    const Tensor first = apply(row->make(given, types), std::move(there));
-    std::vector<Tensor> results;
-    for (std::size_t k = 0; k < first.node()->types().size(); ++k) results.push_back(result(first, static_cast<int>(k)));
-    return results;
-  });
+  if (row->call) return row->call(there, given);
+  std::vector<TensorType> types;
+  for (const Tensor& v : there) types.push_back(v.type());
+  if (row->given) row->given(given, present);
+  const Tensor first = apply(row->make(given, types), std::move(there));
+  std::vector<Tensor> results;
+  for (std::size_t k = 0; k < first.node()->types().size(); ++k) results.push_back(result(first, static_cast<int>(k)));
+  return results;
 }
 
-std::vector<Tensor> call(std::string_view name, std::initializer_list<Tensor> operands, const AttributeMap& attributes) {
+std::vector<Tensor> call(std::string_view name, std::initializer_list<Tensor> operands,
+                         const AttributeMap& attributes) {
   return call(name, std::span(operands.begin(), operands.size()), attributes);
 }
 

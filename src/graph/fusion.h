@@ -65,9 +65,9 @@ struct FusionSpec {
   int epilogue_outputs = 0;           // how many results the epilogue may have, the op's own included; 0: no epilogue
   DType epilogue_input = DType::f32;  // what the op's result is before rounding, which the epilogue takes
 
-  bool again = false;              // with work on one side it still takes some on the other
-  bool narrow_operands = true;     // with work around it, operands may be stored narrower, and converted as they are read
-  bool narrow_results = true;      // and so may what the epilogue makes
+  bool again = false;           // with work on one side it still takes some on the other
+  bool narrow_operands = true;  // with work around it, operands may be stored narrower, and converted as they are read
+  bool narrow_results = true;   // and so may what the epilogue makes
 
   std::size_t max_operations = std::numeric_limits<std::size_t>::max();  // nodes of either expression
   std::uint64_t max_view = std::numeric_limits<std::uint64_t>::max();    // bytes of a tensor of which it reads views

@@ -66,8 +66,8 @@ struct WeightOperand {
   bool summed = false;  // [..., k, n], and results are sums over k: rounding it can be measured (compiler/precision.h)
 };
 
-// Axes of a product's weights, its operand 1, and of its result, from the end where negative: the result of weights that
-// are scaled along their axis is the result scaled along its own. Nothing: no scale of weights does that.
+// Axes of a product's weights, its operand 1, and of its result, from the end where negative: the result of weights
+// that are scaled along their axis is the result scaled along its own. Nothing: no scale of weights does that.
 struct ChannelAxes {
   std::optional<int> weights;
   int result = -1;

@@ -25,8 +25,8 @@ struct OpRow {
 using OpRows = std::vector<OpRow>;
 
 // A row of ops of class O. `attributes` holds what their name says, such as the kind of a reduction; its fields are the
-// schema's attributes. A struct with normalise(name, input types) turns axes that count from the end, and the like, into
-// the op's form, and throws for those that do not fit.
+// schema's attributes. A struct with normalise(name, input types) turns axes that count from the end, and the like,
+// into the op's form, and throws for those that do not fit.
 template <class O>
 OpRow op_row(Schema schema, typename O::AttributesType attributes = {}) {
   schema.attributes = schemas_of(attributes);
@@ -40,7 +40,7 @@ OpRow op_row(Schema schema, typename O::AttributesType attributes = {}) {
     };
   }
   row.make = [name = schema.name, attributes = std::move(attributes)](const AttributeMap& given,
-                                                                       std::span<const TensorType> inputs) {
+                                                                      std::span<const TensorType> inputs) {
     auto a = from_map(name, given, attributes);
     if constexpr (requires { a.normalise(name, inputs); }) a.normalise(name, inputs);
     return make_op<O>(std::move(a));
@@ -57,23 +57,7 @@ std::span<const OpRow> op_rows();
 // By the op's name; null if no row makes it.
 const OpRow* find_op_row(std::string_view name);
 
-void add_attention_ops(OpRows& rows);
-void add_conv_ops(OpRows& rows);
-void add_elementwise_ops(OpRows& rows);
-void add_fold_ops(OpRows& rows);
-void add_grid_sample_ops(OpRows& rows);
-void add_index_ops(OpRows& rows);
-void add_iota_ops(OpRows& rows);
-void add_matmul_ops(OpRows& rows);
-void add_norm_ops(OpRows& rows);
-void add_pad_ops(OpRows& rows);
-void add_pool_ops(OpRows& rows);
-void add_random_ops(OpRows& rows);
-void add_reduce_ops(OpRows& rows);
-void add_resize_ops(OpRows& rows);
-void add_rnn_ops(OpRows& rows);
-void add_scan_ops(OpRows& rows);
-void add_sort_ops(OpRows& rows);
-void add_view_ops(OpRows& rows);
+// Every void add_<family>_ops(OpRows&) of the files in graph/ops/, which the build collects.
+std::span<void (*const)(OpRows&)> collected_ops();
 
 }  // namespace weft

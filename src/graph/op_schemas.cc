@@ -185,12 +185,7 @@ Schema schema_of_kernel(std::string_view name, std::string shape, std::string ty
 std::span<const OpRow> op_rows() {
   static const OpRows all = [] {
     OpRows rows;
-    for (const auto add :
-         {add_iota_ops, add_reduce_ops, add_conv_ops, add_pool_ops, add_resize_ops, add_matmul_ops, add_rnn_ops,
-          add_elementwise_ops, add_view_ops, add_index_ops, add_grid_sample_ops, add_fold_ops, add_norm_ops,
-          add_attention_ops, add_scan_ops, add_random_ops, add_sort_ops, add_pad_ops}) {
-      add(rows);
-    }
+    for (const auto add : collected_ops()) add(rows);
     return rows;
   }();
   return all;

@@ -12,47 +12,12 @@
 
 namespace weft::kernels {
 
-// A family's rows are in its folder, in <family>_rows.cc.
-void add_elementwise_rows(TableRows& rows);
-void add_copy_rows(TableRows& rows);
-void add_pad_rows(TableRows& rows);
-void add_generate_rows(TableRows& rows);
-void add_index_rows(TableRows& rows);
-void add_compact_rows(TableRows& rows);
-void add_scan_rows(TableRows& rows);
-void add_reduce_rows(TableRows& rows);
-void add_softmax_rows(TableRows& rows);
-void add_norm_rows(TableRows& rows);
-void add_random_rows(TableRows& rows);
-void add_sort_rows(TableRows& rows);
-void add_matmul_rows(TableRows& rows);
-void add_conv_rows(TableRows& rows);
-void add_pool_rows(TableRows& rows);
-void add_quantize_rows(TableRows& rows);
-void add_resize_rows(TableRows& rows);
-void add_grid_sample_rows(TableRows& rows);
-void add_fold_rows(TableRows& rows);
-void add_attention_rows(TableRows& rows);
-void add_rnn_rows(TableRows& rows);
-
-// Forms of kernels that have names of their own, such as argsort.
-void add_generate_forms(TableRows& forms);
-void add_sort_forms(TableRows& forms);
-
 namespace {
-
-// The families in the order of the table.
-constexpr void (*kFamilies[])(TableRows&) = {
-    add_elementwise_rows, add_copy_rows,    add_pad_rows,  add_generate_rows, add_index_rows,
-    add_compact_rows,     add_scan_rows,    add_reduce_rows, add_softmax_rows, add_norm_rows,
-    add_random_rows,      add_sort_rows,    add_matmul_rows, add_conv_rows,     add_pool_rows,
-    add_resize_rows,      add_grid_sample_rows, add_fold_rows, add_quantize_rows, add_attention_rows,
-    add_rnn_rows};
 
 const TableRows& rows() {
   static const TableRows all = [] {
     TableRows rows;
-    for (const auto add : kFamilies) add(rows);
+    for (const auto add : collected_rows()) add(rows);
     return rows;
   }();
   return all;
@@ -61,8 +26,7 @@ const TableRows& rows() {
 const TableRows& forms() {
   static const TableRows all = [] {
     TableRows forms;
-    add_generate_forms(forms);
-    add_sort_forms(forms);
+    for (const auto add : collected_forms()) add(forms);
     return forms;
   }();
   return all;

@@ -1,5 +1,5 @@
-// What the rows of the kernel table are written with: each family has its own in <family>/<family>_rows.cc, and a line
-// in table.cc.
+// What the rows of the kernel table are written with: each family has its own in <family>/<family>_rows.cc, which the
+// build collects.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +16,10 @@
 namespace weft::kernels {
 
 using TableRows = std::vector<KernelInfo>;
+// Every void add_<family>_rows(TableRows&) of the families' folders, and the add_<family>_forms, which add forms of
+// kernels that have names of their own, such as argsort.
+std::span<void (*const)(TableRows&)> collected_rows();
+std::span<void (*const)(TableRows&)> collected_forms();
 
 // ---- Attributes; `meaning` is documentation only
 inline AttributeSchema boolean(std::string name, std::string meaning, bool default_value) {

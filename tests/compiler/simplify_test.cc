@@ -210,7 +210,7 @@ TEST_F(PassTest, MapsOfOneShapeAreMerged) {
   graph.output("sum", e + y);
   graph.output("other", weft::tanh(z));  // reads nothing that the others read
   EXPECT_EQ(after(merge_maps),
-            "%3 = map{y=(x0:f32, x1:f32) %2 = exp(x0); %2, add(%2, x1)} %0, %1 : f32 [4], f32 [4]\n"
+            "%3 = map{y=(x0:f32, x1:f32) %1 = exp(x0); %1, add(%1, x1)} %0, %1 : f32 [4], f32 [4]\n"
             "%4 = map{y=(x0:f32) tanh(x0)} %2 : f32 [4]\n"
             "output \"e\" = %3\n"
             "output \"sum\" = %3.1\n"

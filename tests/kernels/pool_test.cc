@@ -82,16 +82,17 @@ struct Call {
     const PoolKind kind = function == Function::lp                                                  ? PoolKind::lp
                           : function == Function::average || function == Function::average_gradient ? PoolKind::average
                                                                                                     : PoolKind::max;
-    const auto problem = is_gradient(function)
-                             ? kernels::pool_gradient_problem(
-                                   function == Function::max_gradient ? "max_pool_gradient" : "average_pool_gradient",
-                                   kind, in[0], own() == 2 ? std::optional(in[1]) : std::nullopt, out[0], options, e, b)
-                             : kernels::pool_problem(indexed                     ? "max_pool_with_indices"
-                                                     : kind == PoolKind::max     ? "max_pool"
-                                                     : kind == PoolKind::average ? "average_pool"
-                                                                                 : "lp_pool",
-                                                     kind, in[0], out[0],
-                                                     out.size() > 1 ? std::optional(out.back()) : std::nullopt, p, options, e, b);
+    const auto problem =
+        is_gradient(function)
+            ? kernels::pool_gradient_problem(
+                  function == Function::max_gradient ? "max_pool_gradient" : "average_pool_gradient", kind, in[0],
+                  own() == 2 ? std::optional(in[1]) : std::nullopt, out[0], options, e, b)
+            : kernels::pool_problem(indexed                     ? "max_pool_with_indices"
+                                    : kind == PoolKind::max     ? "max_pool"
+                                    : kind == PoolKind::average ? "average_pool"
+                                                                : "lp_pool",
+                                    kind, in[0], out[0], out.size() > 1 ? std::optional(out.back()) : std::nullopt, p,
+                                    options, e, b);
     pool_reference(problem, expression.get());
   }
 };
@@ -264,8 +265,9 @@ TEST_F(Pool, SaysWhatDoesNotFit) {
   EXPECT_THAT(thrown_by([&] { kernels::max_pool(cpu, x, y, {.window = {2}}, {.prologue = {&two, {}}}); }),
               HasSubstr("max_pool: the prologue (x0:f32, x1:f32) add(x0, x1) has 2 inputs and 1 outputs, expected 1 (x "
                         "and 0 operands) and 1"));
-  EXPECT_THAT(thrown_by([&] { kernels::max_pool(cpu, x, y, {.window = {2}}, {.prologue = {nullptr, std::span(&x, 1)}}); }),
-              HasSubstr("max_pool: prologue operands without an expression"));
+  EXPECT_THAT(
+      thrown_by([&] { kernels::max_pool(cpu, x, y, {.window = {2}}, {.prologue = {nullptr, std::span(&x, 1)}}); }),
+      HasSubstr("max_pool: prologue operands without an expression"));
   const View half[] = {random_view(rng, {1, 3, 8}, DType::f16)};
   EXPECT_THAT(thrown_by([&] { kernels::max_pool(cpu, x, y, {.window = {2}}, {.prologue = {&two, half}}); }),
               HasSubstr("input 1 of the prologue (x0:f32, x1:f32) add(x0, x1) is f32, given f16 [1, 3, 8]"));
@@ -315,10 +317,12 @@ TEST_F(Pool, WindowsWithoutElements) {
     narrowed.output(narrowed.cast(v, type));
     expect_on_every_device(
         small, {random_view(rng, {1, 1, 7}, DType::f32)},
-        [&](Stream& s, auto in, auto out) { kernels::max_pool(s, in[0], out[0], o, {.epilogue = {&widened, {}}}); }, least);
+        [&](Stream& s, auto in, auto out) { kernels::max_pool(s, in[0], out[0], o, {.epilogue = {&widened, {}}}); },
+        least);
     expect_on_every_device(
         f32({1, 1, 3}), {result},
-        [&](Stream& s, auto in, auto out) { kernels::max_pool(s, in[0], out[0], o, {.prologue = {&narrowed, {}}}); }, least);
+        [&](Stream& s, auto in, auto out) { kernels::max_pool(s, in[0], out[0], o, {.prologue = {&narrowed, {}}}); },
+        least);
   }
 }
 

@@ -27,9 +27,9 @@ struct Prologue {
   std::span<const View> outputs = {};
 };
 
-// What happens to each element of the kernel's result before it is stored: expression input 0 is the result before it is
-// rounded (each kernel says in which type), the others are `operands`, which broadcast to y's shape. No expression: it
-// is stored as it is. y may be an operand's very view.
+// What happens to each element of the kernel's result before it is stored: expression input 0 is the result before it
+// is rounded (each kernel says in which type), the others are `operands`, which broadcast to y's shape. No expression:
+// it is stored as it is. y may be an operand's very view.
 struct Epilogue {
   Epilogue() = default;
   Epilogue(const Expression* expression, std::span<const View> operands, std::span<const View> outputs = {})

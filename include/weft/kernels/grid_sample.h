@@ -57,8 +57,8 @@ void grid_sample(Stream& stream, const View& x, const View& grid, const View& y,
 void grid_sample_gradient(Stream& stream, const View& dy, const View& grid, const View& dx,
                           const SampleOptions& options = {});
 
-// The gradient of grid_sample for the grid: dgrid[n, i…, d] = Σ_c dy[n, c, i…] · ∂y[n, c, i…] / ∂grid[n, i…, d]. It is 0
-// of mode nearest, where the padding clamps a position (at x's outer elements, too), and of numbers that count as p =
+// The gradient of grid_sample for the grid: dgrid[n, i…, d] = Σ_c dy[n, c, i…] · ∂y[n, c, i…] / ∂grid[n, i…, d]. It is
+// 0 of mode nearest, where the padding clamps a position (at x's outer elements, too), and of numbers that count as p =
 // -100. Linear samples at an element's centre have the slope towards the next element. dy and x have one type, grid and
 // dgrid another one.
 void grid_sample_grid_gradient(Stream& stream, const View& dy, const View& x, const View& grid, const View& dgrid,

@@ -1,6 +1,6 @@
-// Normalisation. Conventions that all kernels share are in weft/kernels.h. All but batch norm take work into their kernels,
-// as in gelu(layer_norm(x + residual)) with the sum as a further result; the epilogue takes the result in f32, on the CPU
-// f64 where x is that. An output may be the very view of an input.
+// Normalisation. Conventions that all kernels share are in weft/kernels.h. All but batch norm take work into their
+// kernels, as in gelu(layer_norm(x + residual)) with the sum as a further result; the epilogue takes the result in f32,
+// on the CPU f64 where x is that. An output may be the very view of an input.
 #pragma once
 
 #include <cstdint>

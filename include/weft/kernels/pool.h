@@ -39,7 +39,8 @@ struct PoolOptions {
     v("dilations", dilations, {}, "elements of x from an element of a window to the next; none: 1");
     v("before", before, {}, "elements of padding in front of x; none: 0");
     v("adaptive", adaptive, false,
-      "windows follow from the sizes n of x and m of y: window i has the elements from ⌊i · n / m⌋ to before ⌈(i + 1) · n "
+      "windows follow from the sizes n of x and m of y: window i has the elements from ⌊i · n / m⌋ to before ⌈(i + 1) "
+      "· n "
       "/ m⌉");
   }
   void fields(AttributeVisitor& v) {
@@ -66,8 +67,7 @@ void max_pool_with_indices(Stream& stream, const View& x, const View& y, const V
 
 // y[n, c, i] = epilogue(Σ over window i of x[n, c, …] / divisor). Floats; sums are f32 (f64 of f64). A window without
 // elements: 0.
-void average_pool(Stream& stream, const View& x, const View& y, const PoolOptions& options,
-                  const Fusion& fusion = {});
+void average_pool(Stream& stream, const View& x, const View& y, const PoolOptions& options, const Fusion& fusion = {});
 
 // y[n, c, i] = epilogue((Σ over window i of |x[n, c, …]|^p)^(1/p)), p a positive number. Floats; sums are f32 (f64 of
 // f64), and so are the powers, which must not overflow it.

@@ -12,7 +12,21 @@
 namespace weft::kernels {
 
 enum class ReduceKind : std::uint8_t {
-  sum, mean, prod, min, max, sum_squares, l1, l2, log_sum, log_sum_exp, any, all, count, variance, deviation,
+  sum,
+  mean,
+  prod,
+  min,
+  max,
+  sum_squares,
+  l1,
+  l2,
+  log_sum,
+  log_sum_exp,
+  any,
+  all,
+  count,
+  variance,
+  deviation,
 };
 // Those that take a `correction`.
 constexpr bool is_moment(ReduceKind op) { return op == ReduceKind::variance || op == ReduceKind::deviation; }

@@ -72,7 +72,8 @@ struct ResizeOptions {
 
   void fields(AttributeVisitor& v) {
     v("mode", mode, ResizeMode::nearest, kResizeModes,
-      "what an element is made of: the nearest to its position, of any type; or, of floats, i8 and u8, the two around it "
+      "what an element is made of: the nearest to its position, of any type; or, of floats, i8 and u8, the two around "
+      "it "
       "by their distance (linear), four by a cubic convolution, or the mean of those that it covers (area)");
     v("coordinates", coordinates, ResizeCoordinates::half_pixel, kResizeCoordinates,
       "where element i is in x, of n elements to m: (i + 0.5) / scale - 0.5 (half_pixel; pytorch_half_pixel: 0 if m is "
@@ -103,8 +104,7 @@ struct ResizeOptions {
 // With a prologue, x stands for what the prologue gives, and may itself have any type. The epilogue takes the result,
 // also where it is `value`, and gives y any type: of mode nearest as an element of x's type, else before it is rounded,
 // as f32 (f64 if x is), of i8 and u8 after that, as i32.
-void resize(Stream& stream, const View& x, const View& y, const ResizeOptions& options = {},
-            const Fusion& fusion = {});
+void resize(Stream& stream, const View& x, const View& y, const ResizeOptions& options = {}, const Fusion& fusion = {});
 
 // The gradient of resize for x: dx[j…] = Σ_i dy[i…] · Π_d w_d(i_d, j_d), dy being the gradient of y. Options as resize
 // was given. Floats; the prologue is one of dy, the epilogue takes f32 or f64 in any mode. With an epilogue dy must

@@ -68,8 +68,7 @@ enum class GruGates : std::uint8_t {
 inline constexpr std::string_view kRnnDirections[] = {"forward", "reverse", "bidirectional"};
 inline constexpr std::string_view kLstmGates[] = {"ifgo", "iofg"};
 inline constexpr std::string_view kGruGates[] = {"rzn", "zrn"};
-inline constexpr std::string_view kDirectionMeaning =
-    "from the first step to the last, the other way round, or both";
+inline constexpr std::string_view kDirectionMeaning = "from the first step to the last, the other way round, or both";
 // 0 stands for none.
 inline void visit_clip(AttributeVisitor& v, std::optional<double>& clip) {
   double limit = clip.value_or(0);
@@ -149,8 +148,7 @@ struct GruOptions {
     v.text("gate_activation", gate_activation, RnnFunction::sigmoid, "the activation of r and z");
     v.text("candidate_activation", candidate_activation, RnnFunction::tanh, "the activation of n");
     visit_clip(v, clip);
-    v("reset_after", reset_after, true,
-      "the reset gate multiplies the product of the state; else the state before it");
+    v("reset_after", reset_after, true, "the reset gate multiplies the product of the state; else the state before it");
   }
 };
 

@@ -13,8 +13,8 @@ namespace weft::kernels {
 
 // y = exp(x - max(x)) / sum(exp(x - max(x))) along `axis`, of floating types, computed in f32. A row that holds a NaN
 // or +inf, or nothing but -inf, gives NaN. A result that in f32 is exactly between two bf16 values may be rounded to
-// either on a GPU. The epilogue takes the result in f32, on the CPU f64 where x is that; a prologue makes x of its operands,
-// such as scale · x + mask. An output may be the very view of an input.
+// either on a GPU. The epilogue takes the result in f32, on the CPU f64 where x is that; a prologue makes x of its
+// operands, such as scale · x + mask. An output may be the very view of an input.
 void softmax(Stream& stream, const View& x, const View& y, int axis, const Fusion& fusion = {});
 
 // y = x - max(x) - log(sum(exp(x - max(x)))) along `axis`: the logarithm of softmax(), types and special rows as there.

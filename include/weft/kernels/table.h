@@ -19,8 +19,8 @@ struct Arguments {
   AttributeMap attributes = {};
 };
 
-// A kernel's row. family "softmax": its header is weft/kernels/softmax.h. A form of a kernel that has a name of its own,
-// such as argsort of sort, takes operands and attributes of its own, as the row that find() gives for it says.
+// A kernel's row. family "softmax": its header is weft/kernels/softmax.h. A form of a kernel that has a name of its
+// own, such as argsort of sort, takes operands and attributes of its own, as the row that find() gives for it says.
 struct KernelInfo : Schema {
   std::function<void(Stream&, const Arguments&)> run;  // takes arguments that call() has checked and completed
 };
@@ -32,9 +32,9 @@ const KernelInfo* find(std::string_view name);
 // The same; throws InvalidArgument, with the nearest name, if there is none.
 const KernelInfo& kernel(std::string_view name);
 
-// Runs a kernel. Throws InvalidArgument if there is none of that name (the message names the nearest), for operands that
-// are too few or too many or of types and ranks that do not fit its schema, for an attribute that is missing, unknown or
-// of another kind, and whatever the kernel itself throws.
+// Runs a kernel. Throws InvalidArgument if there is none of that name (the message names the nearest), for operands
+// that are too few or too many or of types and ranks that do not fit its schema, for an attribute that is missing,
+// unknown or of another kind, and whatever the kernel itself throws.
 void call(Stream& stream, std::string_view name, const Arguments& arguments);
 
 }  // namespace weft::kernels

@@ -127,8 +127,8 @@ Dims ConvOp::sizes(const TensorType& x, const TensorType& second, const ConvGeom
       }
       return sizes;
     case ConvKind::transpose: {
-      const Dims more = kernels::numbers_of_axes(name(), "output_padding", a.output_padding,
-                                                 Dims::filled(g.spatial, 0), 1 - kernels::kFarthest);
+      const Dims more = kernels::numbers_of_axes(name(), "output_padding", a.output_padding, Dims::filled(g.spatial, 0),
+                                                 1 - kernels::kFarthest);
       sizes = a.output_sizes;
       if (sizes.empty()) {
         for (int d = 0; d < g.spatial; ++d) {

@@ -377,14 +377,15 @@ std::vector<Tensor> call_function(std::string_view name, std::span<const Tensor>
 }  // namespace
 
 void add_elementwise_ops(OpRows& rows) {
-  rows.push_back(op_row<ElementwiseOp>({.name = "map",
-                                        .family = "elementwise",
-                                        .summary = "an expression of each element of operands that broadcast",
-                                        .formula = "y = expression(operands…)",
-                                        .inputs = {{.name = "operands", .arity = Arity::repeated, .shape = "any that broadcast"}},
-                                        .outputs = {{.name = "y", .arity = Arity::repeated, .shape = "the operands' common shape"}},
-                                        .signatures = {{types::any, types::any}}},
-                                       MapAttributes{}));
+  rows.push_back(op_row<ElementwiseOp>(
+      {.name = "map",
+       .family = "elementwise",
+       .summary = "an expression of each element of operands that broadcast",
+       .formula = "y = expression(operands…)",
+       .inputs = {{.name = "operands", .arity = Arity::repeated, .shape = "any that broadcast"}},
+       .outputs = {{.name = "y", .arity = Arity::repeated, .shape = "the operands' common shape"}},
+       .signatures = {{types::any, types::any}}},
+      MapAttributes{}));
   for (const kernels::KernelInfo& k : kernels::table()) {
     if (k.family != "elementwise" || k.name == "map") continue;
     OpRow row{.schema = schema_of_kernel(k.name, {}, result_type_text(k)), .make = {}};

@@ -25,7 +25,8 @@ void FusedOp::visit(AttributeVisitor& v) const {
 
 Fusion FusedOp::fusion() const {
   return {.operand = base_->prologue_operand(),
-          .prologue = prologue_ ? &*prologue_ : nullptr, .epilogue = epilogue_ ? &*epilogue_ : nullptr};
+          .prologue = prologue_ ? &*prologue_ : nullptr,
+          .epilogue = epilogue_ ? &*epilogue_ : nullptr};
 }
 
 FusedOperands<const TensorType> FusedOp::split(std::span<const TensorType> in) const {
@@ -64,7 +65,8 @@ std::vector<TensorType> FusedOp::infer(std::span<const TensorType> in) const {
     }
   }
   for (std::size_t k = 1; k <= extra_outputs(); ++k) {
-    results.push_back({prologue_->output_type(static_cast<int>(k)), types[static_cast<std::size_t>(fusion().operand)].shape});
+    results.push_back(
+        {prologue_->output_type(static_cast<int>(k)), types[static_cast<std::size_t>(fusion().operand)].shape});
   }
   return results;
 }
@@ -142,9 +144,8 @@ auto FusedOp::launch(const Launch& call, F&& f) const {
   inputs.insert(inputs.end(), parts.rest.begin(), parts.rest.end());
   for (const View& v : parts.epilogue) after.push_back(v.broadcast_to(call.outputs[0].shape()));
   const std::size_t own = epilogue_ ? 1 : results;
-  const kernels::Fusion fusion{
-      {prologue_ ? &*prologue_ : nullptr, before, call.outputs.subspan(results)},
-      {epilogue_ ? &*epilogue_ : nullptr, after, call.outputs.subspan(own, results - own)}};
+  const kernels::Fusion fusion{{prologue_ ? &*prologue_ : nullptr, before, call.outputs.subspan(results)},
+                               {epilogue_ ? &*epilogue_ : nullptr, after, call.outputs.subspan(own, results - own)}};
   return f(Launch{call.stream, inputs, call.outputs.first(own), fusion});
 }
 
@@ -160,9 +161,9 @@ Work FusedOp::work(const Launch& call) const {
   return launch(call, [&](const Launch& launch) {
     const auto own = base_->own_work(launch.inputs, launch.outputs);
     if (!own) return Op::work(call);
-    Work work = with_bytes(call, kernels::work_of(own->per_step, own->steps, prologue_ ? &*prologue_ : nullptr,
-                                                  static_cast<double>(launch.outputs[0].count()),
-                                                  epilogue_ ? &*epilogue_ : nullptr));
+    Work work = with_bytes(
+        call, kernels::work_of(own->per_step, own->steps, prologue_ ? &*prologue_ : nullptr,
+                               static_cast<double>(launch.outputs[0].count()), epilogue_ ? &*epilogue_ : nullptr));
     work.arithmetic = own->arithmetic;
     return work;
   });

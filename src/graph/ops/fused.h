@@ -13,10 +13,7 @@ class FusedOp final : public Op {
   // prologue_operand() says; its inputs broadcast. The
   // epilogue's input 0, its first node, is the base's result as FusionSpec says; the others broadcast to the result.
   FusedOp(OpPtr base, std::size_t operands, std::optional<Expression> prologue, std::optional<Expression> epilogue)
-      : base_(std::move(base)),
-        operands_(operands),
-        prologue_(std::move(prologue)),
-        epilogue_(std::move(epilogue)) {}
+      : base_(std::move(base)), operands_(operands), prologue_(std::move(prologue)), epilogue_(std::move(epilogue)) {}
   const OpPtr& base() const { return base_; }
 
   std::string_view name() const override { return base_->name(); }

@@ -40,9 +40,7 @@ kernels::SampleOptions kernel_options(const GridSampleOptions& o) { return {o.mo
 
 }  // namespace
 
-std::string_view GridSampleOp::name() const {
-  return kNames[static_cast<int>(a.function)];
-}
+std::string_view GridSampleOp::name() const { return kNames[static_cast<int>(a.function)]; }
 
 std::vector<TensorType> GridSampleOp::infer(std::span<const TensorType> in) const {
   std::vector<const TensorType*> operands;
@@ -109,7 +107,8 @@ Work GridSampleOp::work(const Launch& call) const {
 Tensor grid_sample(const Operand& x, const Operand& grid, const GridSampleOptions& o) {
   if (!x.defined() || !grid.defined()) throw InvalidArgument("grid_sample: an operand is an undefined Tensor");
   check_image("grid_sample", "x", x);
-  const Tensor y = apply(make_op<GridSampleOp>(GridSampleAttributes{.options = kernel_options(o)}), {channels_second(x, o.channels_last), grid});
+  const Tensor y = apply(make_op<GridSampleOp>(GridSampleAttributes{.options = kernel_options(o)}),
+                         {channels_second(x, o.channels_last), grid});
   return o.channels_last ? axis_moved(y, 1, x.rank() - 1) : y;
 }
 
@@ -122,8 +121,9 @@ Tensor grid_sample_gradient(const Operand& dy, const Operand& grid, const Dims& 
     throw ShapeError("grid_sample_gradient: the sizes are {}, expected one of 0 or more for each of {} spatial axes",
                      to_string(sizes), dy.rank() - 2);
   }
-  const Tensor dx = apply(make_op<GridSampleOp>(GridSampleAttributes{SampleFunction::gradient, kernel_options(o), sizes}),
-                          {channels_second(dy, o.channels_last), grid});
+  const Tensor dx =
+      apply(make_op<GridSampleOp>(GridSampleAttributes{SampleFunction::gradient, kernel_options(o), sizes}),
+            {channels_second(dy, o.channels_last), grid});
   return o.channels_last ? axis_moved(dx, 1, dx.rank() - 1) : dx;
 }
 
@@ -172,8 +172,8 @@ Tensor affine_grid(const Operand& theta, const Shape& sizes, bool align_corners)
 void add_grid_sample_ops(OpRows& rows) {
   for (const auto function : {SampleFunction::sample, SampleFunction::gradient, SampleFunction::grid_gradient}) {
     const char* shape = function == SampleFunction::gradient ? "[n, C, sizes…]" : "";
-    rows.push_back(op_row<GridSampleOp>(schema_of_kernel(kNames[static_cast<int>(function)], shape),
-                                        {.function = function}));
+    rows.push_back(
+        op_row<GridSampleOp>(schema_of_kernel(kNames[static_cast<int>(function)], shape), {.function = function}));
   }
 }
 

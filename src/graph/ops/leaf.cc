@@ -36,20 +36,34 @@ std::optional<double> ConstantOp::scalar() const {
   if (element_count(constant_->type().shape) != 1 || constant_->is_recipe()) return std::nullopt;
   const TensorData d = constant_->data();
   switch (d.dtype) {
-    case DType::f32: return load<float>(d);
-    case DType::f16: return static_cast<float>(load<float16>(d));
-    case DType::bf16: return static_cast<float>(load<bfloat16>(d));
-    case DType::f64: return load<double>(d);
-    case DType::i8: return load<std::int8_t>(d);
-    case DType::i16: return load<std::int16_t>(d);
-    case DType::i32: return load<std::int32_t>(d);
-    case DType::i64: return exact(load<std::int64_t>(d));
-    case DType::u8: return load<std::uint8_t>(d);
-    case DType::u16: return load<std::uint16_t>(d);
-    case DType::u32: return load<std::uint32_t>(d);
-    case DType::u64: return exact(load<std::uint64_t>(d));
-    case DType::boolean: return load<std::uint8_t>(d) != 0;
-    default: return std::nullopt;
+    case DType::f32:
+      return load<float>(d);
+    case DType::f16:
+      return static_cast<float>(load<float16>(d));
+    case DType::bf16:
+      return static_cast<float>(load<bfloat16>(d));
+    case DType::f64:
+      return load<double>(d);
+    case DType::i8:
+      return load<std::int8_t>(d);
+    case DType::i16:
+      return load<std::int16_t>(d);
+    case DType::i32:
+      return load<std::int32_t>(d);
+    case DType::i64:
+      return exact(load<std::int64_t>(d));
+    case DType::u8:
+      return load<std::uint8_t>(d);
+    case DType::u16:
+      return load<std::uint16_t>(d);
+    case DType::u32:
+      return load<std::uint32_t>(d);
+    case DType::u64:
+      return exact(load<std::uint64_t>(d));
+    case DType::boolean:
+      return load<std::uint8_t>(d) != 0;
+    default:
+      return std::nullopt;
   }
 }
 

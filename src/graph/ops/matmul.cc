@@ -4,9 +4,9 @@
 
 #include "core/format.h"
 #include "graph/graph.h"
-#include "graph/ops/product.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
+#include "graph/ops/product.h"
 #include "graph/promotion.h"
 #include "weft/error.h"
 #include "weft/kernels/matmul.h"
@@ -86,10 +86,10 @@ Tensor matmul(const Operand& a, const Operand& b, std::optional<DType> result) {
 }
 
 void add_matmul_ops(OpRows& rows) {
-  OpRow row = op_row<MatmulOp>(
-      schema_of_kernel("matmul", "[..., m, n]",
-                       "`type` if given; else that of a and b if both have one float type, f32 for two float types, i32 "
-                       "for integers of 8 to 32 bits, c64 with c64, and what result_type() gives for others"));
+  OpRow row = op_row<MatmulOp>(schema_of_kernel(
+      "matmul", "[..., m, n]",
+      "`type` if given; else that of a and b if both have one float type, f32 for two float types, i32 "
+      "for integers of 8 to 32 bits, c64 with c64, and what result_type() gives for others"));
   row.call = [](std::span<const Tensor> operands, const AttributeMap& given) -> std::vector<Tensor> {
     return {matmul(operands[0], operands[1], from_map<MatmulAttributes>("matmul", given).type)};
   };

@@ -214,8 +214,8 @@ void RmsNormOp::lower(const Launch& call) const {
 }
 void LayerNormOp::lower(const Launch& call) const {
   const auto [scale, bias] = weights(call, a.has_scale, a.has_bias);
-  kernels::layer_norm(call.stream, call.inputs[0], scale, bias, call.outputs[0], a.axis,
-                      static_cast<float>(a.epsilon), call.fusion);
+  kernels::layer_norm(call.stream, call.inputs[0], scale, bias, call.outputs[0], a.axis, static_cast<float>(a.epsilon),
+                      call.fusion);
 }
 void GroupNormOp::lower(const Launch& call) const {
   const auto [scale, bias] = weights(call, a.has_scale, a.has_bias);

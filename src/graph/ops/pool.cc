@@ -253,8 +253,8 @@ double PoolOp::reads(const Shape& x, const Shape& y) const {
   for (int d = 0; d < made.rank(); ++d) {
     const auto from = static_cast<double>(x[first_spatial(a.channels_last) + d]), to = static_cast<double>(made[d]);
     if (from == 0 || to == 0) return 1;
-    const double window = a.adaptive ? std::ceil(std::max(from, to) / std::min(from, to))
-                                     : static_cast<double>(a.window[d]);
+    const double window =
+        a.adaptive ? std::ceil(std::max(from, to) / std::min(from, to)) : static_cast<double>(a.window[d]);
     // Forward a window reads its elements; backward each of them reads the window.
     reads *= a.is_gradient() ? window : a.adaptive && from < to ? window : window * to / from;
   }
@@ -341,9 +341,7 @@ PooledMax max_pool_with_indices(const Operand& x, const PoolOptions& o) {
   return both(pool(attributes_of(PoolFunction::max_with_indices, o), x));
 }
 
-Tensor average_pool(const Operand& x, const PoolOptions& o) {
-  return pool(attributes_of(PoolFunction::average, o), x);
-}
+Tensor average_pool(const Operand& x, const PoolOptions& o) { return pool(attributes_of(PoolFunction::average, o), x); }
 
 Tensor lp_pool(const Operand& x, double p, const PoolOptions& o) {
   PoolAttributes attributes = attributes_of(PoolFunction::lp, o);
@@ -434,8 +432,8 @@ Tensor lp_pool_gradient(const Operand& dy, const Operand& x, const Operand& y, d
 }
 
 Tensor adaptive_average_pool_gradient(const Operand& dy, const Dims& sizes, bool channels_last) try {
-  return gradient(
-      {.function = PoolFunction::average_gradient, .adaptive = true, .channels_last = channels_last}, dy, sizes);
+  return gradient({.function = PoolFunction::average_gradient, .adaptive = true, .channels_last = channels_last}, dy,
+                  sizes);
 } catch (const Error& e) {
   throw_in_function(e, "adaptive_average_pool_gradient");
 }

@@ -46,19 +46,21 @@ Shape completed(const Shape& from, Shape to) {
 
 }  // namespace
 
+Shape ReshapeOp::shape_of(const Shape& x) const { return completed(x, a.shape); }
+
 std::vector<TensorType> ReshapeOp::infer(std::span<const TensorType> in) const {
-  const std::int64_t have = element_count(in[0].shape);
-  const std::int64_t want = element_count(a.shape);
+  const Shape shape = shape_of(in[0].shape);
+  const std::int64_t have = element_count(in[0].shape), want = element_count(shape);
   if (have != want) {
     throw ShapeError("reshape: {} has {} elements, {} has {}", weft::to_string(in[0].shape), have,
-                     weft::to_string(a.shape), want);
+                     weft::to_string(shape), want);
   }
-  return {{in[0].dtype, a.shape}};
+  return {{in[0].dtype, shape}};
 }
 
 std::optional<Placement> ReshapeOp::place(const Layout& x) const {
   Placement p;
-  if (!x.reshaped(a.shape, p.layout)) return std::nullopt;
+  if (!x.reshaped(shape_of(x.shape), p.layout)) return std::nullopt;
   return p;
 }
 
@@ -132,8 +134,8 @@ Tensor reshape(const Operand& x, const Shape& shape) {
   if (!x.defined()) throw InvalidArgument("reshape: the operand is an undefined Tensor");
   const Shape target = completed(x.shape(), shape);
   if (target == x.shape()) return x;
-  if (op_of<ReshapeOp>(x) && element_count(target) == element_count(x.shape())) return reshape(input_of(x), target);
-  return apply(make_op<ReshapeOp>(ReshapeAttributes{target}), {x});
+  if (op_of<ReshapeOp>(x) && element_count(target) == element_count(x.shape())) return reshape(input_of(x), shape);
+  return apply(make_op<ReshapeOp>(ReshapeAttributes{shape}), {x});
 }
 
 Tensor permute(const Operand& x, std::span<const int> order) {

@@ -16,7 +16,9 @@ class ViewOpOf : public OpOf<A> {
 struct ReshapeAttributes {
   Shape shape = {};
 
-  void fields(AttributeVisitor& v) { v("shape", shape, "the new shape, of as many elements as x has"); }
+  void fields(AttributeVisitor& v) {
+    v("shape", shape, "the new shape, of as many elements as x has; one size may be -1, which follows from the others");
+  }
 };
 
 class ReshapeOp final : public ViewOpOf<ReshapeAttributes> {
@@ -25,7 +27,9 @@ class ReshapeOp final : public ViewOpOf<ReshapeAttributes> {
   std::string_view name() const override { return "reshape"; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   std::optional<Placement> place(const Layout& x) const override;
-  Tensor simplified(std::span<const Tensor> x) const override { return reshape(x[0], a.shape); }
+  Tensor simplified(std::span<const Tensor> x) const override { return reshape(x[0], shape_of(x[0].shape())); }
+  // The new shape of x of that one.
+  Shape shape_of(const Shape& x) const;
 };
 
 struct PermuteAttributes {

@@ -155,6 +155,12 @@ std::string Expression::to_string() const {
   }
   const auto is_leaf = [&](int n) { return nodes_[n].op == ScalarOp::input || nodes_[n].op == ScalarOp::constant; };
   const auto is_named = [&](int n) { return !is_leaf(n) && live[n] && uses[n] > 1; };
+  // Numbered in their order, so that equal expressions have one text however they were made.
+  std::vector<int> names(nodes_.size(), 0);
+  int named = 0;
+  for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
+    if (is_named(i)) names[i] = ++named;
+  }
   std::string body;
   // Appends an operation, with the operands that only it uses written out.
   const auto write = [&](int root) {
@@ -186,7 +192,7 @@ std::string Expression::to_string() const {
       if (top.next > 0) body += ", ";
       const int arg = node.args[top.next++];
       if (is_named(arg))
-        body += std::format("%{}", arg);
+        body += std::format("%{}", names[arg]);
       else
         begin(arg);
     }
@@ -197,7 +203,7 @@ std::string Expression::to_string() const {
     if (node.op == ScalarOp::input) {
       head += std::format("{}x{}:{}", node.input ? ", " : "", node.input, name(node.type));
     } else if (is_named(i)) {
-      body += std::format("%{} = ", i);
+      body += std::format("%{} = ", names[i]);
       write(i);
       body += "; ";
     }
@@ -205,7 +211,7 @@ std::string Expression::to_string() const {
   for (std::size_t k = 0; k < outputs_.size(); ++k) {
     if (k > 0) body += ", ";
     if (is_named(outputs_[k]))
-      body += std::format("%{}", outputs_[k]);
+      body += std::format("%{}", names[outputs_[k]]);
     else
       write(outputs_[k]);
   }

@@ -154,9 +154,9 @@ class Parser {
           expect(")");
           const std::span<const int> args(top.args.data(), static_cast<std::size_t>(top.operands));
           // A conversion to the type that it has is the rounding of it.
-          v = top.op != ScalarOp::cast ? e_.apply(top.op, args)
+          v = top.op != ScalarOp::cast                                         ? e_.apply(top.op, args)
               : e_.nodes()[static_cast<std::size_t>(args[0])].type == top.type ? e_.round(args[0])
-                                                                             : e_.cast(args[0], top.type);
+                                                                               : e_.cast(args[0], top.type);
           open_.pop_back();
           continue;
         }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "core/in_quotes.h"
 #include "core/format.h"
+#include "core/in_quotes.h"
 #include "weft/error.h"
 #include "weft/number.h"
 

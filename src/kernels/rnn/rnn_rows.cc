@@ -66,23 +66,17 @@ void add_rnn_rows(TableRows& rows) {
              "i, f, o = gate(x wᵀ + h rᵀ + bias + recurrent_bias + peephole · c), g = cell(…), c' = f · c + i · g, "
              "h' = o · output(c')",
              schemas_of<LstmOptions>()),
-      [](Stream& s, const Reader& r) {
-        lstm(s, inputs_of(r, true), outputs_of(r), r.options<LstmOptions>());
-      }));
-  rows.push_back(row(
-      schema(RnnKind::gru, "the gated recurrent unit over a sequence; operands as of lstm",
-             "r, z = gate(x wᵀ + bias + h rᵀ + recurrent_bias), n = candidate(x wᵀ + bias + r · (h rᵀ + "
-             "recurrent_bias)), h' = (1 - z) · n + z · h",
-             schemas_of<GruOptions>()),
-      [](Stream& s, const Reader& r) {
-        gru(s, inputs_of(r, false), outputs_of(r), r.options<GruOptions>());
-      }));
-  rows.push_back(row(
-      schema(RnnKind::rnn, "the recurrent network of one gate (Elman) over a sequence; operands as of lstm",
-             "h' = activation(x wᵀ + h rᵀ + bias + recurrent_bias)", schemas_of<RnnOptions>()),
-      [](Stream& s, const Reader& r) {
-        rnn(s, inputs_of(r, false), outputs_of(r), r.options<RnnOptions>());
-      }));
+      [](Stream& s, const Reader& r) { lstm(s, inputs_of(r, true), outputs_of(r), r.options<LstmOptions>()); }));
+  rows.push_back(
+      row(schema(RnnKind::gru, "the gated recurrent unit over a sequence; operands as of lstm",
+                 "r, z = gate(x wᵀ + bias + h rᵀ + recurrent_bias), n = candidate(x wᵀ + bias + r · (h rᵀ + "
+                 "recurrent_bias)), h' = (1 - z) · n + z · h",
+                 schemas_of<GruOptions>()),
+          [](Stream& s, const Reader& r) { gru(s, inputs_of(r, false), outputs_of(r), r.options<GruOptions>()); }));
+  rows.push_back(
+      row(schema(RnnKind::rnn, "the recurrent network of one gate (Elman) over a sequence; operands as of lstm",
+                 "h' = activation(x wᵀ + h rᵀ + bias + recurrent_bias)", schemas_of<RnnOptions>()),
+          [](Stream& s, const Reader& r) { rnn(s, inputs_of(r, false), outputs_of(r), r.options<RnnOptions>()); }));
 }
 
 }  // namespace weft::kernels
