@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "compiler/terms.h"
+#include "transform/clone.h"
 
 namespace weft::compiler {
 namespace {
@@ -168,7 +169,7 @@ Tensor without_scale(const Tensor& v, double& scale, int depth) {
   const Node& node = *v.node();
   if (node.op().moves_elements() && node.inputs().size() == 1) {
     const Tensor x = input_of(v), without = without_scale(x, scale, depth + 1);
-    return same(without, x) ? v : apply(node.shared_op(), {without});
+    return same(without, x) ? v : clone(node, {without});
   }
   const Expression* own = node.op().elementwise();
   if (!own || node.types().size() != 1 || node.inputs().size() != 1) return v;

@@ -4,6 +4,7 @@
 
 #include "core/format.h"
 #include "core/visits.h"
+#include "transform/clone.h"
 #include "weft/error.h"
 
 namespace weft::compiler {
@@ -73,7 +74,7 @@ Tensor Rewriter::copy(const Node& old) {
 
 Tensor Rewriter::copy(const Node& old, OpPtr op, std::vector<Tensor> inputs) {
   changed_ = true;
-  const Tensor made = apply(std::move(op), std::move(inputs));
+  const Tensor made = clone(old, std::move(op), std::move(inputs));
   add_labels(*made.node(), old);
   for (std::size_t i = 0; i < old.types().size(); ++i)
     map_[place_.result(old.value()) + i] = result(made, static_cast<int>(i));
@@ -89,6 +90,7 @@ void Rewriter::add_labels(const Node& to, const Node& part) {
   if (const auto it = labels_.find(part.sequence()); it != labels_.end()) {
     added.insert(added.end(), it->second.begin(), it->second.end());
   }
+  std::erase(added, to.label());
   if (added.empty()) return;
   std::vector<const std::string*>& list = labels_[to.sequence()];
   for (const std::string* label : added) {

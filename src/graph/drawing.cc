@@ -168,9 +168,9 @@ class Drawer {
   }
 
   void add(const Node& node) {
-    if (box_of_.contains(&node)) return;
+    if (boxes_.contains(node)) return;
     const int index = static_cast<int>(drawing_.boxes.size());
-    box_of_[&node] = index;
+    boxes_.insert(node, index);
     DrawnBox box;
     box.text = to_string(node, graph_);
     for (const TensorType& t : node.types()) box.types.push_back(to_string(t));
@@ -208,7 +208,7 @@ class Drawer {
   }
 
   void connect(const Source& source, int to) {
-    const int from = box_of_.at(source.value.node());
+    const int from = boxes_.find(*source.value.node());
     auto [it, fresh] = edges_.emplace(std::pair(from, to), drawing_.edges.size());
     if (fresh) drawing_.edges.push_back({from, to, {}});
     std::vector<std::string>& views = drawing_.edges[it->second].views;
@@ -248,7 +248,7 @@ class Drawer {
 
   const Graph& graph_;
   Drawing drawing_;
-  std::map<const Node*, int> box_of_;
+  NodeIds boxes_;  // in drawing_
   std::map<Path, int> groups_;
   std::map<std::pair<int, int>, std::size_t> edges_;
 };

@@ -1,12 +1,12 @@
 #include "graph/graph.h"
 
 #include <algorithm>
-#include <unordered_map>
+#include <ranges>
 
 #include "core/format.h"
 #include "core/in_quotes.h"
-#include "core/visits.h"
 #include "graph/ops/leaf.h"
+#include "graph/walk.h"
 #include "weft/error.h"
 
 namespace weft {
@@ -27,7 +27,6 @@ Graph::Impl::Impl(const Impl& other)
       labels(other.labels),
       name(other.name),
       pins_(other.pins_),
-      needs_computed_(other.needs_computed_),
       input_names_(other.input_names_),
       number_names_(other.number_names_),
       output_names_(other.output_names_) {
@@ -55,57 +54,6 @@ Tensor Graph::number(std::string name, DType dtype) {
 
 Tensor Graph::constant(TensorData tensor, std::string name) {
   return apply(make_op<ConstantOp>(make_constant(std::move(tensor)), std::move(name)), {});
-}
-
-void Graph::output(std::string name, const Tensor& value) {
-  if (!value.defined()) throw InvalidArgument("graph: output {} is an undefined Tensor", in_quotes(name));
-  impl().add_output(std::move(name), impl().pinned(value));
-}
-
-// A node whose place data takes.
-static bool computed_operation(const Node& node) { return node.has_data() && !node.op().constant(); }
-
-Tensor Graph::Impl::pinned(const Tensor& value) {
-  if (pins_.empty() || pins_.back().use_count() > 1) pins_.push_back(std::make_shared<RecipePins>());
-  needs_computed_ |= pins_.back()->pin(*value.node());
-  if (!needs_computed_) return value;
-  // From the value down to nodes with data; only what is above these is made again.
-  std::vector<const Node*> nodes;
-  const auto reach = [&](const Node& node) {
-    count_visits();
-    if (instead_.try_emplace(&node).second) nodes.push_back(&node);
-  };
-  reach(*value.node());
-  for (std::size_t k = 0; k < nodes.size(); ++k) {
-    if (computed_operation(*nodes[k])) continue;
-    for (const Tensor& v : nodes[k]->inputs()) reach(*v.node());
-  }
-  std::ranges::sort(nodes, {}, &Node::sequence);
-  const auto at = [&](const Tensor& v) {
-    const std::vector<Tensor>& results = instead_.at(v.node());
-    return results.empty() ? v : results[static_cast<std::size_t>(v.index())];
-  };
-  for (const Node* node : nodes) {
-    std::vector<Tensor>& results = instead_.at(node);
-    if (computed_operation(*node)) {
-      for (std::size_t i = 0; i < node->types().size(); ++i) {
-        results.push_back(apply(make_op<DataOp>(node->data(static_cast<int>(i)), node->types()[i]), {}));
-      }
-      continue;
-    }
-    std::vector<Tensor> operands;
-    bool changed = false;
-    for (const Tensor& v : node->inputs()) {
-      operands.push_back(at(v));
-      changed |= !same(operands.back(), v);
-    }
-    if (!changed) continue;
-    const Tensor made = apply(node->shared_op(), std::move(operands));
-    if (node->label()) made.node()->set_label(node->label());
-    made.node()->set_line(node->line());
-    for (std::size_t i = 0; i < node->types().size(); ++i) results.push_back(result(made, static_cast<int>(i)));
-  }
-  return at(value);
 }
 
 void Graph::Impl::add_port(std::vector<GraphPort>& ports, Names& names, const char* what, std::string name,
@@ -151,33 +99,22 @@ std::string Graph::Impl::label_text(const Node& node) const {
 
 const std::string& Graph::name() const { return impl().name; }
 
+static auto values(std::span<const GraphPort> ports) { return std::views::transform(ports, &GraphPort::value); }
+
 std::vector<Tensor> Graph::Impl::captured() const {
   std::vector<Tensor> found;
   if (std::ranges::none_of(nodes(), [](const NodePtr& n) { return n->op().data_op() != nullptr; })) return found;
   NodeIds seen;
-  std::vector<const Node*> open;
-  for (auto it = outputs.rbegin(); it != outputs.rend(); ++it) open.push_back(it->value.node());
-  while (!open.empty()) {
-    const Node& node = *open.back();
-    open.pop_back();
-    if (!seen.insert(node, 0)) continue;
-    if (node.op().data_op()) found.push_back(node.value());
-    for (auto it = node.inputs().rbegin(); it != node.inputs().rend(); ++it) open.push_back(it->node());
+  for (const Node* node : reach(values(outputs), seen, at_leaves)) {
+    if (node->op().data_op()) found.push_back(node->value());
   }
   return found;
 }
 
 static bool needs(const Tensor& value, const Node& node) {
-  std::vector<const Node*> nodes{value.node()};
-  NodeIds ids;
-  ids.insert(*value.node(), 0);
-  for (std::size_t k = 0; k < nodes.size(); ++k) {
-    if (nodes[k] == &node) return true;
-    for (const Tensor& v : nodes[k]->inputs()) {
-      if (ids.insert(*v.node(), 0)) nodes.push_back(v.node());
-    }
-  }
-  return false;
+  NodeIds seen;
+  reach(std::span(&value, 1), seen, at_leaves);
+  return seen.contains(node);
 }
 
 // For an input or number of another graph, which one of the outputs needs.
@@ -197,36 +134,26 @@ const Graph::Impl::Collected& Graph::Impl::collected() const {
   const std::lock_guard lock(mutex_);
   if (collected_) return *collected_;
   auto all = std::make_shared<Collected>();
+  NodeIds seen;
   std::vector<const Node*> nodes;
-  const auto reach = [&](const Node& node) {
-    if (all->ids.insert(node, 0)) nodes.push_back(&node);
-  };
-  for (const auto* ports : {&inputs, &numbers}) {
-    for (const GraphPort& i : *ports) reach(*i.value.node());
-  }
-  const std::size_t own = nodes.size();
-  for (const GraphPort& o : outputs) reach(*o.value.node());
-  for (std::size_t k = 0; k < nodes.size(); ++k) {
-    const Node& node = *nodes[k];
-    if ((node.op().input() || node.op().number()) && k >= own) {
-      throw_mixed(name, outputs, node);
+  for (const auto* ports : {&inputs, &numbers, &outputs}) {
+    for (const Node* node : reach(values(*ports), seen, at_leaves)) {
+      if (ports == &outputs && (node->op().input() || node->op().number())) throw_mixed(name, outputs, *node);
+      nodes.push_back(node);
     }
-    count_visits(node.inputs().size());
-    for (const Tensor& v : node.inputs()) reach(*v.node());
   }
-  if (!std::ranges::is_sorted(nodes, {}, &Node::sequence)) std::ranges::sort(nodes, {}, &Node::sequence);
-  all->nodes.reserve(nodes.size());
-  all->first_results.reserve(nodes.size() + 1);
+  Walk walk = in_order(std::move(nodes), std::move(seen));
+  all->nodes.reserve(walk.nodes.size());
+  all->first_results.reserve(walk.nodes.size() + 1);
   std::size_t results = 0;
-  for (const Node* node : nodes) {
-    const int place = static_cast<int>(all->nodes.size());
-    node->set_place_hint(place);
-    all->ids.set(*node, place);
+  for (const Node* node : walk.nodes) {
+    node->set_place_hint(static_cast<int>(all->nodes.size()));
     all->first_results.push_back(results);
     results += node->types().size();
     all->nodes.emplace_back(*node);
   }
   all->first_results.push_back(results);
+  all->ids = std::move(walk.places);
   collected_ = std::move(all);
   return *collected_;
 }

@@ -6,7 +6,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "graph/node.h"
+#include "graph/node_map.h"
 
 namespace weft {
 
@@ -45,7 +45,8 @@ struct Graph::Impl {
   // Tensors with data that the outputs need, in an order that is the same for equal graphs.
   std::vector<Tensor> captured() const;
 
-  // Keeps the operands of what the value needs, and makes leaves of nodes with data.
+  // What stands for the value in the graph: keeps the operands of what it needs, and makes leaves of nodes with data
+  // (transform/capture.cc).
   Tensor pinned(const Tensor& value);
 
   void add_input(std::string name, Tensor value);
@@ -70,10 +71,8 @@ struct Graph::Impl {
   };
   const Collected& collected() const;
   std::vector<std::shared_ptr<RecipePins>> pins_;  // shared with copies
-  bool needs_computed_ = false;                    // an output needs a node with data
-  // What stands for the results of nodes that outputs need, and that need a node with data; none: the node itself does.
-  // Those of the pinned nodes that were looked at. Not copied.
-  std::unordered_map<const Node*, std::vector<Tensor>> instead_;
+  struct Capture;
+  std::shared_ptr<Capture> capture_;  // what pinned() has seen; not copied
   mutable std::mutex mutex_;
   mutable std::shared_ptr<const Collected> collected_;  // empty: not yet
   using Names = std::set<std::string, std::less<>>;

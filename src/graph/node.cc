@@ -1,6 +1,5 @@
 #include "graph/node.h"
 
-#include <bit>
 #include <condition_variable>
 #include <mutex>
 #include <set>
@@ -145,20 +144,6 @@ Claimed& claimed() {
   return all;
 }
 
-// What was pinned already is not claimed: that keeps the data that it would be computed in.
-bool reaches_claimed(const Node& root, const NodeIds& pinned) {
-  NodeIds seen;
-  std::vector<const Node*> open{&root};
-  while (!open.empty()) {
-    const Node& node = *open.back();
-    open.pop_back();
-    if (node.has_data() || pinned.find(node) >= 0 || !seen.insert(node, 0)) continue;
-    if (RecipeClaims::contains(node)) return true;
-    for (const Tensor& v : node.inputs()) open.push_back(v.node());
-  }
-  return false;
-}
-
 }  // namespace
 
 void RecipeClaims::claim(const Node& node) {
@@ -179,30 +164,7 @@ bool RecipeClaims::any() { return !claimed().nodes.empty(); }
 bool RecipeClaims::contains(const Node& node) { return claimed().nodes.contains(&node); }
 void RecipeClaims::wait(std::unique_lock<std::shared_mutex>& lock) { claimed().released.wait(lock); }
 
-bool RecipePins::pin(const Node& root) {
-  std::unique_lock lock(Node::recipes_lock());
-  while (RecipeClaims::any() && reaches_claimed(root, ids_)) RecipeClaims::wait(lock);
-  bool computed = false;
-  std::vector<const Node*> open;
-  const auto reach = [&](const Node& node) {
-    if (!ids_.insert(node, 0)) return;
-    node.pins_.fetch_add(1, std::memory_order_relaxed);
-    nodes_.emplace_back(node);
-    open.push_back(&node);
-  };
-  reach(root);
-  while (!open.empty()) {
-    const Node& node = *open.back();
-    open.pop_back();
-    if (node.has_data())
-      computed = true;
-    else
-      for (const Tensor& v : node.inputs()) reach(*v.node());
-  }
-  return computed;
-}
-
-void RecipePins::pin_locked(std::span<const Node* const> nodes) {
+void RecipePins::pin(std::span<const Node* const> nodes) {
   nodes_.reserve(nodes.size());
   for (const Node* node : nodes) {
     node->pins_.fetch_add(1, std::memory_order_relaxed);
@@ -271,33 +233,5 @@ Tensor& Tensor::set_label(std::string_view label) {
   node_->set_label(interned_label(label));
   return *this;
 }
-
-void NodeIds::reserve(std::size_t count) {
-  const std::size_t size = std::bit_ceil(std::max<std::size_t>(2 * count, 16));
-  if (size <= entries_.size()) return;
-  const std::vector<Entry> old = std::exchange(entries_, std::vector<Entry>(size));
-  for (const Entry& e : old) {
-    if (e.node) entries_[slot(*e.node)] = e;
-  }
-}
-
-std::size_t NodeIds::slot(const Node& node) const {
-  // The high bits of a product depend on all bits of the address.
-  const std::uint64_t hash = reinterpret_cast<std::uintptr_t>(&node) * 0x9e3779b97f4a7c15u;
-  std::size_t i = hash >> (64 - std::countr_zero(entries_.size()));
-  while (entries_[i].node && entries_[i].node != &node) i = (i + 1) & (entries_.size() - 1);
-  return i;
-}
-
-bool NodeIds::insert(const Node& node, int id) {
-  reserve(count_ + 1);
-  Entry& e = entries_[slot(node)];
-  if (e.node) return false;
-  e = {&node, id};
-  ++count_;
-  return true;
-}
-
-int NodeIds::find(const Node& node) const { return entries_.empty() ? -1 : entries_[slot(node)].id; }
 
 }  // namespace weft

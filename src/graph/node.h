@@ -178,28 +178,6 @@ inline const ConstantOp* constant_op(const Tensor& v) { return v.node()->op().co
 
 inline const Tensor& input_of(const Tensor& v, int i = 0) { return v.node()->inputs()[i]; }
 
-// A number for each of some nodes, found by address.
-class NodeIds {
- public:
-  void reserve(std::size_t count);
-  // False if the node has a number already.
-  bool insert(const Node& node, int id);
-  // Gives a node that has one another number.
-  void set(const Node& node, int id) { entries_[slot(node)].id = id; }
-  // -1 if it has none.
-  int find(const Node& node) const;
-
- private:
-  struct Entry {
-    const Node* node = nullptr;
-    int id = -1;
-  };
-  // Where the node is, or would be.
-  std::size_t slot(const Node& node) const;
-  std::vector<Entry> entries_;  // a power of two of them
-  std::size_t count_ = 0;
-};
-
 // Nodes that somebody computes in the memory of their operands: nobody else can compute them until they have data. All
 // of it under Node::recipes_lock(), but for release().
 class RecipeClaims {
@@ -219,20 +197,17 @@ class RecipeClaims {
   std::vector<const Node*> nodes_;
 };
 
-// Keeps the operands of nodes, and of what these need, until a node with data is reached.
+// Keeps the operands of nodes.
 class RecipePins {
  public:
   RecipePins() = default;
   ~RecipePins();
   RecipePins(const RecipePins&) = delete;
   RecipePins& operator=(const RecipePins&) = delete;
-  // True if it reached nodes with data. Waits for who has claimed what it reaches.
-  bool pin(const Node& root);
-  // These and no others, for who holds recipes_lock() already.
-  void pin_locked(std::span<const Node* const> nodes);
+  // Hold Node::recipes_lock().
+  void pin(std::span<const Node* const> nodes);
 
  private:
-  NodeIds ids_;
   std::vector<NodePtr> nodes_;
 };
 

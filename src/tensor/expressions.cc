@@ -3,16 +3,15 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <unordered_map>
 
 #include "compiler/device_data.h"
 #include "core/format.h"
 #include "core/in_quotes.h"
-#include "core/visits.h"
 #include "graph/graph.h"
 #include "graph/ops/leaf.h"
 #include "tensor/key.h"
 #include "tensor/tracing.h"
+#include "transform/clone.h"
 #include "weft/error.h"
 
 namespace weft {
@@ -84,6 +83,19 @@ DataPtr data_ptr(const Tensor& t) {
   return op ? op->data_ptr() : t.node()->data(t.index());
 }
 
+// For an input or a number of a Graph.
+[[noreturn]] void throw_no_values(const Node& node) {
+  const std::string what = node.op().input() ? "input " + in_quotes(node.op().input()->input_name())
+                                             : "number " + in_quotes(node.op().number()->number_name());
+  if (tracing()) {
+    throw InvalidArgument(
+        "eval: what depends on {} was read while compile() traces a function, which has values "
+        "only when it runs",
+        node.op().input() ? node.op().input()->input_name() : what);
+  }
+  throw InvalidArgument("eval: {} of a Graph is needed, which has values only in a run of its executable", what);
+}
+
 }  // namespace
 
 const Node& stored_by(const Node& node) {
@@ -107,8 +119,6 @@ Expressions::Expressions(std::span<const Tensor> wanted, Use use) {
     if (std::ranges::none_of(nodes_, claimed)) break;
     RecipeClaims::wait(lock);
     roots_.clear();
-    nodes_.clear();
-    places_ = {};
   }
   const auto computed =
       std::ranges::count_if(nodes_, [&](const Node* n) { return !is_leaf(*n) && !n->op().constant(); });
@@ -116,40 +126,20 @@ Expressions::Expressions(std::span<const Tensor> wanted, Use use) {
   if (!large_) choose_results();
   if (!large_ && use != Use::look) choose_donations();
   pins_ = std::make_unique<RecipePins>();
-  pins_->pin_locked(nodes_);
+  pins_->pin(nodes_);
 }
 
 void Expressions::collect() {
-  const auto reach = [&](const Node& node) {
-    if (places_.insert(node, 0)) nodes_.push_back(&node);
-  };
-  nodes_.reserve(32);
-  places_.reserve(32);
-  for (const Node* root : roots_) reach(*root);
-  for (std::size_t k = 0; k < nodes_.size(); ++k) {
-    const Node& node = *nodes_[k];
-    if (node.is_computed()) continue;
-    if (node.op().input() || node.op().number()) {
-      const std::string what = node.op().input() ? "input " + in_quotes(node.op().input()->input_name())
-                                                 : "number " + in_quotes(node.op().number()->number_name());
-      if (tracing()) {
-        throw InvalidArgument(
-            "eval: what depends on {} was read while compile() traces a function, which has values "
-            "only when it runs",
-            node.op().input() ? node.op().input()->input_name() : what);
-      }
-      throw InvalidArgument("eval: {} of a Graph is needed, which has values only in a run of its executable", what);
-    }
-    count_visits(node.inputs().size());
-    for (const Tensor& v : node.inputs()) reach(*v.node());
-  }
-  std::ranges::sort(nodes_, {}, &Node::sequence);
+  Walk expression = walk(roots_, [](const Node& node) {
+    if (at_data(node)) return true;
+    if (node.op().input() || node.op().number()) throw_no_values(node);
+    return false;
+  });
+  nodes_ = std::move(expression.nodes);
+  places_ = std::move(expression.places);
   leaf_.assign(nodes_.size(), 0);
-  for (std::size_t k = 0; k < nodes_.size(); ++k) {
-    places_.set(*nodes_[k], static_cast<int>(k));
-    // Asked once and for all: other threads may be computing it.
-    leaf_[k] = nodes_[k]->is_computed();
-  }
+  // Asked once and for all: other threads may be computing it.
+  for (std::size_t k = 0; k < nodes_.size(); ++k) leaf_[k] = at_data(*nodes_[k]);
   uses_.assign(nodes_.size(), 0);
   for (std::size_t k = 0; k < nodes_.size(); ++k) {
     if (leaf_[k]) continue;
@@ -287,34 +277,25 @@ std::vector<TensorType> Expressions::result_types() const {
 Graph Expressions::graph() const {
   const WithoutLabelScope none;
   Graph graph;
-  std::unordered_map<const Node*, std::vector<Tensor>> made;
+  TensorMap made;
   for (std::size_t i = 0; i < leaves_.size(); ++i) {
     const auto& [node, index] = leaf_of_[i];
-    std::vector<Tensor>& results = made[node];
-    results.resize(std::max<std::size_t>(results.size(), static_cast<std::size_t>(index) + 1));
-    results[static_cast<std::size_t>(index)] =
-        graph.input(std::format("i{}", i), leaves_[i].dtype(), leaves_[i].shape());
+    made.set(node->value(index), graph.input(std::format("i{}", i), leaves_[i].dtype(), leaves_[i].shape()));
   }
   std::size_t number = 0;
   for (std::size_t k = 0; k < nodes_.size(); ++k) {
-    const Node* node = nodes_[k];
+    const Node& node = *nodes_[k];
     if (leaf_[k] || !needed_[k] || made.contains(node)) continue;
-    if (number_of(*node)) {
-      made[node] = {graph.number(std::format("n{}", number++), node->types()[0].dtype)};
-      continue;
-    }
-    std::vector<Tensor> operands;
-    for (const Tensor& v : node->inputs()) {
-      operands.push_back(made.at(v.node())[static_cast<std::size_t>(v.index())]);
-    }
-    const Tensor value = apply(node->shared_op(), std::move(operands));
-    if (node->label()) value.node()->set_label(node->label());
-    value.node()->set_line(node->line());
-    for (std::size_t i = 0; i < node->types().size(); ++i) made[node].push_back(result(value, static_cast<int>(i)));
+    if (number_of(node))
+      made.set(node.value(), graph.number(std::format("n{}", number++), node.types()[0].dtype));
+    else
+      clone(node, made);
   }
   int output = 0;
   for (const NodePtr& node : results_) {
-    for (const Tensor& value : made.at(node.get())) graph.output(std::format("o{}", output++), value);
+    for (int i = 0; i < static_cast<int>(node->types().size()); ++i) {
+      graph.output(std::format("o{}", output++), made.at(node->value(i)));
+    }
   }
   return graph;
 }

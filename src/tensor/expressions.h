@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "graph/node.h"
+#include "graph/walk.h"
 #include "weft/compile.h"
 #include "weft/number.h"
 
@@ -25,7 +25,7 @@ class Expressions {
   enum class Use : std::uint8_t {
     maybe_in_pieces,  // if pieces() are needed, nothing but them
     whole,
-    look,             // only graph()
+    look,  // only graph()
   };
   Expressions(std::span<const Tensor> wanted, Use use);
   Expressions(const Expressions&) = delete;
@@ -35,8 +35,8 @@ class Expressions {
   bool empty() const { return roots_.empty(); }
 
   // ---- Pieces. An expression of more nodes than one executable should have is evaluated in several: first the tensors
-  // of the first list, then those of the next, and at last what was wanted. Cuts lie where few tensors are needed later,
-  // so that the turns of a loop are cut at one place of its body, and the pieces are equal.
+  // of the first list, then those of the next, and at last what was wanted. Cuts lie where few tensors are needed
+  // later, so that the turns of a loop are cut at one place of its body, and the pieces are equal.
   std::vector<std::vector<Tensor>> pieces() const;
 
   // ---- One executable
@@ -51,8 +51,8 @@ class Expressions {
   std::vector<TensorType> result_types() const;
   // The graph whose inputs, numbers and outputs are the leaves, numbers and results, in order.
   Graph graph() const;
-  // Pairs of a leaf and a result that may be in its memory, because nobody else holds the leaf, and the result is a copy
-  // of it in which something is replaced.
+  // Pairs of a leaf and a result that may be in its memory, because nobody else holds the leaf, and the result is a
+  // copy of it in which something is replaced.
   const std::vector<std::pair<int, int>>& donated() const { return donated_; }
   // Gives the results their data, and lets go of what led to them.
   void finish(std::span<const Tensor> data);
@@ -73,7 +73,7 @@ class Expressions {
   std::vector<std::int64_t> uses_;  // by operands of nodes_ that are computed
   std::vector<int> result_;         // of each node: the number of its first result; -1: none
   std::vector<NodePtr> results_;
-  std::vector<char> needed_;        // what results need, up to leaves and to views that are such
+  std::vector<char> needed_;  // what results need, up to leaves and to views that are such
   std::vector<std::pair<std::size_t, std::size_t>> donor_places_;
   RecipeClaims claims_;
   bool large_ = false;

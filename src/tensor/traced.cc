@@ -11,6 +11,7 @@
 #include "core/format.h"
 #include "graph/graph.h"
 #include "graph/ops/leaf.h"
+#include "graph/walk.h"
 #include "tensor/expressions.h"
 #include "tensor/key.h"
 #include "tensor/run_ahead.h"
@@ -34,24 +35,6 @@ TracingScope::~TracingScope() { --tracing_depth; }
 namespace detail {
 namespace {
 
-// Calls `visit` for each node that these tensors need, down to nodes with data, until it returns false for one: then
-// the operands of that one are left out. The recipes lock must be held.
-template <class Visit>
-void visit_nodes(std::span<const Tensor> tensors, Visit&& visit) {
-  NodeIds seen;
-  std::vector<const Node*> open;
-  for (const Tensor& t : tensors) {
-    if (t.defined()) open.push_back(t.node());
-  }
-  while (!open.empty()) {
-    const Node& node = *open.back();
-    open.pop_back();
-    if (node.is_computed() || !seen.insert(node, 0)) continue;
-    if (!visit(node)) continue;
-    for (const Tensor& v : node.inputs()) open.push_back(v.node());
-  }
-}
-
 // A constant, or views of one, which take no time in a call.
 bool shows_constant(const Node& node) { return stored_by(node).op().constant() != nullptr; }
 
@@ -61,11 +44,12 @@ void evaluate_captured(std::span<const Tensor> results, std::uint64_t began, con
   std::vector<Tensor> captured;
   {
     const std::shared_lock lock(Node::recipes_lock());
-    visit_nodes(results, [&](const Node& node) {
-      if (node.sequence() >= began) return true;
-      if (!shows_constant(node)) captured.push_back(node.value());
-      return false;
-    });
+    NodeIds seen;
+    const auto stop = [&](const Node& node) { return at_data(node) || node.sequence() < began; };
+    for (const Node* node : reach(results, seen, stop)) {
+      if (!stop(*node) || at_data(*node) || shows_constant(*node)) continue;
+      captured.push_back(node->value());
+    }
   }
   eval_on(captured, device);
 }
@@ -78,22 +62,13 @@ class Captures {
   Captures(std::span<const Tensor> results, std::uint64_t began) {
     const std::shared_lock recipes(Node::recipes_lock());
     NodeIds seen;
-    std::vector<const Node*> open;
-    for (const Tensor& t : results) {
-      if (t.defined()) open.push_back(t.node());
-    }
+    const auto stop = [&](const Node& node) { return node.sequence() < began; };
     Held& held = all_held();
     const std::lock_guard lock(held.mutex);
-    while (!open.empty()) {
-      const Node& node = *open.back();
-      open.pop_back();
-      if (!seen.insert(node, 0)) continue;
-      if (node.sequence() < began) {
-        nodes_.push_back(&node);
-        ++held.nodes.try_emplace(&node, NodePtr(node), 0).first->second.second;
-      } else {
-        for (const Tensor& v : node.inputs()) open.push_back(v.node());
-      }
+    for (const Node* node : reach(results, seen, stop)) {
+      if (!stop(*node)) continue;
+      nodes_.push_back(node);
+      ++held.nodes.try_emplace(node, NodePtr(*node), 0).first->second.second;
     }
   }
   ~Captures() {
@@ -333,13 +308,10 @@ TracedCalls::~TracedCalls() = default;
 bool TracedCalls::inlines(std::span<const Tensor> arguments) {
   if (tracing()) return true;
   if (std::ranges::all_of(arguments, [](const Tensor& t) { return !t.defined() || find_data(t); })) return false;
-  bool needs_input = false;
   const std::shared_lock lock(Node::recipes_lock());
-  visit_nodes(arguments, [&](const Node& node) {
-    needs_input = needs_input || node.op().input() || node.op().number();
-    return !needs_input;
-  });
-  return needs_input;
+  NodeIds seen;
+  return std::ranges::any_of(reach(arguments, seen, at_data),
+                             [](const Node* node) { return node->op().input() || node->op().number(); });
 }
 
 TracedResults TracedCalls::call(std::string key, std::vector<Tensor> tensors, const Trace& trace) {

@@ -7,6 +7,7 @@
 #include "core/nearest.h"
 #include "graph/graph.h"
 #include "graph/ops/leaf.h"
+#include "graph/walk.h"
 #include "webnn/message.h"
 #include "webnn/op_rows.h"
 #include "webnn/state.h"
@@ -412,19 +413,14 @@ Graph GraphBuilder::build(const NamedOperands& outputs, const CompileOptions& gi
     graph->output_order.push_back(name);
   }
   // The inputs that an output needs.
-  std::unordered_set<const Node*> reached;
-  std::vector<const Node*> queue;
-  for (const auto& [name, operand] : outputs) queue.push_back(operand.state()->tensor.node());
-  while (!queue.empty()) {
-    const Node* node = queue.back();
-    queue.pop_back();
-    if (!reached.insert(node).second) continue;
-    for (const weft::Tensor& input : node->inputs()) queue.push_back(input.node());
-  }
+  std::vector<weft::Tensor> roots;
+  for (const auto& [name, operand] : outputs) roots.push_back(operand.state()->tensor);
+  NodeIds reached;
+  reach(roots, reached, at_leaves);
   weft::Graph built;
   for (const Operand& input : state_->inputs) {
     const Operand::State& state = *input.state();
-    if (!reached.contains(state.tensor.node())) continue;
+    if (!reached.contains(*state.tensor.node())) continue;
     if (!graph->inputs.emplace(state.name, state.descriptor).second) {
       throw TypeError("build: two inputs are named '{}'", printable(state.name));
     }
@@ -434,7 +430,7 @@ Graph GraphBuilder::build(const NamedOperands& outputs, const CompileOptions& gi
   for (const auto& [name, operand] : outputs) built.output(name, operand.state()->tensor);
   state_->built = true;
   for (const auto& [tensor, text] : state_->unbuildable) {
-    if (reached.contains(tensor.node())) throw OperationError("build: {}", text);
+    if (reached.contains(*tensor.node())) throw OperationError("build: {}", text);
   }
   const std::lock_guard order(context->timeline);
   CompileOptions options = given;

@@ -149,9 +149,24 @@ TEST(Labels, StandInErrors) {
   EXPECT_THAT(thrown_by([&] { exp(g.input("i", DType::i32, {1})); }), testing::Not(HasSubstr("\"")));
   Graph other;
   g.output("y", a + other.input("z", DType::f32, {2, 3}));
-  EXPECT_EQ(thrown_by([&] { compile(g, Device::cpu()); }),
-            "InvalidArgument: compiling graph \"encoder\": graph: output \"y\" of graph \"encoder\" needs input \"z\", which "
-            "is another graph's; a graph computes of its own inputs alone");
+  EXPECT_EQ(
+      thrown_by([&] { compile(g, Device::cpu()); }),
+      "InvalidArgument: compiling graph \"encoder\": graph: output \"y\" of graph \"encoder\" needs input \"z\", which "
+      "is another graph's; a graph computes of its own inputs alone");
+}
+
+// Work whose view is moved to its operands (passes/hoist_views.h) is made again, with its label.
+TEST(Labels, SurviveViewsThatAreMoved) {
+  Graph g;
+  Tensor active = exp(g.input("x", DType::f32, {4, 8}));
+  active.set_label("activation");
+  Tensor y = -active.T();
+  y.set_label("negated");
+  g.output("y", y);
+  const std::vector<std::string> labels = step_labels(g);
+  ASSERT_EQ(labels.size(), 1u);
+  EXPECT_THAT(labels[0], HasSubstr("\"activation\""));
+  EXPECT_THAT(labels[0], HasSubstr("\"negated\""));
 }
 
 TEST(Labels, StandInWhatADeviceCannotRun) {

@@ -2,8 +2,8 @@
 
 #include "compiler/evaluate.h"
 #include "compiler/rewrite.h"
-#include "core/visits.h"
 #include "graph/ops/leaf.h"
+#include "graph/walk.h"
 
 namespace weft::compiler {
 namespace {
@@ -27,40 +27,27 @@ ConstantPtr recipe(const Node& node, std::vector<ConstantPtr> inputs) {
 
 bool may_fold(const Node& node) { return node.op().has_twin() && !node.inputs().empty() && node.types().size() == 1; }
 
+// The node as a constant, if those of its operands are in `known`; null if it is none.
+ConstantPtr as_constant(const Node& node, const NodeMap<ConstantPtr>& known) {
+  if (const ConstantOp* constant = node.op().constant()) return constant->data();
+  if (node.op().is_iota()) return recipe(node, {});
+  if (!may_fold(node)) return nullptr;
+  std::vector<ConstantPtr> inputs;
+  for (const Tensor& v : node.inputs()) {
+    inputs.push_back(*known.find(*v.node()));
+    if (!inputs.back()) return nullptr;
+  }
+  return recipe(node, std::move(inputs));
+}
+
 }  // namespace
 
 ConstantPtr Constants::of(const Tensor& v) {
-  std::vector<const Node*> open{v.node()};
-  while (!open.empty()) {
-    const Node& node = *open.back();
-    count_visits();
-    if (known_.contains(&node)) {
-      open.pop_back();
-      continue;
-    }
-    ConstantPtr found;
-    if (const ConstantOp* constant = node.op().constant()) {
-      found = constant->data();
-    } else if (node.op().is_iota()) {
-      found = recipe(node, {});
-    } else if (may_fold(node)) {
-      std::vector<ConstantPtr> inputs;
-      const Node* missing = nullptr;
-      for (const Tensor& input : node.inputs()) {
-        const auto it = known_.find(input.node());
-        if (it == known_.end()) missing = input.node();
-        if (it == known_.end() || !it->second) break;
-        inputs.push_back(it->second);
-      }
-      if (missing) {
-        open.push_back(missing);
-        continue;
-      }
-      if (inputs.size() == node.inputs().size()) found = recipe(node, std::move(inputs));
-    }
-    known_.emplace(&node, std::move(found));
+  const auto stop = [&](const Node& node) { return known_.contains(node) || !may_fold(node); };
+  for (const Node* node : walk(std::span(&v, 1), stop).nodes) {
+    if (!known_.contains(*node)) known_[*node] = as_constant(*node, known_);
   }
-  return known_.at(v.node());
+  return known_[*v.node()];
 }
 
 ConstantPtr constant_of(const Tensor& v) { return Constants().of(v); }

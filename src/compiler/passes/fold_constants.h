@@ -5,10 +5,9 @@
 // the device, where it is computed with what needs it: broadcasts, results of indices (graph/ops/iota.h).
 #pragma once
 
-#include <unordered_map>
-
 #include "compiler/passes/passes.h"
 #include "graph/constant.h"
+#include "graph/node_map.h"
 
 namespace weft::compiler {
 
@@ -21,7 +20,7 @@ class Constants {
   ConstantPtr of(const Tensor& v);
 
  private:
-  std::unordered_map<const Node*, ConstantPtr> known_;
+  NodeMap<ConstantPtr> known_;
 };
 ConstantPtr constant_of(const Tensor& v);
 

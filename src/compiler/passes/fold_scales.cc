@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <map>
 #include <numeric>
 #include <optional>
 
@@ -13,6 +12,7 @@
 #include "compiler/terms.h"
 #include "graph/ops/leaf.h"
 #include "graph/ops/product.h"
+#include "transform/clone.h"
 #include "weft/array.h"
 
 namespace weft::compiler {
@@ -97,7 +97,7 @@ class Folder {
     const DType type = node.types()[0].dtype;
     const Tensor& w = node.inputs()[1];
     if (!is_floating(type) || bits(type) < 16 || !is_floating(w.dtype()) || bits(w.dtype()) < 16) return {};
-    if (constant_op(root_of(w))) chains_[&node] = {&node, {.depends = true, .scale = {}, .shift = {}}, {&node}};
+    if (constant_op(root_of(w))) chains_[node] = {&node, {.depends = true, .scale = {}, .shift = {}}, {&node}};
     return {};
   }
 
@@ -115,10 +115,9 @@ class Folder {
   Tensor extend(const Node& node) {
     if (node.types().size() != 1) return {};
     for (const Tensor& v : node.inputs()) {
-      const auto it = chains_.find(v.node());
-      if (it == chains_.end() || !r_.uses().only(v, node)) continue;
-      if (it->second.parts.size() == kLongest) continue;
-      Chain chain = it->second;
+      const Chain* before = chains_.find(*v.node());
+      if (!before || !r_.uses().only(v, node) || before->parts.size() == kLongest) continue;
+      Chain chain = *before;
       const Node& product = *chain.product;
       if (node.types()[0].shape != product.types()[0].shape) continue;
       const std::optional<Affine> value = evaluate(node, v, chain);
@@ -128,7 +127,7 @@ class Folder {
       const bool worthwhile = chain.value.scale.defined() && chain.value.scale.rank() == 1;
       const Tensor made = worthwhile ? make(chain) : Tensor();
       if (worthwhile && !made.defined()) return {};
-      chains_[&node] = std::move(chain);
+      chains_[node] = std::move(chain);
       return made;
     }
     return {};
@@ -241,7 +240,7 @@ class Folder {
       op = op->with_types(types, types, std::array{sums});
       if (!op) return {};
     }
-    Tensor y = apply(std::move(op), std::move(inputs));
+    Tensor y = clone(product, std::move(op), std::move(inputs));
     for (const Node* part : chain.parts) r_.add_labels(*y.node(), *part);
     if (!value.shift.defined()) return y;
     const int rank = y.rank() - result_axis(product);
@@ -251,7 +250,7 @@ class Folder {
   }
 
   Rewriter r_;
-  std::map<const Node*, Chain> chains_;
+  NodeMap<Chain> chains_;
 };
 
 }  // namespace

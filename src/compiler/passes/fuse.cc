@@ -1,7 +1,6 @@
 #include "compiler/passes/fuse.h"
 
 #include <algorithm>
-#include <map>
 
 #include "compiler/expressions.h"
 #include "compiler/fused_group.h"
@@ -35,7 +34,7 @@ class Fuser {
         offer(*node);
     }
     return groups_.build([&](const Group& group, std::span<const Tensor> results, const Grouping::At& at) {
-      const Anchor& anchor = anchors_.at(FusedGroup(group).anchor);
+      const Anchor& anchor = *anchors_.find(*FusedGroup(group).anchor);
       return FusedGroup(group, anchor.repeated).make(anchor.spec.epilogue_input, results, at);
     });
   }
@@ -50,7 +49,7 @@ class Fuser {
   void add_anchor(const Node& node) {
     const FusionSpec spec = node.op().fusion_spec(target_.capabilities(), node.input_types(), node.types());
     if ((!spec.prologue && spec.epilogue_outputs == 0) || !lies_plainly(node, spec)) return;
-    Anchor& anchor = anchors_[&node] = {spec};
+    Anchor& anchor = anchors_[node] = {spec};
     if (spec.prologue) take_prologue(node, anchor);
   }
 
@@ -78,13 +77,14 @@ class Fuser {
     std::vector<const Node*> makers;
     for (const Tensor& v : node.inputs()) {
       if (v.index() != 0 || v.shape() != node.types()[0].shape) continue;
-      if (anchors_.contains(v.node()) && std::ranges::find(makers, v.node()) == makers.end())
+      if (anchors_.contains(*v.node()) && std::ranges::find(makers, v.node()) == makers.end())
         makers.push_back(v.node());
     }
     // Of several such ops the one with most work, or else the first.
-    std::ranges::sort(makers, {}, [&](const Node* n) { return std::pair(-anchors_.at(n).spec.work, groups_.id(*n)); });
+    std::ranges::sort(makers, {},
+                      [&](const Node* n) { return std::pair(-anchors_.find(*n)->spec.work, groups_.id(*n)); });
     for (const Node* maker : makers) {
-      const Anchor& anchor = anchors_.at(maker);
+      const Anchor& anchor = *anchors_.find(*maker);
       if (fits_by_itself(node, anchor.spec) && join(node, *maker, anchor)) return;
     }
   }
@@ -134,7 +134,7 @@ class Fuser {
   Grouping groups_;
   const Target& target_;
   FusionStage stage_;
-  std::map<const Node*, Anchor> anchors_;
+  NodeMap<Anchor> anchors_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "compiler/expressions.h"
 #include "compiler/rewrite.h"
+#include "transform/clone.h"
 
 namespace weft::compiler {
 namespace {
@@ -9,9 +10,8 @@ namespace {
 // True if all users can fuse the elementwise work.
 bool read_by_maps_alone(const Uses& uses, const Tensor& v) {
   const auto& users = uses.of(v);
-  return !users.empty() && !uses.is_output(v) && std::ranges::all_of(users, [](const Node* n) {
-    return n->op().elementwise() || n->op().reduction();
-  });
+  return !users.empty() && !uses.is_output(v) &&
+         std::ranges::all_of(users, [](const Node* n) { return n->op().elementwise() || n->op().reduction(); });
 }
 
 }  // namespace
@@ -39,11 +39,13 @@ Graph hoist_views(const Graph& graph, const PassContext&) {
       const Tensor whole = broadcast_to(v, result.shape());
       const auto placed = node.op().place(Layout::dense(v.shape()).broadcast_to(result.shape()));
       if (!placed || placed->offset * bits(v.dtype()) % 8 != 0) return {};  // packed types begin at whole bytes
-      operands.push_back(apply(node.shared_op(), {whole}));
+      operands.push_back(clone(node, {whole}));
     }
     if (!r.uses().only(result, node) && (!cheap || full > 1)) return {};
     if (std::ranges::none_of(operands, [&](const Tensor& v) { return v.shape() == shape; })) return {};
-    return apply(producer.shared_op(), std::move(operands));
+    const Tensor made = clone(producer, std::move(operands));
+    r.add_labels(*made.node(), producer);
+    return made;
   });
 }
 

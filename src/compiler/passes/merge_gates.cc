@@ -1,6 +1,7 @@
 #include "compiler/passes/merge_gates.h"
 
 #include "compiler/rewrite.h"
+#include "transform/clone.h"
 
 namespace weft::compiler {
 namespace {
@@ -10,8 +11,7 @@ std::vector<Tensor> gates(const Node& node, const Uses& uses) {
   std::vector<Tensor> found;
   for (const Tensor& v : node.inputs()) {
     const Op& op = v.node()->op();
-    if (!op.joins_columns() || op.fusion() || !uses.only(v, node) || contains(found, v))
-      continue;
+    if (!op.joins_columns() || op.fusion() || !uses.only(v, node) || contains(found, v)) continue;
     const Tensor b = input_of(v, 1);
     if (b.rank() != 2 || !constant_op(root_of(b))) continue;
     const auto alike = [&](const Tensor& other) {
@@ -37,7 +37,7 @@ Graph merge_gates(const Graph& graph, const PassContext& context) {
     if (found.empty()) return {};
     std::vector<Tensor> weights;
     for (const Tensor& v : found) weights.push_back(r.constant_at(input_of(v, 1)).T());
-    const Tensor all = apply(found[0].node()->shared_op(), {r.at(input_of(found[0])), concat(weights, 0).T()});
+    const Tensor all = clone(*found[0].node(), {r.at(input_of(found[0])), concat(weights, 0).T()});
     for (const Tensor& v : found) r.add_labels(*all.node(), *v.node());
     std::vector<Tensor> operands = r.at(node.inputs());
     std::int64_t at = 0;
@@ -49,7 +49,7 @@ Graph merge_gates(const Graph& graph, const PassContext& context) {
       }
       at += n;
     }
-    return apply(node.shared_op(), std::move(operands));
+    return clone(node, std::move(operands));
   });
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "compiler/rewrite.h"
+#include "transform/clone.h"
 
 namespace weft::compiler {
 namespace {
@@ -28,22 +29,22 @@ Graph merge_products(const Graph& graph, const PassContext& context) {
   Rewriter r(graph);
   // Grouped by left operand and epilogue, in order.
   std::map<std::string, std::vector<const Node*>> groups;
-  std::map<const Node*, std::string> group_of;
+  NodeMap<std::string> group_of;
   for (const NodePtr& node : graph.impl().nodes()) {
     if (!fits(*node, r.uses())) continue;
     const Tensor a = node->inputs()[0];
     std::string key = std::format("%{}.{} {}", graph.impl().id(*a.node()), a.index(), node->op().identity());
     for (const Tensor& v : node->inputs()) key += std::format(" {}", weft::name(v.dtype()));
     groups[key].push_back(node.get());
-    group_of[node.get()] = std::move(key);
+    group_of[*node] = std::move(key);
   }
-  std::map<const Node*, Tensor> slices;
+  NodeMap<Tensor> slices;
   return r.run([&](const Node& node) -> Tensor {
-    const auto it = group_of.find(&node);
-    if (it == group_of.end()) return {};
-    const std::vector<const Node*>& members = groups[it->second];
+    const std::string* group = group_of.find(node);
+    if (!group) return {};
+    const std::vector<const Node*>& members = groups[*group];
     if (members.size() < 2) return {};
-    if (!slices.contains(&node)) {
+    if (!slices.contains(node)) {
       // The first product of a group stands for all: constants may be computed this early.
       std::vector<Tensor> operands{r.at(node.inputs()[0])};
       for (std::size_t i = 1; i < node.inputs().size(); ++i) {
@@ -55,16 +56,16 @@ Graph merge_products(const Graph& graph, const PassContext& context) {
         }
         operands.push_back(i == 1 ? concat(parts, 0).T() : concat(parts, 0));
       }
-      const Tensor all = apply(node.shared_op(), std::move(operands));
+      const Tensor all = clone(node, std::move(operands));
       for (const Node* m : members) r.add_labels(*all.node(), *m);
       std::int64_t at = 0;
       for (const Node* m : members) {
         const std::int64_t n = m->types()[0].shape[-1];
-        slices[m] = slice(all, -1, at, at + n);
+        slices[*m] = slice(all, -1, at, at + n);
         at += n;
       }
     }
-    return slices.at(&node);
+    return slices[node];
   });
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
-#include <unordered_map>
 
 #include "compiler/rewrite.h"
 #include "core/visits.h"
@@ -22,7 +21,7 @@ Layout stored_layout(const Shape& shape, std::span<const int> order) {
 }
 
 // The order of axes in which nodes store their results.
-using Orders = std::unordered_map<const Node*, std::vector<int>>;
+using Orders = NodeMap<std::vector<int>>;
 
 // The place of a value's elements in the result that its root stores.
 struct Located {
@@ -40,16 +39,16 @@ class Locator {
     count_visits();
     Located found{v, Placement{0, Layout::dense(v.shape())}};
     if (v.node()->op().is_view()) {
-      if (const auto it = known_.find(v.node()); it != known_.end()) return it->second;
+      if (const Located* known = known_.find(*v.node())) return *known;
       const Located from = (*this)(input_of(v));
       if (const auto place = v.node()->op().place(from.place.layout)) {
         found = {from.root, Placement{from.place.offset + place->offset, place->layout}};
       } else {
         copied_.push_back(from);
       }
-      known_.emplace(v.node(), found);
-    } else if (const auto order = orders_.find(v.node()); order != orders_.end() && v.index() == 0) {
-      found.place.layout = stored_layout(v.shape(), order->second);
+      known_[*v.node()] = found;
+    } else if (const auto* order = orders_.find(*v.node()); order && v.index() == 0) {
+      found.place.layout = stored_layout(v.shape(), *order);
     }
     return found;
   }
@@ -59,7 +58,7 @@ class Locator {
 
  private:
   const Orders& orders_;
-  std::unordered_map<const Node*, Located> known_;
+  NodeMap<Located> known_;
   std::vector<Located> copied_;
 };
 
@@ -99,8 +98,8 @@ Orders choose_orders(const Graph& graph, const Uses& uses) {
   for (const Located& wish : wishes) {
     const Node& root = *wish.root.node();
     if (root.op().is_leaf() || root.op().is_view() || root.types().size() != 1 || !root.op().takes_strides()) continue;
-    if (wish.place.layout.is_dense() || uses.is_output(wish.root) || chosen.contains(&root)) continue;
-    if (auto order = dense_order(wish.root.shape(), wish.place)) chosen.emplace(&root, std::move(*order));
+    if (wish.place.layout.is_dense() || uses.is_output(wish.root) || chosen.contains(root)) continue;
+    if (auto order = dense_order(wish.root.shape(), wish.place)) chosen[root] = std::move(*order);
   }
   return chosen;
 }
@@ -123,7 +122,7 @@ Graph resolve_views(const Graph& graph, const PassContext&) {
     const Located found = locate(v);
     const Tensor& root = r.at(found.root);
     const bool whole = found.place.offset == 0 && found.place.layout == Layout::dense(root.shape()) &&
-                       !orders.contains(found.root.node());
+                       !orders.contains(*found.root.node());
     return whole ? root : apply(make_op<StridedOp>(StridedAttributes{found.place}), {root});
   };
   const auto copy = [&](const Tensor& v) { return apply(copy_op(v.dtype()), {v}); };
@@ -140,7 +139,7 @@ Graph resolve_views(const Graph& graph, const PassContext&) {
       operands.push_back(dense ? operand : copy(operand));
     }
     const Tensor kernel = node->op().is_leaf() ? r.copy(*node) : r.copy(*node, node->shared_op(), std::move(operands));
-    if (const auto order = orders.find(node.get()); order != orders.end()) r.store(kernel, order->second);
+    if (const auto* order = orders.find(*node)) r.store(kernel, *order);
   }
 
   std::set<std::pair<const Node*, int>> claimed;

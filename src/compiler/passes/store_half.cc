@@ -8,6 +8,7 @@
 #include "compiler/precision.h"
 #include "compiler/rewrite.h"
 #include "graph/ops/leaf.h"
+#include "transform/clone.h"
 #include "weft/error.h"
 #include "weft/log.h"
 
@@ -123,7 +124,7 @@ class Narrower {
     Tensor root = old;
     for (; root.node()->op().is_view(); root = input_of(root)) views.push_back(root.node());
     Tensor now = as(root, half_.contains(root.node()) && !full_.contains(root.node()) ? DType::f16 : DType::f32);
-    for (; !views.empty(); views.pop_back()) now = apply(views.back()->shared_op(), {now});
+    for (; !views.empty(); views.pop_back()) now = clone(*views.back(), {now});
     return now;
   }
 

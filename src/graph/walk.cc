@@ -1,0 +1,19 @@
+#include "graph/walk.h"
+
+#include <algorithm>
+
+namespace weft {
+
+void sort_by_sequence(std::vector<const Node*>& nodes) {
+  // A search finds users first: of a chain this is the order.
+  std::ranges::reverse(nodes);
+  if (!std::ranges::is_sorted(nodes, {}, &Node::sequence)) std::ranges::sort(nodes, {}, &Node::sequence);
+}
+
+Walk in_order(std::vector<const Node*> nodes, NodeIds places) {
+  sort_by_sequence(nodes);
+  for (std::size_t k = 0; k < nodes.size(); ++k) places.set(*nodes[k], static_cast<int>(k));
+  return {std::move(nodes), std::move(places)};
+}
+
+}  // namespace weft

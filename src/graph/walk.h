@@ -1,0 +1,65 @@
+// The one walk over nodes: what tensors need, each node once however many paths lead to it, without recursion. It is
+// here and not in src/transform because graphs collect their nodes by it.
+//
+// The operands of a node that has data may be dropped by another thread unless a graph holds them (RecipePins): who
+// walks over tensors that are not pinned holds Node::recipes_lock().
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/visits.h"
+#include "graph/node_map.h"
+
+namespace weft {
+
+// ---- Where a walk stops. Two different questions: a node that was evaluated has data, and may have its operands too.
+// For an evaluation: it reads what has data.
+inline constexpr auto at_data = [](const Node& node) { return node.is_computed(); };
+// For a transformation: it goes on wherever there are operands.
+inline constexpr auto at_leaves = [](const Node& node) { return node.inputs().empty(); };
+
+inline const Node* node_of(const Tensor& v) { return v.node(); }
+inline const Node* node_of(const Node* node) { return node; }
+
+// The nodes that the roots (tensors or nodes) need and that `seen` does not have, to which they are added. `stop` is
+// asked once for each of them: if it is true, the operands are not followed. In the order of a breadth-first search,
+// which is the same for equal graphs. Undefined tensors need nothing.
+template <class Roots, class Stop>
+std::vector<const Node*> reach(const Roots& roots, NodeIds& seen, Stop&& stop) {
+  std::vector<const Node*> nodes;
+  const auto add = [&](const Node& node) {
+    if (seen.insert(node, static_cast<int>(nodes.size()))) nodes.push_back(&node);
+  };
+  nodes.reserve(32);
+  seen.reserve(32);
+  for (const auto& root : roots) {
+    if (const Node* node = node_of(root)) add(*node);
+  }
+  for (std::size_t k = 0; k < nodes.size(); ++k) {
+    const Node& node = *nodes[k];
+    count_visits();
+    if (stop(node)) continue;
+    count_visits(node.inputs().size());
+    for (const Tensor& v : node.inputs()) add(*v.node());
+  }
+  return nodes;
+}
+
+// Puts nodes into the order in which they were made, in which operands come before users.
+void sort_by_sequence(std::vector<const Node*>& nodes);
+
+// The same nodes in the order in which they were made, so that operands come before users.
+struct Walk {
+  std::vector<const Node*> nodes;
+  NodeIds places;  // of each node in `nodes`
+};
+Walk in_order(std::vector<const Node*> nodes, NodeIds places);
+template <class Roots, class Stop>
+Walk walk(const Roots& roots, Stop&& stop) {
+  NodeIds seen;
+  std::vector<const Node*> nodes = reach(roots, seen, stop);
+  return in_order(std::move(nodes), std::move(seen));
+}
+
+}  // namespace weft
