@@ -318,4 +318,8 @@ std::string profile_page(const ProfileReport& r) {
   return page;
 }
 
+ProfileReport profile::Scope::report() {
+  return make_report(finish(), Calibration::load(device_).value_or(Calibration()), name_, 1);
+}
+
 }  // namespace weft
