@@ -1,4 +1,6 @@
-#include "weft/view.h"
+// The whole of xxHash is compiled here, so that programs need no library of it.
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include <algorithm>
 #include <atomic>
@@ -6,10 +8,10 @@
 #include <mutex>
 #include <new>
 
-#include "core/checked.h"
 #include "core/format.h"
 #include "core/host_memory.h"
 #include "weft/error.h"
+#include "weft/view.h"
 
 namespace weft {
 
@@ -130,27 +132,8 @@ const wgpu::Buffer& Buffer::gpu() const {
 }
 
 Buffer::Digest digest_of(std::span<const std::byte> bytes) {
-  // Multiply and fold, four independent streams; each word goes through products of 128 bits.
-  constexpr std::uint64_t kA = 0x9E3779B97F4A7C15ull, kB = 0xC2B2AE3D27D4EB4Full, kC = 0x165667B19E3779F9ull,
-                          kD = 0xD6E8FEB86659FD93ull;
-  std::uint64_t s[4] = {kA, kB, kC, kD};
-  const std::byte* p = bytes.data();
-  std::size_t left = bytes.size();
-  const auto mix = [&](const std::uint64_t (&w)[4]) {
-    s[0] = fold_product(s[0] ^ w[0], w[1] ^ kA) + w[0];
-    s[1] = fold_product(s[1] ^ w[1], w[2] ^ kB) + w[1];
-    s[2] = fold_product(s[2] ^ w[2], w[3] ^ kC) + w[2];
-    s[3] = fold_product(s[3] ^ w[3], w[0] ^ kD) + w[3];
-  };
-  std::uint64_t words[4];
-  for (; left >= sizeof words; left -= sizeof words, p += sizeof words) {
-    std::memcpy(words, p, sizeof words);
-    mix(words);
-  }
-  std::memset(words, 0, sizeof words);
-  if (left) std::memcpy(words, p, left);
-  mix(words);
-  return {bytes.size(), fold_product(s[0] ^ kC, s[1] ^ kD) ^ s[2], fold_product(s[2] ^ kA, s[3] ^ kB) ^ s[0]};
+  const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
+  return {bytes.size(), hash.low64, hash.high64};
 }
 
 }  // namespace weft
