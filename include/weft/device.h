@@ -51,4 +51,10 @@ class Device {
   std::string reason_ = "cpu";
 };
 
+// Where tensors are made that name no device, and where expressions of none are computed: Device::open() until it is
+// set. Setting it does not move tensors.
+Device default_device();
+// Sets it, for all threads.
+void set_default_device(const Device& device);
+
 }  // namespace weft

@@ -42,10 +42,4 @@ Tensor to(const Tensor& x, const Device& device);
 // The same elements in memory of their own, dense; x itself if it is no view.
 Tensor contiguous(const Tensor& x);
 
-// Where tensors are made that name no device, and where expressions of none are computed: Device::open() until it is
-// set. Setting it does not move tensors.
-Device default_device();
-// Sets it, for all threads.
-void set_default_device(const Device& device);
-
 }  // namespace weft

@@ -18,6 +18,7 @@
 
 #include "weft/flags.h"
 #include "weft/future.h"
+#include "weft/memory_figures.h"
 #include "weft/stream.h"
 #include "weft/view.h"
 #include "weft/work.h"
@@ -183,9 +184,7 @@ class ReadBytes {
 // A read of GPU memory in progress.
 using Readback = Future<ReadBytes>;
 
-struct MemoryFigures {
-  std::uint64_t live = 0, peak = 0, cached = 0;  // bytes
-};
+using weft::MemoryFigures;
 
 // A GPU. A handle: copies refer to the same device. Any number of threads may use it, each with encoders of its own.
 class Device {
@@ -207,6 +206,9 @@ class Device {
 
   // A storage buffer from the pool, its content undefined. Throws OutOfMemory.
   Buffer allocate(std::uint64_t bytes) const;
+  // A buffer that is the caller's, its content undefined: outside of the pool, of whole 32-bit words, with the usages
+  // Storage, CopySrc and CopyDst. Throws OutOfMemory, ValidationError, DeviceLost.
+  wgpu::Buffer create_buffer(std::uint64_t bytes, std::string_view label) const;
   // Writes through the upload ring, before anything submitted later. Throws InvalidArgument, OutOfMemory.
   void upload(const Buffer& target, std::uint64_t offset, std::span<const std::byte> bytes) const;
   // Reads after everything submitted so far.

@@ -10,7 +10,6 @@
 #include <optional>
 
 #include "weft/device.h"
-#include "weft/evaluate.h"
 
 namespace weft::memory {
 

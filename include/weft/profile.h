@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "weft/device.h"
-#include "weft/evaluate.h"
 #include "weft/work.h"
 
 namespace weft {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "compiler/donate.h"
-#include "compiler/executable.h"
+#include "compiler/executable/impl.h"
 #include "compiler/passes/passes.h"
 #include "core/error_context.h"
 #include "core/format.h"

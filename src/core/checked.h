@@ -1,4 +1,4 @@
-// Integer arithmetic that notices overflow, and products of 128 bits.
+// Integer arithmetic that notices overflow.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,6 @@ constexpr bool multiply_overflows(std::int64_t a, std::int64_t b, std::int64_t& 
   return b == -1 ? false : wrapped / b != a;
 }
 
-constexpr std::uint64_t fold_product(std::uint64_t a, std::uint64_t b) {
-  constexpr std::uint64_t kLow = 0xffffffffu;
-  const std::uint64_t low = (a & kLow) * (b & kLow), left = (a >> 32) * (b & kLow), right = (a & kLow) * (b >> 32);
-  const std::uint64_t middle = (low >> 32) + (left & kLow) + (right & kLow);
-  const std::uint64_t high = (a >> 32) * (b >> 32) + (left >> 32) + (right >> 32) + (middle >> 32);
-  return (middle << 32 | (low & kLow)) ^ high;
-}
-
 }  // namespace standard
 
 // The sum or product modulo 2^64, and whether it differs from the true one. The result may be one of the operands.
@@ -48,17 +40,6 @@ constexpr bool multiply_overflows(std::int64_t a, std::int64_t b, std::int64_t& 
   return __builtin_mul_overflow(a, b, &product);
 #else
   return standard::multiply_overflows(a, b, product);
-#endif
-}
-
-// The low and the high half of a product of 128 bits, combined by exclusive or.
-constexpr std::uint64_t fold_product(std::uint64_t a, std::uint64_t b) {
-#if WEFT_GNU && defined(__SIZEOF_INT128__)
-  __extension__ using Wide = unsigned __int128;
-  const Wide p = Wide{a} * b;
-  return static_cast<std::uint64_t>(p) ^ static_cast<std::uint64_t>(p >> 64);
-#else
-  return standard::fold_product(a, b);
 #endif
 }
 

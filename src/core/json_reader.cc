@@ -24,8 +24,8 @@ json parse_json(std::string_view text, std::string_view source) {
     const auto newline = before.rfind('\n');
     const auto column = newline == std::string_view::npos ? end + 1 : end - newline;
     throw FormatError("{}:{}:{}: broken JSON; the file may be damaged or cut off", source, line, column);
-  } catch (const json::exception& error) {  // a number out of range
-    throw FormatError("{}: broken JSON: {}", source, error.what());
+  } catch (const json::out_of_range&) {
+    throw FormatError("{}: broken JSON: a number is too large", source);
   }
 }
 

@@ -52,7 +52,7 @@ void HostPool::release(std::uint64_t bytes) {
   figures_.live -= bytes;
 }
 
-gpu::MemoryFigures HostPool::figures() const {
+MemoryFigures HostPool::figures() const {
   const std::lock_guard lock(mutex_);
   return figures_;
 }

@@ -6,7 +6,7 @@
 
 #include "core/idle_memory.h"
 #include "core/system.h"
-#include "weft/gpu.h"
+#include "weft/memory_figures.h"
 #include "weft/view.h"
 
 namespace weft::cpu {
@@ -18,7 +18,7 @@ class HostPool {
 
   // Throws OutOfMemory.
   Buffer allocate(std::uint64_t bytes);
-  gpu::MemoryFigures figures() const;
+  MemoryFigures figures() const;
   void set_limit(std::optional<std::uint64_t> bytes);
   void reset_peak();
   // Given back before an allocation fails.
@@ -29,7 +29,7 @@ class HostPool {
   void release(std::uint64_t bytes);
 
   mutable std::mutex mutex_;
-  gpu::MemoryFigures figures_;
+  MemoryFigures figures_;
   std::optional<std::uint64_t> limit_;
   IdleMemories idle_;
   const std::uint64_t machine_ = physical_memory();

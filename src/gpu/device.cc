@@ -70,6 +70,20 @@ Buffer Device::allocate(std::uint64_t bytes) const {
   return impl_->pool->allocate(bytes);
 }
 
+wgpu::Buffer Device::create_buffer(std::uint64_t bytes, std::string_view label) const {
+  Context& context = *impl_->context;
+  wgpu::BufferDescriptor descriptor;
+  descriptor.label = label;
+  descriptor.size = (bytes + 3) / 4 * 4;
+  descriptor.usage = wgpu::BufferUsage::Storage | wgpu::BufferUsage::CopySrc | wgpu::BufferUsage::CopyDst;
+  const std::lock_guard held(context.lock);
+  context.check();
+  ErrorScope scope(context);
+  wgpu::Buffer buffer = context.device.CreateBuffer(&descriptor);
+  scope.check(std::format("allocating {} bytes", descriptor.size));
+  return buffer;
+}
+
 void Device::upload(const Buffer& target, std::uint64_t offset, std::span<const std::byte> bytes) const {
   upload_bytes(*this, target, offset, bytes);
 }

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "core/html_page.h"
 #include "core/kernel_family.h"
 
 namespace weft {
@@ -226,9 +227,6 @@ std::string profile_json(const ProfileReport& r) {
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-extern const char* const kProfilePage;    // page.cc
-extern const char* const kProfileScript;  // page_script.cc
-
 namespace {
 
 struct Window {
@@ -304,18 +302,11 @@ std::string profile_page(const ProfileReport& r) {
   for (const HostSpan& s : r.profile.host) json["host"].push_back({s.name, s.start * 1e6, s.seconds * 1e6});
   json["memory"] = ordered_json::array();
   for (const MemorySample& m : r.profile.memory) json["memory"].push_back({m.at * 1e6, m.live});
-  std::string data = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-  // Text inside a script element must not close it or begin a comment.
-  for (std::size_t at = 0; (at = data.find('<', at)) != std::string::npos; ++at) data.replace(at, 1, "\\u003c");
-  std::string page = kProfilePage;
-  const auto put = [&](std::string_view mark, std::string_view text) {
-    page.replace(page.find(mark), mark.size(), text);
-  };
-  put("/*FAMILIES LIGHT*/", family_colours(false));
-  put("/*FAMILIES DARK*/", family_colours(true));
-  put("/*SCRIPT*/", kProfileScript);
-  put("/*DATA*/", data);
-  return page;
+  return html_page("profile/page", json.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+}
+
+ProfileReport profile::Scope::report() {
+  return make_report(finish(), Calibration::load(device_).value_or(Calibration()), name_, 1);
 }
 
 }  // namespace weft

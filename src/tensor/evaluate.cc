@@ -117,15 +117,6 @@ std::shared_ptr<Executables> executables_of(const Device& device) {
   return all.front();
 }
 
-struct Default {
-  std::mutex mutex;
-  std::optional<Device> device;
-};
-Default& the_default() {
-  static auto& value = *new Default;
-  return value;
-}
-
 // Where the leaves are; without any `otherwise`, or if that is null the default device. What the host has of those on a
 // lost device is moved to the default one. Throws DeviceError if that is not one device, DeviceLost.
 Device device_of(Expressions& expressions, const Device* otherwise) {
@@ -279,19 +270,6 @@ void memory::clear_cache(const Device& device) {
   if (!device.is_gpu()) return;
   kernels::PlanCache::clear(device.gpu());
   device.gpu().trim();
-}
-
-Device default_device() {
-  Default& d = the_default();
-  const std::lock_guard lock(d.mutex);
-  if (!d.device) d.device = Device::open();
-  return *d.device;
-}
-
-void set_default_device(const Device& device) {
-  Default& d = the_default();
-  const std::lock_guard lock(d.mutex);
-  d.device = device;
 }
 
 }  // namespace weft

@@ -5,11 +5,10 @@
 #include <unordered_map>
 
 #include "core/format.h"
-#include "gpu/context.h"
-#include "gpu/device_impl.h"
 #include "webnn/message.h"
 #include "webnn/op_rows.h"
 #include "webnn/state.h"
+#include "weft/gpu.h"
 #include "weft/kernels/generate.h"
 
 namespace weft::webnn {
@@ -423,16 +422,7 @@ Tensor Context::create_exportable_tensor(const TensorDescriptor& descriptor) {
   const std::lock_guard lock(state_->timeline);
   state_->guarded<UnknownError>(std::format("{}: {}", kWhat, describe(descriptor)), [&] {
     // A buffer of its own: the caller may hold it longer than the tensor lives.
-    wgpu::BufferDescriptor wanted;
-    wanted.label = "WebNN tensor";
-    wanted.size = (bytes + 3) / 4 * 4;
-    wanted.usage = kUsage;
-    gpu::Context& context = *device.impl().context;
-    const std::lock_guard held(context.lock);
-    context.check();
-    gpu::ErrorScope scope(context);
-    tensor->exported = device.webgpu().CreateBuffer(&wanted);
-    scope.check(std::format("allocating {} bytes", wanted.size));
+    tensor->exported = device.create_buffer(bytes, "WebNN tensor");
     tensor->data = weft::Tensor(state_->device,
                                 View(Buffer(tensor->exported), 0, descriptor.data_type, to_shape(descriptor.shape)));
     fill_with_zeros(state_->device, tensor->data.view().buffer, 0, bytes);

@@ -1,7 +1,6 @@
 // Switches of the runtime: the effect of each, seen from outside.
 
 #include <fstream>
-#include <set>
 
 #include "support/dawn_counters.h"
 #include "support/devices.h"
@@ -199,31 +198,6 @@ TEST_F(SwitchesTest, WhatDidNotChangeIsNotUploaded) {
   Tensor theirs(d, View(Buffer(d.gpu().webgpu().CreateBuffer(&descriptor)), 0, DType::f32, {16, 16}));
   EXPECT_EQ(writes(theirs, ones()), 1u);
   EXPECT_EQ(writes(theirs, ones()), 1u);
-}
-
-TEST(Digest, TellsBytesApart) {
-  std::vector<std::byte> bytes(100);
-  std::set<std::pair<std::uint64_t, std::uint64_t>> seen;
-  const auto fresh = [&](std::span<const std::byte> b) {
-    const Buffer::Digest d = digest_of(b);
-    EXPECT_EQ(d, digest_of(b));
-    return seen.emplace(d.low, d.high).second;
-  };
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    for (int bit = 0; bit < 8; ++bit) {
-      bytes[i] = static_cast<std::byte>(1 << bit);
-      EXPECT_TRUE(fresh(bytes)) << i << ", " << bit;
-    }
-    bytes[i] = std::byte{};
-  }
-  for (const std::size_t swapped : {8, 32, 64}) {
-    bytes[0] = std::byte{1}, bytes[swapped] = std::byte{2};
-    EXPECT_TRUE(fresh(bytes));
-    bytes[0] = std::byte{2}, bytes[swapped] = std::byte{1};
-    EXPECT_TRUE(fresh(bytes));
-    bytes[0] = bytes[swapped] = std::byte{};
-  }
-  EXPECT_NE(digest_of(std::span(bytes).first(50)), digest_of(std::span(bytes).first(51))) << "zeros of two lengths";
 }
 
 }  // namespace

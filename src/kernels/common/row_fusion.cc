@@ -174,35 +174,28 @@ void refuse_f64(std::string_view kernel, const RowViews& views) {
 RowPlanOptions plan_options(const RowViews& views, const Rows& rows) {
   const std::size_t lead = leading_input(views, rows);
   const View& x = views.inputs[lead];
-  RowPlanOptions options{.along4 = vectorises_along(x, rows, lead),
-                         .across4 = vectorises_across(x, rows, lead),
-                         .across = runs_across(rows, lead),
-                         .keep = true};
-  std::size_t k = views.inputs.size() + views.operands.size();
-  for (const auto* stored : {&views.results, &views.extra_outputs}) {
-    for (const View& v : *stored) {
-      options.along4 &= vectorises_along(v, rows, k);
-      options.across4 &= vectorises_across(v, rows, k);
-      ++k;
-    }
-  }
-  options.unaligned = !options.across && bits(views.results[0].dtype) == 16;
-  options.packed_pairs = options.across;
+  RowPlanOptions options{.across = runs_across(rows, lead), .reads = RowReads::again};
+  if (names_64_bits(views.prologue) || names_64_bits(views.epilogue)) return options;
+  RowAccesses& access = options.access;
+  access = {RowAccess::along, RowAccess::across, options.across ? RowAccess::pairs_across : RowAccess::unaligned_along};
+  access.require(RowAccess::along, vectorises_along(x, rows, lead));
+  access.require(RowAccess::across, vectorises_across(x, rows, lead));
+  access.require(RowAccess::unaligned_along, bits(views.results[0].dtype) == 16);
   const std::size_t first = views.inputs.size() + views.operands.size();
-  k = first;
+  std::size_t k = first;
   for (const auto* stored : {&views.results, &views.extra_outputs}) {
     for (const View& v : *stored) {
-      options.unaligned &= same_misalignment(v, views.results[0], rows, k, first);
+      access.require(RowAccess::along, vectorises_along(v, rows, k));
+      access.require(RowAccess::across, vectorises_across(v, rows, k));
+      access.require(RowAccess::unaligned_along, same_misalignment(v, views.results[0], rows, k, first));
       // The last group of four rows may overlap the one before: two threads then process the same rows, which therefore
       // must not be written in place.
       const auto is_stored = [&](const View& read) { return read.buffer == v.buffer; };
-      options.packed_pairs &= packed_pairs(v, rows, k) && std::ranges::none_of(views.inputs, is_stored) &&
-                              std::ranges::none_of(views.operands, is_stored);
+      access.require(RowAccess::pairs_across, packed_pairs(v, rows, k) &&
+                                                  std::ranges::none_of(views.inputs, is_stored) &&
+                                                  std::ranges::none_of(views.operands, is_stored));
       ++k;
     }
-  }
-  if (names_64_bits(views.prologue) || names_64_bits(views.epilogue)) {
-    options.along4 = options.across4 = options.unaligned = options.packed_pairs = false;
   }
   return options;
 }
@@ -216,8 +209,8 @@ bool keeps_pairs(const RowViews& views) { return !views.prologue && bits(views.i
 bool rounds_only(const RowViews& views) { return !views.epilogue && views.result_type() == DType::bf16; }
 
 bool in_column_pairs(const RowViews& views, const RowPlanOptions& options) {
-  return options.across4 && !options.along4 && !views.is_fused() && bits(views.inputs[0].dtype) == 16 &&
-         bits(views.result_type()) == 16;
+  return options.access.has(RowAccess::across) && !options.access.has(RowAccess::along) && !views.is_fused() &&
+         bits(views.inputs[0].dtype) == 16 && bits(views.result_type()) == 16;
 }
 
 std::vector<std::string> add_views(Call& call, const RowViews& views, const Rows& rows, const RowPlan& plan) {

@@ -30,10 +30,11 @@ constexpr std::int64_t kUsualRegisters = 64;
 std::int64_t max_register_steps(const RowPlan& plan, const RowPlanOptions& options, bool software,
                                 std::uint32_t largest) {
   if (software) return std::min(96 / plan.width, 24);
-  const std::int64_t few = options.in_pairs ? 1024 : 2048, many = largest / 2 * std::int64_t{32};
+  const std::int64_t few = options.words == RowWords::always ? 1024 : 2048, many = largest / 2 * std::int64_t{32};
   // As packed pairs, of which more fit. For unaligned rows 512 threads with few registers, or 256 with all registers,
   // are faster than anything between.
-  if (options.packs && (plan.unaligned || options.along4) && plan.steps > 4096) {
+  const bool packs = options.words == RowWords::if_they_help;
+  if (packs && (plan.unaligned || options.access.has(RowAccess::along)) && plan.steps > 4096) {
     if (plan.steps <= 8192) return plan.unaligned ? 16 : 32;
     if (plan.unaligned && plan.steps <= 24576) return 64;
   }
@@ -76,12 +77,12 @@ Collapsed collapse_axes(const Shape& shape, std::span<const Strides> strides, co
 // lines, and one subgroup as long as its registers hold the row.
 std::uint32_t threads_along(const RowPlan& plan, std::int64_t rows, const RowPlanOptions& options,
                             std::int64_t register_steps, bool software, std::uint32_t largest) {
-  const bool keep = options.keep;
+  const bool keep = options.reads_again();
   const std::uint32_t neighbours = power_of_two_at_most(std::min<std::int64_t>(plan.steps, 8));
   // On software devices threads are SIMD lanes: more than a subgroup would only add barriers.
   if (software) return std::min({neighbours, plan.cluster, largest});
 
-  const bool words = options.in_pairs && !keep, short_steps = plan.width == 1 || words;
+  const bool words = options.words == RowWords::always && !keep, short_steps = plan.width == 1 || words;
   // A row in registers is loaded before anything else happens: more threads with half as many steps each.
   const int each = (short_steps ? 16 : 8) / (keep && !plan.unaligned ? 2 : 1);
   std::uint32_t threads_per_row = std::max(power_of_two_at_least(ceil_div(plan.steps, each)), neighbours);
@@ -122,12 +123,12 @@ void lay_across(RowPlan& plan, std::int64_t row_groups, const RowPlanOptions& op
   const std::uint32_t whole = power_of_two_at_least(ceil_div(plan.steps, register_steps));
   // Even narrower, so that registers hold longer rows, is three times as slow (8192 rows of 8192, H200).
   const std::uint32_t narrow = std::max(plan.interleave / 2, 1u);
-  if (options.keep && plan.steps >= 16 && whole * narrow <= largest / 2) {
+  if (options.reads_again() && plan.steps >= 16 && whole * narrow <= largest / 2) {
     plan.threads_per_row = whole;
     plan.interleave = narrow;
   }
   if (options.split) largest = std::min<std::uint32_t>(largest, kUsualWorkgroup);
-  const std::int64_t enough = options.ahead ? kManyThreads / 2 : kManyThreads;
+  const std::int64_t enough = options.reads == RowReads::once_ahead ? kManyThreads / 2 : kManyThreads;
   while (row_groups * plan.threads_per_row < enough && plan.threads_per_row * 16 <= plan.steps &&
          plan.threads_per_row * plan.interleave * 2 <= largest) {
     plan.threads_per_row *= 2;
@@ -135,6 +136,12 @@ void lay_across(RowPlan& plan, std::int64_t row_groups, const RowPlanOptions& op
 }
 
 }  // namespace
+
+AxisMask mask_of(std::span<const int> axes, int rank) {
+  AxisMask mask{};
+  for (const int axis : axes) mask[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)] = true;
+  return mask;
+}
 
 Rows rows_along(const Shape& shape, const AxisMask& along, std::span<const Strides> strides) {
   Rows rows{collapse_axes(shape, strides, along, false), collapse_axes(shape, strides, along, true)};
@@ -197,12 +204,14 @@ bool steps_are_vec4(const RowPlan& plan, const Rows& rows, const View& view, std
 RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlanOptions& options) {
   RowPlan plan;
   plan.split = options.split;
-  plan.packed_pairs = options.packed_pairs && !options.along4 && !options.across4;
-  plan.unaligned_pairs = options.unaligned_pairs && !options.along4 && !options.across4 && !plan.packed_pairs;
-  const bool across4 = options.across4 || plan.packed_pairs || plan.unaligned_pairs;
-  plan.across = !options.along4 && (across4 || options.across);
-  plan.unaligned = options.unaligned && !options.along4 && !plan.across;
-  plan.width = options.along4 || across4 || plan.unaligned ? 4 : 1;
+  const RowAccesses& access = options.access;
+  const bool along4 = access.has(RowAccess::along);
+  plan.packed_pairs = access.has(RowAccess::pairs_across) && !access.has_vectors();
+  plan.unaligned_pairs = access.has(RowAccess::unaligned_across) && !access.has_vectors() && !plan.packed_pairs;
+  const bool across4 = access.has(RowAccess::across) || plan.packed_pairs || plan.unaligned_pairs;
+  plan.across = !along4 && (across4 || options.across);
+  plan.unaligned = access.has(RowAccess::unaligned_along) && !along4 && !plan.across;
+  plan.width = along4 || across4 || plan.unaligned ? 4 : 1;
   plan.alignment_unit = options.alignment_unit;
   // For unaligned rows: the steps of the row with the largest misalignment.
   plan.steps = plan.across   ? rows.length
@@ -225,11 +234,11 @@ RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const
   // Whole subgroups, on which the order of threads relies; otherwise no more than there is work for, and few threads
   // where each has much work: sums of rows of 1,024 in f16 take 64 µs with 32 threads, 75 µs with 256 (H200).
   const std::uint32_t unit = plan.threads_per_row * plan.interleave;
-  const bool small =
-      options.in_pairs && !options.keep && !plan.across && plan.steps >= 16 * std::int64_t{plan.threads_per_row};
+  const bool small = options.words == RowWords::always && !options.reads_again() && !plan.across &&
+                     plan.steps >= 16 * std::int64_t{plan.threads_per_row};
   // Rows in registers that need barriers get a workgroup each, so as not to wait for each other: softmax of rows of
   // 16,384 in f16 takes 130 µs in workgroups of 128 threads, 183 µs in workgroups of two such rows (H200).
-  const bool alone = options.keep && !plan.across && plan.threads_per_row >= 64;
+  const bool alone = options.reads_again() && !plan.across && plan.threads_per_row >= 64;
   const std::int64_t usual = capabilities.software ? 64 : small || alone ? 0 : kUsualWorkgroup;
   const std::int64_t all = power_of_two_at_least(row_groups) * std::int64_t{plan.threads_per_row};
   const std::uint32_t wanted =
@@ -239,12 +248,12 @@ RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const
 
   const std::int64_t needed = ceil_div(plan.steps, plan.threads_per_row);
   const std::int64_t most = options.form ? options.form->register_steps : register_steps;
-  if (options.keep && needed <= most) plan.register_steps = static_cast<std::uint32_t>(needed);
-  plan.packed = options.packs && (plan.unaligned ? plan.register_steps > 8
-                                                 : options.along4 && plan.steps > 4096 && plan.register_steps > 0);
-  if (plan.unaligned && options.keep && plan.register_steps == 0) {
+  if (options.reads_again() && needed <= most) plan.register_steps = static_cast<std::uint32_t>(needed);
+  plan.packed = options.words == RowWords::if_they_help &&
+                (plan.unaligned ? plan.register_steps > 8 : along4 && plan.steps > 4096 && plan.register_steps > 0);
+  if (plan.unaligned && options.reads_again() && plan.register_steps == 0) {
     RowPlanOptions single = options;
-    single.unaligned = false;
+    single.access.require(RowAccess::unaligned_along, false);
     return plan_rows(capabilities, rows, single);
   }
   return plan;
@@ -252,13 +261,8 @@ RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const
 
 RowPlanOptions common_options(std::span<const RowPlanOptions> chunks) {
   RowPlanOptions common = chunks.back();
-  for (const RowPlanOptions& own : chunks) {
-    common.along4 &= own.along4;
-    common.across4 &= own.across4;
-    common.packed_pairs &= own.packed_pairs;
-    common.unaligned_pairs &= own.unaligned_pairs;
-  }
-  common.unaligned &= chunks.size() == 1;
+  for (const RowPlanOptions& own : chunks) common.access &= own.access;
+  common.access.require(RowAccess::unaligned_along, chunks.size() == 1);
   return common;
 }
 

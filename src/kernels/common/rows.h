@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <initializer_list>
 #include <optional>
 #include <span>
 
@@ -12,6 +13,8 @@ namespace weft::kernels {
 
 // Axes of a tensor, marked by position.
 using AxisMask = std::array<bool, kMaxRank>;
+// The mask of those axes of `rank`; negative ones count from the end.
+AxisMask mask_of(std::span<const int> axes, int rank);
 
 // A tensor's axes in two groups: `inner` are the axes along which a row runs, `outer` all others, which count the rows.
 // Both are collapsed; strides[k] are those of operand k.
@@ -86,19 +89,61 @@ struct RowForm {
   std::uint32_t workgroup = 0;  // threads, if more than the rows of one group need
 };
 
+// Ways to access four elements at once. The last three are taken where neither of the first two is possible.
+enum class RowAccess : std::uint8_t {
+  along,             // vectors of adjacent elements of a row (vectorises_along)
+  across,            // vectors of the same element of adjacent rows (vectorises_across)
+  pairs_across,      // two words across rows of 16-bit elements (packed_pairs)
+  unaligned_across,  // the same of rows that begin anywhere (unaligned_pairs)
+  unaligned_along,   // rows that begin and end anywhere (RowPlan::unaligned)
+};
+class RowAccesses {
+ public:
+  RowAccesses() = default;
+  RowAccesses(std::initializer_list<RowAccess> all) {
+    for (const RowAccess a : all) bits_ |= bit(a);
+  }
+  bool has(RowAccess a) const { return bits_ & bit(a); }
+  bool has_vectors() const { return has(RowAccess::along) || has(RowAccess::across); }
+  void allow(RowAccess a) { bits_ |= bit(a); }
+  // Another operand, or the kernel, allows it only if …
+  void require(RowAccess a, bool allowed) {
+    if (!allowed) bits_ &= ~bit(a);
+  }
+  RowAccesses& operator&=(RowAccesses other) {
+    bits_ &= other.bits_;
+    return *this;
+  }
+
+ private:
+  static std::uint32_t bit(RowAccess a) { return 1u << static_cast<int>(a); }
+  std::uint32_t bits_ = 0;
+};
+
+// How a kernel reads a row.
+enum class RowReads : std::uint8_t {
+  once,
+  once_ahead,  // its steps are loaded ahead of their use, so fewer threads are enough
+  again,       // more than once, so that it should stay in registers
+};
+// When a kernel takes four 16-bit elements as two words.
+enum class RowWords : std::uint8_t {
+  never,
+  always,        // it reads, or holds, each step so
+  if_they_help,  // it may hold rows so that are unaligned or long
+};
+
+// What a plan follows from.
 struct RowPlanOptions {
-  bool along4 = false, across4 = false;  // vectorised forms that all operands allow
-  bool packed_pairs = false;             // 16-bit forms across rows that all operands allow, where nothing vectorises
-  bool unaligned_pairs = false;
-  bool unaligned = false;                // rows may be accessed as unaligned ones, where nothing vectorises
-  int alignment_unit = 2;                // as in RowPlan, if they are
-  bool across = false;                   // lay rows across threads though nothing vectorises
-  bool keep = false;                     // the kernel reads a row more than once
-  bool in_pairs = false;                 // it reads, or holds, steps of four as words of two 16-bit elements
-  bool packs = false;                    // it may keep 16-bit rows as words: unaligned or long ones
-  bool ahead = false;                    // steps are loaded ahead of their use, so fewer threads are enough
-  bool split = false;                    // rows will be split, so fewer threads a row are enough
-  std::optional<RowForm> form;           // as far as the device allows
+  RowAccesses access = {};  // that all operands allow
+  int alignment_unit = 2;   // as in RowPlan, for unaligned rows
+  bool across = false;      // adjacent elements of memory belong to adjacent rows (runs_across)
+  RowReads reads = RowReads::once;
+  RowWords words = RowWords::never;
+  bool split = false;           // rows will be split, so fewer threads a row are enough
+  std::optional<RowForm> form;  // as far as the device allows
+
+  bool reads_again() const { return reads == RowReads::again; }
 };
 RowPlan plan_rows(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlanOptions& options);
 // What all chunks of a tensor allow.

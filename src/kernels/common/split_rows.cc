@@ -74,16 +74,16 @@ std::optional<SplitForm> usual_form(const gpu::Capabilities& capabilities, std::
   // Look-back saves rows that do not fit a workgroup the second read, if registers hold much of them (16-bit types only
   // as words). Rows that take nearly all registers of a workgroup, and columns that use few of a line, gain too.
   const bool dense = element_bits == 32 || (element_bits == 16 && plan.width == 4);
-  const std::int64_t registers = plan.steps * plan.width / (options.in_pairs || plan.packed ? 2 : 1);
+  const std::int64_t registers = plan.steps * plan.width / (options.words == RowWords::always || plan.packed ? 2 : 1);
   const bool crowds = registers > (element_bits == 16 ? 1 << 14 : 1 << 15);
   const bool crowded = plan.width == 4 && (plan.across ? kind.by_columns : crowds);
-  const bool twice = kind.can_look_back && options.keep && (plan.register_steps == 0 || crowded) && dense && !singles &&
-                     plan.steps >= 1024 && rows.count * rows.length * element_bits / 8 >= kSharedLines;
+  const bool twice = kind.can_look_back && options.reads_again() && (plan.register_steps == 0 || crowded) && dense &&
+                     !singles && plan.steps >= 1024 && rows.count * rows.length * element_bits / 8 >= kSharedLines;
   const bool binds = kind.operands < capabilities.max_storage_buffers;
   if (chunks.size() == 1 && (capabilities.software || !binds || !(idle || few || lines || twice))) return {};
   SplitForm f;
   if (lines || twice)
-    f = {.threads = 128, .register_steps = element_bits == 16 || options.keep ? 32u : 16u, .look_back = true};
+    f = {.threads = 128, .register_steps = element_bits == 16 || options.reads_again() ? 32u : 16u, .look_back = true};
   // Single elements make small tiles. With few threads there would be hundreds of them, each reading all partial
   // statistics (softmax down 333 columns of 50,257: 134 ms, H200).
   if (twice && plan.width == 1) f = {.threads = 256, .register_steps = 32, .look_back = true};
@@ -139,7 +139,7 @@ std::optional<SplitRows> plan_split_rows(const gpu::Capabilities& capabilities, 
                                          const std::optional<SplitForm>& form) {
   const Rows& rows = *std::ranges::max_element(chunks, {}, &Rows::length);  // scans may begin with the shortest
   RowPlanOptions whole = options;
-  whole.unaligned &= !form;  // splits are not
+  whole.access.require(RowAccess::unaligned_along, !form);  // splits are not
   SplitRows p;
   p.plan = plan_rows(capabilities, rows, whole);
   RowPlan& plan = p.plan;
@@ -179,7 +179,7 @@ std::optional<SplitRows> plan_split_rows(const gpu::Capabilities& capabilities, 
     f.register_steps = 16;  // tiles of 64 KiB are the fastest, unless rows end within them
   }
   plan.register_steps = f.register_steps;
-  plan.tiles = options.keep;
+  plan.tiles = options.reads_again();
   p.block = plan.workgroup / plan.threads_per_row * (plan.across ? plan.width : 1);
   for (const Rows& chunk : chunks) {
     p.steps.push_back(chunk.length / (plan.across ? 1 : plan.width));

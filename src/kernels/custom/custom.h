@@ -1,7 +1,7 @@
 // Users' kernels: their WGSL, with the accessors that Weft's own kernels use.
 #pragma once
 
-#include "weft/custom_op.h"
+#include "weft/custom_kernel.h"
 #include "weft/gpu.h"
 
 namespace weft::kernels {

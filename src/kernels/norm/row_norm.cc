@@ -51,12 +51,13 @@ RowPlanOptions options_of(const Problem& p) {
   RowPlanOptions options = plan_options(p.views, p.rows);
   std::size_t k = p.rows.outer.strides.size() - p.weights.size();
   for (const Weight& w : p.weights) {
-    options.along4 &= vectorises_along(w.view, p.rows, k) || shared_by_four(p.rows, k, false);
-    options.across4 &= vectorises_across(w.view, p.rows, k) || shared_by_four(p.rows, k, true);
-    options.packed_pairs &= shared_by_four(p.rows, k, true);
+    const bool along = shared_by_four(p.rows, k, false), across = shared_by_four(p.rows, k, true);
+    options.access.require(RowAccess::along, along || vectorises_along(w.view, p.rows, k));
+    options.access.require(RowAccess::across, across || vectorises_across(w.view, p.rows, k));
+    options.access.require(RowAccess::pairs_across, across);
     ++k;
   }
-  options.in_pairs = keeps_pairs(p.views);
+  if (keeps_pairs(p.views)) options.words = RowWords::always;
   return options;
 }
 

@@ -154,156 +154,217 @@ void check_positions(std::string_view kernel, const PoolProblem& p) {
   }
 }
 
-void record(gpu::Commands& commands, std::string_view kernel, const PoolProblem& p, const Expression* epilogue) {
-  check_positions(kernel, p);
-  Call call(commands, "pool");
-  const int spatial = p.spatial();
-  const std::vector<int> order = memory_order(p.to);
-  const Form form = form_of(p, order);
-  const bool adaptive = p.axes[0].adaptive;
-  const bool dilated = std::ranges::any_of(p.axes, [](const PoolAxis& a) { return a.dilation > 1; });
-  const bool index_per_step = p.indices && p.backward;
+// A pooling as its shader sees it: the loop over the results of threads, and what depends on the axes' order.
+struct PoolShader {
+  const PoolProblem& p;
+  std::vector<int> order;  // the axes of `to` as they follow each other in memory
+  Form form;
+  Shape shape;               // of the threads' results, in that order
+  std::vector<int> spatial;  // the spatial axes' positions in it
+  Strides y, indices;        // along it
+  std::vector<Strides> inputs, operands;
+  std::vector<std::string> names;  // of the inputs
+  bool dilated = false;
+  bool indexes_steps = false;  // each step has an index of its own
 
-  Shape shape;
-  Strides y, i;
-  std::vector<Strides> inputs(p.inputs.size()), operands(p.operands.size());
-  std::vector<std::string> place(static_cast<std::size_t>(spatial)), modes;
-  for (const int axis : order) {
-    const int b = axis == order.back() ? form.lanes : 1, d = axis - PoolProblem::kSpatial;
-    if (d >= 0) place[static_cast<std::size_t>(d)] = std::to_string(shape.rank());
-    shape.push_back(ceil_div(p.to.shape()[axis], b));
+  const PoolAxis& axis(int d) const { return p.axes[static_cast<std::size_t>(d)]; }
+  int from_lanes() const { return form.lanes_of_from(p.backward); }
+};
+
+PoolShader shader_of(const PoolProblem& p) {
+  std::vector<int> order = memory_order(p.to);
+  const Form form = form_of(p, order);
+  PoolShader s{.p = p, .order = std::move(order), .form = form};
+  s.dilated = std::ranges::any_of(p.axes, [](const PoolAxis& a) { return a.dilation > 1; });
+  s.indexes_steps = p.indices && p.backward;
+  s.spatial.resize(p.axes.size());
+  s.inputs.resize(p.inputs.size());
+  s.operands.resize(p.operands.size());
+  for (std::size_t k = 0; k < p.inputs.size(); ++k) s.names.push_back(p.prologue ? str_cat("in", k) : "x");
+  for (const int axis : s.order) {
+    const int b = axis == s.order.back() ? form.lanes : 1, d = axis - PoolProblem::kSpatial;
+    if (d >= 0) s.spatial[static_cast<std::size_t>(d)] = s.shape.rank();
+    s.shape.push_back(ceil_div(p.to.shape()[axis], b));
     // Spatial ones of what is pooled are in the steps.
-    for (std::size_t k = 0; k < inputs.size(); ++k) inputs[k].push_back(d >= 0 ? 0 : p.inputs[k].strides()[axis] * b);
-    y.push_back(p.to.strides()[axis] * b);
-    if (p.indices) i.push_back(index_per_step && d >= 0 ? 0 : p.indices->strides()[axis] * b);
-    for (std::size_t k = 0; k < operands.size(); ++k) operands[k].push_back(p.operands[k].strides()[axis] * b);
-  }
-  // Batch and channels as one axis where strides allow it: a division less for each result.
-  const auto batch = static_cast<int>(std::ranges::find(order, 0) - order.begin());
-  std::vector<Strides*> all{&y};
-  if (p.indices) all.push_back(&i);
-  for (Strides& s : inputs) all.push_back(&s);
-  for (Strides& s : operands) all.push_back(&s);
-  if (batch + 1 < shape.rank() && order[static_cast<std::size_t>(batch) + 1] == 1 &&
-      std::ranges::all_of(all, [&](Strides* s) { return (*s)[batch] == (*s)[batch + 1] * shape[batch + 1]; })) {
-    shape[batch + 1] *= shape[batch];
-    shape.erase(batch);
-    for (Strides* s : all) s->erase(batch);
-    for (std::string& at : place) {
-      if (std::stoi(at) > batch) at = std::to_string(std::stoi(at) - 1);
+    for (std::size_t k = 0; k < p.inputs.size(); ++k) {
+      s.inputs[k].push_back(d >= 0 ? 0 : p.inputs[k].strides()[axis] * b);
     }
+    s.y.push_back(p.to.strides()[axis] * b);
+    if (p.indices) s.indices.push_back(s.indexes_steps && d >= 0 ? 0 : p.indices->strides()[axis] * b);
+    for (std::size_t k = 0; k < p.operands.size(); ++k) s.operands[k].push_back(p.operands[k].strides()[axis] * b);
   }
-  call.iterate(shape);
-  call.include("prologue");
-  const int from_lanes = form.lanes_of_from(p.backward);
-  const auto read = [&](const View& v, const std::string& name, const Strides& strides, int lanes) {
-    const std::int64_t next = v.strides()[order.back()];
-    const std::string_view mode = lane_mode(v, lanes, next, can_vectorise(v.permuted(order)));
-    call.read(name, v, mode == "four" ? 4 : 1).strides(name, strides);
-    if (mode == "each") call.index_param(name + "_next", next);
-    return std::string(mode);
-  };
-  std::vector<std::string> names, input_modes;
-  for (std::size_t k = 0; k < inputs.size(); ++k) {
-    names.push_back(p.prologue ? str_cat("in", k) : "x");
-    input_modes.push_back(read(p.inputs[k], names[k], inputs[k], from_lanes));
+  return s;
+}
+
+// Batch and channels as one axis where strides allow it: a division less for each result.
+void join_batch_and_channels(PoolShader& s) {
+  const auto batch = static_cast<int>(std::ranges::find(s.order, 0) - s.order.begin());
+  if (batch + 1 >= s.shape.rank() || s.order[static_cast<std::size_t>(batch) + 1] != 1) return;
+  std::vector<Strides*> all{&s.y};
+  if (s.p.indices) all.push_back(&s.indices);
+  for (Strides& own : s.inputs) all.push_back(&own);
+  for (Strides& own : s.operands) all.push_back(&own);
+  const std::int64_t channels = s.shape[batch + 1];
+  if (!std::ranges::all_of(all, [&](Strides* own) { return (*own)[batch] == (*own)[batch + 1] * channels; })) return;
+  s.shape[batch + 1] *= s.shape[batch];
+  s.shape.erase(batch);
+  for (Strides* own : all) own->erase(batch);
+  for (int& at : s.spatial) at -= at > batch;
+}
+
+// Returns how the elements of a thread's lanes are read: "four", "each", ….
+std::string add_read(Call& call, const PoolShader& s, const View& v, const std::string& name, const Strides& strides,
+                     int lanes) {
+  const std::int64_t next = v.strides()[s.order.back()];
+  const std::string_view mode = lane_mode(v, lanes, next, can_vectorise(v.permuted(s.order)));
+  call.read(name, v, mode == "four" ? 4 : 1).strides(name, strides);
+  if (mode == "each") call.index_param(name + "_next", next);
+  return std::string(mode);
+}
+
+void add_operands(Call& call, const PoolShader& s, const Expression* epilogue) {
+  const PoolProblem& p = s.p;
+  std::vector<std::string> input_modes, operand_modes;
+  for (std::size_t k = 0; k < p.inputs.size(); ++k) {
+    input_modes.push_back(add_read(call, s, p.inputs[k], s.names[k], s.inputs[k], s.from_lanes()));
   }
   if (p.indices) {
     if (p.backward)
-      call.read("i", *p.indices, from_lanes);
+      call.read("i", *p.indices, s.from_lanes());
     else
-      call.write("i", *p.indices, form.lanes);
-    call.strides("i", i);
+      call.write("i", *p.indices, s.form.lanes);
+    call.strides("i", s.indices);
   }
-  call.write("y", p.to, form.lanes * form.outs).strides("y", y);
-  for (std::size_t k = 0; k < operands.size(); ++k) {
-    modes.push_back(read(p.operands[k], str_cat("e", k), operands[k], form.lanes));
+  call.write("y", p.to, s.form.lanes * s.form.outs).strides("y", s.y);
+  for (std::size_t k = 0; k < p.operands.size(); ++k) {
+    operand_modes.push_back(add_read(call, s, p.operands[k], str_cat("e", k), s.operands[k], s.form.lanes));
   }
   // An average's sum begins at +0, which compilers must not leave out: an average of -0 is +0 on every device.
   if (p.kind == PoolKind::average && !p.backward) call.opaque_zero();
-  call.epilogue(epilogue, form.lanes);
-  if (p.prologue) call.expression(*p.prologue, ExpressionRole::prologue, from_lanes);
+  call.epilogue(epilogue, s.form.lanes);
+  if (p.prologue) call.expression(*p.prologue, ExpressionRole::prologue, s.from_lanes());
+  call.set("inputs", s.names).set("input_modes", input_modes).set("prologue", p.prologue != nullptr);
+  call.set("operands", operand_modes).set("indexed", p.indices.has_value());
+}
 
-  std::vector<std::int64_t> before(inputs.size());
-  std::int64_t i_before = 0;
-  bool all_counted = true;  // each window counts the same number of elements
-  double divisor = 1;
-  for (int d = 0; d < spatial; ++d) {
-    const PoolAxis& a = p.axes[static_cast<std::size_t>(d)];
-    const int axis = PoolProblem::kSpatial + d;
-    if (index_per_step) i_before += a.from_begin * p.indices->strides()[axis];
-    all_counted &= !a.adaptive && (a.count_padding || a.before == 0) && a.y_size > 0 &&
-                   counted_elements(a, a.y_size - 1) == a.window;
-    divisor *= static_cast<double>(a.window);
-    const auto number = [&](std::string_view name, std::int64_t v) {
-      call.param(str_cat(name, d), static_cast<std::int32_t>(v));
-    };
-    number("x_size", a.x_size), number("y_size", a.y_size), number("first", a.to_begin), number("begin", a.from_begin);
-    if (!a.adaptive) {
-      number("stride", a.stride), number("before", a.before), number("after", a.after), number("window", a.window);
-      number("reach", (a.window - 1) * a.dilation);
-    }
-    if (dilated) number("dilation", a.dilation);
-    if (dilated && p.backward) {
-      const WindowSteps w = window_steps(a);
-      number("gcd", w.gcd), number("step", w.step), number("inverse", w.inverse);
-    }
-    if (p.indices) number("flat", p.index_stride(d));
-    for (std::size_t k = 0; k < inputs.size(); ++k) {
-      const std::int64_t stride = p.inputs[k].strides()[axis];
-      before[k] += a.from_begin * stride;
-      call.index_param(str_cat(names[k], "_k", d), stride);
-    }
-    if (index_per_step) call.index_param(str_cat("i_k", d), p.indices->strides()[axis]);
+// The sizes, windows and strides of spatial axis d.
+void add_axis(Call& call, const PoolShader& s, int d) {
+  const PoolAxis& a = s.axis(d);
+  const int axis = PoolProblem::kSpatial + d;
+  const auto number = [&](std::string_view name, std::int64_t v) {
+    call.param(str_cat(name, d), static_cast<std::int32_t>(v));
+  };
+  number("x_size", a.x_size), number("y_size", a.y_size), number("first", a.to_begin), number("begin", a.from_begin);
+  if (!a.adaptive) {
+    number("stride", a.stride), number("before", a.before), number("after", a.after), number("window", a.window);
+    number("reach", (a.window - 1) * a.dilation);
   }
-  for (std::size_t k = 0; k < inputs.size(); ++k) {
-    call.param(names[k] + "_before", static_cast<std::uint32_t>(before[k]));
+  if (s.dilated) number("dilation", a.dilation);
+  if (s.dilated && s.p.backward) {
+    const WindowSteps w = window_steps(a);
+    number("gcd", w.gcd), number("step", w.step), number("inverse", w.inverse);
   }
-  if (index_per_step) call.param("i_before", static_cast<std::uint32_t>(i_before));
-  const bool fixed = p.divisor != 0 || all_counted;
-  if (p.kind == PoolKind::average && fixed) {
-    call.param("divisor", static_cast<float>(p.divisor ? static_cast<double>(p.divisor) : divisor));
+  if (s.p.indices) number("flat", s.p.index_stride(d));
+  for (std::size_t k = 0; k < s.names.size(); ++k) {
+    call.index_param(str_cat(s.names[k], "_k", d), s.p.inputs[k].strides()[axis]);
   }
-  if (p.kind == PoolKind::lp && power_of(p.norm) == "power") {
+  if (s.indexes_steps) call.index_param(str_cat("i_k", d), s.p.indices->strides()[axis]);
+}
+
+void add_axes(Call& call, const PoolShader& s) {
+  const PoolProblem& p = s.p;
+  std::vector<std::string> positions;
+  for (int d = 0; d < p.spatial(); ++d) {
+    add_axis(call, s, d);
+    positions.push_back(std::to_string(s.spatial[static_cast<std::size_t>(d)]));
+  }
+  // How far index 0 of the problem lies before that of the view.
+  const auto before = [&](const View& v) {
+    std::int64_t elements = 0;
+    for (int d = 0; d < p.spatial(); ++d) elements += s.axis(d).from_begin * v.strides()[PoolProblem::kSpatial + d];
+    return static_cast<std::uint32_t>(elements);
+  };
+  for (std::size_t k = 0; k < s.names.size(); ++k) call.param(s.names[k] + "_before", before(p.inputs[k]));
+  if (s.indexes_steps) call.param("i_before", before(*p.indices));
+  call.set("spatial", p.spatial()).set("place", positions);
+  call.set("dilated", s.dilated).set("adaptive", p.axes[0].adaptive);
+  call.set("one_row", s.shape[-1] % 4 == 0).set("last", s.shape.rank() - 1);
+}
+
+// What each average is divided by, where it is one number for all; nothing if each has its own.
+std::optional<double> divisor_of_all(const PoolProblem& p) {
+  if (p.divisor != 0) return static_cast<double>(p.divisor);
+  double elements = 1;
+  for (const PoolAxis& a : p.axes) {
+    const bool whole = !a.adaptive && (a.count_padding || a.before == 0) && a.y_size > 0 &&
+                       counted_elements(a, a.y_size - 1) == a.window;
+    if (!whole) return std::nullopt;
+    elements *= static_cast<double>(a.window);
+  }
+  return elements;
+}
+
+// What is computed of the elements.
+void add_arithmetic(Call& call, const PoolProblem& p) {
+  const std::optional<double> divisor = divisor_of_all(p);
+  const std::string_view power = power_of(p.norm);
+  if (p.kind == PoolKind::average && divisor) call.param("divisor", static_cast<float>(*divisor));
+  if (p.kind == PoolKind::lp && power == "power") {
     call.param("norm", static_cast<float>(p.norm)).param("root", static_cast<float>(1 / p.norm));
   }
-  const std::uint32_t threads = workgroup_size(call.capabilities(), call.capabilities().software ? 16 : 128);
-  const std::int64_t count = element_count(shape) / form.outs;
-  call.index_param("count", count);
-  call.set("what", kWhat[static_cast<int>(p.kind)]).set("backward", p.backward).set("indexed", p.indices.has_value());
-  call.set("spatial", spatial).set("place", place).set("dilated", dilated).set("adaptive", adaptive);
-  const bool unrolled = unrolls(p);
+  call.set("what", kWhat[static_cast<int>(p.kind)]).set("backward", p.backward);
+  call.set("divisor", divisor ? "fixed" : p.axes[0].count_padding ? "padded" : "inside").set("power", power);
+  call.set("product", compute_type(p.result_type())).set("least_integer", least_integer(p));
+}
+
+// The four neighbours along the form's row.
+void add_row(Call& call, const PoolShader& s) {
+  const PoolAxis& a = s.axis(s.form.row);
+  call.set("row_stride", static_cast<int>(a.stride));
+  if (s.p.backward) {
+    const RowWindows w = row_windows(a);
+    call.set("row_low", static_cast<int>(w.low)).set("row_high", static_cast<int>(w.high));
+    call.set("row_before", static_cast<int>(a.before)).set("row_reach", static_cast<int>(a.window - 1));
+  } else {
+    const std::int64_t lead = ((-a.before) % 4 + 4) % 4;
+    call.set("lead", static_cast<int>(lead)).set("row_dilation", static_cast<int>(a.dilation));
+    call.set("row_window", static_cast<int>(a.window));
+    call.set("blocks", static_cast<int>(ceil_div(lead + (a.window - 1) * a.dilation + 3 * a.stride + 1, 4)));
+  }
+}
+
+// The loops over the steps of a result.
+void add_loops(Call& call, const PoolShader& s) {
+  const bool unrolled = unrolls(s.p), has_row = s.form.row >= 0;
   std::vector<std::string> bounds;
   std::string rest;  // of a step's position in x, behind the row's part
-  for (int d = 0; d < spatial; ++d) {
-    if (unrolled) bounds.push_back(std::to_string(steps_at_most(p, p.axes[static_cast<std::size_t>(d)])));
-    if (d != form.row) rest += str_cat(" + k", d, " * p.flat", d);
+  for (int d = 0; d < s.p.spatial(); ++d) {
+    if (unrolled) bounds.push_back(std::to_string(steps_at_most(s.p, s.axis(d))));
+    if (d != s.form.row) rest += str_cat(" + k", d, " * p.flat", d);
   }
-  if (form.row >= 0) {
-    rest = str_cat(" + ", "vec4<i32>(0", rest, ")");
-    const PoolAxis& a = p.axes[static_cast<std::size_t>(form.row)];
-    call.set("row_stride", static_cast<int>(a.stride));
-    if (p.backward) {
-      const RowWindows w = row_windows(a);
-      call.set("row_low", static_cast<int>(w.low)).set("row_high", static_cast<int>(w.high));
-      call.set("row_before", static_cast<int>(a.before)).set("row_reach", static_cast<int>(a.window - 1));
-    } else {
-      const std::int64_t lead = ((-a.before) % 4 + 4) % 4;
-      call.set("lead", static_cast<int>(lead)).set("row_dilation", static_cast<int>(a.dilation));
-      call.set("row_window", static_cast<int>(a.window));
-      call.set("blocks", static_cast<int>(ceil_div(lead + (a.window - 1) * a.dilation + 3 * a.stride + 1, 4)));
-    }
-  }
-  call.set("unrolled", unrolled).set("bounds", bounds).set("rest", rest).set("row", form.row);
-  call.set("one_row", shape[-1] % 4 == 0).set("last", shape.rank() - 1);
-  call.set("lanes", form.lanes).set("outs", form.outs).set("threads", threads).set("operands", modes);
-  call.set("divisor", fixed ? "fixed" : p.axes[0].count_padding ? "padded" : "inside").set("power", power_of(p.norm));
-  call.set("product", compute_type(p.result_type()));
-  call.set("least_integer", least_integer(p));
-  call.set("inputs", names).set("input_modes", input_modes).set("prologue", p.prologue != nullptr);
+  if (has_row) rest = str_cat(" + ", "vec4<i32>(0", rest, ")");
+  if (has_row) add_row(call, s);
+  call.set("unrolled", unrolled).set("bounds", bounds).set("rest", rest).set("row", s.form.row);
+  call.set("lanes", s.form.lanes).set("outs", s.form.outs);
+}
+
+void record(gpu::Commands& commands, std::string_view kernel, const PoolProblem& p, const Expression* epilogue) {
+  check_positions(kernel, p);
+  Call call(commands, "pool");
+  PoolShader shader = shader_of(p);
+  join_batch_and_channels(shader);
+  call.iterate(shader.shape).include("prologue");
+  add_operands(call, shader, epilogue);
+  add_axes(call, shader);
+  add_arithmetic(call, p);
+  add_loops(call, shader);
+
+  const std::uint32_t threads = workgroup_size(call.capabilities(), call.capabilities().software ? 16 : 128);
+  const std::int64_t count = element_count(shader.shape) / shader.form.outs;
+  call.index_param("count", count).set("threads", threads);
   const auto elements = static_cast<double>(p.to.count());
   call.cost(work_of({1, 0}, elements * p.taps(), p.prologue, elements, epilogue));
-  call.variant(form.name, form.why);
+  call.variant(shader.form.name, shader.form.why);
   call.dispatch_groups(kernel, ceil_div(count, threads));
 }
 

@@ -17,7 +17,9 @@ constexpr std::string_view kNames[] = {"argmin", "argmax"};
 Rows check(ArgKind op, const View& x, const View& y, std::span<const int> axes) {
   const std::string_view name = kNames[static_cast<int>(op)];
   check_views(name, {&x}, {&y});
-  Rows rows = reduced_rows(name, x, y, axes);
+  const AxisMask reduced = checked_axes(name, {x.dtype, x.shape()}, y, axes);
+  const std::array<Strides, 2> strides{x.strides(), over_all_axes(y, x.shape(), reduced).strides()};
+  Rows rows = rows_along(x.shape(), reduced, strides);
   if (rows.length == 0 && rows.count > 0) {
     throw InvalidArgument("{}: x is {}; there is nothing to choose from", name, to_string(x));
   }
@@ -162,8 +164,8 @@ void run(Stream& stream, ArgKind op, const View& x, const View& y, std::span<con
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   // NaN has the greatest key in both orders.
   const KeyRule rule(by_value(x.dtype) ? DType::f32 : x.dtype, op == ArgKind::min);
-  const AxisMask mask = reduced_axes(x.rank(), axes);
-  const std::array views{read_as(x), over_all_axes(y, x.shape(), kept_axes(x.rank(), axes))};
+  const AxisMask mask = mask_of(axes, x.rank());
+  const std::array views{read_as(x), over_all_axes(y, x.shape(), mask)};
   const auto scratch = scratch_of(capabilities, x, mask);
   in_row_chunks(capabilities, name, views, mask, scratch, [&](RowChunks pieces) {
     const std::vector<Chunk> chunks = chunks_of(capabilities, x.shape(), mask, pieces);

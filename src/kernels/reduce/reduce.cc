@@ -105,42 +105,19 @@ ReduceProblem check(ReduceKind op, const View& x, const View& y, std::span<const
   }
   for (const View& v : inputs) r.inputs.push_back(v.broadcast_to(r.shape));
 
-  const int rank = r.shape.rank();
-  AxisMask along{};
-  for (int axis : axes) {
-    axis = normalize_axis(axis, rank, kernel);
-    if (std::exchange(along[axis], true)) throw InvalidArgument("{}: axis {} is named twice", kernel, axis);
-  }
-  Shape kept, with_ones;
-  for (int d = 0; d < rank; ++d) {
-    with_ones.push_back(along[d] ? 1 : r.shape[d]);
-    if (!along[d]) kept.push_back(r.shape[d]);
-  }
-  if (y.shape() != kept && y.shape() != with_ones) {
-    throw InvalidArgument("{}: x is {} {}, y is {}; expected y's shape to be {} or {}", kernel, name(r.dtype),
-                          to_string(r.shape), to_string(y), to_string(kept), to_string(with_ones));
-  }
-  const bool ones = y.rank() == rank;
-  // The strides over x's axes of a view with y's shape.
-  const auto spread = [&](const Strides& own) {
-    Strides strides = Strides::filled(rank, 0);
-    for (int d = 0, at = 0; d < rank; ++d) {
-      if (!along[d]) strides[d] = own[ones ? d : at++];
-    }
-    return strides;
-  };
+  const AxisMask reduced = checked_axes(kernel, {r.dtype, r.shape}, y, axes);
   std::vector<Strides> strides;
   for (const View& v : r.inputs) strides.push_back(v.strides());
-  strides.push_back(spread(y.strides()));
+  strides.push_back(over_all_axes(y, r.shape, reduced).strides());
   for (const View& v : epilogue.operands) {
     if (!broadcasts_to(v.shape(), y.shape())) {
       throw InvalidArgument("{}: operand {} does not broadcast to y {}", kernel, to_string(v), to_string(y));
     }
     r.operands.push_back(v.broadcast_to(y.shape()));
-    strides.push_back(spread(r.operands.back().strides()));
+    strides.push_back(over_all_axes(r.operands.back(), r.shape, reduced).strides());
   }
   for (const View& v : r.extra_outputs) strides.push_back(v.strides());
-  r.rows = rows_along(r.shape, along, strides);
+  r.rows = rows_along(r.shape, reduced, strides);
   return r;
 }
 
@@ -180,18 +157,22 @@ Accumulator reduce_accumulator(ReduceKind op, DType x) {
 }
 
 // The plan for the inputs of `r`. Groups of four need all inputs to allow them: by their layouts, or because all four
-// are the same element. `may_split` and `keep` as in RowPlanOptions.
+// are the same element. `may_split`: rows may be split; `keep`: they are read again.
 RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& r, bool may_split, bool keep = false) {
   // Groups of four do not cross the end of the last dimension.
   const auto same = [](const Strides& s) { return s.empty() || s.back() == 0; };
-  RowPlanOptions options{.along4 = true, .across4 = true, .keep = keep, .ahead = !keep, .split = may_split};
+  RowPlanOptions options{.access = {RowAccess::along, RowAccess::across},
+                         .reads = keep ? RowReads::again : RowReads::once_ahead,
+                         .split = may_split};
+  RowAccesses& access = options.access;
   if (r.form) options.form = r.form->rows;
   // The input with the most bytes decides the direction of threads.
   std::int64_t most = -1;
   for (std::size_t k = 0; k < r.inputs.size(); ++k) {
     const View& v = r.inputs[k];
-    options.along4 &= vectorises_along(v, r.rows, k) || (r.inputs.size() > 1 && same(r.rows.inner.strides[k]));
-    options.across4 &= vectorises_across(v, r.rows, k) || (r.inputs.size() > 1 && same(r.rows.outer.strides[k]));
+    const bool several = r.inputs.size() > 1;
+    access.require(RowAccess::along, vectorises_along(v, r.rows, k) || (several && same(r.rows.inner.strides[k])));
+    access.require(RowAccess::across, vectorises_across(v, r.rows, k) || (several && same(r.rows.outer.strides[k])));
     std::int64_t size = 1;
     for (int d = 0; d < v.rank(); ++d) size *= v.strides()[d] == 0 ? 1 : v.shape()[d];
     if (size > most) {
@@ -201,38 +182,47 @@ RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& 
   }
   const auto has_64_bits = [](const Expression::Node& node) { return bits(node.type) == 64; };
   const bool wide = r.prologue && std::ranges::any_of(r.prologue->nodes(), has_64_bits);
-  if (wide) options.along4 = options.across4 = false;
+  if (wide) access = {};
   // Extra outputs are stored in whole steps; rows that share words with others would have to wait for each other.
   for (std::size_t k = 0; k < r.extra_outputs.size(); ++k) {
-    options.along4 &= vectorises_along(r.extra_outputs[k], r.rows, r.extra_outputs_index() + k);
-    options.across4 &= vectorises_across(r.extra_outputs[k], r.rows, r.extra_outputs_index() + k);
+    access.require(RowAccess::along, vectorises_along(r.extra_outputs[k], r.rows, r.extra_outputs_index() + k));
+    access.require(RowAccess::across, vectorises_across(r.extra_outputs[k], r.rows, r.extra_outputs_index() + k));
   }
-  options.along4 &= r.rows.length % 4 == 0 && r.rows.inner.shape.rank() > 0 && r.rows.inner.shape.back() % 4 == 0;
-  options.across4 &= r.rows.count % 4 == 0 && r.rows.outer.shape.rank() > 0 && r.rows.outer.shape.back() % 4 == 0;
-  options.in_pairs = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) == 16; });
-  options.packed_pairs = options.unaligned_pairs = options.across && !wide && r.extra_outputs.empty();
+  const auto in_fours = [](std::int64_t elements, const Shape& shape) {
+    return elements % 4 == 0 && shape.rank() > 0 && shape.back() % 4 == 0;
+  };
+  access.require(RowAccess::along, in_fours(r.rows.length, r.rows.inner.shape));
+  access.require(RowAccess::across, in_fours(r.rows.count, r.rows.outer.shape));
+  const bool narrow = std::ranges::all_of(r.inputs, [](const View& v) { return bits(v.dtype) == 16; });
+  if (narrow) options.words = RowWords::always;
   // Short rows lose more at their ends than they gain.
   options.alignment_unit = alignment_unit_of(r.inputs[0].dtype);
-  options.unaligned = !options.across && !wide && r.rows.length >= (options.alignment_unit == 2 ? 128 : 512) && !keep &&
-                   !is_moment(r.op) && r.op != ReduceKind::log_sum_exp && r.extra_outputs.empty();
+  const bool is_long = r.rows.length >= (options.alignment_unit == 2 ? 128 : 512);
+  if (!wide && r.extra_outputs.empty()) {
+    if (options.across)
+      access.allow(RowAccess::pairs_across), access.allow(RowAccess::unaligned_across);
+    else if (is_long && !keep && !is_moment(r.op) && r.op != ReduceKind::log_sum_exp)
+      access.allow(RowAccess::unaligned_along);
+  }
   for (std::size_t k = 0; k < r.inputs.size(); ++k) {
     const bool taken = options.alignment_unit == 2 || last_group_is_whole(r.inputs[k]);  // words always are whole
-    options.unaligned &= (same_misalignment(r.inputs[k], r.inputs[0], r.rows, k, 0) && taken) ||
-                      (k > 0 && r.rows.inner.shape.rank() == 1 && r.rows.inner.strides[k][0] == 0);
+    access.require(RowAccess::unaligned_along,
+                   (same_misalignment(r.inputs[k], r.inputs[0], r.rows, k, 0) && taken) ||
+                       (k > 0 && r.rows.inner.shape.rank() == 1 && r.rows.inner.strides[k][0] == 0));
     const bool splat = k > 0 && r.rows.outer.shape.rank() == 1 && r.rows.outer.strides[k][0] == 0;
-    options.packed_pairs &= splat || packed_pairs(r.inputs[k], r.rows, k);
-    options.unaligned_pairs &= splat || unaligned_pairs(r.inputs[k], r.rows, k);
+    access.require(RowAccess::pairs_across, splat || packed_pairs(r.inputs[k], r.rows, k));
+    access.require(RowAccess::unaligned_across, splat || unaligned_pairs(r.inputs[k], r.rows, k));
   }
   // The last group of four rows may overlap the one before: two threads then process the same rows, which therefore
   // must not be written in place.
   const auto is_stored = [&](const View& v) { return v.buffer == r.y.buffer && v.offset == r.y.offset; };
-  if (std::ranges::any_of(r.inputs, is_stored) || std::ranges::any_of(r.operands, is_stored)) {
-    options.packed_pairs = options.unaligned_pairs = false;
-  }
+  const bool in_place = std::ranges::any_of(r.inputs, is_stored) || std::ranges::any_of(r.operands, is_stored);
+  access.require(RowAccess::pairs_across, !in_place);
+  access.require(RowAccess::unaligned_across, !in_place);
   const RowPlan plan = plan_split_reduction(capabilities, r.rows, options);
   const bool one_split = r.form ? r.form->splits == 1 : choose_splits(capabilities, r.rows, plan).count == 1;
   if (!plan.unaligned || one_split) return plan;
-  options.unaligned = false;
+  access.require(RowAccess::unaligned_along, false);
   return plan_split_reduction(capabilities, r.rows, options);
 }
 
@@ -412,8 +402,9 @@ void run_split(Stream& stream, std::span<const Chunk> chunks) {
     second.rows.outer.strides.push_back(r.rows.outer.strides[k]);
     second.rows.inner.strides.push_back({0});
   }
-  const RowPlan last = plan_rows(stream.gpu()->device().capabilities(), second.rows,
-                                 {.along4 = vectorises_along(partial, second.rows, 0)});
+  RowPlanOptions options;
+  if (vectorises_along(partial, second.rows, 0)) options.access.allow(RowAccess::along);
+  const RowPlan last = plan_rows(stream.gpu()->device().capabilities(), second.rows, options);
   record_reduce(stream, second, last, uncut(last), Stage::second, length);
 }
 
@@ -433,17 +424,17 @@ void run_alone(Stream& stream, const Chunk& chunk) {
 
 // All views over the axes of what is reduced: the inputs, y, the operands, the extra outputs. Empty rows also have
 // results, which are cut as if rows had one element.
-std::vector<View> views_of(const ReduceProblem& r, const AxisMask& kept) {
+std::vector<View> views_of(const ReduceProblem& r, const AxisMask& reduced) {
   std::vector<View> views = r.inputs;
-  views.push_back(over_all_axes(r.y, r.shape, kept));
-  for (const View& v : r.operands) views.push_back(over_all_axes(v, r.shape, kept));
+  views.push_back(over_all_axes(r.y, r.shape, reduced));
+  for (const View& v : r.operands) views.push_back(over_all_axes(v, r.shape, reduced));
   views.insert(views.end(), r.extra_outputs.begin(), r.extra_outputs.end());
   if (r.rows.length > 0) return views;
   for (std::size_t k = 0; k < views.size(); ++k) {
     const bool has_elements = k >= r.inputs.size() && k < views.size() - r.extra_outputs.size();
     if (!has_elements) views[k].layout.strides = Strides::filled(r.shape.rank(), 0);
     for (int d = 0; d < r.shape.rank(); ++d) {
-      if (!kept[d]) views[k].layout.shape[d] = 1;
+      if (reduced[d]) views[k].layout.shape[d] = 1;
     }
   }
   return views;
@@ -452,7 +443,7 @@ std::vector<View> views_of(const ReduceProblem& r, const AxisMask& kept) {
 // The chunks of pieces of views_of(…).
 std::vector<Chunk> chunks_of(const gpu::Capabilities& capabilities, const ReduceProblem& r, std::span<const int> axes,
                              RowChunks pieces) {
-  const AxisMask kept = kept_axes(r.shape.rank(), axes);
+  const AxisMask reduced = mask_of(axes, r.shape.rank());
   const std::size_t inputs = r.inputs.size(), extra_outputs = r.extra_outputs_index();
   std::vector<Chunk> chunks;
   for (const RowChunk& piece : pieces) {
@@ -461,7 +452,7 @@ std::vector<Chunk> chunks_of(const gpu::Capabilities& capabilities, const Reduce
       const bool is_result = k >= inputs && k < extra_outputs;
       if (!is_result && r.rows.length > 0) continue;
       for (int d = 0; d < r.shape.rank(); ++d) {
-        if (!kept[d]) views[k].layout.shape[d] = is_result ? 1 : r.shape[d];
+        if (reduced[d]) views[k].layout.shape[d] = is_result ? 1 : r.shape[d];
       }
     }
     const std::span<const View> all(views);
@@ -501,9 +492,8 @@ void run(Stream& stream, ReduceKind op, const View& x, const View& y, std::span<
 
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   const auto scratch = scratch_of(capabilities, r, axes);
-  const int rank = r.shape.rank();
-  const std::vector<View> views = views_of(r, kept_axes(rank, axes));
-  in_row_chunks(capabilities, reduce_name(op), views, reduced_axes(rank, axes), scratch, [&](RowChunks pieces) {
+  const AxisMask reduced = mask_of(axes, r.shape.rank());
+  in_row_chunks(capabilities, reduce_name(op), views_of(r, reduced), reduced, scratch, [&](RowChunks pieces) {
     const std::vector<Chunk> chunks = chunks_of(capabilities, r, axes, pieces);
     if (chunks[0].stage != Stage::first) return run_alone(stream, chunks[0]);
     run_split(stream, chunks);

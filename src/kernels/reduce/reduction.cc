@@ -8,33 +8,27 @@
 
 namespace weft::kernels {
 
-Rows reduced_rows(std::string_view kernel, const View& x, const View& y, std::span<const int> axes) {
-  AxisMask along{};
+AxisMask checked_axes(std::string_view kernel, const TensorType& x, const View& y, std::span<const int> axes) {
+  const int rank = x.shape.rank();
+  AxisMask reduced{};
   for (int axis : axes) {
-    axis = normalize_axis(axis, x.rank(), kernel);
-    if (std::exchange(along[axis], true)) throw InvalidArgument("{}: axis {} is named twice", kernel, axis);
+    axis = normalize_axis(axis, rank, kernel);
+    if (std::exchange(reduced[axis], true)) throw InvalidArgument("{}: axis {} is named twice", kernel, axis);
   }
   Shape kept, with_ones;
-  Strides y_strides = Strides::filled(x.rank(), 0);
-  for (int d = 0; d < x.rank(); ++d) {
-    with_ones.push_back(along[d] ? 1 : x.shape()[d]);
-    if (!along[d]) kept.push_back(x.shape()[d]);
+  for (int d = 0; d < rank; ++d) {
+    with_ones.push_back(reduced[d] ? 1 : x.shape[d]);
+    if (!reduced[d]) kept.push_back(x.shape[d]);
   }
   if (y.shape() != kept && y.shape() != with_ones) {
     throw InvalidArgument("{}: x is {}, y is {}; expected y's shape to be {} or {}", kernel, to_string(x), to_string(y),
                           to_string(kept), to_string(with_ones));
   }
-  const bool ones = y.rank() == x.rank();
-  for (int d = 0, at = 0; d < x.rank(); ++d) {
-    if (!along[d]) y_strides[d] = y.strides()[ones ? d : at++];
-  }
-  const std::array<Strides, 2> strides{x.strides(), y_strides};
-  return rows_along(x.shape(), along, strides);
+  return reduced;
 }
 
 bool reduces_in_fours(const Shape& shape, std::span<const int> axes) {
-  AxisMask along{};
-  for (const int axis : axes) along[axis] = true;
+  const AxisMask along = mask_of(axes, shape.rank());
   View x;
   x.dtype = DType::f32;
   x.layout = Layout::dense(shape);
@@ -42,24 +36,12 @@ bool reduces_in_fours(const Shape& shape, std::span<const int> axes) {
   return vectorises_along(x, rows, 0) || vectorises_across(x, rows, 0);
 }
 
-AxisMask kept_axes(int rank, std::span<const int> axes) {
-  AxisMask kept = every_axis();
-  for (const int axis : axes) kept[axis < 0 ? axis + rank : axis] = false;
-  return kept;
-}
-
-AxisMask reduced_axes(int rank, std::span<const int> axes) {
-  AxisMask mask = kept_axes(rank, axes);
-  for (bool& m : mask) m = !m;
-  return mask;
-}
-
-View over_all_axes(const View& view, const Shape& shape, const AxisMask& kept) {
+View over_all_axes(const View& view, const Shape& shape, const AxisMask& reduced) {
   const int rank = shape.rank();
   View spread = view;
   spread.layout = {shape, Strides::filled(rank, 0)};
   for (int d = 0, at = 0; d < rank; ++d) {
-    if (kept[d]) spread.layout.strides[d] = view.strides()[view.rank() == rank ? d : at++];
+    if (!reduced[d]) spread.layout.strides[d] = view.strides()[view.rank() == rank ? d : at++];
   }
   return spread;
 }
@@ -87,13 +69,12 @@ RowPlan plan_split_reduction(const gpu::Capabilities& capabilities, const Rows& 
 
 RowPlan plan_reduction(const gpu::Capabilities& capabilities, const View& x, const Rows& rows, bool may_split) {
   const bool across = runs_across(rows, 0);
-  return plan_split_reduction(capabilities, rows,
-                              {.along4 = vectorises_along(x, rows, 0),
-                               .across4 = vectorises_across(x, rows, 0),
-                               .packed_pairs = across && packed_pairs(x, rows, 0),
-                               .unaligned_pairs = across && unaligned_pairs(x, rows, 0),
-                               .across = across,
-                               .split = may_split});
+  RowAccesses access = {RowAccess::along, RowAccess::across, RowAccess::pairs_across, RowAccess::unaligned_across};
+  access.require(RowAccess::along, vectorises_along(x, rows, 0));
+  access.require(RowAccess::across, vectorises_across(x, rows, 0));
+  access.require(RowAccess::pairs_across, across && packed_pairs(x, rows, 0));
+  access.require(RowAccess::unaligned_across, across && unaligned_pairs(x, rows, 0));
+  return plan_split_reduction(capabilities, rows, {.access = access, .across = across, .split = may_split});
 }
 
 RowSplits choose_splits(const gpu::Capabilities& capabilities, const Rows& rows, const RowPlan& plan) {

@@ -15,17 +15,14 @@ namespace weft::kernels {
 // The name of the kernel: "reduce_sum", "variance".
 std::string_view reduce_name(ReduceKind op);
 
-// x and y as operands 0 and 1. y has x's shape with the sizes of `axes` 1, or without them. Throws InvalidArgument in
-// the name of `kernel`.
-Rows reduced_rows(std::string_view kernel, const View& x, const View& y, std::span<const int> axes);
+// The axes of x that are reduced. Throws InvalidArgument in the name of `kernel` unless each is named once and y has
+// x's shape with their sizes 1, or without them.
+AxisMask checked_axes(std::string_view kernel, const TensorType& x, const View& y, std::span<const int> axes);
 
 // Whether rows of dense tensors of that shape are taken in steps of four elements.
 bool reduces_in_fours(const Shape& shape, std::span<const int> axes);
-// Which axes of `rank` are not reduced, and which are.
-AxisMask kept_axes(int rank, std::span<const int> axes);
-AxisMask reduced_axes(int rank, std::span<const int> axes);
 // A view that lies as a reduction's y does, over the axes of `shape`: with strides of 0 along the reduced ones.
-View over_all_axes(const View& view, const Shape& shape, const AxisMask& kept);
+View over_all_axes(const View& view, const Shape& shape, const AxisMask& reduced);
 
 // Two columns of x, operand 0, of an even length as four columns of half that length, so that vectors of four elements
 // hold two of each column; nothing for other shapes.

@@ -55,9 +55,10 @@ std::uint64_t none_bits(ScanKind op, DType y) {
 }
 
 RowPlanOptions options_of(const View& x, const View& y, const Rows& rows) {
-  return {.along4 = vectorises_along(x, rows, 0) && vectorises_along(y, rows, 1),
-          .across4 = vectorises_across(x, rows, 0) && vectorises_across(y, rows, 1),
-          .across = runs_across(rows, 0)};
+  RowAccesses access = {RowAccess::along, RowAccess::across};
+  access.require(RowAccess::along, vectorises_along(x, rows, 0) && vectorises_along(y, rows, 1));
+  access.require(RowAccess::across, vectorises_across(x, rows, 0) && vectorises_across(y, rows, 1));
+  return {.access = access, .across = runs_across(rows, 0)};
 }
 
 // A thread's four accumulators of at most 8 bytes must fit workgroup memory.
@@ -148,12 +149,6 @@ void run_split(Stream& stream, ScanKind op, std::span<const Chunk> chunks, const
   });
 }
 
-AxisMask along(int axis, int rank) {
-  AxisMask mask{};
-  mask[axis < 0 ? axis + rank : axis] = true;
-  return mask;
-}
-
 void run(Stream& stream, ScanKind op, const View& x, const View& y, int axis, const ScanOptions& options) {
   const Rows rows = check(op, x, y, axis);
   check_memory(stream, scan_name(op), {{"x", x}}, {{"y", y}}, Sharing::same_view);
@@ -165,14 +160,15 @@ void run(Stream& stream, ScanKind op, const View& x, const View& y, int axis, co
   }
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   const auto scratch = scratch_of(capabilities, op, axis, options);
-  in_row_chunks(capabilities, scan_name(op), std::array{x, y}, along(axis, x.rank()), scratch, [&](RowChunks pieces) {
-    const std::vector<Chunk> chunks = chunks_of(op, pieces, axis, options);
-    const auto splits = splits_of(capabilities, op, chunks);
-    if (splits) return run_split(stream, op, chunks, options, *splits);
-    const Chunk& w = chunks[0];
-    const RowPlan whole = plan_rows(limited(capabilities), w.rows, options_of(w.x, w.y, w.rows));
-    start(stream, "scan", op, w.x, w.y, w.rows, whole, options).dispatch_groups(op_name(op), whole.groups);
-  });
+  in_row_chunks(
+      capabilities, scan_name(op), std::array{x, y}, mask_of({{axis}}, x.rank()), scratch, [&](RowChunks pieces) {
+        const std::vector<Chunk> chunks = chunks_of(op, pieces, axis, options);
+        const auto splits = splits_of(capabilities, op, chunks);
+        if (splits) return run_split(stream, op, chunks, options, *splits);
+        const Chunk& w = chunks[0];
+        const RowPlan whole = plan_rows(limited(capabilities), w.rows, options_of(w.x, w.y, w.rows));
+        start(stream, "scan", op, w.x, w.y, w.rows, whole, options).dispatch_groups(op_name(op), whole.groups);
+      });
 }
 
 }  // namespace

@@ -8,29 +8,23 @@
 namespace weft::kernels {
 namespace {
 
-AxisMask along(int axis) {
-  AxisMask mask{};
-  mask[axis] = true;
-  return mask;
-}
-
 Rows rows_of(const RowViews& views, int axis) {
   std::vector<Strides> strides;
   for (const View& v : views.all()) strides.push_back(v.strides());
-  return rows_along(views.shape(), along(axis), strides);
+  return rows_along(views.shape(), mask_of({{axis}}, views.shape().rank()), strides);
 }
 
 RowPlanOptions options_of(const RowViews& views, const Rows& rows) {
   RowPlanOptions options = plan_options(views, rows);
-  options.packs = keeps_pairs(views);
+  if (keeps_pairs(views)) options.words = RowWords::if_they_help;
   return options;
 }
 
 // The views of one chunk or, if a row exceeds a binding, of several.
-using Windows = std::span<const RowViews>;
+using Chunks = std::span<const RowViews>;
 
 // A split's statistics are its maximum and its sum.
-std::optional<SplitRows> splits_of(const gpu::Capabilities& capabilities, Windows chunks, int axis,
+std::optional<SplitRows> splits_of(const gpu::Capabilities& capabilities, Chunks chunks, int axis,
                                    const std::optional<SplitForm>& form = {}) {
   std::vector<Rows> rows;
   std::vector<RowPlanOptions> options;
@@ -55,7 +49,7 @@ Call start(Stream& stream, const char* kernel, const RowViews& views, const Rows
   return call;
 }
 
-void run_split(Stream& stream, std::string_view name, Windows chunks, int axis, bool log, const SplitRows& splits) {
+void run_split(Stream& stream, std::string_view name, Chunks chunks, int axis, bool log, const SplitRows& splits) {
   run_split_rows(*stream.gpu(), name, splits, [&](std::size_t chunk) {
     const RowViews& views = chunks[chunk];
     const DType x = views.inputs[0].dtype;
@@ -117,12 +111,13 @@ void run(Stream& stream, const RowViews& views, int axis, bool log) {
   refuse_f64(name, views);
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   const auto scratch = scratch_of(capabilities, views, axis);
-  in_row_chunks(capabilities, name, views.all(), along(axis), scratch, [&](RowChunks pieces) {
-    const std::vector<RowViews> chunks = chunks_of(views, pieces);
-    const auto splits = splits_of(capabilities, chunks, axis);
-    if (splits) return run_split(stream, name, chunks, axis, log, *splits);
-    run_whole(stream, name, chunks[0], axis, log, {});
-  });
+  in_row_chunks(capabilities, name, views.all(), mask_of({{axis}}, views.shape().rank()), scratch,
+                [&](RowChunks pieces) {
+                  const std::vector<RowViews> chunks = chunks_of(views, pieces);
+                  const auto splits = splits_of(capabilities, chunks, axis);
+                  if (splits) return run_split(stream, name, chunks, axis, log, *splits);
+                  run_whole(stream, name, chunks[0], axis, log, {});
+                });
 }
 
 void by_rows(Stream& stream, const View& x, const View& y, int axis, const Fusion& fusion, bool log) {

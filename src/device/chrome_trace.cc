@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/format.h"
-#include "weft/error.h"
+#include "core/json_reader.h"
 #include "weft/profile.h"
 
 namespace weft {
@@ -82,54 +82,50 @@ std::string chrome_trace(const Profile& profile) {
 
 namespace {
 
-KernelRun run_of(const ordered_json& event) {
-  const ordered_json& args = event.at("args");
+KernelRun run_of(const JsonReader& event) {
+  const JsonReader args = event.at("args"), arithmetic = args.at("arithmetic"), grid = args.at("workgroups");
   KernelRun run;
-  run.step = args.at("step");
-  run.kernel = args.at("kernel");
-  run.variant = args.at("variant");
-  run.why = args.at("why");
-  run.work.bytes = args.at("bytes");
-  run.work.flops = args.at("flops");
-  run.work.functions = args.at("functions");
-  const auto unit = std::ranges::find(kArithmetic, args.at("arithmetic").get<std::string>());
-  if (unit == kArithmetic.end()) throw FormatError("trace: a kernel's arithmetic is {}", args.at("arithmetic").dump());
+  run.step = args.at("step").text();
+  run.kernel = args.at("kernel").text();
+  run.variant = args.at("variant").text();
+  run.why = args.at("why").text();
+  run.work.bytes = static_cast<std::uint64_t>(args.at("bytes").integer(0));
+  run.work.flops = args.at("flops").number();
+  run.work.functions = args.at("functions").number();
+  const auto unit = std::ranges::find(kArithmetic, arithmetic.text());
+  if (unit == kArithmetic.end()) arithmetic.expected("f32, f16 or matrix");
   run.work.arithmetic = static_cast<Arithmetic>(unit - kArithmetic.begin());
-  run.live_bytes = args.at("live_bytes");
-  const std::string grid = args.at("workgroups");
-  if (std::sscanf(grid.c_str(), "%" SCNu32 " x %" SCNu32 " x %" SCNu32, &run.workgroups[0], &run.workgroups[1],
+  run.live_bytes = static_cast<std::uint64_t>(args.at("live_bytes").integer(0));
+  if (std::sscanf(grid.text().c_str(), "%" SCNu32 " x %" SCNu32 " x %" SCNu32, &run.workgroups[0], &run.workgroups[1],
                   &run.workgroups[2]) != 3) {
-    throw FormatError("trace: a kernel's workgroups are {}, expected such as 4 x 1 x 1", args.at("workgroups").dump());
+    grid.expected("three numbers such as 4 x 1 x 1");
   }
-  run.start = event.at("ts").get<double>() * 1e-6;
-  run.seconds = event.at("dur").get<double>() * 1e-6;
+  run.start = event.at("ts").number() * 1e-6;
+  run.seconds = event.at("dur").number() * 1e-6;
   return run;
 }
 
 }  // namespace
 
 Profile read_chrome_trace(std::string_view json) {
+  const nlohmann::json parsed = parse_json(json, "trace");
+  const JsonReader trace(parsed, "trace"), about = trace.at("otherData");
   Profile profile;
-  try {
-    const ordered_json trace = ordered_json::parse(json);
-    const ordered_json& about = trace.at("otherData");
-    profile.device = about.at("device");
-    profile.driver = about.at("driver");
-    profile.method = about.at("timing");
-    profile.seconds = about.at("seconds");
-    for (const ordered_json& event : trace.at("traceEvents")) {
-      const std::string phase = event.at("ph");
-      if (phase == "X" && event.at("cat") == "kernel") {
-        profile.runs.push_back(run_of(event));
-      } else if (phase == "X") {
-        profile.host.push_back(
-            {event.at("name"), event.at("ts").get<double>() * 1e-6, event.at("dur").get<double>() * 1e-6});
-      } else if (phase == "C" && event.at("name") == kPoolCounter) {
-        profile.memory.push_back({event.at("ts").get<double>() * 1e-6, event.at("args").at("bytes")});
-      }
+  profile.device = about.at("device").text();
+  profile.driver = about.at("driver").text();
+  profile.method = about.at("timing").text();
+  profile.seconds = about.at("seconds").number();
+  for (const JsonReader& event : trace.at("traceEvents").elements()) {
+    const std::string phase = event.at("ph").text();
+    if (phase == "X" && event.at("cat").text() == "kernel") {
+      profile.runs.push_back(run_of(event));
+    } else if (phase == "X") {
+      profile.host.push_back(
+          {event.at("name").text(), event.at("ts").number() * 1e-6, event.at("dur").number() * 1e-6});
+    } else if (phase == "C" && event.at("name").text() == kPoolCounter) {
+      profile.memory.push_back(
+          {event.at("ts").number() * 1e-6, static_cast<std::uint64_t>(event.at("args").at("bytes").integer(0))});
     }
-  } catch (const ordered_json::exception& e) {
-    throw FormatError("trace: it is none that chrome_trace() wrote: {}", e.what());
   }
   return profile;
 }

@@ -1,7 +1,6 @@
 #include "core/format.h"
 #include "weft/error.h"
 #include "weft/profile.h"
-#include "weft/profile_report.h"
 
 namespace weft::profile {
 namespace {
@@ -28,10 +27,6 @@ const Profile& Scope::finish() {
   profile_.host.insert(profile_.host.begin(), {name_, 0, profile_.seconds});
   profiler_.reset();
   return profile_;
-}
-
-ProfileReport Scope::report() {
-  return make_report(finish(), Calibration::load(device_).value_or(Calibration()), name_, 1);
 }
 
 }  // namespace weft::profile

@@ -1,6 +1,7 @@
 // The implementation of Executable.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <unordered_map>
@@ -12,6 +13,11 @@
 #include "cpu/executor.h"
 
 namespace weft {
+
+// Bytes in whole units, at least one.
+constexpr std::uint64_t rounded_up(std::uint64_t bytes, std::uint64_t unit) {
+  return std::max((bytes + unit - 1) / unit * unit, unit);
+}
 
 struct Executable::Impl final : ConstantStore::User {
   Impl(Device device, compiler::Schedule schedule, std::shared_ptr<ConstantStore> store, bool restorable);
@@ -62,22 +68,38 @@ struct Executable::Impl final : ConstantStore::User {
   // Of each storage its buffer and offset; none for ports.
   using Memory = std::vector<std::pair<Buffer, std::uint64_t>>;
 
-  void drop_scratch() override;
-  void drop_idle() override { idle_host_calls_.clear(); }
-  void leave(const Device& next) override;
-  void set_up();
-  void check_sizes() const;
-  void plan();
-  void place();
-  std::string describe(const compiler::StoredView& operand) const;
-  void log_schedule() const;
-  using PortNames = std::unordered_map<std::string_view, std::size_t>;
   // Ports in a row, and what messages call one.
+  using PortNames = std::unordered_map<std::string_view, std::size_t>;
   struct Side {
     const char* what;
     std::size_t first = 0, count = 0;
     PortNames names = {};  // empty for what was captured
   };
+
+  // ---- executable.cc: its life
+  void set_up();
+  void check_sizes() const;
+  void leave(const Device& next) override;
+
+  // ---- memory.cc: the plan, and the calls in memory
+  void plan();
+  void place();
+  void drop_scratch() override;
+  void drop_idle() override { idle_host_calls_.clear(); }
+  // The memory with those buffers for intermediates.
+  Memory with_scratch(std::span<const Buffer> buffers) const;
+  std::vector<Step> steps(const Memory& own,
+                          const std::function<std::pair<Buffer, std::uint64_t>(int port)>& memory) const;
+  std::shared_ptr<HostCalls> make_host_calls(std::vector<Buffer> scratch) const;
+
+  // ---- recording.cc: dispatches of a GPU
+  void record(gpu::Recording& recording, const Step& step) const;
+  std::shared_ptr<Recorded> recorded(const Run& run);
+
+  // ---- arguments.cc: what a run is given
+  const compiler::Port& port_at(std::size_t port) const;
+  std::string port_text(std::size_t port) const;  // input "x"
+  int port(const compiler::Storage& storage) const;
   std::unique_ptr<Run> take_run();
   // Binds a tensor to a port. Throws InvalidArgument.
   void bind(Run& run, std::size_t port, const Tensor& tensor) const;
@@ -88,26 +110,22 @@ struct Executable::Impl final : ConstantStore::User {
   void set_numbers(Run& run, std::span<const Number> given) const;
   void check_all_bound(Run& run) const;
   void check_devices(const Run& run) const;
+
+  // ---- run.cc
   // Hold the store's lock, which a run on the cpu lets go of while it computes.
   Future<void> run_on_gpu(std::unique_lock<OwnedMutex>& lock, const Run& run, gpu::Encoder* encoder);
   void run_on_cpu(std::unique_lock<OwnedMutex>& lock, const Run& run, cpu::Executor& executor);
-  const compiler::Port& port_at(std::size_t port) const;
-  std::string port_text(std::size_t port) const;  // input "x"
-  int port(const compiler::Storage& storage) const;
-  std::vector<Step> steps(const Memory& own,
-                          const std::function<std::pair<Buffer, std::uint64_t>(int port)>& memory) const;
-  // The memory with those buffers for intermediates.
-  Memory with_scratch(std::span<const Buffer> buffers) const;
-  std::shared_ptr<HostCalls> make_host_calls(std::vector<Buffer> scratch) const;
   // Gives the calls' inputs and outputs their memory: memory_of(port) is a buffer and an offset.
   template <class Ports>
   void bind_ports(HostCalls& calls, const Ports& memory_of) const;
   void launch(Stream& stream, const Step& step) const;
-  void record(gpu::Recording& recording, const Step& step) const;
+
+  // ---- report.cc
+  std::string describe(const compiler::StoredView& operand) const;
+  void log_schedule() const;
   KernelRun describe_step(const Step& step) const;
   void report_dispatches(std::span<const KernelRun> dispatches);
   void run_and_dump(Stream* stream, std::span<const Step> steps);
-  std::shared_ptr<Recorded> recorded(const Run& run);
 
   compiler::Schedule schedule_;
   std::shared_ptr<ConstantStore> store_;

@@ -1,9 +1,4 @@
-// The script of the page (page.cc). profile_page() replaces /*DATA*/ by the profile.
-
-namespace weft {
-
-extern const char* const kProfileScript;
-const char* const kProfileScript = R"PAGE('use strict';
+'use strict';
 const P = /*DATA*/;
 const $ = id => document.getElementById(id);
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -405,6 +400,4 @@ drawTable();
 show(P.shown_run);
 draw();
 addEventListener('resize', draw);
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);)PAGE";
-
-}  // namespace weft
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);

@@ -5,7 +5,7 @@
 namespace weft::memory {
 namespace {
 
-gpu::MemoryFigures figures(const Device& device) {
+MemoryFigures figures(const Device& device) {
   return device.is_gpu() ? device.gpu().memory() : cpu::HostPool::instance().figures();
 }
 

@@ -1,4 +1,6 @@
-#include "weft/view.h"
+// The whole of xxHash is compiled here, so that programs need no library of it.
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include <algorithm>
 #include <atomic>
@@ -6,10 +8,10 @@
 #include <mutex>
 #include <new>
 
-#include "core/checked.h"
 #include "core/format.h"
 #include "core/host_memory.h"
 #include "weft/error.h"
+#include "weft/view.h"
 
 namespace weft {
 
@@ -120,7 +122,7 @@ void Buffer::holds_now(std::uint64_t offset, const Digest& digest) const {
 }
 
 std::byte* Buffer::data() const {
-  if (!on_host()) throw InternalError("a kernel's CPU twin was given a buffer that is not in host memory");
+  if (!on_host()) throw InternalError("a CPU kernel was given a buffer that is not in host memory");
   return state_->host;
 }
 
@@ -129,73 +131,9 @@ const wgpu::Buffer& Buffer::gpu() const {
   return state_->gpu;
 }
 
-View::View(Buffer buffer, std::uint64_t offset, DType dtype, const Shape& shape)
-    : View(std::move(buffer), offset, dtype, shape, dense_strides(shape)) {}
-
-View::View(Buffer b, std::uint64_t byte_offset, DType type, const Shape& shape, const Strides& strides)
-    : buffer(std::move(b)), offset(byte_offset), dtype(type), layout{shape, strides} {
-  if (shape.rank() != strides.rank()) {
-    throw InvalidArgument("view: shape {} and strides {} differ in rank", to_string(shape), to_string(strides));
-  }
-  const std::uint64_t element = std::max(bits(type) / 8, 1);
-  if (offset % element != 0) {
-    throw InvalidArgument("view: offset {} is not a multiple of the {} bytes of {}", offset, element, name(type));
-  }
-  if (count() == 0) return;
-  const auto [low, high] = layout.offset_range();
-  // Elements before and from the offset on. Divisions, because their bytes may be more than 2^64.
-  const std::uint64_t before = std::uint64_t{0} - static_cast<std::uint64_t>(low);
-  const std::uint64_t after = static_cast<std::uint64_t>(high) + 1;
-  const std::uint64_t packed = bits(type) < 8 ? 8 / static_cast<std::uint64_t>(bits(type)) : 1;  // elements in a byte
-  const auto fits = [&](std::uint64_t elements, std::uint64_t bytes) {
-    return elements / packed + (elements % packed != 0) <= bytes / element;
-  };
-  if (!fits(before, offset) || offset > buffer.size() || !fits(after, buffer.size() - offset)) {
-    const auto bytes_of = [&](std::uint64_t elements) { return (elements + packed - 1) / packed * element; };
-    throw InvalidArgument("view: {} at byte {} reaches bytes {} to {} of a buffer of {}", to_string(*this), offset,
-                          static_cast<std::int64_t>(offset - bytes_of(before)),
-                          static_cast<std::int64_t>(offset + bytes_of(after)), buffer.size());
-  }
-}
-
-View View::with_layout(const Layout& other) const { return View(buffer, offset, dtype, other.shape, other.strides); }
-
-std::string to_string(const View& view) {
-  std::string s = std::format("{} {}", name(view.dtype), to_string(view.shape()));
-  if (!view.is_dense()) s += " strides " + to_string(view.strides());
-  return s;
-}
-
 Buffer::Digest digest_of(std::span<const std::byte> bytes) {
-  // Multiply and fold, four independent streams; each word goes through products of 128 bits.
-  constexpr std::uint64_t kA = 0x9E3779B97F4A7C15ull, kB = 0xC2B2AE3D27D4EB4Full, kC = 0x165667B19E3779F9ull,
-                          kD = 0xD6E8FEB86659FD93ull;
-  std::uint64_t s[4] = {kA, kB, kC, kD};
-  const std::byte* p = bytes.data();
-  std::size_t left = bytes.size();
-  const auto mix = [&](const std::uint64_t (&w)[4]) {
-    s[0] = fold_product(s[0] ^ w[0], w[1] ^ kA) + w[0];
-    s[1] = fold_product(s[1] ^ w[1], w[2] ^ kB) + w[1];
-    s[2] = fold_product(s[2] ^ w[2], w[3] ^ kC) + w[2];
-    s[3] = fold_product(s[3] ^ w[3], w[0] ^ kD) + w[3];
-  };
-  std::uint64_t words[4];
-  for (; left >= sizeof words; left -= sizeof words, p += sizeof words) {
-    std::memcpy(words, p, sizeof words);
-    mix(words);
-  }
-  std::memset(words, 0, sizeof words);
-  if (left) std::memcpy(words, p, left);
-  mix(words);
-  return {bytes.size(), fold_product(s[0] ^ kC, s[1] ^ kD) ^ s[2], fold_product(s[2] ^ kA, s[3] ^ kB) ^ s[0]};
-}
-
-std::uint64_t touched_bytes(const View& view) {
-  std::uint64_t elements = 1;
-  for (int i = 0; i < view.rank(); ++i) {
-    if (view.strides()[i] != 0 || view.shape()[i] == 0) elements *= static_cast<std::uint64_t>(view.shape()[i]);
-  }
-  return byte_size(view.dtype, elements);
+  const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
+  return {bytes.size(), hash.low64, hash.high64};
 }
 
 }  // namespace weft

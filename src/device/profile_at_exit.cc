@@ -1,4 +1,4 @@
-#include "gpu/profile_at_exit.h"
+#include "device/profile_at_exit.h"
 
 #include <cstdlib>
 #include <fstream>

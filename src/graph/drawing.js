@@ -1,11 +1,4 @@
-// The script of the page (drawing_page.cc): it lays the graph out in layers, one group at a time from the inside
-// outwards, as Sugiyama, Tagawa and Toda (1981) describe it; a group that is open is a box of its parent's layout.
-// graph_page() replaces /*DATA*/ by the drawing.
-
-namespace weft {
-
-extern const char* const kDrawingScript;
-const char* const kDrawingScript = R"PAGE('use strict';
+'use strict';
 const G = /*DATA*/;
 const $ = id => document.getElementById(id);
 const esc = s => String(s).replace(/[&<>"]/g, c => ({'&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;'}[c]));
@@ -346,6 +339,4 @@ $('legend').innerHTML = families(0).map(f => `<span><i style="background:${colou
   '<span><i style="background:var(--port)"></i>input, output</span><span>· a constant that the box reads</span>' +
   '<span><em>italic</em>: a view on the way</span>' + (G.groups.length > 1 ? '<span>▸ ▾ a layer: click to open or close</span>' : '');
 draw();
-addEventListener('resize', fit);)PAGE";
-
-}  // namespace weft
+addEventListener('resize', fit);

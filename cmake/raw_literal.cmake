@@ -1,0 +1,15 @@
+# raw_literal(TEXT RESULT): sets RESULT to a C++ literal of TEXT, in several parts where it is long, since Microsoft's
+# compiler takes string literals of 16 KiB at most, but joins adjacent ones.
+function(raw_literal text result)
+  set(parts "")
+  string(LENGTH "${text}" length)
+  while(length GREATER 12000)
+    string(SUBSTRING "${text}" 0 12000 part)
+    string(FIND "${part}" "\n" end REVERSE)
+    string(SUBSTRING "${text}" 0 ${end} part)
+    string(APPEND parts "R\"TEXT(${part})TEXT\" ")
+    string(SUBSTRING "${text}" ${end} -1 text)
+    string(LENGTH "${text}" length)
+  endwhile()
+  set(${result} "${parts}R\"TEXT(${text})TEXT\"" PARENT_SCOPE)
+endfunction()
