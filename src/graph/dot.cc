@@ -2,7 +2,7 @@
 #include <format>
 #include <map>
 
-#include "core/kernel_family.h"
+#include "kernels/family.h"
 #include "graph/drawing.h"
 
 namespace weft {
@@ -35,7 +35,7 @@ std::string html(std::string_view text) {
 }
 
 // A tint that black text is read on.
-std::string tint(std::string_view family) { return std::string(family_colour(family, false)) + "50"; }
+std::string tint(std::string_view family) { return kernels::family_colour(family, false) + "50"; }
 
 class DotWriter {
  public:

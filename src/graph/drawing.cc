@@ -8,7 +8,7 @@
 #include <set>
 
 #include "core/in_quotes.h"
-#include "core/kernel_family.h"
+#include "kernels/family.h"
 #include "graph/graph.h"
 #include "graph/ops/leaf.h"
 
@@ -196,7 +196,7 @@ class Drawer {
     }
     box.name = joined(names, "+");
     box.title = op.label(node.input_types());
-    box.family = kernel_family(op.name());
+    box.family = kernels::kernel_family(op.name());
     for (const Tensor& v : node.inputs()) {
       const Source source = source_of(v);
       if (source.value.node()->op().constant())
@@ -267,7 +267,7 @@ int Drawing::closed_group(int box, int depth) const {
 
 std::vector<std::string_view> Drawing::families() const {
   std::vector<std::string_view> list;
-  for (const std::string_view family : kKernelFamilies) {
+  for (const std::string_view family : kernels::kernel_families()) {
     if (std::ranges::find(boxes, family, &DrawnBox::family) != boxes.end()) list.push_back(family);
   }
   return list;

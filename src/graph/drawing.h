@@ -18,7 +18,7 @@ struct DrawnBox {
   std::string name;                    // its label within the group: "query+key+value"; may be empty
   std::vector<std::string> types;      // of the results
   std::vector<std::string> constants;  // that it reads: "query.bias f32 [384]"
-  std::string_view family;             // of an op, else empty (core/kernel_family.h)
+  std::string_view family;             // of an op, else empty (kernels/family.h)
   std::string text;                    // all that the graph's text says of it, and its whole labels
 };
 
@@ -41,7 +41,7 @@ struct Drawing {
 
   // The closed group that stands for the box when groups below `depth` are closed; -1: the box itself is drawn.
   int closed_group(int box, int depth) const;
-  // The families of the boxes, in the order of kKernelFamilies.
+  // The families of the boxes, in the order of kernels::kernel_families().
   std::vector<std::string_view> families() const;
   // Of each group how many boxes there are of each title: "matmul+bias ×4, attention".
   std::vector<std::string> summaries() const;

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/html_page.h"
-#include "core/kernel_family.h"
+#include "kernels/family.h"
 #include "graph/drawing.h"
 
 namespace weft {
@@ -33,8 +33,9 @@ std::string graph_page(const Graph& graph, std::string_view title, const DrawOpt
     json["groups"].push_back(
         {{"name", group.name}, {"parent", group.parent}, {"level", group.level}, {"summary", g ? summaries[g] : ""}});
   }
-  json["families"] = kKernelFamilies;
-  return html_page("graph/drawing", json.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+  json["families"] = kernels::kernel_families();
+  return html_page("graph/drawing", json.dump(-1, ' ', false, ordered_json::error_handler_t::replace),
+                   kernels::family_colours(false), kernels::family_colours(true));
 }
 
 }  // namespace weft

@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "core/html_page.h"
-#include "core/kernel_family.h"
+#include "kernels/family.h"
 
 namespace weft {
 namespace {
@@ -45,7 +45,7 @@ std::string time_text(double seconds) {
 ordered_json to_json(const ProfileRow& r) {
   return {{"step", r.step},
           {"kernel", r.kernel},
-          {"family", kernel_family(r.kernel)},
+          {"family", kernels::kernel_family(r.kernel)},
           {"variant", r.variant},
           {"why", r.why},
           {"calls", r.calls},
@@ -297,12 +297,13 @@ std::string profile_page(const ProfileReport& r) {
   json["windows"] = ordered_json::array();
   for (const Window& w : windows) json["windows"].push_back({w.start * 1e6, w.end * 1e6});
   json["shown_run"] = median(windows);
-  json["families"] = kKernelFamilies;
+  json["families"] = kernels::kernel_families();
   json["host"] = ordered_json::array();
   for (const HostSpan& s : r.profile.host) json["host"].push_back({s.name, s.start * 1e6, s.seconds * 1e6});
   json["memory"] = ordered_json::array();
   for (const MemorySample& m : r.profile.memory) json["memory"].push_back({m.at * 1e6, m.live});
-  return html_page("profile/page", json.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+  return html_page("profile/page", json.dump(-1, ' ', false, ordered_json::error_handler_t::replace),
+                   kernels::family_colours(false), kernels::family_colours(true));
 }
 
 ProfileReport profile::Scope::report() {

@@ -22,13 +22,13 @@ ROOMS = [
     ("cpu", "core memory", "cpu"),
     ("device", "core memory gpu cpu", "device devices memory profile"),
     ("kernels", "core memory gpu cpu device", "custom_kernel expression expressions kernels kernels/"),
-    ("graph", "core cpu device kernels", "array convolution creation custom_op draw graph indexing pooling quantization"
+    ("graph", "core cpu device kernels", "array call convolution creation custom_op draw graph indexing pooling quantization"
                                          " recurrent resampling tensor"),
     ("transform", "core graph", ""),
     ("compiler", "core gpu cpu device kernels graph transform", "calibration compile"),
     ("tensor", "core gpu cpu device files kernels graph transform compiler", "evaluate files print random tensor_tree"
                                                                              " traced"),
-    ("profile", "core compiler", "profile_report"),
+    ("profile", "core kernels compiler", "profile_report"),
     ("models", "core cpu files text graph compiler tensor", "models"),
     ("webnn", "core graph compiler tensor", "webnn webnn/"),
     ("apps", "*", "weft"),
