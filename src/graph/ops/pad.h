@@ -74,6 +74,9 @@ struct OneHotAttributes {
   DType dtype = DType::f32;
   kernels::OneHotOptions options = {};
 
+  void normalise(std::string_view op, std::span<const TensorType> in) {
+    options.axis = normalize_axis(options.axis, in[0].shape.rank() + 1, op);
+  }
   void fields(AttributeVisitor& v) {
     v("classes", classes, "how many elements a row has");
     v("dtype", dtype, "the type of the result");

@@ -7,6 +7,7 @@
 
 #include "core/format.h"
 #include "core/nearest.h"
+#include "kernels/elementwise/function_text.h"
 #include "kernels/elementwise/scalar_ops.h"
 #include "weft/error.h"
 
@@ -210,3 +211,42 @@ Expression function_expression(std::string_view name, std::span<const DType> typ
 }
 
 }  // namespace weft
+
+namespace weft::kernels {
+namespace {
+
+constexpr FunctionText kCompositeTexts[] = {
+    {"relu6", "min(max(x, 0), 6)", "relu with a bound"},
+    {"hardtanh", "min(max(x, low), high)", "x, but not below low nor above high"},
+    {"leaky_relu", "x if x ≥ 0, else alpha · x", "relu with a slope on the negative side"},
+    {"elu", "x if x ≥ 0, else alpha · (exp(x) - 1)", "Clevert, Unterthiner and Hochreiter 2016"},
+    {"selu", "1.0507 · (x if x ≥ 0, else 1.6733 · (exp(x) - 1))",
+     "elu with constants that normalise; Klambauer et al. 2017"},
+    {"celu", "x if x ≥ 0, else alpha · (exp(x / alpha) - 1)", "elu that is differentiable everywhere; Barron 2017"},
+    {"hardsigmoid", "min(max(alpha · x + beta, 0), 1)", "a sigmoid of straight lines"},
+    {"hardswish", "x · min(max(x + 3, 0), 6) / 6", "a swish of straight lines; Howard et al. 2019"},
+    {"softsign", "x / (1 + |x|)", "a sigmoid without exponentials"},
+    {"hardshrink", "0 if |x| ≤ lambda, else x", "zero near zero"},
+    {"softshrink", "x - min(max(x, -lambda), lambda)", "x moved towards zero by lambda, and zero near zero"},
+    {"threshold", "value if x ≤ limit, else x", "a value instead of all that is not above a limit"},
+};
+
+constexpr ParameterText kParameterTexts[] = {
+    {"", "low", "the least result"},
+    {"", "high", "the greatest result"},
+    {"leaky_relu", "alpha", "the slope where x is negative"},
+    {"elu", "alpha", "minus the limit where x goes to -∞"},
+    {"celu", "alpha", "minus the limit where x goes to -∞, and the scale on which it is reached"},
+    {"hardsigmoid", "alpha", "the slope between the bounds"},
+    {"hardsigmoid", "beta", "the result at 0"},
+    {"", "lambda", "the width of what becomes zero, on each side"},
+    {"", "limit", "the greatest number that is replaced"},
+    {"", "value", "what stands in its place"},
+};
+
+}  // namespace
+
+std::span<const FunctionText> composite_texts() { return kCompositeTexts; }
+std::span<const ParameterText> parameter_texts() { return kParameterTexts; }
+
+}  // namespace weft::kernels
