@@ -5,9 +5,9 @@
 namespace weft {
 
 void sort_by_sequence(std::vector<const Node*>& nodes) {
-  // A search finds users first: of a chain this is the order.
+  // A search finds users first, so that this is nearly the order. (What is nearly in order, quicksort sorts slowly.)
   std::ranges::reverse(nodes);
-  if (!std::ranges::is_sorted(nodes, {}, &Node::sequence)) std::ranges::sort(nodes, {}, &Node::sequence);
+  if (!std::ranges::is_sorted(nodes, {}, &Node::sequence)) std::ranges::stable_sort(nodes, {}, &Node::sequence);
 }
 
 Walk in_order(std::vector<const Node*> nodes, NodeIds places) {

@@ -14,8 +14,10 @@
 namespace weft {
 
 // ---- Where a walk stops. Two different questions: a node that was evaluated has data, and may have its operands too.
-// For an evaluation: it reads what has data.
-inline constexpr auto at_data = [](const Node& node) { return node.is_computed(); };
+// For an evaluation: it reads what has data. (Leaves alone are asked for their op, which is seldom at hand.)
+inline constexpr auto at_data = [](const Node& node) {
+  return node.inputs().empty() ? node.is_computed() : node.has_data();
+};
 // For a transformation: it goes on wherever there are operands.
 inline constexpr auto at_leaves = [](const Node& node) { return node.inputs().empty(); };
 
@@ -38,10 +40,9 @@ std::vector<const Node*> reach(const Roots& roots, NodeIds& seen, Stop&& stop) {
   }
   for (std::size_t k = 0; k < nodes.size(); ++k) {
     const Node& node = *nodes[k];
-    count_visits();
-    if (stop(node)) continue;
-    count_visits(node.inputs().size());
-    for (const Tensor& v : node.inputs()) add(*v.node());
+    const std::span<const Tensor> operands = stop(node) ? std::span<const Tensor>() : node.inputs();
+    count_visits(1 + operands.size());
+    for (const Tensor& v : operands) add(*v.node());
   }
   return nodes;
 }

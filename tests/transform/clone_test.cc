@@ -64,7 +64,8 @@ TEST_F(CloneTest, InfersTypesOfItsOwn) {
 }
 
 TEST_F(CloneTest, OfAPartSharesWhatDoesNotChange) {
-  const Tensor constant = exp(Graph::scalar(2.0, DType::f32)), a = x * constant, b = -a, c = from.input("c", DType::f32, {3});
+  const Tensor constant = exp(Graph::scalar(2.0, DType::f32)), a = x * constant, b = -a,
+               c = from.input("c", DType::f32, {3});
   const std::vector<Tensor> roots{b + c, constant, a};
   TensorMap now;
   now.set(x, z);
