@@ -15,6 +15,7 @@
 #include "weft/array.h"
 #include "weft/creation.h"
 #include "weft/devices.h"
+#include "weft/evaluate.h"
 #include "weft/indexing.h"
 
 namespace weft::test {
