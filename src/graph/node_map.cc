@@ -34,19 +34,19 @@ bool NodeIds::insert(const Node& node, int id) {
 
 int NodeIds::find(const Node& node) const { return entries_.empty() ? -1 : entries_[slot(node)].id; }
 
-const Tensor& TensorMap::find(const Tensor& of) const {
+const Tensor& ResultMap::find(const Tensor& of) const {
   static const Tensor none;
   const int first = first_.find(*of.node());
   return first < 0 ? none : values_[static_cast<std::size_t>(first + of.index())];
 }
 
-void TensorMap::set(const Tensor& of, Tensor value) {
+void ResultMap::set(const Tensor& of, Tensor value) {
   const Node& node = *of.node();
   if (first_.insert(node, static_cast<int>(values_.size()))) values_.resize(values_.size() + node.types().size());
   values_[static_cast<std::size_t>(first_.find(node) + of.index())] = std::move(value);
 }
 
-std::vector<Tensor> TensorMap::at(std::span<const Tensor> of) const {
+std::vector<Tensor> ResultMap::at(std::span<const Tensor> of) const {
   std::vector<Tensor> values;
   values.reserve(of.size());
   for (const Tensor& v : of) values.push_back(at(v));

@@ -58,7 +58,7 @@ class NodeMap {
 };
 
 // A tensor for each of some tensors.
-class TensorMap {
+class ResultMap {
  public:
   // Undefined if there is none.
   const Tensor& find(const Tensor& of) const;

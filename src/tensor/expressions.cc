@@ -277,7 +277,7 @@ std::vector<TensorType> Expressions::result_types() const {
 Graph Expressions::graph() const {
   const WithoutLabelScope none;
   Graph graph;
-  TensorMap made;
+  ResultMap made;
   for (std::size_t i = 0; i < leaves_.size(); ++i) {
     const auto& [node, index] = leaf_of_[i];
     made.set(node->value(index), graph.input(std::format("i{}", i), leaves_[i].dtype(), leaves_[i].shape()));

@@ -18,7 +18,7 @@ namespace weft {
 struct Graph::Impl::Capture {
   NodeIds pinned;
   bool has_data = false;  // some of it
-  TensorMap now;          // what stands for results of nodes that have data, or need some
+  ResultMap now;          // what stands for results of nodes that have data, or need some
 };
 
 Tensor Graph::Impl::pinned(const Tensor& value) {
@@ -42,7 +42,7 @@ Tensor Graph::Impl::pinned(const Tensor& value) {
   capture_->has_data |= std::ranges::any_of(nodes, has_data);
   if (!capture_->has_data) return value;
   sort_by_sequence(nodes);
-  TensorMap& now = capture_->now;
+  ResultMap& now = capture_->now;
   for (const Node* node : nodes) {
     if (!has_data(node)) {
       clone_if_changed(*node, now);

@@ -16,12 +16,12 @@ Tensor clone(const Node& node, std::vector<Tensor> inputs);
 Tensor clone(const Node& node, OpPtr op, std::vector<Tensor> inputs);
 
 // Clones the node on what `now` has for its operands, and sets its results there.
-void clone(const Node& node, TensorMap& now);
+void clone(const Node& node, ResultMap& now);
 // The same, if `now` has anything for its operands; if not, the node stands for itself.
-void clone_if_changed(const Node& node, TensorMap& now);
+void clone_if_changed(const Node& node, ResultMap& now);
 
 // The tensors with others in place of those that `now` has something for. Nodes that need none of these are shared.
 // What was made is in `now`, so that a further call goes on from there.
-std::vector<Tensor> clone(std::span<const Tensor> roots, TensorMap& now);
+std::vector<Tensor> clone(std::span<const Tensor> roots, ResultMap& now);
 
 }  // namespace weft

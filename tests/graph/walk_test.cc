@@ -175,11 +175,11 @@ TEST(NodeMap, HasAnEntryForEachNode) {
   EXPECT_EQ(&first, &map[*all[0].node()]);
 }
 
-TEST(TensorMap, HasAnEntryForEachResult) {
+TEST(ResultMap, HasAnEntryForEachResult) {
   Graph g;
   const Tensor x = g.input("x", DType::f32, {8});
   const Tensor sums = x.sum(), largest = x.max();
-  TensorMap map;
+  ResultMap map;
   EXPECT_FALSE(map.find(x).defined());
   EXPECT_TRUE(same(map.at(x), x));
   map.set(x, sums);

@@ -67,7 +67,7 @@ TEST_F(CloneTest, OfAPartSharesWhatDoesNotChange) {
   const Tensor constant = exp(Graph::scalar(2.0, DType::f32)), a = x * constant, b = -a,
                c = from.input("c", DType::f32, {3});
   const std::vector<Tensor> roots{b + c, constant, a};
-  TensorMap now;
+  ResultMap now;
   now.set(x, z);
   const std::vector<Tensor> made = clone(roots, now);
   EXPECT_TRUE(same(made[1], constant));
@@ -86,19 +86,19 @@ TEST_F(CloneTest, OfAPartSharesWhatDoesNotChange) {
 // Values in the middle may be replaced too; what they were made of is not looked at.
 TEST_F(CloneTest, OfAPartStopsAtWhatIsReplaced) {
   const Tensor a = exp(x), b = -a, y = b * b;
-  TensorMap now;
+  ResultMap now;
   now.set(b, z);
   const Tensor made = clone(std::span(&y, 1), now)[0];
   EXPECT_TRUE(same(made.node()->inputs()[0], z));
   EXPECT_FALSE(now.contains(*a.node()));
-  TensorMap none;
+  ResultMap none;
   EXPECT_TRUE(same(clone(std::span(&y, 1), none)[0], y));
 }
 
 TEST_F(CloneTest, OfDiamondsAndDeepPartsIsLinear) {
   Tensor y = x;
   for (int i = 0; i < 50'000; ++i) y = y * y;
-  TensorMap now;
+  ResultMap now;
   now.set(x, z);
   const std::uint64_t looks = visits(), nodes = Node::next_sequence();
   const Tensor made = clone(std::span(&y, 1), now)[0];
@@ -115,7 +115,7 @@ TEST(CloneGraph, ComputesTheSameBits) {
   for (unsigned seed = 1; seed <= 40; ++seed) {
     const RandomGraph g = random_graph(seed);
     Graph again;
-    TensorMap now;
+    ResultMap now;
     for (const GraphPort& i : g.graph.impl().inputs) {
       now.set(i.value, again.input(i.name, i.value.dtype(), i.value.shape()));
     }
