@@ -18,6 +18,7 @@
 #include "weft/creation.h"
 #include "weft/error.h"
 #include "weft/indexing.h"
+#include "weft/evaluate.h"
 #include "weft/memory.h"
 #include "weft/random.h"
 #include "weft/resampling.h"
