@@ -8,6 +8,7 @@
 
 #include "compiler/bound.h"
 #include "support/data.h"
+#include "kernels/family.h"
 #include "weft/compile.h"
 
 namespace weft::test {
@@ -129,7 +130,7 @@ TEST(Drawing, NamesCannotBreakOut) {
 TEST(Drawing, APageHoldsTheDrawing) {
   const std::string page = graph_page(layers(), "two layers", {.depth = 1});
   EXPECT_THAT(page, AllOf(testing::StartsWith("<!doctype html>"), Not(HasSubstr("http")), Not(HasSubstr("/*DATA*/")),
-                          HasSubstr("--f0: #2a6fdb")));
+                          HasSubstr("--f0: " + kernels::family_colour(kernels::kernel_families()[0], false))));
   const std::size_t begin = page.find("const G = ") + 10;
   const auto data = nlohmann::json::parse(page.substr(begin, page.find(";\n", begin) - begin));
   EXPECT_EQ(data["title"], "two layers");

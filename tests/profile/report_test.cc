@@ -1,4 +1,5 @@
 // What the page and the table of a profile say: the run that is shown, memory, families, limits, forms on the cpu.
+#include "kernels/family.h"
 #include "weft/profile_report.h"
 
 #include <gmock/gmock.h>
@@ -88,7 +89,7 @@ TEST(ProfilePage, AFamilyHasOnePlaceWhateverElseThereIs) {
   EXPECT_EQ(mixed["rows"][1]["family"], "elementwise") << "on the cpu it is the op map";
   EXPECT_EQ(alone["rows"][0]["family"], "elementwise");
   EXPECT_THAT(profile_page(make_report(three_runs(), {}, "mixed", 3)),
-              AllOf(HasSubstr("--f0: #2a6fdb"), HasSubstr("--f0: #6ea8ff"), Not(HasSubstr("/*FAMILIES"))));
+              AllOf(HasSubstr("--f0: " + kernels::family_colour(kernels::kernel_families()[0], false)), HasSubstr("--f0: " + kernels::family_colour(kernels::kernel_families()[0], true)), Not(HasSubstr("/*FAMILIES"))));
 }
 
 TEST(ProfilePage, HasTheWeights) {

@@ -173,7 +173,8 @@ void add_reduce_ops(OpRows& rows) {
     const std::string_view name = kernels::reduce_name(kind);
     const bool counts = kind == ReduceKind::count;
     OpRow row = op_row<ReduceOp>(schema_of_kernel(name, {}, std::string(counts ? kPositions : "")), {.kind = kind});
-    // Counts are sums, and those of integers that have fractions are computed in f32.
+    if (counts) row.make = {};  // they are sums of comparisons
+    // Moments of integers have fractions, and are computed in f32.
     row.call = [kind](std::span<const Tensor> operands, const AttributeMap& given) -> std::vector<Tensor> {
       const auto o = from_map(kernels::reduce_name(kind), given, ReduceAttributes{.kind = kind});
       if (kernels::is_moment(kind)) return {moment(kind, operands[0], Axes(o.axes), o.correction, o.keep_dims)};
