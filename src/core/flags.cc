@@ -108,6 +108,7 @@ constexpr VariableInfo kOtherVariables[] = {
     {"WEFT_LEAST_PROBLEMS", "Tests: the number of random kernel problems below which a run has failed."},
     {"WEFT_RANDOM_SEED", "Tests: the first seed of random graphs and programs."},
     {"WEFT_FUSED_PAIRS", "Tests: functions H for each pair of F and G in one kernel, or all."},
+    {"WEFT_FUSED_NIGHTS", "random_problems.sh: the days in which all fused functions are tested, a part each day."},
     {"WEFT_FUSED_PART", "Tests: the part of the fused functions that a process tests, such as 2/16."},
     {"WEFT_RANDOM_GRAPHS", "Tests: random graphs."},
     {"WEFT_RANDOM_PROGRAMS", "Tests: random programs of tensor operations."},

@@ -88,7 +88,7 @@ Tensor matmul(const Operand& a, const Operand& b, std::optional<DType> result) {
 void add_matmul_ops(OpRows& rows) {
   OpRow row = op_row<MatmulOp>(schema_of_kernel(
       "matmul", "[..., m, n]",
-      "`type` if given; else that of a and b if both have one float type, f32 for two float types, i32 "
+      "the one that is asked for; without one that of a and b if both have one float type, f32 for two float types, i32 "
       "for integers of 8 to 32 bits, c64 with c64, and what result_type() gives for others"));
   row.call = [](std::span<const Tensor> operands, const AttributeMap& given) -> std::vector<Tensor> {
     return {matmul(operands[0], operands[1], from_map<MatmulAttributes>("matmul", given).type)};
