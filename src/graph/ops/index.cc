@@ -82,20 +82,25 @@ Shape selected(std::string_view op, Selecting form, const TensorType& x, const T
 }
 
 // The axes, none of them negative. Throws InvalidArgument unless `starts` has one number for each.
-std::vector<int> axes_of_starts(std::string_view op, const Tensor& x, const Tensor& starts, std::span<const int> axes) {
-  if (!x.defined() || !starts.defined()) throw InvalidArgument("{}: an operand is an undefined Tensor", op);
+std::vector<int> axes_of_starts(std::string_view op, const TensorType& x, const TensorType& starts,
+                                std::span<const int> axes) {
   if (axes.empty()) throw ShapeError("{}: no axes are named", op);
-  if (starts.rank() > 1 || element_count(starts.shape()) != static_cast<std::int64_t>(axes.size())) {
-    throw ShapeError("{}: starts are {}, expected one for each of {} axes", op, to_string(starts.type()), axes.size());
+  if (starts.shape.rank() > 1 || element_count(starts.shape) != static_cast<std::int64_t>(axes.size())) {
+    throw ShapeError("{}: starts are {}, expected one for each of {} axes", op, to_string(starts), axes.size());
   }
   std::vector<int> normal;
   for (const int axis : axes) {
-    normal.push_back(normalize_axis(axis, x.rank(), op));
+    normal.push_back(normalize_axis(axis, x.shape.rank(), op));
     if (std::ranges::count(normal, normal.back()) > 1) {
       throw ShapeError("{}: axis {} is named twice", op, normal.back());
     }
   }
   return normal;
+}
+
+std::vector<int> axes_of_starts(std::string_view op, const Tensor& x, const Tensor& starts, std::span<const int> axes) {
+  if (!x.defined() || !starts.defined()) throw InvalidArgument("{}: an operand is an undefined Tensor", op);
+  return axes_of_starts(op, x.type(), starts.type(), axes);
 }
 
 void check_sizes(std::string_view op, std::string_view what, const Shape& sizes, const TensorType& x) {
@@ -121,6 +126,22 @@ Work work_of_updates(const Launch& call, const View& updates, const View& indice
 }
 
 }  // namespace
+
+void GatherAttributes::normalise(std::string_view op, std::span<const TensorType> in) {
+  if (form != Selecting::tuples) axis = normalize_axis(axis, in[0].shape.rank(), op);
+}
+
+void DynamicSliceAttributes::normalise(std::string_view op, std::span<const TensorType> in) {
+  axes = axes_of_starts(op, in[0], in[1], axes);
+}
+
+void DynamicUpdateSliceAttributes::normalise(std::string_view op, std::span<const TensorType> in) {
+  axes = axes_of_starts(op, in[0], in[2], axes);
+}
+
+void ConcatAttributes::normalise(std::string_view op, std::span<const TensorType> in) {
+  axis = normalize_axis(axis, in[0].shape.rank(), op);
+}
 
 std::vector<TensorType> DynamicSliceOp::infer(std::span<const TensorType> in) const {
   const DType type = infer_dtype(name(), {&in[0], &in[1]});
@@ -176,7 +197,9 @@ std::vector<TensorType> ConcatOp::infer(std::span<const TensorType> in) const {
       throw ShapeError("concat: {} does not continue {} along axis {}", weft::to_string(part), weft::to_string(in[0]),
                        a.axis);
     }
-    result.shape[a.axis] += part.shape[a.axis];
+    if (add_overflows(result.shape[a.axis], part.shape[a.axis], result.shape[a.axis])) {
+      throw ShapeError("concat: axis {} has 2^63 elements or more", a.axis);
+    }
   }
   return {result};
 }
