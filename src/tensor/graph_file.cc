@@ -259,7 +259,7 @@ class Writer {
     const Op& op = node.op();
     const OpRow* row = find_op_row(op.name());
     if (!row || !row->make) {
-      refuse(node, "a file holds ops by their names and attributes, which do not say all of this one");
+      refuse(node, "a file holds ops of docs/ops.md, not the code of kernels, nor what optimized() makes of a graph");
     }
     if (!graph_.impl().stored_order(node).empty()) {
       refuse(node, "its result is stored in an order that the compiler chose; save the graph that was compiled");

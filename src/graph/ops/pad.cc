@@ -132,6 +132,7 @@ void RollOp::lower(const Launch& call) const {
 }
 
 std::vector<TensorType> TriangleOp::infer(std::span<const TensorType> in) const {
+  if (in.empty()) throw InvalidArgument("triangle: no operands, expected x");  // which its kernel does not need
   if (in[0].shape.rank() < 2) {
     throw ShapeError("triangle: x is {}, expected rank 2 or more", weft::to_string(in[0]));
   }
