@@ -81,13 +81,16 @@ Shape selected(std::string_view op, Selecting form, const TensorType& x, const T
   throw InternalError("{}: no form {}", op, static_cast<int>(form));
 }
 
-// The axes, none of them negative. Throws InvalidArgument unless `starts` has one number for each.
-std::vector<int> axes_of_starts(std::string_view op, const TensorType& x, const TensorType& starts,
-                                std::span<const int> axes) {
-  if (axes.empty()) throw ShapeError("{}: no axes are named", op);
-  if (starts.shape.rank() > 1 || element_count(starts.shape) != static_cast<std::int64_t>(axes.size())) {
-    throw ShapeError("{}: starts are {}, expected one for each of {} axes", op, to_string(starts), axes.size());
+// Of the axes along which starts are given. Throws InvalidArgument.
+void check_starts(std::string_view op, const TensorType& starts, std::size_t axes) {
+  if (starts.shape.rank() > 1 || element_count(starts.shape) != static_cast<std::int64_t>(axes)) {
+    throw ShapeError("{}: starts are {}, expected one for each of {} axes", op, to_string(starts), axes);
   }
+}
+
+// None of them negative.
+std::vector<int> axes_of_starts(std::string_view op, const TensorType& x, std::span<const int> axes) {
+  if (axes.empty()) throw ShapeError("{}: no axes are named", op);
   std::vector<int> normal;
   for (const int axis : axes) {
     normal.push_back(normalize_axis(axis, x.shape.rank(), op));
@@ -100,7 +103,8 @@ std::vector<int> axes_of_starts(std::string_view op, const TensorType& x, const 
 
 std::vector<int> axes_of_starts(std::string_view op, const Tensor& x, const Tensor& starts, std::span<const int> axes) {
   if (!x.defined() || !starts.defined()) throw InvalidArgument("{}: an operand is an undefined Tensor", op);
-  return axes_of_starts(op, x.type(), starts.type(), axes);
+  if (!axes.empty()) check_starts(op, starts.type(), axes.size());
+  return axes_of_starts(op, x.type(), axes);
 }
 
 void check_sizes(std::string_view op, std::string_view what, const Shape& sizes, const TensorType& x) {
@@ -132,11 +136,11 @@ void GatherAttributes::normalise(std::string_view op, std::span<const TensorType
 }
 
 void DynamicSliceAttributes::normalise(std::string_view op, std::span<const TensorType> in) {
-  axes = axes_of_starts(op, in[0], in[1], axes);
+  axes = axes_of_starts(op, in[0], axes);
 }
 
 void DynamicUpdateSliceAttributes::normalise(std::string_view op, std::span<const TensorType> in) {
-  axes = axes_of_starts(op, in[0], in[2], axes);
+  axes = axes_of_starts(op, in[0], axes);
 }
 
 void ConcatAttributes::normalise(std::string_view op, std::span<const TensorType> in) {
@@ -145,6 +149,7 @@ void ConcatAttributes::normalise(std::string_view op, std::span<const TensorType
 
 std::vector<TensorType> DynamicSliceOp::infer(std::span<const TensorType> in) const {
   const DType type = infer_dtype(name(), {&in[0], &in[1]});
+  check_starts(name(), in[1], a.axes.size());
   check_sizes(name(), "the part", a.sizes, in[0]);
   return {{type, a.sizes}};
 }
@@ -160,6 +165,7 @@ Work DynamicSliceOp::work(const Launch& call) const {
 std::vector<TensorType> DynamicUpdateSliceOp::infer(std::span<const TensorType> in) const {
   const auto& [x, update, starts] = std::tie(in[0], in[1], in[2]);
   infer_dtype(name(), {&x, &update, &starts});
+  check_starts(name(), starts, a.axes.size());
   check_sizes(name(), "the update", update.shape, x);
   return {x};
 }
