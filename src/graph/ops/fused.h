@@ -31,6 +31,7 @@ class FusedOp final : public Op {
   OpPtr with_types(std::span<const TensorType> from, std::span<const TensorType> to,
                    std::span<const DType> results) const override;
   std::optional<WeightOperand> weight_operand() const override;
+  bool joins_columns() const override { return base_->joins_columns(); }
 
   bool takes_strides() const override { return base_->takes_strides(); }
   bool works_in_place(std::size_t operand) const override;
