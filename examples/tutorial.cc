@@ -126,6 +126,10 @@ void graphs() {
     message = e.what();
   }
 
+  save("search.safetensors", graph);                         // its constants too, to the bit
+  Graph shipped = load_graph("search.safetensors");
+
+  expect(shipped.equals(graph), "a graph in a file");
   expect(first >= 0 && first < 5000 && scores.read<float>()[0] > 0, "graph");
   expect(message == "run: the graph has no input \"query\"; it has \"library\", \"queries\"; the nearest name is "
                     "\"queries\"", message.c_str());

@@ -1,6 +1,7 @@
 #include "command_line.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <format>
 #include <map>
 #include <sstream>
@@ -149,6 +150,16 @@ void add_precision(CLI::App& command) {
       command, Flag::precision,
       "What weights and what lies between kernels may be stored in as f16: nothing (strict), all (f16), or what "
       "keeps the error bound (auto; --log precision says what)");
+}
+
+bool is_graph_file(const CLI::App& command, const std::string& model, std::initializer_list<const char*> of_models) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(model, ignored)) return false;
+  for (const char* option : of_models) {
+    if (command.count(option) == 0) continue;
+    throw CLI::ValidationError(option, "is for models; a graph in a file has the shapes that it was recorded with");
+  }
+  return true;
 }
 
 void refuse_dispatch_only(std::string_view what) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,10 @@ void add_precision(CLI::App& command);
 // For CLI::Option::check() of every option that names files or directories: what is wrong with the value. An empty one
 // is that of a variable of a script that is not set.
 std::string check_path(const std::string& path);
+
+// Whether a command's MODEL is a file of a graph (weft/graph_file.h), not a directory. Such a file has its shapes: then
+// throws CLI::ValidationError if one of these options is given.
+bool is_graph_file(const CLI::App& command, const std::string& model, std::initializer_list<const char*> of_models);
 
 // Throws InvalidArgument if nothing is read back from the device (--dispatch-only): `what` would be zeros.
 void refuse_dispatch_only(std::string_view what);

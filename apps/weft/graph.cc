@@ -1,4 +1,4 @@
-// weft graph: draws the graph of a model.
+// weft graph: draws the graph of a model, or of a file.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +15,7 @@
 #include "output.h"
 #include "weft/draw.h"
 #include "weft/error.h"
+#include "weft/graph_file.h"
 #include "weft/models.h"
 
 namespace weft::app {
@@ -74,23 +75,40 @@ constexpr const char* kFooter = R"(The picture
   in it, and so on; without it as much is open as fits a screen. FILE.html is a page that needs no other file:
   its layers open at a click, and a box shows all that is known of it.
 
+Files
+  A graph that a program wrote, save("step.safetensors", graph) or f.save("step.safetensors", x) of a compiled
+  function (weft/graph_file.h), is drawn with the shapes that it has.
+
 Examples
+  weft graph step.safetensors --compiled -o step.html
   weft graph MODEL --compiled --batch 32 --length 128 -o minilm.html
   weft graph MODEL --depth 0 -o minilm.svg
   weft graph MODEL -o - | dot -Tpdf > minilm.pdf
 )";
 
-std::string title_of(const GraphArguments& a) {
-  return std::format("{}: {} × {} tokens{}", std::filesystem::weakly_canonical(a.model).filename().string(), a.batch,
-                     a.length, a.compiled ? ", compiled" : "");
+std::string title_of(const GraphArguments& a, bool from_file) {
+  std::string title = std::filesystem::weakly_canonical(a.model).filename().string();
+  if (!from_file) title += std::format(": {} × {} tokens", a.batch, a.length);
+  return title + (a.compiled ? ", compiled" : "");
+}
+
+Graph graph_of(const GraphArguments& a, bool from_file) {
+  if (from_file) return load_graph(a.model);
+  const auto encoder = models::SentenceEncoder::load(a.model, Device::cpu(), {.tokenizer = false});
+  return encoder.graph(a.batch, a.length);
 }
 
 }  // namespace
 
 void add_graph(CLI::App& app) {
   auto a = std::make_shared<GraphArguments>();
-  CLI::App* command = app.add_subcommand("graph", "Draw what a model computes: a page, SVG or dot");
-  command->add_option("MODEL", a->model, "Directory in Hugging Face's layout")->required()->check(check_path);
+  CLI::App* command =
+      app.add_subcommand("graph", "Draw what a model, or a graph in a file, computes: a page, SVG or dot");
+  command
+      ->add_option("MODEL", a->model,
+                   "Directory in Hugging Face's layout, or a graph in a file: FILE.safetensors, see below")
+      ->required()
+      ->check(check_path);
   command
       ->add_option("-o,--output", a->output,
                    "FILE.html, a page whose layers open; FILE.svg, through Graphviz; or FILE.dot, as is '-', which "
@@ -111,14 +129,14 @@ void add_graph(CLI::App& app) {
   add_setting(*command, Flag::device, "Where it would run, for --compiled: as for weft embed");
   add_precision(*command);
   command->footer(kFooter);
-  command->callback([a] {
-    const auto encoder = models::SentenceEncoder::load(a->model, Device::cpu(), {.tokenizer = false});
-    Graph graph = encoder.graph(a->batch, a->length);
+  command->callback([a, command] {
+    const bool from_file = is_graph_file(*command, a->model, {"--batch", "--length"});
+    Graph graph = graph_of(*a, from_file);
     if (a->compiled) graph = optimized(graph, Device::open());
     const DrawOptions draw{.depth = a->depth >= 0 ? a->depth : depth_of_boxes(graph, kBoxes)};
     Output out(a->output);
     if (has_suffix(a->output, ".html"))
-      out.write(graph_page(graph, title_of(*a), draw));
+      out.write(graph_page(graph, title_of(*a, from_file), draw));
     else if (has_suffix(a->output, ".svg"))
       out.write(render(to_dot(graph, draw)));
     else

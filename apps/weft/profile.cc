@@ -17,10 +17,12 @@
 #include "command_line.h"
 #include "commands.h"
 #include "core/format.h"
+#include "graph/graph.h"
 #include "output.h"
 #include "sentences.h"
 #include "weft/error.h"
 #include "weft/flags.h"
+#include "weft/graph_file.h"
 #include "weft/models.h"
 #include "weft/profile_report.h"
 
@@ -166,6 +168,55 @@ void profile_graph(const ProfileArguments& a) {
          exe.report());
 }
 
+// Values for an input of any graph: floats between -1 and 1, integers and booleans 0 and 1, which are good indices.
+std::vector<std::byte> some_values(const TensorType& type, std::mt19937& rng) {
+  std::vector<std::byte> bytes(byte_size(type));
+  const auto width = static_cast<std::size_t>(bits(type.dtype) / 8);
+  if (width == 0) {  // several elements a byte
+    for (std::byte& b : bytes) b = static_cast<std::byte>(rng());
+    return bytes;
+  }
+  const bool floats = is_floating(type.dtype) || type.dtype == DType::c64;
+  for (std::size_t at = 0; at < bytes.size(); at += width) {
+    const std::uint64_t element =
+        (floats ? Number(static_cast<double>(rng()) / 0x1p31 - 1) : Number(rng() % 2)).bits(type.dtype);
+    for (std::size_t k = 0; k < width; ++k) bytes[at + k] = static_cast<std::byte>(element >> (8 * k));
+  }
+  return bytes;
+}
+
+void profile_graph_file(const ProfileArguments& a) {
+  Files files(a);
+  const Device device = Device::open();
+  const Graph graph = load_graph(a.model);
+  Executable exe = compile(graph, device);
+  std::mt19937 rng(7);
+  std::vector<std::pair<Tensor, std::vector<std::byte>>> inputs;
+  std::vector<Tensor> given, results;
+  for (const GraphPort& input : graph.impl().inputs) {
+    const TensorType& type = input.value.type();
+    given.emplace_back(device, type.dtype, type.shape);
+    inputs.emplace_back(given.back(), some_values(type, rng));
+  }
+  for (const GraphPort& output : graph.impl().outputs) {
+    results.emplace_back(device, output.value.dtype(), output.value.shape());
+  }
+  const std::vector<Number> numbers(graph.impl().numbers.size(), Number(1));
+  const auto run = [&](auto&& span) {
+    span("upload", [&] {
+      for (auto& [tensor, values] : inputs) tensor.write(values);
+    });
+    span("run", [&] { exe.run(given, results, numbers); });
+    span("read back", [&] {
+      for (const Tensor& t : results) t.async_read_bytes().get();
+    });
+  };
+  for (int i = 0; i < 3; ++i) run([](const char*, const auto& work) { work(); });
+  Profiler profiler(device);
+  for (int i = 0; i < a.runs; ++i) run([&](const char* name, const auto& work) { profiler.span(name, work); });
+  report(a, files, profiler.finish(), device, model_name(a.model), exe.report());
+}
+
 // The environment of the program that is profiled: this one's, with the settings of the command line and the file for
 // the profile.
 std::vector<std::string> environment_for(const std::filesystem::path& trace) {
@@ -245,12 +296,25 @@ void add_profile(CLI::App& app) {
   embed->footer(std::string(kInputHelp) +
                 "\nExample: weft profile embed --model MODEL --html profile.html notes.txt\n");
   embed->callback([a] { profile_embed(*a); });
-  CLI::App* graph = command->add_subcommand("graph", "A model's graph on random tokens of one shape");
-  graph->add_option("MODEL", a->model, "Directory in Hugging Face's layout")->required()->check(check_path);
+  CLI::App* graph =
+      command->add_subcommand("graph", "A model's graph on random tokens of one shape; a graph in a file");
+  graph
+      ->add_option("MODEL", a->model,
+                   "Directory in Hugging Face's layout, or a graph in a file, FILE.safetensors, as save(path, graph) "
+                   "writes it")
+      ->required()
+      ->check(check_path);
   add_common(*graph, *a);
   graph->add_option("--length", a->length, "Tokens a sentence")->check(CLI::Range(1, 65536))->capture_default_str();
-  graph->footer("Example: weft profile graph MODEL --batch 32 --length 128 --trace trace.json\n");
-  graph->callback([a] { profile_graph(*a); });
+  graph->footer(
+      "A graph in a file runs on random numbers between -1 and 1; integers are 0 and 1, numbers of the graph 1.\n"
+      "Examples\n"
+      "  weft profile graph MODEL --batch 32 --length 128 --trace trace.json\n"
+      "  weft profile graph step.safetensors --html step.html\n");
+  graph->callback([a, graph] {
+    if (is_graph_file(*graph, a->model, {"--batch", "--length"})) return profile_graph_file(*a);
+    profile_graph(*a);
+  });
   CLI::App* run = command->add_subcommand("run", "Any program that uses Weft; also: weft profile -- PROGRAM ARGS…");
   add_report(*run, *a);
   run->add_option("PROGRAM", a->program, "The program and its arguments, after --")->required();

@@ -20,6 +20,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -32,6 +33,7 @@
 #include <vector>
 
 #include "weft/compile.h"
+#include "weft/graph_file.h"
 #include "weft/tensor.h"
 #include "weft/tensor_tree.h"
 
@@ -62,6 +64,8 @@ class TracedCalls {
   // the arguments. Throws what it throws, and what eval() and compile() do.
   using Trace = std::function<TracedResults(std::span<const Tensor> arguments)>;
   TracedResults call(std::string key, std::vector<Tensor> arguments, const Trace& trace);
+  // What the trace records for arguments of these types, as a graph. Throws what the function throws.
+  static Graph graph(std::span<const Tensor> arguments, const Trace& trace);
 
   std::size_t cached() const;
   void clear();
@@ -170,19 +174,32 @@ class Compiled {
     if (detail::TracedCalls::inlines(writer.tensors)) {
       return Result(std::apply(state_->function, std::move(arguments)));
     }
-    const auto trace = [&](std::span<const Tensor> stand_ins) {
-      detail::TensorReplacer replacer{stand_ins};
-      detail::visit_tensors(arguments, replacer);
-      auto value = std::make_shared<Result>(std::apply(state_->function, std::move(arguments)));
-      detail::TensorTaker taker;
-      detail::visit_tensors(*value, taker);
-      return detail::TracedResults{std::move(value), std::move(taker.tensors)};
-    };
-    const detail::TracedResults results = state_->calls.call(std::move(writer.key), std::move(writer.tensors), trace);
+    const detail::TracedResults results =
+        state_->calls.call(std::move(writer.key), std::move(writer.tensors), tracer<Result>(arguments));
     Result result = *static_cast<const Result*>(results.value.get());
     detail::TensorReplacer replacer{results.tensors};
     detail::visit_tensors(result, replacer);
     return result;
+  }
+
+  // What the function computes of these arguments, as a graph: its inputs are the tensors among the arguments,
+  // "argument 0", "argument 1", …, its outputs those of the result, "result 0", …, both in the order in which they
+  // stand there, undefined ones left out. Tensors that it captured are part of the graph. Nothing is computed, and of
+  // the arguments only the types matter. Throws what the function throws.
+  template <class... Args>
+  Graph graph(Args&&... args) const {
+    using Arguments = std::tuple<std::decay_t<Args>...>;
+    using Result = std::remove_cvref_t<std::invoke_result_t<F&, std::decay_t<Args>...>>;
+    static_assert(!std::is_void_v<Result>, "a compiled function returns tensors");
+    Arguments arguments(std::forward<Args>(args)...);
+    detail::KeyWriter writer(static_cast<const Arguments*>(nullptr));
+    detail::visit_tensors(std::as_const(arguments), writer);
+    return detail::TracedCalls::graph(writer.tensors, tracer<Result>(arguments));
+  }
+  // Writes that graph to a file (weft/graph_file.h). Throws also what that does.
+  template <class... Args>
+  void save(const std::filesystem::path& path, Args&&... args) const {
+    weft::save(path, graph(std::forward<Args>(args)...));
   }
 
   // Executables that are kept. At most 256: the least recently used go first.
@@ -195,6 +212,20 @@ class Compiled {
     F function;
     detail::TracedCalls calls;
   };
+
+  // Runs the function on stand-ins for the tensors among the arguments, which it takes.
+  template <class Result, class Arguments>
+  auto tracer(Arguments& arguments) const {
+    return [this, &arguments](std::span<const Tensor> stand_ins) {
+      detail::TensorReplacer replacer{stand_ins};
+      detail::visit_tensors(arguments, replacer);
+      auto value = std::make_shared<Result>(std::apply(state_->function, std::move(arguments)));
+      detail::TensorTaker taker;
+      detail::visit_tensors(*value, taker);
+      return detail::TracedResults{std::move(value), std::move(taker.tensors)};
+    };
+  }
+
   std::shared_ptr<State> state_;
 };
 

@@ -24,6 +24,7 @@
 #include "weft/flags.h"
 #include "weft/gpu.h"
 #include "weft/graph.h"
+#include "weft/graph_file.h"
 #include "weft/indexing.h"
 #include "weft/kernels.h"
 #include "weft/kernels/table.h"

@@ -375,6 +375,23 @@ TracedResults TracedCalls::call(std::string key, std::vector<Tensor> tensors, co
   return results;
 }
 
+Graph TracedCalls::graph(std::span<const Tensor> arguments, const Trace& trace) {
+  Graph graph;
+  std::vector<Tensor> stand_ins;
+  for (const Tensor& t : arguments) {
+    Tensor& stand_in = stand_ins.emplace_back();
+    if (t.defined()) {
+      stand_in = graph.input(std::format("argument {}", stand_ins.size() - 1), t.dtype(), t.shape());
+    }
+  }
+  const TracingScope scope;
+  const std::vector<Tensor> results = trace(stand_ins).tensors;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i].defined()) graph.output(std::format("result {}", i), results[i]);
+  }
+  return graph;
+}
+
 std::size_t TracedCalls::cached() const {
   const std::lock_guard lock(state_->mutex);
   return static_cast<std::size_t>(

@@ -28,6 +28,21 @@ HIDDEN, INNER, HEADS, POSITIONS = 16, 32, 2, 32
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "hello", "world", "a", "b", "##c", "."]
 
 
+def write_graph_file(path, operand=1):
+    """A graph as save(path, graph) writes it: y = x weights + rate."""
+    f32 = lambda *shape: [{"dtype": "f32", "shape": list(shape)}]  # noqa: E731
+    graph = {"format": "weft graph", "version": 1, "nodes": [
+        {"op": "input", "name": "x", "results": f32(2, 3)},
+        {"op": "constant", "name": "weights", "tensor": "w", "results": f32(3, 4)},
+        {"op": "number", "name": "rate", "results": f32()},
+        {"op": "matmul", "inputs": [[0, 0], [operand, 0]], "attributes": {}, "results": f32(2, 4), "label": "layers.0"},
+        {"op": "map", "inputs": [[3, 0], [2, 0]], "attributes": {"y": "(x0:f32, x1:f32) add(x0, x1)"}, "results": f32(2, 4)},
+    ], "outputs": [{"name": "y", "value": [4, 0]}]}
+    header = json.dumps({"__metadata__": {"weft.graph": json.dumps(graph)},
+                         "w": {"dtype": "F32", "shape": [3, 4], "data_offsets": [0, 48]}}).encode()
+    path.write_bytes(struct.pack("<Q", len(header)) + header + array.array("f", range(12)).tobytes())
+
+
 def weights(intermediate=INNER):
     """Name to (shape, values) of a one-layer BERT."""
     rng = random.Random(3)
@@ -312,6 +327,34 @@ class CommandLine(unittest.TestCase):
         self.assert_fails(self.run_weft("graph", self.model, "--output", self.output / "g.png"), ".html", ".svg", code=2)
         self.assert_fails(self.run_weft("graph", self.model, "--length", POSITIONS + 1, "--output", target),
                           str(POSITIONS + 1), f"1 to {POSITIONS} tokens")
+
+    def test_graph_files(self):
+        file, target = self.folder / "step.safetensors", self.output / "g.dot"
+        write_graph_file(file)
+        process = self.run_weft("graph", file, "--output", target)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        for word in ("matmul", "weights", "layers.0"):
+            self.assertIn(word, target.read_text())
+        target.unlink()
+        target = self.output / "g.html"
+        process = self.run_weft("graph", file, "--compiled", "--device", "cpu", "--output", target)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        self.assertIn('"title":"step.safetensors, compiled"', target.read_text().replace('": "', '":"'))
+        target.unlink()
+        cache = {"WEFT_CACHE_DIR": str(self.folder / "cache")}
+        process = self.run_weft("profile", "graph", file, "--device", "cpu", "--runs", 2, "--json", env=cache)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        report = json.loads(process.stdout)
+        self.assertEqual(report["title"], "step.safetensors")
+        self.assertIn("matmul", {row["kernel"] for row in report["rows"]})
+        for command in (["graph"], ["profile", "graph"]):
+            self.assertIn("save(", self.run_weft(*command, "--help").stdout.decode())
+            self.assert_fails(self.run_weft(*command, file, "--batch", 2), "--batch", "shapes", code=2)
+        broken = self.folder / "broken.safetensors"
+        write_graph_file(broken, operand=7)
+        self.assert_fails(self.run_weft("graph", broken, "--output", target), "broken.safetensors", "node 7 is not before it")
+        broken.write_bytes(file.read_bytes()[:100])
+        self.assert_fails(self.run_weft("profile", "graph", broken, "--device", "cpu"), "broken.safetensors", "cut off")
 
     def test_profile(self):
         cache = {"WEFT_CACHE_DIR": str(self.folder / "cache")}

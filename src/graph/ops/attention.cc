@@ -18,6 +18,10 @@ std::vector<TensorType> AttentionOp::infer(std::span<const TensorType> in) const
     throw ShapeError("attention: q {}, k {}, v {}: {}", weft::to_string(q), weft::to_string(k), weft::to_string(v),
                      why);
   };
+  const std::size_t named = 3 + std::size_t{a.query_lengths} + std::size_t{a.key_lengths};
+  if (in.size() != named && in.size() != named + 1) {
+    throw InvalidArgument("attention: {} operands, its attributes name {}, or one more with a mask", in.size(), named);
+  }
   std::size_t next = 3;
   const auto given = [&](bool there) { return there ? &in[next++] : nullptr; };
   const TensorType* mask = given(a.has_mask(in.size()));

@@ -189,6 +189,7 @@ std::vector<TensorType> ElementwiseOp::infer(std::span<const TensorType> inputs)
   if (static_cast<int>(inputs.size()) != a.expression.input_count()) {
     throw InvalidArgument("{}: {} operands for an expression of {}", op, inputs.size(), a.expression.input_count());
   }
+  if (a.expression.outputs().empty()) throw InvalidArgument("{}: the expression has no result", op);
   Shape shape;
   for (const TensorType& t : inputs) shape = joined(op, shape, t.shape);
   for (const Expression::Node& node : a.expression.nodes()) {

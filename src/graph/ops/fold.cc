@@ -73,6 +73,10 @@ std::vector<TensorType> FoldOp::infer(std::span<const TensorType> in) const {
     throw ShapeError("fold: x is {} for the sizes {}, expected [batch, channels, window…, places…]",
                      weft::to_string(in[0]), weft::to_string(a.sizes));
   }
+  const int spatial = a.sizes.rank();
+  kernels::numbers_of_axes(name(), "strides", a.options.strides, Dims::filled(spatial, 1), 1);
+  kernels::numbers_of_axes(name(), "dilations", a.options.dilations, Dims::filled(spatial, 1), 1);
+  kernels::numbers_of_axes(name(), "before", a.options.before, Dims::filled(spatial, 0), 0);
   Shape y{in[0].shape[0], in[0].shape[1]};
   for (const std::int64_t n : a.sizes) y.push_back(n);
   return {{type, y}};

@@ -81,13 +81,16 @@ Shape selected(std::string_view op, Selecting form, const TensorType& x, const T
   throw InternalError("{}: no form {}", op, static_cast<int>(form));
 }
 
-// The axes, none of them negative. Throws InvalidArgument unless `starts` has one number for each.
-std::vector<int> axes_of_starts(std::string_view op, const TensorType& x, const TensorType& starts,
-                                std::span<const int> axes) {
-  if (axes.empty()) throw ShapeError("{}: no axes are named", op);
-  if (starts.shape.rank() > 1 || element_count(starts.shape) != static_cast<std::int64_t>(axes.size())) {
-    throw ShapeError("{}: starts are {}, expected one for each of {} axes", op, to_string(starts), axes.size());
+// Of the axes along which starts are given. Throws InvalidArgument.
+void check_starts(std::string_view op, const TensorType& starts, std::size_t axes) {
+  if (starts.shape.rank() > 1 || element_count(starts.shape) != static_cast<std::int64_t>(axes)) {
+    throw ShapeError("{}: starts are {}, expected one for each of {} axes", op, to_string(starts), axes);
   }
+}
+
+// None of them negative.
+std::vector<int> axes_of_starts(std::string_view op, const TensorType& x, std::span<const int> axes) {
+  if (axes.empty()) throw ShapeError("{}: no axes are named", op);
   std::vector<int> normal;
   for (const int axis : axes) {
     normal.push_back(normalize_axis(axis, x.shape.rank(), op));
@@ -96,6 +99,12 @@ std::vector<int> axes_of_starts(std::string_view op, const TensorType& x, const 
     }
   }
   return normal;
+}
+
+std::vector<int> axes_of_starts(std::string_view op, const Tensor& x, const Tensor& starts, std::span<const int> axes) {
+  if (!x.defined() || !starts.defined()) throw InvalidArgument("{}: an operand is an undefined Tensor", op);
+  if (!axes.empty()) check_starts(op, starts.type(), axes.size());
+  return axes_of_starts(op, x.type(), axes);
 }
 
 void check_sizes(std::string_view op, std::string_view what, const Shape& sizes, const TensorType& x) {
@@ -120,22 +129,27 @@ Work work_of_updates(const Launch& call, const View& updates, const View& indice
   return {.bytes = 2 * touched_bytes(updates) + touched_bytes(indices) + (in_place ? 0 : 2 * touched_bytes(x))};
 }
 
-std::vector<int> axes_of_starts(std::string_view op, const Tensor& x, const Tensor& starts, std::span<const int> axes) {
-  if (!x.defined() || !starts.defined()) throw InvalidArgument("{}: an operand is an undefined Tensor", op);
-  return axes_of_starts(op, x.type(), starts.type(), axes);
-}
-
 }  // namespace
 
-void DynamicSliceAttributes::normalise(std::string_view op, std::span<const TensorType> in) {
-  axes = axes_of_starts(op, in[0], in[1], axes);
+void GatherAttributes::normalise(std::string_view op, std::span<const TensorType> in) {
+  if (form != Selecting::tuples) axis = normalize_axis(axis, in[0].shape.rank(), op);
 }
+
+void DynamicSliceAttributes::normalise(std::string_view op, std::span<const TensorType> in) {
+  axes = axes_of_starts(op, in[0], axes);
+}
+
 void DynamicUpdateSliceAttributes::normalise(std::string_view op, std::span<const TensorType> in) {
-  axes = axes_of_starts(op, in[0], in[2], axes);
+  axes = axes_of_starts(op, in[0], axes);
+}
+
+void ConcatAttributes::normalise(std::string_view op, std::span<const TensorType> in) {
+  axis = normalize_axis(axis, in[0].shape.rank(), op);
 }
 
 std::vector<TensorType> DynamicSliceOp::infer(std::span<const TensorType> in) const {
   const DType type = infer_dtype(name(), {&in[0], &in[1]});
+  check_starts(name(), in[1], a.axes.size());
   check_sizes(name(), "the part", a.sizes, in[0]);
   return {{type, a.sizes}};
 }
@@ -151,6 +165,7 @@ Work DynamicSliceOp::work(const Launch& call) const {
 std::vector<TensorType> DynamicUpdateSliceOp::infer(std::span<const TensorType> in) const {
   const auto& [x, update, starts] = std::tie(in[0], in[1], in[2]);
   infer_dtype(name(), {&x, &update, &starts});
+  check_starts(name(), starts, a.axes.size());
   check_sizes(name(), "the update", update.shape, x);
   return {x};
 }
@@ -188,7 +203,9 @@ std::vector<TensorType> ConcatOp::infer(std::span<const TensorType> in) const {
       throw ShapeError("concat: {} does not continue {} along axis {}", weft::to_string(part), weft::to_string(in[0]),
                        a.axis);
     }
-    result.shape[a.axis] += part.shape[a.axis];
+    if (add_overflows(result.shape[a.axis], part.shape[a.axis], result.shape[a.axis])) {
+      throw ShapeError("concat: axis {} has 2^63 elements or more", a.axis);
+    }
   }
   return {result};
 }

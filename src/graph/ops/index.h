@@ -13,9 +13,7 @@ struct GatherAttributes {
   Selecting form = Selecting::rows;
   int axis = 0;  // of tuples the number of batch axes
 
-  void normalise(std::string_view op, std::span<const TensorType> in) {
-    if (form != Selecting::tuples) axis = normalize_axis(axis, in[0].shape.rank(), op);
-  }
+  void normalise(std::string_view op, std::span<const TensorType> inputs);
   void fields(AttributeVisitor& v) {
     if (form == Selecting::tuples) {
       v("batch", axis, 0, kernels::kBatchMeaning);
@@ -50,7 +48,7 @@ struct ScatterAttributes {
   GatherAttributes where = {};
   kernels::ScatterKind op = kernels::ScatterKind::assign;
 
-  void normalise(std::string_view name, std::span<const TensorType> in) { where.normalise(name, in); }
+  void normalise(std::string_view name, std::span<const TensorType> inputs) { where.normalise(name, inputs); }
   void fields(AttributeVisitor& v) {
     v("op", op, kernels::ScatterKind::assign, kernels::kScatterKinds, kernels::kScatterMeaning);
     where.fields(v);
@@ -73,7 +71,7 @@ struct DynamicSliceAttributes {
   std::vector<int> axes = {};
   Shape sizes = {};
 
-  void normalise(std::string_view op, std::span<const TensorType> in);
+  void normalise(std::string_view op, std::span<const TensorType> inputs);
   void fields(AttributeVisitor& v) {
     v("axes", axes, kernels::kStartsMeaning);
     v("sizes", sizes, "the shape of the part");
@@ -94,7 +92,7 @@ class DynamicSliceOp final : public OpOf<DynamicSliceAttributes> {
 struct DynamicUpdateSliceAttributes {
   std::vector<int> axes = {};
 
-  void normalise(std::string_view op, std::span<const TensorType> in);
+  void normalise(std::string_view op, std::span<const TensorType> inputs);
   void fields(AttributeVisitor& v) { v("axes", axes, kernels::kStartsMeaning); }
 };
 
@@ -112,7 +110,7 @@ class DynamicUpdateSliceOp final : public OpOf<DynamicUpdateSliceAttributes> {
 struct ConcatAttributes {
   int axis = 0;
 
-  void normalise(std::string_view op, std::span<const TensorType> in) { axis = normalize_axis(axis, in[0].shape.rank(), op); }
+  void normalise(std::string_view op, std::span<const TensorType> inputs);
   void fields(AttributeVisitor& v) { v("axis", axis, 0, "the axis along which the parts lie"); }
 };
 

@@ -28,10 +28,14 @@ void check_weight(std::string_view name, std::string_view operand, const TensorT
 }
 
 // The result's type of a norm whose operands behind x are scale and bias, as far as they are given.
-DType norm_dtype(std::string_view name, std::span<const TensorType> in, bool has_scale,
+DType norm_dtype(std::string_view name, std::span<const TensorType> in, bool has_scale, bool has_bias,
                  std::optional<DType> asked = {}) {
+  const std::size_t named = 1 + std::size_t{has_scale} + std::size_t{has_bias};
+  if (in.size() != named) {
+    throw InvalidArgument("{}: {} operands, its attributes name {}", name, in.size(), named);
+  }
   const TensorType* scale = has_scale ? &in[1] : nullptr;
-  const TensorType* bias = in.size() > (has_scale ? 2u : 1u) ? &in.back() : nullptr;
+  const TensorType* bias = has_bias ? &in.back() : nullptr;
   if (!scale && !bias) return infer_dtype(name, {&in[0]}, asked);
   return bias ? infer_dtype(name, {&in[0], scale, bias}, asked) : infer_dtype(name, {&in[0], scale}, asked);
 }
@@ -102,7 +106,7 @@ std::vector<TensorType> LogSoftmaxOp::infer(std::span<const TensorType> in) cons
 std::vector<TensorType> RmsNormOp::infer(std::span<const TensorType> in) const {
   const TensorType& x = in[0];
   kernels::check_epsilon(name(), a.epsilon);
-  const DType type = norm_dtype(name(), in, in.size() > 1, a.type);
+  const DType type = norm_dtype(name(), in, a.has_scale, false, a.type);
   if (in.size() > 1) check_weight(name(), "scale", in[1], Shape(std::span(x.shape.begin() + a.axis, x.shape.end())), x);
   return {{type, x.shape}};
 }
@@ -110,7 +114,7 @@ std::vector<TensorType> RmsNormOp::infer(std::span<const TensorType> in) const {
 std::vector<TensorType> GroupNormOp::infer(std::span<const TensorType> in) const {
   const TensorType& x = in[0];
   kernels::check_epsilon(name(), a.epsilon);
-  const DType type = norm_dtype(name(), in, a.has_scale);
+  const DType type = norm_dtype(name(), in, a.has_scale, a.has_bias);
   const std::int64_t channels = x.shape[a.axis];
   if (a.axis == 0)
     throw ShapeError("{}: axis 0 of x {} counts the samples, not the channels", name(), weft::to_string(x));
@@ -132,7 +136,7 @@ std::vector<TensorType> SoftmaxOp::infer(std::span<const TensorType> in) const {
 std::vector<TensorType> LayerNormOp::infer(std::span<const TensorType> in) const {
   const TensorType& x = in[0];
   kernels::check_epsilon(name(), a.epsilon);
-  const DType type = norm_dtype(name(), in, a.has_scale, a.type);
+  const DType type = norm_dtype(name(), in, a.has_scale, a.has_bias, a.type);
   const Shape expected(std::span(x.shape.begin() + a.axis, x.shape.end()));
   for (std::size_t i = 1; i < in.size(); ++i)
     check_weight(name(), i == 1 && a.has_scale ? "scale" : "bias", in[i], expected, x);

@@ -19,12 +19,15 @@
 namespace weft {
 namespace {
 
+void check_per_axis(std::string_view op, const TensorType& x, std::size_t numbers) {
+  if (numbers == static_cast<std::size_t>(x.shape.rank())) return;
+  throw ShapeError("{}: {} numbers for the axes of {}", op, numbers, to_string(x));
+}
+
 // One number for each axis.
 Dims per_axis(std::string_view op, const Tensor& x, std::span<const std::int64_t> numbers) {
   if (!x.defined()) throw InvalidArgument("{}: the operand is an undefined Tensor", op);
-  if (static_cast<int>(numbers.size()) != x.rank()) {
-    throw ShapeError("{}: {} numbers for the axes of {}", op, numbers.size(), to_string(x.type()));
-  }
+  check_per_axis(op, x.type(), numbers.size());
   return Dims(numbers);
 }
 
@@ -75,6 +78,8 @@ std::int64_t steps_between(const Number& start, const Number& stop, const Number
 
 std::vector<TensorType> PadOp::infer(std::span<const TensorType> in) const {
   TensorType y = in[0];
+  for (const Dims* numbers : {&a.before, &a.after})
+    check_per_axis(name(), y, static_cast<std::size_t>(numbers->size()));
   for (int d = 0; d < y.shape.rank(); ++d) {
     std::int64_t more;
     if (add_overflows(a.before[d], a.after[d], more) || add_overflows(y.shape[d], more, y.shape[d])) {
@@ -100,6 +105,7 @@ void PadOp::lower(const Launch& call) const {
 
 std::vector<TensorType> TileOp::infer(std::span<const TensorType> in) const {
   TensorType y = in[0];
+  check_per_axis(name(), y, static_cast<std::size_t>(a.counts.size()));
   for (int d = 0; d < y.shape.rank(); ++d) {
     if (multiply_overflows(y.shape[d], a.counts[d], y.shape[d])) {
       throw ShapeError("{}: {} times axis {} of {} are more than 2^63 elements", a.tiles ? "tile" : "repeat",
@@ -116,11 +122,17 @@ void TileOp::lower(const Launch& call) const {
     kernels::repeat(call.stream, call.inputs[0], call.outputs[0]);
 }
 
+std::vector<TensorType> RollOp::infer(std::span<const TensorType> in) const {
+  check_per_axis(name(), in[0], static_cast<std::size_t>(a.shifts.size()));
+  return {in[0]};
+}
+
 void RollOp::lower(const Launch& call) const {
   kernels::roll(call.stream, call.inputs[0], call.outputs[0], {a.shifts.begin(), a.shifts.end()});
 }
 
 std::vector<TensorType> TriangleOp::infer(std::span<const TensorType> in) const {
+  if (in.empty()) throw InvalidArgument("triangle: no operands, expected x");  // which its kernel does not need
   if (in[0].shape.rank() < 2) {
     throw ShapeError("triangle: x is {}, expected rank 2 or more", weft::to_string(in[0]));
   }

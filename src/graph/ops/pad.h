@@ -57,7 +57,7 @@ class RollOp final : public OpOf<RollAttributes> {
   using OpOf::OpOf;
   std::string_view name() const override { return "roll"; }
   bool moves_elements() const override { return true; }
-  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override { return {inputs[0]}; }
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
 };
 
@@ -74,8 +74,8 @@ struct OneHotAttributes {
   DType dtype = DType::f32;
   kernels::OneHotOptions options = {};
 
-  void normalise(std::string_view op, std::span<const TensorType> in) {
-    options.axis = normalize_axis(options.axis, in[0].shape.rank() + 1, op);
+  void normalise(std::string_view op, std::span<const TensorType> inputs) {
+    options.axis = normalize_axis(options.axis, inputs[0].shape.rank() + 1, op);
   }
   void fields(AttributeVisitor& v) {
     v("classes", classes, "how many elements a row has");

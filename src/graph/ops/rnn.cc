@@ -137,6 +137,8 @@ void RnnAttributes::fields(AttributeVisitor& v) {
 }
 
 std::vector<TensorType> RnnOp::infer(std::span<const TensorType> in) const {
+  const auto named = static_cast<std::size_t>(3 + std::ranges::count(a.operands, true));
+  if (in.size() != named) throw InvalidArgument("{}: {} operands, its attributes name {}", name(), in.size(), named);
   std::array<const TensorType*, kRecurrentOperands.size()> more{};
   for (std::size_t i = 0, next = 3; i < more.size(); ++i) more[i] = a.operands[i] ? &in[next++] : nullptr;
   std::vector<const TensorType*> all{&in[0], &in[1], &in[2], more[bias], more[recurrent_bias], more[initial_h]};

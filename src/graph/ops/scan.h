@@ -11,7 +11,9 @@ struct ScanAttributes {
   int axis = -1;
   kernels::ScanOptions options = {};
 
-  void normalise(std::string_view op, std::span<const TensorType> in) { axis = normalize_axis(axis, in[0].shape.rank(), op); }
+  void normalise(std::string_view op, std::span<const TensorType> inputs) {
+    axis = normalize_axis(axis, inputs[0].shape.rank(), op);
+  }
   void fields(AttributeVisitor& v) {
     v("axis", axis, -1, "the axis along which elements are combined");
     options.fields(v);

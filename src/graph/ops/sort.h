@@ -13,7 +13,9 @@ struct SortAttributes {
   std::int64_t k = 0;       // of top_k
   bool descending = false;  // of top_k: `largest`, whose default is true
 
-  void normalise(std::string_view op, std::span<const TensorType> in) { axis = normalize_axis(axis, in[0].shape.rank(), op); }
+  void normalise(std::string_view op, std::span<const TensorType> inputs) {
+    axis = normalize_axis(axis, inputs[0].shape.rank(), op);
+  }
   void fields(AttributeVisitor& v) {
     v("axis", axis, -1, "the axis along which elements are compared");
     if (function == SortFunction::top_k) {

@@ -64,6 +64,14 @@ std::optional<Placement> ReshapeOp::place(const Layout& x) const {
   return p;
 }
 
+void PermuteAttributes::normalise(std::string_view op, std::span<const TensorType> in) {
+  for (int& axis : order) axis = normalize_axis(axis, in[0].shape.rank(), op);
+}
+
+void SliceAttributes::normalise(std::string_view op, std::span<const TensorType> in) {
+  axis = normalize_axis(axis, in[0].shape.rank(), op);
+}
+
 std::vector<TensorType> PermuteOp::infer(std::span<const TensorType> in) const {
   return {{in[0].dtype, Layout::dense(in[0].shape).permuted(a.order).shape}};
 }
@@ -212,9 +220,11 @@ void add_view_ops(OpRows& rows) {
   rows.push_back(op_row<SliceOp>(view("slice", "y[i…, j, k…] = x[i…, begin + j · step, k…]",
                                       "elements begin, begin + step, … before end along an axis",
                                       "x's shape with ⌈(end - begin) / step⌉ along axis")));
-  rows.push_back(
+  OpRow strided =
       op_row<StridedOp>(view("strided", "y[i…] = x's element offset + Σ strides · i",
-                             "strides into a stored tensor; the compiler makes it of the other views", "shape")));
+                             "strides into a stored tensor; the compiler makes it of the other views", "shape"));
+  strided.make = {};  // the compiler alone, which knows that they stay inside
+  rows.push_back(std::move(strided));
 }
 
 }  // namespace weft

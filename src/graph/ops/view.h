@@ -35,9 +35,7 @@ class ReshapeOp final : public ViewOpOf<ReshapeAttributes> {
 struct PermuteAttributes {
   std::vector<int> order = {};
 
-  void normalise(std::string_view op, std::span<const TensorType> in) {
-    for (int& axis : order) axis = normalize_axis(axis, in[0].shape.rank(), op);
-  }
+  void normalise(std::string_view op, std::span<const TensorType> inputs);
   void fields(AttributeVisitor& v) { v("order", order, "which axis of x each axis of y is"); }
 };
 
@@ -70,8 +68,8 @@ struct SliceAttributes {
   int axis = 0;
   std::int64_t begin = 0, end = 0, step = 1;
 
+  void normalise(std::string_view op, std::span<const TensorType> inputs);
   std::int64_t size() const;
-  void normalise(std::string_view op, std::span<const TensorType> in) { axis = normalize_axis(axis, in[0].shape.rank(), op); }
   void fields(AttributeVisitor& v) {
     v("axis", axis, "the axis along which elements are taken");
     v("begin", begin, "the first element");
