@@ -47,12 +47,9 @@ std::vector<Tensor> call(std::string_view name, std::span<const Tensor> operands
     present.push_back(i < operands.size() && operands[i].defined());
     if (present.back()) {
       there.push_back(operands[i]);
-    } else if (i < operands.size() || schema.inputs[i].arity == Arity::one) {
-      const OperandSchema& o = schema.inputs[std::min(i, schema.inputs.size() - 1)];
-      if (o.arity != Arity::optional) {
-        throw InvalidArgument("{}: operand {} is {}, expected '{}'", name, o.name,
-                              i < operands.size() ? "an undefined Tensor" : "missing", schema.inputs_text());
-      }
+    } else if (const auto& o = schema.inputs[std::min(i, schema.inputs.size() - 1)]; o.arity != Arity::optional) {
+      throw InvalidArgument("{}: operand {} is {}, expected '{}'", name, o.name,
+                            i < operands.size() ? "an undefined Tensor" : "missing", schema.inputs_text());
     }
   }
   if (row->call) return row->call(there, given);

@@ -1,7 +1,6 @@
 #include "kernels/family.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <format>
 #include <vector>
@@ -58,13 +57,12 @@ std::span<const std::string_view> kernel_families() {
 
 std::string_view kernel_family(std::string_view name) {
   if (name == "map") return "elementwise";
+  const auto known = kernel_families();
   // "matmul_reduce" as a template, "transpose_tiles" by its folder, "matmul+bias" by what it begins with.
   for (std::size_t end = name.size(); end > 0 && end != std::string_view::npos;
        end = name.find_last_not_of("abcdefghijklmnopqrstuvwxyz0123456789", end - 1)) {
     const std::string_view family = exact(name.substr(0, end));
-    const auto known = kernel_families();
     if (!family.empty() && std::ranges::find(known, family) != known.end()) return family;
-    if (end == 0) break;
   }
   return kOther;
 }

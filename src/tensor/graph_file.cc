@@ -34,16 +34,6 @@ using Json = nlohmann::ordered_json;  // members stay in the order in which they
 constexpr std::string_view kMetadata = "weft.graph", kFormat = "weft graph";
 constexpr std::int64_t kVersion = 1;
 
-const OpRow* find_op_row(std::string_view name) {
-  static const auto by_name = [] {
-    std::map<std::string_view, const OpRow*> rows;
-    for (const OpRow& row : op_rows()) rows.emplace(row.schema.name, &row);
-    return rows;
-  }();
-  const auto found = by_name.find(name);
-  return found == by_name.end() ? nullptr : found->second;
-}
-
 // ---- Values of attributes
 
 constexpr std::uint64_t kNan = 0x7ff8000000000000;

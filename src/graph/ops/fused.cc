@@ -18,7 +18,7 @@ OpPtr with_fusion(const OpPtr& op, std::size_t operands, std::optional<Expressio
 
 void FusedOp::visit(AttributeVisitor& v) const {
   auto& e = const_cast<FusedOp&>(*this);  // visitors of ops only read
-  if (prologue_) v.text("prologue", *e.prologue_, "what makes operand 0");
+  if (prologue_) v.text("prologue", *e.prologue_, "what makes the operand that the op reads it as");
   base_->visit(v);
   if (epilogue_) v.text("epilogue", *e.epilogue_, "what becomes of the result");
 }
@@ -123,7 +123,10 @@ OpPtr FusedOp::with_types(std::span<const TensorType> from, std::span<const Tens
 
 std::optional<WeightOperand> FusedOp::weight_operand() const {
   auto weights = base_->weight_operand();
-  if (weights && prologue_) weights->operand += weights->operand > fusion().operand ? prologue_->input_count() - 1 : 0;
+  const int made = base_->prologue_operand();
+  if (!weights || !prologue_ || weights->operand < made) return weights;
+  if (weights->operand == made) return std::nullopt;  // it is no operand any more
+  weights->operand += prologue_->input_count() - 1;
   return weights;
 }
 

@@ -9,9 +9,9 @@ namespace weft {
 // Results: the epilogue's, or without one the base's; then the prologue's but its first.
 class FusedOp final : public Op {
  public:
-  // `operands`: how many the base takes. The prologue's result 0 is the one that the base's
-  // prologue_operand() says; its inputs broadcast. The
-  // epilogue's input 0, its first node, is the base's result as FusionSpec says; the others broadcast to the result.
+  // `operands`: how many the base takes. The prologue's result 0 is the one that the base's prologue_operand() says;
+  // its inputs broadcast. The epilogue's input 0, its first node, is the base's result as FusionSpec says; the others
+  // broadcast to the result.
   FusedOp(OpPtr base, std::size_t operands, std::optional<Expression> prologue, std::optional<Expression> epilogue)
       : base_(std::move(base)), operands_(operands), prologue_(std::move(prologue)), epilogue_(std::move(epilogue)) {}
   const OpPtr& base() const { return base_; }

@@ -130,8 +130,8 @@ Tensor pool(PoolAttributes attributes, const Operand& x) {
 
 // The maxima of integers of 64 bits, which the kernel has not: along one spatial axis after the other, of all elements
 // of each window, gathered.
-Tensor wide_max_pool(const Operand& x, const PoolOptions& o) try {
-  const Geometry g = geometry(attributes_of(PoolFunction::max, o), spatial_sizes(x.shape(), o.channels_last));
+Tensor wide_max_pool(const Operand& x, const PoolAttributes& o) try {
+  const Geometry g = geometry(o, spatial_sizes(x.shape(), o.channels_last));
   const Number least =
       x.dtype() == DType::u64 ? Number(std::uint64_t{0}) : Number(std::numeric_limits<std::int64_t>::min());
   Tensor y = x;
@@ -150,6 +150,18 @@ Tensor wide_max_pool(const Operand& x, const PoolOptions& o) try {
   return y;
 } catch (const Error& e) {
   throw_in_function(e, "max_pool");
+}
+
+Tensor max_pool_of(PoolAttributes attributes, const Operand& x) {
+  const std::string_view function = name_of(PoolFunction::max);
+  check_rank(function, "x", x);
+  const TypeSet narrow = op_schema(function).types_of(0);
+  const TypeSet wide = attributes.adaptive ? TypeSet() : TypeSet{DType::i64, DType::u64};
+  if (wide.contains(x.dtype())) return wide_max_pool(x, attributes);
+  if (!narrow.contains(x.dtype())) {
+    throw TypeError("{}: x is {}; expected {}", function, to_string(x.type()), to_string(narrow | wide));
+  }
+  return pool(std::move(attributes), x);
 }
 
 Tensor adaptive(std::string_view name, PoolFunction f, const Operand& x, const Dims& sizes, bool channels_last) try {
@@ -326,16 +338,7 @@ std::string PoolOp::label(std::span<const TensorType>) const {
   return a.adaptive ? "adaptive_" + std::string(name()) : std::string(name());
 }
 
-Tensor max_pool(const Operand& x, const PoolOptions& o) {
-  const std::string_view function = name_of(PoolFunction::max);
-  check_rank(function, "x", x);
-  const TypeSet wide{DType::i64, DType::u64}, narrow = op_schema(function).types_of(0);
-  if (wide.contains(x.dtype())) return wide_max_pool(x, o);
-  if (!narrow.contains(x.dtype())) {
-    throw TypeError("{}: x is {}; expected {}", function, to_string(x.type()), to_string(narrow | wide));
-  }
-  return pool(attributes_of(PoolFunction::max, o), x);
-}
+Tensor max_pool(const Operand& x, const PoolOptions& o) { return max_pool_of(attributes_of(PoolFunction::max, o), x); }
 
 PooledMax max_pool_with_indices(const Operand& x, const PoolOptions& o) {
   return both(pool(attributes_of(PoolFunction::max_with_indices, o), x));
@@ -479,21 +482,8 @@ void add_pool_ops(OpRows& rows) {
         usual);
     if (row.schema.outputs.size() > 1) row.schema.outputs[1].type = "i32";  // positions in a plane
     if (usual.function == PoolFunction::max) {
-      // Integers of 64 bits have other ops.
-      row.call = [make = row.make](std::span<const Tensor> operands, const AttributeMap& given) -> std::vector<Tensor> {
-        const PoolAttributes a = from_map("max_pool", given, PoolAttributes());
-        const Tensor& x = operands[0];
-        if ((x.dtype() != DType::i64 && x.dtype() != DType::u64) || a.adaptive) {
-          return {apply(make(given, std::array{x.type()}), {x})};
-        }
-        return {max_pool(x, {.window = a.window,
-                             .strides = a.strides,
-                             .dilations = a.dilations,
-                             .padding = a.padding,
-                             .padding_after = a.padding_after,
-                             .ceil_mode = a.ceil_mode,
-                             .output_sizes = a.output_sizes,
-                             .channels_last = a.channels_last})};
+      row.call = [](std::span<const Tensor> operands, const AttributeMap& given) -> std::vector<Tensor> {
+        return {max_pool_of(from_map("max_pool", given, PoolAttributes()), operands[0])};
       };
     }
     rows.push_back(std::move(row));
