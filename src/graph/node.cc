@@ -46,7 +46,28 @@ Node::Node(OpPtr op, std::vector<Tensor> inputs, std::vector<TensorType> types)
       sequence_(sequences.fetch_add(1, std::memory_order_relaxed)),
       line_(operand_depth > 0 ? call_line : SourceLine{}),
       label_(scope_label) {
-  for (const Tensor& v : inputs_) v.node()->uses_.fetch_add(1, std::memory_order_release);
+  for (const Tensor& v : inputs_) {
+    v.node()->uses_.fetch_add(1, std::memory_order_release);
+    const DifferentiationPtr& run = v.node()->differentiation_;
+    if (!run || run == differentiation_ || !run->active()) continue;
+    if (!differentiation_ || run->depth() > differentiation_->depth()) differentiation_ = run;
+  }
+}
+
+Node::~Node() {
+  if (differentiation_) differentiation_->forget(*this);
+  end_uses(inputs_);
+  delete results_.load(std::memory_order_relaxed);
+}
+
+std::optional<NodePtr> Node::retain_if_alive() const {
+  std::int64_t owners = owners_.load(std::memory_order_relaxed);
+  while (owners > 0 && !owners_.compare_exchange_weak(owners, owners + 1, std::memory_order_relaxed)) {
+  }
+  if (owners <= 0) return std::nullopt;
+  NodePtr held;
+  held.node_ = this;
+  return held;
 }
 
 void Operand::begin(const std::source_location& line) {
@@ -118,12 +139,20 @@ std::shared_mutex& Node::recipes_lock() {
 }
 
 void Node::drop_recipe() const {
+  if (differentiation_ && has_data() && differentiation_->keep(*this)) return;
   std::vector<Tensor> dropped;  // let go without the lock
   {
     const std::unique_lock lock(recipes_lock());
     if (has_data() && pins_.load(std::memory_order_relaxed) == 0) dropped.swap(inputs_);
   }
   end_uses(dropped);
+}
+
+void Node::end_differentiation() const {
+  if (!differentiation_) return;
+  differentiation_->forget(*this);
+  differentiation_ = nullptr;
+  if (has_data()) drop_recipe();
 }
 
 RecipePins::~RecipePins() {
@@ -218,6 +247,20 @@ WithoutLabelScope::WithoutLabelScope()
       depth_before_(std::exchange(operand_depth, 0)),
       line_before_(call_line) {}
 WithoutLabelScope::~WithoutLabelScope() {
+  scope_label = before_;
+  operand_depth = depth_before_;
+  call_line = line_before_;
+}
+
+AsNodeScope::AsNodeScope(const Node& node, std::string_view word)
+    : before_(scope_label), depth_before_(std::exchange(operand_depth, 1)), line_before_(call_line) {
+  call_line = node.line();
+  const std::string* label = node.label();
+  scope_label = nullptr;
+  if (label)
+    scope_label = word.empty() || label->ends_with(word) ? label : interned_label(*label + " " + std::string(word));
+}
+AsNodeScope::~AsNodeScope() {
   scope_label = before_;
   operand_depth = depth_before_;
   call_line = line_before_;

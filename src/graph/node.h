@@ -10,9 +10,12 @@
 #include <span>
 #include <vector>
 
+#include "graph/differentiation.h"
 #include "graph/op.h"
 
 namespace weft {
+
+class NodePtr;
 
 // A line of a program.
 struct SourceLine {
@@ -58,6 +61,14 @@ class Node {
   // so keep their operand.)
   void drop_recipe() const;
   static std::shared_mutex& recipes_lock();
+  // The innermost function that is being differentiated whose variables it depends on; null: there is none. As long as
+  // it is active drop_recipe() leaves the operands.
+  const DifferentiationPtr& differentiation() const { return differentiation_; }
+  bool keeps_inputs() const { return differentiation_ && differentiation_->active(); }
+  // Its derivative is not taken through its operands, which it lets go once it has data.
+  void end_differentiation() const;
+  // For the variables of a function that is differentiated, which depend on themselves.
+  void set_differentiation(DifferentiationPtr run) const { differentiation_ = std::move(run); }
   // Handles and nodes that hold it; without the operands of calls in progress (weft::Operand), which only pass it on.
   std::int64_t owners() const { return owners_.load(std::memory_order_relaxed); }
   std::int64_t holders() const { return owners() - operands_.load(std::memory_order_relaxed); }
@@ -85,15 +96,14 @@ class Node {
 
   // Handles and graphs that hold the node; the last one deletes it, and with it what only it holds, without recursion.
   void retain() const { owners_.fetch_add(1, std::memory_order_relaxed); }
+  // Nothing: nobody holds it any more, and it is being deleted.
+  std::optional<NodePtr> retain_if_alive() const;
   void release() const {
     if (owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
   }
 
  private:
-  ~Node() {
-    end_uses(inputs_);
-    delete results_.load(std::memory_order_relaxed);
-  }
+  ~Node();
   static void end_uses(const std::vector<Tensor>& inputs) {
     for (const Tensor& v : inputs) v.node()->uses_.fetch_sub(1, std::memory_order_release);
   }
@@ -111,6 +121,7 @@ class Node {
   mutable std::atomic<int> place_hint_{0};
   mutable std::atomic<std::int32_t> operands_{0};
   mutable SourceLine line_;
+  mutable DifferentiationPtr differentiation_;
   mutable std::atomic<const std::string*> label_;
   mutable const Node* next_ = nullptr;  // of those that wait to be deleted
 };
@@ -133,7 +144,9 @@ class NodePtr {
   const Node* get() const { return node_; }
 
  private:
-  const Node* node_;
+  friend class Node;
+  NodePtr() = default;
+  const Node* node_ = nullptr;
 };
 
 // " (recorded at program.cc:12)" for the end of a message; empty if the line is not known.
@@ -150,6 +163,21 @@ class WithoutLabelScope {
   ~WithoutLabelScope();
   WithoutLabelScope(const WithoutLabelScope&) = delete;
   WithoutLabelScope& operator=(const WithoutLabelScope&) = delete;
+
+ private:
+  const std::string* before_;
+  const int depth_before_;
+  const SourceLine line_before_;
+};
+
+// While it lives, what the thread records has the node's line, and its label, with a word behind it if there is one:
+// "query backward".
+class AsNodeScope {
+ public:
+  explicit AsNodeScope(const Node& node, std::string_view word = {});
+  ~AsNodeScope();
+  AsNodeScope(const AsNodeScope&) = delete;
+  AsNodeScope& operator=(const AsNodeScope&) = delete;
 
  private:
   const std::string* before_;

@@ -40,17 +40,13 @@ OpPtr Op::with_types(std::span<const TensorType>, std::span<const TensorType>, s
   return nullptr;
 }
 
-std::vector<Tensor> Op::vjp(std::span<const Tensor>, std::span<const Tensor>, std::span<const Tensor>) const {
-  throw Unsupported("no gradient of {} yet", name());
-}
+std::vector<Tensor> Op::decomposed(std::span<const Tensor>) const { return {}; }
 
-std::vector<Tensor> Op::jvp(std::span<const Tensor>, std::span<const Tensor>, std::span<const Tensor>) const {
-  throw Unsupported("no forward derivative of {} yet", name());
-}
+Derivatives Op::vjp(const Differentiated&, std::span<const Tensor>) const { return std::nullopt; }
 
-Op::Batched Op::vmap(std::span<const Tensor>, std::span<const int>) const {
-  throw Unsupported("no batching of {} yet", name());
-}
+Derivatives Op::jvp(const Differentiated&, std::span<const Tensor>) const { return std::nullopt; }
+
+std::optional<Batched> Op::vmap(std::span<const Tensor>, std::span<const int>) const { return std::nullopt; }
 
 void Op::lower(const Launch&) const { throw InternalError("{} has no kernel", name()); }
 

@@ -80,6 +80,24 @@ struct OwnWork {
   Arithmetic arithmetic = {};
 };
 
+// A node whose derivatives a rule gives. `wanted`: of each input, whether derivatives for it are needed; they never are
+// of integers and booleans.
+struct Differentiated {
+  std::span<const Tensor> inputs, outputs;
+  std::span<const char> wanted;
+};
+
+// An op on each entry of a batch: its outputs, which have the axes axes[i] for it.
+struct Batched {
+  std::vector<Tensor> outputs;
+  std::vector<int> axes;
+};
+
+// What a rule gives; nothing: there is none.
+using Derivatives = std::optional<std::vector<Tensor>>;
+
+class CustomDerivative;
+
 class Op : public std::enable_shared_from_this<Op> {
  public:
   Op() = default;
@@ -158,21 +176,19 @@ class Op : public std::enable_shared_from_this<Op> {
   // it gives their results joined along the last axis.
   virtual bool joins_columns() const { return false; }
 
-  // ---- Derivatives and batching. Each records its computation in the graph of the values that it is given: `inputs`
-  // and `outputs` are those of the node in question. An empty cotangent or tangent stands for zeros. Throws Unsupported
-  // for an op that has no such rule.
-  // Reverse mode: the cotangents of the inputs, given those of the outputs.
-  virtual std::vector<Tensor> vjp(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
-                                  std::span<const Tensor> cotangents) const;
-  // Forward mode: the tangents of the outputs, given those of the inputs.
-  virtual std::vector<Tensor> jvp(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
-                                  std::span<const Tensor> tangents) const;
+  // ---- Derivatives and batching: rules, which record what they compute on the tensors that they are given. An
+  // undefined tensor among derivatives stands for zeros, in both directions. Nothing instead of a vector: there is no
+  // rule of its own, and that of its decomposition is taken (transform/derivatives.h, transform/batch.h).
+  // The results, made of other operations; empty: it is not made of others.
+  virtual std::vector<Tensor> decomposed(std::span<const Tensor> inputs) const;
+  // Reverse mode: the cotangents of the inputs that are wanted, given those of the outputs.
+  virtual Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const;
+  // Forward mode: the tangents of the outputs, given those of the inputs. Without a rule it is the transpose of vjp().
+  virtual Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const;
   // The op on each entry along axis axes[i] of input i; -1: that input is the same for all entries.
-  struct Batched {
-    std::vector<Tensor> outputs;
-    std::vector<int> axes;  // of the batch in each output
-  };
-  virtual Batched vmap(std::span<const Tensor> inputs, std::span<const int> axes) const;
+  virtual std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const;
+  // Of an op by which a program gives derivatives of its own to results (graph/ops/custom_derivative.h).
+  virtual const CustomDerivative* custom_derivative() const { return nullptr; }
 
   // ---- Running
   // False if it wants its operands dense and stores its results so: a copy comes first where they are not.

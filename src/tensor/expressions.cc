@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <ranges>
 
 #include "compiler/device_data.h"
 #include "core/format.h"
@@ -89,8 +90,8 @@ DataPtr data_ptr(const Tensor& t) {
                                              : "number " + in_quotes(node.op().number()->number_name());
   if (tracing()) {
     throw InvalidArgument(
-        "eval: what depends on {} was read while compile() traces a function, which has values "
-        "only when it runs",
+        "eval: what depends on {} was read while compile() or vmap() traces a function, which has "
+        "values only when it runs",
         node.op().input() ? node.op().input()->input_name() : what);
   }
   throw InvalidArgument("eval: {} of a Graph is needed, which has values only in a run of its executable", what);
@@ -214,6 +215,12 @@ void Expressions::choose_donations() {
     const auto leaf = donor_of(k);
     const auto taken = [&](const auto& pair) { return pair.first == *leaf; };
     if (!leaf || std::ranges::any_of(donor_places_, taken) || !may_donate(*leaf)) continue;
+    // Nodes that keep their operands for a derivative will read them again.
+    const auto keeps = [&](std::size_t u) {
+      const auto uses = [&](const Tensor& v) { return v.node() == nodes_[*leaf]; };
+      return !leaf_[u] && nodes_[u]->keeps_inputs() && std::ranges::any_of(nodes_[u]->inputs(), uses);
+    };
+    if (std::ranges::any_of(std::views::iota(std::size_t{0}, nodes_.size()), keeps)) continue;
     donor_places_.emplace_back(*leaf, k);
     for (std::size_t u = 0; u < nodes_.size(); ++u) {
       const auto uses = [&](const Tensor& v) { return v.node() == nodes_[*leaf]; };

@@ -9,6 +9,7 @@
 
 #include "compiler/device_data.h"
 #include "core/format.h"
+#include "graph/differentiation.h"
 #include "graph/graph.h"
 #include "graph/ops/leaf.h"
 #include "graph/walk.h"
@@ -306,7 +307,8 @@ TracedCalls::TracedCalls(CompileOptions options) : state_(std::make_unique<State
 TracedCalls::~TracedCalls() = default;
 
 bool TracedCalls::inlines(std::span<const Tensor> arguments) {
-  if (tracing()) return true;
+  // A derivative goes through the function's operations.
+  if (tracing() || differentiating()) return true;
   if (std::ranges::all_of(arguments, [](const Tensor& t) { return !t.defined() || find_data(t); })) return false;
   const std::shared_lock lock(Node::recipes_lock());
   NodeIds seen;

@@ -28,6 +28,10 @@ class ElementwiseOp final : public OpOf<MapAttributes> {
                    std::span<const DType> results) const override;
   Work work(const Launch& call) const override;
   std::string label(std::span<const TensorType> inputs) const override;
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
+  std::vector<Tensor> decomposed(std::span<const Tensor> inputs) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
 // An operation that leaves integers as they are.

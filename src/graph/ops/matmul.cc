@@ -8,6 +8,7 @@
 #include "graph/op_schemas.h"
 #include "graph/ops/product.h"
 #include "graph/promotion.h"
+#include "graph/rules.h"
 #include "weft/error.h"
 #include "weft/kernels/matmul.h"
 
@@ -61,6 +62,27 @@ std::optional<OwnWork> MatmulOp::own_work(std::span<const View> in, std::span<co
   return product_work(in, out, static_cast<double>(in[0].shape()[-1]));
 }
 
+Derivatives MatmulOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
+  const auto transposed = [](const Tensor& x) {
+    const Tensor t = x.T();
+    return x.dtype() == DType::c64 ? conj(t) : t;
+  };
+  const auto product = [](const Tensor& x, const Tensor& y, const Tensor& like) {
+    return summed_to(cast(matmul(x, y, like.dtype()), like.dtype()), like.shape());
+  };
+  const Tensor &a = node.inputs[0], &b = node.inputs[1];
+  std::vector<Tensor> all(2);
+  if (node.wanted[0]) all[0] = product(g[0], transposed(b), a);
+  if (node.wanted[1]) all[1] = product(transposed(a), g[0], b);
+  return all;
+}
+
+std::optional<Batched> MatmulOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  const int rank = std::max(entry_rank(in[0], axes[0]), entry_rank(in[1], axes[1]));
+  return batched(
+      apply(make_op<MatmulOp>(a), {batch_broadcast(in[0], axes[0], rank), batch_broadcast(in[1], axes[1], rank)}));
+}
+
 Tensor matmul(const Operand& a, const Operand& b, std::optional<DType> result) {
   if (!a.defined() || !b.defined()) throw InvalidArgument("matmul: an operand is an undefined Tensor");
   if (a.rank() == 0 || b.rank() == 0) {
@@ -86,10 +108,11 @@ Tensor matmul(const Operand& a, const Operand& b, std::optional<DType> result) {
 }
 
 void add_matmul_ops(OpRows& rows) {
-  OpRow row = op_row<MatmulOp>(schema_of_kernel(
-      "matmul", "[..., m, n]",
-      "the one that is asked for; without one that of a and b if both have one float type, f32 for two float types, i32 "
-      "for integers of 8 to 32 bits, c64 with c64, and what result_type() gives for others"));
+  OpRow row = op_row<MatmulOp>(
+      schema_of_kernel("matmul", "[..., m, n]",
+                       "the one that is asked for; without one that of a and b if both have one float type, f32 for "
+                       "two float types, i32 "
+                       "for integers of 8 to 32 bits, c64 with c64, and what result_type() gives for others"));
   row.call = [](std::span<const Tensor> operands, const AttributeMap& given) -> std::vector<Tensor> {
     return {matmul(operands[0], operands[1], from_map<MatmulAttributes>("matmul", given).type)};
   };

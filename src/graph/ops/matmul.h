@@ -28,6 +28,8 @@ class MatmulOp final : public OpOf<MatmulAttributes> {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   std::optional<OwnWork> own_work(std::span<const View> inputs, std::span<const View> outputs) const override;
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
 }  // namespace weft

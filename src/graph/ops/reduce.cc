@@ -6,6 +6,7 @@
 #include "graph/op_schemas.h"
 #include "graph/ops/fused.h"
 #include "graph/promotion.h"
+#include "graph/rules.h"
 #include "kernels/common/element_work.h"
 #include "kernels/reduce/reduction.h"
 #include "weft/error.h"
@@ -111,6 +112,35 @@ void ReduceOp::lower(const Launch& call) const {
 
 std::optional<OwnWork> ReduceOp::own_work(std::span<const View> in, std::span<const View>) const {
   return OwnWork{kernels::reduce_work(a.kind), static_cast<double>(in[0].count())};
+}
+
+// ---- Derivatives and batching
+
+Derivatives ReduceOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
+  const Tensor& x = node.inputs[0];
+  Shape kept = x.shape();
+  for (const int axis : a.axes) kept[axis] = 1;
+  const auto along_x = [&](const Tensor& t) { return broadcast_to(reshape(t, kept), x.shape()); };
+  const double n = static_cast<double>(reduced_elements(x.shape(), a.axes));
+  switch (a.kind) {
+    case ReduceKind::sum:
+      return std::vector{along_x(g[0])};
+    case ReduceKind::mean:
+      return std::vector{along_x(g[0] / n)};
+    default:
+      return std::nullopt;
+  }
+}
+
+Derivatives ReduceOp::jvp(const Differentiated&, std::span<const Tensor> t) const {
+  if (a.kind != ReduceKind::sum && a.kind != ReduceKind::mean) return std::nullopt;
+  return std::vector{reduce(a.kind, t[0], a.axes, a.keep_dims)};
+}
+
+std::optional<Batched> ReduceOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  ReduceAttributes of_batch = a;
+  for (int& axis : of_batch.axes) ++axis;
+  return batched(apply(make_op<ReduceOp>(std::move(of_batch)), {batch_first(in[0], axes[0], 0)}));
 }
 
 Tensor reduce(ReduceKind op, const Operand& x, const Axes& axes, bool keep_dims) {

@@ -28,6 +28,9 @@ class ReduceOp final : public OpOf<ReduceAttributes> {
   std::optional<OwnWork> own_work(std::span<const View> inputs, std::span<const View> outputs) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
 struct ArgReduceAttributes {

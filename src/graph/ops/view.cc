@@ -8,6 +8,8 @@
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/ops/iota_view.h"
+#include "graph/rules.h"
+#include "weft/array.h"
 #include "weft/error.h"
 
 namespace weft {
@@ -125,6 +127,79 @@ std::optional<Placement> SliceOp::place(const Layout& x) const {
   p.layout.shape[a.axis] = a.size();
   if (a.size() > 1) p.layout.strides[a.axis] = x.strides[a.axis] * a.step;
   return p;
+}
+
+// ---- Derivatives: views are linear, and a tangent goes the way of its value.
+
+Derivatives ReshapeOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
+  return std::vector{reshape(g[0], node.inputs[0].shape())};
+}
+Derivatives ReshapeOp::jvp(const Differentiated& node, std::span<const Tensor> t) const {
+  return std::vector{reshape(t[0], node.outputs[0].shape())};
+}
+std::optional<Batched> ReshapeOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  const Tensor first = batch_first(in[0], axes[0], 0);
+  Shape entry = first.shape();
+  entry.erase(0);
+  Shape shape = shape_of(entry);
+  shape.insert(0, first.shape()[0]);
+  return batched(reshape(first, shape));
+}
+
+Derivatives PermuteOp::vjp(const Differentiated&, std::span<const Tensor> g) const {
+  std::vector<int> back(a.order.size());
+  for (std::size_t i = 0; i < back.size(); ++i) back[static_cast<std::size_t>(a.order[i])] = static_cast<int>(i);
+  return std::vector{permute(g[0], back)};
+}
+Derivatives PermuteOp::jvp(const Differentiated&, std::span<const Tensor> t) const {
+  return std::vector{permute(t[0], a.order)};
+}
+std::optional<Batched> PermuteOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  std::vector<int> order{0};
+  for (const int axis : a.order) order.push_back(axis + 1);
+  return batched(permute(batch_first(in[0], axes[0], 0), order));
+}
+
+Derivatives BroadcastOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
+  return std::vector{summed_to(g[0], node.inputs[0].shape())};
+}
+Derivatives BroadcastOp::jvp(const Differentiated&, std::span<const Tensor> t) const {
+  return std::vector{broadcast_to(t[0], a.shape)};
+}
+std::optional<Batched> BroadcastOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  const Tensor first = batch_broadcast(in[0], axes[0], a.shape.rank());
+  Shape shape = a.shape;
+  shape.insert(0, first.shape()[0]);
+  return batched(broadcast_to(first, shape));
+}
+
+// The elements go back to where they came from, with zeros between them.
+Derivatives SliceOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
+  const Shape& whole = node.inputs[0].shape();
+  const std::int64_t n = whole[a.axis], count = a.size(), step = a.step < 0 ? -a.step : a.step;
+  if (count == 0) return std::vector{Tensor()};
+  Tensor x = a.step < 0 ? flip(g[0], a.axis) : g[0];
+  const std::int64_t begin = a.step < 0 ? a.begin + (count - 1) * a.step : a.begin;
+  const auto padded = [](const Tensor& t, int axis, std::int64_t before, std::int64_t after) {
+    std::vector<std::int64_t> low(static_cast<std::size_t>(t.rank()), 0), high = low;
+    low[static_cast<std::size_t>(axis)] = before;
+    high[static_cast<std::size_t>(axis)] = after;
+    return before == 0 && after == 0 ? t : pad(t, low, high);
+  };
+  if (step > 1 && count > 1) {
+    // A gap behind each element, and then the last one's comes off.
+    Shape shape = x.shape();
+    const Tensor gaps = padded(expand_dims(x, a.axis + 1), a.axis + 1, 0, step - 1);
+    shape[a.axis] = count * step;
+    x = slice(reshape(gaps, shape), a.axis, 0, (count - 1) * step + 1);
+  }
+  return std::vector{padded(x, a.axis, begin, n - begin - x.shape()[a.axis])};
+}
+Derivatives SliceOp::jvp(const Differentiated&, std::span<const Tensor> t) const {
+  return std::vector{slice(t[0], a.axis, a.begin, a.end, a.step)};
+}
+std::optional<Batched> SliceOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  return batched(slice(batch_first(in[0], axes[0], 0), a.axis + 1, a.begin, a.end, a.step));
 }
 
 std::vector<TensorType> StridedOp::infer(std::span<const TensorType> in) const {

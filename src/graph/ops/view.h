@@ -28,6 +28,9 @@ class ReshapeOp final : public ViewOpOf<ReshapeAttributes> {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   std::optional<Placement> place(const Layout& x) const override;
   Tensor simplified(std::span<const Tensor> x) const override { return reshape(x[0], shape_of(x[0].shape())); }
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
   // The new shape of x of that one.
   Shape shape_of(const Shape& x) const;
 };
@@ -46,6 +49,9 @@ class PermuteOp final : public ViewOpOf<PermuteAttributes> {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   std::optional<Placement> place(const Layout& x) const override;
   Tensor simplified(std::span<const Tensor> x) const override { return permute(x[0], a.order); }
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
 struct BroadcastAttributes {
@@ -61,6 +67,9 @@ class BroadcastOp final : public ViewOpOf<BroadcastAttributes> {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   std::optional<Placement> place(const Layout& x) const override;
   Tensor simplified(std::span<const Tensor> x) const override;
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
 // Elements begin, begin + step, … before `end` along an axis; a negative step walks down from `begin` to after `end`.
@@ -85,6 +94,9 @@ class SliceOp final : public ViewOpOf<SliceAttributes> {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   std::optional<Placement> place(const Layout& x) const override;
   Tensor simplified(std::span<const Tensor> x) const override;
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
 struct StridedAttributes {

@@ -2,6 +2,7 @@
 // new one takes.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,7 +34,7 @@ struct ScalarOpInfo {
   int arity;
   unsigned types;
   Yields yields;
-  float cost;            // time in f32 in units of an exponential: measured on a CPU, where all are vector code
+  float cost;  // time in f32 in units of an exponential: measured on a CPU, where all are vector code
   // $0, $1, $2 stand for the operands, $w for the type's width. An empty text means that of the type before it in this
   // order.
   std::string_view f32;  // floats
@@ -41,8 +42,14 @@ struct ScalarOpInfo {
   std::string_view u32;  // unsigned ones, and booleans (0 or 1)
   std::string_view i64;  // vec2<u32>, low word first; empty does not mean the texts before
   std::string_view u64;
-  std::string_view c64;  // vec2<f32>
+  std::string_view c64;     // vec2<f32>
   std::string_view narrow;  // floats below 32 bits, if less precision costs less
+  // Of a result that is a float: what the cotangent $g of the result gives for each operand, a formula of numbers, the
+  // operands, the result $r and functions by name; "0" if that is 0 wherever it is defined. Formulas are linear in $g,
+  // and so tangents go the same way; a complex cotangent goes through them as its conjugate. At points without a
+  // derivative they give what PyTorch does: 0 at the steps of floor and its kin, for relu and abs at 0; half to each of
+  // two equal operands of min and max; clamp at its bounds is inside.
+  std::array<std::string_view, 3> derivatives = {};
 
   bool function() const { return cost >= 0.5f; }  // dozens of instructions, not a few
 };

@@ -1,0 +1,58 @@
+#include "graph/ops/identity.h"
+
+#include "graph/node.h"
+#include "graph/op_rows.h"
+
+namespace weft {
+
+std::string_view IdentityOp::name() const {
+  constexpr std::string_view kNames[] = {"identity", "stop_gradient", "optimization_barrier"};
+  return kNames[static_cast<std::size_t>(a.kind)];
+}
+
+Derivatives IdentityOp::vjp(const Differentiated&, std::span<const Tensor> cotangents) const {
+  return std::vector{a.kind == IdentityKind::stop_gradient ? Tensor() : cotangents[0]};
+}
+
+Derivatives IdentityOp::jvp(const Differentiated&, std::span<const Tensor> tangents) const {
+  return std::vector{a.kind == IdentityKind::stop_gradient ? Tensor() : tangents[0]};
+}
+
+std::optional<Batched> IdentityOp::vmap(std::span<const Tensor> inputs, std::span<const int> axes) const {
+  return Batched{{weft::identity(inputs[0], a.kind)}, {axes[0]}};
+}
+
+Tensor identity(const Tensor& x, IdentityKind kind) {
+  return apply(make_op<IdentityOp>(IdentityAttributes{kind}), {x});
+}
+
+std::vector<Tensor> with_derivative(const CustomDerivativePtr& call, std::span<const Tensor> results,
+                                    std::span<const Tensor> operands) {
+  std::vector<Tensor> out(results.size());
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!results[i].defined()) continue;
+    std::vector<Tensor> inputs{results[i]};
+    inputs.insert(inputs.end(), operands.begin(), operands.end());
+    out[i] = apply(make_op<CustomResultOp>(call, static_cast<int>(i)), std::move(inputs));
+  }
+  return out;
+}
+
+void add_identity_ops(OpRows& rows) {
+  const auto row = [&](IdentityKind kind, std::string summary) {
+    Schema schema{.name = std::string(IdentityOp(IdentityAttributes{kind}).name()),
+                  .family = "view",
+                  .summary = std::move(summary),
+                  .formula = "y = x",
+                  .inputs = {{.name = "x", .shape = "any"}, {.name = "with", .arity = Arity::repeated, .shape = "any"}},
+                  .outputs = {{.name = "y", .shape = "x's shape"}},
+                  .signatures = {{types::any, types::any, OperandTypes::as(0)}}};
+    rows.push_back(op_row<IdentityOp>(std::move(schema), {kind}));
+  };
+  row(IdentityKind::identity, "its operand; what it stands with, derivatives of a program's own, files do not keep");
+  row(IdentityKind::stop_gradient, "its operand, which is constant for derivatives");
+  row(IdentityKind::barrier,
+      "its operand; what is computed from it is not merged with what is computed from its operand");
+}
+
+}  // namespace weft

@@ -1,0 +1,71 @@
+// Ops whose result is their operand, and that mean something to derivatives or to the compiler.
+#pragma once
+
+#include <memory>
+
+#include "graph/ops/view.h"
+
+namespace weft {
+
+enum class IdentityKind : std::uint8_t {
+  identity,       // a name of its own, such as the variable of a derivative
+  stop_gradient,  // constant for derivatives
+  barrier,        // what is computed from it is not merged with what is computed from its operand
+};
+
+struct IdentityAttributes {
+  IdentityKind kind = IdentityKind::identity;
+
+  void fields(AttributeVisitor&) {}
+};
+
+class IdentityOp final : public ViewOpOf<IdentityAttributes> {
+ public:
+  using ViewOpOf::ViewOpOf;
+  std::string_view name() const override;
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override { return {inputs[0]}; }
+  std::optional<Placement> place(const Layout& x) const override { return Placement{0, x}; }
+  Tensor simplified(std::span<const Tensor> x) const override {
+    return a.kind == IdentityKind::barrier ? Tensor() : x[0];
+  }
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+};
+
+Tensor identity(const Tensor& x, IdentityKind kind = IdentityKind::identity);
+
+// A call of a function whose derivatives the program gives, shared by the ops of its results.
+class CustomDerivative {
+ public:
+  virtual ~CustomDerivative() = default;
+  // As Op's rules: of the call's operands and results.
+  virtual Derivatives vjp(const Differentiated& call, std::span<const Tensor> cotangents) const = 0;
+  virtual Derivatives jvp(const Differentiated& call, std::span<const Tensor> tangents) const = 0;
+  int results = 0;  // how many
+};
+using CustomDerivativePtr = std::shared_ptr<const CustomDerivative>;
+
+// Result `index` of such a call: its operand 0, followed by the call's operands.
+class CustomResultOp final : public Op {
+ public:
+  CustomResultOp(CustomDerivativePtr call, int index) : call_(std::move(call)), index_(index) {}
+  std::string_view name() const override { return "identity"; }
+  bool is_view() const override { return true; }
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override { return {inputs[0]}; }
+  std::optional<Placement> place(const Layout& x) const override { return Placement{0, x}; }
+  Tensor simplified(std::span<const Tensor> x) const override { return x[0]; }
+  const CustomDerivative* custom_derivative() const override { return call_.get(); }
+  const CustomDerivativePtr& call() const { return call_; }
+  int index() const { return index_; }
+
+ private:
+  CustomDerivativePtr call_;
+  int index_;
+};
+
+// The results with these derivatives. Undefined ones stay so.
+std::vector<Tensor> with_derivative(const CustomDerivativePtr& call, std::span<const Tensor> results,
+                                    std::span<const Tensor> operands);
+
+}  // namespace weft

@@ -1,0 +1,164 @@
+#include "transform/batch.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/format.h"
+#include "graph/ops/identity.h"
+#include "graph/ops/leaf.h"
+#include "graph/rules.h"
+#include "transform/clone.h"
+#include "transform/derivatives.h"
+#include "weft/array.h"
+#include "weft/error.h"
+
+namespace weft {
+
+Tensor stand_in_for(TensorType type) { return apply(make_op<InputOp>("an entry of a batch", std::move(type), ""), {}); }
+
+namespace {
+
+// A tensor that stands for entries of a batch.
+Tensor stand_in(const Tensor& x, int axis) {
+  TensorType type = x.type();
+  if (axis >= 0) type.shape.erase(axis);
+  return stand_in_for(std::move(type));
+}
+
+// The derivatives of a call, for a batch of calls: the rule is recorded for one entry, and batched.
+class BatchedDerivative final : public CustomDerivative {
+ public:
+  BatchedDerivative(CustomDerivativePtr of_entry, std::vector<int> axes, std::vector<int> result_axes)
+      : of_entry_(std::move(of_entry)), axes_(std::move(axes)), result_axes_(std::move(result_axes)) {
+    results = of_entry_->results;
+  }
+  Derivatives vjp(const Differentiated& call, std::span<const Tensor> cotangents) const override {
+    return of_batch(call, cotangents, result_axes_, axes_, call.inputs,
+                    [&](const auto& entry, const auto& given) { return of_entry_->vjp(entry, given); });
+  }
+  Derivatives jvp(const Differentiated& call, std::span<const Tensor> tangents) const override {
+    return of_batch(call, tangents, axes_, result_axes_, call.outputs,
+                    [&](const auto& entry, const auto& given) { return of_entry_->jvp(entry, given); });
+  }
+
+ private:
+  // `like`: what the derivatives that come out belong to; theirs are the axes `to`. The sum over the batch where it has
+  // none.
+  template <class Rule>
+  Derivatives of_batch(const Differentiated& call, std::span<const Tensor> given, std::span<const int> from,
+                       std::span<const int> to, std::span<const Tensor> like, Rule&& rule) const {
+    std::vector<Tensor> variables, values;
+    std::vector<int> axes;
+    const auto entry = [&](const Tensor& x, int axis) {
+      if (!x.defined()) return Tensor();
+      variables.push_back(stand_in(x, axis));
+      values.push_back(x);
+      axes.push_back(axis);
+      return variables.back();
+    };
+    std::vector<Tensor> inputs, outputs, derivatives;
+    for (std::size_t i = 0; i < call.inputs.size(); ++i) inputs.push_back(entry(call.inputs[i], axes_[i]));
+    for (std::size_t i = 0; i < call.outputs.size(); ++i) outputs.push_back(entry(call.outputs[i], result_axes_[i]));
+    for (std::size_t i = 0; i < given.size(); ++i) derivatives.push_back(entry(given[i], from[i]));
+    const auto made = rule(Differentiated{inputs, outputs, call.wanted}, derivatives);
+    if (!made) return std::nullopt;
+    const Batched all = batch(*made, variables, values, axes);
+    const std::int64_t size = batch_size(values, axes);
+    std::vector<Tensor> results(made->size());
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (!all.outputs[i].defined() || !like[i].defined()) continue;
+      const Tensor first = batch_first(all.outputs[i], all.axes[i], size);
+      results[i] = to[i] < 0 ? reduce(ReduceKind::sum, first, {0}) : moveaxis(first, 0, to[i]);
+    }
+    return results;
+  }
+
+  CustomDerivativePtr of_entry_;
+  std::vector<int> axes_, result_axes_;
+};
+
+}  // namespace
+
+Batched batch(std::span<const Tensor> outputs, std::span<const Tensor> variables, std::span<const Tensor> values,
+              std::span<const int> axes) {
+  const Dependence dependence(outputs, variables);
+  ResultMap now;
+  NodeMap<std::vector<int>> axes_of;  // of the results of each node; none: no batch
+  const auto set = [&](const Tensor& v, Tensor value, int axis) {
+    now.set(v, std::move(value));
+    std::vector<int>& all = axes_of[*v.node()];
+    all.resize(v.node()->types().size(), -1);
+    all[static_cast<std::size_t>(v.index())] = axis;
+  };
+  const auto axis_of = [&](const Tensor& v) {
+    const std::vector<int>* all = axes_of.find(*v.node());
+    return all && !all->empty() ? (*all)[static_cast<std::size_t>(v.index())] : -1;
+  };
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    if (variables[i].defined()) set(variables[i], values[i], axes[i]);
+  }
+  std::unordered_map<const CustomDerivative*, std::vector<const Node*>> calls;
+  for (const Node* node : dependence.nodes()) {
+    if (const CustomDerivative* call = node->op().custom_derivative()) calls[call].push_back(node);
+  }
+  for (const Node* n : dependence.nodes()) {
+    const Node& node = *n;
+    if (!dependence.depends(node) || dependence.is_variable(node)) continue;
+    const std::vector<Tensor> inputs = now.at(node.inputs());
+    std::vector<int> input_axes;
+    for (const Tensor& v : node.inputs()) input_axes.push_back(axis_of(v));
+    const bool any = std::ranges::any_of(input_axes, [](int a) { return a >= 0; });
+    if (const CustomDerivative* call = node.op().custom_derivative()) {
+      const auto& results = calls.at(call);
+      if (results.front() != n) continue;
+      std::vector<Tensor> result_values(static_cast<std::size_t>(call->results));
+      std::vector<int> result_axes(result_values.size(), -1);
+      for (const Node* r : results) {
+        const auto i = static_cast<std::size_t>(r->as<CustomResultOp>()->index());
+        result_values[i] = now.at(r->inputs()[0]);
+        result_axes[i] = axis_of(r->inputs()[0]);
+      }
+      const AsNodeScope scope(node);
+      const auto operands = std::span(inputs).subspan(1);
+      const auto made = with_derivative(
+          std::make_shared<const BatchedDerivative>(node.as<CustomResultOp>()->call(),
+                                                    std::vector(input_axes.begin() + 1, input_axes.end()), result_axes),
+          result_values, operands);
+      for (const Node* r : results) {
+        const auto i = static_cast<std::size_t>(r->as<CustomResultOp>()->index());
+        set(r->value(), made[i], result_axes[i]);
+      }
+      continue;
+    }
+    if (!any) {
+      clone(node, now);
+      continue;
+    }
+    const AsNodeScope scope(node);
+    auto made = node.op().vmap(inputs, input_axes);
+    if (!made) {
+      std::vector<Tensor> entries;
+      for (std::size_t i = 0; i < inputs.size(); ++i) entries.push_back(stand_in(inputs[i], input_axes[i]));
+      const std::vector<Tensor> parts = node.op().decomposed(entries);
+      if (parts.empty()) throw Unsupported("no batching of {}{}", node.op().name(), recorded_at(node.line()));
+      made = batch(parts, entries, inputs, input_axes);
+    }
+    for (std::size_t i = 0; i < made->outputs.size(); ++i) {
+      TensorType type = made->outputs[i].type();
+      if (made->axes[i] >= 0) type.shape.erase(made->axes[i]);
+      if (type != node.types()[i]) {
+        throw InternalError("vmap of {}: result {} has entries of {}, expected {}", node.op().name(), i,
+                            to_string(type), to_string(node.types()[i]));
+      }
+      set(node.value(static_cast<int>(i)), made->outputs[i], made->axes[i]);
+    }
+  }
+  Batched result;
+  for (const Tensor& v : outputs) {
+    result.outputs.push_back(v.defined() ? now.at(v) : v);
+    result.axes.push_back(v.defined() ? axis_of(v) : -1);
+  }
+  return result;
+}
+
+}  // namespace weft

@@ -1,0 +1,282 @@
+// Derivatives of functions of tensors.
+#include "weft/derivatives.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <map>
+
+#include "support/on_device.h"
+#include "support/throws.h"
+#include "weft/array.h"
+#include "weft/creation.h"
+#include "weft/error.h"
+#include "weft/label.h"
+#include "weft/memory.h"
+#include "weft/print.h"
+#include "weft/traced.h"
+
+namespace weft::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::FloatNear;
+using testing::HasSubstr;
+using testing::Pointwise;
+
+class DerivativesTest : public OnDevice {};
+INSTANTIATE_TEST_SUITE_P(Devices, DerivativesTest, testing::ValuesIn(all_devices()),
+                         [](const auto& i) { return i.param; });
+
+struct Layer {
+  Tensor weights, bias;
+};
+struct Network {
+  std::vector<Layer> layers;
+  Tensor steps;  // a count, which has no derivative
+  float slope = 1;
+};
+Tensor run(const Network& net, Tensor x) {
+  for (const Layer& layer : net.layers) x = tanh(matmul(x, layer.weights) * net.slope + layer.bias);
+  return x;
+}
+
+TEST_P(DerivativesTest, GradientsHaveTheArgumentsType) {
+  // d/dx of sum(x²) and of the product of two numbers.
+  const auto g = grad([](const Tensor& x) { return sum(square(x)); })(tensor({1.0f, -2.0f, 3.0f}));
+  EXPECT_THAT(g.read<float>(), ElementsAre(2, -4, 6));
+  const auto [ga, gb] = grad<0, 1>([](const Tensor& a, const Tensor& b) { return a * b; })(tensor(3.0f), tensor(5.0f));
+  EXPECT_EQ(ga.item<float>(), 5);
+  EXPECT_EQ(gb.item<float>(), 3);
+
+  Network net{{{tensor({2, 2}, {0.1f, 0.2f, 0.3f, 0.4f}), tensor({0.0f, 0.5f})}}, tensor({7}), 1};
+  const auto loss = [](const Network& n, const Tensor& x, const Tensor& y) { return mean(square(run(n, x) - y)); };
+  const Tensor x = tensor({1, 2}, {1, 2}), y = tensor({1, 2}, {0, 1});
+  const auto [value, gradient] = value_and_grad(loss)(net, x, y);
+  // By hand: h = tanh(x W + b); dL/dz = (h - y) (1 - h²).
+  const float h0 = std::tanh(0.7f), h1 = std::tanh(1.5f);
+  const float d0 = h0 * (1 - h0 * h0), d1 = (h1 - 1) * (1 - h1 * h1);
+  EXPECT_NEAR(value.item<float>(), (h0 * h0 + (h1 - 1) * (h1 - 1)) / 2, 1e-6);
+  EXPECT_THAT(gradient.layers[0].bias.read<float>(), ElementsAre(FloatNear(d0, 1e-6f), FloatNear(d1, 1e-6f)));
+  EXPECT_THAT(
+      gradient.layers[0].weights.read<float>(),
+      ElementsAre(FloatNear(d0, 1e-6f), FloatNear(d1, 1e-6f), FloatNear(2 * d0, 1e-6f), FloatNear(2 * d1, 1e-6f)));
+  EXPECT_FALSE(gradient.steps.defined()) << "a count has no derivative";
+  EXPECT_EQ(gradient.slope, 1);
+
+  const auto compiled = compile(grad(loss));
+  EXPECT_THAT(compiled(net, x, y).layers[0].bias.read<float>(),
+              ElementsAre(FloatNear(d0, 1e-6f), FloatNear(d1, 1e-6f)));
+}
+
+TEST_P(DerivativesTest, ValuesAreConcrete) {
+  int branch = 0;
+  const auto f = [&](const Tensor& x) {
+    Tensor y = x * x;
+    if (y.item<float>() > 1) {
+      branch = 1;
+      y = y * x;
+    }
+    for (int i = 0; i < 3 && y.item<float>() < 100; ++i) y = y * 2;
+    return y;
+  };
+  EXPECT_NEAR(grad(f)(tensor(0.5f)).item<float>(), 8 * 2 * 0.5f, 1e-6);
+  EXPECT_EQ(branch, 0);
+  EXPECT_NEAR(grad(f)(tensor(2.0f)).item<float>(), 8 * 3 * 4, 1e-5);
+  EXPECT_EQ(branch, 1);
+  EXPECT_NEAR(grad(grad(f))(tensor(2.0f)).item<float>(), 8 * 6 * 2, 1e-5);
+  const auto [y, dy] = jvp(f)(tensor(2.0f), tensor(0.5f));
+  EXPECT_EQ(y.item<float>(), 64);
+  EXPECT_NEAR(dy.item<float>(), 8 * 3 * 4 * 0.5f, 1e-5);
+}
+
+TEST_P(DerivativesTest, UpdatesInPlaceKeepWhatDerivativesNeed) {
+  // Each update would take over the memory of the value before, which the derivative reads.
+  const auto f = [](const Tensor& x) {
+    Tensor y = x * 1;
+    y.set({0}, 3);
+    const float seen = y.sum().item<float>();  // evaluates
+    EXPECT_EQ(seen, 5);
+    Tensor z = y * y;
+    eval(z);
+    y.set({1}, y[{0}] * y[{1}]);
+    eval(y);
+    return (z * y).sum();
+  };
+  // y = (3, 2), z = (9, 4), y' = (3, 6): f = 27 + 4·6 → with x1 = t: t²·3t, so 9 t².
+  EXPECT_THAT(grad(f)(tensor({1.0f, 2.0f})).read<float>(), ElementsAre(0, 36));
+}
+
+TEST_P(DerivativesTest, NestsInAnyOrder) {
+  const auto f = [](const Tensor& x) { return sum(sin(x) * exp(x)); };
+  const std::vector<float> at{-1, 0.5f, 2};
+  const Tensor x = tensor(at);
+  const auto second = [](float t) { return 2 * std::cos(t) * std::exp(t); };
+  const Tensor one = ones_like(x);
+  const auto check = [&](const Tensor& y, std::string_view what) {
+    const auto values = y.read<float>();
+    for (std::size_t i = 0; i < at.size(); ++i) EXPECT_NEAR(values[i], second(at[i]), 2e-5) << what;
+  };
+  check(hvp(f)(x, one), "forward over reverse");
+  check(grad([&](const Tensor& v) { return sum(grad(f)(v)); })(x), "reverse over reverse");
+  const auto elementwise = [](const Tensor& t) { return sin(t) * exp(t); };
+  check(jvp([&](const Tensor& v) { return jvp(elementwise)(v, ones_like(v)).second; })(x, one).second,
+        "forward over forward");
+  check(grad([&](const Tensor& v) { return sum(jvp(elementwise)(v, ones_like(v)).second); })(x),
+        "reverse over forward");
+  check(nth_derivative(elementwise, 2)(x), "nth_derivative");
+  check(vmap(grad(grad([](const Tensor& t) { return sin(t) * exp(t); })))(x), "vmap of grad of grad");
+  check(compile(hvp(f))(x, one), "compiled");
+  check(compile([&](const Tensor& v) { return vmap(grad(grad(elementwise)))(v); })(x), "vmap in compile");
+  check(grad([&](const Tensor& v) { return sum(vmap(grad(elementwise))(v)); })(x), "grad of vmap of grad");
+  const Tensor h = hessian(f)(x);
+  EXPECT_EQ(h.shape(), Shape({3, 3}));
+  check(diagonal(h), "hessian");
+  EXPECT_NEAR(abs(h - triu(tril(h))).sum().item<float>(), 0, 1e-6);
+}
+
+TEST_P(DerivativesTest, ACompiledFunctionIsGoneThrough) {
+  const auto inner = compile([](const Tensor& x) { return x * x * x; });
+  EXPECT_EQ(grad([&](const Tensor& x) { return inner(x); })(tensor(2.0f)).item<float>(), 12);
+  // Also what it captures.
+  const auto captured = [](const Tensor& w) { return compile([&](const Tensor& x) { return w * x; })(tensor(5.0f)); };
+  EXPECT_EQ(grad(captured)(tensor(2.0f)).item<float>(), 5);
+}
+
+TEST_P(DerivativesTest, TenthDerivative) {
+  // Of sin(x) e^x: (√2)^n e^x sin(x + nπ/4).
+  const Tensor x = linspace(-2, 2, 1000);
+  const auto f = [](const Tensor& t) { return sin(t) * exp(t); };
+  const auto at = x.read<float>();
+  for (const int n : {1, 2, 5, 10}) {
+    const auto values = nth_derivative(f, n)(x).read<float>();
+    double worst = 0, largest = 0;
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      const double t = at[i], exact = std::pow(2, n / 2.0) * std::exp(t) * std::sin(t + n * M_PI / 4);
+      worst = std::max(worst, std::abs(values[i] - exact));
+      largest = std::max(largest, std::abs(exact));
+    }
+    EXPECT_LE(worst / largest, 1e-4 * 1e-1) << n;
+  }
+}
+
+TEST_P(DerivativesTest, JacobiansOfBothModes) {
+  const auto f = [](const Tensor& x) { return stack({x[{0}] * x[{1}], sin(x[{2}]), square(x).sum()}, 0); };
+  const Tensor x = tensor({2.0f, 3.0f, 0.5f});
+  const std::vector<float> exact{3, 2, 0, 0, 0, std::cos(0.5f), 4, 6, 1};
+  for (const auto mode : {DerivativeMode::forward, DerivativeMode::reverse, DerivativeMode::automatic}) {
+    EXPECT_THAT(jacobian(f, mode)(x).read<float>(), Pointwise(FloatNear(1e-6f), exact));
+  }
+  EXPECT_EQ(jacobian([](const Tensor& t) { return t.reshape({2, 3}); })(zeros({3, 2})).shape(), Shape({2, 3, 3, 2}));
+}
+
+TEST_P(DerivativesTest, VmapIsALoop) {
+  const Tensor w = tensor({2, 3}, {1, 2, 3, 4, 5, 6});
+  const auto f = [&](const Tensor& x, const Tensor& s) { return matmul(x, w) * s; };
+  const Tensor xs = tensor({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}), s = tensor({1.0f, 10.0f, 100.0f, 1000.0f});
+  const Tensor all = vmap(f)(xs, s);
+  ASSERT_EQ(all.shape(), Shape({4, 3}));
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(all[{i}].read<float>(), f(xs[{i}], s[{i}]).read<float>());
+  }
+  const Tensor shared = vmap(f, {.arguments = {1, std::nullopt}, .result = 1})(xs.T(), tensor(2.0f));
+  EXPECT_EQ(shared.shape(), Shape({3, 4}));
+  EXPECT_EQ(shared.T().contiguous().read<float>(), (matmul(xs, w) * 2).read<float>());
+  EXPECT_THROW(vmap(f)(xs, tensor({1.0f, 2.0f})), ShapeError);
+  EXPECT_THROW(vmap([](const Tensor& x) { return x * x.item<float>(); })(s), InvalidArgument);
+}
+
+TEST_P(DerivativesTest, OwnDerivatives) {
+  // A straight-through estimate: the step's derivative is that of the identity.
+  const auto step = custom_vjp([](const Tensor& x) { return round(x); },
+                               [](const std::tuple<Tensor>&, const Tensor&, const Tensor& g) { return g; });
+  EXPECT_THAT(grad([&](const Tensor& x) { return sum(step(x) * x); })(tensor({1.2f, 2.7f})).read<float>(),
+              ElementsAre(FloatNear(2.2f, 1e-6f), FloatNear(5.7f, 1e-6f)));
+  const auto cube = custom_jvp([](const Tensor& x) { return x * x * x; },
+                               [](const std::tuple<Tensor>& x, const Tensor&, const std::tuple<Tensor>& t) {
+                                 return 3 * square(std::get<0>(x)) * std::get<0>(t);
+                               });
+  EXPECT_EQ(grad([&](const Tensor& x) { return cube(x); })(tensor(2.0f)).item<float>(), 12);
+  EXPECT_EQ(grad(grad([&](const Tensor& x) { return cube(x); }))(tensor(2.0f)).item<float>(), 12);
+  EXPECT_EQ(jvp(step)(tensor(2.2f), tensor(3.0f)).second.item<float>(), 3) << "the transpose";
+  // Under vmap the rule stays, in both orders.
+  const Tensor xs = tensor({1.2f, 2.7f});
+  EXPECT_THAT(vmap(grad([&](const Tensor& x) { return step(x) * x; }))(xs).read<float>(),
+              ElementsAre(FloatNear(2.2f, 1e-6f), FloatNear(5.7f, 1e-6f)));
+  EXPECT_THAT(grad([&](const Tensor& v) { return sum(vmap([&](const Tensor& x) { return step(x) * x; })(v)); })(xs)
+                  .read<float>(),
+              ElementsAre(FloatNear(2.2f, 1e-6f), FloatNear(5.7f, 1e-6f)));
+  EXPECT_EQ(grad([](const Tensor& x) { return stop_gradient(x) * x; })(tensor(3.0f)).item<float>(), 3);
+}
+
+TEST_P(DerivativesTest, CheckpointsGiveTheSame) {
+  const Tensor w = tensor({2, 2}, {0.5f, -0.25f, 0.75f, 1});
+  const auto block = [](const Tensor& x, const Tensor& m) { return tanh(matmul(x, m)) + x; };
+  const auto loss = [&](const auto& f) {
+    return [&](const Tensor& m, const Tensor& x) {
+      Tensor h = x;
+      const auto inner = [&](const Tensor& t) { return f(t, m); };  // captures what is differentiated
+      for (int i = 0; i < 3; ++i) h = i == 1 ? f(h, m) : checkpoint(inner)(h);
+      return sum(square(h));
+    };
+  };
+  const Tensor x = tensor({1, 2}, {0.3f, -0.6f});
+  const auto plain = grad([&](const Tensor& m) {
+                       Tensor h = x;
+                       for (int i = 0; i < 3; ++i) h = block(h, m);
+                       return sum(square(h));
+                     })(w)
+                         .read<float>();
+  const auto kept = checkpoint(block);
+  EXPECT_THAT(grad(loss(kept))(w, x).read<float>(), Pointwise(FloatNear(1e-6f), plain));
+  EXPECT_THAT(compile(grad(loss(kept)))(w, x).read<float>(), Pointwise(FloatNear(1e-6f), plain));
+  const auto printed = checkpoint([&](const Tensor& t, const Tensor& m) {
+    const Tensor y = block(t, m);
+    (void)to_string(y);  // evaluates inside
+    return y;
+  });
+  EXPECT_THAT(grad(loss(printed))(w, x).read<float>(), Pointwise(FloatNear(1e-6f), plain));
+}
+
+TEST_P(DerivativesTest, ErrorsSayWhatIsWrong) {
+  const auto f = [](const Tensor& x) { return sum(x); };
+  EXPECT_THROW(([&] { grad(f)(tensor({1, 2})); })(), TypeError);
+  EXPECT_THAT(message_of([&] { grad(f)(tensor({1, 2})); }), HasSubstr("i32[2]"));
+  EXPECT_THROW(([&] { grad([](const Tensor& x) { return x; })(tensor({1.0f, 2.0f})); })(), ShapeError);
+  EXPECT_THAT(message_of([&] { grad([](const Tensor& x) { return x; })(tensor({1.0f, 2.0f})); }),
+              HasSubstr("f32[2], expected one number"));
+  EXPECT_THROW(([&] { grad([](const Tensor& x) { return cast(sum(x), DType::i32); })(tensor({1.0f})); })(), TypeError);
+  EXPECT_THAT(message_of([&] { grad([](const Tensor& x) { return cast(sum(x), DType::i32); })(tensor({1.0f})); }),
+              HasSubstr("i32"));
+  EXPECT_THROW(([&] { vjp(f)(tensor({1.0f})).second(tensor({1.0f, 2.0f})); })(), ShapeError);
+  EXPECT_THAT(message_of([&] { vjp(f)(tensor({1.0f})).second(tensor({1.0f, 2.0f})); }), HasSubstr("cotangent 0"));
+  EXPECT_THROW(([&] { jvp(f)(tensor({1.0f}), tensor({1.0f, 2.0f})); })(), ShapeError);
+  EXPECT_THAT(message_of([&] { jvp(f)(tensor({1.0f}), tensor({1.0f, 2.0f})); }), HasSubstr("tangent 0"));
+  EXPECT_THAT(grad([](const Tensor& x) { return sum(x * 0 + 1); })(tensor({1.0f, 2.0f})).read<float>(),
+              ElementsAre(0, 0));
+  EXPECT_THAT(grad([](const Tensor&) { return tensor(1.0f); })(tensor({1.0f, 2.0f})).read<float>(), ElementsAre(0, 0));
+}
+
+TEST_P(DerivativesTest, MemoryIsLetGo) {
+  Tensor running = zeros({64});
+  const auto f = [&](const Tensor& x) {
+    const Tensor y = sin(x) * x;
+    running = running * 0.9f + y * 0.1f;  // a state outside of the result
+    eval(running);
+    return sum(y);
+  };
+  Tensor x = ones({64});
+  const auto step = [&] { x = x - 0.01f * grad(f)(x); };
+  for (int i = 0; i < 50; ++i) step();
+  eval(x);
+  const auto before = memory::live(device);
+  for (int i = 0; i < 1000; ++i) {
+    step();
+    if (i % 10 == 0) eval(x);
+  }
+  eval(x);
+  EXPECT_LE(memory::live(device), before + 65536);
+}
+
+}  // namespace
+}  // namespace weft::test
