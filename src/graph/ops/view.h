@@ -26,7 +26,7 @@ class ReshapeOp final : public ViewOpOf<ReshapeAttributes> {
   using ViewOpOf::ViewOpOf;
   std::string_view name() const override { return "reshape"; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
-  std::optional<Placement> place(const Layout& x) const override;
+  std::optional<Placement> view_layout(const Layout& x) const override;
   Tensor simplified(std::span<const Tensor> x) const override { return reshape(x[0], shape_of(x[0].shape())); }
   // The new shape of x of that one.
   Shape shape_of(const Shape& x) const;
@@ -44,7 +44,7 @@ class PermuteOp final : public ViewOpOf<PermuteAttributes> {
   using ViewOpOf::ViewOpOf;
   std::string_view name() const override { return "permute"; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
-  std::optional<Placement> place(const Layout& x) const override;
+  std::optional<Placement> view_layout(const Layout& x) const override;
   Tensor simplified(std::span<const Tensor> x) const override { return permute(x[0], a.order); }
 };
 
@@ -59,7 +59,7 @@ class BroadcastOp final : public ViewOpOf<BroadcastAttributes> {
   using ViewOpOf::ViewOpOf;
   std::string_view name() const override { return "broadcast"; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
-  std::optional<Placement> place(const Layout& x) const override;
+  std::optional<Placement> view_layout(const Layout& x) const override;
   Tensor simplified(std::span<const Tensor> x) const override;
 };
 
@@ -83,7 +83,7 @@ class SliceOp final : public ViewOpOf<SliceAttributes> {
   using ViewOpOf::ViewOpOf;
   std::string_view name() const override { return "slice"; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
-  std::optional<Placement> place(const Layout& x) const override;
+  std::optional<Placement> view_layout(const Layout& x) const override;
   Tensor simplified(std::span<const Tensor> x) const override;
 };
 
@@ -104,7 +104,7 @@ class StridedOp final : public ViewOpOf<StridedAttributes> {
   using ViewOpOf::ViewOpOf;
   std::string_view name() const override { return "strided"; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
-  std::optional<Placement> place(const Layout&) const override { return a.placement; }
+  std::optional<Placement> view_layout(const Layout&) const override { return a.placement; }
 };
 
 }  // namespace weft
