@@ -78,11 +78,11 @@ enum class Unit { bytes, flop };
 
 // A call whose operands come from memory, not from a cache: calls rotate through copies of them.
 struct ColdCase {
-  using Operands = std::span<const View>;  // inputs, then outputs
+  using Views = std::span<const View>;  // inputs, then outputs
   std::string name;
   std::vector<TensorType> inputs, outputs;
   double moved;                            // bytes, in sizes of the first input
-  std::function<void(Stream&, Operands)> call;
+  std::function<void(Stream&, Views)> call;
   float low = -1, high = 1;                // the range of random floats
 };
 

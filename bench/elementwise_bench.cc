@@ -10,7 +10,7 @@
 namespace weft::bench {
 namespace {
 
-using Operands = ColdCase::Operands;
+using Views = ColdCase::Views;
 
 void copies(KernelBench& b) {
   for (const DType type : {DType::f32, DType::f16, DType::u8}) {
@@ -18,7 +18,7 @@ void copies(KernelBench& b) {
     const TensorType swapped{type, {heads.shape[0], 16, 512, 64}};
     for (const std::uint64_t offset : {0, 4}) {
       b.measure({.name = std::format("copy from byte {} {} {}", offset, name(type), to_string(line.shape)),
-                 .inputs = {line}, .outputs = {line}, .moved = 2, .call = [&](Stream& s, Operands v) {
+                 .inputs = {line}, .outputs = {line}, .moved = 2, .call = [&](Stream& s, Views v) {
                    const auto part = [&](const View& v, std::uint64_t offset) {
                      return View(v.buffer, v.offset + offset, type, {v.count() - 32 / bits(type)});
                    };
@@ -27,7 +27,7 @@ void copies(KernelBench& b) {
     }
     b.measure({.name = std::format("permute 0213 {} {}", name(type), to_string(heads.shape)),
                .inputs = {heads}, .outputs = {swapped}, .moved = 2,
-               .call = [](Stream& s, Operands v) {
+               .call = [](Stream& s, Views v) {
                  kernels::copy(s, v[0].permuted(std::array{0, 2, 1, 3}), v[1]);
                }});
   }
@@ -60,7 +60,7 @@ void transpositions(KernelBench& b) {
         b.measure({.name = std::format("transpose {} {} {} {}x{} {} first", name(type), to_string(x.shape), how,
                                        form.tile, form.tile_b, form.b_first ? "b" : "a"),
                    .inputs = {x}, .outputs = {x}, .moved = 2,
-                   .call = [&](Stream& s, Operands v) { transpose(s, v[0], v[1]); }});
+                   .call = [&](Stream& s, Views v) { transpose(s, v[0], v[1]); }});
       }
     }
   }
@@ -81,7 +81,7 @@ void measure(KernelBench& b, const FunctionInfo& f, DType type, const kernels::M
        .outputs = {y},
        .moved = static_cast<double>(f.operands) + static_cast<double>(byte_size(y)) / static_cast<double>(byte_size(x)),
        .call = [&](Stream& s,
-                   Operands v) { kernels::map(s, f.name, e, v.first(inputs.size()), v.subspan(inputs.size()), form); },
+                   Views v) { kernels::map(s, f.name, e, v.first(inputs.size()), v.subspan(inputs.size()), form); },
        .low = f.name == "acosh" ? 1.0f
               : above_0         ? 0.1f
                                 : -1.0f,
@@ -132,7 +132,7 @@ void affine(KernelBench& b) {
         b.measure({.name = std::format("affine {} {} by {} groups of {}", name(type), to_string(x.shape), groups,
                                        width),
                    .inputs = {x, row, row, row, row}, .outputs = {x}, .moved = 2,
-                   .call = [&](Stream& s, Operands v) {
+                   .call = [&](Stream& s, Views v) {
                      kernels::map(s, "affine", e, v.first(5), v.subspan(5), {width, groups});
                    },
                    .low = 0.1f});

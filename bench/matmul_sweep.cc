@@ -22,7 +22,7 @@ struct Case {
   std::int64_t m, n, k;
 };
 
-struct Operands {
+struct MatmulOperands {
   std::vector<float> a, b;
   View va, vb, vy;
 };
@@ -38,8 +38,8 @@ std::vector<std::byte> encode(const std::vector<float>& values, DType type) {
   return bytes;
 }
 
-Operands make_operands(gpu::Device& device, const Case& c, DType type, DType result, const std::string& layout) {
-  Operands o;
+MatmulOperands make_operands(gpu::Device& device, const Case& c, DType type, DType result, const std::string& layout) {
+  MatmulOperands o;
   std::mt19937 random(7);
   std::uniform_real_distribution<float> value(-1, 1);
   // Multiples of 2^-6 are exact in every type, so that the host need not round the inputs.
@@ -64,7 +64,7 @@ Operands make_operands(gpu::Device& device, const Case& c, DType type, DType res
 }
 
 // The largest error of some elements, in units of sqrt(k) · 2^-24, the scale of the rounding of k products of size ≤ 1.
-double error(gpu::Device& device, const Case& c, const Operands& o) {
+double error(gpu::Device& device, const Case& c, const MatmulOperands& o) {
   std::vector<std::byte> bytes(o.vy.buffer.size());
   device.read(o.vy.buffer, 0, bytes.size()).get().copy_to(bytes);
   const auto y = [&](std::int64_t i) -> double {
@@ -147,7 +147,7 @@ int main(int argc, char** argv) try {
   bench::wake(device);
   for (const std::string& shape : shapes) {
     const Case c = parse_shape(shape);
-    const Operands o = make_operands(device, c, type, result, layout);
+    const MatmulOperands o = make_operands(device, c, type, result, layout);
     const MatmulProblem problem = matmul_problem(o.va, o.vb, o.vy, {epilogue, {}});
     const MatmulVariant choice = choose_variant(problem, device.capabilities(), ~std::uint64_t{0});
     std::vector<MatmulVariant> list;

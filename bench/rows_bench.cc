@@ -13,7 +13,7 @@ namespace weft::bench {
 namespace {
 
 using kernels::ReduceKind;
-using Operands = ColdCase::Operands;
+using Views = ColdCase::Views;
 
 std::string label(std::string_view what, const TensorType& x) {
   return std::format("{} {} {}", what, name(x.dtype), to_string(x.shape));
@@ -26,14 +26,14 @@ TensorType reduced(TensorType x, const std::vector<int>& axes, DType type) {
 
 void softmax(KernelBench& b, std::string_view what, const TensorType& x, int axis, bool logarithm = false) {
   b.measure({.name = label(what, x), .inputs = {x}, .outputs = {x}, .moved = 2,
-             .call = [&](Stream& s, Operands v) {
+             .call = [&](Stream& s, Views v) {
                logarithm ? kernels::log_softmax(s, v[0], v[1], axis) : kernels::softmax(s, v[0], v[1], axis);
              }});
 }
 
 void layer_norm(KernelBench& b, const TensorType& x) {
   b.measure({.name = label("layer norm without weights", x), .inputs = {x}, .outputs = {x}, .moved = 2,
-             .call = [](Stream& s, Operands v) { kernels::layer_norm(s, v[0], {}, {}, v[1], 1, 1e-5f); }});
+             .call = [](Stream& s, Views v) { kernels::layer_norm(s, v[0], {}, {}, v[1], 1, 1e-5f); }});
 }
 
 // Group norm along the last axis.
@@ -41,20 +41,20 @@ void group_norm(KernelBench& b, std::string_view what, const TensorType& x, std:
   const TensorType weights{x.dtype, {x.shape[-1]}};
   const int axis = x.shape.rank() - 1;
   b.measure({.name = label(what, x), .inputs = {x, weights, weights}, .outputs = {x}, .moved = 2,
-             .call = [&](Stream& s, Operands v) {
+             .call = [&](Stream& s, Views v) {
                kernels::group_norm(s, v[0], v[1], v[2], v[3], axis, groups, 1e-5f);
              }});
 }
 
 void reduce(KernelBench& b, std::string_view what, ReduceKind op, const TensorType& x, const std::vector<int>& axes) {
   b.measure({.name = label(what, x), .inputs = {x}, .outputs = {reduced(x, axes, x.dtype)}, .moved = 1,
-             .call = [&](Stream& s, Operands v) { kernels::reduce(s, op, v[0], v[1], axes); }});
+             .call = [&](Stream& s, Views v) { kernels::reduce(s, op, v[0], v[1], axes); }});
 }
 
 void argmax(KernelBench& b, std::string_view what, const TensorType& x, const std::vector<int>& axes) {
   constexpr auto kMax = kernels::ArgKind::max;
   b.measure({.name = label(what, x), .inputs = {x}, .outputs = {reduced(x, axes, DType::i32)}, .moved = 1,
-             .call = [&](Stream& s, Operands v) { kernels::arg_reduce(s, kMax, v[0], v[1], axes); }});
+             .call = [&](Stream& s, Views v) { kernels::arg_reduce(s, kMax, v[0], v[1], axes); }});
 }
 
 void rows(KernelBench& b) {
@@ -62,7 +62,7 @@ void rows(KernelBench& b) {
     for (const std::int64_t bytes : b.sizes()) {
       const TensorType x = b.tensor(type, {-1, 1024}, bytes), line = b.tensor(type, {-1}, bytes);
       b.measure({.name = label("copy", line), .inputs = {line}, .outputs = {line}, .moved = 2,
-                 .call = [](Stream& s, Operands v) { kernels::copy(s, v[0], v[1]); }});
+                 .call = [](Stream& s, Views v) { kernels::copy(s, v[0], v[1]); }});
       softmax(b, "softmax", x, 1);
       layer_norm(b, x);
       reduce(b, "sum to one", ReduceKind::sum, line, {0});
@@ -97,7 +97,7 @@ void rows(KernelBench& b) {
     group_norm(b, "instance norm, channels last", x, 64);
     b.measure({.name = label("batch norm, channels last", x),
                .inputs = {x, weights, weights}, .outputs = {x}, .moved = 2,
-               .call = [](Stream& s, Operands v) {
+               .call = [](Stream& s, Views v) {
                  kernels::batch_norm(s, v[0], v[1], v[2], v[1], v[2], v[3], 2, 1e-5f);
                },
                .low = 0.1f});   // variances
@@ -123,42 +123,42 @@ void work(KernelBench& b, const TensorType& x) {
     return e;
   };
   const auto measure = [&](const char* what, const std::vector<TensorType>& inputs, std::size_t outputs, double moved,
-                           const std::function<void(Stream&, Operands)>& call) {
+                           const std::function<void(Stream&, Views)>& call) {
     b.measure({.name = label(what, x), .inputs = inputs, .outputs = {outputs, x}, .moved = moved, .call = call});
   };
-  const Expression masked = sum(0.125, DType::f32, false), masked_apart = sum(0.125, type, false);
+  const Expression masked = sum(0.125, DType::f32, false), masked_separate = sum(0.125, type, false);
   measure("work in softmax(x / 8 + mask)", {x, row}, 1, 2,
-          [&](Stream& s, Operands v) { kernels::softmax(s, v[0], v[2], -1, {.prologue = {&masked, v.subspan(1, 1)}}); });
+          [&](Stream& s, Views v) { kernels::softmax(s, v[0], v[2], -1, {.prologue = {&masked, v.subspan(1, 1)}}); });
   measure(
-      "work apart of softmax(x / 8 + mask)", {x, row}, 2, 2,
-      [&](Stream& s, Operands v) {
-        kernels::map(s, masked_apart, v.first(2), v.subspan(2, 1));
+      "separate work of softmax(x / 8 + mask)", {x, row}, 2, 2,
+      [&](Stream& s, Views v) {
+        kernels::map(s, masked_separate, v.first(2), v.subspan(2, 1));
         kernels::softmax(s, v[2], v[3], -1);
       });
-  const Expression both = sum(1, DType::f32, true), both_apart = sum(1, type, false);
+  const Expression both = sum(1, DType::f32, true), both_separate = sum(1, type, false);
   measure(
       "work in layer norm of x + r, both stored", {x, x, row}, 2, 4,
-      [&](Stream& s, Operands v) {
+      [&](Stream& s, Views v) {
         kernels::layer_norm(s, v[0], v[2], v[2], v[3], 1, 1e-5f,
                             {.prologue = {&both, v.subspan(1, 1), v.subspan(4)}});
       });
   measure(
-      "work apart of layer norm of x + r, both stored", {x, x, row}, 2, 4,
-      [&](Stream& s, Operands v) {
-        kernels::map(s, both_apart, v.first(2), v.subspan(4));
+      "separate work of layer norm of x + r, both stored", {x, x, row}, 2, 4,
+      [&](Stream& s, Views v) {
+        kernels::map(s, both_separate, v.first(2), v.subspan(4));
         kernels::layer_norm(s, v[4], v[2], v[2], v[3], 1, 1e-5f);
       });
-  const Expression after = gelu(DType::f32), after_apart = gelu(type);
+  const Expression after = gelu(DType::f32), after_separate = gelu(type);
   measure(
       "work in gelu(layer norm)", {x}, 1, 2,
-      [&](Stream& s, Operands v) {
+      [&](Stream& s, Views v) {
         kernels::layer_norm(s, v[0], {}, {}, v[1], 1, 1e-5f, {.epilogue = {&after, {}}});
       });
   measure(
-      "work apart of gelu(layer norm)", {x}, 2, 2,
-      [&](Stream& s, Operands v) {
+      "separate work of gelu(layer norm)", {x}, 2, 2,
+      [&](Stream& s, Views v) {
         kernels::layer_norm(s, v[0], std::nullopt, std::nullopt, v[1], 1, 1e-5f);
-        kernels::map(s, after_apart, v.subspan(1, 1), v.subspan(2));
+        kernels::map(s, after_separate, v.subspan(1, 1), v.subspan(2));
       });
 }
 
@@ -175,7 +175,7 @@ void sorts(KernelBench& b) {
       if (type == DType::i64 && shape != Shape{1 << 24}) continue;
       const TensorType x{type, shape}, places{DType::i32, shape};
       b.measure({.name = label("sort pairs", x), .inputs = {x}, .outputs = {x, places}, .moved = 2 + 32.0 / bits(type),
-                 .call = [](Stream& s, Operands v) { kernels::sort(s, v[0], v[1], v[2], {}); }});
+                 .call = [](Stream& s, Views v) { kernels::sort(s, v[0], v[1], v[2], {}); }});
     }
     for (const auto& [shape, k] :
          {std::pair{Shape{1 << 24}, 10}, {{4096, 4096}, 10}, {{4096, 4096}, 256}, {{64, 50000}, 50}}) {
@@ -183,7 +183,7 @@ void sorts(KernelBench& b) {
       Shape top = shape;
       top[-1] = k;
       b.measure({.name = label(std::format("top {}", k), x), .inputs = {x}, .outputs = {{type, top}, {DType::i32, top}},
-                 .moved = 1, .call = [](Stream& s, Operands v) { kernels::top_k(s, v[0], v[1], v[2], {}); }});
+                 .moved = 1, .call = [](Stream& s, Views v) { kernels::top_k(s, v[0], v[1], v[2], {}); }});
     }
   }
 }
@@ -206,13 +206,13 @@ void forms(KernelBench& b) {
   if (!b.device().is_gpu()) return;
   const auto softmax = [&](DType type, const Shape& shape, int axis, const std::vector<SplitForm>& splits) {
     const TensorType x = b.tensor(type, shape);
-    const auto views = [](Operands v) { return kernels::row_views("softmax", v[0], v[1]); };
+    const auto views = [](Views v) { return kernels::row_views("softmax", v[0], v[1]); };
     for (const SplitForm& f : splits) {
       b.measure({.name = std::format("form {} axis {}: {}", label("softmax", x), axis, text(f)),
                  .inputs = {x},
                  .outputs = {x},
                  .moved = 2,
-                 .call = [&](Stream& s, Operands v) { kernels::softmax_split_rows(s, views(v), axis, false, f); }});
+                 .call = [&](Stream& s, Views v) { kernels::softmax_split_rows(s, views(v), axis, false, f); }});
     }
   };
   const auto softmax_whole = [&](DType type, const Shape& shape, int axis, const std::vector<RowForm>& whole) {
@@ -220,7 +220,7 @@ void forms(KernelBench& b) {
     for (const RowForm& f : whole) {
       b.measure({.name = std::format("form {} axis {}: {}", label("softmax", x), axis, text(f)),
                  .inputs = {x}, .outputs = {x}, .moved = 2,
-                 .call = [&](Stream& s, Operands v) {
+                 .call = [&](Stream& s, Views v) {
                    kernels::softmax_in_form(s, kernels::row_views("softmax", v[0], v[1]), axis, false, f);
                  }});
     }
@@ -229,19 +229,19 @@ void forms(KernelBench& b) {
                         const std::vector<RowForm>& whole, const std::vector<SplitForm>& splits) {
     const TensorType x = b.tensor(type, shape), weight{type, {x.shape[axis]}};
     const std::string name = std::format("form {} axis {}: ", label(std::format("norm of {} groups", groups), x), axis);
-    const auto norm = [&](Operands v) {
+    const auto norm = [&](Views v) {
       return kernels::make_group_norm("norm", kernels::row_views("norm", v[0], v[2]), v[1], v[1], axis, groups, 1e-5f);
     };
     for (const RowForm& f : whole) {
       b.measure({.name = name + text(f), .inputs = {x, weight}, .outputs = {x}, .moved = 2,
-                 .call = [&](Stream& s, Operands v) { kernels::row_norm_in_form(s, norm(v), f); }});
+                 .call = [&](Stream& s, Views v) { kernels::row_norm_in_form(s, norm(v), f); }});
     }
     for (const SplitForm& f : splits) {
       b.measure({.name = name + text(f),
                  .inputs = {x, weight},
                  .outputs = {x},
                  .moved = 2,
-                 .call = [&](Stream& s, Operands v) { kernels::row_norm_split_rows(s, norm(v), f); }});
+                 .call = [&](Stream& s, Views v) { kernels::row_norm_split_rows(s, norm(v), f); }});
     }
   };
   const auto scan = [&](DType type, const Shape& shape, int axis, kernels::ScanKind op,
@@ -250,9 +250,9 @@ void forms(KernelBench& b) {
     const std::string name = std::format(
         "form {} axis {}: ", label(op == kernels::ScanKind::sum ? "scan sum" : "scan log-sum-exp", x), axis);
     b.measure({.name = name + "whole", .inputs = {x}, .outputs = {x}, .moved = 2,
-               .call = [&](Stream& s, Operands v) { kernels::scan(s, op, v[0], v[1], axis); }});
+               .call = [&](Stream& s, Views v) { kernels::scan(s, op, v[0], v[1], axis); }});
     for (const SplitForm& f : splits) {
-      b.measure({.name = name + text(f), .inputs = {x}, .outputs = {x}, .moved = 2, .call = [&](Stream& s, Operands v) {
+      b.measure({.name = name + text(f), .inputs = {x}, .outputs = {x}, .moved = 2, .call = [&](Stream& s, Views v) {
                    kernels::scan_split_rows(s, op, v[0], v[1], axis, {}, f);
                  }});
     }
@@ -269,7 +269,7 @@ void forms(KernelBench& b) {
            .inputs = {x},
            .outputs = {reduced(x, axes, type)},
            .moved = 1,
-           .call = [&](Stream& s, Operands v) { kernels::reduce_in_form(s, op, v[0], v[1], axes, f); }});
+           .call = [&](Stream& s, Views v) { kernels::reduce_in_form(s, op, v[0], v[1], axes, f); }});
     }
   };
   for (const ReduceKind op : {ReduceKind::sum, ReduceKind::max}) {

@@ -223,7 +223,7 @@ int main(int argc, char** argv) try {
   int log2 = 24;
   std::vector<std::string> only;
   std::string json;
-  app.add_flag("--cpu", on_cpu, "measure the CPU twins, not a GPU");
+  app.add_flag("--cpu", on_cpu, "measure the CPU kernels, not a GPU");
   app.add_option("--samples", log2, "logarithm of how many arguments each function gets")->check(CLI::Range(10, 32));
   app.add_option("--only", only, "these functions");
   app.add_option("--json", json, "write what was measured to this file");

@@ -46,9 +46,9 @@ CompileOptions resolved(CompileOptions options) {
 }
 
 // Settings without an effect are mostly mistyped: warns about each once.
-void tell_idle_forces(const CompileOptions& options, std::span<const PrecisionDecision> decisions) {
+void warn_unused_force_f16(const CompileOptions& options, std::span<const PrecisionDecision> decisions) {
   static std::mutex mutex;
-  static std::set<std::string> told;
+  static std::set<std::string> warned;
   for (const auto& [part, f16] : options.force_f16) {
     std::string why;
     if (options.precision == Precision::strict) {
@@ -61,7 +61,7 @@ void tell_idle_forces(const CompileOptions& options, std::span<const PrecisionDe
     const std::string text =
         std::format("WEFT_FORCE_F16 (--force-f16), or force_f16: '{}' does nothing: {}", part, why);
     const std::lock_guard lock(mutex);
-    if (told.insert(text).second) log(LogLevel::warning, "{}", text);
+    if (warned.insert(text).second) log(LogLevel::warning, "{}", text);
   }
 }
 
@@ -93,7 +93,7 @@ Executable compiled(const Graph& graph, const Device& device, const CompileOptio
   with_store.constants = store;
   std::vector<PrecisionDecision> decisions;
   const Graph ready = optimized(graph, device, with_store, &decisions);
-  tell_idle_forces(with_store, decisions);
+  warn_unused_force_f16(with_store, decisions);
   std::vector<Tensor> captured = graph.impl().captured();
   compiler::Schedule schedule = compiler::make_schedule(ready, captured);
   std::vector<Donation> donations = compiler::donate(schedule, options.donate);

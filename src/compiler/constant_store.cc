@@ -37,7 +37,7 @@ Buffer ConstantStore::get(const ConstantPtr& constant) {
       device_.upload(buffer, 0, data.bytes);
     }
     if (constant->shareable()) packed_weights_.add(buffer, constant->owners());
-    if (in_place && !constant->is_recipe()) return buffer;
+    if (in_place && !constant->is_deferred()) return buffer;
   }
   if (constant->shareable()) {
     bytes_ += buffer.size();

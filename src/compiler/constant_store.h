@@ -20,7 +20,7 @@ class ConstantStore : public IdleMemory {
   // The constant's memory on the device; on the CPU the host's own memory if that is aligned. On a GPU fill() uploads
   // the bytes, so that kernels can be compiled meanwhile. Throws OutOfMemory.
   Buffer get(const ConstantPtr& constant);
-  // Computes recipes among the constants that were requested, and uploads. If it throws, or if drop_unfilled() is
+  // Computes the deferred constants that were requested, and uploads all. If it throws, or if drop_unfilled() is
   // called instead, the constants that have no bytes yet are forgotten. Throws OutOfMemory, DeviceLost.
   void fill();
   void drop_unfilled();

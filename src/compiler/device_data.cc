@@ -117,7 +117,7 @@ Future<gpu::ReadBytes> DeviceData::async_read() const {
 const DeviceData* find_data(const Tensor& tensor) {
   if (!tensor.defined()) throw InvalidArgument("an undefined Tensor, which stands for no tensor, was used as one");
   if (const DataOp* op = tensor.node()->op().data_op()) return static_cast<const DeviceData*>(op->data_ptr().get());
-  // Nobody takes it away from the node, which the tensor holds.
+  // The data live as long as the node, which the tensor holds.
   return static_cast<const DeviceData*>(tensor.node()->data(tensor.index()).get());
 }
 
@@ -133,7 +133,7 @@ const Tensor& stored_by(const Tensor& tensor) {
   return *stored;
 }
 
-std::optional<Placement> placed_in_stored(const Tensor& view) {
+std::optional<Placement> layout_in_stored(const Tensor& view) {
   std::vector<const Op*> views;
   const Tensor* stored = &view;
   for (; !find_data(*stored) && stored->node()->op().is_view(); stored = &stored->node()->inputs()[0]) {
@@ -141,10 +141,10 @@ std::optional<Placement> placed_in_stored(const Tensor& view) {
   }
   Placement all{0, Layout::dense(stored->shape())};
   for (std::size_t i = views.size(); i-- > 0;) {
-    const auto placed = views[i]->place(all.layout);
-    if (!placed) return std::nullopt;
-    all.offset += placed->offset;
-    all.layout = placed->layout;
+    const auto shown = views[i]->view_layout(all.layout);
+    if (!shown) return std::nullopt;
+    all.offset += shown->offset;
+    all.layout = shown->layout;
   }
   return all;
 }

@@ -23,25 +23,25 @@ class DeviceData final : public Data {
   const Device& device() const { return device_; }
   const View& view() const { return view_; }
   void write(std::span<const std::byte> bytes) const;
-  // Moves the bytes once, and remembers them until something else is written to the memory.
+  // Copies the bytes from the device once, and keeps them until the memory is written again.
   void read(std::span<std::byte> target) const;
   Future<gpu::ReadBytes> async_read() const;
-  // Whether reading moves nothing. What is remembered is still there when the device is lost.
+  // Whether a read needs no transfer. The host's copy survives the loss of the device.
   bool on_host() const { return !device_.is_gpu() || remembered() != nullptr; }
-  // Whether the memory is the tensor's own, not a caller's, and nobody holds a view of it: it may be used again when
-  // nobody needs the tensor.
+  // Whether the memory is the tensor's own, not a caller's, and no view of it exists: it may be reused when the tensor
+  // is not needed any more.
   bool alone() const { return owns_memory_ && view_.buffer.alone(); }
-  // After a run that was to take the memory over and failed: whatever it holds are not the tensor's values any more.
+  // Marks the values as lost, after a run that was to reuse the memory has failed.
   void spoil() const { spoilt_ = true; }
   // Throws Error if spoil() was called.
   void require_values() const;
-  // Something else is put into the memory than what was there, if anything was.
+  // Call when the memory is written: notes it, unless this is the first write.
   void overwritten() const {
     if (defined_.exchange(true, std::memory_order_relaxed)) {
       overwritten_.store(Node::next_sequence(), std::memory_order_relaxed);
     }
   }
-  // Whether that happened since the node of that sequence was made, which was to read what was there.
+  // Whether the memory was overwritten after the node of that sequence number was made, which expected the old values.
   bool overwritten_since(std::uint64_t sequence) const {
     return overwritten_.load(std::memory_order_relaxed) > sequence;
   }
@@ -49,7 +49,7 @@ class DeviceData final : public Data {
  private:
   using Bytes = std::shared_ptr<const std::vector<std::byte>>;
   Bytes remembered() const;
-  // What the buffer is marked with while it holds the same bytes as now.
+  // The digest that identifies the buffer's present content.
   Buffer::Digest mark() const;
   void remember(const Buffer::Digest& mark, Bytes bytes) const;
 
@@ -58,7 +58,7 @@ class DeviceData final : public Data {
   bool owns_memory_ = false;
   mutable std::atomic<bool> spoilt_ = false;
   mutable std::atomic<bool> defined_ = false;
-  mutable std::atomic<std::uint64_t> overwritten_ = 0;  // the sequence of the node that was made next; 0: never
+  mutable std::atomic<std::uint64_t> overwritten_ = 0;  // Node::next_sequence() at the last overwrite; 0: never
   mutable std::mutex mutex_;
   mutable Buffer::Digest mark_;  // of a write or a read
   mutable Bytes bytes_;          // what was there under that mark
@@ -68,9 +68,9 @@ class DeviceData final : public Data {
 const DeviceData* find_data(const Tensor& tensor);
 // Throws InvalidArgument if it has none.
 const DeviceData& data_of(const Tensor& tensor);
-// What stores the elements of a view: the tensor that it is one of, which is no view; or the tensor itself.
+// The tensor whose memory holds the elements: that of which `tensor` is a view, however indirectly, or itself.
 const Tensor& stored_by(const Tensor& tensor);
-// Where the elements of a view lie among those of stored_by(view), which are dense; none: no strides reach them.
-std::optional<Placement> placed_in_stored(const Tensor& view);
+// The layout of a view in the memory of stored_by(view), which is dense; nothing: no strides express it.
+std::optional<Placement> layout_in_stored(const Tensor& view);
 
 }  // namespace weft

@@ -46,10 +46,10 @@ std::vector<TensorData> evaluate(const Op& op, std::span<const TensorData> input
   if (results[0].count() == 0) {
     // Nothing to compute.
   } else if (op.is_view()) {
-    const auto place = op.place(operands[0].layout);
-    const std::int64_t bit = place->offset * bits(operands[0].dtype);
+    const auto shown = op.view_layout(operands[0].layout);
+    const std::int64_t bit = shown->offset * bits(operands[0].dtype);
     const View source(operands[0].buffer, operands[0].offset + static_cast<std::uint64_t>(bit / 8), operands[0].dtype,
-                      place->layout.shape, place->layout.strides);
+                      shown->layout.shape, shown->layout.strides);
     kernels::copy(cpu, source, results[0]);
   } else {
     op.lower({cpu, operands, results});
@@ -60,7 +60,7 @@ std::vector<TensorData> evaluate(const Op& op, std::span<const TensorData> input
 }
 
 std::map<std::string, TensorData> evaluate(const Graph& graph, const std::map<std::string, TensorData>& inputs) {
-  const Graph::Impl::Places place = graph.impl().places();
+  const Graph::Impl::NodeIndices index_in = graph.impl().node_indices();
   std::vector<TensorData> values;  // of all results, in order
   for (const NodePtr& node : graph.impl().nodes()) {
     if (const InputOp* input = node->op().input()) {
@@ -77,12 +77,12 @@ std::map<std::string, TensorData> evaluate(const Graph& graph, const std::map<st
       continue;
     }
     std::vector<TensorData> operands;
-    for (const Tensor& v : node->inputs()) operands.push_back(values[place.result(v)]);
+    for (const Tensor& v : node->inputs()) operands.push_back(values[index_in.result(v)]);
     for (TensorData& result : evaluate(node->op(), operands)) values.push_back(std::move(result));
   }
   std::map<std::string, TensorData> outputs;
   for (const GraphPort& o : graph.impl().outputs) {
-    outputs.emplace(o.name, values[place.result(o.value)]);
+    outputs.emplace(o.name, values[index_in.result(o.value)]);
   }
   return outputs;
 }

@@ -38,9 +38,9 @@ bool Grouping::may_join(int a, int b) const {
 
 std::span<const Node* const> Grouping::users_near(const Tensor& v, const Node& node) const {
   const auto& users = uses().of(v);
-  const auto place = [&](const Node* n) { return id(*n); };
-  const auto begin = std::ranges::lower_bound(users, id(node) - kFarthest, {}, place);
-  const auto end = std::ranges::upper_bound(begin, users.end(), id(node) + kFarthest, {}, place);
+  const auto index = [&](const Node* n) { return id(*n); };
+  const auto begin = std::ranges::lower_bound(users, id(node) - kFarthest, {}, index);
+  const auto end = std::ranges::upper_bound(begin, users.end(), id(node) + kFarthest, {}, index);
   count_visits(static_cast<std::uint64_t>(end - begin));
   return {begin, end};
 }

@@ -22,7 +22,7 @@ class Grouping {
 
   const Graph& graph() const { return rewriter_.from(); }
   const Uses& uses() const { return rewriter_.uses(); }
-  // A node's place in the graph.
+  // A node's index in the graph.
   int id(const Node& node) const { return rewriter_.id(node); }
   int of(const Node& node) const { return group_[id(node)]; }
   // Users of the value that are near enough to the node for may_join(), in order.
@@ -59,7 +59,7 @@ class Grouping {
   std::vector<int> group_;     // of each node
   std::vector<char> emitted_;  // of each group
   std::set<int> remade_;
-  std::vector<int> reach_;  // of each place the last node of any group that begins there or before
+  std::vector<int> reach_;  // for each index, the last node of the groups that begin at or before it
 };
 
 }  // namespace weft::compiler

@@ -66,8 +66,8 @@ Layout layout_of(const Tensor& v) {
   for (; root.node()->op().is_view(); root = input_of(root)) views.push_back(root.node());
   Layout layout = Layout::dense(root.shape());
   for (; !views.empty(); views.pop_back()) {
-    const auto place = views.back()->op().place(layout);
-    layout = place ? place->layout : Layout::dense(views.back()->types()[0].shape);
+    const auto shown = views.back()->op().view_layout(layout);
+    layout = shown ? shown->layout : Layout::dense(views.back()->types()[0].shape);
   }
   return layout;
 }
@@ -90,11 +90,11 @@ Shape split(Shape heads, std::int64_t count) {
 }
 
 // An operand whose axes before the last two are seen as `heads`.
-struct Operand {
+struct HeadOperand {
   Tensor value;
   Shape heads, last;
 
-  Operand(const Tensor& v, int rank) : value(v) {
+  HeadOperand(const Tensor& v, int rank) : value(v) {
     Shape shape = v.shape();
     while (shape.rank() < rank) shape.insert(0, 1);
     heads = Shape(std::span(shape.begin(), shape.end() - 2));
@@ -128,7 +128,7 @@ std::optional<AttentionOperands> fold_heads(const AttentionOperands& operands, c
     }
   }
   Shape all = heads;
-  Operand q(operands.q, rank), keys(k, rank), values(v, rank),
+  HeadOperand q(operands.q, rank), keys(k, rank), values(v, rank),
       mask(operands.mask.defined() ? operands.mask : q.value, rank);
   if (count > 1) {
     for (Shape* shape : {&all, &q.heads, &mask.heads}) *shape = split(*shape, count);
@@ -145,7 +145,7 @@ std::optional<AttentionOperands> fold_heads(const AttentionOperands& operands, c
   const auto fold = [&](int batch_end, int kv_end) -> std::optional<AttentionOperands> {
     if (!q.folds(all, batch_end, n) || !mask.folds(all, batch_end, n)) return std::nullopt;
     if (!keys.folds(all, batch_end, kv_end) || !values.folds(all, batch_end, kv_end)) return std::nullopt;
-    const auto whole = [&](const Operand& o, int end) {
+    const auto whole = [&](const HeadOperand& o, int end) {
       return broadcast_to(o.fold(batch_end, end), folded(all, batch_end, end, o.last));
     };
     return AttentionOperands{whole(q, n), whole(keys, kv_end), whole(values, kv_end),

@@ -47,9 +47,9 @@ struct Seen {
 };
 
 Seen seen_through(const MaskWindow& window, std::int64_t query, std::int64_t queries, std::int64_t keys) {
-  const std::int64_t place = query + (window.top_left ? 0 : keys - queries);
-  return {window.left < 0 ? 0 : std::clamp<std::int64_t>(place - window.left, 0, keys),
-          window.right < 0 ? keys : std::clamp<std::int64_t>(place + window.right + 1, 0, keys)};
+  const std::int64_t position = query + (window.top_left ? 0 : keys - queries);
+  return {window.left < 0 ? 0 : std::clamp<std::int64_t>(position - window.left, 0, keys),
+          window.right < 0 ? keys : std::clamp<std::int64_t>(position + window.right + 1, 0, keys)};
 }
 
 // The window that the rows of one mask form.
@@ -59,12 +59,12 @@ std::optional<MaskWindow> window_of(const std::vector<Seen>& rows, std::int64_t 
     MaskWindow window{.top_left = top_left};
     for (std::int64_t i = 0; i < queries; ++i) {
       const Seen& s = rows[static_cast<std::size_t>(i)];
-      const std::int64_t place = i + (top_left ? 0 : keys - queries);
+      const std::int64_t position = i + (top_left ? 0 : keys - queries);
       if (s.first >= s.end)
         window.every_query_sees = false;
       else if (s.end < keys)
-        window.right = s.end - 1 - place;
-      if (s.first < s.end && s.first > 0) window.left = place - s.first;
+        window.right = s.end - 1 - position;
+      if (s.first < s.end && s.first > 0) window.left = position - s.first;
     }
     bool same = true;
     for (std::int64_t i = 0; i < queries && same; ++i) {

@@ -31,11 +31,11 @@ std::uint64_t aligned(std::uint64_t bytes) {
 class Planner {
  public:
   Planner(std::span<const PlanItem> items, std::span<const PlanStep> steps, std::uint64_t max_buffer)
-      : items_(items), max_buffer_(max_buffer), apart_(items.size()), together_(items.size()) {
+      : items_(items), max_buffer_(max_buffer), conflicts_(items.size()), together_(items.size()) {
     for (const PlanStep& step : steps) {
       for (std::size_t w = 0; w < step.writes.size(); ++w) {
-        for (const int r : step.reads) keep_apart(step.writes[w], r);
-        for (std::size_t k = 0; k < w; ++k) keep_apart(step.writes[w], step.writes[k]);
+        for (const int r : step.reads) add_conflict(step.writes[w], r);
+        for (std::size_t k = 0; k < w; ++k) add_conflict(step.writes[w], step.writes[k]);
       }
     }
     for (const PlanItem& item : items) sizes_.push_back(aligned(item.bytes));
@@ -66,16 +66,16 @@ class Planner {
 
   // In the order in which they begin.
   const std::vector<int>& by_time() const { return by_time_; }
-  // Pairs of items that are alive at once, which place() compares.
+  // Pairs of items that are alive at once, which assign() compares.
   std::size_t overlaps() const { return overlaps_; }
-  // True if there are too many of them for place().
+  // True if there are too many of them for assign().
   bool too_many() const { return overlaps_ > kMaxComparisons / 4; }
 
   // Places items in the order in which they begin, each where one of about its size has ended, or else behind all that
   // its buffer has. In time that grows with the items alone.
-  MemoryPlan place_by_time() {
+  MemoryPlan assign_by_time() {
     MemoryPlan plan;
-    plan.places.resize(items_.size());
+    plan.locations.resize(items_.size());
     std::vector<std::uint64_t> slots(items_.size());                // the size of what each item lies in
     std::vector<std::multimap<std::uint64_t, std::uint64_t>> free;  // of each buffer: offsets by size
     std::vector<int> forbidden_for;                                 // of each buffer: the last such item
@@ -84,14 +84,14 @@ class Planner {
     for (const int item : by_time_) {
       for (; !alive.empty() && alive.top().first < items_[item].first; alive.pop()) {
         const int ended = alive.top().second;
-        free[plan.places[ended].buffer].emplace(slots[ended], plan.places[ended].offset);
+        free[plan.locations[ended].buffer].emplace(slots[ended], plan.locations[ended].offset);
       }
-      for (const int other : apart_[item]) {
+      for (const int other : conflicts_[item]) {
         count_visits();
-        if (plan.places[other].buffer >= 0) forbidden_for[plan.places[other].buffer] = item;
+        if (plan.locations[other].buffer >= 0) forbidden_for[plan.locations[other].buffer] = item;
       }
       const std::uint64_t size = sizes_[item];
-      Place best, behind;
+      Location best, behind;
       for (int b = 0; b < static_cast<int>(plan.buffers.size()); ++b) {
         count_visits();
         if (forbidden_for[b] == item) continue;
@@ -119,19 +119,19 @@ class Planner {
         slots[item] = size;
         plan.buffers[best.buffer] += size;
       }
-      plan.places[item] = best;
+      plan.locations[item] = best;
       alive.emplace(items_[item].last, item);
     }
     return plan;
   }
 
   // Places items one after the other where they increase the plan least.
-  MemoryPlan place(std::span<const int> order) {
+  MemoryPlan assign(std::span<const int> order) {
     MemoryPlan plan;
-    plan.places.resize(items_.size());
+    plan.locations.resize(items_.size());
     for (const int item : order) {
       find_gaps(plan, item);
-      Place best;
+      Location best;
       std::uint64_t best_growth = 0;
       // The last candidate is a new buffer.
       for (int b = 0; b <= static_cast<int>(plan.buffers.size()); ++b) {
@@ -146,7 +146,7 @@ class Planner {
           best_growth = growth;
         }
       }
-      plan.places[item] = best;
+      plan.locations[item] = best;
       plan.buffers.resize(std::max<std::size_t>(plan.buffers.size(), best.buffer + 1));
       plan.buffers[best.buffer] = std::max(plan.buffers[best.buffer], best.offset + sizes_[item]);
     }
@@ -163,20 +163,20 @@ class Planner {
     int buffer;
   };
 
-  void keep_apart(int a, int b) {
+  void add_conflict(int a, int b) {
     if (a == b) return;
-    apart_[a].push_back(b);
-    apart_[b].push_back(a);
+    conflicts_[a].push_back(b);
+    conflicts_[b].push_back(a);
   }
 
   void find_gaps(const MemoryPlan& plan, int item) {
     gaps_.assign(plan.buffers.size() + 1, {});
-    for (const int other : apart_[item]) {
-      if (plan.places[other].buffer >= 0) gaps_[plan.places[other].buffer].forbidden = true;
+    for (const int other : conflicts_[item]) {
+      if (plan.locations[other].buffer >= 0) gaps_[plan.locations[other].buffer].forbidden = true;
     }
     taken_.clear();
     for (const int other : together_[item]) {
-      const Place& p = plan.places[other];
+      const Location& p = plan.locations[other];
       if (p.buffer >= 0 && !gaps_[p.buffer].forbidden) taken_.push_back({p.offset, p.offset + sizes_[other], p.buffer});
     }
     std::ranges::sort(taken_, {}, &Taken::begin);
@@ -191,7 +191,7 @@ class Planner {
   std::span<const PlanItem> items_;
   std::uint64_t max_buffer_;
   std::vector<std::uint64_t> sizes_;
-  std::vector<std::vector<int>> apart_, together_;
+  std::vector<std::vector<int>> conflicts_, together_;
   std::vector<int> by_time_;
   std::size_t overlaps_ = 0;
   std::vector<Gap> gaps_;  // of find_gaps
@@ -207,11 +207,11 @@ std::uint64_t liveness_bound(std::span<const PlanItem> items, std::size_t steps)
   return alive.empty() ? 0 : *std::ranges::max_element(alive);
 }
 
-std::vector<std::uint64_t> live_bytes(std::span<const PlanItem> items, std::size_t steps, bool as_placed) {
+std::vector<std::uint64_t> live_bytes(std::span<const PlanItem> items, std::size_t steps, bool aligned_sizes) {
   // What begins with each step, less what ended before it.
   std::vector<std::uint64_t> alive(steps + 1, 0);
   for (const PlanItem& item : items) {
-    const std::uint64_t bytes = as_placed ? aligned(item.bytes) : item.bytes;
+    const std::uint64_t bytes = aligned_sizes ? aligned(item.bytes) : item.bytes;
     alive[static_cast<std::size_t>(item.first)] += bytes;
     alive[static_cast<std::size_t>(item.last) + 1] -= bytes;
   }
@@ -229,7 +229,7 @@ MemoryPlan plan_memory(std::span<const PlanItem> items, std::span<const PlanStep
   }
   Planner planner(items, steps, max_buffer);
   const std::uint64_t bound = liveness_bound(items, steps.size());
-  if (planner.too_many()) return planner.place_by_time();
+  if (planner.too_many()) return planner.assign_by_time();
   const std::vector<int>& by_time = planner.by_time();
   std::vector<int> by_size = by_time;
   std::ranges::stable_sort(by_size, std::ranges::greater(), [&](int i) { return items[i].bytes; });
@@ -237,7 +237,7 @@ MemoryPlan plan_memory(std::span<const PlanItem> items, std::span<const PlanStep
   MemoryPlan best;
   std::vector<int> best_order;
   const auto consider = [&](std::vector<int> order) {
-    MemoryPlan plan = planner.place(order);
+    MemoryPlan plan = planner.assign(order);
     if (!best_order.empty() && plan.bytes() > best.bytes()) return;
     best = std::move(plan);
     best_order = std::move(order);
@@ -281,7 +281,7 @@ MemoryPlan plan_memory(std::span<const PlanItem> items, std::span<const PlanStep
       else
         std::rotate(first, last, last + 1);
     }
-    MemoryPlan plan = planner.place(next);
+    MemoryPlan plan = planner.assign(next);
     const double tolerated = 1 + kTolerance * (moves - i) / moves;
     if (static_cast<double>(plan.bytes()) > tolerated * static_cast<double>(bytes)) continue;
     order = std::move(next);

@@ -1,6 +1,6 @@
 // Places intermediates in memory. WebGPU forbids one buffer as read and as read_write in one dispatch, so there is no
 // single arena: values are spread over a few buffers so that no step reads a buffer that it writes, except for a value
-// that it computes in place.
+// that it computes in location.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,20 @@ struct PlanItem {
   int first = 0, last = 0;
 };
 
-// The items that one step reads and writes; one in both lists is computed in place.
+// The items that one step reads and writes; one in both lists is computed in location.
 struct PlanStep {
   std::vector<int> reads, writes;
 };
 
-struct Place {
+// Where an item is stored.
+struct Location {
   int buffer = -1;
   std::uint64_t offset = 0;  // a multiple of kPlanAlignment
 };
 
 struct MemoryPlan {
-  std::vector<Place> places;            // of each item
-  std::vector<std::uint64_t> buffers;   // sizes
+  std::vector<Location> locations;     // of each item
+  std::vector<std::uint64_t> buffers;  // sizes
   std::uint64_t bytes() const;
 };
 
@@ -41,7 +42,7 @@ MemoryPlan plan_memory(std::span<const PlanItem> items, std::span<const PlanStep
 // The largest sum of items alive at once: a lower bound for every plan.
 std::uint64_t liveness_bound(std::span<const PlanItem> items, std::size_t steps);
 
-// The bytes of the items alive in each step; as_placed: with what alignment adds.
-std::vector<std::uint64_t> live_bytes(std::span<const PlanItem> items, std::size_t steps, bool as_placed = false);
+// The bytes of the items alive in each step; aligned_sizes: each rounded up to kPlanAlignment.
+std::vector<std::uint64_t> live_bytes(std::span<const PlanItem> items, std::size_t steps, bool aligned_sizes = false);
 
 }  // namespace weft::compiler

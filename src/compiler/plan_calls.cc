@@ -11,14 +11,14 @@
 namespace weft::compiler {
 namespace {
 
-// Views as the memory plan will place them: a result that is computed in place shares the memory of its operand, all
-// others have their own.
-std::vector<View> views_of(const Schedule& schedule, const ScheduledCall& call, std::span<const int> places) {
+// Views of placeholder memory that is shared as in the memory plan: a result that is computed in place shares the
+// memory of its operand, all others have their own. `memory_of` maps each storage to the one whose memory it uses.
+std::vector<View> views_of(const Schedule& schedule, const ScheduledCall& call, std::span<const int> memory_of) {
   std::map<int, Buffer> memory;
   std::vector<View> views;
   for (const auto* operands : {&call.inputs, &call.outputs}) {
     for (const StoredView& o : *operands) {
-      Buffer& buffer = memory[places[o.storage]];
+      Buffer& buffer = memory[memory_of[o.storage]];
       if (!buffer) buffer = schedule.storages[o.storage].number;
       if (!buffer) {
         const std::uint64_t bytes = std::max<std::uint64_t>(schedule.storages[o.storage].bytes, 1);
@@ -34,17 +34,17 @@ std::vector<View> views_of(const Schedule& schedule, const ScheduledCall& call, 
   return views;
 }
 
-// Of each storage the one whose memory it has: of a chain of results in place that is the first one.
+// Maps each storage to the one whose memory it uses: the first of a chain of results that are computed in place.
 std::vector<int> first_in_place(const Schedule& schedule) {
-  std::vector<int> places = results_in_place(schedule);
+  std::vector<int> memory_of = results_in_place(schedule);
   std::vector<int> chain;
-  for (int id = 0; id < static_cast<int>(places.size()); ++id) {
+  for (int id = 0; id < static_cast<int>(memory_of.size()); ++id) {
     int first = id;
-    for (; places[first] >= 0 && places[first] != first; first = places[first]) chain.push_back(first);
-    for (; !chain.empty(); chain.pop_back()) places[chain.back()] = first;
-    places[first] = first;
+    for (; memory_of[first] >= 0 && memory_of[first] != first; first = memory_of[first]) chain.push_back(first);
+    for (; !chain.empty(); chain.pop_back()) memory_of[chain.back()] = first;
+    memory_of[first] = first;
   }
-  return places;
+  return memory_of;
 }
 
 // The reason why the device cannot run the call; if it can, the call gets its plan.
@@ -84,11 +84,11 @@ kernels::Plan plan_call(const ScheduledCall& call, const Device& device, std::sp
 }
 
 void plan_calls(Schedule& schedule, const Device& device, kernels::PlanFor purpose) {
-  const std::vector<int> places = first_in_place(schedule);
+  const std::vector<int> memory_of = first_in_place(schedule);
   std::string refused;
   int count = 0;
   for (ScheduledCall& call : schedule.calls) {
-    const auto why = unsupported(call, device, views_of(schedule, call, places), purpose);
+    const auto why = unsupported(call, device, views_of(schedule, call, memory_of), purpose);
     if (!why) continue;
     ++count;
     refused += std::format("\n  {} {} of {} → {}: {}", call.op->name(), in_quotes(call.label), types_of(call.inputs),

@@ -56,23 +56,23 @@ double relative(const float* exact, const float* narrow, int first) {
 
 }  // namespace
 
-double f16_error(const TensorData& weights, const Placement& place) {
-  if (place.layout.shape.rank() > 2) {
+double f16_error(const TensorData& weights, const Placement& placement) {
+  if (placement.layout.shape.rank() > 2) {
     // Each matrix of a batch on its own.
     double worst = 0;
-    Placement part = place;
+    Placement part = placement;
     part.layout.shape.erase(0);
     part.layout.strides.erase(0);
-    for (std::int64_t i = 0; i < place.layout.shape[0]; ++i) {
+    for (std::int64_t i = 0; i < placement.layout.shape[0]; ++i) {
       worst = std::max(worst, f16_error(weights, part));
-      part.offset += place.layout.strides[0];
+      part.offset += placement.layout.strides[0];
     }
     return worst;
   }
-  const std::int64_t k = place.layout.shape[0];
-  const std::int64_t n = place.layout.shape[1];
-  const std::int64_t along = place.layout.strides[0];
-  const std::int64_t across = place.layout.strides[1];
+  const std::int64_t k = placement.layout.shape[0];
+  const std::int64_t n = placement.layout.shape[1];
+  const std::int64_t along = placement.layout.strides[0];
+  const std::int64_t across = placement.layout.strides[1];
   const std::vector<Probe> inputs = probes(k);
   const std::byte* base = weights.bytes.data();
   std::mutex mutex;
@@ -88,7 +88,7 @@ double f16_error(const TensorData& weights, const Placement& place) {
         const Probe& p = inputs[static_cast<std::size_t>(i)];
         for (std::int64_t c = 0; c < count; ++c) {
           float w;
-          std::memcpy(&w, base + (place.offset + i * along + (first + c) * across) * 4, sizeof w);
+          std::memcpy(&w, base + (placement.offset + i * along + (first + c) * across) * 4, sizeof w);
           const float half = rounded(w);
           for (int j = 0; j < kProbes; ++j) {
             exact[c][j] += w * p.exact[j];

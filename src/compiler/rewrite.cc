@@ -16,14 +16,14 @@ void add_once(std::vector<Tensor>& list, const Tensor& v) {
   if (!contains(list, v)) list.push_back(v);
 }
 
-Uses::Uses(const Graph& graph) : place_(graph.impl().places()), uses_(place_.results()) {
+Uses::Uses(const Graph& graph) : index_in_(graph.impl().node_indices()), uses_(index_in_.results()) {
   for (const GraphPort& o : graph.impl().outputs) {
-    uses_[place_.result(o.value)].is_output = true;
+    uses_[index_in_.result(o.value)].is_output = true;
   }
   for (const NodePtr& node : graph.impl().nodes()) {
     count_visits(node->inputs().size());
     for (const Tensor& v : node->inputs()) {
-      auto& users = uses_[place_.result(v)].users;
+      auto& users = uses_[index_in_.result(v)].users;
       if (users.empty() || users.back() != node.get()) users.push_back(node.get());
     }
   }
@@ -36,7 +36,7 @@ Tensor root_of(Tensor v) {
 }
 
 Rewriter::Rewriter(const Graph& from)
-    : from_(from), place_(from.impl().places()), map_(place_.results()), labels_(from.impl().labels) {}
+    : from_(from), index_in_(from.impl().node_indices()), map_(index_in_.results()), labels_(from.impl().labels) {}
 
 std::vector<Tensor> Rewriter::at(std::span<const Tensor> old) const {
   std::vector<Tensor> values;
@@ -57,7 +57,7 @@ Tensor Rewriter::constant_at(const Tensor& old) {
 
 void Rewriter::set(const Tensor& old, Tensor now) {
   changed_ |= !same(old, now);
-  map_[place_.result(old)] = std::move(now);
+  map_[index_in_.result(old)] = std::move(now);
 }
 
 Tensor Rewriter::copy(const Node& old) {
@@ -67,7 +67,7 @@ Tensor Rewriter::copy(const Node& old) {
   }
   if (!shared) return copy(old, old.shared_op(), at(old.inputs()));
   for (std::size_t i = 0; i < old.types().size(); ++i)
-    map_[place_.result(old.value()) + i] = old.value(static_cast<int>(i));
+    map_[index_in_.result(old.value()) + i] = old.value(static_cast<int>(i));
   if (const auto& order = from_.impl().stored_order(old); !order.empty()) stored_[old.sequence()] = order;
   return old.value();
 }
@@ -77,7 +77,7 @@ Tensor Rewriter::copy(const Node& old, OpPtr op, std::vector<Tensor> inputs) {
   const Tensor made = clone(old, std::move(op), std::move(inputs));
   add_labels(*made.node(), old);
   for (std::size_t i = 0; i < old.types().size(); ++i)
-    map_[place_.result(old.value()) + i] = result(made, static_cast<int>(i));
+    map_[index_in_.result(old.value()) + i] = result(made, static_cast<int>(i));
   if (const auto& order = from_.impl().stored_order(old); !order.empty()) stored_[made.node()->sequence()] = order;
   return made;
 }

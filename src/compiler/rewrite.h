@@ -29,9 +29,9 @@ class Uses {
     std::vector<const Node*> users;
     bool is_output = false;
   };
-  const Use& at(const Tensor& v) const { return uses_[place_.result(v)]; }
+  const Use& at(const Tensor& v) const { return uses_[index_in_.result(v)]; }
 
-  Graph::Impl::Places place_;
+  Graph::Impl::NodeIndices index_in_;
   std::vector<Use> uses_;  // of each result
 };
 
@@ -50,12 +50,12 @@ class Rewriter {
     if (!uses_) uses_.emplace(from_);
     return *uses_;
   }
-  // A node's place in the old graph.
-  int id(const Node& node) const { return place_(node); }
+  // A node's index in the old graph.
+  int id(const Node& node) const { return index_in_(node); }
 
-  bool has(const Tensor& old) const { return map_[place_.result(old)].defined(); }
+  bool has(const Tensor& old) const { return map_[index_in_.result(old)].defined(); }
   // The new graph's value for a value of the old graph that was reached already.
-  const Tensor& at(const Tensor& old) const { return map_[place_.result(old)]; }
+  const Tensor& at(const Tensor& old) const { return map_[index_in_.result(old)]; }
   std::vector<Tensor> at(std::span<const Tensor> old) const;
   // Like at(), for a constant or a view of one that may not have been reached yet.
   Tensor constant_at(const Tensor& old);
@@ -81,7 +81,7 @@ class Rewriter {
 
  private:
   const Graph& from_;
-  Graph::Impl::Places place_;
+  Graph::Impl::NodeIndices index_in_;
   mutable std::optional<Uses> uses_;
   std::vector<Tensor> map_;  // of each old result
   std::map<std::uint64_t, std::vector<int>> stored_;

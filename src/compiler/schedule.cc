@@ -30,7 +30,7 @@ std::uint64_t bytes_of(const TensorType& type) {
 class Lowering {
  public:
   Lowering(const Graph& graph, std::span<const Tensor> captured)
-      : graph_(graph), captured_(captured), place_(graph.impl().places()), storage_(place_.results(), -1) {}
+      : graph_(graph), captured_(captured), index_in_(graph.impl().node_indices()), storage_(index_in_.results(), -1) {}
 
   Schedule run() {
     for (const GraphPort& o : graph_.impl().outputs) {
@@ -50,7 +50,7 @@ class Lowering {
     }
     for (const Tensor& t : captured_) {
       // A constant may have replaced all that it was needed for.
-      if (place_(*t.node()) >= 0) add_storage(t, Storage::Kind::input, static_cast<int>(schedule_.inputs.size()));
+      if (index_in_(*t.node()) >= 0) add_storage(t, Storage::Kind::input, static_cast<int>(schedule_.inputs.size()));
       schedule_.inputs.push_back({{}, t.type()});
       ++schedule_.captured;
     }
@@ -65,7 +65,7 @@ class Lowering {
   // Where the operand lies in what is stored.
   Placement placement(const Tensor& v) const {
     // Views are resolved: their layout does not depend on how their root is stored.
-    if (v.node()->op().is_view()) return *v.node()->op().place({});
+    if (v.node()->op().is_view()) return *v.node()->op().view_layout({});
     return {0, v.index() == 0 ? storage_layout(graph_, *v.node()) : Layout::dense(v.shape())};
   }
 
@@ -128,20 +128,20 @@ class Lowering {
   }
 
   StoredView operand(const Tensor& v) {
-    const Placement place = placement(v);
+    const Placement shown = placement(v);
     const Tensor& root = stored(v);
-    const std::int64_t bit = place.offset * bits(v.dtype());
+    const std::int64_t bit = shown.offset * bits(v.dtype());
     if (bit % 8 != 0) throw Unsupported("a view of {} starts inside a byte", weft::to_string(root.type()));
-    const std::uint64_t offset = place.layout.count() ? static_cast<std::uint64_t>(bit / 8) : 0;
-    return {storage(root), offset, v.dtype(), place.layout};
+    const std::uint64_t offset = shown.layout.count() ? static_cast<std::uint64_t>(bit / 8) : 0;
+    return {storage(root), offset, v.dtype(), shown.layout};
   }
 
   // The storage of a value, -1 if it has none yet.
-  int& storage(const Tensor& v) { return storage_[place_.result(v)]; }
+  int& storage(const Tensor& v) { return storage_[index_in_.result(v)]; }
 
   const Graph& graph_;
   std::span<const Tensor> captured_;
-  Graph::Impl::Places place_;
+  Graph::Impl::NodeIndices index_in_;
   Schedule schedule_;
   std::vector<int> storage_;  // of each result
   std::unordered_map<const Node*, OpPtr> without_iotas_;  // forms of ops that compute these operands

@@ -1,5 +1,5 @@
-// A graph as a list of kernel calls on numbered storages: what the memory plan places and an executable runs, the same
-// on every device.
+// A graph as a list of kernel calls on numbered storages: what the memory plan gives locations and an executable runs,
+// the same on every device.
 #pragma once
 
 #include "compiler/memory_plan.h"
@@ -71,8 +71,8 @@ bool same_view(const StoredView& a, const StoredView& b);
 // only.
 bool reads_in_place(const ScheduledCall& call, int storage, const StoredView& result);
 
-// The intermediates of a schedule, placed. A result that its kernel may compute in place takes the item of the operand
-// that is read there for the last time; otherwise no step reads and writes one buffer.
+// The intermediates of a schedule, with their locations. A result that its kernel may compute in place takes the item
+// of the operand that is read there for the last time; otherwise no step reads and writes one buffer.
 struct PlannedSchedule {
   std::vector<int> item_of;     // of each storage, -1 if it is not planned
   std::vector<PlanItem> items;

@@ -81,8 +81,8 @@ bool Term::operator==(const Term& other) const {
   // A pair of terms is compared once, however many paths lead to it; formulas that passes recognise are much smaller
   // than the limit.
   constexpr int kMostPairs = 256;
-  const auto place = [](const Term& a, const Term& b) { return std::tuple(a.map_, a.node_, b.map_, b.node_); };
-  std::set<decltype(place(*this, other))> seen;
+  const auto order = [](const Term& a, const Term& b) { return std::tuple(a.map_, a.node_, b.map_, b.node_); };
+  std::set<decltype(order(*this, other))> seen;
   std::vector<std::pair<Term, Term>> open{{*this, other}};
   for (int pairs = 0; !open.empty(); ++pairs) {
     const auto [x, y] = std::move(open.back());
@@ -95,7 +95,7 @@ bool Term::operator==(const Term& other) const {
     const Expression::Node& a = x.at();
     const Expression::Node& b = y.at();
     if (a.op != b.op || a.type != b.type || a.bits != b.bits) return false;
-    if (!seen.insert(place(x, y)).second) continue;
+    if (!seen.insert(order(x, y)).second) continue;
     for (int i = 0; i < arity(a.op); ++i) open.emplace_back(x.arg(i), y.arg(i));
   }
   return true;

@@ -43,7 +43,7 @@ class Verifier {
         const Storage::Kind source = schedule_.storages[r.storage].kind;
         const bool from_outside = (source == Storage::Kind::input && !donors_.contains(r.storage)) ||
                                   source == Storage::Kind::constant || source == Storage::Kind::number;
-        if (!from_outside && !holds(r)) fail("storage {} is not in its place any more, or not yet", r.storage);
+        if (!from_outside && !holds(r)) fail("storage {} is not written yet, or was overwritten", r.storage);
       }
       for (std::size_t w = 0; w < writes.size(); ++w) {
         const Storage::Kind kind = schedule_.storages[writes[w].storage].kind;
@@ -78,11 +78,11 @@ class Verifier {
       return {-1 - (storage.donor >= 0 ? storage.donor : id), 0, std::max<std::uint64_t>(storage.bytes, 1), id};
     }
     const int item = planned_.item_of[id];
-    if (item < 0) fail("storage {} has no place", id);
-    const Place& place = planned_.plan.places[item];
-    const Region r{place.buffer, place.offset, place.offset + storage.bytes, id};
-    if (place.buffer < 0 || place.buffer >= static_cast<int>(planned_.plan.buffers.size()) ||
-        r.end > planned_.plan.buffers[place.buffer] || place.offset % kPlanAlignment != 0) {
+    if (item < 0) fail("storage {} has no location", id);
+    const Location& location = planned_.plan.locations[item];
+    const Region r{location.buffer, location.offset, location.offset + storage.bytes, id};
+    if (location.buffer < 0 || location.buffer >= static_cast<int>(planned_.plan.buffers.size()) ||
+        r.end > planned_.plan.buffers[location.buffer] || location.offset % kPlanAlignment != 0) {
       fail("storage {} leaves its buffer", id);
     }
     return r;

@@ -1,4 +1,4 @@
-// Checks a placed schedule independently of how it was placed.
+// Checks a schedule's memory plan, independently of how it was made.
 #pragma once
 
 #include "compiler/schedule.h"

@@ -54,10 +54,10 @@ std::string signature_text(const Schema& schema, const TypeSignature& signature)
   return text;
 }
 
-using Operands = std::span<const TensorType* const>;
+using GivenTypes = std::span<const TensorType* const>;
 
 void check_count(std::string_view kernel, std::string_view what, std::span<const OperandSchema> declared,
-                 Operands given) {
+                 GivenTypes given) {
   std::size_t least = 0, most = declared.size();
   for (std::size_t i = 0; i < declared.size(); ++i) {
     if (declared[i].arity != Arity::optional) least = i + 1;
@@ -76,8 +76,8 @@ void check_count(std::string_view kernel, std::string_view what, std::span<const
 
 // Each operand that is there, with its schema's index; of repeated ones each with the index of all.
 template <class F>
-void for_each_operand(const Schema& schema, Operands inputs, Operands outputs, const F& f) {
-  const auto walk = [&](std::span<const OperandSchema> declared, Operands given, std::size_t first) {
+void for_each_operand(const Schema& schema, GivenTypes inputs, GivenTypes outputs, const F& f) {
+  const auto walk = [&](std::span<const OperandSchema> declared, GivenTypes given, std::size_t first) {
     for (std::size_t i = 0; i < given.size(); ++i) {
       if (given[i]) f(first + std::min(i, declared.size() - 1), i, *given[i]);
     }
@@ -86,23 +86,23 @@ void for_each_operand(const Schema& schema, Operands inputs, Operands outputs, c
   walk(schema.outputs, outputs, schema.inputs.size());
 }
 
-std::string name_of(const Schema& schema, std::size_t i, std::size_t place) {
+std::string name_of(const Schema& schema, std::size_t i, std::size_t given_index) {
   const OperandSchema& o = operand(schema, i);
   if (o.arity != Arity::repeated) return o.name;
   return std::format("{} {}", o.name.ends_with('s') ? o.name.substr(0, o.name.size() - 1) : o.name,
-                     place - (i < schema.inputs.size() ? i : i - schema.inputs.size()));
+                     given_index - (i < schema.inputs.size() ? i : i - schema.inputs.size()));
 }
 
-const TensorType* first_of(Operands given, std::size_t i) { return i < given.size() ? given[i] : nullptr; }
+const TensorType* first_of(GivenTypes given, std::size_t i) { return i < given.size() ? given[i] : nullptr; }
 
-bool fits(const Schema& schema, const TypeSignature& signature, Operands inputs, Operands outputs) {
+bool fits(const Schema& schema, const TypeSignature& signature, GivenTypes inputs, GivenTypes outputs) {
   bool all = true;
-  for_each_operand(schema, inputs, outputs, [&](std::size_t i, std::size_t place, const TensorType& type) {
+  for_each_operand(schema, inputs, outputs, [&](std::size_t i, std::size_t given_index, const TensorType& type) {
     const OperandTypes& t = signature[i];
     if (operand(schema, i).arity == Arity::repeated) {
-      const Operands list = i < schema.inputs.size() ? inputs : outputs;
+      const GivenTypes list = i < schema.inputs.size() ? inputs : outputs;
       const std::size_t first = i < schema.inputs.size() ? i : i - schema.inputs.size();
-      all &= place == first || !list[first] || type.dtype == list[first]->dtype;
+      all &= given_index == first || !list[first] || type.dtype == list[first]->dtype;
     }
     if (t.same_as < 0) {
       all &= t.set.contains(type.dtype);
@@ -116,17 +116,17 @@ bool fits(const Schema& schema, const TypeSignature& signature, Operands inputs,
   return all;
 }
 
-const TypeSignature& check(const Schema& schema, std::string_view kernel, Operands inputs, Operands outputs,
+const TypeSignature& check(const Schema& schema, std::string_view kernel, GivenTypes inputs, GivenTypes outputs,
                            bool with_outputs) {
   check_count(kernel, "input", schema.inputs, inputs);
   if (with_outputs) check_count(kernel, "output", schema.outputs, outputs);
   for (const TypeSignature& s : schema.signatures) {
     if (!fits(schema, s, inputs, outputs)) continue;
-    for_each_operand(schema, inputs, outputs, [&](std::size_t i, std::size_t place, const TensorType& type) {
+    for_each_operand(schema, inputs, outputs, [&](std::size_t i, std::size_t given_index, const TensorType& type) {
       const OperandSchema& o = operand(schema, i);
       if (i >= schema.inputs.size() && !with_outputs) return;
       if (type.shape.rank() >= o.min_rank && type.shape.rank() <= o.max_rank) return;
-      const std::string name = name_of(schema, i, place);
+      const std::string name = name_of(schema, i, given_index);
       throw ShapeError("{}: {} {} {}; expected rank {}", kernel, name, is_or_are(name), to_string(type),
                        o.min_rank == o.max_rank ? std::to_string(o.min_rank)
                        : o.max_rank == kMaxRank ? std::format("{} or more", o.min_rank)
@@ -135,8 +135,8 @@ const TypeSignature& check(const Schema& schema, std::string_view kernel, Operan
     return s;
   }
   std::string all;
-  for_each_operand(schema, inputs, outputs, [&](std::size_t i, std::size_t place, const TensorType& type) {
-    const std::string name = name_of(schema, i, place);
+  for_each_operand(schema, inputs, outputs, [&](std::size_t i, std::size_t given_index, const TensorType& type) {
+    const std::string name = name_of(schema, i, given_index);
     if (const TypeSet types = schema.types_of(i); !types.contains(type.dtype)) {
       throw TypeError("{}: {} {} {}; expected {}", kernel, name, is_or_are(name), to_string(type), to_string(types));
     }
@@ -235,10 +235,11 @@ const AttributeSchema* Schema::attribute(std::string_view wanted) const {
   return found == attributes.end() ? nullptr : &*found;
 }
 
-const TypeSignature& check_operands(const Schema& schema, std::string_view kernel, Operands inputs, Operands outputs) {
+const TypeSignature& check_operands(const Schema& schema, std::string_view kernel, GivenTypes inputs,
+                                    GivenTypes outputs) {
   return check(schema, kernel, inputs, outputs, true);
 }
-const TypeSignature& check_inputs(const Schema& schema, std::string_view kernel, Operands inputs,
+const TypeSignature& check_inputs(const Schema& schema, std::string_view kernel, GivenTypes inputs,
                                   std::optional<DType> result) {
   if (!result) return check(schema, kernel, inputs, {}, false);
   const TensorType y{*result, inputs.empty() || !inputs[0] ? Shape() : inputs[0]->shape};
@@ -246,7 +247,7 @@ const TypeSignature& check_inputs(const Schema& schema, std::string_view kernel,
   return check(schema, kernel, inputs, outputs, false);
 }
 
-DType result_type(const Schema& schema, const TypeSignature& signature, Operands inputs, std::size_t k) {
+DType result_type(const Schema& schema, const TypeSignature& signature, GivenTypes inputs, std::size_t k) {
   const OperandTypes& t = signature[schema.inputs.size() + k];
   const auto other = static_cast<std::size_t>(std::max(t.same_as, 0)), count = schema.inputs.size();
   if (t.same_as >= 0 && other >= count) return result_type(schema, signature, inputs, other - count);

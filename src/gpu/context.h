@@ -26,8 +26,8 @@ struct Failure {
   [[noreturn]] void raise(std::string_view what) const;
 };
 
-// Something that WebGPU calls back about: a mapped buffer, a compiled pipeline, finished work. The callback holds it,
-// so that nobody need wait for a callback that is not wanted any more.
+// Something that WebGPU reports by a callback: a mapped buffer, a compiled pipeline, finished work. The callback owns
+// it, so that it may be abandoned without waiting for the callback.
 struct Event {
   wgpu::Future future;
   std::exception_ptr error;        // set before `done`
@@ -61,7 +61,7 @@ class DeviceCompletion : public Completion, public std::enable_shared_from_this<
   virtual bool settled() const = 0;
   // The event that settles it. Throws InvalidArgument if nothing was submitted yet that would.
   virtual const Event& event() const = 0;
-  // It will never happen.
+  // Called when it will never happen.
   virtual void fail(std::exception_ptr why) = 0;
 
  protected:
@@ -93,7 +93,7 @@ class Context : public std::enable_shared_from_this<Context> {
   void wait_for_queue();
 
   bool done(const Event& event);
-  // Drives the device: callbacks of what happened are called.
+  // Processes WebGPU's events: runs the callbacks of what has happened.
   void process_events();
   // An event for all work submitted so far.
   std::shared_ptr<Event> mark();

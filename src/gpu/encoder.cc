@@ -148,7 +148,7 @@ struct Encoder::State {
   }
 
   // The offset of the parameters and the page that holds them.
-  std::pair<ParamPage*, std::uint32_t> place_params(std::span<const std::byte> params,
+  std::pair<ParamPage*, std::uint32_t> store_params(std::span<const std::byte> params,
                                                     std::span<const NumberParam> numbers, std::uint32_t window) {
     const std::uint32_t alignment = impl->context->limits.minUniformBufferOffsetAlignment;
     std::uint32_t offset = pages.empty() ? 0 : (pages.back()->used + alignment - 1) / alignment * alignment;
@@ -201,7 +201,7 @@ struct Encoder::State {
     std::uint32_t offset = 0;
     if (signature.params) {
       window.size = param_range(context, params.size());
-      const auto [page, at] = place_params(params, numbers, window.size);
+      const auto [page, at] = store_params(params, numbers, window.size);
       window.buffer = page->buffer;
       offset = at;
     }
@@ -254,7 +254,7 @@ struct Encoder::State {
         // Each replay's numbers have their own range, so that two in one submit do not see each other's.
         const auto numbers = std::span(recording->numbers).subspan(step.first_number, step.number_count);
         const auto params = std::span(recording->params).subspan(step.param_offset, step.param_bytes);
-        const auto [page, at] = place_params(params, numbers, step.param_range);
+        const auto [page, at] = store_params(params, numbers, step.param_range);
         const auto ranges =
             std::span(recording->ranges).subspan(step.first_range, step.pipeline->layout->signature.count);
         group = impl->bind_groups.get(*step.pipeline->layout, {page->buffer, step.param_range}, ranges);

@@ -184,10 +184,10 @@ std::vector<FoundAdapter> look(std::span<const BackendName> backends) {
     position = 0;
     for (const auto& a : enumerate(wgpu::FeatureLevel::Compatibility, backend.type)) {
       AdapterInfo info = describe(wgpu::Adapter(a.Get()));
-      const auto twin = std::ranges::find_if(
+      const auto same = std::ranges::find_if(
           all, [&](const FoundAdapter& f) { return f.compatibility < 0 && same_hardware(f.info, info); });
-      if (twin != all.end())
-        twin->compatibility = position;
+      if (same != all.end())
+        same->compatibility = position;
       else
         all.push_back({std::move(info), backend.type, -1, position});
       ++position;

@@ -84,8 +84,8 @@ Constant::Constant(TensorData data) : type_{data.dtype, data.shape}, key_(key_of
   owners_ = std::make_shared<const Owners>(std::move(owners));
 }
 
-Constant::Constant(TensorType type, std::string_view op, std::vector<ConstantPtr> inputs, Recipe recipe)
-    : type_(std::move(type)), inputs_(std::move(inputs)), recipe_(std::move(recipe)) {
+Constant::Constant(TensorType type, std::string_view op, std::vector<ConstantPtr> inputs, Compute compute)
+    : type_(std::move(type)), inputs_(std::move(inputs)), compute_(std::move(compute)) {
   key_ = std::format("{}(", op);
   for (const ConstantPtr& c : inputs_) {
     key_ += c->key() + ",";
@@ -137,7 +137,7 @@ const std::vector<std::weak_ptr<const void>>& Constant::owners() const {
 }
 
 std::optional<TensorData> Constant::ready() const {
-  if (!recipe_) return data_;
+  if (!compute_) return data_;
   const std::lock_guard lock(mutex_);
   if (computed_.owner) return computed_;
   auto owner = holder_.lock();
@@ -179,7 +179,7 @@ TensorData Constant::data() const {
   for (const Constant* c : order) {
     std::vector<TensorData> inputs;
     for (const ConstantPtr& input : c->inputs_) inputs.push_back(computed.at(input.get()));
-    computed[c] = c->keep(c->recipe_(inputs));
+    computed[c] = c->keep(c->compute_(inputs));
     for (const ConstantPtr& input : c->inputs_) {
       if (--uses[input.get()] == 0) computed.erase(input.get());
     }

@@ -1,6 +1,6 @@
-// What a constant holds: bytes that are there, or a recipe from other constants whose bytes are computed when somebody
-// asks for them. Folding is cheap that way: a graph compiled again for another shape finds the result of a recipe on
-// the device by its key, and computes nothing.
+// A constant: bytes, or a deferred computation on other constants that runs when the bytes are first read. Folding is
+// cheap that way: a graph that is compiled again for another shape finds the result on the device by its key, and
+// computes nothing.
 #pragma once
 
 #include <functional>
@@ -19,29 +19,31 @@ class Constant {
  public:
   // Throws InvalidArgument unless the bytes are those of the shape.
   explicit Constant(TensorData data);
-  // `recipe` yields the bytes from those of `inputs`; `op` names the computation, and with `inputs` it is the identity.
-  using Recipe = std::function<TensorData(std::span<const TensorData>)>;
-  Constant(TensorType type, std::string_view op, std::vector<std::shared_ptr<const Constant>> inputs, Recipe recipe);
+  // Deferred: `compute` returns the bytes, given those of `inputs`. `op` and `inputs` together identify the
+  // computation.
+  using Compute = std::function<TensorData(std::span<const TensorData>)>;
+  Constant(TensorType type, std::string_view op, std::vector<std::shared_ptr<const Constant>> inputs, Compute compute);
   Constant(const Constant&) = delete;
   Constant& operator=(const Constant&) = delete;
-  ~Constant();  // without recursion, however long the chain of recipes
+  ~Constant();  // without recursion, however long the chain of deferred constants
 
   const TensorType& type() const { return type_; }
-  // Equal keys mean equal bytes while both constants are alive(). A large constant goes by its address and owner, a
-  // small one by its content, a recipe by what it computes: by a digest of 128 bits where the text is long.
+  // Equal keys mean equal bytes while the owners() of both are alive. The key of a large constant is its address and
+  // owner, of a small one its content, of a deferred one its computation; long keys are replaced by a 128-bit digest.
   const std::string& key() const { return key_; }
-  // False if nothing else can ever be known to equal it: somewhere in it is memory without an owner.
+  // False if it depends on memory without an owner, whose lifetime is unknown, so that nothing else is known to equal
+  // it.
   bool shareable() const { return shareable_; }
-  // The memory that the key's addresses name, each once, to tell whether it still is what it was.
+  // The owners of the memory that the key names by address, each once. The key is valid while all are alive.
   const std::vector<std::weak_ptr<const void>>& owners() const;
-  // The bytes. A recipe's are computed, and while anybody holds them, or if they are few, handed out again. Each recipe
-  // on the way is computed once, and its bytes are dropped after their last use.
+  // The bytes. Those of a deferred constant are computed once and shared while in use, or kept if they are few.
+  // Deferred inputs are computed once each, and dropped after their last use.
   TensorData data() const;
-  bool is_recipe() const { return recipe_ != nullptr; }
+  bool is_deferred() const { return compute_ != nullptr; }
 
  private:
   using Owners = std::vector<std::weak_ptr<const void>>;
-  // Of inputs whose owners are known.
+  // The owners of all inputs.
   std::shared_ptr<const Owners> joined_owners() const;
   // The bytes, if they need not be computed now.
   std::optional<TensorData> ready() const;
@@ -50,11 +52,11 @@ class Constant {
   TensorType type_;
   std::string key_;
   bool shareable_ = true;
-  std::vector<std::shared_ptr<const Constant>> inputs_;  // of the recipe
-  Recipe recipe_;
+  std::vector<std::shared_ptr<const Constant>> inputs_;  // of compute_
+  Compute compute_;
   TensorData data_;
   mutable std::mutex mutex_;
-  mutable std::shared_ptr<const Owners> owners_;  // null: nobody asked yet
+  mutable std::shared_ptr<const Owners> owners_;  // null: not collected yet
   mutable TensorData computed_;                   // its owner is in holder_, or it is few bytes
   mutable std::weak_ptr<const void> holder_;
 };

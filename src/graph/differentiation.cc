@@ -51,7 +51,7 @@ void Differentiation::end() {
     }
     kept_.clear();
   }
-  for (const NodePtr& node : kept) node->drop_recipe();
+  for (const NodePtr& node : kept) node->release_inputs();
 }
 
 DifferentiationScope::DifferentiationScope()

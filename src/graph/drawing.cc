@@ -60,19 +60,20 @@ std::size_t common_parts(const std::vector<Path>& paths) {
   return n;
 }
 
-// A view in the words that people have for it; strides, which the compiler makes of several, say it by themselves.
+// A view in NumPy's terms (transpose, slice, …); for strides, into which the compiler merges views, found from the
+// layout.
 std::vector<std::string> words_of(const Node& view) {
   const std::string_view name = view.op().name();
   if (name == "permute") return {"transpose"};
   if (name != "strided") return {std::string(name)};
   const Layout source(view.inputs()[0].shape());
-  const std::optional<Placement> placed = view.op().place(source);
-  if (!placed) return {std::string(name)};
+  const std::optional<Placement> shown = view.op().view_layout(source);
+  if (!shown) return {std::string(name)};
   std::vector<std::string> words;
   std::int64_t reached = 1, before = 0;
   bool broadcast = false, transposed = false;
-  for (int d = 0; d < placed->layout.rank(); ++d) {
-    const std::int64_t size = placed->layout.shape[d], stride = placed->layout.strides[d];
+  for (int d = 0; d < shown->layout.rank(); ++d) {
+    const std::int64_t size = shown->layout.shape[d], stride = shown->layout.strides[d];
     if (size == 1) continue;
     if (stride == 0) {
       broadcast = true;

@@ -1,4 +1,4 @@
-// Elementwise work in an op's kernel around the op's own: what is in it, and what an op takes in.
+// Elementwise work fused into an op's kernel, as prologue and epilogue, and what an op can fuse.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace weft {
 
-// What a fused op has around its own work. Operands: the op's own, with the prologue's inputs in place of the operand
-// that the prologue makes, then the epilogue's inputs but its first. Results: the epilogue's outputs, or without one
-// the op's own; then the prologue's extra outputs.
+// The prologue and epilogue of a fused op. Operands: the op's own, with the prologue's inputs in place of the operand
+// that it computes; then the epilogue's inputs except its first. Results: the epilogue's outputs, or without an
+// epilogue the op's own; then the prologue's extra outputs.
 struct Fusion {
-  int operand = 0;  // which of the op's own a prologue makes
+  int operand = 0;  // which of the op's own the prologue computes
   // Output 0 is that operand; the others are the extra outputs. Its inputs broadcast.
   const Expression* prologue = nullptr;
   // Input 0, its first node, is the op's result before rounding; the others broadcast to it.
@@ -25,13 +25,13 @@ struct Fusion {
   explicit operator bool() const { return prologue || epilogue; }
 };
 
-// A fused node's operands by what reads them.
+// A fused node's operands, grouped by what reads them.
 template <class T>
 struct FusedOperands {
-  std::span<T> first;     // the op's own in front of what the prologue makes
+  std::span<T> first;     // the op's own before the one that the prologue computes
   std::span<T> prologue;  // the prologue's inputs, or without one the operand itself
-  std::span<T> rest;      // the op's own behind it
-  std::span<T> epilogue;  // the epilogue's inputs but its first
+  std::span<T> rest;      // the op's own after it
+  std::span<T> epilogue;  // the epilogue's inputs except its first
 };
 template <class T>
 FusedOperands<T> split_operands(const Fusion& fusion, std::span<T> operands) {
@@ -45,34 +45,34 @@ FusedOperands<T> split_operands(const Fusion& fusion, std::span<T> operands) {
 // The compiler fuses in this order: elementwise work that two ops could take goes to the op of the earlier stage.
 enum class FusionStage : std::uint8_t { none, product, reduction, row };
 
-// What becomes of a prologue whose result others need, too.
+// What happens to a prologue whose result is also needed elsewhere.
 enum class SharedPrologue : std::uint8_t {
-  apart,     // it stays a kernel of its own
-  repeated,  // what is cheap is computed again
-  stored,    // the result is an extra output
+  separate,  // it stays a separate kernel
+  repeated,  // if it is cheap, it is computed again
+  stored,    // its result is an extra output
 };
 
-// What an op takes into its kernel.
+// What an op can fuse into its kernel.
 struct FusionSpec {
-  bool prologue = false;    // an expression may make operand fusion().operand
+  bool prologue = false;    // an expression may compute operand fusion().operand
   int prologue_passes = 1;  // how often each of its elements is read and computed
-  SharedPrologue shared = SharedPrologue::apart;
+  SharedPrologue shared = SharedPrologue::separate;
 
-  // Elementwise work on what the prologue reads may be extra outputs, whatever the op itself needs of it.
+  // Other elementwise work on the prologue's operands may be fused as extra outputs, also if the op does not need it.
   bool extra_outputs = false;
   bool narrow_extra_outputs = true;  // also of less than 32 bits
 
   int epilogue_outputs = 0;           // how many results the epilogue may have, the op's own included; 0: no epilogue
   DType epilogue_input = DType::f32;  // what the op's result is before rounding, which the epilogue takes
 
-  bool again = false;           // with work on one side it still takes some on the other
-  bool narrow_operands = true;  // with work around it, operands may be stored narrower, and converted as they are read
-  bool narrow_results = true;   // and so may what the epilogue makes
+  bool again = false;           // an op with a prologue may get an epilogue too, and the reverse
+  bool narrow_operands = true;  // when fused, operands may be stored in a narrower type, converted as they are read
+  bool narrow_results = true;   // and so may the epilogue's results
 
   std::size_t max_operations = std::numeric_limits<std::size_t>::max();  // nodes of either expression
   std::uint64_t max_view = std::numeric_limits<std::uint64_t>::max();    // bytes of a tensor of which it reads views
   int bindings = 0;                                                      // storage buffers beside operands and results
-  double work = 0;  // of several ops that could take the same epilogue the one with most takes it
+  double work = 0;  // of several ops that could fuse the same epilogue, the one with the most work does
 };
 
 // An expression that grows and has no two equal nodes: finds those that are there already by a hash.

@@ -26,7 +26,7 @@ Graph::Impl::Impl(const Impl& other)
       stored(other.stored),
       labels(other.labels),
       name(other.name),
-      pins_(other.pins_),
+      retained_(other.retained_),
       input_names_(other.input_names_),
       number_names_(other.number_names_),
       output_names_(other.output_names_) {
@@ -147,13 +147,13 @@ const Graph::Impl::Collected& Graph::Impl::collected() const {
   all->first_results.reserve(walk.nodes.size() + 1);
   std::size_t results = 0;
   for (const Node* node : walk.nodes) {
-    node->set_place_hint(static_cast<int>(all->nodes.size()));
+    node->set_index_hint(static_cast<int>(all->nodes.size()));
     all->first_results.push_back(results);
     results += node->types().size();
     all->nodes.emplace_back(*node);
   }
   all->first_results.push_back(results);
-  all->ids = std::move(walk.places);
+  all->ids = std::move(walk.indices);
   collected_ = std::move(all);
   return *collected_;
 }
@@ -223,10 +223,10 @@ std::uint64_t Graph::hash() const {
   };
   const std::hash<std::string> text;
   const auto& nodes = impl().nodes();
-  const Impl::Places place = impl().places();
+  const Impl::NodeIndices index_in = impl().node_indices();
   std::vector<std::uint64_t> of(nodes.size());
   const auto of_tensor = [&](std::uint64_t h, const Tensor& v) {
-    return mix(mix(h, of[static_cast<std::size_t>(place(*v.node()))]), static_cast<std::uint64_t>(v.index()));
+    return mix(mix(h, of[static_cast<std::size_t>(index_in(*v.node()))]), static_cast<std::uint64_t>(v.index()));
   };
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const Node& node = *nodes[i];
@@ -250,15 +250,15 @@ bool Graph::equals(const Graph& other) const {
   if (a.numbers.size() != b.numbers.size()) return false;
   if (a.nodes().size() != b.nodes().size()) return false;
   // Which node of the other graph each node must be. Equal sharing is part of being equal, so it must be one to one.
-  const Impl::Places place_a = a.places(), place_b = b.places();
+  const Impl::NodeIndices index_in_a = a.node_indices(), index_in_b = b.node_indices();
   std::vector<const Node*> partner(a.nodes().size(), nullptr);
   std::vector<char> taken(b.nodes().size(), 0);
   std::vector<std::pair<const Node*, const Node*>> open;
   const auto pair = [&](const Tensor& x, const Tensor& y) {
     if (x.index() != y.index()) return false;
-    const Node*& known = partner[static_cast<std::size_t>(place_a(*x.node()))];
+    const Node*& known = partner[static_cast<std::size_t>(index_in_a(*x.node()))];
     if (known) return known == y.node();
-    char& used = taken[static_cast<std::size_t>(place_b(*y.node()))];
+    char& used = taken[static_cast<std::size_t>(index_in_b(*y.node()))];
     if (used) return false;
     used = 1;
     known = y.node();

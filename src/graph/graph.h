@@ -20,9 +20,9 @@ struct Graph::Impl {
   Impl(const Impl& other);
 
   std::vector<GraphPort> inputs, numbers, outputs;
-  // What belongs to nodes, by their sequence numbers, which are never used again as addresses are.
-  // The order of axes in which a node's result 0 lies in memory, where it is not its own. Set by the compiler, so that
-  // what reads the result permuted finds it dense.
+  // Tables by nodes' sequence numbers, which unlike addresses are never reused.
+  // The order of axes in which a node's result 0 is stored, where it is not row-major. Set by the compiler, so that a
+  // reader of the permuted result finds it dense.
   std::map<std::uint64_t, std::vector<int>> stored;
   // The labels of what was fused into a node, beside its own; each once.
   using Labels = std::unordered_map<std::uint64_t, std::vector<const std::string*>>;
@@ -32,11 +32,11 @@ struct Graph::Impl {
   // All inputs, and what the outputs need, in the order in which it was made. Throws InvalidArgument if an output needs
   // an input of another graph.
   const std::vector<NodePtr>& nodes() const { return collected().nodes; }
-  // A node's place in nodes(), -1 if it is not there.
+  // A node's index in nodes(), -1 if it is not there.
   int id(const Node& node) const { return collected().id(node); }
-  // Looks places up, without a lock; good while the graph is not changed.
-  class Places;
-  Places places() const;
+  // Looks indices up without a lock; valid until the graph is changed.
+  class NodeIndices;
+  NodeIndices node_indices() const;
   const std::vector<int>& stored_order(const Node& node) const;
   // " stored=[1, 0]", or nothing.
   std::string stored_text(const Node& node) const;
@@ -45,9 +45,9 @@ struct Graph::Impl {
   // Tensors with data that the outputs need, in an order that is the same for equal graphs.
   std::vector<Tensor> captured() const;
 
-  // What stands for the value in the graph: keeps the operands of what it needs, and makes leaves of nodes with data
-  // (transform/capture.cc).
-  Tensor pinned(const Tensor& value);
+  // The tensor that represents `value` in the graph: retains the operands of the nodes that it needs, and replaces
+  // nodes that have data by leaves (transform/capture.cc).
+  Tensor captured_value(const Tensor& value);
 
   void add_input(std::string name, Tensor value);
   void add_number(std::string name, Tensor value);
@@ -62,7 +62,7 @@ struct Graph::Impl {
     std::vector<std::size_t> first_results;  // of each node, in a list of all results; last, how many there are
     NodeIds ids;
     int id(const Node& node) const {
-      const int hint = node.place_hint();
+      const int hint = node.index_hint();
       if (static_cast<std::size_t>(hint) < nodes.size() && nodes[static_cast<std::size_t>(hint)].get() == &node) {
         return hint;
       }
@@ -70,9 +70,9 @@ struct Graph::Impl {
     }
   };
   const Collected& collected() const;
-  std::vector<std::shared_ptr<RecipePins>> pins_;  // shared with copies
+  std::vector<std::shared_ptr<RetainedInputs>> retained_;  // shared with copies
   struct Capture;
-  std::shared_ptr<Capture> capture_;  // what pinned() has seen; not copied
+  std::shared_ptr<Capture> capture_;  // what captured_value() has visited; not copied
   mutable std::mutex mutex_;
   mutable std::shared_ptr<const Collected> collected_;  // empty: not yet
   using Names = std::set<std::string, std::less<>>;
@@ -80,10 +80,10 @@ struct Graph::Impl {
   Names input_names_, number_names_, output_names_;
 };
 
-class Graph::Impl::Places {
+class Graph::Impl::NodeIndices {
  public:
   int operator()(const Node& node) const { return collected_->id(node); }
-  // A result's place in a list of the results of all nodes, in order, and how many those are: for tables of values.
+  // For tables of values: the index of a result among the results of all nodes in order, and how many there are.
   std::size_t result(const Tensor& v) const {
     return collected_->first_results[static_cast<std::size_t>((*this)(*v.node()))] +
            static_cast<std::size_t>(v.index());
@@ -92,15 +92,15 @@ class Graph::Impl::Places {
 
  private:
   friend struct Graph::Impl;
-  explicit Places(std::shared_ptr<const Collected> collected) : collected_(std::move(collected)) {}
+  explicit NodeIndices(std::shared_ptr<const Collected> collected) : collected_(std::move(collected)) {}
   std::shared_ptr<const Collected> collected_;
 };
-inline Graph::Impl::Places Graph::Impl::places() const {
+inline Graph::Impl::NodeIndices Graph::Impl::node_indices() const {
   collected();
-  return Places(collected_);
+  return NodeIndices(collected_);
 }
 
-// For logs and tests: "%3 = softmax{axis=1} %2 : f32 [2, 4]"; numbers are places in the graph.
+// For logs and tests: "%3 = softmax{axis=1} %2 : f32 [2, 4]"; numbers are indices in the graph.
 std::string to_string(const Node& node, const Graph& graph);
 // For messages: "softmax{axis=1} : f32 [2, 4]".
 std::string to_string(const Node& node);

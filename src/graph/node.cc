@@ -17,18 +17,18 @@ namespace {
 
 std::atomic<std::uint64_t> sequences{0};
 
-// Nodes of this thread that wait to be deleted, because one of them is being deleted.
+// Nodes that this thread will delete after the one that it is deleting, so that long chains need no recursion.
 thread_local const Node* waiting = nullptr;
 thread_local bool deleting = false;
 
-// What the thread's scopes say together; null: there are none.
+// The joined label of the thread's label scopes; null: there are none.
 thread_local const std::string* scope_label = nullptr;
 
-// How many operands of this thread's calls there are, and the line of the call that is the outermost.
+// How many arguments of this thread's calls exist now, and the line of the outermost call.
 thread_local int operand_depth = 0;
 thread_local SourceLine call_line;
 
-// What the paths of Weft's own sources begin with. The functions that it calls itself are not the user's lines.
+// The directory of Weft's own sources: calls from there are not recorded as lines of the user's program.
 std::string_view source_root() {
   static const std::string_view root = [] {
     const std::string_view here = std::source_location::current().file_name();
@@ -133,17 +133,17 @@ void Node::set_data(std::vector<DataPtr> data) const {
   if (results_.compare_exchange_strong(none, made.get(), std::memory_order_acq_rel)) (void)made.release();
 }
 
-std::shared_mutex& Node::recipes_lock() {
+std::shared_mutex& Node::graph_mutex() {
   static auto& lock = *new std::shared_mutex;
   return lock;
 }
 
-void Node::drop_recipe() const {
+void Node::release_inputs() const {
   if (differentiation_ && has_data() && differentiation_->keep(*this)) return;
-  std::vector<Tensor> dropped;  // let go without the lock
+  std::vector<Tensor> dropped;  // destroyed after the lock is released
   {
-    const std::unique_lock lock(recipes_lock());
-    if (has_data() && pins_.load(std::memory_order_relaxed) == 0) dropped.swap(inputs_);
+    const std::unique_lock lock(graph_mutex());
+    if (has_data() && retainers_.load(std::memory_order_relaxed) == 0) dropped.swap(inputs_);
   }
   end_uses(dropped);
 }
@@ -152,51 +152,51 @@ void Node::end_differentiation() const {
   if (!differentiation_) return;
   differentiation_->forget(*this);
   differentiation_ = nullptr;
-  if (has_data()) drop_recipe();
+  if (has_data()) release_inputs();
 }
 
-RecipePins::~RecipePins() {
+RetainedInputs::~RetainedInputs() {
   for (const NodePtr& node : nodes_) {
-    // Data may have come in the meantime.
-    if (node->pins_.fetch_sub(1, std::memory_order_relaxed) == 1 && node->has_data()) node->drop_recipe();
+    // The node may have been evaluated in the meantime.
+    if (node->retainers_.fetch_sub(1, std::memory_order_relaxed) == 1 && node->has_data()) node->release_inputs();
   }
 }
 
 namespace {
 
-struct Claimed {
+struct DonatedNodes {
   std::unordered_set<const Node*> nodes;
   std::condition_variable_any released;
 };
-Claimed& claimed() {
-  static auto& all = *new Claimed;
+DonatedNodes& donated() {
+  static auto& all = *new DonatedNodes;
   return all;
 }
 
 }  // namespace
 
-void RecipeClaims::claim(const Node& node) {
-  if (claimed().nodes.insert(&node).second) nodes_.push_back(&node);
+void PendingDonations::add(const Node& node) {
+  if (donated().nodes.insert(&node).second) nodes_.push_back(&node);
 }
 
-void RecipeClaims::release() {
+void PendingDonations::release() {
   if (nodes_.empty()) return;
   {
-    const std::unique_lock lock(Node::recipes_lock());
-    for (const Node* node : nodes_) claimed().nodes.erase(node);
+    const std::unique_lock lock(Node::graph_mutex());
+    for (const Node* node : nodes_) donated().nodes.erase(node);
   }
   nodes_.clear();
-  claimed().released.notify_all();
+  donated().released.notify_all();
 }
 
-bool RecipeClaims::any() { return !claimed().nodes.empty(); }
-bool RecipeClaims::contains(const Node& node) { return claimed().nodes.contains(&node); }
-void RecipeClaims::wait(std::unique_lock<std::shared_mutex>& lock) { claimed().released.wait(lock); }
+bool PendingDonations::any() { return !donated().nodes.empty(); }
+bool PendingDonations::contains(const Node& node) { return donated().nodes.contains(&node); }
+void PendingDonations::wait(std::unique_lock<std::shared_mutex>& lock) { donated().released.wait(lock); }
 
-void RecipePins::pin(std::span<const Node* const> nodes) {
+void RetainedInputs::retain(std::span<const Node* const> nodes) {
   nodes_.reserve(nodes.size());
   for (const Node* node : nodes) {
-    node->pins_.fetch_add(1, std::memory_order_relaxed);
+    node->retainers_.fetch_add(1, std::memory_order_relaxed);
     nodes_.emplace_back(*node);
   }
 }

@@ -1,5 +1,5 @@
-// Nodes: what tensors are made of. A node is an operation on tensors, which never changes; each of its results is a
-// tensor, to which Tensor is a handle. Once its results were computed, a node has their data, and its operands may go.
+// Nodes: an op and the tensors that are its operands. A Tensor is a handle to one result of a node. A node never
+// changes, except that its results get data when they are evaluated, and that its operands may be released afterwards.
 #pragma once
 
 #include <atomic>
@@ -38,53 +38,54 @@ class Node {
   Tensor value(int i = 0) const { return {this, i}; }
   // The operands by Op::operand_groups().
   std::vector<std::span<const Tensor>> input_groups() const;
-  // Grows from each node that a process makes to the next: operands have smaller ones.
+  // Numbers the nodes of the process in the order in which they are made: operands have smaller ones than their users.
   std::uint64_t sequence() const { return sequence_; }
-  // Of the node that is made next.
+  // The number that the next node will get.
   static std::uint64_t next_sequence();
 
-  // Its place in the graph that looked at it last, which may be another one than the caller's: a guess that is checked.
-  int place_hint() const { return place_hint_.load(std::memory_order_relaxed); }
-  void set_place_hint(int place) const { place_hint_.store(place, std::memory_order_relaxed); }
+  // The node's index in the graph that looked it up last. That may be another graph, so callers verify it.
+  int index_hint() const { return index_hint_.load(std::memory_order_relaxed); }
+  void set_index_hint(int index) const { index_hint_.store(index, std::memory_order_relaxed); }
 
-  // ---- Data. What a node was asked for once is not computed again: who collects a graph stops at nodes with data.
-  // That of result i; null: it is still to be computed.
+  // ---- Data. Results that were evaluated are not computed again: an evaluation treats nodes with data as leaves.
+  // The data of result i; null: it is not computed yet.
   DataPtr data(int i = 0) const;
   bool has_data() const { return results_.load(std::memory_order_acquire) != nullptr; }
-  // Whether an expression stops here, and reads data. (That of a constant is on one device, for those who read it;
-  // expressions go on taking the constant itself.)
+  // Whether an evaluation reads this node's data. (A constant may have data too, on one device, for reads; evaluations
+  // still take the constant itself.)
   bool is_computed() const { return op_->data_op() || (has_data() && !op_->constant()); }
-  // All results' data. What another thread gave first stays.
+  // Sets the data of all results. If another thread has done so already, its data stay.
   void set_data(std::vector<DataPtr> data) const;
-  // Lets the operands of a node with data go, unless a graph holds them (RecipePins). Nobody may be reading them: who
-  // looks at operands of tensors that are not pinned holds recipes_lock() shared. (Views have no data of their own, and
-  // so keep their operand.)
-  void drop_recipe() const;
-  static std::shared_mutex& recipes_lock();
+  // Releases the operands of a node with data, unless RetainedInputs keep them. Code that reads the operands of nodes
+  // that are not retained holds graph_mutex() shared. (Views have no data of their own, and so keep their operand.)
+  void release_inputs() const;
+  static std::shared_mutex& graph_mutex();
   // The innermost function that is being differentiated whose variables it depends on; null: there is none. As long as
-  // it is active drop_recipe() leaves the operands.
+  // it is active release_inputs() leaves the operands.
   const DifferentiationPtr& differentiation() const { return differentiation_; }
   bool keeps_inputs() const { return differentiation_ && differentiation_->active(); }
   // Its derivative is not taken through its operands, which it lets go once it has data.
   void end_differentiation() const;
   // For the variables of a function that is differentiated, which depend on themselves.
   void set_differentiation(DifferentiationPtr run) const { differentiation_ = std::move(run); }
-  // Handles and nodes that hold it; without the operands of calls in progress (weft::Operand), which only pass it on.
+  // owners() counts handles and nodes that refer to it; holders() leaves out the arguments of calls in progress
+  // (weft::Operand), which only pass it on.
   std::int64_t owners() const { return owners_.load(std::memory_order_relaxed); }
   std::int64_t holders() const { return owners() - operands_.load(std::memory_order_relaxed); }
-  // Handles that are no node's operand, graphs and others that retain it.
+  // References other than those of nodes: handles, graphs, NodePtr.
   std::int64_t handles() const {
-    const std::int64_t uses = uses_.load(std::memory_order_acquire);  // first: a new use counts as an owner before
+    const std::int64_t uses =
+        uses_.load(std::memory_order_acquire);  // read first: a new use is counted as an owner before
     return owners() - uses;
   }
   void begin_operand() const { operands_.fetch_add(1, std::memory_order_relaxed); }
   void end_operand() const { operands_.fetch_sub(1, std::memory_order_relaxed); }
 
-  // The line of the caller's program that made it; no file: it is not known.
+  // The line of the user's program that made it; without a file where it is unknown.
   const SourceLine& line() const { return line_; }
   void set_line(const SourceLine& line) const { line_ = line; }
 
-  // Null if it has none. Labels are kept for the life of the process, each text once.
+  // Null if it has none. Labels are interned, and live as long as the process.
   const std::string* label() const { return label_.load(std::memory_order_acquire); }
   void set_label(const std::string* label) const { label_.store(label, std::memory_order_release); }
 
@@ -94,7 +95,7 @@ class Node {
     return dynamic_cast<const T*>(op_.get());
   }
 
-  // Handles and graphs that hold the node; the last one deletes it, and with it what only it holds, without recursion.
+  // Reference counting. The last release deletes the node, and the operands that only it refers to, without recursion.
   void retain() const { owners_.fetch_add(1, std::memory_order_relaxed); }
   // Nothing: nobody holds it any more, and it is being deleted.
   std::optional<NodePtr> retain_if_alive() const;
@@ -108,22 +109,22 @@ class Node {
     for (const Tensor& v : inputs) v.node()->uses_.fetch_sub(1, std::memory_order_release);
   }
   void destroy() const;
-  friend class RecipePins;
+  friend class RetainedInputs;
 
   OpPtr op_;
   mutable std::vector<Tensor> inputs_;
   mutable std::atomic<const std::vector<DataPtr>*> results_{nullptr};
-  mutable std::atomic<int> pins_{0};
+  mutable std::atomic<int> retainers_{0};  // how many RetainedInputs keep its operands
   std::vector<TensorType> types_;
   std::uint64_t sequence_;
   mutable std::atomic<std::int64_t> owners_{0};
-  mutable std::atomic<std::int64_t> uses_{0};  // of them, as an operand of a node
-  mutable std::atomic<int> place_hint_{0};
+  mutable std::atomic<std::int64_t> uses_{0};  // those owners that are operands of nodes
+  mutable std::atomic<int> index_hint_{0};
   mutable std::atomic<std::int32_t> operands_{0};
   mutable SourceLine line_;
   mutable DifferentiationPtr differentiation_;
   mutable std::atomic<const std::string*> label_;
-  mutable const Node* next_ = nullptr;  // of those that wait to be deleted
+  mutable const Node* next_ = nullptr;  // in the list of nodes to be deleted
 };
 
 // Holds a node.
@@ -155,8 +156,8 @@ std::string recorded_at(const SourceLine& line);
 // The label of that text; after the thread's scopes, if there are any.
 const std::string* interned_label(std::string_view text);
 
-// While it lives, the thread's scopes and the line of its call do not count: what the compiler makes has the labels and
-// lines of what it is made of.
+// While it lives, new nodes of the thread get neither the label scopes nor the line of the call: nodes that the
+// compiler makes take the labels and lines of the nodes that they replace.
 class WithoutLabelScope {
  public:
   WithoutLabelScope();
@@ -206,34 +207,34 @@ inline const ConstantOp* constant_op(const Tensor& v) { return v.node()->op().co
 
 inline const Tensor& input_of(const Tensor& v, int i = 0) { return v.node()->inputs()[i]; }
 
-// Nodes that somebody computes in the memory of their operands: nobody else can compute them until they have data. All
-// of it under Node::recipes_lock(), but for release().
-class RecipeClaims {
+// Nodes evaluated in place by one thread, into the memory of an operand; other evaluations wait until they have data.
+// Hold Node::graph_mutex() for everything but release(), which takes it.
+class PendingDonations {
  public:
-  RecipeClaims() = default;
-  ~RecipeClaims() { release(); }
-  RecipeClaims(const RecipeClaims&) = delete;
-  RecipeClaims& operator=(const RecipeClaims&) = delete;
-  void claim(const Node& node);
+  PendingDonations() = default;
+  ~PendingDonations() { release(); }
+  PendingDonations(const PendingDonations&) = delete;
+  PendingDonations& operator=(const PendingDonations&) = delete;
+  void add(const Node& node);
   void release();
   static bool any();
   static bool contains(const Node& node);
-  // Until one was released.
+  // Waits until some nodes are released.
   static void wait(std::unique_lock<std::shared_mutex>& lock);
 
  private:
   std::vector<const Node*> nodes_;
 };
 
-// Keeps the operands of nodes.
-class RecipePins {
+// Keeps nodes and their operands: none is released while this lives, also when the nodes get data.
+class RetainedInputs {
  public:
-  RecipePins() = default;
-  ~RecipePins();
-  RecipePins(const RecipePins&) = delete;
-  RecipePins& operator=(const RecipePins&) = delete;
-  // Hold Node::recipes_lock().
-  void pin(std::span<const Node* const> nodes);
+  RetainedInputs() = default;
+  ~RetainedInputs();
+  RetainedInputs(const RetainedInputs&) = delete;
+  RetainedInputs& operator=(const RetainedInputs&) = delete;
+  // Hold Node::graph_mutex().
+  void retain(std::span<const Node* const> nodes);
 
  private:
   std::vector<NodePtr> nodes_;

@@ -73,7 +73,7 @@ class ResultMap {
   bool contains(const Node& node) const { return first_.contains(node); }
 
  private:
-  NodeIds first_;  // the place of result 0 in values_, where the node's other results follow
+  NodeIds first_;  // the index of result 0 in values_; the node's other results follow it
   std::vector<Tensor> values_;
 };
 

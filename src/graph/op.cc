@@ -20,7 +20,7 @@ std::optional<Dims> Op::integers(std::string_view attribute) const {
   return std::nullopt;
 }
 
-std::optional<Placement> Op::place(const Layout&) const { throw InternalError("{} is not a view", name()); }
+std::optional<Placement> Op::view_layout(const Layout&) const { throw InternalError("{} is not a view", name()); }
 
 OpPtr Op::with_subgraphs(std::vector<std::shared_ptr<const Graph>>) const {
   throw InternalError("{} owns no graphs", name());

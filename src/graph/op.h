@@ -1,5 +1,5 @@
-// An operation of the graph: what its results are, which kernel computes them, and what else the compiler asks of it.
-// The compiler knows no class of ops but by these hooks.
+// An operation of the graph: the types of its results, the kernel that computes them, and hooks that tell the compiler
+// what it may do with the op. The compiler depends on no class of ops, only on these hooks.
 #pragma once
 
 #include <atomic>
@@ -31,7 +31,7 @@ class NumberOp;
 class Op;
 using OpPtr = std::shared_ptr<const Op>;
 
-// Data of a tensor; only what is above the graph knows what it is.
+// Data of a tensor. Layers above the graph derive from it.
 class Data {
  public:
   virtual ~Data() = default;
@@ -44,8 +44,8 @@ struct Placement {
   Layout layout;
 };
 
-// One launch of an op's kernels: its operands as memory, and the stream that takes the calls. `fusion`: work around an
-// op that takes it in; operands have the shapes of what they go with.
+// One launch of an op's kernels: its operands in memory, and the stream that the calls go to. `fusion`: the prologue
+// and epilogue of an op that fuses them; their operands have the shapes of the tensors that they are combined with.
 struct Launch {
   Stream& stream;
   std::span<const View> inputs;
@@ -53,27 +53,27 @@ struct Launch {
   kernels::Fusion fusion = {};
 };
 
-// A reduction without work around it.
+// A reduction without prologue or epilogue.
 struct Reduction {
   ReduceKind op;
   std::span<const int> axes;  // ascending
   double correction = 0;      // of variance and deviation: comes off n
 };
 
-// The operand of an op that is often a constant of much data, which may be stored narrower once and for all.
+// The operand of an op that is often a large constant, which may be stored in a narrower type.
 struct WeightOperand {
   int operand = 0;
   bool summed = false;  // [..., k, n], and results are sums over k: rounding it can be measured (compiler/precision.h)
 };
 
-// Axes of a product's weights, its operand 1, and of its result, from the end where negative: the result of weights
-// that are scaled along their axis is the result scaled along its own. Nothing: no scale of weights does that.
+// The channel axes of a product's weights (operand 1) and of its result, counted from the end where negative: scaling
+// the weights along the first scales the result along the second. Without `weights`, no scale of the weights does so.
 struct ChannelAxes {
   std::optional<int> weights;
   int result = -1;
 };
 
-// Arithmetic, `per_step` so many times.
+// `steps` times the arithmetic of `per_step`.
 struct OwnWork {
   kernels::ElementWork per_step;
   double steps = 0;
@@ -108,7 +108,7 @@ class Op : public std::enable_shared_from_this<Op> {
   virtual std::string_view name() const = 0;
   // Lists its attributes, which the visitor must not change.
   virtual void visit(AttributeVisitor&) const {}
-  // What else tells it from others of its name, which people need not see.
+  // What distinguishes it from ops of the same name and attributes; not printed.
   virtual std::string hidden_identity() const { return {}; }
 
   // An attribute that is an integer or integers, by its name; nothing if the op has none of that name.
@@ -118,59 +118,60 @@ class Op : public std::enable_shared_from_this<Op> {
   virtual std::vector<TensorType> infer(std::span<const TensorType> inputs) const = 0;
 
   // ---- Kinds
-  // Inputs, constants, data and numbers: they come from outside.
+  // The leaves: inputs, constants, data and numbers. Null for all other ops.
   virtual const InputOp* input() const { return nullptr; }
   virtual const ConstantOp* constant() const { return nullptr; }
   virtual const DataOp* data_op() const { return nullptr; }
   virtual const NumberOp* number() const { return nullptr; }
   bool is_leaf() const { return input() || constant() || data_op() || number(); }
 
-  // A view op computes nothing: its result is operand 0's memory under another layout. `place` gives that layout when
-  // the operand lies as `x`; nothing if strides cannot say it, and then a copy must come first.
+  // A view op computes nothing: its result is operand 0's memory under another layout. view_layout() returns that
+  // layout for an operand of layout `x`; nothing if no strides express it, in which case the operand must be copied
+  // first.
   virtual bool is_view() const { return false; }
-  virtual std::optional<Placement> place(const Layout& x) const;
+  virtual std::optional<Placement> view_layout(const Layout& x) const;
 
-  // True if each element of the result is one of operand 0's as it is: a view, a lookup, a repetition.
+  // True if each element of the result is an unchanged element of operand 0: a view, a lookup, a repetition.
   virtual bool moves_elements() const { return is_view(); }
-  // What it computes of each element of operands that broadcast, if that is all it does.
+  // The expression of an elementwise op, whose operands broadcast; null for all other ops.
   virtual const Expression* elementwise() const { return nullptr; }
   virtual std::optional<Reduction> reduction() const { return std::nullopt; }
   // True if element i of its result is i.
   virtual bool is_iota() const { return false; }
 
-  // Operands in a row that are one tensor together, as packed values with their scales and zero points are: how many
-  // each group has. Empty: each operand is a group of its own.
+  // Adjacent operands that represent one tensor, such as packed values with their scales and zero points: the size of
+  // each group. Empty: each operand is a group of its own.
   virtual std::vector<int> operand_groups() const { return {}; }
 
   // Graphs that it owns: branches, the body of a loop. Verifying, printing, hashing and the passes walk into them.
   virtual std::span<const std::shared_ptr<const Graph>> subgraphs() const { return {}; }
-  // With others in their place, of the same inputs and outputs.
+  // The op with its graphs replaced by others of the same inputs and outputs.
   virtual OpPtr with_subgraphs(std::vector<std::shared_ptr<const Graph>> graphs) const;
 
   // ---- Rewriting
   // A simpler form of the op on these operands that is exact for every value; empty: there is none.
   virtual Tensor simplified(std::span<const Tensor> operands) const;
 
-  // Elementwise work in its kernel (graph/fusion.h). What it has: graph/ops/fused.h gives it to an op that takes it.
+  // Elementwise work fused into its kernel (graph/fusion.h). FusedOp (graph/ops/fused.h) adds it to an op.
   virtual Fusion fusion() const { return {.operand = prologue_operand()}; }
-  // Which operand a prologue may make.
+  // Which operand a prologue may compute.
   virtual int prologue_operand() const { return 0; }
   virtual FusionStage fusion_stage() const { return FusionStage::none; }
-  // What it takes in on a device (null: the CPU).
+  // What its kernel can fuse on a device (null: the CPU).
   virtual FusionSpec fusion_spec(const gpu::Capabilities* device, std::span<const TensorType> inputs,
                                  std::span<const TensorType> outputs) const;
-  // True if with work around it a result may overwrite an operand that lies the very same way.
-  virtual bool works_in_place_around() const { return false; }
-  // The arithmetic of its own by which a fused op's work is counted; nothing: work() does not count it so.
+  // True if, with a prologue or epilogue, a result may overwrite an operand of the same layout.
+  virtual bool works_in_place_fused() const { return false; }
+  // The op's own arithmetic, to which work() adds that of prologue and epilogue; nothing: work() does not count it so.
   virtual std::optional<OwnWork> own_work(std::span<const View> inputs, std::span<const View> outputs) const;
 
   // The same arithmetic on operands that are stored as `to` instead of `from`. Result k is stored as results[k] or
   // stays what it was; the op chooses. Null: it has no such form.
   virtual OpPtr with_types(std::span<const TensorType> from, std::span<const TensorType> to,
                            std::span<const DType> results) const;
-  // The operand that precision may narrow when it is a constant.
+  // The operand that the precision pass may store in a narrower type if it is a constant.
   virtual std::optional<WeightOperand> weight_operand() const { return std::nullopt; }
-  // Where its results are scaled if its weights are; of products.
+  // Of products: along which axis a scale of the weights scales the result.
   virtual std::optional<ChannelAxes> channel_axes() const { return std::nullopt; }
   // True if several ops of one operand 0 can be one: with operands 1 [k, n] joined along n, and further ones [n] too,
   // it gives their results joined along the last axis.
@@ -191,29 +192,29 @@ class Op : public std::enable_shared_from_this<Op> {
   virtual const CustomDerivative* custom_derivative() const { return nullptr; }
 
   // ---- Running
-  // False if it wants its operands dense and stores its results so: a copy comes first where they are not.
+  // False if its kernels need dense operands and results; others are copied first.
   virtual bool takes_strides() const { return true; }
-  // Whether a result may overwrite that operand if it lies the very same way: each element is written by whoever read
-  // it.
+  // Whether a result may overwrite that operand if both have the same layout: each element is written by the thread
+  // that read it.
   virtual bool works_in_place([[maybe_unused]] std::size_t operand) const { return false; }
-  // The op with operands computed that are views of iotas (with a placement), whose element at an offset is the offset;
-  // its operands are the others. Null: it reads them from memory.
+  // The op with some operands computed in the kernel: those with a placement are views of an iota, whose element at an
+  // offset is that offset. The new op's operands are the others. Null: it must read them from memory.
   virtual OpPtr with_iotas(std::span<const std::optional<Placement>> operands, const Shape& result) const;
-  // False if it cannot run on the CPU, so that nothing may be folded through it.
-  virtual bool has_twin() const { return true; }
+  // False if it has no CPU implementation, so that constants cannot be folded through it.
+  virtual bool has_reference() const { return true; }
 
   // The same call on every device. Views may have any strides.
   virtual void lower(const Launch& call) const;
-  // Why the stream's device cannot run the call, beside what its kernels say when they are planned; nothing: it can.
+  // A reason why the stream's device cannot run the call, beyond what planning its kernels finds; nothing: it can.
   virtual std::optional<std::string> unsupported(const Launch&) const { return std::nullopt; }
 
-  // What `call` does, for profiles and estimates: by default it touches its operands once, and computes what own_work()
-  // and cost() say. The kernel's dispatches say the same.
+  // Bytes and arithmetic of `call`, for profiles and estimates: by default each operand is read or written once, with
+  // the arithmetic of own_work() and cost(). The kernel's dispatches report the same.
   virtual Work work(const Launch& call) const;
-  // How long an element of the largest operand takes, as Expression::cost counts; rough.
+  // The approximate time per element of the largest operand, in the unit of Expression::cost.
   virtual double cost() const { return 0; }
 
-  // What people call it in schedules and profiles: "matmul+bias+gelu_erf".
+  // Its name in schedules and profiles: "matmul+bias+gelu_erf".
   virtual std::string label(std::span<const TensorType>) const { return std::string(name()); }
 
   // "softmax{axis=1}"; with the hidden fields the op's identity, which is made once.

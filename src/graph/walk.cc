@@ -10,10 +10,10 @@ void sort_by_sequence(std::vector<const Node*>& nodes) {
   if (!std::ranges::is_sorted(nodes, {}, &Node::sequence)) std::ranges::stable_sort(nodes, {}, &Node::sequence);
 }
 
-Walk in_order(std::vector<const Node*> nodes, NodeIds places) {
+Walk in_order(std::vector<const Node*> nodes, NodeIds indices) {
   sort_by_sequence(nodes);
-  for (std::size_t k = 0; k < nodes.size(); ++k) places.set(*nodes[k], static_cast<int>(k));
-  return {std::move(nodes), std::move(places)};
+  for (std::size_t k = 0; k < nodes.size(); ++k) indices.set(*nodes[k], static_cast<int>(k));
+  return {std::move(nodes), std::move(indices)};
 }
 
 }  // namespace weft

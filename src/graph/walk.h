@@ -1,8 +1,8 @@
 // The one walk over nodes: what tensors need, each node once however many paths lead to it, without recursion. It is
 // here and not in src/transform because graphs collect their nodes by it.
 //
-// The operands of a node that has data may be dropped by another thread unless a graph holds them (RecipePins): who
-// walks over tensors that are not pinned holds Node::recipes_lock().
+// Another thread may release the operands of a node that has data, unless RetainedInputs keep them. So hold
+// Node::graph_mutex() while walking over nodes that are not retained.
 #pragma once
 
 #include <span>
@@ -14,11 +14,11 @@
 namespace weft {
 
 // ---- Where a walk stops. Two different questions: a node that was evaluated has data, and may have its operands too.
-// For an evaluation: it reads what has data. (Leaves alone are asked for their op, which is seldom at hand.)
+// For an evaluation, which reads nodes that have data. (Only leaves are asked for their op, which is rarely in cache.)
 inline constexpr auto at_data = [](const Node& node) {
   return node.inputs().empty() ? node.is_computed() : node.has_data();
 };
-// For a transformation: it goes on wherever there are operands.
+// For a transformation, which follows operands wherever there are some.
 inline constexpr auto at_leaves = [](const Node& node) { return node.inputs().empty(); };
 
 inline const Node* node_of(const Tensor& v) { return v.node(); }
@@ -53,9 +53,9 @@ void sort_by_sequence(std::vector<const Node*>& nodes);
 // The same nodes in the order in which they were made, so that operands come before users.
 struct Walk {
   std::vector<const Node*> nodes;
-  NodeIds places;  // of each node in `nodes`
+  NodeIds indices;  // into `nodes`
 };
-Walk in_order(std::vector<const Node*> nodes, NodeIds places);
+Walk in_order(std::vector<const Node*> nodes, NodeIds indices);
 template <class Roots, class Stop>
 Walk walk(const Roots& roots, Stop&& stop) {
   NodeIds seen;

@@ -92,7 +92,7 @@ Call& Call::operand(std::string_view name, const View& view, int width, bool loa
 }
 
 void Call::add_number(const View& view) {
-  ShaderHead::Operand& op = head_.operands.back();
+  ShaderHead::BoundOperand& op = head_.operands.back();
   if (op.stores) throw InvalidArgument("{}: {} is a number, which cannot be written", kernel_, op.name);
   // Axes of one element may have any stride.
   const auto [low, high] = view.layout.offset_range();

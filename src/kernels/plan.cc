@@ -24,7 +24,7 @@ std::pair<std::int64_t, std::int64_t> bytes_of(const View& v) {
   return {start + (low * b >> 3), start + ((high + 1) * b + 7) / 8};
 }
 
-bool same_place(const PlannedOperand& a, const PlannedOperand& b) {
+bool same_layout(const PlannedOperand& a, const PlannedOperand& b) {
   return a.dtype == b.dtype && a.offset_remainder == b.offset_remainder && a.tail_bytes == b.tail_bytes &&
          a.layout == b.layout;
 }
@@ -214,7 +214,7 @@ bool Plan::fits(std::span<const View> views) const {
   if (!describe_operands(pointers(views), alignment, found) && device_.is_gpu()) return false;
   for (std::size_t i = 0; i < found.size(); ++i) {
     const PlannedOperand& planned = state_->operands[i];
-    if (!same_place(found[i], planned)) return false;
+    if (!same_layout(found[i], planned)) return false;
     for (std::size_t k = 0; k < i; ++k) {
       const bool shared = planned.owner == state_->operands[k].owner, shares = found[i].owner == found[k].owner;
       const auto written = [&](std::size_t at) {

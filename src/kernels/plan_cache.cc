@@ -34,10 +34,10 @@ CallKey& CallKey::add(const PlannedOperand& o) {
     std::int16_t owner;
     std::int8_t tail_bytes;
     DType dtype;
-  } place{o.distance, o.offset_remainder, static_cast<std::int16_t>(o.owner), static_cast<std::int8_t>(o.tail_bytes),
-          o.dtype};
-  static_assert(std::has_unique_object_representations_v<decltype(place)>);
-  return raw(&place, sizeof place).add(o.layout.shape).add(o.layout.strides);
+  } location{o.distance, o.offset_remainder, static_cast<std::int16_t>(o.owner), static_cast<std::int8_t>(o.tail_bytes),
+             o.dtype};
+  static_assert(std::has_unique_object_representations_v<decltype(location)>);
+  return raw(&location, sizeof location).add(o.layout.shape).add(o.layout.strides);
 }
 
 PlanCache& PlanCache::of(const gpu::Device& device) {
@@ -90,8 +90,8 @@ void PlanCache::clear(const gpu::Device& device) {
   device.impl().pipelines.drop_unused();
 }
 
-OperandList::OperandList(std::initializer_list<Operands> groups) {
-  for (const Operands& group : groups) {
+OperandList::OperandList(std::initializer_list<NamedViews> groups) {
+  for (const NamedViews& group : groups) {
     // The lengths of lists beyond 127 follow from the number of views.
     sizes_[groups_++] = static_cast<char>(std::min<std::ptrdiff_t>(group.end() - group.begin(), 127));
     for (const View& v : group) {

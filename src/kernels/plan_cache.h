@@ -96,7 +96,7 @@ class PlanCache {
 // A call's operands as one list, which launchers get.
 class OperandList {
  public:
-  OperandList(std::initializer_list<Operands> groups);
+  OperandList(std::initializer_list<NamedViews> groups);
   std::span<const View* const> views() const { return heap_.empty() ? std::span(inline_.data(), size_) : heap_; }
   // The number of views of each group.
   std::string_view sizes() const { return {sizes_.data(), groups_}; }
@@ -112,11 +112,11 @@ class OperandList {
 // yet. `operands` must list all memory that the call uses. Throws OutOfMemory in the kernel's name if the host's memory
 // does not hold what the launcher makes on the way.
 template <class Launch>
-void call(Stream& stream, CallKey&& key, std::initializer_list<Operands> operands, const Launch& launch);
+void call(Stream& stream, CallKey&& key, std::initializer_list<NamedViews> operands, const Launch& launch);
 
 // For calls that are made once, such as a test's in a forced form: the plan is not cached.
 template <class Launch>
-void call_once(Stream& stream, std::initializer_list<Operands> operands, const Launch& launch);
+void call_once(Stream& stream, std::initializer_list<NamedViews> operands, const Launch& launch);
 
 // ---- implementation
 
@@ -125,7 +125,7 @@ void call_by_plan(gpu::Commands& commands, CallKey& key, const OperandList& oper
                   const std::function<void(Stream&)>& launch);
 
 template <class Launch>
-void call(Stream& stream, CallKey&& key, std::initializer_list<Operands> operands, const Launch& launch) {
+void call(Stream& stream, CallKey&& key, std::initializer_list<NamedViews> operands, const Launch& launch) {
   // Kernels of the cpu and launchers hold lists that are as long as the caller's tensors.
   in_host_memory(key.kernel(), [&] {
     if (stream.cpu()) return launch(stream);
@@ -134,7 +134,7 @@ void call(Stream& stream, CallKey&& key, std::initializer_list<Operands> operand
 }
 
 template <class Launch>
-void call_once(Stream& stream, std::initializer_list<Operands> operands, const Launch& launch) {
+void call_once(Stream& stream, std::initializer_list<NamedViews> operands, const Launch& launch) {
   if (stream.cpu() || stream.gpu()->planning()) return launch(stream);
   const OperandList list(operands);
   Planner planner(stream.gpu()->device(), list.views(), PlanFor::recording);

@@ -11,11 +11,11 @@
 namespace weft::kernels {
 
 int ShaderHead::unit(std::string_view operand) const {
-  const auto op = std::ranges::find(operands, operand, &Operand::name);
+  const auto op = std::ranges::find(operands, operand, &BoundOperand::name);
   return op != operands.end() && op->width > 1 ? aligned_elements : 1;
 }
 
-std::string ShaderHead::offset_param(const Operand& operand) const {
+std::string ShaderHead::offset_param(const BoundOperand& operand) const {
   const int n = unit(operand.name);
   return n == 1 ? str_cat(operand.name, "_o") : str_cat(operand.name, "_o", n);
 }
@@ -46,7 +46,7 @@ std::vector<std::int64_t> ShaderHead::assign_bindings(std::string_view kernel, s
     return std::max<std::uint64_t>(end, begin_of(first) + 4) - begin_of(first);
   };
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    Operand& op = operands[i];
+    BoundOperand& op = operands[i];
     const View& view = views[i];
     if (op.number) continue;
     const auto [low, high] = view.layout.offset_range();
@@ -73,7 +73,7 @@ std::vector<std::int64_t> ShaderHead::assign_bindings(std::string_view kernel, s
     }
     // Operands that share a binding with different element types all access it as words.
     if (shared->element != op.element) {
-      const bool raw = !op.width || !std::ranges::find(operands, op.binding, &Operand::binding)->width;
+      const bool raw = !op.width || !std::ranges::find(operands, op.binding, &BoundOperand::binding)->width;
       if (raw) {
         throw InvalidArgument(
             "{}: operand {} ({}) shares its buffer with an operand that is accessed as {}; give it its own", kernel,
@@ -93,7 +93,7 @@ std::vector<std::int64_t> ShaderHead::assign_bindings(std::string_view kernel, s
   check_bindings(kernel, views, capabilities);
   std::vector<std::int64_t> offsets;
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    const Operand& op = operands[i];
+    const BoundOperand& op = operands[i];
     if (op.number) {
       offsets.push_back(0);
       continue;
@@ -152,14 +152,14 @@ std::string ShaderHead::wgsl() const {
   for (std::size_t i = 0; i < bindings.size(); ++i) {
     const bool writes = bindings[i].range.access == gpu::Access::read_write;
     // The first operand of a binding names its variable.
-    const auto owner = std::ranges::find(operands, static_cast<int>(i), &Operand::binding);
+    const auto owner = std::ranges::find(operands, static_cast<int>(i), &BoundOperand::binding);
     s += std::format("@group(0) @binding({}) var<storage, {}> {}_buf: array<{}>;\n", i + 1,
                      writes ? "read_write" : "read", owner->name, bindings[i].element);
   }
-  for (const Operand& op : operands) {
+  for (const BoundOperand& op : operands) {
     if (op.number) s += number_accessors(op.name, op.dtype);
     if (!op.width || op.number) continue;
-    const auto owner = std::ranges::find(operands, op.binding, &Operand::binding);
+    const auto owner = std::ranges::find(operands, op.binding, &BoundOperand::binding);
     s += accessors(op.name, owner->name + "_buf", bindings[op.binding].element, op.dtype, op.width,
                    {.loads = op.loads, .stores = op.stores, .updates = op.updates}, op.pair_stride,
                    times(unit(op.name)) + "p." + offset_param(op));

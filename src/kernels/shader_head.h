@@ -13,7 +13,7 @@
 namespace weft::kernels {
 
 struct ShaderHead {
-  struct Operand {
+  struct BoundOperand {
     std::string name;
     DType dtype;
     int width;  // elements of a load or store; 0: no accessors
@@ -38,18 +38,17 @@ struct ShaderHead {
   // The number of elements in which an operand's offset and strides are counted.
   int unit(std::string_view operand) const;
   // The name of the parameter that holds an operand's offset.
-  std::string offset_param(const Operand& operand) const;
-  // Gives each operand a binding: a range of its buffer that starts at the device's alignment. Operands of a buffer that
-  // is written share a binding, or, if one would exceed the device's limit, several, which must not overlap; so do those
-  // of a buffer that is only read if the device has too few bindings for one each. `views` are
-  // the operands'. Returns their offsets within the bindings, in units, those of numbers 0; appends to `key` what the
-  // shader depends on. Throws Unsupported if the device's limits do not allow it, InvalidArgument for views that no
-  // binding can hold.
+  std::string offset_param(const BoundOperand& operand) const;
+  // Gives each operand a binding: a range of its buffer that starts at the device's alignment. Operands of a buffer
+  // that is written share a binding, or, if one would exceed the device's limit, several, which must not overlap; so do
+  // those of a buffer that is only read if the device has too few bindings for one each. `views` are the operands'.
+  // Returns their offsets within the bindings, in units, those of numbers 0; appends to `key` what the shader depends
+  // on. Throws Unsupported if the device's limits do not allow it, InvalidArgument for views that no binding can hold.
   std::vector<std::int64_t> assign_bindings(std::string_view kernel, std::span<const View> views,
                                             const gpu::Capabilities& capabilities, std::string& key);
   std::string wgsl() const;
 
-  std::vector<Operand> operands;
+  std::vector<BoundOperand> operands;
   std::vector<Binding> bindings;
   std::vector<Param> params;
   std::vector<std::string> enables;

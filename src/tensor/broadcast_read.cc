@@ -35,7 +35,7 @@ std::optional<BroadcastRead> broadcast_read(const Tensor& tensor) {
   // The order of elements is that of what was reshaped, also where no strides express the new shape.
   const Tensor* shown = &tensor;
   while (!find_data(*shown) && op_of<ReshapeOp>(*shown)) shown = &input_of(*shown);
-  const auto placement = placed_in_stored(*shown);
+  const auto placement = layout_in_stored(*shown);
   if (!placement) return std::nullopt;
   return BroadcastRead{stored, *placement};
 }

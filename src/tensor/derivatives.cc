@@ -271,11 +271,11 @@ std::vector<Tensor> checkpointed(std::span<const Tensor> operands, const TensorF
     now.set(v, stand_ins.back());
   };
   Walk inside;
-  RecipePins pins;
+  RetainedInputs retained;
   {
-    const std::unique_lock lock(Node::recipes_lock());
+    const std::unique_lock lock(Node::graph_mutex());
     inside = walk(results, [&](const Node& node) { return node.sequence() < since || at_leaves(node); });
-    pins.pin(inside.nodes);
+    retained.retain(inside.nodes);
   }
   for (const Node* node : inside.nodes) {
     if (node->sequence() < since) continue;

@@ -14,7 +14,7 @@
 #include "graph/ops/elementwise.h"
 #include "graph/ops/leaf.h"
 #include "kernels/plan_cache.h"
-#include "tensor/expressions.h"
+#include "tensor/pending_graph.h"
 #include "tensor/run_ahead.h"
 #include "weft/compile.h"
 #include "weft/error.h"
@@ -23,7 +23,7 @@
 namespace weft {
 namespace {
 
-// The executables of expressions on a device. They share their constants and the memory of their intermediates.
+// The executables of what is evaluated on a device. They share their constants and the memory of their intermediates.
 class Executables {
  public:
   explicit Executables(const Device& device) : device_(device) { options_.constants = make_constant_store(device); }
@@ -31,11 +31,11 @@ class Executables {
   const std::shared_ptr<ConstantStore>& store() const { return options_.constants; }
   RunAhead& run_ahead() { return run_ahead_; }
 
-  Executable get(const Expressions& expressions) {
+  Executable get(const PendingGraph& pending) {
     std::shared_ptr<Entry> entry;
     {
       const std::lock_guard lock(mutex_);
-      std::shared_ptr<Entry>& slot = entries_[expressions.key()];
+      std::shared_ptr<Entry>& slot = entries_[pending.key()];
       if (!slot) slot = std::make_shared<Entry>();
       slot->used = ++now_;
       entry = slot;
@@ -45,10 +45,10 @@ class Executables {
     const std::lock_guard lock(entry->making);
     if (!entry->executable) {
       CompileOptions options = options_;
-      for (const auto& [leaf, result] : expressions.donated()) {
+      for (const auto& [leaf, result] : pending.donated()) {
         options.donate.push_back({std::format("i{}", leaf), std::format("o{}", result)});
       }
-      entry->executable = compile(expressions.graph(), device_, options);
+      entry->executable = compile(pending.graph(), device_, options);
     }
     return entry->executable;
   }
@@ -119,9 +119,9 @@ std::shared_ptr<Executables> executables_of(const Device& device) {
 
 // Where the leaves are; without any `otherwise`, or if that is null the default device. What the host has of those on a
 // lost device is moved to the default one. Throws DeviceError if that is not one device, DeviceLost.
-Device device_of(Expressions& expressions, const Device* otherwise) {
-  for (std::size_t i = 0; i < expressions.leaves().size(); ++i) {
-    const Tensor& leaf = expressions.leaves()[i];
+Device device_of(PendingGraph& pending, const Device* otherwise) {
+  for (std::size_t i = 0; i < pending.leaves().size(); ++i) {
+    const Tensor& leaf = pending.leaves()[i];
     if (constant_op(leaf)) continue;
     data_of(leaf).require_values();
     if (!leaf.device().is_gpu() || !leaf.device().gpu().lost()) continue;
@@ -129,10 +129,10 @@ Device device_of(Expressions& expressions, const Device* otherwise) {
       throw DeviceLost("eval: {} was on {}, which is lost, and its values were never read", to_string(leaf.type()),
                        leaf.device().name());
     }
-    expressions.set_leaf(i, to(leaf, default_device()));
+    pending.set_leaf(i, to(leaf, default_device()));
   }
   const Tensor* first = nullptr;
-  for (const Tensor& t : expressions.leaves()) {
+  for (const Tensor& t : pending.leaves()) {
     if (constant_op(t)) continue;
     if (!first) first = &t;
     if (t.device() == first->device()) continue;
@@ -160,54 +160,54 @@ Tensor constant_on(const Device& device, const Tensor& constant) {
   return copy;
 }
 
-void eval_whole(Expressions& expressions, const Device* otherwise) {
-  expressions.prepare();
-  const Device device = device_of(expressions, otherwise);
-  for (std::size_t i = 0; i < expressions.leaves().size(); ++i) {
-    const Tensor leaf = expressions.leaves()[i];
-    if (constant_op(leaf)) expressions.set_leaf(i, constant_on(device, leaf));
+void eval_whole(PendingGraph& pending, const Device* otherwise) {
+  pending.prepare();
+  const Device device = device_of(pending, otherwise);
+  for (std::size_t i = 0; i < pending.leaves().size(); ++i) {
+    const Tensor leaf = pending.leaves()[i];
+    if (constant_op(leaf)) pending.set_leaf(i, constant_on(device, leaf));
   }
   // Before anything is compiled for results that do not fit.
   std::vector<Tensor> results;
-  for (const TensorType& type : expressions.result_types()) {
+  for (const TensorType& type : pending.result_types()) {
     const auto given = [&](const auto& pair) { return pair.second == static_cast<int>(results.size()); };
-    const auto donor = std::ranges::find_if(expressions.donated(), given);
-    if (donor == expressions.donated().end())
+    const auto donor = std::ranges::find_if(pending.donated(), given);
+    if (donor == pending.donated().end())
       results.emplace_back(device, type.dtype, type.shape);
     else
-      results.push_back(expressions.leaves()[static_cast<std::size_t>(donor->first)]);
+      results.push_back(pending.leaves()[static_cast<std::size_t>(donor->first)]);
   }
   const std::shared_ptr<Executables> executables = executables_of(device);
-  Executable executable = executables->get(expressions);
+  Executable executable = executables->get(pending);
   Future<void> done;
   try {
-    done = executable.run(expressions.leaves(), results, expressions.numbers());
+    done = executable.run(pending.leaves(), results, pending.numbers());
   } catch (...) {
     // Part of it may have run.
-    for (const auto& [leaf, result] : expressions.donated()) {
-      data_of(expressions.leaves()[static_cast<std::size_t>(leaf)]).spoil();
+    for (const auto& [leaf, result] : pending.donated()) {
+      data_of(pending.leaves()[static_cast<std::size_t>(leaf)]).spoil();
     }
     throw;
   }
-  expressions.finish(results);
+  pending.finish(results);
   executables->run_ahead().submitted(std::move(done));
 }
 
 void evaluate(std::span<const Tensor> tensors, const Device* otherwise) {
   std::vector<std::vector<Tensor>> pieces;
   {
-    Expressions expressions(tensors, Expressions::Use::maybe_in_pieces);
-    if (expressions.empty()) return;
-    pieces = expressions.pieces();
-    if (pieces.empty()) return eval_whole(expressions, otherwise);
+    PendingGraph pending(tensors, PendingGraph::Use::maybe_in_pieces);
+    if (pending.empty()) return;
+    pieces = pending.pieces();
+    if (pieces.empty()) return eval_whole(pending, otherwise);
   }
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    Expressions piece(pieces[i], Expressions::Use::whole);
+    PendingGraph piece(pieces[i], PendingGraph::Use::whole);
     if (!piece.empty()) eval_whole(piece, otherwise);
     if (i > 0) pieces[i - 1].clear();
   }
   pieces.clear();
-  Expressions rest(tensors, Expressions::Use::whole);
+  PendingGraph rest(tensors, PendingGraph::Use::whole);
   if (!rest.empty()) eval_whole(rest, otherwise);
 }
 
@@ -225,14 +225,14 @@ void eval_on(std::span<const Tensor> tensors, const Device& device) { eval_defin
 Graph Tensor::graph() const {
   if (!defined()) throw InvalidArgument("graph: the operand is an undefined Tensor");
   const Tensor dense = contiguous(*this);
-  Expressions expressions(std::span(&dense, 1), Expressions::Use::look);
-  if (expressions.empty()) {
+  PendingGraph pending(std::span(&dense, 1), PendingGraph::Use::look);
+  if (pending.empty()) {
     Graph graph;
     graph.output("o0", graph.input("i0", dtype(), shape()));
     return graph;
   }
-  expressions.prepare();
-  return expressions.graph();
+  pending.prepare();
+  return pending.graph();
 }
 
 Tensor to(const Tensor& x, const Device& device) {

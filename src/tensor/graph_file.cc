@@ -158,7 +158,7 @@ TensorType stored_type(const TensorType& type) {
 
 class Writer {
  public:
-  explicit Writer(const Graph& graph) : graph_(graph), places_(graph.impl().places()) {
+  explicit Writer(const Graph& graph) : graph_(graph), index_in_(graph.impl().node_indices()) {
     Json head{{"format", kFormat}, {"version", kVersion}};
     if (!graph.name().empty()) head["name"] = graph.name();
     text_ = dumped(head, "the graph's name");
@@ -212,7 +212,7 @@ class Writer {
     }
     return types;
   }
-  Json reference(const Tensor& v) const { return Json::array({places_(*v.node()), v.index()}); }
+  Json reference(const Tensor& v) const { return Json::array({index_in_(*v.node()), v.index()}); }
 
   [[noreturn]] void refuse(const Node& node, std::string_view why) const {
     throw Unsupported("{}: {}", to_string(node, graph_), why);
@@ -279,7 +279,7 @@ class Writer {
     const TensorType& type = constant->type();
     const std::string key = std::format("{} {}", constant->key(), to_string(type));
     if (const auto known = by_key_.find(key); known != by_key_.end()) return stored_[known->second].entry.name;
-    std::size_t place = stored_.size();
+    std::size_t index = stored_.size();
     Stored fresh{{{}, stored_type(type)}, constant};
     {
       const TensorData data = fresh.data();
@@ -287,13 +287,13 @@ class Writer {
       auto& alike = by_content_[std::hash<std::string_view>()(bytes)];
       for (const std::size_t i : alike) {
         if (stored_[i].entry.type == fresh.entry.type && std::ranges::equal(stored_[i].data().bytes, data.bytes)) {
-          place = i;
+          index = i;
         }
       }
-      if (place == stored_.size()) alike.push_back(place);
+      if (index == stored_.size()) alike.push_back(index);
     }
-    by_key_.emplace(key, place);
-    if (place < stored_.size()) return stored_[place].entry.name;
+    by_key_.emplace(key, index);
+    if (index < stored_.size()) return stored_[index].entry.name;
     return add(std::move(fresh), name.empty() ? "constant" : name);
   }
 
@@ -315,7 +315,7 @@ class Writer {
   }
 
   const Graph& graph_;
-  const Graph::Impl::Places places_;
+  const Graph::Impl::NodeIndices index_in_;
   std::string text_;
   std::vector<Stored> stored_;
   std::unordered_map<std::string, std::size_t> by_key_;

@@ -154,14 +154,14 @@ Tensor ends_of_view(const Tensor& x, std::int64_t edge) {
   }
   const Tensor& stored = stored_by(x);
   for (const Tensor* view = &x; !same(*view, stored); view = &input_of(*view)) {
-    const auto placed = view->node()->op().place(Layout::dense(input_of(*view).shape()));
-    if (!placed) throw InternalError("print: {} is a view of no place", to_string(view->type()));
+    const auto shown = view->node()->op().view_layout(Layout::dense(input_of(*view).shape()));
+    if (!shown) throw InternalError("print: {} is a view of no place", to_string(view->type()));
     for (std::int64_t& place : places) {
       std::int64_t rest = place;
-      place = placed->offset;
+      place = shown->offset;
       for (int d = view->rank() - 1; d >= 0; --d) {
         const std::int64_t n = view->shape()[d];
-        place += rest % n * placed->layout.strides[d];
+        place += rest % n * shown->layout.strides[d];
         rest /= n;
       }
     }
@@ -250,7 +250,7 @@ Shown shown(const Tensor& x, const PrintOptions& options) {
   }
   // (Of a view only what it shows is computed, and of that only what is printed is copied.)
   eval(x);
-  const bool strided = placed_in_stored(x).has_value();
+  const bool strided = layout_in_stored(x).has_value();
   const Tensor part = x.size() <= options.threshold ? x
                       : strided                     ? ends_of(x, options.edge)
                                                     : ends_of_view(x, options.edge);

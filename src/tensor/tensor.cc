@@ -57,14 +57,14 @@ const Device& Tensor::device() const {
 View Tensor::view() const {
   (void)type_for("view");
   const View& stored = stored_data(*this, "view").view();
-  const auto placed = placed_in_stored(*this);
-  const std::int64_t skipped = placed ? placed->offset * bits(stored.dtype) : 0;
-  if (!placed || skipped % 8 != 0) {
+  const auto shown = layout_in_stored(*this);
+  const std::int64_t skipped = shown ? shown->offset * bits(stored.dtype) : 0;
+  if (!shown || skipped % 8 != 0) {
     throw InvalidArgument("view: {} is a view whose elements no strides find in memory; contiguous() copies them",
                           to_string(type()));
   }
-  return {stored.buffer, stored.offset + static_cast<std::uint64_t>(skipped / 8), stored.dtype, placed->layout.shape,
-          placed->layout.strides};
+  return {stored.buffer, stored.offset + static_cast<std::uint64_t>(skipped / 8), stored.dtype, shown->layout.shape,
+          shown->layout.strides};
 }
 
 void Tensor::write(std::span<const std::byte> bytes) {

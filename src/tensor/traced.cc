@@ -13,8 +13,8 @@
 #include "graph/graph.h"
 #include "graph/ops/leaf.h"
 #include "graph/walk.h"
-#include "tensor/expressions.h"
 #include "tensor/key.h"
+#include "tensor/pending_graph.h"
 #include "tensor/run_ahead.h"
 #include "tensor/tracing.h"
 #include "weft/error.h"
@@ -44,7 +44,7 @@ bool shows_constant(const Node& node) { return stored_by(node).op().constant() !
 void evaluate_captured(std::span<const Tensor> results, std::uint64_t began, const Device& device) {
   std::vector<Tensor> captured;
   {
-    const std::shared_lock lock(Node::recipes_lock());
+    const std::shared_lock lock(Node::graph_mutex());
     NodeIds seen;
     const auto stop = [&](const Node& node) { return at_data(node) || node.sequence() < began; };
     for (const Node* node : reach(results, seen, stop)) {
@@ -61,7 +61,7 @@ void evaluate_captured(std::span<const Tensor> results, std::uint64_t began, con
 class Captures {
  public:
   Captures(std::span<const Tensor> results, std::uint64_t began) {
-    const std::shared_lock recipes(Node::recipes_lock());
+    const std::shared_lock retained(Node::graph_mutex());
     NodeIds seen;
     const auto stop = [&](const Node& node) { return node.sequence() < began; };
     Held& held = all_held();
@@ -156,7 +156,7 @@ Device device_of(std::span<const Argument> arguments) {
 
 // The axes along which a view shows the same elements again and again.
 std::vector<int> broadcast_axes(const Tensor& view) {
-  const std::shared_lock lock(Node::recipes_lock());
+  const std::shared_lock lock(Node::graph_mutex());
   std::vector<const Op*> views;
   const Node* at = view.node();
   for (; !at->is_computed() && at->op().is_view(); at = at->inputs()[0].node()) {
@@ -165,9 +165,9 @@ std::vector<int> broadcast_axes(const Tensor& view) {
   }
   Layout layout = Layout::dense(at->types()[0].shape);
   for (std::size_t i = views.size(); i-- > 0;) {
-    const auto placed = views[i]->place(layout);
-    if (!placed) return {};
-    layout = placed->layout;
+    const auto shown = views[i]->view_layout(layout);
+    if (!shown) return {};
+    layout = shown->layout;
   }
   std::vector<int> axes;
   for (int d = 0; d < layout.rank(); ++d) {
@@ -310,7 +310,7 @@ bool TracedCalls::inlines(std::span<const Tensor> arguments) {
   // A derivative goes through the function's operations.
   if (tracing() || differentiating()) return true;
   if (std::ranges::all_of(arguments, [](const Tensor& t) { return !t.defined() || find_data(t); })) return false;
-  const std::shared_lock lock(Node::recipes_lock());
+  const std::shared_lock lock(Node::graph_mutex());
   NodeIds seen;
   return std::ranges::any_of(reach(arguments, seen, at_data),
                              [](const Node* node) { return node->op().input() || node->op().number(); });

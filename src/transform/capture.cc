@@ -1,5 +1,5 @@
-// How a graph takes in tensors that were recorded outside of it. It keeps what they are computed from, and has their
-// data where there is some: a node with data becomes a leaf, and what needs it is made again.
+// How a graph captures tensors that were recorded outside of it. It retains the nodes that compute them. A node that
+// has data becomes a leaf with these data, and the nodes that use it are cloned.
 #include <algorithm>
 #include <mutex>
 #include <shared_mutex>
@@ -14,30 +14,30 @@
 
 namespace weft {
 
-// What the outputs so far need.
+// The nodes that the outputs so far need.
 struct Graph::Impl::Capture {
-  NodeIds pinned;
-  bool has_data = false;  // some of it
-  ResultMap now;          // what stands for results of nodes that have data, or need some
+  NodeIds retained;
+  bool has_data = false;  // true if some of them have data
+  ResultMap now;          // replacements for results of nodes that have data, or that depend on such nodes
 };
 
-Tensor Graph::Impl::pinned(const Tensor& value) {
-  if (pins_.empty() || pins_.back().use_count() > 1) pins_.push_back(std::make_shared<RecipePins>());
+Tensor Graph::Impl::captured_value(const Tensor& value) {
+  if (retained_.empty() || retained_.back().use_count() > 1) retained_.push_back(std::make_shared<RetainedInputs>());
   if (!capture_) capture_ = std::make_shared<Capture>();
   const std::span root(&value, 1);
   std::vector<const Node*> nodes;
   {
-    std::unique_lock lock(Node::recipes_lock());
-    // What is pinned already is not claimed: that keeps the data that it would be computed in.
-    const auto stop = [&](const Node& node) { return capture_->pinned.contains(node) || at_data(node); };
-    const auto claimed = [&](const Node* node) { return !stop(*node) && RecipeClaims::contains(*node); };
-    for (NodeIds seen; RecipeClaims::any() && std::ranges::any_of(reach(root, seen, stop), claimed); seen = {}) {
-      RecipeClaims::wait(lock);
+    std::unique_lock lock(Node::graph_mutex());
+    // Retained nodes are not being evaluated in place: their operands' data are in use.
+    const auto stop = [&](const Node& node) { return capture_->retained.contains(node) || at_data(node); };
+    const auto donated = [&](const Node* node) { return !stop(*node) && PendingDonations::contains(*node); };
+    for (NodeIds seen; PendingDonations::any() && std::ranges::any_of(reach(root, seen, stop), donated); seen = {}) {
+      PendingDonations::wait(lock);
     }
-    nodes = reach(root, capture_->pinned, at_data);
-    pins_.back()->pin(nodes);
+    nodes = reach(root, capture_->retained, at_data);
+    retained_.back()->retain(nodes);
   }
-  // (Asked again, since other threads may compute them.)
+  // Other threads may have evaluated some of them in the meantime.
   const auto has_data = [](const Node* node) { return node->has_data() && !node->op().constant(); };
   capture_->has_data |= std::ranges::any_of(nodes, has_data);
   if (!capture_->has_data) return value;
@@ -57,7 +57,7 @@ Tensor Graph::Impl::pinned(const Tensor& value) {
 
 void Graph::output(std::string name, const Tensor& value) {
   if (!value.defined()) throw InvalidArgument("graph: output {} is an undefined Tensor", in_quotes(name));
-  impl().add_output(std::move(name), impl().pinned(value));
+  impl().add_output(std::move(name), impl().captured_value(value));
 }
 
 }  // namespace weft

@@ -15,7 +15,7 @@
 namespace weft {
 
 Dependence::Dependence(std::span<const Tensor> outputs, std::span<const Tensor> variables)
-    : pins_(std::make_shared<RecipePins>()) {
+    : retained_(std::make_shared<RetainedInputs>()) {
   std::uint64_t oldest = std::numeric_limits<std::uint64_t>::max();
   for (const Tensor& v : variables) {
     if (!v.defined()) continue;
@@ -27,9 +27,9 @@ Dependence::Dependence(std::span<const Tensor> outputs, std::span<const Tensor> 
     return node.sequence() <= oldest || variables_.contains(node) || at_leaves(node);
   };
   {
-    const std::unique_lock lock(Node::recipes_lock());
+    const std::unique_lock lock(Node::graph_mutex());
     walk_ = walk(outputs, stop);
-    pins_->pin(walk_.nodes);
+    retained_->retain(walk_.nodes);
   }
   depends_.assign(nodes().size(), 0);
   for (std::size_t k = 0; k < nodes().size(); ++k) {
@@ -154,7 +154,7 @@ class CustomCalls {
   std::unordered_map<const CustomDerivative*, std::vector<const Node*>> calls_;
 };
 
-int index_of(const Node& node) { return node.as<CustomResultOp>()->index(); }
+int result_index(const Node& node) { return node.as<CustomResultOp>()->index(); }
 
 // A call's operands, its results as far as they are known, and which operands are wanted.
 struct AskedCall {
@@ -167,7 +167,7 @@ struct AskedCall {
 AskedCall asked_call(const CustomDerivative& call, std::span<const Node* const> results, const Dependence& dependence) {
   AskedCall asked{std::span(results[0]->inputs()).subspan(1), {}, {}};
   asked.outputs.resize(static_cast<std::size_t>(call.results));
-  for (const Node* node : results) asked.outputs[static_cast<std::size_t>(index_of(*node))] = node->value();
+  for (const Node* node : results) asked.outputs[static_cast<std::size_t>(result_index(*node))] = node->value();
   for (const Tensor& v : asked.inputs) asked.wanted.push_back(is_inexact(v.dtype()) && dependence.depends(*v.node()));
   return asked;
 }
@@ -188,7 +188,7 @@ std::vector<Tensor> pull_back(std::span<const Tensor> outputs, std::span<const T
   std::vector<std::vector<Tensor>> sums(dependence.nodes().size());
   const auto add_to = [&](const Tensor& v, const Tensor& cotangent) {
     if (!cotangent.defined() || !dependence.depends(*v.node())) return;
-    auto& of_node = sums[static_cast<std::size_t>(dependence.place(*v.node()))];
+    auto& of_node = sums[static_cast<std::size_t>(dependence.index_of(*v.node()))];
     of_node.resize(v.node()->types().size());
     Tensor& sum = of_node[static_cast<std::size_t>(v.index())];
     sum = sum_of(sum, cotangent);
@@ -206,8 +206,8 @@ std::vector<Tensor> pull_back(std::span<const Tensor> outputs, std::span<const T
       const AskedCall of_call = asked_call(*call, results, dependence);
       std::vector<Tensor> given(static_cast<std::size_t>(call->results));
       for (const Node* r : results) {
-        auto& sum = sums[static_cast<std::size_t>(dependence.place(*r))];
-        if (!sum.empty()) given[static_cast<std::size_t>(index_of(*r))] = std::exchange(sum[0], {});
+        auto& sum = sums[static_cast<std::size_t>(dependence.index_of(*r))];
+        if (!sum.empty()) given[static_cast<std::size_t>(result_index(*r))] = std::exchange(sum[0], {});
       }
       if (std::ranges::none_of(given, &Tensor::defined)) continue;
       auto made = call->vjp(of_call.given(), given);
@@ -241,7 +241,7 @@ std::vector<Tensor> pull_back(std::span<const Tensor> outputs, std::span<const T
   }
   std::vector<Tensor> wanted;
   for (const Tensor& v : variables) {
-    const int k = v.defined() ? dependence.place(*v.node()) : -1;
+    const int k = v.defined() ? dependence.index_of(*v.node()) : -1;
     const bool any = k >= 0 && !sums[static_cast<std::size_t>(k)].empty();
     wanted.push_back(any ? sums[static_cast<std::size_t>(k)][static_cast<std::size_t>(v.index())] : Tensor());
   }
@@ -280,7 +280,7 @@ std::vector<Tensor> push_forward(std::span<const Tensor> outputs, std::span<cons
         made = transposed(*own, given, unknown);
       }
       for (const Node* r : results) {
-        const Tensor& t = (*made)[static_cast<std::size_t>(index_of(*r))];
+        const Tensor& t = (*made)[static_cast<std::size_t>(result_index(*r))];
         if (t.defined()) known.set(r->value(), t);
       }
       continue;
@@ -300,11 +300,11 @@ std::vector<Tensor> push_forward(std::span<const Tensor> outputs, std::span<cons
 
 std::vector<Tensor> merge_equal(std::span<const Tensor> outputs, std::uint64_t since) {
   Walk all;
-  RecipePins pins;
+  RetainedInputs retained;
   {
-    const std::unique_lock lock(Node::recipes_lock());
+    const std::unique_lock lock(Node::graph_mutex());
     all = walk(outputs, [&](const Node& node) { return node.sequence() < since || at_leaves(node); });
-    pins.pin(all.nodes);
+    retained.retain(all.nodes);
   }
   ResultMap now;
   std::unordered_map<std::string, Tensor> known;

@@ -27,9 +27,9 @@ class Dependence {
  public:
   Dependence(std::span<const Tensor> outputs, std::span<const Tensor> variables);
   const std::vector<const Node*>& nodes() const { return walk_.nodes; }  // operands before users
-  int place(const Node& node) const { return walk_.places.find(node); }
+  int index_of(const Node& node) const { return walk_.indices.find(node); }
   bool depends(const Node& node) const {
-    const int k = place(node);
+    const int k = index_of(node);
     return k >= 0 && depends_[static_cast<std::size_t>(k)];
   }
   bool is_variable(const Node& node) const { return variables_.contains(node); }
@@ -41,7 +41,7 @@ class Dependence {
   NodeIds variables_;
   Walk walk_;
   std::vector<char> depends_;
-  std::shared_ptr<RecipePins> pins_;
+  std::shared_ptr<RetainedInputs> retained_;
 };
 
 }  // namespace weft

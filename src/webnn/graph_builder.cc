@@ -53,9 +53,9 @@ std::vector<Value> in_order_of(const OpSchema& schema, const std::string& prefix
       throw TypeError("{}there is no argument '{}'{}", prefix, printable(name),
                       nearest_text(nearest(name, schema.arguments, &ArgumentSchema::name)));
     }
-    Value& place = values[static_cast<std::size_t>(it - schema.arguments.begin())];
-    if (!std::holds_alternative<std::monostate>(place)) throw TypeError("{}{} is given twice", prefix, name);
-    place = value;
+    Value& argument = values[static_cast<std::size_t>(it - schema.arguments.begin())];
+    if (!std::holds_alternative<std::monostate>(argument)) throw TypeError("{}{} is given twice", prefix, name);
+    argument = value;
   }
   return values;
 }

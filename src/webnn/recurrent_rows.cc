@@ -20,14 +20,14 @@ struct Network {
 };
 
 // The required operands. The states of networks over sequences are options.
-struct Operands {
+struct RequiredOperands {
   const Operand &input, &weight, &recurrent_weight;
   Operand hidden_state = {}, cell_state = {};
 };
 
 // Checks the shapes of all operands.
 template <class Options>
-Network network(const Call& c, const Operands& x, std::int64_t hidden, const Options& o) {
+Network network(const Call& c, const RequiredOperands& x, std::int64_t hidden, const Options& o) {
   constexpr bool lstm = requires { o.peephole_weight; }, cell = !requires { o.direction; };
   constexpr std::int64_t gates = lstm ? 4 : 3;
   const Sizes& input = x.input.shape();
@@ -59,7 +59,7 @@ void check_steps(const Call& c, const Operand& input, std::int64_t steps) {
 }
 
 template <class Options>
-RecurrentOperands operands_of(const Operands& x, const Options& o) {
+RecurrentOperands operands_of(const RequiredOperands& x, const Options& o) {
   Operand peephole;
   if constexpr (requires { o.peephole_weight; }) peephole = o.peephole_weight;
   return {.bias = tensor_of(o.bias),
@@ -112,7 +112,7 @@ weft::Tensor sequence(const weft::Tensor& y, const Network& n) {
 Tensors lstm(const Call& c, const Operand& input, const Operand& weight, const Operand& recurrent_weight,
              std::int64_t steps, std::int64_t hidden_size, const LstmOptions& o) {
   check_steps(c, input, steps);
-  const Operands x{input, weight, recurrent_weight, o.initial_hidden_state, o.initial_cell_state};
+  const RequiredOperands x{input, weight, recurrent_weight, o.initial_hidden_state, o.initial_cell_state};
   const Network n = network(c, x, hidden_size, o);
   kernels::LstmOptions options = lstm_options(c, o);
   options.direction = direction_of(o.direction);
@@ -125,7 +125,7 @@ Tensors lstm(const Call& c, const Operand& input, const Operand& weight, const O
 Tensors gru(const Call& c, const Operand& input, const Operand& weight, const Operand& recurrent_weight,
             std::int64_t steps, std::int64_t hidden_size, const GruOptions& o) {
   check_steps(c, input, steps);
-  const Operands x{input, weight, recurrent_weight, o.initial_hidden_state};
+  const RequiredOperands x{input, weight, recurrent_weight, o.initial_hidden_state};
   const Network n = network(c, x, hidden_size, o);
   kernels::GruOptions options = gru_options(c, o);
   options.direction = direction_of(o.direction);
@@ -138,7 +138,7 @@ Tensors gru(const Call& c, const Operand& input, const Operand& weight, const Op
 Tensors lstm_cell(const Call& c, const Operand& input, const Operand& weight, const Operand& recurrent_weight,
                   const Operand& hidden_state, const Operand& cell_state, std::int64_t hidden_size,
                   const LstmCellOptions& o) {
-  const Operands x{input, weight, recurrent_weight, hidden_state, cell_state};
+  const RequiredOperands x{input, weight, recurrent_weight, hidden_state, cell_state};
   network(c, x, hidden_size, o);
   const auto [h, state] = weft::lstm_cell(tensor_of(input), tensor_of(weight), tensor_of(recurrent_weight),
                                           operands_of(x, o), lstm_options(c, o));
@@ -146,7 +146,7 @@ Tensors lstm_cell(const Call& c, const Operand& input, const Operand& weight, co
 }
 Tensors gru_cell(const Call& c, const Operand& input, const Operand& weight, const Operand& recurrent_weight,
                  const Operand& hidden_state, std::int64_t hidden_size, const GruCellOptions& o) {
-  const Operands x{input, weight, recurrent_weight, hidden_state};
+  const RequiredOperands x{input, weight, recurrent_weight, hidden_state};
   network(c, x, hidden_size, o);
   return {weft::gru_cell(tensor_of(input), tensor_of(weight), tensor_of(recurrent_weight), operands_of(x, o),
                          gru_options(c, o))};

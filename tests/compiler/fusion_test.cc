@@ -108,12 +108,12 @@ TEST_P(FusionTest, WhatOneOperationHandsOnIsRounded) {
     for (const auto& [name, t] : bound.outputs_) all.push_back(t.read<float>());
     return all;
   };
-  const auto together = results(true), apart = results(false);
+  const auto together = results(true), separate = results(false);
   for (std::size_t k = 0; k < together.size(); ++k) {
     for (std::size_t i = 0; i < values.size(); ++i) {
-      const float a = together[k][i], b = apart[k][i];
+      const float a = together[k][i], b = separate[k][i];
       EXPECT_TRUE(a == b || (std::isnan(a) && std::isnan(b)))
-          << "chain " << k << " of " << values[i] << ": " << a << ", apart " << b;
+          << "chain " << k << " of " << values[i] << ": " << a << ", separate " << b;
     }
   }
 }

@@ -369,7 +369,7 @@ TEST_F(FiftyThousand, ManyAreNeededAtOnce) {
   EXPECT_NEAR(result.read<float>()[0], sum, 1e-3 * std::abs(sum));
 }
 
-// Without fusion each operation is a kernel, most of them in place.
+// Without fusion each operation is a kernel, most of them in location.
 TEST_F(FiftyThousand, KernelsInPlace) {
   Graph graph;
   Tensor y = graph.input("x", DType::f32, {4});
@@ -462,7 +462,7 @@ TEST_F(LargePassTest, ScalesBehindAProduct) {
 
 // ---- Constants
 
-ConstantPtr recipe(std::vector<ConstantPtr> inputs, int* computed) {
+ConstantPtr deferred(std::vector<ConstantPtr> inputs, int* computed) {
   const TensorType type = inputs[0]->type();
   return std::make_shared<const Constant>(type, "add", std::move(inputs), [=](std::span<const TensorData> data) {
     ++*computed;
@@ -474,14 +474,14 @@ ConstantPtr recipe(std::vector<ConstantPtr> inputs, int* computed) {
   });
 }
 
-TEST(LargeConstants, EachRecipeIsComputedOnce) {
+TEST(LargeConstants, EachDeferredOneIsComputedOnce) {
   // 2048 floats are too many to be kept between uses.
   for (const std::int64_t size : {std::int64_t{2}, std::int64_t{2048}}) {
     int computed = 0;
     ConstantPtr a = make_constant(numbers({size}, 1, 0)), b = a;
     float x = 1, y = 1;
     for (int i = 0; i < 60; ++i) {
-      ConstantPtr c = recipe({b, a}, &computed);  // the one that needs the other first
+      ConstantPtr c = deferred({b, a}, &computed);  // the one that needs the other first
       a = std::exchange(b, std::move(c));
       x = std::exchange(y, x + y);
     }
@@ -492,24 +492,24 @@ TEST(LargeConstants, EachRecipeIsComputedOnce) {
   }
 }
 
-TEST(LargeConstants, AChainOfRecipes) {
+TEST(LargeConstants, AChainOfDeferredOnes) {
   int computed = 0;
   ConstantPtr c = make_constant(numbers({2}, 0, 0));
   const ConstantPtr one = make_constant(numbers({2}, 1, 0));
-  for (int i = 0; i < 50'000; ++i) c = recipe({c, one}, &computed);
+  for (int i = 0; i < 50'000; ++i) c = deferred({c, one}, &computed);
   EXPECT_EQ(floats_of(c->data())[0], 50'000);
   EXPECT_EQ(computed, 50'000);
 }
 
-TEST(LargeConstants, KeysOfDifferentRecipesDiffer) {
+TEST(LargeConstants, KeysOfDifferentComputationsDiffer) {
   int computed = 0;
   ConstantPtr a = make_constant(numbers({2}, 0, 0));
   const ConstantPtr one = make_constant(numbers({2}, 1, 0));
   std::set<std::string> keys;
   for (int i = 0; i < 1000; ++i) {
     keys.insert(a->key());
-    keys.insert(recipe({one, a}, &computed)->key());
-    a = recipe({a, one}, &computed);
+    keys.insert(deferred({one, a}, &computed)->key());
+    a = deferred({a, one}, &computed);
   }
   EXPECT_EQ(keys.size(), 2000u);
 }
@@ -552,10 +552,10 @@ TEST(LargeMemoryPlan, ManyItemsAtOnce) {
   EXPECT_LE(static_cast<double>(plan.bytes()), 1.1 * static_cast<double>(bound));
   // No two that are alive at once overlap: in order of their places, each ends before the next one of its time begins.
   std::vector<std::vector<int>> of_buffer(plan.buffers.size());
-  for (int i = 0; i < static_cast<int>(items.size()); ++i) of_buffer[plan.places[i].buffer].push_back(i);
+  for (int i = 0; i < static_cast<int>(items.size()); ++i) of_buffer[plan.locations[i].buffer].push_back(i);
   for (const auto& list : of_buffer) {
     std::map<std::uint64_t, std::vector<int>> at;  // items by their offset
-    for (const int i : list) at[plan.places[i].offset].push_back(i);
+    for (const int i : list) at[plan.locations[i].offset].push_back(i);
     for (auto& [offset, same] : at) {
       std::ranges::sort(same, {}, [&](int i) { return items[i].first; });
       for (std::size_t k = 1; k < same.size(); ++k) EXPECT_LT(items[same[k - 1]].last, items[same[k]].first);
@@ -563,7 +563,7 @@ TEST(LargeMemoryPlan, ManyItemsAtOnce) {
   }
   for (const compiler::PlanStep& step : steps) {
     for (const int w : step.writes) {
-      for (const int r : step.reads) EXPECT_NE(plan.places[w].buffer, plan.places[r].buffer);
+      for (const int r : step.reads) EXPECT_NE(plan.locations[w].buffer, plan.locations[r].buffer);
     }
   }
 }

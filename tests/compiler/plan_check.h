@@ -19,7 +19,7 @@ class LeastBuffers {
  public:
   LeastBuffers(std::vector<std::uint64_t> sizes, std::span<const compiler::PlanItem> items, std::size_t steps,
                const std::vector<std::vector<bool>>& apart)
-      : sizes_(std::move(sizes)), items_(items), steps_(steps), apart_(apart) {
+      : sizes_(std::move(sizes)), items_(items), steps_(steps), conflicts_(apart) {
     for (std::size_t i = 0; i < items.size(); ++i) order_.push_back(i);
     std::ranges::stable_sort(order_, std::ranges::greater(), [&](std::size_t i) { return sizes_[i]; });
   }
@@ -43,7 +43,7 @@ class LeastBuffers {
     const std::size_t item = order_[next];
     for (std::size_t b = 0; b <= buffers_.size(); ++b) {
       if (b == buffers_.size()) buffers_.push_back({{}, std::vector<std::uint64_t>(steps_, 0), 0});
-      if (std::ranges::any_of(buffers_[b].items, [&](std::size_t other) { return apart_[item][other]; })) continue;
+      if (std::ranges::any_of(buffers_[b].items, [&](std::size_t other) { return conflicts_[item][other]; })) continue;
       const Buffer before = buffers_[b];
       Buffer& buffer = buffers_[b];
       buffer.items.push_back(item);
@@ -64,7 +64,7 @@ class LeastBuffers {
   std::vector<std::uint64_t> sizes_;
   std::span<const compiler::PlanItem> items_;
   std::size_t steps_, visited_ = 0;
-  const std::vector<std::vector<bool>>& apart_;
+  const std::vector<std::vector<bool>>& conflicts_;
   std::vector<std::size_t> order_;
   std::vector<Buffer> buffers_;
   std::uint64_t least_ = std::numeric_limits<std::uint64_t>::max();
@@ -117,15 +117,15 @@ inline std::uint64_t least_bytes(std::span<const compiler::PlanItem> items, std:
 
 inline void check_plan(const compiler::MemoryPlan& plan, std::span<const compiler::PlanItem> items,
                        std::span<const compiler::PlanStep> steps, std::uint64_t max_buffer) {
-  ASSERT_EQ(plan.places.size(), items.size());
+  ASSERT_EQ(plan.locations.size(), items.size());
   for (std::size_t i = 0; i < items.size(); ++i) {
-    const compiler::Place& p = plan.places[i];
+    const compiler::Location& p = plan.locations[i];
     ASSERT_GE(p.buffer, 0);
     ASSERT_LT(p.buffer, static_cast<int>(plan.buffers.size()));
     EXPECT_EQ(p.offset % 256, 0u);
     EXPECT_LE(p.offset + items[i].bytes, plan.buffers[p.buffer]) << "item " << i << " leaves its buffer";
     for (std::size_t k = 0; k < i; ++k) {
-      const compiler::Place& q = plan.places[k];
+      const compiler::Location& q = plan.locations[k];
       const bool apart_in_time = items[i].last < items[k].first || items[k].last < items[i].first;
       const bool apart_in_memory =
           p.buffer != q.buffer || p.offset + items[i].bytes <= q.offset || q.offset + items[k].bytes <= p.offset;
@@ -135,13 +135,13 @@ inline void check_plan(const compiler::MemoryPlan& plan, std::span<const compile
   for (const std::uint64_t size : plan.buffers) EXPECT_LE(size, max_buffer);
   for (std::size_t s = 0; s < steps.size(); ++s) {
     for (std::size_t w = 0; w < steps[s].writes.size(); ++w) {
-      const int written = plan.places[steps[s].writes[w]].buffer;
+      const int written = plan.locations[steps[s].writes[w]].buffer;
       for (const int r : steps[s].reads) {
         if (r == steps[s].writes[w]) continue;  // in place
-        EXPECT_NE(plan.places[r].buffer, written) << "step " << s << " reads and writes buffer " << written;
+        EXPECT_NE(plan.locations[r].buffer, written) << "step " << s << " reads and writes buffer " << written;
       }
       for (std::size_t k = 0; k < w; ++k) {
-        EXPECT_NE(plan.places[steps[s].writes[k]].buffer, written) << "step " << s << " writes one buffer twice";
+        EXPECT_NE(plan.locations[steps[s].writes[k]].buffer, written) << "step " << s << " writes one buffer twice";
       }
     }
   }

@@ -20,7 +20,7 @@ using testing::HasSubstr;
 constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 62;
 constexpr std::uint64_t kBytes = 64 * 64 * 4;  // of the tensors here
 
-// A kernel that nothing fuses with and that cannot work in place.
+// A kernel that nothing fuses with and that cannot work in location.
 Tensor moved(const Tensor& x, int axis) {
   std::array<std::int64_t, 2> shifts{};
   shifts[static_cast<std::size_t>(axis)] = 5;
@@ -155,8 +155,8 @@ struct VerifierTest : testing::Test {
     return "nothing";
   }
   // The place of the storage that step `s` writes.
-  compiler::Place& written(std::size_t s) {
-    return planned.plan.places[static_cast<std::size_t>(planned.item_of[storage(s)])];
+  compiler::Location& written(std::size_t s) {
+    return planned.plan.locations[static_cast<std::size_t>(planned.item_of[storage(s)])];
   }
   std::size_t storage(std::size_t s) const { return static_cast<std::size_t>(schedule.calls[s].outputs[0].storage); }
   Schedule schedule;
@@ -171,14 +171,14 @@ TEST_F(VerifierTest, IsContentWithThePlan) {
 TEST_F(VerifierTest, FindsWhatIsOverwrittenTooSoon) {
   // Step 2 overwrites step 0's result, which step 3 reads.
   written(2) = written(0);
-  EXPECT_THAT(said(), HasSubstr("is not in its place any more"));
+  EXPECT_THAT(said(), HasSubstr("is not written yet, or was overwritten"));
 }
 
 TEST_F(VerifierTest, FindsABufferReadAndWritten) {
-  compiler::Place& place = written(1);
-  place.buffer = written(0).buffer;
-  place.offset = planned.plan.buffers[static_cast<std::size_t>(place.buffer)];
-  planned.plan.buffers[static_cast<std::size_t>(place.buffer)] += kBytes;
+  compiler::Location& location = written(1);
+  location.buffer = written(0).buffer;
+  location.offset = planned.plan.buffers[static_cast<std::size_t>(location.buffer)];
+  planned.plan.buffers[static_cast<std::size_t>(location.buffer)] += kBytes;
   EXPECT_THAT(said(), HasSubstr("is read and written"));
 }
 

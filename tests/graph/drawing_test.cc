@@ -70,7 +70,7 @@ TEST(Drawing, ViewsAreWordsOnEdges) {
   std::vector<std::string> views;
   for (const DrawnEdge& e : d.edges) views.insert(views.end(), e.views.begin(), e.views.end());
   EXPECT_THAT(views, ElementsAre("slice, reshape, transpose [4, 2]"));
-  // What the compiler makes of views are strides, for which people have words, too.
+  // The compiler merges views into strides, which are described like the views.
   Graph strided;
   const Tensor a = strided.input("a", DType::f32, {4, 6}), b = strided.input("b", DType::f32, {4});
   strided.output("y",

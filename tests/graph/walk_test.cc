@@ -33,12 +33,12 @@ struct WalkTest : testing::Test {
     std::size_t operands = 0;
     for (std::size_t k = 0; k < all.nodes.size(); ++k) {
       const Node& node = *all.nodes[k];
-      EXPECT_EQ(all.places.find(node), static_cast<int>(k));
+      EXPECT_EQ(all.indices.find(node), static_cast<int>(k));
       if (stop(node)) continue;
       operands += node.inputs().size();
       for (const Tensor& v : node.inputs()) {
-        const int place = all.places.find(*v.node());
-        if (place < 0 || place >= static_cast<int>(k)) ADD_FAILURE() << "operand at " << place << ", user at " << k;
+        const int index = all.indices.find(*v.node());
+        if (index < 0 || index >= static_cast<int>(k)) ADD_FAILURE() << "operand at " << index << ", user at " << k;
       }
     }
     EXPECT_EQ(looks, all.nodes.size() + operands);
@@ -98,17 +98,17 @@ TEST_F(WalkTest, DataAndOperandsAreTwoQuestions) {
   const float values[] = {1, 2, 3, 4};
   data.write(std::as_bytes(std::span(values)));
   const Tensor a = data * 3.0, b = exp(a);
-  RecipePins pins;
+  RetainedInputs retained;
   {
-    const std::unique_lock lock(Node::recipes_lock());
-    pins.pin(std::vector<const Node*>{a.node()});
+    const std::unique_lock lock(Node::graph_mutex());
+    retained.retain(std::vector<const Node*>{a.node()});
   }
   eval(a);
   ASSERT_TRUE(a.node()->has_data());
   ASSERT_FALSE(a.node()->inputs().empty());
   EXPECT_THAT(checked(std::span(&b, 1), at_data).nodes, ElementsAre(a.node(), b.node()));
   const Walk all = checked(std::span(&b, 1), at_leaves);
-  EXPECT_TRUE(all.places.contains(*data.node()));
+  EXPECT_TRUE(all.indices.contains(*data.node()));
   EXPECT_EQ(all.nodes.back(), b.node());
   EXPECT_TRUE(at_data(*a.node()));
   EXPECT_FALSE(at_leaves(*a.node()));

@@ -83,8 +83,8 @@ test::Problem random_problem(Rng& rng) {
                 run_attention(stream, call, variant ? &*variant : nullptr);
               },
           .tolerance = attention_tolerance(c),
-          .twin = [=](Stream&, std::span<const View> in,
-                      std::span<const View> out) { attention_reference(o.call(in, out[0], c.options())); }};
+          .reference = [=](Stream&, std::span<const View> in,
+                           std::span<const View> out) { attention_reference(o.call(in, out[0], c.options())); }};
 }
 
 const bool registered = test::differential("attention", random_problem, 4);

@@ -146,7 +146,7 @@ Problem random_conv(Rng& rng) {
     };
   }
   p.call = [=](Stream& s, auto in, auto to) { run(s, f, in, to[0], o, fused ? e.get() : nullptr); };
-  p.twin = [=](Stream&, auto in, auto to) { run_reference(f, in, to[0], o, fused ? e.get() : nullptr); };
+  p.reference = [=](Stream&, auto in, auto to) { run_reference(f, in, to[0], o, fused ? e.get() : nullptr); };
   // As of matmul: two sums of at most `depth` products of normal numbers.
   double depth = 1;
   for (int d = 0; d < spatial; ++d) depth *= static_cast<double>(f == Function::filter_gradient ? y[2 + d] : w[2 + d]);

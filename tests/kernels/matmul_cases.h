@@ -120,7 +120,7 @@ class MatmulTest : public testing::TestWithParam<std::string> {
     expect_within(y, e, what + " on the cpu");
     if (y.count() <= 4096) {
       matmul_reference(matmul_problem(a, b, y, {}), nullptr);
-      expect_within(y, e, what + " by the twin");
+      expect_within(y, e, what + " by the CPU kernel");
     }
   }
 };

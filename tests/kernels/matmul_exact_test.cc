@@ -50,7 +50,7 @@ TEST_P(MatmulExact, Integers) {
       matmul(executor_, a, b, y);
       check(y, "the executor");
       matmul_reference(matmul_problem(a, b, y, {}), nullptr);
-      check(y, "the twin");
+      check(y, "the CPU kernel");
     }
   }
 }

@@ -38,7 +38,7 @@ TEST_F(MatmulCpu, AgreesWithNumPy) {
     for (std::int64_t k = 0; k < want.count(); ++k) ASSERT_NEAR(e.value[k], test::value(want, k), 1e-12);
     matmul_reference(matmul_problem(a, b, y, {}), nullptr);
     std::ranges::fill(e.bound, 0.0);
-    expect_within(y, e, std::format("twin, case {}", i));
+    expect_within(y, e, std::format("CPU kernel, case {}", i));
     e = expect_product(a, b, want.shape());
     matmul(executor_, a, b, y);
     expect_within(y, e, std::format("cpu, case {}", i));
@@ -379,7 +379,7 @@ TEST_P(Matmul, Epilogues) {
         matmul(executor_, a, b, y, {&e, operands});
         expect_within(y, want, what + " on the cpu");
         matmul_reference(matmul_problem(a, b, y, {&e, operands}), &e);
-        expect_within(y, want, what + " by the twin");
+        expect_within(y, want, what + " by the CPU kernel");
         if (type != DType::f32) continue;
         const View by_tiles =
             on_device(y, inputs, [&](gpu::Commands& commands, std::span<const View> in, const View& out) {
@@ -541,7 +541,7 @@ test::Problem random_product(test::Rng& rng) {
     if (fused) matmul(s, in[0], in[1], out[0], epilogue);
     else matmul(s, in[0], in[1], out[0]);
   };
-  p.twin = [e, fused](Stream&, auto in, auto out) {
+  p.reference = [e, fused](Stream&, auto in, auto out) {
     const Epilogue epilogue = fused ? Epilogue{e.get(), in.subspan(2)} : Epilogue{};
     matmul_reference(matmul_problem(in[0], in[1], out[0], epilogue), epilogue.expression);
   };

@@ -194,7 +194,7 @@ Problem random_pool(Rng& rng) {
                   made ? str_cat(", prologue ", call.before->to_string(), " of ", to_string(p.inputs[call.own()])) : "",
                   o.divisor, call.p);
   p.call = [=](Stream& s, auto in, auto out) { call.run(s, in, out); };
-  p.twin = [=](Stream&, auto in, auto out) { call.reference(in, out); };
+  p.reference = [=](Stream&, auto in, auto out) { call.reference(in, out); };
   double taps = 1;
   for (int d = 0; d < spatial; ++d) taps *= static_cast<double>(is_gradient(f) ? y[2 + d] : x[2 + d]);
   const bool rounded = to != DType::f32;

@@ -104,7 +104,7 @@ Problem random_resize(Rng& rng) {
   };
   // The same in three kernels, where nothing is rounded between them.
   if ((before || after) && (!real || type == DType::f32 || moves)) {
-    p.twin = [=](Stream& s, auto in, auto out) {
+    p.reference = [=](Stream& s, auto in, auto out) {
       const auto dense = [](DType t, const Shape& shape) {
         return View(Buffer::host(byte_size(t, static_cast<std::uint64_t>(element_count(shape)))), 0, t, shape);
       };

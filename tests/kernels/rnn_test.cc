@@ -144,7 +144,7 @@ Problem random_network(Rng& rng, RnnKind kind) {
   // Each form of a step, whichever one a GPU would choose.
   const StepForm form = half() ? StepForm::fused : StepForm::split;
   p.form = [=](Stream& s, auto in, auto out) { recur(s, r, inputs_of(g, in), outputs_of(g, out), form); };
-  p.twin = [=](Stream&, auto in, auto out) { recur_reference(r, inputs_of(g, in), outputs_of(g, out)); };
+  p.reference = [=](Stream&, auto in, auto out) { recur_reference(r, inputs_of(g, in), outputs_of(g, out)); };
   // A state that is rounded the other way has successors that differ by as much.
   const double unit = state == DType::f32      ? 0x1p-23
                       : state == DType::f16    ? 0x1p-10

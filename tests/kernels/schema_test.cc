@@ -93,7 +93,7 @@ class Probe {
   }
 
  private:
-  struct Operand {
+  struct TriedOperand {
     std::string name;
     Buffer buffer;
     Shape shape;
@@ -119,7 +119,7 @@ class Probe {
 
   const kernels::KernelInfo& kernel_;
   cpu::Executor cpu_{1};
-  std::vector<Operand> operands_;
+  std::vector<TriedOperand> operands_;
   AttributeMap attributes_;
   bool found_ = false;
 };

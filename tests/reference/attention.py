@@ -1,4 +1,4 @@
-"""Attention by PyTorch's scaled_dot_product_attention in f64, for the CPU twin: writes tests/data/attention/*.npy."""
+"""Attention by PyTorch's scaled_dot_product_attention in f64, for the CPU kernels: writes tests/data/attention/*.npy."""
 import pathlib
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Attention with windows and lengths by NumPy in f64, for the CPU twin: writes tests/data/attention/{window,lengths}*.npy.
+"""Attention with windows and lengths by NumPy in f64, for the CPU kernels: writes tests/data/attention/{window,lengths}*.npy.
 
 Written from the rule alone: query i of a sequence stands at key i + key_length - query_length (or at key i), and sees the
 keys from `left` before that place to `right` behind it, within its key length. Who sees nothing gets zeros.

@@ -1,4 +1,4 @@
-"""Movement, indexing, scans and compaction by NumPy, for the CPU twins: writes tests/data/movement/*.npy."""
+"""Movement, indexing, scans and compaction by NumPy, for the CPU kernels: writes tests/data/movement/*.npy."""
 import pathlib
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Softmax, layer norm and reductions by PyTorch in f64, for the CPU twins: writes tests/data/rows/*.npy."""
+"""Softmax, layer norm and reductions by PyTorch in f64, for the CPU kernels: writes tests/data/rows/*.npy."""
 import pathlib
 
 import numpy as np

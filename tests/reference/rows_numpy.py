@@ -1,4 +1,4 @@
-"""Moments, argmin and argmax, norms, sort and top-k by NumPy in f64, for the CPU twins: adds to tests/data/rows/*.npy.
+"""Moments, argmin and argmax, norms, sort and top-k by NumPy in f64, for the CPU kernels: adds to tests/data/rows/*.npy.
 
 Reads x.npy, special.npy, scale.npy and integers.npy, which rows.py made."""
 import pathlib

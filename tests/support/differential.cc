@@ -95,7 +95,7 @@ class Differential : public testing::Test {
     gpu::Device& device = part_.device == kNarrow ? narrow_device() : test::device(part_.device);
     // Forced forms do not split tensors into chunks, which the kernel's own call does.
     const KernelCall drawn = part_.device == kNarrow ? problem.call : problem.drawn();
-    if (!problem.twin) return run_both(device, problem.inputs, problem.outputs, drawn, problem.tolerance, what);
+    if (!problem.reference) return run_both(device, problem.inputs, problem.outputs, drawn, problem.tolerance, what);
     std::vector<View> own;
     for (View y : problem.outputs) {
       const Buffer copy = Buffer::host(y.buffer.size());
@@ -103,7 +103,7 @@ class Differential : public testing::Test {
       y.buffer = copy;
       own.push_back(y);
     }
-    const auto call = [&](Stream& s, auto in, auto out) { (s.gpu() ? drawn : problem.twin)(s, in, out); };
+    const auto call = [&](Stream& s, auto in, auto out) { (s.gpu() ? drawn : problem.reference)(s, in, out); };
     run_both(device, problem.inputs, problem.outputs, call, problem.tolerance, what);
     cpu::Executor executor;
     problem.call(executor, problem.inputs, own);

@@ -27,7 +27,7 @@ struct Problem {
   KernelCall call;
   Tolerance tolerance;
   // Set where the CPU's form is not the reference: then this is the reference, and the CPU is compared with it too.
-  KernelCall twin;
+  KernelCall reference;
   // A form that a GPU does not choose for tensors this small; only for views that have passed the call's own checks and
   // have elements.
   KernelCall form;

@@ -65,9 +65,9 @@ Maybe convolution(ProgramState& s) {
   const ConvOptions o{.strides = w.strides, .dilations = w.dilations, .padding = w.padding};
   return step(
       transposed ? "conv_transpose" : "conv", {a, b},
-      [=](Operands& in) {
+      [=](Tensors& in) {
         const Tensor filter = first_elements(in[1], shape);
-        return Operands{transposed ? conv_transpose(in[0], filter, {}, {o}) : conv(in[0], filter, {}, o)};
+        return Tensors{transposed ? conv_transpose(in[0], filter, {}, {o}) : conv(in[0], filter, {}, o)};
       },
       error, exact, std::format("filter {}, {}", weft::to_string(shape), w.text()));
 }
@@ -100,9 +100,9 @@ Maybe pooling(ProgramState& s) {
       if (!v.exact) return {};
       return step(
           "max_pool_with_indices", {x},
-          [o](Operands& in) {
+          [o](Tensors& in) {
             const PooledMax y = max_pool_with_indices(in[0], o);
-            return Operands{y.values, y.indices};
+            return Tensors{y.values, y.indices};
           },
           0, true, w.text());
     default: {
@@ -249,16 +249,16 @@ Maybe recurrent(ProgramState& s) {
   constexpr std::string_view kNames[] = {"lstm", "gru", "rnn"};
   return step(
       kNames[kind], {a, b},
-      [=](Operands& in) {
+      [=](Tensors& in) {
         // Weights of at most 1/2, all made of as many elements as there are.
         const Tensor some = tanh(first_elements(in[1], {gates * hidden, 1})) * 0.5;
         const Tensor w = broadcast_to(some, {gates * hidden, inputs}), r = broadcast_to(some, {gates * hidden, hidden});
         if (kind == 0) {
           const LstmResult y = lstm(in[0], w, r);
-          return Operands{y.y, y.h, y.c};
+          return Tensors{y.y, y.h, y.c};
         }
         const RecurrentResult y = kind == 1 ? gru(in[0], w, r) : rnn(in[0], w, r);
-        return Operands{y.y, y.h};
+        return Tensors{y.y, y.h};
       },
       error, false, std::format("{} gates of {}", gates, hidden));
 }

@@ -127,7 +127,7 @@ Maybe binary(ProgramState& s) {
   if (b < 0) return {};
   const ProgramValue& y = s[b];
   const auto two = [&](const Two& f, double error, bool exact) {
-    return step(f.name, {a, b}, [f = f.f](Operands& o) { return Operands{f(o[0], o[1])}; }, error, exact);
+    return step(f.name, {a, b}, [f = f.f](Tensors& o) { return Tensors{f(o[0], o[1])}; }, error, exact);
   };
   if (discrete) {
     const Two& f = kDiscrete[s.up_to(static_cast<int>(std::size(kDiscrete)) - 1)];
@@ -174,7 +174,7 @@ Maybe binary(ProgramState& s) {
       const int chosen =
           s.value([&](const ProgramValue& v) { return v.type.dtype == DType::boolean && broadcast_together(v, x); });
       if (chosen < 0) return {};
-      return step("where", {chosen, a, b}, [](Operands& o) { return Operands{where(o[0], o[1], o[2])}; }, spread, kept);
+      return step("where", {chosen, a, b}, [](Tensors& o) { return Tensors{where(o[0], o[1], o[2])}; }, spread, kept);
     }
   }
 }
@@ -328,9 +328,9 @@ Maybe along_axis(ProgramState& s) {
       if (!v.exact || n < 2) return {};
       return step(
           "top_k", {x},
-          [=](Operands& o) {
+          [=](Tensors& o) {
             const TopK top = top_k(o[0], 2, axis);
-            return Operands{top.values, top.indices};
+            return Tensors{top.values, top.indices};
           },
           0, true, at);
     }
@@ -370,12 +370,12 @@ Maybe joined(ProgramState& s) {
   if (rank(x) == 0 || s.chance(2)) {
     const int axis = any_axis(s, rank(x) + 1);
     return step(
-        "stack", {a, b}, [=](Operands& o) { return Operands{stack({o[0], o[1]}, axis)}; }, error, exact,
+        "stack", {a, b}, [=](Tensors& o) { return Tensors{stack({o[0], o[1]}, axis)}; }, error, exact,
         std::to_string(axis));
   }
   const int axis = any_axis(s, rank(x));
   return step(
-      "concat", {a, b}, [=](Operands& o) { return Operands{concat({o[0], o[1]}, axis)}; }, error, exact,
+      "concat", {a, b}, [=](Tensors& o) { return Tensors{concat({o[0], o[1]}, axis)}; }, error, exact,
       std::to_string(axis));
 }
 
@@ -390,7 +390,7 @@ Maybe product(ProgramState& s) {
   const bool exact = fits_exactly(x.grid + y.grid, k * x.top * y.top, x.type.dtype);
   const double error = k * ((x.top + y.error) * y.error + (y.top + x.error) * x.error + std::ldexp(x.top * y.top, -21));
   const auto two = [&](std::string_view name, auto f, std::string_view arguments = {}) {
-    return Maybe(step(name, {a, b}, [f](Operands& o) { return Operands{f(o[0], o[1])}; }, error, exact, arguments));
+    return Maybe(step(name, {a, b}, [f](Tensors& o) { return Tensors{f(o[0], o[1])}; }, error, exact, arguments));
   };
   switch (s.up_to(4)) {
     case 0:

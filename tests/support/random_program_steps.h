@@ -50,8 +50,8 @@ struct Candidate {
   double error = 0;
 };
 
-using Operands = std::vector<Tensor>;
-using Run = std::function<std::vector<Tensor>(Operands&)>;
+using Tensors = std::vector<Tensor>;
+using Run = std::function<std::vector<Tensor>(Tensors&)>;
 using Maybe = std::optional<Candidate>;
 
 inline const std::vector<DType> kProgramTypes{DType::f32, DType::f32, DType::f32,    DType::f16, DType::bf16,
@@ -74,7 +74,7 @@ Candidate step(std::string_view name, std::vector<int> operands, Run run, double
 template <class F>
 Candidate unary_step(std::string_view name, int x, F f, double error = 0, bool exact = true,
                      std::string_view arguments = {}) {
-  return step(name, {x}, [f](Operands& o) { return Operands{f(o[0])}; }, error, exact, arguments);
+  return step(name, {x}, [f](Tensors& o) { return Tensors{f(o[0])}; }, error, exact, arguments);
 }
 
 int any_axis(ProgramState& s, int rank);                // perhaps negative

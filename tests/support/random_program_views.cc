@@ -95,7 +95,7 @@ Maybe random_leaf(ProgramState& s) {
   const Shape shape = random_shape(s);
   const std::string of = weft::to_string(shape);
   const auto made = [&](std::string_view name, auto f) {
-    return Maybe(step(std::format("{} {}", name, of), {}, [f](Operands&) { return Operands{f()}; }));
+    return Maybe(step(std::format("{} {}", name, of), {}, [f](Tensors&) { return Tensors{f()}; }));
   };
   const auto seed = static_cast<std::uint64_t>(s.up_to(1 << 30));
   switch (s.up_to(11)) {
@@ -227,14 +227,14 @@ Maybe random_update(ProgramState& s) {
       default:
         t.min_at(place, value);
     }
-    return Operands{t};
+    return Tensors{t};
   };
   const std::string name(std::vector<std::string>{"set", "add", "max", "min"}[static_cast<std::size_t>(op)]);
   if (s.chance(2)) {
     const int n = v.type.dtype == DType::boolean ? 1 : s.pick<int>({0, 1, 5});
     const double most = 1 + 3.0 * n;
     return step(
-        name, {x}, [put, n, places = at.places](Operands& o) { return put(std::move(o[0]), indices_of(places), n); },
+        name, {x}, [put, n, places = at.places](Tensors& o) { return put(std::move(o[0]), indices_of(places), n); },
         v.error, fits_exactly(v.grid, v.top + most, v.type.dtype), std::format("[{}], {}", at.text, n));
   }
   // Of one type, so that nothing is converted; its last elements, so that it broadcasts more often.
@@ -249,7 +249,7 @@ Maybe random_update(ProgramState& s) {
   const bool exact = op != 1 || fits_exactly(std::max(v.grid, s[y].grid), v.top + times * s[y].top, v.type.dtype);
   return step(
       name, {x, y},
-      [put, part, places = at.places](Operands& o) {
+      [put, part, places = at.places](Tensors& o) {
         const Tensor value = part(o[1]);
         o[1] = Tensor();
         return put(std::move(o[0]), indices_of(places), value);
@@ -266,11 +266,11 @@ Maybe random_selection(ProgramState& s) {
   const ProgramValue& v = s[x];
   switch (s.up_to(6)) {
     case 0:
-      return step("nonzero", {x}, [](Operands& o) { return nonzero(o[0]); });
+      return step("nonzero", {x}, [](Tensors& o) { return nonzero(o[0]); });
     case 1:
-      return step("unique", {x}, [](Operands& o) {
+      return step("unique", {x}, [](Tensors& o) {
         const Unique u = unique(o[0]);
-        return Operands{u.values, u.indices, u.inverse, u.counts};
+        return Tensors{u.values, u.indices, u.inverse, u.counts};
       });
     case 2:
       return unary_step("mask", x, [](const Tensor& t) { return t[t > 0]; });
@@ -279,13 +279,13 @@ Maybe random_selection(ProgramState& s) {
     case 4: {
       const int chosen = s.value([&](const ProgramValue& m) { return m.type.dtype == DType::boolean && rank(m) == 1; });
       if (chosen < 0) return {};
-      return step("compress", {chosen, x}, [](Operands& o) { return Operands{compress(o[0], o[1], 0)}; });
+      return step("compress", {chosen, x}, [](Tensors& o) { return Tensors{compress(o[0], o[1], 0)}; });
     }
     case 5: {
       if (rank(v) != 1) return {};
       const int values = s.value([&](const ProgramValue& w) { return w.exact && !mixes(v, w); });
       return step("searchsorted", {x, values},
-                  [](Operands& o) { return Operands{searchsorted(weft::sort(o[0]), o[1])}; });
+                  [](Tensors& o) { return Tensors{searchsorted(weft::sort(o[0]), o[1])}; });
     }
     default: {
       if (is_float(v) || v.top > 4 || std::ranges::any_of(v.elements, [](double e) { return e < 0; })) return {};

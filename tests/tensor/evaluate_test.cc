@@ -10,7 +10,7 @@
 #include "support/dawn_counters.h"
 #include "support/devices.h"
 #include "support/throws.h"
-#include "tensor/expressions.h"
+#include "tensor/pending_graph.h"
 #include "weft/array.h"
 #include "weft/compile.h"
 #include "weft/indexing.h"
@@ -54,7 +54,7 @@ TEST_P(EvaluateTest, NothingRunsUntilSomebodyReads) {
 TEST_P(EvaluateTest, TheTemporariesOfAStatementAreNotStored) {
   const Tensor x = tensor({2, 3}, {1, 2, 3, 4, 5, 6}), h = x + 1.0;
   const auto results = [](const Tensor& t) {
-    return Expressions(std::span(&t, 1), Expressions::Use::look).result_types().size();
+    return PendingGraph(std::span(&t, 1), PendingGraph::Use::look).result_types().size();
   };
   EXPECT_EQ(results((exp(x) * 2 + 1).sum()), 1u);
   EXPECT_EQ(results(2.0 - -(x / 3 - minimum(x * 2, 1)).T()), 1u) << "of a view what it shows";

@@ -25,7 +25,7 @@ double activate(const std::string& function, double x) {
 }
 
 // Operands with numbers of about the size of trained weights, which float16 has exactly.
-struct Operands {
+struct CellOperands {
   WebnnOperands list;
 
   void add(const std::string& name, Sizes shape) {
@@ -63,7 +63,7 @@ struct Options {
 
 // One direction's weights, and a step of the specification's lstmCell or gruCell for one sequence.
 struct Cell {
-  Cell(const Operands& operands, const Options& o, bool lstm, std::int64_t d, std::int64_t directions)
+  Cell(const CellOperands& operands, const Options& o, bool lstm, std::int64_t d, std::int64_t directions)
       : options(o),
         is_lstm(lstm),
         w(operands.part("weight", d, directions)),
@@ -186,7 +186,7 @@ class Network {
   bool lstm_, cell_;
   Options options_;
   std::int64_t directions_;
-  Operands operands_;
+  CellOperands operands_;
 };
 
 std::vector<Options> all_options(bool lstm, bool cell) {

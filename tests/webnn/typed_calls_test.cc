@@ -12,7 +12,7 @@ using webnn::GraphBuilder;
 using webnn::Operand;
 using webnn::Sizes;
 
-struct Operands {
+struct OperandMaker {
   GraphBuilder builder{webnn::Context::create(Device::cpu())};
   int count = 0;
   Operand operator()(DType type, const Sizes& shape) {
@@ -27,7 +27,7 @@ void expect(const Operand& y, DType type, const Sizes& shape) {
 
 TEST(WebnnTypedCalls, OfTwoOperands) {
   using Method = Operand (GraphBuilder::*)(const Operand&, const Operand&, const webnn::OperatorOptions&);
-  Operands of;
+  OperandMaker of;
   GraphBuilder& b = of.builder;
   const Operand x = of(DType::f32, {2, 1}), y = of(DType::f32, {3}), p = of(DType::u8, {2, 1}), q = of(DType::u8, {3});
   for (const Method m : {&GraphBuilder::add, &GraphBuilder::sub, &GraphBuilder::mul, &GraphBuilder::div,
@@ -46,7 +46,7 @@ TEST(WebnnTypedCalls, OfTwoOperands) {
 
 TEST(WebnnTypedCalls, OfOneOperand) {
   using Method = Operand (GraphBuilder::*)(const Operand&, const webnn::OperatorOptions&);
-  Operands of;
+  OperandMaker of;
   GraphBuilder& b = of.builder;
   const Operand x = of(DType::f16, {2, 3});
   for (const Method m :
@@ -72,7 +72,7 @@ TEST(WebnnTypedCalls, OfOneOperand) {
 
 TEST(WebnnTypedCalls, OverAxes) {
   using Method = Operand (GraphBuilder::*)(const Operand&, const webnn::ReduceOptions&);
-  Operands of;
+  OperandMaker of;
   GraphBuilder& b = of.builder;
   const Operand x = of(DType::f32, {2, 3, 4, 5});
   for (const Method m : {&GraphBuilder::reduce_l1, &GraphBuilder::reduce_l2, &GraphBuilder::reduce_log_sum,
@@ -99,7 +99,7 @@ TEST(WebnnTypedCalls, OverAxes) {
 }
 
 TEST(WebnnTypedCalls, Quantization) {
-  Operands of;
+  OperandMaker of;
   GraphBuilder& b = of.builder;
   const Operand scale = of(DType::f16, {2, 1}), zero = of(DType::u4, {2, 1});
   const Operand q = b.quantize_linear(of(DType::f16, {4, 3}), scale, zero);

@@ -58,16 +58,16 @@ class DataCase {
     const webnn::OpSchema* schema = webnn::find_op(name);
     if (!schema) throw Mismatch("there is no operation '{}'", webnn::printable(name));
     webnn::Arguments arguments;
-    std::size_t place = 0;
+    std::size_t argument_index = 0;
     for (const JsonReader& argument : op.at("arguments").elements()) {
-      const std::size_t at = place++;
+      const std::size_t at = argument_index++;
       if (argument.is_null()) continue;  // an absent one
       for (const auto& [key, value] : argument.members()) {
         if (key == "options") {
           if (!is_absent(value)) add_options(arguments, *schema, value, around_);
           continue;
         }
-        // By its name; or, as JavaScript has it, by its place where the data name it otherwise.
+        // By its name; or, as JavaScript has it, by its index where the data name it otherwise.
         const webnn::ArgumentSchema* named = schema->argument(key);
         if (!named && at < schema->arguments.size()) named = &schema->arguments[at];
         if (!named) value.expected(std::format("no such argument of {}", name));

@@ -106,17 +106,17 @@ class Program {
 
   // ---- Arguments
 
-  // The argument at that place; none if it is absent.
-  static std::optional<JsonReader> given(const JsonReader& step, std::size_t place) {
+  // The argument of that index; none if it is absent.
+  static std::optional<JsonReader> given(const JsonReader& step, std::size_t argument_index) {
     const auto arguments = step.find("args");
     if (!arguments) return {};
     const std::vector<JsonReader> all = arguments->elements();
-    if (place >= all.size() || is_absent(all[place])) return {};
-    return all[place];
+    if (argument_index >= all.size() || is_absent(all[argument_index])) return {};
+    return all[argument_index];
   }
-  static JsonReader required(const JsonReader& step, std::size_t place) {
-    const auto argument = given(step, place);
-    if (!argument) throw TypeError("argument {} is not given", place + 1);
+  static JsonReader required(const JsonReader& step, std::size_t argument_index) {
+    const auto argument = given(step, argument_index);
+    if (!argument) throw TypeError("argument {} is not given", argument_index + 1);
     return *argument;
   }
   // {"ref": id}, of an object that is a T.
@@ -130,8 +130,8 @@ class Program {
     throw TypeError("an argument is {}, expected {}", in_quotes(json.value().dump()), kind_of<T>());
   }
   template <class T>
-  T argument(const JsonReader& step, std::size_t place) {
-    return argument<T>(required(step, place));
+  T argument(const JsonReader& step, std::size_t argument_index) {
+    return argument<T>(required(step, argument_index));
   }
   ProgramBuffer buffer(const JsonReader& json) {
     return mark_of(json) == "buffer" ? buffer_of(json) : argument<ProgramBuffer>(json);
@@ -142,9 +142,9 @@ class Program {
     return value && !is_absent(*value) && std::get<bool>(to_value(ArgumentKind::boolean, *value, around_));
   }
   template <class T>
-  std::vector<std::pair<std::string, T>> record(const JsonReader& step, std::size_t place) {
-    const JsonReader json = required(step, place);
-    if (!is_dictionary(json)) throw TypeError("argument {} is no record", place + 1);
+  std::vector<std::pair<std::string, T>> record(const JsonReader& step, std::size_t argument_index) {
+    const JsonReader json = required(step, argument_index);
+    if (!is_dictionary(json)) throw TypeError("argument {} is no record", argument_index + 1);
     std::vector<std::pair<std::string, T>> result;
     for (const auto& [name, value] : json.members()) result.emplace_back(name, argument<T>(value));
     return result;
@@ -259,20 +259,21 @@ class Program {
     if (const auto list = step.find("unknownMembers")) {
       for (const JsonReader& name : list->elements()) unknown.push_back(name.text());
     }
-    // Required arguments by their places, and then a dictionary; softmax may do without its axis.
-    std::size_t places = 0;
-    while (places < op.arguments.size() && op.arguments[places].required) ++places;
-    if (places < op.arguments.size() && op.name == "softmax") ++places;
+    // Required arguments by their indices, and then a dictionary; softmax may do without its axis.
+    std::size_t required_count = 0;
+    while (required_count < op.arguments.size() && op.arguments[required_count].required) ++required_count;
+    if (required_count < op.arguments.size() && op.name == "softmax") ++required_count;
     webnn::Arguments arguments;
-    for (std::size_t i = 0; i <= places; ++i) {
+    for (std::size_t i = 0; i <= required_count; ++i) {
       const auto json = given(step, i);
       if (!json) continue;
-      const bool options = is_dictionary(*json) && (i == places || !op.arguments[i].required);
+      const bool options = is_dictionary(*json) && (i == required_count || !op.arguments[i].required);
       if (options) {
         add_options(arguments, op, *json, around_, unknown);
         break;
       }
-      if (i == places) throw TypeError("the options are {}, which is no dictionary", in_quotes(json->value().dump()));
+      if (i == required_count)
+        throw TypeError("the options are {}, which is no dictionary", in_quotes(json->value().dump()));
       add_argument(arguments, op.arguments[i], *json, around_);
     }
     result.object = builder.call(op.name, arguments);

@@ -86,7 +86,7 @@ void Executable::Impl::set_up() {
   try {
     compiler::plan_calls(schedule_, device, kernels::PlanFor::recording);
     plan();
-    place();
+    allocate_scratch();
     ready_ = true;
   } catch (...) {
     store_->drop_unfilled();

@@ -83,7 +83,7 @@ struct Executable::Impl final : ConstantStore::User {
 
   // ---- memory.cc: the plan, and the calls in memory
   void plan();
-  void place();
+  void allocate_scratch();
   void drop_scratch() override;
   void drop_idle() override { idle_host_calls_.clear(); }
   // The memory with those buffers for intermediates.
@@ -132,8 +132,8 @@ struct Executable::Impl final : ConstantStore::User {
   compiler::PlannedSchedule planned_;
   std::size_t own_storages_;   // storages of the graph; those of scratch follow
   bool restorable_;
-  bool ready_ = false;         // set up for this device
-  bool placed_ = false;
+  bool ready_ = false;  // set up for this device
+  bool has_scratch_ = false;
   std::uint64_t generation_ = 0;  // of the memory that recordings use
   Memory memory_;
   Buffer empty_;                                          // stands for tensors without elements

@@ -19,8 +19,8 @@ void Executable::Impl::plan() {
   const std::vector<std::uint64_t> live = compiler::live_bytes(planned_.items, planned_.steps.size());
   for (std::size_t s = 0; s < planned_.steps.size(); ++s) {
     ScheduleStep step{schedule_.calls[s].label, {}, {}};
-    for (const int i : planned_.steps[s].reads) step.reads.push_back(plan.places[i].buffer);
-    for (const int i : planned_.steps[s].writes) step.writes.push_back(plan.places[i].buffer);
+    for (const int i : planned_.steps[s].reads) step.reads.push_back(plan.locations[i].buffer);
+    for (const int i : planned_.steps[s].writes) step.writes.push_back(plan.locations[i].buffer);
     step.live_bytes = live[s];
     report.steps.push_back(std::move(step));
   }
@@ -34,7 +34,7 @@ void Executable::Impl::plan() {
     if (storage.kind != Storage::Kind::constant) continue;
     memory_[i] = {store_->get(storage.constant), 0};
     report.constant_bytes += storage.bytes;
-    // The recipe is not needed any more, or will not be available for long.
+    // The constant is not needed any more, or its memory may not live much longer.
     if (!restorable_ || !storage.constant->shareable()) schedule_.storages[i].constant.reset();
   }
 }
@@ -44,16 +44,16 @@ Executable::Impl::Memory Executable::Impl::with_scratch(std::span<const Buffer> 
   for (std::size_t i = 0; i < memory.size(); ++i) {
     const int item = planned_.item_of[i];
     if (item < 0) continue;
-    const compiler::Place& p = planned_.plan.places[item];
+    const compiler::Location& p = planned_.plan.locations[item];
     memory[i] = {buffers[p.buffer], p.offset};
   }
   return memory;
 }
 
 // Allocates the intermediates' memory and makes everything that refers to it.
-void Executable::Impl::place() {
+void Executable::Impl::allocate_scratch() {
   std::vector<Buffer> buffers = store_->scratch(planned_.plan.buffers);
-  placed_ = true;
+  has_scratch_ = true;
   if (device.is_gpu()) {
     memory_ = with_scratch(buffers);
     Run none;
@@ -85,7 +85,7 @@ std::shared_ptr<Executable::Impl::HostCalls> Executable::Impl::make_host_calls(s
 }
 
 void Executable::Impl::drop_scratch() {
-  placed_ = false;
+  has_scratch_ = false;
   ++generation_;
   recordings_.clear();
   host_calls_.reset();

@@ -58,8 +58,8 @@ std::string Executable::Impl::describe(const StoredView& o) const {
       break;
   }
   if (planned_.item_of[o.storage] < 0) return s + " empty";
-  const compiler::Place& place = planned_.plan.places[planned_.item_of[o.storage]];
-  return std::format("{} buffer {}{}", s, place.buffer, at(place.offset + o.offset));
+  const compiler::Location& location = planned_.plan.locations[planned_.item_of[o.storage]];
+  return std::format("{} buffer {}{}", s, location.buffer, at(location.offset + o.offset));
 }
 
 void Executable::Impl::log_schedule() const {

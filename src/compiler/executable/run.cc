@@ -100,7 +100,7 @@ Future<void> Executable::Impl::run_on_gpu(std::unique_lock<OwnedMutex>& lock, co
   std::shared_ptr<Recorded> r;
   for (;;) {
     if (!ready_) set_up();  // its store has moved to another device
-    if (!placed_) place();
+    if (!has_scratch_) allocate_scratch();
     r = recorded(run);
     if (r->compiled) break;
     // Others record and run meanwhile, and may have moved the scratch memory afterwards.
@@ -137,7 +137,7 @@ Future<void> Executable::Impl::run_on_gpu(std::unique_lock<OwnedMutex>& lock, co
 
 void Executable::Impl::run_on_cpu(std::unique_lock<OwnedMutex>& lock, const Run& run, cpu::Executor& executor) {
   if (!ready_) set_up();
-  if (!placed_) place();
+  if (!has_scratch_) allocate_scratch();
   std::unique_lock in_use(store_->scratch_in_use(), std::try_to_lock);
   std::shared_ptr<HostCalls> calls;
   if (in_use) {

@@ -49,8 +49,8 @@ Graph common_subexpressions(const Graph& graph, const PassContext&) {
   // The operands in the new graph, in the order in which equal nodes have them.
   const auto operands = [&](const Node& node) {
     std::vector<Tensor> inputs = r.at(node.inputs());
-    const auto place = [](const Tensor& v) { return std::pair(v.node()->sequence(), v.index()); };
-    if (commutes(node)) std::ranges::sort(inputs, {}, place);
+    const auto order = [](const Tensor& v) { return std::pair(v.node()->sequence(), v.index()); };
+    if (commutes(node)) std::ranges::sort(inputs, {}, order);
     return inputs;
   };
   // Nodes of the old graph that stay, by a hash of op and operands: a table of a power of two of slots, the next one if

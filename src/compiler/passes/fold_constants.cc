@@ -19,25 +19,27 @@ constexpr std::int64_t kFewIndices = 1024;
 constexpr std::size_t kNames = 1024;
 
 // What the node computes of constants. Requires an op that the CPU computes, of one result.
-ConstantPtr recipe(const Node& node, std::vector<ConstantPtr> inputs) {
+ConstantPtr deferred(const Node& node, std::vector<ConstantPtr> inputs) {
   const OpPtr op = node.shared_op();
   return std::make_shared<const Constant>(node.types()[0], op->identity(), std::move(inputs),
                                           [op](std::span<const TensorData> data) { return evaluate(*op, data)[0]; });
 }
 
-bool may_fold(const Node& node) { return node.op().has_twin() && !node.inputs().empty() && node.types().size() == 1; }
+bool may_fold(const Node& node) {
+  return node.op().has_reference() && !node.inputs().empty() && node.types().size() == 1;
+}
 
 // The node as a constant, if those of its operands are in `known`; null if it is none.
 ConstantPtr as_constant(const Node& node, const NodeMap<ConstantPtr>& known) {
   if (const ConstantOp* constant = node.op().constant()) return constant->data();
-  if (node.op().is_iota()) return recipe(node, {});
+  if (node.op().is_iota()) return deferred(node, {});
   if (!may_fold(node)) return nullptr;
   std::vector<ConstantPtr> inputs;
   for (const Tensor& v : node.inputs()) {
     inputs.push_back(*known.find(*v.node()));
     if (!inputs.back()) return nullptr;
   }
-  return recipe(node, std::move(inputs));
+  return deferred(node, std::move(inputs));
 }
 
 }  // namespace
@@ -85,7 +87,7 @@ Graph fold_constants(const Graph& graph, const PassContext&) {
       inputs.push_back(constants.of(r.at(v)));
       if (!inputs.back()) return {};
     }
-    return apply(make_op<ConstantOp>(recipe(node, std::move(inputs)), std::move(names)), {});
+    return apply(make_op<ConstantOp>(deferred(node, std::move(inputs)), std::move(names)), {});
   });
 }
 

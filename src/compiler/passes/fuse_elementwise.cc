@@ -26,17 +26,17 @@ class Fuser {
   Graph run() {
     const auto& nodes = r_.from().impl().nodes();
     for (const NodePtr& node : nodes) decide(*node);
-    for (const GraphPort& o : r_.from().impl().outputs) needed_[place(*o.value.node())] = 1;
+    for (const GraphPort& o : r_.from().impl().outputs) needed_[index_in(*o.value.node())] = 1;
     for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
-      const Map& map = maps_[place(**it)];
-      if (map.expression && !needed_[place(**it)]) continue;
-      for (const Tensor& v : map.fuses() ? map.operands : (*it)->inputs()) needed_[place(*v.node())] = 1;
+      const Map& map = maps_[index_in(**it)];
+      if (map.expression && !needed_[index_in(**it)]) continue;
+      for (const Tensor& v : map.fuses() ? map.operands : (*it)->inputs()) needed_[index_in(*v.node())] = 1;
     }
     for (const NodePtr& node : nodes) {
-      const Map& map = maps_[place(*node)];
+      const Map& map = maps_[index_in(*node)];
       if (!map.expression || !map.fuses()) {
-        if (!map.expression || needed_[place(*node)]) r_.copy(*node);
-      } else if (needed_[place(*node)]) {
+        if (!map.expression || needed_[index_in(*node)]) r_.copy(*node);
+      } else if (needed_[index_in(*node)]) {
         make(*node);
       }
     }
@@ -66,14 +66,14 @@ class Fuser {
     std::vector<const Node*> parts;      // in order
   };
 
-  std::size_t place(const Node& node) const { return static_cast<std::size_t>(r_.id(node)); }
-  const Map& map_of(const Node& node) const { return maps_[place(node)]; }
+  std::size_t index_in(const Node& node) const { return static_cast<std::size_t>(r_.id(node)); }
+  const Map& map_of(const Node& node) const { return maps_[index_in(node)]; }
 
   void decide(const Node& node) {
     const Expression* own = node.op().elementwise();
     if (!own || node.types().size() != 1) return;
     count_visits();
-    Map& map = maps_[place(node)];
+    Map& map = maps_[index_in(node)];
     map.expression = own;
     const auto& inputs = node.inputs();
     map.inner.assign(inputs.size(), nullptr);

@@ -37,8 +37,8 @@ Graph hoist_views(const Graph& graph, const PassContext&) {
         continue;
       }
       const Tensor whole = broadcast_to(v, result.shape());
-      const auto placed = node.op().place(Layout::dense(v.shape()).broadcast_to(result.shape()));
-      if (!placed || placed->offset * bits(v.dtype()) % 8 != 0) return {};  // packed types begin at whole bytes
+      const auto shown = node.op().view_layout(Layout::dense(v.shape()).broadcast_to(result.shape()));
+      if (!shown || shown->offset * bits(v.dtype()) % 8 != 0) return {};  // packed types begin at whole bytes
       operands.push_back(clone(node, {whole}));
     }
     if (!r.uses().only(result, node) && (!cheap || full > 1)) return {};

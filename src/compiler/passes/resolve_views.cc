@@ -23,10 +23,10 @@ Layout stored_layout(const Shape& shape, std::span<const int> order) {
 // The order of axes in which nodes store their results.
 using Orders = NodeMap<std::vector<int>>;
 
-// The place of a value's elements in the result that its root stores.
+// The layout of a value's elements in the result that its root stores.
 struct Located {
   Tensor root;
-  Placement place;
+  Placement placement;
 };
 
 // Follows the chain of views, with the roots stored in the order of `orders`. A view without strides is a root of its
@@ -41,14 +41,14 @@ class Locator {
     if (v.node()->op().is_view()) {
       if (const Located* known = known_.find(*v.node())) return *known;
       const Located from = (*this)(input_of(v));
-      if (const auto place = v.node()->op().place(from.place.layout)) {
-        found = {from.root, Placement{from.place.offset + place->offset, place->layout}};
+      if (const auto placement = v.node()->op().view_layout(from.placement.layout)) {
+        found = {from.root, Placement{from.placement.offset + placement->offset, placement->layout}};
       } else {
         copied_.push_back(from);
       }
       known_[*v.node()] = found;
     } else if (const auto* order = orders_.find(*v.node()); order && v.index() == 0) {
-      found.place.layout = stored_layout(v.shape(), *order);
+      found.placement.layout = stored_layout(v.shape(), *order);
     }
     return found;
   }
@@ -62,16 +62,17 @@ class Locator {
   std::vector<Located> copied_;
 };
 
-// The order of the root's axes in which `place` is dense, if it only exchanges them.
-std::optional<std::vector<int>> dense_order(const Shape& root, const Placement& place) {
+// The order of the root's axes in which `placement` is dense, if it only exchanges them.
+std::optional<std::vector<int>> dense_order(const Shape& root, const Placement& placement) {
   const Layout own = Layout::dense(root);
-  if (place.offset != 0 || place.layout.rank() != own.rank()) return std::nullopt;
+  if (placement.offset != 0 || placement.layout.rank() != own.rank()) return std::nullopt;
   std::vector<int> order;
   std::vector<char> taken(static_cast<std::size_t>(own.rank()), 0);
   for (int i = 0; i < own.rank(); ++i) {
     int axis = -1;
     for (int k = 0; k < own.rank() && axis < 0; ++k) {
-      const bool same = place.layout.shape[i] == root[k] && (place.layout.strides[i] == own.strides[k] || root[k] == 1);
+      const bool same =
+          placement.layout.shape[i] == root[k] && (placement.layout.strides[i] == own.strides[k] || root[k] == 1);
       if (!taken[k] && same) axis = k;
     }
     if (axis < 0) return std::nullopt;
@@ -98,14 +99,14 @@ Orders choose_orders(const Graph& graph, const Uses& uses) {
   for (const Located& wish : wishes) {
     const Node& root = *wish.root.node();
     if (root.op().is_leaf() || root.op().is_view() || root.types().size() != 1 || !root.op().takes_strides()) continue;
-    if (wish.place.layout.is_dense() || uses.is_output(wish.root) || chosen.contains(root)) continue;
-    if (auto order = dense_order(wish.root.shape(), wish.place)) chosen[root] = std::move(*order);
+    if (wish.placement.layout.is_dense() || uses.is_output(wish.root) || chosen.contains(root)) continue;
+    if (auto order = dense_order(wish.root.shape(), wish.placement)) chosen[root] = std::move(*order);
   }
   return chosen;
 }
 
 // For a resolved view: true if its elements are contiguous in order.
-bool is_dense(const Tensor& v) { return v.node()->op().place({})->layout.is_dense(); }
+bool is_dense(const Tensor& v) { return v.node()->op().view_layout({})->layout.is_dense(); }
 
 }  // namespace
 
@@ -121,9 +122,9 @@ Graph resolve_views(const Graph& graph, const PassContext&) {
   const auto reading = [&](const Tensor& v) {
     const Located found = locate(v);
     const Tensor& root = r.at(found.root);
-    const bool whole = found.place.offset == 0 && found.place.layout == Layout::dense(root.shape()) &&
+    const bool whole = found.placement.offset == 0 && found.placement.layout == Layout::dense(root.shape()) &&
                        !orders.contains(*found.root.node());
-    return whole ? root : apply(make_op<StridedOp>(StridedAttributes{found.place}), {root});
+    return whole ? root : apply(make_op<StridedOp>(StridedAttributes{found.placement}), {root});
   };
   const auto copy = [&](const Tensor& v) { return apply(copy_op(v.dtype()), {v}); };
 
@@ -146,8 +147,9 @@ Graph resolve_views(const Graph& graph, const PassContext&) {
   return r.finish([&](const GraphPort& o) {
     const Located found = locate(o.value);
     const Tensor& root = r.at(found.root);
-    const bool whole = !root.node()->op().is_leaf() && found.place.offset == 0 && found.place.layout.is_dense() &&
-                       found.place.layout.count() == element_count(root.shape());
+    const bool whole = !root.node()->op().is_leaf() && found.placement.offset == 0 &&
+                       found.placement.layout.is_dense() &&
+                       found.placement.layout.count() == element_count(root.shape());
     if (!whole || !claimed.emplace(root.node(), root.index()).second) return copy(reading(o.value));
     return reading(o.value);
   });

@@ -15,18 +15,18 @@
 namespace weft::compiler {
 namespace {
 
-// The place of v's elements in its root; nothing if strides cannot express it.
+// The layout of v in the memory of its root; nothing if strides cannot express it.
 std::optional<Placement> placement(const Tensor& v) {
   std::vector<const Op*> views;
   Tensor root = v;
   for (; root.node()->op().is_view(); root = input_of(root)) views.push_back(&root.node()->op());
-  std::optional<Placement> place = Placement{0, Layout::dense(root.shape())};
-  for (; place && !views.empty(); views.pop_back()) {
-    const std::int64_t offset = place->offset;
-    place = views.back()->place(place->layout);
-    if (place) place->offset += offset;
+  std::optional<Placement> shown = Placement{0, Layout::dense(root.shape())};
+  for (; shown && !views.empty(); views.pop_back()) {
+    const std::int64_t offset = shown->offset;
+    shown = views.back()->view_layout(shown->layout);
+    if (shown) shown->offset += offset;
   }
-  return place;
+  return shown;
 }
 
 // The weights of a node, if they are a constant that may be stored as f16, which converts it once before anything runs.
@@ -92,8 +92,8 @@ class Narrower {
     const auto range = [&] {
       return leaves_f16(constant.data()->data()) ? std::numeric_limits<double>::infinity() : 0;
     };
-    const auto place = placement(weights);
-    const bool product = node.op().weight_operand()->summed && weights.rank() >= 2 && place;
+    const auto shown = placement(weights);
+    const bool product = node.op().weight_operand()->summed && weights.rank() >= 2 && shown;
     if (options.precision == Precision::f16 || !product) {
       // Only the range is checked. Precision::f16 does not use the store's cache, which holds errors measured on
       // products.
@@ -101,7 +101,7 @@ class Narrower {
       return std::isinf(error) ? say(false, "a weight is past f16's range") : say(true, "within f16's range");
     }
     if (exact_[id(node)]) return say(false, "what comes after it needs exact operands");
-    d.error = cost([&] { return f16_error(constant.data()->data(), *place); });
+    d.error = cost([&] { return f16_error(constant.data()->data(), *shown); });
     if (std::isinf(d.error)) return say(false, "a weight or a result comes near the end of f16's range");
     const double bound = options.f16_error_bound.value_or(kF16ErrorBound);
     return say(d.error <= bound, std::format("error {:.2g}, the bound is {:.2g}", d.error, bound));

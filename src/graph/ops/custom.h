@@ -17,7 +17,7 @@ class CustomOp final : public Op {
   void lower(const Launch& call) const override;
   std::optional<std::string> unsupported(const Launch& call) const override;
   bool takes_strides() const override { return false; }
-  bool has_twin() const override { return kernel_->cpu != nullptr; }
+  bool has_reference() const override { return kernel_->cpu != nullptr; }
   std::string label(std::span<const TensorType>) const override { return kernel_->name; }
 
  private:

@@ -132,7 +132,7 @@ std::optional<WeightOperand> FusedOp::weight_operand() const {
 
 // Extra outputs are stored before the base's other operands and the epilogue's are read.
 bool FusedOp::works_in_place(std::size_t) const {
-  return base_->works_in_place_around() && (extra_outputs() == 0 || (operands_ == 1 && !epilogue_));
+  return base_->works_in_place_fused() && (extra_outputs() == 0 || (operands_ == 1 && !epilogue_));
 }
 
 template <class F>

@@ -32,7 +32,7 @@ class FusedOp final : public Op {
 
   bool takes_strides() const override { return base_->takes_strides(); }
   bool works_in_place(std::size_t operand) const override;
-  bool has_twin() const override { return base_->has_twin(); }
+  bool has_reference() const override { return base_->has_reference(); }
   void lower(const Launch& call) const override;
   std::optional<std::string> unsupported(const Launch& call) const override;
   Work work(const Launch& call) const override;

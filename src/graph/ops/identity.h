@@ -24,7 +24,7 @@ class IdentityOp final : public ViewOpOf<IdentityAttributes> {
   using ViewOpOf::ViewOpOf;
   std::string_view name() const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override { return {inputs[0]}; }
-  std::optional<Placement> place(const Layout& x) const override { return Placement{0, x}; }
+  std::optional<Placement> view_layout(const Layout& x) const override { return Placement{0, x}; }
   Tensor simplified(std::span<const Tensor> x) const override {
     return a.kind == IdentityKind::barrier ? Tensor() : x[0];
   }
@@ -53,7 +53,7 @@ class CustomResultOp final : public Op {
   std::string_view name() const override { return "identity"; }
   bool is_view() const override { return true; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override { return {inputs[0]}; }
-  std::optional<Placement> place(const Layout& x) const override { return Placement{0, x}; }
+  std::optional<Placement> view_layout(const Layout& x) const override { return Placement{0, x}; }
   Tensor simplified(std::span<const Tensor> x) const override { return x[0]; }
   const CustomDerivative* custom_derivative() const override { return call_.get(); }
   const CustomDerivativePtr& call() const { return call_; }

@@ -24,12 +24,12 @@ bool single(const Tensor& v) { return element_count(v.shape()) == 1; }
 
 // Sums of ramps along the axes: the numbers of the elements that the placement shows, which run-time numbers say, so
 // that slices at other places are the same executable.
-Tensor numbers_at(const Placement& place, DType dtype) {
+Tensor numbers_at(const Placement& view, DType dtype) {
   struct Ramp {
     std::int64_t count, step;
     Shape shape;
   };
-  const Layout& layout = place.layout;
+  const Layout& layout = view.layout;
   std::vector<Ramp> ramps;
   for (int d = layout.rank(); d-- > 0;) {
     const std::int64_t n = layout.shape[d], step = layout.strides[d];
@@ -54,7 +54,7 @@ Tensor numbers_at(const Placement& place, DType dtype) {
     const int index = e.cast(e.input(i.dtype()), dtype);
     add(ramp.step == 1 ? index : e.apply(ScalarOp::mul, {index, number(ramp.step)}));
   }
-  if (place.offset != 0 || sum < 0) add(number(place.offset));
+  if (view.offset != 0 || sum < 0) add(number(view.offset));
   if (operands.size() == 1 && operands[0].dtype() == dtype) return operands[0];
   e.output(sum);
   return apply(make_op<ElementwiseOp>(std::move(e)), std::move(operands));
@@ -83,7 +83,7 @@ class ComputedView {
  public:
   // False if what the view shows is made of more than indices.
   bool collect(const Tensor& shown) {
-    const std::shared_lock lock(Node::recipes_lock());
+    const std::shared_lock lock(Node::graph_mutex());
     std::vector<Tensor> open{shown};
     while (!open.empty()) {
       const Tensor v = std::move(open.back());
@@ -106,9 +106,9 @@ class ComputedView {
     const int chain = behind(kNoView, view.node()->shared_op());
     Tensor y = through(shown, chain);
     if (!y.defined() && made_ <= kMostMade) {
-      const auto place = place_behind(shown.shape(), chain);
+      const auto view = layout_behind(shown.shape(), chain);
       const DType type = largest_ > std::numeric_limits<std::int32_t>::max() ? DType::i64 : DType::i32;
-      if (place) y = at(shown, numbers_at(*place, type));
+      if (view) y = at(shown, numbers_at(*view, type));
     }
     return y.defined() ? broadcast_to(y, view.shape()) : y;
   }
@@ -129,10 +129,10 @@ class ComputedView {
     links_.push_back({chain, view});
     return static_cast<int>(links_.size()) - 1;
   }
-  std::optional<Placement> place_behind(const Shape& shape, int chain) const {
+  std::optional<Placement> layout_behind(const Shape& shape, int chain) const {
     Placement all{0, Layout::dense(shape)};
     for (; chain != kNoView; chain = links_[static_cast<std::size_t>(chain)].before) {
-      const auto next = links_[static_cast<std::size_t>(chain)].view->place(all.layout);
+      const auto next = links_[static_cast<std::size_t>(chain)].view->view_layout(all.layout);
       if (!next) return std::nullopt;
       all = {all.offset + next->offset, next->layout};
     }
@@ -147,8 +147,8 @@ class ComputedView {
     const Op& op = v.node()->op();
     const std::vector<Tensor>& operands = operands_.at(v.node());
     if (op.is_iota()) {
-      const auto place = place_behind(v.shape(), chain);
-      return y = place ? numbers_at(*place, v.dtype()) : Tensor();
+      const auto view = layout_behind(v.shape(), chain);
+      return y = view ? numbers_at(*view, v.dtype()) : Tensor();
     }
     if (op.is_view()) return y = through(operands[0], behind(chain, v.node()->shared_op()));
     std::vector<Tensor> seen;
@@ -169,9 +169,9 @@ class ComputedView {
     const std::vector<Tensor>& operands = operands_.at(v.node());
     if (op.is_iota()) return y = cast(index, v.dtype());
     if (op.is_view()) {
-      const auto place = op.place(Layout::dense(operands[0].shape()));
-      if (!place) return {};
-      return y = at(operands[0], number_under(index, v.shape(), place->layout.strides, place->offset));
+      const auto view = op.view_layout(Layout::dense(operands[0].shape()));
+      if (!view) return {};
+      return y = at(operands[0], number_under(index, v.shape(), view->layout.strides, view->offset));
     }
     std::vector<Tensor> chosen;
     for (const Tensor& u : operands) {

@@ -33,7 +33,7 @@ void ConstantOp::visit(AttributeVisitor& v) const {
 std::string ConstantOp::hidden_identity() const { return "key=" + std::string(constant_->key()); }
 
 std::optional<double> ConstantOp::scalar() const {
-  if (element_count(constant_->type().shape) != 1 || constant_->is_recipe()) return std::nullopt;
+  if (element_count(constant_->type().shape) != 1 || constant_->is_deferred()) return std::nullopt;
   const TensorData d = constant_->data();
   switch (d.dtype) {
     case DType::f32:

@@ -32,7 +32,7 @@ class ConstantOp final : public Op {
  public:
   ConstantOp(ConstantPtr constant, std::string label) : constant_(std::move(constant)), label_(std::move(label)) {}
   std::string_view name() const override { return "constant"; }
-  // The name is for people: two constants of one content are the same whatever they are called.
+  // The name is documentation only: constants of equal content are equal whatever their names.
   void visit(AttributeVisitor& v) const override;
   std::string hidden_identity() const override;
   const ConstantOp* constant() const override { return this; }

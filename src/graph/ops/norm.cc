@@ -195,7 +195,7 @@ FusionSpec RowOp::fusion_spec(const gpu::Capabilities* device, std::span<const T
   FusionSpec spec{.prologue = true,
                   .prologue_passes = reading.reads_once ? 1 : 2,
                   // Rows whose parts wait for each other would hold it in registers all the while.
-                  .shared = reading.extra_outputs ? SharedPrologue::stored : SharedPrologue::apart,
+                  .shared = reading.extra_outputs ? SharedPrologue::stored : SharedPrologue::separate,
                   .epilogue_outputs = std::numeric_limits<int>::max(),
                   .epilogue_input = x.dtype == DType::f64 ? x.dtype : DType::f32,
                   .max_operations = 64,  // registers are not endless

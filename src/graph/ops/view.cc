@@ -60,7 +60,7 @@ std::vector<TensorType> ReshapeOp::infer(std::span<const TensorType> in) const {
   return {{in[0].dtype, shape}};
 }
 
-std::optional<Placement> ReshapeOp::place(const Layout& x) const {
+std::optional<Placement> ReshapeOp::view_layout(const Layout& x) const {
   Placement p;
   if (!x.reshaped(shape_of(x.shape), p.layout)) return std::nullopt;
   return p;
@@ -78,7 +78,7 @@ std::vector<TensorType> PermuteOp::infer(std::span<const TensorType> in) const {
   return {{in[0].dtype, Layout::dense(in[0].shape).permuted(a.order).shape}};
 }
 
-std::optional<Placement> PermuteOp::place(const Layout& x) const { return Placement{0, x.permuted(a.order)}; }
+std::optional<Placement> PermuteOp::view_layout(const Layout& x) const { return Placement{0, x.permuted(a.order)}; }
 
 std::vector<TensorType> BroadcastOp::infer(std::span<const TensorType> in) const {
   try {
@@ -88,7 +88,9 @@ std::vector<TensorType> BroadcastOp::infer(std::span<const TensorType> in) const
   }
 }
 
-std::optional<Placement> BroadcastOp::place(const Layout& x) const { return Placement{0, x.broadcast_to(a.shape)}; }
+std::optional<Placement> BroadcastOp::view_layout(const Layout& x) const {
+  return Placement{0, x.broadcast_to(a.shape)};
+}
 
 Tensor BroadcastOp::simplified(std::span<const Tensor> x) const {
   Tensor inner = x[0];
@@ -122,7 +124,7 @@ std::vector<TensorType> SliceOp::infer(std::span<const TensorType> in) const {
   return {{in[0].dtype, result}};
 }
 
-std::optional<Placement> SliceOp::place(const Layout& x) const {
+std::optional<Placement> SliceOp::view_layout(const Layout& x) const {
   Placement p{a.size() > 0 ? a.begin * x.strides[a.axis] : 0, x};
   p.layout.shape[a.axis] = a.size();
   if (a.size() > 1) p.layout.strides[a.axis] = x.strides[a.axis] * a.step;

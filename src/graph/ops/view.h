@@ -26,7 +26,7 @@ class ReshapeOp final : public ViewOpOf<ReshapeAttributes> {
   using ViewOpOf::ViewOpOf;
   std::string_view name() const override { return "reshape"; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
-  std::optional<Placement> place(const Layout& x) const override;
+  std::optional<Placement> view_layout(const Layout& x) const override;
   Tensor simplified(std::span<const Tensor> x) const override { return reshape(x[0], shape_of(x[0].shape())); }
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
@@ -47,7 +47,7 @@ class PermuteOp final : public ViewOpOf<PermuteAttributes> {
   using ViewOpOf::ViewOpOf;
   std::string_view name() const override { return "permute"; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
-  std::optional<Placement> place(const Layout& x) const override;
+  std::optional<Placement> view_layout(const Layout& x) const override;
   Tensor simplified(std::span<const Tensor> x) const override { return permute(x[0], a.order); }
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
@@ -65,7 +65,7 @@ class BroadcastOp final : public ViewOpOf<BroadcastAttributes> {
   using ViewOpOf::ViewOpOf;
   std::string_view name() const override { return "broadcast"; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
-  std::optional<Placement> place(const Layout& x) const override;
+  std::optional<Placement> view_layout(const Layout& x) const override;
   Tensor simplified(std::span<const Tensor> x) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
@@ -92,7 +92,7 @@ class SliceOp final : public ViewOpOf<SliceAttributes> {
   using ViewOpOf::ViewOpOf;
   std::string_view name() const override { return "slice"; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
-  std::optional<Placement> place(const Layout& x) const override;
+  std::optional<Placement> view_layout(const Layout& x) const override;
   Tensor simplified(std::span<const Tensor> x) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
@@ -116,7 +116,7 @@ class StridedOp final : public ViewOpOf<StridedAttributes> {
   using ViewOpOf::ViewOpOf;
   std::string_view name() const override { return "strided"; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
-  std::optional<Placement> place(const Layout&) const override { return a.placement; }
+  std::optional<Placement> view_layout(const Layout&) const override { return a.placement; }
 };
 
 }  // namespace weft

@@ -129,7 +129,7 @@ void record_combine(gpu::Commands& commands, const AttentionCall& a, const View&
 }
 
 std::string_view why(const AttentionVariant& v) {
-  if (v.kind == AttentionKind::subgroup_matrix) return "cooperative matrices, which have proved themselves here";
+  if (v.kind == AttentionKind::subgroup_matrix) return "cooperative matrices, whose self-test passed";
   if (v.kind == AttentionKind::decode) return "few queries of a head: lanes share a key, and all queries what is read";
   if (v.kv_splits > 1) return "few queries: workgroups share out the keys";
   if (v.threads_per_row > 1) return "neighbours share queries: what is read of a key serves several";
@@ -209,13 +209,13 @@ using Axis = AttentionCall::Axis;
 
 // The axes of an operand, besides the batch: queries of all heads, keys of all their heads, or both.
 enum class Of : std::uint8_t { queries, keys, scores, batch };
-struct Operand {
+struct BoundView {
   View view;
   Of of;
 };
 
 // The distance in elements from the operand's first to its last index along an axis of the call.
-std::int64_t reach(const AttentionCall& a, const Operand& operand, Axis axis) {
+std::int64_t reach(const AttentionCall& a, const BoundView& operand, Axis axis) {
   const auto along = [&](int d, std::int64_t heads = 1) {
     return std::abs(operand.view.strides()[d]) * heads * (a.size(axis) - 1);
   };
@@ -233,8 +233,8 @@ std::int64_t reach(const AttentionCall& a, const Operand& operand, Axis axis) {
 
 // The operands of each binding. `direct`: y is written by the kernel that reads the keys, so that all operands in its
 // buffer share its binding.
-std::vector<std::vector<Operand>> bindings(const AttentionCall& a, bool direct) {
-  std::vector<std::vector<Operand>> bindings{{{a.y, Of::queries}}};
+std::vector<std::vector<BoundView>> bindings(const AttentionCall& a, bool direct) {
+  std::vector<std::vector<BoundView>> bindings{{{a.y, Of::queries}}};
   const auto add = [&](const std::optional<View>& view, Of of) {
     if (!view) return;
     if (direct && view->buffer == a.y.buffer) bindings[0].push_back({*view, of});
@@ -249,14 +249,14 @@ std::vector<std::vector<Operand>> bindings(const AttentionCall& a, bool direct) 
   return bindings;
 }
 
-std::uint64_t span_of(std::span<const Operand> operands) {
+std::uint64_t span_of(std::span<const BoundView> operands) {
   std::vector<View> views;
-  for (const Operand& o : operands) views.push_back(o.view);
+  for (const BoundView& o : operands) views.push_back(o.view);
   return span_bytes(views);
 }
 
 bool fits(const gpu::Capabilities& capabilities, const AttentionCall& a, bool direct) {
-  return std::ranges::all_of(bindings(a, direct), [&](const std::vector<Operand>& operands) {
+  return std::ranges::all_of(bindings(a, direct), [&](const std::vector<BoundView>& operands) {
     return span_of(operands) <= chunk_limit(capabilities);
   });
 }
@@ -270,7 +270,7 @@ std::optional<Axis> axis_to_cut(const gpu::Capabilities& capabilities, const Att
     const bool by_keys = !direct && span_of(of_one_key[i]) <= chunk_limit(capabilities);
     std::int64_t longest = 0;
     std::optional<Axis> axis;
-    for (const Operand& operand : all[i]) {
+    for (const BoundView& operand : all[i]) {
       for (const Axis candidate : {Axis::batch, Axis::kv_heads, Axis::group, Axis::queries, Axis::keys}) {
         if (candidate == Axis::keys && !by_keys) continue;
         if (const std::int64_t r = reach(a, operand, candidate); r > longest) longest = r, axis = candidate;

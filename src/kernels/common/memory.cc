@@ -104,7 +104,7 @@ bool overlap(const View& a, const View& b) {
   return Sums().reach(terms, -apart - bits(a.dtype) + 1, -apart + bits(b.dtype) - 1);
 }
 
-std::string Operands::text(std::string_view kernel, const View& view, std::string_view otherwise) const {
+std::string NamedViews::text(std::string_view kernel, const View& view, std::string_view otherwise) const {
   const auto k = static_cast<std::size_t>(&view - views_.data());
   const std::string name = naming_                     ? naming_(kernel, k, views_.size())
                            : name_.empty()             ? std::string(otherwise)
@@ -113,10 +113,10 @@ std::string Operands::text(std::string_view kernel, const View& view, std::strin
   return std::format("{} {}", name, to_string(given_ ? *given_ : view));
 }
 
-void check_memory(Stream& stream, std::string_view kernel, std::initializer_list<Operands> inputs,
-                  std::initializer_list<Operands> outputs, Sharing sharing) {
+void check_memory(Stream& stream, std::string_view kernel, std::initializer_list<NamedViews> inputs,
+                  std::initializer_list<NamedViews> outputs, Sharing sharing) {
   const bool gpu = stream.gpu() != nullptr;
-  const auto check_place = [&](const Operands& operands, std::string_view what, const View& v) {
+  const auto check_kind = [&](const NamedViews& operands, std::string_view what, const View& v) {
     if (v.count() == 0) return;
     const bool here =
         v.buffer.is_number() || (gpu ? v.buffer.on_gpu() || v.buffer.is_placeholder() : v.buffer.on_host());
@@ -136,15 +136,15 @@ void check_memory(Stream& stream, std::string_view kernel, std::initializer_list
     (void)View(v.buffer, v.offset, v.dtype, v.shape(), v.strides());
   };
   struct Written {
-    const Operands* operands;
+    const NamedViews* operands;
     std::string_view what;
     const View* view;
   };
   std::vector<Written> written;
-  const auto check_output = [&](const Operands& operands, std::string_view what, const View& v, Sharing sharing) {
-    check_place(operands, what, v);
+  const auto check_output = [&](const NamedViews& operands, std::string_view what, const View& v, Sharing sharing) {
+    check_kind(operands, what, v);
     if (overlaps_itself(v)) throw InvalidArgument("{}: {} overlaps itself", kernel, operands.text(kernel, v, what));
-    for (const Operands& in : inputs) {
+    for (const NamedViews& in : inputs) {
       for (const View& x : in) {
         if (!(x.buffer == v.buffer) || (sharing == Sharing::same_view && same_view(x, v)) || !overlap(x, v)) continue;
         throw InvalidArgument("{}: {} shares memory with {}, which it would overwrite while it is read{}", kernel,
@@ -160,10 +160,10 @@ void check_memory(Stream& stream, std::string_view kernel, std::initializer_list
     }
     written.push_back({&operands, what, &v});
   };
-  for (const Operands& in : inputs) {
-    for (const View& v : in) check_place(in, "input", v);
+  for (const NamedViews& in : inputs) {
+    for (const View& v : in) check_kind(in, "input", v);
   }
-  for (const Operands& out : outputs) {
+  for (const NamedViews& out : outputs) {
     for (const View& v : out) check_output(out, "output", v, sharing);
   }
 }

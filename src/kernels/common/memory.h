@@ -14,22 +14,23 @@ namespace weft::kernels {
 
 // One view, an optional one, or several, with their name in messages; several are numbered ("part 2"). `given`: what
 // messages show instead, if the view is the caller's one under another layout.
-class Operands {
+class NamedViews {
  public:
-  Operands(const View& view) : views_(&view, 1) {}                                             // NOLINT: implicit
-  Operands(const std::optional<View>& view) : views_(view ? &*view : nullptr, view ? 1 : 0) {}  // NOLINT
-  Operands(std::span<const View> views) : views_(views), numbered_(true) {}                    // NOLINT
-  Operands(const std::vector<View>& views) : Operands(std::span(views)) {}                     // NOLINT
-  Operands(std::string_view name, const View& view) : views_(&view, 1), name_(name) {}
-  Operands(std::string_view name, const std::optional<View>& view) : Operands(view) { name_ = name; }
-  Operands(std::string_view name, const std::optional<View>& view, const std::optional<View>& given) : Operands(view) {
+  NamedViews(const View& view) : views_(&view, 1) {}                                              // NOLINT: implicit
+  NamedViews(const std::optional<View>& view) : views_(view ? &*view : nullptr, view ? 1 : 0) {}  // NOLINT
+  NamedViews(std::span<const View> views) : views_(views), numbered_(true) {}                     // NOLINT
+  NamedViews(const std::vector<View>& views) : NamedViews(std::span(views)) {}                    // NOLINT
+  NamedViews(std::string_view name, const View& view) : views_(&view, 1), name_(name) {}
+  NamedViews(std::string_view name, const std::optional<View>& view) : NamedViews(view) { name_ = name; }
+  NamedViews(std::string_view name, const std::optional<View>& view, const std::optional<View>& given)
+      : NamedViews(view) {
     name_ = name;
     given_ = given ? &*given : nullptr;
   }
-  Operands(std::string_view name, std::span<const View> views) : Operands(views) { name_ = name; }
+  NamedViews(std::string_view name, std::span<const View> views) : NamedViews(views) { name_ = name; }
   // Several views whose names are computed only for a message.
   using Naming = std::string (*)(std::string_view kernel, std::size_t k, std::size_t count);
-  Operands(Naming naming, std::span<const View> views) : Operands(views) { naming_ = naming; }
+  NamedViews(Naming naming, std::span<const View> views) : NamedViews(views) { naming_ = naming; }
   const View* begin() const { return views_.data(); }
   const View* end() const { return views_.data() + views_.size(); }
   // "x f32 [2, 3]", for one of the views; `otherwise`: its name if it has none.
@@ -48,8 +49,8 @@ enum class Sharing : std::uint8_t { same_view, none };
 
 // Throws InvalidArgument unless every view is in memory of the stream's kind, and outputs overlap neither themselves
 // nor each other nor an input (except as `sharing` allows). Layouts too intricate to decide are accepted.
-void check_memory(Stream& stream, std::string_view kernel, std::initializer_list<Operands> inputs,
-                  std::initializer_list<Operands> outputs, Sharing sharing = Sharing::same_view);
+void check_memory(Stream& stream, std::string_view kernel, std::initializer_list<NamedViews> inputs,
+                  std::initializer_list<NamedViews> outputs, Sharing sharing = Sharing::same_view);
 
 // True if the aligned group of `count` elements that contains the view's last element is entirely within the buffer.
 bool last_group_is_whole(const View& view, std::int64_t count = 4);

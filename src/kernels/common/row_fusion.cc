@@ -152,15 +152,15 @@ RowViews row_views(std::string_view kernel, const View& x, const View& y, const 
   return r;
 }
 
-void check_memory(Stream& stream, std::string_view kernel, const RowViews& views, const Operands& scale,
-                  const Operands& bias) {
+void check_memory(Stream& stream, std::string_view kernel, const RowViews& views, const NamedViews& scale,
+                  const NamedViews& bias) {
   const auto list = [](std::string_view name, const std::vector<View>& v, bool is_fused) {
-    return is_fused ? Operands(name, std::span<const View>(v)) : Operands(name, v[0]);
+    return is_fused ? NamedViews(name, std::span<const View>(v)) : NamedViews(name, v[0]);
   };
-  const Operands inputs = list(views.prologue ? "input" : "x", views.inputs, views.prologue != nullptr),
-                 operands("operand", std::span<const View>(views.operands)),
-                 results = list(views.epilogue ? "output" : "y", views.results, views.epilogue != nullptr),
-                 extra_outputs("further output", std::span<const View>(views.extra_outputs));
+  const NamedViews inputs = list(views.prologue ? "input" : "x", views.inputs, views.prologue != nullptr),
+                   operands("operand", std::span<const View>(views.operands)),
+                   results = list(views.epilogue ? "output" : "y", views.results, views.epilogue != nullptr),
+                   extra_outputs("further output", std::span<const View>(views.extra_outputs));
   check_memory(stream, kernel, {inputs, operands, scale, bias}, {results, extra_outputs}, Sharing::same_view);
   check_memory(stream, kernel, {operands, scale, bias}, {extra_outputs}, Sharing::none);
 }

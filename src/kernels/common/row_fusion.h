@@ -34,8 +34,8 @@ struct RowViews {
 // Throw InvalidArgument, naming `kernel`, unless shapes and types fit.
 RowViews row_views(std::string_view kernel, const View& x, const View& y, const Fusion& fusion = {});
 // check_memory() of the views and of the kernel's weights.
-void check_memory(Stream& stream, std::string_view kernel, const RowViews& views, const Operands& scale,
-                  const Operands& bias);
+void check_memory(Stream& stream, std::string_view kernel, const RowViews& views, const NamedViews& scale,
+                  const NamedViews& bias);
 // Throws Unsupported if a view is f64, which GPUs do not support.
 void refuse_f64(std::string_view kernel, const RowViews& views);
 

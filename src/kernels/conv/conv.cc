@@ -241,7 +241,7 @@ void run(Stream& stream, const ConvProblem& p, const Expression* epilogue) {
   }
 }
 
-void check_all(Stream& stream, std::string_view kernel, const Operands& x, const Operands& w, const Operands& y,
+void check_all(Stream& stream, std::string_view kernel, const NamedViews& x, const NamedViews& w, const NamedViews& y,
                const Epilogue& epilogue) {
   check_memory(stream, kernel, {x, w}, {y}, Sharing::none);
   check_memory(stream, kernel, {{"epilogue operand", epilogue.operands}}, {y}, Sharing::same_view);

@@ -107,7 +107,7 @@ ElementwiseProblem check(std::string_view name, const Expression& e, std::span<c
   return {name, e, inputs, outputs, c.shape, std::move(c.strides), virtuals};
 }
 
-struct Operand {
+struct AccessedOperand {
   const View& view;
   const Strides& strides;
   std::string mode;
@@ -119,7 +119,7 @@ struct Operand {
 
 // True if groups of `width` elements that start `misalignment` elements before a multiple of `width` are accessed at
 // once.
-bool fits_vectors(const Operand& o, std::int64_t misalignment, int width = 4) {
+bool fits_vectors(const AccessedOperand& o, std::int64_t misalignment, int width = 4) {
   const int b = bits(o.view.dtype);
   if (b > 32 || b < 8 || o.inner() != 1 || (o.first_element() - misalignment) % width != 0) return false;
   for (int i = 0; i + 1 < o.strides.rank(); ++i) {
@@ -129,7 +129,7 @@ bool fits_vectors(const Operand& o, std::int64_t misalignment, int width = 4) {
 }
 
 // True if each row of the operand has the same misalignment, modulo four elements, as that of y.
-bool in_step(const Operand& o, const Operand& y) {
+bool in_step(const AccessedOperand& o, const AccessedOperand& y) {
   const int b = bits(o.view.dtype);
   if ((b != 16 && b != 32) || o.inner() != 1 || (o.first_element() - y.first_element()) % 4 != 0) return false;
   for (int i = 0; i + 1 < o.strides.rank(); ++i) {
@@ -140,7 +140,7 @@ bool in_step(const Operand& o, const Operand& y) {
 
 // Whether each row of y is cut at its own multiples of four: "words" for 16-bit types, "fours" for 32-bit ones; else
 // empty.
-std::string row_misalignment_of(const ElementwiseProblem& problem, const Operand& y) {
+std::string row_misalignment_of(const ElementwiseProblem& problem, const AccessedOperand& y) {
   constexpr std::int64_t kShort = 16;  // shorter rows would be mostly ends
   const int b = bits(y.view.dtype);
   const bool single = problem.outputs.size() == 1 && problem.shape.rank() > 1 && y.mode != "vec";
@@ -176,15 +176,15 @@ int groups_for(const Expression& e) {
 }
 
 // As many adjacent elements as 16 bytes hold of each operand, if all operands are narrow and aligned; else four.
-int widest_group(const ElementwiseProblem& problem, std::span<const Operand> operands) {
+int widest_group(const ElementwiseProblem& problem, std::span<const AccessedOperand> operands) {
   int widest = 8;
-  for (const Operand& o : operands) {
+  for (const AccessedOperand& o : operands) {
     if (o.mode == "splat") continue;
     if (o.mode != "vec") return 4;
     widest = std::max(widest, bits(o.view.dtype));
   }
   const int width = 128 / widest;
-  const auto fits = [&](const Operand& o) { return o.mode == "splat" || fits_vectors(o, 0, width); };
+  const auto fits = [&](const AccessedOperand& o) { return o.mode == "splat" || fits_vectors(o, 0, width); };
   return problem.shape.back() % width == 0 && std::ranges::all_of(operands, fits) ? width : 4;
 }
 
@@ -194,14 +194,14 @@ int widest_group(const ElementwiseProblem& problem, std::span<const Operand> ope
 // 4,080), tanh 4,080, 4,050, 4,040, 4,010 (2,490, 3,680, 3,980, 3,970), gelu 3,960, 4,070, 4,040, 4,000; bf16 max
 // 3,820, 4,240, 4,140, 4,160; single i64 add 3,570, 4,260, 4,210, 4,180, complex of f16 2,380, 3,810, 3,990, 4,010;
 // with five operands, 16 bytes each, f32 4,110, 4,070, 4,050, 4,010, bf16 3,710, 3,570, 3,480, 3,460.
-int groups_a_thread(const ElementwiseProblem& problem, std::span<const Operand> operands, int width,
+int groups_a_thread(const ElementwiseProblem& problem, std::span<const AccessedOperand> operands, int width,
                     bool row_misalignment) {
   if (width == 1) {
-    const auto is_narrow = [](const Operand& o) { return bits(o.view.dtype) < 32; };
+    const auto is_narrow = [](const AccessedOperand& o) { return bits(o.view.dtype) < 32; };
     return std::ranges::any_of(operands, is_narrow) ? 4 : 2;
   }
   int widest = 8, narrowest = 32, loads = 0;
-  for (const Operand& o : operands) {
+  for (const AccessedOperand& o : operands) {
     loads += o.mode == "vec" && o.name[0] == 'x' ? 1 : 0;
     if (o.mode == "each" && o.name[0] == 'y') return 1;
     if (o.mode == "each" && !row_misalignment) return 1;
@@ -210,9 +210,9 @@ int groups_a_thread(const ElementwiseProblem& problem, std::span<const Operand> 
     narrowest = std::min(narrowest, bits(o.view.dtype));
   }
   if (loads > 3 && widest * width == 128) return 1;
-  const auto is_bf16 = [](const Operand& o) { return o.view.dtype == DType::bf16; };
-  const int groups = std::max(narrowest < widest || std::ranges::any_of(operands, is_bf16) ? 2 : 1,
-                              groups_for(problem.expression));
+  const auto is_bf16 = [](const AccessedOperand& o) { return o.view.dtype == DType::bf16; };
+  const int groups =
+      std::max(narrowest < widest || std::ranges::any_of(operands, is_bf16) ? 2 : 1, groups_for(problem.expression));
   return widest == 32 ? groups : width > 4 ? std::min(groups, 2) : 4;
 }
 
@@ -300,11 +300,11 @@ bool map_in_chunks(gpu::Commands& commands, const ElementwiseProblem& problem) {
 
 // How the call's groups lie, and how each operand is accessed.
 struct Access {
-  std::vector<Operand> operands;  // the inputs, then the outputs
-  int width = 4;                  // elements of a group
-  std::int64_t misalignment = 0;  // elements from the first group's begin to the first element
-  std::string row_misalignment;   // row_misalignment_of
-  bool exact = false;             // all groups are whole
+  std::vector<AccessedOperand> operands;  // the inputs, then the outputs
+  int width = 4;                          // elements of a group
+  std::int64_t misalignment = 0;          // elements from the first group's begin to the first element
+  std::string row_misalignment;           // row_misalignment_of
+  bool exact = false;                     // all groups are whole
 };
 
 Access access_of(const ElementwiseProblem& problem) {
@@ -318,23 +318,23 @@ Access access_of(const ElementwiseProblem& problem) {
   for (const auto& node : problem.expression.nodes()) {
     if (bits(node.type) == 64) a.width = 1;
   }
-  const Operand& y = a.operands[problem.inputs.size()];
+  const AccessedOperand& y = a.operands[problem.inputs.size()];
   if (a.width == 4) {
     if (y.inner() == 1) a.misalignment = y.first_element() % 4;
     // If rows of narrow elements, or two outputs in one buffer, share a word, stores merge its parts atomically.
     const bool cuts_words = problem.shape.rank() > 1 && (a.misalignment != 0 || problem.shape.back() % 4 != 0);
-    for (Operand& o : a.operands) {
+    for (AccessedOperand& o : a.operands) {
       const bool shares_words = cuts_words && o.name[0] == 'y' && bits(o.view.dtype) < 32;
       if (fits_vectors(o, a.misalignment) && !shares_words) o.mode = "vec";
     }
-    for (Operand& o : a.operands) {
+    for (AccessedOperand& o : a.operands) {
       for (const View& v : problem.outputs) {
         if (&v != &o.view && v.buffer == o.view.buffer && o.name[0] == 'y') o.mode = "each";
       }
     }
     a.row_misalignment = row_misalignment_of(problem, y);
   }
-  for (Operand& o : a.operands) {
+  for (AccessedOperand& o : a.operands) {
     if (!a.row_misalignment.empty()) {
       o.mode = &o == &y || (in_step(o, y) && last_group_is_whole(o.view)) ? "vec" : "each";
     }
@@ -353,7 +353,7 @@ void add_operands(Call& call, const ElementwiseProblem& problem, const Access& a
     call.strides(name, of);
     call.index_param(name + "_inner", inner);
   };
-  for (const Operand& o : access.operands) {
+  for (const AccessedOperand& o : access.operands) {
     const bool is_input = o.name[0] == 'x';
     const int width = o.mode == "vec" ? access.width : 1;
     if (is_input) call.read(o.name, o.view, width);
@@ -377,7 +377,7 @@ void add_operands(Call& call, const ElementwiseProblem& problem, const Access& a
 
 // Sets how whole words of bf16 are rounded, if there are any: by the cheapest way that is right for the results.
 void set_rounding(Call& call, const ElementwiseProblem& problem, const Access& access, bool fast_path) {
-  const Operand& y = access.operands[problem.inputs.size()];
+  const AccessedOperand& y = access.operands[problem.inputs.size()];
   const bool stores_words =
       access.exact && y.mode == "vec" && y.view.dtype == DType::bf16 && problem.outputs.size() == 1;
   std::string store_how;
@@ -425,7 +425,7 @@ void map_gpu(gpu::Commands& commands, const ElementwiseProblem& problem) {
   const bool one_row = outer.rank() > 0 && row_groups % block == 0;
   const bool fast_path = width > 1 && has_fast_path(problem.expression, device_forms(commands.device()));
   std::string form = str_cat("width_", width * unroll);
-  for (const Operand& o : access.operands) form += "_" + o.mode;
+  for (const AccessedOperand& o : access.operands) form += "_" + o.mode;
   call.variant(form, width > 1 ? str_cat(unroll, " times ", width, " neighbours a thread")
                                : "a 64-bit type: one element a thread");
   call.set("rows", outer.rank() > 0)

@@ -33,7 +33,7 @@ std::string_view why(const MatmulVariant& v, const gpu::Capabilities& capabiliti
     case MatmulKind::tile:
       return "the largest tile that still gives every core work";
     case MatmulKind::subgroup_matrix:
-      return "cooperative matrices, which have proved themselves here";
+      return "cooperative matrices, whose self-test passed";
     case MatmulKind::gemv_k:
       return "few rows, few columns or little work: lanes split k";
     case MatmulKind::gemv_n:

@@ -117,7 +117,7 @@ bool passes_matrix_self_test(const gpu::Device& device, const MatmulVariant& var
   // The verdict applies to this text of the kernel.
   static const std::size_t kernel = std::hash<std::string>()(kernel_source("matmul_subgroup_matrix"));
   const auto edge = [](std::int64_t size, int tile, const char* name) { return size % tile != 0 ? name : ""; };
-  const std::string key = std::format("{} {}, a along {}, b along {}, edges {}{}{}, scouts {}, kernel {:x}",
+  const std::string key = std::format("{} {}, a along {}, b along {}, edges {}{}{}, stagger {}, kernel {:x}",
                                       to_string(v), name(v.unit.operand), text(a, "m"), text(b, "n"),
                                       edge(problem.m, v.tile_m, "m"), edge(problem.n, v.tile_n, "n"),
                                       edge(problem.k, v.tile_k * v.stages(a, b), "k"), v.prefetch_stagger, kernel);

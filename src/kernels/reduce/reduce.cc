@@ -475,7 +475,7 @@ void run(Stream& stream, ReduceKind op, const View& x, const View& y, std::span<
          const Fusion& fusion) {
   const ReduceProblem r = check(op, x, y, axes, correction, fusion);
   const OpInfo& info = kOps[static_cast<int>(op)];
-  const Operands operands("operand", fusion.epilogue.operands),
+  const NamedViews operands("operand", fusion.epilogue.operands),
       extra_outputs("further result", fusion.prologue.outputs);
   check_memory(stream, reduce_name(op),
                {{r.prologue ? "input" : "x", x}, {"input", fusion.prologue.operands}, operands},

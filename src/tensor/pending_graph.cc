@@ -1,4 +1,4 @@
-#include "tensor/expressions.h"
+#include "tensor/pending_graph.h"
 
 #include <algorithm>
 #include <cstring>
@@ -40,10 +40,10 @@ std::optional<Number> number_of(const Node& node) {
   return std::nullopt;
 }
 
-// Views of views beyond so many are computed by a kernel, so that they need not be followed from each of them.
+// Longer chains of views are computed by a kernel, so that the time to follow them does not grow quadratically.
 constexpr std::size_t kMostViews = 64;
 
-// Where the elements of a view lie in data, if it is one of a tensor with data, or of views of one, and dense.
+// The memory that a node shows, if it is a dense view (or a chain of views) of a tensor with data.
 std::optional<View> dense_view(const Node& node) {
   std::vector<const Op*> views;
   const Node* at = &node;
@@ -52,17 +52,17 @@ std::optional<View> dense_view(const Node& node) {
     views.push_back(&at->op());
     if (at->inputs()[0].node()->is_computed()) {
       const DeviceData& data = data_of(at->inputs()[0]);
-      // What the host has of a lost device's data is looked for by the tensor that was read.
+      // A copy that the host has of a lost device's data is found by the tensor that was read, not by a view of it.
       if (data.device().is_gpu() && data.device().gpu().lost()) return std::nullopt;
       View view = data.view();
       if (bits(view.dtype) < 8) return std::nullopt;
       std::int64_t offset = 0;
       Layout layout = view.layout;
       for (std::size_t i = views.size(); i-- > 0;) {
-        const auto placed = views[i]->place(layout);
-        if (!placed) return std::nullopt;
-        offset += placed->offset;
-        layout = placed->layout;
+        const auto shown = views[i]->view_layout(layout);
+        if (!shown) return std::nullopt;
+        offset += shown->offset;
+        layout = shown->layout;
       }
       if (!layout.is_dense() || layout.count() == 0) return std::nullopt;
       return View(view.buffer, view.offset + static_cast<std::uint64_t>(offset * bits(view.dtype) / 8), view.dtype,
@@ -105,8 +105,8 @@ const Node& stored_by(const Node& node) {
   return *stored;
 }
 
-Expressions::Expressions(std::span<const Tensor> wanted, Use use) {
-  std::unique_lock lock(Node::recipes_lock());
+PendingGraph::PendingGraph(std::span<const Tensor> wanted, Use use) {
+  std::unique_lock lock(Node::graph_mutex());
   for (;;) {
     NodeIds seen;
     for (const Tensor& t : wanted) {
@@ -115,10 +115,10 @@ Expressions::Expressions(std::span<const Tensor> wanted, Use use) {
     }
     if (roots_.empty()) return;
     collect();
-    if (!RecipeClaims::any()) break;
-    const auto claimed = [&](const Node* node) { return !is_leaf(*node) && RecipeClaims::contains(*node); };
-    if (std::ranges::none_of(nodes_, claimed)) break;
-    RecipeClaims::wait(lock);
+    if (!PendingDonations::any()) break;
+    const auto donated = [&](const Node* node) { return !is_leaf(*node) && PendingDonations::contains(*node); };
+    if (std::ranges::none_of(nodes_, donated)) break;
+    PendingDonations::wait(lock);
     roots_.clear();
   }
   const auto computed =
@@ -126,26 +126,26 @@ Expressions::Expressions(std::span<const Tensor> wanted, Use use) {
   large_ = use == Use::maybe_in_pieces && static_cast<std::size_t>(computed) > 2 * kPiece;
   if (!large_) choose_results();
   if (!large_ && use != Use::look) choose_donations();
-  pins_ = std::make_unique<RecipePins>();
-  pins_->pin(nodes_);
+  retained_ = std::make_unique<RetainedInputs>();
+  retained_->retain(nodes_);
 }
 
-void Expressions::collect() {
-  Walk expression = walk(roots_, [](const Node& node) {
+void PendingGraph::collect() {
+  Walk found = walk(roots_, [](const Node& node) {
     if (at_data(node)) return true;
     if (node.op().input() || node.op().number()) throw_no_values(node);
     return false;
   });
-  nodes_ = std::move(expression.nodes);
-  places_ = std::move(expression.places);
+  nodes_ = std::move(found.nodes);
+  indices_ = std::move(found.indices);
   leaf_.assign(nodes_.size(), 0);
-  // Asked once and for all: other threads may be computing it.
+  // Decided once, because another thread may give a node data at any time.
   for (std::size_t k = 0; k < nodes_.size(); ++k) leaf_[k] = at_data(*nodes_[k]);
   uses_.assign(nodes_.size(), 0);
   for (std::size_t k = 0; k < nodes_.size(); ++k) {
     if (leaf_[k]) continue;
     for (const Tensor& v : nodes_[k]->inputs()) {
-      ++uses_[place_of(*v.node())];
+      ++uses_[index_of(*v.node())];
       if (!is_leaf(*v.node()) || !data_of(v).overwritten_since(nodes_[k]->sequence())) continue;
       throw Error(
           std::format("eval: {}{} reads {}, into which something else was written after that was described; "
@@ -155,14 +155,14 @@ void Expressions::collect() {
   }
 }
 
-// What is wanted, and what somebody holds beside the expression itself.
-void Expressions::choose_results() {
+// Results are what is wanted, and intermediates to which handles or other graphs refer.
+void PendingGraph::choose_results() {
   std::vector<char> stored(nodes_.size(), 0);
-  for (const Node* root : roots_) stored[place_of(*root)] = 1;
+  for (const Node* root : roots_) stored[index_of(*root)] = 1;
   std::vector<std::size_t> by(nodes_.size());  // the node that stores what a view shows
   for (std::size_t k = 0; k < nodes_.size(); ++k) {
     const Node& node = *nodes_[k];
-    by[k] = !leaf_[k] && node.op().is_view() ? by[place_of(*node.inputs()[0].node())] : k;
+    by[k] = !leaf_[k] && node.op().is_view() ? by[index_of(*node.inputs()[0].node())] : k;
     if (node.holders() <= uses_[k] || leaf_[k] || node.op().constant()) continue;
     if (!nodes_[by[k]]->op().constant()) stored[by[k]] = 1;
   }
@@ -176,8 +176,8 @@ void Expressions::choose_results() {
   }
 }
 
-// True if only nodes that are computed now hold it, and no view of it stays.
-bool Expressions::may_donate(std::size_t leaf) const {
+// True if only nodes that are computed now refer to the leaf, and no view of it remains.
+bool PendingGraph::may_donate(std::size_t leaf) const {
   const Node& node = *nodes_[leaf];
   if (node.types().size() != 1 || node.owners() > uses_[leaf] || !data_of(node.value()).alone()) return false;
   // Graphs and compiled functions hold the data of a tensor that they captured, not the node that computed it.
@@ -195,59 +195,59 @@ bool Expressions::may_donate(std::size_t leaf) const {
   return true;
 }
 
-// The leaf of which the node's result is a copy with something replaced.
-std::optional<std::size_t> Expressions::donor_of(std::size_t place) const {
+// The leaf of which the node's result is a copy with some elements replaced.
+std::optional<std::size_t> PendingGraph::donor_of(std::size_t index) const {
   bool updates = false;
   for (;;) {
-    const Node& node = *nodes_[place];
-    if (leaf_[place]) return updates ? std::optional(place) : std::nullopt;
+    const Node& node = *nodes_[index];
+    if (leaf_[index]) return updates ? std::optional(index) : std::nullopt;
     if (node.inputs().empty() || node.op().elementwise() || !node.op().works_in_place(0)) return std::nullopt;
     updates = true;
     const Tensor& from = node.inputs()[0];
     if (from.index() != 0 || from.type() != node.types()[0]) return std::nullopt;
-    place = place_of(*from.node());
+    index = index_of(*from.node());
   }
 }
 
-void Expressions::choose_donations() {
+void PendingGraph::choose_donations() {
   for (std::size_t k = 0; k < nodes_.size(); ++k) {
     if (result_[k] < 0) continue;
     const auto leaf = donor_of(k);
     const auto taken = [&](const auto& pair) { return pair.first == *leaf; };
-    if (!leaf || std::ranges::any_of(donor_places_, taken) || !may_donate(*leaf)) continue;
+    if (!leaf || std::ranges::any_of(donor_indices_, taken) || !may_donate(*leaf)) continue;
     // Nodes that keep their operands for a derivative will read them again.
     const auto keeps = [&](std::size_t u) {
       const auto uses = [&](const Tensor& v) { return v.node() == nodes_[*leaf]; };
       return !leaf_[u] && nodes_[u]->keeps_inputs() && std::ranges::any_of(nodes_[u]->inputs(), uses);
     };
     if (std::ranges::any_of(std::views::iota(std::size_t{0}, nodes_.size()), keeps)) continue;
-    donor_places_.emplace_back(*leaf, k);
+    donor_indices_.emplace_back(*leaf, k);
     for (std::size_t u = 0; u < nodes_.size(); ++u) {
       const auto uses = [&](const Tensor& v) { return v.node() == nodes_[*leaf]; };
-      if (!leaf_[u] && std::ranges::any_of(nodes_[u]->inputs(), uses)) claims_.claim(*nodes_[u]);
+      if (!leaf_[u] && std::ranges::any_of(nodes_[u]->inputs(), uses)) pending_donations_.add(*nodes_[u]);
     }
   }
 }
 
-std::vector<std::vector<Tensor>> Expressions::pieces() const {
+std::vector<std::vector<Tensor>> PendingGraph::pieces() const {
   std::vector<std::vector<Tensor>> all;
   const std::size_t n = nodes_.size();
   if (!large_) return all;
   // Where each node is used last; what is wanted at the end is computed with the piece that it is in.
   std::vector<std::size_t> last(n, 0);
   std::vector<char> root(n, 0);
-  for (const Node* node : roots_) root[place_of(*node)] = 1;
+  for (const Node* node : roots_) root[index_of(*node)] = 1;
   for (std::size_t k = 0; k < n; ++k) {
     if (leaf_[k]) continue;
-    for (const Tensor& v : nodes_[k]->inputs()) last[place_of(*v.node())] = k;
+    for (const Tensor& v : nodes_[k]->inputs()) last[index_of(*v.node())] = k;
   }
   const auto counts = [&](std::size_t k) {
     return !leaf_[k] && !nodes_[k]->op().constant() && !nodes_[k]->op().is_view();
   };
-  // How many are needed behind each place. A view needs what it shows as long as it is needed itself.
+  // How many results are needed after each index. A view needs its operand as long as it is needed itself.
   for (std::size_t k = n; k-- > 0;) {
     if (leaf_[k] || !nodes_[k]->op().is_view()) continue;
-    std::size_t& shown = last[place_of(*nodes_[k]->inputs()[0].node())];
+    std::size_t& shown = last[index_of(*nodes_[k]->inputs()[0].node())];
     shown = std::max(shown, last[k]);
   }
   std::vector<std::int64_t> change(n + 1, 0);
@@ -275,13 +275,13 @@ std::vector<std::vector<Tensor>> Expressions::pieces() const {
   return all;
 }
 
-std::vector<TensorType> Expressions::result_types() const {
+std::vector<TensorType> PendingGraph::result_types() const {
   std::vector<TensorType> types;
   for (const NodePtr& node : results_) types.insert(types.end(), node->types().begin(), node->types().end());
   return types;
 }
 
-Graph Expressions::graph() const {
+Graph PendingGraph::graph() const {
   const WithoutLabelScope none;
   Graph graph;
   ResultMap made;
@@ -307,7 +307,7 @@ Graph Expressions::graph() const {
   return graph;
 }
 
-void Expressions::finish(std::span<const Tensor> data) {
+void PendingGraph::finish(std::span<const Tensor> data) {
   for (const NodePtr& node : results_) {
     std::vector<DataPtr> own;
     for (std::size_t i = 0; i < node->types().size(); ++i) {
@@ -316,37 +316,37 @@ void Expressions::finish(std::span<const Tensor> data) {
     data = data.subspan(own.size());
     node->set_data(std::move(own));
   }
-  claims_.release();
-  pins_.reset();  // drops recipes
+  pending_donations_.release();
+  retained_.reset();  // releases the operands
 }
 
-void Expressions::prepare() {
-  // Numbers of the computed nodes, which are the same for equal expressions.
+void PendingGraph::prepare() {
+  // The computed nodes are numbered in order, which is the same for equal graphs.
   std::vector<std::uint64_t> ids(nodes_.size(), 0);
   std::uint64_t computed = 0;
-  // Views that show data densely are inputs like data itself; whatever they alone are made of is not needed.
+  // A dense view of data is an input like data itself; the nodes that only it uses are not needed.
   std::vector<std::optional<View>> shown(nodes_.size());
   needed_.assign(nodes_.size(), 0);
-  for (const NodePtr& node : results_) needed_[place_of(*node)] = 1;
+  for (const NodePtr& node : results_) needed_[index_of(*node)] = 1;
   for (std::size_t k = nodes_.size(); k-- > 0;) {
     if (!needed_[k] || leaf_[k]) continue;
-    // (Memory that a result takes over is bound once.)
+    // Memory that a result takes over must be bound once only, so its views are not inputs.
     const auto donates = [&](const auto& pair) { return nodes_[pair.first] == &stored_by(*nodes_[k]); };
-    if (nodes_[k]->op().is_view() && std::ranges::none_of(donor_places_, donates) &&
+    if (nodes_[k]->op().is_view() && std::ranges::none_of(donor_indices_, donates) &&
         (shown[k] = dense_view(*nodes_[k]))) {
       continue;
     }
-    for (const Tensor& v : nodes_[k]->inputs()) needed_[place_of(*v.node())] = 1;
+    for (const Tensor& v : nodes_[k]->inputs()) needed_[index_of(*v.node())] = 1;
   }
   std::vector<std::int64_t> first_leaf(nodes_.size(), -1);  // of result 0
   std::map<std::pair<std::size_t, int>, std::int64_t> further_leaves;
-  const auto leaf_id = [&](const Tensor& v, std::size_t place) {
+  const auto leaf_id = [&](const Tensor& v, std::size_t index) {
     std::int64_t& known =
-        v.index() == 0 ? first_leaf[place] : further_leaves.try_emplace(std::pair(place, v.index()), -1).first->second;
+        v.index() == 0 ? first_leaf[index] : further_leaves.try_emplace(std::pair(index, v.index()), -1).first->second;
     if (known >= 0) return static_cast<std::size_t>(known);
     known = static_cast<std::int64_t>(leaves_.size());
     leaf_of_.emplace_back(v.node(), v.index());
-    leaves_.push_back(shown[place] ? Tensor(shown_data(v).device(), *shown[place]) : v);
+    leaves_.push_back(shown[index] ? Tensor(shown_data(v).device(), *shown[index]) : v);
     return leaves_.size() - 1;
   };
   key_.reserve(64 * nodes_.size());
@@ -361,7 +361,7 @@ void Expressions::prepare() {
       continue;
     }
     if (node.op().constant()) {
-      // What it holds is an input, as data is: executables keep none of it.
+      // Constants are inputs, as data are: an executable keeps none of them.
       key_ += 'c';
       put_number(key_, leaf_id(node.value(), k));
       put_type(key_, node.types()[0]);
@@ -373,26 +373,26 @@ void Expressions::prepare() {
     key_ += identity;
     put_number(key_, node.inputs().size());
     for (const Tensor& v : node.inputs()) {
-      const std::size_t place = place_of(*v.node());
-      if (leaf_[place] || shown[place]) {
-        const std::size_t before = leaves_.size(), id = leaf_id(v, place);
+      const std::size_t index = index_of(*v.node());
+      if (leaf_[index] || shown[index]) {
+        const std::size_t before = leaves_.size(), id = leaf_id(v, index);
         key_ += 'd';
         put_number(key_, id);
         if (id == before) put_type(key_, v.type());
       } else {
         key_ += 'e';
-        put_number(key_, ids[place]);
+        put_number(key_, ids[index]);
         put_number(key_, static_cast<std::uint64_t>(v.index()));
       }
     }
   }
   key_ += 'r';
-  for (const NodePtr& node : results_) put_number(key_, ids[place_of(*node)]);
-  for (const auto& [leaf, place] : donor_places_) {
-    // A leaf of which only views are read is none.
+  for (const NodePtr& node : results_) put_number(key_, ids[index_of(*node)]);
+  for (const auto& [leaf, index] : donor_indices_) {
+    // If only views of it are read, the leaf is no input.
     const auto it = std::ranges::find(leaf_of_, std::pair<const Node*, int>(nodes_[leaf], 0));
     if (it == leaf_of_.end()) continue;
-    donated_.emplace_back(static_cast<int>(it - leaf_of_.begin()), result_[place]);
+    donated_.emplace_back(static_cast<int>(it - leaf_of_.begin()), result_[index]);
     key_ += 'g';
     put_number(key_, static_cast<std::uint64_t>(donated_.back().first));
     put_number(key_, static_cast<std::uint64_t>(donated_.back().second));
