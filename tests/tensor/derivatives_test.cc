@@ -11,6 +11,7 @@
 #include "weft/array.h"
 #include "weft/creation.h"
 #include "weft/error.h"
+#include "weft/indexing.h"
 #include "weft/label.h"
 #include "weft/memory.h"
 #include "weft/print.h"
@@ -176,12 +177,11 @@ TEST_P(DerivativesTest, VmapIsALoop) {
   const Tensor xs = tensor({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}), s = tensor({1.0f, 10.0f, 100.0f, 1000.0f});
   const Tensor all = vmap(f)(xs, s);
   ASSERT_EQ(all.shape(), Shape({4, 3}));
-  for (int i = 0; i < 4; ++i) {
-    EXPECT_EQ(all[{i}].read<float>(), f(xs[{i}], s[{i}]).read<float>());
-  }
   const Tensor shared = vmap(f, {.arguments = {1, std::nullopt}, .result = 1})(xs.T(), tensor(2.0f));
   EXPECT_EQ(shared.shape(), Shape({3, 4}));
-  EXPECT_EQ(shared.T().contiguous().read<float>(), (matmul(xs, w) * 2).read<float>());
+  const auto same = [](const Tensor& a, const Tensor& b) { return a.read<float>() == b.read<float>(); };
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(same(all[{i}], f(xs[{i}], s[{i}])));
+  EXPECT_TRUE(same(shared.T(), matmul(xs, w) * 2));
   EXPECT_THROW(vmap(f)(xs, tensor({1.0f, 2.0f})), ShapeError);
   EXPECT_THROW(vmap([](const Tensor& x) { return x * x.item<float>(); })(s), InvalidArgument);
 }
@@ -241,10 +241,10 @@ TEST_P(DerivativesTest, CheckpointsGiveTheSame) {
 TEST_P(DerivativesTest, ErrorsSayWhatIsWrong) {
   const auto f = [](const Tensor& x) { return sum(x); };
   EXPECT_THROW(([&] { grad(f)(tensor({1, 2})); })(), TypeError);
-  EXPECT_THAT(message_of([&] { grad(f)(tensor({1, 2})); }), HasSubstr("i32[2]"));
+  EXPECT_THAT(message_of([&] { grad(f)(tensor({1, 2})); }), HasSubstr("got i32 [2]"));
   EXPECT_THROW(([&] { grad([](const Tensor& x) { return x; })(tensor({1.0f, 2.0f})); })(), ShapeError);
   EXPECT_THAT(message_of([&] { grad([](const Tensor& x) { return x; })(tensor({1.0f, 2.0f})); }),
-              HasSubstr("f32[2], expected one number"));
+              HasSubstr("f32 [2], expected one number"));
   EXPECT_THROW(([&] { grad([](const Tensor& x) { return cast(sum(x), DType::i32); })(tensor({1.0f})); })(), TypeError);
   EXPECT_THAT(message_of([&] { grad([](const Tensor& x) { return cast(sum(x), DType::i32); })(tensor({1.0f})); }),
               HasSubstr("i32"));
