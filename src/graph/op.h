@@ -160,6 +160,9 @@ class Op : public std::enable_shared_from_this<Op> {
   // What its kernel can fuse on a device (null: the CPU).
   virtual FusionSpec fusion_spec(const gpu::Capabilities* device, std::span<const TensorType> inputs,
                                  std::span<const TensorType> outputs) const;
+  // True if its kernels take an epilogue on some device, whatever fusion_spec() says of one: a fused op was fused for a
+  // device that takes it.
+  virtual bool takes_epilogue() const { return false; }
   // True if, with a prologue or epilogue, a result may overwrite an operand of the same layout.
   virtual bool works_in_place_fused() const { return false; }
   // The op's own arithmetic, to which work() adds that of prologue and epilogue; nothing: work() does not count it so.

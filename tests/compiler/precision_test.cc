@@ -111,6 +111,20 @@ TEST_P(PrecisionTest, StrictIsTheDefault) {
   EXPECT_EQ(exe.report().graph.find("f16"), std::string::npos);
 }
 
+// Rows with work in front of them, of more elements than the cpu fuses: what they were made of is stored as f16, too,
+// instead of being converted in kernels of its own.
+TEST_P(PrecisionTest, FusedRowsAreNarrowOnBothSides) {
+  if (!device.is_gpu()) GTEST_SKIP() << "the cpu does not fuse rows of so many elements";
+  Graph g;
+  const Tensor x = matmul(g.input("x", DType::f32, {512, 64}), g.constant(ordinary(64, 384, 1), "first"));
+  const Tensor rows = layer_norm(x * x + g.constant(noise({384}, 2), "shift"), g.constant(noise({384}, 3), "scale"),
+                                 g.constant(noise({384}, 4), "bias"), 1e-5);
+  g.output("y", matmul(rows, g.constant(ordinary(384, 32, 5), "last")));
+  exe = compile(g, device, {.precision = Precision::f16});
+  EXPECT_EQ(exe.report().steps.size(), 3u) << exe.report().graph;
+  EXPECT_EQ(exe.report().graph.find(": f32 [512, 384]"), std::string::npos) << exe.report().graph;
+}
+
 TEST_P(PrecisionTest, OrdinaryWeightsAreNarrow) {
   const Graph g = layers(ordinary(96, 80, 2));
   for (const Precision p : {Precision::f16, Precision::automatic}) {

@@ -97,7 +97,7 @@ OpPtr FusedOp::with_types(std::span<const TensorType> from, std::span<const Tens
 
   std::optional<Expression> epilogue;
   if (epilogue_ || (spec.narrow_results && results[0] != made[0].dtype)) {
-    if (!epilogue_ && spec.epilogue_outputs == 0) return nullptr;
+    if (!epilogue_ && spec.epilogue_outputs == 0 && !base_->takes_epilogue()) return nullptr;
     epilogue.emplace();
     const DType rounded = epilogue_ ? epilogue_->nodes()[0].type : spec.epilogue_input;
     std::vector<int> args{epilogue->input(rounded)};

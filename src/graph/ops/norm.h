@@ -20,6 +20,7 @@ class RowOp : public Op {
   FusionStage fusion_stage() const final { return FusionStage::row; }
   FusionSpec fusion_spec(const gpu::Capabilities* device, std::span<const TensorType> inputs,
                          std::span<const TensorType> outputs) const final;
+  bool takes_epilogue() const final { return true; }
   bool works_in_place_fused() const final { return true; }
   // What it does for each element of x, with so many weights.
   virtual kernels::ElementWork element_work(std::size_t weights) const = 0;
