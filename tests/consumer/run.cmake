@@ -34,7 +34,7 @@ run(${WORK}/kernels/consumer)
 
 # What cannot be found is named.
 function(expect_refusal components message)
-  execute_process(COMMAND ${CMAKE_COMMAND} -G Ninja -S ${SOURCE}/kernels -B ${WORK}/refused -DCMAKE_PREFIX_PATH=${WORK}/prefix
+  execute_process(COMMAND ${CMAKE_COMMAND} -G Ninja -S ${SOURCE}/components -B ${WORK}/refused -DCMAKE_PREFIX_PATH=${WORK}/prefix
     "-DCOMPONENTS=${components}" ${without} ${EXTRA} RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE output)
   string(REGEX REPLACE "[ \n]+" " " output "${output}")
   if(status EQUAL 0 OR NOT output MATCHES "${message}")

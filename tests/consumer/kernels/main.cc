@@ -1,5 +1,6 @@
 #include <cstdio>
 #include <vector>
+
 #include <weft/cpu.h>
 #include <weft/kernels.h>
 
