@@ -1,5 +1,7 @@
-# Weft's dependencies. weft_dependencies collects those that only the implementation needs.
+# Finds what the library needs. weft_dependencies collects, for programs that read src/, what only the implementation
+# needs; weft_headers those of them that are headers alone.
 include(GNUInstallDirs)
+include(cmake/targets.cmake)
 
 find_package(Dawn QUIET)
 if(NOT Dawn_FOUND)
@@ -14,12 +16,6 @@ find_path(WEFT_DAWN_INCLUDE_DIR webgpu/webgpu_cpp.h HINTS ${Dawn_DIR}/../../../i
 mark_as_advanced(WEFT_DAWN_INCLUDE_DIR)
 
 find_package(nlohmann_json REQUIRED)
-find_package(fmt REQUIRED)
-find_package(spdlog REQUIRED)
-find_package(TBB REQUIRED)
-find_package(ICU REQUIRED COMPONENTS uc i18n)
-find_package(libzip REQUIRED)
-find_package(Threads REQUIRED)
 find_path(MINJA_INCLUDE_DIR minja.hpp PATH_SUFFIXES minja REQUIRED)
 # The header alone: src/memory/buffer.cc compiles all of it.
 find_path(XXHASH_INCLUDE_DIR xxhash.h)
@@ -29,8 +25,33 @@ if(NOT XXHASH_INCLUDE_DIR)
     "  Debian has it as libxxhash-dev, vcpkg as its port `xxhash`; ./dev build makes an environment that has it.\n"
     "  Elsewhere pass -DXXHASH_INCLUDE_DIR=<the directory that has xxhash.h>.")
 endif()
+add_library(weft_headers INTERFACE)
+target_link_libraries(weft_headers INTERFACE nlohmann_json::nlohmann_json)
+target_include_directories(weft_headers SYSTEM INTERFACE ${MINJA_INCLUDE_DIR} ${XXHASH_INCLUDE_DIR})
+
+# Without TBB, loops run on threads of src/core/thread_pool.h. The thread sanitizer would not see the order of TBB's tasks.
+option(WEFT_TBB "Run loops on oneTBB, where it is found" ON)
+set(WEFT_HAS_TBB OFF)
+if(WEFT_TBB AND NOT WEFT_SANITIZE MATCHES "thread")
+  find_package(TBB QUIET)
+  set(WEFT_HAS_TBB ${TBB_FOUND})
+endif()
+if(NOT WEFT_HAS_TBB)
+  message(STATUS "Weft: loops run on threads of its own, without TBB")
+  foreach(component IN LISTS WEFT_BUILT)
+    list(REMOVE_ITEM WEFT_USES_${component} TBB)
+  endforeach()
+endif()
 
 add_library(weft_dependencies INTERFACE)
-target_link_libraries(weft_dependencies INTERFACE
-  nlohmann_json::nlohmann_json fmt::fmt spdlog::spdlog TBB::tbb ICU::uc ICU::i18n libzip::zip Threads::Threads)
-target_include_directories(weft_dependencies SYSTEM INTERFACE ${MINJA_INCLUDE_DIR} ${XXHASH_INCLUDE_DIR})
+target_link_libraries(weft_dependencies INTERFACE weft_headers)
+foreach(component IN LISTS WEFT_BUILT)
+  foreach(package IN LISTS WEFT_USES_${component})
+    find_package(${WEFT_FIND_${package}} REQUIRED)
+    target_link_libraries(weft_dependencies INTERFACE ${WEFT_LINKS_${package}})
+    # All targets have the definitions of all packages, since they have one precompiled header.
+    foreach(link IN LISTS WEFT_LINKS_${package})
+      target_compile_definitions(weft_headers INTERFACE $<TARGET_PROPERTY:${link},INTERFACE_COMPILE_DEFINITIONS>)
+    endforeach()
+  endforeach()
+endforeach()

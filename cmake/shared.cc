@@ -1,1 +1,1 @@
-// weft_shared consists of the objects of weft alone; CMake wants a source for each library.
+// weft_shared consists of the objects of Weft's targets alone; CMake wants a source for each library.

@@ -1,7 +1,5 @@
 // weft devices: lists the devices of this machine.
 
-#include <oneapi/tbb/info.h>
-
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -11,6 +9,7 @@
 #include "command_line.h"
 #include "commands.h"
 #include "core/format.h"
+#include "core/parallel.h"
 #include "output.h"
 #include "weft/calibration.h"
 #include "weft/devices.h"
@@ -77,7 +76,7 @@ std::string traits(const std::vector<std::string>& parts) {
 std::string line(const DeviceDescription& d, const gpu::AdapterInfo* adapter, std::size_t width) {
   const std::string memory = d.memory ? bytes_text(*d.memory) : "";
   if (!adapter) {
-    const int cores = tbb::info::default_concurrency();
+    const int cores = core_count();
     const std::string name = std::format("the processor, {} core{}", cores, cores == 1 ? "" : "s");
     return std::format("{:<4} {:<{}}  {}\n", d.open_as, name, width, memory);
   }
@@ -233,7 +232,7 @@ void list(const DevicesArguments& a) {
       list.push_back(to_json(info));
       if (a.calibrate) list.back()["calibration"] = ordered_json::parse(to_json(calibration(open(info))));
     }
-    ordered_json cpu{{"cores", tbb::info::default_concurrency()}};
+    ordered_json cpu{{"cores", core_count()}};
     if (a.calibrate && a.device.cpu()) cpu["calibration"] = ordered_json::parse(to_json(calibration(Device::cpu())));
     out.write(ordered_json{{"adapters", list}, {"cpu", cpu}}.dump(2) + "\n");
     return out.commit();

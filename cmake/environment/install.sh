@@ -4,7 +4,7 @@
 #   bin/weft              the program, started through the bundled loader
 #   include/weft/         the public headers
 #   lib/libweft.so        the library, with C++'s standard interface to its callers
-#   lib/cmake/weft/       find_package(weft): the target weft::weft
+#   lib/cmake/weft/       find_package(weft): the target weft::weft, of which each of its components is another name
 #   lib/pkgconfig/        pkg-config weft
 #   lib/weft/             a bundle (bundle.sh) of all that these load, with Dawn's headers
 # Other files in DIRECTORY are kept. The directory may be moved; programs that were linked before name its old place.
@@ -55,9 +55,14 @@ Version: $version
 Cflags: -I\${includedir} -isystem \${libdir}/weft/include -std=c++20
 Libs: -L\${libdir} -lweft -lwebgpu_dawn ${link//@lib@/\$\{libdir\}}
 END_OF_FILE
-cp "$build/weftConfigVersion.cmake" "$directory/lib/cmake/weft/"
+cp "$build/weftConfigVersion.cmake" "$build/weftComponents.cmake" "$directory/lib/cmake/weft/"
 cat >"$directory/lib/cmake/weft/weftConfig.cmake" <<END_OF_FILE
-# Weft with all that it loads: needs no other package.
+# Weft with all that it loads: needs no other package. The one library has every component.
+include(\${CMAKE_CURRENT_LIST_DIR}/weftComponents.cmake)
+weft_check_components()
+if(NOT weft_FOUND)
+  return()
+endif()
 if(NOT TARGET weft::weft)
   get_filename_component(_weft_prefix "\${CMAKE_CURRENT_LIST_DIR}/../../.." REALPATH)
   add_library(weft::weft SHARED IMPORTED)
@@ -73,6 +78,13 @@ if(NOT TARGET weft::weft)
   set_property(TARGET weft::weft APPEND PROPERTY INTERFACE_INCLUDE_DIRECTORIES "\${_weft_prefix}/lib/weft/include")
   unset(_weft_prefix)
 endif()
+foreach(_weft_component IN LISTS _weft_components)
+  set(weft_\${_weft_component}_FOUND TRUE)
+  if(NOT TARGET weft::\${_weft_component})
+    add_library(weft::\${_weft_component} INTERFACE IMPORTED)
+    target_link_libraries(weft::\${_weft_component} INTERFACE weft::weft)
+  endif()
+endforeach()
 END_OF_FILE
 cat >&2 <<END_OF_FILE
 dev: installed into $directory ($(du -sh "$directory/lib/weft" | cut -f 1)):

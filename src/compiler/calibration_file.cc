@@ -1,12 +1,11 @@
 #include "compiler/calibration_file.h"
 
-#include <oneapi/tbb/info.h>
-
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/format.h"
+#include "core/parallel.h"
 #include "core/system.h"
 #include "gpu/disk_cache.h"
 #include "weft/calibration.h"
@@ -93,7 +92,7 @@ void store(const fs::path& path, const Calibration& c) {
 }  // namespace
 
 std::pair<std::string, std::string> compiler::identity_of(const Device& device) {
-  if (!device.is_gpu()) return {cpu_model(), std::format("{} cores", tbb::info::default_concurrency())};
+  if (!device.is_gpu()) return {cpu_model(), std::format("{} cores", core_count())};
   const gpu::AdapterInfo& a = device.gpu().adapter();
   const gpu::Capabilities& c = device.gpu().capabilities();
   // Features that are switched off, and limits, make it another device.

@@ -6,11 +6,15 @@
 
 namespace weft {
 
-// A text that the build embeds, by its path in src/: "profile/page.js". Throws InternalError.
-std::string_view embedded_text(std::string_view path);
+// A page's files, which the build embeds (cmake/embed_page.cmake).
+struct PageTexts {
+  const char* markup;
+  const char* style;
+  const char* script;
+};
 
-// The page of which src/NAME.html is the markup, NAME.css the style and NAME.js the script, which finds `json` in the
-// place of /*DATA*/. `light` and `dark`: custom properties of CSS for either kind of page, as the colours of families.
-std::string html_page(std::string_view name, std::string_view json, std::string_view light, std::string_view dark);
+// The page, whose script finds `json` in the place of /*DATA*/. `light` and `dark`: custom properties of CSS for either
+// kind of page, as the colours of families.
+std::string html_page(const PageTexts& texts, std::string_view json, std::string_view light, std::string_view dark);
 
 }  // namespace weft

@@ -2,45 +2,36 @@
 #pragma once
 
 #include <cstdint>
-
-#if defined(__SANITIZE_THREAD__)
-#include <algorithm>
-#include <exception>
-#include <mutex>
-#include <thread>
-#include <vector>
-#else
-#include <oneapi/tbb/parallel_for.h>
-#endif
+#include <memory>
+#include <type_traits>
 
 namespace weft {
+
+// The cores that loops run on.
+int core_count();
+
+// A function of a piece [begin, end) of a loop, which must outlive this.
+class PieceFunction {
+ public:
+  template <class F>
+    requires(!std::is_same_v<std::remove_cvref_t<F>, PieceFunction>)
+  explicit PieceFunction(F& f)
+      : object_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))),
+        call_([](void* object, std::int64_t begin, std::int64_t end) { (*static_cast<F*>(object))(begin, end); }) {}
+
+  void operator()(std::int64_t begin, std::int64_t end) const { call_(object_, begin, end); }
+
+ private:
+  void* object_;
+  void (*call_)(void*, std::int64_t, std::int64_t);
+};
+
+void run_pieces(std::int64_t count, std::int64_t grain, PieceFunction f);
 
 // Runs f(begin, end) for pieces of [0, count) of at least `grain`, on all cores. Exceptions of a piece are passed on.
 template <class F>
 void in_pieces(std::int64_t count, std::int64_t grain, F&& f) {
-#if defined(__SANITIZE_THREAD__)
-  // TBB is not built for the sanitizer, which would not see the order of its tasks. Plain threads work with it.
-  constexpr std::int64_t kPieces = 4;
-  const std::int64_t piece = std::max(grain, (count + kPieces - 1) / kPieces);
-  std::exception_ptr thrown;
-  std::mutex mutex;
-  {
-    std::vector<std::jthread> threads;
-    for (std::int64_t begin = 0; begin < count; begin += piece) {
-      threads.emplace_back([&, begin] {
-        try {
-          f(begin, std::min(count, begin + piece));
-        } catch (...) {
-          const std::lock_guard lock(mutex);
-          thrown = std::current_exception();
-        }
-      });
-    }
-  }
-  if (thrown) std::rethrow_exception(thrown);
-#else
-  tbb::parallel_for(tbb::blocked_range<std::int64_t>(0, count, grain), [&](const auto& r) { f(r.begin(), r.end()); });
-#endif
+  run_pieces(count, grain, PieceFunction(f));
 }
 
 }  // namespace weft

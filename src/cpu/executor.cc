@@ -1,9 +1,8 @@
-#include <oneapi/tbb/info.h>
-
+#include "core/parallel.h"
 #include "weft/cpu.h"
 
 namespace weft {
 
-CpuExecutor::CpuExecutor(int threads) : threads_(threads > 0 ? threads : tbb::info::default_concurrency()) {}
+CpuExecutor::CpuExecutor(int threads) : threads_(threads > 0 ? threads : core_count()) {}
 
 }  // namespace weft

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/html_page.h"
 #include "weft/draw.h"
 
 namespace weft {
@@ -48,5 +49,7 @@ struct Drawing {
 };
 
 Drawing draw(const Graph& graph);
+
+extern const PageTexts kDrawingPage;  // drawing.html, drawing.css and drawing.js
 
 }  // namespace weft

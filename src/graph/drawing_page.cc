@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/html_page.h"
 #include "kernels/family.h"
 #include "graph/drawing.h"
 
@@ -34,7 +33,7 @@ std::string graph_page(const Graph& graph, std::string_view title, const DrawOpt
         {{"name", group.name}, {"parent", group.parent}, {"level", group.level}, {"summary", g ? summaries[g] : ""}});
   }
   json["families"] = kernels::kernel_families();
-  return html_page("graph/drawing", json.dump(-1, ' ', false, ordered_json::error_handler_t::replace),
+  return html_page(kDrawingPage, json.dump(-1, ' ', false, ordered_json::error_handler_t::replace),
                    kernels::family_colours(false), kernels::family_colours(true));
 }
 

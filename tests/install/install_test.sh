@@ -50,4 +50,11 @@ cmake --build "$work/build" >"$work/build.log" 2>&1 || fail "$(cat "$work/build.
 "$work/build/consumer" | grep -q '^7 with Weft' || fail 'the program built through CMake'
 [[ -z $(loaded_outside "$prefix" "$work/build/consumer") ]] ||
   fail "loaded from elsewhere: $(loaded_outside "$prefix" "$work/build/consumer")"
+# Each component is there, and nothing else is.
+options=(-G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF)
+cmake -S kernels -B "$work/kernels" "${options[@]}" >"$work/build.log" 2>&1 || fail "$(cat "$work/build.log")"
+cmake --build "$work/kernels" >"$work/build.log" 2>&1 || fail "$(cat "$work/build.log")"
+[[ $("$work/kernels/consumer") == '3 2 7 4' ]] || fail 'the program of kernels alone'
+if cmake -S components -B "$work/refused" "${options[@]}" -DCOMPONENTS=nets >"$work/build.log" 2>&1; then fail 'a component that is not there'; fi
+tr -s ' \n' ' ' <"$work/build.log" | grep -q "no component 'nets'. Its components are kernels" || fail "$(cat "$work/build.log")"
 du -sh "$prefix"

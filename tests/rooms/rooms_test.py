@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """The rooms of src/ know only those below them: no include goes up, or sideways.
 
-  rooms_test.py SOURCE_DIR     reads the includes of src/, include/weft/ and apps/ (a second)
+  rooms_test.py SOURCE_DIR     reads the includes of src/, include/weft/ and apps/, and cmake/targets.cmake (a second)
 
 A room may include the files of the rooms that ROOMS names for it, and the public headers of these and of all rooms
-that these may know. docs/architecture.md says what the rooms are for.
+that these may know. docs/architecture.md says what the rooms are for. Each room of the library is in one of CMake's targets,
+and these link the targets of all rooms that it may know.
 """
 import pathlib
 import re
@@ -33,6 +34,7 @@ ROOMS = [
     ("webnn", "core graph compiler tensor", "webnn webnn/"),
     ("apps", "*", "weft"),
 ]
+TARGET = re.compile(r'^ *"(\w+) +\| ([^|]*)\| ([^|]*)\|[^|"]*"', re.MULTILINE)
 INCLUDE = re.compile(r'\s*#\s*include\s+"([^"]+)"')
 
 
@@ -91,8 +93,41 @@ def complaints(rooms, source):
                         yield f"{name}:{number}: {wrong}"
 
 
+def target_complaints(rooms, table):
+    """What is wrong with the targets that the text of cmake/targets.cmake lists."""
+    target_of, below = {}, {}
+    for target, own, links in TARGET.findall(table.split("set(WEFT_PACKAGES")[0]):
+        # What is below it in the list, so that there are no cycles.
+        for link in [link for link in links.split() if link not in below]:
+            yield f"target {target}: {link} is not above it in the list"
+        below[target] = {target}.union(*(below.get(link, set()) for link in links.split()))
+        for room in own.split():
+            if room in target_of:
+                yield f"room {room} is in target {target_of[room]} and in target {target}"
+            target_of[room] = target
+    for room in sorted(set(rooms.known) - {"apps"} - set(target_of)):
+        yield f"room {room} is in no target"
+    for room in sorted(set(target_of) - set(rooms.known)):
+        yield f"target {target_of[room]}: {room} is in no row of the table in tests/rooms/rooms_test.py"
+    for room, target in target_of.items():
+        for known in sorted(rooms.known.get(room, set())):
+            if known in target_of and target_of[known] not in below[target]:
+                yield f"target {target}: room {room} may know {known}, whose target {target_of[known]} it does not link"
+
+
 def check_itself():
     """Arrows that must be refused are."""
+    two = Rooms([("core", "", ""), ("text", "core", "text"), ("apps", "*", "")])
+    for rows, wrong in [
+            ('"a | core text | | zip"', ""),
+            ('"a | core | | zip"\n"b | text | a |"', ""),
+            ('"a | core | | zip"', "text is in no target"),
+            ('"a | core text nowhere | |"', "nowhere is in no row"),
+            ('"a | core | |"\n"b | text | |"', "does not link"),
+            ('"a | core | b |"\n"b | text | a |"', "b is not above it"),
+            ('"a | core text | |"\n"b | text | a |"', "in target a and in target b")]:
+        found = list(target_complaints(two, rows))
+        assert wrong in found[0] if wrong else not found, (rows, found)
     rooms = Rooms(ROOMS)
     for room, included in [("gpu", "compiler/target.h"), ("gpu", "cpu/host_pool.h"), ("cpu", "weft/gpu.h"),
                            ("kernels", "weft/graph.h"), ("webnn", "gpu/context.h"), ("core", "weft/view.h"),
@@ -106,7 +141,9 @@ def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     check_itself()
-    found = list(complaints(Rooms(ROOMS), pathlib.Path(sys.argv[1])))
+    source, rooms = pathlib.Path(sys.argv[1]), Rooms(ROOMS)
+    found = [*complaints(rooms, source)]
+    found += [f"cmake/targets.cmake:1: {wrong}" for wrong in target_complaints(rooms, (source / "cmake/targets.cmake").read_text())]
     print("\n".join(found) or "every include goes down")
     sys.exit(bool(found))
 
