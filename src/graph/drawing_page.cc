@@ -1,5 +1,5 @@
 // The page of `weft graph --output FILE.html` and of graph_page(): a single file that loads nothing from elsewhere. Its
-// markup, style and script are drawing.html, drawing.css and drawing.js.
+// body, style and script are drawing.html, drawing.css and drawing.js.
 
 #include <nlohmann/json.hpp>
 
@@ -34,7 +34,7 @@ std::string graph_page(const Graph& graph, std::string_view title, const DrawOpt
         {{"name", group.name}, {"parent", group.parent}, {"level", group.level}, {"summary", g ? summaries[g] : ""}});
   }
   json["families"] = kernels::kernel_families();
-  return html_page("graph/drawing", json.dump(-1, ' ', false, ordered_json::error_handler_t::replace),
+  return html_page("graph/drawing", "Weft graph", json.dump(-1, ' ', false, ordered_json::error_handler_t::replace),
                    kernels::family_colours(false), kernels::family_colours(true));
 }
 

@@ -302,7 +302,7 @@ std::string profile_page(const ProfileReport& r) {
   for (const HostSpan& s : r.profile.host) json["host"].push_back({s.name, s.start * 1e6, s.seconds * 1e6});
   json["memory"] = ordered_json::array();
   for (const MemorySample& m : r.profile.memory) json["memory"].push_back({m.at * 1e6, m.live});
-  return html_page("profile/page", json.dump(-1, ' ', false, ordered_json::error_handler_t::replace),
+  return html_page("profile/page", "Weft profile", json.dump(-1, ' ', false, ordered_json::error_handler_t::replace),
                    kernels::family_colours(false), kernels::family_colours(true));
 }
 

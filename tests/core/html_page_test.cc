@@ -16,16 +16,19 @@ using testing::StartsWith;
 
 TEST(HtmlPage, HasItsStyleItsScriptAndItsData) {
   for (const std::string name : {"profile/page", "graph/drawing"}) {
-    const std::string page = html_page(name, "{\"title\":\"</script>\"}", "--f0: #123456;", "--f0: #abcdef;");
-    EXPECT_THAT(page, AllOf(StartsWith("<!doctype html>"), HasSubstr("\"\\u003c/script>\""),
+    const std::string page =
+        html_page(name, "A title", "{\"title\":\"</script>\"}", "--f0: #123456;", "--f0: #abcdef;");
+    EXPECT_THAT(page, AllOf(StartsWith("<!doctype html>"), HasSubstr("<title>A title</title>"),
+                            HasSubstr("\"\\u003c/script>\""), HasSubstr("</html>"),
                             HasSubstr(embedded_text(name + ".js").substr(0, 14))));
-    for (const char* mark : {"/*STYLE*/", "/*SCRIPT*/", "/*DATA*/", "/*FAMILIES LIGHT*/", "/*FAMILIES DARK*/"}) {
+    for (const char* mark : {"/*TITLE*/", "<!--BODY-->", "/*STYLE*/", "/*SCRIPT*/", "/*DATA*/", "/*FAMILIES LIGHT*/",
+                             "/*FAMILIES DARK*/"}) {
       EXPECT_THAT(page, Not(HasSubstr(mark))) << name;
     }
   }
 }
 
-TEST(HtmlPage, OfNoTextsIsAnError) { EXPECT_THROW(html_page("nowhere", "{}", "", ""), InternalError); }
+TEST(HtmlPage, OfNoTextsIsAnError) { EXPECT_THROW(html_page("nowhere", "", "{}", "", ""), InternalError); }
 
 }  // namespace
 }  // namespace weft
