@@ -106,7 +106,7 @@ constexpr std::string_view kByTwin[] = {"cbrt",       "expm1",  "log10",  "log1p
                                         "erfc",       "erfinv", "lgamma", "digamma", "logsigmoid", "mish",
                                         "leaky_relu", "elu",    "selu",   "celu",    "hardswish",  "softsign"};
 
-std::vector<double> by_twin(std::string_view name, const View& x) {
+std::vector<double> by_cpu(std::string_view name, const View& x) {
   cpu::Executor cpu;
   const auto n = static_cast<std::uint64_t>(x.count());
   const View wide(Buffer::host(n * 8), 0, DType::f64, x.shape());
@@ -344,7 +344,7 @@ TEST_P(ScalarAccuracy, ShortFormsOfEveryNarrowFloat) {
       if (const std::string test = f + "_wide_far"; !half && kernels::has_device_form(test)) {
         far = by_library(device, "f32(" + test + "($))", x, true);
       }
-      const std::vector<double> want = by_twin(f, host);
+      const std::vector<double> want = by_cpu(f, host);
       Worst worst;
       for (std::size_t i = 0; i < x.size(); ++i) {
         if (far[i]) continue;
@@ -408,7 +408,7 @@ TEST_P(ScalarAccuracy, EveryNarrowFloat) {
     const View host = every_narrow_float(type);
     const View x = to_device(device, host);
     for (const char* f : kNarrow) {
-      const std::vector<double> want = by_twin(f, host), from = values(host);
+      const std::vector<double> want = by_cpu(f, host), from = values(host);
       const View y = to_device(device, host);
       gpu::Encoder encoder(device);
       kernels::elementwise(encoder, f, std::span(&x, 1), y);
@@ -436,7 +436,7 @@ TEST_P(ScalarAccuracy, UnaryByTwin) {
   const View host = to_view(x);
   const View on_gpu = to_device(device, host);
   for (const std::string_view f : kByTwin) {
-    const std::vector<double> want = by_twin(f, host);
+    const std::vector<double> want = by_cpu(f, host);
     const View y = to_device(device, host);
     gpu::Encoder encoder(device);
     kernels::elementwise(encoder, f, std::span(&on_gpu, 1), y);
@@ -547,7 +547,7 @@ TEST(ScalarAccuracyCpu, UnaryByTwin) {
   const View in = to_view(x);
   for (const std::string_view f : kByTwin) {
     if (!scalar_op(f)) continue;  // compositions round at each step
-    const std::vector<double> want = by_twin(f, in);
+    const std::vector<double> want = by_cpu(f, in);
     const View y = to_view(x);
     kernels::elementwise(cpu, f, std::span(&in, 1), y);
     Worst worst;
