@@ -101,7 +101,7 @@ View to_view(const std::vector<float>& v) {
 
 // Functions without an independent reference here: compared with the CPU in f64, which is tested against mpmath and
 // SciPy (functions_reference_test.cc).
-constexpr std::string_view kByTwin[] = {"cbrt",       "expm1",  "log10",  "log1p",   "asin",       "acos",
+constexpr std::string_view kByReference[] = {"cbrt",       "expm1",  "log10",  "log1p",   "asin",       "acos",
                                         "atan",       "sinh",   "cosh",   "asinh",   "acosh",      "atanh",
                                         "erfc",       "erfinv", "lgamma", "digamma", "logsigmoid", "mish",
                                         "leaky_relu", "elu",    "selu",   "celu",    "hardswish",  "softsign"};
@@ -429,13 +429,13 @@ TEST_P(ScalarAccuracy, EveryNarrowFloat) {
   }
 }
 
-TEST_P(ScalarAccuracy, UnaryByTwin) {
+TEST_P(ScalarAccuracy, UnaryByReference) {
   Rng rng(15);
   gpu::Device& device = test::device(GetParam());
   const std::vector<float> x = arguments(rng, kCount);
   const View host = to_view(x);
   const View on_gpu = to_device(device, host);
-  for (const std::string_view f : kByTwin) {
+  for (const std::string_view f : kByReference) {
     const std::vector<double> want = by_cpu(f, host);
     const View y = to_device(device, host);
     gpu::Encoder encoder(device);
@@ -540,12 +540,12 @@ TEST(ScalarAccuracyCpu, Unary) {
   }
 }
 
-TEST(ScalarAccuracyCpu, UnaryByTwin) {
+TEST(ScalarAccuracyCpu, UnaryByReference) {
   Rng rng(17);
   cpu::Executor cpu;
   const std::vector<float> x = arguments(rng, kCount);
   const View in = to_view(x);
-  for (const std::string_view f : kByTwin) {
+  for (const std::string_view f : kByReference) {
     if (!scalar_op(f)) continue;  // compositions round at each step
     const std::vector<double> want = by_cpu(f, in);
     const View y = to_view(x);
