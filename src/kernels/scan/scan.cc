@@ -91,7 +91,7 @@ std::optional<SplitRows> splits_of(const gpu::Capabilities& capabilities, ScanKi
     // Splits read x a second time, so only rows that would leave most of the device idle are split.
     const RowPlan whole = plan_rows(limited(capabilities), all.rows[0], common_options(all.options));
     const std::int64_t enough = capabilities.software ? 16 : (1 << 16) + 1;
-    const std::int64_t threads = rows[0].count / (whole.across ? whole.width : 1) * whole.threads_per_row;
+    const std::int64_t threads = all.rows[0].count / (whole.across ? whole.width : 1) * whole.threads_per_row;
     if (chunks.size() == 1 && (threads >= enough || whole.steps < 32 * std::int64_t{whole.threads_per_row})) return {};
     form.emplace();
     if (capabilities.software) *form = {.threads = 64, .register_steps = 16};
