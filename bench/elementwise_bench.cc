@@ -18,7 +18,10 @@ void copies(KernelBench& b) {
     const TensorType swapped{type, {heads.shape[0], 16, 512, 64}};
     for (const std::uint64_t offset : {0, 4}) {
       b.measure({.name = std::format("copy from byte {} {} {}", offset, name(type), to_string(line.shape)),
-                 .inputs = {line}, .outputs = {line}, .moved = 2, .call = [&](Stream& s, Views v) {
+                 .inputs = {line},
+                 .outputs = {line},
+                 .moved = 2,
+                 .call = [&](Stream& s, Views v) {
                    const auto part = [&](const View& v, std::uint64_t offset) {
                      return View(v.buffer, v.offset + offset, type, {v.count() - 32 / bits(type)});
                    };
@@ -26,10 +29,10 @@ void copies(KernelBench& b) {
                  }});
     }
     b.measure({.name = std::format("permute 0213 {} {}", name(type), to_string(heads.shape)),
-               .inputs = {heads}, .outputs = {swapped}, .moved = 2,
-               .call = [](Stream& s, Views v) {
-                 kernels::copy(s, v[0].permuted(std::array{0, 2, 1, 3}), v[1]);
-               }});
+               .inputs = {heads},
+               .outputs = {swapped},
+               .moved = 2,
+               .call = [](Stream& s, Views v) { kernels::copy(s, v[0].permuted(std::array{0, 2, 1, 3}), v[1]); }});
   }
 }
 
@@ -59,7 +62,9 @@ void transpositions(KernelBench& b) {
         const char* how = form.words ? "words" : form.direct ? "direct" : "tile";
         b.measure({.name = std::format("transpose {} {} {} {}x{} {} first", name(type), to_string(x.shape), how,
                                        form.tile, form.tile_b, form.b_first ? "b" : "a"),
-                   .inputs = {x}, .outputs = {x}, .moved = 2,
+                   .inputs = {x},
+                   .outputs = {x},
+                   .moved = 2,
                    .call = [&](Stream& s, Views v) { transpose(s, v[0], v[1]); }});
       }
     }
@@ -129,13 +134,14 @@ void affine(KernelBench& b) {
     e.output(e.cast(of(ScalarOp::add, scaled, in[4]), type));
     for (int width = 4; width <= 128 / bits(type); width *= 2) {
       for (int groups = 1; groups <= 4; ++groups) {
-        b.measure({.name = std::format("affine {} {} by {} groups of {}", name(type), to_string(x.shape), groups,
-                                       width),
-                   .inputs = {x, row, row, row, row}, .outputs = {x}, .moved = 2,
-                   .call = [&](Stream& s, Views v) {
-                     kernels::map(s, "affine", e, v.first(5), v.subspan(5), {width, groups});
-                   },
-                   .low = 0.1f});
+        b.measure(
+            {.name = std::format("affine {} {} by {} groups of {}", name(type), to_string(x.shape), groups, width),
+             .inputs = {x, row, row, row, row},
+             .outputs = {x},
+             .moved = 2,
+             .call = [&](Stream& s,
+                         Views v) { kernels::map(s, "affine", e, v.first(5), v.subspan(5), {width, groups}); },
+             .low = 0.1f});
       }
     }
   }

@@ -25,14 +25,16 @@ TensorType reduced(TensorType x, const std::vector<int>& axes, DType type) {
 }
 
 void softmax(KernelBench& b, std::string_view what, const TensorType& x, int axis, bool logarithm = false) {
-  b.measure({.name = label(what, x), .inputs = {x}, .outputs = {x}, .moved = 2,
-             .call = [&](Stream& s, Views v) {
+  b.measure({.name = label(what, x), .inputs = {x}, .outputs = {x}, .moved = 2, .call = [&](Stream& s, Views v) {
                logarithm ? kernels::log_softmax(s, v[0], v[1], axis) : kernels::softmax(s, v[0], v[1], axis);
              }});
 }
 
 void layer_norm(KernelBench& b, const TensorType& x) {
-  b.measure({.name = label("layer norm without weights", x), .inputs = {x}, .outputs = {x}, .moved = 2,
+  b.measure({.name = label("layer norm without weights", x),
+             .inputs = {x},
+             .outputs = {x},
+             .moved = 2,
              .call = [](Stream& s, Views v) { kernels::layer_norm(s, v[0], {}, {}, v[1], 1, 1e-5f); }});
 }
 
@@ -40,20 +42,27 @@ void layer_norm(KernelBench& b, const TensorType& x) {
 void group_norm(KernelBench& b, std::string_view what, const TensorType& x, std::int64_t groups) {
   const TensorType weights{x.dtype, {x.shape[-1]}};
   const int axis = x.shape.rank() - 1;
-  b.measure({.name = label(what, x), .inputs = {x, weights, weights}, .outputs = {x}, .moved = 2,
-             .call = [&](Stream& s, Views v) {
-               kernels::group_norm(s, v[0], v[1], v[2], v[3], axis, groups, 1e-5f);
-             }});
+  b.measure({.name = label(what, x),
+             .inputs = {x, weights, weights},
+             .outputs = {x},
+             .moved = 2,
+             .call = [&](Stream& s, Views v) { kernels::group_norm(s, v[0], v[1], v[2], v[3], axis, groups, 1e-5f); }});
 }
 
 void reduce(KernelBench& b, std::string_view what, ReduceKind op, const TensorType& x, const std::vector<int>& axes) {
-  b.measure({.name = label(what, x), .inputs = {x}, .outputs = {reduced(x, axes, x.dtype)}, .moved = 1,
+  b.measure({.name = label(what, x),
+             .inputs = {x},
+             .outputs = {reduced(x, axes, x.dtype)},
+             .moved = 1,
              .call = [&](Stream& s, Views v) { kernels::reduce(s, op, v[0], v[1], axes); }});
 }
 
 void argmax(KernelBench& b, std::string_view what, const TensorType& x, const std::vector<int>& axes) {
   constexpr auto kMax = kernels::ArgKind::max;
-  b.measure({.name = label(what, x), .inputs = {x}, .outputs = {reduced(x, axes, DType::i32)}, .moved = 1,
+  b.measure({.name = label(what, x),
+             .inputs = {x},
+             .outputs = {reduced(x, axes, DType::i32)},
+             .moved = 1,
              .call = [&](Stream& s, Views v) { kernels::arg_reduce(s, kMax, v[0], v[1], axes); }});
 }
 
@@ -61,7 +70,10 @@ void rows(KernelBench& b) {
   for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
     for (const std::int64_t bytes : b.sizes()) {
       const TensorType x = b.tensor(type, {-1, 1024}, bytes), line = b.tensor(type, {-1}, bytes);
-      b.measure({.name = label("copy", line), .inputs = {line}, .outputs = {line}, .moved = 2,
+      b.measure({.name = label("copy", line),
+                 .inputs = {line},
+                 .outputs = {line},
+                 .moved = 2,
                  .call = [](Stream& s, Views v) { kernels::copy(s, v[0], v[1]); }});
       softmax(b, "softmax", x, 1);
       layer_norm(b, x);
@@ -96,11 +108,11 @@ void rows(KernelBench& b) {
     group_norm(b, "group norm, channels last", x, 8);
     group_norm(b, "instance norm, channels last", x, 64);
     b.measure({.name = label("batch norm, channels last", x),
-               .inputs = {x, weights, weights}, .outputs = {x}, .moved = 2,
-               .call = [](Stream& s, Views v) {
-                 kernels::batch_norm(s, v[0], v[1], v[2], v[1], v[2], v[3], 2, 1e-5f);
-               },
-               .low = 0.1f});   // variances
+               .inputs = {x, weights, weights},
+               .outputs = {x},
+               .moved = 2,
+               .call = [](Stream& s, Views v) { kernels::batch_norm(s, v[0], v[1], v[2], v[1], v[2], v[3], 2, 1e-5f); },
+               .low = 0.1f});  // variances
   }
 }
 
@@ -129,37 +141,26 @@ void work(KernelBench& b, const TensorType& x) {
   const Expression masked = sum(0.125, DType::f32, false), masked_separate = sum(0.125, type, false);
   measure("work in softmax(x / 8 + mask)", {x, row}, 1, 2,
           [&](Stream& s, Views v) { kernels::softmax(s, v[0], v[2], -1, {.prologue = {&masked, v.subspan(1, 1)}}); });
-  measure(
-      "separate work of softmax(x / 8 + mask)", {x, row}, 2, 2,
-      [&](Stream& s, Views v) {
-        kernels::map(s, masked_separate, v.first(2), v.subspan(2, 1));
-        kernels::softmax(s, v[2], v[3], -1);
-      });
+  measure("separate work of softmax(x / 8 + mask)", {x, row}, 2, 2, [&](Stream& s, Views v) {
+    kernels::map(s, masked_separate, v.first(2), v.subspan(2, 1));
+    kernels::softmax(s, v[2], v[3], -1);
+  });
   const Expression both = sum(1, DType::f32, true), both_separate = sum(1, type, false);
-  measure(
-      "work in layer norm of x + r, both stored", {x, x, row}, 2, 4,
-      [&](Stream& s, Views v) {
-        kernels::layer_norm(s, v[0], v[2], v[2], v[3], 1, 1e-5f,
-                            {.prologue = {&both, v.subspan(1, 1), v.subspan(4)}});
-      });
-  measure(
-      "separate work of layer norm of x + r, both stored", {x, x, row}, 2, 4,
-      [&](Stream& s, Views v) {
-        kernels::map(s, both_separate, v.first(2), v.subspan(4));
-        kernels::layer_norm(s, v[4], v[2], v[2], v[3], 1, 1e-5f);
-      });
+  measure("work in layer norm of x + r, both stored", {x, x, row}, 2, 4, [&](Stream& s, Views v) {
+    kernels::layer_norm(s, v[0], v[2], v[2], v[3], 1, 1e-5f, {.prologue = {&both, v.subspan(1, 1), v.subspan(4)}});
+  });
+  measure("separate work of layer norm of x + r, both stored", {x, x, row}, 2, 4, [&](Stream& s, Views v) {
+    kernels::map(s, both_separate, v.first(2), v.subspan(4));
+    kernels::layer_norm(s, v[4], v[2], v[2], v[3], 1, 1e-5f);
+  });
   const Expression after = gelu(DType::f32), after_separate = gelu(type);
-  measure(
-      "work in gelu(layer norm)", {x}, 1, 2,
-      [&](Stream& s, Views v) {
-        kernels::layer_norm(s, v[0], {}, {}, v[1], 1, 1e-5f, {.epilogue = {&after, {}}});
-      });
-  measure(
-      "separate work of gelu(layer norm)", {x}, 2, 2,
-      [&](Stream& s, Views v) {
-        kernels::layer_norm(s, v[0], std::nullopt, std::nullopt, v[1], 1, 1e-5f);
-        kernels::map(s, after_separate, v.subspan(1, 1), v.subspan(2));
-      });
+  measure("work in gelu(layer norm)", {x}, 1, 2, [&](Stream& s, Views v) {
+    kernels::layer_norm(s, v[0], {}, {}, v[1], 1, 1e-5f, {.epilogue = {&after, {}}});
+  });
+  measure("separate work of gelu(layer norm)", {x}, 2, 2, [&](Stream& s, Views v) {
+    kernels::layer_norm(s, v[0], std::nullopt, std::nullopt, v[1], 1, 1e-5f);
+    kernels::map(s, after_separate, v.subspan(1, 1), v.subspan(2));
+  });
 }
 
 void works(KernelBench& b) {
@@ -174,7 +175,10 @@ void sorts(KernelBench& b) {
     for (const Shape& shape : {Shape{1 << 24}, {1 << 20}, {16384, 1024}, {4096, 4096}, {1 << 20, 16}}) {
       if (type == DType::i64 && shape != Shape{1 << 24}) continue;
       const TensorType x{type, shape}, places{DType::i32, shape};
-      b.measure({.name = label("sort pairs", x), .inputs = {x}, .outputs = {x, places}, .moved = 2 + 32.0 / bits(type),
+      b.measure({.name = label("sort pairs", x),
+                 .inputs = {x},
+                 .outputs = {x, places},
+                 .moved = 2 + 32.0 / bits(type),
                  .call = [](Stream& s, Views v) { kernels::sort(s, v[0], v[1], v[2], {}); }});
     }
     for (const auto& [shape, k] :
@@ -182,8 +186,11 @@ void sorts(KernelBench& b) {
       const TensorType x{type, shape};
       Shape top = shape;
       top[-1] = k;
-      b.measure({.name = label(std::format("top {}", k), x), .inputs = {x}, .outputs = {{type, top}, {DType::i32, top}},
-                 .moved = 1, .call = [](Stream& s, Views v) { kernels::top_k(s, v[0], v[1], v[2], {}); }});
+      b.measure({.name = label(std::format("top {}", k), x),
+                 .inputs = {x},
+                 .outputs = {{type, top}, {DType::i32, top}},
+                 .moved = 1,
+                 .call = [](Stream& s, Views v) { kernels::top_k(s, v[0], v[1], v[2], {}); }});
     }
   }
 }
@@ -219,7 +226,9 @@ void forms(KernelBench& b) {
     const TensorType x = b.tensor(type, shape, 64 << 20);
     for (const RowForm& f : whole) {
       b.measure({.name = std::format("form {} axis {}: {}", label("softmax", x), axis, text(f)),
-                 .inputs = {x}, .outputs = {x}, .moved = 2,
+                 .inputs = {x},
+                 .outputs = {x},
+                 .moved = 2,
                  .call = [&](Stream& s, Views v) {
                    kernels::softmax_in_form(s, kernels::row_views("softmax", v[0], v[1]), axis, false, f);
                  }});
@@ -233,15 +242,16 @@ void forms(KernelBench& b) {
       return kernels::make_group_norm("norm", kernels::row_views("norm", v[0], v[2]), v[1], v[1], axis, groups, 1e-5f);
     };
     for (const RowForm& f : whole) {
-      b.measure({.name = name + text(f), .inputs = {x, weight}, .outputs = {x}, .moved = 2,
-                 .call = [&](Stream& s, Views v) { kernels::row_norm_in_form(s, norm(v), f); }});
+      b.measure(
+          {.name = name + text(f), .inputs = {x, weight}, .outputs = {x}, .moved = 2, .call = [&](Stream& s, Views v) {
+             kernels::row_norm_in_form(s, norm(v), f);
+           }});
     }
     for (const SplitForm& f : splits) {
-      b.measure({.name = name + text(f),
-                 .inputs = {x, weight},
-                 .outputs = {x},
-                 .moved = 2,
-                 .call = [&](Stream& s, Views v) { kernels::row_norm_split_rows(s, norm(v), f); }});
+      b.measure(
+          {.name = name + text(f), .inputs = {x, weight}, .outputs = {x}, .moved = 2, .call = [&](Stream& s, Views v) {
+             kernels::row_norm_split_rows(s, norm(v), f);
+           }});
     }
   };
   const auto scan = [&](DType type, const Shape& shape, int axis, kernels::ScanKind op,
@@ -249,8 +259,9 @@ void forms(KernelBench& b) {
     const TensorType x = b.tensor(type, shape);
     const std::string name = std::format(
         "form {} axis {}: ", label(op == kernels::ScanKind::sum ? "scan sum" : "scan log-sum-exp", x), axis);
-    b.measure({.name = name + "whole", .inputs = {x}, .outputs = {x}, .moved = 2,
-               .call = [&](Stream& s, Views v) { kernels::scan(s, op, v[0], v[1], axis); }});
+    b.measure({.name = name + "whole", .inputs = {x}, .outputs = {x}, .moved = 2, .call = [&](Stream& s, Views v) {
+                 kernels::scan(s, op, v[0], v[1], axis);
+               }});
     for (const SplitForm& f : splits) {
       b.measure({.name = name + text(f), .inputs = {x}, .outputs = {x}, .moved = 2, .call = [&](Stream& s, Views v) {
                    kernels::scan_split_rows(s, op, v[0], v[1], axis, {}, f);

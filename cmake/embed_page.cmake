@@ -1,12 +1,20 @@
-# embed_page(TARGET PAGE NAME)
-# Adds to TARGET a generated source with the PageTexts (src/core/html_page.h) NAME of the page PAGE: of src/PAGE.html,
-# src/PAGE.css and src/PAGE.js. It is made when CMake runs, since commands of a build wait for what their target links.
+# embed_page(TARGET PAGE NAME TITLE)
+# Adds to TARGET a generated source with the PageTexts (src/core/html_page.h) NAME of the page PAGE: of src/PAGE.html in
+# the frame of all pages (src/core/page.html) with that title, of src/PAGE.css and of src/PAGE.js. It is made when CMake runs, since commands of a build wait for what their target links.
 include(cmake/raw_literal.cmake)
-function(embed_page target page name)
+function(embed_page target page name title)
+  set(frame ${PROJECT_SOURCE_DIR}/src/core/page.html)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${frame})
   foreach(kind html css js)
     set(path ${PROJECT_SOURCE_DIR}/src/${page}.${kind})
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
     file(READ ${path} text)
+    if(kind STREQUAL html)
+      set(body "${text}")
+      file(READ ${frame} text)
+      string(REPLACE "/*TITLE*/" "${title}" text "${text}")
+      string(REPLACE "<!--BODY-->\n" "${body}" text "${text}")
+    endif()
     raw_literal("${text}" ${kind})
   endforeach()
   set(output ${PROJECT_BINARY_DIR}/generated/${page}_texts.cc)

@@ -74,6 +74,7 @@ class AttributeVisitor {
     return *this;
   }
 
+  // The same of an enumeration: left out of the text while it has its default.
   template <class Enum, std::size_t n>
     requires std::is_enum_v<Enum>
   AttributeVisitor& brief(std::string_view name, Enum& field, std::type_identity_t<Enum> default_value,
@@ -93,6 +94,7 @@ class AttributeVisitor {
                          std::string_view meaning) {
     return as_text(name, field, to_string(default_value), false, meaning);
   }
+  // text(), left out of the text while it has its default.
   template <class T>
   AttributeVisitor& brief_text(std::string_view name, T& field, const std::type_identity_t<T>& default_value,
                                std::string_view meaning) {
@@ -132,6 +134,7 @@ class AttributeText final : public AttributeVisitor {
   void visit(const AttributeField& field) override;
   std::string& text_;
 };
+// The attributes as AttributeText writes them: "axis=1, keep_dims=true".
 template <class A>
 std::string to_text(const A& attributes) {
   std::string text;
@@ -149,6 +152,7 @@ class AttributeCollector final : public AttributeVisitor {
   void visit(const AttributeField& field) override;
   AttributeMap& values_;
 };
+// The attributes as AttributeCollector collects them, by their names.
 template <class A>
 AttributeMap to_map(const A& attributes) {
   AttributeMap values;
@@ -168,6 +172,7 @@ class AttributeSetter final : public AttributeVisitor {
   std::string_view op_;
   const AttributeMap& values_;
 };
+// `attributes` with the fields that `values` names set, as AttributeSetter does it. `op` stands in messages.
 template <class A>
 A from_map(std::string_view op, const AttributeMap& values, A attributes = {}) {
   AttributeSetter visitor(op, values);
@@ -184,6 +189,7 @@ class AttributeDescriber final : public AttributeVisitor {
   void visit(const AttributeField& field) override;
   std::vector<AttributeSchema>& schemas_;
 };
+// The schemas of the fields; defaults are those of `attributes`.
 template <class A>
 std::vector<AttributeSchema> schemas_of(A attributes = {}) {
   std::vector<AttributeSchema> schemas;

@@ -33,6 +33,7 @@ struct Calibration {
   double measured_seconds = 0;   // duration of the measurement
   double busy = 0;               // part of the host's processors that other programs used meanwhile: 0 to 1
 
+  // Operations a second of that kind of arithmetic, or of f32 where that kind was not measured.
   double rate(Arithmetic arithmetic) const;
   // Bytes a second of a kernel call that moves that many: at most cache_bandwidth if they fit in the caches, where the
   // call before may have left them, else copy_bandwidth.
@@ -47,11 +48,13 @@ struct Calibration {
   // What was measured before on this adapter, driver and version of Weft, from the cache directory (Flag::cache_dir);
   // else measures and stores it. A file that is corrupt, of another device or not readable counts as absent.
   static Calibration load_or_measure(const Device& device);
+  // What load_or_measure() finds in the cache directory; nothing if it would measure.
   static std::optional<Calibration> load(const Device& device);
   // The file it is stored in; empty without a cache directory.
   static std::filesystem::path file_of(const Device& device);
 };
 
+// The figures as the JSON object that the file holds.
 std::string to_json(const Calibration& calibration);
 
 // The time of one run of a graph: its inputs from the host, the kernels, its outputs back to the host.
@@ -79,6 +82,8 @@ struct RankedDevice {
   Estimate estimate;
   Calibration calibration;
 };
+// The devices with their estimates for the graph, the fastest first, without those that cannot run it; devices that
+// were not calibrated yet are. Throws Unsupported if none can run it.
 std::vector<RankedDevice> rank_devices(const Graph& graph, std::span<const Device> devices);
 
 }  // namespace weft

@@ -1,4 +1,5 @@
-// Operations by name, on tensors and on values of graphs alike: for bindings, files, and whoever chooses at run time.
+// Operations by name, on tensors and on values of graphs alike: for bindings, files, and programs that choose at run
+// time.
 //
 //   Tensor y = call("softmax", {x}, {{"axis", Number(-1)}})[0];
 //

@@ -56,6 +56,8 @@ struct CompileOptions {
   std::vector<std::pair<std::string, std::string>> donate = {};
 };
 
+// A store for CompileOptions::constants: executables that are compiled with it share constants and the memory of their
+// intermediates.
 std::shared_ptr<ConstantStore> make_constant_store(const Device& device);
 
 struct NamedTensor {

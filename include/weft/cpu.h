@@ -16,6 +16,7 @@ class CpuExecutor final : public Stream {
 
   // Where kernels cache constants in packed form (cpu/packed_weight_cache.h); null: nowhere.
   PackedWeightCache* packed_weights() const { return packed_weights_; }
+  // Sets what packed_weights() returns.
   void use_packed_weights(PackedWeightCache* packed_weights) { packed_weights_ = packed_weights; }
 
  private:

@@ -21,6 +21,7 @@ class Device {
   // NoDevice, DeviceError (nothing has that name; the message names the nearest and lists what there is),
   // InvalidArgument (a flag or a variable has no valid value).
   static Device open(std::string_view name = {});
+  // The cpu, which is always there.
   static Device cpu();
   Device(gpu::Device device);  // NOLINT: implicit, so that a GPU goes wherever a device is asked for
 
@@ -40,6 +41,7 @@ class Device {
   void read(const Buffer& source, std::uint64_t offset, std::span<std::byte> target) const;
   // The same without waiting: what the buffer holds when everything submitted so far is done.
   Future<gpu::ReadBytes> async_read(const Buffer& source, std::uint64_t offset, std::uint64_t bytes) const;
+  // Waits until everything submitted so far is done; on the cpu it always is.
   void wait() const;
 
   bool operator==(const Device& other) const { return gpu_ == other.gpu_; }

@@ -33,14 +33,20 @@ struct DTypeInfo {
   DTypeKind kind;
 };
 
+// Name, width and kind of a type.
 const DTypeInfo& info(DType type);
 
+// The type's name: "f32", "i4".
 inline std::string_view name(DType type) { return info(type).name; }
+// The width of an element in bits; packed types have less than 8.
 inline int bits(DType type) { return info(type).bits; }
+// True for real floats of any width; c64 is none.
 inline bool is_floating(DType type) { return info(type).kind == DTypeKind::floating; }
+// True for signed and unsigned integers of any width; bool is none.
 inline bool is_integer(DType type) {
   return info(type).kind == DTypeKind::signed_integer || info(type).kind == DTypeKind::unsigned_integer;
 }
+// True for types that have negative numbers: signed integers, floats and c64.
 inline bool is_signed(DType type) {
   return info(type).kind != DTypeKind::unsigned_integer && info(type).kind != DTypeKind::boolean;
 }

@@ -169,7 +169,7 @@ inline constexpr int kScalarOpCount = static_cast<int>(ScalarOp::lerp) + 1;
 
 // The operation's name, as `scalar_op` finds it, and how many operands it takes.
 std::string_view name(ScalarOp op);
-int arity(ScalarOp op);
+int arity(ScalarOp op);  // 1, 2 or 3
 // The operation of that name or of a common alias ("rint" and "round", "fmod" and "rem", …). Functions that are made of
 // several operations have names too: weft/expressions.h.
 std::optional<ScalarOp> scalar_op(std::string_view name);
@@ -208,6 +208,7 @@ class Expression {
   int input_count() const { return inputs_; }
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<int>& outputs() const { return outputs_; }
+  // The type of output i.
   DType output_type(int i) const { return nodes_[outputs_[i]].type; }
   int operation_count() const;  // operations for an element; leaves and casts do not count
   // The time of an element without its memory traffic, in units of an f32 exponential, measured on CPUs: 0.08 for a
@@ -231,6 +232,6 @@ class Expression {
 
 // As attributes have them (weft/attributes.h).
 inline std::string to_string(const Expression& e) { return e.to_string(); }
-inline void from_text(std::string_view text, Expression& e) { e = Expression::parse(text); }
+inline void from_text(std::string_view text, Expression& e) { e = Expression::parse(text); }  // throws as parse() does
 
 }  // namespace weft

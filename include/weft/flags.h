@@ -63,6 +63,7 @@ struct FlagInfo {
 
 // All of them, in the order in which help prints them.
 std::span<const FlagInfo> flags();
+// The row of one flag.
 const FlagInfo& info(Flag flag);
 
 // A variable of the environment that belongs to ./dev, the tests or the benchmarks. The library does not read it.
@@ -70,11 +71,14 @@ struct VariableInfo {
   std::string_view name;  // "WEFT_MODEL_DIR"
   std::string_view help;  // one sentence
 };
+// The environment variables that are no flags; only ./dev, tests and benchmarks read them.
 std::span<const VariableInfo> other_variables();
 
 // The current value, read again on each call. Throws InvalidArgument, naming the variable, when it does not parse.
 std::string flag_text(Flag flag);
+// flag_text() of a flag that is on or off.
 bool flag_on(Flag flag);
+// flag_text() of a flag that is a number.
 double flag_number(Flag flag);
 std::optional<std::uint64_t> flag_bytes(Flag flag);  // none: no value given
 std::optional<std::uint64_t> flag_count(Flag flag);  // likewise

@@ -23,7 +23,8 @@ class Completion {
   virtual bool ready() = 0;
   // Drives the device until it happened.
   virtual void wait() = 0;
-  // Calls back once it happened: from whoever drives the device then (poll(), wait(), get() of any future of it).
+  // Calls back once it happened, on the thread that drives the device then (by poll(), wait(), get() of any future of
+  // it).
   virtual void when_ready(std::function<void()> callback) = 0;
 };
 
@@ -52,8 +53,8 @@ class Future {
     const auto held = std::move(completion_);
     return take();
   }
-  // Hands the future to `callback` once its get() returns, or throws, at once: from whoever drives the device then, or
-  // here if it is ready.
+  // Calls `callback` with the future once get() would not wait: on the thread that drives the device then, or here if
+  // it is ready.
   void then(std::function<void(Future)> callback) {
     check();
     if (!completion_) return callback(std::move(*this));

@@ -138,7 +138,7 @@ struct PreparedDispatch;  // src/gpu/prepared.h
 class Commands : public Stream {
  public:
   Commands* gpu() override { return this; }
-  virtual Device& device() = 0;
+  virtual Device& device() = 0;  // for which it records
   // Records a dispatch. A grid with a zero is dropped. Throws InvalidArgument (limits), ValidationError.
   virtual void dispatch(const Dispatch& dispatch) = 0;
   // The same for a prepared dispatch: its pipeline is known and its arguments, all but the buffers, are checked

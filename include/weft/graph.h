@@ -162,17 +162,17 @@ WEFT_BINARY_OPERATOR(*, mul)  // the product of elements; of matrices: matmul()
 // and x / 0 is an infinity, 0 / 0 NaN. Also of c64.
 WEFT_BINARY_OPERATOR(/, div)
 WEFT_BINARY_OPERATOR(%, rem)          // rem(a, b), with the sign of a as in C++; remainder() is Python's %
-WEFT_BINARY_OPERATOR(&, bitwise_and)  // the same as the functions of these names
-WEFT_BINARY_OPERATOR(|, bitwise_or)
-WEFT_BINARY_OPERATOR(^, bitwise_xor)
-WEFT_BINARY_OPERATOR(<<, shift_left)
-WEFT_BINARY_OPERATOR(>>, shift_right)
-WEFT_BINARY_OPERATOR(<, less)
-WEFT_BINARY_OPERATOR(<=, less_equal)
-WEFT_BINARY_OPERATOR(>, greater)
-WEFT_BINARY_OPERATOR(>=, greater_equal)
-WEFT_BINARY_OPERATOR(==, equal)
-WEFT_BINARY_OPERATOR(!=, not_equal)
+WEFT_BINARY_OPERATOR(&, bitwise_and)  // the bits that are set in both, of integers and bool; as are the next two
+WEFT_BINARY_OPERATOR(|, bitwise_or)   // the bits that are set in either
+WEFT_BINARY_OPERATOR(^, bitwise_xor)  // the bits that are set in exactly one
+WEFT_BINARY_OPERATOR(<<, shift_left)  // a · 2^b modulo 2^width; 0 if b is the width or more
+WEFT_BINARY_OPERATOR(>>, shift_right)    // ⌊a / 2^b⌋, with the sign of a
+WEFT_BINARY_OPERATOR(<, less)            // true where a is less than b; false for NaN
+WEFT_BINARY_OPERATOR(<=, less_equal)     // true where a is less than or equal to b; false for NaN
+WEFT_BINARY_OPERATOR(>, greater)         // true where a is greater than b; false for NaN
+WEFT_BINARY_OPERATOR(>=, greater_equal)  // true where a is greater than or equal to b; false for NaN
+WEFT_BINARY_OPERATOR(==, equal)          // true where they are equal, as -0 and +0 are; NaN equals nothing
+WEFT_BINARY_OPERATOR(!=, not_equal)      // true where they are not equal, also where one is NaN
 #undef WEFT_BINARY_OPERATOR
 // x == 3 fits these as exactly as 3 == x fits those above, which compilers from before the paper P2468 (GCC 12) would
 // otherwise take with exchanged operands.
@@ -181,6 +181,7 @@ template <class T>
 Tensor operator==(const Operand& a, T b) {
   return binary(ScalarOp::equal, a, b);
 }
+// The same of !=.
 template <class T>
   requires std::is_arithmetic_v<T>
 Tensor operator!=(const Operand& a, T b) {

@@ -17,6 +17,7 @@ namespace weft::memory {
 std::uint64_t live(const Device& device = default_device());
 // The most that was in use at once since the device was opened (the cpu: since the process began) or reset_peak().
 std::uint64_t peak(const Device& device = default_device());
+// Makes peak() begin again, with what is live now.
 void reset_peak(const Device& device = default_device());
 // Kept to be used again, in addition to what is live.
 std::uint64_t cached(const Device& device = default_device());

@@ -29,7 +29,9 @@ struct PrintOptions {
 std::string to_string(const Tensor& x, const PrintOptions& options = {});
 // The same without waiting, of the values that it has when everything submitted so far is done.
 Future<std::string> async_to_string(const Tensor& x, const PrintOptions& options = {});
+// Writes to_string(x) with the default options.
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
+// Writes to_string(x, options) and a new line to standard output.
 void print(const Tensor& x, const PrintOptions& options = {});
 
 }  // namespace weft

@@ -42,6 +42,7 @@ ProfileReport make_report(Profile profile, const Calibration& limits, std::strin
 
 // At most `rows` lines; 0: all. The dispatches of the first run come first, if they are listed.
 std::string profile_table(const ProfileReport& report, std::size_t rows);
+// The whole report as a JSON object.
 std::string profile_json(const ProfileReport& report);
 // One self-contained HTML page: timeline, roofline, memory over time, table.
 std::string profile_page(const ProfileReport& report);

@@ -32,6 +32,7 @@ class SafeTensors {
   // All names, sorted.
   std::vector<std::string> names() const;
   std::size_t size() const { return tensors_.size(); }
+  // True if the file has a tensor of that name.
   bool contains(std::string_view name) const { return tensors_.find(name) != tensors_.end(); }
 
   // The tensor of that name; its bytes stay mapped after this object is gone. Throws InvalidArgument, naming the file

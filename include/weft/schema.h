@@ -31,6 +31,7 @@ class TypeSet {
     for (const DType t : types) *this = *this | TypeSet(t);
   }
 
+  // True if the type is in the set.
   constexpr bool contains(DType type) const { return bits_ & TypeSet(type).bits_; }
   constexpr bool empty() const { return bits_ == 0; }
   constexpr int size() const { return std::popcount(bits_); }
@@ -85,6 +86,7 @@ struct OperandTypes {
 
   constexpr OperandTypes(TypeSet types) : set(types) {}  // NOLINT: implicit
   constexpr OperandTypes(DType type) : set(type) {}      // NOLINT
+  // The type of another operand, by its index; outputs are counted after the inputs.
   static constexpr OperandTypes as(int operand) {
     OperandTypes t{TypeSet()};
     t.same_as = operand;
@@ -96,12 +98,14 @@ struct OperandTypes {
 using TypeSignature = std::vector<OperandTypes>;
 
 enum class AttributeKind : std::uint8_t { boolean, integer, number, text, integers, numbers };
+// The kind's name, as `weft kernels --json` has it: "integers".
 std::string_view name(AttributeKind kind);
 
 // The value of an attribute. Booleans are 1 and 0; a single number also stands for a list of one, and a list of
 // integers for one of numbers.
 using AttributeValue = std::variant<Number, std::string, std::vector<std::int64_t>, std::vector<double>>;
 using AttributeMap = std::map<std::string, AttributeValue, std::less<>>;
+// The value as texts of graphs have it: "[1, 2]".
 std::string to_string(const AttributeValue& value);
 
 struct AttributeSchema {
@@ -131,6 +135,7 @@ struct Schema {
   std::string types_text() const;
   // All types that operand i may have in some signature.
   TypeSet types_of(std::size_t operand) const;
+  // The attribute of that name; null if there is none.
   const AttributeSchema* attribute(std::string_view name) const;
 };
 
@@ -152,6 +157,7 @@ DType result_type(const Schema& schema, const TypeSignature& signature, std::spa
 // The ops of a graph, and one of them by its name; null if there is none. Most are computed by the kernel of their
 // name; attributes that say shapes are an op's own.
 std::span<const Schema> op_schemas();
+// The op of that name; null if there is none.
 const Schema* find_op_schema(std::string_view name);
 // Functions of weft/graph.h that are neither an op nor a kernel of that name: their results, as documentation only.
 // They have no signatures.

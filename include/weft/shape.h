@@ -20,6 +20,7 @@ class Dims {
   Dims() = default;
   Dims(std::initializer_list<std::int64_t> values);
   explicit Dims(std::span<const std::int64_t> values);
+  // `rank` numbers that are all `value`.
   static Dims filled(int rank, std::int64_t value);
 
   int rank() const { return rank_; }
@@ -30,13 +31,18 @@ class Dims {
   std::int64_t& operator[](int i) { return values_[i < 0 ? i + rank_ : i]; }
   const std::int64_t* begin() const { return values_.data(); }
   const std::int64_t* end() const { return values_.data() + rank_; }
-  std::int64_t* begin() { return values_.data(); }
-  std::int64_t* end() { return values_.data() + rank_; }
+  std::int64_t* begin() { return values_.data(); }        // for loops over the numbers
+  std::int64_t* end() { return values_.data() + rank_; }  // behind the last number
   std::int64_t back() const { return values_[rank_ - 1]; }
 
+  // Appends a number. Throws ShapeError past kMaxRank numbers.
   void push_back(std::int64_t value);
+  // Puts a number in front of number `at`, or behind the last if that is rank(). Throws ShapeError past kMaxRank
+  // numbers.
   void insert(int at, std::int64_t value);
+  // Removes number `at`.
   void erase(int at);
+  // Removes the last number.
   void pop_back();
 
   bool operator==(const Dims& other) const;
@@ -72,6 +78,7 @@ struct Layout {
   Shape shape = {};
   Strides strides = {};
 
+  // The row-major layout of the shape without gaps.
   static Layout dense(const Shape& shape) { return {shape, dense_strides(shape)}; }
 
   int rank() const { return shape.rank(); }
@@ -98,6 +105,7 @@ struct Collapsed {
   Shape shape;
   std::vector<Strides> strides;
 };
+// Merges the dimensions of lists of strides over one shape, as the example above.
 Collapsed collapse(const Shape& shape, std::span<const Strides> strides);
 
 }  // namespace weft

@@ -14,7 +14,7 @@ class Stream {
   virtual ~Stream() = default;
   // One of the two is not null.
   virtual gpu::Commands* gpu() { return nullptr; }
-  virtual CpuExecutor* cpu() { return nullptr; }
+  virtual CpuExecutor* cpu() { return nullptr; }  // null: it is a GPU's
 };
 
 }  // namespace weft

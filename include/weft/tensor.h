@@ -151,13 +151,17 @@ class Tensor {
   // The handle keeps its type: the result is converted to it where NumPy does ("same kind": f32 to f16, i64 to i32),
   // and otherwise (i32 += 0.5) refused; x = x + 0.5 changes it. Throw TypeError, ShapeError (b is larger).
   Tensor& operator+=(const TensorLike& b) &;
+  // b is subtracted.
   Tensor& operator-=(const TensorLike& b) &;
+  // The elements are multiplied by b.
   Tensor& operator*=(const TensorLike& b) &;
+  // The elements are divided by b, as operator/ divides.
   Tensor& operator/=(const TensorLike& b) &;
 
   // Its label in schedules, profiles and messages (weft/label.h); empty: none. Setting it replaces the label that it
   // had, and puts the thread's scopes in front.
   std::string label() const;
+  // Sets the label, and returns the tensor.
   Tensor& set_label(std::string_view label);
 
   // ---- Data. A view of another tensor (T(), slices, broadcasts) has that one's.

@@ -15,6 +15,7 @@ struct TensorType {
   bool operator==(const TensorType&) const = default;
 };
 std::string to_string(const TensorType& type);  // "f32 [2, 3]"
+// The bytes of a dense tensor of the type.
 inline std::uint64_t byte_size(const TensorType& type) {
   return byte_size(type.dtype, static_cast<std::uint64_t>(element_count(type.shape)));
 }

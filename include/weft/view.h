@@ -59,9 +59,10 @@ class Buffer {
     std::uint64_t size = 0, low = 0, high = 0;
     bool operator==(const Digest&) const = default;
   };
-  void changed() const;
-  bool holds(std::uint64_t offset, const Digest& digest) const;
-  void holds_now(std::uint64_t offset, const Digest& digest) const;
+  void changed() const;  // forgets the digest
+  bool holds(std::uint64_t offset,
+             const Digest& digest) const;  // true if the content from `offset` on is known to have that digest
+  void holds_now(std::uint64_t offset, const Digest& digest) const;  // notes that it has, until changed()
 
   // Throws InternalError if the buffer has no memory of that kind.
   std::byte* data() const;
@@ -101,7 +102,9 @@ struct View {
 
   // The same memory under another layout.
   View with_layout(const Layout& other) const;
+  // With its axes in another order.
   View permuted(std::span<const int> order) const { return with_layout(layout.permuted(order)); }
+  // With axes of size 1 repeated, and new axes in front.
   View broadcast_to(const Shape& target) const { return with_layout(layout.broadcast_to(target)); }
 };
 

@@ -50,9 +50,9 @@ class ConstantStore : public IdleMemory {
   // Buffers of at least these sizes for intermediates. Executables run one after the other, so all that share the store
   // use the same buffers, and together take as much memory as the largest. Throws OutOfMemory.
   std::vector<Buffer> scratch(std::span<const std::uint64_t> sizes);
-  // Memory for one user, who holds recording(): before that fails what is idle goes. Throws OutOfMemory.
+  // Memory for one user, which holds recording(). Idle memory is released before it fails. Throws OutOfMemory.
   Buffer allocate(std::uint64_t bytes);
-  // Gives the scratch memory back, and what users have beside it; whoever runs next allocates it again.
+  // Releases the scratch memory, and that which users have beside it; the next run allocates it again.
   void drop_scratch();
   // The same, unless a run uses the scratch memory, for an allocation that would fail. Not if the thread holds
   // recording(): what it allocates comes from here.

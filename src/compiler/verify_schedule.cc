@@ -63,7 +63,7 @@ class Verifier {
     for (std::size_t i = 0; i < schedule_.storages.size(); ++i) {
       const Storage& s = schedule_.storages[i];
       if (s.kind != Storage::Kind::output || s.bytes == 0) continue;
-      // An output that is the donated input itself is written by nobody.
+      // An output that is the donated input itself is not written by any step.
       const Region r = region(static_cast<int>(i));
       const bool unchanged = s.donor >= 0 && holds(region(s.donor));
       if (!unchanged && !holds(r)) throw InternalError("schedule: output {} is not written", i);

@@ -14,8 +14,8 @@ namespace weft {
 class IdleMemory {
  public:
   virtual ~IdleMemory() = default;
-  // Gives back what nobody uses now. Called on any thread that allocates, whatever locks it holds but those of the pool
-  // and the device.
+  // Releases memory that is not in use. Called on any thread that allocates, which may hold any locks but those of the
+  // pool and the device.
   virtual void give_back() = 0;
 };
 

@@ -30,7 +30,7 @@ class FormListener {
   FormListener(const FormListener&) = delete;
   FormListener& operator=(const FormListener&) = delete;
 
-  // Null: nobody listens, as while no profiler runs.
+  // Null while no profiler runs.
   static KernelForm* current() { return current_; }
 
  private:
@@ -38,7 +38,7 @@ class FormListener {
   KernelForm* before_;
 };
 
-// Says how a kernel runs; `choice` returns {variant, why}, and is only called while somebody listens.
+// Says how a kernel runs; `choice` returns {variant, why}, and is only called while a profiler runs.
 template <class F>
 void say_form(F&& choice) {
   if (KernelForm* const form = FormListener::current()) {

@@ -70,7 +70,7 @@ Buffer BufferPool::allocate(std::uint64_t bytes) {
   }
   return IdleMemories::retry([&] { return try_allocate(bytes, capacity); },
                              [&] {
-                               // Who uses the memory may be waiting for the device.
+                               // The thread that uses the memory may be waiting for the device.
                                const DeviceLock::Released released(context_->lock);
                                idle_.give_back();
                              },

@@ -44,7 +44,7 @@ void Context::process_events() {
 std::shared_ptr<Event> Context::mark() {
   auto event = std::make_shared<Event>();
   const std::lock_guard held(lock);
-  // Also on a caller's device: nobody may ever ask for this one.
+  // Spontaneous on a caller's device too, because this future may never be waited for.
   event->future = queue.OnSubmittedWorkDone(
       wgpu::CallbackMode::AllowSpontaneous,
       [](wgpu::QueueWorkDoneStatus status, wgpu::StringView message, std::shared_ptr<Event>* held_event) {

@@ -57,9 +57,9 @@ class PipelineCache {
     return recent_.size() + older_.size();
   }
 
-  // How often a generation was full. Who keeps pipelines for later lets those go that it did not use for two of them.
+  // How often a generation was full. Caches of pipelines drop those that they did not use for two generations.
   std::uint64_t generation() const { return generation_.load(std::memory_order_relaxed); }
-  // Drops all that nobody else has.
+  // Drops all that are referenced nowhere else.
   void drop_unused();
 
   // Of pipelines that were made, or used again, until the next generation begins.

@@ -1,5 +1,5 @@
-// All code that blocks. Where nothing may block, in a browser, only this file has nothing to do: events come to those
-// who return to the browser.
+// All code that blocks. In a browser, where nothing may block, this file alone would differ: events are delivered after
+// the program returns to the browser.
 #include <chrono>
 #include <limits>
 #include <thread>

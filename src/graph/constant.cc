@@ -15,7 +15,7 @@ namespace {
 
 // Constants up to this size go by their content: scalars, shapes, small tables.
 constexpr std::size_t kByContent = 64;
-// Keys are at most this long, so that those of recipes of recipes do not grow.
+// Keys are at most this long, so that those of chains of deferred constants do not grow.
 constexpr std::size_t kLongestKey = 256;
 
 std::string key_of(const TensorData& data) {
@@ -25,7 +25,7 @@ std::string key_of(const TensorData& data) {
     for (const std::byte b : data.bytes) hex += std::format("{:02x}", static_cast<unsigned>(b));
     return std::format("{}={}", type, hex);
   }
-  // Nobody can say how long memory without an owner stays what it is, so it equals nothing else.
+  // Memory without an owner may change or be freed at any time, so such a constant equals no other.
   static std::atomic<std::uint64_t> next{1};
   if (data.owner.use_count() == 0) return std::format("{}#{}", type, next++);
   return std::format("{}@{}", type, static_cast<const void*>(data.bytes.data()));

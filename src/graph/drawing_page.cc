@@ -1,5 +1,5 @@
 // The page of `weft graph --output FILE.html` and of graph_page(): a single file that loads nothing from elsewhere. Its
-// markup, style and script are drawing.html, drawing.css and drawing.js.
+// body, style and script are drawing.html, drawing.css and drawing.js.
 
 #include <nlohmann/json.hpp>
 

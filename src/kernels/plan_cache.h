@@ -74,7 +74,7 @@ class PlanCache {
   std::shared_ptr<const Plan::State> find(std::string_view key);
   void add(std::string_view key, std::shared_ptr<const Plan::State> plan);
   std::size_t size() const;
-  // Drops all plans, and pipelines that nobody else has.
+  // Drops all plans, and pipelines that are referenced nowhere else.
   static void clear(const gpu::Device& device);
 
   // Plans in each of two generations: a plan of the older one moves to the recent one when used, and when that is full,

@@ -101,8 +101,8 @@ class WeightReader {
     return {tensor(name + ".weight", {size}), tensor(name + ".bias", {size})};
   }
 
-  // Throws FormatError if the file has layers past the first `layers`, and warns of other weights that nobody asked
-  // for, except those that begin with one of `expected`.
+  // Throws FormatError if the file has layers past the first `layers`, and warns of other weights that were not
+  // used, except those that begin with one of `expected`.
   void check_all_used(std::string_view layers, std::int64_t count, std::span<const std::string_view> expected) const {
     const std::string layer_prefix = std::format("{}{}.", prefix_, layers);
     std::vector<std::string> unused;

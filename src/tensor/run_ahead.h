@@ -1,5 +1,5 @@
 // How far the host may be ahead of a device. What is submitted takes memory until it is done: parameters, command
-// buffers, results that nobody needs any more. Without a bound, a loop that never reads fills the memory where the
+// buffers, results that are not needed any more. Without a bound, a loop that never reads fills the memory where the
 // device is slower than the host; a few dozen runs are enough to keep a device busy.
 #pragma once
 

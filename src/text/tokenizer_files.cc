@@ -89,7 +89,7 @@ class TokenizerConfig {
       numbered |= spec.vocabulary_id(read.content) < 0;
       without_role.push_back(std::move(read));
     }
-    // The reference also adds special tokens that no file has, and these come first. Nobody can mean them, so that they
+    // The reference also adds special tokens that no file has, and these come first. No text can contain them, so they
     // are added only if the others' ids depend on it.
     for (const auto& [role, usual] : kRoles) {
       const auto token = find(role);

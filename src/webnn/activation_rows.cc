@@ -55,11 +55,7 @@ Tensors prelu_map(const Call& c, const Operand& input, const Operand& slope, con
 void add_activation_rows(std::vector<Op>& rows) {
   // `section`: behind "#api-mlgraphbuilder-".
   const auto add = [&](const char* name, const char* section, TypeSet types, auto map) {
-    rows.push_back(op_row({.name = name,
-                           .section = std::string("#api-mlgraphbuilder-") + section,
-                           .arguments = {operand("input", types)},
-                           .outputs = {result_as("input")}},
-                          map));
+    RowAdder{rows}(name, section, {operand("input", types)}, result_as("input"), map);
   };
   add("elu", "elu", kFloatTypes, elu_map);
   add("gelu", "gelu-method", kFloatTypes, unary_map<ScalarOp::gelu_erf>);

@@ -298,8 +298,8 @@ Future<gpu::ReadBytes> Context::read_tensor(const Tensor& tensor) {
   auto reading = std::make_shared<Future<gpu::ReadBytes>>(state_->guarded<UnknownError>(kWhat, [&] {
     return state_->device.async_read(view.buffer, view.offset, byte_length(t.descriptor.data_type, t.descriptor.shape));
   }));
-  // Destroying the tensor, or losing the context, fails reads that nobody has taken yet. The future holds the tensor,
-  // so that its memory is not used again before.
+  // Destroying the tensor, or losing the context, fails reads whose results were not taken yet. The future holds the
+  // tensor, so that its memory is not used again before.
   class Reading final : public Completion {
    public:
     Reading(std::shared_ptr<Future<gpu::ReadBytes>> future, Tensor of)

@@ -237,15 +237,7 @@ constexpr TypeSet kIndexTypes = {DType::i32, DType::u32, DType::i64};
 }  // namespace
 
 void add_movement_rows(std::vector<Op>& rows) {
-  // `section`: behind "#api-mlgraphbuilder-".
-  const auto add = [&](std::string name, std::string_view section, std::vector<ArgumentSchema> arguments,
-                       ArgumentSchema output, auto map) {
-    rows.push_back(op_row({.name = std::move(name),
-                           .section = std::format("#api-mlgraphbuilder-{}", section),
-                           .arguments = std::move(arguments),
-                           .outputs = {std::move(output)}},
-                          map));
-  };
+  const RowAdder add{rows};
   const ArgumentSchema input = operand("input", kDataTypes), axes_of = operand("input", kDataTypes, 1);
   const ArgumentSchema indices = operand("indices", kIndexTypes), places = operand("indices", kIndexTypes, 1);
   const ArgumentSchema as_input = result_as("input");

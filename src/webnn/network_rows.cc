@@ -307,15 +307,7 @@ Tensors resample2d(const Call& c, const Operand& input, const Resample2dOptions&
 }  // namespace
 
 void add_network_rows(std::vector<Op>& rows) {
-  // `section`: behind "#api-mlgraphbuilder-".
-  const auto add = [&](std::string name, std::string_view section, std::vector<ArgumentSchema> arguments,
-                       ArgumentSchema output, auto map) {
-    rows.push_back(op_row({.name = std::move(name),
-                           .section = std::format("#api-mlgraphbuilder-{}", section),
-                           .arguments = std::move(arguments),
-                           .outputs = {std::move(output)}},
-                          map));
-  };
+  const RowAdder add{rows};
   const ArgumentSchema image = operand("input", kFloatTypes, 4, 4), output = result_as("input", 4, 4);
   const ArgumentSchema filter = operand_as("filter", "input", 4, 4);
 

@@ -108,6 +108,21 @@ Op op_row(OpSchema schema, Tensors (*map)(const Call&, Parameters...)) {
   }(std::make_index_sequence<count>());
 }
 
+// Appends rows of one result: add(name, what follows "#api-mlgraphbuilder-" in the specification's address, …).
+struct RowAdder {
+  std::vector<Op>& rows;
+
+  template <class Map>
+  void operator()(std::string name, std::string_view section, std::vector<ArgumentSchema> arguments,
+                  ArgumentSchema output, Map map) const {
+    rows.push_back(op_row({.name = std::move(name),
+                           .section = std::format("#api-mlgraphbuilder-{}", section),
+                           .arguments = std::move(arguments),
+                           .outputs = {std::move(output)}},
+                          map));
+  }
+};
+
 // The same rank rules, broadcasting as the specification has it, on sizes. Empty optional: they do not fit.
 std::optional<Sizes> broadcast(const Sizes& a, const Sizes& b);  // bidirectionally
 bool broadcasts_to(const Sizes& from, const Sizes& to);          // unidirectionally

@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, CompileTest, testing::ValuesIn(all_devices()),
                          [](const auto& info) { return info.param; });
 
 // Each device gets seeds of its own. WEFT_RANDOM_GRAPHS sets their number, WEFT_RANDOM_SEED the first.
-TEST_P(CompileTest, RandomGraphsComputeWhatTheTwinsDo) {
+TEST_P(CompileTest, RandomGraphsComputeWhatCpuKernelsDo) {
   const char* count_text = std::getenv("WEFT_RANDOM_GRAPHS");
   const char* seed_text = std::getenv("WEFT_RANDOM_SEED");
   // A software GPU spends most of its time on compiling shaders.

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """The examples of CONTRIBUTING.md: each *.patch here adds something as its section says, applies to the project as it is,
-and changes no more sources than its head allows.
+and changes no more sources, or lines of them, than its head allows.
 
   check.py PROJECT_DIR [--build [COMMAND]] [--run PROGRAM] [PATCH…]
 
 With --build each is built, too, and its tests are run. The head of a patch is the lines in front of its first diff:
 
   Source places: 2                   so many files of src/ and include/ at most
-  Free folder: src/kernels/spread    optional: files in it, all of them new, are not counted
+  Lines elsewhere: 3                 or instead: so many lines of files that are there already, but for tests/ and docs/
+  Free folder: src/kernels/cdist     optional: files in it, all of them new, are not counted
   Test: *Softshrink*                 the filter of its tests in weft_tests
 """
 import argparse
@@ -36,11 +37,12 @@ def head(patch):
 
 
 def changed_files(patch, tree):
-    """Their paths, and which of them are new."""
+    """Their paths with how many lines of each are changed, and which of them are new."""
     lines = run(["git", "apply", "--numstat", "--summary", str(patch)], tree).stdout.splitlines()
-    paths = [line.split("\t")[2] for line in lines if line.count("\t") == 2]
+    counts = [line.split("\t") for line in lines if line.count("\t") == 2]
+    changed = {path: max(int(n) if n.isdigit() else 1 for n in (added, removed)) for added, removed, path in counts}
     new = {line.split(" ", 4)[4] for line in lines if line.startswith(" create mode ")}
-    return paths, new
+    return changed, new
 
 
 def copied(project, folder):
@@ -60,22 +62,27 @@ def copied(project, folder):
 def failure(patch, tree, build, program):
     """What is wrong with a patch; nothing if all is well."""
     says = head(patch)
-    for wanted in ("Source places", "Test"):
-        if wanted not in says:
-            return f"its head has no line '{wanted}: …'"
+    for wanted in (("Source places", "Lines elsewhere"), ("Test",)):
+        if not says.keys() & set(wanted):
+            return f"its head has no line '{wanted[0]}: …'"
     applied = run(["git", "apply", "--whitespace=error", str(patch)], tree)
     if applied.returncode != 0:
         return f"it does not apply; make it anew as CONTRIBUTING.md says:\n{applied.stdout}"
-    paths, new = changed_files(patch, tree)
+    changed, new = changed_files(patch, tree)
+    paths = list(changed)
     free = says.get("Free folder")
     in_free = [p for p in paths if free and p.startswith(free.rstrip("/") + "/")]
     if old := [p for p in in_free if p not in new]:
         return f"{', '.join(old)}: expected new files alone in the free folder"
     places = [p for p in paths if p.startswith(("src/", "include/")) and p not in in_free]
-    if len(places) > int(says["Source places"]):
+    if len(places) > int(says.get("Source places", len(places))):
         return f"it changes {len(places)} sources, expected at most {says['Source places']}: {', '.join(places)}"
-    print(f"{patch.name}: {len(places)} sources of at most {says['Source places']}"
-          f"{f' and {len(in_free)} in {free}' if free else ''}")
+    elsewhere = {p: n for p, n in changed.items() if p not in new and not p.startswith(("tests/", "docs/"))}
+    lines = sum(elsewhere.values())
+    if lines > int(says.get("Lines elsewhere", lines)):
+        return f"it changes {lines} lines elsewhere, expected at most {says['Lines elsewhere']}: {', '.join(elsewhere)}"
+    print(f"{patch.name}: {len(places)} sources{f' of at most ' + says['Source places'] if 'Source places' in says else ''}"
+          f"{f' and {len(in_free)} in {free}' if free else ''}, {lines} lines of files that were there")
     if not build:
         return None
     built = run(["bash", "-c", build], tree)

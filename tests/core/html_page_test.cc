@@ -18,9 +18,10 @@ using testing::StartsWith;
 TEST(HtmlPage, HasItsStyleItsScriptAndItsData) {
   for (const PageTexts* texts : {&kProfilePage, &kDrawingPage}) {
     const std::string page = html_page(*texts, "{\"title\":\"</script>\"}", "--f0: #123456;", "--f0: #abcdef;");
-    EXPECT_THAT(page, AllOf(StartsWith("<!doctype html>"), HasSubstr("\"\\u003c/script>\""),
-                            HasSubstr(std::string(texts->script).substr(0, 14))));
-    for (const char* mark : {"/*STYLE*/", "/*SCRIPT*/", "/*DATA*/", "/*FAMILIES LIGHT*/", "/*FAMILIES DARK*/"}) {
+    EXPECT_THAT(page, AllOf(StartsWith("<!doctype html>"), HasSubstr("<title>Weft "), HasSubstr("</html>"),
+                            HasSubstr("\"\\u003c/script>\""), HasSubstr(std::string(texts->script).substr(0, 14))));
+    for (const char* mark : {"/*TITLE*/", "<!--BODY-->", "/*STYLE*/", "/*SCRIPT*/", "/*DATA*/", "/*FAMILIES LIGHT*/",
+                             "/*FAMILIES DARK*/"}) {
       EXPECT_THAT(page, Not(HasSubstr(mark)));
     }
   }

@@ -1,5 +1,5 @@
 // Convolutions of tensors: shapes, types and errors, what is fused, and values on every device against the kernels of the
-// CPU, which twins_reference_test.cc compares with PyTorch.
+// CPU, which cpu_kernels_reference_test.cc compares with PyTorch.
 #include "weft/convolution.h"
 
 #include "compiler/bound.h"

@@ -1,6 +1,6 @@
 // Wrong and extreme data of images, quantised numbers and sequences on every device: indices and lengths out of range,
 // scales that are no numbers, empty batches and channels. Each gives what its header says, the same on all devices.
-// Wrong options are in hostile_graph_test.cc, and by name in kernels/twins_reference_test.cc.
+// Wrong options are in hostile_graph_test.cc, and by name in kernels/cpu_kernels_reference_test.cc.
 #include <gmock/gmock.h>
 
 #include "support/on_device.h"

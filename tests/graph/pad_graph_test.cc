@@ -99,7 +99,7 @@ std::vector<std::string> all_devices() {
 INSTANTIATE_TEST_SUITE_P(Devices, MoveOpsOnDevices, testing::ValuesIn(all_devices()),
                          [](const auto& i) { return i.param; });
 
-TEST_P(MoveOpsOnDevices, ComputeWhatTheTwinsDo) {
+TEST_P(MoveOpsOnDevices, ComputeWhatCpuKernelsDo) {
   const Device device = GetParam() == "cpu" ? Device::cpu() : Device(test::device(GetParam()));
   Graph g;
   const Shape shape{6, 5, 8};

@@ -91,7 +91,7 @@ const bool registered = test::differential("attention", random_problem, 4);
 
 // ---- Windows and lengths: the reference against NumPy, every variant against the reference
 
-TEST(AttentionTwin, WindowsAndLengthsEqualNumPy) {
+TEST(AttentionReference, WindowsAndLengthsEqualNumPy) {
   for (const std::string name : {"window", "window_causal", "window_top_left", "lengths", "lengths_window"}) {
     const auto load = [&](const char* part) { return test::load_npy(std::format("attention/{}_{}.npy", name, part)); };
     const View q = load("q"), expected = load("y"), window = load("window");
@@ -158,7 +158,7 @@ class AttentionWindows : public testing::TestWithParam<std::string> {
   gpu::Device& device() { return test::device(GetParam()); }
 };
 
-TEST_P(AttentionWindows, EqualTwin) {
+TEST_P(AttentionWindows, EqualReference) {
   for (const AttentionCase& c : windows()) check_attention(device(), c);
 }
 

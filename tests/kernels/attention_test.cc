@@ -63,7 +63,7 @@ std::vector<Case> kinds() {
 
 // ---- The reference against PyTorch, the vectorised CPU form against the reference
 
-TEST(AttentionTwin, EqualsPyTorch) {
+TEST(AttentionReference, EqualsPyTorch) {
   for (const std::string name : {"plain", "boolean", "added", "grouped", "causal"}) {
     auto load = [&](const char* part) { return test::load_npy(std::format("attention/{}_{}.npy", name, part)); };
     const View q = load("q"), expected = load("y");
@@ -80,7 +80,7 @@ TEST(AttentionTwin, EqualsPyTorch) {
   }
 }
 
-TEST(AttentionCpu, EqualsTwin) {
+TEST(AttentionCpu, EqualsReference) {
   std::vector<Case> cases = sizes();
   std::ranges::copy(kinds(), std::back_inserter(cases));
   cases.push_back({.batch = 3, .queries = 65, .keys = 65, .dim = 33, .value_dim = 31});

@@ -135,7 +135,7 @@ TEST(CompactCpu, MoreElementsThanAreCounted) {
             "2147483712; expected i64 or u64");
 }
 
-TEST(CompactTwin, Definition) {
+TEST(CompactReference, Definition) {
   cpu::Executor executor;
   const View x = host_view(DType::f32, {2, 3}, std::vector<double>{1, 0, -3, 0, 5, 6});
   const View count = host_view(DType::u32, {}, std::vector<double>{0});

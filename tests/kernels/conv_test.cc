@@ -1,5 +1,5 @@
 // Convolutions on every device against the CPU, and the CPU against a plain loop. PyTorch's values are in
-// twins_reference_test.cc.
+// cpu_kernels_reference_test.cc.
 #include "kernels/conv/problem.h"
 
 #include "cpu/executor.h"

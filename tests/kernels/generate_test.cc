@@ -100,7 +100,7 @@ View made(DType type, const Shape& shape) {
   return host_view(type, shape, std::vector<double>(static_cast<std::size_t>(element_count(shape))));
 }
 
-TEST(GenerateTwin, Ranges) {
+TEST(GenerateReference, Ranges) {
   cpu::Executor executor;
   const View f = made(DType::f32, {5});
   kernels::arange(executor, 1, 0.5, f);
@@ -118,7 +118,7 @@ TEST(GenerateTwin, Ranges) {
   EXPECT_EQ(value(one, 0), 3);
 }
 
-TEST(GenerateTwin, Matrices) {
+TEST(GenerateReference, Matrices) {
   cpu::Executor executor;
   const View y = made(DType::f16, {2, 3});
   kernels::eye(executor, y, 1);

@@ -1,5 +1,5 @@
 // Sampling at a grid's positions, and folding, on every device against the CPU. PyTorch's values are in
-// twins_reference_test.cc.
+// cpu_kernels_reference_test.cc.
 #include "weft/kernels/grid_sample.h"
 
 #include "cpu/executor.h"

@@ -323,7 +323,7 @@ TEST_P(Index, DynamicRefusals) {
               HasSubstr("dynamic_update_slice"));
 }
 
-TEST(IndexTwin, Definitions) {
+TEST(IndexReference, Definitions) {
   cpu::Executor executor;
   using testing::ElementsAre;
   const View x = host_view(DType::i32, {2, 3}, std::vector<double>{1, 2, 3, 4, 5, 6});
@@ -345,7 +345,7 @@ TEST(IndexTwin, Definitions) {
   EXPECT_THAT(values(x), ElementsAre(1, 4, 5, 9, 8, 9));
 }
 
-TEST(IndexTwin, ManyCoresScatterAsOneDoes) {
+TEST(IndexReference, ManyCoresScatterAsOneDoes) {
   Rng rng(11);
   for (const Shapes& s :
        {Shapes{Form::rows, {300, 64}, {2000}, {2000, 64}, 0}, Shapes{Form::rows, {500}, {70000}, {70000}, 0},

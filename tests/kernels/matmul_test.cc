@@ -50,10 +50,11 @@ TEST_F(MatmulCpu, SumsDoublesAsDoubles) {
   const View b = test::host_view(DType::f64, {3, 2}, std::vector<double>{1, -0.0, 1e-3, 1e-300, 1, 0});
   Expression half;
   half.output(half.apply(ScalarOp::mul, {half.input(DType::f64), half.constant(0.5, DType::f64)}));
-  for (const bool by_twin : {false, true}) {
+  for (const bool by_cpu : {false, true}) {
     const View y = test::host_view(DType::f64, {2, 2}, std::vector<double>(4));
     for (const Expression* e : {static_cast<const Expression*>(nullptr), static_cast<const Expression*>(&half)}) {
-      if (by_twin) matmul_reference(matmul_problem(a, b, y, {e, {}}), e);
+      if (by_cpu)
+        matmul_reference(matmul_problem(a, b, y, {e, {}}), e);
       else matmul(executor_, a, b, y, {e, {}});
       const double scale = e ? 0.5 : 1;
       EXPECT_NEAR(test::value(y, 0), 0.001 * scale, 1e-8);
@@ -63,7 +64,8 @@ TEST_F(MatmulCpu, SumsDoublesAsDoubles) {
     // An f32 operand with it is widened, and a narrower y is rounded once.
     const View ones = test::host_view(DType::f32, {3, 1}, std::vector<double>{1, 0.5, 1});
     const View narrow = test::host_view(DType::f32, {2, 1}, std::vector<double>(2));
-    if (by_twin) matmul_reference(matmul_problem(a, ones, narrow, {}), nullptr);
+    if (by_cpu)
+      matmul_reference(matmul_problem(a, ones, narrow, {}), nullptr);
     else matmul(executor_, a, ones, narrow);
     EXPECT_EQ(test::value(narrow, 0), 0.5);
   }

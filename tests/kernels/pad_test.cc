@@ -170,7 +170,7 @@ std::vector<double> padded(PadMode mode, std::int64_t before, std::int64_t size)
 }
 
 // The results of numpy.pad.
-TEST(PadTwin, Modes) {
+TEST(PadReference, Modes) {
   using testing::ElementsAre;
   EXPECT_THAT(padded(PadMode::constant, 2, 8), ElementsAre(9, 9, 0, 1, 2, 3, 9, 9));
   EXPECT_THAT(padded(PadMode::edge, 2, 8), ElementsAre(0, 0, 0, 1, 2, 3, 3, 3));
@@ -180,7 +180,7 @@ TEST(PadTwin, Modes) {
   EXPECT_THAT(padded(PadMode::edge, -1, 2), ElementsAre(1, 2));
 }
 
-TEST(PadTwin, TileRepeatRoll) {
+TEST(PadReference, TileRepeatRoll) {
   cpu::Executor executor;
   const View x = host_view(DType::f32, {2, 2}, std::vector<double>{1, 2, 3, 4});
   const View y = host_view(DType::f32, {2, 4}, std::vector<double>(8));

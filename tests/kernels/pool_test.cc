@@ -1,5 +1,5 @@
 // Pooling on every device against the CPU, and the CPU against the definition. PyTorch's values are in
-// twins_reference_test.cc.
+// cpu_kernels_reference_test.cc.
 #include <numeric>
 
 #include "core/str_cat.h"

@@ -1,6 +1,6 @@
 // Quantised numbers on every device against the CPU, on numbers that are halfway between two of the results or next to
 // that; and that devices which divide less exactly than IEEE 754 get the same integers. The formulas' values are in
-// twins_reference_test.cc.
+// cpu_kernels_reference_test.cc.
 #include "weft/kernels/quantize.h"
 #include "weft/kernels/elementwise.h"
 

@@ -1,4 +1,4 @@
-// Resampling on every device against the CPU. Values of PyTorch and of ONNX's formulas are in twins_reference_test.cc.
+// Resampling on every device against the CPU. Values of PyTorch and of ONNX's formulas are in cpu_kernels_reference_test.cc.
 #include "weft/kernels/resize.h"
 
 #include "cpu/executor.h"

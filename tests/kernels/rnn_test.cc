@@ -1,5 +1,5 @@
 // Recurrent networks on every device against the CPU, and the CPU against plain loops. PyTorch's values are in
-// twins_reference_test.cc.
+// cpu_kernels_reference_test.cc.
 #include "weft/kernels/rnn.h"
 
 #include <gmock/gmock.h>

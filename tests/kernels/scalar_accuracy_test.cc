@@ -101,12 +101,12 @@ View to_view(const std::vector<float>& v) {
 
 // Functions without an independent reference here: compared with the CPU in f64, which is tested against mpmath and
 // SciPy (functions_reference_test.cc).
-constexpr std::string_view kByTwin[] = {"cbrt",       "expm1",  "log10",  "log1p",   "asin",       "acos",
+constexpr std::string_view kByReference[] = {"cbrt",       "expm1",  "log10",  "log1p",   "asin",       "acos",
                                         "atan",       "sinh",   "cosh",   "asinh",   "acosh",      "atanh",
                                         "erfc",       "erfinv", "lgamma", "digamma", "logsigmoid", "mish",
                                         "leaky_relu", "elu",    "selu",   "celu",    "hardswish",  "softsign"};
 
-std::vector<double> by_twin(std::string_view name, const View& x) {
+std::vector<double> by_cpu(std::string_view name, const View& x) {
   cpu::Executor cpu;
   const auto n = static_cast<std::uint64_t>(x.count());
   const View wide(Buffer::host(n * 8), 0, DType::f64, x.shape());
@@ -344,7 +344,7 @@ TEST_P(ScalarAccuracy, ShortFormsOfEveryNarrowFloat) {
       if (const std::string test = f + "_wide_far"; !half && kernels::has_device_form(test)) {
         far = by_library(device, "f32(" + test + "($))", x, true);
       }
-      const std::vector<double> want = by_twin(f, host);
+      const std::vector<double> want = by_cpu(f, host);
       Worst worst;
       for (std::size_t i = 0; i < x.size(); ++i) {
         if (far[i]) continue;
@@ -408,7 +408,7 @@ TEST_P(ScalarAccuracy, EveryNarrowFloat) {
     const View host = every_narrow_float(type);
     const View x = to_device(device, host);
     for (const char* f : kNarrow) {
-      const std::vector<double> want = by_twin(f, host), from = values(host);
+      const std::vector<double> want = by_cpu(f, host), from = values(host);
       const View y = to_device(device, host);
       gpu::Encoder encoder(device);
       kernels::elementwise(encoder, f, std::span(&x, 1), y);
@@ -429,14 +429,14 @@ TEST_P(ScalarAccuracy, EveryNarrowFloat) {
   }
 }
 
-TEST_P(ScalarAccuracy, UnaryByTwin) {
+TEST_P(ScalarAccuracy, UnaryByReference) {
   Rng rng(15);
   gpu::Device& device = test::device(GetParam());
   const std::vector<float> x = arguments(rng, kCount);
   const View host = to_view(x);
   const View on_gpu = to_device(device, host);
-  for (const std::string_view f : kByTwin) {
-    const std::vector<double> want = by_twin(f, host);
+  for (const std::string_view f : kByReference) {
+    const std::vector<double> want = by_cpu(f, host);
     const View y = to_device(device, host);
     gpu::Encoder encoder(device);
     kernels::elementwise(encoder, f, std::span(&on_gpu, 1), y);
@@ -540,14 +540,14 @@ TEST(ScalarAccuracyCpu, Unary) {
   }
 }
 
-TEST(ScalarAccuracyCpu, UnaryByTwin) {
+TEST(ScalarAccuracyCpu, UnaryByReference) {
   Rng rng(17);
   cpu::Executor cpu;
   const std::vector<float> x = arguments(rng, kCount);
   const View in = to_view(x);
-  for (const std::string_view f : kByTwin) {
+  for (const std::string_view f : kByReference) {
     if (!scalar_op(f)) continue;  // compositions round at each step
-    const std::vector<double> want = by_twin(f, in);
+    const std::vector<double> want = by_cpu(f, in);
     const View y = to_view(x);
     kernels::elementwise(cpu, f, std::span(&in, 1), y);
     Worst worst;

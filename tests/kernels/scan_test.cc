@@ -230,7 +230,7 @@ TEST_P(Scan, Refusals) {
   EXPECT_THROW(kernels::scan(encoder, ScanKind::sum, view({4}, DType::f64), view({4}, DType::f64), 0), Unsupported);
 }
 
-TEST(ScanTwin, Definition) {
+TEST(ScanReference, Definition) {
   cpu::Executor executor;
   using testing::ElementsAre;
   const View x = host_view(DType::i8, {2, 3}, std::vector<double>{1, -2, 3, 4, 5, 100});

@@ -8,7 +8,7 @@ import arrays_elementwise
 import arrays_functions
 import arrays_indexing
 import numpy as np
-import twin_cases
+import cpu_kernel_cases
 
 OUT = pathlib.Path(__file__).resolve().parent.parent / "data" / "arrays"
 
@@ -40,12 +40,12 @@ OUT.mkdir(parents=True, exist_ok=True)
 for part in (arrays_elementwise.unary, arrays_elementwise.binary, arrays_elementwise.ternary, arrays_functions.creation,
              arrays_functions.statistics, arrays_functions.manipulation, arrays_functions.searching, arrays_functions.products):
     part()
-cases = [{"function": c.pop("kernel"), **c} for c in twin_cases.cases]
+cases = [{"function": c.pop("kernel"), **c} for c in cpu_kernel_cases.cases]
 missing = set(STANDARD) - set(WITHOUT) - {c["function"] for c in cases}
 assert not missing, f"no case of {sorted(missing)}"
 written("cases.json", cases)
 indexing = arrays_indexing.cases()
 written("indexing.json", indexing)
 (OUT / "promotion.json").write_text(json.dumps(arrays_elementwise.promotion(), separators=(",", ":")) + "\n")
-np.save(OUT / "bytes.npy", np.frombuffer(bytes(twin_cases.bytes_), np.uint8))
-print(len(cases), "cases,", len(indexing), "index expressions,", len(twin_cases.bytes_), "bytes")
+np.save(OUT / "bytes.npy", np.frombuffer(bytes(cpu_kernel_cases.bytes_), np.uint8))
+print(len(cases), "cases,", len(indexing), "index expressions,", len(cpu_kernel_cases.bytes_), "bytes")

@@ -1,7 +1,7 @@
 """Elementwise functions of the array API standard for arrays.py: promotion, broadcasting and weak numbers, by NumPy."""
 import numpy as np
-from twin_cases import *  # noqa: F403
-from twins_elementwise import next_after, to_floor
+from cpu_kernel_cases import *  # noqa: F403
+from cpu_kernels_elementwise import next_after, to_floor
 
 TYPES = FLOATS + INTEGERS + list(PACKED) + ["bool", "c64"]
 

@@ -1,7 +1,7 @@
 """The array API standard's functions other than elementwise ones for arrays.py, by NumPy."""
 import numpy as np
 from arrays_elementwise import common, some, values_as
-from twin_cases import *  # noqa: F403
+from cpu_kernel_cases import *  # noqa: F403
 
 QUARTERS = [n / 4 for n in range(-8, 9)]  # whose sums and products of a few are exact in every float
 SPECIAL = [0.0, -0.0, 1.5, -2.0, np.nan, np.inf, -np.inf, 3.25]

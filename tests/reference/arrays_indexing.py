@@ -1,9 +1,9 @@
 """Random index expressions for arrays.py, with NumPy's results of reading and of updating."""
 import numpy as np
-import twin_cases
+import cpu_kernel_cases
 from arrays_elementwise import some, values_as
 from arrays_functions import QUARTERS
-from twin_cases import *  # noqa: F403
+from cpu_kernel_cases import *  # noqa: F403
 
 GETS, UPDATES = 420, 130  # expressions; of each kind of update
 TYPES = ["f32", "f32", "i32", "u8", "f16", "bool", "i64", "bf16"]
@@ -12,7 +12,7 @@ TYPES = ["f32", "f32", "i32", "u8", "f16", "bool", "i64", "bf16"]
 def place(t):
     """Puts a tensor among the operands."""
     case("", [t], [])
-    return twin_cases.cases.pop()["inputs"][0]
+    return cpu_kernel_cases.cases.pop()["inputs"][0]
 
 
 def pick(choices):

@@ -1,4 +1,4 @@
-"""Values of PyTorch for the convolutions (weft/kernels/conv.h) in every type, for tests/kernels/twins_reference_test.cc:
+"""Values of PyTorch for the convolutions (weft/kernels/conv.h) in every type, for tests/kernels/cpu_kernels_reference_test.cc:
 writes tests/data/conv/cases.json and bytes.npy. PyTorch computes in f64; padding is done apart, so that each side has
 its own."""
 import itertools
@@ -8,8 +8,8 @@ import pathlib
 import numpy as np
 import torch
 import torch.nn.functional as F
-import twin_cases
-from twin_cases import T, case, rng
+import cpu_kernel_cases
+from cpu_kernel_cases import T, case, rng
 
 OUT = pathlib.Path(__file__).resolve().parent.parent / "data" / "conv"
 OUT.mkdir(parents=True, exist_ok=True)
@@ -108,7 +108,7 @@ for stride, dilation, groups in itertools.product([(1, 1), (2, 3), (3, 2)], [(1,
 transposed(1, 3, 2, (5,), (2,), (4,), (1,), (0,), (3,), 1)  # outputs that nothing reaches
 transposed(2, 2, 3, (2, 3, 2), (3, 2, 2), (2, 1, 2), (1, 2, 1), (1, 0, 1), (1, 0, 0), 1)
 
-np.save(OUT / "bytes.npy", np.frombuffer(bytes(twin_cases.bytes_), np.uint8))
-lines = (json.dumps(c, separators=(",", ":")) for c in twin_cases.cases)
+np.save(OUT / "bytes.npy", np.frombuffer(bytes(cpu_kernel_cases.bytes_), np.uint8))
+lines = (json.dumps(c, separators=(",", ":")) for c in cpu_kernel_cases.cases)
 (OUT / "cases.json").write_text("[\n" + ",\n".join(lines) + "\n]\n")
-print(len(twin_cases.cases), "cases,", len(twin_cases.bytes_), "bytes")
+print(len(cpu_kernel_cases.cases), "cases,", len(cpu_kernel_cases.bytes_), "bytes")

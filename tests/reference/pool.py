@@ -1,4 +1,4 @@
-"""Values of PyTorch for pooling (weft/kernels/pool.h) in every type, for tests/kernels/twins_reference_test.cc, and sizes
+"""Values of PyTorch for pooling (weft/kernels/pool.h) in every type, for tests/kernels/cpu_kernels_reference_test.cc, and sizes
 of results for tests/graph/pool_graph_test.cc: writes tests/data/pool/cases.json, bytes.npy and sizes.json. PyTorch
 computes in f64; padding that differs from side to side is done apart."""
 import itertools
@@ -8,8 +8,8 @@ import pathlib
 import numpy as np
 import torch
 import torch.nn.functional as F
-import twin_cases
-from twin_cases import T, case, rng
+import cpu_kernel_cases
+from cpu_kernel_cases import T, case, rng
 
 OUT = pathlib.Path(__file__).resolve().parent.parent / "data" / "pool"
 OUT.mkdir(parents=True, exist_ok=True)
@@ -199,8 +199,8 @@ for shape in ((0, 2, 5, 5), (2, 0, 5, 5)):
     case("max_pool", [x], [y], {"window": [2, 2]})
     case("average_pool_gradient", [y], [dx], {"window": [2, 2]})
 
-np.save(OUT / "bytes.npy", np.frombuffer(bytes(twin_cases.bytes_), np.uint8))
-lines = (json.dumps(c, separators=(",", ":")) for c in twin_cases.cases)
+np.save(OUT / "bytes.npy", np.frombuffer(bytes(cpu_kernel_cases.bytes_), np.uint8))
+lines = (json.dumps(c, separators=(",", ":")) for c in cpu_kernel_cases.cases)
 (OUT / "cases.json").write_text("[\n" + ",\n".join(lines) + "\n]\n")
 
 # [elements, window, stride, dilation, padding, ceil mode, windows]
@@ -210,4 +210,4 @@ for n, window, stride, dilation, padding, ceil in itertools.product(range(1, 12)
         y = F.max_pool1d(torch.zeros(1, 1, n), window, stride, padding, dilation, bool(ceil))
         sizes.append([n, window, stride, dilation, padding, ceil, y.shape[2]])
 (OUT / "sizes.json").write_text("[\n" + ",\n".join(json.dumps(s, separators=(",", ":")) for s in sizes) + "\n]\n")
-print(len(twin_cases.cases), "cases,", len(twin_cases.bytes_), "bytes,", len(sizes), "sizes")
+print(len(cpu_kernel_cases.cases), "cases,", len(cpu_kernel_cases.bytes_), "bytes,", len(sizes), "sizes")

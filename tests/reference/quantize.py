@@ -1,6 +1,6 @@
 """Values of ONNX's formulas for quantised numbers (weft/kernels/quantize.h, weft/quantization.h) in every type and
 granularity, in NumPy, checked against onnxruntime where that has the operator: writes tests/data/quantize/cases.json (by
-kernel, for tests/kernels/twins_reference_test.cc), functions.json (by function, for
+kernel, for tests/kernels/cpu_kernels_reference_test.cc), functions.json (by function, for
 tests/graph/quantization_graph_test.cc) and bytes.npy.
 
 NumPy divides in f32 as IEEE 754 says, and rounds to even. Many numbers are ties or next to one."""
@@ -12,9 +12,9 @@ import numpy as np
 import onnx
 import onnxruntime
 import torch
-import twin_cases
+import cpu_kernel_cases
 from onnx import TensorProto, helper
-from twin_cases import PACKED, T, case, rng, width_of
+from cpu_kernel_cases import PACKED, T, case, rng, width_of
 
 OUT = pathlib.Path(__file__).resolve().parent.parent / "data" / "quantize"
 OUT.mkdir(parents=True, exist_ok=True)
@@ -78,7 +78,7 @@ def near_ties(type, s, q, zero, n):
         low, high = low - int(np.max(zero.values)), high - int(np.min(zero.values))
     shape = np.broadcast_shapes(s.values.shape, (n,))
     if q in EIGHT:
-        numbers = twin_cases.EIGHT[q]
+        numbers = cpu_kernel_cases.EIGHT[q]
         middle = (numbers[1:] + numbers[:-1]) / 2
         k = rng.choice(middle, shape) * rng.choice([1, -1], shape)
     else:
@@ -119,7 +119,7 @@ def runtime(op, inputs, outputs, **attributes):
     model = helper.make_model(helper.make_graph([node], "g", given, results), ir_version=10,
                               opset_imports=[helper.make_opsetid("", 21)])
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    return session.run(None, {n: np.frombuffer(t.raw(), twin_cases.NUMPY[t.type]).reshape(t.shape)
+    return session.run(None, {n: np.frombuffer(t.raw(), cpu_kernel_cases.NUMPY[t.type]).reshape(t.shape)
                               for n, t in zip(names, inputs) if t is not None})
 
 
@@ -182,7 +182,7 @@ for s in (1e-20, 1e-30, 1e20, 1e30, 2.0**-90, 1.17e-28):
     case("quantize", [x, s], [quantize(x, s, None, "i8")])
 # Zero as a scale: everything is infinite, but for 0 / 0.
 case("quantize", [T("f32", [1, -1, 0]), T("f32", 0.0)], [T("i8", [127, -128, 0])])
-kernel_cases, twin_cases.cases[:] = list(twin_cases.cases), []
+kernel_cases, cpu_kernel_cases.cases[:] = list(cpu_kernel_cases.cases), []
 
 
 # ---- Functions
@@ -320,9 +320,9 @@ for axis in (None, 1):
            else torch.fake_quantize_per_tensor_affine(torch.tensor(x), ts, tz, -128, 127))
     same(want, got.numpy(), "fake_quantize")
 
-np.save(OUT / "bytes.npy", np.frombuffer(bytes(twin_cases.bytes_), np.uint8))
-for name, cases in (("cases.json", kernel_cases), ("functions.json", twin_cases.cases)):
+np.save(OUT / "bytes.npy", np.frombuffer(bytes(cpu_kernel_cases.bytes_), np.uint8))
+for name, cases in (("cases.json", kernel_cases), ("functions.json", cpu_kernel_cases.cases)):
     lines = (json.dumps(c, separators=(",", ":")) for c in cases)
     (OUT / name).write_text("[\n" + ",\n".join(lines) + "\n]\n")
     print(name, len(cases), "cases")
-print(len(twin_cases.bytes_), "bytes,", checked, "results checked against onnxruntime and PyTorch")
+print(len(cpu_kernel_cases.bytes_), "bytes,", checked, "results checked against onnxruntime and PyTorch")

@@ -1,4 +1,4 @@
-"""Values for resampling (weft/kernels/resize.h), for tests/kernels/twins_reference_test.cc: writes
+"""Values for resampling (weft/kernels/resize.h), for tests/kernels/cpu_kernels_reference_test.cc: writes
 tests/data/resize/cases.json and bytes.npy. They are PyTorch's, computed in f64, where PyTorch has the mode; else those of
 matrices made here from the text of ONNX's operator Resize (version 19), an element at a time, as the text has it."""
 import itertools
@@ -9,8 +9,8 @@ import pathlib
 import numpy as np
 import torch
 import torch.nn.functional as F
-import twin_cases
-from twin_cases import INTEGERS, T, case, of, rng
+import cpu_kernel_cases
+from cpu_kernel_cases import INTEGERS, T, case, of, rng
 
 OUT = pathlib.Path(__file__).resolve().parent.parent / "data" / "resize"
 OUT.mkdir(parents=True, exist_ok=True)
@@ -239,9 +239,9 @@ for type in ("u8", "i8"):
         integers(type, (2, 3), (1, 2), {"mode": mode, "coordinates": "align_corners"})
     integers(type, (3,), (5,), {"mode": "linear", "coordinates": "crop", "starts": {0: -0.25}, "ends": {0: 1.25}, "value": 7})
 
-np.save(OUT / "bytes.npy", np.frombuffer(bytes(twin_cases.bytes_), np.uint8))
-for c in twin_cases.cases:  # the schema's booleans are numbers
+np.save(OUT / "bytes.npy", np.frombuffer(bytes(cpu_kernel_cases.bytes_), np.uint8))
+for c in cpu_kernel_cases.cases:  # the schema's booleans are numbers
     c["attributes"] = {k: int(v) if isinstance(v, bool) else v for k, v in c.get("attributes", {}).items()}
-lines = (json.dumps(c, separators=(",", ":")) for c in twin_cases.cases)
+lines = (json.dumps(c, separators=(",", ":")) for c in cpu_kernel_cases.cases)
 (OUT / "cases.json").write_text("[\n" + ",\n".join(lines) + "\n]\n")
-print(len(twin_cases.cases), "cases,", len(twin_cases.bytes_), "bytes")
+print(len(cpu_kernel_cases.cases), "cases,", len(cpu_kernel_cases.bytes_), "bytes")

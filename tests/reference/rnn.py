@@ -1,4 +1,4 @@
-"""Values of recurrent networks (weft/kernels/rnn.h) for tests/kernels/twins_reference_test.cc: writes
+"""Values of recurrent networks (weft/kernels/rnn.h) for tests/kernels/cpu_kernels_reference_test.cc: writes
 tests/data/rnn/cases.json and bytes.npy. PyTorch's nn.LSTM, nn.GRU and nn.RNN in f64 where they have the options, with
 packed sequences for lengths; peepholes, clipping, other activations, ONNX's GRU and orders of gates by NumPy after the
 formulas of the ONNX operators LSTM, GRU and RNN. Where both can, they must agree."""
@@ -8,8 +8,8 @@ import pathlib
 
 import numpy as np
 import torch
-import twin_cases
-from twin_cases import T, case, narrow, rng
+import cpu_kernel_cases
+from cpu_kernel_cases import T, case, narrow, rng
 
 OUT = pathlib.Path(__file__).resolve().parent.parent / "data" / "rnn"
 OUT.mkdir(parents=True, exist_ok=True)
@@ -182,16 +182,16 @@ for kind in GATES:
         network(kind, size=size, given=("bias", "h", "c"), options={"direction": "bidirectional"}, absolute=1e-5)
 # Every type, and types that differ.
 for kind in GATES:
-    for a, b in itertools.product(twin_cases.FLOATS, twin_cases.FLOATS):
+    for a, b in itertools.product(cpu_kernel_cases.FLOATS, cpu_kernel_cases.FLOATS):
         for y in sorted({a, "f32"}):
             wide = "f64" in (a, b)
             # A state that is rounded otherwise once has other successors.
-            steps = 2 if y in twin_cases.EIGHT else 3
+            steps = 2 if y in cpu_kernel_cases.EIGHT else 3
             near = {"absolute": 1e-12} if wide and y == "f64" else {"ulp": 1, "absolute": 1e-3 if y == "bf16" else 1e-5}
             full = ("bias", "recurrent_bias", "h", "c", "peephole")
             network(kind, (a, b, y), (steps, 2, 2, 3), full, [steps, 1], {"direction": "bidirectional"}, **near)
 
-np.save(OUT / "bytes.npy", np.frombuffer(bytes(twin_cases.bytes_), np.uint8))
-lines = (json.dumps(c, separators=(",", ":")) for c in twin_cases.cases)
+np.save(OUT / "bytes.npy", np.frombuffer(bytes(cpu_kernel_cases.bytes_), np.uint8))
+lines = (json.dumps(c, separators=(",", ":")) for c in cpu_kernel_cases.cases)
 (OUT / "cases.json").write_text("[\n" + ",\n".join(lines) + "\n]\n")
-print(len(twin_cases.cases), "cases,", len(twin_cases.bytes_), "bytes")
+print(len(cpu_kernel_cases.cases), "cases,", len(cpu_kernel_cases.bytes_), "bytes")

@@ -1,5 +1,5 @@
 """Values for sampling at a grid's positions and for folding (weft/kernels/grid_sample.h, fold.h), for
-tests/kernels/twins_reference_test.cc, and for functions of tensors (weft/resampling.h), for
+tests/kernels/cpu_kernels_reference_test.cc, and for functions of tensors (weft/resampling.h), for
 tests/graph/resampling_graph_test.cc: writes tests/data/sampling/*.json and bytes.npy. They are PyTorch's, computed in
 f64; of cubic samples in one and three dimensions, which PyTorch has not, those of a loop over the elements."""
 import itertools
@@ -10,8 +10,8 @@ import pathlib
 import numpy as np
 import torch
 import torch.nn.functional as F
-import twin_cases
-from twin_cases import T, case, rng
+import cpu_kernel_cases
+from cpu_kernel_cases import T, case, rng
 
 OUT = pathlib.Path(__file__).resolve().parent.parent / "data" / "sampling"
 OUT.mkdir(parents=True, exist_ok=True)
@@ -165,7 +165,7 @@ case("fold", [T("f32", np.zeros((0, 2, 3, 5)))], [T("f32", np.zeros((0, 2, 7)))]
 
 
 # ---- Functions of tensors (weft/resampling.h), for tests/graph/resampling_graph_test.cc
-kernel_cases, twin_cases.cases = twin_cases.cases, []
+kernel_cases, cpu_kernel_cases.cases = cpu_kernel_cases.cases, []
 
 
 def function(name, inputs, y, options=None, **near):
@@ -234,7 +234,7 @@ def gradients(call, type, grid_type, n, channels, sizes, places, mode, padding, 
     call("grid_sample_grid_gradient", [dy, x, grid], T(grid_type, dgrid.numpy()), o, **near)
 
 
-function_cases, twin_cases.cases = twin_cases.cases, kernel_cases
+function_cases, cpu_kernel_cases.cases = cpu_kernel_cases.cases, kernel_cases
 
 
 def kernel(name, inputs, y, options, **near):
@@ -248,16 +248,16 @@ for mode, padding, align in itertools.product(MODES, PADDINGS, (False, True)):
     gradients(kernel, "f32", "f32", 1, 12, (8, 5), (3, 4), mode, padding, align)
 for a, b in itertools.product(FLOATS, FLOATS):
     gradients(kernel, a, b, 1, 2, (4, 3), (3, 4), "linear", "zeros", False)
-kernel_cases, twin_cases.cases = twin_cases.cases, function_cases
+kernel_cases, cpu_kernel_cases.cases = cpu_kernel_cases.cases, function_cases
 for mode, padding, align in itertools.product(MODES, PADDINGS, (False, True)):
     gradients(function, "f32", "f32", 2, 3, (6, 5), (3, 4), mode, padding, align)
-function_cases, twin_cases.cases = twin_cases.cases, kernel_cases
+function_cases, cpu_kernel_cases.cases = cpu_kernel_cases.cases, kernel_cases
 
 for c in kernel_cases:  # the schema's booleans are numbers
     c["attributes"] = {k: int(v) if isinstance(v, bool) else v for k, v in c.get("attributes", {}).items()}
-np.save(OUT / "bytes.npy", np.frombuffer(bytes(twin_cases.bytes_), np.uint8))
+np.save(OUT / "bytes.npy", np.frombuffer(bytes(cpu_kernel_cases.bytes_), np.uint8))
 for file, cases in (("cases.json", kernel_cases), ("functions.json", function_cases)):
     lines = (json.dumps(c, separators=(",", ":")) for c in cases)
     (OUT / file).write_text("[\n" + ",\n".join(lines) + "\n]\n")
     print(len(cases), "cases")
-print(len(twin_cases.bytes_), "bytes")
+print(len(cpu_kernel_cases.bytes_), "bytes")

@@ -218,7 +218,7 @@ TEST_P(EvaluateTest, UpdatesInPlaceWhereNobodyElseHoldsTheMemory) {
   w.set({0}, 9);
   EXPECT_THAT(w.read<float>(), ElementsAre(9, 2));
   EXPECT_THAT(theirs.read<float>(), ElementsAre(1, 2));
-  // Indices in tensors, and a graph that keeps the recipe.
+  // Indices in tensors, and a graph that retains the operands.
   Tensor t = tensor({4}, {0, 0, 0, 0});
   const Tensor sum = at_add(t, {tensor({3}, {1, 1, 3}).cast(DType::i32)}, 1);
   Graph graph;

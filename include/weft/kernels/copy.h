@@ -20,10 +20,11 @@ void fill(Stream& stream, Number value, const View& y);
 // y.
 void masked_copy(Stream& stream, const View& mask, const View& x, const View& y);
 
-// Elements begin, begin + step, … before `end` along an axis: a view, nothing is copied. As in Python, negative numbers
-// count from the end, ends outside are clamped, and a negative step goes down; kToEnd stands for an omitted end. Throws
-// InvalidArgument if step is 0, Unsupported if a slice of a packed type would start inside a byte (pad can copy it).
+// An `end` of slice() that stands for an omitted one.
 inline constexpr std::int64_t kToEnd = INT64_MAX;
+// Elements begin, begin + step, … before `end` along an axis: a view, nothing is copied. As in Python, negative numbers
+// count from the end, ends outside are clamped, and a negative step goes down. Throws
+// InvalidArgument if step is 0, Unsupported if a slice of a packed type would start inside a byte (pad can copy it).
 View slice(const View& x, int axis, std::int64_t begin, std::int64_t end = kToEnd, std::int64_t step = 1);
 
 // y = concatenation of the parts along `axis`. The parts have y's type, and y's shape except along that axis.

@@ -61,8 +61,10 @@ inline constexpr std::string_view kScatterKinds[] = {"assign", "add", "mul", "mi
 // long rows are done the same way, because that takes fewer operations on words. f64: only `assign`, the others are
 // Unsupported.
 void scatter(Stream& stream, ScatterKind op, const View& indices, const View& updates, const View& y, int axis);
+// scatter() of single elements, each with an index of its own: the opposite of gather_elements().
 void scatter_elements(Stream& stream, ScatterKind op, const View& indices, const View& updates, const View& y,
                       int axis);
+// scatter() of elements or slices that tuples of indices name: the opposite of gather_nd().
 void scatter_nd(Stream& stream, ScatterKind op, const View& indices, const View& updates, const View& y, int batch = 0);
 
 }  // namespace weft::kernels

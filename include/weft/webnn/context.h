@@ -51,6 +51,7 @@ class BufferSource {
   BufferSource(const std::vector<T>& values) : BufferSource(std::span<const T>(values)) {}  // NOLINT
 
   std::span<const std::byte> bytes() const { return bytes_; }
+  // True if it may be the data of an operand of that type: bytes of any, else elements of that type.
   bool fits(DType type) const;
   std::string to_string() const;  // "24 bytes of float32"
 
@@ -208,6 +209,8 @@ class Context {
   // Done once the context is lost: destroyed, or its GPU gone. All tensors and graphs are destroyed then.
   Future<ContextLostInfo> lost() const;
   bool is_lost() const;
+  // Loses the context: its tensors and graphs are destroyed, and what is called on it or its builders afterwards throws
+  // InvalidStateError.
   void destroy();
   const Device& device() const;
 

@@ -185,6 +185,7 @@ class OptionCollector final : public OptionVisitor {
   bool visit(const OptionField& field, Value& value) override;
   std::vector<Value>& values_;
 };
+// Appends the values of the options' members to `values`, in their order.
 template <class Options>
 void append_values(const Options& options, std::vector<Value>& values) {
   OptionCollector visitor(values);
@@ -200,6 +201,7 @@ class OptionSetter final : public OptionVisitor {
   bool visit(const OptionField& field, Value& value) override;
   std::span<const Value> values_;  // those that are left
 };
+// The options with these values of their members, in their order.
 template <class Options>
 Options options_of(std::span<const Value> values) {
   Options options;
@@ -217,6 +219,7 @@ class OptionDescriber final : public OptionVisitor {
   bool visit(const OptionField& field, Value& value) override;
   std::vector<ArgumentSchema>& schemas_;
 };
+// Appends the schemas of the options' members to `schemas`, in their order.
 template <class Options>
 void append_schemas(std::vector<ArgumentSchema>& schemas) {
   Options options;

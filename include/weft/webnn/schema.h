@@ -29,6 +29,7 @@ enum class ArgumentKind : std::uint8_t {
   choices,    // sequence of an enumeration
   data_type,  // MLOperandDataType
 };
+// The kind as messages call it: "a list of unsigned longs".
 std::string_view name(ArgumentKind kind);
 
 // What a call is given, and what it gives.
@@ -52,6 +53,7 @@ struct OpSchema {
   std::vector<ArgumentSchema> arguments;  // the required ones in the order of the call, then the options
   std::vector<ArgumentSchema> outputs;    // kind operand, or operands where there are several of a kind
 
+  // The argument of that name; null if there is none.
   const ArgumentSchema* argument(std::string_view name) const;
   // All types that this operand, or output, may have.
   TypeSet types_of(const ArgumentSchema& operand) const;
@@ -59,10 +61,12 @@ struct OpSchema {
 
 // All operations, in alphabetical order; one of them by its name, null if there is none.
 std::span<const OpSchema> ops();
+// The operation of that name; null if there is none.
 const OpSchema* find_op(std::string_view name);
 
 // WebNN's name of a data type, "float32", and the type of a name. int4 and uint4 are extensions.
 std::string_view data_type_name(DType type);
+// The type of that name; nothing if WebNN has none.
 std::optional<DType> data_type_from_name(std::string_view name);
 // The eight types of the specification, and with int4 and uint4.
 inline constexpr TypeSet kDataTypes = {DType::f32, DType::f16, DType::i32, DType::u32,

@@ -46,7 +46,7 @@ Executable::Impl::Impl(Device d, compiler::Schedule schedule, std::shared_ptr<Co
     made = recordings_;
   }
   try {
-    // Kernels compile on Dawn's threads; nobody else need wait for them.
+    // Kernels compile on Dawn's threads, without a lock that other threads need.
     for (const auto& r : made) {
       r->recording.finish();
       r->compiled = true;

@@ -74,6 +74,27 @@ std::optional<SplitRows> plan_split_rows(const gpu::Capabilities& capabilities, 
                                          const RowPlanOptions& options, const SplitKind& kind,
                                          const std::optional<SplitForm>& form = {});
 
+// How each chunk's rows are split, for plan_split_rows(): its rows, and what its plan may do.
+struct ChunkRows {
+  std::vector<Rows> rows;
+  std::vector<RowPlanOptions> options;
+};
+// `describe(chunk)` returns a pair of them.
+template <class Chunks, class Describe>
+ChunkRows rows_of_chunks(const Chunks& chunks, const Describe& describe) {
+  ChunkRows all;
+  for (const auto& chunk : chunks) {
+    auto [rows, options] = describe(chunk);
+    all.rows.push_back(std::move(rows));
+    all.options.push_back(std::move(options));
+  }
+  return all;
+}
+inline std::optional<SplitRows> plan_split_rows(const gpu::Capabilities& capabilities, const ChunkRows& chunks,
+                                                const SplitKind& kind, const std::optional<SplitForm>& form = {}) {
+  return plan_split_rows(capabilities, chunks.rows, common_options(chunks.options), kind, form);
+}
+
 // Records the dispatches. `start` makes a call with a chunk's operands, after add_rows(…, splits.plan_of(chunk), …).
 void run_split_rows(gpu::Commands& commands, std::string_view name, const SplitRows& splits,
                     const std::function<Call(std::size_t chunk)>& start);

@@ -89,20 +89,15 @@ bool weights_lie_still(const Problem& p) {
 // the squares, and, with several chunks, its number of elements; or the squares only.
 std::optional<SplitRows> splits_of(const gpu::Capabilities& capabilities, const RowNorm& norm,
                                    std::span<const Problem> chunks, const std::optional<SplitForm>& form = {}) {
-  std::vector<Rows> rows;
-  std::vector<RowPlanOptions> options;
-  for (const Problem& p : chunks) {
-    rows.push_back(p.rows);
-    options.push_back(options_of(p));
-  }
+  const ChunkRows all = rows_of_chunks(chunks, [](const Problem& p) { return std::pair(p.rows, options_of(p)); });
   const int words = !norm.centred ? 1 : chunks.size() == 1 ? 3 : 4;
   SplitKind kind = split_kind(norm.views, words, chunks[0].weights.size());
   const Problem& p = chunks[0];
-  if (chunks.size() == 1 && norm.centred && p.rows.inner.shape.rank() <= 1 && in_column_pairs(p.views, options[0]) &&
-      weights_lie_still(p)) {
+  if (chunks.size() == 1 && norm.centred && p.rows.inner.shape.rank() <= 1 &&
+      in_column_pairs(p.views, all.options[0]) && weights_lie_still(p)) {
     kind.column_pairs = 3;
   }
-  return plan_split_rows(capabilities, rows, common_options(options), kind, form);
+  return plan_split_rows(capabilities, all, kind, form);
 }
 
 Call start(Stream& stream, const char* kernel, const RowNorm& norm, const Problem& p, const RowPlan& plan,

@@ -84,19 +84,14 @@ std::vector<Chunk> chunks_of(ScanKind op, RowChunks pieces, int axis, const Scan
 
 std::optional<SplitRows> splits_of(const gpu::Capabilities& capabilities, ScanKind op, std::span<const Chunk> chunks,
                                    std::optional<SplitForm> form = {}) {
-  std::vector<Rows> rows;
-  std::vector<RowPlanOptions> each;
-  for (const Chunk& w : chunks) {
-    rows.push_back(w.rows);
-    each.push_back(options_of(w.x, w.y, w.rows));
-  }
-  const RowPlanOptions options = common_options(each);
+  const ChunkRows all =
+      rows_of_chunks(chunks, [](const Chunk& c) { return std::pair(c.rows, options_of(c.x, c.y, c.rows)); });
   const View &x = chunks[0].x, &y = chunks[0].y;
   if (!form) {
     // Splits read x a second time, so only rows that would leave most of the device idle are split.
-    const RowPlan whole = plan_rows(limited(capabilities), rows[0], options);
+    const RowPlan whole = plan_rows(limited(capabilities), all.rows[0], common_options(all.options));
     const std::int64_t enough = capabilities.software ? 16 : (1 << 16) + 1;
-    const std::int64_t threads = rows[0].count / (whole.across ? whole.width : 1) * whole.threads_per_row;
+    const std::int64_t threads = all.rows[0].count / (whole.across ? whole.width : 1) * whole.threads_per_row;
     if (chunks.size() == 1 && (threads >= enough || whole.steps < 32 * std::int64_t{whole.threads_per_row})) return {};
     form.emplace();
     if (capabilities.software) *form = {.threads = 64, .register_steps = 16};
@@ -107,7 +102,7 @@ std::optional<SplitRows> splits_of(const gpu::Capabilities& capabilities, ScanKi
   }
   form->register_steps = (form->register_steps + 3) / 4 * 4;
   auto splits =
-      plan_split_rows(limited(capabilities), rows, options,
+      plan_split_rows(limited(capabilities), all,
                       {.element_bits = bits(x.dtype), .type = accumulator(op, y.dtype), .balances = false}, form);
   if (splits) splits->runs = splits->plan.across;
   return splits;

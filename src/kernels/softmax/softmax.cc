@@ -26,16 +26,15 @@ using Chunks = std::span<const RowViews>;
 // A split's statistics are its maximum and its sum.
 std::optional<SplitRows> splits_of(const gpu::Capabilities& capabilities, Chunks chunks, int axis,
                                    const std::optional<SplitForm>& form = {}) {
-  std::vector<Rows> rows;
-  std::vector<RowPlanOptions> options;
-  for (const RowViews& w : chunks) {
-    rows.push_back(rows_of(w, axis));
-    options.push_back(options_of(w, rows.back()));
-  }
+  const ChunkRows all = rows_of_chunks(chunks, [&](const RowViews& views) {
+    Rows rows = rows_of(views, axis);
+    RowPlanOptions options = options_of(views, rows);
+    return std::pair(std::move(rows), std::move(options));
+  });
   SplitKind kind = split_kind(chunks[0], 2);
   kind.by_columns = true;
-  if (chunks.size() == 1 && in_column_pairs(chunks[0], options[0])) kind.column_pairs = 1;
-  return plan_split_rows(capabilities, rows, common_options(options), kind, form);
+  if (chunks.size() == 1 && in_column_pairs(chunks[0], all.options[0])) kind.column_pairs = 1;
+  return plan_split_rows(capabilities, all, kind, form);
 }
 
 Call start(Stream& stream, const char* kernel, const RowViews& views, const Rows& rows, const RowPlan& plan, bool log) {

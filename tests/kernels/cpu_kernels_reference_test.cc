@@ -22,7 +22,7 @@ constexpr DType kEvery[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DTy
                             DType::u8, DType::u16, DType::u32, DType::u64, DType::i4,
                             DType::u4, DType::i2, DType::u2, DType::c64, DType::boolean};
 
-class TwinsReference : public testing::Test {
+class CpuKernelsReference : public testing::Test {
  protected:
   static AttributeMap attributes(const json& c) {
     AttributeMap result;
@@ -50,8 +50,8 @@ class TwinsReference : public testing::Test {
   }
 
   // Each set of cases is written by a script of its own.
-  static constexpr const char* kSets[] = {"twins", "conv", "pool", "resize", "sampling", "rnn", "quantize"};
-  TwinsReference() {
+  static constexpr const char* kSets[] = {"cpu_kernels", "conv", "pool", "resize", "sampling", "rnn", "quantize"};
+  CpuKernelsReference() {
     for (const char* name : kSets) {
       sets_.emplace_back(name);
       for (json& c : sets_.back().list("cases.json")) {
@@ -70,7 +70,7 @@ class TwinsReference : public testing::Test {
   std::vector<ReferenceCases> sets_;
 };
 
-TEST_F(TwinsReference, EveryKernel) {
+TEST_F(CpuKernelsReference, EveryKernel) {
   cpu::Executor cpu;
   std::map<std::string, std::set<DType>> called;
   std::map<std::string, const json*> of_kernel;
@@ -114,13 +114,13 @@ TEST_F(TwinsReference, EveryKernel) {
       const std::string refused = thrown_by(
           [&] { kernels::call(cpu, k.name, {.inputs = inputs, .outputs = outputs, .attributes = attributes(c)}); });
       EXPECT_NE(refused, "nothing") << k.name << " takes " << name(type)
-                                    << ", of which tests/reference/twins.py has no case";
+                                    << ", of which tests/reference/cpu_kernels.py has no case";
     }
   }
 }
 
 // The same calls with attributes that do not fit: they throw a typed error or work, and change nothing but the outputs.
-TEST_F(TwinsReference, HostileAttributes) {
+TEST_F(CpuKernelsReference, HostileAttributes) {
   const AttributeValue hostile[] = {INT64_MIN,
                                         INT64_MAX,
                                         std::int64_t{1} << 32,

@@ -1,8 +1,8 @@
-"""Kernels that move, order, reduce, multiply and draw, for twins.py, by NumPy and Python's integers."""
+"""Kernels that move, order, reduce, multiply and draw, for cpu_kernels.py, by NumPy and Python's integers."""
 import math
 
 import numpy as np
-from twin_cases import *  # noqa: F403
+from cpu_kernel_cases import *  # noqa: F403
 
 
 def grid(type, shape):

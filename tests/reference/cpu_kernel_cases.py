@@ -1,4 +1,4 @@
-"""What twins.py's parts share: tensors of Weft's types, arguments for them, and the list of cases."""
+"""What cpu_kernels.py's parts share: tensors of Weft's types, arguments for them, and the list of cases."""
 import numpy as np
 
 rng = np.random.default_rng(11)

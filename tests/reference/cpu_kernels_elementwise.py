@@ -1,9 +1,9 @@
-"""Elementwise functions and conversions for twins.py, by NumPy, SciPy and Python's integers."""
+"""Elementwise functions and conversions for cpu_kernels.py, by NumPy, SciPy and Python's integers."""
 import math
 
 import numpy as np
 import scipy.special as sp
-from twin_cases import *  # noqa: F403
+from cpu_kernel_cases import *  # noqa: F403
 
 
 # ---- Elementwise
@@ -51,7 +51,7 @@ EXACT = {"neg", "abs", "sign", "ceil", "floor", "trunc", "round", "relu", "squar
 
 
 def close(kernel, type):
-    """How near a twin comes: exact where the function is, else one rounding of a function of the C library in f64."""
+    """How near the CPU comes: exact where the function is, else one rounding of a function of the C library in f64."""
     if kernel in EXACT:
         return {}
     if type == "f64":
