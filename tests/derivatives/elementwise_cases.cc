@@ -20,8 +20,9 @@ void add_elementwise_derivatives(DerivativeCases& cases) {
     c.function = [name](std::span<const Tensor> x) { return std::vector{elementwise(name, x)}; };
     const auto range = [&](double low, double high) { c.low = low, c.high = high; };
     if (name == "acosh") range(1.2, 3);
-    for (const std::string_view positive : {"sqrt", "rsqrt", "log", "log2", "log10", "log1p", "lgamma", "digamma",
-                                            "pow", "cbrt", "reciprocal", "div", "div_rn", "hypot", "atan2"}) {
+    for (const std::string_view positive :
+         {"sqrt", "rsqrt", "log", "log2", "log10", "log1p", "lgamma", "digamma", "pow", "cbrt", "reciprocal", "div",
+          "div_rn", "hypot", "atan2", "rem", "remainder", "floor_divide"}) {
       if (name == positive) range(0.3, 3);
     }
     for (const std::string_view small : {"asin", "acos", "atanh", "erfinv"}) {
@@ -37,6 +38,11 @@ void add_elementwise_derivatives(DerivativeCases& cases) {
        .shapes = {{4}, {2, 4}},
        .function = [](std::span<const Tensor> x) { return std::vector{select(greater(x[0], 0), x[0] * x[1], x[1])}; },
        .apart = 0.05});
+  cases.push_back({.name = "digamma_negative",
+                   .shapes = {{4}},
+                   .function = [](std::span<const Tensor> x) { return std::vector{digamma(x[0] - 3.5)}; },
+                   .low = -0.3,
+                   .high = 0.3});
   cases.push_back({.name = "numbers", .shapes = {{4}}, .function = [](std::span<const Tensor> x) {
                      return std::vector{3 - x[0] * 2 / (1 + square(x[0])), pow(2, x[0])};
                    }});

@@ -144,6 +144,9 @@ const Formula* derivative(ScalarOp op, int operand) {
   return formula ? &*formula : nullptr;
 }
 
+// Whether the table does not say what it is.
+bool has_no_derivative(ScalarOp op, std::size_t operand) { return kernels::info(op).derivatives[operand].empty(); }
+
 Tensor value_of(const Formula& formula, const Tensor& g, std::span<const Tensor> operands, const Tensor& result) {
   std::vector<TensorLike> values;
   values.reserve(formula.size());
@@ -254,6 +257,8 @@ Derivatives ElementwiseOp::vjp(const Differentiated& node, std::span<const Tenso
       const bool conjugate = g.dtype() == DType::c64;
       made = value_of(*formula, conjugate ? conj(g) : g, node.inputs, node.outputs[0]);
       if (conjugate) made = conj(made);
+    } else if (has_no_derivative(op->op, i)) {
+      return std::nullopt;
     } else {
       continue;
     }
@@ -275,6 +280,8 @@ Derivatives ElementwiseOp::jvp(const Differentiated& node, std::span<const Tenso
       sum = sum_of(sum, parts->jvp(t, node.inputs[i], node.outputs[0], static_cast<int>(i)));
     } else if (const Formula* formula = derivative(op->op, static_cast<int>(i))) {
       sum = sum_of(sum, value_of(*formula, t, node.inputs, node.outputs[0]));
+    } else if (has_no_derivative(op->op, i)) {
+      return std::nullopt;
     }
   }
   return std::vector{sum.defined() ? broadcast_to(sum, node.outputs[0].shape()) : sum};

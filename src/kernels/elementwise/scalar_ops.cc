@@ -27,6 +27,22 @@ constexpr ScalarOpInfo of_floats(ScalarOp op, std::string_view name, int arity, 
           .narrow = narrow};
 }
 
+// The trigamma function, of 1 - x for negative x by its reflection: eight terms of its series, Σ 1 / (x + k)², and the
+// asymptotic series for the rest (Abramowitz and Stegun, 1964, 6.4.12, 6.4.7, 6.4.6).
+#define WEFT_X "select(less($0, 0), 1 - $0, $0)"
+#define WEFT_TERM(k) "1 / square(" WEFT_X " + " #k ") + "
+#define WEFT_REST "(1 / (" WEFT_X " + 8))"
+constexpr std::string_view kTrigamma = "select(less($0, 0), -$g, $g) * (" WEFT_TERM(0) WEFT_TERM(1) WEFT_TERM(2)
+    WEFT_TERM(3) WEFT_TERM(4) WEFT_TERM(5) WEFT_TERM(6) WEFT_TERM(7) WEFT_REST
+    " * (1 + " WEFT_REST " * (0.5 + " WEFT_REST " * (0.16666666666666666 + square(" WEFT_REST
+    ") * (-0.03333333333333333 + square(" WEFT_REST ") * (0.023809523809523808 + square(" WEFT_REST
+    ") * (-0.03333333333333333 + square(" WEFT_REST
+    ") * 0.07575757575757576)))))))"
+    " + $g * select(less($0, 0), 9.869604401089358 / square(sin(3.141592653589793 * $0)), 0)";
+#undef WEFT_X
+#undef WEFT_TERM
+#undef WEFT_REST
+
 // The row with a function's derivatives for its operands.
 constexpr ScalarOpInfo differentiable(ScalarOpInfo row, std::string_view d0, std::string_view d1 = {},
                                       std::string_view d2 = {}) {
@@ -99,7 +115,7 @@ constexpr ScalarOpInfo kOps[] = {
     differentiable(of_floats(erfinv, "erfinv", 1, 4, "erfinv_f32($0)", "erfinv_narrow($0)"),
                    "0.886226925452758 * $g * exp(square($r))"),
     differentiable(of_floats(ScalarOp::lgamma, "lgamma", 1, 6.6f, "lgamma_f32($0)"), "$g * digamma($0)"),
-    of_floats(digamma, "digamma", 1, 5.5f, "digamma_f32($0)"),
+    differentiable(of_floats(digamma, "digamma", 1, 5.5f, "digamma_f32($0)"), kTrigamma),
     differentiable(of_floats(sigmoid, "sigmoid", 1, 1.2f, "sigmoid_f32($0)", "sigmoid_narrow($0)"),
                    "$g * $r * (1 - $r)"),
     differentiable(of_floats(logsigmoid, "logsigmoid", 1, 3, "-softplus_f32(-$0)", "-softplus_narrow(-$0)"),
@@ -165,7 +181,7 @@ constexpr ScalarOpInfo kOps[] = {
                    "$g * ($0 / $r)", "$g * ($1 / $r)"),
     differentiable({ScalarOp::copysign, "copysign", 2, kFloat, same, kCheap, "copysign_f32($0, $1)"},
                    "select(equal($0, 0), 0, $g * $r / $0)", "0"),
-    differentiable({ScalarOp::nextafter, "nextafter", 2, kFloat, same, 0.4f, "nextafter_f32($0, $1)"}, "0", "0"),
+    differentiable({ScalarOp::nextafter, "nextafter", 2, kFloat, same, 0.4f, "nextafter_f32($0, $1)"}, "$g", "0"),
     differentiable(of_floats(logaddexp, "logaddexp", 2, 3.2f, "logaddexp_f32($0, $1)"), "$g * sigmoid($0 - $1)",
                    "$g * sigmoid($1 - $0)"),
     differentiable(
