@@ -1,6 +1,7 @@
 #include "graph/ops/index.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/checked.h"
 #include "core/format.h"
@@ -9,6 +10,9 @@
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
 #include "graph/ops/view.h"
+#include "graph/promotion.h"
+#include "graph/rules.h"
+#include "weft/array.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
 #include "weft/kernels/index.h"
@@ -129,6 +133,165 @@ Work work_of_updates(const Launch& call, const View& updates, const View& indice
   return {.bytes = 2 * touched_bytes(updates) + touched_bytes(indices) + (in_place ? 0 : 2 * touched_bytes(x))};
 }
 
+// ---- Derivatives and batching: what their rules share.
+
+// The least and the greatest index of axes of these sizes, as far as the indices' type has them: one number, or one for
+// each component of a tuple.
+struct Bounds {
+  Tensor low, high;
+};
+
+Bounds bounds_of(const GatherAttributes& where, const Shape& x, const TensorType& indices) {
+  const int width = bits(indices.dtype) - (is_signed(indices.dtype) ? 1 : 0);
+  const std::int64_t greatest =
+      width >= 63 ? std::numeric_limits<std::int64_t>::max() : (std::int64_t{1} << width) - 1;
+  const std::int64_t least = is_signed(indices.dtype) ? -greatest - 1 : 0;
+  const bool tuples = where.form == Selecting::tuples;
+  std::vector<Tensor> low, high;
+  for (std::int64_t k = 0; k < (tuples ? indices.shape[-1] : 1); ++k) {
+    const std::int64_t n = x[where.axis + static_cast<int>(k)];
+    low.push_back(Graph::scalar(std::max(-n, least), indices.dtype));
+    high.push_back(Graph::scalar(std::min(n - 1, greatest), indices.dtype));
+  }
+  return tuples && low.size() > 1 ? Bounds{stack(low), stack(high)} : Bounds{low[0], high[0]};
+}
+
+// Those outside become the nearest inside, as reads take them.
+Tensor clamped_indices(const GatherAttributes& where, const Shape& x, const Tensor& indices) {
+  const auto [low, high] = bounds_of(where, x, indices.type());
+  return clamp(indices, low, high);
+}
+
+// Of each index or tuple, whether it is inside: updates of others are ignored.
+Tensor indices_inside(const GatherAttributes& where, const Shape& x, const Tensor& indices) {
+  const auto [low, high] = bounds_of(where, x, indices.type());
+  const Tensor inside = logical_and(indices >= low, indices <= high);
+  return where.form == Selecting::tuples ? reduce(ReduceKind::min, inside, {inside.rank() - 1}) : inside;
+}
+
+// The ops of one form, whose shapes are not broadcast.
+Tensor gathered(const GatherAttributes& where, const Tensor& x, const Tensor& indices) {
+  return apply(where.form == Selecting::rows ? make_op<GatherOp>(where) : make_op<SelectOp>(where), {x, indices});
+}
+Tensor scattered(kernels::ScatterKind op, const GatherAttributes& where, const Tensor& x, const Tensor& indices,
+                 const Tensor& updates) {
+  return apply(make_op<ScatterOp>(ScatterAttributes{where, op}), {x, indices, updates});
+}
+
+Tensor filled_with(Number value, DType type, const Shape& shape) {
+  return broadcast_to(Graph::scalar(value, type), shape);
+}
+
+// Of each index or tuple, whether its update stays where several replace an element: of the last of them.
+Tensor last_of_element(const GatherAttributes& where, const Shape& x, const Tensor& indices) {
+  GatherAttributes places = where;  // of the elements that one index or tuple chooses only the first
+  Shape whole = x, numbered = indices.shape();
+  std::int64_t count = element_count(numbered);
+  if (where.form == Selecting::rows) {
+    places.axis = 0;
+    whole = {x[where.axis]};
+  } else if (where.form == Selecting::elements) {
+    count = numbered[where.axis];
+    for (int d = 0; d < numbered.rank(); ++d) {
+      if (d != where.axis) numbered[d] = 1;
+    }
+  } else {
+    while (whole.rank() > where.axis + static_cast<int>(indices.shape()[-1])) whole.pop_back();
+    numbered.pop_back();
+    for (int d = 0; d < where.axis; ++d) numbered[d] = 1;
+    count = element_count(numbered);
+  }
+  const DType type = position_type(count);
+  Shape shape = indices.shape();
+  if (where.form == Selecting::tuples) shape.pop_back();
+  const Tensor numbers = broadcast_to(reshape(arange(0, count, 1, type), numbered), shape);
+  const Tensor last = scattered(kernels::ScatterKind::max, places, filled_with(-1, type, whole), indices, numbers);
+  return gathered(places, last, clamped_indices(where, x, indices)) == numbers;
+}
+
+// What there is of each index or tuple, with axes behind so that it broadcasts to the updates.
+Tensor along_updates(const GatherAttributes& where, const Tensor& of_indices, int rank) {
+  Shape shape = of_indices.shape();
+  const int leading = where.form == Selecting::rows ? where.axis : 0;
+  while (shape.rank() + leading < rank) shape.push_back(1);
+  return reshape(of_indices, shape);
+}
+
+// Cotangents of what was read are added where it was read.
+Derivatives gather_vjp(const GatherAttributes& where, const Differentiated& node, const Tensor& g) {
+  const Tensor &x = node.inputs[0], &indices = node.inputs[1];
+  if (element_count(g.shape()) == 0) return std::vector<Tensor>(2);
+  return std::vector{scattered(kernels::ScatterKind::add, where, zeros_of(x.type()),
+                               clamped_indices(where, x.shape(), indices), g),
+                     Tensor()};
+}
+
+std::vector<int> axes_from(int first, int count) {
+  std::vector<int> axes;
+  for (int i = 0; i < count; ++i) axes.push_back(first + i);
+  return axes;
+}
+Tensor axes_moved(const Tensor& x, int count, int from, int to) {
+  return from == to || count == 0 ? x : moveaxis(x, axes_from(from, count), axes_from(to, count));
+}
+
+// Parts of entries that begin at starts of their own: x of each entry with the named axes in front, as one.
+struct EachPart {
+  std::vector<int> order;  // of the axes of a batch of x
+  Shape whole, part;       // of such a batch, the named axes as one
+  Shape separate;          // the part, the named axes apart
+  Tensor places;           // [batch, elements along the named axes, 1]
+
+  Tensor joined(const Tensor& x, const Shape& shape) const { return reshape(permute(x, order), shape); }
+  Tensor apart(const Tensor& x, Shape shape) const {
+    std::vector<int> back(order.size());
+    for (std::size_t i = 0; i < order.size(); ++i) back[static_cast<std::size_t>(order[i])] = static_cast<int>(i);
+    return permute(reshape(x, shape), back);
+  }
+};
+
+// `x` and `part`: shapes of a batch; starts [batch, axes] or [batch]. Along other axes parts begin at 0.
+EachPart each_part(const Shape& x, const Shape& part, const Tensor& starts, std::vector<int> axes) {
+  const auto given = static_cast<int>(axes.size());
+  for (int& axis : axes) ++axis;
+  for (int d = 1; d < x.rank(); ++d) {
+    if (part[d] < x[d] && std::ranges::count(axes, d) == 0) axes.push_back(d);
+  }
+  EachPart each{.order = {0}, .whole = {x[0], 1}, .part = {x[0], 1}, .separate = {x[0]}, .places = {}};
+  for (const int d : axes) {
+    each.order.push_back(d);
+    each.whole[1] *= x[d];
+    each.part[1] *= part[d];
+    each.separate.push_back(part[d]);
+  }
+  for (int d = 1; d < x.rank(); ++d) {
+    if (std::ranges::count(axes, d) > 0) continue;
+    each.order.push_back(d);
+    each.whole.push_back(x[d]);
+    each.part.push_back(part[d]);
+    each.separate.push_back(part[d]);
+  }
+  const DType type = position_type(each.whole[1]);
+  std::int64_t count = 1;
+  Tensor places = zeros_of({type, {x[0], 1}});
+  for (int i = 0; i < static_cast<int>(axes.size()); ++i) {
+    const std::int64_t n = x[axes[static_cast<std::size_t>(i)]], size = part[axes[static_cast<std::size_t>(i)]];
+    Tensor along = arange(0, size, 1, type);  // [size], or [batch, size]
+    if (i < given) {
+      const Tensor start = given == 1 ? reshape(starts, {x[0], 1}) : slice(starts, 1, i, i + 1);
+      // Of the start's own type, whose numbers may be less than the axis has.
+      const GatherAttributes inside{Selecting::rows, 0};
+      const Tensor highest = bounds_of(inside, {n - size + 1}, start.type()).high;
+      along = cast(clamp(start, Graph::scalar(0, start.dtype()), highest), type) + along;
+    }
+    const Tensor rows = reshape(along, {i < given ? x[0] : 1, 1, size});
+    count *= size;
+    places = reshape(expand_dims(places, 2) * Graph::scalar(n, type) + rows, {x[0], count});
+  }
+  each.places = expand_dims(places, 2);
+  return each;
+}
+
 }  // namespace
 
 void GatherAttributes::normalise(std::string_view op, std::span<const TensorType> in) {
@@ -162,6 +325,27 @@ Work DynamicSliceOp::work(const Launch& call) const {
   return {.bytes = 2 * touched_bytes(call.outputs[0]) + touched_bytes(call.inputs[1])};
 }
 
+Derivatives DynamicSliceOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
+  const Tensor& x = node.inputs[0];
+  return std::vector{dynamic_update_slice(zeros_of(x.type()), g[0], node.inputs[1], a.axes), Tensor()};
+}
+Derivatives DynamicSliceOp::jvp(const Differentiated& node, std::span<const Tensor> t) const {
+  return std::vector{dynamic_slice(t[0], node.inputs[1], a.sizes, a.axes)};
+}
+std::optional<Batched> DynamicSliceOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  const std::int64_t size = batch_size(in, axes);
+  const Tensor x = batch_first(in[0], axes[0], size);
+  Shape part = a.sizes;
+  part.insert(0, size);
+  if (axes[1] < 0) {
+    std::vector<int> shifted = a.axes;
+    for (int& axis : shifted) ++axis;
+    return batched(dynamic_slice(x, in[1], part, shifted));
+  }
+  const EachPart each = each_part(x.shape(), part, batch_first(in[1], axes[1], size), a.axes);
+  return batched(each.apart(gather_nd(each.joined(x, each.whole), each.places, 1), each.separate));
+}
+
 std::vector<TensorType> DynamicUpdateSliceOp::infer(std::span<const TensorType> in) const {
   const auto& [x, update, starts] = std::tie(in[0], in[1], in[2]);
   infer_dtype(name(), {&x, &update, &starts});
@@ -179,6 +363,31 @@ Work DynamicUpdateSliceOp::work(const Launch& call) const {
   return work_of_updates(call, call.inputs[1], call.inputs[2]);
 }
 
+Derivatives DynamicUpdateSliceOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
+  const Tensor &update = node.inputs[1], &starts = node.inputs[2];
+  std::vector<Tensor> made(3);
+  if (node.wanted[0]) made[0] = dynamic_update_slice(g[0], zeros_of(update.type()), starts, a.axes);
+  if (node.wanted[1]) made[1] = dynamic_slice(g[0], starts, update.shape(), a.axes);
+  return made;
+}
+Derivatives DynamicUpdateSliceOp::jvp(const Differentiated& node, std::span<const Tensor> t) const {
+  const auto of = [&](std::size_t i) { return or_zeros(t[i], node.inputs[i].type()); };
+  return std::vector{dynamic_update_slice(of(0), of(1), node.inputs[2], a.axes)};
+}
+std::optional<Batched> DynamicUpdateSliceOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  const std::int64_t size = batch_size(in, axes);
+  const Tensor x = batch_first(in[0], axes[0], size), update = batch_first(in[1], axes[1], size);
+  if (axes[2] < 0) {
+    std::vector<int> shifted = a.axes;
+    for (int& axis : shifted) ++axis;
+    return batched(dynamic_update_slice(x, update, in[2], shifted));
+  }
+  const EachPart each = each_part(x.shape(), update.shape(), batch_first(in[2], axes[2], size), a.axes);
+  const Tensor y = scatter_nd(kernels::ScatterKind::assign, each.joined(x, each.whole), each.places,
+                              each.joined(update, each.part), 1);
+  return batched(each.apart(y, permute(x, each.order).shape()));
+}
+
 std::vector<TensorType> GatherOp::infer(std::span<const TensorType> in) const {
   const DType type = infer_dtype("gather", {&in[0], &in[1]});
   return {{type, selected("gather", Selecting::rows, in[0], in[1], a.axis)}};
@@ -192,6 +401,23 @@ Work GatherOp::work(const Launch& call) const {
   // Of the table, as much as is taken.
   const std::uint64_t bytes = 2 * touched_bytes(call.outputs[0]) + touched_bytes(call.inputs[1]);
   return {.bytes = bytes};
+}
+
+// Clamped indices choose the elements at the edge, and so do their cotangents.
+Derivatives GatherOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
+  return gather_vjp(a, node, g[0]);
+}
+Derivatives GatherOp::jvp(const Differentiated& node, std::span<const Tensor> t) const {
+  return std::vector{gathered(a, t[0], node.inputs[1])};
+}
+std::optional<Batched> GatherOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  if (axes[1] < 0) return batched(gather(batch_first(in[0], axes[0], 0), in[1], a.axis + 1));
+  if (axes[0] < 0) return Batched{{gather(in[0], in[1], a.axis)}, {a.axis + axes[1]}};
+  // By tuples of one index, with the entries as a common axis.
+  const Tensor indices = batch_first(in[1], axes[1], 0);
+  const Tensor x = moveaxis(batch_first(in[0], axes[0], 0), a.axis + 1, 1);
+  const Tensor y = gather_nd(x, expand_dims(indices, -1), 1);
+  return batched(axes_moved(y, indices.rank() - 1, 1, a.axis + 1));
 }
 
 std::vector<TensorType> ConcatOp::infer(std::span<const TensorType> in) const {
@@ -230,6 +456,28 @@ OpPtr ConcatOp::with_types(std::span<const TensorType>, std::span<const TensorTy
 
 void ConcatOp::lower(const Launch& call) const { kernels::concat(call.stream, call.inputs, call.outputs[0], a.axis); }
 
+Derivatives ConcatOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
+  std::vector<Tensor> made;
+  std::int64_t begin = 0;
+  for (const Tensor& part : node.inputs) {
+    const std::int64_t end = begin + part.shape()[a.axis];
+    made.push_back(slice(g[0], a.axis, begin, end));
+    begin = end;
+  }
+  return made;
+}
+Derivatives ConcatOp::jvp(const Differentiated& node, std::span<const Tensor> t) const {
+  std::vector<Tensor> parts;
+  for (std::size_t i = 0; i < t.size(); ++i) parts.push_back(or_zeros(t[i], node.inputs[i].type()));
+  return std::vector{concat(parts, a.axis)};
+}
+std::optional<Batched> ConcatOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  const std::int64_t size = batch_size(in, axes);
+  std::vector<Tensor> parts;
+  for (std::size_t i = 0; i < in.size(); ++i) parts.push_back(batch_first(in[i], axes[i], size));
+  return batched(concat(parts, a.axis + 1));
+}
+
 std::vector<TensorType> SelectOp::infer(std::span<const TensorType> in) const {
   const DType type = infer_dtype(name(), {&in[0], &in[1]});
   return {{type, selected(name(), a.form, in[0], in[1], a.axis)}};
@@ -240,6 +488,19 @@ void SelectOp::lower(const Launch& call) const {
     kernels::gather_elements(call.stream, call.inputs[0], call.inputs[1], call.outputs[0], a.axis);
   } else
     kernels::gather_nd(call.stream, call.inputs[0], call.inputs[1], call.outputs[0], a.axis);
+}
+
+Derivatives SelectOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
+  return gather_vjp(a, node, g[0]);
+}
+Derivatives SelectOp::jvp(const Differentiated& node, std::span<const Tensor> t) const {
+  return std::vector{gathered(a, t[0], node.inputs[1])};
+}
+std::optional<Batched> SelectOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  const std::int64_t size = batch_size(in, axes);
+  const Tensor indices = batch_first(in[1], axes[1], size);
+  if (axes[0] < 0 && a.form == Selecting::tuples && a.axis == 0) return batched(gathered(a, in[0], indices));
+  return batched(gathered({a.form, a.axis + 1}, batch_first(in[0], axes[0], size), indices));
 }
 
 std::string_view ScatterOp::name() const {
@@ -282,6 +543,84 @@ Work ScatterOp::work(const Launch& call) const {
   // Elements that are combined with updates are read, too.
   const std::uint64_t read = a.op == kernels::ScatterKind::assign ? 0 : touched_bytes(call.inputs[2]);
   return {.bytes = work_of_updates(call, call.inputs[2], call.inputs[1]).bytes + read};
+}
+
+Derivatives ScatterOp::vjp(const Differentiated& node, std::span<const Tensor> cotangents) const {
+  using kernels::ScatterKind;
+  const Tensor &x = node.inputs[0], &indices = node.inputs[1], &updates = node.inputs[2], &y = node.outputs[0];
+  const Tensor& g = cotangents[0];
+  const GatherAttributes& where = a.where;
+  if (element_count(updates.shape()) == 0) return std::vector{g, Tensor(), Tensor()};
+  const Tensor reached = clamped_indices(where, x.shape(), indices);
+  const auto read = [&](const Tensor& t) { return gathered(where, t, reached); };
+  const Tensor inside = along_updates(where, indices_inside(where, x.shape(), indices), updates.rank());
+  const auto zero = [](const Tensor& like) { return Graph::scalar(0, like.dtype()); };
+  const auto conjugate = [](const Tensor& t) { return t.dtype() == DType::c64 ? conj(t) : t; };
+  std::vector<Tensor> made(3);
+  switch (a.op) {
+    case ScatterKind::add:
+      made[0] = g;
+      if (node.wanted[2]) made[2] = select(inside, read(g), zero(g));
+      break;
+    case ScatterKind::assign: {
+      if (node.wanted[0]) made[0] = scattered(ScatterKind::assign, where, g, indices, zeros_of(updates.type()));
+      if (!node.wanted[2]) break;
+      const Tensor last = along_updates(where, last_of_element(where, x.shape(), indices), updates.rank());
+      made[2] = select(logical_and(inside, last), read(g), zero(g));
+      break;
+    }
+    case ScatterKind::min:
+    case ScatterKind::max: {
+      // Shared evenly by x and the updates that are the result, as PyTorch's scatter_reduce does it.
+      const Tensor x_is = x == y, update_is = logical_and(inside, updates == read(y));
+      const Tensor number = scattered(ScatterKind::add, where, cast(x_is, DType::i32), indices,
+                                      cast(update_is, DType::i32));
+      const Tensor share = g / cast(number, g.dtype());
+      made[0] = share * cast(x_is, g.dtype());
+      if (node.wanted[2]) made[2] = select(inside, read(share), zero(g)) * cast(update_is, g.dtype());
+      break;
+    }
+    case ScatterKind::mul: {
+      if (node.wanted[0]) {
+        const Tensor ones = filled_with(1, x.dtype(), x.shape());
+        made[0] = g * conjugate(scattered(ScatterKind::mul, where, ones, indices, updates));
+      }
+      if (!node.wanted[2]) break;
+      // The product of the others: y / update, and where the update is the only zero a product without it. Of several
+      // zeros the first derivatives are zeros; their second ones are not followed.
+      const Tensor is_zero = updates == zero(updates), one = Graph::scalar(1, updates.dtype());
+      const Tensor zeros = scattered(ScatterKind::add, where, zeros_of({DType::i32, x.shape()}), indices,
+                                     cast(is_zero, DType::i32));
+      const Tensor only_zero = logical_and(is_zero, read(zeros) == Graph::scalar(1, DType::i32));
+      const Tensor without = scattered(ScatterKind::mul, where, x, indices, select(only_zero, one, updates));
+      const Tensor others = select(only_zero, read(without), read(y) / select(is_zero, one, updates));
+      made[2] = select(inside, read(g) * conjugate(others), zero(g));
+      break;
+    }
+  }
+  return made;
+}
+
+Derivatives ScatterOp::jvp(const Differentiated& node, std::span<const Tensor> t) const {
+  if (a.op != kernels::ScatterKind::add) return std::nullopt;
+  const auto of = [&](std::size_t i) { return or_zeros(t[i], node.inputs[i].type()); };
+  return std::vector{scattered(a.op, a.where, of(0), node.inputs[1], of(2))};
+}
+
+std::optional<Batched> ScatterOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  const std::int64_t size = batch_size(in, axes);
+  const Tensor x = batch_first(in[0], axes[0], size), updates = batch_first(in[2], axes[2], size);
+  GatherAttributes where = a.where;
+  ++where.axis;
+  if (where.form != Selecting::rows) {
+    return batched(scattered(a.op, where, x, batch_first(in[1], axes[1], size), updates));
+  }
+  if (axes[1] < 0) return batched(scattered(a.op, where, x, in[1], updates));
+  // By tuples of one index, with the entries as a common axis.
+  const Tensor indices = batch_first(in[1], axes[1], size);
+  const Tensor y = scattered(a.op, {Selecting::tuples, 1}, moveaxis(x, where.axis, 1), expand_dims(indices, -1),
+                             axes_moved(updates, indices.rank() - 1, where.axis, 1));
+  return batched(moveaxis(y, 1, where.axis));
 }
 
 Tensor dynamic_slice(const Operand& x, const Operand& starts, const Shape& sizes, std::span<const int> axes) {

@@ -32,6 +32,9 @@ class GatherOp final : public OpOf<GatherAttributes> {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   Work work(const Launch& call) const override;
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
 // gather_elements along an axis, or gather_nd with batch axes.
@@ -42,6 +45,9 @@ class SelectOp final : public OpOf<GatherAttributes> {
   double cost() const override { return 3; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
 struct ScatterAttributes {
@@ -65,6 +71,9 @@ class ScatterOp final : public OpOf<ScatterAttributes> {
   bool works_in_place(std::size_t operand) const override { return operand == 0; }
   void lower(const Launch& call) const override;
   Work work(const Launch& call) const override;
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
 struct DynamicSliceAttributes {
@@ -87,6 +96,9 @@ class DynamicSliceOp final : public OpOf<DynamicSliceAttributes> {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   Work work(const Launch& call) const override;
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
 struct DynamicUpdateSliceAttributes {
@@ -105,6 +117,9 @@ class DynamicUpdateSliceOp final : public OpOf<DynamicUpdateSliceAttributes> {
   bool works_in_place(std::size_t operand) const override { return operand == 0; }
   void lower(const Launch& call) const override;
   Work work(const Launch& call) const override;
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
 struct ConcatAttributes {
@@ -125,6 +140,9 @@ class ConcatOp final : public OpOf<ConcatAttributes> {
                    std::span<const DType> results) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
 }  // namespace weft

@@ -12,6 +12,8 @@
 #include "graph/op_schemas.h"
 #include "graph/ops/iota.h"
 #include "graph/promotion.h"
+#include "graph/rules.h"
+#include "weft/array.h"
 #include "weft/error.h"
 #include "weft/kernels/generate.h"
 #include "weft/kernels/pad.h"
@@ -47,6 +49,33 @@ Tensor multiplied(const Tensor& x, std::span<const std::int64_t> counts, bool ti
   }
   const Tensor wide = broadcast_to(x, seen);
   return all_are(left, 1) ? wide : apply(make_op<TileOp>(TileAttributes{tiles, left}), {wide});
+}
+
+// What mode fills `count` elements behind the last one along an axis with.
+Tensor following(const Tensor& x, int axis, std::int64_t count, kernels::PadMode mode) {
+  const std::int64_t n = x.shape()[axis];
+  if (mode == kernels::PadMode::edge || n == 1) {
+    Shape shape = x.shape();
+    shape[axis] = count;
+    return broadcast_to(slice(x, axis, n - 1, n), shape);
+  }
+  // What is repeated: x, or x backwards and then forwards.
+  const bool wraps = mode == kernels::PadMode::wrap;
+  const std::int64_t skip = mode == kernels::PadMode::reflect ? 1 : 0;
+  Tensor period = wraps ? x : slice(x, axis, n - 1 - skip, -1, -1);
+  if (count > n - skip && !wraps) {
+    const Tensor both[] = {period, slice(x, axis, skip, n)};
+    period = concat(both, axis);
+  }
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(x.rank()), 1);
+  counts[static_cast<std::size_t>(axis)] = (count - 1) / period.shape()[axis] + 1;
+  return slice(tile(period, counts), axis, 0, count);
+}
+
+// The numbers for the axes of an entry, behind that of the batch.
+Dims behind_batch(std::int64_t of_batch, Dims of_entry) {
+  of_entry.insert(0, of_batch);
+  return of_entry;
 }
 
 // How many of start, start + step, … come before stop.
@@ -103,6 +132,42 @@ void PadOp::lower(const Launch& call) const {
                a.fill.value);
 }
 
+// Borders of elements of x, joined to it.
+std::vector<Tensor> PadOp::decomposed(std::span<const Tensor> in) const {
+  if (a.fill.mode == kernels::PadMode::constant) return {};
+  Tensor y = in[0];
+  for (int d = 0; d < y.rank(); ++d) {
+    const std::int64_t before = a.before[d], after = a.after[d], size = y.shape()[d] + before + after;
+    if (size == 0) {
+      y = slice(y, d, 0, 0);
+      continue;
+    }
+    std::vector<Tensor> parts;
+    if (before > 0) parts.push_back(flip(following(flip(y, d), d, before, a.fill.mode), d));
+    parts.push_back(y);
+    if (after > 0) parts.push_back(following(y, d, after, a.fill.mode));
+    const std::int64_t cropped = std::max<std::int64_t>(-before, 0);
+    y = slice(concat(parts, d), d, cropped, cropped + size);
+  }
+  return {y};
+}
+
+// In the other direction: what was added comes off, and what came off is zero. Other modes are made of slices.
+Derivatives PadOp::vjp(const Differentiated&, std::span<const Tensor> g) const {
+  if (a.fill.mode != kernels::PadMode::constant) return std::nullopt;
+  std::vector<std::int64_t> before, after;
+  for (const std::int64_t n : a.before) before.push_back(-n);
+  for (const std::int64_t n : a.after) after.push_back(-n);
+  return std::vector{pad(g[0], before, after)};
+}
+Derivatives PadOp::jvp(const Differentiated&, std::span<const Tensor> t) const {
+  return std::vector{pad(t[0], a.before, a.after, a.fill.mode)};
+}
+std::optional<Batched> PadOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  const PadAttributes of_batch{behind_batch(0, a.before), behind_batch(0, a.after), a.fill};
+  return batched(apply(make_op<PadOp>(of_batch), {batch_first(in[0], axes[0], 0)}));
+}
+
 std::vector<TensorType> TileOp::infer(std::span<const TensorType> in) const {
   TensorType y = in[0];
   check_per_axis(name(), y, static_cast<std::size_t>(a.counts.size()));
@@ -122,6 +187,31 @@ void TileOp::lower(const Launch& call) const {
     kernels::repeat(call.stream, call.inputs[0], call.outputs[0]);
 }
 
+// The sum over all places where an element stands.
+Derivatives TileOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
+  Tensor x = g[0];
+  if (element_count(x.shape()) == 0) return std::vector{Tensor()};
+  for (int d = 0; d < x.rank(); ++d) {
+    if (a.counts[d] == 1) continue;
+    Shape shape = x.shape();
+    const std::int64_t n = node.inputs[0].shape()[d];
+    std::int64_t outer = 1, inner = 1;
+    for (int i = 0; i < d; ++i) outer *= shape[i];
+    for (int i = d + 1; i < shape.rank(); ++i) inner *= shape[i];
+    const Shape split = a.tiles ? Shape{outer, a.counts[d], n, inner} : Shape{outer, n, a.counts[d], inner};
+    shape[d] = n;
+    x = reshape(reduce(ReduceKind::sum, reshape(x, split), {a.tiles ? 1 : 2}), shape);
+  }
+  return std::vector{x};
+}
+Derivatives TileOp::jvp(const Differentiated&, std::span<const Tensor> t) const {
+  return std::vector{apply(shared_from_this(), {t[0]})};
+}
+std::optional<Batched> TileOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  return batched(apply(make_op<TileOp>(TileAttributes{a.tiles, behind_batch(1, a.counts)}),
+                       {batch_first(in[0], axes[0], 0)}));
+}
+
 std::vector<TensorType> RollOp::infer(std::span<const TensorType> in) const {
   check_per_axis(name(), in[0], static_cast<std::size_t>(a.shifts.size()));
   return {in[0]};
@@ -129,6 +219,18 @@ std::vector<TensorType> RollOp::infer(std::span<const TensorType> in) const {
 
 void RollOp::lower(const Launch& call) const {
   kernels::roll(call.stream, call.inputs[0], call.outputs[0], {a.shifts.begin(), a.shifts.end()});
+}
+
+Derivatives RollOp::vjp(const Differentiated&, std::span<const Tensor> g) const {
+  std::vector<std::int64_t> back;
+  for (int d = 0; d < g[0].rank(); ++d) back.push_back(-(a.shifts[d] % std::max<std::int64_t>(g[0].shape()[d], 1)));
+  return std::vector{roll(g[0], back)};
+}
+Derivatives RollOp::jvp(const Differentiated&, std::span<const Tensor> t) const {
+  return std::vector{roll(t[0], a.shifts)};
+}
+std::optional<Batched> RollOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  return batched(roll(batch_first(in[0], axes[0], 0), behind_batch(0, a.shifts)));
 }
 
 std::vector<TensorType> TriangleOp::infer(std::span<const TensorType> in) const {
@@ -143,6 +245,16 @@ void TriangleOp::lower(const Launch& call) const {
   kernels::triangle(call.stream, a.part, call.inputs[0], call.outputs[0], a.diagonal);
 }
 
+Derivatives TriangleOp::vjp(const Differentiated&, std::span<const Tensor> g) const {
+  return std::vector{triangle(g[0], a.part, a.diagonal)};
+}
+Derivatives TriangleOp::jvp(const Differentiated&, std::span<const Tensor> t) const {
+  return std::vector{triangle(t[0], a.part, a.diagonal)};
+}
+std::optional<Batched> TriangleOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  return batched(triangle(batch_first(in[0], axes[0], 0), a.part, a.diagonal));
+}
+
 std::vector<TensorType> OneHotOp::infer(std::span<const TensorType> in) const {
   if (a.classes < 0) throw InvalidArgument("one_hot: {} classes", a.classes);
   TensorType y{infer_dtype(name(), {&in[0]}, a.dtype), in[0].shape};
@@ -152,6 +264,11 @@ std::vector<TensorType> OneHotOp::infer(std::span<const TensorType> in) const {
 
 void OneHotOp::lower(const Launch& call) const {
   kernels::one_hot(call.stream, call.inputs[0], call.outputs[0], a.options.axis, a.options.on, a.options.off);
+}
+
+std::optional<Batched> OneHotOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  const kernels::OneHotOptions& o = a.options;
+  return batched(one_hot(batch_first(in[0], axes[0], 0), a.classes, a.dtype, o.axis + 1, o.on, o.off));
 }
 
 Tensor pad(const Operand& x, std::span<const std::int64_t> before, std::span<const std::int64_t> after,
