@@ -12,7 +12,9 @@
 #include "graph/axes.h"
 #include "graph/graph.h"
 #include "graph/ops/elementwise.h"
+#include "graph/ops/identity.h"
 #include "graph/promotion.h"
+#include "graph/rules.h"
 #include "kernels/quantize/expressions.h"
 #include "weft/array.h"
 #include "weft/error.h"
@@ -164,6 +166,29 @@ Tensor to_quantized(std::string_view function, TypeSet types, MakeExpression mak
   return map(make(x.dtype(), s.dtype(), zero.defined(), q, {.saturate = o.saturate}), p, x.shape());
 }
 
+// The derivatives of fake quantisation, PyTorch's: of x as if it did not round, and so 0 where it saturates; none of
+// the scale and the zero point. Operands as the operation has them.
+class StraightThrough final : public CustomDerivative {
+ public:
+  explicit StraightThrough(Expression in_range) : in_range_(std::move(in_range)) { results = 1; }
+  Derivatives vjp(const Differentiated& call, std::span<const Tensor> cotangents) const override {
+    std::vector<Tensor> all(call.inputs.size());
+    if (call.wanted[0]) all[0] = passed(call, cotangents[0]);
+    return all;
+  }
+  Derivatives jvp(const Differentiated& call, std::span<const Tensor> tangents) const override {
+    return std::vector{tangents[0].defined() ? passed(call, tangents[0]) : Tensor()};
+  }
+
+ private:
+  Tensor passed(const Differentiated& call, const Tensor& t) const {
+    const Tensor in_range = apply(make_op<ElementwiseOp>(in_range_), {call.inputs.begin(), call.inputs.end()});
+    return select(in_range, t, 0);
+  }
+
+  Expression in_range_;
+};
+
 // ---- Products
 
 constexpr TypeSet kBytes{DType::i8, DType::u8};
@@ -278,7 +303,14 @@ Tensor fake_quantize(const Operand& x, const TensorLike& scale, const ZeroPoint&
   }
   const std::optional<DType> zero_type = zero.defined() ? std::optional(zero.dtype()) : std::nullopt;
   const Placed p = Granularity{kName, o.axis, o.block}.place(x, s, zero);
-  return map(kernels::fake_quantize_expression(x.dtype(), s.dtype(), zero_type, range), p, x.shape());
+  std::vector<Tensor> operands{p.x, p.scale};
+  if (p.zero.defined()) operands.push_back(p.zero);
+  const Tensor y = apply(
+      make_op<ElementwiseOp>(kernels::fake_quantize_expression(x.dtype(), s.dtype(), zero_type, range)), operands);
+  const auto derivative = std::make_shared<const StraightThrough>(
+      kernels::in_range_expression(x.dtype(), s.dtype(), zero_type, range));
+  const Tensor made = with_derivative(derivative, std::vector{y}, operands)[0];
+  return made.shape() == x.shape() ? made : reshape(made, x.shape());
 } catch (const Error& e) {
   throw_in_function(e, "fake_quantize");
 }

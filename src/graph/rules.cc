@@ -53,6 +53,21 @@ Tensor batch_broadcast(const Tensor& x, int axis, int rank) {
   return reshape(first, shape);
 }
 
+Tensor entries_merged(const Tensor& x, int axis, std::int64_t size) {
+  const Tensor first = batch_first(x, axis, size);
+  Shape shape = first.shape();
+  shape[1] *= size;
+  shape.erase(0);
+  return reshape(first, shape);
+}
+
+Tensor entries_unmerged(const Tensor& x, std::int64_t size) {
+  Shape shape = x.shape();
+  if (size > 0) shape[0] /= size;
+  shape.insert(0, size);
+  return reshape(x, shape);
+}
+
 Batched batched(Tensor output) { return {{std::move(output)}, {0}}; }
 
 }  // namespace weft

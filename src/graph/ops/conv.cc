@@ -1,5 +1,6 @@
 #include "graph/ops/conv.h"
 
+#include <array>
 #include <numeric>
 
 #include "core/format.h"
@@ -8,6 +9,7 @@
 #include "graph/op_schemas.h"
 #include "graph/ops/images.h"
 #include "graph/ops/product.h"
+#include "graph/rules.h"
 #include "kernels/common/spatial.h"
 #include "weft/array.h"
 #include "weft/error.h"
@@ -267,6 +269,163 @@ std::optional<OwnWork> ConvOp::own_work(std::span<const View> in, std::span<cons
   const auto count = [](const Shape& s) { return static_cast<double>(element_count(s)); };
   const double all = count(y.shape()) * count(w) / static_cast<double>(std::max<std::int64_t>(1, w[0]));
   return product_work(in, out, all / std::max(1.0, count(out[0].shape())));
+}
+
+// ---- Derivatives: each of the three is linear in both operands, and what is left of one for an operand is another:
+// with conv's x, its filter w and its y, conv is (x, w) to y, the transposed one (y, w) to x, the filter's gradient
+// (x, y) to w.
+
+namespace {
+
+Dims spatial_sizes(const Shape& shape, bool channels_last) {
+  Dims sizes;
+  for (int d = 0; d + 2 < shape.rank(); ++d) sizes.push_back(shape[(channels_last ? 1 : 2) + d]);
+  return sizes;
+}
+
+// The operations that make one of x, w and y of the two others, each of the type and the sizes of `like`.
+struct Convolutions {
+  const ConvAttributes& a;
+
+  Tensor y_of(const Tensor& x, const Tensor& w, const Tensor& like) const {
+    // Padding behind x for as many results as there are; padding alone would round down.
+    const ConvGeometry g = geometry(a, x.type(), w.type());
+    const Dims wanted = spatial_sizes(like.shape(), a.channels_last);
+    ConvAttributes attributes = of_kind(ConvKind::conv);
+    attributes.padding_after = {};
+    for (int d = 0; d < g.spatial; ++d) {
+      const std::int64_t reach = (w.shape()[2 + d] - 1) * g.options.dilations[d] + 1;
+      attributes.padding_after.push_back((wanted[d] - 1) * g.options.strides[d] + reach - g.x[2 + d] -
+                                         g.options.before[d]);
+    }
+    return made(std::move(attributes), x, w, like);
+  }
+  Tensor x_of(const Tensor& y, const Tensor& w, const Tensor& like) const {
+    ConvAttributes attributes = of_kind(ConvKind::transpose);
+    attributes.output_sizes = spatial_sizes(like.shape(), a.channels_last);
+    return made(std::move(attributes), y, w, like);
+  }
+  Tensor w_of(const Tensor& x, const Tensor& y, const Tensor& like) const {
+    ConvAttributes attributes = of_kind(ConvKind::filter_gradient);
+    attributes.window = spatial_sizes(like.shape(), false);
+    return made(std::move(attributes), x, y, like);
+  }
+
+ private:
+  ConvAttributes of_kind(ConvKind kind) const {
+    return {.kind = kind,
+            .strides = a.strides,
+            .dilations = a.dilations,
+            .padding = a.padding,
+            .padding_after = a.padding_after,
+            .groups = a.groups,
+            .channels_last = a.channels_last};
+  }
+  static Tensor made(ConvAttributes attributes, const Tensor& first, const Tensor& second, const Tensor& like) {
+    attributes.type = asked_result(first.dtype(), second.dtype(), like.dtype());
+    return apply(make_op<ConvOp>(std::move(attributes)), {first, second});
+  }
+};
+
+// The axis of the channels among those of an entry.
+int channel_axis(const Tensor& entries, bool channels_last) { return channels_last ? entries.rank() - 2 : 1; }
+
+// Entries [batch, …] whose axis `axis` has `groups` equal parts, with all entries' parts of a group together in it.
+Tensor entries_joined(const Tensor& x, int axis, std::int64_t groups) {
+  const std::int64_t batch = x.shape()[0], size = x.shape()[axis + 1];
+  Shape split = x.shape();
+  split[axis + 1] = groups;
+  split.insert(axis + 2, size / groups);
+  Shape joined = x.shape();
+  joined.erase(0);
+  joined[axis] = batch * size;
+  return reshape(moveaxis(reshape(x, split), 0, axis + 1), joined);
+}
+// The inverse.
+Tensor entries_split(const Tensor& x, int axis, std::int64_t groups, std::int64_t batch) {
+  const std::int64_t size = x.shape()[axis] / batch;
+  Shape split = x.shape();
+  split[axis] = groups;
+  split.insert(axis + 1, size / groups);
+  split.insert(axis + 1, batch);
+  Shape entries = x.shape();
+  entries[axis] = size;
+  entries.insert(0, batch);
+  return reshape(moveaxis(reshape(x, split), axis + 1, 0), entries);
+}
+
+}  // namespace
+
+Derivatives ConvOp::vjp(const Differentiated& node, std::span<const Tensor> cotangents) const {
+  const Tensor &first = node.inputs[0], &second = node.inputs[1], &g = cotangents[0];
+  std::vector<Tensor> all(2);
+  if (first.size() == 0 || second.size() == 0 || g.size() == 0) return all;
+  const Convolutions of{a};
+  switch (a.kind) {
+    case ConvKind::conv:
+      if (node.wanted[0]) all[0] = of.x_of(g, second, first);
+      if (node.wanted[1]) all[1] = of.w_of(first, g, second);
+      break;
+    case ConvKind::transpose:
+      if (node.wanted[0]) all[0] = of.y_of(g, second, first);
+      if (node.wanted[1]) all[1] = of.w_of(g, first, second);
+      break;
+    case ConvKind::filter_gradient:
+      if (node.wanted[0]) all[0] = of.x_of(second, g, first);
+      if (node.wanted[1]) all[1] = of.y_of(first, g, second);
+      break;
+  }
+  return all;
+}
+
+Derivatives ConvOp::jvp(const Differentiated& node, std::span<const Tensor> t) const {
+  Tensor sum;
+  if (t[0].defined()) sum = apply(make_op<ConvOp>(a), {t[0], node.inputs[1]});
+  if (t[1].defined()) sum = sum_of(sum, apply(make_op<ConvOp>(a), {node.inputs[0], t[1]}));
+  return std::vector{sum};
+}
+
+// A batch of the operand that brings the batch is more of it. Otherwise entries are more channels: outputs of the
+// operand that all entries share, or groups if they share none.
+std::optional<Batched> ConvOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  const std::int64_t batch = batch_size(in, axes), groups = a.groups;
+  const Tensor x = axes[0] < 0 ? in[0] : batch_first(in[0], axes[0], batch);
+  const Tensor second = axes[1] < 0 ? in[1] : batch_first(in[1], axes[1], batch);
+  const auto entry = [&](const Tensor& t, int axis) {
+    TensorType type = t.type();
+    if (axis >= 0) type.shape.erase(0);
+    return type;
+  };
+  if (batch == 0) {
+    TensorType type = infer(std::array{entry(x, axes[0]), entry(second, axes[1])})[0];
+    type.shape.insert(0, 0);
+    return batched(zeros_of(type));
+  }
+  ConvAttributes attributes = a;
+  const auto made = [&](const Tensor& p, const Tensor& q) {
+    return apply(make_op<ConvOp>(attributes), {p, q});
+  };
+  const int x_channels = axes[0] < 0 ? 0 : channel_axis(x, a.channels_last);
+  const bool both = axes[0] >= 0 && axes[1] >= 0;
+  if (both) attributes.groups *= batch;
+  if (a.kind == ConvKind::filter_gradient) {
+    const int dy_channels = axes[1] < 0 ? 0 : channel_axis(second, a.channels_last);
+    if (both) {
+      return batched(entries_split(made(entries_joined(x, x_channels, 1), entries_joined(second, dy_channels, 1)), 0, 1,
+                                   batch));
+    }
+    if (axes[0] >= 0) return batched(entries_split(made(entries_joined(x, x_channels, groups), second), 1, 1, batch));
+    return batched(entries_split(made(x, entries_joined(second, dy_channels, groups)), 0, groups, batch));
+  }
+  if (axes[1] < 0) return batched(entries_unmerged(made(entries_merged(x, 0, batch), second), batch));
+  const int y_channels = channel_axis(second, a.channels_last);  // of one rank
+  if (both) {
+    return batched(entries_split(made(entries_joined(x, x_channels, 1), entries_joined(second, 0, 1)), y_channels, 1,
+                                 batch));
+  }
+  const bool outputs_first = a.kind == ConvKind::conv;
+  const Tensor w = outputs_first ? entries_joined(second, 0, groups) : entries_joined(second, 1, 1);
+  return batched(entries_split(made(x, w), y_channels, groups, batch));
 }
 
 Tensor conv(const Operand& x, const Operand& w, const Operand& bias, const ConvOptions& o) {

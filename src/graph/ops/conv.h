@@ -35,6 +35,9 @@ class ConvOp final : public OpOf<ConvAttributes> {
                    std::span<const DType> results) const override;
   std::optional<WeightOperand> weight_operand() const override;
   std::optional<ChannelAxes> channel_axes() const override;
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 
   std::string_view name() const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;

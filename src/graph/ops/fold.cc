@@ -8,6 +8,7 @@
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
+#include "graph/rules.h"
 #include "kernels/common/spatial.h"
 #include "weft/array.h"
 #include "weft/error.h"
@@ -88,6 +89,40 @@ Work FoldOp::work(const Launch& call) const {
   Work w = Op::work(call);
   w.flops = static_cast<double>(call.inputs[0].count());
   return w;
+}
+
+// The operand that windows of an image are: [n, C, window…, places…].
+Derivatives FoldOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
+  const Shape& given = node.inputs[0].shape();
+  if (node.inputs[0].size() == 0 || g[0].size() == 0) return std::vector{Tensor()};
+  const int spatial = a.sizes.rank();
+  const auto number = [](const Dims& of_axes, int d, std::int64_t usual) { return of_axes.empty() ? usual : of_axes[d]; };
+  Tensor x = g[0];
+  for (int d = spatial - 1; d >= 0; --d) {
+    const std::int64_t window = given[2 + d], places = given[2 + spatial + d];
+    const std::int64_t stride = number(a.options.strides, d, 1), dilation = number(a.options.dilations, d, 1);
+    const std::int64_t before = number(a.options.before, d, 0);
+    // As many elements as the windows reach over, those outside of the image being 0.
+    std::vector<std::int64_t> front(static_cast<std::size_t>(x.rank()), 0), behind = front;
+    front[static_cast<std::size_t>(2 + d)] = before;
+    behind[static_cast<std::size_t>(2 + d)] =
+        std::max<std::int64_t>(0, (places - 1) * stride + (window - 1) * dilation + 1 - before - a.sizes[d]);
+    x = gather(pad(x, front, behind), indices(window, dilation, places, stride), 2 + d);
+  }
+  std::vector<int> order{0, 1};
+  for (const int part : {0, 1}) {
+    for (int d = 0; d < spatial; ++d) order.push_back(2 + 2 * d + part);
+  }
+  return std::vector{permute(x, order)};
+}
+
+Derivatives FoldOp::jvp(const Differentiated&, std::span<const Tensor> t) const {
+  return std::vector{apply(make_op<FoldOp>(a), {t[0]})};
+}
+
+std::optional<Batched> FoldOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  const std::int64_t batch = batch_size(in, axes);
+  return batched(entries_unmerged(apply(make_op<FoldOp>(a), {entries_merged(in[0], axes[0], batch)}), batch));
 }
 
 Tensor unfold(const Operand& x, const Shape& window, const WindowOptions& o) try {

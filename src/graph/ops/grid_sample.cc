@@ -8,6 +8,10 @@
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
+#include "graph/ops/identity.h"
+#include "graph/rules.h"
+#include "weft/array.h"
+#include "weft/creation.h"
 #include "weft/error.h"
 #include "weft/resampling.h"
 
@@ -102,6 +106,157 @@ Work GridSampleOp::work(const Launch& call) const {
   const View& y = a.function == SampleFunction::sample ? call.outputs[0] : call.inputs[0];
   w.flops = products * static_cast<double>(y.count());
   return w;
+}
+
+// ---- Derivatives. Samples are linear in x, whose gradient's are linear in dy.
+
+namespace {
+
+// The elements of x that count along one of its axes, for each position, and the derivatives of their weights by the
+// grid's number: tensors [n, taps, places], as the kernels compute them (kernels/grid_sample/positions_cpu.h).
+struct AxisTaps {
+  Tensor indices, inside, weights, slopes;
+};
+
+// `numbers`: the grid's [n, places] for the axis, of the type that is computed in.
+AxisTaps axis_taps(const Tensor& numbers, std::int64_t size, const kernels::SampleOptions& o) {
+  const auto last = static_cast<double>(size - 1), n = static_cast<double>(size), span = o.align_corners ? last : n;
+  const double half = o.align_corners ? 0 : 0.5;  // from the first element to where x is mirrored
+  const bool cubic = o.mode == SampleMode::cubic;
+  const auto clamped = [&](const Tensor& q) { return select(less(q, 0), 0, select(less(last, q), last, q)); };
+  const auto odd = [](const Tensor& flips) { return not_equal(flips * 0.5, floor(flips * 0.5)); };
+  const auto flips = [&](const Tensor& q) { return floor(abs(q + half) / span); };
+  const auto reflected = [&](const Tensor& q) {
+    if (span == 0) return q * 0;
+    const Tensor turns = flips(q), rest = abs(q + half) - turns * span;
+    return clamped(select(odd(turns), span - rest, rest) - half);
+  };
+  const Tensor g = identity(numbers, IdentityKind::stop_gradient);
+  const Tensor exact = o.align_corners ? (g + 1) * 0.5 * last : ((g + 1) * n - 1) * 0.5;
+  const Tensor far = logical_not(less(abs(exact), 0x1p30));
+  const Tensor unpadded = select(far, -100, exact);
+  Tensor q = unpadded, m = full_like(g, 0.5 * span);
+  if (!cubic && o.padding != SamplePadding::zeros) {
+    if (o.padding == SamplePadding::reflection && span > 0) {
+      m = select(not_equal(odd(flips(q)), less(q + half, 0)), -m, m);
+    }
+    q = o.padding == SamplePadding::border ? clamped(q) : reflected(q);
+    const Tensor at = o.padding == SamplePadding::border ? unpadded : q;
+    m = select(logical_or(less_equal(at, 0), greater_equal(at, last)), 0, m);
+  }
+  m = select(far, 0, m);
+  // The position as a function of the number, whose slope is m.
+  const Tensor here = select(far, 0, numbers), there = select(far, 0, g);
+  const Tensor position = q + m * (here - there);
+
+  std::vector<Tensor> indices, are_inside, weights, slopes;
+  const auto add = [&](Tensor at, const Tensor& weight, const Tensor& by_position) {
+    if (o.padding == SamplePadding::border) at = clamped(at);
+    if (o.padding == SamplePadding::reflection && cubic) at = reflected(at);
+    const Tensor inside = logical_and(greater_equal(at, 0), less_equal(at, last));
+    indices.push_back(cast(select(inside, at, 0), DType::i32));
+    are_inside.push_back(inside);
+    weights.push_back(weight);
+    slopes.push_back(m * by_position);
+  };
+  if (o.mode == SampleMode::nearest) {
+    add(round(q), full_like(q, 1), full_like(q, 0));
+  } else {
+    const Tensor first = floor(q), t = position - first;
+    if (!cubic) {
+      add(first, 1 - t, full_like(t, -1));
+      add(first + 1, t, full_like(t, 1));
+    } else {
+      const auto near = [](const Tensor& d) { return (d * 1.25 - 2.25) * d * d + 1; };
+      const auto wide = [](const Tensor& d) { return ((d * -0.75 + 3.75) * d - 6) * d + 3; };
+      const auto near_slope = [](const Tensor& d) { return (d * 3.75 - 4.5) * d; };
+      const auto wide_slope = [](const Tensor& d) { return (d * -2.25 + 7.5) * d - 6; };
+      add(first - 1, wide(t + 1), wide_slope(t + 1));
+      add(first, near(t), near_slope(t));
+      add(first + 1, near(1 - t), -near_slope(1 - t));
+      add(first + 2, wide(2 - t), -wide_slope(2 - t));
+    }
+  }
+  return {stack(indices, 1), stack(are_inside, 1), stack(weights, 1), stack(slopes, 1)};
+}
+
+// Taps of an axis among those of all: [n, 1…, taps, 1…, places].
+Tensor along_axis(const Tensor& taps, int axis, int axes) {
+  Shape shape{taps.shape()[0]};
+  for (int d = 0; d < axes; ++d) shape.push_back(d == axis ? taps.shape()[1] : 1);
+  shape.push_back(taps.shape()[2]);
+  return reshape(taps, shape);
+}
+
+}  // namespace
+
+std::vector<Tensor> GridSampleOp::decomposed(std::span<const Tensor> in) const {
+  if (a.function != SampleFunction::grid_gradient) return {};
+  const Tensor &dy = in[0], &x = in[1], &grid = in[2];
+  const int spatial = x.rank() - 2;
+  if (dy.size() == 0 || grid.size() == 0) return {zeros_of(grid.type())};
+  const DType type = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  const std::int64_t n = x.shape()[0], channels = x.shape()[1], places = grid.size() / (n * spatial);
+  const Tensor numbers = reshape(cast(grid, type), {n, places, spatial});
+  std::vector<AxisTaps> axes;
+  Tensor offsets, inside;
+  for (int d = 0; d < spatial; ++d) {
+    const std::int64_t size = x.shape()[2 + d];
+    axes.push_back(axis_taps(squeeze(slice(numbers, 2, spatial - 1 - d, spatial - d), 2), size, a.options));
+    const Tensor own = along_axis(axes.back().indices, d, spatial);
+    const Tensor is_inside = along_axis(axes.back().inside, d, spatial);
+    offsets = offsets.defined() ? offsets * static_cast<std::int32_t>(size) + own : own;
+    inside = inside.defined() ? logical_and(inside, is_inside) : is_inside;
+  }
+  // x's elements for all taps together; what is outside of x counts as 0.
+  const std::int64_t taps = offsets.size() / (n * places);
+  const Tensor elements = gather_elements(reshape(cast(x, type), {n, channels, x.size() / (n * channels)}),
+                                          reshape(offsets, {n, 1, taps * places}), 2);
+  const Tensor picked =
+      select(reshape(inside, {n, 1, taps, places}), reshape(elements, {n, channels, taps, places}), 0);
+  std::vector<Tensor> numbers_of_axes;
+  for (int d = spatial - 1; d >= 0; --d) {
+    Tensor weight;
+    for (int k = 0; k < spatial; ++k) {
+      const AxisTaps& axis = axes[static_cast<std::size_t>(k)];
+      const Tensor own = along_axis(k == d ? axis.slopes : axis.weights, k, spatial);
+      weight = weight.defined() ? weight * own : own;
+    }
+    weight = reshape(weight, {n, 1, taps, places});
+    const Tensor slope = reduce(ReduceKind::sum, picked * weight, {2});
+    numbers_of_axes.push_back(reduce(ReduceKind::sum, slope * reshape(cast(dy, type), {n, channels, places}), {1}));
+  }
+  return {cast(reshape(stack(numbers_of_axes, 2), grid.shape()), grid.dtype())};
+}
+
+Derivatives GridSampleOp::vjp(const Differentiated& node, std::span<const Tensor> cotangents) const {
+  if (a.function == SampleFunction::grid_gradient) return std::nullopt;
+  const Tensor &x = node.inputs[0], &grid = node.inputs[1], &g = cotangents[0];
+  std::vector<Tensor> all(2);
+  if (x.size() == 0 || g.size() == 0) return all;
+  const auto made = [&](SampleFunction function, Dims sizes, std::vector<Tensor> operands) {
+    return apply(make_op<GridSampleOp>(GridSampleAttributes{function, a.options, std::move(sizes)}),
+                 std::move(operands));
+  };
+  const bool samples = a.function == SampleFunction::sample;
+  if (node.wanted[0]) {
+    Dims sizes;
+    for (int d = 2; d < x.rank() && samples; ++d) sizes.push_back(x.shape()[d]);
+    all[0] = made(samples ? SampleFunction::gradient : SampleFunction::sample, sizes, {g, grid});
+  }
+  // The gradient for x is to its cotangent what dy is to samples of that.
+  if (node.wanted[1]) {
+    all[1] = samples ? made(SampleFunction::grid_gradient, {}, {g, x, grid})
+                     : made(SampleFunction::grid_gradient, {}, {x, g, grid});
+  }
+  return all;
+}
+
+std::optional<Batched> GridSampleOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  const std::int64_t batch = batch_size(in, axes);
+  std::vector<Tensor> operands;
+  for (std::size_t i = 0; i < in.size(); ++i) operands.push_back(entries_merged(in[i], axes[i], batch));
+  return batched(entries_unmerged(apply(make_op<GridSampleOp>(a), std::move(operands)), batch));
 }
 
 Tensor grid_sample(const Operand& x, const Operand& grid, const GridSampleOptions& o) {

@@ -27,6 +27,10 @@ class GridSampleOp final : public OpOf<GridSampleAttributes> {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   Work work(const Launch& call) const override;
+  // Of the gradient for the grid.
+  std::vector<Tensor> decomposed(std::span<const Tensor> inputs) const override;
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
 }  // namespace weft

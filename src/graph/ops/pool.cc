@@ -10,6 +10,7 @@
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
+#include "graph/rules.h"
 #include "graph/ops/images.h"
 #include "kernels/common/spatial.h"
 #include "weft/creation.h"
@@ -220,11 +221,8 @@ void PoolAttributes::fields(AttributeVisitor& v) {
     v.brief("divisor", divisor, 0, "the divisor, instead of the number of elements; 0: that number");
   }
   if (function == PoolFunction::lp) v("p", p, 2, "the exponent of the norm");
-  if (is_gradient()) {
-    v("sizes", sizes, "the sizes of the spatial axes of x");
-  } else {
-    v.brief("output_sizes", output_sizes, {}, "how many windows there are, instead of what follows from the padding");
-  }
+  if (is_gradient()) v("sizes", sizes, "the sizes of the spatial axes of x");
+  v.brief("output_sizes", output_sizes, {}, "how many windows there are, instead of what follows from the padding");
   v.brief("channels_last", channels_last, false, "the channels are the last axis of all tensors");
   v("type", type, {}, "the type of the result, instead of operand 0's");
 }
@@ -338,6 +336,92 @@ std::string PoolOp::label(std::span<const TensorType>) const {
   return a.adaptive ? "adaptive_" + std::string(name()) : std::string(name());
 }
 
+// ---- Derivatives: a maximum's cotangent goes to the element that the kernel with indices finds, which is PyTorch's:
+// the first of equal ones, the last NaN.
+
+namespace {
+
+// The operation on a tensor for a result of this type.
+PoolAttributes giving(PoolAttributes attributes, DType from, DType result) {
+  attributes.type = from == result ? std::nullopt : std::optional(result);
+  return attributes;
+}
+
+PoolOptions options_of(const PoolAttributes& a) {
+  return {.window = a.window,
+          .strides = a.strides,
+          .dilations = a.dilations,
+          .padding = a.padding,
+          .padding_after = a.padding_after,
+          .ceil_mode = a.ceil_mode,
+          .output_sizes = a.output_sizes,
+          .channels_last = a.channels_last};
+}
+
+// The spatial axes as one, which is axis first_spatial().
+Tensor with_one_plane(const Tensor& x, bool channels_last) {
+  const std::int64_t places = element_count(spatial_sizes(x.shape(), channels_last));
+  return channels_last ? reshape(x, {x.shape()[0], places, x.shape()[-1]})
+                       : reshape(x, {x.shape()[0], x.shape()[1], places});
+}
+
+// x's elements at positions in its planes; 0 at negative ones.
+Tensor at_positions(const Tensor& x, const Tensor& indices, bool channels_last) {
+  const Tensor flat = with_one_plane(indices, channels_last);
+  const Tensor found =
+      gather_elements(with_one_plane(x, channels_last), maximum(flat, 0), first_spatial(channels_last));
+  return reshape(select(less(flat, 0), 0, found), indices.shape());
+}
+
+}  // namespace
+
+Derivatives PoolOp::vjp(const Differentiated& node, std::span<const Tensor> cotangents) const {
+  const Tensor &x = node.inputs[0], &g = cotangents[0];
+  if (x.size() == 0 || g.size() == 0) return std::vector<Tensor>(node.inputs.size());
+  PoolAttributes attributes = giving(a, g.dtype(), x.dtype());
+  const Dims sizes = spatial_sizes(x.shape(), a.channels_last);
+  const auto transposed = [&](PoolFunction function, std::vector<Tensor> operands) {
+    attributes.function = function;
+    attributes.sizes = sizes;
+    if (a.adaptive) attributes.output_sizes = {};
+    return std::vector{apply(make_op<PoolOp>(attributes), std::move(operands))};
+  };
+  switch (a.function) {
+    case PoolFunction::max: {
+      PoolAttributes indexed = giving(a, x.dtype(), x.dtype());
+      indexed.function = PoolFunction::max_with_indices;
+      return transposed(PoolFunction::max_gradient, {g, result(apply(make_op<PoolOp>(indexed), {x}), 1)});
+    }
+    case PoolFunction::max_with_indices:
+      return transposed(PoolFunction::max_gradient, {g, node.outputs[1]});
+    case PoolFunction::average:
+      return transposed(PoolFunction::average_gradient, {g});
+    case PoolFunction::lp:
+      return std::vector{cast(lp_pool_gradient(g, x, node.outputs[0], a.p, options_of(a)), x.dtype())};
+    case PoolFunction::max_gradient:
+      return std::vector{cast(at_positions(g, node.inputs[1], a.channels_last), x.dtype()), Tensor()};
+    case PoolFunction::average_gradient:
+      attributes.function = PoolFunction::average;
+      attributes.sizes = {};
+      if (a.adaptive) attributes.output_sizes = sizes;
+      return std::vector{apply(make_op<PoolOp>(attributes), {g})};
+  }
+  return std::nullopt;
+}
+
+std::optional<Batched> PoolOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  const std::int64_t batch = batch_size(in, axes);
+  std::vector<Tensor> operands;
+  for (std::size_t i = 0; i < in.size(); ++i) operands.push_back(entries_merged(in[i], axes[i], batch));
+  const Tensor y = apply(make_op<PoolOp>(a), std::move(operands));
+  Batched made;
+  for (int i = 0; i < static_cast<int>(y.node()->types().size()); ++i) {
+    made.outputs.push_back(entries_unmerged(result(y, i), batch));
+    made.axes.push_back(0);
+  }
+  return made;
+}
+
 Tensor max_pool(const Operand& x, const PoolOptions& o) { return max_pool_of(attributes_of(PoolFunction::max, o), x); }
 
 PooledMax max_pool_with_indices(const Operand& x, const PoolOptions& o) {
@@ -417,16 +501,15 @@ Tensor lp_pool_gradient(const Operand& dy, const Operand& x, const Operand& y, d
   if (x.rank() != dy.rank()) {
     throw ShapeError("{}: x is {} and dy is {}, expected one rank", kName, to_string(x.type()), to_string(dy.type()));
   }
-  // dy · y^(1 − p), summed over the windows of each element, times sign(x) · |x|^(p − 1); no narrower than f32.
+  // dy · y^(1 − p), summed over the windows of each element, times sign(x) · |x|^(p − 1); no narrower than f32. Of
+  // windows of zeros it is 0, and so are its own derivatives.
   const DType wide = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
   const auto as_wide = [wide](const Tensor& v) { return v.dtype() == wide ? v : cast(v, wide); };
-  const Tensor norm = as_wide(y), scaled = p == 1   ? as_wide(dy)
-                                           : p == 2 ? as_wide(dy) / norm
-                                                    : as_wide(dy) * pow(norm, 1 - p);
+  const Tensor zero = equal(y, 0), norm = select(zero, 1, as_wide(y));
+  const Tensor scaled = p == 1 ? as_wide(dy) : p == 2 ? as_wide(dy) / norm : as_wide(dy) * pow(norm, 1 - p);
   PoolOptions sums = o;
   sums.divisor = 1;
-  const Tensor sum =
-      average_pool_gradient(select(equal(norm, 0), 0, scaled), spatial_sizes(x.shape(), o.channels_last), sums);
+  const Tensor sum = average_pool_gradient(select(zero, 0, scaled), spatial_sizes(x.shape(), o.channels_last), sums);
   const Tensor own = as_wide(x);
   const Tensor dx = sum * (p == 1 ? sign(own) : p == 2 ? own : sign(own) * pow(abs(own), p - 1));
   return x.dtype() == wide ? dx : cast(dx, x.dtype());
@@ -457,18 +540,11 @@ Tensor max_unpool(const Operand& x, const Operand& indices, const Dims& sizes, b
     throw ShapeError("{}: the indices are {}, expected the shape of x {}", kName,
                      indices.defined() ? to_string(indices.type()) : "an undefined Tensor", to_string(x.type()));
   }
-  // The spatial axes as one.
-  const auto flat = [&](const Tensor& v, const Dims& spatial) {
-    const std::int64_t count = element_count(spatial);
-    return channels_last ? reshape(v, {v.shape()[0], count, v.shape()[-1]})
-                         : reshape(v, {v.shape()[0], v.shape()[1], count});
-  };
-  const Dims windows = spatial_sizes(x.shape(), channels_last);
   Shape result = x.shape();
   for (int d = 0; d < sizes.rank(); ++d) result[first_spatial(channels_last) + d] = sizes[d];
-  const Tensor empty = flat(broadcast_to(Graph::scalar(0, x.dtype()), result), sizes);
-  return reshape(scatter_elements(ScatterKind::assign, empty, flat(indices, windows), flat(x, windows),
-                                  first_spatial(channels_last) == 1 ? 1 : 2),
+  const Tensor empty = with_one_plane(broadcast_to(Graph::scalar(0, x.dtype()), result), channels_last);
+  return reshape(scatter_elements(ScatterKind::assign, empty, with_one_plane(indices, channels_last),
+                                  with_one_plane(x, channels_last), first_spatial(channels_last)),
                  result);
 } catch (const Error& e) {
   throw_in_function(e, "max_unpool");

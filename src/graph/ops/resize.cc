@@ -9,6 +9,7 @@
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
+#include "graph/rules.h"
 #include "weft/array.h"
 #include "weft/error.h"
 #include "weft/resampling.h"
@@ -145,6 +146,48 @@ std::optional<OwnWork> ResizeOp::own_work(std::span<const View> in, std::span<co
 
 std::string ResizeOp::label(std::span<const TensorType>) const {
   return std::string(name()) + "_" + std::string(kernels::kResizeModes[static_cast<int>(a.options.mode)]);
+}
+
+// ---- Derivatives: both functions are linear but for the number outside of x, and each is the other's transpose.
+
+namespace {
+
+Tensor resized(ResizeAttributes attributes, const Tensor& x) {
+  // The gradient's kernel has no complex numbers, of which a result moves both parts alike.
+  if (attributes.gradient && x.dtype() == DType::c64) {
+    return complex(resized(attributes, real(x)), resized(attributes, imag(x)));
+  }
+  return apply(make_op<ResizeOp>(std::move(attributes)), {x});
+}
+
+ResizeAttributes without_number(ResizeAttributes attributes) {
+  attributes.options.value = 0;
+  return attributes;
+}
+
+}  // namespace
+
+Derivatives ResizeOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
+  ResizeAttributes transposed = without_number(a);
+  transposed.gradient = !a.gradient;
+  transposed.shape = node.inputs[0].shape();
+  return std::vector{resized(std::move(transposed), g[0])};
+}
+
+Derivatives ResizeOp::jvp(const Differentiated&, std::span<const Tensor> t) const {
+  return std::vector{resized(without_number(a), t[0])};
+}
+
+std::optional<Batched> ResizeOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  const Tensor x = batch_first(in[0], axes[0], 0);
+  ResizeAttributes of_batch = a;
+  of_batch.shape.insert(0, x.shape()[0]);
+  kernels::ResizeOptions& o = of_batch.options;
+  // The batch's axis stays as it is.
+  if (!o.scales.empty()) o.scales.insert(o.scales.begin(), 1);
+  if (!o.starts.empty()) o.starts.insert(o.starts.begin(), 0);
+  if (!o.ends.empty()) o.ends.insert(o.ends.begin(), 1);
+  return batched(apply(make_op<ResizeOp>(std::move(of_batch)), {x}));
 }
 
 Tensor resize(const Operand& x, const Shape& shape, const ResizeOptions& options) {

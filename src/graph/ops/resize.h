@@ -27,6 +27,9 @@ class ResizeOp final : public OpOf<ResizeAttributes> {
   void lower(const Launch& call) const override;
   std::optional<OwnWork> own_work(std::span<const View> inputs, std::span<const View> outputs) const override;
   std::string label(std::span<const TensorType> inputs) const override;
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 
  private:
   // How many elements of x an element of y is made of along an axis, at most but for antialiasing.

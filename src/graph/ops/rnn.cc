@@ -9,6 +9,8 @@
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
+#include "graph/rules.h"
+#include "weft/array.h"
 #include "weft/error.h"
 #include "weft/recurrent.h"
 
@@ -207,6 +209,204 @@ Work RnnOp::work(const Launch& call) const {
   // An activation takes about as long as an exponential.
   return with_bytes(call, {.flops = 2 * states * gates * depth + 4 * states * gates,
                            .functions = 1.5 * states * static_cast<double>(gates + (is_lstm() ? 1 : 0))});
+}
+
+// ---- Derivatives: those of the steps, recorded as operations of their own.
+
+namespace {
+
+// At corners the derivative is that of PyTorch's function where it has one: 0 of relu and hard_sigmoid.
+Tensor activated(const RnnActivation& a, const Tensor& x) {
+  const Tensor negative = less(x, 0);
+  switch (a.function) {
+    case RnnFunction::sigmoid:
+      return sigmoid(x);
+    case RnnFunction::tanh:
+      return tanh(x);
+    case RnnFunction::relu:
+      return relu(x);
+    case RnnFunction::affine:
+      return x * a.alpha + a.beta;
+    case RnnFunction::leaky_relu:
+      return select(negative, x * a.alpha, x);
+    case RnnFunction::thresholded_relu:
+      return select(less(x, a.alpha), 0, x);
+    case RnnFunction::scaled_tanh:
+      return tanh(x * a.beta) * a.alpha;
+    case RnnFunction::hard_sigmoid: {
+      const Tensor line = x * a.alpha + a.beta;
+      return select(less_equal(line, 0), 0, select(greater_equal(line, 1), 1, line));
+    }
+    case RnnFunction::elu:
+      return select(negative, expm1(select(negative, x, 0)) * a.alpha, x);
+    case RnnFunction::softsign:
+      return x / (abs(x) + 1);
+    case RnnFunction::softplus:
+      return softplus(x);
+  }
+  return x;
+}
+
+// A network of one direction at work, in the type of its sums.
+struct Steps {
+  const Recurrence& recurrence;
+  std::int64_t hidden;
+  Tensor r;                          // [hidden, gates · hidden]
+  Tensor recurrent_bias, peephole;   // [gates · hidden], [3 · hidden]; may be undefined
+  Tensor h, c;                       // [batch, hidden]
+
+  // The state after a step, of the inputs' sums [batch, gates · hidden].
+  void next(const Tensor& sums) {
+    const Tensor of_state = with_bias(matmul(h, r), recurrent_bias, -1);
+    switch (recurrence.kind) {
+      case RnnKind::rnn:
+        h = activation(0, sums + of_state);
+        return;
+      case RnnKind::gru: {
+        const Tensor all = sums + of_state;
+        const Tensor reset = activation(0, gate(all, 0)), z = activation(0, gate(all, 1));
+        const Tensor state = recurrence.reset_after ? reset * gate(of_state, 2)
+                                                    : with_bias(matmul(reset * h, gate(r, 2)), recurrent_bias, 2);
+        h = (1 - z) * activation(1, gate(sums, 2) + state) + z * h;
+        return;
+      }
+      case RnnKind::lstm: {
+        const Tensor all = sums + of_state;
+        const Tensor i = activation(0, peeped(gate(all, 0), 0, c));
+        const Tensor f = recurrence.coupled ? 1 - i : activation(0, peeped(gate(all, 1), 2, c));
+        const Tensor after = f * c + i * activation(1, gate(all, 2));
+        const Tensor o = activation(0, peeped(gate(all, 3), 1, recurrence.output_peephole_after ? after : c));
+        c = after;
+        h = o * activation(2, c);
+        return;
+      }
+    }
+  }
+
+ private:
+  Tensor gate(const Tensor& all, int which) const {
+    const std::int64_t begin = recurrence.places[static_cast<std::size_t>(which)] * hidden;
+    return slice(all, -1, begin, begin + hidden);
+  }
+  // A gate of the bias, or with -1 all of it, is added.
+  Tensor with_bias(const Tensor& x, const Tensor& bias, int which) const {
+    return !bias.defined() ? x : x + (which < 0 ? bias : gate(bias, which));
+  }
+  Tensor peeped(const Tensor& sum, std::int64_t which, const Tensor& cell) const {
+    return !peephole.defined() ? sum : sum + slice(peephole, 0, which * hidden, (which + 1) * hidden) * cell;
+  }
+  Tensor activation(std::size_t which, const Tensor& x) const {
+    const auto& clip = recurrence.clip;
+    return activated(recurrence.activations[which], clip ? clamp(x, -*clip, *clip) : x);
+  }
+};
+
+}  // namespace
+
+std::vector<Tensor> RnnOp::decomposed(std::span<const Tensor> in) const {
+  std::vector<TensorType> types;
+  for (const Tensor& v : in) types.push_back(v.type());
+  const std::vector<TensorType> results = infer(types);
+  const DType type = results[0].dtype;
+  const bool doubles = std::any_of(in.begin(), in.begin() + 3, [](const Tensor& v) { return v.dtype() == DType::f64; });
+  const DType wide = doubles ? DType::f64 : DType::f32;
+  std::array<Tensor, kRecurrentOperands.size()> more;
+  for (std::size_t i = 0, next = 3; i < more.size(); ++i) more[i] = a.operands[i] ? in[next++] : Tensor();
+
+  Tensor x = cast(a.batch_first ? permute(in[0], {1, 0, 2}) : in[0], wide);
+  const std::int64_t steps = x.shape()[0], batch = x.shape()[1], hidden = in[2].shape()[2];
+  std::vector<Tensor> running;  // of each step: which sequences have it, [batch, 1]
+  if (more[lengths].defined()) {
+    const Tensor length = reshape(cast(more[lengths], DType::i64), {batch, 1});
+    for (std::int64_t t = 0; t < steps; ++t) running.push_back(greater(length, t));
+    // What lies past the end of a sequence has no part in derivatives, whatever it is.
+    if (steps > 0) x = select(stack(running), x, 0);
+  }
+  // The state is kept in the results' type between steps.
+  const auto rounded = [&](const Tensor& h) { return cast(cast(h, type), wide); };
+  const auto of_direction = [&](const Tensor& v, std::int64_t d) {
+    return v.defined() ? cast(squeeze(slice(v, 0, d, d + 1), 0), wide) : Tensor();
+  };
+  const Tensor zero = zeros_of({wide, {batch, hidden}});
+  std::vector<Tensor> all_h, all_c, all_y;
+  for (std::int64_t d = 0; d < recurrence_.directions(); ++d) {
+    Tensor sums = matmul(x, of_direction(in[1], d).T());
+    if (more[bias].defined()) sums = sums + of_direction(more[bias], d);
+    const Tensor h = of_direction(more[initial_h], d), c = of_direction(more[initial_c], d);
+    Steps network{.recurrence = recurrence_,
+                  .hidden = hidden,
+                  .r = of_direction(in[2], d).T(),
+                  .recurrent_bias = of_direction(more[recurrent_bias], d),
+                  .peephole = of_direction(more[peephole], d),
+                  .h = h.defined() ? rounded(h) : zero,
+                  .c = c.defined() ? c : zero};
+    std::vector<Tensor> y(static_cast<std::size_t>(steps));
+    for (std::int64_t i = 0; i < steps; ++i) {
+      // A sequence that is shorter waits in its initial state, going back, and in its last one, going forth.
+      const std::int64_t t = recurrence_.reverse(d) ? steps - 1 - i : i;
+      const Tensor before_h = network.h, before_c = network.c;
+      network.next(squeeze(slice(sums, 0, t, t + 1), 0));
+      network.h = rounded(network.h);
+      Tensor& out = y[static_cast<std::size_t>(t)];
+      out = network.h;
+      if (!running.empty()) {
+        const Tensor& runs = running[static_cast<std::size_t>(t)];
+        out = select(runs, network.h, 0);
+        network.h = select(runs, network.h, before_h);
+        network.c = select(runs, network.c, before_c);
+      }
+    }
+    all_h.push_back(cast(network.h, type));
+    all_c.push_back(cast(network.c, type));
+    if (a.y && steps > 0) all_y.push_back(cast(stack(y), type));
+  }
+  std::vector<Tensor> made{stack(all_h)};
+  if (is_lstm()) made.push_back(stack(all_c));
+  if (!a.y) return made;
+  if (steps == 0) {
+    made.push_back(zeros_of(results.back()));
+    return made;
+  }
+  const Tensor y = concat(all_y, 2);
+  made.push_back(a.batch_first ? permute(y, {1, 0, 2}) : y);
+  return made;
+}
+
+// Entries that share the weights are more sequences. For others the decomposition is batched.
+std::optional<Batched> RnnOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  const std::int64_t batch = batch_size(in, axes);
+  std::vector<Tensor> operands(in.begin(), in.end());
+  // Operand k with its axis `sequences` over all entries.
+  const auto join = [&](std::size_t k, int sequences) {
+    operands[k] = moveaxis(entries_merged(moveaxis(batch_first(in[k], axes[k], batch), sequences + 1, 1), 0, batch), 0,
+                           sequences);
+  };
+  join(0, a.batch_first ? 0 : 1);
+  for (std::size_t i = 0, k = 1; k < in.size(); ++k) {
+    std::size_t which = kRecurrentOperands.size();  // w, r
+    if (k >= 3) {
+      while (!a.operands[i]) ++i;
+      which = i++;
+    }
+    if (which == initial_h || which == initial_c) {
+      join(k, 1);
+    } else if (which == lengths) {
+      join(k, 0);
+    } else if (axes[k] >= 0) {
+      return std::nullopt;
+    }
+  }
+  const Tensor h = apply(make_op<RnnOp>(a), std::move(operands));
+  Batched made;
+  const int count = static_cast<int>(h.node()->types().size());
+  for (int i = 0; i < count; ++i) {
+    const bool is_y = a.y && i + 1 == count;
+    const int sequences = is_y && a.batch_first ? 0 : 1;
+    made.outputs.push_back(
+        moveaxis(entries_unmerged(moveaxis(result(h, i), sequences, 0), batch), 1, sequences + 1));
+    made.axes.push_back(0);
+  }
+  return made;
 }
 
 std::string RnnOp::label(std::span<const TensorType>) const {

@@ -42,6 +42,8 @@ class RnnOp final : public OpOf<RnnAttributes> {
   void lower(const Launch& call) const override;
   Work work(const Launch& call) const override;
   std::string label(std::span<const TensorType> inputs) const override;
+  std::vector<Tensor> decomposed(std::span<const Tensor> inputs) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 
  private:
   bool is_lstm() const { return a.kind == kernels::RnnKind::lstm; }

@@ -104,21 +104,48 @@ Expression requantize_expression(DType x, DType scale, bool has_zero_point, DTyp
   return e;
 }
 
-Expression fake_quantize_expression(DType x, DType scale, std::optional<DType> zero_point, const IntegerRange& range) {
-  const auto low = static_cast<double>(range.low), high = static_cast<double>(range.high);
+namespace {
+
+// Of fake quantisation, in the type that it is computed in: the quotient as an integer, and the range, which is moved
+// by the zero point, instead of the quotient by it and back, which would round.
+struct FakeQuantized {
   Expression e;
+  int scale, integer, least, greatest;
+};
+
+FakeQuantized fake_quantized(DType x, DType scale, std::optional<DType> zero_point, const IntegerRange& range) {
+  const auto low = static_cast<double>(range.low), high = static_cast<double>(range.high);
+  FakeQuantized f;
+  Expression& e = f.e;
   const int v = e.input(x), s = e.input(scale);
   const DType type = computed_in(x, scale);
-  // The range is moved by the zero point, instead of the quotient by it and back, which would round.
-  int least = e.constant(low, type), greatest = e.constant(high, type);
+  f.least = e.constant(low, type), f.greatest = e.constant(high, type);
   if (zero_point) {
     const int zero = e.input(*zero_point);
-    least = without(e, range.low, zero, *zero_point, type);
-    greatest = without(e, range.high, zero, *zero_point, type);
+    f.least = without(e, range.low, zero, *zero_point, type);
+    f.greatest = without(e, range.high, zero, *zero_point, type);
   }
-  const int y = e.apply(ScalarOp::round, {divided(e, v, s, type)});
-  e.output(e.cast(e.apply(mul, {e.apply(clamp, {y, least, greatest}), e.cast(s, type)}), x));
-  return e;
+  f.integer = e.apply(ScalarOp::round, {divided(e, v, s, type)});
+  f.scale = s;
+  return f;
+}
+
+}  // namespace
+
+Expression fake_quantize_expression(DType x, DType scale, std::optional<DType> zero_point, const IntegerRange& range) {
+  FakeQuantized f = fake_quantized(x, scale, zero_point, range);
+  Expression& e = f.e;
+  const int s = e.cast(f.scale, computed_in(x, scale));
+  e.output(e.cast(e.apply(mul, {e.apply(clamp, {f.integer, f.least, f.greatest}), s}), x));
+  return std::move(e);
+}
+
+Expression in_range_expression(DType x, DType scale, std::optional<DType> zero_point, const IntegerRange& range) {
+  FakeQuantized f = fake_quantized(x, scale, zero_point, range);
+  Expression& e = f.e;
+  e.output(e.apply(logical_and, {e.apply(greater_equal, {f.integer, f.least}),
+                                 e.apply(less_equal, {f.integer, f.greatest})}));
+  return std::move(e);
 }
 
 }  // namespace weft::kernels

@@ -23,6 +23,8 @@ Expression quantize_expression(DType x, DType scale, bool has_zero_point, DType 
 Expression dequantize_expression(DType q, DType scale, bool has_zero_point, DType x);
 Expression requantize_expression(DType x, DType scale, bool has_zero_point, DType q, const QuantizeOptions& options);
 Expression fake_quantize_expression(DType x, DType scale, std::optional<DType> zero_point, const IntegerRange& range);
+// Whether fake_quantize rounds an element alone, and does not saturate it.
+Expression in_range_expression(DType x, DType scale, std::optional<DType> zero_point, const IntegerRange& range);
 
 // Throws InvalidArgument unless f32 holds the range's integers and there are two or more.
 void check_range(std::string_view function, const IntegerRange& range);
