@@ -53,7 +53,8 @@ if (location.protocol === "file:") {
 THEIR_FRAME_WORKER = "https://unpkg.com/iframe-worker/shim"
 # Lines of code have up to 120 columns, and tables of formulas are wide.
 CSS = ".md-grid { max-width: 90rem; }\n"
-LANGUAGES = {".patch": "diff", ".h": "cpp", ".cc": "cpp", ".py": "python", ".sh": "sh", ".wgsl": "rust", ".cmake": "cmake", ".txt": "text"}
+LANGUAGES = {".patch": "diff", ".h": "cpp", ".cc": "cpp", ".py": "python", ".sh": "sh", ".wgsl": "rust", ".cmake": "cmake",
+             ".txt": "text"}
 
 
 def listed(entries):
