@@ -22,8 +22,8 @@ namespace {
 
 // u'' + 2 damping u' + stiffness u = 0, u(0) = 1, u'(0) = 0.
 constexpr double kDamping = 0.5, kStiffness = 9;
-constexpr int kSteps = 1500, kTimes = 128;
-constexpr double kEnd = 4;
+constexpr int kSteps = 5000, kTimes = 128;
+constexpr double kEnd = 3;
 
 struct Layer {
   Tensor weights, bias;
@@ -57,7 +57,7 @@ Tensor loss(const Network& net, const Tensor& t) {
 
 // Adam (Kingma and Ba, 2015) on one tensor.
 Tensor update(Tensor& mean, Tensor& squares, const Tensor& parameter, const Tensor& gradient, const Tensor& step) {
-  constexpr double kFirst = 0.9, kSecond = 0.999, kRate = 3e-3;
+  constexpr double kFirst = 0.9, kSecond = 0.999, kRate = 1e-2;
   mean = kFirst * mean + (1 - kFirst) * gradient;
   squares = kSecond * squares + (1 - kSecond) * square(gradient);
   // The rate falls to a hundredth.
@@ -86,7 +86,7 @@ void draw(const std::string& path, const std::vector<float>& t, const std::vecto
 <rect width="640" height="400" fill="#fff"/>
 <line x1="60" y1="200" x2="620" y2="200" stroke="#bbb"/><line x1="60" y1="40" x2="60" y2="360" stroke="#bbb"/>
 <text x="50" y="54" text-anchor="end">1</text><text x="50" y="204" text-anchor="end">0</text>
-<text x="50" y="354" text-anchor="end">-1</text><text x="620" y="220" text-anchor="end">4 s</text>
+<text x="50" y="354" text-anchor="end">-1</text><text x="620" y="220" text-anchor="end">3 s</text>
 <text x="60" y="24" font-size="15">u″ + u′ + 9 u = 0, learned from the equation alone</text>
 <polyline fill="none" stroke="#c8cdd3" stroke-width="7" points=")"
       << curve(t, truth) << R"("/>
@@ -123,7 +123,7 @@ int main(int argc, char** argv) {
   Tensor value;
   for (int i = 0; i < kSteps; ++i) {
     std::tie(net, state, value) = step(net, state, t);
-    if (i % 250 == 0) std::printf("step %4d  loss %.3g\n", i, value.item<double>());
+    if (i % 1000 == 0) std::printf("step %4d  loss %.3g\n", i, value.item<double>());
   }
 
   const auto times = t.to_vector<float>(), learned = displacement(net, t).to_vector<float>();
