@@ -208,7 +208,7 @@ TEST_F(VerifierTest, FindsWhatLeavesItsBuffer) {
 
 TEST_F(VerifierTest, FindsWhatIsReadBeforeItIsWritten) {
   std::swap(schedule.calls[1], schedule.calls[2]);
-  EXPECT_THAT(said(), HasSubstr("or not yet"));
+  EXPECT_THAT(said(), HasSubstr("not written yet"));
 }
 
 TEST_F(VerifierTest, FindsInputsThatAreWritten) {
