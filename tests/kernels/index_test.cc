@@ -118,11 +118,12 @@ Problem random_gather(Rng& rng, Form form) {
   return p;
 }
 
-void scatter(Stream& stream, const Shapes& s, ScatterKind op, const View& indices, const View& updates, const View& y) {
+void scatter(Stream& stream, const Shapes& s, ScatterKind op, const View& indices, const View& updates, const View& y,
+             bool ordered = false) {
   switch (s.form) {
-    case Form::rows: return kernels::scatter(stream, op, indices, updates, y, s.axis);
-    case Form::elements: return kernels::scatter_elements(stream, op, indices, updates, y, s.axis);
-    case Form::tuples: return kernels::scatter_nd(stream, op, indices, updates, y, s.axis);
+    case Form::rows: return kernels::scatter(stream, op, indices, updates, y, s.axis, ordered);
+    case Form::elements: return kernels::scatter_elements(stream, op, indices, updates, y, s.axis, ordered);
+    case Form::tuples: return kernels::scatter_nd(stream, op, indices, updates, y, s.axis, ordered);
   }
 }
 
@@ -149,8 +150,10 @@ Problem random_scatter(Rng& rng, Form form) {
   View indices = random_indices(rng, s, kind, op != ScatterKind::assign);
   View updates = random_view(rng, s.part, type, random_input_kind(rng), compares ? Values::special : Values::ordinary);
   const View y = random_view(rng, s.whole, type, random_output_kind(rng), Values::ordinary);
-  // If several updates of up to 32 bits go to one element, any of them may be stored; so all are equal.
-  if (op == ScatterKind::assign && bits(type) < 64) {
+  // If several updates of up to 32 bits go to one element, any of them may be stored, so that all are equal; in order it
+  // is the last.
+  const bool ordered = rng() % 2;
+  if (op == ScatterKind::assign && bits(type) < 64 && !ordered) {
     for (std::int64_t i = 1; i < updates.count(); ++i) set_element_bits(updates, i, element_bits(updates, 0));
   }
   if (op == ScatterKind::add || op == ScatterKind::mul) {
@@ -161,8 +164,9 @@ Problem random_scatter(Rng& rng, Form form) {
                         to_string(y), s.axis),
             {indices, updates},
             {y},
-            [s, op](Stream& stream, auto in, auto out) { scatter(stream, s, op, in[0], in[1], out[0]); },
+            [=](Stream& stream, auto in, auto out) { scatter(stream, s, op, in[0], in[1], out[0], ordered); },
             op == ScatterKind::assign ? kSameBits : Tolerance{}};
+  if (ordered) return p;
   if (const int unroll = random_unroll(rng); unroll && bits(type) < 64) {
     p.form = [s, op, unroll](Stream& stream, auto in, auto out) {
       kernels::scatter_gpu(*stream.gpu(), op, selection(s, out[0], in[0], in[1]), unroll);

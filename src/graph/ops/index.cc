@@ -12,6 +12,7 @@
 #include "graph/ops/view.h"
 #include "graph/promotion.h"
 #include "graph/rules.h"
+#include "kernels/index/scatter.h"
 #include "weft/array.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
@@ -143,8 +144,7 @@ struct Bounds {
 
 Bounds bounds_of(const GatherAttributes& where, const Shape& x, const TensorType& indices) {
   const int width = bits(indices.dtype) - (is_signed(indices.dtype) ? 1 : 0);
-  const std::int64_t greatest =
-      width >= 63 ? std::numeric_limits<std::int64_t>::max() : (std::int64_t{1} << width) - 1;
+  const std::int64_t greatest = width >= 63 ? std::numeric_limits<std::int64_t>::max() : (std::int64_t{1} << width) - 1;
   const std::int64_t least = is_signed(indices.dtype) ? -greatest - 1 : 0;
   const bool tuples = where.form == Selecting::tuples;
   std::vector<Tensor> low, high;
@@ -169,13 +169,13 @@ Tensor indices_inside(const GatherAttributes& where, const Shape& x, const Tenso
   return where.form == Selecting::tuples ? reduce(ReduceKind::min, inside, {inside.rank() - 1}) : inside;
 }
 
-// The ops of one form, whose shapes are not broadcast.
+// The ops of one form, whose shapes are not broadcast; sums of cotangents repeat to the bit.
 Tensor gathered(const GatherAttributes& where, const Tensor& x, const Tensor& indices) {
   return apply(where.form == Selecting::rows ? make_op<GatherOp>(where) : make_op<SelectOp>(where), {x, indices});
 }
 Tensor scattered(kernels::ScatterKind op, const GatherAttributes& where, const Tensor& x, const Tensor& indices,
-                 const Tensor& updates) {
-  return apply(make_op<ScatterOp>(ScatterAttributes{where, op}), {x, indices, updates});
+                 const Tensor& updates, bool ordered = true) {
+  return apply(make_op<ScatterOp>(ScatterAttributes{where, op, ordered}), {x, indices, updates});
 }
 
 Tensor filled_with(Number value, DType type, const Shape& shape) {
@@ -221,9 +221,9 @@ Tensor along_updates(const GatherAttributes& where, const Tensor& of_indices, in
 Derivatives gather_vjp(const GatherAttributes& where, const Differentiated& node, const Tensor& g) {
   const Tensor &x = node.inputs[0], &indices = node.inputs[1];
   if (element_count(g.shape()) == 0) return std::vector<Tensor>(2);
-  return std::vector{scattered(kernels::ScatterKind::add, where, zeros_of(x.type()),
-                               clamped_indices(where, x.shape(), indices), g),
-                     Tensor()};
+  return std::vector{
+      scattered(kernels::ScatterKind::add, where, zeros_of(x.type()), clamped_indices(where, x.shape(), indices), g),
+      Tensor()};
 }
 
 std::vector<int> axes_from(int first, int count) {
@@ -529,13 +529,15 @@ void ScatterOp::lower(const Launch& call) const {
   const View& updates = call.inputs[2];
   const View& y = call.outputs[0];
   copy_unless_in_place(call);
+  // Of several updates that replace an element the last one stays, whose the derivative is.
+  const bool ordered = a.ordered || a.op == kernels::ScatterKind::assign;
   switch (a.where.form) {
     case Selecting::rows:
-      return kernels::scatter(call.stream, a.op, indices, updates, y, a.where.axis);
+      return kernels::scatter(call.stream, a.op, indices, updates, y, a.where.axis, ordered);
     case Selecting::elements:
-      return kernels::scatter_elements(call.stream, a.op, indices, updates, y, a.where.axis);
+      return kernels::scatter_elements(call.stream, a.op, indices, updates, y, a.where.axis, ordered);
     case Selecting::tuples:
-      return kernels::scatter_nd(call.stream, a.op, indices, updates, y, a.where.axis);
+      return kernels::scatter_nd(call.stream, a.op, indices, updates, y, a.where.axis, ordered);
   }
 }
 
@@ -573,8 +575,8 @@ Derivatives ScatterOp::vjp(const Differentiated& node, std::span<const Tensor> c
     case ScatterKind::max: {
       // Shared evenly by x and the updates that are the result, as PyTorch's scatter_reduce does it.
       const Tensor x_is = x == y, update_is = logical_and(inside, updates == read(y));
-      const Tensor number = scattered(ScatterKind::add, where, cast(x_is, DType::i32), indices,
-                                      cast(update_is, DType::i32));
+      const Tensor number =
+          scattered(ScatterKind::add, where, cast(x_is, DType::i32), indices, cast(update_is, DType::i32));
       const Tensor share = g / cast(number, g.dtype());
       made[0] = share * cast(x_is, g.dtype());
       if (node.wanted[2]) made[2] = select(inside, read(share), zero(g)) * cast(update_is, g.dtype());
@@ -589,8 +591,8 @@ Derivatives ScatterOp::vjp(const Differentiated& node, std::span<const Tensor> c
       // The product of the others: y / update, and where the update is the only zero a product without it. Of several
       // zeros the first derivatives are zeros; their second ones are not followed.
       const Tensor is_zero = updates == zero(updates), one = Graph::scalar(1, updates.dtype());
-      const Tensor zeros = scattered(ScatterKind::add, where, zeros_of({DType::i32, x.shape()}), indices,
-                                     cast(is_zero, DType::i32));
+      const Tensor zeros =
+          scattered(ScatterKind::add, where, zeros_of({DType::i32, x.shape()}), indices, cast(is_zero, DType::i32));
       const Tensor only_zero = logical_and(is_zero, read(zeros) == Graph::scalar(1, DType::i32));
       const Tensor without = scattered(ScatterKind::mul, where, x, indices, select(only_zero, one, updates));
       const Tensor others = select(only_zero, read(without), read(y) / select(is_zero, one, updates));
@@ -602,7 +604,7 @@ Derivatives ScatterOp::vjp(const Differentiated& node, std::span<const Tensor> c
 }
 
 Derivatives ScatterOp::jvp(const Differentiated& node, std::span<const Tensor> t) const {
-  if (a.op != kernels::ScatterKind::add) return std::nullopt;
+  if (a.op != kernels::ScatterKind::add && a.op != kernels::ScatterKind::assign) return std::nullopt;
   const auto of = [&](std::size_t i) { return or_zeros(t[i], node.inputs[i].type()); };
   return std::vector{scattered(a.op, a.where, of(0), node.inputs[1], of(2))};
 }
@@ -613,13 +615,13 @@ std::optional<Batched> ScatterOp::vmap(std::span<const Tensor> in, std::span<con
   GatherAttributes where = a.where;
   ++where.axis;
   if (where.form != Selecting::rows) {
-    return batched(scattered(a.op, where, x, batch_first(in[1], axes[1], size), updates));
+    return batched(scattered(a.op, where, x, batch_first(in[1], axes[1], size), updates, a.ordered));
   }
-  if (axes[1] < 0) return batched(scattered(a.op, where, x, in[1], updates));
+  if (axes[1] < 0) return batched(scattered(a.op, where, x, in[1], updates, a.ordered));
   // By tuples of one index, with the entries as a common axis.
   const Tensor indices = batch_first(in[1], axes[1], size);
   const Tensor y = scattered(a.op, {Selecting::tuples, 1}, moveaxis(x, where.axis, 1), expand_dims(indices, -1),
-                             axes_moved(updates, indices.rank() - 1, where.axis, 1));
+                             axes_moved(updates, indices.rank() - 1, where.axis, 1), a.ordered);
   return batched(moveaxis(y, 1, where.axis));
 }
 

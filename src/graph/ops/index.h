@@ -53,10 +53,13 @@ class SelectOp final : public OpOf<GatherAttributes> {
 struct ScatterAttributes {
   GatherAttributes where = {};
   kernels::ScatterKind op = kernels::ScatterKind::assign;
+  bool ordered = false;
 
   void normalise(std::string_view name, std::span<const TensorType> inputs) { where.normalise(name, inputs); }
   void fields(AttributeVisitor& v) {
     v("op", op, kernels::ScatterKind::assign, kernels::kScatterKinds, kernels::kScatterMeaning);
+    v.brief("ordered", ordered, false,
+            "combine the updates of an element in their order, so that floats repeat to the bit");
     where.fields(v);
   }
 };

@@ -208,8 +208,8 @@ Derivatives TileOp::jvp(const Differentiated&, std::span<const Tensor> t) const 
   return std::vector{apply(shared_from_this(), {t[0]})};
 }
 std::optional<Batched> TileOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
-  return batched(apply(make_op<TileOp>(TileAttributes{a.tiles, behind_batch(1, a.counts)}),
-                       {batch_first(in[0], axes[0], 0)}));
+  return batched(
+      apply(make_op<TileOp>(TileAttributes{a.tiles, behind_batch(1, a.counts)}), {batch_first(in[0], axes[0], 0)}));
 }
 
 std::vector<TensorType> RollOp::infer(std::span<const TensorType> in) const {

@@ -35,12 +35,17 @@ void check_type(std::string_view name, ScatterKind op, const View& y, bool on_gp
 }
 
 void run(Stream& stream, std::string_view name, ScatterKind op, const Selection& s, const View& indices,
-         const View& updates, const View& y) {
+         const View& updates, const View& y, bool ordered) {
   check_type(name, op, y, stream.gpu() != nullptr);
   check_memory(stream, name, {{indices_name(name), indices}, {part_name(name), updates}}, {{"y", y}}, Sharing::none);
   if (s.part.count() == 0) return;
   gpu::Commands* commands = stream.gpu();
   if (!commands) return scatter_cpu(*stream.cpu(), op, s);
+  // Integers, the least and the greatest are the same in any order.
+  const bool rounds = (op == ScatterKind::add || op == ScatterKind::mul) && !is_integer(y.dtype);
+  if (ordered && (op == ScatterKind::assign || rounds) && may_repeat(s)) {
+    return scatter_chained_gpu(*commands, op, s, true);
+  }
   if (bits(s.whole.dtype) < 64 || s.starts) {
     // 32-bit integers are added by one atomic operation.
     const bool adds = op == ScatterKind::add && bits(s.whole.dtype) == 32 && !is_floating(s.whole.dtype);
@@ -118,31 +123,47 @@ void scatter_gpu(gpu::Commands& commands, ScatterKind op, const Selection& selec
                   [&](const Selection& part) { record(commands, op, part, unroll); });
 }
 
-void scatter(Stream& stream, ScatterKind op, const View& indices, const View& updates, const View& y, int axis) {
-  call(stream, CallKey("scatter", op, axis), {indices, updates, y}, [&](Stream& s) {
-    run(s, "scatter", op, select_rows("scatter", y, indices, updates, axis), indices, updates, y);
+void scatter(Stream& stream, ScatterKind op, const View& indices, const View& updates, const View& y, int axis,
+             bool ordered) {
+  call(stream, CallKey("scatter", op, axis, ordered), {indices, updates, y}, [&](Stream& s) {
+    run(s, "scatter", op, select_rows("scatter", y, indices, updates, axis), indices, updates, y, ordered);
   });
+}
+
+void scatter_elements(Stream& stream, ScatterKind op, const View& indices, const View& updates, const View& y, int axis,
+                      bool ordered) {
+  call(stream, CallKey("scatter_elements", op, axis, ordered), {indices, updates, y}, [&](Stream& s) {
+    const Selection selection = select_elements("scatter_elements", y, indices, updates, axis);
+    run(s, "scatter_elements", op, selection, indices, updates, y, ordered);
+  });
+}
+
+void scatter_nd(Stream& stream, ScatterKind op, const View& indices, const View& updates, const View& y, int batch,
+                bool ordered) {
+  call(stream, CallKey("scatter_nd", op, batch, ordered), {indices, updates, y}, [&](Stream& s) {
+    const Selection selection = select_tuples("scatter_nd", y, indices, updates, batch);
+    run(s, "scatter_nd", op, selection, indices, updates, y, ordered);
+  });
+}
+
+void scatter(Stream& stream, ScatterKind op, const View& indices, const View& updates, const View& y, int axis) {
+  scatter(stream, op, indices, updates, y, axis, false);
 }
 
 void scatter_elements(Stream& stream, ScatterKind op, const View& indices, const View& updates, const View& y,
                       int axis) {
-  call(stream, CallKey("scatter_elements", op, axis), {indices, updates, y}, [&](Stream& s) {
-    const Selection selection = select_elements("scatter_elements", y, indices, updates, axis);
-    run(s, "scatter_elements", op, selection, indices, updates, y);
-  });
+  scatter_elements(stream, op, indices, updates, y, axis, false);
 }
 
 void scatter_nd(Stream& stream, ScatterKind op, const View& indices, const View& updates, const View& y, int batch) {
-  call(stream, CallKey("scatter_nd", op, batch), {indices, updates, y}, [&](Stream& s) {
-    run(s, "scatter_nd", op, select_tuples("scatter_nd", y, indices, updates, batch), indices, updates, y);
-  });
+  scatter_nd(stream, op, indices, updates, y, batch, false);
 }
 
 void dynamic_update_slice(Stream& stream, const View& update, const View& starts, const View& y,
                           std::span<const int> axes) {
   call(stream, CallKey("dynamic_update_slice", axes), {update, starts, y}, [&](Stream& s) {
     run(s, "dynamic_update_slice", ScatterKind::assign, select_part("dynamic_update_slice", y, starts, update, axes),
-        starts, update, y);
+        starts, update, y, false);
   });
 }
 

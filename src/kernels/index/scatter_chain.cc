@@ -10,6 +10,7 @@
 #include "kernels/index/selected_rows.h"
 #include "kernels/plan_state.h"
 #include "weft/kernels/copy.h"
+#include "weft/kernels/sort.h"
 
 namespace weft::kernels {
 namespace {
@@ -69,13 +70,18 @@ bool in_fours(const Selection& s, const Chains& c) {
 }
 
 // Records a selection that fits bindings.
-void record(gpu::Commands& commands, ScatterKind op, const Selection& selection) {
+void record(gpu::Commands& commands, ScatterKind op, const Selection& selection, bool sorts) {
   const Chains c = chains(selection);
   const int width = op != ScatterKind::assign && c.row > 1 && in_fours(selection, c) ? 4 : 1;
   GpuScratch scratch(commands);
-  const View memory = scratch.take(static_cast<std::uint64_t>(c.head_count + c.tuples) * 4);
-  const View links(memory.buffer, memory.offset, DType::u32, {c.head_count + c.tuples});
-  fill(commands, 0, View(links.buffer, links.offset, DType::u32, {c.head_count}));
+  const auto words = [&](std::int64_t count) {
+    const View memory = scratch.take(static_cast<std::uint64_t>(count) * 4);
+    return View(memory.buffer, memory.offset, DType::u32, {count});
+  };
+  // Links of the chains; or the number of each tuple's place, and these sorted.
+  const View links = words(sorts ? c.tuples : c.head_count + c.tuples);
+  const View keys = sorts ? words(c.tuples) : links, order = sorts ? words(c.tuples) : links;
+  if (!sorts) fill(commands, 0, View(links.buffer, links.offset, DType::u32, {c.head_count}));
   Selection s = selection;
   if (op == ScatterKind::assign) {
     s.whole = as_unsigned(s.whole);
@@ -87,12 +93,15 @@ void record(gpu::Commands& commands, ScatterKind op, const Selection& selection)
     const std::int64_t threads = link ? c.tuples : c.tuples * c.row / width;
     if (!link) call.read_write("y", reachable_whole(s), width).read("updates", s.part, width);
     call.read("indices", reachable_indices(s));
-    call.raw("links", links, link ? "atomic<u32>" : "u32", 4, link ? gpu::Access::read_write : gpu::Access::read);
+    call.raw("links", link ? links : keys, link && !sorts ? "atomic<u32>" : "u32", 4,
+             link ? gpu::Access::read_write : gpu::Access::read);
+    if (sorts && !link) call.raw("order", order, "u32", 4, gpu::Access::read);
     call.iterate(c.axes.shape).strides("indices", c.axes.strides[1]).strides("heads", c.axes.strides[3]);
     if (!link) call.strides("y", c.axes.strides[0]).strides("updates", c.axes.strides[2]);
     add_axes(call, s);
     for (std::size_t k = 0; k < c.heads.size(); ++k) call.index_param(str_cat("heads", k), c.heads[k]);
     call.set("link", link)
+        .set("sorts", sorts)
         .set("op", op_name(op))
         .set("formula", scatter_formula(op, s.whole.dtype))
         .set("workgroup", workgroup)
@@ -101,7 +110,9 @@ void record(gpu::Commands& commands, ScatterKind op, const Selection& selection)
         .index_param("row", c.row)
         .index_param("row_groups", c.row / width)
         .index_param("threads", threads)
+        .index_param("tuples", c.tuples)
         .dispatch_groups("scatter", ceil_div(threads, workgroup));
+    if (link && sorts) sort(commands, links, keys, order, {.axis = 0});
   }
 }
 
@@ -119,12 +130,20 @@ bool has_long_rows(const gpu::Capabilities& capabilities, const Selection& selec
   return chains(selection).row >= kLongRow;
 }
 
-void scatter_chained_gpu(gpu::Commands& commands, ScatterKind op, const Selection& selection) {
+bool may_repeat(const Selection& s) {
+  for (int d = 0; d < s.part.rank(); ++d) {
+    if (s.whole.strides()[d] == 0 && s.part.shape()[d] > 1) return true;
+  }
+  return false;
+}
+
+void scatter_chained_gpu(gpu::Commands& commands, ScatterKind op, const Selection& selection, bool ordered) {
   const gpu::Capabilities& capabilities = commands.device().capabilities();
   const auto fits = [&](const Selection& part) {
     return chain_words(part) * sizeof(std::uint32_t) <= chunk_limit(capabilities);
   };
-  in_index_chunks(capabilities, "scatter", selection, [&](const Selection& part) { record(commands, op, part); }, fits);
+  in_index_chunks(capabilities, "scatter", selection, 
+                  [&](const Selection& part) { record(commands, op, part, ordered && op != ScatterKind::assign); }, fits);
 }
 
 }  // namespace weft::kernels

@@ -1,8 +1,11 @@
 {# Combines y at the indices with updates, for elements that no atomic operation can hold. Tuples of indices are
    numbered from 1. `links` holds, for each place of y that a tuple can refer to, the last tuple linked to it (0: none),
    followed by, for each tuple, the one linked before it. Stage `link` builds these chains; in stage `fold` the thread
-   of a chain's last tuple, one for each `width` elements of the row, folds the chain. #}
+   of a chain's last tuple, one for each `width` elements of the row, folds the chain. `sorts`: instead, stage `link`
+   gives the number of each tuple's place (head_count: none), and `fold` finds these sorted, with the tuples in their
+   order: the threads of a place's first tuple take them one after the other. #}
 {% set load = "load4" if width == 4 else "load" %}
+{% set combined = "vec4<y_t>(combine(sum.x, v.x), combine(sum.y, v.y), combine(sum.z, v.z), combine(sum.w, v.w))" if width == 4 else "combine(sum, v)" %}
 fn place_of(t: u32) -> vec2<u32> {   // x: the number of t's place; y: 1 if it is inside
   let c = coords(t * p.row);
   let tuple = at_indices(c);
@@ -39,8 +42,26 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   if (i >= p.threads) { return; }
 {% if link %}
   let at = place_of(i);
+{% if sorts %}
+  links_buf[p.links_o + i] = select(p.head_count, at.x, at.y != 0u);
+{% else %}
   if (at.y == 0u) { return; }
   atomicStore(&links_buf[p.links_o + p.head_count + i], atomicExchange(&links_buf[p.links_o + at.x], i + 1u));
+{% endif %}
+{% elif sorts %}
+  let at = i / p.row_groups;
+  let place = links_buf[p.links_o + at];
+  if (place == p.head_count || (at > 0u && links_buf[p.links_o + at - 1u] == place)) { return; }
+  let first = order_buf[p.order_o + at];
+  let element = (i - at * p.row_groups) * {{ width }}u;
+  let to = target_of(coords(first * p.row + element), first);
+  var sum = {{ load }}_y(to);
+  for (var u = at; u < p.tuples; u++) {
+    if (links_buf[p.links_o + u] != place) { break; }
+    let v = {{ load }}_updates(at_updates(coords(order_buf[p.order_o + u] * p.row + element)));
+    sum = {{ combined }};
+  }
+  {{ "store4" if width == 4 else "store" }}_y(to, sum);
 {% else %}
   let t = i / p.row_groups;
   let at = place_of(t);
@@ -55,7 +76,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   var sum = {{ load }}_y(to);
   for (var u = t + 1u; u != 0u; u = links_buf[p.links_o + p.head_count + u - 1u]) {
     let v = {{ load }}_updates(at_updates(coords((u - 1u) * p.row + element)));
-    sum = {{ "vec4<y_t>(combine(sum.x, v.x), combine(sum.y, v.y), combine(sum.z, v.z), combine(sum.w, v.w))" if width == 4 else "combine(sum, v)" }};
+    sum = {{ combined }};
   }
   {{ "store4" if width == 4 else "store" }}_y(to, sum);
 {% endif %}
