@@ -35,6 +35,7 @@ struct PooledMax {
 // Floats are computed in f32 (f64 of f64). Throws ShapeError, InvalidArgument, TypeError.
 
 // The greatest element of each window; NaN if there is one. Of floats, and of integers of 8 to 64 bits, in x's type.
+// The derivative is that of the element which max_pool_with_indices() finds.
 Tensor max_pool(const Operand& x, const PoolOptions& options);
 
 // The same, and where it is: the first of equal elements; the last NaN if there is one. Of floats, and of integers of 8
@@ -45,6 +46,7 @@ PooledMax max_pool_with_indices(const Operand& x, const PoolOptions& options);
 Tensor average_pool(const Operand& x, const PoolOptions& options);
 
 // The p-norm of each window, (Σ |x|^p)^(1/p), of floats; p is a positive, finite number. PyTorch's lp_pool.
+// The derivative of a window of zeros is 0.
 Tensor lp_pool(const Operand& x, double p, const PoolOptions& options);
 // The Euclidean norm of each window: lp_pool() with p = 2.
 Tensor l2_pool(const Operand& x, const PoolOptions& options);

@@ -85,7 +85,8 @@ struct FakeQuantizeOptions {
 // dequantize(quantize(x)), as x's type, without the integers in between: what quantising leaves of x, (min(max(round(x
 // / scale) + zero_point, low), high) - zero_point) · scale; NaN stays NaN. The zero point may be any integer or float.
 // PyTorch's fake_quantize_per_tensor_affine and …_per_channel_affine, which multiply by 1 / scale instead, so that ties
-// may go elsewhere. Throws InvalidArgument unless low < high.
+// may go elsewhere. Its derivative is that of x itself where the range holds it, else 0, and none for the scale and the
+// zero point (the straight-through estimator, PyTorch's). Throws InvalidArgument unless low < high.
 Tensor fake_quantize(const Operand& x, const TensorLike& scale, const ZeroPoint& zero_point = {},
                      const FakeQuantizeOptions& options = {});
 

@@ -3,7 +3,8 @@
 //
 //   auto [y, h, c] = lstm(x, w, r, {.bias = b, .lengths = n}, {.direction = RnnDirection::bidirectional});
 //
-// A sequence is one operation, whatever its length: an executable submits all its steps at once.
+// A sequence is one operation, whatever its length: an executable submits all its steps at once. Its derivatives are
+// recorded as operations for each step.
 #pragma once
 
 #include "weft/kernels/rnn.h"

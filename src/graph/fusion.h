@@ -68,6 +68,7 @@ struct FusionSpec {
   bool again = false;           // an op with a prologue may get an epilogue too, and the reverse
   bool narrow_operands = true;  // when fused, operands may be stored in a narrower type, converted as they are read
   bool narrow_results = true;   // and so may the epilogue's results
+  bool doubles = false;         // on GPUs, which have no f64: expressions may convert from and to it
 
   std::size_t max_operations = std::numeric_limits<std::size_t>::max();  // nodes of either expression
   std::uint64_t max_view = std::numeric_limits<std::uint64_t>::max();    // bytes of a tensor of which it reads views

@@ -307,8 +307,8 @@ Tensor fake_quantize(const Operand& x, const TensorLike& scale, const ZeroPoint&
   if (p.zero.defined()) operands.push_back(p.zero);
   const Tensor y = apply(
       make_op<ElementwiseOp>(kernels::fake_quantize_expression(x.dtype(), s.dtype(), zero_type, range)), operands);
-  const auto derivative = std::make_shared<const StraightThrough>(
-      kernels::in_range_expression(x.dtype(), s.dtype(), zero_type, range));
+  const auto derivative =
+      std::make_shared<const StraightThrough>(kernels::in_range_expression(x.dtype(), s.dtype(), zero_type, range));
   const Tensor made = with_derivative(derivative, std::vector{y}, operands)[0];
   return made.shape() == x.shape() ? made : reshape(made, x.shape());
 } catch (const Error& e) {

@@ -61,9 +61,9 @@ Tensor entries_merged(const Tensor& x, int axis, std::int64_t size) {
   return reshape(first, shape);
 }
 
-Tensor entries_unmerged(const Tensor& x, std::int64_t size) {
+Tensor entries_unmerged(const Tensor& x, std::int64_t size, std::int64_t first) {
   Shape shape = x.shape();
-  if (size > 0) shape[0] /= size;
+  shape[0] = first;
   shape.insert(0, size);
   return reshape(x, shape);
 }

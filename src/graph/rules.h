@@ -29,9 +29,10 @@ Tensor batch_first(const Tensor& x, int axis, std::int64_t size);
 // With the batch as the first axis, and axes of size 1 behind it so that each entry has that rank; operands without one
 // stay as they are, for ops that broadcast.
 Tensor batch_broadcast(const Tensor& x, int axis, int rank);
-// The entries one after the other along their own first axis, for ops whose first axis is a batch already; and back.
+// The entries one after the other along their own first axis, for ops whose first axis is a batch already; and back to
+// `size` entries, whose first axis is `first` long.
 Tensor entries_merged(const Tensor& x, int axis, std::int64_t size);
-Tensor entries_unmerged(const Tensor& x, std::int64_t size);
+Tensor entries_unmerged(const Tensor& x, std::int64_t size, std::int64_t first);
 // The rank of an entry.
 inline int entry_rank(const Tensor& x, int axis) { return x.rank() - (axis >= 0 ? 1 : 0); }
 // The one output of an op with the batch as its first axis.

@@ -74,9 +74,10 @@ void add_convolutions(DerivativeCases& cases) {
 
 void add_pools(DerivativeCases& cases) {
   const auto add = [&](std::string name, Shape x, std::function<Tensor(const Tensor&)> f, double apart = 0) {
-    cases.push_back({.name = std::move(name), .shapes = {x}, .function = [f](Operands v) {
-                       return std::vector{square(f(v[0]))};
-                     }, .apart = apart});
+    cases.push_back({.name = std::move(name),
+                     .shapes = {x},
+                     .function = [f](Operands v) { return std::vector{square(f(v[0]))}; },
+                     .apart = apart});
   };
   constexpr double kApart = 0.02;
   const PoolOptions dilated{.window = {3}, .strides = {2}, .dilations = {2}, .padding = {1}};
@@ -105,7 +106,8 @@ void add_pools(DerivativeCases& cases) {
   add("lp_pool_2", {2, 2, 8}, [dilated](const Tensor& v) { return l2_pool(v, dilated); }, kApart);
   add("adaptive_average_pool", {2, 2, 5, 7}, [](const Tensor& v) { return adaptive_average_pool(v, {3, 2}); });
   add("adaptive_max_pool", {1, 5, 7, 2}, [](const Tensor& v) { return adaptive_max_pool(v, {3, 4}, true); }, kApart);
-  add("adaptive_max_pool_with_indices", {2, 2, 7},
+  add(
+      "adaptive_max_pool_with_indices", {2, 2, 7},
       [](const Tensor& v) { return adaptive_max_pool_with_indices(v, {3}).values; }, kApart);
   add("global_average_pool", {2, 2, 3, 2}, [](const Tensor& v) { return global_average_pool(v); });
   // Gradients as functions of their own.
@@ -117,24 +119,26 @@ void add_pools(DerivativeCases& cases) {
     return max_pool_gradient(v, indices({1, 0, 1, 2, 2, 3}, {1, 3, 2}), {4},
                              {.window = {2}, .strides = {1}, .channels_last = true});
   });
-  add("adaptive_max_pool_gradient", {1, 1, 3}, [=](const Tensor& v) {
-    return adaptive_max_pool_gradient(v, indices({1, 2, 4}, {1, 1, 3}), {5});
-  });
+  add("adaptive_max_pool_gradient", {1, 1, 3},
+      [=](const Tensor& v) { return adaptive_max_pool_gradient(v, indices({1, 2, 4}, {1, 1, 3}), {5}); });
   add("average_pool_gradient", {1, 2, 4, 3}, [o = ceiled](const Tensor& v) mutable {
     o.count_padding = false;
     return average_pool_gradient(v, {6, 5}, o);
   });
-  add("average_pool_gradient_sizes", {1, 2, 5}, [chosen](const Tensor& v) {
-    return average_pool_gradient(v, {6}, chosen);
-  });
+  add("average_pool_gradient_sizes", {1, 2, 5},
+      [chosen](const Tensor& v) { return average_pool_gradient(v, {6}, chosen); });
   add("adaptive_average_pool_gradient", {1, 2, 3, 2},
       [](const Tensor& v) { return adaptive_average_pool_gradient(v, {5, 7}); });
   add("max_unpool", {1, 2, 3},
       [=](const Tensor& v) { return max_unpool(v, indices({0, 2, 4, 1, 2, 5}, {1, 2, 3}), {6}); });
-  cases.push_back({.name = "lp_pool_gradient", .shapes = {{1, 2, 4}, {1, 2, 8}}, .function = [](Operands v) {
-                     const PoolOptions o{.window = {2}};
-                     return std::vector{lp_pool_gradient(v[0], v[1], lp_pool(v[1], 3, o), 3, o)};
-                   }, .apart = kApart});
+  cases.push_back({.name = "lp_pool_gradient",
+                   .shapes = {{1, 2, 4}, {1, 2, 8}},
+                   .function =
+                       [](Operands v) {
+                         const PoolOptions o{.window = {2}};
+                         return std::vector{lp_pool_gradient(v[0], v[1], lp_pool(v[1], 3, o), 3, o)};
+                       },
+                   .apart = kApart});
 }
 
 void add_resizes(DerivativeCases& cases) {
@@ -166,15 +170,14 @@ void add_resizes(DerivativeCases& cases) {
 
 void add_samples(DerivativeCases& cases) {
   const auto add = [&](std::string name, Shape x, Shape grid, GridSampleOptions o) {
-    cases.push_back(
-        {.name = "grid_sample_" + name,
-         .shapes = {x, grid},
-         .function = [o](Operands v) { return std::vector{grid_sample(v[0], v[1] * 0.6, o)}; }});
+    cases.push_back({.name = "grid_sample_" + name, .shapes = {x, grid}, .function = [o](Operands v) {
+                       return std::vector{grid_sample(v[0], v[1] * 0.6, o)};
+                     }});
   };
   for (const auto& [mode, mode_name] : {std::pair(SampleMode::linear, "linear"), {SampleMode::cubic, "cubic"}}) {
-    for (const auto& [padding, padding_name] :
-         {std::pair(SamplePadding::zeros, "zeros"), {SamplePadding::border, "border"},
-          {SamplePadding::reflection, "reflection"}}) {
+    for (const auto& [padding, padding_name] : {std::pair(SamplePadding::zeros, "zeros"),
+                                                {SamplePadding::border, "border"},
+                                                {SamplePadding::reflection, "reflection"}}) {
       for (const bool aligned : {false, true}) {
         add(std::string(mode_name) + "_" + padding_name + (aligned ? "_aligned" : ""), {2, 2, 3, 4}, {2, 2, 3, 2},
             {.mode = mode, .padding = padding, .align_corners = aligned});
@@ -191,9 +194,7 @@ void add_samples(DerivativeCases& cases) {
   cases.push_back(one_result("grid_sample_grid_gradient", {{1, 2, 2, 3}, {1, 2, 3, 4}, {1, 2, 3, 2}}, [](Operands v) {
     return grid_sample_grid_gradient(v[0], v[1], v[2] * 0.6, {.mode = SampleMode::cubic});
   }));
-  cases.push_back(one_result("affine_grid", {{2, 2, 3}}, [](Operands v) {
-    return square(affine_grid(v[0], {3, 2}));
-  }));
+  cases.push_back(one_result("affine_grid", {{2, 2, 3}}, [](Operands v) { return square(affine_grid(v[0], {3, 2})); }));
 }
 
 void add_windows(DerivativeCases& cases) {
@@ -220,10 +221,9 @@ void add_recurrent(DerivativeCases& cases) {
   const auto biases = [&](std::int64_t directions, std::int64_t gates) { return Shape{directions, gates * kHidden}; };
   const auto state = [&](std::int64_t directions) { return Shape{directions, kBatch, kHidden}; };
   const auto lengths = [] { return tensor({kBatch}, std::vector<std::int32_t>{2, 3}); };
-  const auto add = [&](std::string name, std::vector<Shape> shapes,
-                       std::function<std::vector<Tensor>(Operands)> f) {
-    cases.push_back({.name = std::move(name), .shapes = std::move(shapes), .function = std::move(f), .low = -1,
-                     .high = 1});
+  const auto add = [&](std::string name, std::vector<Shape> shapes, std::function<std::vector<Tensor>(Operands)> f) {
+    cases.push_back(
+        {.name = std::move(name), .shapes = std::move(shapes), .function = std::move(f), .low = -1, .high = 1});
   };
   const auto of_lstm = [](const LstmResult& r) { return std::vector{r.y, r.h, r.c}; };
   const auto of_other = [](const RecurrentResult& r) { return std::vector{r.y, r.h}; };
@@ -234,24 +234,22 @@ void add_recurrent(DerivativeCases& cases) {
   const auto [rnn_w, rnn_r] = weights(1, 1);
   const auto [rnn_w2, rnn_r2] = weights(2, 1);
   add("lstm", {x, lstm_w, lstm_r}, [=](Operands v) { return of_lstm(lstm(v[0], v[1], v[2])); });
-  add("lstm_all", {lstm_w2, lstm_r2, biases(2, 4), biases(2, 4), state(2), state(2), biases(2, 3), x},
-      [=](Operands v) {
-        return of_lstm(lstm(v[7], v[0], v[1],
-                            {.bias = v[2],
-                             .recurrent_bias = v[3],
-                             .initial_h = v[4],
-                             .initial_c = v[5],
-                             .peephole = v[6],
-                             .lengths = lengths()},
-                            {.direction = RnnDirection::bidirectional, .gates = LstmGates::iofg}));
-      });
+  add("lstm_all", {lstm_w2, lstm_r2, biases(2, 4), biases(2, 4), state(2), state(2), biases(2, 3), x}, [=](Operands v) {
+    return of_lstm(lstm(v[7], v[0], v[1],
+                        {.bias = v[2],
+                         .recurrent_bias = v[3],
+                         .initial_h = v[4],
+                         .initial_c = v[5],
+                         .peephole = v[6],
+                         .lengths = lengths()},
+                        {.direction = RnnDirection::bidirectional, .gates = LstmGates::iofg}));
+  });
   // Batches of sequences alone: weights are constants.
   add("lstm_sequences", {state(2), state(2), first}, [=](Operands v) {
     const DType type = v[0].dtype();
     const Tensor w = sin(reshape(arange(0, element_count(lstm_w2), 1, type), lstm_w2));
     const Tensor r = cos(reshape(arange(0, element_count(lstm_r2), 1, type), lstm_r2));
-    return of_lstm(lstm(v[2], w, r,
-                        {.initial_h = v[0], .initial_c = v[1], .lengths = lengths(), .batch_first = true},
+    return of_lstm(lstm(v[2], w, r, {.initial_h = v[0], .initial_c = v[1], .lengths = lengths(), .batch_first = true},
                         {.direction = RnnDirection::bidirectional}));
   });
   add("lstm_coupled", {first, lstm_w, lstm_r, biases(1, 3)}, [=](Operands v) {
@@ -273,12 +271,15 @@ void add_recurrent(DerivativeCases& cases) {
                         {.direction = RnnDirection::bidirectional, .gates = GruGates::zrn, .reset_after = false}));
   });
   add("rnn", {x, rnn_w2, rnn_r2, state(2)}, [=](Operands v) {
-    return of_other(rnn(v[0], v[1], v[2], {.initial_h = v[3], .lengths = lengths()},
-                        {.direction = RnnDirection::bidirectional}));
+    return of_other(
+        rnn(v[0], v[1], v[2], {.initial_h = v[3], .lengths = lengths()}, {.direction = RnnDirection::bidirectional}));
   });
-  for (const RnnActivation a : {RnnActivation(RnnFunction::relu), {RnnFunction::affine, 0.5, 0.1},
-                                {RnnFunction::leaky_relu, 0.1}, {RnnFunction::thresholded_relu, 0.2},
-                                {RnnFunction::elu, 1.5}, {RnnFunction::softplus}}) {
+  for (const RnnActivation a : {RnnActivation(RnnFunction::relu),
+                                {RnnFunction::affine, 0.5, 0.1},
+                                {RnnFunction::leaky_relu, 0.1},
+                                {RnnFunction::thresholded_relu, 0.2},
+                                {RnnFunction::elu, 1.5},
+                                {RnnFunction::softplus}}) {
     const std::string text = to_string(a);
     add("rnn_" + text.substr(0, text.find('(')), {x, rnn_w, rnn_r},
         [=](Operands v) { return of_other(rnn(v[0], v[1], v[2], {}, {.activation = a})); });
@@ -304,10 +305,15 @@ void add_quantization(DerivativeCases& cases) {
     const Tensor q = tensor({3, 2}, std::vector<std::int8_t>{1, -2, 7, 100, -128, 0});
     return square(dequantize(q, v[0], std::int8_t{3}, {.axis = 1}));
   }));
-  cases.push_back({.name = "dynamic_quantize", .shapes = {{3, 4}}, .function = [](Operands v) {
-                     const Quantized q = dynamic_quantize(v[0], {.dtype = DType::i8, .axes = {1}, .symmetric = true});
-                     return std::vector{square(q.scale)};
-                   }, .apart = 0.1});
+  cases.push_back({.name = "dynamic_quantize",
+                   .shapes = {{3, 4}},
+                   .function =
+                       [](Operands v) {
+                         const Quantized q =
+                             dynamic_quantize(v[0], {.dtype = DType::i8, .axes = {1}, .symmetric = true});
+                         return std::vector{square(q.scale)};
+                       },
+                   .apart = 0.1});
 }
 
 }  // namespace

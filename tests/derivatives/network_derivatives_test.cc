@@ -120,9 +120,7 @@ TEST_F(NetworkDerivativesTest, NarrowPoolsHaveNarrowGradients) {
 
 TEST_F(NetworkDerivativesTest, ComplexElementsMove) {
   const Tensor x = complex(row({1, 2}), row({3, 4}));
-  const auto dx = grad([](const Tensor& v) {
-    return sum(square(abs(resize(v, {1, 1, 4}))));
-  })(x);
+  const auto dx = grad([](const Tensor& v) { return sum(square(abs(resize(v, {1, 1, 4})))); })(x);
   // The gradient of |z|² is 2 z, and each element is there twice.
   EXPECT_THAT(real(dx).to_vector<float>(), ElementsAre(testing::FloatEq(4), testing::FloatEq(8)));
   EXPECT_THAT(imag(dx).to_vector<float>(), ElementsAre(testing::FloatEq(12), testing::FloatEq(16)));
@@ -167,8 +165,12 @@ TEST_F(NetworkDerivativesTest, OperandsWithoutElements) {
   EXPECT_THAT(of_h.to_vector<float>(), ElementsAre(1, 1));
   // A batch without entries.
   const auto none = vmap([](const Tensor& x, const Tensor& w) { return conv(x, w); })(full({0, 1, 2, 4}, 1.0f),
-                                                                                     full({0, 3, 2, 2}, 1.0f));
+                                                                                      full({0, 3, 2, 2}, 1.0f));
   EXPECT_EQ(none.shape(), (Shape{0, 1, 3, 3}));
+  EXPECT_EQ(vmap([](const Tensor& x) { return max_pool(x, {.window = {2}}); })(full({0, 5, 2, 4}, 1.0f)).shape(),
+            (Shape{0, 5, 2, 2}));
+  const auto sequences = [](const Tensor& x) { return rnn(x, full({3, 1}, 1.0f), full({3, 3}, 1.0f)).y; };
+  EXPECT_EQ(vmap(sequences)(full({0, 4, 2, 1}, 1.0f)).shape(), (Shape{0, 4, 2, 3}));
 }
 
 }  // namespace

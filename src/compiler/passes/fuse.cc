@@ -93,7 +93,13 @@ class Fuser {
   bool fits_by_itself(const Node& node, const FusionSpec& spec) const {
     const Expression* e = node.op().elementwise();
     return e && node.types().size() == 1 && groups_.at(groups_.of(node)).size() == 1 &&
-           e->nodes().size() <= spec.max_operations && lies_plainly(node, spec);
+           e->nodes().size() <= spec.max_operations && lies_plainly(node, spec) && has_its_types(*e, spec);
+  }
+
+  // Kernels of GPUs have no f64; that of elementwise work alone, and those that say so, convert its bits.
+  bool has_its_types(const Expression& e, const FusionSpec& spec) const {
+    return !target_.capabilities() || spec.doubles ||
+           std::ranges::none_of(e.nodes(), [](const Expression::Node& n) { return n.type == DType::f64; });
   }
 
   static bool lies_plainly(const Node& node, const FusionSpec& spec) {

@@ -402,26 +402,24 @@ std::optional<Batched> ConvOp::vmap(std::span<const Tensor> in, std::span<const 
     return batched(zeros_of(type));
   }
   ConvAttributes attributes = a;
-  const auto made = [&](const Tensor& p, const Tensor& q) {
-    return apply(make_op<ConvOp>(attributes), {p, q});
-  };
+  const auto made = [&](const Tensor& p, const Tensor& q) { return apply(make_op<ConvOp>(attributes), {p, q}); };
   const int x_channels = axes[0] < 0 ? 0 : channel_axis(x, a.channels_last);
   const bool both = axes[0] >= 0 && axes[1] >= 0;
   if (both) attributes.groups *= batch;
   if (a.kind == ConvKind::filter_gradient) {
     const int dy_channels = axes[1] < 0 ? 0 : channel_axis(second, a.channels_last);
     if (both) {
-      return batched(entries_split(made(entries_joined(x, x_channels, 1), entries_joined(second, dy_channels, 1)), 0, 1,
-                                   batch));
+      return batched(
+          entries_split(made(entries_joined(x, x_channels, 1), entries_joined(second, dy_channels, 1)), 0, 1, batch));
     }
     if (axes[0] >= 0) return batched(entries_split(made(entries_joined(x, x_channels, groups), second), 1, 1, batch));
     return batched(entries_split(made(x, entries_joined(second, dy_channels, groups)), 0, groups, batch));
   }
-  if (axes[1] < 0) return batched(entries_unmerged(made(entries_merged(x, 0, batch), second), batch));
+  if (axes[1] < 0) return batched(entries_unmerged(made(entries_merged(x, 0, batch), second), batch, x.shape()[1]));
   const int y_channels = channel_axis(second, a.channels_last);  // of one rank
   if (both) {
-    return batched(entries_split(made(entries_joined(x, x_channels, 1), entries_joined(second, 0, 1)), y_channels, 1,
-                                 batch));
+    return batched(
+        entries_split(made(entries_joined(x, x_channels, 1), entries_joined(second, 0, 1)), y_channels, 1, batch));
   }
   const bool outputs_first = a.kind == ConvKind::conv;
   const Tensor w = outputs_first ? entries_joined(second, 0, groups) : entries_joined(second, 1, 1);

@@ -96,7 +96,9 @@ Derivatives FoldOp::vjp(const Differentiated& node, std::span<const Tensor> g) c
   const Shape& given = node.inputs[0].shape();
   if (node.inputs[0].size() == 0 || g[0].size() == 0) return std::vector{Tensor()};
   const int spatial = a.sizes.rank();
-  const auto number = [](const Dims& of_axes, int d, std::int64_t usual) { return of_axes.empty() ? usual : of_axes[d]; };
+  const auto number = [](const Dims& of_axes, int d, std::int64_t usual) {
+    return of_axes.empty() ? usual : of_axes[d];
+  };
   Tensor x = g[0];
   for (int d = spatial - 1; d >= 0; --d) {
     const std::int64_t window = given[2 + d], places = given[2 + spatial + d];
@@ -121,8 +123,8 @@ Derivatives FoldOp::jvp(const Differentiated&, std::span<const Tensor> t) const 
 }
 
 std::optional<Batched> FoldOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
-  const std::int64_t batch = batch_size(in, axes);
-  return batched(entries_unmerged(apply(make_op<FoldOp>(a), {entries_merged(in[0], axes[0], batch)}), batch));
+  const std::int64_t batch = batch_size(in, axes), first = in[0].shape()[axes[0] == 0 ? 1 : 0];
+  return batched(entries_unmerged(apply(make_op<FoldOp>(a), {entries_merged(in[0], axes[0], batch)}), batch, first));
 }
 
 Tensor unfold(const Operand& x, const Shape& window, const WindowOptions& o) try {

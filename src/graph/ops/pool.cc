@@ -10,8 +10,8 @@
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
-#include "graph/rules.h"
 #include "graph/ops/images.h"
+#include "graph/rules.h"
 #include "kernels/common/spatial.h"
 #include "weft/creation.h"
 #include "weft/error.h"
@@ -410,13 +410,13 @@ Derivatives PoolOp::vjp(const Differentiated& node, std::span<const Tensor> cota
 }
 
 std::optional<Batched> PoolOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
-  const std::int64_t batch = batch_size(in, axes);
+  const std::int64_t batch = batch_size(in, axes), first = in[0].shape()[axes[0] == 0 ? 1 : 0];
   std::vector<Tensor> operands;
   for (std::size_t i = 0; i < in.size(); ++i) operands.push_back(entries_merged(in[i], axes[i], batch));
   const Tensor y = apply(make_op<PoolOp>(a), std::move(operands));
   Batched made;
   for (int i = 0; i < static_cast<int>(y.node()->types().size()); ++i) {
-    made.outputs.push_back(entries_unmerged(result(y, i), batch));
+    made.outputs.push_back(entries_unmerged(result(y, i), batch, first));
     made.axes.push_back(0);
   }
   return made;

@@ -96,7 +96,8 @@ FusionSpec ReduceOp::fusion_spec(const gpu::Capabilities* device, std::span<cons
           .narrow_extra_outputs = kernels::reduces_in_fours(shape, a.axes),
           .epilogue_outputs = rounds ? 1 : 0,
           .again = true,
-          .narrow_results = false};
+          .narrow_results = false,
+          .doubles = true};
 }
 
 OpPtr ReduceOp::with_types(std::span<const TensorType> from, std::span<const TensorType> to,

@@ -251,9 +251,9 @@ Tensor activated(const RnnActivation& a, const Tensor& x) {
 struct Steps {
   const Recurrence& recurrence;
   std::int64_t hidden;
-  Tensor r;                          // [hidden, gates · hidden]
-  Tensor recurrent_bias, peephole;   // [gates · hidden], [3 · hidden]; may be undefined
-  Tensor h, c;                       // [batch, hidden]
+  Tensor r;                         // [hidden, gates · hidden]
+  Tensor recurrent_bias, peephole;  // [gates · hidden], [3 · hidden]; may be undefined
+  Tensor h, c;                      // [batch, hidden]
 
   // The state after a step, of the inputs' sums [batch, gates · hidden].
   void next(const Tensor& sums) {
@@ -375,13 +375,15 @@ std::vector<Tensor> RnnOp::decomposed(std::span<const Tensor> in) const {
 // Entries that share the weights are more sequences. For others the decomposition is batched.
 std::optional<Batched> RnnOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   const std::int64_t batch = batch_size(in, axes);
+  const int of_entry = a.batch_first ? 0 : 1;  // where x has its sequences
+  const std::int64_t count_of_entry = in[0].shape()[of_entry + (axes[0] >= 0 && axes[0] <= of_entry ? 1 : 0)];
   std::vector<Tensor> operands(in.begin(), in.end());
   // Operand k with its axis `sequences` over all entries.
   const auto join = [&](std::size_t k, int sequences) {
     operands[k] = moveaxis(entries_merged(moveaxis(batch_first(in[k], axes[k], batch), sequences + 1, 1), 0, batch), 0,
                            sequences);
   };
-  join(0, a.batch_first ? 0 : 1);
+  join(0, of_entry);
   for (std::size_t i = 0, k = 1; k < in.size(); ++k) {
     std::size_t which = kRecurrentOperands.size();  // w, r
     if (k >= 3) {
@@ -403,7 +405,7 @@ std::optional<Batched> RnnOp::vmap(std::span<const Tensor> in, std::span<const i
     const bool is_y = a.y && i + 1 == count;
     const int sequences = is_y && a.batch_first ? 0 : 1;
     made.outputs.push_back(
-        moveaxis(entries_unmerged(moveaxis(result(h, i), sequences, 0), batch), 1, sequences + 1));
+        moveaxis(entries_unmerged(moveaxis(result(h, i), sequences, 0), batch, count_of_entry), 1, sequences + 1));
     made.axes.push_back(0);
   }
   return made;

@@ -143,8 +143,8 @@ Expression fake_quantize_expression(DType x, DType scale, std::optional<DType> z
 Expression in_range_expression(DType x, DType scale, std::optional<DType> zero_point, const IntegerRange& range) {
   FakeQuantized f = fake_quantized(x, scale, zero_point, range);
   Expression& e = f.e;
-  e.output(e.apply(logical_and, {e.apply(greater_equal, {f.integer, f.least}),
-                                 e.apply(less_equal, {f.integer, f.greatest})}));
+  e.output(e.apply(logical_and,
+                   {e.apply(greater_equal, {f.integer, f.least}), e.apply(less_equal, {f.integer, f.greatest})}));
   return std::move(e);
 }
 
