@@ -48,6 +48,9 @@ class SoftmaxOp final : public OpOf<SoftmaxAttributes, RowOp> {
                    std::span<const DType> results) const override;
   Axes row_axes(const Shape& x) const override;
   void lower(const Launch& call) const override;
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
 struct LogSoftmaxAttributes {
@@ -66,6 +69,9 @@ class LogSoftmaxOp final : public OpOf<LogSoftmaxAttributes, RowOp> {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   Axes row_axes(const Shape& x) const override;
   void lower(const Launch& call) const override;
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
 // Of norms, whose operands are x, then scale and bias as far as they are there.
@@ -97,6 +103,8 @@ class RmsNormOp final : public OpOf<NormAttributes, RowOp> {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   Axes row_axes(const Shape& x) const override;
   void lower(const Launch& call) const override;
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
 // Instance norm is group norm of each channel.
@@ -110,6 +118,8 @@ class GroupNormOp final : public OpOf<NormAttributes, RowOp> {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   Axes row_axes(const Shape& x) const override;
   void lower(const Launch& call) const override;
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
 class LayerNormOp final : public OpOf<NormAttributes, RowOp> {
@@ -122,6 +132,8 @@ class LayerNormOp final : public OpOf<NormAttributes, RowOp> {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   Axes row_axes(const Shape& x) const override;
   void lower(const Launch& call) const override;
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
 }  // namespace weft
