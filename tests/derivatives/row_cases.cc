@@ -1,7 +1,37 @@
 #include "derivatives/cases.h"
+#include "weft/graph.h"
 
 namespace weft::test {
 
-void add_row_derivatives(DerivativeCases&) {}
+void add_row_derivatives(DerivativeCases& cases) {
+  using Operands = std::span<const Tensor>;
+  const auto add = [&](std::string name, std::vector<Shape> shapes, std::function<Tensor(Operands)> f) {
+    cases.push_back({.name = std::move(name), .shapes = std::move(shapes), .function = [f](Operands x) {
+                       return std::vector{f(x)};
+                     }});
+  };
+  add("softmax", {{2, 5}}, [](Operands x) { return softmax(x[0], -1); });
+  add("softmax_first_axis", {{4, 3}}, [](Operands x) { return softmax(x[0], 0); });
+  add("softmax_middle_axis", {{2, 4, 3}}, [](Operands x) { return softmax(x[0], 1); });
+  add("softmax_of_one", {{3, 1}}, [](Operands x) { return softmax(x[0], 1); });
+  add("softmax_fused", {{2, 5}, {5}}, [](Operands x) { return square(softmax(x[0] * 2 + x[1], -1)) * x[0]; });
+  add("log_softmax", {{2, 5}}, [](Operands x) { return log_softmax(x[0], -1); });
+  add("log_softmax_first_axis", {{4, 3}}, [](Operands x) { return log_softmax(x[0], 0); });
+  add("log_softmax_empty", {{0, 3}}, [](Operands x) { return log_softmax(x[0], -1); });
+  add("layer_norm", {{3, 5}, {5}, {5}}, [](Operands x) { return layer_norm(x[0], x[1], x[2], 1e-5); });
+  add("layer_norm_plain", {{3, 5}}, [](Operands x) { return layer_norm(x[0], {}, {}, 0.1); });
+  add("layer_norm_biased", {{3, 5}, {5}}, [](Operands x) { return layer_norm(x[0], {}, x[1], 0.1); });
+  add("layer_norm_two_axes", {{2, 3, 4}, {3, 4}}, [](Operands x) { return layer_norm(x[0], x[1], {}, 1e-3); });
+  add("layer_norm_empty", {{0, 4}, {4}}, [](Operands x) { return layer_norm(x[0], x[1], {}, 1e-3); });
+  add("rms_norm", {{3, 5}, {5}}, [](Operands x) { return rms_norm(x[0], x[1], 1e-5); });
+  add("rms_norm_plain", {{2, 5}}, [](Operands x) { return rms_norm(x[0], {}, 0.1); });
+  add("group_norm", {{2, 4, 3}, {4}, {4}}, [](Operands x) { return group_norm(x[0], x[1], x[2], 2, 1e-3); });
+  add("group_norm_last", {{2, 3, 4}, {4}}, [](Operands x) { return group_norm(x[0], x[1], {}, 2, 1e-3, -1); });
+  add("group_norm_channels", {{2, 3, 4}, {3}}, [](Operands x) { return group_norm(x[0], {}, x[1], 3, 1e-3); });
+  add("instance_norm", {{2, 3, 4}, {3}, {3}}, [](Operands x) { return instance_norm(x[0], x[1], x[2], 1e-3); });
+  add("instance_norm_last", {{2, 4, 3}, {3}}, [](Operands x) { return instance_norm(x[0], x[1], {}, 1e-3, 2); });
+  add("batch_norm", {{2, 3, 4}, {3}, {3}, {3}},
+      [](Operands x) { return batch_norm(x[0], x[1], square(x[2]) + 0.5, x[2], x[3], 1e-3); });
+}
 
 }  // namespace weft::test

@@ -6,6 +6,7 @@
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
 #include "graph/ops/elementwise.h"
+#include "graph/rules.h"
 #include "kernels/common/chunks.h"
 #include "kernels/common/row_fusion.h"
 #include "kernels/norm/row_norm.h"
@@ -231,6 +232,178 @@ void GroupNormOp::lower(const Launch& call) const {
 
 std::optional<OwnWork> RowOp::own_work(std::span<const View> in, std::span<const View> out) const {
   return OwnWork{element_work(in.size() - 1), static_cast<double>(out[0].count())};
+}
+
+// ---- Derivatives and batching
+
+namespace {
+
+DType wide_type(const Tensor& a, const Tensor& b) {
+  return a.dtype() == DType::f64 || b.dtype() == DType::f64 ? DType::f64 : DType::f32;
+}
+
+Tensor row_sum(const Tensor& x, int axis) { return reduce(ReduceKind::sum, x, {axis}, true); }
+
+// y (v - Σ y v): softmax's Jacobian is symmetric, so that this serves both directions.
+Tensor softmax_change(const Tensor& y, const Tensor& v, int axis, DType result) {
+  const DType type = wide_type(y, v);
+  const Tensor p = cast(y, type), of_v = cast(v, type);
+  return cast(p * (of_v - row_sum(p * of_v, axis)), result);
+}
+
+// How the weights of a norm lie, and the axes of its rows, in the shape as which the kernel sees x.
+struct NormRows {
+  Shape shape, weights;
+  std::vector<int> axes;
+};
+NormRows norm_rows(const RowOp& op, const NormAttributes& a, const Shape& x) {
+  const RowOp::Axes rows = op.row_axes(x);
+  NormRows found{rows.shape, Shape::filled(rows.shape.rank(), 1), {}};
+  for (int d = 0; d < rows.shape.rank(); ++d) {
+    if (rows.along[d]) found.axes.push_back(d);
+  }
+  const bool per_channel = a.kind == Kind::group || a.kind == Kind::instance;
+  if (per_channel) {
+    found.weights[a.axis] = rows.shape[a.axis];
+    if (rows.shape.rank() > x.rank()) found.weights[a.axis + 1] = rows.shape[a.axis + 1];
+    return found;
+  }
+  for (const int d : found.axes) found.weights[d] = rows.shape[d];
+  return found;
+}
+
+// x with rows of mean 0 (not of RMS norm) and mean square 1, and the factor by which its deviations were scaled.
+struct Normalised {
+  Tensor values, factor;
+};
+Normalised normalised(const Tensor& x, const NormRows& rows, const NormAttributes& a) {
+  const auto mean = [&](const Tensor& v) { return reduce(ReduceKind::mean, v, rows.axes, true); };
+  const Tensor deviations = a.kind == Kind::rms ? x : x - mean(x);
+  const Tensor factor = rsqrt(mean(square(deviations)) + static_cast<double>(static_cast<float>(a.epsilon)));
+  return {deviations * factor, factor};
+}
+
+// With n the normalised x and d the cotangent of n: that of x is factor · (d - mean(d) - n · mean(d n)).
+Derivatives norm_vjp(const RowOp& op, const NormAttributes& a, const Differentiated& node, const Tensor& cotangent) {
+  const Tensor& x = node.inputs[0];
+  const NormRows rows = norm_rows(op, a, x.shape());
+  DType type = wide_type(x, cotangent);
+  for (const Tensor& v : node.inputs) type = wide_type(v, Graph::scalar(0, type));
+  const auto wide = [&](const Tensor& v, const Shape& shape) { return cast(reshape(v, shape), type); };
+  const auto weight_gradient = [&](const Tensor& g, const Tensor& weight) {
+    return cast(reshape(summed_to(g, rows.weights), weight.shape()), weight.dtype());
+  };
+  const Tensor g = wide(cotangent, rows.shape);
+  const int bias = a.has_bias ? static_cast<int>(node.inputs.size()) - 1 : -1;
+  std::vector<Tensor> made(node.inputs.size());
+  if (bias >= 0 && node.wanted[static_cast<std::size_t>(bias)]) made.back() = weight_gradient(g, node.inputs.back());
+  const bool scale_wanted = a.has_scale && node.wanted[1];
+  if (!node.wanted[0] && !scale_wanted) return made;
+  const auto [n, factor] = normalised(wide(x, rows.shape), rows, a);
+  if (scale_wanted) made[1] = weight_gradient(g * n, node.inputs[1]);
+  if (node.wanted[0]) {
+    const auto mean = [&](const Tensor& v) { return reduce(ReduceKind::mean, v, rows.axes, true); };
+    const Tensor d = a.has_scale ? g * wide(node.inputs[1], rows.weights) : g;
+    const Tensor centred = a.kind == Kind::rms ? d : d - mean(d);
+    made[0] = cast(reshape(factor * (centred - n * mean(d * n)), x.shape()), x.dtype());
+  }
+  return made;
+}
+
+// Rows of a batch are more rows. Weights of which each entry has its own come behind the kernel.
+template <class O>
+Batched norm_vmap(const O& op, std::span<const Tensor> in, std::span<const int> axes) {
+  NormAttributes a = op.a;
+  const bool per_channel = a.kind == Kind::group || a.kind == Kind::instance;
+  const int rank = entry_rank(in[0], axes[0]);
+  const bool own_weights = std::ranges::any_of(axes.subspan(1), [](int axis) { return axis >= 0; });
+  std::vector<TensorType> entry;
+  DType type = DType::f32;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    entry.push_back(in[i].type());
+    if (axes[i] >= 0) entry.back().shape.erase(axes[i]);
+    if (in[i].dtype() == DType::f64) type = DType::f64;
+  }
+  const DType result = op.infer(entry)[0].dtype;
+  Tensor x = axes[0] >= 0 ? batch_first(in[0], axes[0], 0) : in[0];
+  const Shape shape = x.shape();
+  if (axes[0] >= 0 && per_channel) {
+    Shape samples = shape;
+    samples[1] *= samples[0];
+    samples.erase(0);
+    x = reshape(x, samples);
+  } else if (axes[0] >= 0) {
+    ++a.axis;
+  }
+  std::vector<Tensor> operands{x};
+  if (own_weights) {
+    a.has_scale = a.has_bias = false;
+    operands[0] = cast(x, type);
+    a.type.reset();
+  } else {
+    operands.insert(operands.end(), in.begin() + 1, in.end());
+  }
+  Tensor y = reshape(apply(make_op<O>(a), std::move(operands)), shape);
+  if (!own_weights) return batched(y);
+  const auto weight = [&](std::size_t i) {
+    const Tensor w = axes[i] >= 0 ? batch_first(in[i], axes[i], 0) : in[i];
+    Shape along = w.shape();
+    if (per_channel) {
+      for (int d = op.a.axis + 1; d < rank; ++d) along.push_back(1);
+    }
+    while (axes[i] >= 0 && along.rank() < rank + 1) along.insert(1, 1);
+    return cast(reshape(w, along), type);
+  };
+  if (op.a.has_scale) y = y * weight(1);
+  if (op.a.has_bias) y = y + weight(in.size() - 1);
+  return batched(cast(y, result));
+}
+
+}  // namespace
+
+Derivatives SoftmaxOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
+  return std::vector{softmax_change(node.outputs[0], g[0], a.axis, node.inputs[0].dtype())};
+}
+Derivatives SoftmaxOp::jvp(const Differentiated& node, std::span<const Tensor> t) const {
+  return std::vector{softmax_change(node.outputs[0], t[0], a.axis, node.outputs[0].dtype())};
+}
+std::optional<Batched> SoftmaxOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  return batched(apply(make_op<SoftmaxOp>(SoftmaxAttributes{a.axis + 1, a.type}), {batch_first(in[0], axes[0], 0)}));
+}
+
+Derivatives LogSoftmaxOp::vjp(const Differentiated& node, std::span<const Tensor> cotangents) const {
+  const DType type = wide_type(node.inputs[0], cotangents[0]);
+  const Tensor y = cast(node.outputs[0], type), g = cast(cotangents[0], type);
+  return std::vector{cast(g - exp(y) * row_sum(g, a.axis), node.inputs[0].dtype())};
+}
+Derivatives LogSoftmaxOp::jvp(const Differentiated& node, std::span<const Tensor> tangents) const {
+  const DType type = wide_type(node.inputs[0], tangents[0]);
+  const Tensor y = cast(node.outputs[0], type), t = cast(tangents[0], type);
+  return std::vector{cast(t - row_sum(exp(y) * t, a.axis), node.outputs[0].dtype())};
+}
+std::optional<Batched> LogSoftmaxOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  return batched(apply(make_op<LogSoftmaxOp>(LogSoftmaxAttributes{a.axis + 1}), {batch_first(in[0], axes[0], 0)}));
+}
+
+Derivatives RmsNormOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
+  return norm_vjp(*this, a, node, g[0]);
+}
+std::optional<Batched> RmsNormOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  return norm_vmap(*this, in, axes);
+}
+
+Derivatives LayerNormOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
+  return norm_vjp(*this, a, node, g[0]);
+}
+std::optional<Batched> LayerNormOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  return norm_vmap(*this, in, axes);
+}
+
+Derivatives GroupNormOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
+  return norm_vjp(*this, a, node, g[0]);
+}
+std::optional<Batched> GroupNormOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  return norm_vmap(*this, in, axes);
 }
 
 void SoftmaxAttributes::normalise(std::string_view op, std::span<const TensorType> in) {

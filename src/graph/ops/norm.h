@@ -49,6 +49,9 @@ class SoftmaxOp final : public OpOf<SoftmaxAttributes, RowOp> {
                    std::span<const DType> results) const override;
   Axes row_axes(const Shape& x) const override;
   void lower(const Launch& call) const override;
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
 struct LogSoftmaxAttributes {
@@ -67,6 +70,9 @@ class LogSoftmaxOp final : public OpOf<LogSoftmaxAttributes, RowOp> {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   Axes row_axes(const Shape& x) const override;
   void lower(const Launch& call) const override;
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
 // Of norms, whose operands are x, then scale and bias as far as they are there.
@@ -98,6 +104,8 @@ class RmsNormOp final : public OpOf<NormAttributes, RowOp> {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   Axes row_axes(const Shape& x) const override;
   void lower(const Launch& call) const override;
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
 // Instance norm is group norm of each channel.
@@ -111,6 +119,8 @@ class GroupNormOp final : public OpOf<NormAttributes, RowOp> {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   Axes row_axes(const Shape& x) const override;
   void lower(const Launch& call) const override;
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
 class LayerNormOp final : public OpOf<NormAttributes, RowOp> {
@@ -123,6 +133,8 @@ class LayerNormOp final : public OpOf<NormAttributes, RowOp> {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   Axes row_axes(const Shape& x) const override;
   void lower(const Launch& call) const override;
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
 }  // namespace weft
