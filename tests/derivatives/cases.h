@@ -33,6 +33,7 @@ void add_reduce_derivatives(DerivativeCases& cases);
 void add_index_derivatives(DerivativeCases& cases);
 void add_network_derivatives(DerivativeCases& cases);
 void add_row_derivatives(DerivativeCases& cases);
+void add_attention_derivatives(DerivativeCases& cases);
 
 const DerivativeCases& derivative_cases();
 

@@ -251,6 +251,7 @@ const DerivativeCases& derivative_cases() {
     add_index_derivatives(cases);
     add_network_derivatives(cases);
     add_row_derivatives(cases);
+    add_attention_derivatives(cases);
     return cases;
   }();
   return all;

@@ -6,7 +6,10 @@
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
+#include "graph/rules.h"
 #include "kernels/attention/attention.h"
+#include "weft/array.h"
+#include "weft/derivatives.h"
 #include "weft/error.h"
 #include "weft/kernels/attention.h"
 
@@ -86,6 +89,287 @@ Work AttentionOp::work(const Launch& call) const {
   return with_bytes(call, kernels::attention_work(queries, keys, q[3], call.outputs[0].shape()[3]));
 }
 
+// ---- Derivatives and batching
+
+namespace {
+
+// The operands behind q, k and v, as far as they are there.
+struct MoreOperands {
+  Tensor mask, query_lengths, key_lengths;
+};
+
+template <class Attributes>
+MoreOperands more_operands(const Attributes& a, std::span<const Tensor> in, std::size_t next) {
+  MoreOperands more;
+  if (a.has_mask(in.size())) more.mask = in[next++];
+  if (a.query_lengths) more.query_lengths = in[next++];
+  if (a.key_lengths) more.key_lengths = in[next++];
+  return more;
+}
+
+// Attention in f32 with the matrix of weights: heads are [kv_heads, group], so that the group broadcasts over the head
+// of keys and values that it shares.
+class Weights {
+ public:
+  Tensor q, k, v;  // f32 [batch, kv_heads, group or 1, length, dim]; zeros past the sequences' lengths
+  Tensor weights;  // [batch, kv_heads, group, queries, keys]; zeros of a query that sees no key
+  Tensor empty;    // bool [batch, kv_heads, group, queries, 1]: which queries see no key
+
+  Weights(const kernels::AttentionOptions& options, const Tensor& q4, const Tensor& k4, const Tensor& v4,
+          const MoreOperands& more)
+      : shape_{q4.shape()[0], k4.shape()[1], k4.shape()[1] == 0 ? 1 : q4.shape()[1] / k4.shape()[1], q4.shape()[2],
+               k4.shape()[2]} {
+    if (more.query_lengths.defined()) query_length_ = length(more.query_lengths, shape_[3]);
+    if (more.key_lengths.defined()) key_length_ = length(more.key_lengths, shape_[4]);
+    q = of_queries(q4);
+    k = of_keys(k4);
+    v = of_keys(v4);
+    Tensor scores = matmul(q, k.T()) * options.scale;
+    Tensor seen = seen_keys(options);
+    if (more.mask.defined()) {
+      Shape shape = more.mask.shape();
+      while (shape.rank() < 4) shape.insert(0, 1);
+      const std::int64_t heads = shape[1];
+      shape[1] = heads == 1 ? 1 : shape_[2];
+      shape.insert(1, heads == 1 ? 1 : shape_[1]);
+      const Tensor mask = reshape(more.mask, shape);
+      if (mask.dtype() != DType::boolean)
+        scores = scores + cast(mask, DType::f32);
+      else
+        seen = seen.defined() ? logical_and(seen, mask) : mask;
+    }
+    const Tensor hidden = Graph::scalar(-std::numeric_limits<double>::infinity(), DType::f32);
+    if (seen.defined()) scores = select(seen, scores, hidden);
+    // The weights do not depend on what is taken off all scores of a query.
+    const Tensor top = stop_gradient(reduce(ReduceKind::max, scores, {-1}, true));
+    const Tensor unscaled = exp(scores - select(top == hidden, 0.0f, top));
+    const Tensor sum = reduce(ReduceKind::sum, unscaled, {-1}, true);
+    empty = sum == 0.0f;
+    weights = unscaled / select(empty, 1.0f, sum);
+  }
+
+  // A tensor of queries in the form of q, and one of keys in that of k.
+  Tensor of_queries(const Tensor& x) const {
+    const Tensor split = reshape(cast(x, DType::f32), {shape_[0], shape_[1], shape_[2], shape_[3], x.shape()[3]});
+    return query_length_.defined() ? select(query_position() < query_length_, split, 0.0f) : split;
+  }
+  // And back.
+  Tensor as_queries(const Tensor& x, DType type) const {
+    return cast(reshape(x, {shape_[0], shape_[1] * shape_[2], shape_[3], x.shape()[4]}), type);
+  }
+  Tensor as_keys(const Tensor& x, DType type) const { return cast(reduce(ReduceKind::sum, x, {2}), type); }
+
+ private:
+  Tensor of_keys(const Tensor& x) const {
+    const Tensor split = expand_dims(cast(x, DType::f32), 2);
+    return key_length_.defined()
+               ? select(expand_dims(arange(0, shape_[4], 1, DType::i32), 1) < key_length_, split, 0.0f)
+               : split;
+  }
+  Tensor query_position() const { return expand_dims(arange(0, shape_[3], 1, DType::i32), 1); }
+  // [batch, 1, 1, 1, 1], at most `most`.
+  static Tensor length(const Tensor& lengths, std::int64_t most) {
+    most = std::min<std::int64_t>(most, std::numeric_limits<std::int32_t>::max());
+    return reshape(cast(clamp(lengths, 0, most), DType::i32), {lengths.shape()[0], 1, 1, 1, 1});
+  }
+  // Which keys queries see by windows and lengths; undefined: all.
+  Tensor seen_keys(const kernels::AttentionOptions& o) const {
+    Tensor seen;
+    const auto add = [&](const Tensor& more) { seen = seen.defined() ? logical_and(seen, more) : more; };
+    const Tensor key = arange(0, shape_[4], 1, DType::i32);
+    if (query_length_.defined()) add(query_position() < query_length_);
+    if (key_length_.defined()) add(key < key_length_);
+    Tensor place = query_position();
+    if (!o.top_left) {
+      if (!query_length_.defined() && !key_length_.defined()) {
+        place = place + (shape_[4] - shape_[3]);
+      } else {
+        if (key_length_.defined())
+          place = place + key_length_;
+        else
+          place = place + shape_[4];
+        if (query_length_.defined())
+          place = place - query_length_;
+        else
+          place = place - shape_[3];
+      }
+    }
+    const auto most = shape_[3] + shape_[4];
+    if (o.window_left >= 0) add(key >= place - std::min(o.window_left, most));
+    const std::int64_t right = o.causal ? 0 : o.window_right;
+    if (right >= 0) add(key <= place + std::min(right, most));
+    return seen;
+  }
+
+  Shape shape_;  // of the weights
+  Tensor query_length_, key_length_;
+};
+
+struct Gradients {
+  Tensor q, k, v, mask;
+};
+
+// The cotangents of operands, given that of the result, g, and of each query the sum of g times the result, `delta`
+// [batch, heads, queries].
+Gradients gradients(const kernels::AttentionOptions& options, const Tensor& q, const Tensor& k, const Tensor& v,
+                    const MoreOperands& more, const Tensor& g, const Tensor& delta) {
+  const Weights w(options, q, k, v, more);
+  const Tensor of_result = select(w.empty, 0.0f, w.of_queries(g));
+  const Tensor of_weights = matmul(of_result, w.v.T());
+  const Tensor d = select(w.empty, 0.0f, w.of_queries(expand_dims(delta, 3)));
+  const Tensor of_scores = w.weights * (of_weights - d), scaled = of_scores * options.scale;
+  Gradients all{w.as_queries(matmul(scaled, w.k), q.dtype()),
+                w.as_keys(matmul(scaled.T(), w.q), k.dtype()),
+                w.as_keys(matmul(w.weights.T(), of_result), v.dtype()),
+                {}};
+  if (more.mask.defined() && is_floating(more.mask.dtype())) {
+    all.mask = cast(summed_to(w.as_queries(of_scores, DType::f32), more.mask.shape()), more.mask.dtype());
+  }
+  return all;
+}
+
+// Operands of an op on entries of a batch, with the batch merged into the first axis of each; the operand `mask`, which
+// broadcasts, stays as it is where that says the same.
+std::vector<Tensor> merged_batch(std::span<const Tensor> in, std::span<const int> axes,
+                                 std::optional<std::size_t> mask) {
+  const std::int64_t size = batch_size(in, axes);
+  std::vector<Tensor> all;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const std::int64_t entries = all.empty() ? 0 : all[0].shape()[0] / std::max<std::int64_t>(size, 1);
+    if (mask == i && axes[i] < 0 && (in[i].rank() < 4 || in[i].shape()[0] == 1)) {
+      all.push_back(in[i]);
+      continue;
+    }
+    Tensor x = batch_first(in[i], axes[i], size);
+    Shape shape = x.shape();
+    if (mask == i) {
+      while (shape.rank() < 5) shape.insert(1, 1);
+      x = reshape(x, shape);
+      shape[1] = entries;
+      x = broadcast_to(x, shape);
+    }
+    shape[1] *= shape[0];
+    shape.erase(0);
+    all.push_back(reshape(x, shape));
+  }
+  return all;
+}
+
+// The other way.
+Tensor split_batch(const Tensor& x, std::int64_t size) {
+  Shape shape = x.shape();
+  shape[0] /= std::max<std::int64_t>(size, 1);
+  shape.insert(0, size);
+  return reshape(x, shape);
+}
+
+// The sum of the products of a result of attention and its cotangent, of each query: [batch, heads, queries].
+Tensor products_of(const Tensor& result, const Tensor& g) {
+  return reduce(ReduceKind::sum, cast(result, DType::f32) * cast(g, DType::f32), {-1});
+}
+
+}  // namespace
+
+std::vector<Tensor> AttentionOp::decomposed(std::span<const Tensor> in) const {
+  const Weights w(a.options, in[0], in[1], in[2], more_operands(a, in, 3));
+  Tensor y = matmul(w.weights, w.v);
+  // Zeros follow from weights of zero. NaN is as constant: no derivative goes through it.
+  if (a.options.empty_is_nan) y = select(w.empty, std::numeric_limits<float>::quiet_NaN(), y);
+  return {w.as_queries(y, a.type.value_or(in[0].dtype()))};
+}
+
+Derivatives AttentionOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
+  const auto& in = node.inputs;
+  const Tensor delta = products_of(node.outputs[0], g[0]);
+  const MoreOperands more = more_operands(a, in, 3);
+  std::vector<Tensor> all(in.size());
+  if (more.mask.defined() && node.wanted[3]) {
+    // The mask's is as large as the scores.
+    Gradients made = gradients(a.options, in[0], in[1], in[2], more, g[0], delta);
+    all[0] = std::move(made.q);
+    all[1] = std::move(made.k);
+    all[2] = std::move(made.v);
+    all[3] = std::move(made.mask);
+    return all;
+  }
+  std::vector<Tensor> operands{in[0], in[1], in[2], g[0], delta};
+  operands.insert(operands.end(), in.begin() + 3, in.end());
+  const Tensor made = apply(
+      make_op<AttentionGradientOp>(AttentionGradientAttributes{a.options, a.query_lengths, a.key_lengths}), operands);
+  for (int i = 0; i < 3; ++i) all[static_cast<std::size_t>(i)] = result(made, i);
+  return all;
+}
+
+std::optional<Batched> AttentionOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  const auto mask = a.has_mask(in.size()) ? std::optional<std::size_t>(3) : std::nullopt;
+  return batched(split_batch(apply(shared_from_this(), merged_batch(in, axes, mask)), batch_size(in, axes)));
+}
+
+// ---- The gradient
+
+namespace {
+
+// The operands that attention() had.
+template <class T>
+std::vector<T> forward_operands(std::span<const T> in) {
+  std::vector<T> all(in.begin(), in.begin() + 3);
+  all.insert(all.end(), in.begin() + 5, in.end());
+  return all;
+}
+
+}  // namespace
+
+std::vector<TensorType> AttentionGradientOp::infer(std::span<const TensorType> in) const {
+  if (in.size() < 5) throw InvalidArgument("attention_gradient: {} operands, at least 5 are expected", in.size());
+  const AttentionOp forward(AttentionAttributes{a.options, a.query_lengths, a.key_lengths, {}});
+  const TensorType y = forward.infer(forward_operands(in))[0];
+  if (in[3].shape != y.shape || !is_floating(in[3].dtype)) {
+    throw ShapeError("attention_gradient: g is {}, expected {}", weft::to_string(in[3]), weft::to_string(y));
+  }
+  const TensorType delta{DType::f32, {y.shape[0], y.shape[1], y.shape[2]}};
+  if (in[4] != delta) {
+    throw ShapeError("attention_gradient: delta is {}, expected {}", weft::to_string(in[4]), weft::to_string(delta));
+  }
+  return {in[0], in[1], in[2]};
+}
+
+void AttentionGradientOp::lower(const Launch& call) const {
+  const auto& in = call.inputs;
+  std::size_t next = 5;
+  std::optional<View> mask;
+  kernels::AttentionLengths lengths;
+  if (a.has_mask(in.size())) mask = in[next++];
+  if (a.query_lengths) lengths.queries = in[next++];
+  if (a.key_lengths) lengths.keys = in[next++];
+  kernels::attention_gradient(call.stream, in[0], in[1], in[2], in[3], in[4], mask, call.outputs[0], call.outputs[1],
+                              call.outputs[2], a.options, lengths);
+}
+
+Work AttentionGradientOp::work(const Launch& call) const {
+  const Shape &q = call.inputs[0].shape(), &k = call.inputs[1].shape(), &v = call.inputs[2].shape();
+  const double scores = static_cast<double>(q[0] * q[1] * q[2]) *
+                        kernels::attention_mean_keys(a.options, {0, q[2], q[2]}, {0, k[2], k[2]});
+  // On a GPU scores are computed three times.
+  const auto of_score = static_cast<double>(10 * q[3] + 6 * v[3]);
+  return with_bytes(call, {.flops = scores * of_score, .functions = 3 * scores});
+}
+
+std::vector<Tensor> AttentionGradientOp::decomposed(std::span<const Tensor> in) const {
+  const Gradients made = gradients(a.options, in[0], in[1], in[2], more_operands(a, in, 5), in[3], in[4]);
+  return {made.q, made.k, made.v};
+}
+
+std::optional<Batched> AttentionGradientOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  const auto mask = a.has_mask(in.size()) ? std::optional<std::size_t>(5) : std::nullopt;
+  const Tensor made = apply(shared_from_this(), merged_batch(in, axes, mask));
+  Batched all;
+  for (int i = 0; i < 3; ++i) {
+    all.outputs.push_back(split_batch(result(made, i), batch_size(in, axes)));
+    all.axes.push_back(0);
+  }
+  return all;
+}
+
 Tensor attention(const Operand& q, const Operand& k, const Operand& v, const Operand& mask,
                  const kernels::AttentionOptions& options, const Operand& query_lengths, const Operand& key_lengths) {
   if (!q.defined() || !k.defined() || !v.defined())
@@ -98,6 +382,9 @@ Tensor attention(const Operand& q, const Operand& k, const Operand& v, const Ope
                std::move(operands));
 }
 
-void add_attention_ops(OpRows& rows) { rows.push_back(op_row<AttentionOp>(schema_of_kernel("attention"))); }
+void add_attention_ops(OpRows& rows) {
+  rows.push_back(op_row<AttentionOp>(schema_of_kernel("attention")));
+  rows.push_back(op_row<AttentionGradientOp>(schema_of_kernel("attention_gradient")));
+}
 
 }  // namespace weft
