@@ -19,6 +19,8 @@ Tensor zeros_of(const TensorType& type) { return broadcast_to(Graph::scalar(0, t
 
 Tensor or_zeros(const Tensor& x, const TensorType& type) { return x.defined() ? x : zeros_of(type); }
 
+Tensor accumulated(const Tensor& x) { return is_floating(x.dtype()) && bits(x.dtype()) < 32 ? cast(x, DType::f32) : x; }
+
 Tensor summed_to(const Tensor& x, const Shape& shape) {
   if (x.shape() == shape) return x;
   std::vector<int> axes;

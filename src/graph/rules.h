@@ -18,6 +18,8 @@ Tensor sum_of(const Tensor& a, const Tensor& b);
 Tensor zeros_of(const TensorType& type);
 // The tensor, or zeros of the type where it is undefined.
 Tensor or_zeros(const Tensor& x, const TensorType& type);
+// In the type in which sums of such numbers are computed: f32 of narrower floats.
+Tensor accumulated(const Tensor& x);
 // The transpose of broadcasting from `shape`: sums along the axes that were broadcast.
 Tensor summed_to(const Tensor& x, const Shape& shape);
 

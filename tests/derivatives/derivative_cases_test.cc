@@ -209,6 +209,9 @@ constexpr std::pair<std::string_view, std::string_view> kNoDerivative[] = {
     {"strided", "the compiler's own form of views"},
     {"random_uniform", "zero everywhere: of integers alone"},
     {"random_normal", "zero everywhere: of integers alone"},
+    {"random_bits", "of integers alone"},
+    {"random_integers", "zero everywhere: of integers alone"},
+    {"iota", "of no operands"},
     {"one_hot", "zero everywhere: of integers alone"},
 };
 

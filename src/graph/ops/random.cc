@@ -5,7 +5,9 @@
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
 #include "graph/promotion.h"
+#include "graph/rules.h"
 #include "kernels/random/random.h"
+#include "weft/array.h"
 #include "weft/error.h"
 #include "weft/kernels/random.h"
 
@@ -41,6 +43,21 @@ void RandomOp::lower(const Launch& call) const {
     case RandomForm::integers:
       return kernels::random_integers(call.stream, key, a.least, a.end, y);
   }
+}
+
+// The kernels take one key.
+std::optional<Batched> RandomOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  const Tensor keys = batch_first(in[0], axes[0], 0);
+  if (keys.shape()[0] == 0) {
+    Shape shape = a.shape;
+    shape.insert(0, 0);
+    return batched(zeros_of({a.dtype, shape}));
+  }
+  std::vector<Tensor> entries;
+  for (std::int64_t i = 0; i < keys.shape()[0]; ++i) {
+    entries.push_back(random(a, reshape(slice(keys, 0, i, i + 1), {2})));
+  }
+  return batched(stack(entries));
 }
 
 Tensor random_bits(const Operand& key, DType dtype, const Shape& shape) {

@@ -38,6 +38,7 @@ class RandomOp final : public OpOf<RandomAttributes> {
   double cost() const override { return a.form == RandomForm::normal ? 8 : 3; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
 }  // namespace weft

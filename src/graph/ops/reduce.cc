@@ -117,17 +117,86 @@ std::optional<OwnWork> ReduceOp::own_work(std::span<const View> in, std::span<co
 
 // ---- Derivatives and batching
 
-Derivatives ReduceOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
-  const Tensor& x = node.inputs[0];
+namespace {
+
+// For each element of x, the product of all others along the axes: exact with any number of zeros, and differentiable
+// again.
+Tensor products_of_others(const Tensor& x, const std::vector<int>& axes) {
+  std::vector<int> order;
+  Shape flat;
+  for (int i = 0; i < x.rank(); ++i) {
+    if (std::ranges::binary_search(axes, i)) continue;
+    order.push_back(i);
+    flat.push_back(x.shape()[i]);
+  }
+  const int axis = flat.rank();
+  flat.push_back(reduced_elements(x.shape(), axes));
+  order.insert(order.end(), axes.begin(), axes.end());
+  const Tensor moved = permute(x, order), rows = reshape(moved, flat);
+  const auto product = [&](bool reverse) {
+    return scan(kernels::ScanKind::prod, rows, axis, {.reverse = reverse, .exclusive = true});
+  };
+  std::vector<int> back(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) back[static_cast<std::size_t>(order[i])] = static_cast<int>(i);
+  return permute(reshape(product(false) * product(true), moved.shape()), back);
+}
+
+// a / b, and 0 where b is 0, there also of its derivatives.
+Tensor quotient_or_zero(const Tensor& a, const Tensor& b) {
+  const Tensor zero = equal(b, 0);
+  return select(zero, 0, a / select(zero, 1, b));
+}
+
+}  // namespace
+
+std::vector<Tensor> ReduceOp::decomposed(std::span<const Tensor> in) const {
+  const auto sum_of_elements = [&](const Tensor& x) { return reduce(ReduceKind::sum, x, a.axes, a.keep_dims); };
+  const Tensor& x = in[0];
+  switch (a.kind) {
+    case ReduceKind::sum_squares:
+      return {sum_of_elements(square(x))};
+    case ReduceKind::l1:
+      return {sum_of_elements(abs(x))};
+    case ReduceKind::log_sum:
+      return {cast(log(sum_of_elements(accumulated(x))), x.dtype())};
+    default:
+      return {};
+  }
+}
+
+Derivatives ReduceOp::vjp(const Differentiated& node, std::span<const Tensor> cotangents) const {
+  const Tensor x = accumulated(node.inputs[0]), g = accumulated(cotangents[0]), y = accumulated(node.outputs[0]);
   Shape kept = x.shape();
   for (const int axis : a.axes) kept[axis] = 1;
   const auto along_x = [&](const Tensor& t) { return broadcast_to(reshape(t, kept), x.shape()); };
+  const auto given = [&](const Tensor& t) { return std::vector{cast(t, node.inputs[0].dtype())}; };
   const double n = static_cast<double>(reduced_elements(x.shape(), a.axes));
+  const double freedom = std::max(n - a.correction, 0.0);
   switch (a.kind) {
     case ReduceKind::sum:
-      return std::vector{along_x(g[0])};
+      return std::vector{along_x(cotangents[0])};
     case ReduceKind::mean:
-      return std::vector{along_x(g[0] / n)};
+      return given(along_x(g / n));
+    case ReduceKind::prod: {
+      const Tensor others = products_of_others(x, a.axes);
+      return given(along_x(g) * (x.dtype() == DType::c64 ? conj(others) : others));
+    }
+    case ReduceKind::min:
+    case ReduceKind::max: {
+      // Equal ones share evenly; none is equal to a NaN, and 0 / 0 makes all of them NaN, as in PyTorch's amax.
+      const Tensor chosen = cast(equal(x, along_x(y)), x.dtype());
+      return given(along_x(g) * chosen / along_x(reduce(ReduceKind::sum, chosen, a.axes, true)));
+    }
+    case ReduceKind::l2:  // 0 at 0, as in PyTorch
+      return given(x * along_x(quotient_or_zero(g, y)));
+    case ReduceKind::log_sum_exp:
+      return given(along_x(g) * exp(x - along_x(y)));
+    case ReduceKind::variance:
+    case ReduceKind::deviation: {
+      // Of a deviation of 0 it is 0, as in PyTorch.
+      const Tensor scale = a.kind == ReduceKind::variance ? g * 2 : quotient_or_zero(g, y);
+      return given(along_x(scale) * (x - reduce(ReduceKind::mean, x, a.axes, true)) / freedom);
+    }
     default:
       return std::nullopt;
   }
@@ -191,6 +260,12 @@ std::vector<TensorType> ArgReduceOp::infer(std::span<const TensorType> in) const
     throw ShapeError("{}: x is {}, there is nothing to choose from", name(), weft::to_string(x));
   }
   return {{type, shape}};
+}
+
+std::optional<Batched> ArgReduceOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  ArgReduceAttributes of_batch = a;
+  for (int& axis : of_batch.axes) ++axis;
+  return batched(apply(make_op<ArgReduceOp>(std::move(of_batch)), {batch_first(in[0], axes[0], 0)}));
 }
 
 void ArgReduceOp::lower(const Launch& call) const {

@@ -28,6 +28,7 @@ class ReduceOp final : public OpOf<ReduceAttributes> {
   std::optional<OwnWork> own_work(std::span<const View> inputs, std::span<const View> outputs) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
+  std::vector<Tensor> decomposed(std::span<const Tensor> inputs) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
@@ -50,6 +51,7 @@ class ArgReduceOp final : public OpOf<ArgReduceAttributes> {
   double cost() const override { return 0.3; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
 }  // namespace weft

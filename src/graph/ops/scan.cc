@@ -4,8 +4,10 @@
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
+#include "graph/rules.h"
 #include "kernels/common/element_work.h"
 #include "kernels/scan/scan.h"
+#include "weft/array.h"
 #include "weft/error.h"
 #include "weft/kernels/scan.h"
 
@@ -26,6 +28,90 @@ void ScanOp::lower(const Launch& call) const {
 Work ScanOp::work(const Launch& call) const {
   const auto elements = static_cast<double>(call.outputs[0].count());
   return with_bytes(call, kernels::work_of(kernels::scan_work(a.kind), elements, nullptr, 0, nullptr));
+}
+
+// ---- Derivatives and batching
+
+namespace {
+
+using kernels::ScanKind;
+
+// x[i + by] at i along the axis, and 0 past the end.
+Tensor moved_up(const Tensor& x, int axis, std::int64_t by) {
+  const std::int64_t n = x.shape()[axis];
+  std::vector<std::int64_t> before(static_cast<std::size_t>(x.rank()), 0), after = before;
+  after[static_cast<std::size_t>(axis)] = std::min(by, n);
+  return pad(slice(x, axis, std::min(by, n), n), before, after);
+}
+
+// s with s[i] = b[i] + a[i] s[i + 1], of which a[n - 1] must be 0: as many steps as n has bits, each for elements twice
+// as far away. It divides by nothing, and so is exact with zeros and differentiable any number of times.
+Tensor recurrence(Tensor a, Tensor b, int axis) {
+  const std::int64_t n = b.shape()[axis];
+  for (std::int64_t by = 1; by < n; by *= 2) {
+    b = b + a * moved_up(b, axis, by);
+    if (by * 2 < n) a = a * moved_up(a, axis, by);
+  }
+  return b;
+}
+
+}  // namespace
+
+Derivatives ScanOp::vjp(const Differentiated& node, std::span<const Tensor> cotangents) const {
+  const DType type = node.inputs[0].dtype();
+  if (a.kind == ScanKind::sum) {
+    return std::vector{
+        scan(a.kind, cotangents[0], a.axis, {.reverse = !a.options.reverse, .exclusive = a.options.exclusive})};
+  }
+  if (node.inputs[0].size() == 0) return std::vector{Tensor()};
+  // As of a scan from the first to the last that includes each element itself.
+  const auto forward = [&](const Tensor& t) {
+    const Tensor wide = accumulated(t);
+    return a.options.reverse ? flip(wide, a.axis) : wide;
+  };
+  const auto given = [&](const Tensor& t) { return std::vector{cast(a.options.reverse ? flip(t, a.axis) : t, type)}; };
+  const auto conjugate = [&](const Tensor& t) { return type == DType::c64 ? conj(t) : t; };
+  const Tensor x = forward(node.inputs[0]);
+  Tensor g = forward(cotangents[0]);
+  if (a.options.exclusive) g = moved_up(g, a.axis, 1);
+  const auto result = [&] { return a.options.exclusive ? scan(a.kind, x, a.axis) : forward(node.outputs[0]); };
+  switch (a.kind) {
+    case ScanKind::sum:
+      break;
+    case ScanKind::prod: {
+      // The product before an element, times the sum of cotangents times products from behind it on.
+      const Tensor behind = recurrence(moved_up(conjugate(x), a.axis, 1), g, a.axis);
+      return given(conjugate(scan(ScanKind::prod, x, a.axis, {.exclusive = true})) * behind);
+    }
+    case ScanKind::min:
+    case ScanKind::max: {
+      // Each result is the last of the equal elements that it may be, as in PyTorch's cummax: an element has the sum of
+      // the cotangents up to the next that is a result itself.
+      const Tensor chosen = logical_or(equal(x, result()), is_nan(x));
+      const Tensor follows = moved_up(cast(logical_not(chosen), x.dtype()), a.axis, 1);
+      return given(select(chosen, recurrence(follows, g, a.axis), 0));
+    }
+    case ScanKind::log_sum_exp: {
+      // Sums of g[k] exp(y[i] - y[k]) over k from i on, no factor of which exceeds 1.
+      const Tensor y = result();
+      const std::int64_t n = y.shape()[a.axis];
+      const Tensor ratios = exp(slice(y, a.axis, 0, n - 1) - slice(y, a.axis, 1, n));
+      std::vector<std::int64_t> before(static_cast<std::size_t>(y.rank()), 0), after = before;
+      after[static_cast<std::size_t>(a.axis)] = 1;
+      return given(exp(x - y) * recurrence(pad(ratios, before, after), g, a.axis));
+    }
+  }
+  return std::nullopt;
+}
+
+Derivatives ScanOp::jvp(const Differentiated&, std::span<const Tensor> t) const {
+  if (a.kind != ScanKind::sum) return std::nullopt;
+  return std::vector{scan(a.kind, t[0], a.axis, a.options)};
+}
+
+std::optional<Batched> ScanOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  return batched(
+      apply(make_op<ScanOp>(ScanAttributes{a.kind, a.axis + 1, a.options}), {batch_first(in[0], axes[0], 0)}));
 }
 
 Tensor scan(kernels::ScanKind op, const Operand& x, int axis, const kernels::ScanOptions& options) {

@@ -6,6 +6,7 @@
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
 #include "graph/promotion.h"
+#include "graph/rules.h"
 #include "weft/error.h"
 #include "weft/kernels/sort.h"
 
@@ -51,6 +52,42 @@ void SortOp::lower(const Launch& call) const {
     case SortFunction::top_k:
       return kernels::top_k(call.stream, x, y, call.outputs[1], {a.axis, a.descending});
   }
+}
+
+// ---- Derivatives and batching
+
+namespace {
+
+// Where the results are in x.
+Tensor positions(const SortAttributes& a, const Differentiated& node) {
+  return a.function == SortFunction::top_k ? node.outputs[1] : argsort(node.inputs[0], a.axis, a.descending);
+}
+
+}  // namespace
+
+Derivatives SortOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
+  if (a.function == SortFunction::argsort) return std::nullopt;
+  return std::vector{scatter_elements(kernels::ScatterKind::assign, zeros_of(node.inputs[0].type()), positions(a, node),
+                                      g[0], a.axis)};
+}
+
+Derivatives SortOp::jvp(const Differentiated& node, std::span<const Tensor> t) const {
+  if (a.function == SortFunction::argsort) return std::nullopt;
+  std::vector<Tensor> tangents(node.outputs.size());
+  tangents[0] = gather_elements(t[0], positions(a, node), a.axis);
+  return tangents;
+}
+
+std::optional<Batched> SortOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  SortAttributes of_batch = a;
+  ++of_batch.axis;
+  const Tensor made = apply(make_op<SortOp>(of_batch), {batch_first(in[0], axes[0], 0)});
+  Batched all = batched(made);
+  if (a.function == SortFunction::top_k) {
+    all.outputs.push_back(result(made, 1));
+    all.axes.push_back(0);
+  }
+  return all;
 }
 
 Tensor sort(const Operand& x, int axis, bool descending) { return sorted(SortFunction::sort, x, axis, descending); }
