@@ -541,9 +541,14 @@ Tensor dynamic_update_slice(const Operand& x, const Operand& update, const Opera
 // ---- Scatters. They give a copy of x in which the elements that the indices choose, as in the gather of that name,
 // are replaced by (ScatterKind::assign) or combined with the updates, whose type is x's: add and mul take any but bool,
 // and integers wrap; min and max take any but c64, and give NaN if either is NaN. If several updates have the same
-// element, assign stores one of them, add, mul, min and max combine all; a GPU adds floats in any order, so that their
-// last bits may change from run to run. f64 on a GPU is only assigned. x's memory is written in place where x is needed
-// no more. Throw as gathers do.
+// element, assign stores the last of them, add, mul, min and max combine all; a GPU adds floats in any order, so that
+// their last bits may change from run to run. f64 on a GPU is only assigned. x's memory is written in place where x is
+// needed no more. Throw as gathers do.
+//
+// Derivatives add cotangents in the order of the indices, and repeat to the bit. The cotangent of an element belongs,
+// for assign, to the update that is stored; for min and max evenly to all that are the result, as PyTorch's
+// scatter_reduce has it; for mul it is multiplied with the product of the others, whose own derivatives are not
+// followed where several updates of an element are 0.
 
 // gather(y, indices, axis) = or op= updates, whose shape is that of gather(x, indices, axis). PyTorch's index_copy and
 // index_add, along any axis.

@@ -82,8 +82,8 @@ class Indices {
 
 // A new tensor like x, in which the elements x[at] are replaced by or combined with `value`, which broadcasts to them
 // and is converted to x's type. add, max and min count an element as often as index tensors name it; of several that
-// replace one element, any one stays. Throw IndexError, ShapeError, and TypeError for an integer outside of the range
-// of x's type.
+// replace one element, the last one stays, and has the cotangent of a derivative. Throw IndexError, ShapeError, and
+// TypeError for an integer outside of the range of x's type.
 
 // x with those elements replaced by the value: JAX's x.at[…].set.
 Tensor at_set(const Operand& x, const Indices& at, const TensorLike& value);

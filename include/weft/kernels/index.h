@@ -54,7 +54,7 @@ inline constexpr std::string_view kScatterKinds[] = {"assign", "add", "mul", "mi
 // If several updates have the same element: `assign` stores one of them, never a mixture (the CPU: the last; a GPU:
 // any, 64-bit types the last); min, max and the integers' add and mul are exact, in any order; sums and products of
 // floats are rounded to y's type at each step, or only at the end. On a GPU their order, and with it the last bits, may
-// change from run to run.
+// change from run to run. (Graphs store the last update on every device; gradients are added in order.)
 //
 // On a GPU, types of up to 32 bits are combined by compare-exchange on 32-bit words. WGSL has no atomics of 64 bits:
 // there scatter chains the updates of each element through scratch, and one thread folds each chain. Large updates of

@@ -166,7 +166,7 @@ Tensor clamped_indices(const GatherAttributes& where, const Shape& x, const Tens
 Tensor indices_inside(const GatherAttributes& where, const Shape& x, const Tensor& indices) {
   const auto [low, high] = bounds_of(where, x, indices.type());
   const Tensor inside = logical_and(indices >= low, indices <= high);
-  return where.form == Selecting::tuples ? reduce(ReduceKind::min, inside, {inside.rank() - 1}) : inside;
+  return where.form == Selecting::tuples ? inside.all(inside.rank() - 1) : inside;
 }
 
 // The ops of one form, whose shapes are not broadcast; sums of cotangents repeat to the bit.
