@@ -50,7 +50,7 @@ class TwinsReference : public testing::Test {
   }
 
   // Each set of cases is written by a script of its own.
-  static constexpr const char* kSets[] = {"twins", "conv", "pool", "resize", "sampling", "rnn", "quantize"};
+  static constexpr const char* kSets[] = {"twins", "conv", "pool", "resize", "sampling", "rnn", "quantize", "attention_gradient"};
   TwinsReference() {
     for (const char* name : kSets) {
       sets_.emplace_back(name);

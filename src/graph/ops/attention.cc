@@ -12,6 +12,7 @@
 #include "weft/derivatives.h"
 #include "weft/error.h"
 #include "weft/kernels/attention.h"
+#include "weft/kernels/attention_gradient.h"
 
 namespace weft {
 
