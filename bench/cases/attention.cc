@@ -4,6 +4,7 @@
 #include <format>
 
 #include "../bench.h"
+#include "weft/kernels/attention_gradient.h"
 
 namespace weft::bench {
 namespace {
@@ -56,6 +57,25 @@ void attend(KernelBench& b, DType type, const Shapes& s) {
                 .functions = static_cast<double>(s.batch * s.heads * s.queries) * seen});
 }
 
+// The gradient, whose floating-point operations are those of five products of the scores' size. Checked by the tests.
+void attend_backwards(KernelBench& b, DType type, const Shapes& s) {
+  const double seen = (s.causal ? 0.5 : 1.0) * static_cast<double>(s.keys);
+  const double flop = 10.0 * static_cast<double>(s.batch * s.heads * s.queries * s.dim) * seen;
+  if (b.bytes() < 256 << 20 && flop > 2e10) return;
+  const Shape of_queries{s.batch, s.heads, s.queries, s.dim}, of_keys{s.batch, s.kv_heads, s.keys, s.dim};
+  const View q = b.random(of_queries, type), k = b.random(of_keys, type), v = b.random(of_keys, type);
+  const View g = b.random(of_queries, type), delta = b.random({s.batch, s.heads, s.queries}, DType::f32);
+  const View dq = b.poisoned(of_queries, type), dk = b.poisoned(of_keys, type), dv = b.poisoned(of_keys, type);
+  const kernels::AttentionOptions options{.scale = 1 / std::sqrt(static_cast<float>(s.dim)), .causal = s.causal};
+  b.measure(std::format("attention_gradient {} [{}, {}, {}, {}]{}", weft::name(type), s.batch, s.heads, s.queries,
+                        s.dim, s.causal ? " causal" : ""),
+            Unit::flop, flop,
+            [&](Stream& stream) { kernels::attention_gradient(stream, q, k, v, g, delta, {}, dq, dk, dv, options); },
+            [&] { return std::isfinite(b.read(dq, 0, 1)[0]) && std::isfinite(b.read(dv, 0, 1)[0]); },
+            {.bytes = static_cast<std::uint64_t>((4 * q.count() + 4 * k.count()) * bits(type) / 8), .flops = flop,
+             .functions = static_cast<double>(s.batch * s.heads * s.queries) * seen});
+}
+
 void cases(KernelBench& b) {
   for (const DType type : {DType::f32, DType::f16}) {
     attend(b, type, {32, 12, 12, 128, 128, 32});
@@ -66,6 +86,9 @@ void cases(KernelBench& b) {
     attend(b, type, {1, 32, 32, 4096, 4096, 128, true, 512});
     attend(b, type, {1, 32, 8, 1, 32768, 128});
     attend(b, type, {8, 32, 8, 1, 4096, 128});
+    attend_backwards(b, type, {1, 32, 32, 4096, 4096, 128});
+    attend_backwards(b, type, {1, 32, 32, 4096, 4096, 128, true});
+    attend_backwards(b, type, {32, 12, 12, 128, 128, 64});
   }
 }
 
