@@ -4,9 +4,11 @@
 
 #include "graph/graph.h"
 #include "graph/op_rows.h"
+#include "graph/ops/identity.h"
 #include "kernels/elementwise/scalar_ops.h"
 #include "support/random_graph.h"
 #include "support/throws.h"
+#include "weft/derivatives.h"
 #include "weft/resampling.h"
 
 namespace weft {
@@ -93,6 +95,8 @@ TEST(Call, MakesWhatFunctionsMade) {
   for (const ReduceKind kind : {ReduceKind::prod, ReduceKind::log_sum, ReduceKind::variance, ReduceKind::deviation}) {
     add(reduce(kind, x, {1}, true));
   }
+  add(stop_gradient(x));
+  add(identity(x, IdentityKind::barrier));
   add(argmin(x, {0, 2}));
   add(argmax(x, {1}, true));
   for (const auto kind : {kernels::ScanKind::prod, kernels::ScanKind::min}) add(scan(kind, x, 1, {.reverse = true}));

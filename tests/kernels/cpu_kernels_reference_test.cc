@@ -17,10 +17,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr DType kEvery[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::f8e4m3,
-                            DType::f8e5m2, DType::i8, DType::i16, DType::i32, DType::i64,
-                            DType::u8, DType::u16, DType::u32, DType::u64, DType::i4,
-                            DType::u4, DType::i2, DType::u2, DType::c64, DType::boolean};
+constexpr DType kEvery[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::f8e4m3, DType::f8e5m2, DType::i8,
+                            DType::i16, DType::i32, DType::i64,  DType::u8,  DType::u16,    DType::u32,    DType::u64,
+                            DType::i4,  DType::u4,  DType::i2,   DType::u2,  DType::c64,    DType::boolean};
 
 class CpuKernelsReference : public testing::Test {
  protected:
@@ -30,11 +29,16 @@ class CpuKernelsReference : public testing::Test {
     for (const auto& [name, value] : c.at("attributes").items()) {
       const bool fractions =
           value.is_array() && std::ranges::any_of(value, [](const json& v) { return v.is_number_float(); });
-      if (fractions) result[name] = value.get<std::vector<double>>();
-      else if (value.is_array()) result[name] = value.get<std::vector<std::int64_t>>();
-      else if (value.is_string()) result[name] = value.get<std::string>();
-      else if (value.is_number_integer()) result[name] = value.get<std::int64_t>();
-      else result[name] = value.get<double>();
+      if (fractions)
+        result[name] = value.get<std::vector<double>>();
+      else if (value.is_array())
+        result[name] = value.get<std::vector<std::int64_t>>();
+      else if (value.is_string())
+        result[name] = value.get<std::string>();
+      else if (value.is_number_integer())
+        result[name] = value.get<std::int64_t>();
+      else
+        result[name] = value.get<double>();
     }
     return result;
   }
@@ -50,7 +54,8 @@ class CpuKernelsReference : public testing::Test {
   }
 
   // Each set of cases is written by a script of its own.
-  static constexpr const char* kSets[] = {"cpu_kernels", "conv", "pool", "resize", "sampling", "rnn", "quantize"};
+  static constexpr const char* kSets[] = {"cpu_kernels", "conv", "pool",     "resize",
+                                          "sampling",    "rnn",  "quantize", "attention_gradient"};
   CpuKernelsReference() {
     for (const char* name : kSets) {
       sets_.emplace_back(name);
@@ -98,7 +103,8 @@ TEST_F(CpuKernelsReference, EveryKernel) {
       ADD_FAILURE() << what << ": " << e.what();
       continue;
     }
-    for (std::size_t k = 0; k < expected.size(); ++k) expect_close(outputs[k], expected[k], ReferenceCases::tolerance(c), what);
+    for (std::size_t k = 0; k < expected.size(); ++k)
+      expect_close(outputs[k], expected[k], ReferenceCases::tolerance(c), what);
   }
   for (const kernels::KernelInfo& k : kernels::table()) {
     ASSERT_TRUE(called.contains(k.name)) << k.name << " has no case in tests/reference";
@@ -122,26 +128,26 @@ TEST_F(CpuKernelsReference, EveryKernel) {
 // The same calls with attributes that do not fit: they throw a typed error or work, and change nothing but the outputs.
 TEST_F(CpuKernelsReference, HostileAttributes) {
   const AttributeValue hostile[] = {INT64_MIN,
-                                        INT64_MAX,
-                                        std::int64_t{1} << 32,
-                                        -9,
-                                        8,
-                                        1e300,
-                                        -1e300,
-                                        std::nan(""),
-                                        INFINITY,
-                                        0.5,
-                                        std::string(),
-                                        std::string("sum"),
-                                        std::vector<std::int64_t>{},
-                                        std::vector<std::int64_t>{INT32_MIN},
-                                         std::vector<std::int64_t>{INT64_MIN, INT64_MAX},
-                                        std::vector<std::int64_t>{0, 0},
-                                        std::vector<std::int64_t>{INT32_MAX, INT32_MIN, -1},
-                                        std::vector<double>{},
-                                        std::vector<double>{0.5},
-                                        std::vector<double>{std::nan(""), INFINITY},
-                                        std::vector<double>{1e300, -1e300, 0}};
+                                    INT64_MAX,
+                                    std::int64_t{1} << 32,
+                                    -9,
+                                    8,
+                                    1e300,
+                                    -1e300,
+                                    std::nan(""),
+                                    INFINITY,
+                                    0.5,
+                                    std::string(),
+                                    std::string("sum"),
+                                    std::vector<std::int64_t>{},
+                                    std::vector<std::int64_t>{INT32_MIN},
+                                    std::vector<std::int64_t>{INT64_MIN, INT64_MAX},
+                                    std::vector<std::int64_t>{0, 0},
+                                    std::vector<std::int64_t>{INT32_MAX, INT32_MIN, -1},
+                                    std::vector<double>{},
+                                    std::vector<double>{0.5},
+                                    std::vector<double>{std::nan(""), INFINITY},
+                                    std::vector<double>{1e300, -1e300, 0}};
   cpu::Executor cpu;
   Rng rng(2);
   std::map<std::string, int> taken;

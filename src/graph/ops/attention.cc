@@ -12,6 +12,7 @@
 #include "weft/derivatives.h"
 #include "weft/error.h"
 #include "weft/kernels/attention.h"
+#include "weft/kernels/attention_gradient.h"
 
 namespace weft {
 
@@ -141,7 +142,7 @@ class Weights {
     const Tensor hidden = Graph::scalar(-std::numeric_limits<double>::infinity(), DType::f32);
     if (seen.defined()) scores = select(seen, scores, hidden);
     // The weights do not depend on what is taken off all scores of a query.
-    const Tensor top = stop_gradient(reduce(ReduceKind::max, scores, {-1}, true));
+    const Tensor top = reduce(ReduceKind::max, stop_gradient(scores), {-1}, true);
     const Tensor unscaled = exp(scores - select(top == hidden, 0.0f, top));
     const Tensor sum = reduce(ReduceKind::sum, unscaled, {-1}, true);
     empty = sum == 0.0f;

@@ -9,6 +9,7 @@
 #include "kernels/common/memory.h"
 #include "kernels/plan_cache.h"
 #include "weft/error.h"
+#include "weft/kernels/attention_gradient.h"
 
 namespace weft::kernels {
 namespace {

@@ -1,6 +1,7 @@
 // The rows of the kernel table for weft/kernels/attention.h.
 #include "kernels/table_rows.h"
 #include "weft/kernels/attention.h"
+#include "weft/kernels/attention_gradient.h"
 
 namespace weft::kernels {
 
