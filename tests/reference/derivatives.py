@@ -49,7 +49,13 @@ def case(name, function, operands, parameters=(), order=1, w=None, relative=1e-5
         u = [torch.from_numpy(rng.uniform(0.5, 1.5, t.shape)).float().double() for t in operands if t.is_floating_point()]
     if w is not None:
         w = w.float().double()
-    weights, expected = gradients(function, operands, w, u, torch.float64)
+    try:
+        weights, expected = gradients(function, operands, w, u, torch.float64)
+    except RuntimeError as error:
+        if order == 1 or "is not implemented" not in str(error):
+            raise
+        print("no second derivative:", name)
+        return
     _, narrow = gradients(function, operands, w, u, torch.float32)
     for a, b in zip(expected, narrow):
         b = b.double()
@@ -116,6 +122,8 @@ def ordinary(name):
 def elementwise():
     for name, f in UNARY.items():
         points = SPECIAL if name not in ORDINARY_ALONE else SPECIAL[:12]
+        if name == "hardsigmoid":  # x / 6 + 0.5 is rounded to more than 0 at -3 in f64
+            points = [x for x in SPECIAL if x != -3]
         if name == "digamma":  # at its poles PyTorch's trigamma depends on the type
             points = [x for x in SPECIAL if x > 0 and x < 9 or x == 0.5 or x == -0.5]
         if name == "lgamma":
