@@ -299,7 +299,12 @@ std::vector<Tensor> ElementwiseOp::decomposed(std::span<const Tensor> inputs) co
     for (int i = 0; i < arity(n.op); ++i) {
       args.push_back(values[static_cast<std::size_t>(n.args[static_cast<std::size_t>(i)])]);
     }
+    const auto cut = [&](ScalarOp op, const Tensor& x, const Tensor& bound) {
+      return select(op == ScalarOp::max ? less_equal(x, bound) : greater_equal(x, bound), bound, x);
+    };
     const bool cuts = (n.op == ScalarOp::min || n.op == ScalarOp::max) && is_number(n.args[0]) != is_number(n.args[1]);
+    const bool clamps =
+        n.op == ScalarOp::clamp && !is_number(n.args[0]) && is_number(n.args[1]) && is_number(n.args[2]);
     if (n.op == ScalarOp::input) {
       values.push_back(inputs[static_cast<std::size_t>(n.input)]);
     } else if (n.op == ScalarOp::constant) {
@@ -308,8 +313,10 @@ std::vector<Tensor> ElementwiseOp::decomposed(std::span<const Tensor> inputs) co
     } else if (n.op == ScalarOp::cast) {
       values.push_back(cast(args[0], n.type));
     } else if (cuts) {
-      const Tensor &x = args[is_number(n.args[0]) ? 1 : 0], &cut = args[is_number(n.args[0]) ? 0 : 1];
-      values.push_back(select(n.op == ScalarOp::max ? less_equal(x, cut) : greater_equal(x, cut), cut, x));
+      const bool first = is_number(n.args[0]);
+      values.push_back(cut(n.op, args[first ? 1 : 0], args[first ? 0 : 1]));
+    } else if (clamps) {
+      values.push_back(cut(ScalarOp::min, cut(ScalarOp::max, args[0], args[1]), args[2]));
     } else if (args.size() == 1) {
       values.push_back(unary(n.op, args[0]));
     } else if (args.size() == 2) {

@@ -42,8 +42,11 @@ class Maker {
   DType stored_, type_;
 };
 
-// x if it is not negative or is NaN, else `negative`.
-int negative_part(Maker& m, int negative) { return m.result(m(select, m(less, m.x, m.number(0)), negative, m.x)); }
+// `negative` where x is 0 or less, else x, also of NaN. At 0 both are 0; the derivative there is that of `negative`, as
+// PyTorch has it.
+int negative_part(Maker& m, int negative) {
+  return m.result(m(select, m(less_equal, m.x, m.number(0)), negative, m.x));
+}
 
 }  // namespace
 
@@ -56,7 +59,8 @@ int relu6(Expression& e, int x) { return hardtanh(e, x, 0, 6); }
 
 int leaky_relu(Expression& e, int x, double alpha) {
   Maker m(e, "leaky_relu", x);
-  return negative_part(m, m(mul, m.x, m.number(alpha)));
+  // Of NaN PyTorch's derivative is that of the negative side, too.
+  return m.result(m(select, m(greater, m.x, m.number(0)), m.x, m(mul, m.x, m.number(alpha))));
 }
 
 int elu(Expression& e, int x, double alpha) {
@@ -69,7 +73,7 @@ int selu(Expression& e, int x) {
   constexpr double kScale = 1.0507009873554804934193349852946;
   Maker m(e, "selu", x);
   const int negative = m(mul, m(ScalarOp::expm1, m.x), m.number(kAlpha * kScale));
-  return m.result(m(select, m(less, m.x, m.number(0)), negative, m(mul, m.x, m.number(kScale))));
+  return m.result(m(select, m(less_equal, m.x, m.number(0)), negative, m(mul, m.x, m.number(kScale))));
 }
 
 int celu(Expression& e, int x, double alpha) {
@@ -108,7 +112,9 @@ int hardshrink(Expression& e, int x, double lambda) {
 
 int softshrink(Expression& e, int x, double lambda) {
   Maker m(e, "softshrink", x);
-  return m.result(m(sub, m.x, m(clamp, m.x, m.number(-lambda), m.number(lambda))));
+  const int inside = m(less_equal, m(ScalarOp::abs, m.x), m.number(lambda));
+  const int moved = m(sub, m.x, m(clamp, m.x, m.number(-lambda), m.number(lambda)));
+  return m.result(m(select, inside, m.number(0), moved));  // the derivative at the bounds is 0
 }
 
 int threshold(Expression& e, int x, double limit, double value) {
@@ -181,8 +187,9 @@ Expression function_expression(std::string_view name, std::span<const DType> typ
                                std::span<const double> parameters) {
   const FunctionInfo* function = find_function(name);
   if (!function) {
-    throw InvalidArgument("no elementwise function is called '{}'{}", name,
-                          nearest_text(nearest(name, functions(), &FunctionInfo::name), "; `weft kernels elementwise` lists them"));
+    throw InvalidArgument(
+        "no elementwise function is called '{}'{}", name,
+        nearest_text(nearest(name, functions(), &FunctionInfo::name), "; `weft kernels elementwise` lists them"));
   }
   if (static_cast<int>(types.size()) != function->operands) {
     throw InvalidArgument("{} takes {} operands, got {}", name, function->operands, types.size());
