@@ -38,6 +38,7 @@
 #include "weft/kernels/reduce.h"
 #include "weft/kernels/resize.h"
 #include "weft/kernels/rnn.h"
+#include "weft/kernels/row_gradient.h"
 #include "weft/kernels/scan.h"
 #include "weft/kernels/softmax.h"
 #include "weft/kernels/sort.h"

@@ -1,4 +1,5 @@
 #include "derivatives/cases.h"
+#include "weft/call.h"
 #include "weft/graph.h"
 
 namespace weft::test {
@@ -32,6 +33,15 @@ void add_row_derivatives(DerivativeCases& cases) {
   add("instance_norm_last", {{2, 4, 3}, {3}}, [](Operands x) { return instance_norm(x[0], x[1], {}, 1e-3, 2); });
   add("batch_norm", {{2, 3, 4}, {3}, {3}, {3}},
       [](Operands x) { return batch_norm(x[0], x[1], square(x[2]) + 0.5, x[2], x[3], 1e-3); });
+  // The gradients as operations of their own, by name.
+  add("softmax_gradient", {{2, 5}, {2, 5}}, [](Operands x) { return call("softmax_gradient", x)[0]; });
+  add("log_softmax_gradient", {{2, 5}, {2, 5}}, [](Operands x) { return call("log_softmax_gradient", x)[0]; });
+  add("layer_norm_gradient", {{3, 5}, {3, 5}, {5}}, [](Operands x) { return call("layer_norm_gradient", x)[0]; });
+  add("rms_norm_gradient", {{3, 5}, {3, 5}, {5}}, [](Operands x) { return call("rms_norm_gradient", x)[0]; });
+  add("group_norm_gradient", {{2, 4, 3}, {2, 4, 3}, {4}},
+      [](Operands x) { return call("group_norm_gradient", x, {{"groups", Number(2)}})[0]; });
+  add("instance_norm_gradient", {{2, 3, 4}, {2, 3, 4}, {3}},
+      [](Operands x) { return call("instance_norm_gradient", x)[0]; });
 }
 
 }  // namespace weft::test

@@ -10,8 +10,10 @@
 #include "kernels/common/chunks.h"
 #include "kernels/common/row_fusion.h"
 #include "kernels/norm/row_norm.h"
+#include "kernels/row_gradient/row_gradient.h"
 #include "weft/error.h"
 #include "weft/kernels/norm.h"
+#include "weft/kernels/row_gradient.h"
 #include "weft/kernels/softmax.h"
 #include "weft/kernels/table.h"
 
@@ -173,16 +175,18 @@ Weights weights(const Launch& call, bool has_scale, bool has_bias) {
 
 RowOp::Axes SoftmaxOp::row_axes(const Shape& x) const { return one_axis(x, a.axis); }
 RowOp::Axes LogSoftmaxOp::row_axes(const Shape& x) const { return one_axis(x, a.axis); }
-RowOp::Axes RmsNormOp::row_axes(const Shape& x) const { return last_axes(x, a.axis); }
-RowOp::Axes LayerNormOp::row_axes(const Shape& x) const { return last_axes(x, a.axis); }
-RowOp::Axes GroupNormOp::row_axes(const Shape& x) const {
-  Axes rows{x};
-  int axis = a.axis;
-  if (a.groups && a.groups != x[axis]) {
-    rows.shape.insert(axis, a.groups);
-    rows.shape[axis + 1] = x[axis] / a.groups;
+RowOp::Axes RmsNormOp::row_axes(const Shape& x) const { return norm_axes(a, x); }
+RowOp::Axes LayerNormOp::row_axes(const Shape& x) const { return norm_axes(a, x); }
+RowOp::Axes GroupNormOp::row_axes(const Shape& x) const { return norm_axes(a, x); }
+
+RowOp::Axes norm_axes(const NormAttributes& a, const Shape& x) {
+  if (a.kind == Kind::layer || a.kind == Kind::rms) return last_axes(x, a.axis);
+  RowOp::Axes rows{x};
+  if (a.groups && a.groups != x[a.axis]) {
+    rows.shape.insert(a.axis, a.groups);
+    rows.shape[a.axis + 1] = x[a.axis] / a.groups;
   }
-  for (int d = 1; d < rows.shape.rank(); ++d) rows.along[d] = d != axis;
+  for (int d = 1; d < rows.shape.rank(); ++d) rows.along[d] = d != a.axis;
   return rows;
 }
 
@@ -244,11 +248,9 @@ DType wide_type(const Tensor& a, const Tensor& b) {
 
 Tensor row_sum(const Tensor& x, int axis) { return reduce(ReduceKind::sum, x, {axis}, true); }
 
-// y (v - Σ y v): softmax's Jacobian is symmetric, so that this serves both directions.
-Tensor softmax_change(const Tensor& y, const Tensor& v, int axis, DType result) {
-  const DType type = wide_type(y, v);
-  const Tensor p = cast(y, type), of_v = cast(v, type);
-  return cast(p * (of_v - row_sum(p * of_v, axis)), result);
+// softmax's Jacobian is symmetric, so that its gradient serves both directions.
+Tensor softmax_gradient_of(bool logarithm, const Tensor& y, const Tensor& g, int axis, DType result) {
+  return cast(apply(make_op<SoftmaxGradientOp>(SoftmaxGradientAttributes{logarithm, axis}), {y, g}), result);
 }
 
 // How the weights of a norm lie, and the axes of its rows, in the shape as which the kernel sees x.
@@ -256,8 +258,8 @@ struct NormRows {
   Shape shape, weights;
   std::vector<int> axes;
 };
-NormRows norm_rows(const RowOp& op, const NormAttributes& a, const Shape& x) {
-  const RowOp::Axes rows = op.row_axes(x);
+NormRows norm_rows(const NormAttributes& a, const Shape& x) {
+  const RowOp::Axes rows = norm_axes(a, x);
   NormRows found{rows.shape, Shape::filled(rows.shape.rank(), 1), {}};
   for (int d = 0; d < rows.shape.rank(); ++d) {
     if (rows.along[d]) found.axes.push_back(d);
@@ -283,29 +285,29 @@ Normalised normalised(const Tensor& x, const NormRows& rows, const NormAttribute
   return {deviations * factor, factor};
 }
 
-// With n the normalised x and d the cotangent of n: that of x is factor · (d - mean(d) - n · mean(d n)).
-Derivatives norm_vjp(const RowOp& op, const NormAttributes& a, const Differentiated& node, const Tensor& cotangent) {
+DType widest(std::span<const Tensor> operands) {
+  const bool any = std::ranges::any_of(operands, [](const Tensor& v) { return v.dtype() == DType::f64; });
+  return any ? DType::f64 : DType::f32;
+}
+
+Derivatives norm_vjp(const NormAttributes& a, const Differentiated& node, const Tensor& cotangent) {
   const Tensor& x = node.inputs[0];
-  const NormRows rows = norm_rows(op, a, x.shape());
-  DType type = wide_type(x, cotangent);
-  for (const Tensor& v : node.inputs) type = wide_type(v, Graph::scalar(0, type));
-  const auto wide = [&](const Tensor& v, const Shape& shape) { return cast(reshape(v, shape), type); };
-  const auto weight_gradient = [&](const Tensor& g, const Tensor& weight) {
-    return cast(reshape(summed_to(g, rows.weights), weight.shape()), weight.dtype());
-  };
-  const Tensor g = wide(cotangent, rows.shape);
-  const int bias = a.has_bias ? static_cast<int>(node.inputs.size()) - 1 : -1;
   std::vector<Tensor> made(node.inputs.size());
-  if (bias >= 0 && node.wanted[static_cast<std::size_t>(bias)]) made.back() = weight_gradient(g, node.inputs.back());
-  const bool scale_wanted = a.has_scale && node.wanted[1];
-  if (!node.wanted[0] && !scale_wanted) return made;
-  const auto [n, factor] = normalised(wide(x, rows.shape), rows, a);
-  if (scale_wanted) made[1] = weight_gradient(g * n, node.inputs[1]);
   if (node.wanted[0]) {
-    const auto mean = [&](const Tensor& v) { return reduce(ReduceKind::mean, v, rows.axes, true); };
-    const Tensor d = a.has_scale ? g * wide(node.inputs[1], rows.weights) : g;
-    const Tensor centred = a.kind == Kind::rms ? d : d - mean(d);
-    made[0] = cast(reshape(factor * (centred - n * mean(d * n)), x.shape()), x.dtype());
+    std::vector<Tensor> operands{x, cotangent};
+    if (a.has_scale) operands.push_back(node.inputs[1]);
+    made[0] = apply(make_op<NormGradientOp>(NormGradientAttributes{a.kind, a.axis, a.groups, a.epsilon, a.has_scale}),
+                    std::move(operands));
+  }
+  const NormRows rows = norm_rows(a, x.shape());
+  const DType type = wide_type(cotangent, Graph::scalar(0, widest(node.inputs)));
+  const Tensor g = cast(reshape(cotangent, rows.shape), type);
+  const auto weight_gradient = [&](const Tensor& of_rows, const Tensor& weight) {
+    return cast(reshape(summed_to(of_rows, rows.weights), weight.shape()), weight.dtype());
+  };
+  if (a.has_bias && node.wanted.back()) made.back() = weight_gradient(g, node.inputs.back());
+  if (a.has_scale && node.wanted[1]) {
+    made[1] = weight_gradient(g * normalised(cast(reshape(x, rows.shape), type), rows, a).values, node.inputs[1]);
   }
   return made;
 }
@@ -362,19 +364,18 @@ Batched norm_vmap(const O& op, std::span<const Tensor> in, std::span<const int> 
 }  // namespace
 
 Derivatives SoftmaxOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
-  return std::vector{softmax_change(node.outputs[0], g[0], a.axis, node.inputs[0].dtype())};
+  return std::vector{softmax_gradient_of(false, node.outputs[0], g[0], a.axis, node.inputs[0].dtype())};
 }
 Derivatives SoftmaxOp::jvp(const Differentiated& node, std::span<const Tensor> t) const {
-  return std::vector{softmax_change(node.outputs[0], t[0], a.axis, node.outputs[0].dtype())};
+  return std::vector{softmax_gradient_of(false, node.outputs[0], cast(t[0], node.outputs[0].dtype()), a.axis,
+                                         node.outputs[0].dtype())};
 }
 std::optional<Batched> SoftmaxOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   return batched(apply(make_op<SoftmaxOp>(SoftmaxAttributes{a.axis + 1, a.type}), {batch_first(in[0], axes[0], 0)}));
 }
 
-Derivatives LogSoftmaxOp::vjp(const Differentiated& node, std::span<const Tensor> cotangents) const {
-  const DType type = wide_type(node.inputs[0], cotangents[0]);
-  const Tensor y = cast(node.outputs[0], type), g = cast(cotangents[0], type);
-  return std::vector{cast(g - exp(y) * row_sum(g, a.axis), node.inputs[0].dtype())};
+Derivatives LogSoftmaxOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
+  return std::vector{softmax_gradient_of(true, node.outputs[0], g[0], a.axis, node.inputs[0].dtype())};
 }
 Derivatives LogSoftmaxOp::jvp(const Differentiated& node, std::span<const Tensor> tangents) const {
   const DType type = wide_type(node.inputs[0], tangents[0]);
@@ -386,24 +387,176 @@ std::optional<Batched> LogSoftmaxOp::vmap(std::span<const Tensor> in, std::span<
 }
 
 Derivatives RmsNormOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
-  return norm_vjp(*this, a, node, g[0]);
+  return norm_vjp(a, node, g[0]);
 }
 std::optional<Batched> RmsNormOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   return norm_vmap(*this, in, axes);
 }
 
 Derivatives LayerNormOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
-  return norm_vjp(*this, a, node, g[0]);
+  return norm_vjp(a, node, g[0]);
 }
 std::optional<Batched> LayerNormOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   return norm_vmap(*this, in, axes);
 }
 
 Derivatives GroupNormOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
-  return norm_vjp(*this, a, node, g[0]);
+  return norm_vjp(a, node, g[0]);
 }
 std::optional<Batched> GroupNormOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   return norm_vmap(*this, in, axes);
+}
+
+// ---- Gradients
+
+namespace {
+
+void check_same_shape(std::string_view name, std::string_view operand, const TensorType& g, std::string_view of,
+                      const TensorType& x) {
+  if (g.shape == x.shape) return;
+  throw ShapeError("{}: {} is {}, expected the shape of {} {}", name, operand, to_string(g), of, to_string(x));
+}
+
+kernels::RowGradientKind gradient_kind(Kind kind) {
+  return kind == Kind::rms ? kernels::RowGradientKind::rms : kernels::RowGradientKind::centred;
+}
+
+}  // namespace
+
+void SoftmaxGradientAttributes::normalise(std::string_view op, std::span<const TensorType> in) {
+  axis = normalize_axis(axis, in[0].shape.rank(), op);
+}
+
+std::vector<TensorType> SoftmaxGradientOp::infer(std::span<const TensorType> in) const {
+  check_same_shape(name(), "g", in[1], "y", in[0]);
+  return {{infer_dtype(name(), {&in[0], &in[1]}, in[0].dtype), in[0].shape}};
+}
+
+void SoftmaxGradientOp::lower(const Launch& call) const {
+  const auto run = a.logarithm ? kernels::log_softmax_gradient : kernels::softmax_gradient;
+  run(call.stream, call.inputs[0], call.inputs[1], call.outputs[0], a.axis);
+}
+
+std::optional<OwnWork> SoftmaxGradientOp::own_work(std::span<const View>, std::span<const View> out) const {
+  using kernels::RowGradientKind;
+  const auto kind = a.logarithm ? RowGradientKind::log_softmax : RowGradientKind::softmax;
+  return OwnWork{kernels::row_gradient_work(kind, false), static_cast<double>(out[0].count())};
+}
+
+std::vector<Tensor> SoftmaxGradientOp::decomposed(std::span<const Tensor> in) const {
+  const DType type = wide_type(in[0], in[1]);
+  const Tensor y = cast(in[0], type), g = cast(in[1], type);
+  const Tensor dx = a.logarithm ? g - exp(y) * row_sum(g, a.axis) : y * (g - row_sum(y * g, a.axis));
+  return {cast(dx, in[0].dtype())};
+}
+
+std::optional<Batched> SoftmaxGradientOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  const std::int64_t size = batch_size(in, axes);
+  return batched(apply(make_op<SoftmaxGradientOp>(SoftmaxGradientAttributes{a.logarithm, a.axis + 1}),
+                       {batch_first(in[0], axes[0], size), batch_first(in[1], axes[1], size)}));
+}
+
+void NormGradientAttributes::normalise(std::string_view op, std::span<const TensorType> in) {
+  axis = normalize_axis(axis, in[0].shape.rank(), op);
+}
+
+void NormGradientAttributes::fields(AttributeVisitor& v) {
+  const bool rows = kind == Kind::layer || kind == Kind::rms;
+  if (rows) {
+    v("first_axis", axis, -1, "the first of the axes that are normalised together; the rest follow it");
+  } else {
+    v("channel_axis", axis, 1, "the axis of the channels");
+  }
+  v("epsilon", epsilon, 1e-5, "added to the variance, or the mean square, so that it is never zero");
+  if (kind == Kind::group) v("groups", groups, "how many groups the channels are divided into");
+  v.brief("scale", has_scale, true, "whether there is a scale among the operands");
+}
+
+NormAttributes NormGradientAttributes::of_norm() const {
+  return {.kind = kind, .axis = axis, .groups = groups, .epsilon = epsilon, .has_scale = has_scale, .has_bias = false};
+}
+
+std::string_view NormGradientOp::name() const {
+  constexpr std::string_view kNames[] = {"layer_norm_gradient", "rms_norm_gradient", "group_norm_gradient",
+                                         "instance_norm_gradient"};
+  return kNames[static_cast<std::size_t>(a.kind)];
+}
+
+std::vector<TensorType> NormGradientOp::infer(std::span<const TensorType> in) const {
+  const std::size_t named = 2 + std::size_t{a.has_scale};
+  if (in.size() != named) {
+    throw InvalidArgument("{}: {} operands, its attributes name {}", name(), in.size(), named);
+  }
+  check_same_shape(name(), "g", in[1], "x", in[0]);
+  // The rest is as the norm has it.
+  std::vector<TensorType> of_norm{in[0]};
+  if (a.has_scale) of_norm.push_back(in[2]);
+  const NormAttributes norm = a.of_norm();
+  switch (a.kind) {
+    case Kind::layer:
+      LayerNormOp(norm).infer(of_norm);
+      break;
+    case Kind::rms:
+      RmsNormOp(norm).infer(of_norm);
+      break;
+    default:
+      GroupNormOp(norm).infer(of_norm);
+      break;
+  }
+  if (a.has_scale) return {{infer_dtype(name(), {&in[0], &in[1], &in[2]}, in[0].dtype), in[0].shape}};
+  return {{infer_dtype(name(), {&in[0], &in[1], nullptr}, in[0].dtype), in[0].shape}};
+}
+
+void NormGradientOp::lower(const Launch& call) const {
+  const View &x = call.inputs[0], &g = call.inputs[1], &dx = call.outputs[0];
+  const std::optional<View> scale = a.has_scale ? std::optional(call.inputs[2]) : std::nullopt;
+  const auto epsilon = static_cast<float>(a.epsilon);
+  switch (a.kind) {
+    case Kind::layer:
+      return kernels::layer_norm_gradient(call.stream, x, g, scale, dx, a.axis, epsilon);
+    case Kind::rms:
+      return kernels::rms_norm_gradient(call.stream, x, g, scale, dx, a.axis, epsilon);
+    case Kind::group:
+      return kernels::group_norm_gradient(call.stream, x, g, scale, dx, a.axis, a.groups, epsilon);
+    default:
+      return kernels::instance_norm_gradient(call.stream, x, g, scale, dx, a.axis, epsilon);
+  }
+}
+
+std::optional<OwnWork> NormGradientOp::own_work(std::span<const View>, std::span<const View> out) const {
+  return OwnWork{kernels::row_gradient_work(gradient_kind(a.kind), a.has_scale), static_cast<double>(out[0].count())};
+}
+
+// With n the normalised x and d the cotangent of n: factor · (d - mean(d) - n · mean(d n)).
+std::vector<Tensor> NormGradientOp::decomposed(std::span<const Tensor> in) const {
+  const NormAttributes norm = a.of_norm();
+  const NormRows rows = norm_rows(norm, in[0].shape());
+  const DType type = widest(in);
+  const auto wide = [&](const Tensor& v, const Shape& shape) { return cast(reshape(v, shape), type); };
+  const auto mean = [&](const Tensor& v) { return reduce(ReduceKind::mean, v, rows.axes, true); };
+  const auto [n, factor] = normalised(wide(in[0], rows.shape), rows, norm);
+  const Tensor g = wide(in[1], rows.shape), d = a.has_scale ? g * wide(in[2], rows.weights) : g;
+  const Tensor centred = a.kind == Kind::rms ? d : d - mean(d);
+  return {cast(reshape(factor * (centred - n * mean(d * n)), in[0].shape()), in[0].dtype())};
+}
+
+// Of a scale that is the same for all entries; others are part of the decomposition.
+std::optional<Batched> NormGradientOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  if (a.has_scale && axes[2] >= 0) return std::nullopt;
+  const std::int64_t size = batch_size(in, axes);
+  NormGradientAttributes of_batch = a;
+  std::vector<Tensor> operands{batch_first(in[0], axes[0], size), batch_first(in[1], axes[1], size)};
+  const Shape shape = operands[0].shape();
+  if (a.kind == Kind::layer || a.kind == Kind::rms) {
+    ++of_batch.axis;
+  } else {
+    Shape samples = shape;
+    samples[1] *= samples[0];
+    samples.erase(0);
+    for (Tensor& v : operands) v = reshape(v, samples);
+  }
+  if (a.has_scale) operands.push_back(in[2]);
+  return batched(reshape(apply(make_op<NormGradientOp>(of_batch), std::move(operands)), shape));
 }
 
 void SoftmaxAttributes::normalise(std::string_view op, std::span<const TensorType> in) {
@@ -504,6 +657,13 @@ void add_norm_ops(OpRows& rows) {
   rows.push_back(op_row<RmsNormOp>(schema_of_kernel("rms_norm"), {.kind = Kind::rms, .has_bias = false}));
   rows.push_back(op_row<GroupNormOp>(schema_of_kernel("group_norm"), {.kind = Kind::group, .axis = 1}));
   rows.push_back(op_row<GroupNormOp>(schema_of_kernel("instance_norm"), {.kind = Kind::instance, .axis = 1}));
+  rows.push_back(op_row<SoftmaxGradientOp>(schema_of_kernel("softmax_gradient")));
+  rows.push_back(op_row<SoftmaxGradientOp>(schema_of_kernel("log_softmax_gradient"), {.logarithm = true}));
+  rows.push_back(op_row<NormGradientOp>(schema_of_kernel("layer_norm_gradient")));
+  rows.push_back(op_row<NormGradientOp>(schema_of_kernel("rms_norm_gradient"), {.kind = Kind::rms}));
+  rows.push_back(op_row<NormGradientOp>(schema_of_kernel("group_norm_gradient"), {.kind = Kind::group, .axis = 1}));
+  rows.push_back(
+      op_row<NormGradientOp>(schema_of_kernel("instance_norm_gradient"), {.kind = Kind::instance, .axis = 1}));
 }
 
 }  // namespace weft

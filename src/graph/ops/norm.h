@@ -93,6 +93,9 @@ struct NormAttributes {
   void fields(AttributeVisitor& v);
 };
 
+// The axes of a norm's rows, in the shape as which its kernel sees x.
+RowOp::Axes norm_axes(const NormAttributes& a, const Shape& x);
+
 // Operands: x, then scale if it is there.
 class RmsNormOp final : public OpOf<NormAttributes, RowOp> {
  public:
@@ -134,6 +137,52 @@ class LayerNormOp final : public OpOf<NormAttributes, RowOp> {
   Axes row_axes(const Shape& x) const override;
   void lower(const Launch& call) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+};
+
+struct SoftmaxGradientAttributes {
+  bool logarithm = false;
+  int axis = -1;
+
+  void normalise(std::string_view op, std::span<const TensorType> inputs);
+  void fields(AttributeVisitor& v) { v("axis", axis, -1, "the axis along which the softmax adds up to 1"); }
+};
+
+// The cotangent of x, of a softmax's (or its logarithm's) result y and the cotangent of that. It has y's type.
+class SoftmaxGradientOp final : public OpOf<SoftmaxGradientAttributes> {
+ public:
+  using OpOf::OpOf;
+  std::string_view name() const override { return a.logarithm ? "log_softmax_gradient" : "softmax_gradient"; }
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  void lower(const Launch& call) const override;
+  std::optional<OwnWork> own_work(std::span<const View> inputs, std::span<const View> outputs) const override;
+  std::vector<Tensor> decomposed(std::span<const Tensor> inputs) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+};
+
+// Of the norm with the same attributes.
+struct NormGradientAttributes {
+  NormAttributes::Kind kind = NormAttributes::Kind::layer;
+  int axis = -1;
+  std::int64_t groups = 0;
+  double epsilon = 1e-5;
+  bool has_scale = true;
+
+  void given(const std::vector<bool>& present) { has_scale = present[2]; }
+  void normalise(std::string_view op, std::span<const TensorType> inputs);
+  void fields(AttributeVisitor& v);
+  NormAttributes of_norm() const;
+};
+
+// The cotangent of a norm's x, of x, the cotangent of the result, and the scale if it is there. It has x's type.
+class NormGradientOp final : public OpOf<NormGradientAttributes> {
+ public:
+  using OpOf::OpOf;
+  std::string_view name() const override;
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  void lower(const Launch& call) const override;
+  std::optional<OwnWork> own_work(std::span<const View> inputs, std::span<const View> outputs) const override;
+  std::vector<Tensor> decomposed(std::span<const Tensor> inputs) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 

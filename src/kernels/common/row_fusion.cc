@@ -166,9 +166,15 @@ void check_memory(Stream& stream, std::string_view kernel, const RowViews& views
 }
 
 void refuse_f64(std::string_view kernel, const RowViews& views) {
-  for (const View& v : views.all()) {
-    if (is_f64(v)) throw Unsupported("{}: {} runs on the CPU only, WGSL has no such type", kernel, to_string(v));
-  }
+  const auto refuse = [&](const std::vector<View>& list) {
+    for (const View& v : list) {
+      if (is_f64(v)) throw Unsupported("{}: {} runs on the CPU only, WGSL has no such type", kernel, to_string(v));
+    }
+  };
+  // What an expression converts from f64, or to it, GPUs do in integers.
+  if (!views.prologue || views.x_type() == DType::f64) refuse(views.inputs);
+  if (!views.epilogue) refuse(views.operands);
+  if (!views.epilogue || views.result_type() == DType::f64) refuse(views.results);
 }
 
 RowPlanOptions plan_options(const RowViews& views, const Rows& rows) {

@@ -1,0 +1,34 @@
+// Gradients of softmax and of norms: what the cotangent of their result is for x. Conventions that all kernels share
+// are in weft/kernels.h. All views have one shape and floating types, each its own; computed in f32, on the CPU in f64
+// where one of them is that. dx may be the very view of another operand of its shape. Rows that fit in registers are
+// read once.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "weft/stream.h"
+#include "weft/view.h"
+
+namespace weft::kernels {
+
+// dx = y · (g - Σ y g) along `axis`; y is softmax's result, and g its cotangent.
+void softmax_gradient(Stream& stream, const View& y, const View& g, const View& dx, int axis);
+// dx = g - exp(y) · Σ g along `axis`; y is the result of log_softmax().
+void log_softmax_gradient(Stream& stream, const View& y, const View& g, const View& dx, int axis);
+
+// With n = (x - mean) · factor, factor = 1 / sqrt(variance + epsilon) and d = g · scale:
+// dx = factor · (d - mean(d) - n · mean(d n)), means being those of a row. Rows, scale and epsilon are those of the
+// norm of that name (weft/kernels/norm.h), whose result has the cotangent g; rows whose squares exceed f32's range give
+// 0 or NaN on a GPU.
+void layer_norm_gradient(Stream& stream, const View& x, const View& g, const std::optional<View>& scale, const View& dx,
+                         int first_axis, float epsilon);
+// The same with a mean of 0: n = x · factor, dx = factor · (d - n · mean(d n)).
+void rms_norm_gradient(Stream& stream, const View& x, const View& g, const std::optional<View>& scale, const View& dx,
+                       int first_axis, float epsilon);
+void group_norm_gradient(Stream& stream, const View& x, const View& g, const std::optional<View>& scale, const View& dx,
+                         int channel_axis, std::int64_t groups, float epsilon);
+void instance_norm_gradient(Stream& stream, const View& x, const View& g, const std::optional<View>& scale,
+                            const View& dx, int channel_axis, float epsilon);
+
+}  // namespace weft::kernels

@@ -1,0 +1,41 @@
+// Gradients along rows, of all kinds: the launcher and the CPU's kernel.
+#pragma once
+
+#include "cpu/executor.h"
+#include "kernels/common/row_fusion.h"
+
+namespace weft::kernels {
+
+enum class RowGradientKind : std::uint8_t { softmax, log_softmax, centred, rms };
+
+struct RowGradient {
+  std::string_view name;
+  RowGradientKind kind = RowGradientKind::softmax;
+  RowViews views;  // x (of softmax: y); the operands are g and, if there is one, scale
+  AxisMask along{};
+  float epsilon = 0;  // of norms
+};
+
+// Each operation of the formulas once.
+inline ElementWork row_gradient_work(RowGradientKind kind, bool scaled) {
+  switch (kind) {
+    case RowGradientKind::softmax:
+      return {4, 0.2};
+    case RowGradientKind::log_softmax:
+      return {3, 0.6};
+    case RowGradientKind::centred:
+      return {12.0 + (scaled ? 1 : 0), 0.4};
+    default:
+      return {7.0 + (scaled ? 1 : 0), 0.4};
+  }
+}
+
+// In a forced form, for tests and benchmarks.
+void row_gradient_in_form(Stream& stream, const RowGradient& gradient, const RowForm& form);
+RowGradient make_softmax_gradient(bool logarithm, const View& y, const View& g, const View& dx, int axis);
+RowGradient make_layer_norm_gradient(const View& x, const View& g, const std::optional<View>& scale, const View& dx,
+                                     int first_axis, float epsilon, bool centred);
+
+void row_gradient_cpu(cpu::Executor& executor, const RowGradient& gradient, const Rows& rows);
+
+}  // namespace weft::kernels
