@@ -4,7 +4,6 @@
 #include <format>
 
 #include "../bench.h"
-#include "weft/kernels/attention_gradient.h"
 
 namespace weft::bench {
 namespace {
@@ -16,9 +15,9 @@ struct Shapes {
 };
 
 void attend(KernelBench& b, DType type, const Shapes& s) {
-  const double seen = s.window >= 0 ? static_cast<double>(std::min(s.window + 1, s.keys))
-                      : s.causal    ? 0.5 * static_cast<double>(s.keys)
-                                    : static_cast<double>(s.keys);
+  const double seen = s.window >= 0   ? static_cast<double>(std::min(s.window + 1, s.keys))
+                      : s.causal      ? 0.5 * static_cast<double>(s.keys)
+                                      : static_cast<double>(s.keys);
   const double flop = 4.0 * static_cast<double>(s.batch * s.heads * s.queries * s.dim) * seen;
   // Software devices and CPUs would take minutes for the work of a minute on a GPU.
   if (b.bytes() < 256 << 20 && flop > 2e10) return;
@@ -34,50 +33,27 @@ void attend(KernelBench& b, DType type, const Shapes& s) {
       std::format("attention {} [{}, {}, {}, {}]{}{}{}", weft::name(type), s.batch, s.heads, s.queries, s.dim,
                   s.keys != s.queries ? std::format(" x [{}, {}]", s.kv_heads, s.keys) : "", s.causal ? " causal" : "",
                   s.window >= 0 ? std::format(" window {}", s.window) : "");
-  b.measure(
-      name, decode ? Unit::bytes : Unit::flop, decode ? bytes : flop,
-      [&](Stream& stream) { kernels::attention(stream, q, k, v, {}, y, options); },
-      [&] {
-        // The last query of the last head.
-        const std::int64_t row = s.batch * s.heads * s.queries - 1, kv = s.batch * s.kv_heads - 1;
-        const auto query = b.read(q, row * s.dim, s.dim), keys = b.read(k, kv * s.keys * s.dim, s.keys * s.dim);
-        const auto values = b.read(v, kv * s.keys * s.dim, s.keys * s.dim);
-        double sum = 0, average = 0;
-        for (std::int64_t j = s.window >= 0 ? std::max<std::int64_t>(0, s.keys - 1 - s.window) : 0; j < s.keys; ++j) {
-          double score = 0;
-          for (std::int64_t d = 0; d < s.dim; ++d) {
-            score += query[static_cast<std::size_t>(d)] * keys[static_cast<std::size_t>(j * s.dim + d)];
-          }
-          const double weight = std::exp(score * options.scale);
-          sum += weight;
-          average += weight * values[static_cast<std::size_t>(j * s.dim + 3)];
-        }
-        return close(b.read(y, row * s.dim + 3, 1)[0], average / sum, type == DType::f32 ? 1e-5 : 2e-3);
-      },
-      {.bytes = static_cast<std::uint64_t>(bytes),
-       .flops = flop,
-       .functions = static_cast<double>(s.batch * s.heads * s.queries) * seen});
-}
-
-// The gradient, whose floating-point operations are those of five products of the scores' size. Checked by the tests.
-void attend_backwards(KernelBench& b, DType type, const Shapes& s) {
-  const double seen = (s.causal ? 0.5 : 1.0) * static_cast<double>(s.keys);
-  const double flop = 10.0 * static_cast<double>(s.batch * s.heads * s.queries * s.dim) * seen;
-  if (b.bytes() < 256 << 20 && flop > 2e10) return;
-  const Shape of_queries{s.batch, s.heads, s.queries, s.dim}, of_keys{s.batch, s.kv_heads, s.keys, s.dim};
-  const View q = b.random(of_queries, type), k = b.random(of_keys, type), v = b.random(of_keys, type);
-  const View g = b.random(of_queries, type), delta = b.random({s.batch, s.heads, s.queries}, DType::f32);
-  const View dq = b.poisoned(of_queries, type), dk = b.poisoned(of_keys, type), dv = b.poisoned(of_keys, type);
-  const kernels::AttentionOptions options{.scale = 1 / std::sqrt(static_cast<float>(s.dim)), .causal = s.causal};
-  b.measure(
-      std::format("attention_gradient {} [{}, {}, {}, {}]{}", weft::name(type), s.batch, s.heads, s.queries, s.dim,
-                  s.causal ? " causal" : ""),
-      Unit::flop, flop,
-      [&](Stream& stream) { kernels::attention_gradient(stream, q, k, v, g, delta, {}, dq, dk, dv, options); },
-      [&] { return std::isfinite(b.read(dq, 0, 1)[0]) && std::isfinite(b.read(dv, 0, 1)[0]); },
-      {.bytes = static_cast<std::uint64_t>((4 * q.count() + 4 * k.count()) * bits(type) / 8),
-       .flops = flop,
-       .functions = static_cast<double>(s.batch * s.heads * s.queries) * seen});
+  b.measure(name, decode ? Unit::bytes : Unit::flop, decode ? bytes : flop,
+            [&](Stream& stream) { kernels::attention(stream, q, k, v, {}, y, options); },
+            [&] {
+              // The last query of the last head.
+              const std::int64_t row = s.batch * s.heads * s.queries - 1, kv = s.batch * s.kv_heads - 1;
+              const auto query = b.read(q, row * s.dim, s.dim), keys = b.read(k, kv * s.keys * s.dim, s.keys * s.dim);
+              const auto values = b.read(v, kv * s.keys * s.dim, s.keys * s.dim);
+              double sum = 0, average = 0;
+              for (std::int64_t j = s.window >= 0 ? std::max<std::int64_t>(0, s.keys - 1 - s.window) : 0; j < s.keys;
+                   ++j) {
+                double score = 0;
+                for (std::int64_t d = 0; d < s.dim; ++d) {
+                  score += query[static_cast<std::size_t>(d)] * keys[static_cast<std::size_t>(j * s.dim + d)];
+                }
+                const double weight = std::exp(score * options.scale);
+                sum += weight;
+                average += weight * values[static_cast<std::size_t>(j * s.dim + 3)];
+              }
+              return close(b.read(y, row * s.dim + 3, 1)[0], average / sum, type == DType::f32 ? 1e-5 : 2e-3);
+            }, {.bytes = static_cast<std::uint64_t>(bytes), .flops = flop,
+                .functions = static_cast<double>(s.batch * s.heads * s.queries) * seen});
 }
 
 void cases(KernelBench& b) {
@@ -90,9 +66,6 @@ void cases(KernelBench& b) {
     attend(b, type, {1, 32, 32, 4096, 4096, 128, true, 512});
     attend(b, type, {1, 32, 8, 1, 32768, 128});
     attend(b, type, {8, 32, 8, 1, 4096, 128});
-    attend_backwards(b, type, {1, 32, 32, 4096, 4096, 128});
-    attend_backwards(b, type, {1, 32, 32, 4096, 4096, 128, true});
-    attend_backwards(b, type, {32, 12, 12, 128, 128, 64});
   }
 }
 

@@ -119,7 +119,9 @@ TEST(AttentionDerivatives, WhatIsPastTheLengthsIsNotRead) {
       const auto values = d.to_vector<float>();
       for (std::size_t i = 0; i < 6; ++i) {
         EXPECT_TRUE(std::isfinite(values[i])) << name << " " << i;
-        if (i >= 4) EXPECT_EQ(values[i], 0) << name << " " << i;
+        if (i >= 4) {
+          EXPECT_EQ(values[i], 0) << name << " " << i;
+        }
       }
     }
     set_default_device(before);

@@ -1,4 +1,5 @@
 #include "derivatives/cases.h"
+#include "graph/ops/identity.h"
 #include "weft/array.h"
 #include "weft/graph.h"
 #include "weft/indexing.h"
@@ -22,6 +23,7 @@ void add_view_derivatives(DerivativeCases& cases) {
   add("flip", {2, 3}, [](const Tensor& x) { return square(flip(x, 1)) * x; });
   add("diagonal", {3, 4}, [](const Tensor& x) { return square(diagonal(x, 1)); });
   add("overlapping", {4}, [](const Tensor& x) { return slice(x, 0, 0, 3) * slice(x, 0, 1, 4) + x[{2}]; });
+  add("barrier", {3}, [](const Tensor& x) { return square(identity(x, IdentityKind::barrier)) * identity(x); });
   add("empty", {0, 3}, [](const Tensor& x) { return square(x); });
 }
 

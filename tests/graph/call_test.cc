@@ -95,8 +95,17 @@ TEST(Call, MakesWhatFunctionsMade) {
   for (const ReduceKind kind : {ReduceKind::prod, ReduceKind::log_sum, ReduceKind::variance, ReduceKind::deviation}) {
     add(reduce(kind, x, {1}, true));
   }
+  // Gradients of rows.
+  const auto add_gradient = [&](const Tensor& of, const auto& f) { add(vjp(f)(of).second(of)); };
+  add_gradient(x, [](const Tensor& t) { return softmax(t, 1); });
+  add_gradient(x, [](const Tensor& t) { return log_softmax(t, 1); });
+  add_gradient(x, [](const Tensor& t) { return layer_norm(t, {}, {}, 1e-3); });
+  add_gradient(x, [](const Tensor& t) { return rms_norm(t, {}, 1e-3); });
+  add_gradient(image, [](const Tensor& t) { return group_norm(t, {}, {}, 2, 1e-3); });
+  add_gradient(image, [](const Tensor& t) { return instance_norm(t, {}, {}, 1e-3); });
   add(stop_gradient(x));
   add(identity(x, IdentityKind::barrier));
+  add(identity(x));
   add(argmin(x, {0, 2}));
   add(argmax(x, {1}, true));
   for (const auto kind : {kernels::ScanKind::prod, kernels::ScanKind::min}) add(scan(kind, x, 1, {.reverse = true}));

@@ -245,9 +245,51 @@ def normalised(type):
     groups = norm(v.reshape(4, 3, 18), 2).reshape(4, 6, 9)
     case("group_norm", [x, w, b], [T(type, groups * scale + bias)], {"groups": 3, "epsilon": 1e-3}, **near)
     case("instance_norm", [x, w, b], [T(type, norm(v, 2) * scale + bias)], {"epsilon": 1e-3}, **near)
+    gradients(type, x, near)
     mean, variance = grid(type, (6,)), T(type, np.abs(grid(type, (6,)).values) + 0.5)
     by = (v - mean.values[:, None]) / np.sqrt(variance.values[:, None] + 1e-3)
     case("batch_norm", [x, mean, variance, w, b], [T(type, by * scale + bias)], {"epsilon": 1e-3}, **near)
+
+
+def gradients(type, x, near):
+    """Of what softmax and norms give for x, by their Jacobians as whole matrices, row by row."""
+    v, g = x.values, grid(type, (4, 6, 9))
+    along_rows = lambda values, axis: np.moveaxis(values, axis, -1).reshape(-1, values.shape[axis])
+    for axis in range(3):
+        rows, cotangents = along_rows(v, axis), along_rows(g.values, axis)
+        e = np.exp(rows - rows.max(1, keepdims=True))
+        y = e / e.sum(1, keepdims=True)
+        shape = np.moveaxis(v, axis, -1).shape
+        back = lambda rows: np.moveaxis(rows.reshape(shape), -1, axis)
+        # What the kernel is given is rounded to its type, and so is what is expected computed from that.
+        p = T(type, back(y))
+        r = along_rows(p.values, axis)
+        dx = [(np.diag(a) - np.outer(a, a)) @ c for a, c in zip(r, cotangents)]
+        case("softmax_gradient", [p, g], [T(type, back(np.array(dx)))], {"axis": axis}, **near)
+        p = T(type, back(np.log(y)))
+        r = np.exp(along_rows(p.values, axis))
+        dx = [(np.eye(len(a)) - np.outer(np.ones(len(a)), a)).T @ c for a, c in zip(r, cotangents)]
+        case("log_softmax_gradient", [p, g], [T(type, back(np.array(dx)))], {"axis": axis}, **near)
+    def moved(rows, cotangents, centred):
+        out = []
+        for a, c in zip(rows, cotangents):
+            n = len(a)
+            centre = np.eye(n) - np.full((n, n), 1 / n) if centred else np.eye(n)
+            d = centre @ a
+            factor = 1 / np.sqrt((d * d).mean() + 1e-3)
+            jacobian = factor * centre - factor**3 / n * np.outer(d, d)
+            out.append(jacobian.T @ c)
+        return np.array(out)
+    loose = {k: t * (4 if k != "ulp" else 1) for k, t in near.items()}  # three sums of a row instead of one
+    row, w = grid(type, (9,)), grid(type, (6,))
+    for name, centred in (("layer_norm_gradient", True), ("rms_norm_gradient", False)):
+        want = moved(v.reshape(24, 9), (g.values * row.values).reshape(24, 9), centred).reshape(4, 6, 9)
+        case(name, [x, g, row], [T(type, want)], {"epsilon": 1e-3}, **loose)
+    scaled = g.values * w.values[:, None]
+    want = moved(v.reshape(12, 18), scaled.reshape(12, 18), True).reshape(4, 6, 9)
+    case("group_norm_gradient", [x, g, w], [T(type, want)], {"groups": 3, "epsilon": 1e-3}, **loose)
+    want = moved(v.reshape(24, 9), scaled.reshape(24, 9), True).reshape(4, 6, 9)
+    case("instance_norm_gradient", [x, g, w], [T(type, want)], {"epsilon": 1e-3}, **loose)
 
 
 # ---- Products

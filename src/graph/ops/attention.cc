@@ -12,7 +12,6 @@
 #include "weft/derivatives.h"
 #include "weft/error.h"
 #include "weft/kernels/attention.h"
-#include "weft/kernels/attention_gradient.h"
 
 namespace weft {
 
@@ -206,29 +205,6 @@ class Weights {
   Tensor query_length_, key_length_;
 };
 
-struct Gradients {
-  Tensor q, k, v, mask;
-};
-
-// The cotangents of operands, given that of the result, g, and of each query the sum of g times the result, `delta`
-// [batch, heads, queries].
-Gradients gradients(const kernels::AttentionOptions& options, const Tensor& q, const Tensor& k, const Tensor& v,
-                    const MoreOperands& more, const Tensor& g, const Tensor& delta) {
-  const Weights w(options, q, k, v, more);
-  const Tensor of_result = select(w.empty, 0.0f, w.of_queries(g));
-  const Tensor of_weights = matmul(of_result, w.v.T());
-  const Tensor d = select(w.empty, 0.0f, w.of_queries(expand_dims(delta, 3)));
-  const Tensor of_scores = w.weights * (of_weights - d), scaled = of_scores * options.scale;
-  Gradients all{w.as_queries(matmul(scaled, w.k), q.dtype()),
-                w.as_keys(matmul(scaled.T(), w.q), k.dtype()),
-                w.as_keys(matmul(w.weights.T(), of_result), v.dtype()),
-                {}};
-  if (more.mask.defined() && is_floating(more.mask.dtype())) {
-    all.mask = cast(summed_to(w.as_queries(of_scores, DType::f32), more.mask.shape()), more.mask.dtype());
-  }
-  return all;
-}
-
 // Operands of an op on entries of a batch, with the batch merged into the first axis of each; the operand `mask`, which
 // broadcasts, stays as it is where that says the same.
 std::vector<Tensor> merged_batch(std::span<const Tensor> in, std::span<const int> axes,
@@ -264,111 +240,19 @@ Tensor split_batch(const Tensor& x, std::int64_t size) {
   return reshape(x, shape);
 }
 
-// The sum of the products of a result of attention and its cotangent, of each query: [batch, heads, queries].
-Tensor products_of(const Tensor& result, const Tensor& g) {
-  return reduce(ReduceKind::sum, cast(result, DType::f32) * cast(g, DType::f32), {-1});
-}
-
 }  // namespace
 
 std::vector<Tensor> AttentionOp::decomposed(std::span<const Tensor> in) const {
   const Weights w(a.options, in[0], in[1], in[2], more_operands(a, in, 3));
   Tensor y = matmul(w.weights, w.v);
-  // Zeros follow from weights of zero. NaN is as constant: no derivative goes through it.
-  if (a.options.empty_is_nan) y = select(w.empty, std::numeric_limits<float>::quiet_NaN(), y);
+  // What a query without keys gives is constant: no derivative goes through it, whatever its cotangent is.
+  y = select(w.empty, a.options.empty_is_nan ? std::numeric_limits<float>::quiet_NaN() : 0.0f, y);
   return {w.as_queries(y, a.type.value_or(in[0].dtype()))};
-}
-
-Derivatives AttentionOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
-  const auto& in = node.inputs;
-  const Tensor delta = products_of(node.outputs[0], g[0]);
-  const MoreOperands more = more_operands(a, in, 3);
-  std::vector<Tensor> all(in.size());
-  if (more.mask.defined() && node.wanted[3]) {
-    // The mask's is as large as the scores.
-    Gradients made = gradients(a.options, in[0], in[1], in[2], more, g[0], delta);
-    all[0] = std::move(made.q);
-    all[1] = std::move(made.k);
-    all[2] = std::move(made.v);
-    all[3] = std::move(made.mask);
-    return all;
-  }
-  std::vector<Tensor> operands{in[0], in[1], in[2], g[0], delta};
-  operands.insert(operands.end(), in.begin() + 3, in.end());
-  const Tensor made = apply(
-      make_op<AttentionGradientOp>(AttentionGradientAttributes{a.options, a.query_lengths, a.key_lengths}), operands);
-  for (int i = 0; i < 3; ++i) all[static_cast<std::size_t>(i)] = result(made, i);
-  return all;
 }
 
 std::optional<Batched> AttentionOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   const auto mask = a.has_mask(in.size()) ? std::optional<std::size_t>(3) : std::nullopt;
   return batched(split_batch(apply(shared_from_this(), merged_batch(in, axes, mask)), batch_size(in, axes)));
-}
-
-// ---- The gradient
-
-namespace {
-
-// The operands that attention() had.
-template <class T>
-std::vector<T> forward_operands(std::span<const T> in) {
-  std::vector<T> all(in.begin(), in.begin() + 3);
-  all.insert(all.end(), in.begin() + 5, in.end());
-  return all;
-}
-
-}  // namespace
-
-std::vector<TensorType> AttentionGradientOp::infer(std::span<const TensorType> in) const {
-  if (in.size() < 5) throw InvalidArgument("attention_gradient: {} operands, at least 5 are expected", in.size());
-  const AttentionOp forward(AttentionAttributes{a.options, a.query_lengths, a.key_lengths, {}});
-  const TensorType y = forward.infer(forward_operands(in))[0];
-  if (in[3].shape != y.shape || !is_floating(in[3].dtype)) {
-    throw ShapeError("attention_gradient: g is {}, expected {}", weft::to_string(in[3]), weft::to_string(y));
-  }
-  const TensorType delta{DType::f32, {y.shape[0], y.shape[1], y.shape[2]}};
-  if (in[4] != delta) {
-    throw ShapeError("attention_gradient: delta is {}, expected {}", weft::to_string(in[4]), weft::to_string(delta));
-  }
-  return {in[0], in[1], in[2]};
-}
-
-void AttentionGradientOp::lower(const Launch& call) const {
-  const auto& in = call.inputs;
-  std::size_t next = 5;
-  std::optional<View> mask;
-  kernels::AttentionLengths lengths;
-  if (a.has_mask(in.size())) mask = in[next++];
-  if (a.query_lengths) lengths.queries = in[next++];
-  if (a.key_lengths) lengths.keys = in[next++];
-  kernels::attention_gradient(call.stream, in[0], in[1], in[2], in[3], in[4], mask, call.outputs[0], call.outputs[1],
-                              call.outputs[2], a.options, lengths);
-}
-
-Work AttentionGradientOp::work(const Launch& call) const {
-  const Shape &q = call.inputs[0].shape(), &k = call.inputs[1].shape(), &v = call.inputs[2].shape();
-  const double scores = static_cast<double>(q[0] * q[1] * q[2]) *
-                        kernels::attention_mean_keys(a.options, {0, q[2], q[2]}, {0, k[2], k[2]});
-  // On a GPU scores are computed three times.
-  const auto of_score = static_cast<double>(10 * q[3] + 6 * v[3]);
-  return with_bytes(call, {.flops = scores * of_score, .functions = 3 * scores});
-}
-
-std::vector<Tensor> AttentionGradientOp::decomposed(std::span<const Tensor> in) const {
-  const Gradients made = gradients(a.options, in[0], in[1], in[2], more_operands(a, in, 5), in[3], in[4]);
-  return {made.q, made.k, made.v};
-}
-
-std::optional<Batched> AttentionGradientOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
-  const auto mask = a.has_mask(in.size()) ? std::optional<std::size_t>(5) : std::nullopt;
-  const Tensor made = apply(shared_from_this(), merged_batch(in, axes, mask));
-  Batched all;
-  for (int i = 0; i < 3; ++i) {
-    all.outputs.push_back(split_batch(result(made, i), batch_size(in, axes)));
-    all.axes.push_back(0);
-  }
-  return all;
 }
 
 Tensor attention(const Operand& q, const Operand& k, const Operand& v, const Operand& mask,
@@ -383,9 +267,6 @@ Tensor attention(const Operand& q, const Operand& k, const Operand& v, const Ope
                std::move(operands));
 }
 
-void add_attention_ops(OpRows& rows) {
-  rows.push_back(op_row<AttentionOp>(schema_of_kernel("attention")));
-  rows.push_back(op_row<AttentionGradientOp>(schema_of_kernel("attention_gradient")));
-}
+void add_attention_ops(OpRows& rows) { rows.push_back(op_row<AttentionOp>(schema_of_kernel("attention"))); }
 
 }  // namespace weft

@@ -37,44 +37,11 @@ class AttentionOp final : public OpOf<AttentionAttributes> {
   void lower(const Launch& call) const override;
   Work work(const Launch& call) const override;
   std::vector<Tensor> decomposed(std::span<const Tensor> inputs) const override;
-  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 
  private:
   struct Call;  // the kernel's arguments
   Call call_of(const Launch& call) const;
-};
-
-struct AttentionGradientAttributes {
-  kernels::AttentionOptions options = {};
-  // Which operands there are behind q, k, v, g and delta; one more is a mask, as above.
-  bool query_lengths = false, key_lengths = false;
-
-  bool has_mask(std::size_t operands) const {
-    return operands > std::size_t{5} + std::size_t{query_lengths} + std::size_t{key_lengths};
-  }
-  void given(const std::vector<bool>& present) {
-    query_lengths = present[6];
-    key_lengths = present[7];
-  }
-  void fields(AttributeVisitor& v) {
-    options.fields(v);
-    v.brief("query_lengths", query_lengths, false, "whether the lengths of queries are among the operands");
-    v.brief("key_lengths", key_lengths, false, "whether the lengths of keys are among the operands");
-  }
-};
-
-// dq, dk and dv of q, k, v, g, the cotangent of attention's result, and delta, of each query the sum of g times the
-// result (weft/kernels/attention.h).
-class AttentionGradientOp final : public OpOf<AttentionGradientAttributes> {
- public:
-  using OpOf::OpOf;
-  std::string_view name() const override { return "attention_gradient"; }
-  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
-  void lower(const Launch& call) const override;
-  Work work(const Launch& call) const override;
-  std::vector<Tensor> decomposed(std::span<const Tensor> inputs) const override;
-  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
 }  // namespace weft

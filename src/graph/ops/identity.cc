@@ -40,16 +40,19 @@ std::vector<Tensor> with_derivative(const CustomDerivativePtr& call, std::span<c
 
 void add_identity_ops(OpRows& rows) {
   const auto row = [&](IdentityKind kind, std::string summary) {
+    // A result with derivatives of its own has the operands that these go to behind it.
+    const Arity arity = kind == IdentityKind::identity ? Arity::repeated : Arity::one;
     Schema schema{.name = std::string(IdentityOp(IdentityAttributes{kind}).name()),
                   .family = "view",
                   .summary = std::move(summary),
                   .formula = "y = x",
-                  .inputs = {{.name = "x", .shape = "any"}, {.name = "with", .arity = Arity::repeated, .shape = "any"}},
+                  .inputs = {{.name = "x", .arity = arity, .shape = "any"}},
                   .outputs = {{.name = "y", .shape = "x's shape"}},
-                  .signatures = {{types::any, types::any, OperandTypes::as(0)}}};
+                  .signatures = {{types::any, types::any}}};
     rows.push_back(op_row<IdentityOp>(std::move(schema), {kind}));
   };
-  row(IdentityKind::identity, "its operand; what it stands with, derivatives of a program's own, files do not keep");
+  row(IdentityKind::identity,
+      "its first operand; further ones are what derivatives of a program's own go to, which files do not keep");
   row(IdentityKind::stop_gradient, "its operand, which is constant for derivatives");
   row(IdentityKind::barrier,
       "its operand; what is computed from it is not merged with what is computed from its operand");

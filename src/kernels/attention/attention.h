@@ -128,33 +128,4 @@ void attention_cpu(cpu::Executor& executor, const AttentionCall& call);
 // The reference: two passes over a row of scores in f64.
 void attention_reference(const AttentionCall& call);
 
-// ---- The gradient
-
-// The operands of a call after checking; forward.y is g, the result's cotangent.
-struct AttentionGradientCall {
-  AttentionCall forward;
-  View delta, dq, dk, dv;
-
-  // Throws InvalidArgument, Unsupported.
-  AttentionGradientCall(const View& q, const View& k, const View& v, const View& g, const View& delta,
-                        const std::optional<View>& mask, const View& dq, const View& dk, const View& dv,
-                        const AttentionOptions& options, const AttentionLengths& lengths = {});
-  // The call restricted to `count` batches or heads of keys from `begin` on.
-  AttentionGradientCall part(AttentionCall::Axis axis, std::int64_t begin, std::int64_t count) const;
-};
-
-// How a GPU computes it: threads of a workgroup, and queries or keys of a thread.
-struct AttentionGradientVariant {
-  int threads = 128, rows = 2;
-};
-AttentionGradientVariant choose_attention_gradient(const gpu::Capabilities& capabilities, const AttentionCall& call);
-// Bytes of workgroup memory that the variant takes.
-std::int64_t attention_gradient_memory(const AttentionGradientVariant& variant);
-// Records the call by that variant.
-void attention_gradient_gpu(gpu::Commands& commands, const AttentionGradientCall& call,
-                            const AttentionGradientVariant& variant);
-
-// The CPU's kernel and the reference.
-void attention_gradient_cpu(cpu::Executor& executor, const AttentionGradientCall& call);
-
 }  // namespace weft::kernels

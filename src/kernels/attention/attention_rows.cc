@@ -1,7 +1,6 @@
 // The rows of the kernel table for weft/kernels/attention.h.
 #include "kernels/table_rows.h"
 #include "weft/kernels/attention.h"
-#include "weft/kernels/attention_gradient.h"
 
 namespace weft::kernels {
 
@@ -24,28 +23,6 @@ void add_attention_rows(TableRows& rows) {
       [](Stream& s, const Reader& r) {
         const auto options = r.options<AttentionOptions>();
         attention(s, r.in(0), r.in(1), r.in(2), r.maybe_in(3), r.out(0), options, {r.maybe_in(4), r.maybe_in(5)});
-      }));
-  const TypeSet f32{DType::f32};
-  rows.push_back(row(
-      {.name = "attention_gradient",
-       .family = "attention",
-       .summary = "the gradients of attention, without a matrix of scores in memory, given that of its result, g, "
-                  "and of each query the sum of g times the result, delta",
-       .formula = "w = softmax(scale · q kᵀ + mask); s = scale · w ∘ (g vᵀ - delta); dq = s k, dk = sᵀ q, dv = wᵀ g",
-       .inputs = {ranked("q", "[batch, heads, queries, dim]", 4, 4), ranked("k", "[batch, kv_heads, keys, dim]", 4, 4),
-                  ranked("v", "[batch, kv_heads, keys, value_dim]", 4, 4),
-                  ranked("g", "[batch, heads, queries, value_dim]", 4, 4),
-                  ranked("delta", "[batch, heads, queries]", 3, 3),
-                  optional("mask", "broadcasts to [batch, heads, queries, keys]"), optional("query_lengths", "[batch]"),
-                  optional("key_lengths", "[batch]")},
-       .outputs = {ranked("dq", "q's shape", 4, 4), ranked("dk", "k's shape", 4, 4), ranked("dv", "v's shape", 4, 4)},
-       .signatures = {{floats, floats, floats, floats, f32, floats | types::boolean, lengths, lengths, as(0), as(1),
-                       as(2)}},
-       .attributes = schemas_of<AttentionOptions>()},
-      [](Stream& s, const Reader& r) {
-        const auto options = r.options<AttentionOptions>();
-        attention_gradient(s, r.in(0), r.in(1), r.in(2), r.in(3), r.in(4), r.maybe_in(5), r.out(0), r.out(1), r.out(2),
-                           options, {r.maybe_in(6), r.maybe_in(7)});
       }));
 }
 

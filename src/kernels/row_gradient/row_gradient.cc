@@ -64,7 +64,7 @@ void run(Stream& stream, const RowGradient& gradient) {
   in_row_chunks(stream.gpu()->device().capabilities(), gradient.name, views.all(), gradient.along, no_scratch,
                 [&](RowChunks pieces) {
                   if (pieces.size() > 1) {
-                    throw Unsupported("{}: a row of {} is longer than a binding of this device", gradient.name,
+                    throw Unsupported("{}: a row of {} is longer than this device binds", gradient.name,
                                       to_string(views.inputs[0]));
                   }
                   RowGradient piece = gradient;
