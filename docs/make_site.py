@@ -16,7 +16,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # The pages in the order in which one reads them.
 NAVIGATION = [
     ("Weft", "index.md"),
-    ("Learn", [("An hour with Weft", "tutorial.md"), ("Tensors", "tensors.md"), ("WebNN", "webnn.md")]),
+    ("Learn", [("An hour with Weft", "tutorial.md"), ("Tensors", "tensors.md"), ("Derivatives", "derivatives.md"),
+               ("WebNN", "webnn.md")]),
     ("Reference", [("Operations", "ops.md"), ("Kernels", "kernels.md"), ("Settings", "settings.md"),
                    ("WebNN's operations", "webnn-operations.md"), ("Accuracy", "accuracy.md")]),
     ("Performance", [("Measurements", "performance.md"), ("Notes", "performance-notes.md")]),

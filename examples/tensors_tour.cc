@@ -166,7 +166,7 @@ void compiled() {
   }
 
   expect(message ==
-             "eval: what depends on argument 0 was read while compile() traces a function, which has values only "
+             "eval: what depends on argument 0 was read while compile() or vmap() traces a function, which has values only "
              "when it runs", message.c_str());
 }
 

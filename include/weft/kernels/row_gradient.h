@@ -26,8 +26,10 @@ void layer_norm_gradient(Stream& stream, const View& x, const View& g, const std
 // The same with a mean of 0: n = x · factor, dx = factor · (d - n · mean(d n)).
 void rms_norm_gradient(Stream& stream, const View& x, const View& g, const std::optional<View>& scale, const View& dx,
                        int first_axis, float epsilon);
+// The same of the groups of channels of each sample.
 void group_norm_gradient(Stream& stream, const View& x, const View& g, const std::optional<View>& scale, const View& dx,
                          int channel_axis, std::int64_t groups, float epsilon);
+// The same of each channel of each sample.
 void instance_norm_gradient(Stream& stream, const View& x, const View& g, const std::optional<View>& scale,
                             const View& dx, int channel_axis, float epsilon);
 

@@ -6,10 +6,10 @@
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
+#include "graph/ops/identity.h"
 #include "graph/rules.h"
 #include "kernels/attention/attention.h"
 #include "weft/array.h"
-#include "weft/derivatives.h"
 #include "weft/error.h"
 #include "weft/kernels/attention.h"
 
@@ -141,7 +141,7 @@ class Weights {
     const Tensor hidden = Graph::scalar(-std::numeric_limits<double>::infinity(), DType::f32);
     if (seen.defined()) scores = select(seen, scores, hidden);
     // The weights do not depend on what is taken off all scores of a query.
-    const Tensor top = reduce(ReduceKind::max, stop_gradient(scores), {-1}, true);
+    const Tensor top = reduce(ReduceKind::max, identity(scores, IdentityKind::stop_gradient), {-1}, true);
     const Tensor unscaled = exp(scores - select(top == hidden, 0.0f, top));
     const Tensor sum = reduce(ReduceKind::sum, unscaled, {-1}, true);
     empty = sum == 0.0f;
