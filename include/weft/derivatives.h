@@ -55,7 +55,6 @@ class Derivation {
   void require_variables() const;
   // Ends the run. Results of no variables' node are as they are.
   void finish(std::span<const Tensor> results);
-  const std::vector<Tensor>& results() const;
 
   // The result, which must be one real number. Throws ShapeError, TypeError.
   void require_scalar() const;
@@ -85,13 +84,6 @@ struct TensorCollector {
   void fixed(const T&) {}
   std::vector<Tensor> tensors;
 };
-struct TensorPutter {
-  void tensor(Tensor& t) { t = tensors[next++]; }
-  template <class T>
-  void fixed(const T&) {}
-  std::span<const Tensor> tensors;
-  std::size_t next = 0;
-};
 template <class T>
 std::vector<Tensor> tensors_in(const T& value) {
   TensorCollector collector;
@@ -101,8 +93,8 @@ std::vector<Tensor> tensors_in(const T& value) {
 // The value with other tensors in it.
 template <class T>
 T with_tensors(T value, std::span<const Tensor> tensors) {
-  TensorPutter putter{tensors};
-  visit_tensors(value, putter);
+  TensorReplacer replacer{tensors};
+  visit_tensors(value, replacer);
   return value;
 }
 
@@ -376,52 +368,48 @@ std::vector<Tensor> checkpointed(std::span<const Tensor> operands, const TensorF
 std::vector<Tensor> filled(std::span<const Tensor> derivatives, std::span<const Tensor> like);
 }  // namespace detail
 
+namespace detail {
+enum class OwnRule : std::uint8_t { vjp, jvp };
+template <OwnRule kind, class F, class Rule>
+auto with_own_rule(F&& function, Rule&& rule) {
+  return [f = Function<F>(std::forward<F>(function)),
+          rule = Function<Rule>(std::forward<Rule>(rule))]<class... Args>(Args&&... args) {
+    const std::tuple<std::decay_t<Args>...> all(std::forward<Args>(args)...);
+    auto result = std::apply(f, all);
+    CustomRule own = [rule, all = without_tensors(all), result = without_tensors(result)](
+                         std::span<const Tensor> operands, std::span<const Tensor> results,
+                         std::span<const Tensor> derivatives) {
+      // What is given has the form of the results, or that of the arguments.
+      const auto given = [&] {
+        if constexpr (kind == OwnRule::vjp)
+          return with_tensors(result, filled(derivatives, results));
+        else
+          return with_tensors(all, filled(derivatives, operands));
+      }();
+      return tensors_in(rule(with_tensors(all, operands), with_tensors(result, results), given));
+    };
+    const std::vector<Tensor> operands = tensors_in(all), results = tensors_in(result);
+    const std::vector<Tensor> tensors = kind == OwnRule::vjp ? with_rules(operands, results, std::move(own), {})
+                                                             : with_rules(operands, results, {}, std::move(own));
+    return with_tensors(std::move(result), tensors);
+  };
+}
+}  // namespace detail
+
 // The function with a derivative of the program's own: pull_back(arguments as a tuple, result, cotangents of the
 // result's type) → cotangents of the arguments as a tuple (of one argument: that one's). Cotangents of what has no
 // derivatives may be undefined. The function itself is not differentiated; tensors that it captures are constant.
 // Forward mode takes the transpose of pull_back, which is linear in its cotangents.
 template <class F, class Rule>
 auto custom_vjp(F&& function, Rule&& pull_back) {
-  return [f = detail::Function<F>(std::forward<F>(function)),
-          rule = detail::Function<Rule>(std::forward<Rule>(pull_back))]<class... Args>(Args&&... args) {
-    const std::tuple<std::decay_t<Args>...> all(std::forward<Args>(args)...);
-    auto result = std::apply(f, all);
-    using Result = decltype(result);
-    auto own = [rule, all = detail::without_tensors(all), result = detail::without_tensors(result)](
-                   std::span<const Tensor> operands, std::span<const Tensor> results,
-                   std::span<const Tensor> cotangents) {
-      const std::vector<Tensor> full = detail::filled(cotangents, results);
-      auto made = rule(detail::with_tensors(all, operands), detail::with_tensors(Result(result), results),
-                       detail::with_tensors(Result(result), full));
-      return detail::tensors_in(made);
-    };
-    const std::vector<Tensor> tensors =
-        detail::with_rules(detail::tensors_in(all), detail::tensors_in(result), std::move(own), {});
-    return detail::with_tensors(std::move(result), tensors);
-  };
+  return detail::with_own_rule<detail::OwnRule::vjp>(std::forward<F>(function), std::forward<Rule>(pull_back));
 }
 
 // The function with a derivative of the program's own: push_forward(arguments as a tuple, result, tangents as a tuple)
 // → tangents of the result's type, linear in the tangents. Reverse mode takes its transpose.
 template <class F, class Rule>
 auto custom_jvp(F&& function, Rule&& push_forward) {
-  return [f = detail::Function<F>(std::forward<F>(function)),
-          rule = detail::Function<Rule>(std::forward<Rule>(push_forward))]<class... Args>(Args&&... args) {
-    const std::tuple<std::decay_t<Args>...> all(std::forward<Args>(args)...);
-    auto result = std::apply(f, all);
-    using Result = decltype(result);
-    auto own = [rule, all = detail::without_tensors(all), result = detail::without_tensors(result)](
-                   std::span<const Tensor> operands, std::span<const Tensor> results,
-                   std::span<const Tensor> tangents) {
-      const std::vector<Tensor> full = detail::filled(tangents, operands);
-      auto made = rule(detail::with_tensors(all, operands), detail::with_tensors(Result(result), results),
-                       detail::with_tensors(all, full));
-      return detail::tensors_in(made);
-    };
-    const std::vector<Tensor> tensors =
-        detail::with_rules(detail::tensors_in(all), detail::tensors_in(result), {}, std::move(own));
-    return detail::with_tensors(std::move(result), tensors);
-  };
+  return detail::with_own_rule<detail::OwnRule::jvp>(std::forward<F>(function), std::forward<Rule>(push_forward));
 }
 
 // The function, whose intermediates are not kept for its derivative but computed again: less memory for more time.

@@ -42,7 +42,10 @@ inline constexpr bool is_static =
 // of a nested aggregate, as a list without inner braces would be.
 template <class T>
 consteval int member_count() {
-#define WEFT_MEMBERS(n, ...) if constexpr (requires { T{__VA_ARGS__}; }) return n; else
+#define WEFT_MEMBERS(n, ...)                  \
+  if constexpr (requires { T{__VA_ARGS__}; }) \
+    return n;                                 \
+  else
   // NOLINTBEGIN
   WEFT_MEMBERS(17, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {})
   WEFT_MEMBERS(16, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {})
@@ -69,11 +72,12 @@ consteval int member_count() {
 template <class T, class F>
 void each_member(T& value, F&& f) {
   constexpr int kCount = member_count<std::remove_const_t<T>>();
-  static_assert(kCount <= 16, "a struct of tensors has at most 16 members; put some of them into a struct of their own");
-#define WEFT_MEMBERS(n, ...)                                  \
-  if constexpr (kCount == n) {                                \
-    auto& [__VA_ARGS__] = value;                              \
-    [&](auto&... member) { (f(member), ...); }(__VA_ARGS__);  \
+  static_assert(kCount <= 16,
+                "a struct of tensors has at most 16 members; put some of them into a struct of their own");
+#define WEFT_MEMBERS(n, ...)                                 \
+  if constexpr (kCount == n) {                               \
+    auto& [__VA_ARGS__] = value;                             \
+    [&](auto&... member) { (f(member), ...); }(__VA_ARGS__); \
   }
   WEFT_MEMBERS(1, a)
   WEFT_MEMBERS(2, a, b)
@@ -129,5 +133,14 @@ void visit_tensors(T& value, Visitor& visitor) {
     each_member(value, each);
   }
 }
+
+// Puts other tensors in the place of those that are visited, in their order.
+struct TensorReplacer {
+  void tensor(Tensor& t) { t = tensors[next++]; }
+  template <class T>
+  void fixed(const T&) {}
+  std::span<const Tensor> tensors;
+  std::size_t next = 0;
+};
 
 }  // namespace weft::detail

@@ -138,14 +138,6 @@ struct TensorTaker {
   std::vector<Tensor> tensors;
 };
 
-struct TensorReplacer {
-  void tensor(Tensor& t) { t = tensors[next++]; }
-  template <class T>
-  void fixed(const T&) {}
-  std::span<const Tensor> tensors;
-  std::size_t next = 0;
-};
-
 }  // namespace detail
 
 // A function that is compiled when it is called. Copies share what they compiled. Any number of threads may call it at

@@ -55,7 +55,7 @@ void Differentiation::end() {
 }
 
 DifferentiationScope::DifferentiationScope()
-    : run_(std::make_shared<Differentiation>(current)), mine_(run_), before_(std::exchange(current, mine_)) {}
+    : run_(std::make_shared<Differentiation>(current)), before_(std::exchange(current, run_)) {}
 DifferentiationScope::~DifferentiationScope() {
   current = before_;
   run_->end();

@@ -43,11 +43,10 @@ class DifferentiationScope {
   ~DifferentiationScope();
   DifferentiationScope(const DifferentiationScope&) = delete;
   DifferentiationScope& operator=(const DifferentiationScope&) = delete;
-  const DifferentiationPtr& get() const { return mine_; }
+  DifferentiationPtr get() const { return run_; }
 
  private:
   const std::shared_ptr<Differentiation> run_;
-  const DifferentiationPtr mine_;
   const DifferentiationPtr before_;
 };
 

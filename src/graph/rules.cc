@@ -1,8 +1,5 @@
 #include "graph/rules.h"
 
-#include <algorithm>
-
-#include "core/format.h"
 #include "graph/node.h"
 #include "weft/array.h"
 #include "weft/creation.h"
@@ -15,7 +12,7 @@ bool is_inexact(DType type) { return is_floating(type) || type == DType::c64; }
 
 Tensor sum_of(const Tensor& a, const Tensor& b) { return !a.defined() ? b : !b.defined() ? a : a + b; }
 
-Tensor zeros_of(const TensorType& type) { return broadcast_to(Graph::scalar(0, type.dtype), type.shape); }
+Tensor zeros_of(const TensorType& type) { return zeros(type.shape, type.dtype); }
 
 Tensor or_zeros(const Tensor& x, const TensorType& type) { return x.defined() ? x : zeros_of(type); }
 
@@ -68,6 +65,19 @@ Tensor entries_unmerged(const Tensor& x, std::int64_t size, std::int64_t first) 
   shape[0] = first;
   shape.insert(0, size);
   return reshape(x, shape);
+}
+
+Batched batched_samples(const OpPtr& op, std::span<const Tensor> inputs, std::span<const int> axes) {
+  const std::int64_t size = batch_size(inputs, axes), samples = inputs[0].shape()[axes[0] == 0 ? 1 : 0];
+  std::vector<Tensor> operands;
+  for (std::size_t i = 0; i < inputs.size(); ++i) operands.push_back(entries_merged(inputs[i], axes[i], size));
+  const Tensor y = apply(op, std::move(operands));
+  Batched made;
+  for (int i = 0; i < static_cast<int>(y.node()->types().size()); ++i) {
+    made.outputs.push_back(entries_unmerged(result(y, i), size, samples));
+    made.axes.push_back(0);
+  }
+  return made;
 }
 
 Batched batched(Tensor output) { return {{std::move(output)}, {0}}; }

@@ -35,6 +35,9 @@ Tensor batch_broadcast(const Tensor& x, int axis, int rank);
 // `size` entries, whose first axis is `first` long.
 Tensor entries_merged(const Tensor& x, int axis, std::int64_t size);
 Tensor entries_unmerged(const Tensor& x, std::int64_t size, std::int64_t first);
+// The batch of an op that computes each sample, along the first axis of all operands and results, by itself: entries
+// are more samples.
+Batched batched_samples(const OpPtr& op, std::span<const Tensor> inputs, std::span<const int> axes);
 // The rank of an entry.
 inline int entry_rank(const Tensor& x, int axis) { return x.rank() - (axis >= 0 ? 1 : 0); }
 // The one output of an op with the batch as its first axis.

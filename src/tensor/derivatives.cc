@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/format.h"
-#include "core/is_or_are.h"
 #include "graph/differentiation.h"
 #include "graph/ops/identity.h"
 #include "graph/rules.h"
@@ -14,6 +13,7 @@
 #include "transform/clone.h"
 #include "transform/derivatives.h"
 #include "weft/array.h"
+#include "weft/creation.h"
 #include "weft/error.h"
 
 namespace weft {
@@ -25,7 +25,7 @@ struct Derivation::State {
   std::vector<Tensor> operands;   // that variables were asked for
   std::vector<Tensor> variables;  // undefined: it was passed over
   std::vector<Tensor> results;
-  std::optional<Dependence> held;  // the operands of what lies between
+  std::optional<Dependence> dependence;  // of the results on the variables
 };
 
 Derivation::Derivation(std::string_view function) : state_(std::make_unique<State>()) {
@@ -57,11 +57,9 @@ void Derivation::require_variables() const {
 
 void Derivation::finish(std::span<const Tensor> results) {
   state_->results.assign(results.begin(), results.end());
-  state_->held.emplace(state_->results, state_->variables);
+  state_->dependence.emplace(state_->results, state_->variables, Dependence::Along::inexact);
   state_->scope.reset();
 }
-
-const std::vector<Tensor>& Derivation::results() const { return state_->results; }
 
 void Derivation::require_scalar() const {
   const Tensor& y = state_->results[0];
@@ -119,21 +117,23 @@ std::vector<Tensor> filled(std::span<const Tensor> derivatives, std::span<const 
 
 std::vector<Tensor> Derivation::pull_back(std::span<const Tensor> cotangents) const {
   require_types(state_->function, "cotangent", cotangents, state_->results);
-  return filled(weft::pull_back(state_->results, inexact(cotangents, state_->results), state_->variables),
-                state_->variables);
+  return filled(
+      weft::pull_back(*state_->dependence, state_->results, inexact(cotangents, state_->results), state_->variables),
+      state_->variables);
 }
 
 std::vector<Tensor> Derivation::gradient() const {
   std::vector<Tensor> cotangents(state_->results.size());
   const Tensor& y = state_->results[0];
-  cotangents[0] = broadcast_to(Graph::scalar(1, y.dtype()), y.shape());
+  cotangents[0] = ones(y.shape(), y.dtype());
   return pull_back(cotangents);
 }
 
 std::vector<Tensor> Derivation::push_forward(std::span<const Tensor> tangents) const {
   require_types(state_->function, "tangent", tangents, state_->operands);
-  return filled(weft::push_forward(state_->results, state_->variables, inexact(tangents, state_->operands)),
-                state_->results);
+  return filled(
+      weft::push_forward(*state_->dependence, state_->results, state_->variables, inexact(tangents, state_->operands)),
+      state_->results);
 }
 
 Tensor Derivation::jacobian(bool forward) const {
@@ -152,8 +152,9 @@ Tensor Derivation::jacobian(bool forward) const {
   }
   const Tensor& from = forward ? x : y;
   const Tensor basis_entry = stand_in_for(from.type());
-  const Tensor made = forward ? weft::push_forward(std::span(&y, 1), std::span(&x, 1), std::span(&basis_entry, 1))[0]
-                              : weft::pull_back(std::span(&y, 1), std::span(&basis_entry, 1), std::span(&x, 1))[0];
+  const std::span ys(&y, 1), xs(&x, 1), given(&basis_entry, 1);
+  const Tensor made = forward ? weft::push_forward(*state_->dependence, ys, xs, given)[0]
+                              : weft::pull_back(*state_->dependence, ys, given, xs)[0];
   if (!made.defined() || element_count(shape) == 0) return zeros_of({forward ? y.dtype() : x.dtype(), shape});
   const std::int64_t n = from.size();
   Shape basis_shape = from.shape();
@@ -348,7 +349,7 @@ std::function<Tensor(const Tensor&)> nth_derivative(std::function<Tensor(const T
       throw ShapeError("nth_derivative: the function gives {} of {}, expected a number for each",
                        y.defined() ? to_string(y.type()) : "nothing", to_string(x.type()));
     }
-    const Tensor one = broadcast_to(Graph::scalar(1, x.dtype()), x.shape());
+    const Tensor one = ones(x.shape(), x.dtype());
     for (int k = 0; k < order; ++k) {
       const Tensor next = push_forward(std::span(&y, 1), std::span(&v, 1), std::span(&one, 1))[0];
       if (!next.defined()) return zeros_of(y.type());

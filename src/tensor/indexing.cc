@@ -5,6 +5,7 @@
 
 #include "core/error_context.h"
 #include "core/format.h"
+#include "graph/ops/index.h"
 #include "graph/promotion.h"
 #include "weft/array.h"
 #include "weft/error.h"
@@ -335,8 +336,7 @@ class Selection {
     const Tensor rows = slice(whole, a.of_x, a.begin, a.step > 0 ? last + 1 : last - 1, a.step);
     const Tensor changed = put_strided(rows, v, axes, strided.subspan(1));
     const DType type = whole.shape()[a.of_x] > std::numeric_limits<std::int32_t>::max() ? DType::i64 : DType::i32;
-    return scatter(ScatterKind::assign, whole, arange(a.begin, a.step > 0 ? last + 1 : last - 1, a.step, type), changed,
-                   a.of_x);
+    return scatter_different(whole, arange(a.begin, a.step > 0 ? last + 1 : last - 1, a.step, type), changed, a.of_x);
   }
 
   // As numbers, so that another place of the same slice is the same executable.
@@ -356,7 +356,7 @@ class Selection {
   const Tensor& x_;
   int next_ = 0;  // axis of x
   std::vector<Axis> axes_;
-  std::vector<std::size_t> indexed_;  // places in axes_
+  std::vector<std::size_t> indexed_;     // places in axes_
   std::optional<std::size_t> ellipsis_;  // where its axes begin in axes_
 };
 

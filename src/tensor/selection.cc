@@ -5,6 +5,7 @@
 #include "core/error_context.h"
 #include "core/format.h"
 #include "cpu/executor.h"
+#include "graph/ops/index.h"
 #include "graph/promotion.h"
 #include "weft/array.h"
 #include "weft/device.h"
@@ -98,7 +99,7 @@ Unique unique(const Operand& x) try {
   const Tensor first = nonzero(begins)[0];
   const DType type = position_type(n);
   const Tensor group = cumulative_sum(begins, 0, type) - 1;
-  const Tensor inverse = scatter_elements(ScatterKind::assign, zeros({n}, type), order, group, 0);
+  const Tensor inverse = scatter_different_elements(zeros({n}, type), order, group, 0);
   return {cast(gather(sorted, first), x.dtype()), gather(order, first), reshape(inverse, x.shape()),
           diff(first, 0, 1, {}, full({1}, n, type))};
 } catch (const Error& e) {

@@ -1,7 +1,6 @@
 #include "transform/batch.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "core/format.h"
 #include "graph/ops/identity.h"
@@ -42,8 +41,8 @@ class BatchedDerivative final : public CustomDerivative {
   }
 
  private:
-  // `like`: what the derivatives that come out belong to; theirs are the axes `to`. The sum over the batch where it has
-  // none.
+  // `like`: what the derivatives that come out belong to; theirs are the axes `to`. An operand that all entries share
+  // has the sum over the batch.
   template <class Rule>
   Derivatives of_batch(const Differentiated& call, std::span<const Tensor> given, std::span<const int> from,
                        std::span<const int> to, std::span<const Tensor> like, Rule&& rule) const {
@@ -81,7 +80,7 @@ class BatchedDerivative final : public CustomDerivative {
 
 Batched batch(std::span<const Tensor> outputs, std::span<const Tensor> variables, std::span<const Tensor> values,
               std::span<const int> axes) {
-  const Dependence dependence(outputs, variables);
+  const Dependence dependence(outputs, variables, Dependence::Along::all);
   ResultMap now;
   NodeMap<std::vector<int>> axes_of;  // of the results of each node; none: no batch
   const auto set = [&](const Tensor& v, Tensor value, int axis) {
@@ -97,40 +96,46 @@ Batched batch(std::span<const Tensor> outputs, std::span<const Tensor> variables
   for (std::size_t i = 0; i < variables.size(); ++i) {
     if (variables[i].defined()) set(variables[i], values[i], axes[i]);
   }
-  std::unordered_map<const CustomDerivative*, std::vector<const Node*>> calls;
-  for (const Node* node : dependence.nodes()) {
-    if (const CustomDerivative* call = node->op().custom_derivative()) calls[call].push_back(node);
-  }
   for (const Node* n : dependence.nodes()) {
     const Node& node = *n;
     if (!dependence.depends(node) || dependence.is_variable(node)) continue;
     const std::vector<Tensor> inputs = now.at(node.inputs());
     std::vector<int> input_axes;
     for (const Tensor& v : node.inputs()) input_axes.push_back(axis_of(v));
-    const bool any = std::ranges::any_of(input_axes, [](int a) { return a >= 0; });
+    const auto is_batch = [](int axis) { return axis >= 0; };
     if (const CustomDerivative* call = node.op().custom_derivative()) {
-      const auto& results = calls.at(call);
+      const auto& results = dependence.results_of_call(node);
       if (results.front() != n) continue;
-      std::vector<Tensor> result_values(static_cast<std::size_t>(call->results));
-      std::vector<int> result_axes(result_values.size(), -1);
+      std::vector<Tensor> values(static_cast<std::size_t>(call->results));
+      std::vector<int> value_axes(values.size(), -1);
       for (const Node* r : results) {
-        const auto i = static_cast<std::size_t>(r->as<CustomResultOp>()->index());
-        result_values[i] = now.at(r->inputs()[0]);
-        result_axes[i] = axis_of(r->inputs()[0]);
+        values[CustomResultOp::index_of(*r)] = now.at(r->inputs()[0]);
+        value_axes[CustomResultOp::index_of(*r)] = axis_of(r->inputs()[0]);
       }
-      const AsNodeScope scope(node);
       const auto operands = std::span(inputs).subspan(1);
-      const auto made = with_derivative(
-          std::make_shared<const BatchedDerivative>(node.as<CustomResultOp>()->call(),
-                                                    std::vector(input_axes.begin() + 1, input_axes.end()), result_axes),
-          result_values, operands);
+      std::vector<int> operand_axes(input_axes.begin() + 1, input_axes.end());
+      const AsNodeScope scope(node);
+      CustomDerivativePtr of_results = node.as<CustomResultOp>()->call();
+      if (std::ranges::any_of(operand_axes, is_batch) || std::ranges::any_of(value_axes, is_batch)) {
+        // Each entry is a call of its own, and has its own results, also where these are equal.
+        const std::int64_t size = std::ranges::any_of(operand_axes, is_batch) ? batch_size(operands, operand_axes)
+                                                                              : batch_size(values, value_axes);
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          if (!values[i].defined() || value_axes[i] >= 0) continue;
+          values[i] = batch_first(values[i], -1, size);
+          value_axes[i] = 0;
+        }
+        of_results =
+            std::make_shared<const BatchedDerivative>(std::move(of_results), std::move(operand_axes), value_axes);
+      }
+      const std::vector<Tensor> made = with_derivative(of_results, values, operands);
       for (const Node* r : results) {
-        const auto i = static_cast<std::size_t>(r->as<CustomResultOp>()->index());
-        set(r->value(), made[i], result_axes[i]);
+        const std::size_t i = CustomResultOp::index_of(*r);
+        set(r->value(), made[i], value_axes[i]);
       }
       continue;
     }
-    if (!any) {
+    if (std::ranges::none_of(input_axes, is_batch)) {
       clone(node, now);
       continue;
     }

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <mutex>
-#include <unordered_map>
 
 #include "core/format.h"
 #include "graph/ops/identity.h"
@@ -14,8 +12,7 @@
 
 namespace weft {
 
-Dependence::Dependence(std::span<const Tensor> outputs, std::span<const Tensor> variables)
-    : retained_(std::make_shared<RetainedInputs>()) {
+Dependence::Dependence(std::span<const Tensor> outputs, std::span<const Tensor> variables, Along along) {
   std::uint64_t oldest = std::numeric_limits<std::uint64_t>::max();
   for (const Tensor& v : variables) {
     if (!v.defined()) continue;
@@ -29,273 +26,187 @@ Dependence::Dependence(std::span<const Tensor> outputs, std::span<const Tensor> 
   {
     const std::unique_lock lock(Node::graph_mutex());
     walk_ = walk(outputs, stop);
-    retained_->retain(walk_.nodes);
+    retained_.retain(walk_.nodes);
   }
+  const auto counts = [&](DType type) { return along == Along::all || is_inexact(type); };
   depends_.assign(nodes().size(), 0);
   for (std::size_t k = 0; k < nodes().size(); ++k) {
     const Node& node = *nodes()[k];
     depends_[k] =
         is_variable(node) ||
-        (!stop(node) && std::ranges::any_of(node.inputs(), [&](const Tensor& v) { return depends(*v.node()); }));
-  }
-}
-
-void Dependence::restrict_to_inexact() {
-  for (std::size_t k = 0; k < nodes().size(); ++k) {
-    const Node& node = *nodes()[k];
-    if (!depends_[k] || is_variable(node)) continue;
-    depends_[k] = std::ranges::any_of(node.types(), [](const TensorType& t) { return is_inexact(t.dtype); }) &&
-                  std::ranges::any_of(node.inputs(),
-                                      [&](const Tensor& v) { return is_inexact(v.dtype()) && depends(*v.node()); });
+        (!stop(node) && std::ranges::any_of(node.types(), [&](const TensorType& t) { return counts(t.dtype); }) &&
+         std::ranges::any_of(node.inputs(), [&](const Tensor& v) { return counts(v.dtype()) && depends(*v.node()); }));
+    if (const CustomDerivative* call = node.op().custom_derivative()) calls_[call].push_back(&node);
   }
 }
 
 namespace {
 
-std::vector<Tensor> results_of(const Node& node) {
-  std::vector<Tensor> results;
-  for (int i = 0; i < static_cast<int>(node.types().size()); ++i) results.push_back(node.value(i));
-  return results;
-}
-
-[[noreturn]] void throw_no_rule(const Node& node, std::string_view what) {
-  throw Unsupported("{} of {}{}", what, node.op().name(), recorded_at(node.line()));
-}
-
-// A node, what its derivatives are asked for, and the rules that there are.
+// What derivatives are asked for: an op on its operands, or a call with derivatives of its own.
 struct Asked {
-  const Node& node;
-  std::vector<Tensor> outputs;
+  const Node& node;  // of a call the first of its results
+  const CustomDerivative* call;
+  std::span<const Tensor> inputs;
+  std::vector<Tensor> outputs;  // undefined: a result of a call that nothing needs
   std::vector<char> wanted;
 
-  Differentiated given() const { return {node.inputs(), outputs, wanted}; }
+  Differentiated given() const { return {inputs, outputs, wanted}; }
+  Derivatives vjp(std::span<const Tensor> cotangents) const {
+    return call ? call->vjp(given(), cotangents) : node.op().vjp(given(), cotangents);
+  }
+  Derivatives jvp(std::span<const Tensor> tangents) const {
+    return call ? call->jvp(given(), tangents) : node.op().jvp(given(), tangents);
+  }
 };
 
-// What a rule gave is what the driver expects of it.
-void check(const Node& node, std::string_view rule, std::span<const Tensor> given, std::span<const TensorType> types) {
-  if (given.size() != types.size()) {
-    throw InternalError("{} of {}: {} derivatives, expected {}", rule, node.op().name(), given.size(), types.size());
+// Nothing: the node is a further result of a call.
+std::optional<Asked> asked(const Node& node, const Dependence& dependence) {
+  Asked a{node, node.op().custom_derivative(), node.inputs(), {}, {}};
+  if (a.call) {
+    const auto& results = dependence.results_of_call(node);
+    if (results.front() != &node) return std::nullopt;
+    a.inputs = a.inputs.subspan(1);
+    a.outputs.resize(static_cast<std::size_t>(a.call->results));
+    for (const Node* r : results) a.outputs[CustomResultOp::index_of(*r)] = r->value();
+  } else {
+    for (int i = 0; i < static_cast<int>(node.types().size()); ++i) a.outputs.push_back(node.value(i));
+  }
+  for (const Tensor& v : a.inputs) a.wanted.push_back(is_inexact(v.dtype()) && dependence.depends(*v.node()));
+  return a;
+}
+
+// The rule gave what the driver expects of it: a derivative for each of these.
+void check(const Asked& asked, std::string_view rule, std::span<const Tensor> given, std::span<const Tensor> of) {
+  const std::string_view op = asked.node.op().name();
+  if (given.size() != of.size()) {
+    throw InternalError("{} of {}: {} derivatives, expected {}", rule, op, given.size(), of.size());
   }
   for (std::size_t i = 0; i < given.size(); ++i) {
-    if (!given[i].defined() || given[i].type() == types[i]) continue;
-    throw InternalError("{} of {}: derivative {} is {}, expected {}", rule, node.op().name(), i,
-                        to_string(given[i].type()), to_string(types[i]));
+    if (!given[i].defined() || !of[i].defined() || given[i].type() == of[i].type()) continue;
+    throw InternalError("{} of {}: derivative {} is {}, expected {}", rule, op, i, to_string(given[i].type()),
+                        to_string(of[i].type()));
   }
 }
 
-// Operands with variables of their own in place of those that are wanted, and these.
-struct Variables {
-  std::vector<Tensor> inputs, variables;
+// Operands with variables of their own in place of those that are wanted, and the results made of these; none: it is
+// not made of other operations.
+struct Decomposition {
+  std::vector<Tensor> variables, results;
 };
-Variables variables_for(const Asked& asked) {
-  Variables v;
-  for (std::size_t i = 0; i < asked.wanted.size(); ++i) {
-    const Tensor& x = asked.node.inputs()[i];
-    v.variables.push_back(asked.wanted[i] ? identity(x) : Tensor());
-    v.inputs.push_back(asked.wanted[i] ? v.variables.back() : x);
+Decomposition decomposed(const Asked& asked) {
+  Decomposition made;
+  if (asked.call) return made;
+  std::vector<Tensor> inputs(asked.inputs.begin(), asked.inputs.end());
+  made.variables.resize(inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (asked.wanted[i]) inputs[i] = made.variables[i] = identity(inputs[i]);
   }
-  return v;
+  made.results = asked.node.op().decomposed(inputs);
+  return made;
+}
+
+// Derivatives that are variables, for those of `of` that have some.
+std::vector<Tensor> unknown(std::span<const Tensor> of) {
+  std::vector<Tensor> variables;
+  for (const Tensor& x : of) {
+    const bool has = x.defined() && is_inexact(x.dtype());
+    variables.push_back(has ? identity(zeros_of(x.type())) : Tensor());
+  }
+  return variables;
+}
+
+// The transpose of a linear function from `from` to `to`. Throws Unsupported if there is no such function.
+std::vector<Tensor> transposed(const Asked& asked, const Derivatives& to, std::span<const Tensor> derivatives,
+                               std::span<const Tensor> from) {
+  if (!to) throw Unsupported("no derivative of {}{}", asked.node.op().name(), recorded_at(asked.node.line()));
+  return pull_back(*to, derivatives, from);
 }
 
 std::vector<Tensor> vjp(const Asked& asked, std::span<const Tensor> cotangents) {
-  const Node& node = asked.node;
-  if (auto own = node.op().vjp(asked.given(), cotangents)) return std::move(*own);
-  const Variables v = variables_for(asked);
-  const std::vector<Tensor> results = node.op().decomposed(v.inputs);
-  if (results.empty()) throw_no_rule(node, "no derivative");
-  return pull_back(results, cotangents, v.variables);
-}
-
-// The transpose of a function that is linear in `from`, which gives `to`: its tangents for those of `to`.
-std::vector<Tensor> transposed(std::span<const Tensor> to, std::span<const Tensor> tangents,
-                               std::span<const Tensor> from) {
-  std::vector<Tensor> ends, given;
-  for (std::size_t i = 0; i < to.size(); ++i) {
-    if (!to[i].defined() || !tangents[i].defined()) continue;
-    ends.push_back(to[i]);
-    given.push_back(tangents[i]);
+  if (auto own = asked.vjp(cotangents)) return std::move(*own);
+  const Decomposition parts = decomposed(asked);
+  if (!parts.results.empty()) return pull_back(parts.results, cotangents, parts.variables);
+  std::vector<Tensor> wanted(asked.inputs.begin(), asked.inputs.end());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (!asked.wanted[i]) wanted[i] = {};
   }
-  return pull_back(ends, given, from);
-}
-
-// Cotangents that are variables.
-std::vector<Tensor> unknown_cotangents(std::span<const Tensor> outputs) {
-  std::vector<Tensor> unknown;
-  for (const Tensor& y : outputs) {
-    unknown.push_back(y.defined() && is_inexact(y.dtype()) ? identity(zeros_of(y.type())) : Tensor());
-  }
-  return unknown;
+  const std::vector<Tensor> tangents = unknown(wanted);
+  return transposed(asked, asked.jvp(tangents), cotangents, tangents);
 }
 
 std::vector<Tensor> jvp(const Asked& asked, std::span<const Tensor> tangents) {
-  const Node& node = asked.node;
-  if (auto own = node.op().jvp(asked.given(), tangents)) return std::move(*own);
-  const Variables v = variables_for(asked);
-  const std::vector<Tensor> results = node.op().decomposed(v.inputs);
-  if (!results.empty()) return push_forward(results, v.variables, tangents);
-  const std::vector<Tensor> unknown = unknown_cotangents(asked.outputs);
-  const auto own = node.op().vjp(asked.given(), unknown);
-  if (!own) throw_no_rule(node, "no derivative");
-  return transposed(*own, tangents, unknown);
+  if (auto own = asked.jvp(tangents)) return std::move(*own);
+  const Decomposition parts = decomposed(asked);
+  if (!parts.results.empty()) return push_forward(parts.results, parts.variables, tangents);
+  const std::vector<Tensor> cotangents = unknown(asked.outputs);
+  return transposed(asked, asked.vjp(cotangents), tangents, cotangents);
 }
 
-// The nodes that are results of calls with derivatives of their own, by call.
-class CustomCalls {
- public:
-  explicit CustomCalls(const Dependence& dependence) {
-    for (const Node* node : dependence.nodes()) {
-      if (const CustomDerivative* call = node->op().custom_derivative()) calls_[call].push_back(node);
-    }
-  }
-  // In the order in which they were made.
-  const std::vector<const Node*>& results(const CustomDerivative& call) const { return calls_.at(&call); }
-
- private:
-  std::unordered_map<const CustomDerivative*, std::vector<const Node*>> calls_;
-};
-
-int result_index(const Node& node) { return node.as<CustomResultOp>()->index(); }
-
-// A call's operands, its results as far as they are known, and which operands are wanted.
-struct AskedCall {
-  std::span<const Tensor> inputs;
-  std::vector<Tensor> outputs;
-  std::vector<char> wanted;
-  Differentiated given() const { return {inputs, outputs, wanted}; }
-};
-
-AskedCall asked_call(const CustomDerivative& call, std::span<const Node* const> results, const Dependence& dependence) {
-  AskedCall asked{std::span(results[0]->inputs()).subspan(1), {}, {}};
-  asked.outputs.resize(static_cast<std::size_t>(call.results));
-  for (const Node* node : results) asked.outputs[static_cast<std::size_t>(result_index(*node))] = node->value();
-  for (const Tensor& v : asked.inputs) asked.wanted.push_back(is_inexact(v.dtype()) && dependence.depends(*v.node()));
-  return asked;
-}
-
-Asked asked(const Node& node, const Dependence& dependence) {
-  Asked a{node, results_of(node), {}};
-  for (const Tensor& v : node.inputs()) a.wanted.push_back(is_inexact(v.dtype()) && dependence.depends(*v.node()));
-  return a;
+// What the table has for each; undefined tensors have nothing.
+std::vector<Tensor> found(const ResultMap& table, std::span<const Tensor> of) {
+  std::vector<Tensor> all;
+  for (const Tensor& v : of) all.push_back(v.defined() ? table.find(v) : Tensor());
+  return all;
 }
 
 }  // namespace
 
-std::vector<Tensor> pull_back(std::span<const Tensor> outputs, std::span<const Tensor> cotangents,
-                              std::span<const Tensor> variables) {
-  Dependence dependence(outputs, variables);
-  dependence.restrict_to_inexact();
-  const CustomCalls calls(dependence);
-  std::vector<std::vector<Tensor>> sums(dependence.nodes().size());
-  const auto add_to = [&](const Tensor& v, const Tensor& cotangent) {
-    if (!cotangent.defined() || !dependence.depends(*v.node())) return;
-    auto& of_node = sums[static_cast<std::size_t>(dependence.index_of(*v.node()))];
-    of_node.resize(v.node()->types().size());
-    Tensor& sum = of_node[static_cast<std::size_t>(v.index())];
-    sum = sum_of(sum, cotangent);
+std::vector<Tensor> pull_back(const Dependence& dependence, std::span<const Tensor> outputs,
+                              std::span<const Tensor> cotangents, std::span<const Tensor> variables) {
+  ResultMap sums;
+  const auto add = [&](const Tensor& v, const Tensor& cotangent) {
+    if (!v.defined() || !cotangent.defined() || !dependence.depends(*v.node())) return;
+    sums.set(v, sum_of(sums.find(v), cotangent));
   };
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (outputs[i].defined()) add_to(outputs[i], cotangents[i]);
-  }
-  for (std::size_t k = sums.size(); k-- > 0;) {
+  for (std::size_t i = 0; i < outputs.size(); ++i) add(outputs[i], cotangents[i]);
+  for (std::size_t k = dependence.nodes().size(); k-- > 0;) {
     const Node& node = *dependence.nodes()[k];
     if (!dependence.depends(node) || dependence.is_variable(node)) continue;
+    // (A call's first result is reached when all of them have their cotangents.)
+    const auto of_node = asked(node, dependence);
+    if (!of_node) continue;
+    const std::vector<Tensor> given = found(sums, of_node->outputs);
+    if (std::ranges::none_of(given, &Tensor::defined)) continue;
     const AsNodeScope scope(node, "backward");
-    if (const CustomDerivative* call = node.op().custom_derivative()) {
-      const auto& results = calls.results(*call);
-      if (results.front() != &node) continue;  // once all of them have their cotangents
-      const AskedCall of_call = asked_call(*call, results, dependence);
-      std::vector<Tensor> given(static_cast<std::size_t>(call->results));
-      for (const Node* r : results) {
-        auto& sum = sums[static_cast<std::size_t>(dependence.index_of(*r))];
-        if (!sum.empty()) given[static_cast<std::size_t>(result_index(*r))] = std::exchange(sum[0], {});
-      }
-      if (std::ranges::none_of(given, &Tensor::defined)) continue;
-      auto made = call->vjp(of_call.given(), given);
-      if (!made) {
-        // The transpose of its jvp, which is linear in the tangents.
-        std::vector<Tensor> tangents;
-        for (std::size_t i = 0; i < of_call.inputs.size(); ++i) {
-          tangents.push_back(of_call.wanted[i] ? identity(zeros_of(of_call.inputs[i].type())) : Tensor());
-        }
-        const auto own = call->jvp(of_call.given(), tangents);
-        if (!own) throw_no_rule(node, "no derivative");
-        made = transposed(*own, given, tangents);
-      }
-      std::vector<TensorType> types;
-      for (const Tensor& v : of_call.inputs) types.push_back(v.type());
-      check(node, "vjp", *made, types);
-      for (std::size_t i = 0; i < made->size(); ++i) {
-        if (of_call.wanted[i]) add_to(of_call.inputs[i], (*made)[i]);
-      }
-      continue;
-    }
-    std::vector<Tensor> given = std::move(sums[k]);
-    sums[k].clear();
-    if (given.empty()) continue;
-    const Asked of_node = asked(node, dependence);
-    const std::vector<Tensor> made = vjp(of_node, given);
-    check(node, "vjp", made, node.input_types());
+    const std::vector<Tensor> made = vjp(*of_node, given);
+    check(*of_node, "vjp", made, of_node->inputs);
     for (std::size_t i = 0; i < made.size(); ++i) {
-      if (of_node.wanted[i]) add_to(node.inputs()[i], made[i]);
+      if (of_node->wanted[i]) add(of_node->inputs[i], made[i]);
     }
   }
-  std::vector<Tensor> wanted;
-  for (const Tensor& v : variables) {
-    const int k = v.defined() ? dependence.index_of(*v.node()) : -1;
-    const bool any = k >= 0 && !sums[static_cast<std::size_t>(k)].empty();
-    wanted.push_back(any ? sums[static_cast<std::size_t>(k)][static_cast<std::size_t>(v.index())] : Tensor());
+  return found(sums, variables);
+}
+
+std::vector<Tensor> pull_back(std::span<const Tensor> outputs, std::span<const Tensor> cotangents,
+                              std::span<const Tensor> variables) {
+  return pull_back(Dependence(outputs, variables, Dependence::Along::inexact), outputs, cotangents, variables);
+}
+
+std::vector<Tensor> push_forward(const Dependence& dependence, std::span<const Tensor> outputs,
+                                 std::span<const Tensor> variables, std::span<const Tensor> tangents) {
+  ResultMap known;
+  const auto set = [&](const Tensor& v, const Tensor& tangent) {
+    if (v.defined() && tangent.defined()) known.set(v, tangent);
+  };
+  for (std::size_t i = 0; i < variables.size(); ++i) set(variables[i], tangents[i]);
+  for (const Node* node : dependence.nodes()) {
+    if (!dependence.depends(*node) || dependence.is_variable(*node)) continue;
+    auto of_node = asked(*node, dependence);
+    if (!of_node) continue;
+    const std::vector<Tensor> given = found(known, of_node->inputs);
+    if (std::ranges::none_of(given, &Tensor::defined)) continue;
+    for (std::size_t i = 0; i < given.size(); ++i) of_node->wanted[i] = given[i].defined();
+    const AsNodeScope scope(*node, "tangent");
+    const std::vector<Tensor> made = jvp(*of_node, given);
+    check(*of_node, "jvp", made, of_node->outputs);
+    for (std::size_t i = 0; i < made.size(); ++i) set(of_node->outputs[i], made[i]);
   }
-  return wanted;
+  return found(known, outputs);
 }
 
 std::vector<Tensor> push_forward(std::span<const Tensor> outputs, std::span<const Tensor> variables,
                                  std::span<const Tensor> tangents) {
-  Dependence dependence(outputs, variables);
-  dependence.restrict_to_inexact();
-  const CustomCalls calls(dependence);
-  ResultMap known;
-  for (std::size_t i = 0; i < variables.size(); ++i) {
-    if (variables[i].defined() && tangents[i].defined()) known.set(variables[i], tangents[i]);
-  }
-  const auto of = [&](std::span<const Tensor> values) {
-    std::vector<Tensor> found;
-    for (const Tensor& v : values) found.push_back(known.find(v));
-    return found;
-  };
-  for (const Node* n : dependence.nodes()) {
-    const Node& node = *n;
-    if (!dependence.depends(node) || dependence.is_variable(node)) continue;
-    const AsNodeScope scope(node, "tangent");
-    if (const CustomDerivative* call = node.op().custom_derivative()) {
-      const auto& results = calls.results(*call);
-      if (results.front() != n) continue;
-      const AskedCall of_call = asked_call(*call, results, dependence);
-      const std::vector<Tensor> given = of(of_call.inputs);
-      if (std::ranges::none_of(given, &Tensor::defined)) continue;
-      auto made = call->jvp(of_call.given(), given);
-      if (!made) {
-        const std::vector<Tensor> unknown = unknown_cotangents(of_call.outputs);
-        const auto own = call->vjp(of_call.given(), unknown);
-        if (!own) throw_no_rule(node, "no derivative");
-        made = transposed(*own, given, unknown);
-      }
-      for (const Node* r : results) {
-        const Tensor& t = (*made)[static_cast<std::size_t>(result_index(*r))];
-        if (t.defined()) known.set(r->value(), t);
-      }
-      continue;
-    }
-    const std::vector<Tensor> given = of(node.inputs());
-    if (std::ranges::none_of(given, &Tensor::defined)) continue;
-    Asked of_node = asked(node, dependence);
-    for (std::size_t i = 0; i < given.size(); ++i) of_node.wanted[i] = given[i].defined();
-    const std::vector<Tensor> made = jvp(of_node, given);
-    check(node, "jvp", made, node.types());
-    for (std::size_t i = 0; i < made.size(); ++i) {
-      if (made[i].defined()) known.set(node.value(static_cast<int>(i)), made[i]);
-    }
-  }
-  return of(outputs);
+  return push_forward(Dependence(outputs, variables, Dependence::Along::inexact), outputs, variables, tangents);
 }
 
 std::vector<Tensor> merge_equal(std::span<const Tensor> outputs, std::uint64_t since) {

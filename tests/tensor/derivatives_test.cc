@@ -7,10 +7,14 @@
 #include <map>
 
 #include "support/on_device.h"
+#include "support/temp_dir.h"
 #include "support/throws.h"
 #include "weft/array.h"
+#include "weft/call.h"
+#include "weft/compile.h"
 #include "weft/creation.h"
 #include "weft/error.h"
+#include "weft/graph_file.h"
 #include "weft/indexing.h"
 #include "weft/label.h"
 #include "weft/memory.h"
@@ -236,6 +240,94 @@ TEST_P(DerivativesTest, CheckpointsGiveTheSame) {
     return y;
   });
   EXPECT_THAT(grad(loss(printed))(w, x).read<float>(), Pointwise(FloatNear(1e-6f), plain));
+}
+
+TEST_P(DerivativesTest, CheckpointsInsideOfOthers) {
+  const auto plain = [](const Tensor& x) { return sin(x) * exp(x); };
+  const auto kept = checkpoint(plain);
+  const Tensor x = tensor({-1.0f, 0.5f, 2.0f}), one = ones_like(x);
+  const auto expect_equal = [](const Tensor& got, const Tensor& want, std::string_view what) {
+    EXPECT_THAT(got.read<float>(), Pointwise(FloatNear(1e-5f), want.read<float>())) << what;
+  };
+  const Tensor first = jvp(plain)(x, one).second, second = nth_derivative(plain, 2)(x);
+  expect_equal(jvp(kept)(x, one).second, first, "forward");
+  expect_equal(vmap(grad(kept))(x), first, "vmap of grad");
+  expect_equal(grad([&](const Tensor& v) { return sum(vmap(kept)(v)); })(x), first, "grad of vmap");
+  expect_equal(nth_derivative(kept, 2)(x), second, "twice");
+  expect_equal(vmap(grad(grad(kept)))(x), second, "vmap of grad of grad");
+}
+
+TEST_P(DerivativesTest, OwnDerivativesOfWhatABatchShares) {
+  const auto own = [](const std::tuple<Tensor>&, const Tensor&, const Tensor& g) { return g; };
+  const Tensor xs = tensor({1.0f, 2.0f, 3.0f}), w = tensor(4.0f);
+  // The operand is the same for all entries.
+  const auto shared = custom_vjp([](const Tensor& v) { return round(v); }, own);
+  const auto f = [&](const Tensor& v) {
+    return sum(
+        vmap([&](const Tensor& x, const Tensor& u) { return x * shared(u); }, {.arguments = {0, std::nullopt}})(xs, v));
+  };
+  EXPECT_EQ(grad(f)(w).item<float>(), 6);
+  // The result is.
+  const auto constant = custom_vjp([](const Tensor& v) { return ones(v.shape()); }, own);
+  const auto g = [&](const Tensor& v) { return sum(vmap([&](const Tensor& x) { return x * constant(x); })(v)); };
+  EXPECT_THAT(grad(g)(xs).read<float>(), ElementsAre(2, 3, 4));
+}
+
+TEST_P(DerivativesTest, CheckpointsKeepLess) {
+  const auto block = [](const Tensor& x, const Tensor& w) {
+    return x + matmul(tanh(softmax(sin(matmul(x, w)), -1) * 3), w);
+  };
+  const auto loss = [](const auto& f) {
+    return [f](const std::vector<Tensor>& weights, const Tensor& x) {
+      Tensor h = x;
+      for (const Tensor& w : weights) h = f(h, w);
+      return sum(square(h));
+    };
+  };
+  const std::vector<Tensor> weights(12, full({128, 128}, 0.01));
+  const Tensor x = full({512, 128}, 0.1);
+  const auto needed = [&](const auto& f) {
+    const auto of = [&](const std::vector<Tensor>& w, const Tensor& v) { return grad(loss(f))(w, v); };
+    return compile(compile(of).graph(weights, x), device).report().planned_bytes;
+  };
+  EXPECT_LE(2 * needed(checkpoint(block)), needed(block));
+}
+
+TEST_P(DerivativesTest, GraphsOfDerivativesAreSaved) {
+  const auto step = custom_vjp([](const Tensor& x) { return round(x); },
+                               [](const std::tuple<Tensor>&, const Tensor&, const Tensor& g) { return g; });
+  const auto f = [&](const Tensor& x) { return sum(step(x) * x); };
+  const Tensor x = tensor({1.2f, 2.7f});
+  const TempDir dir;
+  const auto saved = [&](const Graph& graph, const Shape& shape) {
+    save(dir.path() / "graph.safetensors", graph);
+    const Tensor y(device, DType::f32, shape);
+    compile(load_graph(dir.path() / "graph.safetensors"), device).run(std::vector{x}, std::vector{y});
+    return y.read<float>();
+  };
+  EXPECT_THAT(saved(compile(f).graph(x), {}), ElementsAre(FloatNear(9.3f, 1e-5f)));
+  EXPECT_THAT(saved(compile(grad(f)).graph(x), {2}), ElementsAre(FloatNear(2.2f, 1e-6f), FloatNear(5.7f, 1e-6f)));
+  // What was a result with derivatives of its own is its value.
+  const auto read = [](const Tensor& v) { return sum(call("identity", std::vector<Tensor>{v * 2, v})[0]); };
+  EXPECT_THAT(grad(read)(x).read<float>(), ElementsAre(2, 2));
+}
+
+TEST_P(DerivativesTest, BatchesWithoutEntries) {
+  const auto f = [](const Tensor& q) { return attention(q, q, q, {}, {}); };
+  EXPECT_EQ(vmap(f)(zeros({0, 2, 1, 3, 4})).shape(), Shape({0, 2, 1, 3, 4}));
+}
+
+TEST_P(DerivativesTest, LongChains) {
+  const auto f = [](const Tensor& x) {
+    Tensor y = x;
+    for (int i = 0; i < 50'000; ++i) y = i % 2 ? y + x : y * 0.5f;
+    return y;
+  };
+  const Tensor x = tensor(1.0f);
+  // y(x) = s x, and s tends to 2 (of y ↦ 0.5 y + x).
+  EXPECT_NEAR(grad(f)(x).item<float>(), 2, 1e-5);
+  EXPECT_NEAR(jvp(f)(x, x).second.item<float>(), 2, 1e-5);
+  EXPECT_NEAR(vmap(grad(f))(tensor({1.0f, 2.0f})).sum().item<float>(), 4, 1e-5);
 }
 
 TEST_P(DerivativesTest, ErrorsSayWhatIsWrong) {

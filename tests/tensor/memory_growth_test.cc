@@ -16,9 +16,10 @@
 #include "support/quick.h"
 #include "weft/array.h"
 #include "weft/creation.h"
+#include "weft/derivatives.h"
 #include "weft/error.h"
-#include "weft/indexing.h"
 #include "weft/evaluate.h"
+#include "weft/indexing.h"
 #include "weft/memory.h"
 #include "weft/random.h"
 #include "weft/resampling.h"
@@ -160,6 +161,27 @@ TEST_P(MemoryGrowthTest, CreationFunctions) {
 }
 
 // Each size has an executable of its own, of which only some are kept.
+// Gradients of a function that reads values inside and keeps a state outside, of all kinds that keep operands of nodes.
+TEST_P(MemoryGrowthTest, Derivatives) {
+  Tensor state = zeros({64}), x = ones({64});
+  const auto own = custom_vjp([](const Tensor& v) { return round(v); },
+                              [](const std::tuple<Tensor>&, const Tensor&, const Tensor& g) { return g; });
+  const auto inner = checkpoint([](const Tensor& v) { return sin(v) * v; });
+  const auto f = [&](const Tensor& v) {
+    const Tensor y = inner(v) + own(v);
+    state = state * 0.9f + y * 0.1f;
+    eval(state);
+    return sum(y * y);
+  };
+  const auto each = [](const Tensor& v) { return sin(v) * v; };
+  expect_flat("gradients", 50, turns(), 8 * kMiB, [&](int i) {
+    const Tensor g = grad(f)(x);
+    const Tensor more = vmap(grad(each))(x) + jvp(each)(x, g).second;
+    x = x - 0.001f * (g + more);
+    if (i % 4 == 0) eval(x);
+  });
+}
+
 TEST_P(MemoryGrowthTest, ChangingSizes) {
   const Tensor x = ones({400, 400}) * 1;
   eval(x);

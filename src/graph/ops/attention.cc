@@ -211,33 +211,22 @@ std::vector<Tensor> merged_batch(std::span<const Tensor> in, std::span<const int
                                  std::optional<std::size_t> mask) {
   const std::int64_t size = batch_size(in, axes);
   std::vector<Tensor> all;
+  const std::int64_t entries = in[0].shape()[axes[0] == 0 ? 1 : 0];  // the first axis of each
   for (std::size_t i = 0; i < in.size(); ++i) {
-    const std::int64_t entries = all.empty() ? 0 : all[0].shape()[0] / std::max<std::int64_t>(size, 1);
     if (mask == i && axes[i] < 0 && (in[i].rank() < 4 || in[i].shape()[0] == 1)) {
       all.push_back(in[i]);
       continue;
     }
     Tensor x = batch_first(in[i], axes[i], size);
-    Shape shape = x.shape();
     if (mask == i) {
-      while (shape.rank() < 5) shape.insert(1, 1);
-      x = reshape(x, shape);
+      x = batch_broadcast(x, 0, 4);
+      Shape shape = x.shape();
       shape[1] = entries;
       x = broadcast_to(x, shape);
     }
-    shape[1] *= shape[0];
-    shape.erase(0);
-    all.push_back(reshape(x, shape));
+    all.push_back(entries_merged(x, 0, size));
   }
   return all;
-}
-
-// The other way.
-Tensor split_batch(const Tensor& x, std::int64_t size) {
-  Shape shape = x.shape();
-  shape[0] /= std::max<std::int64_t>(size, 1);
-  shape.insert(0, size);
-  return reshape(x, shape);
 }
 
 }  // namespace
@@ -252,7 +241,9 @@ std::vector<Tensor> AttentionOp::decomposed(std::span<const Tensor> in) const {
 
 std::optional<Batched> AttentionOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   const auto mask = a.has_mask(in.size()) ? std::optional<std::size_t>(3) : std::nullopt;
-  return batched(split_batch(apply(shared_from_this(), merged_batch(in, axes, mask)), batch_size(in, axes)));
+  const std::int64_t entries = in[0].shape()[axes[0] == 0 ? 1 : 0];
+  return batched(
+      entries_unmerged(apply(shared_from_this(), merged_batch(in, axes, mask)), batch_size(in, axes), entries));
 }
 
 Tensor attention(const Operand& q, const Operand& k, const Operand& v, const Operand& mask,

@@ -123,8 +123,7 @@ Derivatives FoldOp::jvp(const Differentiated&, std::span<const Tensor> t) const 
 }
 
 std::optional<Batched> FoldOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
-  const std::int64_t batch = batch_size(in, axes), first = in[0].shape()[axes[0] == 0 ? 1 : 0];
-  return batched(entries_unmerged(apply(make_op<FoldOp>(a), {entries_merged(in[0], axes[0], batch)}), batch, first));
+  return batched_samples(shared_from_this(), in, axes);
 }
 
 Tensor unfold(const Operand& x, const Shape& window, const WindowOptions& o) try {

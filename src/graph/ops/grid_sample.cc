@@ -253,10 +253,7 @@ Derivatives GridSampleOp::vjp(const Differentiated& node, std::span<const Tensor
 }
 
 std::optional<Batched> GridSampleOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
-  const std::int64_t batch = batch_size(in, axes), first = in[0].shape()[axes[0] == 0 ? 1 : 0];
-  std::vector<Tensor> operands;
-  for (std::size_t i = 0; i < in.size(); ++i) operands.push_back(entries_merged(in[i], axes[i], batch));
-  return batched(entries_unmerged(apply(make_op<GridSampleOp>(a), std::move(operands)), batch, first));
+  return batched_samples(shared_from_this(), in, axes);
 }
 
 Tensor grid_sample(const Operand& x, const Operand& grid, const GridSampleOptions& o) {

@@ -10,8 +10,11 @@ std::string_view IdentityOp::name() const {
   return kNames[static_cast<std::size_t>(a.kind)];
 }
 
-Derivatives IdentityOp::vjp(const Differentiated&, std::span<const Tensor> cotangents) const {
-  return std::vector{a.kind == IdentityKind::stop_gradient ? Tensor() : cotangents[0]};
+// (A result with derivatives of its own that was read from a file has further operands, to which none go any more.)
+Derivatives IdentityOp::vjp(const Differentiated& node, std::span<const Tensor> cotangents) const {
+  std::vector<Tensor> all(node.inputs.size());
+  if (a.kind != IdentityKind::stop_gradient) all[0] = cotangents[0];
+  return all;
 }
 
 Derivatives IdentityOp::jvp(const Differentiated&, std::span<const Tensor> tangents) const {
@@ -20,6 +23,10 @@ Derivatives IdentityOp::jvp(const Differentiated&, std::span<const Tensor> tange
 
 std::optional<Batched> IdentityOp::vmap(std::span<const Tensor> inputs, std::span<const int> axes) const {
   return Batched{{weft::identity(inputs[0], a.kind)}, {axes[0]}};
+}
+
+std::size_t CustomResultOp::index_of(const Node& node) {
+  return static_cast<std::size_t>(node.as<CustomResultOp>()->index_);
 }
 
 Tensor identity(const Tensor& x, IdentityKind kind) {

@@ -57,7 +57,8 @@ class CustomResultOp final : public Op {
   Tensor simplified(std::span<const Tensor> x) const override { return x[0]; }
   const CustomDerivative* custom_derivative() const override { return call_.get(); }
   const CustomDerivativePtr& call() const { return call_; }
-  int index() const { return index_; }
+  // Which result of its call the node is.
+  static std::size_t index_of(const Node& node);
 
  private:
   CustomDerivativePtr call_;

@@ -14,6 +14,7 @@
 #include "graph/rules.h"
 #include "kernels/index/scatter.h"
 #include "weft/array.h"
+#include "weft/creation.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
 #include "weft/kernels/index.h"
@@ -174,12 +175,8 @@ Tensor gathered(const GatherAttributes& where, const Tensor& x, const Tensor& in
   return apply(where.form == Selecting::rows ? make_op<GatherOp>(where) : make_op<SelectOp>(where), {x, indices});
 }
 Tensor scattered(kernels::ScatterKind op, const GatherAttributes& where, const Tensor& x, const Tensor& indices,
-                 const Tensor& updates, bool ordered = true) {
-  return apply(make_op<ScatterOp>(ScatterAttributes{where, op, ordered}), {x, indices, updates});
-}
-
-Tensor filled_with(Number value, DType type, const Shape& shape) {
-  return broadcast_to(Graph::scalar(value, type), shape);
+                 const Tensor& updates, Repeats repeats = Repeats::in_order) {
+  return apply(make_op<ScatterOp>(ScatterAttributes{where, op, repeats}), {x, indices, updates});
 }
 
 // Of each index or tuple, whether its update stays where several replace an element: of the last of them.
@@ -205,7 +202,7 @@ Tensor last_of_element(const GatherAttributes& where, const Shape& x, const Tens
   Shape shape = indices.shape();
   if (where.form == Selecting::tuples) shape.pop_back();
   const Tensor numbers = broadcast_to(reshape(arange(0, count, 1, type), numbered), shape);
-  const Tensor last = scattered(kernels::ScatterKind::max, places, filled_with(-1, type, whole), indices, numbers);
+  const Tensor last = scattered(kernels::ScatterKind::max, places, full(whole, -1, type), indices, numbers);
   return gathered(places, last, clamped_indices(where, x, indices)) == numbers;
 }
 
@@ -530,7 +527,8 @@ void ScatterOp::lower(const Launch& call) const {
   const View& y = call.outputs[0];
   copy_unless_in_place(call);
   // Of several updates that replace an element the last one stays, whose the derivative is.
-  const bool ordered = a.ordered || a.op == kernels::ScatterKind::assign;
+  const bool assigns = a.op == kernels::ScatterKind::assign;
+  const bool ordered = a.repeats == Repeats::in_order || (a.repeats == Repeats::combined && assigns);
   switch (a.where.form) {
     case Selecting::rows:
       return kernels::scatter(call.stream, a.op, indices, updates, y, a.where.axis, ordered);
@@ -567,8 +565,11 @@ Derivatives ScatterOp::vjp(const Differentiated& node, std::span<const Tensor> c
     case ScatterKind::assign: {
       if (node.wanted[0]) made[0] = scattered(ScatterKind::assign, where, g, indices, zeros_of(updates.type()));
       if (!node.wanted[2]) break;
-      const Tensor last = along_updates(where, last_of_element(where, x.shape(), indices), updates.rank());
-      made[2] = select(logical_and(inside, last), read(g), zero(g));
+      Tensor stays = inside;
+      if (a.repeats != Repeats::none) {
+        stays = logical_and(stays, along_updates(where, last_of_element(where, x.shape(), indices), updates.rank()));
+      }
+      made[2] = select(stays, read(g), zero(g));
       break;
     }
     case ScatterKind::min:
@@ -584,7 +585,7 @@ Derivatives ScatterOp::vjp(const Differentiated& node, std::span<const Tensor> c
     }
     case ScatterKind::mul: {
       if (node.wanted[0]) {
-        const Tensor ones = filled_with(1, x.dtype(), x.shape());
+        const Tensor ones = weft::ones(x.shape(), x.dtype());
         made[0] = g * conjugate(scattered(ScatterKind::mul, where, ones, indices, updates));
       }
       if (!node.wanted[2]) break;
@@ -615,13 +616,13 @@ std::optional<Batched> ScatterOp::vmap(std::span<const Tensor> in, std::span<con
   GatherAttributes where = a.where;
   ++where.axis;
   if (where.form != Selecting::rows) {
-    return batched(scattered(a.op, where, x, batch_first(in[1], axes[1], size), updates, a.ordered));
+    return batched(scattered(a.op, where, x, batch_first(in[1], axes[1], size), updates, a.repeats));
   }
-  if (axes[1] < 0) return batched(scattered(a.op, where, x, in[1], updates, a.ordered));
+  if (axes[1] < 0) return batched(scattered(a.op, where, x, in[1], updates, a.repeats));
   // By tuples of one index, with the entries as a common axis.
   const Tensor indices = batch_first(in[1], axes[1], size);
   const Tensor y = scattered(a.op, {Selecting::tuples, 1}, moveaxis(x, where.axis, 1), expand_dims(indices, -1),
-                             axes_moved(updates, indices.rank() - 1, where.axis, 1), a.ordered);
+                             axes_moved(updates, indices.rank() - 1, where.axis, 1), a.repeats);
   return batched(moveaxis(y, 1, where.axis));
 }
 
@@ -723,6 +724,13 @@ Tensor scatter(kernels::ScatterKind op, const Operand& x, const Operand& indices
     throw InvalidArgument("scatter: an operand is an undefined Tensor");
   axis = normalize_axis(axis, x.rank(), "scatter");
   return apply(make_op<ScatterOp>(ScatterAttributes{{Selecting::rows, axis}, op}), {x, indices, updates});
+}
+
+Tensor scatter_different(const Tensor& x, const Tensor& indices, const Tensor& updates, int axis) {
+  return scattered(kernels::ScatterKind::assign, {Selecting::rows, axis}, x, indices, updates, Repeats::none);
+}
+Tensor scatter_different_elements(const Tensor& x, const Tensor& indices, const Tensor& updates, int axis) {
+  return scattered(kernels::ScatterKind::assign, {Selecting::elements, axis}, x, indices, updates, Repeats::none);
 }
 
 Tensor scatter_elements(kernels::ScatterKind op, const Operand& x, const Operand& indices, const Operand& updates,

@@ -50,16 +50,25 @@ class SelectOp final : public OpOf<GatherAttributes> {
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
+// Several updates of one element.
+enum class Repeats : std::uint8_t {
+  combined,  // assign: the last one stays; others are combined in any order
+  in_order,  // combined in their order, so that floats repeat to the bit
+  none,      // there are none, which whoever makes the op knows
+};
+inline constexpr std::string_view kRepeats[] = {"combined", "in_order", "none"};
+
 struct ScatterAttributes {
   GatherAttributes where = {};
   kernels::ScatterKind op = kernels::ScatterKind::assign;
-  bool ordered = false;
+  Repeats repeats = Repeats::combined;
 
   void normalise(std::string_view name, std::span<const TensorType> inputs) { where.normalise(name, inputs); }
   void fields(AttributeVisitor& v) {
     v("op", op, kernels::ScatterKind::assign, kernels::kScatterKinds, kernels::kScatterMeaning);
-    v.brief("ordered", ordered, false,
-            "combine the updates of an element in their order, so that floats repeat to the bit");
+    v.brief("repeats", repeats, Repeats::combined, kRepeats,
+            "several updates of an element: combined (assign: the last one stays), combined in_order, so that floats "
+            "repeat to the bit, or none, if the indices are known to be different");
     where.fields(v);
   }
 };
@@ -147,5 +156,9 @@ class ConcatOp final : public OpOf<ConcatAttributes> {
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
+
+// scatter() and scatter_elements() of ScatterKind::assign, for indices of which no two are equal.
+Tensor scatter_different(const Tensor& x, const Tensor& indices, const Tensor& updates, int axis);
+Tensor scatter_different_elements(const Tensor& x, const Tensor& indices, const Tensor& updates, int axis);
 
 }  // namespace weft

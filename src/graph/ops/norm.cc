@@ -22,6 +22,9 @@ namespace {
 
 using Kind = NormAttributes::Kind;
 
+// Of rows along the last axes; others are of the channels of each sample, the first axis.
+bool is_of_rows(Kind kind) { return kind == Kind::layer || kind == Kind::rms; }
+
 // Weights of a norm have the shape that it says.
 void check_weight(std::string_view name, std::string_view operand, const TensorType& weight, const Shape& shape,
                   const TensorType& x) {
@@ -67,20 +70,25 @@ Tensor grouped(std::string_view name, const Tensor& x, const Tensor& scale, cons
                std::move(operands));
 }
 
+// What a norm (of NormAttributes) and its gradient (of NormGradientAttributes) have in common.
+template <class A>
+void norm_fields(A& a, AttributeVisitor& v) {
+  if (is_of_rows(a.kind)) {
+    v("first_axis", a.axis, -1, "the first of the axes that are normalised together; the rest follow it");
+  } else {
+    v("channel_axis", a.axis, 1, "the axis of the channels");
+  }
+  v("epsilon", a.epsilon, 1e-5, "added to the variance, or the mean square, so that it is never zero");
+  if (a.kind == Kind::group) v("groups", a.groups, "how many groups the channels are divided into");
+  v.brief("scale", a.has_scale, true, "whether there is a scale among the operands");
+}
+
 }  // namespace
 
 void NormAttributes::fields(AttributeVisitor& v) {
-  const bool rows = kind == Kind::layer || kind == Kind::rms;
-  if (rows) {
-    v("first_axis", axis, -1, "the first of the axes that are normalised together; the rest follow it");
-  } else {
-    v("channel_axis", axis, 1, "the axis of the channels");
-  }
-  v("epsilon", epsilon, 1e-5, "added to the variance, or the mean square, so that it is never zero");
-  if (kind == Kind::group) v("groups", groups, "how many groups the channels are divided into");
-  v.brief("scale", has_scale, true, "whether there is a scale among the operands");
+  norm_fields(*this, v);
   if (kind != Kind::rms) v.brief("bias", has_bias, true, "whether there is a bias among the operands");
-  if (rows) v("type", type, {}, kResultTypeMeaning);
+  if (is_of_rows(kind)) v("type", type, {}, kResultTypeMeaning);
 }
 
 OpPtr SoftmaxOp::with_types(std::span<const TensorType>, std::span<const TensorType>,
@@ -180,7 +188,7 @@ RowOp::Axes LayerNormOp::row_axes(const Shape& x) const { return norm_axes(a, x)
 RowOp::Axes GroupNormOp::row_axes(const Shape& x) const { return norm_axes(a, x); }
 
 RowOp::Axes norm_axes(const NormAttributes& a, const Shape& x) {
-  if (a.kind == Kind::layer || a.kind == Kind::rms) return last_axes(x, a.axis);
+  if (is_of_rows(a.kind)) return last_axes(x, a.axis);
   RowOp::Axes rows{x};
   if (a.groups && a.groups != x[a.axis]) {
     rows.shape.insert(a.axis, a.groups);
@@ -242,8 +250,10 @@ std::optional<OwnWork> RowOp::own_work(std::span<const View> in, std::span<const
 
 namespace {
 
-DType wide_type(const Tensor& a, const Tensor& b) {
-  return a.dtype() == DType::f64 || b.dtype() == DType::f64 ? DType::f64 : DType::f32;
+// The type in which operands are computed; one more may be among them.
+DType widest(std::span<const Tensor> operands, const Tensor& more = {}) {
+  const auto is_wide = [](const Tensor& v) { return v.defined() && v.dtype() == DType::f64; };
+  return std::ranges::any_of(operands, is_wide) || is_wide(more) ? DType::f64 : DType::f32;
 }
 
 Tensor row_sum(const Tensor& x, int axis) { return reduce(ReduceKind::sum, x, {axis}, true); }
@@ -264,7 +274,7 @@ NormRows norm_rows(const NormAttributes& a, const Shape& x) {
   for (int d = 0; d < rows.shape.rank(); ++d) {
     if (rows.along[d]) found.axes.push_back(d);
   }
-  const bool per_channel = a.kind == Kind::group || a.kind == Kind::instance;
+  const bool per_channel = !is_of_rows(a.kind);
   if (per_channel) {
     found.weights[a.axis] = rows.shape[a.axis];
     if (rows.shape.rank() > x.rank()) found.weights[a.axis + 1] = rows.shape[a.axis + 1];
@@ -285,11 +295,6 @@ Normalised normalised(const Tensor& x, const NormRows& rows, const NormAttribute
   return {deviations * factor, factor};
 }
 
-DType widest(std::span<const Tensor> operands) {
-  const bool any = std::ranges::any_of(operands, [](const Tensor& v) { return v.dtype() == DType::f64; });
-  return any ? DType::f64 : DType::f32;
-}
-
 Derivatives norm_vjp(const NormAttributes& a, const Differentiated& node, const Tensor& cotangent) {
   const Tensor& x = node.inputs[0];
   std::vector<Tensor> made(node.inputs.size());
@@ -300,7 +305,7 @@ Derivatives norm_vjp(const NormAttributes& a, const Differentiated& node, const 
                     std::move(operands));
   }
   const NormRows rows = norm_rows(a, x.shape());
-  const DType type = wide_type(cotangent, Graph::scalar(0, widest(node.inputs)));
+  const DType type = widest(node.inputs, cotangent);
   const Tensor g = cast(reshape(cotangent, rows.shape), type);
   const auto weight_gradient = [&](const Tensor& of_rows, const Tensor& weight) {
     return cast(reshape(summed_to(of_rows, rows.weights), weight.shape()), weight.dtype());
@@ -316,7 +321,7 @@ Derivatives norm_vjp(const NormAttributes& a, const Differentiated& node, const 
 template <class O>
 Batched norm_vmap(const O& op, std::span<const Tensor> in, std::span<const int> axes) {
   NormAttributes a = op.a;
-  const bool per_channel = a.kind == Kind::group || a.kind == Kind::instance;
+  const bool per_channel = !is_of_rows(a.kind);
   const int rank = entry_rank(in[0], axes[0]);
   const bool own_weights = std::ranges::any_of(axes.subspan(1), [](int axis) { return axis >= 0; });
   std::vector<TensorType> entry;
@@ -327,15 +332,16 @@ Batched norm_vmap(const O& op, std::span<const Tensor> in, std::span<const int> 
     if (in[i].dtype() == DType::f64) type = DType::f64;
   }
   const DType result = op.infer(entry)[0].dtype;
-  Tensor x = axes[0] >= 0 ? batch_first(in[0], axes[0], 0) : in[0];
-  const Shape shape = x.shape();
-  if (axes[0] >= 0 && per_channel) {
-    Shape samples = shape;
-    samples[1] *= samples[0];
-    samples.erase(0);
-    x = reshape(x, samples);
-  } else if (axes[0] >= 0) {
-    ++a.axis;
+  Tensor x = in[0];
+  Shape shape = x.shape();
+  if (axes[0] >= 0) {
+    x = batch_first(in[0], axes[0], 0);
+    shape = x.shape();
+    // Samples of all entries are more samples.
+    if (per_channel)
+      x = entries_merged(x, 0, shape[0]);
+    else
+      ++a.axis;
   }
   std::vector<Tensor> operands{x};
   if (own_weights) {
@@ -378,7 +384,7 @@ Derivatives LogSoftmaxOp::vjp(const Differentiated& node, std::span<const Tensor
   return std::vector{softmax_gradient_of(true, node.outputs[0], g[0], a.axis, node.inputs[0].dtype())};
 }
 Derivatives LogSoftmaxOp::jvp(const Differentiated& node, std::span<const Tensor> tangents) const {
-  const DType type = wide_type(node.inputs[0], tangents[0]);
+  const DType type = widest(node.inputs, tangents[0]);
   const Tensor y = cast(node.outputs[0], type), t = cast(tangents[0], type);
   return std::vector{cast(t - row_sum(exp(y) * t, a.axis), node.outputs[0].dtype())};
 }
@@ -444,7 +450,7 @@ std::optional<OwnWork> SoftmaxGradientOp::own_work(std::span<const View>, std::s
 }
 
 std::vector<Tensor> SoftmaxGradientOp::decomposed(std::span<const Tensor> in) const {
-  const DType type = wide_type(in[0], in[1]);
+  const DType type = widest(in);
   const Tensor y = cast(in[0], type), g = cast(in[1], type);
   const Tensor dx = a.logarithm ? g - exp(y) * row_sum(g, a.axis) : y * (g - row_sum(y * g, a.axis));
   return {cast(dx, in[0].dtype())};
@@ -460,17 +466,7 @@ void NormGradientAttributes::normalise(std::string_view op, std::span<const Tens
   axis = normalize_axis(axis, in[0].shape.rank(), op);
 }
 
-void NormGradientAttributes::fields(AttributeVisitor& v) {
-  const bool rows = kind == Kind::layer || kind == Kind::rms;
-  if (rows) {
-    v("first_axis", axis, -1, "the first of the axes that are normalised together; the rest follow it");
-  } else {
-    v("channel_axis", axis, 1, "the axis of the channels");
-  }
-  v("epsilon", epsilon, 1e-5, "added to the variance, or the mean square, so that it is never zero");
-  if (kind == Kind::group) v("groups", groups, "how many groups the channels are divided into");
-  v.brief("scale", has_scale, true, "whether there is a scale among the operands");
-}
+void NormGradientAttributes::fields(AttributeVisitor& v) { norm_fields(*this, v); }
 
 NormAttributes NormGradientAttributes::of_norm() const {
   return {.kind = kind, .axis = axis, .groups = groups, .epsilon = epsilon, .has_scale = has_scale, .has_bias = false};
@@ -547,13 +543,10 @@ std::optional<Batched> NormGradientOp::vmap(std::span<const Tensor> in, std::spa
   NormGradientAttributes of_batch = a;
   std::vector<Tensor> operands{batch_first(in[0], axes[0], size), batch_first(in[1], axes[1], size)};
   const Shape shape = operands[0].shape();
-  if (a.kind == Kind::layer || a.kind == Kind::rms) {
+  if (is_of_rows(a.kind)) {
     ++of_batch.axis;
   } else {
-    Shape samples = shape;
-    samples[1] *= samples[0];
-    samples.erase(0);
-    for (Tensor& v : operands) v = reshape(v, samples);
+    for (Tensor& v : operands) v = entries_merged(v, 0, size);
   }
   if (a.has_scale) operands.push_back(in[2]);
   return batched(reshape(apply(make_op<NormGradientOp>(of_batch), std::move(operands)), shape));

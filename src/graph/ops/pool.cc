@@ -410,16 +410,7 @@ Derivatives PoolOp::vjp(const Differentiated& node, std::span<const Tensor> cota
 }
 
 std::optional<Batched> PoolOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
-  const std::int64_t batch = batch_size(in, axes), first = in[0].shape()[axes[0] == 0 ? 1 : 0];
-  std::vector<Tensor> operands;
-  for (std::size_t i = 0; i < in.size(); ++i) operands.push_back(entries_merged(in[i], axes[i], batch));
-  const Tensor y = apply(make_op<PoolOp>(a), std::move(operands));
-  Batched made;
-  for (int i = 0; i < static_cast<int>(y.node()->types().size()); ++i) {
-    made.outputs.push_back(entries_unmerged(result(y, i), batch, first));
-    made.axes.push_back(0);
-  }
-  return made;
+  return batched_samples(shared_from_this(), in, axes);
 }
 
 Tensor max_pool(const Operand& x, const PoolOptions& o) { return max_pool_of(attributes_of(PoolFunction::max, o), x); }

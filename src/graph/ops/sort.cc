@@ -5,6 +5,7 @@
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
+#include "graph/ops/index.h"
 #include "graph/promotion.h"
 #include "graph/rules.h"
 #include "weft/error.h"
@@ -67,8 +68,7 @@ Tensor positions(const SortAttributes& a, const Differentiated& node) {
 
 Derivatives SortOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
   if (a.function == SortFunction::argsort) return std::nullopt;
-  return std::vector{scatter_elements(kernels::ScatterKind::assign, zeros_of(node.inputs[0].type()), positions(a, node),
-                                      g[0], a.axis)};
+  return std::vector{scatter_different_elements(zeros_of(node.inputs[0].type()), positions(a, node), g[0], a.axis)};
 }
 
 Derivatives SortOp::jvp(const Differentiated& node, std::span<const Tensor> t) const {
