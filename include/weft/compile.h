@@ -76,6 +76,13 @@ struct ScheduleStep {
   std::vector<int> reads, writes;  // buffers of the memory plan
   std::uint64_t live_bytes = 0;    // of intermediates while it runs
 };
+// A branch or a loop: the steps [first, end), in it those of blocks inside.
+struct ScheduleBlock {
+  std::string label;
+  int first = 0, end = 0;
+  std::optional<std::int64_t> turns = {};  // of scan() and fori_loop(); all are submitted without a wait
+  bool waits = false;                      // a run waits for the device to read the condition: once, or in each turn
+};
 // How weights are stored, and why.
 struct PrecisionDecision {
   std::string weights;  // "layers.0.query+layers.0.key f32 [768, 384]"
@@ -91,6 +98,7 @@ struct Donation {
 };
 struct CompileReport {
   std::vector<ScheduleStep> steps;
+  std::vector<ScheduleBlock> blocks;         // those around others in front of them
   std::vector<PrecisionDecision> precision;  // of each constant that could be f16; empty if none may
   std::vector<Donation> donations;           // in the order in which they were asked for
   std::uint64_t planned_bytes = 0;   // of all intermediates

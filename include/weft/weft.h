@@ -7,6 +7,7 @@
 #include "weft/calibration.h"
 #include "weft/call.h"
 #include "weft/compile.h"
+#include "weft/control_flow.h"
 #include "weft/convolution.h"
 #include "weft/cpu.h"
 #include "weft/creation.h"

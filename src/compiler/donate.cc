@@ -85,13 +85,20 @@ class Donations {
     int input, output;  // storages
   };
 
-  // Of each storage the call that writes it, and the last one that reads it; -1: none does.
+  // Of each storage the first call that writes it, and the last one that reads it; -1: none does.
   void find_calls() {
     writer_.assign(schedule_.storages.size(), -1);
     reader_.assign(schedule_.storages.size(), -1);
     for (int i = 0; i < static_cast<int>(schedule_.calls.size()); ++i) {
-      for (const StoredView& o : schedule_.calls[i].outputs) writer_[o.storage] = i;
+      for (const StoredView& o : schedule_.calls[i].outputs) {
+        if (writer_[o.storage] < 0) writer_[o.storage] = i;
+      }
       for (const StoredView& o : schedule_.calls[i].inputs) reader_[o.storage] = i;
+    }
+    for (const Block& b : schedule_.blocks) {
+      if (b.kind == Block::Kind::turns) continue;
+      int& reader = reader_[b.condition.storage];
+      reader = std::max(reader, b.kind == Block::Kind::branch ? b.first : b.middle);
     }
   }
 
@@ -100,6 +107,8 @@ class Donations {
   void move_behind_readers(const Pair& p) {
     const int writer = writer_[p.output], reader = reader_[p.input];
     if (writer < 0 || writer >= reader) return;
+    const auto holds_some = [&](const Block& b) { return b.first <= reader && b.end > writer; };
+    if (std::ranges::any_of(schedule_.blocks, holds_some)) return;
     const ScheduledCall& moved = schedule_.calls[writer];
     for (int i = writer + 1; i <= reader; ++i) {
       const ScheduledCall& other = schedule_.calls[i];
@@ -141,6 +150,9 @@ class Donations {
         }
       }
     }
+    for (Block& b : schedule_.blocks) {
+      if (const auto it = instead.find(b.condition.storage); it != instead.end()) b.condition.storage = it->second;
+    }
     for (const Pair& p : pairs) {
       const Port& port = schedule_.outputs[schedule_.storages[p.output].index];
       ScheduledCall copy;
@@ -155,12 +167,19 @@ class Donations {
 
   // An output that is the input unchanged is there already.
   void drop_idle_copies() {
-    std::erase_if(schedule_.calls, [&](const ScheduledCall& call) {
+    const auto is_idle = [&](const ScheduledCall& call) {
       if (call.inputs.size() != 1 || call.outputs.size() != 1) return false;
       const StoredView &x = call.inputs[0], &y = call.outputs[0];
       const Expression* e = call.op->elementwise();
       return e && schedule_.storages[y.storage].donor == x.storage && *e == *copy_op(x.dtype)->elementwise() && same_view(x, y);
-    });
+    };
+    std::vector<int> before{0};  // of each call, and of the end, how many stay in front of it
+    for (const ScheduledCall& call : schedule_.calls) before.push_back(before.back() + (is_idle(call) ? 0 : 1));
+    for (Block& b : schedule_.blocks) {
+      for (int* at : {&b.first, &b.middle, &b.end}) *at = before[static_cast<std::size_t>(*at)];
+    }
+    std::erase_if(schedule_.blocks, [](const Block& b) { return b.first == b.end; });
+    std::erase_if(schedule_.calls, is_idle);
   }
 
   Schedule& schedule_;

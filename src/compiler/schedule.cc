@@ -1,12 +1,17 @@
 #include "compiler/schedule.h"
 
+#include <algorithm>
 #include <functional>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
+#include "compiler/donate.h"
 #include "compiler/passes/resolve_views.h"
 #include "core/format.h"
+#include "graph/ops/elementwise.h"
 #include "graph/ops/leaf.h"
+#include "transform/control_flow.h"
 #include "weft/error.h"
 
 namespace weft::compiler {
@@ -89,11 +94,12 @@ class Lowering {
     }
   }
 
+  int add_storage(const TensorType& type, Storage::Kind kind, int index = 0) {
+    schedule_.storages.push_back({.kind = kind, .index = index, .bytes = bytes_of(type)});
+    return static_cast<int>(schedule_.storages.size()) - 1;
+  }
   int add_storage(const Tensor& v, Storage::Kind kind, int index = 0) {
-    const auto id = static_cast<int>(schedule_.storages.size());
-    schedule_.storages.push_back({.kind = kind, .index = index, .bytes = bytes_of(v.type())});
-    storage(v) = id;
-    return id;
+    return storage(v) = add_storage(v.type(), kind, index);
   }
 
   void lower(const Node& node) {
@@ -104,11 +110,11 @@ class Lowering {
     }
     if (node.op().is_view()) return;
     if (node.op().is_iota() && storage(node.value()) < 0 && !stored_iotas_.contains(&node)) return;
+    if (!node.op().subgraphs().empty()) return lower_control_flow(node);
     ScheduledCall call;
     const auto computes = without_iotas_.find(&node);
     call.op = computes != without_iotas_.end() ? computes->second : node.shared_op();
-    call.label = std::format("{} {}", node.op().label(node.input_types()), weft::to_string(node.types()[0].shape));
-    if (const std::string labels = graph_.impl().label_text(node); !labels.empty()) call.label += " " + labels;
+    call.label = label_of(node);
     call.line = node.line();
     bool empty = true;
     for (std::size_t i = 0; i < node.types().size(); ++i) {
@@ -125,6 +131,142 @@ class Lowering {
     }
     if (empty) return;
     schedule_.calls.push_back(std::move(call));
+  }
+
+  std::string label_of(const Node& node) const {
+    std::string label = std::format("{} {}", node.op().label(node.input_types()), weft::to_string(node.types()[0].shape));
+    if (const std::string labels = graph_.impl().label_text(node); !labels.empty()) label += " " + labels;
+    return label;
+  }
+
+  // ---- Branches and loops: the calls of their graphs, on the storages of their operands and results.
+  void lower_control_flow(const Node& node) {
+    const std::size_t at = schedule_.blocks.size();
+    schedule_.blocks.push_back({.label = label_of(node), .line = node.line()});
+    Block block = schedule_.blocks[at];
+    const std::span<const Tensor> operands = node.inputs();
+    const auto graphs = node.op().subgraphs();
+    const auto next_call = [&] { return static_cast<int>(schedule_.calls.size()); };
+    if (node.as<CondOp>()) {
+      block.condition = operand(operands[0]);
+      std::vector<StoredView> inputs;
+      for (const Tensor& v : operands.subspan(1)) inputs.push_back(operand(v));
+      std::vector<int> outputs;
+      for (int i = 0; i < static_cast<int>(node.types().size()); ++i) outputs.push_back(result_storage(node.value(i)));
+      block.first = next_call();
+      insert(make_schedule(*graphs[0]), inputs, outputs, -1);
+      block.middle = next_call();
+      insert(make_schedule(*graphs[1]), inputs, outputs, -1);
+    } else {
+      const std::size_t carries = node.types().size();
+      std::vector<int> carried;
+      std::vector<StoredView> inputs;
+      for (std::size_t i = 0; i < carries; ++i) {
+        const Tensor result = node.value(static_cast<int>(i));
+        carried.push_back(carry_storage(operands[i], result));
+        inputs.push_back({carried.back(), 0, result.dtype(), Layout::dense(result.shape())});
+      }
+      for (const Tensor& v : operands.subspan(carries)) inputs.push_back(operand(v));
+      block.first = block.middle = next_call();
+      Schedule body = make_schedule(*graphs.back());
+      // A turn writes the carries over those it began with.
+      std::vector<std::pair<std::string, std::string>> pairs;
+      for (std::size_t i = 0; i < carries; ++i) pairs.emplace_back(body.inputs[i].name, body.outputs[i].name);
+      donate(body, pairs);
+      if (node.as<WhileLoopOp>()) {
+        block.kind = Block::Kind::loop;
+        const TensorType type{DType::boolean, {}};
+        block.condition = {add_storage(type, Storage::Kind::intermediate), 0, type.dtype, Layout::dense(type.shape)};
+        insert(make_schedule(*graphs[0]), inputs, std::span(&block.condition.storage, 1), -1);
+        block.middle = next_call();
+      } else {
+        const ScanLoopAttributes& loop = node.as<ScanLoopOp>()->a;
+        block.kind = Block::Kind::turns;
+        block.turns = loop.length;
+        block.reverse = loop.reverse;
+        block.index = add_storage(body.numbers[0].type, Storage::Kind::number, -1);
+        schedule_.storages[static_cast<std::size_t>(block.index)].number = Buffer::number();
+      }
+      insert(std::move(body), inputs, carried, block.index);
+    }
+    block.end = next_call();
+    if (block.first == block.end) {
+      schedule_.blocks.resize(at);
+    } else {
+      schedule_.blocks[at] = std::move(block);
+    }
+  }
+
+  int result_storage(const Tensor& v) {
+    const int known = storage(v);
+    return known >= 0 ? known : add_storage(v, Storage::Kind::intermediate);
+  }
+
+  // Where a loop has a carry: what it begins with lies there already, if nothing else needs it, or is copied there.
+  int carry_storage(const Tensor& initial, const Tensor& result) {
+    const StoredView from = operand(initial);
+    const bool alone = !initial.node()->op().is_view() && uses(initial) == 1 &&
+                       schedule_.storages[static_cast<std::size_t>(from.storage)].kind == Storage::Kind::intermediate;
+    if (alone && storage(result) < 0) return storage(result) = from.storage;
+    const int id = result_storage(result);
+    if (result.size() == 0) return id;
+    ScheduledCall copy;
+    copy.op = copy_op(result.dtype());
+    copy.label = std::format("copy {} to a loop", weft::to_string(result.shape()));
+    copy.line = result.node()->line();
+    copy.inputs.push_back(from);
+    copy.outputs.push_back({id, 0, result.dtype(), Layout::dense(result.shape())});
+    schedule_.calls.push_back(std::move(copy));
+    return id;
+  }
+
+  // How often the graph reads what a node stores, also through views; an output does so, too.
+  int uses(const Tensor& v) {
+    if (uses_.empty()) {
+      uses_.assign(index_in_.results(), 0);
+      for (const NodePtr& node : graph_.impl().nodes()) {
+        if (node->op().is_view()) continue;
+        for (const Tensor& x : node->inputs()) ++uses_[index_in_.result(stored(x))];
+      }
+      for (const GraphPort& o : graph_.impl().outputs) ++uses_[index_in_.result(stored(o.value))];
+    }
+    return uses_[index_in_.result(v)];
+  }
+
+  // The calls of another schedule, on these storages in place of its inputs, outputs and number.
+  void insert(Schedule inner, std::span<const StoredView> inputs, std::span<const int> outputs, int number) {
+    if (inner.captured > 0) throw InternalError("a graph that an op owns holds data");
+    std::vector<StoredView> to;  // of which storage and offset count
+    for (Storage& s : inner.storages) {
+      const auto port = static_cast<std::size_t>(std::max(s.index, 0));
+      if (s.kind == Storage::Kind::input) {
+        to.push_back(inputs[port]);
+      } else if (s.kind == Storage::Kind::output) {
+        to.push_back({.storage = outputs[port]});
+      } else if (s.kind == Storage::Kind::number && s.index >= 0) {
+        to.push_back({.storage = number});
+      } else {
+        to.push_back({.storage = static_cast<int>(schedule_.storages.size())});
+        schedule_.storages.push_back(std::move(s));
+      }
+    }
+    const auto place = [&](StoredView& o) {
+      const StoredView& now = to[static_cast<std::size_t>(o.storage)];
+      o.storage = now.storage;
+      o.offset += now.offset;
+    };
+    const auto first = static_cast<int>(schedule_.calls.size());
+    for (ScheduledCall& call : inner.calls) {
+      for (StoredView& o : call.inputs) place(o);
+      for (StoredView& o : call.outputs) place(o);
+      schedule_.calls.push_back(std::move(call));
+    }
+    for (Block& b : inner.blocks) {
+      for (int* at : {&b.first, &b.middle, &b.end}) *at += first;
+      if (b.kind != Block::Kind::turns) place(b.condition);
+      if (b.index >= 0) b.index = to[static_cast<std::size_t>(b.index)].storage;
+      schedule_.blocks.push_back(std::move(b));
+    }
   }
 
   StoredView operand(const Tensor& v) {
@@ -144,15 +286,35 @@ class Lowering {
   Graph::Impl::NodeIndices index_in_;
   Schedule schedule_;
   std::vector<int> storage_;  // of each result
+  std::vector<int> uses_;     // likewise; empty: not counted yet
   std::unordered_map<const Node*, OpPtr> without_iotas_;  // forms of ops that compute these operands
   std::unordered_set<const Node*> stored_iotas_;
 };
 
-// For each storage the last step that reads it, or -1.
+// For each storage the last step that reads it, or -1; of what a loop reads in each turn the step behind the loop.
 std::vector<int> last_readers(const Schedule& schedule) {
-  std::vector<int> last(schedule.storages.size(), -1);
-  for (std::size_t step = 0; step < schedule.calls.size(); ++step) {
-    for (const int id : schedule.calls[step].reads()) last[id] = static_cast<int>(step);
+  std::vector<int> last(schedule.storages.size(), -1), written(schedule.storages.size(), -1);
+  const auto read = [&](int id, int step) { last[id] = std::max(last[id], step); };
+  for (int step = 0; step < static_cast<int>(schedule.calls.size()); ++step) {
+    for (const int id : schedule.calls[step].reads()) read(id, step);
+    for (const int id : schedule.calls[step].writes()) {
+      if (written[id] < 0) written[id] = step;
+    }
+  }
+  for (const Block& b : schedule.blocks) {
+    // A branch's condition is read in front of it.
+    if (b.kind != Block::Kind::turns) read(b.condition.storage, b.kind == Block::Kind::branch ? b.first : b.middle);
+  }
+  for (const Block& b : schedule.blocks) {
+    if (!b.repeats()) continue;
+    const auto read_again = [&](int id) {
+      if (written[id] < b.first) read(id, b.end);
+    };
+    for (int step = b.first; step < b.end; ++step) std::ranges::for_each(schedule.calls[step].reads(), read_again);
+    for (const Block& inner : schedule.blocks) {
+      const bool inside = inner.first >= b.first && inner.end <= b.end && inner.kind != Block::Kind::turns;
+      if (inside) read_again(inner.condition.storage);
+    }
   }
   return last;
 }
@@ -222,10 +384,13 @@ std::vector<int> results_in_place(const Schedule& schedule) {
   std::vector<int> replaces(schedule.storages.size(), -1);
   for (std::size_t id = 0; id < schedule.storages.size(); ++id) replaces[id] = schedule.storages[id].donor;
   const std::vector<int> last = last_readers(schedule);
+  std::vector<char> written(schedule.storages.size(), 0);
   for (std::size_t step = 0; step < schedule.calls.size(); ++step) {
     const ScheduledCall& call = schedule.calls[step];
     std::vector<int> replaced;
     for (const StoredView& result : call.outputs) {
+      // What several calls write, such as a loop's carry, has its memory from the first.
+      if (std::exchange(written[result.storage], 1)) continue;
       const int storage = replaced_by(schedule, call, result, [&](int id) {
         return last[id] == static_cast<int>(step) && std::ranges::find(replaced, id) == replaced.end();
       });
@@ -244,7 +409,8 @@ PlannedSchedule plan_schedule(const Schedule& schedule, std::uint64_t max_buffer
   for (const ScheduledCall& call : schedule.calls) {
     const int step = static_cast<int>(p.steps.size());
     for (const StoredView& result : call.outputs) {
-      if (const int storage = replaces[result.storage]; storage >= 0) p.item_of[result.storage] = p.item_of[storage];
+      const int storage = replaces[result.storage];
+      if (storage >= 0 && p.item_of[result.storage] < 0) p.item_of[result.storage] = p.item_of[storage];
     }
     const auto items_of = [&](const std::vector<int>& storages) {
       std::vector<int> items;
@@ -262,8 +428,23 @@ PlannedSchedule plan_schedule(const Schedule& schedule, std::uint64_t max_buffer
     std::vector<int> reads = items_of(call.reads());
     p.steps.push_back({std::move(reads), items_of(call.writes())});
   }
+  const std::vector<int> last = last_readers(schedule);
+  for (std::size_t id = 0; id < last.size(); ++id) {
+    if (p.item_of[id] < 0) continue;
+    PlanItem& item = p.items[p.item_of[id]];
+    item.last = std::max(item.last, std::min(last[id], static_cast<int>(p.steps.size()) - 1));
+  }
   p.plan = plan_memory(p.items, p.steps, max_buffer);
   return p;
+}
+
+InnerBlocks inside_first(std::span<const Block> blocks) {
+  const Block& outer = blocks[0];
+  const auto first_at = [&](int call) {
+    return static_cast<std::size_t>(std::ranges::lower_bound(blocks.subspan(1), call, {}, &Block::first) - blocks.begin());
+  };
+  const std::size_t middle = first_at(outer.middle), end = first_at(outer.end);
+  return {blocks.subspan(1, middle - 1), blocks.subspan(middle, end - middle)};
 }
 
 Schedule make_schedule(const Graph& graph, std::span<const Tensor> captured) { return Lowering(graph, captured).run(); }

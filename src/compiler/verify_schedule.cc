@@ -33,33 +33,7 @@ class Verifier {
       if (!donors_.insert(s.donor).second) fail("storage {} is donated twice", s.donor);
       if (s.bytes > 0) hold(region(s.donor));
     }
-    for (std::size_t s = 0; s < schedule_.calls.size(); ++s) {
-      call_ = &schedule_.calls[s];
-      step_ = s;
-      std::vector<Region> reads, writes;
-      for (const int id : call_->reads()) add(reads, id);
-      for (const int id : call_->writes()) add(writes, id);
-      for (const Region& r : reads) {
-        const Storage::Kind source = schedule_.storages[r.storage].kind;
-        const bool from_outside = (source == Storage::Kind::input && !donors_.contains(r.storage)) ||
-                                  source == Storage::Kind::constant || source == Storage::Kind::number;
-        if (!from_outside && !holds(r)) fail("storage {} is not written yet, or was overwritten", r.storage);
-      }
-      for (std::size_t w = 0; w < writes.size(); ++w) {
-        const Storage::Kind kind = schedule_.storages[writes[w].storage].kind;
-        if (kind == Storage::Kind::input || kind == Storage::Kind::constant || kind == Storage::Kind::number) {
-          fail("storage {} is written, which comes from outside", writes[w].storage);
-        }
-        for (const Region& r : reads) {
-          if (r.buffer != writes[w].buffer || in_place(r, writes[w])) continue;
-          fail("buffer {} is read and written", r.buffer);
-        }
-        for (std::size_t k = 0; k < w; ++k) {
-          if (writes[k].buffer == writes[w].buffer) fail("buffer {} is written twice", writes[w].buffer);
-        }
-      }
-      for (const Region& w : writes) hold(w);
-    }
+    blocks(schedule_.blocks, 0, static_cast<int>(schedule_.calls.size()));
     for (std::size_t i = 0; i < schedule_.storages.size(); ++i) {
       const Storage& s = schedule_.storages[i];
       if (s.kind != Storage::Kind::output || s.bytes == 0) continue;
@@ -71,6 +45,66 @@ class Verifier {
   }
 
  private:
+  // Both branches, and each loop twice: what a turn leaves behind is what the next one finds. (Loops in a second turn
+  // were gone through before.)
+  void blocks(std::span<const Block> list, int first, int end) {
+    while (!list.empty()) {
+      const Block& block = list[0];
+      const InnerBlocks inside = inside_first(list);
+      if (first > block.first || block.first > block.middle || block.middle > block.end || block.end > end) {
+        fail("block {} is not inside of the one around it", block.label);
+      }
+      calls(first, block.first);
+      const bool before = second_turn_;
+      for (int turn = 0; turn < (block.repeats() && !before ? 2 : 1); ++turn) {
+        second_turn_ = before || turn > 0;
+        if (block.kind == Block::Kind::branch) check_condition(block);
+        blocks(inside.before, block.first, block.middle);
+        if (block.kind == Block::Kind::loop) check_condition(block);
+        blocks(inside.after, block.middle, block.end);
+      }
+      second_turn_ = before;
+      first = block.end;
+      list = list.subspan(1 + inside.count());
+    }
+    calls(first, end);
+  }
+  void check_condition(const Block& block) {
+    const Storage::Kind kind = schedule_.storages[block.condition.storage].kind;
+    if (kind != Storage::Kind::intermediate && kind != Storage::Kind::output) return;
+    if (!holds(region(block.condition.storage))) fail("the condition of {} is not there", block.label);
+  }
+  void calls(int first, int end) {
+    for (int s = first; s < end; ++s) call(static_cast<std::size_t>(s));
+  }
+  void call(std::size_t s) {
+    call_ = &schedule_.calls[s];
+    step_ = s;
+    std::vector<Region> reads, writes;
+    for (const int id : call_->reads()) add(reads, id);
+    for (const int id : call_->writes()) add(writes, id);
+    for (const Region& r : reads) {
+      const Storage::Kind source = schedule_.storages[r.storage].kind;
+      const bool from_outside = (source == Storage::Kind::input && !donors_.contains(r.storage)) ||
+                                source == Storage::Kind::constant || source == Storage::Kind::number;
+      if (!from_outside && !holds(r)) fail("storage {} is not written yet, or was overwritten", r.storage);
+    }
+    for (std::size_t w = 0; w < writes.size(); ++w) {
+      const Storage::Kind kind = schedule_.storages[writes[w].storage].kind;
+      if (kind == Storage::Kind::input || kind == Storage::Kind::constant || kind == Storage::Kind::number) {
+        fail("storage {} is written, which comes from outside", writes[w].storage);
+      }
+      for (const Region& r : reads) {
+        if (r.buffer != writes[w].buffer || in_place(r, writes[w])) continue;
+        fail("buffer {} is read and written", r.buffer);
+      }
+      for (std::size_t k = 0; k < w; ++k) {
+        if (writes[k].buffer == writes[w].buffer) fail("buffer {} is written twice", writes[w].buffer);
+      }
+    }
+    for (const Region& w : writes) hold(w);
+  }
+
   // Inputs, outputs and constants have negative numbers; a donated input's is that of its output.
   Region region(int id) {
     const Storage& storage = schedule_.storages[id];
@@ -125,6 +159,7 @@ class Verifier {
   const PlannedSchedule& planned_;
   const ScheduledCall* call_ = nullptr;
   std::size_t step_ = 0;
+  bool second_turn_ = false;
   std::unordered_map<int, std::map<std::uint64_t, Region>> held_;  // of each buffer, by where they begin
   std::set<int> donors_;
 };

@@ -27,7 +27,7 @@ ROOMS = [
                                          " recurrent resampling tensor"),
     ("transform", "core graph", ""),
     ("compiler", "core gpu cpu device kernels graph transform", "calibration compile"),
-    ("tensor", "core gpu cpu device files kernels graph transform compiler", "derivatives evaluate files graph_file print random tensor_tree"
+    ("tensor", "core gpu cpu device files kernels graph transform compiler", "control_flow derivatives evaluate files graph_file print random tensor_tree"
                                                                              " traced"),
     ("profile", "core kernels compiler", "profile_report"),
     ("models", "core cpu files text graph compiler tensor", "models"),

@@ -1,6 +1,8 @@
 // The life of an executable: it is set up for a device, leaves it, and is restored on another.
 #include "compiler/executable/impl.h"
 
+#include <set>
+
 #include "compiler/plan_calls.h"
 #include "compiler/target.h"
 #include "core/format.h"
@@ -36,6 +38,9 @@ Executable::Impl::Impl(Device d, compiler::Schedule schedule, std::shared_ptr<Co
                          static_cast<std::size_t>(schedule_.storages[s.donor].index));
   }
   std::ranges::sort(donors_);
+  std::set<int> bounds{0, static_cast<int>(schedule_.calls.size())};
+  for (const compiler::Block& b : schedule_.blocks) bounds.insert({b.first, b.middle, b.end});
+  parts_.assign(bounds.begin(), bounds.end());
   for (std::size_t i = 0; i < schedule_.numbers.size(); ++i) number_names_.emplace(schedule_.numbers[i].name, i);
   std::vector<std::shared_ptr<Recorded>> made;
   {
@@ -47,10 +52,7 @@ Executable::Impl::Impl(Device d, compiler::Schedule schedule, std::shared_ptr<Co
   }
   try {
     // Kernels compile on Dawn's threads, without a lock that other threads need.
-    for (const auto& r : made) {
-      r->recording.finish();
-      r->compiled = true;
-    }
+    for (const auto& r : made) r->finish();
   } catch (...) {
     const std::lock_guard lock(store_->recording());
     store_->remove(*this);
@@ -81,6 +83,11 @@ void Executable::Impl::set_up() {
   fresh.graph = std::move(report.graph);
   fresh.precision = std::move(report.precision);
   fresh.donations = std::move(report.donations);
+  for (const compiler::Block& b : schedule_.blocks) {
+    ScheduleBlock& block = fresh.blocks.emplace_back(ScheduleBlock{b.label, b.first, b.end});
+    if (b.kind == compiler::Block::Kind::turns) block.turns = b.turns;
+    else block.waits = device.is_gpu();
+  }
   report = std::move(fresh);
   check_sizes();
   try {

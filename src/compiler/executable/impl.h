@@ -44,11 +44,14 @@ struct Executable::Impl final : ConstantStore::User {
   };
   // The recording for tensors with these offsets in their buffers; most offsets are 0.
   struct Recorded {
-    explicit Recorded(gpu::Recording made) : recording(std::move(made)) {}
     std::vector<std::uint64_t> offsets;       // of inputs, then outputs
     std::vector<gpu::Substitution> ports;     // likewise; the buffers are set at each run
-    gpu::Recording recording;
+    std::vector<gpu::Recording> parts;        // by parts_
     std::atomic<bool> compiled = false;       // its kernels are
+    void finish() {
+      for (gpu::Recording& part : parts) part.finish();
+      compiled = true;
+    }
   };
 
   // What one run was given. Runs on several threads have their own.
@@ -62,8 +65,10 @@ struct Executable::Impl final : ConstantStore::User {
   struct HostCalls {
     std::vector<Buffer> scratch;
     std::vector<Buffer> numbers;
+    std::vector<Buffer> indices;  // of the turns of each block
     std::vector<Buffer> ports;  // placeholders, which tell inputs and outputs apart while no run gives them memory
     std::vector<Step> steps;
+    std::vector<View> conditions;  // of each block; those of ports are in `ports`
   };
   // Of each storage its buffer and offset; none for ports.
   using Memory = std::vector<std::pair<Buffer, std::uint64_t>>;
@@ -90,10 +95,15 @@ struct Executable::Impl final : ConstantStore::User {
   Memory with_scratch(std::span<const Buffer> buffers) const;
   std::vector<Step> steps(const Memory& own,
                           const std::function<std::pair<Buffer, std::uint64_t>(int port)>& memory) const;
+  // The conditions of the blocks; `memory` as for steps().
+  std::vector<View> conditions(const Memory& own,
+                               const std::function<std::pair<Buffer, std::uint64_t>(int port)>& memory) const;
   std::shared_ptr<HostCalls> make_host_calls(std::vector<Buffer> scratch) const;
 
   // ---- recording.cc: dispatches of a GPU
   void record(gpu::Recording& recording, const Step& step) const;
+  // Which recording has the calls from this one on, up to where a block begins or ends.
+  std::size_t part_at(int call) const;
   std::shared_ptr<Recorded> recorded(const Run& run);
 
   // ---- arguments.cc: what a run is given
@@ -113,6 +123,7 @@ struct Executable::Impl final : ConstantStore::User {
 
   // ---- run.cc
   // Hold the store's lock, which a run on the cpu lets go of while it computes.
+  void replay(Recorded& recorded, const Run& run, gpu::Encoder& encoder, bool& divided);
   Future<void> run_on_gpu(std::unique_lock<OwnedMutex>& lock, const Run& run, gpu::Encoder* encoder);
   void run_on_cpu(std::unique_lock<OwnedMutex>& lock, const Run& run, cpu::Executor& executor);
   // Gives the calls' inputs and outputs their memory: memory_of(port) is a buffer and an offset.
@@ -126,10 +137,12 @@ struct Executable::Impl final : ConstantStore::User {
   KernelRun describe_step(const Step& step) const;
   void report_dispatches(std::span<const KernelRun> dispatches);
   void run_and_dump(Stream* stream, std::span<const Step> steps);
+  std::string describe(const compiler::Block& block) const;
 
   compiler::Schedule schedule_;
   std::shared_ptr<ConstantStore> store_;
   compiler::PlannedSchedule planned_;
+  std::vector<int> parts_;      // the calls at which blocks begin or end, from 0 to the number of calls
   std::size_t own_storages_;   // storages of the graph; those of scratch follow
   bool restorable_;
   bool ready_ = false;  // set up for this device

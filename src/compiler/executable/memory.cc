@@ -75,12 +75,17 @@ std::shared_ptr<Executable::Impl::HostCalls> Executable::Impl::make_host_calls(s
     calls->numbers.push_back(Buffer::number());
     memory[static_cast<std::size_t>(storage)] = {calls->numbers.back(), 0};
   }
+  for (const compiler::Block& b : schedule_.blocks) {
+    calls->indices.push_back(Buffer::number());
+    if (b.index >= 0) memory[static_cast<std::size_t>(b.index)] = {calls->indices.back(), 0};
+  }
   for (std::size_t p = 0; p < schedule_.inputs.size() + schedule_.outputs.size(); ++p) {
     const std::uint64_t bytes = rounded_up(byte_size(port_at(p).type), 16);
     calls->ports.push_back(Buffer::placeholder(bytes, bytes));
   }
-  calls->steps =
-      steps(memory, [&](int p) { return std::pair(calls->ports[static_cast<std::size_t>(p)], std::uint64_t{0}); });
+  const auto port = [&](int p) { return std::pair(calls->ports[static_cast<std::size_t>(p)], std::uint64_t{0}); };
+  calls->steps = steps(memory, port);
+  calls->conditions = conditions(memory, port);
   return calls;
 }
 
@@ -92,6 +97,19 @@ void Executable::Impl::drop_scratch() {
   for (std::size_t i = 0; i < memory_.size(); ++i) {
     if (planned_.item_of[i] >= 0) memory_[i] = {};
   }
+}
+
+std::vector<View> Executable::Impl::conditions(
+    const Memory& own, const std::function<std::pair<Buffer, std::uint64_t>(int port)>& memory) const {
+  std::vector<View> all;
+  for (const compiler::Block& b : schedule_.blocks) {
+    View& view = all.emplace_back();
+    if (b.kind == compiler::Block::Kind::turns) continue;
+    const int p = port(schedule_.storages[b.condition.storage]);
+    const auto [buffer, offset] = p >= 0 ? memory(p) : own[static_cast<std::size_t>(b.condition.storage)];
+    view = View(buffer, offset + b.condition.offset, b.condition.dtype, {});
+  }
+  return all;
 }
 
 // The calls on real memory. `memory` returns that of inputs and outputs; an empty buffer is filled in later.

@@ -24,6 +24,10 @@ void Executable::Impl::record(gpu::Recording& recording, const Step& step) const
   other.record(recording, views, enough ? step.scratch : std::nullopt);
 }
 
+std::size_t Executable::Impl::part_at(int call) const {
+  return static_cast<std::size_t>(std::ranges::lower_bound(parts_, call) - parts_.begin());
+}
+
 // The recording for the offsets of the tensors that the run was given and for the readable ends of their buffers;
 // without tensors, for those of Weft's own allocations. Its kernels may still be compiling.
 std::shared_ptr<Executable::Impl::Recorded> Executable::Impl::recorded(const Run& run) {
@@ -44,22 +48,28 @@ std::shared_ptr<Executable::Impl::Recorded> Executable::Impl::recorded(const Run
     }
     if (same) return r;
   }
-  const auto made = std::make_shared<Recorded>(gpu::Recording(device.gpu()));
+  const auto made = std::make_shared<Recorded>();
   for (std::size_t p = 0; p < run.bound.size(); ++p) {
     made->offsets.push_back(offset(p));
     made->ports.push_back({Buffer::placeholder(ends(p).size, ends(p).capacity), Buffer()});
   }
   const auto memory = [&](int p) { return std::pair(made->ports[p].placeholder, made->offsets[p]); };
-  for (const Step& step : steps(memory_, memory)) {
-    const auto index = static_cast<std::size_t>(step.call - schedule_.calls.data());
-    made->recording.begin_step(step.call->label, report.steps[index].live_bytes);
-    record(made->recording, step);
+  const std::vector<Step> all = steps(memory_, memory);
+  std::vector<KernelRun> dispatches;
+  for (std::size_t p = 0; p + 1 < parts_.size(); ++p) {
+    gpu::Recording& part = made->parts.emplace_back(device.gpu());
+    for (int i = parts_[p]; i < parts_[p + 1]; ++i) {
+      const auto index = static_cast<std::size_t>(i);
+      part.begin_step(schedule_.calls[index].label, report.steps[index].live_bytes);
+      record(part, all[index]);
+    }
+    dispatches.insert(dispatches.end(), part.dispatches().begin(), part.dispatches().end());
   }
   log_mark("dispatches are recorded");
   // Kernels compile on Dawn's threads meanwhile.
   store_->fill();
   log_mark("constants are on the device");
-  report_dispatches(made->recording.dispatches());
+  report_dispatches(dispatches);
   if (recordings_.size() == kMaxRecordings) recordings_.erase(recordings_.begin());
   recordings_.push_back(made);
   return made;

@@ -51,6 +51,7 @@ std::string Executable::Impl::describe(const StoredView& o) const {
     case Storage::Kind::output:
       return std::format("{} {}{}", s, in_quotes(schedule_.outputs[storage.index].name), at(o.offset));
     case Storage::Kind::number:
+      if (storage.index < 0) return s + " index of the turn";
       return std::format("{} number {}", s, in_quotes(schedule_.numbers[storage.index].name));
     case Storage::Kind::constant:
       return std::format("{} constant{}", s, at(o.offset));
@@ -60,6 +61,20 @@ std::string Executable::Impl::describe(const StoredView& o) const {
   if (planned_.item_of[o.storage] < 0) return s + " empty";
   const compiler::Location& location = planned_.plan.locations[planned_.item_of[o.storage]];
   return std::format("{} buffer {}{}", s, location.buffer, at(location.offset + o.offset));
+}
+
+// "scan [16]: steps 3 to 7, 100 turns"
+std::string Executable::Impl::describe(const compiler::Block& b) const {
+  using enum compiler::Block::Kind;
+  const auto steps = [](int first, int end) {
+    return first == end ? std::string("no step") : std::format("steps {} to {}", first, end - 1);
+  };
+  if (b.kind == turns) return std::format("{}: {}, {} turns", b.label, steps(b.first, b.end), b.turns);
+  const std::string condition = describe(b.condition);
+  if (b.kind == branch) {
+    return std::format("{}: {} if {}, else {}", b.label, steps(b.first, b.middle), condition, steps(b.middle, b.end));
+  }
+  return std::format("{}: {}, and while {}, {}", b.label, steps(b.first, b.middle), condition, steps(b.middle, b.end));
 }
 
 void Executable::Impl::log_schedule() const {
@@ -73,6 +88,9 @@ void Executable::Impl::log_schedule() const {
       device.name(), schedule_.calls.size(), planned_.plan.buffers.size(), sizes.empty() ? "0" : sizes,
       report.liveness_bound, report.constant_bytes);
   for (std::size_t i = 0; i < schedule_.calls.size(); ++i) {
+    for (const compiler::Block& b : schedule_.blocks) {
+      if (b.first == static_cast<int>(i)) text += "\n     " + describe(b);
+    }
     const ScheduledCall& call = schedule_.calls[i];
     text += std::format("\n{:4} {}: ", i, call.label);
     for (std::size_t k = 0; k < call.inputs.size(); ++k) text += (k ? ", " : "") + describe(call.inputs[k]);

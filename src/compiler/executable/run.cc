@@ -29,6 +29,12 @@ class AtExit {
   F f_;
 };
 
+// The index of a loop's turn, an i32.
+void set_index(const Buffer& number, std::int64_t index) {
+  const auto narrow = static_cast<std::int32_t>(index);
+  std::memcpy(number.data(), &narrow, sizeof narrow);
+}
+
 }  // namespace
 
 template <class Ports>
@@ -106,9 +112,8 @@ Future<void> Executable::Impl::run_on_gpu(std::unique_lock<OwnedMutex>& lock, co
     // Others record and run meanwhile, and may have moved the scratch memory afterwards.
     const std::uint64_t generation = generation_;
     lock.unlock();
-    r->recording.finish();
+    r->finish();
     lock.lock();
-    r->compiled = true;
     if (generation == generation_) break;
     check_devices(run);
   }
@@ -116,23 +121,53 @@ Future<void> Executable::Impl::run_on_gpu(std::unique_lock<OwnedMutex>& lock, co
     const Storage& storage = schedule_.storages[schedule_.number_storages[i]];
     std::memcpy(storage.number.data(), &run.numbers[i], sizeof run.numbers[i]);
   }
-  if (flag_on(Flag::dump_values)) {
-    if (encoder) encoder->flush();  // what it holds comes before
-    const auto bound = [&](int p) { return std::pair(run.bound[p]->view().buffer, run.bound[p]->view().offset); };
-    run_and_dump(nullptr, steps(memory_, bound));
-    return Future<void>({}, [] {});
-  }
   const AtExit unbind([&] {
     for (auto& p : r->ports) p.buffer = Buffer();
   });
   for (std::size_t p = 0; p < run.bound.size(); ++p) r->ports[p].buffer = run.bound[p]->view().buffer;
   std::optional<gpu::Encoder> own;
   if (!encoder) encoder = &own.emplace(device.gpu());
-  const bool divided = encoder->replay(r->recording, r->ports);
+  bool divided = false;
+  replay(*r, run, *encoder, divided);
   if (own) return own->submit();
   // Another run may use the same memory for its intermediates. It comes before or after this one, not in between.
   if (divided) encoder->flush();
   return Future<void>({}, [] {});
+}
+
+// `divided`: some of it was submitted.
+void Executable::Impl::replay(Recorded& recorded, const Run& run, gpu::Encoder& encoder, bool& divided) {
+  const auto bound = [&](int p) { return std::pair(run.bound[p]->view().buffer, run.bound[p]->view().offset); };
+  const bool dumps = flag_on(Flag::dump_values);
+  struct Replay {
+    Impl& impl;
+    Recorded& recorded;
+    gpu::Encoder& encoder;
+    bool& divided;
+    std::vector<View> conditions;
+    std::vector<Step> dumped;
+
+    void calls(int first, int end) {
+      if (first == end) return;
+      if (!dumped.empty()) {
+        encoder.flush();  // what it holds comes before
+        return impl.run_and_dump(nullptr, std::span(dumped).subspan(static_cast<std::size_t>(first),
+                                                                    static_cast<std::size_t>(end - first)));
+      }
+      divided |= encoder.replay(recorded.parts[impl.part_at(first)], recorded.ports);
+    }
+    bool holds(const compiler::Block& block) {
+      const View& v = conditions[static_cast<std::size_t>(&block - impl.schedule_.blocks.data())];
+      if (v.buffer.is_number()) return v.buffer.data()[0] != std::byte{0};
+      encoder.flush();
+      divided = true;
+      return impl.device.read(v.buffer, v.offset, 1)[0] != std::byte{0};
+    }
+    void turn(const compiler::Block& block, std::int64_t index) { set_index(impl.schedule_.storages[block.index].number, index); }
+  };
+  Replay replayed{*this, recorded, encoder, divided, conditions(memory_, bound),
+                  dumps ? steps(memory_, bound) : std::vector<Step>()};
+  compiler::run_blocks(schedule_.blocks, 0, static_cast<int>(schedule_.calls.size()), replayed);
 }
 
 void Executable::Impl::run_on_cpu(std::unique_lock<OwnedMutex>& lock, const Run& run, cpu::Executor& executor) {
@@ -159,15 +194,37 @@ void Executable::Impl::run_on_cpu(std::unique_lock<OwnedMutex>& lock, const Run&
       [&] { bind_ports(*calls, [&](std::size_t p) { return std::pair(calls->ports[p], std::uint64_t{0}); }); });
   bind_ports(*calls,
              [&](std::size_t p) { return std::pair(run.bound[p]->view().buffer, run.bound[p]->view().offset); });
-  if (flag_on(Flag::dump_values))
-    run_and_dump(&executor, calls->steps);
-  else
-    for (const Step& step : calls->steps) {
-      if (!cpu::steps_are_timed())
-        launch(executor, step);
-      else
-        cpu::timed_step([&] { return describe_step(step); }, [&] { launch(executor, step); });
+  struct HostRun {
+    Impl& impl;
+    const Run& run;
+    cpu::Executor& executor;
+    HostCalls& host;
+    bool dumps = flag_on(Flag::dump_values), timed = cpu::steps_are_timed();
+
+    void calls(int first, int end) {
+      const auto steps =
+          std::span(host.steps).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(end - first));
+      if (dumps) return impl.run_and_dump(&executor, steps);
+      for (const Step& step : steps) {
+        if (!timed)
+          impl.launch(executor, step);
+        else
+          cpu::timed_step([&] { return impl.describe_step(step); }, [&] { impl.launch(executor, step); });
+      }
     }
+    std::size_t index_of(const compiler::Block& block) const {
+      return static_cast<std::size_t>(&block - impl.schedule_.blocks.data());
+    }
+    bool holds(const compiler::Block& block) const {
+      const View& v = host.conditions[index_of(block)];
+      const int p = impl.port(impl.schedule_.storages[block.condition.storage]);
+      const std::byte* data = p >= 0 ? run.bound[p]->view().buffer.data() + run.bound[p]->view().offset : v.buffer.data();
+      return data[p >= 0 ? block.condition.offset : v.offset] != std::byte{0};
+    }
+    void turn(const compiler::Block& block, std::int64_t index) const { set_index(host.indices[index_of(block)], index); }
+  };
+  HostRun host{*this, run, executor, *calls};
+  compiler::run_blocks(schedule_.blocks, 0, static_cast<int>(schedule_.calls.size()), host);
   if (in_use) return;
   lock.lock();
   idle_host_calls_.push_back(calls);

@@ -4,6 +4,7 @@
 #include <format>
 
 #include "compiler/passes/common_subexpressions.h"
+#include "compiler/passes/expand_control_flow.h"
 #include "compiler/passes/fold_constants.h"
 #include "compiler/passes/fold_scales.h"
 #include "compiler/passes/fuse.h"
@@ -31,6 +32,8 @@ constexpr auto kFusion = &CompileOptions::fusion;
 constexpr auto kFolding = &CompileOptions::constant_folding;
 
 constexpr Pass kPasses[] = {
+    {"merged loops", merge_extended},
+    {"control flow", expand_control_flow},
     {"literals", literals},
     {"simplified", simplify, kFusion},
     {"constants", fold_constants, kFolding},

@@ -1,0 +1,236 @@
+#include "weft/control_flow.h"
+
+#include <algorithm>
+#include <limits>
+#include <mutex>
+
+#include "core/format.h"
+#include "graph/ops/leaf.h"
+#include "graph/walk.h"
+#include "tensor/pending_graph.h"
+#include "tensor/tracing.h"
+#include "transform/batch.h"
+#include "transform/clone.h"
+#include "transform/control_flow.h"
+#include "weft/creation.h"
+#include "weft/error.h"
+
+namespace weft::detail {
+namespace {
+
+// A function's results for tensors without values, which become a graph that an op owns.
+class Trace {
+ public:
+  // `arguments`: like what it is called with; undefined ones stay so.
+  Trace(std::span<const Tensor> arguments, const TensorFunction& function) : since_(Node::next_sequence()) {
+    for (const Tensor& x : arguments) stand_ins_.push_back(x.defined() ? stand_in_for(x.type()) : Tensor());
+    const TracingScope scope;
+    results_ = function(stand_ins_);
+  }
+  const std::vector<Tensor>& results() const { return results_; }
+  const std::vector<Tensor>& stand_ins() const { return stand_ins_; }
+
+  // What the function takes from outside of its arguments: what was there before and is no constant, and what has data.
+  void collect(std::vector<Tensor>& outside, ResultMap& known) const {
+    const auto stop = [&](const Node& node) { return node.sequence() < since_ || at_data(node) || at_leaves(node); };
+    Walk inside;
+    RetainedInputs retained;
+    {
+      const std::unique_lock lock(Node::graph_mutex());
+      inside = walk(results_, stop);
+      retained.retain(inside.nodes);
+    }
+    const auto take = [&](const Tensor& v) {
+      if (!v.defined()) return;
+      const Node& node = *v.node();
+      const bool captured = node.sequence() < since_ || at_data(node);
+      // Constants and views of them can be part of any graph, unless a derivative for them is asked for.
+      if (!captured || (stored_by(node).op().constant() && !node.differentiation()) || known.find(v).defined()) return;
+      known.set(v, v);
+      outside.push_back(v);
+    };
+    for (const Node* node : inside.nodes) {
+      if (stop(*node)) continue;
+      for (const Tensor& v : node->inputs()) take(v);
+    }
+    for (const Tensor& y : results_) take(y);
+  }
+
+  // The results on other tensors in place of the arguments and of what is outside.
+  std::vector<Tensor> on(std::span<const Tensor> arguments, std::span<const Tensor> outside,
+                         std::span<const Tensor> in_place) const {
+    ResultMap now;
+    for (std::size_t i = 0, next = 0; i < stand_ins_.size(); ++i) {
+      if (stand_ins_[i].defined()) now.set(stand_ins_[i], arguments[next++]);
+    }
+    for (std::size_t i = 0; i < outside.size(); ++i) now.set(outside[i], in_place[i]);
+    return clone(defined(results_), now);
+  }
+
+  static std::vector<Tensor> defined(std::span<const Tensor> all) {
+    std::vector<Tensor> some;
+    std::ranges::copy_if(all, std::back_inserter(some), &Tensor::defined);
+    return some;
+  }
+
+ private:
+  const std::uint64_t since_;
+  std::vector<Tensor> stand_ins_, results_;
+};
+
+// The results of an op in the places of those that are defined.
+std::vector<Tensor> in_places(std::span<const Tensor> like, const Tensor& first) {
+  std::vector<Tensor> all(like.size());
+  int next = 0;
+  for (std::size_t i = 0; i < like.size(); ++i) {
+    if (like[i].defined()) all[i] = result(first, next++);
+  }
+  return all;
+}
+
+// Throws unless a function gives tensors of the types that are expected.
+void require_alike(std::string_view function, std::string_view what, std::span<const Tensor> given,
+                   std::span<const Tensor> expected, std::string_view why) {
+  if (given.size() != expected.size()) {
+    throw InvalidArgument("{}: {} gives {} tensors, expected {}, {}", function, what, given.size(), expected.size(), why);
+  }
+  const auto text = [](const Tensor& t) { return t.defined() ? to_string(t.type()) : std::string("an undefined Tensor"); };
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const Tensor &x = given[i], &like = expected[i];
+    if (!x.defined() && !like.defined()) continue;
+    if (x.defined() && like.defined() && x.type() == like.type()) continue;
+    const std::string message =
+        std::format("{}: {} gives {} for tensor {}, expected {}, {}", function, what, text(x), i, text(like), why);
+    if (!x.defined() || !like.defined()) throw InvalidArgument("{}", message);
+    if (x.dtype() != like.dtype()) throw TypeError("{}", message);
+    throw ShapeError("{}", message);
+  }
+}
+
+// One boolean, as a tensor of shape [].
+Tensor as_condition(std::string_view function, std::string_view what, const Tensor& x) {
+  if (!x.defined()) throw InvalidArgument("{}: {} is an undefined Tensor", function, what);
+  if (x.dtype() != DType::boolean) {
+    throw TypeError("{}: {} is {}, expected one bool", function, what, to_string(x.type()));
+  }
+  if (x.size() != 1) throw ShapeError("{}: {} is {}, expected one bool", function, what, to_string(x.type()));
+  return x.rank() == 0 ? x : reshape(x, {});
+}
+
+}  // namespace
+
+std::vector<Tensor> cond(const Tensor& predicate, std::span<const Tensor> operands, const TensorFunction& then,
+                         const TensorFunction& otherwise) {
+  const Tensor condition = as_condition("cond", "the predicate", predicate);
+  const Trace traces[] = {Trace(operands, then), Trace(operands, otherwise)};
+  require_alike("cond", "the second branch", traces[1].results(), traces[0].results(), "as the first");
+  std::vector<Tensor> inputs = Trace::defined(operands), outside;
+  if (Trace::defined(traces[0].results()).empty()) return traces[0].results();
+  ResultMap known;
+  for (const Trace& t : traces) t.collect(outside, known);
+  const std::size_t own = inputs.size();
+  inputs.insert(inputs.end(), outside.begin(), outside.end());
+  const auto graph = [&](const Trace& trace) {
+    return make_subgraph(types_of(inputs), nullptr, [&](std::span<const Tensor> x, std::span<const Tensor>) {
+      return trace.on(x.first(own), outside, x.subspan(own));
+    });
+  };
+  const OpPtr op = make_op<CondOp>(CondAttributes{}, CondOp::Graphs{graph(traces[0]), graph(traces[1])});
+  inputs.insert(inputs.begin(), condition);
+  return in_places(traces[0].results(), apply(op, std::move(inputs)));
+}
+
+std::vector<Tensor> while_loop(std::span<const Tensor> carries, const TensorFunction& condition,
+                               const TensorFunction& body) {
+  const Trace test(carries, [&](std::span<const Tensor> x) {
+    return std::vector{as_condition("while_loop", "what the condition gives", condition(x)[0])};
+  });
+  const Trace step(carries, body);
+  require_alike("while_loop", "the body", step.results(), carries, "as it takes");
+  std::vector<Tensor> inputs = Trace::defined(carries), outside;
+  const std::size_t own = inputs.size();
+  if (own == 0) throw InvalidArgument("while_loop: no tensor that the body makes again");
+  ResultMap known;
+  test.collect(outside, known);
+  step.collect(outside, known);
+  inputs.insert(inputs.end(), outside.begin(), outside.end());
+  const auto graph = [&](const Trace& trace) {
+    return make_subgraph(types_of(inputs), nullptr, [&](std::span<const Tensor> x, std::span<const Tensor>) {
+      return trace.on(x.first(own), outside, x.subspan(own));
+    });
+  };
+  const OpPtr op = make_op<WhileLoopOp>(WhileLoopAttributes{static_cast<int>(own)},
+                                        WhileLoopOp::Graphs{graph(test), graph(step)});
+  return in_places(carries, apply(op, std::move(inputs)));
+}
+
+std::int64_t scan_length(std::span<const Tensor> xs) {
+  std::optional<std::int64_t> length;
+  for (const Tensor& x : xs) {
+    if (!x.defined()) continue;
+    if (x.rank() == 0) throw ShapeError("scan: {} has no axis to go along", to_string(x.type()));
+    if (length && *length != x.shape()[0]) {
+      throw ShapeError("scan: a tensor {} has {} slices, one before it {}", to_string(x.type()), x.shape()[0], *length);
+    }
+    length = x.shape()[0];
+  }
+  if (!length) throw ShapeError("scan: no tensor to take slices of; give the number of turns instead");
+  return *length;
+}
+
+std::vector<Tensor> scan(const Loop& loop, std::span<const Tensor> carries, std::span<const Tensor> xs,
+                         const TensorFunction& body) {
+  if (loop.length < 0) throw InvalidArgument("{}: {} turns, expected 0 or more", loop.function, loop.length);
+  constexpr std::int64_t kLow = std::numeric_limits<std::int32_t>::min(), kHigh = std::numeric_limits<std::int32_t>::max();
+  if (loop.length > kHigh || loop.first < kLow || (loop.length > 0 && loop.first > kHigh - loop.length + 1)) {
+    throw InvalidArgument("{}: {} turns from index {}; indices have 32 bits", loop.function, loop.length, loop.first);
+  }
+  // As the body sees them: the index, the carries, a slice of each of xs. Slices of no rows have a type too.
+  std::vector<Tensor> arguments{zeros({}, DType::i32)};
+  arguments.insert(arguments.end(), carries.begin(), carries.end());
+  for (const Tensor& x : xs) {
+    if (!x.defined()) {
+      arguments.emplace_back();
+      continue;
+    }
+    TensorType type = x.type();
+    type.shape.erase(0);
+    arguments.push_back(stand_in_for(std::move(type)));
+  }
+  const Trace trace(arguments, [&](std::span<const Tensor> seen) {
+    std::vector<Tensor> given(seen.begin(), seen.end());
+    if (loop.first != 0) given[0] = given[0] + Graph::scalar(loop.first, DType::i32);
+    return body(given);
+  });
+  const std::span<const Tensor> results = trace.results();
+  if (results.size() < carries.size()) {
+    throw InvalidArgument("{}: the body gives {} tensors, expected {} or more", loop.function, results.size(),
+                          carries.size());
+  }
+  require_alike(loop.function, "the body", results.first(carries.size()), carries, "as it takes");
+  if (Trace::defined(results).empty()) return {results.begin(), results.end()};
+  std::vector<Tensor> inputs = Trace::defined(carries), outside;
+  const std::vector<Tensor> sliced = Trace::defined(xs);
+  ScanLoopAttributes attributes{.length = loop.length,
+                                .carries = static_cast<int>(inputs.size()),
+                                .slices = static_cast<int>(sliced.size()),
+                                .reverse = loop.reverse};
+  inputs.insert(inputs.end(), sliced.begin(), sliced.end());
+  const std::size_t own = inputs.size();
+  ResultMap known;
+  trace.collect(outside, known);
+  inputs.insert(inputs.end(), outside.begin(), outside.end());
+  std::vector<TensorType> types = types_of(inputs);
+  for (std::size_t i = own - sliced.size(); i < own; ++i) types[i].shape.erase(0);
+  Graph like;
+  like.number("index", DType::i32);
+  const GraphPtr graph =
+      make_subgraph(types, &like, [&](std::span<const Tensor> x, std::span<const Tensor> numbers) {
+        std::vector<Tensor> given{numbers[0]};
+        given.insert(given.end(), x.begin(), x.begin() + static_cast<std::ptrdiff_t>(own));
+        return trace.on(given, outside, x.subspan(own));
+      });
+  return in_places(results, apply(make_op<ScanLoopOp>(attributes, ScanLoopOp::Graphs{graph}), std::move(inputs)));
+}
+
+}  // namespace weft::detail

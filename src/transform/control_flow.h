@@ -1,0 +1,115 @@
+// Branches and loops as ops that own graphs (Op::subgraphs). What a graph computes of is its inputs alone: what a branch
+// or body takes from outside is an operand of the op. The compiler turns them into blocks of a schedule
+// (compiler/schedule.h).
+//
+// Derivatives compute a branch or a turn of a loop again, so that only the carries of each turn are kept.
+#pragma once
+
+#include <array>
+
+#include "graph/op.h"
+#include "transform/subgraph.h"
+
+namespace weft {
+
+template <class A, std::size_t count>
+class ControlFlowOp : public OpOf<A> {
+ public:
+  using Graphs = std::array<GraphPtr, count>;
+  ControlFlowOp(A attributes, Graphs graphs) : OpOf<A>(std::move(attributes)), graphs_(std::move(graphs)) {}
+  std::span<const GraphPtr> subgraphs() const final { return graphs_; }
+  bool takes_strides() const final { return false; }
+  bool has_reference() const final { return false; }
+
+ protected:
+  const Graphs graphs_;
+};
+
+struct CondAttributes {
+  void fields(AttributeVisitor&) {}
+};
+
+// Operands: the predicate, and what both graphs take. Results: the first graph's where the predicate is true, else the
+// second's.
+class CondOp final : public ControlFlowOp<CondAttributes, 2> {
+ public:
+  using ControlFlowOp::ControlFlowOp;
+  std::string_view name() const override { return "cond"; }
+  OpPtr with_subgraphs(std::vector<GraphPtr> graphs) const override;
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  // Of a predicate that is a constant: the branch.
+  std::vector<Tensor> expanded(std::span<const Tensor> inputs) const;
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+};
+
+struct WhileLoopAttributes {
+  int carries = 0;
+
+  void fields(AttributeVisitor& v) { v("carries", carries, "how many of the operands each turn makes again"); }
+};
+
+// Operands: the carries, and what every turn sees. Graphs of all of them: the condition, one boolean, and the body, which
+// gives the next carries.
+class WhileLoopOp final : public ControlFlowOp<WhileLoopAttributes, 2> {
+ public:
+  using ControlFlowOp::ControlFlowOp;
+  std::string_view name() const override { return "while_loop"; }
+  OpPtr with_subgraphs(std::vector<GraphPtr> graphs) const override;
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  // Throws Unsupported: what the turns computed is not kept.
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+};
+
+struct ScanLoopAttributes {
+  std::int64_t length = 0;
+  int carries = 0, slices = 0;
+  bool reverse = false, keep_carries = false;
+
+  void fields(AttributeVisitor& v) {
+    v("length", length, "how many turns there are");
+    v("carries", carries, "how many of the operands each turn makes again");
+    v("slices", slices, 0, "how many operands behind them each turn sees a slice of, along the first axis");
+    v("reverse", reverse, false, "from the last slice to the first");
+    v("keep_carries", keep_carries, false, "the carries in front of each turn are results too");
+  }
+};
+
+// Operands: carries, what is sliced, and what every turn sees. The body, of the carries, the turn's slices and the rest,
+// gives the next carries and what the turn adds to the stacked results; its number is the index of the slice, an i32.
+// Results: the last carries; the stacked results; with keep_carries the stacked carries that the turns began with.
+class ScanLoopOp final : public ControlFlowOp<ScanLoopAttributes, 1> {
+ public:
+  using ControlFlowOp::ControlFlowOp;
+  std::string_view name() const override { return "scan"; }
+  OpPtr with_subgraphs(std::vector<GraphPtr> graphs) const override;
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  bool extends(const Op& other) const override;
+  // The loop as one whose operands are all carries, or what every turn sees: the compiler's form.
+  bool is_plain() const;
+  std::vector<Tensor> expanded(std::span<const Tensor> inputs) const;
+  // With keep_carries: the loop whose body gives them.
+  std::vector<Tensor> decomposed(std::span<const Tensor> inputs) const override;
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+
+  // Parts of the list of operands.
+  template <class T>
+  std::span<const T> carries_of(std::span<const T> operands) const {
+    return operands.first(static_cast<std::size_t>(this->a.carries));
+  }
+  template <class T>
+  std::span<const T> slices_of(std::span<const T> operands) const {
+    return operands.subspan(static_cast<std::size_t>(this->a.carries), static_cast<std::size_t>(this->a.slices));
+  }
+  template <class T>
+  std::span<const T> shared_of(std::span<const T> operands) const {
+    return operands.subspan(static_cast<std::size_t>(this->a.carries + this->a.slices));
+  }
+};
+
+}  // namespace weft
