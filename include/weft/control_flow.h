@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <source_location>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -34,14 +35,22 @@
 namespace weft {
 
 namespace detail {
-std::vector<Tensor> cond(const Tensor& predicate, std::span<const Tensor> operands, const TensorFunction& then,
+// A tensor, and the line of the program that gave it.
+struct Predicate {
+  Predicate(const Tensor& t, std::source_location line = std::source_location::current())  // NOLINT: implicit
+      : tensor(t), where(line) {}
+  Tensor tensor;
+  std::source_location where;
+};
+std::vector<Tensor> cond(const Predicate& predicate, std::span<const Tensor> operands, const TensorFunction& then,
                          const TensorFunction& otherwise);
 std::vector<Tensor> while_loop(std::span<const Tensor> carries, const TensorFunction& condition,
-                               const TensorFunction& body);
+                               const TensorFunction& body, const std::source_location& where);
 // `body`: of the index, the carries, and a slice of each of xs, gives the next carries and what is stacked. `function`:
 // what messages call it.
 struct Loop {
   std::string_view function;
+  std::source_location where;
   std::int64_t first = 0, length = 0;
   bool reverse = false;
 };
@@ -85,7 +94,7 @@ auto scanned(const Loop& loop, const Carry& initial, std::span<const Tensor> sli
 // then(operands…) where the predicate, one bool, is true, else otherwise(operands…): only that one is computed. Both
 // give tensors of the same types. Throws TypeError, ShapeError where the predicate or the results do not fit.
 template <class Then, class Otherwise, class... Operands>
-auto cond(const Tensor& predicate, Then&& then, Otherwise&& otherwise, const Operands&... operands) {
+auto cond(const detail::Predicate& predicate, Then&& then, Otherwise&& otherwise, const Operands&... operands) {
   using Result = std::decay_t<std::invoke_result_t<Then&, Operands...>>;
   static_assert(std::is_same_v<Result, std::decay_t<std::invoke_result_t<Otherwise&, Operands...>>>,
                 "cond: both branches give values of one type");
@@ -103,7 +112,8 @@ auto cond(const Tensor& predicate, Then&& then, Otherwise&& otherwise, const Ope
 // body(body(… initial)), as often as condition(value), one bool, is true in front of the body. The body gives tensors of
 // the types that it takes. Throws TypeError, ShapeError where they do not fit.
 template <class Condition, class Body, class Value>
-Value while_loop(Condition&& condition, Body&& body, const Value& initial) {
+Value while_loop(Condition&& condition, Body&& body, const Value& initial,
+                 std::source_location where = std::source_location::current()) {
   const std::vector<Tensor> made = detail::while_loop(
       detail::tensors_in(initial),
       [&](std::span<const Tensor> tensors) {
@@ -112,16 +122,18 @@ Value while_loop(Condition&& condition, Body&& body, const Value& initial) {
       [&](std::span<const Tensor> tensors) {
         const Value next = body(detail::with_tensors(initial, tensors));
         return detail::tensors_in(next);
-      });
+      },
+      where);
   return detail::with_tensors(initial, made);
 }
 
 // body(i, value) for i = first … end − 1, an i32 of shape []. The body gives tensors of the types that it takes. Throws
 // TypeError, ShapeError where they do not fit, InvalidArgument for indices past 32 bits.
 template <class Body, class Value>
-Value fori_loop(std::int64_t first, std::int64_t end, Body&& body, const Value& initial) {
+Value fori_loop(std::int64_t first, std::int64_t end, Body&& body, const Value& initial,
+                std::source_location where = std::source_location::current()) {
   const std::vector<Tensor> made =
-      detail::scan({"fori_loop", first, end > first ? end - first : 0}, detail::tensors_in(initial), {},
+      detail::scan({"fori_loop", where, first, end > first ? end - first : 0}, detail::tensors_in(initial), {},
                    [&](std::span<const Tensor> tensors) {
                      const Value next = body(tensors[0], detail::with_tensors(initial, tensors.subspan(1)));
                      return detail::tensors_in(next);
@@ -134,9 +146,10 @@ Value fori_loop(std::int64_t first, std::int64_t end, Body&& body, const Value& 
 // the first; results are stacked at the places of their slices. Throws TypeError, ShapeError where they do not fit.
 template <class Body, class Carry, class Xs>
   requires std::is_invocable_v<Body&, Carry, Xs>
-auto scan(Body&& body, const Carry& initial, const Xs& xs, bool reverse = false) {
+auto scan(Body&& body, const Carry& initial, const Xs& xs, bool reverse = false,
+          std::source_location where = std::source_location::current()) {
   const std::vector<Tensor> slices = detail::tensors_in(xs);
-  return detail::scanned({"scan", 0, detail::scan_length(slices), reverse}, initial, slices,
+  return detail::scanned({"scan", where, 0, detail::scan_length(slices), reverse}, initial, slices,
                          [&](const Carry& carry, std::span<const Tensor> slice) {
                            return body(carry, detail::with_tensors(xs, slice));
                          });
@@ -146,8 +159,9 @@ auto scan(Body&& body, const Carry& initial, const Xs& xs, bool reverse = false)
 // negative length.
 template <class Body, class Carry>
   requires std::is_invocable_v<Body&, Carry>
-auto scan(Body&& body, const Carry& initial, std::int64_t length) {
-  return detail::scanned({"scan", 0, length}, initial, {},
+auto scan(Body&& body, const Carry& initial, std::int64_t length,
+          std::source_location where = std::source_location::current()) {
+  return detail::scanned({"scan", where, 0, length}, initial, {},
                          [&](const Carry& carry, std::span<const Tensor>) { return body(carry); });
 }
 

@@ -107,6 +107,12 @@ void require_alike(std::string_view function, std::string_view what, std::span<c
   }
 }
 
+// The op's first result, recorded at a line of the program.
+Tensor apply_at(const std::source_location& where, OpPtr op, std::vector<Tensor> inputs) {
+  const Operand line = inputs.empty() ? Operand() : Operand(inputs[0], where);
+  return apply(std::move(op), std::move(inputs));
+}
+
 // One boolean, as a tensor of shape [].
 Tensor as_condition(std::string_view function, std::string_view what, const Tensor& x) {
   if (!x.defined()) throw InvalidArgument("{}: {} is an undefined Tensor", function, what);
@@ -119,9 +125,9 @@ Tensor as_condition(std::string_view function, std::string_view what, const Tens
 
 }  // namespace
 
-std::vector<Tensor> cond(const Tensor& predicate, std::span<const Tensor> operands, const TensorFunction& then,
+std::vector<Tensor> cond(const Predicate& predicate, std::span<const Tensor> operands, const TensorFunction& then,
                          const TensorFunction& otherwise) {
-  const Tensor condition = as_condition("cond", "the predicate", predicate);
+  const Tensor condition = as_condition("cond", "the predicate", predicate.tensor);
   const Trace traces[] = {Trace(operands, then), Trace(operands, otherwise)};
   require_alike("cond", "the second branch", traces[1].results(), traces[0].results(), "as the first");
   std::vector<Tensor> inputs = Trace::defined(operands), outside;
@@ -137,11 +143,11 @@ std::vector<Tensor> cond(const Tensor& predicate, std::span<const Tensor> operan
   };
   const OpPtr op = make_op<CondOp>(CondAttributes{}, CondOp::Graphs{graph(traces[0]), graph(traces[1])});
   inputs.insert(inputs.begin(), condition);
-  return in_places(traces[0].results(), apply(op, std::move(inputs)));
+  return in_places(traces[0].results(), apply_at(predicate.where, op, std::move(inputs)));
 }
 
 std::vector<Tensor> while_loop(std::span<const Tensor> carries, const TensorFunction& condition,
-                               const TensorFunction& body) {
+                               const TensorFunction& body, const std::source_location& where) {
   const Trace test(carries, [&](std::span<const Tensor> x) {
     return std::vector{as_condition("while_loop", "what the condition gives", condition(x)[0])};
   });
@@ -161,7 +167,7 @@ std::vector<Tensor> while_loop(std::span<const Tensor> carries, const TensorFunc
   };
   const OpPtr op = make_op<WhileLoopOp>(WhileLoopAttributes{static_cast<int>(own)},
                                         WhileLoopOp::Graphs{graph(test), graph(step)});
-  return in_places(carries, apply(op, std::move(inputs)));
+  return in_places(carries, apply_at(where, op, std::move(inputs)));
 }
 
 std::int64_t scan_length(std::span<const Tensor> xs) {
@@ -230,7 +236,7 @@ std::vector<Tensor> scan(const Loop& loop, std::span<const Tensor> carries, std:
         given.insert(given.end(), x.begin(), x.begin() + static_cast<std::ptrdiff_t>(own));
         return trace.on(given, outside, x.subspan(own));
       });
-  return in_places(results, apply(make_op<ScanLoopOp>(attributes, ScanLoopOp::Graphs{graph}), std::move(inputs)));
+  return in_places(results, apply_at(loop.where, make_op<ScanLoopOp>(attributes, ScanLoopOp::Graphs{graph}), std::move(inputs)));
 }
 
 }  // namespace weft::detail
