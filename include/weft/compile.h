@@ -40,13 +40,12 @@ enum class Precision : std::uint8_t {
 inline constexpr double kF16ErrorBound = 1.0 / 128;
 
 struct CompileOptions {
-  bool fusion = true;         // elementwise regions, epilogues, attention: off runs each op by its own kernel
+  bool fusion = true;  // elementwise regions, epilogues, attention: off runs each op by its own kernel
   bool constant_folding = true;
-  bool packed_qkv = true;     // products of one tensor with several weights, such as q, k and v, run as one
+  bool packed_qkv = true;  // products of one tensor with several weights, such as q, k and v, run as one
   std::shared_ptr<ConstantStore> constants = {};  // none: the executable's own
-  std::optional<Precision> precision = {};  // none: Flag::precision, which is strict by default
-  std::optional<double>
-      f16_error_bound = {};  // of automatic; none: Flag::f16_error_bound, kF16ErrorBound by default
+  std::optional<Precision> precision = {};        // none: Flag::precision, which is strict by default
+  std::optional<double> f16_error_bound = {};  // of automatic; none: Flag::f16_error_bound, kF16ErrorBound by default
   // For weights whose name contains the text, decides without measuring: true is f16. The first match decides;
   // Flag::force_f16 is appended to the list.
   std::vector<std::pair<std::string, bool>> force_f16 = {};
@@ -72,7 +71,7 @@ struct NamedNumber {
 
 // What was compiled, for reports and tests.
 struct ScheduleStep {
-  std::string label;         // "matmul+bias+gelu_erf [4096, 1536]"
+  std::string label;               // "matmul+bias+gelu_erf [4096, 1536]"
   std::vector<int> reads, writes;  // buffers of the memory plan
   std::uint64_t live_bytes = 0;    // of intermediates while it runs
 };
@@ -87,7 +86,7 @@ struct ScheduleBlock {
 struct PrecisionDecision {
   std::string weights;  // "layers.0.query+layers.0.key f32 [768, 384]"
   bool f16 = false;
-  double error = 0;     // as kF16ErrorBound counts it; 0 if it was not measured
+  double error = 0;  // as kF16ErrorBound counts it; 0 if it was not measured
   std::string reason;
 };
 // What became of a pair of CompileOptions::donate.
@@ -101,11 +100,11 @@ struct CompileReport {
   std::vector<ScheduleBlock> blocks;         // those around others in front of them
   std::vector<PrecisionDecision> precision;  // of each constant that could be f16; empty if none may
   std::vector<Donation> donations;           // in the order in which they were asked for
-  std::uint64_t planned_bytes = 0;   // of all intermediates
-  std::uint64_t liveness_bound = 0;  // the largest sum of intermediates alive at once
+  std::uint64_t planned_bytes = 0;           // of all intermediates
+  std::uint64_t liveness_bound = 0;          // the largest sum of intermediates alive at once
   std::uint64_t constant_bytes = 0;
-  std::string graph;                 // Graph::to_string() of what runs
-  std::vector<KernelRun> dispatches; // on a GPU what a run dispatches, on the cpu its steps; without times
+  std::string graph;                  // Graph::to_string() of what runs
+  std::vector<KernelRun> dispatches;  // on a GPU what a run dispatches, on the cpu its steps; without times
 };
 
 class Executable {

@@ -9,11 +9,12 @@
 // are the simplest. Inside of these, where tensors have no values, and for loops of many turns, whose operations would
 // make a graph of as many copies, these record one operation that holds the branches, or the body once.
 //
-// The functions are called once (condition and body of while_loop: once each), on tensors that have types and no values;
-// reading them throws InvalidArgument. They take and give what compile() takes: tensors, containers and structs of them;
-// what is no tensor in them is constant. Tensors that they capture are operands like their arguments. Gradients, tangents
-// and batches go through all of them, but for the gradient of while_loop(), which throws Unsupported: how often it turns
-// is not known. A loop's gradient keeps the carries of each turn, and computes the rest of a turn again.
+// The functions are called once (condition and body of while_loop: once each), on tensors that have types and no
+// values; reading them throws InvalidArgument. They take and give what compile() takes: tensors, containers and structs
+// of them; what is no tensor in them is constant. Tensors that they capture are operands like their arguments.
+// Gradients, tangents and batches go through all of them, but for the gradient of while_loop(), which throws
+// Unsupported: how often it turns is not known. A loop's gradient keeps the carries of each turn, and computes the rest
+// of a turn again.
 //
 // On a GPU scan() and fori_loop() are submitted at once. For the condition of a cond(), and of each turn of a
 // while_loop(), a run waits for the device (CompileReport::blocks); a vmap() over conditions of cond() computes both
@@ -79,7 +80,8 @@ auto scanned(const Loop& loop, const Carry& initial, std::span<const Tensor> sli
   const std::vector<Tensor> carries = tensors_in(initial);
   ResultForm<typename Pair::second_type> result;
   const std::vector<Tensor> made = scan(loop, carries, slices, [&](std::span<const Tensor> tensors) {
-    const Pair next = step(with_tensors(initial, tensors.subspan(1, carries.size())), tensors.subspan(1 + carries.size()));
+    const Pair next =
+        step(with_tensors(initial, tensors.subspan(1, carries.size())), tensors.subspan(1 + carries.size()));
     std::vector<Tensor> all = tensors_in(next.first);
     const std::vector<Tensor> results = result.tensors(next.second);
     all.insert(all.end(), results.begin(), results.end());
@@ -109,8 +111,8 @@ auto cond(const detail::Predicate& predicate, Then&& then, Otherwise&& otherwise
   return detail::with_tensors(std::move(*result.form), made);
 }
 
-// body(body(… initial)), as often as condition(value), one bool, is true in front of the body. The body gives tensors of
-// the types that it takes. Throws TypeError, ShapeError where they do not fit.
+// body(body(… initial)), as often as condition(value), one bool, is true in front of the body. The body gives tensors
+// of the types that it takes. Throws TypeError, ShapeError where they do not fit.
 template <class Condition, class Body, class Value>
 Value while_loop(Condition&& condition, Body&& body, const Value& initial,
                  std::source_location where = std::source_location::current()) {
@@ -149,10 +151,9 @@ template <class Body, class Carry, class Xs>
 auto scan(Body&& body, const Carry& initial, const Xs& xs, bool reverse = false,
           std::source_location where = std::source_location::current()) {
   const std::vector<Tensor> slices = detail::tensors_in(xs);
-  return detail::scanned({"scan", where, 0, detail::scan_length(slices), reverse}, initial, slices,
-                         [&](const Carry& carry, std::span<const Tensor> slice) {
-                           return body(carry, detail::with_tensors(xs, slice));
-                         });
+  return detail::scanned(
+      {"scan", where, 0, detail::scan_length(slices), reverse}, initial, slices,
+      [&](const Carry& carry, std::span<const Tensor> slice) { return body(carry, detail::with_tensors(xs, slice)); });
 }
 
 // The same without slices: body(carry) gives the next carry and a result, `length` times. Throws InvalidArgument for a

@@ -171,7 +171,8 @@ class Donations {
       if (call.inputs.size() != 1 || call.outputs.size() != 1) return false;
       const StoredView &x = call.inputs[0], &y = call.outputs[0];
       const Expression* e = call.op->elementwise();
-      return e && schedule_.storages[y.storage].donor == x.storage && *e == *copy_op(x.dtype)->elementwise() && same_view(x, y);
+      return e && schedule_.storages[y.storage].donor == x.storage && *e == *copy_op(x.dtype)->elementwise() &&
+             same_view(x, y);
     };
     std::vector<int> before{0};  // of each call, and of the end, how many stay in front of it
     for (const ScheduledCall& call : schedule_.calls) before.push_back(before.back() + (is_idle(call) ? 0 : 1));

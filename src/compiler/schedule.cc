@@ -134,7 +134,8 @@ class Lowering {
   }
 
   std::string label_of(const Node& node) const {
-    std::string label = std::format("{} {}", node.op().label(node.input_types()), weft::to_string(node.types()[0].shape));
+    std::string label =
+        std::format("{} {}", node.op().label(node.input_types()), weft::to_string(node.types()[0].shape));
     if (const std::string labels = graph_.impl().label_text(node); !labels.empty()) label += " " + labels;
     return label;
   }
@@ -285,8 +286,8 @@ class Lowering {
   std::span<const Tensor> captured_;
   Graph::Impl::NodeIndices index_in_;
   Schedule schedule_;
-  std::vector<int> storage_;  // of each result
-  std::vector<int> uses_;     // likewise; empty: not counted yet
+  std::vector<int> storage_;                              // of each result
+  std::vector<int> uses_;                                 // likewise; empty: not counted yet
   std::unordered_map<const Node*, OpPtr> without_iotas_;  // forms of ops that compute these operands
   std::unordered_set<const Node*> stored_iotas_;
 };
@@ -441,7 +442,8 @@ PlannedSchedule plan_schedule(const Schedule& schedule, std::uint64_t max_buffer
 InnerBlocks inside_first(std::span<const Block> blocks) {
   const Block& outer = blocks[0];
   const auto first_at = [&](int call) {
-    return static_cast<std::size_t>(std::ranges::lower_bound(blocks.subspan(1), call, {}, &Block::first) - blocks.begin());
+    return static_cast<std::size_t>(std::ranges::lower_bound(blocks.subspan(1), call, {}, &Block::first) -
+                                    blocks.begin());
   };
   const std::size_t middle = first_at(outer.middle), end = first_at(outer.end);
   return {blocks.subspan(1, middle - 1), blocks.subspan(middle, end - middle)};

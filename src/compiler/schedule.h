@@ -13,11 +13,11 @@ namespace weft::compiler {
 struct Storage {
   enum class Kind : std::uint8_t { input, output, constant, number, intermediate };
   Kind kind = Kind::intermediate;
-  int index = 0;             // of the graph's input, number or output; -1: the index of a loop's turns
-  int donor = -1;            // the input whose memory an output has (compiler/donate.h)
+  int index = 0;   // of the graph's input, number or output; -1: the index of a loop's turns
+  int donor = -1;  // the input whose memory an output has (compiler/donate.h)
   std::uint64_t bytes = 0;
   ConstantPtr constant;
-  Buffer number;             // a Buffer::number() that each run sets
+  Buffer number;  // a Buffer::number() that each run sets
 };
 
 // A view into a storage.
@@ -45,15 +45,15 @@ struct ScheduledCall {
 struct Block {
   enum class Kind : std::uint8_t {
     branch,  // [first, middle) if the condition holds, else [middle, end)
-    loop,    // [first, middle) compute the condition; as long as it holds, [middle, end) follow, and it is computed again
-    turns,   // [first, end), as often as `turns` says
+    loop,  // [first, middle) compute the condition; as long as it holds, [middle, end) follow, and it is computed again
+    turns,  // [first, end), as often as `turns` says
   };
   Kind kind = Kind::branch;
   int first = 0, middle = 0, end = 0;  // of turns the middle is the first
-  StoredView condition = {};  // one boolean, of branches and loops
+  StoredView condition = {};           // one boolean, of branches and loops
   std::int64_t turns = 0;
-  bool reverse = false;       // the index goes down
-  int index = -1;             // the storage of the number that is the turn's index, an i32
+  bool reverse = false;  // the index goes down
+  int index = -1;        // the storage of the number that is the turn's index, an i32
   std::string label;
   SourceLine line;
 
@@ -92,8 +92,10 @@ void run_blocks(std::span<const Block> blocks, int first, int end, Run& run) {
     const InnerBlocks inside = inside_first(blocks);
     run.calls(first, block.first);
     if (block.kind == Block::Kind::branch) {
-      if (run.holds(block)) run_blocks(inside.before, block.first, block.middle, run);
-      else run_blocks(inside.after, block.middle, block.end, run);
+      if (run.holds(block))
+        run_blocks(inside.before, block.first, block.middle, run);
+      else
+        run_blocks(inside.after, block.middle, block.end, run);
     } else if (block.kind == Block::Kind::loop) {
       for (;;) {
         run_blocks(inside.before, block.first, block.middle, run);
@@ -132,7 +134,7 @@ bool reads_in_place(const ScheduledCall& call, int storage, const StoredView& re
 // The intermediates of a schedule, with their locations. A result that its kernel may compute in place takes the item
 // of the operand that is read there for the last time; otherwise no step reads and writes one buffer.
 struct PlannedSchedule {
-  std::vector<int> item_of;     // of each storage, -1 if it is not planned
+  std::vector<int> item_of;  // of each storage, -1 if it is not planned
   std::vector<PlanItem> items;
   std::vector<PlanStep> steps;  // of each call
   MemoryPlan plan;

@@ -36,6 +36,7 @@ std::vector<Tensor> call(std::string_view name, std::span<const Tensor> operands
   const OpRow* row = find_op_row(name);
   if (!row) throw InvalidArgument(not_an_op(name));
   const Schema& schema = row->schema;
+  if (row->make_of_graphs) throw InvalidArgument("{} owns graphs of functions; weft/control_flow.h makes it", name);
   AttributeMap given = complete_attributes(schema, attributes);
   std::vector<bool> present;
   std::vector<Tensor> there;

@@ -17,6 +17,8 @@ struct OpRow {
   // The op with the attributes of these names, whose kinds are the schema's, for operands of these types; attributes
   // that are not named have their defaults.
   std::function<OpPtr(const AttributeMap&, std::span<const TensorType>)> make;
+  // Instead, of an op that owns graphs (Op::subgraphs): with these. Throws InvalidArgument for another number of them.
+  std::function<OpPtr(const AttributeMap&, std::vector<std::shared_ptr<const Graph>>)> make_of_graphs = {};
   // Sets the attributes that say which of the schema's inputs are there; none: the op asks none of that.
   std::function<void(AttributeMap&, const std::vector<bool>& present)> given = {};
   // What the function of the op's name records, where that is more than the op: promotion, other ops for some types.

@@ -35,19 +35,7 @@ Schema leaf(std::string name, std::string summary, std::string shape, std::vecto
 }
 
 // Ops that no row makes: what comes from outside.
-// The attributes of ops that own graphs are set by the functions of weft/control_flow.h.
-Schema control_flow(std::string name, std::string summary, std::string formula, std::vector<OperandSchema> inputs) {
-  return {.name = std::move(name),
-          .family = "control flow",
-          .summary = std::move(summary),
-          .formula = std::move(formula),
-          .inputs = std::move(inputs),
-          .outputs = {repeated("y", "as the graphs' results")},
-          .signatures = {{types::any, types::any}}};
-}
-
-// Ops that no row makes.
-std::vector<Schema> without_rows() {
+std::vector<Schema> leaves() {
   return {
       leaf("input", "a tensor that each run is given", "as declared", {text("name", "the name by which runs give it")}),
       leaf("constant", "a tensor that is part of the graph", "that of the data", {}),
@@ -60,14 +48,6 @@ std::vector<Schema> without_rows() {
        .inputs = {repeated("inputs", "any")},
        .outputs = {repeated("outputs", "as the op says")},
        .signatures = {{types::any, types::any}}},
-      control_flow("cond", "the results of one of two graphs", "y = predicate ? then(operands…) : otherwise(operands…)",
-                   {repeated("operands", "the predicate, a bool of shape [], and what the graphs take")}),
-      control_flow("while_loop", "the carries when the condition holds no more",
-                   "while condition(carries…, shared…): carries… = body(carries…, shared…)",
-                   {repeated("operands", "the carries, and what all turns see")}),
-      control_flow("scan", "the last carries, and what each turn gives, stacked",
-                   "carries…, y[i]… = body(carries…, x[i]…, shared…) for each i",
-                   {repeated("operands", "the carries, what is sliced along its first axis, and what all turns see")}),
   };
 }
 
@@ -213,7 +193,7 @@ std::span<const OpRow> op_rows() {
 
 std::span<const Schema> op_schemas() {
   static const std::vector<Schema> all = [] {
-    std::vector<Schema> schemas = without_rows();
+    std::vector<Schema> schemas = leaves();
     for (const OpRow& row : op_rows()) schemas.push_back(row.schema);
     return schemas;
   }();

@@ -92,9 +92,12 @@ std::vector<Tensor> in_places(std::span<const Tensor> like, const Tensor& first)
 void require_alike(std::string_view function, std::string_view what, std::span<const Tensor> given,
                    std::span<const Tensor> expected, std::string_view why) {
   if (given.size() != expected.size()) {
-    throw InvalidArgument("{}: {} gives {} tensors, expected {}, {}", function, what, given.size(), expected.size(), why);
+    throw InvalidArgument("{}: {} gives {} tensors, expected {}, {}", function, what, given.size(), expected.size(),
+                          why);
   }
-  const auto text = [](const Tensor& t) { return t.defined() ? to_string(t.type()) : std::string("an undefined Tensor"); };
+  const auto text = [](const Tensor& t) {
+    return t.defined() ? to_string(t.type()) : std::string("an undefined Tensor");
+  };
   for (std::size_t i = 0; i < given.size(); ++i) {
     const Tensor &x = given[i], &like = expected[i];
     if (!x.defined() && !like.defined()) continue;
@@ -165,8 +168,8 @@ std::vector<Tensor> while_loop(std::span<const Tensor> carries, const TensorFunc
       return trace.on(x.first(own), outside, x.subspan(own));
     });
   };
-  const OpPtr op = make_op<WhileLoopOp>(WhileLoopAttributes{static_cast<int>(own)},
-                                        WhileLoopOp::Graphs{graph(test), graph(step)});
+  const OpPtr op =
+      make_op<WhileLoopOp>(WhileLoopAttributes{static_cast<int>(own)}, WhileLoopOp::Graphs{graph(test), graph(step)});
   return in_places(carries, apply_at(where, op, std::move(inputs)));
 }
 
@@ -187,7 +190,8 @@ std::int64_t scan_length(std::span<const Tensor> xs) {
 std::vector<Tensor> scan(const Loop& loop, std::span<const Tensor> carries, std::span<const Tensor> xs,
                          const TensorFunction& body) {
   if (loop.length < 0) throw InvalidArgument("{}: {} turns, expected 0 or more", loop.function, loop.length);
-  constexpr std::int64_t kLow = std::numeric_limits<std::int32_t>::min(), kHigh = std::numeric_limits<std::int32_t>::max();
+  constexpr std::int64_t kLow = std::numeric_limits<std::int32_t>::min(),
+                         kHigh = std::numeric_limits<std::int32_t>::max();
   if (loop.length > kHigh || loop.first < kLow || (loop.length > 0 && loop.first > kHigh - loop.length + 1)) {
     throw InvalidArgument("{}: {} turns from index {}; indices have 32 bits", loop.function, loop.length, loop.first);
   }
@@ -230,13 +234,13 @@ std::vector<Tensor> scan(const Loop& loop, std::span<const Tensor> carries, std:
   for (std::size_t i = own - sliced.size(); i < own; ++i) types[i].shape.erase(0);
   Graph like;
   like.number("index", DType::i32);
-  const GraphPtr graph =
-      make_subgraph(types, &like, [&](std::span<const Tensor> x, std::span<const Tensor> numbers) {
-        std::vector<Tensor> given{numbers[0]};
-        given.insert(given.end(), x.begin(), x.begin() + static_cast<std::ptrdiff_t>(own));
-        return trace.on(given, outside, x.subspan(own));
-      });
-  return in_places(results, apply_at(loop.where, make_op<ScanLoopOp>(attributes, ScanLoopOp::Graphs{graph}), std::move(inputs)));
+  const GraphPtr graph = make_subgraph(types, &like, [&](std::span<const Tensor> x, std::span<const Tensor> numbers) {
+    std::vector<Tensor> given{numbers[0]};
+    given.insert(given.end(), x.begin(), x.begin() + static_cast<std::ptrdiff_t>(own));
+    return trace.on(given, outside, x.subspan(own));
+  });
+  return in_places(results,
+                   apply_at(loop.where, make_op<ScanLoopOp>(attributes, ScanLoopOp::Graphs{graph}), std::move(inputs)));
 }
 
 }  // namespace weft::detail

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "compiler/device_data.h"
 #include "core/error_context.h"
@@ -158,24 +159,18 @@ TensorType stored_type(const TensorType& type) {
 
 class Writer {
  public:
-  explicit Writer(const Graph& graph) : graph_(graph), index_in_(graph.impl().node_indices()) {
+  explicit Writer(const Graph& graph) : graph_(&graph), index_in_(graph.impl().node_indices()) {
     Json head{{"format", kFormat}, {"version", kVersion}};
     if (!graph.name().empty()) head["name"] = graph.name();
     text_ = dumped(head, "the graph's name");
     text_.pop_back();
     text_ += ", \"nodes\": [";
-    std::size_t inputs = 0, numbers = 0;
-    const Graph::Impl& impl = graph.impl();
     bool first = true;
-    for (const NodePtr& node : impl.nodes()) {
-      check_port(*node, impl.inputs, inputs, node->op().input() != nullptr);
-      check_port(*node, impl.numbers, numbers, node->op().number() != nullptr);
-      text_ += (first ? "\n" : ",\n") + dumped(node_json(*node), "a name or label");
+    each_node([&](const Node& node) {
+      text_ += (first ? "\n" : ",\n") + dumped(node_json(node), "a name or label");
       first = false;
-    }
-    Json outputs = Json::array();
-    for (const GraphPort& o : impl.outputs) outputs.push_back({{"name", o.name}, {"value", reference(o.value)}});
-    text_ += "\n], \"outputs\": " + dumped(outputs, "an output's name") + "}";
+    });
+    text_ += "\n], \"outputs\": " + dumped(outputs_json(), "an output's name") + "}";
   }
 
   void write(const fs::path& path) const {
@@ -205,6 +200,34 @@ class Writer {
     }
   }
 
+  template <class F>
+  void each_node(F&& f) const {
+    std::size_t inputs = 0, numbers = 0;
+    const Graph::Impl& impl = graph_->impl();
+    for (const NodePtr& node : impl.nodes()) {
+      check_port(*node, impl.inputs, inputs, node->op().input() != nullptr);
+      check_port(*node, impl.numbers, numbers, node->op().number() != nullptr);
+      f(*node);
+    }
+  }
+  Json outputs_json() const {
+    Json outputs = Json::array();
+    for (const GraphPort& o : graph_->impl().outputs)
+      outputs.push_back({{"name", o.name}, {"value", reference(o.value)}});
+    return outputs;
+  }
+  // A graph that an op owns.
+  Json inner_json(const Graph& inner) {
+    const Graph* outer = std::exchange(graph_, &inner);
+    Graph::Impl::NodeIndices outer_indices = std::exchange(index_in_, inner.impl().node_indices());
+    Json nodes = Json::array();
+    each_node([&](const Node& node) { nodes.push_back(node_json(node)); });
+    Json json{{"nodes", std::move(nodes)}, {"outputs", outputs_json()}};
+    graph_ = outer;
+    index_in_ = std::move(outer_indices);
+    return json;
+  }
+
   static Json types_json(const Node& node) {
     Json types = Json::array();
     for (const TensorType& t : node.types()) {
@@ -215,7 +238,7 @@ class Writer {
   Json reference(const Tensor& v) const { return Json::array({index_in_(*v.node()), v.index()}); }
 
   [[noreturn]] void refuse(const Node& node, std::string_view why) const {
-    throw Unsupported("{}: {}", to_string(node, graph_), why);
+    throw Unsupported("{}: {}", to_string(node, *graph_), why);
   }
 
   Json node_json(const Node& node) {
@@ -234,10 +257,11 @@ class Writer {
       for (const Tensor& v : node.inputs()) inputs.push_back(reference(v));
       json["inputs"] = std::move(inputs);
       json["attributes"] = attributes_json(node);
+      for (const auto& inner : op.subgraphs()) json["graphs"].push_back(inner_json(*inner));
     }
     json["results"] = types_json(node);
     if (node.label()) json["label"] = *node.label();
-    const auto& labels = graph_.impl().labels;
+    const auto& labels = graph_->impl().labels;
     if (const auto fused = labels.find(node.sequence()); fused != labels.end()) {
       for (const std::string* label : fused->second) json["fused_labels"].push_back(*label);
     }
@@ -248,10 +272,10 @@ class Writer {
   Json attributes_json(const Node& node) const {
     const Op& op = node.op();
     const OpRow* row = find_op_row(op.name());
-    if (!row || !row->make) {
+    if (!row || (!row->make && !row->make_of_graphs)) {
       refuse(node, "a file holds ops of docs/ops.md, not the code of kernels, nor what optimized() makes of a graph");
     }
-    if (!graph_.impl().stored_order(node).empty()) {
+    if (!graph_->impl().stored_order(node).empty()) {
       refuse(node, "its result is stored in an order that the compiler chose; save the graph that was compiled");
     }
     Json json = Json::object();
@@ -267,7 +291,10 @@ class Writer {
     if (whole) {
       // As loading does it.
       const nlohmann::json written = json;
-      const OpPtr again = row->make(attributes_of(row->schema, JsonReader(written, "")), node.input_types());
+      const AttributeMap read = attributes_of(row->schema, JsonReader(written, ""));
+      const auto graphs = op.subgraphs();
+      const OpPtr again =
+          row->make ? row->make(read, node.input_types()) : row->make_of_graphs(read, {graphs.begin(), graphs.end()});
       whole = again->identity() == op.identity();
     }
     if (!whole) refuse(node, "work around an op is the compiler's; save the graph that was compiled");
@@ -314,8 +341,8 @@ class Writer {
     return chosen;
   }
 
-  const Graph& graph_;
-  const Graph::Impl::NodeIndices index_in_;
+  const Graph* graph_;  // the one that is being written: the caller's, or one that an op owns
+  Graph::Impl::NodeIndices index_in_;
   std::string text_;
   std::vector<Stored> stored_;
   std::unordered_map<std::string, std::size_t> by_key_;
@@ -351,19 +378,42 @@ class Reader {
     Graph graph(name ? name->text() : std::string());
     // Labels are those of the file.
     const WithoutLabelScope scope;
-    for (const JsonReader& node : all.at("nodes").elements()) {
-      const std::string op = node.at("op").text();
-      in_file([&] { return std::format("{}: node {} ({})", source_, nodes_.size(), in_quotes(op)); },
-              [&] { nodes_.push_back(read_node(graph, node, op)); });
-    }
-    for (const JsonReader& output : all.at("outputs").elements()) {
-      check_members(output, {"name", "value"});
-      in_file([&] { return source_; }, [&] { graph.output(output.at("name").text(), tensor(output.at("value"))); });
-    }
+    read_into(graph, all);
     return graph;
   }
 
  private:
+  static constexpr int kMostDepth = 64;  // of graphs in graphs
+
+  void read_into(Graph& graph, const JsonReader& json) {
+    for (const JsonReader& node : json.at("nodes").elements()) {
+      const std::string op = node.at("op").text();
+      in_file([&] { return std::format("{}: node {} ({})", source_, nodes_.size(), in_quotes(op)); },
+              [&] { nodes_.push_back(read_node(graph, node, op)); });
+    }
+    for (const JsonReader& output : json.at("outputs").elements()) {
+      check_members(output, {"name", "value"});
+      in_file([&] { return source_; }, [&] { graph.output(output.at("name").text(), tensor(output.at("value"))); });
+    }
+  }
+  // The graphs that a node owns.
+  std::vector<std::shared_ptr<const Graph>> inner_graphs(const JsonReader& node) {
+    std::vector<std::shared_ptr<const Graph>> graphs;
+    const auto list = node.find("graphs");
+    if (!list) return graphs;
+    if (++depth_ > kMostDepth) list->expected(std::format("at most {} graphs in each other", kMostDepth));
+    for (const JsonReader& json : list->elements()) {
+      check_members(json, {"nodes", "outputs"});
+      std::vector<Tensor> outer = std::exchange(nodes_, {});
+      auto graph = std::make_shared<Graph>();
+      read_into(*graph, json);
+      nodes_ = std::move(outer);
+      graphs.push_back(std::move(graph));
+    }
+    --depth_;
+    return graphs;
+  }
+
   // What is wrong with an op is wrong with the file.
   template <class Where, class F>
   static void in_file(const Where& where, F&& f) {
@@ -465,11 +515,13 @@ class Reader {
       if (op == "number") return graph.number(node.at("name").text(), types[0].dtype);
       return apply(make_op<ConstantOp>(constant(node, types[0]), name_of(node)), {});
     }
-    check_members(node, {"op", "inputs", "attributes", "results", "label", "fused_labels"});
+    check_members(node, {"op", "inputs", "attributes", "graphs", "results", "label", "fused_labels"});
+    const auto is_op = [](const OpRow& r) { return r.make || r.make_of_graphs; };
     const OpRow* row = find_op_row(op);
-    if (!row || !row->make) {
-      const auto near = nearest(
-          op, op_rows(), [](const OpRow& r) { return r.make ? std::string_view(r.schema.name) : std::string_view(); });
+    if (!row || !is_op(*row)) {
+      const auto near = nearest(op, op_rows(), [&](const OpRow& r) {
+        return is_op(r) ? std::string_view(r.schema.name) : std::string_view();
+      });
       throw Unsupported("this version of Weft has no such op in files{}", nearest_text(near));
     }
     std::vector<Tensor> operands;
@@ -479,7 +531,11 @@ class Reader {
       operand_types.push_back(operands.back().type());
     }
     check_count(row->schema, operands.size());
-    return apply(row->make(attributes_of(row->schema, node.at("attributes")), operand_types), std::move(operands));
+    const AttributeMap attributes = attributes_of(row->schema, node.at("attributes"));
+    auto graphs = inner_graphs(node);
+    if (row->make_of_graphs) return apply(row->make_of_graphs(attributes, std::move(graphs)), std::move(operands));
+    if (!graphs.empty()) node.at("graphs").expected("nothing: the op owns no graphs");
+    return apply(row->make(attributes, operand_types), std::move(operands));
   }
 
   // Which of the optional operands are there the op says itself.
@@ -511,7 +567,8 @@ class Reader {
 
   const SafeTensors& file_;
   const std::string& source_;
-  std::vector<Tensor> nodes_;
+  std::vector<Tensor> nodes_;  // of the graph that is being read
+  int depth_ = 0;
   std::unordered_map<std::string, ConstantPtr> constants_;
 };
 

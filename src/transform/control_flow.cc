@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/format.h"
+#include "graph/op_rows.h"
 #include "graph/ops/identity.h"
 #include "graph/ops/leaf.h"
 #include "graph/rules.h"
@@ -62,6 +63,22 @@ void require_types(std::string_view op, std::string_view what, std::span<const T
   }
 }
 
+// (Graphs may come from a file.)
+void require_numbers(std::string_view op, const Graph& graph, std::span<const TensorType> expected) {
+  std::vector<Tensor> numbers;
+  for (const GraphPort& p : graph.impl().numbers) numbers.push_back(p.value);
+  require_types(op, "numbers of a graph", types_of(numbers), expected);
+}
+// Parts of the list of operands are counted by attributes.
+void require_counts(std::string_view op, std::size_t operands, int carries, int slices) {
+  if (carries >= 0 && slices >= 0 && static_cast<std::size_t>(carries) + static_cast<std::size_t>(slices) <= operands)
+    return;
+  throw InvalidArgument("{}: {} carries and {} slices of {} operands", op, carries, slices, operands);
+}
+void require_results(std::string_view op, std::span<const TensorType> results) {
+  if (results.empty()) throw InvalidArgument("{}: no results", op);
+}
+
 // The cotangents of these inputs of a graph.
 std::vector<Tensor> pulled_back(const Graph& graph, std::span<const Tensor> inputs, std::span<const Tensor> numbers,
                                 const Places& wanted, std::span<const Tensor> cotangents) {
@@ -85,7 +102,8 @@ WithTangents pushed_forward(const Graph& graph, std::span<const Tensor> inputs, 
   WithTangents made{inlined(graph, given, numbers), {}};
   made.tangents = push_forward(made.outputs, variables, tangents);
   for (std::size_t k = 0; k < made.tangents.size(); ++k) {
-    made.tangents[k] = is_inexact(made.outputs[k].dtype()) ? or_zeros(made.tangents[k], made.outputs[k].type()) : Tensor();
+    made.tangents[k] =
+        is_inexact(made.outputs[k].dtype()) ? or_zeros(made.tangents[k], made.outputs[k].type()) : Tensor();
   }
   return made;
 }
@@ -144,8 +162,12 @@ std::vector<TensorType> CondOp::infer(std::span<const TensorType> inputs) const 
   if (inputs.empty()) throw InvalidArgument("cond: no predicate");
   const TensorType expected{DType::boolean, {}};
   require_types("cond", "predicates", inputs.first(1), std::span(&expected, 1));
-  for (const GraphPtr& g : graphs_) require_types("cond", "operands of a branch", inputs.subspan(1), input_types(*g));
+  for (const GraphPtr& g : graphs_) {
+    require_types("cond", "operands of a branch", inputs.subspan(1), input_types(*g));
+    require_numbers("cond", *g, {});
+  }
   std::vector<TensorType> results = output_types(*graphs_[0]);
+  require_results("cond", results);
   require_types("cond", "results of the second branch", output_types(*graphs_[1]), results);
   return results;
 }
@@ -204,7 +226,8 @@ std::optional<Batched> CondOp::vmap(std::span<const Tensor> inputs, std::span<co
   const std::int64_t size = batch_size(inputs, axes);
   const std::vector<char> has_batch = having_batch(axes.subspan(1));
   std::vector<Tensor> operands;
-  for (std::size_t i = 1; i < inputs.size(); ++i) operands.push_back(with_batch(inputs[i], axes[i], axes[i] >= 0, size));
+  for (std::size_t i = 1; i < inputs.size(); ++i)
+    operands.push_back(with_batch(inputs[i], axes[i], axes[i] >= 0, size));
   if (axes[0] >= 0) {
     // Entries take different branches, so both are computed.
     const Tensor predicate = batch_first(inputs[0], axes[0], size);
@@ -213,7 +236,8 @@ std::optional<Batched> CondOp::vmap(std::span<const Tensor> inputs, std::span<co
     std::vector<Tensor> chosen;
     for (std::size_t i = 0; i < a.outputs.size(); ++i) {
       const Tensor x = batch_first(a.outputs[i], a.axes[i], size);
-      chosen.push_back(select(batch_broadcast(predicate, 0, x.rank() - 1), x, batch_first(b.outputs[i], b.axes[i], size)));
+      chosen.push_back(
+          select(batch_broadcast(predicate, 0, x.rank() - 1), x, batch_first(b.outputs[i], b.axes[i], size)));
     }
     return with_first_axes(std::move(chosen), std::vector<char>(a.outputs.size(), 1));
   }
@@ -222,8 +246,10 @@ std::optional<Batched> CondOp::vmap(std::span<const Tensor> inputs, std::span<co
     return make_subgraph(types_of(operands), nullptr, [&](std::span<const Tensor> x, std::span<const Tensor>) {
       Batched made = batched_outputs(branch, x, {}, has_batch);
       for (std::size_t i = 0; i < results.size(); ++i) {
-        if (look) results[i] |= made.axes[i] >= 0;
-        else if (results[i]) made.outputs[i] = batch_first(made.outputs[i], made.axes[i], size);
+        if (look)
+          results[i] |= made.axes[i] >= 0;
+        else if (results[i])
+          made.outputs[i] = batch_first(made.outputs[i], made.axes[i], size);
       }
       return made.outputs;
     });
@@ -241,25 +267,31 @@ OpPtr WhileLoopOp::with_subgraphs(std::vector<GraphPtr> graphs) const {
 }
 
 std::vector<TensorType> WhileLoopOp::infer(std::span<const TensorType> inputs) const {
-  for (const GraphPtr& g : graphs_) require_types("while_loop", "operands", inputs, input_types(*g));
+  require_counts("while_loop", inputs.size(), a.carries, 0);
+  for (const GraphPtr& g : graphs_) {
+    require_types("while_loop", "operands", inputs, input_types(*g));
+    require_numbers("while_loop", *g, {});
+  }
   const TensorType expected{DType::boolean, {}};
   require_types("while_loop", "results of the condition", output_types(*graphs_[0]), std::span(&expected, 1));
   const auto carries = inputs.first(static_cast<std::size_t>(a.carries));
   require_types("while_loop", "results of the body", output_types(*graphs_[1]), carries);
+  require_results("while_loop", carries);
   return {carries.begin(), carries.end()};
 }
 
 Derivatives WhileLoopOp::vjp(const Differentiated& node, std::span<const Tensor>) const {
-  throw Unsupported("no reverse derivative of while_loop{}: how often it turns is not known, so what its turns computed "
-                    "is not kept; fori_loop() and scan() have one, and forward mode has",
-                    node.outputs[0].defined() ? recorded_at(node.outputs[0].node()->line()) : std::string());
+  throw Unsupported(
+      "no reverse derivative of while_loop{}: how often it turns is not known, so what its turns computed "
+      "is not kept; fori_loop() and scan() have one, and forward mode has",
+      node.outputs[0].defined() ? recorded_at(node.outputs[0].node()->line()) : std::string());
 }
 
 Derivatives WhileLoopOp::jvp(const Differentiated& node, std::span<const Tensor> tangents) const {
   const auto carries = static_cast<std::size_t>(a.carries);
   const Places moving = places_where(carries, [&](std::size_t i) { return is_inexact(node.inputs[i].dtype()); });
-  const Places given = places_where(node.inputs.size() - carries,
-                                      [&](std::size_t i) { return tangents[carries + i].defined(); });
+  const Places given =
+      places_where(node.inputs.size() - carries, [&](std::size_t i) { return tangents[carries + i].defined(); });
   // Carries, their tangents, what all turns see, its tangents.
   std::vector<Tensor> inputs(node.inputs.begin(), node.inputs.begin() + static_cast<std::ptrdiff_t>(carries));
   for (const std::size_t i : moving) inputs.push_back(or_zeros(tangents[i], node.inputs[i].type()));
@@ -271,9 +303,8 @@ Derivatives WhileLoopOp::jvp(const Differentiated& node, std::span<const Tensor>
     return all;
   };
   const GraphPtr condition =
-      make_subgraph(types_of(inputs), nullptr, [&](std::span<const Tensor> x, std::span<const Tensor>) {
-        return inlined(*graphs_[0], own(x));
-      });
+      make_subgraph(types_of(inputs), nullptr,
+                    [&](std::span<const Tensor> x, std::span<const Tensor>) { return inlined(*graphs_[0], own(x)); });
   const GraphPtr body =
       make_subgraph(types_of(inputs), nullptr, [&](std::span<const Tensor> x, std::span<const Tensor>) {
         std::vector<Tensor> t(node.inputs.size());
@@ -303,7 +334,8 @@ std::optional<Batched> WhileLoopOp::vmap(std::span<const Tensor> inputs, std::sp
   const auto set_operands = [&] {
     std::ranges::copy(moving, has_batch.begin());
     operands.clear();
-    for (std::size_t i = 0; i < inputs.size(); ++i) operands.push_back(with_batch(inputs[i], axes[i], has_batch[i], size));
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      operands.push_back(with_batch(inputs[i], axes[i], has_batch[i], size));
   };
   const auto condition_of = [&](std::span<const Tensor> x) { return batched_outputs(*graphs_[0], x, {}, has_batch); };
   const auto trace = [&](std::vector<char>& next) {
@@ -339,12 +371,17 @@ std::optional<Batched> WhileLoopOp::vmap(std::span<const Tensor> inputs, std::sp
 
 // ---- scan
 
-OpPtr ScanLoopOp::with_subgraphs(std::vector<GraphPtr> graphs) const { return make_op<ScanLoopOp>(a, Graphs{graphs[0]}); }
+OpPtr ScanLoopOp::with_subgraphs(std::vector<GraphPtr> graphs) const {
+  return make_op<ScanLoopOp>(a, Graphs{graphs[0]});
+}
 
 std::vector<TensorType> ScanLoopOp::infer(std::span<const TensorType> inputs) const {
   if (a.length < 0 || a.length > std::numeric_limits<std::int32_t>::max()) {
     throw InvalidArgument("scan: {} turns, expected 0 to 2147483647", a.length);
   }
+  require_counts("scan", inputs.size(), a.carries, a.slices);
+  const TensorType index{DType::i32, {}};
+  require_numbers("scan", *graphs_[0], std::span(&index, 1));
   const auto stacked = [&](TensorType type) {
     if (type.shape.rank() == kMaxRank) {
       throw ShapeError("scan: {} of each turn would be stacked to more than {} axes", weft::to_string(type), kMaxRank);
@@ -369,6 +406,7 @@ std::vector<TensorType> ScanLoopOp::infer(std::span<const TensorType> inputs) co
   if (a.keep_carries) {
     for (const TensorType& t : carries) results.push_back(stacked(t));
   }
+  require_results("scan", results);
   return results;
 }
 
@@ -444,7 +482,7 @@ Derivatives ScanLoopOp::vjp(const Differentiated& node, std::span<const Tensor> 
   const Places given = places_where(stacked.size(), [&](std::size_t i) { return stacked[i].defined(); });
   const Places sliced = places_where(slices, [&](std::size_t i) { return node.wanted[carries + i]; });
   const Places shared = places_where(node.inputs.size() - carries - slices,
-                                       [&](std::size_t i) { return node.wanted[carries + slices + i]; });
+                                     [&](std::size_t i) { return node.wanted[carries + slices + i]; });
   // Carries: cotangents of the carries, and the sums of those of what all turns see. Slices: the carries that the turns
   // began with, the slices, the cotangents of what was stacked.
   std::vector<Tensor> inputs;
@@ -565,8 +603,10 @@ std::optional<Batched> ScanLoopOp::vmap(std::span<const Tensor> inputs, std::spa
       Batched made = batched_outputs(*graphs_[0], x, numbers, has_batch);
       stacked.clear();
       for (std::size_t i = 0; i < made.outputs.size(); ++i) {
-        if (i < carries) next[i] |= made.axes[i] >= 0;
-        else stacked.push_back(made.axes[i] >= 0);
+        if (i < carries)
+          next[i] |= made.axes[i] >= 0;
+        else
+          stacked.push_back(made.axes[i] >= 0);
         if (i < carries ? next[i] : stacked.back()) {
           made.outputs[i] = batch_first(made.outputs[i], made.axes[i], size);
         }
@@ -578,6 +618,36 @@ std::optional<Batched> ScanLoopOp::vmap(std::span<const Tensor> inputs, std::spa
   Batched all = with_first_axes(apply_all(make_op<ScanLoopOp>(a, Graphs{body}), operands), moving);
   for (const char has : stacked) all.axes.push_back(has ? 1 : -1);
   return all;
+}
+
+void add_control_flow_ops(OpRows& rows) {
+  const auto row = [&]<class O>(std::type_identity<O>, std::string name, std::string summary, std::string formula,
+                                std::string operands) {
+    OpRow made;
+    made.schema = {.name = std::move(name),
+                   .family = "control flow",
+                   .summary = std::move(summary),
+                   .formula = std::move(formula),
+                   .inputs = {{.name = "operands", .arity = Arity::repeated, .shape = std::move(operands)}},
+                   .outputs = {{.name = "results", .arity = Arity::repeated, .shape = "as the graphs give"}},
+                   .signatures = {{types::any, types::any}},
+                   .attributes = schemas_of(typename O::AttributesType())};
+    made.make_of_graphs = [name = made.schema.name](const AttributeMap& given, std::vector<GraphPtr> graphs) -> OpPtr {
+      typename O::Graphs all;
+      if (graphs.size() != all.size())
+        throw InvalidArgument("{}: {} graphs, expected {}", name, graphs.size(), all.size());
+      std::ranges::move(graphs, all.begin());
+      return make_op<O>(from_map<typename O::AttributesType>(name, given), std::move(all));
+    };
+    rows.push_back(std::move(made));
+  };
+  row(std::type_identity<CondOp>(), "cond", "the results of one of two graphs (weft/control_flow.h)",
+      "results = predicate ? then(operands…) : otherwise(operands…)",
+      "the predicate, a bool of shape []; what the graphs take");
+  row(std::type_identity<WhileLoopOp>(), "while_loop", "the carries when the condition holds no more",
+      "while condition(carries…, shared…): carries… = body(carries…, shared…)", "carries; what all turns see");
+  row(std::type_identity<ScanLoopOp>(), "scan", "the last carries, and what each turn gives beside them, stacked",
+      "carries…, y[i]… = body(carries…, x[i]…, shared…) for each i", "carries; what is sliced; what all turns see");
 }
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// Branches and loops as ops that own graphs (Op::subgraphs). What a graph computes of is its inputs alone: what a branch
-// or body takes from outside is an operand of the op. The compiler turns them into blocks of a schedule
+// Branches and loops as ops that own graphs (Op::subgraphs). What a graph computes of is its inputs alone: what a
+// branch or body takes from outside is an operand of the op. The compiler turns them into blocks of a schedule
 // (compiler/schedule.h).
 //
 // Derivatives compute a branch or a turn of a loop again, so that only the carries of each turn are kept.
@@ -50,8 +50,8 @@ struct WhileLoopAttributes {
   void fields(AttributeVisitor& v) { v("carries", carries, "how many of the operands each turn makes again"); }
 };
 
-// Operands: the carries, and what every turn sees. Graphs of all of them: the condition, one boolean, and the body, which
-// gives the next carries.
+// Operands: the carries, and what every turn sees. Graphs of all of them: the condition, one boolean, and the body,
+// which gives the next carries.
 class WhileLoopOp final : public ControlFlowOp<WhileLoopAttributes, 2> {
  public:
   using ControlFlowOp::ControlFlowOp;
@@ -78,9 +78,9 @@ struct ScanLoopAttributes {
   }
 };
 
-// Operands: carries, what is sliced, and what every turn sees. The body, of the carries, the turn's slices and the rest,
-// gives the next carries and what the turn adds to the stacked results; its number is the index of the slice, an i32.
-// Results: the last carries; the stacked results; with keep_carries the stacked carries that the turns began with.
+// Operands: carries, what is sliced, and what every turn sees. The body, of the carries, the turn's slices and the
+// rest, gives the next carries and what the turn adds to the stacked results; its number is the index of the slice, an
+// i32. Results: the last carries; the stacked results; with keep_carries the stacked carries that the turns began with.
 class ScanLoopOp final : public ControlFlowOp<ScanLoopAttributes, 1> {
  public:
   using ControlFlowOp::ControlFlowOp;

@@ -39,7 +39,8 @@ std::vector<Tensor> inlined(const Graph& graph, std::span<const Tensor> inputs, 
 GraphPtr make_subgraph(std::span<const TensorType> inputs, const Graph* like, const SubgraphFunction& function) {
   auto graph = std::make_shared<Graph>();
   std::vector<Tensor> values, numbers;
-  for (const TensorType& t : inputs) values.push_back(graph->input(std::format("x{}", values.size()), t.dtype, t.shape));
+  for (const TensorType& t : inputs)
+    values.push_back(graph->input(std::format("x{}", values.size()), t.dtype, t.shape));
   for (const GraphPort& n : like ? like->impl().numbers : std::vector<GraphPort>()) {
     numbers.push_back(graph->number(n.name, n.value.dtype()));
   }

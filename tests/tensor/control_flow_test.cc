@@ -6,11 +6,13 @@
 #include <map>
 
 #include "support/on_device.h"
+#include "support/temp_dir.h"
 #include "support/throws.h"
 #include "weft/array.h"
 #include "weft/compile.h"
 #include "weft/creation.h"
 #include "weft/evaluate.h"
+#include "weft/graph_file.h"
 #include "weft/traced.h"
 
 namespace weft::test {
@@ -22,7 +24,8 @@ using testing::HasSubstr;
 using testing::Pointwise;
 
 class ControlFlowTest : public OnDevice {};
-INSTANTIATE_TEST_SUITE_P(Devices, ControlFlowTest, testing::ValuesIn(all_devices()), [](const auto& i) { return i.param; });
+INSTANTIATE_TEST_SUITE_P(Devices, ControlFlowTest, testing::ValuesIn(all_devices()),
+                         [](const auto& i) { return i.param; });
 
 std::vector<float> floats(const Tensor& t) { return t.read<float>(); }
 std::vector<std::int32_t> ints(const Tensor& t) { return t.read<std::int32_t>(); }
@@ -85,7 +88,9 @@ TEST_P(ControlFlowTest, OnlyOneBranchRuns) {
   const auto f = compile([](const Tensor& stop, const Tensor& x) {
     return cond(
         stop, [](const Tensor& t) { return t; },
-        [](const Tensor& t) { return while_loop([](const Tensor& u) { return u < 10; }, [](const Tensor& u) { return u; }, t); },
+        [](const Tensor& t) {
+          return while_loop([](const Tensor& u) { return u < 10; }, [](const Tensor& u) { return u; }, t);
+        },
         x);
   });
   EXPECT_EQ(f(full({}, true, DType::boolean), number(2)).item<float>(), 2);
@@ -96,8 +101,7 @@ TEST_P(ControlFlowTest, OnlyOneBranchRuns) {
 TEST_P(ControlFlowTest, BranchesShareOperands) {
   const auto f = compile([](const Tensor& p, const Tensor& x) {
     const Tensor a = exp(x), b = sin(x);
-    const auto [u, v] = cond(
-        p, [&] { return std::pair(a + 1, b * 2); }, [&] { return std::pair(b + a, a * 3); });
+    const auto [u, v] = cond(p, [&] { return std::pair(a + 1, b * 2); }, [&] { return std::pair(b + a, a * 3); });
     return u + v;
   });
   const Tensor x = tensor({0.5f, 1.0f, 2.0f});
@@ -128,9 +132,7 @@ TEST_P(ControlFlowTest, CollatzSteps) {
   };
   const auto collatz = [](std::int32_t n) {
     return while_loop([](const State& s) { return s.n != 1; },
-                      [](const State& s) {
-                        return State{where(s.n % 2 == 0, s.n / 2, s.n * 3 + 1), s.steps + 1};
-                      },
+                      [](const State& s) { return State{where(s.n % 2 == 0, s.n / 2, s.n * 3 + 1), s.steps + 1}; },
                       State{full({}, n, DType::i32), zeros({}, DType::i32)})
         .steps.item<std::int32_t>();
   };
@@ -162,8 +164,9 @@ TEST_P(ControlFlowTest, CarriesThatSwap) {
 TEST_P(ControlFlowTest, Fibonacci) {
   using State = std::pair<Tensor, Tensor>;
   const auto f = [](std::int64_t n) {
-    return fori_loop(0, n, [](const Tensor&, const State& t) { return State(t.second, t.first + t.second); },
-                     State(zeros({}, DType::i32), ones({}, DType::i32)))
+    return fori_loop(
+               0, n, [](const Tensor&, const State& t) { return State(t.second, t.first + t.second); },
+               State(zeros({}, DType::i32), ones({}, DType::i32)))
         .first.item<std::int32_t>();
   };
   EXPECT_EQ(f(0), 0);
@@ -177,7 +180,8 @@ TEST_P(ControlFlowTest, TheSameTensorAsTwoCarries) {
   const Tensor x = tensor({1.0f, 2.0f});
   const auto f = compile([](const Tensor& y) {
     const Tensor z = y * 1.5f;
-    return fori_loop(0, 3, [](const Tensor&, const State& s) { return State(s.first + s.second, s.second); }, State(z, z));
+    return fori_loop(
+        0, 3, [](const Tensor&, const State& s) { return State(s.first + s.second, s.second); }, State(z, z));
   });
   EXPECT_THAT(floats(f(x).first), ElementsAre(6, 12));
   EXPECT_THAT(floats(f(x).second), ElementsAre(1.5f, 3));
@@ -185,22 +189,25 @@ TEST_P(ControlFlowTest, TheSameTensorAsTwoCarries) {
 
 TEST_P(ControlFlowTest, IndicesOfTurns) {
   const auto f = compile([](const Tensor& x) {
-    return fori_loop(3, 7, [&](const Tensor& i, const Tensor& s) { return s * 10 + i + cast(x, DType::i32); },
-                     zeros({}, DType::i32));
+    return fori_loop(
+        3, 7, [&](const Tensor& i, const Tensor& s) { return s * 10 + i + cast(x, DType::i32); },
+        zeros({}, DType::i32));
   });
   EXPECT_EQ(f(number(0)).item<std::int32_t>(), 3456);
-  EXPECT_EQ(fori_loop(-2, 1, [](const Tensor& i, const Tensor& s) { return s * 10 + i; }, zeros({}, DType::i32))
+  EXPECT_EQ(fori_loop(
+                -2, 1, [](const Tensor& i, const Tensor& s) { return s * 10 + i; }, zeros({}, DType::i32))
                 .item<std::int32_t>(),
             -210);
-  EXPECT_EQ(fori_loop(5, 2, [](const Tensor& i, const Tensor& s) { return s + i; }, ones({}, DType::i32))
+  EXPECT_EQ(fori_loop(
+                5, 2, [](const Tensor& i, const Tensor& s) { return s + i; }, ones({}, DType::i32))
                 .item<std::int32_t>(),
             1);
 }
 
 TEST_P(ControlFlowTest, IndexedByTheTurn) {
   const Tensor x = tensor({1.0f, 2.0f, 4.0f, 8.0f});
-  const Tensor y = fori_loop(1, 4, [&](const Tensor& i, const Tensor& s) { return s + gather(x, i) * cast(i, DType::f32); },
-                             number(0));
+  const Tensor y = fori_loop(
+      1, 4, [&](const Tensor& i, const Tensor& s) { return s + gather(x, i) * cast(i, DType::f32); }, number(0));
   EXPECT_EQ(y.item<float>(), 2 + 8 + 24);
   const Tensor z = fori_loop(
       0, 4,
@@ -235,9 +242,7 @@ TEST_P(ControlFlowTest, LoopsInLoops) {
 TEST_P(ControlFlowTest, BranchesInLoops) {
   const Tensor y = fori_loop(
       0, 10,
-      [](const Tensor& i, const Tensor& s) {
-        return cond(i % 2 == 0, [&] { return s + i; }, [&] { return s * 2; });
-      },
+      [](const Tensor& i, const Tensor& s) { return cond(i % 2 == 0, [&] { return s + i; }, [&] { return s * 2; }); },
       zeros({}, DType::i32));
   std::int32_t expected = 0;
   for (std::int32_t i = 0; i < 10; ++i) expected = i % 2 == 0 ? expected + i : expected * 2;
@@ -313,10 +318,12 @@ TEST_P(ControlFlowTest, ScansWithoutSlices) {
 }
 
 TEST_P(ControlFlowTest, ScansOfNothing) {
-  const auto [s, ys] = scan([](const Tensor& c, const Tensor& x) { return std::pair(c + x, c * x); }, number(3), zeros({0}));
+  const auto [s, ys] =
+      scan([](const Tensor& c, const Tensor& x) { return std::pair(c + x, c * x); }, number(3), zeros({0}));
   EXPECT_EQ(s.item<float>(), 3);
   EXPECT_EQ(ys.shape(), (Shape{0}));
-  const auto [t, zs] = scan([](const Tensor& c, const Tensor& x) { return std::pair(c + 1, c * x); }, number(3), zeros({4, 0}));
+  const auto [t, zs] =
+      scan([](const Tensor& c, const Tensor& x) { return std::pair(c + 1, c * x); }, number(3), zeros({4, 0}));
   EXPECT_EQ(t.item<float>(), 7);
   EXPECT_EQ(zs.shape(), (Shape{4, 0}));
 }
@@ -488,21 +495,59 @@ TEST_P(ControlFlowTest, LoopsThatWriteOutputs) {
   }
 }
 
+// Saved graphs hold those of their branches and loops, and their constants.
+TEST_P(ControlFlowTest, Files) {
+  const Tensor table = Graph::constant(TensorData::of<float>({3}, std::vector{1.0f, 2.0f, 4.0f}), "table");
+  const auto f = [&](const Tensor& x) {
+    return fori_loop(
+        0, 3,
+        [&](const Tensor& i, const Tensor& s) {
+          return cond(sum(s) < 20, [&] { return s + gather(table, i); }, [&] { return sin(s); });
+        },
+        x);
+  };
+  const auto step = [](const Tensor& s, const Tensor& u) {
+    return std::pair(
+        while_loop([](const Tensor& v) { return v < 8; }, [&](const Tensor& v) { return v * 2 + u * u; }, s), s);
+  };
+  const auto whole = [&](const Tensor& x) {
+    const auto [last, all] = scan(step, sum(f(x)), x);
+    return concat({f(x), reshape(last, {1}), all});
+  };
+  const Tensor x = tensor({1.0f, 3.0f});
+  const Graph graph = compile(whole).graph(x);
+  const TempDir dir;
+  save(dir.path() / "graph.safetensors", graph);
+  const Graph loaded = load_graph(dir.path() / "graph.safetensors");
+  EXPECT_TRUE(loaded.equals(graph));
+  const Tensor y(device, DType::f32, {5});
+  compile(loaded, device).run(std::vector{to(x, device)}, std::vector{y}).get();
+  EXPECT_THAT(floats(y), Pointwise(FloatNear(1e-5f), floats(whole(x))));
+  // A graph of a gradient, too.
+  const Graph backward = compile(grad([&](const Tensor& t) { return sum(f(t)); })).graph(x);
+  save(dir.path() / "gradient.safetensors", backward);
+  EXPECT_TRUE(load_graph(dir.path() / "gradient.safetensors").equals(backward));
+}
+
 TEST_P(ControlFlowTest, Errors) {
   const Tensor x = tensor({1.0f, 2.0f});
   const auto same = [](const Tensor& t) { return t; };
-  EXPECT_THAT(thrown_by([&] { cond(x > 0, same, same, x); }), HasSubstr("cond: the predicate is bool [2], expected one bool"));
-  EXPECT_THAT(thrown_by([&] { cond(sum(x), same, same, x); }), HasSubstr("cond: the predicate is f32 [], expected one bool"));
+  EXPECT_THAT(thrown_by([&] { cond(x > 0, same, same, x); }),
+              HasSubstr("cond: the predicate is bool [2], expected one bool"));
+  EXPECT_THAT(thrown_by([&] { cond(sum(x), same, same, x); }),
+              HasSubstr("cond: the predicate is f32 [], expected one bool"));
   EXPECT_THAT(thrown_by([&] { cond(any(x > 0), same, [](const Tensor& t) { return sum(t); }, x); }),
               HasSubstr("cond: the second branch gives f32 [] for tensor 0, expected f32 [2], as the first"));
   EXPECT_THAT(thrown_by([&] { while_loop([](const Tensor& t) { return t > 0; }, same, x); }),
               HasSubstr("while_loop: what the condition gives is bool [2]"));
   EXPECT_THAT(thrown_by([&] {
-                fori_loop(0, 3, [](const Tensor& i, const Tensor& t) { return t.shape() == Shape{} ? t : sum(t) + i; }, x);
+                fori_loop(
+                    0, 3, [](const Tensor& i, const Tensor& t) { return t.shape() == Shape{} ? t : sum(t) + i; }, x);
               }),
               HasSubstr("fori_loop: the body gives f32 [] for tensor 0, expected f32 [2], as it takes"));
-  EXPECT_THAT(thrown_by([&] { fori_loop(0, std::int64_t{1} << 32, [](const Tensor&, const Tensor& t) { return t; }, x); }),
-              HasSubstr("indices have 32 bits"));
+  EXPECT_THAT(
+      thrown_by([&] { fori_loop(0, std::int64_t{1} << 32, [](const Tensor&, const Tensor& t) { return t; }, x); }),
+      HasSubstr("indices have 32 bits"));
   EXPECT_THAT(thrown_by([&] {
                 scan([](const Tensor& c, const std::pair<Tensor, Tensor>& s) { return std::pair(c, s.first); }, x,
                      std::pair(x, zeros({3})));

@@ -486,6 +486,49 @@ unsigned first_seed() {
 
 // Every attribute of every op, set to values that nobody means, and too few or too many operands: a graph, or an error
 // of a kind that is said.
+// Graphs of ops: what they need is there, and fits.
+TEST(GraphFileText, HostileInnerGraphsAreRefused) {
+  const json types = {{{"dtype", "f32"}, {"shape", {2}}}};
+  const json index = {{"op", "number"}, {"name", "index"}, {"results", {{{"dtype", "i32"}, {"shape", json::array()}}}}};
+  const json x = {{"op", "input"}, {"name", "x0"}, {"results", types}};
+  const json sine = {
+      {"op", "map"}, {"inputs", {{0, 0}}}, {"attributes", {{"y", "(x0:f32) sin(x0)"}}}, {"results", types}};
+  const json outputs = {{{"name", "y0"}, {"value", {1, 0}}}};
+  const json body = {{"nodes", {x, sine, index}}, {"outputs", outputs}};
+  const auto error = [&](const std::string& op, const json& attributes, const json& graphs) {
+    json loop = {{"op", op}, {"inputs", {{0, 0}}}, {"attributes", attributes}, {"graphs", graphs}, {"results", types}};
+    if (graphs.is_null()) loop.erase("graphs");
+    const json text{{"format", "weft graph"}, {"version", 1}, {"nodes", {x, loop}}, {"outputs", outputs}};
+    return thrown_by([&] { load_text(file_of(text.dump())); });
+  };
+  const json good{{"length", 3}, {"carries", 1}};
+  EXPECT_EQ(error("scan", good, json::array({body})), "nothing");
+  EXPECT_THAT(error("scan", good, nullptr), HasSubstr("0 graphs, expected 1"));
+  EXPECT_THAT(error("scan", good, {body, body}), HasSubstr("2 graphs, expected 1"));
+  EXPECT_THAT(error("scan", {{"length", -3}, {"carries", 1}}, json::array({body})), HasSubstr("FormatError"));
+  EXPECT_THAT(error("scan", {{"length", 3}, {"carries", -1}}, json::array({body})),
+              HasSubstr("-1 carries and 0 slices of 1 operands"));
+  EXPECT_THAT(error("scan", {{"length", 3}, {"carries", 1}, {"slices", 2147483647}}, json::array({body})),
+              HasSubstr("of 1 operands"));
+  EXPECT_THAT(error("scan", {{"length", 3}, {"carries", 0}, {"slices", 1}}, json::array({body})),
+              HasSubstr("FormatError"));
+  EXPECT_THAT(error("while_loop", {{"carries", 1}}, {body, body}), HasSubstr("1 numbers of a graph, expected 0"));
+  EXPECT_THAT(error("cond", json::object(), {body, body}), HasSubstr("FormatError"));
+  EXPECT_THAT(error("map", {{"y", "(x0:f32) sin(x0)"}}, json::array({body})), HasSubstr("the op owns no graphs"));
+  const json foreign = {{"nodes", {x, sine, index}}, {"outputs", {{{"name", "y0"}, {"value", {7, 0}}}}}};
+  EXPECT_THAT(error("scan", good, json::array({foreign})), HasSubstr("node 7 is not before it"));
+  json deep = body;
+  for (int i = 0; i < 100; ++i) {
+    const json loop = {{"op", "scan"},
+                       {"inputs", {{0, 0}}},
+                       {"attributes", good},
+                       {"graphs", json::array({deep})},
+                       {"results", types}};
+    deep = {{"nodes", {x, loop, index}}, {"outputs", outputs}};
+  }
+  EXPECT_THAT(error("scan", good, json::array({deep})), HasSubstr("at most 64 graphs in each other"));
+}
+
 TEST(GraphFileText, HostileAttributesAreRefused) {
   std::mt19937 random(first_seed());
   const std::vector<json> values{0,

@@ -15,6 +15,7 @@
 #include "support/devices.h"
 #include "support/quick.h"
 #include "weft/array.h"
+#include "weft/control_flow.h"
 #include "weft/creation.h"
 #include "weft/derivatives.h"
 #include "weft/error.h"
@@ -160,7 +161,6 @@ TEST_P(MemoryGrowthTest, CreationFunctions) {
   }
 }
 
-// Each size has an executable of its own, of which only some are kept.
 // Gradients of a function that reads values inside and keeps a state outside, of all kinds that keep operands of nodes.
 TEST_P(MemoryGrowthTest, Derivatives) {
   Tensor state = zeros({64}), x = ones({64});
@@ -182,6 +182,19 @@ TEST_P(MemoryGrowthTest, Derivatives) {
   });
 }
 
+TEST_P(MemoryGrowthTest, ControlFlow) {
+  const Tensor x = ones({64}), rates = ones({5}) * 0.1f;
+  const auto path = [&](const Tensor& r) {
+    return sum(scan([](const Tensor& s, const Tensor& u) { return std::pair(s * (1 + u), s); }, x, r).second);
+  };
+  expect_flat("control flow", 50, turns() / 4, 8 * kMiB, [&](int i) {
+    const Tensor y = while_loop([](const Tensor& s) { return sum(s) < 200; }, [](const Tensor& s) { return s + 1; }, x);
+    const Tensor z = cond(sum(y) > i, [&] { return y * 2; }, [&] { return y; });
+    eval({grad(path)(rates), z});
+  });
+}
+
+// Each size has an executable of its own, of which only some are kept.
 TEST_P(MemoryGrowthTest, ChangingSizes) {
   const Tensor x = ones({400, 400}) * 1;
   eval(x);

@@ -85,8 +85,10 @@ void Executable::Impl::set_up() {
   fresh.donations = std::move(report.donations);
   for (const compiler::Block& b : schedule_.blocks) {
     ScheduleBlock& block = fresh.blocks.emplace_back(ScheduleBlock{b.label, b.first, b.end});
-    if (b.kind == compiler::Block::Kind::turns) block.turns = b.turns;
-    else block.waits = device.is_gpu();
+    if (b.kind == compiler::Block::Kind::turns)
+      block.turns = b.turns;
+    else
+      block.waits = device.is_gpu();
   }
   report = std::move(fresh);
   check_sizes();

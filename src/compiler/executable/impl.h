@@ -44,10 +44,10 @@ struct Executable::Impl final : ConstantStore::User {
   };
   // The recording for tensors with these offsets in their buffers; most offsets are 0.
   struct Recorded {
-    std::vector<std::uint64_t> offsets;       // of inputs, then outputs
-    std::vector<gpu::Substitution> ports;     // likewise; the buffers are set at each run
-    std::vector<gpu::Recording> parts;        // by parts_
-    std::atomic<bool> compiled = false;       // its kernels are
+    std::vector<std::uint64_t> offsets;    // of inputs, then outputs
+    std::vector<gpu::Substitution> ports;  // likewise; the buffers are set at each run
+    std::vector<gpu::Recording> parts;     // by parts_
+    std::atomic<bool> compiled = false;    // its kernels are
     void finish() {
       for (gpu::Recording& part : parts) part.finish();
       compiled = true;
@@ -58,7 +58,7 @@ struct Executable::Impl final : ConstantStore::User {
   struct Run {
     std::vector<const DeviceData*> bound;  // of inputs, then outputs
     std::vector<char> number_given;
-    std::vector<std::uint64_t> numbers;    // bits
+    std::vector<std::uint64_t> numbers;                          // bits
     std::vector<std::pair<const void*, std::size_t>> by_buffer;  // of check_all_bound
   };
   // The calls on the cpu, with memory for intermediates and numbers.
@@ -66,7 +66,7 @@ struct Executable::Impl final : ConstantStore::User {
     std::vector<Buffer> scratch;
     std::vector<Buffer> numbers;
     std::vector<Buffer> indices;  // of the turns of each block
-    std::vector<Buffer> ports;  // placeholders, which tell inputs and outputs apart while no run gives them memory
+    std::vector<Buffer> ports;    // placeholders, which tell inputs and outputs apart while no run gives them memory
     std::vector<Step> steps;
     std::vector<View> conditions;  // of each block; those of ports are in `ports`
   };
@@ -142,14 +142,14 @@ struct Executable::Impl final : ConstantStore::User {
   compiler::Schedule schedule_;
   std::shared_ptr<ConstantStore> store_;
   compiler::PlannedSchedule planned_;
-  std::vector<int> parts_;      // the calls at which blocks begin or end, from 0 to the number of calls
-  std::size_t own_storages_;   // storages of the graph; those of scratch follow
+  std::vector<int> parts_;    // the calls at which blocks begin or end, from 0 to the number of calls
+  std::size_t own_storages_;  // storages of the graph; those of scratch follow
   bool restorable_;
   bool ready_ = false;  // set up for this device
   bool has_scratch_ = false;
   std::uint64_t generation_ = 0;  // of the memory that recordings use
   Memory memory_;
-  Buffer empty_;                                          // stands for tensors without elements
+  Buffer empty_;  // stands for tensors without elements
   Side inputs_{"input"}, captured_{"captured tensor"}, outputs_{"output"};
   PortNames number_names_;
   std::vector<std::pair<std::size_t, std::size_t>> donors_;  // ports: an output, and the input whose memory it has
@@ -160,8 +160,8 @@ struct Executable::Impl final : ConstantStore::User {
   std::vector<std::shared_ptr<Recorded>> recordings_;
   // CPU
   cpu::Executor cpu_;
-  std::shared_ptr<HostCalls> host_calls_;                   // in the store's scratch
-  std::vector<std::shared_ptr<HostCalls>> idle_host_calls_; // in memory of their own, for runs at the same time
+  std::shared_ptr<HostCalls> host_calls_;                    // in the store's scratch
+  std::vector<std::shared_ptr<HostCalls>> idle_host_calls_;  // in memory of their own, for runs at the same time
 };
 
 }  // namespace weft

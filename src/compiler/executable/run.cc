@@ -151,8 +151,8 @@ void Executable::Impl::replay(Recorded& recorded, const Run& run, gpu::Encoder& 
       if (first == end) return;
       if (!dumped.empty()) {
         encoder.flush();  // what it holds comes before
-        return impl.run_and_dump(nullptr, std::span(dumped).subspan(static_cast<std::size_t>(first),
-                                                                    static_cast<std::size_t>(end - first)));
+        return impl.run_and_dump(
+            nullptr, std::span(dumped).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(end - first)));
       }
       divided |= encoder.replay(recorded.parts[impl.part_at(first)], recorded.ports);
     }
@@ -163,9 +163,15 @@ void Executable::Impl::replay(Recorded& recorded, const Run& run, gpu::Encoder& 
       divided = true;
       return impl.device.read(v.buffer, v.offset, 1)[0] != std::byte{0};
     }
-    void turn(const compiler::Block& block, std::int64_t index) { set_index(impl.schedule_.storages[block.index].number, index); }
+    void turn(const compiler::Block& block, std::int64_t index) {
+      set_index(impl.schedule_.storages[block.index].number, index);
+    }
   };
-  Replay replayed{*this, recorded, encoder, divided, conditions(memory_, bound),
+  Replay replayed{*this,
+                  recorded,
+                  encoder,
+                  divided,
+                  conditions(memory_, bound),
                   dumps ? steps(memory_, bound) : std::vector<Step>()};
   compiler::run_blocks(schedule_.blocks, 0, static_cast<int>(schedule_.calls.size()), replayed);
 }
@@ -218,10 +224,13 @@ void Executable::Impl::run_on_cpu(std::unique_lock<OwnedMutex>& lock, const Run&
     bool holds(const compiler::Block& block) const {
       const View& v = host.conditions[index_of(block)];
       const int p = impl.port(impl.schedule_.storages[block.condition.storage]);
-      const std::byte* data = p >= 0 ? run.bound[p]->view().buffer.data() + run.bound[p]->view().offset : v.buffer.data();
+      const std::byte* data =
+          p >= 0 ? run.bound[p]->view().buffer.data() + run.bound[p]->view().offset : v.buffer.data();
       return data[p >= 0 ? block.condition.offset : v.offset] != std::byte{0};
     }
-    void turn(const compiler::Block& block, std::int64_t index) const { set_index(host.indices[index_of(block)], index); }
+    void turn(const compiler::Block& block, std::int64_t index) const {
+      set_index(host.indices[index_of(block)], index);
+    }
   };
   HostRun host{*this, run, executor, *calls};
   compiler::run_blocks(schedule_.blocks, 0, static_cast<int>(schedule_.calls.size()), host);
