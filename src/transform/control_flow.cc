@@ -629,7 +629,7 @@ void add_control_flow_ops(OpRows& rows) {
                    .summary = std::move(summary),
                    .formula = std::move(formula),
                    .inputs = {{.name = "operands", .arity = Arity::repeated, .shape = std::move(operands)}},
-                   .outputs = {{.name = "results", .arity = Arity::repeated, .shape = "as the graphs give"}},
+                   .outputs = {{.name = "y", .arity = Arity::repeated, .shape = "as the graphs give"}},
                    .signatures = {{types::any, types::any}},
                    .attributes = schemas_of(typename O::AttributesType())};
     made.make_of_graphs = [name = made.schema.name](const AttributeMap& given, std::vector<GraphPtr> graphs) -> OpPtr {
@@ -642,12 +642,12 @@ void add_control_flow_ops(OpRows& rows) {
     rows.push_back(std::move(made));
   };
   row(std::type_identity<CondOp>(), "cond", "the results of one of two graphs (weft/control_flow.h)",
-      "results = predicate ? then(operands…) : otherwise(operands…)",
+      "y = predicate ? then(operands…) : otherwise(operands…)",
       "the predicate, a bool of shape []; what the graphs take");
   row(std::type_identity<WhileLoopOp>(), "while_loop", "the carries when the condition holds no more",
-      "while condition(carries…, shared…): carries… = body(carries…, shared…)", "carries; what all turns see");
+      "while condition(carries…, shared…): carries… = body(carries…, shared…); y = carries", "carries; what all turns see");
   row(std::type_identity<ScanLoopOp>(), "scan", "the last carries, and what each turn gives beside them, stacked",
-      "carries…, y[i]… = body(carries…, x[i]…, shared…) for each i", "carries; what is sliced; what all turns see");
+      "carries…, z[i]… = body(carries…, x[i]…, shared…) for each i; y = carries…, z…", "carries; what is sliced; what all turns see");
 }
 
 }  // namespace weft
