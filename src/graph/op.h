@@ -148,8 +148,8 @@ class Op : public std::enable_shared_from_this<Op> {
   // The op with its graphs replaced by others of the same inputs and outputs.
   virtual OpPtr with_subgraphs(std::vector<std::shared_ptr<const Graph>> graphs) const;
 
-  // True if, for the same operands, all results of the other are its own first ones: what derivatives need beside the
-  // results comes out of one op, not of two.
+  // True if, for the same operands, all results of the other are its own first ones if types are equal: what
+  // derivatives need beside the results comes out of one op, not of two. It then has several results.
   virtual bool extends(const Op& other) const;
 
   // ---- Rewriting

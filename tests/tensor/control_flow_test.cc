@@ -473,6 +473,15 @@ TEST_P(ControlFlowTest, TheReportShowsBlocks) {
   EXPECT_EQ(report.blocks[0].end - report.blocks[0].first, 1);
 }
 
+// What the loop back needs of the loop forth comes out of that one.
+TEST_P(ControlFlowTest, ALoopAndItsGradientAreTwoLoops) {
+  const auto path = [](const Tensor& x) {
+    return sum(scan([](const Tensor& s, const Tensor& u) { return std::pair(sin(s) * u, s); }, sum(x), x).second);
+  };
+  const Graph graph = compile(value_and_grad(path)).graph(ones({5}));
+  EXPECT_EQ(compile(graph, device).report().blocks.size(), 2u);
+}
+
 // Results that a graph gives outside are written where the caller wants them.
 TEST_P(ControlFlowTest, LoopsThatWriteOutputs) {
   Graph graph;

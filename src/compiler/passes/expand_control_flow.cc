@@ -26,23 +26,30 @@ Graph replaced(Rewriter& r, Results&& results) {
 }  // namespace
 
 Graph merge_extended(const Graph& graph, const PassContext&) {
-  // Of those that extend others, by their operands: the ones with more results.
-  std::map<std::vector<std::pair<std::uint64_t, int>>, std::vector<const Node*>> by_operands;
+  using Operands = std::vector<std::pair<std::uint64_t, int>>;
   const auto operands_of = [](const Node& node) {
-    std::vector<std::pair<std::uint64_t, int>> all;
+    Operands all;
     for (const Tensor& v : node.inputs()) all.emplace_back(v.node()->sequence(), v.index());
     return all;
   };
-  const auto is_candidate = [](const Node& node) { return !node.op().subgraphs().empty(); };
+  // Ops that extend another have several results.
+  std::map<Operands, std::vector<const Node*>> by_operands;
   for (const NodePtr& node : graph.impl().nodes()) {
-    if (is_candidate(*node)) by_operands[operands_of(*node)].push_back(node.get());
+    if (node->types().size() > 1) by_operands[operands_of(*node)].push_back(node.get());
   }
+  if (by_operands.empty()) return graph;
   std::map<const Node*, const Node*> instead;
-  for (const auto& [operands, nodes] : by_operands) {
-    for (const Node* less : nodes) {
-      const auto more = std::ranges::find_if(nodes, [&](const Node* n) { return n->op().extends(less->op()); });
-      if (more != nodes.end()) instead.emplace(less, *more);
-    }
+  for (const NodePtr& less : graph.impl().nodes()) {
+    if (less->op().is_leaf() || less->op().elementwise() || less->op().is_view()) continue;
+    const auto found = by_operands.find(operands_of(*less));
+    if (found == by_operands.end()) continue;
+    const auto gives_all = [&](const Node* n) {
+      return n->types().size() >= less->types().size() &&
+             std::ranges::equal(less->types(), std::span(n->types()).first(less->types().size())) &&
+             n->op().extends(less->op());
+    };
+    const auto more = std::ranges::find_if(found->second, gives_all);
+    if (more != found->second.end()) instead.emplace(less.get(), *more);
   }
   if (instead.empty()) return graph;
   Rewriter r(graph);

@@ -375,6 +375,15 @@ Tensor at_positions(const Tensor& x, const Tensor& indices, bool channels_last) 
 
 }  // namespace
 
+bool PoolOp::extends(const Op& other) const {
+  const auto* pool = dynamic_cast<const PoolOp*>(&other);
+  if (!pool || a.function != PoolFunction::max_with_indices || pool->a.function != PoolFunction::max) return false;
+  PoolAttributes with_indices = pool->a;
+  with_indices.function = a.function;
+  with_indices.type = a.type;  // results' types are compared elsewhere
+  return PoolOp(with_indices).identity() == identity();
+}
+
 Derivatives PoolOp::vjp(const Differentiated& node, std::span<const Tensor> cotangents) const {
   const Tensor &x = node.inputs[0], &g = cotangents[0];
   if (x.size() == 0 || g.size() == 0) return std::vector<Tensor>(node.inputs.size());

@@ -42,7 +42,9 @@ class RnnOp final : public OpOf<RnnAttributes> {
   void lower(const Launch& call) const override;
   Work work(const Launch& call) const override;
   std::string label(std::span<const TensorType> inputs) const override;
+  // transform/recurrent.cc
   std::vector<Tensor> decomposed(std::span<const Tensor> inputs) const override;
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 
  private:

@@ -1,0 +1,324 @@
+// Recurrent networks as loops over their steps: what their derivatives, and batches of weights, are made of.
+#include <algorithm>
+
+#include "graph/ops/identity.h"
+#include "graph/ops/rnn.h"
+#include "graph/rules.h"
+#include "transform/control_flow.h"
+#include "transform/derivatives.h"
+#include "weft/array.h"
+#include "weft/recurrent.h"
+
+namespace weft {
+namespace {
+
+using kernels::Recurrence;
+using kernels::RnnKind;
+
+enum Optional : std::uint8_t { bias, recurrent_bias, initial_h, initial_c, peephole, lengths };
+
+// At corners the derivative is that of PyTorch's function where it has one: 0 of relu and hard_sigmoid.
+Tensor activated(const RnnActivation& a, const Tensor& x) {
+  const Tensor negative = less(x, 0);
+  switch (a.function) {
+    case RnnFunction::sigmoid:
+      return sigmoid(x);
+    case RnnFunction::tanh:
+      return tanh(x);
+    case RnnFunction::relu:
+      return relu(x);
+    case RnnFunction::affine:
+      return x * a.alpha + a.beta;
+    case RnnFunction::leaky_relu:
+      return select(negative, x * a.alpha, x);
+    case RnnFunction::thresholded_relu:
+      return select(less(x, a.alpha), 0, x);
+    case RnnFunction::scaled_tanh:
+      return tanh(x * a.beta) * a.alpha;
+    case RnnFunction::hard_sigmoid: {
+      const Tensor line = x * a.alpha + a.beta;
+      return select(less_equal(line, 0), 0, select(greater_equal(line, 1), 1, line));
+    }
+    case RnnFunction::elu:
+      return select(negative, expm1(select(negative, x, 0)) * a.alpha, x);
+    case RnnFunction::softsign:
+      return x / (abs(x) + 1);
+    case RnnFunction::softplus:
+      return softplus(x);
+  }
+  return x;
+}
+
+// A network of one direction at work, in the type of its sums.
+struct Steps {
+  const Recurrence& recurrence;
+  std::int64_t hidden;
+  Tensor r;                         // [hidden, gates · hidden]
+  Tensor recurrent_bias, peephole;  // [gates · hidden], [3 · hidden]; may be undefined
+  Tensor h, c;                      // [batch, hidden]
+
+  // The state after a step, of the inputs' sums [batch, gates · hidden].
+  void next(const Tensor& sums) { next(sums, with_bias(matmul(h, r), recurrent_bias, -1)); }
+  // If the sums of the state are known.
+  void next(const Tensor& sums, const Tensor& of_state) {
+    switch (recurrence.kind) {
+      case RnnKind::rnn:
+        h = activation(0, sums + of_state);
+        return;
+      case RnnKind::gru: {
+        const Tensor all = sums + of_state;
+        const Tensor reset = activation(0, gate(all, 0)), z = activation(0, gate(all, 1));
+        const Tensor state = recurrence.reset_after ? reset * gate(of_state, 2)
+                                                    : with_bias(matmul(reset * h, gate(r, 2)), recurrent_bias, 2);
+        h = (1 - z) * activation(1, gate(sums, 2) + state) + z * h;
+        return;
+      }
+      case RnnKind::lstm: {
+        const Tensor all = sums + of_state;
+        const Tensor i = activation(0, peeped(gate(all, 0), 0, c));
+        const Tensor f = recurrence.coupled ? 1 - i : activation(0, peeped(gate(all, 1), 2, c));
+        const Tensor after = f * c + i * activation(1, gate(all, 2));
+        const Tensor o = activation(0, peeped(gate(all, 3), 1, recurrence.output_peephole_after ? after : c));
+        c = after;
+        h = o * activation(2, c);
+        return;
+      }
+    }
+  }
+
+ private:
+  Tensor gate(const Tensor& all, int which) const {
+    const std::int64_t begin = recurrence.places[static_cast<std::size_t>(which)] * hidden;
+    return slice(all, -1, begin, begin + hidden);
+  }
+  // A gate of the bias, or with -1 all of it, is added.
+  Tensor with_bias(const Tensor& x, const Tensor& bias, int which) const {
+    return !bias.defined() ? x : x + (which < 0 ? bias : gate(bias, which));
+  }
+  Tensor peeped(const Tensor& sum, std::int64_t which, const Tensor& cell) const {
+    return !peephole.defined() ? sum : sum + slice(peephole, 0, which * hidden, (which + 1) * hidden) * cell;
+  }
+  Tensor activation(std::size_t which, const Tensor& x) const {
+    const auto& clip = recurrence.clip;
+    return activated(recurrence.activations[which], clip ? clamp(x, -*clip, *clip) : x);
+  }
+};
+
+// The operands of a network in the type of its sums, without the axis of directions.
+struct Network {
+  Network(const RnnAttributes& a, DType of_results, std::span<const Tensor> in) : type(of_results) {
+    const bool doubles =
+        std::any_of(in.begin(), in.begin() + 3, [](const Tensor& v) { return v.dtype() == DType::f64; });
+    wide = doubles ? DType::f64 : DType::f32;
+    for (std::size_t i = 0, next = 3; i < more.size(); ++i) more[i] = a.operands[i] ? in[next++] : Tensor();
+    x = cast(a.batch_first ? permute(in[0], {1, 0, 2}) : in[0], wide);
+    steps = x.shape()[0];
+    batch = x.shape()[1];
+    hidden = in[2].shape()[2];
+  }
+  // Undefined stays so.
+  Tensor of_direction(const Tensor& v, std::int64_t d) const {
+    return v.defined() ? cast(squeeze(slice(v, 0, d, d + 1), 0), wide) : Tensor();
+  }
+  // The state is kept in the results' type between steps.
+  Tensor rounded(const Tensor& h) const { return cast(cast(h, type), wide); }
+  Tensor initial(Optional which, std::int64_t d) const {
+    const Tensor state = of_direction(more[which], d);
+    if (!state.defined()) return zeros_of({wide, {batch, hidden}});
+    return which == initial_h ? rounded(state) : state;
+  }
+
+  const DType type;
+  DType wide;
+  std::array<Tensor, kRecurrentOperands.size()> more;
+  Tensor x;  // [steps, batch, inputs]
+  std::int64_t steps, batch, hidden;
+};
+
+// A loop over the steps of a direction: `body` gives the next carries and what is stacked.
+std::vector<Tensor> over_steps(std::span<const Tensor> carries, std::span<const Tensor> slices,
+                               std::span<const Tensor> shared, bool reverse,
+                               const std::function<std::vector<Tensor>(std::span<const Tensor>)>& body) {
+  std::vector<Tensor> operands(carries.begin(), carries.end());
+  operands.insert(operands.end(), slices.begin(), slices.end());
+  operands.insert(operands.end(), shared.begin(), shared.end());
+  std::vector<TensorType> types = types_of(operands);
+  for (std::size_t i = carries.size(); i < carries.size() + slices.size(); ++i) types[i].shape.erase(0);
+  Graph like;
+  like.number("step", DType::i32);
+  const GraphPtr graph =
+      make_subgraph(types, &like, [&](std::span<const Tensor> v, std::span<const Tensor>) { return body(v); });
+  const ScanLoopAttributes loop{.length = slices[0].shape()[0],
+                                .carries = static_cast<int>(carries.size()),
+                                .slices = static_cast<int>(slices.size()),
+                                .reverse = reverse};
+  const Tensor first = apply(make_op<ScanLoopOp>(loop, ScanLoopOp::Graphs{graph}), std::move(operands));
+  std::vector<Tensor> results;
+  for (int i = 0; i < static_cast<int>(first.node()->types().size()); ++i) results.push_back(result(first, i));
+  return results;
+}
+
+// The states that the steps began with: those that they ended with, and the first.
+Tensor states_before(const Tensor& after, const Tensor& initial, bool reverse) {
+  const Tensor first = expand_dims(initial, 0);
+  const std::int64_t steps = after.shape()[0];
+  return reverse ? concat({slice(after, 0, 1, steps), first}, 0) : concat({first, slice(after, 0, 0, steps - 1)}, 0);
+}
+
+// Σ over steps and batch of a[…, i] b[…, j].
+Tensor summed_products(const Tensor& a, const Tensor& b) {
+  const auto rows = [](const Tensor& v) { return reshape(v, {v.shape()[0] * v.shape()[1], v.shape()[2]}); };
+  return matmul(rows(a).T(), rows(b));
+}
+
+}  // namespace
+
+std::vector<Tensor> RnnOp::decomposed(std::span<const Tensor> in) const {
+  const Network n(a, infer(types_of(in))[0].dtype, in);
+  Tensor x = n.x, running;  // of each step: which sequences have it, [steps, batch, 1]
+  if (n.more[lengths].defined()) {
+    running = greater(reshape(cast(n.more[lengths], DType::i64), {1, n.batch, 1}),
+                      reshape(arange(0, n.steps), {n.steps, 1, 1}));
+    // What lies past the end of a sequence has no part in derivatives, whatever it is.
+    x = select(running, x, 0);
+  }
+  std::vector<Tensor> all_h, all_c, all_y;
+  for (std::int64_t d = 0; d < recurrence_.directions(); ++d) {
+    Tensor sums = matmul(x, n.of_direction(in[1], d).T());
+    if (n.more[bias].defined()) sums = sums + n.of_direction(n.more[bias], d);
+    std::vector<Tensor> carries{n.initial(initial_h, d)}, slices{sums}, weights{n.of_direction(in[2], d).T()};
+    if (is_lstm()) carries.push_back(n.initial(initial_c, d));
+    if (running.defined()) slices.push_back(running);
+    for (const Optional which : {recurrent_bias, peephole}) {
+      if (n.more[which].defined()) weights.push_back(n.of_direction(n.more[which], d));
+    }
+    const auto step = [&](std::span<const Tensor> v) {
+      const auto rest = v.subspan(carries.size() + slices.size());
+      std::size_t next = 1;
+      Steps network{.recurrence = recurrence_, .hidden = n.hidden, .r = rest[0], .h = v[0]};
+      if (is_lstm()) network.c = v[1];
+      if (n.more[recurrent_bias].defined()) network.recurrent_bias = rest[next++];
+      if (n.more[peephole].defined()) network.peephole = rest[next++];
+      network.next(v[carries.size()]);
+      network.h = n.rounded(network.h);
+      Tensor y = network.h;
+      if (running.defined()) {
+        // A sequence that is shorter waits in its initial state, going back, and in its last one, going forth.
+        const Tensor& runs = v[carries.size() + 1];
+        y = select(runs, network.h, 0);
+        network.h = select(runs, network.h, v[0]);
+        if (is_lstm()) network.c = select(runs, network.c, v[1]);
+      }
+      std::vector<Tensor> outputs{network.h};
+      if (is_lstm()) outputs.push_back(network.c);
+      if (a.y) outputs.push_back(y);
+      return outputs;
+    };
+    const std::vector<Tensor> last = over_steps(carries, slices, weights, recurrence_.reverse(d), step);
+    all_h.push_back(cast(last[0], n.type));
+    if (is_lstm()) all_c.push_back(cast(last[1], n.type));
+    if (a.y) all_y.push_back(cast(last.back(), n.type));
+  }
+  std::vector<Tensor> made{stack(all_h)};
+  if (is_lstm()) made.push_back(stack(all_c));
+  if (!a.y) return made;
+  const Tensor y = concat(all_y, 2);
+  made.push_back(a.batch_first ? permute(y, {1, 0, 2}) : y);
+  return made;
+}
+
+// Where y has the state after each step, the sums of the states are one product for all steps, as are the gradients of
+// the weights: the loop back has one product, of the gradients of the gates with the recurrent weights. In other cases
+// it is the derivative of the decomposition.
+Derivatives RnnOp::vjp(const Differentiated& node, std::span<const Tensor> cotangents) const {
+  const std::span<const Tensor> in = node.inputs;
+  const Network n(a, node.outputs[0].dtype(), in);
+  const bool known = a.y && !n.more[lengths].defined() && !n.more[peephole].defined() &&
+                     (recurrence_.kind != RnnKind::gru || recurrence_.reset_after);
+  if (!known || n.steps == 0 || n.batch == 0 || n.hidden == 0) return std::nullopt;
+  const bool lstm = is_lstm(), gru = recurrence_.kind == RnnKind::gru;
+  const auto by_step = [&](const Tensor& y) { return cast(a.batch_first ? permute(y, {1, 0, 2}) : y, n.wide); };
+  const Tensor y = by_step(node.outputs.back());
+  const Tensor dy = cotangents.back().defined() ? by_step(cotangents.back()) : Tensor();
+  Tensor dx;
+  std::vector<Tensor> dw, dr, db, drb, dh0, dc0;
+  for (std::int64_t d = 0; d < recurrence_.directions(); ++d) {
+    const bool reverse = recurrence_.reverse(d);
+    const auto own = [&](const Tensor& v) { return slice(v, 2, d * n.hidden, (d + 1) * n.hidden); };
+    const Tensor w = n.of_direction(in[1], d), r = n.of_direction(in[2], d);
+    Tensor sums = matmul(n.x, w.T());
+    if (n.more[bias].defined()) sums = sums + n.of_direction(n.more[bias], d);
+    const Tensor h = states_before(own(y), n.initial(initial_h, d), reverse);
+    Tensor of_state = matmul(h, r.T());
+    if (n.more[recurrent_bias].defined()) of_state = of_state + n.of_direction(n.more[recurrent_bias], d);
+    // But for a GRU's candidate the gates see only the sum of both.
+    std::vector<Tensor> parts{gru ? sums : sums + of_state};
+    const auto step = [&](std::span<const Tensor> gates, const Tensor& before_h, const Tensor& before_c) {
+      Steps network{.recurrence = recurrence_, .hidden = n.hidden, .r = {}, .h = before_h, .c = before_c};
+      network.next(gates[0], gru ? gates[1] : zeros_like(gates[0]));
+      return network;
+    };
+    if (gru) parts.insert(parts.end(), {of_state, h});
+    if (lstm) {
+      const Tensor c0 = n.initial(initial_c, d);
+      const auto cells = over_steps(std::vector{c0}, parts, {}, reverse, [&](std::span<const Tensor> v) {
+        const Tensor c = step(v.subspan(1), {}, v[0]).c;
+        return std::vector{c, c};
+      });
+      parts.push_back(states_before(cells[1], c0, reverse));
+    }
+    const auto of_last = [&](std::size_t k) {
+      const Tensor g = n.of_direction(cotangents[k], d);
+      return g.defined() ? g : zeros_of({n.wide, {n.batch, n.hidden}});
+    };
+    std::vector<Tensor> carries{of_last(0)}, slices = parts;
+    if (lstm) carries.push_back(of_last(1));
+    if (dy.defined()) slices.push_back(own(dy));
+    const auto back = [&](std::span<const Tensor> v) {
+      const auto seen = v.subspan(carries.size());
+      const Tensor dh = dy.defined() ? v[0] + seen[parts.size()] : v[0];
+      std::vector<Tensor> variables;
+      for (std::size_t i = 0; i < parts.size(); ++i) variables.push_back(weft::identity(seen[i]));
+      const Steps after = step(variables, gru ? variables[2] : Tensor(), lstm ? variables[1] : Tensor());
+      std::vector<Tensor> results{after.h}, given{dh};
+      if (lstm) {
+        results.push_back(after.c);
+        given.push_back(v[1]);
+      }
+      std::vector<Tensor> made = pull_back(results, given, variables);
+      for (std::size_t i = 0; i < made.size(); ++i) made[i] = or_zeros(made[i], variables[i].type());
+      const Tensor& of_gates = gru ? made[1] : made[0];
+      Tensor before = matmul(of_gates, v.back());
+      if (gru) before = before + made[2];
+      std::vector<Tensor> outputs{before};
+      if (lstm) outputs.push_back(made[1]);
+      outputs.push_back(made[0]);
+      if (gru) outputs.push_back(made[1]);
+      return outputs;
+    };
+    const std::vector<Tensor> made = over_steps(carries, slices, std::vector{r}, !reverse, back);
+    const Tensor &dsums = made[carries.size()], &dstate = made.back();
+    dh0.push_back(made[0]);
+    if (lstm) dc0.push_back(made[1]);
+    if (node.wanted[0]) dx = sum_of(dx, matmul(dsums, w));
+    dw.push_back(summed_products(dsums, n.x));
+    dr.push_back(summed_products(dstate, h));
+    db.push_back(reduce(ReduceKind::sum, dsums, {0, 1}));
+    drb.push_back(reduce(ReduceKind::sum, dstate, {0, 1}));
+  }
+  const auto stacked = [](const std::vector<Tensor>& list) { return stack(list); };
+  std::vector<Tensor> all(in.size());
+  const auto set = [&](std::size_t k, const Tensor& g) {
+    if (node.wanted[k]) all[k] = cast(g, in[k].dtype());
+  };
+  if (node.wanted[0]) set(0, a.batch_first ? permute(dx, {1, 0, 2}) : dx);
+  set(1, stacked(dw));
+  set(2, stacked(dr));
+  const std::vector<Tensor>* of_operand[] = {&db, &drb, &dh0, &dc0};
+  for (std::size_t i = 0, k = 3; i < std::size(of_operand); ++i) {
+    if (a.operands[i]) set(k++, stacked(*of_operand[i]));
+  }
+  return all;
+}
+
+}  // namespace weft
