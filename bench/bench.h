@@ -146,6 +146,7 @@ void bench_host(const Device& device, const Options& options, Report& report);
 void bench_compile(const Device& device, const Options& options, Report& report);
 void bench_runs(const Device& device, const Options& options, Report& report);
 void bench_tensors(const Device& device, const Options& options, Report& report);
+void bench_derivatives(const Device& device, const Options& options, Report& report);
 void bench_arrays(const Device& device, const Options& options, Report& report);
 void bench_encoder(const Options& options, Report& report);
 void bench_start(const Options& options, Report& report, const std::string& program);

@@ -65,6 +65,13 @@ int main(int argc, char** argv) try {
       "Each is an expression that is evaluated again and again: short trailing axes, moves, sorting and searching, "
       "division of integers, small products. The least time; on the cpu that of all threads together.\n"
       "bench/numpy_arrays.py times the same in NumPy, under the same names, for --compare.");
+  CLI::App* derivatives = app.add_subcommand("derivatives", "Derivatives: high orders, loops, recurrent networks, training");
+  add_only_option(*derivatives, o);
+  derivatives->footer(
+      "- the n-th derivative of sin(x) exp(x) at 1,000 points, with the readback; the error against the formula\n"
+      "- loops of small kernels; the condition of while_loop is read back in each turn\n"
+      "- an LSTM and a GRU with their gradients, and a step of training a perceptron\n"
+      "bench/derivatives_peers.py times the same in PyTorch and JAX, under the same names, for --compare. Medians.");
   CLI::App* encoder = app.add_subcommand("encoder", "A sentence encoder: ids in, embeddings out");
   encoder->add_option("--model", o.model, "Directory of the model [WEFT_MODEL_DIR]");
   encoder->add_option("--shapes", o.shapes, "batch x length, separated by commas")->capture_default_str();
@@ -104,6 +111,7 @@ int main(int argc, char** argv) try {
   if (all || *runs) bench_runs(Device::open(o.device), o, report);
   if (all || *tensors) bench_tensors(Device::open(o.device), o, report);
   if (all || *arrays) bench_arrays(Device::open(o.device), o, report);
+  if (all || *derivatives) bench_derivatives(Device::open(o.device), o, report);
   if (all || *encoder) bench_encoder(o, report);
   if (all || *start) bench_start(o, report, program);
   report.draw();
