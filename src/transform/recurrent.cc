@@ -58,27 +58,34 @@ struct Steps {
   Tensor h, c;                      // [batch, hidden]
 
   // The state after a step, of the inputs' sums [batch, gates · hidden].
-  void next(const Tensor& sums) { next(sums, with_bias(matmul(h, r), recurrent_bias, -1)); }
-  // If the sums of the state are known.
-  void next(const Tensor& sums, const Tensor& of_state) {
+  void next(const Tensor& sums) {
+    const Tensor of_state = with_bias(matmul(h, r), recurrent_bias, -1), all = sums + of_state;
+    std::vector<Tensor> gates;
+    for (int which = 0; which < static_cast<int>(recurrence.gates()); ++which) gates.push_back(gate(all, which));
+    if (recurrence.kind == RnnKind::gru) {
+      gates[2] = gate(sums, 2);
+      gates.push_back(recurrence.reset_after ? gate(of_state, 2) : Tensor());
+    }
+    next(gates);
+  }
+  // Of the sums of each gate; a GRU's candidate has two, of the input and of the state.
+  void next(std::span<const Tensor> gates) {
     switch (recurrence.kind) {
       case RnnKind::rnn:
-        h = activation(0, sums + of_state);
+        h = activation(0, gates[0]);
         return;
       case RnnKind::gru: {
-        const Tensor all = sums + of_state;
-        const Tensor reset = activation(0, gate(all, 0)), z = activation(0, gate(all, 1));
-        const Tensor state = recurrence.reset_after ? reset * gate(of_state, 2)
-                                                    : with_bias(matmul(reset * h, gate(r, 2)), recurrent_bias, 2);
-        h = (1 - z) * activation(1, gate(sums, 2) + state) + z * h;
+        const Tensor reset = activation(0, gates[0]), z = activation(0, gates[1]);
+        const Tensor state =
+            recurrence.reset_after ? reset * gates[3] : with_bias(matmul(reset * h, gate(r, 2)), recurrent_bias, 2);
+        h = (1 - z) * activation(1, gates[2] + state) + z * h;
         return;
       }
       case RnnKind::lstm: {
-        const Tensor all = sums + of_state;
-        const Tensor i = activation(0, peeped(gate(all, 0), 0, c));
-        const Tensor f = recurrence.coupled ? 1 - i : activation(0, peeped(gate(all, 1), 2, c));
-        const Tensor after = f * c + i * activation(1, gate(all, 2));
-        const Tensor o = activation(0, peeped(gate(all, 3), 1, recurrence.output_peephole_after ? after : c));
+        const Tensor i = activation(0, peeped(gates[0], 0, c));
+        const Tensor f = recurrence.coupled ? 1 - i : activation(0, peeped(gates[1], 2, c));
+        const Tensor after = f * c + i * activation(1, gates[2]);
+        const Tensor o = activation(0, peeped(gates[3], 1, recurrence.output_peephole_after ? after : c));
         c = after;
         h = o * activation(2, c);
         return;
@@ -251,18 +258,44 @@ Derivatives RnnOp::vjp(const Differentiated& node, std::span<const Tensor> cotan
     const Tensor h = states_before(own(y), n.initial(initial_h, d), reverse);
     Tensor of_state = matmul(h, r.T());
     if (n.more[recurrent_bias].defined()) of_state = of_state + n.of_direction(n.more[recurrent_bias], d);
-    // But for a GRU's candidate the gates see only the sum of both.
-    std::vector<Tensor> parts{gru ? sums : sums + of_state};
+    // The sums of the gates, [steps, batch, count, hidden], in the order of the weights. Behind them is the part of a
+    // GRU's candidate that comes from the input, which is not added to what comes from the state.
+    const std::int64_t count = recurrence_.gates() + (gru ? 1 : 0);
+    const auto place = [&](std::int64_t which) -> std::int64_t {
+      if (!gru || which < 2) return recurrence_.places[static_cast<std::size_t>(which)];
+      return which == 2 ? 3 : recurrence_.places[2];  // as Steps::next() takes them
+    };
+    Tensor all = reshape(sums + of_state, {n.steps, n.batch, recurrence_.gates(), n.hidden});
+    const auto gate_of = [&](const Tensor& v, std::int64_t at) {
+      return reshape(slice(v, 2, at * n.hidden, (at + 1) * n.hidden), {n.steps, n.batch, 1, n.hidden});
+    };
+    if (gru) {
+      std::vector<Tensor> parts(4);
+      for (std::int64_t which = 0; which < 2; ++which)
+        parts[place(which)] = slice(all, 2, place(which), place(which) + 1);
+      parts[place(3)] = gate_of(of_state, place(3));
+      parts[3] = gate_of(sums, place(3));
+      all = concat(parts, 2);
+    }
     const auto step = [&](std::span<const Tensor> gates, const Tensor& before_h, const Tensor& before_c) {
       Steps network{.recurrence = recurrence_, .hidden = n.hidden, .r = {}, .h = before_h, .c = before_c};
-      network.next(gates[0], gru ? gates[1] : zeros_like(gates[0]));
+      std::vector<Tensor> in_order;
+      for (std::int64_t which = 0; which < count; ++which)
+        in_order.push_back(gates[static_cast<std::size_t>(place(which))]);
+      network.next(in_order);
       return network;
     };
-    if (gru) parts.insert(parts.end(), {of_state, h});
+    const auto gates_of = [&](const Tensor& of_step) {
+      std::vector<Tensor> gates;
+      for (std::int64_t k = 0; k < count; ++k) gates.push_back(squeeze(slice(of_step, 1, k, k + 1), 1));
+      return gates;
+    };
+    std::vector<Tensor> parts{all};
+    if (gru) parts.push_back(h);
     if (lstm) {
       const Tensor c0 = n.initial(initial_c, d);
       const auto cells = over_steps(std::vector{c0}, parts, {}, reverse, [&](std::span<const Tensor> v) {
-        const Tensor c = step(v.subspan(1), {}, v[0]).c;
+        const Tensor c = step(gates_of(v[1]), {}, v[0]).c;
         return std::vector{c, c};
       });
       parts.push_back(states_before(cells[1], c0, reverse));
@@ -274,12 +307,16 @@ Derivatives RnnOp::vjp(const Differentiated& node, std::span<const Tensor> cotan
     std::vector<Tensor> carries{of_last(0)}, slices = parts;
     if (lstm) carries.push_back(of_last(1));
     if (dy.defined()) slices.push_back(own(dy));
+    const auto weighted = [&](const Tensor& of_gates) {  // [batch, gates · hidden] of those that the state has
+      return reshape(slice(of_gates, 1, 0, recurrence_.gates()), {n.batch, recurrence_.gates() * n.hidden});
+    };
     const auto back = [&](std::span<const Tensor> v) {
       const auto seen = v.subspan(carries.size());
       const Tensor dh = dy.defined() ? v[0] + seen[parts.size()] : v[0];
       std::vector<Tensor> variables;
-      for (std::size_t i = 0; i < parts.size(); ++i) variables.push_back(weft::identity(seen[i]));
-      const Steps after = step(variables, gru ? variables[2] : Tensor(), lstm ? variables[1] : Tensor());
+      for (const Tensor& gate : gates_of(seen[0])) variables.push_back(weft::identity(gate));
+      for (std::size_t i = 1; i < parts.size(); ++i) variables.push_back(weft::identity(seen[i]));
+      const Steps after = step(variables, gru ? variables.back() : Tensor(), lstm ? variables.back() : Tensor());
       std::vector<Tensor> results{after.h}, given{dh};
       if (lstm) {
         results.push_back(after.c);
@@ -287,17 +324,29 @@ Derivatives RnnOp::vjp(const Differentiated& node, std::span<const Tensor> cotan
       }
       std::vector<Tensor> made = pull_back(results, given, variables);
       for (std::size_t i = 0; i < made.size(); ++i) made[i] = or_zeros(made[i], variables[i].type());
-      const Tensor& of_gates = gru ? made[1] : made[0];
-      Tensor before = matmul(of_gates, v.back());
-      if (gru) before = before + made[2];
+      // Each gate's gradient in its place: one elementwise kernel.
+      const Tensor places = reshape(arange(0, count), {1, count, 1});
+      Tensor of_gates = broadcast_to(expand_dims(made[0], 1), {n.batch, count, n.hidden});
+      for (std::int64_t k = 1; k < count; ++k) {
+        of_gates = select(equal(places, k), expand_dims(made[static_cast<std::size_t>(k)], 1), of_gates);
+      }
+      Tensor before = matmul(weighted(of_gates), v.back());
+      if (gru) before = before + made.back();
       std::vector<Tensor> outputs{before};
-      if (lstm) outputs.push_back(made[1]);
-      outputs.push_back(made[0]);
-      if (gru) outputs.push_back(made[1]);
+      if (lstm) outputs.push_back(made.back());
+      outputs.push_back(of_gates);
       return outputs;
     };
     const std::vector<Tensor> made = over_steps(carries, slices, std::vector{r}, !reverse, back);
-    const Tensor &dsums = made[carries.size()], &dstate = made.back();
+    const auto flat = [&](const Tensor& v) { return reshape(v, {n.steps, n.batch, v.shape()[2] * n.hidden}); };
+    const Tensor dstate = flat(slice(made.back(), 2, 0, recurrence_.gates()));
+    Tensor dsums = dstate;
+    if (gru) {
+      std::vector<Tensor> of_sums;
+      for (std::int64_t k = 0; k < 3; ++k)
+        of_sums.push_back(slice(made.back(), 2, k == place(3) ? 3 : k, (k == place(3) ? 3 : k) + 1));
+      dsums = flat(concat(of_sums, 2));
+    }
     dh0.push_back(made[0]);
     if (lstm) dc0.push_back(made[1]);
     if (node.wanted[0]) dx = sum_of(dx, matmul(dsums, w));
