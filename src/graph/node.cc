@@ -48,7 +48,7 @@ Node::Node(OpPtr op, std::vector<Tensor> inputs, std::vector<TensorType> types)
       label_(scope_label) {
   for (const Tensor& v : inputs_) {
     v.node()->uses_.fetch_add(1, std::memory_order_release);
-    const DifferentiationPtr& run = v.node()->differentiation_;
+    const DifferentiationPtr& run = v.node()->differentiation();
     if (!run || run == differentiation_ || !run->active()) continue;
     if (!differentiation_ || run->depth() > differentiation_->depth()) differentiation_ = run;
   }
@@ -139,7 +139,7 @@ std::shared_mutex& Node::graph_mutex() {
 }
 
 void Node::release_inputs() const {
-  if (differentiation_ && has_data() && differentiation_->keep(*this)) return;
+  if (differentiation() && has_data() && differentiation_->keep(*this)) return;
   std::vector<Tensor> dropped;  // destroyed after the lock is released
   {
     const std::unique_lock lock(graph_mutex());
@@ -149,9 +149,8 @@ void Node::release_inputs() const {
 }
 
 void Node::end_differentiation() const {
-  if (!differentiation_) return;
+  if (!differentiation_ || differentiation_ended_.exchange(true)) return;
   differentiation_->forget(*this);
-  differentiation_ = nullptr;
   if (has_data()) release_inputs();
 }
 

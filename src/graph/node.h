@@ -62,8 +62,11 @@ class Node {
   static std::shared_mutex& graph_mutex();
   // The innermost function that is being differentiated whose variables it depends on; null: there is none. As long as
   // it is active release_inputs() leaves the operands.
-  const DifferentiationPtr& differentiation() const { return differentiation_; }
-  bool keeps_inputs() const { return differentiation_ && differentiation_->active(); }
+  const DifferentiationPtr& differentiation() const {
+    static const DifferentiationPtr none;
+    return differentiation_ended_.load(std::memory_order_acquire) ? none : differentiation_;
+  }
+  bool keeps_inputs() const { return differentiation() && differentiation()->active(); }
   // Its derivative is not taken through its operands, which it lets go once it has data.
   void end_differentiation() const;
   // For the variables of a function that is differentiated, which depend on themselves.
@@ -122,7 +125,8 @@ class Node {
   mutable std::atomic<int> index_hint_{0};
   mutable std::atomic<std::int32_t> operands_{0};
   mutable SourceLine line_;
-  mutable DifferentiationPtr differentiation_;
+  mutable DifferentiationPtr differentiation_;  // set before others see the node
+  mutable std::atomic<bool> differentiation_ended_{false};
   mutable std::atomic<const std::string*> label_;
   mutable const Node* next_ = nullptr;  // in the list of nodes to be deleted
 };
