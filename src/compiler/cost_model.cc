@@ -15,14 +15,23 @@ Estimate estimate(const Graph& graph, const Device& device, const Calibration& c
   // Throws what compile() would, but compiles no kernel.
   compiler::plan_calls(schedule, device, kernels::PlanFor::inspection);
   cpu::Executor none;  // work depends only on shapes
+  // How often each call runs. (How often a while_loop turns is not known: once. Both branches are counted.)
+  std::vector<double> runs(schedule.calls.size(), 1);
+  for (const compiler::Block& b : schedule.blocks) {
+    if (b.kind != compiler::Block::Kind::turns) continue;
+    for (int i = b.first; i < b.end; ++i) runs[static_cast<std::size_t>(i)] *= static_cast<double>(b.turns);
+  }
   Estimate e;
-  for (const compiler::ScheduledCall& call : schedule.calls) {
+  double calls = 0;
+  for (std::size_t i = 0; i < schedule.calls.size(); ++i) {
+    const compiler::ScheduledCall& call = schedule.calls[i];
     const std::vector<View> inputs = compiler::placeholder_views(schedule, call.inputs);
     const std::vector<View> outputs = compiler::placeholder_views(schedule, call.outputs);
-    e.kernels += calibration.estimate_seconds(call.op->work({none, inputs, outputs}));
+    e.kernels += runs[i] * calibration.estimate_seconds(call.op->work({none, inputs, outputs}));
+    calls += runs[i];
   }
   // The host may be the slower side.
-  e.kernels = std::max(e.kernels, static_cast<double>(schedule.calls.size()) * calibration.encode_seconds);
+  e.kernels = std::max(e.kernels, calls * calibration.encode_seconds);
   const auto bytes = [](const std::vector<compiler::Port>& ports) {
     double sum = 0;
     for (const compiler::Port& p : ports) {
