@@ -166,17 +166,20 @@ def elementwise():
         if name == "lgamma":
             points = [x for x in SPECIAL if not (x < 0 and (x == -inf or x == int(x)))]
         case(name, f, [t(*points)], relative64=relative64)
-        case(name, f, [t(*[x for x in points if x in FINITE])], order=2, relative=5e-5)
+        case(name, f, [t(*points)], order=2, relative=5e-5)
         case(name, f, [ordinary(name)], order=2, relative=5e-5)
     for name, (f, lists) in PARAMETERS.items():
         for parameters in lists:
             g = lambda x: f(x, *parameters)
             case(name, g, [t(*SPECIAL)], parameters)
-            case(name, g, [t(*FINITE)], parameters, order=2, relative=5e-5)
+            case(name, g, [t(*SPECIAL)], parameters, order=2, relative=5e-5)
             case(name, g, [ordinary(name)], parameters, order=2, relative=5e-5)
     points = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 3.0, inf, -inf, nan]
     for name, f in BINARY.items():
         case(name, f, pairs(points, points))
+        # Of these PyTorch's second derivatives are NaN where those here have their limits: at the origin, at infinities.
+        if name not in ("atan2", "logaddexp", "pow"):
+            case(name, f, pairs(points, points), order=2)
         a, b = t(0.3, 1.25, 2.4, 0.7, 1.9), t(1.2, 0.4, 2.75, -0.6, 1.3)
         case(name, f, [a, b], order=2, relative=5e-5)
     points = [0.0, 1.0, 2.0, inf, -inf, nan]
