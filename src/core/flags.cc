@@ -112,6 +112,7 @@ constexpr VariableInfo kOtherVariables[] = {
     {"WEFT_FUSED_PART", "Tests: the part of the fused functions that a process tests, such as 2/16."},
     {"WEFT_RANDOM_GRAPHS", "Tests: random graphs."},
     {"WEFT_RANDOM_PROGRAMS", "Tests: random programs of tensor operations."},
+    {"WEFT_RANDOM_DERIVATIVES", "Tests: random functions that are differentiated."},
     {"WEFT_MEMORY_TURNS", "Tests: turns of each loop whose memory must not grow."},
     {"WEFT_HOSTILE_CASES", "Tests: kernel calls with arguments that do not fit."},
     {"WEFT_HOSTILE_GRAPHS", "Tests: graphs that do not fit."},

@@ -183,7 +183,7 @@ constexpr ScalarOpInfo kOps[] = {
     differentiable(of_floats(ScalarOp::hypot, "hypot", 2, 0.9f, "hypot_f32($0, $1)", "hypot_narrow($0, $1)"),
                    "$g * ($0 / $r)", "$g * ($1 / $r)"),
     differentiable({ScalarOp::copysign, "copysign", 2, kFloat, same, kCheap, "copysign_f32($0, $1)"},
-                   "select(equal($0, 0), 0, $g * $r / $0)", "0"),
+                   "$g * sign($0) * copysign(1, $1)", "0"),
     differentiable({ScalarOp::nextafter, "nextafter", 2, kFloat, same, 0.4f, "nextafter_f32($0, $1)"}, "$g", "0"),
     differentiable(of_floats(logaddexp, "logaddexp", 2, 3.2f, "logaddexp_f32($0, $1)"), "$g * sigmoid($0 - $1)",
                    "$g * sigmoid($1 - $0)"),
