@@ -106,7 +106,7 @@ constexpr VariableInfo kOtherVariables[] = {
     {"WEFT_DIFFERENTIAL_ALIKE", "Tests: how many of them have one form and share their shaders."},
     {"WEFT_DIFFERENTIAL_SECONDS", "Tests: the time after which no further random problem begins."},
     {"WEFT_LEAST_PROBLEMS", "Tests: the number of random kernel problems below which a run has failed."},
-    {"WEFT_RANDOM_SEED", "Tests: the first seed of random graphs and programs."},
+    {"WEFT_RANDOM_SEED", "Tests: the first seed of random graphs, programs and derivatives."},
     {"WEFT_FUSED_PAIRS", "Tests: functions H for each pair of F and G in one kernel, or all."},
     {"WEFT_FUSED_NIGHTS", "random_problems.sh: the days in which all fused functions are tested, a part each day."},
     {"WEFT_FUSED_PART", "Tests: the part of the fused functions that a process tests, such as 2/16."},
