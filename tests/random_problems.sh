@@ -1,11 +1,12 @@
 #!/bin/sh
-# random_problems.sh PROGRAM PROCESSES: runs the random kernel problems, graphs and programs of weft_tests in so many processes
-# side by side, and prints how many ran in all, and each that failed with the seed that makes it again. Settings:
+# random_problems.sh PROGRAM PROCESSES: runs the random kernel problems, graphs, programs and functions that are
+# differentiated of weft_tests in so many processes side by side, and prints how many ran in all, and each that failed with the seed that makes it again. Settings:
 #   WEFT_SEED                 where the seeds begin: today's date by default
 #   WEFT_DIFFERENTIAL_CASES   problems of each kernel on each device (800)
 #   WEFT_DIFFERENTIAL_ALIKE   of these so many have one form, and share their shaders (8)
 #   WEFT_RANDOM_GRAPHS        graphs on each device (1000)
 #   WEFT_RANDOM_PROGRAMS      programs of tensor operations on each device (1000)
+#   WEFT_RANDOM_DERIVATIVES   functions that are differentiated on each device (1000)
 #   WEFT_FUSED_PAIRS          functions H for each pair of F and G in one kernel, on each device (1)
 #   WEFT_FUSED_NIGHTS         days in which all of these pairs are tested, a part each day (14)
 #   WEFT_TEST_DEVICES         the devices: all by default
@@ -19,6 +20,7 @@ export WEFT_SEED="${WEFT_SEED:-$(date +%Y%m%d)000}" WEFT_DIFFERENTIAL_CASES="${W
 export WEFT_DIFFERENTIAL_ALIKE="${WEFT_DIFFERENTIAL_ALIKE:-8}"
 graphs=$(((${WEFT_RANDOM_GRAPHS:-1000} + processes - 1) / processes))
 programs=$(((${WEFT_RANDOM_PROGRAMS:-1000} + processes - 1) / processes))
+derivatives=$(((${WEFT_RANDOM_DERIVATIVES:-1000} + processes - 1) / processes))
 started=$(date +%s)
 today=$((started / 86400))
 nights=${WEFT_FUSED_NIGHTS:-14}
@@ -38,6 +40,8 @@ while [ "$i" -lt "$processes" ]; do
       "$program" --gtest_filter='Devices/CompileTest.RandomGraphsComputeWhatCpuKernelsDo/*' || status=$?
     WEFT_RANDOM_PROGRAMS=$programs WEFT_RANDOM_SEED=$((WEFT_SEED % 1000000000 + i * programs)) \
       "$program" --gtest_filter='Devices/Programs.EvaluatedLaterComputeTheSame/*' || status=$?
+    WEFT_RANDOM_DERIVATIVES=$derivatives WEFT_RANDOM_SEED=$((WEFT_SEED % 1000000000 + i * derivatives)) \
+      "$program" --gtest_filter='Devices/RandomFunctions.*' || status=$?
     # A software GPU compiles each kernel on the CPU: all pairs of one device take two cores some three hours.
     WEFT_FUSED_PAIRS="${WEFT_FUSED_PAIRS:-1}" WEFT_FUSED_PART="$((today % nights * processes + i + 1))/$((nights * processes))" \
       "$program" --gtest_filter='Devices/FusedFunctions.*' || status=$?
@@ -54,7 +58,7 @@ awk '/PROBLEMS.*failed:/ { kind = $4 " " $5; run[kind] += $6; bad[kind] += $NF }
      END { for (kind in run) print kind, run[kind], "failed:", bad[kind] }' "$logs"/*
 echo "$(($(date +%s) - started)) s in $processes processes"
 # A process that ended early has counted nothing.
-[ "$(cat "$logs"/* | grep -c 'PROBLEMS.*random programs')" -ge "$processes" ] || { echo "a process ended early:"; tail -n 5 "$logs"/*; failed=1; }
+[ "$(cat "$logs"/* | grep -c 'PROBLEMS.*random derivatives')" -ge "$processes" ] || { echo "a process ended early:"; tail -n 5 "$logs"/*; failed=1; }
 ran=$(awk '/PROBLEMS.*differential problems/ { n += $6 } END { print n + 0 }' "$logs"/*)
 least=${WEFT_LEAST_PROBLEMS:-1}
 [ "$ran" -ge "$least" ] || { echo "$ran kernel problems ran, expected $least: were there devices?"; failed=1; }

@@ -103,17 +103,19 @@ Batched batch(std::span<const Tensor> outputs, std::span<const Tensor> variables
     std::vector<int> input_axes;
     for (const Tensor& v : node.inputs()) input_axes.push_back(axis_of(v));
     const auto is_batch = [](int axis) { return axis >= 0; };
-    if (const CustomDerivative* call = node.op().custom_derivative()) {
+    if (node.op().custom_derivative()) {
       const auto& results = dependence.results_of_call(node);
       if (results.front() != n) continue;
-      std::vector<Tensor> values(static_cast<std::size_t>(call->results));
-      std::vector<int> value_axes(values.size(), -1);
-      for (const Node* r : results) {
-        values[CustomResultOp::index_of(*r)] = now.at(r->inputs()[0]);
-        value_axes[CustomResultOp::index_of(*r)] = axis_of(r->inputs()[0]);
+      std::vector<Tensor> values = CustomResultOp::values_of(node);
+      std::vector<int> value_axes;
+      for (Tensor& v : values) {
+        value_axes.push_back(v.defined() ? axis_of(v) : -1);
+        if (v.defined()) v = now.at(v);
       }
-      const auto operands = std::span(inputs).subspan(1);
-      std::vector<int> operand_axes(input_axes.begin() + 1, input_axes.end());
+      const std::size_t count = CustomResultOp::operands_of(node).size();
+      const auto operands = std::span(inputs).subspan(1, count);
+      std::vector<int> operand_axes(input_axes.begin() + 1,
+                                    input_axes.begin() + 1 + static_cast<std::ptrdiff_t>(count));
       const AsNodeScope scope(node);
       CustomDerivativePtr of_results = node.as<CustomResultOp>()->call();
       if (std::ranges::any_of(operand_axes, is_batch) || std::ranges::any_of(value_axes, is_batch)) {

@@ -36,7 +36,7 @@ Dependence::Dependence(std::span<const Tensor> outputs, std::span<const Tensor> 
         is_variable(node) ||
         (!stop(node) && std::ranges::any_of(node.types(), [&](const TensorType& t) { return counts(t.dtype); }) &&
          std::ranges::any_of(node.inputs(), [&](const Tensor& v) { return counts(v.dtype()) && depends(*v.node()); }));
-    if (const CustomDerivative* call = node.op().custom_derivative()) calls_[call].push_back(&node);
+    if (depends_[k] && node.op().custom_derivative()) calls_[CustomResultOp::call_of(node)].push_back(&node);
   }
 }
 
@@ -47,8 +47,10 @@ struct Asked {
   const Node& node;  // of a call the first of its results
   const CustomDerivative* call;
   std::span<const Tensor> inputs;
-  std::vector<Tensor> outputs;  // undefined: a result of a call that nothing needs
+  std::vector<Tensor> outputs;
   std::vector<char> wanted;
+  // What each output is among the nodes: of a call it may be no node, or several.
+  std::vector<std::vector<Tensor>> found = {};
 
   Differentiated given() const { return {inputs, outputs, wanted}; }
   Derivatives vjp(std::span<const Tensor> cotangents) const {
@@ -65,11 +67,18 @@ std::optional<Asked> asked(const Node& node, const Dependence& dependence) {
   if (a.call) {
     const auto& results = dependence.results_of_call(node);
     if (results.front() != &node) return std::nullopt;
-    a.inputs = a.inputs.subspan(1);
-    a.outputs.resize(static_cast<std::size_t>(a.call->results));
-    for (const Node* r : results) a.outputs[CustomResultOp::index_of(*r)] = r->value();
+    a.inputs = CustomResultOp::operands_of(node);
+    a.found.resize(static_cast<std::size_t>(a.call->results));
+    for (const Node* r : results) a.found[CustomResultOp::index_of(*r)].push_back(r->value());
+    for (int i = 0; i < a.call->results; ++i) {
+      const auto& nodes = a.found[static_cast<std::size_t>(i)];
+      a.outputs.push_back(nodes.empty() ? CustomResultOp::result_of(node, i) : nodes.front());
+    }
   } else {
-    for (int i = 0; i < static_cast<int>(node.types().size()); ++i) a.outputs.push_back(node.value(i));
+    for (int i = 0; i < static_cast<int>(node.types().size()); ++i) {
+      a.outputs.push_back(node.value(i));
+      a.found.push_back({node.value(i)});
+    }
   }
   for (const Tensor& v : a.inputs) a.wanted.push_back(is_inexact(v.dtype()) && dependence.depends(*v.node()));
   return a;
@@ -165,7 +174,11 @@ std::vector<Tensor> pull_back(const Dependence& dependence, std::span<const Tens
     // (A call's first result is reached when all of them have their cotangents.)
     const auto of_node = asked(node, dependence);
     if (!of_node) continue;
-    const std::vector<Tensor> given = found(sums, of_node->outputs);
+    std::vector<Tensor> given;
+    for (const auto& nodes : of_node->found) {
+      Tensor& sum = given.emplace_back();
+      for (const Tensor& v : nodes) sum = sum_of(sum, sums.find(v));
+    }
     if (std::ranges::none_of(given, &Tensor::defined)) continue;
     const AsNodeScope scope(node, "backward");
     const std::vector<Tensor> made = vjp(*of_node, given);
@@ -199,7 +212,9 @@ std::vector<Tensor> push_forward(const Dependence& dependence, std::span<const T
     const AsNodeScope scope(*node, "tangent");
     const std::vector<Tensor> made = jvp(*of_node, given);
     check(*of_node, "jvp", made, of_node->outputs);
-    for (std::size_t i = 0; i < made.size(); ++i) set(of_node->outputs[i], made[i]);
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      for (const Tensor& v : of_node->found[i]) set(v, made[i]);
+    }
   }
   return found(known, outputs);
 }

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "graph/ops/identity.h"
 #include "graph/walk.h"
 
 namespace weft {
@@ -26,17 +28,17 @@ class Dependence {
     return k >= 0 && depends_[static_cast<std::size_t>(k)];
   }
   bool is_variable(const Node& node) const { return variables_.contains(node); }
-  // The results of the call with derivatives of its own, of which the node is one, in the order in which they were
-  // made.
+  // The nodes that are results of the call with derivatives of its own, of which the node is one, in the order in which
+  // they were made; some may be the same result.
   const std::vector<const Node*>& results_of_call(const Node& node) const {
-    return calls_.at(node.op().custom_derivative());
+    return calls_.at(CustomResultOp::call_of(node));
   }
 
  private:
   NodeIds variables_;
   Walk walk_;
   std::vector<char> depends_;
-  std::unordered_map<const CustomDerivative*, std::vector<const Node*>> calls_;
+  std::unordered_map<std::string, std::vector<const Node*>> calls_;
   RetainedInputs retained_;
 };
 

@@ -112,6 +112,26 @@ TEST_P(DerivativesTest, UpdatesInPlaceKeepWhatDerivativesNeed) {
   EXPECT_THAT(grad(f)(tensor({1.0f, 2.0f})).read<float>(), ElementsAre(0, 36));
 }
 
+// Slices of what indices and single numbers make are computed for themselves, but not past a variable that has such a
+// value.
+TEST_P(DerivativesTest, VariablesMayHaveValuesThatAreComputedFromIndices) {
+  const auto product = [](const Tensor& x) { return x[{1}] * x[{2}]; };
+  const auto sliced = [](const Tensor& x) { return sum(slice(x * x + 1, 0, 1, 3)); };
+  const auto half = [](const Tensor& x) { return sum(slice(stop_gradient(x) * x, 0, 1, 3)); };
+  const auto own = custom_vjp([](const Tensor& x) { return x * 2; },
+                              [](const std::tuple<Tensor>&, const Tensor&, const Tensor& g) { return g * 100; });
+  const auto of_own = [&](const Tensor& x) { return sum(slice(own(x) + 1, 0, 1, 3)); };
+  for (const Tensor& x : {full({4}, 3.0f), cast(arange(4), DType::f32), linspace(1, 7, 4), arange(4) * 0.5f}) {
+    const auto v = x.read<float>();
+    EXPECT_THAT(grad(product)(x).read<float>(), ElementsAre(0, v[2], v[1], 0));
+    EXPECT_THAT(grad(sliced)(x).read<float>(), ElementsAre(0, 2 * v[1], 2 * v[2], 0));
+    EXPECT_THAT(grad(half)(x).read<float>(), ElementsAre(0, v[1], v[2], 0));
+    EXPECT_THAT(grad(of_own)(x).read<float>(), ElementsAre(0, 100, 100, 0));
+    EXPECT_EQ(jvp(sliced)(x, ones({4})).second.item<float>(), 2 * (v[1] + v[2]));
+    EXPECT_THAT(hessian(product)(x).read<float>(), ElementsAre(0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0));
+  }
+}
+
 TEST_P(DerivativesTest, NestsInAnyOrder) {
   const auto f = [](const Tensor& x) { return sum(sin(x) * exp(x)); };
   const std::vector<float> at{-1, 0.5f, 2};
@@ -255,6 +275,77 @@ TEST_P(DerivativesTest, CheckpointsInsideOfOthers) {
   expect_equal(grad([&](const Tensor& v) { return sum(vmap(kept)(v)); })(x), first, "grad of vmap");
   expect_equal(nth_derivative(kept, 2)(x), second, "twice");
   expect_equal(vmap(grad(grad(kept)))(x), second, "vmap of grad of grad");
+}
+
+// What is computed again is a call of its own, beside the one that it repeats.
+TEST_P(DerivativesTest, HigherDerivativesOfCheckpointsInsideOfOthers) {
+  const auto own = custom_vjp(
+      [](const Tensor& u) { return exp(sin(u)); },
+      [](const std::tuple<Tensor>& u, const Tensor& y, const Tensor& g) { return g * y * cos(std::get<0>(u)); });
+  const auto plain = [](const Tensor& x) { return sin(exp(sin(x)) * x); };
+  const auto inner = checkpoint([](const Tensor& u) { return exp(sin(u)); });
+  const Tensor x = tensor({-0.5f, 0.3f, 1.0f});
+  for (int order = 1; order <= 3; ++order) {
+    const auto want = nth_derivative(plain, order)(x).read<float>();
+    const auto check = [&](const auto& f) {
+      const auto block = checkpoint([&f](const Tensor& u) { return f(u) * u; });
+      const auto whole = [&](const Tensor& v) { return sin(block(v)); };
+      EXPECT_THAT(nth_derivative(whole, order)(x).template read<float>(), Pointwise(FloatNear(2e-4f), want)) << order;
+      if (order < 3) return;
+      const auto third = grad(grad(grad(whole)));
+      EXPECT_THAT(vmap(third)(x).template read<float>(), Pointwise(FloatNear(2e-4f), want));
+    };
+    check(inner);
+    check(own);
+  }
+  // Results of which several are one value, in a batch.
+  const auto twice = checkpoint([](const std::vector<Tensor>& u) {
+    const Tensor y = sum(u[0] * 1);
+    return std::vector{y, y};
+  });
+  const auto f = checkpoint([&](const std::vector<Tensor>& u) { return std::vector{erf(twice(u)[1]), u[0], u[0]}; });
+  const auto first = [&](const Tensor& v) { return f(std::vector{v})[0]; };
+  const auto erf_of = [](const Tensor& v) { return erf(v); };
+  EXPECT_THAT(vmap(grad(first))(x).read<float>(),
+              Pointwise(FloatNear(1e-6f), jvp(erf_of)(x, ones_like(x)).second.read<float>()));
+}
+
+// A rule may need results that nothing else does, as what is kept for a backward pass is.
+TEST_P(DerivativesTest, OwnDerivativesOfResultsThatAreNotNeeded) {
+  using Two = std::pair<Tensor, Tensor>;
+  using Three = std::tuple<Tensor, Tensor, Tensor>;
+  const auto f = [](const Tensor& u) { return Two(exp(u) * 2, exp(u)); };
+  const auto by_vjp = custom_vjp(f, [](const std::tuple<Tensor>&, const Two& y, const Two& g) {
+    return g.first * 2 * y.second + g.second * y.second;
+  });
+  const auto by_jvp = custom_jvp(f, [](const std::tuple<Tensor>&, const Two& y, const std::tuple<Tensor>& t) {
+    return Two(std::get<0>(t) * 2 * y.second, std::get<0>(t) * y.second);
+  });
+  // Integers in front.
+  const auto mixed = custom_vjp([](const Tensor& u) { return Three(cast(u, DType::i32), exp(u) * 2, exp(u)); },
+                                [](const std::tuple<Tensor>&, const Three& y, const Three& g) {
+                                  return std::get<1>(g) * 2 * std::get<2>(y) + std::get<2>(g) * std::get<2>(y);
+                                });
+  const Tensor x = tensor({-0.5f, 0.3f, 1.0f}), one = ones_like(x);
+  const auto plain = [](const Tensor& v) { return sin(exp(v) * 2); };
+  const auto check = [&](const auto& function) {
+    for (int order = 1; order <= 2; ++order) {
+      const auto want = nth_derivative(plain, order)(x).read<float>();
+      EXPECT_THAT(nth_derivative(function, order)(x).template read<float>(), Pointwise(FloatNear(1e-4f), want));
+      if (order == 1) {
+        EXPECT_THAT(vmap(grad(function))(x).template read<float>(), Pointwise(FloatNear(1e-4f), want));
+        EXPECT_THAT(compile(vmap(grad(function)))(x).template read<float>(), Pointwise(FloatNear(1e-4f), want));
+      } else {
+        EXPECT_THAT(vmap(grad(grad(function)))(x).template read<float>(), Pointwise(FloatNear(1e-4f), want));
+      }
+    }
+  };
+  check([&](const Tensor& v) { return sin(by_vjp(v).first); });
+  check([&](const Tensor& v) { return sin(by_jvp(v).first); });
+  check([&](const Tensor& v) {
+    const auto [count, y, kept] = mixed(v);
+    return sin(y + cast(count * 0, v.dtype()));
+  });
 }
 
 TEST_P(DerivativesTest, OwnDerivativesOfWhatABatchShares) {

@@ -144,6 +144,15 @@ const Formula* derivative(ScalarOp op, int operand) {
   return formula ? &*formula : nullptr;
 }
 
+// A clamp to numbers has the derivative 0 at them, as PyTorch has it; with bounds that are tensors x shares it.
+const Formula* derivative(ScalarOp op, int operand, std::span<const Tensor> operands) {
+  static const Formula& to_numbers =
+      *new Formula(FormulaParser("select(logical_and(greater($0, $1), less($0, $2)), $g, 0)").run());
+  const auto is_number = [](const Tensor& x) { return x.rank() == 0 && x.node()->op().constant() != nullptr; };
+  if (op == ScalarOp::clamp && operand == 0 && is_number(operands[1]) && is_number(operands[2])) return &to_numbers;
+  return derivative(op, operand);
+}
+
 // Whether the table does not say what it is.
 bool has_no_derivative(ScalarOp op, std::size_t operand) { return kernels::info(op).derivatives[operand].empty(); }
 
@@ -253,7 +262,7 @@ Derivatives ElementwiseOp::vjp(const Differentiated& node, std::span<const Tenso
       made = cast(g, x.dtype());
     } else if (const RealParts* parts = real_parts(op->op, x.dtype())) {
       made = parts->vjp(g, x, node.outputs[0], static_cast<int>(i));
-    } else if (const Formula* formula = derivative(op->op, static_cast<int>(i))) {
+    } else if (const Formula* formula = derivative(op->op, static_cast<int>(i), node.inputs)) {
       const bool conjugate = g.dtype() == DType::c64;
       made = value_of(*formula, conjugate ? conj(g) : g, node.inputs, node.outputs[0]);
       if (conjugate) made = conj(made);
@@ -278,7 +287,7 @@ Derivatives ElementwiseOp::jvp(const Differentiated& node, std::span<const Tenso
       sum = sum_of(sum, cast(t, op->type));
     } else if (const RealParts* parts = real_parts(op->op, node.inputs[i].dtype())) {
       sum = sum_of(sum, parts->jvp(t, node.inputs[i], node.outputs[0], static_cast<int>(i)));
-    } else if (const Formula* formula = derivative(op->op, static_cast<int>(i))) {
+    } else if (const Formula* formula = derivative(op->op, static_cast<int>(i), node.inputs)) {
       sum = sum_of(sum, value_of(*formula, t, node.inputs, node.outputs[0]));
     } else if (has_no_derivative(op->op, i)) {
       return std::nullopt;
@@ -303,8 +312,6 @@ std::vector<Tensor> ElementwiseOp::decomposed(std::span<const Tensor> inputs) co
       return select(op == ScalarOp::max ? less_equal(x, bound) : greater_equal(x, bound), bound, x);
     };
     const bool cuts = (n.op == ScalarOp::min || n.op == ScalarOp::max) && is_number(n.args[0]) != is_number(n.args[1]);
-    const bool clamps =
-        n.op == ScalarOp::clamp && !is_number(n.args[0]) && is_number(n.args[1]) && is_number(n.args[2]);
     if (n.op == ScalarOp::input) {
       values.push_back(inputs[static_cast<std::size_t>(n.input)]);
     } else if (n.op == ScalarOp::constant) {
@@ -315,8 +322,6 @@ std::vector<Tensor> ElementwiseOp::decomposed(std::span<const Tensor> inputs) co
     } else if (cuts) {
       const bool first = is_number(n.args[0]);
       values.push_back(cut(n.op, args[first ? 1 : 0], args[first ? 0 : 1]));
-    } else if (clamps) {
-      values.push_back(cut(ScalarOp::min, cut(ScalarOp::max, args[0], args[1]), args[2]));
     } else if (args.size() == 1) {
       values.push_back(unary(n.op, args[0]));
     } else if (args.size() == 2) {

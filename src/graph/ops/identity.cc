@@ -29,18 +29,56 @@ std::size_t CustomResultOp::index_of(const Node& node) {
   return static_cast<std::size_t>(node.as<CustomResultOp>()->index_);
 }
 
+std::span<const Tensor> CustomResultOp::operands_of(const Node& node) {
+  const std::size_t values = node.as<CustomResultOp>()->defined_.size();
+  return std::span(node.inputs()).subspan(1, node.inputs().size() - 1 - values);
+}
+
+std::vector<Tensor> CustomResultOp::values_of(const Node& node) {
+  const auto& op = *node.as<CustomResultOp>();
+  const auto values = std::span(node.inputs()).last(op.defined_.size());
+  std::vector<Tensor> all(static_cast<std::size_t>(op.call_->results));
+  for (std::size_t k = 0; k < values.size(); ++k) all[static_cast<std::size_t>(op.defined_[k])] = values[k];
+  return all;
+}
+
+std::string CustomResultOp::call_of(const Node& node) {
+  const CustomDerivative* call = node.op().custom_derivative();
+  std::string key(reinterpret_cast<const char*>(&call), sizeof call);
+  for (const Tensor& v : std::span(node.inputs()).subspan(1)) {
+    const std::uint64_t id[] = {v.node()->sequence(), static_cast<std::uint64_t>(v.index())};
+    key.append(reinterpret_cast<const char*>(id), sizeof id);
+  }
+  return key;
+}
+
+Tensor CustomResultOp::result_of(const Node& node, int index) {
+  const auto& op = *node.as<CustomResultOp>();
+  const Tensor value = values_of(node)[static_cast<std::size_t>(index)];
+  if (!value.defined()) return {};
+  std::vector<Tensor> inputs(node.inputs().begin(), node.inputs().end());
+  inputs[0] = value;
+  return apply(make_op<CustomResultOp>(op.call_, index, op.defined_), std::move(inputs));
+}
+
 Tensor identity(const Tensor& x, IdentityKind kind) {
   return apply(make_op<IdentityOp>(IdentityAttributes{kind}), {x});
 }
 
 std::vector<Tensor> with_derivative(const CustomDerivativePtr& call, std::span<const Tensor> results,
                                     std::span<const Tensor> operands) {
-  std::vector<Tensor> out(results.size());
+  std::vector<Tensor> out(results.size()), further(operands.begin(), operands.end());
+  std::vector<int> defined;
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (!results[i].defined()) continue;
-    std::vector<Tensor> inputs{results[i]};
-    inputs.insert(inputs.end(), operands.begin(), operands.end());
-    out[i] = apply(make_op<CustomResultOp>(call, static_cast<int>(i)), std::move(inputs));
+    defined.push_back(static_cast<int>(i));
+    further.push_back(results[i]);
+  }
+  for (const int i : defined) {
+    const auto at = static_cast<std::size_t>(i);
+    std::vector<Tensor> inputs{results[at]};
+    inputs.insert(inputs.end(), further.begin(), further.end());
+    out[at] = apply(make_op<CustomResultOp>(call, i, defined), std::move(inputs));
   }
   return out;
 }

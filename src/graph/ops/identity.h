@@ -46,10 +46,13 @@ class CustomDerivative {
 };
 using CustomDerivativePtr = std::shared_ptr<const CustomDerivative>;
 
-// Result `index` of such a call: its operand 0, followed by the call's operands.
+// Result `index` of such a call: its operand 0, followed by the call's operands and the values of all of its results
+// that are defined. These tell one call of a function from others, also when it is made again on other operands, and
+// rules may need them where nothing else does.
 class CustomResultOp final : public Op {
  public:
-  CustomResultOp(CustomDerivativePtr call, int index) : call_(std::move(call)), index_(index) {}
+  CustomResultOp(CustomDerivativePtr call, int index, std::vector<int> defined)
+      : call_(std::move(call)), index_(index), defined_(std::move(defined)) {}
   std::string_view name() const override { return "identity"; }
   bool is_view() const override { return true; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override { return {inputs[0]}; }
@@ -59,10 +62,18 @@ class CustomResultOp final : public Op {
   const CustomDerivativePtr& call() const { return call_; }
   // Which result of its call the node is.
   static std::size_t index_of(const Node& node);
+  static std::span<const Tensor> operands_of(const Node& node);
+  // Of each result of the call; undefined ones are undefined.
+  static std::vector<Tensor> values_of(const Node& node);
+  // Equal for all results of one call.
+  static std::string call_of(const Node& node);
+  // Another result of the node's call; undefined ones are undefined.
+  static Tensor result_of(const Node& node, int index);
 
  private:
   CustomDerivativePtr call_;
   int index_;
+  std::vector<int> defined_;  // results
 };
 
 // The results with these derivatives. Undefined ones stay so.

@@ -9,6 +9,7 @@
 #include "core/visits.h"
 #include "graph/graph.h"
 #include "graph/ops/elementwise.h"
+#include "graph/ops/identity.h"
 #include "graph/ops/iota.h"
 #include "graph/ops/view.h"
 
@@ -19,6 +20,9 @@ namespace {
 constexpr std::size_t kMostNodes = 64;
 // Nodes that are made: one that is seen through several views is made for each.
 constexpr int kMostMade = 256;
+
+// A variable of a derivative, or what else is another tensor for derivatives than its operand.
+bool hides_operand(const Node& node) { return node.as<IdentityOp>() || node.op().custom_derivative(); }
 
 bool single(const Tensor& v) { return element_count(v.shape()) == 1; }
 
@@ -92,7 +96,7 @@ class ComputedView {
       if (single(v) || operands_.contains(v.node())) continue;
       const Node& node = *v.node();
       const Op& op = node.op();
-      if (node.is_computed() || operands_.size() == kMostNodes) return false;
+      if (node.is_computed() || operands_.size() == kMostNodes || hides_operand(node)) return false;
       if (!op.is_iota() && !op.is_view() && !(op.elementwise() && node.types().size() == 1)) return false;
       operands_.emplace(&node, node.inputs());
       largest_ = std::max(largest_, element_count(v.shape()));
@@ -198,7 +202,7 @@ Tensor computed_view(const Tensor& view) {
   if (element_count(view.shape()) >= element_count(shown.shape())) return {};
   // Most views show data; those of a single element store no more than that. (Views keep their operand.)
   const Tensor* stored = &shown;
-  for (std::size_t views = 0; stored->node()->op().is_view(); ++views) {
+  for (std::size_t views = 0; stored->node()->op().is_view() && !hides_operand(*stored->node()); ++views) {
     count_visits();
     if (views == kMostNodes) return {};
     stored = &input_of(*stored);

@@ -42,17 +42,30 @@ class Maker {
   DType stored_, type_;
 };
 
-// `negative` where x is 0 or less, else x, also of NaN. At 0 both are 0; the derivative there is that of `negative`, as
-// PyTorch has it.
-int negative_part(Maker& m, int negative) {
-  return m.result(m(select, m(less_equal, m.x, m.number(0)), negative, m.x));
+// x where the condition is true, else 0: an operand of functions that count there alone, so that their derivatives
+// elsewhere, infinite or NaN, are not multiplied by 0.
+int where_it_counts(Maker& m, int condition) { return m(select, condition, m.x, m.number(0)); }
+
+// slope · scale · (exp(x / scale) - 1) of negative x, else slope · x at 0 and `positive` · x above, also of NaN: at 0
+// PyTorch's first derivative is that of the negative side, and the second that of the other.
+int exponential_below(Maker& m, double slope, double scale, double positive) {
+  const int negative = m(less, m.x, m.number(0)), x = where_it_counts(m, negative);
+  const int scaled = scale == 1 ? x : m(ScalarOp::div, x, m.number(scale));
+  const int below = m(mul, m(ScalarOp::expm1, scaled), m.number(slope * scale));
+  int above = m.x;
+  if (slope != positive) {
+    above = m(mul, m.x, m(select, m(equal, m.x, m.number(0)), m.number(slope), m.number(positive)));
+  } else if (positive != 1) {
+    above = m(mul, m.x, m.number(positive));
+  }
+  return m.result(m(select, negative, below, above));
 }
 
 }  // namespace
 
 int hardtanh(Expression& e, int x, double low, double high) {
   Maker m(e, "hardtanh", x);
-  return m.result(m(clamp, m.x, m.number(low), m.number(high)));
+  return m.result(m(min, m(max, m.x, m.number(low)), m.number(high)));
 }
 
 int relu6(Expression& e, int x) { return hardtanh(e, x, 0, 6); }
@@ -65,21 +78,19 @@ int leaky_relu(Expression& e, int x, double alpha) {
 
 int elu(Expression& e, int x, double alpha) {
   Maker m(e, "elu", x);
-  return negative_part(m, m(mul, m(ScalarOp::expm1, m.x), m.number(alpha)));
+  return exponential_below(m, alpha, 1, 1);
 }
 
 int selu(Expression& e, int x) {
   constexpr double kAlpha = 1.6732632423543772848170429916717;
   constexpr double kScale = 1.0507009873554804934193349852946;
   Maker m(e, "selu", x);
-  const int negative = m(mul, m(ScalarOp::expm1, m.x), m.number(kAlpha * kScale));
-  return m.result(m(select, m(less_equal, m.x, m.number(0)), negative, m(mul, m.x, m.number(kScale))));
+  return exponential_below(m, kAlpha * kScale, 1, kScale);
 }
 
 int celu(Expression& e, int x, double alpha) {
   Maker m(e, "celu", x);
-  const int a = m.number(alpha);
-  return negative_part(m, m(mul, m(ScalarOp::expm1, m(ScalarOp::div, m.x, a)), a));
+  return exponential_below(m, 1, alpha, 1);
 }
 
 int hardsigmoid(Expression& e, int x, double alpha, double beta) {
@@ -90,10 +101,10 @@ int hardsigmoid(Expression& e, int x, double alpha, double beta) {
 
 int hardswish(Expression& e, int x) {
   Maker m(e, "hardswish", x);
-  const int gate = m(clamp, m(add, m.x, m.number(3)), m.number(0), m.number(6));
-  // Below -3 the result is -0, also for -infinity, times which 0 would be NaN.
-  const int product = m(mul, m.x, m(mul, gate, m.number(1.0 / 6)));
-  return m.result(m(select, m(less, m.x, m.number(-3)), m.number(-0.0), product));
+  const int inside = where_it_counts(m, m(less, m(ScalarOp::abs, m.x), m.number(3)));
+  const int product = m(mul, inside, m(mul, m(add, inside, m.number(3)), m.number(1.0 / 6)));
+  const int above = m(select, m(less, m.x, m.number(3)), product, m.x);
+  return m.result(m(select, m(less_equal, m.x, m.number(-3)), m.number(-0.0), above));
 }
 
 int softsign(Expression& e, int x) {

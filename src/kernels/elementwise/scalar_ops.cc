@@ -43,6 +43,9 @@ constexpr std::string_view kTrigamma = "select(less($0, 0), -$g, $g) * (" WEFT_T
 #undef WEFT_TERM
 #undef WEFT_REST
 
+// The squared distance from the origin of a plane, and 1 there: both derivatives of atan2 are 0 at the origin.
+#define WEFT_SQUARES "select(equal(square($0) + square($1), 0), 1, square($0) + square($1))"
+
 // The row with a function's derivatives for its operands.
 constexpr ScalarOpInfo differentiable(ScalarOpInfo row, std::string_view d0, std::string_view d1 = {},
                                       std::string_view d2 = {}) {
@@ -59,7 +62,7 @@ constexpr ScalarOpInfo kOps[] = {
         {neg, "neg", 1, kNumber | kComplex, same, kCheap, "-$0", "-$0", "(~$0 + 1u)", "neg_64($0)", "", "-$0"}, "-$g"),
     differentiable({ScalarOp::abs, "abs", 1, kNumber | kComplex, Yields::real, kCheap, "abs_f32($0)", "abs($0)", "$0",
                     "abs_i64($0)", "$0", "hypot_f32($0.x, $0.y)"},
-                   "$g * sign($0)"),
+                   "select(less($0, 0), -$g, select(greater($0, 0), $g, 0))"),
     differentiable({sign, "sign", 1, kNumber, same, kCheap, "sign_f32($0)", "sign($0)", "min($0, 1u)", "sign_i64($0)",
                     "vec2<u32>(min($0.x | $0.y, 1u), 0u)"},
                    "0"),
@@ -68,7 +71,7 @@ constexpr ScalarOpInfo kOps[] = {
     differentiable({ScalarOp::trunc, "trunc", 1, kFloat, same, kCheap, "trunc($0)"}, "0"),
     differentiable({ScalarOp::round, "round", 1, kFloat, same, kCheap, "round($0)"}, "0"),
     differentiable({ScalarOp::sqrt, "sqrt", 1, kFloat, same, 0.3f, "sqrt_f32($0)"}, "0.5 * $g / $r"),
-    differentiable({rsqrt, "rsqrt", 1, kFloat, same, 0.4f, "inverseSqrt($0)"}, "-0.5 * $g * $r / $0"),
+    differentiable({rsqrt, "rsqrt", 1, kFloat, same, 0.4f, "inverseSqrt($0)"}, "-0.5 * $g * ($r * square($r))"),
     differentiable(of_floats(ScalarOp::cbrt, "cbrt", 1, 3.8f, "cbrt_f32($0)", "cbrt_narrow($0)"),
                    "$g / (3 * square($r))"),
     differentiable({reciprocal, "reciprocal", 1, kFloat | kComplex, same, kCheap, "(1.0 / $0)", "", "", "", "",
@@ -175,12 +178,12 @@ constexpr ScalarOpInfo kOps[] = {
                     "pow_u32($0, $1)", "pow_i64($0, $1)", "pow_u64($0, $1)", "", "pow_narrow($0, $1)"},
                    "select(equal($1, 0), 0, $g * $1 * pow($0, $1 - 1))",
                    "select(logical_and(equal($0, 0), greater_equal($1, 0)), 0, $g * $r * log($0))"),
-    differentiable(of_floats(ScalarOp::atan2, "atan2", 2, 2.9f, "atan2_f32($0, $1)"),
-                   "$g * $1 / (square($0) + square($1))", "-$g * $0 / (square($0) + square($1))"),
+    differentiable(of_floats(ScalarOp::atan2, "atan2", 2, 2.9f, "atan2_f32($0, $1)"), "$g * $1 / " WEFT_SQUARES,
+                   "-$g * $0 / " WEFT_SQUARES),
     differentiable(of_floats(ScalarOp::hypot, "hypot", 2, 0.9f, "hypot_f32($0, $1)", "hypot_narrow($0, $1)"),
                    "$g * ($0 / $r)", "$g * ($1 / $r)"),
     differentiable({ScalarOp::copysign, "copysign", 2, kFloat, same, kCheap, "copysign_f32($0, $1)"},
-                   "select(equal($0, 0), 0, $g * $r / $0)", "0"),
+                   "$g * sign($0) * copysign(1, $1)", "0"),
     differentiable({ScalarOp::nextafter, "nextafter", 2, kFloat, same, 0.4f, "nextafter_f32($0, $1)"}, "$g", "0"),
     differentiable(of_floats(logaddexp, "logaddexp", 2, 3.2f, "logaddexp_f32($0, $1)"), "$g * sigmoid($0 - $1)",
                    "$g * sigmoid($1 - $0)"),
@@ -194,12 +197,12 @@ constexpr ScalarOpInfo kOps[] = {
         "select(less($1, $0), 0, select(equal($0, $1), 0.5 * $g, $g))"),
     differentiable({ScalarOp::fmin, "fmin", 2, kAny, same, kCheap, "fmin_f32($0, $1)", "min($0, $1)", "",
                     "min_i64($0, $1)", "min_u64($0, $1)"},
-                   "select(logical_or(less_equal($0, $1), is_nan($1)), $g, 0)",
-                   "select(logical_or(less_equal($0, $1), is_nan($1)), 0, $g)"),
+                   "select(logical_or(less($0, $1), is_nan($1)), $g, select(equal($0, $1), 0.5 * $g, 0))",
+                   "select(logical_or(less($0, $1), is_nan($1)), 0, select(equal($0, $1), 0.5 * $g, $g))"),
     differentiable({ScalarOp::fmax, "fmax", 2, kAny, same, kCheap, "fmax_f32($0, $1)", "max($0, $1)", "",
                     "max_i64($0, $1)", "max_u64($0, $1)"},
-                   "select(logical_or(greater_equal($0, $1), is_nan($1)), $g, 0)",
-                   "select(logical_or(greater_equal($0, $1), is_nan($1)), 0, $g)"),
+                   "select(logical_or(greater($0, $1), is_nan($1)), $g, select(equal($0, $1), 0.5 * $g, 0))",
+                   "select(logical_or(greater($0, $1), is_nan($1)), 0, select(equal($0, $1), 0.5 * $g, $g))"),
     {gcd, "gcd", 2, kInteger, same, 30, "", "gcd_i32($0, $1)", "gcd_u32($0, $1)", "gcd_i64($0, $1)", "gcd_u64($0, $1)"},
     {lcm, "lcm", 2, kInteger, same, 30, "", "lcm_i32($0, $1)", "lcm_u32($0, $1)", "lcm_i64($0, $1)", "lcm_u64($0, $1)"},
     {equal, "equal", 2, kAny | kComplex, boolean, kCheap, "u32(equal_f32($0, $1))", "u32($0 == $1)", "",
@@ -233,9 +236,12 @@ constexpr ScalarOpInfo kOps[] = {
                    "$g * $1", "$g * $0", "$g"),
     differentiable({clamp, "clamp", 3, kNumber, same, 0.2f, "clamp_f32($0, $1, $2)", "min(max($0, $1), $2)", "",
                     "min_i64(max_i64($0, $1), $2)", "min_u64(max_u64($0, $1), $2)"},
-                   "select(logical_or(less($0, $1), greater($0, $2)), 0, $g)",
-                   "select(logical_and(less($0, $1), less($1, $2)), $g, 0)",
-                   "select(logical_or(greater($0, $2), less($2, $1)), $g, 0)"),
+                   "select(logical_or(less($0, $1), greater($0, $2)), 0, "
+                   "select(logical_and(less($1, $2), logical_or(equal($0, $1), equal($0, $2))), 0.5 * $g, $g))",
+                   "select(logical_and(less_equal($1, $2), less($0, $1)), $g, "
+                   "select(logical_and(less($1, $2), equal($0, $1)), 0.5 * $g, 0))",
+                   "select(logical_or(greater($1, $2), logical_and(less_equal($1, $2), greater($0, $2))), $g, "
+                   "select(logical_and(less($1, $2), equal($0, $2)), 0.5 * $g, 0))"),
     differentiable({ScalarOp::lerp, "lerp", 3, kFloat, same, kCheap, "lerp_f32($0, $1, $2)"}, "$g * (1 - $2)",
                    "$g * $2", "$g * ($1 - $0)")};
 
