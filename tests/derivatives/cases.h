@@ -34,6 +34,7 @@ void add_index_derivatives(DerivativeCases& cases);
 void add_network_derivatives(DerivativeCases& cases);
 void add_row_derivatives(DerivativeCases& cases);
 void add_attention_derivatives(DerivativeCases& cases);
+void add_loss_derivatives(DerivativeCases& cases);
 
 const DerivativeCases& derivative_cases();
 

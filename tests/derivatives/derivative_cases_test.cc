@@ -250,6 +250,7 @@ const DerivativeCases& derivative_cases() {
     add_network_derivatives(cases);
     add_row_derivatives(cases);
     add_attention_derivatives(cases);
+    add_loss_derivatives(cases);
     return cases;
   }();
   return all;
