@@ -110,9 +110,9 @@ class KernelBench {
   bool asked(std::string_view name) const { return bench::asked(options_, name); }
   // Runs the call, warms up, times it, and checks its result, if there is a check. `amount` in bytes or FLOP; `more`:
   // additional work of the call, for the cpu's estimate (a GPU's dispatches declare theirs); `turns`: how many times
-  // the call does all that.
+  // the call does all that; `dispatches`: what it dispatches, if it is of an executable.
   void measure(const std::string& name, Unit unit, double amount, const Call& call, const std::function<bool()>& check,
-               const Work& more = {}, int turns = 1);
+               const Work& more = {}, int turns = 1, std::span<const KernelRun> dispatches = {});
   // Without a check; calls rotate through copies of their operands.
   void measure(const ColdCase& cold);
 
@@ -128,7 +128,7 @@ class KernelBench {
   void report_estimates();
 
  private:
-  double estimate(const Work& work, const Call& call);
+  double estimate(const Work& work, const Call& call, std::span<const KernelRun> dispatches);
   Device device_;
   const Options& options_;
   Report& report_;

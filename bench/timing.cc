@@ -25,12 +25,21 @@ std::function<void(int)> submitted(const gpu::Device& device, const Call& call) 
   };
 }
 
-// Records the call once; the result runs it the given number of times, and waits.
-std::function<void(int)> repeated(const Device& device, const Call& call) {
+// Records the call once, unless it is `of_executables`, which record themselves; the result runs it the given number of
+// times, and waits.
+std::function<void(int)> repeated(const Device& device, const Call& call, bool of_executables) {
   if (!device.is_gpu()) {
     return [&call](int times) {
       cpu::Executor executor;
       for (int i = 0; i < times; ++i) call(executor);
+    };
+  }
+  if (of_executables) {
+    return [device, &call](int times) {
+      gpu::Encoder encoder(device.gpu());
+      for (int i = 0; i < times; ++i) call(encoder);
+      encoder.submit();
+      device.wait();
     };
   }
   return [device, submit = submitted(device.gpu(), call)](int times) {
@@ -46,7 +55,9 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-void run(const Device& device, const Call& call, int times) { repeated(device, call)(times); }
+void run(const Device& device, const Call& call, int times, bool of_executables) {
+  repeated(device, call, of_executables)(times);
+}
 
 void occupy(const Device& device, double seconds) {
   if (!device.is_gpu() || is_software(device)) return;
@@ -81,8 +92,8 @@ std::string to_string(const Time& time) {
          (time.processor > 0 ? std::format(" (processors {:10.2f})", time.processor * 1e6) : "");
 }
 
-Time time_call(const Device& device, const Call& call, const Timing& timing) {
-  const auto repeat = repeated(device, call);
+Time time_call(const Device& device, const Call& call, const Timing& timing, bool of_executables) {
+  const auto repeat = repeated(device, call, of_executables);
   const auto sample = [&](int times) {
     const std::clock_t before = std::clock();
     const auto start = Clock::now();

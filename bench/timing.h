@@ -25,7 +25,7 @@ double median(std::vector<double> values);
 using Call = std::function<void(Stream&)>;
 
 // Runs the call that many times, and waits.
-void run(const Device& device, const Call& call, int times = 1);
+void run(const Device& device, const Call& call, int times = 1, bool of_executables = false);
 // Gives a GPU work for about that long without waiting, because it lowers its clocks while the host compiles or
 // computes.
 void occupy(const Device& device, double seconds);
@@ -48,6 +48,6 @@ struct Time {
 std::string to_string(const Time& time);
 
 // Warms up, then times calls back to back, many in a submit so that its fixed cost is negligible; medians.
-Time time_call(const Device& device, const Call& call, const Timing& timing);
+Time time_call(const Device& device, const Call& call, const Timing& timing, bool of_executables = false);
 
 }  // namespace weft::bench

@@ -33,7 +33,7 @@ def sample(call, calls):
 # As in weft_bench: a method of Bench for each family, and its types.
 FAMILIES = {"copy": (*FLOATS, "u8"), "cast": ("f32",), "generate": ("f32", "f16"), "elementwise": FLOATS,
             "rows": FLOATS, "lengths": ("f32", "f16"), "shapes": ("f32", "f16"),
-            "row_fusion": ("f32", "f16"), "move": ("f32", "f16"),
+            "row_fusion": ("f32", "f16"), "gradients": ("f32", "f16"), "move": ("f32", "f16"),
             "scan": ("f32", "f16"), "attention": ("f32", "f16"), "matmul": ("f32", "f16"), "conv": ("f32", "f16"),
             "rnn": ("f32", "f16"), "quantize": ("f32", "f16"), "pool": ("f32", "f16"), "resize": ("f32", "f16")}
 
@@ -243,6 +243,65 @@ class Bench:
             return F.layer_norm(s, (columns,), c, c, 1e-5), s
 
         self.measure(f"layer norm of x + r, both {label}", "GB/s", 4 * size, both, x, r, w)
+
+    def gradients(self, kind):
+        size = TYPES[kind].itemsize
+        whole, other = (self.random(((self.args.mebibytes << 20) // size,), kind) for _ in range(2))
+        count, aten = whole.numel(), torch.ops.aten
+
+        def case(name, x, moved, function, *operands):
+            self.measure(f"{name} {kind} {list(x.shape)}", "GB/s", moved * x.nbytes, function, *operands)
+
+        for length in (1024, 4096, 1 << 17):
+            x, g = (v.view(count // length, length) for v in (whole, other))
+            for name, f in (("softmax", aten._softmax_backward_data), ("log softmax", aten._log_softmax_backward_data)):
+                case(f"{name} gradient", x, 3, lambda a, b: f(b, a, 1, a.dtype), x, g)  # noqa: B023
+        side = 1 << (count.bit_length() - 1) // 2
+        x, g = (v.view(side, count // side) for v in (whole, other))
+        case("softmax gradient of columns", x, 3, lambda a, b: aten._softmax_backward_data(b, a, 0, a.dtype), x, g)
+        for length in (1024, 4096, 1 << 17):
+            x, g = (v.view(count // length, length) for v in (whole, other))
+            w = self.random((length,), kind)
+            _, mean, factor = torch.native_layer_norm(x, (length,), w, w, 1e-5)
+            for name, mask in (("layer norm gradient", [True] * 3), ("layer norm gradient of x", [True, False, False])):
+                case(name, x, 3, lambda a, b: aten.native_layer_norm_backward(  # noqa: B023
+                    b, a, (length,), mean, factor, w, w, mask), x, g)  # noqa: B023
+            if hasattr(aten, "_fused_rms_norm_backward"):
+                _, factor = aten._fused_rms_norm(x, (length,), w, 1e-5)
+                case("rms norm gradient", x, 3, lambda a, b: aten._fused_rms_norm_backward(  # noqa: B023
+                    b, a, (length,), factor, w, [True, True]), x, g)  # noqa: B023
+        n, c, pixels, groups = count // (64 * 4096), 64, 4096, 8
+        x, g = (v.view(n, c, 64, 64) for v in (whole, other))
+        w, mean, variance = self.random((c,), kind), torch.full((c,), 0.25).cuda(), torch.full((c,), 0.375).cuda()
+        for name, parts in (("group", groups), ("instance", c)):
+            _, at, factor = torch.native_group_norm(x, w, w, n, c, pixels, parts, 1e-5)
+            case(f"{name} norm gradient", x, 3, lambda a, b: aten.native_group_norm_backward(  # noqa: B023
+                b, a, at, factor, w, n, c, pixels, parts, [True] * 3), x, g)  # noqa: B023
+        _, at, factor = torch.native_batch_norm(x, w.float(), w.float(), mean, variance, True, 0.1, 1e-5)
+        for name, training in (("batch norm gradient", False), ("batch norm training gradient", True)):
+            case(name, x, 3, lambda a, b: aten.native_batch_norm_backward(  # noqa: B023
+                b, a, w.float(), mean, variance, at, factor, training, 1e-5, [True] * 3), x, g)  # noqa: B023
+        del other, g
+        for classes in (1000, 50257, 128256):
+            rows = count // classes
+            x = whole[: rows * classes].view(rows, classes)
+            labels = torch.randint(0, classes, (rows,), device="cuda")
+
+            def both(a, at, smoothing):
+                a = a.detach().requires_grad_()
+                loss = F.cross_entropy(a, at, reduction="sum", label_smoothing=smoothing)
+                return torch.autograd.grad(loss, a)
+
+            case("cross entropy with gradient", x, 3, lambda a, at: both(a, at, 0.0), x, labels)
+            self.measure(f"cross entropy with gradient, smoothed {kind} {list(x.shape)}", "GB/s", 3 * x.nbytes,
+                         lambda a, at: both(a, at, 0.1), x, labels)
+            case("cross entropy", x, 1, F.cross_entropy, x, labels)
+        del whole, x
+        words, width, number = 50000, 768, 65536
+        g = self.random((number, width), kind)
+        at = torch.distributions.Geometric(8 / words).sample((number,)).long().clamp(max=words - 1).cuda()
+        self.measure(f"embedding gradient {kind} [{words}, {width}] x [{number}]", "GB/s", size * width * (words + number),
+                     lambda b, i: aten.embedding_dense_backward(b, i, words, -1, False), g, at)
 
     def move(self, kind):
         size = self.args.mebibytes << 20

@@ -31,6 +31,7 @@
 #include "weft/kernels.h"
 #include "weft/kernels/table.h"
 #include "weft/log.h"
+#include "weft/losses.h"
 #include "weft/memory.h"
 #include "weft/memory_figures.h"
 #include "weft/models.h"

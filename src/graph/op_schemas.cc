@@ -67,6 +67,8 @@ std::vector<Schema> make_functions() {
   constexpr const char* kReduced = "x's shape without the axes, or with size 1 there (keep_dims)";
   constexpr const char *kWindows = "[n, c, windows…]", *kPooled = "[n, c, sizes…]", *kOnes = "[n, c, 1…]";
   constexpr const char* kSame = "x's type";
+  constexpr const char* kLoss = "[]; of LossReduction::none the labels' shape";
+  constexpr const char* kElementLoss = "[]; of LossReduction::none the operands' common shape";
   return {
       function("unary", "y = op(x)", "the function that op names, of each element", "x's shape", kOfOp),
       function("binary", "y = op(a, b)", "the function that op names, of each pair of elements", kCommon, kOfOp),
@@ -143,6 +145,20 @@ std::vector<Schema> make_functions() {
       function("reduce", "y = op(x over axes)",
                "the elements over the axes combined to one, as the kernel reduce_… does it", kReduced,
                "x's type; of any and all bool, of count i32, from 2^31 elements on i64"),
+      function("cross_entropy", "y = -log softmax(x)[label] · weights[label]",
+               "the cross-entropy of softmax(x) and labels, or probabilities of the classes", kLoss, kSame),
+      function("nll_loss", "y = -x[label] · weights[label]",
+               "the negative of the logarithms of probabilities that labels choose", kLoss, kSame),
+      function("binary_cross_entropy_with_logits", "y = (1 - target) · x + log(1 + exp(-x))",
+               "the cross-entropy of sigmoid(x) and probabilities", kElementLoss, kSame),
+      function("kl_div", "y = target · (log(target) - x)",
+               "the divergence of a distribution from the one whose logarithm is x", kElementLoss, kSame),
+      function("mse_loss", "y = (x - target)²", "the squared error", kElementLoss, kSame),
+      function("l1_loss", "y = |x - target|", "the absolute error", kElementLoss, kSame),
+      function("huber_loss", "y = d² / 2, or delta · (d - delta / 2) beyond delta, d = |x - target|",
+               "the squared error near 0, the absolute one beyond", kElementLoss, kSame),
+      function("smooth_l1_loss", "y = d² / (2 beta), or d - beta / 2 from beta on, d = |x - target|",
+               "the squared error near 0, the absolute one beyond", kElementLoss, kSame),
       function("quantize", "y = saturate(round(x / scale) + zero_point)",
                "x as integers or 8-bit floats times a scale; ties go to the even integer", "x's shape", kQuantizedType),
       function("dequantize", "y = (q - zero_point) · scale", "the numbers that quantised ones stand for", "q's shape",

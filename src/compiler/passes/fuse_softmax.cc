@@ -45,7 +45,17 @@ std::optional<Softmax> match_plain(const Term& y, const Shape& shape) {
   return std::nullopt;
 }
 
-std::optional<Softmax> match_logarithm(const Term& y, const Shape& shape) {
+// True if nothing but `user` has the value, or what views of it come from.
+bool has_alone(const Uses& uses, Tensor v, const Node* user) {
+  for (; uses.only(v, *user); v = user->inputs()[0]) {
+    user = v.node();
+    if (!user->op().is_view()) return true;
+  }
+  return false;
+}
+
+// A log-sum-exp that is also used elsewhere is computed anyhow: subtracting it is elementwise work.
+std::optional<Softmax> match_logarithm(const Term& y, const Shape& shape, const Uses& uses, const Node& user) {
   if (!y.is(ScalarOp::sub)) return std::nullopt;
   if (y.arg(1).is(ScalarOp::log)) return match(y.arg(0), y.arg(1).arg(0), shape);
   const Tensor x = y.arg(0).value();
@@ -53,7 +63,7 @@ std::optional<Softmax> match_logarithm(const Term& y, const Shape& shape) {
   if (!x.defined() || !sum.defined() || x.shape() != shape) return std::nullopt;
   const Node* node = spread_reduction(sum, shape);
   const auto axis = reduced_axis(node, ReduceKind::log_sum_exp);
-  return axis && same(node->inputs()[0], x) ? std::optional(Softmax{x, *axis}) : std::nullopt;
+  return axis && same(node->inputs()[0], x) && has_alone(uses, sum, &user) ? std::optional(Softmax{x, *axis}) : std::nullopt;
 }
 
 }  // namespace
@@ -68,7 +78,7 @@ Graph fuse_softmax(const Graph& graph, const PassContext&) {
       return found && found->x.dtype() == node.types()[0].dtype;
     };
     if (const auto found = match_plain(y, shape); usable(found)) return softmax(r.at(found->x), found->axis);
-    if (const auto found = match_logarithm(y, shape); usable(found)) return log_softmax(r.at(found->x), found->axis);
+    if (const auto found = match_logarithm(y, shape, r.uses(), node); usable(found)) return log_softmax(r.at(found->x), found->axis);
     return {};
   });
 }

@@ -223,6 +223,18 @@ Derivatives gather_vjp(const GatherAttributes& where, const Differentiated& node
       Tensor()};
 }
 
+// The rows or elements of x, where that is a conversion to a type of as many bits or more: taken first and converted
+// then, if these are no more; undefined: they are not.
+Tensor converted_after(const GatherAttributes& where, const Tensor& x, const Tensor& indices) {
+  const Expression* e = x.node()->op().elementwise();
+  if (!e || e->nodes().size() != 2 || e->outputs().size() != 1) return {};
+  if (e->nodes()[static_cast<std::size_t>(e->outputs()[0])].op != ScalarOp::cast) return {};
+  const Tensor& from = input_of(x);
+  if (from.shape() != x.shape() || bits(from.dtype()) > bits(x.dtype())) return {};
+  const Tensor taken = gathered(where, from, indices);
+  return element_count(taken.shape()) <= element_count(x.shape()) ? cast(taken, x.dtype()) : Tensor();
+}
+
 std::vector<int> axes_from(int first, int count) {
   std::vector<int> axes;
   for (int i = 0; i < count; ++i) axes.push_back(first + i);
@@ -390,6 +402,8 @@ std::vector<TensorType> GatherOp::infer(std::span<const TensorType> in) const {
   return {{type, selected("gather", Selecting::rows, in[0], in[1], a.axis)}};
 }
 
+Tensor GatherOp::simplified(std::span<const Tensor> in) const { return converted_after(a, in[0], in[1]); }
+
 void GatherOp::lower(const Launch& call) const {
   kernels::gather(call.stream, call.inputs[0], call.inputs[1], call.outputs[0], a.axis);
 }
@@ -480,6 +494,8 @@ std::vector<TensorType> SelectOp::infer(std::span<const TensorType> in) const {
   return {{type, selected(name(), a.form, in[0], in[1], a.axis)}};
 }
 
+Tensor SelectOp::simplified(std::span<const Tensor> in) const { return converted_after(a, in[0], in[1]); }
+
 void SelectOp::lower(const Launch& call) const {
   if (a.form == Selecting::elements) {
     kernels::gather_elements(call.stream, call.inputs[0], call.inputs[1], call.outputs[0], a.axis);
@@ -488,7 +504,20 @@ void SelectOp::lower(const Launch& call) const {
 }
 
 Derivatives SelectOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
-  return gather_vjp(a, node, g[0]);
+  const Tensor &x = node.inputs[0], &indices = node.inputs[1];
+  Shape chosen = x.shape();
+  if (a.form == Selecting::elements) chosen[a.axis] = 1;
+  if (a.form != Selecting::elements || indices.shape() != chosen || x.shape()[a.axis] == 0) {
+    return gather_vjp(a, node, g[0]);
+  }
+  // One element of each row: zeros but for it, as elementwise work, which is fused with what uses them.
+  const std::int64_t n = x.shape()[a.axis];
+  const DType type = position_type(n);
+  Shape numbered = Shape::filled(x.rank(), 1);
+  numbered[a.axis] = n;
+  const Tensor at = cast(clamped_indices(a, x.shape(), indices), type);
+  const Tensor is_chosen = reshape(arange(0, n, 1, type), numbered) == select(at < 0, at + n, at);
+  return std::vector{select(is_chosen, g[0], Graph::scalar(0, x.dtype())), Tensor()};
 }
 Derivatives SelectOp::jvp(const Differentiated& node, std::span<const Tensor> t) const {
   return std::vector{gathered(a, t[0], node.inputs[1])};

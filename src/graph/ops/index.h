@@ -29,6 +29,8 @@ class GatherOp final : public OpOf<GatherAttributes> {
   std::string_view name() const override { return "gather"; }
   bool moves_elements() const override { return true; }
   std::optional<WeightOperand> weight_operand() const override { return WeightOperand{.operand = 0}; }
+  // Of a conversion: the conversion of what is taken.
+  Tensor simplified(std::span<const Tensor> inputs) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   Work work(const Launch& call) const override;
@@ -43,6 +45,8 @@ class SelectOp final : public OpOf<GatherAttributes> {
   using OpOf::OpOf;
   std::string_view name() const override { return a.form == Selecting::elements ? "gather_elements" : "gather_nd"; }
   double cost() const override { return 3; }
+  // Of a conversion: the conversion of what is taken.
+  Tensor simplified(std::span<const Tensor> inputs) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;

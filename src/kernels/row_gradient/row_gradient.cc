@@ -34,22 +34,68 @@ RowPlan plan_of(const gpu::Capabilities& capabilities, const Rows& rows, RowPlan
   return plan;
 }
 
-void run_whole(Stream& stream, const RowGradient& gradient, std::int64_t length, const std::optional<RowForm>& form) {
+bool is_norm(RowGradientKind kind) { return kind == RowGradientKind::centred || kind == RowGradientKind::rms; }
+
+// The views of one chunk or, if a row exceeds a binding, of several.
+using Chunks = std::span<const RowGradient>;
+
+// Softmax has one sum of a split, RMS norm two; other norms have the five that row_gradient_split.wgsl names and, with
+// several chunks, the number of elements.
+std::optional<SplitRows> splits_of(const gpu::Capabilities& capabilities, Chunks chunks,
+                                   const std::optional<SplitForm>& form = {}) {
+  const ChunkRows all = rows_of_chunks(chunks, [](const RowGradient& gradient) {
+    const Rows rows = rows_of(gradient);
+    return std::pair(rows, plan_options(gradient.views, rows));
+  });
+  const RowGradientKind kind = chunks[0].kind;
+  const int words = !is_norm(kind) ? 1 : kind == RowGradientKind::rms ? 2 : chunks.size() == 1 ? 5 : 6;
+  SplitKind split = split_kind(chunks[0].views, words);
+  split.max_register_steps = 16;  // of x and g each
+  return plan_split_rows(capabilities, all, split, form);
+}
+
+// `length`: of rows, in all chunks.
+Call start(Stream& stream, const char* kernel, const RowGradient& gradient, const Rows& rows, const RowPlan& plan,
+           std::int64_t length) {
   const RowViews& views = gradient.views;
-  const Rows rows = rows_of(gradient);
-  const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
-  const RowPlan plan = plan_of(capabilities, rows, plan_options(views, rows), form);
-  Call call(*stream.gpu(), "row_gradient");
+  Call call(*stream.gpu(), kernel);
   const std::vector<std::string> names = add_views(call, views, rows, plan);
   add_rows(call, rows, plan, std::vector<std::string_view>(names.begin(), names.end()));
   const bool scaled = views.operands.size() > 1;
   add_fusion(call, views, plan, row_gradient_work(gradient.kind, scaled));
   constexpr std::string_view kKinds[] = {"softmax", "log_softmax", "centred", "rms"};
-  const bool norm = gradient.kind == RowGradientKind::centred || gradient.kind == RowGradientKind::rms;
-  call.include("float_rows").set("kind", kKinds[static_cast<std::size_t>(gradient.kind)]).set("scaled", scaled);
-  call.set("ties", true).set("packed", false);
-  if (norm) call.param("inverse_length", 1 / static_cast<float>(length)).param("epsilon", gradient.epsilon);
-  call.dispatch_groups(gradient.name, plan.groups);
+  call.set("kind", kKinds[static_cast<std::size_t>(gradient.kind)]).set("scaled", scaled);
+  call.include("float_rows").include("row_gradient_result").set("ties", true).set("packed", false);
+  if (is_norm(gradient.kind)) {
+    call.param("inverse_length", 1 / static_cast<float>(length)).param("epsilon", gradient.epsilon);
+  }
+  return call;
+}
+
+void run_whole(Stream& stream, const RowGradient& gradient, const std::optional<RowForm>& form) {
+  const Rows rows = rows_of(gradient);
+  const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
+  const RowPlan plan = plan_of(capabilities, rows, plan_options(gradient.views, rows), form);
+  start(stream, "row_gradient", gradient, rows, plan, rows.length).dispatch_groups(gradient.name, plan.groups);
+}
+
+void run_split(Stream& stream, Chunks chunks, const SplitRows& splits) {
+  std::int64_t length = 0;
+  for (const RowGradient& chunk : chunks) length += rows_of(chunk).length;
+  run_split_rows(*stream.gpu(), chunks[0].name, splits, [&](std::size_t k) {
+    Call call = start(stream, "row_gradient_split", chunks[k], rows_of(chunks[k]), splits.plan_of(k), length);
+    call.include("split_rows").include("tile_fusion").set("pairs_of_x", false).set("counted", chunks.size() > 1);
+    return call;
+  });
+}
+
+std::vector<RowGradient> chunks_of(const RowGradient& gradient, RowChunks pieces) {
+  std::vector<RowGradient> chunks;
+  for (const RowChunk& piece : pieces) {
+    chunks.push_back(gradient);
+    chunks.back().views = gradient.views.with(piece.views);
+  }
+  return chunks;
 }
 
 void run(Stream& stream, const RowGradient& gradient) {
@@ -59,18 +105,17 @@ void run(Stream& stream, const RowGradient& gradient) {
   if (element_count(views.shape()) == 0) return;
   if (stream.cpu()) return row_gradient_cpu(*stream.cpu(), gradient, rows_of(gradient));
   refuse_f64(gradient.name, views);
-  const std::int64_t length = rows_of(gradient).length;
-  const auto no_scratch = [](RowChunks) -> std::uint64_t { return 0; };
-  in_row_chunks(stream.gpu()->device().capabilities(), gradient.name, views.all(), gradient.along, no_scratch,
-                [&](RowChunks pieces) {
-                  if (pieces.size() > 1) {
-                    throw Unsupported("{}: a row of {} is longer than this device binds", gradient.name,
-                                      to_string(views.inputs[0]));
-                  }
-                  RowGradient piece = gradient;
-                  piece.views = views.with(pieces[0].views);
-                  run_whole(stream, piece, length, {});
-                });
+  const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
+  const auto scratch = [&](RowChunks pieces) -> std::uint64_t {
+    const auto splits = splits_of(capabilities, chunks_of(gradient, pieces));
+    return splits ? splits->bytes() : 0;
+  };
+  in_row_chunks(capabilities, gradient.name, views.all(), gradient.along, scratch, [&](RowChunks pieces) {
+    const std::vector<RowGradient> chunks = chunks_of(gradient, pieces);
+    const auto splits = splits_of(capabilities, chunks);
+    if (splits) return run_split(stream, chunks, *splits);
+    run_whole(stream, chunks[0], {});
+  });
 }
 
 RowViews views_of(std::string_view name, std::string_view x_name, const View& x, const View& g, const View& dx) {
@@ -129,7 +174,15 @@ RowGradient make_layer_norm_gradient(const View& x, const View& g, const std::op
 
 void row_gradient_in_form(Stream& stream, const RowGradient& gradient, const RowForm& form) {
   const std::vector<View> all = gradient.views.all();
-  call_once(stream, {all}, [&](Stream& s) { run_whole(s, gradient, rows_of(gradient).length, form); });
+  call_once(stream, {all}, [&](Stream& s) { run_whole(s, gradient, form); });
+}
+
+void row_gradient_split_rows(Stream& stream, const RowGradient& gradient, const SplitForm& form) {
+  const std::vector<View> all = gradient.views.all();
+  call_once(stream, {all}, [&](Stream& s) {
+    const Chunks one(&gradient, 1);
+    run_split(s, one, *splits_of(s.gpu()->device().capabilities(), one, form));
+  });
 }
 
 void softmax_gradient(Stream& stream, const View& y, const View& g, const View& dx, int axis) {

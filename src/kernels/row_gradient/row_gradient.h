@@ -30,8 +30,9 @@ inline ElementWork row_gradient_work(RowGradientKind kind, bool scaled) {
   }
 }
 
-// In a forced form, for tests and benchmarks.
+// In a forced form, of whole or split rows: for tests and benchmarks.
 void row_gradient_in_form(Stream& stream, const RowGradient& gradient, const RowForm& form);
+void row_gradient_split_rows(Stream& stream, const RowGradient& gradient, const SplitForm& form);
 RowGradient make_softmax_gradient(bool logarithm, const View& y, const View& g, const View& dx, int axis);
 RowGradient make_layer_norm_gradient(const View& x, const View& g, const std::optional<View>& scale, const View& dx,
                                      int first_axis, float epsilon, bool centred);

@@ -1,7 +1,6 @@
-{# Gradients along rows (kernels/row_gradient/row_gradient.h): x is softmax's result y, or the norm's operand; e0 is the
-   cotangent g, e1 the norm's scale. Rows that fit registers are read once, longer ones again for each sum. Sums of
-   squares and products are of deviations from a mean, whose own rounding error `rest` is corrected (row_norm.wgsl). #}
-{% set norm = kind == "centred" or kind == "rms" %}
+{# Gradients along rows (row_gradient_result.wgsl). Rows that fit registers are read once, longer ones again for each
+   sum. Sums of squares and products are of deviations from a mean, whose own rounding error `rest` is corrected
+   (row_norm.wgsl). #}
 {{ operand_access() }}
 {{ row_reduction("row_sum", "state_t", "add") }}
 {# The sums of a row's deviations, their squares, d, and d times deviations, together where a row's state is one number. #}
@@ -10,9 +9,6 @@
 fn add_fours(a: vec4<f32>, b: vec4<f32>) -> vec4<f32> { return a + b; }
 {{ row_reduction("row_sums", "vec4<f32>", "add_fours") }}
 {% endif %}
-{% macro d_at(place, k, inside) -%}
-value_e0({{ place("e0", k, inside) }}){% if scaled %} * value_e1({{ place("e1", k, inside) }}){% endif %}
-{%- endmacro %}
 {# Declares what results need, of the variables total, squares, d_total and products. #}
 {% macro join_sums() %}
 {% if together %}
@@ -39,18 +35,6 @@ value_e0({{ place("e0", k, inside) }}){% if scaled %} * value_e1({{ place("e1", 
   let slope = product * factor * factor;
 {% endif %}
 {% endmacro %}
-{# The result from a step's x (of a norm its deviation, before `rest`) and g or d. #}
-{% macro result(x, d) -%}
-{% if kind == "softmax" -%}
-{{ x }} * ({{ d }} - row_total)
-{%- elif kind == "log_softmax" -%}
-{{ d }} - exp({{ x }}) * row_total
-{%- elif kind == "centred" -%}
-(({{ d }} - d_mean) - ({{ x }} - rest) * slope) * factor
-{%- else -%}
-({{ d }} - {{ x }} * slope) * factor
-{%- endif %}
-{%- endmacro %}
 
 @compute @workgroup_size({{ workgroup }})
 fn main({{ thread_arguments() }}) {
@@ -92,16 +76,16 @@ fn main({{ thread_arguments() }}) {
 {% endfor %}
 {{ join_sums() }}
 {% else %}
-  var total = {{ "d0 * v0" if kind == "softmax" else "d0" }};
+  var total = {{ term("v0", "d0") }};
 {% for i in range(1, register_steps) %}
-  total += {{ "d" ~ i ~ " * v" ~ i if kind == "softmax" else "d" ~ i }};
+  total += {{ term("v" ~ i, "d" ~ i) }};
 {% endfor %}
   let row_total = row_sum(sum_of(total), tid);
 {% endif %}
   if (!live) { return; }
 {% for i in range(register_steps) %}
   {{ "if (whole) {" if i == end else "{" }}
-{{ put("r" ~ i ~ "_", spot, i, result("v" ~ i, "d" ~ i)) }}
+{{ put("r" ~ i ~ "_", spot, i, result("v" ~ i ~ (" - rest" if kind == "centred" else ""), "d" ~ i)) }}
   }
 {% endfor %}
 {% else %}
@@ -121,10 +105,8 @@ fn main({{ thread_arguments() }}) {
 {% endif %}
   for (var k = lane; k < p.steps; k += {{ threads_per_row }}u) {
     let d = {{ d_at(loop_place, "k", "") }};
-{% if kind == "log_softmax" %}
-    total += d;
-{% elif kind == "softmax" %}
-    total += d * {{ x_step("k") }};
+{% if not norm %}
+    total += {{ term(x_step("k"), "d") }};
 {% else %}
     let v = {{ x_at("k") }};
 {% if kind == "centred" %}
@@ -146,7 +128,7 @@ fn main({{ thread_arguments() }}) {
     let last = lane + (left - 1u) * {{ threads_per_row }}u;
     let v = {{ x_at("last") }};
     let d = {{ d_at(loop_place, "last", "") }};
-{{ put("r_", loop_place, "last", result("v", "d")) }}
+{{ put("r_", loop_place, "last", result("v - rest" if kind == "centred" else "v", "d")) }}
   }
 {% endif %}
 }
