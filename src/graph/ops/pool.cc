@@ -336,6 +336,13 @@ std::string PoolOp::label(std::span<const TensorType>) const {
   return a.adaptive ? "adaptive_" + std::string(name()) : std::string(name());
 }
 
+OpPtr PoolOp::with_more_results() const {
+  if (a.function != PoolFunction::max) return nullptr;
+  PoolAttributes indexed = a;
+  indexed.function = PoolFunction::max_with_indices;
+  return make_op<PoolOp>(std::move(indexed));
+}
+
 // ---- Derivatives: a maximum's cotangent goes to the element that the kernel with indices finds, which is PyTorch's:
 // the first of equal ones, the last NaN.
 
