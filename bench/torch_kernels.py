@@ -367,6 +367,13 @@ class Bench:
                          lambda a, b, c: F.scaled_dot_product_attention(  # noqa: B023
                              a, b, c, attn_mask=mask, is_causal=causal and not window, enable_gqa=heads != kv_heads),
                          q, k, v)
+            if dim == 32 or window or queries != keys:
+                continue
+            operands = [x.requires_grad_() for x in (q, k, v)]
+            y = F.scaled_dot_product_attention(*operands, is_causal=causal)
+            self.measure(name.replace("attention", "attention_gradient"), "TFLOP/s", 2.5 * work,
+                         lambda a: torch.autograd.grad(y, operands, a, retain_graph=True),  # noqa: B023
+                         self.random(y.shape, kind))
 
     def matmul(self, kind):
         torch.backends.cuda.matmul.allow_tf32 = False

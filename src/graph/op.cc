@@ -26,8 +26,6 @@ OpPtr Op::with_subgraphs(std::vector<std::shared_ptr<const Graph>>) const {
   throw InternalError("{} owns no graphs", name());
 }
 
-bool Op::extends(const Op&) const { return false; }
-
 Tensor Op::simplified(std::span<const Tensor>) const { return {}; }
 
 FusionSpec Op::fusion_spec(const gpu::Capabilities*, std::span<const TensorType>, std::span<const TensorType>) const {

@@ -148,11 +148,10 @@ class Op : public std::enable_shared_from_this<Op> {
   // The op with its graphs replaced by others of the same inputs and outputs.
   virtual OpPtr with_subgraphs(std::vector<std::shared_ptr<const Graph>> graphs) const;
 
-  // True if, for the same operands, all results of the other are its own first ones if types are equal: what
-  // derivatives need beside the results comes out of one op, not of two. It then has several results.
-  virtual bool extends(const Op& other) const;
-
   // ---- Rewriting
+  // The op of the same operands that gives the same results and others after them: where a graph has both, that one
+  // alone is computed (a maximum and where it was, of which a derivative needs the second). Null: there is none.
+  virtual OpPtr with_more_results() const { return nullptr; }
   // A simpler form of the op on these operands that is exact for every value; empty: there is none.
   virtual Tensor simplified(std::span<const Tensor> operands) const;
 

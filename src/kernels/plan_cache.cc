@@ -91,6 +91,9 @@ void PlanCache::clear(const gpu::Device& device) {
 }
 
 OperandList::OperandList(std::initializer_list<NamedViews> groups) {
+  if (groups.size() > sizes_.size()) {
+    throw InternalError("a call of {} operands; {} are supported", groups.size(), sizes_.size());
+  }
   for (const NamedViews& group : groups) {
     // The lengths of lists beyond 127 follow from the number of views.
     sizes_[groups_++] = static_cast<char>(std::min<std::ptrdiff_t>(group.end() - group.begin(), 127));

@@ -103,7 +103,7 @@ class OperandList {
 
  private:
   std::array<const View*, 12> inline_;
-  std::array<char, 8> sizes_;
+  std::array<char, 16> sizes_;
   std::size_t size_ = 0, groups_ = 0;
   std::vector<const View*> heap_;
 };

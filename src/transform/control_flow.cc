@@ -410,11 +410,11 @@ std::vector<TensorType> ScanLoopOp::infer(std::span<const TensorType> inputs) co
   return results;
 }
 
-bool ScanLoopOp::extends(const Op& other) const {
-  const auto* loop = dynamic_cast<const ScanLoopOp*>(&other);
-  if (!loop || !a.keep_carries || loop->a.keep_carries) return false;
-  return a.length == loop->a.length && a.carries == loop->a.carries && a.slices == loop->a.slices &&
-         a.reverse == loop->a.reverse && (graphs_ == loop->graphs_ || graphs_[0]->equals(*loop->graphs_[0]));
+OpPtr ScanLoopOp::with_more_results() const {
+  if (a.keep_carries) return nullptr;
+  ScanLoopAttributes keeping = a;
+  keeping.keep_carries = true;
+  return make_op<ScanLoopOp>(keeping, graphs_);
 }
 
 bool ScanLoopOp::is_plain() const {
@@ -473,10 +473,7 @@ std::vector<Tensor> ScanLoopOp::decomposed(std::span<const Tensor> inputs) const
 Derivatives ScanLoopOp::vjp(const Differentiated& node, std::span<const Tensor> cotangents) const {
   if (a.keep_carries) return std::nullopt;
   const auto carries = static_cast<std::size_t>(a.carries), slices = static_cast<std::size_t>(a.slices);
-  ScanLoopAttributes keeping = a;
-  keeping.keep_carries = true;
-  const std::vector<Tensor> kept =
-      apply_all(make_op<ScanLoopOp>(keeping, graphs_), {node.inputs.begin(), node.inputs.end()});
+  const std::vector<Tensor> kept = apply_all(with_more_results(), {node.inputs.begin(), node.inputs.end()});
   const std::span<const Tensor> stacked = cotangents.subspan(carries);
   const Places moving = places_where(carries, [&](std::size_t i) { return is_inexact(node.inputs[i].dtype()); });
   const Places given = places_where(stacked.size(), [&](std::size_t i) { return stacked[i].defined(); });

@@ -87,7 +87,7 @@ class ScanLoopOp final : public ControlFlowOp<ScanLoopAttributes, 1> {
   std::string_view name() const override { return "scan"; }
   OpPtr with_subgraphs(std::vector<GraphPtr> graphs) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
-  bool extends(const Op& other) const override;
+  OpPtr with_more_results() const override;  // with keep_carries
   // The loop as one whose operands are all carries, or what every turn sees: the compiler's form.
   bool is_plain() const;
   std::vector<Tensor> expanded(std::span<const Tensor> inputs) const;

@@ -37,7 +37,7 @@ std::vector<Tensor> listed(const Node& node, const Schema& schema, const Attribu
   std::size_t next = 0;
   for (const OperandSchema& o : schema.inputs) {
     if (o.arity == Arity::optional) {
-      const std::size_t later = schema.name == "attention" && o.name == "mask"
+      const std::size_t later = schema.family == "attention" && o.name == "mask"
                                     ? std::size_t{*flag("query_lengths")} + std::size_t{*flag("key_lengths")}
                                     : 0;
       if (!flag(o.name).value_or(node.inputs().size() - next > later)) {

@@ -55,14 +55,15 @@ struct AttentionOperands {
   bool mask = false, query_lengths = false, key_lengths = false;
 
   // The call on the given inputs, which are these or copies of them.
-  AttentionCall call(std::span<const View> in, const View& out, const AttentionOptions& options) const {
+  AttentionCall call(std::span<const View> in, const View& out, const AttentionOptions& options,
+                     const std::optional<View>& log_sums = {}) const {
     std::size_t next = 3;
     std::optional<View> m;
     AttentionLengths lengths;
     if (mask) m = in[next++];
     if (query_lengths) lengths.queries = in[next++];
     if (key_lengths) lengths.keys = in[next++];
-    return AttentionCall(in[0], in[1], in[2], m, out, options, lengths);
+    return AttentionCall(in[0], in[1], in[2], m, out, options, lengths, log_sums);
   }
 };
 
@@ -160,7 +161,7 @@ inline void run_attention(Stream& stream, const AttentionCall& call, const Atten
   const gpu::Capabilities& capabilities = commands.device().capabilities();
   if (variant && !attention_can_run(*variant, call, capabilities)) variant = nullptr;
   if (variant) return attention_gpu(commands, call, *variant);
-  attention(stream, call.q, call.k, call.v, call.mask, call.y, call.options, call.lengths);
+  attention(stream, call.q, call.k, call.v, call.mask, call.y, call.options, call.lengths, call.log_sums);
 }
 
 // Compares the call on the GPU with the reference.

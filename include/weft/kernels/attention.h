@@ -51,7 +51,10 @@ struct AttentionLengths {
 // query sees are not read. y may be q itself (up to 256 columns), not k or v. On a GPU the keys are split among
 // workgroups if queries are few and keys many, or if a binding cannot hold all keys. Source: Milakov and Gimelshein,
 // "Online normalizer calculation for softmax", 2018; Dao et al., "FlashAttention", 2022, and "Flash-Decoding", 2023.
+// log_sums, f32 [batch, heads, queries], gets of each query log(Σ exp(score)), -inf if it sees no key: its weights are
+// exp(score - log_sum). It is what attention_gradient() computes them again from.
 void attention(Stream& stream, const View& q, const View& k, const View& v, const std::optional<View>& mask,
-               const View& y, const AttentionOptions& options, const AttentionLengths& lengths = {});
+               const View& y, const AttentionOptions& options, const AttentionLengths& lengths = {},
+               const std::optional<View>& log_sums = {});
 
 }  // namespace weft::kernels

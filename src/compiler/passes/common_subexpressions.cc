@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "compiler/rewrite.h"
@@ -42,10 +44,48 @@ bool same_op(const Op& a, const Op& b) {
   return (x && y && *x == *y) || a.identity() == b.identity();
 }
 
+// Nodes that give the results of others, and more (Op::with_more_results).
+class WithMore {
+ public:
+  explicit WithMore(const Graph& graph) {
+    for (const NodePtr& node : graph.impl().nodes()) {
+      count_visits();
+      if (const OpPtr more = node->op().with_more_results()) nodes_.try_emplace(key(*more, *node), nullptr);
+    }
+    if (nodes_.empty()) return;
+    for (const NodePtr& node : graph.impl().nodes()) {
+      count_visits();
+      if (node->types().size() < 2) continue;
+      if (const auto it = nodes_.find(key(node->op(), *node)); it != nodes_.end() && !it->second)
+        it->second = node.get();
+    }
+  }
+  // Null: there is none for that node.
+  const Node* find(const Node& node) const {
+    if (nodes_.empty()) return nullptr;
+    const OpPtr more = node.op().with_more_results();
+    return more ? nodes_.at(key(*more, node)) : nullptr;
+  }
+
+ private:
+  // Of that op on the node's operands.
+  static std::string key(const Op& op, const Node& node) {
+    std::string text = op.identity();
+    for (const Tensor& v : node.inputs()) {
+      const std::uint64_t id[] = {v.node()->sequence(), static_cast<std::uint64_t>(v.index())};
+      text.append(reinterpret_cast<const char*>(id), sizeof id);
+    }
+    return text;
+  }
+
+  std::unordered_map<std::string, const Node*> nodes_;
+};
+
 }  // namespace
 
 Graph common_subexpressions(const Graph& graph, const PassContext&) {
   Rewriter r(graph);
+  const WithMore with_more(graph);
   // The operands in the new graph, in the order in which equal nodes have them.
   const auto operands = [&](const Node& node) {
     std::vector<Tensor> inputs = r.at(node.inputs());
@@ -60,8 +100,7 @@ Graph common_subexpressions(const Graph& graph, const PassContext&) {
     const Node* node = nullptr;
   };
   std::vector<Slot> known(std::bit_ceil(2 * graph.impl().nodes().size() + 1));
-  return r.run([&](const Node& node) -> Tensor {
-    if (node.op().is_leaf() && !node.op().constant()) return {};
+  const auto once = [&](const Node& node) {
     const std::vector<Tensor> own = operands(node);
     std::size_t hash = hash_of(node.op());
     for (const Tensor& v : own) {
@@ -76,6 +115,16 @@ Graph common_subexpressions(const Graph& graph, const PassContext&) {
     }
     known[at] = {hash, &node};
     return r.copy(node);
+  };
+  return r.run([&](const Node& node) -> Tensor {
+    if (node.op().is_leaf() && !node.op().constant()) return {};
+    const Node* const more = with_more.find(node);
+    if (!more) return once(node);
+    if (!r.has(more->value())) {
+      const Tensor made = once(*more);
+      for (int i = 0; i < static_cast<int>(more->types().size()); ++i) r.set(more->value(i), result(made, i));
+    }
+    return r.at(more->value());
   });
 }
 

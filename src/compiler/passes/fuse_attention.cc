@@ -99,13 +99,14 @@ bool attends(DType type) { return type == DType::f32 || type == DType::f16 || ty
 
 // The attention with its mask replaced by a window, if the mask is one.
 Tensor with_window(const Rewriter& r, WindowMasks& masks, const Node& node, const AttentionOp& op) {
-  kernels::AttentionOptions options = op.a.options;
+  AttentionAttributes attributes = op.a;
+  kernels::AttentionOptions& options = attributes.options;
   if (!op.a.has_mask(node.inputs().size()) || op.a.query_lengths || op.a.key_lengths) return {};
   if (options.causal || options.window_left >= 0 || options.window_right >= 0) return {};
   const auto window = masks.find(node.inputs()[3], node.inputs()[0].shape()[2], node.inputs()[1].shape()[2]);
   if (!window) return {};
   set_window(options, *window);
-  return apply(make_op<AttentionOp>(AttentionAttributes{.options = options}), r.at(std::span(node.inputs()).first(3)));
+  return apply(make_op<AttentionOp>(attributes), r.at(std::span(node.inputs()).first(3)));
 }
 
 }  // namespace

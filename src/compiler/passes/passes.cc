@@ -32,7 +32,6 @@ constexpr auto kFusion = &CompileOptions::fusion;
 constexpr auto kFolding = &CompileOptions::constant_folding;
 
 constexpr Pass kPasses[] = {
-    {"merged loops", merge_extended},
     {"control flow", expand_control_flow},
     {"literals", literals},
     {"simplified", simplify, kFusion},

@@ -6,31 +6,32 @@
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
-#include "graph/ops/identity.h"
 #include "graph/rules.h"
 #include "kernels/attention/attention.h"
 #include "weft/array.h"
+#include "weft/derivatives.h"
 #include "weft/error.h"
 #include "weft/kernels/attention.h"
+#include "weft/kernels/attention_gradient.h"
 
 namespace weft {
 
 std::vector<TensorType> AttentionOp::infer(std::span<const TensorType> in) const {
   const auto& [q, k, v] = std::tie(in[0], in[1], in[2]);
   const auto fail = [&](std::string_view why) {
-    throw ShapeError("attention: q {}, k {}, v {}: {}", weft::to_string(q), weft::to_string(k), weft::to_string(v),
+    throw ShapeError("{}: q {}, k {}, v {}: {}", name(), weft::to_string(q), weft::to_string(k), weft::to_string(v),
                      why);
   };
   const std::size_t named = 3 + std::size_t{a.query_lengths} + std::size_t{a.key_lengths};
   if (in.size() != named && in.size() != named + 1) {
-    throw InvalidArgument("attention: {} operands, its attributes name {}, or one more with a mask", in.size(), named);
+    throw InvalidArgument("{}: {} operands, its attributes name {}, or one more with a mask", name(), in.size(), named);
   }
   std::size_t next = 3;
   const auto given = [&](bool there) { return there ? &in[next++] : nullptr; };
   const TensorType* mask = given(a.has_mask(in.size()));
   const TensorType* query_lengths = given(a.query_lengths);
   const TensorType* key_lengths = given(a.key_lengths);
-  const DType type = infer_dtype("attention", {&q, &k, &v, mask, query_lengths, key_lengths}, a.type);
+  const DType type = infer_dtype(name(), {&q, &k, &v, mask, query_lengths, key_lengths}, a.type);
   if (k.shape[0] != q.shape[0] || v.shape[0] != q.shape[0]) fail("batch sizes differ");
   if (k.shape[1] != v.shape[1]) fail("k and v have different numbers of heads");
   if (k.shape[1] == 0 ? q.shape[1] != 0 : q.shape[1] % k.shape[1] != 0) {
@@ -52,7 +53,9 @@ std::vector<TensorType> AttentionOp::infer(std::span<const TensorType> in) const
       fail(std::format("lengths are {}, expected the shape [{}]", weft::to_string(*lengths), q.shape[0]));
     }
   }
-  return {{type, {q.shape[0], q.shape[1], q.shape[2], v.shape[3]}}};
+  std::vector<TensorType> results{{type, {q.shape[0], q.shape[1], q.shape[2], v.shape[3]}}};
+  if (a.log_sums) results.push_back({DType::f32, {q.shape[0], q.shape[1], q.shape[2]}});
+  return results;
 }
 
 OpPtr AttentionOp::with_types(std::span<const TensorType>, std::span<const TensorType>,
@@ -62,24 +65,28 @@ OpPtr AttentionOp::with_types(std::span<const TensorType>, std::span<const Tenso
   return make_op<AttentionOp>(typed);
 }
 
-struct AttentionOp::Call {
+namespace {
+
+// The kernel's optional arguments, which are operands from `next` on.
+struct OptionalArguments {
   std::optional<View> mask;
   kernels::AttentionLengths lengths;
+
+  template <class Attributes>
+  OptionalArguments(const Attributes& a, std::span<const View> in, std::size_t next) {
+    if (a.has_mask(in.size())) mask = in[next++];
+    if (a.query_lengths) lengths.queries = in[next++];
+    if (a.key_lengths) lengths.keys = in[next++];
+  }
 };
 
-AttentionOp::Call AttentionOp::call_of(const Launch& call) const {
-  Call c;
-  std::size_t next = 3;
-  if (a.has_mask(call.inputs.size())) c.mask = call.inputs[next++];
-  if (a.query_lengths) c.lengths.queries = call.inputs[next++];
-  if (a.key_lengths) c.lengths.keys = call.inputs[next++];
-  return c;
-}
+}  // namespace
 
 void AttentionOp::lower(const Launch& call) const {
-  const Call c = call_of(call);
-  kernels::attention(call.stream, call.inputs[0], call.inputs[1], call.inputs[2], c.mask, call.outputs[0], a.options,
-                     c.lengths);
+  const auto& in = call.inputs;
+  const OptionalArguments more(a, in, 3);
+  kernels::attention(call.stream, in[0], in[1], in[2], more.mask, call.outputs[0], a.options, more.lengths,
+                     a.log_sums ? std::optional(call.outputs[1]) : std::nullopt);
 }
 
 Work AttentionOp::work(const Launch& call) const {
@@ -107,16 +114,15 @@ MoreOperands more_operands(const Attributes& a, std::span<const Tensor> in, std:
   return more;
 }
 
-// Attention in f32 with the matrix of weights: heads are [kv_heads, group], so that the group broadcasts over the head
-// of keys and values that it shares.
-class Weights {
+// The scores of attention in f32: heads are [kv_heads, group], so that the group broadcasts over the head of keys and
+// values that it shares.
+class Scores {
  public:
   Tensor q, k, v;  // f32 [batch, kv_heads, group or 1, length, dim]; zeros past the sequences' lengths
-  Tensor weights;  // [batch, kv_heads, group, queries, keys]; zeros of a query that sees no key
-  Tensor empty;    // bool [batch, kv_heads, group, queries, 1]: which queries see no key
+  Tensor scores;   // [batch, kv_heads, group, queries, keys]; -inf where hidden
 
-  Weights(const kernels::AttentionOptions& options, const Tensor& q4, const Tensor& k4, const Tensor& v4,
-          const MoreOperands& more)
+  Scores(const kernels::AttentionOptions& options, const Tensor& q4, const Tensor& k4, const Tensor& v4,
+         const MoreOperands& more)
       : shape_{q4.shape()[0], k4.shape()[1], k4.shape()[1] == 0 ? 1 : q4.shape()[1] / k4.shape()[1], q4.shape()[2],
                k4.shape()[2]} {
     if (more.query_lengths.defined()) query_length_ = length(more.query_lengths, shape_[3]);
@@ -124,7 +130,7 @@ class Weights {
     q = of_queries(q4);
     k = of_keys(k4);
     v = of_keys(v4);
-    Tensor scores = matmul(q, k.T()) * options.scale;
+    scores = matmul(q, k.T()) * options.scale;
     Tensor seen = seen_keys(options);
     if (more.mask.defined()) {
       Shape shape = more.mask.shape();
@@ -138,22 +144,15 @@ class Weights {
       else
         seen = seen.defined() ? logical_and(seen, mask) : mask;
     }
-    const Tensor hidden = Graph::scalar(-std::numeric_limits<double>::infinity(), DType::f32);
-    if (seen.defined()) scores = select(seen, scores, hidden);
-    // The weights do not depend on what is taken off all scores of a query.
-    const Tensor top = reduce(ReduceKind::max, identity(scores, IdentityKind::stop_gradient), {-1}, true);
-    const Tensor unscaled = exp(scores - select(top == hidden, 0.0f, top));
-    const Tensor sum = reduce(ReduceKind::sum, unscaled, {-1}, true);
-    empty = sum == 0.0f;
-    weights = unscaled / select(empty, 1.0f, sum);
+    if (seen.defined()) scores = select(seen, scores, hidden());
   }
 
-  // A tensor of queries in the form of q, and one of keys in that of k.
+  static Tensor hidden() { return Graph::scalar(-std::numeric_limits<double>::infinity(), DType::f32); }
+  // What belongs to queries in the form of q, and back.
   Tensor of_queries(const Tensor& x) const {
     const Tensor split = reshape(cast(x, DType::f32), {shape_[0], shape_[1], shape_[2], shape_[3], x.shape()[3]});
     return query_length_.defined() ? select(query_position() < query_length_, split, 0.0f) : split;
   }
-  // And back.
   Tensor as_queries(const Tensor& x, DType type) const {
     return cast(reshape(x, {shape_[0], shape_[1] * shape_[2], shape_[3], x.shape()[4]}), type);
   }
@@ -232,18 +231,131 @@ std::vector<Tensor> merged_batch(std::span<const Tensor> in, std::span<const int
 }  // namespace
 
 std::vector<Tensor> AttentionOp::decomposed(std::span<const Tensor> in) const {
-  const Weights w(a.options, in[0], in[1], in[2], more_operands(a, in, 3));
-  Tensor y = matmul(w.weights, w.v);
+  const Scores s(a.options, in[0], in[1], in[2], more_operands(a, in, 3));
+  // The weights do not depend on what is taken off all scores of a query.
+  const Tensor highest = reduce(ReduceKind::max, stop_gradient(s.scores), {-1}, true);
+  const Tensor top = select(highest == Scores::hidden(), 0.0f, highest);
+  const Tensor unscaled = exp(s.scores - top);
+  const Tensor sum = reduce(ReduceKind::sum, unscaled, {-1}, true);
+  const Tensor empty = sum == 0.0f, divisor = select(empty, 1.0f, sum);
   // What a query without keys gives is constant: no derivative goes through it, whatever its cotangent is.
-  y = select(w.empty, a.options.empty_is_nan ? std::numeric_limits<float>::quiet_NaN() : 0.0f, y);
-  return {w.as_queries(y, a.type.value_or(in[0].dtype()))};
+  const Tensor y = select(empty, a.options.empty_is_nan ? std::numeric_limits<float>::quiet_NaN() : 0.0f,
+                          matmul(unscaled / divisor, s.v));
+  std::vector<Tensor> results{s.as_queries(y, a.type.value_or(in[0].dtype()))};
+  if (a.log_sums) {
+    results.push_back(squeeze(s.as_queries(select(empty, Scores::hidden(), log(divisor) + top), DType::f32), {3}));
+  }
+  return results;
 }
 
-std::optional<Batched> AttentionOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
-  const auto mask = a.has_mask(in.size()) ? std::optional<std::size_t>(3) : std::nullopt;
+OpPtr AttentionOp::with_more_results() const {
+  if (a.log_sums) return nullptr;
+  AttentionAttributes more = a;
+  more.log_sums = true;
+  return make_op<AttentionOp>(std::move(more));
+}
+
+Derivatives AttentionOp::vjp(const Differentiated& node, std::span<const Tensor> cotangents) const {
+  const auto& in = node.inputs;
+  // A mask's cotangent is as large as the scores: it comes from the decomposition.
+  if (a.has_mask(in.size()) && node.wanted[3]) return std::nullopt;
+  const OpPtr more = with_more_results();
+  const Tensor both = more ? apply(more, {in.begin(), in.end()}) : node.outputs[0];
+  const Tensor &y = node.outputs[0], log_sums = result(both, 1);
+  const Tensor g = or_zeros(cotangents[0], y.type());
+  // A log sum's derivatives for the scores are the weights, and so its cotangent is as if it came off delta.
+  Tensor delta = reduce(ReduceKind::sum, cast(y, DType::f32) * cast(g, DType::f32), {-1});
+  if (a.log_sums && cotangents[1].defined()) delta = delta - cotangents[1];
+  std::vector<Tensor> operands{in[0], in[1], in[2], g, log_sums, delta};
+  operands.insert(operands.end(), in.begin() + 3, in.end());
+  const Tensor made = apply(
+      make_op<AttentionGradientOp>(AttentionGradientAttributes{a.options, a.query_lengths, a.key_lengths}), operands);
+  std::vector<Tensor> all(in.size());
+  for (int i = 0; i < 3; ++i) all[static_cast<std::size_t>(i)] = result(made, i);
+  return all;
+}
+
+namespace {
+
+// The op on a batch that is merged into the first axis of all operands and results; `mask`: which operand broadcasts.
+Batched merged(const OpPtr& op, std::span<const Tensor> in, std::span<const int> axes,
+               std::optional<std::size_t> mask) {
   const std::int64_t entries = in[0].shape()[axes[0] == 0 ? 1 : 0];
-  return batched(
-      entries_unmerged(apply(shared_from_this(), merged_batch(in, axes, mask)), batch_size(in, axes), entries));
+  const Tensor made = apply(op, merged_batch(in, axes, mask));
+  Batched all;
+  for (int i = 0; i < static_cast<int>(made.node()->types().size()); ++i) {
+    all.outputs.push_back(entries_unmerged(result(made, i), batch_size(in, axes), entries));
+    all.axes.push_back(0);
+  }
+  return all;
+}
+
+}  // namespace
+
+std::optional<Batched> AttentionOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  return merged(shared_from_this(), in, axes, a.has_mask(in.size()) ? std::optional<std::size_t>(3) : std::nullopt);
+}
+
+// ---- The gradient
+
+std::vector<TensorType> AttentionGradientOp::infer(std::span<const TensorType> in) const {
+  const std::size_t named = 6 + std::size_t{a.query_lengths} + std::size_t{a.key_lengths};
+  if (in.size() != named && in.size() != named + 1) {
+    throw InvalidArgument("attention_gradient: {} operands, its attributes name {}, or one more with a mask", in.size(),
+                          named);
+  }
+  std::vector<TensorType> forward(in.begin(), in.begin() + 3);
+  forward.insert(forward.end(), in.begin() + 6, in.end());
+  const auto types =
+      AttentionOp(AttentionAttributes{a.options, a.query_lengths, a.key_lengths, {}, true}).infer(forward);
+  const auto check = [&](std::string_view what, const TensorType& given, const Shape& shape) {
+    if (given.shape == shape) return;
+    throw ShapeError("attention_gradient: {} is {}, expected the shape {}", what, weft::to_string(given),
+                     weft::to_string(shape));
+  };
+  check("g", in[3], types[0].shape);
+  check("log_sums", in[4], types[1].shape);
+  check("delta", in[5], types[1].shape);
+  std::vector<const TensorType*> listed;
+  for (std::size_t i = 0; i < 6; ++i) listed.push_back(&in[i]);
+  std::size_t next = 6;
+  for (const bool there : {a.has_mask(in.size()), a.query_lengths, a.key_lengths}) {
+    listed.push_back(there ? &in[next++] : nullptr);
+  }
+  const std::vector<DType> results = infer_dtypes(name(), listed);
+  return {{results[0], in[0].shape}, {results[1], in[1].shape}, {results[2], in[2].shape}};
+}
+
+void AttentionGradientOp::lower(const Launch& call) const {
+  const auto &in = call.inputs, &out = call.outputs;
+  const OptionalArguments more(a, in, 6);
+  kernels::attention_gradient(call.stream, in[0], in[1], in[2], in[3], in[4], in[5], more.mask, out[0], out[1], out[2],
+                              a.options, more.lengths);
+}
+
+Work AttentionGradientOp::work(const Launch& call) const {
+  const Shape &q = call.inputs[0].shape(), &k = call.inputs[1].shape(), &v = call.inputs[2].shape();
+  const double scores = static_cast<double>(q[0] * q[1] * q[2]) *
+                        kernels::attention_mean_keys(a.options, {0, q[2], q[2]}, {0, k[2], k[2]});
+  // On a GPU the scores and the weights' cotangents are computed twice.
+  const auto of_score = static_cast<double>(8 * q[3] + 6 * v[3]);
+  return with_bytes(call, {.flops = scores * of_score, .functions = 2 * scores});
+}
+
+std::vector<Tensor> AttentionGradientOp::decomposed(std::span<const Tensor> in) const {
+  const Scores s(a.options, in[0], in[1], in[2], more_operands(a, in, 6));
+  const Tensor log_sums = s.of_queries(expand_dims(in[4], 3));
+  const Tensor empty = log_sums == Scores::hidden();
+  const Tensor weights = select(empty, 0.0f, exp(s.scores - select(empty, 0.0f, log_sums)));
+  const Tensor g = select(empty, 0.0f, s.of_queries(in[3]));
+  const Tensor delta = select(empty, 0.0f, s.of_queries(expand_dims(in[5], 3)));
+  const Tensor of_scores = weights * (matmul(g, s.v.T()) - delta) * a.options.scale;
+  return {s.as_queries(matmul(of_scores, s.k), in[0].dtype()), s.as_keys(matmul(of_scores.T(), s.q), in[1].dtype()),
+          s.as_keys(matmul(weights.T(), g), in[2].dtype())};
+}
+
+std::optional<Batched> AttentionGradientOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  return merged(shared_from_this(), in, axes, a.has_mask(in.size()) ? std::optional<std::size_t>(6) : std::nullopt);
 }
 
 Tensor attention(const Operand& q, const Operand& k, const Operand& v, const Operand& mask,
@@ -254,10 +366,15 @@ Tensor attention(const Operand& q, const Operand& k, const Operand& v, const Ope
   for (const Tensor& more : {mask, query_lengths, key_lengths}) {
     if (more.defined()) operands.push_back(more);
   }
-  return apply(make_op<AttentionOp>(AttentionAttributes{options, query_lengths.defined(), key_lengths.defined(), {}}),
-               std::move(operands));
+  return apply(
+      make_op<AttentionOp>(AttentionAttributes{options, query_lengths.defined(), key_lengths.defined(), {}, false}),
+      std::move(operands));
 }
 
-void add_attention_ops(OpRows& rows) { rows.push_back(op_row<AttentionOp>(schema_of_kernel("attention"))); }
+void add_attention_ops(OpRows& rows) {
+  rows.push_back(op_row<AttentionOp>(schema_of_kernel("attention")));
+  rows.push_back(op_row<AttentionOp>(schema_of_kernel("attention_with_log_sums"), {.log_sums = true}));
+  rows.push_back(op_row<AttentionGradientOp>(schema_of_kernel("attention_gradient")));
+}
 
 }  // namespace weft

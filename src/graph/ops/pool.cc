@@ -336,6 +336,13 @@ std::string PoolOp::label(std::span<const TensorType>) const {
   return a.adaptive ? "adaptive_" + std::string(name()) : std::string(name());
 }
 
+OpPtr PoolOp::with_more_results() const {
+  if (a.function != PoolFunction::max) return nullptr;
+  PoolAttributes indexed = a;
+  indexed.function = PoolFunction::max_with_indices;
+  return make_op<PoolOp>(std::move(indexed));
+}
+
 // ---- Derivatives: a maximum's cotangent goes to the element that the kernel with indices finds, which is PyTorch's:
 // the first of equal ones, the last NaN.
 
@@ -374,15 +381,6 @@ Tensor at_positions(const Tensor& x, const Tensor& indices, bool channels_last) 
 }
 
 }  // namespace
-
-bool PoolOp::extends(const Op& other) const {
-  const auto* pool = dynamic_cast<const PoolOp*>(&other);
-  if (!pool || a.function != PoolFunction::max_with_indices || pool->a.function != PoolFunction::max) return false;
-  PoolAttributes with_indices = pool->a;
-  with_indices.function = a.function;
-  with_indices.type = a.type;  // results' types are compared elsewhere
-  return PoolOp(with_indices).identity() == identity();
-}
 
 Derivatives PoolOp::vjp(const Differentiated& node, std::span<const Tensor> cotangents) const {
   const Tensor &x = node.inputs[0], &g = cotangents[0];

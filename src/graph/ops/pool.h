@@ -45,8 +45,7 @@ class PoolOp final : public OpOf<PoolAttributes> {
   void lower(const Launch& call) const override;
   std::optional<OwnWork> own_work(std::span<const View> inputs, std::span<const View> outputs) const override;
   std::string label(std::span<const TensorType> inputs) const override;
-  // Maxima with their indices extend those without, which derivatives need.
-  bool extends(const Op& other) const override;
+  OpPtr with_more_results() const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 

@@ -24,6 +24,15 @@ struct Partial {
   std::int64_t first = 0, all = 0;
 };
 
+// A further result of the kernel that writes y.
+void add_log_sums(Call& call, const std::optional<View>& log_sums) {
+  call.set("log_sums", log_sums.has_value());
+  if (!log_sums) return;
+  call.write("log_sums", *log_sums);
+  const char* names[] = {"log_sums_b", "log_sums_h", "log_sums_i"};
+  for (int i = 0; i < 3; ++i) call.index_param(names[i], log_sums->strides()[i]);
+}
+
 // Operands and parameters that all forms have.
 void add_operands(Call& call, const AttentionCall& a, const AttentionVariant& variant,
                   const std::optional<Partial>& partial) {
@@ -37,9 +46,12 @@ void add_operands(Call& call, const AttentionCall& a, const AttentionVariant& va
   if (matrices) call.include("store_f16");
   const auto add = [&](const char* name, const View& view, bool raw, bool as_matrices = false) {
     call.set(std::format("raw_{}", name), raw);
-    if (as_matrices) call.raw(name, view, "f16", 2, gpu::Access::read);
-    else if (raw) call.raw(name, view, "vec4<u32>", 16, gpu::Access::read);
-    else call.read(name, view, width(view));
+    if (as_matrices)
+      call.raw(name, view, "f16", 2, gpu::Access::read);
+    else if (raw)
+      call.raw(name, view, "vec4<u32>", 16, gpu::Access::read);
+    else
+      call.read(name, view, width(view));
   };
   const auto wide = [&](const View& view) {
     return variant.kind == AttentionKind::decode && attention_load_unit(view, a) == 8;
@@ -47,9 +59,12 @@ void add_operands(Call& call, const AttentionCall& a, const AttentionVariant& va
   add("q", a.q, matrices);
   add("k", k, matrices || wide(k), matrices && variant.buffers == 0);
   add("v", v, matrices || wide(v), matrices && variant.buffers == 0);
-  if (partial) call.raw("partial", partial->view, "vec4<f32>", 16, gpu::Access::read_write);
-  else call.write("y", a.y, width(a.y));
+  if (partial)
+    call.raw("partial", partial->view, "vec4<f32>", 16, gpu::Access::read_write);
+  else
+    call.write("y", a.y, width(a.y));
   if (masked) call.read("mask", *a.mask);
+  add_log_sums(call, partial ? std::nullopt : a.log_sums);
   bool shared_lengths = false;
   const auto lengths = [&](const char* name, const std::optional<View>& view) {
     call.set(name, view.has_value()).set(std::format("{}_type", name), view ? weft::name(view->dtype) : "");
@@ -71,7 +86,9 @@ void add_operands(Call& call, const AttentionCall& a, const AttentionVariant& va
       .set("right", a.options.window_right >= 0)
       .set("top_left", a.options.top_left)
       .set("shared_lengths", shared_lengths)
-      .set("mask", !masked ? "none" : a.mask_is_per_key() ? "keys" : "rows")
+      .set("mask", !masked               ? "none"
+                   : a.mask_is_per_key() ? "keys"
+                                         : "rows")
       .set("mask_is_boolean", masked && a.mask->dtype == DType::boolean)
       .set("kv_splits", partial.has_value())
       .set("windowed", a.keys != a.all_keys)
@@ -124,6 +141,8 @@ void record_combine(gpu::Commands& commands, const AttentionCall& a, const View&
       .index_param("column_blocks", column_blocks)
       .index_param("blocks", rows * column_blocks)
       .param("empty", a.empty());
+  add_log_sums(call, a.log_sums);
+  if (a.log_sums) call.param("hidden", -std::numeric_limits<float>::infinity());
   call.variant(std::format("combine_{}", kv_splits), "joins the parts of the keys");
   call.dispatch_groups("attention", rows * column_blocks);
 }
@@ -222,11 +241,16 @@ std::int64_t reach(const AttentionCall& a, const BoundView& operand, Axis axis) 
   const bool by_query = operand.of == Of::queries || operand.of == Of::scores;
   if (operand.of == Of::batch && axis != Axis::batch) return 0;
   switch (axis) {
-    case Axis::batch: return along(0);
-    case Axis::kv_heads: return along(1, by_query ? a.group : 1);
-    case Axis::group: return by_query && a.kv_heads == 1 ? along(1) : 0;
-    case Axis::queries: return by_query ? along(2) : 0;
-    case Axis::keys: return operand.of == Of::queries ? 0 : along(operand.of == Of::scores ? 3 : 2);
+    case Axis::batch:
+      return along(0);
+    case Axis::kv_heads:
+      return along(1, by_query ? a.group : 1);
+    case Axis::group:
+      return by_query && a.kv_heads == 1 ? along(1) : 0;
+    case Axis::queries:
+      return by_query ? along(2) : 0;
+    case Axis::keys:
+      return operand.of == Of::queries ? 0 : along(operand.of == Of::scores ? 3 : 2);
   }
   return 0;
 }
@@ -237,8 +261,10 @@ std::vector<std::vector<BoundView>> bindings(const AttentionCall& a, bool direct
   std::vector<std::vector<BoundView>> bindings{{{a.y, Of::queries}}};
   const auto add = [&](const std::optional<View>& view, Of of) {
     if (!view) return;
-    if (direct && view->buffer == a.y.buffer) bindings[0].push_back({*view, of});
-    else bindings.push_back({{*view, of}});
+    if (direct && view->buffer == a.y.buffer)
+      bindings[0].push_back({*view, of});
+    else
+      bindings.push_back({{*view, of}});
   };
   add(a.q, Of::queries);
   add(a.k, Of::keys);
@@ -246,6 +272,7 @@ std::vector<std::vector<BoundView>> bindings(const AttentionCall& a, bool direct
   add(a.mask, Of::scores);
   add(a.lengths.queries, Of::batch);
   add(a.lengths.keys, Of::batch);
+  if (a.log_sums) bindings.push_back({{*a.log_sums, Of::queries}});
   return bindings;
 }
 
@@ -375,19 +402,32 @@ void record_chunks(gpu::Commands& commands, const KeyChunks& chunks, std::span<c
 
 void check_attention_memory(Stream& stream, const AttentionCall& a) {
   check_memory(stream, "attention", {{"q", a.q}}, {{"y", a.y}}, Sharing::same_view);
+  check_memory(stream, "attention", {{"q", a.q}}, {{"log_sums", a.log_sums}}, Sharing::none);
   check_memory(stream, "attention",
                {{"k", a.k},
                 {"v", a.v},
                 {"mask", a.mask, a.mask_as_given},
                 {"query_lengths", a.lengths.queries},
                 {"key_lengths", a.lengths.keys}},
-               {{"y", a.y}}, Sharing::none);
+               {{"y", a.y}, {"log_sums", a.log_sums}}, Sharing::none);
 }
 
 namespace {
 
 void launch(gpu::Commands& commands, const AttentionCall& a, const AttentionVariant* variant) {
   check_attention_memory(commands, a);
+  if (a.value_dim == 0) {
+    // Only the sums are wanted: of values of one column, which are anything.
+    GpuScratch scratch(commands);
+    AttentionCall one = a;
+    one.value_dim = 1;
+    one.v = chunk_along(a.k, 3, 0, 1);
+    const Shape shape{a.batch, a.kv_heads * a.group, a.queries, 1};
+    const auto bytes = static_cast<std::uint64_t>(element_count(shape)) * 4;
+    const View memory = scratch.take(bytes);
+    one.y = View(memory.buffer, memory.offset, DType::f32, shape);
+    return launch(commands, one, variant);
+  }
   const gpu::Capabilities& capabilities = commands.device().capabilities();
   const auto choose = [&](const AttentionCall& call, std::uint64_t most) {
     const AttentionVariant choice = choose_attention(capabilities, call, most);
@@ -403,18 +443,20 @@ void launch(gpu::Commands& commands, const AttentionCall& a, const AttentionVari
 }  // namespace
 
 void attention_gpu(gpu::Commands& commands, const AttentionCall& a, const AttentionVariant& variant) {
-  call_once(commands, {a.q, a.k, a.v, a.mask, a.lengths.queries, a.lengths.keys, a.y},
+  call_once(commands, {a.q, a.k, a.v, a.mask, a.lengths.queries, a.lengths.keys, a.y, a.log_sums},
             [&](Stream& s) { launch(*s.gpu(), a, &variant); });
 }
 
 void attention(Stream& stream, const View& q, const View& k, const View& v, const std::optional<View>& mask,
-               const View& y, const AttentionOptions& options, const AttentionLengths& lengths) {
-  CallKey key("attention", options.scale, options.causal, options.window_left, options.window_right,
-                    options.top_left, options.empty_is_nan);
-  call(stream, std::move(key), {q, k, v, mask, lengths.queries, lengths.keys, y}, [&](Stream& s) {
-    const AttentionCall call(q, k, v, mask, y, options, lengths);
-    if (y.count() == 0) return;
-    if (gpu::Commands* commands = s.gpu()) launch(*commands, call, nullptr);
+               const View& y, const AttentionOptions& options, const AttentionLengths& lengths,
+               const std::optional<View>& log_sums) {
+  CallKey key("attention", options.scale, options.causal, options.window_left, options.window_right, options.top_left,
+              options.empty_is_nan);
+  call(stream, std::move(key), {q, k, v, mask, lengths.queries, lengths.keys, y, log_sums}, [&](Stream& s) {
+    const AttentionCall call(q, k, v, mask, y, options, lengths, log_sums);
+    if (call.is_empty()) return;
+    if (gpu::Commands* commands = s.gpu())
+      launch(*commands, call, nullptr);
     else
       attention_cpu(*s.cpu(), call);
   });

@@ -38,7 +38,7 @@ void attend(const Block& b) {
   using I = typename S::Ints;
   constexpr int size = width * vectors;
   constexpr int accumulators = width == 16 ? 16 : 8;  // of 32 or 16 registers
-  constexpr int at_once = accumulators / vectors;  // keys or columns that share a load of the queries
+  constexpr int at_once = accumulators / vectors;     // keys or columns that share a load of the queries
 
   V m[vectors], l[vectors];
   for (int i = 0; i < vectors; ++i) {
@@ -113,6 +113,10 @@ void attend(const Block& b) {
         for (int i = 0; i < vectors; ++i) S::at(b.o + (d + c) * size + i * width) = o[c][i];
       }
     }
+  }
+  for (int i = 0; b.tops && i < vectors; ++i) {
+    S::at(b.tops + i * width) = m[i];
+    S::at(b.sums + i * width) = l[i];
   }
   for (int i = 0; i < vectors; ++i) {
     const V f = l[i] == V{} ? b.empty - V{} : 1.0f / l[i];  // no key seen: zeros or NaN

@@ -86,8 +86,9 @@ AttentionCall::Keys within(AttentionCall::Keys seen, const AttentionRange& part)
 }  // namespace
 
 AttentionCall::AttentionCall(const View& q, const View& k, const View& v, const std::optional<View>& mask,
-                             const View& y, const AttentionOptions& options, const AttentionLengths& lengths)
-    : q(q), k(k), v(v), y(y), options(options), lengths(lengths) {
+                             const View& y, const AttentionOptions& options, const AttentionLengths& lengths,
+                             const std::optional<View>& log_sums)
+    : q(q), k(k), v(v), y(y), options(options), lengths(lengths), log_sums(log_sums) {
   check_operand("q", q);
   check_operand("k", k);
   check_operand("v", v);
@@ -115,6 +116,10 @@ AttentionCall::AttentionCall(const View& q, const View& k, const View& v, const 
   const Shape expected{batch, heads, queries, value_dim};
   if (y.shape() != expected) {
     throw InvalidArgument("attention: y is {}, expected {}", to_string(y), weft::to_string(expected));
+  }
+  const Shape of_rows{batch, heads, queries};
+  if (log_sums && (log_sums->shape() != of_rows || log_sums->dtype != DType::f32)) {
+    throw InvalidArgument("attention: log_sums is {}, expected f32 {}", to_string(*log_sums), weft::to_string(of_rows));
   }
   if (same_view(y, k) || same_view(y, v)) {
     throw InvalidArgument("attention: y may not be the same memory as k or v, which other queries still read");
@@ -173,11 +178,16 @@ Work attention_work(double queries, double mean_keys, std::int64_t dim, std::int
 
 std::int64_t AttentionCall::size(Axis axis) const {
   switch (axis) {
-    case Axis::batch: return batch;
-    case Axis::kv_heads: return kv_heads;
-    case Axis::group: return group;
-    case Axis::queries: return queries;
-    case Axis::keys: return keys;
+    case Axis::batch:
+      return batch;
+    case Axis::kv_heads:
+      return kv_heads;
+    case Axis::group:
+      return group;
+    case Axis::queries:
+      return queries;
+    case Axis::keys:
+      return keys;
   }
   return 0;
 }
@@ -187,6 +197,7 @@ AttentionCall AttentionCall::part(Axis axis, std::int64_t begin, std::int64_t co
   const auto cut_both = [&](int of, std::int64_t first, std::int64_t size) {
     a.q = chunk_along(a.q, of, first, size);
     a.y = chunk_along(a.y, of, first, size);
+    if (a.log_sums) a.log_sums = chunk_along(*a.log_sums, of, first, size);
     if (a.mask) a.mask = chunk_along(*a.mask, of, first, size);
   };
   switch (axis) {

@@ -46,7 +46,14 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
     l += totals[i * columns + t];
   }
   let f = select(1.0 / l, p.empty, l == 0.0);    // no key seen: zeros or NaN
-  let y = row / p.queries / p.heads * p.y_b + row / p.queries % p.heads * p.y_h + row % p.queries * p.y_i;
+  let batch = row / p.queries / p.heads;
+  let head = row / p.queries % p.heads;
+{% if log_sums %}
+  if (d == 0u) {
+    store_log_sums(batch * p.log_sums_b + head * p.log_sums_h + row % p.queries * p.log_sums_i, select(m + log(l), p.hidden, l == 0.0));
+  }
+{% endif %}
+  let y = batch * p.y_b + head * p.y_h + row % p.queries * p.y_i;
 {% if vec_y %}
   store4_y(y + d * 4u, o * f);
 {% else %}

@@ -109,6 +109,12 @@ fn seen_by_all(first: u32, last: u32, lengths: vec2<u32>) -> vec2<u32> {
 {% endif %}
   return {{ in_window("seen") }};
 }
+{% if log_sums %}
+// Of a row whose highest score is m and whose sum of exp(score - m) is l.
+fn store_log_sum(batch: u32, kv_head: u32, row: u32, m: f32, l: f32) {
+  store_log_sums(row_start(batch, kv_head, row, p.log_sums_b, p.log_sums_h, p.log_sums_i), select(m + log(l), p.hidden, l == 0.0));
+}
+{% endif %}
 {% if kv_splits %}
 
 // The keys of split `part`; splits are multiples of `unit`.

@@ -11,8 +11,8 @@
 #include "kernels/attention/attention_loops.h"
 #include "kernels/common/instruction_sets.h"
 #include "kernels/common/scratch_cpu.h"
-#include "kernels/elementwise/block_memory.h"
 #include "kernels/cpu_loops.h"
+#include "kernels/elementwise/block_memory.h"
 
 namespace weft::kernels {
 namespace {
@@ -38,8 +38,10 @@ void widen(const View& view, std::int64_t start, std::int64_t stride, std::int64
     if constexpr (std::is_convertible_v<T, float>) {
       const T* source = data<const T>(view) + start;
       for (std::int64_t i = 0; i < count; ++i) {
-        if constexpr (std::is_same_v<T, bool>) out[i * out_stride] = source[i * stride] ? 0.0f : kHidden;
-        else out[i * out_stride] = static_cast<float>(source[i * stride]);
+        if constexpr (std::is_same_v<T, bool>)
+          out[i * out_stride] = source[i * stride] ? 0.0f : kHidden;
+        else
+          out[i * out_stride] = static_cast<float>(source[i * stride]);
       }
     }
   });
@@ -118,6 +120,8 @@ void run_block(const AttentionCall& a, std::int64_t batch, std::int64_t kv_head,
   const bool row_bias = a.mask && !key_bias && a.keys > 0;
   b.q = scratch.need(size * (a.dim + o_columns + kTile + (row_bias ? a.keys : 0)));
   alignas(64) std::int32_t seen_first[32], seen_end[32];
+  alignas(64) float tops[32], sums[32];
+  if (a.log_sums) b.tops = tops, b.sums = sums;
   b.o = b.q + a.dim * size;
   b.scores = b.o + o_columns * size;
   float* bias = b.scores + kTile * size;
@@ -156,6 +160,9 @@ void run_block(const AttentionCall& a, std::int64_t batch, std::int64_t kv_head,
     widen(*a.mask, place(*a.mask, row) + b.begin * stride, stride, b.end - b.begin, bias + b.begin * size + i, size);
   }
   run(b);
+  for (std::int64_t i = 0; a.log_sums && i < count; ++i) {
+    data<float>(*a.log_sums)[place(*a.log_sums, first + i)] = sums[i] == 0 ? kHidden : tops[i] + std::log(sums[i]);
+  }
   if (widens_to_f32(a.y.dtype)) {
     const StoreBlock store = store_block(a.y.dtype);
     float values[256];

@@ -221,6 +221,9 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% else %}
     let y = row_start(batch, kv_head, row{{ r }}, p.y_b, p.y_h, p.y_i);
     let f = select(1.0 / l{{ r }}, p.empty, l{{ r }} == 0.0);  // no key seen: zeros or NaN
+{% if log_sums %}
+    if (lane == 0u) { store_log_sum(batch, kv_head, row{{ r }}, m{{ r }}, l{{ r }}); }
+{% endif %}
 {% endif %}
 {% for s in range(v_per) %}
 {% for h in range(v_unit // 4) %}

@@ -54,6 +54,10 @@ void attend(const Block& b) {
       }
     }
   }
+  if (b.tops) {
+    std::copy(top, top + size, b.tops);
+    std::copy(sum, sum + size, b.sums);
+  }
   for (int i = 0; i < size; ++i) {
     const float factor = sum[i] == 0 ? b.empty : 1 / sum[i];  // no key seen: zeros or NaN
     for (std::int64_t d = 0; d < b.value_dim; ++d) b.o[d * size + i] *= factor;

@@ -27,6 +27,8 @@ struct Block {
   const float* bias = nullptr;       // [keys][size], or null
   const std::int32_t* seen_first = nullptr;  // [size]: first and end of each query's keys; null: all keys
   const std::int32_t* seen_end = nullptr;
+  float* tops = nullptr;             // [size]: of each query the highest score and the sum of exp(score - it); or null
+  float* sums = nullptr;
   float empty = 0;                   // factor of the result of a query that sees no key
 };
 

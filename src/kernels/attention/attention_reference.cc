@@ -31,7 +31,7 @@ void attention_reference(const AttentionCall& a) {
   const bool boolean = a.mask && a.mask->dtype == DType::boolean;
   constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
-  std::vector<double> y, weights(static_cast<std::size_t>(a.keys));
+  std::vector<double> y, log_sums, weights(static_cast<std::size_t>(a.keys));
   const std::int64_t heads = a.kv_heads * a.group;
   for (std::int64_t row = 0; row < a.batch * heads * a.queries; ++row) {
     const std::int64_t query = row % a.queries;
@@ -57,6 +57,7 @@ void attention_reference(const AttentionCall& a) {
       w = nan ? std::nan("") : highest == kHidden ? 0 : std::exp(w - highest);
       sum += w;
     }
+    log_sums.push_back(sum == 0 ? kHidden : highest + std::log(sum));
     for (std::int64_t d = 0; d < a.value_dim; ++d) {
       double value = 0;
       for (std::int64_t key = seen.first; key < seen.end; ++key) {
@@ -64,6 +65,11 @@ void attention_reference(const AttentionCall& a) {
       }
       y.push_back(sum == 0 ? a.empty() * 0 : value / sum);
     }
+  }
+  if (a.log_sums) {
+    const double* next = log_sums.data();
+    for_each_offset<1>(a.log_sums->shape(), {a.log_sums->strides()},
+                       [&](std::int64_t i) { data<float>(*a.log_sums)[i] = static_cast<float>(*next++); });
   }
   with_type(a.y.dtype, [&]<class T>() {
     if constexpr (std::is_constructible_v<T, float>) {

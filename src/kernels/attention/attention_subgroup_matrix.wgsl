@@ -381,6 +381,9 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
   if (part == 0u && first_row + row < p.rows) { partial_buf[to + {{ v4_all }}u] = vec4<f32>(m, l, 0.0, 0.0); }
 {% else %}
   let f = select(1.0 / l, p.empty, l == 0.0);    // no key seen: zeros or NaN
+{% if log_sums %}
+  if (part == 0u && first_row + row < p.rows) { store_log_sum(batch, kv_head, own_row, m, l); }
+{% endif %}
   let y = row_start(batch, kv_head, own_row, p.y_b, p.y_h, p.y_i);
 {% endif %}
 {% for c in range(o_dim // o_round) %}

@@ -216,6 +216,9 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% else %}
     let y = row_start(batch, kv_head, row{{ r }}, p.y_b, p.y_h, p.y_i);
     let f = select(1.0 / l{{ r }}, p.empty, l{{ r }} == 0.0);  // no key seen: zeros or NaN
+{% if log_sums %}
+    {{ "if (side == 0u) { " if threads_per_row > 1 }}store_log_sum(batch, kv_head, row{{ r }}, m{{ r }}, l{{ r }});{{ " }" if threads_per_row > 1 }}
+{% endif %}
 {% for d in range(own_v4) %}
 {% if vec_y %}
     store4_y(y + {{ column(d) }}, o{{ r }}_{{ d }} * f);

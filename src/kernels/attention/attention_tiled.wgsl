@@ -148,6 +148,9 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
     if (x == 0u) { partial_buf[to + {{ v4_all }}u] = vec4<f32>(m{{ r }}, l, 0.0, 0.0); }
 {% else %}
     let f = select(1.0 / l, p.empty, l == 0.0);    // no key seen: zeros or NaN
+{% if log_sums %}
+    if (x == 0u && first_column == 0u) { store_log_sum(batch, kv_head, row{{ r }}, m{{ r }}, l); }
+{% endif %}
     let y = row_start(batch, kv_head, row{{ r }}, p.y_b, p.y_h, p.y_i);
 {% for i in range(slices) %}
     {

@@ -61,10 +61,10 @@ std::optional<AttentionVariant> best_subgroup_matrix(const AttentionCall& a, con
   if (capabilities.minimum || capabilities.software || flops < kWorth) return std::nullopt;
   const std::int64_t widest = std::max(a.dim, a.value_dim);
   constexpr std::int64_t kManyRows = 512;
-  const auto v = widest > 128              ? attention_subgroup_matrix(capabilities, 8, 1, 16, 32, 1)
-                 : widest > 64             ? attention_subgroup_matrix(capabilities, 4, 2, 32, 32, 1)
+  const auto v = widest > 128            ? attention_subgroup_matrix(capabilities, 8, 1, 16, 32, 1)
+                 : widest > 64           ? attention_subgroup_matrix(capabilities, 4, 2, 32, 32, 1)
                  : a.rows() >= kManyRows ? attention_subgroup_matrix(capabilities, 4, 1, 32, 16, 2)
-                                           : attention_subgroup_matrix(capabilities, 4, 1, 16, 16, 2);
+                                         : attention_subgroup_matrix(capabilities, 4, 1, 16, 16, 2);
   return v && attention_can_run(*v, a, capabilities) ? v : std::nullopt;
 }
 
@@ -93,8 +93,13 @@ std::optional<AttentionVariant> attention_subgroup_matrix(const gpu::Capabilitie
                                                           int subgroups_n, int rows, int tile, int buffers) {
   const auto unit = matrix_unit(capabilities, DType::f16);
   if (!unit) return std::nullopt;
-  AttentionVariant v{.kind = AttentionKind::subgroup_matrix, .rows = rows, .tile = tile, .subgroups_m = subgroups_m,
-                     .subgroups_n = subgroups_n, .buffers = buffers, .unit = *unit};
+  AttentionVariant v{.kind = AttentionKind::subgroup_matrix,
+                     .rows = rows,
+                     .tile = tile,
+                     .subgroups_m = subgroups_m,
+                     .subgroups_n = subgroups_n,
+                     .buffers = buffers,
+                     .unit = *unit};
   v.threads = subgroups_m * subgroups_n * static_cast<int>(capabilities.subgroup_max);
   return v;
 }
@@ -109,21 +114,29 @@ MatrixHeads attention_matrix_heads(const AttentionVariant& v, const AttentionCal
   return heads;
 }
 
-int attention_load_unit(const View& view, const AttentionCall& call) {
-  if (bits(view.dtype) != 16 || view.buffer == call.y.buffer || view.offset % 16 != 0) return 4;
-  if (view.strides()[3] != 1 || view.shape()[3] % 8 != 0) return 4;
+bool loads_eights(const View& view) {
+  if (bits(view.dtype) != 16 || view.offset % 16 != 0) return false;
+  if (view.strides()[3] != 1 || view.shape()[3] % 8 != 0) return false;
   for (int i = 0; i < 3; ++i) {
-    if (view.shape()[i] != 1 && view.strides()[i] % 8 != 0) return 4;
+    if (view.shape()[i] != 1 && view.strides()[i] % 8 != 0) return false;
   }
-  return 8;
+  return true;
+}
+
+int attention_load_unit(const View& view, const AttentionCall& call) {
+  return view.buffer != call.y.buffer && loads_eights(view) ? 8 : 4;
 }
 
 std::int64_t attention_block_rows(const AttentionVariant& v) {
   switch (v.kind) {
-    case AttentionKind::thread_per_query: return v.threads / v.splits / v.threads_per_row * v.rows;
-    case AttentionKind::tiled: return v.threads / 8 * v.rows;
-    case AttentionKind::decode: return v.rows;
-    case AttentionKind::subgroup_matrix: return v.subgroups_m * v.rows;
+    case AttentionKind::thread_per_query:
+      return v.threads / v.splits / v.threads_per_row * v.rows;
+    case AttentionKind::tiled:
+      return v.threads / 8 * v.rows;
+    case AttentionKind::decode:
+      return v.rows;
+    case AttentionKind::subgroup_matrix:
+      return v.subgroups_m * v.rows;
   }
   return 0;
 }

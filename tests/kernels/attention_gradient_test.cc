@@ -1,0 +1,149 @@
+// The gradient of attention: random problems by random variants, GPUs against the CPU (whose values are NumPy's:
+// tests/reference/attention_gradient.py); what it refuses.
+#include "weft/kernels/attention_gradient.h"
+#include "attention_cases.h"
+#include "support/differential.h"
+#include "support/throws.h"
+#include "weft/error.h"
+
+namespace weft::kernels {
+namespace {
+
+using test::pick;
+using test::random_int;
+
+AttentionCase random_case(Rng& rng) {
+  static constexpr DType kTypes[] = {DType::f32, DType::f32, DType::f16, DType::bf16};
+  static constexpr DType kMaskTypes[] = {DType::boolean, DType::f32, DType::f16};
+  static constexpr int kDims[] = {1, 4, 5, 8, 31, 32, 33, 64, 72, 128, 260};
+  static constexpr int kLengths[] = {1, 2, 7, 16, 31, 32, 33, 65, 80};
+  const auto length = [&] {
+    return rng.details()() % 2 ? std::int64_t{pick(rng.details(), kLengths)} : random_int(rng.details(), 1, 40);
+  };
+  const auto kind = [&] { return rng() % 4 ? Kind::dense : test::random_input_kind(rng); };
+  AttentionCase c;
+  c.batch = random_int(rng.details(), 1, 2);
+  c.kv_heads = random_int(rng.details(), 1, 2);
+  c.heads = c.kv_heads * (rng() % 2 ? 1 : random_int(rng.details(), 1, 3));
+  c.queries = length();
+  c.keys = length();
+  c.dim = pick(rng, kDims);
+  c.value_dim = rng() % 3 ? c.dim : pick(rng, kDims);
+  c.mask = static_cast<Mask>(rng() % 2 ? 0 : rng() % 5);
+  c.mask_type = pick(rng, kMaskTypes);
+  c.causal = rng() % 3 == 0;
+  if (rng() % 3 == 0) c.window_left = random_int(rng.details(), 0, static_cast<int>(c.keys));
+  if (rng() % 3 == 0) c.window_right = random_int(rng.details(), 0, static_cast<int>(c.keys));
+  c.top_left = rng() % 4 == 0;
+  c.query_lengths = rng() % 4 == 0;
+  c.key_lengths = rng() % 3 == 0;
+  c.length_type = rng() % 2 ? DType::i32 : DType::u32;
+  c.type = pick(rng, kTypes);
+  c.q_kind = kind();
+  c.k_kind = kind();
+  c.v_kind = kind();
+  return c;
+}
+
+// Sums of up to 240 products of weights, cotangents and numbers of a few units, of weights with relative errors of
+// 1e-5; narrow results are rounded once more. With cooperative matrices weights and scores' cotangents are rounded to
+// f16.
+Tolerance tolerance(const AttentionCase& c) {
+  if (c.type == DType::f16 && c.dim % 8 == 0 && c.value_dim % 8 == 0) {
+    return {.ulp = 1, .absolute = 2e-2, .relative = 2e-3};
+  }
+  return {.ulp = c.type == DType::f32 ? 0.0 : 1.0, .absolute = 2e-3, .relative = 1e-4};
+}
+
+// A variant that the device can run.
+std::optional<AttentionGradientVariant> random_variant(const gpu::Capabilities& capabilities,
+                                                       const AttentionGradientCall& call, std::uint64_t which) {
+  Rng rng(which);
+  const auto one_of = [&](std::initializer_list<int> values) { return values.begin()[rng() % values.size()]; };
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    std::optional<AttentionGradientVariant> v;
+    if (rng() % 2) {
+      // A software device compiles matrices into long loops: only small ones.
+      const int unit = static_cast<int>(capabilities.matrix_shapes.empty() ? 8 : capabilities.matrix_shapes[0].m);
+      v = attention_gradient_matrix(capabilities, one_of({1, 2}), unit * one_of({1, 2}), one_of({16, 32}));
+      if (capabilities.software && call.forward.dim + call.forward.value_dim > 96) continue;
+    } else {
+      v = AttentionGradientVariant{.threads = one_of({8, 32, 64, 128}), .rows = one_of({1, 2, 4})};
+    }
+    if (v && attention_gradient_can_run(*v, call, capabilities)) return v;
+  }
+  return std::nullopt;
+}
+
+test::Problem random_problem(Rng& rng) {
+  const AttentionCase c = random_case(rng);
+  const AttentionOperands o = operands(rng, c);
+  const std::uint64_t which = rng();
+  std::vector<View> inputs = o.inputs;
+  const Shape result{c.batch, c.heads, c.queries, c.value_dim};
+  inputs.push_back(random_view(rng, result, c.type, rng() % 4 ? Kind::dense : test::random_input_kind(rng)));
+  const auto of_queries = [&] {
+    return random_view(rng, {c.batch, c.heads, c.queries}, DType::f32,
+                       rng() % 4 ? Kind::dense : test::random_input_kind(rng));
+  };
+  inputs.push_back(of_queries());
+  // What attention gives for these operands.
+  const View log_sums = of_queries();
+  const View y = random_view(rng, result, DType::f32);
+  attention_reference(o.call(o.inputs, y, c.options(), log_sums));
+  inputs.push_back(log_sums);
+  std::vector<View> outputs;
+  for (int i = 0; i < 3; ++i) {
+    outputs.push_back(random_view(rng, inputs[static_cast<std::size_t>(i)].shape(), c.type,
+                                  rng() % 4 ? Kind::dense : test::random_output_kind(rng)));
+  }
+  return {.what = text(c),
+          .inputs = inputs,
+          .outputs = outputs,
+          .call =
+              [=](Stream& stream, std::span<const View> in, std::span<const View> out) {
+                std::size_t next = 3;
+                std::optional<View> mask;
+                AttentionLengths lengths;
+                if (o.mask) mask = in[next++];
+                if (o.query_lengths) lengths.queries = in[next++];
+                if (o.key_lengths) lengths.keys = in[next++];
+                const View &g = in[next], &delta = in[next + 1], &log_sums = in[next + 2];
+                const AttentionGradientCall call(in[0], in[1], in[2], g, log_sums, delta, mask, out[0], out[1], out[2],
+                                                 c.options(), lengths);
+                gpu::Commands* const commands = stream.gpu();
+                if (commands && which % 4) {
+                  const auto v = random_variant(commands->device().capabilities(), call, which);
+                  SCOPED_TRACE(v ? to_string(*v) : "the chosen form");
+                  if (v) return attention_gradient_gpu(*commands, call, *v, *v);
+                }
+                attention_gradient(stream, in[0], in[1], in[2], g, log_sums, delta, mask, out[0], out[1], out[2],
+                                   c.options(), lengths);
+              },
+          .tolerance = tolerance(c)};
+}
+
+const bool registered = test::differential("attention_gradient", random_problem, 4);
+
+TEST(AttentionGradient, RefusesOperandsThatDoNotFit) {
+  cpu::Executor cpu;
+  const auto of = [](const Shape& shape, DType type = DType::f32) {
+    return View(Buffer::host(static_cast<std::uint64_t>(element_count(shape)) * 8), 0, type, shape);
+  };
+  const View q = of({1, 2, 3, 4}), k = of({1, 1, 5, 4}), v = of({1, 1, 5, 6}), g = of({1, 2, 3, 6});
+  const View log_sums = of({1, 2, 3}), delta = of({1, 2, 3}), dq = of({1, 2, 3, 4}), dk = of({1, 1, 5, 4}),
+             dv = of({1, 1, 5, 6});
+  const auto refusal = [&](const View& g, const View& delta, const View& dk) {
+    return test::thrown_by([&] { attention_gradient(cpu, q, k, v, g, log_sums, delta, {}, dq, dk, dv, {}); });
+  };
+  EXPECT_EQ(refusal(g, delta, dk), "nothing");
+  EXPECT_THAT(refusal(q, delta, dk),
+              testing::HasSubstr("attention_gradient: g is f32 [1, 2, 3, 4], expected the shape"));
+  EXPECT_THAT(refusal(g, g, dk), testing::HasSubstr("delta is f32 [1, 2, 3, 6], expected f32 [1, 2, 3]"));
+  EXPECT_THAT(refusal(g, delta, of({1, 1, 5, 6})), testing::HasSubstr("dk is f32 [1, 1, 5, 6], expected the shape"));
+  EXPECT_THAT(refusal(g, delta, of({1, 1, 5, 4}, DType::f64)), testing::HasSubstr("dk is f64"));
+  EXPECT_THAT(refusal(g, delta, k), testing::HasSubstr("dk"));
+}
+
+}  // namespace
+}  // namespace weft::kernels
