@@ -106,16 +106,26 @@ class Problem {
     Finding found = differ(read(compile(gradient)(x)), expected, rounding);
     if (!found.empty()) return "compiled: " + found;
     const Values u = like(x, seed_ + 3), second = vjp(gradient)(x).second(u);
-    const Values over = jvp(gradient)(x, v).second;
+    // Now and then compiled, too.
+    const auto forward_over_reverse = [&](const Values& at) { return jvp(gradient)(at, v).second; };
+    const Values over = seed_ % 3 == 0 ? compile(forward_over_reverse)(x) : forward_over_reverse(x);
     if (!std::isfinite(largest(read(second)) + largest(read(over)))) return "second derivatives: infinite or NaN";
     const Inner a = inner(second, v), b = inner(over, u);
     if (!(std::abs(a.sum - b.sum) <= 1e-9 * (1 + a.magnitudes + b.magnitudes))) {
       return std::format("second derivatives: reverse mode {}, forward over reverse {}", a.sum, b.sum);
     }
+    if (seed_ % 4 == 1) {
+      const auto of_second = [&](const Values& at) { return vjp(gradient)(at).second(u); };
+      const Values third = vjp(of_second)(x).second(v), forward_third = jvp(of_second)(x, u).second;
+      const Inner c = inner(third, u), d = inner(forward_third, v);
+      if (!(std::abs(c.sum - d.sum) <= 1e-8 * (1 + c.magnitudes + d.magnitudes))) {
+        return std::format("third derivatives: reverse mode {}, forward over reverse {}", c.sum, d.sum);
+      }
+    }
     const Values other = f_.arguments(DType::f64, seed_ + 4);
     Values both;
     for (std::size_t i = 0; i < x.size(); ++i) both.push_back(stack({x[i], other[i]}));
-    const auto batch = vmap(gradient)(both);
+    const auto batch = seed_ % 2 == 0 ? compile(vmap(gradient))(both) : vmap(gradient)(both);
     const auto of_other = read(gradient(other));
     for (int e = 0; e < 2; ++e) {
       Values entry;

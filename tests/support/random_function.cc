@@ -16,6 +16,7 @@
 #include "weft/graph.h"
 #include "weft/indexing.h"
 #include "weft/pooling.h"
+#include "weft/recurrent.h"
 #include "weft/resampling.h"
 #include "weft/traced.h"
 
@@ -226,7 +227,7 @@ class FunctionMaker {
 
   std::optional<Step> proposed(int depth) {
     const int x = any(), y = any();
-    switch (up_to(depth < 2 ? 19 : 17)) {
+    switch (up_to(depth < 2 ? 20 : 17)) {
       case 0:
       case 1:
       case 2: {
@@ -407,7 +408,7 @@ class FunctionMaker {
         return one("dynamic_slice", x, [=, axis = *axis](const Tensor& t) {
           Shape sizes = t.shape();
           sizes[axis] = 1;
-          return dynamic_slice(t, tensor({begin}), {1}, {axis});
+          return dynamic_slice(t, tensor({begin}), sizes, {axis});
         });
       }
     }
@@ -599,7 +600,14 @@ class FunctionMaker {
     const std::int64_t channels = s.rank() > 1 && s[0] > 0 ? s[0] : 1, n = element_count(s) / channels;
     const unsigned of_numbers = seed();
     const auto line = [=](const Tensor& t) { return reshape(t, {1, channels, n}); };
-    switch (up_to(6)) {
+    switch (up_to(7)) {
+      case 6: {
+        const Shape weights{3, channels}, recurrent{3, 1};
+        return one("gru", x, [=](const Tensor& t) {
+          const Tensor steps = reshape(t, {n, 1, channels});
+          return gru(steps, numbers(weights, t.dtype(), of_numbers), numbers(recurrent, t.dtype(), of_numbers + 1)).y;
+        });
+      }
       case 0:
         return one("conv", x, [=](const Tensor& t) {
           return conv(line(t), numbers({2, channels, 2}, t.dtype(), of_numbers), {}, {.strides = {2}, .padding = {1}});
@@ -623,6 +631,7 @@ class FunctionMaker {
   }
 
   std::optional<Step> leaf() {
+    if (chance(2)) return std::nullopt;
     Shape shape;
     for (int k = up_to(3); k > 0; --k) shape.push_back(chance(8) ? 0 : 1 + up_to(3));
     const unsigned of_numbers = seed();
@@ -633,71 +642,132 @@ class FunctionMaker {
   // A function of several values, called in some way.
   std::optional<Step> nested(int depth) {
     std::vector<int> chosen{any()};
-    for (int more = up_to(2); more > 0; --more) chosen.push_back(any());
-    const int way = up_to(9);
-    const bool batched = way == 0 || way == 1;
+    for (int more = up_to(3); more > 0; --more) chosen.push_back(any());
+    const int way = up_to(12);
+    // Ways on entries of a batch: along the first or the last axis, of all values or of the first one.
+    const bool batched = way < 3, shares = chance(2);
+    const int axis = chance(2) ? 0 : -1, result_axis = chance(2) ? 0 : -1;
     Values arguments;
     for (const int i : chosen) {
       const Tensor& v = values_[static_cast<std::size_t>(i)];
-      if (!batched) {
+      if (!batched || (shares && !arguments.empty())) {
         arguments.push_back(v);
         continue;
       }
-      if (v.rank() == 0 || v.shape()[0] == 0 || v.shape()[0] != shape(chosen[0])[0]) return std::nullopt;
-      arguments.push_back(contiguous(v[{0}]));
+      const auto size = [&](const Tensor& t) { return t.shape()[axis == 0 ? 0 : t.rank() - 1]; };
+      if (v.rank() == 0 || size(v) == 0) return std::nullopt;
+      if (shape(chosen[0]).rank() == 0 || size(v) != size(values_[static_cast<std::size_t>(chosen[0])]))
+        return std::nullopt;
+      arguments.push_back(contiguous(moveaxis(v, axis, 0)[{0}]));
     }
     const RandomFunction f = made(std::move(arguments), 1 + up_to(4), depth + 1);
-    constexpr const char* kWays[] = {"vmap", "vmap of a gradient", "compile",   "checkpoint", "vjp", "jvp",
-                                     "grad", "custom_vjp",         "custom_jvp"};
-    std::string text = std::format("{} [\n{}]", kWays[way], f.to_string(2 * depth + 4));
     const auto total = [f](const Values& v) {
       Tensor all;
       for (const Tensor& t : f(v)) all = all.defined() ? all + sum(sin(t)) : sum(sin(t));
       return all;
     };
+    const auto in_batches = [=](const auto& g) -> Run {
+      const std::optional<int> others = shares ? std::nullopt : std::optional(axis);
+      return [=](const Values& v) {
+        const auto of_entry = [g](const Values& first, const Values& more) {
+          Values all = first;
+          all.insert(all.end(), more.begin(), more.end());
+          return g(all);
+        };
+        return vmap(of_entry, {.arguments = {axis, others}, .result = result_axis})(Values{v[0]},
+                                                                                    Values(v.begin() + 1, v.end()));
+      };
+    };
+    const auto gradient_again = [](const auto& g) {
+      return
+          [g](const std::tuple<Values>& x, const Values&, const Values& c) { return vjp(g)(std::get<0>(x)).second(c); };
+    };
     Run run;
+    const char* name = "";
     switch (way) {
       case 0:
-        run = [f](const Values& v) { return vmap(f)(v); };
+        name = "vmap";
+        run = in_batches(f);
         break;
       case 1:
-        run = [total](const Values& v) { return vmap(grad(total))(v); };
+        name = "vmap of grad";
+        run = in_batches(grad(total));
         break;
       case 2:
-        run = [f](const Values& v) { return compile(f)(v); };
+        name = "compile of vmap";
+        run = [g = in_batches(f)](const Values& v) { return compile(g)(v); };
         break;
       case 3:
-        run = [f](const Values& v) { return checkpoint(f)(v); };
+        name = "compile";
+        run = [f](const Values& v) { return compile(f)(v); };
         break;
       case 4:
+        name = "checkpoint";
+        run = [f](const Values& v) { return checkpoint(f)(v); };
+        break;
+      case 5:
+        name = "vjp";
         run = [f](const Values& v) {
           const auto [y, pull] = vjp(f)(v);
           return pull(y);
         };
         break;
-      case 5:
+      case 6:
+        name = "jvp";
         run = [f](const Values& v) { return jvp(f)(v, v).second; };
         break;
-      case 6:
+      case 7:
+        name = "grad";
         run = [total](const Values& v) { return grad(total)(v); };
         break;
-      case 7:
-        run = [f](const Values& v) {
-          const auto rule = [f](const std::tuple<Values>& x, const Values&, const Values& g) {
-            return vjp(f)(std::get<0>(x)).second(g);
-          };
-          return custom_vjp(f, rule)(v);
-        };
+      case 8:
+        name = "custom_vjp";
+        run = [f, gradient_again](const Values& v) { return custom_vjp(f, gradient_again(f))(v); };
         break;
-      default:
+      case 9:
+        name = "custom_jvp";
         run = [f](const Values& v) {
           const auto rule = [f](const std::tuple<Values>& x, const Values&, const std::tuple<Values>& t) {
             return jvp(f)(std::get<0>(x), std::get<0>(t)).second;
           };
           return custom_jvp(f, rule)(v);
         };
+        break;
+      case 10:
+        name = "checkpoint of compile of grad";
+        run = [total](const Values& v) { return checkpoint(compile(grad(total)))(v); };
+        break;
+      default: {
+        // The rule has the derivative of a second result, which nothing else needs.
+        name = "custom_vjp that keeps something";
+        const auto kept = [f](const Values& v) {
+          Values y = f(v);
+          const Tensor scale = sigmoid(sum(v[0]) * 0.1);
+          for (Tensor& t : y) t = t * scale;
+          y.push_back(scale);
+          return y;
+        };
+        run = [kept, f](const Values& v) {
+          const auto rule = [f](const std::tuple<Values>& x, const Values& y, const Values& g) {
+            const auto [own, pull] = vjp(f)(std::get<0>(x));
+            const Tensor& scale = y.back();
+            Values scaled;
+            Tensor of_scale = g.back();
+            for (std::size_t i = 0; i < own.size(); ++i) {
+              scaled.push_back(g[i] * scale);
+              of_scale = of_scale + sum(g[i] * own[i]);
+            }
+            Values made = pull(scaled);
+            made[0] = made[0] + of_scale * scale * (1 - scale) * 0.1;
+            return made;
+          };
+          Values y = custom_vjp(kept, rule)(v);
+          y.pop_back();
+          return y;
+        };
+      }
     }
-    return Step{std::move(text), std::move(chosen), std::move(run)};
+    return Step{std::format("{} [\n{}]", name, f.to_string(2 * depth + 4)), std::move(chosen), std::move(run)};
   }
 
   std::mt19937 random_;
@@ -728,7 +798,13 @@ std::vector<Tensor> RandomFunction::operator()(const std::vector<Tensor>& argume
 std::vector<Tensor> RandomFunction::arguments(DType type, unsigned seed) const {
   std::mt19937 random(seed);
   Values x;
-  for (const Shape& s : shapes_) x.push_back(numbers(s, type, static_cast<unsigned>(random())));
+  for (const Shape& s : shapes_) {
+    const auto of_numbers = static_cast<unsigned>(random());
+    // Some are not data but an expression of indices.
+    const double start = std::uniform_real_distribution(-1.5, 0.5)(random);
+    x.push_back(random() % 4 == 0 ? reshape(cast(arange(element_count(s)), type) * 0.23 + start, s)
+                                  : numbers(s, type, of_numbers));
+  }
   return x;
 }
 
