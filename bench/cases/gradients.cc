@@ -181,12 +181,13 @@ class Gradients {
     };
     const auto group = of([](auto& a, auto& s, auto& b) { return group_norm(a, s, b, 8, kEpsilon); });
     const auto instance = of([](auto& a, auto& s, auto& b) { return instance_norm(a, s, b, kEpsilon); });
-    // By given statistics, as at inference; and by those of x, as in training.
+    // By given statistics, as at inference; and by those of x, as in training, in f32 as PyTorch computes them.
     const auto batch = of([](auto& a, auto& s, auto& b) {
       return batch_norm(a, full({64}, 0.25, DType::f32), full({64}, 0.375, DType::f32), s, b, kEpsilon);
     });
     const auto training = of([](auto& a, auto& s, auto& b) {
-      return batch_norm(a, mean(a, {0, 2, 3}), variance(a, {0, 2, 3}), s, b, kEpsilon);
+      const Tensor wide = cast(a, DType::f32);
+      return batch_norm(a, mean(wide, {0, 2, 3}), variance(wide, {0, 2, 3}), s, b, kEpsilon);
     });
     graph_case(label("group norm gradient", shape), {x, w, g}, {dx, dw, db}, group, 0.5, small, group);
     graph_case(label("instance norm gradient", shape), {x, w, g}, {dx, dw, db}, instance, 0.5, small, instance);
