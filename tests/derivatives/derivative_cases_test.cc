@@ -212,6 +212,7 @@ constexpr std::pair<std::string_view, std::string_view> kNoDerivative[] = {
     {"random_bits", "of integers alone"},
     {"random_integers", "zero everywhere: of integers alone"},
     {"iota", "of no operands"},
+    {"stop_gradient", "zero by definition, tested in tensor/derivatives_test.cc"},
     {"one_hot", "zero everywhere: of integers alone"},
     {"while_loop", "forward mode alone, tested in tensor/control_flow_test.cc"},
 };

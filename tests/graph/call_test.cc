@@ -103,6 +103,8 @@ TEST(Call, MakesWhatFunctionsMade) {
   add_gradient(x, [](const Tensor& t) { return rms_norm(t, {}, 1e-3); });
   add_gradient(image, [](const Tensor& t) { return group_norm(t, {}, {}, 2, 1e-3); });
   add_gradient(image, [](const Tensor& t) { return instance_norm(t, {}, {}, 1e-3); });
+  const auto attend = [](const Tensor& t) { return attention(t, t, t, {}, {}); };
+  add_gradient(g.input("heads", DType::f32, {1, 2, 5, 4}), attend);
   add(stop_gradient(x));
   add(identity(x, IdentityKind::barrier));
   add(identity(x));

@@ -23,8 +23,9 @@ void check_like(const char* name, const View& view, const char* of, const View& 
     throw InvalidArgument("attention_gradient: {} is {}, expected the shape {} of {}", name, to_string(view),
                           weft::to_string(like.shape()), of);
   }
-  if (view.dtype != DType::f32 && view.dtype != DType::f16 && view.dtype != DType::bf16) {
-    throw Unsupported("attention_gradient: {} is {}; f32, f16 and bf16 are supported", name, to_string(view));
+  if (view.dtype != like.dtype) {
+    throw InvalidArgument("attention_gradient: {} is {}, expected the type {} of {}", name, to_string(view),
+                          weft::name(like.dtype), of);
   }
 }
 
@@ -225,8 +226,24 @@ void run(gpu::Commands& commands, const AttentionGradientCall& c, std::span<cons
   if (a.k.count() > 0) record(commands, c, chosen(AttentionPass::keys), AttentionPass::keys, stats);
 }
 
+void check_memory_of(Stream& stream, const AttentionGradientCall& c) {
+  const AttentionCall& a = c.forward;
+  check_memory(stream, "attention_gradient",
+               {{"q", a.q},
+                {"k", a.k},
+                {"v", a.v},
+                {"g", a.y},
+                {"log_sums", a.log_sums},
+                {"delta", c.delta},
+                {"mask", a.mask, a.mask_as_given},
+                {"query_lengths", a.lengths.queries},
+                {"key_lengths", a.lengths.keys}},
+               {{"dq", c.dq}, {"dk", c.dk}, {"dv", c.dv}}, Sharing::none);
+}
+
 // `forced`: the variants of both passes, or none.
 void launch(gpu::Commands& commands, const AttentionGradientCall& c, std::span<const AttentionGradientVariant> forced) {
+  check_memory_of(commands, c);
   if (c.dq.count() == 0 && c.dk.count() == 0) return;
   run(commands, c, forced);
 }
@@ -360,21 +377,9 @@ void attention_gradient(Stream& stream, const View& q, const View& k, const View
   call(stream, std::move(key), {q, k, v, g, log_sums, delta, mask, lengths.queries, lengths.keys, dq, dk, dv},
        [&](Stream& s) {
          const AttentionGradientCall c(q, k, v, g, log_sums, delta, mask, dq, dk, dv, options, lengths);
-         check_memory(s, "attention_gradient",
-                      {{"q", q},
-                       {"k", k},
-                       {"v", v},
-                       {"g", g},
-                       {"log_sums", log_sums},
-                       {"delta", delta},
-                       {"mask", c.forward.mask, mask},
-                       {"query_lengths", lengths.queries},
-                       {"key_lengths", lengths.keys}},
-                      {{"dq", dq}, {"dk", dk}, {"dv", dv}}, Sharing::none);
-         if (gpu::Commands* commands = s.gpu())
-           launch(*commands, c, {});
-         else
-           attention_gradient_cpu(*s.cpu(), c);
+         if (gpu::Commands* commands = s.gpu()) return launch(*commands, c, {});
+         check_memory_of(s, c);
+         attention_gradient_cpu(*s.cpu(), c);
        });
 }
 
