@@ -288,14 +288,14 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) grid: vec
 {% endif %}
 {% for j in range(own // 4) %}
     {
-      let from = in_rows * {{ pitch_s }}u + part * {{ own }}u + {{ 4 * j }}u;
+      let start = in_rows * {{ pitch_s }}u + part * {{ own }}u + {{ 4 * j }}u;
 {% if keys_own %}
       let at_other = part * {{ own }}u + {{ 4 * j }}u;
       let log_sum = {{ four("f32", "log_sums_tile[buffer]", "at_other") }};
       let delta = {{ four("f32", "delta_tile[buffer]", "at_other") }};
 {% endif %}
-      var s = {{ four("f32", "scores[row_matrix]", "from") }} * p.scale;
-      let dw = {{ four("f32", "scores[row_matrix + 1u]", "from") }};
+      var s = {{ four("f32", "scores[row_matrix]", "start") }} * p.scale;
+      let dw = {{ four("f32", "scores[row_matrix + 1u]", "start") }};
 {% if mask != "none" %}
 {% for e in range(4) %}
       s[{{ e }}] += bias(mask_start + min(base + {{ 4 * j + e }}u, others.y - 1u) * p.{{ "mask_i" if keys_own else "mask_k" }});
@@ -378,8 +378,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) grid: vec
 {% for e in range(own // 4) %}
     {
       let column = {{ first + c * tile + e * 4 }}u + part * {{ own }}u;
-      let from = in_rows * {{ pitch_s }}u + part * {{ own }}u + {{ e * 4 }}u;
-      {{ "if (column < " ~ size ~ "u) " if columns > size }}{ store4_{{ x }}({{ x }} + column, {{ four("f32", "scores[row_matrix + " ~ side ~ "u]", "from") }}{{ " * p.scale" if x != "dv" }}); }
+      let start = in_rows * {{ pitch_s }}u + part * {{ own }}u + {{ e * 4 }}u;
+      {{ "if (column < " ~ size ~ "u) " if columns > size }}{ store4_{{ x }}({{ x }} + column, {{ four("f32", "scores[row_matrix + " ~ side ~ "u]", "start") }}{{ " * p.scale" if x != "dv" }}); }
     }
 {% endfor %}
 {% endfor %}
