@@ -18,7 +18,6 @@
 #pragma once
 
 #include "weft/kernels/attention.h"
-#include "weft/kernels/attention_gradient.h"
 #include "weft/kernels/compact.h"
 #include "weft/kernels/conv.h"
 #include "weft/kernels/copy.h"

@@ -643,7 +643,7 @@ void add_control_flow_ops(OpRows& rows) {
       "the predicate, a bool of shape []; what the graphs take");
   row(std::type_identity<WhileLoopOp>(), "while_loop", "the carries when the condition holds no more",
       "while condition(carries…, shared…): carries… = body(carries…, shared…); y = carries", "carries; what all turns see");
-  row(std::type_identity<ScanLoopOp>(), "scan", "the last carries, and what each turn gives beside them, stacked",
+  row(std::type_identity<ScanLoopOp>(), "scan_loop", "the last carries, and what each turn gives beside them, stacked",
       "carries…, z[i]… = body(carries…, x[i]…, shared…) for each i; y = carries…, z…", "carries; what is sliced; what all turns see");
 }
 

@@ -84,7 +84,7 @@ struct ScanLoopAttributes {
 class ScanLoopOp final : public ControlFlowOp<ScanLoopAttributes, 1> {
  public:
   using ControlFlowOp::ControlFlowOp;
-  std::string_view name() const override { return "scan"; }
+  std::string_view name() const override { return "scan_loop"; }  // (scan() of graph.h is another)
   OpPtr with_subgraphs(std::vector<GraphPtr> graphs) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   OpPtr with_more_results() const override;  // with keep_carries

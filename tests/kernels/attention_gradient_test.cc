@@ -1,10 +1,10 @@
 // The gradient of attention: random problems by random variants, GPUs against the CPU (whose values are NumPy's:
 // tests/reference/attention_gradient.py); what it refuses.
-#include "weft/kernels/attention_gradient.h"
 #include "attention_cases.h"
 #include "support/differential.h"
 #include "support/throws.h"
 #include "weft/error.h"
+#include "weft/kernels/attention.h"
 
 namespace weft::kernels {
 namespace {

@@ -502,31 +502,31 @@ TEST(GraphFileText, HostileInnerGraphsAreRefused) {
     return thrown_by([&] { load_text(file_of(text.dump())); });
   };
   const json good{{"length", 3}, {"carries", 1}};
-  EXPECT_EQ(error("scan", good, json::array({body})), "nothing");
-  EXPECT_THAT(error("scan", good, nullptr), HasSubstr("0 graphs, expected 1"));
-  EXPECT_THAT(error("scan", good, {body, body}), HasSubstr("2 graphs, expected 1"));
-  EXPECT_THAT(error("scan", {{"length", -3}, {"carries", 1}}, json::array({body})), HasSubstr("FormatError"));
-  EXPECT_THAT(error("scan", {{"length", 3}, {"carries", -1}}, json::array({body})),
+  EXPECT_EQ(error("scan_loop", good, json::array({body})), "nothing");
+  EXPECT_THAT(error("scan_loop", good, nullptr), HasSubstr("0 graphs, expected 1"));
+  EXPECT_THAT(error("scan_loop", good, {body, body}), HasSubstr("2 graphs, expected 1"));
+  EXPECT_THAT(error("scan_loop", {{"length", -3}, {"carries", 1}}, json::array({body})), HasSubstr("FormatError"));
+  EXPECT_THAT(error("scan_loop", {{"length", 3}, {"carries", -1}}, json::array({body})),
               HasSubstr("-1 carries and 0 slices of 1 operands"));
-  EXPECT_THAT(error("scan", {{"length", 3}, {"carries", 1}, {"slices", 2147483647}}, json::array({body})),
+  EXPECT_THAT(error("scan_loop", {{"length", 3}, {"carries", 1}, {"slices", 2147483647}}, json::array({body})),
               HasSubstr("of 1 operands"));
-  EXPECT_THAT(error("scan", {{"length", 3}, {"carries", 0}, {"slices", 1}}, json::array({body})),
+  EXPECT_THAT(error("scan_loop", {{"length", 3}, {"carries", 0}, {"slices", 1}}, json::array({body})),
               HasSubstr("FormatError"));
   EXPECT_THAT(error("while_loop", {{"carries", 1}}, {body, body}), HasSubstr("1 numbers of a graph, expected 0"));
   EXPECT_THAT(error("cond", json::object(), {body, body}), HasSubstr("FormatError"));
   EXPECT_THAT(error("map", {{"y", "(x0:f32) sin(x0)"}}, json::array({body})), HasSubstr("the op owns no graphs"));
   const json foreign = {{"nodes", {x, sine, index}}, {"outputs", {{{"name", "y0"}, {"value", {7, 0}}}}}};
-  EXPECT_THAT(error("scan", good, json::array({foreign})), HasSubstr("node 7 is not before it"));
+  EXPECT_THAT(error("scan_loop", good, json::array({foreign})), HasSubstr("node 7 is not before it"));
   json deep = body;
   for (int i = 0; i < 100; ++i) {
-    const json loop = {{"op", "scan"},
+    const json loop = {{"op", "scan_loop"},
                        {"inputs", {{0, 0}}},
                        {"attributes", good},
                        {"graphs", json::array({deep})},
                        {"results", types}};
     deep = {{"nodes", {x, loop, index}}, {"outputs", outputs}};
   }
-  EXPECT_THAT(error("scan", good, json::array({deep})), HasSubstr("at most 64 graphs in each other"));
+  EXPECT_THAT(error("scan_loop", good, json::array({deep})), HasSubstr("at most 64 graphs in each other"));
 }
 
 TEST(GraphFileText, HostileAttributesAreRefused) {

@@ -6,13 +6,12 @@
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
+#include "graph/ops/identity.h"
 #include "graph/rules.h"
 #include "kernels/attention/attention.h"
 #include "weft/array.h"
-#include "weft/derivatives.h"
 #include "weft/error.h"
 #include "weft/kernels/attention.h"
-#include "weft/kernels/attention_gradient.h"
 
 namespace weft {
 
@@ -233,7 +232,7 @@ std::vector<Tensor> merged_batch(std::span<const Tensor> in, std::span<const int
 std::vector<Tensor> AttentionOp::decomposed(std::span<const Tensor> in) const {
   const Scores s(a.options, in[0], in[1], in[2], more_operands(a, in, 3));
   // The weights do not depend on what is taken off all scores of a query.
-  const Tensor highest = reduce(ReduceKind::max, stop_gradient(s.scores), {-1}, true);
+  const Tensor highest = reduce(ReduceKind::max, weft::identity(s.scores, IdentityKind::stop_gradient), {-1}, true);
   const Tensor top = select(highest == Scores::hidden(), 0.0f, highest);
   const Tensor unscaled = exp(s.scores - top);
   const Tensor sum = reduce(ReduceKind::sum, unscaled, {-1}, true);

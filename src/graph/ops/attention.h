@@ -63,7 +63,7 @@ struct AttentionGradientAttributes {
 };
 
 // dq, dk and dv of q, k, v, the cotangent g of attention's result, log_sums and delta
-// (weft/kernels/attention_gradient.h).
+// (weft/kernels/attention.h).
 class AttentionGradientOp final : public OpOf<AttentionGradientAttributes> {
  public:
   using OpOf::OpOf;

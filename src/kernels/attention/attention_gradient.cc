@@ -11,7 +11,6 @@
 #include "kernels/matmul/variants.h"
 #include "kernels/plan_cache.h"
 #include "weft/error.h"
-#include "weft/kernels/attention_gradient.h"
 
 namespace weft::kernels {
 namespace {

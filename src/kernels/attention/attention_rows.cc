@@ -1,7 +1,6 @@
-// The rows of the kernel table for weft/kernels/attention.h and attention_gradient.h.
+// The rows of the kernel table for weft/kernels/attention.h.
 #include "kernels/table_rows.h"
 #include "weft/kernels/attention.h"
-#include "weft/kernels/attention_gradient.h"
 
 namespace weft::kernels {
 
