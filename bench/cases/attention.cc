@@ -4,7 +4,6 @@
 #include <format>
 
 #include "../bench.h"
-#include "weft/kernels/attention_gradient.h"
 
 namespace weft::bench {
 namespace {
