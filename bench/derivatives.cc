@@ -134,21 +134,11 @@ class DerivativesBench {
     eval(all);
   }
 
-  // Microseconds of a call among several that are waited for together; the median of several turns.
   template <class F>
   double per_turn(F&& call) const {
-    constexpr int kRuns = 8;
-    std::vector<double> times;
     call();
     device_.wait();
-    const auto begin = Clock::now();
-    while (times.size() < 5 || seconds_since(begin) < options_.timing.seconds) {
-      const auto start = Clock::now();
-      for (int i = 0; i < kRuns; ++i) call();
-      device_.wait();
-      times.push_back(seconds_since(start) * 1e6 / kRuns);
-    }
-    return median(times);
+    return microseconds_per_call(device_, 8, options_.timing.seconds, call);
   }
 
   template <class F>

@@ -127,19 +127,11 @@ class TensorsBench {
   }
 
  private:
-  // Microseconds of an evaluation among several that are waited for together; the median of several turns. Results are
-  // dropped at once, so that their memory is used again.
+  // Microseconds of an evaluation. Results are dropped at once, so that their memory is used again.
   template <class F>
   double per_turn(int runs, F&& make) const {
-    std::vector<double> times;
-    const auto begin = Clock::now();
-    while (times.size() < 5 || seconds_since(begin) < options_.timing.seconds + options_.timing.warm_up) {
-      const auto start = Clock::now();
-      for (int i = 0; i < runs; ++i) eval(make());
-      device_.wait();
-      times.push_back(seconds_since(start) * 1e6 / runs);
-    }
-    return median(times);
+    return microseconds_per_call(device_, runs, options_.timing.seconds + options_.timing.warm_up,
+                                 [&] { eval(make()); });
   }
 
   void add(const std::string& name, double value, const std::string& unit, nlohmann::ordered_json details) {

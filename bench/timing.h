@@ -50,4 +50,19 @@ std::string to_string(const Time& time);
 // Warms up, then times calls back to back, many in a submit so that its fixed cost is negligible; medians.
 Time time_call(const Device& device, const Call& call, const Timing& timing, bool of_executables = false);
 
+// Microseconds of a call among `runs` that are waited for together; the median of the turns that begin within the
+// seconds, five at least.
+template <class F>
+double microseconds_per_call(const Device& device, int runs, double seconds, F&& call) {
+  std::vector<double> times;
+  const auto begin = Clock::now();
+  while (times.size() < 5 || seconds_since(begin) < seconds) {
+    const auto start = Clock::now();
+    for (int i = 0; i < runs; ++i) call();
+    device.wait();
+    times.push_back(seconds_since(start) * 1e6 / runs);
+  }
+  return median(std::move(times));
+}
+
 }  // namespace weft::bench

@@ -67,8 +67,7 @@ struct EstimateRange {
   double low = 0, high = 0;
 };
 // Of the graph after the passes for that device; a while_loop() is counted as one turn, of a cond() both branches.
-// Compiles no kernel. Throws InvalidArgument and Unsupported as
-// compile() does.
+// Compiles no kernel. Throws InvalidArgument and Unsupported as compile() does.
 Estimate estimate(const Graph& graph, const Device& device, const Calibration& calibration,
                   const CompileOptions& options = {});
 

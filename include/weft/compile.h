@@ -128,7 +128,8 @@ class Executable {
   }
 
   // The same as part of a stream: of a gpu::Encoder of the device, which submits it together with kernels, copies and
-  // other executables that it takes; on the cpu at once. Numbers are read now.
+  // other executables that it takes; on the cpu at once. Numbers are read now. Where a graph waits for conditions
+  // (CompileReport::blocks) the encoder submits what it has, and the call returns after the last wait.
   void record(Stream& stream, std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs,
               std::span<const NamedNumber> numbers = {});
   void record(Stream& stream, std::span<const Tensor> inputs, std::span<const Tensor> outputs,

@@ -57,6 +57,8 @@ struct Loop {
 };
 std::vector<Tensor> scan(const Loop& loop, std::span<const Tensor> carries, std::span<const Tensor> xs,
                          const TensorFunction& body);
+// How many indices are from first up to end. Throws InvalidArgument if they have more than 32 bits.
+std::int64_t count_turns(std::int64_t first, std::int64_t end);
 // The length of the tensors' first axis. Throws ShapeError if they have none, or several.
 std::int64_t scan_length(std::span<const Tensor> xs);
 
@@ -135,7 +137,7 @@ template <class Body, class Value>
 Value fori_loop(std::int64_t first, std::int64_t end, Body&& body, const Value& initial,
                 std::source_location where = std::source_location::current()) {
   const std::vector<Tensor> made =
-      detail::scan({"fori_loop", where, first, end > first ? end - first : 0}, detail::tensors_in(initial), {},
+      detail::scan({"fori_loop", where, first, detail::count_turns(first, end)}, detail::tensors_in(initial), {},
                    [&](std::span<const Tensor> tensors) {
                      const Value next = body(tensors[0], detail::with_tensors(initial, tensors.subspan(1)));
                      return detail::tensors_in(next);

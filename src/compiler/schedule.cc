@@ -306,15 +306,15 @@ std::vector<int> last_readers(const Schedule& schedule) {
     // A branch's condition is read in front of it.
     if (b.kind != Block::Kind::turns) read(b.condition.storage, b.kind == Block::Kind::branch ? b.first : b.middle);
   }
-  for (const Block& b : schedule.blocks) {
+  for (std::size_t k = 0; k < schedule.blocks.size(); ++k) {
+    const Block& b = schedule.blocks[k];
     if (!b.repeats()) continue;
     const auto read_again = [&](int id) {
       if (written[id] < b.first) read(id, b.end);
     };
     for (int step = b.first; step < b.end; ++step) std::ranges::for_each(schedule.calls[step].reads(), read_again);
-    for (const Block& inner : schedule.blocks) {
-      const bool inside = inner.first >= b.first && inner.end <= b.end && inner.kind != Block::Kind::turns;
-      if (inside) read_again(inner.condition.storage);
+    for (std::size_t i = k + 1; i < schedule.blocks.size() && schedule.blocks[i].first < b.end; ++i) {
+      if (schedule.blocks[i].kind != Block::Kind::turns) read_again(schedule.blocks[i].condition.storage);
     }
   }
   return last;

@@ -57,10 +57,7 @@ std::vector<Tensor> call(std::string_view name, std::span<const Tensor> operands
   std::vector<TensorType> types;
   for (const Tensor& v : there) types.push_back(v.type());
   if (row->given) row->given(given, present);
-  const Tensor first = apply(row->make(given, types), std::move(there));
-  std::vector<Tensor> results;
-  for (std::size_t k = 0; k < first.node()->types().size(); ++k) results.push_back(result(first, static_cast<int>(k)));
-  return results;
+  return results_of(apply(row->make(given, types), std::move(there)));
 }
 
 std::vector<Tensor> call(std::string_view name, std::initializer_list<Tensor> operands,

@@ -148,6 +148,12 @@ void Node::release_inputs() const {
   end_uses(dropped);
 }
 
+std::vector<Tensor> results_of(const Tensor& t) {
+  std::vector<Tensor> all;
+  for (int i = 0; i < static_cast<int>(t.node()->types().size()); ++i) all.push_back(result(t, i));
+  return all;
+}
+
 void Node::end_differentiation() const {
   if (!differentiation_ || differentiation_ended_.exchange(true)) return;
   differentiation_->forget(*this);

@@ -194,6 +194,8 @@ class AsNodeScope {
 Tensor apply(OpPtr op, std::vector<Tensor> inputs);
 // Result i of the node whose result `t` is.
 inline Tensor result(const Tensor& t, int i) { return t.node()->value(i); }
+// All results of that node.
+std::vector<Tensor> results_of(const Tensor& t);
 
 template <class T, class... Args>
 OpPtr make_op(Args&&... args) {

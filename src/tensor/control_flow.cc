@@ -5,7 +5,6 @@
 #include <mutex>
 
 #include "core/format.h"
-#include "graph/ops/leaf.h"
 #include "graph/walk.h"
 #include "tensor/pending_graph.h"
 #include "tensor/tracing.h"
@@ -18,6 +17,8 @@
 namespace weft::detail {
 namespace {
 
+constexpr std::int64_t kHighest = std::numeric_limits<std::int32_t>::max();
+
 // A function's results for tensors without values, which become a graph that an op owns.
 class Trace {
  public:
@@ -28,7 +29,6 @@ class Trace {
     results_ = function(stand_ins_);
   }
   const std::vector<Tensor>& results() const { return results_; }
-  const std::vector<Tensor>& stand_ins() const { return stand_ins_; }
 
   // What the function takes from outside of its arguments: what was there before and is no constant, and what has data.
   void collect(std::vector<Tensor>& outside, ResultMap& known) const {
@@ -65,6 +65,14 @@ class Trace {
     }
     for (std::size_t i = 0; i < outside.size(); ++i) now.set(outside[i], in_place[i]);
     return clone(defined(results_), now);
+  }
+
+  // The function as a graph of operands of which the last are what is outside, and the others its arguments.
+  GraphPtr graph(std::span<const Tensor> operands, std::span<const Tensor> outside) const {
+    const std::size_t own = operands.size() - outside.size();
+    return make_subgraph(types_of(operands), nullptr, [&](std::span<const Tensor> x, std::span<const Tensor>) {
+      return on(x.first(own), outside, x.subspan(own));
+    });
   }
 
   static std::vector<Tensor> defined(std::span<const Tensor> all) {
@@ -137,14 +145,9 @@ std::vector<Tensor> cond(const Predicate& predicate, std::span<const Tensor> ope
   if (Trace::defined(traces[0].results()).empty()) return traces[0].results();
   ResultMap known;
   for (const Trace& t : traces) t.collect(outside, known);
-  const std::size_t own = inputs.size();
   inputs.insert(inputs.end(), outside.begin(), outside.end());
-  const auto graph = [&](const Trace& trace) {
-    return make_subgraph(types_of(inputs), nullptr, [&](std::span<const Tensor> x, std::span<const Tensor>) {
-      return trace.on(x.first(own), outside, x.subspan(own));
-    });
-  };
-  const OpPtr op = make_op<CondOp>(CondAttributes{}, CondOp::Graphs{graph(traces[0]), graph(traces[1])});
+  const OpPtr op = make_op<CondOp>(CondAttributes{},
+                                   CondOp::Graphs{traces[0].graph(inputs, outside), traces[1].graph(inputs, outside)});
   inputs.insert(inputs.begin(), condition);
   return in_places(traces[0].results(), apply_at(predicate.where, op, std::move(inputs)));
 }
@@ -157,20 +160,25 @@ std::vector<Tensor> while_loop(std::span<const Tensor> carries, const TensorFunc
   const Trace step(carries, body);
   require_alike("while_loop", "the body", step.results(), carries, "as it takes");
   std::vector<Tensor> inputs = Trace::defined(carries), outside;
-  const std::size_t own = inputs.size();
+  const auto own = static_cast<int>(inputs.size());
   if (own == 0) throw InvalidArgument("while_loop: no tensor that the body makes again");
   ResultMap known;
   test.collect(outside, known);
   step.collect(outside, known);
   inputs.insert(inputs.end(), outside.begin(), outside.end());
-  const auto graph = [&](const Trace& trace) {
-    return make_subgraph(types_of(inputs), nullptr, [&](std::span<const Tensor> x, std::span<const Tensor>) {
-      return trace.on(x.first(own), outside, x.subspan(own));
-    });
-  };
-  const OpPtr op =
-      make_op<WhileLoopOp>(WhileLoopAttributes{static_cast<int>(own)}, WhileLoopOp::Graphs{graph(test), graph(step)});
+  const OpPtr op = make_op<WhileLoopOp>(WhileLoopAttributes{own},
+                                        WhileLoopOp::Graphs{test.graph(inputs, outside), step.graph(inputs, outside)});
   return in_places(carries, apply_at(where, op, std::move(inputs)));
+}
+
+std::int64_t count_turns(std::int64_t first, std::int64_t end) {
+  constexpr std::int64_t kLowest = std::numeric_limits<std::int32_t>::min();
+  if (end <= first) return 0;
+  if (first < kLowest || end > kHighest + 1 || end - first > kHighest) {
+    throw InvalidArgument("fori_loop: indices from {} up to {}; indices have 32 bits, and there are 2147483647 at most",
+                          first, end);
+  }
+  return end - first;
 }
 
 std::int64_t scan_length(std::span<const Tensor> xs) {
@@ -190,11 +198,7 @@ std::int64_t scan_length(std::span<const Tensor> xs) {
 std::vector<Tensor> scan(const Loop& loop, std::span<const Tensor> carries, std::span<const Tensor> xs,
                          const TensorFunction& body) {
   if (loop.length < 0) throw InvalidArgument("{}: {} turns, expected 0 or more", loop.function, loop.length);
-  constexpr std::int64_t kLow = std::numeric_limits<std::int32_t>::min(),
-                         kHigh = std::numeric_limits<std::int32_t>::max();
-  if (loop.length > kHigh || loop.first < kLow || (loop.length > 0 && loop.first > kHigh - loop.length + 1)) {
-    throw InvalidArgument("{}: {} turns from index {}; indices have 32 bits", loop.function, loop.length, loop.first);
-  }
+  if (loop.length > kHighest) throw InvalidArgument("{}: {} turns; indices have 32 bits", loop.function, loop.length);
   // As the body sees them: the index, the carries, a slice of each of xs. Slices of no rows have a type too.
   std::vector<Tensor> arguments{zeros({}, DType::i32)};
   arguments.insert(arguments.end(), carries.begin(), carries.end());
@@ -230,8 +234,7 @@ std::vector<Tensor> scan(const Loop& loop, std::span<const Tensor> carries, std:
   ResultMap known;
   trace.collect(outside, known);
   inputs.insert(inputs.end(), outside.begin(), outside.end());
-  std::vector<TensorType> types = types_of(inputs);
-  for (std::size_t i = own - sliced.size(); i < own; ++i) types[i].shape.erase(0);
+  const std::vector<TensorType> types = types_in_turn(inputs, own - sliced.size(), sliced.size());
   Graph like;
   like.number("index", DType::i32);
   const GraphPtr graph = make_subgraph(types, &like, [&](std::span<const Tensor> x, std::span<const Tensor> numbers) {

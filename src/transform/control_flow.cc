@@ -18,11 +18,6 @@ namespace {
 
 using Places = std::vector<std::size_t>;
 
-std::vector<Tensor> results_of(const Tensor& first) {
-  std::vector<Tensor> all;
-  for (int i = 0; i < static_cast<int>(first.node()->types().size()); ++i) all.push_back(result(first, i));
-  return all;
-}
 std::vector<Tensor> apply_all(OpPtr op, std::vector<Tensor> inputs) {
   return results_of(apply(std::move(op), std::move(inputs)));
 }
@@ -371,6 +366,12 @@ std::optional<Batched> WhileLoopOp::vmap(std::span<const Tensor> inputs, std::sp
 
 // ---- scan
 
+std::vector<TensorType> types_in_turn(std::span<const Tensor> operands, std::size_t carries, std::size_t slices) {
+  std::vector<TensorType> types = types_of(operands);
+  for (std::size_t i = carries; i < carries + slices; ++i) types[i].shape.erase(0);
+  return types;
+}
+
 OpPtr ScanLoopOp::with_subgraphs(std::vector<GraphPtr> graphs) const {
   return make_op<ScanLoopOp>(a, Graphs{graphs[0]});
 }
@@ -425,11 +426,10 @@ std::vector<Tensor> ScanLoopOp::expanded(std::span<const Tensor> inputs) const {
   const auto carries = static_cast<std::size_t>(a.carries);
   const std::vector<TensorType> results = infer(types_of(inputs));
   std::vector<Tensor> operands;
-  append(operands, carries_of(inputs));
+  append(operands, inputs.first(carries));
   for (std::size_t i = carries; i < results.size(); ++i) operands.push_back(zeros_of(results[i]));
   if (a.length == 0) return operands;
   append(operands, inputs.subspan(carries));
-  const std::int64_t one = 1;
   const GraphPtr body = make_subgraph(
       types_of(operands), graphs_[0].get(), [&](std::span<const Tensor> x, std::span<const Tensor> numbers) {
         const Tensor& at = numbers[0];
@@ -441,7 +441,7 @@ std::vector<Tensor> ScanLoopOp::expanded(std::span<const Tensor> inputs) const {
             continue;
           }
           Shape part = rest[i].shape();
-          part[0] = one;
+          part[0] = 1;
           const Tensor row = dynamic_slice(rest[i], at, part, {0});
           part.erase(0);
           given.push_back(reshape(row, part));
@@ -462,7 +462,7 @@ std::vector<Tensor> ScanLoopOp::decomposed(std::span<const Tensor> inputs) const
   const GraphPtr body = make_subgraph(input_types(*graphs_[0]), graphs_[0].get(),
                                       [&](std::span<const Tensor> x, std::span<const Tensor> numbers) {
                                         std::vector<Tensor> made = inlined(*graphs_[0], x, numbers);
-                                        append(made, carries_of(x));
+                                        append(made, x.first(static_cast<std::size_t>(a.carries)));
                                         return made;
                                       });
   ScanLoopAttributes attributes = a;
@@ -491,8 +491,7 @@ Derivatives ScanLoopOp::vjp(const Differentiated& node, std::span<const Tensor> 
   append(inputs, picked(stacked, given));
   const std::size_t back_slices = inputs.size() - back_carries;
   append(inputs, node.inputs.subspan(carries + slices));
-  std::vector<TensorType> types = types_of(inputs);
-  for (std::size_t i = back_carries; i < back_carries + back_slices; ++i) types[i].shape.erase(0);
+  const std::vector<TensorType> types = types_in_turn(inputs, back_carries, back_slices);
   const GraphPtr body =
       make_subgraph(types, graphs_[0].get(), [&](std::span<const Tensor> x, std::span<const Tensor> numbers) {
         std::vector<Tensor> operands;
@@ -545,8 +544,7 @@ Derivatives ScanLoopOp::jvp(const Differentiated& node, std::span<const Tensor> 
   const std::size_t all_slices = inputs.size() - all_carries;
   append(inputs, node.inputs.subspan(carries + slices));
   append(inputs, picked(tangents, shifted(shared, carries + slices)));
-  std::vector<TensorType> types = types_of(inputs);
-  for (std::size_t i = all_carries; i < all_carries + all_slices; ++i) types[i].shape.erase(0);
+  const std::vector<TensorType> types = types_in_turn(inputs, all_carries, all_slices);
   const std::size_t others = node.inputs.size() - carries - slices;
   const GraphPtr body =
       make_subgraph(types, graphs_[0].get(), [&](std::span<const Tensor> x, std::span<const Tensor> numbers) {
@@ -587,29 +585,26 @@ std::optional<Batched> ScanLoopOp::vmap(std::span<const Tensor> inputs, std::spa
   const auto trace = [&](std::vector<char>& next) {
     std::ranges::copy(moving, has_batch.begin());
     operands.clear();
-    std::vector<TensorType> types;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const bool is_slice = i >= carries && i < carries + slices;
-      Tensor x = with_batch(inputs[i], axes[i], has_batch[i], size);
-      if (is_slice && has_batch[i]) x = moveaxis(x, 0, 1);  // behind the axis of the turns
-      types.push_back(x.type());
-      if (is_slice) types.back().shape.erase(0);
-      operands.push_back(std::move(x));
+      const Tensor x = with_batch(inputs[i], axes[i], has_batch[i], size);
+      operands.push_back(is_slice && has_batch[i] ? moveaxis(x, 0, 1) : x);  // behind the axis of the turns
     }
-    return make_subgraph(types, graphs_[0].get(), [&](std::span<const Tensor> x, std::span<const Tensor> numbers) {
-      Batched made = batched_outputs(*graphs_[0], x, numbers, has_batch);
-      stacked.clear();
-      for (std::size_t i = 0; i < made.outputs.size(); ++i) {
-        if (i < carries)
-          next[i] |= made.axes[i] >= 0;
-        else
-          stacked.push_back(made.axes[i] >= 0);
-        if (i < carries ? next[i] : stacked.back()) {
-          made.outputs[i] = batch_first(made.outputs[i], made.axes[i], size);
-        }
-      }
-      return made.outputs;
-    });
+    return make_subgraph(types_in_turn(operands, carries, slices), graphs_[0].get(),
+                         [&](std::span<const Tensor> x, std::span<const Tensor> numbers) {
+                           Batched made = batched_outputs(*graphs_[0], x, numbers, has_batch);
+                           stacked.clear();
+                           for (std::size_t i = 0; i < made.outputs.size(); ++i) {
+                             if (i < carries)
+                               next[i] |= made.axes[i] >= 0;
+                             else
+                               stacked.push_back(made.axes[i] >= 0);
+                             if (i < carries ? next[i] : stacked.back()) {
+                               made.outputs[i] = batch_first(made.outputs[i], made.axes[i], size);
+                             }
+                           }
+                           return made.outputs;
+                         });
   };
   const GraphPtr body = until_stable(moving, trace);
   Batched all = with_first_axes(apply_all(make_op<ScanLoopOp>(a, Graphs{body}), operands), moving);
@@ -642,9 +637,11 @@ void add_control_flow_ops(OpRows& rows) {
       "y = predicate ? then(operands…) : otherwise(operands…)",
       "the predicate, a bool of shape []; what the graphs take");
   row(std::type_identity<WhileLoopOp>(), "while_loop", "the carries when the condition holds no more",
-      "while condition(carries…, shared…): carries… = body(carries…, shared…); y = carries", "carries; what all turns see");
+      "while condition(carries…, shared…): carries… = body(carries…, shared…); y = carries",
+      "carries; what all turns see");
   row(std::type_identity<ScanLoopOp>(), "scan_loop", "the last carries, and what each turn gives beside them, stacked",
-      "carries…, z[i]… = body(carries…, x[i]…, shared…) for each i; y = carries…, z…", "carries; what is sliced; what all turns see");
+      "carries…, z[i]… = body(carries…, x[i]…, shared…) for each i; y = carries…, z…",
+      "carries; what is sliced; what all turns see");
 }
 
 }  // namespace weft

@@ -96,20 +96,8 @@ class ScanLoopOp final : public ControlFlowOp<ScanLoopAttributes, 1> {
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
-
-  // Parts of the list of operands.
-  template <class T>
-  std::span<const T> carries_of(std::span<const T> operands) const {
-    return operands.first(static_cast<std::size_t>(this->a.carries));
-  }
-  template <class T>
-  std::span<const T> slices_of(std::span<const T> operands) const {
-    return operands.subspan(static_cast<std::size_t>(this->a.carries), static_cast<std::size_t>(this->a.slices));
-  }
-  template <class T>
-  std::span<const T> shared_of(std::span<const T> operands) const {
-    return operands.subspan(static_cast<std::size_t>(this->a.carries + this->a.slices));
-  }
 };
+// The types that a turn sees of such operands: of what is sliced those of a slice.
+std::vector<TensorType> types_in_turn(std::span<const Tensor> operands, std::size_t carries, std::size_t slices);
 
 }  // namespace weft

@@ -149,20 +149,15 @@ std::vector<Tensor> over_steps(std::span<const Tensor> carries, std::span<const 
   std::vector<Tensor> operands(carries.begin(), carries.end());
   operands.insert(operands.end(), slices.begin(), slices.end());
   operands.insert(operands.end(), shared.begin(), shared.end());
-  std::vector<TensorType> types = types_of(operands);
-  for (std::size_t i = carries.size(); i < carries.size() + slices.size(); ++i) types[i].shape.erase(0);
   Graph like;
   like.number("step", DType::i32);
-  const GraphPtr graph =
-      make_subgraph(types, &like, [&](std::span<const Tensor> v, std::span<const Tensor>) { return body(v); });
+  const GraphPtr graph = make_subgraph(types_in_turn(operands, carries.size(), slices.size()), &like,
+                                       [&](std::span<const Tensor> v, std::span<const Tensor>) { return body(v); });
   const ScanLoopAttributes loop{.length = slices[0].shape()[0],
                                 .carries = static_cast<int>(carries.size()),
                                 .slices = static_cast<int>(slices.size()),
                                 .reverse = reverse};
-  const Tensor first = apply(make_op<ScanLoopOp>(loop, ScanLoopOp::Graphs{graph}), std::move(operands));
-  std::vector<Tensor> results;
-  for (int i = 0; i < static_cast<int>(first.node()->types().size()); ++i) results.push_back(result(first, i));
-  return results;
+  return results_of(apply(make_op<ScanLoopOp>(loop, ScanLoopOp::Graphs{graph}), std::move(operands)));
 }
 
 // The states that the steps began with: those that they ended with, and the first.

@@ -67,16 +67,24 @@ std::optional<AttentionVariant> random_variant(const gpu::Capabilities& capabili
   return std::nullopt;
 }
 
-test::Problem random_problem(Rng& rng) {
+test::Problem random_problem(Rng& rng, bool with_log_sums) {
   const AttentionCase c = random_case(rng);
   const AttentionOperands o = operands(rng, c);
   const std::uint64_t which = rng();
+  std::vector<View> outputs{o.y};
+  if (with_log_sums) {
+    outputs.push_back(random_view(rng, {c.batch, c.heads, c.queries}, DType::f32,
+                                  rng() % 4 ? Kind::dense : test::random_output_kind(rng)));
+  }
+  const auto call_on = [=](std::span<const View> in, std::span<const View> out) {
+    return o.call(in, out[0], c.options(), with_log_sums ? std::optional(out[1]) : std::nullopt);
+  };
   return {.what = text(c),
           .inputs = o.inputs,
-          .outputs = {o.y},
+          .outputs = outputs,
           .call =
               [=](Stream& stream, std::span<const View> in, std::span<const View> out) {
-                const AttentionCall call = o.call(in, out[0], c.options());
+                const AttentionCall call = call_on(in, out);
                 if (!stream.gpu()) return attention_cpu(*stream.cpu(), call);
                 const auto variant = random_variant(stream.gpu()->device().capabilities(), call, which);
                 SCOPED_TRACE(variant ? to_string(*variant) : "the chosen form");
@@ -84,35 +92,12 @@ test::Problem random_problem(Rng& rng) {
               },
           .tolerance = attention_tolerance(c),
           .reference = [=](Stream&, std::span<const View> in,
-                           std::span<const View> out) { attention_reference(o.call(in, out[0], c.options())); }};
+                           std::span<const View> out) { attention_reference(call_on(in, out)); }};
 }
 
-const bool registered = test::differential("attention", random_problem, 4);
-
-test::Problem random_problem_with_log_sums(Rng& rng) {
-  const AttentionCase c = random_case(rng);
-  const AttentionOperands o = operands(rng, c);
-  const std::uint64_t which = rng();
-  const View log_sums = random_view(rng, {c.batch, c.heads, c.queries}, DType::f32,
-                                    rng() % 4 ? Kind::dense : test::random_output_kind(rng));
-  return {
-      .what = text(c),
-      .inputs = o.inputs,
-      .outputs = {o.y, log_sums},
-      .call =
-          [=](Stream& stream, std::span<const View> in, std::span<const View> out) {
-            const AttentionCall call = o.call(in, out[0], c.options(), out[1]);
-            if (!stream.gpu()) return attention_cpu(*stream.cpu(), call);
-            const auto variant = random_variant(stream.gpu()->device().capabilities(), call, which);
-            SCOPED_TRACE(variant ? to_string(*variant) : "the chosen form");
-            run_attention(stream, call, variant ? &*variant : nullptr);
-          },
-      .tolerance = attention_tolerance(c),
-      .reference = [=](Stream&, std::span<const View> in,
-                       std::span<const View> out) { attention_reference(o.call(in, out[0], c.options(), out[1])); }};
-}
-
-const bool with_log_sums = test::differential("attention_with_log_sums", random_problem_with_log_sums, 4);
+const bool registered = test::differential("attention", [](Rng& rng) { return random_problem(rng, false); }, 4);
+const bool with_log_sums =
+    test::differential("attention_with_log_sums", [](Rng& rng) { return random_problem(rng, true); }, 4);
 
 // ---- Windows and lengths: the reference against NumPy, every variant against the reference
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "support/on_device.h"
@@ -557,6 +558,14 @@ TEST_P(ControlFlowTest, Errors) {
   EXPECT_THAT(
       thrown_by([&] { fori_loop(0, std::int64_t{1} << 32, [](const Tensor&, const Tensor& t) { return t; }, x); }),
       HasSubstr("indices have 32 bits"));
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  for (const auto& [first, end] : {std::pair(-kMost - 1, kMost), std::pair(kMost - 2, kMost),
+                                   std::pair(-kMost, -kMost + 2), std::pair(std::int64_t{-5}, std::int64_t{1} << 31)}) {
+    EXPECT_THAT(thrown_by([&] { fori_loop(first, end, [](const Tensor&, const Tensor& t) { return t; }, x); }),
+                HasSubstr("indices have 32 bits"));
+  }
+  EXPECT_THAT(thrown_by([&] { scan([](const Tensor& c) { return std::pair(c, c); }, x, std::int64_t{1} << 62); }),
+              HasSubstr("indices have 32 bits"));
   EXPECT_THAT(thrown_by([&] {
                 scan([](const Tensor& c, const std::pair<Tensor, Tensor>& s) { return std::pair(c, s.first); }, x,
                      std::pair(x, zeros({3})));
