@@ -22,6 +22,7 @@
 #include "weft/kernels/conv.h"
 #include "weft/kernels/copy.h"
 #include "weft/kernels/elementwise.h"
+#include "weft/kernels/fft.h"
 #include "weft/kernels/fold.h"
 #include "weft/kernels/fusion.h"
 #include "weft/kernels/generate.h"

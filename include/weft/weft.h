@@ -22,6 +22,7 @@
 #include "weft/error.h"
 #include "weft/evaluate.h"
 #include "weft/expression.h"
+#include "weft/fft.h"
 #include "weft/files.h"
 #include "weft/flags.h"
 #include "weft/gpu.h"

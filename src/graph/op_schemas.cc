@@ -67,6 +67,9 @@ std::vector<Schema> make_functions() {
   constexpr const char* kReduced = "x's shape without the axes, or with size 1 there (keep_dims)";
   constexpr const char *kWindows = "[n, c, windows…]", *kPooled = "[n, c, sizes…]", *kOnes = "[n, c, 1…]";
   constexpr const char* kSame = "x's type";
+  constexpr const char *kLine = "x's shape, with n elements along the axis",
+                       *kHalfLine = "x's shape, with n / 2 + 1 elements along the axis",
+                       *kLines = "x's shape, with the sizes along the axes";
   constexpr const char* kLoss = "[]; of LossReduction::none the labels' shape";
   constexpr const char* kElementLoss = "[]; of LossReduction::none the operands' common shape";
   return {
@@ -159,6 +162,26 @@ std::vector<Schema> make_functions() {
                "the squared error near 0, the absolute one beyond", kElementLoss, kSame),
       function("smooth_l1_loss", "y = d² / (2 beta), or d - beta / 2 from beta on, d = |x - target|",
                "the squared error near 0, the absolute one beyond", kElementLoss, kSame),
+      function("fft", "y[k] = Σ x[j] · exp(-2πi jk / n)", "the discrete Fourier transform along an axis", kLine, "c64"),
+      function("ifft", "x[j] = 1/n Σ y[k] · exp(2πi jk / n)", "the inverse of fft", kLine, "c64"),
+      function("rfft", "y[k] = Σ x[j] · exp(-2πi jk / n), k ≤ n / 2", "the first half of the transform of real numbers",
+               kHalfLine, "c64"),
+      function("irfft", "x[j] = 1/n Σ y[k] · exp(2πi jk / n), y[n - k] = conj(y[k])", "the inverse of rfft", kLine,
+               "f32"),
+      function("hfft", "y[k] = Σ x[j] · exp(-2πi jk / n), x[n - j] = conj(x[j])",
+               "the transform of a signal of which x is the first half and its conjugate the second", kLine, "f32"),
+      function("ihfft", "x[j] = 1/n Σ y[k] · exp(2πi jk / n), j ≤ n / 2", "the inverse of hfft", kHalfLine, "c64"),
+      function("fftn", "y = fft(x) along each of the axes", "the Fourier transform in several dimensions", kLines, "c64"),
+      function("ifftn", "x = ifft(y) along each of the axes", "the inverse of fftn", kLines, "c64"),
+      function("rfftn", "y = fft(rfft(x))", "rfft along the last of the axes, fft along the others", kLines, "c64"),
+      function("irfftn", "x = irfft(ifft(y))", "the inverse of rfftn", kLines, "f32"),
+      function("fftfreq", "y = [0, 1, …, -2, -1] / (n · spacing)", "the frequencies of the results of fft", "[n]",
+               "dtype"),
+      function("rfftfreq", "y = [0, 1, …, n / 2] / (n · spacing)", "the frequencies of the results of rfft",
+               "[n / 2 + 1]", "dtype"),
+      function("fftshift", "y[(k + n / 2) mod n] = x[k]", "the frequency 0 in the middle of the axes", "x's shape",
+               "x's type"),
+      function("ifftshift", "x[k] = y[(k + n / 2) mod n]", "the inverse of fftshift", "x's shape", "x's type"),
       function("quantize", "y = saturate(round(x / scale) + zero_point)",
                "x as integers or 8-bit floats times a scale; ties go to the even integer", "x's shape", kQuantizedType),
       function("dequantize", "y = (q - zero_point) · scale", "the numbers that quantised ones stand for", "q's shape",

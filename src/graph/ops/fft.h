@@ -1,0 +1,35 @@
+// Fourier transforms along an axis.
+#pragma once
+
+#include "graph/op.h"
+#include "weft/kernels/fft.h"
+
+namespace weft {
+
+struct FftAttributes {
+  kernels::FftKind kind = kernels::FftKind::complex;
+  int axis = -1;
+  kernels::FftOptions options = {};
+
+  void normalise(std::string_view op, std::span<const TensorType> inputs) {
+    axis = normalize_axis(axis, inputs[0].shape.rank(), op);
+  }
+  void fields(AttributeVisitor& v) {
+    v("axis", axis, -1, "the axis along which it transforms");
+    options.fields(v);
+  }
+};
+
+class FftOp final : public OpOf<FftAttributes> {
+ public:
+  using OpOf::OpOf;
+  std::string_view name() const override;
+  Work work(const Launch& call) const override;
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  void lower(const Launch& call) const override;
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+};
+
+}  // namespace weft

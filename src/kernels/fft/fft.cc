@@ -1,0 +1,403 @@
+// Fourier transforms: checks, and the launches of fft.wgsl.
+#include <bit>
+#include <cmath>
+#include <numeric>
+
+#include "core/format.h"
+#include "kernels/call.h"
+#include "kernels/check.h"
+#include "kernels/common/chunks.h"
+#include "kernels/common/memory.h"
+#include "kernels/fft/butterfly.h"
+#include "kernels/fft/fft.h"
+#include "kernels/fft/fft_cpu.h"
+#include "kernels/fft/plan.h"
+#include "kernels/fft/problem.h"
+#include "kernels/plan_cache.h"
+#include "weft/error.h"
+
+namespace weft::kernels {
+namespace {
+
+using Complex = std::complex<double>;
+
+constexpr int kLargestRadix = 16;
+// Columns of a pass that is not the only one: four elements are a sector of memory.
+constexpr std::int64_t kLeastColumns = 4;
+// Elements of a row of workgroup memory that holds n of them; padded: one free element behind every 16, so that stages
+// whose strides are powers of two use all banks.
+std::int64_t pitch_of(std::int64_t n, bool padded) { return (padded ? n + (n >> 4) : n) | 1; }
+
+// What a workgroup does.
+struct Form {
+  std::vector<int> radices;
+  std::int64_t threads = 1, columns = 1, pitch = 1;
+  bool padded = true;
+};
+
+// Threads of a transform: those that leave the fewest idle, each with about 16 elements.
+std::int64_t threads_of(std::int64_t n, std::span<const int> radices, std::int64_t most) {
+  std::int64_t best = 0;
+  double least = 0;
+  const std::int64_t few = std::max<std::int64_t>(ceil_div(n, 20), 1);
+  for (std::int64_t t = few; t <= std::min(most, std::max<std::int64_t>(n / 4, few)); ++t) {
+    std::int64_t slots = 0, registers = 0;
+    for (const int r : radices) {
+      const std::int64_t own = ceil_div(n / r, t) * r;
+      slots += own * t;
+      registers = std::max(registers, own);
+    }
+    const double cost = static_cast<double>(slots) * (registers > 20 ? 2 : registers < 8 ? 1.1 : 1);
+    if (best == 0 || cost < least) {
+      best = t;
+      least = cost;
+    }
+  }
+  return best ? best : std::max<std::int64_t>(most, 1);
+}
+
+// The longest transform of a pass of which so many fit a workgroup.
+std::int64_t longest_pass(const gpu::Capabilities& can, std::int64_t columns) {
+  const std::int64_t held = can.max_workgroup_memory / 8 / columns - 1;
+  return std::min<std::int64_t>(held, can.max_workgroup_size / columns * 16);
+}
+
+Form form_of(const gpu::Capabilities& can, std::int64_t n, std::int64_t transforms, std::int64_t least_columns) {
+  Form form{.radices = n > 1 ? radices_of(n, kLargestRadix) : std::vector<int>{1}};
+  const auto fits = [&](std::int64_t columns) {
+    return pitch_of(n, form.padded) * columns * 8 <= can.max_workgroup_memory;
+  };
+  form.padded = fits(least_columns);
+  if (!form.padded && !fits(least_columns)) form.padded = false;
+  const std::int64_t most = std::min<std::int64_t>(can.max_workgroup_size, 1024);
+  form.threads = threads_of(n, form.radices, most / least_columns);
+  form.pitch = pitch_of(n, form.padded);
+  // Enough columns for whole subgroups, and for whole lines of memory where columns are adjacent.
+  const std::int64_t usual = least_columns > 1 ? std::max<std::int64_t>(least_columns, 16) : 1;
+  std::int64_t columns = std::max(usual, std::int64_t{128} / form.threads);
+  columns = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(columns)));
+  const std::int64_t enough = least_columns > 1 ? 256 : 128;
+  while (columns > least_columns &&
+         (columns * form.threads > std::min(most, enough) || !fits(columns) || columns / 2 >= transforms)) {
+    columns /= 2;
+  }
+  form.columns = std::max<std::int64_t>(columns, 1);
+  return form;
+}
+
+// ---- Tables
+
+struct Tables {
+  std::vector<float> words;
+  std::int64_t size() const { return static_cast<std::int64_t>(words.size() / 2); }
+  void add(Complex v) {
+    words.push_back(static_cast<float>(v.real()));
+    words.push_back(static_cast<float>(v.imag()));
+  }
+  std::int64_t add(std::span<const Complex> list) {
+    const std::int64_t at = size();
+    for (const Complex v : list) add(v);
+    return at;
+  }
+};
+
+// The factors of a stage follow each other in the order of its threads.
+void add_stages(Tables& tables, std::span<const int> radices, std::vector<std::string>& offsets,
+                std::vector<std::string>& spans) {
+  std::int64_t span = 1;
+  for (const int r : radices) {
+    offsets.push_back(std::to_string(tables.size()));
+    spans.push_back(std::to_string(span));
+    if (span > 1) {
+      for (int k = 1; k < r; ++k) {
+        for (std::int64_t q = 0; q < span; ++q) {
+          tables.add(root_of_unity(static_cast<std::uint64_t>(q * k), static_cast<std::uint64_t>(span * r)));
+        }
+      }
+    }
+    span *= r;
+  }
+}
+
+// The transform of the conjugate chirp, wrapped to m elements, divided by m.
+std::vector<Complex> filter_of(std::span<const Complex> chirp, std::int64_t m) {
+  std::vector<Complex> b(static_cast<std::size_t>(m));
+  for (std::size_t k = 0; k < chirp.size(); ++k) {
+    b[k] = std::conj(chirp[k]) / static_cast<double>(m);
+    if (k > 0) b[b.size() - k] = b[k];
+  }
+  return transform(std::move(b));
+}
+
+// ---- Passes
+
+struct Pass {
+  std::int64_t points = 1;
+  std::vector<std::int64_t> before;
+  std::int64_t suffixes = 1;
+  bool last = true, from_x = true, to_y = true;
+  bool filters = false;
+  int rounds = 1;
+};
+
+struct Transform {
+  std::int64_t length = 1, total = 1;  // n, and what is transformed: n or Bluestein's m
+  bool chirps = false;
+  std::vector<Pass> passes;
+  std::vector<Complex> chirp, filter;
+  int scratches() const { return passes.size() == 1 ? 0 : chirps ? 2 : 1; }
+  std::uint64_t scratch_bytes(std::int64_t rows) const {
+    return static_cast<std::uint64_t>(rows * total * scratches()) * 8;
+  }
+};
+
+Transform plan_of(const gpu::Capabilities& can, FftKind kind, std::int64_t n) {
+  Transform t{.length = n, .total = n, .chirps = !is_smooth(n)};
+  if (t.chirps) {
+    if (n > std::int64_t{1} << 40) throw Unsupported("{}: a length of {} exceeds every device", fft_name(kind), n);
+    t.total = smooth_length(2 * n - 1);
+    t.chirp = chirp(n);
+    t.filter = filter_of(t.chirp, t.total);
+  }
+  std::vector<std::int64_t> lengths{t.total};
+  if (t.total > longest_pass(can, 1)) lengths = pass_lengths(t.total, longest_pass(can, kLeastColumns));
+  const std::size_t count = lengths.size();
+  if (count == 1 && t.chirps) {
+    t.passes.push_back({.points = t.total, .rounds = 2});
+    return t;
+  }
+  for (int round = 0; round < (t.chirps ? 2 : 1); ++round) {
+    const bool final = !t.chirps || round == 1;
+    for (std::size_t k = 0; k < count; ++k) {
+      const std::span list(lengths);
+      const auto behind = list.subspan(k + 1);
+      t.passes.push_back({.points = lengths[k],
+                          .before = {lengths.begin(), lengths.begin() + static_cast<std::ptrdiff_t>(k)},
+                          .suffixes = std::accumulate(behind.begin(), behind.end(), std::int64_t{1}, std::multiplies()),
+                          .last = k + 1 == count,
+                          .from_x = k == 0 && round == 0,
+                          .to_y = k + 1 == count && final,
+                          .filters = k + 1 == count && !final});
+    }
+  }
+  return t;
+}
+
+View upload(const gpu::Device& device, const Tables& tables) {
+  const std::span<const float> words(tables.words);
+  const Buffer buffer = device.allocate(std::max<std::uint64_t>(words.size_bytes(), 8));
+  if (!words.empty()) device.upload(buffer, 0, std::as_bytes(words));
+  return {buffer, 0, DType::f32, {static_cast<std::int64_t>(std::max<std::size_t>(words.size(), 2))}};
+}
+
+// All launches of a pass, for pieces of the rows.
+class PassLaunch {
+ public:
+  PassLaunch(gpu::Commands& commands, const FftProblem& p, const Transform& t, const Pass& pass, bool rows_fastest)
+      : t_(t), pass_(pass), rows_fastest_(rows_fastest) {
+    const gpu::Capabilities& can = commands.device().capabilities();
+    const bool alone = t.passes.size() == 1;
+    const std::int64_t transforms = p.count * (t.total / pass.points);
+    form_ = form_of(can, pass.points, transforms, alone ? 1 : kLeastColumns);
+    Tables tables;
+    add_stages(tables, form_.radices, offsets_, spans_);
+    if (t.chirps && (pass.from_x || pass.to_y)) chirp_ = tables.add(t.chirp);
+    if (pass.filters || pass.rounds == 2) filter_ = tables.add(t.filter);
+    if (!pass.last) {
+      const auto period = static_cast<std::uint64_t>(pass.points * pass.suffixes);
+      bits_ = static_cast<int>(std::bit_width(period) + 1) / 2;
+      fine_ = tables.size();
+      for (std::uint64_t k = 0; k < std::uint64_t{1} << bits_; ++k) tables.add(root_of_unity(k % period, period));
+      coarse_ = tables.size();
+      for (std::uint64_t k = 0; k < period; k += std::uint64_t{1} << bits_) tables.add(root_of_unity(k, period));
+    }
+    table_ = upload(commands.device(), tables);
+  }
+
+  // `from` and `to`: where the scratch that it reads and writes begins, in elements.
+  void run(gpu::Commands& commands, const FftProblem& p, const View& scratch, std::int64_t from,
+           std::int64_t to) const {
+    Call call(commands, "fft");
+    Strides x_strides = p.rows.strides[0], y_strides = p.rows.strides[1];
+    Shape rows = p.rows.shape;
+    if (rows.rank() == 0) {
+      rows.push_back(1);
+      x_strides.push_back(0);
+      y_strides.push_back(0);
+    }
+    if (pass_.from_x || pass_.to_y) call.iterate(rows);
+    if (pass_.from_x) call.read("x", p.x).strides("x", x_strides);
+    if (pass_.to_y) call.write("y", p.y).strides("y", y_strides);
+    if (!pass_.from_x || !pass_.to_y) {
+      call.raw("scratch", scratch, "vec2<f32>", 8, pass_.to_y ? gpu::Access::read : gpu::Access::read_write);
+      call.index_param("from_at", from).index_param("to_at", to);
+    }
+    call.raw("table", table_, "vec2<f32>", 8, gpu::Access::read);
+
+    const std::int64_t locals = t_.total / pass_.points, transforms = p.count * locals;
+    const bool alone = t_.passes.size() == 1;
+    // The first stage follows x in memory or, in a column of a longer transform, the columns; the last one follows the
+    // results.
+    const bool first_across = alone ? across(p, 0) : rows_fastest_ || !pass_.last;
+    const bool last_across = alone ? across(p, 1) : true;
+    std::vector<std::string> radices, mapped;
+    for (std::size_t s = 0; s < form_.radices.size(); ++s) {
+      radices.push_back(std::to_string(form_.radices[s]));
+      const bool last = s + 1 == form_.radices.size() && s > 0;
+      mapped.emplace_back((last ? last_across : first_across) ? "across" : "along");
+    }
+    std::vector<std::string> before;
+    std::int64_t before_product = 1;
+    for (const std::int64_t n : pass_.before) {
+      before.push_back(std::to_string(n));
+      before_product *= n;
+    }
+    call.set("butterflies", butterflies_wgsl(form_.radices)).set("radices", radices).set("mapped", mapped);
+    call.set("spans", spans_).set("offsets", offsets_).set("points", pass_.points).set("rounds", pass_.rounds);
+    call.set("threads", form_.threads).set("columns", form_.columns).set("pitch", form_.pitch);
+    call.set("padded", form_.padded).set("rows_fastest", rows_fastest_).set("single", alone).set("last", pass_.last);
+    call.set("before", before).set("before_product", before_product).set("filters", pass_.filters);
+    call.set("source", pass_.from_x ? "x" : "scratch").set("sink", pass_.to_y ? "y" : "scratch");
+    constexpr const char* kKinds[] = {"complex", "real_to_complex", "complex_to_real"};
+    call.set("kind", kKinds[static_cast<int>(p.kind)]).set("inverse", p.options.inverse).set("chirps", t_.chirps);
+    const std::int64_t whole = p.kind == FftKind::complex_to_real ? p.length() / 2 + 1 : p.length();
+    call.set("cut", p.given() < whole).set("y_cut", p.y_size() < t_.total);
+
+    call.index_param("count", transforms).index_param("rows", p.count).index_param("locals", locals);
+    call.index_param("suffixes", pass_.suffixes).index_param("total", t_.total).index_param("length", p.length());
+    call.index_param("given", p.given()).index_param("wanted", p.y_size());
+    call.index_param("x_step", p.x_step).index_param("y_step", p.y_step);
+    call.param("scale", static_cast<float>(p.options.scale));
+    call.index_param("chirp", chirp_).index_param("filter_at", filter_).index_param("fine", fine_);
+    call.index_param("coarse", coarse_).param("fine_mask", (std::uint32_t{1} << bits_) - 1);
+    call.param("fine_bits", static_cast<std::uint32_t>(bits_));
+
+    double operations = 0;
+    for (const int r : form_.radices) operations += (6 + 1.5 * r) * static_cast<double>(pass_.points * pass_.rounds);
+    const auto bytes = [](const View& v) { return byte_size(v.dtype, static_cast<std::uint64_t>(v.count())); };
+    const std::uint64_t row = static_cast<std::uint64_t>(p.count * t_.total) * 8;
+    call.cost({.bytes = (pass_.from_x ? bytes(p.x) : row) + (pass_.to_y ? bytes(p.y) : row),
+               .flops = operations * static_cast<double>(transforms)});
+    std::string name;
+    for (const std::string& r : radices) name += (name.empty() ? "" : "_") + r;
+    call.variant(name, !t_.chirps          ? alone ? "fits a workgroup" : "a pass of several"
+                       : pass_.rounds == 2 ? "Bluestein's algorithm in a workgroup"
+                                           : "a pass of Bluestein's algorithm");
+    call.dispatch_groups(fft_name(p.kind), ceil_div(transforms, form_.columns));
+  }
+
+ private:
+  // True if adjacent elements of operand k belong to different rows.
+  static bool across(const FftProblem& p, std::size_t k) {
+    if (p.rows.shape.rank() == 0) return false;
+    const std::int64_t between = p.rows.strides[k].back(), along = k == 0 ? p.x_step : p.y_step;
+    return between != 0 && std::abs(between) < std::abs(along);
+  }
+
+  const Transform& t_;
+  const Pass& pass_;
+  bool rows_fastest_;
+  Form form_;
+  std::vector<std::string> offsets_, spans_;
+  std::int64_t chirp_ = 0, filter_ = 0, fine_ = 0, coarse_ = 0;
+  int bits_ = 0;
+  View table_;
+};
+
+// ---- Calls
+
+FftProblem check(FftKind kind, const View& x, const View& y, int axis, const FftOptions& options) {
+  const std::int64_t length = options.length;
+  const std::string_view name = fft_name(kind);
+  check_views(name, {&x}, {&y});
+  axis = normalize_axis(axis, x.rank(), name);
+  if (length < 1) throw InvalidArgument("{}: length is {}; expected at least 1", name, length);
+  const std::int64_t results = kind == FftKind::real_to_complex ? length / 2 + 1 : length;
+  Shape expected = x.shape();
+  expected[axis] = results;
+  if (y.shape() != expected) {
+    throw InvalidArgument("{}: y is {}; expected the shape {}, for x {} and the length {} along axis {}", name,
+                          to_string(y), to_string(expected), to_string(x), length, axis);
+  }
+  FftProblem p{.kind = kind, .options = options, .x = x, .y = y, .axis = axis, .rows = {}};
+  Shape outer;
+  std::vector<Strides> strides(2);
+  for (int d = 0; d < x.rank(); ++d) {
+    if (d == axis) continue;
+    outer.push_back(x.shape()[d]);
+    strides[0].push_back(x.strides()[d]);
+    strides[1].push_back(y.strides()[d]);
+  }
+  p.rows = collapse(outer, strides);
+  p.count = element_count(outer);
+  p.x_step = x.strides()[axis];
+  p.y_step = y.strides()[axis];
+  return p;
+}
+
+// Calls f with pieces of whole rows that fit bindings, and whose scratch is of a reasonable size.
+void in_pieces(const gpu::Capabilities& can, const Transform& t, const FftProblem& p,
+               const std::function<void(const FftProblem&)>& f) {
+  constexpr std::uint64_t kUsualScratch = std::uint64_t{256} << 20;
+  const std::uint64_t scratch = t.scratch_bytes(p.count);
+  const bool fits = std::max({span_bytes(p.x), span_bytes(p.y), scratch}) <= chunk_limit(can) &&
+                    std::max(p.x.count(), p.y.count()) <= kMaxElements && p.count * (t.total / 2 + 1) <= kMaxElements;
+  if (fits && (scratch <= kUsualScratch || p.count == 1)) return f(p);
+  int cut = -1;
+  for (int d = 0; d < p.x.rank(); ++d) {
+    if (d != p.axis && p.x.shape()[d] > 1 && (cut < 0 || p.x.shape()[d] > p.x.shape()[cut])) cut = d;
+  }
+  const std::string_view name = fft_name(p.kind);
+  if (cut < 0) {
+    throw Unsupported("{}: a row of {} elements{} takes {} bytes; this device binds {} at most", name, p.length(),
+                      t.chirps ? std::format(", which has a prime above 13 and is padded to {},", t.total) : "",
+                      std::max({span_bytes(p.x), span_bytes(p.y), scratch}), chunk_limit(can));
+  }
+  const std::int64_t size = p.x.shape()[cut], half = first_half(size);
+  for (const auto& [begin, count] : {std::pair{std::int64_t{0}, half}, {half, size - half}}) {
+    if (count == 0) continue;
+    in_pieces(can, t,
+              check(p.kind, chunk_along(p.x, cut, begin, count, name), chunk_along(p.y, cut, begin, count, name),
+                    p.axis, p.options),
+              f);
+  }
+}
+
+void run(Stream& stream, FftKind kind, const View& x, const View& y, int axis, const FftOptions& options) {
+  const FftProblem p = check(kind, x, y, axis, options);
+  check_memory(stream, fft_name(kind), {{"x", x}}, {{"y", y}}, Sharing::none);
+  if (y.count() == 0) return;
+  if (stream.cpu()) return fft_cpu(*stream.cpu(), p);
+  gpu::Commands& commands = *stream.gpu();
+  const gpu::Capabilities& can = commands.device().capabilities();
+  const Transform t = plan_of(can, kind, options.length);
+  in_pieces(can, t, p, [&](const FftProblem& piece) {
+    // Rows that lie across memory stay so in the scratch: all passes then take adjacent rows.
+    const auto between = [&](std::size_t k, std::int64_t step) {
+      const Shape& rows = piece.rows.shape;
+      return rows.rank() > 0 && rows.back() >= 8 && piece.rows.strides[k].back() == 1 && std::abs(step) > 1;
+    };
+    const bool rows_fastest = t.scratches() && between(0, piece.x_step) && between(1, piece.y_step);
+    const std::int64_t elements = piece.count * t.total;
+    std::optional<View> scratch;
+    if (t.scratches()) {
+      const Buffer buffer = commands.scratch(t.scratch_bytes(piece.count));
+      scratch.emplace(View{buffer, 0, DType::c64, {elements * t.scratches()}});
+    }
+    std::int64_t own = 0;  // where the scratch that a pass reads begins
+    for (const Pass& pass : t.passes) {
+      const std::int64_t from = own;
+      if (pass.filters) own = elements;  // results go to other places than the elements that they are made of
+      PassLaunch(commands, piece, t, pass, rows_fastest).run(commands, piece, scratch ? *scratch : piece.x, from, own);
+    }
+  });
+}
+
+}  // namespace
+
+void fft(Stream& stream, FftKind kind, const View& x, const View& y, int axis, const FftOptions& options) {
+  call(stream, CallKey("fft", kind, axis, options.length, options.inverse, options.scale), {x, y},
+       [&](Stream& s) { run(s, kind, x, y, axis, options); });
+}
+
+}  // namespace weft::kernels

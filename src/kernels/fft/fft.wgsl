@@ -1,0 +1,196 @@
+{#
+  One pass of a Fourier transform: a workgroup does `columns` transforms of `points` elements, `threads` threads each,
+  in the stages `radices` (Stockham's order: no digit is ever reversed). A stage reads all its elements into registers,
+  and writes them to workgroup memory, from which the next one reads; the first reads from `source`, the last writes to
+  `sink`. A transform of one pass has x as its source and y as its sink, longer ones pass through `scratch`:
+
+    n = N1 · N2 · N3, element i1 N2 N3 + i2 N3 + i3, result k1 + k2 N1 + k3 N1 N2
+    pass 1  over i1, for each (i2, i3); then times w(n)^(k1 (i2 N3 + i3))
+    pass 2  over i2, for each (k1, i3), in place; then times w(N2 N3)^(k2 i3)
+    pass 3  over i3, for each (k1, k2)
+
+  `before`: the lengths of the passes before; p.suffixes: the product of those behind (N2 N3, N3, 1).
+  last: the last pass, whose results are in their order. mapped: for each stage, "along" if adjacent threads take
+  adjacent elements of a transform, "across" if they take adjacent transforms. rows_fastest: so do rows follow each
+  other in memory, those of the scratch as well.
+  chirps: Bluestein's algorithm multiplies by the chirp where x is read and where y is written. filters: the results are
+  multiplied by the chirp's transform, and swapped for the inverse. rounds: 2 if both transforms are in this pass.
+  The inverse transform is the forward one with real and imaginary parts swapped on both ends.
+#}
+{{ butterflies }}
+const kPitch = {{ pitch }}u;
+var<workgroup> held: array<vec2<f32>, {{ pitch * columns }}>;
+fn place(i: u32) -> u32 { return {{ "i + (i >> 4u)" if padded else "i" }}; }
+fn product(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> { return vec2<f32>(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
+fn table(i: u32) -> vec2<f32> { return table_buf[p.table_o + i]; }
+{% if source == "x" %}
+fn source(base: u32, i: u32) -> vec2<f32> {
+{% if kind == "complex_to_real" %}
+  // The other half is the conjugate.
+  let mirrored = i > p.length / 2u;
+  let k = select(i, p.length - i, mirrored);
+{% else %}
+  let k = i;
+{% endif %}
+{% if cut or chirps %}
+  if ({{ "i >= p.length || " if chirps and kind == "complex_to_real" }}k >= p.given) { return vec2<f32>(0.0); }
+{% endif %}
+{% if kind == "real_to_complex" %}
+  var v = vec2<f32>(load_x(base + k * p.x_step), 0.0);
+{% else %}
+  var v = load_x(base + k * p.x_step);
+{% endif %}
+{% if kind == "complex_to_real" %}
+  v.y = select(v.y, -v.y, mirrored);
+{% endif %}
+{% if inverse %}
+  v = v.yx;
+{% endif %}
+{% if chirps %}
+  v = product(v, table(p.chirp + i));
+{% endif %}
+  return v;
+}
+{% else %}
+fn source(base: u32, i: u32) -> vec2<f32> { return scratch_buf[p.scratch_o + p.from_at + base + i * {{ "p.rows" if rows_fastest else "1u" }}]; }
+{% endif %}
+{% if sink == "y" %}
+fn sink(base: u32, k: u32, value: vec2<f32>) {
+{% if y_cut %}
+  if (k >= p.wanted) { return; }
+{% endif %}
+  var v = value;
+{% if chirps %}
+  v = product(v.yx, table(p.chirp + k));
+{% endif %}
+{% if inverse %}
+  v = v.yx;
+{% endif %}
+  store_y(base + k * p.y_step, v{{ ".x" if kind == "complex_to_real" }} * p.scale);
+}
+{% else %}
+fn sink(base: u32, k: u32, v: vec2<f32>) { scratch_buf[p.scratch_o + p.to_at + base + k * {{ "p.rows" if rows_fastest else "1u" }}] = v; }
+{% endif %}
+{% set stages = radices | length %}
+{# Stage s of round `round`. #}
+{% macro stage(s, round) %}
+{% set r = radices[s] | int %}
+{% set count = points // r %}
+{% set base = offsets[s] | int %}
+{% set turns = (count + threads - 1) // threads %}
+{% set span = spans[s] | int %}
+{% set first = s == 0 and round == 0 %}
+{% set final = s == stages - 1 and round == rounds - 1 %}
+  {
+    let f = lid {{ "/ " ~ threads ~ "u" if mapped[s] == "along" else "% " ~ columns ~ "u" }};
+    let t = lid {{ "% " ~ threads ~ "u" if mapped[s] == "along" else "/ " ~ columns ~ "u" }};
+{% if first or final %}
+    let id = group * {{ columns }}u + f;
+    let at = place_of(min(id, p.count - 1u));
+{% endif %}
+{% for i in range(turns) %}
+    let own{{ i }} = t + {{ i * threads }}u;
+{% set partial = (i + 1) * threads > count %}
+    let j{{ i }} = {{ "min(own" ~ i ~ ", " ~ (count - 1) ~ "u)" if partial else "own" ~ i }};
+{% if span > 1 %}
+    let q{{ i }} = {{ "j" ~ i if span == count else "j" ~ i ~ " % " ~ span ~ "u" }};
+{% endif %}
+    let y{{ i }} = butterfly_{{ r }}(array<vec2<f32>, {{ r }}>(
+{% for k in range(r) %}
+{% if first %}
+{% set loaded = "source(at.from_base, at.from_first + (j" ~ i ~ " + " ~ (k * count) ~ "u) * at.step)" %}
+{% else %}
+{% set loaded = "held[f * kPitch + place(j" ~ i ~ " + " ~ (k * count) ~ "u)]" %}
+{% endif %}
+      {{ "product(" ~ loaded ~ ", table(" ~ (base + (k - 1) * span) ~ "u + q" ~ i ~ "))" if k > 0 and span > 1 else loaded }}{{ "," if k < r - 1 }}
+{% endfor %}
+    ));
+{% endfor %}
+{% if not first and not final %}
+    workgroupBarrier();
+{% endif %}
+{% for i in range(turns) %}
+{% set partial = (i + 1) * threads > count %}
+{% if final %}
+    if (id < p.count{{ " && own" ~ i ~ " < " ~ count ~ "u" if partial }}) {
+{% for k in range(r) %}
+      finish(at, j{{ i }}{{ " + " ~ (k * span) ~ "u" if k }}, y{{ i }}[{{ k }}]);
+{% endfor %}
+    }
+{% else %}
+    {{ "if (own" ~ i ~ " < " ~ count ~ "u) " if partial }}{
+      let to = {{ "j" ~ i ~ " * " ~ r ~ "u" if span == 1 else ("q" ~ i if span == count else "(j" ~ i ~ " / " ~ span ~ "u) * " ~ (span * r) ~ "u + q" ~ i) }};
+{% for k in range(r) %}
+      held[f * kPitch + place(to{{ " + " ~ (k * span) ~ "u" if k }})] = {{ "product(table(p.filter_at + to + " ~ (k * span) ~ "u), y" ~ i ~ "[" ~ k ~ "]).yx" if s == stages - 1 else "y" ~ i ~ "[" ~ k ~ "]" }};
+{% endfor %}
+    }
+{% endif %}
+{% endfor %}
+{% if not final %}
+    workgroupBarrier();
+{% endif %}
+  }
+{% endmacro %}
+struct Place { from_base: u32, from_first: u32, to_base: u32, to_first: u32, step: u32, to_step: u32, suffix: u32 }
+// Where a transform reads and writes.
+fn place_of(id: u32) -> Place {
+{% if rows_fastest %}
+  let row = id % p.rows;
+  let local = id / p.rows;
+{% elif single %}
+  let row = id;
+  let local = 0u;
+{% else %}
+  let row = id / p.locals;
+  let local = id % p.locals;
+{% endif %}
+{% if source == "x" or sink == "y" %}
+  let c = coords(row);
+{% endif %}
+  var at: Place;
+  at.from_base = {{ "at_x(c)" if source == "x" else ("row" if rows_fastest else "row * p.total") }};
+  at.to_base = {{ "at_y(c)" if sink == "y" else ("row" if rows_fastest else "row * p.total") }};
+{% if last %}
+  at.suffix = 0u;
+  at.step = 1u;
+  at.to_first = local;
+  at.to_step = {{ before_product }}u;
+  var rest = local;
+  var from_first = 0u;
+{% for n in before %}
+  from_first = from_first * {{ n }}u + rest % {{ n }}u;
+  rest /= {{ n }}u;
+{% endfor %}
+  at.from_first = from_first * {{ points }}u;
+{% else %}
+  at.suffix = local % p.suffixes;
+  at.step = p.suffixes;
+  at.to_step = p.suffixes;
+  at.from_first = (local / p.suffixes) * ({{ points }}u * p.suffixes) + at.suffix;
+  at.to_first = at.from_first;
+{% endif %}
+  return at;
+}
+fn finish(at: Place, k: u32, value: vec2<f32>) {
+  let to = at.to_first + k * at.to_step;
+{% if not last %}
+  let turn = k * at.suffix;
+  let v = product(value, product(table(p.fine + (turn & p.fine_mask)), table(p.coarse + (turn >> p.fine_bits))));
+{% elif filters %}
+  let v = product(table(p.filter_at + to), value).yx;
+{% else %}
+  let v = value;
+{% endif %}
+  sink(at.to_base, to, v);
+}
+
+@compute @workgroup_size({{ threads * columns }})
+fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,
+        @builtin(num_workgroups) groups: vec3<u32>) {
+  let group = group_index(wg, groups);
+{% for round in range(rounds) %}
+{% for s in range(stages) %}
+{{ stage(s, round) }}
+{% endfor %}
+{% endfor %}
+}

@@ -1,0 +1,462 @@
+// The CPU's Fourier transforms: Stockham's algorithm in f64 on eight transforms side by side, whose elements fill
+// vectors; long rows as columns and rows of a matrix, whose transforms are done eight at a time.
+#include "kernels/fft/fft_cpu.h"
+
+#include <array>
+#include <bit>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <variant>
+
+#include "kernels/cpu_loops.h"
+#include "kernels/fft/plan.h"
+
+namespace weft::kernels {
+namespace {
+
+using Complex = std::complex<double>;
+
+constexpr int kLanes = 8;
+// Rows up to so many elements are transformed eight at a time: they stay in the cache.
+constexpr std::int64_t kLongestInLanes = 8192;
+
+struct Lanes {
+  double v[kLanes];
+};
+inline Lanes operator+(const Lanes& a, const Lanes& b) {
+  Lanes c;
+  for (int i = 0; i < kLanes; ++i) c.v[i] = a.v[i] + b.v[i];
+  return c;
+}
+inline Lanes operator-(const Lanes& a, const Lanes& b) {
+  Lanes c;
+  for (int i = 0; i < kLanes; ++i) c.v[i] = a.v[i] - b.v[i];
+  return c;
+}
+inline Lanes operator*(double a, const Lanes& b) {
+  Lanes c;
+  for (int i = 0; i < kLanes; ++i) c.v[i] = a * b.v[i];
+  return c;
+}
+
+struct Element {
+  Lanes re, im;
+};
+inline Element operator+(const Element& a, const Element& b) { return {a.re + b.re, a.im + b.im}; }
+inline Element operator-(const Element& a, const Element& b) { return {a.re - b.re, a.im - b.im}; }
+inline Element operator*(double a, const Element& b) { return {a * b.re, a * b.im}; }
+inline Element operator*(const Complex& w, const Element& b) {
+  return {w.real() * b.re - w.imag() * b.im, w.real() * b.im + w.imag() * b.re};
+}
+// Times -i.
+inline Element turned(const Element& a) { return {a.im, Lanes{} - a.re}; }
+
+// ---- Transforms of a few elements in place
+
+// Conjugate pairs share their products.
+template <int n>
+struct Circle {
+  std::array<Complex, n> w;
+  Circle() {
+    for (int k = 0; k < n; ++k) w[static_cast<std::size_t>(k)] = root_of_unity(static_cast<std::uint64_t>(k), n);
+  }
+};
+template <int n>
+const std::array<Complex, n>& circle() {
+  static const Circle<n> c;
+  return c.w;
+}
+template <int n>
+inline void butterfly(Element* x) {
+  constexpr int half = n / 2;
+  const auto& w = circle<n>();
+  Element sums[half], differences[half], all = x[0];
+  for (int k = 1; k <= half; ++k) {
+    sums[k - 1] = x[k] + x[n - k];
+    differences[k - 1] = x[k] - x[n - k];
+    all = all + sums[k - 1];
+  }
+  Element even[half], odd[half];
+  for (int m = 1; m <= half; ++m) {
+    Element a = x[0], b{};
+    for (int k = 1; k <= half; ++k) {
+      const Complex& c = w[static_cast<std::size_t>(m * k % n)];
+      a = a + c.real() * sums[k - 1];
+      b = b - c.imag() * differences[k - 1];
+    }
+    even[m - 1] = a;
+    odd[m - 1] = turned(b);
+  }
+  x[0] = all;
+  for (int m = 1; m <= half; ++m) {
+    x[m] = even[m - 1] + odd[m - 1];
+    x[n - m] = even[m - 1] - odd[m - 1];
+  }
+}
+template <>
+inline void butterfly<2>(Element* x) {
+  const Element a = x[0];
+  x[0] = a + x[1];
+  x[1] = a - x[1];
+}
+template <>
+inline void butterfly<4>(Element* x) {
+  const Element a = x[0] + x[2], b = x[0] - x[2], c = x[1] + x[3], d = turned(x[1] - x[3]);
+  x[0] = a + c;
+  x[1] = b + d;
+  x[2] = a - c;
+  x[3] = b - d;
+}
+
+// ---- Stages
+
+struct Stage {
+  int radix;
+  std::int64_t span;              // the product of the radices before
+  std::vector<Complex> twiddles;  // [span][radix - 1]
+};
+
+template <int r>
+void run_stage(const Stage& s, std::int64_t n, const Element* from, Element* to) {
+  const std::int64_t count = n / r;
+  Element x[r];
+  for (std::int64_t at = 0; at < count; at += s.span) {
+    for (std::int64_t q = 0; q < s.span; ++q) {
+      const Element* in = from + at + q;
+      x[0] = in[0];
+      if (s.span == 1) {
+        for (int k = 1; k < r; ++k) x[k] = in[k * count];
+      } else {
+        const Complex* w = s.twiddles.data() + q * (r - 1);
+        for (int k = 1; k < r; ++k) x[k] = w[k - 1] * in[k * count];
+      }
+      butterfly<r>(x);
+      Element* out = to + at * r + q;
+      for (int k = 0; k < r; ++k) out[k * s.span] = x[k];
+    }
+  }
+}
+
+void run_stage(const Stage& s, std::int64_t n, const Element* from, Element* to) {
+  switch (s.radix) {
+    case 2:
+      return run_stage<2>(s, n, from, to);
+    case 3:
+      return run_stage<3>(s, n, from, to);
+    case 4:
+      return run_stage<4>(s, n, from, to);
+    case 5:
+      return run_stage<5>(s, n, from, to);
+    case 7:
+      return run_stage<7>(s, n, from, to);
+    case 11:
+      return run_stage<11>(s, n, from, to);
+    default:
+      return run_stage<13>(s, n, from, to);
+  }
+}
+
+// Forward transforms of one length.
+class Transforms;
+using TransformsPtr = std::shared_ptr<const Transforms>;
+TransformsPtr transforms_of(std::int64_t n);
+
+// Memory of a thread for transforms in lanes.
+struct Work {
+  std::vector<Element> a, b, inner;
+};
+
+class Transforms {
+ public:
+  explicit Transforms(std::int64_t n) : n_(n) {
+    if (!is_smooth(n)) {
+      // Long rows that are no product of short ones are transformed as a convolution, too.
+      chirp_ = chirp(n);
+      const std::int64_t m = smooth_length(2 * n - 1);
+      inner_ = transforms_of(m);
+      filter_.resize(static_cast<std::size_t>(m));
+      for (std::size_t k = 0; k < chirp_.size(); ++k) {
+        filter_[k] = std::conj(chirp_[k]) / static_cast<double>(m);
+        if (k > 0) filter_[filter_.size() - k] = filter_[k];
+      }
+      filter_ = inner_->row(std::move(filter_), nullptr);
+    } else if (n <= kLongestInLanes) {
+      std::int64_t span = 1, rest = n;
+      while (rest > 1) {
+        const int r = rest % 4 == 0 ? 4 : static_cast<int>(primes_of(rest)[0]);
+        Stage stage{r, span, {}};
+        for (std::int64_t q = 0; q < (span > 1 ? span : 0); ++q) {
+          for (int k = 1; k < r; ++k) {
+            stage.twiddles.push_back(
+                root_of_unity(static_cast<std::uint64_t>(q * k), static_cast<std::uint64_t>(span * r)));
+          }
+        }
+        stages_.push_back(std::move(stage));
+        span *= r;
+        rest /= r;
+      }
+    } else {
+      const std::vector<std::int64_t> sizes = pass_lengths(n, kLongestInLanes);
+      rows_ = sizes[0];
+      columns_ = n / rows_;
+      column_ = transforms_of(rows_);
+      row_ = transforms_of(columns_);
+      bits_ = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n)) + 1) / 2;
+      const auto period = static_cast<std::uint64_t>(n);
+      for (std::uint64_t k = 0; k < std::uint64_t{1} << bits_; ++k) fine_.push_back(root_of_unity(k % period, period));
+      for (std::uint64_t k = 0; k < period; k += std::uint64_t{1} << bits_) coarse_.push_back(root_of_unity(k, period));
+    }
+  }
+
+  // True if eight transforms side by side are done at a time.
+  bool takes_lanes() const { return inner_ ? inner_->takes_lanes() : column_ == nullptr; }
+  std::size_t bytes() const {
+    std::size_t all = chirp_.size() + filter_.size() + fine_.size() + coarse_.size();
+    for (const Stage& s : stages_) all += s.twiddles.size();
+    return all * sizeof(Complex);
+  }
+
+  // The transforms of eight rows, element by element in work.a; the results are there as well.
+  void lanes(Work& work) const {
+    const auto n = static_cast<std::size_t>(n_);
+    if (inner_) {
+      // X[k] = c[k] Σ (x[j] c[j]) conj(c[k - j]), the convolution by transforms of m elements.
+      const std::size_t m = filter_.size();
+      work.a.resize(m);
+      for (std::size_t k = 0; k < n; ++k) work.a[k] = chirp_[k] * work.a[k];
+      for (std::size_t k = n; k < m; ++k) work.a[k] = {};
+      inner_->lanes(work);
+      for (std::size_t k = 0; k < m; ++k) work.a[k] = swapped(filter_[k] * work.a[k]);
+      inner_->lanes(work);
+      for (std::size_t k = 0; k < n; ++k) work.a[k] = chirp_[k] * swapped(work.a[k]);
+      return;
+    }
+    if (work.b.size() < n) work.b.resize(n);
+    for (const Stage& s : stages_) {
+      run_stage(s, n_, work.a.data(), work.b.data());
+      std::swap(work.a, work.b);
+      if (work.b.size() < n) work.b.resize(n);
+    }
+  }
+
+  // The transform of one row. `executor`: null for one thread.
+  std::vector<Complex> row(std::vector<Complex> x, cpu::Executor* executor) const {
+    if (inner_) {
+      const auto n = static_cast<std::size_t>(n_);
+      for (std::size_t k = 0; k < n; ++k) x[k] *= chirp_[k];
+      x.resize(filter_.size());
+      x = inner_->row(std::move(x), executor);
+      for (std::size_t k = 0; k < x.size(); ++k) x[k] = swapped(x[k] * filter_[k]);
+      x = inner_->row(std::move(x), executor);
+      x.resize(n);
+      for (std::size_t k = 0; k < n; ++k) x[k] = chirp_[k] * swapped(x[k]);
+      return x;
+    }
+    if (takes_lanes()) {
+      Work work;
+      work.a.resize(static_cast<std::size_t>(n_));
+      for (std::size_t k = 0; k < x.size(); ++k) set(work.a[k], 0, x[k]);
+      lanes(work);
+      for (std::size_t k = 0; k < x.size(); ++k) x[k] = get(work.a[k], 0);
+      return x;
+    }
+    // Element (i, j) of a matrix: transforms along i, factors, transforms along j, and the result is transposed.
+    std::vector<Complex> between(x.size());
+    in_groups(
+        executor, columns_,
+        [&](Work& work, std::int64_t first, int count) {
+          for (std::int64_t i = 0; i < rows_; ++i) {
+            for (int l = 0; l < count; ++l) set(work.a[static_cast<std::size_t>(i)], l, x[at(i, first + l)]);
+          }
+          column_->lanes(work);
+          for (std::int64_t k = 0; k < rows_; ++k) {
+            for (int l = 0; l < count; ++l) {
+              const auto turn = static_cast<std::uint64_t>(k * (first + l));
+              between[at(k, first + l)] = get(work.a[static_cast<std::size_t>(k)], l) *
+                                          (fine_[turn & ((std::uint64_t{1} << bits_) - 1)] * coarse_[turn >> bits_]);
+            }
+          }
+        },
+        rows_);
+    if (!row_->takes_lanes()) {
+      for (std::int64_t k = 0; k < rows_; ++k) {
+        std::vector<Complex> line(between.begin() + k * columns_, between.begin() + (k + 1) * columns_);
+        line = row_->row(std::move(line), executor);
+        for (std::int64_t j = 0; j < columns_; ++j)
+          x[static_cast<std::size_t>(j * rows_ + k)] = line[static_cast<std::size_t>(j)];
+      }
+      return x;
+    }
+    in_groups(
+        executor, rows_,
+        [&](Work& work, std::int64_t first, int count) {
+          for (int l = 0; l < count; ++l) {
+            for (std::int64_t j = 0; j < columns_; ++j)
+              set(work.a[static_cast<std::size_t>(j)], l, between[at(first + l, j)]);
+          }
+          row_->lanes(work);
+          for (std::int64_t j = 0; j < columns_; ++j) {
+            for (int l = 0; l < count; ++l) {
+              x[static_cast<std::size_t>(j * rows_ + first + l)] = get(work.a[static_cast<std::size_t>(j)], l);
+            }
+          }
+        },
+        columns_);
+    return x;
+  }
+
+  static void set(Element& e, int lane, Complex v) {
+    e.re.v[lane] = v.real();
+    e.im.v[lane] = v.imag();
+  }
+  static Complex get(const Element& e, int lane) { return {e.re.v[lane], e.im.v[lane]}; }
+  // Calls f(work, first, count) for groups of up to eight of `all`; work.a has n elements.
+  template <class F>
+  static void in_groups(cpu::Executor* executor, std::int64_t all, const F& f, std::int64_t n) {
+    const std::int64_t groups = (all + kLanes - 1) / kLanes;
+    const auto some = [&](std::int64_t begin, std::int64_t end) {
+      Work work;
+      for (std::int64_t g = begin; g < end; ++g) {
+        work.a.resize(static_cast<std::size_t>(n));
+        f(work, g * kLanes, static_cast<int>(std::min<std::int64_t>(kLanes, all - g * kLanes)));
+      }
+    };
+    if (executor)
+      parallel(*executor, groups, std::max<std::int64_t>(16384 / (n * kLanes), 1), some);
+    else
+      some(0, groups);
+  }
+
+ private:
+  static Complex swapped(Complex v) { return {v.imag(), v.real()}; }
+  static Element swapped(const Element& v) { return {v.im, v.re}; }
+  std::size_t at(std::int64_t i, std::int64_t j) const { return static_cast<std::size_t>(i * columns_ + j); }
+
+  std::int64_t n_;
+  std::vector<Stage> stages_;
+  // Bluestein's algorithm.
+  TransformsPtr inner_;
+  std::vector<Complex> chirp_, filter_;
+  // A matrix.
+  std::int64_t rows_ = 0, columns_ = 0;
+  TransformsPtr column_, row_;
+  int bits_ = 0;
+  std::vector<Complex> fine_, coarse_;
+};
+
+// The tables of recent lengths.
+TransformsPtr transforms_of(std::int64_t n) {
+  constexpr std::size_t kMost = std::size_t{32} << 20;  // bytes
+  static std::mutex mutex;
+  static std::map<std::int64_t, TransformsPtr> known;
+  static std::size_t bytes = 0;
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto it = known.find(n); it != known.end()) return it->second;
+  }
+  auto made = std::make_shared<const Transforms>(n);
+  const std::lock_guard lock(mutex);
+  if (made->bytes() > kMost / 2) return made;
+  if (bytes + made->bytes() > kMost) {
+    known.clear();
+    bytes = 0;
+  }
+  if (known.emplace(n, made).second) bytes += made->bytes();
+  return made;
+}
+
+// ---- Calls
+
+// Elements of x as complex numbers, and results as y's; swapped for the inverse transform.
+template <class X, class Y>
+class Rows {
+ public:
+  explicit Rows(const FftProblem& p) : p_(p), x_(data<X>(p.x)), y_(data<Y>(p.y)) {}
+
+  Complex load(std::int64_t base, std::int64_t i) const {
+    if constexpr (std::is_same_v<X, std::complex<float>>) {
+      const bool mirrored = p_.kind == FftKind::complex_to_real && i > p_.length() / 2;
+      const std::int64_t k = mirrored ? p_.length() - i : i;
+      if (k >= p_.given()) return 0;
+      const std::complex<float> v = x_[base + k * p_.x_step];
+      const double im = mirrored ? -v.imag() : v.imag();
+      return p_.options.inverse ? Complex(im, v.real()) : Complex(v.real(), im);
+    } else {
+      if (i >= p_.given()) return 0;
+      const auto v = static_cast<double>(static_cast<float>(x_[base + i * p_.x_step]));
+      return p_.options.inverse ? Complex(0, v) : Complex(v, 0);
+    }
+  }
+  void store(std::int64_t base, std::int64_t k, Complex v) const {
+    const double re = p_.options.scale * (p_.options.inverse ? v.imag() : v.real());
+    if constexpr (std::is_same_v<Y, std::complex<float>>) {
+      const double im = p_.options.scale * (p_.options.inverse ? v.real() : v.imag());
+      y_[base + k * p_.y_step] = {static_cast<float>(re), static_cast<float>(im)};
+    } else {
+      y_[base + k * p_.y_step] = static_cast<Y>(static_cast<float>(re));
+    }
+  }
+
+ private:
+  const FftProblem& p_;
+  const X* x_;
+  Y* y_;
+};
+
+template <class X, class Y>
+void run(cpu::Executor& executor, const FftProblem& p) {
+  const TransformsPtr transforms = transforms_of(p.length());
+  const Rows<X, Y> rows(p);
+  const Layout x{p.rows.shape, p.rows.strides[0]}, y{p.rows.shape, p.rows.strides[1]};
+  const std::int64_t n = p.length(), results = p.y_size();
+  if (!transforms->takes_lanes() || p.count == 1) {
+    for (std::int64_t r = 0; r < p.count; ++r) {
+      std::vector<Complex> row(static_cast<std::size_t>(n));
+      const std::int64_t from = offset_of(x, r), to = offset_of(y, r);
+      for (std::int64_t i = 0; i < n; ++i) row[static_cast<std::size_t>(i)] = rows.load(from, i);
+      row = transforms->row(std::move(row), &executor);
+      for (std::int64_t k = 0; k < results; ++k) rows.store(to, k, row[static_cast<std::size_t>(k)]);
+    }
+    return;
+  }
+  Transforms::in_groups(
+      &executor, p.count,
+      [&](Work& work, std::int64_t first, int count) {
+        for (int l = 0; l < count; ++l) {
+          const std::int64_t from = offset_of(x, first + l);
+          for (std::int64_t i = 0; i < n; ++i)
+            Transforms::set(work.a[static_cast<std::size_t>(i)], l, rows.load(from, i));
+        }
+        transforms->lanes(work);
+        for (int l = 0; l < count; ++l) {
+          const std::int64_t to = offset_of(y, first + l);
+          for (std::int64_t k = 0; k < results; ++k)
+            rows.store(to, k, Transforms::get(work.a[static_cast<std::size_t>(k)], l));
+        }
+      },
+      n);
+}
+
+}  // namespace
+
+std::vector<std::complex<double>> transform(std::vector<std::complex<double>> x) {
+  return transforms_of(static_cast<std::int64_t>(x.size()))->row(std::move(x), nullptr);
+}
+
+void fft_cpu(cpu::Executor& executor, const FftProblem& p) {
+  using C = std::complex<float>;
+  if (p.kind == FftKind::complex) return run<C, C>(executor, p);
+  const auto real = [](DType type, const auto& f) {
+    if (type == DType::f32)
+      f.template operator()<float>();
+    else if (type == DType::f16)
+      f.template operator()<float16>();
+    else
+      f.template operator()<bfloat16>();
+  };
+  if (p.kind == FftKind::real_to_complex) return real(p.x.dtype, [&]<class T>() { run<T, C>(executor, p); });
+  real(p.y.dtype, [&]<class T>() { run<C, T>(executor, p); });
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,31 @@
+// How a Fourier transform of some length is done: by which factors, in which passes, with which tables.
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <vector>
+
+namespace weft::kernels {
+
+// exp(-2πi k / n), each part rounded to f64 about once. 0 <= k < n <= 2⁶¹.
+std::complex<double> root_of_unity(std::uint64_t k, std::uint64_t n);
+// exp(-πi k² / n) for k < n: Bluestein's chirp.
+std::vector<std::complex<double>> chirp(std::int64_t n);
+
+// The largest prime that a stage takes.
+constexpr int kLargestPrime = 13;
+// The primes of n in ascending order, with repetitions.
+std::vector<std::int64_t> primes_of(std::int64_t n);
+// True if no prime of n exceeds kLargestPrime.
+bool is_smooth(std::int64_t n);
+// The least cost length of at least `n` without large primes: of those below 5/4 n, the one with the most factors of 2
+// for its size.
+std::int64_t smooth_length(std::int64_t n);
+
+// A smooth n as the product of as few radices of at most `largest` as possible, the largest of them first.
+std::vector<int> radices_of(std::int64_t n, int largest);
+// A smooth n as the product of as few factors as possible, none above `limit`, that are as equal as possible. Empty if
+// there are none.
+std::vector<std::int64_t> pass_lengths(std::int64_t n, std::int64_t limit);
+
+}  // namespace weft::kernels
