@@ -195,7 +195,7 @@ WEFT_VECTOR_CLONES bool finite_block(const T* x, int n) {
 // Whether all elements are numbers: then a product with the zeros of the padding is zero.
 bool all_finite(const View& v) {
   const Strides strides[] = {v.strides()};
-  Collapsed c = sort_and_collapse(v.shape(), strides, 1);
+  Collapsed c = sort_and_collapse(v.shape(), strides, 0);
   const std::int64_t length = c.shape.empty() ? 1 : c.shape.back(), stride = c.shape.empty() ? 1 : c.strides[0].back();
   if (!c.shape.empty()) c.shape.pop_back(), c.strides[0].pop_back();
   constexpr std::int64_t kBlock = 512;
