@@ -35,7 +35,7 @@ FAMILIES = {"copy": (*FLOATS, "u8"), "cast": ("f32",), "generate": ("f32", "f16"
             "rows": FLOATS, "lengths": ("f32", "f16"), "shapes": ("f32", "f16"),
             "row_fusion": ("f32", "f16"), "gradients": ("f32", "f16"), "move": ("f32", "f16"),
             "scan": ("f32", "f16"), "attention": ("f32", "f16"), "matmul": ("f32", "f16"), "conv": ("f32", "f16"),
-            "rnn": ("f32", "f16"), "quantize": ("f32", "f16"), "pool": ("f32", "f16"), "resize": ("f32", "f16")}
+            "rnn": ("f32", "f16"), "quantize": ("f32", "f16"), "pool": ("f32", "f16"), "resize": ("f32", "f16"), "fft": ("f32",)}
 
 
 class Bench:
@@ -453,6 +453,25 @@ class Bench:
                 self.measure(f"resize {what} {kind} {start} to {to}{name}", "GB/s",
                              size * n * channels * (start * start + to * to),
                              lambda a, m=mode, t=to: F.interpolate(a, size=(t, t), mode=m), x)
+
+
+    def fft(self, kind):
+        def pairs(*shape):
+            return torch.view_as_complex(self.random((*shape, 2), kind))
+
+        for shape, axis in (((65536, 1024), 1), ((1024, 65536), 1), ((64, 1 << 20), 1), ((4096, 1000), 1),
+                            ((4096, 1009), 1), ((1, 1 << 24), 1), ((65536, 256), 1), ((8192, 4096), 1),
+                            ((1024, 65536), 0), ((65536, 1000), 1), ((65536, 1009), 1)):
+            x = pairs(*shape)
+            self.measure(f"fft complex {list(shape)} axis {axis}", "GB/s", 16 * x.numel(),
+                         lambda a, d=axis: torch.fft.fft(a, dim=d), x)
+        x = pairs(4096, 4096)
+        self.measure("fft complex [4096, 4096] axes 0 and 1", "GB/s", 32 * x.numel(), torch.fft.fft2, x)
+        for n in (1024, 1 << 20):
+            x = self.random(((1 << 26) // n, n), kind)
+            self.measure(f"fft real {list(x.shape)}", "GB/s", 8 * x.numel(), torch.fft.rfft, x)
+            self.measure(f"fft to real {list(x.shape)}", "GB/s", 8 * x.numel(),
+                         lambda a, m=n: torch.fft.irfft(a, n=m), torch.fft.rfft(x))
 
 
 def main():

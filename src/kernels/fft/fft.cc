@@ -32,7 +32,7 @@ std::int64_t pitch_of(std::int64_t n, bool padded) { return (padded ? n + (n >> 
 struct Form {
   std::vector<int> radices;
   std::int64_t threads = 1, columns = 1, pitch = 1;
-  bool padded = true;
+  bool padded = true, halves = false;
 };
 
 // Threads of a transform: those that leave the fewest idle, each with about 16 elements.
@@ -58,30 +58,51 @@ std::int64_t threads_of(std::int64_t n, std::span<const int> radices, std::int64
 
 // The longest transform of a pass of which so many fit a workgroup.
 std::int64_t longest_pass(const gpu::Capabilities& can, std::int64_t columns) {
-  const std::int64_t held = can.max_workgroup_memory / 8 / columns - 1;
-  return std::min<std::int64_t>(held, can.max_workgroup_size / columns * 16);
+  const std::int64_t held = can.max_workgroup_memory / 4 / columns - 1;
+  const std::int64_t threads = std::min<std::int64_t>(can.max_workgroup_size, 512);
+  return std::min<std::int64_t>(held, threads / columns * 16);
 }
 
-Form form_of(const gpu::Capabilities& can, std::int64_t n, std::int64_t transforms, std::int64_t least_columns) {
+// `across`: adjacent threads take adjacent transforms, whose elements lie side by side in memory.
+Form form_of(const gpu::Capabilities& can, std::int64_t n, std::int64_t transforms, bool across) {
   Form form{.radices = n > 1 ? radices_of(n, kLargestRadix) : std::vector<int>{1}};
-  const auto fits = [&](std::int64_t columns) {
-    return pitch_of(n, form.padded) * columns * 8 <= can.max_workgroup_memory;
+  const auto bytes = [&](std::int64_t columns, bool padded, bool halves) {
+    return pitch_of(n, padded) * columns * (halves ? 4 : 8);
   };
-  form.padded = fits(least_columns);
-  if (!form.padded && !fits(least_columns)) form.padded = false;
-  const std::int64_t most = std::min<std::int64_t>(can.max_workgroup_size, 1024);
-  form.threads = threads_of(n, form.radices, most / least_columns);
-  form.pitch = pitch_of(n, form.padded);
-  // Enough columns for whole subgroups, and for whole lines of memory where columns are adjacent.
-  const std::int64_t usual = least_columns > 1 ? std::max<std::int64_t>(least_columns, 16) : 1;
-  std::int64_t columns = std::max(usual, std::int64_t{128} / form.threads);
-  columns = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(columns)));
-  const std::int64_t enough = least_columns > 1 ? 256 : 128;
-  while (columns > least_columns &&
-         (columns * form.threads > std::min(most, enough) || !fits(columns) || columns / 2 >= transforms)) {
-    columns /= 2;
+  const std::int64_t most = std::min<std::int64_t>(can.max_workgroup_size, 512);
+  form.threads = threads_of(n, form.radices, most / (across ? kLeastColumns : 1));
+  std::int64_t best = 0;
+  if (across) {
+    // As many columns as make a line of memory, if need be by exchanging real and imaginary parts after each other.
+    const std::int64_t usual = std::min<std::int64_t>(can.max_workgroup_memory, 36 << 10);
+    for (std::int64_t columns = std::max<std::int64_t>(16, 128 / form.threads); columns >= 1 && !best; columns /= 2) {
+      if (columns > kLeastColumns && (columns * form.threads > most || columns / 2 >= transforms)) continue;
+      for (const bool halves : {false, true}) {
+        if (bytes(columns, true, halves) > usual) continue;
+        form.halves = halves;
+        best = columns;
+        break;
+      }
+    }
+  } else {
+    // Whole subgroups.
+    double least = 0;
+    for (std::int64_t columns = 1; columns * form.threads <= std::max(form.threads, std::min<std::int64_t>(most, 256));
+         columns *= 2) {
+      if (columns > 1 && (bytes(columns, true, false) > can.max_workgroup_memory / 2 || columns / 2 >= transforms))
+        break;
+      const std::int64_t all = columns * form.threads;
+      const double idle = static_cast<double>(ceil_div(all, 32) * 32) / static_cast<double>(all);
+      if (!best || idle < least - 0.02 || all <= 64) {
+        least = idle;
+        best = columns;
+      }
+    }
   }
-  form.columns = std::max<std::int64_t>(columns, 1);
+  form.columns = std::max<std::int64_t>(best, 1);
+  form.padded = bytes(form.columns, true, form.halves) <= can.max_workgroup_memory;
+  if (bytes(form.columns, form.padded, form.halves) > can.max_workgroup_memory) form.halves = true;
+  form.pitch = pitch_of(n, form.padded);
   return form;
 }
 
@@ -101,22 +122,29 @@ struct Tables {
   }
 };
 
-// The factors of a stage follow each other in the order of its threads.
-void add_stages(Tables& tables, std::span<const int> radices, std::vector<std::string>& offsets,
-                std::vector<std::string>& spans) {
+// The factors w^1 … w^(r-1) of a stage are those of a step and its multiples, w^1 … w^(step-1), w^step, w^(2 step) …,
+// or a product of two of them. Each is a row of the table, in the order of the threads.
+int step_of(int radix) { return radix < 6 ? radix : radix < 12 ? 3 : 4; }
+struct StageTables {
+  std::vector<std::string> offsets, spans, steps;
+};
+StageTables add_stages(Tables& tables, std::span<const int> radices) {
+  StageTables stages;
   std::int64_t span = 1;
   for (const int r : radices) {
-    offsets.push_back(std::to_string(tables.size()));
-    spans.push_back(std::to_string(span));
-    if (span > 1) {
-      for (int k = 1; k < r; ++k) {
-        for (std::int64_t q = 0; q < span; ++q) {
-          tables.add(root_of_unity(static_cast<std::uint64_t>(q * k), static_cast<std::uint64_t>(span * r)));
-        }
+    const int step = step_of(r);
+    stages.offsets.push_back(std::to_string(tables.size()));
+    stages.spans.push_back(std::to_string(span));
+    stages.steps.push_back(std::to_string(step));
+    for (int k = 1; k < r && span > 1; ++k) {
+      if (k >= step && k % step) continue;
+      for (std::int64_t q = 0; q < span; ++q) {
+        tables.add(root_of_unity(static_cast<std::uint64_t>(q * k), static_cast<std::uint64_t>(span * r)));
       }
     }
     span *= r;
   }
+  return stages;
 }
 
 // The transform of the conjugate chirp, wrapped to m elements, divided by m.
@@ -151,7 +179,8 @@ struct Transform {
   }
 };
 
-Transform plan_of(const gpu::Capabilities& can, FftKind kind, std::int64_t n) {
+// `across`: rows lie across memory, so that several must be done together.
+Transform plan_of(const gpu::Capabilities& can, FftKind kind, std::int64_t n, bool across) {
   Transform t{.length = n, .total = n, .chirps = !is_smooth(n)};
   if (t.chirps) {
     if (n > std::int64_t{1} << 40) throw Unsupported("{}: a length of {} exceeds every device", fft_name(kind), n);
@@ -160,7 +189,8 @@ Transform plan_of(const gpu::Capabilities& can, FftKind kind, std::int64_t n) {
     t.filter = filter_of(t.chirp, t.total);
   }
   std::vector<std::int64_t> lengths{t.total};
-  if (t.total > longest_pass(can, 1)) lengths = pass_lengths(t.total, longest_pass(can, kLeastColumns));
+  if (t.total > longest_pass(can, across ? kLeastColumns : 1))
+    lengths = pass_lengths(t.total, longest_pass(can, kLeastColumns));
   const std::size_t count = lengths.size();
   if (count == 1 && t.chirps) {
     t.passes.push_back({.points = t.total, .rounds = 2});
@@ -190,6 +220,13 @@ View upload(const gpu::Device& device, const Tables& tables) {
   return {buffer, 0, DType::f32, {static_cast<std::int64_t>(std::max<std::size_t>(words.size(), 2))}};
 }
 
+// True if adjacent elements of operand k belong to different rows.
+bool across(const FftProblem& p, std::size_t k) {
+  if (p.rows.shape.rank() == 0) return false;
+  const std::int64_t between = p.rows.strides[k].back(), along = k == 0 ? p.x_step : p.y_step;
+  return between != 0 && std::abs(between) < std::abs(along);
+}
+
 // All launches of a pass, for pieces of the rows.
 class PassLaunch {
  public:
@@ -198,9 +235,9 @@ class PassLaunch {
     const gpu::Capabilities& can = commands.device().capabilities();
     const bool alone = t.passes.size() == 1;
     const std::int64_t transforms = p.count * (t.total / pass.points);
-    form_ = form_of(can, pass.points, transforms, alone ? 1 : kLeastColumns);
+    form_ = form_of(can, pass.points, transforms, !alone || across(p, 0) || across(p, 1));
     Tables tables;
-    add_stages(tables, form_.radices, offsets_, spans_);
+    stages_ = add_stages(tables, form_.radices);
     if (t.chirps && (pass.from_x || pass.to_y)) chirp_ = tables.add(t.chirp);
     if (pass.filters || pass.rounds == 2) filter_ = tables.add(t.filter);
     if (!pass.last) {
@@ -253,8 +290,15 @@ class PassLaunch {
       before_product *= n;
     }
     call.set("butterflies", butterflies_wgsl(form_.radices)).set("radices", radices).set("mapped", mapped);
-    call.set("spans", spans_).set("offsets", offsets_).set("points", pass_.points).set("rounds", pass_.rounds);
-    call.set("threads", form_.threads).set("columns", form_.columns).set("pitch", form_.pitch);
+    call.set("spans", stages_.spans)
+        .set("offsets", stages_.offsets)
+        .set("steps", stages_.steps)
+        .set("points", pass_.points)
+        .set("rounds", pass_.rounds);
+    call.set("threads", form_.threads)
+        .set("columns", form_.columns)
+        .set("pitch", form_.pitch)
+        .set("halves", form_.halves);
     call.set("padded", form_.padded).set("rows_fastest", rows_fastest_).set("single", alone).set("last", pass_.last);
     call.set("before", before).set("before_product", before_product).set("filters", pass_.filters);
     call.set("source", pass_.from_x ? "x" : "scratch").set("sink", pass_.to_y ? "y" : "scratch");
@@ -287,18 +331,11 @@ class PassLaunch {
   }
 
  private:
-  // True if adjacent elements of operand k belong to different rows.
-  static bool across(const FftProblem& p, std::size_t k) {
-    if (p.rows.shape.rank() == 0) return false;
-    const std::int64_t between = p.rows.strides[k].back(), along = k == 0 ? p.x_step : p.y_step;
-    return between != 0 && std::abs(between) < std::abs(along);
-  }
-
   const Transform& t_;
   const Pass& pass_;
   bool rows_fastest_;
   Form form_;
-  std::vector<std::string> offsets_, spans_;
+  StageTables stages_;
   std::int64_t chirp_ = 0, filter_ = 0, fine_ = 0, coarse_ = 0;
   int bits_ = 0;
   View table_;
@@ -370,7 +407,7 @@ void run(Stream& stream, FftKind kind, const View& x, const View& y, int axis, c
   if (stream.cpu()) return fft_cpu(*stream.cpu(), p);
   gpu::Commands& commands = *stream.gpu();
   const gpu::Capabilities& can = commands.device().capabilities();
-  const Transform t = plan_of(can, kind, options.length);
+  const Transform t = plan_of(can, kind, options.length, across(p, 0) || across(p, 1));
   in_pieces(can, t, p, [&](const FftProblem& piece) {
     // Rows that lie across memory stay so in the scratch: all passes then take adjacent rows.
     const auto between = [&](std::size_t k, std::int64_t step) {

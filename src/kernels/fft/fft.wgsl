@@ -19,7 +19,7 @@
 #}
 {{ butterflies }}
 const kPitch = {{ pitch }}u;
-var<workgroup> held: array<vec2<f32>, {{ pitch * columns }}>;
+var<workgroup> held: array<{{ "f32" if halves else "vec2<f32>" }}, {{ pitch * columns }}>;
 fn place(i: u32) -> u32 { return {{ "i + (i >> 4u)" if padded else "i" }}; }
 fn product(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> { return vec2<f32>(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
 fn table(i: u32) -> vec2<f32> { return table_buf[p.table_o + i]; }
@@ -72,64 +72,106 @@ fn sink(base: u32, k: u32, value: vec2<f32>) {
 fn sink(base: u32, k: u32, v: vec2<f32>) { scratch_buf[p.scratch_o + p.to_at + base + k * {{ "p.rows" if rows_fastest else "1u" }}] = v; }
 {% endif %}
 {% set stages = radices | length %}
-{# Stage s of round `round`. #}
+{# Factor k of stage s for the butterfly q: a row of the table, or the product of two (common/plan.h's factor_rows). #}
+{% macro factor(s, k, q) %}
+{% set step = steps[s] | int %}
+{% set base = offsets[s] | int %}
+{% set span = spans[s] | int %}
+{% set low = k % step %}
+{% set high = k // step %}
+{% set low_row = "table(" ~ (base + (low - 1) * span) ~ "u + " ~ q ~ ")" %}
+{% set high_row = "table(" ~ (base + (step - 2 + high) * span) ~ "u + " ~ q ~ ")" %}
+{{ low_row if high == 0 else (high_row if low == 0 else "product(" ~ high_row ~ ", " ~ low_row ~ ")") }}
+{% endmacro %}
+{# Stage s of round `round`: from the elements e<u>_<i>_<k> to the results y<u>_<i>, u being its number in all. #}
 {% macro stage(s, round) %}
+{% set u = round * stages + s %}
 {% set r = radices[s] | int %}
 {% set count = points // r %}
-{% set base = offsets[s] | int %}
 {% set turns = (count + threads - 1) // threads %}
 {% set span = spans[s] | int %}
-{% set first = s == 0 and round == 0 %}
-{% set final = s == stages - 1 and round == rounds - 1 %}
-  {
-    let f = lid {{ "/ " ~ threads ~ "u" if mapped[s] == "along" else "% " ~ columns ~ "u" }};
-    let t = lid {{ "% " ~ threads ~ "u" if mapped[s] == "along" else "/ " ~ columns ~ "u" }};
-{% if first or final %}
-    let id = group * {{ columns }}u + f;
-    let at = place_of(min(id, p.count - 1u));
-{% endif %}
+{% set across = mapped[s] == "across" %}
+{% set t = "t_across" if across else "t_along" %}
+{% set f = "f_across" if across else "f_along" %}
 {% for i in range(turns) %}
-    let own{{ i }} = t + {{ i * threads }}u;
-{% set partial = (i + 1) * threads > count %}
-    let j{{ i }} = {{ "min(own" ~ i ~ ", " ~ (count - 1) ~ "u)" if partial else "own" ~ i }};
+{% set j = "j" ~ u ~ "_" ~ i %}
 {% if span > 1 %}
-    let q{{ i }} = {{ "j" ~ i if span == count else "j" ~ i ~ " % " ~ span ~ "u" }};
+  let q{{ u }}_{{ i }} = {{ j if span == count else j ~ " % " ~ span ~ "u" }};
 {% endif %}
-    let y{{ i }} = butterfly_{{ r }}(array<vec2<f32>, {{ r }}>(
+  let y{{ u }}_{{ i }} = butterfly_{{ r }}(array<vec2<f32>, {{ r }}>(
 {% for k in range(r) %}
-{% if first %}
-{% set loaded = "source(at.from_base, at.from_first + (j" ~ i ~ " + " ~ (k * count) ~ "u) * at.step)" %}
-{% else %}
-{% set loaded = "held[f * kPitch + place(j" ~ i ~ " + " ~ (k * count) ~ "u)]" %}
-{% endif %}
-      {{ "product(" ~ loaded ~ ", table(" ~ (base + (k - 1) * span) ~ "u + q" ~ i ~ "))" if k > 0 and span > 1 else loaded }}{{ "," if k < r - 1 }}
+{% set e = "e" ~ u ~ "_" ~ i ~ "_" ~ k %}
+    {{ "product(" ~ e ~ ", " ~ factor(s, k, "q" ~ u ~ "_" ~ i) ~ ")" if k > 0 and span > 1 else e }}{{ "," if k < r - 1 }}
 {% endfor %}
-    ));
+  ));
 {% endfor %}
-{% if not first and not final %}
-    workgroupBarrier();
-{% endif %}
-{% for i in range(turns) %}
-{% set partial = (i + 1) * threads > count %}
-{% if final %}
-    if (id < p.count{{ " && own" ~ i ~ " < " ~ count ~ "u" if partial }}) {
+{% endmacro %}
+{# The butterflies of a thread in stage s: the last ones of too many are done twice. #}
+{% macro indices(s, round) %}
+{% set u = round * stages + s %}
+{% set count = points // (radices[s] | int) %}
+{% set t = "t_across" if mapped[s] == "across" else "t_along" %}
+{% for i in range((count + threads - 1) // threads) %}
+  let own{{ u }}_{{ i }} = {{ t }} + {{ i * threads }}u;
+  let j{{ u }}_{{ i }} = {{ "min(own" ~ u ~ "_" ~ i ~ ", " ~ (count - 1) ~ "u)" if (i + 1) * threads > count else "own" ~ u ~ "_" ~ i }};
+{% endfor %}
+{% endmacro %}
+{# Writes results of stage s to workgroup memory, or their real or imaginary parts; `part`: "", ".x" or ".y". #}
+{% macro put(s, round, part) %}
+{% set u = round * stages + s %}
+{% set r = radices[s] | int %}
+{% set count = points // r %}
+{% set span = spans[s] | int %}
+{% set f = "f_across" if mapped[s] == "across" else "f_along" %}
+{% for i in range((count + threads - 1) // threads) %}
+{% set j = "j" ~ u ~ "_" ~ i %}
+  {{ "if (own" ~ u ~ "_" ~ i ~ " < " ~ count ~ "u) " if (i + 1) * threads > count }}{
+    let to = {{ j ~ " * " ~ r ~ "u" if span == 1 else (j if span == count else "(" ~ j ~ " / " ~ span ~ "u) * " ~ (span * r) ~ "u + q" ~ u ~ "_" ~ i) }};
 {% for k in range(r) %}
-      finish(at, j{{ i }}{{ " + " ~ (k * span) ~ "u" if k }}, y{{ i }}[{{ k }}]);
+{% set y = "y" ~ u ~ "_" ~ i ~ "[" ~ k ~ "]" %}
+    held[{{ f }} * kPitch + place(to{{ " + " ~ (k * span) ~ "u" if k }})] = {{ "product(table(p.filter_at + to + " ~ (k * span) ~ "u), " ~ y ~ ").yx" if s == stages - 1 else y }}{{ part }};
 {% endfor %}
-    }
-{% else %}
-    {{ "if (own" ~ i ~ " < " ~ count ~ "u) " if partial }}{
-      let to = {{ "j" ~ i ~ " * " ~ r ~ "u" if span == 1 else ("q" ~ i if span == count else "(j" ~ i ~ " / " ~ span ~ "u) * " ~ (span * r) ~ "u + q" ~ i) }};
-{% for k in range(r) %}
-      held[f * kPitch + place(to{{ " + " ~ (k * span) ~ "u" if k }})] = {{ "product(table(p.filter_at + to + " ~ (k * span) ~ "u), y" ~ i ~ "[" ~ k ~ "]).yx" if s == stages - 1 else "y" ~ i ~ "[" ~ k ~ "]" }};
-{% endfor %}
-    }
-{% endif %}
-{% endfor %}
-{% if not final %}
-    workgroupBarrier();
-{% endif %}
   }
+{% endfor %}
+{% endmacro %}
+{# Reads the elements of stage s from there. #}
+{% macro get(s, round, name) %}
+{% set u = round * stages + s %}
+{% set r = radices[s] | int %}
+{% set count = points // r %}
+{% set f = "f_across" if mapped[s] == "across" else "f_along" %}
+{% for i in range((count + threads - 1) // threads) %}
+{% for k in range(r) %}
+  let {{ name }}{{ u }}_{{ i }}_{{ k }} = held[{{ f }} * kPitch + place(j{{ u }}_{{ i }} + {{ k * count }}u)];
+{% endfor %}
+{% endfor %}
+{% endmacro %}
+{% macro exchange(s, round, after_s, after_round) %}
+{{ indices(after_s, after_round) }}
+{% if s > 0 or round > 0 %}
+  workgroupBarrier();
+{% endif %}
+{% if halves %}
+{{ put(s, round, ".x") }}
+  workgroupBarrier();
+{{ get(after_s, after_round, "re") }}
+  workgroupBarrier();
+{{ put(s, round, ".y") }}
+  workgroupBarrier();
+{{ get(after_s, after_round, "im") }}
+{% set u = after_round * stages + after_s %}
+{% set r = radices[after_s] | int %}
+{% for i in range((points // r + threads - 1) // threads) %}
+{% for k in range(r) %}
+{% set e = u ~ "_" ~ i ~ "_" ~ k %}
+  let e{{ e }} = vec2<f32>(re{{ e }}, im{{ e }});
+{% endfor %}
+{% endfor %}
+{% else %}
+{{ put(s, round, "") }}
+  workgroupBarrier();
+{{ get(after_s, after_round, "e") }}
+{% endif %}
 {% endmacro %}
 struct Place { from_base: u32, from_first: u32, to_base: u32, to_first: u32, step: u32, to_step: u32, suffix: u32 }
 // Where a transform reads and writes.
@@ -188,9 +230,42 @@ fn finish(at: Place, k: u32, value: vec2<f32>) {
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,
         @builtin(num_workgroups) groups: vec3<u32>) {
   let group = group_index(wg, groups);
+  let f_along = lid / {{ threads }}u;
+  let t_along = lid % {{ threads }}u;
+  let f_across = lid % {{ columns }}u;
+  let t_across = lid / {{ columns }}u;
+  let from_id = group * {{ columns }}u + {{ "f_across" if mapped[0] == "across" else "f_along" }};
+  let first = place_of(min(from_id, p.count - 1u));
+{{ indices(0, 0) }}
+{% set r = radices[0] | int %}
+{% set count = points // r %}
+{% for i in range((count + threads - 1) // threads) %}
+{% for k in range(r) %}
+  let e0_{{ i }}_{{ k }} = source(first.from_base, first.from_first + (j0_{{ i }} + {{ k * count }}u) * first.step);
+{% endfor %}
+{% endfor %}
 {% for round in range(rounds) %}
 {% for s in range(stages) %}
+{% if s > 0 %}
+{{ exchange(s - 1, round, s, round) }}
+{% elif round > 0 %}
+{{ exchange(stages - 1, round - 1, 0, round) }}
+{% endif %}
 {{ stage(s, round) }}
 {% endfor %}
+{% endfor %}
+{% set s = stages - 1 %}
+{% set u = rounds * stages - 1 %}
+{% set r = radices[s] | int %}
+{% set count = points // r %}
+{% set span = spans[s] | int %}
+  let to_id = group * {{ columns }}u + {{ "f_across" if mapped[s] == "across" else "f_along" }};
+  let last = place_of(min(to_id, p.count - 1u));
+{% for i in range((count + threads - 1) // threads) %}
+  if (to_id < p.count{{ " && own" ~ u ~ "_" ~ i ~ " < " ~ count ~ "u" if (i + 1) * threads > count }}) {
+{% for k in range(r) %}
+    finish(last, j{{ u }}_{{ i }}{{ " + " ~ (k * span) ~ "u" if k }}, y{{ u }}_{{ i }}[{{ k }}]);
+{% endfor %}
+  }
 {% endfor %}
 }

@@ -67,12 +67,14 @@ std::int64_t smooth_length(std::int64_t n) {
 }
 
 std::vector<int> radices_of(std::int64_t n, int largest) {
-  // The fewest factors, and of these lists the one whose largest is least.
+  // The fewest factors, and of these lists the one whose sum, which is the work, is least.
   std::vector<int> best, now;
-  const auto search = [&](auto&& self, std::int64_t rest, int most) -> void {
+  int least = 0;
+  const auto search = [&](auto&& self, std::int64_t rest, int most, int sum) -> void {
     if (rest == 1) {
-      if (best.empty() || now.size() < best.size() || (now.size() == best.size() && now.front() < best.front())) {
+      if (best.empty() || now.size() < best.size() || sum < least) {
         best = now;
+        least = sum;
       }
       return;
     }
@@ -80,11 +82,11 @@ std::vector<int> radices_of(std::int64_t n, int largest) {
     for (int r = most; r >= 2; --r) {
       if (rest % r) continue;
       now.push_back(r);
-      self(self, rest / r, r);
+      self(self, rest / r, r, sum + r);
       now.pop_back();
     }
   };
-  search(search, n, largest);
+  search(search, n, largest, 0);
   return best;
 }
 
