@@ -7,8 +7,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <numbers>
 #include <variant>
 
+#include "kernels/common/rows_cpu.h"
 #include "kernels/cpu_loops.h"
 #include "kernels/fft/plan.h"
 
@@ -17,12 +19,30 @@ namespace {
 
 using Complex = std::complex<double>;
 
+#if WEFT_GNU
+#define WEFT_FLATTEN __attribute__((flatten))
+#else
+#define WEFT_FLATTEN
+#endif
+
+// Without the test for NaN of std::complex's product.
+inline Complex product(const Complex& a, const Complex& b) {
+  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+}
+
 constexpr int kLanes = 8;
 // Rows up to so many elements are transformed eight at a time: they stay in the cache.
-constexpr std::int64_t kLongestInLanes = 8192;
+constexpr std::int64_t kLongestInLanes = 32768;
 
+// A number of each of the transforms.
+#if WEFT_GNU
+// The alignment is that of every instruction set, not only of the baseline.
+using Lanes = double __attribute__((vector_size(kLanes * sizeof(double)), aligned(kLanes * sizeof(double))));
+#else
 struct Lanes {
   double v[kLanes];
+  double& operator[](int i) { return v[i]; }
+  double operator[](int i) const { return v[i]; }
 };
 inline Lanes operator+(const Lanes& a, const Lanes& b) {
   Lanes c;
@@ -39,8 +59,9 @@ inline Lanes operator*(double a, const Lanes& b) {
   for (int i = 0; i < kLanes; ++i) c.v[i] = a * b.v[i];
   return c;
 }
+#endif
 
-struct Element {
+struct alignas(kLanes * sizeof(double)) Element {
   Lanes re, im;
 };
 inline Element operator+(const Element& a, const Element& b) { return {a.re + b.re, a.im + b.im}; }
@@ -50,7 +71,7 @@ inline Element operator*(const Complex& w, const Element& b) {
   return {w.real() * b.re - w.imag() * b.im, w.real() * b.im + w.imag() * b.re};
 }
 // Times -i.
-inline Element turned(const Element& a) { return {a.im, Lanes{} - a.re}; }
+inline Element turned(const Element& a) { return {a.im, -1.0 * a.re}; }
 
 // ---- Transforms of a few elements in place
 
@@ -109,6 +130,21 @@ inline void butterfly<4>(Element* x) {
   x[3] = b - d;
 }
 
+template <>
+inline void butterfly<8>(Element* x) {
+  Element even[] = {x[0], x[2], x[4], x[6]}, odd[] = {x[1], x[3], x[5], x[7]};
+  butterfly<4>(even);
+  butterfly<4>(odd);
+  constexpr double h = std::numbers::sqrt2 / 2;
+  odd[1] = h * (odd[1] + turned(odd[1]));
+  odd[2] = turned(odd[2]);
+  odd[3] = h * (turned(odd[3]) - odd[3]);
+  for (int k = 0; k < 4; ++k) {
+    x[k] = even[k] + odd[k];
+    x[k + 4] = even[k] - odd[k];
+  }
+}
+
 // ---- Stages
 
 struct Stage {
@@ -138,7 +174,8 @@ void run_stage(const Stage& s, std::int64_t n, const Element* from, Element* to)
   }
 }
 
-void run_stage(const Stage& s, std::int64_t n, const Element* from, Element* to) {
+// Everything is inlined, so that each instruction set has its own form of it.
+WEFT_VECTOR_CLONES WEFT_FLATTEN void run_stage(const Stage& s, std::int64_t n, const Element* from, Element* to) {
   switch (s.radix) {
     case 2:
       return run_stage<2>(s, n, from, to);
@@ -150,6 +187,8 @@ void run_stage(const Stage& s, std::int64_t n, const Element* from, Element* to)
       return run_stage<5>(s, n, from, to);
     case 7:
       return run_stage<7>(s, n, from, to);
+    case 8:
+      return run_stage<8>(s, n, from, to);
     case 11:
       return run_stage<11>(s, n, from, to);
     default:
@@ -184,7 +223,7 @@ class Transforms {
     } else if (n <= kLongestInLanes) {
       std::int64_t span = 1, rest = n;
       while (rest > 1) {
-        const int r = rest % 4 == 0 ? 4 : static_cast<int>(primes_of(rest)[0]);
+        const int r = rest % 8 == 0 && rest != 16 ? 8 : rest % 4 == 0 ? 4 : static_cast<int>(primes_of(rest)[0]);
         Stage stage{r, span, {}};
         for (std::int64_t q = 0; q < (span > 1 ? span : 0); ++q) {
           for (int k = 1; k < r; ++k) {
@@ -225,7 +264,7 @@ class Transforms {
       const std::size_t m = filter_.size();
       work.a.resize(m);
       for (std::size_t k = 0; k < n; ++k) work.a[k] = chirp_[k] * work.a[k];
-      for (std::size_t k = n; k < m; ++k) work.a[k] = {};
+      for (std::size_t k = n; k < m; ++k) work.a[k] = Element{};
       inner_->lanes(work);
       for (std::size_t k = 0; k < m; ++k) work.a[k] = swapped(filter_[k] * work.a[k]);
       inner_->lanes(work);
@@ -240,77 +279,85 @@ class Transforms {
     }
   }
 
-  // The transform of one row. `executor`: null for one thread.
+  // The transform of one row of elements load(i), whose results store(k, value) takes once all are loaded. `executor`:
+  // null for one thread.
+  template <class Load, class Store>
+  void row(const Load& load, const Store& store, cpu::Executor* executor) const {
+    if (!inner_) return smooth_row(load, store, executor);
+    const auto n = static_cast<std::size_t>(n_);
+    std::vector<Complex> c(filter_.size());
+    inner_->smooth_row([&](std::size_t i) { return i < n ? product(chirp_[i], load(i)) : Complex(); },
+                       [&](std::size_t k, Complex v) { c[k] = swapped(product(filter_[k], v)); }, executor);
+    inner_->smooth_row([&](std::size_t i) { return c[i]; },
+                       [&](std::size_t k, Complex v) {
+                         if (k < n) store(k, product(chirp_[k], swapped(v)));
+                       },
+                       executor);
+  }
   std::vector<Complex> row(std::vector<Complex> x, cpu::Executor* executor) const {
-    if (inner_) {
-      const auto n = static_cast<std::size_t>(n_);
-      for (std::size_t k = 0; k < n; ++k) x[k] *= chirp_[k];
-      x.resize(filter_.size());
-      x = inner_->row(std::move(x), executor);
-      for (std::size_t k = 0; k < x.size(); ++k) x[k] = swapped(x[k] * filter_[k]);
-      x = inner_->row(std::move(x), executor);
-      x.resize(n);
-      for (std::size_t k = 0; k < n; ++k) x[k] = chirp_[k] * swapped(x[k]);
-      return x;
-    }
+    row([&](std::size_t i) { return x[i]; }, [&](std::size_t k, Complex v) { x[k] = v; }, executor);
+    return x;
+  }
+
+  // Without large primes.
+  template <class Load, class Store>
+  void smooth_row(const Load& load, const Store& store, cpu::Executor* executor) const {
+    const auto n = static_cast<std::size_t>(n_), rows = static_cast<std::size_t>(rows_);
     if (takes_lanes()) {
       Work work;
-      work.a.resize(static_cast<std::size_t>(n_));
-      for (std::size_t k = 0; k < x.size(); ++k) set(work.a[k], 0, x[k]);
+      work.a.resize(n);
+      for (std::size_t i = 0; i < n; ++i) set(work.a[i], 0, load(i));
       lanes(work);
-      for (std::size_t k = 0; k < x.size(); ++k) x[k] = get(work.a[k], 0);
-      return x;
+      for (std::size_t k = 0; k < n; ++k) store(k, get(work.a[k], 0));
+      return;
     }
     // Element (i, j) of a matrix: transforms along i, factors, transforms along j, and the result is transposed.
-    std::vector<Complex> between(x.size());
+    std::vector<Complex> between(n);
     in_groups(
         executor, columns_,
         [&](Work& work, std::int64_t first, int count) {
-          for (std::int64_t i = 0; i < rows_; ++i) {
-            for (int l = 0; l < count; ++l) set(work.a[static_cast<std::size_t>(i)], l, x[at(i, first + l)]);
+          for (std::size_t i = 0; i < rows; ++i) {
+            for (int l = 0; l < count; ++l) set(work.a[i], l, load(at(static_cast<std::int64_t>(i), first + l)));
           }
           column_->lanes(work);
           for (std::int64_t k = 0; k < rows_; ++k) {
             for (int l = 0; l < count; ++l) {
               const auto turn = static_cast<std::uint64_t>(k * (first + l));
-              between[at(k, first + l)] = get(work.a[static_cast<std::size_t>(k)], l) *
-                                          (fine_[turn & ((std::uint64_t{1} << bits_) - 1)] * coarse_[turn >> bits_]);
+              const Complex factor = product(fine_[turn & ((std::uint64_t{1} << bits_) - 1)], coarse_[turn >> bits_]);
+              between[at(k, first + l)] = product(get(work.a[static_cast<std::size_t>(k)], l), factor);
             }
           }
         },
         rows_);
     if (!row_->takes_lanes()) {
-      for (std::int64_t k = 0; k < rows_; ++k) {
-        std::vector<Complex> line(between.begin() + k * columns_, between.begin() + (k + 1) * columns_);
-        line = row_->row(std::move(line), executor);
-        for (std::int64_t j = 0; j < columns_; ++j)
-          x[static_cast<std::size_t>(j * rows_ + k)] = line[static_cast<std::size_t>(j)];
+      for (std::size_t k = 0; k < rows; ++k) {
+        const auto begin = between.begin() + static_cast<std::int64_t>(k) * columns_;
+        const std::vector<Complex> line = row_->row({begin, begin + columns_}, executor);
+        for (std::size_t j = 0; j < line.size(); ++j) store(j * rows + k, line[j]);
       }
-      return x;
+      return;
     }
     in_groups(
         executor, rows_,
         [&](Work& work, std::int64_t first, int count) {
-          for (int l = 0; l < count; ++l) {
-            for (std::int64_t j = 0; j < columns_; ++j)
-              set(work.a[static_cast<std::size_t>(j)], l, between[at(first + l, j)]);
+          for (std::int64_t j = 0; j < columns_; ++j) {
+            for (int l = 0; l < count; ++l) set(work.a[static_cast<std::size_t>(j)], l, between[at(first + l, j)]);
           }
           row_->lanes(work);
           for (std::int64_t j = 0; j < columns_; ++j) {
             for (int l = 0; l < count; ++l) {
-              x[static_cast<std::size_t>(j * rows_ + first + l)] = get(work.a[static_cast<std::size_t>(j)], l);
+              store(static_cast<std::size_t>(j * rows_ + first + l), get(work.a[static_cast<std::size_t>(j)], l));
             }
           }
         },
         columns_);
-    return x;
   }
 
   static void set(Element& e, int lane, Complex v) {
-    e.re.v[lane] = v.real();
-    e.im.v[lane] = v.imag();
+    e.re[lane] = v.real();
+    e.im[lane] = v.imag();
   }
-  static Complex get(const Element& e, int lane) { return {e.re.v[lane], e.im.v[lane]}; }
+  static Complex get(const Element& e, int lane) { return {e.re[lane], e.im[lane]}; }
   // Calls f(work, first, count) for groups of up to eight of `all`; work.a has n elements.
   template <class F>
   static void in_groups(cpu::Executor* executor, std::int64_t all, const F& f, std::int64_t n) {
@@ -347,7 +394,7 @@ class Transforms {
 
 // The tables of recent lengths.
 TransformsPtr transforms_of(std::int64_t n) {
-  constexpr std::size_t kMost = std::size_t{32} << 20;  // bytes
+  constexpr std::size_t kMost = std::size_t{128} << 20;  // bytes
   static std::mutex mutex;
   static std::map<std::int64_t, TransformsPtr> known;
   static std::size_t bytes = 0;
@@ -412,27 +459,32 @@ void run(cpu::Executor& executor, const FftProblem& p) {
   const std::int64_t n = p.length(), results = p.y_size();
   if (!transforms->takes_lanes() || p.count == 1) {
     for (std::int64_t r = 0; r < p.count; ++r) {
-      std::vector<Complex> row(static_cast<std::size_t>(n));
       const std::int64_t from = offset_of(x, r), to = offset_of(y, r);
-      for (std::int64_t i = 0; i < n; ++i) row[static_cast<std::size_t>(i)] = rows.load(from, i);
-      row = transforms->row(std::move(row), &executor);
-      for (std::int64_t k = 0; k < results; ++k) rows.store(to, k, row[static_cast<std::size_t>(k)]);
+      transforms->row([&](std::size_t i) { return rows.load(from, static_cast<std::int64_t>(i)); },
+                      [&](std::size_t k, Complex v) {
+                        if (static_cast<std::int64_t>(k) < results) rows.store(to, static_cast<std::int64_t>(k), v);
+                      },
+                      &executor);
     }
     return;
   }
   Transforms::in_groups(
       &executor, p.count,
       [&](Work& work, std::int64_t first, int count) {
-        for (int l = 0; l < count; ++l) {
-          const std::int64_t from = offset_of(x, first + l);
-          for (std::int64_t i = 0; i < n; ++i)
-            Transforms::set(work.a[static_cast<std::size_t>(i)], l, rows.load(from, i));
+        // Lanes without a row of their own repeat the last one.
+        std::int64_t from[kLanes], to[kLanes];
+        for (int l = 0; l < kLanes; ++l) {
+          from[l] = offset_of(x, first + std::min(l, count - 1));
+          to[l] = offset_of(y, first + std::min(l, count - 1));
+        }
+        for (std::int64_t i = 0; i < n; ++i) {
+          Element& e = work.a[static_cast<std::size_t>(i)];
+          for (int l = 0; l < kLanes; ++l) Transforms::set(e, l, rows.load(from[l], i));
         }
         transforms->lanes(work);
-        for (int l = 0; l < count; ++l) {
-          const std::int64_t to = offset_of(y, first + l);
-          for (std::int64_t k = 0; k < results; ++k)
-            rows.store(to, k, Transforms::get(work.a[static_cast<std::size_t>(k)], l));
+        for (std::int64_t k = 0; k < results; ++k) {
+          const Element& e = work.a[static_cast<std::size_t>(k)];
+          for (int l = 0; l < count; ++l) rows.store(to[l], k, Transforms::get(e, l));
         }
       },
       n);
