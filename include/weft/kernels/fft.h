@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "weft/attributes.h"
+#include "weft/kernels/fusion.h"
 #include "weft/stream.h"
 #include "weft/view.h"
 
@@ -40,6 +41,7 @@ struct FftOptions {
 // Transforms that a workgroup's memory does not hold pass through memory two times or more. Tensors past a binding are
 // done in pieces of whole rows; Unsupported where a single row, or what Bluestein's algorithm pads it to, exceeds a
 // binding of the device. Throws InvalidArgument.
-void fft(Stream& stream, FftKind kind, const View& x, const View& y, int axis, const FftOptions& options);
+void fft(Stream& stream, FftKind kind, const View& x, const View& y, int axis, const FftOptions& options,
+         const Fusion& fusion = {});
 
 }  // namespace weft::kernels

@@ -25,14 +25,24 @@ std::vector<TensorType> FftOp::infer(std::span<const TensorType> in) const {
 }
 
 void FftOp::lower(const Launch& call) const {
-  kernels::fft(call.stream, a.kind, call.inputs[0], call.outputs[0], a.axis, a.options);
+  kernels::fft(call.stream, a.kind, call.inputs[0], call.outputs[0], a.axis, a.options, call.fusion);
 }
 
-Work FftOp::work(const Launch& call) const {
+FusionSpec FftOp::fusion_spec(const gpu::Capabilities* device, std::span<const TensorType> in,
+                              std::span<const TensorType>) const {
+  FusionSpec spec{.narrow_operands = false};
+  // On the CPU both are evaluated for a row at a time, which short rows are not worth.
+  if (!device && a.options.length < 32) return spec;
+  spec.prologue = a.kind != FftKind::real_to_complex || is_floating(in[0].dtype);
+  spec.epilogue_outputs = 1;
+  spec.epilogue_input = a.kind == FftKind::complex_to_real ? DType::f32 : DType::c64;
+  return spec;
+}
+
+std::optional<OwnWork> FftOp::own_work(std::span<const View>, std::span<const View> out) const {
   const auto n = static_cast<double>(a.options.length);
-  const double rows =
-      static_cast<double>(call.outputs[0].count()) / static_cast<double>(call.outputs[0].shape()[a.axis]);
-  return with_bytes(call, {.flops = 5 * n * std::log2(n) * rows});
+  const double rows = static_cast<double>(out[0].count()) / static_cast<double>(out[0].shape()[a.axis]);
+  return OwnWork{{5 * std::log2(n), 0}, n * rows};
 }
 
 // ---- Derivatives and batching

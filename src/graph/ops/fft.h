@@ -23,8 +23,11 @@ struct FftAttributes {
 class FftOp final : public OpOf<FftAttributes> {
  public:
   using OpOf::OpOf;
+  FusionStage fusion_stage() const override { return FusionStage::reduction; }
+  FusionSpec fusion_spec(const gpu::Capabilities* device, std::span<const TensorType> inputs,
+                         std::span<const TensorType> outputs) const override;
   std::string_view name() const override;
-  Work work(const Launch& call) const override;
+  std::optional<OwnWork> own_work(std::span<const View> inputs, std::span<const View> outputs) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;

@@ -4,15 +4,19 @@
 #include <numeric>
 
 #include "core/format.h"
+#include "core/str_cat.h"
 #include "kernels/call.h"
 #include "kernels/check.h"
 #include "kernels/common/chunks.h"
+#include "kernels/common/element_work.h"
 #include "kernels/common/memory.h"
+#include "kernels/common/prologue.h"
 #include "kernels/fft/butterfly.h"
 #include "kernels/fft/fft.h"
 #include "kernels/fft/fft_cpu.h"
 #include "kernels/fft/plan.h"
 #include "kernels/fft/problem.h"
+#include "kernels/matmul/epilogue.h"
 #include "kernels/plan_cache.h"
 #include "weft/error.h"
 
@@ -223,7 +227,7 @@ View upload(const gpu::Device& device, const Tables& tables) {
 // True if adjacent elements of operand k belong to different rows.
 bool across(const FftProblem& p, std::size_t k) {
   if (p.rows.shape.rank() == 0) return false;
-  const std::int64_t between = p.rows.strides[k].back(), along = k == 0 ? p.x_step : p.y_step;
+  const std::int64_t between = p.rows.strides[k].back(), along = p.steps[k];
   return between != 0 && std::abs(between) < std::abs(along);
 }
 
@@ -235,7 +239,7 @@ class PassLaunch {
     const gpu::Capabilities& can = commands.device().capabilities();
     const bool alone = t.passes.size() == 1;
     const std::int64_t transforms = p.count * (t.total / pass.points);
-    form_ = form_of(can, pass.points, transforms, !alone || across(p, 0) || across(p, 1));
+    form_ = form_of(can, pass.points, transforms, !alone || across(p, 0) || across(p, p.y_place()));
     Tables tables;
     stages_ = add_stages(tables, form_.radices);
     if (t.chirps && (pass.from_x || pass.to_y)) chirp_ = tables.add(t.chirp);
@@ -255,16 +259,33 @@ class PassLaunch {
   void run(gpu::Commands& commands, const FftProblem& p, const View& scratch, std::int64_t from,
            std::int64_t to) const {
     Call call(commands, "fft");
-    Strides x_strides = p.rows.strides[0], y_strides = p.rows.strides[1];
     Shape rows = p.rows.shape;
-    if (rows.rank() == 0) {
-      rows.push_back(1);
-      x_strides.push_back(0);
-      y_strides.push_back(0);
-    }
+    if (rows.rank() == 0) rows.push_back(1);
     if (pass_.from_x || pass_.to_y) call.iterate(rows);
-    if (pass_.from_x) call.read("x", p.x).strides("x", x_strides);
-    if (pass_.to_y) call.write("y", p.y).strides("y", y_strides);
+    const auto add = [&](const std::string& operand, const View& v, std::size_t place, bool writes) {
+      Strides strides = p.rows.strides[place];
+      if (strides.rank() == 0) strides.push_back(0);
+      (writes ? call.write(operand, v) : call.read(operand, v)).strides(operand, strides);
+      call.index_param(operand + "_step", p.steps[place]);
+    };
+    std::vector<std::string> inputs, operands;
+    if (pass_.from_x) {
+      for (std::size_t k = 0; k < p.inputs.size(); ++k) {
+        inputs.push_back(p.prologue ? str_cat("in", k) : "x");
+        add(inputs.back(), p.inputs[k], k, false);
+      }
+    }
+    if (pass_.to_y) {
+      for (std::size_t k = 0; k < p.operands.size(); ++k) {
+        operands.push_back(str_cat("e", k));
+        add(operands.back(), p.operands[k], p.operand_place(k), false);
+      }
+      add("y", p.y, p.y_place(), true);
+    }
+    const bool prologue = pass_.from_x && p.prologue, epilogue = pass_.to_y && p.epilogue;
+    if (prologue) call.expression(*p.prologue, ExpressionRole::prologue);
+    call.epilogue(epilogue ? p.epilogue : nullptr, 1);
+    call.set("inputs", inputs).set("operands", operands).set("prologue", prologue);
     if (!pass_.from_x || !pass_.to_y) {
       call.raw("scratch", scratch, "vec2<f32>", 8, pass_.to_y ? gpu::Access::read : gpu::Access::read_write);
       call.index_param("from_at", from).index_param("to_at", to);
@@ -276,7 +297,7 @@ class PassLaunch {
     // The first stage follows x in memory or, in a column of a longer transform, the columns; the last one follows the
     // results.
     const bool first_across = alone ? across(p, 0) : rows_fastest_ || !pass_.last;
-    const bool last_across = alone ? across(p, 1) : true;
+    const bool last_across = alone ? across(p, p.y_place()) : true;
     std::vector<std::string> radices, mapped;
     for (std::size_t s = 0; s < form_.radices.size(); ++s) {
       radices.push_back(std::to_string(form_.radices[s]));
@@ -310,7 +331,6 @@ class PassLaunch {
     call.index_param("count", transforms).index_param("rows", p.count).index_param("locals", locals);
     call.index_param("suffixes", pass_.suffixes).index_param("total", t_.total).index_param("length", p.length());
     call.index_param("given", p.given()).index_param("wanted", p.y_size());
-    call.index_param("x_step", p.x_step).index_param("y_step", p.y_step);
     call.param("scale", static_cast<float>(p.options.scale));
     call.index_param("chirp", chirp_).index_param("filter_at", filter_).index_param("fine", fine_);
     call.index_param("coarse", coarse_).param("fine_mask", (std::uint32_t{1} << bits_) - 1);
@@ -320,8 +340,15 @@ class PassLaunch {
     for (const int r : form_.radices) operations += (6 + 1.5 * r) * static_cast<double>(pass_.points * pass_.rounds);
     const auto bytes = [](const View& v) { return byte_size(v.dtype, static_cast<std::uint64_t>(v.count())); };
     const std::uint64_t row = static_cast<std::uint64_t>(p.count * t_.total) * 8;
-    call.cost({.bytes = (pass_.from_x ? bytes(p.x) : row) + (pass_.to_y ? bytes(p.y) : row),
-               .flops = operations * static_cast<double>(transforms)});
+    std::uint64_t moved = pass_.to_y ? bytes(p.y) : row;
+    for (const View& v : p.inputs) moved += pass_.from_x ? bytes(v) : 0;
+    for (const View& v : p.operands) moved += pass_.to_y ? bytes(v) : 0;
+    if (!pass_.from_x) moved += row;
+    Work work = work_of({}, pass_.from_x ? static_cast<double>(p.x().count()) : 0, prologue ? p.prologue : nullptr,
+                        pass_.to_y ? static_cast<double>(p.y.count()) : 0, epilogue ? p.epilogue : nullptr);
+    work.bytes = moved;
+    work.flops += operations * static_cast<double>(transforms);
+    call.cost(work);
     std::string name;
     for (const std::string& r : radices) name += (name.empty() ? "" : "_") + r;
     call.variant(name, !t_.chirps          ? alone ? "fits a workgroup" : "a pass of several"
@@ -343,10 +370,35 @@ class PassLaunch {
 
 // ---- Calls
 
-FftProblem check(FftKind kind, const View& x, const View& y, int axis, const FftOptions& options) {
-  const std::int64_t length = options.length;
+// The rows of a problem's views.
+void find_rows(FftProblem& p) {
+  std::vector<const View*> views;
+  for (const View& v : p.inputs) views.push_back(&v);
+  views.push_back(&p.y);
+  for (const View& v : p.operands) views.push_back(&v);
+  Shape outer;
+  std::vector<Strides> strides(views.size());
+  p.steps.clear();
+  for (std::size_t k = 0; k < views.size(); ++k) {
+    for (int d = 0; d < p.y.rank(); ++d) {
+      if (d == p.axis) continue;
+      if (k == 0) outer.push_back(p.y.shape()[d]);
+      strides[k].push_back(views[k]->strides()[d]);
+    }
+    p.steps.push_back(views[k]->strides()[p.axis]);
+  }
+  p.rows = collapse(outer, strides);
+  p.count = element_count(outer);
+}
+
+FftProblem check(Stream& stream, FftKind kind, const View& x, const View& y, int axis, const FftOptions& options,
+                 const Fusion& fusion) {
   const std::string_view name = fft_name(kind);
-  check_views(name, {&x}, {&y});
+  const std::int64_t length = options.length;
+  const auto& [prologue, epilogue] = fusion;
+  const DType results_type = kind == FftKind::complex_to_real ? DType::f32 : DType::c64;
+  const View from = with_type(x, prologue_type(x, prologue)), to = epilogue.expression ? with_type(y, results_type) : y;
+  check_views(name, {&from}, {&to});
   axis = normalize_axis(axis, x.rank(), name);
   if (length < 1) throw InvalidArgument("{}: length is {}; expected at least 1", name, length);
   const std::int64_t results = kind == FftKind::real_to_complex ? length / 2 + 1 : length;
@@ -356,19 +408,18 @@ FftProblem check(FftKind kind, const View& x, const View& y, int axis, const Fft
     throw InvalidArgument("{}: y is {}; expected the shape {}, for x {} and the length {} along axis {}", name,
                           to_string(y), to_string(expected), to_string(x), length, axis);
   }
-  FftProblem p{.kind = kind, .options = options, .x = x, .y = y, .axis = axis, .rows = {}};
-  Shape outer;
-  std::vector<Strides> strides(2);
-  for (int d = 0; d < x.rank(); ++d) {
-    if (d == axis) continue;
-    outer.push_back(x.shape()[d]);
-    strides[0].push_back(x.strides()[d]);
-    strides[1].push_back(y.strides()[d]);
-  }
-  p.rows = collapse(outer, strides);
-  p.count = element_count(outer);
-  p.x_step = x.strides()[axis];
-  p.y_step = y.strides()[axis];
+  check_memory(stream, name, {{"x", x}, {"prologue operand", prologue.operands}}, {{"y", y}}, Sharing::none);
+  check_memory(stream, name, {{"epilogue operand", epilogue.operands}}, {{"y", y}}, Sharing::same_view);
+  check_epilogue(name, epilogue, results_type, y);
+  FftProblem p{.kind = kind,
+               .options = options,
+               .axis = axis,
+               .y = y,
+               .inputs = prologue_inputs(name, x, prologue),
+               .operands = epilogue_operands(name, epilogue, y),
+               .prologue = prologue.expression,
+               .epilogue = epilogue.expression};
+  find_rows(p);
   return p;
 }
 
@@ -377,44 +428,53 @@ void in_pieces(const gpu::Capabilities& can, const Transform& t, const FftProble
                const std::function<void(const FftProblem&)>& f) {
   constexpr std::uint64_t kUsualScratch = std::uint64_t{256} << 20;
   const std::uint64_t scratch = t.scratch_bytes(p.count);
-  const bool fits = std::max({span_bytes(p.x), span_bytes(p.y), scratch}) <= chunk_limit(can) &&
-                    std::max(p.x.count(), p.y.count()) <= kMaxElements && p.count * (t.total / 2 + 1) <= kMaxElements;
+  std::uint64_t largest = std::max(scratch, span_bytes(p.y));
+  for (const auto* views : {&p.inputs, &p.operands}) {
+    for (const View& v : *views) largest = std::max(largest, span_bytes(v));
+  }
+  const bool fits = largest <= chunk_limit(can) && std::max(p.x().count(), p.y.count()) <= kMaxElements &&
+                    p.count * (t.total / 2 + 1) <= kMaxElements;
   if (fits && (scratch <= kUsualScratch || p.count == 1)) return f(p);
   int cut = -1;
-  for (int d = 0; d < p.x.rank(); ++d) {
-    if (d != p.axis && p.x.shape()[d] > 1 && (cut < 0 || p.x.shape()[d] > p.x.shape()[cut])) cut = d;
+  for (int d = 0; d < p.y.rank(); ++d) {
+    if (d != p.axis && p.y.shape()[d] > 1 && (cut < 0 || p.y.shape()[d] > p.y.shape()[cut])) cut = d;
   }
   const std::string_view name = fft_name(p.kind);
   if (cut < 0) {
     throw Unsupported("{}: a row of {} elements{} takes {} bytes; this device binds {} at most", name, p.length(),
                       t.chirps ? std::format(", which has a prime above 13 and is padded to {},", t.total) : "",
-                      std::max({span_bytes(p.x), span_bytes(p.y), scratch}), chunk_limit(can));
+                      largest, chunk_limit(can));
   }
-  const std::int64_t size = p.x.shape()[cut], half = first_half(size);
+  const std::int64_t size = p.y.shape()[cut], half = std::min(first_half(size), size - 1);
   for (const auto& [begin, count] : {std::pair{std::int64_t{0}, half}, {half, size - half}}) {
-    if (count == 0) continue;
-    in_pieces(can, t,
-              check(p.kind, chunk_along(p.x, cut, begin, count, name), chunk_along(p.y, cut, begin, count, name),
-                    p.axis, p.options),
-              f);
+    FftProblem piece = p;
+    const auto cut_all = [&](std::vector<View>& views) {
+      for (View& v : views) v = chunk_along(v, cut, begin, count, name);
+    };
+    cut_all(piece.inputs);
+    cut_all(piece.operands);
+    piece.y = chunk_along(p.y, cut, begin, count, name);
+    find_rows(piece);
+    in_pieces(can, t, piece, f);
   }
 }
 
-void run(Stream& stream, FftKind kind, const View& x, const View& y, int axis, const FftOptions& options) {
-  const FftProblem p = check(kind, x, y, axis, options);
-  check_memory(stream, fft_name(kind), {{"x", x}}, {{"y", y}}, Sharing::none);
+void run(Stream& stream, FftKind kind, const View& x, const View& y, int axis, const FftOptions& options,
+         const Fusion& fusion) {
+  const FftProblem p = check(stream, kind, x, y, axis, options, fusion);
   if (y.count() == 0) return;
   if (stream.cpu()) return fft_cpu(*stream.cpu(), p);
   gpu::Commands& commands = *stream.gpu();
   const gpu::Capabilities& can = commands.device().capabilities();
-  const Transform t = plan_of(can, kind, options.length, across(p, 0) || across(p, 1));
+  const Transform t = plan_of(can, kind, options.length, across(p, 0) || across(p, p.y_place()));
   in_pieces(can, t, p, [&](const FftProblem& piece) {
     // Rows that lie across memory stay so in the scratch: all passes then take adjacent rows.
     const auto between = [&](std::size_t k, std::int64_t step) {
       const Shape& rows = piece.rows.shape;
       return rows.rank() > 0 && rows.back() >= 8 && piece.rows.strides[k].back() == 1 && std::abs(step) > 1;
     };
-    const bool rows_fastest = t.scratches() && between(0, piece.x_step) && between(1, piece.y_step);
+    const bool rows_fastest =
+        t.scratches() && between(0, piece.steps[0]) && between(piece.y_place(), piece.steps[piece.y_place()]);
     const std::int64_t elements = piece.count * t.total;
     std::optional<View> scratch;
     if (t.scratches()) {
@@ -425,16 +485,19 @@ void run(Stream& stream, FftKind kind, const View& x, const View& y, int axis, c
     for (const Pass& pass : t.passes) {
       const std::int64_t from = own;
       if (pass.filters) own = elements;  // results go to other places than the elements that they are made of
-      PassLaunch(commands, piece, t, pass, rows_fastest).run(commands, piece, scratch ? *scratch : piece.x, from, own);
+      PassLaunch(commands, piece, t, pass, rows_fastest).run(commands, piece, scratch ? *scratch : piece.y, from, own);
     }
   });
 }
 
 }  // namespace
 
-void fft(Stream& stream, FftKind kind, const View& x, const View& y, int axis, const FftOptions& options) {
-  call(stream, CallKey("fft", kind, axis, options.length, options.inverse, options.scale), {x, y},
-       [&](Stream& s) { run(s, kind, x, y, axis, options); });
+void fft(Stream& stream, FftKind kind, const View& x, const View& y, int axis, const FftOptions& options,
+         const Fusion& fusion) {
+  CallKey key("fft", kind, axis, options.length, options.inverse, options.scale, fusion.prologue.expression,
+              fusion.epilogue.expression);
+  call(stream, std::move(key), {x, fusion.prologue.operands, fusion.epilogue.operands, y},
+       [&](Stream& s) { run(s, kind, x, y, axis, options, fusion); });
 }
 
 }  // namespace weft::kernels

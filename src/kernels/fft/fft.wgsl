@@ -17,60 +17,13 @@
   multiplied by the chirp's transform, and swapped for the inverse. rounds: 2 if both transforms are in this pass.
   The inverse transform is the forward one with real and imaginary parts swapped on both ends.
 #}
+{{ epilogue }}
 {{ butterflies }}
 const kPitch = {{ pitch }}u;
 var<workgroup> held: array<{{ "f32" if halves else "vec2<f32>" }}, {{ pitch * columns }}>;
 fn place(i: u32) -> u32 { return {{ "i + (i >> 4u)" if padded else "i" }}; }
 fn product(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> { return vec2<f32>(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
 fn table(i: u32) -> vec2<f32> { return table_buf[p.table_o + i]; }
-{% if source == "x" %}
-fn source(base: u32, i: u32) -> vec2<f32> {
-{% if kind == "complex_to_real" %}
-  // The other half is the conjugate.
-  let mirrored = i > p.length / 2u;
-  let k = select(i, p.length - i, mirrored);
-{% else %}
-  let k = i;
-{% endif %}
-{% if cut or chirps %}
-  if ({{ "i >= p.length || " if chirps and kind == "complex_to_real" }}k >= p.given) { return vec2<f32>(0.0); }
-{% endif %}
-{% if kind == "real_to_complex" %}
-  var v = vec2<f32>(load_x(base + k * p.x_step), 0.0);
-{% else %}
-  var v = load_x(base + k * p.x_step);
-{% endif %}
-{% if kind == "complex_to_real" %}
-  v.y = select(v.y, -v.y, mirrored);
-{% endif %}
-{% if inverse %}
-  v = v.yx;
-{% endif %}
-{% if chirps %}
-  v = product(v, table(p.chirp + i));
-{% endif %}
-  return v;
-}
-{% else %}
-fn source(base: u32, i: u32) -> vec2<f32> { return scratch_buf[p.scratch_o + p.from_at + base + i * {{ "p.rows" if rows_fastest else "1u" }}]; }
-{% endif %}
-{% if sink == "y" %}
-fn sink(base: u32, k: u32, value: vec2<f32>) {
-{% if y_cut %}
-  if (k >= p.wanted) { return; }
-{% endif %}
-  var v = value;
-{% if chirps %}
-  v = product(v.yx, table(p.chirp + k));
-{% endif %}
-{% if inverse %}
-  v = v.yx;
-{% endif %}
-  store_y(base + k * p.y_step, v{{ ".x" if kind == "complex_to_real" }} * p.scale);
-}
-{% else %}
-fn sink(base: u32, k: u32, v: vec2<f32>) { scratch_buf[p.scratch_o + p.to_at + base + k * {{ "p.rows" if rows_fastest else "1u" }}] = v; }
-{% endif %}
 {% set stages = radices | length %}
 {# Factor k of stage s for the butterfly q: a row of the table, or the product of two (common/plan.h's factor_rows). #}
 {% macro factor(s, k, q) %}
@@ -173,7 +126,11 @@ fn sink(base: u32, k: u32, v: vec2<f32>) { scratch_buf[p.scratch_o + p.to_at + b
 {{ get(after_s, after_round, "e") }}
 {% endif %}
 {% endmacro %}
-struct Place { from_base: u32, from_first: u32, to_base: u32, to_first: u32, step: u32, to_step: u32, suffix: u32 }
+struct Place {
+  from_row: u32, from_first: u32, to_row: u32, to_first: u32, step: u32, to_step: u32, suffix: u32,
+  {% for input in inputs %}{{ input }}: u32, {% endfor %}{{ "y: u32, " if sink == "y" }}{% for e in operands %}{{ e }}: u32, {% endfor %}
+
+}
 // Where a transform reads and writes.
 fn place_of(id: u32) -> Place {
 {% if rows_fastest %}
@@ -190,8 +147,17 @@ fn place_of(id: u32) -> Place {
   let c = coords(row);
 {% endif %}
   var at: Place;
-  at.from_base = {{ "at_x(c)" if source == "x" else ("row" if rows_fastest else "row * p.total") }};
-  at.to_base = {{ "at_y(c)" if sink == "y" else ("row" if rows_fastest else "row * p.total") }};
+  at.from_row = {{ "row" if rows_fastest else "row * p.total" }};
+  at.to_row = at.from_row;
+{% for input in inputs %}
+  at.{{ input }} = at_{{ input }}(c);
+{% endfor %}
+{% if sink == "y" %}
+  at.y = at_y(c);
+{% endif %}
+{% for e in operands %}
+  at.{{ e }} = at_{{ e }}(c);
+{% endfor %}
 {% if last %}
   at.suffix = 0u;
   at.step = 1u;
@@ -213,6 +179,60 @@ fn place_of(id: u32) -> Place {
 {% endif %}
   return at;
 }
+{% if source == "x" %}
+// Element i of x.
+fn source(at: Place, i: u32) -> vec2<f32> {
+{% if kind == "complex_to_real" %}
+  // The other half is the conjugate.
+  let mirrored = i > p.length / 2u;
+  let k = select(i, p.length - i, mirrored);
+{% else %}
+  let k = i;
+{% endif %}
+{% if cut or chirps %}
+  if ({{ "i >= p.length || " if chirps and kind == "complex_to_real" }}k >= p.given) { return vec2<f32>(0.0); }
+{% endif %}
+{% set element %}
+{{ "expression(" if prologue }}{% for input in inputs %}{{ ", " if loop.index0 }}load_{{ input }}(at.{{ input }} + k * p.{{ input }}_step){% endfor %}{{ ")" if prologue }}
+{% endset %}
+{% if kind == "real_to_complex" %}
+  var v = vec2<f32>({{ element }}, 0.0);
+{% else %}
+  var v = {{ element }};
+{% endif %}
+{% if kind == "complex_to_real" %}
+  v.y = select(v.y, -v.y, mirrored);
+{% endif %}
+{% if inverse %}
+  v = v.yx;
+{% endif %}
+{% if chirps %}
+  v = product(v, table(p.chirp + i));
+{% endif %}
+  return v;
+}
+{% else %}
+fn source(at: Place, i: u32) -> vec2<f32> { return scratch_buf[p.scratch_o + p.from_at + at.from_row + i * {{ "p.rows" if rows_fastest else "1u" }}]; }
+{% endif %}
+{% if sink == "y" %}
+// Stores result k.
+fn sink(at: Place, k: u32, value: vec2<f32>) {
+{% if y_cut %}
+  if (k >= p.wanted) { return; }
+{% endif %}
+  var v = value;
+{% if chirps %}
+  v = product(v.yx, table(p.chirp + k));
+{% endif %}
+{% if inverse %}
+  v = v.yx;
+{% endif %}
+  let result = v{{ ".x" if kind == "complex_to_real" }} * p.scale;
+  store_y(at.y + k * p.y_step, {{ "epilogue(result" if epilogue else "result" }}{% for e in operands %}, load_{{ e }}(at.{{ e }} + k * p.{{ e }}_step){% endfor %}{{ ")" if epilogue }});
+}
+{% else %}
+fn sink(at: Place, k: u32, v: vec2<f32>) { scratch_buf[p.scratch_o + p.to_at + at.to_row + k * {{ "p.rows" if rows_fastest else "1u" }}] = v; }
+{% endif %}
 fn finish(at: Place, k: u32, value: vec2<f32>) {
   let to = at.to_first + k * at.to_step;
 {% if not last %}
@@ -223,7 +243,7 @@ fn finish(at: Place, k: u32, value: vec2<f32>) {
 {% else %}
   let v = value;
 {% endif %}
-  sink(at.to_base, to, v);
+  sink(at, to, v);
 }
 
 @compute @workgroup_size({{ threads * columns }})
@@ -241,7 +261,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% set count = points // r %}
 {% for i in range((count + threads - 1) // threads) %}
 {% for k in range(r) %}
-  let e0_{{ i }}_{{ k }} = source(first.from_base, first.from_first + (j0_{{ i }} + {{ k * count }}u) * first.step);
+  let e0_{{ i }}_{{ k }} = source(first, first.from_first + (j0_{{ i }} + {{ k * count }}u) * first.step);
 {% endfor %}
 {% endfor %}
 {% for round in range(rounds) %}

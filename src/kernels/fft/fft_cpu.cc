@@ -10,6 +10,7 @@
 #include <numbers>
 #include <variant>
 
+#include "kernels/common/prologue.h"
 #include "kernels/common/rows_cpu.h"
 #include "kernels/cpu_loops.h"
 #include "kernels/fft/plan.h"
@@ -415,79 +416,138 @@ TransformsPtr transforms_of(std::int64_t n) {
 
 // ---- Calls
 
-// Elements of x as complex numbers, and results as y's; swapped for the inverse transform.
+// The rows of a call, for one thread: where a row's elements are, and where its results go. A prologue makes the
+// elements in memory of the thread, from which an epilogue takes the results.
 template <class X, class Y>
 class Rows {
  public:
-  explicit Rows(const FftProblem& p) : p_(p), x_(data<X>(p.x)), y_(data<Y>(p.y)) {}
+  explicit Rows(const FftProblem& p) : p_(p) {
+    if (p.prologue) {
+      prologue_.emplace(*p.prologue, std::is_same_v<X, std::complex<float>> ? DType::c64 : DType::f32);
+      before_.emplace(prologue_->registers());
+    }
+    if (p.epilogue) {
+      epilogue_.emplace(*p.epilogue);
+      after_.emplace(*epilogue_);
+    }
+  }
 
-  Complex load(std::int64_t base, std::int64_t i) const {
+  struct Row {
+    std::int64_t index;
+    const X* x;
+    Y* y;
+    std::vector<X> made;
+    std::vector<Y> results;
+  };
+
+  void begin(Row& row, std::int64_t index) {
+    row.index = index;
+    if (prologue_) {
+      row.made.resize(static_cast<std::size_t>(p_.given()));
+      std::vector<CpuExpression::Row> inputs;
+      for (std::size_t k = 0; k < p_.inputs.size(); ++k) inputs.push_back(part(p_.inputs[k], k, index));
+      (*prologue_)(*before_, inputs, p_.given(), row.made.data());
+      row.x = row.made.data();
+    } else {
+      row.x = data<X>(p_.x()) + offset(0, index);
+    }
+    if (epilogue_) {
+      row.results.resize(static_cast<std::size_t>(p_.y_size()));
+      row.y = row.results.data();
+    } else {
+      row.y = data<Y>(p_.y) + offset(p_.y_place(), index);
+    }
+  }
+  void end(Row& row) {
+    if (!epilogue_) return;
+    std::vector<CpuExpression::Row> inputs{{reinterpret_cast<std::byte*>(row.y), 0, 1}};
+    for (std::size_t k = 0; k < p_.operands.size(); ++k) {
+      inputs.push_back(part(p_.operands[k], p_.operand_place(k), row.index));
+    }
+    const CpuExpression::Row y = part(p_.y, p_.y_place(), row.index);
+    epilogue_->evaluate(*after_, inputs, std::span(&y, 1), p_.y_size());
+  }
+
+  Complex load(const Row& row, std::int64_t i) const {
+    const std::int64_t step = prologue_ ? 1 : p_.steps[0];
     if constexpr (std::is_same_v<X, std::complex<float>>) {
       const bool mirrored = p_.kind == FftKind::complex_to_real && i > p_.length() / 2;
       const std::int64_t k = mirrored ? p_.length() - i : i;
       if (k >= p_.given()) return 0;
-      const std::complex<float> v = x_[base + k * p_.x_step];
+      const std::complex<float> v = row.x[k * step];
       const double im = mirrored ? -v.imag() : v.imag();
       return p_.options.inverse ? Complex(im, v.real()) : Complex(v.real(), im);
     } else {
       if (i >= p_.given()) return 0;
-      const auto v = static_cast<double>(static_cast<float>(x_[base + i * p_.x_step]));
+      const auto v = static_cast<double>(static_cast<float>(row.x[i * step]));
       return p_.options.inverse ? Complex(0, v) : Complex(v, 0);
     }
   }
-  void store(std::int64_t base, std::int64_t k, Complex v) const {
+  void store(const Row& row, std::int64_t k, Complex v) const {
+    Y& y = row.y[k * (epilogue_ ? 1 : p_.steps[p_.y_place()])];
     const double re = p_.options.scale * (p_.options.inverse ? v.imag() : v.real());
     if constexpr (std::is_same_v<Y, std::complex<float>>) {
       const double im = p_.options.scale * (p_.options.inverse ? v.real() : v.imag());
-      y_[base + k * p_.y_step] = {static_cast<float>(re), static_cast<float>(im)};
+      y = {static_cast<float>(re), static_cast<float>(im)};
     } else {
-      y_[base + k * p_.y_step] = static_cast<Y>(static_cast<float>(re));
+      y = static_cast<Y>(static_cast<float>(re));
     }
   }
 
  private:
+  std::int64_t offset(std::size_t k, std::int64_t index) const {
+    return offset_of(Layout{p_.rows.shape, p_.rows.strides[k]}, index);
+  }
+  CpuExpression::Row part(const View& v, std::size_t k, std::int64_t index) const {
+    return {data<std::byte>(v), offset(k, index), p_.steps[k]};
+  }
+
   const FftProblem& p_;
-  const X* x_;
-  Y* y_;
+  std::optional<PrologueRows> prologue_;
+  std::optional<CpuExpression> epilogue_;
+  std::optional<CpuExpression::Registers> before_, after_;
 };
 
 template <class X, class Y>
 void run(cpu::Executor& executor, const FftProblem& p) {
   const TransformsPtr transforms = transforms_of(p.length());
-  const Rows<X, Y> rows(p);
-  const Layout x{p.rows.shape, p.rows.strides[0]}, y{p.rows.shape, p.rows.strides[1]};
   const std::int64_t n = p.length(), results = p.y_size();
   if (!transforms->takes_lanes() || p.count == 1) {
+    Rows<X, Y> rows(p);
+    typename Rows<X, Y>::Row row;
     for (std::int64_t r = 0; r < p.count; ++r) {
-      const std::int64_t from = offset_of(x, r), to = offset_of(y, r);
-      transforms->row([&](std::size_t i) { return rows.load(from, static_cast<std::int64_t>(i)); },
+      rows.begin(row, r);
+      transforms->row([&](std::size_t i) { return rows.load(row, static_cast<std::int64_t>(i)); },
                       [&](std::size_t k, Complex v) {
-                        if (static_cast<std::int64_t>(k) < results) rows.store(to, static_cast<std::int64_t>(k), v);
+                        if (static_cast<std::int64_t>(k) < results) rows.store(row, static_cast<std::int64_t>(k), v);
                       },
                       &executor);
+      rows.end(row);
     }
     return;
   }
-  Transforms::in_groups(
-      &executor, p.count,
-      [&](Work& work, std::int64_t first, int count) {
-        // Lanes without a row of their own repeat the last one.
-        std::int64_t from[kLanes], to[kLanes];
-        for (int l = 0; l < kLanes; ++l) {
-          from[l] = offset_of(x, first + std::min(l, count - 1));
-          to[l] = offset_of(y, first + std::min(l, count - 1));
-        }
-        for (std::int64_t i = 0; i < n; ++i) {
-          Element& e = work.a[static_cast<std::size_t>(i)];
-          for (int l = 0; l < kLanes; ++l) Transforms::set(e, l, rows.load(from[l], i));
-        }
-        transforms->lanes(work);
-        for (std::int64_t k = 0; k < results; ++k) {
-          const Element& e = work.a[static_cast<std::size_t>(k)];
-          for (int l = 0; l < count; ++l) rows.store(to[l], k, Transforms::get(e, l));
-        }
-      },
-      n);
+  const std::int64_t groups = (p.count + kLanes - 1) / kLanes;
+  parallel(executor, groups, std::max<std::int64_t>(16384 / (n * kLanes), 1),
+           [&](std::int64_t begin, std::int64_t end) {
+             Work work;
+             Rows<X, Y> rows(p);
+             std::array<typename Rows<X, Y>::Row, kLanes> row;
+             for (std::int64_t g = begin; g < end; ++g) {
+               work.a.resize(static_cast<std::size_t>(n));
+               const int count = static_cast<int>(std::min<std::int64_t>(kLanes, p.count - g * kLanes));
+               for (int l = 0; l < count; ++l) rows.begin(row[static_cast<std::size_t>(l)], g * kLanes + l);
+               for (std::int64_t i = 0; i < n; ++i) {
+                 Element& e = work.a[static_cast<std::size_t>(i)];
+                 for (int l = 0; l < count; ++l) Transforms::set(e, l, rows.load(row[static_cast<std::size_t>(l)], i));
+               }
+               transforms->lanes(work);
+               for (std::int64_t k = 0; k < results; ++k) {
+                 const Element& e = work.a[static_cast<std::size_t>(k)];
+                 for (int l = 0; l < count; ++l) rows.store(row[static_cast<std::size_t>(l)], k, Transforms::get(e, l));
+               }
+               for (int l = 0; l < count; ++l) rows.end(row[static_cast<std::size_t>(l)]);
+             }
+           });
 }
 
 }  // namespace
@@ -499,16 +559,19 @@ std::vector<std::complex<double>> transform(std::vector<std::complex<double>> x)
 void fft_cpu(cpu::Executor& executor, const FftProblem& p) {
   using C = std::complex<float>;
   if (p.kind == FftKind::complex) return run<C, C>(executor, p);
-  const auto real = [](DType type, const auto& f) {
-    if (type == DType::f32)
+  // What a prologue makes, and what an epilogue takes, is not rounded.
+  const auto real = [](DType type, const Expression* expression, const auto& f) {
+    if (type == DType::f32 || expression)
       f.template operator()<float>();
     else if (type == DType::f16)
       f.template operator()<float16>();
     else
       f.template operator()<bfloat16>();
   };
-  if (p.kind == FftKind::real_to_complex) return real(p.x.dtype, [&]<class T>() { run<T, C>(executor, p); });
-  real(p.y.dtype, [&]<class T>() { run<C, T>(executor, p); });
+  if (p.kind == FftKind::real_to_complex) {
+    return real(p.x().dtype, p.prologue, [&]<class T>() { run<T, C>(executor, p); });
+  }
+  real(p.y.dtype, p.epilogue, [&]<class T>() { run<C, T>(executor, p); });
 }
 
 }  // namespace weft::kernels
