@@ -5,6 +5,7 @@
 #include "compiler/bound.h"
 #include "compiler/evaluate.h"
 #include "weft/array.h"
+#include "weft/fft.h"
 #include "weft/pooling.h"
 #include "weft/resampling.h"
 #include "weft/small_float.h"
@@ -193,6 +194,18 @@ TEST_P(FuseImages, PicturesAndPyramids) {
                             1e-3f);
   // On the cpu rows of three channels are too short.
   EXPECT_EQ(labels.size(), GetParam() == "cpu" ? 5u : 4u) << testing::PrintToString(labels);
+}
+
+// A window and the logarithm of a power spectrum are in the kernel of the transform, of one pass and of several.
+TEST_P(FuseImages, FourierTransforms) {
+  for (const std::int64_t n : {60, 97, 3000, 20000}) {
+    Graph g;
+    const Tensor x = g.input("x", DType::f32, {3, n}), w = g.input("w", DType::f32, {n});
+    g.output("y", log1p(square(abs(rfft(x * w)))));
+    const std::map<std::string, TensorData> data{{"x", noise({3, n}, 1)}, {"w", noise({n}, 2)}};
+    const Labels labels = run(g, data, 4e-5f);
+    EXPECT_EQ(labels.size(), 1u) << testing::PrintToString(labels);
+  }
 }
 
 }  // namespace

@@ -30,12 +30,12 @@ void FftOp::lower(const Launch& call) const {
 
 FusionSpec FftOp::fusion_spec(const gpu::Capabilities* device, std::span<const TensorType> in,
                               std::span<const TensorType>) const {
-  FusionSpec spec{.narrow_operands = false};
+  FusionSpec spec{.epilogue_input = a.kind == FftKind::complex_to_real ? DType::f32 : DType::c64,
+                  .narrow_operands = false};
   // On the CPU both are evaluated for a row at a time, which short rows are not worth.
   if (!device && a.options.length < 32) return spec;
   spec.prologue = a.kind != FftKind::real_to_complex || is_floating(in[0].dtype);
   spec.epilogue_outputs = 1;
-  spec.epilogue_input = a.kind == FftKind::complex_to_real ? DType::f32 : DType::c64;
   return spec;
 }
 

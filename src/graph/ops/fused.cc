@@ -58,7 +58,9 @@ std::vector<TensorType> FusedOp::infer(std::span<const TensorType> in) const {
                      weft::to_string(y));
   }
   if (epilogue_) {
-    if (results[0].dtype == DType::c64) throw TypeError("{}: c64 takes no epilogue", name());
+    if (results[0].dtype == DType::c64 && base_->fusion_spec(nullptr, types, results).epilogue_input != DType::c64) {
+      throw TypeError("{}: c64 takes no epilogue", name());
+    }
     results.clear();
     for (std::size_t k = 0; k < epilogue_->outputs().size(); ++k) {
       results.push_back({epilogue_->output_type(static_cast<int>(k)), y});
