@@ -28,6 +28,7 @@
 #include "weft/kernels/generate.h"
 #include "weft/kernels/grid_sample.h"
 #include "weft/kernels/index.h"
+#include "weft/kernels/linalg.h"
 #include "weft/kernels/matmul.h"
 #include "weft/kernels/norm.h"
 #include "weft/kernels/pad.h"

@@ -18,6 +18,7 @@
 #include "kernels/fft/problem.h"
 #include "kernels/matmul/epilogue.h"
 #include "kernels/plan_cache.h"
+#include "kernels/plan_state.h"
 #include "weft/error.h"
 
 namespace weft::kernels {
@@ -476,10 +477,11 @@ void run(Stream& stream, FftKind kind, const View& x, const View& y, int axis, c
     const bool rows_fastest =
         t.scratches() && between(0, piece.steps[0]) && between(piece.y_place(), piece.steps[piece.y_place()]);
     const std::int64_t elements = piece.count * t.total;
+    GpuScratch memory(commands);
     std::optional<View> scratch;
     if (t.scratches()) {
-      const Buffer buffer = commands.scratch(t.scratch_bytes(piece.count));
-      scratch.emplace(View{buffer, 0, DType::c64, {elements * t.scratches()}});
+      const View bytes = memory.take(t.scratch_bytes(piece.count));
+      scratch.emplace(View{bytes.buffer, bytes.offset, DType::c64, {elements * t.scratches()}});
     }
     std::int64_t own = 0;  // where the scratch that a pass reads begins
     for (const Pass& pass : t.passes) {

@@ -1,0 +1,47 @@
+// Linear algebra on matrices, and on batches of them: decompositions and triangular systems. Conventions that all
+// kernels share are in weft/kernels.h.
+#pragma once
+
+#include <cstdint>
+
+#include "weft/attributes.h"
+#include "weft/stream.h"
+#include "weft/view.h"
+
+namespace weft::kernels {
+
+struct CholeskyOptions {
+  bool upper = false;
+
+  void fields(AttributeVisitor& v) { v.brief("upper", upper, false, "u with a = uᴴ u instead of l with a = l lᴴ"); }
+};
+
+// l, lower triangular with a positive diagonal, such that a = l lᴴ; for `upper` u, upper triangular, with a = uᴴ u. a
+// and l [..., n, n] of one type: f32, c64, or on the CPU f64. Only that triangle of a is read, and of its diagonal the
+// real part; the other triangle of l is 0. info i32 [...]: 0, or for a matrix that is not positive definite (or has NaN
+// or an infinity there) the order k of its first leading minor that is not; then l is NaN from its row k on. l may be
+// a's very view.
+//
+// As LAPACK's potrf: in the type itself, on GPUs in f32; small matrices each by a workgroup, large ones by blocks whose
+// updates are matrix products. Throws InvalidArgument; f64 on a GPU is Unsupported.
+void cholesky(Stream& stream, const View& a, const View& l, const View& info, const CholeskyOptions& options = {});
+
+struct TriangularSolveOptions {
+  bool upper = false;    // a is upper triangular
+  bool adjoint = false;  // solves with aᴴ
+  bool unit = false;     // a's diagonal is taken as 1, and not read
+
+  void fields(AttributeVisitor& v) {
+    v("upper", upper, false, "a is upper triangular, instead of lower");
+    v.brief("adjoint", adjoint, false, "solves with the conjugate transpose of a");
+    v.brief("unit", unit, false, "a's diagonal is 1, whatever it holds");
+  }
+};
+
+// x with a x = b, for a triangular a [..., n, n], of which only that triangle is read, and b and x [..., n, m], of one
+// type: f32, c64, or on the CPU f64. Leading dimensions of a and b broadcast. A 0 on the diagonal gives infinities and
+// NaN, as a division does. x may be b's very view. As BLAS' trsm. Throws InvalidArgument; f64 on a GPU is Unsupported.
+void triangular_solve(Stream& stream, const View& a, const View& b, const View& x,
+                      const TriangularSolveOptions& options = {});
+
+}  // namespace weft::kernels

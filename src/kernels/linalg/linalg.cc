@@ -1,0 +1,332 @@
+// Linear algebra: checks, and the launches of cholesky.wgsl and triangular_solve.wgsl. Large matrices are worked on in
+// blocks, whose updates are matrix products: a Cholesky factor column of blocks by column, a triangular system by
+// halves.
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "core/format.h"
+#include "kernels/call.h"
+#include "kernels/check.h"
+#include "kernels/common/chunks.h"
+#include "kernels/common/memory.h"
+#include "kernels/linalg/linalg_cpu.h"
+#include "kernels/plan_cache.h"
+#include "kernels/plan_state.h"
+#include "weft/error.h"
+#include "weft/kernels/copy.h"
+#include "weft/kernels/elementwise.h"
+#include "weft/kernels/generate.h"
+#include "weft/kernels/linalg.h"
+#include "weft/kernels/matmul.h"
+
+namespace weft::kernels {
+namespace {
+
+View transposed(const View& v) {
+  View t = v;
+  std::swap(t.layout.shape[-1], t.layout.shape[-2]);
+  std::swap(t.layout.strides[-1], t.layout.strides[-2]);
+  return t;
+}
+// Rows and columns in the opposite order.
+View reversed(const View& v, int axis) { return slice(v, axis, -1, -v.shape()[axis] - 1, -1); }
+View block(const View& v, std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns) {
+  return slice(slice(v, -2, row, row + rows), -1, column, column + columns);
+}
+bool is_complex(const View& v) { return v.dtype == DType::c64; }
+
+void check_matrices(std::string_view name, const View& a) {
+  if (a.rank() < 2 || a.shape()[-1] != a.shape()[-2]) {
+    throw InvalidArgument("{}: a is {}; expected square matrices, [..., n, n]", name, to_string(a));
+  }
+}
+Shape batch_of(const View& v) {
+  Shape batch = v.shape();
+  batch.pop_back();
+  batch.pop_back();
+  return batch;
+}
+
+// The largest block that fits workgroup memory with as many elements beside each row.
+std::int64_t block_size(const gpu::Capabilities& can, const View& a, std::int64_t beside, std::int64_t most) {
+  const std::int64_t bytes = is_complex(a) ? 8 : 4;
+  std::int64_t n = most;
+  while (n > 8 && n * ((n + 1 + beside) * bytes + 4) > can.max_workgroup_memory) n /= 2;
+  return n;
+}
+
+// The batch's dimensions and, for each operand, its strides along them.
+class Batch {
+ public:
+  Batch(Call& call, const Shape& batch) : call_(call), shape_(batch) {
+    if (shape_.rank() == 0) shape_.push_back(1);
+    call.iterate(shape_);
+    call.index_param("count", element_count(shape_));
+  }
+  void strides(const std::string& name, const View& v, int matrix_rank) const {
+    Strides own = v.strides();
+    for (int k = 0; k < matrix_rank; ++k) own.pop_back();
+    if (own.rank() == 0) own.push_back(0);
+    call_.strides(name, own);
+    if (matrix_rank == 2)
+      call_.index_param(name + "_row", v.strides()[-2]).index_param(name + "_column", v.strides()[-1]);
+  }
+
+ private:
+  Call& call_;
+  Shape shape_;
+};
+
+// Calls f with pieces of the batch, which all views have in front of what is their own, that fit bindings.
+void in_batches(const gpu::Capabilities& can, std::string_view kernel, const std::vector<View>& views, int batch_rank,
+                const std::function<void(std::span<const View>)>& f) {
+  std::uint64_t largest = 0;
+  std::int64_t elements = 0;
+  for (const View& v : views) {
+    largest = std::max(largest, span_bytes(v));
+    elements = std::max(elements, v.count());
+  }
+  if (largest <= chunk_limit(can) && elements <= kMaxElements) return f(views);
+  int cut = -1;
+  for (int d = 0; d < batch_rank; ++d) {
+    if (views[0].shape()[d] > 1 && (cut < 0 || views[0].shape()[d] > views[0].shape()[cut])) cut = d;
+  }
+  if (cut < 0) {
+    throw Unsupported("{}: {} takes {} bytes; this device binds {} at most", kernel, to_string(views[0]), largest,
+                      chunk_limit(can));
+  }
+  const std::int64_t size = views[0].shape()[cut], half = std::min(first_half(size), size - 1);
+  for (const auto& [begin, count] : {std::pair{std::int64_t{0}, half}, {half, size - half}}) {
+    std::vector<View> part;
+    for (const View& v : views) part.push_back(chunk_along(v, cut, begin, count, kernel));
+    in_batches(can, kernel, part, batch_rank, f);
+  }
+}
+
+// ---- Cholesky
+
+struct Factor {
+  bool first;        // of the matrix
+  std::int64_t row;  // where the block begins
+  std::optional<View> inverse;
+};
+
+void cholesky_block(gpu::Commands& commands, const View& a, const View& l, const View& info, const Factor& f,
+                    std::int64_t size) {
+  Call call(commands, "cholesky");
+  const bool in_place = a.buffer == l.buffer && a.offset == l.offset && a.layout == l.layout;
+  const Batch batch(call, batch_of(l));
+  if (in_place) {
+    call.read_write("l", l);
+  } else {
+    call.read("a", a).write("l", l);
+    batch.strides("a", a, 2);
+  }
+  batch.strides("l", l, 2);
+  (f.first ? call.write("info", info) : call.read_write("info", info));
+  batch.strides("info", info, 0);
+  if (f.inverse) call.write("w", *f.inverse);
+  const std::int64_t n = l.shape()[-1];
+  std::int64_t fitting = 8;
+  while (fitting < n) fitting *= 2;
+  fitting = std::min(fitting, size);
+  const std::uint32_t threads = workgroup_size(call.capabilities(), fitting <= 16 ? 32 : fitting <= 32 ? 64 : 256);
+  const std::uint32_t width = fitting <= 16 ? 8 : 16;
+  call.set("complex", is_complex(l))
+      .set("in_place", in_place)
+      .set("inverse", f.inverse.has_value())
+      .set("first", f.first);
+  call.set("size", std::max(fitting, n)).set("threads", threads).set("width", width);
+  call.index_param("n", n).index_param("row", f.row).param("nan", std::numeric_limits<float>::quiet_NaN());
+  const double matrices = static_cast<double>(element_count(batch_of(l))), each = static_cast<double>(n);
+  const double operations = is_complex(l) ? 4 : 1;
+  call.cost({.bytes = 2 * byte_size(l.dtype, static_cast<std::uint64_t>(l.count())),
+             .flops = matrices * operations * each * each * each * (f.inverse ? 2.0 / 3 : 1.0 / 3)});
+  call.dispatch_groups("cholesky", element_count(batch_of(l)));
+}
+
+// y = y - a · b.
+void subtract_product(Stream& stream, gpu::Commands& commands, const View& a, const View& b, const View& y) {
+  Expression e;
+  const int product = e.input(is_complex(y) ? DType::c64 : DType::f32), before = e.input(y.dtype);
+  e.output(e.apply(ScalarOp::sub, {before, product}));
+  if (!is_complex(y)) return matmul(stream, a, b, y, {&e, std::span(&y, 1)});
+  GpuScratch scratch(commands);
+  const View bytes = scratch.take(byte_size(y.dtype, static_cast<std::uint64_t>(y.count())));
+  const View result(bytes.buffer, bytes.offset, y.dtype, y.shape());
+  matmul(stream, a, b, result);
+  const View operands[] = {result, y};
+  map(stream, e, operands, std::span(&y, 1));
+}
+
+// The conjugate transpose, in scratch if it is no view.
+View adjoint(Stream& stream, GpuScratch& scratch, const View& v) {
+  if (!is_complex(v)) return transposed(v);
+  Expression e;
+  e.output(e.apply(ScalarOp::conj, {e.input(v.dtype)}));
+  const View bytes = scratch.take(byte_size(v.dtype, static_cast<std::uint64_t>(v.count())));
+  const View result(bytes.buffer, bytes.offset, v.dtype, v.shape());
+  map(stream, e, std::span(&v, 1), std::span(&result, 1));
+  return transposed(result);
+}
+
+void cholesky_gpu(Stream& stream, const View& a, const View& l, const View& info) {
+  gpu::Commands& commands = *stream.gpu();
+  const gpu::Capabilities& can = commands.device().capabilities();
+  const std::int64_t n = l.shape()[-1], size = block_size(can, l, 0, 64);
+  if (n <= size) return cholesky_block(commands, a, l, info, {.first = true, .row = 0, .inverse = {}}, size);
+  triangle(stream, Triangle::lower, a, l);
+  for (std::int64_t k = 0; k < n; k += size) {
+    const std::int64_t own = std::min(size, n - k), below = n - k - own;
+    GpuScratch scratch(commands);
+    const View column = block(l, k, n - k, k, own);
+    if (k > 0) {
+      const View before = adjoint(stream, scratch, block(l, k, own, 0, k));
+      subtract_product(stream, commands, block(l, k, n - k, 0, k), before, column);
+    }
+    const auto matrices = static_cast<std::uint64_t>(element_count(batch_of(l)));
+    Shape shape = batch_of(l);
+    shape.push_back(own);
+    shape.push_back(own);
+    Factor f{.first = k == 0, .row = k, .inverse = {}};
+    if (below) {
+      const View bytes = scratch.take(byte_size(l.dtype, matrices * static_cast<std::uint64_t>(own * own)));
+      f.inverse.emplace(View(bytes.buffer, bytes.offset, l.dtype, shape));
+    }
+    const View top = block(l, k, own, k, own);
+    cholesky_block(commands, top, top, info, f, size);
+    if (!below) break;
+    const View rest = block(l, k + own, below, k, own);
+    const View bytes = scratch.take(byte_size(l.dtype, static_cast<std::uint64_t>(rest.count())));
+    const View copied(bytes.buffer, bytes.offset, l.dtype, rest.shape());
+    copy(stream, rest, copied);
+    matmul(stream, copied, *f.inverse, rest);
+  }
+  // Products wrote above the diagonal of their blocks, which the blocks' kernel set to 0 again.
+}
+
+void run(Stream& stream, const View& a, const View& l, const View& info, const CholeskyOptions& options) {
+  constexpr std::string_view kName = "cholesky";
+  check_views(kName, {&a}, {&l, &info});
+  check_matrices(kName, a);
+  if (l.shape() != a.shape())
+    throw InvalidArgument("{}: l is {}; expected a's shape {}", kName, to_string(l), to_string(a));
+  if (info.shape() != batch_of(a)) {
+    throw InvalidArgument("{}: info is {}; expected the shape {}", kName, to_string(info), to_string(batch_of(a)));
+  }
+  check_memory(stream, kName, {{"a", a}}, {{"l", l}, {"info", info}}, Sharing::same_view);
+  if (info.count() == 0) return;
+  if (a.count() == 0) return fill(stream, 0, info);
+  // The transpose of u is the factor of the transpose of a.
+  const View from = options.upper ? transposed(a) : a, to = options.upper ? transposed(l) : l;
+  if (stream.cpu()) return cholesky_cpu(*stream.cpu(), from, to, info);
+  if (a.dtype == DType::f64) throw Unsupported("{}: a is {}, which runs on the CPU only", kName, to_string(a));
+  in_batches(stream.gpu()->device().capabilities(), kName, {from, to, info}, info.rank(),
+             [&](std::span<const View> v) { cholesky_gpu(stream, v[0], v[1], v[2]); });
+}
+
+// ---- Triangular systems
+
+struct Triangular {
+  bool unit, conjugates;
+  std::int64_t size;
+};
+
+void solve_block(gpu::Commands& commands, const View& a, const View& b, const View& x, const Triangular& t) {
+  Call call(commands, "triangular_solve");
+  const bool in_place = b.buffer == x.buffer && b.offset == x.offset && b.layout == x.layout;
+  const Batch batch(call, batch_of(x));
+  call.read("a", a);
+  batch.strides("a", a, 2);
+  if (in_place) {
+    call.read_write("x", x);
+  } else {
+    call.read("b", b).write("x", x);
+    batch.strides("b", b, 2);
+  }
+  batch.strides("x", x, 2);
+  const std::int64_t n = x.shape()[-2], m = x.shape()[-1];
+  const std::int64_t columns = is_complex(x) ? 32 : 64, tiles = ceil_div(m, columns);
+  call.set("complex", is_complex(x)).set("in_place", in_place).set("unit", t.unit).set("conjugates", t.conjugates);
+  call.set("size", t.size).set("columns", columns);
+  call.index_param("n", n).index_param("m", m).index_param("tiles", tiles);
+  const auto elements = static_cast<std::uint64_t>(x.count());
+  call.cost({.bytes = byte_size(x.dtype, 2 * elements + static_cast<std::uint64_t>(a.count())),
+             .flops = static_cast<double>(elements) * static_cast<double>(n) * (is_complex(x) ? 4 : 1)});
+  call.dispatch_groups("triangular_solve", element_count(batch_of(x)) * tiles);
+}
+
+// By halves: the first one, what it takes from the second, and that.
+void solve_lower(Stream& stream, const View& a, const View& b, const View& x, const Triangular& t) {
+  gpu::Commands& commands = *stream.gpu();
+  const std::int64_t n = x.shape()[-2], m = x.shape()[-1];
+  if (n <= t.size) return solve_block(commands, a, b, x, t);
+  std::int64_t half = t.size;
+  while (half * 2 < n) half *= 2;
+  const View first = block(x, 0, half, 0, m), second = block(x, half, n - half, 0, m);
+  solve_lower(stream, block(a, 0, half, 0, half), block(b, 0, half, 0, m), first, t);
+  const View rest = block(b, half, n - half, 0, m);
+  if (rest.buffer != second.buffer || rest.offset != second.offset || rest.layout != second.layout) {
+    copy(stream, rest, second);
+  }
+  {
+    GpuScratch scratch(commands);
+    const View below = block(a, half, n - half, 0, half);
+    const View factors = t.conjugates && is_complex(a) ? transposed(adjoint(stream, scratch, below)) : below;
+    subtract_product(stream, commands, factors, first, second);
+  }
+  solve_lower(stream, block(a, half, n - half, half, n - half), second, second, t);
+}
+
+void run(Stream& stream, const View& a, const View& b, const View& x, const TriangularSolveOptions& options) {
+  constexpr std::string_view kName = "triangular_solve";
+  check_views(kName, {&a, &b}, {&x});
+  check_matrices(kName, a);
+  if (b.rank() < 2 || b.shape()[-2] != a.shape()[-1]) {
+    throw InvalidArgument("{}: b is {}; expected [..., {}, m], for a {}", kName, to_string(b), a.shape()[-1],
+                          to_string(a));
+  }
+  Shape shape = broadcast(batch_of(a), batch_of(b));
+  const Shape batch = shape;
+  shape.push_back(b.shape()[-2]);
+  shape.push_back(b.shape()[-1]);
+  if (x.shape() != shape)
+    throw InvalidArgument("{}: x is {}; expected the shape {}", kName, to_string(x), to_string(shape));
+  check_memory(stream, kName, {{"a", a}}, {{"x", x}}, Sharing::none);
+  check_memory(stream, kName, {{"b", b}}, {{"x", x}}, Sharing::same_view);
+  if (x.count() == 0) return;
+  Shape square = batch;
+  square.push_back(a.shape()[-1]);
+  square.push_back(a.shape()[-1]);
+  View from = b.broadcast_to(shape), to = x, factors = a.broadcast_to(square);
+  if (options.adjoint) factors = transposed(factors);
+  // What is upper triangular is lower triangular from its end.
+  if (options.upper != options.adjoint) {
+    factors = reversed(reversed(factors, -1), -2);
+    from = reversed(from, -2);
+    to = reversed(to, -2);
+  }
+  const bool conjugates = options.adjoint && is_complex(a);
+  if (stream.cpu()) return triangular_solve_cpu(*stream.cpu(), factors, from, to, options.unit, conjugates);
+  if (a.dtype == DType::f64) throw Unsupported("{}: a is {}, which runs on the CPU only", kName, to_string(a));
+  const gpu::Capabilities& can = stream.gpu()->device().capabilities();
+  const std::int64_t size = block_size(can, a, is_complex(a) ? 32 : 64, 32);
+  in_batches(can, kName, {factors, from, to}, batch.rank(), [&](std::span<const View> v) {
+    solve_lower(stream, v[0], v[1], v[2], {options.unit, conjugates, size});
+  });
+}
+
+}  // namespace
+
+void cholesky(Stream& stream, const View& a, const View& l, const View& info, const CholeskyOptions& options) {
+  call(stream, CallKey("cholesky", options.upper), {a, l, info}, [&](Stream& s) { run(s, a, l, info, options); });
+}
+
+void triangular_solve(Stream& stream, const View& a, const View& b, const View& x,
+                      const TriangularSolveOptions& options) {
+  call(stream, CallKey("triangular_solve", options.upper, options.adjoint, options.unit), {a, b, x},
+       [&](Stream& s) { run(s, a, b, x, options); });
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,151 @@
+#include "kernels/linalg/linalg_cpu.h"
+
+#include <cmath>
+#include <complex>
+#include <limits>
+#include <vector>
+
+#include "kernels/cpu_loops.h"
+
+namespace weft::kernels {
+namespace {
+
+template <class T>
+constexpr bool kComplex = std::is_same_v<T, std::complex<float>>;
+// What sums are computed in.
+template <class T>
+using Wide = std::conditional_t<kComplex<T>, std::complex<double>, double>;
+
+inline double conjugate(double v) { return v; }
+inline std::complex<double> conjugate(std::complex<double> v) { return std::conj(v); }
+inline double product(double a, double b) { return a * b; }
+inline std::complex<double> product(std::complex<double> a, std::complex<double> b) {
+  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+}
+
+// A batch's matrices: their offsets, and the steps of rows and columns.
+template <class T>
+class Matrices {
+ public:
+  explicit Matrices(const View& v)
+      : data_(data<T>(v)), row_(v.strides()[-2]), column_(v.strides()[-1]), batch_{v.shape(), v.strides()} {
+    for (int k = 0; k < 2; ++k) {
+      batch_.shape.pop_back();
+      batch_.strides.pop_back();
+    }
+  }
+  std::int64_t count() const { return element_count(batch_.shape); }
+  std::int64_t first(std::int64_t matrix) const { return offset_of(batch_, matrix); }
+  T& operator()(std::int64_t first, std::int64_t i, std::int64_t j) const {
+    return data_[first + i * row_ + j * column_];
+  }
+
+ private:
+  T* data_;
+  std::int64_t row_, column_;
+  Layout batch_;
+};
+
+template <class T>
+void factor(cpu::Executor& executor, const View& a, const View& l, const View& info) {
+  using W = Wide<T>;
+  const Matrices<T> from(a), to(l);
+  const std::int64_t n = a.shape()[-1];
+  parallel(executor, from.count(), 1, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<W> rows(static_cast<std::size_t>(n * n));
+    for (std::int64_t m = begin; m < end; ++m) {
+      const std::int64_t a0 = from.first(m), l0 = to.first(m);
+      std::int32_t failed = 0;
+      // Row by row: all products are of the beginnings of two rows.
+      for (std::int64_t i = 0; i < n; ++i) {
+        W* row = rows.data() + i * n;
+        for (std::int64_t j = 0; j <= i; ++j) row[j] = static_cast<W>(from(a0, i, j));
+        for (std::int64_t j = 0; j < i; ++j) {
+          const W* other = rows.data() + j * n;
+          W sum = row[j];
+          for (std::int64_t k = 0; k < j; ++k) sum -= product(row[k], conjugate(other[k]));
+          row[j] = sum / std::real(other[j]);
+        }
+        double pivot = std::real(row[i]);
+        for (std::int64_t k = 0; k < i; ++k) pivot -= std::norm(row[k]);
+        const bool good = pivot > 0 && pivot < std::numeric_limits<double>::infinity();
+        if (!good && !failed) failed = static_cast<std::int32_t>(i + 1);
+        row[i] = good && !failed ? W(std::sqrt(pivot)) : W(std::numeric_limits<double>::quiet_NaN());
+      }
+      for (std::int64_t i = 0; i < n; ++i) {
+        for (std::int64_t j = 0; j < n; ++j) {
+          W v = j <= i ? rows[static_cast<std::size_t>(i * n + j)] : W();
+          if (failed && j <= i && j + 1 >= failed) {
+            constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+            if constexpr (kComplex<T>)
+              v = {kNan, kNan};
+            else
+              v = kNan;
+          }
+          if constexpr (kComplex<T>)
+            to(l0, i, j) = {static_cast<float>(v.real()), static_cast<float>(v.imag())};
+          else
+            to(l0, i, j) = static_cast<T>(v);
+        }
+      }
+      data<std::int32_t>(info)[offset_of(info.layout, m)] = failed;
+    }
+  });
+}
+
+template <class T>
+void solve(cpu::Executor& executor, const View& a, const View& b, const View& x, bool unit, bool conjugates) {
+  using W = Wide<T>;
+  const Matrices<T> factors(a), from(b), to(x);
+  const std::int64_t n = a.shape()[-1], m = b.shape()[-1];
+  parallel(executor, from.count(), 1, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<W> rows(static_cast<std::size_t>(n * m));
+    for (std::int64_t k = begin; k < end; ++k) {
+      const std::int64_t a0 = factors.first(k), b0 = from.first(k), x0 = to.first(k);
+      for (std::int64_t i = 0; i < n; ++i) {
+        W* row = rows.data() + i * m;
+        for (std::int64_t j = 0; j < m; ++j) row[j] = static_cast<W>(from(b0, i, j));
+        for (std::int64_t p = 0; p < i; ++p) {
+          W factor = static_cast<W>(factors(a0, i, p));
+          if (conjugates) factor = conjugate(factor);
+          const W* other = rows.data() + p * m;
+          for (std::int64_t j = 0; j < m; ++j) row[j] -= product(factor, other[j]);
+        }
+        if (!unit) {
+          W pivot = static_cast<W>(factors(a0, i, i));
+          if (conjugates) pivot = conjugate(pivot);
+          for (std::int64_t j = 0; j < m; ++j) row[j] /= pivot;
+        }
+        for (std::int64_t j = 0; j < m; ++j) {
+          if constexpr (kComplex<T>)
+            to(x0, i, j) = {static_cast<float>(row[j].real()), static_cast<float>(row[j].imag())};
+          else
+            to(x0, i, j) = static_cast<T>(row[j]);
+        }
+      }
+    }
+  });
+}
+
+template <class F>
+void with_matrix_type(DType type, F&& f) {
+  if (type == DType::f32)
+    f.template operator()<float>();
+  else if (type == DType::f64)
+    f.template operator()<double>();
+  else
+    f.template operator()<std::complex<float>>();
+}
+
+}  // namespace
+
+void cholesky_cpu(cpu::Executor& executor, const View& a, const View& l, const View& info) {
+  with_matrix_type(a.dtype, [&]<class T>() { factor<T>(executor, a, l, info); });
+}
+
+void triangular_solve_cpu(cpu::Executor& executor, const View& a, const View& b, const View& x, bool unit,
+                          bool conjugates) {
+  with_matrix_type(a.dtype, [&]<class T>() { solve<T>(executor, a, b, x, unit, conjugates); });
+}
+
+}  // namespace weft::kernels

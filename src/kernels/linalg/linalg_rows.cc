@@ -1,0 +1,34 @@
+// The rows of the kernel table for weft/kernels/linalg.h.
+#include "kernels/table_rows.h"
+#include "weft/kernels/linalg.h"
+
+namespace weft::kernels {
+
+void add_linalg_rows(TableRows& rows) {
+  const TypeSet matrix = TypeSet(DType::f32) | DType::f64 | DType::c64;
+  rows.push_back(
+      row({.name = "cholesky",
+           .family = "linalg",
+           .summary = "the Cholesky factor of a positive definite matrix",
+           .formula = "a = l lᴴ; upper: a = uᴴ u",
+           .inputs = {ranked("a", "[..., n, n]", 2)},
+           .outputs = {one("l", "a's shape"), one("info", "[...]")},
+           .signatures = {{matrix, as(0), DType::i32}},
+           .attributes = schemas_of(CholeskyOptions()),
+           .other_names = {"potrf"}},
+          [](Stream& s, const Reader& r) { cholesky(s, r.in(0), r.out(0), r.out(1), r.options<CholeskyOptions>()); }));
+  rows.push_back(row({.name = "triangular_solve",
+                      .family = "linalg",
+                      .summary = "the solution of a triangular system",
+                      .formula = "a x = b",
+                      .inputs = {ranked("a", "[..., n, n]", 2), ranked("b", "[..., n, m]", 2)},
+                      .outputs = {one("x", "[..., n, m], the leading dimensions of a and b")},
+                      .signatures = {{matrix, as(0), as(0)}},
+                      .attributes = schemas_of(TriangularSolveOptions()),
+                      .other_names = {"trsm", "solve_triangular"}},
+                     [](Stream& s, const Reader& r) {
+                       triangular_solve(s, r.in(0), r.in(1), r.out(0), r.options<TriangularSolveOptions>());
+                     }));
+}
+
+}  // namespace weft::kernels

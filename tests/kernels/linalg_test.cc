@@ -1,0 +1,213 @@
+// Cholesky factors and triangular systems: GPU results against the CPU's, and both by their residuals.
+#include "weft/kernels/linalg.h"
+
+#include <complex>
+
+#include "cpu/executor.h"
+#include "kernels/operands.h"
+#include "support/differential.h"
+#include "support/quick.h"
+#include "weft/error.h"
+
+namespace weft::test {
+namespace {
+
+using Complex = std::complex<double>;
+
+Complex get(const View& v, std::int64_t i) {
+  const std::uint64_t b = element_bits(v, i);
+  if (v.dtype == DType::f64) return std::bit_cast<double>(b);
+  return {std::bit_cast<float>(static_cast<std::uint32_t>(b)),
+          v.dtype == DType::c64 ? std::bit_cast<float>(static_cast<std::uint32_t>(b >> 32)) : 0};
+}
+void set(const View& v, std::int64_t i, Complex c) {
+  std::uint64_t b = std::bit_cast<std::uint32_t>(static_cast<float>(c.real()));
+  if (v.dtype == DType::c64) b |= std::uint64_t{std::bit_cast<std::uint32_t>(static_cast<float>(c.imag()))} << 32;
+  if (v.dtype == DType::f64) b = std::bit_cast<std::uint64_t>(c.real());
+  set_element_bits(v, i, b);
+}
+Complex random_number(Rng& rng, bool complex) {
+  const auto one = [&] { return random_int(rng, -1000, 1000) / 1000.0; };
+  const double re = one();
+  return {re, complex ? one() : 0};
+}
+
+// Positive definite matrices b bᴴ / n + I / 2, in that triangle; the other one is NaN, which nothing may read.
+void make_definite(Rng& rng, const View& a, bool upper) {
+  const std::int64_t n = a.shape()[-1], matrices = n ? a.count() / (n * n) : 0;
+  std::vector<Complex> b(static_cast<std::size_t>(n * n));
+  for (std::int64_t m = 0; m < matrices; ++m) {
+    for (Complex& v : b) v = random_number(rng, a.dtype == DType::c64);
+    for (std::int64_t i = 0; i < n; ++i) {
+      for (std::int64_t j = 0; j < n; ++j) {
+        Complex sum = i == j ? 0.5 : 0;
+        for (std::int64_t k = 0; k < n; ++k) {
+          sum += b[static_cast<std::size_t>(i * n + k)] * std::conj(b[static_cast<std::size_t>(j * n + k)]) /
+                 static_cast<double>(n);
+        }
+        const bool kept = upper ? j >= i : j <= i;
+        constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+        set(a, (m * n + i) * n + j, kept ? sum : Complex(kNan, kNan));
+      }
+    }
+  }
+}
+
+// Well conditioned triangles: a diagonal near 1, and small elements beside it.
+void make_triangular(Rng& rng, const View& a, const kernels::TriangularSolveOptions& o) {
+  const std::int64_t n = a.shape()[-1], matrices = n ? a.count() / (n * n) : 0;
+  for (std::int64_t m = 0; m < matrices; ++m) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      for (std::int64_t j = 0; j < n; ++j) {
+        constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+        Complex v(kNan, kNan);
+        if (o.upper ? j > i : j < i) v = random_number(rng, a.dtype == DType::c64) / static_cast<double>(n);
+        if (i == j && !o.unit) v = 1.0 + 0.25 * random_number(rng, a.dtype == DType::c64);
+        set(a, (m * n + i) * n + j, v);
+      }
+    }
+  }
+}
+
+constexpr DType kTypes[] = {DType::f32, DType::c64};
+constexpr int kSizes[] = {0, 1, 2, 5, 16, 17, 32, 33, 64, 65, 100, 130};
+
+const bool cholesky_registered = differential(
+    "cholesky",
+    [](Rng& rng) {
+      const kernels::CholeskyOptions o{.upper = rng() % 2 == 0};
+      const DType type = pick(rng, kTypes);
+      const int n = pick(rng, kSizes);
+      const Shape batch = random_shape(rng, 0, 3, n > 32 ? 4 : 40);
+      Shape shape = batch;
+      shape.push_back(n);
+      shape.push_back(n);
+      const View a = random_view(rng, shape, type, random_output_kind(rng));
+      make_definite(rng.details(), a, o.upper);
+      const View l = random_view(rng, shape, type, random_output_kind(rng));
+      const View info = random_view(rng, batch, DType::i32, random_output_kind(rng));
+      return Problem{std::format("cholesky of {} to {}, info {}{}", to_string(a), to_string(l), to_string(info),
+                                 o.upper ? ", upper" : ""),
+                     {a},
+                     {l, info},
+                     [o](Stream& s, auto in, auto out) { kernels::cholesky(s, in[0], out[0], out[1], o); },
+                     {.absolute = 2e-5}};
+    },
+    2);
+
+const bool solve_registered = differential(
+    "triangular_solve",
+    [](Rng& rng) {
+      const kernels::TriangularSolveOptions o{rng() % 2 == 0, rng() % 2 == 0, rng() % 2 == 0};
+      const DType type = pick(rng, kTypes);
+      const int n = pick(rng, kSizes), m = pick(rng, kSizes);
+      Shape a_shape = random_shape(rng, 0, 3, n > 32 || m > 32 ? 4 : 40), b_shape = a_shape, x_shape = a_shape;
+      if (rng() % 3 == 0) a_shape = random_broadcast(rng, b_shape);
+      a_shape.push_back(n);
+      a_shape.push_back(n);
+      for (Shape* s : {&b_shape, &x_shape}) {
+        s->push_back(n);
+        s->push_back(m);
+      }
+      const View a = random_view(rng, a_shape, type, random_output_kind(rng));
+      make_triangular(rng.details(), a, o);
+      const View b = random_view(rng, b_shape, type, random_input_kind(rng));
+      const View x = random_view(rng, x_shape, type, random_output_kind(rng));
+      return Problem{std::format("triangular_solve of {} and {} to {}{}{}{}", to_string(a), to_string(b), to_string(x),
+                                 o.upper ? ", upper" : "", o.adjoint ? ", adjoint" : "", o.unit ? ", unit" : ""),
+                     {a, b},
+                     {x},
+                     [o](Stream& s, auto in, auto out) { kernels::triangular_solve(s, in[0], in[1], out[0], o); },
+                     {.absolute = 1e-4, .relative = 1e-5}};
+    },
+    2);
+
+class Linalg : public testing::TestWithParam<std::string> {
+ protected:
+  gpu::Device& device() { return test::device(GetParam()); }
+  Rng rng{37};
+};
+INSTANTIATE_TEST_SUITE_P(Devices, Linalg, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
+
+// The first minor that is not positive definite, in the first block and behind it; the columns before it stay.
+TEST_P(Linalg, CholeskyOfIndefiniteMatrices) {
+  for (const std::int64_t n : {7, 64, 150}) {
+    for (const std::int64_t bad : {std::int64_t{0}, n / 2, n - 1}) {
+      for (const double value :
+           {-1.0, 0.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+        const View a = random_view(rng, {2, n, n}, DType::f32), l = random_view(rng, {2, n, n}, DType::f32);
+        const View info = random_view(rng, {2}, DType::i32);
+        make_definite(rng, a, false);
+        set(a, n * n + bad * n + bad, value);
+        const View in = to_device(device(), a), out = to_device(device(), l), status = to_device(device(), info);
+        gpu::Encoder encoder(device());
+        kernels::cholesky(encoder, in, out, status);
+        encoder.submit();
+        const View got = to_host(device(), out), state = to_host(device(), status);
+        EXPECT_EQ(static_cast<std::int32_t>(element_bits(state, 0)), 0);
+        EXPECT_EQ(static_cast<std::int32_t>(element_bits(state, 1)), bad + 1) << n << " " << value;
+        EXPECT_TRUE(std::isnan(get(got, n * n + bad * n + bad).real()));
+        EXPECT_TRUE(std::isnan(get(got, 2 * n * n - 1).real()));
+        if (bad > 0) {
+          EXPECT_FALSE(std::isnan(get(got, n * n + (bad - 1) * n + bad - 1).real()));
+        }
+      }
+    }
+  }
+}
+
+// The residual of a large factor is that of rounding.
+TEST_P(Linalg, ResidualOfALargeFactor) {
+  const std::int64_t n = quick() ? 200 : 500;
+  const View a = random_view(rng, {n, n}, DType::f32), l = random_view(rng, {n, n}, DType::f32);
+  const View info = random_view(rng, {}, DType::i32);
+  make_definite(rng, a, false);
+  const View in = to_device(device(), a), out = to_device(device(), l), status = to_device(device(), info);
+  gpu::Encoder encoder(device());
+  kernels::cholesky(encoder, in, out, status);
+  encoder.submit();
+  const View got = to_host(device(), out);
+  double worst = 0, largest = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t j = 0; j <= i; ++j) {
+      double sum = 0;
+      for (std::int64_t k = 0; k <= j; ++k) sum += get(got, i * n + k).real() * get(got, j * n + k).real();
+      worst = std::max(worst, std::abs(sum - get(a, i * n + j).real()));
+      largest = std::max(largest, std::abs(get(a, i * n + j).real()));
+    }
+  }
+  EXPECT_LE(worst / largest, 4 * 6e-8 * std::sqrt(static_cast<double>(n)));
+}
+
+TEST(LinalgCpu, DoublesAndErrors) {
+  Rng rng{3};
+  cpu::Executor executor;
+  const View a = random_view(rng, {3, 40, 40}, DType::f64), l = random_view(rng, {3, 40, 40}, DType::f64);
+  const View info = random_view(rng, {3}, DType::i32), b = random_view(rng, {3, 40, 5}, DType::f64);
+  const View x = random_view(rng, {3, 40, 5}, DType::f64);
+  make_definite(rng, a, false);
+  kernels::cholesky(executor, a, l, info);
+  for (std::int64_t i = 0; i < 40; ++i) {
+    for (std::int64_t j = 0; j <= i; ++j) {
+      Complex sum = 0;
+      for (std::int64_t k = 0; k <= j; ++k) sum += get(l, i * 40 + k) * get(l, j * 40 + k);
+      EXPECT_NEAR(sum.real(), get(a, i * 40 + j).real(), 1e-14);
+    }
+  }
+  kernels::triangular_solve(executor, l, b, x);
+  for (std::int64_t i = 0; i < 40; ++i) {
+    Complex sum = 0;
+    for (std::int64_t k = 0; k <= i; ++k) sum += get(l, i * 40 + k) * get(x, k * 5);
+    EXPECT_NEAR(sum.real(), get(b, i * 5).real(), 1e-12);
+  }
+  const View flat = random_view(rng, {40}, DType::f64), wide = random_view(rng, {3, 40, 41}, DType::f64);
+  EXPECT_THROW(kernels::cholesky(executor, flat, l, info), InvalidArgument);
+  EXPECT_THROW(kernels::cholesky(executor, wide, l, info), InvalidArgument);
+  EXPECT_THROW(kernels::cholesky(executor, a, l, b), InvalidArgument);
+  EXPECT_THROW(kernels::triangular_solve(executor, l, wide, x), InvalidArgument);
+  EXPECT_THROW(kernels::triangular_solve(executor, wide, b, x), InvalidArgument);
+  EXPECT_THROW(kernels::triangular_solve(executor, l, b, l), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace weft::test
