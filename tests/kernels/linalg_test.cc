@@ -122,6 +122,32 @@ const bool solve_registered = differential(
     },
     2);
 
+const bool lu_registered = differential(
+    "lu",
+    [](Rng& rng) {
+      const DType type = pick(rng, kTypes);
+      const int m = pick(rng, kSizes), n = rng() % 2 ? m : pick(rng, kSizes);
+      const Shape batch = random_shape(rng, 0, 3, m > 32 || n > 32 ? 4 : 40);
+      const auto with = [&](std::initializer_list<std::int64_t> sizes) {
+        Shape shape = batch;
+        for (const std::int64_t s : sizes) shape.push_back(s);
+        return shape;
+      };
+      const View a = random_view(rng, with({m, n}), type, random_output_kind(rng));
+      // Few digits, so that no two candidates for a pivot are so close that rounding chooses between them.
+      for (std::int64_t i = 0; i < a.count(); ++i) set(a, i, random_number(rng.details(), type == DType::c64));
+      const View lu = random_view(rng, with({m, n}), type, random_output_kind(rng));
+      const View pivots = random_view(rng, with({std::min(m, n)}), DType::i32, random_output_kind(rng));
+      const View order = random_view(rng, with({m}), DType::i32, random_output_kind(rng));
+      const View info = random_view(rng, batch, DType::i32, random_output_kind(rng));
+      return Problem{std::format("lu of {} to {}", to_string(a), to_string(lu)),
+                     {a},
+                     {lu, pivots, order, info},
+                     [](Stream& s, auto in, auto out) { kernels::lu(s, in[0], out[0], out[1], out[2], out[3]); },
+                     {.absolute = 2e-3, .relative = 1e-4}};
+    },
+    2);
+
 class Linalg : public testing::TestWithParam<std::string> {
  protected:
   gpu::Device& device() { return test::device(GetParam()); }
@@ -177,6 +203,73 @@ TEST_P(Linalg, ResidualOfALargeFactor) {
     }
   }
   EXPECT_LE(worst / largest, 4 * 6e-8 * std::sqrt(static_cast<double>(n)));
+}
+
+// What the factors multiply to, by the order of the rows; the order is that of the interchanges.
+void expect_factors(const View& a, const View& lu, const View& pivots, const View& order, double allowed) {
+  const std::int64_t m = a.shape()[-2], n = a.shape()[-1], steps = std::min(m, n);
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(m));
+  for (std::int64_t i = 0; i < m; ++i) rows[static_cast<std::size_t>(i)] = i;
+  for (std::int64_t k = 0; k < steps; ++k) {
+    const auto pivot = static_cast<std::int32_t>(element_bits(pivots, k));
+    ASSERT_GE(pivot, k);
+    ASSERT_LT(pivot, m);
+    std::swap(rows[static_cast<std::size_t>(k)], rows[static_cast<std::size_t>(pivot)]);
+  }
+  double worst = 0, largest = 0;
+  for (std::int64_t i = 0; i < m; ++i) {
+    const auto row = static_cast<std::int32_t>(element_bits(order, i));
+    ASSERT_EQ(row, rows[static_cast<std::size_t>(i)]);
+    for (std::int64_t j = 0; j < n; ++j) {
+      Complex sum = 0;
+      for (std::int64_t k = 0; k <= std::min({i, j, steps - 1}); ++k) {
+        sum += (k == i ? Complex(1) : get(lu, i * n + k)) * get(lu, k * n + j);
+      }
+      worst = std::max(worst, std::abs(sum - get(a, row * n + j)));
+      largest = std::max(largest, std::abs(get(a, row * n + j)));
+      if (j < i && j < steps) {
+        EXPECT_LE(std::abs(get(lu, i * n + j)), 1.5);
+      }
+    }
+  }
+  EXPECT_LE(worst, allowed * largest) << to_string(a);
+}
+
+// Large matrices, tall and wide ones, of several panels.
+TEST_P(Linalg, ResidualOfLu) {
+  for (const DType type : {DType::f32, DType::c64}) {
+    for (const auto& [m, n] :
+         {std::pair<std::int64_t, std::int64_t>{20, 20}, {200, 200}, {300, 70}, {70, 300}, {129, 161}}) {
+      const View a = random_view(rng, {m, n}, type), lu = random_view(rng, {m, n}, type);
+      const View pivots = random_view(rng, {std::min(m, n)}, DType::i32), order = random_view(rng, {m}, DType::i32);
+      const View info = random_view(rng, {}, DType::i32);
+      for (std::int64_t i = 0; i < a.count(); ++i) set(a, i, random_number(rng, type == DType::c64));
+      const View in = to_device(device(), a), out = to_device(device(), lu), pivots_out = to_device(device(), pivots);
+      const View order_out = to_device(device(), order), status = to_device(device(), info);
+      gpu::Encoder encoder(device());
+      kernels::lu(encoder, in, out, pivots_out, order_out, status);
+      encoder.submit();
+      EXPECT_EQ(static_cast<std::int32_t>(element_bits(to_host(device(), status), 0)), 0);
+      expect_factors(a, to_host(device(), out), to_host(device(), pivots_out), to_host(device(), order_out), 2e-5);
+    }
+  }
+}
+
+// A column of zeros is left, and reported; the factors are right all the same.
+TEST_P(Linalg, LuOfSingularMatrices) {
+  for (const std::int64_t n : {6, 150}) {
+    const View a = random_view(rng, {n, n}, DType::f32), lu = random_view(rng, {n, n}, DType::f32);
+    const View pivots = random_view(rng, {n}, DType::i32), order = random_view(rng, {n}, DType::i32);
+    const View info = random_view(rng, {}, DType::i32);
+    for (std::int64_t i = 0; i < a.count(); ++i) set(a, i, i % n == n - 2 ? 0 : random_number(rng, false));
+    const View in = to_device(device(), a), out = to_device(device(), lu), pivots_out = to_device(device(), pivots);
+    const View order_out = to_device(device(), order), status = to_device(device(), info);
+    gpu::Encoder encoder(device());
+    kernels::lu(encoder, in, out, pivots_out, order_out, status);
+    encoder.submit();
+    EXPECT_EQ(static_cast<std::int32_t>(element_bits(to_host(device(), status), 0)), n - 1);
+    expect_factors(a, to_host(device(), out), to_host(device(), pivots_out), to_host(device(), order_out), 2e-5);
+  }
 }
 
 TEST(LinalgCpu, DoublesAndErrors) {

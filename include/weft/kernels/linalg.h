@@ -26,6 +26,16 @@ struct CholeskyOptions {
 // updates are matrix products. Throws InvalidArgument; f64 on a GPU is Unsupported.
 void cholesky(Stream& stream, const View& a, const View& l, const View& info, const CholeskyOptions& options = {});
 
+// The factors of a, [..., m, n], with partial pivoting: a's row order[i] is row i of l · u. lu has a's shape and holds
+// u on and above its diagonal, and below it l, whose diagonal is 1. pivots i32 [..., min(m, n)]: in step k rows k and
+// pivots[k], counted from 0, were interchanged; order i32 [..., m]: what comes of all of them. info i32 [...]: 0, or
+// the order k of the first u(k, k), counted from 1, that is exactly 0; the factors are right then, but u is singular. a
+// and lu are of one type: f32, c64, or on the CPU f64. lu may be a's very view.
+//
+// As LAPACK's getrf: a pivot has the largest magnitude of its column, of complex numbers the largest |re| + |im|.
+// Throws InvalidArgument; f64 on a GPU is Unsupported.
+void lu(Stream& stream, const View& a, const View& lu, const View& pivots, const View& order, const View& info);
+
 struct TriangularSolveOptions {
   bool upper = false;    // a is upper triangular
   bool adjoint = false;  // solves with aᴴ

@@ -226,6 +226,164 @@ void run(Stream& stream, const View& a, const View& l, const View& info, const C
              [&](std::span<const View> v) { cholesky_gpu(stream, v[0], v[1], v[2]); });
 }
 
+// ---- LU
+
+// Operands of which each matrix has a list.
+void add_list(Call& call, const Batch& batch, const std::string& name, const View& v) {
+  batch.strides(name, v, 1);
+  call.index_param(name + "_step", v.strides()[-1]);
+}
+
+void lu_small(gpu::Commands& commands, const View& a, const View& lu, const View& pivots, const View& order,
+              const View& info) {
+  Call call(commands, "lu_small");
+  const bool in_place = a.buffer == lu.buffer && a.offset == lu.offset && a.layout == lu.layout;
+  const Batch batch(call, batch_of(lu));
+  if (in_place) {
+    call.read_write("lu", lu);
+  } else {
+    call.read("a", a).write("lu", lu);
+    batch.strides("a", a, 2);
+  }
+  batch.strides("lu", lu, 2);
+  call.write("pivots", pivots).write("order", order).write("info", info);
+  add_list(call, batch, "pivots", pivots);
+  add_list(call, batch, "order", order);
+  batch.strides("info", info, 0);
+  const std::int64_t m = lu.shape()[-2], n = lu.shape()[-1], steps = std::min(m, n);
+  const std::uint32_t threads = workgroup_size(call.capabilities(), std::max(m, n) <= 16   ? 32
+                                                                    : std::max(m, n) <= 32 ? 64
+                                                                                           : 256);
+  call.set("complex", is_complex(lu)).set("in_place", in_place);
+  call.set("rows", m).set("pitch", n | 1).set("threads", threads).set("scanners", std::min(threads, 32u));
+  call.set("width", std::max(m, n) <= 16 ? 8 : 16);
+  call.index_param("m", m).index_param("n", n).index_param("steps", steps);
+  const double matrices = static_cast<double>(element_count(batch_of(lu)));
+  call.cost({.bytes = 2 * byte_size(lu.dtype, static_cast<std::uint64_t>(lu.count())),
+             .flops = matrices * static_cast<double>(m * n * steps) * (is_complex(lu) ? 8.0 / 3 : 2.0 / 3)});
+  call.dispatch_groups("lu", element_count(batch_of(lu)));
+}
+
+// order[…, i] = i.
+void in_order(Stream& stream, const View& order) {
+  GpuScratch scratch(*stream.gpu());
+  const std::int64_t rows = order.shape()[-1];
+  const View words = scratch.take(static_cast<std::uint64_t>(rows) * 4);
+  const View first(words.buffer, words.offset, DType::i32, {rows});
+  arange(stream, 0, 1, first);
+  copy(stream, first.broadcast_to(order.shape()), order);
+}
+
+struct Panel {
+  std::int64_t first, columns;  // of the matrix
+};
+
+void lu_panel(gpu::Commands& commands, const View& panel, const View& lu, const View& pivots, const View& info,
+              const Panel& at) {
+  Call call(commands, "lu_panel");
+  const Batch batch(call, batch_of(lu));
+  const std::int64_t rows = lu.shape()[-2] - at.first;
+  call.read_write("panel", panel).write("pivots", pivots);
+  add_list(call, batch, "pivots", pivots);
+  (at.first == 0 ? call.write("info", info) : call.read_write("info", info));
+  batch.strides("info", info, 0);
+  std::uint32_t threads = workgroup_size(call.capabilities(), call.capabilities().software ? 64 : 1024);
+  while (threads > 32 && threads / 2 >= rows) threads /= 2;
+  call.set("complex", is_complex(lu)).set("first", at.first == 0).set("size", at.columns).set("threads", threads);
+  call.index_param("m", rows).index_param("n", at.columns).index_param("row", at.first);
+  const auto elements = static_cast<std::uint64_t>(panel.count());
+  call.cost({.bytes = 2 * byte_size(lu.dtype, elements),
+             .flops = static_cast<double>(elements) * static_cast<double>(at.columns) * (is_complex(lu) ? 4 : 1)});
+  call.dispatch_groups("lu_panel", element_count(batch_of(lu)));
+}
+
+void lu_swap(gpu::Commands& commands, const View& lu, const View& pivots, const View& order, const Panel& at) {
+  Call call(commands, "lu_swap");
+  const Batch batch(call, batch_of(lu));
+  call.read("pivots", pivots).read_write("lu", lu).read_write("order", order);
+  add_list(call, batch, "pivots", pivots);
+  add_list(call, batch, "order", order);
+  batch.strides("lu", lu, 2);
+  const std::int64_t columns = lu.shape()[-1], steps = pivots.shape()[-1];
+  const std::uint32_t threads = workgroup_size(call.capabilities(), 64);
+  call.set("threads", threads);
+  call.index_param("columns", columns)
+      .index_param("row", at.first)
+      .index_param("n", at.columns)
+      .index_param("steps", steps);
+  const std::int64_t all = element_count(batch_of(lu)) * (columns + 1);
+  call.cost({.bytes = byte_size(lu.dtype, static_cast<std::uint64_t>(4 * all * steps))});
+  call.dispatch_groups("lu_swap", ceil_div(all, threads));
+}
+
+void lu_gpu(Stream& stream, const View& a, const View& lu, const View& pivots, const View& order, const View& info) {
+  gpu::Commands& commands = *stream.gpu();
+  const gpu::Capabilities& can = commands.device().capabilities();
+  const std::int64_t m = lu.shape()[-2], n = lu.shape()[-1];
+  const std::int64_t bytes = is_complex(lu) ? 8 : 4;
+  if (m * (n | 1) * bytes + m * 4 + 256 <= can.max_workgroup_memory)
+    return lu_small(commands, a, lu, pivots, order, info);
+  if (a.buffer != lu.buffer || a.offset != lu.offset || a.layout != lu.layout) copy(stream, a, lu);
+  in_order(stream, order);
+  constexpr std::int64_t kColumns = 32;
+  const std::int64_t steps = std::min(m, n), matrices = element_count(batch_of(lu));
+  for (std::int64_t k = 0; k < steps; k += kColumns) {
+    const Panel at{k, std::min(kColumns, steps - k)};
+    const std::int64_t rows = m - k, right = n - k - at.columns, below = rows - at.columns;
+    const View own = slice(pivots, -1, k, k + at.columns);
+    const View column = block(lu, k, rows, k, at.columns);
+    {
+      GpuScratch scratch(commands);
+      Shape shape = batch_of(lu);
+      shape.push_back(at.columns);
+      shape.push_back(rows);
+      const View words = scratch.take(byte_size(lu.dtype, static_cast<std::uint64_t>(matrices * at.columns * rows)));
+      const View panel(words.buffer, words.offset, lu.dtype, shape);
+      copy(stream, transposed(column), panel);
+      lu_panel(commands, panel, lu, own, info, at);
+      copy(stream, panel, transposed(column));
+    }
+    lu_swap(commands, lu, own, order, at);
+    if (right <= 0) continue;
+    const View upper = block(lu, k, at.columns, k + at.columns, right);
+    triangular_solve(stream, block(lu, k, at.columns, k, at.columns), upper, upper, {.unit = true});
+    if (below > 0) {
+      subtract_product(stream, commands, block(lu, k + at.columns, below, k, at.columns), upper,
+                       block(lu, k + at.columns, below, k + at.columns, right));
+    }
+  }
+}
+
+void run_lu(Stream& stream, const View& a, const View& lu, const View& pivots, const View& order, const View& info) {
+  constexpr std::string_view kName = "lu";
+  check_views(kName, {&a}, {&lu, &pivots, &order, &info});
+  if (a.rank() < 2) throw InvalidArgument("{}: a is {}; expected matrices, [..., m, n]", kName, to_string(a));
+  const auto expect = [&](std::string_view operand, const View& v, Shape batch, std::optional<std::int64_t> size) {
+    if (size) batch.push_back(*size);
+    if (v.shape() != batch) {
+      throw InvalidArgument("{}: {} is {}; expected the shape {}, for a {}", kName, operand, to_string(v),
+                            to_string(batch), to_string(a));
+    }
+  };
+  if (lu.shape() != a.shape())
+    throw InvalidArgument("{}: lu is {}; expected a's shape {}", kName, to_string(lu), to_string(a));
+  const std::int64_t m = a.shape()[-2], n = a.shape()[-1];
+  expect("pivots", pivots, batch_of(a), std::min(m, n));
+  expect("order", order, batch_of(a), m);
+  expect("info", info, batch_of(a), {});
+  check_memory(stream, kName, {{"a", a}}, {{"lu", lu}, {"pivots", pivots}, {"order", order}, {"info", info}},
+               Sharing::same_view);
+  if (info.count() == 0) return;
+  if (stream.cpu()) return lu_cpu(*stream.cpu(), a, lu, pivots, order, info);
+  if (a.dtype == DType::f64) throw Unsupported("{}: a is {}, which runs on the CPU only", kName, to_string(a));
+  if (a.count() == 0) {
+    if (order.count()) in_order(stream, order);
+    return fill(stream, 0, info);
+  }
+  in_batches(stream.gpu()->device().capabilities(), kName, {a, lu, pivots, order, info}, info.rank(),
+             [&](std::span<const View> v) { lu_gpu(stream, v[0], v[1], v[2], v[3], v[4]); });
+}
+
 // ---- Triangular systems
 
 struct Triangular {
@@ -312,15 +470,18 @@ void run(Stream& stream, const View& a, const View& b, const View& x, const Tria
   if (a.dtype == DType::f64) throw Unsupported("{}: a is {}, which runs on the CPU only", kName, to_string(a));
   const gpu::Capabilities& can = stream.gpu()->device().capabilities();
   const std::int64_t size = block_size(can, a, is_complex(a) ? 32 : 64, 32);
-  in_batches(can, kName, {factors, from, to}, batch.rank(), [&](std::span<const View> v) {
-    solve_lower(stream, v[0], v[1], v[2], {options.unit, conjugates, size});
-  });
+  in_batches(can, kName, {factors, from, to}, batch.rank(),
+             [&](std::span<const View> v) { solve_lower(stream, v[0], v[1], v[2], {options.unit, conjugates, size}); });
 }
 
 }  // namespace
 
 void cholesky(Stream& stream, const View& a, const View& l, const View& info, const CholeskyOptions& options) {
   call(stream, CallKey("cholesky", options.upper), {a, l, info}, [&](Stream& s) { run(s, a, l, info, options); });
+}
+
+void lu(Stream& stream, const View& a, const View& lu, const View& pivots, const View& order, const View& info) {
+  call(stream, CallKey("lu"), {a, lu, pivots, order, info}, [&](Stream& s) { run_lu(s, a, lu, pivots, order, info); });
 }
 
 void triangular_solve(Stream& stream, const View& a, const View& b, const View& x,

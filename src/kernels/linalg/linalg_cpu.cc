@@ -94,6 +94,83 @@ void factor(cpu::Executor& executor, const View& a, const View& l, const View& i
 }
 
 template <class T>
+double size_of(const T& v) {
+  if constexpr (std::is_same_v<T, std::complex<double>>)
+    return std::abs(v.real()) + std::abs(v.imag());
+  else
+    return std::abs(v);
+}
+
+template <class T>
+void factors(cpu::Executor& executor, const View& a, const View& lu, const View& pivots, const View& order,
+             const View& info) {
+  using W = Wide<T>;
+  const Matrices<T> from(a), to(lu);
+  const std::int64_t m = a.shape()[-2], n = a.shape()[-1], steps = std::min(m, n);
+  const auto rows_of = [](const View& v) {
+    Layout batch{v.shape(), v.strides()};
+    batch.shape.pop_back();
+    batch.strides.pop_back();
+    return batch;
+  };
+  const Layout pivot_rows = rows_of(pivots), order_rows = rows_of(order);
+  parallel(executor, from.count(), 1, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<W> x(static_cast<std::size_t>(m * n));
+    std::vector<std::int32_t> places(static_cast<std::size_t>(m));
+    for (std::int64_t matrix = begin; matrix < end; ++matrix) {
+      const std::int64_t a0 = from.first(matrix), lu0 = to.first(matrix);
+      for (std::int64_t i = 0; i < m; ++i) {
+        for (std::int64_t j = 0; j < n; ++j) x[static_cast<std::size_t>(i * n + j)] = static_cast<W>(from(a0, i, j));
+        places[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(i);
+      }
+      std::int32_t zero = 0;
+      std::int32_t* pivot_out = data<std::int32_t>(pivots) + (steps ? offset_of(pivot_rows, matrix) : 0);
+      for (std::int64_t k = 0; k < steps; ++k) {
+        std::int64_t pivot = k;
+        double most = size_of(x[static_cast<std::size_t>(k * n + k)]);
+        for (std::int64_t i = k + 1; i < m; ++i) {
+          const double v = size_of(x[static_cast<std::size_t>(i * n + k)]);
+          if (v > most) {
+            most = v;
+            pivot = i;
+          }
+        }
+        W* upper = x.data() + k * n;
+        if (pivot != k) {
+          std::swap_ranges(upper, upper + n, x.data() + pivot * n);
+          std::swap(places[static_cast<std::size_t>(k)], places[static_cast<std::size_t>(pivot)]);
+        }
+        pivot_out[k * pivots.strides()[-1]] = static_cast<std::int32_t>(pivot);
+        if (size_of(upper[k]) == 0) {  // so is the whole column, which stays
+          if (!zero) zero = static_cast<std::int32_t>(k + 1);
+          continue;
+        }
+        for (std::int64_t i = k + 1; i < m; ++i) {
+          W* row = x.data() + i * n;
+          const W factor = row[k] / upper[k];
+          row[k] = factor;
+          for (std::int64_t j = k + 1; j < n; ++j) row[j] -= product(factor, upper[j]);
+        }
+      }
+      for (std::int64_t i = 0; i < m; ++i) {
+        for (std::int64_t j = 0; j < n; ++j) {
+          const W v = x[static_cast<std::size_t>(i * n + j)];
+          if constexpr (kComplex<T>)
+            to(lu0, i, j) = {static_cast<float>(v.real()), static_cast<float>(v.imag())};
+          else
+            to(lu0, i, j) = static_cast<T>(v);
+        }
+      }
+      for (std::int64_t i = 0; i < m; ++i) {
+        data<std::int32_t>(order)[offset_of(order_rows, matrix) + i * order.strides()[-1]] =
+            places[static_cast<std::size_t>(i)];
+      }
+      data<std::int32_t>(info)[offset_of(info.layout, matrix)] = zero;
+    }
+  });
+}
+
+template <class T>
 void solve(cpu::Executor& executor, const View& a, const View& b, const View& x, bool unit, bool conjugates) {
   using W = Wide<T>;
   const Matrices<T> factors(a), from(b), to(x);
@@ -141,6 +218,11 @@ void with_matrix_type(DType type, F&& f) {
 
 void cholesky_cpu(cpu::Executor& executor, const View& a, const View& l, const View& info) {
   with_matrix_type(a.dtype, [&]<class T>() { factor<T>(executor, a, l, info); });
+}
+
+void lu_cpu(cpu::Executor& executor, const View& a, const View& lu, const View& pivots, const View& order,
+            const View& info) {
+  with_matrix_type(a.dtype, [&]<class T>() { factors<T>(executor, a, lu, pivots, order, info); });
 }
 
 void triangular_solve_cpu(cpu::Executor& executor, const View& a, const View& b, const View& x, bool unit,

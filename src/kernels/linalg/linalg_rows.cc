@@ -17,6 +17,16 @@ void add_linalg_rows(TableRows& rows) {
            .attributes = schemas_of(CholeskyOptions()),
            .other_names = {"potrf"}},
           [](Stream& s, const Reader& r) { cholesky(s, r.in(0), r.out(0), r.out(1), r.options<CholeskyOptions>()); }));
+  rows.push_back(row({.name = "lu",
+                      .family = "linalg",
+                      .summary = "the triangular factors of a matrix, with partial pivoting",
+                      .formula = "a[order[i]] = (l u)[i]",
+                      .inputs = {ranked("a", "[..., m, n]", 2)},
+                      .outputs = {one("lu", "a's shape"), one("pivots", "[..., min(m, n)]"), one("order", "[..., m]"),
+                                  one("info", "[...]")},
+                      .signatures = {{matrix, as(0), DType::i32, DType::i32, DType::i32}},
+                      .other_names = {"getrf", "lu_factor"}},
+                     [](Stream& s, const Reader& r) { lu(s, r.in(0), r.out(0), r.out(1), r.out(2), r.out(3)); }));
   rows.push_back(row({.name = "triangular_solve",
                       .family = "linalg",
                       .summary = "the solution of a triangular system",

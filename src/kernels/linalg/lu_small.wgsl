@@ -1,0 +1,96 @@
+{#
+  The LU factors with partial pivoting of matrices that fit workgroup memory, a workgroup for each. Columns of l are left
+  unscaled until the end. Pivots have the largest magnitude (the sum of both parts' of complex numbers, as in LAPACK),
+  of equal ones the first. complex: elements are vec2<f32>. in_place: a is lu.
+#}
+alias value = {{ "vec2<f32>" if complex else "f32" }};
+const kPitch = {{ pitch }}u;
+var<workgroup> s: array<value, {{ rows * pitch }}>;
+var<workgroup> order: array<u32, {{ rows }}>;
+var<workgroup> best: array<f32, {{ scanners }}>;
+var<workgroup> best_row: array<u32, {{ scanners }}>;
+fn product(a: value, b: value) -> value { return {{ "vec2<f32>(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x)" if complex else "a * b" }}; }
+fn size_of(a: value) -> f32 { return {{ "abs(a.x) + abs(a.y)" if complex else "abs(a)" }}; }
+fn inverse(a: value) -> value {
+  if (size_of(a) == 0.0) { return value(); }   // the column is 0, and stays so
+  return {{ "div_c64(vec2<f32>(1.0, 0.0), a)" if complex else "1.0 / a" }};
+}
+
+@compute @workgroup_size({{ threads }})
+fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,
+        @builtin(num_workgroups) groups: vec3<u32>) {
+  let matrix = group_index(wg, groups);
+  let c = coords(min(matrix, p.count - 1u));
+  let lu0 = at_lu(c);
+{% if not in_place %}
+  let a0 = at_a(c);
+{% endif %}
+  for (var e = lid; e < p.m * p.n; e += {{ threads }}u) {
+    let i = e / p.n;
+    let j = e % p.n;
+    s[i * kPitch + j] = {{ "load_lu(lu0 + i * p.lu_row + j * p.lu_column)" if in_place else "load_a(a0 + i * p.a_row + j * p.a_column)" }};
+  }
+  for (var i = lid; i < p.m; i += {{ threads }}u) { order[i] = i; }
+  let tx = lid % {{ width }}u;
+  let ty = lid / {{ width }}u;
+  let last = matrix < p.count;
+  var zero = 0u;
+  for (var k = 0u; k < p.steps; k++) {
+    workgroupBarrier();
+    if (lid < {{ scanners }}u) {
+      var most = -1.0;
+      var at = k;
+      for (var i = k + lid; i < p.m; i += {{ scanners }}u) {
+        let v = size_of(s[i * kPitch + k]);
+        if (v > most) {
+          most = v;
+          at = i;
+        }
+      }
+      best[lid] = most;
+      best_row[lid] = at;
+    }
+    workgroupBarrier();
+    var pivot = k;
+    var most = -1.0;
+    for (var t = 0u; t < {{ scanners }}u; t++) {
+      let row = best_row[t];
+      if (best[t] > most || (best[t] == most && row < pivot)) {
+        most = best[t];
+        pivot = row;
+      }
+    }
+    if (pivot != k) {
+      for (var j = lid; j < p.n; j += {{ threads }}u) {
+        let upper = s[k * kPitch + j];
+        s[k * kPitch + j] = s[pivot * kPitch + j];
+        s[pivot * kPitch + j] = upper;
+      }
+      if (lid == 0u) {
+        let upper = order[k];
+        order[k] = order[pivot];
+        order[pivot] = upper;
+      }
+    }
+    if (lid == 0u && last) { store_pivots(at_pivots(c) + k * p.pivots_step, i32(pivot)); }
+    workgroupBarrier();
+    let d = s[k * kPitch + k];
+    if (size_of(d) == 0.0 && zero == 0u) { zero = k + 1u; }
+    let r = inverse(d);
+    for (var i = k + 1u + ty; i < p.m; i += {{ threads // width }}u) {
+      let x = product(s[i * kPitch + k], r);
+      for (var j = k + 1u + tx; j < p.n; j += {{ width }}u) { s[i * kPitch + j] -= product(x, s[k * kPitch + j]); }
+    }
+  }
+  workgroupBarrier();
+  if (!last) { return; }
+  for (var e = lid; e < p.m * p.n; e += {{ threads }}u) {
+    let i = e / p.n;
+    let j = e % p.n;
+    var v = s[i * kPitch + j];
+    if (j < i) { v = product(v, inverse(s[j * kPitch + j])); }
+    store_lu(lu0 + i * p.lu_row + j * p.lu_column, v);
+  }
+  for (var i = lid; i < p.m; i += {{ threads }}u) { store_order(at_order(c) + i * p.order_step, i32(order[i])); }
+  if (lid == 0u) { store_info(at_info(c), i32(zero)); }
+}
