@@ -35,7 +35,7 @@ FAMILIES = {"copy": (*FLOATS, "u8"), "cast": ("f32",), "generate": ("f32", "f16"
             "rows": FLOATS, "lengths": ("f32", "f16"), "shapes": ("f32", "f16"),
             "row_fusion": ("f32", "f16"), "gradients": ("f32", "f16"), "move": ("f32", "f16"),
             "scan": ("f32", "f16"), "attention": ("f32", "f16"), "matmul": ("f32", "f16"), "conv": ("f32", "f16"),
-            "rnn": ("f32", "f16"), "quantize": ("f32", "f16"), "pool": ("f32", "f16"), "resize": ("f32", "f16"), "fft": ("f32",)}
+            "rnn": ("f32", "f16"), "quantize": ("f32", "f16"), "pool": ("f32", "f16"), "resize": ("f32", "f16"), "fft": ("f32",), "linalg": ("f32",)}
 
 
 class Bench:
@@ -472,6 +472,18 @@ class Bench:
             self.measure(f"fft real {list(x.shape)}", "GB/s", 8 * x.numel(), torch.fft.rfft, x)
             self.measure(f"fft to real {list(x.shape)}", "GB/s", 8 * x.numel(),
                          lambda a, m=n: torch.fft.irfft(a, n=m), torch.fft.rfft(x))
+
+
+    def linalg(self, kind):
+        for count, n in ((1, 4096), (10000, 32), (64, 512)):
+            a = self.random((count, n, n), kind) - 0.5
+            a = (a + a.mT) / 2 + n * torch.eye(n, device="cuda")
+            cube, shape = count * n**3, f"{kind} [{count}, {n}, {n}]"
+            self.measure(f"cholesky {shape}", "TFLOP/s", cube / 3, lambda x: torch.linalg.cholesky_ex(x)[0], a)
+            factor = torch.linalg.cholesky(a)
+            self.measure(f"triangular_solve {shape}", "TFLOP/s", cube,
+                         lambda f, b: torch.linalg.solve_triangular(f, b, upper=False), factor, a)
+            self.measure(f"lu {shape}", "TFLOP/s", cube * 2 / 3, lambda x: torch.linalg.lu_factor_ex(x)[0], a)
 
 
 def main():
