@@ -4,12 +4,6 @@
 
 namespace weft {
 
-const Node& stored_by(const Node& node) {
-  const Node* stored = &node;
-  while (!stored->is_computed() && stored->op().is_view()) stored = stored->inputs()[0].node();
-  return *stored;
-}
-
 void sort_by_sequence(std::vector<const Node*>& nodes) {
   // A search finds users first, so that this is nearly the order. (What is nearly in order, quicksort sorts slowly.)
   std::ranges::reverse(nodes);

@@ -47,10 +47,6 @@ std::vector<const Node*> reach(const Roots& roots, NodeIds& seen, Stop&& stop) {
   return nodes;
 }
 
-// The node whose memory the node's result is: its own, or that of what a chain of views shows. Hold
-// Node::graph_mutex().
-const Node& stored_by(const Node& node);
-
 // Puts nodes into the order in which they were made, in which operands come before users.
 void sort_by_sequence(std::vector<const Node*>& nodes);
 

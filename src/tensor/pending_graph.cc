@@ -99,6 +99,12 @@ DataPtr data_ptr(const Tensor& t) {
 
 }  // namespace
 
+const Node& stored_by(const Node& node) {
+  const Node* stored = &node;
+  while (!stored->is_computed() && stored->op().is_view()) stored = stored->inputs()[0].node();
+  return *stored;
+}
+
 PendingGraph::PendingGraph(std::span<const Tensor> wanted, Use use) {
   std::unique_lock lock(Node::graph_mutex());
   for (;;) {

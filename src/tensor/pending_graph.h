@@ -14,6 +14,10 @@
 
 namespace weft {
 
+// The node whose memory the node's result is: its own, or that of what a chain of views shows. Hold
+// Node::graph_mutex().
+const Node& stored_by(const Node& node);
+
 // The nodes that lead from tensors with data to those that are wanted, in the order in which they were made. Their
 // operands are retained while it lives.
 class PendingGraph {

@@ -33,6 +33,13 @@ void add_outputs(Graph& graph, std::span<const Tensor> values) {
   for (std::size_t i = 0; i < values.size(); ++i) graph.output(std::format("y{}", i), values[i]);
 }
 
+// A constant, or views of one. (A result with a derivative of its own shows one, but has further operands.)
+bool shows_constant(const Node& node) {
+  const Node* shown = &node;
+  while (shown->op().is_view() && shown->inputs().size() == 1) shown = shown->inputs()[0].node();
+  return shown->op().constant() != nullptr;
+}
+
 }  // namespace
 
 std::vector<TensorType> types_of(std::span<const Tensor> tensors) {
@@ -77,8 +84,7 @@ void collect_outside(std::span<const Tensor> results, const std::function<bool(c
     if (!v.defined()) return;
     const Node& node = *v.node();
     // Constants and views of them can be part of any graph, unless a derivative for them is asked for.
-    if (!is_outside(node) || (stored_by(node).op().constant() && !node.differentiation()) || known.find(v).defined())
-      return;
+    if (!is_outside(node) || (shows_constant(node) && !node.differentiation()) || known.find(v).defined()) return;
     known.set(v, v);
     outside.push_back(v);
   };

@@ -468,6 +468,23 @@ TEST_P(ControlFlowTest, RulesOfOnesOwnInside) {
   EXPECT_FLOAT_EQ(compile(forward(while_below, w0))(x0).item<float>(), 450);
 }
 
+// A loop inside of a branch takes a constant from outside whose derivative a program says to be 10.
+TEST_P(ControlFlowTest, ConstantsWithDerivativesOfTheirOwnAreOperands) {
+  const auto three = custom_vjp([](const Tensor& x) { return full(x.shape(), 3.0f); },
+                                [](const std::tuple<Tensor>&, const Tensor&, const Tensor& g) { return g * 10; });
+  const auto f = [&](const Tensor& x) {
+    const auto looped = [&](const Tensor& v) {
+      const Tensor c = three(v);
+      return fori_loop(0, 2, [&](const Tensor&, const Tensor& s) { return s + c; }, v);
+    };
+    return cond(x > 0, looped, [](const Tensor& v) { return v; }, x);
+  };
+  EXPECT_EQ(f(number(1)).item<float>(), 7);
+  EXPECT_EQ(compile(f)(number(1)).item<float>(), 7);
+  EXPECT_EQ(grad(f)(number(1)).item<float>(), 21);
+  EXPECT_EQ(compile(grad(f))(number(1)).item<float>(), 21);
+}
+
 TEST_P(ControlFlowTest, ForwardDerivativesOfWhileLoops) {
   // a's square root by Newton's method: the derivative converges, too.
   const auto root = [](const Tensor& a) {
