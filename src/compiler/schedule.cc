@@ -276,6 +276,9 @@ class Lowering {
     const std::int64_t bit = shown.offset * bits(v.dtype());
     if (bit % 8 != 0) throw Unsupported("a view of {} starts inside a byte", weft::to_string(root.type()));
     const std::uint64_t offset = shown.layout.count() ? static_cast<std::uint64_t>(bit / 8) : 0;
+    if (storage(root) < 0) {
+      throw InternalError("schedule: {} {} has no storage", root.node()->op().name(), weft::to_string(root.type()));
+    }
     return {storage(root), offset, v.dtype(), shown.layout};
   }
 
@@ -292,14 +295,18 @@ class Lowering {
   std::unordered_set<const Node*> stored_iotas_;
 };
 
-// For each storage the last step that reads it, or -1; of what a loop reads in each turn the step behind the loop.
-std::vector<int> last_readers(const Schedule& schedule) {
+// For each storage the last step that needs its memory, or -1: that reads it, of what a loop reads in each turn the
+// step behind the loop; or that writes it again, as the second branch does what the first one gives.
+std::vector<int> last_uses(const Schedule& schedule) {
   std::vector<int> last(schedule.storages.size(), -1), written(schedule.storages.size(), -1);
   const auto read = [&](int id, int step) { last[id] = std::max(last[id], step); };
   for (int step = 0; step < static_cast<int>(schedule.calls.size()); ++step) {
     for (const int id : schedule.calls[step].reads()) read(id, step);
     for (const int id : schedule.calls[step].writes()) {
-      if (written[id] < 0) written[id] = step;
+      if (written[id] < 0)
+        written[id] = step;
+      else
+        read(id, step);
     }
   }
   for (const Block& b : schedule.blocks) {
@@ -384,7 +391,7 @@ bool reads_in_place(const ScheduledCall& call, int storage, const StoredView& re
 std::vector<int> results_in_place(const Schedule& schedule) {
   std::vector<int> replaces(schedule.storages.size(), -1);
   for (std::size_t id = 0; id < schedule.storages.size(); ++id) replaces[id] = schedule.storages[id].donor;
-  const std::vector<int> last = last_readers(schedule);
+  const std::vector<int> last = last_uses(schedule);
   std::vector<char> written(schedule.storages.size(), 0);
   for (std::size_t step = 0; step < schedule.calls.size(); ++step) {
     const ScheduledCall& call = schedule.calls[step];
@@ -429,7 +436,7 @@ PlannedSchedule plan_schedule(const Schedule& schedule, std::uint64_t max_buffer
     std::vector<int> reads = items_of(call.reads());
     p.steps.push_back({std::move(reads), items_of(call.writes())});
   }
-  const std::vector<int> last = last_readers(schedule);
+  const std::vector<int> last = last_uses(schedule);
   for (std::size_t id = 0; id < last.size(); ++id) {
     if (p.item_of[id] < 0) continue;
     PlanItem& item = p.items[p.item_of[id]];

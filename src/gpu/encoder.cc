@@ -1,4 +1,5 @@
 #include <cstring>
+#include <utility>
 
 #include "core/format.h"
 #include "gpu/prepared.h"
@@ -84,6 +85,8 @@ struct Encoder::State {
   std::uint32_t dispatches = 0;  // not yet submitted
   double work = 0;               // of those
   bool flushed = false;          // since the last submit()
+  unsigned full_batches = 0;
+  std::shared_ptr<Event> earlier;  // the end of such a batch
   std::vector<std::unique_ptr<ParamPage>> pages;
   std::vector<std::shared_ptr<PendingRead>> reads;
   // What the recorded commands use: a pool buffer that is freed now must not be uploaded to before they have run.
@@ -229,7 +232,17 @@ struct Encoder::State {
     if (!full && !(timed && timed->full())) return false;
     flush();
     flushed = true;
+    stay_near();
     return true;
+  }
+
+  // What is submitted takes the host's memory until it is done, so the turns of a long loop must not run far ahead of a
+  // slow device: in every 32nd batch it waits for the one that was submitted 32 batches before.
+  void stay_near() {
+    constexpr unsigned kBatches = 32;
+    if (++full_batches % kBatches != 0) return;
+    const std::shared_ptr<Event> before = std::exchange(earlier, impl->context->mark());
+    if (before) impl->context->wait(*before);
   }
 
   // True if a part of it was submitted already.

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <limits>
-#include <mutex>
 
 #include "core/format.h"
-#include "graph/walk.h"
 #include "tensor/pending_graph.h"
 #include "tensor/tracing.h"
 #include "transform/batch.h"
@@ -32,28 +30,7 @@ class Trace {
 
   // What the function takes from outside of its arguments: what was there before and is no constant, and what has data.
   void collect(std::vector<Tensor>& outside, ResultMap& known) const {
-    const auto stop = [&](const Node& node) { return node.sequence() < since_ || at_data(node) || at_leaves(node); };
-    Walk inside;
-    RetainedInputs retained;
-    {
-      const std::unique_lock lock(Node::graph_mutex());
-      inside = walk(results_, stop);
-      retained.retain(inside.nodes);
-    }
-    const auto take = [&](const Tensor& v) {
-      if (!v.defined()) return;
-      const Node& node = *v.node();
-      const bool captured = node.sequence() < since_ || at_data(node);
-      // Constants and views of them can be part of any graph, unless a derivative for them is asked for.
-      if (!captured || (stored_by(node).op().constant() && !node.differentiation()) || known.find(v).defined()) return;
-      known.set(v, v);
-      outside.push_back(v);
-    };
-    for (const Node* node : inside.nodes) {
-      if (stop(*node)) continue;
-      for (const Tensor& v : node->inputs()) take(v);
-    }
-    for (const Tensor& y : results_) take(y);
+    collect_outside(results_, [&](const Node& node) { return node.sequence() < since_; }, outside, known);
   }
 
   // The results on other tensors in place of the arguments and of what is outside.

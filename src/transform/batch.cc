@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "graph/batch_in_order.h"
 #include "graph/ops/identity.h"
 #include "graph/ops/leaf.h"
 #include "graph/rules.h"
@@ -16,6 +17,11 @@ namespace weft {
 Tensor stand_in_for(TensorType type) { return apply(make_op<InputOp>("an entry of a batch", std::move(type), ""), {}); }
 
 namespace {
+
+// In place of an axis: entries with as many axes as a tensor can have, one after the other (graph/batch_in_order.h).
+constexpr int kInOrder = -2;
+bool has_batch(int axis) { return axis != -1; }
+bool is_full(const TensorType& type) { return type.shape.rank() == kMaxRank; }
 
 // A tensor that stands for entries of a batch.
 Tensor stand_in(const Tensor& x, int axis) {
@@ -76,10 +82,69 @@ class BatchedDerivative final : public CustomDerivative {
   std::vector<int> axes_, result_axes_;
 };
 
-}  // namespace
+std::string types_text(std::span<const TensorType> types) {
+  std::string text;
+  for (const TensorType& t : types) text += (text.empty() ? "" : ", ") + to_string(t);
+  return text;
+}
 
-Batched batch(std::span<const Tensor> outputs, std::span<const Tensor> variables, std::span<const Tensor> values,
-              std::span<const int> axes) {
+[[noreturn]] void fail_with_too_many_axes(std::string_view what, std::span<const TensorType> entries, std::int64_t size,
+                                          const SourceLine& line) {
+  throw ShapeError(
+      "vmap: {} of {}{} for a batch of {} would have more than {} axes; let the function work on fewer axes, such as "
+      "those of several nested batches reshaped to one",
+      what, types_text(entries), recorded_at(line), size, kMaxRank);
+}
+
+Batched batch_of(std::span<const Tensor> outputs, std::span<const Tensor> variables, std::span<const Tensor> values,
+                 std::span<const int> axes, std::int64_t size);
+
+// The results of a node for entries one of which has kMaxRank axes.
+Batched batch_in_order(const Node& node, std::span<const Tensor> inputs, std::span<const int> axes, std::int64_t size) {
+  const std::vector<TensorType> entries = node.input_types();
+  std::vector<Tensor> values(inputs.begin(), inputs.end());
+  std::vector<char> batched;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    batched.push_back(has_batch(axes[i]));
+    if (axes[i] >= 0) values[i] = batch_first(values[i], axes[i], size);
+  }
+  const std::span<const TensorType> types = node.types();
+  const BatchInOrder all{size, values, batched, entries, types};
+  std::vector<Tensor> made;
+  if (node.op().elementwise()) {
+    std::vector<Tensor> operands;
+    const bool alike = std::ranges::all_of(types, [&](const TensorType& t) { return t.shape == types[0].shape; });
+    for (std::size_t i = 0; alike && i < values.size(); ++i) {
+      operands.push_back(broadcast_in_order(all, i, types[0].shape));
+    }
+    if (alike) made = results_of(apply(node.shared_op(), std::move(operands)));
+  } else if (const auto* op = dynamic_cast<const BatchesInOrder*>(&node.op())) {
+    made = op->vmap_in_order(all);
+  }
+  if (made.empty()) {
+    std::vector<Tensor> variables;
+    for (const TensorType& t : entries) variables.push_back(stand_in_for(t));
+    const std::vector<Tensor> parts = node.op().decomposed(variables);
+    if (parts.empty()) fail_with_too_many_axes(node.op().name(), entries, size, node.line());
+    return batch_of(parts, variables, inputs, axes, size);
+  }
+  Batched results;
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    const Shape& entry = types[i].shape;
+    Shape shape = entry;
+    const bool in_order = entry.rank() == kMaxRank;
+    if (in_order)
+      shape = shape_in_order(entry, size);
+    else
+      shape.insert(0, size);
+    results.outputs.push_back(reshape(made[i], shape));
+    results.axes.push_back(in_order ? kInOrder : 0);
+  }
+  return results;
+}
+
+Batched batch_of(std::span<const Tensor> outputs, std::span<const Tensor> variables, std::span<const Tensor> values,
+                 std::span<const int> axes, std::int64_t size) {
   const Dependence dependence(outputs, variables, Dependence::Along::all);
   ResultMap now;
   NodeMap<std::vector<int>> axes_of;  // of the results of each node; none: no batch
@@ -102,7 +167,6 @@ Batched batch(std::span<const Tensor> outputs, std::span<const Tensor> variables
     const std::vector<Tensor> inputs = now.at(node.inputs());
     std::vector<int> input_axes;
     for (const Tensor& v : node.inputs()) input_axes.push_back(axis_of(v));
-    const auto is_batch = [](int axis) { return axis >= 0; };
     if (node.op().custom_derivative()) {
       const auto& results = dependence.results_of_call(node);
       if (results.front() != n) continue;
@@ -118,12 +182,13 @@ Batched batch(std::span<const Tensor> outputs, std::span<const Tensor> variables
                                     input_axes.begin() + 1 + static_cast<std::ptrdiff_t>(count));
       const AsNodeScope scope(node);
       CustomDerivativePtr of_results = node.as<CustomResultOp>()->call();
-      if (std::ranges::any_of(operand_axes, is_batch) || std::ranges::any_of(value_axes, is_batch)) {
+      if (std::ranges::any_of(operand_axes, has_batch) || std::ranges::any_of(value_axes, has_batch)) {
         // Each entry is a call of its own, and has its own results, also where these are equal.
-        const std::int64_t size = std::ranges::any_of(operand_axes, is_batch) ? batch_size(operands, operand_axes)
-                                                                              : batch_size(values, value_axes);
+        if (std::ranges::any_of(node.input_types(), is_full)) {
+          fail_with_too_many_axes("a result with a derivative of its own", node.types(), size, node.line());
+        }
         for (std::size_t i = 0; i < values.size(); ++i) {
-          if (!values[i].defined() || value_axes[i] >= 0) continue;
+          if (!values[i].defined() || has_batch(value_axes[i])) continue;
           values[i] = batch_first(values[i], -1, size);
           value_axes[i] = 0;
         }
@@ -137,22 +202,35 @@ Batched batch(std::span<const Tensor> outputs, std::span<const Tensor> variables
       }
       continue;
     }
-    if (std::ranges::none_of(input_axes, is_batch)) {
+    if (std::ranges::none_of(input_axes, has_batch)) {
       clone(node, now);
       continue;
     }
     const AsNodeScope scope(node);
-    auto made = node.op().vmap(inputs, input_axes);
+    std::optional<Batched> made;
+    if (std::ranges::find(input_axes, kInOrder) != input_axes.end() || std::ranges::any_of(node.types(), is_full)) {
+      made = batch_in_order(node, inputs, input_axes, size);
+    } else {
+      try {
+        made = node.op().vmap(inputs, input_axes);
+      } catch (const ShapeError&) {
+        // What is the same for all entries may have no room for a batch, either.
+        const std::vector<TensorType> entries = node.input_types();
+        if (std::ranges::none_of(entries, is_full)) throw;
+        fail_with_too_many_axes(node.op().name(), entries, size, node.line());
+      }
+    }
     if (!made) {
       std::vector<Tensor> entries;
       for (std::size_t i = 0; i < inputs.size(); ++i) entries.push_back(stand_in(inputs[i], input_axes[i]));
       const std::vector<Tensor> parts = node.op().decomposed(entries);
       if (parts.empty()) throw Unsupported("no batching of {}{}", node.op().name(), recorded_at(node.line()));
-      made = batch(parts, entries, inputs, input_axes);
+      made = batch_of(parts, entries, inputs, input_axes, size);
     }
     for (std::size_t i = 0; i < made->outputs.size(); ++i) {
       TensorType type = made->outputs[i].type();
       if (made->axes[i] >= 0) type.shape.erase(made->axes[i]);
+      if (made->axes[i] == kInOrder) type.shape = node.types()[i].shape;
       if (type != node.types()[i]) {
         throw InternalError("vmap of {}: result {} has entries of {}, expected {}", node.op().name(), i,
                             to_string(type), to_string(node.types()[i]));
@@ -166,6 +244,21 @@ Batched batch(std::span<const Tensor> outputs, std::span<const Tensor> variables
     result.axes.push_back(v.defined() ? axis_of(v) : -1);
   }
   return result;
+}
+
+}  // namespace
+
+Batched batch(std::span<const Tensor> outputs, std::span<const Tensor> variables, std::span<const Tensor> values,
+              std::span<const int> axes) {
+  const bool any = std::ranges::any_of(axes, has_batch);
+  const std::int64_t size = any ? batch_size(values, axes) : 0;
+  Batched made = batch_of(outputs, variables, values, axes, size);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (made.axes[i] != kInOrder) continue;
+    const TensorType type = outputs[i].type();
+    fail_with_too_many_axes("the result", std::span(&type, 1), size, outputs[i].node()->line());
+  }
+  return made;
 }
 
 }  // namespace weft

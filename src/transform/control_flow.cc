@@ -173,6 +173,11 @@ std::vector<Tensor> CondOp::expanded(std::span<const Tensor> inputs) const {
   return value ? inlined(*graphs_[*value != 0 ? 0 : 1], inputs.subspan(1)) : std::vector<Tensor>();
 }
 
+OpPtr CondOp::branches_of(std::vector<Tensor>& operands, const std::array<SubgraphFunction, 2>& functions) const {
+  const std::vector<GraphPtr> made = transformed_subgraphs(graphs_, types_of(operands), operands, functions);
+  return make_op<CondOp>(CondAttributes{}, Graphs{made[0], made[1]});
+}
+
 Derivatives CondOp::vjp(const Differentiated& node, std::span<const Tensor> cotangents) const {
   const std::span<const Tensor> operands = node.inputs.subspan(1);
   const Places wanted = places_where(operands.size(), [&](std::size_t i) { return node.wanted[i + 1]; });
@@ -180,13 +185,13 @@ Derivatives CondOp::vjp(const Differentiated& node, std::span<const Tensor> cota
   std::vector<Tensor> inputs(operands.begin(), operands.end());
   append(inputs, picked(cotangents, given));
   const auto backward = [&](const Graph& branch) {
-    return make_subgraph(types_of(inputs), nullptr, [&](std::span<const Tensor> x, std::span<const Tensor>) {
+    return [&](std::span<const Tensor> x, std::span<const Tensor>) {
       std::vector<Tensor> all(cotangents.size());
       for (std::size_t k = 0; k < given.size(); ++k) all[given[k]] = x[operands.size() + k];
       return pulled_back(branch, x.first(operands.size()), {}, wanted, all);
-    });
+    };
   };
-  const OpPtr op = make_op<CondOp>(CondAttributes{}, Graphs{backward(*graphs_[0]), backward(*graphs_[1])});
+  const OpPtr op = branches_of(inputs, {backward(*graphs_[0]), backward(*graphs_[1])});
   inputs.insert(inputs.begin(), node.inputs[0]);
   const std::vector<Tensor> made = apply_all(op, std::move(inputs));
   std::vector<Tensor> all(node.inputs.size());
@@ -204,13 +209,13 @@ Derivatives CondOp::jvp(const Differentiated& node, std::span<const Tensor> tang
   std::vector<Tensor> inputs(operands.begin(), operands.end());
   append(inputs, picked(tangents, shifted(given, 1)));
   const auto forward = [&](const Graph& branch) {
-    return make_subgraph(types_of(inputs), nullptr, [&](std::span<const Tensor> x, std::span<const Tensor>) {
+    return [&](std::span<const Tensor> x, std::span<const Tensor>) {
       std::vector<Tensor> t(operands.size());
       for (std::size_t k = 0; k < given.size(); ++k) t[given[k]] = x[operands.size() + k];
       return picked(pushed_forward(branch, x.first(operands.size()), {}, t).tangents, results);
-    });
+    };
   };
-  const OpPtr op = make_op<CondOp>(CondAttributes{}, Graphs{forward(*graphs_[0]), forward(*graphs_[1])});
+  const OpPtr op = branches_of(inputs, {forward(*graphs_[0]), forward(*graphs_[1])});
   inputs.insert(inputs.begin(), node.inputs[0]);
   const std::vector<Tensor> made = apply_all(op, std::move(inputs));
   for (std::size_t k = 0; k < results.size(); ++k) all[results[k]] = made[k];
@@ -238,7 +243,7 @@ std::optional<Batched> CondOp::vmap(std::span<const Tensor> inputs, std::span<co
   }
   std::vector<char> results(output_types(*graphs_[0]).size(), 0);
   const auto traced = [&](const Graph& branch, bool look) {
-    return make_subgraph(types_of(operands), nullptr, [&](std::span<const Tensor> x, std::span<const Tensor>) {
+    return [&, look](std::span<const Tensor> x, std::span<const Tensor>) {
       Batched made = batched_outputs(branch, x, {}, has_batch);
       for (std::size_t i = 0; i < results.size(); ++i) {
         if (look)
@@ -247,10 +252,10 @@ std::optional<Batched> CondOp::vmap(std::span<const Tensor> inputs, std::span<co
           made.outputs[i] = batch_first(made.outputs[i], made.axes[i], size);
       }
       return made.outputs;
-    });
+    };
   };
-  for (const GraphPtr& g : graphs_) traced(*g, true);
-  const OpPtr op = make_op<CondOp>(CondAttributes{}, Graphs{traced(*graphs_[0], false), traced(*graphs_[1], false)});
+  for (const GraphPtr& g : graphs_) make_subgraph(types_of(operands), nullptr, traced(*g, true));
+  const OpPtr op = branches_of(operands, {traced(*graphs_[0], false), traced(*graphs_[1], false)});
   operands.insert(operands.begin(), inputs[0]);
   return with_first_axes(apply_all(op, std::move(operands)), results);
 }
@@ -297,11 +302,9 @@ Derivatives WhileLoopOp::jvp(const Differentiated& node, std::span<const Tensor>
     append(all, x.subspan(carries + moving.size(), node.inputs.size() - carries));
     return all;
   };
-  const GraphPtr condition =
-      make_subgraph(types_of(inputs), nullptr,
-                    [&](std::span<const Tensor> x, std::span<const Tensor>) { return inlined(*graphs_[0], own(x)); });
-  const GraphPtr body =
-      make_subgraph(types_of(inputs), nullptr, [&](std::span<const Tensor> x, std::span<const Tensor>) {
+  const SubgraphFunction functions[] = {
+      [&](std::span<const Tensor> x, std::span<const Tensor>) { return inlined(*graphs_[0], own(x)); },
+      [&](std::span<const Tensor> x, std::span<const Tensor>) {
         std::vector<Tensor> t(node.inputs.size());
         for (std::size_t k = 0; k < moving.size(); ++k) t[moving[k]] = x[carries + k];
         for (std::size_t k = 0; k < given.size(); ++k) {
@@ -310,10 +313,11 @@ Derivatives WhileLoopOp::jvp(const Differentiated& node, std::span<const Tensor>
         WithTangents made = pushed_forward(*graphs_[1], own(x), {}, t);
         append(made.outputs, picked(made.tangents, moving));
         return made.outputs;
-      });
+      }};
+  const std::vector<GraphPtr> graphs = transformed_subgraphs(graphs_, types_of(inputs), inputs, functions);
   const int all_carries = static_cast<int>(carries + moving.size());
-  const std::vector<Tensor> made =
-      apply_all(make_op<WhileLoopOp>(WhileLoopAttributes{all_carries}, Graphs{condition, body}), std::move(inputs));
+  const std::vector<Tensor> made = apply_all(
+      make_op<WhileLoopOp>(WhileLoopAttributes{all_carries}, Graphs{graphs[0], graphs[1]}), std::move(inputs));
   std::vector<Tensor> all(carries);
   for (std::size_t k = 0; k < moving.size(); ++k) all[moving[k]] = made[carries + k];
   return all;
@@ -470,6 +474,12 @@ std::vector<Tensor> ScanLoopOp::decomposed(std::span<const Tensor> inputs) const
   return apply_all(make_op<ScanLoopOp>(attributes, Graphs{body}), {inputs.begin(), inputs.end()});
 }
 
+OpPtr ScanLoopOp::loop_of(const ScanLoopAttributes& attributes, std::span<const TensorType> types,
+                          std::vector<Tensor>& operands, const SubgraphFunction& body) const {
+  return make_op<ScanLoopOp>(attributes,
+                             Graphs{transformed_subgraphs(graphs_, types, operands, std::span(&body, 1))[0]});
+}
+
 Derivatives ScanLoopOp::vjp(const Differentiated& node, std::span<const Tensor> cotangents) const {
   if (a.keep_carries) return std::nullopt;
   const auto carries = static_cast<std::size_t>(a.carries), slices = static_cast<std::size_t>(a.slices);
@@ -492,26 +502,25 @@ Derivatives ScanLoopOp::vjp(const Differentiated& node, std::span<const Tensor> 
   const std::size_t back_slices = inputs.size() - back_carries;
   append(inputs, node.inputs.subspan(carries + slices));
   const std::vector<TensorType> types = types_in_turn(inputs, back_carries, back_slices);
-  const GraphPtr body =
-      make_subgraph(types, graphs_[0].get(), [&](std::span<const Tensor> x, std::span<const Tensor> numbers) {
-        std::vector<Tensor> operands;
-        append(operands, x.subspan(back_carries, carries + slices));
-        append(operands, x.subspan(back_carries + back_slices));
-        std::vector<Tensor> all(cotangents.size());
-        for (std::size_t k = 0; k < moving.size(); ++k) all[moving[k]] = x[k];
-        for (std::size_t k = 0; k < given.size(); ++k) all[carries + given[k]] = x[back_carries + carries + slices + k];
-        Places wanted = moving;
-        append(wanted, shifted(shared, carries + slices));
-        append(wanted, shifted(sliced, carries));
-        std::vector<Tensor> made = pulled_back(*graphs_[0], operands, numbers, wanted, all);
-        for (std::size_t k = moving.size(); k < back_carries; ++k) made[k] = x[k] + accumulated(made[k]);
-        return made;
-      });
   const ScanLoopAttributes backward{.length = a.length,
                                     .carries = static_cast<int>(back_carries),
                                     .slices = static_cast<int>(back_slices),
                                     .reverse = !a.reverse};
-  const std::vector<Tensor> made = apply_all(make_op<ScanLoopOp>(backward, Graphs{body}), std::move(inputs));
+  const OpPtr op = loop_of(backward, types, inputs, [&](std::span<const Tensor> x, std::span<const Tensor> numbers) {
+    std::vector<Tensor> operands;
+    append(operands, x.subspan(back_carries, carries + slices));
+    append(operands, x.subspan(back_carries + back_slices));
+    std::vector<Tensor> all(cotangents.size());
+    for (std::size_t k = 0; k < moving.size(); ++k) all[moving[k]] = x[k];
+    for (std::size_t k = 0; k < given.size(); ++k) all[carries + given[k]] = x[back_carries + carries + slices + k];
+    Places wanted = moving;
+    append(wanted, shifted(shared, carries + slices));
+    append(wanted, shifted(sliced, carries));
+    std::vector<Tensor> made = pulled_back(*graphs_[0], operands, numbers, wanted, all);
+    for (std::size_t k = moving.size(); k < back_carries; ++k) made[k] = x[k] + accumulated(made[k]);
+    return made;
+  });
+  const std::vector<Tensor> made = apply_all(op, std::move(inputs));
   std::vector<Tensor> all(node.inputs.size());
   for (std::size_t k = 0; k < moving.size(); ++k) all[moving[k]] = made[k];
   for (std::size_t k = 0; k < shared.size(); ++k) {
@@ -546,29 +555,28 @@ Derivatives ScanLoopOp::jvp(const Differentiated& node, std::span<const Tensor> 
   append(inputs, picked(tangents, shifted(shared, carries + slices)));
   const std::vector<TensorType> types = types_in_turn(inputs, all_carries, all_slices);
   const std::size_t others = node.inputs.size() - carries - slices;
-  const GraphPtr body =
-      make_subgraph(types, graphs_[0].get(), [&](std::span<const Tensor> x, std::span<const Tensor> numbers) {
-        std::vector<Tensor> operands, t(node.inputs.size());
-        append(operands, x.first(carries));
-        append(operands, x.subspan(all_carries, slices));
-        append(operands, x.subspan(all_carries + all_slices, others));
-        for (std::size_t k = 0; k < moving.size(); ++k) t[moving[k]] = x[carries + k];
-        for (std::size_t k = 0; k < sliced.size(); ++k) t[carries + sliced[k]] = x[all_carries + slices + k];
-        for (std::size_t k = 0; k < shared.size(); ++k) {
-          t[carries + slices + shared[k]] = x[all_carries + all_slices + others + k];
-        }
-        const WithTangents made = pushed_forward(*graphs_[0], operands, numbers, t);
-        std::vector<Tensor> outputs;
-        append(outputs, std::span(made.outputs).first(carries));
-        append(outputs, picked(made.tangents, moving));
-        append(outputs, picked(made.tangents, shifted(stacked, carries)));
-        return outputs;
-      });
   const ScanLoopAttributes forward{.length = a.length,
                                    .carries = static_cast<int>(all_carries),
                                    .slices = static_cast<int>(all_slices),
                                    .reverse = a.reverse};
-  const std::vector<Tensor> made = apply_all(make_op<ScanLoopOp>(forward, Graphs{body}), std::move(inputs));
+  const OpPtr op = loop_of(forward, types, inputs, [&](std::span<const Tensor> x, std::span<const Tensor> numbers) {
+    std::vector<Tensor> operands, t(node.inputs.size());
+    append(operands, x.first(carries));
+    append(operands, x.subspan(all_carries, slices));
+    append(operands, x.subspan(all_carries + all_slices, others));
+    for (std::size_t k = 0; k < moving.size(); ++k) t[moving[k]] = x[carries + k];
+    for (std::size_t k = 0; k < sliced.size(); ++k) t[carries + sliced[k]] = x[all_carries + slices + k];
+    for (std::size_t k = 0; k < shared.size(); ++k) {
+      t[carries + slices + shared[k]] = x[all_carries + all_slices + others + k];
+    }
+    const WithTangents made = pushed_forward(*graphs_[0], operands, numbers, t);
+    std::vector<Tensor> outputs;
+    append(outputs, std::span(made.outputs).first(carries));
+    append(outputs, picked(made.tangents, moving));
+    append(outputs, picked(made.tangents, shifted(stacked, carries)));
+    return outputs;
+  });
+  const std::vector<Tensor> made = apply_all(op, std::move(inputs));
   std::vector<Tensor> all(node.outputs.size());
   for (std::size_t k = 0; k < moving.size(); ++k) all[moving[k]] = made[carries + k];
   for (std::size_t k = 0; k < stacked.size(); ++k) all[carries + stacked[k]] = made[all_carries + k];

@@ -42,6 +42,10 @@ class CondOp final : public ControlFlowOp<CondAttributes, 2> {
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+
+ private:
+  // With branches of these operands, to which what they take from outside is appended.
+  OpPtr branches_of(std::vector<Tensor>& operands, const std::array<SubgraphFunction, 2>& functions) const;
 };
 
 struct WhileLoopAttributes {
@@ -96,6 +100,11 @@ class ScanLoopOp final : public ControlFlowOp<ScanLoopAttributes, 1> {
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+
+ private:
+  // With a body of operands that have these types in a turn; what it takes from outside is appended to them.
+  OpPtr loop_of(const ScanLoopAttributes& attributes, std::span<const TensorType> types, std::vector<Tensor>& operands,
+                const SubgraphFunction& body) const;
 };
 // The types that a turn sees of such operands: of what is sliced those of a slice.
 std::vector<TensorType> types_in_turn(std::span<const Tensor> operands, std::size_t carries, std::size_t slices);

@@ -36,6 +36,11 @@ Values like(const Values& tensors, unsigned seed) {
   return all;
 }
 
+Values joined(Values a, const Values& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
 std::vector<std::vector<double>> read(const Values& tensors) {
   std::vector<std::vector<double>> all;
   for (const Tensor& t : tensors) all.push_back(t.defined() ? t.to_vector<double>() : std::vector<double>());
@@ -91,6 +96,7 @@ class Problem {
 
   // In f64 on the default device, which is the cpu.
   Finding exact() const {
+    if (f_.forward_only()) return exact_forward();
     const Values x = f_.arguments(DType::f64, seed_), v = like(x, seed_ + 1);
     const auto [y, pull] = vjp(f_)(x);
     const Values w = like(y, seed_ + 2), g = pull(w);
@@ -137,11 +143,52 @@ class Problem {
     return {};
   }
 
+  // The same of functions without reverse mode: second derivatives in two orders of directions, compiled functions,
+  // batches against loops. Reverse mode works where no while_loop() is in the way, or says that one is.
+  Finding exact_forward() const {
+    const Values x = f_.arguments(DType::f64, seed_), v = like(x, seed_ + 1), u = like(x, seed_ + 3);
+    const auto along = [&](const Values& direction) {
+      return [&](const Values& at) { return jvp(f_)(at, direction).second; };
+    };
+    const auto [y, tangents] = jvp(f_)(x, v);
+    const auto expected = read(tangents);
+    if (!std::isfinite(largest(read(y)) + largest(expected))) return "infinite or NaN";
+    const double rounding = 1e-9 * largest(expected);
+    Finding found = differ(read(compile(along(v))(x)), expected, rounding);
+    if (!found.empty()) return "compiled: " + found;
+    const auto second = [&](const Values& first, const Values& then) { return jvp(along(first))(x, then).second; };
+    const auto of_vu = read(second(v, u));
+    const auto of_uv = read(seed_ % 3 == 0 ? compile(second)(u, v) : second(u, v));
+    if (!std::isfinite(largest(of_vu))) return "second derivatives: infinite or NaN";
+    found = differ(of_uv, of_vu, 1e-9 * largest(of_vu));
+    if (!found.empty()) return "second derivatives: " + found;
+    const Values w = like(y, seed_ + 2);
+    try {
+      const Inner reverse = inner(vjp(f_)(x).second(w), v), forward = inner(tangents, w);
+      if (!(std::abs(reverse.sum - forward.sum) <= 1e-10 * (1 + reverse.magnitudes + forward.magnitudes))) {
+        return std::format("reverse mode {}, forward mode {}", reverse.sum, forward.sum);
+      }
+    } catch (const Unsupported&) {
+    }
+    const Values other = f_.arguments(DType::f64, seed_ + 4);
+    Values both;
+    for (std::size_t i = 0; i < x.size(); ++i) both.push_back(stack({x[i], other[i]}));
+    const Values batch = seed_ % 2 == 0 ? compile(vmap(along(v)))(both) : vmap(along(v))(both);
+    const auto of_other = read(along(v)(other));
+    for (int e = 0; e < 2; ++e) {
+      Values entry;
+      for (const Tensor& t : batch) entry.push_back(t[{e}]);
+      const auto& want = e == 0 ? expected : of_other;
+      found = differ(read(entry), want, 1e-9 * largest(want));
+      if (!found.empty()) return std::format("entry {} of a batch: {}", e, found);
+    }
+    return {};
+  }
+
   // Central differences along a direction, where their error can be known: `smooth` says whether.
   Finding differences(unsigned turn, bool& smooth) const {
     const Values x = f_.arguments(DType::f64, seed_ + 100 * turn), v = like(x, seed_ + 1);
-    const auto [y, pull] = vjp(f_)(x);
-    const Values w = like(y, seed_ + 2), u = like(x, seed_ + 3);
+    const Values w = like(f_(x), seed_ + 2), u = like(x, seed_ + 3);
     const auto gradient = [&](const Values& at) { return vjp(f_)(at).second(w); };
     const auto moved = [&](double h) {
       Values all;
@@ -165,7 +212,12 @@ class Problem {
       return Finding();
     };
     smooth = true;
-    Finding found = check("first derivative", f_, w, inner(pull(w), v));
+    if (f_.forward_only()) {
+      const auto tangents = [&](const Values& at) { return jvp(f_)(at, u).second; };
+      Finding found = check("first derivative", f_, w, inner(jvp(f_)(x, v).second, w));
+      return found.empty() ? check("second derivative", tangents, w, inner(jvp(tangents)(x, v).second, w)) : found;
+    }
+    Finding found = check("first derivative", f_, w, inner(gradient(x), v));
     if (found.empty()) found = check("second derivative", gradient, u, inner(vjp(gradient)(x).second(u), v));
     return found;
   }
@@ -175,12 +227,12 @@ class Problem {
     const auto results = [&](const Device& where, DType type) {
       set_default_device(where);
       const Values x = f_.arguments(type, seed_ + 100 * turn), v = like(x, seed_ + 1);
-      const auto [y, pull] = vjp(f_)(x);
-      const Values w = like(y, seed_ + 2);
-      Values all = y;
-      for (const Tensor& t : pull(w)) all.push_back(t);
-      for (const Tensor& t : jvp(f_)(x, v).second) all.push_back(t);
-      return read(all);
+      auto [all, tangents] = jvp(f_)(x, v);
+      if (!f_.forward_only()) {
+        const auto [y, pull] = vjp(f_)(x);
+        tangents = joined(pull(like(y, seed_ + 2)), tangents);
+      }
+      return read(joined(all, tangents));
     };
     const auto exact = results(Device::cpu(), DType::f64), rounded = results(Device::cpu(), DType::f32);
     const auto got = results(device, DType::f32);

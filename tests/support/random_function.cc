@@ -8,6 +8,7 @@
 #include <random>
 
 #include "weft/array.h"
+#include "weft/control_flow.h"
 #include "weft/convolution.h"
 #include "weft/creation.h"
 #include "weft/derivatives.h"
@@ -139,6 +140,7 @@ class FunctionMaker {
   explicit FunctionMaker(unsigned seed) : random_(seed) {}
 
   RandomFunction whole() {
+    forward_only_ = chance(8);
     std::vector<Tensor> arguments;
     const int count = 1 + up_to(3);
     for (int i = 0; i < count; ++i) {
@@ -164,6 +166,7 @@ class FunctionMaker {
   RandomFunction made(Values arguments, int length, int depth) {
     const Values before = std::exchange(values_, {});
     RandomFunction f;
+    f.forward_only_ = forward_only_;
     for (const Tensor& x : arguments) f.shapes_.push_back(x.shape());
     values_ = std::move(arguments);
     for (int attempt = 0; static_cast<int>(f.steps_.size()) < length && attempt < 200; ++attempt) {
@@ -184,9 +187,15 @@ class FunctionMaker {
       return;  // shapes that do not fit
     }
     double top = 0;
-    for (const Tensor& x : results) {
-      if (!x.defined() || x.size() > kMostElements || x.rank() > kMostAxes) return;
-      for (const double v : x.to_vector<double>()) top = std::isfinite(v) ? std::max(top, std::abs(v)) : INFINITY;
+    try {
+      for (const Tensor& x : results) {
+        if (!x.defined() || x.size() > kMostElements || x.rank() > kMostAxes) return;
+        for (const double v : x.to_vector<double>()) top = std::isfinite(v) ? std::max(top, std::abs(v)) : INFINITY;
+      }
+    } catch (const Error& e) {
+      std::string shapes;
+      for (const Tensor& x : operands) shapes += " " + weft::to_string(x.shape());
+      throw InternalError(std::format("{}\nof{}: {}", step.text, shapes, e.what()));
     }
     if (!std::isfinite(top)) return;
     if (top > kLargest) {
@@ -227,7 +236,7 @@ class FunctionMaker {
 
   std::optional<Step> proposed(int depth) {
     const int x = any(), y = any();
-    switch (up_to(depth < 2 ? 20 : 17)) {
+    switch (up_to(depth < 2 ? 23 : 17)) {
       case 0:
       case 1:
       case 2: {
@@ -263,6 +272,10 @@ class FunctionMaker {
         return network(x);
       case 16:
         return leaf();
+      case 17:
+      case 18:
+      case 19:
+        return controlled(depth);
       default:
         return nested(depth);
     }
@@ -643,7 +656,8 @@ class FunctionMaker {
   std::optional<Step> nested(int depth) {
     std::vector<int> chosen{any()};
     for (int more = up_to(3); more > 0; --more) chosen.push_back(any());
-    const int way = up_to(12);
+    const int forward_ways[] = {0, 2, 3, 4, 6, 9};
+    const int way = forward_only_ ? forward_ways[up_to(6)] : up_to(12);
     // Ways on entries of a batch: along the first or the last axis, of all values or of the first one.
     const bool batched = way < 3, shares = chance(2);
     const int axis = chance(2) ? 0 : -1, result_axis = chance(2) ? 0 : -1;
@@ -770,7 +784,159 @@ class FunctionMaker {
     return Step{std::format("{} [\n{}]", name, f.to_string(2 * depth + 4)), std::move(chosen), std::move(run)};
   }
 
+  // ---- Branches and loops, whose branches and bodies are random functions
+
+  // What a function made, in the shapes of a loop's carries, which it is given as well; `form` says how.
+  static Values fitted(const Values& made, const Values& like, int form) {
+    Values all;
+    for (std::size_t k = 0; k < like.size(); ++k) {
+      const Tensor &x = like[k], &r = made[(k + static_cast<std::size_t>(form)) % made.size()];
+      const Tensor y = r.shape() == x.shape() ? r
+                       : r.size() == x.size() ? reshape(r, x.shape())
+                                              : broadcast_to(sum(sin(r)), x.shape());
+      switch ((form + static_cast<int>(k)) % 4) {
+        case 0:
+          all.push_back(sin(y));
+          break;
+        case 1:
+          all.push_back(tanh(y + x * 0.5));
+          break;
+        case 2:
+          all.push_back(y * 0.5);
+          break;
+        default:
+          all.push_back(x * 0.7 + y * 0.3);
+      }
+    }
+    return all;
+  }
+
+  std::optional<Step> controlled(int depth) {
+    std::vector<int> chosen{any()};
+    for (int more = up_to(3); more > 0; --more) chosen.push_back(any());
+    Values given;
+    for (const int i : chosen) given.push_back(values_[static_cast<std::size_t>(i)]);
+    const auto step = [&](std::string text, const RandomFunction& f, Run run) {
+      text += std::format(" [\n{}]", f.to_string(2 * depth + 4));
+      return Step{std::move(text), std::move(chosen), std::move(run)};
+    };
+    const std::size_t count = chosen.size(), carries = 1 + static_cast<std::size_t>(up_to(std::ssize(chosen)));
+    const auto part = [](const Values& v, std::size_t from, std::size_t to) {
+      return Values(v.begin() + static_cast<std::ptrdiff_t>(from), v.begin() + static_cast<std::ptrdiff_t>(to));
+    };
+    const auto joined = [](Values a, const Values& b) {
+      a.insert(a.end(), b.begin(), b.end());
+      return a;
+    };
+    const int way = up_to(forward_only_ ? 5 : 4), form = up_to(4), turns = up_to(4);
+    switch (way) {
+      case 0: {
+        // Some of the operands are arguments of the branches, the others are captured.
+        const RandomFunction f = made(given, 1 + up_to(4), depth + 1), g = made(given, 1 + up_to(4), depth + 1);
+        const double bound = up_to(5) * 0.25 - 0.5;
+        const bool swapped = chance(2);
+        const std::string other =
+            std::format("cond of v{} above {}, else [\n{}], then", chosen[0], bound, g.to_string(2 * depth + 4));
+        return step(other, f, [=](const Values& v) {
+          const Values captured = part(v, carries, count);
+          const auto then = [&](const Values& x) { return f(joined(x, captured)); };
+          const auto otherwise = [&](const Values& x) {
+            const Values all = joined(x, captured);
+            return fitted(g(all), f(all), form);
+          };
+          const Tensor predicate = sum(sin(v[0])) > bound;
+          const Values x = part(v, 0, carries);
+          return swapped ? cond(predicate, otherwise, then, x) : cond(predicate, then, otherwise, x);
+        });
+      }
+      case 1: {
+        // The body sees the carries, what it captures, of which the first may be indexed by the turn, and the index.
+        const std::int64_t first = up_to(5) - 2;
+        const bool indexes = carries < count && given[carries].rank() > 0 && given[carries].size() > 0 && chance(2);
+        const auto seen = [=](const Tensor& index, const Values& s, const Values& v) {
+          Values x = joined(s, part(v, carries, count));
+          if (indexes) x[carries] = gather(x[carries], remainder(index, v[carries].shape()[0]), 0);
+          x.push_back(cast(index, v[0].dtype()) * 0.3);
+          return x;
+        };
+        const Tensor at_first = tensor(static_cast<std::int32_t>(first));
+        const RandomFunction f = made(seen(at_first, part(given, 0, carries), given), 1 + up_to(4), depth + 1);
+        const std::string text = std::format("fori_loop from {}, {} turns, {} carries, form {}{}", first, turns,
+                                             carries, form, indexes ? ", indexed" : "");
+        return step(text, f, [=](const Values& v) {
+          const auto body = [&](const Tensor& index, const Values& s) { return fitted(f(seen(index, s, v)), s, form); };
+          return fori_loop(first, first + turns, body, part(v, 0, carries));
+        });
+      }
+      case 2: {
+        // Slices of the first operands of one size, carries, and what the body captures.
+        if (given[0].rank() == 0) return std::nullopt;
+        std::size_t slices = 1;
+        while (slices < count && given[slices].rank() > 0 && given[slices].shape()[0] == given[0].shape()[0]) ++slices;
+        const std::size_t behind =
+            slices + static_cast<std::size_t>(up_to(static_cast<std::int64_t>(count - slices) + 1));
+        Values x;
+        for (std::size_t i = 0; i < count; ++i) {
+          Shape of_slice = given[i].shape();
+          if (i >= slices) {
+            x.push_back(given[i]);
+          } else if (of_slice[0] > 0) {
+            x.push_back(contiguous(given[i][{0}]));
+          } else {
+            of_slice.erase(0);
+            x.push_back(zeros(of_slice, DType::f64));
+          }
+        }
+        const RandomFunction f = made(x, 1 + up_to(4), depth + 1);
+        const bool reverse = chance(2), last_alone = chance(4) && behind > slices;
+        const std::string text = std::format("scan of {} slices, {} carries, form {}{}{}", slices, behind - slices,
+                                             form, reverse ? ", reverse" : "", last_alone ? ", the last carries" : "");
+        return step(text, f, [=](const Values& v) {
+          const Values captured = part(v, behind, count);
+          const auto body = [&](const Values& s, const Values& u) {
+            const Values y = f(joined(joined(u, s), captured));
+            return std::pair(fitted(y, s, form), last_alone ? Values() : y);
+          };
+          const auto [last, all] = scan(body, part(v, slices, behind), part(v, 0, slices), reverse);
+          return joined(last, all);
+        });
+      }
+      case 3: {
+        const RandomFunction f = made(given, 1 + up_to(4), depth + 1);
+        return step(std::format("scan of {} turns, {} carries, form {}", turns, carries, form), f,
+                    [=](const Values& v) {
+                      const auto body = [&](const Values& s) {
+                        const Values y = f(joined(s, part(v, carries, count)));
+                        return std::pair(fitted(y, s, form), y);
+                      };
+                      const auto [last, all] = scan(body, part(v, 0, carries), turns);
+                      return joined(last, all);
+                    });
+      }
+      default: {
+        // As often as a carry says, and at most so many turns.
+        const RandomFunction f = made(given, 1 + up_to(4), depth + 1);
+        const bool counts_alone = chance(3);
+        const double bound = up_to(5) * 0.25 - 0.5;
+        const std::string text = std::format("while_loop of at most {} turns{}, {} carries, form {}", turns,
+                                             counts_alone ? "" : std::format(" above {}", bound), carries, form);
+        return step(text, f, [=](const Values& v) {
+          using State = std::pair<Tensor, Values>;
+          const auto condition = [&](const State& s) {
+            const Tensor left = s.first < turns;
+            return counts_alone ? left : logical_and(left, sum(sin(s.second[0])) > bound);
+          };
+          const auto body = [&](const State& s) {
+            return State(s.first + 1, fitted(f(joined(s.second, part(v, carries, count))), s.second, form));
+          };
+          return while_loop(condition, body, State(zeros({}, DType::i32), part(v, 0, carries))).second;
+        });
+      }
+    }
+  }
+
   std::mt19937 random_;
+  bool forward_only_ = false;
   Values values_;  // of the function that is being made, for its arguments
 };
 

@@ -1,7 +1,7 @@
 // Random differentiable functions of tensors, small and reproducible from a seed: elementwise work, broadcasts, views,
 // indexing and updates, reductions, scans, products, norms, convolutions, values that are used several times or never,
-// axes without elements, and functions that are themselves checkpointed, compiled, batched, differentiated or given
-// derivatives of their own.
+// axes without elements, branches and loops, and functions that are themselves checkpointed, compiled, batched,
+// differentiated or given derivatives of their own.
 #pragma once
 
 #include <functional>
@@ -21,6 +21,8 @@ class RandomFunction {
   // Random numbers.
   std::vector<Tensor> arguments(DType type, unsigned seed) const;
   std::string to_string(int indent = 0) const;
+  // It may have a while_loop(), which has no reverse mode.
+  bool forward_only() const { return forward_only_; }
 
   struct Step {
     std::string text;
@@ -34,6 +36,7 @@ class RandomFunction {
   std::vector<Shape> shapes_;
   std::vector<Step> steps_;
   std::vector<int> results_;
+  bool forward_only_ = false;
 };
 
 }  // namespace weft::test

@@ -115,6 +115,25 @@ TEST_P(ControlFlowTest, BranchesShareOperands) {
   EXPECT_THAT(floats(f(full({}, false, DType::boolean), x)), Pointwise(FloatNear(1e-5f), no));
 }
 
+// The first branch reads one result for the last time where it makes the other one, which must not take its memory: the
+// second branch makes both at once.
+TEST_P(ControlFlowTest, ResultsThatNothingReads) {
+  const auto f = [](const Tensor& x) {
+    const auto [a, b] = cond(
+        sum(x) > 0,
+        [](const Tensor& t) {
+          const Tensor sums = scan(ScanKind::sum, t, 0);
+          return std::pair(sums, sums * 2);
+        },
+        [](const Tensor& t) { return std::pair(t * 3, t * 5); }, x);
+    return scan(ScanKind::sum, b, 0);
+  };
+  for (const auto& run : {std::function<Tensor(Tensor)>(f), std::function<Tensor(Tensor)>(compile(f))}) {
+    EXPECT_THAT(floats(run(tensor({1.0f, 2.0f, 3.0f}))), ElementsAre(2, 8, 20));
+    EXPECT_THAT(floats(run(tensor({-1.0f, -2.0f, -3.0f}))), ElementsAre(-5, -15, -30));
+  }
+}
+
 TEST_P(ControlFlowTest, APredicateMayBeAnOutputToo) {
   const auto f = compile([](const Tensor& x) {
     const Tensor p = x > 0;
@@ -402,6 +421,68 @@ TEST_P(ControlFlowTest, GradientsOfWhatIsCaptured) {
   close(hessian(loops)(a), hessian(plain)(a));
   close(jacobian(loops, DerivativeMode::forward)(a), grad(plain)(a));
   close(grad(checkpoint(loops))(a), grad(plain)(a));
+}
+
+// A rule of a program's own runs inside of a turn: it makes tensors of data there, and takes others from outside, which
+// second derivatives go to. The derivative of y = 2 x is said to be 3 w x.
+TEST_P(ControlFlowTest, RulesOfOnesOwnInside) {
+  const Tensor w0 = number(5), x0 = number(1);
+  const auto step = [](const Tensor& w) {
+    return custom_vjp([](const Tensor& x) { return x * tensor(2.0f); },
+                      [w](const std::tuple<Tensor>& x, const Tensor&, const Tensor& g) {
+                        return g * w * std::get<0>(x) * gather(tensor({7.0f, 3.0f}), tensor(std::int32_t{1}), 0);
+                      });
+  };
+  const auto in_turns = [&](const Tensor& w, const Tensor& x) {
+    return fori_loop(0, 2, [&](const Tensor&, const Tensor& v) { return step(w)(v); }, x);
+  };
+  const auto in_a_scan = [&](const Tensor& w, const Tensor& x) {
+    return scan([&](const Tensor& v) { return std::pair(step(w)(v), v); }, x, 2).first;
+  };
+  const auto in_branches = [&](const Tensor& w, const Tensor& x) {
+    const auto both = [&](const Tensor& v) { return step(w)(step(w)(v)); };
+    return cond(x > 0, both, [](const Tensor& v) { return v; }, x);
+  };
+  const auto while_below = [&](const Tensor& w, const Tensor& x) {
+    return while_loop([](const Tensor& v) { return v < 4; }, step(w), x);
+  };
+  // y = 4 x with the derivative (3 w 2 x) (3 w x) = 18 w² x², which has the derivative 36 w x² for w.
+  const auto forward = [](const auto& f, const Tensor& w) {
+    return [=](const Tensor& x) { return jvp([=](const Tensor& v) { return f(w, v); })(x, ones_like(x)).second; };
+  };
+  const auto check = [&](const auto& f) {
+    const auto gradient = [&](const Tensor& w, const Tensor& x) {
+      return grad([&](const Tensor& v) { return f(w, v); })(x);
+    };
+    EXPECT_FLOAT_EQ(gradient(w0, x0).template item<float>(), 450);
+    EXPECT_FLOAT_EQ(compile(gradient)(w0, x0).template item<float>(), 450);
+    EXPECT_FLOAT_EQ(grad(gradient)(w0, x0).template item<float>(), 180);
+    EXPECT_FLOAT_EQ(compile(grad(gradient))(w0, x0).template item<float>(), 180);
+    EXPECT_FLOAT_EQ(forward(f, w0)(x0).template item<float>(), 450);
+    EXPECT_THAT(floats(vmap(forward(f, w0))(tensor({1.0f, 2.0f}))).at(0), 450);
+  };
+  check(in_turns);
+  check(in_a_scan);
+  check(in_branches);
+  EXPECT_FLOAT_EQ(forward(while_below, w0)(x0).item<float>(), 450);
+  EXPECT_FLOAT_EQ(compile(forward(while_below, w0))(x0).item<float>(), 450);
+}
+
+// A loop inside of a branch takes a constant from outside whose derivative a program says to be 10.
+TEST_P(ControlFlowTest, ConstantsWithDerivativesOfTheirOwnAreOperands) {
+  const auto three = custom_vjp([](const Tensor& x) { return full(x.shape(), 3.0f); },
+                                [](const std::tuple<Tensor>&, const Tensor&, const Tensor& g) { return g * 10; });
+  const auto f = [&](const Tensor& x) {
+    const auto looped = [&](const Tensor& v) {
+      const Tensor c = three(v);
+      return fori_loop(0, 2, [&](const Tensor&, const Tensor& s) { return s + c; }, v);
+    };
+    return cond(x > 0, looped, [](const Tensor& v) { return v; }, x);
+  };
+  EXPECT_EQ(f(number(1)).item<float>(), 7);
+  EXPECT_EQ(compile(f)(number(1)).item<float>(), 7);
+  EXPECT_EQ(grad(f)(number(1)).item<float>(), 21);
+  EXPECT_EQ(compile(grad(f))(number(1)).item<float>(), 21);
 }
 
 TEST_P(ControlFlowTest, ForwardDerivativesOfWhileLoops) {

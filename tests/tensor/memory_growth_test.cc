@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <complex>
 #include <cstdlib>
 #include <fstream>
@@ -192,6 +193,72 @@ TEST_P(MemoryGrowthTest, ControlFlow) {
     const Tensor z = cond(sum(y) > i, [&] { return y * 2; }, [&] { return y; });
     eval({grad(path)(rates), z});
   });
+}
+
+// The turns of a loop are submitted as they come, and each turn of one with a condition waits: neither what the device
+// holds nor the process grows with their number.
+TEST_P(MemoryGrowthTest, TurnsOfLoops) {
+  const std::int64_t count = 20 * std::int64_t{turns()};
+  const auto counted = [](std::int64_t n) {
+    return compile([=](const Tensor& x) {
+      return fori_loop(0, n, [](const Tensor& i, const Tensor& s) { return (s + i) % 1000003; }, x);
+    });
+  };
+  const auto until = compile([](const Tensor& x, const Tensor& n) {
+    using State = std::pair<Tensor, Tensor>;
+    return while_loop([&](const State& s) { return s.first < n; },
+                      [](const State& s) { return State(s.first + 1, (s.second + s.first) % 1000003); },
+                      State(zeros({}, DType::i32), x))
+        .second;
+  });
+  const Tensor x = full({256}, 7, DType::i32);
+  const auto check = [&](const Tensor& y, std::int64_t n) {
+    std::int64_t expected = 7;
+    for (std::int64_t i = 0; i < n; ++i) expected = (expected + i) % 1000003;
+    EXPECT_EQ(y.to_vector<std::int32_t>(), std::vector<std::int32_t>(256, static_cast<std::int32_t>(expected)));
+  };
+  // What runs for the first time keeps its intermediates; what a few turns have made is there already.
+  const auto expect_small = [&](const char* what, const auto& run) {
+    for (const std::int64_t n : {count / 10, count / 10 + 1}) run(n);
+    device.wait();
+    const std::uint64_t live = memory::live();
+    const auto resident = resident_size();
+    run(count);
+    device.wait();
+    EXPECT_LE(memory::live(), live + kMiB / 16) << what;
+    const auto now = resident_size();
+    if (resident && now) {
+      EXPECT_LE(*now - *resident, 8 * kMiB) << what << ": bytes that " << count << " turns added";
+    }
+  };
+  expect_small("turns that are counted", [&](std::int64_t n) { check(counted(n)(x), n); });
+  expect_small("turns that wait",
+               [&](std::int64_t n) { check(until(x, full({}, static_cast<int>(n), DType::i32)), n); });
+}
+
+// A gradient keeps the carries of all turns: as many as have room, or it is refused at once.
+TEST_P(MemoryGrowthTest, GradientsOfManyTurns) {
+  const auto after = [](std::int64_t turns) {
+    return [=](const Tensor& x) {
+      return sum(fori_loop(0, turns, [](const Tensor&, const Tensor& s) { return s * 1.0001f + sin(s) * 0; }, x));
+    };
+  };
+  const Tensor x = ones({256});
+  const std::uint64_t limit = memory::live(device) + 16 * kMiB;
+  memory::set_limit(limit);
+  EXPECT_NEAR(grad(after(2000))(x)[{0}].item<float>(), std::pow(1.0001, 2000), 1e-3);
+  for (const std::int64_t turns : {100'000, 10'000'000, 2'147'483'647}) {
+    EXPECT_THROW(eval(grad(after(turns))(x)), OutOfMemory) << turns;
+    EXPECT_THROW(eval(compile(grad(after(turns)))(x)), OutOfMemory) << turns;
+  }
+  // More bytes than 64 bits can count.
+  const Tensor wide = broadcast_to(x, {std::int64_t{1} << 30, 256});
+  EXPECT_THROW(eval(grad(after(2'147'483'647))(wide)), Error);
+  memory::set_limit(std::nullopt);
+  for (const std::int64_t turns : {10'000'000, 2'147'483'647}) {
+    EXPECT_THROW(eval(grad(after(turns))(broadcast_to(x, {1 << 20, 256}))), OutOfMemory) << turns;
+  }
+  EXPECT_NEAR(grad(after(2000))(x)[{0}].item<float>(), std::pow(1.0001, 2000), 1e-3) << "afterwards all works";
 }
 
 // Each size has an executable of its own, of which only some are kept.

@@ -25,6 +25,10 @@ std::optional<Batched> IdentityOp::vmap(std::span<const Tensor> inputs, std::spa
   return Batched{{weft::identity(inputs[0], a.kind)}, {axes[0]}};
 }
 
+std::vector<Tensor> IdentityOp::vmap_in_order(const BatchInOrder& batch) const {
+  return {weft::identity(batch.inputs[0], a.kind)};
+}
+
 std::size_t CustomResultOp::index_of(const Node& node) {
   return static_cast<std::size_t>(node.as<CustomResultOp>()->index_);
 }

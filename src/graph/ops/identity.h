@@ -19,7 +19,7 @@ struct IdentityAttributes {
   void fields(AttributeVisitor&) {}
 };
 
-class IdentityOp final : public ViewOpOf<IdentityAttributes> {
+class IdentityOp final : public ViewOpOf<IdentityAttributes>, public BatchesInOrder {
  public:
   using ViewOpOf::ViewOpOf;
   std::string_view name() const override;
@@ -31,6 +31,7 @@ class IdentityOp final : public ViewOpOf<IdentityAttributes> {
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
 Tensor identity(const Tensor& x, IdentityKind kind = IdentityKind::identity);

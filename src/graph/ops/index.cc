@@ -430,6 +430,11 @@ std::optional<Batched> GatherOp::vmap(std::span<const Tensor> in, std::span<cons
   const Tensor y = gather_nd(x, expand_dims(indices, -1), 1);
   return batched(axes_moved(y, indices.rank() - 1, 1, a.axis + 1));
 }
+std::vector<Tensor> GatherOp::vmap_in_order(const BatchInOrder& batch) const {
+  if (batch.has_batch[1]) return {};
+  const Tensor& indices = batch.inputs[1];
+  return {gather(along_axis_in_order(batch, 0, a.axis), reshape(indices, {indices.size()}), 1)};
+}
 
 std::vector<TensorType> ConcatOp::infer(std::span<const TensorType> in) const {
   TensorType result = in[0];
@@ -488,6 +493,11 @@ std::optional<Batched> ConcatOp::vmap(std::span<const Tensor> in, std::span<cons
   for (std::size_t i = 0; i < in.size(); ++i) parts.push_back(batch_first(in[i], axes[i], size));
   return batched(concat(parts, a.axis + 1));
 }
+std::vector<Tensor> ConcatOp::vmap_in_order(const BatchInOrder& batch) const {
+  std::vector<Tensor> parts;
+  for (std::size_t i = 0; i < batch.inputs.size(); ++i) parts.push_back(along_axis_in_order(batch, i, a.axis));
+  return {concat(parts, 1)};
+}
 
 std::vector<TensorType> SelectOp::infer(std::span<const TensorType> in) const {
   const DType type = infer_dtype(name(), {&in[0], &in[1]});
@@ -527,6 +537,16 @@ std::optional<Batched> SelectOp::vmap(std::span<const Tensor> in, std::span<cons
   const Tensor indices = batch_first(in[1], axes[1], size);
   if (axes[0] < 0 && a.form == Selecting::tuples && a.axis == 0) return batched(gathered(a, in[0], indices));
   return batched(gathered({a.form, a.axis + 1}, batch_first(in[0], axes[0], size), indices));
+}
+// True if the indices choose elements of all rows: they may leave out rows of x at the end of other axes.
+static bool along_axis_alone(const GatherAttributes& a, const BatchInOrder& batch) {
+  Shape chosen = batch.entries[0].shape;
+  if (a.form == Selecting::elements) chosen[a.axis] = batch.entries[1].shape[a.axis];
+  return a.form == Selecting::elements && chosen == batch.entries[1].shape;
+}
+std::vector<Tensor> SelectOp::vmap_in_order(const BatchInOrder& batch) const {
+  if (!along_axis_alone(a, batch)) return {};
+  return {gathered({a.form, 1}, along_axis_in_order(batch, 0, a.axis), along_axis_in_order(batch, 1, a.axis))};
 }
 
 std::string_view ScatterOp::name() const {
@@ -653,6 +673,18 @@ std::optional<Batched> ScatterOp::vmap(std::span<const Tensor> in, std::span<con
   const Tensor y = scattered(a.op, {Selecting::tuples, 1}, moveaxis(x, where.axis, 1), expand_dims(indices, -1),
                              axes_moved(updates, indices.rank() - 1, where.axis, 1), a.repeats);
   return batched(moveaxis(y, 1, where.axis));
+}
+std::vector<Tensor> ScatterOp::vmap_in_order(const BatchInOrder& batch) const {
+  const int axis = a.where.axis;
+  const Tensor x = along_axis_in_order(batch, 0, axis);
+  if (a.where.form == Selecting::rows) {
+    if (batch.has_batch[1]) return {};
+    const Tensor &indices = batch.inputs[1], updates = along_axis_in_order(batch, 2, axis, indices.rank());
+    return {scattered(a.op, {a.where.form, 1}, x, reshape(indices, {indices.size()}), updates, a.repeats)};
+  }
+  if (!along_axis_alone(a.where, batch)) return {};
+  return {scattered(a.op, {a.where.form, 1}, x, along_axis_in_order(batch, 1, axis),
+                    along_axis_in_order(batch, 2, axis), a.repeats)};
 }
 
 Tensor dynamic_slice(const Operand& x, const Operand& starts, const Shape& sizes, std::span<const int> axes) {

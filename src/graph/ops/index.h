@@ -1,6 +1,7 @@
 // Picking, writing and joining by index: gathers, scatters, concat.
 #pragma once
 
+#include "graph/batch_in_order.h"
 #include "graph/op.h"
 #include "weft/kernels/index.h"
 
@@ -23,7 +24,7 @@ struct GatherAttributes {
   }
 };
 
-class GatherOp final : public OpOf<GatherAttributes> {
+class GatherOp final : public OpOf<GatherAttributes>, public BatchesInOrder {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "gather"; }
@@ -37,10 +38,11 @@ class GatherOp final : public OpOf<GatherAttributes> {
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
 // gather_elements along an axis, or gather_nd with batch axes.
-class SelectOp final : public OpOf<GatherAttributes> {
+class SelectOp final : public OpOf<GatherAttributes>, public BatchesInOrder {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return a.form == Selecting::elements ? "gather_elements" : "gather_nd"; }
@@ -52,6 +54,7 @@ class SelectOp final : public OpOf<GatherAttributes> {
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
 // Several updates of one element.
@@ -78,7 +81,7 @@ struct ScatterAttributes {
 };
 
 // Operands: x, indices, updates. A copy of x, of which the chosen elements are combined with the updates.
-class ScatterOp final : public OpOf<ScatterAttributes> {
+class ScatterOp final : public OpOf<ScatterAttributes>, public BatchesInOrder {
  public:
   using OpOf::OpOf;
   double cost() const override { return 4; }
@@ -90,6 +93,7 @@ class ScatterOp final : public OpOf<ScatterAttributes> {
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
 struct DynamicSliceAttributes {
@@ -146,7 +150,7 @@ struct ConcatAttributes {
 };
 
 // Each part is copied into its place in the result.
-class ConcatOp final : public OpOf<ConcatAttributes> {
+class ConcatOp final : public OpOf<ConcatAttributes>, public BatchesInOrder {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "concat"; }
@@ -159,6 +163,7 @@ class ConcatOp final : public OpOf<ConcatAttributes> {
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
 // scatter() and scatter_elements() of ScatterKind::assign, for indices of which no two are equal.

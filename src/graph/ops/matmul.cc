@@ -83,6 +83,11 @@ std::optional<Batched> MatmulOp::vmap(std::span<const Tensor> in, std::span<cons
       apply(make_op<MatmulOp>(a), {batch_broadcast(in[0], axes[0], rank), batch_broadcast(in[1], axes[1], rank)}));
 }
 
+std::vector<Tensor> MatmulOp::vmap_in_order(const BatchInOrder& batch) const {
+  const Shape& result = batch.results[0].shape;
+  return {apply(make_op<MatmulOp>(a), {broadcast_in_order(batch, 0, result), broadcast_in_order(batch, 1, result)})};
+}
+
 Tensor matmul(const Operand& a, const Operand& b, std::optional<DType> result) {
   if (!a.defined() || !b.defined()) throw InvalidArgument("matmul: an operand is an undefined Tensor");
   if (a.rank() == 0 || b.rank() == 0) {

@@ -1,6 +1,7 @@
 // The matrix product, with what happens to each of its elements before it is stored.
 #pragma once
 
+#include "graph/batch_in_order.h"
 #include "graph/op.h"
 
 namespace weft {
@@ -12,7 +13,7 @@ struct MatmulAttributes {
 };
 
 // Operands: a [..., m, k], b [..., k, n].
-class MatmulOp final : public OpOf<MatmulAttributes> {
+class MatmulOp final : public OpOf<MatmulAttributes>, public BatchesInOrder {
  public:
   using OpOf::OpOf;
   FusionStage fusion_stage() const override { return FusionStage::product; }
@@ -30,6 +31,7 @@ class MatmulOp final : public OpOf<MatmulAttributes> {
   std::optional<OwnWork> own_work(std::span<const View> inputs, std::span<const View> outputs) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
 }  // namespace weft

@@ -380,6 +380,10 @@ std::optional<Batched> SoftmaxOp::vmap(std::span<const Tensor> in, std::span<con
   return batched(apply(make_op<SoftmaxOp>(SoftmaxAttributes{a.axis + 1, a.type}), {batch_first(in[0], axes[0], 0)}));
 }
 
+std::vector<Tensor> SoftmaxOp::vmap_in_order(const BatchInOrder& batch) const {
+  return {apply(make_op<SoftmaxOp>(SoftmaxAttributes{1, a.type}), {along_axis_in_order(batch, 0, a.axis)})};
+}
+
 Derivatives LogSoftmaxOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
   return std::vector{softmax_gradient_of(true, node.outputs[0], g[0], a.axis, node.inputs[0].dtype())};
 }
@@ -390,6 +394,10 @@ Derivatives LogSoftmaxOp::jvp(const Differentiated& node, std::span<const Tensor
 }
 std::optional<Batched> LogSoftmaxOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   return batched(apply(make_op<LogSoftmaxOp>(LogSoftmaxAttributes{a.axis + 1}), {batch_first(in[0], axes[0], 0)}));
+}
+
+std::vector<Tensor> LogSoftmaxOp::vmap_in_order(const BatchInOrder& batch) const {
+  return {apply(make_op<LogSoftmaxOp>(LogSoftmaxAttributes{1}), {along_axis_in_order(batch, 0, a.axis)})};
 }
 
 Derivatives RmsNormOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
@@ -460,6 +468,11 @@ std::optional<Batched> SoftmaxGradientOp::vmap(std::span<const Tensor> in, std::
   const std::int64_t size = batch_size(in, axes);
   return batched(apply(make_op<SoftmaxGradientOp>(SoftmaxGradientAttributes{a.logarithm, a.axis + 1}),
                        {batch_first(in[0], axes[0], size), batch_first(in[1], axes[1], size)}));
+}
+
+std::vector<Tensor> SoftmaxGradientOp::vmap_in_order(const BatchInOrder& batch) const {
+  return {apply(make_op<SoftmaxGradientOp>(SoftmaxGradientAttributes{a.logarithm, 1}),
+                {along_axis_in_order(batch, 0, a.axis), along_axis_in_order(batch, 1, a.axis)})};
 }
 
 void NormGradientAttributes::normalise(std::string_view op, std::span<const TensorType> in) {

@@ -1,6 +1,7 @@
 // Operations on rows: softmax, norms.
 #pragma once
 
+#include "graph/batch_in_order.h"
 #include "graph/op.h"
 #include "kernels/common/element_work.h"
 
@@ -39,7 +40,7 @@ struct SoftmaxAttributes {
   }
 };
 
-class SoftmaxOp final : public OpOf<SoftmaxAttributes, RowOp> {
+class SoftmaxOp final : public OpOf<SoftmaxAttributes, RowOp>, public BatchesInOrder {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "softmax"; }
@@ -52,6 +53,7 @@ class SoftmaxOp final : public OpOf<SoftmaxAttributes, RowOp> {
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
 struct LogSoftmaxAttributes {
@@ -62,7 +64,7 @@ struct LogSoftmaxAttributes {
   void fields(AttributeVisitor& v) { v("axis", axis, -1, "the axis along which the results add up to 1"); }
 };
 
-class LogSoftmaxOp final : public OpOf<LogSoftmaxAttributes, RowOp> {
+class LogSoftmaxOp final : public OpOf<LogSoftmaxAttributes, RowOp>, public BatchesInOrder {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "log_softmax"; }
@@ -73,6 +75,7 @@ class LogSoftmaxOp final : public OpOf<LogSoftmaxAttributes, RowOp> {
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
 // Of norms, whose operands are x, then scale and bias as far as they are there.
@@ -149,7 +152,7 @@ struct SoftmaxGradientAttributes {
 };
 
 // The cotangent of x, of a softmax's (or its logarithm's) result y and the cotangent of that. It has y's type.
-class SoftmaxGradientOp final : public OpOf<SoftmaxGradientAttributes> {
+class SoftmaxGradientOp final : public OpOf<SoftmaxGradientAttributes>, public BatchesInOrder {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return a.logarithm ? "log_softmax_gradient" : "softmax_gradient"; }
@@ -158,6 +161,7 @@ class SoftmaxGradientOp final : public OpOf<SoftmaxGradientAttributes> {
   std::optional<OwnWork> own_work(std::span<const View> inputs, std::span<const View> outputs) const override;
   std::vector<Tensor> decomposed(std::span<const Tensor> inputs) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
 // Of the norm with the same attributes.

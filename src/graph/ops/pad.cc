@@ -167,6 +167,14 @@ std::optional<Batched> PadOp::vmap(std::span<const Tensor> in, std::span<const i
   const PadAttributes of_batch{behind_batch(0, a.before), behind_batch(0, a.after), a.fill};
   return batched(apply(make_op<PadOp>(of_batch), {batch_first(in[0], axes[0], 0)}));
 }
+std::vector<Tensor> PadOp::vmap_in_order(const BatchInOrder& batch) const {
+  return {each_axis_in_order(
+      batch, [&](int axis) { return a.before[axis] != 0 || a.after[axis] != 0; },
+      [&](int axis, const Tensor& x) {
+        const PadAttributes along{Dims{0, a.before[axis], 0}, Dims{0, a.after[axis], 0}, a.fill};
+        return apply(make_op<PadOp>(along), {x});
+      })};
+}
 
 std::vector<TensorType> TileOp::infer(std::span<const TensorType> in) const {
   TensorType y = in[0];
@@ -231,6 +239,11 @@ Derivatives RollOp::jvp(const Differentiated&, std::span<const Tensor> t) const 
 }
 std::optional<Batched> RollOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   return batched(roll(batch_first(in[0], axes[0], 0), behind_batch(0, a.shifts)));
+}
+std::vector<Tensor> RollOp::vmap_in_order(const BatchInOrder& batch) const {
+  return {each_axis_in_order(
+      batch, [&](int axis) { return a.shifts[axis] != 0; },
+      [&](int axis, const Tensor& x) { return roll(x, std::vector<std::int64_t>{0, a.shifts[axis], 0}); })};
 }
 
 std::vector<TensorType> TriangleOp::infer(std::span<const TensorType> in) const {

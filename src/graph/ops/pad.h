@@ -1,6 +1,7 @@
 // Movement by index: pad, tile, repeat, roll; tensors made of indices: triangles, one-hot codes.
 #pragma once
 
+#include "graph/batch_in_order.h"
 #include "graph/op.h"
 #include "weft/kernels/generate.h"
 #include "weft/kernels/pad.h"
@@ -18,7 +19,7 @@ struct PadAttributes {
   }
 };
 
-class PadOp final : public OpOf<PadAttributes> {
+class PadOp final : public OpOf<PadAttributes>, public BatchesInOrder {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "pad"; }
@@ -28,6 +29,7 @@ class PadOp final : public OpOf<PadAttributes> {
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
 struct TileAttributes {
@@ -59,7 +61,7 @@ struct RollAttributes {
   void fields(AttributeVisitor& v) { v("shifts", shifts, "how far along each axis, towards higher indices"); }
 };
 
-class RollOp final : public OpOf<RollAttributes> {
+class RollOp final : public OpOf<RollAttributes>, public BatchesInOrder {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "roll"; }
@@ -69,6 +71,7 @@ class RollOp final : public OpOf<RollAttributes> {
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
 class TriangleOp final : public OpOf<kernels::TriangleOptions> {

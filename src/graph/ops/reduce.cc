@@ -213,6 +213,36 @@ std::optional<Batched> ReduceOp::vmap(std::span<const Tensor> in, std::span<cons
   return batched(apply(make_op<ReduceOp>(std::move(of_batch)), {batch_first(in[0], axes[0], 0)}));
 }
 
+namespace {
+
+// The entries with those axes behind the others: [size, the others, those].
+Tensor reduced_behind(const BatchInOrder& batch, const std::vector<int>& axes) {
+  const Shape& entry = batch.entries[0].shape;
+  std::vector<int> order, behind;
+  std::int64_t kept = 1, gone = 1;
+  for (int i = 0; i < entry.rank(); ++i) {
+    const bool goes = std::ranges::find(axes, i) != axes.end();
+    (goes ? behind : order).push_back(i);
+    (goes ? gone : kept) *= entry[i];
+  }
+  order.insert(order.end(), behind.begin(), behind.end());
+  return reshape(permute_in_order(batch.inputs[0], batch.size, entry, order), {batch.size, kept, gone});
+}
+
+}  // namespace
+
+std::vector<Tensor> ReduceOp::vmap_in_order(const BatchInOrder& batch) const {
+  ReduceAttributes last = a;
+  last.axes = {2};
+  return {apply(make_op<ReduceOp>(std::move(last)), {reduced_behind(batch, a.axes)})};
+}
+
+std::vector<Tensor> ArgReduceOp::vmap_in_order(const BatchInOrder& batch) const {
+  ArgReduceAttributes last = a;
+  last.axes = {2};
+  return {apply(make_op<ArgReduceOp>(std::move(last)), {reduced_behind(batch, a.axes)})};
+}
+
 Tensor reduce(ReduceKind op, const Operand& x, const Axes& axes, bool keep_dims) {
   if (kernels::is_moment(op)) return moment(op, x, axes, 0, keep_dims);
   if (op == ReduceKind::count) {

@@ -1,6 +1,7 @@
 // Reductions over axes.
 #pragma once
 
+#include "graph/batch_in_order.h"
 #include "graph/op.h"
 
 namespace weft {
@@ -15,7 +16,7 @@ struct ReduceAttributes {
   void fields(AttributeVisitor& v);
 };
 
-class ReduceOp final : public OpOf<ReduceAttributes> {
+class ReduceOp final : public OpOf<ReduceAttributes>, public BatchesInOrder {
  public:
   using OpOf::OpOf;
   std::string_view name() const override;
@@ -32,6 +33,7 @@ class ReduceOp final : public OpOf<ReduceAttributes> {
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
 struct ArgReduceAttributes {
@@ -44,7 +46,7 @@ struct ArgReduceAttributes {
 };
 
 // Where the least or the greatest is: i32.
-class ArgReduceOp final : public OpOf<ArgReduceAttributes> {
+class ArgReduceOp final : public OpOf<ArgReduceAttributes>, public BatchesInOrder {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return a.kind == kernels::ArgKind::max ? "argmax" : "argmin"; }
@@ -52,6 +54,7 @@ class ArgReduceOp final : public OpOf<ArgReduceAttributes> {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
 }  // namespace weft

@@ -114,6 +114,10 @@ std::optional<Batched> ScanOp::vmap(std::span<const Tensor> in, std::span<const 
       apply(make_op<ScanOp>(ScanAttributes{a.kind, a.axis + 1, a.options}), {batch_first(in[0], axes[0], 0)}));
 }
 
+std::vector<Tensor> ScanOp::vmap_in_order(const BatchInOrder& batch) const {
+  return {apply(make_op<ScanOp>(ScanAttributes{a.kind, 1, a.options}), {along_axis_in_order(batch, 0, a.axis)})};
+}
+
 Tensor scan(kernels::ScanKind op, const Operand& x, int axis, const kernels::ScanOptions& options) {
   if (!x.defined()) throw InvalidArgument("scan: the operand is an undefined Tensor");
   return apply(make_op<ScanOp>(ScanAttributes{op, normalize_axis(axis, x.rank(), "scan"), options}), {x});

@@ -1,6 +1,7 @@
 // Scans along an axis.
 #pragma once
 
+#include "graph/batch_in_order.h"
 #include "graph/op.h"
 #include "weft/kernels/scan.h"
 
@@ -20,7 +21,7 @@ struct ScanAttributes {
   }
 };
 
-class ScanOp final : public OpOf<ScanAttributes> {
+class ScanOp final : public OpOf<ScanAttributes>, public BatchesInOrder {
  public:
   using OpOf::OpOf;
   std::string_view name() const override;
@@ -30,6 +31,7 @@ class ScanOp final : public OpOf<ScanAttributes> {
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
 }  // namespace weft

@@ -90,6 +90,12 @@ std::optional<Batched> SortOp::vmap(std::span<const Tensor> in, std::span<const 
   return all;
 }
 
+std::vector<Tensor> SortOp::vmap_in_order(const BatchInOrder& batch) const {
+  SortAttributes along = a;
+  along.axis = 1;
+  return results_of(apply(make_op<SortOp>(along), {along_axis_in_order(batch, 0, a.axis)}));
+}
+
 Tensor sort(const Operand& x, int axis, bool descending) { return sorted(SortFunction::sort, x, axis, descending); }
 
 Tensor argsort(const Operand& x, int axis, bool descending) try {

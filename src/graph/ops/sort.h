@@ -1,6 +1,7 @@
 // Sort and top-k.
 #pragma once
 
+#include "graph/batch_in_order.h"
 #include "graph/op.h"
 
 namespace weft {
@@ -28,7 +29,7 @@ struct SortAttributes {
 };
 
 // Results: of sort values, of argsort indices (position_type()), of top_k both.
-class SortOp final : public OpOf<SortAttributes> {
+class SortOp final : public OpOf<SortAttributes>, public BatchesInOrder {
  public:
   using OpOf::OpOf;
   std::string_view name() const override;
@@ -38,6 +39,7 @@ class SortOp final : public OpOf<SortAttributes> {
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
 }  // namespace weft

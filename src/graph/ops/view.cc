@@ -148,6 +148,8 @@ std::optional<Batched> ReshapeOp::vmap(std::span<const Tensor> in, std::span<con
   return batched(reshape(first, shape));
 }
 
+std::vector<Tensor> ReshapeOp::vmap_in_order(const BatchInOrder& batch) const { return {batch.inputs[0]}; }
+
 Derivatives PermuteOp::vjp(const Differentiated&, std::span<const Tensor> g) const {
   std::vector<int> back(a.order.size());
   for (std::size_t i = 0; i < back.size(); ++i) back[static_cast<std::size_t>(a.order[i])] = static_cast<int>(i);
@@ -162,6 +164,10 @@ std::optional<Batched> PermuteOp::vmap(std::span<const Tensor> in, std::span<con
   return batched(permute(batch_first(in[0], axes[0], 0), order));
 }
 
+std::vector<Tensor> PermuteOp::vmap_in_order(const BatchInOrder& batch) const {
+  return {permute_in_order(batch.inputs[0], batch.size, batch.entries[0].shape, a.order)};
+}
+
 Derivatives BroadcastOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
   return std::vector{summed_to(g[0], node.inputs[0].shape())};
 }
@@ -173,6 +179,10 @@ std::optional<Batched> BroadcastOp::vmap(std::span<const Tensor> in, std::span<c
   Shape shape = a.shape;
   shape.insert(0, first.shape()[0]);
   return batched(broadcast_to(first, shape));
+}
+
+std::vector<Tensor> BroadcastOp::vmap_in_order(const BatchInOrder& batch) const {
+  return {broadcast_to(broadcast_in_order(batch, 0, a.shape), shape_in_order(a.shape, batch.size))};
 }
 
 // The elements go back to where they came from, with zeros between them.
@@ -202,6 +212,9 @@ Derivatives SliceOp::jvp(const Differentiated&, std::span<const Tensor> t) const
 }
 std::optional<Batched> SliceOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   return batched(slice(batch_first(in[0], axes[0], 0), a.axis + 1, a.begin, a.end, a.step));
+}
+std::vector<Tensor> SliceOp::vmap_in_order(const BatchInOrder& batch) const {
+  return {slice(along_axis_in_order(batch, 0, a.axis), 1, a.begin, a.end, a.step)};
 }
 
 std::vector<TensorType> StridedOp::infer(std::span<const TensorType> in) const {

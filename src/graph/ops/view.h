@@ -1,6 +1,7 @@
 // The view ops: another layout of the same elements. None of them computes anything.
 #pragma once
 
+#include "graph/batch_in_order.h"
 #include "graph/op.h"
 
 namespace weft {
@@ -21,7 +22,7 @@ struct ReshapeAttributes {
   }
 };
 
-class ReshapeOp final : public ViewOpOf<ReshapeAttributes> {
+class ReshapeOp final : public ViewOpOf<ReshapeAttributes>, public BatchesInOrder {
  public:
   using ViewOpOf::ViewOpOf;
   std::string_view name() const override { return "reshape"; }
@@ -31,6 +32,7 @@ class ReshapeOp final : public ViewOpOf<ReshapeAttributes> {
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
   // The new shape of x of that one.
   Shape shape_of(const Shape& x) const;
 };
@@ -42,7 +44,7 @@ struct PermuteAttributes {
   void fields(AttributeVisitor& v) { v("order", order, "which axis of x each axis of y is"); }
 };
 
-class PermuteOp final : public ViewOpOf<PermuteAttributes> {
+class PermuteOp final : public ViewOpOf<PermuteAttributes>, public BatchesInOrder {
  public:
   using ViewOpOf::ViewOpOf;
   std::string_view name() const override { return "permute"; }
@@ -52,6 +54,7 @@ class PermuteOp final : public ViewOpOf<PermuteAttributes> {
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
 struct BroadcastAttributes {
@@ -60,7 +63,7 @@ struct BroadcastAttributes {
   void fields(AttributeVisitor& v) { v("shape", shape, "the new shape; x's sizes are its last ones, or 1"); }
 };
 
-class BroadcastOp final : public ViewOpOf<BroadcastAttributes> {
+class BroadcastOp final : public ViewOpOf<BroadcastAttributes>, public BatchesInOrder {
  public:
   using ViewOpOf::ViewOpOf;
   std::string_view name() const override { return "broadcast"; }
@@ -70,6 +73,7 @@ class BroadcastOp final : public ViewOpOf<BroadcastAttributes> {
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
 // Elements begin, begin + step, … before `end` along an axis; a negative step walks down from `begin` to after `end`.
@@ -87,7 +91,7 @@ struct SliceAttributes {
   }
 };
 
-class SliceOp final : public ViewOpOf<SliceAttributes> {
+class SliceOp final : public ViewOpOf<SliceAttributes>, public BatchesInOrder {
  public:
   using ViewOpOf::ViewOpOf;
   std::string_view name() const override { return "slice"; }
@@ -97,6 +101,7 @@ class SliceOp final : public ViewOpOf<SliceAttributes> {
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
 struct StridedAttributes {
