@@ -26,7 +26,14 @@ void layer_norm_gradient(Stream& stream, const View& x, const View& g, const std
 // The same with a mean of 0: n = x · factor, dx = factor · (d - n · mean(d n)).
 void rms_norm_gradient(Stream& stream, const View& x, const View& g, const std::optional<View>& scale, const View& dx,
                        int first_axis, float epsilon);
-// The same of the groups of channels of each sample.
+// layer_norm_gradient() with the gradients of the scale and the bias, in the scale's shape: over all rows
+// dscale = Σ g · n and dbias = Σ g. They are views of their own; their sums are made in a fixed order.
+void layer_norm_gradients(Stream& stream, const View& x, const View& g, const View& scale, const View& dx,
+                          const View& dscale, const View& dbias, int first_axis, float epsilon);
+// The same of rms_norm_gradient(), with that of the scale.
+void rms_norm_gradients(Stream& stream, const View& x, const View& g, const View& scale, const View& dx,
+                        const View& dscale, int first_axis, float epsilon);
+// layer_norm_gradient() of the groups of channels of each sample.
 void group_norm_gradient(Stream& stream, const View& x, const View& g, const std::optional<View>& scale, const View& dx,
                          int channel_axis, std::int64_t groups, float epsilon);
 // The same of each channel of each sample.

@@ -7,13 +7,14 @@
 #include "weft/kernels/row_gradient.h"
 
 namespace weft::kernels {
-namespace {
 
 Rows rows_of(const RowGradient& gradient) {
   std::vector<Strides> strides;
   for (const View& v : gradient.views.all()) strides.push_back(v.strides());
   return rows_along(gradient.views.shape(), gradient.along, strides);
 }
+
+namespace {
 
 // Registers hold two values of each element, x and g: half of the steps, by twice the threads, where that is possible.
 RowPlan plan_of(const gpu::Capabilities& capabilities, const Rows& rows, RowPlanOptions options,
@@ -54,9 +55,10 @@ std::optional<SplitRows> splits_of(const gpu::Capabilities& capabilities, Chunks
   return plan_split_rows(capabilities, all, split, form);
 }
 
-// `length`: of rows, in all chunks.
-Call start(Stream& stream, const char* kernel, const RowGradient& gradient, const Rows& rows, const RowPlan& plan,
-           std::int64_t length) {
+}  // namespace
+
+Call start_row_gradient(Stream& stream, const char* kernel, const RowGradient& gradient, const Rows& rows,
+                        const RowPlan& plan, std::int64_t length) {
   const RowViews& views = gradient.views;
   Call call(*stream.gpu(), kernel);
   const std::vector<std::string> names = add_views(call, views, rows, plan);
@@ -72,18 +74,22 @@ Call start(Stream& stream, const char* kernel, const RowGradient& gradient, cons
   return call;
 }
 
+namespace {
+
 void run_whole(Stream& stream, const RowGradient& gradient, const std::optional<RowForm>& form) {
   const Rows rows = rows_of(gradient);
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   const RowPlan plan = plan_of(capabilities, rows, plan_options(gradient.views, rows), form);
-  start(stream, "row_gradient", gradient, rows, plan, rows.length).dispatch_groups(gradient.name, plan.groups);
+  start_row_gradient(stream, "row_gradient", gradient, rows, plan, rows.length)
+      .dispatch_groups(gradient.name, plan.groups);
 }
 
 void run_split(Stream& stream, Chunks chunks, const SplitRows& splits) {
   std::int64_t length = 0;
   for (const RowGradient& chunk : chunks) length += rows_of(chunk).length;
   run_split_rows(*stream.gpu(), chunks[0].name, splits, [&](std::size_t k) {
-    Call call = start(stream, "row_gradient_split", chunks[k], rows_of(chunks[k]), splits.plan_of(k), length);
+    Call call =
+        start_row_gradient(stream, "row_gradient_split", chunks[k], rows_of(chunks[k]), splits.plan_of(k), length);
     call.include("split_rows").include("tile_fusion").set("pairs_of_x", false).set("counted", chunks.size() > 1);
     return call;
   });
@@ -98,13 +104,10 @@ std::vector<RowGradient> chunks_of(const RowGradient& gradient, RowChunks pieces
   return chunks;
 }
 
-void run(Stream& stream, const RowGradient& gradient) {
+}  // namespace
+
+void run_row_gradient(Stream& stream, const RowGradient& gradient) {
   const RowViews& views = gradient.views;
-  const std::optional<View> no_weight;
-  check_memory(stream, gradient.name, views, no_weight, no_weight);
-  if (element_count(views.shape()) == 0) return;
-  if (stream.cpu()) return row_gradient_cpu(*stream.cpu(), gradient, rows_of(gradient));
-  refuse_f64(gradient.name, views);
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   const auto scratch = [&](RowChunks pieces) -> std::uint64_t {
     const auto splits = splits_of(capabilities, chunks_of(gradient, pieces));
@@ -116,6 +119,18 @@ void run(Stream& stream, const RowGradient& gradient) {
     if (splits) return run_split(stream, chunks, *splits);
     run_whole(stream, chunks[0], {});
   });
+}
+
+namespace {
+
+void run(Stream& stream, const RowGradient& gradient) {
+  const RowViews& views = gradient.views;
+  const std::optional<View> no_weight;
+  check_memory(stream, gradient.name, views, no_weight, no_weight);
+  if (element_count(views.shape()) == 0) return;
+  if (stream.cpu()) return row_gradient_cpu(*stream.cpu(), gradient, rows_of(gradient));
+  refuse_f64(gradient.name, views);
+  run_row_gradient(stream, gradient);
 }
 
 RowViews views_of(std::string_view name, std::string_view x_name, const View& x, const View& g, const View& dx) {

@@ -37,6 +37,16 @@ RowGradient make_softmax_gradient(bool logarithm, const View& y, const View& g, 
 RowGradient make_layer_norm_gradient(const View& x, const View& g, const std::optional<View>& scale, const View& dx,
                                      int first_axis, float epsilon, bool centred);
 
+Rows rows_of(const RowGradient& gradient);
+// A call of one of the family's kernels. `length`: of rows, in all chunks.
+Call start_row_gradient(Stream& stream, const char* kernel, const RowGradient& gradient, const Rows& rows,
+                        const RowPlan& plan, std::int64_t length);
+// On a Planner, for views that were checked and have elements.
+void run_row_gradient(Stream& stream, const RowGradient& gradient);
+
 void row_gradient_cpu(cpu::Executor& executor, const RowGradient& gradient, const Rows& rows);
+// Of a norm of rows, those of scale and bias.
+void row_gradient_weights_cpu(cpu::Executor& executor, const RowGradient& gradient, const Rows& rows,
+                              const View& dscale, const std::optional<View>& dbias);
 
 }  // namespace weft::kernels

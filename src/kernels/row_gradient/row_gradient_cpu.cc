@@ -2,6 +2,7 @@
 
 #include "kernels/common/row_fusion_cpu.h"
 #include "kernels/row_gradient/row_gradient.h"
+#include "weft/kernels/copy.h"
 
 namespace weft::kernels {
 namespace {
@@ -83,12 +84,62 @@ void run(cpu::Executor& executor, const RowGradient& gradient, const Rows& rows)
   });
 }
 
+// Blocks of rows add up by themselves, then all blocks in their order.
+template <class T>
+void run_weights(cpu::Executor& executor, const RowGradient& gradient, const Rows& rows, const View& dscale,
+                 const std::optional<View>& dbias) {
+  const bool centred = gradient.kind == RowGradientKind::centred;
+  const RowReader<T> x(gradient.views.inputs[0], rows, 0), g(gradient.views.operands[0], rows, 1);
+  const std::int64_t n = rows.length, blocks = std::min<std::int64_t>(rows.count, 64);
+  const auto wide = [](T v) { return static_cast<double>(v); };
+  std::vector<double> sums = host_list<double>(blocks * 2 * n);
+  parallel(executor, blocks, 1, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<T> values(static_cast<std::size_t>(n)), cotangents(static_cast<std::size_t>(n));
+    for (std::int64_t b = begin; b < end; ++b) {
+      double *const of_scale = &sums[static_cast<std::size_t>(b * 2 * n)], *const of_bias = of_scale + n;
+      for (std::int64_t row = b * rows.count / blocks; row < (b + 1) * rows.count / blocks; ++row) {
+        x.gather(row, 1, values.data());
+        g.gather(row, 1, cotangents.data());
+        const double share = 1 / static_cast<double>(n);
+        const double mean = centred ? sum_of(n, [&](std::int64_t i) { return wide(values[i]); }) * share : 0;
+        const double square =
+            sum_of(n, [&](std::int64_t i) { return (wide(values[i]) - mean) * (wide(values[i]) - mean); }) * share;
+        const double factor = 1 / std::sqrt(square + static_cast<double>(gradient.epsilon));
+        for (std::int64_t i = 0; i < n; ++i) {
+          of_scale[i] += wide(cotangents[i]) * ((wide(values[i]) - mean) * factor);
+          of_bias[i] += wide(cotangents[i]);
+        }
+      }
+    }
+  });
+  for (std::int64_t b = 1; b < blocks; ++b) {
+    for (std::int64_t i = 0; i < 2 * n; ++i)
+      sums[static_cast<std::size_t>(i)] += sums[static_cast<std::size_t>(b * 2 * n + i)];
+  }
+  const auto put = [&](std::int64_t first, const View& result) {
+    const View from(Buffer::host(static_cast<std::uint64_t>(n) * 8), 0, DType::f64, result.shape());
+    std::copy_n(&sums[static_cast<std::size_t>(first)], n, reinterpret_cast<double*>(from.buffer.data()));
+    copy(executor, from, result);
+  };
+  put(0, dscale);
+  if (dbias) put(n, *dbias);
+}
+
+bool in_f64(const RowGradient& gradient) {
+  return gradient.views.computes_in_f64() ||
+         std::ranges::any_of(gradient.views.operands, [](const View& v) { return v.dtype == DType::f64; });
+}
+
 }  // namespace
 
+void row_gradient_weights_cpu(cpu::Executor& executor, const RowGradient& gradient, const Rows& rows,
+                              const View& dscale, const std::optional<View>& dbias) {
+  in_f64(gradient) ? run_weights<double>(executor, gradient, rows, dscale, dbias)
+                   : run_weights<float>(executor, gradient, rows, dscale, dbias);
+}
+
 void row_gradient_cpu(cpu::Executor& executor, const RowGradient& gradient, const Rows& rows) {
-  const bool in_f64 = gradient.views.computes_in_f64() ||
-                      std::ranges::any_of(gradient.views.operands, [](const View& v) { return v.dtype == DType::f64; });
-  if (in_f64)
+  if (in_f64(gradient))
     run<double>(executor, gradient, rows);
   else
     run<float>(executor, gradient, rows);

@@ -61,6 +61,30 @@ void add_row_gradient_rows(TableRows& rows) {
           [](Stream& s, const Reader& r) {
             rms_norm_gradient(s, r.in(0), r.in(1), r.maybe_in(2), r.out(0), r.axis("first_axis"), r.single("epsilon"));
           }));
+  const auto with_weights = [](Schema s, std::vector<OperandSchema> weights) {
+    s.inputs[2].arity = Arity::one;
+    s.outputs.insert(s.outputs.end(), weights.begin(), weights.end());
+    s.signatures = {TypeSignature(s.inputs.size() + s.outputs.size(), types::floats)};
+    return s;
+  };
+  rows.push_back(
+      row(with_weights(gradient("layer_norm_gradients", std::string(kOfMoments) + "; dscale = Σ g · n, dbias = Σ g",
+                                "the cotangents of layer norm's x, scale and bias, of the cotangent g of its result",
+                                norm_inputs("the shape of those axes"), {first_axis(), epsilon()}),
+                       {one("dscale", "scale's shape"), one("dbias", "scale's shape")}),
+          [](Stream& s, const Reader& r) {
+            layer_norm_gradients(s, r.in(0), r.in(1), r.in(2), r.out(0), r.out(1), r.out(2), r.axis("first_axis"),
+                                 r.single("epsilon"));
+          }));
+  rows.push_back(row(with_weights(gradient("rms_norm_gradients",
+                                           "dx as rms_norm_gradient; dscale = Σ g · x / sqrt(mean(x²) + epsilon)",
+                                           "the cotangents of RMS norm's x and scale, of the cotangent g of its result",
+                                           norm_inputs("the shape of those axes"), {first_axis(), epsilon()}),
+                                  {one("dscale", "scale's shape")}),
+                     [](Stream& s, const Reader& r) {
+                       rms_norm_gradients(s, r.in(0), r.in(1), r.in(2), r.out(0), r.out(1), r.axis("first_axis"),
+                                          r.single("epsilon"));
+                     }));
   rows.push_back(
       row(gradient("group_norm_gradient", kOfMoments,
                    "the cotangent of group norm's x, of the cotangent g of its result", norm_inputs("[channels]"),
