@@ -27,7 +27,8 @@ void layer_norm_gradient(Stream& stream, const View& x, const View& g, const std
 void rms_norm_gradient(Stream& stream, const View& x, const View& g, const std::optional<View>& scale, const View& dx,
                        int first_axis, float epsilon);
 // layer_norm_gradient() with the gradients of the scale and the bias, in the scale's shape: over all rows
-// dscale = Σ g · n and dbias = Σ g. They are views of their own; their sums are made in a fixed order.
+// dscale = Σ g · n and dbias = Σ g, summed in a fixed order. Neither overlaps another view. Rows of up to 8192 elements
+// that lie along memory are read once.
 void layer_norm_gradients(Stream& stream, const View& x, const View& g, const View& scale, const View& dx,
                           const View& dscale, const View& dbias, int first_axis, float epsilon);
 // The same of rms_norm_gradient(), with that of the scale.
@@ -39,5 +40,11 @@ void group_norm_gradient(Stream& stream, const View& x, const View& g, const std
 // The same of each channel of each sample.
 void instance_norm_gradient(Stream& stream, const View& x, const View& g, const std::optional<View>& scale,
                             const View& dx, int channel_axis, float epsilon);
+// The same two with the gradients of scale and bias, [channels]. Where the pixels of a channel lie along memory, they are
+// read once for both, and for dx too if they are a row of the norm and at most 8192.
+void group_norm_gradients(Stream& stream, const View& x, const View& g, const View& scale, const View& dx,
+                          const View& dscale, const View& dbias, int channel_axis, std::int64_t groups, float epsilon);
+void instance_norm_gradients(Stream& stream, const View& x, const View& g, const View& scale, const View& dx,
+                             const View& dscale, const View& dbias, int channel_axis, float epsilon);
 
 }  // namespace weft::kernels

@@ -162,11 +162,8 @@ void group_gradient(Stream& stream, std::string_view name, const View& x, const 
                     float epsilon) {
   gradient_by(
       stream, name, x, g, scale, dx,
-      [&] {
-        return of_norm(name,
-                       make_group_norm(name, views_of(name, "x", x, g, dx), scale, {}, channel_axis, groups, epsilon));
-      },
-      channel_axis, groups, epsilon);
+      [&] { return make_group_norm_gradient(name, x, g, scale, dx, channel_axis, groups, epsilon); }, channel_axis,
+      groups, epsilon);
 }
 
 }  // namespace
@@ -185,6 +182,13 @@ RowGradient make_layer_norm_gradient(const View& x, const View& g, const std::op
   RowViews views = views_of(name, "x", x, g, dx);
   return of_norm(name, centred ? make_layer_norm(std::move(views), scale, {}, first_axis, epsilon)
                                : make_rms_norm(std::move(views), scale, first_axis, epsilon));
+}
+
+RowGradient make_group_norm_gradient(std::string_view name, const View& x, const View& g,
+                                     const std::optional<View>& scale, const View& dx, int channel_axis,
+                                     std::int64_t groups, float epsilon) {
+  RowViews views = views_of(name, "x", x, g, dx);
+  return of_norm(name, make_group_norm(name, std::move(views), scale, {}, channel_axis, groups, epsilon));
 }
 
 void row_gradient_in_form(Stream& stream, const RowGradient& gradient, const RowForm& form) {

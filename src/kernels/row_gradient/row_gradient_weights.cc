@@ -16,53 +16,83 @@
 namespace weft::kernels {
 namespace {
 
-// A norm's gradient, with where those of its weights go; `scale` as it was given.
+// A norm's gradient, with where those of its weights go.
 struct WeightGradient {
   RowGradient of_x;
-  View dscale;
+  View index;         // on the CPU: a scale whose elements are adjacent, in the place of the given one in `of_x`
+  View x, g, dscale;  // as they were given
   std::optional<View> dbias;
-  int first_axis = 0;
+  int weight_axis = 0, weight_axes = 0;  // those of x in `of_x` along which the weights lie
+  std::int64_t groups = 0;               // of a norm of channels: how many a sample has; else 0
 
   bool centred() const { return of_x.kind == RowGradientKind::centred; }
+  // A gradient of a weight, in the shape of these axes.
+  View as_weight(const View& v) const {
+    if (v.rank() == weight_axes) return v;
+    const std::int64_t lanes = v.shape()[0] / groups;
+    return v.with_layout({Shape{groups, lanes}, Strides{v.strides()[0] * lanes, v.strides()[0]}});
+  }
 };
+
+bool exceeds(const gpu::Capabilities& capabilities, const View& v) {
+  return span_bytes(v) > chunk_limit(capabilities) || v.count() > kMaxElements;
+}
+
+// Elements that a thread holds: of x, g, the scale, and the two sums each.
+constexpr std::int64_t kElements = 16;
+// Threads that share a row.
+std::uint32_t most_threads(const gpu::Capabilities& capabilities) {
+  return std::bit_floor(std::min(capabilities.max_workgroup_size, 512u));
+}
+
+// Of rows in registers that lie along memory. Nothing: they do not, or are too long for a workgroup.
+std::optional<RowPlan> plan_in_registers(const gpu::Capabilities& capabilities, const Rows& rows, bool along,
+                                         bool across) {
+  if (!along && across) return {};
+  RowPlanOptions options{.across = false, .reads = RowReads::again};
+  if (along) options.access.allow(RowAccess::along);
+  const std::int64_t width = along ? 4 : 1, steps = rows.length / width;
+  const std::uint32_t largest = most_threads(capabilities);
+  if (rows.length > largest * kElements) return {};
+  const auto power = [](std::int64_t n) { return std::bit_ceil(static_cast<std::uint32_t>(n)); };
+  const auto neighbours = std::bit_floor(static_cast<std::uint32_t>(std::min<std::int64_t>(steps, 8)));
+  RowForm form{.threads_per_row = std::max(power(ceil_div(rows.length, kElements)), neighbours)};
+  form.register_steps = static_cast<std::uint32_t>(ceil_div(steps, std::int64_t{form.threads_per_row}));
+  form.workgroup = form.threads_per_row < 64 ? std::min(largest, 256u) : 0;
+  options.form = form;
+  RowPlan plan = plan_rows(capabilities, rows, options);
+  if (plan.register_steps == 0 || plan.threads_per_row != form.threads_per_row) return {};
+  return plan;
+}
+std::optional<RowPlan> plan_in_registers(const gpu::Capabilities& capabilities, const RowViews& views,
+                                         const Rows& rows) {
+  if (std::ranges::any_of(views.all(), [&](const View& v) { return exceeds(capabilities, v); })) return {};
+  const RowPlanOptions options = plan_options(views, rows);
+  return plan_in_registers(capabilities, rows, options.access.has(RowAccess::along), options.across);
+}
+
+View numbers(GpuScratch& scratch, const Shape& shape) {
+  const View memory = scratch.take((static_cast<std::uint64_t>(element_count(shape)) * 4 + 15) / 16 * 16);
+  return View(memory.buffer, memory.offset, DType::f32, shape);
+}
+
+// ---- Weights along rows
 
 // Slots of threads that go through rows (row_gradient_weights.wgsl).
 struct Slots {
   RowPlan plan;
   std::int64_t count = 0, turns = 0;
 };
-
-// Elements that a thread holds: of x, g, the scale, and the two sums each.
-constexpr std::int64_t kElements = 16;
 // Threads that fill a large GPU with so many registers each.
 constexpr std::int64_t kThreads = 1 << 16;
 
-// Nothing: rows are too long for the registers of a workgroup, do not lie along memory, or exceed a binding.
 std::optional<Slots> slots_of(const gpu::Capabilities& capabilities, const WeightGradient& gradient, const Rows& rows) {
-  const RowViews& views = gradient.of_x.views;
-  const auto exceeds = [&](const View& v) {
-    return span_bytes(v) > chunk_limit(capabilities) || v.count() > kMaxElements;
-  };
-  if (std::ranges::any_of(views.all(), exceeds) || gradient.dscale.rank() == kMaxRank) return {};
-  RowPlanOptions options = plan_options(views, rows);
-  const bool along = options.access.has(RowAccess::along);
-  if (!along && options.across) return {};
-  options.access = {};
-  if (along) options.access.allow(RowAccess::along);
-  const std::int64_t width = along ? 4 : 1, steps = rows.length / width;
-  const auto largest = std::bit_floor(std::min(capabilities.max_workgroup_size, 512u));
-  const auto power = [](std::int64_t n) { return std::bit_ceil(static_cast<std::uint32_t>(n)); };
-  const auto neighbours = std::bit_floor(static_cast<std::uint32_t>(std::min<std::int64_t>(steps, 8)));
-  if (steps * width > std::int64_t{largest} * kElements) return {};
-  RowForm form{.threads_per_row = std::max(power(ceil_div(steps * width, kElements)), neighbours)};
-  form.register_steps = static_cast<std::uint32_t>(ceil_div(steps, std::int64_t{form.threads_per_row}));
-  form.workgroup = form.threads_per_row < 64 ? std::min(largest, 256u) : 0;
-  options.form = form;
-  Slots slots{.plan = plan_rows(capabilities, rows, options)};
-  const RowPlan& plan = slots.plan;
-  if (plan.register_steps == 0 || plan.threads_per_row != form.threads_per_row) return {};
-  const std::int64_t beside = plan.workgroup / plan.threads_per_row;
-  const std::int64_t enough = (capabilities.software ? 1 << 11 : kThreads) / plan.threads_per_row;
+  if (gradient.groups || gradient.dscale.rank() == kMaxRank) return {};
+  const auto plan = plan_in_registers(capabilities, gradient.of_x.views, rows);
+  if (!plan) return {};
+  Slots slots{.plan = *plan};
+  const std::int64_t beside = plan->workgroup / plan->threads_per_row;
+  const std::int64_t enough = (capabilities.software ? 1 << 11 : kThreads) / plan->threads_per_row;
   slots.count = ceil_div(std::clamp<std::int64_t>(enough, 1, rows.count), beside) * beside;
   slots.turns = ceil_div(rows.count, slots.count);
   const auto bytes = static_cast<std::uint64_t>(slots.count * 2 * rows.length) * 4;
@@ -73,10 +103,9 @@ std::optional<Slots> slots_of(const gpu::Capabilities& capabilities, const Weigh
 void run_in_slots(Stream& stream, const WeightGradient& gradient, const Rows& rows, const Slots& slots) {
   const std::int64_t sums = gradient.dbias ? 2 : 1;
   GpuScratch scratch(*stream.gpu());
-  const View memory = scratch.take(static_cast<std::uint64_t>(slots.count * sums * rows.length) * 4);
+  const View memory = numbers(scratch, {slots.count, sums, rows.length});
   Call call = start_row_gradient(stream, "row_gradient_weights", gradient.of_x, rows, slots.plan, rows.length);
-  call.write("sums", View(memory.buffer, memory.offset, DType::f32, {slots.count, sums, rows.length}),
-             slots.plan.width);
+  call.write("sums", memory, slots.plan.width);
   call.set("biased", gradient.dbias.has_value());
   call.index_param("slots", slots.count).index_param("turns", slots.turns).index_param("row_elements", rows.length);
   call.dispatch_groups(gradient.of_x.name, slots.count / (slots.plan.workgroup / slots.plan.threads_per_row));
@@ -93,30 +122,146 @@ void run_in_slots(Stream& stream, const WeightGradient& gradient, const Rows& ro
   if (gradient.dbias) add_up(1, *gradient.dbias);
 }
 
-// By kernels of their own: the rows' statistics, then sums over the rows.
+// ---- Weights of channels, whose pixels are adjacent (row_gradient_sums.wgsl)
+
+// Whether a channel of a sample is a row of the norm, which then is read once.
+std::optional<RowPlan> plan_of_channels(const gpu::Capabilities& capabilities, const WeightGradient& gradient,
+                                        const Rows& rows) {
+  if (!gradient.groups || gradient.weight_axis != 1 || gradient.weight_axes != 1) return {};
+  const auto plan = plan_in_registers(capabilities, gradient.of_x.views, rows);
+  const auto bytes = static_cast<std::uint64_t>(rows.count) * 2 * 4;
+  return plan && bytes <= chunk_limit(capabilities) ? plan : std::nullopt;
+}
+
+void run_channels(Stream& stream, const WeightGradient& gradient, const Rows& rows, const RowPlan& plan) {
+  GpuScratch scratch(*stream.gpu());
+  const std::int64_t channels = gradient.groups;
+  const View memory = numbers(scratch, {rows.count / channels, channels, 2});
+  Call call = start_row_gradient(stream, "row_gradient_sums", gradient.of_x, rows, plan, rows.length);
+  call.write("sums", memory).dispatch_groups(gradient.of_x.name, plan.groups);
+  const auto add_up = [&](std::uint64_t which, const View& result) {
+    const View part(memory.buffer, memory.offset + which * 4, DType::f32, {rows.count / channels, channels},
+                    {channels * 2, 2});
+    reduce(stream, ReduceKind::sum, part, result, std::array{0});
+  };
+  add_up(0, gradient.dscale);
+  if (gradient.dbias) add_up(1, *gradient.dbias);
+}
+
+// Segments of the channels of each sample.
+struct Segments {
+  View x, g;  // [samples, channels, segments of a channel, segment]
+  Rows rows;
+  RowPlan plan;
+};
+
+std::optional<Segments> segments_of(const gpu::Capabilities& capabilities, const WeightGradient& gradient) {
+  const View &x = gradient.x, &g = gradient.g;
+  if (!gradient.groups || gradient.weight_axis != 1) return {};
+  if (exceeds(capabilities, x) || exceeds(capabilities, g)) return {};
+  AxisMask pixels{};
+  for (int d = 2; d < x.rank(); ++d) pixels[d] = true;
+  const Rows channels = rows_along(x.shape(), pixels, std::array{x.strides(), g.strides()});
+  if (channels.inner.shape.rank() > 1) return {};
+  const std::int64_t length = segment_of(channels.length, most_threads(capabilities) * kElements);
+  if (length == 0) return {};
+  const auto cut = [&](const View& v, std::size_t k) {
+    const std::int64_t step = channels.inner.shape.empty() ? 1 : channels.inner.strides[k][0];
+    return v.with_layout({{x.shape()[0], x.shape()[1], channels.length / length, length},
+                          {v.strides()[0], v.strides()[1], length * step, step}});
+  };
+  Segments s{.x = cut(x, 0), .g = cut(g, 1), .rows = {}, .plan = {}};
+  s.rows = rows_along(s.x.shape(), mask_of(std::array{3}, 4), std::array{s.x.strides(), s.g.strides()});
+  const bool along = vectorises_along(s.x, s.rows, 0) && vectorises_along(s.g, s.rows, 1);
+  const auto plan = plan_in_registers(capabilities, s.rows, along, runs_across(s.rows, 0));
+  if (!plan || static_cast<std::uint64_t>(s.rows.count) * 4 * 4 > chunk_limit(capabilities)) return {};
+  s.plan = *plan;
+  return s;
+}
+
+// Those of the weights alone.
+void run_segments(Stream& stream, const WeightGradient& gradient, const Segments& s) {
+  const std::int64_t samples = s.x.shape()[0], channels = s.x.shape()[1], segments = s.x.shape()[2];
+  const std::int64_t groups = gradient.groups, lanes = channels / groups;
+  GpuScratch scratch(*stream.gpu());
+  const View memory = numbers(scratch, {samples, channels, segments, 4});
+  Call call(*stream.gpu(), "row_gradient_sums");
+  const RowViews read{.inputs = {s.x}, .operands = {s.g}};
+  const std::vector<std::string> names = add_views(call, read, s.rows, s.plan);
+  add_rows(call, s.rows, s.plan, std::vector<std::string_view>(names.begin(), names.end()));
+  const auto elements = static_cast<double>(s.x.count());
+  call.epilogue(nullptr, s.plan.width).cost(work_of({8, 0}, elements, nullptr, elements, nullptr));
+  call.include("float_rows").include("row_gradient_result").set("kind", "centred").set("scaled", false);
+  call.set("ties", true).set("packed", false).index_param("group_rows", lanes * segments);
+  call.param("inverse_length", 1 / static_cast<float>(s.rows.length)).write("sums", memory, 4);
+  call.dispatch_groups(gradient.of_x.name, s.plan.groups);
+
+  // [samples, groups, channels of a group, segments]
+  const auto field = [&](std::uint64_t which) {
+    return View(memory.buffer, memory.offset + which * 4, DType::f32, {samples, groups, lanes, segments},
+                {channels * segments * 4, lanes * segments * 4, segments * 4, 4});
+  };
+  const View means = field(0), variances = field(1), totals = field(2), products = field(3);
+  const View centre = numbers(scratch, {samples, groups, 1, 1}), variance = numbers(scratch, {samples, groups, 1, 1});
+  const std::array within{2, 3}, others{0, 3};
+  reduce(stream, ReduceKind::mean, means, centre, within);
+  const auto input = [](Expression& e) { return e.input(DType::f32); };
+  {
+    Expression e;  // variance + (mean - centre)²
+    const int mean = input(e), off = e.apply(ScalarOp::sub, {mean, input(e)});
+    e.output(e.apply(ScalarOp::add, {input(e), e.apply(ScalarOp::square, {off})}));
+    const std::array operands{centre, variances};
+    reduce(stream, ReduceKind::mean, means, variance, within, 0, {.prologue = {&e, operands}});
+  }
+  const auto weight = [&](const View& v) {
+    const std::int64_t step = v.strides()[0];
+    return v.with_layout({{groups, lanes}, {lanes * step, step}});
+  };
+  Expression e;  // (products + (mean - centre) · total) / sqrt(variance + epsilon)
+  const int mean = input(e), off = e.apply(ScalarOp::sub, {mean, input(e)});
+  const int factor =
+      e.apply(ScalarOp::rsqrt, {e.apply(ScalarOp::add, {input(e), e.constant(gradient.of_x.epsilon, DType::f32)})});
+  const int moved = e.apply(ScalarOp::mul, {off, input(e)});
+  e.output(e.apply(ScalarOp::mul, {factor, e.apply(ScalarOp::add, {input(e), moved})}));
+  const std::array operands{centre, variance, totals, products};
+  reduce(stream, ReduceKind::sum, means, weight(gradient.dscale), others, 0, {.prologue = {&e, operands}});
+  if (gradient.dbias) reduce(stream, ReduceKind::sum, totals, weight(*gradient.dbias), others);
+}
+
+// ---- Others: by kernels of their own for the rows' statistics, then sums over the rows
+
 void run_apart(Stream& stream, const WeightGradient& gradient) {
   const View &x = gradient.of_x.views.inputs[0], &g = gradient.of_x.views.operands[0];
   std::vector<int> along, others;
   Shape rows = x.shape();
-  for (int d = 0; d < x.rank(); ++d) (d < gradient.first_axis ? others : along).push_back(d);
-  for (const int d : along) rows[d] = 1;
+  for (int d = 0; d < x.rank(); ++d) {
+    if (gradient.of_x.along[d]) {
+      along.push_back(d);
+      rows[d] = 1;
+    }
+    if (d < gradient.weight_axis || d >= gradient.weight_axis + gradient.weight_axes) others.push_back(d);
+  }
   GpuScratch scratch(*stream.gpu());
-  const auto per_row = [&] {
-    const View memory = scratch.take((static_cast<std::uint64_t>(element_count(rows)) * 4 + 15) / 16 * 16);
-    return View(memory.buffer, memory.offset, DType::f32, rows);
-  };
-  // g · (x - mean) / sqrt(square + epsilon), where `square` is the variance, or the mean square.
+  // g · ((x - mean) - rest) / sqrt(square + epsilon): `square` is the variance, or the mean square, and `rest` the
+  // mean's own rounding error.
+  const auto input_of = [](Expression& of, DType type) { return of.cast(of.input(type), DType::f32); };
   Expression e;
-  const auto input = [&](DType type) { return e.cast(e.input(type), DType::f32); };
-  int n = input(x.dtype);
-  const int cotangent = input(g.dtype), square = input(DType::f32);
-  const View squares = per_row();
+  int n = input_of(e, x.dtype);
+  const int cotangent = input_of(e, g.dtype), square = input_of(e, DType::f32);
+  const View squares = numbers(scratch, rows);
   std::vector<View> operands{g, squares};
   if (gradient.centred()) {
-    n = e.apply(ScalarOp::sub, {n, input(DType::f32)});
-    operands.push_back(per_row());
-    reduce(stream, ReduceKind::mean, x, operands.back(), along);
+    const View mean = numbers(scratch, rows), rest = numbers(scratch, rows);
+    Expression deviation;
+    const int of_x = input_of(deviation, x.dtype);
+    deviation.output(deviation.apply(ScalarOp::sub, {of_x, input_of(deviation, DType::f32)}));
+    reduce(stream, ReduceKind::mean, x, mean, along);
+    reduce(stream, ReduceKind::mean, x, rest, along, 0, {.prologue = {&deviation, std::span(&mean, 1)}});
     reduce(stream, ReduceKind::variance, x, squares, along);
+    for (const View& v : {mean, rest}) {
+      n = e.apply(ScalarOp::sub, {n, input_of(e, DType::f32)});
+      operands.push_back(v);
+    }
   } else {
     Expression of_square;
     of_square.output(of_square.apply(ScalarOp::square, {of_square.cast(of_square.input(x.dtype), DType::f32)}));
@@ -125,8 +270,8 @@ void run_apart(Stream& stream, const WeightGradient& gradient) {
   const int factor =
       e.apply(ScalarOp::rsqrt, {e.apply(ScalarOp::add, {square, e.constant(gradient.of_x.epsilon, DType::f32)})});
   e.output(e.apply(ScalarOp::mul, {cotangent, e.apply(ScalarOp::mul, {n, factor})}));
-  reduce(stream, ReduceKind::sum, x, gradient.dscale, others, 0, {.prologue = {&e, operands}});
-  if (gradient.dbias) reduce(stream, ReduceKind::sum, g, *gradient.dbias, others);
+  reduce(stream, ReduceKind::sum, x, gradient.as_weight(gradient.dscale), others, 0, {.prologue = {&e, operands}});
+  if (gradient.dbias) reduce(stream, ReduceKind::sum, g, gradient.as_weight(*gradient.dbias), others);
 }
 
 void run(Stream& stream, const WeightGradient& gradient) {
@@ -136,26 +281,29 @@ void run(Stream& stream, const WeightGradient& gradient) {
   check_memory(stream, of_x.name, views, no_weight, no_weight);
   check_memory(stream, of_x.name, {{"x", views.inputs[0]}, {"operand", views.operands}, {"dx", views.results[0]}},
                {{"dscale", gradient.dscale}, {"dbias", gradient.dbias}}, Sharing::none);
-  const auto clear = [&](const View& v) { fill(stream, 0, v); };
   if (element_count(views.shape()) == 0) {
-    clear(gradient.dscale);
-    if (gradient.dbias) clear(*gradient.dbias);
+    fill(stream, 0, gradient.dscale);
+    if (gradient.dbias) fill(stream, 0, *gradient.dbias);
     return;
   }
   if (stream.cpu()) {
-    const Rows rows = rows_of(of_x);
-    row_gradient_weights_cpu(*stream.cpu(), of_x, rows, gradient.dscale, gradient.dbias);
-    return row_gradient_cpu(*stream.cpu(), of_x, rows);
+    return row_gradient_weights_cpu(*stream.cpu(), of_x, gradient.index, gradient.dscale, gradient.dbias);
   }
   refuse_f64(of_x.name, views);
   for (const auto& v : {std::optional(gradient.dscale), gradient.dbias}) {
     if (v && v->dtype == DType::f64) throw Unsupported("{}: {} runs on the CPU only", of_x.name, to_string(*v));
   }
+  const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   const Rows rows = rows_of(of_x);
-  if (const auto slots = slots_of(stream.gpu()->device().capabilities(), gradient, rows)) {
-    return run_in_slots(stream, gradient, rows, *slots);
+  if (const auto slots = slots_of(capabilities, gradient, rows)) return run_in_slots(stream, gradient, rows, *slots);
+  if (const auto plan = plan_of_channels(capabilities, gradient, rows)) {
+    return run_channels(stream, gradient, rows, *plan);
   }
-  run_apart(stream, gradient);  // first: dx may be x or g
+  // First the weights': dx may be x or g.
+  if (const auto segments = segments_of(capabilities, gradient))
+    run_segments(stream, gradient, *segments);
+  else
+    run_apart(stream, gradient);
   run_row_gradient(stream, of_x);
 }
 
@@ -165,28 +313,81 @@ void check_weight_gradient(std::string_view name, std::string_view operand, cons
                         to_string(scale));
 }
 
-void weights_gradient(Stream& stream, std::string_view name, bool centred, const View& x, const View& g,
-                      const View& scale, const View& dx, const View& dscale, const std::optional<View>& dbias,
-                      int first_axis, float epsilon) {
-  call(stream, CallKey(name, first_axis, epsilon), {x, g, scale, dx, dscale, dbias}, [&](Stream& s) {
-    WeightGradient gradient{make_layer_norm_gradient(x, g, scale, dx, first_axis, epsilon, centred), dscale, dbias,
-                            first_axis < 0 ? first_axis + x.rank() : first_axis};
+// `make`: the gradient of x with that scale; `describe`: where its weights lie.
+template <class Make, class Describe, class... Attributes>
+void gradients_by(Stream& stream, std::string_view name, const View& x, const View& g, const View& scale,
+                  const View& dx, const View& dscale, const std::optional<View>& dbias, const Make& make,
+                  const Describe& describe, const Attributes&... attributes) {
+  call(stream, CallKey(name, attributes...), {x, g, scale, dx, dscale, dbias}, [&](Stream& s) {
+    WeightGradient gradient{.of_x = make(scale), .index = {}, .x = x, .g = g, .dscale = dscale, .dbias = dbias};
     gradient.of_x.name = name;
     check_weight_gradient(name, "dscale", dscale, scale);
     if (dbias) check_weight_gradient(name, "dbias", *dbias, scale);
+    if (s.cpu()) {
+      const View dense(Buffer::host(static_cast<std::uint64_t>(scale.count()) * 4), 0, DType::f32, scale.shape());
+      gradient.index = make(dense).views.operands[1];
+    }
+    describe(gradient);
     run(s, gradient);
   });
 }
 
+void gradients_of_rows(Stream& stream, std::string_view name, bool centred, const View& x, const View& g,
+                       const View& scale, const View& dx, const View& dscale, const std::optional<View>& dbias,
+                       int first_axis, float epsilon) {
+  const auto make = [&](const View& weight) {
+    return make_layer_norm_gradient(x, g, weight, dx, first_axis, epsilon, centred);
+  };
+  const auto describe = [&](WeightGradient& gradient) {
+    gradient.weight_axes = scale.rank();
+    gradient.weight_axis = x.rank() - scale.rank();
+  };
+  gradients_by(stream, name, x, g, scale, dx, dscale, dbias, make, describe, first_axis, epsilon);
+}
+
+// groups < 0: a group for each channel.
+void gradients_of_channels(Stream& stream, std::string_view name, const View& x, const View& g, const View& scale,
+                           const View& dx, const View& dscale, const View& dbias, int channel_axis, std::int64_t groups,
+                           float epsilon) {
+  const auto make = [&](const View& weight) {
+    return make_group_norm_gradient(name, x, g, weight, dx, channel_axis, groups, epsilon);
+  };
+  const auto describe = [&](WeightGradient& gradient) {
+    const std::int64_t channels = scale.shape()[0];
+    gradient.groups = groups < 0 ? channels : groups;
+    gradient.weight_axes = gradient.groups == channels ? 1 : 2;
+    for (gradient.weight_axis = 1; gradient.of_x.along[gradient.weight_axis];) ++gradient.weight_axis;
+  };
+  gradients_by(stream, name, x, g, scale, dx, dscale, dbias, make, describe, channel_axis, groups, epsilon);
+}
+
 }  // namespace
+
+std::int64_t segment_of(std::int64_t length, std::int64_t most) {
+  constexpr std::int64_t kLeast = 64;
+  if (length <= most) return length;
+  for (std::int64_t count = ceil_div(length, most); length / count >= kLeast; ++count) {
+    if (length % count == 0) return length / count;
+  }
+  return 0;
+}
 
 void layer_norm_gradients(Stream& stream, const View& x, const View& g, const View& scale, const View& dx,
                           const View& dscale, const View& dbias, int first_axis, float epsilon) {
-  weights_gradient(stream, "layer_norm_gradients", true, x, g, scale, dx, dscale, dbias, first_axis, epsilon);
+  gradients_of_rows(stream, "layer_norm_gradients", true, x, g, scale, dx, dscale, dbias, first_axis, epsilon);
 }
 void rms_norm_gradients(Stream& stream, const View& x, const View& g, const View& scale, const View& dx,
                         const View& dscale, int first_axis, float epsilon) {
-  weights_gradient(stream, "rms_norm_gradients", false, x, g, scale, dx, dscale, {}, first_axis, epsilon);
+  gradients_of_rows(stream, "rms_norm_gradients", false, x, g, scale, dx, dscale, {}, first_axis, epsilon);
+}
+void group_norm_gradients(Stream& stream, const View& x, const View& g, const View& scale, const View& dx,
+                          const View& dscale, const View& dbias, int channel_axis, std::int64_t groups, float epsilon) {
+  if (groups < 1) throw InvalidArgument("group_norm_gradients: {} groups; expected 1 or more", groups);
+  gradients_of_channels(stream, "group_norm_gradients", x, g, scale, dx, dscale, dbias, channel_axis, groups, epsilon);
+}
+void instance_norm_gradients(Stream& stream, const View& x, const View& g, const View& scale, const View& dx,
+                             const View& dscale, const View& dbias, int channel_axis, float epsilon) {
+  gradients_of_channels(stream, "instance_norm_gradients", x, g, scale, dx, dscale, dbias, channel_axis, -1, epsilon);
 }
 
 }  // namespace weft::kernels

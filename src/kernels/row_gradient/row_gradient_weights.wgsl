@@ -19,7 +19,7 @@ fn main({{ thread_arguments() }}) {
 {{ row_steps() }}
   let e1_start = e1_row(0u);
 {% for i in range(register_steps) %}
-  let w{{ i }} = value_e1({{ row_place("e1", i, inside(i)) }});
+  let w{{ i }} = {{ in_step("value_t(0)", "value_e1(" ~ row_place("e1", i, inside(i)) ~ ")", i) }};
   var of_scale{{ i }} = value_t(0);
 {% if biased %}
   var of_bias{{ i }} = value_t(0);
