@@ -352,6 +352,41 @@ TEST_P(RowGradientTest, Weights) {
   }
 }
 
+// dx of long rows in tiles that wait for each other, each of which is within a channel; twice, in the place of x or of
+// its cotangent or of neither, and late tiles, which the fallback finishes.
+TEST_P(RowGradientTest, WeightsByTiles) {
+  kernels::SplitForm form{.threads = 64, .register_steps = 4, .look_back = true}, late = form;
+  late.spin_limit = 2;
+  late.late = true;
+  int turn = 0;
+  for (const WeightCase& c : {WeightCase{Norm::group, {3, 8, 1024}, 1, 2},
+                              {Norm::group, {3, 4, 32, 64}, 1, 1},
+                              {Norm::group, {3, 2, 2048}, 1, 2},
+                              {Norm::group, {2, 4, 2048}, 1, 2, Kind::dense, DType::f16},
+                              {Norm::group, {2, 6, 32, 16}, 1, 2, Kind::sliced}}) {
+    for (const bool is_late : {false, true}) {
+      const int place = turn++ % 3;
+      if (is_late && place == 1) continue;  // each turn takes seconds
+      for (const bool large : {false, true}) {
+        const auto value = [&](std::int64_t i) { return 4096.0 + static_cast<double>(i * 7919 % 64) / 8; };
+        if (large && (is_late || place || c.type != DType::f32)) continue;
+        const std::vector<View> in = c.inputs(large ? ValueOf(value) : normal(11, 0.3, 2));
+        std::vector<View> out = c.outputs();
+        if (place < 2) out[0] = in[static_cast<std::size_t>(place)];
+        run_both(
+            device, in, out,
+            [&](Stream& s, auto i, auto o) {
+              if (s.cpu()) return gradients_of(c.norm, c.axis, c.groups, 1e-3f)(s, i, o);
+              EXPECT_TRUE(kernels::group_norm_gradients_in_tiles(s, i[0], i[1], i[2], o[0], o[1], o[2], c.axis,
+                                                                 c.groups, 1e-3f, is_late ? late : form));
+            },
+            {.ulp = 1, .absolute = 2e-3, .relative = 1e-4},
+            std::format("late {}, place {}: {}", is_late, place, c.what()));
+      }
+    }
+  }
+}
+
 const WeightCase kWeightForms[] = {
     {Norm::layer, {600, 60}},        {Norm::rms, {600, 60}},          {Norm::layer, {3, 9000}},
     {Norm::instance, {3, 4, 60}},    {Norm::instance, {3, 4, 10000}}, {Norm::group, {3, 4, 600}, 1, 2},

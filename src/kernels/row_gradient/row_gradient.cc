@@ -91,6 +91,7 @@ void run_split(Stream& stream, Chunks chunks, const SplitRows& splits) {
     Call call =
         start_row_gradient(stream, "row_gradient_split", chunks[k], rows_of(chunks[k]), splits.plan_of(k), length);
     call.include("split_rows").include("tile_fusion").set("pairs_of_x", false).set("counted", chunks.size() > 1);
+    call.set("leaves", false);
     return call;
   });
 }
@@ -105,6 +106,44 @@ std::vector<RowGradient> chunks_of(const RowGradient& gradient, RowChunks pieces
 }
 
 }  // namespace
+
+std::optional<SplitRows> split_into_parts(const gpu::Capabilities& capabilities, const RowGradient& gradient,
+                                          std::int64_t part, const std::optional<SplitForm>& form) {
+  const Chunks one(&gradient, 1);
+  const auto in_parts = [&](const std::optional<SplitRows>& splits) {
+    if (!splits || !splits->look_back || splits->balanced || splits->plan.across || splits->plan.interleave > 1) {
+      return false;
+    }
+    const RowPlan& plan = splits->plan;
+    return part % (std::int64_t{plan.threads_per_row} * plan.register_steps * plan.width) == 0;
+  };
+  constexpr std::int64_t kMaxSplits = 64;  // of a row, which wait for each other
+  // As of other rows that look back; smaller tensors may stay in a cache.
+  constexpr std::int64_t kLeastBytes = std::int64_t{32} << 20;
+  constexpr std::uint32_t kThreads = 128, kMostSteps = 16, kLeastSteps = 4;
+  if (form) {
+    const std::optional<SplitRows> splits = splits_of(capabilities, one, form);
+    return in_parts(splits) ? splits : std::nullopt;
+  }
+  const View& x = gradient.views.inputs[0];
+  if (capabilities.software || x.count() * bits(x.dtype) / 8 < kLeastBytes) return {};
+  for (std::uint32_t steps = kMostSteps; steps >= kLeastSteps; --steps) {
+    std::optional<SplitRows> splits =
+        splits_of(capabilities, one, SplitForm{.threads = kThreads, .register_steps = steps, .look_back = true});
+    if (in_parts(splits) && splits->plan.width == 4 && splits->all_splits <= kMaxSplits) return splits;
+  }
+  return {};
+}
+
+void run_split_into_parts(Stream& stream, const RowGradient& gradient, const SplitRows& splits, const View& sums) {
+  const Rows rows = rows_of(gradient);
+  run_split_rows(*stream.gpu(), gradient.name, splits, [&](std::size_t) {
+    Call call = start_row_gradient(stream, "row_gradient_split", gradient, rows, splits.plan_of(0), rows.length);
+    call.include("split_rows").include("tile_fusion").set("pairs_of_x", false).set("counted", false);
+    call.set("leaves", true).write("sums", sums);
+    return call;
+  });
+}
 
 void run_row_gradient(Stream& stream, const RowGradient& gradient) {
   const RowViews& views = gradient.views;

@@ -41,6 +41,11 @@ RowGradient make_group_norm_gradient(std::string_view name, const View& x, const
                                      const std::optional<View>& scale, const View& dx, int channel_axis,
                                      std::int64_t groups, float epsilon);
 
+// group_norm_gradients() with dx in a forced form of split rows: for tests. False: that form does not suit.
+bool group_norm_gradients_in_tiles(Stream& stream, const View& x, const View& g, const View& scale, const View& dx,
+                                   const View& dscale, const View& dbias, int channel_axis, std::int64_t groups,
+                                   float epsilon, const SplitForm& form);
+
 // The most elements of a row of which gradients of weights are made in registers.
 constexpr std::int64_t kMostInRegisters = 8192;
 // The longest equal segments of a row that have at most `most` elements; 0: they would be many.
@@ -50,6 +55,12 @@ Rows rows_of(const RowGradient& gradient);
 // A call of one of the family's kernels. `length`: of rows, in all chunks.
 Call start_row_gradient(Stream& stream, const char* kernel, const RowGradient& gradient, const Rows& rows,
                         const RowPlan& plan, std::int64_t length);
+// How rows of x and g lie in tiles that look back, each of which is within one of the row's equal parts of `part`
+// elements that lie along memory; nothing if rows are not so cut. In a forced form: if that is one.
+std::optional<SplitRows> split_into_parts(const gpu::Capabilities& capabilities, const RowGradient& gradient,
+                                          std::int64_t part, const std::optional<SplitForm>& form = {});
+// Each tile leaves the numbers of a segment (row_gradient_sums.wgsl) in `sums`, [rows, tiles of a row, 5].
+void run_split_into_parts(Stream& stream, const RowGradient& gradient, const SplitRows& splits, const View& sums);
 // On a Planner, for views that were checked and have elements.
 void run_row_gradient(Stream& stream, const RowGradient& gradient);
 

@@ -1,7 +1,6 @@
 {# Of rows with one scale, in registers that lie along memory (row_gradient_result.wgsl). A row that is one of the norm
    gets its result, and `sums`, [rows, 2], what it leaves for the weights. A row that is a segment of one leaves its
-   mean, its variance, the sum of g, and that of g times deviations in `sums`, [rows, 4]; means are relative to the first
-   element of the norm's row, so that a large mean costs no digits. #}
+   mean, the mean's rounding error, its variance, the sum of g, and that of g times deviations in `sums`, [rows, 5]. #}
 {{ operand_access() }}
 {{ row_reduction("row_sum", "f32", "add") }}
 fn add_fours(a: vec4<f32>, b: vec4<f32>) -> vec4<f32> { return a + b; }
@@ -55,8 +54,7 @@ fn main({{ thread_arguments() }}) {
   }
 {% else %}
   if (lane == 0u) {
-    let reference = load_x(x_row(row / p.group_rows * p.group_rows));
-    store4_sums(row * 4u, vec4<f32>((mean - reference) + rest, variance, sums.z, product));
+{{ leave_segment("row", "mean", "rest", "variance", "sums.z", "product") }}
   }
 {% endif %}
 }

@@ -174,17 +174,72 @@ std::optional<Segments> segments_of(const gpu::Capabilities& capabilities, const
   s.rows = rows_along(s.x.shape(), mask_of(std::array{3}, 4), std::array{s.x.strides(), s.g.strides()});
   const bool along = vectorises_along(s.x, s.rows, 0) && vectorises_along(s.g, s.rows, 1);
   const auto plan = plan_in_registers(capabilities, s.rows, along, runs_across(s.rows, 0));
-  if (!plan || static_cast<std::uint64_t>(s.rows.count) * 4 * 4 > chunk_limit(capabilities)) return {};
+  if (!plan || static_cast<std::uint64_t>(s.rows.count) * 5 * 4 > chunk_limit(capabilities)) return {};
   s.plan = *plan;
   return s;
 }
 
-// Those of the weights alone.
-void run_segments(Stream& stream, const WeightGradient& gradient, const Segments& s) {
-  const std::int64_t samples = s.x.shape()[0], channels = s.x.shape()[1], segments = s.x.shape()[2];
+// What segments leave, f32 [samples, channels, segments of a channel, 5], becomes the gradients of the weights.
+void join_segments(Stream& stream, const WeightGradient& gradient, const View& left) {
+  const std::int64_t samples = left.shape()[0], channels = left.shape()[1], segments = left.shape()[2];
   const std::int64_t groups = gradient.groups, lanes = channels / groups;
   GpuScratch scratch(*stream.gpu());
-  const View memory = numbers(scratch, {samples, channels, segments, 4});
+  // [samples, groups, channels of a group, segments]
+  const Shape shape{samples, groups, lanes, segments}, of_groups{samples, groups, 1, 1};
+  const auto field = [&](std::uint64_t which) {
+    return View(left.buffer, left.offset + which * 4, DType::f32, shape,
+                {channels * segments * 5, lanes * segments * 5, segments * 5, 5});
+  };
+  const View means = field(0), rests = field(1), variances = field(2), totals = field(3), products = field(4);
+  const View centre = numbers(scratch, of_groups), variance = numbers(scratch, of_groups),
+             off = numbers(scratch, shape);
+  const std::array within{2, 3}, others{0, 3};
+  const auto input = [](Expression& e) { return e.input(DType::f32); };
+  // Means are relative to that of the row's first segment, so that a large mean costs no digits.
+  View first = means;
+  first.layout.shape = of_groups;
+  const auto distance = [&](Expression& e) {
+    const int mean = input(e), from = input(e);
+    return e.apply(ScalarOp::add, {e.apply(ScalarOp::sub, {mean, from}), input(e)});
+  };
+  {
+    Expression e;
+    e.output(distance(e));
+    const std::array operands{first, rests};
+    reduce(stream, ReduceKind::mean, means, centre, within, 0, {.prologue = {&e, operands}});
+  }
+  {
+    Expression e;
+    const int away = distance(e);
+    e.output(e.apply(ScalarOp::sub, {away, input(e)}));
+    map(stream, e, std::array{means, first, rests, centre}, std::array{off});
+  }
+  {
+    Expression e;  // of a segment + off²
+    const int away = input(e);
+    e.output(e.apply(ScalarOp::add, {input(e), e.apply(ScalarOp::square, {away})}));
+    reduce(stream, ReduceKind::mean, off, variance, within, 0, {.prologue = {&e, std::span(&variances, 1)}});
+  }
+  const auto weight = [&](const View& v) {
+    const std::int64_t step = v.strides()[0];
+    return v.with_layout({{groups, lanes}, {lanes * step, step}});
+  };
+  Expression e;  // (products + off · total) / sqrt(variance + epsilon)
+  const int away = input(e);
+  const int factor =
+      e.apply(ScalarOp::rsqrt, {e.apply(ScalarOp::add, {input(e), e.constant(gradient.of_x.epsilon, DType::f32)})});
+  const int moved = e.apply(ScalarOp::mul, {away, input(e)});
+  e.output(e.apply(ScalarOp::mul, {factor, e.apply(ScalarOp::add, {input(e), moved})}));
+  const std::array operands{variance, totals, products};
+  reduce(stream, ReduceKind::sum, off, weight(gradient.dscale), others, 0, {.prologue = {&e, operands}});
+  if (gradient.dbias) reduce(stream, ReduceKind::sum, totals, weight(*gradient.dbias), others);
+}
+
+// Without dx.
+void run_segments(Stream& stream, const WeightGradient& gradient, const Segments& s) {
+  const std::int64_t samples = s.x.shape()[0], channels = s.x.shape()[1], segments = s.x.shape()[2];
+  GpuScratch scratch(*stream.gpu());
+  const View memory = numbers(scratch, {samples, channels, segments, 5});
   Call call(*stream.gpu(), "row_gradient_sums");
   const RowViews read{.inputs = {s.x}, .operands = {s.g}};
   const std::vector<std::string> names = add_views(call, read, s.rows, s.plan);
@@ -192,40 +247,28 @@ void run_segments(Stream& stream, const WeightGradient& gradient, const Segments
   const auto elements = static_cast<double>(s.x.count());
   call.epilogue(nullptr, s.plan.width).cost(work_of({8, 0}, elements, nullptr, elements, nullptr));
   call.include("float_rows").include("row_gradient_result").set("kind", "centred").set("scaled", false);
-  call.set("ties", true).set("packed", false).index_param("group_rows", lanes * segments);
-  call.param("inverse_length", 1 / static_cast<float>(s.rows.length)).write("sums", memory, 4);
+  call.set("ties", true).set("packed", false);
+  call.param("inverse_length", 1 / static_cast<float>(s.rows.length)).write("sums", memory);
   call.dispatch_groups(gradient.of_x.name, s.plan.groups);
+  join_segments(stream, gradient, memory);
+}
 
-  // [samples, groups, channels of a group, segments]
-  const auto field = [&](std::uint64_t which) {
-    return View(memory.buffer, memory.offset + which * 4, DType::f32, {samples, groups, lanes, segments},
-                {channels * segments * 4, lanes * segments * 4, segments * 4, 4});
-  };
-  const View means = field(0), variances = field(1), totals = field(2), products = field(3);
-  const View centre = numbers(scratch, {samples, groups, 1, 1}), variance = numbers(scratch, {samples, groups, 1, 1});
-  const std::array within{2, 3}, others{0, 3};
-  reduce(stream, ReduceKind::mean, means, centre, within);
-  const auto input = [](Expression& e) { return e.input(DType::f32); };
-  {
-    Expression e;  // variance + (mean - centre)²
-    const int mean = input(e), off = e.apply(ScalarOp::sub, {mean, input(e)});
-    e.output(e.apply(ScalarOp::add, {input(e), e.apply(ScalarOp::square, {off})}));
-    const std::array operands{centre, variances};
-    reduce(stream, ReduceKind::mean, means, variance, within, 0, {.prologue = {&e, operands}});
-  }
-  const auto weight = [&](const View& v) {
-    const std::int64_t step = v.strides()[0];
-    return v.with_layout({{groups, lanes}, {lanes * step, step}});
-  };
-  Expression e;  // (products + (mean - centre) · total) / sqrt(variance + epsilon)
-  const int mean = input(e), off = e.apply(ScalarOp::sub, {mean, input(e)});
-  const int factor =
-      e.apply(ScalarOp::rsqrt, {e.apply(ScalarOp::add, {input(e), e.constant(gradient.of_x.epsilon, DType::f32)})});
-  const int moved = e.apply(ScalarOp::mul, {off, input(e)});
-  e.output(e.apply(ScalarOp::mul, {factor, e.apply(ScalarOp::add, {input(e), moved})}));
-  const std::array operands{centre, variance, totals, products};
-  reduce(stream, ReduceKind::sum, means, weight(gradient.dscale), others, 0, {.prologue = {&e, operands}});
-  if (gradient.dbias) reduce(stream, ReduceKind::sum, totals, weight(*gradient.dbias), others);
+// The same by dx's tiles, each of which is a segment (row_gradient_split.wgsl).
+std::optional<SplitRows> tiles_of(const gpu::Capabilities& capabilities, const WeightGradient& gradient,
+                                  const std::optional<SplitForm>& form = {}) {
+  if (!gradient.groups || gradient.weight_axis != 1) return {};
+  const std::vector<View> all = gradient.of_x.views.all();
+  if (std::ranges::any_of(all, [&](const View& v) { return exceeds(capabilities, v); })) return {};
+  const std::int64_t pixels = gradient.x.count() / (gradient.x.shape()[0] * gradient.dscale.count());
+  return split_into_parts(capabilities, gradient.of_x, pixels, form);
+}
+
+void run_tiles(Stream& stream, const WeightGradient& gradient, const SplitRows& tiles) {
+  const std::int64_t samples = gradient.x.shape()[0], channels = gradient.dscale.count();
+  GpuScratch scratch(*stream.gpu());
+  const View memory = numbers(scratch, {samples, channels, tiles.all_splits * gradient.groups / channels, 5});
+  run_split_into_parts(stream, gradient.of_x, tiles, memory);
+  join_segments(stream, gradient, memory);
 }
 
 // ---- Others: by kernels of their own for the rows' statistics, then sums over the rows
@@ -299,6 +342,7 @@ void run(Stream& stream, const WeightGradient& gradient) {
   if (const auto plan = plan_of_channels(capabilities, gradient, rows)) {
     return run_channels(stream, gradient, rows, *plan);
   }
+  if (const auto tiles = tiles_of(capabilities, gradient)) return run_tiles(stream, gradient, *tiles);
   // First the weights': dx may be x or g.
   if (const auto segments = segments_of(capabilities, gradient))
     run_segments(stream, gradient, *segments);
@@ -346,22 +390,44 @@ void gradients_of_rows(Stream& stream, std::string_view name, bool centred, cons
 }
 
 // groups < 0: a group for each channel.
+void describe_channels(WeightGradient& gradient, std::int64_t groups) {
+  const std::int64_t channels = gradient.dscale.count();
+  gradient.groups = groups < 0 ? channels : groups;
+  gradient.weight_axes = gradient.groups == channels ? 1 : 2;
+  for (gradient.weight_axis = 1; gradient.of_x.along[gradient.weight_axis];) ++gradient.weight_axis;
+}
+
 void gradients_of_channels(Stream& stream, std::string_view name, const View& x, const View& g, const View& scale,
                            const View& dx, const View& dscale, const View& dbias, int channel_axis, std::int64_t groups,
                            float epsilon) {
   const auto make = [&](const View& weight) {
     return make_group_norm_gradient(name, x, g, weight, dx, channel_axis, groups, epsilon);
   };
-  const auto describe = [&](WeightGradient& gradient) {
-    const std::int64_t channels = scale.shape()[0];
-    gradient.groups = groups < 0 ? channels : groups;
-    gradient.weight_axes = gradient.groups == channels ? 1 : 2;
-    for (gradient.weight_axis = 1; gradient.of_x.along[gradient.weight_axis];) ++gradient.weight_axis;
-  };
+  const auto describe = [&](WeightGradient& gradient) { describe_channels(gradient, groups); };
   gradients_by(stream, name, x, g, scale, dx, dscale, dbias, make, describe, channel_axis, groups, epsilon);
 }
 
 }  // namespace
+
+bool group_norm_gradients_in_tiles(Stream& stream, const View& x, const View& g, const View& scale, const View& dx,
+                                   const View& dscale, const View& dbias, int channel_axis, std::int64_t groups,
+                                   float epsilon, const SplitForm& form) {
+  bool suits = false;
+  call_once(stream, {x, g, scale, dx, dscale, dbias}, [&](Stream& s) {
+    WeightGradient gradient{
+        .of_x = make_group_norm_gradient("group_norm_gradients", x, g, scale, dx, channel_axis, groups, epsilon),
+        .index = {},
+        .x = x,
+        .g = g,
+        .dscale = dscale,
+        .dbias = dbias};
+    describe_channels(gradient, groups);
+    const auto tiles = tiles_of(s.gpu()->device().capabilities(), gradient, form);
+    suits = tiles.has_value();
+    if (suits) run_tiles(s, gradient, *tiles);
+  });
+  return suits;
+}
 
 std::int64_t segment_of(std::int64_t length, std::int64_t most) {
   constexpr std::int64_t kLeast = 64;
