@@ -40,8 +40,9 @@ void group_norm_gradient(Stream& stream, const View& x, const View& g, const std
 // The same of each channel of each sample.
 void instance_norm_gradient(Stream& stream, const View& x, const View& g, const std::optional<View>& scale,
                             const View& dx, int channel_axis, float epsilon);
-// The same two with the gradients of scale and bias, [channels]. Where the pixels of a channel lie along memory, they are
-// read once for both, and for dx too if they are a row of the norm and at most 8192.
+// The same two with the gradients of scale and bias, [channels]. Where the pixels of a channel lie along memory, x and
+// g are read once for both; for dx too, where a channel is a row of the norm of up to 8192 elements, or rows are long
+// and channels end with the tiles in which they are read.
 void group_norm_gradients(Stream& stream, const View& x, const View& g, const View& scale, const View& dx,
                           const View& dscale, const View& dbias, int channel_axis, std::int64_t groups, float epsilon);
 void instance_norm_gradients(Stream& stream, const View& x, const View& g, const View& scale, const View& dx,

@@ -108,6 +108,36 @@ void add_row(const double* x, const double* g, const Moments& m, std::int64_t n,
   add_row_of(x, g, m, n, of_scale, of_bias);
 }
 
+// The same for elements of one weight.
+template <class T>
+WEFT_INLINE void add_run_of(const T* x, const T* g, const Moments& m, std::int64_t n, double& of_scale,
+                            double& of_bias) {
+  const auto wide = [](T v) { return static_cast<double>(v); };
+  of_scale += sum_of(n, [&](std::int64_t i) { return wide(g[i]) * ((wide(x[i]) - m.mean) * m.factor); });
+  of_bias += sum_of(n, [&](std::int64_t i) { return wide(g[i]); });
+}
+WEFT_VECTOR_CLONES
+void add_run(const float* x, const float* g, const Moments& m, std::int64_t n, double& of_scale, double& of_bias) {
+  add_run_of(x, g, m, n, of_scale, of_bias);
+}
+WEFT_VECTOR_CLONES
+void add_run(const double* x, const double* g, const Moments& m, std::int64_t n, double& of_scale, double& of_bias) {
+  add_run_of(x, g, m, n, of_scale, of_bias);
+}
+
+// Adjacent elements of a row that have one weight.
+struct Run {
+  std::int64_t begin = 0, length = 0, weight = 0;
+};
+std::vector<Run> runs_of(const RowSteps& steps, std::int64_t n) {
+  std::vector<Run> runs;
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (runs.empty() || runs.back().weight != steps[i]) runs.push_back({i, 0, steps[i]});
+    ++runs.back().length;
+  }
+  return runs;
+}
+
 // Blocks of rows add up by themselves, then all blocks in their order.
 template <class T>
 void run_weights(cpu::Executor& executor, const RowGradient& gradient, const View& index, const View& dscale,
@@ -122,6 +152,7 @@ void run_weights(cpu::Executor& executor, const RowGradient& gradient, const Vie
       dx(views.results[0], rows, 3);
   const Layout first_weight{rows.outer.shape, rows.outer.strides[4]};
   const RowSteps steps(rows.inner, 4, n);
+  const std::vector<Run> runs = steps.contiguous() ? std::vector<Run>() : runs_of(steps, n);
   constexpr std::int64_t kMostBlocks = 64, kMostBytes = 64 << 20, kGathered = 1 << 16;
   const std::int64_t blocks =
       std::clamp<std::int64_t>(kMostBytes / (16 * weights), 1, std::min(rows.count, kMostBlocks));
@@ -146,12 +177,9 @@ void run_weights(cpu::Executor& executor, const RowGradient& gradient, const Vie
             add_row(of_x, of_g, m, n, of_scale + at, of_bias + at);
             continue;
           }
-          for (std::int64_t i = 0; i < n;) {
-            const std::int64_t weight = steps[i];
-            double scale_sum = 0, bias_sum = 0;
-            for (; i < n && steps[i] == weight; ++i) add_row_of(of_x + i, of_g + i, m, 1, &scale_sum, &bias_sum);
-            of_scale[at + weight] += scale_sum;
-            of_bias[at + weight] += bias_sum;
+          for (const Run& run : runs) {
+            add_run(of_x + run.begin, of_g + run.begin, m, run.length, of_scale[at + run.weight],
+                    of_bias[at + run.weight]);
           }
         }
         dx.scatter(row, count, made.data());
