@@ -155,6 +155,11 @@ class Gradients {
                    Values{v[0], v[1], bias})
             .second(Values{v[2]});
       };
+      const auto layer_of_x = [](const Values& v) {
+        const Tensor bias = zeros({v[1].shape()[0]}, v[1].dtype());
+        return vjp([&](const Values& a) { return Values{layer_norm(a[0], v[1], bias, kEpsilon)}; })(Values{v[0]})
+            .second(Values{v[2]});
+      };
       const auto rms = [](const Values& v) {
         return vjp([](const Values& a) { return Values{rms_norm(a[0], a[1], kEpsilon)}; })(Values{v[0], v[1]})
             .second(Values{v[2]});
@@ -162,7 +167,7 @@ class Gradients {
       const std::vector<View> small{last(x, row), w, last(g, row)};
       graph_case(label("layer norm gradient", shape), {x, w, g}, {dx, dw, db}, layer, 0.5, small, layer);
       graph_case(label("rms norm gradient", shape), {x, w, g}, {dx, dw}, rms, 0.5, small, rms);
-      graph_case(label("layer norm gradient of x", shape), {x, w, g}, {dx}, layer, 0.5, small, layer);
+      graph_case(label("layer norm gradient of x", shape), {x, w, g}, {dx}, layer_of_x, 0.5, small, layer_of_x);
     }
   }
 

@@ -98,6 +98,52 @@ const bool registered_norms[] = {register_norm_gradient("layer_norm_gradient", N
                                  register_norm_gradient("group_norm_gradient", Norm::group),
                                  register_norm_gradient("instance_norm_gradient", Norm::instance)};
 
+// With the gradients of scale and bias.
+using Gradients = std::function<void(Stream&, std::span<const View> in, std::span<const View> out)>;
+Gradients gradients_of(Norm norm, int axis, std::int64_t groups, float epsilon) {
+  return [=](Stream& s, std::span<const View> in, std::span<const View> out) {
+    switch (norm) {
+      case Norm::layer:
+        return kernels::layer_norm_gradients(s, in[0], in[1], in[2], out[0], out[1], out[2], axis, epsilon);
+      case Norm::rms:
+        return kernels::rms_norm_gradients(s, in[0], in[1], in[2], out[0], out[1], axis, epsilon);
+      case Norm::group:
+        return kernels::group_norm_gradients(s, in[0], in[1], in[2], out[0], out[1], out[2], axis, groups, epsilon);
+      default:
+        return kernels::instance_norm_gradients(s, in[0], in[1], in[2], out[0], out[1], out[2], axis, epsilon);
+    }
+  };
+}
+
+bool register_norm_gradients(const std::string& name, Norm norm) {
+  return differential(name, [norm](Rng& rng) {
+    const bool rows = norm == Norm::layer || norm == Norm::rms;
+    const Shape shape = random_shape(rng, rows ? 1 : 2, norm == Norm::group ? 7 : 8);
+    const int axis = rows ? random_int(rng, 0, shape.rank() - 1) : rng() % 2 ? 1 : random_int(rng, 1, shape.rank() - 1);
+    const std::int64_t channels = shape[axis];
+    const std::int64_t groups = channels % 3 == 0 && channels ? 3 : channels % 2 == 0 && channels ? 2 : 1;
+    constexpr float kEpsilon = 1e-2f;  // so that rows that differ only by rounding are not amplified
+    Problem p;
+    const auto seed = rng();
+    const Shape weights = rows ? Shape(std::span(shape.begin() + axis, shape.end())) : Shape{channels};
+    p.inputs = {view_of(pick(rng, kFloats), shape, random_input_kind(rng), normal(seed, 0.3, 2)),
+                view_of(pick(rng, kFloats), shape, random_input_kind(rng), normal(seed + 1)),
+                view_of(pick(rng, kFloats), weights, random_input_kind(rng), normal(seed + 2))};
+    p.outputs = {random_view(rng, shape, pick(rng, kFloats), random_output_kind(rng))};
+    for (int k = 0; k < (norm == Norm::rms ? 1 : 2); ++k)
+      p.outputs.push_back(random_view(rng, weights, pick(rng, kFloats), random_output_kind(rng)));
+    p.tolerance = {.ulp = 1, .absolute = 2e-3, .relative = 1e-4};  // sums of up to 4096 that cancel
+    p.what =
+        std::format("gradients of norm {}, axis {}: {}", static_cast<int>(norm), axis, weft::to_string(p.inputs[0]));
+    p.call = gradients_of(norm, axis, groups, kEpsilon);
+    return p;
+  });
+}
+const bool registered_weights[] = {register_norm_gradients("layer_norm_gradients", Norm::layer),
+                                   register_norm_gradients("rms_norm_gradients", Norm::rms),
+                                   register_norm_gradients("group_norm_gradients", Norm::group),
+                                   register_norm_gradients("instance_norm_gradients", Norm::instance)};
+
 class RowGradientTest : public testing::TestWithParam<std::string> {
  protected:
   gpu::Device& device = test::device(GetParam());
@@ -234,6 +280,151 @@ TEST_P(RowGradientTest, SplitRowsInPlace) {
   }
 }
 
+// Gradients with those of weights.
+struct WeightCase {
+  Norm norm;
+  Shape shape;
+  int axis = 1;
+  std::int64_t groups = 1;
+  Kind kind = Kind::dense;
+  DType type = DType::f32;
+
+  bool of_rows() const { return norm == Norm::layer || norm == Norm::rms; }
+  Shape weights() const { return of_rows() ? Shape(std::span(shape.begin() + axis, shape.end())) : Shape{shape[axis]}; }
+  // Of x, the cotangent and the scale.
+  std::vector<View> inputs(const ValueOf& x) const {
+    return {view_of(type, shape, kind, x), view_of(type, shape, kind, normal(12)),
+            view_of(type, weights(), Kind::dense, normal(13, 1, 0.5))};
+  }
+  std::vector<View> outputs() const {
+    std::vector<View> all{output(type, shape, kind), output(DType::f32, weights())};
+    if (norm != Norm::rms) all.push_back(output(DType::f32, weights()));
+    return all;
+  }
+  std::string what() const { return std::format("norm {}: {}", static_cast<int>(norm), weft::to_string(outputs()[0])); }
+};
+
+// Rows of all lengths, more of them than slots of threads; channels that are rows, segments of rows, and neither.
+TEST_P(RowGradientTest, Weights) {
+  const std::vector<WeightCase> cases = {
+      {Norm::layer, {700, 1}},
+      {Norm::layer, {2000, 3}},
+      {Norm::layer, {1, 16}},
+      {Norm::layer, {0, 16}},
+      {Norm::layer, {16, 0}},
+      {Norm::rms, {1500, 64}},
+      {Norm::layer, {1501, 64}},
+      {Norm::rms, {701, 65}},
+      {Norm::layer, {9, 30, 5, 7}, 2},
+      {Norm::layer, {300, 384}, 1, 1, Kind::dense, DType::f16},
+      {Norm::rms, {300, 385}, 1, 1, Kind::offset, DType::bf16},
+      {Norm::layer, {40, 4096}},
+      {Norm::layer, {9, 8188}},
+      {Norm::rms, {9, 8192}, 1, 1, Kind::reversed},
+      {Norm::layer, {9, 8193}},
+      {Norm::rms, {3, 9000}},
+      {Norm::layer, {130, 40}, 1, 1, Kind::transposed},
+      {Norm::rms, {130, 40}, 1, 1, Kind::sliced},
+      {Norm::instance, {5, 7, 64}},
+      {Norm::instance, {3, 4, 9, 15}},
+      {Norm::instance, {3, 4, 1}},
+      {Norm::instance, {3, 4}},
+      {Norm::instance, {0, 4, 9}},
+      {Norm::instance, {2, 3, 64, 64}, 1, 1, Kind::dense, DType::f16},
+      {Norm::instance, {2, 3, 8192}},
+      {Norm::instance, {2, 3, 100, 100}},
+      {Norm::instance, {2, 3, 8209}},  // a prime
+      {Norm::instance, {2, 9, 5, 6}, 1, 1, Kind::sliced},
+      {Norm::instance, {4, 25, 6}, 2},
+      {Norm::group, {3, 6, 5, 7}, 1, 2},
+      {Norm::group, {4, 12, 64}, 1, 3, Kind::dense, DType::bf16},
+      {Norm::group, {4, 12, 64}, 1, 12},
+      {Norm::group, {4, 12, 64}, 1, 1, Kind::offset},
+      {Norm::group, {2, 4, 120, 100}, 1, 2},
+      {Norm::group, {2, 4, 8209}, 1, 2},
+      {Norm::group, {2, 8, 9, 5}, 1, 4, Kind::reversed},
+      {Norm::group, {2, 8, 9, 5}, 1, 4, Kind::transposed},
+      {Norm::group, {4, 25, 6}, 2, 3},
+  };
+  for (const WeightCase& c : cases) {
+    run_both(device, c.inputs(normal(11, 0.3, 2)), c.outputs(), gradients_of(c.norm, c.axis, c.groups, 1e-3f),
+             {.ulp = 1, .absolute = 2e-3, .relative = 1e-4}, c.what());
+  }
+}
+
+// dx of long rows in tiles that wait for each other, each of which is within a channel; twice, in the place of x or of
+// its cotangent or of neither, and late tiles, which the fallback finishes.
+TEST_P(RowGradientTest, WeightsByTiles) {
+  kernels::SplitForm form{.threads = 64, .register_steps = 4, .look_back = true}, late = form;
+  late.spin_limit = 2;
+  late.late = true;
+  int turn = 0;
+  for (const WeightCase& c : {WeightCase{Norm::group, {3, 8, 1024}, 1, 2},
+                              {Norm::group, {3, 4, 32, 64}, 1, 1},
+                              {Norm::group, {3, 2, 2048}, 1, 2},
+                              {Norm::group, {2, 4, 2048}, 1, 2, Kind::dense, DType::f16},
+                              {Norm::group, {2, 6, 32, 16}, 1, 2, Kind::sliced}}) {
+    for (const bool is_late : {false, true}) {
+      const int place = turn++ % 3;
+      if (is_late && place == 1) continue;  // each turn takes seconds
+      for (const bool large : {false, true}) {
+        const auto value = [&](std::int64_t i) { return 4096.0 + static_cast<double>(i * 7919 % 64) / 8; };
+        if (large && (is_late || place || c.type != DType::f32)) continue;
+        const std::vector<View> in = c.inputs(large ? ValueOf(value) : normal(11, 0.3, 2));
+        std::vector<View> out = c.outputs();
+        if (place < 2) out[0] = in[static_cast<std::size_t>(place)];
+        run_both(
+            device, in, out,
+            [&](Stream& s, auto i, auto o) {
+              if (s.cpu()) return gradients_of(c.norm, c.axis, c.groups, 1e-3f)(s, i, o);
+              EXPECT_TRUE(kernels::group_norm_gradients_in_tiles(s, i[0], i[1], i[2], o[0], o[1], o[2], c.axis,
+                                                                 c.groups, 1e-3f, is_late ? late : form));
+            },
+            {.ulp = 1, .absolute = 2e-3, .relative = 1e-4},
+            std::format("late {}, place {}: {}", is_late, place, c.what()));
+      }
+    }
+  }
+}
+
+const WeightCase kWeightForms[] = {
+    {Norm::layer, {600, 60}},        {Norm::rms, {600, 60}},          {Norm::layer, {3, 9000}},
+    {Norm::instance, {3, 4, 60}},    {Norm::instance, {3, 4, 10000}}, {Norm::group, {3, 4, 600}, 1, 2},
+    {Norm::group, {3, 40, 6}, 2, 2},
+};
+
+// dx in the place of x or of its cotangent.
+TEST_P(RowGradientTest, WeightsInPlace) {
+  for (const WeightCase& c : kWeightForms) {
+    for (const std::size_t shared : {0, 1}) {
+      const std::vector<View> in = c.inputs(normal(11, 0.3, 2));
+      std::vector<View> out = c.outputs();
+      out[0] = in[shared];
+      run_both(device, in, out, gradients_of(c.norm, c.axis, c.groups, 1e-3f), {.absolute = 2e-3, .relative = 1e-4},
+               std::format("in place of operand {}: {}", shared, c.what()));
+    }
+  }
+}
+
+TEST_P(RowGradientTest, WeightsOfLargeMeans) {
+  const auto value = [](std::int64_t i) { return 4096.0 + static_cast<double>(i * 7919 % 64) / 8; };
+  for (const WeightCase& c : kWeightForms) {
+    if (c.norm == Norm::rms) continue;
+    run_both(device, c.inputs(value), c.outputs(), gradients_of(c.norm, c.axis, c.groups, 1e-3f),
+             {.absolute = 2e-3, .relative = 1e-4}, c.what());
+  }
+}
+
+// NaN of a row's last element is in that row's dx and in what the row leaves for the scale, and nowhere else.
+TEST_P(RowGradientTest, WeightsOfRowsWithNaN) {
+  for (const WeightCase& c : kWeightForms) {
+    const std::int64_t sample = element_count(c.shape) / c.shape[0];
+    const ValueOf value = normal(11, 0.3, 2);
+    run_both(device, c.inputs([&](std::int64_t i) { return i == sample - 1 ? std::nan("") : value(i); }), c.outputs(),
+             gradients_of(c.norm, c.axis, c.groups, 1e-3f), {.absolute = 2e-3, .relative = 1e-4}, c.what());
+  }
+}
+
 // Tensors, and rows, that exceed a binding.
 using RowGradientChunksOnDevice = ChunksOnDevice;
 INSTANTIATE_TEST_SUITE_P(Devices, RowGradientChunksOnDevice, testing::ValuesIn(device_names()),
@@ -280,6 +471,64 @@ TEST_P(RowGradientChunksOnDevice, RowsAndLongRows) {
            {.ulp = 1, .absolute = 2e-4, .relative = 1e-4});
     }
   }
+}
+
+TEST_P(RowGradientChunksOnDevice, Weights) {
+  for (const DType type : {DType::f32, DType::f16}) {
+    for (const WeightCase& c : {WeightCase{Norm::layer, {5, 90, 128}, 2},
+                                {Norm::rms, {5, 90, 128}, 2},
+                                {Norm::layer, {3, 40000}},
+                                {Norm::layer, {30000, 4}},
+                                {Norm::instance, {20, 30, 128}},
+                                {Norm::instance, {2, 3, 40000}},
+                                {Norm::group, {20, 30, 128}, 1, 3},
+                                {Norm::group, {30, 128, 20}, 2, 4}}) {
+      WeightCase typed = c;
+      typed.type = type;
+      both(typed.inputs(normal(11, 0.3, 2)), typed.outputs(), gradients_of(c.norm, c.axis, c.groups, 1e-2f),
+           {.ulp = 1, .absolute = 5e-3, .relative = 1e-4});
+    }
+  }
+}
+
+TEST(RowGradientArguments, AreCheckedWithWeights) {
+  cpu::Executor executor;
+  const View x = output(DType::f32, {2, 6}), g = output(DType::f32, {2, 6}), dx = output(DType::f32, {2, 6}),
+             scale = output(DType::f32, {6}), dscale = output(DType::f32, {6}), dbias = output(DType::f32, {6});
+  const View five = output(DType::f32, {5}), integers = output(DType::i32, {6});
+  const auto layer = [&](const View& to, const View& of_scale, const View& of_bias) {
+    kernels::layer_norm_gradients(executor, x, g, scale, to, of_scale, of_bias, 1, 1e-5f);
+  };
+  EXPECT_NO_THROW(layer(dx, dscale, dbias));
+  EXPECT_NO_THROW(layer(x, dscale, dbias));
+  EXPECT_NO_THROW(layer(g, dscale, dbias));
+  EXPECT_THROW(layer(dx, five, dbias), InvalidArgument);
+  EXPECT_THROW(layer(dx, dscale, five), InvalidArgument);
+  EXPECT_THROW(layer(dx, integers, dbias), InvalidArgument);
+  // Gradients of weights that overlap each other, dx, or what is read.
+  const auto row_of = [](View v) {
+    v.layout = Layout::dense({6});
+    return v;
+  };
+  View part = output(DType::f32, {10}), later = part;
+  part.layout = later.layout = Layout::dense({6});
+  later.offset += 16;
+  EXPECT_THROW(layer(dx, dscale, dscale), InvalidArgument);
+  EXPECT_THROW(layer(dx, part, later), InvalidArgument);
+  EXPECT_THROW(layer(dx, row_of(dx), dbias), InvalidArgument);
+  EXPECT_THROW(layer(dx, dscale, row_of(dx)), InvalidArgument);
+  EXPECT_THROW(layer(dx, scale, dbias), InvalidArgument);
+  EXPECT_THROW(layer(dx, dscale, row_of(x)), InvalidArgument);
+  EXPECT_THROW(layer(dx, row_of(g), dbias), InvalidArgument);
+  EXPECT_THROW(layer(row_of(dx), dscale, dbias), InvalidArgument);
+  EXPECT_THROW(layer(dx, scale.broadcast_to({1, 6}), dbias), InvalidArgument);
+  EXPECT_THROW(layer(dx, dscale.with_layout({Shape{6}, Strides{0}}), dbias), InvalidArgument);
+  EXPECT_THROW(kernels::rms_norm_gradients(executor, x, g, scale, dx, dscale, 2, 1e-5f), InvalidArgument);
+  EXPECT_THROW(kernels::rms_norm_gradients(executor, x, g, scale, dx, dscale, 1, -1), InvalidArgument);
+  EXPECT_THROW(kernels::group_norm_gradients(executor, x, g, scale, dx, dscale, dbias, 1, 0, 1e-5f), InvalidArgument);
+  EXPECT_THROW(kernels::group_norm_gradients(executor, x, g, scale, dx, dscale, dbias, 1, 4, 1e-5f), InvalidArgument);
+  EXPECT_THROW(kernels::instance_norm_gradients(executor, x, g, scale, dx, dscale, dbias, 0, 1e-5f), InvalidArgument);
+  EXPECT_THROW(kernels::instance_norm_gradients(executor, x, g, five, dx, five, dbias, 1, 1e-5f), InvalidArgument);
 }
 
 TEST(RowGradientArguments, AreChecked) {

@@ -251,6 +251,19 @@ def normalised(type):
     case("batch_norm", [x, mean, variance, w, b], [T(type, by * scale + bias)], {"epsilon": 1e-3}, **near)
 
 
+def norm_gradient(rows, cotangents, centred):
+    """Of norms of rows, for x: by the Jacobian of each row."""
+    out = []
+    for a, c in zip(rows, cotangents):
+        n = len(a)
+        centre = np.eye(n) - np.full((n, n), 1 / n) if centred else np.eye(n)
+        d = centre @ a
+        factor = 1 / np.sqrt((d * d).mean() + 1e-3)
+        jacobian = factor * centre - factor**3 / n * np.outer(d, d)
+        out.append(jacobian.T @ c)
+    return np.array(out)
+
+
 def gradients(type, x, near):
     """Of what softmax and norms give for x, by their Jacobians as whole matrices, row by row."""
     v, g = x.values, grid(type, (4, 6, 9))
@@ -270,26 +283,37 @@ def gradients(type, x, near):
         r = np.exp(along_rows(p.values, axis))
         dx = [(np.eye(len(a)) - np.outer(np.ones(len(a)), a)).T @ c for a, c in zip(r, cotangents)]
         case("log_softmax_gradient", [p, g], [T(type, back(np.array(dx)))], {"axis": axis}, **near)
-    def moved(rows, cotangents, centred):
-        out = []
-        for a, c in zip(rows, cotangents):
-            n = len(a)
-            centre = np.eye(n) - np.full((n, n), 1 / n) if centred else np.eye(n)
-            d = centre @ a
-            factor = 1 / np.sqrt((d * d).mean() + 1e-3)
-            jacobian = factor * centre - factor**3 / n * np.outer(d, d)
-            out.append(jacobian.T @ c)
-        return np.array(out)
     loose = {k: t * (4 if k != "ulp" else 1) for k, t in near.items()}  # three sums of a row instead of one
     row, w = grid(type, (9,)), grid(type, (6,))
     for name, centred in (("layer_norm_gradient", True), ("rms_norm_gradient", False)):
-        want = moved(v.reshape(24, 9), (g.values * row.values).reshape(24, 9), centred).reshape(4, 6, 9)
+        want = norm_gradient(v.reshape(24, 9), (g.values * row.values).reshape(24, 9), centred).reshape(4, 6, 9)
         case(name, [x, g, row], [T(type, want)], {"epsilon": 1e-3}, **loose)
     scaled = g.values * w.values[:, None]
-    want = moved(v.reshape(12, 18), scaled.reshape(12, 18), True).reshape(4, 6, 9)
+    want = norm_gradient(v.reshape(12, 18), scaled.reshape(12, 18), True).reshape(4, 6, 9)
     case("group_norm_gradient", [x, g, w], [T(type, want)], {"groups": 3, "epsilon": 1e-3}, **loose)
-    want = moved(v.reshape(24, 9), scaled.reshape(24, 9), True).reshape(4, 6, 9)
+    want = norm_gradient(v.reshape(24, 9), scaled.reshape(24, 9), True).reshape(4, 6, 9)
     case("instance_norm_gradient", [x, g, w], [T(type, want)], {"epsilon": 1e-3}, **loose)
+
+
+def gradients_with_weights():
+    for type in FLOATS:
+        near = {"relative": 8e-6, "absolute": 1e-5 if type in ("f32", "f64") else 2e-5}
+        near = near if type in ("f32", "f64") else {"ulp": 1, **near}
+        x, g, row, w = grid(type, (4, 6, 9)), grid(type, (4, 6, 9)), grid(type, (9,)), grid(type, (6,))
+        v, c = x.values, g.values
+        def case_of(name, shape, scale, centred, sums, **attributes):
+            """`shape`: as which x is rows; `sums`: the axes of x along which the weights are the same."""
+            rows = v.reshape(shape)
+            dx = norm_gradient(rows, (c * scale).reshape(shape), centred).reshape(v.shape)
+            d = rows - rows.mean(1, keepdims=True) if centred else rows
+            n = (d / np.sqrt((d * d).mean(1, keepdims=True) + 1e-3)).reshape(v.shape)
+            want = [T(type, dx), T(type, (c * n).sum(sums)), T(type, c.sum(sums))]
+            of = row if len(scale.shape) == 1 else w
+            case(name, [x, g, of], want if centred else want[:2], {**attributes, "epsilon": 1e-3}, **near)
+        case_of("layer_norm_gradients", (24, 9), row.values, True, (0, 1))
+        case_of("rms_norm_gradients", (24, 9), row.values, False, (0, 1))
+        case_of("group_norm_gradients", (12, 18), w.values[:, None], True, (0, 2), groups=3)
+        case_of("instance_norm_gradients", (24, 9), w.values[:, None], True, (0, 2))
 
 
 # ---- Products

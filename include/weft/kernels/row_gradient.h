@@ -26,11 +26,26 @@ void layer_norm_gradient(Stream& stream, const View& x, const View& g, const std
 // The same with a mean of 0: n = x · factor, dx = factor · (d - n · mean(d n)).
 void rms_norm_gradient(Stream& stream, const View& x, const View& g, const std::optional<View>& scale, const View& dx,
                        int first_axis, float epsilon);
-// The same of the groups of channels of each sample.
+// layer_norm_gradient() with the gradients of the scale and the bias, in the scale's shape: over all rows
+// dscale = Σ g · n and dbias = Σ g, summed in a fixed order. Neither overlaps another view. Rows of up to 8192 elements
+// that lie along memory are read once.
+void layer_norm_gradients(Stream& stream, const View& x, const View& g, const View& scale, const View& dx,
+                          const View& dscale, const View& dbias, int first_axis, float epsilon);
+// The same of rms_norm_gradient(), with that of the scale.
+void rms_norm_gradients(Stream& stream, const View& x, const View& g, const View& scale, const View& dx,
+                        const View& dscale, int first_axis, float epsilon);
+// layer_norm_gradient() of the groups of channels of each sample.
 void group_norm_gradient(Stream& stream, const View& x, const View& g, const std::optional<View>& scale, const View& dx,
                          int channel_axis, std::int64_t groups, float epsilon);
 // The same of each channel of each sample.
 void instance_norm_gradient(Stream& stream, const View& x, const View& g, const std::optional<View>& scale,
                             const View& dx, int channel_axis, float epsilon);
+// The same two with the gradients of scale and bias, [channels]. Where the pixels of a channel lie along memory, x and
+// g are read once for both; for dx too, where a channel is a row of the norm of up to 8192 elements, or rows are long
+// and channels end with the tiles in which they are read.
+void group_norm_gradients(Stream& stream, const View& x, const View& g, const View& scale, const View& dx,
+                          const View& dscale, const View& dbias, int channel_axis, std::int64_t groups, float epsilon);
+void instance_norm_gradients(Stream& stream, const View& x, const View& g, const View& scale, const View& dx,
+                             const View& dscale, const View& dbias, int channel_axis, float epsilon);
 
 }  // namespace weft::kernels

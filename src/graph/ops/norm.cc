@@ -295,25 +295,58 @@ Normalised normalised(const Tensor& x, const NormRows& rows, const NormAttribute
   return {deviations * factor, factor};
 }
 
-Derivatives norm_vjp(const NormAttributes& a, const Differentiated& node, const Tensor& cotangent) {
-  const Tensor& x = node.inputs[0];
-  std::vector<Tensor> made(node.inputs.size());
-  if (node.wanted[0]) {
-    std::vector<Tensor> operands{x, cotangent};
-    if (a.has_scale) operands.push_back(node.inputs[1]);
-    made[0] = apply(make_op<NormGradientOp>(NormGradientAttributes{a.kind, a.axis, a.groups, a.epsilon, a.has_scale}),
-                    std::move(operands));
-  }
+// What the rows of a norm leave for its weights, of the cotangent g of its result: each undefined unless it is asked
+// for.
+struct WeightGradients {
+  Tensor scale, bias;
+};
+WeightGradients weight_gradients(const NormAttributes& a, const Tensor& x, const Tensor& cotangent, DType type,
+                                 const Tensor& scale, const Tensor& bias) {
   const NormRows rows = norm_rows(a, x.shape());
-  const DType type = widest(node.inputs, cotangent);
   const Tensor g = cast(reshape(cotangent, rows.shape), type);
-  const auto weight_gradient = [&](const Tensor& of_rows, const Tensor& weight) {
+  const auto summed = [&](const Tensor& of_rows, const Tensor& weight) {
     return cast(reshape(summed_to(of_rows, rows.weights), weight.shape()), weight.dtype());
   };
-  if (a.has_bias && node.wanted.back()) made.back() = weight_gradient(g, node.inputs.back());
-  if (a.has_scale && node.wanted[1]) {
-    made[1] = weight_gradient(g * normalised(cast(reshape(x, rows.shape), type), rows, a).values, node.inputs[1]);
+  WeightGradients made;
+  if (bias.defined()) made.bias = summed(g, bias);
+  if (scale.defined()) {
+    made.scale = summed(g * normalised(cast(reshape(x, rows.shape), type), rows, a).values, scale);
   }
+  return made;
+}
+
+// Whether kernels for all gradients of such a norm read x and its cotangent less often than those for each of them.
+bool makes_gradients_together(const NormAttributes& a, const Shape& x) {
+  if (is_of_rows(a.kind)) {
+    return element_count(Shape(std::span(x.begin() + a.axis, x.end()))) <= kernels::kMostInRegisters;
+  }
+  // What segments leave is little compared with them.
+  constexpr std::int64_t kLeast = 64;
+  return a.axis == 1 && kernels::segment_of(element_count(Shape(std::span(x.begin() + 2, x.end())))) >= kLeast;
+}
+
+Derivatives norm_vjp(const NormAttributes& a, const Differentiated& node, const Tensor& cotangent) {
+  const Tensor& x = node.inputs[0];
+  const Tensor scale = a.has_scale ? node.inputs[1] : Tensor(), bias = a.has_bias ? node.inputs.back() : Tensor();
+  const bool of_scale = a.has_scale && node.wanted[1], of_bias = a.has_bias && node.wanted.back();
+  std::vector<Tensor> made(node.inputs.size());
+  NormGradientAttributes attributes{a.kind, a.axis, a.groups, a.epsilon, a.has_scale};
+  if (node.wanted[0] && of_scale && (!of_bias || bias.dtype() == scale.dtype()) &&
+      makes_gradients_together(a, x.shape())) {
+    const Tensor all = apply(make_op<NormGradientsOp>(attributes), {x, cotangent, scale});
+    for (std::size_t i = 0; i < (of_bias ? 3 : 2); ++i) made[i] = result(all, static_cast<int>(i));
+    return made;
+  }
+  if (node.wanted[0]) {
+    std::vector<Tensor> operands{x, cotangent};
+    if (a.has_scale) operands.push_back(scale);
+    made[0] = apply(make_op<NormGradientOp>(attributes), std::move(operands));
+  }
+  const auto asked = [](bool wanted, const Tensor& weight) { return wanted ? weight : Tensor(); };
+  WeightGradients weights =
+      weight_gradients(a, x, cotangent, widest(node.inputs, cotangent), asked(of_scale, scale), asked(of_bias, bias));
+  if (of_bias) made.back() = weights.bias;
+  if (of_scale) made[1] = weights.scale;
   return made;
 }
 
@@ -549,6 +582,52 @@ std::vector<Tensor> NormGradientOp::decomposed(std::span<const Tensor> in) const
   return {cast(reshape(factor * (centred - n * mean(d * n)), in[0].shape()), in[0].dtype())};
 }
 
+std::string_view NormGradientsOp::name() const {
+  constexpr std::string_view kNames[] = {"layer_norm_gradients", "rms_norm_gradients", "group_norm_gradients",
+                                         "instance_norm_gradients"};
+  return kNames[static_cast<std::size_t>(a.kind)];
+}
+
+std::vector<TensorType> NormGradientsOp::infer(std::span<const TensorType> in) const {
+  if (!a.has_scale) throw InvalidArgument("{}: it has no scale", name());
+  const TensorType dx = NormGradientOp(a).infer(in)[0];
+  const std::vector<DType> types = infer_dtypes(name(), std::array{&in[0], &in[1], &in[2]}, dx.dtype);
+  std::vector<TensorType> made{dx};
+  for (std::size_t i = 1; i < types.size(); ++i) made.push_back({in[2].dtype, in[2].shape});
+  return made;
+}
+
+void NormGradientsOp::lower(const Launch& call) const {
+  const View &x = call.inputs[0], &g = call.inputs[1], &scale = call.inputs[2];
+  const std::span<const View> out = call.outputs;
+  const auto epsilon = static_cast<float>(a.epsilon);
+  switch (a.kind) {
+    case Kind::layer:
+      return kernels::layer_norm_gradients(call.stream, x, g, scale, out[0], out[1], out[2], a.axis, epsilon);
+    case Kind::rms:
+      return kernels::rms_norm_gradients(call.stream, x, g, scale, out[0], out[1], a.axis, epsilon);
+    case Kind::group:
+      return kernels::group_norm_gradients(call.stream, x, g, scale, out[0], out[1], out[2], a.axis, a.groups, epsilon);
+    default:
+      return kernels::instance_norm_gradients(call.stream, x, g, scale, out[0], out[1], out[2], a.axis, epsilon);
+  }
+}
+
+std::optional<OwnWork> NormGradientsOp::own_work(std::span<const View>, std::span<const View> out) const {
+  kernels::ElementWork work = kernels::row_gradient_work(gradient_kind(a.kind), true);
+  work.flops += a.kind == Kind::rms ? 3 : 4;
+  return OwnWork{work, static_cast<double>(out[0].count())};
+}
+
+std::vector<Tensor> NormGradientsOp::decomposed(std::span<const Tensor> in) const {
+  std::vector<Tensor> made{apply(make_op<NormGradientOp>(a), {in[0], in[1], in[2]})};
+  const WeightGradients weights =
+      weight_gradients(a.of_norm(), in[0], in[1], widest(in), in[2], a.kind == Kind::rms ? Tensor() : in[2]);
+  made.push_back(weights.scale);
+  if (weights.bias.defined()) made.push_back(weights.bias);
+  return made;
+}
+
 // Of a scale that is the same for all entries; others are part of the decomposition.
 std::optional<Batched> NormGradientOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   if (a.has_scale && axes[2] >= 0) return std::nullopt;
@@ -670,6 +749,11 @@ void add_norm_ops(OpRows& rows) {
   rows.push_back(op_row<NormGradientOp>(schema_of_kernel("group_norm_gradient"), {.kind = Kind::group, .axis = 1}));
   rows.push_back(
       op_row<NormGradientOp>(schema_of_kernel("instance_norm_gradient"), {.kind = Kind::instance, .axis = 1}));
+  rows.push_back(op_row<NormGradientsOp>(schema_of_kernel("layer_norm_gradients")));
+  rows.push_back(op_row<NormGradientsOp>(schema_of_kernel("rms_norm_gradients"), {.kind = Kind::rms}));
+  rows.push_back(op_row<NormGradientsOp>(schema_of_kernel("group_norm_gradients"), {.kind = Kind::group, .axis = 1}));
+  rows.push_back(
+      op_row<NormGradientsOp>(schema_of_kernel("instance_norm_gradients"), {.kind = Kind::instance, .axis = 1}));
 }
 
 }  // namespace weft

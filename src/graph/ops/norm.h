@@ -190,4 +190,16 @@ class NormGradientOp final : public OpOf<NormGradientAttributes> {
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
+// The same of a norm with a scale, with the cotangents of the scale and, except of RMS norm, of a bias of the same
+// type, whether there is one or not.
+class NormGradientsOp final : public OpOf<NormGradientAttributes> {
+ public:
+  using OpOf::OpOf;
+  std::string_view name() const override;
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  void lower(const Launch& call) const override;
+  std::optional<OwnWork> own_work(std::span<const View> inputs, std::span<const View> outputs) const override;
+  std::vector<Tensor> decomposed(std::span<const Tensor> inputs) const override;
+};
+
 }  // namespace weft

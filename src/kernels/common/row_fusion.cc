@@ -207,7 +207,9 @@ RowPlanOptions plan_options(const RowViews& views, const Rows& rows) {
 }
 
 bool steps_are_vec4(const RowViews& views, const Rows& rows, const RowPlan& plan, std::size_t k) {
-  return steps_are_vec4(plan, rows, views.all()[k], k, views.results[0], views.inputs.size() + views.operands.size());
+  const std::size_t leader = views.results.empty() ? 0 : views.inputs.size() + views.operands.size();
+  const std::vector<View> all = views.all();
+  return steps_are_vec4(plan, rows, all[k], k, all[leader], leader);
 }
 
 bool keeps_pairs(const RowViews& views) { return !views.prologue && bits(views.inputs[0].dtype) == 16; }
@@ -244,7 +246,7 @@ std::vector<std::string> add_views(Call& call, const RowViews& views, const Rows
   call.set("results", results)
       .set("extra_outputs", extra_outputs)
       .set("store_how", "")
-      .set("misalignment_of", stores[0]);
+      .set("misalignment_of", stores.empty() ? "" : stores[0]);
   return names;
 }
 

@@ -7,13 +7,14 @@
 #include "weft/kernels/row_gradient.h"
 
 namespace weft::kernels {
-namespace {
 
 Rows rows_of(const RowGradient& gradient) {
   std::vector<Strides> strides;
   for (const View& v : gradient.views.all()) strides.push_back(v.strides());
   return rows_along(gradient.views.shape(), gradient.along, strides);
 }
+
+namespace {
 
 // Registers hold two values of each element, x and g: half of the steps, by twice the threads, where that is possible.
 RowPlan plan_of(const gpu::Capabilities& capabilities, const Rows& rows, RowPlanOptions options,
@@ -54,9 +55,10 @@ std::optional<SplitRows> splits_of(const gpu::Capabilities& capabilities, Chunks
   return plan_split_rows(capabilities, all, split, form);
 }
 
-// `length`: of rows, in all chunks.
-Call start(Stream& stream, const char* kernel, const RowGradient& gradient, const Rows& rows, const RowPlan& plan,
-           std::int64_t length) {
+}  // namespace
+
+Call start_row_gradient(Stream& stream, const char* kernel, const RowGradient& gradient, const Rows& rows,
+                        const RowPlan& plan, std::int64_t length) {
   const RowViews& views = gradient.views;
   Call call(*stream.gpu(), kernel);
   const std::vector<std::string> names = add_views(call, views, rows, plan);
@@ -72,19 +74,24 @@ Call start(Stream& stream, const char* kernel, const RowGradient& gradient, cons
   return call;
 }
 
+namespace {
+
 void run_whole(Stream& stream, const RowGradient& gradient, const std::optional<RowForm>& form) {
   const Rows rows = rows_of(gradient);
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   const RowPlan plan = plan_of(capabilities, rows, plan_options(gradient.views, rows), form);
-  start(stream, "row_gradient", gradient, rows, plan, rows.length).dispatch_groups(gradient.name, plan.groups);
+  start_row_gradient(stream, "row_gradient", gradient, rows, plan, rows.length)
+      .dispatch_groups(gradient.name, plan.groups);
 }
 
 void run_split(Stream& stream, Chunks chunks, const SplitRows& splits) {
   std::int64_t length = 0;
   for (const RowGradient& chunk : chunks) length += rows_of(chunk).length;
   run_split_rows(*stream.gpu(), chunks[0].name, splits, [&](std::size_t k) {
-    Call call = start(stream, "row_gradient_split", chunks[k], rows_of(chunks[k]), splits.plan_of(k), length);
+    Call call =
+        start_row_gradient(stream, "row_gradient_split", chunks[k], rows_of(chunks[k]), splits.plan_of(k), length);
     call.include("split_rows").include("tile_fusion").set("pairs_of_x", false).set("counted", chunks.size() > 1);
+    call.set("leaves", false);
     return call;
   });
 }
@@ -98,13 +105,48 @@ std::vector<RowGradient> chunks_of(const RowGradient& gradient, RowChunks pieces
   return chunks;
 }
 
-void run(Stream& stream, const RowGradient& gradient) {
+}  // namespace
+
+std::optional<SplitRows> split_into_parts(const gpu::Capabilities& capabilities, const RowGradient& gradient,
+                                          std::int64_t part, const std::optional<SplitForm>& form) {
+  const Chunks one(&gradient, 1);
+  const auto in_parts = [&](const std::optional<SplitRows>& splits) {
+    if (!splits || !splits->look_back || splits->balanced || splits->plan.across || splits->plan.interleave > 1) {
+      return false;
+    }
+    const RowPlan& plan = splits->plan;
+    return part % (std::int64_t{plan.threads_per_row} * plan.register_steps * plan.width) == 0;
+  };
+  constexpr std::int64_t kMaxSplits = 64;  // of a row, which wait for each other
+  // As of other rows that look back; smaller tensors may stay in a cache.
+  constexpr std::int64_t kLeastBytes = std::int64_t{32} << 20;
+  constexpr std::uint32_t kThreads = 128, kMostSteps = 16, kLeastSteps = 4;
+  if (form) {
+    const std::optional<SplitRows> splits = splits_of(capabilities, one, form);
+    return in_parts(splits) ? splits : std::nullopt;
+  }
+  const View& x = gradient.views.inputs[0];
+  if (capabilities.software || x.count() * bits(x.dtype) / 8 < kLeastBytes) return {};
+  for (std::uint32_t steps = kMostSteps; steps >= kLeastSteps; --steps) {
+    std::optional<SplitRows> splits =
+        splits_of(capabilities, one, SplitForm{.threads = kThreads, .register_steps = steps, .look_back = true});
+    if (in_parts(splits) && splits->plan.width == 4 && splits->all_splits <= kMaxSplits) return splits;
+  }
+  return {};
+}
+
+void run_split_into_parts(Stream& stream, const RowGradient& gradient, const SplitRows& splits, const View& sums) {
+  const Rows rows = rows_of(gradient);
+  run_split_rows(*stream.gpu(), gradient.name, splits, [&](std::size_t) {
+    Call call = start_row_gradient(stream, "row_gradient_split", gradient, rows, splits.plan_of(0), rows.length);
+    call.include("split_rows").include("tile_fusion").set("pairs_of_x", false).set("counted", false);
+    call.set("leaves", true).write("sums", sums);
+    return call;
+  });
+}
+
+void run_row_gradient(Stream& stream, const RowGradient& gradient) {
   const RowViews& views = gradient.views;
-  const std::optional<View> no_weight;
-  check_memory(stream, gradient.name, views, no_weight, no_weight);
-  if (element_count(views.shape()) == 0) return;
-  if (stream.cpu()) return row_gradient_cpu(*stream.cpu(), gradient, rows_of(gradient));
-  refuse_f64(gradient.name, views);
   const gpu::Capabilities& capabilities = stream.gpu()->device().capabilities();
   const auto scratch = [&](RowChunks pieces) -> std::uint64_t {
     const auto splits = splits_of(capabilities, chunks_of(gradient, pieces));
@@ -116,6 +158,18 @@ void run(Stream& stream, const RowGradient& gradient) {
     if (splits) return run_split(stream, chunks, *splits);
     run_whole(stream, chunks[0], {});
   });
+}
+
+namespace {
+
+void run(Stream& stream, const RowGradient& gradient) {
+  const RowViews& views = gradient.views;
+  const std::optional<View> no_weight;
+  check_memory(stream, gradient.name, views, no_weight, no_weight);
+  if (element_count(views.shape()) == 0) return;
+  if (stream.cpu()) return row_gradient_cpu(*stream.cpu(), gradient, rows_of(gradient));
+  refuse_f64(gradient.name, views);
+  run_row_gradient(stream, gradient);
 }
 
 RowViews views_of(std::string_view name, std::string_view x_name, const View& x, const View& g, const View& dx) {
@@ -147,11 +201,8 @@ void group_gradient(Stream& stream, std::string_view name, const View& x, const 
                     float epsilon) {
   gradient_by(
       stream, name, x, g, scale, dx,
-      [&] {
-        return of_norm(name,
-                       make_group_norm(name, views_of(name, "x", x, g, dx), scale, {}, channel_axis, groups, epsilon));
-      },
-      channel_axis, groups, epsilon);
+      [&] { return make_group_norm_gradient(name, x, g, scale, dx, channel_axis, groups, epsilon); }, channel_axis,
+      groups, epsilon);
 }
 
 }  // namespace
@@ -170,6 +221,13 @@ RowGradient make_layer_norm_gradient(const View& x, const View& g, const std::op
   RowViews views = views_of(name, "x", x, g, dx);
   return of_norm(name, centred ? make_layer_norm(std::move(views), scale, {}, first_axis, epsilon)
                                : make_rms_norm(std::move(views), scale, first_axis, epsilon));
+}
+
+RowGradient make_group_norm_gradient(std::string_view name, const View& x, const View& g,
+                                     const std::optional<View>& scale, const View& dx, int channel_axis,
+                                     std::int64_t groups, float epsilon) {
+  RowViews views = views_of(name, "x", x, g, dx);
+  return of_norm(name, make_group_norm(name, std::move(views), scale, {}, channel_axis, groups, epsilon));
 }
 
 void row_gradient_in_form(Stream& stream, const RowGradient& gradient, const RowForm& form) {

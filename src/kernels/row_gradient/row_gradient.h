@@ -36,7 +36,38 @@ void row_gradient_split_rows(Stream& stream, const RowGradient& gradient, const 
 RowGradient make_softmax_gradient(bool logarithm, const View& y, const View& g, const View& dx, int axis);
 RowGradient make_layer_norm_gradient(const View& x, const View& g, const std::optional<View>& scale, const View& dx,
                                      int first_axis, float epsilon, bool centred);
+// groups < 0: a group for each channel.
+RowGradient make_group_norm_gradient(std::string_view name, const View& x, const View& g,
+                                     const std::optional<View>& scale, const View& dx, int channel_axis,
+                                     std::int64_t groups, float epsilon);
+
+// group_norm_gradients() with dx in a forced form of split rows: for tests. False: that form does not suit.
+bool group_norm_gradients_in_tiles(Stream& stream, const View& x, const View& g, const View& scale, const View& dx,
+                                   const View& dscale, const View& dbias, int channel_axis, std::int64_t groups,
+                                   float epsilon, const SplitForm& form);
+
+// The most elements of a row of which gradients of weights are made in registers.
+constexpr std::int64_t kMostInRegisters = 8192;
+// The longest equal segments of a row that have at most `most` elements; 0: they would be many.
+std::int64_t segment_of(std::int64_t length, std::int64_t most = kMostInRegisters);
+
+Rows rows_of(const RowGradient& gradient);
+// A call of one of the family's kernels. `length`: of rows, in all chunks.
+Call start_row_gradient(Stream& stream, const char* kernel, const RowGradient& gradient, const Rows& rows,
+                        const RowPlan& plan, std::int64_t length);
+// How rows of x and g lie in tiles that look back, each of which is within one of the row's equal parts of `part`
+// elements that lie along memory; nothing if rows are not so cut. In a forced form: if that is one.
+std::optional<SplitRows> split_into_parts(const gpu::Capabilities& capabilities, const RowGradient& gradient,
+                                          std::int64_t part, const std::optional<SplitForm>& form = {});
+// Each tile leaves the numbers of a segment (row_gradient_sums.wgsl) in `sums`, [rows, tiles of a row, 5].
+void run_split_into_parts(Stream& stream, const RowGradient& gradient, const SplitRows& splits, const View& sums);
+// On a Planner, for views that were checked and have elements.
+void run_row_gradient(Stream& stream, const RowGradient& gradient);
 
 void row_gradient_cpu(cpu::Executor& executor, const RowGradient& gradient, const Rows& rows);
+// Of norms with a scale, those of scale and bias too. `index`: a scale without memory whose elements are adjacent, as
+// it goes with x.
+void row_gradient_weights_cpu(cpu::Executor& executor, const RowGradient& gradient, const View& index,
+                              const View& dscale, const std::optional<View>& dbias);
 
 }  // namespace weft::kernels

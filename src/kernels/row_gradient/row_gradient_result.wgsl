@@ -19,3 +19,9 @@ value_e0({{ place("e0", k, inside) }}){% if scaled %} * value_e1({{ place("e1", 
 ({{ d }} - {{ x }} * slope) * factor
 {%- endif %}
 {%- endmacro %}
+{# Stores what the gradients of weights need of a segment of a row. #}
+{% macro leave_segment(segment, mean, rest, variance, g_total, product) %}
+{% for number in [mean, rest, variance, g_total, product] %}
+    store_sums({{ segment }} * 5u + {{ loop.index0 }}u, {{ number }});
+{% endfor %}
+{% endmacro %}

@@ -2,7 +2,9 @@
    norm the sums of squares and of d x; of other norms its mean, the mean's rounding error, the sum of squared deviations
    from it, the sum of d, that of d times deviations, and, if `counted` because splits may be in other chunks, its number
    of elements. These combine as distances from one split's mean, so that a large mean costs no digits
-   (row_norm_split.wgsl); where the mean moves by m, a sum of d times deviations loses m times the sum of d. #}
+   (row_norm_split.wgsl); where the mean moves by m, a sum of d times deviations loses m times the sum of d. With
+   `leaves`, of tiles whose elements have one scale, each also leaves what the gradients of weights need of a segment
+   (row_gradient_sums.wgsl); then d is without the scale, which comes to sums and results. #}
 {% set centred = kind == "centred" %}
 {{ operand_access() }}
 {{ row_reduction("row_sum", "state_t", "add") }}
@@ -14,7 +16,7 @@ fn add_fours(a: vec4<f32>, b: vec4<f32>) -> vec4<f32> { return a + b; }
 {% endif %}
 struct Step { x: value_t, d: value_t }
 {% macro step_of_tile(i) -%}
-Step({{ made(tile_spot, i, tile_inside(i)) }}, {{ d_at(tile_spot, i, tile_inside(i)) }})
+Step({{ made(tile_spot, i, tile_inside(i)) }}, {{ "value_e0(" ~ tile_spot("e0", i, tile_inside(i)) ~ ")" if leaves else d_at(tile_spot, i, tile_inside(i)) }})
 {%- endmacro %}
 {{ tile_of(inputs + operands, "Step", step_of_tile) }}
 {{ elements_function() if centred }}
@@ -169,7 +171,7 @@ Step({{ made(tile_spot, i, tile_inside(i)) }}, {{ d_at(tile_spot, i, tile_inside
   let sums = row_sums(vec4<f32>(sum_of(tile_total), sum_of(tile_squares), sum_of(tile_d), sum_of(tile_products)), tid);
   let split_total = sums.x;
   let split_squares = sums.y;
-  let split_d = sums.z;
+  let {{ "split_g" if leaves else "split_d" }} = sums.z;
   let all_products = sums.w;
 {% else %}
   let split_total = row_sum(sum_of(tile_total), tid);
@@ -179,7 +181,17 @@ Step({{ made(tile_spot, i, tile_inside(i)) }}, {{ d_at(tile_spot, i, tile_inside
 {% endif %}
   let rest = split_total * split_inverse;
   let deviations = split_squares - rest * split_total;
+{% if leaves %}
+  let g_products = all_products - rest * split_g;
+  if (lane == 0u && live) {
+{{ leave_segment("(row * p.splits + tile % p.splits)", "split_mean", "rest", "deviations * split_inverse", "split_g", "g_products") }}
+  }
+  let scale = load_e1(e1_row(row) + e1_at({{ step_at("first - lane") }}));
+  let split_d = split_g * scale;
+  let split_products = g_products * scale;
+{% else %}
   let split_products = all_products - rest * split_d;
+{% endif %}
 {% endif %}
   if (lane == 0u) {   // also for rows past the end, which others wait for
 {{ publish_rows(0, "split_mean") }}
@@ -231,7 +243,8 @@ Step({{ made(tile_spot, i, tile_inside(i)) }}, {{ d_at(tile_spot, i, tile_inside
 {% for i in range(register_steps) %}
   {{ if_inside(i) }}
 {% set x = ("v" ~ i ~ " - row_mean" if centred else "v" ~ i) if gathers else deviation("loaded.v" ~ i ~ ".x") %}
-{{ put("r" ~ i ~ "_", tile_spot, i, result(x, ("d" if gathers else "loaded.v") ~ i ~ ("" if gathers else ".d"))) }}
+{% set d = ("d" ~ i ~ (" * scale" if leaves else "")) if gathers else "loaded.v" ~ i ~ ".d" %}
+{{ put("r" ~ i ~ "_", tile_spot, i, result(x, d)) }}
   }
 {% endfor %}
 {{ tiles_end() }}
