@@ -348,12 +348,13 @@ AttentionGradientVariant choose_attention_gradient(const gpu::Capabilities& capa
                                    : attention_gradient_matrix(capabilities, 2, 16, 32);
     if (v && attention_gradient_can_run(*v, c, capabilities)) return *v;
   }
-  AttentionGradientVariant v;
-  // Registers hold the sums of four items of two heads' columns.
+  // On an H100, [1, 32, 4096, 128] in f32: 58 ms with this choice; with 128 × 4 for the queries 65, with 128 × 2 for the
+  // keys 67. Registers hold the sums of four items of two heads' columns.
   constexpr std::int64_t kWide = 160;
-  const std::int64_t sums = pass == AttentionPass::keys ? a.dim + a.value_dim : a.dim;
-  v.threads = static_cast<int>(workgroup_size(capabilities, 128));
-  v.rows = sums <= 2 * kWide ? 4 : 2;
+  AttentionGradientVariant v;
+  const bool many = pass == AttentionPass::queries && widest > 64;
+  v.threads = static_cast<int>(workgroup_size(capabilities, many ? 256 : 128));
+  v.rows = !many && a.dim + a.value_dim <= 2 * kWide ? 4 : 2;
   while (v.rows > 1 && attention_gradient_memory(v, a) > capabilities.max_workgroup_memory) v.rows /= 2;
   return v;
 }

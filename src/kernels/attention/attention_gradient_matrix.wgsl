@@ -62,23 +62,18 @@ var<workgroup> range: array<atomic<u32>, 4>;    // of the others that matter to 
 {% macro four(type, name, i) -%}
 vec4<{{ type }}>({{ name }}[{{ i }}], {{ name }}[{{ i }} + 1u], {{ name }}[{{ i }} + 2u], {{ name }}[{{ i }} + 3u])
 {%- endmacro %}
-{# Loads the others of tile `n` into registers. #}
-{% macro fetch(n) %}
+{# Loads the others from `next_other` on into registers. #}
+{% macro fetch() %}
 {% if keys_own %}
-      let head = kv_head * p.group + ({{ n }}) / tiles_of_head;
-      let base = others.x + ({{ n }}) % tiles_of_head * tile;
-      let stats_start = p.stats_o + (batch * p.kv_heads * p.group + head) * p.queries;
-{% else %}
-      let head = kv_head;
-      let base = others.x + ({{ n }}) * tile;
+      let stats_start = p.stats_o + (batch * p.kv_heads * p.group + next_head) * p.queries;
 {% endif %}
 {% for x in [names[2], names[3]] %}
 {% set size = dim if x == "q" or x == "k" else value_dim %}
 {% for i in range((tile * size // 8 + threads - 1) // threads) %}
       {
-        let other = base + (t + {{ i * threads }}u) / {{ size // 8 }}u;
+        let other = next_other + (t + {{ i * threads }}u) / {{ size // 8 }}u;
         let read = min(other, others.y - 1u);
-        let words = {{ x }}_buf[p.{{ x }}_o + (batch * p.{{ x }}_b + head * p.{{ x }}_h + read * p.{{ x }}_i) / 8u + (t + {{ i * threads }}u) % {{ size // 8 }}u];
+        let words = {{ x }}_buf[p.{{ x }}_o + (batch * p.{{ x }}_b + {{ "next_head" if keys_own else "kv_head" }} * p.{{ x }}_h + read * p.{{ x }}_i) / 8u + (t + {{ i * threads }}u) % {{ size // 8 }}u];
 {% if keys_own and hides %}
         let seen = stats_buf[stats_start + read].zw;    // what sees no key is not used, whatever it is
         next_{{ x }}{{ i }} = select(vec4<u32>(), words, other < others.y && seen.y > seen.x);
@@ -90,8 +85,15 @@ vec4<{{ type }}>({{ name }}[{{ i }}], {{ name }}[{{ i }} + 1u], {{ name }}[{{ i 
 {% endfor %}
 {% if keys_own %}
       if (t < tile) {
-        next_stats = stats_buf[stats_start + min(base + t, others.y - 1u)];
-        if (base + t >= others.y) { next_stats = vec4<u32>(bitcast<u32>(-p.hidden), 0u, 0u, 0u); }
+        next_stats = stats_buf[stats_start + min(next_other + t, others.y - 1u)];
+        if (next_other + t >= others.y) { next_stats = vec4<u32>(bitcast<u32>(-p.hidden), 0u, 0u, 0u); }
+      }
+{% endif %}
+      next_other += tile;
+{% if keys_own %}
+      if (next_other >= others.y) {
+        next_other = others.x;
+        next_head++;
       }
 {% endif %}
 {% endmacro %}
@@ -117,6 +119,55 @@ vec4<{{ type }}>({{ name }}[{{ i }}], {{ name }}[{{ i }} + 1u], {{ name }}[{{ i 
 {% endif %}
       }
 {% endif %}
+{% endmacro %}
+
+{# The scores and the weights' cotangents of the tile in buffer `next`, to workgroup memory; and, unless `current` is "",
+   what the tile in that buffer adds to the sums: in turns, because they do not depend on each other. #}
+{% macro products(current, next) %}
+    {
+{% for i in range(row_units) %}
+{% for j in range(tile_units) %}
+      var s{{ i }}_{{ j }} = {{ result_type }}();    // a declaration alone does not clear it in a loop
+{% endfor %}
+{% if current %}
+{% for k in range(tile // unit_k) %}
+      let left{{ i }}_{{ k }} = subgroupMatrixLoad<{{ left_type }}, row_major>(&weights[{{ "own_matrix" if keys_own else "pair * 2u" }}], {{ i * unit_m * pitch_w + k * unit_k }}u, {{ pitch_w }}u);
+{% endfor %}
+{% endif %}
+{% endfor %}
+{% for k in range(depth) %}
+{% for j in range(tile_units) %}
+      {
+        let right = subgroupMatrixLoad<{{ right_type }}, col_major>(&others_tile[({{ next }}) * 2u + side], {{ j * unit_n * pitch + k * unit_k }}u, {{ pitch }}u);
+{% for i in range(row_units) %}
+        s{{ i }}_{{ j }} = subgroupMatrixMultiplyAccumulate(a{{ i }}_{{ k }}, right, s{{ i }}_{{ j }});
+{% endfor %}
+      }
+{% endfor %}
+{% if current %}
+{% set steps = tile // unit_k * sum_units %}
+{% for step in range(k * steps // depth, (k + 1) * steps // depth) %}
+{% set at_k = step // sum_units %}
+{% set j = step % sum_units %}
+      {
+{% if keys_own %}
+        let right = subgroupMatrixLoad<{{ right_type }}, row_major>(&others_tile[{{ current }} * 2u + side], {{ at_k * unit_k * pitch + j * unit_n }}u, {{ pitch }}u);
+{% else %}
+        let right = subgroupMatrixLoad<{{ right_type }}, row_major>(&others_tile[{{ current }} * 2u], {{ at_k * unit_k * pitch + j * unit_n }}u + side * {{ sum_columns }}u, {{ pitch }}u);
+{% endif %}
+{% for i in range(row_units) %}
+        sum{{ i }}_{{ j }} = subgroupMatrixMultiplyAccumulate(left{{ i }}_{{ at_k }}, right, sum{{ i }}_{{ j }});
+{% endfor %}
+      }
+{% endfor %}
+{% endif %}
+{% endfor %}
+{% for i in range(row_units) %}
+{% for j in range(tile_units) %}
+      subgroupMatrixStore<row_major>(&scores[own_matrix], {{ i * unit_m * pitch_s + j * unit_n }}u, s{{ i }}_{{ j }}, {{ pitch_s }}u);
+{% endfor %}
+{% endfor %}
+    }
 {% endmacro %}
 
 @compute @workgroup_size(threads)
@@ -244,42 +295,25 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) grid: vec
   var next_{{ x }}{{ i }}: vec4<u32>;
 {% endfor %}
 {% endfor %}
+  var next_other = others.x;
 {% if keys_own %}
   var next_stats: vec4<u32>;
+  var next_head = kv_head * p.group;
 {% endif %}
   if (tiles > 0u) {
-{{ fetch("0u") }}
+{{ fetch() }}
 {{ stage("0u") }}
+    workgroupBarrier();
+    if (tiles > 1u) {
+{{ fetch() }}
+    }
+{{ products("", "0u") }}
+    workgroupBarrier();
   }
-  workgroupBarrier();
+  // Between two barriers the matrix units have this tile's sums and the next one's scores; after the last tile those of
+  // whatever is there, which nothing reads.
   for (var n = 0u; n < tiles; n++) {
     let buffer = n % 2u;
-    if (n + 1u < tiles) {
-{{ fetch("n + 1u") }}
-    }
-    {
-{% for i in range(row_units) %}
-{% for j in range(tile_units) %}
-      var s{{ i }}_{{ j }} = {{ result_type }}();    // a declaration alone does not clear it in a loop
-{% endfor %}
-{% endfor %}
-{% for k in range(depth) %}
-{% for j in range(tile_units) %}
-      {
-        let right = subgroupMatrixLoad<{{ right_type }}, col_major>(&others_tile[buffer * 2u + side], {{ j * unit_n * pitch + k * unit_k }}u, {{ pitch }}u);
-{% for i in range(row_units) %}
-        s{{ i }}_{{ j }} = subgroupMatrixMultiplyAccumulate(a{{ i }}_{{ k }}, right, s{{ i }}_{{ j }});
-{% endfor %}
-      }
-{% endfor %}
-{% endfor %}
-{% for i in range(row_units) %}
-{% for j in range(tile_units) %}
-      subgroupMatrixStore<row_major>(&scores[own_matrix], {{ i * unit_m * pitch_s + j * unit_n }}u, s{{ i }}_{{ j }}, {{ pitch_s }}u);
-{% endfor %}
-{% endfor %}
-    }
-    workgroupBarrier();
 {% if mask != "none" or (bounded and not keys_own) or not keys_own %}
     let base = others.x + n{{ " % tiles_of_head" if keys_own }} * tile + part * {{ own }}u;    // this thread's first other
 {% endif %}
@@ -333,25 +367,11 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) grid: vec
 {{ stage("(n + 1u) % 2u") }}
     }
     workgroupBarrier();
-{% for k in range(tile // unit_k) %}
-    {
-{% for i in range(row_units) %}
-      let left{{ i }} = subgroupMatrixLoad<{{ left_type }}, row_major>(&weights[{{ "own_matrix" if keys_own else "pair * 2u" }}], {{ i * unit_m * pitch_w + k * unit_k }}u, {{ pitch_w }}u);
-{% endfor %}
-{% for j in range(sum_units) %}
-      {
-{% if keys_own %}
-        let right = subgroupMatrixLoad<{{ right_type }}, row_major>(&others_tile[buffer * 2u + side], {{ k * unit_k * pitch + j * unit_n }}u, {{ pitch }}u);
-{% else %}
-        let right = subgroupMatrixLoad<{{ right_type }}, row_major>(&others_tile[buffer * 2u], {{ k * unit_k * pitch + j * unit_n }}u + side * {{ sum_columns }}u, {{ pitch }}u);
-{% endif %}
-{% for i in range(row_units) %}
-        sum{{ i }}_{{ j }} = subgroupMatrixMultiplyAccumulate(left{{ i }}, right, sum{{ i }}_{{ j }});
-{% endfor %}
-      }
-{% endfor %}
+    if (n + 2u < tiles) {
+{{ fetch() }}
     }
-{% endfor %}
+{{ products("buffer", "(n + 1u) % 2u") }}
+    workgroupBarrier();
   }
 
   // Results, through the workgroup memory of the scores.
