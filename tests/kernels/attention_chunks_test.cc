@@ -62,6 +62,34 @@ TEST_F(AttentionChunks, Gradient) {
               testing::HasSubstr("attention_gradient: one head of f32 [1, 2, 400, 32] takes more than the"));
 }
 
+// The scores' cotangents of two heads fit beside what each row needs, those of four do not.
+TEST_P(AttentionChunksOnDevice, GradientThatStoresSlopes) {
+  const gpu::Capabilities& capabilities = device->capabilities();
+  if (capabilities.matrix_shapes.empty()) GTEST_SKIP() << "no cooperative matrices here";
+  auto v = kernels::attention_gradient_matrix(capabilities, 1, static_cast<int>(capabilities.matrix_shapes[0].m), 16);
+  if (!v) GTEST_SKIP() << "no cooperative matrices of f16 here";
+  v->stores_slopes = true;
+  const Shape of_queries{2, 8, 48, 16}, of_keys{2, 4, 80, 16}, rows{2, 8, 48};
+  const auto any = [&](const Shape& shape) { return random_view(rng, shape, DType::f16); };
+  const View q = any(of_queries), k = any(of_keys), values = any(of_keys), g = any(of_queries);
+  const View log_sums = random_view(rng, rows, DType::f32), delta = random_view(rng, rows, DType::f32);
+  for (const bool causal : {false, true}) {
+    SCOPED_TRACE(causal);
+    const kernels::AttentionOptions options{.scale = 0.2f, .causal = causal};
+    cpu::Executor cpu;
+    kernels::attention(cpu, q, k, values, {}, any(of_queries), options, {}, log_sums);
+    both({q, k, values, g, log_sums, delta}, {any(of_queries), any(of_keys), any(of_keys)},
+         [&](Stream& s, std::span<const View> in, std::span<const View> out) {
+           const kernels::AttentionGradientCall call(in[0], in[1], in[2], in[3], in[4], in[5], {}, out[0], out[1],
+                                                     out[2], options);
+           if (!s.gpu()) return kernels::attention_gradient_cpu(*s.cpu(), call);
+           EXPECT_TRUE(kernels::attention_gradient_can_run(*v, call, capabilities));
+           kernels::attention_gradient_gpu(*s.gpu(), call, *v, *v);
+         },
+         {.ulp = 1, .absolute = 2e-2, .relative = 2e-3});
+  }
+}
+
 // One head's keys exceed a binding: masks and lengths hide some of them and end within a chunk.
 TEST_P(AttentionChunksOnDevice, LongKeys) {
   using kernels::Mask;
