@@ -11,6 +11,8 @@
 #include "compiler/passes/merge_products.h"
 #include "compiler/passes/resolve_views.h"
 #include "support/pass_test.h"
+#include "weft/call.h"
+#include "weft/pooling.h"
 
 namespace weft::compiler {
 namespace {
@@ -115,6 +117,27 @@ TEST_F(PassTest, ComputesOnceWhateverTheOrderAndTheNumberOfResults) {
             "output \"values\" = %4\n"
             "output \"indices\" = %3.1\n"
             "output \"ratio\" = %7\n");
+}
+
+// A derivative's residuals are further results of the operation whose derivative it is.
+TEST_F(PassTest, WhatGivesMoreResultsIsComputedAlone) {
+  const Tensor q = f32({1, 2, 3, 4});
+  const Tensor image = f32({1, 1, 4, 4});
+  graph.output("twice", attention(q, q, q, {}, {}) + attention(q, q, q, {}, {}));
+  graph.output("other", attention(q, q, q, {}, {.causal = true}));
+  graph.output("log sums", call("attention_with_log_sums", {q, q, q})[1]);
+  graph.output("greatest", max_pool(image, {.window = {2, 2}}));
+  graph.output("where", max_pool_with_indices(image, {.window = {2, 2}}).indices);
+  EXPECT_EQ(after(common_subexpressions),
+            "%2 = attention_with_log_sums{scale=1} %0, %0, %0 : f32 [1, 2, 3, 4], f32 [1, 2, 3]\n"
+            "%3 = map{y=(x0:f32, x1:f32) add(x0, x1)} %2, %2 : f32 [1, 2, 3, 4]\n"
+            "%4 = attention{scale=1, causal=true} %0, %0, %0 : f32 [1, 2, 3, 4]\n"
+            "%5 = max_pool_with_indices{window=[2, 2]} %1 : f32 [1, 1, 2, 2], i32 [1, 1, 2, 2]\n"
+            "output \"twice\" = %3\n"
+            "output \"other\" = %4\n"
+            "output \"log sums\" = %2.1\n"
+            "output \"greatest\" = %5\n"
+            "output \"where\" = %5.1\n");
 }
 
 TEST_F(PassTest, AnElementwiseChainWithBroadcastsIsOneMap) {

@@ -1,6 +1,7 @@
 #include "derivatives/cases.h"
 #include "graph/ops/identity.h"
 #include "weft/array.h"
+#include "weft/derivatives.h"
 #include "weft/graph.h"
 #include "weft/indexing.h"
 
@@ -24,6 +25,11 @@ void add_view_derivatives(DerivativeCases& cases) {
   add("diagonal", {3, 4}, [](const Tensor& x) { return square(diagonal(x, 1)); });
   add("overlapping", {4}, [](const Tensor& x) { return slice(x, 0, 0, 3) * slice(x, 0, 1, 4) + x[{2}]; });
   add("barrier", {3}, [](const Tensor& x) { return square(identity(x, IdentityKind::barrier)) * identity(x); });
+  // What is taken off and added again has no derivative.
+  add("stop_gradient", {4}, [](const Tensor& x) {
+    const Tensor top = stop_gradient(max(x));
+    return log(sum(exp(x - top))) + top;
+  });
   add("empty", {0, 3}, [](const Tensor& x) { return square(x); });
 }
 

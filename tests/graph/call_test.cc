@@ -103,8 +103,8 @@ TEST(Call, MakesWhatFunctionsMade) {
   add_gradient(x, [](const Tensor& t) { return rms_norm(t, {}, 1e-3); });
   add_gradient(image, [](const Tensor& t) { return group_norm(t, {}, {}, 2, 1e-3); });
   add_gradient(image, [](const Tensor& t) { return instance_norm(t, {}, {}, 1e-3); });
-  const auto attend = [](const Tensor& t) { return attention(t, t, t, {}, {}); };
-  add_gradient(g.input("heads", DType::f32, {1, 2, 5, 4}), attend);
+  const Tensor heads = g.input("heads", DType::f32, {2, 4, 5, 8}), lengths = g.input("lengths", DType::i32, {2});
+  add_gradient(heads, [&](const Tensor& t) { return attention(t, t, t, {}, {.causal = true}, {}, lengths); });
   add(stop_gradient(x));
   add(identity(x, IdentityKind::barrier));
   add(identity(x));

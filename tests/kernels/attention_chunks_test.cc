@@ -4,6 +4,7 @@
 #include "kernels/attention_cases.h"
 #include "kernels/operands.h"
 #include "support/chunks.h"
+#include "support/throws.h"
 
 namespace weft::test {
 namespace {
@@ -31,6 +32,61 @@ TEST_F(AttentionChunks, HeadsAndQueries) {
     const View q_lengths = host_view(DType::i32, {2}, std::vector<double>{queries - 100.0, 1000.0});
     const View k_lengths = host_view(DType::u32, {2}, std::vector<double>{keys - 7.0, keys + 9.0});
     both({q, k, v, mask, q_lengths, k_lengths}, {y}, call(options), {.absolute = 2e-5});
+  }
+}
+
+// The gradient is cut by batches and heads of keys; what one head has must fit.
+TEST_F(AttentionChunks, Gradient) {
+  const auto call = [](Stream& s, std::span<const View> in, std::span<const View> out) {
+    kernels::attention_gradient(s, in[0], in[1], in[2], in[3], in[4], in[5], in[6], out[0], out[1], out[2],
+                                {.scale = 0.2f, .causal = true}, {{}, in[7]});
+  };
+  const auto operands = [&](std::int64_t queries) {
+    const Shape of_queries{2, 4, queries, 32}, of_keys{2, 2, 90, 32}, rows{2, 4, queries};
+    const auto any = [&](const Shape& shape) { return random_view(rng, shape, DType::f32); };
+    const View q = any(of_queries), k = any(of_keys), v = any(of_keys), g = any(of_queries), log_sums = any(rows);
+    const View mask = random_view(rng, {2, 1, queries, 90}, DType::boolean);
+    const View lengths = host_view(DType::i32, {2}, std::vector<double>{77, 90});
+    cpu::Executor cpu;
+    kernels::attention(cpu, q, k, v, mask, any(of_queries), {.scale = 0.2f, .causal = true}, {{}, lengths}, log_sums);
+    return std::vector{q, k, v, g, log_sums, any(rows), mask, lengths};
+  };
+  const auto results = [&](const std::vector<View>& in) {
+    std::vector<View> out;
+    for (int i = 0; i < 3; ++i) out.push_back(random_view(rng, in[static_cast<std::size_t>(i)].shape(), DType::f32));
+    return out;
+  };
+  const std::vector<View> fits = operands(200), large = operands(400);
+  both(fits, results(fits), call, {.absolute = 2e-3, .relative = 1e-4});
+  EXPECT_THAT(thrown_by([&] { both(large, results(large), call, {}); }),
+              testing::HasSubstr("attention_gradient: one head of f32 [1, 2, 400, 32] takes more than the"));
+}
+
+// The scores' cotangents of two heads fit beside what each row needs, those of four do not.
+TEST_P(AttentionChunksOnDevice, GradientThatStoresSlopes) {
+  const gpu::Capabilities& capabilities = device->capabilities();
+  if (capabilities.matrix_shapes.empty()) GTEST_SKIP() << "no cooperative matrices here";
+  auto v = kernels::attention_gradient_matrix(capabilities, 1, static_cast<int>(capabilities.matrix_shapes[0].m), 16);
+  if (!v) GTEST_SKIP() << "no cooperative matrices of f16 here";
+  v->stores_slopes = true;
+  const Shape of_queries{2, 8, 48, 16}, of_keys{2, 4, 80, 16}, rows{2, 8, 48};
+  const auto any = [&](const Shape& shape) { return random_view(rng, shape, DType::f16); };
+  const View q = any(of_queries), k = any(of_keys), values = any(of_keys), g = any(of_queries);
+  const View log_sums = random_view(rng, rows, DType::f32), delta = random_view(rng, rows, DType::f32);
+  for (const bool causal : {false, true}) {
+    SCOPED_TRACE(causal);
+    const kernels::AttentionOptions options{.scale = 0.2f, .causal = causal};
+    cpu::Executor cpu;
+    kernels::attention(cpu, q, k, values, {}, any(of_queries), options, {}, log_sums);
+    both({q, k, values, g, log_sums, delta}, {any(of_queries), any(of_keys), any(of_keys)},
+         [&](Stream& s, std::span<const View> in, std::span<const View> out) {
+           const kernels::AttentionGradientCall call(in[0], in[1], in[2], in[3], in[4], in[5], {}, out[0], out[1],
+                                                     out[2], options);
+           if (!s.gpu()) return kernels::attention_gradient_cpu(*s.cpu(), call);
+           EXPECT_TRUE(kernels::attention_gradient_can_run(*v, call, capabilities));
+           kernels::attention_gradient_gpu(*s.gpu(), call, *v, *v);
+         },
+         {.ulp = 1, .absolute = 2e-2, .relative = 2e-3});
   }
 }
 

@@ -67,6 +67,7 @@ std::optional<AttentionGradientVariant> random_variant(const gpu::Capabilities& 
       const int unit = static_cast<int>(capabilities.matrix_shapes.empty() ? 8 : capabilities.matrix_shapes[0].m);
       v = attention_gradient_matrix(capabilities, one_of({1, 2}), unit * one_of({1, 2}), one_of({16, 32}));
       if (capabilities.software && call.forward.dim + call.forward.value_dim > 96) continue;
+      if (v) v->stores_slopes = rng() % 2;
     } else {
       v = AttentionGradientVariant{.threads = one_of({8, 32, 64, 128}), .rows = one_of({1, 2, 4})};
     }

@@ -23,6 +23,7 @@
 #include "support/random_graph.h"
 #include "support/temp_dir.h"
 #include "support/throws.h"
+#include "weft/derivatives.h"
 #include "weft/array.h"
 #include "weft/custom_op.h"
 #include "weft/evaluate.h"
@@ -168,6 +169,12 @@ TEST_F(GraphFileTest, EveryRowWithAMake) {
     all["attention"] = [=](Graph& g) {
       return std::vector{attention(x(g, {2, 4, 5, 8}), x(g, {2, 2, 6, 8}), x(g, {2, 2, 6, 8}), x(g, {5, 6}),
                                    {.scale = 0.3f}, {}, x(g, {2}, DType::i32))};
+    };
+    all["attention_gradient"] = [=](Graph& g) {
+      const Tensor q = x(g, {2, 4, 5, 8}), k = x(g, {2, 2, 6, 8}), mask = x(g, {5, 6});
+      const auto f = [&](const Tensor& q, const Tensor& k) { return attention(q, k, k, mask, {.scale = 0.3f}); };
+      const auto [dq, dk] = vjp<0, 1>(f)(q, k).second(q);
+      return std::vector{dq, dk};
     };
     all["layer_norm"] = [=](Graph& g) { return std::vector{layer_norm(x(g, {2, 4, 5}), x(g, {5}), {}, 1e-12)}; };
     all["rms_norm"] = [=](Graph& g) { return std::vector{rms_norm(x(g, {2, 4, 5}), {}, 1e-6)}; };

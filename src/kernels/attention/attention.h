@@ -150,7 +150,7 @@ struct AttentionGradientCall {
 };
 
 // A GPU computes it in two passes: dq for blocks of queries, over tiles of keys; dk and dv for blocks of keys, over
-// tiles of queries.
+// tiles of queries. Or the latter stores what makes dq.
 enum class AttentionPass : std::uint8_t { queries, keys };
 
 // How it computes a pass.
@@ -162,6 +162,9 @@ struct AttentionGradientVariant {
   int rows = 2;             // queries or keys of the block: of a thread; subgroup_matrix: of a pair of subgroups
   int tile = 32;            // keys or queries of a tile; 32 if tiled
   gpu::MatrixShape unit{};  // subgroup_matrix: what a subgroup multiplies at once
+  // subgroup_matrix, the pass of keys: it stores the scores' cotangents, of some heads at a time, and a matrix product
+  // makes dq of them in the place of the other pass, which would compute them again.
+  bool stores_slopes = false;
 };
 // "tiled_128x2", "subgroup_matrix_128_rows32_tile16_by_16x16x16".
 std::string to_string(const AttentionGradientVariant& variant);

@@ -9,6 +9,10 @@
   the scores' cotangents but for p.scale. Then of keys 0 adds to dk and 1 to dv; of queries each adds to half of dq's
   columns.
 
+  stores_slopes: the pass of keys also stores the scores' cotangents but for p.scale, f16 [heads of keys, keys, rows], in
+  the buffer of the stats, with zeros for what it does not visit: a matrix product then makes dq of them. The number of
+  queries is a multiple of 8.
+
   columns: head sizes padded to whole matrices; what is loaded is 0 past dim and value_dim, and not stored there.
   What each row's stats are attention_gradient_stats.wgsl says. Every variable in workgroup memory is a multiple of 16
   bytes long (attention_subgroup_matrix.wgsl says why).
@@ -19,9 +23,14 @@
 {% set threads_per_row = threads // block %}
 {% set own = tile // threads_per_row %}
 {# others of a tile that a thread has of its row #}
-{% set pitch = columns + 8 %}
+{% set halves = 1 if keys_own else 2 %}
+{# of the others' columns, each in an array of its own: the offsets of matrices in it are constants, without which
+   NVIDIA's compiler loads the elements of a matrix one by one #}
+{% set half_columns = columns // halves %}
+{% set pitch = half_columns + 8 %}
 {% set pitch_s = tile + 4 %}
-{% set pitch_w = tile + 8 %}
+{% set weight_sides = 2 if keys_own else 1 %}
+{# what goes back to the matrices: ds, and of keys the weights #}
 {% set row_units = sub_rows // unit_m %}
 {% set tile_units = tile // unit_n %}
 {% set depth = columns // unit_k %}
@@ -43,9 +52,9 @@ const threads = {{ threads }}u;
 const block = {{ block }}u;
 const tile = {{ tile }}u;
 
-var<workgroup> others_tile: array<array<f16, {{ tile * pitch }}>, 4>;    // of both subgroups, in two buffers
+var<workgroup> others_tile: array<array<f16, {{ tile * pitch }}>, {{ 4 * halves }}>;    // of both subgroups, in two buffers
 var<workgroup> scores: array<array<f32, {{ sub_rows * pitch_s }}>, {{ pairs * 2 }}>;
-var<workgroup> weights: array<array<f16, {{ sub_rows * pitch_w }}>, {{ pairs * 2 }}>;
+var<workgroup> weights: array<array<f16, {{ sub_rows * pitch_w }}>, {{ pairs * weight_sides }}>;
 {% if keys_own %}
 // Of the tile's queries, in two buffers.
 var<workgroup> log_sums_tile: array<array<f32, {{ tile }}>, 2>;
@@ -58,52 +67,77 @@ var<workgroup> count_tile: array<array<u32, {{ tile }}>, 2>;
 {% if bounded %}
 var<workgroup> range: array<atomic<u32>, 4>;    // of the others that matter to any own item; only two are used
 {% endif %}
+{% if keys_own and hides %}
+var<workgroup> blind: array<atomic<u32>, 4>;    // [0]: set if some query sees no key
+{% endif %}
 
 {% macro four(type, name, i) -%}
 vec4<{{ type }}>({{ name }}[{{ i }}], {{ name }}[{{ i }} + 1u], {{ name }}[{{ i }} + 2u], {{ name }}[{{ i }} + 3u])
 {%- endmacro %}
-{# Loads the others of tile `n` into registers. #}
-{% macro fetch(n) %}
+{# Loads what the pass of keys needs of each of the others that fetch() loads next. Every thread does, always: a register
+   that may also keep its old value would be copied, and so waited for, right away. #}
+{% macro fetch_stats() %}
+      next_stats = stats_buf[p.stats_o + (batch * p.kv_heads * p.group + next_head) * p.queries + min(next_other + t % tile, others.y - 1u)];
+{% endmacro %}
+{# Loads the others from `next_other` on into registers. Nothing here may wait for what is loaded: it is used at the next
+   stage(), after products. #}
+{% macro fetch() %}
+      fetched = next_other;
 {% if keys_own %}
-      let head = kv_head * p.group + ({{ n }}) / tiles_of_head;
-      let base = others.x + ({{ n }}) % tiles_of_head * tile;
-      let stats_start = p.stats_o + (batch * p.kv_heads * p.group + head) * p.queries;
-{% else %}
-      let head = kv_head;
-      let base = others.x + ({{ n }}) * tile;
+      fetched_stats = p.stats_o + (batch * p.kv_heads * p.group + next_head) * p.queries;
 {% endif %}
 {% for x in [names[2], names[3]] %}
 {% set size = dim if x == "q" or x == "k" else value_dim %}
 {% for i in range((tile * size // 8 + threads - 1) // threads) %}
       {
-        let other = base + (t + {{ i * threads }}u) / {{ size // 8 }}u;
-        let read = min(other, others.y - 1u);
-        let words = {{ x }}_buf[p.{{ x }}_o + (batch * p.{{ x }}_b + head * p.{{ x }}_h + read * p.{{ x }}_i) / 8u + (t + {{ i * threads }}u) % {{ size // 8 }}u];
-{% if keys_own and hides %}
-        let seen = stats_buf[stats_start + read].zw;    // what sees no key is not used, whatever it is
-        next_{{ x }}{{ i }} = select(vec4<u32>(), words, other < others.y && seen.y > seen.x);
-{% else %}
-        next_{{ x }}{{ i }} = select(vec4<u32>(), words, other < others.y);
-{% endif %}
+        let read = min(next_other + (t + {{ i * threads }}u) / {{ size // 8 }}u, others.y - 1u);
+        next_{{ x }}{{ i }} = {{ x }}_buf[p.{{ x }}_o + (batch * p.{{ x }}_b + {{ "next_head" if keys_own else "kv_head" }} * p.{{ x }}_h + read * p.{{ x }}_i) / 8u + (t + {{ i * threads }}u) % {{ size // 8 }}u];
       }
 {% endfor %}
 {% endfor %}
+      next_other += tile;
 {% if keys_own %}
-      if (t < tile) {
-        next_stats = stats_buf[stats_start + min(base + t, others.y - 1u)];
-        if (base + t >= others.y) { next_stats = vec4<u32>(bitcast<u32>(-p.hidden), 0u, 0u, 0u); }
+      if (next_other >= others.y) {
+        next_other = others.x;
+        next_head++;
       }
 {% endif %}
 {% endmacro %}
-{# Stores these to workgroup memory. #}
+{# Stores these to workgroup memory, zeros past the last one. What sees no key is not used, whatever it is. #}
 {% macro stage(buffer) %}
-{% for x in [names[2], names[3]] %}
+{% set all = [names[2], names[3]] %}
+      if (fetched + tile > others.y) {
+{% for x in all %}
+{% set size = dim if x == "q" or x == "k" else value_dim %}
+{% for i in range((tile * size // 8 + threads - 1) // threads) %}
+        if (fetched + (t + {{ i * threads }}u) / {{ size // 8 }}u >= others.y) { next_{{ x }}{{ i }} = vec4<u32>(); }
+{% endfor %}
+{% endfor %}
+{% if keys_own %}
+        if (fetched + t >= others.y) { next_stats = vec4<u32>(bitcast<u32>(-p.hidden), 0u, 0u, 0u); }
+{% endif %}
+      }
+{% if keys_own and hides %}
+      if (some_blind) {
+{% for x in all %}
+{% set size = dim if x == "q" or x == "k" else value_dim %}
+{% for i in range((tile * size // 8 + threads - 1) // threads) %}
+        {
+          let seen = stats_buf[fetched_stats + min(fetched + (t + {{ i * threads }}u) / {{ size // 8 }}u, others.y - 1u)].zw;
+          if (seen.y <= seen.x) { next_{{ x }}{{ i }} = vec4<u32>(); }
+        }
+{% endfor %}
+{% endfor %}
+      }
+{% endif %}
+{% for x in all %}
 {% set size = dim if x == "q" or x == "k" else value_dim %}
 {% set count = tile * size // 8 %}
 {% for i in range((count + threads - 1) // threads) %}
       {{ "if (t + " ~ i * threads ~ "u < " ~ count ~ "u) " if (i + 1) * threads > count else "" }}{
-        let to = (t + {{ i * threads }}u) / {{ size // 8 }}u * {{ pitch }}u + (t + {{ i * threads }}u) % {{ size // 8 }}u * 8u;
-{{ store_f16("next_" ~ x ~ i, 4, "others_tile[(" ~ buffer ~ ") * 2u + " ~ (0 if x == names[2] else 1) ~ "u][to", 0) }}
+        let chunk = (t + {{ i * threads }}u) % {{ size // 8 }}u;
+        let to = (t + {{ i * threads }}u) / {{ size // 8 }}u * {{ pitch }}u + chunk{{ " % " ~ half_columns // 8 ~ "u" if halves > 1 }} * 8u;
+{{ store_f16("next_" ~ x ~ i, 4, "others_tile[((" ~ buffer ~ ") * 2u + " ~ (0 if x == names[2] else 1) ~ "u)" ~ (" * 2u + chunk / " ~ half_columns // 8 ~ "u" if halves > 1 else "") ~ "][to", 0) }}
       }
 {% endfor %}
 {% endfor %}
@@ -119,6 +153,57 @@ vec4<{{ type }}>({{ name }}[{{ i }}], {{ name }}[{{ i }} + 1u], {{ name }}[{{ i 
 {% endif %}
 {% endmacro %}
 
+{# The scores and the weights' cotangents of the tile in buffer `next`, to workgroup memory; and, unless `current` is "",
+   what the tile in that buffer adds to the sums: in turns, because they do not depend on each other. #}
+{% macro products(current, next) %}
+    {
+{% for i in range(row_units) %}
+{% for j in range(tile_units) %}
+      var s{{ i }}_{{ j }} = {{ result_type }}();    // a declaration alone does not clear it in a loop
+{% endfor %}
+{% if current %}
+{% for k in range(tile // unit_k) %}
+      let left{{ i }}_{{ k }} = subgroupMatrixLoad<{{ left_type }}, row_major>(&weights[{{ "own_matrix" if keys_own else "pair" }}], {{ i * unit_m * pitch_w + k * unit_k }}u, {{ pitch_w }}u);
+{% endfor %}
+{% endif %}
+{% endfor %}
+{% for k in range(depth) %}
+{% for j in range(tile_units) %}
+      {
+        let right = subgroupMatrixLoad<{{ right_type }}, col_major>(&others_tile[(({{ next }}) * 2u + side){{ " * 2u + " ~ k * unit_k // half_columns ~ "u" if halves > 1 }}], {{ j * unit_n * pitch + k * unit_k % half_columns }}u, {{ pitch }}u);
+{% for i in range(row_units) %}
+        s{{ i }}_{{ j }} = subgroupMatrixMultiplyAccumulate(a{{ i }}_{{ k }}, right, s{{ i }}_{{ j }});
+{% endfor %}
+      }
+{% endfor %}
+{% if current %}
+{% set steps = tile // unit_k * sum_units %}
+{% for step in range(k * steps // depth, (k + 1) * steps // depth) %}
+{% set at_k = step // sum_units %}
+{% set j = step % sum_units %}
+      {
+{% if keys_own %}
+        let right = subgroupMatrixLoad<{{ right_type }}, row_major>(&others_tile[{{ current }} * 2u + side], {{ at_k * unit_k * pitch + j * unit_n }}u, {{ pitch }}u);
+{% else %}
+        let right = subgroupMatrixLoad<{{ right_type }}, row_major>(&others_tile[{{ current }} * 4u + side], {{ at_k * unit_k * pitch + j * unit_n }}u, {{ pitch }}u);
+{% endif %}
+{% for i in range(row_units) %}
+        sum{{ i }}_{{ j }} = subgroupMatrixMultiplyAccumulate(left{{ i }}_{{ at_k }}, right, sum{{ i }}_{{ j }});
+{% endfor %}
+      }
+{% endfor %}
+{% endif %}
+{% endfor %}
+{% for i in range(row_units) %}
+{% for j in range(tile_units) %}
+      subgroupMatrixStore<row_major>(&scores[own_matrix], {{ i * unit_m * pitch_s + j * unit_n }}u, s{{ i }}_{{ j }}, {{ pitch_s }}u);
+{% endfor %}
+{% endfor %}
+    }
+{% endmacro %}
+
+{# A branch by side is uniform in each subgroup. #}
+@diagnostic(off, chromium.subgroup_matrix_uniformity)
 @compute @workgroup_size(threads)
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>,
         @builtin(local_invocation_index) t: u32, @builtin(subgroup_id) subgroup: u32) {
@@ -141,6 +226,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) grid: vec
   let part = t % {{ threads_per_row }}u;
   let in_rows = row % {{ sub_rows }}u;    // within its pair
   let row_matrix = row / {{ sub_rows }}u * 2u;
+  let row_weights = row / {{ sub_rows }}u * {{ weight_sides }}u;
 {% if keys_own %}
   let own_item = min(first_own + row, p.keys - 1u);
 {% for x in ["k", "v"] %}
@@ -158,25 +244,36 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) grid: vec
   let mask_start = row_start(batch, kv_head, own_item, p.mask_b, p.mask_h, p.mask_i);
 {% endif %}
 {% endif %}
-{% if bounded %}
+{% set looks = bounded or keys_own and hides %}
+{% if looks %}
   if (t == 0u) {
+{% if bounded %}
     atomicStore(&range[0], 0xffffffffu);
     atomicStore(&range[1], 0u);
+{% endif %}
+{% if keys_own %}
+    atomicStore(&blind[0], 0u);
+{% endif %}
   }
   workgroupBarrier();
 {% if keys_own %}
   {
     var all = vec2<u32>(0xffffffffu, 0u);
+    var any_blind = false;
     for (var i = t; i < p.rows; i += threads) {
       let seen = stats_buf[p.stats_o + head_of_keys * p.rows + i].zw;
+      any_blind |= seen.y <= seen.x;
       if (seen.y > max(seen.x, first_own) && seen.x < first_own + block) {
         all = vec2<u32>(min(all.x, i % p.queries), max(all.y, i % p.queries + 1u));
       }
     }
+    if (any_blind) { atomicStore(&blind[0], 1u); }
+{% if bounded %}
     if (all.y > 0u) {
       atomicMin(&range[0], all.x);
       atomicMax(&range[1], all.y);
     }
+{% endif %}
   }
 {% else %}
   if (stats.w > stats.z) {
@@ -185,19 +282,41 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) grid: vec
   }
 {% endif %}
   workgroupBarrier();
+{% if keys_own %}
+  let some_blind = workgroupUniformLoad(&blind[0]) != 0u;
+{% endif %}
+{% endif %}
+{% if bounded %}
   let last_other = workgroupUniformLoad(&range[1]);
+{% if stores_slopes %}
+  let others = vec2<u32>(min(workgroupUniformLoad(&range[0]), last_other) / tile * tile, last_other);
+{% else %}
   let others = vec2<u32>(min(workgroupUniformLoad(&range[0]), last_other), last_other);
+{% endif %}
 {% else %}
   let others = vec2<u32>(0u, {{ "p.queries" if keys_own else "p.keys" }});
 {% endif %}
 {% if keys_own %}
   let tiles_of_head = (others.y - others.x + tile - 1u) / tile;
   let tiles = tiles_of_head * p.group;
+{% if stores_slopes %}
+  let slopes = p.slopes_o + (head_of_keys * p.keys + first_own) * (p.rows / 8u);    // in units of eight
+  let own_slopes = slopes + row * (p.rows / 8u);
+  let stores = first_own + row < p.keys;
+{% if bounded %}
+  for (var r = 0u; r < min(block, p.keys - first_own); r++) {
+    for (var i = t; i < p.rows / 8u; i += threads) {
+      let query = i * 8u % p.queries;
+      if (query < others.x || query >= others.x + tiles_of_head * tile) { stats_buf[slopes + r * (p.rows / 8u) + i] = vec4<u32>(); }
+    }
+  }
+{% endif %}
+{% endif %}
 {% else %}
   let tiles = (others.y - others.x + tile - 1u) / tile;
 {% endif %}
 
-{# Own items, through the workgroup memory of the weights. #}
+{# Own items, through the workgroup memory of the weights: those of one side after those of the other. #}
 {% for i in range(row_units) %}
 {% for k in range(depth) %}
   var a{{ i }}_{{ k }}: {{ left_type }};
@@ -207,25 +326,28 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) grid: vec
 {% endfor %}
 {% endfor %}
 {% for c in range(columns // tile) %}
-{% for e in range(own // 8) %}
-{% for x in [names[0], names[1]] %}
+{% for of_side in [0, 1] %}
+{% set x = names[of_side] %}
 {% set size = dim if x == "q" or x == "k" else value_dim %}
+{% for e in range(own // 8) %}
   {
     let d = part * {{ own }}u + {{ e * 8 }}u;
     var words = vec4<u32>();
     if ({{ c * tile }}u + d < {{ size }}u) { words = {{ x }}_buf[p.{{ x }}_o + ({{ x }}_start + {{ c * tile }}u + d) / 8u]; }
     let to = in_rows * {{ pitch_w }}u + d;
-{{ store_f16("words", 4, "weights[row_matrix + " ~ (0 if x == names[0] else 1) ~ "u][to", 0) }}
+{{ store_f16("words", 4, "weights[row_weights][to", 0) }}
   }
 {% endfor %}
-{% endfor %}
   workgroupBarrier();
+  if (side == {{ of_side }}u) {
 {% for i in range(row_units) %}
 {% for k in range(tile // unit_k) %}
-  a{{ i }}_{{ c * tile // unit_k + k }} = subgroupMatrixLoad<{{ left_type }}, row_major>(&weights[own_matrix], {{ i * unit_m * pitch_w + k * unit_k }}u, {{ pitch_w }}u);
+    a{{ i }}_{{ c * tile // unit_k + k }} = subgroupMatrixLoad<{{ left_type }}, row_major>(&weights[pair * {{ weight_sides }}u], {{ i * unit_m * pitch_w + k * unit_k }}u, {{ pitch_w }}u);
 {% endfor %}
 {% endfor %}
+  }
   workgroupBarrier();
+{% endfor %}
 {% endfor %}
 
 {# What is past dim and value_dim stays 0 in both buffers. #}
@@ -234,7 +356,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) grid: vec
 {% if columns > size %}
   for (var i = t; i < {{ 2 * tile * (columns - size) }}u; i += threads) {
     let in_tile = i % {{ tile * (columns - size) }}u;
-    others_tile[i / {{ tile * (columns - size) }}u * 2u + {{ side }}u][in_tile / {{ columns - size }}u * {{ pitch }}u + {{ size }}u + in_tile % {{ columns - size }}u] = 0.0h;
+    let column = {{ size }}u + in_tile % {{ columns - size }}u;
+    others_tile[(i / {{ tile * (columns - size) }}u * 2u + {{ side }}u){{ " * 2u + column / " ~ half_columns ~ "u" if halves > 1 }}][in_tile / {{ columns - size }}u * {{ pitch }}u + column{{ " % " ~ half_columns ~ "u" if halves > 1 }}] = 0.0h;
   }
 {% endif %}
 {% endfor %}
@@ -244,47 +367,42 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) grid: vec
   var next_{{ x }}{{ i }}: vec4<u32>;
 {% endfor %}
 {% endfor %}
+  var next_other = others.x;
+  var fetched = 0u;    // the first of those in registers
 {% if keys_own %}
   var next_stats: vec4<u32>;
+  var fetched_stats = 0u;
+  var next_head = kv_head * p.group;
+{% endif %}
+{% if keys_own and (mask != "none" or stores_slopes) %}
+  // Where the loop is: a tile of a head of the group.
+  var head = 0u;
+  var in_head = 0u;
 {% endif %}
   if (tiles > 0u) {
-{{ fetch("0u") }}
+{{ fetch_stats() if keys_own }}
+{{ fetch() }}
 {{ stage("0u") }}
+    workgroupBarrier();
+{{ fetch_stats() if keys_own }}
+    if (tiles > 1u) {
+{{ fetch() }}
+    }
+{{ products("", "0u") }}
+    workgroupBarrier();
   }
-  workgroupBarrier();
+  // Between two barriers the matrix units have this tile's sums and the next one's scores; after the last tile those of
+  // whatever is there, which nothing reads.
   for (var n = 0u; n < tiles; n++) {
     let buffer = n % 2u;
-    if (n + 1u < tiles) {
-{{ fetch("n + 1u") }}
-    }
-    {
-{% for i in range(row_units) %}
-{% for j in range(tile_units) %}
-      var s{{ i }}_{{ j }} = {{ result_type }}();    // a declaration alone does not clear it in a loop
-{% endfor %}
-{% endfor %}
-{% for k in range(depth) %}
-{% for j in range(tile_units) %}
-      {
-        let right = subgroupMatrixLoad<{{ right_type }}, col_major>(&others_tile[buffer * 2u + side], {{ j * unit_n * pitch + k * unit_k }}u, {{ pitch }}u);
-{% for i in range(row_units) %}
-        s{{ i }}_{{ j }} = subgroupMatrixMultiplyAccumulate(a{{ i }}_{{ k }}, right, s{{ i }}_{{ j }});
-{% endfor %}
-      }
-{% endfor %}
-{% endfor %}
-{% for i in range(row_units) %}
-{% for j in range(tile_units) %}
-      subgroupMatrixStore<row_major>(&scores[own_matrix], {{ i * unit_m * pitch_s + j * unit_n }}u, s{{ i }}_{{ j }}, {{ pitch_s }}u);
-{% endfor %}
-{% endfor %}
-    }
-    workgroupBarrier();
-{% if mask != "none" or (bounded and not keys_own) or not keys_own %}
-    let base = others.x + n{{ " % tiles_of_head" if keys_own }} * tile + part * {{ own }}u;    // this thread's first other
+{% if mask != "none" or stores_slopes or not keys_own %}
+    let base = others.x + {{ "in_head" if keys_own else "n" }} * tile + part * {{ own }}u;    // this thread's first other
 {% endif %}
 {% if keys_own and mask != "none" %}
-    let mask_start = batch * p.mask_b + (kv_head * p.group + n / tiles_of_head) * p.mask_h + own_item * p.mask_k;
+    let mask_start = batch * p.mask_b + (kv_head * p.group + head) * p.mask_h + own_item * p.mask_k;
+{% endif %}
+{% if stores_slopes %}
+    var first_slopes: vec2<u32>;    // the first four of eight
 {% endif %}
 {% for j in range(own // 4) %}
     {
@@ -318,40 +436,43 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) grid: vec
       let ds = vec4<f16>(w * (dw - delta));
 {% endif %}
       let to = in_rows * {{ pitch_w }}u + part * {{ own }}u + {{ 4 * j }}u;
-{% if keys_own %}
-      let narrow_w = vec4<f16>(w);
+      {
+        let words = bitcast<vec2<u32>>(ds);
+{{ store_f16("words", 2, "weights[row_weights][to", 0) }}
+{% if stores_slopes %}
+{% if j % 2 == 0 %}
+        first_slopes = words;
+{% else %}
+        let query = base + {{ 4 * (j - 1) }}u;
+        if (stores && query < p.queries) { stats_buf[own_slopes + (head * p.queries + query) / 8u] = vec4<u32>(first_slopes, words); }
 {% endif %}
-{% for e in range(4) %}
-      weights[row_matrix][to + {{ e }}u] = ds[{{ e }}];
-{% if keys_own %}
-      weights[row_matrix + 1u][to + {{ e }}u] = narrow_w[{{ e }}];
 {% endif %}
-{% endfor %}
+      }
+{% if keys_own %}
+      {
+        let words = bitcast<vec2<u32>>(vec4<f16>(w));
+{{ store_f16("words", 2, "weights[row_weights + 1u][to", 0) }}
+      }
+{% endif %}
     }
 {% endfor %}
     if (n + 1u < tiles) {
 {{ stage("(n + 1u) % 2u") }}
     }
     workgroupBarrier();
-{% for k in range(tile // unit_k) %}
-    {
-{% for i in range(row_units) %}
-      let left{{ i }} = subgroupMatrixLoad<{{ left_type }}, row_major>(&weights[{{ "own_matrix" if keys_own else "pair * 2u" }}], {{ i * unit_m * pitch_w + k * unit_k }}u, {{ pitch_w }}u);
-{% endfor %}
-{% for j in range(sum_units) %}
-      {
-{% if keys_own %}
-        let right = subgroupMatrixLoad<{{ right_type }}, row_major>(&others_tile[buffer * 2u + side], {{ k * unit_k * pitch + j * unit_n }}u, {{ pitch }}u);
-{% else %}
-        let right = subgroupMatrixLoad<{{ right_type }}, row_major>(&others_tile[buffer * 2u], {{ k * unit_k * pitch + j * unit_n }}u + side * {{ sum_columns }}u, {{ pitch }}u);
-{% endif %}
-{% for i in range(row_units) %}
-        sum{{ i }}_{{ j }} = subgroupMatrixMultiplyAccumulate(left{{ i }}, right, sum{{ i }}_{{ j }});
-{% endfor %}
-      }
-{% endfor %}
+{{ fetch_stats() if keys_own }}
+    if (n + 2u < tiles) {
+{{ fetch() }}
     }
-{% endfor %}
+{{ products("buffer", "(n + 1u) % 2u") }}
+    workgroupBarrier();
+{% if keys_own and (mask != "none" or stores_slopes) %}
+    in_head++;
+    if (in_head == tiles_of_head) {
+      in_head = 0u;
+      head++;
+    }
+{% endif %}
   }
 
   // Results, through the workgroup memory of the scores.

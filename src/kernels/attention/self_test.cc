@@ -64,7 +64,8 @@ bool passes(const gpu::Device& device, const AttentionVariant& v, std::int64_t d
 // Both passes of the gradient: one and a half blocks of rows and keys, two whole tiles and a partial one at least.
 bool passes(const gpu::Device& device, const AttentionGradientVariant& v, std::int64_t dim, std::int64_t value_dim,
             bool causal) {
-  const std::int64_t block = v.subgroups / 2 * v.rows, queries = std::max(block * 3 / 4, v.tile + std::int64_t{3});
+  const std::int64_t block = v.subgroups / 2 * v.rows;
+  const std::int64_t queries = std::max(block * 3 / 4, v.tile + std::int64_t{v.stores_slopes ? 8 : 3});
   const std::int64_t keys = std::max(block * 3 / 2, 2 * v.tile + std::int64_t{3});
   const auto host = [](const Shape& shape, DType type) {
     return View(Buffer::host((byte_size(type, static_cast<std::uint64_t>(element_count(shape))) + 15) / 16 * 16), 0,
