@@ -163,7 +163,7 @@ struct AttentionGradientVariant {
   int tile = 32;            // keys or queries of a tile; 32 if tiled
   gpu::MatrixShape unit{};  // subgroup_matrix: what a subgroup multiplies at once
   // subgroup_matrix, the pass of keys: it stores the scores' cotangents, of some heads at a time, and a matrix product
-  // makes dq of them in the place of the other pass, which would compute them again.
+  // makes dq of them in the place of the other pass, which would compute them again. Without windows and lengths.
   bool stores_slopes = false;
 };
 // "tiled_128x2", "subgroup_matrix_128_rows32_tile16_by_16x16x16".

@@ -385,6 +385,8 @@ bool attention_gradient_can_run(const AttentionGradientVariant& v, const Attenti
   if (v.threads * 2 != v.subgroups * pair || v.rows % m != 0 || pair % v.rows != 0) return false;
   if (v.tile % n != 0 || v.tile % k != 0 || v.tile % (pair / v.rows * 8) != 0 || v.tile > v.threads) return false;
   if (v.stores_slopes && (a.queries % 8 != 0 || slopes_of_head(a) > most_slopes(capabilities, a))) return false;
+  // The product would take what hidden keys have, which may be NaN, and most of its work would be in vain.
+  if (v.stores_slopes && (a.has_window() || a.lengths.queries || a.lengths.keys)) return false;
   // The product loads k as vectors of words, and then cannot write to the same buffer.
   if (v.stores_slopes && c.dq.buffer == a.k.buffer) return false;
   constexpr std::int64_t kWidest = 256;
@@ -409,9 +411,8 @@ AttentionGradientVariant choose_attention_gradient(const gpu::Capabilities& capa
       auto v = widest <= 128 ? attention_gradient_matrix(capabilities, pairs, 32, 16)
                              : attention_gradient_matrix(capabilities, pairs, 16, 32);
       if (!v) break;
-      constexpr double kSeen = 0.75;  // the product takes hidden keys too
-      v->stores_slopes = pass == AttentionPass::keys && a.mean_keys() > kSeen * static_cast<double>(a.keys);
-      if (v->stores_slopes && !attention_gradient_can_run(*v, c, capabilities)) v->stores_slopes = false;
+      v->stores_slopes = pass == AttentionPass::keys;
+      if (!attention_gradient_can_run(*v, c, capabilities)) v->stores_slopes = false;
       if (attention_gradient_can_run(*v, c, capabilities)) return *v;
     }
   }

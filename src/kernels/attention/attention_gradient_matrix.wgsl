@@ -10,8 +10,8 @@
   columns.
 
   stores_slopes: the pass of keys also stores the scores' cotangents but for p.scale, f16 [heads of keys, keys, rows], in
-  the buffer of the stats, with zeros for what it does not visit: a matrix product then makes dq of them. The number of
-  queries is a multiple of 8.
+  the buffer of the stats: a matrix product then makes dq of them. It visits all queries (not `bounded`), whose number
+  is a multiple of 8.
 
   columns: head sizes padded to whole matrices; what is loaded is 0 past dim and value_dim, and not stored there.
   What each row's stats are attention_gradient_stats.wgsl says. Every variable in workgroup memory is a multiple of 16
@@ -288,11 +288,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) grid: vec
 {% endif %}
 {% if bounded %}
   let last_other = workgroupUniformLoad(&range[1]);
-{% if stores_slopes %}
-  let others = vec2<u32>(min(workgroupUniformLoad(&range[0]), last_other) / tile * tile, last_other);
-{% else %}
   let others = vec2<u32>(min(workgroupUniformLoad(&range[0]), last_other), last_other);
-{% endif %}
 {% else %}
   let others = vec2<u32>(0u, {{ "p.queries" if keys_own else "p.keys" }});
 {% endif %}
@@ -300,17 +296,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) grid: vec
   let tiles_of_head = (others.y - others.x + tile - 1u) / tile;
   let tiles = tiles_of_head * p.group;
 {% if stores_slopes %}
-  let slopes = p.slopes_o + (head_of_keys * p.keys + first_own) * (p.rows / 8u);    // in units of eight
-  let own_slopes = slopes + row * (p.rows / 8u);
+  let own_slopes = p.slopes_o + (head_of_keys * p.keys + first_own + row) * (p.rows / 8u);    // in units of eight
   let stores = first_own + row < p.keys;
-{% if bounded %}
-  for (var r = 0u; r < min(block, p.keys - first_own); r++) {
-    for (var i = t; i < p.rows / 8u; i += threads) {
-      let query = i * 8u % p.queries;
-      if (query < others.x || query >= others.x + tiles_of_head * tile) { stats_buf[slopes + r * (p.rows / 8u) + i] = vec4<u32>(); }
-    }
-  }
-{% endif %}
 {% endif %}
 {% else %}
   let tiles = (others.y - others.x + tile - 1u) / tile;
