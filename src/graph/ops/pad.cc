@@ -294,7 +294,8 @@ Tensor pad(const Operand& x, std::span<const std::int64_t> before, std::span<con
   Tensor y = x;
   for (int d = 0; d < x.rank(); ++d) {
     const std::int64_t n = x.shape()[d];
-    if (n + b[d] + a[d] < 0) PadOp({b, a, {mode, value}}).infer(std::span(&x.type(), 1));  // says what is wrong
+    const std::int64_t left = n + b[d];  // both are at most 0, and may be the least number
+    if (left < 0 || left + a[d] < 0) PadOp({b, a, {mode, value}}).infer(std::span(&x.type(), 1));  // says what is wrong
     y = slice(y, d, -b[d], n + a[d]);
   }
   return y;
