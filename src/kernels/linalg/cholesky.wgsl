@@ -3,15 +3,13 @@
   the end, so that a column takes one barrier: element (i, j) loses s(i, k) conj(s(j, k)) / s(k, k) in step k.
 
   in_place: a is l. inverse: w is the conjugate transpose of the factor's inverse, for the product that makes the rows
-  below of the same columns; it grows in the other triangle.
+  below of the same columns. What a step takes from row i it also takes from that row of the inverse, whose element
+  (i, j) is held in (j, i).
   complex: elements are vec2<f32>. first: info is not read.
 #}
 alias value = {{ "vec2<f32>" if complex else "f32" }};
 const kPitch = {{ size + 1 }}u;
 var<workgroup> s: array<value, {{ size * (size + 1) }}>;
-{% if inverse %}
-var<workgroup> scales: array<f32, {{ size }}>;
-{% endif %}
 fn conjugate(a: value) -> value { return {{ "vec2<f32>(a.x, -a.y)" if complex else "a" }}; }
 fn product(a: value, b: value) -> value { return {{ "vec2<f32>(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x)" if complex else "a * b" }}; }
 fn real_part(a: value) -> f32 { return a{{ ".x" if complex }}; }
@@ -52,31 +50,14 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
       for (var j = k + 1u + tx; j <= i; j += {{ width }}u) {
         s[i * kPitch + j] -= product(x, conjugate(s[j * kPitch + k]));
       }
-    }
-  }
-  workgroupBarrier();
 {% if inverse %}
-  for (var k = lid; k < p.n; k += {{ threads }}u) {
-    let pivot = real_part(s[k * kPitch + k]);
-    scales[k] = select(p.nan, 1.0 / sqrt(pivot), is_positive(pivot));
-  }
-  workgroupBarrier();
-  for (var e = lid; e < p.n * p.n; e += {{ threads }}u) {
-    let i = e / p.n;
-    let j = e % p.n;
-    if (j < i) { s[i * kPitch + j] *= scales[j]; }
-  }
-  workgroupBarrier();
-  // Column j of the inverse, by substitution: element (i, j) is held in (j, i).
-  for (var j = lid; j < p.n; j += {{ threads }}u) {
-    for (var i = j + 1u; i < p.n; i++) {
-      var sum = s[i * kPitch + j] * scales[j];
-      for (var k = j + 1u; k < i; k++) { sum += product(s[i * kPitch + k], s[j * kPitch + k]); }
-      s[j * kPitch + i] = -sum * scales[i];
+      for (var j = tx; j <= k; j += {{ width }}u) {
+        if (j == k) { s[k * kPitch + i] = -x; } else { s[j * kPitch + i] -= product(x, s[j * kPitch + k]); }
+      }
+{% endif %}
     }
   }
   workgroupBarrier();
-{% endif %}
   if (matrix >= p.count) { return; }
   for (var e = lid; e < p.n * p.n; e += {{ threads }}u) {
     let i = e / p.n;
@@ -89,19 +70,18 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
         let root = select(p.nan, sqrt(pivot), good);
         v = {{ "vec2<f32>(root, select(p.nan, 0.0, good))" if complex else "root" }};
       } else {
-{% if inverse %}
-        v = s[i * kPitch + j];
-{% else %}
         v = s[i * kPitch + j] * select(p.nan, 1.0 / sqrt(pivot), good);
-{% endif %}
       }
     }
     store_l(l0 + i * p.l_row + j * p.l_column, v);
 {% if inverse %}
-    // w(i, j) is conj of the inverse's (j, i).
+    // w(i, j) is the conjugate of the inverse's (j, i).
     var w = value();
-    if (i == j) { w = {{ "vec2<f32>(scales[i], 0.0)" if complex else "scales[i]" }}; }
-    if (i < j) { w = conjugate(s[i * kPitch + j]); }
+    if (j >= i) {
+      let pivot = real_part(s[j * kPitch + j]);
+      let scale = select(p.nan, 1.0 / sqrt(pivot), is_positive(pivot));
+      if (i == j) { w = {{ "vec2<f32>(scale, 0.0)" if complex else "scale" }}; } else { w = conjugate(s[i * kPitch + j]) * scale; }
+    }
     store_w((matrix * p.n + i) * p.n + j, w);
 {% endif %}
   }

@@ -171,39 +171,80 @@ View adjoint(Stream& stream, GpuScratch& scratch, const View& v) {
   return transposed(result);
 }
 
+// Large matrices, by halves: the factor of the first, the rows below it, what they take from the second half, and the
+// factor of that. Whatever is not a block is a matrix product.
+class LargeCholesky {
+ public:
+  LargeCholesky(Stream& stream, const View& l, const View& info, std::int64_t size)
+      : stream_(stream), commands_(*stream.gpu()), l_(l), info_(info), size_(size), memory_(commands_) {}
+
+  void factor(std::int64_t first, std::int64_t n) {
+    if (n <= size_) {
+      Factor f{.first = first == 0, .row = first, .inverse = {}};
+      if (first + n < l_.shape()[-1]) {
+        Shape shape = batch_of(l_);
+        shape.push_back(n);
+        shape.push_back(n);
+        f.inverse = dense(memory_, shape);
+        inverses_.push_back(*f.inverse);
+      }
+      const View own = block(l_, first, n, first, n);
+      return cholesky_block(commands_, own, own, info_, f, size_);
+    }
+    const std::int64_t half = half_of(n), rest = n - half;
+    factor(first, half);
+    const View below = block(l_, first + half, rest, first, half);
+    solve(first, half, below);
+    {
+      GpuScratch scratch(commands_);
+      subtract_product(stream_, commands_, below, adjoint(stream_, scratch, below),
+                       block(l_, first + half, rest, first + half, rest));
+    }
+    factor(first + half, rest);
+  }
+
+ private:
+  std::int64_t half_of(std::int64_t n) const {
+    std::int64_t half = size_;
+    while (half * 2 < n) half *= 2;
+    return half;
+  }
+  View dense(GpuScratch& scratch, const Shape& shape) const {
+    const View bytes = scratch.take(byte_size(l_.dtype, static_cast<std::uint64_t>(element_count(shape))));
+    return {bytes.buffer, bytes.offset, l_.dtype, shape};
+  }
+  // x times the inverse of the adjoint of the factor of n rows from `first` on.
+  void solve(std::int64_t first, std::int64_t n, const View& x) {
+    GpuScratch scratch(commands_);
+    if (n <= size_) {
+      const View copied = dense(scratch, x.shape());
+      copy(stream_, x, copied);
+      return matmul(stream_, copied, inverses_[static_cast<std::size_t>(first / size_)], x);
+    }
+    const std::int64_t half = half_of(n), rest = n - half, rows = x.shape()[-2];
+    const View left = block(x, 0, rows, 0, half), right = block(x, 0, rows, half, rest);
+    solve(first, half, left);
+    subtract_product(stream_, commands_, left, adjoint(stream_, scratch, block(l_, first + half, rest, first, half)),
+                     right);
+    solve(first + half, rest, right);
+  }
+
+  Stream& stream_;
+  gpu::Commands& commands_;
+  const View &l_, &info_;
+  std::int64_t size_;
+  GpuScratch memory_;
+  std::vector<View> inverses_;
+};
+
 void cholesky_gpu(Stream& stream, const View& a, const View& l, const View& info) {
   gpu::Commands& commands = *stream.gpu();
   const gpu::Capabilities& can = commands.device().capabilities();
   const std::int64_t n = l.shape()[-1], size = block_size(can, l, 0, 64);
   if (n <= size) return cholesky_block(commands, a, l, info, {.first = true, .row = 0, .inverse = {}}, size);
-  triangle(stream, Triangle::lower, a, l);
-  for (std::int64_t k = 0; k < n; k += size) {
-    const std::int64_t own = std::min(size, n - k), below = n - k - own;
-    GpuScratch scratch(commands);
-    const View column = block(l, k, n - k, k, own);
-    if (k > 0) {
-      const View before = adjoint(stream, scratch, block(l, k, own, 0, k));
-      subtract_product(stream, commands, block(l, k, n - k, 0, k), before, column);
-    }
-    const auto matrices = static_cast<std::uint64_t>(element_count(batch_of(l)));
-    Shape shape = batch_of(l);
-    shape.push_back(own);
-    shape.push_back(own);
-    Factor f{.first = k == 0, .row = k, .inverse = {}};
-    if (below) {
-      const View bytes = scratch.take(byte_size(l.dtype, matrices * static_cast<std::uint64_t>(own * own)));
-      f.inverse.emplace(View(bytes.buffer, bytes.offset, l.dtype, shape));
-    }
-    const View top = block(l, k, own, k, own);
-    cholesky_block(commands, top, top, info, f, size);
-    if (!below) break;
-    const View rest = block(l, k + own, below, k, own);
-    const View bytes = scratch.take(byte_size(l.dtype, static_cast<std::uint64_t>(rest.count())));
-    const View copied(bytes.buffer, bytes.offset, l.dtype, rest.shape());
-    copy(stream, rest, copied);
-    matmul(stream, copied, *f.inverse, rest);
-  }
-  // Products wrote above the diagonal of their blocks, which the blocks' kernel set to 0 again.
+  if (a.buffer != l.buffer || a.offset != l.offset || a.layout != l.layout) copy(stream, a, l);
+  LargeCholesky(stream, l, info, size).factor(0, n);
+  triangle(stream, Triangle::lower, l, l);
 }
 
 void run(Stream& stream, const View& a, const View& l, const View& info, const CholeskyOptions& options) {
