@@ -26,6 +26,7 @@
 #include "weft/array.h"
 #include "weft/custom_op.h"
 #include "weft/evaluate.h"
+#include "weft/fft.h"
 #include "weft/files.h"
 #include "weft/label.h"
 #include "weft/pooling.h"
@@ -192,6 +193,9 @@ TEST_F(GraphFileTest, EveryRowWithAMake) {
     all["repeat"] = [=](Graph& g) { return std::vector{repeat(x(g, {2, 3}), 2, 1)}; };
     all["roll"] = [=](Graph& g) { return std::vector{roll(x(g, {4, 3}), std::vector<std::int64_t>{-1, 2})}; };
     all["triangle"] = [=](Graph& g) { return std::vector{triangle(x(g, {3, 3}), Triangle::upper, -1)}; };
+    all["fft_complex"] = [=](Graph& g) { return std::vector{ifft(x(g, {4, 3}, DType::c64), 7, 0, FftNorm::ortho)}; };
+    all["fft_real_to_complex"] = [=](Graph& g) { return std::vector{rfft(x(g, {2, 9}), 5)}; };
+    all["fft_complex_to_real"] = [=](Graph& g) { return std::vector{irfft(x(g, {2, 9}, DType::c64), 17, -1)}; };
     all["one_hot"] = [=](Graph& g) { return std::vector{one_hot(x(g, {3}, DType::i32), 4, DType::f16, 0, 2.5, -0.0)}; };
     all["lstm"] = [=](Graph& g) {
       const auto r = lstm(x(g, {4, 2, 3}), x(g, {1, 20, 3}), x(g, {1, 20, 5}), {.initial_h = x(g, {1, 2, 5})});
