@@ -106,6 +106,7 @@ TEST(Call, MakesWhatFunctionsMade) {
   const auto attend = [](const Tensor& t) { return attention(t, t, t, {}, {}); };
   add_gradient(g.input("heads", DType::f32, {1, 2, 5, 4}), attend);
   add(stop_gradient(x));
+  add(arange(0, 5));
   add(identity(x, IdentityKind::barrier));
   add(identity(x));
   add(argmin(x, {0, 2}));

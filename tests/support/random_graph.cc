@@ -4,6 +4,7 @@
 
 #include "graph/graph.h"
 #include "graph/ops/elementwise.h"
+#include "graph/ops/view.h"
 #include "support/random_graph_values.h"
 #include "weft/fft.h"
 
@@ -156,7 +157,7 @@ class Generator : public RandomGraphValues {
   }
 
   Tensor view(const Tensor& x) {
-    switch (up_to(4)) {
+    switch (up_to(5)) {
       case 0: return permute(x, order(x.rank()));
       case 1: {  // a reshape that merges or splits axes
         Shape s = x.shape();
@@ -188,6 +189,15 @@ class Generator : public RandomGraphValues {
         Shape s = x.shape();
         s.insert(0, 1 + up_to(2));
         return element_count(s) <= 4096 ? broadcast_to(x, s) : x;
+      }
+      case 4: {  // windows that overlap
+        if (x.rank() == 0 || x.rank() >= 5) return x;
+        const int axis = up_to(x.rank() - 1);
+        const auto n = static_cast<int>(x.shape()[axis]);
+        if (n == 0) return x;
+        const int size = 1 + up_to(std::min(n, 4) - 1), dilation = size > 1 ? 1 + up_to((n - 1) / (size - 1) - 1) : 1;
+        const WindowsAttributes attributes{axis, size, 1 + up_to(2), dilation};
+        return x.size() * size <= 4096 ? windows(x, attributes) : x;
       }
       default: return x.rank() < 5 ? expand_dims(x, up_to(x.rank())) : x;
     }

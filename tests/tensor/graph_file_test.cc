@@ -19,6 +19,7 @@
 #include "graph/op_rows.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/leaf.h"
+#include "graph/ops/view.h"
 #include "support/quick.h"
 #include "support/random_graph.h"
 #include "support/temp_dir.h"
@@ -148,6 +149,7 @@ TEST_F(GraphFileTest, EveryRowWithAMake) {
     all["permute"] = [=](Graph& g) { return std::vector{x(g, {2, 3}).T()}; };
     all["broadcast"] = [=](Graph& g) { return std::vector{broadcast_to(x(g, {1, 3}), {4, 3})}; };
     all["slice"] = [=](Graph& g) { return std::vector{slice(x(g, {9}), 0, 7, 1, -2)}; };
+    all["windows"] = [=](Graph& g) { return std::vector{windows(x(g, {2, 9}), {-1, 3, 2, 2})}; };
     all["gather"] = [=](Graph& g) { return std::vector{gather(x(g, {4, 3}), x(g, {5}, DType::i32), -1)}; };
     all["gather_elements"] = [=](Graph& g) {
       return std::vector{gather_elements(x(g, {4, 3}), x(g, {4, 5}, DType::i64), 1)};
