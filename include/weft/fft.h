@@ -43,8 +43,10 @@ Tensor ihfft(const Operand& x, std::optional<std::int64_t> n = {}, int axis = -1
 // ---- Along several axes, by default all, or the last ones where `sizes` are given: one for each axis, as `n` above.
 // Throw what the functions above throw, and InvalidArgument for an axis that is named twice or another number of sizes.
 
+// fft along each of the axes.
 Tensor fftn(const Operand& x, const std::vector<std::int64_t>& sizes = {}, const Axes& axes = {},
             FftNorm norm = FftNorm::backward);
+// The inverse: ifft along each of the axes.
 Tensor ifftn(const Operand& x, const std::vector<std::int64_t>& sizes = {}, const Axes& axes = {},
              FftNorm norm = FftNorm::backward);
 // rfft along the last of the axes, then fft along the others.

@@ -46,6 +46,7 @@
 #include "weft/resampling.h"
 #include "weft/safetensors.h"
 #include "weft/shape.h"
+#include "weft/signal.h"
 #include "weft/small_float.h"
 #include "weft/tensor_data.h"
 #include "weft/text.h"

@@ -104,11 +104,12 @@ Tensor shifted(std::string_view function, const Tensor& x, const Axes& axes, boo
   return roll(x, shifts);
 }
 
-Tensor frequencies(std::string_view function, std::int64_t n, double spacing, DType dtype, std::int64_t count) {
+// Of all n results, or of the first half.
+Tensor frequencies(std::string_view function, std::int64_t n, double spacing, DType dtype, bool half) {
   if (n < 1) throw InvalidArgument("{}: n is {}; expected at least 1", function, n);
   if (!is_floating(dtype)) throw TypeError("{}: dtype is {}; expected a floating type", function, name(dtype));
-  const Tensor k = arange(0, count, 1, DType::i64);
-  const Tensor turned = count == n ? select(greater(k, (n - 1) / 2), k - n, k) : k;
+  const Tensor k = arange(0, half ? n / 2 + 1 : n, 1, DType::i64);
+  const Tensor turned = half ? k : select(greater(k, (n - 1) / 2), k - n, k);
   // As NumPy: the product with the distance of the frequencies, in the result's type or f32.
   const DType wide = dtype == DType::f64 ? dtype : DType::f32;
   return cast(cast(turned, wide) * (1 / (static_cast<double>(n) * spacing)), dtype);
@@ -175,9 +176,9 @@ Tensor irfftn(const Operand& x, const std::vector<std::int64_t>& sizes, const Ax
   });
 }
 
-Tensor fftfreq(std::int64_t n, double spacing, DType dtype) { return frequencies("fftfreq", n, spacing, dtype, n); }
+Tensor fftfreq(std::int64_t n, double spacing, DType dtype) { return frequencies("fftfreq", n, spacing, dtype, false); }
 Tensor rfftfreq(std::int64_t n, double spacing, DType dtype) {
-  return frequencies("rfftfreq", n, spacing, dtype, n / 2 + 1);
+  return frequencies("rfftfreq", n, spacing, dtype, true);
 }
 Tensor fftshift(const Operand& x, const Axes& axes) {
   return in_function("fftshift", [&] { return shifted("fftshift", x, axes, false); });

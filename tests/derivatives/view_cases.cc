@@ -1,5 +1,6 @@
 #include "derivatives/cases.h"
 #include "graph/ops/identity.h"
+#include "graph/ops/view.h"
 #include "weft/array.h"
 #include "weft/derivatives.h"
 #include "weft/graph.h"
@@ -23,6 +24,16 @@ void add_view_derivatives(DerivativeCases& cases) {
   add("slice_one", {7}, [](const Tensor& x) { return square(slice(x, 0, 2, 3, 4)); });
   add("flip", {2, 3}, [](const Tensor& x) { return square(flip(x, 1)) * x; });
   add("diagonal", {3, 4}, [](const Tensor& x) { return square(diagonal(x, 1)); });
+  add("windows", {2, 11, 2}, [](const Tensor& x) { return square(windows(x, {1, 3, 2, 3})); });
+  add("windows_of_one", {5}, [](const Tensor& x) { return square(windows(x, {0, 1, 4, 9})); });
+  cases.push_back({.name = "windows_complex",
+                   .shapes = {{9}, {9}},
+                   .function =
+                       [](std::span<const Tensor> x) {
+                         const Tensor y = windows(complex(x[0], x[1]), {0, 4, 3, 1});
+                         return std::vector{real(y) * imag(y)};
+                       },
+                   .on_f64 = false});
   add("overlapping", {4}, [](const Tensor& x) { return slice(x, 0, 0, 3) * slice(x, 0, 1, 4) + x[{2}]; });
   add("barrier", {3}, [](const Tensor& x) { return square(identity(x, IdentityKind::barrier)) * identity(x); });
   // What is taken off and added again has no derivative.

@@ -8,10 +8,12 @@
 #include "weft/compile.h"
 #include "weft/convolution.h"
 #include "weft/error.h"
+#include "weft/fft.h"
 #include "weft/pooling.h"
 #include "weft/quantization.h"
 #include "weft/recurrent.h"
 #include "weft/resampling.h"
+#include "weft/signal.h"
 
 namespace weft {
 namespace {
@@ -49,7 +51,7 @@ class Attempt {
     if (below(3) == 0) return spatial();
     const Tensor x = value(), y = value(), z = value();
     const auto maybe = [&](const Tensor& v) { return below(2) ? v : Tensor(); };
-    switch (below(41)) {
+    switch (below(45)) {
       case 0: return reshape(x, shape());
       case 1: return permute(x, axes());
       case 2: return broadcast_to(x, shape());
@@ -96,7 +98,30 @@ class Attempt {
       case 37: return eye(count(), count(), type(), number());
       case 38: return binary(static_cast<ScalarOp>(below(kScalarOpCount)), x, y);
       case 39: return unary(static_cast<ScalarOp>(below(kScalarOpCount)), x);
+      case 40:
+      case 41: return transform(below(2) ? x : floats(1));
+      case 42: return stft(below(2) ? x : floats(1), number(),
+                           {.hop_length = number(), .window_length = below(2) ? 0 : number(), .window = maybe(y),
+                            .center = below(2) == 0, .padding = static_cast<PadMode>(below(5))});
+      case 43: return istft(x, number(), {.hop_length = number(), .window = maybe(y), .center = below(2) == 0},
+                            below(2) ? std::nullopt : std::optional(number()), below(4) == 0);
       default: return cast(x, type());
+    }
+  }
+
+  Tensor transform(const Tensor& x) {
+    const auto norm = static_cast<FftNorm>(below(3));
+    const std::optional<std::int64_t> n = below(3) ? std::nullopt : std::optional(number());
+    switch (below(9)) {
+      case 0: return fft(x, n, axis(), norm);
+      case 1: return rfft(x, n, axis(), norm);
+      case 2: return irfft(x, n, axis(), norm);
+      case 3: return hfft(x, n, axis(), norm);
+      case 4: return ihfft(x, n, axis(), norm);
+      case 5: return below(2) ? rfftn(x, several(), axes(), norm) : irfftn(x, several(), axes(), norm);
+      case 6: return below(2) ? fftshift(x, axes()) : fftfreq(count(), real(), type());
+      case 7: return fft_convolve(x, value(), static_cast<ConvolveMode>(below(3)), axis());
+      default: return below(2) ? dct(x, 2 + static_cast<int>(below(2)), n, axis(), norm) : idct(x, 2, n, axis(), norm);
     }
   }
 

@@ -2,6 +2,7 @@
 #include "weft/kernels/fft.h"
 
 #include <complex>
+#include <cstdlib>
 #include <numbers>
 
 #include "cpu/executor.h"
@@ -157,22 +158,78 @@ void expect_accurate_on(gpu::Device& device, Rng& rng, std::int64_t rows, std::i
                   by_definition, "on the device");
 }
 
+std::vector<Complex> random_row(Rng& rng, std::int64_t n) {
+  std::vector<Complex> x;
+  for (std::int64_t i = 0; i < n; ++i) {
+    x.emplace_back(random_int(rng, -999, 999) / 1e3, random_int(rng, -999, 999) / 1e3);
+  }
+  return x;
+}
+
 // The CPU's transform of every length to 512 against the definition.
 TEST(FftCpu, EveryLengthTo512) {
   Rng rng{31};
   for (std::int64_t n = 1; n <= 512; ++n) {
-    std::vector<Complex> x;
-    for (std::int64_t i = 0; i < n; ++i)
-      x.emplace_back(random_int(rng, -999, 999) / 1e3, random_int(rng, -999, 999) / 1e3);
-    const std::vector<Complex> y = kernels::transform(x), expected = definition(x, n, false);
+    const std::vector<Complex> x = random_row(rng, n), y = kernels::transform(x), expected = definition(x, n, false);
     for (std::size_t k = 0; k < y.size(); ++k) {
       ASSERT_NEAR(std::abs(y[k] - expected[k]), 0, 2e-15 * static_cast<double>(n) + 1e-15) << n << " at " << k;
     }
   }
 }
 
+// How many random lengths up to 2^24 the next two tests add; nightly runs have some.
+std::uint64_t from_environment(const char* name) {
+  const char* text = std::getenv(name);
+  return text ? std::strtoull(text, nullptr, 10) : 0;
+}
+int many_lengths() { return static_cast<int>(from_environment("WEFT_FFT_LENGTHS")); }
+
+std::int64_t random_length(Rng& rng, double least_bits, double bits) {
+  return static_cast<std::int64_t>(
+      std::exp2(least_bits + (bits - least_bits) * random_int(rng, 0, 1 << 20) / (1 << 20)));
+}
+
+// Of long transforms a few elements, by sums in long double.
+TEST(FftCpu, ElementsOfManyLengths) {
+  Rng rng{37 + from_environment("WEFT_SEED")};
+  const int many = many_lengths();
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t n = 513; n <= 4096; n += many > 0 ? 1 : 97) lengths.push_back(n);
+  for (int i = 0; i < std::max(many, 4); ++i) lengths.push_back(random_length(rng, 12, many > 0 ? 24 : 18));
+  for (const std::int64_t n : lengths) {
+    const std::vector<Complex> x = random_row(rng, n), y = kernels::transform(x);
+    for (int trial = 0; trial < 3; ++trial) {
+      const auto k = static_cast<std::int64_t>(std::uniform_int_distribution<std::int64_t>(0, n - 1)(rng));
+      // Each root is computed by itself, of an angle that is reduced in integers.
+      std::complex<long double> sum = 0;
+      std::uint64_t turn = 0;
+      for (const Complex& value : x) {
+        const long double angle =
+            -2 * std::numbers::pi_v<long double> * static_cast<long double>(turn) / static_cast<long double>(n);
+        sum += std::complex<long double>(value) * std::complex<long double>(std::cos(angle), std::sin(angle));
+        turn = (turn + static_cast<std::uint64_t>(k)) % static_cast<std::uint64_t>(n);
+      }
+      // Numbers of size 1 add up to about sqrt(n), and each of the log2(n) stages rounds it.
+      const auto length = static_cast<double>(n);
+      ASSERT_NEAR(std::abs(y[static_cast<std::size_t>(k)] - Complex(sum)), 0,
+                  1e-15 * std::sqrt(length) * std::log2(length + 1))
+          << n << " at " << k;
+    }
+  }
+}
+
+// Every one on the first device, others share its shaders.
 TEST_P(Fft, EveryLengthTo512) {
-  for (std::int64_t n = 1; n <= 512; n += quick() ? 7 : 1) expect_accurate_on(device(), rng, 3, n, true);
+  const bool first = GetParam() == device_names().front();
+  for (std::int64_t n = 1; n <= 512; n += first && !quick() ? 1 : 7) expect_accurate_on(device(), rng, 3, n, true);
+}
+
+TEST_P(Fft, ManyLengths) {
+  const int many = many_lengths();
+  if (many == 0) GTEST_SKIP() << "WEFT_FFT_LENGTHS is not set";
+  Rng rng{41 + from_environment("WEFT_SEED")};
+  for (std::int64_t n = 513; n <= 4096; ++n) expect_accurate_on(device(), rng, 1, n, false);
+  for (int i = 0; i < many; ++i) expect_accurate_on(device(), rng, 1, random_length(rng, 12, 24), false);
 }
 
 // Of several passes, with large primes, and of both, up to 2^20.

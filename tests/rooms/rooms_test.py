@@ -24,7 +24,7 @@ ROOMS = [
     ("device", "core memory gpu cpu", "device devices memory profile"),
     ("kernels", "core memory gpu cpu device", "custom_kernel expression expressions kernels kernels/"),
     ("graph", "core cpu device kernels", "array call convolution creation custom_op draw fft graph indexing losses pooling quantization"
-                                         " recurrent resampling tensor"),
+                                         " recurrent resampling signal tensor"),
     ("transform", "core graph", ""),
     ("compiler", "core gpu cpu device kernels graph transform", "calibration compile"),
     ("tensor", "core gpu cpu device files kernels graph transform compiler", "control_flow derivatives evaluate files graph_file print random tensor_tree"

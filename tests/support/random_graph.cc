@@ -4,7 +4,9 @@
 
 #include "graph/graph.h"
 #include "graph/ops/elementwise.h"
+#include "graph/ops/view.h"
 #include "support/random_graph_values.h"
+#include "weft/fft.h"
 
 namespace weft::test {
 namespace {
@@ -155,7 +157,7 @@ class Generator : public RandomGraphValues {
   }
 
   Tensor view(const Tensor& x) {
-    switch (up_to(4)) {
+    switch (up_to(5)) {
       case 0: return permute(x, order(x.rank()));
       case 1: {  // a reshape that merges or splits axes
         Shape s = x.shape();
@@ -187,6 +189,15 @@ class Generator : public RandomGraphValues {
         Shape s = x.shape();
         s.insert(0, 1 + up_to(2));
         return element_count(s) <= 4096 ? broadcast_to(x, s) : x;
+      }
+      case 4: {  // windows that overlap
+        if (x.rank() == 0 || x.rank() >= 5) return x;
+        const int axis = up_to(x.rank() - 1);
+        const auto n = static_cast<int>(x.shape()[axis]);
+        if (n == 0) return x;
+        const int size = 1 + up_to(std::min(n, 4) - 1), dilation = size > 1 ? 1 + up_to((n - 1) / (size - 1) - 1) : 1;
+        const WindowsAttributes attributes{axis, size, 1 + up_to(2), dilation};
+        return x.size() * size <= 4096 ? windows(x, attributes) : x;
       }
       default: return x.rank() < 5 ? expand_dims(x, up_to(x.rank())) : x;
     }
@@ -336,7 +347,7 @@ class Generator : public RandomGraphValues {
     const auto n = static_cast<int>(x.shape()[axis]);
     std::vector<std::int64_t> counts(static_cast<std::size_t>(x.rank()), 0), after = counts;
     const auto own = static_cast<std::size_t>(axis);
-    switch (up_to(8)) {
+    switch (up_to(9)) {
       case 0:
         counts[own] = up_to(3) - 1;
         after[own] = up_to(3);
@@ -354,7 +365,23 @@ class Generator : public RandomGraphValues {
       case 5: return cumsum(x, axis) * 0.25;
       case 6: return x.rank() < 2 ? x : triangle(x, up_to(1) ? Triangle::lower : Triangle::upper, up_to(2) - 1);
       case 7: return gather_elements(x, leaf(x.shape(), DType::i32, n), axis);
+      case 8: return transform(x, axis);
       default: return scatter_elements(ScatterKind::max, x, leaf(x.shape(), DType::i32, n), leaf(x.shape()), axis);
+    }
+  }
+
+  // Transformed along an axis, and back again or with the parts of the result joined.
+  Tensor transform(const Tensor& x, int axis) {
+    const std::int64_t n = 1 + up_to(11);
+    constexpr FftNorm kNorm = FftNorm::ortho;
+    switch (up_to(3)) {
+      case 0: return cast(irfft(rfft(x, n, axis, kNorm) * leaf({}), n, axis, kNorm), dtype_);
+      case 1: {
+        const Tensor y = fft(complex(cast(x, DType::f32), cast(companion(x), DType::f32)), n, axis, kNorm);
+        return cast(concat(std::vector{real(y), imag(y)}, axis), dtype_);
+      }
+      case 2: return cast(hfft(x, n, axis, kNorm), dtype_);
+      default: return cast(abs(ihfft(x, n, axis, FftNorm::backward)), dtype_);
     }
   }
 

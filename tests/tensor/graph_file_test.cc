@@ -19,6 +19,7 @@
 #include "graph/op_rows.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/leaf.h"
+#include "graph/ops/view.h"
 #include "support/quick.h"
 #include "support/random_graph.h"
 #include "support/temp_dir.h"
@@ -27,6 +28,7 @@
 #include "weft/array.h"
 #include "weft/custom_op.h"
 #include "weft/evaluate.h"
+#include "weft/fft.h"
 #include "weft/files.h"
 #include "weft/label.h"
 #include "weft/pooling.h"
@@ -148,6 +150,7 @@ TEST_F(GraphFileTest, EveryRowWithAMake) {
     all["permute"] = [=](Graph& g) { return std::vector{x(g, {2, 3}).T()}; };
     all["broadcast"] = [=](Graph& g) { return std::vector{broadcast_to(x(g, {1, 3}), {4, 3})}; };
     all["slice"] = [=](Graph& g) { return std::vector{slice(x(g, {9}), 0, 7, 1, -2)}; };
+    all["windows"] = [=](Graph& g) { return std::vector{windows(x(g, {2, 9}), {-1, 3, 2, 2})}; };
     all["gather"] = [=](Graph& g) { return std::vector{gather(x(g, {4, 3}), x(g, {5}, DType::i32), -1)}; };
     all["gather_elements"] = [=](Graph& g) {
       return std::vector{gather_elements(x(g, {4, 3}), x(g, {4, 5}, DType::i64), 1)};
@@ -199,6 +202,9 @@ TEST_F(GraphFileTest, EveryRowWithAMake) {
     all["repeat"] = [=](Graph& g) { return std::vector{repeat(x(g, {2, 3}), 2, 1)}; };
     all["roll"] = [=](Graph& g) { return std::vector{roll(x(g, {4, 3}), std::vector<std::int64_t>{-1, 2})}; };
     all["triangle"] = [=](Graph& g) { return std::vector{triangle(x(g, {3, 3}), Triangle::upper, -1)}; };
+    all["fft_complex"] = [=](Graph& g) { return std::vector{ifft(x(g, {4, 3}, DType::c64), 7, 0, FftNorm::ortho)}; };
+    all["fft_real_to_complex"] = [=](Graph& g) { return std::vector{rfft(x(g, {2, 9}), 5)}; };
+    all["fft_complex_to_real"] = [=](Graph& g) { return std::vector{irfft(x(g, {2, 9}, DType::c64), 17, -1)}; };
     all["one_hot"] = [=](Graph& g) { return std::vector{one_hot(x(g, {3}, DType::i32), 4, DType::f16, 0, 2.5, -0.0)}; };
     all["lstm"] = [=](Graph& g) {
       const auto r = lstm(x(g, {4, 2, 3}), x(g, {1, 20, 3}), x(g, {1, 20, 5}), {.initial_h = x(g, {1, 2, 5})});

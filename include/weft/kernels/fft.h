@@ -36,7 +36,8 @@ struct FftOptions {
 //
 // Lengths whose primes are at most 13 are done by Stockham's mixed-radix algorithm, others by Bluestein's. Factors are
 // computed in f64 and rounded once. GPUs compute in f32 (the CPU in f64): the root-mean-square error is at most
-// 1.2e-7 · log2(n) of the largest result. An infinite or NaN element makes every result of its row NaN or infinite.
+// 1.2e-7 · log2(n) of the largest result. An infinite or NaN element makes every result of its row NaN or infinite, but
+// real ones in which its factor is 0.
 //
 // Transforms that a workgroup's memory does not hold pass through memory two times or more. Tensors past a binding are
 // done in pieces of whole rows; Unsupported where a single row, or what Bluestein's algorithm pads it to, exceeds a

@@ -8,6 +8,7 @@
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
+#include "graph/ops/view.h"
 #include "graph/rules.h"
 #include "kernels/common/spatial.h"
 #include "weft/array.h"
@@ -24,7 +25,7 @@ struct Windows {
 };
 
 // The windows on an image of these sizes.
-Windows windows(std::string_view op, const Shape& sizes, const Shape& window, const WindowOptions& o) {
+Windows windows_of(std::string_view op, const Shape& sizes, const Shape& window, const WindowOptions& o) {
   const int spatial = sizes.rank();
   if (window.rank() != spatial || std::ranges::any_of(window, [](std::int64_t n) { return n < 1; })) {
     throw ShapeError("{}: the window is {}, expected one size for each of {} spatial axes", op, to_string(window),
@@ -56,14 +57,6 @@ Windows windows(std::string_view op, const Shape& sizes, const Shape& window, co
   }
   w.columns = element_count(w.places);
   return w;
-}
-
-// The indices of an axis at which the elements of windows are, [window, places].
-Tensor indices(std::int64_t window, std::int64_t dilation, std::int64_t places, std::int64_t stride) {
-  const auto counted = [](std::int64_t n, std::int64_t step, const Shape& shape) {
-    return reshape(arange(0, n * step, step, DType::i32), shape);
-  };
-  return counted(window, dilation, {window, 1}) + counted(places, stride, {1, places});
 }
 
 }  // namespace
@@ -105,11 +98,11 @@ Derivatives FoldOp::vjp(const Differentiated& node, std::span<const Tensor> g) c
     const std::int64_t stride = number(a.options.strides, d, 1), dilation = number(a.options.dilations, d, 1);
     const std::int64_t before = number(a.options.before, d, 0);
     // As many elements as the windows reach over, those outside of the image being 0.
+    const std::int64_t reach = (places - 1) * stride + (window - 1) * dilation + 1;
     std::vector<std::int64_t> front(static_cast<std::size_t>(x.rank()), 0), behind = front;
     front[static_cast<std::size_t>(2 + d)] = before;
-    behind[static_cast<std::size_t>(2 + d)] =
-        std::max<std::int64_t>(0, (places - 1) * stride + (window - 1) * dilation + 1 - before - a.sizes[d]);
-    x = gather(pad(x, front, behind), indices(window, dilation, places, stride), 2 + d);
+    behind[static_cast<std::size_t>(2 + d)] = std::max<std::int64_t>(0, reach - before - a.sizes[d]);
+    x = windows(slice(pad(x, front, behind), 2 + d, 0, reach), {2 + d, window, stride, dilation});
   }
   std::vector<int> order{0, 1};
   for (const int part : {0, 1}) {
@@ -133,7 +126,7 @@ Tensor unfold(const Operand& x, const Shape& window, const WindowOptions& o) try
   }
   Shape sizes;
   for (int d = 2; d < x.rank(); ++d) sizes.push_back(x.shape()[d]);
-  const Windows w = windows("unfold", sizes, window, o);
+  const Windows w = windows_of("unfold", sizes, window, o);
   std::vector<std::int64_t> before{0, 0}, after{0, 0};
   before.insert(before.end(), w.before.begin(), w.before.end());
   after.insert(after.end(), w.after.begin(), w.after.end());
@@ -152,7 +145,7 @@ Tensor unfold(const Operand& x, const Shape& window, const WindowOptions& o) try
       for (int k = 0; k < y.rank(); ++k) swapped.push_back(k == axis ? axis + 1 : k == axis + 1 ? axis : k);
       y = permute(y, swapped);
     } else {
-      y = gather(y, indices(window[d], w.dilations[d], w.places[d], w.strides[d]), axis);
+      y = windows(y, {axis, window[d], w.strides[d], w.dilations[d]});
     }
   }
   for (const int part : {0, 1}) {
@@ -168,7 +161,7 @@ Tensor fold(const Operand& x, const Shape& sizes, const Shape& window, const Win
   if (sizes.rank() < 1 || sizes.rank() > 3) {
     throw ShapeError("fold: the sizes are {}, expected those of one to three spatial axes", to_string(sizes));
   }
-  const Windows w = windows("fold", sizes, window, o);
+  const Windows w = windows_of("fold", sizes, window, o);
   if (x.rank() != 3 || x.shape()[1] % w.window_elements != 0 || x.shape()[2] != w.columns) {
     throw ShapeError("fold: x is {}, expected [batch, channels · {}, {}] for windows {} on {}", to_string(x.type()),
                      w.window_elements, w.columns, to_string(window), to_string(sizes));

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/checked.h"
 #include "core/error_context.h"
 #include "core/format.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
+#include "graph/ops/fold.h"
 #include "graph/ops/iota_view.h"
 #include "graph/rules.h"
 #include "weft/array.h"
@@ -131,6 +133,37 @@ std::optional<Placement> SliceOp::view_layout(const Layout& x) const {
   return p;
 }
 
+void WindowsAttributes::normalise(std::string_view op, std::span<const TensorType> in) {
+  axis = normalize_axis(axis, in[0].shape.rank(), op);
+}
+
+Layout WindowsOp::layout_of(const Layout& x) const {
+  const std::int64_t n = x.shape[a.axis], stride = x.strides[a.axis];
+  std::int64_t reach = 0;
+  if (a.size < 1 || a.step < 1 || a.dilation < 1 || multiply_overflows(a.size - 1, a.dilation, reach) || reach >= n) {
+    throw ShapeError("windows: of {} elements, {} apart, at every element {} along axis {} of {}", a.size, a.dilation,
+                     a.step, a.axis, weft::to_string(x.shape));
+  }
+  const std::int64_t places = (n - reach - 1) / a.step + 1;
+  Layout y = x;
+  y.shape[a.axis] = a.size;
+  y.strides[a.axis] = a.size > 1 ? stride * a.dilation : stride;
+  y.shape.insert(a.axis + 1, places);
+  y.strides.insert(a.axis + 1, places > 1 ? stride * a.step : stride);
+  return y;
+}
+
+std::vector<TensorType> WindowsOp::infer(std::span<const TensorType> in) const {
+  if (in[0].shape.rank() == kMaxRank) {
+    throw ShapeError("windows: {} has no place for another axis", weft::to_string(in[0].shape));
+  }
+  const Shape shape = layout_of(Layout::dense(in[0].shape)).shape;
+  check_shape(name(), shape);
+  return {{in[0].dtype, shape}};
+}
+
+std::optional<Placement> WindowsOp::view_layout(const Layout& x) const { return Placement{0, layout_of(x)}; }
+
 // ---- Derivatives: views are linear, and a tangent goes the way of its value.
 
 Derivatives ReshapeOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
@@ -207,6 +240,27 @@ Derivatives SliceOp::vjp(const Differentiated& node, std::span<const Tensor> g) 
   }
   return std::vector{padded(x, a.axis, begin, n - begin - x.shape()[a.axis])};
 }
+// The elements of all windows are added where they came from.
+Derivatives WindowsOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
+  const Shape& whole = node.inputs[0].shape();
+  if (element_count(whole) == 0) return std::vector{Tensor()};
+  Shape others = whole;
+  others.erase(a.axis);
+  const Tensor last = moveaxis(g[0], {a.axis, a.axis + 1}, {-2, -1});
+  const Tensor columns = reshape(last, {1, element_count(others), last.shape()[-2], last.shape()[-1]});
+  const auto fold = make_op<FoldOp>(FoldAttributes{{whole[a.axis]}, {{a.step}, {a.dilation}, {0}}});
+  const Tensor x = columns.dtype() == DType::c64 ? complex(apply(fold, {real(columns)}), apply(fold, {imag(columns)}))
+                                                 : apply(fold, {columns});
+  others.push_back(whole[a.axis]);
+  return std::vector{moveaxis(reshape(x, others), -1, a.axis)};
+}
+Derivatives WindowsOp::jvp(const Differentiated&, std::span<const Tensor> t) const {
+  return std::vector{windows(t[0], a)};
+}
+std::optional<Batched> WindowsOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  return batched(windows(batch_first(in[0], axes[0], 0), {a.axis + 1, a.size, a.step, a.dilation}));
+}
+
 Derivatives SliceOp::jvp(const Differentiated&, std::span<const Tensor> t) const {
   return std::vector{slice(t[0], a.axis, a.begin, a.end, a.step)};
 }
@@ -269,6 +323,12 @@ Tensor slice(const Operand& x, int axis, std::int64_t begin, std::int64_t end, s
   return computed.defined() ? computed : view;
 }
 
+Tensor windows(const Tensor& x, const WindowsAttributes& attributes) {
+  WindowsAttributes own = attributes;
+  own.normalise("windows", std::array{x.type()});
+  return apply(make_op<WindowsOp>(own), {x});
+}
+
 Tensor expand_dims(const Operand& x, int axis) try {
   if (!x.defined()) throw InvalidArgument("expand_dims: the operand is an undefined Tensor");
   Shape shape = x.shape();
@@ -310,6 +370,9 @@ void add_view_ops(OpRows& rows) {
   rows.push_back(op_row<SliceOp>(view("slice", "y[i…, j, k…] = x[i…, begin + j · step, k…]",
                                       "elements begin, begin + step, … before end along an axis",
                                       "x's shape with ⌈(end - begin) / step⌉ along axis")));
+  rows.push_back(op_row<WindowsOp>(view("windows", "y[i…, j, t, k…] = x[i…, t · step + j · dilation, k…]",
+                                        "windows along an axis, which may overlap, as two axes in place of it",
+                                        "x's shape with size, ⌊(n - 1 - (size - 1) · dilation) / step⌋ + 1 for n")));
   OpRow strided =
       op_row<StridedOp>(view("strided", "y[i…] = x's element offset + Σ strides · i",
                              "strides into a stored tensor; the compiler makes it of the other views", "shape"));

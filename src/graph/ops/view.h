@@ -104,6 +104,37 @@ class SliceOp final : public ViewOpOf<SliceAttributes>, public BatchesInOrder {
   std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
+// Windows of `size` elements that are `dilation` apart, which begin at every step-th element of an axis.
+struct WindowsAttributes {
+  int axis = 0;
+  std::int64_t size = 1, step = 1, dilation = 1;
+
+  void normalise(std::string_view op, std::span<const TensorType> inputs);
+  void fields(AttributeVisitor& v) {
+    v("axis", axis, "the axis along which windows lie");
+    v("size", size, "the elements of a window");
+    v.brief("step", step, 1, "the distance from window to window");
+    v.brief("dilation", dilation, 1, "the distance of a window's elements");
+  }
+};
+
+// Two axes in place of the one: in a window, and from window to window. Windows may overlap.
+class WindowsOp final : public ViewOpOf<WindowsAttributes> {
+ public:
+  using ViewOpOf::ViewOpOf;
+  std::string_view name() const override { return "windows"; }
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  std::optional<Placement> view_layout(const Layout& x) const override;
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+
+ private:
+  Layout layout_of(const Layout& x) const;
+};
+
+Tensor windows(const Tensor& x, const WindowsAttributes& attributes);
+
 struct StridedAttributes {
   Placement placement = {};
 

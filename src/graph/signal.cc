@@ -1,0 +1,386 @@
+// Windows, short-time Fourier transforms, convolution and cosine transforms (weft/signal.h).
+#include "weft/signal.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numbers>
+
+#include "core/checked.h"
+#include "core/error_context.h"
+#include "core/format.h"
+#include "core/host_memory.h"
+#include "graph/graph.h"
+#include "kernels/fft/plan.h"
+#include "weft/array.h"
+#include "weft/error.h"
+#include "weft/resampling.h"
+
+namespace weft {
+namespace {
+
+void require(const Tensor& x, std::string_view function) {
+  if (!x.defined()) throw InvalidArgument("{}: the operand is an undefined Tensor", function);
+}
+
+// ---- Windows
+
+// `element` gives element k for N.
+template <class F>
+Tensor window_of(std::string_view function, std::int64_t n, bool periodic, DType dtype, const F& element) {
+  if (n < 0) throw InvalidArgument("{}: n is {}; expected at least 0", function, n);
+  if (!is_floating(dtype)) throw TypeError("{}: dtype is {}; expected a floating type", function, name(dtype));
+  const auto size = static_cast<std::size_t>(bits(dtype)) / 8;
+  std::vector<std::byte> bytes = host_bytes(function, {dtype, {n}});
+  for (std::int64_t k = 0; k < n; ++k) {
+    const double value = n == 1 ? 1 : element(static_cast<double>(k), static_cast<double>(periodic ? n : n - 1));
+    const std::uint64_t element_bits = Number(value).bits(dtype);
+    std::memcpy(&bytes[static_cast<std::size_t>(k) * size], &element_bits, size);
+  }
+  return Graph::constant(TensorData::copy_of(dtype, {n}, bytes));
+}
+
+// Σ (-1)^i coefficients[i] cos(2πik / N).
+Tensor cosine_window(std::string_view function, std::int64_t n, bool periodic, DType dtype,
+                     std::initializer_list<double> coefficients) {
+  return window_of(function, n, periodic, dtype, [&](double k, double length) {
+    double sum = 0, turns = 0, sign = 1;
+    for (const double c : coefficients) {
+      sum += sign * c * std::cos(2 * std::numbers::pi * turns * k / length);
+      turns += 1;
+      sign = -sign;
+    }
+    return sum;
+  });
+}
+
+void require_finite(std::string_view function, std::string_view parameter, double value, bool in_range = true) {
+  if (!std::isfinite(value) || !in_range) throw InvalidArgument("{}: {} is {}", function, parameter, value);
+}
+
+// exp(-x) I0(x) for x >= 0: by its power series, whose terms are all positive, or for large x by the asymptotic one.
+double scaled_bessel_i0(double x) {
+  const bool large = x > 30;
+  double term = large ? 1 / std::sqrt(2 * std::numbers::pi * x) : std::exp(-x), sum = term;
+  for (int k = 1; term > sum * 1e-17; ++k) {
+    term *= large ? (2.0 * k - 1) * (2.0 * k - 1) / (8 * x * k) : x * x / (4.0 * k * k);
+    sum += term;
+  }
+  return sum;
+}
+
+// ---- Short-time Fourier transforms
+
+// What the options of stft() and istft() say of frames.
+struct Frames {
+  std::int64_t size, hop;
+  Tensor given;                 // the window; undefined: ones
+  std::int64_t length, before;  // its elements, and zeros in front of it
+  Tensor window;                // f32 [size, 1]; undefined: ones
+  FftNorm norm;
+};
+
+Frames frames_of(std::string_view function, std::int64_t n_fft, const StftOptions& o) {
+  if (n_fft < 1) throw InvalidArgument("{}: n_fft is {}; expected at least 1", function, n_fft);
+  const std::int64_t hop = o.hop_length == 0 ? std::max<std::int64_t>(n_fft / 4, 1) : o.hop_length;
+  if (hop < 1) throw InvalidArgument("{}: hop_length is {}; expected at least 1", function, hop);
+  Tensor window = o.window;
+  if (window.defined() && !is_floating(window.dtype())) {
+    throw TypeError("{}: the window is {}; expected a floating type", function, to_string(window.type()));
+  }
+  if (window.defined() && window.rank() != 1) {
+    throw ShapeError("{}: the window is {}; expected rank 1", function, to_string(window.type()));
+  }
+  const std::int64_t length = o.window_length != 0 ? o.window_length : window.defined() ? window.size() : n_fft;
+  if (length < 1 || length > n_fft) {
+    throw InvalidArgument("{}: the window's length is {}; expected 1 to n_fft, which is {}", function, length, n_fft);
+  }
+  if (window.defined() && window.size() != length) {
+    throw ShapeError("{}: the window is {}; expected window_length, which is {}", function, to_string(window.type()),
+                     length);
+  }
+  const std::int64_t before = (n_fft - length) / 2;
+  if (!window.defined() && length < n_fft) window = broadcast_to(Graph::scalar(1, DType::f32), {length});
+  if (window.defined()) {
+    window = cast(window, DType::f32);
+    if (length < n_fft) window = pad(window, std::array{before}, std::array{n_fft - length - before});
+    window = reshape(window, {n_fft, 1});
+  }
+  return {n_fft, hop, o.window, length, before, window, o.normalized ? FftNorm::ortho : FftNorm::backward};
+}
+
+// The sizes of all axes but the last `count`, and others behind them.
+Shape with_last(const Shape& shape, int count, std::initializer_list<std::int64_t> sizes) {
+  Shape result;
+  for (int d = 0; d < shape.rank() - count; ++d) result.push_back(shape[d]);
+  for (const std::int64_t n : sizes) result.push_back(n);
+  return result;
+}
+
+std::int64_t batch_of(const Shape& shape, int count) { return element_count(with_last(shape, count, {})); }
+
+// Frames [batch, size, frames] added where they overlap, [batch, size + hop · (frames - 1)].
+Tensor overlap_added(const Tensor& x, std::int64_t hop, std::int64_t total) {
+  if (x.dtype() == DType::c64) {
+    return complex(overlap_added(real(x), hop, total), overlap_added(imag(x), hop, total));
+  }
+  return reshape(fold(x, {total}, {x.shape()[1]}, {.strides = {hop}}), {x.shape()[0], total});
+}
+
+// Throws if the sum of the squares of windows at 0, hop, 2 · hop, … is 0 somewhere from `begin` to `end`.
+void require_cover(const Frames& f, std::int64_t frames, std::int64_t begin, std::int64_t end) {
+  std::vector<double> sums = host_list<double>(f.size, 0);
+  const auto at = [&](std::int64_t j) -> double& { return sums[static_cast<std::size_t>(j)]; };
+  const std::vector<double> given = f.given.defined() ? f.given.to_vector<double>() : host_list<double>(f.length, 1);
+  std::ranges::copy(given, sums.begin() + f.before);
+  // The sum over every hop-th element up to this one.
+  for (std::int64_t j = 0; j < f.size; ++j) at(j) = at(j) * at(j) + (j < f.hop ? 0 : at(j - f.hop));
+  for (std::int64_t i = begin; i < end; ++i) {
+    // In the middle each hop is like the one before.
+    if (i == begin + f.size + f.hop) i = std::max(i, end - f.size - f.hop);
+    // Of the windows' elements that lie here, the first and the last.
+    const std::int64_t first = std::max<std::int64_t>(0, i / f.hop - (frames - 1)) * f.hop + i % f.hop;
+    const std::int64_t last = i - std::max<std::int64_t>(0, (i - f.size + f.hop) / f.hop) * f.hop;
+    const double sum = first > last ? 0 : at(last) - (first < f.hop ? 0 : at(first - f.hop));
+    if (sum >= 1e-11) continue;
+    throw InvalidArgument(
+        "istft: the sum of the windows' squares, by which the signal is divided, is {} at element {} of {}; expected "
+        "at least 1e-11",
+        sum, i - begin, end - begin);
+  }
+}
+
+// ---- Cosine transforms
+
+// 0, 1, … to count - 1 along that axis of tensors of this rank.
+Tensor counted(std::int64_t count, int axis, int rank) {
+  Shape shape = Shape::filled(rank, 1);
+  shape[axis] = count;
+  return reshape(arange(0, count, 1, DType::f32), shape);
+}
+
+// exp(∓πik / 2n) for k to n / 2, along the axis.
+Tensor quarter_turn(std::int64_t n, int axis, int rank, double sign) {
+  const Tensor angle = counted(n / 2 + 1, axis, rank) * (std::numbers::pi / (2 * static_cast<double>(n)));
+  return complex(cos(angle), sin(angle) * sign);
+}
+
+// Type 2 by a real transform of as many elements, those at even places and then those at odd ones backwards. Source:
+// Makhoul, "A Fast Cosine Transform in One and Two Dimensions", 1980.
+Tensor dct2(const Tensor& x, int axis) {
+  const std::int64_t n = x.shape()[axis];
+  const Tensor even = slice(x, axis, 0, n, 2), odd = flip(slice(x, axis, 1, n, 2), {axis});
+  const Tensor half = rfft(concat(std::array{even, odd}, axis), {}, axis) * quarter_turn(n, axis, x.rank(), -1) * 2;
+  // Element n - k is the negative imaginary part of element k.
+  const Tensor rest = neg(flip(slice(imag(half), axis, 1, (n + 1) / 2), {axis}));
+  return concat(std::array{real(half), rest}, axis);
+}
+
+// Type 3: the transpose of the steps of type 2.
+Tensor dct3(const Tensor& x, int axis) {
+  const std::int64_t n = x.shape()[axis];
+  std::vector<std::int64_t> before(static_cast<std::size_t>(x.rank()), 0), after = before;
+  before[static_cast<std::size_t>(axis)] = 1;
+  const Tensor mirrored = pad(flip(slice(x, axis, n - n / 2, n), {axis}), before, after);
+  const Tensor half = complex(slice(x, axis, 0, n / 2 + 1), neg(mirrored)) * quarter_turn(n, axis, x.rank(), 1);
+  const Tensor y = irfft(half, n, axis, FftNorm::forward);
+  const Tensor even = slice(y, axis, 0, (n + 1) / 2);
+  Tensor odd = flip(slice(y, axis, (n + 1) / 2, n), {axis});
+  before[static_cast<std::size_t>(axis)] = 0;
+  after[static_cast<std::size_t>(axis)] = n % 2;
+  if (n % 2 != 0) odd = pad(odd, before, after);
+  Shape joined = x.shape();
+  joined[axis] = n + n % 2;
+  return slice(reshape(stack({even, odd}, axis + 1), joined), axis, 0, n);
+}
+
+Tensor cosine_transform(std::string_view function, const Tensor& x, int type, std::optional<std::int64_t> length,
+                        int axis, FftNorm norm, bool inverse) {
+  return in_function(function, [&] {
+    require(x, function);
+    if (type != 2 && type != 3) throw InvalidArgument("{}: the type is {}; expected 2 or 3", function, type);
+    if (x.dtype() == DType::c64 || x.dtype() == DType::f64) {
+      throw TypeError("{}: x is {}; expected real numbers of at most 32 bits", function, to_string(x.type()));
+    }
+    axis = normalize_axis(axis, x.rank(), function);
+    const std::int64_t size = x.shape()[axis], n = length.value_or(size);
+    if (n < 1) {
+      throw InvalidArgument("{}: the length is {}; expected at least 1, for x {} along axis {}", function, n,
+                            to_string(x.type()), axis);
+    }
+    std::vector<std::int64_t> before(static_cast<std::size_t>(x.rank()), 0), after = before;
+    after[static_cast<std::size_t>(axis)] = n - size;
+    Tensor y = cast(n == size ? x : pad(x, before, after), DType::f32);
+    const bool second = (type == 2) != inverse;
+    const double whole = 2 * static_cast<double>(n);
+    double scale = norm == FftNorm::ortho                   ? 1 / std::sqrt(whole)
+                   : (norm == FftNorm::backward) == inverse ? 1 / whole
+                                                            : 1;
+    // The first row of the matrix, or column of its transpose, is longer than the others, or shorter.
+    const auto scaled = [&](const Tensor& t, double first) {
+      if (norm != FftNorm::ortho) return scale == 1 ? t : t * scale;
+      return t *
+             select(equal(counted(n, axis, x.rank()), 0), static_cast<float>(first * scale), static_cast<float>(scale));
+    };
+    y = second ? scaled(dct2(y, axis), std::numbers::sqrt2 / 2) : dct3(scaled(y, std::numbers::sqrt2), axis);
+    return is_floating(x.dtype()) ? cast(y, x.dtype()) : y;
+  });
+}
+
+}  // namespace
+
+Tensor hann_window(std::int64_t n, bool periodic, DType dtype) {
+  return cosine_window("hann_window", n, periodic, dtype, {0.5, 0.5});
+}
+Tensor hamming_window(std::int64_t n, bool periodic, DType dtype) {
+  return cosine_window("hamming_window", n, periodic, dtype, {0.54, 0.46});
+}
+Tensor blackman_window(std::int64_t n, bool periodic, DType dtype) {
+  return cosine_window("blackman_window", n, periodic, dtype, {0.42, 0.5, 0.08});
+}
+Tensor blackman_harris_window(std::int64_t n, bool periodic, DType dtype) {
+  return cosine_window("blackman_harris_window", n, periodic, dtype, {0.35875, 0.48829, 0.14128, 0.01168});
+}
+Tensor bartlett_window(std::int64_t n, bool periodic, DType dtype) {
+  return window_of("bartlett_window", n, periodic, dtype,
+                   [](double k, double length) { return 1 - std::abs(2 * k / length - 1); });
+}
+Tensor kaiser_window(std::int64_t n, double beta, bool periodic, DType dtype) {
+  require_finite("kaiser_window", "beta", beta);
+  const double largest = std::abs(beta), whole = scaled_bessel_i0(largest);
+  return window_of("kaiser_window", n, periodic, dtype, [&](double k, double length) {
+    const double x = 2 * k / length - 1, root = std::sqrt(std::max(0.0, (1 - x) * (1 + x)));
+    // root - 1 without cancellation.
+    return scaled_bessel_i0(largest * root) / whole * std::exp(-largest * x * x / (1 + root));
+  });
+}
+Tensor gaussian_window(std::int64_t n, double deviation, bool periodic, DType dtype) {
+  require_finite("gaussian_window", "deviation", deviation, deviation > 0);
+  return window_of("gaussian_window", n, periodic, dtype, [&](double k, double length) {
+    const double x = (k - length / 2) / deviation;
+    return std::exp(-x * x / 2);
+  });
+}
+Tensor tukey_window(std::int64_t n, double alpha, bool periodic, DType dtype) {
+  require_finite("tukey_window", "alpha", alpha, alpha >= 0 && alpha <= 1);
+  return window_of("tukey_window", n, periodic, dtype, [&](double k, double length) {
+    const double x = std::min(k, length - k) / length * 2;  // from 0 at the ends to 1 in the middle
+    return x >= alpha ? 1 : (1 - std::cos(std::numbers::pi * x / alpha)) / 2;
+  });
+}
+
+Tensor stft(const Operand& x, std::int64_t n_fft, const StftOptions& o) {
+  return in_function("stft", [&] {
+    require(x, "stft");
+    if (x.rank() == 0) throw ShapeError("stft: x is {}; expected an axis of time", to_string(x.type()));
+    const Frames f = frames_of("stft", n_fft, o);
+    const bool onesided = o.onesided.value_or(x.dtype() != DType::c64);
+    if (onesided && x.dtype() == DType::c64) {
+      throw InvalidArgument("stft: x is {}, of which the transform has no second half that could be left out",
+                            to_string(x.type()));
+    }
+    const std::int64_t n = x.shape()[-1], half = o.center ? n_fft / 2 : 0;
+    if (o.padding == PadMode::reflect && half > 0 && half >= n) {
+      throw ShapeError("stft: x is {}; expected more elements along its last axis than the {} that are reflected",
+                       to_string(x.type()), half);
+    }
+    Tensor signal = reshape(x, {batch_of(x.shape(), 1), 1, n});
+    if (half > 0)
+      signal = pad(signal, std::array{std::int64_t{0}, std::int64_t{0}, half},
+                   std::array{std::int64_t{0}, std::int64_t{0}, half}, o.padding);
+    if (signal.shape()[2] < n_fft) {
+      throw ShapeError("stft: x is {}; expected at least n_fft elements along its last axis, which is {}",
+                       to_string(x.type()), n_fft);
+    }
+    // Past the signal's length, at which there is one frame, all are alike.
+    Tensor frames = unfold(signal, {n_fft}, {.strides = {std::min(f.hop, signal.shape()[2])}});
+    if (f.window.defined()) frames = frames * f.window;
+    const Tensor y = onesided ? rfft(frames, {}, 1, f.norm) : fft(frames, {}, 1, f.norm);
+    return reshape(y, with_last(x.shape(), 1, {y.shape()[1], y.shape()[2]}));
+  });
+}
+
+Tensor istft(const Operand& x, std::int64_t n_fft, const StftOptions& o, std::optional<std::int64_t> length,
+             bool complex) {
+  return in_function("istft", [&] {
+    require(x, "istft");
+    if (x.rank() < 2 || x.shape()[-1] == 0) {
+      throw ShapeError("istft: x is {}; expected [..., frequencies, frames], and a frame", to_string(x.type()));
+    }
+    const Frames f = frames_of("istft", n_fft, o);
+    const std::int64_t bins = x.shape()[-2], frames = x.shape()[-1];
+    const bool onesided = o.onesided.value_or(bins != n_fft);
+    if (bins != (onesided ? n_fft / 2 + 1 : n_fft)) {
+      throw ShapeError("istft: x is {}; expected {} frequencies of {}onesided transforms of {} elements",
+                       to_string(x.type()), onesided ? n_fft / 2 + 1 : n_fft, onesided ? "" : "not ", n_fft);
+    }
+    if (onesided && complex) throw InvalidArgument("istft: a complex signal has no onesided transform");
+    std::int64_t total = 0, end = 0;
+    const std::int64_t begin = o.center ? n_fft / 2 : 0;
+    if (length && *length < 0) throw InvalidArgument("istft: the length is {}; expected at least 0", *length);
+    if (multiply_overflows(frames - 1, f.hop, total) || add_overflows(total, n_fft, total) ||
+        add_overflows(begin, length.value_or(0), end)) {
+      throw ShapeError("istft: {} frames, {} apart, for a length of {}: they pass 2^63", frames, f.hop,
+                       length.value_or(0));
+    }
+    if (!length) end = total - begin;
+    const std::int64_t covered = std::max(begin, std::min(end, total));
+    if (!f.given.defined() || f.given.on_host()) {
+      in_host_memory("istft", [&] { require_cover(f, frames, begin, covered); });
+    }
+
+    const Tensor spectra = reshape(x, {batch_of(x.shape(), 2), bins, frames});
+    Tensor pieces = complex ? ifft(spectra, {}, 1, f.norm) : irfft(spectra, n_fft, 1, f.norm);
+    if (f.window.defined()) pieces = pieces * f.window;
+    const Tensor squares =
+        f.window.defined() ? square(f.window) : broadcast_to(Graph::scalar(1, DType::f32), {n_fft, 1});
+    const Tensor weights = overlap_added(broadcast_to(squares, {1, n_fft, frames}), f.hop, total);
+    Tensor y = slice(overlap_added(pieces, f.hop, total), 1, begin, covered) / slice(weights, 1, begin, covered);
+    if (end > covered)
+      y = pad(y, std::array{std::int64_t{0}, std::int64_t{0}}, std::array{std::int64_t{0}, end - covered});
+    return reshape(y, with_last(x.shape(), 2, {y.shape()[1]}));
+  });
+}
+
+Tensor fft_convolve(const Operand& a, const Operand& b, ConvolveMode mode, int axis) {
+  return in_function("fft_convolve", [&] {
+    require(a, "fft_convolve");
+    require(b, "fft_convolve");
+    const int own = normalize_axis(axis, a.rank(), "fft_convolve"),
+              other = normalize_axis(axis, b.rank(), "fft_convolve");
+    const std::int64_t n = a.shape()[own], m = b.shape()[other];
+    if (a.rank() - own != b.rank() - other || n == 0 || m == 0) {
+      throw ShapeError("fft_convolve: {} with {} along axis {}; expected elements along one axis from the end",
+                       to_string(a.type()), to_string(b.type()), axis);
+    }
+    constexpr std::int64_t kLongest = std::int64_t{1} << 56;  // of more elements no memory has enough
+    if (n > kLongest || m > kLongest) {
+      throw ShapeError("fft_convolve: {} with {}: the result has {} + {} - 1 elements along axis {}",
+                       to_string(a.type()), to_string(b.type()), n, m, axis);
+    }
+    const int from_end = own - a.rank();
+    const std::int64_t fast = kernels::smooth_length(n + m - 1);
+    const bool is_complex = a.dtype() == DType::c64 || b.dtype() == DType::c64;
+    const auto transformed = [&](const Tensor& x) {
+      return is_complex ? fft(x, fast, from_end) : rfft(x, fast, from_end);
+    };
+    const Tensor product = transformed(a) * transformed(b);
+    const Tensor y = is_complex ? ifft(product, fast, from_end) : irfft(product, fast, from_end);
+    const std::int64_t least = std::min(n, m);
+    const auto [begin, count] = mode == ConvolveMode::full   ? std::pair(std::int64_t{0}, n + m - 1)
+                                : mode == ConvolveMode::same ? std::pair((m - 1) / 2, n)
+                                                             : std::pair(least - 1, std::max(n, m) - least + 1);
+    const DType common = result_type(a.dtype(), b.dtype());
+    const Tensor part = slice(y, from_end, begin, begin + count);
+    return is_floating(common) ? cast(part, common) : part;
+  });
+}
+
+Tensor dct(const Operand& x, int type, std::optional<std::int64_t> n, int axis, FftNorm norm) {
+  return cosine_transform("dct", x, type, n, axis, norm, false);
+}
+Tensor idct(const Operand& x, int type, std::optional<std::int64_t> n, int axis, FftNorm norm) {
+  return cosine_transform("idct", x, type, n, axis, norm, true);
+}
+
+}  // namespace weft
