@@ -1,7 +1,7 @@
 // Numerical functions of samples: interpolation, integrals and differences, convolution of signals, polynomials.
 // NumPy's and SciPy's functions of these names. diff() is in weft/array.h.
 //
-//   Tensor y = interp(x, {0, 1, 2}, {3, 5, 4});
+//   Tensor y = interp(x, tensor({0, 1, 2}), tensor({3, 5, 4}));
 //   Tensor s = convolve(signal, window, ConvolveMode::same);
 //
 // Axes may be negative. Floats keep their type, integers and bool are computed as f32. They record what is to be

@@ -27,7 +27,7 @@ Tensor checked_ids(std::string_view function, const Tensor& x, const Tensor& ids
     throw ShapeError("{}: ids are {}, expected rank 1 and one for each element of the first axis of x {}", function,
                      to_string(ids.type()), to_string(x.type()));
   }
-  const DType type = position_type(segments + 1);
+  const DType type = position_type(segments);  // which has `segments`, too
   return select((ids >= 0) & (ids < segments), cast(ids, type), Graph::scalar(segments, type));
 }
 

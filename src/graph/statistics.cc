@@ -109,7 +109,7 @@ Tensor quantile_of_sorted(const Tensor& sorted, std::int64_t n, const QuantileRu
 // fractions as many as the longest row leaves; what q's rounding may have moved off a whole number counts as whole.
 Tensor quantile_of_counted(const Tensor& sorted, const Tensor& count, std::int64_t n, const QuantileRule& rule,
                            double q) {
-  const int digits = std::min(52, 61 - std::bit_width(static_cast<std::uint64_t>(n)));
+  const int digits = std::clamp(61 - static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n))), 0, 52);
   const auto fixed = [&](double v) { return std::llround(std::ldexp(v, digits)); };
   const Tensor at = count * fixed(q) + (fixed(q * rule.slope) + fixed(rule.offset));
   const Tensor whole = shift_right(at + count, digits);
@@ -422,6 +422,8 @@ Histogram counted(const Tensor& x, const Tensor& edges, const HistogramOptions& 
 Histogram histogram(const Operand& x, std::int64_t bins, const HistogramOptions& options) try {
   require_defined(x, "histogram");
   if (bins < 1) throw InvalidArgument("histogram: {} bins, expected 1 or more", bins);
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;  // more would not fit any memory
+  if (bins > kMost) throw OutOfMemory("histogram: {} bins", bins);
   const DType type = averaged(x.dtype());
   Tensor low, high;
   if (options.range) {

@@ -76,10 +76,11 @@ Tensor bincount(const Operand& x, const Operand& weights, std::int64_t minimum_l
   }
   std::int64_t length = minimum_length;
   if (x.size() > 0) {
-    // (Numbers of u64 past 2^63 would be negative.)
+    // (Numbers of u64 from 2^63 on become negative.)
     const Tensor least = cast(min(x), DType::i64), most = cast(max(x), DType::i64);
     const std::vector<std::int64_t> ends = stack({least, most}).to_vector<std::int64_t>();
-    if (ends[0] < 0) throw InvalidArgument("bincount: x holds {}, expected numbers that are not negative", ends[0]);
+    if (ends[0] < 0 && is_signed(x.dtype()))
+      throw InvalidArgument("bincount: x holds {}, expected numbers that are not negative", ends[0]);
     constexpr std::int64_t kMost = std::int64_t{1} << 40;  // more would not fit any memory
     if (ends[1] < 0 || ends[1] > kMost) throw OutOfMemory("bincount: x holds {}", ends[1]);
     length = std::max(length, ends[1] + 1);

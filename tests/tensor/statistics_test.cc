@@ -5,7 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <limits>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "support/function_cases.h"
 #include "support/on_device.h"
@@ -14,8 +18,10 @@
 #include "weft/creation.h"
 #include "weft/derivatives.h"
 #include "weft/error.h"
+#include "weft/numeric.h"
 #include "weft/segments.h"
 #include "weft/sets.h"
+#include "weft/special.h"
 #include "weft/traced.h"
 
 namespace weft::test {
@@ -212,6 +218,13 @@ TEST_P(StatisticsTest, SegmentSumsRepeatToTheBit) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(segment_sum(x + 0, at, 3).to_vector<float>(), once);
 }
 
+// NumPy throws.
+TEST_P(StatisticsTest, HistogramOfNan) {
+  const Histogram h = histogram(tensor({1, kNan, 3}, DType::f32), 2);
+  EXPECT_THAT(h.counts.to_vector<int>(), ElementsAre(0, 0));
+  EXPECT_THAT(h.edges.to_vector<float>(), testing::Each(testing::IsNan()));
+}
+
 TEST_P(StatisticsTest, CompiledAndBatched) {
   const auto f = [](const Tensor& x) { return quantile(x, {0.25, 0.75}, -1); };
   const Tensor x = tensor({{3, 1, 2, 5, 4}, {1, 9, 5, 7, 3}}, DType::f32);
@@ -232,6 +245,9 @@ TEST(Statistics, RefuseWhatDoesNotFit) {
   EXPECT_THROW(cov(zeros({2, 2, 2})), ShapeError);
   EXPECT_THROW(cov(x, 1, tensor({1, 2})), ShapeError);
   EXPECT_THROW(histogram(x, 0), InvalidArgument);
+  EXPECT_THROW(histogram(x, std::numeric_limits<std::int64_t>::max()), OutOfMemory);
+  EXPECT_THROW(bincount(tensor({std::int64_t{1} << 60}, DType::i64)), OutOfMemory);
+  EXPECT_THROW(bincount(full({1}, std::numeric_limits<std::uint64_t>::max(), DType::u64)), OutOfMemory);
   EXPECT_THROW(histogram(x, 3, {.range = {{2, 1}}}), InvalidArgument);
   EXPECT_THROW(histogram(x, tensor({1}, DType::f32)), ShapeError);
   EXPECT_THROW(histogram(x, 3, {.weights = ids.reshape({3, 1})}), ShapeError);
@@ -252,6 +268,82 @@ TEST(Statistics, RefuseWhatDoesNotFit) {
   EXPECT_THROW(union1d(x, {}), InvalidArgument);
   EXPECT_THAT(refused_by([&] { segment_mean(x, tensor({0, 1}), 2); }), HasSubstr("segment_mean: ids are i32 [2]"));
   EXPECT_THAT(refused_by([&] { nanmedian(x, 3); }), HasSubstr("nanmedian: "));
+}
+
+// Not of those that they are made of.
+TEST(Statistics, ErrorsNameTheFunction) {
+  const Tensor none, c = zeros({3}, DType::c64), f = zeros({3}), i = zeros({3}, DType::i32);
+  const std::vector<std::pair<std::string, std::function<void()>>> calls{
+      {"median", [=] { median(none); }},
+      {"median", [=] { median(c); }},
+      {"quantile", [=] { quantile(f, {0.5, -1.0}); }},
+      {"nanmedian", [=] { nanmedian(f, {0, 0}); }},
+      {"nanquantile", [=] { nanquantile(c, 0.5); }},
+      {"mode", [=] { mode(c); }},
+      {"nansum", [=] { nansum(f, 1); }},
+      {"nanprod", [=] { nanprod(none); }},
+      {"nanmin", [=] { nanmin(f, 1); }},
+      {"nanmax", [=] { nanmax(c); }},
+      {"nanmean", [=] { nanmean(f, 1); }},
+      {"nanvar", [=] { nanvar(f, 0, -1); }},
+      {"nanstd", [=] { nanstd(f, 1); }},
+      {"nanstd", [=] { nanstd(f, 0, -1); }},
+      {"nanargmin", [=] { nanargmin(zeros({0})); }},
+      {"nanargmax", [=] { nanargmax(f, 1); }},
+      {"nancumsum", [=] { nancumsum(f, 1); }},
+      {"nancumprod", [=] { nancumprod(zeros({2, 2})); }},
+      {"nan_to_num", [=] { nan_to_num(c); }},
+      {"ptp", [=] { ptp(f, 1); }},
+      {"average", [=] { average(f, none); }},
+      {"average", [=] { average(f, f, 1); }},
+      {"cov", [=] { cov(c); }},
+      {"corrcoef", [=] { corrcoef(zeros({})); }},
+      {"histogram", [=] { histogram(c); }},
+      {"histogram", [=] { histogram(f, none); }},
+      {"digitize", [=] { digitize(c, f); }},
+      {"bincount", [=] { bincount(i, {}, -1); }},
+      {"segment_sum", [=] { segment_sum(zeros({}), i, 2); }},
+      {"segment_prod", [=] { segment_prod(none, i, 2); }},
+      {"segment_mean", [=] { segment_mean(f, none, 2); }},
+      {"segment_max", [=] { segment_max(c, i, 2); }},
+      {"segment_min", [=] { segment_min(f, f, 2); }},
+      {"segment_softmax", [=] { segment_softmax(f, i, -2); }},
+      {"cummax", [=] { cummax(c, 0); }},
+      {"cummin", [=] { cummin(f, 1); }},
+      {"partition", [=] { partition(c, 0); }},
+      {"argpartition", [=] { argpartition(f, -4); }},
+      {"lexsort", [=] { lexsort({c}); }},
+      {"lexsort", [=] { lexsort({f, none}); }},
+      {"isin", [=] { isin(f, none); }},
+      {"intersect1d", [=] { intersect1d(c, f); }},
+      {"union1d", [=] { union1d(c, c); }},
+      {"setdiff1d", [=] { setdiff1d(zeros({1}, DType::u64), zeros({1}, DType::i64)); }},
+      {"setxor1d", [=] { setxor1d(f, none); }},
+      {"interp", [=] { interp(f, f, none); }},
+      {"trapezoid", [=] { trapezoid(f, 1, 1); }},
+      {"cumulative_trapezoid", [=] { cumulative_trapezoid(f, c); }},
+      {"gradient", [=] { gradient(f, 1); }},
+      {"gradient", [=] { gradient(none); }},
+      {"unwrap", [=] { unwrap(f, 1); }},
+      {"convolve", [=] { convolve(c, c); }},
+      {"correlate", [=] { correlate(f, none); }},
+      {"polyval", [=] { polyval(f, none); }},
+      {"vander", [=] { vander(c); }},
+      {"sinc", [=] { sinc(none); }},
+      {"xlogy", [=] { xlogy(none, f); }},
+      {"xlog1py", [=] { xlog1py(zeros({2}), f); }},
+      {"entr", [=] { entr(c); }},
+      {"logit", [=] { logit(c); }},
+      {"ndtr", [=] { ndtr(c); }},
+      {"log_ndtr", [=] { log_ndtr(c); }},
+      {"ndtri", [=] { ndtri(c); }},
+      {"polygamma", [=] { polygamma(0, c); }},
+      {"i0", [=] { i0(c); }},
+      {"i0e", [=] { i0e(c); }},
+      {"i1", [=] { i1(c); }},
+      {"i1e", [=] { i1e(none); }},
+  };
+  for (const auto& [name, call] : calls) EXPECT_THAT(refused_by(call), testing::StartsWith(name + ": "));
 }
 
 }  // namespace
