@@ -146,9 +146,9 @@ Tensor vecdot(const Operand& a, const Operand& b, int axis = -1);
 Tensor tensordot(const Operand& a, const Operand& b, int axes = 2);
 // The same over a's axes and b's, pair by pair.
 Tensor tensordot(const Operand& a, const Operand& b, const Axes& a_axes, const Axes& b_axes);
-// NumPy's einsum: "ij,jk->ik", "...i,...i->...", "ii". Operands are contracted from left to right. Throws
-// InvalidArgument (malformed subscripts, or of another number of operands) and ShapeError (sizes or numbers of axes
-// that differ).
+// NumPy's einsum: "ij,jk->ik", "...i,...i->...", "ii". Operands are contracted in the order of the fewest products, of
+// more than ten as a greedy search finds it. Throws InvalidArgument (malformed subscripts, or of another number of
+// operands) and ShapeError (sizes or numbers of axes that differ).
 Tensor einsum(std::string_view subscripts, std::span<const Tensor> operands);
 // The same of a list in braces.
 Tensor einsum(std::string_view subscripts, std::initializer_list<Tensor> operands);

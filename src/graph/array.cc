@@ -9,6 +9,7 @@
 #include "core/format.h"
 #include "core/system.h"
 #include "graph/axes.h"
+#include "graph/functions.h"
 #include "graph/promotion.h"
 #include "weft/error.h"
 #include "weft/indexing.h"
@@ -19,16 +20,6 @@ namespace {
 void require(const Tensor& x, std::string_view function) {
   if (!x.defined()) throw InvalidArgument("{}: the operand is an undefined Tensor", function);
 }
-
-// The type in which sums are made.
-DType summed(DType type) {
-  if (type == DType::boolean) return DType::i32;
-  if (!is_integer(type) || bits(type) >= 32) return type;
-  return info(type).kind == DTypeKind::unsigned_integer ? DType::u32 : DType::i32;
-}
-
-// The type in which means are made.
-DType averaged(DType type) { return is_integer(type) || type == DType::boolean ? DType::f32 : type; }
 
 Tensor cumulative(ScanKind op, std::string_view name, const Tensor& x, std::optional<int> axis,
                   std::optional<DType> dtype, bool include_initial) try {

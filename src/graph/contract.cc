@@ -1,7 +1,11 @@
 // Products of tensors as matrix products (weft/array.h).
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstdint>
+#include <limits>
 #include <string>
+#include <utility>
 
 #include "core/error_context.h"
 #include "core/format.h"
@@ -238,6 +242,137 @@ Labelled contract(Labelled a, Labelled b, const std::string& needed) {
   return {reshape(c, shape_of({batch, rows, columns})), result};
 }
 
+// Which operands are contracted in what order: pairs of places among the operands and the results of the pairs before.
+// Up to ten operands it is the order of the least number of products, found over all subsets; of more, greedily, the
+// pair whose result takes least more than its operands. Orders with results of more axes than a tensor has are left
+// out.
+class ContractionOrder {
+ public:
+  using Steps = std::vector<std::array<std::size_t, 2>>;
+
+  ContractionOrder(std::span<const Labelled> operands, std::string_view result) : result_(labels_of(result)) {
+    for (const Labelled& o : operands) {
+      labels_.push_back(labels_of(o.axes));
+      for (std::size_t i = 0; i < o.axes.size(); ++i) {
+        double& size = sizes_[label(o.axes[i])];
+        size = std::max(size, static_cast<double>(o.tensor.shape()[static_cast<int>(i)]));
+      }
+    }
+  }
+
+  Steps steps() {
+    constexpr std::size_t kMost = 10;
+    if (labels_.size() > 2 && (labels_.size() > kMost || !best())) greedy();
+    if (labels_.size() == 2) steps_.push_back({0, 1});
+    return std::move(steps_);
+  }
+
+ private:
+  using Labels = std::uint64_t;
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
+
+  static std::size_t label(char c) {
+    return static_cast<std::size_t>(c >= 'a' ? c - 'a' : c >= 'A' ? 26 + c - 'A' : 52 + c - '0');
+  }
+  static Labels labels_of(std::string_view axes) {
+    Labels all = 0;
+    for (const char c : axes) all |= Labels{1} << label(c);
+    return all;
+  }
+
+  // The product of the sizes.
+  double volume(Labels labels) const {
+    double n = 1;
+    for (; labels; labels &= labels - 1) n *= sizes_[static_cast<std::size_t>(std::countr_zero(labels))];
+    return n;
+  }
+  static bool fits(Labels labels) { return std::popcount(labels) <= kMaxRank; }
+
+  // False if there is none whose results all are tensors.
+  bool best() {
+    const std::size_t count = std::size_t{1} << labels_.size();
+    std::vector<Labels> inside(count, 0), kept(count);
+    for (std::size_t s = 1; s < count; ++s) {
+      inside[s] = inside[s & (s - 1)] | labels_[static_cast<std::size_t>(std::countr_zero(s))];
+    }
+    for (std::size_t s = 0; s < count; ++s) kept[s] = inside[s] & (result_ | inside[count - 1 - s]);
+    std::vector<double> cost(count, kNever);
+    std::vector<std::size_t> part(count);
+    for (std::size_t s = 1; s < count; ++s) {
+      if (std::has_single_bit(s)) cost[s] = 0;
+      if (std::has_single_bit(s) || !fits(kept[s])) continue;
+      // Parts that hold the first operand, those with the most operands at the front first: from left to right if
+      // nothing is better.
+      const std::size_t first = s & (~s + 1), rest = s ^ first, last = std::bit_floor(s);
+      const auto offer = [&](std::size_t t) {
+        const double c = cost[t] + cost[s ^ t] + volume(kept[t] | kept[s ^ t]);
+        if (c < cost[s]) {
+          cost[s] = c;
+          part[s] = t;
+        }
+      };
+      offer(s ^ last);
+      for (std::size_t t = (rest - 1) & rest;; t = (t - 1) & rest) {
+        offer(first | t);
+        if (t == 0) break;
+      }
+    }
+    if (cost[count - 1] == kNever) return false;
+    add(count - 1, part);
+    return true;
+  }
+
+  // The steps that contract a subset, and the place of its result.
+  std::size_t add(std::size_t s, const std::vector<std::size_t>& part) {
+    if (std::has_single_bit(s)) return static_cast<std::size_t>(std::countr_zero(s));
+    const std::size_t a = add(part[s], part), b = add(s ^ part[s], part);
+    steps_.push_back({a, b});
+    return labels_.size() + steps_.size() - 1;
+  }
+
+  void greedy() {
+    struct Term {
+      std::size_t place;
+      Labels labels;
+    };
+    std::vector<Term> terms;
+    for (std::size_t i = 0; i < labels_.size(); ++i) terms.push_back({i, labels_[i]});
+    while (terms.size() > 1) {
+      Labels once = 0, twice = 0, more = 0;  // labels of as many terms at least
+      for (const Term& t : terms) {
+        more |= twice & t.labels;
+        twice |= once & t.labels;
+        once |= t.labels;
+      }
+      // (Of very many terms only the first are compared.)
+      const std::size_t n = std::min<std::size_t>(terms.size(), 64);
+      std::array<std::size_t, 2> least{0, 1};
+      double growth = kNever;
+      const auto kept = [&](const Term& a, const Term& b) {
+        return (a.labels | b.labels) & (result_ | more | (twice & ~(a.labels & b.labels)));
+      };
+      for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t j = i + 1; j < n; ++j) {
+          const Labels both = kept(terms[i], terms[j]);
+          const double g = volume(both) - volume(terms[i].labels) - volume(terms[j].labels);
+          if (!fits(both) || g >= growth) continue;
+          growth = g;
+          least = {i, j};
+        }
+      }
+      const auto [i, j] = least;
+      steps_.push_back({terms[i].place, terms[j].place});
+      terms[i] = {labels_.size() + steps_.size() - 1, kept(terms[i], terms[j])};
+      terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(j));
+    }
+  }
+
+  Labels result_;
+  std::vector<Labels> labels_;      // of the operands
+  std::array<double, 60> sizes_{};  // of the labels
+  Steps steps_;
+};
+
 }  // namespace
 
 Tensor outer(const Operand& a, const Operand& b) try {
@@ -325,12 +460,14 @@ Tensor einsum(std::string_view subscripts, std::span<const Tensor> operands) try
     o.tensor = cast(o.tensor, type);
     take_diagonals(o);
   }
-  Labelled value = parsed.operands()[0];
-  for (std::size_t i = 1; i < parsed.operands().size(); ++i) {
+  std::vector<Labelled> values = parsed.operands();
+  for (const auto& [a, b] : ContractionOrder(values, parsed.result()).steps()) {
+    const Labelled x = std::exchange(values[a], {}), y = std::exchange(values[b], {});
     std::string needed = parsed.result();
-    for (std::size_t j = i + 1; j < parsed.operands().size(); ++j) needed += parsed.operands()[j].axes;
-    value = contract(value, parsed.operands()[i], needed);
+    for (const Labelled& other : values) needed += other.axes;
+    values.push_back(contract(x, y, needed));
   }
+  Labelled value = values.back();
   sum_out(value, parsed.result());
   return ordered(value, parsed.result()).tensor;
 } catch (const Error& e) {

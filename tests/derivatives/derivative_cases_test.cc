@@ -255,6 +255,7 @@ const DerivativeCases& derivative_cases() {
     add_control_flow_derivatives(cases);
     add_loss_derivatives(cases);
     add_fft_derivatives(cases);
+    add_numeric_derivatives(cases);
     return cases;
   }();
   return all;

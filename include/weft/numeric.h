@@ -1,0 +1,83 @@
+// Numerical functions of samples: interpolation, integrals and differences, convolution of signals, polynomials.
+// NumPy's and SciPy's functions of these names. diff() is in weft/array.h.
+//
+//   Tensor y = interp(x, tensor({0, 1, 2}), tensor({3, 5, 4}));
+//   Tensor s = convolve(signal, window, ConvolveMode::same);
+//
+// Axes may be negative. Floats keep their type, integers and bool are computed as f32. They record what is to be
+// computed, and have derivatives. They throw InvalidArgument (an undefined Tensor), ShapeError and TypeError.
+#pragma once
+
+#include <cstdint>
+#include <numbers>
+#include <optional>
+#include <vector>
+
+#include "weft/tensor.h"
+
+namespace weft {
+
+// ---- Interpolation, integrals and differences. c64 is a TypeError for interp(), unwrap() and coordinates.
+
+struct InterpOptions {
+  std::optional<double> left = {};   // below the first point; default: its value
+  std::optional<double> right = {};  // above the last point; default: its value
+};
+// The value at x, of any shape, of the line through the points (points[i], values[i]), both of rank 1 and as long, one
+// point at least: points ascend, which is not checked. NaN for NaN.
+Tensor interp(const Operand& x, const Operand& points, const Operand& values, const InterpOptions& options = {});
+
+// The integral along an axis by the trapezoidal rule, of samples at this distance: Σ distance · (y[i] + y[i + 1]) / 2;
+// 0 of a single sample.
+Tensor trapezoid(const Operand& y, double distance = 1, int axis = -1);
+// The same of samples at these coordinates: of rank 1, or of y's rank and broadcast to it.
+Tensor trapezoid(const Operand& y, const Operand& coordinates, int axis = -1);
+// The integral up to each sample but the first along an axis, which is one shorter: SciPy's. With `initial` it begins
+// with that, and is as long as y.
+Tensor cumulative_trapezoid(const Operand& y, double distance = 1, int axis = -1, std::optional<double> initial = {});
+// The same of samples at these coordinates: of rank 1, or of y's rank and broadcast to it.
+Tensor cumulative_trapezoid(const Operand& y, const Operand& coordinates, int axis = -1,
+                            std::optional<double> initial = {});
+
+// How gradient() takes the first and the last sample: by two points, or by three, so that it is exact for parabolas.
+enum class EdgeOrder : std::uint8_t { first, second };
+// The derivative along an axis of samples at this distance: half the difference of the neighbours, at the ends that of
+// two samples or of three. Throws ShapeError for less than two samples, or three with EdgeOrder::second.
+Tensor gradient(const Operand& f, int axis, double distance = 1, EdgeOrder edges = EdgeOrder::first);
+// The same of samples at these coordinates, of rank 1: between neighbours at two distances exact for parabolas.
+Tensor gradient(const Operand& f, int axis, const Operand& coordinates, EdgeOrder edges = EdgeOrder::first);
+// The derivatives along all axes.
+std::vector<Tensor> gradient(const Operand& f);
+
+// x with multiples of the period added along an axis, so that neighbours differ by no more than half of it; differences
+// that are no more than `discontinuity` stay (default: half the period, and never less). Floats alone.
+Tensor unwrap(const Operand& x, int axis = -1, double period = 2 * std::numbers::pi,
+              std::optional<double> discontinuity = {});
+
+// ---- Convolution of signals, of rank 1.
+
+// Which places of the one signal along the other are computed, for n and m elements.
+enum class ConvolveMode : std::uint8_t {
+  full,   // all at which they overlap: n + m - 1
+  same,   // the middle of these: max(n, m)
+  valid,  // those at which they overlap in full: max(n, m) - min(n, m) + 1
+};
+// Σ_j a[j] · b[i - j]. The operands are converted to the type that they have in common, which conv() takes: a float, or
+// an integer below 64 bits, of which the result is i32 and wraps. f32 signals of which the shorter has 1024 elements
+// and more go by fft(): their errors are relative to the largest result, and NaN or an infinity reaches all results.
+// Throws ShapeError for another rank, and for signals without elements.
+Tensor convolve(const Operand& a, const Operand& b, ConvolveMode mode = ConvolveMode::full);
+// Σ_j a[i + j] · b[j], NumPy's correlate: as convolve() with b reversed.
+Tensor correlate(const Operand& a, const Operand& b, ConvolveMode mode = ConvolveMode::valid);
+
+// ---- Polynomials.
+
+// coefficients[0] x^(n - 1) + … + coefficients[n - 1] by Horner's rule, of x's shape; 0 without coefficients, which are
+// of rank 1 (else ShapeError). Each of them is an operation.
+Tensor polyval(const Operand& coefficients, const Operand& x);
+// The powers of x, of rank 1, as rows [n, columns], the highest first, or with increasing = true 1 first; as many
+// columns as x has elements, unless their number is given. 0 to the power 0 is 1. Throws InvalidArgument for a negative
+// number, TypeError for c64.
+Tensor vander(const Operand& x, std::optional<std::int64_t> columns = {}, bool increasing = false);
+
+}  // namespace weft

@@ -1,0 +1,52 @@
+// Special functions of single elements, as compositions of others that the compiler fuses into one kernel: SciPy's
+// scipy.special functions of these names. erf(), erfc(), erfinv(), lgamma(), digamma(), sigmoid() (SciPy's expit) and
+// logsigmoid() are in weft/graph.h.
+//
+// Floats keep their type, integers and bool are computed as f32; narrow floats are computed in f32 and rounded once.
+// NaN gives NaN where nothing else is said. Errors are those of f32 and of f64 against SciPy's f64 at the same
+// arguments; GPUs may take denormal numbers for 0. All have derivatives. They throw InvalidArgument (an undefined
+// Tensor), ShapeError and TypeError (c64).
+#pragma once
+
+#include "weft/tensor.h"
+
+namespace weft {
+
+// ---- Special functions.
+
+// sin(πx) / (πx), 1 at 0 and exactly 0 at other integers: NumPy's normalised sinc; NaN of infinities. The relative
+// error is below 1e-6, of f64 4e-15.
+Tensor sinc(const Operand& x);
+// x log(y), but 0 where x is 0 and y not NaN. The derivative for x is log(y), and 0 where the value 0 is put for what
+// would be NaN.
+Tensor xlogy(const TensorLike& x, const TensorLike& y);
+// x log(1 + y), but 0 where x is 0 and y not NaN; with the digits of log1p(). Derivatives as of xlogy().
+Tensor xlog1py(const TensorLike& x, const TensorLike& y);
+// -x log(x), of which the sum is an entropy: 0 at 0, where the derivative counts as 0, and -infinity below.
+Tensor entr(const Operand& x);
+// log(x / (1 - x)), the inverse of sigmoid(): ∓infinity at 0 and 1, NaN outside. The relative error is below 1e-6, of
+// f64 4e-15, also near ½, where the result is 0.
+Tensor logit(const Operand& x);
+// The probability that a standard normal number is below x. The relative error is below 1e-6 · (1 + x²) for x < 0, of
+// f64 4e-15 · (1 + x²), and without the x² above.
+Tensor ndtr(const Operand& x);
+// log(ndtr(x)), without underflow: about -x² / 2 far below 0. The relative error is below 3e-6, of f64 1e-14, up to 3,
+// and above that of ndtr(-x).
+Tensor log_ndtr(const Operand& x);
+// The x with ndtr(x) = p: ∓infinity at 0 and 1, NaN outside. The relative error is below 2e-6, of f64 1e-14. Source:
+// Wichura, "Algorithm AS 241: the percentage points of the normal distribution", 1988.
+Tensor ndtri(const Operand& p);
+// The derivative of that order of digamma(), which is order 0: of x > 0, ±infinity at 0, and NaN below, where SciPy has
+// numbers. The relative error is below 4e-6, of f64 1e-14, up to order 10. Throws InvalidArgument for a negative order.
+Tensor polygamma(int order, const Operand& x);
+// The modified Bessel function of the first kind of order 0: even, 1 at 0, infinity at infinities. The relative error
+// is below 2e-6 where |x| < 8, and 1e-7 · (8 + |x|) above, of f64 1e-14 · (1 + |x| / 8).
+Tensor i0(const Operand& x);
+// exp(-|x|) · i0(x), without overflow: 0 at infinities. The relative error is below 2e-6, of f64 1e-14.
+Tensor i0e(const Operand& x);
+// The modified Bessel function of the first kind of order 1: odd, about x / 2 near 0. Errors are those of i0().
+Tensor i1(const Operand& x);
+// exp(-|x|) · i1(x), without overflow: ±0 at infinities. The relative error is below 2e-6, of f64 1e-14.
+Tensor i1e(const Operand& x);
+
+}  // namespace weft

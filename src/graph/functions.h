@@ -1,0 +1,46 @@
+// What functions that are made of others have in common (weft/array.h, weft/statistics.h, weft/numeric.h, …).
+#pragma once
+
+#include <string_view>
+
+#include "core/format.h"
+#include "weft/error.h"
+#include "weft/graph.h"
+#include "weft/tensor.h"
+
+namespace weft {
+
+inline void require_defined(const Tensor& x, std::string_view function, std::string_view operand = "the operand") {
+  if (!x.defined()) throw InvalidArgument("{}: {} is an undefined Tensor", function, operand);
+}
+
+inline void require_real(const Tensor& x, std::string_view function, std::string_view operand = "x is") {
+  require_defined(x, function);
+  if (x.dtype() != DType::c64) return;
+  throw TypeError("{}: {} {}, expected real numbers", function, operand, to_string(x.type()));
+}
+
+inline void require_integers(const Tensor& x, std::string_view function, std::string_view operand) {
+  require_defined(x, function, operand);
+  if (is_integer(x.dtype())) return;
+  throw TypeError("{}: {} {}, expected integers", function, operand, to_string(x.type()));
+}
+
+// The type in which sums are made.
+inline DType summed(DType type) {
+  if (type == DType::boolean) return DType::i32;
+  if (!is_integer(type) || bits(type) >= 32) return type;
+  return info(type).kind == DTypeKind::unsigned_integer ? DType::u32 : DType::i32;
+}
+
+// The type in which means are made.
+inline DType averaged(DType type) { return is_integer(type) || type == DType::boolean ? DType::f32 : type; }
+
+// The point that is the share of the way from a to b, finite or not: an infinity on the way to one.
+inline Tensor point_between(const Tensor& a, const Tensor& b, const Tensor& share) {
+  // (0 times an infinity is NaN.)
+  const Tensor inside = a * (1 - share) + b * share;
+  return select(is_finite(b - a), lerp(a, b, share), select(share == 0, a, select(share == 1, b, inside)));
+}
+
+}  // namespace weft

@@ -1,0 +1,225 @@
+// Special functions as compositions of elementwise operations (weft/special.h).
+#include "weft/special.h"
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <span>
+
+#include "core/error_context.h"
+#include "core/format.h"
+#include "graph/functions.h"
+#include "graph/promotion.h"
+#include "graph/rules.h"
+#include "weft/array.h"
+#include "weft/error.h"
+
+namespace weft {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// f of x in the type in which it is computed.
+template <class F>
+Tensor of_floats(std::string_view function, const Tensor& x, const F& f) try {
+  require_real(x, function);
+  const DType type = averaged(x.dtype());
+  return cast(f(accumulated(cast(x, type))), type);
+} catch (const Error& e) {
+  throw_in_function(e, function);
+}
+
+// A number of x's type.
+Tensor number(const Tensor& x, double v) { return Graph::scalar(v, x.dtype()); }
+
+// c[0] + c[1] x + …, by Horner's rule.
+Tensor polynomial(const Tensor& x, std::span<const double> c) {
+  Tensor y = number(x, c.back());
+  for (std::size_t i = c.size() - 1; i-- > 0;) y = fma(y, x, number(x, c[i]));
+  return y;
+}
+
+// x log(offset + y), with 0 in place of the NaN of 0 · log.
+template <class Log>
+Tensor times_log(std::string_view function, const TensorLike& x, const TensorLike& y, double lowest,
+                 const Log& log) try {
+  const std::array operands{&x, &y};
+  for (const TensorLike* o : operands) {
+    if (o->tensor()) require_defined(*o->tensor(), function);
+  }
+  const DType type = averaged(result_type_for(function, operands));
+  if (type == DType::c64) throw TypeError("{}: the operands are c64, expected real numbers", function);
+  const Tensor a = accumulated(as_tensor(function, x, type)), b = accumulated(as_tensor(function, y, type));
+  const Tensor zero = (a == 0) & ((b <= number(b, lowest)) | (b == number(b, kInfinity)));
+  return cast(select(zero, 0, a * log(select(zero, 1, b))), type);
+} catch (const Error& e) {
+  throw_in_function(e, function);
+}
+
+// sqrt(x) exp(-x) I(x) for x > 8 by powers of 16 / x - 1: Chebyshev's interpolation in 64 points, by mpmath.
+constexpr double kLarge[2][23] = {
+    {0.4021765094450080845,     0.003360551983667750452,  0.0001362160743898473518, 1.114303380070897892e-5,
+     1.483847665125026576e-6,   2.973596046562711721e-7,  8.872034383314143721e-8,  3.932889375114633810e-8,
+     2.156625145310435468e-8,   7.534355843803342194e-9,  -6.849338188286769671e-9, -1.332609440576638694e-8,
+     -5.038106487903284095e-9,  7.335968710816153927e-9,  6.560138746917057210e-9,  -3.134627642924078899e-9,
+     -4.575553424534973612e-9,  1.105055879442434637e-9,  2.196892137882900464e-9,  -2.803381997886999738e-10,
+     -6.633287112547083476e-10, 3.629355229718732963e-11, 9.365086892818190825e-11},
+    {0.389398459025872321,     -0.009749577193235634673,  -0.0002192357638317243023, -1.503854720950185767e-5,
+     -1.834910235895538462e-6, -3.483853438037633182e-7,  -1.000109565963654041e-7,  -4.313196489977733194e-8,
+     -2.339250374801858229e-8, -8.409182040442918071e-9,  6.840138997706958213e-9,   1.395855100138595449e-8,
+     5.593370101790610080e-9,  -7.444441477197270053e-9,  -6.983839624895865900e-9,  3.086886736722725310e-9,
+     4.810597405089944031e-9,  -1.059454416044316611e-9,  -2.297004161885200925e-9,  2.634077109513648497e-10,
+     6.917089294193807042e-10, -3.365431853180176521e-11, -9.752397204138194791e-11}};
+
+// exp(-|x|) I(x), and with `scaled` = false I(x).
+Tensor bessel(std::string_view function, const Tensor& x, int order, bool scaled) {
+  return of_floats(function, x, [&](const Tensor& v) {
+    constexpr double kSmall = 8;
+    const Tensor magnitude = abs(v), small = magnitude <= kSmall;
+    // Up to there the power series, whose terms are all positive: Σ (x² / 4)^k / (k! (k + order)!).
+    double c[26] = {1};
+    for (int k = 1; k < 26; ++k) c[k] = c[k - 1] / (k * (k + order));
+    const Tensor near = select(small, v, 0), far = select(small, kSmall, magnitude);
+    Tensor inner = polynomial(square(near) * number(v, 0.25), c);
+    if (order == 1) inner = inner * near * number(v, 0.5);
+    if (scaled) inner = inner * exp(-abs(near));
+    Tensor outer = polynomial(number(v, 16) / far - 1, kLarge[order]) / sqrt(far);
+    if (!scaled) {
+      // (The product is finite where exp(x) overflows.)
+      const Tensor half = exp(far * number(v, 0.5));
+      outer = select(far == number(v, kInfinity), far, outer * half * half);
+    }
+    if (order == 1) outer = copysign(outer, v);
+    return select(is_nan(v), v, select(small, inner, outer));
+  });
+}
+
+}  // namespace
+
+Tensor sinc(const Operand& x) {
+  return of_floats("sinc", x, [](const Tensor& v) {
+    constexpr double kPi = std::numbers::pi, kNear = 1e-3;
+    // sin(πx) by the distance to the nearest integer, which is exact; near 0, for all derivatives, the series.
+    const Tensor whole = round(v), rest = v - whole, near = abs(v) < kNear;
+    const Tensor odd = abs(whole) - 2 * floor(abs(whole) * number(v, 0.5)) == 1;
+    const Tensor sine = sin(rest * number(v, kPi)), divisor = select(near, 1, v * number(v, kPi));
+    const Tensor far = select(odd, -sine, sine) / divisor, y = select(near, v * number(v, kPi), 0);
+    return select(near, polynomial(square(y), std::array{1.0, -1.0 / 6, 1.0 / 120}), far);
+  });
+}
+
+Tensor xlogy(const TensorLike& x, const TensorLike& y) {
+  return times_log("xlogy", x, y, 0, [](const Tensor& v) { return log(v); });
+}
+Tensor xlog1py(const TensorLike& x, const TensorLike& y) {
+  return times_log("xlog1py", x, y, -1, [](const Tensor& v) { return log1p(v); });
+}
+
+Tensor entr(const Operand& x) {
+  return of_floats("entr", x, [](const Tensor& v) {
+    const Tensor inside = (v > 0) | is_nan(v), safe = select(inside, v, 1);
+    return select(inside, -safe * log(safe), select(v < 0, number(v, -kInfinity), 0));
+  });
+}
+
+Tensor logit(const Operand& x) {
+  return of_floats("logit", x, [](const Tensor& v) {
+    // From ¼ on 2x - 1 is exact, below it nothing cancels in the difference of logarithms.
+    const Tensor low = v < number(v, 0.25), a = select(low, v, number(v, 0.25)), b = select(low, number(v, 0.5), v);
+    return select(low, log(a) - log1p(-a), 2 * atanh(2 * b - 1));
+  });
+}
+
+Tensor ndtr(const Operand& x) {
+  return of_floats("ndtr", x,
+                   [](const Tensor& v) { return erfc(v * number(v, -1 / std::numbers::sqrt2)) * number(v, 0.5); });
+}
+
+Tensor log_ndtr(const Operand& x) {
+  return of_floats("log_ndtr", x, [](const Tensor& v) {
+    // Far below 0 by the asymptotic series, of as many terms as that type needs there.
+    const Tensor from = number(v, v.dtype() == DType::f64 ? -20 : -10), far = v < from, high = v > 0;
+    const Tensor middle = select(far, from, v);
+    const Tensor tail = erfc(abs(middle) * number(v, 1 / std::numbers::sqrt2)) * number(v, 0.5);
+    const Tensor near = select(high, log1p(-tail), log(select(high, 1, tail)));
+    const Tensor t = select(far, v, from);
+    // (2k - 1)!! / x^(2k) with alternating signs.
+    double c[10] = {1};
+    for (int k = 1; k < 10; ++k) c[k] = -c[k - 1] * (2 * k - 1);
+    const Tensor series = polynomial(reciprocal(square(t)), c);
+    const Tensor asymptotic =
+        -square(t) * number(v, 0.5) - log(-t) + (log(series) - number(v, 0.5 * std::log(2 * std::numbers::pi)));
+    return select(far, asymptotic, near);
+  });
+}
+
+Tensor ndtri(const Operand& p) {
+  return of_floats("ndtri", p, [](const Tensor& v) {
+    constexpr double kCentre[2][8] = {
+        {3.387132872796366608, 133.14166789178437745, 1971.5909503065514427, 13731.693765509461125,
+         45921.953931549871457, 67265.770927008700853, 33430.575583588128105, 2509.0809287301226727},
+        {1, 42.313330701600911252, 687.1870074920579083, 5394.1960214247511077, 21213.794301586595867,
+         39307.89580009271061, 28729.085735721942674, 5226.495278852545925}};
+    constexpr double kTail[2][8] = {
+        {1.42343711074968357734, 4.6303378461565452959, 5.7694972214606914055, 3.64784832476320460504,
+         1.27045825245236838258, 0.24178072517745061177, 0.0227238449892691845833, 7.7454501427834140764e-4},
+        {1, 2.05319162663775882187, 1.6763848301838038494, 0.68976733498510000455, 0.14810397642748007459,
+         0.0151986665636164571966, 5.475938084995344946e-4, 1.05075007164441684324e-9}};
+    constexpr double kFar[2][8] = {
+        {6.6579046435011037772, 5.4637849111641143699, 1.7848265399172913358, 0.29656057182850489123,
+         0.026532189526576123093, 0.0012426609473880784386, 2.71155556874348757815e-5, 2.01033439929228813265e-7},
+        {1, 0.59983220655588793769, 0.13692988092273580531, 0.0148753612908506148525, 7.868691311456132591e-4,
+         1.8463183175100546818e-5, 1.4215117583164458887e-7, 2.04426310338993978564e-15}};
+    const auto rational = [&](const Tensor& r, const double (&c)[2][8]) {
+      return polynomial(r, c[0]) / polynomial(r, c[1]);
+    };
+    const Tensor inside = (v > 0) & (v < 1), q = v - number(v, 0.5), centre = abs(q) <= number(v, 0.425);
+    const Tensor near = select(centre, q, 0);
+    const Tensor middle = near * rational(number(v, 0.180625) - square(near), kCentre);
+    const Tensor low = q < 0, tail = inside & !centre;
+    const Tensor r = sqrt(-log(select(tail, select(low, v, 1 - v), number(v, 0.05)))), far = r > 5;
+    const Tensor outer =
+        select(far, rational(select(far, r, 5) - 5, kFar), rational(select(far, 5, r) - number(v, 1.6), kTail));
+    const Tensor ends =
+        select(v == 0, number(v, -kInfinity),
+               select(v == 1, number(v, kInfinity), number(v, std::numeric_limits<double>::quiet_NaN())));
+    return select(centre, middle, select(tail, select(low, -outer, outer), ends));
+  });
+}
+
+Tensor polygamma(int order, const Operand& x) try {
+  if (order < 0) throw InvalidArgument("polygamma: the order is {}, expected 0 or more", order);
+  if (order == 0) return digamma(x);
+  return of_floats("polygamma", x, [order](const Tensor& v) {
+    // Hurwitz's zeta function, ζ(s, x) = Σ (x + k)^-s: ten terms, and the rest by Euler and Maclaurin's formula.
+    constexpr int kTerms = 10;
+    constexpr double kBernoulli[] = {1.0 / 6,  -1.0 / 30,       1.0 / 42, -1.0 / 30,
+                                     5.0 / 66, -691.0 / 2730.0, 7.0 / 6,  -3617.0 / 510};  // B₂, B₄, …
+    const double s = order + 1;
+    const Tensor inside = (v > 0) & (v < number(v, kInfinity)), from = select(inside, v, 1);
+    const Tensor a = from + number(v, kTerms), r = reciprocal(a);
+    double c[std::size(kBernoulli)], factor = s / 2;  // s (s + 1) … (s + 2j - 2) / (2j)!
+    for (std::size_t i = 0; i < std::size(c); ++i) {
+      const double j = static_cast<double>(i) + 1;
+      c[i] = kBernoulli[i] * factor;
+      factor *= (s + 2 * j - 1) * (s + 2 * j) / ((2 * j + 1) * (2 * j + 2));
+    }
+    const Tensor rest = polynomial(square(r), c) * square(r) + r * number(v, 0.5) + number(v, 1 / (s - 1));
+    Tensor zeta = pow(a, number(v, 1 - s)) * rest;
+    for (int k = kTerms; k-- > 0;) zeta = zeta + pow(from + number(v, k), number(v, -s));
+    const double sign = order % 2 ? 1 : -1;
+    const Tensor outside = select(v == 0, number(v, sign * kInfinity),
+                                  select(v > 0, number(v, 0), number(v, std::numeric_limits<double>::quiet_NaN())));
+    return select(inside, zeta * number(v, sign * std::tgamma(s)), outside);
+  });
+} catch (const Error& e) {
+  throw_in_function(e, "polygamma");
+}
+
+Tensor i0(const Operand& x) { return bessel("i0", x, 0, false); }
+Tensor i0e(const Operand& x) { return bessel("i0e", x, 0, true); }
+Tensor i1(const Operand& x) { return bessel("i1", x, 1, false); }
+Tensor i1e(const Operand& x) { return bessel("i1e", x, 1, true); }
+
+}  // namespace weft

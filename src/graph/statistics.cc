@@ -1,0 +1,479 @@
+// Statistics as compositions of other operations (weft/statistics.h).
+#include "weft/statistics.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include "core/error_context.h"
+#include "core/format.h"
+#include "graph/axes.h"
+#include "graph/functions.h"
+#include "graph/promotion.h"
+#include "graph/rules.h"
+#include "weft/array.h"
+#include "weft/creation.h"
+#include "weft/error.h"
+#include "weft/segments.h"
+
+namespace weft {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// x with the axes that a function goes over as one, the last.
+struct Rows {
+  Tensor x;
+  std::int64_t n;  // elements of a row
+  Shape kept;      // the shape of one result for each row
+};
+
+Rows rows_over(const Tensor& x, const Axes& axes, bool keep_dims, std::string_view function) {
+  require_defined(x, function);
+  std::vector<int> over = normalized_axes(axes, x.rank(), function);
+  std::ranges::sort(over);
+  std::vector<int> order;
+  Shape shape, kept, row;
+  for (int i = 0; i < x.rank(); ++i) {
+    const bool reduced = std::ranges::count(over, i) > 0;
+    if (!reduced) {
+      order.push_back(i);
+      shape.push_back(x.shape()[i]);
+    }
+    if (!reduced || keep_dims) kept.push_back(reduced ? 1 : x.shape()[i]);
+  }
+  for (const int a : over) row.push_back(x.shape()[a]);
+  order.insert(order.end(), over.begin(), over.end());
+  const std::int64_t n = element_count(row);
+  shape.push_back(n);
+  return {reshape(permute(x, order), shape), n, kept};
+}
+
+// ---- Quantiles
+
+// Where a quantile is in a sorted row of n elements: at q (n + slope) + offset, counted from 0. A whole number has a
+// weight of the next element by whether it is even, all between one of their own, or their fraction.
+struct QuantileRule {
+  double slope, offset, even, odd, between;
+};
+constexpr double kFraction = -1;
+constexpr QuantileRule kRules[] = {
+    {0, -1, 0, 0, 1},                      // inverted_cdf
+    {0, -1, 0.5, 0.5, 1},                  // averaged_inverted_cdf
+    {0, -1.5, 1, 0, 1},                    // closest_observation
+    {0, -1, 0, 0, kFraction},              // interpolated_inverted_cdf
+    {0, -0.5, 0, 0, kFraction},            // hazen
+    {1, -1, 0, 0, kFraction},              // weibull
+    {-1, 0, 0, 0, kFraction},              // linear
+    {1.0 / 3, -2.0 / 3, 0, 0, kFraction},  // median_unbiased
+    {0.25, -0.625, 0, 0, kFraction},       // normal_unbiased
+    {-1, 0, 0, 0, 0},                      // lower
+    {-1, 0, 0, 0, 1},                      // higher
+    {-1, 0, 0, 0, 0.5},                    // midpoint
+    {-1, -0.5, 0, 1, 1},                   // nearest
+};
+
+const QuantileRule& rule_of(QuantileMethod method, double q, std::string_view function) {
+  if (!(q >= 0 && q <= 1)) throw InvalidArgument("{}: q is {}, expected a number from 0 to 1", function, q);
+  const auto i = static_cast<std::size_t>(method);
+  if (i >= std::size(kRules)) throw InvalidArgument("{}: there is no method {}", function, i);
+  return kRules[i];
+}
+
+// In the type in which points between elements are computed.
+Tensor widened(const Tensor& x) { return accumulated(cast(x, averaged(x.dtype()))); }
+
+// Of sorted rows, in which NaN is last.
+Tensor quantile_of_sorted(const Tensor& sorted, std::int64_t n, const QuantileRule& rule, double q) {
+  const double at = q * (static_cast<double>(n) + rule.slope) + rule.offset, whole = std::floor(at);
+  const bool odd = std::fmod(whole, 2) != 0;
+  const double weight = at > whole ? (rule.between == kFraction ? at - whole : rule.between)
+                        : odd      ? rule.odd
+                                   : rule.even;
+  const int last = sorted.rank() - 1;
+  const auto element = [&](double i) {
+    const auto k = static_cast<std::int64_t>(std::clamp(i, 0.0, static_cast<double>(n - 1)));
+    return widened(slice(sorted, last, k, k + 1));
+  };
+  const Tensor end = widened(slice(sorted, last, n - 1, n));
+  Tensor y = element(weight < 1 ? whole : whole + 1);
+  if (weight > 0 && weight < 1) {
+    y = point_between(y, element(whole + 1), Graph::scalar(weight, y.dtype()));
+  }
+  return is_floating(sorted.dtype()) ? select(is_nan(end), end, y) : y;
+}
+
+// Of the first `count` [..., 1] elements of sorted rows. The place is computed in integers of 64 bits, that of
+// fractions as many as the longest row leaves; what q's rounding may have moved off a whole number counts as whole.
+Tensor quantile_of_counted(const Tensor& sorted, const Tensor& count, std::int64_t n, const QuantileRule& rule,
+                           double q) {
+  const int digits = std::clamp(61 - static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n))), 0, 52);
+  const auto fixed = [&](double v) { return std::llround(std::ldexp(v, digits)); };
+  const Tensor at = count * fixed(q) + (fixed(q * rule.slope) + fixed(rule.offset));
+  const Tensor whole = shift_right(at + count, digits);
+  const Tensor rest = maximum(at - shift_left(whole, digits), 0);
+  const DType type = widened(sorted).dtype();
+  const Tensor between = rule.between == kFraction ? cast(rest, type) * Graph::scalar(std::ldexp(1.0, -digits), type)
+                                                   : Graph::scalar(rule.between, type);
+  const Tensor at_whole =
+      select((whole & std::int64_t{1}) != 0, Graph::scalar(rule.odd, type), Graph::scalar(rule.even, type));
+  const Tensor weight = select(rest > count, between, at_whole);
+  const int last = sorted.rank() - 1;
+  const auto element = [&](const Tensor& i) {
+    return widened(gather_elements(sorted, maximum(minimum(i, count - std::int64_t{1}), 0), last));
+  };
+  return point_between(element(whole), element(whole + std::int64_t{1}), weight);
+}
+
+Tensor quantiles(std::string_view function, const Tensor& x, std::span<const double> q, const Axes& axes,
+                 QuantileMethod method, bool keep_dims, bool skip_nan) try {
+  require_real(x, function);
+  const Rows rows = rows_over(x, axes, keep_dims, function);
+  const DType type = averaged(x.dtype());
+  skip_nan = skip_nan && is_floating(x.dtype());
+  Tensor sorted, count;
+  if (rows.n > 0) {
+    sorted = sort(rows.x);
+    if (skip_nan) count = cast(count_nonzero(!is_nan(rows.x), -1, true), DType::i64);
+  }
+  std::vector<Tensor> results;
+  for (const double share : q) {
+    const QuantileRule& rule = rule_of(method, share, function);
+    Tensor y = rows.n == 0 ? full_like(zeros(rows.kept, type), kNan)
+               : skip_nan  ? quantile_of_counted(sorted, count, rows.n, rule, share)
+                           : quantile_of_sorted(sorted, rows.n, rule, share);
+    results.push_back(reshape(cast(y, type), rows.kept));
+  }
+  if (!results.empty()) return stack(results);
+  Shape none = rows.kept;
+  none.insert(0, 0);
+  return broadcast_to(Graph::scalar(0, type), none);
+} catch (const Error& e) {
+  throw_in_function(e, function);
+}
+
+Tensor one_quantile(std::string_view function, const Tensor& x, double q, const Axes& axes, QuantileMethod method,
+                    bool keep_dims, bool skip_nan) {
+  return squeeze(quantiles(function, x, std::span(&q, 1), axes, method, keep_dims, skip_nan), 0);
+}
+
+// x with the number in place of NaN.
+Tensor without_nan(const Tensor& x, double value, std::string_view function) {
+  require_real(x, function);
+  return is_floating(x.dtype()) ? select(is_nan(x), Graph::scalar(value, x.dtype()), x) : x;
+}
+
+// The least or greatest number, NaN if there is none.
+Tensor extreme(std::string_view function, ReduceKind op, const Tensor& x, const Axes& axes, bool keep_dims) {
+  const double worst = (op == ReduceKind::min ? 1 : -1) * std::numeric_limits<double>::infinity();
+  const Tensor y = reduce(op, without_nan(x, worst, function), axes, keep_dims);
+  if (!is_floating(x.dtype())) return y;
+  return select(reduce(ReduceKind::all, is_nan(x), axes, keep_dims), Graph::scalar(kNan, x.dtype()), y);
+}
+
+// Where the least or greatest number is first.
+Tensor first_extreme(std::string_view function, ReduceKind op, const Tensor& x, const Axes& axes, bool keep_dims) {
+  require_real(x, function);
+  if (!is_floating(x.dtype())) {
+    return op == ReduceKind::min ? argmin(x, axes, keep_dims) : argmax(x, axes, keep_dims);
+  }
+  return argmax(x == extreme(function, op, x, axes, true), axes, keep_dims);
+}
+
+// How many numbers there are, in the type in which they are averaged.
+Tensor numbers(const Tensor& x, const Axes& axes, bool keep_dims, DType type) {
+  return cast(count_nonzero(!is_nan(x), axes, keep_dims), type);
+}
+
+}  // namespace
+
+Tensor median(const Operand& x, const Axes& axes, bool keep_dims) {
+  return one_quantile("median", x, 0.5, axes, QuantileMethod::linear, keep_dims, false);
+}
+Tensor quantile(const Operand& x, double q, const Axes& axes, QuantileMethod method, bool keep_dims) {
+  return one_quantile("quantile", x, q, axes, method, keep_dims, false);
+}
+Tensor quantile(const Operand& x, std::span<const double> q, const Axes& axes, QuantileMethod method, bool keep_dims) {
+  return quantiles("quantile", x, q, axes, method, keep_dims, false);
+}
+Tensor quantile(const Operand& x, std::initializer_list<double> q, const Axes& axes, QuantileMethod method,
+                bool keep_dims) {
+  return quantiles("quantile", x, std::span(q.begin(), q.size()), axes, method, keep_dims, false);
+}
+Tensor nanmedian(const Operand& x, const Axes& axes, bool keep_dims) {
+  return one_quantile("nanmedian", x, 0.5, axes, QuantileMethod::linear, keep_dims, true);
+}
+Tensor nanquantile(const Operand& x, double q, const Axes& axes, QuantileMethod method, bool keep_dims) {
+  return one_quantile("nanquantile", x, q, axes, method, keep_dims, true);
+}
+Tensor nanquantile(const Operand& x, std::span<const double> q, const Axes& axes, QuantileMethod method,
+                   bool keep_dims) {
+  return quantiles("nanquantile", x, q, axes, method, keep_dims, true);
+}
+Tensor nanquantile(const Operand& x, std::initializer_list<double> q, const Axes& axes, QuantileMethod method,
+                   bool keep_dims) {
+  return quantiles("nanquantile", x, std::span(q.begin(), q.size()), axes, method, keep_dims, true);
+}
+
+Mode mode(const Operand& x, const Axes& axes, bool keep_dims) try {
+  const Rows rows = rows_over(x, axes, keep_dims, "mode");
+  const std::int64_t n = rows.n;
+  if (n == 0) throw ShapeError("mode: x is {}, without elements to choose from", to_string(x.type()));
+  const Tensor sorted = sort(rows.x);
+  const int last = sorted.rank() - 1;
+  // Equal elements are neighbours: how many there are of one up to each place.
+  const Tensor place = broadcast_to(arange(0, n, 1, position_type(n)), sorted.shape());
+  const Tensor differs = slice(sorted, last, 1, n) != slice(sorted, last, 0, n - 1);
+  const Tensor begin = select(differs, slice(place, last, 1, n), 0);
+  const Tensor begins = concat({full_like(slice(place, last, 0, 1), 0), begin}, last);
+  const Tensor length = place - scan(ScanKind::max, begins, last) + 1;
+  Tensor value = gather_elements(sorted, argmax(length, last, true), last), count = max(length, last, true);
+  if (is_floating(x.dtype())) {
+    const Tensor end = slice(sorted, last, n - 1, n), nans = count_nonzero(is_nan(sorted), last, true);
+    value = select(is_nan(end), end, value);
+    count = select(is_nan(end), nans, count);
+  }
+  return {reshape(value, rows.kept), reshape(count, rows.kept)};
+} catch (const Error& e) {
+  throw_in_function(e, "mode");
+}
+
+// ---- Without NaN
+
+Tensor nansum(const Operand& x, const Axes& axes, bool keep_dims) {
+  return in_function("nansum", [&] { return sum(without_nan(x, 0, "nansum"), axes, keep_dims); });
+}
+Tensor nanprod(const Operand& x, const Axes& axes, bool keep_dims) {
+  return in_function("nanprod", [&] { return prod(without_nan(x, 1, "nanprod"), axes, keep_dims); });
+}
+Tensor nanmin(const Operand& x, const Axes& axes, bool keep_dims) {
+  return in_function("nanmin", [&] { return extreme("nanmin", ReduceKind::min, x, axes, keep_dims); });
+}
+Tensor nanmax(const Operand& x, const Axes& axes, bool keep_dims) {
+  return in_function("nanmax", [&] { return extreme("nanmax", ReduceKind::max, x, axes, keep_dims); });
+}
+
+Tensor nanmean(const Operand& x, const Axes& axes, bool keep_dims) try {
+  require_real(x, "nanmean");
+  if (!is_floating(x.dtype())) return mean(x, axes, keep_dims);
+  const Tensor wide = accumulated(without_nan(x, 0, "nanmean"));
+  return cast(sum(wide, axes, keep_dims) / numbers(x, axes, keep_dims, wide.dtype()), x.dtype());
+} catch (const Error& e) {
+  throw_in_function(e, "nanmean");
+}
+
+Tensor nanvar(const Operand& x, const Axes& axes, double correction, bool keep_dims) try {
+  require_real(x, "nanvar");
+  if (!(correction >= 0)) throw InvalidArgument("nanvar: the correction is {}, expected 0 or more", correction);
+  if (!is_floating(x.dtype())) return variance(x, axes, correction, keep_dims);
+  const Tensor wide = accumulated(without_nan(x, 0, "nanvar")), mean = nanmean(accumulated(x), axes, true);
+  const Tensor squares = sum(square(select(is_nan(x), 0, wide - mean)), axes, keep_dims);
+  const Tensor divisor = numbers(x, axes, keep_dims, wide.dtype()) - correction;
+  return cast(select(divisor > 0, squares / divisor, Graph::scalar(kNan, wide.dtype())), x.dtype());
+} catch (const Error& e) {
+  throw_in_function(e, "nanvar");
+}
+
+Tensor nanstd(const Operand& x, const Axes& axes, double correction, bool keep_dims) {
+  return in_function("nanstd", [&] {
+    require_real(x, "nanstd");
+    const Tensor wide = accumulated(cast(x, averaged(x.dtype())));
+    return cast(sqrt(nanvar(wide, axes, correction, keep_dims)), averaged(x.dtype()));
+  });
+}
+
+Tensor nanargmin(const Operand& x, const Axes& axes, bool keep_dims) {
+  return in_function("nanargmin", [&] { return first_extreme("nanargmin", ReduceKind::min, x, axes, keep_dims); });
+}
+Tensor nanargmax(const Operand& x, const Axes& axes, bool keep_dims) {
+  return in_function("nanargmax", [&] { return first_extreme("nanargmax", ReduceKind::max, x, axes, keep_dims); });
+}
+Tensor nancumsum(const Operand& x, std::optional<int> axis) {
+  return in_function("nancumsum", [&] { return cumulative_sum(without_nan(x, 0, "nancumsum"), axis); });
+}
+Tensor nancumprod(const Operand& x, std::optional<int> axis) {
+  return in_function("nancumprod", [&] { return cumulative_prod(without_nan(x, 1, "nancumprod"), axis); });
+}
+
+Tensor nan_to_num(const Operand& x, double nan, std::optional<double> positive_infinity,
+                  std::optional<double> negative_infinity) try {
+  require_real(x, "nan_to_num");
+  if (!is_floating(x.dtype())) return x;
+  // (Numbers out of range would become infinities: the greatest number is the one before infinity.)
+  const auto bound = [&](double infinity, std::optional<double> value) {
+    if (value) return Graph::scalar(*value, x.dtype());
+    return nextafter(Graph::scalar(infinity, x.dtype()), Graph::scalar(0, x.dtype()));
+  };
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Tensor infinite = select(x > 0, bound(kInfinity, positive_infinity), bound(-kInfinity, negative_infinity));
+  return select(is_nan(x), Graph::scalar(nan, x.dtype()), select(is_inf(x), infinite, x));
+} catch (const Error& e) {
+  throw_in_function(e, "nan_to_num");
+}
+
+// ---- Spread, means with weights, covariances
+
+Tensor ptp(const Operand& x, const Axes& axes, bool keep_dims) {
+  return in_function("ptp", [&] {
+    require_real(x, "ptp");
+    return max(x, axes, keep_dims) - min(x, axes, keep_dims);
+  });
+}
+
+Tensor average(const Operand& x, const Operand& weights, const Axes& axes, bool keep_dims) try {
+  require_defined(x, "average", "x");
+  require_defined(weights, "average", "weights");
+  const DType type = averaged(result_type_for("average", std::array<Tensor, 2>{x, weights}));
+  Tensor w = accumulated(cast(weights, type));
+  if (w.shape() != x.shape()) {
+    const std::vector<int> over = normalized_axes(axes, x.rank(), "average");
+    if (over.size() != 1 || w.rank() != 1 || w.size() != x.shape()[over[0]]) {
+      throw ShapeError("average: weights are {}, expected x's shape {} or one for each element of a single axis",
+                       to_string(weights.type()), to_string(x.shape()));
+    }
+    Shape along = Shape::filled(x.rank(), 1);
+    along[over[0]] = w.size();
+    w = broadcast_to(reshape(w, along), x.shape());
+  }
+  return cast(sum(accumulated(cast(x, type)) * w, axes, keep_dims) / sum(w, axes, keep_dims), type);
+} catch (const Error& e) {
+  throw_in_function(e, "average");
+}
+
+Tensor cov(const Operand& x, double correction, const Operand& frequencies, const Operand& weights) try {
+  require_real(x, "cov");
+  if (x.rank() < 1 || x.rank() > 2) throw ShapeError("cov: x is {}, expected rank 1 or 2", to_string(x.type()));
+  const DType type = averaged(x.dtype());
+  const std::int64_t n = x.shape()[-1];
+  const Tensor v = accumulated(cast(reshape(x, {x.rank() == 2 ? x.shape()[0] : 1, n}), type));
+  const auto of_observations = [&](const Tensor& w, std::string_view what) {
+    if (w.rank() != 1 || w.size() != n) {
+      throw ShapeError("cov: {} are {}, expected one for each of {} observations", what, to_string(w.type()), n);
+    }
+    return cast(w, v.dtype());
+  };
+  Tensor w;
+  if (frequencies.defined()) w = of_observations(frequencies, "frequencies");
+  Tensor important;
+  if (weights.defined()) {
+    important = of_observations(weights, "weights");
+    w = w.defined() ? w * important : important;
+  }
+  Tensor centred, divisor;
+  if (w.defined()) {
+    const Tensor total = sum(w);
+    centred = v - sum(v * w, 1, true) / total;
+    divisor = total - (important.defined() ? sum(w * important) / total * correction
+                                           : Tensor(Graph::scalar(correction, v.dtype())));
+    divisor = maximum(divisor, 0);
+  } else {
+    centred = v - mean(v, 1, true);
+    divisor = Graph::scalar(std::max(static_cast<double>(n) - correction, 0.0), v.dtype());
+  }
+  const Tensor y = matmul(w.defined() ? centred * w : centred, centred.T()) / divisor;
+  return cast(x.rank() == 1 ? reshape(y, {}) : y, type);
+} catch (const Error& e) {
+  throw_in_function(e, "cov");
+}
+
+Tensor corrcoef(const Operand& x) try {
+  require_real(x, "corrcoef");
+  const Tensor c = cov(accumulated(cast(x, averaged(x.dtype()))));
+  Tensor y = c / c;
+  if (c.rank() == 2) {
+    const Tensor deviations = sqrt(diagonal(c));
+    y = clamp(c / expand_dims(deviations, 1) / deviations, -1, 1);
+  }
+  return cast(y, averaged(x.dtype()));
+} catch (const Error& e) {
+  throw_in_function(e, "corrcoef");
+}
+
+// ---- Histograms
+
+namespace {
+
+Histogram counted(const Tensor& x, const Tensor& edges, const HistogramOptions& options) {
+  const std::int64_t bins = edges.size() - 1;
+  const DType type = result_type_for("histogram", std::array<Tensor, 2>{x, edges});
+  const Tensor v = cast(flatten(x), type), e = cast(edges, type), last = slice(e, 0, bins, bins + 1);
+  const Tensor above = searchsorted(e, v, Side::right);  // 0 below the edges, bins + 1 above them and of NaN
+  const Tensor bin = select(v == last, bins, above) - 1;
+  Tensor what = full_like(v, 1, position_type(v.size()));
+  if (options.weights.defined()) {
+    if (options.weights.shape() != x.shape()) {
+      throw ShapeError("histogram: weights are {}, expected x's shape {}", to_string(options.weights.type()),
+                       to_string(x.shape()));
+    }
+    what = flatten(options.weights);
+  }
+  Tensor counts = segment_sum(what, bin, bins);
+  if (options.density) {
+    counts = cast(counts, averaged(counts.dtype()));
+    counts = counts / sum(counts) / cast(diff(edges), counts.dtype());
+  }
+  return {counts, edges};
+}
+
+}  // namespace
+
+Histogram histogram(const Operand& x, std::int64_t bins, const HistogramOptions& options) try {
+  require_defined(x, "histogram");
+  if (bins < 1) throw InvalidArgument("histogram: {} bins, expected 1 or more", bins);
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;  // more would not fit any memory
+  if (bins > kMost) throw OutOfMemory("histogram: {} bins", bins);
+  const DType type = averaged(x.dtype());
+  Tensor low, high;
+  if (options.range) {
+    auto [first, last] = *options.range;
+    if (!std::isfinite(first) || !std::isfinite(last) || first > last) {
+      throw InvalidArgument("histogram: the range is from {} to {}, expected finite numbers that ascend", first, last);
+    }
+    if (first == last) {
+      first -= 0.5;
+      last += 0.5;
+    }
+    return counted(x, linspace(first, last, bins + 1, type), options);
+  }
+  if (x.size() == 0) return counted(x, linspace(0, 1, bins + 1, type), options);
+  const Tensor v = x.dtype() == DType::boolean ? cast(x, DType::u8) : Tensor(x);
+  low = cast(min(v), type);
+  high = cast(max(v), type);
+  const Tensor single = low == high;
+  const Tensor from = select(single, low - 0.5, low), to = select(single, high + 0.5, high);
+  return counted(
+      x, cast(lerp(accumulated(from), accumulated(to), linspace(0, 1, bins + 1, accumulated(from).dtype())), type),
+      options);
+} catch (const Error& e) {
+  throw_in_function(e, "histogram");
+}
+
+Histogram histogram(const Operand& x, const Operand& edges, const HistogramOptions& options) try {
+  require_defined(x, "histogram", "x");
+  require_defined(edges, "histogram", "edges");
+  if (edges.rank() != 1 || edges.size() < 2) {
+    throw ShapeError("histogram: edges are {}, expected rank 1 and two elements at least", to_string(edges.type()));
+  }
+  if (options.range) throw InvalidArgument("histogram: a range beside edges");
+  return counted(x, edges, options);
+} catch (const Error& e) {
+  throw_in_function(e, "histogram");
+}
+
+Tensor digitize(const Operand& x, const Operand& bins, bool right) try {
+  require_defined(x, "digitize", "x");
+  require_defined(bins, "digitize", "bins");
+  if (bins.rank() != 1) throw ShapeError("digitize: bins are {}, expected rank 1", to_string(bins.type()));
+  const Side side = right ? Side::left : Side::right;
+  const std::int64_t n = bins.size();
+  if (n < 2) return searchsorted(bins, x, side);
+  const Tensor descends = slice(bins, 0, 0, 1) > slice(bins, 0, n - 1, n);
+  const Tensor at = searchsorted(select(descends, flip(bins), bins), x, side);
+  return select(reshape(descends, {}), n - at, at);
+} catch (const Error& e) {
+  throw_in_function(e, "digitize");
+}
+
+}  // namespace weft

@@ -1,0 +1,189 @@
+// Numerical and special functions against NumPy and SciPy (tests/reference/numeric.py), derivatives, what they refuse.
+#include "weft/numeric.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "support/function_cases.h"
+#include "support/on_device.h"
+#include "support/throws.h"
+#include "weft/array.h"
+#include "weft/creation.h"
+#include "weft/derivatives.h"
+#include "weft/error.h"
+#include "weft/special.h"
+
+namespace weft::test {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::FloatNear;
+using testing::HasSubstr;
+using testing::IsNan;
+using testing::Not;
+
+std::optional<double> given(const ArrayCall& c, const char* name) {
+  return c.arguments.contains(name) ? std::optional(c.arguments.at(name).get<double>()) : std::nullopt;
+}
+ConvolveMode mode_of(const ArrayCall& c) {
+  static const std::map<std::string, ConvolveMode> kNames{
+      {"full", ConvolveMode::full}, {"same", ConvolveMode::same}, {"valid", ConvolveMode::valid}};
+  return kNames.at(c.arguments.at("mode").get<std::string>());
+}
+
+const FunctionTable& numeric() {
+  static const FunctionTable all = [] {
+    FunctionTable table;
+    table["interp"] = [](const ArrayCall& c) {
+      return std::vector{
+          interp(c.tensors[0], c.tensors[1], c.tensors[2], {.left = given(c, "left"), .right = given(c, "right")})};
+    };
+    table["trapezoid"] = [](const ArrayCall& c) {
+      const int axis = argument(c, "axis", -1);
+      return std::vector{c.tensors[1].defined() ? trapezoid(c.tensors[0], c.tensors[1], axis)
+                                                : trapezoid(c.tensors[0], argument(c, "distance", 1.0), axis)};
+    };
+    table["cumulative_trapezoid"] = [](const ArrayCall& c) {
+      const int axis = argument(c, "axis", -1);
+      const auto initial = given(c, "initial");
+      return std::vector{c.tensors[1].defined()
+                             ? cumulative_trapezoid(c.tensors[0], c.tensors[1], axis, initial)
+                             : cumulative_trapezoid(c.tensors[0], argument(c, "distance", 1.0), axis, initial)};
+    };
+    table["gradient"] = [](const ArrayCall& c) {
+      const int axis = argument(c, "axis", -1);
+      const EdgeOrder edges = argument(c, "edges", 1) == 1 ? EdgeOrder::first : EdgeOrder::second;
+      return std::vector{c.tensors[1].defined() ? gradient(c.tensors[0], axis, c.tensors[1], edges)
+                                                : gradient(c.tensors[0], axis, argument(c, "distance", 1.0), edges)};
+    };
+    table["unwrap"] = [](const ArrayCall& c) {
+      return std::vector{unwrap(c.tensors[0], argument(c, "axis", -1), argument(c, "period", 2 * std::numbers::pi),
+                                given(c, "discontinuity"))};
+    };
+    table["convolve"] = [](const ArrayCall& c) {
+      return std::vector{convolve(c.tensors[0], c.tensors[1], mode_of(c))};
+    };
+    table["correlate"] = [](const ArrayCall& c) {
+      return std::vector{correlate(c.tensors[0], c.tensors[1], mode_of(c))};
+    };
+    table["polyval"] = [](const ArrayCall& c) { return std::vector{polyval(c.tensors[0], c.tensors[1])}; };
+    table["vander"] = [](const ArrayCall& c) {
+      std::optional<std::int64_t> columns;
+      if (c.arguments.contains("columns")) columns = c.arguments.at("columns").get<std::int64_t>();
+      return std::vector{vander(c.tensors[0], columns, argument(c, "increasing", false))};
+    };
+    table["einsum"] = [](const ArrayCall& c) {
+      return std::vector{einsum(c.arguments.at("subscripts").get<std::string>(), c.tensors)};
+    };
+    table["polygamma"] = [](const ArrayCall& c) {
+      return std::vector{polygamma(argument(c, "order", 0), c.tensors[0])};
+    };
+    const auto one = [&](const char* name, Tensor (*f)(const Operand&)) {
+      table[name] = [f](const ArrayCall& c) { return std::vector{f(c.tensors[0])}; };
+    };
+    one("sinc", sinc);
+    one("entr", entr);
+    one("logit", logit);
+    one("ndtr", ndtr);
+    one("log_ndtr", log_ndtr);
+    one("ndtri", ndtri);
+    one("i0", i0);
+    one("i0e", i0e);
+    one("i1", i1);
+    one("i1e", i1e);
+    table["xlogy"] = [](const ArrayCall& c) { return std::vector{xlogy(c.tensors[0], c.tensors[1])}; };
+    table["xlog1py"] = [](const ArrayCall& c) { return std::vector{xlog1py(c.tensors[0], c.tensors[1])}; };
+    return table;
+  }();
+  return all;
+}
+
+class NumericTest : public OnDevice {};
+INSTANTIATE_TEST_SUITE_P(Devices, NumericTest, testing::ValuesIn(all_devices()), [](const auto& i) { return i.param; });
+
+TEST_P(NumericTest, ValuesAreNumPysAndSciPys) { expect_reference_values("numeric", "numeric.json", numeric()); }
+
+TEST_P(NumericTest, Derivatives) {
+  const auto of = [](const Tensor& x, const auto& f) { return grad([&](const Tensor& t) { return sum(f(t)); })(x); };
+  const Tensor points = tensor({0, 1, 3}, DType::f32), values = tensor({1, 3, 2}, DType::f32);
+  const Tensor x = tensor({-1.f, 0.f, 0.5f, 2.f, 3.f, 4.f});
+  EXPECT_THAT(of(x, [&](const Tensor& t) { return interp(t, points, values); }).to_vector<float>(),
+              ElementsAre(0, 2, 2, -0.5f, -0.5f, 0));
+  EXPECT_THAT(of(values, [&](const Tensor& t) { return interp(x, points, t); }).to_vector<float>(),
+              ElementsAre(2.5f, 1, 2.5f));
+  // log(y) and x / y, where the value is not put by hand.
+  const Tensor a = tensor({0.f, 0.f, 2.f}), b = tensor({2.f, 0.f, 4.f});
+  EXPECT_THAT(of(a, [&](const Tensor& t) { return xlogy(t, b); }).to_vector<float>(),
+              ElementsAre(FloatNear(std::log(2.f), 1e-6f), 0, FloatNear(std::log(4.f), 1e-6f)));
+  EXPECT_THAT(of(b, [&](const Tensor& t) { return xlogy(a, t); }).to_vector<float>(), ElementsAre(0, 0, 0.5f));
+  // sinc''(0) = -π² / 3, i0' = i1, ndtri'(½) = √(2π).
+  const Tensor zero = zeros({1});
+  EXPECT_THAT(
+      of(zero, [&](const Tensor& t) { return of(t, [](const Tensor& u) { return sinc(u); }); }).to_vector<float>(),
+      Each(FloatNear(-3.2898681f, 1e-4f)));
+  const Tensor z = tensor({-9.f, -1.f, 0.f, 2.f, 9.f});
+  const auto slope = of(z, [](const Tensor& t) { return i0(t); }).to_vector<float>(), one = i1(z).to_vector<float>();
+  for (std::size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(slope[i], one[i], 1e-5f * (1 + std::abs(one[i])));
+  EXPECT_THAT(of(tensor({0.5f}), [](const Tensor& t) { return ndtri(t); }).to_vector<float>(),
+              Each(FloatNear(2.5066283f, 1e-5f)));
+  // Nowhere NaN, at the ends either.
+  const Tensor ends = tensor({0.25f, 0.5f, 0.75f, 0.01f, 0.999f});
+  for (const auto f : {logit, ndtri, entr, log_ndtr, ndtr, i1e}) {
+    EXPECT_THAT(of(ends, f).to_vector<float>(), Each(Not(IsNan())));
+  }
+}
+
+TEST_P(NumericTest, GradientsAlongAllAxes) {
+  const Tensor f = tensor({{1, 2, 4}, {3, 8, 16}}, DType::f32);
+  const std::vector<Tensor> g = gradient(f);  // numpy.gradient
+  ASSERT_EQ(g.size(), 2u);
+  EXPECT_THAT(g[0].to_vector<float>(), ElementsAre(2, 6, 12, 2, 6, 12));
+  EXPECT_THAT(g[1].to_vector<float>(), ElementsAre(1, 1.5f, 2, 5, 6.5f, 8));
+}
+
+// In the order of the fewest products: results between are small.
+TEST(Numeric, EinsumChoosesItsOrder) {
+  const auto work = [](std::string_view subscripts, std::initializer_list<Tensor> operands) {
+    return einsum(subscripts, operands).graph().to_string();
+  };
+  const Tensor tall = zeros({300, 2}), wide = zeros({2, 300}), column = zeros({300, 1});
+  EXPECT_THAT(work("ij,jk,kl->il", {tall, wide, column}), Not(HasSubstr("300, 300")));
+  EXPECT_THAT(work("ij,kl,jk->il", {tall, column, wide}), Not(HasSubstr("300, 300")));
+  // From left to right a result would have ten axes.
+  const Tensor pair = ones({2, 2}), one = ones({2});
+  EXPECT_EQ(einsum("ab,cd,ef,gh,ij,a,c,e,g,i,b,d,f,h,j->",
+                   {pair, pair, pair, pair, pair, one, one, one, one, one, one, one, one, one, one})
+                .item<float>(),
+            1024);
+}
+
+TEST(Numeric, RefuseWhatDoesNotFit) {
+  const Tensor x = tensor({1, 2, 3}, DType::f32), c = cast(x, DType::c64), square = zeros({2, 2});
+  EXPECT_THROW(interp(x, x, zeros({2})), ShapeError);
+  EXPECT_THROW(interp(x, zeros({0}), zeros({0})), ShapeError);
+  EXPECT_THROW(interp(c, x, x), TypeError);
+  EXPECT_THROW(trapezoid(x, zeros({2})), ShapeError);
+  EXPECT_THROW(trapezoid(x, c), TypeError);
+  EXPECT_THROW(gradient(x, 0, square), ShapeError);
+  EXPECT_THROW(gradient(zeros({1}), 0), ShapeError);
+  EXPECT_THROW(gradient(zeros({2}), 0, 1, EdgeOrder::second), ShapeError);
+  EXPECT_THROW(unwrap(cast(x, DType::i32)), TypeError);
+  EXPECT_THROW(unwrap(x, 0, -1), InvalidArgument);
+  EXPECT_THROW(convolve(x, square), ShapeError);
+  EXPECT_THROW(convolve(x, zeros({0})), ShapeError);
+  EXPECT_THROW(convolve(c, x), TypeError);
+  EXPECT_THROW(polyval(square, x), ShapeError);
+  EXPECT_THROW(vander(x, -1), InvalidArgument);
+  EXPECT_THROW(sinc(c), TypeError);
+  EXPECT_THROW(xlogy(c, x), TypeError);
+  EXPECT_THROW(ndtri({}), InvalidArgument);
+  EXPECT_THROW(polygamma(-1, x), InvalidArgument);
+  EXPECT_THAT(refused_by([&] { correlate(x, zeros({0})); }), HasSubstr("correlate: "));
+}
+
+}  // namespace
+}  // namespace weft::test
