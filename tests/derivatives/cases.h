@@ -36,6 +36,7 @@ void add_row_derivatives(DerivativeCases& cases);
 void add_attention_derivatives(DerivativeCases& cases);
 void add_control_flow_derivatives(DerivativeCases& cases);
 void add_loss_derivatives(DerivativeCases& cases);
+void add_linalg_derivatives(DerivativeCases& cases);
 
 const DerivativeCases& derivative_cases();
 

@@ -254,6 +254,7 @@ const DerivativeCases& derivative_cases() {
     add_attention_derivatives(cases);
     add_control_flow_derivatives(cases);
     add_loss_derivatives(cases);
+    add_linalg_derivatives(cases);
     return cases;
   }();
   return all;

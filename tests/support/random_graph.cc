@@ -5,6 +5,7 @@
 #include "graph/graph.h"
 #include "graph/ops/elementwise.h"
 #include "support/random_graph_values.h"
+#include "weft/linalg.h"
 
 namespace weft::test {
 namespace {
@@ -114,6 +115,28 @@ class Generator : public RandomGraphValues {
         return x * (cast(cast(whole(s), narrow), dtype_) * 0.01);
       }
     }
+  }
+
+  // A system with the positive definite matrix x xᵀ / k + 1, by its Cholesky factor.
+  Tensor solve(const Tensor& x) {
+    if (x.rank() < 2 || x.shape()[-2] > 16) return x;
+    const std::int64_t n = x.shape()[-2], k = std::max<std::int64_t>(x.shape()[-1], 1);
+    const Tensor wide = tanh(cast(x, DType::f32));  // kernels take no narrower floats
+    const Tensor a = matmul(wide, wide.T()) * (1 / static_cast<double>(k)) + eye(n, n, DType::f32);
+    const bool upper = up_to(1);
+    const CholeskyResult f = cholesky_ex(a, upper);
+    const Tensor sides = up_to(1) ? wide : cast(leaf({n, size()}), DType::f32);
+    Tensor y;
+    if (up_to(2)) {
+      const TriangularSolveOptions options{upper, up_to(1) == 1, up_to(1) == 1};
+      // Of the other triangle nothing is read. Small elements beside a diagonal of ones keep the system well conditioned.
+      const Tensor other = triangle(a, upper ? Triangle::lower : Triangle::upper, upper ? -1 : 1);
+      const Tensor factor = up_to(1) ? f.l : f.l + other;
+      y = solve_triangular(options.unit ? factor * 0.2 : factor, sides, options);
+    } else {
+      y = cholesky_solve(sides, f.l, upper);
+    }
+    return cast(y + expand_dims(expand_dims(cast(f.info, DType::f32), -1), -1), dtype_);
   }
 
   // Softmax, norms and gates as frontends without these operations write them.
@@ -361,7 +384,8 @@ class Generator : public RandomGraphValues {
   void grow() {
     const Tensor x = up_to(1) ? values_.back() : any();
     Tensor y;
-    switch (up_to(16)) {
+    switch (up_to(17)) {
+      case 17: y = solve(x); break;
       case 14:
         y = random_image(*this, x);
         break;
