@@ -87,7 +87,6 @@ const std::map<std::string, Function>& functions_of_cases() {
 
 // The largest magnitude.
 double largest(const Tensor& x) { return max(abs(x)).item<double>(); }
-Tensor adjoint_of(const Tensor& x) { return x.dtype() == DType::c64 ? conj(x.T()) : x.T(); }
 
 class LinalgTest : public OnDevice {
  protected:
