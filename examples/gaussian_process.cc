@@ -105,7 +105,7 @@ void draw(const std::string& path, const Tensor& x, const Tensor& y, const Tenso
   svg << R"(<text x="40" y="28" font-size="15">A Gaussian process through )" << kMeasurements << R"( measurements</text>
 <line x1="560" y1="352" x2="590" y2="352" stroke="#0b62d6" stroke-width="2.5"/><text x="600" y="356">the mean, and samples</text>
 <rect x="560" y="364" width="30" height="14" fill="#0b62d6" fill-opacity="0.16"/><text x="600" y="376">two standard deviations</text>
-<line x1="560" y1="392" x2="590" y2="392" stroke="#555" stroke-dasharray="5 4"/><text x="600" y="396">what was measured</text>
+<line x1="560" y1="392" x2="590" y2="392" stroke="#555" stroke-dasharray="5 4"/><text x="600" y="396">the measured curve</text>
 </svg>
 )";
 }
@@ -147,7 +147,7 @@ int main(int argc, char** argv) {
   const Tensor points = linspace(kBegin, kEnd, kPoints);
   const Posterior of = posterior(p, x, y, points);
   const Tensor covered = abs(of.mean - truth(points)) <= 2 * of.deviation;
-  const double share = cast(covered, DType::f32).mean().item<double>();
+  const double share = cast(logical_and(covered, is_finite(of.samples).all(0)), DType::f32).mean().item<double>();
   const std::string path = argc > 1 ? argv[1] : "gaussian_process.svg";
   draw(path, x, y, points, of);
   std::printf("%.0f %% of the curve are within two standard deviations; %s shows it\n", 100 * share, path.c_str());

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "support/on_device.h"
+#include "support/quick.h"
 #include "support/reference_cases.h"
 #include "support/throws.h"
 #include "weft/array.h"
@@ -112,7 +113,7 @@ TEST_P(LinalgTest, ValuesAreNumPys) {
     const auto inputs = cases.operands(c, "inputs");
     const View expected = cases.operands(c, "outputs")[0];
     const bool in_f64 = std::ranges::any_of(inputs, [](const View& v) { return v.dtype == DType::f64; });
-    if (in_f64 && device.is_gpu()) continue;
+    if (device.is_gpu() && (in_f64 || leave_out_problem())) continue;
     std::vector<Tensor> in;
     for (const View& v : inputs) in.push_back(tensor_of(v));
     const Tensor y = functions_of_cases().at(c.at("kernel"))(in, c.value("attributes", json::object()));

@@ -384,8 +384,7 @@ class Generator : public RandomGraphValues {
   void grow() {
     const Tensor x = up_to(1) ? values_.back() : any();
     Tensor y;
-    switch (up_to(17)) {
-      case 17: y = solve(x); break;
+    switch (up_to(16)) {
       case 14:
         y = random_image(*this, x);
         break;
@@ -395,8 +394,8 @@ class Generator : public RandomGraphValues {
       case 16:
         y = up_to(2) ? random_image(*this, x) : random_recurrent(*this, x);
         break;
-      case 12:
-      case 13: y = around_rows(x); break;
+      case 12: y = around_rows(x); break;
+      case 13: y = up_to(1) ? around_rows(x) : solve(x); break;
       case 10: y = typed(x); break;
       case 11: y = written_out(x); break;
       case 0:

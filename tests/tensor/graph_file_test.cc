@@ -28,6 +28,7 @@
 #include "weft/evaluate.h"
 #include "weft/files.h"
 #include "weft/label.h"
+#include "weft/linalg.h"
 #include "weft/pooling.h"
 #include "weft/quantization.h"
 #include "weft/random.h"
@@ -193,6 +194,13 @@ TEST_F(GraphFileTest, EveryRowWithAMake) {
     all["roll"] = [=](Graph& g) { return std::vector{roll(x(g, {4, 3}), std::vector<std::int64_t>{-1, 2})}; };
     all["triangle"] = [=](Graph& g) { return std::vector{triangle(x(g, {3, 3}), Triangle::upper, -1)}; };
     all["one_hot"] = [=](Graph& g) { return std::vector{one_hot(x(g, {3}, DType::i32), 4, DType::f16, 0, 2.5, -0.0)}; };
+    all["cholesky"] = [=](Graph& g) {
+      const CholeskyResult f = cholesky_ex(x(g, {2, 3, 3}, DType::c64), true);
+      return std::vector{f.l, f.info};
+    };
+    all["triangular_solve"] = [=](Graph& g) {
+      return std::vector{solve_triangular(x(g, {2, 1, 3, 3}), x(g, {4, 3, 2}), {.adjoint = true, .unit = true})};
+    };
     all["lstm"] = [=](Graph& g) {
       const auto r = lstm(x(g, {4, 2, 3}), x(g, {1, 20, 3}), x(g, {1, 20, 5}), {.initial_h = x(g, {1, 2, 5})});
       return std::vector{r.y};
