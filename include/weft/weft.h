@@ -31,6 +31,7 @@
 #include "weft/indexing.h"
 #include "weft/kernels.h"
 #include "weft/kernels/table.h"
+#include "weft/linalg.h"
 #include "weft/log.h"
 #include "weft/losses.h"
 #include "weft/memory.h"

@@ -70,6 +70,9 @@ std::vector<Schema> make_functions() {
   constexpr const char *kLine = "x's shape, with n elements along the axis",
                        *kHalfLine = "x's shape, with n / 2 + 1 elements along the axis",
                        *kLines = "x's shape, with the sizes along the axes";
+  constexpr const char* kSolution = "b's shape, with the leading dimensions of both";
+  constexpr const char* kCommonType = "the common type";
+  constexpr const char* kNormType = "x's type; of c64, integers and bool f32";
   constexpr const char* kLoss = "[]; of LossReduction::none the labels' shape";
   constexpr const char* kElementLoss = "[]; of LossReduction::none the operands' common shape";
   return {
@@ -210,6 +213,32 @@ std::vector<Schema> make_functions() {
       function("dct", "y[k] = 2 Σ x[j] cos(π k (2j + 1) / 2n); type 3: its transpose",
                "the cosine transform along an axis", kLine, "x's type; f32 of integers"),
       function("idct", "x = y of dct(x)", "the inverse of dct", kLine, "x's type; f32 of integers"),
+      function("cholesky_ex", "a = y yᴴ; upper: a = yᴴ y", "the Cholesky factor, and whether it exists",
+               "l: a's shape; info: [...]", "l: a's type; info: i32"),
+      function("cholesky_solve", "l lᴴ y = b; upper: lᴴ l y = b", "the solution of a system by its Cholesky factor",
+               kSolution, kCommonType),
+      function("cholesky_inverse", "y = (l lᴴ)⁻¹; upper: (lᴴ l)⁻¹", "the inverse by the Cholesky factor", "l's shape",
+               "l's type"),
+      function("vector_norm", "y = (Σ |x|^ord)^(1/ord)", "the norm over the axes", kReduced, kNormType),
+      function("matrix_norm", "y = sqrt(Σ |x|²), or the greatest or least Σ |x| of a row or column",
+               "the norm of each matrix", "[...], or [..., 1, 1] (keep_dims)", kNormType),
+      function("inner", "y[i…, j…] = Σ_k a[i…, k] · b[j…, k]", "the products of rows",
+               "a's axes but the last, then b's", kCommonType),
+      function("cross", "y = [a₁ b₂ - a₂ b₁, a₂ b₀ - a₀ b₂, a₀ b₁ - a₁ b₀]", "the cross product along an axis", kCommon,
+               kCommonType),
+      function("kron", "y[i · m + k, j · n + l] = a[i, j] · b[k, l]", "the Kronecker product",
+               "the products of the sizes", kCommonType),
+      function("matrix_power", "y = x · x · … · x", "the product of n copies of each matrix", "x's shape", kSame),
+      function("multi_dot", "y = a · b · … · z", "the product of several matrices in the cheapest order", "[m, n]",
+               kCommonType),
+      function("matrix_transpose", "y[…, i, j] = x[…, j, i]", "each matrix with its axes exchanged", "[..., n, m]",
+               kSame),
+      function("trace", "y = Σ_i x[…, i, i + offset]", "the sum of a diagonal", "x's shape without the last two axes",
+               "as of sum()"),
+      function("diag", "y[i, i + offset] = x[i], else 0", "a matrix of its diagonal, or the diagonal of a matrix",
+               "[n, n], of a matrix [n]", kSame),
+      function("vander", "y[…, i, j] = x[…, i]^j", "the powers of each element", "x's shape and columns behind",
+               "as of prod()"),
       function("quantize", "y = saturate(round(x / scale) + zero_point)",
                "x as integers or 8-bit floats times a scale; ties go to the even integer", "x's shape", kQuantizedType),
       function("dequantize", "y = (q - zero_point) · scale", "the numbers that quantised ones stand for", "q's shape",

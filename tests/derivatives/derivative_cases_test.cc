@@ -256,6 +256,7 @@ const DerivativeCases& derivative_cases() {
     add_loss_derivatives(cases);
     add_fft_derivatives(cases);
     add_numeric_derivatives(cases);
+    add_linalg_derivatives(cases);
     return cases;
   }();
   return all;

@@ -17,6 +17,7 @@
 #include "weft/derivatives.h"
 #include "weft/graph.h"
 #include "weft/indexing.h"
+#include "weft/linalg.h"
 #include "weft/pooling.h"
 #include "weft/quantization.h"
 #include "weft/recurrent.h"
@@ -67,6 +68,10 @@ Function plain_rnn(RnnFunction activation) {
             {.direction = two ? RnnDirection::bidirectional : RnnDirection::forward, .activation = activation});
     return joined({r.y, r.h});
   };
+}
+
+Tensor definite(const Tensor& x) {
+  return matmul(x, x.dtype() == DType::c64 ? conj(x.T()) : x.T()) + eye(x.shape()[-1], x.dtype());
 }
 
 // Those of EINSUMS in the script.
@@ -274,6 +279,36 @@ const std::map<std::string, Function>& functions_of_cases() {
       {"imag", [](X x, P) { return square(imag(x[0])); }},
       {"real_loss",
        [](X x, P) { return sum(square(abs(x[0] * x[1]))) + sum(real(x[0] * conj(x[0]))); }},
+
+      {"cholesky", [](X x, P p) { return cholesky(definite(x[0]), p[0] == 1); }},
+      {"cholesky_solve",
+       [](X x, P p) { return cholesky_solve(x[1], cholesky(definite(x[0]), p[0] == 1), p[0] == 1); }},
+      {"cholesky_inverse", [](X x, P) { return cholesky_inverse(cholesky(definite(x[0]))); }},
+      {"solve_triangular",
+       [](X x, P p) {
+         const Tensor a = x[0] + 3 * eye(x[0].shape()[-1], x[0].dtype());
+         return solve_triangular(a, x[1], {.upper = p[0] == 1, .adjoint = p[1] == 1, .unit = p[2] == 1});
+       }},
+      {"vector_norm",
+       [](X x, P p) {
+         // The script's infinities are 1e300.
+         const double order = std::abs(p[0]) < 1e300 ? p[0] : p[0] * std::numeric_limits<double>::infinity();
+         return vector_norm(x[0], order, 1);
+       }},
+      {"matrix_norm",
+       [](X x, P p) {
+         constexpr MatrixNorm kOrders[] = {MatrixNorm::fro, MatrixNorm::one, MatrixNorm::inf, MatrixNorm::minus_one,
+                                           MatrixNorm::minus_inf};
+         return matrix_norm(x[0], kOrders[whole(p[0])]);
+       }},
+      {"inner", [](X x, P) { return inner(x[0], x[1]); }},
+      {"cross", [](X x, P) { return cross(x[0], x[1]); }},
+      {"kron", [](X x, P) { return kron(x[0], x[1]); }},
+      {"trace", [](X x, P) { return trace(x[0]); }},
+      {"matrix_power", [](X x, P p) { return matrix_power(x[0], whole(p[0])); }},
+      {"multi_dot", [](X x, P) { return multi_dot(x); }},
+      {"diag", [](X x, P p) { return diag(x[0], whole(p[0])); }},
+      {"vander", [](X x, P p) { return vander(x[0], whole(p[0]), true); }},
   };
   return table;
 }

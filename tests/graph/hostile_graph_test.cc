@@ -9,6 +9,7 @@
 #include "weft/convolution.h"
 #include "weft/error.h"
 #include "weft/fft.h"
+#include "weft/linalg.h"
 #include "weft/pooling.h"
 #include "weft/quantization.h"
 #include "weft/recurrent.h"
@@ -49,6 +50,7 @@ class Attempt {
 
   Tensor build() {
     if (below(3) == 0) return spatial();
+    if (below(8) == 0) return algebra();
     const Tensor x = value(), y = value(), z = value();
     const auto maybe = [&](const Tensor& v) { return below(2) ? v : Tensor(); };
     switch (below(45)) {
@@ -230,6 +232,37 @@ class Attempt {
         return requantize(x, scale(y), zero(z), {.dtype = type(), .axis = axis()});
       default:
         return recurrent(x, y, z);
+    }
+  }
+
+  // Matrices, most of which fit.
+  Tensor algebra() {
+    constexpr DType kMatrices[] = {DType::f32, DType::f32, DType::c64, DType::f64};
+    const auto size = [&] { return below(8) ? 1 + static_cast<std::int64_t>(below(4)) : 0; };
+    Shape square = Shape::filled(2, size());
+    const Shape sides{square[0], size()};
+    if (below(3) == 0) square.insert(0, size());
+    const Tensor a = below(4) ? add(kMatrices[below(4)], square) : value();
+    const Tensor b = below(4) ? add(a.dtype(), sides) : value();
+    const bool upper = below(2) == 0;
+    switch (below(17)) {
+      case 0: return cholesky(a, upper);
+      case 1: return cholesky_ex(a, upper).info;
+      case 2:
+      case 3: return solve_triangular(a, b, {upper, below(2) == 0, below(2) == 0});
+      case 4: return cholesky_solve(b, a, upper);
+      case 5: return cholesky_inverse(a, upper);
+      case 6: return vector_norm(below(2) ? a : value(), real(), axes(), below(2) == 0);
+      case 7: return matrix_norm(a, static_cast<MatrixNorm>(below(5)), below(2) == 0);
+      case 8: return inner(a, below(2) ? a : b);
+      case 9: return cross(value(), value(), axis());
+      case 10: return kron(a, b);
+      case 11: return matrix_power(a, below(2) ? static_cast<std::int64_t>(below(9)) : number());
+      case 12: return multi_dot({a, a, b});
+      case 13: return matrix_transpose(a);
+      case 14: return trace(a, number(), below(2) ? std::optional(type()) : std::nullopt);
+      case 15: return diag(below(2) ? a : value(), number());
+      default: return vander(value(), below(2) ? std::optional(number()) : std::nullopt, upper);
     }
   }
 

@@ -4,6 +4,7 @@ tests/derivatives/pytorch_test.cc: writes tests/data/derivatives/cases.json and 
 Of each case: a function's name, its operands, weights w, and the gradients of sum(w · y) for the operands of floats and
 complex numbers; of those of order 2, the gradients of the sum of u times these, where u are further weights. Values are
 PyTorch's in f64, which agree with those that it has in f32 in what is infinite, NaN and zero."""
+import itertools
 import json
 import pathlib
 
@@ -472,6 +473,54 @@ def complex_numbers():
     both("real_loss", lambda a, b: ((a * b).abs() ** 2).sum() + (a * a.conj()).real.sum(), [z, w])
 
 
+# ---- Linear algebra. Matrices that are factored are made positive definite by x xᴴ + 1: only a triangle of them is read.
+def definite(x):
+    return x @ x.mH + torch.eye(x.shape[-1], dtype=x.dtype)
+
+
+def linear_algebra():
+    for draw in (near, near_complex):
+        for shape in ((3, 3), (2, 1, 4, 4), (1, 1), (0, 0), (2, 0, 0)):
+            for upper in (0, 1):
+                both("cholesky", lambda x: torch.linalg.cholesky(definite(x), upper=bool(upper)), [draw(*shape)], (upper,))
+        both("cholesky_solve", lambda x, b: torch.cholesky_solve(b, torch.linalg.cholesky(definite(x))),
+             [draw(2, 3, 3), draw(2, 3, 2)], (0,))
+        both("cholesky_solve", lambda x, b: torch.cholesky_solve(b, torch.linalg.cholesky(definite(x), upper=True), upper=True),
+             [draw(3, 3), draw(3, 2)], (1,))
+        both("cholesky_inverse", lambda x: torch.cholesky_inverse(torch.linalg.cholesky(definite(x))), [draw(2, 3, 3)], (0,))
+        for upper, adjoint, unit in itertools.product((0, 1), repeat=3):
+            # The elements beside the triangle have a gradient of 0. A diagonal far from 0 keeps the systems well conditioned.
+            def solve(a, b):
+                a = a + 3 * torch.eye(a.shape[-1], dtype=a.dtype)
+                a = a.triu() if upper else a.tril()
+                return torch.linalg.solve_triangular(a.mH if adjoint else a, b, upper=upper != adjoint, unitriangular=bool(unit))
+            for a, b in (((3, 3), (3, 2)), ((2, 1, 3, 3), (2, 3, 1)), ((4, 4), (2, 4, 3)), ((2, 2, 2), (2, 0)), ((0, 0), (0, 2))):
+                both("solve_triangular", solve, [draw(*a), draw(*b)], (upper, adjoint, unit))
+        x = draw(3, 4)
+        x.view(-1)[3] = 0
+        zero = x.clone()
+        zero[1] = 0
+        for order in (2, 1, 0, 3, 1.5, 0.5, -1, -2.5, inf, -inf):
+            held_order = (order if np.isfinite(order) else np.copysign(1e300, order),)  # JSON has no infinities
+            both("vector_norm", lambda x: torch.linalg.vector_norm(x, order, 1), [draw(2, 4)], held_order)
+            case("vector_norm", lambda x: torch.linalg.vector_norm(x, order, 1), [x], held_order, w="any")
+            case("vector_norm", lambda x: torch.linalg.vector_norm(x, order, 1), [zero], held_order, w="any")
+        for number, order in enumerate(("fro", 1, inf, -1, -inf)):
+            both("matrix_norm", lambda x: torch.linalg.matrix_norm(x, order), [draw(2, 3, 4)], (number,))
+            case("matrix_norm", lambda x: torch.linalg.matrix_norm(x, order), [torch.zeros(2, 3, dtype=x.dtype)], (number,), w="any")
+        both("inner", torch.inner, [draw(2, 3), draw(4, 3)])
+        both("cross", lambda a, b: torch.linalg.cross(a, b), [draw(2, 1, 3), draw(1, 4, 3)])
+        both("kron", torch.kron, [draw(2, 3), draw(2, 1, 2)])
+        both("trace", torch.trace, [draw(3, 4)])
+        for n in (0, 1, 2, 3, 5):
+            both("matrix_power", lambda x: torch.linalg.matrix_power(x, n), [draw(2, 3, 3)], (n,))
+        both("multi_dot", lambda *x: torch.linalg.multi_dot(x), [draw(3), draw(3, 4), draw(4, 1), draw(1, 2)])
+        both("diag", torch.diag, [draw(3)], (0,))
+        both("diag", lambda x: torch.diag(x, -2), [draw(3)], (-2,))
+        both("vander", lambda x: torch.linalg.vander(x, N=4), [draw(2, 3)], (4,))
+        case("vander", lambda x: torch.linalg.vander(x, N=4), [torch.zeros(2, dtype=x.dtype)], (4,), w="any")
+
+
 elementwise()
 reductions()
 moves()
@@ -481,6 +530,7 @@ attention()
 networks()
 recurrent()
 complex_numbers()
+linear_algebra()
 OUT.mkdir(parents=True, exist_ok=True)
 np.save(OUT / "bytes.npy", np.frombuffer(bytes(bytes_), np.uint8))
 (OUT / "cases.json").write_text("[\n" + ",\n".join(json.dumps(c, separators=(",", ":")) for c in cases) + "\n]\n")

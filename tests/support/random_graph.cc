@@ -7,6 +7,7 @@
 #include "graph/ops/view.h"
 #include "support/random_graph_values.h"
 #include "weft/fft.h"
+#include "weft/linalg.h"
 
 namespace weft::test {
 namespace {
@@ -46,13 +47,20 @@ class Generator : public RandomGraphValues {
     static const std::vector<ScalarOp> kBinary = {add, add, sub, mul, mul, min, max};
     switch (up_to(8)) {
       case 0:
-      case 1: return unary(pick(kUnary), x);
-      case 6: return unary(pick(kPositive), unary(abs, x) + 0.5);
-      case 7: return unary(up_to(1) ? exp : exp2, weft::tanh(x));
-      case 8: return ternary(x);
-      case 2: return x / (unary(abs, companion(x)) + 1.0);
-      case 3: return weft::select(leaf(x.rank() ? Shape{x.shape()[-1]} : Shape{}, DType::boolean), x, companion(x));
-      default: return binary(pick(kBinary), x, companion(x));
+      case 1:
+        return unary(pick(kUnary), x);
+      case 6:
+        return unary(pick(kPositive), unary(abs, x) + 0.5);
+      case 7:
+        return unary(up_to(1) ? exp : exp2, weft::tanh(x));
+      case 8:
+        return ternary(x);
+      case 2:
+        return x / (unary(abs, companion(x)) + 1.0);
+      case 3:
+        return weft::select(leaf(x.rank() ? Shape{x.shape()[-1]} : Shape{}, DType::boolean), x, companion(x));
+      default:
+        return binary(pick(kBinary), x, companion(x));
     }
   }
 
@@ -77,7 +85,8 @@ class Generator : public RandomGraphValues {
         const Tensor first = apply(make_op<ElementwiseOp>(std::move(e)), {x});
         return first - result(first, 1);
       }
-      default: return cast(cast(x, DType::f32), dtype_);
+      default:
+        return cast(cast(x, DType::f32), dtype_);
     }
   }
 
@@ -95,8 +104,10 @@ class Generator : public RandomGraphValues {
   Tensor typed(const Tensor& x) {
     const Shape& s = x.shape();
     switch (up_to(4)) {
-      case 0: return x + cast(whole(s), dtype_) * 0.01;
-      case 1: return weft::select(truth(s), x, companion(x));
+      case 0:
+        return x + cast(whole(s), dtype_) * 0.01;
+      case 1:
+        return weft::select(truth(s), x, companion(x));
       case 2: {
         if (s.rank() == 0) return x;
         const std::vector<int> axes{up_to(s.rank() - 1)};
@@ -107,7 +118,7 @@ class Generator : public RandomGraphValues {
         if (s.rank() == 0) return x;
         const std::vector<int> axes{up_to(s.rank() - 1)};
         const Tensor n = reduce(pick(std::vector<ReduceKind>{ReduceKind::sum, ReduceKind::max, ReduceKind::min}),
-                               whole(s), axes, true);
+                                whole(s), axes, true);
         return x + tanh(cast(binary(ScalarOp::rem, n, result_.graph.scalar(17, DType::i32)), dtype_));
       }
       default: {
@@ -116,6 +127,29 @@ class Generator : public RandomGraphValues {
         return x * (cast(cast(whole(s), narrow), dtype_) * 0.01);
       }
     }
+  }
+
+  // A system with the positive definite matrix x xᵀ / k + 1, by its Cholesky factor.
+  Tensor solve(const Tensor& x) {
+    if (x.rank() < 2 || x.shape()[-2] > 16) return x;
+    const std::int64_t n = x.shape()[-2], k = std::max<std::int64_t>(x.shape()[-1], 1);
+    const Tensor wide = tanh(cast(x, DType::f32));  // kernels take no narrower floats
+    const Tensor a = matmul(wide, wide.T()) * (1 / static_cast<double>(k)) + eye(n, n, DType::f32);
+    const bool upper = up_to(1);
+    const CholeskyResult f = cholesky_ex(a, upper);
+    const Tensor sides = up_to(1) ? wide : cast(leaf({n, size()}), DType::f32);
+    Tensor y;
+    if (up_to(2)) {
+      const TriangularSolveOptions options{upper, up_to(1) == 1, up_to(1) == 1};
+      // Of the other triangle nothing is read. Small elements beside a diagonal of ones keep the system well
+      // conditioned.
+      const Tensor other = triangle(a, upper ? Triangle::lower : Triangle::upper, upper ? -1 : 1);
+      const Tensor factor = up_to(1) ? f.l : f.l + other;
+      y = solve_triangular(options.unit ? factor * 0.2 : factor, sides, options);
+    } else {
+      y = cholesky_solve(sides, f.l, upper);
+    }
+    return cast(y + expand_dims(expand_dims(cast(f.info, DType::f32), -1), -1), dtype_);
   }
 
   // Softmax, norms and gates as frontends without these operations write them.
@@ -144,7 +178,8 @@ class Generator : public RandomGraphValues {
         if (up_to(1)) y = y * leaf({x.shape()[last]});
         return up_to(1) ? y + leaf({x.shape()[last]}) : y;
       }
-      case 3: return x * rsqrt(reduce(ReduceKind::mean, x * x, {last}, true) + 1e-2) * leaf({x.shape()[last]});
+      case 3:
+        return x * rsqrt(reduce(ReduceKind::mean, x * x, {last}, true) + 1e-2) * leaf({x.shape()[last]});
       default: {
         if (x.rank() < 2) return x;
         const std::int64_t k = x.shape()[last], n = 1 + up_to(11);
@@ -158,7 +193,8 @@ class Generator : public RandomGraphValues {
 
   Tensor view(const Tensor& x) {
     switch (up_to(5)) {
-      case 0: return permute(x, order(x.rank()));
+      case 0:
+        return permute(x, order(x.rank()));
       case 1: {  // a reshape that merges or splits axes
         Shape s = x.shape();
         if (s.rank() >= 2 && up_to(1)) {
@@ -199,7 +235,8 @@ class Generator : public RandomGraphValues {
         const WindowsAttributes attributes{axis, size, 1 + up_to(2), dilation};
         return x.size() * size <= 4096 ? windows(x, attributes) : x;
       }
-      default: return x.rank() < 5 ? expand_dims(x, up_to(x.rank())) : x;
+      default:
+        return x.rank() < 5 ? expand_dims(x, up_to(x.rank())) : x;
     }
   }
 
@@ -219,13 +256,16 @@ class Generator : public RandomGraphValues {
         }
         return parts[0] * tanh(parts[1]) + parts[2];
       }
-      case 1: return gelu(matmul(x, weights()) * scale + leaf({n}));
+      case 1:
+        return gelu(matmul(x, weights()) * scale + leaf({n}));
       case 2: {
         const Tensor y = matmul(x, weights()) * scale;
         return y + leaf(y.shape());
       }
-      case 3: return matmul(x, x.T()) * scale;
-      default: return matmul(x, weights()) * scale;
+      case 3:
+        return matmul(x, x.T()) * scale;
+      default:
+        return matmul(x, weights()) * scale;
     }
   }
 
@@ -236,14 +276,18 @@ class Generator : public RandomGraphValues {
     const std::int64_t count = shape[1] % 2 == 0 ? 2 : 1;
     const Tensor one = slice(x, 1, 0, 1), few = slice(x, 1, 0, shape[1] / count);
     switch (form) {
-      case 1: return one;
-      case 2: return repeat(one, shape[1], 1);
-      case 3: return repeat(few, count, 1);
+      case 1:
+        return one;
+      case 2:
+        return repeat(one, shape[1], 1);
+      case 3:
+        return repeat(few, count, 1);
       case 4: {
         const Shape five{shape[0], shape[1] / count, count, shape[2], shape[3]};
         return reshape(broadcast_to(expand_dims(few, 2), five), shape);
       }
-      default: return x;
+      default:
+        return x;
     }
   }
 
@@ -281,20 +325,24 @@ class Generator : public RandomGraphValues {
     const int axis = up_to(x.rank() - 1);
     // Over no elements, only the sum is a number.
     switch (x.shape()[axis] == 0 ? 3 : up_to(6)) {
-      case 0: return softmax(x, axis);
+      case 0:
+        return softmax(x, axis);
       case 1: {
         if (x.shape()[-1] < 2) return x;
         const Shape s{x.shape()[-1]};
         return layer_norm(x, up_to(1) ? leaf(s) : Tensor(), up_to(1) ? leaf(s) : Tensor(), 1e-3);
       }
-      case 2: return x - reduce(ReduceKind::mean, x, {axis}, true);
-      case 3: return reduce(ReduceKind::sum, x, std::vector<int>{axis}, up_to(1)) * 0.25;
+      case 2:
+        return x - reduce(ReduceKind::mean, x, {axis}, true);
+      case 3:
+        return reduce(ReduceKind::sum, x, std::vector<int>{axis}, up_to(1)) * 0.25;
       case 4: {
         const double n = static_cast<double>(x.shape()[axis]);
         const ReduceKind op = pick(std::vector<ReduceKind>{ReduceKind::sum_squares, ReduceKind::l1, ReduceKind::l2});
         return reduce(op, x, std::vector<int>{axis}, up_to(1)) * (1 / n);
       }
-      case 5: return reduce(ReduceKind::log_sum_exp, x, std::vector<int>{axis}, up_to(1)) * 0.5;
+      case 5:
+        return reduce(ReduceKind::log_sum_exp, x, std::vector<int>{axis}, up_to(1)) * 0.5;
       default:
         return reduce(pick(std::vector<ReduceKind>{ReduceKind::max, ReduceKind::min}), x, std::vector<int>{axis});
     }
@@ -313,14 +361,22 @@ class Generator : public RandomGraphValues {
     const auto weight = [&] { return up_to(1) ? leaf(last) : Tensor(); };
     Tensor y;
     switch (up_to(6)) {
-      case 0: y = layer_norm(x, weight(), weight(), 1e-2); break;
-      case 1: y = rms_norm(x, weight(), 1e-2); break;
-      case 2: y = log_softmax(x, up_to(x.rank() - 1)); break;
+      case 0:
+        y = layer_norm(x, weight(), weight(), 1e-2);
+        break;
+      case 1:
+        y = rms_norm(x, weight(), 1e-2);
+        break;
+      case 2:
+        y = log_softmax(x, up_to(x.rank() - 1));
+        break;
       case 3:
         if (x.rank() < 3) return x;
         y = up_to(1) ? instance_norm(x, {}, {}, 1e-2, 1) : group_norm(x, leaf({x.shape()[1]}), {}, 1, 1e-2, 1);
         break;
-      default: y = softmax(x, up_to(x.rank() - 1)); break;
+      default:
+        y = softmax(x, up_to(x.rank() - 1));
+        break;
     }
     if (up_to(5) == 0) values_.push_back(y);
     for (int n = up_to(2); n > 0; --n) y = elementwise(y);
@@ -357,16 +413,24 @@ class Generator : public RandomGraphValues {
         counts.assign(counts.size(), 1);
         counts[own] = 1 + up_to(2);
         return tile(x, counts);
-      case 2: return repeat(x, 1 + up_to(2), axis);
-      case 3: counts[own] = up_to(9) - 4; return roll(x, counts);
+      case 2:
+        return repeat(x, 1 + up_to(2), axis);
+      case 3:
+        counts[own] = up_to(9) - 4;
+        return roll(x, counts);
       case 4:
         return scan(pick(std::vector<ScanKind>{ScanKind::max, ScanKind::log_sum_exp}), x, axis,
                     {.reverse = up_to(1) == 0});
-      case 5: return cumsum(x, axis) * 0.25;
-      case 6: return x.rank() < 2 ? x : triangle(x, up_to(1) ? Triangle::lower : Triangle::upper, up_to(2) - 1);
-      case 7: return gather_elements(x, leaf(x.shape(), DType::i32, n), axis);
-      case 8: return transform(x, axis);
-      default: return scatter_elements(ScatterKind::max, x, leaf(x.shape(), DType::i32, n), leaf(x.shape()), axis);
+      case 5:
+        return cumsum(x, axis) * 0.25;
+      case 6:
+        return x.rank() < 2 ? x : triangle(x, up_to(1) ? Triangle::lower : Triangle::upper, up_to(2) - 1);
+      case 7:
+        return gather_elements(x, leaf(x.shape(), DType::i32, n), axis);
+      case 8:
+        return transform(x, axis);
+      default:
+        return scatter_elements(ScatterKind::max, x, leaf(x.shape(), DType::i32, n), leaf(x.shape()), axis);
     }
   }
 
@@ -375,13 +439,16 @@ class Generator : public RandomGraphValues {
     const std::int64_t n = 1 + up_to(11);
     constexpr FftNorm kNorm = FftNorm::ortho;
     switch (up_to(3)) {
-      case 0: return cast(irfft(rfft(x, n, axis, kNorm) * leaf({}), n, axis, kNorm), dtype_);
+      case 0:
+        return cast(irfft(rfft(x, n, axis, kNorm) * leaf({}), n, axis, kNorm), dtype_);
       case 1: {
         const Tensor y = fft(complex(cast(x, DType::f32), cast(companion(x), DType::f32)), n, axis, kNorm);
         return cast(concat(std::vector{real(y), imag(y)}, axis), dtype_);
       }
-      case 2: return cast(hfft(x, n, axis, kNorm), dtype_);
-      default: return cast(abs(ihfft(x, n, axis, FftNorm::backward)), dtype_);
+      case 2:
+        return cast(hfft(x, n, axis, kNorm), dtype_);
+      default:
+        return cast(abs(ihfft(x, n, axis, FftNorm::backward)), dtype_);
     }
   }
 
@@ -399,16 +466,36 @@ class Generator : public RandomGraphValues {
         y = up_to(2) ? random_image(*this, x) : random_recurrent(*this, x);
         break;
       case 12:
-      case 13: y = around_rows(x); break;
-      case 10: y = typed(x); break;
-      case 11: y = written_out(x); break;
+        y = around_rows(x);
+        break;
+      case 13:
+        y = up_to(1) ? around_rows(x) : solve(x);
+        break;
+      case 10:
+        y = typed(x);
+        break;
+      case 11:
+        y = written_out(x);
+        break;
       case 0:
-      case 1: y = view(x); break;
-      case 2: y = product(x); break;
-      case 3: y = rows(x); break;
-      case 4: y = pick_or_join(x); break;
-      case 5: y = up_to(2) ? elementwise(x) : attend(); break;
-      default: y = elementwise(x); break;
+      case 1:
+        y = view(x);
+        break;
+      case 2:
+        y = product(x);
+        break;
+      case 3:
+        y = rows(x);
+        break;
+      case 4:
+        y = pick_or_join(x);
+        break;
+      case 5:
+        y = up_to(2) ? elementwise(x) : attend();
+        break;
+      default:
+        y = elementwise(x);
+        break;
     }
     if (element_count(y.shape()) > 4096 || y.rank() > 6) return;
     // A long chain of products must not overflow.

@@ -31,6 +31,7 @@
 #include "weft/fft.h"
 #include "weft/files.h"
 #include "weft/label.h"
+#include "weft/linalg.h"
 #include "weft/pooling.h"
 #include "weft/quantization.h"
 #include "weft/random.h"
@@ -206,6 +207,13 @@ TEST_F(GraphFileTest, EveryRowWithAMake) {
     all["fft_real_to_complex"] = [=](Graph& g) { return std::vector{rfft(x(g, {2, 9}), 5)}; };
     all["fft_complex_to_real"] = [=](Graph& g) { return std::vector{irfft(x(g, {2, 9}, DType::c64), 17, -1)}; };
     all["one_hot"] = [=](Graph& g) { return std::vector{one_hot(x(g, {3}, DType::i32), 4, DType::f16, 0, 2.5, -0.0)}; };
+    all["cholesky"] = [=](Graph& g) {
+      const CholeskyResult f = cholesky_ex(x(g, {2, 3, 3}, DType::c64), true);
+      return std::vector{f.l, f.info};
+    };
+    all["triangular_solve"] = [=](Graph& g) {
+      return std::vector{solve_triangular(x(g, {2, 1, 3, 3}), x(g, {4, 3, 2}), {.adjoint = true, .unit = true})};
+    };
     all["lstm"] = [=](Graph& g) {
       const auto r = lstm(x(g, {4, 2, 3}), x(g, {1, 20, 3}), x(g, {1, 20, 5}), {.initial_h = x(g, {1, 2, 5})});
       return std::vector{r.y};

@@ -1,0 +1,115 @@
+// Linear algebra: Cholesky factors and systems that they solve, norms and products of matrices, with the names of the
+// array API standard, NumPy and SciPy. matmul() is in weft/graph.h; outer(), vecdot(), tensordot(), einsum(), tril(),
+// triu() and diagonal() are in weft/array.h.
+//
+//   Tensor l = cholesky(covariance);                            // covariance = l lᵀ
+//   Tensor weights = cholesky_solve(y, l);                      // covariance · weights = y
+//   Tensor log_det = 2 * sum(log(diagonal(l)));
+//
+// Matrices are the last two axes, and those in front are a batch. All functions have derivatives of any order.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <optional>
+#include <span>
+
+#include "weft/axes.h"
+#include "weft/kernels/linalg.h"
+#include "weft/tensor.h"
+
+namespace weft {
+
+using kernels::TriangularSolveOptions;
+
+// What cholesky_ex() gives.
+struct CholeskyResult {
+  Tensor l;     // the factor
+  Tensor info;  // i32 [...]: 0, or the order of the first leading minor that is not positive definite
+};
+
+// Which norm of a matrix.
+enum class MatrixNorm : std::uint8_t {
+  fro,        // the root of the sum of squared magnitudes
+  one,        // the greatest sum of magnitudes of a column
+  inf,        // the greatest sum of magnitudes of a row
+  minus_one,  // the least sum of a column
+  minus_inf,  // the least sum of a row
+};
+
+// ---- Cholesky factors and triangular systems, in f32 and c64, on the cpu also in f64: narrower floats and integers
+// are a TypeError, cast them. Operands of two of these types are converted to the type that they have in common. Sums
+// are computed in that type, on the cpu in f64. Throw InvalidArgument (an undefined Tensor), ShapeError (matrices that
+// are not square, sizes that do not fit, batches that do not broadcast) and TypeError.
+
+// l, lower triangular with a positive diagonal, so that a = l lᴴ; for `upper` u, upper triangular, with a = uᴴ u. a is
+// Hermitian and positive definite, of shape [..., n, n]; only that triangle of it is read, and of the diagonal the real
+// part. Of another a the factor is NaN from the first row on that does not exist, which cholesky_ex() tells: nothing
+// is thrown, since nothing is computed yet. a's gradient is Hermitian, as PyTorch's. NumPy's and PyTorch's cholesky.
+Tensor cholesky(const Operand& a, bool upper = false);
+// The same factor, and for each matrix whether it exists: see CholeskyResult. PyTorch's cholesky_ex.
+CholeskyResult cholesky_ex(const Operand& a, bool upper = false);
+// x with a x = b for a triangular a [..., n, n], of which only that triangle is read, lower unless options.upper; with
+// options.adjoint aᴴ x = b; with options.unit a's diagonal is taken as 1. b is [..., n, m], or [n] for a single right
+// side, and x then [..., n]; the axes in front broadcast. A 0 on the diagonal gives infinities and NaN, as a division
+// does. SciPy's and PyTorch's solve_triangular.
+Tensor solve_triangular(const Operand& a, const Operand& b, const TriangularSolveOptions& options = {});
+// x with a x = b, given a's Cholesky factor: a = l lᴴ, or for `upper` a = lᴴ l. b as of solve_triangular(). PyTorch's
+// cholesky_solve, SciPy's cho_solve.
+Tensor cholesky_solve(const Operand& b, const Operand& l, bool upper = false);
+// The inverse of a, given its Cholesky factor. To solve systems cholesky_solve()
+// is faster and more accurate. PyTorch's cholesky_inverse.
+Tensor cholesky_inverse(const Operand& l, bool upper = false);
+
+// ---- Norms. Magnitudes are of x's type, of c64 and of integers and bool f32; sums of f16 and bf16 are computed in
+// f32. Gradients are PyTorch's: 0 at 0, and elements of equal magnitude share that of a maximum. Throw InvalidArgument
+// (an undefined Tensor) and ShapeError.
+
+// (Σ |x|^ord)^(1/ord) over the axes, all by default: of any ord, also fractions and negative numbers. Of infinity and
+// -infinity it is the greatest and the least magnitude, of 0 how many elements are not 0. Of no elements 0, or infinity
+// for negative ord. The array API's vector_norm; NumPy's norm with axes.
+Tensor vector_norm(const Operand& x, double ord = 2, const Axes& axes = {}, bool keep_dims = false);
+// The norm of each matrix, the last two axes of x. Of no rows or columns 0, or infinity for the least of no sums. The
+// array API's matrix_norm but for the spectral ones.
+Tensor matrix_norm(const Operand& x, MatrixNorm ord = MatrixNorm::fro, bool keep_dims = false);
+
+// ---- Products. Operands are converted to the type that they have in common, which the result has; integers wrap.
+// Throw InvalidArgument (an undefined Tensor), ShapeError and TypeError (bool, and types of less than 8 bits).
+
+// The sum of products over the last axis of both: a's other axes, then b's. Nothing is conjugated, unlike in vecdot().
+// An operand of rank 0 multiplies the other one. NumPy's inner.
+Tensor inner(const Operand& a, const Operand& b);
+// The cross product of vectors of 3 elements along an axis of both, counted as in vecdot(); the other axes broadcast.
+// The array API's cross.
+Tensor cross(const Operand& a, const Operand& b, int axis = -1);
+// The Kronecker product: each element of a times all of b, [a's sizes · b's sizes]; of fewer axes than the other one
+// has an operand gets more in front. Throws ShapeError for more than 4 axes. NumPy's kron.
+Tensor kron(const Operand& a, const Operand& b);
+// The product of n copies of each matrix of x [..., m, m], by about 2 · log2(n) products; of n = 0 the identity. Throws
+// InvalidArgument for a negative n. NumPy's matrix_power.
+Tensor matrix_power(const Operand& x, std::int64_t n);
+// The product of two or more matrices in the order that takes the fewest multiplications, which depends on the sizes
+// alone. The first one may be a row [n] and the last one a column [n], whose axes the result lacks. Source: Cormen,
+// Leiserson, Rivest and Stein, "Introduction to Algorithms", 15.2. NumPy's multi_dot.
+Tensor multi_dot(std::span<const Tensor> matrices);
+// The same of a list in braces.
+Tensor multi_dot(std::initializer_list<Tensor> matrices);
+
+// ---- Parts and forms of matrices. Throw InvalidArgument (an undefined Tensor) and ShapeError.
+
+// x with its last two axes exchanged, of any type: x.T(), a view.
+Tensor matrix_transpose(const Operand& x);
+// The sum of the diagonal of the last two axes, or of the one that many above it. Types are those of sum(): x is
+// converted to `dtype` first, if one is given. The array API's trace; NumPy's is of the first two axes.
+Tensor trace(const Operand& x, std::int64_t offset = 0, std::optional<DType> dtype = {});
+// Of x [n] the matrix with x on its diagonal, or on the one that many above it, and zeros elsewhere; of a matrix that
+// diagonal. Of any type. NumPy's and PyTorch's diag.
+Tensor diag(const Operand& x, std::int64_t offset = 0);
+// The powers of each element of x [..., n] as a row: [..., n, columns], from x^(columns - 1) down to 1, or `increasing`
+// from 1 up; `columns` is n by default. Each is the product of the one before and x. Types are those of prod(). NumPy's
+// vander; PyTorch's increases. Throws InvalidArgument for negative columns, TypeError for types that prod() does not
+// take.
+Tensor vander(const Operand& x, std::optional<std::int64_t> columns = {}, bool increasing = false);
+
+}  // namespace weft
