@@ -59,7 +59,7 @@ Tensor unwrap(const Operand& x, int axis = -1, double period = 2 * std::numbers:
 // Which places of the one signal along the other are computed, for n and m elements.
 enum class ConvolveMode : std::uint8_t {
   full,   // all at which they overlap: n + m - 1
-  same,   // the middle of these: max(n, m)
+  same,   // the middle of these: max(n, m); of fft_convolve() n, as in SciPy
   valid,  // those at which they overlap in full: max(n, m) - min(n, m) + 1
 };
 // Σ_j a[j] · b[i - j]. The operands are converted to the type that they have in common, which conv() takes: a float, or
@@ -75,9 +75,5 @@ Tensor correlate(const Operand& a, const Operand& b, ConvolveMode mode = Convolv
 // coefficients[0] x^(n - 1) + … + coefficients[n - 1] by Horner's rule, of x's shape; 0 without coefficients, which are
 // of rank 1 (else ShapeError). Each of them is an operation.
 Tensor polyval(const Operand& coefficients, const Operand& x);
-// The powers of x, of rank 1, as rows [n, columns], the highest first, or with increasing = true 1 first; as many
-// columns as x has elements, unless their number is given. 0 to the power 0 is 1. Throws InvalidArgument for a negative
-// number, TypeError for c64.
-Tensor vander(const Operand& x, std::optional<std::int64_t> columns = {}, bool increasing = false);
 
 }  // namespace weft

@@ -15,6 +15,7 @@
 
 #include "weft/fft.h"
 #include "weft/kernels/pad.h"
+#include "weft/numeric.h"
 #include "weft/tensor.h"
 
 namespace weft {
@@ -74,13 +75,6 @@ Tensor istft(const Operand& x, std::int64_t n_fft, const StftOptions& options = 
              std::optional<std::int64_t> length = {}, bool complex = false);
 
 // ---- Convolution
-
-// Which part of the n + m - 1 elements is the result.
-enum class ConvolveMode : std::uint8_t {
-  full,   // all
-  same,   // n of them, the first operand's size, from the middle
-  valid,  // those that all elements of the shorter operand take part in
-};
 
 // y[k] = Σ a[j] · b[k - j] along an axis, of the same place in both from the end, by Fourier transforms of a fast
 // length, in O(n log n) steps; other axes broadcast. Of real numbers or c64; the result has the operands' common type,

@@ -267,15 +267,4 @@ Tensor polyval(const Operand& coefficients, const Operand& x) try {
   throw_in_function(e, "polyval");
 }
 
-Tensor vander(const Operand& x, std::optional<std::int64_t> columns, bool increasing) try {
-  require_line(x, "vander", "x is");
-  const std::int64_t n = columns.value_or(x.size());
-  if (n < 0) throw InvalidArgument("vander: {} columns", n);
-  const Tensor v = accumulated(averaged_of(x));
-  const Tensor power = increasing ? arange(0, n, 1, v.dtype()) : arange(n - 1, -1, -1, v.dtype());
-  return cast(pow(expand_dims(v, 1), power), averaged(x.dtype()));
-} catch (const Error& e) {
-  throw_in_function(e, "vander");
-}
-
 }  // namespace weft

@@ -440,12 +440,6 @@ def polynomials():
         c, x = few(type, (coefficients,)), few(type, shape)
         add("polyval", [c, x], [np.polyval(values(c).astype(np.float64), values(x).astype(np.float64))], [averaged(type)],
             **({"relative": 3e-6, "absolute": 1e-5} if averaged(type) == "f32" else {}))
-    for type, n in (("f32", 4), ("i32", 3), ("f16", 3), ("f32", 0), ("f32", 1), ("f64", 6)):
-        x = few(type, (n,))
-        v = values(x).astype(np.float64)
-        for columns, increasing in ((None, False), (None, True), (5, True), (0, False), (2, False)):
-            add("vander", [x], [np.vander(v, columns, increasing)], [averaged(type)],
-                {**({} if columns is None else {"columns": columns}), "increasing": increasing})
 
 
 def contractions():

@@ -71,11 +71,6 @@ const FunctionTable& numeric() {
       return std::vector{correlate(c.tensors[0], c.tensors[1], mode_of(c))};
     };
     table["polyval"] = [](const ArrayCall& c) { return std::vector{polyval(c.tensors[0], c.tensors[1])}; };
-    table["vander"] = [](const ArrayCall& c) {
-      std::optional<std::int64_t> columns;
-      if (c.arguments.contains("columns")) columns = c.arguments.at("columns").get<std::int64_t>();
-      return std::vector{vander(c.tensors[0], columns, argument(c, "increasing", false))};
-    };
     table["einsum"] = [](const ArrayCall& c) {
       return std::vector{einsum(c.arguments.at("subscripts").get<std::string>(), c.tensors)};
     };
@@ -177,7 +172,6 @@ TEST(Numeric, RefuseWhatDoesNotFit) {
   EXPECT_THROW(convolve(x, zeros({0})), ShapeError);
   EXPECT_THROW(convolve(c, x), TypeError);
   EXPECT_THROW(polyval(square, x), ShapeError);
-  EXPECT_THROW(vander(x, -1), InvalidArgument);
   EXPECT_THROW(sinc(c), TypeError);
   EXPECT_THROW(xlogy(c, x), TypeError);
   EXPECT_THROW(ndtri({}), InvalidArgument);

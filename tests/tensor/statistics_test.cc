@@ -328,7 +328,6 @@ TEST(Statistics, ErrorsNameTheFunction) {
       {"convolve", [=] { convolve(c, c); }},
       {"correlate", [=] { correlate(f, none); }},
       {"polyval", [=] { polyval(f, none); }},
-      {"vander", [=] { vander(c); }},
       {"sinc", [=] { sinc(none); }},
       {"xlogy", [=] { xlogy(none, f); }},
       {"xlog1py", [=] { xlog1py(zeros({2}), f); }},
