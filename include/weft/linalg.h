@@ -58,8 +58,8 @@ Tensor solve_triangular(const Operand& a, const Operand& b, const TriangularSolv
 // x with a x = b, given a's Cholesky factor: a = l lᴴ, or for `upper` a = lᴴ l. b as of solve_triangular(). PyTorch's
 // cholesky_solve, SciPy's cho_solve.
 Tensor cholesky_solve(const Operand& b, const Operand& l, bool upper = false);
-// The inverse of a, given its Cholesky factor. To solve systems cholesky_solve()
-// is faster and more accurate. PyTorch's cholesky_inverse.
+// The inverse of a, given its Cholesky factor. To solve systems cholesky_solve() is faster and more accurate. PyTorch's
+// cholesky_inverse.
 Tensor cholesky_inverse(const Operand& l, bool upper = false);
 
 // ---- Norms of vectors and matrices. Magnitudes are of x's type, of c64 and of integers and bool f32; sums of f16 and
