@@ -11,7 +11,6 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <limits>
 #include <optional>
 #include <span>
 
@@ -38,15 +37,16 @@ enum class MatrixNorm : std::uint8_t {
   minus_inf,  // the least sum of a row
 };
 
-// ---- Cholesky factors and triangular systems, in f32 and c64, on the cpu also in f64: narrower floats and integers
+// ---- Cholesky factors and triangular systems. In f32 and c64, on the cpu also in f64: narrower floats and integers
 // are a TypeError, cast them. Operands of two of these types are converted to the type that they have in common. Sums
 // are computed in that type, on the cpu in f64. Throw InvalidArgument (an undefined Tensor), ShapeError (matrices that
 // are not square, sizes that do not fit, batches that do not broadcast) and TypeError.
 
 // l, lower triangular with a positive diagonal, so that a = l lᴴ; for `upper` u, upper triangular, with a = uᴴ u. a is
 // Hermitian and positive definite, of shape [..., n, n]; only that triangle of it is read, and of the diagonal the real
-// part. Of another a the factor is NaN from the first row on that does not exist, which cholesky_ex() tells: nothing
-// is thrown, since nothing is computed yet. a's gradient is Hermitian, as PyTorch's. NumPy's and PyTorch's cholesky.
+// part. Of another a the factor is NaN in the rows and columns from the first on that does not exist, which
+// cholesky_ex() tells: nothing is thrown, since nothing is computed yet. a's gradient is Hermitian, as PyTorch's.
+// NumPy's and PyTorch's cholesky.
 Tensor cholesky(const Operand& a, bool upper = false);
 // The same factor, and for each matrix whether it exists: see CholeskyResult. PyTorch's cholesky_ex.
 CholeskyResult cholesky_ex(const Operand& a, bool upper = false);
@@ -58,13 +58,13 @@ Tensor solve_triangular(const Operand& a, const Operand& b, const TriangularSolv
 // x with a x = b, given a's Cholesky factor: a = l lᴴ, or for `upper` a = lᴴ l. b as of solve_triangular(). PyTorch's
 // cholesky_solve, SciPy's cho_solve.
 Tensor cholesky_solve(const Operand& b, const Operand& l, bool upper = false);
-// The inverse of a, given its Cholesky factor. To solve systems cholesky_solve()
-// is faster and more accurate. PyTorch's cholesky_inverse.
+// The inverse of a, given its Cholesky factor. To solve systems cholesky_solve() is faster and more accurate. PyTorch's
+// cholesky_inverse.
 Tensor cholesky_inverse(const Operand& l, bool upper = false);
 
-// ---- Norms. Magnitudes are of x's type, of c64 and of integers and bool f32; sums of f16 and bf16 are computed in
-// f32. Gradients are PyTorch's: 0 at 0, and elements of equal magnitude share that of a maximum. Throw InvalidArgument
-// (an undefined Tensor) and ShapeError.
+// ---- Norms of vectors and matrices. Magnitudes are of x's type, of c64 and of integers and bool f32; sums of f16 and
+// bf16 are computed in f32. Gradients are PyTorch's: 0 at 0, and elements of equal magnitude share that of a maximum.
+// Throw InvalidArgument (an undefined Tensor) and ShapeError.
 
 // (Σ |x|^ord)^(1/ord) over the axes, all by default: of any ord, also fractions and negative numbers. Of infinity and
 // -infinity it is the greatest and the least magnitude, of 0 how many elements are not 0. Of no elements 0, or infinity

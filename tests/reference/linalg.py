@@ -277,6 +277,31 @@ for type in NUMBERS + ("bool", "f8e5m2"):
     x = some(type, (2, 3, 4))
     function("matrix_transpose", [x], [T(type, np.swapaxes(x.values, -1, -2))])
 
+# ---- LU
+for type in ("f32", "c64", "f64"):
+    for shape in ((1, 1), (3, 3), (2, 5, 5), (4, 2), (2, 4), (17, 17), (40, 33), (33, 40), (70, 70)):
+        a = T(type, drawn(type, shape))
+        m, n = shape[-2:]
+        lu, pivots, order = [], [], []
+        for x in wide(a).reshape(-1, m, n):
+            factors, steps = scipy.linalg.lu_factor(x)
+            rows = np.arange(m)
+            for k, pivot in enumerate(steps):
+                rows[[k, pivot]] = rows[[pivot, k]]
+            lu.append(factors), pivots.append(steps), order.append(rows)
+        batch = shape[:-2]
+        case("lu", [a], [T(type, np.reshape(lu, shape)), T("i32", np.reshape(pivots, batch + (min(m, n),))),
+                         T("i32", np.reshape(order, batch + (m,))), T("i32", np.zeros(batch, int))],
+             absolute=200 * EPSILON[type] * max(m, n))
+    for shape in ((0, 0), (0, 3), (2, 3, 0)):
+        m, n = shape[-2:]
+        batch = shape[:-2]
+        case("lu", [T(type, np.zeros(shape))], [T(type, np.zeros(shape)), T("i32", np.zeros(batch + (0,), int)),
+             T("i32", np.broadcast_to(np.arange(m), batch + (m,))), T("i32", np.zeros(batch, int))])
+    # A column of zeros: the factors are right, u is singular.
+    a = T(type, [[0, 0, 1], [0, 2, 3], [0, 4, 5]])
+    case("lu", [a], [T(type, [[0, 0, 1], [0, 4, 5], [0, 0.5, 0.5]]), T("i32", [0, 2, 2]), T("i32", [0, 2, 1]), T("i32", 1)])
+
 np.save(OUT / "bytes.npy", np.frombuffer(bytes(cpu_kernel_cases.bytes_), np.uint8))
 for name, cases in (("cases", cpu_kernel_cases.cases), ("functions", FUNCTIONS)):
     lines = (json.dumps(c, separators=(",", ":")) for c in cases)
