@@ -106,16 +106,14 @@ TEST(Call, MakesWhatFunctionsMade) {
   // With those of their weights.
   const Tensor scale = g.input("norm_scale", DType::f32, {4}), channels = g.input("channel_scale", DType::f32, {4});
   const Tensor pixels = g.input("pixels", DType::f32, {2, 4, 8, 8});
+  using Tensors = std::vector<Tensor>;
   const auto add_gradients = [&](const Tensor& of, const Tensor& weights, const auto& f) {
-    const auto [dx, dscale] = vjp(f)(of, weights).second(of);
-    add(dx);
-    add(dscale);
+    for (const Tensor& gradient : vjp(f)(Tensors{of, weights}).second(of)) add(gradient);
   };
-  using T = const Tensor&;
-  add_gradients(x, scale, [](T t, T s) { return layer_norm(t, s, {}, 1e-3); });
-  add_gradients(x, scale, [](T t, T s) { return rms_norm(t, s, 1e-3); });
-  add_gradients(pixels, channels, [](T t, T s) { return group_norm(t, s, {}, 2, 1e-3); });
-  add_gradients(pixels, channels, [](T t, T s) { return instance_norm(t, s, {}, 1e-3); });
+  add_gradients(x, scale, [](const Tensors& t) { return layer_norm(t[0], t[1], {}, 1e-3); });
+  add_gradients(x, scale, [](const Tensors& t) { return rms_norm(t[0], t[1], 1e-3); });
+  add_gradients(pixels, channels, [](const Tensors& t) { return group_norm(t[0], t[1], {}, 2, 1e-3); });
+  add_gradients(pixels, channels, [](const Tensors& t) { return instance_norm(t[0], t[1], {}, 1e-3); });
   const Tensor heads = g.input("heads", DType::f32, {2, 4, 5, 8}), lengths = g.input("lengths", DType::i32, {2});
   add_gradient(heads, [&](const Tensor& t) { return attention(t, t, t, {}, {.causal = true}, {}, lengths); });
   add(stop_gradient(x));
