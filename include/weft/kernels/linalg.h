@@ -19,8 +19,8 @@ struct CholeskyOptions {
 // l, lower triangular with a positive diagonal, such that a = l lᴴ; for `upper` u, upper triangular, with a = uᴴ u. a
 // and l [..., n, n] of one type: f32, c64, or on the CPU f64. Only that triangle of a is read, and of its diagonal the
 // real part; the other triangle of l is 0. info i32 [...]: 0, or for a matrix that is not positive definite (or has NaN
-// or an infinity there) the order k of its first leading minor that is not; then l is NaN from its row k on. l may be
-// a's very view.
+// or an infinity there) the order k of its first leading minor that is not; then the lower
+// triangle of l is NaN from its column k on (the upper one of u from its row k on). l may be a's very view.
 //
 // As LAPACK's potrf: in the type itself, on GPUs in f32; small matrices each by a workgroup, large ones by blocks whose
 // updates are matrix products. Throws InvalidArgument; f64 on a GPU is Unsupported.

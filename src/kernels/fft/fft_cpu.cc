@@ -13,6 +13,7 @@
 #include "kernels/common/prologue.h"
 #include "kernels/common/rows_cpu.h"
 #include "kernels/cpu_loops.h"
+#include "kernels/fft/fft_lanes.h"
 #include "kernels/fft/plan.h"
 
 namespace weft::kernels {
@@ -20,47 +21,13 @@ namespace {
 
 using Complex = std::complex<double>;
 
-#if WEFT_GNU
-#define WEFT_FLATTEN __attribute__((flatten))
-#else
-#define WEFT_FLATTEN
-#endif
-
 // Without the test for NaN of std::complex's product.
 inline Complex product(const Complex& a, const Complex& b) {
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }
 
-constexpr int kLanes = 8;
 // Rows up to so many elements are transformed eight at a time: they stay in the cache.
 constexpr std::int64_t kLongestInLanes = 32768;
-
-// A number of each of the transforms.
-#if WEFT_GNU
-// The alignment is that of every instruction set, not only of the baseline.
-using Lanes = double __attribute__((vector_size(kLanes * sizeof(double)), aligned(kLanes * sizeof(double))));
-#else
-struct Lanes {
-  double v[kLanes];
-  double& operator[](int i) { return v[i]; }
-  double operator[](int i) const { return v[i]; }
-};
-inline Lanes operator+(const Lanes& a, const Lanes& b) {
-  Lanes c;
-  for (int i = 0; i < kLanes; ++i) c.v[i] = a.v[i] + b.v[i];
-  return c;
-}
-inline Lanes operator-(const Lanes& a, const Lanes& b) {
-  Lanes c;
-  for (int i = 0; i < kLanes; ++i) c.v[i] = a.v[i] - b.v[i];
-  return c;
-}
-inline Lanes operator*(double a, const Lanes& b) {
-  Lanes c;
-  for (int i = 0; i < kLanes; ++i) c.v[i] = a * b.v[i];
-  return c;
-}
-#endif
 
 struct alignas(kLanes * sizeof(double)) Element {
   Lanes re, im;
