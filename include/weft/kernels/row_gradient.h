@@ -45,6 +45,7 @@ void instance_norm_gradient(Stream& stream, const View& x, const View& g, const 
 // and channels end with the tiles in which they are read.
 void group_norm_gradients(Stream& stream, const View& x, const View& g, const View& scale, const View& dx,
                           const View& dscale, const View& dbias, int channel_axis, std::int64_t groups, float epsilon);
+// The same of each channel of each sample.
 void instance_norm_gradients(Stream& stream, const View& x, const View& g, const View& scale, const View& dx,
                              const View& dscale, const View& dbias, int channel_axis, float epsilon);
 
