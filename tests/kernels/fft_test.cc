@@ -229,7 +229,14 @@ TEST_P(Fft, ManyLengths) {
   if (many == 0) GTEST_SKIP() << "WEFT_FFT_LENGTHS is not set";
   Rng rng{41 + from_environment("WEFT_SEED")};
   for (std::int64_t n = 513; n <= 4096; ++n) expect_accurate_on(device(), rng, 1, n, false);
-  for (int i = 0; i < many; ++i) expect_accurate_on(device(), rng, 1, random_length(rng, 12, 24), false);
+  for (int i = 0; i < many; ++i) {
+    try {
+      expect_accurate_on(device(), rng, 1, random_length(rng, 12, 24), false);
+    } catch (const Unsupported& e) {
+      // What large primes are padded to may exceed a binding.
+      EXPECT_NE(std::string_view(e.what()).find("this device binds"), std::string_view::npos) << e.what();
+    }
+  }
 }
 
 // Of several passes, with large primes, and of both, up to 2^20.
