@@ -152,16 +152,6 @@ StageTables add_stages(Tables& tables, std::span<const int> radices) {
   return stages;
 }
 
-// The transform of the conjugate chirp, wrapped to m elements, divided by m.
-std::vector<Complex> filter_of(std::span<const Complex> chirp, std::int64_t m) {
-  std::vector<Complex> b(static_cast<std::size_t>(m));
-  for (std::size_t k = 0; k < chirp.size(); ++k) {
-    b[k] = std::conj(chirp[k]) / static_cast<double>(m);
-    if (k > 0) b[b.size() - k] = b[k];
-  }
-  return transform(std::move(b));
-}
-
 // ---- Passes
 
 struct Pass {
@@ -191,7 +181,7 @@ Transform plan_of(const gpu::Capabilities& can, FftKind kind, std::int64_t n, bo
     if (n > std::int64_t{1} << 40) throw Unsupported("{}: a length of {} exceeds every device", fft_name(kind), n);
     t.total = smooth_length(2 * n - 1);
     t.chirp = chirp(n);
-    t.filter = filter_of(t.chirp, t.total);
+    t.filter = transform(chirp_kernel(t.chirp, t.total));
   }
   std::vector<std::int64_t> lengths{t.total};
   if (t.total > longest_pass(can, across ? kLeastColumns : 1))

@@ -25,7 +25,7 @@ fn place(i: u32) -> u32 { return {{ "i + (i >> 4u)" if padded else "i" }}; }
 fn product(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> { return vec2<f32>(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
 fn table(i: u32) -> vec2<f32> { return table_buf[p.table_o + i]; }
 {% set stages = radices | length %}
-{# Factor k of stage s for the butterfly q: a row of the table, or the product of two (common/plan.h's factor_rows). #}
+{# Factor k of stage s for the butterfly q: a row of the table, or the product of two (fft.cc's add_stages). #}
 {% macro factor(s, k, q) %}
 {% set step = steps[s] | int %}
 {% set base = offsets[s] | int %}

@@ -182,12 +182,7 @@ class Transforms {
       chirp_ = chirp(n);
       const std::int64_t m = smooth_length(2 * n - 1);
       inner_ = transforms_of(m);
-      filter_.resize(static_cast<std::size_t>(m));
-      for (std::size_t k = 0; k < chirp_.size(); ++k) {
-        filter_[k] = std::conj(chirp_[k]) / static_cast<double>(m);
-        if (k > 0) filter_[filter_.size() - k] = filter_[k];
-      }
-      filter_ = inner_->row(std::move(filter_), nullptr);
+      filter_ = inner_->row(chirp_kernel(chirp_, m), nullptr);
     } else if (n <= kLongestInLanes) {
       std::int64_t span = 1, rest = n;
       while (rest > 1) {

@@ -27,8 +27,21 @@ std::complex<double> root_of_unity(std::uint64_t k, std::uint64_t n) {
 std::vector<std::complex<double>> chirp(std::int64_t n) {
   std::vector<std::complex<double>> w(static_cast<std::size_t>(n));
   const auto period = 2 * static_cast<std::uint64_t>(n);
-  for (std::uint64_t k = 0; k < w.size(); ++k) w[k] = root_of_unity(k * k % period, period);
+  std::uint64_t square = 0;  // k² modulo the period; k² itself may exceed 64 bits
+  for (std::uint64_t k = 0; k < w.size(); ++k) {
+    w[k] = root_of_unity(square, period);
+    square = (square + 2 * k + 1) % period;
+  }
   return w;
+}
+
+std::vector<std::complex<double>> chirp_kernel(std::span<const std::complex<double>> chirp, std::int64_t m) {
+  std::vector<std::complex<double>> b(static_cast<std::size_t>(m));
+  for (std::size_t k = 0; k < chirp.size(); ++k) {
+    b[k] = std::conj(chirp[k]) / static_cast<double>(m);
+    if (k > 0) b[b.size() - k] = b[k];
+  }
+  return b;
 }
 
 std::vector<std::int64_t> primes_of(std::int64_t n) {

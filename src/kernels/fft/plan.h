@@ -3,6 +3,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace weft::kernels {
@@ -11,6 +12,8 @@ namespace weft::kernels {
 std::complex<double> root_of_unity(std::uint64_t k, std::uint64_t n);
 // exp(-πi k² / n) for k < n: Bluestein's chirp.
 std::vector<std::complex<double>> chirp(std::int64_t n);
+// Its conjugate, divided by m, as the kernel of a circular convolution of m elements; its transform is the filter.
+std::vector<std::complex<double>> chirp_kernel(std::span<const std::complex<double>> chirp, std::int64_t m);
 
 // The largest prime that a stage takes.
 constexpr int kLargestPrime = 13;
@@ -18,8 +21,7 @@ constexpr int kLargestPrime = 13;
 std::vector<std::int64_t> primes_of(std::int64_t n);
 // True if no prime of n exceeds kLargestPrime.
 bool is_smooth(std::int64_t n);
-// The least cost length of at least `n` without large primes: of those below 5/4 n, the one with the most factors of 2
-// for its size.
+// A length of at least `n` whose primes are at most 5, and whose transform is expected to be the cheapest.
 std::int64_t smooth_length(std::int64_t n);
 
 // A smooth n as the product of as few radices of at most `largest` as possible, the largest of them first.
