@@ -7,11 +7,8 @@
   (i, j) is held in (j, i).
   complex: elements are vec2<f32>. first: info is not read.
 #}
-alias value = {{ "vec2<f32>" if complex else "f32" }};
 const kPitch = {{ size + 1 }}u;
 var<workgroup> s: array<value, {{ size * (size + 1) }}>;
-fn conjugate(a: value) -> value { return {{ "vec2<f32>(a.x, -a.y)" if complex else "a" }}; }
-fn product(a: value, b: value) -> value { return {{ "vec2<f32>(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x)" if complex else "a * b" }}; }
 fn real_part(a: value) -> f32 { return a{{ ".x" if complex }}; }
 // By its bits, since compilers may take it for granted that nothing is NaN.
 fn is_positive(a: f32) -> bool { return bitcast<u32>(a) - 1u < 0x7f7fffffu; }

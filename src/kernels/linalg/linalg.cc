@@ -1,6 +1,6 @@
-// Linear algebra: checks, and the launches of cholesky.wgsl and triangular_solve.wgsl. Large matrices are worked on in
-// blocks, whose updates are matrix products: a Cholesky factor column of blocks by column, a triangular system by
-// halves.
+// Linear algebra: checks, and the launches of the templates here. Small matrices are a workgroup's. Large ones are
+// worked on in blocks, whose updates are matrix products: Cholesky factors and triangular systems by halves, LU factors
+// by panels of columns.
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -29,10 +29,13 @@ View transposed(const View& v) {
   std::swap(t.layout.strides[-1], t.layout.strides[-2]);
   return t;
 }
-// Rows and columns in the opposite order.
+// An axis in the opposite order.
 View reversed(const View& v, int axis) { return slice(v, axis, -1, -v.shape()[axis] - 1, -1); }
 View block(const View& v, std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns) {
   return slice(slice(v, -2, row, row + rows), -1, column, column + columns);
+}
+bool is_same(const View& a, const View& b) {
+  return a.buffer == b.buffer && a.offset == b.offset && a.layout == b.layout;
 }
 bool is_complex(const View& v) { return v.dtype == DType::c64; }
 
@@ -54,6 +57,18 @@ std::int64_t block_size(const gpu::Capabilities& can, const View& a, std::int64_
   std::int64_t n = most;
   while (n > 8 && n * ((n + 1 + beside) * bytes + 4) > can.max_workgroup_memory) n /= 2;
   return n;
+}
+
+// Where n > size rows are divided: `size` times the largest power of two below.
+std::int64_t half_of(std::int64_t n, std::int64_t size) {
+  std::int64_t half = size;
+  while (half * 2 < n) half *= 2;
+  return half;
+}
+// A dense tensor in scratch.
+View dense(GpuScratch& scratch, DType type, const Shape& shape) {
+  const View bytes = scratch.take(byte_size(type, static_cast<std::uint64_t>(element_count(shape))));
+  return {bytes.buffer, bytes.offset, type, shape};
 }
 
 // The batch's dimensions and, for each operand, its strides along them.
@@ -115,7 +130,8 @@ struct Factor {
 void cholesky_block(gpu::Commands& commands, const View& a, const View& l, const View& info, const Factor& f,
                     std::int64_t size) {
   Call call(commands, "cholesky");
-  const bool in_place = a.buffer == l.buffer && a.offset == l.offset && a.layout == l.layout;
+  call.include("linalg_common");
+  const bool in_place = is_same(a, l);
   const Batch batch(call, batch_of(l));
   if (in_place) {
     call.read_write("l", l);
@@ -153,8 +169,7 @@ void subtract_product(Stream& stream, gpu::Commands& commands, const View& a, co
   e.output(e.apply(ScalarOp::sub, {before, product}));
   if (!is_complex(y)) return matmul(stream, a, b, y, {&e, std::span(&y, 1)});
   GpuScratch scratch(commands);
-  const View bytes = scratch.take(byte_size(y.dtype, static_cast<std::uint64_t>(y.count())));
-  const View result(bytes.buffer, bytes.offset, y.dtype, y.shape());
+  const View result = dense(scratch, y.dtype, y.shape());
   matmul(stream, a, b, result);
   const View operands[] = {result, y};
   map(stream, e, operands, std::span(&y, 1));
@@ -165,8 +180,7 @@ View adjoint(Stream& stream, GpuScratch& scratch, const View& v) {
   if (!is_complex(v)) return transposed(v);
   Expression e;
   e.output(e.apply(ScalarOp::conj, {e.input(v.dtype)}));
-  const View bytes = scratch.take(byte_size(v.dtype, static_cast<std::uint64_t>(v.count())));
-  const View result(bytes.buffer, bytes.offset, v.dtype, v.shape());
+  const View result = dense(scratch, v.dtype, v.shape());
   map(stream, e, std::span(&v, 1), std::span(&result, 1));
   return transposed(result);
 }
@@ -185,13 +199,13 @@ class LargeCholesky {
         Shape shape = batch_of(l_);
         shape.push_back(n);
         shape.push_back(n);
-        f.inverse = dense(memory_, shape);
+        f.inverse = dense(memory_, l_.dtype, shape);
         inverses_.push_back(*f.inverse);
       }
       const View own = block(l_, first, n, first, n);
       return cholesky_block(commands_, own, own, info_, f, size_);
     }
-    const std::int64_t half = half_of(n), rest = n - half;
+    const std::int64_t half = half_of(n, size_), rest = n - half;
     factor(first, half);
     const View below = block(l_, first + half, rest, first, half);
     solve(first, half, below);
@@ -204,24 +218,15 @@ class LargeCholesky {
   }
 
  private:
-  std::int64_t half_of(std::int64_t n) const {
-    std::int64_t half = size_;
-    while (half * 2 < n) half *= 2;
-    return half;
-  }
-  View dense(GpuScratch& scratch, const Shape& shape) const {
-    const View bytes = scratch.take(byte_size(l_.dtype, static_cast<std::uint64_t>(element_count(shape))));
-    return {bytes.buffer, bytes.offset, l_.dtype, shape};
-  }
   // x times the inverse of the adjoint of the factor of n rows from `first` on.
   void solve(std::int64_t first, std::int64_t n, const View& x) {
     GpuScratch scratch(commands_);
     if (n <= size_) {
-      const View copied = dense(scratch, x.shape());
+      const View copied = dense(scratch, x.dtype, x.shape());
       copy(stream_, x, copied);
       return matmul(stream_, copied, inverses_[static_cast<std::size_t>(first / size_)], x);
     }
-    const std::int64_t half = half_of(n), rest = n - half, rows = x.shape()[-2];
+    const std::int64_t half = half_of(n, size_), rest = n - half, rows = x.shape()[-2];
     const View left = block(x, 0, rows, 0, half), right = block(x, 0, rows, half, rest);
     solve(first, half, left);
     subtract_product(stream_, commands_, left, adjoint(stream_, scratch, block(l_, first + half, rest, first, half)),
@@ -242,7 +247,7 @@ void cholesky_gpu(Stream& stream, const View& a, const View& l, const View& info
   const gpu::Capabilities& can = commands.device().capabilities();
   const std::int64_t n = l.shape()[-1], size = block_size(can, l, 0, 64);
   if (n <= size) return cholesky_block(commands, a, l, info, {.first = true, .row = 0, .inverse = {}}, size);
-  if (a.buffer != l.buffer || a.offset != l.offset || a.layout != l.layout) copy(stream, a, l);
+  if (!is_same(a, l)) copy(stream, a, l);
   LargeCholesky(stream, l, info, size).factor(0, n);
   triangle(stream, Triangle::lower, l, l);
 }
@@ -278,7 +283,8 @@ void add_list(Call& call, const Batch& batch, const std::string& name, const Vie
 void lu_small(gpu::Commands& commands, const View& a, const View& lu, const View& pivots, const View& order,
               const View& info) {
   Call call(commands, "lu_small");
-  const bool in_place = a.buffer == lu.buffer && a.offset == lu.offset && a.layout == lu.layout;
+  call.include("linalg_common");
+  const bool in_place = is_same(a, lu);
   const Batch batch(call, batch_of(lu));
   if (in_place) {
     call.read_write("lu", lu);
@@ -308,9 +314,7 @@ void lu_small(gpu::Commands& commands, const View& a, const View& lu, const View
 // order[…, i] = i.
 void in_order(Stream& stream, const View& order) {
   GpuScratch scratch(*stream.gpu());
-  const std::int64_t rows = order.shape()[-1];
-  const View words = scratch.take(static_cast<std::uint64_t>(rows) * 4);
-  const View first(words.buffer, words.offset, DType::i32, {rows});
+  const View first = dense(scratch, DType::i32, {order.shape()[-1]});
   arange(stream, 0, 1, first);
   copy(stream, first.broadcast_to(order.shape()), order);
 }
@@ -322,6 +326,7 @@ struct Panel {
 void lu_panel(gpu::Commands& commands, const View& panel, const View& lu, const View& pivots, const View& info,
               const Panel& at) {
   Call call(commands, "lu_panel");
+  call.include("linalg_common");
   const Batch batch(call, batch_of(lu));
   const std::int64_t rows = lu.shape()[-2] - at.first;
   call.read_write("panel", panel).write("pivots", pivots);
@@ -364,10 +369,10 @@ void lu_gpu(Stream& stream, const View& a, const View& lu, const View& pivots, c
   const std::int64_t bytes = is_complex(lu) ? 8 : 4;
   if (m * (n | 1) * bytes + m * 4 + 256 <= can.max_workgroup_memory)
     return lu_small(commands, a, lu, pivots, order, info);
-  if (a.buffer != lu.buffer || a.offset != lu.offset || a.layout != lu.layout) copy(stream, a, lu);
+  if (!is_same(a, lu)) copy(stream, a, lu);
   in_order(stream, order);
   constexpr std::int64_t kColumns = 32;
-  const std::int64_t steps = std::min(m, n), matrices = element_count(batch_of(lu));
+  const std::int64_t steps = std::min(m, n);
   for (std::int64_t k = 0; k < steps; k += kColumns) {
     const Panel at{k, std::min(kColumns, steps - k)};
     const std::int64_t rows = m - k, right = n - k - at.columns, below = rows - at.columns;
@@ -378,8 +383,7 @@ void lu_gpu(Stream& stream, const View& a, const View& lu, const View& pivots, c
       Shape shape = batch_of(lu);
       shape.push_back(at.columns);
       shape.push_back(rows);
-      const View words = scratch.take(byte_size(lu.dtype, static_cast<std::uint64_t>(matrices * at.columns * rows)));
-      const View panel(words.buffer, words.offset, lu.dtype, shape);
+      const View panel = dense(scratch, lu.dtype, shape);
       copy(stream, transposed(column), panel);
       lu_panel(commands, panel, lu, own, info, at);
       copy(stream, panel, transposed(column));
@@ -434,7 +438,8 @@ struct Triangular {
 
 void solve_block(gpu::Commands& commands, const View& a, const View& b, const View& x, const Triangular& t) {
   Call call(commands, "triangular_solve");
-  const bool in_place = b.buffer == x.buffer && b.offset == x.offset && b.layout == x.layout;
+  call.include("linalg_common");
+  const bool in_place = is_same(b, x);
   const Batch batch(call, batch_of(x));
   call.read("a", a);
   batch.strides("a", a, 2);
@@ -461,14 +466,11 @@ void solve_lower(Stream& stream, const View& a, const View& b, const View& x, co
   gpu::Commands& commands = *stream.gpu();
   const std::int64_t n = x.shape()[-2], m = x.shape()[-1];
   if (n <= t.size) return solve_block(commands, a, b, x, t);
-  std::int64_t half = t.size;
-  while (half * 2 < n) half *= 2;
+  const std::int64_t half = half_of(n, t.size);
   const View first = block(x, 0, half, 0, m), second = block(x, half, n - half, 0, m);
   solve_lower(stream, block(a, 0, half, 0, half), block(b, 0, half, 0, m), first, t);
   const View rest = block(b, half, n - half, 0, m);
-  if (rest.buffer != second.buffer || rest.offset != second.offset || rest.layout != second.layout) {
-    copy(stream, rest, second);
-  }
+  if (!is_same(rest, second)) copy(stream, rest, second);
   {
     GpuScratch scratch(commands);
     const View below = block(a, half, n - half, 0, half);

@@ -2,16 +2,9 @@
   The LU factors of a panel: p.n adjacent columns, from their row p.row on, of p.m rows in all, a workgroup for each
   matrix. `panel` [matrix, column, row] is a copy with its columns side by side, which a thread walks down.
 #}
-alias value = {{ "vec2<f32>" if complex else "f32" }};
 var<workgroup> pivot_row: array<value, {{ size }}>;
 var<workgroup> best: array<f32, {{ threads }}>;
 var<workgroup> best_row: array<u32, {{ threads }}>;
-fn product(a: value, b: value) -> value { return {{ "vec2<f32>(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x)" if complex else "a * b" }}; }
-fn size_of(a: value) -> f32 { return {{ "abs(a.x) + abs(a.y)" if complex else "abs(a)" }}; }
-fn inverse(a: value) -> value {
-  if (size_of(a) == 0.0) { return value(); }
-  return {{ "div_c64(vec2<f32>(1.0, 0.0), a)" if complex else "1.0 / a" }};
-}
 
 @compute @workgroup_size({{ threads }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,

@@ -3,18 +3,11 @@
   unscaled until the end. Pivots have the largest magnitude (the sum of both parts' of complex numbers, as in LAPACK),
   of equal ones the first. complex: elements are vec2<f32>. in_place: a is lu.
 #}
-alias value = {{ "vec2<f32>" if complex else "f32" }};
 const kPitch = {{ pitch }}u;
 var<workgroup> s: array<value, {{ rows * pitch }}>;
 var<workgroup> order: array<u32, {{ rows }}>;
 var<workgroup> best: array<f32, {{ scanners }}>;
 var<workgroup> best_row: array<u32, {{ scanners }}>;
-fn product(a: value, b: value) -> value { return {{ "vec2<f32>(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x)" if complex else "a * b" }}; }
-fn size_of(a: value) -> f32 { return {{ "abs(a.x) + abs(a.y)" if complex else "abs(a)" }}; }
-fn inverse(a: value) -> value {
-  if (size_of(a) == 0.0) { return value(); }   // the column is 0, and stays so
-  return {{ "div_c64(vec2<f32>(1.0, 0.0), a)" if complex else "1.0 / a" }};
-}
 
 @compute @workgroup_size({{ threads }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,

@@ -2,10 +2,8 @@
   x = a⁻¹ b for a lower triangular block of up to `size` rows, by substitution: a workgroup takes `columns` columns of a
   matrix, a thread each. conjugates: a's elements are conjugated. unit: its diagonal is 1.
 #}
-alias value = {{ "vec2<f32>" if complex else "f32" }};
 var<workgroup> s: array<value, {{ size * (size + 1) }}>;
 var<workgroup> xs: array<value, {{ size * columns }}>;
-fn product(a: value, b: value) -> value { return {{ "vec2<f32>(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x)" if complex else "a * b" }}; }
 
 @compute @workgroup_size({{ columns }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,
@@ -20,7 +18,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
     let j = e % p.n;
     if ({{ "j < i" if unit else "j <= i" }}) {
       let v = load_a(a0 + i * p.a_row + j * p.a_column);
-      s[i * {{ size + 1 }}u + j] = {{ "vec2<f32>(v.x, -v.y)" if conjugates else "v" }};
+      s[i * {{ size + 1 }}u + j] = {{ "conjugate(v)" if conjugates else "v" }};
     }
   }
   workgroupBarrier();
@@ -39,7 +37,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% endif %}
     for (var k = 0u; k < i; k++) { sum -= product(s[i * {{ size + 1 }}u + k], xs[k * {{ columns }}u + lid]); }
 {% if not unit %}
-    sum = {{ "div_c64(sum, s[i * " ~ (size + 1) ~ "u + i])" if complex else "sum / s[i * " ~ (size + 1) ~ "u + i]" }};
+    sum = quotient(sum, s[i * {{ size + 1 }}u + i]);
 {% endif %}
     xs[i * {{ columns }}u + lid] = sum;
     store_x(x0 + i * p.x_row, sum);
