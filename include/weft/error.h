@@ -48,6 +48,8 @@ WEFT_DECLARE_ERROR(IndexError, InvalidArgument);
 WEFT_DECLARE_ERROR(DeviceError, InvalidArgument);
 // A valid request that this device or this version cannot carry out.
 WEFT_DECLARE_ERROR(Unsupported, Error);
+// A matrix has no inverse, solution or factor, found when what depends on it is read (weft/linalg.h).
+WEFT_DECLARE_ERROR(LinAlgError, Error);
 // A file, stream or operating-system call failed.
 WEFT_DECLARE_ERROR(IoError, Error);
 // Data from outside (a model file, JSON, text) is malformed.

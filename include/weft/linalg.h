@@ -1,12 +1,18 @@
-// Linear algebra: Cholesky factors and systems that they solve, norms and products of matrices, with the names of the
-// array API standard, NumPy and SciPy. matmul() is in weft/graph.h; outer(), vecdot(), tensordot(), einsum(), tril(),
-// triu() and diagonal() are in weft/array.h.
+// Linear algebra: systems, inverses and determinants, Cholesky and LU factors, norms and products of matrices, with the
+// names of the array API standard, NumPy and SciPy. matmul() is in weft/graph.h; outer(), vecdot(), tensordot(),
+// einsum(), tril(), triu() and diagonal() are in weft/array.h.
 //
+//   Tensor x = solve(a, b);                                     // a x = b
 //   Tensor l = cholesky(covariance);                            // covariance = l lᵀ
 //   Tensor weights = cholesky_solve(y, l);                      // covariance · weights = y
 //   Tensor log_det = 2 * sum(log(diagonal(l)));
 //
 // Matrices are the last two axes, and those in front are a batch. All functions have derivatives of any order.
+//
+// Whether a matrix is singular, or not positive definite, is known when it has been computed, and tensors are computed
+// when they are read: solve(), inv() and cholesky() throw nothing for it, but the first read of what depends on their
+// result throws LinAlgError. In functions that compile() or vmap() traces, and in a Graph, nobody reads, and the
+// results that do not exist are NaN. solve_ex(), inv_ex() and cholesky_ex() give NaN everywhere, and say which are so.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +34,33 @@ struct CholeskyResult {
   Tensor info;  // i32 [...]: 0, or the order of the first leading minor that is not positive definite
 };
 
+// LU factors with partial pivoting, of a [..., m, n]: row i of l u is a's row order[i].
+struct LuFactors {
+  Tensor lu;      // of a's shape: u on and above the diagonal, below it l, whose diagonal is 1
+  Tensor pivots;  // i32 [..., min(m, n)]: in step k rows k and pivots[k], counted from 0, were exchanged
+  Tensor order;   // i32 [..., m]: what comes of all of these exchanges
+  Tensor info;    // i32 [...]: 0, or the order k of the first u(k, k), counted from 1, that is 0
+};
+
+// What lu() gives: a = p l u.
+struct LuResult {
+  Tensor p;  // the permutation [..., m, m], of zeros and ones in a's type
+  Tensor l;  // [..., m, k] of k = min(m, n): lower triangular, with a diagonal of ones
+  Tensor u;  // [..., k, n]: upper triangular
+};
+
+// What solve_ex() and inv_ex() give.
+struct SolveResult {
+  Tensor x;     // the solution, or the inverse; NaN where there is none
+  Tensor info;  // i32 [...]: 0, or for a singular matrix which of its pivots is 0, counted from 1
+};
+
+// What slogdet() gives: the determinant is sign · e^logabsdet.
+struct SlogdetResult {
+  Tensor sign;       // of a's type: 1, -1 or 0, of c64 a number of magnitude 1, or 0
+  Tensor logabsdet;  // the logarithm of the magnitude, of c64 in f32; -infinity for a determinant of 0
+};
+
 // Which norm of a matrix.
 enum class MatrixNorm : std::uint8_t {
   fro,        // the root of the sum of squared magnitudes
@@ -44,11 +77,10 @@ enum class MatrixNorm : std::uint8_t {
 
 // l, lower triangular with a positive diagonal, so that a = l lᴴ; for `upper` u, upper triangular, with a = uᴴ u. a is
 // Hermitian and positive definite, of shape [..., n, n]; only that triangle of it is read, and of the diagonal the real
-// part. Of another a the factor is NaN in the rows and columns from the first on that does not exist, which
-// cholesky_ex() tells: nothing is thrown, since nothing is computed yet. a's gradient is Hermitian, as PyTorch's.
-// NumPy's and PyTorch's cholesky.
+// part. Of another a the factor is NaN in the rows and columns from the first on that does not exist, and reading it
+// throws LinAlgError. a's gradient is Hermitian, as PyTorch's. NumPy's and PyTorch's cholesky.
 Tensor cholesky(const Operand& a, bool upper = false);
-// The same factor, and for each matrix whether it exists: see CholeskyResult. PyTorch's cholesky_ex.
+// The same factor, and for each matrix whether it exists: nothing throws. PyTorch's cholesky_ex.
 CholeskyResult cholesky_ex(const Operand& a, bool upper = false);
 // x with a x = b for a triangular a [..., n, n], of which only that triangle is read, lower unless options.upper; with
 // options.adjoint aᴴ x = b; with options.unit a's diagonal is taken as 1. b is [..., n, m], or [n] for a single right
@@ -61,6 +93,35 @@ Tensor cholesky_solve(const Operand& b, const Operand& l, bool upper = false);
 // The inverse of a, given its Cholesky factor. To solve systems cholesky_solve() is faster and more accurate. PyTorch's
 // cholesky_inverse.
 Tensor cholesky_inverse(const Operand& l, bool upper = false);
+
+// ---- Systems, by LU factors with partial pivoting. Types, conversions and errors are those above.
+
+// x with a x = b, for a square a [..., n, n]. b is [..., n, m], or [n] for a single right side, and x then [..., n];
+// the axes in front broadcast. Of a singular a, one of whose pivots is exactly 0, x is NaN, and reading it throws
+// LinAlgError; of one that is nearly so x is only inaccurate, which cond() tells. NumPy's, PyTorch's and the array
+// API's solve.
+Tensor solve(const Operand& a, const Operand& b);
+// The same solution, and for each matrix of a whether it exists: nothing throws. PyTorch's solve_ex.
+SolveResult solve_ex(const Operand& a, const Operand& b);
+// The inverse of a [..., n, n]; of a singular one as solve(). To solve systems solve() is faster and more accurate.
+// NumPy's, PyTorch's and the array API's inv.
+Tensor inv(const Operand& a);
+// The same inverse, and for each matrix whether it exists. PyTorch's inv_ex.
+SolveResult inv_ex(const Operand& a);
+// The determinant of a [..., n, n], [...]: 1 of no rows. It overflows and underflows easily, slogdet() does not. The
+// gradient is NaN where a is singular. NumPy's, PyTorch's and the array API's det.
+Tensor det(const Operand& a);
+// The determinant's sign and the logarithm of its magnitude: see SlogdetResult. The gradient is NaN where a is
+// singular. NumPy's, PyTorch's and the array API's slogdet.
+SlogdetResult slogdet(const Operand& a);
+// The factors in the form in which lu_solve() takes them, of a [..., m, n]. Those of a singular matrix exist. SciPy's
+// lu_factor, PyTorch's lu_factor_ex.
+LuFactors lu_factor(const Operand& a);
+// x with a x = b by a's factors, or with aᴴ x = b: for many systems with one matrix. b is as of solve(); of a singular
+// a x is NaN, as solve_ex() gives it. SciPy's and PyTorch's lu_solve.
+Tensor lu_solve(const LuFactors& factors, const Operand& b, bool adjoint = false);
+// The factors as matrices: see LuResult. PyTorch's lu, SciPy's with its default options.
+LuResult lu(const Operand& a);
 
 // ---- Norms of vectors and matrices. Magnitudes are of x's type, of c64 and of integers and bool f32; sums of f16 and
 // bf16 are computed in f32. Gradients are PyTorch's: 0 at 0, and elements of equal magnitude share that of a maximum.
@@ -86,8 +147,8 @@ Tensor cross(const Operand& a, const Operand& b, int axis = -1);
 // The Kronecker product: each element of a times all of b, [a's sizes · b's sizes]; of fewer axes than the other one
 // has an operand gets more in front. Throws ShapeError for more than 4 axes. NumPy's kron.
 Tensor kron(const Operand& a, const Operand& b);
-// The product of n copies of each matrix of x [..., m, m], by about 2 · log2(n) products; of n = 0 the identity. Throws
-// InvalidArgument for a negative n. NumPy's matrix_power.
+// The product of n copies of each matrix of x [..., m, m], by about 2 · log2(n) products; of n = 0 the identity, of a
+// negative n the power of the inverse, for which x is f32, c64 or f64. NumPy's matrix_power.
 Tensor matrix_power(const Operand& x, std::int64_t n);
 // The product of two or more matrices in the order that takes the fewest multiplications, which depends on the sizes
 // alone. The first one may be a row [n] and the last one a column [n], whose axes the result lacks. Source: Cormen,

@@ -83,6 +83,7 @@ void DeviceData::read(std::span<std::byte> target) const {
                           bytes_of(view_));
   }
   require_values();
+  for (const auto& check : checks()) check->require();
   if (target.empty()) return;
   if (flag_on(Flag::dispatch_only)) {
     device_.wait();
@@ -98,8 +99,34 @@ void DeviceData::read(std::span<std::byte> target) const {
   if (device_.is_gpu()) remember(mark, std::make_shared<const std::vector<std::byte>>(target.begin(), target.end()));
 }
 
+ValueChecks DeviceData::checks() const {
+  if (!checked_.load(std::memory_order_acquire)) return {};
+  const std::lock_guard lock(mutex_);
+  std::erase_if(checks_, [](const auto& check) { return check->passed(); });
+  checked_.store(!checks_.empty(), std::memory_order_release);
+  return checks_;
+}
+
+void DeviceData::set_checks(ValueChecks checks) const {
+  const std::lock_guard lock(mutex_);
+  checks_ = std::move(checks);
+  checked_.store(!checks_.empty(), std::memory_order_release);
+}
+
 Future<gpu::ReadBytes> DeviceData::async_read() const {
   require_values();
+  ValueChecks checks = this->checks();
+  if (checks.empty()) return read_unchecked();
+  // Asked for first, they are answered when the values are there.
+  const auto answers = std::make_shared<std::vector<Future<void>>>();
+  for (const auto& check : checks) answers->push_back(check->async_require());
+  return read_unchecked().map([answers, checks = std::move(checks)](gpu::ReadBytes read) {
+    for (Future<void>& answer : *answers) answer.get();
+    return read;
+  });
+}
+
+Future<gpu::ReadBytes> DeviceData::read_unchecked() const {
   const std::uint64_t bytes = bytes_of(view_);
   const auto zeros = [bytes] {
     const auto held = std::make_shared<const std::vector<std::byte>>(bytes);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "compiler/value_check.h"
 #include "graph/node.h"
 #include "weft/device.h"
 #include "weft/view.h"
@@ -35,8 +36,12 @@ class DeviceData final : public Data {
   void spoil() const { spoilt_ = true; }
   // Throws Error if spoil() was called.
   void require_values() const;
+  // What reads of it find out first; those that were added and have passed are gone.
+  ValueChecks checks() const;
+  void set_checks(ValueChecks checks) const;
   // Call when the memory is written: notes it, unless this is the first write.
   void overwritten() const {
+    if (checked_.load(std::memory_order_relaxed)) set_checks({});
     if (defined_.exchange(true, std::memory_order_relaxed)) {
       overwritten_.store(Node::next_sequence(), std::memory_order_relaxed);
     }
@@ -52,6 +57,7 @@ class DeviceData final : public Data {
   // The digest that identifies the buffer's present content.
   Buffer::Digest mark() const;
   void remember(const Buffer::Digest& mark, Bytes bytes) const;
+  Future<gpu::ReadBytes> read_unchecked() const;
 
   Device device_;
   View view_;
@@ -59,7 +65,9 @@ class DeviceData final : public Data {
   mutable std::atomic<bool> spoilt_ = false;
   mutable std::atomic<bool> defined_ = false;
   mutable std::atomic<std::uint64_t> overwritten_ = 0;  // Node::next_sequence() at the last overwrite; 0: never
+  mutable std::atomic<bool> checked_ = false;           // there are checks
   mutable std::mutex mutex_;
+  mutable ValueChecks checks_;
   mutable Buffer::Digest mark_;  // of a write or a read
   mutable Bytes bytes_;          // what was there under that mark
 };

@@ -20,7 +20,7 @@ void throw_as_one_of(const Error& e, const std::string& text) {
 [[noreturn]] void throw_with(const Error& e, const std::string& text) {
   // The kinds of InvalidArgument before it.
   throw_as_one_of<ShapeError, TypeError, IndexError, DeviceError, InvalidArgument, Unsupported, IoError, FormatError,
-                  OutOfMemory, NoDevice, DeviceLost, ValidationError, InternalError>(e, text);
+                  OutOfMemory, NoDevice, DeviceLost, LinAlgError, ValidationError, InternalError>(e, text);
   throw Error(text);
 }
 
@@ -61,6 +61,8 @@ void throw_in_context(const Error& e, std::string_view context) {
 }
 
 void throw_in_function(const Error& e, std::string_view function) {
+  // (Reads throw it, and it names the function whose result does not exist.)
+  if (dynamic_cast<const LinAlgError*>(&e)) throw LinAlgError(e.what());
   const std::string_view message = e.what();
   const std::size_t label = label_end(message);
   throw_with(e,

@@ -11,6 +11,7 @@
 #include "core/format.h"
 #include "graph/axes.h"
 #include "graph/graph.h"
+#include "graph/matrices.h"
 #include "graph/ops/linalg.h"
 #include "graph/promotion.h"
 #include "graph/rules.h"
@@ -18,7 +19,6 @@
 #include "weft/error.h"
 
 namespace weft {
-namespace {
 
 void require(const Tensor& x, std::string_view function, std::string_view operand) {
   if (!x.defined()) throw InvalidArgument("{}: {} is an undefined Tensor", function, operand);
@@ -36,7 +36,6 @@ void require_square(const Tensor& x, std::string_view function, std::string_view
   throw ShapeError("{}: {} is {}; expected square matrices, [..., n, n]", function, operand, to_string(x.type()));
 }
 
-// Types in which matrices are decomposed.
 void require_matrices(const Tensor& x, std::string_view function, std::string_view operand) {
   require(x, function, operand);
   const DType type = x.dtype();
@@ -45,8 +44,7 @@ void require_matrices(const Tensor& x, std::string_view function, std::string_vi
                   to_string(x.type()));
 }
 
-// A product's operands in the type that they have in common.
-std::vector<Tensor> factors(std::string_view function, std::span<const Tensor> operands) {
+std::vector<Tensor> same_type(std::string_view function, std::span<const Tensor> operands) {
   const DType type = result_type_for(function, operands);
   if (type == DType::boolean || bits(type) < 8) {
     throw TypeError("{}: operands of type {}, expected numbers of 8 bits or more", function, name(type));
@@ -55,21 +53,15 @@ std::vector<Tensor> factors(std::string_view function, std::span<const Tensor> o
   for (const Tensor& x : operands) same.push_back(cast(x, type));
   return same;
 }
-std::vector<Tensor> factors(std::string_view function, const Tensor& a, const Tensor& b) {
+std::vector<Tensor> same_type(std::string_view function, const Tensor& a, const Tensor& b) {
   require(a, function, "a");
   require(b, function, "b");
-  return factors(function, std::array<Tensor, 2>{a, b});
+  return same_type(function, std::array<Tensor, 2>{a, b});
 }
+
+namespace {
 
 Tensor product(const Tensor& a, const Tensor& b) { return cast(matmul(a, b), a.dtype()); }
-
-Tensor identity(std::int64_t n, DType type) { return eye(n, n, type); }
-
-// f of systems with right sides [..., n, m]; b may be one of shape [n].
-template <class F>
-Tensor with_columns(const Tensor& b, const F& f) {
-  return b.rank() == 1 ? squeeze(f(expand_dims(b, 1)), -1) : f(b);
-}
 
 }  // namespace
 
@@ -85,7 +77,10 @@ CholeskyResult cholesky_ex(const Operand& a, bool upper) try {
 }
 
 Tensor cholesky(const Operand& a, bool upper) {
-  return in_function("cholesky", [&] { return cholesky_ex(a, upper).l; });
+  return in_function("cholesky", [&] {
+    const auto [l, info] = cholesky_ex(a, upper);
+    return checked(l, info, Failure::cholesky);
+  });
 }
 
 Tensor solve_triangular(const Operand& a, const Operand& b, const TriangularSolveOptions& options) try {
@@ -94,7 +89,7 @@ Tensor solve_triangular(const Operand& a, const Operand& b, const TriangularSolv
   require_matrices(b, kName, "b");
   require_square(a, kName, "a");
   require_rank(b, 1, kName, "b");
-  const std::vector<Tensor> same = factors(kName, a, b);
+  const std::vector<Tensor> same = same_type(kName, a, b);
   return with_columns(
       same[1], [&](const Tensor& columns) { return apply(make_op<TriangularSolveOp>(options), {same[0], columns}); });
 } catch (const Error& e) {
@@ -189,7 +184,7 @@ Tensor matrix_norm(const Operand& x, MatrixNorm ord, bool keep_dims) try {
 // ---- Products
 
 Tensor inner(const Operand& a, const Operand& b) try {
-  const std::vector<Tensor> same = factors("inner", a, b);
+  const std::vector<Tensor> same = same_type("inner", a, b);
   if (a.rank() == 0 || b.rank() == 0) return same[0] * same[1];
   return tensordot(same[0], same[1], {-1}, {-1});
 } catch (const Error& e) {
@@ -197,7 +192,7 @@ Tensor inner(const Operand& a, const Operand& b) try {
 }
 
 Tensor cross(const Operand& a, const Operand& b, int axis) try {
-  const std::vector<Tensor> same = factors("cross", a, b);
+  const std::vector<Tensor> same = same_type("cross", a, b);
   // The axis is counted in both from the end, before they broadcast.
   const int least = std::min(a.rank(), b.rank());
   if (axis < -least || axis >= least || (axis >= 0 && a.rank() != b.rank())) {
@@ -221,7 +216,7 @@ Tensor cross(const Operand& a, const Operand& b, int axis) try {
 }
 
 Tensor kron(const Operand& a, const Operand& b) try {
-  const std::vector<Tensor> same = factors("kron", a, b);
+  const std::vector<Tensor> same = same_type("kron", a, b);
   const int rank = std::max(a.rank(), b.rank());
   if (2 * rank > kMaxRank) {
     throw ShapeError("kron: {} and {}; at most {} axes are possible", to_string(a.type()), to_string(b.type()),
@@ -240,12 +235,13 @@ Tensor kron(const Operand& a, const Operand& b) try {
 
 Tensor matrix_power(const Operand& x, std::int64_t n) try {
   require_square(x, "matrix_power", "x");
-  if (n < 0) throw InvalidArgument("matrix_power: n is {}, expected 0 or more", n);
-  Tensor power = factors("matrix_power", std::array<Tensor, 1>{x})[0], y;
+  Tensor power = same_type("matrix_power", std::array<Tensor, 1>{x})[0], y;
   if (n == 0) return broadcast_to(identity(x.shape()[-1], x.dtype()), x.shape());
+  if (n < 0) power = inv(power);
+  auto times = n < 0 ? -static_cast<std::uint64_t>(n) : static_cast<std::uint64_t>(n);
   for (;; power = product(power, power)) {
-    if (n % 2) y = y.defined() ? product(y, power) : power;
-    if ((n /= 2) == 0) return y;
+    if (times % 2) y = y.defined() ? product(y, power) : power;
+    if ((times /= 2) == 0) return y;
   }
 } catch (const Error& e) {
   throw_in_function(e, "matrix_power");
@@ -268,7 +264,7 @@ Tensor multi_dot(std::span<const Tensor> matrices) try {
   const std::size_t count = matrices.size();
   if (count < 2) throw InvalidArgument("{}: {} matrices, expected 2 or more", kName, count);
   for (const Tensor& x : matrices) require(x, kName, "an operand");
-  std::vector<Tensor> same = factors(kName, matrices);
+  std::vector<Tensor> same = same_type(kName, matrices);
   const bool row = same[0].rank() == 1, column = same[count - 1].rank() == 1;
   if (row) same[0] = expand_dims(same[0], 0);
   if (column) same[count - 1] = expand_dims(same[count - 1], 1);
@@ -330,7 +326,8 @@ Tensor diag(const Operand& x, std::int64_t offset) try {
   if (x.rank() == 2) return diagonal(x, offset);
   if (x.rank() != 1) throw ShapeError("diag: x is {}, expected rank 1 or 2", to_string(x.type()));
   constexpr std::int64_t kLargest = std::int64_t{1} << 40;
-  if (offset > kLargest || offset < -kLargest) throw InvalidArgument("diag: offset is {}, more than 2^40 from 0", offset);
+  if (offset > kLargest || offset < -kLargest)
+    throw InvalidArgument("diag: offset is {}, more than 2^40 from 0", offset);
   const std::int64_t above = std::max<std::int64_t>(offset, 0), below = std::max<std::int64_t>(-offset, 0);
   const std::int64_t n = x.shape()[0] + above + below;
   // Element i is in row i of an upper diagonal, and in column i of a lower one.

@@ -10,6 +10,7 @@
 #include "core/in_quotes.h"
 #include "graph/graph.h"
 #include "graph/ops/leaf.h"
+#include "graph/ops/linalg.h"
 #include "tensor/key.h"
 #include "tensor/tracing.h"
 #include "transform/clone.h"
@@ -82,6 +83,16 @@ const DeviceData& shown_data(const Tensor& v) {
 DataPtr data_ptr(const Tensor& t) {
   const DataOp* op = t.node()->op().data_op();
   return op ? op->data_ptr() : t.node()->data(t.index());
+}
+
+bool is_checked(const Node& node) { return node.as<CheckedOp>() != nullptr; }
+
+// Those of a leaf: its data's.
+ValueChecks checks_of(const Node& leaf) {
+  ValueChecks all;
+  if (!leaf.is_computed()) return all;
+  for (int i = 0; i < static_cast<int>(leaf.types().size()); ++i) add_checks(all, data_of(leaf.value(i)).checks());
+  return all;
 }
 
 // For an input or a number of a Graph.
@@ -165,6 +176,12 @@ void PendingGraph::choose_results() {
     by[k] = !leaf_[k] && node.op().is_view() ? by[index_of(*node.inputs()[0].node())] : k;
     if (node.holders() <= uses_[k] || leaf_[k] || node.op().constant()) continue;
     if (!nodes_[by[k]]->op().constant()) stored[by[k]] = 1;
+  }
+  // What a read asks for beside the values.
+  for (std::size_t k = 0; k < nodes_.size(); ++k) {
+    if (leaf_[k] || !nodes_[k]->as<CheckedOp>()) continue;
+    const std::size_t info = by[index_of(*nodes_[k]->inputs()[1].node())];
+    if (!nodes_[info]->op().constant()) stored[info] = 1;
   }
   result_.assign(nodes_.size(), -1);
   int next = 0;
@@ -316,8 +333,36 @@ void PendingGraph::finish(std::span<const Tensor> data) {
     data = data.subspan(own.size());
     node->set_data(std::move(own));
   }
+  pass_checks_on();
   pending_donations_.release();
   retained_.reset();  // releases the operands
+}
+
+void PendingGraph::pass_checks_on() {
+  const auto checked = [&](std::size_t k) {
+    return leaf_[k] ? !checks_of(*nodes_[k]).empty() : is_checked(*nodes_[k]);
+  };
+  const auto all = std::views::iota(std::size_t{0}, nodes_.size());
+  if (std::ranges::none_of(all, checked)) return;
+  std::vector<ValueChecks> of(nodes_.size());
+  for (std::size_t k = 0; k < nodes_.size(); ++k) {
+    const Node& node = *nodes_[k];
+    if (leaf_[k]) {
+      of[k] = checks_of(node);
+      continue;
+    }
+    for (const Tensor& v : node.inputs()) add_checks(of[k], of[index_of(*v.node())]);
+    if (!is_checked(node)) continue;
+    // (Info is data now, if it is no view of them that only strides express, and no constant.)
+    if (const DataPtr info = data_ptr(node.inputs()[1])) {
+      add_checks(of[k], {std::make_shared<const ValueCheck>(node.shared_op(), node.inputs()[1].type(), info)});
+    }
+  }
+  for (const NodePtr& node : results_) {
+    const ValueChecks& checks = of[index_of(*node)];
+    if (checks.empty()) continue;
+    for (int i = 0; i < static_cast<int>(node->types().size()); ++i) data_of(node->value(i)).set_checks(checks);
+  }
 }
 
 void PendingGraph::prepare() {

@@ -63,6 +63,8 @@ class PendingGraph {
   std::size_t index_of(const Node& node) const { return static_cast<std::size_t>(indices_.find(node)); }
   void choose_results();
   void choose_donations();
+  // Gives the results the checks of what they depend on. Call when they have data.
+  void pass_checks_on();
   bool may_donate(std::size_t leaf) const;
   std::optional<std::size_t> donor_of(std::size_t index) const;
 

@@ -6,6 +6,8 @@
 #include "derivatives/cases.h"
 #include "weft/array.h"
 #include "weft/call.h"
+#include "weft/creation.h"
+#include "weft/derivatives.h"
 #include "weft/graph.h"
 #include "weft/linalg.h"
 
@@ -70,6 +72,48 @@ void add_linalg_derivatives(DerivativeCases& cases) {
   });
   add("solve_by_name", {{3, 3}, {3, 2}},
       [=](Operands x) { return call("triangular_solve", std::array<Tensor, 2>{far_from_singular(x[0]), x[1]})[0]; });
+
+  // The pivots of these matrices do not change where derivatives are measured.
+  const auto pivoted = [](const Tensor& x) {
+    const std::int64_t m = x.shape()[-2], n = x.shape()[-1];
+    return x * 0.2 + flip(eye(m, n, x.dtype()), {-2}) * 2;
+  };
+  for (const Shape& shape : {Shape{3, 3}, Shape{2, 4, 2}, Shape{2, 4}, Shape{1, 1}}) {
+    add(std::format("lu_{}_{}", shape[-2], shape[-1]), {shape},
+        [=](Operands x) { return lu_factor(pivoted(x[0])).lu; });
+  }
+  add("lu_empty", {{0, 2}}, [](Operands x) { return lu_factor(x[0]).lu; });
+  add("lu_parts", {{3, 4}}, [=](Operands x) {
+    const auto [p, l, u] = lu(pivoted(x[0]));
+    return matmul(l, u) + matmul(square(l), sin(u));
+  });
+  add("systems", {{3, 3}, {3, 2}}, [=](Operands x) { return solve(pivoted(x[0]), x[1]); });
+  add("systems_vector", {{2, 3, 3}, {3}}, [=](Operands x) { return solve(pivoted(x[0]), x[1]); });
+  add("systems_broadcast", {{2, 1, 2, 2}, {3, 2, 2}}, [=](Operands x) { return solve(pivoted(x[0]), x[1]); });
+  add("systems_one_matrix", {{3, 3}, {2, 3, 1}}, [=](Operands x) { return solve(pivoted(x[0]), x[1]); });
+  add("systems_empty", {{0, 0}, {0, 2}}, [=](Operands x) { return solve(x[0], x[1]); });
+  add("systems_of_itself", {{3, 3}}, [=](Operands x) { return solve(pivoted(x[0]), sin(x[0])); });
+  for (const bool turned : {false, true}) {
+    add(turned ? "lu_solve_adjoint" : "lu_solve", {{3, 3}, {3, 2}},
+        [=](Operands x) { return lu_solve(lu_factor(pivoted(x[0])), x[1], turned); });
+    add(turned ? "solution_adjoint" : "solution", {{3, 3}, {3, 2}}, [=](Operands x) {
+      const Tensor a = pivoted(x[0]);
+      const LuFactors f = lu_factor(a);
+      const Tensor y = lu_solve({stop_gradient(f.lu), f.pivots, f.order, f.info}, stop_gradient(x[1]), turned);
+      const AttributeMap attributes{{"adjoint", Number(turned)}};
+      return call("solution", std::array<Tensor, 6>{stop_gradient(y), a, x[1], stop_gradient(f.lu), f.order, f.info},
+                  attributes)[0];
+    });
+  }
+  add("checked", {{2, 3}}, [](Operands x) {
+    return call("checked", std::array<Tensor, 2>{sin(x[0]), zeros({2}, DType::i32)},
+                {{"failure", std::string("inv")}})[0];
+  });
+  add("inverse", {{2, 3, 3}}, [=](Operands x) { return inv(pivoted(x[0])); });
+  add("power_of_inverse", {{2, 2}}, [=](Operands x) { return matrix_power(pivoted(x[0]), -2); });
+  add("determinant", {{2, 3, 3}}, [=](Operands x) { return det(pivoted(x[0])); });
+  add("determinant_of_one", {{1, 1}}, [](Operands x) { return det(x[0]); });
+  add("log_of_determinant", {{3, 3}}, [=](Operands x) { return slogdet(pivoted(x[0])).logabsdet; });
 
   for (const double order : {2.0, 1.0, 3.0, 1.5, 0.5, -1.0}) {
     const std::string name = std::format("vector_norm_{}{}", order < 0 ? "minus_" : "", std::abs(10 * order));

@@ -9,6 +9,8 @@
 #include "support/random_graph.h"
 #include "support/throws.h"
 #include "weft/derivatives.h"
+#include "weft/fft.h"
+#include "weft/linalg.h"
 #include "weft/resampling.h"
 
 namespace weft {
@@ -87,6 +89,8 @@ TEST(Call, MakesWhatFunctionsMade) {
   add(grid_sample_gradient(dy, grid, {5, 5}, {}));
   add(grid_sample_grid_gradient(dy, image, grid, {}));
   add(gather_nd(x, pairs));
+  add(rfft(x));
+  add(cholesky(g.input("matrix", DType::f32, {2, 3, 3})));
   add(dynamic_slice(x, i, {1, 3, 2}, {0, 2}));
   add(dynamic_update_slice(x, rows, g.input("starts", DType::i32, {1}), {2}));
   add(scatter(ScatterKind::add, x, i, rows, 2));

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <sstream>
 
 #include "support/on_device.h"
 #include "support/quick.h"
@@ -19,6 +20,7 @@
 #include "weft/derivatives.h"
 #include "weft/error.h"
 #include "weft/indexing.h"
+#include "weft/print.h"
 #include "weft/random.h"
 #include "weft/traced.h"
 
@@ -82,6 +84,16 @@ const std::map<std::string, Function>& functions_of_cases() {
       {"diag", [](std::span<const Tensor> x, const json& o) { return diag(x[0], o.at("offset").get<std::int64_t>()); }},
       {"trace",
        [](std::span<const Tensor> x, const json& o) { return trace(x[0], o.at("offset").get<std::int64_t>()); }},
+      {"solve", [](std::span<const Tensor> x, const json&) { return solve(x[0], x[1]); }},
+      {"lu_solve",
+       [](std::span<const Tensor> x, const json& o) { return lu_solve(lu_factor(x[0]), x[1], flag(o, "adjoint")); }},
+      {"inv", [](std::span<const Tensor> x, const json&) { return inv(x[0]); }},
+      {"det", [](std::span<const Tensor> x, const json&) { return det(x[0]); }},
+      {"slogdet_sign", [](std::span<const Tensor> x, const json&) { return slogdet(x[0]).sign; }},
+      {"slogdet_log", [](std::span<const Tensor> x, const json&) { return slogdet(x[0]).logabsdet; }},
+      {"lu_p", [](std::span<const Tensor> x, const json&) { return lu(x[0]).p; }},
+      {"lu_l", [](std::span<const Tensor> x, const json&) { return lu(x[0]).l; }},
+      {"lu_u", [](std::span<const Tensor> x, const json&) { return lu(x[0]).u; }},
       {"matrix_transpose", [](std::span<const Tensor> x, const json&) { return matrix_transpose(x[0]); }}};
   return all;
 }
@@ -140,6 +152,110 @@ TEST_P(LinalgTest, ResidualsAreThoseOfRounding) {
             << n << " " << condition;
       }
     }
+  }
+}
+
+// As NumPy's solve, up to a condition of 1e6. Source of the bound: Higham, 9.4 and 9.14 with the growth that random
+// matrices show.
+TEST_P(LinalgTest, SystemsResidualsAreThoseOfRounding) {
+  for (const std::int64_t n : {20, 100, 300}) {
+    for (const double condition : {1e1, 1e3, 1e6}) {
+      const Tensor a = matmul(definite(n, condition), eye(n) - 2.0f / static_cast<float>(n) * ones({n, n}));
+      const Tensor b = random::normal({n, 3}), x = solve(a, b);
+      const double unit = std::ldexp(static_cast<double>(n), -24);
+      EXPECT_LE(largest(matmul(a, x) - b), 8 * unit * static_cast<double>(n) * largest(a) * largest(x))
+          << n << " " << condition;
+      const auto [p, l, u] = lu(a);
+      EXPECT_LE(largest(matmul(p, matmul(l, u)) - a), 8 * unit * largest(a)) << n << " " << condition;
+      EXPECT_LE(largest(l), 1.0);
+    }
+  }
+}
+
+// What does not exist is found by the first read of what depends on it, however indirectly.
+TEST_P(LinalgTest, ReadsFindWhatDoesNotExist) {
+  const auto error = [](auto&& call) {
+    try {
+      call();
+    } catch (const LinAlgError& e) {
+      return std::string(e.what());
+    }
+    return std::string("none");
+  };
+  const Tensor good = eye(3) * 2, singular = tensor({3, 3}, std::vector<float>{1, 2, 3, 2, 4, 6, 1, 0, 1});
+  const Tensor indefinite = tensor({2, 2}, std::vector<float>{1, 2, 2, 1});
+  EXPECT_EQ(error([&] { solve(singular, ones({3})).to_vector<float>(); }),
+            "solve: the matrix is singular: pivot 3 of its LU factors is 0; solve_ex() tells without an error");
+  EXPECT_EQ(error([&] { inv(stack({good, singular, singular})).to_vector<float>(); }),
+            "inv: matrix [1] of [3] is singular: pivot 3 of its LU factors is 0 (2 matrices are so); inv_ex() tells "
+            "without an error");
+  EXPECT_EQ(error([&] { cholesky(indefinite).to_vector<float>(); }),
+            "cholesky: the matrix is not positive definite: its leading minor of order 2 is not; cholesky_ex() tells "
+            "without an error");
+  // Operations on it, evaluated with it and later, in part, printed, moved and printed asynchronously.
+  const Tensor x = solve(singular, ones({3}));
+  const Tensor sum_of_x = sum(x * 2 + 1);
+  EXPECT_THAT(error([&] { sum_of_x.item<float>(); }), HasSubstr("solve: the matrix is singular"));
+  EXPECT_THAT(error([&] { sum_of_x.item<float>(); }), HasSubstr("solve: the matrix is singular"));  // and again
+  eval(x);                                                                                          // nothing is read
+  const Tensor later = x + 1;
+  eval(later);
+  EXPECT_THAT(error([&] { (later * 3).to_vector<float>(); }), HasSubstr("solve: "));
+  EXPECT_THAT(error([&] { slice(x, 0, 0, 1).item<float>(); }), HasSubstr("solve: "));
+  EXPECT_THAT(error([&] { std::ostringstream() << x; }), HasSubstr("solve: "));
+  EXPECT_THAT(error([&] { to(x, Device::cpu()).to_vector<float>(); }), HasSubstr("solve: "));
+  auto future = x.async_read<float>();
+  EXPECT_THAT(error([&] { future.get(); }), HasSubstr("solve: "));
+  // What does not depend on it is read, also where both are evaluated together.
+  const Tensor other = solve(good, ones({3}));
+  const Tensor both[] = {x * 2, other * 2};
+  eval(both);
+  EXPECT_THAT(both[1].to_vector<float>(), ElementsAre(1, 1, 1));
+  EXPECT_THAT(error([&] { both[0].to_vector<float>(); }), HasSubstr("solve: "));
+  // Memory that is written anew holds something else.
+  Tensor written = solve(singular, ones({3}));
+  eval(written);
+  written.write(std::as_bytes(std::span<const float>(std::vector<float>{1, 2, 3})));
+  EXPECT_THAT(written.to_vector<float>(), ElementsAre(1, 2, 3));
+  // Functions that tell, and compiled ones, give NaN.
+  const auto [y, info] = solve_ex(singular, ones({3}));
+  EXPECT_THAT(y.to_vector<float>(), Each(IsNan()));
+  EXPECT_EQ(info.item<std::int32_t>(), 3);
+  const auto compiled = compile([](const Tensor& a) { return std::tuple(inv(a), solve(a, a) + 1, det(a)); });
+  const auto [inverse, one, zero] = compiled(singular);
+  EXPECT_THAT(inverse.to_vector<float>(), Each(IsNan()));
+  EXPECT_THAT(one.to_vector<float>(), Each(IsNan()));
+  EXPECT_EQ(zero.item<float>(), 0);
+  EXPECT_THAT(vmap([](const Tensor& a) { return inv(a); })(stack({good, singular})).to_vector<float>()[9], IsNan());
+  // Inside of derivatives values are read.
+  EXPECT_THAT(error([&] { grad([](const Tensor& a) { return sum(inv(a)); })(singular).to_vector<float>(); }),
+              HasSubstr("inv: "));
+  EXPECT_THAT(error([&] {
+                grad([](const Tensor& a) {
+                  const Tensor l = cholesky(a);
+                  return sum(l).item<float>() > 0 ? sum(l) : -sum(l);
+                })(indefinite);
+              }),
+              HasSubstr("cholesky: "));
+  // Of matrices with NaN nothing is said to be singular.
+  EXPECT_THAT(inv(good * kNan).to_vector<float>(), Each(IsNan()));
+}
+
+// A loop that reads nothing holds no more with each turn, and its error is not lost.
+TEST_P(LinalgTest, LoopsThatNobodyReads) {
+  const Tensor a = eye(2) * 1.0f + ones({2, 2}) * 0.25f, singular = ones({2, 2});
+  const int turns = test::quick() ? 300 : 3000;
+  for (const bool fails : {false, true}) {
+    Tensor x = ones({2});
+    for (int i = 0; i < turns; ++i) {
+      x = solve(fails && i == 10 ? singular : a, x);
+      x = x / max(abs(x));
+      if (i % 4 == 0) eval(x);
+    }
+    if (fails)
+      EXPECT_THROW(x.to_vector<float>(), LinAlgError);
+    else
+      EXPECT_TRUE(std::isfinite(x.to_vector<float>()[0]));
   }
 }
 
@@ -248,6 +364,13 @@ TEST_F(LinalgTypes, AreInferred) {
   EXPECT_EQ(solve_triangular(c, v).type(), (TensorType{DType::c64, {3}}));
   EXPECT_EQ(cholesky_solve(wide, a).shape(), (Shape{2, 3, 4}));
   EXPECT_EQ(cholesky_inverse(a).shape(), (Shape{2, 3, 3}));
+  EXPECT_EQ(solve(a, v).shape(), (Shape{2, 3}));
+  EXPECT_EQ(solve(a, c).type(), (TensorType{DType::c64, {2, 3, 3}}));
+  EXPECT_EQ(inv(d).dtype(), DType::f64);
+  EXPECT_EQ(det(a).type(), (TensorType{DType::f32, {2}}));
+  EXPECT_EQ(slogdet(c).logabsdet.type(), (TensorType{DType::f32, {}}));
+  EXPECT_EQ(lu_factor(wide).order.type(), (TensorType{DType::i32, {3}}));
+  EXPECT_EQ(lu(wide).l.shape(), (Shape{3, 3}));
   EXPECT_EQ(vector_norm(c).type(), (TensorType{DType::f32, {}}));
   EXPECT_EQ(vector_norm(half, 3, 0, true).type(), (TensorType{DType::f16, {1, 3}}));
   EXPECT_EQ(matrix_norm(i).dtype(), DType::f32);
@@ -278,6 +401,24 @@ TEST_F(LinalgTypes, SaysWhatDoesNotFit) {
   EXPECT_THAT(refused([&] { solve_triangular(c, d); }), says("solve_triangular: "));
   EXPECT_THAT(refused([&] { cholesky_solve(none, a); }), says("cholesky_solve: b is an undefined"));
   EXPECT_THAT(refused([&] { cholesky_solve(v, wide); }), says("cholesky_solve: "));
+  EXPECT_THAT(refused([&] { solve(wide, v); }), says("solve: a is f32 [3, 4]; expected square"));
+  EXPECT_THAT(refused([&] { solve(a, wide.T()); }),
+              says("solve: a is f32 [2, 3, 3] and b f32 [4, 3], which has 4 rows"));
+  EXPECT_THAT(refused([&] { solve(a, s); }), says("solve: b is f32 [], expected rank 1"));
+  EXPECT_THAT(refused([&] { solve(none, v); }), says("solve: a is an undefined"));
+  EXPECT_THAT(refused([&] { solve(a, half); }), says("solve: b is f16"));
+  EXPECT_THAT(refused([&] { solve(a, g.input("five", DType::f32, {5, 3, 1})); }), says("solve: "));
+  EXPECT_THAT(refused([&] { solve_ex(i, v); }), says("solve_ex: a is i32"));
+  EXPECT_THAT(refused([&] { inv(wide); }), says("inv: a is f32 [3, 4]"));
+  EXPECT_THAT(refused([&] { inv_ex(v); }), says("inv_ex: a is f32 [3], expected rank 2"));
+  EXPECT_THAT(refused([&] { det(wide); }), says("det: a is f32 [3, 4]"));
+  EXPECT_THAT(refused([&] { slogdet(half); }), says("slogdet: a is f16"));
+  EXPECT_THAT(refused([&] { lu(v); }), says("lu: a is f32 [3], expected rank 2"));
+  EXPECT_THAT(refused([&] { lu_factor(b); }), says("lu_factor: a is bool"));
+  EXPECT_THAT(refused([&] { lu_solve(lu_factor(wide), v); }), says("lu_solve: "));
+  EXPECT_THAT(refused([&] { lu_solve({}, v); }), says("lu_solve: "));
+  EXPECT_THAT(refused([&] { lu_solve({.lu = a}, v); }),
+              says("lu_solve: of the factors, order or info is an undefined"));
   EXPECT_THAT(refused([&] { cholesky_inverse(wide); }), says("cholesky_inverse: l is f32 [3, 4]"));
   EXPECT_THAT(refused([&] { vector_norm(v, kNan); }), says("vector_norm: ord is NaN"));
   EXPECT_THAT(refused([&] { vector_norm(v, 2, 1); }), says("vector_norm: "));
@@ -287,8 +428,8 @@ TEST_F(LinalgTypes, SaysWhatDoesNotFit) {
   EXPECT_THAT(refused([&] { inner(v, wide); }), says("inner: "));
   EXPECT_THAT(refused([&] { cross(v, wide); }), says("cross: axis -1 of f32 [3] and f32 [3, 4]; expected 3 elements"));
   EXPECT_THAT(refused([&] { cross(v, wide, 0); }), says("cross: axis 0 of"));
-  EXPECT_THAT(refused([&] { kron(v, g.input("five", DType::f32, {1, 1, 1, 1, 1})); }), says("kron: "));
-  EXPECT_THAT(refused([&] { matrix_power(a, -1); }), says("matrix_power: n is -1"));
+  EXPECT_THAT(refused([&] { kron(v, g.input("axes", DType::f32, {1, 1, 1, 1, 1})); }), says("kron: "));
+  EXPECT_THAT(refused([&] { matrix_power(i, -1); }), says("matrix_power: a is i32 [3, 3]; expected f32"));
   EXPECT_THAT(refused([&] { matrix_power(b, 0); }), says("matrix_power: operands of type bool"));
   EXPECT_THAT(refused([&] { multi_dot({v}); }), says("multi_dot: 1 matrices"));
   EXPECT_THAT(refused([&] { multi_dot({v, v, v}); }), says("multi_dot: operand 1 is f32 [3], expected a matrix"));
@@ -307,6 +448,16 @@ TEST_F(LinalgTypes, SaysWhatDoesNotFit) {
   EXPECT_THAT(by_name("cholesky", {}), says("cholesky"));
   EXPECT_THAT(by_name("triangular_solve", {a, v}), says("triangular_solve: "));
   EXPECT_THAT(by_name("triangular_solve", {a, i}), says("triangular_solve: "));
+  EXPECT_THAT(by_name("lu", {v}), says("lu: "));
+  EXPECT_THAT(by_name("lu", {i}), says("lu: "));
+  EXPECT_THAT(by_name("checked", {a, a}), says("checked: "));
+  const Tensor order = g.input("o", DType::i32, {2, 3}), good = g.input("k", DType::i32, {2});
+  EXPECT_THAT(by_name("solution", {a, a, a, a, order, i}), says("solution: info is i32 [3, 3], expected i32 [2]"));
+  EXPECT_THAT(by_name("solution", {a, a, a, a, good, good}), says("solution: "));
+  EXPECT_THAT(by_name("solution", {a, a, a, g.input("t", DType::f32, {3, 3}), order, good}), says("solution: lu is"));
+  EXPECT_THAT(by_name("solution", {a, wide, a, a, order, good}), says("solution: a is f32 [3, 4]"));
+  EXPECT_THAT(by_name("solution", {a, a, wide.T(), a, order, good}), says("solution: "));
+  EXPECT_THAT(by_name("solution", {a, a, wide, a, order, good}), says("solution: x is"));
   EXPECT_THAT(by_name("triangular_solve", {wide, wide}), says("triangular_solve: a is f32 [3, 4]"));
   EXPECT_THAT(by_name("triangular_solve", {a, wide.T()}), says("triangular_solve: a [2, 3, 3] and b [4, 3]"));
 }

@@ -302,6 +302,49 @@ for type in ("f32", "c64", "f64"):
     a = T(type, [[0, 0, 1], [0, 2, 3], [0, 4, 5]])
     case("lu", [a], [T(type, [[0, 0, 1], [0, 4, 5], [0, 0.5, 0.5]]), T("i32", [0, 2, 2]), T("i32", [0, 2, 1]), T("i32", 1)])
 
+# ---- Systems. Matrices of a condition below 10, so that the error is that of rounding.
+def well(type, shape):
+    x = drawn(type, shape)
+    n = shape[-1]
+    return T(type, x / (4 * np.sqrt(max(n, 1))) + np.eye(n) * (1 + np.arange(n) % 3)[:, None] * ((-1.0) ** np.arange(n))[:, None])
+
+
+for type in ("f32", "c64", "f64"):
+    def close(n, factor=100):
+        return {"absolute": factor * EPSILON[type] * max(n, 1)}
+    for a_shape, b_shape in (((3, 3), (3, 2)), ((3, 3), (3,)), ((2, 4, 4), (4,)), ((2, 1, 3, 3), (4, 3, 2)), ((3, 3), (2, 3, 1)), ((1, 1), (1, 5)),
+                             ((0, 0), (0, 2)), ((0, 3, 3), (3,)), ((3, 3), (3, 0)), ((33, 33), (33, 3)), ((70, 70), (70,))):
+        a, b = well(type, a_shape), T(type, drawn(type, b_shape))
+        n, vector = a_shape[-1], len(b_shape) == 1
+        wa, wb = wide(a), wide(b)[:, None] if vector else wide(b)
+        x = each(np.linalg.solve, wa, wb) if n else np.zeros(np.broadcast_shapes(a_shape[:-2], b_shape[:-2]) + wb.shape[-2:])
+        function("solve", [a, b], [T(type, x[..., 0] if vector else x)], **close(n))
+        for turned in (0, 1):
+            x = each(lambda m, c: np.linalg.solve(adjoint(m) if turned else m, c), wa, wb) if n else x
+            function("lu_solve", [a, b], [T(type, x[..., 0] if vector else x)], {"adjoint": turned}, **close(n))
+    for shape in ((3, 3), (2, 2, 4, 4), (1, 1), (0, 0), (2, 0, 0), (40, 40)):
+        a = well(type, shape)
+        function("inv", [a], [T(type, np.linalg.inv(wide(a)))], **close(shape[-1]))
+        function("det", [a], [T(type, np.linalg.det(wide(a)))], relative=100 * EPSILON[type] * max(shape[-1], 1), absolute=1e-30)
+        sign, log = np.linalg.slogdet(wide(a))
+        function("slogdet_sign", [a], [T(type, sign)], **close(shape[-1]))
+        function("slogdet_log", [a], [T(real(type), log)], **close(shape[-1]))
+        function("matrix_power", [a], [T(type, np.linalg.matrix_power(wide(a), -3))], {"n": -3}, **close(shape[-1], 300))
+    for shape in ((3, 3), (2, 4, 2), (2, 5), (1, 1), (0, 0), (3, 0), (0, 2), (20, 20)):
+        a = T(type, drawn(type, shape))
+        parts = [each(lambda m, i=i: scipy.linalg.lu(m)[i], wide(a)) if 0 not in shape else None for i in range(3)]
+        m, n = shape[-2:]
+        k = min(m, n)
+        empty = [np.eye(m), np.zeros((m, k)), np.zeros((k, n))]
+        for part, name, nothing in zip(parts, ("lu_p", "lu_l", "lu_u"), empty):
+            function(name, [a], [T(type, nothing if part is None else part)], **close(max(m, n)))
+    # Singular matrices have a determinant: of a column of zeros, and of equal rows.
+    for singular in ([[0, 0, 1], [0, 2, 3], [0, 4, 5]], [[1, 2], [1, 2]], [[0, 0], [0, 0]]):
+        a = T(type, singular)
+        function("det", [a], [T(type, 0)], absolute=0)
+        function("slogdet_sign", [a], [T(type, 0)], absolute=0)
+        function("slogdet_log", [a], [T(real(type), -np.inf)], absolute=0)
+
 np.save(OUT / "bytes.npy", np.frombuffer(bytes(cpu_kernel_cases.bytes_), np.uint8))
 for name, cases in (("cases", cpu_kernel_cases.cases), ("functions", FUNCTIONS)):
     lines = (json.dumps(c, separators=(",", ":")) for c in cases)

@@ -6,6 +6,7 @@
 #include "graph/ops/elementwise.h"
 #include "graph/ops/view.h"
 #include "support/random_graph_values.h"
+#include "weft/array.h"
 #include "weft/fft.h"
 #include "weft/linalg.h"
 
@@ -139,6 +140,12 @@ class Generator : public RandomGraphValues {
     const CholeskyResult f = cholesky_ex(a, upper);
     const Tensor sides = up_to(1) ? wide : cast(leaf({n, size()}), DType::f32);
     Tensor y;
+    if (up_to(3) == 0) {
+      // Another matrix of a good condition, whose rows are exchanged.
+      const Tensor m = flip(a, {-2}) + 0.1 * sin(a);
+      const SolveResult s = up_to(1) ? solve_ex(m, sides) : SolveResult{lu_solve(lu_factor(m), sides, upper), f.info};
+      return cast(s.x + cast(expand_dims(expand_dims(s.info, -1), -1), DType::f32), dtype_);
+    }
     if (up_to(2)) {
       const TriangularSolveOptions options{upper, up_to(1) == 1, up_to(1) == 1};
       // Of the other triangle nothing is read. Small elements beside a diagonal of ones keep the system well

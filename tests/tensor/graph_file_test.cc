@@ -24,9 +24,9 @@
 #include "support/random_graph.h"
 #include "support/temp_dir.h"
 #include "support/throws.h"
-#include "weft/derivatives.h"
 #include "weft/array.h"
 #include "weft/custom_op.h"
+#include "weft/derivatives.h"
 #include "weft/evaluate.h"
 #include "weft/fft.h"
 #include "weft/files.h"
@@ -211,6 +211,12 @@ TEST_F(GraphFileTest, EveryRowWithAMake) {
       const CholeskyResult f = cholesky_ex(x(g, {2, 3, 3}, DType::c64), true);
       return std::vector{f.l, f.info};
     };
+    all["lu"] = [=](Graph& g) {
+      const LuFactors f = lu_factor(x(g, {2, 3, 4}, DType::c64));
+      return std::vector{f.lu, f.pivots, f.order, f.info};
+    };
+    all["solution"] = [=](Graph& g) { return std::vector{solve_ex(x(g, {2, 1, 3, 3}), x(g, {4, 3, 2})).x}; };
+    all["checked"] = [=](Graph& g) { return std::vector{cholesky(x(g, {2, 3, 3})), inv(x(g, {3, 3}, DType::c64))}; };
     all["triangular_solve"] = [=](Graph& g) {
       return std::vector{solve_triangular(x(g, {2, 1, 3, 3}), x(g, {4, 3, 2}), {.adjoint = true, .unit = true})};
     };

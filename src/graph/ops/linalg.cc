@@ -1,12 +1,17 @@
 #include "graph/ops/linalg.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "core/format.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
+#include "graph/ops/elementwise.h"
 #include "graph/rules.h"
 #include "weft/array.h"
 #include "weft/error.h"
+#include "weft/kernels/copy.h"
 
 namespace weft {
 namespace {
@@ -91,6 +96,198 @@ std::optional<Batched> CholeskyOp::vmap(std::span<const Tensor> in, std::span<co
   return Batched{{l, result(l, 1)}, {0, 0}};
 }
 
+// ---- LU factors
+
+std::vector<TensorType> LuOp::infer(std::span<const TensorType> in) const {
+  const TensorType* inputs[] = {&in[0]};
+  const std::vector<DType> types = infer_dtypes(name(), inputs);
+  const Shape& a = in[0].shape;
+  Shape pivots = batch_of(a), order = pivots;
+  pivots.push_back(std::min(a[-2], a[-1]));
+  order.push_back(a[-2]);
+  return {{types[0], a}, {types[1], pivots}, {types[2], order}, {types[3], batch_of(a)}};
+}
+
+void LuOp::lower(const Launch& call) const {
+  kernels::lu(call.stream, call.inputs[0], call.outputs[0], call.outputs[1], call.outputs[2], call.outputs[3]);
+}
+
+std::optional<OwnWork> LuOp::own_work(std::span<const View> in, std::span<const View> out) const {
+  const auto m = static_cast<double>(in[0].shape()[-2]), n = static_cast<double>(in[0].shape()[-1]), k = std::min(m, n),
+             elements = static_cast<double>(out[0].count());
+  const double all = m * n * k - (m + n) * k * k / 2 + k * k * k / 3;
+  return OwnWork{{elements > 0 ? 2 * products(in[0].dtype) * all / (m * n) : 0, 0}, elements};
+}
+
+Tensor inverse_order(const Tensor& order) { return argsort(order); }
+
+Tensor rows_in_order(const Tensor& x, const Tensor& order) {
+  // (Indices and elements need one rank.)
+  const int rank = std::max(x.rank(), order.rank() + 1);
+  const auto leading = [&](const Tensor& t) {
+    Shape shape = Shape::filled(rank - t.rank(), 1);
+    for (const std::int64_t size : t.shape()) shape.push_back(size);
+    return t.rank() == rank ? t : reshape(t, shape);
+  };
+  return gather_elements(leading(x), leading(expand_dims(order, -1)), -2);
+}
+
+// With l and u of the rows that a has in that order, and their first k = min(m, n) rows and columns l₁ and u₁: of
+// l₁⁻¹ da₁ u₁⁻¹ = l₁⁻¹ dl₁ + du₁ u₁⁻¹ the parts below the diagonal and above it are the two terms; the rows below
+// are dl₂ = da₂ u₁⁻¹ - l₂ du₁ u₁⁻¹, or the columns beside them du₂ = l₁⁻¹ da₂ - l₁⁻¹ dl₁ u₂. These lines, transposed.
+// Source: Axen, "Differentiating the LU decomposition", 2021.
+Derivatives LuOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
+  if (!g[0].defined()) return std::vector{Tensor()};
+  const Tensor &lu = node.outputs[0], &order = node.outputs[2];
+  const std::int64_t m = lu.shape()[-2], n = lu.shape()[-1], k = std::min(m, n);
+  const auto first = [&](const Tensor& x) { return slice(slice(x, -2, 0, k), -1, 0, k); };
+  const auto rest = [&](const Tensor& x) { return m > n ? slice(x, -2, k, m) : slice(x, -1, k, n); };
+  const Tensor square = first(lu), of_square = first(g[0]);
+  const Tensor l = triangle(square, Triangle::lower, -1), u = triangle(square, Triangle::upper);
+  // (l has ones on its diagonal, which do not change what is below that of a product with the part below.)
+  Tensor below =
+      matmul(adjoint(l), triangle(of_square, Triangle::lower, -1)) + triangle(of_square, Triangle::lower, -1);
+  Tensor above = matmul(triangle(of_square, Triangle::upper), adjoint(u));
+  if (m > n) above = above - matmul(adjoint(rest(lu)), rest(g[0]));
+  if (m < n) below = below - matmul(rest(g[0]), adjoint(rest(lu)));
+  const Tensor inner = triangle(below, Triangle::lower, -1) + triangle(above, Triangle::upper);
+  const auto by_l = [&](const Tensor& x) { return solved(square, x, {.adjoint = true, .unit = true}); };
+  const auto by_u = [&](const Tensor& x) { return adjoint(solved(square, adjoint(x), {.upper = true})); };
+  const Tensor all = m > n   ? by_u(concat({by_l(inner), rest(g[0])}, -2))
+                     : m < n ? by_l(concat({by_u(inner), rest(g[0])}, -1))
+                             : by_u(by_l(inner));
+  return std::vector{rows_in_order(all, inverse_order(order))};
+}
+
+std::optional<Batched> LuOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  const Tensor lu = apply(make_op<LuOp>(LuAttributes()), {batch_first(in[0], axes[0], 0)});
+  return Batched{results_of(lu), {0, 0, 0, 0}};
+}
+
+// ---- Results of systems and their checks
+
+std::vector<TensorType> SolutionOp::infer(std::span<const TensorType> in) const {
+  const TensorType &x = in[0], &a = in[1], &b = in[2], &lu = in[3], &order = in[4], &info = in[5];
+  const DType type = infer_dtype(name(), {&x, &a, &b, &lu, &order, &info});
+  check_square(name(), a);
+  const auto fail = [&](std::string_view what, const TensorType& got, const TensorType& expected) {
+    throw ShapeError("{}: {} is {}, expected {}", name(), what, weft::to_string(got), weft::to_string(expected));
+  };
+  const auto require = [&](std::string_view what, const TensorType& got, DType dtype, const Shape& shape) {
+    if (got != TensorType{dtype, shape}) fail(what, got, {dtype, shape});
+  };
+  Shape rows = batch_of(a.shape);
+  require("info", info, DType::i32, rows);
+  rows.push_back(a.shape[-1]);
+  require("order", order, DType::i32, rows);
+  require("lu", lu, type, a.shape);
+  if (b.shape[-2] != a.shape[-1])
+    throw ShapeError("{}: a is {} and b {}", name(), weft::to_string(a), weft::to_string(b));
+  Shape shape = broadcast(batch_of(a.shape), batch_of(b.shape));
+  shape.push_back(b.shape[-2]);
+  shape.push_back(b.shape[-1]);
+  require("x", x, type, shape);
+  return {x};
+}
+
+void SolutionOp::lower(const Launch& call) const { kernels::copy(call.stream, call.inputs[0], call.outputs[0]); }
+
+Tensor solved_by(const LuFactors& factors, const Tensor& b, bool with_adjoint) {
+  const auto& [lu, pivots, order, info] = factors;
+  const Tensor exists = expand_dims(expand_dims(info == 0, -1), -1);
+  const Tensor sides = select(exists, b, full_like(b, std::numeric_limits<double>::quiet_NaN()));
+  if (!with_adjoint) return solved(lu, solved(lu, rows_in_order(sides, order), {.unit = true}), {.upper = true});
+  const Tensor y = solved(lu, solved(lu, sides, {.upper = true, .adjoint = true}), {.adjoint = true, .unit = true});
+  return rows_in_order(y, inverse_order(order));
+}
+
+Tensor solution(const LuFactors& factors, const Tensor& a, const Tensor& b, bool with_adjoint) {
+  const Tensor x = solved_by(factors, b, with_adjoint);
+  return apply(make_op<SolutionOp>(SolutionAttributes{with_adjoint}),
+               {x, a, b, factors.lu, factors.order, factors.info});
+}
+
+namespace {
+
+// What solved the node's system: another one with the same matrix, or its conjugate transpose, takes no new factors.
+Tensor solve_again(const Differentiated& node, const Tensor& b, bool with_adjoint) {
+  return solution({node.inputs[3], {}, node.inputs[4], node.inputs[5]}, node.inputs[1], b, with_adjoint);
+}
+
+}  // namespace
+
+// The factors are those of a, so that what depends on a through them is what is said here.
+Derivatives SolutionOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
+  const Tensor &matrix = node.inputs[1], &b = node.inputs[2], &x = node.outputs[0];
+  std::vector<Tensor> all(node.inputs.size());
+  if (!node.wanted[1] && !node.wanted[2]) return all;
+  const Tensor of_b = solve_again(node, g[0], !a.adjoint);
+  if (node.wanted[1]) {
+    const Tensor product = a.adjoint ? matmul(x, adjoint(of_b)) : matmul(of_b, adjoint(x));
+    all[1] = -summed_to(product, matrix.shape());
+  }
+  if (node.wanted[2]) all[2] = summed_to(of_b, b.shape());
+  return all;
+}
+
+Derivatives SolutionOp::jvp(const Differentiated& node, std::span<const Tensor> t) const {
+  Tensor change = t[2];
+  if (t[1].defined()) change = sum_of(change, -matmul(a.adjoint ? adjoint(t[1]) : t[1], node.outputs[0]));
+  if (!change.defined()) return std::vector{Tensor()};
+  const Tensor x = solve_again(node, change, a.adjoint);
+  return std::vector{broadcast_to(x, node.outputs[0].shape())};
+}
+
+std::optional<Batched> SolutionOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  const int rank = entry_rank(in[0], axes[0]);
+  const int ranks[] = {rank, rank, rank, rank, rank - 1, rank - 2};
+  std::vector<Tensor> all;
+  for (std::size_t i = 0; i < in.size(); ++i) all.push_back(batch_broadcast(in[i], axes[i], ranks[i]));
+  return batched(apply(make_op<SolutionOp>(a), std::move(all)));
+}
+
+Tensor checked(const Tensor& x, const Tensor& info, Failure failure) {
+  // (A copy, since info's node has the factors too, which need not be kept with it.)
+  return apply(make_op<CheckedOp>(CheckedAttributes{failure}), {x, apply(copy_op(info.dtype()), {info})});
+}
+
+std::vector<TensorType> CheckedOp::infer(std::span<const TensorType> in) const {
+  return {{infer_dtype(name(), {&in[0], &in[1]}), in[0].shape}};
+}
+
+void CheckedOp::lower(const Launch& call) const { kernels::copy(call.stream, call.inputs[0], call.outputs[0]); }
+
+// What the derivatives are of does not exist either.
+Derivatives CheckedOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
+  return std::vector{checked(g[0], node.inputs[1], a.failure), Tensor()};
+}
+Derivatives CheckedOp::jvp(const Differentiated& node, std::span<const Tensor> t) const {
+  return std::vector{t[0].defined() ? checked(t[0], node.inputs[1], a.failure) : Tensor()};
+}
+
+// Nothing is read of what is batched.
+std::optional<Batched> CheckedOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  return Batched{{in[0]}, {axes[0]}};
+}
+
+std::string CheckedOp::message(std::span<const std::int32_t> info, const Shape& batch) const {
+  const auto it = std::ranges::find_if(info, [](std::int32_t v) { return v != 0; });
+  const auto failed = std::ranges::count_if(info, [](std::int32_t v) { return v != 0; });
+  std::string which = "the matrix";
+  if (batch.rank() > 0) {
+    std::string place;
+    auto at = static_cast<std::int64_t>(it - info.begin());
+    for (int k = batch.rank(); k-- > 0; at /= batch[k]) place = std::format(", {}", at % batch[k]) + place;
+    which = std::format("matrix [{}] of {}", place.substr(2), weft::to_string(batch));
+  }
+  const std::string_view function = kFailures[static_cast<std::size_t>(a.failure)];
+  std::string what = a.failure == Failure::cholesky
+                         ? std::format("is not positive definite: its leading minor of order {} is not", *it)
+                         : std::format("is singular: pivot {} of its LU factors is 0", *it);
+  if (failed > 1) what += std::format(" ({} matrices are so)", failed);
+  return std::format("{}: {} {}; {}_ex() tells without an error", function, which, what, function);
+}
+
 // ---- Triangular systems
 
 std::vector<TensorType> TriangularSolveOp::infer(std::span<const TensorType> in) const {
@@ -160,6 +357,30 @@ std::optional<Batched> TriangularSolveOp::vmap(std::span<const Tensor> in, std::
 
 void add_linalg_ops(OpRows& rows) {
   rows.push_back(op_row<CholeskyOp>(schema_of_kernel("cholesky")));
+  rows.push_back(op_row<LuOp>(schema_of_kernel("lu")));
+  const TypeSet matrix = TypeSet(DType::f32) | DType::f64 | DType::c64;
+  const auto ranked = [](std::string name, std::string shape, int least) {
+    return OperandSchema{.name = std::move(name), .min_rank = least, .shape = std::move(shape)};
+  };
+  rows.push_back(op_row<SolutionOp>(
+      {.name = "solution",
+       .family = "linalg",
+       .summary =
+           "the solution of a system that LU factors gave, with these factors, by which derivatives solve others",
+       .formula = "a x = b",
+       .inputs = {ranked("x", "[..., n, m]", 2), ranked("a", "[..., n, n]", 2), ranked("b", "[..., n, m]", 2),
+                  ranked("lu", "a's shape", 2), ranked("order", "[..., n]", 1), ranked("info", "[...]", 0)},
+       .outputs = {{.name = "x", .shape = "x's shape"}},
+       .signatures = {{matrix, OperandTypes::as(0), OperandTypes::as(0), OperandTypes::as(0), DType::i32, DType::i32,
+                       OperandTypes::as(0)}}}));
+  rows.push_back(op_row<CheckedOp>(
+      {.name = "checked",
+       .family = "linalg",
+       .summary = "x; where tensors are evaluated one by one, reading it is an error unless info is 0",
+       .formula = "y = x",
+       .inputs = {{.name = "x", .shape = "any"}, ranked("info", "any", 0)},
+       .outputs = {{.name = "y", .shape = "x's shape"}},
+       .signatures = {{types::any, DType::i32, OperandTypes::as(0)}}}));
   rows.push_back(op_row<TriangularSolveOp>(schema_of_kernel("triangular_solve")));
 }
 

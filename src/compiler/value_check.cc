@@ -1,0 +1,74 @@
+#include "compiler/value_check.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "compiler/device_data.h"
+#include "graph/ops/linalg.h"
+#include "weft/error.h"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kMostChecks = 32;
+
+const DeviceData& data_behind(const DataPtr& info) { return static_cast<const DeviceData&>(*info); }
+
+}  // namespace
+
+bool ValueCheck::passed() const {
+  const std::lock_guard lock(mutex_);
+  return !info_ && !failure_;
+}
+
+bool ValueCheck::failed() const {
+  const std::lock_guard lock(mutex_);
+  return failure_.has_value();
+}
+
+void ValueCheck::take(std::span<const std::byte> bytes) const {
+  std::vector<std::int32_t> info(bytes.size() / sizeof(std::int32_t));
+  std::memcpy(info.data(), bytes.data(), info.size() * sizeof(std::int32_t));
+  const auto failed = std::ranges::any_of(info, [](std::int32_t v) { return v != 0; });
+  const std::lock_guard lock(mutex_);
+  if (!info_) return;
+  if (failed) failure_ = static_cast<const CheckedOp&>(*op_).message(info, type_.shape);
+  info_ = nullptr;
+}
+
+void ValueCheck::throw_failure() const {
+  const std::lock_guard lock(mutex_);
+  if (failure_) throw LinAlgError(*failure_);
+}
+
+void ValueCheck::require() const { async_require().get(); }
+
+Future<void> ValueCheck::async_require() const {
+  DataPtr info;
+  {
+    const std::lock_guard lock(mutex_);
+    info = info_;
+  }
+  if (!info) return Future<void>({}, [this] { throw_failure(); });
+  return data_behind(info).async_read().map([this](const gpu::ReadBytes& read) {
+    take(read.span());
+    throw_failure();
+  });
+}
+
+void add_checks(ValueChecks& checks, const ValueChecks& more) {
+  for (const auto& check : more) {
+    if (!check->passed() && std::ranges::find(checks, check) == checks.end()) checks.push_back(check);
+  }
+  if (checks.size() <= kMostChecks) return;
+  for (const auto& check : checks) {
+    try {
+      check->require();
+    } catch (const LinAlgError&) {  // it is thrown by the read, for which the check stays
+    }
+  }
+  std::erase_if(checks, [](const auto& check) { return check->passed(); });
+  if (!checks.empty()) checks.resize(1);
+}
+
+}  // namespace weft

@@ -1,0 +1,33 @@
+// What functions of matrices have in common: checks of their operands, and conversions (weft/linalg.h).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "weft/array.h"
+#include "weft/tensor.h"
+
+namespace weft {
+
+// Checks of an operand, in the function's name: that it is defined, of that rank or more, square, and of a type in
+// which matrices are decomposed. Throw InvalidArgument, ShapeError and TypeError.
+void require(const Tensor& x, std::string_view function, std::string_view operand);
+void require_rank(const Tensor& x, int least, std::string_view function, std::string_view operand);
+void require_square(const Tensor& x, std::string_view function, std::string_view operand);
+void require_matrices(const Tensor& x, std::string_view function, std::string_view operand);
+
+// A product's operands in the type that they have in common.
+std::vector<Tensor> same_type(std::string_view function, std::span<const Tensor> operands);
+std::vector<Tensor> same_type(std::string_view function, const Tensor& a, const Tensor& b);
+
+inline Tensor identity(std::int64_t n, DType type) { return eye(n, n, type); }
+
+// f of systems with right sides [..., n, m]; b may be one of shape [n].
+template <class F>
+Tensor with_columns(const Tensor& b, const F& f) {
+  return b.rank() == 1 ? squeeze(f(expand_dims(b, 1)), -1) : f(b);
+}
+
+}  // namespace weft
