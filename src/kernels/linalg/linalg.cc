@@ -280,9 +280,17 @@ void add_list(Call& call, const Batch& batch, const std::string& name, const Vie
   call.index_param(name + "_step", v.strides()[-1]);
 }
 
+// Each row in a lane's registers.
+bool fits_subgroup(const gpu::Capabilities& can, const View& lu) {
+  const std::int64_t m = lu.shape()[-2], n = lu.shape()[-1];
+  return can.subgroups && can.subgroup_min == can.subgroup_max && m <= std::min<std::int64_t>(can.subgroup_max, 255) &&
+         n <= (is_complex(lu) ? 16 : 32);
+}
+
 void lu_small(gpu::Commands& commands, const View& a, const View& lu, const View& pivots, const View& order,
               const View& info) {
-  Call call(commands, "lu_small");
+  const bool by_subgroup = fits_subgroup(commands.device().capabilities(), lu);
+  Call call(commands, by_subgroup ? "lu_subgroup" : "lu_small");
   call.include("linalg_common");
   const bool in_place = is_same(a, lu);
   const Batch batch(call, batch_of(lu));
@@ -301,10 +309,13 @@ void lu_small(gpu::Commands& commands, const View& a, const View& lu, const View
   const std::uint32_t threads = workgroup_size(call.capabilities(), std::max(m, n) <= 16   ? 32
                                                                     : std::max(m, n) <= 32 ? 64
                                                                                            : 256);
-  call.set("complex", is_complex(lu)).set("in_place", in_place);
-  call.set("rows", m).set("pitch", n | 1).set("threads", threads).set("scanners", std::min(threads, 32u));
-  call.set("width", std::max(m, n) <= 16 ? 8 : 16);
-  call.index_param("m", m).index_param("n", n).index_param("steps", steps);
+  call.set("complex", is_complex(lu)).set("in_place", in_place).set("rows", m).set("pitch", n | 1);
+  if (by_subgroup) {
+    call.enable("subgroups").set("columns", n).set("steps", steps).set("lanes", call.capabilities().subgroup_max);
+  } else {
+    call.set("threads", threads).set("scanners", std::min(threads, 32u)).set("width", std::max(m, n) <= 16 ? 8 : 16);
+    call.index_param("m", m).index_param("n", n).index_param("steps", steps);
+  }
   const double matrices = static_cast<double>(element_count(batch_of(lu)));
   call.cost({.bytes = 2 * byte_size(lu.dtype, static_cast<std::uint64_t>(lu.count())),
              .flops = matrices * static_cast<double>(m * n * steps) * (is_complex(lu) ? 8.0 / 3 : 2.0 / 3)});
