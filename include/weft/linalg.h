@@ -1,6 +1,6 @@
-// Linear algebra: systems, inverses and determinants, Cholesky and LU factors, norms and products of matrices, with the
-// names of the array API standard, NumPy and SciPy. matmul() is in weft/graph.h; outer(), vecdot(), tensordot(),
-// einsum(), tril(), triu() and diagonal() are in weft/array.h.
+// Linear algebra: systems, inverses and determinants, Cholesky, LU and QR factors, least squares, norms and products of
+// matrices, with the names of the array API standard, NumPy and SciPy. matmul() is in weft/graph.h; outer(), vecdot(),
+// tensordot(), einsum(), tril(), triu() and diagonal() are in weft/array.h.
 //
 //   Tensor x = solve(a, b);                                     // a x = b
 //   Tensor l = cholesky(covariance);                            // covariance = l lᵀ
@@ -26,6 +26,7 @@
 
 namespace weft {
 
+using kernels::QrMode;
 using kernels::TriangularSolveOptions;
 
 // What cholesky_ex() gives.
@@ -59,6 +60,19 @@ struct SolveResult {
 struct SlogdetResult {
   Tensor sign;       // of a's type: 1, -1 or 0, of c64 a number of magnitude 1, or 0
   Tensor logabsdet;  // the logarithm of the magnitude, of c64 in f32; -infinity for a determinant of 0
+};
+
+// What qr() gives.
+struct QrResult {
+  Tensor q;  // orthonormal columns
+  Tensor r;  // upper triangular
+};
+
+// What lstsq() gives, for k right sides.
+struct LstsqResult {
+  Tensor solution;   // [..., n, k], or [..., n] of a vector b
+  Tensor residuals;  // [..., k], or [...]: the sums of squared magnitudes of b - a · solution
+  Tensor info;       // i32 [...]: 0, or which diagonal element of r is the first, counted from 1, that is negligible
 };
 
 // Which norm of a matrix.
@@ -122,6 +136,24 @@ LuFactors lu_factor(const Operand& a);
 Tensor lu_solve(const LuFactors& factors, const Operand& b, bool adjoint = false);
 // The factors as matrices: see LuResult. PyTorch's lu, SciPy's with its default options.
 LuResult lu(const Operand& a);
+
+// ---- Orthonormal factors and least squares. Types, and errors, are those of Cholesky factors.
+
+// a = q r for a [..., m, n], with orthonormal columns of q and an upper triangle r. With k = min(m, n): q [..., m, k]
+// and r [..., k, n] if mode is `reduced`, q [..., m, m] and r [..., m, n] if it is `complete`; for `r` r [..., k, n]
+// alone, which takes half of the time, and a q without columns. r's diagonal is real and of any sign, as LAPACK's. A
+// matrix with NaN or an infinity has NaN everywhere in q and in r's upper triangle. a's gradient is PyTorch's, for
+// m < n that of the first m columns' factors; there is none (Unsupported) of `complete` for m > n, whose last columns
+// of q are not determined. NumPy's and PyTorch's qr.
+QrResult qr(const Operand& a, QrMode mode = QrMode::reduced);
+// The x of a x = b with the least sum of squared magnitudes of b - a x, and for m < n the shortest of those that are
+// exact, by QR factors of a [..., m, n] or of its adjoint; a must be of full rank. b is [..., m, k], or [m] for a
+// single right side; the axes in front broadcast. Columns are not exchanged, as in LAPACK's gels: for a matrix that is
+// not of full rank x is large, infinite or NaN, and only `info` tells, by a diagonal element of r that is no more than
+// `rcond` times the largest (by default max(m, n) · 2^-23, of f64 2^-52). It is an estimate: a matrix may be close to
+// singular and r's diagonal not show it. NumPy's and PyTorch's lstsq (its driver gels); both of them also solve by
+// singular values.
+LstsqResult lstsq(const Operand& a, const Operand& b, std::optional<double> rcond = {});
 
 // ---- Norms of vectors and matrices. Magnitudes are of x's type, of c64 and of integers and bool f32; sums of f16 and
 // bf16 are computed in f32. Gradients are PyTorch's: 0 at 0, and elements of equal magnitude share that of a maximum.
