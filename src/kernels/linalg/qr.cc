@@ -11,6 +11,7 @@
 #include "weft/kernels/generate.h"
 #include "weft/kernels/linalg.h"
 #include "weft/kernels/matmul.h"
+#include "weft/kernels/plan.h"
 
 namespace weft::kernels {
 namespace {
@@ -26,8 +27,8 @@ Shape with(Shape batch, std::initializer_list<std::int64_t> sizes) {
   for (const std::int64_t s : sizes) batch.push_back(s);
   return batch;
 }
-// The same matrices without axes of the batch that repeat them.
-View dense_like(const View& v) { return {v.buffer, v.offset, v.dtype, v.shape()}; }
+// Dense matrices of that size, without memory.
+View dense_like(const View& v) { return operand(v.dtype, Layout::dense(v.shape())); }
 
 // ---- Small matrices
 
