@@ -253,17 +253,28 @@ struct Panel {
 
 void lu_panel(gpu::Commands& commands, const View& panel, const View& lu, const View& pivots, const View& info,
               const Panel& at) {
-  Call call(commands, "lu_panel");
+  const std::int64_t rows = lu.shape()[-2] - at.first;
+  // A thread has that many elements in registers, if its rows are not too many.
+  const bool software = commands.device().capabilities().software;
+  std::uint32_t threads = workgroup_size(commands.device().capabilities(), software ? 64 : 512);
+  while (threads > 32 && threads / 2 >= rows) threads /= 2;
+  std::int64_t slots = 1;
+  while (slots * threads < rows) slots *= 2;
+  const std::int64_t width = std::min<std::int64_t>(software ? 4 : 8, (is_complex(lu) ? 32 : 64) / slots);
+  const bool in_registers = width > 0;
+  Call call(commands, in_registers ? "lu_panel_registers" : "lu_panel");
   call.include("linalg_common");
   const Batch batch(call, batch_of(lu));
-  const std::int64_t rows = lu.shape()[-2] - at.first;
   call.read_write("panel", panel).write("pivots", pivots);
   add_list(call, batch, "pivots", pivots);
   (at.first == 0 ? call.write("info", info) : call.read_write("info", info));
   batch.strides("info", info, 0);
-  std::uint32_t threads = workgroup_size(call.capabilities(), call.capabilities().software ? 64 : 1024);
-  while (threads > 32 && threads / 2 >= rows) threads /= 2;
-  call.set("complex", is_complex(lu)).set("first", at.first == 0).set("size", at.columns).set("threads", threads);
+  call.set("complex", is_complex(lu)).set("first", at.first == 0).set("size", at.columns);
+  if (in_registers)
+    call.set("slots", slots).set("width", width);
+  else
+    threads = workgroup_size(call.capabilities(), software ? 64 : 1024);
+  call.set("threads", threads);
   call.index_param("m", rows).index_param("n", at.columns).index_param("row", at.first);
   const auto elements = static_cast<std::uint64_t>(panel.count());
   call.cost({.bytes = 2 * byte_size(lu.dtype, elements),
