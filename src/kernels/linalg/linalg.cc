@@ -1,6 +1,6 @@
 // Linear algebra: checks, and the launches of the templates here. Small matrices are a workgroup's. Large ones are
-// worked on in blocks, whose updates are matrix products: Cholesky factors and triangular systems by halves, LU factors
-// by panels of columns.
+// worked on in blocks, whose updates are matrix products: Cholesky and LU factors by panels of columns, triangular
+// systems by halves.
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -102,62 +102,44 @@ void cholesky_block(gpu::Commands& commands, const View& a, const View& l, const
   call.dispatch_groups("cholesky", element_count(batch_of(l)));
 }
 
-// Large matrices, by halves: the factor of the first, the rows below it, what they take from the second half, and the
-// factor of that. Whatever is not a block is a matrix product.
-class LargeCholesky {
- public:
-  LargeCholesky(Stream& stream, const View& l, const View& info, std::int64_t size)
-      : stream_(stream), commands_(*stream.gpu()), l_(l), info_(info), size_(size), memory_(commands_) {}
-
-  void factor(std::int64_t first, std::int64_t n) {
-    if (n <= size_) {
-      Factor f{.first = first == 0, .row = first, .inverse = {}};
-      if (first + n < l_.shape()[-1]) {
-        Shape shape = batch_of(l_);
-        shape.push_back(n);
-        shape.push_back(n);
-        f.inverse = dense(memory_, l_.dtype, shape);
-        inverses_.push_back(*f.inverse);
+// Large matrices, by panels of some blocks of columns: what the columns to the left take from a panel is one product,
+// and in it what each block takes from the columns behind it another. A block's inverse, by which the rows below it are
+// multiplied, comes with its factor.
+void large_cholesky(Stream& stream, const View& l, const View& info, std::int64_t size) {
+  constexpr std::int64_t kBlocks = 8;
+  gpu::Commands& commands = *stream.gpu();
+  const std::int64_t n = l.shape()[-1], panel = kBlocks * size;
+  // Rows [column, n) of columns [column, end) lose what the columns [first, last) have there.
+  const auto update = [&](std::int64_t first, std::int64_t last, std::int64_t column, std::int64_t end) {
+    GpuScratch scratch(commands);
+    const View left = block(l, column, n - column, first, last - first);
+    const View own = block(l, column, end - column, first, last - first);
+    subtract_product(stream, commands, left, adjoint(stream, scratch, own),
+                     block(l, column, n - column, column, end - column));
+  };
+  for (std::int64_t column = 0; column < n; column += panel) {
+    const std::int64_t end = std::min(column + panel, n);
+    if (column > 0) update(0, column, column, end);
+    for (std::int64_t k = column; k < end; k += size) {
+      const std::int64_t rows = std::min(size, n - k), below = n - k - rows;
+      Factor f{.first = k == 0, .row = k, .inverse = {}};
+      GpuScratch scratch(commands);
+      if (below > 0) {
+        Shape shape = batch_of(l);
+        shape.push_back(rows);
+        shape.push_back(rows);
+        f.inverse = dense(scratch, l.dtype, shape);
       }
-      const View own = block(l_, first, n, first, n);
-      return cholesky_block(commands_, own, own, info_, f, size_);
+      const View own = block(l, k, rows, k, rows);
+      cholesky_block(commands, own, own, info, f, size);
+      if (below == 0) return;
+      const View x = block(l, k + rows, below, k, rows), copied = dense(scratch, x.dtype, x.shape());
+      copy(stream, x, copied);
+      matmul(stream, copied, *f.inverse, x);
+      if (k + rows < end) update(k, k + rows, k + rows, end);
     }
-    const std::int64_t half = half_of(n, size_), rest = n - half;
-    factor(first, half);
-    const View below = block(l_, first + half, rest, first, half);
-    solve(first, half, below);
-    {
-      GpuScratch scratch(commands_);
-      subtract_product(stream_, commands_, below, adjoint(stream_, scratch, below),
-                       block(l_, first + half, rest, first + half, rest));
-    }
-    factor(first + half, rest);
   }
-
- private:
-  // x times the inverse of the adjoint of the factor of n rows from `first` on.
-  void solve(std::int64_t first, std::int64_t n, const View& x) {
-    GpuScratch scratch(commands_);
-    if (n <= size_) {
-      const View copied = dense(scratch, x.dtype, x.shape());
-      copy(stream_, x, copied);
-      return matmul(stream_, copied, inverses_[static_cast<std::size_t>(first / size_)], x);
-    }
-    const std::int64_t half = half_of(n, size_), rest = n - half, rows = x.shape()[-2];
-    const View left = block(x, 0, rows, 0, half), right = block(x, 0, rows, half, rest);
-    solve(first, half, left);
-    subtract_product(stream_, commands_, left, adjoint(stream_, scratch, block(l_, first + half, rest, first, half)),
-                     right);
-    solve(first + half, rest, right);
-  }
-
-  Stream& stream_;
-  gpu::Commands& commands_;
-  const View &l_, &info_;
-  std::int64_t size_;
-  GpuScratch memory_;
-  std::vector<View> inverses_;
-};
+}
 
 void cholesky_gpu(Stream& stream, const View& a, const View& l, const View& info) {
   gpu::Commands& commands = *stream.gpu();
@@ -165,7 +147,7 @@ void cholesky_gpu(Stream& stream, const View& a, const View& l, const View& info
   const std::int64_t n = l.shape()[-1], size = block_size(can, l, 0, 64);
   if (n <= size) return cholesky_block(commands, a, l, info, {.first = true, .row = 0, .inverse = {}}, size);
   if (!is_same(a, l)) copy(stream, a, l);
-  LargeCholesky(stream, l, info, size).factor(0, n);
+  large_cholesky(stream, l, info, size);
   triangle(stream, Triangle::lower, l, l);
 }
 
