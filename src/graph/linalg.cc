@@ -11,6 +11,7 @@
 #include "core/format.h"
 #include "graph/axes.h"
 #include "graph/graph.h"
+#include "graph/ops/eigh.h"
 #include "graph/ops/linalg.h"
 #include "graph/promotion.h"
 #include "graph/rules.h"
@@ -120,6 +121,32 @@ Tensor cholesky_inverse(const Operand& l, bool upper) try {
   return matmul(adjoint(w), w);
 } catch (const Error& e) {
   throw_in_function(e, "cholesky_inverse");
+}
+
+// ---- Eigenvalues
+
+EighExResult eigh_ex(const Operand& a, bool upper) try {
+  require_matrices(a, "eigh_ex", "a");
+  require_square(a, "eigh_ex", "a");
+  const Tensor values = apply(make_op<EighOp>(EighAttributes{{upper}, true}), {a});
+  return {values, result(values, 2), result(values, 1)};
+} catch (const Error& e) {
+  throw_in_function(e, "eigh_ex");
+}
+
+EighResult eigh(const Operand& a, bool upper) {
+  return in_function("eigh", [&]() -> EighResult {
+    const EighExResult all = eigh_ex(a, upper);
+    return {all.values, all.vectors};
+  });
+}
+
+Tensor eigvalsh(const Operand& a, bool upper) try {
+  require_matrices(a, "eigvalsh", "a");
+  require_square(a, "eigvalsh", "a");
+  return apply(make_op<EighOp>(EighAttributes{{upper}, false}), {a});
+} catch (const Error& e) {
+  throw_in_function(e, "eigvalsh");
 }
 
 // ---- Norms
@@ -330,7 +357,8 @@ Tensor diag(const Operand& x, std::int64_t offset) try {
   if (x.rank() == 2) return diagonal(x, offset);
   if (x.rank() != 1) throw ShapeError("diag: x is {}, expected rank 1 or 2", to_string(x.type()));
   constexpr std::int64_t kLargest = std::int64_t{1} << 40;
-  if (offset > kLargest || offset < -kLargest) throw InvalidArgument("diag: offset is {}, more than 2^40 from 0", offset);
+  if (offset > kLargest || offset < -kLargest)
+    throw InvalidArgument("diag: offset is {}, more than 2^40 from 0", offset);
   const std::int64_t above = std::max<std::int64_t>(offset, 0), below = std::max<std::int64_t>(-offset, 0);
   const std::int64_t n = x.shape()[0] + above + below;
   // Element i is in row i of an upper diagonal, and in column i of a lower one.
