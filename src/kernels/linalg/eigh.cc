@@ -299,7 +299,10 @@ void run(Stream& stream, const View& a, const View& w, const View& info, const s
   // Each of the whole matrices in scratch of large ones is bound, too.
   Shape filled = a.shape();
   filled[-1] = filled[-2] = ceil_div(filled[-1], size) * size;
-  if (!small) views.push_back({a.buffer, 0, a.dtype, filled});
+  if (!small) {
+    const std::uint64_t bytes = byte_size(a.dtype, static_cast<std::uint64_t>(element_count(filled)));
+    views.push_back({Buffer::placeholder(bytes), 0, a.dtype, filled});
+  }
   in_batches(can, kName, views, info.rank(), [&](std::span<const View> part) {
     const Problem p{.a = part[0],
                     .conjugates = options.upper && is_complex(a),

@@ -41,7 +41,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   var sums: array<value, {{ tile * tile }}>;
   // Rows first, then columns.
   for (var side = 0u; side < 2u; side++) {
-    if ((turning >> side & 1u) == 0u) { continue; }
+    if (((turning >> side) & 1u) == 0u) { continue; }
     let j0 = (matrix * p.pairs + select(second, first, side == 0u)) * {{ size * size }}u;
     for (var i = 0u; i < {{ tile * tile }}u; i++) { sums[i] = value(); }
     for (var k0 = 0u; k0 < {{ size }}u; k0 += 16u) {
