@@ -11,7 +11,6 @@
 #include "kernels/linalg/linalg_products.h"
 #include "kernels/plan_cache.h"
 #include "weft/kernels/elementwise.h"
-#include "weft/kernels/generate.h"
 #include "weft/kernels/linalg.h"
 #include "weft/kernels/matmul.h"
 
