@@ -37,7 +37,7 @@ struct EighResult {
 struct EighExResult {
   Tensor values;
   Tensor vectors;
-  Tensor info;  // i32 [...]: 0, or 1 where they were not found
+  Tensor info;  // i32 [...]: 0, or 1 where a has NaN or an infinity, or the iteration did not converge
 };
 
 // Which norm of a matrix.
@@ -78,12 +78,11 @@ Tensor cholesky_inverse(const Operand& l, bool upper = false);
 // the eigenvalues are small beside the largest one of a matrix.
 
 // w and v with a v = v diag(w) for a Hermitian a [..., n, n]: the eigenvalues, ascending, in f32 for c64, and as v's
-// columns eigenvectors of norm 1. Only that triangle of a is read, and of the diagonal the real part. Of a matrix with
-// NaN or an infinity, and in the unheard-of case that the iteration does not converge, which eigh_ex() tells, nothing
-// is thrown; results of the former are NaN. An eigenvector's sign, of c64 its phase, is not normalised: it is the same
-// in each run, but another one on another device. So a function that has a gradient must not depend on it, which is not
-// checked, unlike in PyTorch. a's gradient is Hermitian, as PyTorch's, and infinite or NaN for equal eigenvalues if it
-// is one through eigenvectors. NumPy's and PyTorch's eigh.
+// columns eigenvectors of norm 1. Only that triangle of a is read, and of the diagonal the real part. A matrix with NaN
+// or an infinity has NaN everywhere in w and v; nothing is thrown, eigh_ex() tells. The sign of an eigenvector, of c64
+// its phase, is not normalised: it is the same in each run, but may be another one on another device. A function that
+// is differentiated must not depend on it, which nothing tests. a's gradient is Hermitian; where eigenvalues are equal,
+// one through eigenvectors is infinite or NaN, as PyTorch's. NumPy's and PyTorch's eigh.
 EighResult eigh(const Operand& a, bool upper = false);
 // The same, and for each matrix whether they were found. LAPACK's info.
 EighExResult eigh_ex(const Operand& a, bool upper = false);

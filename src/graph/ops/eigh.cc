@@ -63,9 +63,9 @@ Tensor EighOp::eigenvectors(const Differentiated& node) const {
 }
 
 // Of a v = v diag(w) follows vᴴ da v = diag(dw) + (vᴴ dv) * gaps. An eigenvector's sign or phase is any, so that a
-// function must not depend on it: vᴴ dv has no diagonal here, as in PyTorch, which tests that. The cotangent of a is
-// Hermitian, although only a triangle is read. Source: Giles, "Collected matrix derivative results for forward and
-// reverse mode algorithmic differentiation", 2008, 3.1.
+// function must not depend on it: vᴴ dv has no diagonal here, as in PyTorch, which throws where one does. The cotangent
+// of a is Hermitian, although only a triangle is read. Source: Giles, "Collected matrix derivative results for forward
+// and reverse mode algorithmic differentiation", 2008, 3.1.
 Derivatives EighOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
   const Tensor v = eigenvectors(node);
   Tensor inner;

@@ -220,8 +220,10 @@ class LargeEigh {
 
   void sort() {
     Call call(commands_, "eigh_order");
-    call.read("values", values_).write("order", order_);
+    call.read("values", values_).write("order", order_).write("scales", scales_);
+    call.read("flags", slice(flags_, 0, (kLargeSweeps + 1) % 2, (kLargeSweeps + 1) % 2 + 1));
     call.index_param("count", matrices_).index_param("n", p_.n()).index_param("size", rows_);
+    call.index_param("pairs", pairs_);
     dispatch_threads(call, "eigh_order", order_.count());
   }
 
@@ -231,10 +233,9 @@ class LargeEigh {
     const Batch batch(call, batch_of(p_.a));
     write_results(call, batch, p_);
     call.read("scales", scales_).read("values", values_).read("order", order_);
-    call.read("flags", slice(flags_, 0, (kLargeSweeps + 1) % 2, (kLargeSweeps + 1) % 2 + 1));
     if (p_.v) call.read("columns", v_);
     const std::int64_t lines = 1 + (p_.v ? p_.n() : 0);
-    call.index_param("n", p_.n()).index_param("size", rows_).index_param("lines", lines).index_param("pairs", pairs_);
+    call.index_param("n", p_.n()).index_param("size", rows_).index_param("lines", lines);
     dispatch_threads(call, "eigh_finish", matrices_ * lines * p_.n());
   }
 

@@ -24,7 +24,9 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
       if (load_flags((p.sweep + 1u) % 2u * slots + matrix * p.pairs + k) != 0) { atomicMax(&going, 1u); }
     }
   }
-  if (workgroupUniformLoad(&going) == 0u) {
+  workgroupBarrier();
+  if (lid == 0u) { state = atomicLoad(&going); }
+  if (workgroupUniformLoad(&state) == 0u) {
     if (live && lid == 0u) {
       store_active(index, 0);
       if (p.own != 0u) { store_flags(slot, 0); }
@@ -58,13 +60,14 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
     workgroupBarrier();
     apply_turns(lid, {{ size // 2 }}u, {{ size }}u);
   }
-  let state = workgroupUniformLoad(&rotated);
+  workgroupBarrier();
+  let done = atomicLoad(&rotated);
   if (lid == 0u) {
-    store_active(index, select(0, 1, state != 0u));
+    store_active(index, select(0, 1, done != 0u));
     let before = select(load_flags(slot), 0, p.own != 0u);
-    store_flags(slot, max(before, i32(state)));
+    store_flags(slot, max(before, i32(done)));
   }
-  if (state == 0u) { return; }
+  if (done == 0u) { return; }
   for (var e = lid; e < {{ size * size }}u; e += {{ threads }}u) {
     let i = e / {{ size }}u;
     let j = e % {{ size }}u;

@@ -17,6 +17,7 @@ var<workgroup> pairs: array<vec2<u32>, {{ size // 2 }}>;
 var<workgroup> turns: array<vec4<f32>, {{ size // 2 }}>;  // sine, tangent of half the angle, phase
 // What was rotated in a sweep: 0, 1, or 2 where an element was far from negligible.
 var<workgroup> rotated: atomic<u32>;
+var<workgroup> state: u32;  // the same, for all threads
 
 // Decides pair k's rotation, and does what it does where the two rows meet. Rows from n on are zeros, which stay.
 fn choose_turn(k: u32, pair: vec2<u32>, n: u32, threshold: f32) {

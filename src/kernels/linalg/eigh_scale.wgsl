@@ -20,7 +20,8 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
     own = max(own, {{ "select(magnitude_bits(x), bitcast<u32>(x.x) & 0x7fffffffu, i == j)" if complex else "magnitude_bits(x)" }});
   }
   atomicMax(&largest, own);
-  let most = workgroupUniformLoad(&largest);
+  workgroupBarrier();
+  let most = atomicLoad(&largest);
   let scale = scale_of(most);
   var sum = 0.0;
   for (var e = lid; e < p.n * p.n; e += {{ threads }}u) {

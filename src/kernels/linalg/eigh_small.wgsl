@@ -25,7 +25,8 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
       s[i * kPitch + j] = x;
     }
   }
-  let most = workgroupUniformLoad(&largest);
+  workgroupBarrier();
+  let most = atomicLoad(&largest);
   let finite = most < kInfinity;
   let scale = scale_of(most);
   var sum = 0.0;
@@ -52,7 +53,6 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   let players = p.n + p.n % 2u;
   var left = 0u;
   for (var sweep = 0u; sweep < p.sweeps; sweep++) {
-    if (lid == 0u) { atomicStore(&rotated, 0u); }
     for (var round = 0u; round < players - 1u; round++) {
       workgroupBarrier();
       for (var k = lid; k < players / 2u; k += {{ threads }}u) {
@@ -61,10 +61,10 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
       workgroupBarrier();
       apply_turns(lid, players / 2u, p.n);
     }
-    left = workgroupUniformLoad(&rotated);
+    if (lid == 0u) { state = atomicExchange(&rotated, 0u); }
+    left = workgroupUniformLoad(&state);
     if (left == 0u) { break; }
   }
-  workgroupBarrier();
   // The order of the eigenvalues; of equal ones that of their columns.
   for (var i = lid; i < p.n; i += {{ threads }}u) {
     let own = real_part(s[i * kPitch + i]);
@@ -77,18 +77,19 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   }
   workgroupBarrier();
   if (matrix >= p.count) { return; }
+  let good = finite && left != 2u;
   let w0 = at_w(c);
   for (var i = lid; i < p.n; i += {{ threads }}u) {
     let at = order[i];
-    store_w(w0 + i * p.w_step, select(p.nan, real_part(s[at * kPitch + at]) * scale_back(most), finite));
+    store_w(w0 + i * p.w_step, select(p.nan, real_part(s[at * kPitch + at]) * scale_back(most), good));
   }
 {% if vectors %}
   let v0 = at_v(c);
   for (var e = lid; e < p.n * p.n; e += {{ threads }}u) {
     let i = e / p.n;
     let j = e % p.n;
-    store_v(v0 + i * p.v_row + j * p.v_column, select({{ "vec2<f32>(p.nan)" if complex else "p.nan" }}, v[i * kPitch + order[j]], finite));
+    store_v(v0 + i * p.v_row + j * p.v_column, select({{ "vec2<f32>(p.nan)" if complex else "p.nan" }}, v[i * kPitch + order[j]], good));
   }
 {% endif %}
-  if (lid == 0u) { store_info(at_info(c), select(0, 1, !finite || left == 2u)); }
+  if (lid == 0u) { store_info(at_info(c), select(1, 0, good)); }
 }
