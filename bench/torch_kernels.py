@@ -485,6 +485,10 @@ class Bench:
                          lambda f, b: torch.linalg.solve_triangular(f, b, upper=False), factor, a)
             self.measure(f"lu {shape}", "TFLOP/s", cube * 2 / 3, lambda x: torch.linalg.lu_factor_ex(x)[0], a)
             self.measure(f"qr {shape}", "TFLOP/s", cube * 8 / 3, torch.linalg.qr, a)
+        for count, n in ((1, 2048), (1000, 32), (64, 256)):
+            a = self.random((count, n, n), kind) - 0.5
+            a = (a + a.mT) / 2 + n * torch.eye(n, device="cuda")
+            self.measure(f"eigh {kind} [{count}, {n}, {n}]", "TFLOP/s", 9 * count * n**3, lambda x: torch.linalg.eigh(x)[0], a)
 
 
 def main():

@@ -46,6 +46,16 @@ void linalg_cases(KernelBench& b) {
         fine);
     b.measure(label("qr"), Unit::flop, cube * 8 / 3, [&](Stream& s) { kernels::qr(s, a, factor, x); }, {});
   }
+  // By the operations of a tridiagonal form and its eigenvectors, 9 n³, whatever the method takes.
+  for (const auto& [count, n] : {std::pair<std::int64_t, std::int64_t>{1, 2048}, {1000, 32}, {64, 256}}) {
+    const std::string label = std::format("eigh f32 [{}, {}, {}]", count, n, n);
+    if (!b.asked(label)) continue;
+    const View a = definite(b, count, n), v = b.poisoned({count, n, n}), w = b.poisoned({count, n});
+    const View info(b.device().allocate(static_cast<std::uint64_t>(count) * 4), 0, DType::i32, {count});
+    b.measure(
+        label, Unit::flop, 9 * static_cast<double>(count) * std::pow(static_cast<double>(n), 3),
+        [&](Stream& s) { kernels::eigh(s, a, w, info, v); }, [&] { return b.read(info, 0, 1)[0] == 0; });
+  }
 }
 
 const bool registered = register_cases("linalg", linalg_cases);

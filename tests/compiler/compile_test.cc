@@ -118,7 +118,8 @@ TEST(Compile, RandomGraphsHaveOpsOfEveryFamily) {
                          "cholesky",
                          "triangular_solve",
                          "lu",
-                         "qr"}) {
+                         "qr",
+                         "eigh"}) {
     EXPECT_GE(times[op], 2) << op;
   }
 }

@@ -221,6 +221,10 @@ TEST_F(GraphFileTest, EveryRowWithAMake) {
       const QrResult f = qr(x(g, {2, 4, 3}), QrMode::complete);
       return std::vector{f.q, f.r};
     };
+    all["eigh"] = [=](Graph& g) {
+      const EighExResult e = eigh_ex(x(g, {2, 3, 3}, DType::c64), true);
+      return std::vector{e.values, e.vectors, e.info, eigvalsh(x(g, {4, 4}))};
+    };
     all["triangular_solve"] = [=](Graph& g) {
       return std::vector{solve_triangular(x(g, {2, 1, 3, 3}), x(g, {4, 3, 2}), {.adjoint = true, .unit = true})};
     };

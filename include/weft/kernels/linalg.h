@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "weft/attributes.h"
@@ -81,5 +82,24 @@ struct QrOptions {
 // Source of large matrices' blocks: Schreiber and Van Loan, "A storage-efficient WY representation for products of
 // Householder transformations", 1989. Throws InvalidArgument; f64 on a GPU is Unsupported.
 void qr(Stream& stream, const View& a, const View& q, const View& r, const QrOptions& options = {});
+
+struct EighOptions {
+  bool upper = false;
+
+  void fields(AttributeVisitor& v) { v.brief("upper", upper, false, "reads a's upper triangle instead of the lower"); }
+};
+
+// The eigenvalues w [..., n] of Hermitian matrices a [..., n, n], ascending, and if v is given eigenvectors, of norm 1,
+// as its columns: a v = v diag(w), v [..., n, n]. Only that triangle of a is read, and of its diagonal the real part.
+// The sign of an eigenvector, of complex numbers its phase, and the basis of equal eigenvalues' vectors are any, but
+// the same in each run. info i32 [...]: 0; 1 where the iteration did not converge, or a has NaN or an infinity, and
+// then w and v are NaN. a and v are of one type: f32, c64, or on the CPU f64; w is of that type, f32 for c64. w and v
+// share no memory with a.
+//
+// The elements of a v - v diag(w) are some 2^-22 times a's largest eigenvalue or less, as LAPACK's syevd has them. On
+// GPUs by Jacobi's iteration: small matrices each by a workgroup, large ones by blocks, whose v is computed also where
+// it is not asked for. The CPU makes matrices tridiagonal first. Throws InvalidArgument; f64 on a GPU is Unsupported.
+void eigh(Stream& stream, const View& a, const View& w, const View& info, const std::optional<View>& v,
+          const EighOptions& options = {});
 
 }  // namespace weft::kernels
