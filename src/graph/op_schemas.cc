@@ -219,7 +219,7 @@ std::vector<Schema> make_functions() {
                kSolution, kCommonType),
       function("cholesky_inverse", "y = (l lᴴ)⁻¹; upper: (lᴴ l)⁻¹", "the inverse by the Cholesky factor", "l's shape",
                "l's type"),
-      function("eigh_ex", "a v = v diag(w)",
+      function("eigh_ex", "a y = y diag(values)",
                "the eigenvalues and eigenvectors of a Hermitian matrix, and whether they were found",
                "values: [..., n]; vectors: a's shape; info: [...]", "values: f32, f64 of f64; vectors: a's; info: i32"),
       function("eigvalsh", "a v = v diag(y)", "the eigenvalues of a Hermitian matrix in ascending order", "[..., n]",
