@@ -237,7 +237,7 @@ std::vector<Schema> make_functions() {
       function("lstsq", "y = argmin Σ |b - a y|²", "the least-squares solution by QR factors",
                "solution: [..., n, k]; residuals: [..., k]; info: [...]",
                "solution: the operands' common type; residuals: f32, f64 of f64; info: i32"),
-      function("eigh_ex", "a v = v diag(w)",
+      function("eigh_ex", "a y = y diag(values)",
                "the eigenvalues and eigenvectors of a Hermitian matrix, and whether they were found",
                "values: [..., n]; vectors: a's shape; info: [...]", "values: f32, f64 of f64; vectors: a's; info: i32"),
       function("eigvalsh", "a v = v diag(y)", "the eigenvalues of a Hermitian matrix in ascending order", "[..., n]",

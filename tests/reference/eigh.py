@@ -67,7 +67,7 @@ def decomposed(type, a, upper):
     if largest < 30:
         e = scipy.linalg.expm(whole) if whole.size else np.zeros(whole.shape)
         scale = float(np.exp(w.max(initial=0)))
-        listed(FUNCTIONS, "exponential", [t], [T(type, e)], options, absolute=2 * bound * max(1, 1 / largest) * scale)
+        listed(FUNCTIONS, "exponential", [t], [T(type, e)], options, absolute=(20 if type == "f64" else 2) * bound * max(1, 1 / largest) * scale)
 
 
 for type, upper in itertools.product(("f32", "c64", "f64"), (False, True)):
