@@ -209,6 +209,25 @@ void random_numbers() {
   expect(all(sort(order) == arange(52)).item<bool>(), "permutation");
 }
 
+void linear_algebra() {
+  auto a = tensor({3, 3}, {4, 1, 0, 1, 3, 1, 0, 1, 2});
+  auto x = solve(a, tensor({3}, {1, 2, 3}));       // a x = [1 2 3]; a batch of matrices is in front of their axes
+  auto [inverse, info] = inv_ex(a);                // info tells whether a is singular
+  auto [sign, logarithm] = slogdet(a);
+  auto l = cholesky(a);                            // a = l lᵀ
+  auto [values, vectors] = eigh(a);                // of a symmetric matrix, in ascending order
+  auto [q, r] = qr(random::normal({100, 3}));
+  auto line = lstsq(vander(arange(0, 5, 1, DType::f32), 2), tensor({5}, {1, 3, 5, 7, 9})).solution;
+
+  expect(all(abs(matmul(a, x) - tensor({3}, {1, 2, 3})) < 1e-5).item<bool>() && info.item<int>() == 0, "solve");
+  expect(all(abs(matmul(a, inverse) - eye(3)) < 1e-5).item<bool>(), "inv_ex");
+  expect(abs(sign * exp(logarithm) - 18).item<float>() < 1e-4, "slogdet");
+  expect(all(abs(matmul(l, l.T()) - a) < 1e-5).item<bool>(), "cholesky");
+  expect(all(abs(matmul(a, vectors) - vectors * values) < 1e-5).item<bool>(), "eigh");
+  expect(q.shape() == Shape{100, 3} && r.shape() == Shape{3, 3}, "qr");
+  expect(all(abs(line - tensor({2}, {2, 1})) < 1e-5).item<bool>(), "lstsq");
+}
+
 void quantised() {
   auto x = tensor({2, 4}, {0.1, -0.6, 2.5, 0.9, 1.1, 0.4, -2, 3});
   auto q = quantize(x, 0.1);                                      // i8: x / 0.1, rounded to the nearest integer
@@ -292,6 +311,7 @@ int main() {
   evaluation();
   compiled();
   random_numbers();
+  linear_algebra();
   quantised();
   files();
   memory_figures();
