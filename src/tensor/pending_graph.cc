@@ -339,18 +339,15 @@ void PendingGraph::finish(std::span<const Tensor> data) {
 }
 
 void PendingGraph::pass_checks_on() {
-  const auto checked = [&](std::size_t k) {
-    return leaf_[k] ? !checks_of(*nodes_[k]).empty() : is_checked(*nodes_[k]);
-  };
   const auto all = std::views::iota(std::size_t{0}, nodes_.size());
-  if (std::ranges::none_of(all, checked)) return;
+  if (leaf_checks_.empty() &&
+      std::ranges::none_of(all, [&](std::size_t k) { return !leaf_[k] && is_checked(*nodes_[k]); }))
+    return;
   std::vector<ValueChecks> of(nodes_.size());
+  for (auto& [leaf, checks] : leaf_checks_) of[leaf] = std::move(checks);
   for (std::size_t k = 0; k < nodes_.size(); ++k) {
     const Node& node = *nodes_[k];
-    if (leaf_[k]) {
-      of[k] = checks_of(node);
-      continue;
-    }
+    if (leaf_[k]) continue;
     for (const Tensor& v : node.inputs()) add_checks(of[k], of[index_of(*v.node())]);
     if (!is_checked(node)) continue;
     // (Info is data now, if it is no view of them that only strides express, and no constant.)
@@ -366,6 +363,11 @@ void PendingGraph::pass_checks_on() {
 }
 
 void PendingGraph::prepare() {
+  // Now, since a result may take the memory of a leaf over, and that then has the result's checks.
+  for (std::size_t k = 0; k < nodes_.size(); ++k) {
+    if (!leaf_[k]) continue;
+    if (ValueChecks checks = checks_of(*nodes_[k]); !checks.empty()) leaf_checks_.emplace_back(k, std::move(checks));
+  }
   // The computed nodes are numbered in order, which is the same for equal graphs.
   std::vector<std::uint64_t> ids(nodes_.size(), 0);
   std::uint64_t computed = 0;

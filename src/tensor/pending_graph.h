@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/value_check.h"
 #include "graph/walk.h"
 #include "weft/compile.h"
 #include "weft/number.h"
@@ -80,6 +81,7 @@ class PendingGraph {
   PendingDonations pending_donations_;
   bool large_ = false;
   std::unique_ptr<RetainedInputs> retained_;
+  std::vector<std::pair<std::size_t, ValueChecks>> leaf_checks_;
   std::vector<Tensor> leaves_;
   std::vector<std::pair<const Node*, int>> leaf_of_;  // what each leaf stands for
   std::vector<Number> numbers_;

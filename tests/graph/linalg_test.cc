@@ -212,6 +212,11 @@ TEST_P(LinalgTest, ReadsFindWhatDoesNotExist) {
   eval(both);
   EXPECT_THAT(both[1].to_vector<float>(), ElementsAre(1, 1, 1));
   EXPECT_THAT(error([&] { both[0].to_vector<float>(); }), HasSubstr("solve: "));
+  // A part that is assigned to in place changes nothing about the others.
+  Tensor assigned = solve(singular, ones({3}));
+  eval(assigned);
+  assigned.set(0, 5);
+  EXPECT_THAT(error([&] { assigned.to_vector<float>(); }), HasSubstr("solve: "));
   // Memory that is written anew holds something else.
   Tensor written = solve(singular, ones({3}));
   eval(written);
