@@ -1,6 +1,7 @@
 // Batches of entries with so many axes that another one, for the batch, would be more than a tensor can have: the
 // elements of the entries lie one after the other, and the batch and the first axis of an entry are one axis,
-// [batch * n, …]. Nested batches become so one axis of the product of their sizes (transform/batch.h).
+// [batch * n, …]. Nested batches become so one axis of the product of their sizes (transform/batch.h). Ops compute them
+// by Op::vmap_in_order().
 #pragma once
 
 #include <span>
@@ -10,22 +11,13 @@
 
 namespace weft {
 
+// Of at least one operand with a batch.
 struct BatchInOrder {
   std::int64_t size;                    // of the batch
   std::span<const Tensor> inputs;       // those with a batch: of any shape, their elements entry after entry
   std::span<const char> has_batch;      // of each input; without one it is the same for all entries
   std::span<const TensorType> entries;  // the inputs' types in one entry
   std::span<const TensorType> results;  // and those of the results
-};
-
-// An op that can compute such a batch. Its entries have at least one operand with a batch.
-class BatchesInOrder {
- public:
-  // The results, of any shape, their elements entry after entry; empty: there is no form for these.
-  virtual std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const = 0;
-
- protected:
-  ~BatchesInOrder() = default;
 };
 
 // [size * n, …] of an entry [n, …]; [size] of one without axes.

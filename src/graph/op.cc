@@ -41,6 +41,7 @@ OpPtr Op::with_types(std::span<const TensorType>, std::span<const TensorType>, s
 }
 
 std::vector<Tensor> Op::decomposed(std::span<const Tensor>) const { return {}; }
+std::vector<Tensor> Op::vmap_in_order(const BatchInOrder&) const { return {}; }
 
 Derivatives Op::vjp(const Differentiated&, std::span<const Tensor>) const { return std::nullopt; }
 

@@ -97,6 +97,7 @@ struct Batched {
 using Derivatives = std::optional<std::vector<Tensor>>;
 
 class CustomDerivative;
+struct BatchInOrder;
 
 class Op : public std::enable_shared_from_this<Op> {
  public:
@@ -194,6 +195,9 @@ class Op : public std::enable_shared_from_this<Op> {
   virtual Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const;
   // The op on each entry along axis axes[i] of input i; -1: that input is the same for all entries.
   virtual std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const;
+  // The same for a batch for which the entries have too many axes (graph/batch_in_order.h): the results, of any shape,
+  // their elements entry after entry; empty: there is no form for these.
+  virtual std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const;
   // Of an op by which a program gives derivatives of its own to results (graph/ops/custom_derivative.h).
   virtual const CustomDerivative* custom_derivative() const { return nullptr; }
 

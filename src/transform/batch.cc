@@ -118,8 +118,8 @@ Batched batch_in_order(const Node& node, std::span<const Tensor> inputs, std::sp
       operands.push_back(broadcast_in_order(all, i, types[0].shape));
     }
     if (alike) made = results_of(apply(node.shared_op(), std::move(operands)));
-  } else if (const auto* op = dynamic_cast<const BatchesInOrder*>(&node.op())) {
-    made = op->vmap_in_order(all);
+  } else {
+    made = node.op().vmap_in_order(all);
   }
   if (made.empty()) {
     std::vector<Tensor> variables;

@@ -19,7 +19,7 @@ struct IdentityAttributes {
   void fields(AttributeVisitor&) {}
 };
 
-class IdentityOp final : public ViewOpOf<IdentityAttributes>, public BatchesInOrder {
+class IdentityOp final : public ViewOpOf<IdentityAttributes> {
  public:
   using ViewOpOf::ViewOpOf;
   std::string_view name() const override;

@@ -24,7 +24,7 @@ struct GatherAttributes {
   }
 };
 
-class GatherOp final : public OpOf<GatherAttributes>, public BatchesInOrder {
+class GatherOp final : public OpOf<GatherAttributes> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "gather"; }
@@ -42,7 +42,7 @@ class GatherOp final : public OpOf<GatherAttributes>, public BatchesInOrder {
 };
 
 // gather_elements along an axis, or gather_nd with batch axes.
-class SelectOp final : public OpOf<GatherAttributes>, public BatchesInOrder {
+class SelectOp final : public OpOf<GatherAttributes> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return a.form == Selecting::elements ? "gather_elements" : "gather_nd"; }
@@ -81,7 +81,7 @@ struct ScatterAttributes {
 };
 
 // Operands: x, indices, updates. A copy of x, of which the chosen elements are combined with the updates.
-class ScatterOp final : public OpOf<ScatterAttributes>, public BatchesInOrder {
+class ScatterOp final : public OpOf<ScatterAttributes> {
  public:
   using OpOf::OpOf;
   double cost() const override { return 4; }
@@ -150,7 +150,7 @@ struct ConcatAttributes {
 };
 
 // Each part is copied into its place in the result.
-class ConcatOp final : public OpOf<ConcatAttributes>, public BatchesInOrder {
+class ConcatOp final : public OpOf<ConcatAttributes> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "concat"; }

@@ -13,7 +13,7 @@ struct MatmulAttributes {
 };
 
 // Operands: a [..., m, k], b [..., k, n].
-class MatmulOp final : public OpOf<MatmulAttributes>, public BatchesInOrder {
+class MatmulOp final : public OpOf<MatmulAttributes> {
  public:
   using OpOf::OpOf;
   FusionStage fusion_stage() const override { return FusionStage::product; }

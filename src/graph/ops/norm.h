@@ -40,7 +40,7 @@ struct SoftmaxAttributes {
   }
 };
 
-class SoftmaxOp final : public OpOf<SoftmaxAttributes, RowOp>, public BatchesInOrder {
+class SoftmaxOp final : public OpOf<SoftmaxAttributes, RowOp> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "softmax"; }
@@ -64,7 +64,7 @@ struct LogSoftmaxAttributes {
   void fields(AttributeVisitor& v) { v("axis", axis, -1, "the axis along which the results add up to 1"); }
 };
 
-class LogSoftmaxOp final : public OpOf<LogSoftmaxAttributes, RowOp>, public BatchesInOrder {
+class LogSoftmaxOp final : public OpOf<LogSoftmaxAttributes, RowOp> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "log_softmax"; }
@@ -152,7 +152,7 @@ struct SoftmaxGradientAttributes {
 };
 
 // The cotangent of x, of a softmax's (or its logarithm's) result y and the cotangent of that. It has y's type.
-class SoftmaxGradientOp final : public OpOf<SoftmaxGradientAttributes>, public BatchesInOrder {
+class SoftmaxGradientOp final : public OpOf<SoftmaxGradientAttributes> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return a.logarithm ? "log_softmax_gradient" : "softmax_gradient"; }

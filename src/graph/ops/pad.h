@@ -19,7 +19,7 @@ struct PadAttributes {
   }
 };
 
-class PadOp final : public OpOf<PadAttributes>, public BatchesInOrder {
+class PadOp final : public OpOf<PadAttributes> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "pad"; }
@@ -61,7 +61,7 @@ struct RollAttributes {
   void fields(AttributeVisitor& v) { v("shifts", shifts, "how far along each axis, towards higher indices"); }
 };
 
-class RollOp final : public OpOf<RollAttributes>, public BatchesInOrder {
+class RollOp final : public OpOf<RollAttributes> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "roll"; }

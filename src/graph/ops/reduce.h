@@ -16,7 +16,7 @@ struct ReduceAttributes {
   void fields(AttributeVisitor& v);
 };
 
-class ReduceOp final : public OpOf<ReduceAttributes>, public BatchesInOrder {
+class ReduceOp final : public OpOf<ReduceAttributes> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override;
@@ -46,7 +46,7 @@ struct ArgReduceAttributes {
 };
 
 // Where the least or the greatest is: i32.
-class ArgReduceOp final : public OpOf<ArgReduceAttributes>, public BatchesInOrder {
+class ArgReduceOp final : public OpOf<ArgReduceAttributes> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return a.kind == kernels::ArgKind::max ? "argmax" : "argmin"; }

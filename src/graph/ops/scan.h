@@ -21,7 +21,7 @@ struct ScanAttributes {
   }
 };
 
-class ScanOp final : public OpOf<ScanAttributes>, public BatchesInOrder {
+class ScanOp final : public OpOf<ScanAttributes> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override;

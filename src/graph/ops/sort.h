@@ -29,7 +29,7 @@ struct SortAttributes {
 };
 
 // Results: of sort values, of argsort indices (position_type()), of top_k both.
-class SortOp final : public OpOf<SortAttributes>, public BatchesInOrder {
+class SortOp final : public OpOf<SortAttributes> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override;

@@ -22,7 +22,7 @@ struct ReshapeAttributes {
   }
 };
 
-class ReshapeOp final : public ViewOpOf<ReshapeAttributes>, public BatchesInOrder {
+class ReshapeOp final : public ViewOpOf<ReshapeAttributes> {
  public:
   using ViewOpOf::ViewOpOf;
   std::string_view name() const override { return "reshape"; }
@@ -44,7 +44,7 @@ struct PermuteAttributes {
   void fields(AttributeVisitor& v) { v("order", order, "which axis of x each axis of y is"); }
 };
 
-class PermuteOp final : public ViewOpOf<PermuteAttributes>, public BatchesInOrder {
+class PermuteOp final : public ViewOpOf<PermuteAttributes> {
  public:
   using ViewOpOf::ViewOpOf;
   std::string_view name() const override { return "permute"; }
@@ -63,7 +63,7 @@ struct BroadcastAttributes {
   void fields(AttributeVisitor& v) { v("shape", shape, "the new shape; x's sizes are its last ones, or 1"); }
 };
 
-class BroadcastOp final : public ViewOpOf<BroadcastAttributes>, public BatchesInOrder {
+class BroadcastOp final : public ViewOpOf<BroadcastAttributes> {
  public:
   using ViewOpOf::ViewOpOf;
   std::string_view name() const override { return "broadcast"; }
@@ -91,7 +91,7 @@ struct SliceAttributes {
   }
 };
 
-class SliceOp final : public ViewOpOf<SliceAttributes>, public BatchesInOrder {
+class SliceOp final : public ViewOpOf<SliceAttributes> {
  public:
   using ViewOpOf::ViewOpOf;
   std::string_view name() const override { return "slice"; }
