@@ -1,19 +1,23 @@
-// Singular values: checks, and the launches of the templates svd_*. A wide matrix is worked on as its adjoint, so that
-// all have m >= n. Those that fit workgroup memory are a workgroup's each. Of larger ones the pairs of blocks that meet
-// in a round of a tournament are worked on at once: their Gram matrix, the rotations that it asks for, and what these
-// make of the columns. The number of launches is that of the most sweeps; when all columns are orthogonal the remaining
-// ones return at once.
+// Singular values: checks, and the launches of the templates svd_*. A wide matrix is worked on as its transpose, so that
+// all have m >= n. What is decomposed is the square factor of a factor, a = q1 r1 and r1ᵀ = q2 r2: the columns of r2ᵀ
+// are nearly orthogonal, so that few sweeps of Jacobi's iteration are left, whatever the matrix. Those that fit workgroup
+// memory are a workgroup's each. Of large ones the pairs of blocks that meet in a round of a tournament are worked on at
+// once: their Gram matrix, the rotations that it asks for, and what these make of the columns. The number of launches is
+// that of the most sweeps; when all columns are orthogonal the remaining ones return at once. Source: Drmač and Veselić,
+// "New fast and accurate Jacobi SVD algorithm", 2008.
 #include <array>
 #include <cmath>
 #include <limits>
 
 #include "kernels/check.h"
 #include "kernels/common/memory.h"
-#include "kernels/linalg/linalg_launch.h"
+#include "kernels/linalg/linalg_products.h"
 #include "kernels/linalg/svd_cpu.h"
 #include "kernels/plan_cache.h"
-#include "weft/kernels/linalg.h"
 #include "weft/kernels/elementwise.h"
+#include "weft/kernels/generate.h"
+#include "weft/kernels/linalg.h"
+#include "weft/kernels/matmul.h"
 #include "weft/kernels/reduce.h"
 
 namespace weft::kernels {
@@ -22,30 +26,25 @@ namespace {
 // Most sweeps of a small matrix, which take about eight, and of a large one; inner ones of two blocks.
 constexpr int kSweeps = 30, kBlockSweeps = 24, kInnerSweeps = 2;
 
-// Where singular vectors go, as columns of a · right = left · diag(s).
+// Where singular vectors go, as columns: a = left · diag(s) · rightᵀ.
 struct Vectors {
   View left, right;
-  bool left_conjugates, right_conjugates;
 };
 
-// a has no more columns than rows, after `conjugates`.
+// A square matrix.
 struct Problem {
   View a, s, info;
-  bool conjugates;
   std::optional<Vectors> vectors;
 
-  std::int64_t m() const { return a.shape()[-2]; }
   std::int64_t n() const { return a.shape()[-1]; }
   std::int64_t matrices() const { return element_count(batch_of(a)); }
   bool complex() const { return is_complex(a); }
   std::int64_t element() const { return complex() ? 8 : 4; }
   // Products of vectors of that many elements are zero to rounding below this, times their norms.
   float tolerance() const {
-    return std::ldexp(1.0f, -24) * std::max(4.0f, std::sqrt(static_cast<float>(m())));
+    return std::ldexp(1.0f, -24) * std::max(4.0f, std::sqrt(static_cast<float>(n())));
   }
 };
-
-std::uint32_t by_rows(const View& v) { return std::abs(v.strides()[-1]) <= std::abs(v.strides()[-2]); }
 
 // What all templates take.
 class SvdCall : public Call {
@@ -55,21 +54,18 @@ class SvdCall : public Call {
     include("linalg_common");
     include("svd_common");
     set("complex", problem.complex()).set("vectors", problem.vectors.has_value());
-    index_param("m", problem.m()).index_param("n", problem.n());
+    index_param("n", problem.n());
     param("nan", std::numeric_limits<float>::quiet_NaN());
   }
+  // The results but for left.
   void results() {
     write("s", problem_.s).write("info", problem_.info);
     batch.strides("s", problem_.s, 1);
     index_param("s_step", problem_.s.strides()[-1]);
     batch.strides("info", problem_.info, 0);
     if (!problem_.vectors) return;
-    const Vectors& v = *problem_.vectors;
-    write("left", v.left).write("right", v.right);
-    batch.strides("left", v.left, 2);
-    batch.strides("right", v.right, 2);
-    set("left_conjugates", v.left_conjugates && problem_.complex());
-    set("right_conjugates", v.right_conjugates && problem_.complex());
+    write("right", problem_.vectors->right);
+    batch.strides("right", problem_.vectors->right, 2);
   }
   // `bytes`, and `flops` of real numbers.
   void work(double bytes, double flops) {
@@ -89,8 +85,7 @@ struct SmallForm {
   std::int64_t columns, pitch, lanes, threads;
 };
 std::optional<SmallForm> small_form(const gpu::Capabilities& can, const Problem& problem) {
-  const std::int64_t m = problem.m(), n = problem.n();
-  const std::int64_t columns = n + n % 2, pairs = columns / 2, rows = m + (problem.vectors ? n : 0);
+  const std::int64_t n = problem.n(), columns = n + n % 2, pairs = columns / 2, rows = problem.vectors ? 2 * n : n;
   const std::int64_t most = std::min<std::int64_t>(workgroup_size(can, 256), can.software ? 64 : 256);
   if (pairs > workgroup_size(can, 256)) return {};
   // A software device runs a workgroup on one core: there is nothing to share.
@@ -114,29 +109,27 @@ void svd_small(gpu::Commands& commands, const Problem& problem, const SmallForm&
   call.read("a", problem.a);
   call.batch.strides("a", problem.a, 2);
   call.results();
-  call.param("by_rows", by_rows(problem.a));
+  // Adjacent threads read adjacent elements.
+  call.param("by_rows", std::uint32_t{std::abs(problem.a.strides()[-1]) <= std::abs(problem.a.strides()[-2])});
   if (problem.vectors) {
-    call.write("good", good);
-    call.param("left_by_rows", by_rows(problem.vectors->left));
-    call.param("right_by_rows", by_rows(problem.vectors->right));
+    call.write("left", problem.vectors->left).write("good", good);
+    call.batch.strides("left", problem.vectors->left, 2);
   }
-  call.set("conjugates", problem.conjugates && problem.complex());
   call.set("columns", form.columns).set("pitch", form.pitch).set("lanes", form.lanes).set("threads", form.threads);
   call.param("sweeps", std::uint32_t{kSweeps}).param("tolerance", problem.tolerance());
-  const auto m = static_cast<double>(problem.m()), n = static_cast<double>(problem.n());
-  const double matrices = static_cast<double>(problem.matrices()), sweeps = 8;
-  const double rows = problem.vectors ? m + n : m;
-  call.work(matrices * (m * n + rows * n) * static_cast<double>(problem.element()),
-            matrices * sweeps * n * n / 2 * (6 * m + 8 * rows));
+  const auto n = static_cast<double>(problem.n()), matrices = static_cast<double>(problem.matrices());
+  const double sweeps = 7, rows = problem.vectors ? 2 * n : n;
+  call.work(matrices * (n * n + rows * n) * static_cast<double>(problem.element()),
+            matrices * sweeps * n * n / 2 * (6 * n + 8 * rows));
   call.dispatch_groups("svd", problem.matrices());
 }
 
-// Columns of the vectors on the left for singular values of 0, and those behind all values.
+// Columns of the vectors on the left for singular values of 0.
 void complete(gpu::Commands& commands, const Problem& problem, const View& good) {
   const View& left = problem.vectors->left;
-  const std::int64_t m = left.shape()[-2], n = left.shape()[-1], matrices = problem.matrices();
+  const std::int64_t n = problem.n(), matrices = problem.matrices();
   GpuScratch scratch(commands);
-  const View coefficients = dense(scratch, left.dtype, {matrices * m});
+  const View coefficients = dense(scratch, left.dtype, {matrices * n});
   Call call(commands, "svd_complete");
   call.include("linalg_common");
   call.include("svd_common");
@@ -144,12 +137,9 @@ void complete(gpu::Commands& commands, const Problem& problem, const View& good)
   call.read("good", good).read_write("left", left).read_write("coefficients", coefficients);
   batch.strides("left", left, 2);
   call.set("complex", problem.complex());
-  call.set("threads", workgroup_size(call.capabilities(), call.capabilities().software ? 32 : m <= 64 ? 64 : 256));
-  call.index_param("m", m).index_param("n", n).index_param("known", problem.n());
-  call.param("nan", std::numeric_limits<float>::quiet_NaN());
-  const double missing = static_cast<double>((n - problem.n()) * matrices);
-  call.cost({.bytes = static_cast<std::uint64_t>(matrices * 4),
-             .flops = missing * static_cast<double>(m * n) * (problem.complex() ? 32 : 8)});
+  call.set("threads", workgroup_size(call.capabilities(), call.capabilities().software ? 32 : 64));
+  call.index_param("n", n);
+  call.cost({.bytes = static_cast<std::uint64_t>(matrices * 4), .flops = 0});
   call.dispatch_groups("svd_complete", matrices);
 }
 
@@ -167,10 +157,10 @@ class LargeSvd {
     block_ = ceil_div(problem.n(), blocks_);
     block_ += block_ % 2;
   }
-  // Elements of the largest of its buffers, for each matrix.
-  std::int64_t elements() const { return columns() * rows(); }
+  // Of the largest of its buffers, for each matrix; blocks are filled up.
+  static std::int64_t elements(std::int64_t n, bool vectors) { return (n + 64) * n * (vectors ? 2 : 1); }
 
-  void run(const View& good) {
+  void run() {
     Shape shape = batch_of(problem_.a);
     shape.push_back(columns());
     shape.push_back(rows());
@@ -182,46 +172,94 @@ class LargeSvd {
     norms_ = dense(memory_, DType::f32, {matrices * columns()});
     each_column("measure");
     each_column("scale");
+    const std::int64_t n = problem_.n();
+    const View above = transposed(block(x, 0, n, 0, n));  // a, and what becomes of it
+    View scaled;
+    if (problem_.vectors) {
+      scaled = dense(memory_, x.dtype, square());
+      copy(stream_, above, transposed(scaled));
+    }
     go_ = dense(memory_, DType::i32, {matrices});
     fill(stream_, 1, go_);
-    {
-      GpuScratch scratch(commands_);
-      gram_ = dense(scratch, x.dtype, {matrices * pairs() * parts() * 4 * block_ * block_});
-      q_ = dense(scratch, x.dtype, {matrices * pairs() * 4 * block_ * block_});
-      active_ = dense(scratch, DType::i32, {matrices * pairs()});
-      status_ = dense(scratch, DType::i32, {matrices, rounds() * pairs()});
-      for (int sweep = 0; sweep < kBlockSweeps; ++sweep) {
-        for (std::int64_t round = 0; round < rounds(); ++round) {
-          gram(round);
-          rotate(round);
-          apply(round);
-        }
-        const int axes[] = {1};
-        reduce(stream_, ReduceKind::max, status_, go_, axes);
-      }
-    }
+    iterate();
+    if (problem_.vectors) refresh(transposed(scaled), above, transposed(block(x, 0, n, n, n)));
     each_column("norms");
-    store(good);
+    if (!problem_.vectors) return store({});
+    const View sorted = dense(memory_, x.dtype, square());
+    store(sorted);
+    orthonormal(transposed(sorted), problem_.vectors->left);
   }
 
  private:
+  void iterate() {
+    GpuScratch scratch(commands_);
+    gram_ = dense(scratch, x_.dtype, {problem_.matrices() * pairs() * parts() * 4 * block_ * block_});
+    q_ = dense(scratch, x_.dtype, {problem_.matrices() * pairs() * 4 * block_ * block_});
+    active_ = dense(scratch, DType::i32, {problem_.matrices() * pairs()});
+    status_ = dense(scratch, DType::i32, {problem_.matrices(), rounds() * pairs()});
+    for (int sweep = 0; sweep < kBlockSweeps; ++sweep) {
+      for (std::int64_t round = 0; round < rounds(); ++round) {
+        gram(round);
+        rotate(round);
+        apply(round);
+      }
+      const int axes[] = {1};
+      reduce(stream_, ReduceKind::max, status_, go_, axes);
+    }
+  }
+
+  // After many products the columns of v, the rotations, are orthonormal to fewer digits than they could be. A step of
+  // Newton's iteration, v (3 - vᴴ v) / 2, mends it, and `above` is what these make of a.
+  void refresh(const View& a, const View& above, const View& v) {
+    GpuScratch scratch(commands_);
+    const View gram = dense(scratch, v.dtype, square()), change = dense(scratch, v.dtype, square());
+    matmul(stream_, adjoint(stream_, scratch, v), v, gram);
+    matmul(stream_, v, gram, change);
+    Expression e;
+    const int before = e.input(v.dtype), product = e.input(v.dtype);
+    const auto times = [&](float number, int x) { return e.apply(ScalarOp::mul, {e.constant(number, v.dtype), x}); };
+    e.output(e.apply(ScalarOp::sub, {times(1.5f, before), times(0.5f, product)}));
+    const View operands[] = {v, change};
+    map(stream_, e, operands, std::span(&v, 1));
+    matmul(stream_, a, v, above);
+  }
+
+  // The orthonormal columns that x's are nearly multiples of, in descending order: of qr()'s factors r is nearly
+  // diagonal, and q's columns are orthonormal to the last digit, also those for singular values of 0.
+  void orthonormal(const View& x, const View& y) {
+    GpuScratch scratch(commands_);
+    const View q = dense(scratch, x.dtype, square()), r = dense(scratch, x.dtype, square());
+    qr(stream_, x, q, r);
+    View diagonal = r;
+    diagonal.layout.shape[-2] = 1;
+    diagonal.layout.strides[-1] += diagonal.layout.strides[-2];
+    Expression e;
+    const int vector = e.input(x.dtype), pivot = e.input(x.dtype);
+    const int sign = problem_.complex() ? e.apply(ScalarOp::real, {pivot}) : pivot;
+    e.output(e.apply(ScalarOp::select, {e.apply(ScalarOp::less, {sign, e.constant(0.0f, DType::f32)}),
+                                        e.apply(ScalarOp::neg, {vector}), vector}));
+    const View operands[] = {q, diagonal};
+    map(stream_, e, operands, std::span(&y, 1));
+  }
+
+  Shape square() const {
+    Shape shape = batch_of(problem_.a);
+    shape.push_back(problem_.n());
+    shape.push_back(problem_.n());
+    return shape;
+  }
   std::int64_t columns() const { return blocks_ * block_; }
-  std::int64_t rows() const { return problem_.m() + (problem_.vectors ? problem_.n() : 0); }
+  std::int64_t rows() const { return problem_.n() * (problem_.vectors ? 2 : 1); }
   std::int64_t pairs() const { return blocks_ / 2; }
   std::int64_t rounds() const { return blocks_ - 1; }
   static constexpr std::int64_t kPartRows = 256;
-  std::int64_t parts() const { return ceil_div(problem_.m(), kPartRows); }
+  std::int64_t parts() const { return ceil_div(problem_.n(), kPartRows); }
   double matrices() const { return static_cast<double>(problem_.matrices()); }
 
   // The columns of a, side by side, and zeros.
   void load(const View& x) {
-    const std::int64_t m = problem_.m(), n = problem_.n();
     fill(stream_, 0, x);
-    const View to = transposed(block(x, 0, n, 0, m));
-    if (!problem_.conjugates || !problem_.complex()) return copy(stream_, problem_.a, to);
-    Expression e;
-    e.output(e.apply(ScalarOp::conj, {e.input(DType::c64)}));
-    map(stream_, e, std::span(&problem_.a, 1), std::span(&to, 1));
+    copy(stream_, problem_.a, transposed(block(x, 0, problem_.n(), 0, problem_.n())));
   }
 
   void each_column(const std::string& step) {
@@ -242,7 +280,7 @@ class LargeSvd {
     blocks(call, round);
     call.set("depth", problem_.complex() ? 16 : 32);
     call.index_param("part_rows", kPartRows).index_param("parts", parts());
-    const double elements = matrices() * static_cast<double>(problem_.m() * columns());
+    const double elements = matrices() * static_cast<double>(problem_.n() * columns());
     call.work(elements * static_cast<double>(problem_.element()), elements * static_cast<double>(4 * block_));
     call.dispatch_groups("svd_gram", problem_.matrices() * pairs() * parts());
   }
@@ -277,11 +315,11 @@ class LargeSvd {
     call.index_param("round", round);
   }
 
-  void store(const View& good) {
+  void store(const View& sorted) {
     SvdCall call(commands_, "svd_store", problem_);
     call.read("x", x_).read("bits", bits_).read("norms", norms_).read("go", go_);
     call.results();
-    if (problem_.vectors) call.write("good", good);
+    if (problem_.vectors) call.write("sorted", sorted);
     call.set("threads", threads(256));
     call.index_param("columns", columns()).index_param("rows", rows());
     call.work(2 * static_cast<double>(x_.count() * problem_.element()), static_cast<double>(x_.count()));
@@ -303,27 +341,38 @@ class LargeSvd {
 
 // ---- Calls
 
-void svd_gpu(Stream& stream, const Problem& problem) {
+void solve_square(Stream& stream, const Problem& problem) {
   gpu::Commands& commands = *stream.gpu();
+  const auto form = small_form(commands.device().capabilities(), problem);
+  if (!form) return LargeSvd(stream, problem).run();
   GpuScratch scratch(commands);
   const View good = dense(scratch, DType::i32, {problem.matrices()});
-  if (problem.n() == 0) {
-    fill(stream, 0, problem.info);
-    if (problem.vectors) fill(stream, 0, good);
-  } else if (const auto form = small_form(commands.device().capabilities(), problem)) {
-    svd_small(commands, problem, *form, good);
-  } else {
-    LargeSvd(stream, problem).run(good);
-  }
-  if (problem.vectors && problem.vectors->left.count()) complete(commands, problem, good);
+  svd_small(commands, problem, *form, good);
+  if (problem.vectors) complete(commands, problem, good);
 }
 
-// The problem of wide matrices is that of their adjoints.
-Problem problem_of(const View& a, const View* u, const View& s, const View* vh, const View& info) {
-  const bool wide = a.shape()[-2] < a.shape()[-1];
-  Problem problem{wide ? transposed(a) : a, s, info, wide, {}};
-  if (u) problem.vectors = wide ? Vectors{transposed(*vh), *u, true, false} : Vectors{*u, transposed(*vh), false, true};
-  return problem;
+// a has no more columns than rows.
+void solve(Stream& stream, const View& a, const View& s, const View& info, const std::optional<Vectors>& vectors) {
+  gpu::Commands& commands = *stream.gpu();
+  GpuScratch scratch(commands);
+  const std::int64_t m = a.shape()[-2], n = a.shape()[-1], all = vectors ? vectors->left.shape()[-1] : 0;
+  const auto matrices = [&](std::int64_t rows, std::int64_t columns) {
+    Shape shape = batch_of(a);
+    shape.push_back(rows);
+    shape.push_back(columns);
+    return dense(scratch, a.dtype, shape);
+  };
+  const QrMode mode = !vectors ? QrMode::r : all > n ? QrMode::complete : QrMode::reduced;
+  const View q1 = matrices(m, all), r1 = matrices(std::max(all, n), n);
+  const View q2 = matrices(n, vectors ? n : 0), r2 = matrices(n, n);
+  qr(stream, a, q1, r1, {mode});
+  qr(stream, transposed(block(r1, 0, n, 0, n)), q2, r2, {vectors ? QrMode::reduced : QrMode::r});
+  if (!vectors) return solve_square(stream, {transposed(r2), s, info, {}});
+  const Vectors inner{matrices(n, n), matrices(n, n)};
+  solve_square(stream, {transposed(r2), s, info, inner});
+  matmul(stream, block(q1, 0, m, 0, n), inner.left, block(vectors->left, 0, m, 0, n));
+  if (all > n) copy(stream, block(q1, 0, m, n, all - n), block(vectors->left, 0, m, n, all - n));
+  matmul(stream, q2, inner.right, vectors->right);
 }
 
 void run(Stream& stream, std::string_view name, const View& a, const View* u, const View& s, const View* vh,
@@ -354,18 +403,31 @@ void run(Stream& stream, std::string_view name, const View& a, const View* u, co
   if (info.count() == 0) return;
   if (stream.cpu()) return svd_cpu(*stream.cpu(), a, u, s, vh, info);
   if (a.dtype == DType::f64) throw Unsupported("{}: a is {}, which runs on the CPU only", name, to_string(a));
-  const gpu::Capabilities& can = stream.gpu()->device().capabilities();
-  std::vector<View> views{a, s, info};
-  if (u) views.insert(views.end(), {*u, *vh});
-  // The columns that large matrices are copied to also have to fit a binding.
-  const Problem whole = problem_of(a, u, s, vh, info);
-  if (k > 0 && !small_form(can, whole)) {
-    Shape shape = batch_of(a);
-    shape.push_back(LargeSvd(stream, whole).elements());
-    views.emplace_back(a.buffer, 0, a.dtype, shape);
+  if (k == 0) {
+    fill(stream, 0, info);
+    for (const View* v : {u, vh}) {
+      if (v && v->count()) eye(stream, *v);
+    }
+    return;
   }
-  in_batches(can, name, views, info.rank(), [&](std::span<const View> v) {
-    svd_gpu(stream, u ? problem_of(v[0], &v[3], v[1], &v[4], v[2]) : problem_of(v[0], nullptr, v[1], nullptr, v[2]));
+  // A wide matrix is the transpose of a tall one.
+  const bool wide = m < n;
+  std::vector<View> views{wide ? transposed(a) : a, s, info};
+  std::optional<Vectors> vectors;
+  if (u) {
+    vectors = wide ? Vectors{transposed(*vh), *u} : Vectors{*u, transposed(*vh)};
+    views.insert(views.end(), {vectors->left, vectors->right});
+  }
+  // The columns that large matrices are copied to also have to fit a binding.
+  views.push_back(a);
+  Shape columns = batch_of(a);
+  columns.push_back(LargeSvd::elements(k, u != nullptr));
+  views.back().layout = {columns, dense_strides(columns)};
+  in_batches(stream.gpu()->device().capabilities(), name, views, info.rank(), [&](std::span<const View> v) {
+    if (vectors)
+      solve(stream, v[0], v[1], v[2], Vectors{v[3], v[4]});
+    else
+      solve(stream, v[0], v[1], v[2], {});
   });
 }
 

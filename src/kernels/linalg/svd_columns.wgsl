@@ -1,9 +1,9 @@
 {#
-  A workgroup for each column of x [matrix, p.columns, p.rows], of which p.n by p.m elements are a matrix. step:
+  A workgroup for each column of x [matrix, p.columns, p.rows], of which p.n by p.n elements are a matrix. step:
   "measure": bits[matrix, column] = those of the largest magnitude of the column;
   "scale": multiplies the column by the power of two for the largest of its matrix, and with `vectors` sets the rows from
-  p.m on to those of the identity;
-  "norms": norms[matrix, column] of the first p.m rows; -1 of the columns from p.n on, which only fill blocks.
+  p.n on to those of the identity;
+  "norms": norms[matrix, column] of the first p.n rows; -1 of the columns from p.n on, which only fill blocks.
 #}
 var<workgroup> sums: array<f32, {{ threads }}>;
 var<workgroup> most: array<u32, {{ threads }}>;
@@ -18,7 +18,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   let matrix = column / p.columns;
 {% if step == "measure" %}
   var bits = 0u;
-  for (var i = lid; i < p.m; i += {{ threads }}u) { bits = max(bits, magnitude_bits(load_x(first + i))); }
+  for (var i = lid; i < p.n; i += {{ threads }}u) { bits = max(bits, magnitude_bits(load_x(first + i))); }
   most[lid] = bits;
 {% elif step == "scale" %}
   var bits = 0u;
@@ -26,7 +26,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   most[lid] = bits;
 {% else %}
   var sum = 0.0;
-  for (var i = lid; i < p.m; i += {{ threads }}u) { sum += square_of(load_x(first + i)); }
+  for (var i = lid; i < p.n; i += {{ threads }}u) { sum += square_of(load_x(first + i)); }
   sums[lid] = sum;
 {% endif %}
   workgroupBarrier();
@@ -43,10 +43,10 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   if (lid == 0u) { store_bits(column, most[0]); }
 {% elif step == "scale" %}
   let scale = scale_of(most[0]);
-  for (var i = lid; i < p.m; i += {{ threads }}u) { store_x(first + i, load_x(first + i) * scale); }
+  for (var i = lid; i < p.n; i += {{ threads }}u) { store_x(first + i, load_x(first + i) * scale); }
 {% if vectors %}
   let j = column % p.columns;
-  if (lid == 0u && j < p.n) { store_x(first + p.m + j, {{ "vec2<f32>(1.0, 0.0)" if complex else "1.0" }}); }
+  if (lid == 0u && j < p.n) { store_x(first + p.n + j, {{ "vec2<f32>(1.0, 0.0)" if complex else "1.0" }}); }
 {% endif %}
 {% else %}
   if (lid == 0u) { store_norms(column, select(-1.0, sqrt(sums[0]), column % p.columns < p.n)); }

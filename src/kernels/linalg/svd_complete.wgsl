@@ -1,7 +1,7 @@
 {#
-  Completes the columns of `left` [p.m, p.n] (n <= m) to an orthonormal set, a workgroup for each matrix: of them the
-  first `good` are orthonormal, and the others are written. Each is the unit vector that is farthest from the columns
-  in front of it, less its projection on these, twice. good -1: the columns from p.known on become NaN.
+  Completes the first `good` columns of `left` [p.n, p.n], which are orthonormal, to an orthonormal set, a workgroup for
+  each matrix. Each further column is the unit vector that is farthest from the columns in front of it, less its
+  projection on these, twice.
 #}
 var<workgroup> best: array<f32, {{ threads }}>;
 var<workgroup> best_row: array<u32, {{ threads }}>;
@@ -16,19 +16,13 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   let good = workgroupUniformLoad(&have);
   let c = coords(matrix);
   let left = at_left(c);
-  let coefficients = matrix * p.m;
-  if (good < 0) {
-    for (var e = lid; e < p.m * (p.n - p.known); e += {{ threads }}u) {
-      store_left(left + e % p.m * p.left_row + (p.known + e / p.m) * p.left_column, {{ "vec2<f32>(p.nan)" if complex else "p.nan" }});
-    }
-    return;
-  }
+  let coefficients = matrix * p.n;
   for (var column = u32(good); column < p.n; column++) {
     let own = left + column * p.left_column;
     // The squared length of what is left of each unit vector.
     var most = -1.0;
     var at = 0u;
-    for (var i = lid; i < p.m; i += {{ threads }}u) {
+    for (var i = lid; i < p.n; i += {{ threads }}u) {
       var rest = 1.0;
       for (var j = 0u; j < column; j++) { rest -= square_of(load_left(left + i * p.left_row + j * p.left_column)); }
       if (rest > most) {
@@ -58,7 +52,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
         if (turn == 0u) {
           sum = conjugate(load_left(other + unit * p.left_row));
         } else {
-          for (var i = 0u; i < p.m; i++) {
+          for (var i = 0u; i < p.n; i++) {
             sum += product(conjugate(load_left(other + i * p.left_row)), load_left(own + i * p.left_row));
           }
         }
@@ -67,7 +61,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
       storageBarrier();
       workgroupBarrier();
       var squares = 0.0;
-      for (var i = lid; i < p.m; i += {{ threads }}u) {
+      for (var i = lid; i < p.n; i += {{ threads }}u) {
         var v = value();
         if (turn == 1u) {
           v = load_left(own + i * p.left_row);
@@ -87,7 +81,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
         workgroupBarrier();
       }
       let norm = sqrt(best[0]);
-      for (var i = lid; i < p.m; i += {{ threads }}u) {
+      for (var i = lid; i < p.n; i += {{ threads }}u) {
         store_left(own + i * p.left_row, load_left(own + i * p.left_row) / norm);
       }
       storageBarrier();

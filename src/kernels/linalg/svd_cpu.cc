@@ -5,21 +5,16 @@
 #include <complex>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <vector>
 
-#include "kernels/cpu_loops.h"
+#include "kernels/linalg/linalg_matrices_cpu.h"
 
 namespace weft::kernels {
 namespace {
 
 using Complex = std::complex<double>;
 
-inline double conjugate(double v) { return v; }
-inline Complex conjugate(Complex v) { return std::conj(v); }
-inline double product(double a, double b) { return a * b; }
-inline Complex product(Complex a, Complex b) {
-  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
-}
 inline double square_of(double v) { return v * v; }
 inline double square_of(Complex v) { return v.real() * v.real() + v.imag() * v.imag(); }
 inline double largest_part(double v) { return std::abs(v); }
@@ -65,21 +60,21 @@ bool rotate(W* g, W* h, std::int64_t rows, W* g_below, W* h_below, std::int64_t 
   const double size = std::abs(c);
   const bool rotates = size > tolerance * std::sqrt(a) * std::sqrt(b) && std::min(a, b) >= kNothing;
   if (!rotates && !(a < b)) return false;
-  double sine = 0, tau = 0;
-  W phase = 1;
+  // A rotation in the form of svd_common.wgsl.
+  W z{};
+  double lack = 0;
   if (rotates) {
     const double zeta = (b - a) / (2 * size);
     const double t = std::copysign(1.0, zeta) / (std::abs(zeta) + std::hypot(1.0, zeta));
-    const double cosine = 1 / std::sqrt(1 + t * t);
-    sine = t * cosine;
-    tau = sine / (1 + cosine);
-    phase = conjugate(c) / size;
+    const double cosine = 1 / std::sqrt(1 + t * t), sine = t * cosine;
+    z = conjugate(c) * (sine / size);
+    lack = sine * sine / (1 + cosine);
   }
   const bool swaps = a < b;
   const auto turn = [&](W* first, W* second, std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) {
-      const W u = first[i], v = product(second[i], phase);
-      const W new_u = u - sine * (v + tau * u), new_v = v + sine * (u - tau * v);
+      const W u = first[i], v = second[i];
+      const W new_u = u - (lack * u + product(z, v)), new_v = v - (lack * v - product(conjugate(z), u));
       first[i] = swaps ? new_v : new_u;
       second[i] = swaps ? new_u : new_v;
     }
@@ -183,66 +178,47 @@ Decomposition<W> decompose(Columns<W> x, std::int64_t n, std::int64_t wanted, do
   return d;
 }
 
-// One matrix of each operand.
-template <class T>
-struct Matrix {
-  T* first;
-  std::int64_t row, column;
-  T& operator()(std::int64_t i, std::int64_t j) const { return first[i * row + j * column]; }
-};
-
 template <class T>
 void svd(cpu::Executor& executor, const View& a, const View* u, const View& s, const View* vh, const View& info) {
-  constexpr bool kComplex = std::is_same_v<T, std::complex<float>>;
-  using W = std::conditional_t<kComplex, Complex, double>;
-  using Real = std::conditional_t<kComplex, float, T>;
+  using W = Wide<T>;
+  using Real = std::conditional_t<kComplex<T>, float, T>;
   const std::int64_t rows = a.shape()[-2], columns = a.shape()[-1];
   const bool wide = rows < columns;
   const std::int64_t m = std::max(rows, columns), n = std::min(rows, columns);
   // A wide matrix is worked on as its adjoint, whose left vectors are those on the right.
   const View* left = wide ? vh : u;
   const std::int64_t wanted = left ? (wide ? left->shape()[-2] : left->shape()[-1]) : 0;
-  const auto batch = [](const View& v, int own) {
-    Layout layout{v.shape(), v.strides()};
-    for (int k = 0; k < own; ++k) {
-      layout.shape.pop_back();
-      layout.strides.pop_back();
-    }
-    return layout;
-  };
-  const auto matrix_of = [&](const View& v, std::int64_t k) {
-    return Matrix<T>{data<T>(v) + (v.count() ? offset_of(batch(v, 2), k) : 0), v.strides()[-2], v.strides()[-1]};
-  };
-  const auto narrow = [](W v) {
-    if constexpr (kComplex)
-      return T(static_cast<float>(v.real()), static_cast<float>(v.imag()));
-    else
-      return static_cast<T>(v);
-  };
+  const Matrices<T> from(a);
+  const std::optional<Matrices<T>> to_u = u ? std::optional<Matrices<T>>(*u) : std::nullopt;
+  const std::optional<Matrices<T>> to_vh = vh ? std::optional<Matrices<T>>(*vh) : std::nullopt;
+  Layout of_values{s.shape(), s.strides()};
+  of_values.shape.pop_back();
+  of_values.strides.pop_back();
   // Far below what f32 tells apart; of f64 what rounding leaves.
   const double precision = std::is_same_v<T, double> ? 0x1p-53 : 0x1p-44;
   parallel(executor, info.count(), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t k = begin; k < end; ++k) {
-      const Matrix<T> from = matrix_of(a, k);
       Columns<W> x(m, n);
       for (std::int64_t j = 0; j < n; ++j) {
         for (std::int64_t i = 0; i < m; ++i) {
-          x[j][i] = wide ? conjugate(static_cast<W>(from(j, i))) : static_cast<W>(from(i, j));
+          const auto first = from.first(k);
+          x[j][i] = wide ? conjugate(static_cast<W>(from(first, j, i))) : static_cast<W>(from(first, i, j));
         }
       }
       Decomposition<W> d = decompose(std::move(x), n, wanted, precision);
-      Real* values = data<Real>(s) + (n ? offset_of(batch(s, 1), k) : 0);
-      for (std::int64_t j = 0; j < n; ++j)
-        values[j * s.strides()[-1]] = static_cast<Real>(d.values[static_cast<std::size_t>(j)]);
+      for (std::int64_t j = 0; j < n; ++j) {
+        data<Real>(s)[offset_of(of_values, k) + j * s.strides()[-1]] =
+            static_cast<Real>(d.values[static_cast<std::size_t>(j)]);
+      }
       data<std::int32_t>(info)[offset_of(info.layout, k)] = d.converged ? 0 : 1;
       if (!u) continue;
       Columns<W>&of_u = wide ? d.right : d.left, &of_v = wide ? d.left : d.right;
-      const Matrix<T> to_u = matrix_of(*u, k), to_vh = matrix_of(*vh, k);
       for (std::int64_t j = 0; j < u->shape()[-1]; ++j) {
-        for (std::int64_t i = 0; i < rows; ++i) to_u(i, j) = narrow(of_u[j][i]);
+        for (std::int64_t i = 0; i < rows; ++i) (*to_u)(to_u->first(k), i, j) = narrowed<T>(of_u[j][i]);
       }
       for (std::int64_t j = 0; j < vh->shape()[-2]; ++j) {
-        for (std::int64_t i = 0; i < columns; ++i) to_vh(j, i) = narrow(conjugate(of_v[j][i]));
+        for (std::int64_t i = 0; i < columns; ++i)
+          (*to_vh)(to_vh->first(k), j, i) = narrowed<T>(conjugate(of_v[j][i]));
       }
     }
   });
@@ -251,12 +227,7 @@ void svd(cpu::Executor& executor, const View& a, const View* u, const View& s, c
 }  // namespace
 
 void svd_cpu(cpu::Executor& executor, const View& a, const View* u, const View& s, const View* vh, const View& info) {
-  if (a.dtype == DType::f32)
-    svd<float>(executor, a, u, s, vh, info);
-  else if (a.dtype == DType::f64)
-    svd<double>(executor, a, u, s, vh, info);
-  else
-    svd<std::complex<float>>(executor, a, u, s, vh, info);
+  with_matrix_type(a.dtype, [&]<class T>() { svd<T>(executor, a, u, s, vh, info); });
 }
 
 }  // namespace weft::kernels

@@ -1,6 +1,6 @@
 {#
   The Gram matrices of the pairs of blocks that meet in round p.round, each of 2 · `block` columns of x [matrix, column,
-  row], in parts: a workgroup takes p.part_rows of the first p.m rows of a pair. gram [matrix, pair, part, i, j]. Nothing
+  row], in parts: a workgroup takes p.part_rows of the first p.n rows of a pair. gram [matrix, pair, part, i, j]. Nothing
   where go[matrix] is 0: all columns are orthogonal.
 #}
 const kWidth = {{ 2 * block }}u;
@@ -20,7 +20,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   if (lid == 0u) { on = select(0, load_go(matrix), group / p.parts / p.pairs < p.count); }
   if (workgroupUniformLoad(&on) == 0) { return; }
   let blocks = players(p.round, pair, 2u * p.pairs);
-  let end = min((part + 1u) * p.part_rows, p.m);
+  let end = min((part + 1u) * p.part_rows, p.n);
   let tx = lid % kSide;
   let ty = lid / kSide;
   var sums: array<value, 16>;

@@ -9,9 +9,9 @@ const kWidth = {{ 2 * block }}u;
 const kThreads = {{ threads }}u;
 var<workgroup> g: array<value, {{ 4 * block * block }}>;
 var<workgroup> q: array<value, {{ 4 * block * block }}>;  // by columns
-// Of each pair the matrix [[x, y], [z, w] · phase] that multiplies its two columns, and the new squares of norms.
-var<workgroup> turn: array<vec4<f32>, {{ block }}>;
-var<workgroup> phase: array<value, {{ block }}>;
+// Of each pair its rotation, whether the second column is the longer one then, and the squares of their norms.
+var<workgroup> rotations: array<Rotation, {{ block }}>;
+var<workgroup> swaps: array<u32, {{ block }}>;
 var<workgroup> squares: array<vec2<f32>, {{ block }}>;
 var<workgroup> order: array<u32, {{ 2 * block }}>;
 var<workgroup> largest: atomic<u32>;
@@ -72,23 +72,16 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
         let a = real_part(g[ij.x * kWidth + ij.x]);
         let b = real_part(g[ij.y * kWidth + ij.y]);
         let c = g[ij.x * kWidth + ij.y];
-        var own = vec4<f32>(1.0, 0.0, 0.0, 1.0);
-        var r = Rotation(0.0, 0.0, {{ "vec2<f32>(1.0, 0.0)" if complex else "1.0" }});
+        var r = Rotation();
         var after = vec2<f32>(a, b);
         if (min(a, b) >= kNothing && magnitude(c) > 0.5 * p.tolerance * sqrt(a) * sqrt(b)) {
           r = rotation(a, b, c);
-          let cosine = 1.0 - r.s * r.tau;
-          own = vec4<f32>(cosine, r.s, -r.s, cosine);
-          let change = r.s / cosine * magnitude(c);
+          let change = magnitude(r.z) / (1.0 - r.d) * magnitude(c) * select(1.0, -1.0, b < a);
           after = vec2<f32>(max(a - change, 0.0), max(b + change, 0.0));
         }
-        if (a < b) {
-          own = own.yxwz;
-          after = after.yx;
-        }
-        turn[t] = own;
-        phase[t] = r.phase;
-        squares[t] = after;
+        rotations[t] = r;
+        swaps[t] = select(0u, 1u, a < b);
+        squares[t] = select(after, after.yx, a < b);
       }
       workgroupBarrier();
       for (var e = lid; e < {{ block * block }}u; e += kThreads) {
@@ -104,30 +97,33 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
           g[rows.y * kWidth + rows.x] = value();
           continue;
         }
-        let l = turn[left];
-        let r = turn[right];
+        let l = Rotation(conjugate(rotations[left].z), rotations[left].d);
+        let r = rotations[right];
         let g00 = g[rows.x * kWidth + columns.x];
-        let g01 = product(g[rows.x * kWidth + columns.y], phase[right]);
+        let g01 = g[rows.x * kWidth + columns.y];
         let g10 = g[rows.y * kWidth + columns.x];
-        let g11 = product(g[rows.y * kWidth + columns.y], phase[right]);
-        let h00 = g00 * r.x + g01 * r.z;
-        let h01 = g00 * r.y + g01 * r.w;
-        let h10 = product(g10 * r.x + g11 * r.z, conjugate(phase[left]));
-        let h11 = product(g10 * r.y + g11 * r.w, conjugate(phase[left]));
-        g[rows.x * kWidth + columns.x] = h00 * l.x + h10 * l.z;
-        g[rows.x * kWidth + columns.y] = h01 * l.x + h11 * l.z;
-        g[rows.y * kWidth + columns.x] = h00 * l.y + h10 * l.w;
-        g[rows.y * kWidth + columns.y] = h01 * l.y + h11 * l.w;
+        let g11 = g[rows.y * kWidth + columns.y];
+        let h00 = first_of(r, g00, g01);
+        let h01 = second_of(r, g00, g01);
+        let h10 = first_of(r, g10, g11);
+        let h11 = second_of(r, g10, g11);
+        let to_rows = select(rows, rows.yx, swaps[left] != 0u) * kWidth;
+        let to_columns = select(columns, columns.yx, swaps[right] != 0u);
+        g[to_rows.x + to_columns.x] = first_of(l, h00, h10);
+        g[to_rows.x + to_columns.y] = first_of(l, h01, h11);
+        g[to_rows.y + to_columns.x] = second_of(l, h00, h10);
+        g[to_rows.y + to_columns.y] = second_of(l, h01, h11);
       }
       for (var e = lid; e < {{ 2 * block * block }}u; e += kThreads) {
         let t = e / kWidth;
         let i = e % kWidth;
         let columns = players(step, t, kWidth);
-        let r = turn[t];
+        let r = rotations[t];
         let u = q[columns.x * kWidth + i];
-        let v = product(q[columns.y * kWidth + i], phase[t]);
-        q[columns.x * kWidth + i] = u * r.x + v * r.z;
-        q[columns.y * kWidth + i] = u * r.y + v * r.w;
+        let v = q[columns.y * kWidth + i];
+        let to_columns = select(columns, columns.yx, swaps[t] != 0u) * kWidth;
+        q[to_columns.x + i] = first_of(r, u, v);
+        q[to_columns.y + i] = second_of(r, u, v);
       }
       workgroupBarrier();
     }

@@ -1,11 +1,10 @@
 {#
-  The singular values of matrices that fit workgroup memory, a workgroup for each, by one-sided Jacobi iteration: the
-  columns x of a (p.m by p.n, m >= n) are rotated in pairs until all are orthogonal, and below them those of the
-  identity with them. A round has `columns` / 2 disjoint pairs, `lanes` threads each.
+  The singular values of square matrices that fit workgroup memory, a workgroup for each, by one-sided Jacobi iteration:
+  the columns x of a are rotated in pairs until all are orthogonal, and below them those of the identity with them. A
+  round has `columns` / 2 disjoint pairs, `lanes` threads each.
 
-  conjugates: a is read as its conjugate. vectors: `left` [m, n] gets the columns over their norms, by descending norm,
-  `right` [n, n] the rotations; left_conjugates, right_conjugates: their conjugates. good: how many columns of left are
-  not 0; -1 for a matrix with NaN or infinity.
+  vectors: `left` gets the columns over their norms, by descending norm, `right` the conjugates of the rotations. good:
+  how many columns of left are not 0.
 #}
 const kPitch = {{ pitch }}u;
 var<workgroup> x: array<value, {{ columns * pitch }}>;
@@ -22,25 +21,25 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   let matrix = group_index(wg, groups);
   let c = coords(min(matrix, p.count - 1u));
   let a0 = at_a(c);
-  let rows = p.m{{ " + p.n" if vectors }};
-  for (var e = lid; e < p.m * p.n; e += {{ threads }}u) {
-    let i = select(e % p.m, e / p.n, p.by_rows != 0u);
-    let j = select(e / p.m, e % p.n, p.by_rows != 0u);
+  let rows = p.n{{ " * 2u" if vectors }};
+  for (var e = lid; e < p.n * p.n; e += {{ threads }}u) {
+    let i = select(e % p.n, e / p.n, p.by_rows != 0u);
+    let j = select(e / p.n, e % p.n, p.by_rows != 0u);
     let v = load_a(a0 + i * p.a_row + j * p.a_column);
-    x[j * kPitch + i] = {{ "conjugate(v)" if conjugates else "v" }};
+    x[j * kPitch + i] = v;
     atomicMax(&largest, magnitude_bits(v));
   }
 {% if vectors %}
   for (var e = lid; e < p.n * p.n; e += {{ threads }}u) {
     let i = e % p.n;
     let j = e / p.n;
-    x[j * kPitch + p.m + i] = {{ "vec2<f32>(select(0.0, 1.0, i == j), 0.0)" if complex else "select(0.0, 1.0, i == j)" }};
+    x[j * kPitch + p.n + i] = {{ "vec2<f32>(select(0.0, 1.0, i == j), 0.0)" if complex else "select(0.0, 1.0, i == j)" }};
   }
 {% endif %}
   workgroupBarrier();
   let bits = atomicLoad(&largest);
   let finite = bits < kInfinity;
-  for (var e = lid; e < p.m * p.n; e += {{ threads }}u) { x[e / p.m * kPitch + e % p.m] *= scale_of(bits); }
+  for (var e = lid; e < p.n * p.n; e += {{ threads }}u) { x[e / p.n * kPitch + e % p.n] *= scale_of(bits); }
   workgroupBarrier();
 
   let slot = lid / {{ lanes }}u;
@@ -56,7 +55,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
       let h = pair.y * kPitch;
       var sum = vec4<f32>();
       if (in_use) {
-        for (var i = lane; i < p.m; i += {{ lanes }}u) {
+        for (var i = lane; i < p.n; i += {{ lanes }}u) {
           let u = x[g + i];
           let v = x[h + i];
 {% if complex %}
@@ -78,13 +77,13 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
         let swaps = sum.x < sum.y;
         if (rotates && size > 4.0 * p.tolerance * both) { rotated = 1u; }
         if (rotates || swaps) {
-          var r = Rotation(0.0, 0.0, {{ "vec2<f32>(1.0, 0.0)" if complex else "1.0" }});
+          var r = Rotation();
           if (rotates) { r = rotation(sum.x, sum.y, product_of); }
           for (var i = lane; i < rows; i += {{ lanes }}u) {
             let u = x[g + i];
-            let v = product(x[h + i], r.phase);
-            let new_u = u - r.s * (v + r.tau * u);
-            let new_v = v + r.s * (u - r.tau * v);
+            let v = x[h + i];
+            let new_u = first_of(r, u, v);
+            let new_v = second_of(r, u, v);
             if (swaps) {
               x[g + i] = new_v;
               x[h + i] = new_u;
@@ -115,7 +114,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
     var both = vec2<f32>();
     if (one < p.n) { both.x = square_of(x[one * kPitch + i]); }
     if (one + 1u < p.n) { both.y = square_of(x[(one + 1u) * kPitch + i]); }
-    if (i < p.m) { sum += vec4<f32>(both, 0.0, 0.0); } else { sum += vec4<f32>(0.0, 0.0, both); }
+    if (i < p.n) { sum += vec4<f32>(both, 0.0, 0.0); } else { sum += vec4<f32>(0.0, 0.0, both); }
   }
   sums[lid] = sum;
   workgroupBarrier();
@@ -146,29 +145,29 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   if (lid == 0u) { store_info(at_info(c), select(0, 1, failed)); }
 {% if vectors %}
   let left = at_left(c);
-  for (var e = lid; e < p.m * p.n; e += {{ threads }}u) {
-    let i = select(e % p.m, e / p.n, p.left_by_rows != 0u);
-    let place = select(e / p.m, e % p.n, p.left_by_rows != 0u);
+  for (var e = lid; e < p.n * p.n; e += {{ threads }}u) {
+    let i = e / p.n;
+    let place = e % p.n;
     let j = order[place];
     let norm = norms[j].x;
     var v = value();
     if (norm * norm >= kNothing) { v = x[j * kPitch + i] / norm; }
     if (!finite) { v = {{ "vec2<f32>(p.nan)" if complex else "p.nan" }}; }
-    store_left(left + i * p.left_row + place * p.left_column, {{ "conjugate(v)" if left_conjugates else "v" }});
+    store_left(left + i * p.left_row + place * p.left_column, v);
   }
   let right = at_right(c);
   for (var e = lid; e < p.n * p.n; e += {{ threads }}u) {
-    let i = select(e % p.n, e / p.n, p.right_by_rows != 0u);
-    let place = select(e / p.n, e % p.n, p.right_by_rows != 0u);
+    let i = e / p.n;
+    let place = e % p.n;
     let j = order[place];
-    var v = x[j * kPitch + p.m + i] / norms[j].y;
+    var v = x[j * kPitch + p.n + i] / norms[j].y;
     if (!finite) { v = {{ "vec2<f32>(p.nan)" if complex else "p.nan" }}; }
-    store_right(right + i * p.right_row + place * p.right_column, {{ "conjugate(v)" if right_conjugates else "v" }});
+    store_right(right + i * p.right_row + place * p.right_column, conjugate(v));
   }
   if (lid == 0u) {
     var good = 0;
     for (var j = 0u; j < p.n; j++) { good += select(0, 1, norms[j].x * norms[j].x >= kNothing); }
-    store_good(matrix, select(-1, good, finite));
+    store_good(matrix, select(i32(p.n), good, finite));
   }
 {% endif %}
 }
