@@ -26,8 +26,6 @@ Shape with(Shape batch, std::initializer_list<std::int64_t> sizes) {
   for (const std::int64_t s : sizes) batch.push_back(s);
   return batch;
 }
-// The same matrices without axes of the batch that repeat them.
-View dense_like(const View& v) { return {v.buffer, v.offset, v.dtype, v.shape()}; }
 
 // ---- Small matrices
 
@@ -170,7 +168,7 @@ class LargeQr {
     const gpu::Capabilities& can = commands_.device().capabilities();
     const std::int64_t groups = rows <= kRowsAlone ? 1 : std::min(kGroups, ceil_div(rows, kLeastRows));
     const View sums = dense(scratch, columns.dtype, {2, matrices(), groups + 1, n});
-    const std::uint32_t threads = workgroup_size(can, can.software ? 64 : groups > 1 ? 256 : 1024);
+    const std::uint32_t threads = workgroup_size(can, can.software ? 64 : 1024);
     const std::int64_t lanes = std::min<std::int64_t>(threads, 256) / 8;
     for (std::int64_t step = 0; step <= n; step += groups > 1 ? 1 : n + 1) {
       Call call(commands_, "qr_panel");
@@ -179,7 +177,11 @@ class LargeQr {
       call.read_write("panel", columns).read_write("v", v).write("r", r).read_write("t", t).read_write("sums", sums);
       batch.strides("v", v, 2);
       batch.strides("r", r, 2);
-      call.set("complex", is_complex(columns)).set("size", kColumns).set("threads", threads).set("lanes", lanes);
+      call.set("complex", is_complex(columns))
+          .set("size", kColumns)
+          .set("threads", threads)
+          .set("lanes", lanes)
+          .set("unroll", 4);
       call.index_param("m", rows).index_param("n", n).index_param("groups", groups);
       call.index_param("chunk", ceil_div(rows, groups));
       const std::int64_t last = groups > 1 ? step + 1 : n + 1;
@@ -271,8 +273,15 @@ void run(Stream& stream, const View& a, const View& q, const View& r, const QrOp
   if (stream.cpu()) return qr_cpu(*stream.cpu(), a, q, r);
   if (a.dtype == DType::f64) throw Unsupported("{}: a is {}, which runs on the CPU only", kName, to_string(a));
   if (a.count() == 0) return eye(stream, q);
-  // What is in scratch has a's size, even if a's matrices are one that is repeated.
-  in_batches(stream.gpu()->device().capabilities(), kName, {a, q, r, dense_like(a)}, batch.rank(),
+  // What is in scratch has the size of a's matrices. So has q or r, by which the batch is cut, or else a itself, where
+  // none of them is one that is repeated.
+  GpuScratch scratch(*stream.gpu());
+  View from = a;
+  if (options.mode == QrMode::r && span_bytes(a) < byte_size(a.dtype, static_cast<std::uint64_t>(a.count()))) {
+    from = dense(scratch, a.dtype, a.shape());
+    copy(stream, a, from);
+  }
+  in_batches(stream.gpu()->device().capabilities(), kName, {from, q, r}, batch.rank(),
              [&](std::span<const View> v) { qr_gpu(stream, v[0], v[1], v[2]); });
 }
 
