@@ -13,6 +13,7 @@
 #include "graph/graph.h"
 #include "graph/ops/linalg.h"
 #include "graph/ops/qr.h"
+#include "graph/ops/svd.h"
 #include "graph/promotion.h"
 #include "graph/rules.h"
 #include "weft/array.h"
@@ -227,8 +228,28 @@ Tensor vector_norm(const Operand& x, double ord, const Axes& axes, bool keep_dim
   throw_in_function(e, "vector_norm");
 }
 
+namespace {
+
+bool is_spectral(MatrixNorm ord) {
+  return ord == MatrixNorm::two || ord == MatrixNorm::minus_two || ord == MatrixNorm::nuc;
+}
+
+// By singular values [..., k].
+Tensor spectral_norm(const Tensor& s, MatrixNorm ord) {
+  if (ord == MatrixNorm::nuc) return reduce(ReduceKind::sum, s, {-1}, false);
+  if (ord == MatrixNorm::fro) return reduce(ReduceKind::l2, s, {-1}, false);
+  return extreme(s, ord == MatrixNorm::two, {-1}, false);
+}
+
+}  // namespace
+
 Tensor matrix_norm(const Operand& x, MatrixNorm ord, bool keep_dims) try {
   require_rank(x, 2, "matrix_norm", "x");
+  if (is_spectral(ord)) {
+    const Tensor wide = is_inexact(x.dtype()) ? accumulated(x) : cast(x, DType::f32);
+    const Tensor y = cast(spectral_norm(svdvals(wide), ord), norm_type(x.dtype()));
+    return keep_dims ? expand_dims(expand_dims(y, -1), -1) : y;
+  }
   const Tensor size = magnitudes(x);
   const auto norm = [&] {
     if (ord == MatrixNorm::fro) return reduce(ReduceKind::l2, size, {-2, -1}, keep_dims);
@@ -241,6 +262,78 @@ Tensor matrix_norm(const Operand& x, MatrixNorm ord, bool keep_dims) try {
   return cast(norm(), norm_type(x.dtype()));
 } catch (const Error& e) {
   throw_in_function(e, "matrix_norm");
+}
+
+// ---- Singular values
+
+SvdResult svd(const Operand& a, bool full_matrices) try {
+  require_matrices(a, "svd", "a");
+  require_rank(a, 2, "svd", "a");
+  const Tensor u = apply(make_op<SvdOp>(kernels::SvdOptions{full_matrices}), {a});
+  return {u, result(u, 1), result(u, 2)};
+} catch (const Error& e) {
+  throw_in_function(e, "svd");
+}
+
+Tensor svdvals(const Operand& a) try {
+  require_matrices(a, "svdvals", "a");
+  require_rank(a, 2, "svdvals", "a");
+  return apply(make_op<SvdvalsOp>(SvdvalsAttributes{}), {a});
+} catch (const Error& e) {
+  throw_in_function(e, "svdvals");
+}
+
+namespace {
+
+// Which singular values [..., k] of a count as more than 0.
+Tensor counts(const Tensor& s, const Tensor& a, std::optional<double> rtol, std::string_view function) {
+  if (!rtol) {
+    const std::int64_t size = std::max(a.shape()[-2], a.shape()[-1]);
+    rtol = std::ldexp(static_cast<double>(size), a.dtype() == DType::f64 ? -52 : -23);
+  }
+  if (std::isnan(*rtol)) throw InvalidArgument("{}: rtol is NaN", function);
+  return greater(s, extreme(s, true, {-1}, true) * *rtol);
+}
+
+}  // namespace
+
+Tensor pinv(const Operand& a, std::optional<double> rtol) try {
+  require_matrices(a, "pinv", "a");
+  require_rank(a, 2, "pinv", "a");
+  const auto [u, s, vh] = svd(a, false);
+  const Tensor positive = counts(s, a, rtol, "pinv");
+  const Tensor inverse = select(positive, 1 / select(positive, s, 1), 0);
+  const Tensor y = matmul(adjoint(vh) * expand_dims(cast(inverse, u.dtype()), -2), adjoint(u));
+  return pseudo_inverse(a, y);
+} catch (const Error& e) {
+  throw_in_function(e, "pinv");
+}
+
+Tensor matrix_rank(const Operand& a, std::optional<double> rtol) try {
+  require_matrices(a, "matrix_rank", "a");
+  require_rank(a, 2, "matrix_rank", "a");
+  return count_nonzero(counts(svdvals(a), a, rtol, "matrix_rank"), {-1});
+} catch (const Error& e) {
+  throw_in_function(e, "matrix_rank");
+}
+
+Tensor cond(const Operand& a, MatrixNorm ord) try {
+  require_matrices(a, "cond", "a");
+  require_rank(a, 2, "cond", "a");
+  if (!is_spectral(ord) && ord != MatrixNorm::fro) {
+    throw InvalidArgument("cond: ord is {}; expected two, minus_two, fro or nuc", static_cast<int>(ord));
+  }
+  if (ord == MatrixNorm::fro || ord == MatrixNorm::nuc) require_square(a, "cond", "a");
+  if (a.shape()[-2] == 0 || a.shape()[-1] == 0) {
+    throw ShapeError("cond: a is {}; expected matrices that are not empty", to_string(a.type()));
+  }
+  const Tensor s = svdvals(a), least = extreme(s, false, {-1}, false), greatest = extreme(s, true, {-1}, false);
+  const auto over = [](const Tensor& x, const Tensor& by) { return select(equal(by, 0), kInfinity, x / by); };
+  if (ord == MatrixNorm::two) return over(greatest, least);
+  if (ord == MatrixNorm::minus_two) return over(least, greatest);
+  return select(equal(least, 0), kInfinity, spectral_norm(s, ord) * spectral_norm(1 / s, ord));
+} catch (const Error& e) {
+  throw_in_function(e, "cond");
 }
 
 // ---- Products
