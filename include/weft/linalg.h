@@ -1,6 +1,6 @@
 // Linear algebra: Cholesky and QR factors and systems that they solve, singular values, norms and products of matrices,
-// with the names of the array API standard, NumPy and SciPy. matmul() is in weft/graph.h; outer(), vecdot(), tensordot(), einsum(),
-// tril(), triu() and diagonal() are in weft/array.h.
+// with the names of the array API standard, NumPy and SciPy. matmul() is in weft/graph.h; outer(), vecdot(),
+// tensordot(), einsum(), tril(), triu() and diagonal() are in weft/array.h.
 //
 //   Tensor l = cholesky(covariance);                            // covariance = l lᵀ
 //   Tensor weights = cholesky_solve(y, l);                      // covariance · weights = y
@@ -104,11 +104,11 @@ QrResult qr(const Operand& a, QrMode mode = QrMode::reduced);
 // singular values.
 LstsqResult lstsq(const Operand& a, const Operand& b, std::optional<double> rcond = {});
 
-// ---- Singular values. Types, and errors, are those of Cholesky factors. Of a matrix with NaN or an infinity all results
-// are NaN.
+// ---- Singular values. Types, and errors, are those of Cholesky factors. Of a matrix with NaN or an infinity all
+// results are NaN.
 
-// a = u · diag(s) · vh of a [..., m, n]; see SvdResult. With full_matrices u and vh are square, completed by vectors that
-// are orthogonal to the others. s is of a's type, of c64 f32. Of each pair of vectors the sign, or the phase, is
+// a = u · diag(s) · vh of a [..., m, n]; see SvdResult. With full_matrices u and vh are square, completed by vectors
+// that are orthogonal to the others. s is of a's type, of c64 f32. Of each pair of vectors the sign, or the phase, is
 // arbitrary, and vectors of equal values are an arbitrary basis of what they span. a's gradient is PyTorch's: infinite
 // or NaN if vectors take part and values are equal, or 0 where a is not square; the vectors that only complete u and vh
 // have none; and of complex matrices what is differentiated must not depend on the phases of vectors. NumPy's and
@@ -117,15 +117,15 @@ SvdResult svd(const Operand& a, bool full_matrices = true);
 // The singular values [..., min(m, n)] alone, descending, which takes less time. NumPy's and PyTorch's svdvals.
 Tensor svdvals(const Operand& a);
 // The pseudo-inverse of Moore and Penrose, [..., n, m]. Singular values of no more than `rtol` times the largest count
-// as 0; by default max(m, n) times the distance from 1 to the next number (2^-23, of f64 2^-52). Its gradient is that of
-// matrices of the same rank, as PyTorch's. The array API's, NumPy's and PyTorch's pinv.
+// as 0; by default max(m, n) times the distance from 1 to the next number (2^-23, of f64 2^-52). Its gradient is that
+// of matrices of the same rank, as PyTorch's. The array API's, NumPy's and PyTorch's pinv.
 Tensor pinv(const Operand& a, std::optional<double> rtol = {});
 // How many singular values of each matrix are more than `rtol` times the largest, i32; rtol as in pinv(). Of a matrix
 // with NaN or an infinity 0. The array API's, NumPy's and PyTorch's matrix_rank.
 Tensor matrix_rank(const Operand& a, std::optional<double> rtol = {});
-// By how much solving with a magnifies errors: the norm of each matrix times that of its inverse, infinity of a singular
-// one. For `two` the greatest singular value over the least, for `minus_two` its inverse; for `fro` and `nuc` a is
-// square. Other norms are InvalidArgument. a is not empty (else ShapeError). NumPy's and PyTorch's cond.
+// By how much solving with a magnifies errors: the norm of each matrix times that of its inverse, infinity of a
+// singular one. For `two` the greatest singular value over the least, for `minus_two` its inverse; for `fro` and `nuc`
+// a is square. Other norms are InvalidArgument. a is not empty (else ShapeError). NumPy's and PyTorch's cond.
 Tensor cond(const Operand& a, MatrixNorm ord = MatrixNorm::two);
 
 // ---- Norms of vectors and matrices. Magnitudes are of x's type, of c64 and of integers and bool f32; sums of f16 and

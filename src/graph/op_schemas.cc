@@ -226,7 +226,9 @@ std::vector<Schema> make_functions() {
       function("matrix_rank", "y = #{s > rtol · max(s)}", "how many singular values are not 0", "[...]", "i32"),
       function("cond", "y = max(s) / min(s)", "the condition of each matrix", "[...]", "a's type; of c64 f32"),
       function("vector_norm", "y = (Σ |x|^ord)^(1/ord)", "the norm over the axes", kReduced, kNormType),
-      function("matrix_norm", "y = sqrt(Σ |x|²), the greatest or least Σ |x| of a row or column, or of singular values the greatest, least or sum",
+      function("matrix_norm",
+               "y = sqrt(Σ |x|²), the greatest or least Σ |x| of a row or column, or of singular values the greatest, "
+               "least or sum",
                "the norm of each matrix", "[...], or [..., 1, 1] (keep_dims)", kNormType),
       function("inner", "y[i…, j…] = Σ_k a[i…, k] · b[j…, k]", "the products of rows",
                "a's axes but the last, then b's", kCommonType),

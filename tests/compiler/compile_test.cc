@@ -117,7 +117,9 @@ TEST(Compile, RandomGraphsHaveOpsOfEveryFamily) {
                          "rnn",
                          "cholesky",
                          "triangular_solve",
-                         "qr"}) {
+                         "qr",
+                         "svd",
+                         "svdvals"}) {
     EXPECT_GE(times[op], 2) << op;
   }
 }

@@ -300,7 +300,7 @@ class Attempt {
     const Tensor a = below(4) ? add(kMatrices[below(4)], square) : value();
     const Tensor b = below(4) ? add(a.dtype(), sides) : value();
     const bool upper = below(2) == 0;
-    switch (below(19)) {
+    switch (below(22)) {
       case 0:
         return cholesky(a, upper);
       case 1:
@@ -315,7 +315,7 @@ class Attempt {
       case 6:
         return vector_norm(below(2) ? a : value(), real(), axes(), below(2) == 0);
       case 7:
-        return matrix_norm(a, static_cast<MatrixNorm>(below(5)), below(2) == 0);
+        return matrix_norm(a, static_cast<MatrixNorm>(below(8)), below(2) == 0);
       case 8:
         return inner(a, below(2) ? a : b);
       case 9:
@@ -336,6 +336,12 @@ class Attempt {
         return below(2) ? qr(a, static_cast<QrMode>(below(3))).q : qr(value(), QrMode::complete).r;
       case 17:
         return below(2) ? lstsq(a, b, real()).solution : lstsq(value(), b).residuals;
+      case 18:
+        return below(2) ? svd(below(2) ? a : value(), upper).vh : svd(a, upper).u;
+      case 19:
+        return below(2) ? svdvals(below(2) ? a : value()) : cond(a, static_cast<MatrixNorm>(below(8)));
+      case 20:
+        return below(2) ? pinv(a, real()) : matrix_rank(a, below(2) ? std::optional(real()) : std::nullopt);
       default:
         return vander(value(), below(2) ? std::optional(number()) : std::nullopt, upper);
     }

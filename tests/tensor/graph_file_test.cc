@@ -215,6 +215,11 @@ TEST_F(GraphFileTest, EveryRowWithAMake) {
       const QrResult f = qr(x(g, {2, 4, 3}), QrMode::complete);
       return std::vector{f.q, f.r};
     };
+    all["svd"] = [=](Graph& g) {
+      const SvdResult f = svd(x(g, {2, 4, 3}, DType::c64), false);
+      return std::vector{f.u, f.s, f.vh};
+    };
+    all["svdvals"] = [=](Graph& g) { return std::vector{svdvals(x(g, {2, 4, 3}))}; };
     all["triangular_solve"] = [=](Graph& g) {
       return std::vector{solve_triangular(x(g, {2, 1, 3, 3}), x(g, {4, 3, 2}), {.adjoint = true, .unit = true})};
     };

@@ -94,8 +94,8 @@ struct SvdOptions {
 // columns of u [..., m, k] and the rows of vh [..., k, n] are orthonormal. full_matrices: u is [..., m, m] and vh
 // [..., n, n], completed by vectors that are orthogonal to the others. info i32 [...]: 0, or 1 where the iteration did
 // not converge; a matrix with NaN or an infinity has u, s and vh of NaN and info 1. a, u and vh are of one type: f32,
-// c64, or on the CPU f64; s has that type, for c64 f32. Of each vector the sign, or the phase, is arbitrary, and vectors
-// of equal values are an arbitrary basis of what they span.
+// c64, or on the CPU f64; s has that type, for c64 f32. Of each vector the sign, or the phase, is arbitrary, and
+// vectors of equal values are an arbitrary basis of what they span.
 //
 // By one-sided Jacobi iteration: small matrices each by a workgroup, large ones by pairs of blocks of columns, whose
 // updates are matrix products. Errors are those of rounding relative to s[0]. Throws InvalidArgument; f64 on a GPU is

@@ -69,8 +69,8 @@ std::optional<OwnWork> SvdOp::own_work(std::span<const View> in, std::span<const
   return work_of(in[0], out[1], 80);
 }
 
-// With da = u (du' s + ds + s dv'ᴴ) vᴴ, du' = uᴴ du and dv' = vᴴ dv skew. PyTorch's, also in that values which are equal
-// make the cotangents of vectors infinite or NaN, as values of 0 do where a is not square; that the vectors which
+// With da = u (du' s + ds + s dv'ᴴ) vᴴ, du' = uᴴ du and dv' = vᴴ dv skew. PyTorch's, also in that values which are
+// equal make the cotangents of vectors infinite or NaN, as values of 0 do where a is not square; that the vectors which
 // complete u and vh have no derivatives; and that of complex numbers it is right for results that do not depend on the
 // phases of vectors. Source: Townsend, "Differentiating the singular value decomposition", 2016; Wan and Zhang,
 // "Automatic differentiation for complex valued SVD", 2019.
@@ -90,7 +90,8 @@ Derivatives SvdOp::vjp(const Differentiated& node, std::span<const Tensor> g) co
   if (of_u.defined()) {
     const Tensor turn = skew(matmul(adjoint(u), of_u));
     inner = turn / gap * for_columns(s, u);
-    if (u.dtype() == DType::c64 && of_vh.defined()) inner = inner + on_diagonal(diagonal(turn) / cast(s * 2, u.dtype()));
+    if (u.dtype() == DType::c64 && of_vh.defined())
+      inner = inner + on_diagonal(diagonal(turn) / cast(s * 2, u.dtype()));
   }
   if (of_vh.defined()) {
     inner = sum_of(inner, for_rows(s, u) * (skew(matmul(vh, adjoint(of_vh))) / gap));

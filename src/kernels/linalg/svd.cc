@@ -1,10 +1,10 @@
-// Singular values: checks, and the launches of the templates svd_*. A wide matrix is worked on as its transpose, so that
-// all have m >= n. What is decomposed is the square factor of a factor, a = q1 r1 and r1ᵀ = q2 r2: the columns of r2ᵀ
-// are nearly orthogonal, so that few sweeps of Jacobi's iteration are left, whatever the matrix. Those that fit workgroup
-// memory are a workgroup's each. Of large ones the pairs of blocks that meet in a round of a tournament are worked on at
-// once: their Gram matrix, the rotations that it asks for, and what these make of the columns. The number of launches is
-// that of the most sweeps; when all columns are orthogonal the remaining ones return at once. Source: Drmač and Veselić,
-// "New fast and accurate Jacobi SVD algorithm", 2008.
+// Singular values: checks, and the launches of the templates svd_*. A wide matrix is worked on as its transpose, so
+// that all have m >= n. What is decomposed is the square factor of a factor, a = q1 r1 and r1ᵀ = q2 r2: the columns of
+// r2ᵀ are nearly orthogonal, so that few sweeps of Jacobi's iteration are left, whatever the matrix. Those that fit
+// workgroup memory are a workgroup's each. Of large ones the pairs of blocks that meet in a round of a tournament are
+// worked on at once: their Gram matrix, the rotations that it asks for, and what these make of the columns. The number
+// of launches is that of the most sweeps; when all columns are orthogonal the remaining ones return at once. Source:
+// Drmač and Veselić, "New fast and accurate Jacobi SVD algorithm", 2008.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -41,9 +41,7 @@ struct Problem {
   bool complex() const { return is_complex(a); }
   std::int64_t element() const { return complex() ? 8 : 4; }
   // Products of vectors of that many elements are zero to rounding below this, times their norms.
-  float tolerance() const {
-    return std::ldexp(1.0f, -24) * std::max(4.0f, std::sqrt(static_cast<float>(n())));
-  }
+  float tolerance() const { return std::ldexp(1.0f, -24) * std::max(4.0f, std::sqrt(static_cast<float>(n()))); }
 };
 
 // What all templates take.

@@ -23,8 +23,8 @@ inline double largest_part(Complex v) { return std::max(std::abs(v.real()), std:
 // Sweeps after which columns count as not converging; they take about ten.
 constexpr int kSweeps = 60;
 
-// Columns whose squared norm is less than this are taken for 0: matrices are scaled to elements of about 1. What rounding
-// leaves of a column that depends on others gets there in two sweeps, and never would be orthogonal.
+// Columns whose squared norm is less than this are taken for 0: matrices are scaled to elements of about 1. What
+// rounding leaves of a column that depends on others gets there in two sweeps, and never would be orthogonal.
 constexpr double kNothing = 1e-60;
 
 // Columns of one length, each contiguous.
@@ -33,8 +33,7 @@ struct Columns {
   std::int64_t rows;
   std::vector<W> values;
 
-  Columns(std::int64_t rows, std::int64_t columns)
-      : rows(rows), values(static_cast<std::size_t>(rows * columns)) {}
+  Columns(std::int64_t rows, std::int64_t columns) : rows(rows), values(static_cast<std::size_t>(rows * columns)) {}
   W* operator[](std::int64_t j) { return values.data() + j * rows; }
 };
 
@@ -84,7 +83,8 @@ bool rotate(W* g, W* h, std::int64_t rows, W* g_below, W* h_below, std::int64_t 
   return rotates && size > 4 * tolerance * std::sqrt(a) * std::sqrt(b);
 }
 
-// Columns from `have` on, each the unit vector that is farthest from those in front of it, less its projection on these.
+// Columns from `have` on, each the unit vector that is farthest from those in front of it, less its projection on
+// these.
 template <class W>
 void complete(Columns<W>& x, std::int64_t have, std::int64_t want) {
   if (have >= want) return;
@@ -217,8 +217,7 @@ void svd(cpu::Executor& executor, const View& a, const View* u, const View& s, c
         for (std::int64_t i = 0; i < rows; ++i) (*to_u)(to_u->first(k), i, j) = narrowed<T>(of_u[j][i]);
       }
       for (std::int64_t j = 0; j < vh->shape()[-2]; ++j) {
-        for (std::int64_t i = 0; i < columns; ++i)
-          (*to_vh)(to_vh->first(k), j, i) = narrowed<T>(conjugate(of_v[j][i]));
+        for (std::int64_t i = 0; i < columns; ++i) (*to_vh)(to_vh->first(k), j, i) = narrowed<T>(conjugate(of_v[j][i]));
       }
     }
   });
