@@ -485,6 +485,11 @@ class Bench:
                          lambda f, b: torch.linalg.solve_triangular(f, b, upper=False), factor, a)
             self.measure(f"lu {shape}", "TFLOP/s", cube * 2 / 3, lambda x: torch.linalg.lu_factor_ex(x)[0], a)
             self.measure(f"qr {shape}", "TFLOP/s", cube * 8 / 3, torch.linalg.qr, a)
+        for count, n in ((1, 2048), (1000, 32), (16, 512)):
+            a = self.random((count, n, n), kind) - 0.5
+            cube, shape = count * n**3, f"{kind} [{count}, {n}, {n}]"
+            self.measure(f"svd {shape}", "TFLOP/s", 21 * cube, lambda x: torch.linalg.svd(x, full_matrices=False)[1], a)
+            self.measure(f"svdvals {shape}", "TFLOP/s", cube * 8 / 3, torch.linalg.svdvals, a)
 
 
 def main():

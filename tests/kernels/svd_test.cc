@@ -104,8 +104,8 @@ const bool svd_registered = differential(
                        make_squares(stream, out[2]);
                        // Any vectors complete the others.
                        if (full) {
-                         kernels::fill(stream, 0, slice(out[0], -1, k));
-                         kernels::fill(stream, 0, slice(out[2], -2, k));
+                         kernels::fill(stream, 0, kernels::slice(out[0], -1, k));
+                         kernels::fill(stream, 0, kernels::slice(out[2], -2, k));
                        }
                      },
                      {.absolute = 2e-4}};

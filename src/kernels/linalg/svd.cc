@@ -24,7 +24,7 @@ namespace weft::kernels {
 namespace {
 
 // Most sweeps of a small matrix, which take about eight, and of a large one; inner ones of two blocks.
-constexpr int kSweeps = 30, kBlockSweeps = 24, kInnerSweeps = 2;
+constexpr int kSweeps = 30, kBlockSweeps = 20, kInnerSweeps = 2;
 
 // Where singular vectors go, as columns: a = left · diag(s) · rightᵀ.
 struct Vectors {
@@ -88,7 +88,7 @@ std::optional<SmallForm> small_form(const gpu::Capabilities& can, const Problem&
   if (pairs > workgroup_size(can, 256)) return {};
   // A software device runs a workgroup on one core: there is nothing to share.
   std::int64_t lanes = 1;
-  while (lanes < (can.software ? 2 : 32) && lanes * 2 * pairs <= most && lanes * 4 <= rows) lanes *= 2;
+  while (lanes < (can.software ? 2 : 32) && lanes * 2 * pairs <= most && lanes * 16 <= rows) lanes *= 2;
   std::int64_t threads = 32;
   while (threads < pairs * lanes) threads *= 2;
   const auto fits = [&](std::int64_t pitch) {
