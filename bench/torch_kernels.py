@@ -489,6 +489,11 @@ class Bench:
             a = self.random((count, n, n), kind) - 0.5
             a = (a + a.mT) / 2 + n * torch.eye(n, device="cuda")
             self.measure(f"eigh {kind} [{count}, {n}, {n}]", "TFLOP/s", 9 * count * n**3, lambda x: torch.linalg.eigh(x)[0], a)
+        for count, n in ((1, 2048), (1000, 32), (16, 512)):
+            a = self.random((count, n, n), kind) - 0.5
+            cube, shape = count * n**3, f"{kind} [{count}, {n}, {n}]"
+            self.measure(f"svd {shape}", "TFLOP/s", 21 * cube, lambda x: torch.linalg.svd(x, full_matrices=False)[1], a)
+            self.measure(f"svdvals {shape}", "TFLOP/s", cube * 8 / 3, torch.linalg.svdvals, a)
 
 
 def main():

@@ -25,7 +25,24 @@ View definite(KernelBench& b, std::int64_t count, std::int64_t n) {
   return a;
 }
 
+// Of random matrices; operations are those of the algorithm of Golub and Reinsch, 21 n³ with vectors.
+void singular_values(KernelBench& b) {
+  for (const auto& [count, n] : {std::pair<std::int64_t, std::int64_t>{1, 2048}, {1000, 32}, {16, 512}}) {
+    const auto label = [&](const char* what) { return std::format("{} f32 [{}, {}, {}]", what, count, n, n); };
+    if (!b.asked(label("svd")) && !b.asked(label("svdvals"))) continue;
+    const View a = b.random({count, n, n}), u = b.poisoned({count, n, n}), vh = b.poisoned({count, n, n});
+    const View s = b.poisoned({count, n});
+    const View info(b.device().allocate(static_cast<std::uint64_t>(count) * 4), 0, DType::i32, {count});
+    const double cube = static_cast<double>(count) * std::pow(static_cast<double>(n), 3);
+    const auto fine = [&] { return b.read(info, 0, 1)[0] == 0; };
+    b.measure(
+        label("svd"), Unit::flop, 21 * cube, [&](Stream& t) { kernels::svd(t, a, u, s, vh, info, {false}); }, fine);
+    b.measure(label("svdvals"), Unit::flop, cube * 8 / 3, [&](Stream& t) { kernels::svdvals(t, a, s, info); }, fine);
+  }
+}
+
 void linalg_cases(KernelBench& b) {
+  singular_values(b);
   for (const auto& [count, n] : {std::pair<std::int64_t, std::int64_t>{1, 4096}, {10000, 32}, {64, 512}}) {
     const auto label = [&](const char* what) { return std::format("{} f32 [{}, {}, {}]", what, count, n, n); };
     if (!b.asked(label("cholesky")) && !b.asked(label("lu")) && !b.asked(label("triangular_solve")) &&

@@ -1,6 +1,6 @@
-// Linear algebra: systems, inverses and determinants, Cholesky, LU and QR factors, least squares, eigenvalues, norms
-// and products of matrices, with the names of the array API standard, NumPy and SciPy. matmul() is in weft/graph.h;
-// outer(), vecdot(), tensordot(), einsum(), tril(), triu() and diagonal() are in weft/array.h.
+// Linear algebra: systems, inverses and determinants, Cholesky, LU and QR factors, least squares, eigenvalues, singular
+// values, norms and products of matrices, with the names of the array API standard, NumPy and SciPy. matmul() is in
+// weft/graph.h; outer(), vecdot(), tensordot(), einsum(), tril(), triu() and diagonal() are in weft/array.h.
 //
 //   Tensor x = solve(a, b);                                     // a x = b
 //   Tensor l = cholesky(covariance);                            // covariance = l lᵀ
@@ -87,6 +87,13 @@ struct EighExResult {
   Tensor info;  // i32 [...]: 0, or 1 where a has NaN or an infinity, or the iteration did not converge
 };
 
+// What svd() gives, with k = min(m, n).
+struct SvdResult {
+  Tensor u;   // [..., m, m], or [..., m, k]: orthonormal columns
+  Tensor s;   // [..., k]: the singular values, descending
+  Tensor vh;  // [..., n, n], or [..., k, n]: orthonormal rows
+};
+
 // Which norm of a matrix.
 enum class MatrixNorm : std::uint8_t {
   fro,        // the root of the sum of squared magnitudes
@@ -94,6 +101,9 @@ enum class MatrixNorm : std::uint8_t {
   inf,        // the greatest sum of magnitudes of a row
   minus_one,  // the least sum of a column
   minus_inf,  // the least sum of a row
+  two,        // the greatest singular value
+  minus_two,  // the least singular value
+  nuc,        // the sum of the singular values
 };
 
 // ---- Cholesky factors and triangular systems. In f32 and c64, on the cpu also in f64: narrower floats and integers
@@ -182,6 +192,30 @@ EighExResult eigh_ex(const Operand& a, bool upper = false);
 // The eigenvalues alone, whose gradient always exists. NumPy's and PyTorch's eigvalsh.
 Tensor eigvalsh(const Operand& a, bool upper = false);
 
+// ---- Singular values. Types, and errors, are those of Cholesky factors. Of a matrix with NaN or an infinity all
+// results are NaN.
+
+// a = u · diag(s) · vh of a [..., m, n]; see SvdResult. With full_matrices u and vh are square, completed by vectors
+// that are orthogonal to the others. s is of a's type, of c64 f32. Of each pair of vectors the sign, or the phase, is
+// arbitrary, and vectors of equal values are an arbitrary basis of what they span. a's gradient is PyTorch's: infinite
+// or NaN if vectors take part and values are equal, or 0 where a is not square; the vectors that only complete u and vh
+// have none; and of complex matrices what is differentiated must not depend on the phases of vectors. NumPy's and
+// PyTorch's svd.
+SvdResult svd(const Operand& a, bool full_matrices = true);
+// The singular values [..., min(m, n)] alone, descending, which takes less time. NumPy's and PyTorch's svdvals.
+Tensor svdvals(const Operand& a);
+// The pseudo-inverse of Moore and Penrose, [..., n, m]. Singular values of no more than `rtol` times the largest count
+// as 0; by default max(m, n) times the distance from 1 to the next number (2^-23, of f64 2^-52). Its gradient is that
+// of matrices of the same rank, as PyTorch's. The array API's, NumPy's and PyTorch's pinv.
+Tensor pinv(const Operand& a, std::optional<double> rtol = {});
+// How many singular values of each matrix are more than `rtol` times the largest, i32; rtol as in pinv(). Of a matrix
+// with NaN or an infinity 0. The array API's, NumPy's and PyTorch's matrix_rank.
+Tensor matrix_rank(const Operand& a, std::optional<double> rtol = {});
+// By how much solving with a magnifies errors: the norm of each matrix times that of its inverse, infinity of a
+// singular one. For `two` the greatest singular value over the least, for `minus_two` its inverse; for other norms a is
+// square. a is not empty (else ShapeError). NumPy's and PyTorch's cond.
+Tensor cond(const Operand& a, MatrixNorm ord = MatrixNorm::two);
+
 // ---- Norms of vectors and matrices. Magnitudes are of x's type, of c64 and of integers and bool f32; sums of f16 and
 // bf16 are computed in f32. Gradients are PyTorch's: 0 at 0, and elements of equal magnitude share that of a maximum.
 // Throw InvalidArgument (an undefined Tensor) and ShapeError.
@@ -190,8 +224,8 @@ Tensor eigvalsh(const Operand& a, bool upper = false);
 // -infinity it is the greatest and the least magnitude, of 0 how many elements are not 0. Of no elements 0, or infinity
 // for negative ord. The array API's vector_norm; NumPy's norm with axes.
 Tensor vector_norm(const Operand& x, double ord = 2, const Axes& axes = {}, bool keep_dims = false);
-// The norm of each matrix, the last two axes of x. Of no rows or columns 0, or infinity for the least of no sums. The
-// array API's matrix_norm but for the spectral ones.
+// The norm of each matrix, the last two axes of x. Of no rows or columns 0, or infinity for the least of no sums or
+// values. The array API's matrix_norm.
 Tensor matrix_norm(const Operand& x, MatrixNorm ord = MatrixNorm::fro, bool keep_dims = false);
 
 // ---- Products. Operands are converted to the type that they have in common, which the result has; integers wrap.

@@ -1,6 +1,7 @@
 // Decompositions of matrices into orthonormal factors, and what these solve (weft/linalg.h).
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "core/error_context.h"
@@ -10,6 +11,7 @@
 #include "graph/ops/eigh.h"
 #include "graph/ops/linalg.h"
 #include "graph/ops/qr.h"
+#include "graph/ops/svd.h"
 #include "graph/rules.h"
 #include "weft/array.h"
 #include "weft/error.h"
@@ -97,6 +99,81 @@ Tensor eigvalsh(const Operand& a, bool upper) try {
   return apply(make_op<EighOp>(EighAttributes{{upper}, false}), {a});
 } catch (const Error& e) {
   throw_in_function(e, "eigvalsh");
+}
+
+// ---- Singular values
+
+SvdResult svd(const Operand& a, bool full_matrices) try {
+  require_matrices(a, "svd", "a");
+  require_rank(a, 2, "svd", "a");
+  const Tensor u = apply(make_op<SvdOp>(kernels::SvdOptions{full_matrices}), {a});
+  return {u, result(u, 1), result(u, 2)};
+} catch (const Error& e) {
+  throw_in_function(e, "svd");
+}
+
+Tensor svdvals(const Operand& a) try {
+  require_matrices(a, "svdvals", "a");
+  require_rank(a, 2, "svdvals", "a");
+  return apply(make_op<SvdvalsOp>(SvdvalsAttributes{}), {a});
+} catch (const Error& e) {
+  throw_in_function(e, "svdvals");
+}
+
+namespace {
+
+// Which singular values [..., k] of a count as more than 0.
+Tensor counts(const Tensor& s, const Tensor& a, std::optional<double> rtol, std::string_view function) {
+  if (!rtol) {
+    const std::int64_t size = std::max(a.shape()[-2], a.shape()[-1]);
+    rtol = std::ldexp(static_cast<double>(size), a.dtype() == DType::f64 ? -52 : -23);
+  }
+  if (std::isnan(*rtol)) throw InvalidArgument("{}: rtol is NaN", function);
+  return greater(s, extreme(s, true, {-1}, true) * *rtol);
+}
+
+}  // namespace
+
+Tensor pinv(const Operand& a, std::optional<double> rtol) try {
+  require_matrices(a, "pinv", "a");
+  require_rank(a, 2, "pinv", "a");
+  const auto [u, s, vh] = svd(a, false);
+  const Tensor positive = counts(s, a, rtol, "pinv");
+  const Tensor inverse = select(positive, 1 / select(positive, s, 1), 0);
+  const Tensor y = matmul(adjoint(vh) * expand_dims(cast(inverse, u.dtype()), -2), adjoint(u));
+  return pseudo_inverse(a, y);
+} catch (const Error& e) {
+  throw_in_function(e, "pinv");
+}
+
+Tensor matrix_rank(const Operand& a, std::optional<double> rtol) try {
+  require_matrices(a, "matrix_rank", "a");
+  require_rank(a, 2, "matrix_rank", "a");
+  return count_nonzero(counts(svdvals(a), a, rtol, "matrix_rank"), {-1});
+} catch (const Error& e) {
+  throw_in_function(e, "matrix_rank");
+}
+
+Tensor cond(const Operand& a, MatrixNorm ord) try {
+  require_matrices(a, "cond", "a");
+  require_rank(a, 2, "cond", "a");
+  const bool of_two = ord == MatrixNorm::two || ord == MatrixNorm::minus_two;
+  if (!of_two) require_square(a, "cond", "a");
+  if (a.shape()[-2] == 0 || a.shape()[-1] == 0) {
+    throw ShapeError("cond: a is {}; expected matrices that are not empty", to_string(a.type()));
+  }
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (!is_spectral(ord) && ord != MatrixNorm::fro) {
+    const auto [inverse, info] = inv_ex(a);
+    return select(equal(info, 0), matrix_norm(a, ord) * matrix_norm(inverse, ord), kInfinity);
+  }
+  const Tensor s = svdvals(a), least = extreme(s, false, {-1}, false), greatest = extreme(s, true, {-1}, false);
+  const auto over = [](const Tensor& x, const Tensor& by) { return select(equal(by, 0), kInfinity, x / by); };
+  if (ord == MatrixNorm::two) return over(greatest, least);
+  if (ord == MatrixNorm::minus_two) return over(least, greatest);
+  return select(equal(least, 0), kInfinity, spectral_norm(s, ord) * spectral_norm(1 / s, ord));
+} catch (const Error& e) {
+  throw_in_function(e, "cond");
 }
 
 }  // namespace weft

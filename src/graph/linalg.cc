@@ -119,6 +119,11 @@ Tensor cholesky_inverse(const Operand& l, bool upper) try {
 
 // ---- Norms
 
+Tensor extreme(const Tensor& size, bool greatest, const Axes& axes, bool keep_dims) {
+  const Tensor found = reduce(greatest ? ReduceKind::max : ReduceKind::min, size, axes, keep_dims);
+  return greatest && size.size() == 0 ? maximum(found, 0) : found;
+}
+
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -130,12 +135,6 @@ Tensor magnitudes(const Tensor& x) {
 }
 
 DType norm_type(DType type) { return is_floating(type) ? type : DType::f32; }
-
-// The greatest of magnitudes, or the least; 0 and infinity of none.
-Tensor extreme(const Tensor& size, bool greatest, const Axes& axes, bool keep_dims) {
-  const Tensor found = reduce(greatest ? ReduceKind::max : ReduceKind::min, size, axes, keep_dims);
-  return greatest && size.size() == 0 ? maximum(found, 0) : found;
-}
 
 // (Σ size^ord)^(1/ord), with derivatives of 0 for magnitudes of 0 and a norm of 0.
 Tensor power_norm(const Tensor& size, double ord, const Axes& axes, bool keep_dims) {
@@ -165,8 +164,23 @@ Tensor vector_norm(const Operand& x, double ord, const Axes& axes, bool keep_dim
   throw_in_function(e, "vector_norm");
 }
 
+bool is_spectral(MatrixNorm ord) {
+  return ord == MatrixNorm::two || ord == MatrixNorm::minus_two || ord == MatrixNorm::nuc;
+}
+
+Tensor spectral_norm(const Tensor& s, MatrixNorm ord) {
+  if (ord == MatrixNorm::nuc) return reduce(ReduceKind::sum, s, {-1}, false);
+  if (ord == MatrixNorm::fro) return reduce(ReduceKind::l2, s, {-1}, false);
+  return extreme(s, ord == MatrixNorm::two, {-1}, false);
+}
+
 Tensor matrix_norm(const Operand& x, MatrixNorm ord, bool keep_dims) try {
   require_rank(x, 2, "matrix_norm", "x");
+  if (is_spectral(ord)) {
+    const Tensor wide = is_inexact(x.dtype()) ? accumulated(x) : cast(x, DType::f32);
+    const Tensor y = cast(spectral_norm(svdvals(wide), ord), norm_type(x.dtype()));
+    return keep_dims ? expand_dims(expand_dims(y, -1), -1) : y;
+  }
   const Tensor size = magnitudes(x);
   const auto norm = [&] {
     if (ord == MatrixNorm::fro) return reduce(ReduceKind::l2, size, {-2, -1}, keep_dims);

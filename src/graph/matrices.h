@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "weft/array.h"
+#include "weft/linalg.h"
 #include "weft/tensor.h"
 
 namespace weft {
@@ -21,6 +22,12 @@ void require_matrices(const Tensor& x, std::string_view function, std::string_vi
 // A product's operands in the type that they have in common.
 std::vector<Tensor> same_type(std::string_view function, std::span<const Tensor> operands);
 std::vector<Tensor> same_type(std::string_view function, const Tensor& a, const Tensor& b);
+
+// The greatest of magnitudes, or the least; 0 and infinity of none.
+Tensor extreme(const Tensor& size, bool greatest, const Axes& axes, bool keep_dims);
+// Whether singular values [..., k] give the norm, and that norm of them.
+bool is_spectral(MatrixNorm ord);
+Tensor spectral_norm(const Tensor& s, MatrixNorm ord);
 
 inline Tensor identity(std::int64_t n, DType type) { return eye(n, n, type); }
 

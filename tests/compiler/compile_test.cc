@@ -119,7 +119,9 @@ TEST(Compile, RandomGraphsHaveOpsOfEveryFamily) {
                          "triangular_solve",
                          "lu",
                          "qr",
-                         "eigh"}) {
+                         "eigh",
+                         "svd",
+                         "svdvals"}) {
     EXPECT_GE(times[op], 2) << op;
   }
 }

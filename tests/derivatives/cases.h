@@ -41,6 +41,7 @@ void add_numeric_derivatives(DerivativeCases& cases);
 void add_linalg_derivatives(DerivativeCases& cases);
 void add_qr_derivatives(DerivativeCases& cases);
 void add_eigh_derivatives(DerivativeCases& cases);
+void add_svd_derivatives(DerivativeCases& cases);
 
 const DerivativeCases& derivative_cases();
 

@@ -298,7 +298,7 @@ const std::map<std::string, Function>& functions_of_cases() {
       {"matrix_norm",
        [](X x, P p) {
          constexpr MatrixNorm kOrders[] = {MatrixNorm::fro, MatrixNorm::one, MatrixNorm::inf, MatrixNorm::minus_one,
-                                           MatrixNorm::minus_inf};
+                                           MatrixNorm::minus_inf, MatrixNorm::two, MatrixNorm::minus_two, MatrixNorm::nuc};
          return matrix_norm(x[0], kOrders[whole(p[0])]);
        }},
       {"inner", [](X x, P) { return inner(x[0], x[1]); }},
@@ -314,6 +314,21 @@ const std::map<std::string, Function>& functions_of_cases() {
          const auto [q, r] = qr(x[0], p[0] == 1 ? QrMode::complete : QrMode::reduced);
          return p[1] == 0 ? q : p[1] == 1 ? r : joined({q, r});
        }},
+      // Parts of tests/reference/svd.py, which do not depend on the phases of vectors.
+      {"svd",
+       [](X x, P p) {
+         const auto [u, s, vh] = svd(x[0], false);
+         const DType type = u.dtype();
+         const auto adjoint = [](const Tensor& y) { return y.dtype() == DType::c64 ? conj(y.T()) : y.T(); };
+         const Tensor weights = cast(arange(1, s.shape()[-1] + 1), type);
+         const std::vector<Tensor> parts{s, matmul(u * weights, adjoint(u)), matmul(adjoint(vh) * weights, vh),
+                                         matmul(u, vh)};
+         return p[0] < 4 ? parts[static_cast<std::size_t>(p[0])]
+                         : joined({cast(s, type), parts[1], parts[2], parts[3]});
+       }},
+      {"svdvals", [](X x, P) { return svdvals(x[0]); }},
+      {"pinv", [](X x, P p) { return pinv(x[0], p.empty() ? std::nullopt : std::optional(p[0])); }},
+      {"cond", [](X x, P p) { return cond(x[0], p[0] == 2 ? MatrixNorm::two : MatrixNorm::minus_two); }},
       {"lstsq", [](X x, P) { return lstsq(x[0], x[1]).solution; }},
   };
   return table;
@@ -341,7 +356,7 @@ std::vector<double> numbers(const Tensor& x) {
 class PyTorchDerivatives : public OnDevice {
  protected:
   void compare(DType type) {
-    for (const char* set : {"derivatives", "qr/gradients"}) compare(ReferenceCases(set), type);
+    for (const char* set : {"derivatives", "qr/gradients", "svd/gradients"}) compare(ReferenceCases(set), type);
   }
   void compare(const ReferenceCases& file, DType type) {
     for (const auto& c : file.list("cases.json")) {

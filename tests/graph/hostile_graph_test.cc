@@ -301,7 +301,7 @@ class Attempt {
     const Tensor b = below(4) ? add(a.dtype(), sides) : value();
     const bool upper = below(2) == 0;
     if (below(12) == 0) return below(2) ? eigh(a, upper).vectors : eigvalsh(below(2) ? a : value(), upper);
-    switch (below(26)) {
+    switch (below(29)) {
       case 0:
         return cholesky(a, upper);
       case 1:
@@ -316,7 +316,7 @@ class Attempt {
       case 6:
         return vector_norm(below(2) ? a : value(), real(), axes(), below(2) == 0);
       case 7:
-        return matrix_norm(a, static_cast<MatrixNorm>(below(5)), below(2) == 0);
+        return matrix_norm(a, static_cast<MatrixNorm>(below(8)), below(2) == 0);
       case 8:
         return inner(a, below(2) ? a : b);
       case 9:
@@ -351,6 +351,12 @@ class Attempt {
         return lu_solve(lu_factor(below(2) ? a : value()), b, upper);
       case 24:
         return inv(a);
+      case 25:
+        return below(2) ? svd(below(2) ? a : value(), upper).vh : svd(a, upper).u;
+      case 26:
+        return below(2) ? svdvals(below(2) ? a : value()) : cond(a, static_cast<MatrixNorm>(below(8)));
+      case 27:
+        return below(2) ? pinv(a, real()) : matrix_rank(a, below(2) ? std::optional(real()) : std::nullopt);
       default:
         return vander(value(), below(2) ? std::optional(number()) : std::nullopt, upper);
     }

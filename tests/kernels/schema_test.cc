@@ -29,7 +29,7 @@ std::vector<Shape> shapes_of(const Schema& kernel, std::string_view name) {
   if (kernel.name == "eigh" && name == "w") return {{1}};
   if (kernel.name == "eigh" && name == "v") return {{1, 1}};
   if (name == "info") return {Shape{}};
-  if (name == "pivots" || name == "order") return {{1}};
+  if (name == "pivots" || name == "order" || (kernel.family == "linalg" && name == "s")) return {{1}};
   if (name == "y") return {{1, 1}, {1}, {1, 2}, {1, 1, 1}, {1, 1, 1, 1}};
   if (name == "x" || name == "indices") return {{1, 1}, {1}};
   if (name == "key") return {{2}};

@@ -193,6 +193,32 @@ class Generator : public RandomGraphValues {
     }
   }
 
+  // Singular values of a well conditioned matrix, what the factors multiply to, or the pseudo-inverse.
+  Tensor singular(const Tensor& x) {
+    if (x.rank() < 2 || x.shape()[-2] > 16 || x.shape()[-1] > 16) return x;
+    const std::int64_t m = x.shape()[-2], n = x.shape()[-1];
+    const Tensor a = tanh(cast(x, DType::f32)) * (0.5 / static_cast<double>(std::max<std::int64_t>({m, n, 1}))) +
+                     eye(m, n, DType::f32);
+    switch (up_to(4)) {
+      case 0: {
+        const std::int64_t k = std::min(m, n);
+        const SvdResult f = svd(a, up_to(1));
+        const Tensor u = slice(f.u, f.u.rank() - 1, 0, k), vh = slice(f.vh, f.vh.rank() - 2, 0, k);
+        return cast(up_to(1) ? f.s : matmul(u * expand_dims(f.s, -2), vh), dtype_);
+      }
+      case 1:
+        return cast(svdvals(a), dtype_);
+      case 2:
+        return cast(
+            matrix_norm(a, pick(std::vector{MatrixNorm::two, MatrixNorm::minus_two, MatrixNorm::nuc}), up_to(1)),
+            dtype_);
+      case 3:
+        return cast(pinv(a), dtype_);
+      default:
+        return cast(matrix_rank(a), dtype_);
+    }
+  }
+
   // Softmax, norms and gates as frontends without these operations write them.
   Tensor written_out(const Tensor& x) {
     if (x.rank() == 0) return x;
@@ -510,7 +536,7 @@ class Generator : public RandomGraphValues {
         y = around_rows(x);
         break;
       case 13:
-        y = up_to(1) ? around_rows(x) : up_to(2) ? solve(x) : orthogonal(x);
+        y = up_to(1) ? around_rows(x) : up_to(2) ? solve(x) : up_to(1) ? orthogonal(x) : singular(x);
         break;
       case 10:
         y = typed(x);

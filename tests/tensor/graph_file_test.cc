@@ -225,6 +225,11 @@ TEST_F(GraphFileTest, EveryRowWithAMake) {
       const EighExResult e = eigh_ex(x(g, {2, 3, 3}, DType::c64), true);
       return std::vector{e.values, e.vectors, e.info, eigvalsh(x(g, {4, 4}))};
     };
+    all["svd"] = [=](Graph& g) {
+      const SvdResult f = svd(x(g, {2, 4, 3}, DType::c64), false);
+      return std::vector{f.u, f.s, f.vh};
+    };
+    all["svdvals"] = [=](Graph& g) { return std::vector{svdvals(x(g, {2, 4, 3}))}; };
     all["triangular_solve"] = [=](Graph& g) {
       return std::vector{solve_triangular(x(g, {2, 1, 3, 3}), x(g, {4, 3, 2}), {.adjoint = true, .unit = true})};
     };

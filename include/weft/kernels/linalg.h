@@ -102,4 +102,27 @@ struct EighOptions {
 void eigh(Stream& stream, const View& a, const View& w, const View& info, const std::optional<View>& v,
           const EighOptions& options = {});
 
+struct SvdOptions {
+  bool full_matrices = true;  // u and vh are square
+
+  void fields(AttributeVisitor& v) {
+    v.brief("full_matrices", full_matrices, true, "u and vh are square, instead of min(m, n) columns and rows");
+  }
+};
+
+// The singular value decomposition a = u · diag(s) · vh of a [..., m, n]: s [..., k], k = min(m, n), descending; the
+// columns of u [..., m, k] and the rows of vh [..., k, n] are orthonormal. full_matrices: u is [..., m, m] and vh
+// [..., n, n], completed by vectors that are orthogonal to the others. info i32 [...]: 0, or 1 where the iteration did
+// not converge; a matrix with NaN or an infinity has u, s and vh of NaN and info 1. a, u and vh are of one type: f32,
+// c64, or on the CPU f64; s has that type, for c64 f32. Of each vector the sign, or the phase, is arbitrary, and
+// vectors of equal values are an arbitrary basis of what they span.
+//
+// By one-sided Jacobi iteration: small matrices each by a workgroup, large ones by pairs of blocks of columns, whose
+// updates are matrix products. Errors are those of rounding relative to s[0]. Throws InvalidArgument; f64 on a GPU is
+// Unsupported. Source: Golub and Van Loan, "Matrix Computations", 4th edition, 8.6.
+void svd(Stream& stream, const View& a, const View& u, const View& s, const View& vh, const View& info,
+         const SvdOptions& options = {});
+// The same without the vectors, in less time.
+void svdvals(Stream& stream, const View& a, const View& s, const View& info);
+
 }  // namespace weft::kernels
