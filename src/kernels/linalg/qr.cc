@@ -36,20 +36,28 @@ std::int64_t power_of_two(std::int64_t n) {
 
 // ---- Small matrices
 
+// What a workgroup needs. Sizes of arrays are rounded up, so that few pipelines serve all sizes of matrices.
 struct SmallQr {
-  std::int64_t columns, threads, width, groups, bytes;
+  std::int64_t pitch, elements, columns, steps, threads, width, groups, bytes;
 
   // `most` threads at most.
   SmallQr(const View& a, const View& q, std::uint32_t most) {
-    const std::int64_t m = a.shape()[-2], n = a.shape()[-1], steps = std::min(m, n);
-    columns = std::max(n, q.shape()[-1]);
-    const std::int64_t wanted = m * columns <= 256 ? 32 : m * columns <= 1024 ? 128 : 256;
-    threads = std::min<std::int64_t>(wanted, most);
+    const std::int64_t m = a.shape()[-2], n = a.shape()[-1], wide = std::max(n, q.shape()[-1]);
+    threads = std::min<std::int64_t>(m * wide <= 256 ? 32 : m * wide <= 1024 ? 128 : 256, most);
     const std::int64_t rows = power_of_two(m);
-    width = std::min(power_of_two(columns), threads / std::clamp<std::int64_t>(rows, 1, threads / 32));
+    width = std::min(power_of_two(wide), threads / std::clamp<std::int64_t>(rows, 1, threads / 32));
     groups = std::min(threads / width, rows);
     threads = width * groups;
-    bytes = bytes_of(a) * (m * (columns | 1) + groups * columns + 2 * steps) + 4 * (columns + 1);
+    pitch = wide | 1;
+    elements = rounded(m * pitch);
+    columns = rounded(wide);
+    steps = rounded(std::min(m, n));
+    bytes = bytes_of(a) * (elements + groups * columns + 2 * steps) + 4 * (columns + 1);
+  }
+  // To the next number of three leading bits.
+  static std::int64_t rounded(std::int64_t n) {
+    const std::int64_t step = std::max<std::int64_t>(power_of_two(n) / 8, 1);
+    return ceil_div(n, step) * step;
   }
 };
 
@@ -67,9 +75,9 @@ void qr_small(gpu::Commands& commands, const View& a, const View& q, const View&
   call.write("r", r);
   batch.strides("r", r, 2);
   call.set("complex", is_complex(a)).set("q", q_columns > 0);
-  call.set("rows", m).set("pitch", small.columns | 1).set("columns", small.columns).set("steps", steps);
+  call.set("elements", small.elements).set("columns", small.columns).set("steps", small.steps);
   call.set("threads", small.threads).set("width", small.width).set("groups", small.groups);
-  call.index_param("m", m).index_param("n", n).index_param("steps", steps);
+  call.index_param("m", m).index_param("n", n).index_param("steps", steps).index_param("pitch", small.pitch);
   call.index_param("q_columns", q_columns).index_param("r_rows", r.shape()[-2]).param("nan", kNan);
   const std::int64_t elements = a.count() + q.count() + r.count();
   call.cost({.bytes = byte_size(a.dtype, static_cast<std::uint64_t>(elements)),
@@ -113,8 +121,8 @@ class LargeQr {
  private:
   static constexpr std::int64_t kColumns = 32;  // of a panel
   // A workgroup reflects a panel of that many rows alone, all columns in one dispatch. Taller ones are divided among
-  // workgroups, of all matrices about kGroups, and each column is a dispatch, which costs a few microseconds: about what
-  // one workgroup is estimated to take for a column of kRowsAlone rows on an H100.
+  // workgroups, of all matrices about kGroups, and each column is a dispatch, which costs a few microseconds: about
+  // what one workgroup is estimated to take for a column of kRowsAlone rows on an H100.
   static constexpr std::int64_t kRowsAlone = 1024, kGroups = 128, kLeastRows = 128;
 
   std::int64_t matrices() const { return element_count(batch_); }
