@@ -120,6 +120,12 @@ TEST(Call, MakesWhatFunctionsMade) {
   add_gradients(pixels, channels, [](const Tensors& t) { return instance_norm(t[0], t[1], {}, 1e-3); });
   const Tensor heads = g.input("heads", DType::f32, {2, 4, 5, 8}), lengths = g.input("lengths", DType::i32, {2});
   add_gradient(heads, [&](const Tensor& t) { return attention(t, t, t, {}, {.causal = true}, {}, lengths); });
+  // What only a few of them have.
+  const Tensor square = g.input("square", DType::f32, {3, 3});
+  add(irfft(fft(rfft(x))));
+  add(cholesky(square));
+  add(solve_triangular(square, square));
+  add(qr(square).r);
   add(stop_gradient(x));
   add(arange(0, 5));
   add(identity(x, IdentityKind::barrier));

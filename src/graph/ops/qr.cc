@@ -2,6 +2,7 @@
 
 #include "core/format.h"
 #include "graph/graph.h"
+#include "graph/node.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
 #include "graph/ops/linalg.h"
@@ -38,11 +39,13 @@ std::optional<OwnWork> QrOp::own_work(std::span<const View> in, std::span<const 
 // Those of the reduced form of m >= n, by which the others are expressed. Of a complete q of m > n the last columns are
 // any, and have none. Where r is singular they are infinite or NaN, as PyTorch's.
 
-bool QrOp::has_rule(const TensorType& type) const {
+bool QrOp::has_rule(const Differentiated& node) const {
+  const TensorType& type = node.inputs[0].type();
   const std::int64_t m = type.shape[-2], n = type.shape[-1];
   if (a.mode == QrMode::complete && m > n) {
-    throw Unsupported("qr: no derivative of the mode complete for more rows than columns, {}: take reduced",
-                      weft::to_string(type));
+    throw Unsupported(
+        "no derivative of qr{}: the last columns of a complete q of {} are not determined; the mode reduced has one",
+        node.outputs[0].defined() ? recorded_at(node.outputs[0].node()->line()) : std::string(), weft::to_string(type));
   }
   return a.mode != QrMode::r && m >= n;
 }
@@ -50,8 +53,8 @@ bool QrOp::has_rule(const TensorType& type) const {
 // Of more columns than rows q and the left part of r are those of the left columns; the others are qᴴ times theirs.
 std::vector<Tensor> QrOp::decomposed(std::span<const Tensor> in) const {
   const Tensor& x = in[0];
-  if (has_rule(x.type())) return {};
   const std::int64_t m = x.shape()[-2], n = x.shape()[-1];
+  if (a.mode != QrMode::r && m >= n) return {};
   const int last = x.rank() - 1;
   const Tensor q = apply(make_op<QrOp>(kernels::QrOptions{}), {m < n ? slice(x, last, 0, m) : x});
   Tensor r = result(q, 1);
@@ -78,7 +81,7 @@ Tensor half(const Tensor& x, Triangle part) {
 // The transpose of jvp(). Source: Walter and Lehmann, "Algorithmic differentiation of linear algebra functions with
 // application in optimum experimental design", 2010.
 Derivatives QrOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
-  if (!has_rule(node.inputs[0].type())) return std::nullopt;
+  if (!has_rule(node)) return std::nullopt;
   const Tensor &q = node.outputs[0], &r = node.outputs[1];
   Tensor inner;
   if (g[1].defined()) inner = matmul(g[1], adjoint(r));
@@ -90,7 +93,7 @@ Derivatives QrOp::vjp(const Differentiated& node, std::span<const Tensor> g) con
 // qᴴ da r⁻¹ = qᴴ dq + dr r⁻¹ is the sum of a matrix that changes its sign when it is transposed and conjugated and an
 // upper triangle with a real diagonal.
 Derivatives QrOp::jvp(const Differentiated& node, std::span<const Tensor> t) const {
-  if (!has_rule(node.inputs[0].type())) return std::nullopt;
+  if (!has_rule(node)) return std::nullopt;
   const Tensor &q = node.outputs[0], &r = node.outputs[1];
   const Tensor change = divided(t[0], r, false), inner = matmul(adjoint(q), change);
   const Tensor lower = half(inner, Triangle::lower), upper = inner - (lower - adjoint(lower));

@@ -19,7 +19,7 @@ class QrOp final : public OpOf<kernels::QrOptions> {
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 
  private:
-  bool has_rule(const TensorType& a) const;
+  bool has_rule(const Differentiated& node) const;
 };
 
 }  // namespace weft

@@ -1,5 +1,7 @@
 // QR factors: small matrices are a workgroup's, large ones are reflected by panels of columns, whose reflections are
 // applied to the other columns, and for q to the identity, as matrix products.
+#include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "kernels/check.h"
@@ -28,21 +30,35 @@ Shape with(Shape batch, std::initializer_list<std::int64_t> sizes) {
   return batch;
 }
 
+// The least power of two that is no less than n.
+std::int64_t power_of_two(std::int64_t n) {
+  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n)));
+}
+
 // ---- Small matrices
 
+// What a workgroup needs. Sizes of arrays are rounded up, so that few pipelines serve all sizes of matrices.
 struct SmallQr {
-  std::int64_t columns, threads, width, groups, bytes;
+  std::int64_t pitch, elements, columns, steps, threads, width, groups, bytes;
 
-  // `threads` at most.
+  // `most` threads at most.
   SmallQr(const View& a, const View& q, std::uint32_t most) {
-    const std::int64_t m = a.shape()[-2], n = a.shape()[-1], steps = std::min(m, n);
-    columns = std::max(n, q.shape()[-1]);
-    const std::int64_t wanted = m * columns <= 256 ? 32 : m * columns <= 1024 ? 128 : 256;
-    threads = std::min<std::int64_t>(wanted, most);
-    width = 1;
-    while (width < columns && width < 32) width *= 2;
-    groups = threads / width;
-    bytes = bytes_of(a) * (m * (columns | 1) + groups * columns + 2 * steps) + 4 * (columns + 1);
+    const std::int64_t m = a.shape()[-2], n = a.shape()[-1], wide = std::max(n, q.shape()[-1]);
+    threads = std::min<std::int64_t>(m * wide <= 256 ? 32 : m * wide <= 1024 ? 128 : 256, most);
+    const std::int64_t rows = power_of_two(m);
+    width = std::min(power_of_two(wide), threads / std::clamp<std::int64_t>(rows, 1, threads / 32));
+    groups = std::min(threads / width, rows);
+    threads = width * groups;
+    pitch = wide | 1;
+    elements = rounded(m * pitch);
+    columns = rounded(wide);
+    steps = rounded(std::min(m, n));
+    bytes = bytes_of(a) * (elements + groups * columns + 2 * steps) + 4 * (columns + 1);
+  }
+  // To the next number of three leading bits.
+  static std::int64_t rounded(std::int64_t n) {
+    const std::int64_t step = std::max<std::int64_t>(power_of_two(n) / 8, 1);
+    return ceil_div(n, step) * step;
   }
 };
 
@@ -60,9 +76,9 @@ void qr_small(gpu::Commands& commands, const View& a, const View& q, const View&
   call.write("r", r);
   batch.strides("r", r, 2);
   call.set("complex", is_complex(a)).set("q", q_columns > 0);
-  call.set("rows", m).set("pitch", small.columns | 1).set("columns", small.columns).set("steps", steps);
+  call.set("elements", small.elements).set("columns", small.columns).set("steps", small.steps);
   call.set("threads", small.threads).set("width", small.width).set("groups", small.groups);
-  call.index_param("m", m).index_param("n", n).index_param("steps", steps);
+  call.index_param("m", m).index_param("n", n).index_param("steps", steps).index_param("pitch", small.pitch);
   call.index_param("q_columns", q_columns).index_param("r_rows", r.shape()[-2]).param("nan", kNan);
   const std::int64_t elements = a.count() + q.count() + r.count();
   call.cost({.bytes = byte_size(a.dtype, static_cast<std::uint64_t>(elements)),
@@ -105,7 +121,9 @@ class LargeQr {
 
  private:
   static constexpr std::int64_t kColumns = 32;  // of a panel
-  // A workgroup reflects a panel of that many rows alone, all columns in one dispatch; of taller ones each has a part.
+  // A workgroup reflects a panel of that many rows alone, all columns in one dispatch. Taller ones are divided among
+  // workgroups, of all matrices about kGroups, and each column is a dispatch, which costs a few microseconds: about
+  // what one workgroup is estimated to take for a column of kRowsAlone rows on an H100.
   static constexpr std::int64_t kRowsAlone = 1024, kGroups = 128, kLeastRows = 128;
 
   std::int64_t matrices() const { return element_count(batch_); }
@@ -167,10 +185,12 @@ class LargeQr {
     GpuScratch scratch(commands_);
     const std::int64_t n = columns.shape()[-2], rows = columns.shape()[-1];
     const gpu::Capabilities& can = commands_.device().capabilities();
-    const std::int64_t groups = rows <= kRowsAlone ? 1 : std::min(kGroups, ceil_div(rows, kLeastRows));
+    const std::int64_t groups =
+        rows <= kRowsAlone ? 1 : std::min(ceil_div(kGroups, matrices()), ceil_div(rows, kLeastRows));
     const View sums = dense(scratch, columns.dtype, {2, matrices(), groups + 1, n});
     const std::uint32_t threads = workgroup_size(can, can.software ? 64 : 1024);
-    const std::int64_t lanes = std::min<std::int64_t>(threads, 256) / 8;
+    const std::int64_t size = power_of_two(n);
+    const std::int64_t lanes = std::clamp<std::int64_t>(threads / size, std::min(threads / 8, 32u), 64);
     for (std::int64_t step = 0; step <= n; step += groups > 1 ? 1 : n + 1) {
       Call call(commands_, "qr_panel");
       call.include("linalg_common").include("qr_common");
@@ -179,7 +199,7 @@ class LargeQr {
       batch.strides("v", v, 2);
       batch.strides("r", r, 2);
       call.set("complex", is_complex(columns))
-          .set("size", kColumns)
+          .set("size", size)
           .set("threads", threads)
           .set("lanes", lanes)
           .set("unroll", 4);

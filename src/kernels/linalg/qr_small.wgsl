@@ -2,11 +2,10 @@
   The QR factors of matrices that fit workgroup memory, a workgroup for each. Columns below the diagonal stay what they
   are reflected by until q's columns take their places, from the last one on.
 
-  groups: rows of `width` threads, which share a sum. columns: of a or of q, whichever has more. q: whether it is wanted.
+  groups: rows of `width` threads, which share a sum. elements, columns, steps: no fewer than there are. q: whether it is
+  wanted.
 #}
-const kPitch = {{ pitch }}u;
-const kColumns = {{ columns }}u;
-var<workgroup> s: array<value, {{ rows * pitch }}>;
+var<workgroup> s: array<value, {{ elements }}>;
 var<workgroup> partial: array<value, {{ groups * columns }}>;
 var<workgroup> factors: array<value, {{ steps }}>;
 var<workgroup> tips: array<value, {{ steps }}>;
@@ -15,7 +14,7 @@ var<workgroup> largest: atomic<u32>;
 
 fn total(j: u32) -> value {
   var sum = partial[j];
-  for (var g = 1u; g < {{ groups }}u; g++) { sum += partial[g * kColumns + j]; }
+  for (var g = 1u; g < {{ groups }}u; g++) { sum += partial[g * {{ columns }}u + j]; }
   return sum;
 }
 {% if q %}
@@ -44,7 +43,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
     var most = 0u;
     for (var i = ty; i < p.m; i += {{ groups }}u) {
       let v = load_a(a0 + i * p.a_row + j * p.a_column);
-      s[i * kPitch + j] = v;
+      s[i * p.pitch + j] = v;
       most = max(most, magnitude_bits(v));
     }
     atomicMax(&magnitude[j], most);
@@ -55,17 +54,17 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   let nan = {{ "vec2<f32>(p.nan, p.nan)" if complex else "p.nan" }};
   for (var j = tx; j < p.n; j += {{ width }}u) {
     let scale = scale_of(atomicLoad(&magnitude[j]));
-    for (var i = ty; i < p.m; i += {{ groups }}u) { s[i * kPitch + j] *= scale; }
+    for (var i = ty; i < p.m; i += {{ groups }}u) { s[i * p.pitch + j] *= scale; }
   }
   for (var k = 0u; k < p.steps; k++) {
     workgroupBarrier();
     for (var j = k + tx; j < p.n; j += {{ width }}u) {
       var sum = value();
-      for (var i = k + 1u + ty; i < p.m; i += {{ groups }}u) { sum += product(conjugate(s[i * kPitch + k]), s[i * kPitch + j]); }
-      partial[ty * kColumns + j] = sum;
+      for (var i = k + 1u + ty; i < p.m; i += {{ groups }}u) { sum += product(conjugate(s[i * p.pitch + k]), s[i * p.pitch + j]); }
+      partial[ty * {{ columns }}u + j] = sum;
     }
     workgroupBarrier();
-    let h = reflection(s[k * kPitch + k], real_part(total(k)));
+    let h = reflection(s[k * p.pitch + k], real_part(total(k)));
     if (lid == 0u) {
       factors[k] = h.factor;
       tips[k] = h.tip;
@@ -73,10 +72,10 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
     for (var j = k + tx; j < p.n; j += {{ width }}u) {
       var v = {{ "vec2<f32>(h.beta, 0.0)" if complex else "h.beta" }};
       if (j > k) {
-        let top = s[k * kPitch + j];
+        let top = s[k * p.pitch + j];
         let w = product(conjugate(h.factor), product(conjugate(h.tip), top) + total(j));
         v = top - product(h.tip, w);
-        for (var i = k + 1u + ty; i < p.m; i += {{ groups }}u) { s[i * kPitch + j] -= product(s[i * kPitch + k], w); }
+        for (var i = k + 1u + ty; i < p.m; i += {{ groups }}u) { s[i * p.pitch + j] -= product(s[i * p.pitch + k], w); }
       }
       if (ty == 0u && live) {
         v = v * unscale_of(atomicLoad(&magnitude[j]));
@@ -95,7 +94,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   workgroupBarrier();
   for (var j = p.steps + tx; j < p.q_columns; j += {{ width }}u) {
     for (var i = ty; i < p.m; i += {{ groups }}u) {
-      s[i * kPitch + j] = select(value(), {{ "vec2<f32>(1.0, 0.0)" if complex else "1.0" }}, i == j);
+      s[i * p.pitch + j] = select(value(), {{ "vec2<f32>(1.0, 0.0)" if complex else "1.0" }}, i == j);
     }
   }
   for (var t = 1u; t <= p.steps; t++) {
@@ -105,20 +104,20 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
       let reflected = j == k + 1u && j < p.steps;
       var sum = value();
       for (var i = k + 1u + ty; i < p.m; i += {{ groups }}u) {
-        var v = s[i * kPitch + j];
+        var v = s[i * p.pitch + j];
         if (reflected) {
           v = column_of_q(i, j, v);
-          s[i * kPitch + j] = v;
+          s[i * p.pitch + j] = v;
         }
-        sum += product(conjugate(s[i * kPitch + k]), v);
+        sum += product(conjugate(s[i * p.pitch + k]), v);
       }
-      partial[ty * kColumns + j] = sum;
+      partial[ty * {{ columns }}u + j] = sum;
     }
     workgroupBarrier();
     for (var j = k + 1u + tx; j < p.q_columns; j += {{ width }}u) {
       let w = product(factors[k], total(j));
-      if (ty == 0u) { s[k * kPitch + j] = -product(tips[k], w); }
-      for (var i = k + 1u + ty; i < p.m; i += {{ groups }}u) { s[i * kPitch + j] -= product(s[i * kPitch + k], w); }
+      if (ty == 0u) { s[k * p.pitch + j] = -product(tips[k], w); }
+      for (var i = k + 1u + ty; i < p.m; i += {{ groups }}u) { s[i * p.pitch + j] -= product(s[i * p.pitch + k], w); }
     }
   }
   workgroupBarrier();
@@ -127,7 +126,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   for (var e = lid; e < p.m * p.q_columns; e += {{ threads }}u) {
     let i = e / p.q_columns;
     let j = e % p.q_columns;
-    var v = s[i * kPitch + j];
+    var v = s[i * p.pitch + j];
     if (j == 0u) { v = column_of_q(i, 0u, v); }
     store_q(q0 + i * p.q_row + j * p.q_column, select(nan, v, finite));
   }
