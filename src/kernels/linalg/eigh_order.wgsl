@@ -12,7 +12,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   let i = index % p.n;
   if (i == 0u) {
     var far = false;
-    for (var k = 0u; k < p.pairs; k++) { far = far || load_flags(matrix * p.pairs + k) == 2; }
+    for (var k = 0u; k < p.pairs; k++) { far = far || load_flags(matrix * p.pairs + k) == 3; }
     if (far) { store_scales(3u * matrix, 0.0); }
   }
   let own = load_values(matrix * p.size + i);

@@ -3,8 +3,8 @@
   `size` / 2 rows rotates their rows and columns where they meet, and writes the product of its rotations to j
   [matrix, pair, row, column]. active [matrix, pair]: whether there is any.
 
-  flags [sweep % 2, matrix, pair]: what the rounds of a sweep rotated; where the last sweep did nothing, this one is not
-  needed. p.sweep counts from 0. p.own: pairs within the blocks are rotated too, once in each sweep.
+  flags [sweep % 2, matrix, pair]: what the rounds of a sweep rotated, as `rotated` says; after a sweep that
+  found almost all negligible there is nothing to do. p.sweep counts from 0. p.own: pairs within the blocks are rotated too, once in each sweep.
 #}
 var<workgroup> going: atomic<u32>;
 
@@ -21,7 +21,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   if (live && p.sweep == 0u && lid == 0u) { atomicMax(&going, 1u); }
   if (live && p.sweep > 0u) {
     for (var k = lid; k < p.pairs; k += {{ threads }}u) {
-      if (load_flags((p.sweep + 1u) % 2u * slots + matrix * p.pairs + k) != 0) { atomicMax(&going, 1u); }
+      if (load_flags((p.sweep + 1u) % 2u * slots + matrix * p.pairs + k) > 1) { atomicMax(&going, 1u); }
     }
   }
   workgroupBarrier();

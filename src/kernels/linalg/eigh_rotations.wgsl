@@ -15,7 +15,8 @@ var<workgroup> v: array<value, {{ size * pitch }}>;
 {% endif %}
 var<workgroup> pairs: array<vec2<u32>, {{ size // 2 }}>;
 var<workgroup> turns: array<vec4<f32>, {{ size // 2 }}>;  // sine, tangent of half the angle, phase
-// What was rotated in a sweep: 0, 1, or 2 where an element was far from negligible.
+// What was rotated in a sweep. 0: nothing; 1: elements that were almost negligible, after which no other sweep is needed;
+// 2: larger ones; 3: some that are far from negligible.
 var<workgroup> rotated: atomic<u32>;
 var<workgroup> state: u32;  // the same, for all threads
 
@@ -42,7 +43,7 @@ fn choose_turn(k: u32, pair: vec2<u32>, n: u32, threshold: f32) {
       s[pair.y * kPitch + pair.y] = of_real(b + tangent * size);
       s[pair.x * kPitch + pair.y] = value();
       s[pair.y * kPitch + pair.x] = value();
-      atomicMax(&rotated, select(1u, 2u, size > 64.0 * threshold));
+      atomicMax(&rotated, 1u + select(0u, 1u, size > 4.0 * threshold) + select(0u, 1u, size > 64.0 * threshold));
     }
   }
   pairs[k] = pair;

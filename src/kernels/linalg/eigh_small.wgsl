@@ -63,7 +63,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
     }
     if (lid == 0u) { state = atomicExchange(&rotated, 0u); }
     left = workgroupUniformLoad(&state);
-    if (left == 0u) { break; }
+    if (left < 2u) { break; }
   }
   // The order of the eigenvalues; of equal ones that of their columns.
   for (var i = lid; i < p.n; i += {{ threads }}u) {
@@ -77,7 +77,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   }
   workgroupBarrier();
   if (matrix >= p.count) { return; }
-  let good = finite && left != 2u;
+  let good = finite && left < 3u;
   let w0 = at_w(c);
   for (var i = lid; i < p.n; i += {{ threads }}u) {
     let at = order[i];
