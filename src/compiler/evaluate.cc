@@ -1,5 +1,7 @@
 #include "compiler/evaluate.h"
 
+#include <algorithm>
+
 #include <cstring>
 
 #include "core/format.h"
@@ -43,7 +45,7 @@ std::vector<TensorData> evaluate(const Op& op, std::span<const TensorData> input
   }
   std::vector<View> results;
   for (const TensorType& t : op.infer(types)) results.push_back(fresh(t));
-  if (results[0].count() == 0) {
+  if (std::ranges::all_of(results, [](const View& v) { return v.count() == 0; })) {
     // Nothing to compute.
   } else if (op.is_view()) {
     const auto shown = op.view_layout(operands[0].layout);
