@@ -158,7 +158,7 @@ class LargeSvd {
       : stream_(stream), commands_(*stream.gpu()), problem_(problem), memory_(commands_) {
     const gpu::Capabilities& can = commands_.device().capabilities();
     // The Gram matrix and the rotations of two blocks are in workgroup memory.
-    std::int64_t most = 32;
+    std::int64_t most = std::min<std::int64_t>(32, workgroup_size(can, 256) / 8);  // as svd_apply.wgsl shares them
     while (most > 4 && 8 * most * most * problem.element() + most * 40 + 64 > can.max_workgroup_memory) most -= 2;
     blocks_ = 2 * ceil_div(problem.n(), 2 * most);
     block_ = ceil_div(problem.n(), blocks_);
