@@ -48,8 +48,8 @@ void add_svd_derivatives(DerivativeCases& cases) {
       [=](Operands x) { return std::vector{matrix_norm(apart(x[0]), MatrixNorm::minus_two, true)}; });
   add("matrix_norm_nuc", {{3, 3}}, [=](Operands x) { return std::vector{matrix_norm(apart(x[0]), MatrixNorm::nuc)}; });
   add("condition", {{3, 2}}, [=](Operands x) { return std::vector{cond(apart(x[0]))}; });
-  add("cond_fro", {{2, 3, 3}}, [=](Operands x) { return std::vector{cond(apart(x[0]), MatrixNorm::fro)}; });
-  add("cond_nuc", {{2, 2}}, [=](Operands x) { return std::vector{cond(apart(x[0]), MatrixNorm::nuc)}; });
+  add("condition_fro", {{2, 3, 3}}, [=](Operands x) { return std::vector{cond(apart(x[0]), MatrixNorm::fro)}; });
+  add("condition_nuc", {{2, 2}}, [=](Operands x) { return std::vector{cond(apart(x[0]), MatrixNorm::nuc)}; });
 }
 
 }  // namespace weft::test

@@ -80,26 +80,34 @@ class SvdCall : public Call {
 
 // How a workgroup shares the columns; nothing: they do not fit.
 struct SmallForm {
-  std::int64_t columns, pitch, lanes, threads;
+  std::int64_t size, pitch, lanes, threads;
 };
 std::optional<SmallForm> small_form(const gpu::Capabilities& can, const Problem& problem) {
-  const std::int64_t n = problem.n(), columns = n + n % 2, pairs = columns / 2, rows = problem.vectors ? 2 * n : n;
-  const std::int64_t most = std::min<std::int64_t>(workgroup_size(can, 256), can.software ? 64 : 256);
-  if (pairs > workgroup_size(can, 256)) return {};
-  // A software device runs a workgroup on one core: there is nothing to share.
-  std::int64_t lanes = 1;
-  while (lanes < (can.software ? 2 : 32) && lanes * 2 * pairs <= most && lanes * 16 <= rows) lanes *= 2;
-  std::int64_t threads = 32;
-  while (threads < pairs * lanes) threads *= 2;
-  const auto fits = [&](std::int64_t pitch) {
-    return columns * pitch * problem.element() + threads * 16 + columns * 14 + 16 <= can.max_workgroup_memory;
+  const auto form_of = [&](std::int64_t size) -> std::optional<SmallForm> {
+    const std::int64_t pairs = size / 2, rows = problem.vectors ? 2 * size : size;
+    const std::int64_t most = can.software ? 64 : workgroup_size(can, 256);
+    if (pairs > workgroup_size(can, 256)) return {};
+    // A software device runs a workgroup on one core: there is nothing to share.
+    std::int64_t lanes = 1, threads = 32;
+    while (lanes < (can.software ? 2 : 32) && lanes * 2 * pairs <= most && lanes * 16 <= rows) lanes *= 2;
+    while (threads < pairs * lanes) threads *= 2;
+    const auto fits = [&](std::int64_t pitch) {
+      return size * pitch * problem.element() + threads * 16 + size * 14 + 16 <= can.max_workgroup_memory;
+    };
+    // With this pitch the threads of adjacent columns are in different banks.
+    std::int64_t pitch = rows;
+    while (lanes < 32 && pitch % 32 != lanes) ++pitch;
+    if (!fits(pitch)) pitch = rows;
+    if (!fits(pitch)) return {};
+    return SmallForm{size, pitch, lanes, threads};
   };
-  // With this pitch the threads of adjacent columns are in different banks.
-  std::int64_t pitch = rows;
-  while (lanes < 32 && pitch % 32 != lanes) ++pitch;
-  if (!fits(pitch)) pitch = rows;
-  if (!fits(pitch)) return {};
-  return SmallForm{columns, pitch, lanes, threads};
+  const std::int64_t n = problem.n();
+  // Few sizes, so that there are few shaders; beyond them the very one.
+  for (const std::int64_t size : {8, 16, 32, 48, 64}) {
+    if (n > size) continue;
+    if (const auto form = form_of(size)) return form;
+  }
+  return form_of(n + n % 2);
 }
 
 void svd_small(gpu::Commands& commands, const Problem& problem, const SmallForm& form, const View& good) {
@@ -113,7 +121,8 @@ void svd_small(gpu::Commands& commands, const Problem& problem, const SmallForm&
     call.write("left", problem.vectors->left).write("good", good);
     call.batch.strides("left", problem.vectors->left, 2);
   }
-  call.set("columns", form.columns).set("pitch", form.pitch).set("lanes", form.lanes).set("threads", form.threads);
+  call.set("size", form.size).set("pitch", form.pitch).set("lanes", form.lanes).set("threads", form.threads);
+  call.index_param("pairs", (problem.n() + 1) / 2);
   call.param("sweeps", std::uint32_t{kSweeps}).param("tolerance", problem.tolerance());
   const auto n = static_cast<double>(problem.n()), matrices = static_cast<double>(problem.matrices());
   const double sweeps = 7, rows = problem.vectors ? 2 * n : n;
@@ -149,7 +158,7 @@ class LargeSvd {
       : stream_(stream), commands_(*stream.gpu()), problem_(problem), memory_(commands_) {
     const gpu::Capabilities& can = commands_.device().capabilities();
     // The Gram matrix and the rotations of two blocks are in workgroup memory.
-    std::int64_t most = 32;
+    std::int64_t most = std::min<std::int64_t>(32, workgroup_size(can, 256) / 8);  // as svd_apply.wgsl shares them
     while (most > 4 && 8 * most * most * problem.element() + most * 40 + 64 > can.max_workgroup_memory) most -= 2;
     blocks_ = 2 * ceil_div(problem.n(), 2 * most);
     block_ = ceil_div(problem.n(), blocks_);

@@ -1,17 +1,17 @@
 {#
-  The singular values of square matrices that fit workgroup memory, a workgroup for each, by one-sided Jacobi iteration:
+  The singular values of square matrices of up to `size` columns, a workgroup for each, by one-sided Jacobi iteration:
   the columns x of a are rotated in pairs until all are orthogonal, and below them those of the identity with them. A
-  round has `columns` / 2 disjoint pairs, `lanes` threads each.
+  round has p.pairs disjoint pairs, `lanes` threads each.
 
   vectors: `left` gets the columns over their norms, by descending norm, `right` the conjugates of the rotations. good:
   how many columns of left are not 0.
 #}
 const kPitch = {{ pitch }}u;
-var<workgroup> x: array<value, {{ columns * pitch }}>;
+var<workgroup> x: array<value, {{ size * pitch }}>;
 var<workgroup> sums: array<vec4<f32>, {{ threads }}>;
-var<workgroup> norms: array<vec2<f32>, {{ columns }}>;  // of the columns of x, and below
-var<workgroup> order: array<u32, {{ columns }}>;
-var<workgroup> dirty: array<u32, {{ columns // 2 }}>;
+var<workgroup> norms: array<vec2<f32>, {{ size }}>;  // of the columns of x, and below
+var<workgroup> order: array<u32, {{ size }}>;
+var<workgroup> dirty: array<u32, {{ size // 2 }}>;
 var<workgroup> go: u32;
 var<workgroup> largest: atomic<u32>;
 
@@ -48,9 +48,9 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   var failed = !finite;
   for (var sweep = 0u; sweep < p.sweeps; sweep++) {
     var rotated = 0u;
-    for (var step = 0u; step < {{ columns - 1 }}u; step++) {
-      let pair = players(step, min(slot, {{ columns // 2 - 1 }}u), {{ columns }}u);
-      let in_use = slot < {{ columns // 2 }}u && pair.y < p.n && finite;
+    for (var step = 0u; step < 2u * p.pairs - 1u; step++) {
+      let pair = players(step, min(slot, p.pairs - 1u), 2u * p.pairs);
+      let in_use = slot < p.pairs && pair.y < p.n && finite;
       let g = pair.x * kPitch;
       let h = pair.y * kPitch;
       var sum = vec4<f32>();
@@ -96,11 +96,11 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
       }
       workgroupBarrier();
     }
-    if (lane == 0u && slot < {{ columns // 2 }}u) { dirty[slot] = rotated; }
+    if (lane == 0u && slot < p.pairs) { dirty[slot] = rotated; }
     workgroupBarrier();
     if (lid == 0u) {
       var any = 0u;
-      for (var k = 0u; k < {{ columns // 2 }}u; k++) { any |= dirty[k]; }
+      for (var k = 0u; k < p.pairs; k++) { any |= dirty[k]; }
       go = any;
     }
     if (workgroupUniformLoad(&go) == 0u) { break; }
