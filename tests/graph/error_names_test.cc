@@ -12,6 +12,7 @@
 #include "weft/array.h"
 #include "weft/convolution.h"
 #include "weft/creation.h"
+#include "weft/distributions.h"
 #include "weft/error.h"
 #include "weft/evaluate.h"
 #include "weft/indexing.h"
@@ -227,6 +228,39 @@ std::vector<Wrong> wrong_calls() {
       {"random::integers", [=] { random::integers({2}, 0, 5, DType::f32, key); }},
       {"random::bernoulli", [=] { random::bernoulli({2}, f, key); }},
       {"random::bernoulli", [=] { random::bernoulli({2}, 0.5, f); }},
+      {"random::gumbel", [=] { random::gumbel({2}, 0, -1, DType::f32, key); }},
+      {"random::laplace", [=] { random::laplace({2}, c, 1, DType::f32, key); }},
+      {"random::cauchy", [=] { random::cauchy({2}, 0, 1, DType::f32, f); }},
+      {"random::logistic", [=] { random::logistic({2}, none, 1, DType::f32, key); }},
+      {"random::exponential", [=] { random::exponential({2}, 1, DType::i32, key); }},
+      {"random::truncated_normal", [=] { random::truncated_normal({2}, 2, 1, 0, 1, DType::f32, key); }},
+      {"random::gamma", [=] { random::gamma({2}, 1, 1, DType::f32, f); }},
+      {"random::log_gamma", [=] { random::log_gamma({2}, -1, DType::f32, key); }},
+      {"random::beta", [=] { random::beta({2}, 1, 1, DType::f32, f); }},
+      {"random::dirichlet", [=] { random::dirichlet({2}, none, DType::f32, key); }},
+      {"random::chi_square", [=] { random::chi_square({2}, -1, DType::f32, key); }},
+      {"random::student_t", [=] { random::student_t({2}, 1, 0, 1, DType::f32, f); }},
+      {"random::poisson", [=] { random::poisson({2}, 1, DType::u8, key); }},
+      {"random::poisson", [=] { random::poisson({2}, 1, DType::i32, f); }},
+      {"random::binomial", [=] { random::binomial({2}, 1.5, 0.5, DType::i32, key); }},
+      {"random::geometric", [=] { random::geometric({2}, 2, DType::i32, key); }},
+      {"random::categorical", [=] { random::categorical({2}, f, 9, key); }},
+      {"random::categorical", [=] { random::categorical(std::nullopt, f, 0, f); }},
+      {"random::multinomial", [=] { random::multinomial({2}, -1, f, key); }},
+      {"random::multivariate_normal", [=] { random::multivariate_normal({2}, v, f, DType::f32, key); }},
+      {"random::choice", [=] { random::choice(-1, {2}, {}, key); }},
+      {"random::choice", [=] { random::choice(f, {200}, {.replace = false}, key); }},
+      {"random_gamma", [=] { random_gamma(key, none, {2}); }},
+      {"random_gamma", [=] { random_gamma(key, f, {1}); }},
+      {"random_gamma_gradient", [=] { random_gamma_gradient(f, c); }},
+      {"random_gamma_gradient", [=] { random_gamma_gradient(zeros({3}), zeros({4})); }},
+      {"random_poisson", [=] { random_poisson(f, f, {2}); }},
+      {"random_binomial", [=] { random_binomial(key, f, f, {2}); }},
+      {"random_geometric", [=] { random_geometric(key, i, {2}); }},
+      {"random_categorical", [=] { random_categorical(key, none); }},
+      {"random_categorical", [=] { random_categorical(key, f, 7); }},
+      {"random_categorical", [=] { random_categorical(key, zeros({2, 0})); }},
+      {"random_signed_uniform", [=] { random_signed_uniform(f, {2}); }},
       {"random::permutation", [=] { random::permutation(-1, key); }},
       {"random::permutation", [=] { random::permutation(5, f); }},
       {"random::permutation", [=] { random::permutation(none, 0, key); }},

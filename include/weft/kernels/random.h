@@ -54,6 +54,13 @@ void random_signed_uniform(Stream& stream, const View& key, const View& y);
 // 6.5 deviations.
 void random_gamma(Stream& stream, const View& key, const View& concentration, const View& y, bool logarithm = false);
 
+// y = the derivatives of samples of random_gamma(), or of their logarithms, for their concentrations, with the
+// probability below each fixed: within 2e-5 of it in f32, relatively. Operands broadcast to y, which has the samples'
+// type. 0 for a sample 0; NaN for a concentration of 0, below or NaN, and for a sample NaN. Source: Figurnov, Mohamed and
+// Mnih, "Implicit reparameterization gradients", 2018.
+void random_gamma_gradient(Stream& stream, const View& concentration, const View& sample, const View& y,
+                           bool logarithm = false);
+
 // y i32 with Poisson distributions. Of a rate 0 (or denormal) y is 0; from 2^31 on it is 2^31 - 1; of a negative rate or
 // NaN it is -1. Rates below 10 by inversion of one number of 33 bits, others by Hörmann's PTRS. Source: Hörmann, "The
 // transformed rejection method for generating Poisson random variables", 1993.

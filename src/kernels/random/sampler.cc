@@ -118,6 +118,18 @@ void run(Stream& stream, SamplerProblem p) {
             });
 }
 
+void gamma_gradient_part(gpu::Commands& commands, const View& a, const View& x, const View& y, bool logarithm) {
+  const std::array<Strides, 3> strides{y.strides(), a.strides(), x.strides()};
+  const Collapsed c = collapse(y.shape(), strides);
+  Call call(commands, "gamma_gradient");
+  const std::uint32_t workgroup = workgroup_size(call.capabilities(), 128);
+  call.read("a", a).read("x", x).write("y", y).opaque_zero();
+  call.iterate(c.shape).strides("y", c.strides[0]).strides("a", c.strides[1]).strides("x", c.strides[2]);
+  call.set("workgroup", workgroup).set("logarithm", logarithm).index_param("count", y.count());
+  call.cost({.flops = 200.0 * static_cast<double>(y.count())});
+  call.dispatch_groups("random_gamma_gradient", ceil_div(y.count(), workgroup));
+}
+
 void categorical_part(gpu::Commands& commands, const CategoricalProblem& p, std::int64_t first) {
   Strides of_rows = p.x.strides();
   const std::int64_t length = p.x.shape().back(), step = of_rows.back();
@@ -145,6 +157,21 @@ void categorical_part(gpu::Commands& commands, const CategoricalProblem& p, std:
 void random_gamma(Stream& stream, const View& key, const View& concentration, const View& y, bool logarithm) {
   call(stream, CallKey("random_gamma", logarithm), {key, concentration, y}, [&](Stream& s) {
     run(s, {.form = logarithm ? Form::log_gamma : Form::gamma, .key = key, .a = concentration, .y = y});
+  });
+}
+
+void random_gamma_gradient(Stream& stream, const View& concentration, const View& sample, const View& y,
+                           bool logarithm) {
+  call(stream, CallKey("random_gamma_gradient", logarithm), {concentration, sample, y}, [&](Stream& s) {
+    constexpr std::string_view kName = "random_gamma_gradient";
+    check_views(kName, {&concentration, &sample}, {&y});
+    const View a = broadcast_to(kName, "concentration", concentration, y), x = broadcast_to(kName, "sample", sample, y);
+    check_memory(s, kName, {{"concentration", a}, {"sample", x}}, {{"y", y}});
+    if (y.count() == 0) return;
+    if (s.cpu()) return gamma_gradient_cpu(*s.cpu(), a, x, y, logarithm);
+    in_pieces(s.gpu()->device().capabilities(), kName, {y, a, x}, 0, 0, [&](std::span<const View> v, std::int64_t) {
+      gamma_gradient_part(*s.gpu(), v[1], v[2], v[0], logarithm);
+    });
   });
 }
 

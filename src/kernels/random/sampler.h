@@ -18,6 +18,9 @@ struct SamplerProblem {
 constexpr std::uint32_t kAttempts = 64;
 void sampler_cpu(cpu::Executor& executor, const SamplerProblem& problem);
 
+// y = the derivatives of samples x, or of their logarithms, for their concentrations a; all of one shape.
+void gamma_gradient_cpu(cpu::Executor& executor, const View& a, const View& x, const View& y, bool logarithm);
+
 // Logits x with the categories along the last axis; y has the others.
 struct CategoricalProblem {
   View key, x, y;
