@@ -22,14 +22,14 @@ Tensor random_signed_uniform(const Operand& key, const Shape& shape);
 // Mohamed and Mnih, "Implicit reparameterization gradients", 2018.
 Tensor random_gamma(const Operand& key, const Operand& concentration, const Shape& shape, DType dtype = DType::f32,
                     bool logarithm = false);
-// The derivatives of samples of random_gamma(), or with `logarithm` of their logarithms, for their concentrations, where
-// the probability below each stays the same; of the operands' common shape and the samples' type. 0 for a sample 0, NaN
-// for a concentration that is not above 0. It has no derivative. PyTorch's _standard_gamma_grad, JAX's
+// The derivatives of samples of random_gamma(), or with `logarithm` of their logarithms, for their concentrations,
+// where the probability below each stays the same; of the operands' common shape and the samples' type. 0 for a sample
+// 0, NaN for a concentration that is not above 0. It has no derivative. PyTorch's _standard_gamma_grad, JAX's
 // random_gamma_grad.
 Tensor random_gamma_gradient(const Operand& concentration, const Operand& sample, bool logarithm = false);
 // i32, with Poisson distributions of these means: 0 for a rate 0, 2^31 - 1 at most, -1 for a negative rate or NaN.
-// Source: Hörmann, "The transformed rejection method for generating Poisson random variables", 1993 (PTRS), for rates of
-// 10 and more; inversion below.
+// Source: Hörmann, "The transformed rejection method for generating Poisson random variables", 1993 (PTRS), for rates
+// of 10 and more; inversion below.
 Tensor random_poisson(const Operand& key, const Operand& rate, const Shape& shape);
 // i32, how many of `count` trials, i32, succeed, of which each does with that probability; -1 for a negative count and
 // a probability outside of [0, 1] or NaN. Source: Hörmann, "The generation of binomial random variates", 1993 (BTRS),
@@ -39,9 +39,9 @@ Tensor random_binomial(const Operand& key, const Operand& count, const Operand& 
 // most, also for a probability 0; -1 for one outside of [0, 1] or NaN.
 Tensor random_geometric(const Operand& key, const Operand& probability, const Shape& shape);
 // i32, of the shape of the logits without the axis: an index along it, each with a probability in proportion to the
-// exponential of its logit, as the index of the greatest logit with Gumbel noise, which is never stored. -1 where a logit
-// is NaN or all are -infinity. Throws ShapeError for an axis without elements or with more than 2^31. Source: Maddison,
-// Tarlow and Minka, "A* sampling", 2014.
+// exponential of its logit, as the index of the greatest logit with Gumbel noise, which is never stored. -1 where a
+// logit is NaN or all are -infinity. Throws ShapeError for an axis without elements or with more than 2^31. Source:
+// Maddison, Tarlow and Minka, "A* sampling", 2014.
 Tensor random_categorical(const Operand& key, const Operand& logits, int axis = -1);
 
 }  // namespace weft

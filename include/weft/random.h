@@ -1,6 +1,7 @@
-// Random numbers. Each function is of a key, which is u32 [2], and gives the same numbers on every device (those that are
-// made by exponentials, logarithms and the like within a few ULP); or takes the next key of the default generator. Source: Salmon, Moraes, Dror and Shaw, "Parallel
-// random numbers: as easy as 1, 2, 3", 2011 (Threefry-2x32 with 20 rounds, of a key and a counter).
+// Random numbers. Each function is of a key, which is u32 [2], and gives the same numbers on every device (those that
+// are made by exponentials, logarithms and the like within a few ULP); or takes the next key of the default generator.
+// Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011 (Threefry-2x32 with 20
+// rounds, of a key and a counter).
 //
 //   random::seed(7);
 //   auto x = random::normal({1024, 1024});            // another tensor each time, the same ones in each program run
@@ -57,9 +58,9 @@ Tensor permutation(const Tensor& x, int axis = 0, const Tensor& key = {});
 
 // ---- Distributions with parameters. A parameter is a number or a tensor that broadcasts to the shape, of f32, f16 or
 // bf16, or of integers; all is computed in f32, and rounded once to the type of the result: f32, f16 or bf16, or for
-// counts i32, i8, i16, i64 or one of these floats. Parameters for which there is no distribution throw InvalidArgument if
-// they are numbers; elements of tensors make NaN, and counts of integers -1. (Of a scale it is not looked at the sign
-// where it is a tensor.) A count that its type does not hold is the largest of the type.
+// counts i32, i8, i16, i64 or one of these floats. Parameters for which there is no distribution throw InvalidArgument
+// if they are numbers; elements of tensors make NaN, and counts of integers -1. (Of a scale it is not looked at the
+// sign where it is a tensor.) A count that its type does not hold is the largest of the type.
 //
 //   auto [a, b] = random::split<2>(random::key(1));
 //   auto waits = random::exponential({1000}, 2.5, DType::f32, a);             // of mean 2.5
@@ -73,17 +74,17 @@ Tensor permutation(const Tensor& x, int axis = 0, const Tensor& key = {});
 // The shape of a result: one that is given, or of std::nullopt that to which the parameters broadcast.
 class DrawShape {
  public:
-  DrawShape(const Shape& shape) : given(shape) {}                                     // NOLINT: implicit, as are the next
-  DrawShape(std::initializer_list<std::int64_t> sizes) : given(Shape(sizes)) {}       // NOLINT
-  DrawShape(std::nullopt_t) {}                                                        // NOLINT
+  DrawShape(const Shape& shape) : given(shape) {}                                // NOLINT: implicit, as are the next
+  DrawShape(std::initializer_list<std::int64_t> sizes) : given(Shape(sizes)) {}  // NOLINT
+  DrawShape(std::nullopt_t) {}                                                   // NOLINT
 
   std::optional<Shape> given;
 };
 
 // Normal numbers of that mean and standard deviation, of which those between `low` and `high` are drawn: PyTorch's
-// trunc_normal_, SciPy's truncnorm with bounds of x itself. By the inverse of the distribution function, of the tail that
-// is nearer, so that bounds may be up to 12 deviations from the mean; beyond, x is the bound that is nearer to the mean.
-// Throws InvalidArgument unless low < high and the deviation is not negative.
+// trunc_normal_, SciPy's truncnorm with bounds of x itself. By the inverse of the distribution function, of the tail
+// that is nearer, so that bounds may be up to 12 deviations from the mean; beyond, x is the bound that is nearer to the
+// mean. Throws InvalidArgument unless low < high and the deviation is not negative.
 Tensor truncated_normal(const DrawShape& shape, const TensorLike& low, const TensorLike& high,
                         const TensorLike& mean = 0, const TensorLike& deviation = 1, DType dtype = DType::f32,
                         const Tensor& key = {});
@@ -123,8 +124,8 @@ Tensor student_t(const DrawShape& shape, const TensorLike& freedom, const Tensor
                  const TensorLike& scale = 1, DType dtype = DType::f32, const Tensor& key = {});
 // Counts of that mean, 0 or more.
 Tensor poisson(const DrawShape& shape, const TensorLike& rate, DType dtype = DType::i32, const Tensor& key = {});
-// How many of `count` trials succeed, of which each does with that probability. `count` is a whole number or a tensor of
-// integers, below 2^31.
+// How many of `count` trials succeed, of which each does with that probability. `count` is a whole number or a tensor
+// of integers, below 2^31.
 Tensor binomial(const DrawShape& shape, const TensorLike& count, const TensorLike& probability,
                 DType dtype = DType::i32, const Tensor& key = {});
 // The number of trials up to the first that succeeds, 1 or more: NumPy's and JAX's (PyTorch's distribution counts those
@@ -143,8 +144,8 @@ Tensor categorical(const DrawShape& shape, const Tensor& logits, int axis = -1, 
 // of integers. By binomial counts of halves of the categories, whatever the count. -1 everywhere for a negative count
 // and where a weight is negative or not finite, or all are 0.
 Tensor multinomial(const DrawShape& shape, const TensorLike& count, const Tensor& weights, const Tensor& key = {});
-// Normal vectors [shape..., n] of that mean [..., n] and covariance [..., n, n], which is positive definite and of which
-// the lower triangle is read; another one makes NaN, as cholesky() does. Axes in front broadcast to the shape.
+// Normal vectors [shape..., n] of that mean [..., n] and covariance [..., n, n], which is positive definite and of
+// which the lower triangle is read; another one makes NaN, as cholesky() does. Axes in front broadcast to the shape.
 Tensor multivariate_normal(const DrawShape& shape, const Tensor& mean, const Tensor& covariance,
                            DType dtype = DType::f32, const Tensor& key = {});
 
@@ -153,10 +154,11 @@ struct ChoiceOptions {
   Tensor weights = {};  // [n], 0 or more: in proportion to which indices are drawn; undefined: all alike
   int axis = 0;         // of x
 };
-// Indices below n of that shape, i32, or i64 from 2^31 on. Without replacement the first of permutation(), or by weights
-// those with the greatest logarithms of weights with Gumbel noise, in their order, which is that of drawing one by one;
-// indices of weight 0 come last. Throws InvalidArgument where n is 0 and the shape is not empty, and where more than n
-// are asked for without replacement. Source: Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006.
+// Indices below n of that shape, i32, or i64 from 2^31 on. Without replacement the first of permutation(), or by
+// weights those with the greatest logarithms of weights with Gumbel noise, in their order, which is that of drawing one
+// by one; indices of weight 0 come last. Throws InvalidArgument where n is 0 and the shape is not empty, and where more
+// than n are asked for without replacement. Source: Efraimidis and Spirakis, "Weighted random sampling with a
+// reservoir", 2006.
 Tensor choice(std::int64_t n, const Shape& shape, const ChoiceOptions& options = {}, const Tensor& key = {});
 // The slices of x along options.axis at such indices: x's shape with `shape` in place of the axis. NumPy's choice.
 Tensor choice(const Tensor& x, const Shape& shape, const ChoiceOptions& options = {}, const Tensor& key = {});

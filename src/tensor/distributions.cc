@@ -63,8 +63,9 @@ void check_number(std::string_view what, const TensorLike& x, double low, double
   if (x.tensor()) return;
   const double v = x.number().value();
   if (!(v >= low && v <= high)) {
-    throw InvalidArgument("{} is {}; expected a number {}", what, v,
-                          std::isinf(high) ? std::format("of {} or more", low) : std::format("from {} to {}", low, high));
+    throw InvalidArgument(
+        "{} is {}; expected a number {}", what, v,
+        std::isinf(high) ? std::format("of {} or more", low) : std::format("from {} to {}", low, high));
   }
 }
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -128,6 +129,12 @@ void check_counts(DType dtype) {
   throw TypeError("counts of {}; expected i8, i16, i32, i64, f32, f16 or bf16", name(dtype));
 }
 
+// (x - mean) / deviation of a bound, which has no derivative where it is infinite.
+Tensor standardised(const Tensor& x, const Tensor& mean, const Tensor& deviation) {
+  const Tensor infinite = is_inf(x);
+  return select(infinite, x, (select(infinite, 0.0F, x) - mean) / deviation);
+}
+
 Tensor log_gamma_of(const Tensor& key, const Tensor& concentration, const Shape& shape) {
   return random_gamma(key, concentration, shape, DType::f32, true);
 }
@@ -147,12 +154,14 @@ Tensor truncated_normal(const DrawShape& shape, const TensorLike& low, const Ten
     const Shape whole = shape_of(shape, {from.shape(), to.shape(), centre.shape(), scale.shape()});
     const Tensor v = random_signed_uniform(key_or_next(key), whole), half = abs(v) * 0.5F;
     // Mirrored where most of the interval is above the mean, so that a is the bound with the longer tail.
-    const Tensor a0 = (from - centre) / scale, b0 = (to - centre) / scale, mirrored = a0 + b0 > 0;
+    const Tensor a0 = standardised(from, centre, scale), b0 = standardised(to, centre, scale), mirrored = a0 + b0 > 0;
     const Tensor a = select(mirrored, -b0, a0), b = select(mirrored, -a0, b0);
-    const Tensor below_a = ndtr(a), width = ndtr(b) - below_a;
+    const Tensor below_a = ndtr(a), below_b = ndtr(b), width = below_b - below_a;
     const Tensor from_top = logical_and(v > 0, b > 0);
     const Tensor p = select(from_top, ndtr(-b) + half * width, below_a + select(v < 0, half, 1.0F - half) * width);
-    const Tensor quantile = ndtri(p), z = clamp(select(from_top, -quantile, quantile), a, b);
+    // Beyond what f32 has probabilities for the bound that is nearer to the mean.
+    const Tensor quantile = ndtri(select(below_b > 0, p, 0.5F));
+    const Tensor z = select(below_b > 0, clamp(select(from_top, -quantile, quantile), a, b), b);
     const Tensor x = clamp(centre + scale * select(mirrored, -z, z), from, to);
     return drawn(select(from <= to, x, kNaN), whole, dtype);
   });
@@ -243,8 +252,8 @@ Tensor chi_square(const DrawShape& shape, const TensorLike& freedom, DType dtype
   });
 }
 
-Tensor student_t(const DrawShape& shape, const TensorLike& freedom, const TensorLike& location,
-                 const TensorLike& scale, DType dtype, const Tensor& key) {
+Tensor student_t(const DrawShape& shape, const TensorLike& freedom, const TensorLike& location, const TensorLike& scale,
+                 DType dtype, const Tensor& key) {
   return in_function("random::student_t", [&] {
     check_result(dtype);
     check_number("freedom", freedom, 0, kInf);
@@ -300,7 +309,7 @@ Tensor searched(const Tensor& key, const Tensor& logits, std::int64_t count) {
   const Tensor at = minimum(searchsorted(sums, u, Side::right), n - 1);
   // Sums that are rounded in another order may have steps where the probability is 0.
   const Tensor found = select(gather(weights, at) > 0, cast(at, DType::i32), cast(argmax(logits), DType::i32));
-  return select(total > 0, found, -1);
+  return select(logical_and(most > -kInf, total > 0), found, -1);
 }
 
 constexpr std::int64_t kManyDraws = 16;
@@ -384,14 +393,15 @@ Tensor multivariate_normal(const DrawShape& shape, const Tensor& mean, const Ten
     check_result(dtype);
     const Tensor centre = in_f32("mean", mean), c = in_f32("covariance", covariance);
     const auto fits = [&] {
-      return centre.rank() >= 1 && c.rank() >= 2 && c.shape()[-1] == c.shape()[-2] && c.shape()[-1] == centre.shape()[-1];
+      return centre.rank() >= 1 && c.rank() >= 2 && c.shape()[-1] == c.shape()[-2] &&
+             c.shape()[-1] == centre.shape()[-1];
     };
     if (!fits()) {
       throw ShapeError("mean is {}, covariance {}; expected [..., n] and [..., n, n]", to_string(centre.type()),
                        to_string(c.type()));
     }
-    const Shape whole =
-        with_last(shape_of(shape, {without_last(centre.shape(), 1), without_last(c.shape(), 2)}), centre.shape().back());
+    const Shape whole = with_last(shape_of(shape, {without_last(centre.shape(), 1), without_last(c.shape(), 2)}),
+                                  centre.shape().back());
     const Tensor l = cholesky(c), z = random_normal(key_or_next(key), DType::f32, whole);
     // Rows times lᵀ; of one covariance as one product.
     const Tensor moved =

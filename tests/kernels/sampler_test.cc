@@ -29,11 +29,16 @@ bool gives_floats(Sampler s) { return s == Sampler::gamma || s == Sampler::log_g
 KernelCall call_of(Sampler sampler) {
   return [sampler](Stream& s, auto in, auto out) {
     switch (sampler) {
-      case Sampler::gamma: return kernels::random_gamma(s, in[0], in[1], out[0]);
-      case Sampler::log_gamma: return kernels::random_gamma(s, in[0], in[1], out[0], true);
-      case Sampler::poisson: return kernels::random_poisson(s, in[0], in[1], out[0]);
-      case Sampler::binomial: return kernels::random_binomial(s, in[0], in[1], in[2], out[0]);
-      case Sampler::geometric: return kernels::random_geometric(s, in[0], in[1], out[0]);
+      case Sampler::gamma:
+        return kernels::random_gamma(s, in[0], in[1], out[0]);
+      case Sampler::log_gamma:
+        return kernels::random_gamma(s, in[0], in[1], out[0], true);
+      case Sampler::poisson:
+        return kernels::random_poisson(s, in[0], in[1], out[0]);
+      case Sampler::binomial:
+        return kernels::random_binomial(s, in[0], in[1], in[2], out[0]);
+      case Sampler::geometric:
+        return kernels::random_geometric(s, in[0], in[1], out[0]);
     }
   };
 }
@@ -79,8 +84,8 @@ const bool samplers_registered = [] {
         fill_trials(n, numbers);
         return n;
       });
-      p.outputs = {random_view(rng, shape, gives_floats(sampler) ? pick(rng, kFloats) : DType::i32,
-                               random_output_kind(rng))};
+      p.outputs = {
+          random_view(rng, shape, gives_floats(sampler) ? pick(rng, kFloats) : DType::i32, random_output_kind(rng))};
       p.tolerance = {};
       p.what = std::format("{} of {}", kNames[static_cast<int>(sampler)], to_string(p.inputs.back()));
       p.call = call_of(sampler);
@@ -137,7 +142,8 @@ class SamplerTest : public testing::TestWithParam<std::string> {
  protected:
   gpu::Device& device = test::device(GetParam());
 };
-INSTANTIATE_TEST_SUITE_P(Devices, SamplerTest, testing::ValuesIn(device_names()), [](const auto& i) { return i.param; });
+INSTANTIATE_TEST_SUITE_P(Devices, SamplerTest, testing::ValuesIn(device_names()),
+                         [](const auto& i) { return i.param; });
 
 // Many numbers of parameters of every size: one decision that differs would be seen.
 TEST_P(SamplerTest, SameBitsAsOnTheCpu) {
@@ -153,8 +159,9 @@ TEST_P(SamplerTest, SameBitsAsOnTheCpu) {
   for (const std::int64_t n : {1, 2, 3, 8, 9, 30, 1000, 4097}) {
     const View logits = random_view(rng, {100000 / n / 5, n, 5}, DType::f32);
     const View y = output(DType::i32, {logits.shape()[0], 5});
-    run_both(device, std::array{key_of(1, 2), logits}, std::array{y},
-             [](Stream& s, auto in, auto out) { kernels::random_categorical(s, in[0], in[1], out[0], 1); }, kSameBits);
+    run_both(
+        device, std::array{key_of(1, 2), logits}, std::array{y},
+        [](Stream& s, auto in, auto out) { kernels::random_categorical(s, in[0], in[1], out[0], 1); }, kSameBits);
   }
 }
 
@@ -166,12 +173,13 @@ TEST_F(SamplerChunks, SameNumbers) {
       const View a = random_view(rng, {101, 401}, DType::f32, kind), n = random_view(rng, {1, 401}, DType::i32);
       fill_parameters(a, sampler, rng);
       fill_trials(n, rng);
-      both(inputs_of(sampler, key_of(5, 6), a, [&] { return n; }), {random_view(rng, {101, 401}, gives_floats(sampler) ? DType::f32 : DType::i32, kind)},
-           call_of(sampler), {});
+      both(inputs_of(sampler, key_of(5, 6), a, [&] { return n; }),
+           {random_view(rng, {101, 401}, gives_floats(sampler) ? DType::f32 : DType::i32, kind)}, call_of(sampler), {});
     }
-    both({key_of(1, 2), random_view(rng, {1, 300, 121}, DType::f32, kind)},
-         {random_view(rng, {1, 300}, DType::i32, kind)},
-         [](Stream& s, auto in, auto out) { kernels::random_categorical(s, in[0], in[1], out[0]); }, kSameBits);
+    both(
+        {key_of(1, 2), random_view(rng, {1, 300, 121}, DType::f32, kind)},
+        {random_view(rng, {1, 300}, DType::i32, kind)},
+        [](Stream& s, auto in, auto out) { kernels::random_categorical(s, in[0], in[1], out[0]); }, kSameBits);
   }
 }
 

@@ -171,7 +171,7 @@ for type in FLOATS:
     rates = T(type, [0, -0.0, -1, np.nan, np.inf, 1e-4, 0.1, 1, 3.3, 9.7, 10, 17.5, 120, 4000, 6e4])
     drawn("random_poisson", poisson, [rates], (9, 15))
     p = T(type, [0, -0.0, -0.1, np.nan, 1, 1.5, 1e-4, 0.03, 0.2, 0.5, 0.75, 0.99])
-    n = T("i32", np.array([-1, 0, 1, 7, 30, 1000, 100000])[:, None])
+    n = T("i32", np.array([-1, 0, 1, 7, 30, 1000, 120000])[:, None])
     drawn("random_binomial", binomial, [n, p], (7, 12))
     drawn("random_geometric", geometric, [p], (9, 12))
     for shape, axis in (((9, 1), 1), ((40, 2), -1), ((3, 17, 5), 1), ((7, 300), 1), ((2, 1501), 1)):
@@ -209,12 +209,12 @@ LEVELS = np.array(TAILS + list(np.arange(1, 64) / 64) + [1 - t for t in TAILS[::
 entries = []
 
 
-def distribution(function, parameters, d, low=-np.inf, moments=True):
-    """Edges below which results have the probabilities of d, of the parameters as f32 has them, and moments; `low`:
-    below it results count as one, since f32 has no digits there."""
+def distribution(function, parameters, d, low=-np.inf, high=np.inf, moments=True):
+    """Edges below which results have the probabilities of d, of the parameters as f32 has them, and moments; below `low`
+    and above `high` results count as one, since f32 has no digits there."""
     whole = isinstance(d.dist, stats.rv_discrete)
     edges = np.unique(d.ppf(LEVELS))
-    edges = edges[edges > low] + (0.5 if whole else 0)
+    edges = edges[(edges > low) & (edges < high)] + (0.5 if whole else 0)
     below = d.cdf(edges)
     p = np.diff(np.concatenate([[0], below, [1]]))
     p[below.size // 2 + 1:] = -np.diff(np.concatenate([d.sf(edges), [0]]))[below.size // 2:]
@@ -244,7 +244,7 @@ for a in (1e-3, 0.02, 0.3, 1, 1.7, 8, 300, 1e5):
     distribution("gamma", [f32(a), 2], stats.gamma(f32(a), 0, 2), low=1e-30)
     distribution("log_gamma", [f32(a)], stats.loggamma(f32(a)))
 for a, b in ((0.5, 0.5), (0.01, 0.02), (2, 5), (30, 1), (1, 1)):
-    distribution("beta", [f32(a), f32(b)], stats.beta(f32(a), f32(b)), low=1e-30, moments=a > 0.1)
+    distribution("beta", [f32(a), f32(b)], stats.beta(f32(a), f32(b)), low=1e-30, high=1 - 1e-5, moments=a > 0.1)
 distribution("dirichlet", [0.5, 2, 3, 1.5], stats.beta(0.5, 6.5))
 for k in (0.5, 1, 7):
     distribution("chi_square", [k], stats.chi2(k))

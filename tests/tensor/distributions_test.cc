@@ -48,14 +48,12 @@ Tensor drawn(const std::string& function, const std::vector<double>& p, std::int
       {"logistic", WEFT_DRAW(return random::logistic({n}, p[0], p[1], DType::f32, key);)},
       {"exponential", WEFT_DRAW(return random::exponential({n}, p[0], DType::f32, key);)},
       {"normal", WEFT_DRAW(return random::normal({n}, p[0], p[1], DType::f32, key);)},
-      {"truncated_normal",
-       WEFT_DRAW(return random::truncated_normal({n}, p[0], p[1], p[2], p[3], DType::f32, key);)},
+      {"truncated_normal", WEFT_DRAW(return random::truncated_normal({n}, p[0], p[1], p[2], p[3], DType::f32, key);)},
       {"gamma", WEFT_DRAW(return random::gamma({n}, p[0], p[1], DType::f32, key);)},
       {"log_gamma", WEFT_DRAW(return random::log_gamma({n}, p[0], DType::f32, key);)},
       {"beta", WEFT_DRAW(return random::beta({n}, p[0], p[1], DType::f32, key);)},
-      {"dirichlet",
-       WEFT_DRAW(const Tensor a = tensor({static_cast<std::int64_t>(p.size())}, p).cast(DType::f32);
-                 return slice(random::dirichlet({n}, a, DType::f32, key), 1, 0, 1).reshape({n});)},
+      {"dirichlet", WEFT_DRAW(const Tensor a = tensor({static_cast<std::int64_t>(p.size())}, p).cast(DType::f32);
+                              return slice(random::dirichlet({n}, a, DType::f32, key), 1, 0, 1).reshape({n});)},
       {"chi_square", WEFT_DRAW(return random::chi_square({n}, p[0], DType::f32, key);)},
       {"student_t", WEFT_DRAW(return random::student_t({n}, p[0], p[1], p[2], DType::f32, key);)},
       {"poisson", WEFT_DRAW(return random::poisson({n}, p[0], DType::i32, key);)},
@@ -66,11 +64,10 @@ Tensor drawn(const std::string& function, const std::vector<double>& p, std::int
                                 return random_categorical(key, broadcast_to(logits, {n, logits.size()}));)},
       {"searched", WEFT_DRAW(const Tensor logits = log(arange(1, p[0] + 1).cast(DType::f32)) + 3;
                              return random::categorical({n}, logits, 0, key);)},
-      {"multinomial",
-       WEFT_DRAW(const Tensor weights = tensor({5}, {1, 0, 8, 10, 1});
-                 return slice(random::multinomial({n}, p[0], weights, key), 1, static_cast<std::int64_t>(p[1]),
-                              static_cast<std::int64_t>(p[1]) + 1)
-                     .reshape({n});)},
+      {"multinomial", WEFT_DRAW(const Tensor weights = tensor({5}, {1, 0, 8, 10, 1});
+                                return slice(random::multinomial({n}, p[0], weights, key), 1,
+                                             static_cast<std::int64_t>(p[1]), static_cast<std::int64_t>(p[1]) + 1)
+                                    .reshape({n});)},
   };
 #undef WEFT_DRAW
   return functions.at(function)(p, n, key);
@@ -212,19 +209,24 @@ TEST_P(Distributions, EdgesOfParameters) {
   EXPECT_THAT(random::geometric({5}, p).read<std::int32_t>(), ElementsAre(INT32_MAX, 1, -1, -1, -1));
   EXPECT_THAT(random::student_t({2}, tensor({2}, {NAN, INFINITY})).read<float>(), ElementsAre(nan, testing::Lt(9.0F)));
   EXPECT_THAT(random::gumbel({2}, tensor({2}, {NAN, 7}), tensor({2}, {1, 0})).read<float>(), ElementsAre(nan, 7));
-  EXPECT_THAT(random::truncated_normal({100}, 2, 3, 0, 1).read<float>(), Each(testing::AllOf(testing::Ge(2.0F), testing::Le(3.0F))));
+  EXPECT_THAT(random::truncated_normal({100}, 2, 3, 0, 1).read<float>(),
+              Each(testing::AllOf(testing::Ge(2.0F), testing::Le(3.0F))));
   EXPECT_THAT(random::truncated_normal({3}, 40, 50).read<float>(), Each(40));
   EXPECT_THAT(random::truncated_normal({2}, tensor({2}, {2, NAN}), 1.5).read<float>(), ElementsAre(nan, nan));
   // A concentration so small that numbers underflow, which their logarithms do not, nor what is made of these.
-  EXPECT_THAT(random::log_gamma({1000}, 1e-4).read<float>(), Each(testing::AllOf(testing::Gt(-1e7F), testing::Lt(4.0F))));
+  EXPECT_THAT(random::log_gamma({1000}, 1e-4).read<float>(),
+              Each(testing::AllOf(testing::Gt(-1e7F), testing::Lt(4.0F))));
   EXPECT_THAT(random::dirichlet({1000}, full({3}, 1e-4)).sum(-1).read<float>(), Each(testing::FloatNear(1, 1e-6F)));
   EXPECT_THAT(random::beta({100}, 1e-5, 1e-5).read<float>(), Each(testing::Not(nan)));
-  const Tensor logits = tensor({4, 3}, {0, NAN, 0, -INFINITY, -INFINITY, -INFINITY, -INFINITY, 1, -INFINITY, 0, INFINITY, 0});
+  const Tensor logits =
+      tensor({4, 3}, {0, NAN, 0, -INFINITY, -INFINITY, -INFINITY, -INFINITY, 1, -INFINITY, 0, INFINITY, 0});
   EXPECT_THAT(random::categorical(std::nullopt, logits).read<std::int32_t>(), ElementsAre(-1, -1, 1, 1));
   for (const auto& [row, expected] : {std::pair(0, -1), {1, -1}, {2, 1}, {3, 1}}) {
-    EXPECT_THAT(random::categorical({40}, slice(logits, 0, row, row + 1).reshape({3})).read<std::int32_t>(), Each(expected));
+    EXPECT_THAT(random::categorical({40}, slice(logits, 0, row, row + 1).reshape({3})).read<std::int32_t>(),
+                Each(expected));
   }
-  EXPECT_THAT(random::multinomial(std::nullopt, 5, tensor({3, 2}, {1, -1, 0, 0, NAN, 1})).read<std::int32_t>(), Each(-1));
+  EXPECT_THAT(random::multinomial(std::nullopt, 5, tensor({3, 2}, {1, -1, 0, 0, NAN, 1})).read<std::int32_t>(),
+              Each(-1));
   EXPECT_THAT(random::multinomial(std::nullopt, 7, tensor({3}, {0, 2, 0})).read<std::int32_t>(), ElementsAre(0, 7, 0));
   EXPECT_THAT(random::multinomial(std::nullopt, 7, tensor({1}, {3})).read<std::int32_t>(), ElementsAre(7));
   EXPECT_THAT(random::multivariate_normal({3}, zeros({2}), zeros({2, 2})).read<float>(), Each(nan));
@@ -274,7 +276,8 @@ TEST_P(Distributions, Choices) {
   const auto few = random::choice(10, {3, 2}, {.replace = false}, key).read<std::int32_t>();
   EXPECT_EQ(std::set(few.begin(), few.end()).size(), 6u);
   EXPECT_THAT(few, Each(testing::AllOf(testing::Ge(0), testing::Lt(10))));
-  EXPECT_EQ(random::choice(4, {4}, {.replace = false}, key).to_vector<int>(), random::permutation(4, key).to_vector<int>());
+  EXPECT_EQ(random::choice(4, {4}, {.replace = false}, key).to_vector<int>(),
+            random::permutation(4, key).to_vector<int>());
   const Tensor x = arange(12).reshape({3, 4});
   const Tensor columns = random::choice(x, {2, 5}, {.axis = 1}, key);
   EXPECT_EQ(columns.shape(), (Shape{3, 2, 5}));
@@ -283,12 +286,12 @@ TEST_P(Distributions, Choices) {
   const Tensor weights = tensor({4}, {1, 0, 2, 5});
   const std::int64_t n = 4000;
   std::vector<double> with(4), first(4), second(4);
-  for (const int i : random::choice(4, {n}, {.weights = weights}, key).to_vector<int>()) with[static_cast<std::size_t>(i)] += 1;
+  for (const int i : random::choice(4, {n}, {.weights = weights}, key).to_vector<int>())
+    with[static_cast<std::size_t>(i)] += 1;
   const Tensor keys = random::split(random::key(9), n);
-  const auto pairs = vmap([&](const Tensor& k) {
-                       return random::choice(4, {2}, {.replace = false, .weights = weights}, k);
-                     })(keys)
-                         .to_vector<int>();
+  const auto pairs =
+      vmap([&](const Tensor& k) { return random::choice(4, {2}, {.replace = false, .weights = weights}, k); })(keys)
+          .to_vector<int>();
   for (std::size_t i = 0; i < pairs.size(); i += 2) {
     first[static_cast<std::size_t>(pairs[i])] += 1;
     second[static_cast<std::size_t>(pairs[i + 1])] += 1;
@@ -327,9 +330,8 @@ TEST_P(Distributions, BatchesAreLoops) {
   check("binomial", [](const Tensor& key, const Tensor& p) {
     return random::binomial({2, 3}, p.cast(DType::i32), 0.3, DType::i32, key);
   });
-  check("geometric", [](const Tensor& key, const Tensor& p) {
-    return random::geometric({2, 3}, p / 20000, DType::i32, key);
-  });
+  check("geometric",
+        [](const Tensor& key, const Tensor& p) { return random::geometric({2, 3}, p / 20000, DType::i32, key); });
   check("categorical", [](const Tensor& key, const Tensor& p) { return random::categorical({5}, log(p), 0, key); });
   check("laplace", [](const Tensor& key, const Tensor& p) { return random::laplace({2, 3}, p, 2, DType::f32, key); });
   check("multinomial", [](const Tensor& key, const Tensor& p) { return random::multinomial({2}, 50, p, key); });
@@ -389,13 +391,16 @@ TEST_P(Distributions, ConcentrationsHaveDerivatives) {
     EXPECT_NEAR(slope(a, beta), 3 / (a + 3) / (a + 3), 0.03 * 3 / (a + 3) / (a + 3)) << a;
     const auto chi = [&](const Tensor& t) { return random::chi_square({n}, t, DType::f32, key); };
     EXPECT_NEAR(slope(a, chi), 1, 0.1) << a;
-    const auto narrow = [&](const Tensor& t) { return random::gamma({n}, t.cast(DType::f16), 1, DType::f16, key).cast(DType::f32); };
+    const auto narrow = [&](const Tensor& t) {
+      return random::gamma({n}, t.cast(DType::f16), 1, DType::f16, key).cast(DType::f32);
+    };
     EXPECT_NEAR(slope(a, narrow), 1, 0.1) << a;
   }
   // In forward mode the same, and not twice.
   const Tensor a = tensor({3}, {0.5, 2, 40});
   const auto f = [&](const Tensor& t) { return random::gamma({3}, t, 1, DType::f32, key); };
-  EXPECT_EQ(jvp(f)(a, ones({3})).second.read<float>(), grad([&](const Tensor& t) { return sum(f(t)); })(a).read<float>());
+  EXPECT_EQ(jvp(f)(a, ones({3})).second.read<float>(),
+            grad([&](const Tensor& t) { return sum(f(t)); })(a).read<float>());
   EXPECT_THROW(grad([&](const Tensor& t) { return sum(grad([&](const Tensor& u) { return sum(f(u)); })(t)); })(a),
                Unsupported);
 }

@@ -84,8 +84,8 @@ Tensor random_signed_uniform(const Operand& key, const Shape& shape) {
 }
 
 void add_random_ops(OpRows& rows) {
-  for (const RandomForm form : {RandomForm::bits, RandomForm::uniform, RandomForm::normal, RandomForm::integers,
-                                RandomForm::signed_uniform}) {
+  for (const RandomForm form :
+       {RandomForm::bits, RandomForm::uniform, RandomForm::normal, RandomForm::integers, RandomForm::signed_uniform}) {
     const std::string_view name = kNames[static_cast<int>(form)];
     const std::string type = form == RandomForm::signed_uniform ? "" : "dtype";
     rows.push_back(op_row<RandomOp>(schema_of_kernel(name, "shape", type), {.form = form}));

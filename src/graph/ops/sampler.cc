@@ -73,10 +73,14 @@ std::vector<TensorType> SamplerOp::infer(std::span<const TensorType> in) const {
 void SamplerOp::lower(const Launch& call) const {
   const View &key = call.inputs[0], &first = call.inputs[1], &y = call.outputs[0];
   switch (a.form) {
-    case SamplerForm::gamma: return kernels::random_gamma(call.stream, key, first, y, a.logarithm);
-    case SamplerForm::poisson: return kernels::random_poisson(call.stream, key, first, y);
-    case SamplerForm::binomial: return kernels::random_binomial(call.stream, key, first, call.inputs[2], y);
-    case SamplerForm::geometric: return kernels::random_geometric(call.stream, key, first, y);
+    case SamplerForm::gamma:
+      return kernels::random_gamma(call.stream, key, first, y, a.logarithm);
+    case SamplerForm::poisson:
+      return kernels::random_poisson(call.stream, key, first, y);
+    case SamplerForm::binomial:
+      return kernels::random_binomial(call.stream, key, first, call.inputs[2], y);
+    case SamplerForm::geometric:
+      return kernels::random_geometric(call.stream, key, first, y);
   }
 }
 
@@ -90,7 +94,8 @@ Derivatives SamplerOp::vjp(const Differentiated& node, std::span<const Tensor> g
   const Tensor& concentration = node.inputs[1];
   std::vector<Tensor> all(2);
   if (node.wanted[1] && g[0].defined()) {
-    const Tensor each = accumulated(g[0]) * accumulated(random_gamma_gradient(concentration, node.outputs[0], a.logarithm));
+    const Tensor each =
+        accumulated(g[0]) * accumulated(random_gamma_gradient(concentration, node.outputs[0], a.logarithm));
     all[1] = cast(summed_to(each, concentration.shape()), concentration.dtype());
   }
   return all;
@@ -107,8 +112,8 @@ void GammaGradientOp::lower(const Launch& call) const {
 
 std::optional<Batched> GammaGradientOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   const int rank = std::max(entry_rank(in[0], axes[0]), entry_rank(in[1], axes[1]));
-  return batched(random_gamma_gradient(batch_broadcast(in[0], axes[0], rank), batch_broadcast(in[1], axes[1], rank),
-                                       a.logarithm));
+  return batched(
+      random_gamma_gradient(batch_broadcast(in[0], axes[0], rank), batch_broadcast(in[1], axes[1], rank), a.logarithm));
 }
 
 // ---- Categories
@@ -175,8 +180,8 @@ void add_sampler_ops(OpRows& rows) {
   for (const SamplerForm form :
        {SamplerForm::gamma, SamplerForm::poisson, SamplerForm::binomial, SamplerForm::geometric}) {
     const std::string_view type = form == SamplerForm::gamma ? "dtype" : "";
-    rows.push_back(op_row<SamplerOp>(
-        schema_of_kernel(kNames[static_cast<int>(form)], "shape", std::string(type)), {.form = form}));
+    rows.push_back(op_row<SamplerOp>(schema_of_kernel(kNames[static_cast<int>(form)], "shape", std::string(type)),
+                                     {.form = form}));
   }
   rows.push_back(op_row<GammaGradientOp>(schema_of_kernel("random_gamma_gradient")));
   rows.push_back(op_row<CategoricalOp>(schema_of_kernel("random_categorical")));

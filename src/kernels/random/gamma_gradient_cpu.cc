@@ -57,8 +57,8 @@ double normal_like(double a, double x) {
     s = z * z;
     const double f = z * root - distance + (s - 1) / 3 + z * (s - 7) * first - ((3 * s + 7) * s - 16) * second +
                      z * ((9 * s + 256) * s - 433) * third;
-    const double slope = root + z * 2 / 3 + (3 * s - 7) * first - z * (12 * s + 14) * second +
-                         ((45 * s + 768) * s - 433) * third;
+    const double slope =
+        root + z * 2 / 3 + (3 * s - 7) * first - z * (12 * s + 14) * second + ((45 * s + 768) * s - 433) * third;
     z -= f / slope;
   }
   s = z * z;
@@ -81,9 +81,12 @@ void gamma_gradient_cpu(cpu::Executor& executor, const View& a, const View& x, c
   const auto number = [](const View& v, std::int64_t i) -> double {
     const std::int64_t at = offset_of(v.layout, i);
     switch (v.dtype) {
-      case DType::f16: return static_cast<float>(data<float16>(v)[at]);
-      case DType::bf16: return static_cast<float>(data<bfloat16>(v)[at]);
-      default: return data<float>(v)[at];
+      case DType::f16:
+        return static_cast<float>(data<float16>(v)[at]);
+      case DType::bf16:
+        return static_cast<float>(data<bfloat16>(v)[at]);
+      default:
+        return data<float>(v)[at];
     }
   };
   with_type(y.dtype, [&]<class T>() {

@@ -1,6 +1,8 @@
 {# Functions of f32 whose results are the same bits on every device: portable_math_cpu.h says which, in the same order. #}
 // The product, which no compiler can fuse with a sum or take for a real number.
-fn times(a: f32, b: f32) -> f32 { return bitcast<f32>(bitcast<u32>(a * b) ^ p.opaque_zero); }
+fn times(a: f32, b: f32) -> f32 { return rounded(a * b); }
+// A sum that none may combine with another.
+fn rounded(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ p.opaque_zero); }
 
 {% set rotations = [13, 15, 26, 6, 17, 29, 16, 24] %}
 fn threefry(key: vec2<u32>, counter: vec2<u32>) -> vec2<u32> {

@@ -1,7 +1,7 @@
-// Functions of f32 whose results are the same bits on every device, since products and sums are rounded one by one: what
-// samplers decide by. portable_math.wgsl has the same in the same order. Errors are a few ULP. This file is compiled
-// without contraction of products and sums (CMakeLists.txt).
-// Source of the polynomials of log_core and exp_of: Moshier, "Methods and programs for mathematical functions", 1989.
+// Functions of f32 whose results are the same bits on every device, since products and sums are rounded one by one:
+// what samplers decide by. portable_math.wgsl has the same in the same order. Errors are a few ULP. This file is
+// compiled without contraction of products and sums (CMakeLists.txt). Source of the polynomials of log_core and exp_of:
+// Moshier, "Methods and programs for mathematical functions", 1989.
 #pragma once
 
 #include <bit>
@@ -20,9 +20,7 @@ inline float fraction(std::uint32_t w) {
 }
 
 // An integer as f32, rounded to the nearest.
-inline float float_of(std::int32_t n) {
-  return static_cast<float>(n >> 12) * 4096.0F + static_cast<float>(n & 4095);
-}
+inline float float_of(std::int32_t n) { return static_cast<float>(n >> 12) * 4096.0F + static_cast<float>(n & 4095); }
 
 // 1 / x of a normal number whose reciprocal is one.
 inline float reciprocal(float x) {

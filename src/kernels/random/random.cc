@@ -131,11 +131,11 @@ void random_uniform(Stream& stream, const View& key, float low, float high, cons
     check_uniform(y.dtype, low, high);
     const float first = rounded(y.dtype, low), last = rounded(y.dtype, high);
     run(s, {.form = Form::uniform,
-                 .key = key,
-                 .y = y,
-                 .offset = first,
-                 .factor = last - first,
-                 .largest = below(y.dtype, last)});
+            .key = key,
+            .y = y,
+            .offset = first,
+            .factor = last - first,
+            .largest = below(y.dtype, last)});
   });
 }
 
@@ -186,11 +186,7 @@ void random_integers(Stream& stream, const View& key, const Number& low, const N
           "random_integers: from {} to {} in {}; expected integers low < high, at most 2^32 apart, within the type",
           to_string(low), to_string(high), name(y.dtype));
     }
-    run(s, {.form = Form::integers,
-            .key = key,
-            .y = y,
-            .low = from->bits,
-            .range = static_cast<std::uint32_t>(range)});
+    run(s, {.form = Form::integers, .key = key, .y = y, .low = from->bits, .range = static_cast<std::uint32_t>(range)});
   });
 }
 

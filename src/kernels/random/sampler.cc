@@ -10,7 +10,9 @@
 #include "kernels/common/chunks.h"
 #include "kernels/common/memory.h"
 #include "kernels/plan_cache.h"
+#include "kernels/plan_state.h"
 #include "weft/error.h"
+#include "weft/kernels/copy.h"
 #include "weft/kernels/random.h"
 
 namespace weft::kernels {
@@ -215,13 +217,21 @@ void random_categorical(Stream& stream, const View& key, const View& logits, con
     View rows = y;  // repeated along the categories
     rows.layout.shape.push_back(length);
     rows.layout.strides.push_back(0);
-    in_pieces(s.gpu()->device().capabilities(), kName, {p.x, rows}, 1, 0,
-              [&](std::span<const View> v, std::int64_t first) {
-                CategoricalProblem part{key, v[0], v[1]};
-                part.y.layout.shape.pop_back();
-                part.y.layout.strides.pop_back();
-                categorical_part(*s.gpu(), part, first);
-              });
+    const gpu::Capabilities& can = s.gpu()->device().capabilities();
+    // A row whose categories lie so far apart that no binding has all of them is copied.
+    GpuScratch scratch(*s.gpu());
+    if (span_bytes(View(p.x.buffer, p.x.offset, p.x.dtype, Shape{length}, Strides{step})) > chunk_limit(can)) {
+      const View bytes = scratch.take(byte_size(p.x.dtype, static_cast<std::uint64_t>(p.x.count())));
+      const View dense(bytes.buffer, bytes.offset, p.x.dtype, p.x.shape());
+      copy(s, p.x, dense);
+      p.x = dense;
+    }
+    in_pieces(can, kName, {p.x, rows}, 1, 0, [&](std::span<const View> v, std::int64_t first) {
+      CategoricalProblem part{key, v[0], v[1]};
+      part.y.layout.shape.pop_back();
+      part.y.layout.strides.pop_back();
+      categorical_part(*s.gpu(), part, first);
+    });
   });
 }
 

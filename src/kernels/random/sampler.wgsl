@@ -33,15 +33,15 @@ fn with_sign(x: f32, w: u32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ (w &
 fn exp_of(x: f32) -> f32 {
   if (x < -87.0) { return 0.0; }
   let n = floor(times(x, 1.44269504) + 0.5);
-  var r = x - times(n, 0.693359375);
-  r = r - times(n, -2.12194440e-4);
+  var r = rounded(x - times(n, 0.693359375));
+  r = rounded(r - times(n, -2.12194440e-4));
   var y = 1.9875691500e-4;
   y = times(y, r) + 1.3981999507e-3;
   y = times(y, r) + 8.3334519073e-3;
   y = times(y, r) + 4.1665795894e-2;
   y = times(y, r) + 1.6666665459e-1;
   y = times(y, r) + 5.0000001201e-1;
-  y = times(y, times(r, r)) + r + 1.0;
+  y = rounded(times(y, times(r, r)) + r) + 1.0;
   return times(y, bitcast<f32>((i32(n) + 127) << 23u));
 }
 {% endif %}

@@ -195,9 +195,12 @@ std::int32_t binomial(const Words& words, float given, std::int32_t n) {
 // Parameters are floats of any width.
 float parameter(const View& v, std::int64_t offset) {
   switch (v.dtype) {
-    case DType::f16: return data<float16>(v)[offset];
-    case DType::bf16: return data<bfloat16>(v)[offset];
-    default: return data<float>(v)[offset];
+    case DType::f16:
+      return data<float16>(v)[offset];
+    case DType::bf16:
+      return data<bfloat16>(v)[offset];
+    default:
+      return data<float>(v)[offset];
   }
 }
 
@@ -213,9 +216,14 @@ void run(cpu::Executor& executor, const SamplerProblem& p) {
       T& y = data<T>(p.y)[offset_of(p.y.layout, i)];
       if constexpr (std::is_same_v<T, std::int32_t>) {
         switch (p.form) {
-          case Form::poisson: y = poisson(words, a); break;
-          case Form::binomial: y = binomial(words, a, data<std::int32_t>(p.n)[offset_of(p.n.layout, i)]); break;
-          default: y = geometric(words, a);
+          case Form::poisson:
+            y = poisson(words, a);
+            break;
+          case Form::binomial:
+            y = binomial(words, a, data<std::int32_t>(p.n)[offset_of(p.n.layout, i)]);
+            break;
+          default:
+            y = geometric(words, a);
         }
       } else {
         y = T(gamma(words, a, p.form == Form::log_gamma));
@@ -228,10 +236,14 @@ void run(cpu::Executor& executor, const SamplerProblem& p) {
 
 void sampler_cpu(cpu::Executor& executor, const SamplerProblem& problem) {
   switch (problem.y.dtype) {
-    case DType::f32: return run<float>(executor, problem);
-    case DType::f16: return run<float16>(executor, problem);
-    case DType::bf16: return run<bfloat16>(executor, problem);
-    default: return run<std::int32_t>(executor, problem);
+    case DType::f32:
+      return run<float>(executor, problem);
+    case DType::f16:
+      return run<float16>(executor, problem);
+    case DType::bf16:
+      return run<bfloat16>(executor, problem);
+    default:
+      return run<std::int32_t>(executor, problem);
   }
 }
 

@@ -18,8 +18,9 @@ void add_sampler_rows(TableRows& rows) {
                   .signatures = {std::move(types)}};
   };
   const auto broadcasting = [](std::string name) { return one(std::move(name), "broadcasts to y"); };
-  Schema gamma = drawn("random_gamma", "the density of y is y^(a - 1) · exp(-y) / Γ(a), a = concentration",
-                       "numbers with gamma distributions", {broadcasting("concentration")}, {DType::u32, floats, floats});
+  Schema gamma =
+      drawn("random_gamma", "the density of y is y^(a - 1) · exp(-y) / Γ(a), a = concentration",
+            "numbers with gamma distributions", {broadcasting("concentration")}, {DType::u32, floats, floats});
   gamma.attributes = {boolean("logarithm", "gives the numbers' logarithms, which do not underflow", false)};
   rows.push_back(row(std::move(gamma), [](Stream& s, const Reader& r) {
     random_gamma(s, r.in(0), r.in(1), r.out(0), r.flag("logarithm"));
@@ -35,9 +36,10 @@ void add_sampler_rows(TableRows& rows) {
   rows.push_back(row(std::move(gradient), [](Stream& s, const Reader& r) {
     random_gamma_gradient(s, r.in(0), r.in(1), r.out(0), r.flag("logarithm"));
   }));
-  rows.push_back(row(drawn("random_poisson", "the probability of y is rate^y · exp(-rate) / y!",
-                           "counts with Poisson distributions", {broadcasting("rate")}, {DType::u32, floats, DType::i32}),
-                     [](Stream& s, const Reader& r) { random_poisson(s, r.in(0), r.in(1), r.out(0)); }));
+  rows.push_back(
+      row(drawn("random_poisson", "the probability of y is rate^y · exp(-rate) / y!",
+                "counts with Poisson distributions", {broadcasting("rate")}, {DType::u32, floats, DType::i32}),
+          [](Stream& s, const Reader& r) { random_poisson(s, r.in(0), r.in(1), r.out(0)); }));
   rows.push_back(
       row(drawn("random_binomial", "the probability of y is C(count, y) · p^y · (1 - p)^(count - y), p = probability",
                 "how many of count trials succeed", {broadcasting("count"), broadcasting("probability")},
@@ -52,9 +54,8 @@ void add_sampler_rows(TableRows& rows) {
                              {ranked("logits", "[…, n, …]", 1)}, {DType::u32, floats, DType::i32});
   categorical.outputs[0].shape = "the logits' without the axis";
   categorical.attributes = {integer("axis", "the axis of the categories")};
-  rows.push_back(row(std::move(categorical), [](Stream& s, const Reader& r) {
-    random_categorical(s, r.in(0), r.in(1), r.out(0), r.axis());
-  }));
+  rows.push_back(row(std::move(categorical),
+                     [](Stream& s, const Reader& r) { random_categorical(s, r.in(0), r.in(1), r.out(0), r.axis()); }));
 }
 
 }  // namespace weft::kernels
