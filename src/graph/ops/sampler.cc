@@ -1,5 +1,6 @@
 #include "graph/ops/sampler.h"
 
+#include "core/error_context.h"
 #include "core/format.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
@@ -103,7 +104,7 @@ Derivatives SamplerOp::vjp(const Differentiated& node, std::span<const Tensor> g
 
 std::vector<TensorType> GammaGradientOp::infer(std::span<const TensorType> in) const {
   const DType type = infer_dtype(name(), {&in[0], &in[1]});
-  return {{type, broadcast(in[0].shape, in[1].shape)}};
+  return {{type, in_function(name(), [&] { return broadcast(in[0].shape, in[1].shape); })}};
 }
 
 void GammaGradientOp::lower(const Launch& call) const {

@@ -59,7 +59,7 @@ void in_pieces(const gpu::Capabilities& can, std::string_view name, std::vector<
   int axis = 0;
   while (axis < rank && views[0].shape()[axis] == 1) ++axis;
   if (axis == rank) {
-    throw Unsupported("{}: a row of {} does not fit a binding of this device, {} bytes", name, to_string(views[0]),
+    throw Unsupported("{}: {} has rows that cannot be cut; this device binds {} bytes", name, to_string(views[0]),
                       can.max_binding);
   }
   std::int64_t inside = 1;
