@@ -149,6 +149,11 @@ Tensor multinomial(const DrawShape& shape, const TensorLike& count, const Tensor
 Tensor multivariate_normal(const DrawShape& shape, const Tensor& mean, const Tensor& covariance,
                            DType dtype = DType::f32, const Tensor& key = {});
 
+// Orthogonal matrices [batch..., n, n] in f32, f16 or bf16, evenly distributed (by Haar's measure): q of the QR factors
+// of normal numbers, with the signs that make r's diagonal positive. Throws InvalidArgument for a negative n. Source:
+// Mezzadri, "How to generate random matrices from the classical compact groups", 2007.
+Tensor orthogonal(std::int64_t n, const Shape& batch = {}, DType dtype = DType::f32, const Tensor& key = {});
+
 struct ChoiceOptions {
   bool replace = true;  // false: no index twice
   Tensor weights = {};  // [n], 0 or more: in proportion to which indices are drawn; undefined: all alike

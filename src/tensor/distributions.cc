@@ -410,6 +410,15 @@ Tensor multivariate_normal(const DrawShape& shape, const Tensor& mean, const Ten
   });
 }
 
+Tensor orthogonal(std::int64_t n, const Shape& batch, DType dtype, const Tensor& key) {
+  return in_function("random::orthogonal", [&] {
+    check_result(dtype);
+    if (n < 0) throw InvalidArgument("matrices of {} rows", n);
+    const QrResult f = qr(random_normal(key_or_next(key), DType::f32, with_last(with_last(batch, n), n)));
+    return cast(f.q * expand_dims(select(diagonal(f.r) < 0, -1.0F, 1.0F), -2), dtype);
+  });
+}
+
 Tensor choice(std::int64_t n, const Shape& shape, const ChoiceOptions& options, const Tensor& key) {
   return in_function("random::choice", [&] {
     const std::int64_t count = element_count(shape);

@@ -248,6 +248,8 @@ std::vector<Wrong> wrong_calls() {
       {"random::categorical", [=] { random::categorical(std::nullopt, f, 0, f); }},
       {"random::multinomial", [=] { random::multinomial({2}, -1, f, key); }},
       {"random::multivariate_normal", [=] { random::multivariate_normal({2}, v, f, DType::f32, key); }},
+      {"random::orthogonal", [=] { random::orthogonal(-1, {}, DType::f32, key); }},
+      {"random::orthogonal", [=] { random::orthogonal(3, {}, DType::f32, f); }},
       {"random::choice", [=] { random::choice(-1, {2}, {}, key); }},
       {"random::choice", [=] { random::choice(f, {200}, {.replace = false}, key); }},
       {"random_gamma", [=] { random_gamma(key, none, {2}); }},

@@ -271,6 +271,33 @@ TEST_P(Distributions, MultinomialAndMultivariate) {
   EXPECT_EQ(batch.reshape({n, 3}).read<float>(), x.read<float>()) << "the shape does not matter";
 }
 
+TEST_P(Distributions, Orthogonal) {
+  for (const std::int64_t n : {1, 2, 7, 40}) {
+    const Tensor q = random::orthogonal(n, {3}, DType::f32, random::key(1));
+    ASSERT_EQ(q.shape(), (Shape{3, n, n}));
+    EXPECT_LT(max(abs(matmul(q, q.T()) - eye(n))).item<double>(), 1e-5) << n;
+  }
+  EXPECT_EQ(random::orthogonal(3, {}, DType::bf16).type(), (TensorType{DType::bf16, {3, 3}}));
+  EXPECT_THAT(random::orthogonal(0, {2}).read<float>(), IsEmpty());
+  // A column is a point of the sphere, of whose coordinates each is evenly distributed over [-1, 1] (Archimedes).
+  const std::int64_t n = 4000;
+  const Tensor q = random::orthogonal(3, {n}, DType::f32, random::key(2));
+  for (std::int64_t i = 0; i < 3; ++i) {
+    for (std::int64_t k = 0; k < 3; ++k) {
+      const auto v = slice(slice(q, 1, i, i + 1), 2, k, k + 1).to_vector<double>();
+      std::vector<double> counts(20);
+      for (const double x : v) counts[std::min<std::size_t>(static_cast<std::size_t>((x + 1) * 10), 19)] += 1;
+      double chi_square = 0;
+      for (const double c : counts) chi_square += (c - n / 20.0) * (c - n / 20.0) / (n / 20.0);
+      EXPECT_LT(deviations(chi_square, 19), 4) << i << " " << k;
+    }
+  }
+  // Rotations and reflections are as many.
+  const Tensor x = slice(q, 2, 0, 1), y = slice(q, 2, 1, 2), z = slice(q, 2, 2, 3);
+  const double turns = mean(sum(cross(x, y, 1) * z, 1)).item<double>();
+  EXPECT_NEAR(turns, 0, 5 / std::sqrt(static_cast<double>(n)));
+}
+
 TEST_P(Distributions, Choices) {
   const auto key = random::key(8);
   const auto few = random::choice(10, {3, 2}, {.replace = false}, key).read<std::int32_t>();
@@ -447,6 +474,9 @@ TEST_P(Distributions, Refusals) {
   EXPECT_THROW(random::multinomial({3}, 5, ones({2, 4})), ShapeError);
   EXPECT_THROW(random::multivariate_normal({3}, f, ones({2, 2})), ShapeError);
   EXPECT_THROW(random::multivariate_normal({3}, f, ones({3, 2})), ShapeError);
+  EXPECT_THROW(random::orthogonal(-1), InvalidArgument);
+  EXPECT_THROW(random::orthogonal(3, {-1}), ShapeError);
+  EXPECT_THROW(random::orthogonal(3, {}, DType::f64), TypeError);
   EXPECT_THROW(random::choice(3, {4}, {.replace = false}), InvalidArgument);
   EXPECT_THROW(random::choice(0, {4}), InvalidArgument);
   EXPECT_THROW(random::choice(-1, {4}), InvalidArgument);

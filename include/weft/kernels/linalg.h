@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "weft/attributes.h"
 #include "weft/stream.h"
@@ -53,5 +54,32 @@ struct TriangularSolveOptions {
 // NaN, as a division does. x may be b's very view. As BLAS' trsm. Throws InvalidArgument; f64 on a GPU is Unsupported.
 void triangular_solve(Stream& stream, const View& a, const View& b, const View& x,
                       const TriangularSolveOptions& options = {});
+
+// What qr() gives, with k = min(m, n).
+enum class QrMode : std::uint8_t {
+  reduced,   // q [..., m, k], r [..., k, n]
+  complete,  // q [..., m, m], r [..., m, n]
+  r,         // r [..., k, n] alone: q has no columns, [..., m, 0]
+};
+inline constexpr std::string_view kQrModes[] = {"reduced", "complete", "r"};
+struct QrOptions {
+  QrMode mode = QrMode::reduced;
+
+  void fields(AttributeVisitor& v) {
+    v("mode", mode, QrMode::reduced, kQrModes,
+      "reduced: q has min(m, n) columns; complete: m; r: none, and only r is computed");
+  }
+};
+
+// a = q r for a [..., m, n], with q's columns orthonormal and r upper triangular; shapes are those of the mode. r's
+// diagonal is real and of any sign, that of LAPACK's reflections. A matrix with NaN or an infinity has NaN everywhere
+// in q and in r's upper triangle. a, q and r are of one type: f32, c64, or on the CPU f64; q and r share no memory with
+// a.
+//
+// As LAPACK's geqrf and orgqr (ungqr): by Householder reflections, in the type itself, on GPUs in f32. Columns are
+// scaled by powers of two first, so that no square overflows, and errors are small beside each column's own norm.
+// Source of large matrices' blocks: Schreiber and Van Loan, "A storage-efficient WY representation for products of
+// Householder transformations", 1989. Throws InvalidArgument; f64 on a GPU is Unsupported.
+void qr(Stream& stream, const View& a, const View& q, const View& r, const QrOptions& options = {});
 
 }  // namespace weft::kernels

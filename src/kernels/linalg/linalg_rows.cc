@@ -27,6 +27,17 @@ void add_linalg_rows(TableRows& rows) {
                       .signatures = {{matrix, as(0), DType::i32, DType::i32, DType::i32}},
                       .other_names = {"getrf", "lu_factor"}},
                      [](Stream& s, const Reader& r) { lu(s, r.in(0), r.out(0), r.out(1), r.out(2), r.out(3)); }));
+  rows.push_back(row({.name = "qr",
+                      .family = "linalg",
+                      .summary = "orthonormal columns and a triangle whose product is the matrix",
+                      .formula = "a = q r",
+                      .inputs = {ranked("a", "[..., m, n]", 2)},
+                      .outputs = {one("q", "[..., m, min(m, n)]; complete: [..., m, m]; r: [..., m, 0]"),
+                                  one("r", "[..., min(m, n), n]; complete: [..., m, n]")},
+                      .signatures = {{matrix, as(0), as(0)}},
+                      .attributes = schemas_of(QrOptions()),
+                      .other_names = {"geqrf"}},
+                     [](Stream& s, const Reader& r) { qr(s, r.in(0), r.out(0), r.out(1), r.options<QrOptions>()); }));
   rows.push_back(row({.name = "triangular_solve",
                       .family = "linalg",
                       .summary = "the solution of a triangular system",
