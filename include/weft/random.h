@@ -66,10 +66,10 @@ Tensor permutation(const Tensor& x, int axis = 0, const Tensor& key = {});
 //   auto waits = random::exponential({1000}, 2.5, DType::f32, a);             // of mean 2.5
 //   auto counts = random::poisson(std::nullopt, rates, DType::i32, b);        // of the rates' shape
 //
-// Numbers and counts from gamma() on are the same bits on every device, where no exponential or logarithm is said to
-// make them. Locations, scales, bounds, means and covariances have derivatives, as have the parameters of gamma(),
-// log_gamma(), beta(), dirichlet(), chi_square() and student_t(), by implicit reparameterisation, of first order (a
-// second one throws Unsupported); counts have none. vmap() over keys gives what a loop over them gives.
+// gamma(), log_gamma(), chi_square() and the counts are the same bits on every device, the others within a few ULP.
+// Locations, scales, bounds, means and covariances have derivatives, as have the parameters of gamma(), log_gamma(),
+// beta(), dirichlet(), chi_square() and student_t(), by implicit reparameterisation, of first order (a second one
+// throws Unsupported); counts have none. vmap() over keys gives what a loop over them gives.
 
 // The shape of a result: one that is given, or of std::nullopt that to which the parameters broadcast.
 class DrawShape {
