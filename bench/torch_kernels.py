@@ -35,7 +35,8 @@ FAMILIES = {"copy": (*FLOATS, "u8"), "cast": ("f32",), "generate": ("f32", "f16"
             "rows": FLOATS, "lengths": ("f32", "f16"), "shapes": ("f32", "f16"),
             "row_fusion": ("f32", "f16"), "gradients": ("f32", "f16"), "move": ("f32", "f16"),
             "scan": ("f32", "f16"), "attention": ("f32", "f16"), "matmul": ("f32", "f16"), "conv": ("f32", "f16"),
-            "rnn": ("f32", "f16"), "quantize": ("f32", "f16"), "pool": ("f32", "f16"), "resize": ("f32", "f16"), "fft": ("f32",), "linalg": ("f32",)}
+            "rnn": ("f32", "f16"), "quantize": ("f32", "f16"), "pool": ("f32", "f16"), "resize": ("f32", "f16"), "fft": ("f32",), "linalg": ("f32",),
+            "distributions": ("f32",)}
 
 
 class Bench:
@@ -95,6 +96,17 @@ class Bench:
         self.measure(f"fill {label}", "GB/s", x.nbytes, lambda a: a.fill_(1.5), x)
         self.measure(f"random uniform {label}", "GB/s", x.nbytes, lambda a: a.uniform_(), x)
         self.measure(f"random normal {label}", "GB/s", x.nbytes, lambda a: a.normal_(), x)
+
+    def distributions(self, kind):
+        count = self.args.mebibytes << 16
+        for a in (0.5, 2, 40):
+            parameter = torch.full((count,), a, device="cuda")
+            self.measure(f"gamma {a:g} {kind} [{count}]", "GB/s", parameter.nbytes, torch._standard_gamma, parameter)
+            self.measure(f"poisson {a:g} {kind} [{count}]", "GB/s", parameter.nbytes, torch.poisson, parameter)
+        for n in (10, 1000, 50257):
+            x = self.random(((self.args.mebibytes << 18) // n, n), kind)
+            self.measure(f"categorical {kind} [{x.shape[0]}, {n}]", "GB/s", x.nbytes,
+                         lambda a: torch.multinomial(F.softmax(a, -1), 1), x)
 
     def elementwise(self, kind):
         shape = (self.sizes(kind)[0] // 1024, 1024)

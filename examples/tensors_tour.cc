@@ -203,10 +203,20 @@ void random_numbers() {
   auto w = random::uniform({3, 3}, -1, 1, DType::f32, for_weights);
   auto order = random::permutation(52, for_order);
 
+  auto waits = random::exponential({1000}, 2.5);                         // of mean 2.5
+  auto rates = random::gamma({3}, 2);
+  auto counts = random::poisson(std::nullopt, rates);                    // i32, one for each rate
+  auto words = random::categorical({2, 5}, tensor({3}, {0, 1, 0.5}));    // by logits
+  auto points = random::multivariate_normal({100}, zeros({2}), eye(2));  // [100, 2]
+  auto sample = random::choice(x, {2}, {.replace = false, .axis = 1});
+
   random::seed(7);
   expect(all(x == random::normal({2, 3})).item<bool>(), "seed");
   expect(all((y >= 1) & (y < 7)).item<bool>() && all(abs(w) <= 1).item<bool>(), "ranges");
   expect(all(sort(order) == arange(52)).item<bool>(), "permutation");
+  expect(all(waits > 0).item<bool>() && all((counts >= 0) & (rates > 0)).item<bool>(), "positive numbers");
+  expect(all((words >= 0) & (words < 3)).item<bool>(), "categories");
+  expect(points.shape() == Shape{100, 2} && sample.shape() == Shape{2, 2}, "shapes");
 }
 
 void linear_algebra() {

@@ -16,6 +16,7 @@
 #include "weft/derivatives.h"
 #include "weft/device.h"
 #include "weft/devices.h"
+#include "weft/distributions.h"
 #include "weft/draw.h"
 #include "weft/dtype.h"
 #include "weft/element.h"

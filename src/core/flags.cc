@@ -115,6 +115,7 @@ constexpr VariableInfo kOtherVariables[] = {
     {"WEFT_RANDOM_DERIVATIVES", "Tests: random functions that are differentiated."},
     {"WEFT_MEMORY_TURNS", "Tests: turns of each loop whose memory must not grow."},
     {"WEFT_FFT_LENGTHS", "Tests: random lengths of Fourier transforms up to 2^24, beside all to 4,096."},
+    {"WEFT_RANDOM_DRAWS", "Tests: random numbers of each distribution."},
     {"WEFT_HOSTILE_CASES", "Tests: kernel calls with arguments that do not fit."},
     {"WEFT_HOSTILE_GRAPHS", "Tests: graphs that do not fit."},
     {"WEFT_FREEZE", "Tests: a folder for texts and results of random graphs, to compare builds by."},

@@ -9,6 +9,7 @@
 #include "support/random_graph.h"
 #include "support/throws.h"
 #include "weft/derivatives.h"
+#include "weft/distributions.h"
 #include "weft/fft.h"
 #include "weft/linalg.h"
 #include "weft/resampling.h"
@@ -140,6 +141,14 @@ TEST(Call, MakesWhatFunctionsMade) {
   add(random_uniform(key, DType::f32, {3}, 1, 2));
   add(random_normal(key, DType::f16, {3}));
   add(random_integers(key, DType::i32, {3}, 0, 7));
+  add(random_signed_uniform(key, {3}));
+  const Tensor rates = g.input("rates", DType::f16, {3}), trials = g.input("trials", DType::i32, {2, 1});
+  add(random_gamma(key, rates, {2, 3}, DType::bf16, true));
+  add(random_gamma_gradient(rates, rates, true));
+  add(random_poisson(key, rates, {3}));
+  add(random_binomial(key, trials, rates, {2, 3}));
+  add(random_geometric(key, rates, {3}));
+  add(random_categorical(key, x, 1));
   expect_the_same(g, names);
   std::string missing;
   for (const OpRow& row : op_rows()) {

@@ -8,6 +8,7 @@
 #include "weft/compile.h"
 #include "weft/convolution.h"
 #include "weft/error.h"
+#include "weft/distributions.h"
 #include "weft/fft.h"
 #include "weft/linalg.h"
 #include "weft/pooling.h"
@@ -53,7 +54,8 @@ class Attempt {
     if (below(8) == 0) return algebra();
     const Tensor x = value(), y = value(), z = value();
     const auto maybe = [&](const Tensor& v) { return below(2) ? v : Tensor(); };
-    switch (below(45)) {
+    const auto key = [&] { return below(4) ? add(DType::u32, {2}) : x; };
+    switch (below(50)) {
       case 0: return reshape(x, shape());
       case 1: return permute(x, axes());
       case 2: return broadcast_to(x, shape());
@@ -107,6 +109,11 @@ class Attempt {
                             .center = below(2) == 0, .padding = static_cast<PadMode>(below(5))});
       case 43: return istft(x, number(), {.hop_length = number(), .window = maybe(y), .center = below(2) == 0},
                             below(2) ? std::nullopt : std::optional(number()), below(4) == 0);
+      case 44: return random_gamma(key(), y, shape(), type(), below(2));
+      case 45: return below(2) ? random_poisson(key(), y, shape()) : random_geometric(key(), y, shape());
+      case 46: return random_binomial(key(), y, z, shape());
+      case 47: return random_categorical(key(), y, axis());
+      case 48: return below(2) ? random_gamma_gradient(x, y, below(2)) : random_signed_uniform(key(), shape());
       default: return cast(x, type());
     }
   }

@@ -109,6 +109,10 @@ Maybe random_leaf(ProgramState& s) {
       return made(std::format("bernoulli key {}", seed),
                   [=] { return random::bernoulli(shape, 0.5, random::key(seed)); });
     case 3:
+      if (seed % 3 == 0) {
+        return made(std::format("poisson key {}", seed),
+                    [=] { return random::poisson(shape, 4, DType::i32, random::key(seed)); });
+      }
       return made(std::format("permutation key {}", seed), [=] {
         return random::permutation(1 + static_cast<std::int64_t>(seed % 9), random::split(random::key(seed), 3)[1]);
       });

@@ -27,6 +27,7 @@
 #include "weft/array.h"
 #include "weft/custom_op.h"
 #include "weft/derivatives.h"
+#include "weft/distributions.h"
 #include "weft/evaluate.h"
 #include "weft/fft.h"
 #include "weft/files.h"
@@ -244,6 +245,12 @@ TEST_F(GraphFileTest, EveryRowWithAMake) {
     all["average_pool"] = [=](Graph& g) { return std::vector{adaptive_average_pool(x(g, {1, 2, 9, 9}), {4, 3})}; };
     all["random_uniform"] = [=](Graph& g) {
       return std::vector{random_uniform(x(g, {2}, DType::u32), DType::f32, {7}, -0.5, 1e-3)};
+    };
+    all["random_gamma"] = [=](Graph& g) {
+      return std::vector{random_gamma(x(g, {2}, DType::u32), x(g, {3}), {2, 3}, DType::f16, true)};
+    };
+    all["random_categorical"] = [=](Graph& g) {
+      return std::vector{random_categorical(x(g, {2}, DType::u32), x(g, {2, 3}), 0)};
     };
     all["random_integers"] = [=](Graph& g) {
       return std::vector{random_integers(x(g, {2}, DType::u32), DType::i64, {7}, std::int64_t{-1} << 62,

@@ -153,6 +153,12 @@ TEST_P(MemoryGrowthTest, CreationFunctions) {
        [&](int t) { on(random::normal({100}, 0, 1, DType::f32, random::key(static_cast<std::uint64_t>(t)))); }},
       {"random", [&](int) { on(random::uniform({100}) + random::bernoulli({100}, 0.5).cast(DType::f32)); }},
       {"permutation", [&](int) { on(random::permutation(50)); }},
+      {"distributions",
+       [&](int) {
+         on(random::poisson({50}, 3) + random::categorical({50}, ones({3})));
+         on(random::gumbel({50}) + random::gamma({50}, 0.5));
+         on(random::multinomial({5}, 3, ones({5})));
+       }},
   };
   for (const auto& [what, turn] : cases) {
     if (leave_out_problem()) continue;

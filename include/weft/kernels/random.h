@@ -37,4 +37,49 @@ void random_normal(Stream& stream, const View& key, float mean, float deviation,
 // 2^32; low and high - 1 are integers of y's type, of 8 to 64 bits.
 void random_integers(Stream& stream, const View& key, const Number& low, const Number& high, const View& y);
 
+// y in (-1, 1) without 0, evenly: the sign is the upper bit of w[i], the magnitude the other 31 bits as a fraction,
+// with 24 significant bits, down to 2^-33. So a distribution with two tails has both as far out as one of 32 bits. y is
+// f32. The same bits on every device.
+void random_signed_uniform(Stream& stream, const View& key, const View& y);
+
+// ---- Distributions with parameters, which broadcast to y. Element i takes the words of the blocks (i, attempt), whose
+// counters are (i mod 2^32, attempt + 2^8 · ⌊i / 2^32⌋); by rejection as many attempts as it needs, of at most 64. What
+// decides is computed of sums and products alone, each rounded once, so that results are the same bits on every device
+// (whose f32 has no denormal numbers, or that of none here). Parameters are f32, f16 or bf16, and computed with in f32.
+
+// y with gamma distributions of that concentration (shape) and scale 1, f32, f16 or bf16; `logarithm`: its logarithm,
+// which is finite also where y underflows to 0. Of a concentration 0 (or denormal) y is 0, of infinity infinity, of a
+// negative one or NaN it is NaN. Sources: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000,
+// with its boost for concentrations below 1; the normal variates are inverse distribution functions of 31 bits, up to
+// 6.5 deviations.
+void random_gamma(Stream& stream, const View& key, const View& concentration, const View& y, bool logarithm = false);
+
+// y = the derivatives of samples of random_gamma(), or of their logarithms, for their concentrations, with the
+// probability below each fixed: within 2e-5 of it in f32, relatively. Operands broadcast to y, which has the samples'
+// type. 0 for a sample 0; NaN for a concentration of 0, below or NaN, and for a sample NaN. Source: Figurnov, Mohamed
+// and Mnih, "Implicit reparameterization gradients", 2018.
+void random_gamma_gradient(Stream& stream, const View& concentration, const View& sample, const View& y,
+                           bool logarithm = false);
+
+// y i32 with Poisson distributions. Of a rate 0 (or denormal) y is 0; from 2^31 on it is 2^31 - 1; of a negative rate
+// or NaN it is -1. Rates below 10 by inversion of one number of 33 bits, others by Hörmann's PTRS. Source: Hörmann,
+// "The transformed rejection method for generating Poisson random variables", 1993.
+void random_poisson(Stream& stream, const View& key, const View& rate, const View& y);
+
+// y i32, how many of `count` (i32) independent trials of that probability succeed; -1 for a negative count and for a
+// probability outside of [0, 1] or NaN. Where the mean number of the rarer outcome is below 10 by inversion, else by
+// Hörmann's BTRS. Source: Hörmann, "The generation of binomial random variates", 1993.
+void random_binomial(Stream& stream, const View& key, const View& count, const View& probability, const View& y);
+
+// y i32, 1 or more: the number of trials up to the first that succeeds, ⌊ln(u) / ln(1 - probability)⌋ + 1 with u of 34
+// bits; at most 2^31 - 1, which it is for a probability 0 (or denormal); -1 for one outside of [0, 1] or NaN.
+void random_geometric(Stream& stream, const View& key, const View& probability, const View& y);
+
+// y i32 = the first i along the axis with the greatest logits[i] - ln(-ln(1 - u[i])), the uniform numbers u of 33 bits
+// each: i with a probability in proportion to exp(logits[i]). Row r of y takes for categories 2b and 2b + 1 the block
+// with the counter (b, r). -1 where a logit is NaN or all are -infinity; the first infinite one if there is one. The
+// axis has 1 to 2^31 categories; y has the other axes, at most 2^32 elements. Source: Maddison, Tarlow and Minka, "A*
+// sampling", 2014.
+void random_categorical(Stream& stream, const View& key, const View& logits, const View& y, int axis = -1);
+
 }  // namespace weft::kernels

@@ -7,7 +7,7 @@
 #include "graph/promotion.h"
 #include "graph/rules.h"
 #include "kernels/random/random.h"
-#include "weft/array.h"
+#include "weft/distributions.h"
 #include "weft/error.h"
 #include "weft/kernels/random.h"
 
@@ -18,7 +18,8 @@ Tensor random(RandomAttributes attributes, const Tensor& key) {
   return apply(make_op<RandomOp>(std::move(attributes)), {key});
 }
 
-constexpr std::string_view kNames[] = {"random_bits", "random_uniform", "random_normal", "random_integers"};
+constexpr std::string_view kNames[] = {"random_bits", "random_uniform", "random_normal", "random_integers",
+                                       "random_signed_uniform"};
 
 }  // namespace
 
@@ -26,7 +27,7 @@ std::string_view RandomOp::name() const { return kNames[static_cast<int>(a.form)
 
 std::vector<TensorType> RandomOp::infer(std::span<const TensorType> in) const {
   const DType type = infer_dtype(name(), {&in[0]}, a.dtype);
-  if (in[0].shape != Shape{2}) throw ShapeError("{}: key is {}, expected u32 [2]", name(), weft::to_string(in[0]));
+  check_key(name(), in[0]);
   return {{type, a.shape}};
 }
 
@@ -42,22 +43,14 @@ void RandomOp::lower(const Launch& call) const {
       return kernels::random_normal(call.stream, key, single(a.mean), single(a.deviation), y);
     case RandomForm::integers:
       return kernels::random_integers(call.stream, key, a.least, a.end, y);
+    case RandomForm::signed_uniform:
+      return kernels::random_signed_uniform(call.stream, key, y);
   }
 }
 
 // The kernels take one key.
 std::optional<Batched> RandomOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
-  const Tensor keys = batch_first(in[0], axes[0], 0);
-  if (keys.shape()[0] == 0) {
-    Shape shape = a.shape;
-    shape.insert(0, 0);
-    return batched(zeros_of({a.dtype, shape}));
-  }
-  std::vector<Tensor> entries;
-  for (std::int64_t i = 0; i < keys.shape()[0]; ++i) {
-    entries.push_back(random(a, reshape(slice(keys, 0, i, i + 1), {2})));
-  }
-  return batched(stack(entries));
+  return batched_by_entry(shared_from_this(), in, axes);
 }
 
 Tensor random_bits(const Operand& key, DType dtype, const Shape& shape) {
@@ -86,10 +79,16 @@ Tensor random_integers(const Operand& key, DType dtype, const Shape& shape, std:
   return random({.form = RandomForm::integers, .shape = shape, .dtype = dtype, .least = low, .end = high}, key);
 }
 
+Tensor random_signed_uniform(const Operand& key, const Shape& shape) {
+  return random({.form = RandomForm::signed_uniform, .shape = shape}, key);
+}
+
 void add_random_ops(OpRows& rows) {
-  for (const RandomForm form : {RandomForm::bits, RandomForm::uniform, RandomForm::normal, RandomForm::integers}) {
+  for (const RandomForm form :
+       {RandomForm::bits, RandomForm::uniform, RandomForm::normal, RandomForm::integers, RandomForm::signed_uniform}) {
     const std::string_view name = kNames[static_cast<int>(form)];
-    rows.push_back(op_row<RandomOp>(schema_of_kernel(name, "shape", "dtype"), {.form = form}));
+    const std::string type = form == RandomForm::signed_uniform ? "" : "dtype";
+    rows.push_back(op_row<RandomOp>(schema_of_kernel(name, "shape", type), {.form = form}));
   }
 }
 

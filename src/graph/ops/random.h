@@ -5,7 +5,7 @@
 
 namespace weft {
 
-enum class RandomForm : std::uint8_t { bits, uniform, normal, integers };
+enum class RandomForm : std::uint8_t { bits, uniform, normal, integers, signed_uniform };
 
 struct RandomAttributes {
   RandomForm form = RandomForm::bits;
@@ -17,6 +17,7 @@ struct RandomAttributes {
 
   void fields(AttributeVisitor& v) {
     v("shape", shape, "the shape of the result");
+    if (form == RandomForm::signed_uniform) return;
     v("dtype", dtype, "the type of the result");
     if (form == RandomForm::uniform) {
       v("low", low, 0, "the least number");
@@ -40,5 +41,10 @@ class RandomOp final : public OpOf<RandomAttributes> {
   void lower(const Launch& call) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
+
+// Shared by ops of keys. Throws ShapeError for another shape of the key.
+void check_key(std::string_view name, const TensorType& key);
+// The batch of an op that takes one key, entry by entry.
+Batched batched_by_entry(const OpPtr& op, std::span<const Tensor> inputs, std::span<const int> axes);
 
 }  // namespace weft

@@ -17,7 +17,7 @@ namespace weft::kernels {
 namespace {
 
 using Form = RandomProblem::Form;
-constexpr std::string_view kForms[] = {"bits", "uniform", "normal", "integers"};
+constexpr std::string_view kForms[] = {"bits", "uniform", "normal", "integers", "signed_uniform"};
 
 float rounded(DType type, float value) {
   if (type == DType::f16) return float16(value);
@@ -69,7 +69,7 @@ void random_part(gpu::Commands& commands, const RandomProblem& problem, const Vi
     call.param("low", static_cast<std::uint32_t>(problem.low))
         .param("low_high", static_cast<std::uint32_t>(problem.low >> 32));
     call.param("range", problem.range);
-  } else if (problem.form != Form::bits) {
+  } else if (problem.form == Form::uniform || problem.form == Form::normal) {
     call.param("offset", problem.offset).param("factor", problem.factor).param("largest", problem.largest);
     call.param("zero", 0u);
   }
@@ -131,11 +131,18 @@ void random_uniform(Stream& stream, const View& key, float low, float high, cons
     check_uniform(y.dtype, low, high);
     const float first = rounded(y.dtype, low), last = rounded(y.dtype, high);
     run(s, {.form = Form::uniform,
-                 .key = key,
-                 .y = y,
-                 .offset = first,
-                 .factor = last - first,
-                 .largest = below(y.dtype, last)});
+            .key = key,
+            .y = y,
+            .offset = first,
+            .factor = last - first,
+            .largest = below(y.dtype, last)});
+  });
+}
+
+void random_signed_uniform(Stream& stream, const View& key, const View& y) {
+  call(stream, CallKey("random_signed_uniform"), {key, y}, [&](Stream& s) {
+    check_views("random_signed_uniform", {&key}, {&y});
+    run(s, {.form = Form::signed_uniform, .key = key, .y = y});
   });
 }
 
@@ -179,11 +186,7 @@ void random_integers(Stream& stream, const View& key, const Number& low, const N
           "random_integers: from {} to {} in {}; expected integers low < high, at most 2^32 apart, within the type",
           to_string(low), to_string(high), name(y.dtype));
     }
-    run(s, {.form = Form::integers,
-            .key = key,
-            .y = y,
-            .low = from->bits,
-            .range = static_cast<std::uint32_t>(range)});
+    run(s, {.form = Form::integers, .key = key, .y = y, .low = from->bits, .range = static_cast<std::uint32_t>(range)});
   });
 }
 

@@ -9,7 +9,7 @@
 namespace weft::kernels {
 
 struct RandomProblem {
-  enum class Form : std::uint8_t { bits, uniform, normal, integers } form;
+  enum class Form : std::uint8_t { bits, uniform, normal, integers, signed_uniform } form;
   View key, y;
   // uniform: offset + u · factor, at most `largest`. normal: offset + z · factor.
   float offset = 0, factor = 1, largest = 0;

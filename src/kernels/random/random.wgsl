@@ -55,6 +55,13 @@ fn normal_pair(w: vec2<u32>) -> vec2<f32> {
   c = c * z + 1.0;
   return p.offset + r * vec2<f32>(fma(-t, t, 1.0) * c, t * s);
 }
+{% elif form == "signed_uniform" %}
+// Bits that f32 cannot hold are dropped, so that no conversion rounds.
+fn signed_of(w: u32) -> f32 {
+  let half = w << 1u;
+  let u = max(f32(half & (0xffffff00u >> (countLeadingZeros(half) & 31u))), 0.5) * 0x1p-32;
+  return bitcast<f32>(bitcast<u32>(u) | (w & 0x80000000u));
+}
 {% elif form == "integers" %}
 fn integer_of(w: vec2<u32>) -> y_t {
   let low = mul_wide_u32(w.x, p.range);
@@ -85,6 +92,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   let b = words(key, 2u * i + 1u);
 {% if form == "bits" %}
   store4_y(4u * g, vec4<u32>(a, b));
+{% elif form == "signed_uniform" %}
+  store4_y(4u * g, vec4<f32>(signed_of(a.x), signed_of(a.y), signed_of(b.x), signed_of(b.y)));
 {% elif form == "uniform" %}
   store4_y(4u * g, vec4<f32>(uniform_of(a.x), uniform_of(a.y), uniform_of(b.x), uniform_of(b.y)));
 {% else %}
@@ -106,6 +115,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   let pair = words(key, i / 2u);
 {% if form == "uniform" %}
   store_y(target_at, uniform_of(select(pair.x, pair.y, i % 2u == 1u)));
+{% elif form == "signed_uniform" %}
+  store_y(target_at, signed_of(select(pair.x, pair.y, i % 2u == 1u)));
 {% else %}
   let point = normal_pair(pair);
   store_y(target_at, select(point.x, point.y, i % 2u == 1u));

@@ -3,6 +3,7 @@
 
 #include "kernels/common/rows_cpu.h"
 #include "kernels/elementwise/angle_math_cpu.h"
+#include "kernels/random/portable_math_cpu.h"
 #include "kernels/random/random.h"
 
 namespace weft::kernels {
@@ -67,6 +68,13 @@ void make(const RandomProblem& p, const Words2& key, std::int64_t first, std::in
     words_of(key, static_cast<std::uint64_t>(first / 2), pairs, words);
     if (p.form == Form::uniform) {
       for (std::int64_t i = 0; i < count; ++i) values[i] = T(uniform_of(p, words[i]));
+      return;
+    }
+    if (p.form == Form::signed_uniform) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        const float u = portable::fraction(words[i] << 1);
+        values[i] = T(words[i] >> 31 ? -u : u);
+      }
       return;
     }
     float normals[kChunk];

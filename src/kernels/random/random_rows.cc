@@ -3,7 +3,6 @@
 #include "weft/kernels/random.h"
 
 namespace weft::kernels {
-
 void add_random_rows(TableRows& rows) {
   const TypeSet integers = types::integers - types::packed, floats = {DType::f32, DType::f16, DType::bf16};
   const auto drawn = [](std::string name, std::string formula, std::string summary, TypeSet set,
@@ -41,6 +40,10 @@ void add_random_rows(TableRows& rows) {
             {number("low", "the least integer", 0),
              number("high", "the bound above all integers, which is not among them")}),
       [](Stream& s, const Reader& r) { random_integers(s, r.in(0), r.number("low"), r.number("high"), r.out(0)); }));
+  rows.push_back(
+      row(drawn("random_signed_uniform", "y[i] = ± the lower 31 bits of w[i] as a fraction, - if its upper bit is set",
+                "numbers distributed evenly over (-1, 1), precise near 0", DType::f32, {}),
+          [](Stream& s, const Reader& r) { random_signed_uniform(s, r.in(0), r.out(0)); }));
 }
 
 }  // namespace weft::kernels
