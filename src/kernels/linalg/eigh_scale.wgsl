@@ -45,6 +45,6 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   if (lid == 0u && matrix < p.count) {
     store_scales(3u * matrix, select(0.0, scale, most < kInfinity));
     store_scales(3u * matrix + 1u, scale_back(most));
-    store_scales(3u * matrix + 2u, negligible(squares[0], p.n));
+    store_scales(3u * matrix + 2u, select(1.0, negligible(squares[0], p.n), most < kInfinity));
   }
 }
