@@ -145,7 +145,8 @@ Tensor categorical(const DrawShape& shape, const Tensor& logits, int axis = -1, 
 // and where a weight is negative or not finite, or all are 0.
 Tensor multinomial(const DrawShape& shape, const TensorLike& count, const Tensor& weights, const Tensor& key = {});
 // Normal vectors [shape..., n] of that mean [..., n] and covariance [..., n, n], which is positive definite and of
-// which the lower triangle is read; another one makes NaN, as cholesky() does. Axes in front broadcast to the shape.
+// which the lower triangle is read; reading what another one made throws LinAlgError, as of cholesky(). Axes in front
+// broadcast to the shape.
 Tensor multivariate_normal(const DrawShape& shape, const Tensor& mean, const Tensor& covariance,
                            DType dtype = DType::f32, const Tensor& key = {});
 
