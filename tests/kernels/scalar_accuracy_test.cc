@@ -550,8 +550,8 @@ TEST_P(ScalarAccuracy, IncompleteGammaAndBeta) {
                               1 - 0x1p-24));
   }
   const float huge = std::numeric_limits<float>::max();
-  for (const float p : {1e-38f, 1e-10f, 0.5f, 1.0f, 19.9f, 1e10f, 1e25f, 3e30f, huge}) {
-    for (const float q : {1e-38f, 0.25f, 1.0f, 1.1f, 19.9f, 1e10f, 1.00001e10f, 1e25f, 3e30f, huge}) {
+  for (const float p : {1.2e-38f, 1e-10f, 0.5f, 1.0f, 19.9f, 1e10f, 1e25f, 3e30f, huge}) {
+    for (const float q : {1.2e-38f, 0.25f, 1.0f, 1.1f, 19.9f, 1e10f, 1.00001e10f, 1e25f, 3e30f, huge}) {
       for (const float r : {1.2e-38f, 1e-10f, 0.5f, 0.99999994f}) {
         a.push_back(p), b.push_back(q), x.push_back(q), probability.push_back(r);
       }

@@ -49,17 +49,17 @@ fn log_ratio_pair_f32(x: vec2<f32>, a: f32) -> vec2<f32> {
   p = p * z + 0.142857143;
   p = p * z + 0.2;
   p = p * z + 0.333333333;
-  let rest = 2.0 * (ql + (qh * qh * qh + 3.0 * (qh * qh) * ql) * p) + (k * 1.42860682e-6 + x.y / x.x);
+  let rest = 2.0 * (ql + (qh * qh * qh + 3.0 * (qh * qh) * ql) * p) + (k * 1.42860682e-6 + x.y / max(x.x, 1.2e-38));
   let whole = k * 0.693145751953125;
   let h = high_part_f32(whole + (2.0 * qh + rest));
   return vec2<f32>(h, (clamp(whole - h, -2.0, 2.0) + 2.0 * qh) + rest);
 }
 
-// a (d / a - log(1 + d / a)) as a sum, for x = a + d > 0; from 105 on not exact.
-fn excess_f32(a: f32, x: vec2<f32>, d: vec2<f32>) -> vec2<f32> {
+// a (d / a - log(1 + d / a)) as a sum, for a + d = x / unit > 0; from 105 on not exact.
+fn excess_f32(a: f32, x: vec2<f32>, unit: f32, d: vec2<f32>) -> vec2<f32> {
   let t = sum_pair_f32(2.0 * a, d.x);
   if (abs(d.x) > 0.2 * t.x) {
-    let l = log_ratio_pair_f32(x, a);
+    let l = log_ratio_pair_f32(x, a * unit);
     let ah = high_part_f32(a);
     let s = sum_pair_f32(d.x, -ah * l.x);
     return vec2<f32>(s.x, (s.y + d.y) - ((a - ah) * l.x + a * l.y));
@@ -165,7 +165,7 @@ fn gamma_tails_inside_f32(a: f32, x: f32) -> vec2<f32> {
     return vec2<f32>(1.0 - v, v);
   }
   let d = sum_pair_f32(x, -a);
-  let e = excess_f32(a, vec2<f32>(x, 0.0), d);
+  let e = excess_f32(a, vec2<f32>(x, 0.0), 1.0, d);
   if (e.x > 105.0) { return select(vec2<f32>(1.0, 0.0), vec2<f32>(0.0, 1.0), d.x < 0.0); }
   let density = times_exp_f32(scaled_rgamma_f32(a), -e.x, -e.y);
   if (a > 20.0 && abs(d.x) < 0.3 * a) {
@@ -206,7 +206,9 @@ fn lgamma_step_f32(b: f32, a: f32) -> vec2<f32> {
   let z = r * r + s * s;
   let y = r * s;
   let stirling = -a * y * ((0.0833333333 - (z + y) * 0.00277777778) + (z * z + y * (z - y)) * 0.000793650794);
-  return vec2<f32>((((base - 0.5) * log1p_f32(a / base) - a) + stirling) - log1p_f32(p), top);
+  let q = a / base;
+  let near = select((base - 0.5) * log1p_f32(q) - a, -0.5 * q, q < 1e-8);
+  return vec2<f32>((near + stirling) - log1p_f32(p), top);
 }
 
 // The same of the beta distribution where b x and x are at most 0.7; `density` is x^a (1 - x)^b / B(a, b), and n = a + b.
@@ -220,8 +222,11 @@ fn beta_tails_near_f32(a: f32, b: f32, n: f32, x: f32, density: f32) -> vec2<f32
       term *= (k - b) * x / k;
       sum += term / (a + k);
     }
-    let v = -expm1_f32(t) - exp_f32(t) * a * sum;
+    let power = exp_f32(t);
+    let v = -expm1_f32(t) - power * (a * sum);
     if (v < 0.5) { return vec2<f32>(1.0 - v, v); }
+    // The density of tiny parameters is denormal.
+    if (a < 0.001) { return vec2<f32>(power + power * (a * sum), v); }
   }
   var term = 1.0;
   var sum = 1.0;
@@ -268,26 +273,32 @@ fn beta_tails_f32(a: f32, b: f32, x: f32) -> vec2<f32> {
   if (bx == 0x3f800000u) { return vec2<f32>(1.0, 0.0); }
   if (a_zero || bb == infinite) { return vec2<f32>(1.0, 0.0); }
   if (b_zero || ba == infinite) { return vec2<f32>(0.0, 1.0); }
-  // The limits of many events, or so many that only at the mean there is neither 0 nor 1.
-  let many = max(a, b) > 1e30;
-  if (many && min(a, b) <= 1e20) {
+  if (max(a, b) <= 1e30) { return beta_tails_inside_f32(a, b, x); }
+  if (min(a, b) <= 1e20) {
     let rare = gamma_tails_f32(min(a, b), max(a, b) * select(1.0 - x, x, b > a));
     return select(rare.yx, rare, b > a);
   }
-  let scale = select(1.0, 0x1p-10, many);
-  return beta_tails_inside_f32(a * scale, b * scale, x);
+  // So many events that only at the mean there is neither 0 nor 1.
+  let p = product_pair_f32(b * 0x1p-10, x);
+  let q = product_pairs_f32(vec2<f32>(a * 0x1p-10, 0.0), sum_pair_f32(1.0, -x));
+  let d = (p.x - q.x) + (p.y - q.y);
+  let lower = select(select(1.0, 0.0, d < 0.0), 0.5, abs(d) <= 1e-9 * p.x);
+  return vec2<f32>(lower, 1.0 - lower);
 }
 
 fn beta_tails_inside_f32(a: f32, b: f32, x: f32) -> vec2<f32> {
   let y = sum_pair_f32(1.0, -x);
   let n = sum_pair_f32(a, b);
-  let nx = product_pairs_f32(n, vec2<f32>(x, 0.0));
+  // A tiny x is scaled up: its low bits, and n x, may be denormal.
+  let unit = select(1.0, 0x1p64, x < 1e-20);
+  let scaled = product_pairs_f32(n, vec2<f32>(x * unit, 0.0));
+  let nx = scaled / unit;
   let ny = product_pairs_f32(n, y);
   // n x - a
   let whole = sum_pair_f32(nx.x, -a);
   let d = sum_pair_f32(whole.x, whole.y + nx.y);
-  let ea = excess_f32(a, nx, d);
-  let eb = excess_f32(b, ny, -d);
+  let ea = excess_f32(a, scaled, unit, d);
+  let eb = excess_f32(b, ny, 1.0, -d);
   let low = d.x < 0.0;
   if (ea.x + eb.x > 105.0) { return select(vec2<f32>(1.0, 0.0), vec2<f32>(0.0, 1.0), low); }
   let e = sum_pair_f32(ea.x, eb.x);
