@@ -191,8 +191,8 @@ fn gamma_tails_inside_f32(a: f32, x: f32) -> vec2<f32> {
   return vec2<f32>(1.0 - v, v);
 }
 
-// log(Γ(b + a) / Γ(b)) for a in [0, ½], to the digits of a: t + a log c with t and c.
-fn lgamma_step_f32(b: f32, a: f32) -> vec2<f32> {
+// log(Γ(b + a) / Γ(b)) for a in [0, ½], to the digits of a: t + a log c - log(1 + p) with t, c and p.
+fn lgamma_step_f32(b: f32, a: f32) -> vec3<f32> {
   var base = b;
   var p = 0.0;
   while (base < 4.0) {
@@ -208,7 +208,7 @@ fn lgamma_step_f32(b: f32, a: f32) -> vec2<f32> {
   let stirling = -a * y * ((0.0833333333 - (z + y) * 0.00277777778) + (z * z + y * (z - y)) * 0.000793650794);
   let q = a / base;
   let near = select((base - 0.5) * log1p_f32(q) - a, -0.5 * q, q < 1e-8);
-  return vec2<f32>((near + stirling) - log1p_f32(p), top);
+  return vec3<f32>(near + stirling, top, p);
 }
 
 // The same of the beta distribution where b x and x are at most 0.7; `density` is x^a (1 - x)^b / B(a, b), and n = a + b.
@@ -222,11 +222,11 @@ fn beta_tails_near_f32(a: f32, b: f32, n: f32, x: f32, density: f32) -> vec2<f32
       term *= (k - b) * x / k;
       sum += term / (a + k);
     }
-    let power = exp_f32(t);
-    let v = -expm1_f32(t) - power * (a * sum);
+    let power = exp_f32(t) / (1.0 + step.z);
+    let v = -expm1_f32(t - log1p_f32(step.z)) - power * (a * sum);
     if (v < 0.5) { return vec2<f32>(1.0 - v, v); }
     // The density of tiny parameters is denormal.
-    if (a < 0.001) { return vec2<f32>(power + power * (a * sum), v); }
+    if (density < 1e-34) { return vec2<f32>(power + power * (a * sum), v); }
   }
   var term = 1.0;
   var sum = 1.0;
