@@ -1,8 +1,9 @@
 // The regularised incomplete gamma and beta functions of f32. The tail of the distribution that is not much more than ½
-// is computed, so that it keeps its digits, and the other one is 1 minus it. By series and continued fractions (DiDonato and Morris, "Algorithm 708: significant digit computation of the incomplete beta function ratios",
-// 1992; Gil, Segura and Temme, "Efficient and accurate algorithms for the computation and inversion of the incomplete
-// gamma function ratios", 2012), and near the mean of large parameters, where these take many steps, by a quadrature of
-// the tail. What stands in exponents has 36 bits and more, as a sum of two numbers.
+// is computed, so that it keeps its digits, and the other one is 1 minus it. By series and continued fractions
+// (DiDonato and Morris, "Algorithm 708: significant digit computation of the incomplete beta function ratios", 1992;
+// Gil, Segura and Temme, "Efficient and accurate algorithms for the computation and inversion of the incomplete gamma
+// function ratios", 2012), and near the mean of large parameters, where these take many steps, by a quadrature of the
+// tail. What stands in exponents has 36 bits and more, as a sum of two numbers.
 
 // a + b within 2^-46 of the larger, as two numbers. The first is not the rounded sum, so that no compiler takes the
 // difference with it for what it is in the algebra of real numbers.
