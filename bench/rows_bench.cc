@@ -171,6 +171,12 @@ void works(KernelBench& b) {
 }
 
 void sorts(KernelBench& b) {
+  const TensorType keys{DType::u32, {1 << 24}};
+  b.measure({.name = label("sort keys", keys),
+             .inputs = {keys},
+             .outputs = {keys},
+             .moved = 2,
+             .call = [](Stream& s, Views v) { kernels::sort(s, v[0], v[1], std::nullopt, {}); }});
   for (const DType type : {DType::f32, DType::f16, DType::i64}) {
     for (const Shape& shape : {Shape{1 << 24}, {1 << 20}, {16384, 1024}, {4096, 4096}, {1 << 20, 16}}) {
       if (type == DType::i64 && shape != Shape{1 << 24}) continue;

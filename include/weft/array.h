@@ -1,4 +1,4 @@
-// The functions of the Python array API standard 2024.12 beside those of weft/graph.h: reductions that promote,
+// The functions of the Python array API standard 2025.12 beside those of weft/graph.h: reductions that promote,
 // manipulation, searching, products. docs/tensors.md lists the standard's names with ours.
 //
 // Axes may be negative. All of them record what is to be computed, as every function of tensors does, but those that
@@ -95,6 +95,15 @@ Tensor diff(const Operand& x, int axis = -1, int n = 1, const Operand& prepend =
 // The tensors broadcast to the shape that they have in common, each in its own type. Throws ShapeError if there is
 // none.
 std::vector<Tensor> broadcast_arrays(std::span<const Tensor> tensors);
+// The shape to which shapes broadcast, [] of none. Throws ShapeError if there is none.
+Shape broadcast_shapes(std::span<const Shape> shapes);
+// The same of a list in braces.
+Shape broadcast_shapes(std::initializer_list<Shape> shapes);
+// New axes of size 1 at these places of the result, in any order: of x [2, 3], {0, -1} gives [1, 2, 3, 1]. Throws
+// ShapeError where a place is named twice.
+Tensor expand_dims(const Operand& x, const Axes& axes);
+// x without these axes. Throws ShapeError unless the size of each is 1, and where one is named twice.
+Tensor squeeze(const Operand& x, const Axes& axes);
 // The parts one after the other along an axis, converted to the type that they have in common. Without an axis, of the
 // flattened parts. NumPy's concatenate, PyTorch's cat. Throws ShapeError for other sizes that differ, InvalidArgument
 // if there are no parts.

@@ -56,6 +56,8 @@ namespace weft {
 //     of 1 or of the largest of the terms, if that is more.
 //   - lerp(a, b, t) = a + t (b - a), as b - (b - a) (1 - t) from t = ½ up: exact at both ends.
 //   - lgamma of 0 and of negative integers is +infinity, digamma of ±0 is -±infinity, of negative integers NaN.
+//   - gammainc, gammaincc and betainc (a, b, x) are within 3e-6 of the result, where denormal numbers are none. NaN of
+//     negative parameters, of x outside, and of the limits that depend on the way: gammainc(0, 0), (inf, inf).
 //   - Products and quotients of complex numbers are the plain formulas (an infinite part times 0 is NaN); x / 0 divides
 //     both parts by 0. Complex numbers have no order; abs is the magnitude, angle is in (-π, π]. exp(-inf + iy) is 0
 //     and exp(inf + iy) inf + i NaN where y is infinite or NaN.
@@ -137,6 +139,8 @@ enum class ScalarOp : std::uint8_t {
   copysign,
   nextafter,
   logaddexp,
+  gammainc,
+  gammaincc,
   min,
   max,
   fmin,
@@ -158,14 +162,16 @@ enum class ScalarOp : std::uint8_t {
   shift_left,
   shift_right,
   complex,
-  // ternary: select(condition, if_true, if_false), fma(a, b, c), clamp(x, low, high), lerp(a, b, t)
+  // ternary: select(condition, if_true, if_false), fma(a, b, c), clamp(x, low, high), lerp(a, b, t),
+  // betainc(a, b, x)
   select,
   fma,
   clamp,
   lerp,
+  betainc,
 };
 
-inline constexpr int kScalarOpCount = static_cast<int>(ScalarOp::lerp) + 1;
+inline constexpr int kScalarOpCount = static_cast<int>(ScalarOp::betainc) + 1;
 
 // The operation's name, as `scalar_op` finds it, and how many operands it takes.
 std::string_view name(ScalarOp op);

@@ -124,7 +124,7 @@ Tensor elementwise(std::string_view name, std::span<const Tensor> operands, std:
 Tensor elementwise(std::string_view name, std::initializer_list<Tensor> operands,
                    std::initializer_list<double> parameters = {});
 
-// The type that values of these types have in common, by the promotion table of the Python array API standard 2024.12,
+// The type that values of these types have in common, by the promotion table of the Python array API standard 2025.12,
 // and where that is silent as PyTorch does it: an integer or bool beside a float or complex takes its type; bool beside
 // an integer too. f16 and bf16 give f32; an 8-bit float gives the wider float. Throws TypeError for u64 beside a signed
 // integer, different 8-bit floats, f64 beside c64, and packed types beside others.

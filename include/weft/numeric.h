@@ -22,9 +22,12 @@ namespace weft {
 struct InterpOptions {
   std::optional<double> left = {};   // below the first point; default: its value
   std::optional<double> right = {};  // above the last point; default: its value
+  // The line repeats after so much: points are in any order, and there is no left and right. Not 0.
+  std::optional<double> period = {};
 };
 // The value at x, of any shape, of the line through the points (points[i], values[i]), both of rank 1 and as long, one
-// point at least: points ascend, which is not checked. NaN for NaN.
+// point at least: points ascend, which is not checked. NaN for NaN, and with a period for infinities. Throws
+// InvalidArgument for a period that is 0 or not finite.
 Tensor interp(const Operand& x, const Operand& points, const Operand& values, const InterpOptions& options = {});
 
 // The integral along an axis by the trapezoidal rule, of samples at this distance: Σ distance · (y[i] + y[i + 1]) / 2;

@@ -26,9 +26,11 @@ Tensor segment_sum(const Operand& x, const Operand& ids, std::int64_t segments);
 Tensor segment_prod(const Operand& x, const Operand& ids, std::int64_t segments);
 // The mean; NaN of no elements. Types are those of mean().
 Tensor segment_mean(const Operand& x, const Operand& ids, std::int64_t segments);
-// The greatest element, NaN if there is one; of no elements -infinity or the least integer. Types are those of max().
+// The greatest element, NaN if there is one; of no elements -infinity, or the least number of a type that has none.
+// Types are those of max().
 Tensor segment_max(const Operand& x, const Operand& ids, std::int64_t segments);
-// The least element, NaN if there is one; of no elements infinity or the greatest integer. Types are those of min().
+// The least element, NaN if there is one; of no elements infinity, or the greatest number of a type that has none. Types
+// are those of min().
 Tensor segment_min(const Operand& x, const Operand& ids, std::int64_t segments);
 // softmax() over the elements of each segment, in x's shape and type, floats: positive numbers of which those of one
 // segment add up to 1. Elements of no segment give 0; NaN, infinity, or nothing but -infinity in a segment make it NaN.
@@ -53,7 +55,7 @@ RunningExtreme cummin(const Operand& x, int axis);
 // and none behind it less: x sorted, which NumPy leaves open. Negative k count from the end. top_k() is faster where
 // only few elements are needed. Throws IndexError for k outside of the axis.
 Tensor partition(const Operand& x, std::int64_t k, int axis = -1);
-// The positions from which partition() takes its elements.
+// The positions from which partition() takes its elements: argsort().
 Tensor argpartition(const Operand& x, std::int64_t k, int axis = -1);
 // The order along an axis by several keys of one shape: by the last of them, where it is equal by the one before, and
 // so on; what is equal in all stays in order. Throws InvalidArgument if there are no keys, ShapeError for shapes that

@@ -4,8 +4,8 @@
 //
 // Floats keep their type, integers and bool are computed as f32; narrow floats are computed in f32 and rounded once.
 // NaN gives NaN where nothing else is said. Errors are those of f32 and of f64 against SciPy's f64 at the same
-// arguments; GPUs may take denormal numbers for 0. All have derivatives. They throw InvalidArgument (an undefined
-// Tensor), ShapeError and TypeError (c64).
+// arguments; GPUs may take denormal numbers for 0. All have derivatives where nothing else is said. They throw
+// InvalidArgument (an undefined Tensor), ShapeError and TypeError (c64).
 #pragma once
 
 #include "weft/tensor.h"
@@ -39,6 +39,21 @@ Tensor ndtri(const Operand& p);
 // The derivative of that order of digamma(), which is order 0: of x > 0, ±infinity at 0, and NaN below, where SciPy has
 // numbers. The relative error is below 4e-6, of f64 1e-14, up to order 10. Throws InvalidArgument for a negative order.
 Tensor polygamma(int order, const Operand& x);
+// 1/Γ(a) · ∫ t^(a-1) exp(-t) dt from 0 to x, the regularised lower incomplete gamma function: the probability that a
+// gamma-distributed number of shape a is below x, and that a Poisson-distributed one of mean x is a at least. PyTorch's
+// igamma. 1 of a = 0, 0 of an infinite a; NaN of negative numbers, of (0, 0) and of two infinities. The relative error
+// is below 3e-6, also of tails down to the least normal number, of f64 1e-14 · (1 + |log of the result|), where SciPy's
+// is more for large a. Its derivative for x, of which the error is 1e-7 · a |log x| and more, is known; for a there is
+// none, as in PyTorch: Unsupported.
+Tensor gammainc(const TensorLike& a, const TensorLike& x);
+// 1 - gammainc(a, x), with the digits of small results: PyTorch's igammac. Errors and derivatives are those of
+// gammainc().
+Tensor gammaincc(const TensorLike& a, const TensorLike& x);
+// 1/B(a, b) · ∫ t^(a-1) (1-t)^(b-1) dt from 0 to x, the regularised incomplete beta function: the probability that a
+// beta-distributed number is below x; 1 - betainc(a, b, x) is betainc(b, a, 1 - x). NaN of negative a and b, of x
+// outside of [0, 1], of a = b = 0 and of two infinities; of one that is 0 or infinite the limit. Errors are those of
+// gammainc(), and there is a derivative for x alone.
+Tensor betainc(const TensorLike& a, const TensorLike& b, const TensorLike& x);
 // The modified Bessel function of the first kind of order 0: even, 1 at 0, infinity at infinities. The relative error
 // is below 2e-6 where |x| < 8, and 1e-7 · (8 + |x|) above, of f64 1e-14 · (1 + |x| / 8).
 Tensor i0(const Operand& x);

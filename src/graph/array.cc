@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <numeric>
 
 #include "core/error_context.h"
@@ -52,6 +53,20 @@ std::vector<Tensor> promoted(std::string_view function, std::span<const Tensor> 
   std::vector<Tensor> same;
   for (const Tensor& t : tensors) same.push_back(cast(t, type));
   return same;
+}
+
+// The shape to which these broadcast.
+Shape common_shape(const char* function, std::span<const Shape> shapes) try {
+  Shape all;
+  for (const Shape& shape : shapes) {
+    if (std::ranges::any_of(shape, [](std::int64_t n) { return n < 0; })) {
+      throw ShapeError("{}: shape {} has a negative size", function, to_string(shape));
+    }
+    all = broadcast(all, shape);
+  }
+  return all;
+} catch (const Error& e) {
+  throw_in_function(e, function);
 }
 
 Tensor transposed(const Operand& x) try {
@@ -319,6 +334,8 @@ Tensor diff(const Operand& x, int axis, int n, const Operand& prepend, const Ope
     if (part->defined()) parts.push_back(*part);
   }
   Tensor y = parts.size() == 1 ? Tensor(x) : concat(promoted("diff", parts), along);
+  const DType type = y.dtype();
+  y = in_bytes(y);
   // (More differences than elements leave none.)
   n = static_cast<int>(std::min<std::int64_t>(n, y.shape()[along]));
   for (int i = 0; i < n; ++i) {
@@ -327,7 +344,7 @@ Tensor diff(const Operand& x, int axis, int n, const Operand& prepend, const Ope
     const Tensor earlier = slice(y, along, 0, std::max<std::int64_t>(size - 1, 0));
     y = y.dtype() == DType::boolean ? later != earlier : later - earlier;
   }
-  return y;
+  return cast(y, type);
 } catch (const Error& e) {
   throw_in_function(e, "diff");
 }
@@ -335,16 +352,45 @@ Tensor diff(const Operand& x, int axis, int n, const Operand& prepend, const Ope
 // ---- Manipulation
 
 std::vector<Tensor> broadcast_arrays(std::span<const Tensor> tensors) try {
-  Shape shape;
+  std::vector<Shape> shapes;
   for (const Tensor& t : tensors) {
     require(t, "broadcast_arrays");
-    shape = in_context([] { return "broadcast_arrays"; }, [&] { return broadcast(shape, t.shape()); });
+    shapes.push_back(t.shape());
   }
+  const Shape shape = common_shape("broadcast_arrays", shapes);
   std::vector<Tensor> all;
   for (const Tensor& t : tensors) all.push_back(broadcast_to(t, shape));
   return all;
 } catch (const Error& e) {
   throw_in_function(e, "broadcast_arrays");
+}
+
+Shape broadcast_shapes(std::span<const Shape> shapes) { return common_shape("broadcast_shapes", shapes); }
+Shape broadcast_shapes(std::initializer_list<Shape> shapes) {
+  return broadcast_shapes(std::span(shapes.begin(), shapes.size()));
+}
+
+Tensor expand_dims(const Operand& x, const Axes& axes) try {
+  require(x, "expand_dims");
+  const std::vector<int> given = axes.of(0);
+  std::vector<int> places = normalized_axes(given, x.rank() + static_cast<int>(given.size()), "expand_dims");
+  std::ranges::sort(places);
+  Shape shape = x.shape();
+  for (const int place : places) shape.insert(place, 1);
+  return reshape(x, shape);
+} catch (const Error& e) {
+  throw_in_function(e, "expand_dims");
+}
+
+Tensor squeeze(const Operand& x, const Axes& axes) try {
+  require(x, "squeeze");
+  std::vector<int> gone = normalized_axes(axes, x.rank(), "squeeze");
+  std::ranges::sort(gone, std::greater());
+  Tensor y = x;
+  for (const int axis : gone) y = squeeze(y, axis);
+  return y;
+} catch (const Error& e) {
+  throw_in_function(e, "squeeze");
 }
 
 Tensor concat(std::initializer_list<Tensor> parts, std::optional<int> axis) try {

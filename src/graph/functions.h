@@ -1,11 +1,13 @@
 // What functions that are made of others have in common (weft/array.h, weft/statistics.h, weft/numeric.h, …).
 #pragma once
 
+#include <limits>
 #include <string_view>
 
 #include "core/format.h"
 #include "weft/error.h"
 #include "weft/graph.h"
+#include "weft/inspection.h"
 #include "weft/tensor.h"
 
 namespace weft {
@@ -35,6 +37,18 @@ inline DType summed(DType type) {
 
 // The type in which means are made.
 inline DType averaged(DType type) { return is_integer(type) || type == DType::boolean ? DType::f32 : type; }
+
+// x in whole bytes: i8 or u8 of packed integers, which other types have none in common with, and whose slices begin
+// only where a byte does.
+inline Tensor in_bytes(const Tensor& x) {
+  if (bits(x.dtype()) >= 8) return x;
+  return cast(x, is_signed(x.dtype()) ? DType::i8 : DType::u8);
+}
+
+// What no number of a type of floats is above: infinity, or of a type that has none the greatest number.
+inline double highest(DType type) {
+  return type == DType::f8e4m3 ? finfo(type).max : std::numeric_limits<double>::infinity();
+}
 
 // The point that is the share of the way from a to b, finite or not: an infinity on the way to one.
 inline Tensor point_between(const Tensor& a, const Tensor& b, const Tensor& share) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 
 #include "core/error_context.h"
 #include "core/format.h"
@@ -140,17 +142,32 @@ Tensor interp(const Operand& x, const Operand& points, const Operand& values, co
   require_defined(x, "interp", "x");
   require_line(points, "interp", "points are");
   require_line(values, "interp", "values are");
-  const std::int64_t n = points.size();
+  std::int64_t n = points.size();
   if (n == 0 || values.size() != n) {
     throw ShapeError("interp: points are {} and values {}, expected as many, one at least", to_string(points.type()),
                      to_string(values.type()));
   }
   const DType type = averaged(result_type_for("interp", std::array<Tensor, 3>{x, points, values}));
   if (type == DType::c64) throw TypeError("interp: operands are c64, expected real numbers");
-  const Tensor v = accumulated(cast(x, type)), at = accumulated(cast(points, type)),
-               f = accumulated(cast(values, type));
+  Tensor v = accumulated(cast(x, type)), at = accumulated(cast(points, type)), f = accumulated(cast(values, type));
+  if (options.period) {
+    // One period of points in order, and the nearest ones of those before and after it.
+    const double p = std::abs(*options.period);
+    if (!(p > 0 && p < std::numeric_limits<double>::infinity())) {
+      throw InvalidArgument("interp: the period is {}, expected a finite number that is not 0", *options.period);
+    }
+    const Tensor period = Graph::scalar(p, v.dtype());
+    v = remainder(v, period);
+    at = remainder(at, period);
+    const Tensor order = argsort(at, 0);
+    at = gather(at, order);
+    f = gather(f, order);
+    at = concat({part(at, 0, n - 1, 1) - period, at, part(at, 0, 0, 1) + period}, 0);
+    f = concat({part(f, 0, n - 1, 1), f, part(f, 0, 0, 1)}, 0);
+    n += 2;
+  }
   const auto bound = [&](const std::optional<double>& given, std::int64_t i) {
-    return given ? Graph::scalar(*given, f.dtype()) : reshape(part(f, 0, i, 1), {});
+    return given && !options.period ? Graph::scalar(*given, f.dtype()) : reshape(part(f, 0, i, 1), {});
   };
   // (What is not chosen below has numbers for derivatives, too.)
   const Tensor first = reshape(part(at, 0, 0, 1), {}), last = reshape(part(at, 0, n - 1, 1), {});

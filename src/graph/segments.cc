@@ -52,7 +52,7 @@ Tensor segment_total(std::string_view function, ScatterKind op, const Tensor& x,
 
 // The value that max() or min() has of no elements.
 Number of_none(DType type, bool greatest) {
-  if (is_floating(type)) return (greatest ? -1 : 1) * std::numeric_limits<double>::infinity();
+  if (is_floating(type)) return (greatest ? -1 : 1) * highest(type);
   const int width = bits(type);
   if (!is_signed(type)) return greatest ? std::uint64_t{0} : ~std::uint64_t{0} >> (64 - width);
   const std::int64_t most = static_cast<std::int64_t>(~std::uint64_t{0} >> (65 - width));
@@ -73,13 +73,13 @@ Tensor segment_extreme(std::string_view function, const Tensor& x, const Tensor&
 RunningExtreme running(std::string_view function, ScanKind op, const Tensor& x, int axis) try {
   require_defined(x, function);
   const int along = normalize_axis(axis, x.rank(), function);
-  const Tensor values = scan(op, x, along);
+  const Tensor whole = in_bytes(x), values = scan(op, whole, along);
   // A place is the last one that had the value.
   Shape one = Shape::filled(x.rank(), 1);
   one[along] = x.shape()[along];
   const Tensor place = reshape(arange(0, x.shape()[along], 1, position_type(x.shape()[along])), one);
-  const Tensor has = is_floating(x.dtype()) ? (x == values) | is_nan(x) : x == values;
-  return {values, scan(ScanKind::max, select(has, place, 0), along)};
+  const Tensor has = is_floating(x.dtype()) ? (x == values) | is_nan(x) : whole == values;
+  return {cast(values, x.dtype()), scan(ScanKind::max, select(has, place, 0), along)};
 } catch (const Error& e) {
   throw_in_function(e, function);
 }

@@ -3,9 +3,11 @@
 
 #include <array>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <numbers>
 #include <span>
+#include <vector>
 
 #include "core/error_context.h"
 #include "core/format.h"
@@ -38,6 +40,23 @@ Tensor polynomial(const Tensor& x, std::span<const double> c) {
   Tensor y = number(x, c.back());
   for (std::size_t i = c.size() - 1; i-- > 0;) y = fma(y, x, number(x, c[i]));
   return y;
+}
+
+// A scalar function of several operands, converted to the float that they have in common.
+Tensor of_common(ScalarOp op, std::initializer_list<const TensorLike*> operands) {
+  const std::string_view function = name(op);
+  try {
+    for (const TensorLike* o : operands) {
+      if (o->tensor()) require_defined(*o->tensor(), function);
+    }
+    const DType type = averaged(result_type_for(function, std::span(operands.begin(), operands.size())));
+    if (type == DType::c64) throw TypeError("{}: the operands are c64, expected real numbers", function);
+    std::vector<Tensor> of;
+    for (const TensorLike* o : operands) of.push_back(as_tensor(function, *o, type));
+    return of.size() == 2 ? binary(op, of[0], of[1]) : ternary(op, of[0], of[1], of[2]);
+  } catch (const Error& e) {
+    throw_in_function(e, function);
+  }
 }
 
 // x log(offset + y), with 0 in place of the NaN of 0 · log.
@@ -215,6 +234,12 @@ Tensor polygamma(int order, const Operand& x) try {
   });
 } catch (const Error& e) {
   throw_in_function(e, "polygamma");
+}
+
+Tensor gammainc(const TensorLike& a, const TensorLike& x) { return of_common(ScalarOp::gammainc, {&a, &x}); }
+Tensor gammaincc(const TensorLike& a, const TensorLike& x) { return of_common(ScalarOp::gammaincc, {&a, &x}); }
+Tensor betainc(const TensorLike& a, const TensorLike& b, const TensorLike& x) {
+  return of_common(ScalarOp::betainc, {&a, &b, &x});
 }
 
 Tensor i0(const Operand& x) { return bessel("i0", x, 0, false); }

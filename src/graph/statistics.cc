@@ -135,7 +135,7 @@ Tensor quantiles(std::string_view function, const Tensor& x, std::span<const dou
   skip_nan = skip_nan && is_floating(x.dtype());
   Tensor sorted, count;
   if (rows.n > 0) {
-    sorted = sort(rows.x);
+    sorted = sort(in_bytes(rows.x));
     if (skip_nan) count = cast(count_nonzero(!is_nan(rows.x), -1, true), DType::i64);
   }
   std::vector<Tensor> results;
@@ -167,7 +167,7 @@ Tensor without_nan(const Tensor& x, double value, std::string_view function) {
 
 // The least or greatest number, NaN if there is none.
 Tensor extreme(std::string_view function, ReduceKind op, const Tensor& x, const Axes& axes, bool keep_dims) {
-  const double worst = (op == ReduceKind::min ? 1 : -1) * std::numeric_limits<double>::infinity();
+  const double worst = (op == ReduceKind::min ? 1 : -1) * highest(x.dtype());
   const Tensor y = reduce(op, without_nan(x, worst, function), axes, keep_dims);
   if (!is_floating(x.dtype())) return y;
   return select(reduce(ReduceKind::all, is_nan(x), axes, keep_dims), Graph::scalar(kNan, x.dtype()), y);
@@ -221,7 +221,7 @@ Mode mode(const Operand& x, const Axes& axes, bool keep_dims) try {
   const Rows rows = rows_over(x, axes, keep_dims, "mode");
   const std::int64_t n = rows.n;
   if (n == 0) throw ShapeError("mode: x is {}, without elements to choose from", to_string(x.type()));
-  const Tensor sorted = sort(rows.x);
+  const Tensor sorted = sort(in_bytes(rows.x));
   const int last = sorted.rank() - 1;
   // Equal elements are neighbours: how many there are of one up to each place.
   const Tensor place = broadcast_to(arange(0, n, 1, position_type(n)), sorted.shape());
@@ -235,7 +235,7 @@ Mode mode(const Operand& x, const Axes& axes, bool keep_dims) try {
     value = select(is_nan(end), end, value);
     count = select(is_nan(end), nans, count);
   }
-  return {reshape(value, rows.kept), reshape(count, rows.kept)};
+  return {reshape(cast(value, x.dtype()), rows.kept), reshape(count, rows.kept)};
 } catch (const Error& e) {
   throw_in_function(e, "mode");
 }
@@ -397,7 +397,7 @@ namespace {
 
 Histogram counted(const Tensor& x, const Tensor& edges, const HistogramOptions& options) {
   const std::int64_t bins = edges.size() - 1;
-  const DType type = result_type_for("histogram", std::array<Tensor, 2>{x, edges});
+  const DType type = result_type_for("histogram", std::array<Tensor, 2>{in_bytes(x), in_bytes(edges)});
   const Tensor v = cast(flatten(x), type), e = cast(edges, type), last = slice(e, 0, bins, bins + 1);
   const Tensor above = searchsorted(e, v, Side::right);  // 0 below the edges, bins + 1 above them and of NaN
   const Tensor bin = select(v == last, bins, above) - 1;
@@ -468,9 +468,10 @@ Tensor digitize(const Operand& x, const Operand& bins, bool right) try {
   if (bins.rank() != 1) throw ShapeError("digitize: bins are {}, expected rank 1", to_string(bins.type()));
   const Side side = right ? Side::left : Side::right;
   const std::int64_t n = bins.size();
-  if (n < 2) return searchsorted(bins, x, side);
-  const Tensor descends = slice(bins, 0, 0, 1) > slice(bins, 0, n - 1, n);
-  const Tensor at = searchsorted(select(descends, flip(bins), bins), x, side);
+  const Tensor v = in_bytes(x), edges = in_bytes(bins);
+  if (n < 2) return searchsorted(edges, v, side);
+  const Tensor descends = slice(edges, 0, 0, 1) > slice(edges, 0, n - 1, n);
+  const Tensor at = searchsorted(select(descends, flip(edges), edges), v, side);
   return select(reshape(descends, {}), n - at, at);
 } catch (const Error& e) {
   throw_in_function(e, "digitize");

@@ -69,7 +69,7 @@ struct Library {
 
 const Library& library() {
   static const Library& l =
-      *new Library{"convert", "integer", "scalar_math", "special_math", "complex_math", "narrow_math"};
+      *new Library{"convert", "integer", "scalar_math", "special_math", "incomplete_math", "complex_math", "narrow_math"};
   return l;
 }
 

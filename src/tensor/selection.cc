@@ -5,6 +5,7 @@
 #include "core/error_context.h"
 #include "core/format.h"
 #include "cpu/executor.h"
+#include "graph/functions.h"
 #include "graph/ops/index.h"
 #include "graph/promotion.h"
 #include "weft/array.h"
@@ -88,7 +89,7 @@ Tensor repeat(const Operand& x, const Operand& counts, int axis) try {
 
 Unique unique(const Operand& x) try {
   if (!x.defined()) throw InvalidArgument("unique: the operand is an undefined Tensor");
-  const Tensor flat = x.dtype() == DType::boolean ? cast(flatten(x), DType::u8) : flatten(x);
+  const Tensor flat = flatten(x.dtype() == DType::boolean ? cast(x, DType::u8) : in_bytes(x));
   const std::int64_t n = flat.size();
   if (n == 0) {
     const Tensor none = zeros({0}, DType::i32);

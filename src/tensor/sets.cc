@@ -17,19 +17,23 @@
 namespace weft {
 namespace {
 
-// Both flattened, as their common type.
-std::array<Tensor, 2> sets(std::string_view function, const Tensor& a, const Tensor& b) {
+// Both flattened, and their common type.
+struct Sets {
+  Tensor x, y;
+  DType type;
+};
+Sets sets(std::string_view function, const Tensor& a, const Tensor& b) {
   require_defined(a, function, "a");
   require_defined(b, function, "b");
   const DType type = result_type_for(function, std::array<Tensor, 2>{a, b});
-  return {flatten(cast(a, type)), flatten(cast(b, type))};
+  return {flatten(in_bytes(cast(a, type))), flatten(in_bytes(cast(b, type))), type};
 }
 
 // The distinct elements of a that are in b, or are not.
 Tensor members(std::string_view function, const Tensor& a, const Tensor& b, bool in_b) try {
-  const auto [x, y] = sets(function, a, b);
+  const auto [x, y, type] = sets(function, a, b);
   const Tensor values = unique(x).values;
-  return compress(isin(values, y, !in_b), values);
+  return cast(compress(isin(values, y, !in_b), values), type);
 } catch (const Error& e) {
   throw_in_function(e, function);
 }
@@ -37,7 +41,7 @@ Tensor members(std::string_view function, const Tensor& a, const Tensor& b, bool
 }  // namespace
 
 Tensor isin(const Operand& x, const Operand& set, bool inverted) try {
-  const auto [from, among] = sets("isin", x, set);
+  const auto [from, among, type] = sets("isin", x, set);
   const std::int64_t n = among.size();
   if (n == 0) return broadcast_to(Graph::scalar(inverted ? 1 : 0, DType::boolean), x.shape());
   const Tensor sorted = sort(among);
@@ -52,17 +56,17 @@ Tensor setdiff1d(const Operand& a, const Operand& b) { return members("setdiff1d
 
 Tensor union1d(const Operand& a, const Operand& b) {
   return in_function("union1d", [&] {
-    const auto [x, y] = sets("union1d", a, b);
-    return unique(concat({x, y}, 0)).values;
+    const auto [x, y, type] = sets("union1d", a, b);
+    return cast(unique(concat({x, y}, 0)).values, type);
   });
 }
 
 Tensor setxor1d(const Operand& a, const Operand& b) {
   return in_function("setxor1d", [&] {
-    const auto [x, y] = sets("setxor1d", a, b);
+    const auto [x, y, type] = sets("setxor1d", a, b);
     // What is in both occurs twice.
     const Unique all = unique(concat({unique(x).values, unique(y).values}, 0));
-    return compress(all.counts == 1, all.values);
+    return cast(compress(all.counts == 1, all.values), type);
   });
 }
 

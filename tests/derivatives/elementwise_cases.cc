@@ -14,6 +14,8 @@ void add_elementwise_derivatives(DerivativeCases& cases) {
     if (op && !(kernels::info(*op).types & kernels::kFloat)) continue;
     if (op && (kernels::info(*op).yields != kernels::Yields::same && *op != ScalarOp::abs)) continue;
     if (f.name == "select" || f.name == "cast" || f.operands == 0) continue;
+    // Functions without a derivative for a parameter are in numeric_cases.cc.
+    if (f.name == "gammainc" || f.name == "gammaincc" || f.name == "betainc") continue;
     DerivativeCase c{.name = std::string(f.name), .apart = 0.05};
     for (int i = 0; i < f.operands; ++i) c.shapes.push_back(i == 1 ? Shape{3} : Shape{2, 3});
     const std::string name(f.name);

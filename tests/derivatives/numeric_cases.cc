@@ -63,6 +63,14 @@ void add_numeric_derivatives(DerivativeCases& cases) {
   add("log_ndtr", {{6}}, [](Operands x) { return log_ndtr(3 * x[0]); }, 0.1);
   add("ndtri", {{6}}, [](Operands x) { return ndtri(sigmoid(2 * x[0])); }, 0.1);
   add("polygamma", {{5}}, [](Operands x) { return polygamma(2, square(x[0]) + 1); });
+  add("gammainc", {{6}},
+      [](Operands x) { return gammainc(tensor({0.25f, 1.f, 2.5f, 1.f, 9.f, 40.f}), square(x[0]) + 0.5); });
+  add("gammaincc", {{4}}, [](Operands x) { return gammaincc(3.5, square(x[0]) + 0.5); });
+  add("betainc", {{6}},
+      [](Operands x) { return betainc(tensor({0.25f, 1.f, 2.5f, 1.f, 9.f, 40.f}), 2.5, sigmoid(x[0])); });
+  add(
+      "interp_period", {{7}, {4}},
+      [](Operands x) { return interp(x[0], tensor({-1.55f, -0.35f, 0.2f, 1.6f}), x[1], {.period = 3.7}); }, 0.1);
   add("i0e", {{6}}, [](Operands x) { return i0e(5 * x[0]); }, 0.1);
   add("i1", {{6}}, [](Operands x) { return i1(x[0]); });
   add("einsum_chain", {{2, 3}, {3, 4}, {4, 2}}, [](Operands x) { return einsum("ij,jk,kl->li", {x[0], x[1], x[2]}); });

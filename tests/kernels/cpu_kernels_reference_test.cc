@@ -57,7 +57,7 @@ class CpuKernelsReference : public testing::Test {
   static constexpr const char* kSets[] = {"cpu_kernels", "conv",   "pool",          "resize",
                                           "sampling",    "rnn",    "quantize",      "attention_gradient",
                                           "fft",         "linalg", "distributions", "qr",
-                                          "eigh",        "svd"};
+                                          "eigh",        "svd",    "incomplete"};
   CpuKernelsReference() {
     for (const char* name : kSets) {
       sets_.emplace_back(name);

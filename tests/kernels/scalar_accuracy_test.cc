@@ -102,9 +102,9 @@ View to_view(const std::vector<float>& v) {
 // Functions without an independent reference here: compared with the CPU in f64, which is tested against mpmath and
 // SciPy (functions_reference_test.cc).
 constexpr std::string_view kByReference[] = {"cbrt",       "expm1",  "log10",  "log1p",   "asin",       "acos",
-                                        "atan",       "sinh",   "cosh",   "asinh",   "acosh",      "atanh",
-                                        "erfc",       "erfinv", "lgamma", "digamma", "logsigmoid", "mish",
-                                        "leaky_relu", "elu",    "selu",   "celu",    "hardswish",  "softsign"};
+                                             "atan",       "sinh",   "cosh",   "asinh",   "acosh",      "atanh",
+                                             "erfc",       "erfinv", "lgamma", "digamma", "logsigmoid", "mish",
+                                             "leaky_relu", "elu",    "selu",   "celu",    "hardswish",  "softsign"};
 
 std::vector<double> by_cpu(std::string_view name, const View& x) {
   cpu::Executor cpu;
@@ -519,6 +519,73 @@ TEST_P(ScalarAccuracy, Pow) {
   }
   EXPECT_LE(worst.ulp, 4) << "pow(" << worst.x << ", " << worst.y << ") = " << worst.got;
   RecordProperty("pow", std::format("{:.2f}", worst.ulp));
+}
+
+// Over the whole plane: tiny and huge parameters, both tails, arguments next to the mean. By the CPU's f64, which is
+// tested against mpmath and SciPy (tests/reference/incomplete.py).
+TEST_P(ScalarAccuracy, IncompleteGammaAndBeta) {
+  Rng rng(19);
+  gpu::Device& device = test::device(GetParam());
+  const auto uniform = [&](double low, double high) { return std::uniform_real_distribution<double>(low, high)(rng); };
+  const auto normal = [&] { return std::normal_distribution<double>()(rng); };
+  std::vector<float> a, b, x, probability;
+  const auto put = [](std::vector<float>& to, double v) {
+    to.push_back(static_cast<float>(std::clamp(v, 1.2e-38, 3e38)));
+  };
+  for (int i = 0; i < kCount / 4; ++i) {
+    const double wide = i % 8 == 0 ? 28 : i % 8 == 1 ? 4 : 6;
+    const double p = std::pow(10, uniform(-wide, wide)),
+                 q = i % 3 ? std::pow(10, uniform(-wide, wide)) : p * std::exp(normal());
+    put(a, p);
+    put(b, q);
+    put(x, i % 4 == 0   ? std::pow(10, uniform(-wide, wide))
+           : i % 4 == 1 ? p + 4 * normal() * std::sqrt(p)
+           : i % 4 == 2 ? p * std::exp(0.5 * normal())
+                        : std::exp(uniform(-3, 5)));
+    const double mean = p / (p + q);
+    put(probability, std::min(i % 4 == 0   ? uniform(0, 1)
+                              : i % 4 == 1 ? mean + 3 * normal() * std::sqrt(mean * (1 - mean) / (p + q + 1))
+                              : i % 4 == 2 ? std::pow(10, uniform(-8, 0))
+                                           : 1 - std::pow(10, uniform(-7, 0)),
+                              1 - 0x1p-24));
+  }
+  const float huge = std::numeric_limits<float>::max();
+  for (const float p : {1.2e-38f, 1e-10f, 0.5f, 1.0f, 19.9f, 1e10f, 1e25f, 3e30f, huge}) {
+    for (const float q : {1.2e-38f, 0.25f, 1.0f, 1.1f, 19.9f, 1e10f, 1.00001e10f, 1e25f, 3e30f, huge}) {
+      for (const float r : {1.2e-38f, 1e-10f, 0.5f, 0.99999994f}) {
+        a.push_back(p), b.push_back(q), x.push_back(q), probability.push_back(r);
+      }
+    }
+  }
+  for (const ScalarOp op : {ScalarOp::gammainc, ScalarOp::gammaincc, ScalarOp::betainc}) {
+    const bool beta = op == ScalarOp::betainc;
+    std::vector<View> host{to_view(a), to_view(beta ? b : x)};
+    if (beta) host.push_back(to_view(probability));
+    std::vector<View> wide, on_gpu;
+    cpu::Executor cpu;
+    for (const View& v : host) {
+      wide.push_back(View(Buffer::host(a.size() * 8), 0, DType::f64, v.shape()));
+      kernels::copy(cpu, v, wide.back());
+      on_gpu.push_back(to_device(device, v));
+    }
+    const View want(Buffer::host(a.size() * 8), 0, DType::f64, host[0].shape()), y = to_device(device, host[0]);
+    kernels::elementwise(cpu, name(op), wide, want);
+    gpu::Encoder encoder(device);
+    kernels::elementwise(encoder, name(op), on_gpu, y);
+    encoder.submit();
+    const View result = to_host(device, y);
+    double worst = 0;
+    for (std::int64_t i = 0; i < result.count(); ++i) {
+      const double got = value(result, i), exact = value(want, i);
+      const double error = std::abs(got - exact) <= 2.4e-38 ? 0 : std::abs(got - exact) / exact;
+      worst = std::max(worst, error);
+      EXPECT_LE(error, 3e-6) << name(op) << " of " << value(host[0], i) << ", " << value(host[1], i)
+                             << (beta ? std::format(", {}", value(host[2], i)) : "") << " is " << got << ", not "
+                             << exact;
+      EXPECT_EQ(std::isnan(got), std::isnan(exact));
+    }
+    RecordProperty(std::string(name(op)), std::format("{:.1e}", worst));
+  }
 }
 
 // The CPU computes in double and rounds once.

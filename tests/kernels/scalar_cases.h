@@ -61,6 +61,10 @@ inline Tolerance tolerance(ScalarOp op, DType type) {
     case reciprocal:
     case ScalarOp::div:
       return {.ulp = type == DType::f32 ? 3.0 : 1.0};
+    case ScalarOp::gammainc:
+    case ScalarOp::gammaincc:
+    case ScalarOp::betainc:
+      return {.ulp = few, .absolute = 2e-38, .relative = 3e-6};
     // Terms that cancel.
     case logaddexp:
       return {.ulp = few, .absolute = 1e-6};

@@ -1,4 +1,4 @@
-"""Values of NumPy for the functions of the Python array API standard 2024.12 on tensors, for tests/tensor/array_test.cc and
+"""Values of NumPy for the functions of the Python array API standard 2025.12 on tensors, for tests/tensor/array_test.cc and
 indexing_test.cc: writes tests/data/arrays/cases.json (what is called, and where its operands lie), indexing.json,
 promotion.json and bytes.npy (the operands)."""
 import json

@@ -501,10 +501,82 @@ def special():
     add("xlogy", [T("i32", [0, 2, 3]), T("f32", [0, 2, 0])], [[0, 2 * np.log(2), -inf]], ["f32"], relative=1e-6)
 
 
+def incomplete():
+    """SciPy's functions where it is exact, which tests/reference/incomplete.py says."""
+    s = scipy.special
+    edge = [0.0, -0.0, 1.0, 0.5, 3.0, 20.0, 50.0, -1.0, inf, nan]
+    for types in (("f32", "f32"), ("f64", "f64"), ("f16", "f16"), ("f32", "i32"), ("i32", "u8")):
+        a, x = (m.ravel() for m in np.meshgrid(edge, edge))
+        a, x = np.append(a, np.exp(rng.uniform(-5, 5, 60))), np.append(x, np.exp(rng.uniform(-5, 5, 60)))
+        a, x = (T(t, np.nan_to_num(np.trunc(v), posinf=9, nan=9) if t[0] in "iu" else v) for t, v in zip(types, (a, x)))
+        v, w = values(a).astype(np.float64), values(x).astype(np.float64)
+        to = averaged(types[0])
+        near = {"ulp": 1, "absolute": 1e-6} if to == "f16" else {"relative": 1e-11 if to == "f64" else 3e-6, "absolute": 1e-300 if to == "f64" else 1e-37}
+        for name, f in (("gammainc", s.gammainc), ("gammaincc", s.gammaincc)):
+            y = np.where((v < 0) | (w < 0) | (np.isinf(v) & np.isinf(w)) | ((v == 0) & (w == 0)), nan, f(v, w))
+            add(name, [a, x], [y], [to], **near)
+        some = [0.0, 0.5, 1.0, 7.0, 40.0, -1.0, inf, nan]
+        if types[0] == types[1]:
+            a, b, x = (m.ravel() for m in np.meshgrid(some, some, [0.0, -0.0, 0.25, 0.5, 0.875, 1.0, -0.5, 2.0, nan]))
+            a, b = (np.append(v, np.exp(rng.uniform(-5, 5, 60))) for v in (a, b))
+            a, b, x = T(to, a), T(to, b), T(to, np.append(x, rng.random(60)))
+            v, w, u = (values(t) for t in (a, b, x))
+            # (Limits of parameters that are 0 or infinite: SciPy has NaN of some.)
+            bad = (v < 0) | (w < 0) | (u < 0) | (u > 1) | ((v == 0) & (w == 0)) | (np.isinf(v) & np.isinf(w)) | np.isnan(v + w + u)
+            one = (u == 1) | ((u > 0) & ((v == 0) | np.isinf(w)))
+            zero = (u == 0) | ((u < 1) & ((w == 0) | np.isinf(v)))
+            plain = ~(bad | one | zero)
+            y = np.where(bad, nan, np.where(one & ~((u == 0)), 1.0, 0.0))
+            y[plain] = s.betainc(v[plain], w[plain], u[plain])
+            add("betainc", [a, b, x], [y], [to], **near)
+
+
+def periods():
+    p, f = T("f32", [350, 10, -120, 30, 200]), T("f32", [1, 2, -4, 3, 0.5])
+    x = T("f32", [-180, -5, 0, 10, 355, 365, 720, 90.5, 1e4, nan])
+    add("interp", [x, p, f], [np.interp(x.values, p.values, f.values, period=360)], ["f32"], {"period": 360.0})
+    add("interp", [x, p, f], [np.interp(x.values, p.values, f.values, period=-360)], ["f32"], {"period": -360.0, "left": 7.0, "right": 8.0})
+    for type, n in (("f32", 6), ("f64", 4), ("i32", 3), ("f16", 5), ("f32", 1)):
+        p, f = T(type, rng.choice(np.arange(-30, 30), n, replace=False)), few(type, (n,))
+        x = T(type, rng.integers(-60, 60, (3, 7)))
+        a = [values(t).astype(np.float64) for t in (x, p, f)]
+        add("interp", [x, p, f], [np.interp(*a, period=7)], [averaged(type)], {"period": 7.0})
+    x = T("f32", [inf, -inf])
+    add("interp", [x, T("f32", [0, 1]), T("f32", [2, 3])], [[nan, nan]], ["f32"], {"period": 2.0})
+
+
 order(), without_nan(), averages(), histograms()
+for type in ("f8e4m3", "f8e5m2"):
+    x = T(type, [[nan, 2, -0.5], [nan, nan, nan], [-1, nan, -2]])
+    for name, y in (("nanmin", [-0.5, nan, -2]), ("nanmax", [2, nan, -1])):
+        add(name, [x], [y], [type], shaped((1,), False))
+    for name, y in (("nanargmin", [2, 0, 2]), ("nanargmax", [1, 0, 0])):
+        add(name, [x], [y], ["i32"], shaped((1,), False))
+for type in ("i4", "u2"):
+    x = T(type, rng.integers(0, 4, (3, 5)) - 2 * (type == "i4"))
+    v = values(x)
+    add("median", [x], [np.median(v, axis=1)], ["f32"], shaped((1,), False))
+    add("quantile", [x], [np.quantile(v, [0.3, 0.9], axis=0)], ["f32"], {"q": [0.3, 0.9], "method": "linear", **shaped((0,), False)})
+    add("mode", [x], scipy.stats.mode(v, axis=1), [type, "i32"], shaped((1,), False))
+    add("digitize", [x, T("i8", [-1, 1, 2])], [np.digitize(v, [-1, 1, 2])], ["i32"], {"right": False})
+    counts, edges = np.histogram(v, 3, (-2, 4))
+    add("histogram", [x, None, None], [counts, edges], ["i32", "f32"], {"bins": 3, "range": [-2.0, 4.0]}, **NEAR["f32"])
 written("statistics.json")
 segments(), running(), sets()
+# (f8e4m3 has no infinity.)
+for type, most in (("f8e4m3", 448), ("f8e5m2", inf)):
+    x, ids = T(type, [1, -3, 2, nan, 448 if most == 448 else inf]), T("i32", [0, 0, 3, 4, 5])
+    add("segment_max", [x, ids], [[1, -most, -most, 2, nan, most]], [type], {"segments": 6})
+    add("segment_min", [x, ids], [[-3, most, most, 2, nan, most]], [type], {"segments": 6})
+for type in ("i4", "u2"):
+    x, y = T(type, rng.integers(0, 4, 7) - 2 * (type == "i4")), T(type, rng.integers(0, 4, (5,)))
+    v, w = values(x), values(y)
+    add("isin", [x, y], [np.isin(v, w)], ["bool"])
+    for name, f in (("intersect1d", np.intersect1d), ("union1d", np.union1d), ("setdiff1d", np.setdiff1d), ("setxor1d", np.setxor1d)):
+        add(name, [x, y], [f(v, w)], [type])
+    last = len(v) - 1 - np.array([np.argmax((v[:i + 1] == v[:i + 1].max())[::-1]) + len(v) - 1 - i for i in range(len(v))])
+    add("cummax", [x], [np.maximum.accumulate(v), last], [type, "i32"], {"axis": 0})
 written("sets.json")
-interpolation(), integrals(), signals(), polynomials(), contractions(), special()
+interpolation(), integrals(), signals(), polynomials(), contractions(), special(), incomplete(), periods()
 written("numeric.json")
 np.save(OUT / "bytes.npy", np.frombuffer(bytes(cpu_kernel_cases.bytes_), np.uint8))

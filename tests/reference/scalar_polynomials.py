@@ -1,5 +1,5 @@
 """The minimax polynomials of src/kernels/common/scalar_math.wgsl, special_math.wgsl, narrow_math.wgsl,
-device_math.wgsl and device_narrow_math.wgsl, src/kernels/random/random.wgsl and src/kernels/elementwise/scalar_math_cpu.h.
+device_math.wgsl, device_narrow_math.wgsl and incomplete_math.wgsl, src/kernels/random/random.wgsl and src/kernels/elementwise/scalar_math_cpu.h.
 
 Each is found by Remez's exchange: the polynomial whose weighted error is largest, and equally large, at degree + 2
 points of alternating sign. Prints the coefficients from the lowest power up, and the error as a power of two.
@@ -329,3 +329,11 @@ for name, value, bits in (("log10(2)", mp.log10(2), 14), ("log10(e)", mp.log10(m
     print(name, "=", high, "+", mp.nstr(value - high, 12))
 mp.mp.dps = 120
 print("2/π =", [hex(int(mp.floor(2 / mp.pi * mp.mpf(2) ** (32 * (k + 1)))) & 0xFFFFFFFF) for k in range(8)])
+
+
+def stirling(r):  # a^(a - ½) exp(-a) / Γ(a) with a = 1 / r
+    a = 1 / r if r > mp.mpf("1e-8") else mp.mpf("1e8")
+    return mp.exp((a - one / 2) * mp.log(a) - a - mp.loggamma(a))
+
+
+show("a^(a - ½) exp(-a) / Γ(a) in 1/a, a >= 1", minimax(stirling, mp.mpf(0), one, 6, lambda r: 1 / stirling(r)))

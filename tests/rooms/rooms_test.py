@@ -23,7 +23,7 @@ ROOMS = [
     ("cpu", "core memory", "cpu"),
     ("device", "core memory gpu cpu", "device devices memory profile"),
     ("kernels", "core memory gpu cpu device", "custom_kernel expression expressions kernels kernels/"),
-    ("graph", "core cpu device kernels", "array call convolution creation custom_op distributions draw fft graph indexing linalg losses numeric"
+    ("graph", "core cpu device kernels", "array call convolution creation custom_op distributions draw fft graph indexing inspection linalg losses numeric"
                                          " pooling quantization recurrent resampling segments sets signal special statistics tensor"),
     ("transform", "core graph", ""),
     ("compiler", "core gpu cpu device kernels graph transform", "calibration compile"),

@@ -166,6 +166,31 @@ TEST(Promotion, Refusals) {
   EXPECT_THROW(weft::sin(zeros({2}, DType::c64)), TypeError);
 }
 
+// numpy.broadcast_shapes, expand_dims and squeeze.
+TEST(ArrayFunctions, ShapesOfSeveralAxes) {
+  EXPECT_EQ(broadcast_shapes({{2, 1}, {3}, {1, 1, 3}}), (Shape{1, 2, 3}));
+  EXPECT_EQ(broadcast_shapes({{0, 1}, {1, 4}}), (Shape{0, 4}));
+  EXPECT_EQ(broadcast_shapes(std::span<const Shape>()), Shape());
+  EXPECT_THROW(broadcast_shapes({{2}, {3}}), ShapeError);
+  EXPECT_THROW(broadcast_shapes({{0}, {2}}), ShapeError);
+  EXPECT_THROW(broadcast_shapes({{-1}, {1}}), ShapeError);
+  EXPECT_EQ(test::refused_by([] { broadcast_shapes({{2}, {3}}); }),
+            "broadcast_shapes: shapes [2] and [3] do not broadcast: sizes 2 and 3 meet 1 from the end");
+  const Tensor x = reshape(arange(0, 6), {2, 3});
+  EXPECT_EQ(expand_dims(x, {0, -1}).shape(), (Shape{1, 2, 3, 1}));
+  EXPECT_EQ(expand_dims(x, {3, 0, 2}).shape(), (Shape{1, 2, 1, 1, 3}));
+  EXPECT_EQ(expand_dims(x, std::vector<int>()).shape(), (Shape{2, 3}));
+  EXPECT_THROW(expand_dims(x, {0, -4}), ShapeError);
+  EXPECT_THROW(expand_dims(x, {0, 4}), ShapeError);
+  EXPECT_THROW(expand_dims(x, {0, 1, 2, 3, 4, 5, 6}), ShapeError);
+  const Tensor y = expand_dims(x, {0, 2, 4});
+  EXPECT_EQ(squeeze(y, {4, 0}).shape(), (Shape{2, 1, 3}));
+  EXPECT_EQ(squeeze(y, {0, 2, -1}).to_vector<std::int32_t>(), x.to_vector<std::int32_t>());
+  EXPECT_EQ(squeeze(y, std::vector<int>()).shape(), y.shape());
+  EXPECT_THROW(squeeze(y, {0, 1}), ShapeError);
+  EXPECT_THROW(squeeze(y, {0, 0}), ShapeError);
+}
+
 TEST(ArrayErrors, Shapes) {
   const Tensor x = zeros({2, 3}), v = zeros({4});
   EXPECT_THROW(x + v, ShapeError);
@@ -214,7 +239,8 @@ TEST(ArrayErrors, Shapes) {
 
 // Numbers far out of any tensor's range.
 TEST(ArrayErrors, Extremes) {
-  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min(), kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min(),
+                         kMost = std::numeric_limits<std::int64_t>::max();
   EXPECT_EQ(diagonal(ones({2, 3}), kLeast).shape(), (Shape{0}));
   EXPECT_EQ(diagonal(ones({2, 3}), kMost).shape(), (Shape{0}));
   EXPECT_EQ(roll(arange(5), {kMost, kMost}, {0, 0}).to_vector<int>(), roll(arange(5), kMost % 5 * 2).to_vector<int>());
@@ -225,7 +251,8 @@ TEST(ArrayErrors, Extremes) {
   // Numbers are converted as tensors are.
   for (const std::int64_t v : {300, -1, 255, -129}) {
     for (const DType to : {DType::u8, DType::i8, DType::u32, DType::u64, DType::i16}) {
-      EXPECT_EQ(full({}, v, DType::i32).cast(to).item<std::int64_t>(), (full({}, v, DType::i32) * 1).cast(to).item<std::int64_t>())
+      EXPECT_EQ(full({}, v, DType::i32).cast(to).item<std::int64_t>(),
+                (full({}, v, DType::i32) * 1).cast(to).item<std::int64_t>())
           << v << " " << name(to);
     }
   }

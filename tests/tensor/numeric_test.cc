@@ -39,8 +39,8 @@ const FunctionTable& numeric() {
   static const FunctionTable all = [] {
     FunctionTable table;
     table["interp"] = [](const ArrayCall& c) {
-      return std::vector{
-          interp(c.tensors[0], c.tensors[1], c.tensors[2], {.left = given(c, "left"), .right = given(c, "right")})};
+      return std::vector{interp(c.tensors[0], c.tensors[1], c.tensors[2],
+                                {.left = given(c, "left"), .right = given(c, "right"), .period = given(c, "period")})};
     };
     table["trapezoid"] = [](const ArrayCall& c) {
       const int axis = argument(c, "axis", -1);
@@ -91,6 +91,11 @@ const FunctionTable& numeric() {
     one("i1", i1);
     one("i1e", i1e);
     table["xlogy"] = [](const ArrayCall& c) { return std::vector{xlogy(c.tensors[0], c.tensors[1])}; };
+    table["gammainc"] = [](const ArrayCall& c) { return std::vector{gammainc(c.tensors[0], c.tensors[1])}; };
+    table["gammaincc"] = [](const ArrayCall& c) { return std::vector{gammaincc(c.tensors[0], c.tensors[1])}; };
+    table["betainc"] = [](const ArrayCall& c) {
+      return std::vector{betainc(c.tensors[0], c.tensors[1], c.tensors[2])};
+    };
     table["xlog1py"] = [](const ArrayCall& c) { return std::vector{xlog1py(c.tensors[0], c.tensors[1])}; };
     return table;
   }();
@@ -132,6 +137,23 @@ TEST_P(NumericTest, Derivatives) {
   }
 }
 
+// By the densities of the gamma and the beta distribution; at the ends their limits.
+TEST_P(NumericTest, DerivativesOfIncompleteFunctions) {
+  const auto of = [](const Tensor& x, const auto& f) { return grad([&](const Tensor& t) { return sum(f(t)); })(x); };
+  const Tensor x = tensor({0.f, 0.5f, 2.f});
+  const Tensor exponential = of(x, [](const Tensor& t) { return gammainc(1, t); });
+  EXPECT_THAT(exponential.to_vector<float>(),
+              ElementsAre(1, FloatNear(0.60653066f, 1e-6f), FloatNear(0.13533528f, 1e-6f)));
+  const Tensor upper = of(x, [](const Tensor& t) { return gammaincc(2, t); });
+  EXPECT_THAT(upper.to_vector<float>(), ElementsAre(0, FloatNear(-0.30326533f, 1e-6f), FloatNear(-0.27067057f, 1e-6f)));
+  const Tensor p = tensor({0.f, 0.25f, 1.f});
+  EXPECT_THAT(of(p, [](const Tensor& t) { return betainc(1, 1, t); }).to_vector<float>(), ElementsAre(1, 1, 1));
+  const Tensor slope = of(p, [](const Tensor& t) { return betainc(2, 3, t); });  // 12 t (1 - t)²
+  EXPECT_THAT(slope.to_vector<float>(), ElementsAre(0, FloatNear(1.6875f, 2e-6f), 0));
+  EXPECT_THROW(grad([](const Tensor& a) { return gammainc(a, 2); })(ones({})), Unsupported);
+  EXPECT_THROW(grad([](const Tensor& a) { return betainc(a, 1, 0.5); })(ones({})), Unsupported);
+}
+
 TEST_P(NumericTest, GradientsAlongAllAxes) {
   const Tensor f = tensor({{1, 2, 4}, {3, 8, 16}}, DType::f32);
   const std::vector<Tensor> g = gradient(f);  // numpy.gradient
@@ -161,6 +183,10 @@ TEST(Numeric, RefuseWhatDoesNotFit) {
   EXPECT_THROW(interp(x, x, zeros({2})), ShapeError);
   EXPECT_THROW(interp(x, zeros({0}), zeros({0})), ShapeError);
   EXPECT_THROW(interp(c, x, x), TypeError);
+  for (const double period :
+       {0.0, -0.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    EXPECT_THROW(interp(x, x, x, {.period = period}), InvalidArgument);
+  }
   EXPECT_THROW(trapezoid(x, zeros({2})), ShapeError);
   EXPECT_THROW(trapezoid(x, c), TypeError);
   EXPECT_THROW(gradient(x, 0, square), ShapeError);
@@ -175,6 +201,10 @@ TEST(Numeric, RefuseWhatDoesNotFit) {
   EXPECT_THROW(sinc(c), TypeError);
   EXPECT_THROW(xlogy(c, x), TypeError);
   EXPECT_THROW(ndtri({}), InvalidArgument);
+  EXPECT_THROW(gammainc(c, x), TypeError);
+  EXPECT_THROW(betainc(x, x, c), TypeError);
+  EXPECT_THROW(gammaincc(x, zeros({2})), ShapeError);
+  EXPECT_THROW(gammainc(Tensor(), x), InvalidArgument);
   EXPECT_THROW(polygamma(-1, x), InvalidArgument);
   EXPECT_THAT(refused_by([&] { correlate(x, zeros({0})); }), HasSubstr("correlate: "));
 }

@@ -15,6 +15,8 @@ std::vector<const char*> operand_names(std::optional<ScalarOp> op, int count) {
   if (op == ScalarOp::select) return {"condition", "a", "b"};
   if (op == ScalarOp::clamp) return {"x", "low", "high"};
   if (op == ScalarOp::lerp) return {"a", "b", "t"};
+  if (op == ScalarOp::gammainc || op == ScalarOp::gammaincc) return {"a", "x"};
+  if (op == ScalarOp::betainc) return {"a", "b", "x"};
   if (count == 1) return {"x"};
   if (count == 2) return {"a", "b"};
   return {"a", "b", "c"};

@@ -46,6 +46,11 @@ constexpr std::string_view kTrigamma = "select(less($0, 0), -$g, $g) * (" WEFT_T
 // The squared distance from the origin of a plane, and 1 there: both derivatives of atan2 are 0 at the origin.
 #define WEFT_SQUARES "select(equal(square($0) + square($1), 0), 1, square($0) + square($1))"
 
+// The logarithm of a power with an exponent less 1; of an exponent 1 also where the other logarithm is infinite.
+#define WEFT_POWER(exponent, logarithm) "select(equal(" exponent ", 1), 0, (" exponent " - 1) * " logarithm ")"
+// The density of the gamma distribution.
+#define WEFT_GAMMA_DENSITY "exp(" WEFT_POWER("$0", "log($1)") " - $1 - lgamma($0))"
+
 // The row with a function's derivatives for its operands.
 constexpr ScalarOpInfo differentiable(ScalarOpInfo row, std::string_view d0, std::string_view d1 = {},
                                       std::string_view d2 = {}) {
@@ -187,6 +192,8 @@ constexpr ScalarOpInfo kOps[] = {
     differentiable({ScalarOp::nextafter, "nextafter", 2, kFloat, same, 0.4f, "nextafter_f32($0, $1)"}, "$g", "0"),
     differentiable(of_floats(logaddexp, "logaddexp", 2, 3.2f, "logaddexp_f32($0, $1)"), "$g * sigmoid($0 - $1)",
                    "$g * sigmoid($1 - $0)"),
+    differentiable(of_floats(gammainc, "gammainc", 2, 100, "gammainc_f32($0, $1)"), "", "$g * " WEFT_GAMMA_DENSITY),
+    differentiable(of_floats(gammaincc, "gammaincc", 2, 100, "gammaincc_f32($0, $1)"), "", "-$g * " WEFT_GAMMA_DENSITY),
     differentiable(
         {min, "min", 2, kAny, same, kCheap, "min_f32($0, $1)", "min($0, $1)", "", "min_i64($0, $1)", "min_u64($0, $1)"},
         "select(greater($0, $1), 0, select(equal($0, $1), 0.5 * $g, $g))",
@@ -243,7 +250,10 @@ constexpr ScalarOpInfo kOps[] = {
                    "select(logical_or(greater($1, $2), logical_and(less_equal($1, $2), greater($0, $2))), $g, "
                    "select(logical_and(less($1, $2), equal($0, $2)), 0.5 * $g, 0))"),
     differentiable({ScalarOp::lerp, "lerp", 3, kFloat, same, kCheap, "lerp_f32($0, $1, $2)"}, "$g * (1 - $2)",
-                   "$g * $2", "$g * ($1 - $0)")};
+                   "$g * $2", "$g * ($1 - $0)"),
+    differentiable(of_floats(betainc, "betainc", 3, 100, "betainc_f32($0, $1, $2)"), "", "",
+                   "$g * exp(" WEFT_POWER("$0", "log($2)") " + " WEFT_POWER(
+                       "$1", "log1p(-$2)") " + (lgamma($0 + $1) - lgamma($0) - lgamma($1)))")};
 
 constexpr std::pair<std::string_view, ScalarOp> kOtherNames[] = {
     {"rint", ScalarOp::round},
@@ -278,6 +288,8 @@ constexpr std::pair<std::string_view, ScalarOp> kOtherNames[] = {
     {"arcsinh", ScalarOp::asinh},
     {"arccosh", ScalarOp::acosh},
     {"arctanh", ScalarOp::atanh},
+    {"igamma", gammainc},
+    {"igammac", gammaincc},
     {"greater_or_equal", greater_equal},
     {"less_or_equal", less_equal},
 };
@@ -363,6 +375,8 @@ constexpr FunctionText kTexts[] = {
     {"copysign", "|a| · sign(b)", "the magnitude of a with the sign of b, also of zeros"},
     {"nextafter", "the number after a towards b", "the neighbour of a among the numbers of its type"},
     {"logaddexp", "ln(exp(a) + exp(b))", "without overflow in between"},
+    {"gammainc", "1/Γ(a) · ∫ t^(a-1) exp(-t) dt, t from 0 to x", "the regularised lower incomplete gamma function"},
+    {"gammaincc", "1 - gammainc(a, x)", "exact also where gammainc is near 1"},
     {"min", "min(a, b)", "the lesser; NaN if one is NaN"},
     {"max", "max(a, b)", "the greater; NaN if one is NaN"},
     {"fmin", "min(a, b)", "the lesser; if one is NaN the other"},
@@ -388,6 +402,7 @@ constexpr FunctionText kTexts[] = {
     {"fma", "a · b + c", "a product and a sum, which may be rounded once or twice"},
     {"clamp", "min(max(x, low), high)", "x, but not below low nor above high; NaN if one is NaN"},
     {"lerp", "a + t · (b - a)", "linear interpolation, exact at t = 0 and t = 1"},
+    {"betainc", "1/B(a, b) · ∫ t^(a-1) (1-t)^(b-1) dt, t from 0 to x", "the regularised incomplete beta function"},
 };
 
 }  // namespace

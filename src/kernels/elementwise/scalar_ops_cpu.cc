@@ -9,6 +9,7 @@
 #include "core/round_to_odd.h"
 #include "kernels/elementwise/block_loops.h"
 #include "kernels/elementwise/gamma_math_cpu.h"
+#include "kernels/elementwise/incomplete_math_cpu.h"
 #include "kernels/elementwise/scalar_arithmetic_cpu.h"
 #include "kernels/elementwise/scalar_ops.h"
 #include "kernels/elementwise/special_math_cpu.h"
@@ -318,6 +319,9 @@ const Row kRows[] = {
     row<kFloat, 2>(ScalarOp::hypot, WEFT_WIDE2(hypot, [](double a, double b) { return std::hypot(a, b); })),
     row<kFloat, 2>(ScalarOp::copysign, WEFT_BINARY(T, a, b, std::copysign(a, b))),
     row<kFloat, 2>(ScalarOp::nextafter, WEFT_BINARY(T, a, b, std::nextafter(a, b))),
+    row<kFloat, 2>(gammainc, WEFT_BINARY(T, a, x, static_cast<T>(incomplete::gamma_tails(a, x).lower))),
+    row<kFloat, 2>(gammaincc, WEFT_BINARY(T, a, x, static_cast<T>(incomplete::gamma_tails(a, x).upper))),
+    row<kFloat, 3>(betainc, WEFT_TERNARY(T, a, b, x, static_cast<T>(incomplete::beta_tails(a, b, x).lower))),
     row<kFloat, 2>(logaddexp, WEFT_WIDE2(logaddexp, [](double a, double b) { return logaddexp_f64(a, b); })),
     row<kAny, 2>(ScalarOp::fmin, WEFT_BINARY(T, a, b, fmin_(a, b))),
     row<kAny, 2>(ScalarOp::fmax, WEFT_BINARY(T, a, b, fmax_(a, b))),
