@@ -5,46 +5,13 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/cpu_loops.h"
+#include "kernels/linalg/linalg_lapack.h"
+#include "kernels/linalg/linalg_matrices_cpu.h"
+#include "kernels/linalg/stored_matrix.h"
+#include "weft/kernels/copy.h"
 
 namespace weft::kernels {
 namespace {
-
-template <class T>
-constexpr bool kComplex = std::is_same_v<T, std::complex<float>>;
-// What sums are computed in.
-template <class T>
-using Wide = std::conditional_t<kComplex<T>, std::complex<double>, double>;
-
-inline double conjugate(double v) { return v; }
-inline std::complex<double> conjugate(std::complex<double> v) { return std::conj(v); }
-inline double product(double a, double b) { return a * b; }
-inline std::complex<double> product(std::complex<double> a, std::complex<double> b) {
-  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
-}
-
-// A batch's matrices: their offsets, and the steps of rows and columns.
-template <class T>
-class Matrices {
- public:
-  explicit Matrices(const View& v)
-      : data_(data<T>(v)), row_(v.strides()[-2]), column_(v.strides()[-1]), batch_{v.shape(), v.strides()} {
-    for (int k = 0; k < 2; ++k) {
-      batch_.shape.pop_back();
-      batch_.strides.pop_back();
-    }
-  }
-  std::int64_t count() const { return element_count(batch_.shape); }
-  std::int64_t first(std::int64_t matrix) const { return offset_of(batch_, matrix); }
-  T& operator()(std::int64_t first, std::int64_t i, std::int64_t j) const {
-    return data_[first + i * row_ + j * column_];
-  }
-
- private:
-  T* data_;
-  std::int64_t row_, column_;
-  Layout batch_;
-};
 
 template <class T>
 void factor(cpu::Executor& executor, const View& a, const View& l, const View& info) {
@@ -82,10 +49,7 @@ void factor(cpu::Executor& executor, const View& a, const View& l, const View& i
             else
               v = kNan;
           }
-          if constexpr (kComplex<T>)
-            to(l0, i, j) = {static_cast<float>(v.real()), static_cast<float>(v.imag())};
-          else
-            to(l0, i, j) = static_cast<T>(v);
+          to(l0, i, j) = narrowed<T>(v);
         }
       }
       data<std::int32_t>(info)[offset_of(info.layout, m)] = failed;
@@ -155,10 +119,7 @@ void factors(cpu::Executor& executor, const View& a, const View& lu, const View&
       for (std::int64_t i = 0; i < m; ++i) {
         for (std::int64_t j = 0; j < n; ++j) {
           const W v = x[static_cast<std::size_t>(i * n + j)];
-          if constexpr (kComplex<T>)
-            to(lu0, i, j) = {static_cast<float>(v.real()), static_cast<float>(v.imag())};
-          else
-            to(lu0, i, j) = static_cast<T>(v);
+          to(lu0, i, j) = narrowed<T>(v);
         }
       }
       for (std::int64_t i = 0; i < m; ++i) {
@@ -194,40 +155,59 @@ void solve(cpu::Executor& executor, const View& a, const View& b, const View& x,
           for (std::int64_t j = 0; j < m; ++j) row[j] /= pivot;
         }
         for (std::int64_t j = 0; j < m; ++j) {
-          if constexpr (kComplex<T>)
-            to(x0, i, j) = {static_cast<float>(row[j].real()), static_cast<float>(row[j].imag())};
-          else
-            to(x0, i, j) = static_cast<T>(row[j]);
+          to(x0, i, j) = narrowed<T>(row[j]);
         }
       }
     }
   });
 }
 
-template <class F>
-void with_matrix_type(DType type, F&& f) {
-  if (type == DType::f32)
-    f.template operator()<float>();
-  else if (type == DType::f64)
-    f.template operator()<double>();
-  else
-    f.template operator()<std::complex<float>>();
-}
+// The axis in the opposite order.
+View reversed(const View& v, int axis) { return slice(v, axis, -1, -v.shape()[axis] - 1, -1); }
 
 }  // namespace
 
 void cholesky_cpu(cpu::Executor& executor, const View& a, const View& l, const View& info) {
-  with_matrix_type(a.dtype, [&]<class T>() { factor<T>(executor, a, l, info); });
+  with_matrix_type(a.dtype, [&]<class T>() {
+    const Lapack<T>* const by = lapack<T>(a.shape()[-1]);
+    say_whose(by);
+    by ? cholesky_lapack(*by, executor, a, l, info) : factor<T>(executor, a, l, info);
+  });
 }
 
 void lu_cpu(cpu::Executor& executor, const View& a, const View& lu, const View& pivots, const View& order,
             const View& info) {
+  with_matrix_type(a.dtype, [&]<class T>() {
+    const Lapack<T>* const by = lapack<T>(std::max(a.shape()[-1], a.shape()[-2]));
+    say_whose(by);
+    by ? lu_lapack(*by, executor, a, lu, pivots, order, info) : factors<T>(executor, a, lu, pivots, order, info);
+  });
+}
+
+void triangular_solve_cpu(cpu::Executor& executor, const View& a, const View& b, const View& x,
+                          const TriangularForm& form) {
+  with_matrix_type(a.dtype, [&]<class T>() {
+    const std::int64_t n = x.shape()[-2], m = x.shape()[-1];
+    const Lapack<T>* const by = lapack<T>(std::max(n, m));
+    say_whose(by);
+    by ? triangular_solve_lapack(*by, executor, a, b, x, form) : triangular_solve_loops(executor, a, b, x, form);
+  });
+}
+
+void lu_loops(cpu::Executor& executor, const View& a, const View& lu, const View& pivots, const View& order,
+              const View& info) {
   with_matrix_type(a.dtype, [&]<class T>() { factors<T>(executor, a, lu, pivots, order, info); });
 }
 
-void triangular_solve_cpu(cpu::Executor& executor, const View& a, const View& b, const View& x, bool unit,
-                          bool conjugates) {
-  with_matrix_type(a.dtype, [&]<class T>() { solve<T>(executor, a, b, x, unit, conjugates); });
+void triangular_solve_loops(cpu::Executor& executor, const View& a, const View& b, const View& x,
+                            const TriangularForm& form) {
+  with_matrix_type(a.dtype, [&]<class T>() {
+    // What is upper triangular is lower triangular from its end.
+    if (form.upper)
+      solve<T>(executor, reversed(reversed(a, -1), -2), reversed(b, -2), reversed(x, -2), form.unit, form.conjugates);
+    else
+      solve<T>(executor, a, b, x, form.unit, form.conjugates);
+  });
 }
 
 }  // namespace weft::kernels
