@@ -1,6 +1,6 @@
-// Linear algebra: Cholesky factors and systems that they solve, norms and products of matrices, with the names of the
-// array API standard, NumPy and SciPy. matmul() is in weft/graph.h; outer(), vecdot(), tensordot(), einsum(), tril(),
-// triu() and diagonal() are in weft/array.h.
+// Linear algebra: Cholesky and QR factors and systems that they solve, norms and products of matrices, with the names
+// of the array API standard, NumPy and SciPy. matmul() is in weft/graph.h; outer(), vecdot(), tensordot(), einsum(),
+// tril(), triu() and diagonal() are in weft/array.h.
 //
 //   Tensor l = cholesky(covariance);                            // covariance = l lᵀ
 //   Tensor weights = cholesky_solve(y, l);                      // covariance · weights = y
@@ -20,12 +20,26 @@
 
 namespace weft {
 
+using kernels::QrMode;
 using kernels::TriangularSolveOptions;
 
 // What cholesky_ex() gives.
 struct CholeskyResult {
   Tensor l;     // the factor
   Tensor info;  // i32 [...]: 0, or the order of the first leading minor that is not positive definite
+};
+
+// What qr() gives.
+struct QrResult {
+  Tensor q;  // orthonormal columns
+  Tensor r;  // upper triangular
+};
+
+// What lstsq() gives, for k right sides.
+struct LstsqResult {
+  Tensor solution;   // [..., n, k], or [..., n] of a vector b
+  Tensor residuals;  // [..., k], or [...]: the sums of squared magnitudes of b - a · solution
+  Tensor info;       // i32 [...]: 0, or which diagonal element of r is the first, counted from 1, that is negligible
 };
 
 // Which norm of a matrix.
@@ -61,6 +75,24 @@ Tensor cholesky_solve(const Operand& b, const Operand& l, bool upper = false);
 // The inverse of a, given its Cholesky factor. To solve systems cholesky_solve() is faster and more accurate. PyTorch's
 // cholesky_inverse.
 Tensor cholesky_inverse(const Operand& l, bool upper = false);
+
+// ---- Orthonormal factors and least squares. Types, and errors, are those of Cholesky factors.
+
+// a = q r for a [..., m, n], with orthonormal columns of q and an upper triangle r. With k = min(m, n): q [..., m, k]
+// and r [..., k, n] if mode is `reduced`, q [..., m, m] and r [..., m, n] if it is `complete`; for `r` r [..., k, n]
+// alone, which takes half of the time, and a q without columns. r's diagonal is real and of any sign, as LAPACK's. A
+// matrix with NaN or an infinity has NaN everywhere in q and in r's upper triangle. a's gradient is PyTorch's, for
+// m < n that of the first m columns' factors; there is none (Unsupported) of `complete` for m > n, whose last columns
+// of q are not determined. NumPy's and PyTorch's qr.
+QrResult qr(const Operand& a, QrMode mode = QrMode::reduced);
+// The x of a x = b with the least sum of squared magnitudes of b - a x, and for m < n the shortest of those that are
+// exact, by QR factors of a [..., m, n] or of its adjoint; a must be of full rank. b is [..., m, k], or [m] for a
+// single right side; the axes in front broadcast. Columns are not exchanged, as in LAPACK's gels: for a matrix that is
+// not of full rank x is large, infinite or NaN, and only `info` tells, by a diagonal element of r that is no more than
+// `rcond` times the largest (by default max(m, n) · 2^-23, of f64 2^-52). It is an estimate: a matrix may be close to
+// singular and r's diagonal not show it. NumPy's and PyTorch's lstsq (its driver gels); both of them also solve by
+// singular values.
+LstsqResult lstsq(const Operand& a, const Operand& b, std::optional<double> rcond = {});
 
 // ---- Norms of vectors and matrices. Magnitudes are of x's type, of c64 and of integers and bool f32; sums of f16 and
 // bf16 are computed in f32. Gradients are PyTorch's: 0 at 0, and elements of equal magnitude share that of a maximum.

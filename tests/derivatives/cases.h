@@ -39,6 +39,7 @@ void add_loss_derivatives(DerivativeCases& cases);
 void add_fft_derivatives(DerivativeCases& cases);
 void add_numeric_derivatives(DerivativeCases& cases);
 void add_linalg_derivatives(DerivativeCases& cases);
+void add_qr_derivatives(DerivativeCases& cases);
 
 const DerivativeCases& derivative_cases();
 

@@ -257,6 +257,7 @@ const DerivativeCases& derivative_cases() {
     add_fft_derivatives(cases);
     add_numeric_derivatives(cases);
     add_linalg_derivatives(cases);
+    add_qr_derivatives(cases);
     return cases;
   }();
   return all;

@@ -309,6 +309,12 @@ const std::map<std::string, Function>& functions_of_cases() {
       {"multi_dot", [](X x, P) { return multi_dot(x); }},
       {"diag", [](X x, P p) { return diag(x[0], whole(p[0])); }},
       {"vander", [](X x, P p) { return vander(x[0], whole(p[0]), true); }},
+      {"qr",
+       [](X x, P p) {
+         const auto [q, r] = qr(x[0], p[0] == 1 ? QrMode::complete : QrMode::reduced);
+         return p[1] == 0 ? q : p[1] == 1 ? r : joined({q, r});
+       }},
+      {"lstsq", [](X x, P) { return lstsq(x[0], x[1]).solution; }},
   };
   return table;
 }
@@ -335,7 +341,9 @@ std::vector<double> numbers(const Tensor& x) {
 class PyTorchDerivatives : public OnDevice {
  protected:
   void compare(DType type) {
-    const ReferenceCases file("derivatives");
+    for (const char* set : {"derivatives", "qr/gradients"}) compare(ReferenceCases(set), type);
+  }
+  void compare(const ReferenceCases& file, DType type) {
     for (const auto& c : file.list("cases.json")) {
       if (type == DType::f64 && !c.value("f64", true)) continue;  // Weft computes it in f32 alone
       if (device.is_gpu() && leave_out_problem()) continue;

@@ -245,7 +245,7 @@ class Attempt {
     const Tensor a = below(4) ? add(kMatrices[below(4)], square) : value();
     const Tensor b = below(4) ? add(a.dtype(), sides) : value();
     const bool upper = below(2) == 0;
-    switch (below(17)) {
+    switch (below(19)) {
       case 0: return cholesky(a, upper);
       case 1: return cholesky_ex(a, upper).info;
       case 2:
@@ -262,6 +262,8 @@ class Attempt {
       case 13: return matrix_transpose(a);
       case 14: return trace(a, number(), below(2) ? std::optional(type()) : std::nullopt);
       case 15: return diag(below(2) ? a : value(), number());
+      case 16: return below(2) ? qr(a, static_cast<QrMode>(below(3))).q : qr(value(), QrMode::complete).r;
+      case 17: return below(2) ? lstsq(a, b, real()).solution : lstsq(value(), b).residuals;
       default: return vander(value(), below(2) ? std::optional(number()) : std::nullopt, upper);
     }
   }

@@ -55,7 +55,7 @@ class CpuKernelsReference : public testing::Test {
 
   // Each set of cases is written by a script of its own.
   static constexpr const char* kSets[] = {
-      "cpu_kernels", "conv", "pool", "resize", "sampling", "rnn", "quantize", "attention_gradient", "fft", "linalg"};
+      "cpu_kernels", "conv", "pool", "resize", "sampling", "rnn", "quantize", "attention_gradient", "fft", "linalg", "qr"};
   CpuKernelsReference() {
     for (const char* name : kSets) {
       sets_.emplace_back(name);

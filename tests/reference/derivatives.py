@@ -521,17 +521,22 @@ def linear_algebra():
         case("vander", lambda x: torch.linalg.vander(x, N=4), [torch.zeros(2, dtype=x.dtype)], (4,), w="any")
 
 
-elementwise()
-reductions()
-moves()
-products()
-norms()
-attention()
-networks()
-recurrent()
-complex_numbers()
-linear_algebra()
-OUT.mkdir(parents=True, exist_ok=True)
-np.save(OUT / "bytes.npy", np.frombuffer(bytes(bytes_), np.uint8))
-(OUT / "cases.json").write_text("[\n" + ",\n".join(json.dumps(c, separators=(",", ":")) for c in cases) + "\n]\n")
-print(len(cases), "cases,", len(bytes_), "bytes")
+def write(folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    np.save(folder / "bytes.npy", np.frombuffer(bytes(bytes_), np.uint8))
+    (folder / "cases.json").write_text("[\n" + ",\n".join(json.dumps(c, separators=(",", ":")) for c in cases) + "\n]\n")
+    print(len(cases), "cases,", len(bytes_), "bytes")
+
+
+if __name__ == "__main__":
+    elementwise()
+    reductions()
+    moves()
+    products()
+    norms()
+    attention()
+    networks()
+    recurrent()
+    complex_numbers()
+    linear_algebra()
+    write(OUT)

@@ -152,6 +152,26 @@ class Generator : public RandomGraphValues {
     return cast(y + expand_dims(expand_dims(cast(f.info, DType::f32), -1), -1), dtype_);
   }
 
+  // Orthonormal factors of a well conditioned matrix, what they multiply to, or the solution of a system by them.
+  Tensor orthogonal(const Tensor& x) {
+    if (x.rank() < 2 || x.shape()[-2] > 16 || x.shape()[-1] > 16) return x;
+    const std::int64_t m = x.shape()[-2], n = x.shape()[-1];
+    const Tensor a = tanh(cast(x, DType::f32)) * (0.5 / static_cast<double>(std::max<std::int64_t>({m, n, 1}))) +
+                     eye(m, n, DType::f32);
+    switch (up_to(3)) {
+      case 0: {
+        const QrResult f = qr(a, up_to(1) ? QrMode::complete : QrMode::reduced);
+        return cast(up_to(1) ? f.q : matmul(f.q, f.r), dtype_);
+      }
+      case 1: return cast(qr(a, pick(std::vector<QrMode>{QrMode::reduced, QrMode::complete, QrMode::r})).r, dtype_);
+      default: {
+        const LstsqResult y = lstsq(a, up_to(1) ? a : cast(leaf({m, size()}), DType::f32));
+        const Tensor info = expand_dims(expand_dims(cast(y.info, DType::f32), -1), -1);
+        return cast(y.solution + expand_dims(y.residuals, -2) + info, dtype_);
+      }
+    }
+  }
+
   // Softmax, norms and gates as frontends without these operations write them.
   Tensor written_out(const Tensor& x) {
     if (x.rank() == 0) return x;
@@ -469,7 +489,7 @@ class Generator : public RandomGraphValues {
         y = around_rows(x);
         break;
       case 13:
-        y = up_to(1) ? around_rows(x) : solve(x);
+        y = up_to(1) ? around_rows(x) : up_to(2) ? solve(x) : orthogonal(x);
         break;
       case 10:
         y = typed(x);

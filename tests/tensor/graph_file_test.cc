@@ -211,6 +211,10 @@ TEST_F(GraphFileTest, EveryRowWithAMake) {
       const CholeskyResult f = cholesky_ex(x(g, {2, 3, 3}, DType::c64), true);
       return std::vector{f.l, f.info};
     };
+    all["qr"] = [=](Graph& g) {
+      const QrResult f = qr(x(g, {2, 4, 3}), QrMode::complete);
+      return std::vector{f.q, f.r};
+    };
     all["triangular_solve"] = [=](Graph& g) {
       return std::vector{solve_triangular(x(g, {2, 1, 3, 3}), x(g, {4, 3, 2}), {.adjoint = true, .unit = true})};
     };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "weft/attributes.h"
 #include "weft/stream.h"
@@ -54,5 +55,55 @@ struct TriangularSolveOptions {
 // NaN, as a division does. x may be b's very view. As BLAS' trsm. Throws InvalidArgument; f64 on a GPU is Unsupported.
 void triangular_solve(Stream& stream, const View& a, const View& b, const View& x,
                       const TriangularSolveOptions& options = {});
+
+// What qr() gives, with k = min(m, n).
+enum class QrMode : std::uint8_t {
+  reduced,   // q [..., m, k], r [..., k, n]
+  complete,  // q [..., m, m], r [..., m, n]
+  r,         // r [..., k, n] alone: q has no columns, [..., m, 0]
+};
+inline constexpr std::string_view kQrModes[] = {"reduced", "complete", "r"};
+struct QrOptions {
+  QrMode mode = QrMode::reduced;
+
+  void fields(AttributeVisitor& v) {
+    v("mode", mode, QrMode::reduced, kQrModes,
+      "reduced: q has min(m, n) columns; complete: m; r: none, and only r is computed");
+  }
+};
+
+// a = q r for a [..., m, n], with q's columns orthonormal and r upper triangular; shapes are those of the mode. r's
+// diagonal is real and of any sign, that of LAPACK's reflections. A matrix with NaN or an infinity has NaN everywhere
+// in q and in r's upper triangle. a, q and r are of one type: f32, c64, or on the CPU f64; q and r share no memory with
+// a.
+//
+// As LAPACK's geqrf and orgqr (ungqr): by Householder reflections, in the type itself, on GPUs in f32. Columns are
+// scaled by powers of two first, so that no square overflows, and errors are small beside each column's own norm.
+// Source of large matrices' blocks: Schreiber and Van Loan, "A storage-efficient WY representation for products of
+// Householder transformations", 1989. Throws InvalidArgument; f64 on a GPU is Unsupported.
+void qr(Stream& stream, const View& a, const View& q, const View& r, const QrOptions& options = {});
+
+struct SvdOptions {
+  bool full_matrices = true;  // u and vh are square
+
+  void fields(AttributeVisitor& v) {
+    v.brief("full_matrices", full_matrices, true, "u and vh are square, instead of min(m, n) columns and rows");
+  }
+};
+
+// The singular value decomposition a = u · diag(s) · vh of a [..., m, n]: s [..., k], k = min(m, n), descending; the
+// columns of u [..., m, k] and the rows of vh [..., k, n] are orthonormal. full_matrices: u is [..., m, m] and vh
+// [..., n, n], completed by vectors that are orthogonal to the others. info i32 [...]: 0, or 1 where the iteration did
+// not converge; a matrix with NaN or an infinity has u, s and vh of NaN and info 1. a, u and vh are of one type: f32,
+// c64, or on the CPU f64; s has that type, for c64 f32. Of each vector the sign, or the phase, is arbitrary, and vectors
+// of equal values are an arbitrary basis of what they span.
+//
+// By one-sided Jacobi iteration: small matrices each by a workgroup, large ones by pairs of blocks of columns, whose
+// updates are matrix products. Errors are those of rounding relative to s[0]. Throws InvalidArgument; f64 on a GPU is
+// Unsupported. Source: Golub and Van Loan, "Matrix Computations", 4th edition, 8.6.
+void svd(Stream& stream, const View& a, const View& u, const View& s, const View& vh, const View& info,
+         const SvdOptions& options = {});
+// The same without the vectors, in less time.
+void svdvals(Stream& stream, const View& a, const View& s, const View& info);
 
 }  // namespace weft::kernels

@@ -8,11 +8,10 @@
 #include "core/format.h"
 #include "kernels/call.h"
 #include "kernels/check.h"
-#include "kernels/common/chunks.h"
 #include "kernels/common/memory.h"
 #include "kernels/linalg/linalg_cpu.h"
+#include "kernels/linalg/linalg_products.h"
 #include "kernels/plan_cache.h"
-#include "kernels/plan_state.h"
 #include "weft/error.h"
 #include "weft/kernels/copy.h"
 #include "weft/kernels/elementwise.h"
@@ -21,35 +20,29 @@
 #include "weft/kernels/matmul.h"
 
 namespace weft::kernels {
+
+void subtract_product(Stream& stream, gpu::Commands& commands, const View& a, const View& b, const View& y) {
+  Expression e;
+  const int product = e.input(is_complex(y) ? DType::c64 : DType::f32), before = e.input(y.dtype);
+  e.output(e.apply(ScalarOp::sub, {before, product}));
+  if (!is_complex(y)) return matmul(stream, a, b, y, {&e, std::span(&y, 1)});
+  GpuScratch scratch(commands);
+  const View result = dense(scratch, y.dtype, y.shape());
+  matmul(stream, a, b, result);
+  const View operands[] = {result, y};
+  map(stream, e, operands, std::span(&y, 1));
+}
+
+View adjoint(Stream& stream, GpuScratch& scratch, const View& v) {
+  if (!is_complex(v)) return transposed(v);
+  Expression e;
+  e.output(e.apply(ScalarOp::conj, {e.input(v.dtype)}));
+  const View result = dense(scratch, v.dtype, v.shape());
+  map(stream, e, std::span(&v, 1), std::span(&result, 1));
+  return transposed(result);
+}
+
 namespace {
-
-View transposed(const View& v) {
-  View t = v;
-  std::swap(t.layout.shape[-1], t.layout.shape[-2]);
-  std::swap(t.layout.strides[-1], t.layout.strides[-2]);
-  return t;
-}
-// An axis in the opposite order.
-View reversed(const View& v, int axis) { return slice(v, axis, -1, -v.shape()[axis] - 1, -1); }
-View block(const View& v, std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns) {
-  return slice(slice(v, -2, row, row + rows), -1, column, column + columns);
-}
-bool is_same(const View& a, const View& b) {
-  return a.buffer == b.buffer && a.offset == b.offset && a.layout == b.layout;
-}
-bool is_complex(const View& v) { return v.dtype == DType::c64; }
-
-void check_matrices(std::string_view name, const View& a) {
-  if (a.rank() < 2 || a.shape()[-1] != a.shape()[-2]) {
-    throw InvalidArgument("{}: a is {}; expected square matrices, [..., n, n]", name, to_string(a));
-  }
-}
-Shape batch_of(const View& v) {
-  Shape batch = v.shape();
-  batch.pop_back();
-  batch.pop_back();
-  return batch;
-}
 
 // The largest block that fits workgroup memory with as many elements beside each row.
 std::int64_t block_size(const gpu::Capabilities& can, const View& a, std::int64_t beside, std::int64_t most) {
@@ -64,59 +57,6 @@ std::int64_t half_of(std::int64_t n, std::int64_t size) {
   std::int64_t half = size;
   while (half * 2 < n) half *= 2;
   return half;
-}
-// A dense tensor in scratch.
-View dense(GpuScratch& scratch, DType type, const Shape& shape) {
-  const View bytes = scratch.take(byte_size(type, static_cast<std::uint64_t>(element_count(shape))));
-  return {bytes.buffer, bytes.offset, type, shape};
-}
-
-// The batch's dimensions and, for each operand, its strides along them.
-class Batch {
- public:
-  Batch(Call& call, const Shape& batch) : call_(call), shape_(batch) {
-    if (shape_.rank() == 0) shape_.push_back(1);
-    call.iterate(shape_);
-    call.index_param("count", element_count(shape_));
-  }
-  void strides(const std::string& name, const View& v, int matrix_rank) const {
-    Strides own = v.strides();
-    for (int k = 0; k < matrix_rank; ++k) own.pop_back();
-    if (own.rank() == 0) own.push_back(0);
-    call_.strides(name, own);
-    if (matrix_rank == 2)
-      call_.index_param(name + "_row", v.strides()[-2]).index_param(name + "_column", v.strides()[-1]);
-  }
-
- private:
-  Call& call_;
-  Shape shape_;
-};
-
-// Calls f with pieces of the batch, which all views have in front of what is their own, that fit bindings.
-void in_batches(const gpu::Capabilities& can, std::string_view kernel, const std::vector<View>& views, int batch_rank,
-                const std::function<void(std::span<const View>)>& f) {
-  std::uint64_t largest = 0;
-  std::int64_t elements = 0;
-  for (const View& v : views) {
-    largest = std::max(largest, span_bytes(v));
-    elements = std::max(elements, v.count());
-  }
-  if (largest <= chunk_limit(can) && elements <= kMaxElements) return f(views);
-  int cut = -1;
-  for (int d = 0; d < batch_rank; ++d) {
-    if (views[0].shape()[d] > 1 && (cut < 0 || views[0].shape()[d] > views[0].shape()[cut])) cut = d;
-  }
-  if (cut < 0) {
-    throw Unsupported("{}: {} takes {} bytes; this device binds {} at most", kernel, to_string(views[0]), largest,
-                      chunk_limit(can));
-  }
-  const std::int64_t size = views[0].shape()[cut], half = std::min(first_half(size), size - 1);
-  for (const auto& [begin, count] : {std::pair{std::int64_t{0}, half}, {half, size - half}}) {
-    std::vector<View> part;
-    for (const View& v : views) part.push_back(chunk_along(v, cut, begin, count, kernel));
-    in_batches(can, kernel, part, batch_rank, f);
-  }
 }
 
 // ---- Cholesky
@@ -160,29 +100,6 @@ void cholesky_block(gpu::Commands& commands, const View& a, const View& l, const
   call.cost({.bytes = 2 * byte_size(l.dtype, static_cast<std::uint64_t>(l.count())),
              .flops = matrices * operations * each * each * each * (f.inverse ? 2.0 / 3 : 1.0 / 3)});
   call.dispatch_groups("cholesky", element_count(batch_of(l)));
-}
-
-// y = y - a · b.
-void subtract_product(Stream& stream, gpu::Commands& commands, const View& a, const View& b, const View& y) {
-  Expression e;
-  const int product = e.input(is_complex(y) ? DType::c64 : DType::f32), before = e.input(y.dtype);
-  e.output(e.apply(ScalarOp::sub, {before, product}));
-  if (!is_complex(y)) return matmul(stream, a, b, y, {&e, std::span(&y, 1)});
-  GpuScratch scratch(commands);
-  const View result = dense(scratch, y.dtype, y.shape());
-  matmul(stream, a, b, result);
-  const View operands[] = {result, y};
-  map(stream, e, operands, std::span(&y, 1));
-}
-
-// The conjugate transpose, in scratch if it is no view.
-View adjoint(Stream& stream, GpuScratch& scratch, const View& v) {
-  if (!is_complex(v)) return transposed(v);
-  Expression e;
-  e.output(e.apply(ScalarOp::conj, {e.input(v.dtype)}));
-  const View result = dense(scratch, v.dtype, v.shape());
-  map(stream, e, std::span(&v, 1), std::span(&result, 1));
-  return transposed(result);
 }
 
 // Large matrices, by halves: the factor of the first, the rows below it, what they take from the second half, and the

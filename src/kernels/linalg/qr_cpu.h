@@ -1,0 +1,13 @@
+// QR factors on the CPU: sums in f64.
+#pragma once
+
+#include "cpu/executor.h"
+#include "weft/view.h"
+
+namespace weft::kernels {
+
+// q may have no columns, and r as many rows as a, or as many as the lesser side of a; views as the launcher checks
+// them.
+void qr_cpu(cpu::Executor& executor, const View& a, const View& q, const View& r);
+
+}  // namespace weft::kernels
