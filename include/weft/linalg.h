@@ -1,6 +1,6 @@
-// Linear algebra: Cholesky and QR factors and systems that they solve, norms and products of matrices, with the names
-// of the array API standard, NumPy and SciPy. matmul() is in weft/graph.h; outer(), vecdot(), tensordot(), einsum(),
-// tril(), triu() and diagonal() are in weft/array.h.
+// Linear algebra: Cholesky and QR factors and systems that they solve, eigenvalues, norms and products of matrices, with
+// the names of the array API standard, NumPy and SciPy. matmul() is in weft/graph.h; outer(), vecdot(), tensordot(),
+// einsum(), tril(), triu() and diagonal() are in weft/array.h.
 //
 //   Tensor l = cholesky(covariance);                            // covariance = l lᵀ
 //   Tensor weights = cholesky_solve(y, l);                      // covariance · weights = y
@@ -40,6 +40,18 @@ struct LstsqResult {
   Tensor solution;   // [..., n, k], or [..., n] of a vector b
   Tensor residuals;  // [..., k], or [...]: the sums of squared magnitudes of b - a · solution
   Tensor info;       // i32 [...]: 0, or which diagonal element of r is the first, counted from 1, that is negligible
+};
+
+// What eigh() gives.
+struct EighResult {
+  Tensor values;   // [..., n], ascending
+  Tensor vectors;  // [..., n, n], as columns
+};
+// What eigh_ex() gives.
+struct EighExResult {
+  Tensor values;
+  Tensor vectors;
+  Tensor info;  // i32 [...]: 0, or 1 where they were not found
 };
 
 // Which norm of a matrix.
@@ -93,6 +105,22 @@ QrResult qr(const Operand& a, QrMode mode = QrMode::reduced);
 // singular and r's diagonal not show it. NumPy's and PyTorch's lstsq (its driver gels); both of them also solve by
 // singular values.
 LstsqResult lstsq(const Operand& a, const Operand& b, std::optional<double> rcond = {});
+
+// ---- Eigenvalues and eigenvectors of Hermitian matrices. Types and errors are those of Cholesky factors. Errors of
+// the eigenvalues are small beside the largest one of a matrix.
+
+// w and v with a v = v diag(w) for a Hermitian a [..., n, n]: the eigenvalues, ascending, in f32 for c64, and as v's
+// columns eigenvectors of norm 1. Only that triangle of a is read, and of the diagonal the real part. Of a matrix with
+// NaN or an infinity, and in the unheard-of case that the iteration does not converge, which eigh_ex() tells, nothing
+// is thrown; results of the former are NaN. An eigenvector's sign, of c64 its phase, is not normalised: it is the same
+// in each run, but another one on another device. So a function that has a gradient must not depend on it, which is not
+// checked, unlike in PyTorch. a's gradient is Hermitian, as PyTorch's, and infinite or NaN for equal eigenvalues if it
+// is one through eigenvectors. NumPy's and PyTorch's eigh.
+EighResult eigh(const Operand& a, bool upper = false);
+// The same, and for each matrix whether they were found. LAPACK's info.
+EighExResult eigh_ex(const Operand& a, bool upper = false);
+// The eigenvalues alone, whose gradient always exists. NumPy's and PyTorch's eigvalsh.
+Tensor eigvalsh(const Operand& a, bool upper = false);
 
 // ---- Norms of vectors and matrices. Magnitudes are of x's type, of c64 and of integers and bool f32; sums of f16 and
 // bf16 are computed in f32. Gradients are PyTorch's: 0 at 0, and elements of equal magnitude share that of a maximum.

@@ -11,6 +11,7 @@
 #include "core/format.h"
 #include "graph/axes.h"
 #include "graph/graph.h"
+#include "graph/ops/eigh.h"
 #include "graph/ops/linalg.h"
 #include "graph/ops/qr.h"
 #include "graph/promotion.h"
@@ -177,6 +178,31 @@ LstsqResult lstsq(const Operand& a, const Operand& b, std::optional<double> rcon
   return {x, residuals, first_negligible(r, *rcond)};
 } catch (const Error& e) {
   throw_in_function(e, "lstsq");
+
+// ---- Eigenvalues
+
+EighExResult eigh_ex(const Operand& a, bool upper) try {
+  require_matrices(a, "eigh_ex", "a");
+  require_square(a, "eigh_ex", "a");
+  const Tensor values = apply(make_op<EighOp>(EighAttributes{{upper}, true}), {a});
+  return {values, result(values, 2), result(values, 1)};
+} catch (const Error& e) {
+  throw_in_function(e, "eigh_ex");
+}
+
+EighResult eigh(const Operand& a, bool upper) {
+  return in_function("eigh", [&]() -> EighResult {
+    const EighExResult all = eigh_ex(a, upper);
+    return {all.values, all.vectors};
+  });
+}
+
+Tensor eigvalsh(const Operand& a, bool upper) try {
+  require_matrices(a, "eigvalsh", "a");
+  require_square(a, "eigvalsh", "a");
+  return apply(make_op<EighOp>(EighAttributes{{upper}, false}), {a});
+} catch (const Error& e) {
+  throw_in_function(e, "eigvalsh");
 }
 
 // ---- Norms

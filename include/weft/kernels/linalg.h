@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "weft/attributes.h"
@@ -105,5 +106,24 @@ void svd(Stream& stream, const View& a, const View& u, const View& s, const View
          const SvdOptions& options = {});
 // The same without the vectors, in less time.
 void svdvals(Stream& stream, const View& a, const View& s, const View& info);
+
+struct EighOptions {
+  bool upper = false;
+
+  void fields(AttributeVisitor& v) { v.brief("upper", upper, false, "reads a's upper triangle instead of the lower"); }
+};
+
+// The eigenvalues w [..., n] of Hermitian matrices a [..., n, n], ascending, and if v is given eigenvectors, of norm 1,
+// as its columns: a v = v diag(w), v [..., n, n]. Only that triangle of a is read, and of its diagonal the real part.
+// An eigenvector's sign, of complex numbers its phase, and the basis of equal eigenvalues' vectors are any, the same
+// ones in each run of a device. info i32 [...]: 0, or 1 where the iteration did not converge, or a has NaN or an
+// infinity, whose w and v are NaN. a and v are of one type: f32, c64, or on the CPU f64; w is of that type, f32 of c64.
+// w and v share no memory with a.
+//
+// |a v - v diag(w)| is some 2^-24 times a's largest eigenvalue, as LAPACK's syevd has it. On GPUs by Jacobi's
+// iteration: small matrices each by a workgroup, large ones by blocks; v of these is computed also where it is not
+// asked for. The CPU makes them tridiagonal first. Throws InvalidArgument; f64 on a GPU is Unsupported.
+void eigh(Stream& stream, const View& a, const View& w, const View& info, const std::optional<View>& v,
+          const EighOptions& options = {});
 
 }  // namespace weft::kernels

@@ -18,6 +18,19 @@ void add_linalg_rows(TableRows& rows) {
            .attributes = schemas_of(CholeskyOptions()),
            .other_names = {"potrf"}},
           [](Stream& s, const Reader& r) { cholesky(s, r.in(0), r.out(0), r.out(1), r.options<CholeskyOptions>()); }));
+  rows.push_back(row({.name = "eigh",
+                      .family = "linalg",
+                      .summary = "the eigenvalues of a Hermitian matrix in ascending order, and its eigenvectors",
+                      .formula = "a v = v diag(w)",
+                      .inputs = {ranked("a", "[..., n, n]", 2)},
+                      .outputs = {one("w", "[..., n]"), one("info", "[...]"), optional("v", "a's shape")},
+                      .signatures = {{TypeSet(DType::f32) | DType::f64, as(0), DType::i32, as(0)},
+                                     {DType::c64, DType::f32, DType::i32, as(0)}},
+                      .attributes = schemas_of(EighOptions()),
+                      .other_names = {"syevd", "heevd"}},
+                     [](Stream& s, const Reader& r) {
+                       eigh(s, r.in(0), r.out(0), r.out(1), r.maybe_out(2), r.options<EighOptions>());
+                     }));
   rows.push_back(row({.name = "lu",
                       .family = "linalg",
                       .summary = "the triangular factors of a matrix, with partial pivoting",
