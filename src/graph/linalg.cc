@@ -178,6 +178,7 @@ LstsqResult lstsq(const Operand& a, const Operand& b, std::optional<double> rcon
   return {x, residuals, first_negligible(r, *rcond)};
 } catch (const Error& e) {
   throw_in_function(e, "lstsq");
+}
 
 // ---- Eigenvalues
 

@@ -128,7 +128,9 @@ const bool solve_registered = differential(
       make_triangular(rng.details(), a, o);
       const View b = random_view(rng, b_shape, type, random_input_kind(rng));
       const View x = random_view(rng, x_shape, type, random_output_kind(rng));
-      const KernelCall call = [o](Stream& s, auto in, auto out) { kernels::triangular_solve(s, in[0], in[1], out[0], o); };
+      const KernelCall call = [o](Stream& s, auto in, auto out) {
+        kernels::triangular_solve(s, in[0], in[1], out[0], o);
+      };
       return Problem{std::format("triangular_solve of {} and {} to {}{}{}{}", to_string(a), to_string(b), to_string(x),
                                  o.upper ? ", upper" : "", o.adjoint ? ", adjoint" : "", o.unit ? ", unit" : ""),
                      {a, b},
@@ -157,7 +159,9 @@ const bool lu_registered = differential(
       const View pivots = random_view(rng, with({std::min(m, n)}), DType::i32, random_output_kind(rng));
       const View order = random_view(rng, with({m}), DType::i32, random_output_kind(rng));
       const View info = random_view(rng, batch, DType::i32, random_output_kind(rng));
-      const KernelCall call = [](Stream& s, auto in, auto out) { kernels::lu(s, in[0], out[0], out[1], out[2], out[3]); };
+      const KernelCall call = [](Stream& s, auto in, auto out) {
+        kernels::lu(s, in[0], out[0], out[1], out[2], out[3]);
+      };
       return Problem{std::format("lu of {} to {}", to_string(a), to_string(lu)),
                      {a},
                      {lu, pivots, order, info},
@@ -562,8 +566,241 @@ TEST_P(LinalgForms, DivisionsByTheDiagonal) {
             if (std::isfinite(expected) && expected != 0) {
               EXPECT_NEAR(got / expected, 1, 2 * epsilon(type)) << right << " / " << by;
             } else {
-              EXPECT_TRUE(std::isnan(expected) ? std::isnan(got) : got == expected) << right << " / " << by << ": " << got;
+              EXPECT_TRUE(std::isnan(expected) ? std::isnan(got) : got == expected)
+                  << right << " / " << by << ": " << got;
             }
+          }
+        }
+      }
+    }
+  }
+}
+
+// ---- QR factors, eigenvalues and singular values
+
+struct Dense {
+  std::int64_t rows, columns;
+  std::vector<Complex> values;
+  Dense(std::int64_t rows, std::int64_t columns)
+      : rows(rows), columns(columns), values(static_cast<std::size_t>(rows * columns)) {}
+  Complex& operator()(std::int64_t i, std::int64_t j) { return values[static_cast<std::size_t>(i * columns + j)]; }
+  const Complex& operator()(std::int64_t i, std::int64_t j) const {
+    return values[static_cast<std::size_t>(i * columns + j)];
+  }
+};
+// Matrix k of a batch.
+Dense dense(const View& v, std::int64_t k = 0) {
+  Dense d(v.shape()[-2], v.shape()[-1]);
+  for (std::size_t i = 0; i < d.values.size(); ++i)
+    d.values[i] = get(v, k * d.rows * d.columns + static_cast<std::int64_t>(i));
+  return d;
+}
+Dense adjoint(const Dense& x) {
+  Dense y(x.columns, x.rows);
+  for (std::int64_t i = 0; i < x.rows; ++i) {
+    for (std::int64_t j = 0; j < x.columns; ++j) y(j, i) = std::conj(x(i, j));
+  }
+  return y;
+}
+Dense product(const Dense& x, const Dense& y) {
+  Dense z(x.rows, y.columns);
+  for (std::int64_t i = 0; i < x.rows; ++i) {
+    for (std::int64_t k = 0; k < x.columns; ++k) {
+      for (std::int64_t j = 0; j < y.columns; ++j) z(i, j) += x(i, k) * y(k, j);
+    }
+  }
+  return z;
+}
+// The Frobenius norm of x, or of x - y.
+double norm(const Dense& x, const Dense* y = nullptr) {
+  double sum = 0;
+  for (std::size_t i = 0; i < x.values.size(); ++i) sum += std::norm(x.values[i] - (y ? y->values[i] : 0.0));
+  return std::sqrt(sum);
+}
+double distance(const Dense& x, const Dense& y) { return norm(x, &y); }
+// Of columns from orthonormal ones.
+double off_orthonormal(const Dense& x) {
+  Dense one(x.columns, x.columns);
+  for (std::int64_t i = 0; i < x.columns; ++i) one(i, i) = 1;
+  return distance(product(adjoint(x), x), one);
+}
+bool all_nan(const View& v, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t i = begin; i < end; ++i) {
+    if (!std::isnan(get(v, i).real())) return false;
+  }
+  return true;
+}
+constexpr std::pair<std::int64_t, std::int64_t> kRectangles[] = {{0, 0}, {0, 3},   {3, 0},    {1, 1},   {7, 5},
+                                                                 {5, 7}, {64, 64}, {130, 40}, {40, 130}};
+
+// |a - q r| and |qᴴ q - 1| within the bounds of LAPACK's own tests (its working note 41), which are 30 times these.
+TEST_P(LinalgForms, QrOfEveryLayout) {
+  using kernels::QrMode;
+  for (const DType type : kAll) {
+    for (const auto& [m, n] : kRectangles) {
+      for (const QrMode mode : {QrMode::reduced, QrMode::complete, QrMode::r}) {
+        for (int layout = 0; layout < 5; ++layout) {
+          const std::int64_t k = std::min(m, n), columns = mode == QrMode::r ? 0 : mode == QrMode::complete ? m : k;
+          const View a = random_view(rng, {2, m, n}, type, kOutputKinds[layout]);
+          const View q = random_view(rng, {2, m, columns}, type, kOutputKinds[(layout * 2) % 5]);
+          const View r =
+              random_view(rng, {2, mode == QrMode::complete ? m : k, n}, type, kOutputKinds[(layout * 3) % 5]);
+          for (std::int64_t i = 0; i < a.count(); ++i) set(a, i, random_number(rng, type == DType::c64));
+          const bool spoiled = a.count() && layout % 2;  // the second matrix
+          if (spoiled) set(a, a.count() - 1, layout == 1 ? std::numeric_limits<double>::quiet_NaN() : INFINITY);
+          kernels::qr(executor, a, q, r, {mode});
+          const double size = static_cast<double>(std::max(m, n));
+          const std::string what = std::format("{} {} {} {} {}", name(type), m, n, static_cast<int>(mode), layout);
+          for (std::int64_t b = 0; b < (spoiled ? 1 : 2); ++b) {
+            const Dense of_a = dense(a, b), of_r = dense(r, b), of_q = dense(q, b);
+            for (std::int64_t i = 0; i < of_r.rows; ++i) {
+              for (std::int64_t j = 0; j < std::min(i, n); ++j) ASSERT_EQ(of_r(i, j), 0.0) << what;
+              if (i < n) ASSERT_EQ(of_r(i, i).imag(), 0) << what;
+            }
+            if (mode == QrMode::r) {
+              // rᴴ r = aᴴ a.
+              const Dense squares = product(adjoint(of_a), of_a);
+              EXPECT_LE(distance(product(adjoint(of_r), of_r), squares), 2 * epsilon(type) * size * norm(squares))
+                  << what;
+            } else {
+              EXPECT_LE(distance(product(of_q, of_r), of_a), epsilon(type) * size * norm(of_a)) << what;
+              EXPECT_LE(off_orthonormal(of_q), epsilon(type) * size) << what;
+            }
+          }
+          if (spoiled) {
+            EXPECT_TRUE(all_nan(q, q.count() / 2, q.count())) << what;
+            for (std::int64_t i = 0; i < r.shape()[-2]; ++i) {
+              for (std::int64_t j = 0; j < n; ++j) {
+                const Complex v = get(r, r.count() / 2 + i * n + j);
+                EXPECT_TRUE(j < i ? v == 0.0 : std::isnan(v.real())) << what;
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// |a v - v diag(w)| and |vᴴ v - 1|, also of matrices whose squares overflow; the other triangle is NaN.
+TEST_P(LinalgForms, EigenvaluesOfEveryLayout) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  for (const DType type : kAll) {
+    for (const std::int64_t n : {0, 1, 5, 33, 130}) {
+      for (const bool upper : {false, true}) {
+        for (int layout = 0; layout < 5; ++layout) {
+          const double scale = layout == 2 ? 1e-30 : layout == 3 ? 1e30 : 1;
+          const View a = random_view(rng, {2, n, n}, type, kOutputKinds[layout]);
+          const View v = random_view(rng, {2, n, n}, type, kOutputKinds[(layout * 3 + 1) % 5]);
+          const DType real = type == DType::c64 ? DType::f32 : type;
+          const View w = random_view(rng, {2, n}, real, kOutputKinds[layout]), alone = random_view(rng, {2, n}, real);
+          const View info = random_view(rng, {2}, DType::i32), other_info = random_view(rng, {2}, DType::i32);
+          std::vector<Dense> whole(2, Dense(n, n));
+          for (std::int64_t b = 0; b < 2; ++b) {
+            Dense& x = whole[static_cast<std::size_t>(b)];
+            for (std::int64_t i = 0; i < n; ++i) {
+              for (std::int64_t j = 0; j <= i; ++j) {
+                const std::int64_t kept = b * n * n + (upper ? j * n + i : i * n + j);
+                set(a, b * n * n + (upper ? i * n + j : j * n + i), {kNan, kNan});
+                set(a, kept, random_number(rng, type == DType::c64 && i != j) * scale);
+                const Complex element = get(a, kept);
+                x(i, j) = upper ? std::conj(element) : element;
+                x(j, i) = std::conj(x(i, j));
+                if (i == j && type == DType::c64) set(a, kept, {element.real(), kNan});  // which nothing reads
+              }
+            }
+          }
+          const bool spoiled = n && layout == 4;
+          if (spoiled) set(a, n * n + (upper ? n - 1 : (n - 1) * n), upper ? kNan : INFINITY);
+          kernels::eigh(executor, a, w, info, v, {upper});
+          kernels::eigh(executor, a, alone, other_info, {}, {upper});
+          const std::string what = std::format("{} {} {} {}", name(type), n, upper, layout);
+          for (std::int64_t b = 0; b < (spoiled ? 1 : 2); ++b) {
+            ASSERT_EQ(integer(info, b), 0) << what;
+            ASSERT_EQ(integer(other_info, b), 0) << what;
+            const Dense &x = whole[static_cast<std::size_t>(b)], of_v = dense(v, b);
+            Dense scaled = of_v;
+            double largest = 0;
+            for (std::int64_t j = 0; j < n; ++j) {
+              const double value = get(w, b * n + j).real();
+              largest = std::max(largest, std::abs(value));
+              if (j) {
+                ASSERT_GE(value, get(w, b * n + j - 1).real()) << what;
+              }
+              for (std::int64_t i = 0; i < n; ++i) scaled(i, j) *= value;
+            }
+            const double allowed = 2 * epsilon(type) * static_cast<double>(n);
+            EXPECT_LE(distance(product(x, of_v), scaled), allowed * largest) << what;
+            EXPECT_LE(off_orthonormal(of_v), allowed) << what;
+            for (std::int64_t j = 0; j < n; ++j)
+              EXPECT_NEAR(get(w, b * n + j).real(), get(alone, b * n + j).real(), allowed * largest) << what;
+          }
+          if (spoiled) {
+            EXPECT_EQ(integer(info, 1), 1);
+            EXPECT_EQ(integer(other_info, 1), 1);
+            EXPECT_TRUE(all_nan(v, n * n, 2 * n * n) && all_nan(w, n, 2 * n) && all_nan(alone, n, 2 * n)) << what;
+          }
+        }
+      }
+    }
+  }
+}
+
+// |a - u diag(s) vh|, and how far vectors are from orthonormal.
+TEST_P(LinalgForms, SingularValuesOfEveryLayout) {
+  for (const DType type : kAll) {
+    for (const auto& [m, n] : kRectangles) {
+      for (const bool full : {false, true}) {
+        for (int layout = 0; layout < 5; ++layout) {
+          const double scale = layout == 2 ? 1e-30 : layout == 3 ? 1e30 : 1;
+          const std::int64_t k = std::min(m, n);
+          const DType real = type == DType::c64 ? DType::f32 : type;
+          const View a = random_view(rng, {2, m, n}, type, kOutputKinds[layout]);
+          const View u = random_view(rng, {2, m, full ? m : k}, type, kOutputKinds[(layout * 2) % 5]);
+          const View vh = random_view(rng, {2, full ? n : k, n}, type, kOutputKinds[(layout * 3 + 2) % 5]);
+          const View s = random_view(rng, {2, k}, real, kOutputKinds[layout]), alone = random_view(rng, {2, k}, real);
+          const View info = random_view(rng, {2}, DType::i32), other_info = random_view(rng, {2}, DType::i32);
+          for (std::int64_t i = 0; i < a.count(); ++i) set(a, i, random_number(rng, type == DType::c64) * scale);
+          if (layout == 0) {  // rank 1, and 0
+            for (std::int64_t i = 0; i < a.count(); ++i)
+              set(a, i, i < m * n ? 1.0 + i / std::max<std::int64_t>(n, 1) : 0);
+          }
+          const bool spoiled = a.count() && layout == 4;
+          if (spoiled) set(a, m * n, std::numeric_limits<double>::quiet_NaN());
+          kernels::svd(executor, a, u, s, vh, info, {full});
+          kernels::svdvals(executor, a, alone, other_info);
+          const std::string what = std::format("{} {} {} {} {}", name(type), m, n, full, layout);
+          const double allowed = 2 * epsilon(type) * static_cast<double>(std::max(m, n));
+          for (std::int64_t b = 0; b < (spoiled ? 1 : 2); ++b) {
+            ASSERT_EQ(integer(info, b), 0) << what;
+            ASSERT_EQ(integer(other_info, b), 0) << what;
+            const Dense of_a = dense(a, b), of_u = dense(u, b), of_vh = dense(vh, b);
+            Dense scaled(m, n);
+            for (std::int64_t j = 0; j < k; ++j) {
+              const double value = get(s, b * k + j).real();
+              ASSERT_GE(value, 0) << what;
+              if (j) {
+                ASSERT_LE(value, get(s, b * k + j - 1).real()) << what;
+              }
+              for (std::int64_t i = 0; i < m; ++i) {
+                for (std::int64_t p = 0; p < n; ++p) scaled(i, p) += of_u(i, j) * value * of_vh(j, p);
+              }
+            }
+            const double largest = k ? get(s, b * k).real() : 0;
+            EXPECT_LE(distance(scaled, of_a),
+                      allowed * largest * std::sqrt(static_cast<double>(std::max<std::int64_t>(k, 1))))
+                << what;
+            EXPECT_LE(off_orthonormal(of_u), allowed) << what;
+            EXPECT_LE(off_orthonormal(adjoint(of_vh)), allowed) << what;
+            for (std::int64_t j = 0; j < k; ++j)
+              EXPECT_NEAR(get(s, b * k + j).real(), get(alone, b * k + j).real(), allowed * largest) << what;
+          }
+          if (spoiled) {
+            EXPECT_EQ(integer(info, 1), 1);
+            EXPECT_EQ(integer(other_info, 1), 1);
+            EXPECT_TRUE(all_nan(u, u.count() / 2, u.count()) && all_nan(vh, vh.count() / 2, vh.count()) &&
+                        all_nan(s, k, 2 * k) && all_nan(alone, k, 2 * k))
+                << what;
           }
         }
       }

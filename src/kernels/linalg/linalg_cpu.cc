@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "kernels/linalg/linalg_lapack.h"
+#include "kernels/linalg/linalg_launch.h"
 #include "kernels/linalg/linalg_matrices_cpu.h"
 #include "kernels/linalg/stored_matrix.h"
-#include "weft/kernels/copy.h"
 
 namespace weft::kernels {
 namespace {
@@ -161,9 +161,6 @@ void solve(cpu::Executor& executor, const View& a, const View& b, const View& x,
     }
   });
 }
-
-// The axis in the opposite order.
-View reversed(const View& v, int axis) { return slice(v, axis, -1, -v.shape()[axis] - 1, -1); }
 
 }  // namespace
 

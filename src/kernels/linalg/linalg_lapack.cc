@@ -5,8 +5,12 @@
 #include <limits>
 #include <vector>
 
+#include "kernels/linalg/eigh_cpu.h"
 #include "kernels/linalg/linalg_matrices_cpu.h"
+#include "kernels/linalg/qr_cpu.h"
 #include "kernels/linalg/stored_matrix.h"
+#include "kernels/linalg/svd_cpu.h"
+#include "weft/kernels/copy.h"
 
 namespace weft::kernels {
 namespace {
@@ -31,6 +35,14 @@ bool has_normal_inverses(const StoredMatrix<T>& a, std::int64_t n) {
     if (!(size >= kLeast && size <= kMost) || std::isnan(std::imag(v))) return false;
   }
   return true;
+}
+
+// In memory of its own, by columns.
+template <class T>
+StoredMatrix<T> scratch(DType type, std::int64_t rows, std::int64_t columns) {
+  return StoredMatrix<T>(View(Buffer::host(static_cast<std::uint64_t>(rows * columns) * sizeof(T)), 0, type,
+                              {rows, columns}, {1, std::max<std::int64_t>(1, rows)}),
+                         Order::columns);
 }
 
 }  // namespace
@@ -123,12 +135,110 @@ void triangular_solve_lapack(const Lapack<T>& lapack, cpu::Executor& executor, c
   }
 }
 
+template <class T>
+void qr_lapack(const Lapack<T>& lapack, cpu::Executor& executor, const View& a, const View& q, const View& r) {
+  const std::int64_t m = a.shape()[-2], n = a.shape()[-1], q_columns = q.shape()[-1], r_rows = r.shape()[-2];
+  const std::int64_t steps = std::min(m, n), width = std::max(n, q_columns);
+  Shape batch = a.shape();
+  batch.pop_back();
+  batch.pop_back();
+  for_each_matrix(executor, element_count(batch), m * width * static_cast<std::int64_t>(sizeof(T)),
+                  [&](std::int64_t k) {
+                    const View from = of_batch(a, 2, k), to_q = of_batch(q, 2, k), to_r = of_batch(r, 2, k);
+                    const StoredMatrix<T> own = scratch<T>(a.dtype, m, width);
+                    const View factored = slice(own.view(), 1, 0, n);
+                    if (from.count()) copy_bits_cpu(executor, from, factored);
+                    if (!StoredMatrix<T>(factored, Order::columns).is_finite())
+                      return qr_loops(executor, from, to_q, to_r);
+                    std::vector<T> tau(static_cast<std::size_t>(steps));
+                    lapack.geqrf(static_cast<int>(m), static_cast<int>(n), own.data(), own.ld(), tau.data());
+                    T* const first = data<T>(to_r);
+                    for (std::int64_t i = 0; i < r_rows; ++i) {
+                      for (std::int64_t j = 0; j < n; ++j)
+                        first[i * to_r.strides()[0] + j * to_r.strides()[1]] = j < i ? T() : own(i, j);
+                    }
+                    if (to_q.count() == 0) return;
+                    lapack.orgqr(static_cast<int>(m), static_cast<int>(q_columns),
+                                 static_cast<int>(std::min(steps, q_columns)), own.data(), own.ld(), tau.data());
+                    copy_bits_cpu(executor, slice(own.view(), 1, 0, q_columns), to_q);
+                  });
+}
+
+template <class T>
+void eigh_lapack(const Lapack<T>& lapack, cpu::Executor& executor, const View& a, const View& w, const View& info,
+                 const std::optional<View>& v, bool upper) {
+  using Real = typename Lapack<T>::Real;
+  const std::int64_t n = a.shape()[-1];
+  for_each_matrix(executor, info.count(), n * n * static_cast<std::int64_t>(sizeof(T)), [&](std::int64_t k) {
+    const View from = of_batch(a, 2, k), to_w = of_batch(w, 1, k), own_info = of_batch(info, 0, k);
+    const std::optional<View> to_v = v ? std::optional(of_batch(*v, 2, k)) : std::nullopt;
+    // The lower triangle alone, whose transpose the upper one is the conjugate of.
+    const StoredMatrix<T> own = scratch<T>(a.dtype, n, n);
+    const T* const first = data<T>(from);
+    const std::int64_t row = from.strides()[upper ? 1 : 0], column = from.strides()[upper ? 0 : 1];
+    bool finite = true;
+    for (std::int64_t j = 0; j < n; ++j) {
+      for (std::int64_t i = 0; i < n; ++i) {
+        T& x = own(i, j) = i < j ? T() : first[i * row + j * column];
+        if (i == j) x = std::real(x);
+        if constexpr (kComplex<T>) {
+          if (upper) x = std::conj(x);
+        }
+        finite = finite && std::isfinite(std::real(x)) && std::isfinite(std::imag(x));
+      }
+    }
+    std::vector<Real> values(static_cast<std::size_t>(n));
+    if (!finite || lapack.syevd(v ? 'V' : 'N', 'L', static_cast<int>(n), own.data(), own.ld(), values.data()))
+      return eigh_loops(executor, from, to_w, own_info, to_v, upper);
+    for (std::int64_t i = 0; i < n; ++i) data<Real>(to_w)[i * to_w.strides()[0]] = values[static_cast<std::size_t>(i)];
+    if (to_v && n) copy_bits_cpu(executor, own.view(), *to_v);
+    data<std::int32_t>(own_info)[0] = 0;
+  });
+}
+
+template <class T>
+void svd_lapack(const Lapack<T>& lapack, cpu::Executor& executor, const View& a, const View* u, const View& s,
+                const View* vh, const View& info) {
+  using Real = typename Lapack<T>::Real;
+  const std::int64_t m = a.shape()[-2], n = a.shape()[-1], least = std::min(m, n), most = std::max(m, n);
+  const std::int64_t u_columns = u ? u->shape()[-1] : 0, vh_rows = vh ? vh->shape()[-2] : 0;
+  const char jobs = !u ? 'N' : u_columns == m && vh_rows == n ? 'A' : 'S';
+  const std::int64_t bytes = least * most * static_cast<std::int64_t>(sizeof(T));
+  for_each_matrix(executor, info.count(), bytes, [&](std::int64_t k) {
+    const View from = of_batch(a, 2, k), to_s = of_batch(s, 1, k), own_info = of_batch(info, 0, k);
+    const std::optional<View> to_u = u ? std::optional(of_batch(*u, 2, k)) : std::nullopt,
+                              to_vh = vh ? std::optional(of_batch(*vh, 2, k)) : std::nullopt;
+    const auto by_loops = [&] {
+      svd_loops(executor, from, to_u ? &*to_u : nullptr, to_s, to_vh ? &*to_vh : nullptr, own_info);
+    };
+    if (least == 0) return by_loops();
+    const StoredMatrix<T> own = scratch<T>(a.dtype, m, n), left = scratch<T>(a.dtype, m, u_columns),
+                          right = scratch<T>(a.dtype, vh_rows, n);
+    copy_bits_cpu(executor, from, own.view());
+    if (!own.is_finite()) return by_loops();
+    std::vector<Real> values(static_cast<std::size_t>(least));
+    if (lapack.gesdd(jobs, static_cast<int>(m), static_cast<int>(n), own.data(), own.ld(), values.data(), left.data(),
+                     left.ld(), right.data(), right.ld()))
+      return by_loops();
+    for (std::int64_t i = 0; i < least; ++i)
+      data<Real>(to_s)[i * to_s.strides()[0]] = values[static_cast<std::size_t>(i)];
+    if (to_u) copy_bits_cpu(executor, left.view(), *to_u);
+    if (to_vh) copy_bits_cpu(executor, right.view(), *to_vh);
+    data<std::int32_t>(own_info)[0] = 0;
+  });
+}
+
 #define WEFT_FOR(T)                                                                                              \
   template void cholesky_lapack(const Lapack<T>&, cpu::Executor&, const View&, const View&, const View&);        \
   template void lu_lapack(const Lapack<T>&, cpu::Executor&, const View&, const View&, const View&, const View&,  \
                           const View&);                                                                          \
   template void triangular_solve_lapack(const Lapack<T>&, cpu::Executor&, const View&, const View&, const View&, \
-                                        const TriangularForm&);
+                                        const TriangularForm&);                                                  \
+  template void qr_lapack(const Lapack<T>&, cpu::Executor&, const View&, const View&, const View&);              \
+  template void eigh_lapack(const Lapack<T>&, cpu::Executor&, const View&, const View&, const View&,             \
+                            const std::optional<View>&, bool);                                                   \
+  template void svd_lapack(const Lapack<T>&, cpu::Executor&, const View&, const View*, const View&, const View*, \
+                           const View&);
 WEFT_FOR(float)
 WEFT_FOR(double)
 WEFT_FOR(std::complex<float>)

@@ -76,6 +76,7 @@ class StoredMatrix {
     }
   }
 
+  const View& view() const { return stored_; }
   T* data() const { return kernels::data<T>(stored_); }
   Order order() const { return order_; }
   int ld() const { return static_cast<int>(ld_); }

@@ -7,19 +7,15 @@
 #include <numeric>
 #include <vector>
 
-#include "kernels/cpu_loops.h"
+#include "kernels/linalg/linalg_lapack.h"
+#include "kernels/linalg/linalg_matrices_cpu.h"
+#include "kernels/linalg/stored_matrix.h"
 
 namespace weft::kernels {
 namespace {
 
 using Complex = std::complex<double>;
 
-inline double conjugate(double v) { return v; }
-inline Complex conjugate(Complex v) { return std::conj(v); }
-inline double product(double a, double b) { return a * b; }
-inline Complex product(Complex a, Complex b) {
-  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
-}
 inline double square_of(double v) { return v * v; }
 inline double square_of(Complex v) { return v.real() * v.real() + v.imag() * v.imag(); }
 inline double largest_part(double v) { return std::abs(v); }
@@ -28,8 +24,8 @@ inline double largest_part(Complex v) { return std::max(std::abs(v.real()), std:
 // Sweeps after which columns count as not converging; they take about ten.
 constexpr int kSweeps = 60;
 
-// Columns whose squared norm is less than this are taken for 0: matrices are scaled to elements of about 1. What rounding
-// leaves of a column that depends on others gets there in two sweeps, and never would be orthogonal.
+// Columns whose squared norm is less than this are taken for 0: matrices are scaled to elements of about 1. What
+// rounding leaves of a column that depends on others gets there in two sweeps, and never would be orthogonal.
 constexpr double kNothing = 1e-60;
 
 // Columns of one length, each contiguous.
@@ -38,8 +34,7 @@ struct Columns {
   std::int64_t rows;
   std::vector<W> values;
 
-  Columns(std::int64_t rows, std::int64_t columns)
-      : rows(rows), values(static_cast<std::size_t>(rows * columns)) {}
+  Columns(std::int64_t rows, std::int64_t columns) : rows(rows), values(static_cast<std::size_t>(rows * columns)) {}
   W* operator[](std::int64_t j) { return values.data() + j * rows; }
 };
 
@@ -89,7 +84,8 @@ bool rotate(W* g, W* h, std::int64_t rows, W* g_below, W* h_below, std::int64_t 
   return rotates && size > 4 * tolerance * std::sqrt(a) * std::sqrt(b);
 }
 
-// Columns from `have` on, each the unit vector that is farthest from those in front of it, less its projection on these.
+// Columns from `have` on, each the unit vector that is farthest from those in front of it, less its projection on
+// these.
 template <class W>
 void complete(Columns<W>& x, std::int64_t have, std::int64_t want) {
   if (have >= want) return;
@@ -193,9 +189,8 @@ struct Matrix {
 
 template <class T>
 void svd(cpu::Executor& executor, const View& a, const View* u, const View& s, const View* vh, const View& info) {
-  constexpr bool kComplex = std::is_same_v<T, std::complex<float>>;
-  using W = std::conditional_t<kComplex, Complex, double>;
-  using Real = std::conditional_t<kComplex, float, T>;
+  using W = Wide<T>;
+  using Real = std::conditional_t<kComplex<T>, float, T>;
   const std::int64_t rows = a.shape()[-2], columns = a.shape()[-1];
   const bool wide = rows < columns;
   const std::int64_t m = std::max(rows, columns), n = std::min(rows, columns);
@@ -212,12 +207,6 @@ void svd(cpu::Executor& executor, const View& a, const View* u, const View& s, c
   };
   const auto matrix_of = [&](const View& v, std::int64_t k) {
     return Matrix<T>{data<T>(v) + (v.count() ? offset_of(batch(v, 2), k) : 0), v.strides()[-2], v.strides()[-1]};
-  };
-  const auto narrow = [](W v) {
-    if constexpr (kComplex)
-      return T(static_cast<float>(v.real()), static_cast<float>(v.imag()));
-    else
-      return static_cast<T>(v);
   };
   // Far below what f32 tells apart; of f64 what rounding leaves.
   const double precision = std::is_same_v<T, double> ? 0x1p-53 : 0x1p-44;
@@ -239,10 +228,10 @@ void svd(cpu::Executor& executor, const View& a, const View* u, const View& s, c
       Columns<W>&of_u = wide ? d.right : d.left, &of_v = wide ? d.left : d.right;
       const Matrix<T> to_u = matrix_of(*u, k), to_vh = matrix_of(*vh, k);
       for (std::int64_t j = 0; j < u->shape()[-1]; ++j) {
-        for (std::int64_t i = 0; i < rows; ++i) to_u(i, j) = narrow(of_u[j][i]);
+        for (std::int64_t i = 0; i < rows; ++i) to_u(i, j) = narrowed<T>(of_u[j][i]);
       }
       for (std::int64_t j = 0; j < vh->shape()[-2]; ++j) {
-        for (std::int64_t i = 0; i < columns; ++i) to_vh(j, i) = narrow(conjugate(of_v[j][i]));
+        for (std::int64_t i = 0; i < columns; ++i) to_vh(j, i) = narrowed<T>(conjugate(of_v[j][i]));
       }
     }
   });
@@ -251,12 +240,15 @@ void svd(cpu::Executor& executor, const View& a, const View* u, const View& s, c
 }  // namespace
 
 void svd_cpu(cpu::Executor& executor, const View& a, const View* u, const View& s, const View* vh, const View& info) {
-  if (a.dtype == DType::f32)
-    svd<float>(executor, a, u, s, vh, info);
-  else if (a.dtype == DType::f64)
-    svd<double>(executor, a, u, s, vh, info);
-  else
-    svd<std::complex<float>>(executor, a, u, s, vh, info);
+  with_matrix_type(a.dtype, [&]<class T>() {
+    const Lapack<T>* const by = lapack<T>(std::max(a.shape()[-1], a.shape()[-2]));
+    say_whose(by);
+    by ? svd_lapack(*by, executor, a, u, s, vh, info) : svd<T>(executor, a, u, s, vh, info);
+  });
+}
+
+void svd_loops(cpu::Executor& executor, const View& a, const View* u, const View& s, const View* vh, const View& info) {
+  with_matrix_type(a.dtype, [&]<class T>() { svd<T>(executor, a, u, s, vh, info); });
 }
 
 }  // namespace weft::kernels
