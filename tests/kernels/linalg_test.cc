@@ -352,7 +352,7 @@ TEST_P(LinalgForms, IsTheOneAskedFor) {
     EXPECT_EQ(kernels::lapack<float>(1), nullptr);
   }
   EXPECT_EQ(kernels::lapack<float>(std::int64_t{1} << 31), nullptr);
-  const View a = random_view(rng, {4, 4}, DType::f32), l = random_view(rng, {4, 4}, DType::f32);
+  const View a = random_view(rng, {64, 64}, DType::f32), l = random_view(rng, {64, 64}, DType::f32);
   const View info = random_view(rng, {}, DType::i32);
   make_definite(rng, a, false);
   cpu::KernelForm form;
@@ -655,7 +655,9 @@ TEST_P(LinalgForms, QrOfEveryLayout) {
             const Dense of_a = dense(a, b), of_r = dense(r, b), of_q = dense(q, b);
             for (std::int64_t i = 0; i < of_r.rows; ++i) {
               for (std::int64_t j = 0; j < std::min(i, n); ++j) ASSERT_EQ(of_r(i, j), 0.0) << what;
-              if (i < n) ASSERT_EQ(of_r(i, i).imag(), 0) << what;
+              if (i < n) {
+                ASSERT_EQ(of_r(i, i).imag(), 0) << what;
+              }
             }
             if (mode == QrMode::r) {
               // rᴴ r = aᴴ a.

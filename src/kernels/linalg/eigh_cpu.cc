@@ -208,8 +208,7 @@ void decompose_all(cpu::Executor& executor, const View& a, const View& w, const 
 void eigh_cpu(cpu::Executor& executor, const View& a, const View& w, const View& info, const std::optional<View>& v,
               bool upper) {
   with_matrix_type(a.dtype, [&]<class T>() {
-    const Lapack<T>* const by = lapack<T>(a.shape()[-1]);
-    say_whose(by);
+    const Lapack<T>* const by = lapack_for<T>(executor, info.count(), a.shape()[-1], a.shape()[-1]);
     by ? eigh_lapack(*by, executor, a, w, info, v, upper) : decompose_all<T>(executor, a, w, info, v, upper);
   });
 }

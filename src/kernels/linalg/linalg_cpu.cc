@@ -166,8 +166,7 @@ void solve(cpu::Executor& executor, const View& a, const View& b, const View& x,
 
 void cholesky_cpu(cpu::Executor& executor, const View& a, const View& l, const View& info) {
   with_matrix_type(a.dtype, [&]<class T>() {
-    const Lapack<T>* const by = lapack<T>(a.shape()[-1]);
-    say_whose(by);
+    const Lapack<T>* const by = lapack_for<T>(executor, info.count(), a.shape()[-1], a.shape()[-1]);
     by ? cholesky_lapack(*by, executor, a, l, info) : factor<T>(executor, a, l, info);
   });
 }
@@ -175,8 +174,7 @@ void cholesky_cpu(cpu::Executor& executor, const View& a, const View& l, const V
 void lu_cpu(cpu::Executor& executor, const View& a, const View& lu, const View& pivots, const View& order,
             const View& info) {
   with_matrix_type(a.dtype, [&]<class T>() {
-    const Lapack<T>* const by = lapack<T>(std::max(a.shape()[-1], a.shape()[-2]));
-    say_whose(by);
+    const Lapack<T>* const by = lapack_for<T>(executor, info.count(), a.shape()[-2], a.shape()[-1]);
     by ? lu_lapack(*by, executor, a, lu, pivots, order, info) : factors<T>(executor, a, lu, pivots, order, info);
   });
 }
@@ -185,8 +183,7 @@ void triangular_solve_cpu(cpu::Executor& executor, const View& a, const View& b,
                           const TriangularForm& form) {
   with_matrix_type(a.dtype, [&]<class T>() {
     const std::int64_t n = x.shape()[-2], m = x.shape()[-1];
-    const Lapack<T>* const by = lapack<T>(std::max(n, m));
-    say_whose(by);
+    const Lapack<T>* const by = lapack_for<T>(executor, x.count() / (n * m), n, m);
     by ? triangular_solve_lapack(*by, executor, a, b, x, form) : triangular_solve_loops(executor, a, b, x, form);
   });
 }

@@ -50,7 +50,7 @@ StoredMatrix<T> scratch(DType type, std::int64_t rows, std::int64_t columns) {
 template <class T>
 void cholesky_lapack(const Lapack<T>& lapack, cpu::Executor& executor, const View& a, const View& l, const View& info) {
   const std::int64_t n = a.shape()[-1];
-  for_each_matrix(executor, info.count(), n * n * static_cast<std::int64_t>(sizeof(T)), [&](std::int64_t k) {
+  for (std::int64_t k = 0; k < info.count(); ++k) {
     StoredMatrix<T> own(of_batch(l, 2, k));
     own.load(executor, of_batch(a, 2, k));
     // l stored by rows is its transpose stored by columns: the upper factor of a's transpose.
@@ -76,20 +76,23 @@ void cholesky_lapack(const Lapack<T>& lapack, cpu::Executor& executor, const Vie
     }
     own.store(executor);
     data<std::int32_t>(info)[offset_of(info.layout, k)] = static_cast<std::int32_t>(failed);
-  });
+  }
 }
 
 template <class T>
 void lu_lapack(const Lapack<T>& lapack, cpu::Executor& executor, const View& a, const View& lu, const View& pivots,
                const View& order, const View& info) {
   const std::int64_t m = a.shape()[-2], n = a.shape()[-1], steps = std::min(m, n);
-  for_each_matrix(executor, info.count(), m * n * static_cast<std::int64_t>(sizeof(T)), [&](std::int64_t k) {
+  for (std::int64_t k = 0; k < info.count(); ++k) {
     const View from = of_batch(a, 2, k), to = of_batch(lu, 2, k), own_pivots = of_batch(pivots, 1, k),
                own_order = of_batch(order, 1, k), own_info = of_batch(info, 0, k);
     StoredMatrix<T> own(to, Order::columns);
     own.load(executor, from);
     // Which of several NaN is the largest is not LAPACK's to say.
-    if (!own.is_finite()) return lu_loops(executor, from, to, own_pivots, own_order, own_info);
+    if (!own.is_finite()) {
+      lu_loops(executor, from, to, own_pivots, own_order, own_info);
+      continue;
+    }
     std::vector<int> rows(static_cast<std::size_t>(steps));
     data<std::int32_t>(own_info)[0] =
         lapack.getrf(static_cast<int>(m), static_cast<int>(n), own.data(), own.ld(), rows.data());
@@ -103,7 +106,7 @@ void lu_lapack(const Lapack<T>& lapack, cpu::Executor& executor, const View& a, 
       data<std::int32_t>(own_pivots)[i * own_pivots.strides()[0]] = static_cast<std::int32_t>(row);
       std::swap(places[i * step], places[row * step]);
     }
-  });
+  }
 }
 
 template <class T>
@@ -142,26 +145,27 @@ void qr_lapack(const Lapack<T>& lapack, cpu::Executor& executor, const View& a, 
   Shape batch = a.shape();
   batch.pop_back();
   batch.pop_back();
-  for_each_matrix(executor, element_count(batch), m * width * static_cast<std::int64_t>(sizeof(T)),
-                  [&](std::int64_t k) {
-                    const View from = of_batch(a, 2, k), to_q = of_batch(q, 2, k), to_r = of_batch(r, 2, k);
-                    const StoredMatrix<T> own = scratch<T>(a.dtype, m, width);
-                    const View factored = slice(own.view(), 1, 0, n);
-                    if (from.count()) copy_bits_cpu(executor, from, factored);
-                    if (!StoredMatrix<T>(factored, Order::columns).is_finite())
-                      return qr_loops(executor, from, to_q, to_r);
-                    std::vector<T> tau(static_cast<std::size_t>(steps));
-                    lapack.geqrf(static_cast<int>(m), static_cast<int>(n), own.data(), own.ld(), tau.data());
-                    T* const first = data<T>(to_r);
-                    for (std::int64_t i = 0; i < r_rows; ++i) {
-                      for (std::int64_t j = 0; j < n; ++j)
-                        first[i * to_r.strides()[0] + j * to_r.strides()[1]] = j < i ? T() : own(i, j);
-                    }
-                    if (to_q.count() == 0) return;
-                    lapack.orgqr(static_cast<int>(m), static_cast<int>(q_columns),
-                                 static_cast<int>(std::min(steps, q_columns)), own.data(), own.ld(), tau.data());
-                    copy_bits_cpu(executor, slice(own.view(), 1, 0, q_columns), to_q);
-                  });
+  for (std::int64_t k = 0; k < element_count(batch); ++k) {
+    const View from = of_batch(a, 2, k), to_q = of_batch(q, 2, k), to_r = of_batch(r, 2, k);
+    const StoredMatrix<T> own = scratch<T>(a.dtype, m, width);
+    const View factored = slice(own.view(), 1, 0, n);
+    if (from.count()) copy_bits_cpu(executor, from, factored);
+    if (!StoredMatrix<T>(factored, Order::columns).is_finite()) {
+      qr_loops(executor, from, to_q, to_r);
+      continue;
+    }
+    std::vector<T> tau(static_cast<std::size_t>(steps));
+    lapack.geqrf(static_cast<int>(m), static_cast<int>(n), own.data(), own.ld(), tau.data());
+    T* const first = data<T>(to_r);
+    for (std::int64_t i = 0; i < r_rows; ++i) {
+      for (std::int64_t j = 0; j < n; ++j)
+        first[i * to_r.strides()[0] + j * to_r.strides()[1]] = j < i ? T() : own(i, j);
+    }
+    if (to_q.count() == 0) continue;
+    lapack.orgqr(static_cast<int>(m), static_cast<int>(q_columns), static_cast<int>(std::min(steps, q_columns)),
+                 own.data(), own.ld(), tau.data());
+    copy_bits_cpu(executor, slice(own.view(), 1, 0, q_columns), to_q);
+  }
 }
 
 template <class T>
@@ -169,7 +173,7 @@ void eigh_lapack(const Lapack<T>& lapack, cpu::Executor& executor, const View& a
                  const std::optional<View>& v, bool upper) {
   using Real = typename Lapack<T>::Real;
   const std::int64_t n = a.shape()[-1];
-  for_each_matrix(executor, info.count(), n * n * static_cast<std::int64_t>(sizeof(T)), [&](std::int64_t k) {
+  for (std::int64_t k = 0; k < info.count(); ++k) {
     const View from = of_batch(a, 2, k), to_w = of_batch(w, 1, k), own_info = of_batch(info, 0, k);
     const std::optional<View> to_v = v ? std::optional(of_batch(*v, 2, k)) : std::nullopt;
     // The lower triangle alone, whose transpose the upper one is the conjugate of.
@@ -188,44 +192,43 @@ void eigh_lapack(const Lapack<T>& lapack, cpu::Executor& executor, const View& a
       }
     }
     std::vector<Real> values(static_cast<std::size_t>(n));
-    if (!finite || lapack.syevd(v ? 'V' : 'N', 'L', static_cast<int>(n), own.data(), own.ld(), values.data()))
-      return eigh_loops(executor, from, to_w, own_info, to_v, upper);
+    if (!finite || lapack.syevd(v ? 'V' : 'N', 'L', static_cast<int>(n), own.data(), own.ld(), values.data())) {
+      eigh_loops(executor, from, to_w, own_info, to_v, upper);
+      continue;
+    }
     for (std::int64_t i = 0; i < n; ++i) data<Real>(to_w)[i * to_w.strides()[0]] = values[static_cast<std::size_t>(i)];
     if (to_v && n) copy_bits_cpu(executor, own.view(), *to_v);
     data<std::int32_t>(own_info)[0] = 0;
-  });
+  }
 }
 
 template <class T>
 void svd_lapack(const Lapack<T>& lapack, cpu::Executor& executor, const View& a, const View* u, const View& s,
                 const View* vh, const View& info) {
   using Real = typename Lapack<T>::Real;
-  const std::int64_t m = a.shape()[-2], n = a.shape()[-1], least = std::min(m, n), most = std::max(m, n);
+  const std::int64_t m = a.shape()[-2], n = a.shape()[-1], least = std::min(m, n);
   const std::int64_t u_columns = u ? u->shape()[-1] : 0, vh_rows = vh ? vh->shape()[-2] : 0;
   const char jobs = !u ? 'N' : u_columns == m && vh_rows == n ? 'A' : 'S';
-  const std::int64_t bytes = least * most * static_cast<std::int64_t>(sizeof(T));
-  for_each_matrix(executor, info.count(), bytes, [&](std::int64_t k) {
+  for (std::int64_t k = 0; k < info.count(); ++k) {
     const View from = of_batch(a, 2, k), to_s = of_batch(s, 1, k), own_info = of_batch(info, 0, k);
     const std::optional<View> to_u = u ? std::optional(of_batch(*u, 2, k)) : std::nullopt,
                               to_vh = vh ? std::optional(of_batch(*vh, 2, k)) : std::nullopt;
-    const auto by_loops = [&] {
-      svd_loops(executor, from, to_u ? &*to_u : nullptr, to_s, to_vh ? &*to_vh : nullptr, own_info);
-    };
-    if (least == 0) return by_loops();
     const StoredMatrix<T> own = scratch<T>(a.dtype, m, n), left = scratch<T>(a.dtype, m, u_columns),
                           right = scratch<T>(a.dtype, vh_rows, n);
-    copy_bits_cpu(executor, from, own.view());
-    if (!own.is_finite()) return by_loops();
+    if (least) copy_bits_cpu(executor, from, own.view());
     std::vector<Real> values(static_cast<std::size_t>(least));
-    if (lapack.gesdd(jobs, static_cast<int>(m), static_cast<int>(n), own.data(), own.ld(), values.data(), left.data(),
-                     left.ld(), right.data(), right.ld()))
-      return by_loops();
+    if (least == 0 || !own.is_finite() ||
+        lapack.gesdd(jobs, static_cast<int>(m), static_cast<int>(n), own.data(), own.ld(), values.data(), left.data(),
+                     left.ld(), right.data(), right.ld())) {
+      svd_loops(executor, from, to_u ? &*to_u : nullptr, to_s, to_vh ? &*to_vh : nullptr, own_info);
+      continue;
+    }
     for (std::int64_t i = 0; i < least; ++i)
       data<Real>(to_s)[i * to_s.strides()[0]] = values[static_cast<std::size_t>(i)];
     if (to_u) copy_bits_cpu(executor, left.view(), *to_u);
     if (to_vh) copy_bits_cpu(executor, right.view(), *to_vh);
     data<std::int32_t>(own_info)[0] = 0;
-  });
+  }
 }
 
 #define WEFT_FOR(T)                                                                                              \

@@ -148,8 +148,7 @@ void factors(cpu::Executor& executor, const View& a, const View& q, const View& 
 
 void qr_cpu(cpu::Executor& executor, const View& a, const View& q, const View& r) {
   with_matrix_type(a.dtype, [&]<class T>() {
-    const Lapack<T>* const by = lapack<T>(std::max(a.shape()[-1], a.shape()[-2]));
-    say_whose(by);
+    const Lapack<T>* const by = lapack_for<T>(executor, Matrices<T>(a).count(), a.shape()[-2], a.shape()[-1]);
     by ? qr_lapack(*by, executor, a, q, r) : factors<T>(executor, a, q, r);
   });
 }

@@ -241,8 +241,7 @@ void svd(cpu::Executor& executor, const View& a, const View* u, const View& s, c
 
 void svd_cpu(cpu::Executor& executor, const View& a, const View* u, const View& s, const View* vh, const View& info) {
   with_matrix_type(a.dtype, [&]<class T>() {
-    const Lapack<T>* const by = lapack<T>(std::max(a.shape()[-1], a.shape()[-2]));
-    say_whose(by);
+    const Lapack<T>* const by = lapack_for<T>(executor, info.count(), a.shape()[-2], a.shape()[-1]);
     by ? svd_lapack(*by, executor, a, u, s, vh, info) : svd<T>(executor, a, u, s, vh, info);
   });
 }
