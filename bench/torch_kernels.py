@@ -484,6 +484,7 @@ class Bench:
             self.measure(f"triangular_solve {shape}", "TFLOP/s", cube,
                          lambda f, b: torch.linalg.solve_triangular(f, b, upper=False), factor, a)
             self.measure(f"lu {shape}", "TFLOP/s", cube * 2 / 3, lambda x: torch.linalg.lu_factor_ex(x)[0], a)
+            self.measure(f"qr {shape}", "TFLOP/s", cube * 8 / 3, torch.linalg.qr, a)
 
 
 def main():

@@ -28,7 +28,10 @@ View definite(KernelBench& b, std::int64_t count, std::int64_t n) {
 void linalg_cases(KernelBench& b) {
   for (const auto& [count, n] : {std::pair<std::int64_t, std::int64_t>{1, 4096}, {10000, 32}, {64, 512}}) {
     const auto label = [&](const char* what) { return std::format("{} f32 [{}, {}, {}]", what, count, n, n); };
-    if (!b.asked(label("cholesky")) && !b.asked(label("lu")) && !b.asked(label("triangular_solve"))) continue;
+    if (!b.asked(label("cholesky")) && !b.asked(label("lu")) && !b.asked(label("triangular_solve")) &&
+        !b.asked(label("qr"))) {
+      continue;
+    }
     const View a = definite(b, count, n), factor = b.poisoned({count, n, n}), x = b.poisoned({count, n, n});
     const View info(b.device().allocate(static_cast<std::uint64_t>(count) * 4), 0, DType::i32, {count});
     const View pivots(b.device().allocate(static_cast<std::uint64_t>(count * n) * 4), 0, DType::i32, {count, n});
@@ -41,6 +44,7 @@ void linalg_cases(KernelBench& b) {
     b.measure(
         label("lu"), Unit::flop, cube * 2 / 3, [&](Stream& s) { kernels::lu(s, a, factor, pivots, order, info); },
         fine);
+    b.measure(label("qr"), Unit::flop, cube * 8 / 3, [&](Stream& s) { kernels::qr(s, a, factor, x); }, {});
   }
 }
 

@@ -13,9 +13,7 @@ void add_qr_derivatives(DerivativeCases& cases) {
     cases.push_back(
         {.name = std::move(name), .shapes = std::move(shapes), .function = std::move(f), .tolerance = tolerance});
   };
-  const auto regular = [](const Tensor& x) {
-    return x * 0.5 + 2 * eye(x.shape()[-2], x.shape()[-1], x.dtype());
-  };
+  const auto regular = [](const Tensor& x) { return x * 0.5 + 2 * eye(x.shape()[-2], x.shape()[-1], x.dtype()); };
   const auto both = [](const QrResult& f) { return std::vector{f.q, f.r}; };
   add("qr", {{3, 3}}, [=](Operands x) { return both(qr(regular(x[0]))); });
   add("qr_tall", {{2, 4, 2}}, [=](Operands x) { return both(qr(regular(x[0]))); });

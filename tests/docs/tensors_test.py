@@ -41,7 +41,7 @@ __mul__ __ne__ __neg__ __or__ __pos__ __pow__ __rshift__ __setitem__ __sub__ __t
 def declared(headers):
     """Names of functions, constructors and operators that the headers declare."""
     code = re.sub(r"//[^\n]*", "", headers)
-    result = r"(?:Tensor|DType|int|void|Unique|std::vector<Tensor>|(?:const )?(?:Tensor|Shape|Device)&|std::int64_t|T)"
+    result = r"(?:Tensor|DType|int|void|Unique|std::vector<Tensor>|(?:const )?(?:Tensor|Shape|Device)&|std::int64_t|T|\w+Result)"
     names = set(re.findall(result + r"&? (operator\S+?|\w+)\(", code))
     names |= {"operator" + symbol for symbol in re.findall(r"^WEFT_BINARY_OPERATOR\((\S+), \w+\)", code, re.MULTILINE)}
     names |= set(re.findall(r"^  WEFT_(?:METHOD|REDUCTION)\((operator\[\]|\w+)", code, re.MULTILINE))

@@ -32,7 +32,7 @@ std::vector<Shape> shapes_of(const Schema& kernel, std::string_view name) {
   if (name == "x" || name == "indices") return {{1, 1}, {1}};
   if (name == "key") return {{2}};
   if (name == "info") return {Shape()};
-  if (name == "q" || name == "k" || name == "v") return {{1, 1, 1, 1}};
+  if (name == "q" || name == "k" || name == "v") return {{1, 1, 1, 1}, {1, 1}};
   for (const std::string_view vector :
        {"count", "query_lengths", "key_lengths", "scale", "bias", "mean", "variance", "starts", "dscale", "dbias"}) {
     if (name == vector) return {{1}};

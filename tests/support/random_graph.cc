@@ -163,7 +163,8 @@ class Generator : public RandomGraphValues {
         const QrResult f = qr(a, up_to(1) ? QrMode::complete : QrMode::reduced);
         return cast(up_to(1) ? f.q : matmul(f.q, f.r), dtype_);
       }
-      case 1: return cast(qr(a, pick(std::vector<QrMode>{QrMode::reduced, QrMode::complete, QrMode::r})).r, dtype_);
+      case 1:
+        return cast(qr(a, pick(std::vector<QrMode>{QrMode::reduced, QrMode::complete, QrMode::r})).r, dtype_);
       default: {
         const LstsqResult y = lstsq(a, up_to(1) ? a : cast(leaf({m, size()}), DType::f32));
         const Tensor info = expand_dims(expand_dims(cast(y.info, DType::f32), -1), -1);

@@ -1,5 +1,7 @@
 // QR factors: small matrices are a workgroup's, large ones are reflected by panels of columns, whose reflections are
 // applied to the other columns, and for q to the identity, as matrix products.
+#include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "kernels/check.h"
@@ -26,23 +28,27 @@ Shape with(Shape batch, std::initializer_list<std::int64_t> sizes) {
   for (const std::int64_t s : sizes) batch.push_back(s);
   return batch;
 }
-// The same matrices without axes of the batch that repeat them.
-View dense_like(const View& v) { return {v.buffer, v.offset, v.dtype, v.shape()}; }
+
+// The least power of two that is no less than n.
+std::int64_t power_of_two(std::int64_t n) {
+  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n)));
+}
 
 // ---- Small matrices
 
 struct SmallQr {
   std::int64_t columns, threads, width, groups, bytes;
 
-  // `threads` at most.
+  // `most` threads at most.
   SmallQr(const View& a, const View& q, std::uint32_t most) {
     const std::int64_t m = a.shape()[-2], n = a.shape()[-1], steps = std::min(m, n);
     columns = std::max(n, q.shape()[-1]);
     const std::int64_t wanted = m * columns <= 256 ? 32 : m * columns <= 1024 ? 128 : 256;
     threads = std::min<std::int64_t>(wanted, most);
-    width = 1;
-    while (width < columns && width < 32) width *= 2;
-    groups = threads / width;
+    const std::int64_t rows = power_of_two(m);
+    width = std::min(power_of_two(columns), threads / std::clamp<std::int64_t>(rows, 1, threads / 32));
+    groups = std::min(threads / width, rows);
+    threads = width * groups;
     bytes = bytes_of(a) * (m * (columns | 1) + groups * columns + 2 * steps) + 4 * (columns + 1);
   }
 };
@@ -106,7 +112,9 @@ class LargeQr {
 
  private:
   static constexpr std::int64_t kColumns = 32;  // of a panel
-  // A workgroup reflects a panel of that many rows alone, all columns in one dispatch; of taller ones each has a part.
+  // A workgroup reflects a panel of that many rows alone, all columns in one dispatch. Taller ones are divided among
+  // workgroups, of all matrices about kGroups, and each column is a dispatch, which costs a few microseconds: about what
+  // one workgroup is estimated to take for a column of kRowsAlone rows on an H100.
   static constexpr std::int64_t kRowsAlone = 1024, kGroups = 128, kLeastRows = 128;
 
   std::int64_t matrices() const { return element_count(batch_); }
@@ -168,10 +176,12 @@ class LargeQr {
     GpuScratch scratch(commands_);
     const std::int64_t n = columns.shape()[-2], rows = columns.shape()[-1];
     const gpu::Capabilities& can = commands_.device().capabilities();
-    const std::int64_t groups = rows <= kRowsAlone ? 1 : std::min(kGroups, ceil_div(rows, kLeastRows));
+    const std::int64_t groups =
+        rows <= kRowsAlone ? 1 : std::min(ceil_div(kGroups, matrices()), ceil_div(rows, kLeastRows));
     const View sums = dense(scratch, columns.dtype, {2, matrices(), groups + 1, n});
-    const std::uint32_t threads = workgroup_size(can, can.software ? 64 : groups > 1 ? 256 : 1024);
-    const std::int64_t lanes = std::min<std::int64_t>(threads, 256) / 8;
+    const std::uint32_t threads = workgroup_size(can, can.software ? 64 : 1024);
+    const std::int64_t size = power_of_two(n);
+    const std::int64_t lanes = std::clamp<std::int64_t>(threads / size, std::min(threads / 8, 32u), 64);
     for (std::int64_t step = 0; step <= n; step += groups > 1 ? 1 : n + 1) {
       Call call(commands_, "qr_panel");
       call.include("linalg_common").include("qr_common");
@@ -179,7 +189,11 @@ class LargeQr {
       call.read_write("panel", columns).read_write("v", v).write("r", r).read_write("t", t).read_write("sums", sums);
       batch.strides("v", v, 2);
       batch.strides("r", r, 2);
-      call.set("complex", is_complex(columns)).set("size", kColumns).set("threads", threads).set("lanes", lanes);
+      call.set("complex", is_complex(columns))
+          .set("size", size)
+          .set("threads", threads)
+          .set("lanes", lanes)
+          .set("unroll", 4);
       call.index_param("m", rows).index_param("n", n).index_param("groups", groups);
       call.index_param("chunk", ceil_div(rows, groups));
       const std::int64_t last = groups > 1 ? step + 1 : n + 1;
@@ -271,8 +285,15 @@ void run(Stream& stream, const View& a, const View& q, const View& r, const QrOp
   if (stream.cpu()) return qr_cpu(*stream.cpu(), a, q, r);
   if (a.dtype == DType::f64) throw Unsupported("{}: a is {}, which runs on the CPU only", kName, to_string(a));
   if (a.count() == 0) return eye(stream, q);
-  // What is in scratch has a's size, even if a's matrices are one that is repeated.
-  in_batches(stream.gpu()->device().capabilities(), kName, {a, q, r, dense_like(a)}, batch.rank(),
+  // What is in scratch has the size of a's matrices. So has q or r, by which the batch is cut, or else a itself, where
+  // none of them is one that is repeated.
+  GpuScratch scratch(*stream.gpu());
+  View from = a;
+  if (options.mode == QrMode::r && span_bytes(a) < byte_size(a.dtype, static_cast<std::uint64_t>(a.count()))) {
+    from = dense(scratch, a.dtype, a.shape());
+    copy(stream, a, from);
+  }
+  in_batches(stream.gpu()->device().capabilities(), kName, {from, q, r}, batch.rank(),
              [&](std::span<const View> v) { qr_gpu(stream, v[0], v[1], v[2]); });
 }
 

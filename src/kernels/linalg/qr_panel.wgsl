@@ -8,9 +8,12 @@
   the product of the first ones is 1 - v t vᴴ. r: rows and columns of the panel. sums [2, matrix, p.groups + 1, column]:
   of a step and the one before, each workgroup's sums over the rows below row s, and that row.
 
-  size: columns at most. lanes: threads along the rows.
+  size: columns at most. lanes: threads along the rows. unroll: rows that a thread loads at a time.
 #}
 var<workgroup> partial: array<value, {{ size * (lanes + 1) }}>;
+// Of column k of t each row's sum, in parts.
+const kParts = 8u;
+var<workgroup> parts_of_t: array<value, {{ size * 9 }}>;
 var<workgroup> dots: array<value, {{ size }}>;
 var<workgroup> tops: array<value, {{ size }}>;
 
@@ -49,18 +52,18 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
       h = reflection(tops[k], real_part(dots[k]));
       if (own == 0u && live) {
         if (lid == 0u) { store_v(v0 + k * p.v_row + k, h.tip); }
-        if (lid < p.n) {
-          // Row k of r, and column k of t.
-          if (lid >= k) {
-            var v = {{ "vec2<f32>(h.beta, 0.0)" if complex else "h.beta" }};
-            if (lid > k) { v = tops[lid] - product(h.tip, weight(h, lid)); }
-            store_r(at_r(c) + k * p.r_row + lid * p.r_column, v);
-          }
+        if (lid >= k && lid < p.n) {
+          var v = {{ "vec2<f32>(h.beta, 0.0)" if complex else "h.beta" }};
+          if (lid > k) { v = tops[lid] - product(h.tip, weight(h, lid)); }
+          store_r(at_r(c) + k * p.r_row + lid * p.r_column, v);
+        }
+        for (var i = ty; i < p.n; i += {{ threads // lanes }}u) {
+          if (lane >= kParts) { continue; }
           var sum = value();
-          for (var j = lid; j < k; j++) {
-            sum += product(load_t(t0 + lid * p.n + j), conjugate(dots[j]) + product(conjugate(tops[j]), h.tip));
+          for (var j = i + lane; j < k; j += kParts) {
+            sum += product(load_t(t0 + i * p.n + j), conjugate(dots[j]) + product(conjugate(tops[j]), h.tip));
           }
-          store_t(t0 + lid * p.n + k, select(-product(h.factor, sum), h.factor, lid == k));
+          parts_of_t[i * (kParts + 1u) + lane] = sum;
         }
       }
     }
@@ -71,37 +74,46 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
         var own_w = value();
         if (s > 0u && j > s) { own_w = weight(h, j); }
         var sum = value();
-        for (var i = begin + lane; i < end; i += {{ lanes }}u) {
-          var fresh = value();
-          if (i >= s) {
-            fresh = load_panel(panel0 + s * p.m + i);
-            var x = value();
-            if (s > 0u) {
-              x = load_v(v0 + k * p.v_row + i);
-              fresh -= product(x, w);
-            }
-            var e = fresh;
-            if (j < s) {
-              e = load_v(v0 + j * p.v_row + i);
-            } else if (j > s) {
-              e = load_panel(panel0 + j * p.m + i) - product(x, own_w);
-              if (live) { store_panel(panel0 + j * p.m + i, e); }
-            }
-            if (i > s) {
-              sum += product(conjugate(fresh), e);
-            } else if (live) {
-              store_sums(after + p.groups * p.n + j, e);
+        // Several rows are loaded before the first one is stored, since compilers keep that order.
+        for (var i0 = begin + lane; i0 < end; i0 += {{ lanes * unroll }}u) {
+{% for u in range(unroll) %}
+          let i{{ u }} = min(i0 + {{ u * lanes }}u, end - 1u);
+          var fresh{{ u }} = load_panel(panel0 + s * p.m + i{{ u }});
+          var x{{ u }} = value();
+          if (s > 0u) { x{{ u }} = load_v(v0 + k * p.v_row + i{{ u }}); }
+          var e{{ u }} = value();
+          if (j < s) { e{{ u }} = load_v(v0 + j * p.v_row + i{{ u }}); } else { e{{ u }} = load_panel(panel0 + j * p.m + i{{ u }}); }
+{% endfor %}
+{% for u in range(unroll) %}
+          if (i0 + {{ u * lanes }}u < end) {
+            let below = i{{ u }} >= s;
+            let fresh = select(value(), fresh{{ u }} - product(x{{ u }}, w), below);
+            var e = e{{ u }};
+            if (j == s) { e = fresh; }
+            if (j > s) { e -= product(x{{ u }}, own_w); }
+            if (i{{ u }} > s) { sum += product(conjugate(fresh), e); }
+            if (live) {
+              if (j > s && below) { store_panel(panel0 + j * p.m + i{{ u }}, e); }
+              if (j == s) { store_v(v0 + s * p.v_row + i{{ u }}, fresh); }
+              if (i{{ u }} == s) { store_sums(after + p.groups * p.n + j, e); }
             }
           }
-          if (j == s && live) { store_v(v0 + s * p.v_row + i, fresh); }
+{% endfor %}
         }
         partial[j * {{ lanes + 1 }}u + lane] = sum;
       }
-      workgroupBarrier();
-      if (lid < p.n && live) {
+    }
+    workgroupBarrier();
+    if (lid < p.n && live) {
+      if (s < p.n) {
         var sum = partial[lid * {{ lanes + 1 }}u];
         for (var l = 1u; l < {{ lanes }}u; l++) { sum += partial[lid * {{ lanes + 1 }}u + l]; }
         store_sums(after + own * p.n + lid, sum);
+      }
+      if (s > 0u && own == 0u) {
+        var sum = parts_of_t[lid * (kParts + 1u)];
+        for (var l = 1u; l < kParts; l++) { sum += parts_of_t[lid * (kParts + 1u) + l]; }
+        store_t(t0 + lid * p.n + k, select(-product(h.factor, sum), h.factor, lid == k));
       }
     }
     storageBarrier();
