@@ -1,13 +1,13 @@
 #include "kernels/linalg/lapack.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <limits>
-#include <new>
-#include <vector>
 
+#include "core/format.h"
+#include "weft/error.h"
 #include "weft/flags.h"
+#include "weft/view.h"
 
 #if WEFT_LAPACK
 
@@ -64,16 +64,35 @@ using Real = typename Lapack<T>::Real;
 template <class T>
 constexpr bool kComplex = !std::is_same_v<T, Real<T>>;
 
-// Calls f(work, length of work), first to be told the length. LAPACK says it as an element of the matrix, which may
-// have been rounded down.
+// So many elements of a workspace. LAPACK says the number as an element of the matrix, which may have been rounded
+// down.
+template <class R>
+std::uint64_t elements(R told) {
+  const double wanted = static_cast<double>(told) * (1 + 2 * std::numeric_limits<R>::epsilon());
+  if (!(wanted < std::numeric_limits<int>::max()))
+    throw OutOfMemory("LAPACK: a workspace of {} elements is more than its integers count", wanted);
+  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(wanted));
+}
+template <class T>
+class Workspace {
+ public:
+  explicit Workspace(std::uint64_t count)
+      : length_(static_cast<int>(count)), memory_(Buffer::host(count * sizeof(T))) {}
+  T* data() { return reinterpret_cast<T*>(memory_.data()); }
+  int length() const { return length_; }
+
+ private:
+  int length_;
+  Buffer memory_;
+};
+
+// Calls f(work, length of work), first to be told the length.
 template <class T, class F>
 void with_work(F&& f) {
   T size{};
   f(&size, -1);
-  const double wanted = static_cast<double>(std::real(size)) * (1 + 2 * std::numeric_limits<Real<T>>::epsilon());
-  if (!(wanted < std::numeric_limits<int>::max())) throw std::bad_alloc();
-  std::vector<T> work(std::max<std::size_t>(1, static_cast<std::size_t>(wanted)));
-  f(work.data(), static_cast<int>(work.size()));
+  Workspace<T> work(elements(std::real(size)));
+  f(work.data(), work.length());
 }
 
 template <class T>
@@ -112,43 +131,34 @@ int orgqr(int m, int n, int k, T* a, int lda, const T* tau) {
 
 template <class T>
 int syevd(char jobs, char triangle, int n, T* a, int lda, Real<T>* w) {
-  int info = 0, integers = 0;
-  Real<T> reals{};
-  std::vector<int> integer_work;
-  std::vector<Real<T>> real_work;
-  with_work<T>([&](T* work, int length) {
-    // Its other two workspaces are told with the first.
-    if (length > 0) {
-      integer_work.resize(static_cast<std::size_t>(std::max(1, integers)));
-      if constexpr (kComplex<T>) {
-        real_work.resize(
-            static_cast<std::size_t>(static_cast<double>(reals) * (1 + 2 * std::numeric_limits<Real<T>>::epsilon())) +
-            1);
-      }
-    }
-    int* const own_integers = length > 0 ? integer_work.data() : &integers;
-    const int integer_length = length > 0 ? static_cast<int>(integer_work.size()) : -1;
+  int info = 0;
+  const auto call = [&](T* work, int length, Real<T>* reals, int real_length, int* integers, int integer_length) {
     if constexpr (kComplex<T>) {
-      Real<T>* const own_reals = length > 0 ? real_work.data() : &reals;
-      const int real_length = length > 0 ? static_cast<int>(real_work.size()) : -1;
-      Routines<T>::syevd(&jobs, &triangle, &n, a, &lda, w, work, &length, own_reals, &real_length, own_integers,
+      Routines<T>::syevd(&jobs, &triangle, &n, a, &lda, w, work, &length, reals, &real_length, integers,
                          &integer_length, &info, 1, 1);
     } else {
-      Routines<T>::syevd(&jobs, &triangle, &n, a, &lda, w, work, &length, own_integers, &integer_length, &info, 1, 1);
+      Routines<T>::syevd(&jobs, &triangle, &n, a, &lda, w, work, &length, integers, &integer_length, &info, 1, 1);
     }
-  });
+  };
+  T size{};
+  Real<T> reals{};
+  int integers = 0;
+  call(&size, -1, &reals, -1, &integers, -1);
+  Workspace<T> work(elements(std::real(size)));
+  Workspace<Real<T>> real_work(elements(reals));
+  Workspace<int> integer_work(static_cast<std::uint64_t>(std::max(1, integers)));
+  call(work.data(), work.length(), real_work.data(), real_work.length(), integer_work.data(), integer_work.length());
   return info;
 }
 
 template <class T>
 int gesdd(char jobs, int m, int n, T* a, int lda, Real<T>* s, T* u, int ldu, T* vt, int ldvt) {
   int info = 0;
-  const auto least = static_cast<std::size_t>(std::max(1, std::min(m, n))),
-             most = static_cast<std::size_t>(std::max(1, std::max(m, n)));
-  std::vector<int> integers(8 * least);
+  const auto least = static_cast<std::uint64_t>(std::max(1, std::min(m, n))),
+             most = static_cast<std::uint64_t>(std::max(1, std::max(m, n)));
+  Workspace<int> integers(8 * least);
   // As its documentation says.
-  std::vector<Real<T>> reals(kComplex<T> ? jobs == 'N' ? 7 * least : least * (5 * least + 7 + 2 * most + 2 * least)
-                                         : 0);
+  Workspace<Real<T>> reals(!kComplex<T> ? 1 : jobs == 'N' ? 7 * least : least * (7 * least + 2 * most + 7));
   with_work<T>([&](T* work, int length) {
     if constexpr (kComplex<T>) {
       Routines<T>::gesdd(&jobs, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, &length, reals.data(), integers.data(),

@@ -18,7 +18,7 @@ struct RealOf<std::complex<T>> {
 
 // The routines for elements of type T: float, double or std::complex<float>. Names, arguments and results (info) are
 // LAPACK's. Matrices are stored by columns, the first elements of two columns `ld` apart; workspaces are the routines'
-// own, and std::bad_alloc is thrown where there is no memory for them.
+// own; where there is no memory for them, OutOfMemory is thrown.
 //
 // What they do with NaN and infinities differs between versions of LAPACK, but it is never a hang or a fault.
 template <class T>

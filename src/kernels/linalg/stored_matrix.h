@@ -1,8 +1,12 @@
 // Matrices as LAPACK takes them, and when it does.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
+#include <type_traits>
+#include <utility>
 
 #include "kernels/copy/copy.h"
 #include "kernels/cpu_loops.h"
@@ -96,8 +100,9 @@ class StoredMatrix {
     bool finite = true;
     for (std::int64_t k = 0; k < across; ++k) {
       const auto* const v = reinterpret_cast<const Real*>(data() + k * ld_);
-      int others = 0;
-      for (std::int64_t i = 0; i < length; ++i) others |= !(std::abs(v[i]) <= std::numeric_limits<Real>::max());
+      // As wide as the elements, so that the loop is vectorised.
+      std::conditional_t<sizeof(Real) == 8, std::int64_t, std::int32_t> others = 0;
+      for (std::int64_t i = 0; i < length; ++i) others |= std::abs(v[i]) <= std::numeric_limits<Real>::max() ? 0 : 1;
       finite = finite && !others;
     }
     return finite;
