@@ -2,7 +2,7 @@
 # Each target: its name, as in weft::kernels | its rooms, which are folders of src/ | the targets below that it links |
 # the packages that it links, of the next table. tests/rooms/rooms_test.py compares this with the table of rooms.
 set(WEFT_TARGETS
-  "kernels | core memory gpu cpu device kernels              |              | spdlog fmt TBB Threads"
+  "kernels | core memory gpu cpu device kernels              |              | spdlog fmt TBB LAPACK Threads"
   "tensors | files graph transform compiler tensor webnn     | kernels      | libzip Threads"
   "text    | text                                            | kernels      | ICU"
   "profile | profile                                         | tensors      |"
@@ -13,6 +13,7 @@ set(WEFT_PACKAGES
   "spdlog  | spdlog                 | spdlog::spdlog   | -lspdlog"
   "fmt     | fmt                    | fmt::fmt         | -lfmt"
   "TBB     | TBB                    | TBB::tbb         | -ltbb"
+  "LAPACK  | LAPACK                 | LAPACK::LAPACK   |"
   "ICU     | ICU COMPONENTS uc i18n | ICU::uc ICU::i18n | -licui18n -licuuc"
   "libzip  | libzip                 | libzip::zip      | -lzip"
   "Threads | Threads                | Threads::Threads | -lpthread")

@@ -18,6 +18,8 @@ logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 export WEFT_SEED="${WEFT_SEED:-$(date +%Y%m%d)000}" WEFT_DIFFERENTIAL_CASES="${WEFT_DIFFERENTIAL_CASES:-800}"
 export WEFT_DIFFERENTIAL_ALIKE="${WEFT_DIFFERENTIAL_ALIKE:-8}"
+# The processes take the cores; threads of LAPACK beside them wait for each other.
+export OPENBLAS_NUM_THREADS=1
 graphs=$(((${WEFT_RANDOM_GRAPHS:-1000} + processes - 1) / processes))
 programs=$(((${WEFT_RANDOM_PROGRAMS:-1000} + processes - 1) / processes))
 derivatives=$(((${WEFT_RANDOM_DERIVATIVES:-1000} + processes - 1) / processes))

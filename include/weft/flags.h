@@ -38,6 +38,7 @@ enum class Flag : std::uint8_t {
   dump_wgsl,
   log,
   profile_to,
+  lapack,
 };
 
 enum class FlagKind : std::uint8_t {

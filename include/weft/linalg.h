@@ -108,7 +108,7 @@ enum class MatrixNorm : std::uint8_t {
 
 // ---- Cholesky factors and triangular systems. In f32 and c64, on the cpu also in f64: narrower floats and integers
 // are a TypeError, cast them. Operands of two of these types are converted to the type that they have in common. Sums
-// are computed in that type, on the cpu in f64. Throw InvalidArgument (an undefined Tensor), ShapeError (matrices that
+// are computed in that type, on the cpu without LAPACK in f64. Throw InvalidArgument (an undefined Tensor), ShapeError (matrices that
 // are not square, sizes that do not fit, batches that do not broadcast) and TypeError.
 
 // l, lower triangular with a positive diagonal, so that a = l lᴴ; for `upper` u, upper triangular, with a = uᴴ u. a is

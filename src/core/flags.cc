@@ -68,6 +68,9 @@ constexpr FlagInfo kFlags[] = {
     {Flag::dispatch_limit, FlagKind::count, "dispatch-limit", "WEFT_DISPATCH_LIMIT", "",
      "The most work in one dispatch or submission, in operations, a byte moved counting as ten, such as 100G; more is "
      "divided, so that no watchdog stops the GPU. By default by the kind of GPU."},
+    {Flag::lapack, FlagKind::toggle, "lapack", "WEFT_LAPACK", "on",
+     "Decompose matrices on the cpu by LAPACK, where the library was built with it; off uses the kernels' own loops, "
+     "which sum in f64."},
     {Flag::always_upload, FlagKind::toggle, "always-upload", "WEFT_ALWAYS_UPLOAD", "off",
      "Upload the inputs of every run, even those whose content is what it was."},
     {Flag::dispatch_only, FlagKind::toggle, "dispatch-only", "WEFT_DISPATCH_ONLY", "off",

@@ -24,7 +24,8 @@ struct CholeskyOptions {
 // or an infinity there) the order k of its first leading minor that is not; then the lower
 // triangle of l is NaN from its column k on (the upper one of u from its row k on). l may be a's very view.
 //
-// As LAPACK's potrf: in the type itself, on GPUs in f32; small matrices each by a workgroup, large ones by blocks whose
+// As LAPACK's potrf, which the CPU calls where the library was built with it: in the type itself, on GPUs in f32 (on the
+// CPU without LAPACK sums are in f64). On GPUs small matrices are a workgroup's each, large ones go by blocks whose
 // updates are matrix products. Throws InvalidArgument; f64 on a GPU is Unsupported.
 void cholesky(Stream& stream, const View& a, const View& l, const View& info, const CholeskyOptions& options = {});
 

@@ -6,7 +6,9 @@
 #include <numeric>
 #include <vector>
 
+#include "kernels/linalg/linalg_lapack.h"
 #include "kernels/linalg/linalg_matrices_cpu.h"
+#include "kernels/linalg/stored_matrix.h"
 
 namespace weft::kernels {
 namespace {
@@ -205,6 +207,14 @@ void decompose_all(cpu::Executor& executor, const View& a, const View& w, const 
 
 void eigh_cpu(cpu::Executor& executor, const View& a, const View& w, const View& info, const std::optional<View>& v,
               bool upper) {
+  with_matrix_type(a.dtype, [&]<class T>() {
+    const Lapack<T>* const by = lapack_for<T>(executor, info.count(), a.shape()[-1], a.shape()[-1]);
+    by ? eigh_lapack(*by, executor, a, w, info, v, upper) : decompose_all<T>(executor, a, w, info, v, upper);
+  });
+}
+
+void eigh_loops(cpu::Executor& executor, const View& a, const View& w, const View& info, const std::optional<View>& v,
+                bool upper) {
   with_matrix_type(a.dtype, [&]<class T>() { decompose_all<T>(executor, a, w, info, v, upper); });
 }
 

@@ -1,4 +1,4 @@
-// The Hermitian eigenproblem on the CPU: in f64.
+// The Hermitian eigenproblem on the CPU: by LAPACK, in the type itself, or by loops, in f64.
 #pragma once
 
 #include <optional>
@@ -11,5 +11,8 @@ namespace weft::kernels {
 // Views as the launcher checks them.
 void eigh_cpu(cpu::Executor& executor, const View& a, const View& w, const View& info, const std::optional<View>& v,
               bool upper);
+// The form without LAPACK.
+void eigh_loops(cpu::Executor& executor, const View& a, const View& w, const View& info, const std::optional<View>& v,
+                bool upper);
 
 }  // namespace weft::kernels

@@ -423,14 +423,14 @@ void run(Stream& stream, const View& a, const View& b, const View& x, const Tria
   square.push_back(a.shape()[-1]);
   View from = b.broadcast_to(shape), to = x, factors = a.broadcast_to(square);
   if (options.adjoint) factors = transposed(factors);
+  const bool upper = options.upper != options.adjoint, conjugates = options.adjoint && is_complex(a);
+  if (stream.cpu()) return triangular_solve_cpu(*stream.cpu(), factors, from, to, {upper, options.unit, conjugates});
   // What is upper triangular is lower triangular from its end.
-  if (options.upper != options.adjoint) {
+  if (upper) {
     factors = reversed(reversed(factors, -1), -2);
     from = reversed(from, -2);
     to = reversed(to, -2);
   }
-  const bool conjugates = options.adjoint && is_complex(a);
-  if (stream.cpu()) return triangular_solve_cpu(*stream.cpu(), factors, from, to, options.unit, conjugates);
   if (a.dtype == DType::f64) throw Unsupported("{}: a is {}, which runs on the CPU only", kName, to_string(a));
   const gpu::Capabilities& can = stream.gpu()->device().capabilities();
   const std::int64_t size = block_size(can, a, is_complex(a) ? 32 : 64, 32);

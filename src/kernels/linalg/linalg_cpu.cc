@@ -5,7 +5,10 @@
 #include <limits>
 #include <vector>
 
+#include "kernels/linalg/linalg_lapack.h"
+#include "kernels/linalg/linalg_launch.h"
 #include "kernels/linalg/linalg_matrices_cpu.h"
+#include "kernels/linalg/stored_matrix.h"
 
 namespace weft::kernels {
 namespace {
@@ -162,17 +165,43 @@ void solve(cpu::Executor& executor, const View& a, const View& b, const View& x,
 }  // namespace
 
 void cholesky_cpu(cpu::Executor& executor, const View& a, const View& l, const View& info) {
-  with_matrix_type(a.dtype, [&]<class T>() { factor<T>(executor, a, l, info); });
+  with_matrix_type(a.dtype, [&]<class T>() {
+    const Lapack<T>* const by = lapack_for<T>(executor, info.count(), a.shape()[-1], a.shape()[-1]);
+    by ? cholesky_lapack(*by, executor, a, l, info) : factor<T>(executor, a, l, info);
+  });
 }
 
 void lu_cpu(cpu::Executor& executor, const View& a, const View& lu, const View& pivots, const View& order,
             const View& info) {
+  with_matrix_type(a.dtype, [&]<class T>() {
+    const Lapack<T>* const by = lapack_for<T>(executor, info.count(), a.shape()[-2], a.shape()[-1]);
+    by ? lu_lapack(*by, executor, a, lu, pivots, order, info) : factors<T>(executor, a, lu, pivots, order, info);
+  });
+}
+
+void triangular_solve_cpu(cpu::Executor& executor, const View& a, const View& b, const View& x,
+                          const TriangularForm& form) {
+  with_matrix_type(a.dtype, [&]<class T>() {
+    const std::int64_t n = x.shape()[-2], m = x.shape()[-1];
+    const Lapack<T>* const by = lapack_for<T>(executor, x.count() / (n * m), n, m);
+    by ? triangular_solve_lapack(*by, executor, a, b, x, form) : triangular_solve_loops(executor, a, b, x, form);
+  });
+}
+
+void lu_loops(cpu::Executor& executor, const View& a, const View& lu, const View& pivots, const View& order,
+              const View& info) {
   with_matrix_type(a.dtype, [&]<class T>() { factors<T>(executor, a, lu, pivots, order, info); });
 }
 
-void triangular_solve_cpu(cpu::Executor& executor, const View& a, const View& b, const View& x, bool unit,
-                          bool conjugates) {
-  with_matrix_type(a.dtype, [&]<class T>() { solve<T>(executor, a, b, x, unit, conjugates); });
+void triangular_solve_loops(cpu::Executor& executor, const View& a, const View& b, const View& x,
+                            const TriangularForm& form) {
+  with_matrix_type(a.dtype, [&]<class T>() {
+    // What is upper triangular is lower triangular from its end.
+    if (form.upper)
+      solve<T>(executor, reversed(reversed(a, -1), -2), reversed(b, -2), reversed(x, -2), form.unit, form.conjugates);
+    else
+      solve<T>(executor, a, b, x, form.unit, form.conjugates);
+  });
 }
 
 }  // namespace weft::kernels

@@ -1,4 +1,4 @@
-// Linear algebra on the CPU: sums in f64.
+// Linear algebra on the CPU: by LAPACK, in the type itself, or by loops, whose sums are in f64.
 #pragma once
 
 #include "cpu/executor.h"
@@ -10,8 +10,19 @@ namespace weft::kernels {
 void cholesky_cpu(cpu::Executor& executor, const View& a, const View& l, const View& info);
 void lu_cpu(cpu::Executor& executor, const View& a, const View& lu, const View& pivots, const View& order,
             const View& info);
-// a is lower triangular, `conjugates`: by its conjugates.
-void triangular_solve_cpu(cpu::Executor& executor, const View& a, const View& b, const View& x, bool unit,
-                          bool conjugates);
+
+struct TriangularForm {
+  bool upper;       // a's upper triangle counts, instead of the lower one
+  bool unit;        // its diagonal is 1
+  bool conjugates;  // its elements' conjugates count
+};
+void triangular_solve_cpu(cpu::Executor& executor, const View& a, const View& b, const View& x,
+                          const TriangularForm& form);
+
+// The forms without LAPACK.
+void lu_loops(cpu::Executor& executor, const View& a, const View& lu, const View& pivots, const View& order,
+              const View& info);
+void triangular_solve_loops(cpu::Executor& executor, const View& a, const View& b, const View& x,
+                            const TriangularForm& form);
 
 }  // namespace weft::kernels

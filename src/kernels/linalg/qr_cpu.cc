@@ -5,7 +5,9 @@
 #include <limits>
 #include <vector>
 
+#include "kernels/linalg/linalg_lapack.h"
 #include "kernels/linalg/linalg_matrices_cpu.h"
+#include "kernels/linalg/stored_matrix.h"
 
 namespace weft::kernels {
 namespace {
@@ -145,6 +147,13 @@ void factors(cpu::Executor& executor, const View& a, const View& q, const View& 
 }  // namespace
 
 void qr_cpu(cpu::Executor& executor, const View& a, const View& q, const View& r) {
+  with_matrix_type(a.dtype, [&]<class T>() {
+    const Lapack<T>* const by = lapack_for<T>(executor, Matrices<T>(a).count(), a.shape()[-2], a.shape()[-1]);
+    by ? qr_lapack(*by, executor, a, q, r) : factors<T>(executor, a, q, r);
+  });
+}
+
+void qr_loops(cpu::Executor& executor, const View& a, const View& q, const View& r) {
   with_matrix_type(a.dtype, [&]<class T>() { factors<T>(executor, a, q, r); });
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "kernels/linalg/linalg_lapack.h"
 #include "kernels/linalg/linalg_matrices_cpu.h"
 
 namespace weft::kernels {
@@ -226,6 +227,13 @@ void svd(cpu::Executor& executor, const View& a, const View* u, const View& s, c
 }  // namespace
 
 void svd_cpu(cpu::Executor& executor, const View& a, const View* u, const View& s, const View* vh, const View& info) {
+  with_matrix_type(a.dtype, [&]<class T>() {
+    const Lapack<T>* const by = lapack_for<T>(executor, info.count(), a.shape()[-2], a.shape()[-1]);
+    by ? svd_lapack(*by, executor, a, u, s, vh, info) : svd<T>(executor, a, u, s, vh, info);
+  });
+}
+
+void svd_loops(cpu::Executor& executor, const View& a, const View* u, const View& s, const View* vh, const View& info) {
   with_matrix_type(a.dtype, [&]<class T>() { svd<T>(executor, a, u, s, vh, info); });
 }
 
