@@ -227,7 +227,7 @@ TEST_P(SvdTest, OfAnyView) {
 // The four equations of Moore and Penrose.
 TEST_P(SvdTest, PseudoInverses) {
   random::seed(2);
-  for (const auto& [m, n, k] : {std::tuple{6, 4, 4}, {4, 6, 4}, {6, 5, 2}, {3, 5, 1}, {80, 60, 20}}) {
+  for (const auto& [m, n, k] : {std::tuple{6, 4, 4}, {4, 6, 4}, {6, 5, 2}, {3, 5, 1}, {40, 30, 10}}) {
     for (const DType type : {DType::f32, DType::c64}) {
       const auto drawn = [&](std::int64_t rows, std::int64_t columns) {
         const Tensor x = random::normal({rows, columns});

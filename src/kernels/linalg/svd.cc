@@ -162,7 +162,7 @@ class LargeSvd {
     while (most > 4 && 8 * most * most * problem.element() + most * 40 + 64 > can.max_workgroup_memory) most -= 2;
     blocks_ = 2 * ceil_div(problem.n(), 2 * most);
     block_ = ceil_div(problem.n(), blocks_);
-    block_ += block_ % 2;
+    block_ = std::min(most, ceil_div(block_, 4) * 4);  // few sizes, so that there are few shaders
   }
   // Of the largest of its buffers, for each matrix; blocks are filled up.
   static std::int64_t elements(std::int64_t n, bool vectors) { return (n + 64) * n * (vectors ? 2 : 1); }
