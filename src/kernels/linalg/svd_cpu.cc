@@ -10,6 +10,7 @@
 
 #include "kernels/linalg/linalg_lapack.h"
 #include "kernels/linalg/linalg_matrices_cpu.h"
+#include "kernels/linalg/stored_matrix.h"
 
 namespace weft::kernels {
 namespace {
