@@ -227,6 +227,7 @@ void linear_algebra() {
   auto l = cholesky(a);                            // a = l lᵀ
   auto [values, vectors] = eigh(a);                // of a symmetric matrix, in ascending order
   auto [q, r] = qr(random::normal({100, 3}));
+  auto [u, s, vh] = svd(random::normal({4, 3}), false);   // singular values, in descending order
   auto line = lstsq(vander(arange(0, 5, 1, DType::f32), 2), tensor({5}, {1, 3, 5, 7, 9})).solution;
 
   expect(all(abs(matmul(a, x) - tensor({3}, {1, 2, 3})) < 1e-5).item<bool>() && info.item<int>() == 0, "solve");
@@ -235,6 +236,7 @@ void linear_algebra() {
   expect(all(abs(matmul(l, l.T()) - a) < 1e-5).item<bool>(), "cholesky");
   expect(all(abs(matmul(a, vectors) - vectors * values) < 1e-5).item<bool>(), "eigh");
   expect(q.shape() == Shape{100, 3} && r.shape() == Shape{3, 3}, "qr");
+  expect(u.shape() == Shape{4, 3} && s.shape() == Shape{3} && vh.shape() == Shape{3, 3}, "svd");
   expect(all(abs(line - tensor({2}, {2, 1})) < 1e-5).item<bool>(), "lstsq");
 }
 
