@@ -88,7 +88,7 @@ TEST_P(CompileTest, RandomGraphsComputeWhatCpuKernelsDo) {
 
 TEST(Compile, RandomGraphsHaveOpsOfEveryFamily) {
   std::map<std::string, int> times;
-  for (unsigned seed = 1; seed <= 600; ++seed) {
+  for (unsigned seed = 1; seed <= 1000; ++seed) {
     const RandomGraph g = random_graph(seed);
     for (const auto& node : g.graph.impl().nodes()) ++times[std::string(node->op().name())];
   }
