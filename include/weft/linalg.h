@@ -108,8 +108,8 @@ enum class MatrixNorm : std::uint8_t {
 
 // ---- Cholesky factors and triangular systems. In f32 and c64, on the cpu also in f64: narrower floats and integers
 // are a TypeError, cast them. Operands of two of these types are converted to the type that they have in common. Sums
-// are computed in that type, on the cpu without LAPACK in f64. Throw InvalidArgument (an undefined Tensor), ShapeError (matrices that
-// are not square, sizes that do not fit, batches that do not broadcast) and TypeError.
+// are computed in that type, on the cpu without LAPACK in f64. Throw InvalidArgument (an undefined Tensor), ShapeError
+// (matrices that are not square, sizes that do not fit, batches that do not broadcast) and TypeError.
 
 // l, lower triangular with a positive diagonal, so that a = l lᴴ; for `upper` u, upper triangular, with a = uᴴ u. a is
 // Hermitian and positive definite, of shape [..., n, n]; only that triangle of it is read, and of the diagonal the real
@@ -134,8 +134,8 @@ Tensor cholesky_inverse(const Operand& l, bool upper = false);
 
 // x with a x = b, for a square a [..., n, n]. b is [..., n, m], or [n] for a single right side, and x then [..., n];
 // the axes in front broadcast. Of a singular a, one of whose pivots is exactly 0, x is NaN, and reading it throws
-// LinAlgError; of one that is nearly so x is only inaccurate, which cond() tells. NumPy's, PyTorch's and the array
-// API's solve.
+// LinAlgError; of one that is nearly so x is only inaccurate, which condition_number() tells. NumPy's, PyTorch's and
+// the array API's solve.
 Tensor solve(const Operand& a, const Operand& b);
 // The same solution, and for each matrix of a whether it exists: nothing throws. PyTorch's solve_ex.
 SolveResult solve_ex(const Operand& a, const Operand& b);
@@ -214,7 +214,7 @@ Tensor matrix_rank(const Operand& a, std::optional<double> rtol = {});
 // By how much solving with a magnifies errors: the norm of each matrix times that of its inverse, infinity of a
 // singular one. For `two` the greatest singular value over the least, for `minus_two` its inverse; for other norms a is
 // square. a is not empty (else ShapeError). NumPy's and PyTorch's cond.
-Tensor cond(const Operand& a, MatrixNorm ord = MatrixNorm::two);
+Tensor condition_number(const Operand& a, MatrixNorm ord = MatrixNorm::two);
 
 // ---- Norms of vectors and matrices. Magnitudes are of x's type, of c64 and of integers and bool f32; sums of f16 and
 // bf16 are computed in f32. Gradients are PyTorch's: 0 at 0, and elements of equal magnitude share that of a maximum.

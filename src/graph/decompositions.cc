@@ -154,13 +154,13 @@ Tensor matrix_rank(const Operand& a, std::optional<double> rtol) try {
   throw_in_function(e, "matrix_rank");
 }
 
-Tensor cond(const Operand& a, MatrixNorm ord) try {
-  require_matrices(a, "cond", "a");
-  require_rank(a, 2, "cond", "a");
+Tensor condition_number(const Operand& a, MatrixNorm ord) try {
+  require_matrices(a, "condition_number", "a");
+  require_rank(a, 2, "condition_number", "a");
   const bool of_two = ord == MatrixNorm::two || ord == MatrixNorm::minus_two;
-  if (!of_two) require_square(a, "cond", "a");
+  if (!of_two) require_square(a, "condition_number", "a");
   if (a.shape()[-2] == 0 || a.shape()[-1] == 0) {
-    throw ShapeError("cond: a is {}; expected matrices that are not empty", to_string(a.type()));
+    throw ShapeError("condition_number: a is {}; expected matrices that are not empty", to_string(a.type()));
   }
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (!is_spectral(ord) && ord != MatrixNorm::fro) {
@@ -173,7 +173,7 @@ Tensor cond(const Operand& a, MatrixNorm ord) try {
   if (ord == MatrixNorm::minus_two) return over(least, greatest);
   return select(equal(least, 0), kInfinity, spectral_norm(s, ord) * spectral_norm(1 / s, ord));
 } catch (const Error& e) {
-  throw_in_function(e, "cond");
+  throw_in_function(e, "condition_number");
 }
 
 }  // namespace weft

@@ -244,7 +244,7 @@ std::vector<Schema> make_functions() {
                "f32; f64 of f64"),
       function("pinv", "y = v diag(1 / s) uᴴ, a = u diag(s) vᴴ", "the pseudo-inverse", "[..., n, m]", "a's type"),
       function("matrix_rank", "y = #{s > rtol · max(s)}", "how many singular values are not 0", "[...]", "i32"),
-      function("cond", "y = max(s) / min(s)", "the condition of each matrix", "[...]", "a's type; of c64 f32"),
+      function("condition_number", "y = max(s) / min(s)", "the condition of each matrix", "[...]", "a's type; of c64 f32"),
       function("vector_norm", "y = (Σ |x|^ord)^(1/ord)", "the norm over the axes", kReduced, kNormType),
       function("matrix_norm",
                "y = sqrt(Σ |x|²), the greatest or least Σ |x| of a row or column, or of singular values the greatest, "

@@ -328,7 +328,7 @@ const std::map<std::string, Function>& functions_of_cases() {
        }},
       {"svdvals", [](X x, P) { return svdvals(x[0]); }},
       {"pinv", [](X x, P p) { return pinv(x[0], p.empty() ? std::nullopt : std::optional(p[0])); }},
-      {"cond", [](X x, P p) { return cond(x[0], p[0] == 2 ? MatrixNorm::two : MatrixNorm::minus_two); }},
+      {"cond", [](X x, P p) { return condition_number(x[0], p[0] == 2 ? MatrixNorm::two : MatrixNorm::minus_two); }},
       {"lstsq", [](X x, P) { return lstsq(x[0], x[1]).solution; }},
   };
   return table;

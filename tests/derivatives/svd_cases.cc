@@ -47,9 +47,11 @@ void add_svd_derivatives(DerivativeCases& cases) {
   add("matrix_norm_minus_two", {{2, 3}},
       [=](Operands x) { return std::vector{matrix_norm(apart(x[0]), MatrixNorm::minus_two, true)}; });
   add("matrix_norm_nuc", {{3, 3}}, [=](Operands x) { return std::vector{matrix_norm(apart(x[0]), MatrixNorm::nuc)}; });
-  add("condition", {{3, 2}}, [=](Operands x) { return std::vector{cond(apart(x[0]))}; });
-  add("condition_fro", {{2, 3, 3}}, [=](Operands x) { return std::vector{cond(apart(x[0]), MatrixNorm::fro)}; });
-  add("condition_nuc", {{2, 2}}, [=](Operands x) { return std::vector{cond(apart(x[0]), MatrixNorm::nuc)}; });
+  add("condition", {{3, 2}}, [=](Operands x) { return std::vector{condition_number(apart(x[0]))}; });
+  add("condition_fro", {{2, 3, 3}},
+      [=](Operands x) { return std::vector{condition_number(apart(x[0]), MatrixNorm::fro)}; });
+  add("condition_nuc", {{2, 2}},
+      [=](Operands x) { return std::vector{condition_number(apart(x[0]), MatrixNorm::nuc)}; });
 }
 
 }  // namespace weft::test

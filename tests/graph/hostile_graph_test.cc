@@ -280,7 +280,7 @@ class Attempt {
       case 23: return lu_solve(lu_factor(below(2) ? a : value()), b, upper);
       case 24: return inv(a);
       case 25: return below(2) ? svd(below(2) ? a : value(), upper).vh : svd(a, upper).u;
-      case 26: return below(2) ? svdvals(below(2) ? a : value()) : cond(a, static_cast<MatrixNorm>(below(8)));
+      case 26: return below(2) ? svdvals(below(2) ? a : value()) : condition_number(a, static_cast<MatrixNorm>(below(8)));
       case 27: return below(2) ? pinv(a, real()) : matrix_rank(a, below(2) ? std::optional(real()) : std::nullopt);
       default: return vander(value(), below(2) ? std::optional(number()) : std::nullopt, upper);
     }

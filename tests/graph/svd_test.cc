@@ -108,7 +108,7 @@ TEST_P(SvdTest, ValuesAreLapacks) {
     const auto name = c.at("kernel").get<std::string>();
     const Tensor y = name == "svdvals"       ? svdvals(x)
                      : name == "pinv"        ? pinv(x, rtol)
-                     : name == "cond"        ? cond(x, order_of(o))
+                     : name == "cond"        ? condition_number(x, order_of(o))
                      : name == "matrix_rank" ? matrix_rank(x, rtol)
                                              : matrix_norm(x, order_of(o), o.at("keep_dims").get<int>() != 0);
     ASSERT_EQ(y.type(), (TensorType{expected.dtype, expected.shape()})) << c.dump();
@@ -190,7 +190,7 @@ TEST_P(SvdTest, MatricesThatAreNotFinite) {
         EXPECT_TRUE(nan(pinv(cast(bad, type))[1]).item<bool>());
       }
       EXPECT_THAT(matrix_rank(bad).to_vector<std::int32_t>(), ElementsAre(std::min(m, n), 0, std::min(m, n)));
-      EXPECT_THAT(cond(bad).to_vector<double>()[1], IsNan());
+      EXPECT_THAT(condition_number(bad).to_vector<double>()[1], IsNan());
       EXPECT_THAT(matrix_norm(bad, MatrixNorm::two).to_vector<double>()[1], IsNan());
     }
   }
@@ -260,7 +260,7 @@ TEST(SvdCpu, DoublesAreDoubles) {
     EXPECT_NEAR(s[1] / scale, std::sqrt(5.0), 4e-15);
     EXPECT_LE(errors_of(a, {f.u, f.s / scale, f.vh}).residual, 1e-15);
   }
-  EXPECT_NEAR(cond(a).item<double>(), 3, 1e-14);
+  EXPECT_NEAR(condition_number(a).item<double>(), 3, 1e-14);
   EXPECT_EQ(pinv(a).dtype(), DType::f64);
 }
 
@@ -297,7 +297,7 @@ TEST_P(SvdTest, ConditionsByTheInverse) {
   const std::pair<MatrixNorm, float> expected[] = {
       {MatrixNorm::one, 21.0F}, {MatrixNorm::minus_one, 6.0F}, {MatrixNorm::inf, 21.0F}, {MatrixNorm::minus_inf, 6.0F}};
   for (const auto& [ord, value] : expected) {
-    const std::vector<float> c = cond(stack({a, singular, a * kNan}), ord).to_vector<float>();
+    const std::vector<float> c = condition_number(stack({a, singular, a * kNan}), ord).to_vector<float>();
     EXPECT_NEAR(c[0], value, 2e-5);
     EXPECT_EQ(c[1], std::numeric_limits<float>::infinity());
     EXPECT_THAT(c[2], IsNan());
@@ -329,7 +329,7 @@ TEST_F(SvdTypes, AreInferred) {
   EXPECT_EQ(pinv(a).type(), type(DType::f32, {2, 3, 5}));
   EXPECT_EQ(pinv(c).type(), type(DType::c64, {3, 5}));
   EXPECT_EQ(matrix_rank(a).type(), type(DType::i32, {2}));
-  EXPECT_EQ(cond(c).type(), type(DType::f32, {}));
+  EXPECT_EQ(condition_number(c).type(), type(DType::f32, {}));
   EXPECT_EQ(matrix_norm(half, MatrixNorm::two).type(), type(DType::f16, {}));
   EXPECT_EQ(matrix_norm(i, MatrixNorm::nuc, true).type(), type(DType::f32, {1, 1}));
   EXPECT_EQ(matrix_norm(c, MatrixNorm::minus_two).type(), type(DType::f32, {}));
@@ -350,12 +350,14 @@ TEST_F(SvdTypes, SaysWhatDoesNotFit) {
   EXPECT_THAT(refused([&] { matrix_rank(v); }), HasSubstr("matrix_rank: a is f32 [5]"));
   EXPECT_THAT(refused([&] { matrix_rank(half); }), HasSubstr("matrix_rank: a is f16"));
   EXPECT_THAT(refused([&] { matrix_rank(a, kNan); }), HasSubstr("matrix_rank: rtol is NaN"));
-  EXPECT_THAT(refused([&] { cond(none); }), HasSubstr("cond: a is an undefined Tensor"));
-  EXPECT_THAT(refused([&] { cond(v); }), HasSubstr("cond: a is f32 [5]"));
-  EXPECT_THAT(refused([&] { cond(empty); }),
-              HasSubstr("cond: a is f32 [2, 0, 3]; expected matrices that are not empty"));
-  EXPECT_THAT(refused([&] { cond(a, MatrixNorm::fro); }), HasSubstr("cond: a is f32 [2, 5, 3]; expected square"));
-  EXPECT_THAT(refused([&] { cond(a, MatrixNorm::one); }), HasSubstr("cond: a is f32 [2, 5, 3]; expected square"));
+  EXPECT_THAT(refused([&] { condition_number(none); }), HasSubstr("condition_number: a is an undefined Tensor"));
+  EXPECT_THAT(refused([&] { condition_number(v); }), HasSubstr("condition_number: a is f32 [5]"));
+  EXPECT_THAT(refused([&] { condition_number(empty); }),
+              HasSubstr("condition_number: a is f32 [2, 0, 3]; expected matrices that are not empty"));
+  EXPECT_THAT(refused([&] { condition_number(a, MatrixNorm::fro); }),
+              HasSubstr("condition_number: a is f32 [2, 5, 3]; expected square"));
+  EXPECT_THAT(refused([&] { condition_number(a, MatrixNorm::one); }),
+              HasSubstr("condition_number: a is f32 [2, 5, 3]; expected square"));
   EXPECT_THAT(refused([&] { matrix_norm(v, MatrixNorm::nuc); }), HasSubstr("matrix_norm: x is f32 [5]"));
   EXPECT_THAT(refused([&] { call("svd", std::vector<Tensor>{v}); }), HasSubstr("svd: "));
   EXPECT_THAT(refused([&] { call("svd", std::vector<Tensor>{half}); }), HasSubstr("svd: "));
