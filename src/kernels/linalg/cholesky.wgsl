@@ -9,7 +9,6 @@
 #}
 const kPitch = {{ size + 1 }}u;
 var<workgroup> s: array<value, {{ size * (size + 1) }}>;
-fn real_part(a: value) -> f32 { return a{{ ".x" if complex }}; }
 // By its bits, since compilers may take it for granted that nothing is NaN.
 fn is_positive(a: f32) -> bool { return bitcast<u32>(a) - 1u < 0x7f7fffffu; }
 

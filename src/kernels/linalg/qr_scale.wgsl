@@ -9,7 +9,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   if (e >= p.count * p.n) { return; }
   let matrix = e / p.n * (p.n + 1u);
   let bits = load_bits(matrix + e % p.n);
-  let finite = is_finite_bits(load_bits(matrix + p.n));
+  let finite = load_bits(matrix + p.n) < kInfinity;
   store_scale(e, select(p.nan, scale_of(bits), finite));
-  store_unscale(e, select(p.nan, unscale_of(bits), finite));
+  store_unscale(e, select(p.nan, scale_back(bits), finite));
 }

@@ -50,7 +50,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
     atomicMax(&largest, most);
   }
   workgroupBarrier();
-  let finite = is_finite_bits(atomicLoad(&largest));
+  let finite = atomicLoad(&largest) < kInfinity;
   let nan = {{ "vec2<f32>(p.nan, p.nan)" if complex else "p.nan" }};
   for (var j = tx; j < p.n; j += {{ width }}u) {
     let scale = scale_of(atomicLoad(&magnitude[j]));
@@ -78,7 +78,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
         for (var i = k + 1u + ty; i < p.m; i += {{ groups }}u) { s[i * p.pitch + j] -= product(s[i * p.pitch + k], w); }
       }
       if (ty == 0u && live) {
-        v = v * unscale_of(atomicLoad(&magnitude[j]));
+        v = v * scale_back(atomicLoad(&magnitude[j]));
         store_r(r0 + k * p.r_row + j * p.r_column, select(nan, v, finite));
       }
     }

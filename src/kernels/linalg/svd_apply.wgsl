@@ -18,7 +18,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   let matrix = index / p.pairs;
   if (lid == 0u) { on = select(0, load_active(index), group / p.tiles < p.count * p.pairs); }
   if (workgroupUniformLoad(&on) == 0) { return; }
-  let blocks = players(p.round, index % p.pairs, 2u * p.pairs);
+  let blocks = tournament(index % p.pairs, p.round, 2u * p.pairs);
   let tx = lid % 16u;
   let ty = lid / 16u;
   var sums: array<value, 16>;

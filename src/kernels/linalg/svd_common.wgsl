@@ -31,28 +31,6 @@ fn magnitude(c: value) -> f32 {
 {% else %}
 fn magnitude(c: value) -> f32 { return abs(c); }
 {% endif %}
-fn square_of(a: value) -> f32 { return {{ "dot(a, a)" if complex else "a * a" }}; }
-// Bits of the larger magnitude of its parts, which are ordered as the numbers are, infinity and NaN last.
-fn magnitude_bits(a: value) -> u32 {
-{% if complex %}
-  let bits = bitcast<vec2<u32>>(a) & vec2<u32>(0x7fffffffu);
-  return max(bits.x, bits.y);
-{% else %}
-  return bitcast<u32>(a) & 0x7fffffffu;
-{% endif %}
-}
-const kInfinity = 0x7f800000u;
-// The power of two that brings numbers of that magnitude to about 1, and its inverse.
-fn scale_of(bits: u32) -> f32 { return bitcast<f32>((254u - clamp(bits >> 23u, 1u, 253u)) << 23u); }
-fn scale_back(bits: u32) -> f32 { return bitcast<f32>(clamp(bits >> 23u, 1u, 253u) << 23u); }
-// Round `step` of a tournament of `count` (even) players, of which each meets every other one once in count - 1 rounds:
-// the players of table `table`, the lower one first.
-fn players(step: u32, table: u32, count: u32) -> vec2<u32> {
-  let rounds = count - 1u;
-  let one = select((step + table) % rounds, rounds, table == 0u);
-  let other = (step + rounds - table) % rounds;
-  return vec2<u32>(min(one, other), max(one, other));
-}
 // Columns whose squared norm is less than this are taken for 0: matrices are scaled to elements of about 1. What
 // rounding leaves of a column that depends on others gets there in two sweeps, and never would be orthogonal.
 const kNothing = 1e-30;

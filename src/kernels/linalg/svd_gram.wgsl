@@ -19,7 +19,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   let matrix = min(group / p.parts / p.pairs, p.count - 1u);
   if (lid == 0u) { on = select(0, load_go(matrix), group / p.parts / p.pairs < p.count); }
   if (workgroupUniformLoad(&on) == 0) { return; }
-  let blocks = players(p.round, pair, 2u * p.pairs);
+  let blocks = tournament(pair, p.round, 2u * p.pairs);
   let end = min((part + 1u) * p.part_rows, p.n);
   let tx = lid % kSide;
   let ty = lid / kSide;

@@ -30,7 +30,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
     if (on == 0u && live) { store_active(index, 0); }
   }
   if (workgroupUniformLoad(&on) == 0u) { return; }
-  let blocks = players(p.round, pair, 2u * p.pairs);
+  let blocks = tournament(pair, p.round, 2u * p.pairs);
   for (var e = lid; e < kWidth * kWidth; e += kThreads) {
     var sum = value();
     for (var part = 0u; part < p.parts; part++) {
@@ -68,7 +68,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   for (var sweep = 0u; sweep < p.inner; sweep++) {
     for (var step = 0u; step < kWidth - 1u; step++) {
       for (var t = lid; t < {{ block }}u; t += kThreads) {
-        let ij = players(step, t, kWidth);
+        let ij = tournament(t, step, kWidth);
         let a = real_part(g[ij.x * kWidth + ij.x]);
         let b = real_part(g[ij.y * kWidth + ij.y]);
         let c = g[ij.x * kWidth + ij.y];
@@ -87,8 +87,8 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
       for (var e = lid; e < {{ block * block }}u; e += kThreads) {
         let left = e / {{ block }}u;
         let right = e % {{ block }}u;
-        let rows = players(step, left, kWidth);
-        let columns = players(step, right, kWidth);
+        let rows = tournament(left, step, kWidth);
+        let columns = tournament(right, step, kWidth);
         if (left == right) {
           let after = squares[left];
           g[rows.x * kWidth + rows.x] = {{ "vec2<f32>(after.x, 0.0)" if complex else "after.x" }};
@@ -117,7 +117,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
       for (var e = lid; e < {{ 2 * block * block }}u; e += kThreads) {
         let t = e / kWidth;
         let i = e % kWidth;
-        let columns = players(step, t, kWidth);
+        let columns = tournament(t, step, kWidth);
         let r = rotations[t];
         let u = q[columns.x * kWidth + i];
         let v = q[columns.y * kWidth + i];
@@ -142,4 +142,3 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
     store_q(index * kWidth * kWidth + e, q[order[e / kWidth] * kWidth + e % kWidth]);
   }
 }
-fn real_part(a: value) -> f32 { return a{{ ".x" if complex }}; }

@@ -49,7 +49,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   for (var sweep = 0u; sweep < p.sweeps; sweep++) {
     var rotated = 0u;
     for (var step = 0u; step < 2u * p.pairs - 1u; step++) {
-      let pair = players(step, min(slot, p.pairs - 1u), 2u * p.pairs);
+      let pair = tournament(min(slot, p.pairs - 1u), step, 2u * p.pairs);
       let in_use = slot < p.pairs && pair.y < p.n && finite;
       let g = pair.x * kPitch;
       let h = pair.y * kPitch;

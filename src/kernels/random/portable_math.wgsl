@@ -4,25 +4,6 @@ fn times(a: f32, b: f32) -> f32 { return rounded(a * b); }
 // A sum that none may combine with another.
 fn rounded(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ p.opaque_zero); }
 
-{% set rotations = [13, 15, 26, 6, 17, 29, 16, 24] %}
-fn threefry(key: vec2<u32>, counter: vec2<u32>) -> vec2<u32> {
-  let k0 = key.x;
-  let k1 = key.y;
-  let k2 = 0x1bd11bdau ^ k0 ^ k1;
-  var a = counter.x + k0;
-  var b = counter.y + k1;
-{% for i in range(5) %}
-{% for k in range(4) %}
-{% set r = rotations[i % 2 * 4 + k] %}
-  a += b;
-  b = ((b << {{ r }}u) | (b >> {{ 32 - r }}u)) ^ a;
-{% endfor %}
-  a += k{{ (i + 1) % 3 }};
-  b += k{{ (i + 2) % 3 }} + {{ i + 1 }}u;
-{% endfor %}
-  return vec2<u32>(a, b);
-}
-
 fn fraction(w: u32) -> f32 {
   return max(f32(w & (0xffffff00u >> (countLeadingZeros(w) & 31u))), 0.5) * 0x1p-32;
 }

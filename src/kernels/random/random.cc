@@ -45,6 +45,7 @@ void random_part(gpu::Commands& commands, const RandomProblem& problem, const Vi
     if (y.shape()[d] > 1 && !std::exchange(outermost[d], true)) break;
   }
   Call call(commands, "random");
+  call.include("threefry");
   if (const int axis = axis_to_cut(call.capabilities(), name, y, outermost); axis >= 0) {
     const std::int64_t size = y.shape()[axis], half = first_half(size);
     random_part(commands, problem, chunk_along(y, axis, 0, half), first);

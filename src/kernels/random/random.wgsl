@@ -1,24 +1,7 @@
 {# Random numbers of a key and an element's index, as specified in include/weft/kernels/random.h. A thread makes `width`
    of them; with four, y is dense. #}
-{% set rotations = [13, 15, 26, 6, 17, 29, 16, 24] %}
 // Words 2·block and 2·block + 1 of the key's stream.
-fn words(key: vec2<u32>, block: u32) -> vec2<u32> {
-  let k0 = key.x;
-  let k1 = key.y;
-  let k2 = 0x1bd11bdau ^ k0 ^ k1;
-  var a = block + k0;
-  var b = k1;
-{% for i in range(5) %}
-{% for k in range(4) %}
-{% set r = rotations[i % 2 * 4 + k] %}
-  a += b;
-  b = ((b << {{ r }}u) | (b >> {{ 32 - r }}u)) ^ a;
-{% endfor %}
-  a += k{{ (i + 1) % 3 }};
-  b += k{{ (i + 2) % 3 }} + {{ i + 1 }}u;
-{% endfor %}
-  return vec2<u32>(a, b);
-}
+fn words(key: vec2<u32>, block: u32) -> vec2<u32> { return threefry(key, vec2<u32>(block, 0u)); }
 
 {% if form == "uniform" and unit %}
 fn uniform_of(w: u32) -> f32 { return f32(w >> 8u) * 0x1p-24f; }

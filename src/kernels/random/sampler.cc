@@ -78,7 +78,7 @@ void sampler_part(gpu::Commands& commands, const SamplerProblem& p, std::int64_t
   if (trials) strides.push_back(p.n.strides());
   const Collapsed c = collapse(p.y.shape(), strides);
   Call call(commands, "sampler");
-  call.include("portable_math").opaque_zero();
+  call.include("threefry").include("portable_math").opaque_zero();
   const std::uint32_t workgroup = workgroup_size(call.capabilities(), 128);
   call.read("key", p.key).read("a", p.a);
   if (trials) call.read("n", p.n);
@@ -139,7 +139,7 @@ void categorical_part(gpu::Commands& commands, const CategoricalProblem& p, std:
   const std::array<Strides, 2> strides{of_rows, p.y.strides()};
   const Collapsed c = collapse(p.y.shape(), strides);
   Call call(commands, "categorical");
-  call.include("portable_math").opaque_zero();
+  call.include("threefry").include("portable_math").opaque_zero();
   const std::uint32_t workgroup = workgroup_size(call.capabilities(), 128);
   // Four pairs of categories for a thread, where a workgroup has enough of them.
   std::uint32_t lanes = 1;
