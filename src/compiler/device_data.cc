@@ -83,7 +83,7 @@ void DeviceData::read(std::span<std::byte> target) const {
                           bytes_of(view_));
   }
   require_values();
-  for (const auto& check : checks()) check->require();
+  for (const auto& check : checks()) check->async_require().get();
   if (target.empty()) return;
   if (flag_on(Flag::dispatch_only)) {
     device_.wait();

@@ -21,11 +21,6 @@ bool ValueCheck::passed() const {
   return !info_ && !failure_;
 }
 
-bool ValueCheck::failed() const {
-  const std::lock_guard lock(mutex_);
-  return failure_.has_value();
-}
-
 void ValueCheck::take(std::span<const std::byte> bytes) const {
   std::vector<std::int32_t> info(bytes.size() / sizeof(std::int32_t));
   std::memcpy(info.data(), bytes.data(), info.size() * sizeof(std::int32_t));
@@ -40,8 +35,6 @@ void ValueCheck::throw_failure() const {
   const std::lock_guard lock(mutex_);
   if (failure_) throw LinAlgError(*failure_);
 }
-
-void ValueCheck::require() const { async_require().get(); }
 
 Future<void> ValueCheck::async_require() const {
   DataPtr info;
@@ -61,9 +54,11 @@ void add_checks(ValueChecks& checks, const ValueChecks& more) {
     if (!check->passed() && std::ranges::find(checks, check) == checks.end()) checks.push_back(check);
   }
   if (checks.size() <= kMostChecks) return;
-  for (const auto& check : checks) {
+  std::vector<Future<void>> answers;
+  for (const auto& check : checks) answers.push_back(check->async_require());
+  for (Future<void>& answer : answers) {
     try {
-      check->require();
+      answer.get();
     } catch (const LinAlgError&) {  // it is thrown by the read, for which the check stays
     }
   }

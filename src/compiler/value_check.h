@@ -21,11 +21,8 @@ class ValueCheck {
 
   // True if it has been made, and all is well.
   bool passed() const;
-  // True if it has been made, and found a failure.
-  bool failed() const;
-  // Makes it, once. Waits for the device. Throws LinAlgError, and DeviceLost.
-  void require() const;
-  // The same, for a future that gets the device's answer first.
+  // Makes it, once: asks the device now, and throws LinAlgError or DeviceLost when the answer is taken. It must outlive
+  // the future.
   Future<void> async_require() const;
 
  private:

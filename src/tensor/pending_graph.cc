@@ -85,8 +85,6 @@ DataPtr data_ptr(const Tensor& t) {
   return op ? op->data_ptr() : t.node()->data(t.index());
 }
 
-bool is_checked(const Node& node) { return node.as<CheckedOp>() != nullptr; }
-
 // Those of a leaf: its data's.
 ValueChecks checks_of(const Node& leaf) {
   ValueChecks all;
@@ -180,6 +178,7 @@ void PendingGraph::choose_results() {
   // What a read asks for beside the values.
   for (std::size_t k = 0; k < nodes_.size(); ++k) {
     if (leaf_[k] || !nodes_[k]->as<CheckedOp>()) continue;
+    checked_.push_back(k);
     const std::size_t info = by[index_of(*nodes_[k]->inputs()[1].node())];
     if (!nodes_[info]->op().constant()) stored[info] = 1;
   }
@@ -339,17 +338,14 @@ void PendingGraph::finish(std::span<const Tensor> data) {
 }
 
 void PendingGraph::pass_checks_on() {
-  const auto all = std::views::iota(std::size_t{0}, nodes_.size());
-  if (leaf_checks_.empty() &&
-      std::ranges::none_of(all, [&](std::size_t k) { return !leaf_[k] && is_checked(*nodes_[k]); }))
-    return;
+  if (leaf_checks_.empty() && checked_.empty()) return;
   std::vector<ValueChecks> of(nodes_.size());
   for (auto& [leaf, checks] : leaf_checks_) of[leaf] = std::move(checks);
   for (std::size_t k = 0; k < nodes_.size(); ++k) {
     const Node& node = *nodes_[k];
     if (leaf_[k]) continue;
     for (const Tensor& v : node.inputs()) add_checks(of[k], of[index_of(*v.node())]);
-    if (!is_checked(node)) continue;
+    if (!std::ranges::binary_search(checked_, k)) continue;
     // (Info is data now, if it is no view of them that only strides express, and no constant.)
     if (const DataPtr info = data_ptr(node.inputs()[1])) {
       add_checks(of[k], {std::make_shared<const ValueCheck>(node.shared_op(), node.inputs()[1].type(), info)});

@@ -81,6 +81,7 @@ class PendingGraph {
   PendingDonations pending_donations_;
   bool large_ = false;
   std::unique_ptr<RetainedInputs> retained_;
+  std::vector<std::size_t> checked_;  // the nodes of CheckedOps that are computed
   std::vector<std::pair<std::size_t, ValueChecks>> leaf_checks_;
   std::vector<Tensor> leaves_;
   std::vector<std::pair<const Node*, int>> leaf_of_;  // what each leaf stands for
