@@ -1,11 +1,14 @@
 // A Kalman filter follows a target through 100,000 noisy measurements: kalman [STEPS]. Each step is computed when its
 // measurement comes in, so that this is also a measure of what a small step costs.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 #include <numbers>
+#include <vector>
 
 #include "weft/array.h"
 #include "weft/evaluate.h"
@@ -55,7 +58,7 @@ int main(int argc, char** argv) {
   auto squares = zeros({});  // of the estimate's errors
   random::seed(1);
   const auto errors = random::normal({steps, 2}, 0, noise).to_vector<float>();
-  double warm_bytes = 0;
+  std::vector<double> bytes;  // after each quarter of the steps
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < steps; ++i) {
     // A figure of eight, once in ten minutes.
@@ -72,12 +75,15 @@ int main(int argc, char** argv) {
     covariance -= matmul(gain, cross.T());
     if (i >= 100) squares += square(matmul(see, state) - truth).sum();
     eval({state, covariance, squares});
-    if (i == steps / 4) warm_bytes = resident_bytes();
+    if ((i + 1) % (steps / 4) == 0) bytes.push_back(resident_bytes());
   }
   const double error = std::sqrt(squares.item<double>() / (2 * (steps - 100)));
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  const double grown = resident_bytes() - warm_bytes;
-  std::printf("%s: %d steps, %.1f us each; error %.2f m, of the measurements %.2f m; memory grew by %.1f MB\n",
-              default_device().name().c_str(), steps, took.count() / steps * 1e6, error, noise, grown / 1e6);
-  return error < noise / 2 && grown < 4e6 ? 0 : 1;
+  // Steps that kept memory would take more in every quarter; what is allocated once, at any time, does not count.
+  double grown = std::numeric_limits<double>::max();
+  for (std::size_t k = 1; k < bytes.size(); ++k) grown = std::min(grown, bytes[k] - bytes[k - 1]);
+  std::printf(
+      "%s: %d steps, %.1f us each; error %.2f m, of the measurements %.2f m; memory grew by %.1f MB in a quarter\n",
+      default_device().name().c_str(), steps, took.count() / steps * 1e6, error, noise, grown / 1e6);
+  return error < noise / 2 && grown < 1.5e6 ? 0 : 1;
 }

@@ -35,6 +35,7 @@
 #include "weft/kernels/plan.h"
 #include "weft/kernels/pool.h"
 #include "weft/kernels/quantize.h"
+#include "weft/kernels/quantized.h"
 #include "weft/kernels/random.h"
 #include "weft/kernels/reduce.h"
 #include "weft/kernels/resize.h"

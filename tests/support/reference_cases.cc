@@ -33,7 +33,10 @@ std::vector<View> ReferenceCases::operands(const json& c, const char* name) cons
 }
 
 Tolerance ReferenceCases::tolerance(const json& c) {
-  return {.ulp = c.value("ulp", 0.0), .absolute = c.value("absolute", 0.0), .relative = c.value("relative", 0.0)};
+  return {.ulp = c.value("ulp", 0.0),
+          .absolute = c.value("absolute", 0.0),
+          .relative = c.value("relative", 0.0),
+          .bits = c.value("bits", false)};
 }
 
 }  // namespace weft::test

@@ -5,6 +5,7 @@
 #include "kernels/call.h"
 #include "kernels/common/chunks.h"
 #include "kernels/common/memory.h"
+#include "kernels/index/selection.h"
 #include "kernels/matmul/epilogue.h"
 #include "kernels/matmul/self_test.h"
 #include "kernels/plan_cache.h"
@@ -16,6 +17,8 @@ namespace {
 
 // Tile rows that consecutive workgroups cover before they move to the next tile column.
 constexpr int kRowsPerBand = 8, kSubgroupMatrixRows = 16;
+// Elements of a read operand that a thread of kind gemv_k multiplies at a time.
+constexpr int kRun = 32;
 
 void add_operand(Call& call, std::string_view name, const View& view, bool k_is_last, int width) {
   const int k = k_is_last ? -1 : -2, other = k_is_last ? -2 : -1;
@@ -26,6 +29,32 @@ void add_operand(Call& call, std::string_view name, const View& view, bool k_is_
   call.strides(name, batch_strides(view));
   call.index_param(str_cat(name, "_k"), view.strides()[k]);
   call.index_param(str_cat(name, "_w"), view.strides()[other]);
+}
+
+// The view of all matrices that a batch may choose.
+View all_matrices(const MatmulProblem& p, const View& matrix) {
+  Layout layout{{p.matrices}, {p.matrix}};
+  for (int i = 2; i > 0; --i) {
+    layout.shape.push_back(matrix.shape()[-i]);
+    layout.strides.push_back(matrix.strides()[-i]);
+  }
+  return matrix.with_layout(layout);
+}
+
+void add_read_operand(Call& call, std::string_view name, const MatmulProblem& p, const View& view, bool k_is_last,
+                      int width) {
+  p.reader->add(call, name, p.chosen ? all_matrices(p, view) : view);
+  if (p.chosen) {
+    call.include("matmul_chosen").include("index").set("index_kind", index_kind(p.chosen->dtype));
+    call.read("indices", *p.chosen).strides("indices", batch_strides(*p.chosen));
+    call.index_param("matrices", p.matrices).index_param("matrix", p.matrix);
+  } else {
+    call.strides(name, batch_strides(view));
+  }
+  // Loads of more than four elements count in units of them, from where a binding would begin.
+  if (width > 4) call.index_param(str_cat(name, "_o"), 0);
+  call.index_param(str_cat(name, "_k"), view.strides()[k_is_last ? -1 : -2]);
+  call.index_param(str_cat(name, "_w"), view.strides()[k_is_last ? -2 : -1]);
 }
 
 std::string_view why(const MatmulVariant& v, const gpu::Capabilities& capabilities) {
@@ -67,7 +96,8 @@ void record_reduce(gpu::Commands& commands, const MatmulProblem& p, const Expres
 // does not support these, or the operands have other layouts.
 std::optional<MatmulProblem> in_words(const gpu::Capabilities& capabilities, const MatmulProblem& problem) {
   const DType type = problem.a.dtype;
-  if (problem.windows || !capabilities.packed_dot || bits(type) != 8 || is_floating(type)) return std::nullopt;
+  if (problem.windows || problem.reader || !capabilities.packed_dot || bits(type) != 8 || is_floating(type))
+    return std::nullopt;
   if (problem.b.dtype != type || problem.k % 4 != 0) return std::nullopt;
   MatmulProblem p = problem;
   p.k /= 4;
@@ -109,9 +139,13 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
     a.width = 1;
     if (b.along_k) b.width = 1;
   }
+  const bool reads_b = p.reader && p.reader_is_b, reads_a = p.reader && !p.reader_is_b;
   if (v.kind == MatmulKind::gemv_k) {
     a.width = b.width = std::min(a.width, b.width);
-    const bool half = p.b.dtype == DType::f16 || p.b.dtype == DType::bf16;
+    const bool runs = reads_b && p.reader->in_runs() && a.width == 4 && p.k % kRun == 0 &&
+                      (p.n == 1 || p.b.strides()[-1] % kRun == 0);
+    call.set("run", runs ? kRun : 0);
+    const bool half = !p.reader && (p.b.dtype == DType::f16 || p.b.dtype == DType::bf16);
     const LoadForm wider = load_form(p.b, false, 8);
     if (half && a.width == 4 && wider.along_k && wider.width == 8 && !(p.b.buffer == p.y.buffer)) {
       b.width = 8;
@@ -126,6 +160,8 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
     const int width = is_b ? b.width : a.width;
     if (p.windows && p.windows_are_b == is_b)
       p.windows->add(call, name, width);
+    else if (is_b ? reads_b : reads_a)
+      add_read_operand(call, name, p, is_b ? p.b : p.a, !is_b, width);
     else
       add_operand(call, name, is_b ? p.b : p.a, !is_b, width);
   }
@@ -162,6 +198,7 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
       call.set("whole_taps", p.windows && p.windows->run() % depth == 0 && !(subgroup_matrix && edge_k));
     }
     if (subgroup_matrix) {
+      call.set("read", reads_b ? "b" : reads_a ? "a" : "");
       call.include("store_f16").enable("f16").enable("subgroups").enable("chromium_experimental_subgroup_matrix");
       call.set("columns", v.result_columns()).set("slots", v.result_slots(a.along_k, b.along_k));
       const int prefetch_stagger = a.along_k || b.along_k ? v.prefetch_stagger : 0;  // costs 2 % if neither is
@@ -256,7 +293,7 @@ std::optional<AlignedProblem> worth_aligning(const MatmulProblem& p, const gpu::
   // Measured on an H200: loads of single elements give a tenth of the rate of cooperative matrices, and four fifths of
   // that of f32 tiles; copies take about 3 µs each.
   const double flops = 2 * static_cast<double>(p.products()) * static_cast<double>(p.k);
-  if (capabilities.software || p.m < 32 || p.n < 32 || p.k < 32) return std::nullopt;
+  if (capabilities.software || p.reader || p.m < 32 || p.n < 32 || p.k < 32) return std::nullopt;
   for (const auto& [kind, worth] : {std::pair(MatmulKind::subgroup_matrix, 1e8), {MatmulKind::tile, 2e10}}) {
     if (flops < worth) break;
     AlignedProblem result = align(p, kind, placeholder_memory(), 0);
@@ -280,10 +317,29 @@ void record_aligned(gpu::Commands& commands, const MatmulProblem& p, const Expre
   record(commands, all.problem, epilogue, v);
 }
 
+// Bytes from a view's first to its last element, or those that are read for them.
+std::uint64_t span_of(const MatmulProblem& p, const View& view) {
+  const bool read = p.reader && &view == (p.reader_is_b ? &p.b : &p.a);
+  return read ? p.reader->bytes(p.chosen ? all_matrices(p, view) : view) : span_bytes(view);
+}
+
 // The length of k's chunks: all of k, unless an operand exceeds a binding and spans more than half of one along k.
 std::int64_t window_of_k(const MatmulProblem& problem, const gpu::Capabilities& capabilities) {
   std::int64_t chunk = problem.k;
   for (const View* view : {&problem.a, &problem.b}) {
+    if (problem.reader && view == (problem.reader_is_b ? &problem.b : &problem.a)) {
+      // Only rows of what is stored make it shorter.
+      const bool rows_along_k = view->strides()[view == &problem.a ? -1 : -2] != 1;
+      // Of one matrix: batches are cut by themselves.
+      MatmulProblem one = problem;
+      for (int d = 0; d < problem.batch.rank(); ++d) one = part(one, d, 0, 1);
+      const auto bytes = [&] {
+        const MatmulProblem p = part(one, one.batch.rank() + 2, 0, chunk);
+        return span_of(p, p.reader_is_b ? p.b : p.a);
+      };
+      while (rows_along_k && chunk > 1 && bytes() > chunk_limit(capabilities)) chunk = first_half(chunk);
+      continue;
+    }
     if (span_bytes(*view) <= chunk_limit(capabilities)) continue;
     const std::int64_t stride = std::abs(view->strides()[view == &problem.a ? -1 : -2]);
     const auto half = static_cast<std::int64_t>(chunk_limit(capabilities) / 2) * 8 / bits(view->dtype);
@@ -306,7 +362,7 @@ int dimension_to_halve(const MatmulProblem& problem, std::int64_t chunk, std::in
     }
   }
   p.for_each_view([&](View& view) {
-    if (result >= 0 || span_bytes(view) <= chunk_limit(capabilities)) return;
+    if (result >= 0 || span_of(p, view) <= chunk_limit(capabilities)) return;
     for (int d = 0; d < rank + 2; ++d) {
       if ((&view == &p.a && d == rank + 1) || (&view == &p.b && d == rank)) continue;  // k
       const std::int64_t reach = std::abs(view.strides()[d]) * (view.shape()[d] - 1);
@@ -462,6 +518,14 @@ void matmul_of_copies(gpu::Commands& commands, const MatmulProblem& problem, con
   call_once(commands, {problem.a, problem.b, problem.operands, problem.y}, [&](Stream& s) {
     record_aligned(*s.gpu(), problem, epilogue, variant, align(problem, variant.kind, placeholder_memory(), 0).bytes);
   });
+}
+
+void matmul_of_read(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue,
+                    const MatmulVariant* variant) {
+  if (variant && !can_run(*variant, problem, commands.device().capabilities())) {
+    throw Unsupported("matmul: this device or these operands cannot take {}", to_string(*variant));
+  }
+  record_all(commands, problem, epilogue, variant);
 }
 
 void matmul(Stream& stream, const View& a, const View& b, const View& y, const Epilogue& epilogue) {

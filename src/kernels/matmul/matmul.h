@@ -20,10 +20,16 @@ void matmul_by(gpu::Commands& commands, const MatmulProblem& problem, const Expr
 void matmul_of_copies(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue,
                       const MatmulVariant& variant);
 
-// Records a product of windows (MatmulProblem::windows), which fits bindings, by that variant; null: by the one that suits
-// it, on a device that is no software device, with k split only if `scratch` bytes hold the sums. Throws Unsupported.
+// Records a product of windows (MatmulProblem::windows), which fits bindings, by that variant; null: by the one that
+// suits it, on a device that is no software device, with k split only if `scratch` bytes hold the sums. Throws
+// Unsupported.
 void matmul_of_windows(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue,
                        const MatmulVariant* variant, std::uint64_t scratch);
+
+// Records a product with an operand that is read (MatmulProblem::reader), by that variant; null: by the one that suits
+// it.
+void matmul_of_read(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue,
+                    const MatmulVariant* variant);
 
 // The reference: a plain loop with double accumulation, with which tests compare everything.
 void matmul_reference(const MatmulProblem& problem, const Expression* epilogue);

@@ -8,11 +8,11 @@
 #include "kernels/common/instruction_sets.h"
 #include "kernels/common/rows_cpu.h"
 #include "kernels/common/scratch_cpu.h"
+#include "kernels/cpu_loops.h"
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul/panels_cpu.h"
 #include "kernels/matmul/row_store.h"
-#include "kernels/cpu_loops.h"
 
 namespace weft::kernels {
 namespace {
@@ -41,14 +41,14 @@ View packed(cpu::Executor& executor, const View& view, DType to = DType::f32) {
   const std::int64_t cols = view.shape()[-1];
   parallel(executor, element_count(rows), std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(cols, 1)),
            [&](std::int64_t begin, std::int64_t end) {
-    CpuExpression::Registers registers(run);
-    for (std::int64_t r = begin; r < end; ++r) {
-      const CpuExpression::Row source{view.buffer.data() + view.offset, batch_offset(view, rows, r),
-                                      view.strides()[-1]};
-      const CpuExpression::Row target{result.buffer.data(), batch_offset(result, rows, r), 1};
-      run.evaluate(registers, std::span(&source, 1), std::span(&target, 1), cols);
-    }
-  });
+             CpuExpression::Registers registers(run);
+             for (std::int64_t r = begin; r < end; ++r) {
+               const CpuExpression::Row source{view.buffer.data() + view.offset, batch_offset(view, rows, r),
+                                               view.strides()[-1]};
+               const CpuExpression::Row target{result.buffer.data(), batch_offset(result, rows, r), 1};
+               run.evaluate(registers, std::span(&source, 1), std::span(&target, 1), cols);
+             }
+           });
   return result;
 }
 
@@ -60,7 +60,14 @@ template <class Sum>
 class RightSide {
  public:
   RightSide(cpu::Executor& executor, const MatmulProblem& p)
-      : loops_(panel_loops<Sum>()), k_(p.k), view_(p.b), batch_(p.batch) {
+      : loops_(panel_loops<Sum>()), problem_(p), k_(p.k), view_(p.b), batch_(p.batch) {
+    if (p.reader && p.reader_is_b) {
+      const bool along_k = view_.strides()[-2] == 1 && (view_.strides()[-1] != 1 || view_.shape()[-1] == 1);
+      form_ = along_k ? Form::read_columns : Form::read_rows;
+      row_ = view_.strides()[along_k ? -1 : -2];
+      say(along_k ? "decoded_dots" : "decoded_rows", "weights are decoded a few at a time");
+      return;
+    }
     const auto plain = [&](int inner, int outer) {
       return panel_type<Sum>(view_.dtype) >= 0 && (view_.strides()[inner] == 1 || view_.shape()[inner] == 1) &&
              (view_.strides()[outer] >= 0 || view_.shape()[outer] == 1);
@@ -97,16 +104,19 @@ class RightSide {
   }
 
   // Blocks have multiples of that many columns, and whole panels of them are written.
-  std::int64_t unit() const { return form_ == Form::columns ? 4 : loops_.width; }
+  std::int64_t unit() const { return form_ == Form::columns || form_ == Form::read_columns ? 4 : loops_.width; }
   // True if k advances from row to row of b in place: then it takes few rows at a time, so that each is read
   // sequentially.
-  bool goes_by_rows() const { return form_ == Form::in_place; }
-  bool writes_only(std::int64_t cols) const { return form_ == Form::columns || cols % loops_.width == 0; }
+  bool goes_by_rows() const { return form_ == Form::in_place || form_ == Form::read_rows; }
+  bool writes_only(std::int64_t cols) const { return unit() == 4 || cols % loops_.width == 0; }
 
   // y[rows][cols] = a[rows][depth] · b[k … k + depth][col … col + cols], or, with `add`, is added to y. `col` must be a
   // multiple of unit().
   void multiply(const Sum* a, std::int64_t a_row, std::int64_t rows, std::int64_t batch, std::int64_t col,
                 std::int64_t cols, std::int64_t k, std::int64_t depth, Sum* y, std::int64_t pitch, bool add) const {
+    if (form_ == Form::read_columns || form_ == Form::read_rows) {
+      return multiply_read(a, a_row, rows, problem_.first_read(batch), col, cols, k, depth, y, pitch, add);
+    }
     const std::int64_t size = panel_element_bytes<Sum>(type_), width = loops_.width;
     const std::int64_t first = offset_of({batch_, batch_strides_}, batch);
     const auto at = [&](std::int64_t element) { return data_ + (first + element) * size; };
@@ -122,7 +132,7 @@ class RightSide {
   }
 
  private:
-  enum class Form : std::uint8_t { panels, in_place, columns };
+  enum class Form : std::uint8_t { panels, in_place, columns, read_columns, read_rows };
   static constexpr std::string_view kFormName = std::is_same_v<Sum, double> ? "panels_f64" : "panels";
 
   static void say(std::string_view form, std::string_view why) {
@@ -189,7 +199,43 @@ class RightSide {
     return memory;
   }
 
+  // The same of a read operand whose first element is `first`: a few columns, or all columns of the rows, are decoded.
+  void multiply_read(const Sum* a, std::int64_t a_row, std::int64_t rows, std::int64_t first, std::int64_t col,
+                     std::int64_t cols, std::int64_t k, std::int64_t depth, Sum* y, std::int64_t pitch,
+                     bool add) const {
+    constexpr std::int64_t kColumns = 8;  // whose decoded elements stay in the second-level cache
+    thread_local Scratch decoded, widened;
+    const auto load = [&](std::int64_t at, std::int64_t count, std::int64_t into, Sum* to) {
+      if constexpr (std::is_same_v<Sum, float>) {
+        problem_.reader->load(at, count, to + into);
+      } else {
+        float* const narrow = decoded.need<float>(count);
+        problem_.reader->load(at, count, narrow);
+        std::copy_n(narrow, count, to + into);
+      }
+    };
+    if (form_ == Form::read_columns) {
+      for (std::int64_t c = 0; c < cols; c += kColumns) {
+        const std::int64_t part = std::min(kColumns, cols - c);
+        Sum* const b = widened.need<Sum>(kColumns * depth);
+        for (std::int64_t i = 0; i < part; ++i) load(first + (col + c + i) * row_ + k, depth, i * depth, b);
+        loops_.dots[0]({a, a_row, b, depth, y + c, pitch, rows, part, depth, add});
+      }
+      return;
+    }
+    const std::int64_t width = loops_.width, padded = ceil_div(cols, width) * width;
+    Sum* const b = widened.need<Sum>(depth * padded);
+    for (std::int64_t i = 0; i < depth; ++i) {
+      load(first + (k + i) * row_ + col, cols, i * padded, b);
+      std::fill_n(b + i * padded + cols, padded - cols, Sum(0));
+    }
+    for (std::int64_t c = 0; c < cols; c += width) {
+      loops_.panel[0]({a, a_row, b + c, padded, y + c, pitch, rows, width, depth, add});
+    }
+  }
+
   const PanelLoops<Sum>& loops_;
+  const MatmulProblem& problem_;
   Form form_ = Form::panels;
   int type_ = 0;
   std::int64_t k_, row_ = 0;
@@ -208,11 +254,12 @@ class LeftSide {
       : view_(view), load_(load_block(view.dtype)), gather_(gather) {
     in_place_ = view.dtype == kSumType<Sum> && (view.strides()[-1] == 1 || view.shape()[-1] == 1);
     // Rows a page apart would evict each other from the first-level cache.
-    if (view.strides()[-2] % static_cast<std::int64_t>(4096 / sizeof(Sum)) == 0 && view.shape()[-2] > 4) in_place_ = false;
+    if (view.strides()[-2] % static_cast<std::int64_t>(4096 / sizeof(Sum)) == 0 && view.shape()[-2] > 4)
+      in_place_ = false;
   }
   // Sets `pitch` to the rows' stride.
   const Sum* rows(const Shape& batch, std::int64_t index, std::int64_t row, std::int64_t rows, std::int64_t k,
-                    std::int64_t depth, Scratch& scratch, std::int64_t& pitch) const {
+                  std::int64_t depth, Scratch& scratch, std::int64_t& pitch) const {
     const std::int64_t along = view_.strides()[-1], down = view_.strides()[-2];
     const std::int64_t first = batch_offset(view_, batch, index) + row * down + k * along;
     if (gather_) {
@@ -309,11 +356,16 @@ void take_words(const View& view, std::int64_t first, std::int64_t stride, std::
 }
 auto words_of(DType type) {
   switch (type) {
-    case DType::i8: return take_words<std::int8_t>;
-    case DType::u8: return take_words<std::uint8_t>;
-    case DType::i16: return take_words<std::int16_t>;
-    case DType::u16: return take_words<std::uint16_t>;
-    default: return take_words<std::uint32_t>;
+    case DType::i8:
+      return take_words<std::int8_t>;
+    case DType::u8:
+      return take_words<std::uint8_t>;
+    case DType::i16:
+      return take_words<std::int16_t>;
+    case DType::u16:
+      return take_words<std::uint16_t>;
+    default:
+      return take_words<std::uint32_t>;
   }
 }
 
@@ -322,27 +374,30 @@ void wide_integers(cpu::Executor& executor, const MatmulProblem& p, const RowSto
   cpu::say_form([] { return std::pair(std::string("loop_i32"), std::string("sums wrap, which f32 cannot do")); });
   constexpr std::int64_t kDepth = 4, kRows = 32;
   const auto take_a = words_of(p.a.dtype), take_b = words_of(p.b.dtype);
-  in_tiles<std::uint32_t>(executor, p, store, [&](std::int64_t batch, std::int64_t row, std::int64_t rows,
-                                                  std::int64_t col, std::int64_t cols, std::int64_t pitch,
-                                                  std::uint32_t* sums) {
-    thread_local Scratch scratch;
-    auto* const w = reinterpret_cast<std::uint32_t*>(scratch.need(kDepth * pitch));
-    std::uint32_t a[kRows * kDepth];
-    const std::int64_t a0 = batch_offset(p.a, p.batch, batch) + row * p.a.strides()[-2],
-                       b0 = batch_offset(p.b, p.batch, batch) + col * p.b.strides()[-1];
-    for (std::int64_t k = 0; k < p.k; k += kDepth) {
-      const std::int64_t depth = std::min(kDepth, p.k - k);
-      for (std::int64_t e = 0; e < kDepth; ++e) {
-        if (e < depth) take_b(p.b, b0 + (k + e) * p.b.strides()[-2], p.b.strides()[-1], cols, w + e * pitch);
-        else std::fill_n(w + e * pitch, cols, 0u);
-      }
-      for (std::int64_t r = 0; r < rows; ++r) {
-        std::fill_n(a + r * kDepth, kDepth, 0u);
-        take_a(p.a, a0 + r * p.a.strides()[-2] + k * p.a.strides()[-1], p.a.strides()[-1], depth, a + r * kDepth);
-      }
-      add_products(a, kDepth, w, rows, cols, pitch, sums);
-    }
-  });
+  in_tiles<std::uint32_t>(executor, p, store,
+                          [&](std::int64_t batch, std::int64_t row, std::int64_t rows, std::int64_t col,
+                              std::int64_t cols, std::int64_t pitch, std::uint32_t* sums) {
+                            thread_local Scratch scratch;
+                            auto* const w = reinterpret_cast<std::uint32_t*>(scratch.need(kDepth * pitch));
+                            std::uint32_t a[kRows * kDepth];
+                            const std::int64_t a0 = batch_offset(p.a, p.batch, batch) + row * p.a.strides()[-2],
+                                               b0 = batch_offset(p.b, p.batch, batch) + col * p.b.strides()[-1];
+                            for (std::int64_t k = 0; k < p.k; k += kDepth) {
+                              const std::int64_t depth = std::min(kDepth, p.k - k);
+                              for (std::int64_t e = 0; e < kDepth; ++e) {
+                                if (e < depth)
+                                  take_b(p.b, b0 + (k + e) * p.b.strides()[-2], p.b.strides()[-1], cols, w + e * pitch);
+                                else
+                                  std::fill_n(w + e * pitch, cols, 0u);
+                              }
+                              for (std::int64_t r = 0; r < rows; ++r) {
+                                std::fill_n(a + r * kDepth, kDepth, 0u);
+                                take_a(p.a, a0 + r * p.a.strides()[-2] + k * p.a.strides()[-1], p.a.strides()[-1],
+                                       depth, a + r * kDepth);
+                              }
+                              add_products(a, kDepth, w, rows, cols, pitch, sums);
+                            }
+                          });
 }
 
 // Integers: 8-bit ones in f32, in parts of k that an f32 sums exactly; wider ones as integers, with wrapping sums.
@@ -353,25 +408,26 @@ void integers(cpu::Executor& executor, const MatmulProblem& p, const RowStore& s
   const View a = packed(executor, p.a);
   const RightSide<float> right(executor, p);
   const std::int64_t step = right.goes_by_rows() ? 32 : exact;
-  in_tiles<std::uint32_t>(executor, p, store, [&](std::int64_t batch, std::int64_t row, std::int64_t rows,
-                                                  std::int64_t col, std::int64_t cols, std::int64_t pitch,
-                                                  std::uint32_t* sums) {
-    thread_local Scratch scratch;
-    float* const part = scratch.need(rows * pitch);
-    const std::int64_t a0 = batch_offset(a, p.batch, batch) + row * p.k;
-    for (std::int64_t k = 0; k < p.k; k += exact) {
-      const std::int64_t stop = std::min(k + exact, p.k);
-      for (std::int64_t at = k; at < stop; at += step) {
-        right.multiply(data<const float>(a) + a0 + at, p.k, rows, batch, col, cols, at, std::min(step, stop - at), part,
-                       pitch, at > k);
-      }
-      for (std::int64_t r = 0; r < rows; ++r) {
-        for (std::int64_t c = 0; c < cols; ++c) {
-          sums[r * pitch + c] += static_cast<std::uint32_t>(static_cast<std::int32_t>(part[r * pitch + c]));
-        }
-      }
-    }
-  });
+  in_tiles<std::uint32_t>(executor, p, store,
+                          [&](std::int64_t batch, std::int64_t row, std::int64_t rows, std::int64_t col,
+                              std::int64_t cols, std::int64_t pitch, std::uint32_t* sums) {
+                            thread_local Scratch scratch;
+                            float* const part = scratch.need(rows * pitch);
+                            const std::int64_t a0 = batch_offset(a, p.batch, batch) + row * p.k;
+                            for (std::int64_t k = 0; k < p.k; k += exact) {
+                              const std::int64_t stop = std::min(k + exact, p.k);
+                              for (std::int64_t at = k; at < stop; at += step) {
+                                right.multiply(data<const float>(a) + a0 + at, p.k, rows, batch, col, cols, at,
+                                               std::min(step, stop - at), part, pitch, at > k);
+                              }
+                              for (std::int64_t r = 0; r < rows; ++r) {
+                                for (std::int64_t c = 0; c < cols; ++c) {
+                                  sums[r * pitch + c] +=
+                                      static_cast<std::uint32_t>(static_cast<std::int32_t>(part[r * pitch + c]));
+                                }
+                              }
+                            }
+                          });
 }
 
 template <class Sum>
@@ -464,6 +520,29 @@ void small_products(cpu::Executor& executor, const MatmulProblem& p, const Expre
   });
 }
 
+// The same where a is the operand that is read.
+template <class Sum>
+void of_read_rows(cpu::Executor& executor, const MatmulProblem& p, const Expression* epilogue) {
+  const std::int64_t down = p.a.strides()[-2], along = p.a.strides()[-1];
+  MatmulProblem q = p;
+  q.a.dtype = kSumType<Sum>;
+  matmul_cpu_of_rows<Sum>(executor, q, epilogue,
+                          [&](std::int64_t batch, std::int64_t row, std::int64_t rows, std::int64_t k,
+                              std::int64_t depth, Sum* to, std::int64_t pitch) {
+                            thread_local Scratch scratch;
+                            const std::int64_t first = p.first_read(batch) + row * down + k * along;
+                            // Along whichever axis elements are adjacent.
+                            const bool by_rows = along == 1 || depth == 1;
+                            const std::int64_t count = by_rows ? depth : rows;
+                            float* const values = scratch.need<float>(count);
+                            for (std::int64_t i = 0; i < (by_rows ? rows : depth); ++i) {
+                              p.reader->load(first + i * (by_rows ? down : along), count, values);
+                              for (std::int64_t e = 0; e < count; ++e)
+                                to[by_rows ? i * pitch + e : e * pitch + i] = static_cast<Sum>(values[e]);
+                            }
+                          });
+}
+
 }  // namespace
 
 void matmul_cpu(cpu::Executor& executor, const MatmulProblem& p, const Expression* epilogue) {
@@ -476,12 +555,16 @@ void matmul_cpu(cpu::Executor& executor, const MatmulProblem& p, const Expressio
     return store_zeros(p, store);
   }
   const DType product = p.sum_type();
+  if (p.reader && !p.reader_is_b)
+    return product == DType::f64 ? of_read_rows<double>(executor, p, epilogue)
+                                 : of_read_rows<float>(executor, p, epilogue);
   if (product == DType::i32) return integers(executor, p, store);
   if (product == DType::f64) {
     const View a = p.a.dtype == DType::f64 ? p.a : packed(executor, p.a, DType::f64);
     return by_panels(executor, p, epilogue, store, LeftSide<double>(a));
   }
-  if (p.batches() > 1 && std::max({p.m, p.n, p.k}) <= kSmall) return small_products(executor, p, epilogue, store);
+  if (!p.reader && p.batches() > 1 && std::max({p.m, p.n, p.k}) <= kSmall)
+    return small_products(executor, p, epilogue, store);
   by_panels(executor, p, epilogue, store, LeftSide<float>(p.a));
 }
 

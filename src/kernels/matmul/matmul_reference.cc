@@ -1,7 +1,7 @@
 // The reference of the matrix product.
+#include "kernels/common/element_cpu.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul/row_store.h"
-#include "kernels/common/element_cpu.h"
 
 namespace weft::kernels {
 void matmul_reference(const MatmulProblem& p, const Expression* expression) {
@@ -20,7 +20,8 @@ void matmul_reference(const MatmulProblem& p, const Expression* expression) {
         for (std::int64_t k = 0; k < p.k; ++k) {
           const double x = element_as_double(p.a, a0 + i * p.a.strides()[-2] + k * p.a.strides()[-1]);
           const double w = element_as_double(p.b, b0 + k * p.b.strides()[-2] + j * p.b.strides()[-1]);
-          if (real) sum += x * w;
+          if (real)
+            sum += x * w;
           else {
             wrapped += static_cast<std::uint32_t>(static_cast<std::int64_t>(x)) *
                        static_cast<std::uint32_t>(static_cast<std::int64_t>(w));

@@ -167,7 +167,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
     }
 {% else %}
 {% set at = 'at_' ~ x ~ (t if own else 0) ~ ' + ' ~ way ~ (' + held' if held else '') %}
-    next_{{ x }}{{ t }} = {{ x ~ '_buf[' ~ at ~ ']' if width > 1 else 'f16(load_' ~ x ~ '(' ~ at ~ '))' }};
+    next_{{ x }}{{ t }} = {{ 'words8_' ~ x ~ '(' ~ at ~ ')' if read == x and width > 1 else x ~ '_buf[' ~ at ~ ']' if width > 1 else 'f16(load_' ~ x ~ '(' ~ at ~ '))' }};
 {% endif %}
 {% endmacro %}
 {# The loads between the products of stage g, share `i` of `n`. Operands along k are loaded for a whole step, others for

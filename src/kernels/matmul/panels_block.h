@@ -118,7 +118,8 @@ void panel(const PanelRun<typename B::Sum>& r) {
 
 // Multiplies `cols` columns from column `col` on, each contiguous along k.
 template <class B, int lanes, int rows, int cols>
-inline __attribute__((always_inline)) void dots(const PanelRun<typename B::Sum>& r, std::int64_t row, std::int64_t col) {
+inline __attribute__((always_inline)) void dots(const PanelRun<typename B::Sum>& r, std::int64_t row,
+                                                std::int64_t col) {
   using Sum = typename B::Sum;
   using V = typename Sums<Sum, lanes>::V;
   using Stored = typename B::Stored;

@@ -40,8 +40,10 @@ constexpr PanelLoops<double> kLoopsF64 = loops_f64<4, 2>();
 template <class Sum>
 const PanelLoops<Sum>& choose() {
   const auto of = [](const PanelLoops<float>& f32, const PanelLoops<double>& f64) -> const PanelLoops<Sum>& {
-    if constexpr (std::is_same_v<Sum, double>) return f64;
-    else return f32;
+    if constexpr (std::is_same_v<Sum, double>)
+      return f64;
+    else
+      return f32;
   };
 #if WEFT_X86
   if (instruction_set() == 4) return of(avx512::kLoops, avx512::kLoopsF64);

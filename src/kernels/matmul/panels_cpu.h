@@ -13,11 +13,11 @@ namespace weft::kernels {
 // One panel's part of a product: y[rows][cols] = a[rows][depth] · b, or, with `add`, is added to y. Sum: f32 or f64.
 template <class Sum>
 struct PanelRun {
-  const Sum* a = nullptr;    // contiguous along k, row stride a_row
+  const Sum* a = nullptr;  // contiguous along k, row stride a_row
   std::int64_t a_row = 0;
-  const void* b = nullptr;   // panels: [depth][width], row stride b_row; dots: [cols][depth], row stride b_row
+  const void* b = nullptr;  // panels: [depth][width], row stride b_row; dots: [cols][depth], row stride b_row
   std::int64_t b_row = 0;
-  Sum* y = nullptr;          // row stride `pitch`; a panel writes its whole width
+  Sum* y = nullptr;  // row stride `pitch`; a panel writes its whole width
   std::int64_t pitch = 0;
   std::int64_t rows = 0, cols = 0, depth = 0;
   bool add = false;
@@ -53,12 +53,18 @@ template <class Sum>
 int panel_type(DType type) {
   if (std::is_same_v<Sum, double>) return type == DType::f64 ? 0 : -1;
   switch (type) {
-    case DType::f32: return 0;
-    case DType::f16: return 1;
-    case DType::bf16: return 2;
-    case DType::i8: return 3;
-    case DType::u8: return 4;
-    default: return -1;
+    case DType::f32:
+      return 0;
+    case DType::f16:
+      return 1;
+    case DType::bf16:
+      return 2;
+    case DType::i8:
+      return 3;
+    case DType::u8:
+      return 4;
+    default:
+      return -1;
   }
 }
 template <class Sum>

@@ -1,9 +1,14 @@
 #include "kernels/matmul/problem.h"
 
+#include <limits>
+
 #include "core/format.h"
-#include "kernels/common/memory.h"
 #include "kernels/check.h"
+#include "kernels/common/memory.h"
+#include "kernels/elementwise/block_memory.h"
+#include "kernels/elementwise/scalar_ops_cpu.h"
 #include "kernels/matmul/epilogue.h"
+#include "kernels/matmul/row_store.h"
 #include "weft/error.h"
 
 namespace weft::kernels {
@@ -37,15 +42,17 @@ void collapse_batch(MatmulProblem& p) {
   Shape rows = p.batch;
   rows.push_back(p.m);
   std::vector<Strides> strides;
+  std::size_t chosen = 0;  // which view says what b is
   p.for_each_view([&](View& view) {
     Strides s = batch_strides(view);
     s.push_back(&view == &p.b ? 0 : view.strides()[p.batch.rank()]);
+    if (p.chosen && &view == &*p.chosen) chosen = strides.size();
     strides.push_back(s);
   });
   Collapsed c = collapse(rows, strides);
   // The last dimension is m unless b moves along it, in which case m was 1 and has been dropped.
   const int last = c.shape.rank() - 1;
-  const bool has_m = last >= 0 && c.strides[1][last] == 0;
+  const bool has_m = last >= 0 && c.strides[1][last] == 0 && (chosen == 0 || c.strides[chosen][last] == 0);
   p.batch = c.shape;
   p.m = 1;
   if (has_m) {
@@ -60,12 +67,25 @@ void collapse_batch(MatmulProblem& p) {
       layout.shape.push_back(p.batch[d]);
       layout.strides.push_back(s[d]);
     }
-    layout.shape.push_back(&view == &p.b ? p.k : p.m);
-    layout.strides.push_back(&view == &p.b ? view.strides()[-2] : has_m ? s[last] : 0);
-    layout.shape.push_back(&view == &p.a ? p.k : p.n);
+    const bool chooses = p.chosen && &view == &*p.chosen;
+    layout.shape.push_back(&view == &p.b ? p.k : chooses ? 1 : p.m);
+    layout.strides.push_back(&view == &p.b ? view.strides()[-2] : has_m && !chooses ? s[last] : 0);
+    layout.shape.push_back(&view == &p.a ? p.k : chooses ? 1 : p.n);
     layout.strides.push_back(view.strides()[-1]);
     view = view.with_layout(layout);
   });
+}
+
+// Element `at` of integers; those past an i64 are its largest.
+std::int64_t integer_at(const View& view, std::int64_t at) {
+  if (cpu_register(view.dtype) == CpuRegister::u64) {
+    std::uint64_t value = 0;
+    load_block(view.dtype)(view.buffer.data() + view.offset, at, 1, 1, &value);
+    return static_cast<std::int64_t>(std::min<std::uint64_t>(value, std::numeric_limits<std::int64_t>::max()));
+  }
+  std::int64_t value = 0;
+  load_block(view.dtype)(view.buffer.data() + view.offset, at, 1, 1, &value);
+  return value;
 }
 
 }  // namespace
@@ -76,6 +96,11 @@ DType product_type(DType a, DType b) {
 }
 
 MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const Epilogue& epilogue) {
+  return matmul_problem(a, {nullptr, b}, y, epilogue);
+}
+
+MatmulProblem matmul_problem(const View& a, const ReadMatrix& read, const View& y, const Epilogue& epilogue) {
+  const View& b = read.view;
   // An epilogue gives y any type.
   View sums = y;
   if (epilogue.expression) sums.dtype = product_type(a.dtype, b.dtype);
@@ -93,16 +118,25 @@ MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const 
   check_epilogue("matmul", epilogue, product, y);
   for (const View* operand : {&a, &b}) {
     if (overlap(*operand, y)) {
-      throw InvalidArgument(
-          "matmul: y {} shares memory with {} {}, which it would overwrite while it is read", to_string(y),
-          operand == &a ? "a" : "b", to_string(*operand));
+      throw InvalidArgument("matmul: y {} shares memory with {} {}, which it would overwrite while it is read",
+                            to_string(y), operand == &a ? "a" : "b", to_string(*operand));
     }
   }
 
   MatmulProblem p;
   for (int d = 0; d + 2 < y.rank(); ++d) p.batch.push_back(y.shape()[d]);
   p.a = broadcast_batch("a", a, p.batch);
-  p.b = broadcast_batch("b", b, p.batch);
+  p.reader = read.reader;
+  if (read.chosen) {
+    p.matrices = b.shape()[0], p.matrix = b.strides()[0];
+    Layout matrix{{b.shape()[-2], b.shape()[-1]}, {b.strides()[-2], b.strides()[-1]}};
+    p.b = broadcast_batch("b", b.with_layout(matrix), p.batch);
+    Layout one = read.chosen->layout;
+    for (int i = 0; i < 2; ++i) one.shape.push_back(1), one.strides.push_back(0);
+    p.chosen = broadcast_batch("chosen", read.chosen->with_layout(one), p.batch);
+  } else {
+    p.b = broadcast_batch("b", b, p.batch);
+  }
   p.y = y;
   for (const View& operand : epilogue.operands) {
     try {
@@ -119,6 +153,7 @@ MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const 
     p.for_each_view([](View& view) { view = transposed(view); });
     std::swap(p.a, p.b);
     std::swap(p.m, p.n);
+    p.reader_is_b = false;
   }
   if (p.y.count() != 0) collapse_batch(p);
   return p;
@@ -130,12 +165,21 @@ Strides batch_strides(const View& view) {
   return s;
 }
 
+std::int64_t MatmulProblem::first_read(std::int64_t index) const {
+  const View& view = reader_is_b ? b : a;
+  const auto first = static_cast<std::int64_t>(view.offset) * 8 / bits(view.dtype);
+  if (!chosen) return first + batch_offset(view, batch, index);
+  const std::int64_t at = batch_offset(*chosen, batch, index);
+  return first + std::clamp<std::int64_t>(integer_at(*chosen, at), 0, matrices - 1) * matrix;
+}
+
 MatmulProblem part(const MatmulProblem& problem, int d, std::int64_t begin, std::int64_t size) {
   MatmulProblem p = problem;
   const int rank = p.batch.rank(), m = rank, n = rank + 1, k = rank + 2;
   p.for_each_view([&](View& view) {
     const bool is_a = &view == &p.a, is_b = &view == &p.b;
-    if ((d == m && is_b) || (d == n && is_a) || (d == k && !is_a && !is_b)) return;
+    const bool chooses = p.chosen && &view == &*p.chosen;
+    if ((d == m && is_b) || (d == n && is_a) || (d == k && !is_a && !is_b) || (d >= m && chooses)) return;
     const int axis = d < k ? d : is_a ? rank + 1 : rank;
     Layout layout = view.layout;
     layout.shape[axis] = size;

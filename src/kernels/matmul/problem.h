@@ -1,6 +1,7 @@
 // A matrix product in the normal form that all kernels of the family start from.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,23 @@ class WindowOperand {
   virtual std::int64_t run() const = 0;
 };
 
+// An operand whose elements are computed from what is in memory, such as quantised weights, but is a matrix else: its
+// view has the layout of its elements, f32 or f16, and an offset from the first one, in placeholder memory.
+class ReadOperand {
+ public:
+  virtual ~ReadOperand() = default;
+  // Adds the elements of the view to a call whose batch dimensions are set, as load_<name>(i), load4_<name>(i) where
+  // in_fours(), and words8_<name>(k), of f16.
+  virtual void add(Call& call, std::string_view name, const View& view) const = 0;
+  virtual bool in_fours() const = 0;
+  // Sixteen adjacent elements, from a multiple of sixteen on, are made of one scale (factors_of(), codes4_w()).
+  virtual bool in_runs() const = 0;
+  // Bytes that are read for the elements of the view.
+  virtual std::uint64_t bytes(const View& view) const = 0;
+  // On the CPU: elements [first, first + count), which are in one row. Safe to use from several threads.
+  virtual void load(std::int64_t first, std::int64_t count, float* to) const = 0;
+};
+
 // y[…, m, n] = epilogue(Σ_k a[…, m, k] · b[…, k, n], operands[…, m, n]). All views have the same leading (batch)
 // dimensions, broadcast by strides of zero and merged as far as possible.
 struct MatmulProblem {
@@ -41,6 +59,16 @@ struct MatmulProblem {
   // Reads a (or b) instead of its view, which then has only a shape and a type.
   const WindowOperand* windows = nullptr;
   bool windows_are_b = false;
+  // Reads b (or a) instead of the memory of its view.
+  const ReadOperand* reader = nullptr;
+  bool reader_is_b = true;
+  // Integers, of the batch dimensions and two more of size 1: which of the matrices of the operand that the reader
+  // reads each batch takes, of `matrices`, `matrix` elements apart. Its view then has no strides along the batch.
+  std::optional<View> chosen = {};
+  std::int64_t matrices = 0, matrix = 0;
+
+  // On the CPU: the first element of a batch of the operand that the reader reads.
+  std::int64_t first_read(std::int64_t batch_index) const;
 
   std::int64_t batches() const { return element_count(batch); }
   std::int64_t products() const { return batches() * m * n; }  // elements of y
@@ -52,13 +80,23 @@ struct MatmulProblem {
   void for_each_view(F&& f) {
     f(a), f(b), f(y);
     for (View& v : operands) f(v);
+    if (chosen) f(*chosen);
   }
+};
+
+// An operand that is read, for matmul_problem().
+struct ReadMatrix {
+  const ReadOperand* reader = nullptr;
+  View view;                        // [matrices…, k, n], of its elements
+  std::optional<View> chosen = {};  // broadcasts to y's leading dimensions; view has three dimensions then
 };
 
 // Checks the operands and brings them to normal form: leading dimensions are broadcast; those that b does not have are
 // merged with m; and if y is contiguous along m instead of n, or n is 1, it is the transposed product yᵀ = bᵀ·aᵀ.
 // Throws InvalidArgument.
 MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const Epilogue& epilogue);
+// The same with an operand b that is read.
+MatmulProblem matmul_problem(const View& a, const ReadMatrix& b, const View& y, const Epilogue& epilogue);
 
 // The strides of a view's leading dimensions.
 Strides batch_strides(const View& view);

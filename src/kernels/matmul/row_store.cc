@@ -23,8 +23,7 @@ std::int64_t batch_offset(const View& view, const Shape& batch, std::int64_t ind
 }
 
 RowStore::RowStore(const MatmulProblem& problem, const Expression* expression)
-    : problem_(problem),
-      expression_(expression ? *expression : conversion(problem.sum_type(), problem.y.dtype)) {}
+    : problem_(problem), expression_(expression ? *expression : conversion(problem.sum_type(), problem.y.dtype)) {}
 
 void RowStore::rows(const void* values, std::int64_t pitch, std::int64_t batch, std::int64_t row, std::int64_t rows,
                     std::int64_t col, std::int64_t cols) const {

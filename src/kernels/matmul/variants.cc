@@ -215,12 +215,19 @@ LoadForm load_form(const View& view, bool k_is_last, int wide) {
   return {last_is_nearer == k_is_last, 1};
 }
 
-LoadForm form_of_a(const MatmulProblem& p, int wide) {
-  return p.windows && !p.windows_are_b ? p.windows->form(wide) : load_form(p.a, true, wide);
+namespace {
+
+LoadForm form_of(const MatmulProblem& p, bool is_b, int wide) {
+  if (p.windows && p.windows_are_b == is_b) return p.windows->form(wide);
+  LoadForm form = load_form(is_b ? p.b : p.a, !is_b, wide);
+  if (p.reader && p.reader_is_b == is_b && !p.reader->in_fours()) form.width = 1;
+  return form;
 }
-LoadForm form_of_b(const MatmulProblem& p, int wide) {
-  return p.windows && p.windows_are_b ? p.windows->form(wide) : load_form(p.b, false, wide);
-}
+
+}  // namespace
+
+LoadForm form_of_a(const MatmulProblem& p, int wide) { return form_of(p, false, wide); }
+LoadForm form_of_b(const MatmulProblem& p, int wide) { return form_of(p, true, wide); }
 
 int matrix_load_width(DType operand) { return 128 / bits(operand); }
 
@@ -262,9 +269,9 @@ std::int64_t groups_of(const MatmulVariant& v, const MatmulProblem& p) {
   return p.batches() * ceil_div(p.m, v.tile_m) * ceil_div(p.n, v.tile_n);
 }
 
-// True if tiles of that size compute far more past the edges than those of 64 × 64 would: of 64 columns half of a tile of
-// 128. Measured on an H100 at 100,352 × 64 × 256: 128 × 64 takes three quarters of the time of 256 × 128 in f16, and 0.6
-// of it in f32.
+// True if tiles of that size compute far more past the edges than those of 64 × 64 would: of 64 columns half of a tile
+// of 128. Measured on an H100 at 100,352 × 64 × 256: 128 × 64 takes three quarters of the time of 256 × 128 in f16, and
+// 0.6 of it in f32.
 bool is_wasteful(const MatmulVariant& v, const MatmulProblem& p) {
   const auto area = [&](std::int64_t tile_m, std::int64_t tile_n) {
     return ceil_div(p.m, tile_m) * tile_m * ceil_div(p.n, tile_n) * tile_n;

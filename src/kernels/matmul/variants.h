@@ -12,23 +12,23 @@
 namespace weft::kernels {
 
 enum class MatmulKind : std::uint8_t {
-  tile,    // matmul_tile.wgsl: tiles in workgroup memory
-  gemv_k,  // matmul_gemv_k.wgsl: threads split k; both operands contiguous along k
-  direct,  // matmul_direct.wgsl: no workgroup memory; for software devices
+  tile,             // matmul_tile.wgsl: tiles in workgroup memory
+  gemv_k,           // matmul_gemv_k.wgsl: threads split k; both operands contiguous along k
+  direct,           // matmul_direct.wgsl: no workgroup memory; for software devices
   subgroup_matrix,  // matmul_subgroup_matrix.wgsl: cooperative matrices
-  gemv_n,  // matmul_gemv_n.wgsl: few rows, b's rows contiguous
+  gemv_n,           // matmul_gemv_n.wgsl: few rows, b's rows contiguous
 };
 
 struct MatmulVariant {
   MatmulKind kind = MatmulKind::tile;
-  int tile_m = 0, tile_n = 0;  // a workgroup's part of y
-  int tile_k = 0;              // step of k (kinds tile, subgroup_matrix and gemv_n)
+  int tile_m = 0, tile_n = 0;      // a workgroup's part of y
+  int tile_k = 0;                  // step of k (kinds tile, subgroup_matrix and gemv_n)
   int thread_m = 0, thread_n = 0;  // a thread's part of y (kinds tile and direct), a subgroup's (subgroup_matrix)
-  int threads = 0;             // of a workgroup
-  bool double_buffer = false;  // kind tile: two stages in workgroup memory, one barrier a step
-  int slices = 1;  // kind tile: parts of k within a workgroup; with several, tile_k is at least tile_n
-  int splits = 1;              // kinds tile, subgroup_matrix and gemv_n: split k, summed by matmul_reduce.wgsl
-  gpu::MatrixShape unit{};     // kind subgroup_matrix: what a subgroup multiplies at once
+  int threads = 0;                 // of a workgroup
+  bool double_buffer = false;      // kind tile: two stages in workgroup memory, one barrier a step
+  int slices = 1;                  // kind tile: parts of k within a workgroup; with several, tile_k is at least tile_n
+  int splits = 1;                  // kinds tile, subgroup_matrix and gemv_n: split k, summed by matmul_reduce.wgsl
+  gpu::MatrixShape unit{};         // kind subgroup_matrix: what a subgroup multiplies at once
   // Kind subgroup_matrix, if an operand lies along k: workgroups that share operands and start k at different steps, so
   // that one's cache miss is the others' hit. 0: none.
   int prefetch_stagger = 0;
@@ -60,8 +60,8 @@ bool can_run(const MatmulVariant& variant, const MatmulProblem& problem, const g
 
 // The variant that was fastest in measurements. `scratch`: bytes that splits may use. `matrices`: cooperative matrices
 // may be used.
-MatmulVariant choose_variant(const MatmulProblem& problem, const gpu::Capabilities& capabilities,
-                             std::uint64_t scratch, bool matrices = true);
+MatmulVariant choose_variant(const MatmulProblem& problem, const gpu::Capabilities& capabilities, std::uint64_t scratch,
+                             bool matrices = true);
 
 // Bytes of scratch that a variant's splits need.
 std::uint64_t scratch_bytes(const MatmulVariant& variant, const MatmulProblem& problem);

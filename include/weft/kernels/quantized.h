@@ -1,0 +1,127 @@
+// Matrices of quantised weights, a few bits an element with a scale for each group of them, and products that
+// dequantise what they read. Conventions that all kernels share are in weft/kernels.h.
+//
+// scheme     source                         stored as                                                      w
+// integers   ONNX's DequantizeLinear        values of a type [rows, cols]; scales, zeros? for blocks       (q - zero) ·
+// scale affine     MLX's quantize                 u32 [rows, cols · bits / 32]; scales, zeros (its biases)       q ·
+// scale + zero mxfp4      MLX, OCP microscaling          u32, E2M1; scales E8M0 (u8) q · scale mxfp8      MLX, OCP
+// microscaling          u32, E4M3; scales E8M0 (u8)                                    q · scale nvfp4      MLX u32,
+// E2M1; scales E4M3 (u8 or f8e4m3)                          q · scale nbits      ONNX Runtime's MatMulNBits     u8
+// [rows, blocks, group · bits / 8]; scales, zeros?            (q - zero) · scale gptq       AutoGPTQ u32 or i32 [rows ·
+// bits / 32, cols]; scales, zeros?, groups?   (q - zero) · scale awq        AutoAWQ                        u32 or i32
+// [rows, cols / 8]; scales, zeros                     (q - zero) · scale q4_0 …     GGUF, by the same names        u8
+// [rows, bytes of cols]: blocks that have their scales        ggml's
+//
+// Bits follow each other from the lowest bit of a byte or word on, along a row; those of gptq down a column, and awq's
+// in the order 0 2 4 6 1 3 5 7. A group is adjacent elements of a row; of gptq and awq, adjacent rows of a column, for
+// their rows are what the others' columns are: the axis over which a product sums. Leading axes are matrices.
+//
+// Scales and zeros have an element for each group, [rows, groups] ([groups, cols] of gptq and awq). Zeros are numbers
+// of the scales' type, or packed as the values are (nbits, gptq, awq: rows of nbits are whole bytes; gptq's are 1 less
+// than the zero point), or of the values' type (integers). Without zeros the zero point is 2^(bits - 1) of nbits and
+// gptq, and 0 of integers. `groups` says which group each row of gptq belongs to (its g_idx).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "weft/attributes.h"
+#include "weft/kernels/fusion.h"
+#include "weft/stream.h"
+#include "weft/view.h"
+
+namespace weft::kernels {
+
+enum class QuantizedScheme : std::uint8_t {
+  integers,
+  affine,
+  mxfp4,
+  mxfp8,
+  nvfp4,
+  nbits,
+  gptq,
+  awq,
+  q4_0,
+  q4_1,
+  q5_0,
+  q5_1,
+  q8_0,
+  q2_k,
+  q3_k,
+  q4_k,
+  q5_k,
+  q6_k,
+  iq4_nl,
+  ggml_mxfp4,
+};
+inline constexpr std::string_view kQuantizedSchemes[] = {
+    "integers", "affine", "mxfp4", "mxfp8", "nvfp4", "nbits", "gptq", "awq",  "q4_0",   "q4_1",
+    "q5_0",     "q5_1",   "q8_0",  "q2_k",  "q3_k",  "q4_k",  "q5_k", "q6_k", "iq4_nl", "ggml_mxfp4"};
+
+struct QuantizedFormat {
+  QuantizedScheme scheme = QuantizedScheme::affine;
+  // Of affine 1 to 6 and 8, nbits 2 to 8, gptq 2, 3, 4 and 8; 0 and for all others: what the scheme or type has (4).
+  int bits = 0;
+  // Elements that share a scale. Of affine 32, 64 (the default) or 128, of nbits 16 to 256 (32), of gptq and awq any
+  // number (128); of integers any number, and 0 for a whole row.
+  std::int64_t group = 0;
+  // Of integers: adjacent rows that share it too; 0: all rows.
+  std::int64_t group_rows = 1;
+  // Of nbits: how many columns there are, where they do not fill the last group; 0: they do.
+  std::int64_t columns = 0;
+
+  bool operator==(const QuantizedFormat&) const = default;
+  void fields(AttributeVisitor& v) {
+    v("scheme", scheme, QuantizedScheme::affine, kQuantizedSchemes, "how the weights are stored");
+    v.brief("bits", bits, 0, "bits of an element; 0: the scheme's");
+    v.brief("group", group, 0, "elements that share a scale; 0: the scheme's, of integers a whole row");
+    v.brief("group_rows", group_rows, 1, "of integers: rows that share a scale; 0: all");
+    v.brief("columns", columns, 0, "of nbits: the columns, where they do not fill the last group; 0: they do");
+  }
+};
+
+// The format with its scheme's bits and group in place of 0. Throws InvalidArgument for what the scheme has not.
+QuantizedFormat complete(const QuantizedFormat& format);
+
+struct QuantizedMatrix {
+  QuantizedFormat format;
+  View values;  // dense, as all are
+  std::optional<View> scales = {}, zeros = {}, groups = {};
+};
+
+// The shape [..., rows, columns] of the weights that are stored in values of that type and shape. Throws ShapeError,
+// TypeError, InvalidArgument.
+Shape quantized_shape(const QuantizedFormat& format, DType values, const Shape& shape);
+
+// y = the weights, [..., rows, columns], as f32, f16, bf16 or (on the CPU) f64. Computed in f32; of affine weights as
+// f16 or bf16, where scales and zeros are of that type too, the product is rounded to it before the sum, as MLX does.
+// Throws InvalidArgument, Unsupported.
+void dequantize_weights(Stream& stream, const QuantizedMatrix& w, const View& y);
+
+struct QuantizedMatmulOptions {
+  bool transposed = true;  // y = x wᵀ, whose sums are over columns; else x w, over rows
+
+  void fields(AttributeVisitor& v) { v("transposed", transposed, true, "multiplies by the weights' transpose"); }
+};
+
+// y[…, m, n] = epilogue(Σ_k x[…, m, k] · w[…, n, k]), or w[…, k, n] unless `transposed`; leading axes broadcast. With
+// `chosen`, integers that broadcast to y's leading axes, each entry takes that matrix of w, [matrices, rows, columns]
+// (a mixture of experts); indices are clamped.
+//
+// x is f32, f16, bf16, or (on the CPU) f64; y any of these. Weights are dequantised in f32 as they are read, and sums
+// are f32 (f64 of f64): |error| ≤ k · 2^-23 · Σ|x·w|. Of x in f16 on cooperative matrices, weights are rounded to f16.
+// Throws InvalidArgument, Unsupported.
+void quantized_matmul(Stream& stream, const View& x, const QuantizedMatrix& w, const std::optional<View>& chosen,
+                      const View& y, const QuantizedMatmulOptions& options = {}, const Epilogue& epilogue = {});
+
+// Stores weights x [..., rows, columns] in that format, of which w has the memory: each group by its own range.
+//   affine               MLX's rule: the end of larger magnitude is a multiple of the scale, which has its sign
+//   mxfp4, mxfp8, nvfp4  MLX's rules: the scale is max |x| / 6 or / 448, to the nearest power of two of E8M0, or E4M3
+//   integers, nbits      with zeros: from min(x, 0) to max(x, 0); without: the element of largest magnitude is
+//                        ±2^(bits - 1), as in q4_0
+//   q4_0 q4_1 q5_0 q5_1 q8_0 ggml_mxfp4   ggml's reference rules
+// The others come from searches or calibration, and are refused. Throws InvalidArgument, Unsupported.
+void quantize_weights(Stream& stream, const View& x, const QuantizedMatrix& w);
+
+}  // namespace weft::kernels

@@ -1,0 +1,2 @@
+{# Where the matrix begins that a batch's index chooses. #}
+fn at_{{ operand }}(c: Coords) -> u32 { return start_clamped(load_indices(at_indices(c)), p.matrices) * p.matrix; }

@@ -1,0 +1,120 @@
+// Products with quantised weights: products of weft/kernels/matmul.h whose operand dequantises what it reads.
+#include "kernels/quantized/quantized_matmul.h"
+
+#include "core/format.h"
+#include "kernels/check.h"
+#include "kernels/common/chunks.h"
+#include "kernels/common/memory.h"
+#include "kernels/matmul/matmul.h"
+#include "kernels/quantized/decode_cpu.h"
+#include "kernels/quantized/key.h"
+#include "kernels/quantized/reader.h"
+#include "weft/error.h"
+
+namespace weft::kernels {
+namespace {
+
+constexpr std::string_view kName = "quantized_matmul";
+
+class WeightOperand final : public ReadOperand {
+ public:
+  WeightOperand(const QuantizedMatrix& w, const QuantizedLayout& layout) : w_(w), layout_(layout) {
+    if (w.values.buffer.on_host()) decoder_.emplace(w, layout);
+  }
+
+  void add(Call& call, std::string_view name, const View& view) const override {
+    read_quantized(call, name, w_, layout_, first(view), view.layout.offset_range()[1] + 1);
+  }
+  bool in_fours() const override { return layout_.in_fours(); }
+  bool in_runs() const override {
+    if (layout_.blocks) return true;
+    return layout_.in_fours() && layout_.group_columns % 16 == 0;
+  }
+  std::uint64_t bytes(const View& view) const override {
+    return quantized_bytes(layout_, first(view), view.layout.offset_range()[1] + 1);
+  }
+  void load(std::int64_t first, std::int64_t count, float* to) const override {
+    decoder_->row(first / layout_.stored_columns, first % layout_.stored_columns, count, to);
+  }
+
+ private:
+  static std::int64_t first(const View& view) { return static_cast<std::int64_t>(view.offset) * 8 / bits(view.dtype); }
+
+  const QuantizedMatrix& w_;
+  const QuantizedLayout& layout_;
+  std::optional<WeightDecoder> decoder_;  // on the CPU
+};
+
+}  // namespace
+
+QuantizedProblem::QuantizedProblem(const View& x, const QuantizedMatrix& w, const std::optional<View>& chosen,
+                                   const View& y, const QuantizedMatmulOptions& options, const Epilogue& epilogue)
+    : weights(w), layout(quantized_layout(kName, weights)) {
+  check_views(kName, {&x, &w.values, pointer(w.scales), pointer(w.zeros), pointer(w.groups), pointer(chosen)}, {&y});
+  reader = std::make_shared<WeightOperand>(weights, layout);
+  // The matrices as they would be in memory.
+  View elements;
+  elements.dtype = x.dtype == DType::bf16 ? DType::f32 : x.dtype;
+  elements.buffer = Buffer(wgpu::Buffer(), std::uint64_t{1} << 62, {});
+  Shape shape = quantized_shape(w.format, w.values.dtype, w.values.shape());
+  shape[shape.rank() - 1] = layout.stored_columns;
+  elements.layout = Layout::dense(shape);
+  elements.layout.shape[shape.rank() - 1] = layout.columns;
+  if (options.transposed) {
+    std::swap(elements.layout.shape[-1], elements.layout.shape[-2]);
+    std::swap(elements.layout.strides[-1], elements.layout.strides[-2]);
+  }
+  if (chosen && elements.rank() != 3) {
+    throw ShapeError("{}: values are {}, expected those of [matrices, rows, columns], of which some are chosen", kName,
+                     to_string(w.values));
+  }
+  if (chosen && elements.shape()[0] == 0 && y.count() != 0) {
+    throw ShapeError("{}: values are {}, there is no matrix to choose", kName, to_string(w.values));
+  }
+  problem = matmul_problem(x, {reader.get(), elements, chosen}, y, epilogue);
+}
+
+void quantized_matmul_by(gpu::Commands& commands, const QuantizedProblem& q, const Expression* epilogue,
+                         const MatmulVariant& variant) {
+  const MatmulProblem& p = q.problem;
+  const View& x = p.reader_is_b ? p.a : p.b;
+  const std::optional<View> chosen = p.chosen ? std::optional(*p.chosen) : std::nullopt;
+  call_once(commands,
+            {x, q.weights.values, q.weights.scales, q.weights.zeros, q.weights.groups, chosen, p.operands, p.y},
+            [&](Stream& s) { matmul_of_read(*s.gpu(), p, epilogue, &variant); });
+}
+
+void quantized_matmul(Stream& stream, const View& x, const QuantizedMatrix& w, const std::optional<View>& chosen,
+                      const View& y, const QuantizedMatmulOptions& options, const Epilogue& epilogue) {
+  call(stream, quantized_key(kName, w.format, options.transposed, epilogue.expression),
+       {x, w.values, w.scales, w.zeros, w.groups, chosen, epilogue.operands, y}, [&](Stream& s) {
+         check_memory(s, kName,
+                      {{"x", x},
+                       {"values", w.values},
+                       {"scales", w.scales},
+                       {"zeros", w.zeros},
+                       {"groups", w.groups},
+                       {"chosen", chosen}},
+                      {{"y", y}}, Sharing::none);
+         check_memory(s, kName, {{"epilogue operand", epilogue.operands}}, {{"y", y}}, Sharing::same_view);
+         const QuantizedProblem q(x, w, chosen, y, options, epilogue);
+         if (y.count() == 0) return;
+         gpu::Commands* commands = s.gpu();
+         if (!commands) return matmul_cpu(*s.cpu(), q.problem, epilogue.expression);
+         for (const View* operand : {&x, &y}) {
+           if (operand->dtype == DType::f64)
+             throw Unsupported("{}: {} on a GPU, which has no f64", kName, to_string(*operand));
+         }
+         if (chosen) {
+           const std::uint64_t all = quantized_bytes(q.layout, 0, q.layout.stored());
+           const std::uint64_t most = chunk_limit(commands->device().capabilities());
+           if (all > most) {
+             throw Unsupported("{}: values are {}, {} bytes of matrices to choose from; this device binds {}", kName,
+                               to_string(w.values), all, most);
+           }
+         }
+         matmul_of_read(*commands, q.problem, epilogue.expression, nullptr);
+       });
+}
+
+}  // namespace weft::kernels

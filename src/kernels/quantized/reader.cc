@@ -1,0 +1,147 @@
+#include "kernels/quantized/reader.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "core/format.h"
+#include "kernels/quantized/blocks.h"
+#include "weft/error.h"
+
+namespace weft::kernels {
+namespace {
+
+constexpr std::string_view kCodes[] = {"unsigned_integer", "signed_integer", "e2m1", "e4m3", "e5m2"};
+constexpr std::string_view kPackings[] = {"along_rows", "awq", "down_columns", "blocks"};
+constexpr std::string_view kZeros[] = {"none", "constant", "numbers", "bias", "codes", "bytes", "columns", "awq"};
+
+// The rows of all matrices, counted through, that a part of the elements is bound from.
+struct Rows {
+  std::int64_t begin = 0, end = 0;
+};
+
+// Whole matrices, or rows of one that begin with a group and a word.
+Rows rows_of(const QuantizedLayout& l, std::int64_t first, std::int64_t count) {
+  const std::int64_t columns = std::max<std::int64_t>(l.stored_columns, 1);
+  Rows rows{first / columns, ceil_div(first + count, columns)};
+  const std::int64_t matrix = rows.begin / std::max<std::int64_t>(l.rows, 1);
+  if (rows.end > (matrix + 1) * l.rows) {
+    rows.begin = matrix * l.rows;
+    rows.end = ceil_div(rows.end, l.rows) * l.rows;
+    return rows;
+  }
+  const std::int64_t start = matrix * l.rows;
+  std::int64_t unit = l.group_rows;
+  if (l.packing == Packing::down_columns) unit = std::lcm(unit, std::int64_t{32});
+  // Rows of packed values may begin inside a word or a byte.
+  rows.begin = start + (rows.begin - start) / unit * unit;
+  while (rows.begin > start && rows.begin * l.stored_columns * l.bits % 8 != 0) rows.begin -= unit;
+  rows.begin = std::max(rows.begin, start);
+  // Words down columns hold several rows.
+  if (l.packing == Packing::down_columns) {
+    rows.end = std::min(start + ceil_div(rows.end - start, std::int64_t{32}) * 32, start + l.rows);
+  }
+  return rows;
+}
+
+std::int64_t value_bytes(const QuantizedLayout& l, std::int64_t rows) {
+  const std::int64_t elements = rows * l.stored_columns;
+  return l.blocks ? elements / l.blocks->elements * l.blocks->bytes : (elements * l.bits + 7) / 8;
+}
+
+// Bytes [begin, end) of a dense view, from a multiple of four bytes on.
+View words_of(const View& view, std::int64_t begin, std::int64_t end, std::uint32_t& misaligned) {
+  const std::uint64_t offset = view.offset + static_cast<std::uint64_t>(begin);
+  misaligned = static_cast<std::uint32_t>(offset % 4);
+  return View(view.buffer, offset - misaligned, DType::u8, {end - begin + misaligned});
+}
+
+// Elements [begin, end) of a dense view.
+View elements_of(const View& view, std::int64_t begin, std::int64_t end) {
+  if (begin * bits(view.dtype) % 8 != 0) {
+    throw Unsupported("quantised weights: a part of {} would begin inside a byte", to_string(view));
+  }
+  const std::int64_t bytes = begin * bits(view.dtype) / 8;
+  return View(view.buffer, view.offset + static_cast<std::uint64_t>(bytes), view.dtype, {end - begin});
+}
+
+}  // namespace
+
+std::uint64_t quantized_bytes(const QuantizedLayout& l, std::int64_t first, std::int64_t count) {
+  if (count <= 0 || l.stored() == 0) return 0;
+  const Rows rows = rows_of(l, first, count);
+  return static_cast<std::uint64_t>(value_bytes(l, rows.end - rows.begin));
+}
+
+void read_quantized(Call& call, std::string_view name, const QuantizedMatrix& w, const QuantizedLayout& l,
+                    std::int64_t first, std::int64_t count, const ReadOptions& options) {
+  // All of it, unless a binding cannot take that or an index cannot count it.
+  Rows rows{0, l.matrices * l.rows};
+  const auto limit = static_cast<std::int64_t>(std::min<std::uint64_t>(call.capabilities().max_binding, 1u << 31));
+  if (l.stored() >= std::int64_t{1} << 31 || value_bytes(l, rows.end) > limit - 512) rows = rows_of(l, first, count);
+  const std::int64_t size = std::max<std::int64_t>(l.rows, 1), matrix = rows.begin / size;
+  const bool several = rows.end > (matrix + 1) * l.rows;
+
+  const std::int64_t bytes = value_bytes(l, rows.end) - value_bytes(l, rows.begin);
+  if (bytes > static_cast<std::int64_t>(call.capabilities().max_binding) - 512) {
+    throw Unsupported("quantised weights: {} bytes of values {} are read together; this device binds {}", bytes,
+                      to_string(w.values), call.capabilities().max_binding);
+  }
+  std::uint32_t misaligned = 0;
+  const View words = words_of(w.values, value_bytes(l, rows.begin), value_bytes(l, rows.end), misaligned);
+  call.raw("w", words, "u32", 4, gpu::Access::read);
+  call.index_param("w_first", first - rows.begin * l.stored_columns).param("w_byte", misaligned);
+  call.include("quantized_reader").set("operand", name);
+  call.set("packing", kPackings[static_cast<int>(l.packing)]).set("code", kCodes[static_cast<int>(l.code)]);
+  call.set("bits", l.bits).set("mask", (std::int64_t{1} << l.bits) - 1).set("half", std::int64_t{1} << l.bits >> 1);
+  call.set("shifted", misaligned != 0).set("fours", l.in_fours());
+  call.set("zero", kZeros[static_cast<int>(l.zero)]);
+  const bool adds = l.blocks ? l.blocks->adds : l.zero == ZeroForm::bias;
+  call.set("adds", adds);
+  call.set("halved", l.scale == ScaleForm::e8m0 || l.format.scheme == QuantizedScheme::ggml_mxfp4);
+  const bool rounds = options.round_products && adds;
+  call.set("rounds", rounds);
+  if (rounds) {
+    // Four at a time is what narrow types are rounded in; f32 elements keep both of their roundings.
+    const bool narrow = l.in_fours() && *options.round_products != DType::f32;
+    call.set("product_type", narrow ? weft::name(*options.round_products) : std::string_view("f32"));
+    if (!narrow) call.opaque_zero();
+  }
+  call.set("scales", l.scale == ScaleForm::e8m0 ? "e8m0" : "numbers");
+  call.set("per_column", !l.blocks && l.group_columns == 1);
+  call.set("in_order", l.scales_in_order() && !w.groups);
+  const bool literal = l.group_columns <= 4096 && std::has_single_bit(static_cast<std::uint64_t>(l.group_columns));
+  call.set("group", literal ? l.group_columns : 0).set("several", several).set("rows_say", w.groups.has_value());
+  if (l.blocks) {
+    if (l.format.scheme == QuantizedScheme::q4_k || l.format.scheme == QuantizedScheme::q5_k) {
+      call.include("block_k_scales");
+    }
+    call.include(l.blocks->piece);
+    return;
+  }
+  // The rows' scales.
+  const std::int64_t local = rows.begin - matrix * size;
+  const std::int64_t scale_begin = matrix * l.scale_rows + (several || w.groups ? 0 : local / l.group_rows);
+  const std::int64_t scale_end = several || w.groups
+                                     ? ceil_div(rows.end, size) * l.scale_rows
+                                     : matrix * l.scale_rows + ceil_div(rows.end - matrix * size, l.group_rows);
+  View scales = elements_of(*w.scales, scale_begin * l.scale_columns, scale_end * l.scale_columns);
+  if (l.scale == ScaleForm::e4m3) scales.dtype = DType::f8e4m3;
+  call.read("w_scales", scales);
+  if (w.groups) call.read("w_groups", elements_of(*w.groups, rows.begin, rows.end));
+  if (w.zeros) {
+    const std::int64_t row = w.zeros->shape()[-1];
+    const View zeros = elements_of(*w.zeros, scale_begin * row, scale_end * row);
+    if (l.zero == ZeroForm::columns || l.zero == ZeroForm::awq) {
+      call.raw("w_zeros", zeros, "u32", 4, gpu::Access::read);
+    } else {
+      call.read("w_zeros", zeros);
+    }
+    call.index_param("w_zero_row", row);
+  }
+  call.index_param("w_columns", l.stored_columns).index_param("w_rows", l.rows);
+  call.index_param("w_group", l.group_columns).index_param("w_group_rows", l.group_rows);
+  call.index_param("w_scale_rows", l.scale_rows).index_param("w_scale_columns", l.scale_columns);
+}
+
+}  // namespace weft::kernels
