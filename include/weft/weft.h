@@ -45,6 +45,7 @@
 #include "weft/profile.h"
 #include "weft/profile_report.h"
 #include "weft/quantization.h"
+#include "weft/quantized_weights.h"
 #include "weft/random.h"
 #include "weft/recurrent.h"
 #include "weft/resampling.h"

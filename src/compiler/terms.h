@@ -18,6 +18,8 @@ class Term {
   std::optional<ScalarOp> op() const;
   Term arg(int i) const;
   bool is(ScalarOp wanted) const { return op() == wanted; }
+  // The type of an operation's result.
+  DType type() const { return at().type; }
   // The number, if the term is one.
   std::optional<double> number() const;
   // The term's value in the graph; empty in the middle of an expression.

@@ -204,6 +204,8 @@ class Op : public std::enable_shared_from_this<Op> {
   // ---- Running
   // False if its kernels need dense operands and results; others are copied first.
   virtual bool takes_strides() const { return true; }
+  // The same of one operand.
+  virtual bool takes_strides_of([[maybe_unused]] std::size_t operand) const { return takes_strides(); }
   // Whether a result may overwrite that operand if both have the same layout: each element is written by the thread
   // that read it.
   virtual bool works_in_place([[maybe_unused]] std::size_t operand) const { return false; }

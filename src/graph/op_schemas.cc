@@ -275,6 +275,8 @@ std::vector<Schema> make_functions() {
                "the i32 sums of a product of quantised numbers, quantised again", "x's shape", kQuantizedType),
       function("fake_quantize", "y = (min(max(round(x / scale) + zero_point, low), high) - zero_point) · scale",
                "what quantising leaves of x", "x's shape", "x's type"),
+      function("quantized_embedding", "y[i…, :] = dequantize_weights(w)[indices[i…], :]",
+               "rows of quantised weights", "indices' shape, then [columns]", "as of dequantize_weights"),
       function("dynamic_quantize", "y = quantize(x, scale, zero_point)",
                "x quantised by its own range, with the scale and the zero point", "x's shape", "dtype"),
       function("matmul_integer", "y[…, m, n] = Σ_k (a[…, m, k] - a_zero) · (b[…, k, n] - b_zero)",

@@ -5,6 +5,7 @@
 #include "weft/graph.h"
 #include "weft/pooling.h"
 #include "weft/quantization.h"
+#include "weft/quantized_weights.h"
 #include "weft/recurrent.h"
 #include "weft/resampling.h"
 
@@ -301,6 +302,29 @@ void add_recurrent(DerivativeCases& cases) {
 
 void add_quantization(DerivativeCases& cases) {
   // Quantised values are constant, the scale is a factor.
+  // Blocks of 32 weights: a scale of 1/16, and codes of 4 bits.
+  const auto blocks = [](std::int64_t rows, std::int64_t count) {
+    std::vector<int> bytes;
+    for (std::int64_t block = 0; block < rows * count; ++block) {
+      bytes.insert(bytes.end(), {0x00, 0x2c});
+      for (int i = 0; i < 16; ++i) bytes.push_back(static_cast<int>((37 * i + 11 * block + 5) % 256));
+    }
+    return QuantizedWeights{{QuantizedScheme::q4_0}, cast(tensor({rows, 18 * count}, bytes), DType::u8)};
+  };
+  cases.push_back(one_result("quantized_matmul", {{2, 3, 64}}, [=](Operands v) {
+    return square(quantized_matmul(v[0], blocks(5, 2)));
+  }));
+  cases.push_back(one_result("quantized_matmul_of_rows", {{3, 5}}, [=](Operands v) {
+    return square(quantized_matmul(v[0], blocks(5, 1), {.transposed = false}));
+  }));
+  cases.push_back(one_result("quantized_matmul_chosen", {{3, 1, 2, 32}}, [=](Operands v) {
+    QuantizedWeights w = blocks(12, 1);
+    w.values = reshape(w.values, {3, 4, 18});
+    return square(quantized_matmul(v[0], w, {.chosen = tensor({3, 2}, std::vector<int>{0, 2, 1, 1, 2, 0})}));
+  }));
+  cases.push_back(one_result("dequantize_weights", {{3, 32}}, [=](Operands v) {
+    return square(v[0] * dequantize_weights(blocks(3, 1), v[0].dtype()));
+  }));
   cases.push_back(one_result("dequantize", {{2}}, [](Operands v) {
     const Tensor q = tensor({3, 2}, std::vector<std::int8_t>{1, -2, 7, 100, -128, 0});
     return square(dequantize(q, v[0], std::int8_t{3}, {.axis = 1}));

@@ -12,6 +12,7 @@
 #include "weft/distributions.h"
 #include "weft/fft.h"
 #include "weft/linalg.h"
+#include "weft/quantized_weights.h"
 #include "weft/resampling.h"
 
 namespace weft {
@@ -90,6 +91,16 @@ TEST(Call, MakesWhatFunctionsMade) {
   add(grid_sample_gradient(dy, grid, {5, 5}, {}));
   add(grid_sample_grid_gradient(dy, image, grid, {}));
   add(gather_nd(x, pairs));
+  const QuantizedWeights blocks{{QuantizedScheme::q4_0}, g.input("blocks", DType::u8, {3, 8, 36})};
+  add(quantized_matmul(g.input("rows of blocks", DType::f16, {2, 1, 5, 64}), blocks,
+                       {.transposed = true, .chosen = i, .dtype = DType::f32}));
+  const QuantizedWeights grouped{{QuantizedScheme::gptq, 4, 16},
+                                 g.input("words", DType::i32, {4, 6}),
+                                 g.input("scales", DType::f16, {2, 6}),
+                                 g.input("zeros", DType::i32, {2, 1}),
+                                 g.input("groups", DType::i32, {32})};
+  add(dequantize_weights(grouped, DType::bf16));
+  add(quantized_matmul(g.input("rows of groups", DType::f32, {5, 32}), grouped, {.transposed = false}));
   add(rfft(x));
   add(cholesky(g.input("matrix", DType::f32, {2, 3, 3})));
   add(dynamic_slice(x, i, {1, 3, 2}, {0, 2}));

@@ -13,6 +13,7 @@
 #include "weft/linalg.h"
 #include "weft/pooling.h"
 #include "weft/quantization.h"
+#include "weft/quantized_weights.h"
 #include "weft/recurrent.h"
 #include "weft/resampling.h"
 #include "weft/signal.h"
@@ -160,7 +161,7 @@ class Attempt {
                                            .padding = static_cast<SamplePadding>(below(3)),
                                            .align_corners = below(2) == 0,
                                            .channels_last = below(4) == 0};
-    switch (below(29)) {
+    switch (below(30)) {
       case 0:
         return conv(x, y, maybe(z), conv_options);
       case 1: {
@@ -237,6 +238,15 @@ class Attempt {
         return below(2) ? matmul_integer(x, y, maybe(z)) : conv_integer(x, y, maybe(z), maybe(z), conv_options);
       case 27:
         return requantize(x, scale(y), zero(z), {.dtype = type(), .axis = axis()});
+      case 28: {
+        const QuantizedWeights w{
+            {static_cast<QuantizedScheme>(below(20)), static_cast<int>(below(3) ? below(9) : number()), below(2) ? 0 : number(),
+             below(2) ? 1 : number(), below(2) ? 0 : number()},
+            y, maybe(z), maybe(value()), maybe(value())};
+        if (below(3) == 0) return dequantize_weights(w, type());
+        if (below(3) == 0) return quantized_embedding(w, x);
+        return quantized_matmul(x, w, {.transposed = below(2) == 0, .chosen = maybe(value())});
+      }
       default:
         return recurrent(x, y, z);
     }

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "kernels/operands.h"
 #include "kernels/quantized/blocks.h"
 #include "support/differential.h"
 #include "weft/kernels/quantized.h"

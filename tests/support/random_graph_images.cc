@@ -6,6 +6,7 @@
 #include "weft/convolution.h"
 #include "weft/pooling.h"
 #include "weft/quantization.h"
+#include "weft/quantized_weights.h"
 #include "weft/recurrent.h"
 #include "weft/resampling.h"
 
@@ -234,7 +235,16 @@ Tensor random_quantized(RandomGraphValues& g) {
   const auto random = [&](const Shape& s) { return cast(g.leaf(s, DType::i32, narrow ? 8 : 100), type); };
   const QuantizeOptions into{.dtype = type, .axis = axis, .block = block};
   const DequantizeOptions out{.axis = axis, .block = block};
-  switch (g.up_to(5)) {
+  switch (g.up_to(6)) {
+    case 6: {  // weights that a kernel dequantises as it reads them
+      const std::int64_t rows = 1 + g.up_to(8), k = 32 * (1 + g.up_to(1));
+      QuantizedWeights w{{QuantizedScheme::affine, g.pick(std::vector<int>{2, 3, 4, 8}), 32}};
+      w.values = cast(g.leaf({rows, k * w.format.bits / 32}, DType::i32, 100000), DType::u32);
+      w.scales = cast(g.leaf({rows, k / 32}, DType::i32, 3), g.dtype()) * 0.0009765625 + 0.0009765625;
+      w.zeros = cast(g.leaf({rows, k / 32}, DType::i32, 3), g.dtype()) * 0.0625;
+      return g.up_to(1) ? matmul(g.leaf({1 + g.up_to(3), k}), dequantize_weights(w, DType::f32).T()) * scale_of(k)
+                        : quantized_matmul(g.leaf({1 + g.up_to(3), rows}), w, {.transposed = false}) * scale_of(rows);
+    }
     case 0:
       return dequantize(random(shape), scale, zero, out) * 0.125;
     case 1:

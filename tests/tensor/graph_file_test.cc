@@ -35,6 +35,7 @@
 #include "weft/linalg.h"
 #include "weft/pooling.h"
 #include "weft/quantization.h"
+#include "weft/quantized_weights.h"
 #include "weft/random.h"
 #include "weft/recurrent.h"
 #include "weft/traced.h"
@@ -229,6 +230,18 @@ TEST_F(GraphFileTest, EveryRowWithAMake) {
     all["svd"] = [=](Graph& g) {
       const SvdResult f = svd(x(g, {2, 4, 3}, DType::c64), false);
       return std::vector{f.u, f.s, f.vh};
+    };
+    all["dequantize_weights"] = [=](Graph& g) {
+      const QuantizedWeights w{{QuantizedScheme::nbits, 4, 16, 1, 40},
+                               x(g, {3, 3, 8}, DType::u8),
+                               x(g, {3, 3}),
+                               x(g, {3, 2}, DType::u8)};
+      return std::vector{dequantize_weights(w, DType::f16)};
+    };
+    all["quantized_matmul"] = [=](Graph& g) {
+      const QuantizedWeights w{{QuantizedScheme::q6_k}, x(g, {2, 3, 210}, DType::u8)};
+      return std::vector{quantized_matmul(x(g, {4, 1, 256}), w, {.chosen = x(g, {4}, DType::i32)}),
+                         quantized_matmul(x(g, {2, 5, 3}), w, {.transposed = false, .dtype = DType::f16})};
     };
     all["svdvals"] = [=](Graph& g) { return std::vector{svdvals(x(g, {2, 4, 3}))}; };
     all["triangular_solve"] = [=](Graph& g) {

@@ -18,6 +18,7 @@
 #include "compiler/passes/merge_maps.h"
 #include "compiler/passes/merge_products.h"
 #include "compiler/passes/merge_extra_outputs.h"
+#include "compiler/passes/quantized_products.h"
 #include "compiler/passes/resolve_views.h"
 #include "compiler/passes/round_shared.h"
 #include "compiler/passes/simplify.h"
@@ -39,6 +40,7 @@ constexpr Pass kPasses[] = {
     {"folded scales", fold_scales, kFolding},
     {"scaled constants", fold_constants, kFolding},
     {"common subexpressions", common_subexpressions},
+    {"quantised products", quantized_products, kFusion},
     {"softmax", fuse_softmax, kFusion},
     {"layer norm", fuse_layer_norm, kFusion},
     {"attention", fuse_attention, kFusion},

@@ -91,8 +91,9 @@ Orders choose_orders(const Graph& graph, const Uses& uses) {
   }
   std::vector<Located> wishes = locate.copied();
   for (const NodePtr& node : graph.impl().nodes()) {
-    if (node->op().takes_strides()) continue;
-    for (const Tensor& v : node->inputs()) wishes.push_back(locate(v));
+    for (std::size_t i = 0; i < node->inputs().size(); ++i) {
+      if (!node->op().takes_strides_of(i)) wishes.push_back(locate(node->inputs()[i]));
+    }
   }
   for (const GraphPort& o : graph.impl().outputs) wishes.push_back(locate(o.value));
   Orders chosen;
@@ -136,7 +137,7 @@ Graph resolve_views(const Graph& graph, const PassContext&) {
     std::vector<Tensor> operands;
     for (const Tensor& v : node->inputs()) {
       const Tensor operand = reading(v);
-      const bool dense = node->op().takes_strides() || !operand.node()->op().is_view() || is_dense(operand);
+      const bool dense = node->op().takes_strides_of(operands.size()) || !operand.node()->op().is_view() || is_dense(operand);
       operands.push_back(dense ? operand : copy(operand));
     }
     const Tensor kernel = node->op().is_leaf() ? r.copy(*node) : r.copy(*node, node->shared_op(), std::move(operands));

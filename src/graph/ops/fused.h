@@ -31,6 +31,9 @@ class FusedOp final : public Op {
   bool joins_columns() const override { return !prologue_ && base_->joins_columns(); }
 
   bool takes_strides() const override { return base_->takes_strides(); }
+  bool takes_strides_of(std::size_t operand) const override {
+    return prologue_ || operand >= operands_ ? takes_strides() : base_->takes_strides_of(operand);
+  }
   bool works_in_place(std::size_t operand) const override;
   bool has_reference() const override { return base_->has_reference(); }
   void lower(const Launch& call) const override;

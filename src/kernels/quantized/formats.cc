@@ -203,25 +203,24 @@ QuantizedLayout of_values(const QuantizedFormat& given, DType type, const Shape&
 }
 
 void check_operand(std::string_view kernel, const QuantizedLayout& l, std::string_view what, Need need,
-                   const std::optional<View>& view) {
-  if (view ? need != Need::never : need != Need::must) return;
-  throw InvalidArgument("{}: weights of {} {} {}", kernel, name_of(l.format), view ? "have no" : "need", what);
+                   const TensorType* type) {
+  if (type ? need != Need::never : need != Need::must) return;
+  throw InvalidArgument("{}: weights of {} {} {}", kernel, name_of(l.format), type ? "have no" : "need", what);
 }
 
-// Throws unless the view is dense, of these types and of that shape behind the matrices' axes.
-void check_shape(std::string_view kernel, const QuantizedLayout& l, std::string_view what, const View& view,
-                 TypeSet types, const Shape& leading, std::initializer_list<std::int64_t> last) {
+// Throws unless the operand has one of these types and that shape behind the matrices' axes.
+void check_type(std::string_view kernel, const QuantizedLayout& l, std::string_view what, const TensorType& type,
+                TypeSet types, const Shape& leading, std::initializer_list<std::int64_t> last) {
   Shape expected = leading;
   for (const std::int64_t size : last) expected.push_back(size);
-  if (!types.contains(view.dtype)) {
-    throw TypeError("{}: {} of {} are {}, expected {}", kernel, what, name_of(l.format), to_string(view),
+  if (!types.contains(type.dtype)) {
+    throw TypeError("{}: {} of {} are {}, expected {}", kernel, what, name_of(l.format), to_string(type),
                     to_string(types));
   }
-  if (view.shape() != expected) {
-    throw ShapeError("{}: {} of {} are {}, expected {}", kernel, what, name_of(l.format), to_string(view),
+  if (type.shape != expected) {
+    throw ShapeError("{}: {} of {} are {}, expected {}", kernel, what, name_of(l.format), to_string(type),
                      to_string(expected));
   }
-  if (!view.is_dense()) throw Unsupported("{}: {} are {}, expected dense ones", kernel, what, to_string(view));
 }
 
 }  // namespace
@@ -263,27 +262,25 @@ Shape quantized_shape(const QuantizedFormat& format, DType values, const Shape& 
   return result;
 }
 
-QuantizedLayout quantized_layout(std::string_view kernel, const QuantizedMatrix& w) {
-  QuantizedLayout l = of_values(w.format, w.values.dtype, w.values.shape());
+QuantizedLayout quantized_layout(std::string_view kernel, const QuantizedFormat& format, const QuantizedTypes& w) {
+  QuantizedLayout l = of_values(format, w.values.dtype, w.values.shape);
   const SchemeRow& row = row_of(l.format.scheme);
-  if (!w.values.is_dense()) throw Unsupported("{}: values are {}, expected dense ones", kernel, to_string(w.values));
   check_operand(kernel, l, "scales", row.scale == ScaleForm::none ? Need::never : Need::must, w.scales);
   check_operand(kernel, l, "zeros", row.zeros, w.zeros);
   check_operand(kernel, l, "groups", row.groups_of_rows, w.groups);
   if (!w.scales) return l;
 
-  Shape leading = w.values.shape();
+  Shape leading = w.values.shape;
   for (int d = l.format.scheme == QuantizedScheme::nbits ? 3 : 2; d > 0; --d) leading.erase(leading.rank() - 1);
-  TypeSet scale_types = row.scales;
   if (w.groups) {
     // Groups of rows say themselves how many scales there are.
-    l.scale_rows = w.scales->rank() >= 2 ? w.scales->shape()[-2] : 0;
+    l.scale_rows = w.scales->shape.rank() >= 2 ? w.scales->shape[-2] : 0;
     if (l.scale_rows == 0 && l.rows > 0) {
       throw ShapeError("{}: scales are {}, expected [groups, {}]", kernel, to_string(*w.scales), l.scale_columns);
     }
   }
-  check_shape(kernel, l, "scales", *w.scales, scale_types, leading, {l.scale_rows, l.scale_columns});
-  if (w.groups) check_shape(kernel, l, "groups", *w.groups, kWords, leading, {l.rows});
+  check_type(kernel, l, "scales", *w.scales, row.scales, leading, {l.scale_rows, l.scale_columns});
+  if (w.groups) check_type(kernel, l, "groups", *w.groups, kWords, leading, {l.rows});
 
   const auto packed_words = [&] { return ceil_div(l.scale_columns * l.bits, 32); };
   switch (l.format.scheme) {
@@ -291,13 +288,13 @@ QuantizedLayout quantized_layout(std::string_view kernel, const QuantizedMatrix&
       if (!w.zeros) break;
       l.zero = ZeroForm::codes;
       const TypeSet shifted = kIntegers - TypeSet{DType::f8e4m3, DType::f8e5m2};
-      check_shape(kernel, l, "zeros", *w.zeros, TypeSet(w.values.dtype) & shifted, leading,
+      check_type(kernel, l, "zeros", *w.zeros, TypeSet(w.values.dtype) & shifted, leading,
                   {l.scale_rows, l.scale_columns});
       break;
     }
     case QuantizedScheme::affine:
       l.zero = ZeroForm::bias;
-      check_shape(kernel, l, "zeros", *w.zeros, kNumbers, leading, {l.scale_rows, l.scale_columns});
+      check_type(kernel, l, "zeros", *w.zeros, kNumbers, leading, {l.scale_rows, l.scale_columns});
       break;
     case QuantizedScheme::nbits:
       if (!w.zeros) {
@@ -305,11 +302,11 @@ QuantizedLayout quantized_layout(std::string_view kernel, const QuantizedMatrix&
         l.constant = static_cast<double>(1 << (l.bits - 1));
       } else if (w.zeros->dtype == DType::u8) {
         l.zero = ZeroForm::bytes;
-        check_shape(kernel, l, "zeros", *w.zeros, kBytes, leading,
+        check_type(kernel, l, "zeros", *w.zeros, kBytes, leading,
                     {l.scale_rows, ceil_div(l.scale_columns * l.bits, 8)});
       } else {
         l.zero = ZeroForm::numbers;
-        check_shape(kernel, l, "zeros", *w.zeros, kNumbers, leading, {l.scale_rows, l.scale_columns});
+        check_type(kernel, l, "zeros", *w.zeros, kNumbers, leading, {l.scale_rows, l.scale_columns});
       }
       break;
     case QuantizedScheme::gptq:
@@ -319,16 +316,36 @@ QuantizedLayout quantized_layout(std::string_view kernel, const QuantizedMatrix&
         break;
       }
       l.zero = ZeroForm::columns;
-      check_shape(kernel, l, "zeros", *w.zeros, kWords, leading, {l.scale_rows, packed_words()});
+      check_type(kernel, l, "zeros", *w.zeros, kWords, leading, {l.scale_rows, packed_words()});
       break;
     case QuantizedScheme::awq:
       l.zero = ZeroForm::awq;
-      check_shape(kernel, l, "zeros", *w.zeros, kWords, leading, {l.scale_rows, packed_words()});
+      check_type(kernel, l, "zeros", *w.zeros, kWords, leading, {l.scale_rows, packed_words()});
       break;
     default:
       break;
   }
   return l;
+}
+
+QuantizedLayout quantized_layout(std::string_view kernel, const QuantizedMatrix& w) {
+  const auto type = [](const View& view) { return TensorType{view.dtype, view.shape()}; };
+  std::optional<TensorType> types[3];
+  const std::optional<View>* const views[] = {&w.scales, &w.zeros, &w.groups};
+  for (int i = 0; i < 3; ++i) {
+    if (*views[i]) types[i] = type(**views[i]);
+  }
+  const auto pointer = [&](int i) { return types[i] ? &*types[i] : nullptr; };
+  const QuantizedLayout layout =
+      quantized_layout(kernel, w.format, {type(w.values), pointer(0), pointer(1), pointer(2)});
+  const auto check_dense = [&](std::string_view what, const View& view) {
+    if (!view.is_dense()) throw Unsupported("{}: {} are {}, expected dense ones", kernel, what, to_string(view));
+  };
+  check_dense("values", w.values);
+  if (w.scales) check_dense("scales", *w.scales);
+  if (w.zeros) check_dense("zeros", *w.zeros);
+  if (w.groups) check_dense("groups", *w.groups);
+  return layout;
 }
 
 TypeSet quantized_value_types() { return kIntegers | kWords; }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "weft/kernels/quantized.h"
+#include "weft/tensor_type.h"
 
 namespace weft::kernels {
 
@@ -55,7 +56,15 @@ struct QuantizedLayout {
   }
 };
 
-// The layout of the matrix, whose operands are checked in the name of `kernel`.
+// The types of a matrix's operands; null where one is not given.
+struct QuantizedTypes {
+  TensorType values;
+  const TensorType *scales = nullptr, *zeros = nullptr, *groups = nullptr;
+};
+
+// The layout of a matrix of operands of these types, which are checked in the name of `kernel`.
+QuantizedLayout quantized_layout(std::string_view kernel, const QuantizedFormat& format, const QuantizedTypes& types);
+// The same; views must be dense.
 QuantizedLayout quantized_layout(std::string_view kernel, const QuantizedMatrix& w);
 
 // Which types values, scales and zeros may have, for schemas.

@@ -1,0 +1,325 @@
+#include "graph/ops/quantized.h"
+
+#include <algorithm>
+
+#include "core/error_context.h"
+#include "core/format.h"
+#include "graph/graph.h"
+#include "graph/op_rows.h"
+#include "graph/op_schemas.h"
+#include "graph/ops/product.h"
+#include "graph/rules.h"
+#include "kernels/quantized/formats.h"
+#include "weft/array.h"
+#include "weft/error.h"
+#include "weft/indexing.h"
+#include "weft/quantized_weights.h"
+
+namespace weft {
+namespace {
+
+// The operands of weights that begin at `first`, as far as they are there. T: what lists have, types or views.
+template <class T>
+struct Parts {
+  const T *values = nullptr, *scales = nullptr, *zeros = nullptr, *groups = nullptr;
+};
+
+template <class T>
+Parts<T> parts_of(const QuantizedOperands& a, std::span<const T> operands, std::size_t first) {
+  std::size_t next = first;
+  const auto given = [&](bool there) { return there ? &operands[next++] : nullptr; };
+  Parts<T> parts;
+  parts.values = given(true);
+  parts.scales = given(a.scales);
+  parts.zeros = given(a.zeros);
+  parts.groups = given(a.groups);
+  return parts;
+}
+
+void check_count(std::string_view op, std::size_t given, std::size_t named) {
+  if (given == named) return;
+  throw InvalidArgument("{}: {} operands, its attributes name {}", op, given, named);
+}
+
+kernels::QuantizedLayout layout_of(std::string_view op, const QuantizedOperands& a, const Parts<TensorType>& w) {
+  return kernels::quantized_layout(op, a.format, {*w.values, w.scales, w.zeros, w.groups});
+}
+
+kernels::QuantizedMatrix matrix_of(const QuantizedOperands& a, const Parts<View>& w) {
+  const auto given = [](const View* view) { return view ? std::optional(*view) : std::nullopt; };
+  return {a.format, *w.values, given(w.scales), given(w.zeros), given(w.groups)};
+}
+
+// How many axes of the values are a matrix.
+int matrix_rank(const kernels::QuantizedFormat& f) { return f.scheme == QuantizedScheme::nbits ? 3 : 2; }
+
+// The operands of weights of a batch: each with the batch as its first axis, whether it has one or not, and axes of
+// size 1 behind it so that each entry has `leading` axes in front of its matrix.
+std::vector<Tensor> batched_weights(const QuantizedOperands& a, std::span<const Tensor> in, std::span<const int> axes,
+                                    std::int64_t size, int leading) {
+  const int own = in[0].rank() - (axes[0] >= 0 ? 1 : 0) - matrix_rank(a.format);
+  std::vector<Tensor> all;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    Tensor x = batch_first(in[i], axes[i], size);
+    Shape shape = x.shape();
+    for (int d = own; d < leading; ++d) shape.insert(1, 1);
+    all.push_back(reshape(x, shape));
+  }
+  return all;
+}
+
+std::span<const Tensor> behind_first(std::span<const Tensor> all, std::size_t count) { return all.subspan(1, count); }
+
+}  // namespace
+
+// ---- dequantize_weights
+
+std::vector<TensorType> DequantizeWeightsOp::infer(std::span<const TensorType> in) const {
+  check_count(name(), in.size(), a.weights.count());
+  const Parts<TensorType> w = parts_of(a.weights, in, 0);
+  layout_of(name(), a.weights, w);
+  const DType type = infer_dtype(name(), {w.values, w.scales, w.zeros, w.groups}, a.type);
+  return {{type, kernels::quantized_shape(a.weights.format, in[0].dtype, in[0].shape)}};
+}
+
+void DequantizeWeightsOp::lower(const Launch& call) const {
+  kernels::dequantize_weights(call.stream, matrix_of(a.weights, parts_of(a.weights, call.inputs, 0)), call.outputs[0]);
+}
+
+OpPtr DequantizeWeightsOp::with_types(std::span<const TensorType> from, std::span<const TensorType> to,
+                                      std::span<const DType> results) const {
+  // Scales and zeros stay what they are.
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (from[i].dtype != to[i].dtype) return nullptr;
+  }
+  return make_op<DequantizeWeightsOp>(DequantizeWeightsAttributes{a.weights, results[0]});
+}
+
+Derivatives DequantizeWeightsOp::vjp(const Differentiated& node, std::span<const Tensor>) const {
+  return std::vector<Tensor>(node.inputs.size());  // weights are constant
+}
+
+std::optional<Batched> DequantizeWeightsOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  const int leading = in[0].rank() - (axes[0] >= 0 ? 1 : 0) - matrix_rank(a.weights.format);
+  return batched(apply(shared_from_this(), batched_weights(a.weights, in, axes, batch_size(in, axes), leading)));
+}
+
+// ---- quantized_matmul
+
+std::vector<TensorType> QuantizedMatmulOp::infer(std::span<const TensorType> in) const {
+  check_count(name(), in.size(), 1 + a.weights.count() + std::size_t{a.chosen});
+  const Parts<TensorType> w = parts_of(a.weights, in, 1);
+  const TensorType* chosen = a.chosen ? &in.back() : nullptr;
+  layout_of(name(), a.weights, w);
+  const DType type = infer_dtype(name(), {&in[0], w.values, w.scales, w.zeros, w.groups, chosen}, a.type);
+  const Shape weights = kernels::quantized_shape(a.weights.format, in[1].dtype, in[1].shape);
+  const Shape& x = in[0].shape;
+  const auto fail = [&](std::string_view why) {
+    throw ShapeError("{}: x {}, weights {}{}: {}", name(), weft::to_string(x), weft::to_string(weights),
+                     a.transposed ? ", transposed" : "", why);
+  };
+  if (x.rank() < 2) fail("x has fewer than two axes");
+  const std::int64_t k = weights[a.transposed ? -1 : -2];
+  if (x[-1] != k) fail(std::format("inner sizes {} and {} differ", x[-1], k));
+  Shape shape;
+  const auto leading = [](const Shape& s) { return Shape(std::span(s.begin(), s.end() - 2)); };
+  try {
+    if (chosen && weights.rank() != 3) fail("matrices to choose from are [matrices, rows, columns]");
+    shape = broadcast(leading(x), chosen ? chosen->shape : leading(weights));
+  } catch (const ShapeError&) {
+    throw;
+  } catch (const InvalidArgument& e) {
+    fail(std::format("leading dimensions: {}", e.what()));
+  }
+  if (chosen && weights[0] == 0 && element_count(shape) != 0) fail("there is no matrix to choose");
+  shape.push_back(x[-2]);
+  shape.push_back(weights[a.transposed ? -2 : -1]);
+  return {{type, shape}};
+}
+
+FusionSpec QuantizedMatmulOp::fusion_spec(const gpu::Capabilities*, std::span<const TensorType> in,
+                                          std::span<const TensorType> out) const {
+  return {.epilogue_outputs = 1,
+          .epilogue_input = in[0].dtype == DType::f64 ? DType::f64 : DType::f32,
+          .work = static_cast<double>(element_count(out[0].shape)) * static_cast<double>(in[0].shape[-1])};
+}
+
+OpPtr QuantizedMatmulOp::with_types(std::span<const TensorType> from, std::span<const TensorType> to,
+                                    std::span<const DType> results) const {
+  for (std::size_t i = 1; i < from.size(); ++i) {
+    if (from[i].dtype != to[i].dtype) return nullptr;
+  }
+  QuantizedMatmulAttributes other = a;
+  other.type = results[0] == to[0].dtype ? std::nullopt : std::optional(results[0]);
+  return make_op<QuantizedMatmulOp>(other);
+}
+
+bool QuantizedMatmulOp::takes_strides_of(std::size_t operand) const { return operand == 0; }
+
+void QuantizedMatmulOp::lower(const Launch& call) const {
+  const auto& in = call.inputs;
+  const kernels::QuantizedMatrix w = matrix_of(a.weights, parts_of(a.weights, in, 1));
+  kernels::quantized_matmul(call.stream, in[0], w, a.chosen ? std::optional(in.back()) : std::nullopt, call.outputs[0],
+                            {a.transposed}, call.fusion.epilogue);
+}
+
+std::optional<OwnWork> QuantizedMatmulOp::own_work(std::span<const View> in, std::span<const View> out) const {
+  return product_work(in, out, static_cast<double>(in[0].shape()[-1]));
+}
+
+std::vector<Tensor> QuantizedMatmulOp::decomposed(std::span<const Tensor> in) const {
+  const std::size_t count = a.weights.count();
+  const DType type = in[0].dtype() == DType::f64 ? DType::f64 : DType::f32;
+  Tensor w = apply(make_op<DequantizeWeightsOp>(DequantizeWeightsAttributes{a.weights, type}),
+                   std::vector<Tensor>(in.begin() + 1, in.begin() + 1 + static_cast<std::ptrdiff_t>(count)));
+  if (a.chosen) w = gather(w, clamp(in.back(), 0, w.shape()[0] - 1), 0);
+  if (a.transposed) w = w.T();
+  return {matmul(in[0], w, a.type.value_or(in[0].dtype()))};
+}
+
+namespace {
+
+// The op's linear map of another x.
+Tensor product_of(const QuantizedMatmulAttributes& a, const Tensor& x, std::span<const Tensor> in) {
+  std::vector<Tensor> operands{x};
+  operands.insert(operands.end(), in.begin() + 1, in.end());
+  return apply(make_op<QuantizedMatmulOp>(a), std::move(operands));
+}
+
+}  // namespace
+
+Derivatives QuantizedMatmulOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
+  std::vector<Tensor> all(node.inputs.size());
+  if (!node.wanted[0]) return all;
+  const Tensor& x = node.inputs[0];
+  QuantizedMatmulAttributes back = a;
+  back.transposed = !a.transposed;
+  back.type = x.dtype();
+  all[0] = summed_to(product_of(back, g[0], node.inputs), x.shape());
+  return all;
+}
+
+Derivatives QuantizedMatmulOp::jvp(const Differentiated& node, std::span<const Tensor> tangents) const {
+  if (!tangents[0].defined()) return std::vector<Tensor>(1);
+  QuantizedMatmulAttributes same = a;
+  same.type = node.outputs[0].dtype();
+  return std::vector{product_of(same, tangents[0], node.inputs)};
+}
+
+std::optional<Batched> QuantizedMatmulOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  const std::size_t count = a.weights.count();
+  const std::span<const int> of_weights = axes.subspan(1, count);
+  const bool weights_have = std::ranges::any_of(of_weights, [](int axis) { return axis >= 0; });
+  if (weights_have && a.chosen) return std::nullopt;  // each entry would choose among matrices of its own
+  const std::int64_t size = batch_size(in, axes);
+  // Axes in front of the matrices, in an entry.
+  int leading = entry_rank(in[0], axes[0]) - 2;
+  leading = std::max(leading, a.chosen ? entry_rank(in.back(), axes.back())
+                                       : entry_rank(in[1], axes[1]) - matrix_rank(a.weights.format));
+  std::vector<Tensor> operands{batch_broadcast(in[0], axes[0], leading + 2)};
+  if (weights_have) {
+    for (const Tensor& x : batched_weights(a.weights, behind_first(in, count), of_weights, size, leading)) {
+      operands.push_back(x);
+    }
+  } else {
+    operands.insert(operands.end(), in.begin() + 1, in.begin() + 1 + static_cast<std::ptrdiff_t>(count));
+  }
+  if (a.chosen) operands.push_back(batch_broadcast(in.back(), axes.back(), leading));
+  return batched(apply(shared_from_this(), std::move(operands)));
+}
+
+// ---- Functions
+
+namespace {
+
+std::vector<Tensor> operands_of(std::string_view function, const QuantizedWeights& w) {
+  if (!w.values.defined()) throw InvalidArgument("{}: the values are an undefined Tensor", function);
+  std::vector<Tensor> all{w.values};
+  for (const Tensor& more : {w.scales, w.zeros, w.groups}) {
+    if (more.defined()) all.push_back(more);
+  }
+  return all;
+}
+
+QuantizedOperands attributes_of(const QuantizedWeights& w) {
+  return {w.format, w.scales.defined(), w.zeros.defined(), w.groups.defined()};
+}
+
+}  // namespace
+
+Shape QuantizedWeights::shape() const {
+  const std::vector<Tensor> operands = operands_of("quantised weights", *this);
+  std::vector<TensorType> types;
+  for (const Tensor& x : operands) types.push_back(x.type());
+  return DequantizeWeightsOp(DequantizeWeightsAttributes{attributes_of(*this)}).infer(types)[0].shape;
+}
+
+std::uint64_t QuantizedWeights::bytes() const {
+  std::uint64_t bytes = 0;
+  for (const Tensor& x : operands_of("quantised weights", *this)) bytes += byte_size(x.type());
+  return bytes;
+}
+
+Tensor dequantize_weights(const QuantizedWeights& w, std::optional<DType> dtype) {
+  const bool floats = w.scales.defined() && w.scales.dtype() != DType::u8 && w.scales.dtype() != DType::f8e4m3;
+  const DType type = dtype.value_or(floats ? w.scales.dtype() : DType::f32);
+  return apply(make_op<DequantizeWeightsOp>(DequantizeWeightsAttributes{attributes_of(w), type}),
+               operands_of("dequantize_weights", w));
+}
+
+Tensor quantized_matmul(const Operand& x, const QuantizedWeights& w, const QuantizedProduct& options) {
+  if (!x.defined()) throw InvalidArgument("quantized_matmul: x is an undefined Tensor");
+  if (x.rank() == 1) return squeeze(quantized_matmul(expand_dims(x, 0), w, options), -2);
+  std::vector<Tensor> operands{x};
+  for (const Tensor& part : operands_of("quantized_matmul", w)) operands.push_back(part);
+  if (options.chosen.defined()) operands.push_back(options.chosen);
+  QuantizedMatmulAttributes a{attributes_of(w), options.transposed, options.chosen.defined(), {}};
+  if (options.dtype && *options.dtype != x.dtype()) a.type = options.dtype;
+  return apply(make_op<QuantizedMatmulOp>(a), std::move(operands));
+}
+
+Tensor quantized_embedding(const QuantizedWeights& w, const Operand& indices, std::optional<DType> dtype) {
+  constexpr std::string_view kName = "quantized_embedding";
+  if (!indices.defined()) throw InvalidArgument("{}: the indices are an undefined Tensor", kName);
+  const Shape shape = w.shape();
+  if (shape.rank() != 2) {
+    throw ShapeError("{}: the weights are {}, expected [rows, columns]", kName, to_string(shape));
+  }
+  if (w.format.scheme == QuantizedScheme::gptq) {
+    throw Unsupported("{}: rows of gptq lie across words; choose rows of dequantize_weights()", kName);
+  }
+  // Rows of what is stored, and their scales, as a matrix of their own.
+  const Tensor ids = reshape(indices, {-1});
+  QuantizedWeights rows = w;
+  rows.values = gather(w.values, ids, 0);
+  const std::int64_t of_rows = w.scales.defined() ? w.scales.shape()[0] : shape[0];
+  if (of_rows == shape[0]) {
+    if (w.scales.defined()) rows.scales = gather(w.scales, ids, 0);
+    if (w.zeros.defined()) rows.zeros = gather(w.zeros, ids, 0);
+  } else {
+    // Several rows share a scale, which each row then has for itself.
+    const std::int64_t group = w.format.scheme == QuantizedScheme::awq ? kernels::complete(w.format).group
+                               : w.format.group_rows == 0              ? shape[0]
+                                                                       : w.format.group_rows;
+    const Tensor positions = cast(ids, DType::i32);
+    const Tensor inside = clamp(where(positions < 0, positions + shape[0], positions), 0, shape[0] - 1);
+    const Tensor group_of = floor_divide(inside, group);
+    rows.scales = gather(w.scales, group_of, 0);
+    if (w.zeros.defined()) rows.zeros = gather(w.zeros, group_of, 0);
+    if (w.format.scheme == QuantizedScheme::awq)
+      rows.format.group = 1;
+    else
+      rows.format.group_rows = 1;
+  }
+  Shape result = indices.shape();
+  result.push_back(shape[1]);
+  return reshape(dequantize_weights(rows, dtype), result);
+}
+
+void add_quantized_ops(OpRows& rows) {
+  rows.push_back(op_row<DequantizeWeightsOp>(schema_of_kernel("dequantize_weights", {}, "type")));
+  rows.push_back(op_row<QuantizedMatmulOp>(
+      schema_of_kernel("quantized_matmul", {}, "the one that is asked for, without one x's")));
+}
+
+}  // namespace weft

@@ -1,0 +1,310 @@
+// Products with quantised weights in graphs: what becomes one, values on every device, derivatives, batches, errors.
+#include "weft/quantized_weights.h"
+
+#include <nlohmann/json.hpp>
+
+#include "compiler/evaluate.h"
+#include "kernels/operands.h"
+#include "kernels/quantized_cases.h"
+#include "support/on_device.h"
+#include "support/quick.h"
+#include "support/reference_cases.h"
+#include "support/throws.h"
+#include "weft/array.h"
+#include "weft/convolution.h"
+#include "weft/creation.h"
+#include "weft/derivatives.h"
+#include "weft/error.h"
+#include "weft/indexing.h"
+#include "weft/quantization.h"
+#include "weft/traced.h"
+
+namespace weft::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using enum QuantizedScheme;
+
+class QuantizedWeightsTest : public OnDevice {
+ protected:
+  // Random weights whose products with small integers are exact.
+  QuantizedWeights weights(QuantizedScheme scheme, const Shape& leading, std::int64_t rows, std::int64_t columns) {
+    const RandomWeights w = random_weights(rng_, scheme, leading, rows, columns);
+    std::size_t next = 1;
+    QuantizedWeights all{w.format, tensor_of(w.views[0])};
+    if (w.scales) all.scales = tensor_of(w.views[next++]);
+    if (w.zeros) all.zeros = tensor_of(w.views[next++]);
+    if (w.groups) all.groups = tensor_of(w.views[next++]);
+    return all;
+  }
+  Tensor integers(const Shape& shape, DType type = DType::f32) {
+    const View v = random_view(rng_, shape, type);
+    set_values(v, [&](std::int64_t) { return random_int(rng_, -2, 2); });
+    return tensor_of(v);
+  }
+  // The labels of the steps that compute f compiled.
+  template <class F>
+  std::vector<std::string> steps(const F& f, const std::vector<Tensor>& inputs) {
+    Graph g;
+    std::vector<Tensor> in;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      in.push_back(g.input(std::format("x{}", i), inputs[i].dtype(), inputs[i].shape()));
+    }
+    g.output("y", f(in));
+    std::vector<std::string> labels;
+    const Executable exe = compile(g, device);
+    for (const ScheduleStep& s : exe.report().steps) labels.push_back(s.label);
+    return labels;
+  }
+  // f compiled is one kernel of that name, with the values of f's steps alone, which are exact.
+  template <class F>
+  void expect_one(const std::string& name, const F& f, const std::vector<Tensor>& inputs) {
+    const std::vector<std::string> labels = steps(f, inputs);
+    ASSERT_EQ(labels.size(), 1u) << testing::PrintToString(labels);
+    EXPECT_THAT(labels[0], HasSubstr(name));
+    Graph g;
+    std::vector<Tensor> in;
+    std::map<std::string, TensorData> data;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const std::string input = std::format("x{}", i);
+      in.push_back(g.input(input, inputs[i].dtype(), inputs[i].shape()));
+      const View v = read_view(inputs[i]);
+      data.emplace(input, TensorData::copy_of(v.dtype, v.shape(), bytes_of(v)));
+    }
+    g.output("y", f(in));
+    Executable exe = compile(g, device);
+    const Bound bound(device, g, data);
+    bound.run(exe);
+    const auto want = compiler::evaluate(g, data);
+    const auto& [output, made] = bound.outputs_.at(0);
+    std::vector<std::byte> got(byte_size(made.type()));
+    made.read_bytes(got);
+    EXPECT_TRUE(std::ranges::equal(got, want.at(output).bytes)) << exe.report().graph;
+  }
+  static std::vector<Tensor> operands(const QuantizedWeights& w) {
+    std::vector<Tensor> all{w.values};
+    for (const Tensor& t : {w.scales, w.zeros, w.groups}) {
+      if (t.defined()) all.push_back(t);
+    }
+    return all;
+  }
+  // The weights with other operands in their place, those from `first` on.
+  static QuantizedWeights with(const QuantizedWeights& w, std::span<const Tensor> in, std::size_t first) {
+    QuantizedWeights v{w.format, in[first++]};
+    if (w.scales.defined()) v.scales = in[first++];
+    if (w.zeros.defined()) v.zeros = in[first++];
+    if (w.groups.defined()) v.groups = in[first++];
+    return v;
+  }
+
+  Rng rng_{7};
+};
+INSTANTIATE_TEST_SUITE_P(Devices, QuantizedWeightsTest, testing::ValuesIn(all_devices()),
+                         [](const auto& i) { return i.param; });
+
+TEST_P(QuantizedWeightsTest, EmbeddingsOfEveryScheme) {
+  const ReferenceCases data("quantized");
+  const json cases = data.list("functions.json");
+  ASSERT_FALSE(cases.empty());
+  for (std::size_t k = 0; k < cases.size(); ++k) {
+    const json& c = cases[k];
+    if (GetParam() != "cpu" && k % 7 != 0) continue;
+    SCOPED_TRACE(c.dump().substr(0, 300));
+    const auto in = data.operands(c, "inputs");
+    QuantizedWeights w;
+    const json& a = c.at("attributes");
+    const std::string scheme = a.value("scheme", "affine");
+    w.format = {static_cast<QuantizedScheme>(std::ranges::find(kernels::kQuantizedSchemes, scheme) -
+                                             std::begin(kernels::kQuantizedSchemes)),
+                a.value("bits", 0), a.value("group", std::int64_t{0}), a.value("group_rows", std::int64_t{1}),
+                a.value("columns", std::int64_t{0})};
+    w.values = tensor_of(in[0]);
+    if (in.size() > 2 && in[2].buffer) w.scales = tensor_of(in[2]);
+    if (in.size() > 3 && in[3].buffer) w.zeros = tensor_of(in[3]);
+    if (in.size() > 4 && in[4].buffer) w.groups = tensor_of(in[4]);
+    const View want = data.operands(c, "outputs")[0];
+    const auto made = [&] { return quantized_embedding(w, tensor_of(in[1]), want.dtype); };
+    if (w.format.scheme == gptq) {
+      EXPECT_THAT(thrown_by(made), HasSubstr("Unsupported: quantized_embedding: rows of gptq lie across words"));
+      continue;
+    }
+    if (want.dtype == DType::f64 && GetParam() != "cpu") continue;
+    const Tensor y = made();
+    ASSERT_EQ(y.type(), (TensorType{want.dtype, want.shape()}));
+    Tolerance tolerance = ReferenceCases::tolerance(c);
+    tolerance.bits = false;
+    tolerance.absolute = std::max(tolerance.absolute, 0x1p-126);
+    expect_close(read_view(y), want, tolerance);
+  }
+}
+
+// A product with what was dequantised reads it as it is stored.
+TEST_P(QuantizedWeightsTest, DequantisedMatricesAreRead) {
+  for (std::size_t s = 0; s < std::size(kernels::kQuantizedSchemes); ++s) {
+    // Tests of kernels have every scheme on every device.
+    if (GetParam() != "cpu" && s % 5 != 1) continue;
+    const auto scheme = static_cast<QuantizedScheme>(s);
+    SCOPED_TRACE(kernels::kQuantizedSchemes[s]);
+    const QuantizedWeights w = weights(scheme, {}, 32, 64);
+    const std::int64_t rows = w.shape()[0], columns = w.shape()[1];
+    std::vector<Tensor> in{integers({3, columns}), integers({3, rows})};
+    for (const Tensor& t : operands(w)) in.push_back(t);
+    const auto dequantized = [&](std::span<const Tensor> x) { return dequantize_weights(with(w, x, 2), DType::f32); };
+    expect_one("quantized_matmul", [&](std::span<const Tensor> x) { return matmul(x[0], dequantized(x).T()); }, in);
+    if (leave_out_problem()) continue;
+    expect_one(
+        "quantized_matmul", [&](std::span<const Tensor> x) { return relu(matmul(x[1], dequantized(x)) + 1); }, in);
+    // From the left.
+    const std::vector<std::string> left =
+        steps([&](std::span<const Tensor> x) { return matmul(dequantized(x), x[0].T()); }, in);
+    ASSERT_EQ(left.size(), 1u) << testing::PrintToString(left);
+    EXPECT_THAT(left[0], HasSubstr("quantized_matmul"));
+  }
+}
+
+// The same of integers with scales of every granularity, as dequantize() has them.
+TEST_P(QuantizedWeightsTest, IntegersTimesScalesAreRead) {
+  struct Case {
+    Shape scale;
+    int axis;
+    std::int64_t block;
+  };
+  for (const DType type : {DType::u4, DType::i8, DType::i2}) {
+    if (GetParam() != "cpu" && type != DType::u4) continue;
+    for (const auto& [scale, axis, block] :
+         {Case{{}, 1, 0}, {{24}, 0, 0}, {{48}, 1, 0}, {{24, 1}, 0, 0}, {{24, 3}, 1, 16}, {{3, 48}, 0, 8}}) {
+      SCOPED_TRACE(std::format("{} scale of rank {}, axis {}, block {}", name(type), scale.rank(), axis, block));
+      const View q = random_bytes(rng_, {24, 48}, type);
+      const View s = random_view(rng_, scale, DType::f32);
+      set_values(s, [&](std::int64_t) { return std::ldexp(1.0, random_int(rng_, -3, 0)); });
+      const View z = random_bytes(rng_, scale, type);
+      const std::vector<Tensor> in{integers({5, 24}), integers({5, 48}), tensor_of(q), tensor_of(s), tensor_of(z)};
+      const DequantizeOptions o{.axis = axis, .block = block};
+      expect_one(
+          "quantized_matmul", [&](std::span<const Tensor> x) { return matmul(x[0], dequantize(x[2], x[3], x[4], o)); },
+          in);
+      expect_one(
+          "quantized_matmul",
+          [&](std::span<const Tensor> x) { return matmul(x[1], dequantize(x[2], x[3], {}, o).T()); }, in);
+    }
+  }
+}
+
+bool is_read(const std::string& label) { return label.find("quantized_matmul") != std::string::npos; }
+
+// Products of bytes that were dequantised on both sides are those of integers, where no scale changes along the sums.
+TEST_P(QuantizedWeightsTest, DequantisedBytesMultiplyAsIntegers) {
+  const std::vector<Tensor> in{tensor_of(random_bytes(rng_, {6, 40}, DType::u8)),
+                               tensor_of(random_bytes(rng_, {40, 12}, DType::i8)),
+                               full({6, 1}, 0.5f),
+                               full({12}, 0.25f),
+                               full({}, 7, DType::u8),
+                               full({12}, -3, DType::i8)};
+  const auto f = [](std::span<const Tensor> x) {
+    return matmul(dequantize(x[0], x[2], x[4]), dequantize(x[1], x[3], x[5], {.axis = 1}));
+  };
+  const std::vector<std::string> labels = steps(f, in);
+  EXPECT_TRUE(std::ranges::none_of(labels, is_read)) << testing::PrintToString(labels);
+  Graph g;
+  std::vector<Tensor> x;
+  for (std::size_t i = 0; i < in.size(); ++i) x.push_back(g.input(std::format("x{}", i), in[i].dtype(), in[i].shape()));
+  g.output("y", f(x));
+  EXPECT_THAT(compile(g, device).report().graph, HasSubstr("i32"));
+  // Each product and sum is exact in f32 too.
+  const Tensor a = (cast(in[0], DType::f32) - 7) * in[2], b = (cast(in[1], DType::f32) + 3) * in[3];
+  EXPECT_EQ(compile([&](const std::vector<Tensor>& v) { return f(v); })(in).to_vector<float>(),
+            matmul(contiguous(a), contiguous(b)).to_vector<float>());
+  // A scale that changes along the sums stays a factor of the weights.
+  const auto along = [](std::span<const Tensor> v) {
+    return matmul(dequantize(v[0], 0.5), dequantize(v[1], v[2], {}, {.axis = 0}));
+  };
+  const std::vector<Tensor> other{in[0], in[1], full({40}, 0.25f)};
+  const std::vector<std::string> read = steps(along, other);
+  EXPECT_TRUE(std::ranges::any_of(read, is_read)) << testing::PrintToString(read);
+}
+
+TEST_P(QuantizedWeightsTest, MixtureOfExperts) {
+  const QuantizedWeights w = weights(q4_0, {4}, 24, 64);
+  const Tensor x = integers({5, 1, 1, 64}), chosen = tensor({5, 2}, std::vector<int>{0, 1, 3, 2, 1, 1, 2, 0, -5, 9});
+  const Tensor y = quantized_matmul(x, w, {.chosen = chosen});
+  ASSERT_EQ(y.shape(), (Shape{5, 2, 1, 24}));
+  const Tensor all = dequantize_weights(w);
+  for (int i = 0; i < 5; ++i) {
+    for (int k = 0; k < 2; ++k) {
+      const std::int64_t expert = std::clamp(chosen.to_vector<int>()[static_cast<std::size_t>(2 * i + k)], 0, 3);
+      const Tensor want = matmul(x[{i, 0}], contiguous(all[{expert}]).T()), got = y[{i, k}];
+      EXPECT_EQ(got.to_vector<float>(), want.to_vector<float>());
+    }
+  }
+}
+
+TEST_P(QuantizedWeightsTest, DerivativesAndBatches) {
+  const QuantizedWeights w = weights(q8_0, {2}, 24, 64);
+  const Tensor x = integers({3, 1, 5, 64}), dense = contiguous(dequantize_weights(w));
+  const auto product = [&](const Tensor& v) { return quantized_matmul(v, w); };
+  const auto plain = [&](const Tensor& v) { return matmul(v, dense.T()); };
+  const auto loss = [](const auto& f) { return [f](const Tensor& v) { return sum(square(f(v))); }; };
+  EXPECT_EQ(grad(loss(product))(x).to_vector<float>(), grad(loss(plain))(x).to_vector<float>());
+  const Tensor batch = integers({4, 5, 64});
+  EXPECT_EQ(vmap(product)(batch).to_vector<float>(), vmap(plain)(batch).to_vector<float>());
+  // Weights themselves in batches: an entry is one matrix.
+  const auto of_matrix = [&](const Tensor& values) {
+    return quantized_matmul(batch[{0}], QuantizedWeights{w.format, values});
+  };
+  EXPECT_EQ(vmap(of_matrix)(w.values).to_vector<float>(),
+            matmul(expand_dims(batch[{0}], 0), dense.T()).to_vector<float>());
+}
+
+TEST_P(QuantizedWeightsTest, VectorsTypesAndEmptyProducts) {
+  const QuantizedWeights w = weights(affine, {}, 24, 64);
+  const std::int64_t k = w.shape()[1];
+  EXPECT_EQ(quantized_matmul(integers({k}), w).shape(), (Shape{24}));
+  EXPECT_EQ(quantized_matmul(integers({0, k}), w).shape(), (Shape{0, 24}));
+  EXPECT_EQ(quantized_matmul(integers({2, k}, DType::bf16), w).dtype(), DType::bf16);
+  EXPECT_EQ(quantized_matmul(integers({2, k}, DType::f16), w, {.dtype = DType::f32}).dtype(), DType::f32);
+  EXPECT_EQ(w.bytes(), byte_size(w.values.type()) + byte_size(w.scales.type()) + byte_size(w.zeros.type()));
+}
+
+TEST(QuantizedWeights, SaysWhatDoesNotFit) {
+  const auto of = [](DType type, const Shape& shape) { return zeros(shape, type); };
+  const auto product = [&](const Tensor& x, const QuantizedWeights& w, const QuantizedProduct& o = {}) {
+    return thrown_by([&] { (void)quantized_matmul(x, w, o); });
+  };
+  const QuantizedWeights blocks{{q4_k}, of(DType::u8, {4, 288})};
+  EXPECT_THAT(product(of(DType::f32, {2, 500}), blocks), HasSubstr("quantized_matmul: x [2, 500], weights "
+                                                                   "[4, 512], transposed: inner sizes 500 and 512"));
+  EXPECT_THAT(product(of(DType::i32, {2, 512}), blocks), HasSubstr("quantized_matmul: x is i32 [2, 512]"));
+  EXPECT_THAT(product({}, blocks), HasSubstr("x is an undefined Tensor"));
+  EXPECT_THAT(product(of(DType::f32, {2, 512}), {{q4_k}, of(DType::u8, {4, 280})}),
+              HasSubstr("values of q4_k are u8 [4, 280], expected rows of a multiple of 144 bytes"));
+  EXPECT_THAT(product(of(DType::f32, {2, 512}), {{q4_k}, of(DType::u32, {4, 288})}),
+              HasSubstr("quantised weights: values of q4_k are u32, expected u8"));
+  EXPECT_THAT(product(of(DType::f32, {2, 512}), {{q4_k}, blocks.values, of(DType::f32, {4, 1})}),
+              HasSubstr("weights of q4_k have no scales"));
+  EXPECT_THAT(product(of(DType::f32, {2, 512}), {{q4_k, 4}, blocks.values}),
+              HasSubstr("bits of q4_k is 4, which the scheme says itself"));
+  const QuantizedWeights mlx{{affine, 4, 64}, of(DType::u32, {4, 16}), of(DType::f16, {4, 2}), of(DType::f16, {4, 2})};
+  EXPECT_EQ(mlx.shape(), (Shape{4, 128}));
+  EXPECT_THAT(product(of(DType::f32, {2, 128}), {mlx.format, mlx.values, mlx.scales}),
+              HasSubstr("weights of affine need zeros"));
+  EXPECT_THAT(product(of(DType::f32, {2, 128}), {mlx.format, mlx.values, {}, mlx.zeros}),
+              HasSubstr("weights of affine need scales"));
+  EXPECT_THAT(product(of(DType::f32, {2, 128}), {mlx.format, mlx.values, of(DType::f16, {4, 3}), mlx.zeros}),
+              HasSubstr("scales of affine are f16 [4, 3], expected [4, 2]"));
+  EXPECT_THAT(product(of(DType::f32, {2, 128}), {{affine, 7, 64}, mlx.values, mlx.scales, mlx.zeros}),
+              HasSubstr("bits of affine is 7, expected one of 1, 2, 3, 4, 5, 6, 8"));
+  EXPECT_THAT(product(of(DType::f32, {2, 128}), {{affine, 4, 48}, mlx.values, mlx.scales, mlx.zeros}),
+              HasSubstr("group of affine is 48, expected one of 32, 64, 128"));
+  EXPECT_THAT(product(of(DType::f32, {2, 128}), mlx, {.chosen = of(DType::i32, {2})}),
+              HasSubstr("matrices to choose from are [matrices, rows, columns]"));
+  const QuantizedWeights integers_only{{QuantizedScheme::integers, 0, 16},
+                                       of(DType::f8e4m3, {4, 32}),
+                                       of(DType::f32, {4, 2}),
+                                       of(DType::f8e4m3, {4, 2})};
+  EXPECT_THAT(product(of(DType::f32, {2, 32}), integers_only), HasSubstr("zeros of integers are f8e4m3 [4, 2]"));
+  EXPECT_THAT(thrown_by([&] { (void)quantized_embedding(mlx, Tensor()); }), HasSubstr("the indices are an undefined"));
+}
+
+}  // namespace
+}  // namespace weft::test
