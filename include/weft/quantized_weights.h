@@ -43,6 +43,9 @@ struct QuantizedProduct {
   // takes, as in a mixture of experts. They are clamped.
   Operand chosen = {};
   std::optional<DType> dtype = {};  // of the result, instead of x's
+  // i8: x is quantised too, each row by its largest magnitude (dynamic_quantize), and the sums are exact in i32. Of
+  // integers of 8 bits whose scales do not change along the sums: group 0 of transposed ones, else group_rows 0.
+  std::optional<DType> activations = {};
 };
 
 // The product of x [..., m, k] (or [k]) with weights [..., n, k], or [..., k, n] unless transposed; leading axes

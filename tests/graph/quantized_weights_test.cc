@@ -224,6 +224,53 @@ TEST_P(QuantizedWeightsTest, DequantisedBytesMultiplyAsIntegers) {
   EXPECT_TRUE(std::ranges::any_of(read, is_read)) << testing::PrintToString(read);
 }
 
+// Convolutions of bytes too: zeros outside of x are its zero point.
+TEST_P(QuantizedWeightsTest, DequantisedBytesConvolveAsIntegers) {
+  const std::vector<Tensor> in{tensor_of(random_bytes(rng_, {2, 3, 6, 7}, DType::u8)),
+                               tensor_of(random_bytes(rng_, {4, 3, 3, 3}, DType::i8)), full({4}, 0.25f)};
+  for (const bool shifts : {false, true}) {
+    const auto f = [&](std::span<const Tensor> x) {
+      const Tensor zero = shifts ? full({}, 9, DType::u8) : Tensor();
+      return conv(dequantize(x[0], 0.5, zero), dequantize(x[1], x[2], {}, {.axis = 0}), {}, {.padding = {1, 1}});
+    };
+    const Tensor image = (cast(in[0], DType::f32) - (shifts ? 9.0f : 0.0f)) * 0.5f,
+                 filter = cast(in[1], DType::f32) * 0.25f;
+    EXPECT_EQ(compile([&](const std::vector<Tensor>& v) { return f(v); })(in).to_vector<float>(),
+              conv(contiguous(image), contiguous(filter), {}, {.padding = {1, 1}}).to_vector<float>());
+    Graph g;
+    std::vector<Tensor> x;
+    for (std::size_t i = 0; i < in.size(); ++i)
+      x.push_back(g.input(std::format("x{}", i), in[i].dtype(), in[i].shape()));
+    g.output("y", f(x));
+    const std::string text = compile(g, device).report().graph;
+    EXPECT_THAT(text, HasSubstr(shifts ? "i16" : "i32")) << text;
+  }
+}
+
+// Activations in 8 bits: x is rounded to multiples of a scale of its row, nothing else.
+TEST_P(QuantizedWeightsTest, ActivationsOfBytes) {
+  for (const bool transposed : {true, false}) {
+    for (const DType type : {DType::i8, DType::u8}) {
+      QuantizedWeights w{{QuantizedScheme::integers}, tensor_of(random_bytes(rng_, {12, 40}, type))};
+      w.format.group = transposed ? 0 : 1, w.format.group_rows = transposed ? 1 : 0;
+      const Shape scales = transposed ? Shape{12, 1} : Shape{1, 40};
+      w.scales = full(scales, 0.25f);
+      if (type == DType::u8) w.zeros = full(scales, 128, DType::u8);
+      const std::int64_t k = transposed ? 40 : 12;
+      const View values = random_view(rng_, {3, k}, DType::f32);
+      const Tensor x = tensor_of(values);
+      const Tensor y = quantized_matmul(x, w, {.transposed = transposed, .activations = DType::i8});
+      const Quantized q = dynamic_quantize(x, {.dtype = DType::i8, .axes = -1, .symmetric = true});
+      const Tensor rounded = contiguous(dequantize(q.values, q.scale));
+      const std::vector<float> want = quantized_matmul(rounded, w, {.transposed = transposed}).to_vector<float>();
+      const std::vector<float> got = y.to_vector<float>();
+      ASSERT_EQ(got.size(), want.size());
+      // Sums of k products of up to 3 and 32, each rounded to f32.
+      for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 0x1p-22 * 40 * 100);
+    }
+  }
+}
+
 TEST_P(QuantizedWeightsTest, MixtureOfExperts) {
   const QuantizedWeights w = weights(q4_0, {4}, 24, 64);
   const Tensor x = integers({5, 1, 1, 64}), chosen = tensor({5, 2}, std::vector<int>{0, 1, 3, 2, 1, 1, 2, 0, -5, 9});
@@ -303,6 +350,9 @@ TEST(QuantizedWeights, SaysWhatDoesNotFit) {
                                        of(DType::f32, {4, 2}),
                                        of(DType::f8e4m3, {4, 2})};
   EXPECT_THAT(product(of(DType::f32, {2, 32}), integers_only), HasSubstr("zeros of integers are f8e4m3 [4, 2]"));
+  EXPECT_THAT(
+      product(of(DType::f32, {2, 128}), mlx, {.activations = DType::i8}),
+      HasSubstr("activations of i8 take integers of 8 bits with one scale along the sums, the weights are affine"));
   EXPECT_THAT(thrown_by([&] { (void)quantized_embedding(mlx, Tensor()); }), HasSubstr("the indices are an undefined"));
 }
 

@@ -20,6 +20,7 @@ constexpr TypeSet kQuantized{DType::i8, DType::u8, DType::i4,     DType::u4,
 
 // ---- (q - zero) · scale
 
+// Of the new graph.
 struct Dequantized {
   Tensor q, scale, zero;  // zero may be undefined; scale and zero broadcast to q
 };
@@ -33,12 +34,12 @@ std::optional<Term> converted(Term t) {
 }
 
 // A value, or a number as one of that type; undefined for the middle of an expression.
-Tensor value_of(const Term& t, DType type) {
+Tensor value_of(const Rewriter& r, const Term& t, DType type) {
   if (const auto n = t.number()) return Graph::scalar(*n, type);
-  return t.value();
+  return t.value().defined() ? r.at(t.value()) : Tensor();
 }
 
-std::optional<Dequantized> match_map(const Tensor& v) {
+std::optional<Dequantized> match_map(const Rewriter& r, const Tensor& v) {
   if (!v.node()->op().elementwise() || v.node()->types().size() != 1 || !kFloats.contains(v.dtype()))
     return std::nullopt;
   Term y(v);
@@ -48,7 +49,7 @@ std::optional<Dequantized> match_map(const Tensor& v) {
     Term codes = y.arg(i), scale = y.arg(1 - i);
     if (scale.is(ScalarOp::cast)) scale = scale.arg(0);
     Dequantized found;
-    found.scale = value_of(scale, DType::f32);
+    found.scale = value_of(r, scale, DType::f32);
     if (!found.scale.defined() || !kFloats.contains(found.scale.dtype())) continue;
     auto inner = converted(codes);
     if (!inner) continue;
@@ -58,11 +59,12 @@ std::optional<Dequantized> match_map(const Tensor& v) {
       inner = converted(inner->arg(0));
       if (!zero || !inner) continue;
     }
-    found.q = inner->value();
-    if (!found.q.defined() || !kQuantized.contains(found.q.dtype()) || found.q.shape() != v.shape()) continue;
+    if (!inner->value().defined()) continue;
+    found.q = r.at(inner->value());
+    if (!kQuantized.contains(found.q.dtype()) || found.q.shape() != v.shape()) continue;
     if (zero) {
       if (is_floating(found.q.dtype())) continue;
-      found.zero = value_of(*zero, found.q.dtype());
+      found.zero = value_of(r, *zero, found.q.dtype());
       if (!found.zero.defined() || found.zero.dtype() != found.q.dtype()) continue;
     }
     return found;
@@ -103,7 +105,7 @@ std::optional<Matrix> matrix_of(const Tensor& v) {
 // Weights that a matrix was dequantised to; `stored` is [..., rows, columns].
 struct Weights {
   QuantizedOperands attributes;
-  std::vector<Tensor> operands;  // of the old graph, or made of such
+  std::vector<Tensor> operands;  // of the new graph
   bool swapped = false;
 };
 
@@ -113,7 +115,7 @@ Shape padded(Shape shape, int rank) {
 }
 
 // The weights of a map on `shape`, which is the stored shape with its rows or columns in blocks, or as they are.
-std::optional<Weights> in_groups(const Rewriter& r, const Dequantized& d, const Matrix& m) {
+std::optional<Weights> in_groups(const Dequantized& d, const Matrix& m) {
   const Shape& shape = m.root.shape();
   const int leading = std::max(m.stored.rank() - 2, 0);
   const std::int64_t rows = m.stored[-2], columns = m.stored[-1];
@@ -153,12 +155,11 @@ std::optional<Weights> in_groups(const Rewriter& r, const Dequantized& d, const 
   const auto place = [&](const Tensor& v) {
     return reshape(broadcast_to(v.size() == 1 ? reshape(v, {}) : v, broadcast_scales), of_scales);
   };
-  const auto at = [&](const Tensor& v) { return r.has(v) ? r.at(v) : v; };  // numbers are new
-  Weights w{a, {reshape(at(d.q), m.stored), place(at(d.scale))}, m.swapped};
+  Weights w{a, {reshape(d.q, m.stored), place(d.scale)}, m.swapped};
   if (w.operands[1].dtype() == DType::f64) return std::nullopt;
   w.attributes.scales = true;
   w.attributes.zeros = d.zero.defined();
-  if (d.zero.defined()) w.operands.push_back(place(at(d.zero)));
+  if (d.zero.defined()) w.operands.push_back(place(d.zero));
   return w;
 }
 
@@ -171,8 +172,8 @@ std::optional<Weights> weights_of(const Rewriter& r, const Tensor& v) {
     const auto& op = static_cast<const DequantizeWeightsOp&>(node.op());
     return Weights{op.a.weights, r.at(node.inputs()), m->swapped};
   }
-  const auto d = match_map(m->root);
-  return d ? in_groups(r, *d, *m) : std::nullopt;
+  const auto d = match_map(r, m->root);
+  return d ? in_groups(*d, *m) : std::nullopt;
 }
 
 // ---- Products
@@ -187,8 +188,8 @@ Tensor product(const Tensor& x, const Weights& w, bool transposed, DType type) {
 }
 
 // Bytes whose zero point and scale are the same along axis `along` of a matrix, or of filters and images.
-std::optional<Dequantized> bytes_of(const Tensor& v, std::initializer_list<int> along) {
-  auto d = match_map(v);
+std::optional<Dequantized> bytes_of(const Rewriter& r, const Tensor& v, std::initializer_list<int> along) {
+  auto d = match_map(r, v);
   if (!d || !kBytes.contains(d->q.dtype())) return std::nullopt;
   for (const Tensor& x : {d->scale, d->zero}) {
     if (!x.defined()) continue;
@@ -205,18 +206,53 @@ bool sums_fit(std::int64_t count) { return count <= INT32_MAX / (255 * 255); }
 
 Tensor integer_product(const Rewriter& r, const Node& node) {
   const Tensor &x = node.inputs()[0], &w = node.inputs()[1];
-  const auto a = bytes_of(x, {-1}), b = bytes_of(w, {-2});
+  const auto a = bytes_of(r, x, {-1}), b = bytes_of(r, w, {-2});
   if (!a || !b || !sums_fit(x.shape()[-1])) return {};
-  const auto at = [&](const Tensor& v) { return !v.defined() || !r.has(v) ? v : r.at(v); };
   // Zero points that are several have all axes but the one of the sums.
   const auto zero = [&](const Tensor& v, Shape shape, int axis) {
-    if (!v.defined() || v.size() == 1) return at(v);
+    if (!v.defined() || v.size() == 1) return v;
     shape[axis] = 1;
-    return broadcast_to(at(v), shape);
+    return broadcast_to(v, shape);
   };
-  const Tensor sums = matmul_integer(at(a->q), at(b->q), zero(a->zero, x.shape(), -1), zero(b->zero, w.shape(), -2));
-  const Tensor scale = cast(at(a->scale), DType::f32) * cast(at(b->scale), DType::f32);
+  const Tensor sums = matmul_integer(a->q, b->q, zero(a->zero, x.shape(), -1), zero(b->zero, w.shape(), -2));
+  const Tensor scale = cast(a->scale, DType::f32) * cast(b->scale, DType::f32);
   return cast(cast(sums, DType::f32) * scale, node.types()[0].dtype);
+}
+
+// Of x whose scale and zero point are numbers, and filters with one of each for an output.
+Tensor integer_convolution(const Rewriter& r, const Node& node) {
+  const Tensor &x = node.inputs()[0], &w = node.inputs()[1];
+  const auto a = match_map(r, x), b = match_map(r, w);
+  const auto axes = node.op().channel_axes();
+  if (!a || !b || !axes || !kBytes.contains(a->q.dtype()) || !kBytes.contains(b->q.dtype())) return {};
+  if (a->scale.size() != 1 || (a->zero.defined() && a->zero.size() != 1)) return {};
+  const std::int64_t outputs = w.shape()[0];
+  for (const Tensor& v : {b->scale, b->zero}) {
+    if (v.defined() && v.size() != 1 && (v.size() != outputs || v.rank() != w.rank())) return {};
+  }
+  if (outputs == 0 || !sums_fit(w.size() / outputs)) return {};
+  // Differences from a zero point take 9 bits.
+  const auto shifted = [&](const Dequantized& d) {
+    if (!d.zero.defined()) return d.q;
+    const Tensor zero = cast(d.zero, DType::i16);
+    return cast(d.q, DType::i16) - (d.zero.size() == 1 ? reshape(zero, {}) : zero);
+  };
+  const Tensor left = shifted(*a), right = shifted(*b);
+  const OpPtr op =
+      node.op().with_types(node.input_types(), std::vector{left.type(), right.type()}, std::vector{DType::i32});
+  if (!op) return {};
+  const Tensor sums = apply(op, {left, right});
+  if (sums.dtype() != DType::i32) return {};
+  Tensor scale = cast(b->scale, DType::f32);
+  if (b->scale.size() == 1) {
+    scale = reshape(scale, {});
+  } else {
+    Shape shape = Shape::filled(sums.rank(), 1);
+    shape[axes->result < 0 ? axes->result + sums.rank() : axes->result] = outputs;
+    scale = reshape(scale, shape);
+  }
+  const Tensor all = cast(reshape(a->scale, {}), DType::f32) * scale;
+  return cast(cast(sums, DType::f32) * all, node.types()[0].dtype);
 }
 
 }  // namespace
@@ -224,10 +260,11 @@ Tensor integer_product(const Rewriter& r, const Node& node) {
 Graph quantized_products(const Graph& graph, const PassContext&) {
   Rewriter r(graph);
   return r.run([&](const Node& node) -> Tensor {
-    if (node.op().name() != "matmul" || !is_floating(node.types()[0].dtype)) return {};
+    const bool convolves = node.op().name() == "conv";
+    if ((!convolves && node.op().name() != "matmul") || !kFloats.contains(node.types()[0].dtype)) return {};
+    if (convolves) return integer_convolution(r, node);
     const Tensor &x = node.inputs()[0], &w = node.inputs()[1];
     const DType type = node.types()[0].dtype;
-    if (!kFloats.contains(type)) return {};
     if (Tensor y = integer_product(r, node); y.defined()) return y;
     if (kFloats.contains(x.dtype())) {
       if (const auto found = weights_of(r, w)) return product(r.at(x), *found, found->swapped, type);

@@ -13,6 +13,7 @@
 #include "weft/array.h"
 #include "weft/error.h"
 #include "weft/indexing.h"
+#include "weft/quantization.h"
 #include "weft/quantized_weights.h"
 
 namespace weft {
@@ -267,9 +268,51 @@ Tensor dequantize_weights(const QuantizedWeights& w, std::optional<DType> dtype)
                operands_of("dequantize_weights", w));
 }
 
+namespace {
+
+// The product of bytes, of x quantised by rows.
+Tensor integer_matmul(const Tensor& x, const QuantizedWeights& w, const QuantizedProduct& options) {
+  constexpr std::string_view kName = "quantized_matmul";
+  if (*options.activations != DType::i8) {
+    throw TypeError("{}: activations are {}, expected i8", kName, name(*options.activations));
+  }
+  const Shape shape = w.shape();
+  const DType values = w.values.dtype();
+  const int along = options.transposed ? -1 : -2;
+  if (w.format.scheme != QuantizedScheme::integers || (values != DType::i8 && values != DType::u8) ||
+      w.scales.shape()[along] != 1) {
+    throw InvalidArgument(
+        "{}: activations of i8 take integers of 8 bits with one scale along the sums, the weights are {} {} with "
+        "scales {}",
+        kName, kernels::kQuantizedSchemes[static_cast<std::size_t>(w.format.scheme)], to_string(w.values.type()),
+        w.scales.defined() ? to_string(w.scales.type()) : "of their own");
+  }
+  if (options.chosen.defined()) throw InvalidArgument("{}: activations of i8 take no chosen matrices", kName);
+  // One of each for each output.
+  const auto of_outputs = [&](const Tensor& v) {
+    if (!v.defined()) return v;
+    const int across = options.transposed ? -2 : -1;
+    const std::int64_t count = v.shape()[across], outputs = shape[across];
+    const Tensor each =
+        count == 1 || count == outputs
+            ? v
+            : slice(repeat(v, w.format.group_rows == 0 || !options.transposed ? w.format.group : w.format.group_rows,
+                           v.rank() + across),
+                    v.rank() + across, 0, outputs);
+    return options.transposed ? each.T() : each;
+  };
+  const Quantized q = dynamic_quantize(x, {.dtype = DType::i8, .axes = -1, .symmetric = true});
+  const Tensor sums = matmul_integer(q.values, options.transposed ? w.values.T() : w.values, {}, of_outputs(w.zeros));
+  const Tensor scale = q.scale * cast(of_outputs(w.scales), DType::f32);
+  return cast(cast(sums, DType::f32) * scale, options.dtype.value_or(x.dtype()));
+}
+
+}  // namespace
+
 Tensor quantized_matmul(const Operand& x, const QuantizedWeights& w, const QuantizedProduct& options) {
   if (!x.defined()) throw InvalidArgument("quantized_matmul: x is an undefined Tensor");
   if (x.rank() == 1) return squeeze(quantized_matmul(expand_dims(x, 0), w, options), -2);
+  if (options.activations) return integer_matmul(x, w, options);
   std::vector<Tensor> operands{x};
   for (const Tensor& part : operands_of("quantized_matmul", w)) operands.push_back(part);
   if (options.chosen.defined()) operands.push_back(options.chosen);
