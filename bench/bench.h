@@ -25,6 +25,8 @@ struct Options {
   std::vector<std::string> families;  // of kernels; none: all
   int calls = 192;                    // of a submit, for measuring the host's time
   std::vector<int> kernels{1, 20, 48};  // of the graphs that are compiled
+  int layers = 32;                    // of the model that decodes, and the columns of its tokens' vectors
+  std::int64_t width = 4096;
   Timing timing;
   std::uint64_t mebibytes = 256, cold = 512;  // of the large tensors; of the operands of a ColdCase, with their copies
   bool json = false;
@@ -128,7 +130,8 @@ class KernelBench {
   void report_estimates();
 
  private:
-  double estimate(const Work& work, const Call& call, std::span<const KernelRun> dispatches);
+  // Milliseconds of a call, which does the work so many times.
+  double estimate(const Work& work, int turns, const Call& call, std::span<const KernelRun> dispatches);
   Device device_;
   const Options& options_;
   Report& report_;
@@ -148,6 +151,7 @@ void bench_runs(const Device& device, const Options& options, Report& report);
 void bench_tensors(const Device& device, const Options& options, Report& report);
 void bench_derivatives(const Device& device, const Options& options, Report& report);
 void bench_arrays(const Device& device, const Options& options, Report& report);
+void bench_decode(const Device& device, const Options& options, Report& report);
 void bench_encoder(const Options& options, Report& report);
 void bench_start(const Options& options, Report& report, const std::string& program);
 

@@ -201,7 +201,7 @@ void KernelBench::measure(const std::string& name, Unit unit, double amount, con
   Work work = more;
   if (unit == Unit::bytes) work.bytes = static_cast<std::uint64_t>(amount);
   else work.flops = amount;
-  const double estimated = estimate(work, call, dispatches) / turns;
+  const double estimated = estimate(work, turns, call, dispatches) / turns;
   errors_.push_back(std::max(estimated / ms, ms / estimated));
   const char* const unit_name = unit == Unit::bytes ? "GB/s" : "TFLOP/s";
   nlohmann::ordered_json details = {{"device", device_.name()}, {"ms", ms}, {"estimated_ms", estimated}};
@@ -234,8 +234,8 @@ void KernelBench::measure(const ColdCase& cold) {
           static_cast<int>(turns));
 }
 
-double KernelBench::estimate(const Work& work, const Call& call, std::span<const KernelRun> dispatches) {
-  if (!device_.is_gpu()) return calibration_.estimate_seconds(work) * 1e3;
+double KernelBench::estimate(const Work& work, int turns, const Call& call, std::span<const KernelRun> dispatches) {
+  if (!device_.is_gpu()) return turns * calibration_.estimate_seconds(work) * 1e3;
   const auto seconds_of = [&](std::span<const KernelRun> all) {
     double seconds = 0;
     for (const KernelRun& d : all) seconds += calibration_.estimate_seconds(d.work);

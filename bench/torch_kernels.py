@@ -34,7 +34,7 @@ def sample(call, calls):
 FAMILIES = {"copy": (*FLOATS, "u8"), "cast": ("f32",), "generate": ("f32", "f16"), "elementwise": FLOATS,
             "rows": FLOATS, "lengths": ("f32", "f16"), "shapes": ("f32", "f16"),
             "row_fusion": ("f32", "f16"), "gradients": ("f32", "f16"), "move": ("f32", "f16"),
-            "scan": ("f32", "f16"), "attention": ("f32", "f16"), "matmul": ("f32", "f16"), "conv": ("f32", "f16"),
+            "scan": ("f32", "f16"), "attention": ("f32", "f16"), "matmul": ("f32", "f16"), "quantized": ("f16", "bf16"), "conv": ("f32", "f16"),
             "rnn": ("f32", "f16"), "quantize": ("f32", "f16"), "pool": ("f32", "f16"), "resize": ("f32", "f16"), "fft": ("f32",), "linalg": ("f32",),
             "distributions": ("f32",)}
 
@@ -48,14 +48,33 @@ class Bench:
             return torch.randint(0, 256, shape, dtype=torch.uint8, device="cuda")
         return (torch.rand(shape, device="cuda") * 2 - 1).to(TYPES[kind])
 
+    def asked(self, name):
+        return any(part in name for part in self.args.only.split("|"))
+
+    def compiled(self, function):
+        if not self.args.compile:
+            return function
+        torch.compiler.reset()  # one function of many shapes would soon be left to eager mode
+        return torch.compile(function, dynamic=False)
+
     def measure(self, name, unit, work, function, *operands):
-        if not any(part in name for part in self.args.only.split("|")):
+        if not self.asked(name):
             return
-        f = function
-        if self.args.compile:
-            torch.compiler.reset()  # one function of many shapes would soon be left to eager mode
-            f = torch.compile(function, dynamic=False)
-        call = lambda: f(*operands)  # noqa: E731
+        f = self.compiled(function)
+        self.time(name, unit, work, lambda: f(*operands))
+
+    def measure_in_turn(self, name, unit, work, function, weights):
+        """Calls take turns over weights, which come from memory then; in a graph, because they are short."""
+        f = self.compiled(function)
+        for w in weights[:1] * 3:
+            f(w)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            for w in weights:
+                f(w)
+        self.time(name, unit, work, graph.replay, len(weights))
+
+    def time(self, name, unit, work, call, turns=1):
         for _ in range(3):
             call()
         total, calls = 0.0, 1
@@ -65,7 +84,7 @@ class Bench:
             if ms * calls < self.args.milliseconds:
                 calls *= 2
         calls = max(1, int(self.args.milliseconds / ms))
-        ms = statistics.median(sample(call, calls) for _ in range(7))
+        ms = statistics.median(sample(call, calls) for _ in range(7)) / turns
         rate = work / (ms * 1e-3) / (1e9 if unit == "GB/s" else 1e12)
         print(json.dumps({"name": name, "value": rate, "unit": unit, "ms": ms, "device": torch.cuda.get_device_name(),
                           "torch": torch.__version__, "compiled": self.args.compile}), flush=True)
@@ -399,6 +418,48 @@ class Bench:
         for m, n, k in few:
             self.measure(f"matmul {kind} [{m}, {k}] x [{k}, {n}]", "TFLOP/s", 2.0 * m * n * k,
                          torch.matmul, self.random((m, k), kind), self.random((k, n), kind))
+
+    def quantized(self, kind):
+        """Products with f16 weights; of bf16 with 4-bit weights, which PyTorch packs in an order of its own."""
+        int4 = getattr(torch, "_weight_int4pack_mm", None)
+        if kind == "bf16" and int4 is None:
+            print("torch_kernels.py: this PyTorch has no _weight_int4pack_mm", file=sys.stderr)
+            return
+        for k, n in ((4096, 4096), (4096, 14336), (14336, 4096), (4096, 128256)):
+            if kind == "f16":
+                many = (2048,) if k == 4096 and n <= 14336 else ()
+                self.products_in_turn("dense", kind, n, k, (1, 4, 8, *many), 2 * n * k, lambda: self.random((n, k), kind),
+                                      lambda x, w: x @ w.T)
+                continue
+            for group in (32, 64, 128):
+                self.products_in_turn(f"quantized affine 4/{group}", kind, n, k, (1, 4, 8), n * k // 2 + 4 * (n * k // group),
+                                      lambda: self.packed(n, k, group),  # noqa: B023
+                                      lambda x, w: int4(x, w[0], group, w[1]))  # noqa: B023
+
+    def products_in_turn(self, form, kind, n, k, rows, size, make, product):
+        """The product with weights of so many bytes, of each number of rows."""
+        weights = []
+        for m in rows:
+            name = f"{form} {kind} [{m}, {k}] x [{n}, {k}]T"
+            if not self.asked(name):
+                continue
+            while len(weights) < min(max((self.args.mebibytes << 21) // size, 1), 64):
+                weights.append(make())
+            x = self.random((m, k), kind)
+            few = m <= 8
+            self.measure_in_turn(name, "GB/s" if few else "TFLOP/s", size if few else 2.0 * m * n * k,
+                                 lambda w: product(x, w), weights)  # noqa: B023
+
+    @staticmethod
+    def packed(n, k, group):
+        """Random 4-bit weights and their scales and zeros, as _weight_int4pack_mm takes them."""
+        try:
+            codes = torch.ops.aten._convert_weight_to_int4pack(
+                torch.randint(0, 256, (n, k // 2), dtype=torch.uint8, device="cuda"), 8)
+        except RuntimeError:  # before PyTorch 2.5 codes were one in an i32
+            codes = torch.ops.aten._convert_weight_to_int4pack(
+                torch.randint(0, 16, (n, k), dtype=torch.int32, device="cuda"), 8)
+        return codes, torch.rand((k // group, n, 2), device="cuda").to(torch.bfloat16) / 64
 
     def conv(self, kind):
         torch.backends.cudnn.allow_tf32 = False

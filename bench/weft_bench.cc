@@ -1,4 +1,4 @@
-// weft_bench: measures kernels, their calls on the host, compiling, runs, a sentence encoder and start-up on a device.
+// weft_bench: measures kernels, their calls on the host, compiling, runs, decoding, a sentence encoder and start-up on a device.
 // Results of kernels are checked in the run that is timed; data are random; outputs are poisoned first.
 // docs/performance.md describes how its tables were made.
 
@@ -72,6 +72,20 @@ int main(int argc, char** argv) try {
       "- loops of small kernels; the condition of while_loop is read back in each turn\n"
       "- an LSTM and a GRU with their gradients, and a step of training a perceptron\n"
       "bench/derivatives_peers.py times the same in PyTorch and JAX, under the same names, for --compare. Medians.");
+  CLI::App* decode = app.add_subcommand("decode", "The products of a language model for one token, with quantised weights");
+  add_only_option(*decode, o);
+  decode->add_option("--layers", o.layers, "Layers of the model")->check(CLI::Range(1, 1024))->capture_default_str();
+  decode->add_option("--width", o.width, "Columns of its tokens' vectors, a multiple of 512; other sizes in proportion")
+      ->check(CLI::Range(512, 65536))
+      ->capture_default_str();
+  decode->add_option("--mebibytes", o.mebibytes, "Size of what is copied, to compare with")->capture_default_str();
+  decode->footer(
+      "Timed are the seven products of each layer of Llama 3 8B and the last one, for one token. Each takes an earlier "
+      "one's result, and weights of its own (4.2 GB in all). GB/s count packed values, scales and zeros; beside them "
+      "the rate at which a copy reads and writes.\n"
+      "- tokens back to back, which the device is busy with\n"
+      "- the host's time of a token: its recorded dispatches replayed and submitted, and the kernels called anew\n"
+      "- both with the wait for the result. Medians.");
   CLI::App* encoder = app.add_subcommand("encoder", "A sentence encoder: ids in, embeddings out");
   encoder->add_option("--model", o.model, "Directory of the model [WEFT_MODEL_DIR]");
   encoder->add_option("--shapes", o.shapes, "batch x length, separated by commas")->capture_default_str();
@@ -112,6 +126,11 @@ int main(int argc, char** argv) try {
   if (all || *tensors) bench_tensors(Device::open(o.device), o, report);
   if (all || *arrays) bench_arrays(Device::open(o.device), o, report);
   if (all || *derivatives) bench_derivatives(Device::open(o.device), o, report);
+  if (all || *decode) {
+    const Device device = Device::open(o.device);
+    if (all && (!device.is_gpu() || device.gpu().capabilities().software)) o.layers = 1, o.width = 512;
+    bench_decode(device, o, report);
+  }
   if (all || *encoder) bench_encoder(o, report);
   if (all || *start) bench_start(o, report, program);
   report.draw();
