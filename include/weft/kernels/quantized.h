@@ -115,13 +115,30 @@ struct QuantizedMatmulOptions {
 void quantized_matmul(Stream& stream, const View& x, const QuantizedMatrix& w, const std::optional<View>& chosen,
                       const View& y, const QuantizedMatmulOptions& options = {}, const Epilogue& epilogue = {});
 
-// Stores weights x [..., rows, columns] in that format, of which w has the memory: each group by its own range.
-//   affine               MLX's rule: the end of larger magnitude is a multiple of the scale, which has its sign
-//   mxfp4, mxfp8, nvfp4  MLX's rules: the scale is max |x| / 6 or / 448, to the nearest power of two of E8M0, or E4M3
-//   integers, nbits      with zeros: from min(x, 0) to max(x, 0); without: the element of largest magnitude is
-//                        ±2^(bits - 1), as in q4_0
-//   q4_0 q4_1 q5_0 q5_1 q8_0 ggml_mxfp4   ggml's reference rules
-// The others come from searches or calibration, and are refused. Throws InvalidArgument, Unsupported.
+// Stores weights x [..., rows, columns] in that format, of which w has the memory: each group by its own range, to the
+// same bits on every device. x is f32, f16, bf16 or (on the CPU) f64, in any layout, and computed in f32.
+//
+// affine, by MLX's rule: the end of larger magnitude has the code 0 and is the bias, and the scale has the other sign.
+// A group of zeros has the scale -1e-7, the least magnitude, and the bias 0. Of one bit the scale is max - min, and the
+// bias min. Codes come from the scale and the bias before these are rounded to their types.
+//
+// mxfp4, mxfp8, nvfp4: the scale is max |x| / 6 or / 448, to the power of two that is nearest by its logarithm (E8M0; 1
+// for zeros), or to the nearest E4M3. Codes are the nearest to x / scale, saturated; ties go to the even code, and 0
+// keeps its sign, as by OCP and on MLX's GPUs (on its CPU they do not).
+//
+// integers, nbits, by onnxruntime's scales: with zeros, the range is from min(x, 0) to max(x, 0); without, the number
+// of largest magnitude (of two, the negative one) has the code -2^(bits - 1), and the scale the other sign. A group of
+// zeros has the scale 0 (-0 without zeros). Codes are those of `quantize` by the scale as it is stored, or the zero
+// point where that is 0; nbits has the zero point behind the last column, too, and behind a row's last zero point the
+// bits of 2^(bits - 1). Unsigned integers need zeros. Of f8e4m3 and f8e5m2 the scale is max |x| / the type's largest
+// number.
+//
+// q4_0, q4_1, q5_0, q5_1, q8_0, ggml_mxfp4: by ggml's reference rules, products and sums rounded one by one. All other
+// schemes come from searches or calibration, and are refused.
+//
+// In ranges -0 is 0, and a group is taken for zeros where all of it is below 2^-100. One with NaN or infinity, or whose
+// range f32 does not hold, has NaN for its scale (the code 255 of ggml_mxfp4, which has none), and codes and zeros of
+// 0. Where x has no elements, nothing is stored. Throws InvalidArgument, Unsupported.
 void quantize_weights(Stream& stream, const View& x, const QuantizedMatrix& w);
 
 }  // namespace weft::kernels
