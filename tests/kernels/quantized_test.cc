@@ -2,18 +2,23 @@
 // MLX and onnx.
 #include "weft/kernels/quantized.h"
 
+#include <gmock/gmock.h>
+
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "cpu/executor.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/operands.h"
 #include "kernels/quantized/quantized_matmul.h"
 #include "kernels/quantized_cases.h"
+#include "support/chunks.h"
 #include "support/devices.h"
 #include "support/quick.h"
 #include "support/reference_cases.h"
 #include "support/throws.h"
 #include "weft/error.h"
+#include "weft/kernels/quantize.h"
 #include "weft/kernels/table.h"
 
 namespace weft::test {
@@ -118,8 +123,229 @@ Problem random_quantized_product(Rng& rng) {
   return p;
 }
 
+constexpr QuantizedScheme kStored[] = {QuantizedScheme::integers, QuantizedScheme::affine, QuantizedScheme::mxfp4,
+                                       QuantizedScheme::mxfp8,    QuantizedScheme::nvfp4,  QuantizedScheme::nbits,
+                                       QuantizedScheme::q4_0,     QuantizedScheme::q4_1,   QuantizedScheme::q5_0,
+                                       QuantizedScheme::q5_1,     QuantizedScheme::q8_0,   QuantizedScheme::ggml_mxfp4};
+
+// Numbers of which some are ties, or special: of each scheme there are groups of zeros, of tiny numbers, and with NaN.
+std::function<double(std::int64_t)> numbers_to_store(Rng& rng, bool special) {
+  const int kind = random_int(rng.details(), 0, 3);
+  return [&rng, special, kind](std::int64_t i) -> double {
+    Rng& details = rng.details();
+    if (special && details() % 29 == 0) {
+      constexpr double kSpecial[] = {NAN, INFINITY, -INFINITY, 3e38, -3e38, 6e4};
+      return pick(details, kSpecial);
+    }
+    if (kind == 3 && i / 64 % 3 == 0) {
+      constexpr double kTiny[] = {0.0, -0.0, 1e-39, -1e-39, 1e-32, -0.0};
+      return pick(details, kTiny);
+    }
+    const double quarter = random_int(details, -32, 32) * 0.25;
+    if (kind == 0) return quarter;
+    return std::ldexp(quarter + random_int(details, -1000, 1000) * 1e-4, random_int(details, -3, kind == 1 ? 0 : 9));
+  };
+}
+
+Problem random_quantization(Rng& rng) {
+  constexpr DType kTypes[] = {DType::f32, DType::f32, DType::f16, DType::bf16};
+  const QuantizedScheme scheme = pick(rng, kStored);
+  RandomWeights w = random_weights(rng, scheme, random_shape(rng, 0, 2, 6), random_int(rng.details(), 0, 20),
+                                   random_int(rng.details(), 1, 300));
+  for (std::size_t i = 0; i < w.views.size(); ++i) {
+    DType type = w.views[i].dtype;
+    // Without zero points integers have a sign; or 8-bit floats.
+    if (i == 0 && scheme == QuantizedScheme::integers && !w.zeros) {
+      constexpr DType kFloats[] = {DType::f8e4m3, DType::f8e5m2};
+      type = bits(type) == 8 && rng() % 2 ? pick(rng, kFloats)
+             : bits(type) == 8            ? DType::i8
+             : bits(type) == 4            ? DType::i4
+                                          : DType::i2;
+    }
+    w.views[i] = random_view(rng, w.views[i].shape(), type, rng() % 2 ? Kind::dense : Kind::offset);
+  }
+  const bool special = rng() % 4 == 0;
+  Problem p;
+  p.inputs = {random_view(rng, w.shape, pick(rng, kTypes), random_input_kind(rng))};
+  set_values(p.inputs[0], numbers_to_store(rng, special));
+  p.outputs = w.views;
+  p.what = to_text(w.format) + " of " + to_string(p.inputs[0]);
+  for (const View& v : p.outputs) p.what += " " + to_string(v);
+  if (!special) p.tolerance = kSameBits;  // NaN may have any payload
+  p.call = [=](Stream& s, auto in, auto out) { kernels::quantize_weights(s, in[0], w.matrix(out)); };
+  return p;
+}
+
 const bool registered = differential("dequantize_weights", random_dequantization, 2) &&
+                        differential("quantize_weights", random_quantization, 2, 24) &&
                         differential("quantized_matmul", random_quantized_product, 2, 24);
+
+// Where codes of integers end, and how far apart they are: what a scale and a zero of f32 make of them.
+struct Ladder {
+  double scale, least, most;
+};
+
+double half_at(const View& bytes, std::int64_t at) {
+  float16 h;
+  std::memcpy(&h, bytes.buffer.data() + bytes.offset + at, 2);
+  return h;
+}
+
+Ladder ladder_of(QuantizedScheme scheme, const RandomWeights& w, std::int64_t group) {
+  using S = QuantizedScheme;
+  if (!w.scales) {
+    const kernels::BlockFormat& format = kernels::block_format(scheme);
+    const double d = half_at(w.views[0], group * format.bytes);
+    const double least = format.adds ? half_at(w.views[0], group * format.bytes + 2) : 0;
+    if (scheme == S::q4_0) return {d, -8 * d, 7 * d};
+    if (scheme == S::q5_0) return {d, -16 * d, 15 * d};
+    if (scheme == S::q8_0) return {d, -127 * d, 127 * d};
+    return {d, least, least + (scheme == S::q4_1 ? 15 : 31) * d};
+  }
+  const double scale = value(w.views[1], group), zero = w.zeros ? value(w.views[2], group) : 0;
+  if (scheme == S::affine) return {scale, zero, zero + ((1 << w.format.bits) - 1) * scale};
+  const double half = scheme == S::nbits ? 1 << (w.format.bits - 1) : 128;
+  return {scale, -(half + zero) * scale, (half - 1 - zero) * scale};
+}
+
+// What is stored is the nearest number that the group's scale makes, and no number is a whole scale beyond its ends.
+TEST(QuantizeWeights, StoresTheNearestNumbers) {
+  using S = QuantizedScheme;
+  cpu::Executor cpu;
+  Rng rng(5);
+  const auto stored = [&](RandomWeights& w, const View& x) {
+    kernels::quantize_weights(cpu, x, w.matrix(w.views));
+    const View y = random_view(rng, w.shape, DType::f32);
+    kernels::dequantize_weights(cpu, w.matrix(w.views), y);
+    return y;
+  };
+  const auto given = [&](QuantizedScheme scheme, int bits, std::int64_t group) {
+    RandomWeights w;
+    w.format = {.scheme = scheme, .bits = bits, .group = group};
+    w.shape = {3, 256};
+    const auto add = [&](const Shape& shape, DType type) { w.views.push_back(random_view(rng, shape, type)); };
+    if (scheme == S::integers) {
+      add(w.shape, DType::i8);
+    } else if (scheme == S::nbits) {
+      add({3, 256 / group, group * bits / 8}, DType::u8);
+    } else if (scheme == S::affine) {
+      add({3, 8 * bits}, DType::u32);
+    } else {
+      const kernels::BlockFormat& format = kernels::block_format(scheme);
+      add({3, 256 / format.elements * format.bytes}, DType::u8);
+      return w;
+    }
+    w.scales = true;
+    add({3, 256 / group}, DType::f32);
+    if (scheme == S::affine) {
+      w.zeros = true;
+      add({3, 256 / group}, DType::f32);
+    }
+    return w;
+  };
+  std::vector<RandomWeights> all{given(S::integers, 0, 16)};
+  for (const int bits : {1, 2, 3, 4, 5, 6, 8}) all.push_back(given(S::affine, bits, 32));
+  for (const int bits : {2, 3, 4, 5, 6, 7, 8}) all.push_back(given(S::nbits, bits, 32));
+  for (const S scheme : {S::q4_0, S::q4_1, S::q5_0, S::q5_1, S::q8_0}) all.push_back(given(scheme, 0, 0));
+  for (RandomWeights& w : all) {
+    const View x = random_view(rng, w.shape, DType::f32);
+    set_values(x, [&](std::int64_t i) {
+      return random_int(rng, -1000, 1000) * std::ldexp(1e-3, static_cast<int>(i / 256)) + 0.1;
+    });
+    const View y = stored(w, x);
+    // A scale of f16 is off by as much as its elements are by.
+    const S scheme = w.format.scheme;
+    const double slack = w.scales ? 1e-4 : 0.07;
+    for (std::int64_t i = 0; i < x.count(); ++i) {
+      const Ladder l = ladder_of(scheme, w, i / (w.format.group ? w.format.group : 32));
+      const double v = value(x, i), step = std::abs(l.scale);
+      const double inside = std::clamp(v, std::min(l.least, l.most), std::max(l.least, l.most));
+      ASSERT_LE(std::abs(value(y, i) - inside), (0.5 + slack) * step) << to_text(w.format) << " " << i << " " << v;
+      ASSERT_LE(std::abs(v - inside), (1 + slack) * step) << to_text(w.format) << " " << i << " " << v;
+    }
+  }
+  // Of E2M1 and E4M3 two adjacent numbers are apart by less than the half of the larger.
+  for (const S scheme : {S::mxfp4, S::mxfp8, S::nvfp4, S::ggml_mxfp4}) {
+    RandomWeights w = random_weights(rng, scheme, {}, 3, 256);
+    const View x = random_view(rng, w.shape, DType::f32);
+    set_values(x, [&](std::int64_t) { return random_int(rng, -1000, 1000) * 1e-3; });
+    const View y = stored(w, x);
+    for (std::int64_t i = 0; i < x.count(); ++i) {
+      const double v = value(x, i);
+      ASSERT_LE(std::abs(value(y, i) - v), std::max(0.3 * std::abs(v), 0.07)) << to_text(w.format) << " " << i;
+    }
+  }
+}
+
+// The codes of rows are those of `quantize` by their scales and zero points.
+TEST(QuantizeWeights, CodesOfQuantize) {
+  cpu::Executor cpu;
+  Rng rng(8);
+  for (const DType type : {DType::i8, DType::u8, DType::i4, DType::u4, DType::i2, DType::f8e4m3, DType::f8e5m2}) {
+    for (const DType scale_type : {DType::f32, DType::f16, DType::bf16}) {
+      const Shape shape{5, 96};
+      const View x = random_view(rng, shape, DType::f32), scales = random_view(rng, {5, 1}, scale_type),
+                 values = random_view(rng, shape, type), expected = random_view(rng, shape, type);
+      set_values(x, numbers_to_store(rng, false));
+      std::optional<View> zeros;
+      if (!is_signed(type) || (rng() % 2 && !is_floating(type))) zeros = random_view(rng, {5, 1}, type);
+      set_element_bits(x, 0, 0x41000000);  // no row of zeros
+      kernels::quantize_weights(cpu, x, {{.scheme = QuantizedScheme::integers}, values, scales, zeros});
+      kernels::quantize(cpu, x, scales, zeros, expected);
+      expect_close(values, expected, kSameBits, std::string(name(type)) + " " + std::string(name(scale_type)));
+    }
+  }
+}
+
+// NaN and infinity make a group NaN, whose codes are 0; numbers whose difference f32 does not hold, too.
+TEST(QuantizeWeights, NumbersThatAreNone) {
+  cpu::Executor cpu;
+  Rng rng(6);
+  for (const double bad : {static_cast<double>(NAN), static_cast<double>(INFINITY), -static_cast<double>(INFINITY)}) {
+    for (const QuantizedScheme scheme : kStored) {
+      if (scheme == QuantizedScheme::ggml_mxfp4) continue;  // has no NaN
+      RandomWeights w = random_weights(rng, scheme, {}, 2, 512);
+      if (scheme == QuantizedScheme::integers) {
+        w.format.group = 64, w.format.group_rows = 1;
+        w.shape = {2, 512};
+        w.views = {random_view(rng, w.shape, DType::i8), random_view(rng, {2, 8}, DType::f32)};
+        w.zeros = false;
+      }
+      const View x = random_view(rng, w.shape, DType::f32);
+      set_values(x, [&](std::int64_t i) { return i == 3 ? bad : static_cast<double>(i % 17); });
+      kernels::quantize_weights(cpu, x, w.matrix(w.views));
+      const View y = random_view(rng, w.shape, DType::f32);
+      kernels::dequantize_weights(cpu, w.matrix(w.views), y);
+      EXPECT_TRUE(std::isnan(value(y, 0))) << to_text(w.format);
+      EXPECT_FALSE(std::isnan(value(y, y.count() - 1))) << to_text(w.format);
+    }
+  }
+}
+
+TEST(QuantizeWeights, Refusals) {
+  cpu::Executor cpu;
+  Rng rng(7);
+  const auto refused = [&](const RandomWeights& w) {
+    const View x = random_view(rng, w.shape, DType::f32);
+    return thrown_by([&] { kernels::quantize_weights(cpu, x, w.matrix(w.views)); });
+  };
+  for (std::size_t i = 0; i < std::size(kernels::kQuantizedSchemes); ++i) {
+    const auto scheme = static_cast<QuantizedScheme>(i);
+    if (std::ranges::find(kStored, scheme) != std::end(kStored)) continue;
+    RandomWeights w = random_weights(rng, scheme, {}, 32, 256);
+    EXPECT_THAT(refused(w), testing::StartsWith("Unsupported: quantize_weights: ")) << kernels::kQuantizedSchemes[i];
+  }
+  RandomWeights w;
+  w.format = {.scheme = QuantizedScheme::integers};
+  w.scales = true;
+  w.shape = {2, 8};
+  w.views = {random_view(rng, w.shape, DType::u8), random_view(rng, {2, 1}, DType::f32)};
+  EXPECT_THAT(refused(w), testing::StartsWith("InvalidArgument: quantize_weights: values are u8 [2, 8] without zeros"));
+  w.views[0].dtype = DType::i8;
+  EXPECT_EQ(refused(w), "nothing");
+  w.shape = {2, 7};
+  EXPECT_THAT(refused(w), testing::StartsWith("InvalidArgument: quantize_weights: x is f32 [2, 7], expected"));
+}
 
 class QuantizedTest : public testing::TestWithParam<std::string> {
  protected:
@@ -162,6 +388,79 @@ TEST_P(QuantizedTest, ReferenceCases) {
       if (kernel == "quantized_matmul" && inputs[0].dtype == DType::f16) tolerance.absolute *= 0x1p12;
       expect_close(to_host(device_, into[k]), outputs[k], tolerance, c.dump().substr(0, 300));
     }
+  }
+}
+
+// Weights that exceed a binding are stored by rows of groups.
+using QuantizeWeightsChunks = ChunksTest;
+TEST_F(QuantizeWeightsChunks, Rows) {
+  using S = QuantizedScheme;
+  struct Stored {
+    kernels::QuantizedFormat format;
+    DType values, zeros;
+    Shape shape, stored, scales, points;  // points: of zeros, where there are any
+  };
+  const Stored all[] = {
+      {{.scheme = S::affine, .bits = 3}, DType::u32, DType::f16, {2, 150, 192}, {2, 150, 18}, {2, 150, 3}, {2, 150, 3}},
+      {{.scheme = S::nbits, .bits = 5, .group = 16, .columns = 180},
+       DType::u8,
+       DType::u8,
+       {3, 130, 180},
+       {3, 130, 12, 10},
+       {3, 130, 12},
+       {3, 130, 8}},
+      {{.scheme = S::integers, .group = 6, .group_rows = 3},
+       DType::i4,
+       DType::i4,
+       {330, 97},
+       {330, 97},
+       {110, 17},
+       {110, 17}},
+      {{.scheme = S::integers, .group = 1}, DType::i8, DType::i8, {400, 64}, {400, 64}, {400, 64}, {400, 64}},
+      {{.scheme = S::integers, .group_rows = 8}, DType::i8, {}, {104, 300}, {104, 300}, {13, 1}, {}},
+      {{.scheme = S::q8_0}, DType::u8, {}, {2, 2, 70, 256}, {2, 2, 70, 272}, {}, {}}};
+  for (const Stored& w : all) {
+    for (const Kind kind : {Kind::dense, Kind::reversed}) {
+      const View x = random_view(rng, w.shape, DType::f32, kind);
+      std::vector<View> outputs{random_view(rng, w.stored, w.values)};
+      if (w.scales.rank()) outputs.push_back(random_view(rng, w.scales, DType::f16));
+      if (w.points.rank()) outputs.push_back(random_view(rng, w.points, w.zeros));
+      if (w.format.group == 1) outputs[1] = random_view(rng, w.scales, DType::f32);
+      both(
+          {x}, outputs,
+          [&](Stream& s, auto in, auto out) {
+            const auto maybe = [&](std::size_t i) { return i < out.size() ? std::optional(out[i]) : std::nullopt; };
+            kernels::quantize_weights(s, in[0], {w.format, out[0], maybe(1), maybe(2)});
+          },
+          kSameBits);
+    }
+  }
+  // One group of more than a binding.
+  const View x = random_view(rng, {200, 128}, DType::f32);
+  const View scale = random_view(rng, {1, 1}, DType::f32), values = random_view(rng, x.shape(), DType::i8);
+  EXPECT_THAT(message_of([&] {
+                both(
+                    {x}, {values, scale},
+                    [&](Stream& s, auto in, auto out) {
+                      kernels::quantize_weights(s, in[0], {{.scheme = S::integers, .group_rows = 0}, out[0], out[1]});
+                    },
+                    kSameBits);
+              }),
+              testing::HasSubstr("where it cannot be cut"));
+}
+
+// All operands in one buffer, as parts of a model's weights are.
+TEST_P(QuantizedTest, OneBuffer) {
+  for (const DType type : {DType::f32, DType::f16}) {
+    const Buffer buffer = Buffer::host(8192);
+    const View x(buffer, 0, type, {4, 96}), values(buffer, 2048, DType::u8, {4, 6, 10}),
+        scales(buffer, 2560, type, {4, 6}), zeros(buffer, 3072, DType::u8, {4, 4});
+    set_values(x, [](std::int64_t i) { return static_cast<double>(i * 7919 % 1001) * 1e-2 - 4; });
+    const kernels::QuantizedFormat format{.scheme = QuantizedScheme::nbits, .bits = 5, .group = 16};
+    run_both(
+        device_, std::array{x}, std::array{values, scales, zeros},
+        [&](Stream& s, auto in, auto out) { kernels::quantize_weights(s, in[0], {format, out[0], out[1], out[2]}); },
+        kSameBits);
   }
 }
 

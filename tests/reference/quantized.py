@@ -6,7 +6,8 @@ evaluator (DequantizeLinear). GPTQ's and AWQ's layouts and MatMulNBits are writt
 is checked against onnxruntime where that has the width. Products are those of these weights in f64.
 
 Weights are computed in f32, so what one multiplication gives is the same on every machine, and compared as bits. Codes
-that weights are stored as are those of MLX, gguf and onnxruntime, byte for byte."""
+that weights are stored as are those of MLX, gguf and onnxruntime, byte for byte; of 8-bit floats, and where MLX's CPU and GPUs
+differ, those of ml_dtypes."""
 import itertools
 import json
 import pathlib
@@ -581,16 +582,17 @@ def weights(type, shape, group):
     """Groups, a few of which are special: of zeros, only positive, only negative, with one far end."""
     x = rng.normal(0, 1, (int(np.prod(shape)) // group, group))
     end = lambda n: lambda g: np.append(g[1:], n)
-    kinds = [lambda g: g * 0, np.abs, lambda g: -np.abs(g), end(-7.0), end(7.0)]
+    kinds = [lambda g: np.abs(g) * 0, np.abs, lambda g: -np.abs(g), end(-7.0), end(7.0)]
     for i, f in enumerate(kinds[: len(x)]):
         x[i] = f(x[i])
     return rng.permutation(x).reshape(shape).astype(DTYPES[type])
 
 
 def by_mlx(x, type, bits, group):
-    """Affine weights by MLX, as a case."""
-    q, s, b = mx.quantize(mx.array(x.astype(np.float32)).astype(MLX[type]), group, bits)
-    outputs = [Stored("u32", np.array(q)), Stored(type, from_mlx(s)), Stored(type, from_mlx(b))]
+    """Affine weights by MLX, as a case; of f64 those of x as f32."""
+    narrow = "f32" if type == "f64" else type
+    q, s, b = mx.quantize(mx.array(x.astype(np.float32)).astype(MLX[narrow]), group, bits)
+    outputs = [Stored("u32", np.array(q)), Stored(narrow, from_mlx(s)), Stored(narrow, from_mlx(b))]
     stored(x, type, outputs, affine_attributes(bits, group))
 
 
@@ -599,7 +601,7 @@ def stored(x, type, outputs, attributes):
 
 
 # MLX: the end of larger magnitude is stored as 0 and the scale has the other sign. (A group of zeros has the scale
-# -1e-7.) With 1 bit there are only the two ends.
+# -1e-7.) With 1 bit there are only the two ends, the scale is their difference, and the least number is the bias.
 for bits, group, type in AFFINE:
     def positions(x):
         g = x.astype(np.float64).reshape(-1, group)
@@ -619,6 +621,7 @@ x = np.concatenate([np.arange(16) * 0.5 - 7.5 + 0.25, np.linspace(-7.5, 0, 16)])
 x[0, :16] = np.clip(x[0, :16], -7.5, 0)
 by_mlx(x, "f32", 4, 32)
 by_mlx(weights("f32", (2, 3, 64), 64), "f32", 4, 64)
+by_mlx(weights("f64", (2, 128), 64), "f64", 4, 64)
 
 
 def micro_codes(g, scheme):
@@ -680,16 +683,35 @@ for scheme, type in itertools.product(GROUPS, NUMBERS):
     stored(x, type, micro_stored(x, type, scheme), {"scheme": scheme})
     if scheme == "nvfp4":
         stored(x, type, micro_stored(x, type, scheme, "f8e4m3"), {"scheme": scheme})
-# MLX on the CPU has rules of its own for these. Ties of E2M1 go to the smaller magnitude (on its GPUs to the even
-# code), what becomes 0 is +0 (on its GPUs it keeps its sign), and the E8M0 scale of zeros is 1 (on its GPUs 2^-127).
+# MLX on the CPU has rules of its own for these; the rules here are those of its GPUs, and of OCP. Ties of E2M1 go to the
+# even code, and what becomes 0 keeps its sign (on MLX's CPU they go to the smaller magnitude, and 0 has no sign). The
+# E8M0 scale of zeros is 1, as on its CPU (on its GPUs 2^-127).
+def by_ocp(x, scheme):
+    g = x.reshape(len(x), -1, GROUPS[scheme])
+    most, type = (448, ml_dtypes.float8_e4m3fn) if scheme == "mxfp8" else (6, ml_dtypes.float4_e2m1fn)
+    scale = np.abs(g).max(-1) / np.float32(most)
+    if scheme == "nvfp4":
+        s = scale.astype(ml_dtypes.float8_e4m3fn)
+        codes_of_scales, scale = s.view(np.uint8), s.astype(np.float32)
+    else:
+        power = np.where(scale == 0, 0, np.rint(np.log2(np.where(scale == 0, 1, scale)))).astype(int)
+        codes_of_scales, scale = (power + 127).astype(np.uint8), np.ldexp(np.float32(1), power)
+    v = np.where(scale[..., None] == 0, g * 0, g / np.where(scale == 0, 1, scale)[..., None])
+    codes = np.clip(v, -most, most).astype(type).view(np.uint8).reshape(x.shape)
+    return [Stored("u32", words(codes, 8 if scheme == "mxfp8" else 4)), Stored("u8", codes_of_scales)]
+
+
 ties = [0.25, -0.25, 0.75, -0.75, 1.25, -1.25, 1.75, -1.75, 2.5, -2.5, 3.5, -3.5, 5, -5, -0.1, 6]
 ties = np.array([ties * 2], np.float32)
-stored(ties, "f32", micro_stored(ties, "f32", "mxfp4"), {"scheme": "mxfp4"})
-stored(ties, "f32", micro_stored(ties, "f32", "nvfp4"), {"scheme": "nvfp4"})
+eights = np.array([[448, 17, -17, 19, -19, 2.0**-10, -2.0**-10, 3 * 2.0**-10] * 4], np.float32)
 for scheme in GROUPS:
+    stored(ties, "f32", by_ocp(ties, scheme), {"scheme": scheme})
     x = np.zeros((2, 32), np.float32)
     x[1] = 6.0
-    stored(x, "f32", micro_stored(x, "f32", scheme), {"scheme": scheme})
+    stored(x, "f32", by_ocp(x, scheme), {"scheme": scheme})
+    x[0, 5:9] = -0.0
+    stored(x, "f32", by_ocp(x, scheme), {"scheme": scheme})
+stored(eights, "f32", by_ocp(eights, "mxfp8"), {"scheme": "mxfp8"})
 # A scale that is too small for E4M3 is 0, and so is every element.
 x = np.full((1, 16), 2.0**-12, np.float32)
 stored(x, "f32", micro_stored(x, "f32", "nvfp4"), {"scheme": "nvfp4"})
@@ -729,7 +751,7 @@ for scheme in ("q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "ggml_mxfp4"):
 
 
 # Ranges of nbits and integers: with zero points from min(x, 0) to max(x, 0), without by the element of largest
-# magnitude. Groups of zeros are left out: their scale is not said.
+# magnitude.
 def ranged(g, bits, shifts):
     """Scales, zero points of unsigned codes, and where the codes are between integers, of groups in the last axis."""
     g = g.astype(np.float32)
@@ -738,7 +760,8 @@ def ranged(g, bits, shifts):
         scale = (high - low) / np.float32((1 << bits) - 1)
         zero = -low.astype(np.float64) / scale
     else:
-        end = np.take_along_axis(g, np.abs(g).argmax(-1)[..., None], -1)[..., 0]
+        # Of ends as large, the negative one.
+        end = np.where(np.abs(g.max(-1)) > np.abs(g.min(-1)), g.max(-1), g.min(-1))
         scale = end / np.float32(-(1 << (bits - 1)))
         zero = np.full(scale.shape, 1 << (bits - 1), np.float64)
     return scale, zero, g.astype(np.float64) / scale[..., None]
@@ -794,6 +817,36 @@ for bits, shifts, type in itertools.product(range(2, 9), (False, True), NUMBERS)
         if shifts:
             same(outputs[2].array.ravel(), z, ("zeros of nbits", bits))
     stored(g.reshape(rows, -1), type, outputs, changed(scheme="nbits", bits=bits, group=group))
+# Rows that end inside a block: the rest of it has the zero point, and so stands for 0. The bits behind the last zero point
+# of a row are those of half of the range, as onnxruntime has them. Of zeros, the scale is 0 (-0 without zero points).
+for bits, shifts, columns in itertools.product(range(2, 9), (False, True), (37, 80)):
+    rows, group = 3, 16
+    count = -(-columns // group)
+    g = some_groups("f32", (rows, count, group), bits, shifts)
+    g[1, 0] = 0
+    if not shifts:
+        g[2, 0] = np.resize([7, -7, 2, 0.1], group)  # two ends of one magnitude
+    if columns % group:
+        g[:, -1] = np.roll(np.sort(g[:, -1], axis=-1), 1, axis=-1)  # its ends come first
+        g[:, -1, columns % group:] = 0
+    with np.errstate(invalid="ignore"):
+        scale, zero, codes = codes_by(g, bits, shifts)
+    zero[1, 0], codes[1, 0] = (0, 0) if shifts else (1 << (bits - 1),) * 2
+    filled = np.concatenate([zero, np.full((rows, 8), 1 << (bits - 1))], -1)
+    points = packed(filled, bits)[:, : -(-count * bits // 8)]
+    outputs = [Stored("u8", packed(codes, bits)), Stored("f32", scale)] + ([Stored("u8", points)] if shifts else [])
+    x = g.reshape(rows, -1)[:, :columns]
+    if bits in (2, 4, 8):
+        q, s = outputs[0].array.copy(), np.zeros(rows * count, np.float32)
+        z = np.zeros(points.size, np.uint8)
+        by_runtime = getattr(runtime, f"quantize_matmul_{bits}bits")
+        by_runtime(q, np.ascontiguousarray(x.T), s, z, group, rows, columns, not shifts)
+        unpack = lambda a: np.unpackbits(a.reshape(rows, -1), axis=-1, bitorder="little")[:, : columns * bits]
+        same(unpack(outputs[0].array), unpack(q), ("codes of nbits", bits, shifts, columns))
+        same(scale.ravel(), s, ("scales of nbits", bits, columns))
+        if shifts:
+            same(points.ravel(), z, ("zeros of nbits", bits, columns))
+    stored(x, "f32", outputs, changed(scheme="nbits", bits=bits, group=group, columns=columns if columns % group else 0))
 for q, shifts, type in itertools.product(["i8", "u8", "i4", "u4", "i2", "u2"], (False, True), NUMBERS):
     bits = int(q[1:])
     if (q[0] == "u" and not shifts) or (type != "f32" and bits > 4):
@@ -808,6 +861,19 @@ for q, shifts, type in itertools.product(["i8", "u8", "i4", "u4", "i2", "u2"], (
         back = lambda a: a.reshape(rows // down, columns // along, down, along).swapaxes(1, 2).reshape(rows, columns)
         outputs = [Stored(q, back(codes) + low), Stored(type, scale)] + ([Stored(q, zero + low)] if shifts else [])
         stored(back(g), type, outputs, integer_attributes(group, group_rows))
+# 8-bit floats: the largest magnitude is the type's largest number.
+for q, type in itertools.product(["f8e4m3", "f8e5m2"], [*NUMBERS, "f64"]):
+    most, scale_type = {"f8e4m3": 448, "f8e5m2": 57344}[q], "f32" if type == "f64" else type
+    for rows, columns, group, group_rows in [(3, 32, 16, 1), (3, 19, 0, 1), (4, 9, 0, 0)]:
+        along, down = group or columns, group_rows or rows
+        x = weights(type, (rows // down, columns // along, down * along), down * along)
+        x[0, 0] = rng.normal(0, 1, down * along)
+        x[0, 0, :4] = [1.75, -1.0625, 2.0**-20, -0.0]
+        scale = Stored(scale_type, np.abs(x.astype(np.float32)).max(-1) / np.float32(most))
+        divisor = np.where(scale.f32 == 0, 1, scale.f32)[..., None]
+        codes = np.clip(x.astype(np.float32) / divisor, -most, most)
+        back = lambda a: a.reshape(rows // down, columns // along, down, along).swapaxes(1, 2).reshape(rows, columns)
+        stored(back(x), type, [Stored(q, back(codes)), scale], integer_attributes(group, group_rows))
 
 np.save(OUT / "bytes.npy", np.frombuffer(bytes(cpu_kernel_cases.bytes_), np.uint8))
 # Embeddings are a function of tensors.

@@ -1,20 +1,22 @@
 // Matrices of quantised weights, a few bits an element with a scale for each group of them, and products that
 // dequantise what they read. Conventions that all kernels share are in weft/kernels.h.
 //
-// scheme     source                         stored as                                                      w
-// integers   ONNX's DequantizeLinear        values of a type [rows, cols]; scales, zeros? for blocks       (q - zero) ·
-// scale affine     MLX's quantize                 u32 [rows, cols · bits / 32]; scales, zeros (its biases)       q ·
-// scale + zero mxfp4      MLX, OCP microscaling          u32, E2M1; scales E8M0 (u8) q · scale mxfp8      MLX, OCP
-// microscaling          u32, E4M3; scales E8M0 (u8)                                    q · scale nvfp4      MLX u32,
-// E2M1; scales E4M3 (u8 or f8e4m3)                          q · scale nbits      ONNX Runtime's MatMulNBits     u8
-// [rows, blocks, group · bits / 8]; scales, zeros?            (q - zero) · scale gptq       AutoGPTQ u32 or i32 [rows ·
-// bits / 32, cols]; scales, zeros?, groups?   (q - zero) · scale awq        AutoAWQ                        u32 or i32
-// [rows, cols / 8]; scales, zeros                     (q - zero) · scale q4_0 …     GGUF, by the same names        u8
-// [rows, bytes of cols]: blocks that have their scales        ggml's
+// scheme    source                  values                              a weight
+// integers  ONNX DequantizeLinear   a type's [rows, cols]               (value - zero) · scale, zeros?
+// affine    MLX                     u32 [rows, cols · bits / 32]        value · scale + zero (MLX's bias)
+// mxfp4     MLX, OCP                the same, E2M1; scales E8M0 (u8)    value · scale
+// mxfp8     MLX, OCP                the same, E4M3; scales E8M0 (u8)    value · scale
+// nvfp4     MLX                     the same, E2M1; scales E4M3         value · scale
+// nbits     ONNX MatMulNBits        u8 [rows, blocks, group bytes]      (value - zero) · scale, zeros?
+// gptq      AutoGPTQ                u32 [rows · bits / 32, cols]        (value - zero) · scale, zeros?, groups?
+// awq       AutoAWQ                 u32 [rows, cols / 8]                (value - zero) · scale
+// q4_0 …    GGUF, the same names    u8 [rows, bytes], with the scales   ggml's
+// u32 may be i32, as PyTorch has it; E4M3 scales are u8 or f8e4m3.
 //
-// Bits follow each other from the lowest bit of a byte or word on, along a row; those of gptq down a column, and awq's
-// in the order 0 2 4 6 1 3 5 7. A group is adjacent elements of a row; of gptq and awq, adjacent rows of a column, for
-// their rows are what the others' columns are: the axis over which a product sums. Leading axes are matrices.
+// Bits follow each other from the lowest bit of a byte or word on, along a row; those of gptq down a column. The half
+// bytes of a word of awq are the columns 0 2 4 6 1 3 5 7 of eight. A group is adjacent elements of a row; of gptq and
+// awq, adjacent rows of a column, for their rows are what the others' columns are: the axis over which a product sums.
+// Leading axes are matrices.
 //
 // Scales and zeros have an element for each group, [rows, groups] ([groups, cols] of gptq and awq). Zeros are numbers
 // of the scales' type, or packed as the values are (nbits, gptq, awq: rows of nbits are whole bytes; gptq's are 1 less
@@ -115,13 +117,30 @@ struct QuantizedMatmulOptions {
 void quantized_matmul(Stream& stream, const View& x, const QuantizedMatrix& w, const std::optional<View>& chosen,
                       const View& y, const QuantizedMatmulOptions& options = {}, const Epilogue& epilogue = {});
 
-// Stores weights x [..., rows, columns] in that format, of which w has the memory: each group by its own range.
-//   affine               MLX's rule: the end of larger magnitude is a multiple of the scale, which has its sign
-//   mxfp4, mxfp8, nvfp4  MLX's rules: the scale is max |x| / 6 or / 448, to the nearest power of two of E8M0, or E4M3
-//   integers, nbits      with zeros: from min(x, 0) to max(x, 0); without: the element of largest magnitude is
-//                        ±2^(bits - 1), as in q4_0
-//   q4_0 q4_1 q5_0 q5_1 q8_0 ggml_mxfp4   ggml's reference rules
-// The others come from searches or calibration, and are refused. Throws InvalidArgument, Unsupported.
+// Stores weights x [..., rows, columns] in that format, of which w has the memory: each group by its own range, to the
+// same bits on every device. x is f32, f16, bf16 or (on the CPU) f64, in any layout, and computed in f32.
+//
+// affine, by MLX's rule: the end of larger magnitude has the code 0 and is the bias, and the scale has the other sign.
+// A group of zeros has the scale -1e-7, the least magnitude, and the bias 0. Of one bit the scale is max - min, and the
+// bias min. Codes come from the scale and the bias before these are rounded to their types.
+//
+// mxfp4, mxfp8, nvfp4: the scale is max |x| / 6 or / 448, to the power of two that is nearest by its logarithm (E8M0; 1
+// for zeros), or to the nearest E4M3. Codes are the nearest to x / scale, saturated; ties go to the even code, and 0
+// keeps its sign, as by OCP and on MLX's GPUs (on its CPU they do not).
+//
+// integers, nbits, by onnxruntime's scales: with zeros, the range is from min(x, 0) to max(x, 0); without, the number
+// of largest magnitude (of two, the negative one) has the code -2^(bits - 1), and the scale the other sign. A group of
+// zeros has the scale 0 (-0 without zeros). Codes are those of `quantize` by the scale as it is stored, or the zero
+// point where that is 0; nbits has the zero point behind the last column, too, and behind a row's last zero point the
+// bits of 2^(bits - 1). Unsigned integers need zeros. Of f8e4m3 and f8e5m2 the scale is max |x| / the type's largest
+// number.
+//
+// q4_0, q4_1, q5_0, q5_1, q8_0, ggml_mxfp4: by ggml's reference rules, products and sums rounded one by one. All other
+// schemes come from searches or calibration, and are refused.
+//
+// In ranges -0 is 0, and a group is taken for zeros where all of it is below 2^-100. One with NaN or infinity, or whose
+// range f32 does not hold, has NaN for its scale (the code 255 of ggml_mxfp4, which has none), and codes and zeros of
+// 0. Where x has no elements, nothing is stored. Throws InvalidArgument, Unsupported.
 void quantize_weights(Stream& stream, const View& x, const QuantizedMatrix& w);
 
 }  // namespace weft::kernels

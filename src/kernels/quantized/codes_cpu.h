@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 
 namespace weft::kernels {
@@ -12,9 +13,23 @@ inline float e2m1_to_f32(std::uint32_t code) {
   return code & 8 ? -kMagnitudes[code & 7] : kMagnitudes[code & 7];
 }
 
+// The nearest: of two as near, the even code, or (`down`) the smaller magnitude, where what becomes 0 has no sign.
+inline std::uint32_t e2m1_from_f32(float x, bool down) {
+  const float a = std::abs(x);
+  std::uint32_t code = 0;
+  for (const float middle : {0.25f, 1.25f, 2.5f, 5.0f}) code += a > middle;
+  for (const float middle : {0.75f, 1.75f, 3.5f}) code += down ? a > middle : a >= middle;
+  return std::signbit(x) && !(down && code == 0) ? code | 8 : code;
+}
+
 // OCP's E8M0, powers of two: 2^(code - 127), and NaN.
 inline float e8m0_to_f32(std::uint32_t code) {
   return std::bit_cast<float>(code == 0 ? 0x00400000u : code == 255 ? 0x7fc00000u : code << 23);
+}
+// The nearest by its logarithm, of a normal number that is not the largest.
+inline std::uint32_t e8m0_from_f32(float x) {
+  constexpr std::uint32_t kRootOfTwo = 0x3504f4;  // the mantissa of the first number above √2
+  return (std::bit_cast<std::uint32_t>(x) + (0x800000 - kRootOfTwo)) >> 23;
 }
 
 }  // namespace weft::kernels

@@ -52,6 +52,18 @@ void add_quantized_rows(TableRows& rows) {
                        quantized_matmul(s, r.in(0), matrix(r, 1), r.maybe_in(5), r.out(0),
                                         r.options<QuantizedMatmulOptions>());
                      }));
+  rows.push_back(row({.name = "quantize_weights",
+                      .family = "quantized",
+                      .summary = "weights in groups of a few bits an element that share a scale, each by its own range",
+                      .formula = "x ≈ dequantize_weights(values, scales, zeros)",
+                      .inputs = {ranked("x", "[..., rows, columns]", 2)},
+                      .outputs = {kValuesOperand, kScalesOperand, kZerosOperand},
+                      .signatures = {{kFloats, kValues, kScales, kZeros}},
+                      .attributes = schemas_of<QuantizedFormat>()},
+                     [](Stream& s, const Reader& r) {
+                       quantize_weights(s, r.in(0),
+                                        {r.options<QuantizedFormat>(), r.out(0), r.maybe_out(1), r.maybe_out(2)});
+                     }));
 }
 
 }  // namespace weft::kernels
