@@ -112,8 +112,9 @@ struct QuantizedMatmulOptions {
 // (a mixture of experts); indices are clamped.
 //
 // x is f32, f16, bf16, or (on the CPU) f64; y any of these. Weights are dequantised in f32 as they are read, and sums
-// are f32 (f64 of f64): |error| ≤ k · 2^-23 · Σ|x·w|. Of x in f16 on cooperative matrices, weights are rounded to f16.
-// Throws InvalidArgument, Unsupported.
+// are f32 (f64 of f64): |error| ≤ k · 2^-23 · Σ|x| · (|value · scale| + |zero|), with what is added or comes off, times
+// the scale, as zero: a GPU may sum both by themselves. Of x in f16 on cooperative matrices, weights are rounded to
+// f16. Throws InvalidArgument, Unsupported.
 void quantized_matmul(Stream& stream, const View& x, const QuantizedMatrix& w, const std::optional<View>& chosen,
                       const View& y, const QuantizedMatmulOptions& options = {}, const Epilogue& epilogue = {});
 

@@ -17,7 +17,7 @@ namespace {
 
 // Tile rows that consecutive workgroups cover before they move to the next tile column.
 constexpr int kRowsPerBand = 8, kSubgroupMatrixRows = 16;
-// Elements of a read operand that a thread of kind gemv_k multiplies at a time.
+// Elements of a read operand that a thread of matmul_read_gemv.wgsl multiplies at a time.
 constexpr int kRun = 32;
 
 void add_operand(Call& call, std::string_view name, const View& view, bool k_is_last, int width) {
@@ -42,8 +42,8 @@ View all_matrices(const MatmulProblem& p, const View& matrix) {
 }
 
 void add_read_operand(Call& call, std::string_view name, const MatmulProblem& p, const View& view, bool k_is_last,
-                      int width) {
-  p.reader->add(call, name, p.chosen ? all_matrices(p, view) : view);
+                      int width, bool runs) {
+  p.reader->add(call, name, p.chosen ? all_matrices(p, view) : view, runs);
   if (p.chosen) {
     call.include("matmul_chosen").include("index").set("index_kind", index_kind(p.chosen->dtype));
     call.read("indices", *p.chosen).strides("indices", batch_strides(*p.chosen));
@@ -71,6 +71,14 @@ std::string_view why(const MatmulVariant& v, const gpu::Capabilities& capabiliti
       break;
   }
   return capabilities.software ? "a software device: no workgroup memory" : "asked for";
+}
+
+// Whether b is read in runs along k, and a four elements at a time.
+bool reads_in_runs(const MatmulProblem& p) {
+  if (!p.reader || !p.reader_is_b || !p.reader->in_runs() || p.k % kRun != 0) return false;
+  if (p.b.strides()[-2] != 1 || (p.n > 1 && p.b.strides()[-1] % kRun != 0)) return false;
+  const LoadForm a = form_of_a(p);
+  return a.along_k && a.width == 4;
 }
 
 // Sums the slices of a split k in `partial`; without it, the product for an empty k: zeros through the epilogue.
@@ -122,7 +130,11 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
   GpuScratch scratch(commands);
   static constexpr std::string_view kTemplates[] = {"matmul_tile", "matmul_gemv_k", "matmul_direct",
                                                     "matmul_subgroup_matrix", "matmul_gemv_n"};
-  Call call(commands, kTemplates[static_cast<int>(v.kind)]);
+  const bool reads_b = problem.reader && problem.reader_is_b, reads_a = problem.reader && !problem.reader_is_b;
+  const bool runs = v.kind == MatmulKind::gemv_k && reads_in_runs(problem) &&
+                    v.tile_m * 8 * (v.threads + 1) * 16 + v.workgroup_memory() <=
+                        static_cast<int>(commands.device().capabilities().max_workgroup_memory);
+  Call call(commands, runs ? "matmul_read_gemv" : kTemplates[static_cast<int>(v.kind)]);
   const bool subgroup_matrix = v.kind == MatmulKind::subgroup_matrix, gemv_n = v.kind == MatmulKind::gemv_n;
   const bool tiles = subgroup_matrix || gemv_n || v.kind == MatmulKind::tile;
   // The direct form is for CPUs, which multiply bytes more slowly this way (llvmpipe: half the rate).
@@ -139,12 +151,8 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
     a.width = 1;
     if (b.along_k) b.width = 1;
   }
-  const bool reads_b = p.reader && p.reader_is_b, reads_a = p.reader && !p.reader_is_b;
   if (v.kind == MatmulKind::gemv_k) {
     a.width = b.width = std::min(a.width, b.width);
-    const bool runs = reads_b && p.reader->in_runs() && a.width == 4 && p.k % kRun == 0 &&
-                      (p.n == 1 || p.b.strides()[-1] % kRun == 0);
-    call.set("run", runs ? kRun : 0);
     const bool half = !p.reader && (p.b.dtype == DType::f16 || p.b.dtype == DType::bf16);
     const LoadForm wider = load_form(p.b, false, 8);
     if (half && a.width == 4 && wider.along_k && wider.width == 8 && !(p.b.buffer == p.y.buffer)) {
@@ -161,7 +169,7 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
     if (p.windows && p.windows_are_b == is_b)
       p.windows->add(call, name, width);
     else if (is_b ? reads_b : reads_a)
-      add_read_operand(call, name, p, is_b ? p.b : p.a, !is_b, width);
+      add_read_operand(call, name, p, is_b ? p.b : p.a, !is_b, width, runs);
     else
       add_operand(call, name, is_b ? p.b : p.a, !is_b, width);
   }
@@ -221,6 +229,7 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
     if (v.splits > 1) call.index_param("slice_k", slice_k).index_param("batches", p.batches());
   } else {
     call.include("matmul_sums");
+    if (v.kind == MatmulKind::gemv_k) call.include("matmul_gemv_sums");
   }
   call.index_param("m", p.m).index_param("n", p.n).index_param("k", p.k);
   call.index_param("tiles_m", tiles_m).index_param("tiles_n", tiles_n).index_param("groups", groups);

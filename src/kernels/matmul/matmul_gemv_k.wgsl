@@ -5,14 +5,12 @@
 
   b_width 8: b's 16-bit floats (b_type) are loaded 16 bytes at a time, on which the rate of a matrix–vector product
   depends; a, which is read repeatedly from the cache, in two loads.
-  run: 0, or how many elements of b, which is dequantised as it is read (quantized_reader.wgsl), a thread multiplies at a
-  time: sixteen of them share a scale.
   packed: the function that multiplies four 8-bit integers; elements are then words of four, along k.
 #}
-{% set step = run if run else b_width %}
+{% set step = b_width %}
 {% set element = 'u32' if packed else product %}
-{% set quads = 8 if run else 2 if step == 8 else 1 %}
-{% if step == 8 and not run %}
+{% set quads = 2 if step == 8 else 1 %}
+{% if step == 8 %}
 fn pair(w: u32) -> vec2<f32> {
 {% if b_type == 'f16' %}
   return unpack2x16float(w);
@@ -21,15 +19,6 @@ fn pair(w: u32) -> vec2<f32> {
 {% endif %}
 }
 {% endif %}
-{% set values = tile_m * tile_n %}
-{% set parts = threads // values %}
-{% set pitch = threads + 1 %}
-{# Padded to one column more than there are threads: writing a column and reading a row then both use all banks. #}
-var<workgroup> partial: array<{{ product }}, {{ values * pitch }}>;
-{% if parts > 1 %}
-var<workgroup> sums: array<{{ product }}, {{ threads }}>;
-{% endif %}
-
 @compute @workgroup_size({{ threads }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,
         @builtin(num_workgroups) groups: vec3<u32>) {
@@ -47,14 +36,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% endfor %}
 {% endfor %}
 {% for j in range(tile_n) %}
-{% if run %}
-    let b_element{{ j }} = b_at{{ j }} + k + p.w_first;
-    let first_factors{{ j }} = factors_of(b_element{{ j }});
-    let second_factors{{ j }} = factors_of(b_element{{ j }} + 16u);
-{% for q in range(8) %}
-    let b{{ j }}_{{ q }} = dequantized(codes4_w(b_element{{ j }} + {{ q * 4 }}u), {{ 'first' if q < 4 else 'second' }}_factors{{ j }});
-{% endfor %}
-{% elif step == 8 %}
+{% if step == 8 %}
     let w{{ j }} = b_buf[p.b_o + (b_at{{ j }} + k) / 8u];
     let b{{ j }}_0 = vec4<f32>(pair(w{{ j }}.x), pair(w{{ j }}.y));
     let b{{ j }}_1 = vec4<f32>(pair(w{{ j }}.z), pair(w{{ j }}.w));
@@ -84,21 +66,5 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% endfor %}
 {% endfor %}
   }
-{% for i in range(tile_m) %}
-{% for j in range(tile_n) %}
-  partial[{{ (i * tile_n + j) * pitch }}u + lid] = r{{ i }}_{{ j }};
-{% endfor %}
-{% endfor %}
-  workgroupBarrier();
-  let value = lid % {{ values }}u;
-  let first = value * {{ pitch }}u + lid / {{ values }}u * {{ values }}u;
-  var sum = partial[first];
-  for (var i = 1u; i < {{ values }}u; i++) { sum += partial[first + i]; }
-{% if parts > 1 %}
-  sums[lid] = sum;
-  workgroupBarrier();
-  if (lid >= {{ values }}u) { return; }
-  for (var i = 1u; i < {{ parts }}u; i++) { sum += sums[lid + i * {{ values }}u]; }
-{% endif %}
-  store_element(outputs(c, 0u), m0 + value / {{ tile_n }}u, n0 + value % {{ tile_n }}u, sum);
+{{ store_sums() }}
 }

@@ -36,10 +36,10 @@ class ReadOperand {
  public:
   virtual ~ReadOperand() = default;
   // Adds the elements of the view to a call whose batch dimensions are set, as load_<name>(i), load4_<name>(i) where
-  // in_fours(), and words8_<name>(k), of f16.
-  virtual void add(Call& call, std::string_view name, const View& view) const = 0;
+  // in_fours(), and words8_<name>(k), of f16. `runs`: for matmul_read_gemv.wgsl, which needs in_runs().
+  virtual void add(Call& call, std::string_view name, const View& view, bool runs) const = 0;
   virtual bool in_fours() const = 0;
-  // Sixteen adjacent elements, from a multiple of sixteen on, are made of one scale (factors_of(), codes4_w()).
+  // Thirty-two adjacent elements, from a multiple of 32 on, are in one row, and have one scale, or two.
   virtual bool in_runs() const = 0;
   // Bytes that are read for the elements of the view.
   virtual std::uint64_t bytes(const View& view) const = 0;

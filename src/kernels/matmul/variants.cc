@@ -36,7 +36,10 @@ constexpr MatmulVariant kVariants[] = {
     gemv_k(8, 4, 32),
     gemv_k(8, 4, 64),
     gemv_k(4, 8, 32),
+    gemv_k(4, 4, 32),
+    gemv_k(2, 4, 32),
     gemv_k(1, 4, 32),
+    gemv_k(1, 4, 64),
     gemv_k(1, 4, 128),
     gemv_k(1, 2, 256),
     gemv_n(1, 256),
@@ -345,6 +348,15 @@ MatmulVariant choose_variant(const MatmulProblem& p, const gpu::Capabilities& ca
   }
   if (matrices) {
     if (const auto v = choose_subgroup_matrix(p, capabilities, scratch)) return *v;
+  }
+  // Few rows of quantised weights: each is read once, and takes more instructions than memory if several threads do.
+  if (p.reader && p.reader_is_b && p.m <= 16) {
+    const MatmulVariant rows = p.m == 1 ? gemv_k(1, 4, p.k >= 2048 ? 64 : 32)
+                                        : gemv_k(p.m <= 2   ? 2
+                                                 : p.m <= 4 ? 4
+                                                            : 8,
+                                                 4, 32);
+    if (can_run(rows, p, capabilities)) return rows;
   }
   // Few rows or columns: tiles would be mostly empty in one direction.
   const MatmulVariant skinny = p.m == 1                   ? p.k >= 8192 ? gemv_k(1, 2, 256) : gemv_k(1, 4, 32)

@@ -289,7 +289,7 @@ QuantizedLayout quantized_layout(std::string_view kernel, const QuantizedFormat&
       l.zero = ZeroForm::codes;
       const TypeSet shifted = kIntegers - TypeSet{DType::f8e4m3, DType::f8e5m2};
       check_type(kernel, l, "zeros", *w.zeros, TypeSet(w.values.dtype) & shifted, leading,
-                  {l.scale_rows, l.scale_columns});
+                 {l.scale_rows, l.scale_columns});
       break;
     }
     case QuantizedScheme::affine:
@@ -303,7 +303,7 @@ QuantizedLayout quantized_layout(std::string_view kernel, const QuantizedFormat&
       } else if (w.zeros->dtype == DType::u8) {
         l.zero = ZeroForm::bytes;
         check_type(kernel, l, "zeros", *w.zeros, kBytes, leading,
-                    {l.scale_rows, ceil_div(l.scale_columns * l.bits, 8)});
+                   {l.scale_rows, ceil_div(l.scale_columns * l.bits, 8)});
       } else {
         l.zero = ZeroForm::numbers;
         check_type(kernel, l, "zeros", *w.zeros, kNumbers, leading, {l.scale_rows, l.scale_columns});
@@ -346,6 +346,12 @@ QuantizedLayout quantized_layout(std::string_view kernel, const QuantizedMatrix&
   if (w.zeros) check_dense("zeros", *w.zeros);
   if (w.groups) check_dense("groups", *w.groups);
   return layout;
+}
+
+bool QuantizedLayout::in_runs(int count) const {
+  if (blocks) return blocks->run % count == 0;
+  return packing == Packing::along_rows && in_fours() && stored_columns % count == 0 &&
+         (group_columns % count == 0 || scale_columns == 1);
 }
 
 TypeSet quantized_value_types() { return kIntegers | kWords; }

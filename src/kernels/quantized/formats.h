@@ -50,6 +50,8 @@ struct QuantizedLayout {
   bool scales_in_order() const {
     return group_rows == 1 && stored_columns % group_columns == 0 && zero != ZeroForm::columns && zero != ZeroForm::awq;
   }
+  // So many elements, from a multiple of as many on, share a scale.
+  bool in_runs(int count) const;
   // Four elements that begin at a multiple of four are in one row, and share a scale or have one each.
   bool in_fours() const {
     return stored_columns % 4 == 0 && (blocks || group_columns % 4 == 0 || group_columns == 1 || scale_columns == 1);

@@ -22,14 +22,11 @@ class WeightOperand final : public ReadOperand {
     if (w.values.buffer.on_host()) decoder_.emplace(w, layout);
   }
 
-  void add(Call& call, std::string_view name, const View& view) const override {
-    read_quantized(call, name, w_, layout_, first(view), view.layout.offset_range()[1] + 1);
+  void add(Call& call, std::string_view name, const View& view, bool runs) const override {
+    read_quantized(call, name, w_, layout_, first(view), view.layout.offset_range()[1] + 1, {.runs = runs});
   }
   bool in_fours() const override { return layout_.in_fours(); }
-  bool in_runs() const override {
-    if (layout_.blocks) return true;
-    return layout_.in_fours() && layout_.group_columns % 16 == 0;
-  }
+  bool in_runs() const override { return layout_.in_runs(16) && layout_.stored_columns % 32 == 0; }
   std::uint64_t bytes(const View& view) const override {
     return quantized_bytes(layout_, first(view), view.layout.offset_range()[1] + 1);
   }

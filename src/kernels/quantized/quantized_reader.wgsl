@@ -12,7 +12,14 @@
 {% set w_factor = 'vec4<f32>' if per_column and fours else 'f32' %}
 {% set w_value = 'vec4<f32>' if fours else 'f32' %}
 {% set w_words = 'vec4<u32>' if fours else 'u32' %}
+{% if wide %}
+fn word_w(k: u32) -> u32 { return w_buf[p.w_o + k / 4u][k % 4u]; }
+{% else %}
 fn word_w(k: u32) -> u32 { return w_buf[p.w_o + k]; }
+{% endif %}
+// Numbers below 2^23, by adding them to it: conversions of integers take four times as long as other instructions.
+fn f32_of(c: u32) -> f32 { return bitcast<f32>(c | 0x4b000000u) - 8388608.0; }
+fn f32s_of(c: vec4<u32>) -> vec4<f32> { return bitcast<vec4<f32>>(c | vec4<u32>(0x4b000000u)) - 8388608.0; }
 // The 32 bits that begin at bit s of a word.
 fn from_bit(low: u32, high: u32, s: u32) -> u32 { return (low >> s) | ((high << 1u) << (31u - s)); }
 
@@ -22,8 +29,12 @@ fn byte_w(at: u32) -> u32 {
   return (word_w(b / 4u) >> (b % 4u * 8u)) & 255u;
 }
 fn bytes4_w(at: u32) -> u32 {
+{% if whole_words %}
+  return word_w(at / 4u);
+{% else %}
   let b = at + p.w_byte;
   return from_bit(word_w(b / 4u), word_w(b / 4u + 1u), b % 4u * 8u);
+{% endif %}
 }
 fn half_w(at: u32) -> f32 { return unpack2x16float(bytes4_w(at)).x; }
 fn bytes_of(word: u32) -> vec4<u32> {
@@ -35,17 +46,15 @@ fn four_bits(word: u32) -> u32 { return ((word & 15u) * 0x00204081u) & 0x0101010
 
 {% else %}
 {% if code == 'unsigned_integer' %}
-fn number_of(c: u32) -> f32 { return f32(c); }
-fn numbers_of(c: vec4<u32>) -> vec4<f32> { return vec4<f32>(c); }
+fn number_of(c: u32) -> f32 { return f32_of(c); }
+fn numbers_of(c: vec4<u32>) -> vec4<f32> { return f32s_of(c); }
 {% elif code == 'signed_integer' %}
-fn number_of(c: u32) -> f32 { return f32(i32(c << {{ 32 - bits }}u) >> {{ 32 - bits }}u); }
-fn numbers_of(c: vec4<u32>) -> vec4<f32> {
-  return vec4<f32>(vec4<i32>(c << vec4<u32>({{ 32 - bits }}u)) >> vec4<u32>({{ 32 - bits }}u));
-}
+fn number_of(c: u32) -> f32 { return f32_of(c ^ {{ half }}u) - {{ half }}.0; }
+fn numbers_of(c: vec4<u32>) -> vec4<f32> { return f32s_of(c ^ vec4<u32>({{ half }}u)) - {{ half }}.0; }
 {% elif code == 'e2m1' %}
 fn numbers_of(c: vec4<u32>) -> vec4<f32> {
   // Twice the magnitudes, in half bytes.
-  let magnitude = vec4<f32>((vec4<u32>(0xc8643210u) >> (c % 8u * 4u)) & vec4<u32>(15u)) * 0.5;
+  let magnitude = f32s_of((vec4<u32>(0xc8643210u) >> (c % 8u * 4u)) & vec4<u32>(15u)) * 0.5;
   return select(magnitude, -magnitude, c >= vec4<u32>(8u));
 }
 {% else %}
@@ -205,6 +214,60 @@ fn dequantized(code: {{ w_value }}, f: Factors) -> {{ w_value }} {
   return code * f.scale;
 {% endif %}
 }
+
+{# ---- Runs of 32 elements, from a multiple of 32 on, for matmul_read_gemv.wgsl: their codes less the number in the middle,
+   if that is not in the codes already, and what becomes of sums of products with them. #}
+{% if run_scales %}
+{% set less_half = packing == 'along_rows' and code == 'unsigned_integer' and zero != 'none' %}
+{# Words name_0, … of the run that begins at element i. #}
+{% macro load_run(name, i) %}
+{% if packing == 'along_rows' %}
+{% if wide %}
+{% for v in range(bits // 4) %}
+      let {{ name }}_{{ v }} = w_buf[p.w_o + {{ i }} / 32u * {{ bits // 4 }}u + {{ v }}u];
+{% endfor %}
+{% else %}
+{% for v in range(bits) %}
+      let {{ name }}_{{ v }} = word_w({{ i }} / 32u * {{ bits }}u + {{ v }}u);
+{% endfor %}
+{% endif %}
+{% endif %}
+{% endmacro %}
+{# Quad q of it. #}
+{% macro run_word(name, k) %}{{ name ~ '_' ~ k // 4 ~ '[' ~ k % 4 ~ ']' if wide else name ~ '_' ~ k }}{% endmacro %}
+{% macro run_code(name, i, q) %}
+{%- if packing == 'along_rows' -%}
+{%- set bit = q * 4 * bits -%}
+{%- set word = bit // 32 -%}
+{%- set shift = bit % 32 -%}
+run_numbers({% if shift + 4 * bits > 32 %}({{ run_word(name, word) }} >> {{ shift }}u) | ({{ run_word(name, word + 1) }} << {{ 32 - shift }}u){% else %}{{ run_word(name, word) }} >> {{ shift }}u{% endif %})
+{%- else -%}
+codes4_w({{ i }} + {{ q * 4 }}u)
+{%- endif -%}
+{% endmacro %}
+{% if packing == 'along_rows' %}
+fn run_numbers(word: u32) -> vec4<f32> {
+  let c = (vec4<u32>(word) >> vec4<u32>(0u, {{ bits }}u, {{ bits * 2 }}u, {{ bits * 3 }}u)) & vec4<u32>({{ mask }}u);
+{% if less_half %}
+  return bitcast<vec4<f32>>(c | vec4<u32>(0x4b000000u)) - {{ 8388608 + half }}.0;
+{% else %}
+  return numbers_of(c);
+{% endif %}
+}
+{% endif %}
+// The sum of a's elements times weights: t is that of their products with codes, x that of a's elements.
+fn run_sum(t: f32, x: f32, f: Factors) -> f32 {
+{% if halved %}
+  return t * f.zero * f.scale;
+{% elif adds %}
+  return fma(f.scale, t, {{ '(f.zero + ' ~ half ~ '.0 * f.scale)' if less_half else 'f.zero' }} * x);
+{% elif sums_x %}
+  return (t - {{ '(f.zero - ' ~ half ~ '.0)' if less_half else 'f.zero' }} * x) * f.scale;
+{% else %}
+  return t * f.scale;
+{% endif %}
+}
+{% endif %}
 
 alias {{ operand }}_t = f32;
 {% if fours %}

@@ -89,15 +89,20 @@ void read_quantized(Call& call, std::string_view name, const QuantizedMatrix& w,
   }
   std::uint32_t misaligned = 0;
   const View words = words_of(w.values, value_bytes(l, rows.begin), value_bytes(l, rows.end), misaligned);
-  call.raw("w", words, "u32", 4, gpu::Access::read);
+  // Sixteen bytes at a time where runs begin at multiples of them.
+  const bool wide = options.runs && l.packing == Packing::along_rows && l.bits % 4 == 0 && words.offset % 16 == 0;
+  call.raw("w", words, wide ? "vec4<u32>" : "u32", wide ? 16 : 4, gpu::Access::read);
+  call.set("wide", wide).set("whole_words", l.blocks && l.blocks->bytes % 4 == 0 && misaligned == 0);
   call.index_param("w_first", first - rows.begin * l.stored_columns).param("w_byte", misaligned);
   call.include("quantized_reader").set("operand", name);
   call.set("packing", kPackings[static_cast<int>(l.packing)]).set("code", kCodes[static_cast<int>(l.code)]);
   call.set("bits", l.bits).set("mask", (std::int64_t{1} << l.bits) - 1).set("half", std::int64_t{1} << l.bits >> 1);
   call.set("shifted", misaligned != 0).set("fours", l.in_fours());
   call.set("zero", kZeros[static_cast<int>(l.zero)]);
+  const bool shifts = l.zero == ZeroForm::numbers || l.zero == ZeroForm::codes || l.zero == ZeroForm::bytes;
+  call.set("run_scales", !options.runs ? 0 : l.in_runs(32) ? 1 : 2);
   const bool adds = l.blocks ? l.blocks->adds : l.zero == ZeroForm::bias;
-  call.set("adds", adds);
+  call.set("adds", adds).set("sums_x", adds || shifts);
   call.set("halved", l.scale == ScaleForm::e8m0 || l.format.scheme == QuantizedScheme::ggml_mxfp4);
   const bool rounds = options.round_products && adds;
   call.set("rounds", rounds);

@@ -13,6 +13,8 @@ namespace weft::kernels {
 struct ReadOptions {
   // Products with a scale are rounded to this type before something is added.
   std::optional<DType> round_products = {};
+  // Whole runs of 32 elements are read, of a layout with in_runs().
+  bool runs = false;
 };
 
 // Adds the weights' elements [first, first + count) to a call as the operand `name`: load_<name>(i) gives element
