@@ -180,9 +180,9 @@ class Op : public std::enable_shared_from_this<Op> {
   virtual std::optional<WeightOperand> weight_operand() const { return std::nullopt; }
   // Of products: along which axis a scale of the weights scales the result.
   virtual std::optional<ChannelAxes> channel_axes() const { return std::nullopt; }
-  // True if several ops of one operand 0 can be one: with operands 1 [k, n] joined along n, and further ones [n] too,
-  // it gives their results joined along the last axis.
-  virtual bool joins_columns() const { return false; }
+  // Several ops of one operand 0 may be one: with each of the operands 1, 2, … joined along its axis of this list, it
+  // gives their results joined along the last axis. Empty: it does not.
+  virtual std::vector<int> joined_axes(std::span<const TensorType>) const { return {}; }
 
   // ---- Derivatives and batching: rules, which record what they compute on the tensors that they are given. An
   // undefined tensor among derivatives stands for zeros, in both directions. Nothing instead of a vector: there is no

@@ -271,6 +271,49 @@ TEST_P(QuantizedWeightsTest, ActivationsOfBytes) {
   }
 }
 
+// Products of one x with several constant weights are one product: queries, keys and values; gates.
+TEST_P(QuantizedWeightsTest, ProductsOfOneOperandAreOne) {
+  for (const QuantizedScheme scheme : {q4_k, affine, nbits}) {
+    SCOPED_TRACE(kernels::kQuantizedSchemes[static_cast<std::size_t>(scheme)]);
+    std::vector<QuantizedWeights> w;
+    const RandomWeights all = random_weights(rng_, scheme, {}, 40, 256);
+    const auto constant = [](const View& v, std::int64_t begin, std::int64_t end) {
+      const Shape& whole = v.shape();
+      Shape shape = whole;
+      shape[0] = end - begin;
+      const std::size_t row =
+          static_cast<std::size_t>(byte_size(v.dtype, static_cast<std::uint64_t>(v.count() / whole[0])));
+      return Graph::constant(TensorData::copy_of(
+          v.dtype, shape,
+          bytes_of(v).subspan(static_cast<std::size_t>(begin) * row, static_cast<std::size_t>(end - begin) * row)));
+    };
+    for (const auto& [begin, end] : {std::pair(0, 16), {16, 24}, {24, 40}}) {
+      QuantizedWeights part{all.format, constant(all.views[0], begin, end)};
+      std::size_t next = 1;
+      if (all.scales) part.scales = constant(all.views[next++], begin, end);
+      if (all.zeros) part.zeros = constant(all.views[next++], begin, end);
+      w.push_back(part);
+    }
+    const std::vector<Tensor> x{integers({3, all.shape[1]})};
+    const auto several = [&](std::span<const Tensor> in) {
+      std::vector<Tensor> parts;
+      for (const QuantizedWeights& part : w) parts.push_back(flip(quantized_matmul(in[0], part), {0}));
+      return concat(parts, 1);
+    };
+    std::vector<std::string> labels = steps(several, x);
+    EXPECT_EQ(std::ranges::count_if(labels, is_read), 1) << testing::PrintToString(labels);
+    const auto gates = [&](std::span<const Tensor> in) {
+      return relu(quantized_matmul(in[0], w[0])) * quantized_matmul(in[0], w[2]);
+    };
+    labels = steps(gates, x);
+    EXPECT_EQ(std::ranges::count_if(labels, is_read), 1) << testing::PrintToString(labels);
+    EXPECT_EQ(compile([&](const std::vector<Tensor>& v) { return gates(v); })(x).to_vector<float>(),
+              (relu(matmul(x[0], contiguous(dequantize_weights(w[0], DType::f32)).T())) *
+               matmul(x[0], contiguous(dequantize_weights(w[2], DType::f32)).T()))
+                  .to_vector<float>());
+  }
+}
+
 TEST_P(QuantizedWeightsTest, MixtureOfExperts) {
   const QuantizedWeights w = weights(q4_0, {4}, 24, 64);
   const Tensor x = integers({5, 1, 1, 64}), chosen = tensor({5, 2}, std::vector<int>{0, 1, 3, 2, 1, 1, 2, 0, -5, 9});

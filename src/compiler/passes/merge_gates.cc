@@ -1,6 +1,6 @@
 #include "compiler/passes/merge_gates.h"
 
-#include "compiler/rewrite.h"
+#include "compiler/joined_products.h"
 #include "transform/clone.h"
 
 namespace weft::compiler {
@@ -10,13 +10,18 @@ namespace {
 std::vector<Tensor> gates(const Node& node, const Uses& uses) {
   std::vector<Tensor> found;
   for (const Tensor& v : node.inputs()) {
-    const Op& op = v.node()->op();
-    if (!op.joins_columns() || op.fusion() || !uses.only(v, node) || contains(found, v)) continue;
-    const Tensor b = input_of(v, 1);
-    if (b.rank() != 2 || !constant_op(root_of(b))) continue;
+    const Node& product = *v.node();
+    if (product.op().fusion() || !uses.only(v, node) || contains(found, v)) continue;
+    const std::size_t own = joinable_operands(product);
+    if (own == 0 || own != product.inputs().size()) continue;
     const auto alike = [&](const Tensor& other) {
-      return same(input_of(v), input_of(other)) && b.dtype() == input_of(other, 1).dtype() &&
-             v.dtype() == other.dtype();
+      const Node& p = *other.node();
+      if (!same(input_of(v), input_of(other)) || v.dtype() != other.dtype()) return false;
+      if (product.op().identity() != p.op().identity() || product.inputs().size() != p.inputs().size()) return false;
+      for (std::size_t i = 1; i < p.inputs().size(); ++i) {
+        if (product.inputs()[i].dtype() != p.inputs()[i].dtype()) return false;
+      }
+      return true;
     };
     if (!found.empty() && !alike(found[0])) continue;
     found.push_back(v);
@@ -35,10 +40,9 @@ Graph merge_gates(const Graph& graph, const PassContext& context) {
     if (!node.op().elementwise() || node.types().size() != 1) return {};
     const std::vector<Tensor> found = gates(node, r.uses());
     if (found.empty()) return {};
-    std::vector<Tensor> weights;
-    for (const Tensor& v : found) weights.push_back(r.constant_at(input_of(v, 1)).T());
-    const Tensor all = clone(*found[0].node(), {r.at(input_of(found[0])), concat(weights, 0).T()});
-    for (const Tensor& v : found) r.add_labels(*all.node(), *v.node());
+    std::vector<const Node*> members;
+    for (const Tensor& v : found) members.push_back(v.node());
+    const Tensor all = joined(r, members);
     std::vector<Tensor> operands = r.at(node.inputs());
     std::int64_t at = 0;
     for (const Tensor& v : found) {

@@ -3,20 +3,18 @@
 #include <format>
 #include <map>
 
-#include "compiler/rewrite.h"
-#include "transform/clone.h"
+#include "compiler/joined_products.h"
 
 namespace weft::compiler {
 namespace {
 
-// A product that can be merged: two-dimensional constant weights, constant epilogue operands of one row.
+// A product that can be merged: constant weights, constant epilogue operands of one row.
 bool fits(const Node& node, const Uses& uses) {
-  if (!node.op().joins_columns() || uses.is_output(node.value())) return false;
-  const Tensor b = node.inputs()[1];
-  if (b.rank() != 2 || !constant_op(root_of(b))) return false;
-  for (std::size_t i = 2; i < node.inputs().size(); ++i) {
+  const std::size_t own = joinable_operands(node);
+  if (own == 0 || uses.is_output(node.value())) return false;
+  for (std::size_t i = own; i < node.inputs().size(); ++i) {
     const Tensor v = node.inputs()[i];
-    if (!constant_op(root_of(v)) || v.shape() != Shape{b.shape()[1]}) return false;
+    if (!constant_op(root_of(v)) || v.shape() != Shape{node.types()[0].shape[-1]}) return false;
   }
   return true;
 }
@@ -46,18 +44,7 @@ Graph merge_products(const Graph& graph, const PassContext& context) {
     if (members.size() < 2) return {};
     if (!slices.contains(node)) {
       // The first product of a group stands for all: constants may be computed this early.
-      std::vector<Tensor> operands{r.at(node.inputs()[0])};
-      for (std::size_t i = 1; i < node.inputs().size(); ++i) {
-        // Weights are joined transposed: kernels prefer each column's numbers contiguous, and models store them so.
-        std::vector<Tensor> parts;
-        for (const Node* m : members) {
-          const Tensor v = r.constant_at(m->inputs()[i]);
-          parts.push_back(i == 1 ? v.T() : v);
-        }
-        operands.push_back(i == 1 ? concat(parts, 0).T() : concat(parts, 0));
-      }
-      const Tensor all = clone(node, std::move(operands));
-      for (const Node* m : members) r.add_labels(*all.node(), *m);
+      const Tensor all = joined(r, members);
       std::int64_t at = 0;
       for (const Node* m : members) {
         const std::int64_t n = m->types()[0].shape[-1];

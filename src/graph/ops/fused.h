@@ -28,7 +28,9 @@ class FusedOp final : public Op {
   OpPtr with_types(std::span<const TensorType> from, std::span<const TensorType> to,
                    std::span<const DType> results) const override;
   std::optional<WeightOperand> weight_operand() const override;
-  bool joins_columns() const override { return !prologue_ && base_->joins_columns(); }
+  std::vector<int> joined_axes(std::span<const TensorType> inputs) const override {
+    return prologue_ ? std::vector<int>() : base_->joined_axes(inputs.first(operands_));
+  }
 
   bool takes_strides() const override { return base_->takes_strides(); }
   bool takes_strides_of(std::size_t operand) const override {

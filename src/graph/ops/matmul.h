@@ -23,7 +23,9 @@ class MatmulOp final : public OpOf<MatmulAttributes> {
                    std::span<const DType> results) const override;
   std::optional<WeightOperand> weight_operand() const override { return WeightOperand{.operand = 1, .summed = true}; }
   std::optional<ChannelAxes> channel_axes() const override { return ChannelAxes{.weights = -1, .result = -1}; }
-  bool joins_columns() const override { return true; }
+  std::vector<int> joined_axes(std::span<const TensorType> inputs) const override {
+    return inputs[1].shape.rank() == 2 ? std::vector{-1} : std::vector<int>();
+  }
 
   std::string_view name() const override { return "matmul"; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;

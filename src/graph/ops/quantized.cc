@@ -155,6 +155,14 @@ OpPtr QuantizedMatmulOp::with_types(std::span<const TensorType> from, std::span<
   return make_op<QuantizedMatmulOp>(other);
 }
 
+// Rows of weights that are stored by rows, each with scales of its own.
+std::vector<int> QuantizedMatmulOp::joined_axes(std::span<const TensorType> in) const {
+  const kernels::QuantizedFormat& f = a.weights.format;
+  const bool by_rows = f.scheme != QuantizedScheme::gptq && f.scheme != QuantizedScheme::awq && f.group_rows == 1;
+  if (!a.transposed || a.chosen || !by_rows || in[1].shape.rank() != matrix_rank(f)) return {};
+  return std::vector<int>(a.weights.count(), 0);
+}
+
 bool QuantizedMatmulOp::takes_strides_of(std::size_t operand) const { return operand == 0; }
 
 void QuantizedMatmulOp::lower(const Launch& call) const {

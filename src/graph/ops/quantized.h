@@ -84,6 +84,7 @@ class QuantizedMatmulOp final : public OpOf<QuantizedMatmulAttributes> {
                          std::span<const TensorType> outputs) const override;
   OpPtr with_types(std::span<const TensorType> from, std::span<const TensorType> to,
                    std::span<const DType> results) const override;
+  std::vector<int> joined_axes(std::span<const TensorType> inputs) const override;
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   bool takes_strides_of(std::size_t operand) const override;
   void lower(const Launch& call) const override;
