@@ -1,5 +1,5 @@
-// What is asked of compilers beyond the C++ standard, each with a form for those that lack it. -DWEFT_STANDARD_CXX takes
-// the standard forms everywhere, so that they are compiled and tested on any machine.
+// What is asked of compilers beyond the C++ standard, each with a form for those that lack it. -DWEFT_STANDARD_CXX
+// takes the standard forms everywhere, so that they are compiled and tested on any machine.
 #pragma once
 
 // GNU's extensions: vectors, attributes, builtins, integers of 128 bits.
@@ -18,8 +18,9 @@
 
 // WEFT_INLINE and WEFT_INLINE_LAMBDA: inlined also where the compiler would not, because the caller is compiled for
 // several instruction sets. WEFT_RESTRICT and WEFT_INDEPENDENT: a pointer that aliases no other, and a loop whose turns
-// do not depend on each other.
+// do not depend on each other. WEFT_PREFETCH(address) asks for what will be read soon; any address may be given.
 #if WEFT_GNU
+#define WEFT_PREFETCH(address) __builtin_prefetch(address)
 #define WEFT_INLINE inline __attribute__((always_inline))
 #define WEFT_INLINE_LAMBDA __attribute__((always_inline))
 #define WEFT_RESTRICT __restrict
@@ -29,11 +30,13 @@
 #define WEFT_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 #elif defined(_MSC_VER) && !defined(WEFT_STANDARD_CXX)
+#define WEFT_PREFETCH(address) static_cast<void>(address)
 #define WEFT_INLINE __forceinline
 #define WEFT_INLINE_LAMBDA
 #define WEFT_RESTRICT __restrict
 #define WEFT_INDEPENDENT __pragma(loop(ivdep))
 #else
+#define WEFT_PREFETCH(address) static_cast<void>(address)
 #define WEFT_INLINE inline
 #define WEFT_INLINE_LAMBDA
 #define WEFT_RESTRICT

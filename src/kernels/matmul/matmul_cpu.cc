@@ -108,6 +108,12 @@ class RightSide {
   // True if k advances from row to row of b in place: then it takes few rows at a time, so that each is read
   // sequentially.
   bool goes_by_rows() const { return form_ == Form::in_place || form_ == Form::read_rows; }
+  // Elements of k at a time, if there are many more: as many as the first-level cache can hold of that many rows, and
+  // whole blocks of weights.
+  std::int64_t depth(std::int64_t rows) const {
+    constexpr std::int64_t kDepth = 1024;
+    return goes_by_rows() ? 32 : std::max(kDepth, 8 * kDepth / rows / 256 * 256);
+  }
   bool writes_only(std::int64_t cols) const { return unit() == 4 || cols % loops_.width == 0; }
 
   // y[rows][cols] = a[rows][depth] · b[k … k + depth][col … col + cols], or, with `add`, is added to y. `col` must be a
@@ -203,7 +209,7 @@ class RightSide {
   void multiply_read(const Sum* a, std::int64_t a_row, std::int64_t rows, std::int64_t first, std::int64_t col,
                      std::int64_t cols, std::int64_t k, std::int64_t depth, Sum* y, std::int64_t pitch,
                      bool add) const {
-    constexpr std::int64_t kColumns = 8;  // whose decoded elements stay in the second-level cache
+    constexpr std::int64_t kColumns = 8, kDepth = 512;  // whose decoded elements stay in the first-level cache
     thread_local Scratch decoded, widened;
     const auto load = [&](std::int64_t at, std::int64_t count, std::int64_t into, Sum* to) {
       if constexpr (std::is_same_v<Sum, float>) {
@@ -215,11 +221,19 @@ class RightSide {
       }
     };
     if (form_ == Form::read_columns) {
+      if constexpr (std::is_same_v<Sum, float>) {
+        const std::int64_t at = first + col * row_ + k;
+        if (problem_.reader->multiply({a, a_row, nullptr, 0, y, pitch, rows, cols, depth, add}, at, row_)) return;
+      }
+      constexpr std::int64_t kPitch = kDepth + 16;
+      Sum* const b = widened.need<Sum>(kColumns * kPitch);
       for (std::int64_t c = 0; c < cols; c += kColumns) {
         const std::int64_t part = std::min(kColumns, cols - c);
-        Sum* const b = widened.need<Sum>(kColumns * depth);
-        for (std::int64_t i = 0; i < part; ++i) load(first + (col + c + i) * row_ + k, depth, i * depth, b);
-        loops_.dots[0]({a, a_row, b, depth, y + c, pitch, rows, part, depth, add});
+        for (std::int64_t e = 0; e < depth; e += kDepth) {
+          const std::int64_t count = std::min(kDepth, depth - e);
+          for (std::int64_t i = 0; i < part; ++i) load(first + (col + c + i) * row_ + k + e, count, i * kPitch, b);
+          loops_.dots[0]({a + e, a_row, b, kPitch, y + c, pitch, rows, part, count, add || e > 0});
+        }
       }
       return;
     }
@@ -436,7 +450,6 @@ void by_panels(cpu::Executor& executor, const MatmulProblem& p, const Expression
   const RightSide<Sum> right(executor, p);
   const bool straight = !epilogue && p.y.dtype == kSumType<Sum> && p.y.strides()[-1] == 1;
 
-  constexpr std::int64_t kDepth = 1024;  // elements of k at a time, at least, if k is long
   const Cut size = cut(p, executor.threads(), right.unit());
   const std::int64_t across = ceil_div(p.n, size.cols), down = ceil_div(p.m, size.rows);
   parallel(executor, p.batches() * across * down, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -449,8 +462,7 @@ void by_panels(cpu::Executor& executor, const MatmulProblem& p, const Expression
       const std::int64_t pitch = in_place ? p.y.strides()[-2] : ceil_div(cols, right.unit()) * right.unit();
       Sum* const y = in_place ? data<Sum>(p.y) + batch_offset(p.y, p.batch, batch) + row * pitch + col
                               : y_scratch.need<Sum>(rows * pitch);
-      // As many elements of k at a time as the first-level cache can hold of a.
-      const std::int64_t most = right.goes_by_rows() ? 32 : std::max(kDepth, 8 * kDepth / rows);
+      const std::int64_t most = right.depth(rows);
       const std::int64_t step = p.k < 2 * most ? p.k : most;
       for (std::int64_t k = 0; k < p.k; k += step) {
         const std::int64_t depth = std::min(step, p.k - k);

@@ -116,6 +116,45 @@ void panel(const PanelRun<typename B::Sum>& r) {
   if (row < r.rows) tile<B, lanes, 1>(r, row);
 }
 
+// a and b hold sums in parts, each sum in 2 · half adjacent lanes. `to` gets those of a, then those of b, in `half`
+// lanes each.
+template <class V, int half, int... lane>
+inline __attribute__((always_inline)) void halve(const V& a, const V& b, std::integer_sequence<int, lane...>, V& to) {
+  const V low = __builtin_shufflevector(a, b, (lane / half * 2 * half + lane % half)...);
+  const V high = __builtin_shufflevector(a, b, (lane / half * 2 * half + lane % half + half)...);
+  to = low + high;
+}
+
+// Each vector's lanes summed: total[i] is that of sum[i / cols][i % cols]. All vectors are halved together, two into
+// one: one after the other would take a few instructions for each.
+template <class Sum, int lanes, int count, int half>
+inline __attribute__((always_inline)) void add_lanes(typename Sums<Sum, lanes>::V* v, Sum* total) {
+  using V = typename Sums<Sum, lanes>::V;
+  if constexpr (half == 0) {
+    for (int i = 0; i < count; ++i) *reinterpret_cast<V*>(total + i * lanes) = v[i];
+  } else {
+    constexpr auto kLanes = std::make_integer_sequence<int, lanes>();
+    constexpr int pairs = count == 1 ? 1 : count / 2;
+    for (int i = 0; i < pairs; ++i) halve<V, half>(v[2 * i], v[count == 1 ? 0 : 2 * i + 1], kLanes, v[i]);
+    add_lanes<Sum, lanes, pairs, half / 2>(v, total);
+  }
+}
+
+// y[rows][cols] = the sums of each vector's lanes, or, with `add`, they are added to it.
+template <class Sum, int lanes, int rows, int cols>
+inline __attribute__((always_inline)) void store_totals(typename Sums<Sum, lanes>::V (&sum)[rows][cols], Sum* y,
+                                                        std::int64_t pitch, bool add) {
+  constexpr int count = rows * cols;
+  typename Sums<Sum, lanes>::V v[count];
+  for (int i = 0; i < count; ++i) v[i] = sum[i / cols][i % cols];
+  Sum total[count > lanes ? count : lanes];
+  add_lanes<Sum, lanes, count, lanes / 2>(v, total);
+  for (int i = 0; i < rows; ++i) {
+    for (int j = 0; j < cols; ++j)
+      y[i * pitch + j] = add ? y[i * pitch + j] + total[i * cols + j] : total[i * cols + j];
+  }
+}
+
 // Multiplies `cols` columns from column `col` on, each contiguous along k.
 template <class B, int lanes, int rows, int cols>
 inline __attribute__((always_inline)) void dots(const PanelRun<typename B::Sum>& r, std::int64_t row,
@@ -153,19 +192,7 @@ inline __attribute__((always_inline)) void dots(const PanelRun<typename B::Sum>&
     add([&](int i) __attribute__((always_inline)) { return x[i]; },
         [&](int j) __attribute__((always_inline)) { return w[j]; });
   }
-  for (int i = 0; i < rows; ++i) {
-    for (int j = 0; j < cols; ++j) {
-      // By halves: one after the other would take a sum's latency for each lane.
-      Sum part[lanes];
-      for (int e = 0; e < lanes; ++e) part[e] = sum[i][j][e];
-      for (int n = lanes / 2; n > 0; n /= 2) {
-        for (int e = 0; e < n; ++e) part[e] += part[e + n];
-      }
-      const Sum total = part[0];
-      Sum& y = r.y[(row + i) * r.pitch + col + j];
-      y = r.add ? y + total : total;
-    }
-  }
+  store_totals<Sum, lanes, rows, cols>(sum, r.y + row * r.pitch + col, r.pitch, r.add);
 }
 
 template <class B, int lanes, int rows>

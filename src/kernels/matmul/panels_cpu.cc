@@ -1,6 +1,7 @@
 #include "kernels/matmul/panels_cpu.h"
 
 #include <cstdint>
+#include <utility>
 
 #include "kernels/common/instruction_sets.h"
 #include "kernels/common/transpose.h"

@@ -11,6 +11,8 @@
 namespace weft::kernels {
 
 class Call;
+template <class Sum>
+struct PanelRun;
 
 // How an operand's elements are best loaded.
 struct LoadForm {
@@ -45,6 +47,9 @@ class ReadOperand {
   virtual std::uint64_t bytes(const View& view) const = 0;
   // On the CPU: elements [first, first + count), which are in one row. Safe to use from several threads.
   virtual void load(std::int64_t first, std::int64_t count, float* to) const = 0;
+  // On the CPU: multiplies run.a by columns at elements `first`, first + stride, …, each of adjacent elements of one
+  // row. False, and nothing is written, if they must be loaded instead.
+  virtual bool multiply(const PanelRun<float>& run, std::int64_t first, std::int64_t stride) const = 0;
 };
 
 // y[…, m, n] = epilogue(Σ_k a[…, m, k] · b[…, k, n], operands[…, m, n]). All views have the same leading (batch)

@@ -5,19 +5,23 @@
 #include <cstring>
 
 #include "core/format.h"
+#include "kernels/common/rows_cpu.h"
 #include "kernels/quantized/codes_cpu.h"
 #include "weft/error.h"
-#include "weft/small_float.h"
 
 namespace weft::kernels {
 namespace {
 
 using Bytes = const std::uint8_t*;
 
-float half(Bytes at) {
+// Without branches: the exponent is 112 too small; the multiplication corrects it and normalises denormals.
+WEFT_INLINE float half(Bytes at) {
   std::uint16_t bits = 0;
   std::memcpy(&bits, at, sizeof bits);
-  return float16::from_bits(static_cast<float16::Bits>(bits));
+  const std::uint32_t magnitude = bits & 0x7fffu;
+  const float finite = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
+  const std::uint32_t ones = magnitude >= 0x7c00 ? 0x7f800000u : 0u, sign = (bits & 0x8000u) << 16;
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(finite) | ones | sign);
 }
 
 // Thirty-two elements of 4 bits: element j is the low half of byte j, element j + 16 its high half.
@@ -63,46 +67,49 @@ void q2_k(const std::byte* block, float* to) {
         d * static_cast<float>(s & 15) * static_cast<float>(two_bits(b + 16, e)) - least * static_cast<float>(s >> 4);
   }
 }
+// Six bits of each scale: four in a half byte, two in another.
+int q3_k_scale(Bytes scales, int s) {
+  return (scales[s % 8] >> (s / 8 * 4) & 15) | (scales[8 + s % 4] >> (s / 4 * 2) & 3) << 4;
+}
 void q3_k(const std::byte* block, float* to) {
   const auto b = reinterpret_cast<Bytes>(block);
-  const Bytes scales = b + 96;
   const float d = half(b + 108);
   for (int e = 0; e < 256; ++e) {
-    const int s = e / 16;
-    // Six bits of each scale: four in a half byte, two in another.
-    const int scale = (scales[s % 8] >> (s / 8 * 4) & 15) | (scales[8 + s % 4] >> (s / 4 * 2) & 3) << 4;
+    const int scale = q3_k_scale(b + 96, e / 16);
     const int code = two_bits(b + 32, e) - ((b[e % 32] >> (e / 32) & 1) ? 0 : 4);
     to[e] = d * static_cast<float>(scale - 32) * static_cast<float>(code);
   }
 }
 
-// The scale and the least number of run s of q4_k and q5_k: six bits each, the last four runs' split over two bytes.
+// The codes of the scale and the least number of run s of q4_k and q5_k: six bits each, the last four runs' split over
+// two bytes.
 struct ScaleAndLeast {
-  float scale, least;
+  int scale, least;
 };
-ScaleAndLeast scale_and_least(Bytes b, int s) {
-  const float d = half(b), least = half(b + 2);
-  const Bytes q = b + 4;
-  const int scale = s < 4 ? q[s] & 63 : (q[s + 4] & 15) | q[s - 4] >> 6 << 4;
-  const int of_least = s < 4 ? q[s + 4] & 63 : q[s + 4] >> 4 | q[s] >> 6 << 4;
-  return {d * static_cast<float>(scale), least * static_cast<float>(of_least)};
+WEFT_INLINE ScaleAndLeast scale_and_least(Bytes q, int s) {
+  if (s < 4) return {q[s] & 63, q[s + 4] & 63};
+  return {(q[s + 4] & 15) | q[s - 4] >> 6 << 4, q[s + 4] >> 4 | q[s] >> 6 << 4};
 }
 // Sixty-four elements lie in 32 bytes, the first 32 in their low halves.
 int k_nibble(Bytes q, int e) { return q[e / 64 * 32 + e % 32] >> (e / 32 % 2 * 4) & 15; }
 
 void q4_k(const std::byte* block, float* to) {
   const auto b = reinterpret_cast<Bytes>(block);
+  const float d = half(b), d_least = half(b + 2);
   for (int e = 0; e < 256; ++e) {
-    const auto [scale, least] = scale_and_least(b, e / 32);
-    to[e] = scale * static_cast<float>(k_nibble(b + 16, e)) - least;
+    const auto [scale, least] = scale_and_least(b + 4, e / 32);
+    to[e] =
+        d * static_cast<float>(scale) * static_cast<float>(k_nibble(b + 16, e)) - d_least * static_cast<float>(least);
   }
 }
 void q5_k(const std::byte* block, float* to) {
   const auto b = reinterpret_cast<Bytes>(block);
+  const float d = half(b), d_least = half(b + 2);
   for (int e = 0; e < 256; ++e) {
-    const auto [scale, least] = scale_and_least(b, e / 32);
+    const auto [scale, least] = scale_and_least(b + 4, e / 32);
     const int high = (b[16 + e % 32] >> (e / 32) & 1) << 4;
-    to[e] = scale * static_cast<float>(k_nibble(b + 48, e) | high) - least;
+    to[e] = d * static_cast<float>(scale) * static_cast<float>(k_nibble(b + 48, e) | high) -
+            d_least * static_cast<float>(least);
   }
 }
 void q6_k(const std::byte* block, float* to) {
@@ -116,8 +123,6 @@ void q6_k(const std::byte* block, float* to) {
   }
 }
 
-constexpr std::int8_t kNonlinear[] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
-
 void iq4_nl(const std::byte* block, float* to) {
   const auto b = reinterpret_cast<Bytes>(block);
   const float d = half(b);
@@ -125,24 +130,174 @@ void iq4_nl(const std::byte* block, float* to) {
 }
 void mxfp4(const std::byte* block, float* to) {
   const auto b = reinterpret_cast<Bytes>(block);
-  // Half of 2^(e - 127), because the codes are doubled so that they are integers, and 0 for -0.
-  const float d = std::bit_cast<float>(b[0] < 2 ? 0x00200000u << b[0] : (b[0] - 1u) << 23);
+  // The codes are doubled so that they are integers, and 0 for -0.
+  const float d = half_e8m0_to_f32(b[0]);
   for (int j = 0; j < 32; ++j) to[j] = (2 * e2m1_to_f32(static_cast<std::uint32_t>(nibble(b + 1, j))) + 0.0f) * d;
 }
 
+// The same blocks taken apart, as BlockFormat::unpack does: loops over bytes that are not dependent on each other.
+
+WEFT_INLINE void nibbles(Bytes q, int bytes, std::uint8_t* WEFT_RESTRICT low, std::uint8_t* WEFT_RESTRICT high) {
+  WEFT_INDEPENDENT
+  for (int i = 0; i < bytes; ++i) low[i] = q[i] & 15, high[i] = q[i] >> 4;
+}
+WEFT_INLINE void fifths(Bytes high, std::uint8_t* to) {
+  for (int i = 0; i < 4; ++i) {
+    std::uint64_t eight = 0;
+    std::memcpy(&eight, to + 8 * i, 8);
+    eight |= spread<1>(high[i]) << 4;
+    std::memcpy(to + 8 * i, &eight, 8);
+  }
+}
+// Bit fields of runs of 32 elements: those of run r begin at bit `step` · r of the same 32 bytes.
+WEFT_INLINE void add_fields(Bytes q, int step, int runs, int mask, int up, std::uint8_t* WEFT_RESTRICT to) {
+  for (int r = 0; r < runs; ++r, to += 32) {
+    WEFT_INDEPENDENT
+    for (int i = 0; i < 32; ++i) to[i] |= static_cast<std::uint8_t>((q[i] >> (step * r) & mask) << up);
+  }
+}
+
+struct Q4_0 {
+  static constexpr int kElements = 32, kBytes = 18, kRuns = 1;
+  WEFT_INLINE static void take(Bytes b, std::uint8_t* codes, float* scale, float*) {
+    *scale = half(b);
+    nibbles(b + 2, 16, codes, codes + 16);
+  }
+};
+struct Q4_1 {
+  static constexpr int kElements = 32, kBytes = 20, kRuns = 1;
+  WEFT_INLINE static void take(Bytes b, std::uint8_t* codes, float* scale, float* added) {
+    *scale = half(b), *added = half(b + 2);
+    nibbles(b + 4, 16, codes, codes + 16);
+  }
+};
+struct Q5_0 {
+  static constexpr int kElements = 32, kBytes = 22, kRuns = 1;
+  WEFT_INLINE static void take(Bytes b, std::uint8_t* codes, float* scale, float*) {
+    *scale = half(b);
+    nibbles(b + 6, 16, codes, codes + 16);
+    fifths(b + 2, codes);
+  }
+};
+struct Q5_1 {
+  static constexpr int kElements = 32, kBytes = 24, kRuns = 1;
+  WEFT_INLINE static void take(Bytes b, std::uint8_t* codes, float* scale, float* added) {
+    *scale = half(b), *added = half(b + 2);
+    nibbles(b + 8, 16, codes, codes + 16);
+    fifths(b + 4, codes);
+  }
+};
+struct Q8_0 {
+  static constexpr int kElements = 32, kBytes = 34, kRuns = 1;
+  WEFT_INLINE static void take(Bytes b, std::uint8_t* codes, float* scale, float*) {
+    *scale = half(b);
+    WEFT_INDEPENDENT
+    for (int i = 0; i < 32; ++i) codes[i] = b[2 + i] ^ 128;
+  }
+};
+struct Q2_K {
+  static constexpr int kElements = 256, kBytes = 84, kRuns = 16;
+  WEFT_INLINE static void take(Bytes b, std::uint8_t* codes, float* scale, float* added) {
+    const float d = half(b + 80), least = half(b + 82);
+    for (int s = 0; s < 16; ++s) {
+      scale[s] = d * static_cast<float>(b[s] & 15), added[s] = -(least * static_cast<float>(b[s] >> 4));
+    }
+    std::memset(codes, 0, 256);
+    for (int h = 0; h < 2; ++h) add_fields(b + 16 + 32 * h, 2, 4, 3, 0, codes + 128 * h);
+  }
+};
+struct Q3_K {
+  static constexpr int kElements = 256, kBytes = 110, kRuns = 16;
+  WEFT_INLINE static void take(Bytes b, std::uint8_t* codes, float* scale, float*) {
+    const float d = half(b + 108);
+    for (int s = 0; s < 16; ++s) scale[s] = d * static_cast<float>(q3_k_scale(b + 96, s) - 32);
+    std::memset(codes, 0, 256);
+    for (int h = 0; h < 2; ++h) add_fields(b + 32 + 32 * h, 2, 4, 3, 0, codes + 128 * h);
+    add_fields(b, 1, 8, 1, 2, codes);
+  }
+};
+template <int codes_at>
+WEFT_INLINE void take_k_nibbles(Bytes b, std::uint8_t* codes, float* scale, float* added) {
+  const float d = half(b), least = half(b + 2);
+  for (int s = 0; s < 8; ++s) {
+    const ScaleAndLeast of = scale_and_least(b + 4, s);
+    scale[s] = d * static_cast<float>(of.scale), added[s] = -(least * static_cast<float>(of.least));
+  }
+  for (int p = 0; p < 4; ++p) nibbles(b + codes_at + 32 * p, 32, codes + 64 * p, codes + 64 * p + 32);
+}
+struct Q4_K {
+  static constexpr int kElements = 256, kBytes = 144, kRuns = 8;
+  WEFT_INLINE static void take(Bytes b, std::uint8_t* codes, float* scale, float* added) {
+    take_k_nibbles<16>(b, codes, scale, added);
+  }
+};
+struct Q5_K {
+  static constexpr int kElements = 256, kBytes = 176, kRuns = 8;
+  WEFT_INLINE static void take(Bytes b, std::uint8_t* codes, float* scale, float* added) {
+    take_k_nibbles<48>(b, codes, scale, added);
+    add_fields(b + 16, 1, 8, 1, 4, codes);
+  }
+};
+struct Q6_K {
+  static constexpr int kElements = 256, kBytes = 210, kRuns = 16;
+  WEFT_INLINE static void take(Bytes b, std::uint8_t* codes, float* scale, float*) {
+    const float d = half(b + 208);
+    for (int s = 0; s < 16; ++s) scale[s] = d * static_cast<float>(static_cast<std::int8_t>(b[192 + s]));
+    for (int h = 0; h < 2; ++h) {
+      nibbles(b + 64 * h, 64, codes + 128 * h, codes + 128 * h + 64);
+      add_fields(b + 128 + 32 * h, 2, 4, 3, 4, codes + 128 * h);
+    }
+  }
+};
+// Numbers of a table, 128 larger so that they are codes.
+WEFT_INLINE void look_up(const std::int8_t* table, Bytes q, std::uint8_t* codes) {
+  nibbles(q, 16, codes, codes + 16);
+  for (int i = 0; i < 32; ++i) codes[i] = static_cast<std::uint8_t>(table[codes[i]] + 128);
+}
+struct Iq4Nl {
+  static constexpr int kElements = 32, kBytes = 18, kRuns = 1;
+  WEFT_INLINE static void take(Bytes b, std::uint8_t* codes, float* scale, float*) {
+    *scale = half(b);
+    look_up(kNonlinear, b + 2, codes);
+  }
+};
+struct Mxfp4 {
+  static constexpr int kElements = 32, kBytes = 17, kRuns = 1;
+  WEFT_INLINE static void take(Bytes b, std::uint8_t* codes, float* scale, float*) {
+    *scale = half_e8m0_to_f32(b[0]);
+    look_up(kDoubledE2M1, b + 1, codes);
+  }
+};
+
+template <class Format>
+WEFT_VECTOR_CLONES void unpack(const std::byte* blocks, std::int64_t count, std::uint8_t* WEFT_RESTRICT codes,
+                               float* WEFT_RESTRICT scale, float* WEFT_RESTRICT added) {
+  auto b = reinterpret_cast<Bytes>(blocks);
+  for (std::int64_t i = 0; i < count; ++i, b += Format::kBytes) {
+    Format::take(b, codes + i * Format::kElements, scale + i * Format::kRuns, added + i * Format::kRuns);
+  }
+}
+
+template <class Format>
+constexpr BlockFormat row(QuantizedScheme scheme, bool adds, int zero, std::string_view piece,
+                          void (*decode)(const std::byte*, float*)) {
+  return {scheme, Format::kElements, Format::kBytes, Format::kElements / Format::kRuns, adds, zero, piece,
+          decode, unpack<Format>};
+}
+
 constexpr BlockFormat kBlocks[] = {
-    {QuantizedScheme::q4_0, 32, 18, 32, false, "block_q4_0", q4_0},
-    {QuantizedScheme::q4_1, 32, 20, 32, true, "block_q4_1", q4_1},
-    {QuantizedScheme::q5_0, 32, 22, 32, false, "block_q5_0", q5_0},
-    {QuantizedScheme::q5_1, 32, 24, 32, true, "block_q5_1", q5_1},
-    {QuantizedScheme::q8_0, 32, 34, 32, false, "block_q8_0", q8_0},
-    {QuantizedScheme::q2_k, 256, 84, 16, true, "block_q2_k", q2_k},
-    {QuantizedScheme::q3_k, 256, 110, 16, false, "block_q3_k", q3_k},
-    {QuantizedScheme::q4_k, 256, 144, 32, true, "block_q4_k", q4_k},
-    {QuantizedScheme::q5_k, 256, 176, 32, true, "block_q5_k", q5_k},
-    {QuantizedScheme::q6_k, 256, 210, 16, false, "block_q6_k", q6_k},
-    {QuantizedScheme::iq4_nl, 32, 18, 32, false, "block_iq4_nl", iq4_nl},
-    {QuantizedScheme::ggml_mxfp4, 32, 17, 32, false, "block_mxfp4", mxfp4},
+    row<Q4_0>(QuantizedScheme::q4_0, false, 8, "block_q4_0", q4_0),
+    row<Q4_1>(QuantizedScheme::q4_1, true, 0, "block_q4_1", q4_1),
+    row<Q5_0>(QuantizedScheme::q5_0, false, 16, "block_q5_0", q5_0),
+    row<Q5_1>(QuantizedScheme::q5_1, true, 0, "block_q5_1", q5_1),
+    row<Q8_0>(QuantizedScheme::q8_0, false, 128, "block_q8_0", q8_0),
+    row<Q2_K>(QuantizedScheme::q2_k, true, 0, "block_q2_k", q2_k),
+    row<Q3_K>(QuantizedScheme::q3_k, false, 4, "block_q3_k", q3_k),
+    row<Q4_K>(QuantizedScheme::q4_k, true, 0, "block_q4_k", q4_k),
+    row<Q5_K>(QuantizedScheme::q5_k, true, 0, "block_q5_k", q5_k),
+    row<Q6_K>(QuantizedScheme::q6_k, false, 32, "block_q6_k", q6_k),
+    row<Iq4Nl>(QuantizedScheme::iq4_nl, false, 128, "block_iq4_nl", iq4_nl),
+    row<Mxfp4>(QuantizedScheme::ggml_mxfp4, false, 128, "block_mxfp4", mxfp4),
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 #include "weft/kernels/quantized.h"
@@ -13,9 +14,12 @@ struct BlockFormat {
   int elements, bytes;     // of a block
   int run;                 // adjacent elements that share a scale and what is added
   bool adds;               // something is added to the product of scale and code
+  int zero;                // else comes off codes as unpack() gives them
   std::string_view piece;  // the WGSL template of the functions that quantized_reader.wgsl lists
-  // Decodes a block.
+  // Decodes a block, plainly.
   void (*decode)(const std::byte* block, float* to);
+  // Takes blocks apart: a byte of code for each element, for each run a scale and, where `adds`, what is added.
+  void (*unpack)(const std::byte* blocks, std::int64_t count, std::uint8_t* codes, float* scale, float* added);
 };
 
 const BlockFormat& block_format(QuantizedScheme scheme);

@@ -5,16 +5,17 @@
 #include <cstring>
 #include <vector>
 
+#include "core/compiler.h"
+#include "kernels/call.h"
+#include "kernels/common/scratch_cpu.h"
 #include "kernels/quantized/blocks.h"
+#include "kernels/quantized/code_loops.h"
 #include "kernels/quantized/codes_cpu.h"
 #include "weft/error.h"
 #include "weft/small_float.h"
 
 namespace weft::kernels {
 namespace {
-
-// The first element that AWQ has in slot i of a word is element kAwqSlot[i].
-constexpr int kAwqSlot[] = {0, 4, 1, 5, 2, 6, 3, 7};
 
 std::uint32_t byte_at(const std::byte* bytes, std::int64_t i) { return static_cast<std::uint32_t>(bytes[i]); }
 
@@ -67,6 +68,41 @@ WeightDecoder::WeightDecoder(const QuantizedMatrix& w, const QuantizedLayout& la
     load_zeros_ = load_block(w.zeros->dtype);
     zero_row_ = w.zeros->shape()[-1];
   }
+  choose_nibbles();
+}
+
+void WeightDecoder::choose_nibbles() {
+  const auto numbers = [&](auto&& of) {
+    for (int i = 0; i < 16; ++i) numbers_[i] = static_cast<float>(of(i));
+  };
+  const auto blocks = [&](NibbleForm form, int codes_at, auto&& of) {
+    numbers(of);
+    nibbles_ = nibble_loop(form);
+    nibble_run_.block_bytes = layout_.blocks->bytes, nibble_run_.codes_at = codes_at;
+  };
+  const auto code = [](int i) { return i; };
+  nibble_run_.numbers = numbers_;
+  switch (layout_.format.scheme) {
+    case QuantizedScheme::q4_0:
+      return blocks(NibbleForm::blocks, 2, [](int i) { return i - 8; });
+    case QuantizedScheme::q4_1:
+      return blocks(NibbleForm::blocks_adding, 4, code);
+    case QuantizedScheme::iq4_nl:
+      return blocks(NibbleForm::blocks, 2, [](int i) { return kNonlinear[i]; });
+    case QuantizedScheme::ggml_mxfp4:
+      return blocks(NibbleForm::blocks_e8m0, 1, [](int i) { return kDoubledE2M1[i]; });
+    case QuantizedScheme::q4_k:
+      return blocks(NibbleForm::k_blocks, 16, code);
+    default:
+      break;
+  }
+  const bool sixteens =
+      layout_.stored_columns % 16 == 0 && (layout_.scale_columns == 1 || layout_.group_columns % 16 == 0);
+  if (layout_.blocks || layout_.packing != Packing::along_rows || layout_.bits != 4 || !sixteens) return;
+  numbers([&](int i) { return number_of(static_cast<std::uint32_t>(i), layout_.code, 4); });
+  nibbles_ = nibble_loop(layout_.zero == ZeroForm::none   ? NibbleForm::product
+                         : layout_.zero == ZeroForm::bias ? NibbleForm::adding
+                                                          : NibbleForm::subtracting);
 }
 
 std::int64_t WeightDecoder::scale_row(std::int64_t row) const {
@@ -109,7 +145,7 @@ float WeightDecoder::zero(std::int64_t scale_row, std::int64_t scale_column) con
   return value;
 }
 
-void WeightDecoder::blocks(std::int64_t row, std::int64_t column, std::int64_t count, float* to) const {
+void WeightDecoder::plain_blocks(std::int64_t row, std::int64_t column, std::int64_t count, float* to) const {
   const BlockFormat& format = *layout_.blocks;
   const std::byte* block =
       values_ + (row * (layout_.stored_columns / format.elements) + column / format.elements) * format.bytes;
@@ -127,7 +163,7 @@ void WeightDecoder::blocks(std::int64_t row, std::int64_t column, std::int64_t c
   }
 }
 
-void WeightDecoder::codes(std::int64_t row, std::int64_t column, std::int64_t count, float* to) const {
+void WeightDecoder::plain_codes(std::int64_t row, std::int64_t column, std::int64_t count, float* to) const {
   const int bits = layout_.bits;
   const std::int64_t columns = layout_.stored_columns;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -158,10 +194,10 @@ void WeightDecoder::codes(std::int64_t row, std::int64_t column, std::int64_t co
   }
 }
 
-void WeightDecoder::row(std::int64_t row, std::int64_t column, std::int64_t count, float* to,
-                        std::optional<DType> rounded) const {
-  if (layout_.blocks) return blocks(row, column, count, to);
-  codes(row, column, count, to);
+void WeightDecoder::plain_row(std::int64_t row, std::int64_t column, std::int64_t count, float* to,
+                              std::optional<DType> rounded) const {
+  if (layout_.blocks) return plain_blocks(row, column, count, to);
+  plain_codes(row, column, count, to);
   const std::int64_t of_scales = scale_row(row), group = layout_.group_columns;
   for (std::int64_t i = 0; i < count;) {
     const std::int64_t c = column + i, part = std::min(group - c % group, count - i), of_group = c / group;
@@ -177,6 +213,154 @@ void WeightDecoder::row(std::int64_t row, std::int64_t column, std::int64_t coun
       for (std::int64_t e = 0; e < part; ++e) w[e] = w[e] * s + z;
     }
     i += part;
+  }
+}
+
+void WeightDecoder::scales(std::int64_t first, std::int64_t count, float* to) const {
+  if (layout_.scale != ScaleForm::e8m0) return load_scales_(scales_, first, 1, static_cast<int>(count), to);
+  for (std::int64_t i = 0; i < count; ++i) to[i] = e8m0_to_f32(byte_at(scales_, first + i));
+}
+
+void WeightDecoder::zeros(std::int64_t scale_row, std::int64_t first, std::int64_t count, float* to) const {
+  const ZeroForm form = layout_.zero;
+  if (form == ZeroForm::constant) {
+    std::fill_n(to, count, static_cast<float>(layout_.constant));
+  } else if (form == ZeroForm::numbers || form == ZeroForm::bias) {
+    load_zeros_(zeros_, scale_row * zero_row_ + first, 1, static_cast<int>(count), to);
+  } else if (form == ZeroForm::columns || form == ZeroForm::awq) {
+    // For each column, from a multiple of 16 on.
+    std::uint8_t codes[kPiece];
+    const std::int64_t at = first / 8 * layout_.bits, bytes = zero_row_ * 4, eights = ceil_div(count, 8);
+    const std::byte* const from = zeros_ + scale_row * bytes + at;
+    if (form == ZeroForm::awq)
+      code_loops::unpack_awq(from, eights, codes);
+    else
+      code_loops::unpack(from, bytes - at, layout_.bits, eights, codes);
+    const int more = form == ZeroForm::columns ? 1 : 0;
+    for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(codes[i] + more);
+  } else if (form != ZeroForm::none) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = zero(scale_row, first + i);
+  }
+}
+
+const std::uint8_t* WeightDecoder::codes(std::int64_t row, std::int64_t column, std::int64_t count,
+                                         std::uint8_t* to) const {
+  const int bits = layout_.bits;
+  const std::int64_t columns = layout_.stored_columns, element = row * columns + column;
+  if (layout_.packing == Packing::down_columns) {
+    const std::int64_t bit = row % 32 * bits;
+    const std::byte* const words = values_ + 4 * ((row / 32 * bits + bit / 32) * columns + column);
+    code_loops::unpack_words(words, words + 4 * columns, static_cast<int>(bit % 32), bits, count, to);
+    return to;
+  }
+  // By eight elements, which begin with a byte.
+  const std::int64_t skip = element % 8, eights = ceil_div(skip + count, 8), at = element / 8 * bits;
+  if (layout_.packing == Packing::awq) {
+    code_loops::unpack_awq(values_ + at, eights, to);
+  } else {
+    code_loops::unpack(values_ + at, ceil_div(layout_.stored() * bits, 8) - at, bits, eights, to);
+  }
+  return to + skip;
+}
+
+void WeightDecoder::block_piece(std::int64_t row, std::int64_t column, std::int64_t count, float* to) const {
+  const BlockFormat& format = *layout_.blocks;
+  const std::int64_t blocks = ceil_div(count, format.elements);
+  std::uint8_t codes[kPiece];
+  float scale[kPiece / 16], zero[kPiece / 16];
+  format.unpack(values_ + (row * layout_.stored_columns + column) / format.elements * format.bytes, blocks, codes,
+                scale, zero);
+  if (!format.adds) std::ranges::fill(zero, static_cast<float>(format.zero));
+  code_loops::widen(codes, blocks * format.elements, CodeType::unsigned_integer, 8,
+                    {scale, zero, format.run, format.adds ? ZeroForm::bias : ZeroForm::numbers}, to);
+}
+
+void WeightDecoder::piece(std::int64_t row, std::int64_t column, std::int64_t count, float* to) const {
+  if (layout_.blocks) return block_piece(row, column, count, to);
+  std::uint8_t codes[kPiece + 32] = {};
+  float scale[kPiece], zero[kPiece];
+  const int run = layout_.scale_columns == 1 || layout_.group_columns % 16 == 0 ? 16 : 1;
+  factors(row, column, count, run, scale, zero);
+  const std::uint8_t* const from = this->codes(row, column, count, codes);
+  code_loops::widen(from, ceil_div(count, run) * run, layout_.code, layout_.bits, {scale, zero, run, layout_.zero}, to);
+}
+
+void WeightDecoder::factors(std::int64_t row, std::int64_t column, std::int64_t count, int run, float* scale,
+                            float* zero) const {
+  float of_scale[kPiece], of_zero[kPiece];
+  const std::int64_t group = layout_.group_columns, of_row = scale_row(row);
+  const std::int64_t first = column / group, last = (column + count - 1) / group, groups = last - first + 1;
+  const bool direct = group == run;
+  scales(of_row * layout_.scale_columns + first, groups, direct ? scale : of_scale);
+  zeros(of_row, first, groups, direct ? zero : of_zero);
+  if (direct) return;
+  const int shift = run == 16 ? 4 : 0;
+  for (std::int64_t g = 0, i = 0; g < groups; ++g) {
+    const std::int64_t end = (std::min((first + g + 1) * group - column, count) + run - 1) >> shift;
+    for (; i < end; ++i) scale[i] = of_scale[g], zero[i] = of_zero[g];
+  }
+}
+
+std::int64_t WeightDecoder::bytes(std::int64_t elements) const {
+  return layout_.blocks ? elements / layout_.blocks->elements * layout_.blocks->bytes : elements * layout_.bits / 8;
+}
+
+void WeightDecoder::prefetch(std::int64_t row, std::int64_t column, std::int64_t count) const {
+  if (layout_.packing == Packing::awq || layout_.packing == Packing::down_columns) return;
+  const std::int64_t element = (row + kAhead) * layout_.stored_columns + column;
+  const std::int64_t end = std::min(bytes(element + count), bytes(layout_.stored()));
+  for (std::int64_t at = bytes(element); at < end; at += 64) WEFT_PREFETCH(values_ + at);
+}
+
+bool WeightDecoder::multiply(const PanelRun<float>& run, std::int64_t first, std::int64_t stride) const {
+  constexpr std::int64_t kDepth = 4096, kSixteens = kDepth / 16;  // at a time
+  const std::int64_t block = layout_.blocks ? layout_.blocks->elements : 16;
+  if (!nibbles_ || first % block != 0 || stride % block != 0 || run.depth % block != 0) return false;
+  thread_local Scratch scratch;
+  const std::int64_t together = run.rows >= kNibbleRows ? kNibbleRows : run.rows >= 2 ? 2 : 1;
+  NibbleRun r = nibble_run_;
+  r.ahead = bytes(kAhead * stride);
+  r.a_row = run.a_row, r.pitch = run.pitch, r.rows = together;
+  if (together < run.rows)
+    r.kept_row = std::min(kDepth, run.depth) + 16, r.kept = scratch.need(kNibbleCols * r.kept_row);
+  for (std::int64_t c = 0; c < run.cols; c += kNibbleCols) {
+    r.cols = std::min(kNibbleCols, run.cols - c), r.y = run.y + c;
+    for (std::int64_t k = 0; k < run.depth; k += kDepth) {
+      r.a = run.a + k, r.depth = std::min(kDepth, run.depth - k), r.add = run.add || k > 0;
+      NibbleColumn columns[kNibbleCols];
+      float scale[kNibbleCols][kSixteens], zero[kNibbleCols][kSixteens];
+      for (std::int64_t j = 0; j < r.cols; ++j) {
+        const std::int64_t element = first + (c + j) * stride + k;
+        columns[j] = {values_ + bytes(element), scale[j], zero[j]};
+        if (!layout_.blocks)
+          factors(element / layout_.stored_columns, element % layout_.stored_columns, r.depth, 16, scale[j], zero[j]);
+      }
+      r.columns = columns;
+      nibbles_(r);
+      if (!r.kept) continue;
+      panel_loops<float>().dots[0]({r.a + together * r.a_row, r.a_row, r.kept, r.kept_row, r.y + together * r.pitch,
+                                    r.pitch, run.rows - together, r.cols, r.depth, r.add});
+    }
+  }
+  return true;
+}
+
+void WeightDecoder::row(std::int64_t row, std::int64_t column, std::int64_t count, float* to,
+                        std::optional<DType> rounded) const {
+  if (rounded.value_or(DType::f32) != DType::f32) return plain_row(row, column, count, to, rounded);
+  prefetch(row, column, count);
+  const std::int64_t align = layout_.blocks ? layout_.blocks->elements : 16;
+  for (const std::int64_t end = column + count; column < end;) {
+    const std::int64_t first = column / align * align, stop = std::min(first + kPiece, end);
+    if (first == column && (stop - first) % align == 0) {
+      piece(row, first, stop - first, to);
+    } else {
+      float whole[kPiece];
+      piece(row, first, stop - first, whole);
+      std::copy(whole + (column - first), whole + (stop - first), to);
+    }
+    to += stop - column;
+    column = stop;
   }
 }
 

@@ -33,6 +33,9 @@ class WeightOperand final : public ReadOperand {
   void load(std::int64_t first, std::int64_t count, float* to) const override {
     decoder_->row(first / layout_.stored_columns, first % layout_.stored_columns, count, to);
   }
+  bool multiply(const PanelRun<float>& run, std::int64_t first, std::int64_t stride) const override {
+    return decoder_->multiply(run, first, stride);
+  }
 
  private:
   static std::int64_t first(const View& view) { return static_cast<std::int64_t>(view.offset) * 8 / bits(view.dtype); }
