@@ -21,7 +21,8 @@ namespace weft {
 using kernels::QuantizedFormat;
 using kernels::QuantizedScheme;
 
-// A matrix of quantised weights, or several. Scales, zeros and groups are undefined where the scheme has none.
+// ---- Quantised weights. A matrix of them, or several; scales, zeros and groups are undefined where the scheme has
+// none.
 struct QuantizedWeights {
   QuantizedFormat format;
   Tensor values, scales = {}, zeros = {}, groups = {};

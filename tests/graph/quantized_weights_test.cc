@@ -385,6 +385,10 @@ TEST_P(QuantizedWeightsTest, VectorsTypesAndEmptyProducts) {
   EXPECT_EQ(quantized_matmul(integers({0, k}), w).shape(), (Shape{0, 24}));
   EXPECT_EQ(quantized_matmul(integers({2, k}, DType::bf16), w).dtype(), DType::bf16);
   EXPECT_EQ(quantized_matmul(integers({2, k}, DType::f16), w, {.dtype = DType::f32}).dtype(), DType::f32);
+  // The work behind it gives results of any type.
+  const Tensor x = integers({3, k});
+  EXPECT_EQ((quantized_matmul(x, w) < 1).to_vector<int>(),
+            (contiguous(matmul(x, contiguous(dequantize_weights(w)).T())) < 1).to_vector<int>());
   EXPECT_EQ(w.bytes(), byte_size(w.values.type()) + byte_size(w.scales.type()) + byte_size(w.zeros.type()));
 }
 

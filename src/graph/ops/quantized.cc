@@ -410,7 +410,8 @@ void add_quantized_ops(OpRows& rows) {
   rows.push_back(
       op_row<QuantizeWeightsOp>(schema_of_kernel("quantize_weights", "as the scheme stores them",
                                                  "values; without one i8 of integers, else what the scheme has")));
-  rows.push_back(op_row<DequantizeWeightsOp>(schema_of_kernel("dequantize_weights", {}, "type")));
+  rows.push_back(op_row<DequantizeWeightsOp>(
+      schema_of_kernel("dequantize_weights", {}, "dtype; without one the scales' if that is a float, else f32")));
   rows.push_back(op_row<QuantizedMatmulOp>(
       schema_of_kernel("quantized_matmul", {}, "the one that is asked for, without one x's")));
 }
