@@ -256,6 +256,48 @@ void quantised() {
   expect(y, "[[ 37 -12]\n [-12  72]] i8");
 }
 
+void quantised_weights() {
+  auto weights = random::normal({256, 128});
+  auto x = random::normal({3, 128});
+  auto w = quantize_weights(weights, {QuantizedScheme::affine, 4, 64});  // a scale and a bias for 64 elements, as MLX
+  auto y = quantized_matmul(x, w);                              // [3, 256]: x wᵀ, dequantised as it is read
+  auto back = dequantize_weights(w);                            // f32 [256, 128]
+  auto rows = quantized_embedding(w, tensor({2}, {7, 0}, DType::i32));  // [2, 128]: rows 7 and 0
+  auto size = w.bytes();                                        // 20,480, of 131,072
+
+  expect(y.shape() == Shape{3, 256} && size == 20480, "quantize_weights");
+  expect(all(abs(y - matmul(x, back.T())) < 1e-3).item<bool>(), "quantized_matmul");
+  expect(all(abs(back - weights) < 0.5).item<bool>(), "dequantize_weights");
+  expect(all(rows[0] == back[7]).item<bool>() && all(rows[1] == back[0]).item<bool>(), "quantized_embedding");
+
+  std::vector<std::byte> gguf(256 * 288), words(256 * 64 * 4), bytes(256 * 16 * 16);
+  auto scales = ones({256, 8}, DType::f16), biases = zeros({256, 8}, DType::f16), factors = ones({256, 16});
+  // Each of 256 rows and 512 columns: a tensor of a GGUF file, a matrix of MLX's, ONNX's MatMulNBits.
+  auto blocks = QuantizedWeights{{QuantizedScheme::q4_k}, tensor(DType::u8, {256, 288}, gguf)};
+  auto mlx = QuantizedWeights{{QuantizedScheme::affine, 4, 64}, tensor(DType::u32, {256, 64}, words), scales, biases};
+  auto onnx = QuantizedWeights{{QuantizedScheme::nbits, 4, 32}, tensor(DType::u8, {256, 16, 16}, bytes), factors};
+
+  for (const auto& m : {blocks, mlx, onnx}) expect(m.shape() == Shape{256, 512}, "formats");
+  expect(all(dequantize_weights(onnx) == -8).item<bool>(), "nbits");
+
+  auto experts = quantize_weights(random::normal({8, 256, 128}), {QuantizedScheme::q8_0});
+  auto chosen = tensor({3, 2}, {0, 5, 7, 7, 2, 1}, DType::i32);  // two of the eight for each of three tokens
+  auto mixed = quantized_matmul(x.reshape({3, 1, 1, 128}), experts, {.chosen = chosen});  // [3, 2, 1, 256]
+
+  auto of_last = matmul(x[slice(1, 2)], dequantize_weights(experts)[7].T());
+  expect(mixed.shape() == Shape{3, 2, 1, 256} && all(abs(mixed[{1, 0}] - of_last) < 1e-3).item<bool>(), "chosen");
+
+  auto w8 = quantize_weights(weights, {QuantizedScheme::integers});     // i8, a scale for each row
+  auto y8 = quantized_matmul(x, w8, {.activations = DType::i8});        // x is rounded to i8 too, and sums are in i32
+
+  expect(all(abs(y8 - matmul(x, weights.T())) < 2).item<bool>(), "activations");
+
+  auto layer = compile([&](const Tensor& v) { return relu(matmul(v, dequantize_weights(w).T())); });
+  auto z = layer(x);                                            // one kernel, which reads 4 bits a weight
+
+  expect(all(abs(z - relu(y)) < 1e-3).item<bool>(), "compiled");
+}
+
 void devices() {
   auto x = tensor({2}, {1, 2});
   for (const auto& d : available_devices()) {  // "cpu", "NVIDIA H200 (vulkan, discrete, 140.4 GiB)"
@@ -325,6 +367,7 @@ int main() {
   random_numbers();
   linear_algebra();
   quantised();
+  quantised_weights();
   files();
   memory_figures();
   devices();

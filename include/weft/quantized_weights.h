@@ -21,7 +21,8 @@ namespace weft {
 using kernels::QuantizedFormat;
 using kernels::QuantizedScheme;
 
-// A matrix of quantised weights, or several. Scales, zeros and groups are undefined where the scheme has none.
+// ---- Quantised weights. A matrix of them, or several; scales, zeros and groups are undefined where the scheme has
+// none.
 struct QuantizedWeights {
   QuantizedFormat format;
   Tensor values, scales = {}, zeros = {}, groups = {};
@@ -32,6 +33,26 @@ struct QuantizedWeights {
   // Bytes of all of it.
   std::uint64_t bytes() const;
 };
+
+struct QuantizeWeightsOptions {
+  std::optional<DType> values = {};  // without one i8, or what the scheme has: of integers any of theirs
+  std::optional<DType> scales = {};  // without one x's type (of f64 f32) where they are numbers, else u8
+  bool zeros = false;                // integers and nbits get zero points, of nbits packed
+
+  void fields(AttributeVisitor& v) {
+    v("values", values, {}, "the type of the values, instead of i8 or what the scheme has");
+    v("scales", scales, {}, "the type of the scales, instead of x's or what the scheme has");
+    v.brief("zeros", zeros, false, "whether integers and nbits have zero points");
+  }
+};
+
+// Weights x [..., rows, columns], f32, f16, bf16 or (on the cpu) f64, in that format: each group by its own range, to
+// the same bits on every device, by the rules of MLX, ONNX and GGUF that weft/kernels/quantized.h has. Rows must be
+// whole groups, but of integers and of nbits, whose last group is padded (the result's format.columns then says so).
+// They have no derivatives. Throws ShapeError, TypeError, InvalidArgument; Unsupported of schemes whose scales come
+// from calibration or a search: gptq, awq, q2_k to q6_k, iq4_nl.
+QuantizedWeights quantize_weights(const Operand& x, const QuantizedFormat& format,
+                                  const QuantizeWeightsOptions& options = {});
 
 // The weights as floats. Without a type that of the scales, if it is a float, else f32. Throws ShapeError, TypeError,
 // InvalidArgument.

@@ -311,9 +311,8 @@ void add_quantization(DerivativeCases& cases) {
     }
     return QuantizedWeights{{QuantizedScheme::q4_0}, cast(tensor({rows, 18 * count}, bytes), DType::u8)};
   };
-  cases.push_back(one_result("quantized_matmul", {{2, 3, 64}}, [=](Operands v) {
-    return square(quantized_matmul(v[0], blocks(5, 2)));
-  }));
+  cases.push_back(one_result("quantized_matmul", {{2, 3, 64}},
+                             [=](Operands v) { return square(quantized_matmul(v[0], blocks(5, 2))); }));
   cases.push_back(one_result("quantized_matmul_of_rows", {{3, 5}}, [=](Operands v) {
     return square(quantized_matmul(v[0], blocks(5, 1), {.transposed = false}));
   }));
@@ -324,6 +323,10 @@ void add_quantization(DerivativeCases& cases) {
   }));
   cases.push_back(one_result("dequantize_weights", {{3, 32}}, [=](Operands v) {
     return square(v[0] * dequantize_weights(blocks(3, 1), v[0].dtype()));
+  }));
+  cases.push_back(one_result("quantize_weights", {{3, 32}}, [=](Operands v) {
+    const Tensor ramp = reshape(arange(-48, 48, 1, DType::f32) / 7, {3, 32});
+    return square(v[0] * dequantize_weights(quantize_weights(ramp, {QuantizedScheme::q8_0}), v[0].dtype()));
   }));
   cases.push_back(one_result("dequantize", {{2}}, [](Operands v) {
     const Tensor q = tensor({3, 2}, std::vector<std::int8_t>{1, -2, 7, 100, -128, 0});

@@ -101,6 +101,8 @@ TEST(Call, MakesWhatFunctionsMade) {
                                  g.input("groups", DType::i32, {32})};
   add(dequantize_weights(grouped, DType::bf16));
   add(quantized_matmul(g.input("rows of groups", DType::f32, {5, 32}), grouped, {.transposed = false}));
+  add(quantize_weights(x, {QuantizedScheme::integers, 0, 2}, {.values = DType::u4, .zeros = true}).zeros);
+  add(quantize_weights(x, {QuantizedScheme::nbits, 3, 16}, {.scales = DType::f16}).scales);
   add(rfft(x));
   add(cholesky(g.input("matrix", DType::f32, {2, 3, 3})));
   add(dynamic_slice(x, i, {1, 3, 2}, {0, 2}));

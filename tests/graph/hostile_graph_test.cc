@@ -239,10 +239,13 @@ class Attempt {
       case 27:
         return requantize(x, scale(y), zero(z), {.dtype = type(), .axis = axis()});
       case 28: {
-        const QuantizedWeights w{
-            {static_cast<QuantizedScheme>(below(20)), static_cast<int>(below(3) ? below(9) : number()), below(2) ? 0 : number(),
-             below(2) ? 1 : number(), below(2) ? 0 : number()},
-            y, maybe(z), maybe(value()), maybe(value())};
+        const QuantizedFormat format{static_cast<QuantizedScheme>(below(20)),
+                                     static_cast<int>(below(3) ? below(9) : number()), below(2) ? 0 : number(),
+                                     below(2) ? 1 : number(), below(2) ? 0 : number()};
+        const auto maybe_type = [&] { return below(3) ? std::optional<DType>() : type(); };
+        const QuantizedWeights w = below(3) == 0
+                                       ? quantize_weights(x, format, {maybe_type(), maybe_type(), below(3) == 0})
+                                       : QuantizedWeights{format, y, maybe(z), maybe(value()), maybe(value())};
         if (below(3) == 0) return dequantize_weights(w, type());
         if (below(3) == 0) return quantized_embedding(w, x);
         return quantized_matmul(x, w, {.transposed = below(2) == 0, .chosen = maybe(value())});

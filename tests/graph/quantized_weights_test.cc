@@ -103,6 +103,86 @@ class QuantizedWeightsTest : public OnDevice {
 INSTANTIATE_TEST_SUITE_P(Devices, QuantizedWeightsTest, testing::ValuesIn(all_devices()),
                          [](const auto& i) { return i.param; });
 
+QuantizedFormat format_of(const json& attributes) {
+  const std::string scheme = attributes.value("scheme", "affine");
+  return {static_cast<QuantizedScheme>(std::ranges::find(kernels::kQuantizedSchemes, scheme) -
+                                       std::begin(kernels::kQuantizedSchemes)),
+          attributes.value("bits", 0), attributes.value("group", std::int64_t{0}),
+          attributes.value("group_rows", std::int64_t{1}), attributes.value("columns", std::int64_t{0})};
+}
+
+// What MLX, ONNX Runtime and ggml store.
+TEST_P(QuantizedWeightsTest, WeightsOfEveryScheme) {
+  const ReferenceCases data("quantized");
+  std::set<QuantizedScheme> seen;
+  for (const json& c : data.list("cases.json")) {
+    if (c.at("kernel") != "quantize_weights" || leave_out_problem()) continue;
+    SCOPED_TRACE(c.dump().substr(0, 300));
+    const View x = data.operands(c, "inputs")[0];
+    const std::vector<View> want = data.operands(c, "outputs");
+    const QuantizedFormat format = format_of(c.at("attributes"));
+    if (x.dtype == DType::f64 && GetParam() != "cpu") continue;
+    if (format.scheme == nbits && want.size() > 2 && want[2].dtype != DType::u8) continue;  // zeros are packed
+    QuantizeWeightsOptions o{.values = want[0].dtype, .zeros = want.size() > 2};
+    if (want.size() > 1) o.scales = want[1].dtype;
+    const QuantizedWeights w = quantize_weights(tensor_of(x), format, o);
+    const std::vector<Tensor> got = operands(w);
+    ASSERT_EQ(got.size(), want.size());
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      ASSERT_EQ(got[i].type(), (TensorType{want[i].dtype, want[i].shape()}));
+      expect_close(read_view(got[i]), want[i], ReferenceCases::tolerance(c));
+    }
+    EXPECT_EQ(w.shape(), x.shape());
+    seen.insert(format.scheme);
+  }
+  EXPECT_TRUE(seen.contains(affine) && seen.contains(nbits) && seen.contains(q8_0));
+}
+
+// No weight is further from what is stored than the scale of its group, of which 2^bits - 1 are its range.
+TEST_P(QuantizedWeightsTest, RoundTrips) {
+  const View values = random_view(rng_, {2, 6, 160}, DType::f32);
+  set_values(values, [&](std::int64_t) { return random_int(rng_, -1000, 1000) * 1e-3; });
+  const Tensor x = tensor_of(values);
+  struct Case {
+    QuantizedFormat format;
+    int bits;
+    QuantizeWeightsOptions options = {};
+  };
+  for (const auto& [format, bits, options] :
+       {Case{{affine, 4, 32}, 4}, Case{{affine, 8, 32}, 8, {.scales = DType::f16}}, Case{{nbits, 6, 64}, 6},
+        Case{{nbits, 3, 16}, 3, {.zeros = true}}, Case{{QuantizedScheme::integers}, 8},
+        Case{{QuantizedScheme::integers, 0, 24, 2}, 4, {.values = DType::u4, .zeros = true}}, Case{{q4_0}, 4},
+        Case{{q4_1}, 4}, Case{{q5_0}, 5}, Case{{q8_0}, 8}, Case{{mxfp4}, 2}, Case{{mxfp8}, 3}, Case{{nvfp4}, 2}}) {
+    SCOPED_TRACE(kernels::kQuantizedSchemes[static_cast<std::size_t>(format.scheme)]);
+    const QuantizedWeights w = quantize_weights(x, format, options);
+    EXPECT_EQ(w.shape(), x.shape());
+    const Tensor y = dequantize_weights(w, DType::f32);
+    // Ranges are within -1 and 1; scales of f16 are off by 2^-11, and by as many of their codes.
+    EXPECT_LE(max(abs(y - x)).item<float>(), 2.0f / static_cast<float>((1 << bits) - 1) * 1.07f);
+    // The same compiled, of other strides, and in batches.
+    const auto all = [&](const Tensor& t) {
+      const QuantizedWeights made = quantize_weights(t, format, options);
+      return dequantize_weights(made, DType::f32);
+    };
+    EXPECT_EQ(compile(all)(x).to_vector<float>(), y.to_vector<float>());
+    EXPECT_EQ(all(contiguous(x.permute({2, 0, 1})).permute({1, 2, 0})).to_vector<float>(), y.to_vector<float>());
+    EXPECT_EQ(vmap(all)(x).to_vector<float>(), y.to_vector<float>());
+    // Weights are constant.
+    EXPECT_EQ(grad([&](const Tensor& t) { return sum(all(t) + t); })(x).to_vector<float>(),
+              ones_like(x).to_vector<float>());
+  }
+  // A product reads what the same run stored.
+  const Tensor rows = integers({3, 160});
+  const auto product = [&](const Tensor& t) { return quantized_matmul(rows, quantize_weights(t, {q8_0})); };
+  EXPECT_EQ(compile(product)(x).to_vector<float>(), product(x).to_vector<float>());
+  const QuantizedWeights none = quantize_weights(zeros({0, 64}), {affine});
+  EXPECT_EQ(dequantize_weights(none).shape(), (Shape{0, 64}));
+  EXPECT_EQ(quantize_weights(zeros({3, 40}), {nbits}).format.columns, 40);
+  if (GetParam() != "cpu") return;
+  const QuantizedWeights doubles = quantize_weights(x.cast(DType::f64), {affine, 4, 32});
+  EXPECT_EQ(doubles.scales.dtype(), DType::f32);
+}
+
 TEST_P(QuantizedWeightsTest, EmbeddingsOfEveryScheme) {
   const ReferenceCases data("quantized");
   const json cases = data.list("functions.json");
@@ -113,12 +193,7 @@ TEST_P(QuantizedWeightsTest, EmbeddingsOfEveryScheme) {
     SCOPED_TRACE(c.dump().substr(0, 300));
     const auto in = data.operands(c, "inputs");
     QuantizedWeights w;
-    const json& a = c.at("attributes");
-    const std::string scheme = a.value("scheme", "affine");
-    w.format = {static_cast<QuantizedScheme>(std::ranges::find(kernels::kQuantizedSchemes, scheme) -
-                                             std::begin(kernels::kQuantizedSchemes)),
-                a.value("bits", 0), a.value("group", std::int64_t{0}), a.value("group_rows", std::int64_t{1}),
-                a.value("columns", std::int64_t{0})};
+    w.format = format_of(c.at("attributes"));
     w.values = tensor_of(in[0]);
     if (in.size() > 2 && in[2].buffer) w.scales = tensor_of(in[2]);
     if (in.size() > 3 && in[3].buffer) w.zeros = tensor_of(in[3]);
@@ -353,6 +428,10 @@ TEST_P(QuantizedWeightsTest, VectorsTypesAndEmptyProducts) {
   EXPECT_EQ(quantized_matmul(integers({0, k}), w).shape(), (Shape{0, 24}));
   EXPECT_EQ(quantized_matmul(integers({2, k}, DType::bf16), w).dtype(), DType::bf16);
   EXPECT_EQ(quantized_matmul(integers({2, k}, DType::f16), w, {.dtype = DType::f32}).dtype(), DType::f32);
+  // The work behind it gives results of any type.
+  const Tensor x = integers({3, k});
+  EXPECT_EQ((quantized_matmul(x, w) < 1).to_vector<int>(),
+            (contiguous(matmul(x, contiguous(dequantize_weights(w)).T())) < 1).to_vector<int>());
   EXPECT_EQ(w.bytes(), byte_size(w.values.type()) + byte_size(w.scales.type()) + byte_size(w.zeros.type()));
 }
 
@@ -396,6 +475,27 @@ TEST(QuantizedWeights, SaysWhatDoesNotFit) {
   EXPECT_THAT(
       product(of(DType::f32, {2, 128}), mlx, {.activations = DType::i8}),
       HasSubstr("activations of i8 take integers of 8 bits with one scale along the sums, the weights are affine"));
+  const auto stored = [&](const Tensor& x, const QuantizedFormat& format, const QuantizeWeightsOptions& o = {}) {
+    return thrown_by([&] { (void)quantize_weights(x, format, o); });
+  };
+  const Tensor x = of(DType::f32, {4, 100});
+  EXPECT_THAT(stored(x, {affine, 4, 64}), HasSubstr("quantize_weights: x is f32 [4, 100], expected rows of "
+                                                    "whole groups of 64, which share a scale in affine"));
+  EXPECT_THROW((void)quantize_weights(x, {affine, 4, 64}), ShapeError);
+  EXPECT_THAT(stored(x, {q8_0}), HasSubstr("whole groups of 32, which share a scale in q8_0"));
+  EXPECT_THAT(stored(x, {nbits, 4, 32, 1, 99}), HasSubstr("expected 99 columns, as its format says"));
+  EXPECT_THAT(stored(x, {gptq}), HasSubstr("Unsupported: quantize_weights: weights of gptq are calibrated"));
+  EXPECT_THAT(stored(x, {q4_k}), HasSubstr("Unsupported: quantize_weights: blocks of q4_k come from a search"));
+  EXPECT_THAT(stored(of(DType::i32, {4, 64}), {affine}), HasSubstr("quantize_weights: x is i32 [4, 64]"));
+  EXPECT_THAT(stored(of(DType::f32, {64}), {affine}), HasSubstr("quantize_weights: x"));
+  EXPECT_THAT(stored({}, {affine}), HasSubstr("x is an undefined Tensor"));
+  EXPECT_THAT(stored(x, {QuantizedScheme::integers}, {.values = DType::u8}),
+              HasSubstr("InvalidArgument: quantize_weights: values are u8 [4, 100] without zeros"));
+  EXPECT_THAT(stored(of(DType::f32, {4, 64}), {affine}, {.values = DType::i8}),
+              HasSubstr("quantised weights: values of affine are i8, expected"));
+  EXPECT_THAT(stored(of(DType::f32, {4, 64}), {q8_0}, {.scales = DType::f16}),
+              HasSubstr("weights of q8_0 have no scales"));
+  EXPECT_THAT(stored(of(DType::f32, {4, 64}), {mxfp4}, {.zeros = true}), HasSubstr("weights of mxfp4 have no zeros"));
   EXPECT_THAT(thrown_by([&] { (void)quantized_embedding(mlx, Tensor()); }), HasSubstr("the indices are an undefined"));
 }
 

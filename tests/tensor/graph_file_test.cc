@@ -231,11 +231,14 @@ TEST_F(GraphFileTest, EveryRowWithAMake) {
       const SvdResult f = svd(x(g, {2, 4, 3}, DType::c64), false);
       return std::vector{f.u, f.s, f.vh};
     };
+    all["quantize_weights"] = [=](Graph& g) {
+      const QuantizedWeights w =
+          quantize_weights(x(g, {3, 40}), {QuantizedScheme::nbits, 5, 16}, {.scales = DType::bf16, .zeros = true});
+      return std::vector{w.values, w.scales, w.zeros, dequantize_weights(w)};
+    };
     all["dequantize_weights"] = [=](Graph& g) {
-      const QuantizedWeights w{{QuantizedScheme::nbits, 4, 16, 1, 40},
-                               x(g, {3, 3, 8}, DType::u8),
-                               x(g, {3, 3}),
-                               x(g, {3, 2}, DType::u8)};
+      const QuantizedWeights w{
+          {QuantizedScheme::nbits, 4, 16, 1, 40}, x(g, {3, 3, 8}, DType::u8), x(g, {3, 3}), x(g, {3, 2}, DType::u8)};
       return std::vector{dequantize_weights(w, DType::f16)};
     };
     all["quantized_matmul"] = [=](Graph& g) {

@@ -5,11 +5,12 @@
 #include "core/error_context.h"
 #include "core/format.h"
 #include "graph/graph.h"
+#include "graph/node.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
 #include "graph/ops/product.h"
 #include "graph/rules.h"
-#include "kernels/quantized/formats.h"
+#include "kernels/quantized/encoding.h"
 #include "weft/array.h"
 #include "weft/error.h"
 #include "weft/indexing.h"
@@ -72,6 +73,43 @@ std::vector<Tensor> batched_weights(const QuantizedOperands& a, std::span<const 
 std::span<const Tensor> behind_first(std::span<const Tensor> all, std::size_t count) { return all.subspan(1, count); }
 
 }  // namespace
+
+// ---- quantize_weights
+
+namespace {
+
+kernels::StoredTypes stored(const QuantizeWeightsAttributes& a, const TensorType& x) {
+  return kernels::stored_types("quantize_weights", a.format, x, a.types.values, a.types.scales, a.types.zeros);
+}
+
+}  // namespace
+
+std::vector<TensorType> QuantizeWeightsOp::infer(std::span<const TensorType> in) const {
+  infer_dtype(name(), {&in[0]});
+  const kernels::StoredTypes types = stored(a, in[0]);
+  std::vector<TensorType> all{types.values};
+  for (const auto& more : {types.scales, types.zeros}) {
+    if (more) all.push_back(*more);
+  }
+  return all;
+}
+
+void QuantizeWeightsOp::lower(const Launch& call) const {
+  const auto& out = call.outputs;
+  const auto given = [&](std::size_t i) { return i < out.size() ? std::optional(out[i]) : std::nullopt; };
+  const View& x = call.inputs[0];
+  kernels::quantize_weights(call.stream, x, {stored(a, {x.dtype, x.shape()}).format, out[0], given(1), given(2)});
+}
+
+Derivatives QuantizeWeightsOp::vjp(const Differentiated&, std::span<const Tensor>) const {
+  return std::vector<Tensor>(1);
+}
+
+std::optional<Batched> QuantizeWeightsOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
+  std::vector<Tensor> all = results_of(apply(shared_from_this(), {batch_first(in[0], axes[0], 0)}));
+  std::vector<int> first(all.size(), 0);
+  return Batched{std::move(all), std::move(first)};
+}
 
 // ---- dequantize_weights
 
@@ -269,6 +307,15 @@ std::uint64_t QuantizedWeights::bytes() const {
   return bytes;
 }
 
+QuantizedWeights quantize_weights(const Operand& x, const QuantizedFormat& format,
+                                  const QuantizeWeightsOptions& options) {
+  if (!x.defined()) throw InvalidArgument("quantize_weights: x is an undefined Tensor");
+  const QuantizeWeightsAttributes a{format, options};
+  const std::vector<Tensor> results = results_of(apply(make_op<QuantizeWeightsOp>(a), {x}));
+  const auto given = [&](std::size_t i) { return i < results.size() ? results[i] : Tensor(); };
+  return {stored(a, x.type()).format, results[0], given(1), given(2)};
+}
+
 Tensor dequantize_weights(const QuantizedWeights& w, std::optional<DType> dtype) {
   const bool floats = w.scales.defined() && w.scales.dtype() != DType::u8 && w.scales.dtype() != DType::f8e4m3;
   const DType type = dtype.value_or(floats ? w.scales.dtype() : DType::f32);
@@ -368,7 +415,11 @@ Tensor quantized_embedding(const QuantizedWeights& w, const Operand& indices, st
 }
 
 void add_quantized_ops(OpRows& rows) {
-  rows.push_back(op_row<DequantizeWeightsOp>(schema_of_kernel("dequantize_weights", {}, "type")));
+  rows.push_back(
+      op_row<QuantizeWeightsOp>(schema_of_kernel("quantize_weights", "as the scheme stores them",
+                                                 "values; without one i8 of integers, else what the scheme has")));
+  rows.push_back(op_row<DequantizeWeightsOp>(
+      schema_of_kernel("dequantize_weights", {}, "dtype; without one the scales' if that is a float, else f32")));
   rows.push_back(op_row<QuantizedMatmulOp>(
       schema_of_kernel("quantized_matmul", {}, "the one that is asked for, without one x's")));
 }

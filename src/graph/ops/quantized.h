@@ -1,4 +1,4 @@
-// Quantised weights: as floats, and as an operand of products.
+// Quantised weights: made, as floats, and as an operand of products.
 #pragma once
 
 #include "graph/op.h"
@@ -25,6 +25,30 @@ struct QuantizedOperands {
     v.brief("zeros", zeros, false, "whether zeros are among the operands");
     v.brief("groups", groups, false, "whether the groups of rows are among the operands");
   }
+};
+
+struct QuantizeWeightsAttributes {
+  kernels::QuantizedFormat format = {};
+  QuantizeWeightsOptions types = {};
+
+  void fields(AttributeVisitor& v) {
+    format.fields(v);
+    types.fields(v);
+  }
+};
+
+// Results: values, scales?, zeros?.
+class QuantizeWeightsOp final : public OpOf<QuantizeWeightsAttributes> {
+ public:
+  using OpOf::OpOf;
+  std::string_view name() const override { return "quantize_weights"; }
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
+  // Of x; results are dense.
+  bool takes_strides() const override { return false; }
+  bool takes_strides_of(std::size_t) const override { return true; }
+  void lower(const Launch& call) const override;
+  Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
+  std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 };
 
 struct DequantizeWeightsAttributes {

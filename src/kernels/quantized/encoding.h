@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "kernels/quantized/formats.h"
@@ -38,7 +39,19 @@ inline constexpr float kLeastAffineScale = 1e-7f;
 // The layout of the matrix to be stored, with blocks as groups.
 QuantizedLayout encoded_layout(std::string_view kernel, const QuantizedMatrix& w);
 // Throws Unsupported for schemes that are only read, InvalidArgument for integers that cannot hold both signs.
-Encoding encoding_of(std::string_view kernel, const QuantizedMatrix& w, const QuantizedLayout& l);
+Encoding encoding_of(std::string_view kernel, const TensorType& values, const QuantizedLayout& l);
+
+// What weights are stored as.
+struct StoredTypes {
+  QuantizedFormat format;  // of nbits with the columns
+  TensorType values;
+  std::optional<TensorType> scales, zeros;
+};
+// The same of weights x. Without a type of their own values are i8, or what the scheme has, and scales are x's type
+// where they are numbers (f32 of f64), else u8. `zeros`: integers and nbits have zero points. Throws ShapeError for
+// rows that are not whole groups, and what encoding_of() throws.
+StoredTypes stored_types(std::string_view kernel, const QuantizedFormat& format, const TensorType& x,
+                         std::optional<DType> values, std::optional<DType> scales, bool zeros);
 
 // Elements that are stored one after the other without others between: a block, or as many of a group as fill words.
 int elements_of_run(const QuantizedLayout& l);

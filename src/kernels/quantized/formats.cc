@@ -132,8 +132,9 @@ CodeType code_of(DType type) {
   return is_signed(type) ? CodeType::signed_integer : CodeType::unsigned_integer;
 }
 
-// The layout as far as values say it.
-QuantizedLayout of_values(const QuantizedFormat& given, DType type, const Shape& shape) {
+}  // namespace
+
+QuantizedLayout values_layout(const QuantizedFormat& given, DType type, const Shape& shape) {
   QuantizedLayout l;
   l.format = complete(given);
   const QuantizedFormat& f = l.format;
@@ -202,6 +203,8 @@ QuantizedLayout of_values(const QuantizedFormat& given, DType type, const Shape&
   return l;
 }
 
+namespace {
+
 void check_operand(std::string_view kernel, const QuantizedLayout& l, std::string_view what, Need need,
                    const TensorType* type) {
   if (type ? need != Need::never : need != Need::must) return;
@@ -253,7 +256,7 @@ QuantizedFormat complete(const QuantizedFormat& given) {
 }
 
 Shape quantized_shape(const QuantizedFormat& format, DType values, const Shape& shape) {
-  const QuantizedLayout l = of_values(format, values, shape);
+  const QuantizedLayout l = values_layout(format, values, shape);
   const int inner = l.format.scheme == QuantizedScheme::nbits ? 3 : 2;
   Shape result;
   for (int d = 0; d + inner < shape.rank(); ++d) result.push_back(shape[d]);
@@ -263,7 +266,7 @@ Shape quantized_shape(const QuantizedFormat& format, DType values, const Shape& 
 }
 
 QuantizedLayout quantized_layout(std::string_view kernel, const QuantizedFormat& format, const QuantizedTypes& w) {
-  QuantizedLayout l = of_values(format, w.values.dtype, w.values.shape);
+  QuantizedLayout l = values_layout(format, w.values.dtype, w.values.shape);
   const SchemeRow& row = row_of(l.format.scheme);
   check_operand(kernel, l, "scales", row.scale == ScaleForm::none ? Need::never : Need::must, w.scales);
   check_operand(kernel, l, "zeros", row.zeros, w.zeros);

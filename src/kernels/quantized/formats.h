@@ -64,6 +64,8 @@ struct QuantizedTypes {
   const TensorType *scales = nullptr, *zeros = nullptr, *groups = nullptr;
 };
 
+// The layout as far as values say it.
+QuantizedLayout values_layout(const QuantizedFormat& format, DType values, const Shape& shape);
 // The layout of a matrix of operands of these types, which are checked in the name of `kernel`.
 QuantizedLayout quantized_layout(std::string_view kernel, const QuantizedFormat& format, const QuantizedTypes& types);
 // The same; views must be dense.

@@ -159,7 +159,7 @@ void quantize_weights(Stream& stream, const View& x, const QuantizedMatrix& w) {
   call(stream, quantized_key(kName, w.format), {x, w.values, w.scales, w.zeros, w.groups}, [&](Stream& s) {
     check_views(kName, {&x}, {&w.values, pointer(w.scales), pointer(w.zeros)});
     const QuantizedLayout l = encoded_layout(kName, w);
-    const Encoding e = encoding_of(kName, w, l);
+    const Encoding e = encoding_of(kName, {w.values.dtype, w.values.shape()}, l);
     const Shape expected = quantized_shape(w.format, w.values.dtype, w.values.shape());
     if (x.shape() != expected) {
       throw ShapeError("{}: x is {}, expected {}", kName, to_string(x), to_string(expected));

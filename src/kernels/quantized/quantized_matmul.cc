@@ -50,7 +50,10 @@ class WeightOperand final : public ReadOperand {
 QuantizedProblem::QuantizedProblem(const View& x, const QuantizedMatrix& w, const std::optional<View>& chosen,
                                    const View& y, const QuantizedMatmulOptions& options, const Epilogue& epilogue)
     : weights(w), layout(quantized_layout(kName, weights)) {
-  check_views(kName, {&x, &w.values, pointer(w.scales), pointer(w.zeros), pointer(w.groups), pointer(chosen)}, {&y});
+  // An epilogue gives y any type.
+  View sums = y;
+  if (epilogue.expression) sums.dtype = x.dtype;
+  check_views(kName, {&x, &w.values, pointer(w.scales), pointer(w.zeros), pointer(w.groups), pointer(chosen)}, {&sums});
   reader = std::make_shared<WeightOperand>(weights, layout);
   // The matrices as they would be in memory.
   View elements;
