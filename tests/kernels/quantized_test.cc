@@ -465,6 +465,7 @@ TEST_P(QuantizedTest, OneBuffer) {
   }
 }
 
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(QuantizedTest);
 INSTANTIATE_TEST_SUITE_P(Devices, QuantizedTest, testing::ValuesIn(device_names()),
                          [](const auto& i) { return i.param; });
 
