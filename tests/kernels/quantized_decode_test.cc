@@ -2,6 +2,7 @@
 #include <bit>
 #include <cmath>
 #include <set>
+#include <tuple>
 
 #include "kernels/operands.h"
 #include "kernels/quantized/decode_cpu.h"
@@ -56,7 +57,8 @@ TEST(QuantizedDecode, ManyAtATimeAsOneByOne) {
 
 // Products with weights as they are stored, where there is such a form, are exact here in any order of sums.
 TEST(QuantizedDecode, ProductsOfStoredWeights) {
-  std::set<QuantizedScheme> multiplied;
+  using kernels::CodeType;
+  std::set<std::tuple<QuantizedScheme, int, CodeType>> multiplied;  // and the bits and type of codes
   for (std::size_t s = 0; s < std::size(kernels::kQuantizedSchemes); ++s) {
     for (unsigned seed = 0; seed < scaled(200); ++seed) {
       Rng rng(seed);
@@ -92,7 +94,7 @@ TEST(QuantizedDecode, ProductsOfStoredWeights) {
         ASSERT_EQ(y, before);
         continue;
       }
-      multiplied.insert(scheme);
+      multiplied.emplace(scheme, layout.bits, layout.code);
       for (std::int64_t c = 0; c < pitch; ++c) {
         if (c < cols) decoder.plain_row(first + c, begin, depth, column.data());
         for (std::int64_t r = 0; r < rows; ++r) {
@@ -107,11 +109,26 @@ TEST(QuantizedDecode, ProductsOfStoredWeights) {
       }
     }
   }
-  // Those of four bits that lie along rows.
+  // Those of four bits, and integers of eight, that lie along rows.
   using S = QuantizedScheme;
-  if (kernels::nibble_loop(kernels::NibbleForm::blocks)) {
-    EXPECT_EQ(multiplied, (std::set{S::integers, S::affine, S::mxfp4, S::nvfp4, S::nbits, S::q4_0, S::q4_1, S::q4_k,
-                                    S::iq4_nl, S::ggml_mxfp4}));
+  constexpr CodeType kUnsigned = CodeType::unsigned_integer, kSigned = CodeType::signed_integer;
+  if (kernels::weight_loop(kernels::WeightForm::k_blocks, kernels::ZeroForm::bias)) {
+    EXPECT_EQ(multiplied, (decltype(multiplied){{S::integers, 4, kUnsigned},
+                                                {S::integers, 4, kSigned},
+                                                {S::integers, 8, kUnsigned},
+                                                {S::integers, 8, kSigned},
+                                                {S::affine, 4, kUnsigned},
+                                                {S::affine, 8, kUnsigned},
+                                                {S::mxfp4, 4, CodeType::e2m1},
+                                                {S::nvfp4, 4, CodeType::e2m1},
+                                                {S::nbits, 4, kUnsigned},
+                                                {S::nbits, 8, kUnsigned},
+                                                {S::q4_0, 0, kUnsigned},
+                                                {S::q4_1, 0, kUnsigned},
+                                                {S::q8_0, 0, kUnsigned},
+                                                {S::q4_k, 0, kUnsigned},
+                                                {S::iq4_nl, 0, kUnsigned},
+                                                {S::ggml_mxfp4, 0, kUnsigned}}));
   } else {
     EXPECT_TRUE(multiplied.empty());
   }

@@ -33,8 +33,8 @@ EXTENSIONS = {
     "src/kernels/fft/fft_lanes.h",
     "src/kernels/matmul/panels_block.h",
     "src/kernels/matmul/panels_cpu.cc",
-    "src/kernels/quantized/nibbles_block.h",
-    "src/kernels/quantized/nibbles_cpu.cc",
+    "src/kernels/quantized/weight_dots_block.h",
+    "src/kernels/quantized/weight_dots_cpu.cc",
 }
 POSIX_HEADERS = re.compile(
     r"#\s*include\s*<(unistd\.h|fcntl\.h|sys/[^>]*|dlfcn\.h|pthread\.h|poll\.h|spawn\.h|dirent\.h|sched\.h|signal\.h|"

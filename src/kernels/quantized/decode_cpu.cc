@@ -1,6 +1,7 @@
 #include "kernels/quantized/decode_cpu.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -68,41 +69,48 @@ WeightDecoder::WeightDecoder(const QuantizedMatrix& w, const QuantizedLayout& la
     load_zeros_ = load_block(w.zeros->dtype);
     zero_row_ = w.zeros->shape()[-1];
   }
-  choose_nibbles();
+  choose_loop();
 }
 
-void WeightDecoder::choose_nibbles() {
+void WeightDecoder::choose_loop() {
   const auto numbers = [&](auto&& of) {
     for (int i = 0; i < 16; ++i) numbers_[i] = static_cast<float>(of(i));
   };
-  const auto blocks = [&](NibbleForm form, int codes_at, auto&& of) {
+  const auto blocks = [&](WeightForm form, ZeroForm zero, int codes_at, auto&& of) {
     numbers(of);
-    nibbles_ = nibble_loop(form);
-    nibble_run_.block_bytes = layout_.blocks->bytes, nibble_run_.codes_at = codes_at;
+    loop_ = weight_loop(form, zero);
+    weight_run_.block_bytes = layout_.blocks->bytes, weight_run_.codes_at = codes_at;
   };
   const auto code = [](int i) { return i; };
-  nibble_run_.numbers = numbers_;
+  weight_run_.numbers = numbers_;
   switch (layout_.format.scheme) {
     case QuantizedScheme::q4_0:
-      return blocks(NibbleForm::blocks, 2, [](int i) { return i - 8; });
+      return blocks(WeightForm::nibble_blocks, ZeroForm::none, 2, [](int i) { return i - 8; });
     case QuantizedScheme::q4_1:
-      return blocks(NibbleForm::blocks_adding, 4, code);
+      return blocks(WeightForm::nibble_blocks, ZeroForm::bias, 4, code);
     case QuantizedScheme::iq4_nl:
-      return blocks(NibbleForm::blocks, 2, [](int i) { return kNonlinear[i]; });
+      return blocks(WeightForm::nibble_blocks, ZeroForm::none, 2, [](int i) { return kNonlinear[i]; });
     case QuantizedScheme::ggml_mxfp4:
-      return blocks(NibbleForm::blocks_e8m0, 1, [](int i) { return kDoubledE2M1[i]; });
+      return blocks(WeightForm::e8m0_blocks, ZeroForm::none, 1, [](int i) { return kDoubledE2M1[i]; });
     case QuantizedScheme::q4_k:
-      return blocks(NibbleForm::k_blocks, 16, code);
+      return blocks(WeightForm::k_blocks, ZeroForm::bias, 16, code);
+    case QuantizedScheme::q8_0:
+      loop_ = weight_loop(WeightForm::byte_blocks, ZeroForm::none);
+      return;
     default:
       break;
   }
   const bool sixteens =
       layout_.stored_columns % 16 == 0 && (layout_.scale_columns == 1 || layout_.group_columns % 16 == 0);
-  if (layout_.blocks || layout_.packing != Packing::along_rows || layout_.bits != 4 || !sixteens) return;
-  numbers([&](int i) { return number_of(static_cast<std::uint32_t>(i), layout_.code, 4); });
-  nibbles_ = nibble_loop(layout_.zero == ZeroForm::none   ? NibbleForm::product
-                         : layout_.zero == ZeroForm::bias ? NibbleForm::adding
-                                                          : NibbleForm::subtracting);
+  if (layout_.blocks || layout_.packing != Packing::along_rows || !sixteens) return;
+  if (layout_.bits == 4) {
+    numbers([&](int i) { return number_of(static_cast<std::uint32_t>(i), layout_.code, 4); });
+    loop_ = weight_loop(WeightForm::nibbles, layout_.zero);
+  } else if (layout_.bits == 8 && layout_.code == CodeType::unsigned_integer) {
+    loop_ = weight_loop(WeightForm::bytes, layout_.zero);
+  } else if (layout_.bits == 8 && layout_.code == CodeType::signed_integer) {
+    loop_ = weight_loop(WeightForm::signed_bytes, layout_.zero);
+  }
 }
 
 std::int64_t WeightDecoder::scale_row(std::int64_t row) const {
@@ -239,7 +247,16 @@ void WeightDecoder::zeros(std::int64_t scale_row, std::int64_t first, std::int64
     const int more = form == ZeroForm::columns ? 1 : 0;
     for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(codes[i] + more);
   } else if (form != ZeroForm::none) {
-    for (std::int64_t i = 0; i < count; ++i) to[i] = zero(scale_row, first + i);
+    const int bits = layout_.bits;
+    const std::int64_t at =
+        form == ZeroForm::bytes ? 8 * scale_row * zero_row_ + first * bits : (scale_row * zero_row_ + first) * bits;
+    if (at % 8 != 0) {
+      for (std::int64_t i = 0; i < count; ++i) to[i] = zero(scale_row, first + i);
+      return;
+    }
+    std::uint8_t codes[kPiece];
+    code_loops::unpack(zeros_ + at / 8, ceil_div(count * bits, 8), bits, ceil_div(count, 8), codes);
+    for (std::int64_t i = 0; i < count; ++i) to[i] = number_of(codes[i], layout_.code, bits);
   }
 }
 
@@ -294,7 +311,7 @@ void WeightDecoder::factors(std::int64_t row, std::int64_t column, std::int64_t 
   scales(of_row * layout_.scale_columns + first, groups, direct ? scale : of_scale);
   zeros(of_row, first, groups, direct ? zero : of_zero);
   if (direct) return;
-  const int shift = run == 16 ? 4 : 0;
+  const int shift = std::countr_zero(static_cast<unsigned>(run));
   for (std::int64_t g = 0, i = 0; g < groups; ++g) {
     const std::int64_t end = (std::min((first + g + 1) * group - column, count) + run - 1) >> shift;
     for (; i < end; ++i) scale[i] = of_scale[g], zero[i] = of_zero[g];
@@ -315,28 +332,35 @@ void WeightDecoder::prefetch(std::int64_t row, std::int64_t column, std::int64_t
 bool WeightDecoder::multiply(const PanelRun<float>& run, std::int64_t first, std::int64_t stride) const {
   constexpr std::int64_t kDepth = 4096, kSixteens = kDepth / 16;  // at a time
   const std::int64_t block = layout_.blocks ? layout_.blocks->elements : 16;
-  if (!nibbles_ || first % block != 0 || stride % block != 0 || run.depth % block != 0) return false;
+  if (!loop_ || first % block != 0 || stride % block != 0 || run.depth % block != 0) return false;
   thread_local Scratch scratch;
-  const std::int64_t together = run.rows >= kNibbleRows ? kNibbleRows : run.rows >= 2 ? 2 : 1;
-  NibbleRun r = nibble_run_;
+  const std::int64_t together = run.rows >= kWeightRows ? kWeightRows : run.rows >= 2 ? 2 : 1;
+  const std::int64_t group = layout_.group_columns;
+  WeightRun r = weight_run_;
+  // Scales that are those of whole groups need not be repeated.
+  if (group >= 16 && group <= kDepth && std::has_single_bit(static_cast<std::uint64_t>(group)) && first % group == 0 &&
+      stride % group == 0) {
+    r.shift = std::countr_zero(static_cast<std::uint64_t>(group / 16));
+  }
   r.ahead = bytes(kAhead * stride);
   r.a_row = run.a_row, r.pitch = run.pitch, r.rows = together;
   if (together < run.rows)
-    r.kept_row = std::min(kDepth, run.depth) + 16, r.kept = scratch.need(kNibbleCols * r.kept_row);
-  for (std::int64_t c = 0; c < run.cols; c += kNibbleCols) {
-    r.cols = std::min(kNibbleCols, run.cols - c), r.y = run.y + c;
+    r.kept_row = std::min(kDepth, run.depth) + 16, r.kept = scratch.need(kWeightCols * r.kept_row);
+  for (std::int64_t c = 0; c < run.cols; c += kWeightCols) {
+    r.cols = std::min(kWeightCols, run.cols - c), r.y = run.y + c;
     for (std::int64_t k = 0; k < run.depth; k += kDepth) {
       r.a = run.a + k, r.depth = std::min(kDepth, run.depth - k), r.add = run.add || k > 0;
-      NibbleColumn columns[kNibbleCols];
-      float scale[kNibbleCols][kSixteens], zero[kNibbleCols][kSixteens];
+      WeightColumn columns[kWeightCols];
+      float scale[kWeightCols][kSixteens], zero[kWeightCols][kSixteens];
       for (std::int64_t j = 0; j < r.cols; ++j) {
         const std::int64_t element = first + (c + j) * stride + k;
         columns[j] = {values_ + bytes(element), scale[j], zero[j]};
         if (!layout_.blocks)
-          factors(element / layout_.stored_columns, element % layout_.stored_columns, r.depth, 16, scale[j], zero[j]);
+          factors(element / layout_.stored_columns, element % layout_.stored_columns, r.depth, 16 << r.shift, scale[j],
+                  zero[j]);
       }
       r.columns = columns;
-      nibbles_(r);
+      loop_(r);
       if (!r.kept) continue;
       panel_loops<float>().dots[0]({r.a + together * r.a_row, r.a_row, r.kept, r.kept_row, r.y + together * r.pitch,
                                     r.pitch, run.rows - together, r.cols, r.depth, r.add});

@@ -8,7 +8,7 @@
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/matmul/panels_cpu.h"
 #include "kernels/quantized/formats.h"
-#include "kernels/quantized/nibbles_cpu.h"
+#include "kernels/quantized/weight_dots_cpu.h"
 
 namespace weft::kernels {
 
@@ -31,7 +31,7 @@ class WeightDecoder {
                  std::optional<DType> rounded = {}) const;
 
  private:
-  void choose_nibbles();
+  void choose_loop();
   void plain_blocks(std::int64_t row, std::int64_t column, std::int64_t count, float* to) const;
   // The codes of elements, as numbers.
   void plain_codes(std::int64_t row, std::int64_t column, std::int64_t count, float* to) const;
@@ -45,7 +45,7 @@ class WeightDecoder {
   void block_piece(std::int64_t row, std::int64_t column, std::int64_t count, float* to) const;
   // The codes of elements; returns where in `to` the first one is.
   const std::uint8_t* codes(std::int64_t row, std::int64_t column, std::int64_t count, std::uint8_t* to) const;
-  // Scales and zeros for each `run` elements, 1 or 16, up to kPiece of them.
+  // Scales and zeros for each `run` elements, a power of two, up to kPiece of them.
   void factors(std::int64_t row, std::int64_t column, std::int64_t count, int run, float* scale, float* zero) const;
   void scales(std::int64_t first, std::int64_t count, float* to) const;
   void zeros(std::int64_t scale_row, std::int64_t first, std::int64_t count, float* to) const;
@@ -60,8 +60,8 @@ class WeightDecoder {
   const std::int32_t* groups_ = nullptr;
   LoadBlock load_scales_ = nullptr, load_zeros_ = nullptr;
   std::int64_t zero_row_ = 0;
-  NibbleLoop nibbles_ = nullptr;
-  NibbleRun nibble_run_;  // what all runs have in common
+  WeightLoop loop_ = nullptr;
+  WeightRun weight_run_;  // what all runs have in common
   float numbers_[16];
 };
 

@@ -1,4 +1,4 @@
-#include "kernels/quantized/nibbles_cpu.h"
+#include "kernels/quantized/weight_dots_cpu.h"
 
 #include <utility>
 
@@ -17,25 +17,26 @@ namespace {
 WEFT_BEGIN_TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,f16c")
 namespace avx512 {
 #include "kernels/matmul/panels_block.h"
-#include "kernels/quantized/nibbles_block.h"
-constexpr const NibbleLoop* kLoops = kNibbleLoops<16>;
+#include "kernels/quantized/weight_dots_block.h"
+constexpr auto& kLoops = kWeightLoops<16>;
 }  // namespace avx512
 WEFT_END_TARGET
 WEFT_BEGIN_TARGET("avx2,fma,f16c")
 namespace avx2 {
 #include "kernels/matmul/panels_block.h"
-#include "kernels/quantized/nibbles_block.h"
-constexpr const NibbleLoop* kLoops = kNibbleLoops<8>;
+#include "kernels/quantized/weight_dots_block.h"
+constexpr auto& kLoops = kWeightLoops<8>;
 }  // namespace avx2
 WEFT_END_TARGET
 #endif
 
 }  // namespace
 
-NibbleLoop nibble_loop([[maybe_unused]] NibbleForm form) {
+WeightLoop weight_loop([[maybe_unused]] WeightForm form, [[maybe_unused]] ZeroForm zero) {
 #if WEFT_X86
-  if (instruction_set() == 4) return avx512::kLoops[static_cast<int>(form)];
-  if (instruction_set() == 3) return avx2::kLoops[static_cast<int>(form)];
+  const int zeros = zero == ZeroForm::none ? 0 : zero == ZeroForm::bias ? 2 : 1;
+  if (instruction_set() == 4) return avx512::kLoops[static_cast<int>(form)][zeros];
+  if (instruction_set() == 3) return avx2::kLoops[static_cast<int>(form)][zeros];
 #endif
   return nullptr;
 }

@@ -1,5 +1,5 @@
-// The inner loops of nibbles_cpu.cc, which includes this file once for each instruction set, in a namespace of its own,
-// behind panels_block.h. So there is no include guard and no include, and nothing here calls a library.
+// The inner loops of weight_dots_cpu.cc, which includes this file once for each instruction set, in a namespace of its
+// own, behind panels_block.h. So there is no include guard and no include, and nothing here calls a library.
 
 // Sixteen numbers, and the selection among them by the lowest four bits of words.
 template <int lanes>
@@ -35,15 +35,23 @@ inline __attribute__((always_inline)) void bytes_at(const std::byte* at, typenam
   to = __builtin_convertvector(*reinterpret_cast<const Bytes*>(at), typename Simd<lanes>::Words);
 }
 
+// Makes weights of their numbers, and rounds as WeightDecoder::plain_row() does. `form`: as weight_loop() has it.
+template <int lanes, ZeroForm form>
+inline __attribute__((always_inline)) void weigh(typename Simd<lanes>::Floats& v, float scale, float zero) {
+  if constexpr (form != ZeroForm::none && form != ZeroForm::bias) v -= zero;
+  v *= scale;
+  if constexpr (form == ZeroForm::bias) v += zero;
+}
+
 // A form of weights: blocks of kBlock elements, which consist of parts of kPart elements, or kPart / lanes vectors.
 // Blocks of 32 elements with halves of bytes.
-template <int lanes, bool adds, bool e8m0>
-struct Blocks {
+template <int lanes, ZeroForm form, bool e8m0>
+struct NibbleBlocks {
   static constexpr int kBlock = 32, kPart = 32;
   const std::byte* codes;
   Table<lanes> table;
 
-  inline __attribute__((always_inline)) void open(const NibbleRun& r, const NibbleColumn& column, std::int64_t block) {
+  inline __attribute__((always_inline)) void open(const WeightRun& r, const WeightColumn& column, std::int64_t block) {
     const std::byte* const at = column.codes + block * r.block_bytes;
     codes = at + r.codes_at;
     __builtin_prefetch(at + r.ahead);
@@ -54,12 +62,9 @@ struct Blocks {
     } else {
       scale = half_at(at);
     }
+    const float added = form == ZeroForm::bias ? half_at(at + 2) : 0.0f;
     table.load(r.numbers);
-    for (auto& part : table.part) part *= scale;
-    if constexpr (adds) {
-      const float added = half_at(at + 2);
-      for (auto& part : table.part) part += added;
-    }
+    for (auto& part : table.part) weigh<lanes, form>(part, scale, added);
   }
   template <int v>
   inline __attribute__((always_inline)) void weights(int, typename Simd<lanes>::Floats& to) const {
@@ -77,7 +82,7 @@ struct KBlocks {
   float scale[8], least[8];
   Table<lanes> numbers;
 
-  inline __attribute__((always_inline)) void open(const NibbleRun& r, const NibbleColumn& column, std::int64_t block) {
+  inline __attribute__((always_inline)) void open(const WeightRun& r, const WeightColumn& column, std::int64_t block) {
     const std::byte* const at = column.codes + block * 144;
     codes = at + 16;
     for (int line = 0; line < 144; line += 64) __builtin_prefetch(at + r.ahead + line);
@@ -107,22 +112,40 @@ struct KBlocks {
   }
 };
 
+// q8_0.
+template <int lanes>
+struct ByteBlocks {
+  static constexpr int kBlock = 32, kPart = 32;
+  const std::int8_t* codes;
+  float scale;
+
+  inline __attribute__((always_inline)) void open(const WeightRun& r, const WeightColumn& column, std::int64_t block) {
+    const std::byte* const at = column.codes + block * 34;
+    codes = reinterpret_cast<const std::int8_t*>(at + 2);
+    __builtin_prefetch(at + r.ahead);
+    scale = half_at(at);
+  }
+  template <int v>
+  inline __attribute__((always_inline)) void weights(int, typename Simd<lanes>::Floats& to) const {
+    Byte<std::int8_t>::template load<lanes>(codes + v * lanes, to);
+    weigh<lanes, ZeroForm::none>(to, scale, 0);
+  }
+};
+
 // Sixteen adjacent elements in eight bytes.
-template <int lanes, NibbleForm form>
-struct Pairs {
+template <int lanes, ZeroForm form>
+struct Nibbles {
   static constexpr int kBlock = 16, kPart = 16;
   const std::byte* codes;
   Table<lanes> table;
 
-  inline __attribute__((always_inline)) void open(const NibbleRun& r, const NibbleColumn& column, std::int64_t block) {
+  inline __attribute__((always_inline)) void open(const WeightRun& r, const WeightColumn& column, std::int64_t block) {
     codes = column.codes + block * 8;
     __builtin_prefetch(codes + r.ahead);
     table.load(r.numbers);
-    for (auto& part : table.part) {
-      if constexpr (form == NibbleForm::subtracting) part -= column.zero[block];
-      part *= column.scale[block];
-      if constexpr (form == NibbleForm::adding) part += column.zero[block];
-    }
+    const std::int64_t group = block >> r.shift;
+    const float scale = column.scale[group], zero = form == ZeroForm::none ? 0.0f : column.zero[group];
+    for (auto& part : table.part) weigh<lanes, form>(part, scale, zero);
   }
   template <int v>
   inline __attribute__((always_inline)) void weights(int, typename Simd<lanes>::Floats& to) const {
@@ -139,6 +162,26 @@ struct Pairs {
     }
     for (int i = 0; i < lanes; ++i) shifts[i] = 4 * (i % 8);
     table.select(words >> shifts, to);
+  }
+};
+
+// Sixteen adjacent elements in as many bytes.
+template <int lanes, class Code, ZeroForm form>
+struct Bytes {
+  static constexpr int kBlock = 16, kPart = 16;
+  const Code* codes;
+  float scale, zero;
+
+  inline __attribute__((always_inline)) void open(const WeightRun& r, const WeightColumn& column, std::int64_t block) {
+    codes = reinterpret_cast<const Code*>(column.codes + block * 16);
+    __builtin_prefetch(codes + r.ahead);
+    const std::int64_t group = block >> r.shift;
+    scale = column.scale[group], zero = form == ZeroForm::none ? 0.0f : column.zero[group];
+  }
+  template <int v>
+  inline __attribute__((always_inline)) void weights(int, typename Simd<lanes>::Floats& to) const {
+    Byte<Code>::template load<lanes>(codes + v * lanes, to);
+    weigh<lanes, form>(to, scale, zero);
   }
 };
 
@@ -169,7 +212,7 @@ inline __attribute__((always_inline)) void each(const F& f) {
 }
 
 template <class Form, int lanes, int rows, int cols, bool keeps>
-inline __attribute__((always_inline)) void nibble_tile(const NibbleRun& r, std::int64_t col) {
+inline __attribute__((always_inline)) void weight_tile(const WeightRun& r, std::int64_t col) {
   using V = typename Simd<lanes>::Floats;
   constexpr int kVectors = Form::kPart / lanes;
   V sum[rows][cols];
@@ -200,28 +243,33 @@ inline __attribute__((always_inline)) void nibble_tile(const NibbleRun& r, std::
 }
 
 template <class Form, int lanes, int rows, bool keeps>
-inline __attribute__((always_inline)) void nibble_rows(const NibbleRun& r) {
-  if (r.cols == 4) return nibble_tile<Form, lanes, rows, 4, keeps>(r, 0);
-  for (std::int64_t col = 0; col < r.cols; ++col) nibble_tile<Form, lanes, rows, 1, keeps>(r, col);
+inline __attribute__((always_inline)) void weight_rows(const WeightRun& r) {
+  if (r.cols == 4) return weight_tile<Form, lanes, rows, 4, keeps>(r, 0);
+  for (std::int64_t col = 0; col < r.cols; ++col) weight_tile<Form, lanes, rows, 1, keeps>(r, col);
 }
 
 template <class Form, int lanes>
-void nibble_products(const NibbleRun& given) {
-  const NibbleRun r = given;  // which nothing that is written can be
-  if (r.kept) return r.rows == 4 ? nibble_rows<Form, lanes, 4, true>(r) : nibble_rows<Form, lanes, 2, true>(r);
-  if (r.rows == 4) return nibble_rows<Form, lanes, 4, false>(r);
-  if (r.rows == 2) return nibble_rows<Form, lanes, 2, false>(r);
-  nibble_rows<Form, lanes, 1, false>(r);
+void weight_products(const WeightRun& given) {
+  const WeightRun r = given;  // which nothing that is written can be
+  if (r.kept) return r.rows == 4 ? weight_rows<Form, lanes, 4, true>(r) : weight_rows<Form, lanes, 2, true>(r);
+  if (r.rows == 4) return weight_rows<Form, lanes, 4, false>(r);
+  if (r.rows == 2) return weight_rows<Form, lanes, 2, false>(r);
+  weight_rows<Form, lanes, 1, false>(r);
 }
 
-// By NibbleForm.
+// By WeightForm, and by what zeros do: nothing, come off, are added.
 template <int lanes>
-constexpr NibbleLoop kNibbleLoops[kNibbleForms] = {
-    nibble_products<Blocks<lanes, false, false>, lanes>,
-    nibble_products<Blocks<lanes, true, false>, lanes>,
-    nibble_products<Blocks<lanes, false, true>, lanes>,
-    nibble_products<KBlocks<lanes>, lanes>,
-    nibble_products<Pairs<lanes, NibbleForm::product>, lanes>,
-    nibble_products<Pairs<lanes, NibbleForm::subtracting>, lanes>,
-    nibble_products<Pairs<lanes, NibbleForm::adding>, lanes>,
+constexpr WeightLoop kWeightLoops[kWeightForms][3] = {
+    {weight_products<NibbleBlocks<lanes, ZeroForm::none, false>, lanes>, nullptr,
+     weight_products<NibbleBlocks<lanes, ZeroForm::bias, false>, lanes>},
+    {weight_products<NibbleBlocks<lanes, ZeroForm::none, true>, lanes>},
+    {nullptr, nullptr, weight_products<KBlocks<lanes>, lanes>},
+    {weight_products<ByteBlocks<lanes>, lanes>},
+    {weight_products<Nibbles<lanes, ZeroForm::none>, lanes>, weight_products<Nibbles<lanes, ZeroForm::numbers>, lanes>,
+     weight_products<Nibbles<lanes, ZeroForm::bias>, lanes>},
+    {weight_products<Bytes<lanes, std::uint8_t, ZeroForm::none>, lanes>,
+     weight_products<Bytes<lanes, std::uint8_t, ZeroForm::numbers>, lanes>,
+     weight_products<Bytes<lanes, std::uint8_t, ZeroForm::bias>, lanes>},
+    {weight_products<Bytes<lanes, std::int8_t, ZeroForm::none>, lanes>,
+     weight_products<Bytes<lanes, std::int8_t, ZeroForm::numbers>, lanes>},
 };
