@@ -322,6 +322,54 @@ TEST_P(QuantizedWeightsTest, DequantisedBytesConvolveAsIntegers) {
   }
 }
 
+// What looks like integers times scales, but is something else.
+TEST_P(QuantizedWeightsTest, OtherExpressionsStay) {
+  using In = std::span<const Tensor>;
+  using Keep = std::function<Tensor(const Tensor&)>;
+  // f as one graph, and with what it passes to `keep` computed before.
+  const auto same = [](const std::function<Tensor(In, const Keep&)>& f, const std::vector<Tensor>& in) {
+    const auto whole = [&](const std::vector<Tensor>& v) { return f(v, [](const Tensor& t) { return t; }); };
+    const auto computed = [](const Tensor& t) {
+      eval(t);
+      return t;
+    };
+    EXPECT_EQ(compile(whole)(in).to_vector<float>(), f(in, computed).to_vector<float>());
+  };
+  const Tensor x = integers({4, 32}), bytes = tensor_of(random_bytes(rng_, {32, 8}, DType::u8)),
+               scale = full({8}, 0.25f);
+  // Differences of bytes wrap.
+  same([](In v, const Keep& keep) { return matmul(v[0], keep(cast(v[1] - v[3], DType::f32) * v[2])); },
+       {x, bytes, scale, full({}, 100, DType::u8)});
+  // Numbers that are no zero points of that type.
+  for (const float zero : {0.5f, -1.0f, 300.0f}) {
+    same([&](In v, const Keep& keep) { return matmul(v[0], keep((cast(v[1], DType::f32) - zero) * v[2])); },
+         {x, bytes, scale});
+  }
+  // Floats of 8 bits that become integers.
+  same([](In v, const Keep& keep) { return matmul(v[0], keep(cast(cast(v[1], DType::i32), DType::f32) * v[2])); },
+       {x, cast(integers({32, 8}) * 0.5f, DType::f8e4m3), scale});
+  // A scale for each input channel, of as many as there are outputs.
+  same([](In v,
+          const Keep& keep) { return conv(keep(cast(v[0], DType::f32) * 0.5f), keep(cast(v[1], DType::f32) * v[2])); },
+       {tensor_of(random_bytes(rng_, {1, 4, 5, 5}, DType::u8)), tensor_of(random_bytes(rng_, {4, 4, 1, 1}, DType::i8)),
+        reshape(cast(arange(4), DType::f32) + 1, {1, 4, 1, 1})});
+  if (GetParam() != "cpu") return;
+  // Products of f64, whose scales f32 does not hold.
+  for (const bool both : {false, true}) {
+    const auto f = [&](const std::vector<Tensor>& v) {
+      const Tensor a = cast(v[0], DType::f64), b = cast(v[1], DType::f64) * 0.1;
+      return matmul(both ? a * 0.1 : a, b);
+    };
+    const std::vector<double> got =
+        compile(f)(std::vector{tensor_of(random_bytes(rng_, {4, 8}, DType::u8)), full({8, 4}, 3, DType::i8)})
+            .to_vector<double>();
+    for (const double y : got) {
+      const double unit = both ? 0.03 : 0.3;
+      EXPECT_NEAR(y, std::round(y / unit) * unit, 1e-12);
+    }
+  }
+}
+
 // Activations in 8 bits: x is rounded to multiples of a scale of its row, nothing else.
 TEST_P(QuantizedWeightsTest, ActivationsOfBytes) {
   for (const bool transposed : {true, false}) {

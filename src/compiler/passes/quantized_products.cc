@@ -1,11 +1,13 @@
 #include "compiler/passes/quantized_products.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "compiler/rewrite.h"
 #include "compiler/terms.h"
 #include "graph/ops/quantized.h"
+#include "kernels/quantize/expressions.h"
 #include "weft/array.h"
 #include "weft/quantization.h"
 
@@ -16,7 +18,8 @@ using kernels::QuantizedScheme;
 
 constexpr TypeSet kQuantized{DType::i8, DType::u8, DType::i4,     DType::u4,
                              DType::i2, DType::u2, DType::f8e4m3, DType::f8e5m2},
-    kBytes{DType::i8, DType::u8}, kFloats{DType::f32, DType::f16, DType::bf16, DType::f64};
+    kBytes{DType::i8, DType::u8}, kExact{DType::f32, DType::f64, DType::i16, DType::i32},
+    kFloats{DType::f32, DType::f16, DType::bf16, DType::f64};
 
 // ---- (q - zero) · scale
 
@@ -25,17 +28,27 @@ struct Dequantized {
   Tensor q, scale, zero;  // zero may be undefined; scale and zero broadcast to q
 };
 
-// What is behind conversions that keep every integer of 9 bits.
+// What is behind conversions that keep every integer of 9 bits, and every 8-bit float.
 std::optional<Term> converted(Term t) {
+  bool to_integer = false;
   for (; t.is(ScalarOp::cast); t = t.arg(0)) {
-    if (!TypeSet{DType::f32, DType::f64, DType::i16, DType::i32}.contains(t.type())) return std::nullopt;
+    if (!kExact.contains(t.type())) return std::nullopt;
+    to_integer |= is_integer(t.type());
   }
+  if (to_integer && t.value().defined() && is_floating(t.value().dtype())) return std::nullopt;
   return t;
 }
 
-// A value, or a number as one of that type; undefined for the middle of an expression.
+// A value, or a number as one of that type; undefined for the middle of an expression, and for numbers that an integer
+// type does not hold.
 Tensor value_of(const Rewriter& r, const Term& t, DType type) {
-  if (const auto n = t.number()) return Graph::scalar(*n, type);
+  if (const auto n = t.number()) {
+    if (is_integer(type)) {
+      const auto [least, most] = kernels::quantized_range(type);
+      if (!(*n >= least && *n <= most) || *n != std::trunc(*n)) return {};
+    }
+    return Graph::scalar(*n, type);
+  }
   return t.value().defined() ? r.at(t.value()) : Tensor();
 }
 
@@ -44,7 +57,8 @@ std::optional<Dequantized> match_map(const Rewriter& r, const Tensor& v) {
     return std::nullopt;
   Term y(v);
   if (y.is(ScalarOp::cast)) y = y.arg(0);  // narrow floats are rounded at the end
-  if (!y.is(ScalarOp::mul)) return std::nullopt;
+  // The product is rounded to f32, as by the kernels.
+  if (!y.is(ScalarOp::mul) || y.type() != DType::f32) return std::nullopt;
   for (const int i : {0, 1}) {
     Term codes = y.arg(i), scale = y.arg(1 - i);
     if (scale.is(ScalarOp::cast)) scale = scale.arg(0);
@@ -55,6 +69,7 @@ std::optional<Dequantized> match_map(const Rewriter& r, const Tensor& v) {
     if (!inner) continue;
     std::optional<Term> zero;
     if (inner->is(ScalarOp::sub)) {
+      if (!kExact.contains(inner->type())) continue;  // bytes wrap
       zero = converted(inner->arg(1));
       inner = converted(inner->arg(0));
       if (!zero || !inner) continue;
@@ -228,7 +243,7 @@ Tensor integer_convolution(const Rewriter& r, const Node& node) {
   if (a->scale.size() != 1 || (a->zero.defined() && a->zero.size() != 1)) return {};
   const std::int64_t outputs = w.shape()[0];
   for (const Tensor& v : {b->scale, b->zero}) {
-    if (v.defined() && v.size() != 1 && (v.size() != outputs || v.rank() != w.rank())) return {};
+    if (v.defined() && v.size() != 1 && (v.rank() != w.rank() || v.shape()[0] != v.size())) return {};
   }
   if (outputs == 0 || !sums_fit(w.size() / outputs)) return {};
   // Differences from a zero point take 9 bits.
@@ -262,10 +277,13 @@ Graph quantized_products(const Graph& graph, const PassContext&) {
   return r.run([&](const Node& node) -> Tensor {
     const bool convolves = node.op().name() == "conv";
     if ((!convolves && node.op().name() != "matmul") || !kFloats.contains(node.types()[0].dtype)) return {};
-    if (convolves) return integer_convolution(r, node);
     const Tensor &x = node.inputs()[0], &w = node.inputs()[1];
     const DType type = node.types()[0].dtype;
-    if (Tensor y = integer_product(r, node); y.defined()) return y;
+    // Integers are scaled in f32.
+    if (type != DType::f64) {
+      if (Tensor y = convolves ? integer_convolution(r, node) : integer_product(r, node); y.defined()) return y;
+    }
+    if (convolves) return {};
     if (kFloats.contains(x.dtype())) {
       if (const auto found = weights_of(r, w)) return product(r.at(x), *found, found->swapped, type);
     }
