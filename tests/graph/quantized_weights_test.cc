@@ -214,6 +214,16 @@ TEST_P(QuantizedWeightsTest, EmbeddingsOfEveryScheme) {
   }
 }
 
+// Of a table of one row, whose scale is a group of rows by itself.
+TEST_P(QuantizedWeightsTest, EmbeddingsOfOneRow) {
+  for (const std::int64_t group_rows : {0, 1, 2}) {
+    const QuantizedWeights w{{.scheme = QuantizedScheme::integers, .group_rows = group_rows},
+                             full({1, 4}, 3, DType::i8),
+                             full({1, 1}, 0.5f)};
+    EXPECT_EQ(quantized_embedding(w, full({2}, 0, DType::i32)).to_vector<float>(), std::vector<float>(8, 1.5f));
+  }
+}
+
 // A product with what was dequantised reads it as it is stored.
 TEST_P(QuantizedWeightsTest, DequantisedMatricesAreRead) {
   for (std::size_t s = 0; s < std::size(kernels::kQuantizedSchemes); ++s) {

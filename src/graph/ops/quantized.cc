@@ -351,8 +351,7 @@ Tensor integer_matmul(const Tensor& x, const QuantizedWeights& w, const Quantize
     const Tensor each =
         count == 1 || count == outputs
             ? v
-            : slice(repeat(v, w.format.group_rows == 0 || !options.transposed ? w.format.group : w.format.group_rows,
-                           v.rank() + across),
+            : slice(repeat(v, options.transposed ? w.format.group_rows : w.format.group, v.rank() + across),
                     v.rank() + across, 0, outputs);
     return options.transposed ? each.T() : each;
   };
@@ -390,8 +389,7 @@ Tensor quantized_embedding(const QuantizedWeights& w, const Operand& indices, st
   const Tensor ids = reshape(indices, {-1});
   QuantizedWeights rows = w;
   rows.values = gather(w.values, ids, 0);
-  const std::int64_t of_rows = w.scales.defined() ? w.scales.shape()[0] : shape[0];
-  if (of_rows == shape[0]) {
+  if (w.format.scheme != QuantizedScheme::awq && w.format.group_rows == 1) {
     if (w.scales.defined()) rows.scales = gather(w.scales, ids, 0);
     if (w.zeros.defined()) rows.zeros = gather(w.zeros, ids, 0);
   } else {
