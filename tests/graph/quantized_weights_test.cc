@@ -499,6 +499,9 @@ TEST(QuantizedWeights, SaysWhatDoesNotFit) {
     return thrown_by([&] { (void)quantized_matmul(x, w, o); });
   };
   const QuantizedWeights blocks{{q4_k}, of(DType::u8, {4, 288})};
+  constexpr std::int64_t kLarge = std::int64_t{1} << 40;
+  EXPECT_THAT(thrown_by([&] { (void)QuantizedWeights{{q4_k}, of(DType::u8, {kLarge, kLarge, 0, 144})}.shape(); }),
+              HasSubstr("more than 2^63 elements"));
   EXPECT_THAT(product(of(DType::f32, {2, 500}), blocks), HasSubstr("quantized_matmul: x [2, 500], weights "
                                                                    "[4, 512], transposed: inner sizes 500 and 512"));
   EXPECT_THAT(product(of(DType::i32, {2, 512}), blocks), HasSubstr("quantized_matmul: x is i32 [2, 512]"));

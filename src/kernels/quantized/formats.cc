@@ -152,7 +152,7 @@ QuantizedLayout values_layout(const QuantizedFormat& given, DType type, const Sh
   constexpr std::int64_t kMost = std::int64_t{1} << 40;  // so that products of sizes and bits do not overflow
   if (std::ranges::any_of(shape, [](std::int64_t size) { return size > kMost; })) fail("sizes of at most 2^40");
   l.code = row.code, l.packing = row.packing, l.scale = row.scale, l.bits = f.bits;
-  for (int d = 0; d + inner < shape.rank(); ++d) l.matrices *= shape[d];
+  l.matrices = element_count(Shape(std::span(shape.begin(), shape.end() - inner)));
   l.rows = shape[-inner];
   const std::int64_t last = shape[-1];
   if (row.packing == Packing::blocks) {

@@ -12,9 +12,7 @@
 namespace weft::kernels {
 namespace {
 
-constexpr std::string_view kCodes[] = {"unsigned_integer", "signed_integer", "e2m1", "e4m3", "e5m2"};
 constexpr std::string_view kPackings[] = {"along_rows", "awq", "down_columns", "blocks"};
-constexpr std::string_view kZeros[] = {"none", "constant", "numbers", "bias", "codes", "bytes", "columns", "awq"};
 
 // What an index in a kernel counts.
 constexpr std::int64_t kMostElements = std::int64_t{1} << 32;
@@ -100,10 +98,10 @@ void read_quantized(Call& call, std::string_view name, const QuantizedMatrix& w,
   call.set("wide", wide).set("whole_words", l.blocks && l.blocks->bytes % 4 == 0 && misaligned == 0);
   call.index_param("w_first", first - rows.begin * l.stored_columns).param("w_byte", misaligned);
   call.include("quantized_reader").set("operand", name);
-  call.set("packing", kPackings[static_cast<int>(l.packing)]).set("code", kCodes[static_cast<int>(l.code)]);
+  call.set("packing", kPackings[static_cast<int>(l.packing)]).set("code", kCodeTypes[static_cast<int>(l.code)]);
   call.set("bits", l.bits).set("mask", (std::int64_t{1} << l.bits) - 1).set("half", std::int64_t{1} << l.bits >> 1);
   call.set("shifted", misaligned != 0).set("fours", l.in_fours());
-  call.set("zero", kZeros[static_cast<int>(l.zero)]);
+  call.set("zero", kZeroForms[static_cast<int>(l.zero)]);
   const bool shifts = l.zero == ZeroForm::numbers || l.zero == ZeroForm::codes || l.zero == ZeroForm::bytes;
   call.set("run_scales", !options.runs ? 0 : l.in_runs(32) ? 1 : 2);
   const bool adds = l.blocks ? l.blocks->adds : l.zero == ZeroForm::bias;
