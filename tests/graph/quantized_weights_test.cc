@@ -214,6 +214,16 @@ TEST_P(QuantizedWeightsTest, EmbeddingsOfEveryScheme) {
   }
 }
 
+// Of a table of one row, whose scale is a group of rows by itself.
+TEST_P(QuantizedWeightsTest, EmbeddingsOfOneRow) {
+  for (const std::int64_t group_rows : {0, 1, 2}) {
+    const QuantizedWeights w{{.scheme = QuantizedScheme::integers, .group_rows = group_rows},
+                             full({1, 4}, 3, DType::i8),
+                             full({1, 1}, 0.5f)};
+    EXPECT_EQ(quantized_embedding(w, full({2}, 0, DType::i32)).to_vector<float>(), std::vector<float>(8, 1.5f));
+  }
+}
+
 // A product with what was dequantised reads it as it is stored.
 TEST_P(QuantizedWeightsTest, DequantisedMatricesAreRead) {
   for (std::size_t s = 0; s < std::size(kernels::kQuantizedSchemes); ++s) {
@@ -322,6 +332,54 @@ TEST_P(QuantizedWeightsTest, DequantisedBytesConvolveAsIntegers) {
   }
 }
 
+// What looks like integers times scales, but is something else.
+TEST_P(QuantizedWeightsTest, OtherExpressionsStay) {
+  using In = std::span<const Tensor>;
+  using Keep = std::function<Tensor(const Tensor&)>;
+  // f as one graph, and with what it passes to `keep` computed before.
+  const auto same = [](const std::function<Tensor(In, const Keep&)>& f, const std::vector<Tensor>& in) {
+    const auto whole = [&](const std::vector<Tensor>& v) { return f(v, [](const Tensor& t) { return t; }); };
+    const auto computed = [](const Tensor& t) {
+      eval(t);
+      return t;
+    };
+    EXPECT_EQ(compile(whole)(in).to_vector<float>(), f(in, computed).to_vector<float>());
+  };
+  const Tensor x = integers({4, 32}), bytes = tensor_of(random_bytes(rng_, {32, 8}, DType::u8)),
+               scale = full({8}, 0.25f);
+  // Differences of bytes wrap.
+  same([](In v, const Keep& keep) { return matmul(v[0], keep(cast(v[1] - v[3], DType::f32) * v[2])); },
+       {x, bytes, scale, full({}, 100, DType::u8)});
+  // Numbers that are no zero points of that type.
+  for (const float zero : {0.5f, -1.0f, 300.0f}) {
+    same([&](In v, const Keep& keep) { return matmul(v[0], keep((cast(v[1], DType::f32) - zero) * v[2])); },
+         {x, bytes, scale});
+  }
+  // Floats of 8 bits that become integers.
+  same([](In v, const Keep& keep) { return matmul(v[0], keep(cast(cast(v[1], DType::i32), DType::f32) * v[2])); },
+       {x, cast(integers({32, 8}) * 0.5f, DType::f8e4m3), scale});
+  // A scale for each input channel, of as many as there are outputs.
+  same([](In v,
+          const Keep& keep) { return conv(keep(cast(v[0], DType::f32) * 0.5f), keep(cast(v[1], DType::f32) * v[2])); },
+       {tensor_of(random_bytes(rng_, {1, 4, 5, 5}, DType::u8)), tensor_of(random_bytes(rng_, {4, 4, 1, 1}, DType::i8)),
+        reshape(cast(arange(4), DType::f32) + 1, {1, 4, 1, 1})});
+  if (GetParam() != "cpu") return;
+  // Products of f64, whose scales f32 does not hold.
+  for (const bool both : {false, true}) {
+    const auto f = [&](const std::vector<Tensor>& v) {
+      const Tensor a = cast(v[0], DType::f64), b = cast(v[1], DType::f64) * 0.1;
+      return matmul(both ? a * 0.1 : a, b);
+    };
+    const std::vector<double> got =
+        compile(f)(std::vector{tensor_of(random_bytes(rng_, {4, 8}, DType::u8)), full({8, 4}, 3, DType::i8)})
+            .to_vector<double>();
+    for (const double y : got) {
+      const double unit = both ? 0.03 : 0.3;
+      EXPECT_NEAR(y, std::round(y / unit) * unit, 1e-12);
+    }
+  }
+}
+
 // Activations in 8 bits: x is rounded to multiples of a scale of its row, nothing else.
 TEST_P(QuantizedWeightsTest, ActivationsOfBytes) {
   for (const bool transposed : {true, false}) {
@@ -389,6 +447,51 @@ TEST_P(QuantizedWeightsTest, ProductsOfOneOperandAreOne) {
   }
 }
 
+// Their derivatives are those of x as it was; sums that i32 does not hold are refused; none of nothing.
+TEST_P(QuantizedWeightsTest, ActivationsOfBytesElsewhere) {
+  const QuantizedWeights w{{QuantizedScheme::integers}, cast(tensor({1, 4}, {1, 2, 3, 4}), DType::i8), ones({1, 1})};
+  const QuantizedProduct bytes{.activations = DType::i8};
+  const auto product = [&](const Tensor& x) { return quantized_matmul(x, w, bytes); };
+  const Tensor x = tensor({1, 4}, {0.25f, 1, 0.5f, -0.75f});
+  EXPECT_EQ(grad([&](const Tensor& v) { return sum(product(v)); })(x).to_vector<float>(),
+            (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ(jvp(product)(x, tensor({1, 4}, {0, 0, 1, 0})).second.to_vector<float>(), (std::vector<float>{3}));
+  EXPECT_EQ(product(zeros({0, 4})).shape(), (Shape{0, 1}));
+  const QuantizedWeights longest{{QuantizedScheme::integers}, zeros({1, 132'105}, DType::i8), ones({1, 1})};
+  EXPECT_THAT(thrown_by([&] { (void)quantized_matmul(zeros({1, 132'105}), longest, bytes); }),
+              HasSubstr("sums of 132105 products may exceed i32, at most 132104 are possible"));
+}
+
+// However the product is written, and before constants would be dequantised.
+TEST_P(QuantizedWeightsTest, OtherProductsAreRead) {
+  const QuantizedWeights w = weights(q4_0, {}, 32, 64);
+  const std::vector<Tensor> in{integers({3, 64}), w.values};
+  const auto count = [](const std::vector<std::string>& labels) { return std::ranges::count_if(labels, is_read); };
+  EXPECT_EQ(count(steps(
+                [&](std::span<const Tensor> x) {
+                  return einsum("mk,nk->mn", std::vector{x[0], dequantize_weights({w.format, x[1]}, DType::f32)});
+                },
+                in)),
+            1);
+  const View stored = read_view(w.values);
+  const Tensor constant = Graph::constant(TensorData::copy_of(stored.dtype, stored.shape(), bytes_of(stored)));
+  EXPECT_EQ(count(steps(
+                [&](std::span<const Tensor> x) {
+                  return matmul(x[0], dequantize_weights({w.format, constant}, DType::f16).T());
+                },
+                std::vector{in[0]})),
+            1);
+  // A linear layer as it is usually written.
+  const std::vector<Tensor> both{tensor_of(random_bytes(rng_, {7, 96}, DType::i8)),
+                                 tensor_of(random_bytes(rng_, {24, 96}, DType::i8)), full({24}, 0.25f)};
+  EXPECT_EQ(count(steps(
+                [](std::span<const Tensor> x) {
+                  return matmul(dequantize(x[0], 0.5), dequantize(x[1], x[2], {}, {.axis = 0}).T());
+                },
+                both)),
+            0);
+}
+
 TEST_P(QuantizedWeightsTest, MixtureOfExperts) {
   const QuantizedWeights w = weights(q4_0, {4}, 24, 64);
   const Tensor x = integers({5, 1, 1, 64}), chosen = tensor({5, 2}, std::vector<int>{0, 1, 3, 2, 1, 1, 2, 0, -5, 9});
@@ -441,6 +544,9 @@ TEST(QuantizedWeights, SaysWhatDoesNotFit) {
     return thrown_by([&] { (void)quantized_matmul(x, w, o); });
   };
   const QuantizedWeights blocks{{q4_k}, of(DType::u8, {4, 288})};
+  constexpr std::int64_t kLarge = std::int64_t{1} << 40;
+  EXPECT_THAT(thrown_by([&] { (void)QuantizedWeights{{q4_k}, of(DType::u8, {kLarge, kLarge, 0, 144})}.shape(); }),
+              HasSubstr("more than 2^63 elements"));
   EXPECT_THAT(product(of(DType::f32, {2, 500}), blocks), HasSubstr("quantized_matmul: x [2, 500], weights "
                                                                    "[4, 512], transposed: inner sizes 500 and 512"));
   EXPECT_THAT(product(of(DType::i32, {2, 512}), blocks), HasSubstr("quantized_matmul: x is i32 [2, 512]"));

@@ -11,6 +11,7 @@
 #include "kernels/matmul/matmul.h"
 #include "kernels/operands.h"
 #include "kernels/quantized/quantized_matmul.h"
+#include "kernels/quantized/reader.h"
 #include "kernels/quantized_cases.h"
 #include "support/chunks.h"
 #include "support/devices.h"
@@ -347,9 +348,40 @@ TEST(QuantizeWeights, Refusals) {
   EXPECT_THAT(refused(w), testing::StartsWith("InvalidArgument: quantize_weights: x is f32 [2, 7], expected"));
 }
 
+// Columns of one element, which are adjacent though each is a row of its own.
+TEST(QuantizedMatmul, OneColumn) {
+  cpu::Executor cpu;
+  Rng rng(7);
+  using S = QuantizedScheme;
+  const kernels::QuantizedFormat formats[] = {{.scheme = S::integers},
+                                              {.scheme = S::integers, .group_rows = 0},
+                                              {.scheme = S::integers, .group_rows = 3},
+                                              {.scheme = S::gptq, .bits = 4, .group = 16}};
+  for (const kernels::QuantizedFormat& format : formats) {
+    const bool words = format.scheme == S::gptq;
+    const std::int64_t rows = 64, group = words ? format.group : format.group_rows,
+                       groups = group == 0 ? 1 : (rows + group - 1) / group;
+    const View values = words ? random_bytes(rng, {8, 1}, DType::u32) : random_bytes(rng, {rows, 1}, DType::i8);
+    const kernels::QuantizedMatrix w{format, values, random_integers(rng, {groups, 1}, DType::f32, Kind::dense)};
+    const View dense = random_view(rng, {rows, 1}, DType::f32);
+    kernels::dequantize_weights(cpu, w, dense);
+    for (const bool transposed : {false, true}) {
+      for (const std::int64_t m : {1, 2, 5}) {
+        const View x = random_integers(rng, {m, transposed ? 1 : rows}, DType::f32, Kind::dense);
+        const View y = random_view(rng, {m, transposed ? rows : 1}, DType::f32);
+        const View want = random_view(rng, y.shape(), DType::f32);
+        kernels::quantized_matmul(cpu, x, w, {}, y, {transposed});
+        kernels::matmul(cpu, x, transposed ? dense.permuted(std::array{1, 0}) : dense, want);
+        expect_close(y, want, kSameBits, to_text(format));
+      }
+    }
+  }
+}
+
 class QuantizedTest : public testing::TestWithParam<std::string> {
  protected:
   gpu::Device& device_ = device(GetParam());
+  Rng rng_{7};
 };
 
 // Every scheme, with extreme scales and codes.
@@ -466,6 +498,92 @@ TEST_P(QuantizedTest, OneBuffer) {
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(QuantizedTest);
+// Bytes that begin at any address: of the variants those that read runs of words differ.
+TEST_P(QuantizedTest, BytesAtAnyAddress) {
+  for (const std::uint64_t offset : {1, 6}) {
+    const Buffer buffer = Buffer::host(16384);
+    const View integers(buffer, offset, DType::i8, {8, 64}), nibbles(buffer, 1024 + offset, DType::u4, {8, 64}),
+        nbits(buffer, 2048 + offset, DType::u8, {8, 4, 8}), blocks(buffer, 4096 + offset, DType::u8, {8, 2 * 34}),
+        ones(buffer, 8192, DType::f32, {8, 4}), x(buffer, 10240, DType::f32, {3, 64});
+    for (int i = 0; i < 8192; ++i) buffer.data()[i] = static_cast<std::byte>(i * 7919 % 251 & 63);
+    set_values(ones, [](std::int64_t i) { return 1 << i % 3; });
+    set_values(x, [](std::int64_t i) { return static_cast<double>(i % 5) - 2; });
+    const View y = random_view(rng_, {3, 8}, DType::f32);
+    const kernels::QuantizedMatrix all[] = {{{.scheme = QuantizedScheme::integers, .group = 16}, integers, ones},
+                                            {{.scheme = QuantizedScheme::integers, .group = 16}, nibbles, ones},
+                                            {{.scheme = QuantizedScheme::nbits, .group = 16}, nbits, ones},
+                                            {{.scheme = QuantizedScheme::q8_0}, blocks}};
+    for (const kernels::QuantizedMatrix& w : all) {
+      for (std::size_t v = 0; v <= kernels::matmul_variants().size(); ++v) {
+        const bool given = v < kernels::matmul_variants().size();
+        if ((given && kernels::matmul_variants()[v].kind != kernels::MatmulKind::gemv_k) || leave_out_problem())
+          continue;
+        const std::vector<View> operands = w.scales ? std::vector{x, w.values, *w.scales} : std::vector{x, w.values};
+        run_both(device_, operands, std::array{y},
+                 [&](Stream& s, auto in, auto out) {
+                   kernels::QuantizedMatrix there{w.format, in[1]};
+                   if (w.scales) there.scales = in[2];
+                   if (s.gpu() && v < kernels::matmul_variants().size()) {
+                     const kernels::MatmulVariant& variant = kernels::matmul_variants()[v];
+                     const kernels::QuantizedProblem q(in[0], there, {}, out[0], {}, {});
+                     if (can_run(variant, q.problem, device_.capabilities()))
+                       return kernels::quantized_matmul_by(*s.gpu(), q, nullptr, variant);
+                   }
+                   kernels::quantized_matmul(s, in[0], there, {}, out[0]);
+                 },
+                 {.absolute = 1e-3});
+      }
+    }
+  }
+}
+
+// Weights that exceed a binding, in products and as floats.
+using QuantizedWeightsChunks = ChunksTest;
+TEST_F(QuantizedWeightsChunks, Rows) {
+  std::vector<RandomWeights> all;
+  for (std::size_t i = 0; i < std::size(kernels::kQuantizedSchemes); ++i) {
+    const Shape leading = i % 2 ? Shape{3} : Shape{};
+    all.push_back(random_weights(rng, static_cast<QuantizedScheme>(i), leading, 384, 512));
+  }
+  // Scales that more rows share than a binding holds.
+  for (const std::int64_t group_rows : {0, 300}) {
+    RandomWeights w;
+    w.format = {.scheme = QuantizedScheme::integers, .group = 1, .group_rows = group_rows};
+    w.shape = {384, 512};
+    w.views.push_back(random_bytes(rng, w.shape, DType::i8));
+    w.views.push_back(random_integers(rng, {group_rows ? 2 : 1, 512}, DType::f32, Kind::dense));
+    w.scales = true;
+    all.push_back(w);
+  }
+  for (const RandomWeights& w : all) {
+    if (leave_out_problem()) continue;
+    SCOPED_TRACE(to_text(w.format));
+    both(w.views, {random_view(rng, w.shape, DType::f32)},
+         [&](Stream& s, auto in, auto out) { kernels::dequantize_weights(s, w.matrix(in), out[0]); }, {.ulp = 2});
+    for (const bool transposed : {true, false}) {
+      std::vector<View> in = w.views;
+      in.push_back(random_integers(rng, {2, w.shape[transposed ? -1 : -2]}, DType::f32, Kind::dense));
+      Shape shape(std::span(w.shape.begin(), w.shape.end() - 2));
+      shape.push_back(2);
+      shape.push_back(w.shape[transposed ? -2 : -1]);
+      both(in, {random_view(rng, shape, DType::f32)},
+           [&](Stream& s, auto in, auto out) {
+             kernels::quantized_matmul(s, in.back(), w.matrix(in), {}, out[0], {transposed});
+           },
+           {.absolute = 1e-3});
+    }
+  }
+}
+
+// What is bound is counted in elements, too.
+TEST(QuantizedMatmul, MoreElementsThanAnIndexCounts) {
+  const kernels::QuantizedLayout l = kernels::values_layout({.scheme = QuantizedScheme::affine, .bits = 1, .group = 32},
+                                                            DType::u32, {std::int64_t{1} << 19, 512});
+  EXPECT_EQ(l.stored(), std::int64_t{1} << 33);
+  EXPECT_GT(kernels::quantized_bytes(l, 0, l.stored()), std::uint64_t{1} << 32);
+  EXPECT_EQ(kernels::quantized_bytes(l, 0, l.stored() / 4), std::uint64_t{1} << 28);
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, QuantizedTest, testing::ValuesIn(device_names()),
                          [](const auto& i) { return i.param; });
 

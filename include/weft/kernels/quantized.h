@@ -21,7 +21,8 @@
 // Scales and zeros have an element for each group, [rows, groups] ([groups, cols] of gptq and awq). Zeros are numbers
 // of the scales' type, or packed as the values are (nbits, gptq, awq: rows of nbits are whole bytes; gptq's are 1 less
 // than the zero point), or of the values' type (integers). Without zeros the zero point is 2^(bits - 1) of nbits and
-// gptq, and 0 of integers. `groups` says which group each row of gptq belongs to (its g_idx).
+// gptq, and 0 of integers. `groups` says which group each row of gptq belongs to (its g_idx),
+// clamped. Values of integers are i8, u8, i4, u4, i2, u2, f8e4m3 or f8e5m2.
 #pragma once
 
 #include <cstdint>
@@ -113,7 +114,8 @@ struct QuantizedMatmulOptions {
 //
 // x is f32, f16, bf16, or (on the CPU) f64; y any of these. Weights are dequantised in f32 as they are read, and sums
 // are f32 (f64 of f64): |error| ≤ k · 2^-23 · Σ|x| · (|value · scale| + |zero|), with what is added or comes off, times
-// the scale, as zero: a GPU may sum both by themselves. Of x in f16 on cooperative matrices, weights are rounded to
+// the scale, as zero: a GPU may sum both by
+// themselves, so that an infinite x may give NaN. Of x in f16 on cooperative matrices, weights are rounded to
 // f16. Throws InvalidArgument, Unsupported.
 void quantized_matmul(Stream& stream, const View& x, const QuantizedMatrix& w, const std::optional<View>& chosen,
                       const View& y, const QuantizedMatmulOptions& options = {}, const Epilogue& epilogue = {});

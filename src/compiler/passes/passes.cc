@@ -36,11 +36,11 @@ constexpr Pass kPasses[] = {
     {"control flow", expand_control_flow},
     {"literals", literals},
     {"simplified", simplify, kFusion},
+    {"quantised products", quantized_products, kFusion},  // before constants are dequantised
     {"constants", fold_constants, kFolding},
     {"folded scales", fold_scales, kFolding},
     {"scaled constants", fold_constants, kFolding},
     {"common subexpressions", common_subexpressions},
-    {"quantised products", quantized_products, kFusion},
     {"softmax", fuse_softmax, kFusion},
     {"layer norm", fuse_layer_norm, kFusion},
     {"attention", fuse_attention, kFusion},

@@ -1,11 +1,13 @@
 #include "compiler/passes/quantized_products.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "compiler/rewrite.h"
 #include "compiler/terms.h"
 #include "graph/ops/quantized.h"
+#include "kernels/quantize/expressions.h"
 #include "weft/array.h"
 #include "weft/quantization.h"
 
@@ -16,7 +18,8 @@ using kernels::QuantizedScheme;
 
 constexpr TypeSet kQuantized{DType::i8, DType::u8, DType::i4,     DType::u4,
                              DType::i2, DType::u2, DType::f8e4m3, DType::f8e5m2},
-    kBytes{DType::i8, DType::u8}, kFloats{DType::f32, DType::f16, DType::bf16, DType::f64};
+    kBytes{DType::i8, DType::u8}, kExact{DType::f32, DType::f64, DType::i16, DType::i32},
+    kFloats{DType::f32, DType::f16, DType::bf16, DType::f64};
 
 // ---- (q - zero) · scale
 
@@ -25,17 +28,27 @@ struct Dequantized {
   Tensor q, scale, zero;  // zero may be undefined; scale and zero broadcast to q
 };
 
-// What is behind conversions that keep every integer of 9 bits.
+// What is behind conversions that keep every integer of 9 bits, and every 8-bit float.
 std::optional<Term> converted(Term t) {
+  bool to_integer = false;
   for (; t.is(ScalarOp::cast); t = t.arg(0)) {
-    if (!TypeSet{DType::f32, DType::f64, DType::i16, DType::i32}.contains(t.type())) return std::nullopt;
+    if (!kExact.contains(t.type())) return std::nullopt;
+    to_integer |= is_integer(t.type());
   }
+  if (to_integer && t.value().defined() && is_floating(t.value().dtype())) return std::nullopt;
   return t;
 }
 
-// A value, or a number as one of that type; undefined for the middle of an expression.
+// A value, or a number as one of that type; undefined for the middle of an expression, and for numbers that an integer
+// type does not hold.
 Tensor value_of(const Rewriter& r, const Term& t, DType type) {
-  if (const auto n = t.number()) return Graph::scalar(*n, type);
+  if (const auto n = t.number()) {
+    if (is_integer(type)) {
+      const auto [least, most] = kernels::quantized_range(type);
+      if (!(*n >= least && *n <= most) || *n != std::trunc(*n)) return {};
+    }
+    return Graph::scalar(*n, type);
+  }
   return t.value().defined() ? r.at(t.value()) : Tensor();
 }
 
@@ -44,7 +57,8 @@ std::optional<Dequantized> match_map(const Rewriter& r, const Tensor& v) {
     return std::nullopt;
   Term y(v);
   if (y.is(ScalarOp::cast)) y = y.arg(0);  // narrow floats are rounded at the end
-  if (!y.is(ScalarOp::mul)) return std::nullopt;
+  // The product is rounded to f32, as by the kernels.
+  if (!y.is(ScalarOp::mul) || y.type() != DType::f32) return std::nullopt;
   for (const int i : {0, 1}) {
     Term codes = y.arg(i), scale = y.arg(1 - i);
     if (scale.is(ScalarOp::cast)) scale = scale.arg(0);
@@ -55,6 +69,7 @@ std::optional<Dequantized> match_map(const Rewriter& r, const Tensor& v) {
     if (!inner) continue;
     std::optional<Term> zero;
     if (inner->is(ScalarOp::sub)) {
+      if (!kExact.contains(inner->type())) continue;  // bytes wrap
       zero = converted(inner->arg(1));
       inner = converted(inner->arg(0));
       if (!zero || !inner) continue;
@@ -81,6 +96,14 @@ struct Matrix {
   bool swapped = false;
 };
 
+// Axes of size 1 may have any stride.
+bool same_places(const Layout& a, const Layout& b) {
+  for (int d = 0; d < a.rank(); ++d) {
+    if (a.shape[d] != 1 && a.strides[d] != b.strides[d]) return false;
+  }
+  return a.shape == b.shape;
+}
+
 std::optional<Matrix> matrix_of(const Tensor& v) {
   std::vector<const Node*> views;
   Tensor root = v;
@@ -94,11 +117,11 @@ std::optional<Matrix> matrix_of(const Tensor& v) {
   if (element_count(root.shape()) != element_count(v.shape()) || v.rank() < 2) return std::nullopt;
   Shape swapped = v.shape();
   std::swap(swapped[-1], swapped[-2]);
-  if (layout == Layout::dense(v.shape())) return Matrix{root, v.shape(), false};
+  if (same_places(layout, Layout::dense(v.shape()))) return Matrix{root, v.shape(), false};
   std::vector<int> order;
   for (int d = 0; d < v.rank(); ++d) order.push_back(d);
   std::swap(order[order.size() - 1], order[order.size() - 2]);
-  if (layout == Layout::dense(swapped).permuted(order)) return Matrix{root, swapped, true};
+  if (same_places(layout, Layout::dense(swapped).permuted(order))) return Matrix{root, swapped, true};
   return std::nullopt;
 }
 
@@ -168,7 +191,8 @@ std::optional<Weights> weights_of(const Rewriter& r, const Tensor& v) {
   if (!m) return std::nullopt;
   const Node& node = *m->root.node();
   if (is(m->root, "dequantize_weights")) {
-    if (m->root.shape() != m->stored) return std::nullopt;
+    // Leading axes of size 1 may be missing: products broadcast.
+    if (padded(m->root.shape(), m->stored.rank()) != m->stored) return std::nullopt;
     const auto& op = static_cast<const DequantizeWeightsOp&>(node.op());
     return Weights{op.a.weights, r.at(node.inputs()), m->swapped};
   }
@@ -187,10 +211,20 @@ Tensor product(const Tensor& x, const Weights& w, bool transposed, DType type) {
   return apply(make_op<QuantizedMatmulOp>(a), std::move(operands));
 }
 
+// The product, if it has the node's shape: with leading axes of 1 missing it may have fewer.
+Tensor as(const Node& node, const Tensor& y) { return y.shape() == node.types()[0].shape ? y : Tensor(); }
+
 // Bytes whose zero point and scale are the same along axis `along` of a matrix, or of filters and images.
 std::optional<Dequantized> bytes_of(const Rewriter& r, const Tensor& v, std::initializer_list<int> along) {
-  auto d = match_map(r, v);
+  const auto m = matrix_of(v);
+  if (!m || m->root.shape() != m->stored) return std::nullopt;
+  auto d = match_map(r, m->root);
   if (!d || !kBytes.contains(d->q.dtype())) return std::nullopt;
+  for (Tensor* x : {&d->q, &d->scale, &d->zero}) {
+    if (!x->defined() || (x->size() == 1 && x != &d->q)) continue;
+    const Tensor whole = reshape(*x, padded(x->shape(), v.rank()));
+    *x = m->swapped ? whole.T() : whole;
+  }
   for (const Tensor& x : {d->scale, d->zero}) {
     if (!x.defined()) continue;
     const Shape shape = padded(x.shape(), v.rank());
@@ -228,7 +262,7 @@ Tensor integer_convolution(const Rewriter& r, const Node& node) {
   if (a->scale.size() != 1 || (a->zero.defined() && a->zero.size() != 1)) return {};
   const std::int64_t outputs = w.shape()[0];
   for (const Tensor& v : {b->scale, b->zero}) {
-    if (v.defined() && v.size() != 1 && (v.size() != outputs || v.rank() != w.rank())) return {};
+    if (v.defined() && v.size() != 1 && (v.rank() != w.rank() || v.shape()[0] != v.size())) return {};
   }
   if (outputs == 0 || !sums_fit(w.size() / outputs)) return {};
   // Differences from a zero point take 9 bits.
@@ -262,16 +296,19 @@ Graph quantized_products(const Graph& graph, const PassContext&) {
   return r.run([&](const Node& node) -> Tensor {
     const bool convolves = node.op().name() == "conv";
     if ((!convolves && node.op().name() != "matmul") || !kFloats.contains(node.types()[0].dtype)) return {};
-    if (convolves) return integer_convolution(r, node);
     const Tensor &x = node.inputs()[0], &w = node.inputs()[1];
     const DType type = node.types()[0].dtype;
-    if (Tensor y = integer_product(r, node); y.defined()) return y;
+    // Integers are scaled in f32.
+    if (type != DType::f64) {
+      if (Tensor y = convolves ? integer_convolution(r, node) : integer_product(r, node); y.defined()) return y;
+    }
+    if (convolves) return {};
     if (kFloats.contains(x.dtype())) {
-      if (const auto found = weights_of(r, w)) return product(r.at(x), *found, found->swapped, type);
+      if (const auto found = weights_of(r, w)) return as(node, product(r.at(x), *found, found->swapped, type));
     }
     if (kFloats.contains(w.dtype())) {
       // x w = (wᵀ xᵀ)ᵀ
-      if (const auto found = weights_of(r, x)) return product(r.at(w).T(), *found, !found->swapped, type).T();
+      if (const auto found = weights_of(r, x)) return as(node, product(r.at(w).T(), *found, !found->swapped, type).T());
     }
     return {};
   });

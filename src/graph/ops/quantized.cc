@@ -8,6 +8,7 @@
 #include "graph/node.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
+#include "graph/ops/identity.h"
 #include "graph/ops/product.h"
 #include "graph/rules.h"
 #include "kernels/quantized/encoding.h"
@@ -325,6 +326,24 @@ Tensor dequantize_weights(const QuantizedWeights& w, std::optional<DType> dtype)
 
 namespace {
 
+// The derivatives of a product whose activations were rounded are those of x as it was.
+class AsIfNotRounded final : public CustomDerivative {
+ public:
+  explicit AsIfNotRounded(QuantizedMatmulAttributes attributes)
+      : op_(make_op<QuantizedMatmulOp>(std::move(attributes))) {
+    results = 1;
+  }
+  Derivatives vjp(const Differentiated& call, std::span<const Tensor> cotangents) const override {
+    return op_->vjp(call, cotangents);
+  }
+  Derivatives jvp(const Differentiated& call, std::span<const Tensor> tangents) const override {
+    return op_->jvp(call, tangents);
+  }
+
+ private:
+  OpPtr op_;
+};
+
 // The product of bytes, of x quantised by rows.
 Tensor integer_matmul(const Tensor& x, const QuantizedWeights& w, const QuantizedProduct& options) {
   constexpr std::string_view kName = "quantized_matmul";
@@ -351,15 +370,25 @@ Tensor integer_matmul(const Tensor& x, const QuantizedWeights& w, const Quantize
     const Tensor each =
         count == 1 || count == outputs
             ? v
-            : slice(repeat(v, w.format.group_rows == 0 || !options.transposed ? w.format.group : w.format.group_rows,
-                           v.rank() + across),
+            : slice(repeat(v, options.transposed ? w.format.group_rows : w.format.group, v.rank() + across),
                     v.rank() + across, 0, outputs);
     return options.transposed ? each.T() : each;
   };
+  // Sums of products of codes of up to 127, and of 128, or 255 with a zero point, that are integers of 32 bits.
+  const std::int64_t most = INT32_MAX / (127 * (w.zeros.defined() || values == DType::u8 ? 255 : 128));
+  if (shape[along] > most) {
+    throw InvalidArgument("{}: activations of i8: sums of {} products may exceed i32, at most {} are possible", kName,
+                          shape[along], most);
+  }
   const Quantized q = dynamic_quantize(x, {.dtype = DType::i8, .axes = -1, .symmetric = true});
   const Tensor sums = matmul_integer(q.values, options.transposed ? w.values.T() : w.values, {}, of_outputs(w.zeros));
   const Tensor scale = q.scale * cast(of_outputs(w.scales), DType::f32);
-  return cast(cast(sums, DType::f32) * scale, options.dtype.value_or(x.dtype()));
+  const Tensor y = cast(cast(sums, DType::f32) * scale, options.dtype.value_or(x.dtype()));
+  std::vector<Tensor> operands{x};
+  for (const Tensor& part : operands_of(kName, w)) operands.push_back(part);
+  QuantizedMatmulAttributes a{attributes_of(w), options.transposed, false, {}};
+  if (y.dtype() != x.dtype()) a.type = y.dtype();
+  return with_derivative(std::make_shared<const AsIfNotRounded>(a), std::vector{y}, operands)[0];
 }
 
 }  // namespace
@@ -367,7 +396,8 @@ Tensor integer_matmul(const Tensor& x, const QuantizedWeights& w, const Quantize
 Tensor quantized_matmul(const Operand& x, const QuantizedWeights& w, const QuantizedProduct& options) {
   if (!x.defined()) throw InvalidArgument("quantized_matmul: x is an undefined Tensor");
   if (x.rank() == 1) return squeeze(quantized_matmul(expand_dims(x, 0), w, options), -2);
-  if (options.activations) return integer_matmul(x, w, options);
+  // Without elements there is nothing to measure.
+  if (options.activations && x.size() > 0) return integer_matmul(x, w, options);
   std::vector<Tensor> operands{x};
   for (const Tensor& part : operands_of("quantized_matmul", w)) operands.push_back(part);
   if (options.chosen.defined()) operands.push_back(options.chosen);
@@ -390,8 +420,7 @@ Tensor quantized_embedding(const QuantizedWeights& w, const Operand& indices, st
   const Tensor ids = reshape(indices, {-1});
   QuantizedWeights rows = w;
   rows.values = gather(w.values, ids, 0);
-  const std::int64_t of_rows = w.scales.defined() ? w.scales.shape()[0] : shape[0];
-  if (of_rows == shape[0]) {
+  if (w.format.scheme != QuantizedScheme::awq && w.format.group_rows == 1) {
     if (w.scales.defined()) rows.scales = gather(w.scales, ids, 0);
     if (w.zeros.defined()) rows.zeros = gather(w.zeros, ids, 0);
   } else {

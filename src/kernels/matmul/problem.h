@@ -45,7 +45,8 @@ class ReadOperand {
   virtual bool in_runs() const = 0;
   // Bytes that are read for the elements of the view.
   virtual std::uint64_t bytes(const View& view) const = 0;
-  // On the CPU: elements [first, first + count), which are in one row. Safe to use from several threads.
+  // On the CPU: elements [first, first + count), which are in one row, or in rows of one element. Safe to use from
+  // several threads.
   virtual void load(std::int64_t first, std::int64_t count, float* to) const = 0;
   // On the CPU: multiplies run.a by columns at elements `first`, first + stride, …, each of adjacent elements of one
   // row. False, and nothing is written, if they must be loaded instead.

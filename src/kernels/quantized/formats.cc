@@ -152,7 +152,7 @@ QuantizedLayout values_layout(const QuantizedFormat& given, DType type, const Sh
   constexpr std::int64_t kMost = std::int64_t{1} << 40;  // so that products of sizes and bits do not overflow
   if (std::ranges::any_of(shape, [](std::int64_t size) { return size > kMost; })) fail("sizes of at most 2^40");
   l.code = row.code, l.packing = row.packing, l.scale = row.scale, l.bits = f.bits;
-  for (int d = 0; d + inner < shape.rank(); ++d) l.matrices *= shape[d];
+  l.matrices = element_count(Shape(std::span(shape.begin(), shape.end() - inner)));
   l.rows = shape[-inner];
   const std::int64_t last = shape[-1];
   if (row.packing == Packing::blocks) {
@@ -172,7 +172,7 @@ QuantizedLayout values_layout(const QuantizedFormat& given, DType type, const Sh
       l.stored_columns = shape[-2] * f.group;
       l.columns = f.columns == 0 ? l.stored_columns : f.columns;
       if (l.columns > l.stored_columns || l.columns <= l.stored_columns - f.group) {
-        fail(std::format("{} blocks of {} for {} columns", ceil_div(l.columns, f.group), f.group, l.columns));
+        fail(std::format("as many blocks of {} as {} columns take", f.group, l.columns));
       }
       break;
     }
@@ -188,7 +188,7 @@ QuantizedLayout values_layout(const QuantizedFormat& given, DType type, const Sh
   const auto groups = [](std::int64_t size, std::int64_t group) { return group == 0 ? 1 : ceil_div(size, group); };
   if (f.scheme == QuantizedScheme::gptq || f.scheme == QuantizedScheme::awq) {
     l.group_rows = std::min(f.group, std::max<std::int64_t>(l.rows, 1)), l.group_columns = 1;
-    l.scale_rows = groups(l.rows, f.group), l.scale_columns = l.stored_columns;
+    l.scale_rows = groups(l.rows, l.group_rows), l.scale_columns = l.stored_columns;
   } else {
     const auto within = [](std::int64_t group, std::int64_t size) {
       return group == 0 ? std::max<std::int64_t>(size, 1) : std::min(group, std::max<std::int64_t>(size, 1));

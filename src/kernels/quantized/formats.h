@@ -12,6 +12,7 @@ namespace weft::kernels {
 
 // What the bits of an element stand for.
 enum class CodeType : std::uint8_t { unsigned_integer, signed_integer, e2m1, e4m3, e5m2 };
+inline constexpr std::string_view kCodeTypes[] = {"unsigned_integer", "signed_integer", "e2m1", "e4m3", "e5m2"};
 // Where they are: one after the other along rows (rows lie one behind the other), so but eight in a word in AWQ's
 // order, down columns of words, or in blocks with a format of their own (blocks.h).
 enum class Packing : std::uint8_t { along_rows, awq, down_columns, blocks };
@@ -26,6 +27,8 @@ enum class ZeroForm : std::uint8_t {
   columns,   // packed in words along columns, 1 less than the zero point
   awq,       // packed in words along columns, in AWQ's order
 };
+inline constexpr std::string_view kZeroForms[] = {"none",  "constant", "numbers", "bias",
+                                                  "codes", "bytes",    "columns", "awq"};
 enum class ScaleForm : std::uint8_t { none, numbers, e8m0, e4m3 };
 
 struct BlockFormat;

@@ -17,8 +17,6 @@ namespace {
 
 constexpr std::string_view kName = "quantize_weights";
 constexpr std::string_view kScales[] = {"none", "numbers", "e8m0", "e4m3"};
-constexpr std::string_view kZeros[] = {"none", "constant", "numbers", "bias", "codes", "bytes", "columns", "awq"};
-constexpr std::string_view kCodes[] = {"unsigned_integer", "signed_integer", "e2m1", "e4m3", "e5m2"};
 
 // Groups of so many elements have a workgroup each, others a thread.
 constexpr std::int64_t kLargeGroup = 1024;
@@ -98,8 +96,9 @@ void record(gpu::Commands& commands, const QuantizedMatrix& w, const QuantizedLa
   call.set("rule", kEncodeRules[static_cast<std::size_t>(e.rule)]).set("bits", e.bits).set("shifts", e.shifts);
   call.set("least", static_cast<int>(e.least)).set("most", static_cast<int>(e.most));
   call.set("half", 1 << (e.bits - 1)).set("steps", (1 << e.bits) - 1);
-  call.set("scales", kScales[static_cast<std::size_t>(l.scale)]).set("zero", kZeros[static_cast<std::size_t>(l.zero)]);
-  call.set("code", kCodes[static_cast<std::size_t>(l.code)]);
+  call.set("scales", kScales[static_cast<std::size_t>(l.scale)])
+      .set("zero", kZeroForms[static_cast<std::size_t>(l.zero)]);
+  call.set("code", kCodeTypes[static_cast<std::size_t>(l.code)]);
   call.set("scale_type", w.scales ? name(w.scales->dtype) : std::string_view("none"));
   call.set("run", run).set("unit", unit).set("step", integers ? 1 : of_run / unit);
   call.set("step_elements", integers ? unit / l.bits : run);

@@ -26,12 +26,18 @@ class WeightOperand final : public ReadOperand {
     read_quantized(call, name, w_, layout_, first(view), view.layout.offset_range()[1] + 1, {.runs = runs});
   }
   bool in_fours() const override { return layout_.in_fours(); }
-  bool in_runs() const override { return layout_.in_runs(16) && layout_.stored_columns % 32 == 0; }
+  // Runs are read as whole words.
+  bool in_runs() const override {
+    return layout_.in_runs(16) && layout_.stored_columns % 32 == 0 && (layout_.blocks || w_.values.offset % 4 == 0);
+  }
   std::uint64_t bytes(const View& view) const override {
     return quantized_bytes(layout_, first(view), view.layout.offset_range()[1] + 1);
   }
   void load(std::int64_t first, std::int64_t count, float* to) const override {
-    decoder_->row(first / layout_.stored_columns, first % layout_.stored_columns, count, to);
+    // Of one row, but where rows have one element.
+    const std::int64_t columns = layout_.stored_columns, whole = columns == 1 ? 1 : count;
+    for (std::int64_t i = 0; i < count; i += whole)
+      decoder_->row((first + i) / columns, (first + i) % columns, whole, to + i);
   }
   bool multiply(const PanelRun<float>& run, std::int64_t first, std::int64_t stride) const override {
     return decoder_->multiply(run, first, stride);
@@ -112,8 +118,9 @@ void quantized_matmul(Stream& stream, const View& x, const QuantizedMatrix& w, c
            const std::uint64_t all = quantized_bytes(q.layout, 0, q.layout.stored());
            const std::uint64_t most = chunk_limit(commands->device().capabilities());
            if (all > most) {
-             throw Unsupported("{}: values are {}, {} bytes of matrices to choose from; this device binds {}", kName,
-                               to_string(w.values), all, most);
+             throw Unsupported(
+                 "{}: values are {}, matrices to choose from; this device binds {} bytes, of 2^32 elements", kName,
+                 to_string(w.values), most);
            }
          }
          matmul_of_read(*commands, q.problem, epilogue.expression, nullptr);

@@ -7,6 +7,7 @@
   packing, code, zero, scales: as the enumerations of formats.h. fours: elements are read four at a time.
   in_order: the scale of element i is number i / group. group: elements of a row that share a scale; 0: p.w_group.
   per_column: each column has a scale. several: there are several matrices. rows_say: groups of rows are in memory.
+  p.w_row: how many rows of the first row's group come before it.
   adds: something is added to the product of scale and code. rounds: the product is rounded first, to product_type.
 #}
 {% set w_factor = 'vec4<f32>' if per_column and fours else 'f32' %}
@@ -148,7 +149,7 @@ fn factors_of(i: u32) -> Factors {
 {% if rows_say %}
   let group_row = first_group + min(u32(load_w_groups(row)), p.w_scale_rows - 1u);
 {% else %}
-  let group_row = first_group + (row{{ ' - matrix * p.w_rows' if several }}) / p.w_group_rows;
+  let group_row = first_group + (row{{ ' - matrix * p.w_rows' if several }} + p.w_row) / p.w_group_rows;
 {% endif %}
   let group_column = {{ 'column' if per_column else 'column / ' ~ (group ~ 'u' if group else 'p.w_group') }};
   let s = group_row * p.w_scale_columns + group_column;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <numeric>
 
 #include "core/format.h"
@@ -11,37 +12,31 @@
 namespace weft::kernels {
 namespace {
 
-constexpr std::string_view kCodes[] = {"unsigned_integer", "signed_integer", "e2m1", "e4m3", "e5m2"};
 constexpr std::string_view kPackings[] = {"along_rows", "awq", "down_columns", "blocks"};
-constexpr std::string_view kZeros[] = {"none", "constant", "numbers", "bias", "codes", "bytes", "columns", "awq"};
+
+// What an index in a kernel counts.
+constexpr std::int64_t kMostElements = std::int64_t{1} << 32;
 
 // The rows of all matrices, counted through, that a part of the elements is bound from.
 struct Rows {
   std::int64_t begin = 0, end = 0;
 };
 
-// Whole matrices, or rows of one that begin with a group and a word.
+// Rows that begin with a byte, and with a word of those that lie down columns.
+std::int64_t whole_rows(const QuantizedLayout& l) {
+  if (l.packing == Packing::down_columns) return 32;
+  return 8 / std::gcd(std::int64_t{8}, l.stored_columns * l.bits);
+}
+
+// Whole matrices, or whole_rows() of one.
 Rows rows_of(const QuantizedLayout& l, std::int64_t first, std::int64_t count) {
   const std::int64_t columns = std::max<std::int64_t>(l.stored_columns, 1);
   Rows rows{first / columns, ceil_div(first + count, columns)};
-  const std::int64_t matrix = rows.begin / std::max<std::int64_t>(l.rows, 1);
-  if (rows.end > (matrix + 1) * l.rows) {
-    rows.begin = matrix * l.rows;
-    rows.end = ceil_div(rows.end, l.rows) * l.rows;
-    return rows;
-  }
-  const std::int64_t start = matrix * l.rows;
-  std::int64_t unit = l.group_rows;
-  if (l.packing == Packing::down_columns) unit = std::lcm(unit, std::int64_t{32});
-  // Rows of packed values may begin inside a word or a byte.
-  rows.begin = start + (rows.begin - start) / unit * unit;
-  while (rows.begin > start && rows.begin * l.stored_columns * l.bits % 8 != 0) rows.begin -= unit;
-  rows.begin = std::max(rows.begin, start);
-  // Words down columns hold several rows.
-  if (l.packing == Packing::down_columns) {
-    rows.end = std::min(start + ceil_div(rows.end - start, std::int64_t{32}) * 32, start + l.rows);
-  }
-  return rows;
+  const std::int64_t matrix = rows.begin / std::max<std::int64_t>(l.rows, 1), start = matrix * l.rows;
+  if (rows.end > start + l.rows) return {start, ceil_div(rows.end, l.rows) * l.rows};
+  const std::int64_t unit = whole_rows(l);
+  return {start + (rows.begin - start) / unit * unit,
+          std::min(start + ceil_div(rows.end - start, unit) * unit, start + l.rows)};
 }
 
 std::int64_t value_bytes(const QuantizedLayout& l, std::int64_t rows) {
@@ -70,7 +65,9 @@ View elements_of(const View& view, std::int64_t begin, std::int64_t end) {
 std::uint64_t quantized_bytes(const QuantizedLayout& l, std::int64_t first, std::int64_t count) {
   if (count <= 0 || l.stored() == 0) return 0;
   const Rows rows = rows_of(l, first, count);
-  return static_cast<std::uint64_t>(value_bytes(l, rows.end - rows.begin));
+  const std::int64_t size = rows.end - rows.begin;
+  if (size * l.stored_columns >= kMostElements) return std::numeric_limits<std::uint64_t>::max();
+  return static_cast<std::uint64_t>(value_bytes(l, size));
 }
 
 void read_quantized(Call& call, std::string_view name, const QuantizedMatrix& w, const QuantizedLayout& l,
@@ -82,6 +79,12 @@ void read_quantized(Call& call, std::string_view name, const QuantizedMatrix& w,
   const std::int64_t size = std::max<std::int64_t>(l.rows, 1), matrix = rows.begin / size;
   const bool several = rows.end > (matrix + 1) * l.rows;
 
+  if (rows.begin * l.stored_columns * l.bits % 8 != 0) {
+    throw Unsupported("quantised weights: a part of {} would begin inside a byte", to_string(w.values));
+  }
+  if ((rows.end - rows.begin) * l.stored_columns >= kMostElements) {
+    throw Unsupported("quantised weights: 2^32 elements or more of values {} are read together", to_string(w.values));
+  }
   const std::int64_t bytes = value_bytes(l, rows.end) - value_bytes(l, rows.begin);
   if (bytes > static_cast<std::int64_t>(call.capabilities().max_binding) - 512) {
     throw Unsupported("quantised weights: {} bytes of values {} are read together; this device binds {}", bytes,
@@ -95,10 +98,10 @@ void read_quantized(Call& call, std::string_view name, const QuantizedMatrix& w,
   call.set("wide", wide).set("whole_words", l.blocks && l.blocks->bytes % 4 == 0 && misaligned == 0);
   call.index_param("w_first", first - rows.begin * l.stored_columns).param("w_byte", misaligned);
   call.include("quantized_reader").set("operand", name);
-  call.set("packing", kPackings[static_cast<int>(l.packing)]).set("code", kCodes[static_cast<int>(l.code)]);
+  call.set("packing", kPackings[static_cast<int>(l.packing)]).set("code", kCodeTypes[static_cast<int>(l.code)]);
   call.set("bits", l.bits).set("mask", (std::int64_t{1} << l.bits) - 1).set("half", std::int64_t{1} << l.bits >> 1);
   call.set("shifted", misaligned != 0).set("fours", l.in_fours());
-  call.set("zero", kZeros[static_cast<int>(l.zero)]);
+  call.set("zero", kZeroForms[static_cast<int>(l.zero)]);
   const bool shifts = l.zero == ZeroForm::numbers || l.zero == ZeroForm::codes || l.zero == ZeroForm::bytes;
   call.set("run_scales", !options.runs ? 0 : l.in_runs(32) ? 1 : 2);
   const bool adds = l.blocks ? l.blocks->adds : l.zero == ZeroForm::bias;
@@ -145,6 +148,7 @@ void read_quantized(Call& call, std::string_view name, const QuantizedMatrix& w,
     call.index_param("w_zero_row", row);
   }
   call.index_param("w_columns", l.stored_columns).index_param("w_rows", l.rows);
+  call.index_param("w_row", local % l.group_rows);
   call.index_param("w_group", l.group_columns).index_param("w_group_rows", l.group_rows);
   call.index_param("w_scale_rows", l.scale_rows).index_param("w_scale_columns", l.scale_columns);
 }

@@ -23,7 +23,7 @@ struct ReadOptions {
 void read_quantized(Call& call, std::string_view name, const QuantizedMatrix& w, const QuantizedLayout& layout,
                     std::int64_t first, std::int64_t count, const ReadOptions& options = {});
 
-// Bytes that a binding of the values of these elements takes.
+// Bytes that a binding of the values of these elements takes; the largest number if an index does not count them.
 std::uint64_t quantized_bytes(const QuantizedLayout& layout, std::int64_t first, std::int64_t count);
 
 }  // namespace weft::kernels
