@@ -212,7 +212,7 @@ Tensor product(const Tensor& x, const Weights& w, bool transposed, DType type) {
 }
 
 // The product, if it has the node's shape: with leading axes of 1 missing it may have fewer.
-Tensor as(const Node& node, const Tensor& y) { return y.shape() == node.types()[0].shape ? y : Tensor(); }
+Tensor if_same_shape(const Node& node, const Tensor& y) { return y.shape() == node.types()[0].shape ? y : Tensor(); }
 
 // Bytes whose zero point and scale are the same along axis `along` of a matrix, or of filters and images.
 std::optional<Dequantized> bytes_of(const Rewriter& r, const Tensor& v, std::initializer_list<int> along) {
@@ -304,11 +304,13 @@ Graph quantized_products(const Graph& graph, const PassContext&) {
     }
     if (convolves) return {};
     if (kFloats.contains(x.dtype())) {
-      if (const auto found = weights_of(r, w)) return as(node, product(r.at(x), *found, found->swapped, type));
+      if (const auto found = weights_of(r, w))
+        return if_same_shape(node, product(r.at(x), *found, found->swapped, type));
     }
     if (kFloats.contains(w.dtype())) {
       // x w = (wᵀ xᵀ)ᵀ
-      if (const auto found = weights_of(r, x)) return as(node, product(r.at(w).T(), *found, !found->swapped, type).T());
+      if (const auto found = weights_of(r, x))
+        return if_same_shape(node, product(r.at(w).T(), *found, !found->swapped, type).T());
     }
     return {};
   });

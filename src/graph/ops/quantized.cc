@@ -428,9 +428,7 @@ Tensor quantized_embedding(const QuantizedWeights& w, const Operand& indices, st
     const std::int64_t group = w.format.scheme == QuantizedScheme::awq ? kernels::complete(w.format).group
                                : w.format.group_rows == 0              ? shape[0]
                                                                        : w.format.group_rows;
-    const Tensor positions = cast(ids, DType::i32);
-    const Tensor inside = clamp(where(positions < 0, positions + shape[0], positions), 0, shape[0] - 1);
-    const Tensor group_of = floor_divide(inside, group);
+    const Tensor group_of = gather(floor_divide(arange(shape[0]), group), ids, 0);
     rows.scales = gather(w.scales, group_of, 0);
     if (w.zeros.defined()) rows.zeros = gather(w.zeros, group_of, 0);
     if (w.format.scheme == QuantizedScheme::awq)

@@ -65,6 +65,10 @@ bool same_view(const View& a, const View& b) {
 
 }  // namespace
 
+Buffer placeholder_memory() { return Buffer(wgpu::Buffer(), std::uint64_t{1} << 62, {}); }
+
+std::int64_t first_element(const View& view) { return static_cast<std::int64_t>(view.offset) * 8 / bits(view.dtype); }
+
 bool overlaps_itself(const View& view) {
   if (view.count() < 2 || view.is_dense()) return false;
   std::vector<Term> steps;

@@ -52,6 +52,11 @@ enum class Sharing : std::uint8_t { same_view, none };
 void check_memory(Stream& stream, std::string_view kernel, std::initializer_list<NamedViews> inputs,
                   std::initializer_list<NamedViews> outputs, Sharing sharing = Sharing::same_view);
 
+// Memory of views of which only the layout counts, and where they begin: nothing reads or writes it.
+Buffer placeholder_memory();
+// The first element of a view of it, counted from its start.
+std::int64_t first_element(const View& view);
+
 // True if the aligned group of `count` elements that contains the view's last element is entirely within the buffer.
 bool last_group_is_whole(const View& view, std::int64_t count = 4);
 

@@ -294,9 +294,6 @@ AlignedProblem align(const MatmulProblem& p, MatmulKind kind, const Buffer& memo
   return result;
 }
 
-// A placeholder for the copies' memory where only sizes are needed.
-Buffer placeholder_memory() { return Buffer(wgpu::Buffer(), std::uint64_t{1} << 62, {}); }
-
 // The aligned product, with placeholder memory, if there is something to copy and the copies pay.
 std::optional<AlignedProblem> worth_aligning(const MatmulProblem& p, const gpu::Capabilities& capabilities) {
   // Measured on an H200: loads of single elements give a tenth of the rate of cooperative matrices, and four fifths of

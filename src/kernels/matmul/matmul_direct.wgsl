@@ -14,10 +14,7 @@
 @compute @workgroup_size({{ threads }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,
         @builtin(num_workgroups) groups: vec3<u32>) {
-  let group = group_index(wg, groups);
-  if (group >= p.groups) { return; }
-  let tile = group % (p.tiles_m * p.tiles_n);
-  let c = coords(group / (p.tiles_m * p.tiles_n));
+{{ begin_tile() }}
   // Columns first: the rows of a, which are read most often, stay in the first-level cache.
   let m0 = tile / p.tiles_n * {{ thread_m }}u;
   let n0 = tile % p.tiles_n * {{ threads * thread_n }}u + lid;

@@ -22,10 +22,7 @@ fn pair(w: u32) -> vec2<f32> {
 @compute @workgroup_size({{ threads }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,
         @builtin(num_workgroups) groups: vec3<u32>) {
-  let group = group_index(wg, groups);
-  if (group >= p.groups) { return; }
-  let tile = group % (p.tiles_m * p.tiles_n);
-  let c = coords(group / (p.tiles_m * p.tiles_n));
+{{ begin_tile() }}
   let m0 = tile % p.tiles_m * {{ tile_m }}u;
   let n0 = tile / p.tiles_m * {{ tile_n }}u;
 {{ sums_of(tile_m, tile_n, 1) }}

@@ -15,10 +15,7 @@ var<workgroup> tile_a: array<vec4<f32>, {{ tile_m * 8 * pitch }}>;
 @compute @workgroup_size({{ threads }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,
         @builtin(num_workgroups) groups: vec3<u32>) {
-  let group = group_index(wg, groups);
-  if (group >= p.groups) { return; }
-  let tile = group % (p.tiles_m * p.tiles_n);
-  let c = coords(group / (p.tiles_m * p.tiles_n));
+{{ begin_tile() }}
   let m0 = tile % p.tiles_m * {{ tile_m }}u;
   let n0 = tile / p.tiles_m * {{ tile_n }}u;
 {{ sums_of(tile_m, tile_n, 1) }}

@@ -1,3 +1,10 @@
+{# A workgroup's tile of its batch, without an order of its own. #}
+{% macro begin_tile() -%}
+  let group = group_index(wg, groups);
+  if (group >= p.groups) { return; }
+  let tile = group % (p.tiles_m * p.tiles_n);
+  let c = coords(group / (p.tiles_m * p.tiles_n));
+{%- endmacro %}
 {# The vectors of a and b that a thread multiplies, of `rows` rows and of `columns` columns that are `distance` apart, and
    its sums. Rows and columns past the edges repeat the last ones. #}
 {% macro sums_of(rows, columns, distance) -%}

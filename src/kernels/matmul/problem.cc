@@ -167,7 +167,7 @@ Strides batch_strides(const View& view) {
 
 std::int64_t MatmulProblem::first_read(std::int64_t index) const {
   const View& view = reader_is_b ? b : a;
-  const auto first = static_cast<std::int64_t>(view.offset) * 8 / bits(view.dtype);
+  const std::int64_t first = first_element(view);
   if (!chosen) return first + batch_offset(view, batch, index);
   const std::int64_t at = batch_offset(*chosen, batch, index);
   return first + std::clamp<std::int64_t>(integer_at(*chosen, at), 0, matrices - 1) * matrix;

@@ -1,5 +1,6 @@
 #include "kernels/matmul/variants.h"
 
+#include <bit>
 #include <limits>
 
 #include "core/str_cat.h"
@@ -349,14 +350,11 @@ MatmulVariant choose_variant(const MatmulProblem& p, const gpu::Capabilities& ca
   if (matrices) {
     if (const auto v = choose_subgroup_matrix(p, capabilities, scratch)) return *v;
   }
-  // Few rows of quantised weights: each is read once, and takes more instructions than memory if several threads do.
+  // Few rows: a thread decodes each weight once for all of them, or for eight.
   if (p.reader && p.reader_is_b && p.m <= 16) {
-    const MatmulVariant rows = p.m == 1 ? gemv_k(1, 4, p.k >= 2048 ? 64 : 32)
-                                        : gemv_k(p.m <= 2   ? 2
-                                                 : p.m <= 4 ? 4
-                                                            : 8,
-                                                 4, 32);
-    if (can_run(rows, p, capabilities)) return rows;
+    const int rows = std::min(static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(p.m))), 8);
+    const MatmulVariant skinny = gemv_k(rows, 4, rows == 1 && p.k >= 2048 ? 64 : 32);
+    if (can_run(skinny, p, capabilities)) return skinny;
   }
   // Few rows or columns: tiles would be mostly empty in one direction.
   const MatmulVariant skinny = p.m == 1                   ? p.k >= 8192 ? gemv_k(1, 2, 256) : gemv_k(1, 4, 32)

@@ -20,6 +20,8 @@ struct BlockFormat {
   void (*decode)(const std::byte* block, float* to);
   // Takes blocks apart: a byte of code for each element, for each run a scale and, where `adds`, what is added.
   void (*unpack)(const std::byte* blocks, std::int64_t count, std::uint8_t* codes, float* scale, float* added);
+  std::string_view shared_piece = {};  // a template that the piece has in common with another's
+  bool e8m0 = false;                   // the scale is a power of two
 };
 
 const BlockFormat& block_format(QuantizedScheme scheme);

@@ -21,14 +21,14 @@ namespace {
 constexpr std::string_view kName = "dequantize_weights";
 
 // MLX rounds what comes of affine weights after each step, in the type of scales and biases.
-std::optional<DType> step_type(const QuantizedMatrix& w, const QuantizedLayout& l, DType y) {
+DType step_type(const QuantizedMatrix& w, const QuantizedLayout& l, DType y) {
   const bool narrow = l.zero == ZeroForm::bias && w.scales->dtype == y && w.zeros->dtype == y;
   return narrow ? y : DType::f32;
 }
 
 Shape leading(const Shape& shape) { return Shape(std::span(shape.begin(), shape.end() - 1)); }
 
-// A part of the weights: y, and where its elements are, as a view whose offset counts elements.
+// A part of the weights: y, and where its elements are (stored_elements()).
 void record(gpu::Commands& commands, const QuantizedMatrix& w, const QuantizedLayout& l, const View& elements,
             const View& y, DType rounded) {
   Call call(commands, "quantized_rows");
@@ -37,8 +37,7 @@ void record(gpu::Commands& commands, const QuantizedMatrix& w, const QuantizedLa
                y.offset * 8 % (static_cast<std::uint64_t>(bits(y.dtype)) * 4) == 0;
   for (int d = 0; d + 1 < y.rank(); ++d) fours &= y.shape()[d] == 1 || y.strides()[d] % 4 == 0;
   const int width = fours ? 4 : 1;
-  const auto first = static_cast<std::int64_t>(elements.offset);
-  read_quantized(call, "x", w, l, first, elements.layout.offset_range()[1] + 1, {rounded});
+  read_quantized(call, "x", w, l, first_element(elements), elements.layout.offset_range()[1] + 1, {rounded});
   call.write("y", y, width);
   call.iterate(leading(y.shape()));
   call.strides("y", Strides(std::span(y.strides().begin(), y.strides().end() - 1)));
@@ -87,27 +86,16 @@ void dequantize_weights(Stream& stream, const QuantizedMatrix& w, const View& y)
     check_memory(s, kName, {{"values", w.values}, {"scales", w.scales}, {"zeros", w.zeros}, {"groups", w.groups}},
                  {{"y", y}}, Sharing::none);
     if (y.count() == 0) return;
-    const DType rounded = *step_type(w, l, y.dtype);
+    const DType rounded = step_type(w, l, y.dtype);
     if (!s.gpu()) return on_cpu(*s.cpu(), w, l, y, rounded);
     if (y.dtype == DType::f64) throw Unsupported("{}: y is {} on a GPU, which has no f64", kName, to_string(y));
     // Chunks are cut of y and of the weights as if they were elements of one or, where blocks take more than a byte
     // each, two bytes.
-    View elements = y;
-    elements.dtype = l.blocks && l.blocks->bytes > l.blocks->elements ? DType::u16 : DType::u8;
-    elements.buffer = Buffer(wgpu::Buffer(), std::uint64_t{1} << 62, {});
-    elements.offset = 0;
-    std::int64_t stride = l.stored_columns;
-    elements.layout.strides[y.rank() - 1] = 1;
-    for (int d = y.rank() - 2; d >= 0; --d) {
-      elements.layout.strides[d] = stride;
-      stride *= y.shape()[d];
-    }
+    const bool large = l.blocks && l.blocks->bytes > l.blocks->elements;
+    const View elements = stored_elements(y, l, large ? DType::u16 : DType::u8);
     AxisMask rows_alone = every_axis();
     rows_alone[static_cast<std::size_t>(y.rank() - 1)] = false;
-    const auto run = [&](View part, const View& to) {
-      part.offset /= static_cast<std::uint64_t>(bits(part.dtype) / 8);
-      record(*s.gpu(), w, l, part, to, rounded);
-    };
+    const auto run = [&](const View& part, const View& to) { record(*s.gpu(), w, l, part, to, rounded); };
     const View views[] = {elements, y};
     const bool cut = in_chunks(s.gpu()->device().capabilities(), kName, views, rows_alone,
                                [&](std::span<const View> parts) { run(parts[0], parts[1]); });

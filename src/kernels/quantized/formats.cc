@@ -7,6 +7,7 @@
 
 #include "core/format.h"
 #include "kernels/call.h"
+#include "kernels/common/memory.h"
 #include "kernels/quantized/blocks.h"
 #include "weft/error.h"
 
@@ -295,6 +296,20 @@ QuantizedLayout quantized_layout(std::string_view kernel, const QuantizedMatrix&
   if (w.zeros) check_dense("zeros", *w.zeros);
   if (w.groups) check_dense("groups", *w.groups);
   return layout;
+}
+
+View stored_elements(const View& weights, const QuantizedLayout& layout, DType counted_as) {
+  View elements = weights;
+  elements.dtype = counted_as;
+  elements.buffer = placeholder_memory();
+  elements.offset = 0;
+  std::int64_t stride = layout.stored_columns;
+  elements.layout.strides[-1] = 1;
+  for (int d = weights.rank() - 2; d >= 0; --d) {
+    elements.layout.strides[d] = stride;
+    stride *= weights.shape()[d];
+  }
+  return elements;
 }
 
 bool QuantizedLayout::in_runs(int count) const {

@@ -61,6 +61,10 @@ struct QuantizedLayout {
   }
 };
 
+// Where the weights' elements are stored, in the order of the axes of `weights`, [..., rows, columns]: a view of
+// placeholder memory as if each took the bytes of `counted_as`, so that chunks can be cut of it.
+View stored_elements(const View& weights, const QuantizedLayout& layout, DType counted_as);
+
 // The types of a matrix's operands; null where one is not given.
 struct QuantizedTypes {
   TensorType values;

@@ -45,14 +45,14 @@ View bits_of(const View& view, std::int64_t begin, std::int64_t end, DType type)
   return View(view.buffer, view.offset + static_cast<std::uint64_t>(begin / 8), type, {(end - begin) / bits(type)});
 }
 
-// A part of x, and where its elements are stored, as a view whose offset counts elements.
+// A part of x, and where its elements are stored (stored_elements()).
 void record(gpu::Commands& commands, const QuantizedMatrix& w, const QuantizedLayout& l, const Encoding& e,
             const View& elements, const View& x) {
   Call call(commands, "quantize_weights");
   const int axes = x.rank() - 1, rows_axis = axes - 1;
   const std::int64_t columns = l.stored_columns;
   // Rows of the matrices, and of their groups, counted through.
-  const auto first = static_cast<std::int64_t>(elements.offset) / columns;
+  const auto first = first_element(elements) / columns;
   const std::int64_t end = first + elements.layout.offset_range()[1] / columns + 1;
   const auto group_row = [&](std::int64_t row) { return row / l.rows * l.scale_rows + row % l.rows / l.group_rows; };
   const std::int64_t first_group = group_row(first), end_group = group_row(end - 1) + 1;
@@ -116,21 +116,12 @@ void on_gpu(gpu::Commands& commands, const QuantizedMatrix& w, const QuantizedLa
   // What is stored is cut as if it were elements of as many bytes as those of any operand take.
   const std::int64_t group = l.group_rows * l.group_columns;
   const bool large = l.blocks && l.blocks->bytes > l.blocks->elements;
-  View elements = x;
-  elements.dtype = w.scales && group < 2 ? DType::u32 : large || (w.scales && group < 4) ? DType::u16 : DType::u8;
-  elements.buffer = Buffer(wgpu::Buffer(), std::uint64_t{1} << 62, {});
-  elements.offset = 0;
+  const View elements = stored_elements(x, l,
+                                        w.scales && group < 2              ? DType::u32
+                                        : large || (w.scales && group < 4) ? DType::u16
+                                                                           : DType::u8);
   const int rows_axis = x.rank() - 2;
-  std::int64_t stride = l.stored_columns;
-  elements.layout.strides[rows_axis + 1] = 1;
-  for (int d = rows_axis; d >= 0; --d) {
-    elements.layout.strides[d] = stride;
-    stride *= x.shape()[d];
-  }
-  const auto run = [&](View part, const View& from) {
-    part.offset /= static_cast<std::uint64_t>(bits(part.dtype) / 8);
-    record(commands, w, l, e, part, from);
-  };
+  const auto run = [&](const View& part, const View& from) { record(commands, w, l, e, part, from); };
   AxisMask may_cut = every_axis();
   may_cut[static_cast<std::size_t>(rows_axis + 1)] = false;
   may_cut[static_cast<std::size_t>(rows_axis)] = l.scale_rows > 1;

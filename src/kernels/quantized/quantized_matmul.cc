@@ -23,7 +23,7 @@ class WeightOperand final : public ReadOperand {
   }
 
   void add(Call& call, std::string_view name, const View& view, bool runs) const override {
-    read_quantized(call, name, w_, layout_, first(view), view.layout.offset_range()[1] + 1, {.runs = runs});
+    read_quantized(call, name, w_, layout_, first_element(view), view.layout.offset_range()[1] + 1, {.runs = runs});
   }
   bool in_fours() const override { return layout_.in_fours(); }
   // Runs are read as whole words.
@@ -31,7 +31,7 @@ class WeightOperand final : public ReadOperand {
     return layout_.in_runs(16) && layout_.stored_columns % 32 == 0 && (layout_.blocks || w_.values.offset % 4 == 0);
   }
   std::uint64_t bytes(const View& view) const override {
-    return quantized_bytes(layout_, first(view), view.layout.offset_range()[1] + 1);
+    return quantized_bytes(layout_, first_element(view), view.layout.offset_range()[1] + 1);
   }
   void load(std::int64_t first, std::int64_t count, float* to) const override {
     // Of one row, but where rows have one element.
@@ -44,8 +44,6 @@ class WeightOperand final : public ReadOperand {
   }
 
  private:
-  static std::int64_t first(const View& view) { return static_cast<std::int64_t>(view.offset) * 8 / bits(view.dtype); }
-
   const QuantizedMatrix& w_;
   const QuantizedLayout& layout_;
   std::optional<WeightDecoder> decoder_;  // on the CPU
@@ -64,7 +62,7 @@ QuantizedProblem::QuantizedProblem(const View& x, const QuantizedMatrix& w, cons
   // The matrices as they would be in memory.
   View elements;
   elements.dtype = x.dtype == DType::bf16 ? DType::f32 : x.dtype;
-  elements.buffer = Buffer(wgpu::Buffer(), std::uint64_t{1} << 62, {});
+  elements.buffer = placeholder_memory();
   Shape shape = quantized_shape(w.format, w.values.dtype, w.values.shape());
   shape[shape.rank() - 1] = layout.stored_columns;
   elements.layout = Layout::dense(shape);

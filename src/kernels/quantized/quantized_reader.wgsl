@@ -9,6 +9,10 @@
   per_column: each column has a scale. several: there are several matrices. rows_say: groups of rows are in memory.
   p.w_row: how many rows of the first row's group come before it.
   adds: something is added to the product of scale and code. rounds: the product is rounded first, to product_type.
+  halved: Factors.zero is a factor of the code instead, 0.5 where the scale, 2^-127, would be a denormal number.
+  mask: the bits of a code. half: the code in the middle. wide: words are bound four at a time. shifted, whole_words:
+  values do not begin with a word; blocks do, and are whole words. run_scales: how many scales a run of 32 has; 0: no
+  runs are read. sums_x: their sums need those of the other operand.
 #}
 {% set w_factor = 'vec4<f32>' if per_column and fours else 'f32' %}
 {% set w_value = 'vec4<f32>' if fours else 'f32' %}

@@ -106,7 +106,7 @@ void read_quantized(Call& call, std::string_view name, const QuantizedMatrix& w,
   call.set("run_scales", !options.runs ? 0 : l.in_runs(32) ? 1 : 2);
   const bool adds = l.blocks ? l.blocks->adds : l.zero == ZeroForm::bias;
   call.set("adds", adds).set("sums_x", adds || shifts);
-  call.set("halved", l.scale == ScaleForm::e8m0 || l.format.scheme == QuantizedScheme::ggml_mxfp4);
+  call.set("halved", l.scale == ScaleForm::e8m0 || (l.blocks && l.blocks->e8m0));
   const bool rounds = options.round_products && adds;
   call.set("rounds", rounds);
   if (rounds) {
@@ -121,9 +121,7 @@ void read_quantized(Call& call, std::string_view name, const QuantizedMatrix& w,
   const bool literal = l.group_columns <= 4096 && std::has_single_bit(static_cast<std::uint64_t>(l.group_columns));
   call.set("group", literal ? l.group_columns : 0).set("several", several).set("rows_say", w.groups.has_value());
   if (l.blocks) {
-    if (l.format.scheme == QuantizedScheme::q4_k || l.format.scheme == QuantizedScheme::q5_k) {
-      call.include("block_k_scales");
-    }
+    if (!l.blocks->shared_piece.empty()) call.include(l.blocks->shared_piece);
     call.include(l.blocks->piece);
     return;
   }
