@@ -62,7 +62,8 @@ Problem random_quantized_product(Rng& rng) {
     return std::int64_t{rng() % 2 ? random_int(rng.details(), 1, 70) : 16 * random_int(rng.details(), 1, 6)};
   };
   const std::int64_t m = rng() % 2 ? size() : 1;
-  const RandomWeights w = random_weights(rng, scheme, leading, size(), 2 * size());
+  const std::int64_t longer = rng() % 4 ? 2 : 32;  // past what a kernel holds of a row of x
+  const RandomWeights w = random_weights(rng, scheme, leading, size(), longer * size());
   const std::int64_t k = w.shape[transposed ? -1 : -2], n = w.shape[transposed ? -2 : -1];
   const auto matrix = [&](const Shape& before, std::int64_t rows, std::int64_t columns) {
     Shape shape = before;
@@ -106,8 +107,12 @@ Problem random_quantized_product(Rng& rng) {
   p.what = to_text(w.format);
   for (const View& v : p.inputs) p.what += " " + to_string(v);
   p.what += " to " + to_string(p.outputs[0]) + (transposed ? " transposed" : "") + (fused ? " fused" : "");
-  const auto form =
-      static_cast<std::size_t>(random_int(rng, 0, 2 * static_cast<int>(kernels::matmul_variants().size())));
+  // Half of them by kernels that read runs, where they can.
+  const auto variants = kernels::matmul_variants();
+  const bool runs = rng() % 2;
+  auto form = static_cast<std::size_t>(random_int(rng, 0, 2 * static_cast<int>(variants.size())));
+  while (runs && variants[form % variants.size()].kind != kernels::MatmulKind::read_gemv) ++form;
+  if (runs) form %= variants.size();
   p.call = [=](Stream& s, auto in, auto out) {
     const kernels::QuantizedMatrix weights = w.matrix(in);
     const auto chosen = chooses ? std::optional(in[x + 1]) : std::nullopt;
@@ -516,7 +521,7 @@ TEST_P(QuantizedTest, BytesAtAnyAddress) {
     for (const kernels::QuantizedMatrix& w : all) {
       for (std::size_t v = 0; v <= kernels::matmul_variants().size(); ++v) {
         const bool given = v < kernels::matmul_variants().size();
-        if ((given && kernels::matmul_variants()[v].kind != kernels::MatmulKind::gemv_k) || leave_out_problem())
+        if ((given && kernels::matmul_variants()[v].kind != kernels::MatmulKind::read_gemv) || leave_out_problem())
           continue;
         const std::vector<View> operands = w.scales ? std::vector{x, w.values, *w.scales} : std::vector{x, w.values};
         run_both(device_, operands, std::array{y},

@@ -175,7 +175,8 @@ class LargeEigh {
     Call call(commands_, "eigh_apply");
     start(call, p_.complex());
     call.read("active", active_).read("j", products).read_write("h", h_).read_write("v", v_);
-    const std::int64_t width = call.capabilities().software ? 8 : 16;
+    const gpu::Capabilities& device = call.capabilities();
+    const std::int64_t width = device.software || device.max_workgroup_size < 256 ? 8 : 16;
     call.set("size", size_).set("width", width).set("tile", size_ / width);
     const std::int64_t meetings = pairs_ * (pairs_ / 2), each = meetings + pairs_ * pairs_;
     call.index_param("count", matrices_).index_param("pairs", pairs_).index_param("rows", rows_);

@@ -17,8 +17,6 @@ namespace {
 
 // Tile rows that consecutive workgroups cover before they move to the next tile column.
 constexpr int kRowsPerBand = 8, kSubgroupMatrixRows = 16;
-// Elements of a read operand that a thread of matmul_read_gemv.wgsl multiplies at a time.
-constexpr int kRun = 32;
 
 void add_operand(Call& call, std::string_view name, const View& view, bool k_is_last, int width) {
   const int k = k_is_last ? -1 : -2, other = k_is_last ? -2 : -1;
@@ -42,8 +40,8 @@ View all_matrices(const MatmulProblem& p, const View& matrix) {
 }
 
 void add_read_operand(Call& call, std::string_view name, const MatmulProblem& p, const View& view, bool k_is_last,
-                      int width, bool runs) {
-  p.reader->add(call, name, p.chosen ? all_matrices(p, view) : view, runs);
+                      int width, const ReadForm& form) {
+  p.reader->add(call, name, p.chosen ? all_matrices(p, view) : view, form);
   if (p.chosen) {
     call.include("matmul_chosen").include("index").set("index_kind", index_kind(p.chosen->dtype));
     call.read("indices", *p.chosen).strides("indices", batch_strides(*p.chosen));
@@ -67,18 +65,12 @@ std::string_view why(const MatmulVariant& v, const gpu::Capabilities& capabiliti
       return "few rows, few columns or little work: lanes split k";
     case MatmulKind::gemv_n:
       return "few rows, and b's rows are contiguous";
+    case MatmulKind::read_gemv:
+      return "few rows, and b's rows are read in runs";
     case MatmulKind::direct:
       break;
   }
   return capabilities.software ? "a software device: no workgroup memory" : "asked for";
-}
-
-// Whether b is read in runs along k, and a four elements at a time.
-bool reads_in_runs(const MatmulProblem& p) {
-  if (!p.reader || !p.reader_is_b || !p.reader->in_runs() || p.k % kRun != 0) return false;
-  if (p.b.strides()[-2] != 1 || (p.n > 1 && p.b.strides()[-1] % kRun != 0)) return false;
-  const LoadForm a = form_of_a(p);
-  return a.along_k && a.width == 4;
 }
 
 // Sums the slices of a split k in `partial`; without it, the product for an empty k: zeros through the epilogue.
@@ -128,13 +120,11 @@ std::optional<MatmulProblem> in_words(const gpu::Capabilities& capabilities, con
 void record(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue, const MatmulVariant& v,
             const std::optional<View>& sums = {}) {
   GpuScratch scratch(commands);
-  static constexpr std::string_view kTemplates[] = {"matmul_tile", "matmul_gemv_k", "matmul_direct",
-                                                    "matmul_subgroup_matrix", "matmul_gemv_n"};
+  static constexpr std::string_view kTemplates[] = {"matmul_tile",  "matmul_gemv_k",   "matmul_direct", "matmul_subgroup_matrix",
+                                                    "matmul_gemv_n", "matmul_read_gemv"};
   const bool reads_b = problem.reader && problem.reader_is_b, reads_a = problem.reader && !problem.reader_is_b;
-  const bool runs = v.kind == MatmulKind::gemv_k && reads_in_runs(problem) &&
-                    v.tile_m * 8 * (v.threads + 1) * 16 + v.workgroup_memory() <=
-                        static_cast<int>(commands.device().capabilities().max_workgroup_memory);
-  Call call(commands, runs ? "matmul_read_gemv" : kTemplates[static_cast<int>(v.kind)]);
+  const bool runs = v.kind == MatmulKind::read_gemv;
+  Call call(commands, kTemplates[static_cast<int>(v.kind)]);
   const bool subgroup_matrix = v.kind == MatmulKind::subgroup_matrix, gemv_n = v.kind == MatmulKind::gemv_n;
   const bool tiles = subgroup_matrix || gemv_n || v.kind == MatmulKind::tile;
   // The direct form is for CPUs, which multiply bytes more slowly this way (llvmpipe: half the rate).
@@ -169,7 +159,7 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
     if (p.windows && p.windows_are_b == is_b)
       p.windows->add(call, name, width);
     else if (is_b ? reads_b : reads_a)
-      add_read_operand(call, name, p, is_b ? p.b : p.a, !is_b, width, runs);
+      add_read_operand(call, name, p, is_b ? p.b : p.a, !is_b, width, {runs, runs && p.a.dtype != DType::f32});
     else
       add_operand(call, name, is_b ? p.b : p.a, !is_b, width);
   }
@@ -178,6 +168,7 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
   call.set("tile_m", v.tile_m).set("tile_n", v.tile_n);
   if (by_words) call.set("packed", !words ? "" : problem.a.dtype == DType::i8 ? "dot4I8Packed" : "dot4U8Packed");
   if (v.kind != MatmulKind::gemv_k) call.set("thread_m", v.thread_m).set("thread_n", v.thread_n);
+  if (runs) call.set("tile_k", v.tile_k);
 
   std::optional<View> partial = sums;
   if (v.splits > 1) {

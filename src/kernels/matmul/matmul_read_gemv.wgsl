@@ -1,82 +1,138 @@
 {#
-  Matrix product for few rows of a with a b whose weights are dequantised as they are read (quantized_reader.wgsl), along
-  k: a thread takes 32 elements of tile_n columns at a time, adjacent threads adjacent ones. They are multiplied as they
-  are stored, less a number in the middle; a scale and what is added come to the sums of a run, which is why the sums
-  of a's elements are needed too. a goes through workgroup memory, so that a thread reads its elements from all banks.
+  Matrix product for few rows of a with a b whose weights are dequantised as they are read, in runs along k
+  (quantized_runs.wgsl). Thirty-two adjacent threads, a stripe, share four columns: each takes runs of 32 elements of
+  them, and loads the next ones while it multiplies. Elements are multiplied as they are stored, more or less a number;
+  a scale and what is added come to the sums of a run, for which the sums of a's elements are needed too. tile_k elements
+  of a lie in workgroup memory, where all stripes read them.
 
-  run_scales: 2 if the first and the last sixteen elements have scales of their own.
+  run_span: so many adjacent threads share as many runs; each takes a part of every one.
 #}
-{% set runs = 32 // run_scales %}
-{% set quads = 8 // run_scales %}
+{% set lanes = 32 %}
+{% set stripes = threads // lanes %}
+{% set steps = tile_k // (lanes * 32) %}
 {# Quad q of all threads lies together; one more than there are threads, so that stores of adjacent quads use all banks. #}
-{% set pitch = threads + 1 %}
-var<workgroup> tile_a: array<vec4<f32>, {{ tile_m * 8 * pitch }}>;
+{% set pitch = lanes + 1 %}
+{% set row_pitch = steps * 8 * pitch %}
+{% set part_quads = 8 // run_span %}
+{% set quads = 8 // run_scales %}
+{% set scale_distance = 32 if run_span > 1 else 32 // run_scales %}
+{% set prefetch = run_words * (4 if wide else 1) in [1, 2, 3, 4, 5] %}
+// Fours of a's elements, and then of sums.
+var<workgroup> tile_a: array<vec4<f32>, {{ tile_m * (row_pitch if steps * 8 > stripes else stripes * pitch) }}>;
 
 @compute @workgroup_size({{ threads }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,
         @builtin(num_workgroups) groups: vec3<u32>) {
 {{ begin_tile() }}
+  let lane = lid % {{ lanes }}u;
+  let stripe = lid / {{ lanes }}u;
   let m0 = tile % p.tiles_m * {{ tile_m }}u;
-  let n0 = tile / p.tiles_m * {{ tile_n }}u;
-{{ sums_of(tile_m, tile_n, 1) }}
-  for (var first = 0u; first < p.k; first += {{ threads * 32 }}u) {
-{% for t in range(8) %}
-    {
-      let quad = lid + {{ t * threads }}u;
-      let to = quad % 8u * {{ pitch }}u + quad / 8u;
+  let n0 = tile / p.tiles_m * {{ tile_n }}u + stripe * 4u;
+{{ sums_of(tile_m, 4, 1) }}
+{% for j in range(4) %}
+  let e_at{{ j }} = b_at{{ j }} + p.w_first;
+{{ run_variables('next' ~ j) }}
+{% endfor %}
+  // Where this thread's elements begin.
+  var k = {{ 'lane * 32u' if run_span == 1 else 'lane / ' ~ run_span ~ 'u * ' ~ 32 * run_span ~ 'u + lane % ' ~ run_span ~ 'u * ' ~ part_quads * 4 ~ 'u' }};
+{% if prefetch %}
+  if (k < p.k) {
+{% for j in range(4) %}
+{{ load_run('next' ~ j, '(e_at' ~ j ~ ' + k)') }}
+{% endfor %}
+  }
+{% endif %}
+  for (var first = 0u; first < p.k; first += {{ tile_k }}u) {
+    for (var quad = lid; quad < {{ tile_k // 4 }}u; quad += {{ threads }}u) {
+      let run = quad / {{ 8 * run_span }}u * {{ run_span }}u{{ ' + quad % 8u / ' ~ part_quads ~ 'u' if run_span > 1 }};
+      let part = {{ 'quad % 8u' if run_span == 1 else 'quad / 8u % ' ~ run_span ~ 'u * ' ~ part_quads ~ 'u + quad % ' ~ part_quads ~ 'u' }};
+      let to = (run / {{ lanes }}u * 8u + part) * {{ pitch }}u + run % {{ lanes }}u;
       if (first + quad * 4u < p.k) {
 {% for i in range(tile_m) %}
-        tile_a[to + {{ i * 8 * pitch }}u] = vec4<f32>(load4_a(a_at{{ i }} + first + quad * 4u));
+        tile_a[to + {{ i * row_pitch }}u] = vec4<f32>(load4_a(a_at{{ i }} + first + quad * 4u));
 {% endfor %}
       }
     }
-{% endfor %}
     workgroupBarrier();
-    let k = first + lid * 32u;
-    if (k < p.k) {
-{% for j in range(tile_n) %}
-      let e{{ j }} = b_at{{ j }} + k + p.w_first;
-{{ load_run('w' ~ j, 'e' ~ j) }}
+    for (var step = 0u; step < {{ steps }}u; step++) {
+      let now = k;
+      k += {{ lanes * 32 }}u;
+{% for j in range(4) %}
+{% if prefetch %}
+{{ copy_run('w' ~ j, 'next' ~ j) }}
+{% endif %}
+{% endfor %}
+{% if prefetch %}
+      if (k < p.k) {
+{% for j in range(4) %}
+{{ load_run('next' ~ j, '(e_at' ~ j ~ ' + k)') }}
+{% endfor %}
+      }
+{% endif %}
+      if (now < p.k) {
+        let at = step * {{ 8 * pitch }}u + lane;
+{% for j in range(4) %}
+        let e{{ j }} = e_at{{ j }} + now;
+{% if not prefetch %}
+{{ load_run('next' ~ j, 'e' ~ j) }}
+{{ copy_run('w' ~ j, 'next' ~ j) }}
+{% endif %}
 {% endfor %}
 {% for s in range(run_scales) %}
-      {
-{% for j in range(tile_n) %}
-        let f{{ j }} = factors_of(e{{ j }}{{ ' + 16u' if s else '' }});
-{% endfor %}
-{% for i in range(tile_m) %}
-{% if sums_x %}
-        var x{{ i }} = 0.0;
-{% endif %}
-{% for j in range(tile_n) %}
-        var t{{ i }}_{{ j }} = 0.0;
-{% endfor %}
-{% endfor %}
-{% for q in range(quads) %}
-{% set at = s * quads + q %}
         {
+{% for j in range(4) %}
+          let f{{ j }} = factors_of(e{{ j }}{{ ' + ' ~ s * scale_distance ~ 'u' if s }});
+{% endfor %}
 {% for i in range(tile_m) %}
-          let a{{ i }} = tile_a[lid + {{ (i * 8 + at) * pitch }}u];
 {% if sums_x %}
-          x{{ i }} += (a{{ i }}.x + a{{ i }}.y) + (a{{ i }}.z + a{{ i }}.w);
+          var x{{ i }} = 0.0;
+{% endif %}
+{% for j in range(4) %}
+          var t{{ i }}_{{ j }} = 0.0;
+{% endfor %}
+{% endfor %}
+{% for u in range(quads) %}
+{% set q = s * quads + u %}
+          {
+{% for i in range(tile_m) %}
+            let a{{ i }} = tile_a[at + {{ i * row_pitch + q * pitch }}u];
+{% if sums_x %}
+            x{{ i }} += (a{{ i }}.x + a{{ i }}.y) + (a{{ i }}.z + a{{ i }}.w);
 {% endif %}
 {% endfor %}
-{% for j in range(tile_n) %}
-          let b{{ j }} = {{ run_code('w' ~ j, 'e' ~ j, at) }};
+{% for j in range(4) %}
+            let b{{ j }} = {{ run_code('w' ~ j, 'e' ~ j, q) }};
 {% for i in range(tile_m) %}
-          t{{ i }}_{{ j }} = fma(a{{ i }}.x, b{{ j }}.x, fma(a{{ i }}.y, b{{ j }}.y, fma(a{{ i }}.z, b{{ j }}.z, fma(a{{ i }}.w, b{{ j }}.w, t{{ i }}_{{ j }}))));
+            t{{ i }}_{{ j }} = fma(a{{ i }}.x, b{{ j }}.x, fma(a{{ i }}.y, b{{ j }}.y, fma(a{{ i }}.z, b{{ j }}.z, fma(a{{ i }}.w, b{{ j }}.w, t{{ i }}_{{ j }}))));
+{% endfor %}
+{% endfor %}
+          }
+{% endfor %}
+{% for i in range(tile_m) %}
+{% for j in range(4) %}
+          r{{ i }}_{{ j }} += run_sum(t{{ i }}_{{ j }}, {{ 'x' ~ i if sums_x else '0.0' }}, f{{ j }});
 {% endfor %}
 {% endfor %}
         }
 {% endfor %}
-{% for i in range(tile_m) %}
-{% for j in range(tile_n) %}
-        r{{ i }}_{{ j }} += run_sum(t{{ i }}_{{ j }}, {{ 'x' ~ i if sums_x else '0.0' }}, f{{ j }});
-{% endfor %}
-{% endfor %}
       }
-{% endfor %}
     }
     workgroupBarrier();
   }
-{{ store_sums() }}
+
+  // Each stripe's sums: of four threads, then of the eight fours.
+{% for i in range(tile_m) %}
+  tile_a[(stripe * {{ tile_m }}u + {{ i }}u) * {{ pitch }}u + lane] = vec4<f32>(r{{ i }}_0, r{{ i }}_1, r{{ i }}_2, r{{ i }}_3);
+{% endfor %}
+  workgroupBarrier();
+  if (lane < {{ tile_m * 8 }}u) {
+    let at = (stripe * {{ tile_m }}u + lane / 8u) * {{ pitch }}u + lane % 8u * 4u;
+    tile_a[at] = (tile_a[at] + tile_a[at + 1u]) + (tile_a[at + 2u] + tile_a[at + 3u]);
+  }
+  workgroupBarrier();
+  if (lane >= {{ tile_m * 4 }}u) { return; }
+  let at = (stripe * {{ tile_m }}u + lane / 4u) * {{ pitch }}u;
+  var sum = tile_a[at][lane % 4u];
+  for (var i = 4u; i < 32u; i += 4u) { sum += tile_a[at + i][lane % 4u]; }
+  store_element(outputs(c, 0u), m0 + lane / 4u, n0 + lane % 4u, {{ product }}(sum));
 }

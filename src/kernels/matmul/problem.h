@@ -32,17 +32,24 @@ class WindowOperand {
   virtual std::int64_t run() const = 0;
 };
 
+// How a kernel reads an operand.
+struct ReadForm {
+  bool runs = false;    // as runs of 32 elements, for matmul_read_gemv.wgsl
+  bool coarse = false;  // runs may be read so that sums of products have some times more rounding errors
+};
+
 // An operand whose elements are computed from what is in memory, such as quantised weights, but is a matrix else: its
 // view has the layout of its elements, f32 or f16, and an offset from the first one, in placeholder memory.
 class ReadOperand {
  public:
   virtual ~ReadOperand() = default;
   // Adds the elements of the view to a call whose batch dimensions are set, as load_<name>(i), load4_<name>(i) where
-  // in_fours(), and words8_<name>(k), of f16. `runs`: for matmul_read_gemv.wgsl, which needs in_runs().
-  virtual void add(Call& call, std::string_view name, const View& view, bool runs) const = 0;
+  // in_fours(), and words8_<name>(k), of f16.
+  virtual void add(Call& call, std::string_view name, const View& view, const ReadForm& form) const = 0;
   virtual bool in_fours() const = 0;
-  // Thirty-two adjacent elements, from a multiple of 32 on, are in one row, and have one scale, or two.
-  virtual bool in_runs() const = 0;
+  // So many adjacent elements, a multiple of 32, from a multiple of as many on, are in one row, and can be read as runs
+  // of 32 (ReadForm::runs). 0: none.
+  virtual int run_elements() const = 0;
   // Bytes that are read for the elements of the view.
   virtual std::uint64_t bytes(const View& view) const = 0;
   // On the CPU: elements [first, first + count), which are in one row, or in rows of one element. Safe to use from

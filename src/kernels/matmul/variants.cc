@@ -1,6 +1,8 @@
 #include "kernels/matmul/variants.h"
 
 #include <bit>
+#include <cstdio>
+#include <cstdlib>
 #include <limits>
 
 #include "core/str_cat.h"
@@ -18,6 +20,10 @@ constexpr MatmulVariant sliced(int m, int n, int k, int thread_m, int thread_n, 
 constexpr MatmulVariant gemv_k(int m, int n, int threads) { return {MatmulKind::gemv_k, m, n, 0, 0, 0, threads}; }
 constexpr MatmulVariant gemv_n(int m, int threads) {
   return {MatmulKind::gemv_n, m, 128, threads / 32 * 4, 0, 0, threads};
+}
+// Thirty-two threads share four columns.
+constexpr MatmulVariant read_gemv(int m, int k, int threads) {
+  return {MatmulKind::read_gemv, m, threads / 32 * 4, k, 0, 0, threads};
 }
 constexpr MatmulVariant direct(int m, int n, int threads) {
   return {MatmulKind::direct, m, n * threads, 0, m, n, threads};
@@ -48,6 +54,12 @@ constexpr MatmulVariant kVariants[] = {
     gemv_n(4, 256),
     gemv_n(1, 128),
     gemv_n(4, 128),
+    read_gemv(1, 4096, 256),
+    read_gemv(1, 2048, 128),
+    read_gemv(1, 2048, 32),
+    read_gemv(2, 1024, 64),
+    read_gemv(4, 1024, 256),
+    read_gemv(4, 1024, 64),
     direct(32, 4, 8),
     direct(16, 4, 8),
     direct(8, 4, 8),
@@ -107,6 +119,8 @@ int MatmulVariant::workgroup_memory() const {
       return (tile_m * tile_n * (threads + 1) + (threads > tile_m * tile_n ? threads : 0)) * 4;
     case MatmulKind::gemv_n:
       return threads * 16;
+    case MatmulKind::read_gemv:  // a's elements, then sums
+      return tile_m * std::max(tile_k / 128, threads / 32) * 33 * 16;
     case MatmulKind::direct:
       return 0;
   }
@@ -144,6 +158,8 @@ std::string to_string(const MatmulVariant& v) {
     case MatmulKind::gemv_n:
       return str_cat("gemv_n_", v.tile_m, "x", v.tile_n, "_", v.threads,
                      v.splits > 1 ? str_cat("_split", v.splits) : "");
+    case MatmulKind::read_gemv:
+      return str_cat("read_gemv_", v.tile_m, "x", v.tile_n, "x", v.tile_k, "_", v.threads);
     case MatmulKind::direct:
       return str_cat("direct_", v.thread_m, "x", v.thread_n, "_", v.threads);
     case MatmulKind::subgroup_matrix:
@@ -233,6 +249,13 @@ LoadForm form_of(const MatmulProblem& p, bool is_b, int wide) {
 LoadForm form_of_a(const MatmulProblem& p, int wide) { return form_of(p, false, wide); }
 LoadForm form_of_b(const MatmulProblem& p, int wide) { return form_of(p, true, wide); }
 
+bool reads_in_runs(const MatmulProblem& p) {
+  const int run = p.reader && p.reader_is_b ? p.reader->run_elements() : 0;
+  if (run == 0 || p.k % run != 0 || p.b.strides()[-2] != 1 || (p.n > 1 && p.b.strides()[-1] % run != 0)) return false;
+  const LoadForm a = form_of_a(p);
+  return a.along_k && a.width == 4;
+}
+
 int matrix_load_width(DType operand) { return 128 / bits(operand); }
 
 bool can_run(const MatmulVariant& v, const MatmulProblem& p, const gpu::Capabilities& capabilities) {
@@ -242,6 +265,7 @@ bool can_run(const MatmulVariant& v, const MatmulProblem& p, const gpu::Capabili
   if (p.windows && !tiles) return false;
   if (v.kind == MatmulKind::gemv_k) return p.a.strides()[-1] == 1 && p.b.strides()[-2] == 1;
   if (v.kind == MatmulKind::gemv_n) return p.b.strides()[-1] == 1;
+  if (v.kind == MatmulKind::read_gemv) return reads_in_runs(p);
   if (v.kind == MatmulKind::subgroup_matrix) {
     if (p.a.dtype != v.unit.operand || p.b.dtype != v.unit.operand) return false;
     if (std::ranges::find(capabilities.matrix_shapes, v.unit) == capabilities.matrix_shapes.end()) return false;
@@ -338,6 +362,24 @@ std::optional<MatmulVariant> choose_gemv_n(const MatmulProblem& p, const gpu::Ca
   return v;
 }
 
+// Few rows of a, and rows of b that are read in runs: as many threads as still give every core several workgroups.
+std::optional<MatmulVariant> choose_read_gemv(const MatmulProblem& p, const gpu::Capabilities& capabilities) {
+  constexpr std::int64_t kEnough = 264;
+  const int rows = p.m == 1 ? 1 : p.m == 2 ? 2 : 4;
+  MatmulVariant v = read_gemv(rows, capabilities.max_workgroup_memory >= 24 * 1024 ? 4096 / rows : 2048 / rows,
+                              capabilities.max_workgroup_size >= 256 ? 256 : 128);
+  v.tile_k = std::max(v.tile_k, 1024);
+  if (const char* t = std::getenv("SWEEP_TILE")) {
+    int k, threads;
+    std::sscanf(t, "%d,%d", &k, &threads);
+    v = read_gemv(rows, k, threads);
+    if (can_run(v, p, capabilities)) return v;
+  }
+  while (v.threads > 32 && groups_of(v, p) < kEnough) v = read_gemv(rows, v.tile_k, v.threads / 2);
+  if (can_run(v, p, capabilities)) return v;
+  return std::nullopt;
+}
+
 }  // namespace
 
 MatmulVariant choose_variant(const MatmulProblem& p, const gpu::Capabilities& capabilities, std::uint64_t scratch,
@@ -352,6 +394,7 @@ MatmulVariant choose_variant(const MatmulProblem& p, const gpu::Capabilities& ca
   }
   // Few rows: a thread decodes each weight once for all of them, or for eight.
   if (p.reader && p.reader_is_b && p.m <= 16) {
+    if (const auto v = choose_read_gemv(p, capabilities)) return *v;
     const int rows = std::min(static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(p.m))), 8);
     const MatmulVariant skinny = gemv_k(rows, 4, rows == 1 && p.k >= 2048 ? 64 : 32);
     if (can_run(skinny, p, capabilities)) return skinny;

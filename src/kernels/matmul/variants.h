@@ -17,12 +17,13 @@ enum class MatmulKind : std::uint8_t {
   direct,           // matmul_direct.wgsl: no workgroup memory; for software devices
   subgroup_matrix,  // matmul_subgroup_matrix.wgsl: cooperative matrices
   gemv_n,           // matmul_gemv_n.wgsl: few rows, b's rows contiguous
+  read_gemv,        // matmul_read_gemv.wgsl: few rows, b read in runs along k
 };
 
 struct MatmulVariant {
   MatmulKind kind = MatmulKind::tile;
   int tile_m = 0, tile_n = 0;      // a workgroup's part of y
-  int tile_k = 0;                  // step of k (kinds tile, subgroup_matrix and gemv_n)
+  int tile_k = 0;                  // step of k (kinds tile, subgroup_matrix, gemv_n and read_gemv)
   int thread_m = 0, thread_n = 0;  // a thread's part of y (kinds tile and direct), a subgroup's (subgroup_matrix)
   int threads = 0;                 // of a workgroup
   bool double_buffer = false;      // kind tile: two stages in workgroup memory, one barrier a step
@@ -42,7 +43,7 @@ struct MatmulVariant {
 };
 
 // "tile_128x128x16_8x8", "tile_64x64x16_8x4_double_split4", "tile_32x32x32_4x4_slices4", "gemv_k_8x4_32",
-// "direct_16x2_8", "gemv_n_1x128_256", "subgroup_matrix_128x128x32_64x64_by_16x16x16".
+// "direct_16x2_8", "gemv_n_1x128_256", "read_gemv_1x32x4096_256", "subgroup_matrix_128x128x32_64x64_by_16x16x16".
 std::string to_string(const MatmulVariant& variant);
 
 // All variants without cooperative matrices, for tests and tuning.
@@ -73,6 +74,9 @@ LoadForm form_of_b(const MatmulProblem& problem, int wide = 4);
 
 // Elements of 16 bytes, which kind subgroup_matrix loads at once.
 int matrix_load_width(DType operand);
+
+// Whether b is read in runs along k, and a four elements at a time.
+bool reads_in_runs(const MatmulProblem& problem);
 
 // True if `width` elements of a row can be loaded at once, in every row.
 bool rows_vectorise(const View& view, int width = 4);

@@ -22,6 +22,8 @@ struct BlockFormat {
   void (*unpack)(const std::byte* blocks, std::int64_t count, std::uint8_t* codes, float* scale, float* added);
   std::string_view shared_piece = {};  // a template that the piece has in common with another's
   bool e8m0 = false;                   // the scale is a power of two
+  int run_span = 1;                    // as QuantizedLayout::run_span()
+  bool half_bytes = false;             // the piece reads runs, by functions of codes that are half bytes
 };
 
 const BlockFormat& block_format(QuantizedScheme scheme);

@@ -318,6 +318,8 @@ bool QuantizedLayout::in_runs(int count) const {
          (group_columns % count == 0 || scale_columns == 1);
 }
 
+int QuantizedLayout::run_span() const { return blocks ? blocks->run_span : 1; }
+
 TypeSet quantized_value_types() { return kIntegers | kWords; }
 
 }  // namespace weft::kernels

@@ -55,6 +55,8 @@ struct QuantizedLayout {
   }
   // So many elements, from a multiple of as many on, share a scale.
   bool in_runs(int count) const;
+  // How many adjacent runs of 32 share bytes of values: threads that read runs take a part of each.
+  int run_span() const;
   // Four elements that begin at a multiple of four are in one row, and share a scale or have one each.
   bool in_fours() const {
     return stored_columns % 4 == 0 && (blocks || group_columns % 4 == 0 || group_columns == 1 || scale_columns == 1);

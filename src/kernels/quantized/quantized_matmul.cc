@@ -22,13 +22,16 @@ class WeightOperand final : public ReadOperand {
     if (w.values.buffer.on_host()) decoder_.emplace(w, layout);
   }
 
-  void add(Call& call, std::string_view name, const View& view, bool runs) const override {
-    read_quantized(call, name, w_, layout_, first_element(view), view.layout.offset_range()[1] + 1, {.runs = runs});
+  void add(Call& call, std::string_view name, const View& view, const ReadForm& form) const override {
+    read_quantized(call, name, w_, layout_, first_element(view), view.layout.offset_range()[1] + 1,
+                   {.runs = form.runs, .coarse = form.coarse});
   }
   bool in_fours() const override { return layout_.in_fours(); }
   // Runs are read as whole words.
-  bool in_runs() const override {
-    return layout_.in_runs(16) && layout_.stored_columns % 32 == 0 && (layout_.blocks || w_.values.offset % 4 == 0);
+  int run_elements() const override {
+    const int elements = 32 * layout_.run_span();
+    const bool whole = layout_.blocks || w_.values.offset % 4 == 0;
+    return layout_.in_runs(16) && layout_.stored_columns % elements == 0 && whole ? elements : 0;
   }
   std::uint64_t bytes(const View& view) const override {
     return quantized_bytes(layout_, first_element(view), view.layout.offset_range()[1] + 1);

@@ -11,8 +11,7 @@
   adds: something is added to the product of scale and code. rounds: the product is rounded first, to product_type.
   halved: Factors.zero is a factor of the code instead, 0.5 where the scale, 2^-127, would be a denormal number.
   mask: the bits of a code. half: the code in the middle. wide: words are bound four at a time. shifted, whole_words:
-  values do not begin with a word; blocks do, and are whole words. run_scales: how many scales a run of 32 has; 0: no
-  runs are read. sums_x: their sums need those of the other operand.
+  values do not begin with a word; blocks do, and are whole words. Of runs: quantized_runs.wgsl.
 #}
 {% set w_factor = 'vec4<f32>' if per_column and fours else 'f32' %}
 {% set w_value = 'vec4<f32>' if fours else 'f32' %}
@@ -27,6 +26,25 @@ fn f32_of(c: u32) -> f32 { return bitcast<f32>(c | 0x4b000000u) - 8388608.0; }
 fn f32s_of(c: vec4<u32>) -> vec4<f32> { return bitcast<vec4<f32>>(c | vec4<u32>(0x4b000000u)) - 8388608.0; }
 // The 32 bits that begin at bit s of a word.
 fn from_bit(low: u32, high: u32, s: u32) -> u32 { return (low >> s) | ((high << 1u) << (31u - s)); }
+
+{% if run_scales and half_bytes %}
+// Codes of four bits as numbers, less the one in the middle, or as 16 + code: those of adjacent half bytes, and the low
+// and high halves of bytes.
+{% if coarse %}
+fn codes_of(c: vec4<u32>) -> vec4<f32> { return bitcast<vec4<f32>>((c & vec4<u32>(0x00780000u)) | vec4<u32>(0x41800000u)); }
+fn low_four(w: u32) -> vec4<f32> { return codes_of(vec4<u32>(w) << vec4<u32>(19u, 15u, 11u, 7u)); }
+fn high_four(w: u32) -> vec4<f32> { return codes_of(vec4<u32>(w << 3u, w >> 1u, w >> 5u, w >> 9u)); }
+fn low_halves(w: u32) -> vec4<f32> { return codes_of(vec4<u32>(w << 19u, w << 11u, w << 3u, w >> 5u)); }
+fn high_halves(w: u32) -> vec4<f32> { return codes_of(vec4<u32>(w << 15u, w << 7u, w >> 1u, w >> 9u)); }
+{% else %}
+{% set middle = block_zero if packing == 'blocks' else half if zero != 'none' else 0 %}
+fn codes_of(c: vec4<u32>) -> vec4<f32> { return bitcast<vec4<f32>>((c & vec4<u32>(15u)) | vec4<u32>(0x4b000000u)) - {{ 8388608 + middle }}.0; }
+fn low_four(w: u32) -> vec4<f32> { return codes_of(vec4<u32>(w) >> vec4<u32>(0u, 4u, 8u, 12u)); }
+fn high_four(w: u32) -> vec4<f32> { return codes_of(vec4<u32>(w) >> vec4<u32>(16u, 20u, 24u, 28u)); }
+fn low_halves(w: u32) -> vec4<f32> { return codes_of(vec4<u32>(w) >> vec4<u32>(0u, 8u, 16u, 24u)); }
+fn high_halves(w: u32) -> vec4<f32> { return codes_of(vec4<u32>(w) >> vec4<u32>(4u, 12u, 20u, 28u)); }
+{% endif %}
+{% endif %}
 
 {% if packing == 'blocks' %}
 fn byte_w(at: u32) -> u32 {
@@ -219,60 +237,6 @@ fn dequantized(code: {{ w_value }}, f: Factors) -> {{ w_value }} {
   return code * f.scale;
 {% endif %}
 }
-
-{# ---- Runs of 32 elements, from a multiple of 32 on, for matmul_read_gemv.wgsl: their codes less the number in the middle,
-   if that is not in the codes already, and what becomes of sums of products with them. #}
-{% if run_scales %}
-{% set less_half = packing == 'along_rows' and code == 'unsigned_integer' and zero != 'none' %}
-{# Words name_0, … of the run that begins at element i. #}
-{% macro load_run(name, i) %}
-{% if packing == 'along_rows' %}
-{% if wide %}
-{% for v in range(bits // 4) %}
-      let {{ name }}_{{ v }} = w_buf[p.w_o + {{ i }} / 32u * {{ bits // 4 }}u + {{ v }}u];
-{% endfor %}
-{% else %}
-{% for v in range(bits) %}
-      let {{ name }}_{{ v }} = word_w({{ i }} / 32u * {{ bits }}u + {{ v }}u);
-{% endfor %}
-{% endif %}
-{% endif %}
-{% endmacro %}
-{# Quad q of it. #}
-{% macro run_word(name, k) %}{{ name ~ '_' ~ k // 4 ~ '[' ~ k % 4 ~ ']' if wide else name ~ '_' ~ k }}{% endmacro %}
-{% macro run_code(name, i, q) %}
-{%- if packing == 'along_rows' -%}
-{%- set bit = q * 4 * bits -%}
-{%- set word = bit // 32 -%}
-{%- set shift = bit % 32 -%}
-run_numbers({% if shift + 4 * bits > 32 %}({{ run_word(name, word) }} >> {{ shift }}u) | ({{ run_word(name, word + 1) }} << {{ 32 - shift }}u){% else %}{{ run_word(name, word) }} >> {{ shift }}u{% endif %})
-{%- else -%}
-codes4_w({{ i }} + {{ q * 4 }}u)
-{%- endif -%}
-{% endmacro %}
-{% if packing == 'along_rows' %}
-fn run_numbers(word: u32) -> vec4<f32> {
-  let c = (vec4<u32>(word) >> vec4<u32>(0u, {{ bits }}u, {{ bits * 2 }}u, {{ bits * 3 }}u)) & vec4<u32>({{ mask }}u);
-{% if less_half %}
-  return bitcast<vec4<f32>>(c | vec4<u32>(0x4b000000u)) - {{ 8388608 + half }}.0;
-{% else %}
-  return numbers_of(c);
-{% endif %}
-}
-{% endif %}
-// The sum of a's elements times weights: t is that of their products with codes, x that of a's elements.
-fn run_sum(t: f32, x: f32, f: Factors) -> f32 {
-{% if halved %}
-  return t * f.zero * f.scale;
-{% elif adds %}
-  return fma(f.scale, t, {{ '(f.zero + ' ~ half ~ '.0 * f.scale)' if less_half else 'f.zero' }} * x);
-{% elif sums_x %}
-  return (t - {{ '(f.zero - ' ~ half ~ '.0)' if less_half else 'f.zero' }} * x) * f.scale;
-{% else %}
-  return t * f.scale;
-{% endif %}
-}
-{% endif %}
 
 alias {{ operand }}_t = f32;
 {% if fours %}

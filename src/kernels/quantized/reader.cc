@@ -103,9 +103,19 @@ void read_quantized(Call& call, std::string_view name, const QuantizedMatrix& w,
   call.set("shifted", misaligned != 0).set("fours", l.in_fours());
   call.set("zero", kZeroForms[static_cast<int>(l.zero)]);
   const bool shifts = l.zero == ZeroForm::numbers || l.zero == ZeroForm::codes || l.zero == ZeroForm::bytes;
-  call.set("run_scales", !options.runs ? 0 : l.in_runs(32) ? 1 : 2);
   const bool adds = l.blocks ? l.blocks->adds : l.zero == ZeroForm::bias;
-  call.set("adds", adds).set("sums_x", adds || shifts);
+  if (options.runs) {
+    const int span = l.run_span();
+    const bool half_bytes = l.blocks ? l.blocks->half_bytes
+                                     : l.bits == 4 && l.code == CodeType::unsigned_integer;
+    const bool coarse = options.coarse && half_bytes && (l.blocks || l.zero != ZeroForm::none);
+    call.set("run_scales", span > 1 ? span : l.in_runs(32) ? 1 : 2).set("run_span", span).set("run_words", 0);
+    call.set("half_bytes", half_bytes).set("coarse", coarse).set("block_zero", l.blocks ? l.blocks->zero : 0);
+    call.set("sums_x", adds || shifts || coarse);
+  } else {
+    call.set("run_scales", 0);
+  }
+  call.set("adds", adds);
   call.set("halved", l.scale == ScaleForm::e8m0 || (l.blocks && l.blocks->e8m0));
   const bool rounds = options.round_products && adds;
   call.set("rounds", rounds);
@@ -123,8 +133,10 @@ void read_quantized(Call& call, std::string_view name, const QuantizedMatrix& w,
   if (l.blocks) {
     if (!l.blocks->shared_piece.empty()) call.include(l.blocks->shared_piece);
     call.include(l.blocks->piece);
+    if (options.runs) call.include("quantized_runs");
     return;
   }
+  if (options.runs) call.include("quantized_runs");
   // The rows' scales.
   const std::int64_t local = rows.begin - matrix * size;
   const std::int64_t scale_begin = matrix * l.scale_rows + (several || w.groups ? 0 : local / l.group_rows);

@@ -15,6 +15,9 @@ struct ReadOptions {
   std::optional<DType> round_products = {};
   // Whole runs of 32 elements are read, of a layout with in_runs().
   bool runs = false;
+  // They may be read as codes that are larger by a number, which comes off sums of products, if these may have some times
+  // more rounding errors.
+  bool coarse = false;
 };
 
 // Adds the weights' elements [first, first + count) to a call as the operand `name`: load_<name>(i) gives element

@@ -1,0 +1,93 @@
+{#
+  Runs of 32 elements of quantised weights, for matmul_read_gemv.wgsl: words of memory, the codes in them less or more a
+  number, and what becomes of sums of products with these.
+
+  run_span: how many runs of adjacent elements are read together, as many threads reading a part of each: where a byte
+  has codes of elements 32 apart, no thread then loads codes that it does not use. run_scales: how many scales a
+  thread's elements have. coarse: codes of four bits are read as 16 + code, whose mantissas they are: this takes one
+  instruction less, and five times the rounding error of the sum, which the other operand, of 16 bits, has anyway.
+  sums_x: sums of the other operand's elements are needed. run_words: words that a run is loaded as, which come from a
+  block format's piece, with run_at(i) where its bytes begin, and run_quad(name, i, q); else it has none.
+#}
+{% set of_rows = packing == 'along_rows' %}
+{% set less_half = of_rows and code == 'unsigned_integer' and zero != 'none' and not coarse %}
+{% set run_offset = (16 + block_zero if coarse else -half if less_half else 0) %}
+{% if of_rows %}
+{% set run_words = bits // 4 if wide else bits %}
+{% set run_word = 'vec4<u32>' if wide else 'u32' %}
+{% else %}
+{% set run_word = 'u32' %}
+{% endif %}
+{# Variables name_0, … for the words of a run, their loads, and another run's words as constants. #}
+{% macro run_variables(name) %}
+{% for v in range(run_words) %}
+  var {{ name }}_{{ v }} = {{ run_word }}();
+{% endfor %}
+{% endmacro %}
+{% macro load_run(name, i) %}
+{% if of_rows and wide %}
+{% for v in range(run_words) %}
+      {{ name }}_{{ v }} = w_buf[p.w_o + {{ i }} / 32u * {{ run_words }}u + {{ v }}u];
+{% endfor %}
+{% elif of_rows %}
+{% for v in range(run_words) %}
+      {{ name }}_{{ v }} = word_w({{ i }} / 32u * {{ run_words }}u + {{ v }}u);
+{% endfor %}
+{% else %}
+{% for v in range(run_words) %}
+      {{ name }}_{{ v }} = word_w(run_word_at({{ i }}, {{ v }}u));
+{% endfor %}
+{% endif %}
+{% endmacro %}
+{% macro copy_run(name, from) %}
+{% for v in range(run_words) %}
+      let {{ name }}_{{ v }} = {{ from }}_{{ v }};
+{% endfor %}
+{% endmacro %}
+{% macro word_of_run(name, k) %}{{ name ~ '_' ~ k // 4 ~ '[' ~ k % 4 ~ ']' if wide else name ~ '_' ~ k }}{% endmacro %}
+{# Quad q of a run of thread elements that begin at i. #}
+{% macro run_code(name, i, q) %}
+{%- if not of_rows -%}
+{{ run_quad(name, i, q) if run_words else 'codes4_w(' ~ i ~ ' + ' ~ q * 4 ~ 'u)' }}
+{%- elif half_bytes or code == 'e2m1' -%}
+{{ 'high' if q % 2 else 'low' }}_four({{ word_of_run(name, q // 2) }})
+{%- else -%}
+{%- set bit = q * 4 * bits -%}
+{%- set word = bit // 32 -%}
+{%- set shift = bit % 32 -%}
+run_numbers({% if shift + 4 * bits > 32 %}({{ word_of_run(name, word) }} >> {{ shift }}u) | ({{ word_of_run(name, word + 1) }} << {{ 32 - shift }}u){% else %}{{ word_of_run(name, word) }} >> {{ shift }}u{% endif %})
+{%- endif -%}
+{% endmacro %}
+{% if of_rows %}
+{% if code == 'e2m1' %}
+// Elements j and j + 4 of a word times 2^-14: their bits where f16 has sign, exponent and mantissa.
+fn pair_of(low: u32, high: u32) -> vec2<f32> { return unpack2x16float((low & 0x80008000u) | (high & 0x0e000e00u)); }
+fn low_four(w: u32) -> vec4<f32> {
+  return vec4<f32>(pair_of(w << 12u, w << 9u).x, pair_of(w << 8u, w << 5u).x, pair_of(w << 4u, w << 1u).x, pair_of(w, w >> 3u).x);
+}
+fn high_four(w: u32) -> vec4<f32> {
+  return vec4<f32>(pair_of(w << 12u, w << 9u).y, pair_of(w << 8u, w << 5u).y, pair_of(w << 4u, w << 1u).y, pair_of(w, w >> 3u).y);
+}
+{% else %}
+fn run_numbers(word: u32) -> vec4<f32> {
+  let c = (vec4<u32>(word) >> vec4<u32>(0u, {{ bits }}u, {{ bits * 2 }}u, {{ bits * 3 }}u)) & vec4<u32>({{ mask }}u);
+{% if less_half %}
+  return bitcast<vec4<f32>>(c | vec4<u32>(0x4b000000u)) - {{ 8388608 + half }}.0;
+{% else %}
+  return numbers_of(c);
+{% endif %}
+}
+{% endif %}
+{% endif %}
+// The sum of a's elements times weights: t is that of their products with codes, x that of a's elements.
+fn run_sum(t: f32, x: f32, f: Factors) -> f32 {
+{% if halved %}
+  return t * {{ '16384.0 * ' if of_rows and code == 'e2m1' }}f.zero * f.scale;
+{% elif adds %}
+  return fma(f.scale, t, {{ '(f.zero - ' ~ run_offset ~ '.0 * f.scale)' if run_offset else 'f.zero' }} * x);
+{% elif sums_x %}
+  return (t - {{ '(f.zero + ' ~ run_offset ~ '.0)' if run_offset else 'f.zero' }} * x) * f.scale;
+{% else %}
+  return t * {{ '16384.0 * ' if of_rows and code == 'e2m1' }}f.scale;
+{% endif %}
+}
