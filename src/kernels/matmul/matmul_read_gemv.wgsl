@@ -133,6 +133,8 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   if (lane >= {{ tile_m * 4 }}u) { return; }
   let at = (stripe * {{ tile_m }}u + lane / 4u) * {{ pitch }}u;
   var sum = tile_a[at][lane % 4u];
-  for (var i = 4u; i < 32u; i += 4u) { sum += tile_a[at + i][lane % 4u]; }
+{% for i in range(4, 32, 4) %}
+  sum += tile_a[at + {{ i }}u][lane % 4u];
+{% endfor %}
   store_element(outputs(c, 0u), m0 + lane / 4u, n0 + lane % 4u, {{ product }}(sum));
 }

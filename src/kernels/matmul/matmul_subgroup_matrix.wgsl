@@ -11,6 +11,8 @@
   the GPU's wide load of a matrix. Blocks keep the operand's order in memory: rows of k (x_along_k) or of m or n, each
   padded by 16 bytes, so that reads use all banks.
 
+  read: the operand, if one is, that a reader decodes; what it loads (Held8) is decoded when it is stored.
+
   x_width: elements of a load: 16 bytes of them, or 1. NVIDIA's compiler stores eight f16 as two times 8 bytes, which
   would access the same banks, 16 bytes apart. So workgroup memory has k in another order (`halves`; the sum is the
   same, since a and b agree): the first four of every eight, then the last four. Then the 8 bytes of adjacent threads
@@ -134,7 +136,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% elif edge or t == 0 or not even %}
   let at_{{ s }} = (at_{{ x }}(c) + {{ 'min' if edge else '' }}({{ side[x].origin }} + w_{{ s }}{{ ', ' ~ last_start(x) if edge else '' }}) * p.{{ x }}_w + {{ 'k_begin' if edge_k else '(k_begin + k_' ~ s ~ ')' }} * p.{{ x }}_k){{ ' / ' ~ width ~ 'u + p.' ~ x ~ '_o' if width > 1 else '' }};
 {% endif %}
-  var next_{{ s }}: {{ 'vec4<u32>' if width > 1 else 'f16' }};
+  var next_{{ s }}: {{ 'Held8' if read == x and width > 1 else 'vec4<u32>' if width > 1 else 'f16' }};
 {% if along_k and stages == 2 %}
   var rest_{{ s }}: vec2<u32>;
 {% endif %}
@@ -167,7 +169,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
     }
 {% else %}
 {% set at = 'at_' ~ x ~ (t if own else 0) ~ ' + ' ~ way ~ (' + held' if held else '') %}
-    next_{{ x }}{{ t }} = {{ 'words8_' ~ x ~ '(' ~ at ~ ')' if read == x and width > 1 else x ~ '_buf[' ~ at ~ ']' if width > 1 else 'f16(load_' ~ x ~ '(' ~ at ~ '))' }};
+    next_{{ x }}{{ t }} = {{ 'held8_' ~ x ~ '(' ~ at ~ ')' if read == x and width > 1 else x ~ '_buf[' ~ at ~ ']' if width > 1 else 'f16(load_' ~ x ~ '(' ~ at ~ '))' }};
 {% endif %}
 {% endmacro %}
 {# The loads between the products of stage g, share `i` of `n`. Operands along k are loaded for a whole step, others for
@@ -204,14 +206,18 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% for t in range(parts) %}
 {% set s = x ~ t %}
 {% set rest = along_k and g > 0 %}
-{% if edge_k and not rest %}
+{% set reads = read == x and width > 1 %}
+{% if edge_k and not rest and not reads %}
     if (s + 1u == steps) { next_{{ s }} = select({{ 'vec4<u32>()' if width > 1 else '0.0h' }}, next_{{ s }}, s * {{ depth }}u + k_{{ s }}{{ ' + ' ~ g * half ~ 'u' if g else '' }} < length); }
 {% endif %}
 {% set guarded = count % threads != 0 and t == parts - 1 %}
     {{ 'if (id_' ~ s ~ ' < ' ~ count ~ 'u) ' if guarded else '' }}{
+{% if reads and not rest %}
+      let words_{{ s }} = {{ 'select(' if edge_k }}words8_{{ x }}(next_{{ s }}){{ ', vec4<u32>(), s + 1u == steps && s * ' ~ depth ~ 'u + k_' ~ s ~ (' + ' ~ g * half ~ 'u' if g else '') ~ ' >= length)' if edge_k }};
+{% endif %}
 {% set to = 'tile_' ~ x ~ '[w_' ~ s ~ ' / ' ~ sub ~ 'u][to_' ~ s %}
 {% set words = 2 if along_k and stages == 2 else 4 %}
-{% set value = 'rest_' ~ s if rest else 'next_' ~ s %}
+{% set value = 'rest_' ~ s if rest else 'words_' ~ s if reads else 'next_' ~ s %}
 {% if width == 1 %}
       {{ to }}] = next_{{ s }};
 {% elif bytes %}
@@ -222,7 +228,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {{ store_f16(value, words, to, tile_k // 2 - 4 if halves and along_k else 0) }}
 {% endif %}
 {% if along_k and stages == 2 and g == 0 %}
-      rest_{{ s }} = next_{{ s }}.zw;
+      rest_{{ s }} = {{ value }}.zw;
 {% endif %}
     }
 {% endfor %}

@@ -44,7 +44,7 @@ class ReadOperand {
  public:
   virtual ~ReadOperand() = default;
   // Adds the elements of the view to a call whose batch dimensions are set, as load_<name>(i), load4_<name>(i) where
-  // in_fours(), and words8_<name>(k), of f16.
+  // in_fours(), and words8_<name>(held8_<name>(k)), eight of f16.
   virtual void add(Call& call, std::string_view name, const View& view, const ReadForm& form) const = 0;
   virtual bool in_fours() const = 0;
   // So many adjacent elements, a multiple of 32, from a multiple of as many on, are in one row, and can be read as runs

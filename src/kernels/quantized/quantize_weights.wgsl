@@ -11,7 +11,8 @@
 {% set packed = zero == 'bytes' %}
 {% if code in ['e4m3', 'e5m2'] %}{% set float_bits = '4u, 3u, true' if code == 'e4m3' else '5u, 2u, false' %}{% endif %}
 
-// No compiler can take it for a real number, or fuse it with a sum.
+// No compiler can take it for a real number, or fuse it with a sum. Divisors that are constants go through it, too:
+// NVIDIA's compiler (580) combines them with the factors of div_rn_f32's corrections, which then correct nothing.
 fn rounded(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ p.opaque_zero); }
 fn magnitude_bits(x: f32) -> u32 { return bitcast<u32>(x) & 0x7fffffffu; }
 fn not_minus_zero(x: f32) -> f32 { return select(x, 0.0, bitcast<u32>(x) == 0x80000000u); }
@@ -22,7 +23,7 @@ fn quotient(x: f32, s: f32) -> f32 {
 }
 fn reciprocal(s: f32) -> f32 {
   if (magnitude_bits(s) == p.opaque_zero) { return 0.0; }
-  return div_rn_f32(1.0, s);
+  return div_rn_f32(rounded(1.0), s);
 }
 
 // ---- The ends of a group, in the order of numbers where -0 is before 0 and NaN outside of the infinities
@@ -51,7 +52,7 @@ struct GroupScale {
 {% if numbers %}
 fn rounded_to_scales(s: f32) -> f32 {
 {% if scale_type == 'f16' %}
-  return unpack2x16float(narrow_f16(s)).x;
+  return unpack2x16float(narrow_f16(s) ^ p.opaque_zero).x;
 {% elif scale_type == 'bf16' %}
   return bitcast<f32>(narrow_bf16(s) << 16u);
 {% else %}
@@ -73,7 +74,7 @@ fn scale_of(range: Range) -> GroupScale {
   var s = GroupScale(magnitude < 0x7f800000u, 0.0, 0u, 0.0, 0.0);
 {% if rule == 'affine' %}
   s.valid = s.valid && is_finite(difference);
-  s.factor = max(div_rn_f32(difference, {{ steps }}.0), {{ least_affine_scale }});
+  s.factor = max(div_rn_f32(difference, rounded({{ steps }}.0)), {{ least_affine_scale }});
 {% if bits == 1 %}
   s.zero = not_minus_zero(low);
 {% else %}
@@ -88,7 +89,7 @@ fn scale_of(range: Range) -> GroupScale {
 {% endif %}
   s.scale = s.factor;
 {% elif rule == 'micro' %}
-  let scale = div_rn_f32(largest, {{ most }}.0);
+  let scale = div_rn_f32(largest, rounded({{ most }}.0));
 {% if scales == 'e8m0' %}
   // The nearest power of two by its logarithm: its mantissa is past that of √2, or not.
   let power = (bitcast<u32>(scale) + 0x4afb0cu) >> 23u;
@@ -101,26 +102,26 @@ fn scale_of(range: Range) -> GroupScale {
 {% elif rule == 'integers' %}
 {% if shifts %}
   s.valid = s.valid && is_finite(difference);
-  s.scale = div_rn_f32(difference, {{ steps }}.0);
+  s.scale = div_rn_f32(difference, rounded({{ steps }}.0));
   s.zero = round(clamp(quotient(-low, s.scale), 0.0, {{ steps }}.0)) + f32({{ least }});
 {% else %}
-  s.scale = div_rn_f32(select(low, high, magnitude_bits(high) > magnitude_bits(low)), -{{ half }}.0);
+  s.scale = div_rn_f32(select(low, high, magnitude_bits(high) > magnitude_bits(low)), rounded(-{{ half }}.0));
   s.zero = f32({{ least + half }});
 {% endif %}
   s.factor = rounded_to_scales(s.scale);
 {% elif rule == 'floats' %}
-  s.scale = div_rn_f32(largest, {{ most }}.0);
+  s.scale = div_rn_f32(largest, rounded({{ most }}.0));
   s.factor = rounded_to_scales(s.scale);
 {% elif rule == 'largest' %}
-  s.scale = div_rn_f32(select(range.first_largest, 0.0, zeros), -{{ half }}.0);
+  s.scale = div_rn_f32(select(range.first_largest, 0.0, zeros), rounded(-{{ half }}.0));
   s.factor = reciprocal(s.scale);
 {% elif rule == 'bounds' %}
   s.valid = s.valid && is_finite(difference);
-  s.scale = div_rn_f32(difference, {{ steps }}.0);
+  s.scale = div_rn_f32(difference, rounded({{ steps }}.0));
   s.zero = not_minus_zero(low);
   s.factor = reciprocal(s.scale);
 {% elif rule == 'magnitude' %}
-  s.scale = div_rn_f32(largest, {{ most }}.0);
+  s.scale = div_rn_f32(largest, rounded({{ most }}.0));
   s.factor = reciprocal(s.scale);
 {% else %}
   let power = (magnitude >> 23u) - 2u;

@@ -1,6 +1,6 @@
 {#
   Reads a matrix of quantised weights (quantized/reader.h): load_{{ operand }}(i) and load4_{{ operand }}(i) give elements,
-  counted along rows that lie one behind the other, and words8_{{ operand }}(k) elements 8k…8k+7 as f16.
+  counted along rows that lie one behind the other, and words8_{{ operand }}(held8_{{ operand }}(k)) elements 8k…8k+7 as f16.
 
   A block format's own piece has codes4_w(i), of four elements from a multiple of four on, and factors_w(i), a scale and
   what is added.
@@ -11,7 +11,7 @@
   adds: something is added to the product of scale and code. rounds: the product is rounded first, to product_type.
   halved: Factors.zero is a factor of the code instead, 0.5 where the scale, 2^-127, would be a denormal number.
   mask: the bits of a code. half: the code in the middle. wide: words are bound four at a time. shifted, whole_words:
-  values do not begin with a word; blocks do, and are whole words. Of runs: quantized_runs.wgsl.
+  values do not begin with a word; blocks do, and are whole words. even_bytes: blocks begin at even bytes. Of runs: quantized_runs.wgsl.
 #}
 {% set w_factor = 'vec4<f32>' if per_column and fours else 'f32' %}
 {% set w_value = 'vec4<f32>' if fours else 'f32' %}
@@ -31,7 +31,8 @@ fn from_bit(low: u32, high: u32, s: u32) -> u32 { return (low >> s) | ((high << 
 // Codes of four bits as numbers, less the one in the middle, or as 16 + code: those of adjacent half bytes, and the low
 // and high halves of bytes.
 {% if coarse %}
-fn codes_of(c: vec4<u32>) -> vec4<f32> { return bitcast<vec4<f32>>((c & vec4<u32>(0x00780000u)) | vec4<u32>(0x41800000u)); }
+// One of two constants is opaque, so that one instruction can do both.
+fn codes_of(c: vec4<u32>) -> vec4<f32> { return bitcast<vec4<f32>>((c & vec4<u32>(0x00780000u)) | vec4<u32>(0x41800000u | p.opaque_zero)); }
 fn low_four(w: u32) -> vec4<f32> { return codes_of(vec4<u32>(w) << vec4<u32>(19u, 15u, 11u, 7u)); }
 fn high_four(w: u32) -> vec4<f32> { return codes_of(vec4<u32>(w << 3u, w >> 1u, w >> 5u, w >> 9u)); }
 fn low_halves(w: u32) -> vec4<f32> { return codes_of(vec4<u32>(w << 19u, w << 11u, w << 3u, w >> 5u)); }
@@ -59,7 +60,14 @@ fn bytes4_w(at: u32) -> u32 {
   return from_bit(word_w(b / 4u), word_w(b / 4u + 1u), b % 4u * 8u);
 {% endif %}
 }
+{% if even_bytes %}
+fn half_w(at: u32) -> f32 {
+  let b = at + p.w_byte;
+  return unpack2x16float(word_w(b / 4u) >> (b % 4u * 8u)).x;
+}
+{% else %}
 fn half_w(at: u32) -> f32 { return unpack2x16float(bytes4_w(at)).x; }
+{% endif %}
 fn bytes_of(word: u32) -> vec4<u32> {
   return (vec4<u32>(word) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(255u);
 }
@@ -214,8 +222,9 @@ fn factors_of(i: u32) -> Factors {
 {% if rounds %}
 fn rounded_product(v: {{ w_value }}) -> {{ w_value }} {
 {% if product_type == 'f16' %}
-  let low = unpack2x16float(narrow_f16x2(v.x, v.y));
-  let high = unpack2x16float(narrow_f16x2(v.z, v.w));
+  // NVIDIA's compiler (580) takes unpacking for the inverse of packing.
+  let low = unpack2x16float(narrow_f16x2(v.x, v.y) ^ p.opaque_zero);
+  let high = unpack2x16float(narrow_f16x2(v.z, v.w) ^ p.opaque_zero);
   return vec4<f32>(low, high);
 {% elif product_type == 'bf16' %}
   let words = narrow_bf16x4(v);
@@ -245,11 +254,64 @@ fn load4_{{ operand }}(element: u32) -> vec4<f32> {
   return dequantized(codes4_w(i), factors_of(i));
 }
 fn load_{{ operand }}(i: u32) -> f32 { return load4_{{ operand }}(i - i % 4u)[i % 4u]; }
-fn words8_{{ operand }}(k: u32) -> vec4<u32> {
-  let low = load4_{{ operand }}(k * 8u);
-  let high = load4_{{ operand }}(k * 8u + 4u);
+fn as_words8(low: vec4<f32>, high: vec4<f32>) -> vec4<u32> {
   return vec4<u32>(narrow_f16x2(low.x, low.y), narrow_f16x2(low.z, low.w), narrow_f16x2(high.x, high.y), narrow_f16x2(high.z, high.w));
 }
+{% set whole_words8 = bits in [4, 8] and not shifted %}
+{% if packing == 'along_rows' and not per_column and not rounds %}
+{# Words as they are in memory, where that suffices, so that nothing waits for their loads. #}
+struct Held8 {
+  codes: vec2<u32>,
+  scale: u32,
+  zero: u32,
+{% if halves_held %}
+  half: u32,
+{% endif %}
+}
+fn held8_{{ operand }}(k: u32) -> Held8 {
+  let i = k * 8u + p.w_first;
+  var h: Held8;
+{% if whole_words8 and bits == 4 %}
+  h.codes.x = word_w(i / 8u);
+{% elif whole_words8 %}
+  h.codes = vec2<u32>(word_w(i / 4u), word_w(i / 4u + 1u));
+{% else %}
+  h.codes = vec2<u32>(bits_w(i), bits_w(i + 4u));
+{% endif %}
+{% if halves_held %}
+  let s = i / {{ group ~ 'u' if group else 'p.w_group' }};
+  h.scale = word_w_scales(s);
+  h.half = (p.w_scales_o + s) % 2u * 16u;
+{% if zero == 'bias' %}
+  h.zero = w_zeros_buf[(p.w_zeros_o + s) / 2u] >> ((p.w_zeros_o + s) % 2u * 16u);
+{% endif %}
+{% else %}
+  let f = factors_of(i);
+  h.scale = bitcast<u32>(f.scale);
+  h.zero = bitcast<u32>(f.zero);
+{% endif %}
+  return h;
+}
+{% macro half_of(word) %}{{ 'unpack2x16float(' ~ word ~ ').x' if halves_held == 'f16' else 'bitcast<f32>((' ~ word ~ ') << 16u)' }}{% endmacro %}
+fn words8_{{ operand }}(h: Held8) -> vec4<u32> {
+{% if halves_held %}
+  let f = Factors({{ half_of('h.scale >> h.half') }}, {{ half_of('h.zero') if zero == 'bias' else half ~ '.0' if zero == 'constant' else '0.0' }});
+{% else %}
+  let f = Factors(bitcast<f32>(h.scale), bitcast<f32>(h.zero));
+{% endif %}
+  let shifts = vec4<u32>(0u, {{ bits }}u, {{ bits * 2 }}u, {{ bits * 3 }}u);
+  let high = {{ 'vec4<u32>(h.codes.x) >> (shifts + 16u)' if whole_words8 and bits == 4 else 'vec4<u32>(h.codes.y) >> shifts' }};
+  return as_words8(dequantized(numbers_of((vec4<u32>(h.codes.x) >> shifts) & vec4<u32>({{ mask }}u)), f), dequantized(numbers_of(high & vec4<u32>({{ mask }}u)), f));
+}
+{% else %}
+struct Held8 {
+  words: vec4<u32>,
+}
+fn held8_{{ operand }}(k: u32) -> Held8 {
+  return Held8(as_words8(load4_{{ operand }}(k * 8u), load4_{{ operand }}(k * 8u + 4u)));
+}
+fn words8_{{ operand }}(h: Held8) -> vec4<u32> { return h.words; }
+{% endif %}
 {% else %}
 fn load_{{ operand }}(element: u32) -> f32 {
   let i = element + p.w_first;

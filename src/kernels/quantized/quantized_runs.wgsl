@@ -14,10 +14,8 @@
 {% set run_offset = (16 + block_zero if coarse else -half if less_half else 0) %}
 {% if of_rows %}
 {% set run_words = bits // 4 if wide else bits %}
-{% set run_word = 'vec4<u32>' if wide else 'u32' %}
-{% else %}
-{% set run_word = 'u32' %}
 {% endif %}
+{% set run_word = 'vec4<u32>' if wide else 'u32' %}
 {# Variables name_0, … for the words of a run, their loads, and another run's words as constants. #}
 {% macro run_variables(name) %}
 {% for v in range(run_words) %}
@@ -32,6 +30,10 @@
 {% elif of_rows %}
 {% for v in range(run_words) %}
       {{ name }}_{{ v }} = word_w({{ i }} / 32u * {{ run_words }}u + {{ v }}u);
+{% endfor %}
+{% elif wide %}
+{% for v in range(run_words) %}
+      {{ name }}_{{ v }} = w_buf[p.w_o + run_word_at({{ i }}, 0u) / 4u + {{ v }}u];
 {% endfor %}
 {% else %}
 {% for v in range(run_words) %}

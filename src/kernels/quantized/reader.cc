@@ -93,8 +93,11 @@ void read_quantized(Call& call, std::string_view name, const QuantizedMatrix& w,
   std::uint32_t misaligned = 0;
   const View words = words_of(w.values, value_bytes(l, rows.begin), value_bytes(l, rows.end), misaligned);
   // Sixteen bytes at a time where runs begin at multiples of them.
-  const bool wide = options.runs && l.packing == Packing::along_rows && l.bits % 4 == 0 && words.offset % 16 == 0;
+  const bool fits = l.blocks ? l.blocks->half_bytes && l.blocks->bytes % 16 == 0
+                             : l.packing == Packing::along_rows && l.bits % 4 == 0;
+  const bool wide = options.runs && fits && words.offset % 16 == 0;
   call.raw("w", words, wide ? "vec4<u32>" : "u32", wide ? 16 : 4, gpu::Access::read);
+  call.set("even_bytes", misaligned % 2 == 0);
   call.set("wide", wide).set("whole_words", l.blocks && l.blocks->bytes % 4 == 0 && misaligned == 0);
   call.index_param("w_first", first - rows.begin * l.stored_columns).param("w_byte", misaligned);
   call.include("quantized_reader").set("operand", name);
@@ -112,6 +115,7 @@ void read_quantized(Call& call, std::string_view name, const QuantizedMatrix& w,
     call.set("run_scales", span > 1 ? span : l.in_runs(32) ? 1 : 2).set("run_span", span).set("run_words", 0);
     call.set("half_bytes", half_bytes).set("coarse", coarse).set("block_zero", l.blocks ? l.blocks->zero : 0);
     call.set("sums_x", adds || shifts || coarse);
+    if (coarse) call.opaque_zero();
   } else {
     call.set("run_scales", 0);
   }
@@ -123,11 +127,16 @@ void read_quantized(Call& call, std::string_view name, const QuantizedMatrix& w,
     // Four at a time is what narrow types are rounded in; f32 elements keep both of their roundings.
     const bool narrow = l.in_fours() && *options.round_products != DType::f32;
     call.set("product_type", narrow ? weft::name(*options.round_products) : std::string_view("f32"));
-    if (!narrow) call.opaque_zero();
+    if (!narrow || *options.round_products == DType::f16) call.opaque_zero();
   }
   call.set("scales", l.scale == ScaleForm::e8m0 ? "e8m0" : "numbers");
   call.set("per_column", !l.blocks && l.group_columns == 1);
-  call.set("in_order", l.scales_in_order() && !w.groups);
+  const bool in_order = l.scales_in_order() && !w.groups;
+  call.set("in_order", in_order);
+  const bool held = w.scales && bits(w.scales->dtype) == 16 && in_order && l.scale == ScaleForm::numbers &&
+                    (l.zero == ZeroForm::none || l.zero == ZeroForm::constant ||
+                     (l.zero == ZeroForm::bias && w.zeros->dtype == w.scales->dtype));
+  call.set("halves_held", held ? weft::name(w.scales->dtype) : std::string_view());
   const bool literal = l.group_columns <= 4096 && std::has_single_bit(static_cast<std::uint64_t>(l.group_columns));
   call.set("group", literal ? l.group_columns : 0).set("several", several).set("rows_say", w.groups.has_value());
   if (l.blocks) {
