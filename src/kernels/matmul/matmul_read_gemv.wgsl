@@ -42,17 +42,36 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% endfor %}
   }
 {% endif %}
-  for (var first = 0u; first < p.k; first += {{ tile_k }}u) {
-    for (var quad = lid; quad < {{ tile_k // 4 }}u; quad += {{ threads }}u) {
-      let run = quad / {{ 8 * run_span }}u * {{ run_span }}u{{ ' + quad % 8u / ' ~ part_quads ~ 'u' if run_span > 1 }};
-      let part = {{ 'quad % 8u' if run_span == 1 else 'quad / 8u % ' ~ run_span ~ 'u * ' ~ part_quads ~ 'u + quad % ' ~ part_quads ~ 'u' }};
-      let to = (run / {{ lanes }}u * 8u + part) * {{ pitch }}u + run % {{ lanes }}u;
-      if (first + quad * 4u < p.k) {
+{# Quads of a that a thread loads, a tile ahead of their use. #}
+{% set own_quads = tile_k // 4 // threads %}
+{% macro load_tile(first) %}
+{% for t in range(own_quads) %}
+  if ({{ first }} + {{ 't' ~ t }} * 4u < p.k) {
 {% for i in range(tile_m) %}
-        tile_a[to + {{ i * row_pitch }}u] = vec4<f32>(load4_a(a_at{{ i }} + first + quad * 4u));
+    ahead{{ i }}_{{ t }} = vec4<f32>(load4_a(a_at{{ i }} + {{ first }} + t{{ t }} * 4u));
 {% endfor %}
-      }
+  }
+{% endfor %}
+{% endmacro %}
+{% for t in range(own_quads) %}
+  let t{{ t }} = lid + {{ t * threads }}u;
+{% for i in range(tile_m) %}
+  var ahead{{ i }}_{{ t }} = vec4<f32>();
+{% endfor %}
+{% endfor %}
+{{ load_tile('0u') }}
+  for (var first = 0u; first < p.k; first += {{ tile_k }}u) {
+{% for t in range(own_quads) %}
+    {
+      let run = t{{ t }} / {{ 8 * run_span }}u * {{ run_span }}u{{ ' + t' ~ t ~ ' % 8u / ' ~ part_quads ~ 'u' if run_span > 1 }};
+      let part = {{ 't' ~ t ~ ' % 8u' if run_span == 1 else 't' ~ t ~ ' / 8u % ' ~ run_span ~ 'u * ' ~ part_quads ~ 'u + t' ~ t ~ ' % ' ~ part_quads ~ 'u' }};
+      let to = (run / {{ lanes }}u * 8u + part) * {{ pitch }}u + run % {{ lanes }}u;
+{% for i in range(tile_m) %}
+      tile_a[to + {{ i * row_pitch }}u] = ahead{{ i }}_{{ t }};
+{% endfor %}
     }
+{% endfor %}
+{{ load_tile('first + ' ~ tile_k ~ 'u') }}
     workgroupBarrier();
     for (var step = 0u; step < {{ steps }}u; step++) {
       let now = k;

@@ -8,5 +8,5 @@ fn codes4_w(i: u32) -> vec4<f32> {
 fn run_at(i: u32) -> u32 { return i / 32u * 18u + 2u + p.w_byte; }
 fn run_word_at(i: u32, v: u32) -> u32 { return run_at(i) / 4u + v; }
 fn word_of(low: u32, high: u32, i: u32) -> u32 { return from_bit(low, high, run_at(i) % 4u * 8u); }
-{% macro run_quad(name, i, q) %}{{ 'high' if q >= 4 else 'low' }}_halves(word_of({{ name }}_{{ q % 4 }}, {{ name }}_{{ q % 4 + 1 }}, {{ i }})){% endmacro %}
+{% macro run_quad(name, i, q) %}{{ four_codes('word_of(' ~ name ~ '_' ~ q % 4 ~ ', ' ~ name ~ '_' ~ (q % 4 + 1) ~ ', ' ~ i ~ ')', q // 4 * 4, 8) }}{% endmacro %}
 {% endif %}

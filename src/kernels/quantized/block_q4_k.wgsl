@@ -12,6 +12,6 @@ fn run_word_at(i: u32, v: u32) -> u32 { return run_at(i) / 4u + v; }
 fn word_of(low: u32, high: u32, i: u32) -> u32 { return from_bit(low, high, run_at(i) % 4u * 8u); }
 {% macro run_quad(name, i, q) %}
 {%- set word = name ~ '_' ~ q % 4 -%}
-{{ 'high' if q >= 4 else 'low' }}_halves({{ name ~ '_0[' ~ q % 4 ~ ']' if wide else word if whole_words else 'word_of(' ~ word ~ ', ' ~ name ~ '_' ~ (q % 4 + 1) ~ ', ' ~ i ~ ')' }})
+{{ four_codes(name ~ '_0[' ~ q % 4 ~ ']' if wide else word if whole_words else 'word_of(' ~ word ~ ', ' ~ name ~ '_' ~ (q % 4 + 1) ~ ', ' ~ i ~ ')', q // 4 * 4, 8) }}
 {%- endmacro %}
 {% endif %}

@@ -1,7 +1,7 @@
 fn factors_w(i: u32) -> vec2<f32> {
   let block = i / 256u * 210u;
-  let scale = signed_bytes_of(byte_w(block + 192u + i % 256u / 16u)).x;
-  return vec2<f32>(half_w(block + 208u) * f32(scale), 0.0);
+  let scale = f32_of(byte_w(block + 192u + i % 256u / 16u) ^ 128u) - 128.0;
+  return vec2<f32>(half_w(block + 208u) * scale, 0.0);
 }
 fn codes4_w(i: u32) -> vec4<f32> {
   let e = i % 256u;
@@ -19,14 +19,14 @@ fn run_word_at(i: u32, v: u32) -> u32 {
   let n = i % 256u / 128u;
   return (run_at(i) + select(n * 64u + v / 3u * 32u, 128u + n * 32u, v >= 6u)) / 4u + v % 3u;
 }
-fn run_four(low0: u32, low1: u32, high0: u32, high1: u32, i: u32, r: u32) -> vec4<f32> {
+fn word_of(low0: u32, low1: u32, high0: u32, high1: u32, i: u32, r: u32) -> u32 {
   let s = run_at(i) % 4u * 8u;
   let low = (from_bit(low0, low1, s) >> (r / 2u * 4u)) & 0x0f0f0f0fu;
   let high = (from_bit(high0, high1, s) >> (r * 2u)) & 0x03030303u;
-  return bitcast<vec4<f32>>(bytes_of(low | (high << 4u)) | vec4<u32>(0x4b000000u)) - 8388640.0;
+  return low | (high << 4u);
 }
 {% macro run_quad(name, i, q) %}
 {%- set at = q // 2 % 2 * 3 + q % 2 -%}
-run_four({{ name }}_{{ at }}, {{ name }}_{{ at + 1 }}, {{ name }}_{{ 6 + q % 2 }}, {{ name }}_{{ 7 + q % 2 }}, {{ i }}, {{ q // 2 }}u)
+{{ four_codes('word_of(' ~ name ~ '_' ~ at ~ ', ' ~ name ~ '_' ~ (at + 1) ~ ', ' ~ name ~ '_' ~ (6 + q % 2) ~ ', ' ~ name ~ '_' ~ (7 + q % 2) ~ ', ' ~ i ~ ', ' ~ q // 2 ~ 'u)', 0, 8) }}
 {%- endmacro %}
 {% endif %}

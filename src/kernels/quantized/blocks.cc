@@ -281,7 +281,7 @@ WEFT_VECTOR_CLONES void unpack(const std::byte* blocks, std::int64_t count, std:
 template <class Format>
 constexpr BlockFormat row(QuantizedScheme scheme, bool adds, int zero, std::string_view piece,
                           void (*decode)(const std::byte*, float*), std::string_view shared_piece = {},
-                          bool e8m0 = false, int run_span = 1, bool half_bytes = false) {
+                          bool e8m0 = false, int run_bits = 0, int run_span = 1) {
   return {scheme,
           Format::kElements,
           Format::kBytes,
@@ -294,20 +294,20 @@ constexpr BlockFormat row(QuantizedScheme scheme, bool adds, int zero, std::stri
           shared_piece,
           e8m0,
           run_span,
-          half_bytes};
+          run_bits};
 }
 
 constexpr BlockFormat kBlocks[] = {
-    row<Q4_0>(QuantizedScheme::q4_0, false, 8, "block_q4_0", q4_0, {}, false, 1, true),
+    row<Q4_0>(QuantizedScheme::q4_0, false, 8, "block_q4_0", q4_0, {}, false, 4),
     row<Q4_1>(QuantizedScheme::q4_1, true, 0, "block_q4_1", q4_1),
     row<Q5_0>(QuantizedScheme::q5_0, false, 16, "block_q5_0", q5_0),
     row<Q5_1>(QuantizedScheme::q5_1, true, 0, "block_q5_1", q5_1),
-    row<Q8_0>(QuantizedScheme::q8_0, false, 128, "block_q8_0", q8_0),
+    row<Q8_0>(QuantizedScheme::q8_0, false, 128, "block_q8_0", q8_0, {}, false, 8),
     row<Q2_K>(QuantizedScheme::q2_k, true, 0, "block_q2_k", q2_k),
     row<Q3_K>(QuantizedScheme::q3_k, false, 4, "block_q3_k", q3_k),
-    row<Q4_K>(QuantizedScheme::q4_k, true, 0, "block_q4_k", q4_k, "block_k_scales", false, 2, true),
+    row<Q4_K>(QuantizedScheme::q4_k, true, 0, "block_q4_k", q4_k, "block_k_scales", false, 4, 2),
     row<Q5_K>(QuantizedScheme::q5_k, true, 0, "block_q5_k", q5_k, "block_k_scales"),
-    row<Q6_K>(QuantizedScheme::q6_k, false, 32, "block_q6_k", q6_k, {}, false, 4),
+    row<Q6_K>(QuantizedScheme::q6_k, false, 32, "block_q6_k", q6_k, {}, false, 6, 4),
     row<Iq4Nl>(QuantizedScheme::iq4_nl, false, 128, "block_iq4_nl", iq4_nl),
     row<Mxfp4>(QuantizedScheme::ggml_mxfp4, false, 128, "block_mxfp4", mxfp4, {}, true),
 };

@@ -23,7 +23,7 @@ struct BlockFormat {
   std::string_view shared_piece = {};  // a template that the piece has in common with another's
   bool e8m0 = false;                   // the scale is a power of two
   int run_span = 1;                    // as QuantizedLayout::run_span()
-  bool half_bytes = false;             // the piece reads runs, by functions of codes that are half bytes
+  int run_bits = 0;                    // of codes of runs, if the piece reads these
 };
 
 const BlockFormat& block_format(QuantizedScheme scheme);

@@ -27,23 +27,21 @@ fn f32s_of(c: vec4<u32>) -> vec4<f32> { return bitcast<vec4<f32>>(c | vec4<u32>(
 // The 32 bits that begin at bit s of a word.
 fn from_bit(low: u32, high: u32, s: u32) -> u32 { return (low >> s) | ((high << 1u) << (31u - s)); }
 
-{% if run_scales and half_bytes %}
-// Codes of four bits as numbers, less the one in the middle, or as 16 + code: those of adjacent half bytes, and the low
-// and high halves of bytes.
+{% if run_scales %}
+{% macro shifted(word, by) %}{{ word ~ ' << ' ~ by ~ 'u' if by > 0 else word ~ ' >> ' ~ -by ~ 'u' if by < 0 else word }}{% endmacro %}
+{# Four codes of a word as numbers, that begin at bits first, first + distance, …: less the one in the middle, or more 2^run_bits. #}
+{% macro four_codes(word, first, distance) %}
+{%- set to = 23 - run_bits - first if coarse else -first -%}
+codes_of(vec4<u32>({{ shifted(word, to) }}, {{ shifted(word, to - distance) }}, {{ shifted(word, to - 2 * distance) }}, {{ shifted(word, to - 3 * distance) }}))
+{%- endmacro %}
 {% if coarse %}
-// One of two constants is opaque, so that one instruction can do both.
-fn codes_of(c: vec4<u32>) -> vec4<f32> { return bitcast<vec4<f32>>((c & vec4<u32>(0x00780000u)) | vec4<u32>(0x41800000u | p.opaque_zero)); }
-fn low_four(w: u32) -> vec4<f32> { return codes_of(vec4<u32>(w) << vec4<u32>(19u, 15u, 11u, 7u)); }
-fn high_four(w: u32) -> vec4<f32> { return codes_of(vec4<u32>(w << 3u, w >> 1u, w >> 5u, w >> 9u)); }
-fn low_halves(w: u32) -> vec4<f32> { return codes_of(vec4<u32>(w << 19u, w << 11u, w << 3u, w >> 5u)); }
-fn high_halves(w: u32) -> vec4<f32> { return codes_of(vec4<u32>(w << 15u, w << 7u, w >> 1u, w >> 9u)); }
-{% else %}
+// Codes at the top of a mantissa. One of two constants is opaque, so that one instruction can do both.
+fn codes_of(c: vec4<u32>) -> vec4<f32> {
+  return bitcast<vec4<f32>>((c & vec4<u32>({{ (run_range - 1) * (8388608 // run_range) }}u)) | vec4<u32>({{ (127 + run_bits) * 8388608 }}u | p.opaque_zero));
+}
+{% elif run_bits %}
 {% set middle = block_zero if packing == 'blocks' else half if zero != 'none' else 0 %}
-fn codes_of(c: vec4<u32>) -> vec4<f32> { return bitcast<vec4<f32>>((c & vec4<u32>(15u)) | vec4<u32>(0x4b000000u)) - {{ 8388608 + middle }}.0; }
-fn low_four(w: u32) -> vec4<f32> { return codes_of(vec4<u32>(w) >> vec4<u32>(0u, 4u, 8u, 12u)); }
-fn high_four(w: u32) -> vec4<f32> { return codes_of(vec4<u32>(w) >> vec4<u32>(16u, 20u, 24u, 28u)); }
-fn low_halves(w: u32) -> vec4<f32> { return codes_of(vec4<u32>(w) >> vec4<u32>(0u, 8u, 16u, 24u)); }
-fn high_halves(w: u32) -> vec4<f32> { return codes_of(vec4<u32>(w) >> vec4<u32>(4u, 12u, 20u, 28u)); }
+fn codes_of(c: vec4<u32>) -> vec4<f32> { return bitcast<vec4<f32>>((c & vec4<u32>({{ run_range - 1 }}u)) | vec4<u32>(0x4b000000u)) - {{ 8388608 + middle }}.0; }
 {% endif %}
 {% endif %}
 

@@ -4,14 +4,15 @@
 
   run_span: how many runs of adjacent elements are read together, as many threads reading a part of each: where a byte
   has codes of elements 32 apart, no thread then loads codes that it does not use. run_scales: how many scales a
-  thread's elements have. coarse: codes of four bits are read as 16 + code, whose mantissas they are: this takes one
-  instruction less, and five times the rounding error of the sum, which the other operand, of 16 bits, has anyway.
+  thread's elements have. run_bits: those of codes that are unsigned and not yet numbers; 0: others. coarse: they are
+  read as 2^run_bits + code, whose mantissas they are: this takes fewer instructions, and has some times the rounding
+  error in sums, which the other operand, of 16 bits, has anyway.
   sums_x: sums of the other operand's elements are needed. run_words: words that a run is loaded as, which come from a
   block format's piece, with run_at(i) where its bytes begin, and run_quad(name, i, q); else it has none.
 #}
 {% set of_rows = packing == 'along_rows' %}
-{% set less_half = of_rows and code == 'unsigned_integer' and zero != 'none' and not coarse %}
-{% set run_offset = (16 + block_zero if coarse else -half if less_half else 0) %}
+{% set less_half = of_rows and run_bits and zero != 'none' and not coarse %}
+{% set run_offset = run_range + block_zero if coarse else -half if less_half else 0 %}
 {% if of_rows %}
 {% set run_words = bits // 4 if wide else bits %}
 {% endif %}
@@ -51,13 +52,15 @@
 {% macro run_code(name, i, q) %}
 {%- if not of_rows -%}
 {{ run_quad(name, i, q) if run_words else 'codes4_w(' ~ i ~ ' + ' ~ q * 4 ~ 'u)' }}
-{%- elif half_bytes or code == 'e2m1' -%}
+{%- elif code == 'e2m1' -%}
 {{ 'high' if q % 2 else 'low' }}_four({{ word_of_run(name, q // 2) }})
 {%- else -%}
 {%- set bit = q * 4 * bits -%}
 {%- set word = bit // 32 -%}
 {%- set shift = bit % 32 -%}
-run_numbers({% if shift + 4 * bits > 32 %}({{ word_of_run(name, word) }} >> {{ shift }}u) | ({{ word_of_run(name, word + 1) }} << {{ 32 - shift }}u){% else %}{{ word_of_run(name, word) }} >> {{ shift }}u{% endif %})
+{%- set straddles = shift + 4 * bits > 32 -%}
+{%- set joined = '((' ~ word_of_run(name, word) ~ ' >> ' ~ shift ~ 'u) | (' ~ word_of_run(name, word + 1) ~ ' << ' ~ (32 - shift) ~ 'u))' if straddles else word_of_run(name, word) -%}
+{{ four_codes(joined, 0 if straddles else shift, bits) if run_bits else 'run_numbers(' ~ (joined if straddles else joined ~ ' >> ' ~ shift ~ 'u') ~ ')' }}
 {%- endif -%}
 {% endmacro %}
 {% if of_rows %}
@@ -70,14 +73,9 @@ fn low_four(w: u32) -> vec4<f32> {
 fn high_four(w: u32) -> vec4<f32> {
   return vec4<f32>(pair_of(w << 12u, w << 9u).y, pair_of(w << 8u, w << 5u).y, pair_of(w << 4u, w << 1u).y, pair_of(w, w >> 3u).y);
 }
-{% else %}
+{% elif not run_bits %}
 fn run_numbers(word: u32) -> vec4<f32> {
-  let c = (vec4<u32>(word) >> vec4<u32>(0u, {{ bits }}u, {{ bits * 2 }}u, {{ bits * 3 }}u)) & vec4<u32>({{ mask }}u);
-{% if less_half %}
-  return bitcast<vec4<f32>>(c | vec4<u32>(0x4b000000u)) - {{ 8388608 + half }}.0;
-{% else %}
-  return numbers_of(c);
-{% endif %}
+  return numbers_of((vec4<u32>(word) >> vec4<u32>(0u, {{ bits }}u, {{ bits * 2 }}u, {{ bits * 3 }}u)) & vec4<u32>({{ mask }}u));
 }
 {% endif %}
 {% endif %}

@@ -93,7 +93,7 @@ void read_quantized(Call& call, std::string_view name, const QuantizedMatrix& w,
   std::uint32_t misaligned = 0;
   const View words = words_of(w.values, value_bytes(l, rows.begin), value_bytes(l, rows.end), misaligned);
   // Sixteen bytes at a time where runs begin at multiples of them.
-  const bool fits = l.blocks ? l.blocks->half_bytes && l.blocks->bytes % 16 == 0
+  const bool fits = l.blocks ? l.blocks->run_bits == 4 && l.blocks->bytes % 16 == 0
                              : l.packing == Packing::along_rows && l.bits % 4 == 0;
   const bool wide = options.runs && fits && words.offset % 16 == 0;
   call.raw("w", words, wide ? "vec4<u32>" : "u32", wide ? 16 : 4, gpu::Access::read);
@@ -109,11 +109,10 @@ void read_quantized(Call& call, std::string_view name, const QuantizedMatrix& w,
   const bool adds = l.blocks ? l.blocks->adds : l.zero == ZeroForm::bias;
   if (options.runs) {
     const int span = l.run_span();
-    const bool half_bytes = l.blocks ? l.blocks->half_bytes
-                                     : l.bits == 4 && l.code == CodeType::unsigned_integer;
-    const bool coarse = options.coarse && half_bytes && (l.blocks || l.zero != ZeroForm::none);
+    const int bits = l.blocks ? l.blocks->run_bits : l.code == CodeType::unsigned_integer ? l.bits : 0;
+    const bool coarse = options.coarse && bits > 0 && (l.blocks || l.zero != ZeroForm::none);
     call.set("run_scales", span > 1 ? span : l.in_runs(32) ? 1 : 2).set("run_span", span).set("run_words", 0);
-    call.set("half_bytes", half_bytes).set("coarse", coarse).set("block_zero", l.blocks ? l.blocks->zero : 0);
+    call.set("run_bits", bits).set("run_range", 1 << bits).set("coarse", coarse).set("block_zero", l.blocks ? l.blocks->zero : 0);
     call.set("sums_x", adds || shifts || coarse);
     if (coarse) call.opaque_zero();
   } else {
