@@ -571,6 +571,28 @@ TEST_P(FusedFunctions, ExactPowersAreExact) {
             (std::vector<float>{1, 16, 81, 625, 2401, 331776, 6561, 14641}));
 }
 
+// Divisors that compilers know: multiples divide to integers, and div_rn rounds as IEEE 754 says.
+TEST_P(FusedFunctions, KnownDivisors) {
+  for (const float c : {3.0f, 5.0f, 7.0f, 10.0f, 15.0f, 49.0f, -11.0f, 0.1f}) {
+    SCOPED_TRACE(c);
+    std::vector<float> multiples, whole, others, quotients, rests;
+    for (int i = -2000; i <= 2000; ++i) {
+      if (c != 0.1f) multiples.push_back(c * static_cast<float>(i)), whole.push_back(static_cast<float>(i));
+      others.push_back(static_cast<float>(i) * 0.37f);
+      quotients.push_back(others.back() / c);
+      const float rest = std::fmod(others.back(), c);
+      rests.push_back(rest != 0 && (rest < 0) != (c < 0) ? rest + c : rest);
+    }
+    if (!multiples.empty()) {
+      EXPECT_EQ(weft::floor(tensor(multiples) / c).read<float>(), whole);
+      EXPECT_EQ(weft::floor((tensor(multiples) + 0.0) / c).read<float>(), whole);
+      EXPECT_EQ(weft::floor_divide(tensor(multiples), c).read<float>(), whole);
+    }
+    EXPECT_EQ(weft::div_rn(tensor(others), c).read<float>(), quotients);
+    EXPECT_EQ(weft::remainder(tensor(others), c).read<float>(), rests);
+  }
+}
+
 // A value that several nodes read is rounded once for all: the largest of values is among them.
 TEST_P(FusedFunctions, NarrowValuesAreTheSameForAllTheirReaders) {
   std::mt19937 engine(3);

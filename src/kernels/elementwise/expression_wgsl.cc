@@ -476,6 +476,11 @@ std::vector<bool> opaque_nodes(const Expression& e, bool reassociates_fp, Expres
         opaque[static_cast<std::size_t>(a)] = true;
       }
     }
+    // NVIDIA's compiler (580) combines known divisors with the factors that correct a quotient, which then correct
+    // nothing: multiples of 7 divided by 7 were no integers.
+    if ((node.op == ScalarOp::div || node.op == div_rn) && is_float(node.args[1]) && is_known(node.args[1])) {
+      opaque[static_cast<std::size_t>(node.args[1])] = true;
+    }
     // Two products with a common factor.
     if ((node.op == add || node.op == sub) && is_float(node.args[0])) {
       const int x = node.args[0], y = node.args[1];
