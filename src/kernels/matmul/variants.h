@@ -18,18 +18,19 @@ enum class MatmulKind : std::uint8_t {
   subgroup_matrix,  // matmul_subgroup_matrix.wgsl: cooperative matrices
   gemv_n,           // matmul_gemv_n.wgsl: few rows, b's rows contiguous
   read_gemv,        // matmul_read_gemv.wgsl: few rows, b read in runs along k
+  read_matrix,      // matmul_read_matrix.wgsl: the same on cooperative matrices
 };
 
 struct MatmulVariant {
   MatmulKind kind = MatmulKind::tile;
   int tile_m = 0, tile_n = 0;      // a workgroup's part of y
-  int tile_k = 0;                  // step of k (kinds tile, subgroup_matrix, gemv_n and read_gemv)
+  int tile_k = 0;                  // step of k (all kinds but gemv_k and direct)
   int thread_m = 0, thread_n = 0;  // a thread's part of y (kinds tile and direct), a subgroup's (subgroup_matrix)
   int threads = 0;                 // of a workgroup
   bool double_buffer = false;      // kind tile: two stages in workgroup memory, one barrier a step
   int slices = 1;                  // kind tile: parts of k within a workgroup; with several, tile_k is at least tile_n
   int splits = 1;                  // kinds tile, subgroup_matrix and gemv_n: split k, summed by matmul_reduce.wgsl
-  gpu::MatrixShape unit{};         // kind subgroup_matrix: what a subgroup multiplies at once
+  gpu::MatrixShape unit{};         // kinds subgroup_matrix and read_matrix: what a subgroup multiplies at once
   // Kind subgroup_matrix, if an operand lies along k: workgroups that share operands and start k at different steps, so
   // that one's cache miss is the others' hit. 0: none.
   int prefetch_stagger = 0;
@@ -53,6 +54,8 @@ std::vector<MatmulVariant> matrix_variants(const gpu::Capabilities& capabilities
 // A variant with any tile, for tuning.
 MatmulVariant matrix_variant(int tile_m, int tile_n, int tile_k, int sub_m, int sub_n, const gpu::MatrixShape& unit,
                              const gpu::Capabilities& capabilities);
+// That of one matrix a subgroup.
+MatmulVariant smallest_matrix_variant(const gpu::MatrixShape& unit, const gpu::Capabilities& capabilities);
 // The shape of cooperative matrices for operands of this type; nothing if the device has no suitable one.
 std::optional<gpu::MatrixShape> matrix_unit(const gpu::Capabilities& capabilities, DType operand);
 

@@ -217,6 +217,32 @@ fn factors_of(i: u32) -> Factors {
 }
 {% endif %}
 
+{# Factors as they are in memory, where that is known, so that nothing waits for their loads. #}
+{% if halves_held %}
+{% macro half_of(word) %}{{ 'unpack2x16float(' ~ word ~ ').x' if halves_held == 'f16' else 'bitcast<f32>((' ~ word ~ ') << 16u)' }}{% endmacro %}
+struct HeldFactors {
+  scale: u32,
+  zero: u32,
+  at: u32,
+}
+fn held_factors(i: u32) -> HeldFactors {
+  let s = i / {{ group ~ 'u' if group else 'p.w_group' }};
+  return HeldFactors(word_w_scales(s), {{ 'word_w_zeros(s)' if zero == 'bias' else '0u' }}, s);
+}
+fn factors_of_held(h: HeldFactors) -> Factors {
+{% if zero == 'bias' %}
+  let zero = {{ half_of('h.zero >> ((p.w_zeros_o + h.at) % 2u * 16u)') }};
+{% else %}
+  let zero = {{ half ~ '.0' if zero == 'constant' else '0.0' }};
+{% endif %}
+  return Factors({{ half_of('h.scale >> ((p.w_scales_o + h.at) % 2u * 16u)') }}, zero);
+}
+{% else %}
+alias HeldFactors = Factors;
+fn held_factors(i: u32) -> HeldFactors { return factors_of(i); }
+fn factors_of_held(h: HeldFactors) -> Factors { return h; }
+{% endif %}
+
 {% if rounds %}
 fn rounded_product(v: {{ w_value }}) -> {{ w_value }} {
 {% if product_type == 'f16' %}
@@ -257,14 +283,9 @@ fn as_words8(low: vec4<f32>, high: vec4<f32>) -> vec4<u32> {
 }
 {% set whole_words8 = bits in [4, 8] and not shifted %}
 {% if packing == 'along_rows' and not per_column and not rounds %}
-{# Words as they are in memory, where that suffices, so that nothing waits for their loads. #}
 struct Held8 {
   codes: vec2<u32>,
-  scale: u32,
-  zero: u32,
-{% if halves_held %}
-  half: u32,
-{% endif %}
+  factors: HeldFactors,
 }
 fn held8_{{ operand }}(k: u32) -> Held8 {
   let i = k * 8u + p.w_first;
@@ -276,27 +297,11 @@ fn held8_{{ operand }}(k: u32) -> Held8 {
 {% else %}
   h.codes = vec2<u32>(bits_w(i), bits_w(i + 4u));
 {% endif %}
-{% if halves_held %}
-  let s = i / {{ group ~ 'u' if group else 'p.w_group' }};
-  h.scale = word_w_scales(s);
-  h.half = (p.w_scales_o + s) % 2u * 16u;
-{% if zero == 'bias' %}
-  h.zero = w_zeros_buf[(p.w_zeros_o + s) / 2u] >> ((p.w_zeros_o + s) % 2u * 16u);
-{% endif %}
-{% else %}
-  let f = factors_of(i);
-  h.scale = bitcast<u32>(f.scale);
-  h.zero = bitcast<u32>(f.zero);
-{% endif %}
+  h.factors = held_factors(i);
   return h;
 }
-{% macro half_of(word) %}{{ 'unpack2x16float(' ~ word ~ ').x' if halves_held == 'f16' else 'bitcast<f32>((' ~ word ~ ') << 16u)' }}{% endmacro %}
 fn words8_{{ operand }}(h: Held8) -> vec4<u32> {
-{% if halves_held %}
-  let f = Factors({{ half_of('h.scale >> h.half') }}, {{ half_of('h.zero') if zero == 'bias' else half ~ '.0' if zero == 'constant' else '0.0' }});
-{% else %}
-  let f = Factors(bitcast<f32>(h.scale), bitcast<f32>(h.zero));
-{% endif %}
+  let f = factors_of_held(h.factors);
   let shifts = vec4<u32>(0u, {{ bits }}u, {{ bits * 2 }}u, {{ bits * 3 }}u);
   let high = {{ 'vec4<u32>(h.codes.x) >> (shifts + 16u)' if whole_words8 and bits == 4 else 'vec4<u32>(h.codes.y) >> shifts' }};
   return as_words8(dequantized(numbers_of((vec4<u32>(h.codes.x) >> shifts) & vec4<u32>({{ mask }}u)), f), dequantized(numbers_of(high & vec4<u32>({{ mask }}u)), f));
