@@ -118,7 +118,7 @@ class Bench:
 
     def distributions(self, kind):
         count = self.args.mebibytes << 16
-        for a in (0.5, 2, 40):
+        for a in (0.5, 2.0, 40.0):
             parameter = torch.full((count,), a, device="cuda")
             self.measure(f"gamma {a:g} {kind} [{count}]", "GB/s", parameter.nbytes, torch._standard_gamma, parameter)
             self.measure(f"poisson {a:g} {kind} [{count}]", "GB/s", parameter.nbytes, torch.poisson, parameter)

@@ -31,6 +31,19 @@ fn sqrt_f32(x: f32) -> f32 {
 
 fn root_f32(v: f32) -> f32 { return sqrt_f32(v); }
 
+// The device's quotient, corrected by its remainder: what divides without one is exact. Where the correction is no
+// number, or 0, which may take -0's sign, the quotient stays. Huge divisors are divided by four first, since devices
+// may take the reciprocal of them for 0.
+fn div_f32(a: f32, b: f32) -> f32 {
+  let s = select(1.0, 0.25, (bitcast<u32>(b) & 0x7fffffffu) >= 0x7e000000u);
+  let n = a * s;
+  let d = b * s;
+  let q = n / d;
+  let rest = fma(-d, q, n);
+  let better = fma(rest, 1.0 / d, q);
+  return select(q, better, (bitcast<u32>(rest) << 1u) != 0u && (bitcast<u32>(better) & 0x7fffffffu) < 0x7f800000u);
+}
+
 fn quotient_f32(a: f32, b: f32) -> f32 {
   let r = 1.0 / b;
   let q = a * r;

@@ -161,7 +161,7 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
     if (p.windows && p.windows_are_b == is_b)
       p.windows->add(call, name, width);
     else if (is_b ? reads_b : reads_a)
-      add_read_operand(call, name, p, is_b ? p.b : p.a, !is_b, width, {runs, v.kind == MatmulKind::read_gemv && p.a.dtype != DType::f32});
+      add_read_operand(call, name, p, is_b ? p.b : p.a, !is_b, width, {runs, runs && p.a.dtype != DType::f32});
     else
       add_operand(call, name, is_b ? p.b : p.a, !is_b, width);
   }
@@ -223,8 +223,10 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
   } else {
     call.include("matmul_sums");
     if (v.kind == MatmulKind::gemv_k) call.include("matmul_gemv_sums");
-    if (read_matrix)
+    if (read_matrix) {
       call.include("store_f16").enable("f16").enable("subgroups").enable("chromium_experimental_subgroup_matrix");
+      call.set("edge_k", p.k % (v.tile_k * v.threads / 32) != 0);
+    }
   }
   call.index_param("m", p.m).index_param("n", p.n).index_param("k", p.k);
   call.index_param("tiles_m", tiles_m).index_param("tiles_n", tiles_n).index_param("groups", groups);

@@ -16,7 +16,6 @@
 {% set quads = 8 // run_scales %}
 {% set scale_distance = 32 if run_span > 1 else 32 // run_scales %}
 {% set sums_pitch = tile_n + 4 %}
-{% set ahead_words = run_words * (4 if wide else 1) in [1, 2, 3, 4, 5, 8, 9] %}
 var<workgroup> tile_a: array<array<f16, {{ 16 * pitch }}>, {{ subgroups }}>;
 var<workgroup> tile_b: array<array<f16, {{ tile_n * pitch }}>, {{ subgroups }}>;
 var<workgroup> sums: array<array<f32, {{ 16 * sums_pitch }}>, {{ subgroups }}>;
@@ -70,7 +69,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
     workgroupBarrier();
 {% for t in range(a_loads) %}
     if (m0 + of_a{{ t }} < p.m) {
-      let words_a = select(vec4<u32>(), next_a{{ t }}, k + chunk{{ t }} < p.k);
+      let words_a = {{ 'select(vec4<u32>(), next_a' ~ t ~ ', k + chunk' ~ t ~ ' < p.k)' if edge_k else 'next_a' ~ t }};
       let to = of_a{{ t }} * {{ pitch }}u + chunk{{ t }};
 {{ store_f16('words_a', 4, 'tile_a[part][to', 0) }}
     }
@@ -79,14 +78,14 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
     {
 {{ copy_run('w', 'next' ~ t) }}
       let e = e_at{{ t }} + k;
-      let inside = k + in_step{{ t }} < p.k;
 {% for s in range(run_scales) %}
-      let f{{ s }} = factors_of_held(factors{{ t }}_{{ s }});
+      let f{{ s }} = value_factors(factors_of_held(factors{{ t }}_{{ s }}));
 {% endfor %}
 {% for g in range(4) %}
 {% set f = 'f' ~ 2 * g // quads %}
       {
-        let words_b = select(vec4<u32>(), as_words8(run_values({{ run_code('w', 'e', 2 * g) }}, {{ f }}), run_values({{ run_code('w', 'e', 2 * g + 1) }}, {{ f }})), inside);
+        let words = as_words8(run_values({{ run_code('w', 'e', 2 * g) }}, {{ f }}), run_values({{ run_code('w', 'e', 2 * g + 1) }}, {{ f }}));
+        let words_b = {{ 'select(vec4<u32>(), words, k + in_step' ~ t ~ ' < p.k)' if edge_k else 'words' }};
         let to = row{{ t }} * {{ pitch }}u + in_step{{ t }} + {{ 2 * g // part_quads * 32 + 2 * g % part_quads * 4 }}u;
 {{ store_f16('words_b', 4, 'tile_b[part][to', 0) }}
       }

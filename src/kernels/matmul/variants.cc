@@ -401,9 +401,7 @@ std::optional<MatmulVariant> choose_read_matrix(const MatmulProblem& p, const gp
 std::optional<MatmulVariant> choose_read_gemv(const MatmulProblem& p, const gpu::Capabilities& capabilities) {
   constexpr std::int64_t kEnough = 264;
   const int rows = p.m == 1 ? 1 : p.m == 2 ? 2 : 4;
-  MatmulVariant v = read_gemv(rows, capabilities.max_workgroup_memory >= 24 * 1024 ? 4096 / rows : 2048 / rows,
-                              capabilities.max_workgroup_size >= 256 ? 256 : 128);
-  v.tile_k = std::max(v.tile_k, 1024);
+  MatmulVariant v = read_gemv(rows, rows == 1 && p.k >= 8192 ? 2048 : 1024, rows == 1 || capabilities.max_workgroup_size < 256 ? 128 : 256);
   if (const char* t = std::getenv("SWEEP_TILE")) {
     int k, threads;
     std::sscanf(t, "%d,%d", &k, &threads);
