@@ -28,6 +28,8 @@ namespace {
 constexpr std::int64_t kChunk = std::int64_t{1} << 22;
 constexpr double kSmallest = 0x1p-126;  // smaller magnitudes, which WGSL may flush to 0, are not counted
 
+using Arguments = std::array<float, 3>;
+
 struct Function {
   std::string name;
   int operands = 1;
@@ -57,8 +59,9 @@ std::uint64_t mix(std::uint64_t z) {
   return z ^ (z >> 31);
 }
 
-// Argument number i of 2^log2. Functions of two numbers get pairs whose results are spread over f32's range.
-std::array<float, 2> argument(const Function& f, std::uint64_t i, int log2) {
+// Argument number i of 2^log2. Functions of two numbers get pairs whose results are spread over f32's range, or that
+// they are defined for.
+Arguments argument(const Function& f, std::uint64_t i, int log2) {
   if (f.operands == 1) {
     const std::uint64_t low = log2 == 32 ? 0 : mix(i) >> (32 + log2);
     return {std::bit_cast<float>(static_cast<std::uint32_t>((i << (32 - log2)) | low)), 0};
@@ -68,6 +71,16 @@ std::array<float, 2> argument(const Function& f, std::uint64_t i, int log2) {
   if (i % 2) return {a, b};
   const double u = static_cast<double>(mix(3 * i) >> 11) * 0x1p-53;
   const double v = static_cast<double>(mix(3 * i + 1) >> 11) * 0x1p-53;
+  // Parameters of distributions, and quantiles about their means.
+  if (f.name.starts_with("gammainc")) {
+    const double shape = std::exp2(24 * u - 12);
+    return {static_cast<float>(shape), static_cast<float>(shape * std::exp2(8 * v - 4))};
+  }
+  if (f.operands == 3) {
+    const double w = static_cast<double>(mix(3 * i + 2) >> 11) * 0x1p-53;
+    return {static_cast<float>(std::exp2(20 * u - 10)), static_cast<float>(std::exp2(20 * v - 10)),
+            static_cast<float>(w)};
+  }
   if (f.name == "pow") {
     const double base = i % 4 ? std::exp2(40 * u - 20) : 0.7 + 0.6 * u;
     return {static_cast<float>(base), static_cast<float>((176 * v - 88) / std::log(base))};
@@ -80,20 +93,22 @@ std::array<float, 2> argument(const Function& f, std::uint64_t i, int log2) {
 double ulp(double x) { return std::ldexp(1.0, std::max(std::ilogb(x), -126) - 23); }
 
 // The bound is 4 ULP of the result, or of the terms that cancel in it where scalar_ops.h lists the function.
-double scale(const Function& f, double want, std::array<float, 2> x) {
+double scale(const Function& f, double want, Arguments x) {
   const double y = std::abs(want);
   if (f.name == "logaddexp") {
     const double larger = std::max(x[0], x[1]);
     return std::max({y, std::abs(larger), std::abs(want - larger)});
   }
   if (f.name == "hardsigmoid") return std::max(y, 0.5);
+  // Factors of small results may be 0 before these are.
+  if (f.name.starts_with("gammainc") || f.name == "betainc") return std::max(y, 0x1p-100);
   if (!f.negative) return y;
   const double a = std::abs(static_cast<double>(x[0]));
   if (f.name == "digamma") return std::max(1.0, y + std::log(a + 1));
   return std::max({y, 1.0, a < 1e30 ? a * (std::log(a + 1) - 1) : 0.0});
 }
 
-double error(const Function& f, float got, double want, std::array<float, 2> x) {
+double error(const Function& f, float got, double want, Arguments x) {
   if (std::isnan(want)) return std::isnan(got) ? 0 : INFINITY;
   const auto rounded = static_cast<float>(want);
   if (got == rounded) return 0;
@@ -107,7 +122,7 @@ double error(const Function& f, float got, double want, std::array<float, 2> x) 
 
 struct Worst {
   double ulp = -1;
-  std::array<float, 2> x{};
+  Arguments x{};
   float got = 0;
   double want = 0;
 };
@@ -121,7 +136,7 @@ class Tool {
     y_ = host(DType::f32);
     reference_ = host(DType::f64);
     if (device_) {
-      for (View* v : {&gpu_x_[0], &gpu_x_[1], &gpu_y_}) {
+      for (View* v : {&gpu_x_[0], &gpu_x_[1], &gpu_x_[2], &gpu_y_}) {
         *v = View(device_->allocate(static_cast<std::uint64_t>(count_) * 4), 0, DType::f32, {count_});
       }
     }
@@ -164,7 +179,8 @@ class Tool {
       kernels::parallel(cpu_, count_, 1 << 14, [&](std::int64_t first, std::int64_t last) {
         Worst local;
         for (std::int64_t i = first; i < last; ++i) {
-          const std::array<float, 2> x{at<float>(x_[0])[i], f.operands > 1 ? at<float>(x_[1])[i] : 0};
+          Arguments x{};
+          for (int k = 0; k < f.operands; ++k) x[k] = at<float>(x_[k])[i];
           if (f.operands == 1 && (f.name == "lgamma" || f.name == "digamma") && f.negative != (x[0] < 0)) continue;
           const float got = at<float>(y_)[i];
           const double want = at<double>(reference_)[i];
@@ -190,7 +206,7 @@ class Tool {
   std::int64_t count_;
   std::optional<gpu::Device> device_;
   cpu::Executor cpu_;
-  View x_[2], wide_[2], y_, reference_, gpu_x_[2], gpu_y_;
+  View x_[3], wide_[3], y_, reference_, gpu_x_[3], gpu_y_;
 };
 
 std::string key(const Function& f) { return f.negative ? f.name + ", x < 0" : f.name; }
@@ -204,7 +220,7 @@ int measure(bool on_cpu, int log2, const std::vector<std::string>& only, const s
     if (!only.empty() && std::ranges::find(only, f.name) == only.end()) continue;
     const Worst w = tool.measure(f);
     std::string at = std::format("{}", w.x[0]);
-    if (f.operands > 1) at += std::format(", {}", w.x[1]);
+    for (int k = 1; k < f.operands; ++k) at += std::format(", {}", w.x[k]);
     std::printf("%-16s %8.2f  at %s: %.9g, not %.9g\n", key(f).c_str(), w.ulp, at.c_str(), static_cast<double>(w.got),
                 w.want);
     std::fflush(stdout);

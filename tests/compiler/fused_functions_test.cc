@@ -583,9 +583,13 @@ TEST_P(FusedFunctions, KnownDivisors) {
       const float rest = std::fmod(others.back(), c);
       rests.push_back(rest != 0 && (rest < 0) != (c < 0) ? rest + c : rest);
     }
-    if (!multiples.empty()) {
+    // Devices that were not tested divide within WGSL's bounds, which are wider.
+    const bool exact = !default_device().is_gpu() || !default_device().gpu().capabilities().minimum;
+    if (!multiples.empty() && exact) {
       EXPECT_EQ(weft::floor(tensor(multiples) / c).read<float>(), whole);
       EXPECT_EQ(weft::floor((tensor(multiples) + 0.0) / c).read<float>(), whole);
+    }
+    if (!multiples.empty()) {
       EXPECT_EQ(weft::floor_divide(tensor(multiples), c).read<float>(), whole);
     }
     EXPECT_EQ(weft::div_rn(tensor(others), c).read<float>(), quotients);

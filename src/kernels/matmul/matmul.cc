@@ -67,8 +67,6 @@ std::string_view why(const MatmulVariant& v, const gpu::Capabilities& capabiliti
       return "few rows, and b's rows are contiguous";
     case MatmulKind::read_gemv:
       return "few rows, and b's rows are read in runs";
-    case MatmulKind::read_matrix:
-      return "few rows, b's rows are read in runs, and the self-test of cooperative matrices passed";
     case MatmulKind::direct:
       break;
   }
@@ -123,9 +121,9 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
             const std::optional<View>& sums = {}) {
   GpuScratch scratch(commands);
   static constexpr std::string_view kTemplates[] = {"matmul_tile",  "matmul_gemv_k",   "matmul_direct", "matmul_subgroup_matrix",
-                                                    "matmul_gemv_n", "matmul_read_gemv", "matmul_read_matrix"};
+                                                    "matmul_gemv_n", "matmul_read_gemv"};
   const bool reads_b = problem.reader && problem.reader_is_b, reads_a = problem.reader && !problem.reader_is_b;
-  const bool read_matrix = v.kind == MatmulKind::read_matrix, runs = read_matrix || v.kind == MatmulKind::read_gemv;
+  const bool runs = v.kind == MatmulKind::read_gemv;
   Call call(commands, kTemplates[static_cast<int>(v.kind)]);
   const bool subgroup_matrix = v.kind == MatmulKind::subgroup_matrix, gemv_n = v.kind == MatmulKind::gemv_n;
   const bool tiles = subgroup_matrix || gemv_n || v.kind == MatmulKind::tile;
@@ -133,7 +131,7 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
   const bool by_words = v.kind == MatmulKind::tile || v.kind == MatmulKind::gemv_k;
   const std::optional<MatmulProblem> words = by_words ? in_words(call.capabilities(), problem) : std::nullopt;
   const MatmulProblem& p = words ? *words : problem;
-  const int wide = subgroup_matrix || read_matrix ? matrix_load_width(p.a.dtype) : 4;
+  const int wide = subgroup_matrix ? matrix_load_width(p.a.dtype) : 4;
   LoadForm a = form_of_a(p, wide), b = form_of_b(p, wide);
   if (!tiles) {  // the other kinds load four elements along k only
     if (!a.along_k) a.width = 1;
@@ -223,10 +221,6 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
   } else {
     call.include("matmul_sums");
     if (v.kind == MatmulKind::gemv_k) call.include("matmul_gemv_sums");
-    if (read_matrix) {
-      call.include("store_f16").enable("f16").enable("subgroups").enable("chromium_experimental_subgroup_matrix");
-      call.set("edge_k", p.k % (v.tile_k * v.threads / 32) != 0);
-    }
   }
   call.index_param("m", p.m).index_param("n", p.n).index_param("k", p.k);
   call.index_param("tiles_m", tiles_m).index_param("tiles_n", tiles_n).index_param("groups", groups);
@@ -234,7 +228,7 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
   const bool ends = epilogue && !partial;
   call.cost({.flops = products * (2.0 * static_cast<double>(problem.k) + (ends ? epilogue->operation_count() : 0)),
              .functions = ends ? products * epilogue->cost() : 0,
-             .arithmetic = subgroup_matrix || read_matrix ? Arithmetic::matrix
+             .arithmetic = subgroup_matrix           ? Arithmetic::matrix
                            : p.a.dtype == DType::f16 ? Arithmetic::f16
                                                      : Arithmetic::f32});
   call.variant(to_string(v), why(v, call.capabilities()));
@@ -397,12 +391,8 @@ void record_all(gpu::Commands& commands, const MatmulProblem& problem, const Exp
   const auto choose = [&](const MatmulProblem& p, std::uint64_t scratch) {
     if (variant) return *variant;
     const MatmulVariant choice = choose_variant(p, capabilities, scratch);
-    // Of kernels that read b, the matrices are tested by the one whose subgroups multiply as they do.
-    const std::optional<MatmulVariant> tested = choice.kind == MatmulKind::subgroup_matrix ? std::optional(choice)
-                                                : choice.kind == MatmulKind::read_matrix
-                                                    ? std::optional(smallest_matrix_variant(choice.unit, capabilities))
-                                                    : std::nullopt;
-    const bool failed = tested && !passes_matrix_self_test(commands.device(), *tested, p);
+    const bool failed =
+        choice.kind == MatmulKind::subgroup_matrix && !passes_matrix_self_test(commands.device(), choice, p);
     return failed ? choose_variant(p, capabilities, scratch, false) : choice;
   };
   const std::int64_t chunk = window_of_k(problem, capabilities), chunks = ceil_div(problem.k, chunk);

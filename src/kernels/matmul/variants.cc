@@ -1,8 +1,6 @@
 #include "kernels/matmul/variants.h"
 
 #include <bit>
-#include <cstdio>
-#include <cstdlib>
 #include <limits>
 
 #include "core/str_cat.h"
@@ -24,11 +22,6 @@ constexpr MatmulVariant gemv_n(int m, int threads) {
 // Thirty-two threads share four columns.
 constexpr MatmulVariant read_gemv(int m, int k, int threads) {
   return {MatmulKind::read_gemv, m, threads / 32 * 4, k, 0, 0, threads};
-}
-MatmulVariant read_matrix(int n, int k, int threads, const gpu::MatrixShape& unit) {
-  MatmulVariant v{MatmulKind::read_matrix, 16, n, k, 0, 0, threads};
-  v.unit = unit;
-  return v;
 }
 constexpr MatmulVariant direct(int m, int n, int threads) {
   return {MatmulKind::direct, m, n * threads, 0, m, n, threads};
@@ -124,10 +117,6 @@ int MatmulVariant::workgroup_memory() const {
       return (tile_m * tile_n * (threads + 1) + (threads > tile_m * tile_n ? threads : 0)) * 4;
     case MatmulKind::gemv_n:
       return threads * 16;
-    case MatmulKind::read_matrix: {  // rows of f16, padded, and sums
-      const int subgroups = threads / 32;
-      return subgroups * ((tile_m + tile_n) * (tile_k + 8) * 2 + tile_m * (tile_n + 4) * 4);
-    }
     case MatmulKind::read_gemv:  // a's elements, then sums
       return tile_m * std::max(tile_k / 128, threads / 32) * 33 * 16;
     case MatmulKind::direct:
@@ -169,8 +158,6 @@ std::string to_string(const MatmulVariant& v) {
                      v.splits > 1 ? str_cat("_split", v.splits) : "");
     case MatmulKind::read_gemv:
       return str_cat("read_gemv_", v.tile_m, "x", v.tile_n, "x", v.tile_k, "_", v.threads);
-    case MatmulKind::read_matrix:
-      return str_cat("read_matrix_", v.tile_m, "x", v.tile_n, "x", v.tile_k, "_", v.threads);
     case MatmulKind::direct:
       return str_cat("direct_", v.thread_m, "x", v.thread_n, "_", v.threads);
     case MatmulKind::subgroup_matrix:
@@ -211,10 +198,6 @@ MatmulVariant matrix_variant(int tile_m, int tile_n, int tile_k, int sub_m, int 
   // Measured on an H200: gains 6 to 20 % with large tiles.
   if (tile_m >= 128 && tile_n >= 128) v.prefetch_stagger = 8;
   return v;
-}
-
-MatmulVariant smallest_matrix_variant(const gpu::MatrixShape& unit, const gpu::Capabilities& capabilities) {
-  return matrix_variant(16, 32, 64 * (2 / element_bytes(unit)), 16, 16, unit, capabilities);
 }
 
 std::vector<MatmulVariant> matrix_variants(const gpu::Capabilities& capabilities, DType operand) {
@@ -281,12 +264,6 @@ bool can_run(const MatmulVariant& v, const MatmulProblem& p, const gpu::Capabili
   if (v.kind == MatmulKind::gemv_k) return p.a.strides()[-1] == 1 && p.b.strides()[-2] == 1;
   if (v.kind == MatmulKind::gemv_n) return p.b.strides()[-1] == 1;
   if (v.kind == MatmulKind::read_gemv) return reads_in_runs(p);
-  if (v.kind == MatmulKind::read_matrix) {
-    const LoadForm a = form_of_a(p, matrix_load_width(DType::f16));
-    return p.a.dtype == DType::f16 && v.unit == matrix_unit(capabilities, DType::f16) && v.unit.m == 16 &&
-           v.unit.n == 16 && v.unit.k == 16 && capabilities.subgroup_max == 32 && reads_in_runs(p) && a.along_k &&
-           a.width == 8 && !(p.a.buffer == p.y.buffer) && v.tile_k % p.reader->run_elements() == 0;
-  }
   if (v.kind == MatmulKind::subgroup_matrix) {
     if (p.a.dtype != v.unit.operand || p.b.dtype != v.unit.operand) return false;
     if (std::ranges::find(capabilities.matrix_shapes, v.unit) == capabilities.matrix_shapes.end()) return false;
@@ -348,7 +325,7 @@ std::optional<MatmulVariant> choose_subgroup_matrix(const MatmulProblem& p, cons
                                  {tile(32, 64, 64, 16, 32), 70}}) {
     if (groups_of(v, p) >= least && !is_wasteful(v, p) && can_run(v, p, capabilities)) return v;
   }
-  MatmulVariant smallest = smallest_matrix_variant(*unit, capabilities);
+  MatmulVariant smallest = tile(16, 32, 64, 16, 16);
   if (!can_run(smallest, p, capabilities)) return std::nullopt;
   if (p.k >= 1024 && groups_of(smallest, p) < 100) {
     smallest.splits = 4;
@@ -383,31 +360,13 @@ std::optional<MatmulVariant> choose_gemv_n(const MatmulProblem& p, const gpu::Ca
   return v;
 }
 
-// The same on cooperative matrices.
-std::optional<MatmulVariant> choose_read_matrix(const MatmulProblem& p, const gpu::Capabilities& capabilities) {
-  const auto unit = matrix_unit(capabilities, p.a.dtype);
-  if (!unit || p.m < 2 || p.m > 16) return std::nullopt;
-  MatmulVariant v = read_matrix(32, 64, 128, *unit);
-  if (const char* t = std::getenv("SWEEP_MATRIX")) {
-    int n, k, threads;
-    std::sscanf(t, "%d,%d,%d", &n, &k, &threads);
-    v = read_matrix(n, k, threads, *unit);
-  }
-  if (can_run(v, p, capabilities)) return v;
-  return std::nullopt;
-}
-
 // Few rows of a, and rows of b that are read in runs: as many threads as still give every core several workgroups.
+// (Measured on an H100: cooperative matrices are slower up to eight rows, for want of workgroup memory.)
 std::optional<MatmulVariant> choose_read_gemv(const MatmulProblem& p, const gpu::Capabilities& capabilities) {
   constexpr std::int64_t kEnough = 264;
   const int rows = p.m == 1 ? 1 : p.m == 2 ? 2 : 4;
-  MatmulVariant v = read_gemv(rows, rows == 1 && p.k >= 8192 ? 2048 : 1024, rows == 1 || capabilities.max_workgroup_size < 256 ? 128 : 256);
-  if (const char* t = std::getenv("SWEEP_TILE")) {
-    int k, threads;
-    std::sscanf(t, "%d,%d", &k, &threads);
-    v = read_gemv(rows, k, threads);
-    if (can_run(v, p, capabilities)) return v;
-  }
+  const int threads = rows == 1 || capabilities.max_workgroup_size < 256 ? 128 : 256;
+  MatmulVariant v = read_gemv(rows, rows == 1 && p.k >= 8192 ? 2048 : 1024, threads);
   while (v.threads > 32 && groups_of(v, p) < kEnough) v = read_gemv(rows, v.tile_k, v.threads / 2);
   if (can_run(v, p, capabilities)) return v;
   return std::nullopt;
@@ -423,9 +382,6 @@ MatmulVariant choose_variant(const MatmulProblem& p, const gpu::Capabilities& ca
     return direct(tall ? 32 : p.m > 8 ? 16 : p.m > 4 ? 8 : p.m > 1 ? 4 : 1, 4, 8);
   }
   if (matrices) {
-    if (p.reader && p.reader_is_b) {
-      if (const auto v = choose_read_matrix(p, capabilities)) return *v;
-    }
     if (const auto v = choose_subgroup_matrix(p, capabilities, scratch)) return *v;
   }
   // Few rows: a thread decodes each weight once for all of them, or for eight.

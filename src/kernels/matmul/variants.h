@@ -18,7 +18,6 @@ enum class MatmulKind : std::uint8_t {
   subgroup_matrix,  // matmul_subgroup_matrix.wgsl: cooperative matrices
   gemv_n,           // matmul_gemv_n.wgsl: few rows, b's rows contiguous
   read_gemv,        // matmul_read_gemv.wgsl: few rows, b read in runs along k
-  read_matrix,      // matmul_read_matrix.wgsl: the same on cooperative matrices
 };
 
 struct MatmulVariant {
@@ -30,7 +29,7 @@ struct MatmulVariant {
   bool double_buffer = false;      // kind tile: two stages in workgroup memory, one barrier a step
   int slices = 1;                  // kind tile: parts of k within a workgroup; with several, tile_k is at least tile_n
   int splits = 1;                  // kinds tile, subgroup_matrix and gemv_n: split k, summed by matmul_reduce.wgsl
-  gpu::MatrixShape unit{};         // kinds subgroup_matrix and read_matrix: what a subgroup multiplies at once
+  gpu::MatrixShape unit{};         // kind subgroup_matrix: what a subgroup multiplies at once
   // Kind subgroup_matrix, if an operand lies along k: workgroups that share operands and start k at different steps, so
   // that one's cache miss is the others' hit. 0: none.
   int prefetch_stagger = 0;
@@ -54,8 +53,6 @@ std::vector<MatmulVariant> matrix_variants(const gpu::Capabilities& capabilities
 // A variant with any tile, for tuning.
 MatmulVariant matrix_variant(int tile_m, int tile_n, int tile_k, int sub_m, int sub_n, const gpu::MatrixShape& unit,
                              const gpu::Capabilities& capabilities);
-// That of one matrix a subgroup.
-MatmulVariant smallest_matrix_variant(const gpu::MatrixShape& unit, const gpu::Capabilities& capabilities);
 // The shape of cooperative matrices for operands of this type; nothing if the device has no suitable one.
 std::optional<gpu::MatrixShape> matrix_unit(const gpu::Capabilities& capabilities, DType operand);
 

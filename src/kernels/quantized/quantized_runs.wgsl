@@ -91,18 +91,3 @@ fn run_sum(t: f32, x: f32, f: Factors) -> f32 {
   return t * {{ '16384.0 * ' if of_rows and code == 'e2m1' }}f.scale;
 {% endif %}
 }
-// What weights are of codes as they are read: their product with scale, and zero is added.
-fn value_factors(f: Factors) -> Factors {
-{% if halved %}
-  return Factors(f.zero * f.scale, 0.0);
-{% elif adds %}
-  return Factors(f.scale, {{ 'f.zero - ' ~ run_offset ~ '.0 * f.scale' if run_offset else 'f.zero' }});
-{% elif zero != 'none' or run_offset %}
-  return Factors(f.scale, {{ '-(f.zero + ' ~ run_offset ~ '.0)' if run_offset else '-f.zero' }} * f.scale);
-{% else %}
-  return Factors(f.scale, 0.0);
-{% endif %}
-}
-fn run_values(v: vec4<f32>, f: Factors) -> vec4<f32> {
-  return fma(v{{ ' * 16384.0' if of_rows and code == 'e2m1' }}, vec4<f32>(f.scale), vec4<f32>(f.zero));
-}
