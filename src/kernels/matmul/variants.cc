@@ -363,11 +363,12 @@ std::optional<MatmulVariant> choose_gemv_n(const MatmulProblem& p, const gpu::Ca
 // Few rows of a, and rows of b that are read in runs: as many threads as still give every core several workgroups.
 // (Measured on an H100: cooperative matrices are slower up to eight rows, for want of workgroup memory.)
 std::optional<MatmulVariant> choose_read_gemv(const MatmulProblem& p, const gpu::Capabilities& capabilities) {
-  constexpr std::int64_t kEnough = 264;
   const int rows = p.m == 1 ? 1 : p.m == 2 ? 2 : 4;
   const int threads = rows == 1 || capabilities.max_workgroup_size < 256 ? 128 : 256;
   MatmulVariant v = read_gemv(rows, rows == 1 && p.k >= 8192 ? 2048 : 1024, threads);
-  while (v.threads > 32 && groups_of(v, p) < kEnough) v = read_gemv(rows, v.tile_k, v.threads / 2);
+  // Several rows leave workgroup memory for two workgroups on a core.
+  const std::int64_t enough = rows == 1 ? 264 : 100;
+  while (v.threads > 32 && groups_of(v, p) < enough) v = read_gemv(rows, v.tile_k, v.threads / 2);
   if (can_run(v, p, capabilities)) return v;
   return std::nullopt;
 }

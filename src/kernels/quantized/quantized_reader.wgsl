@@ -27,19 +27,24 @@ fn f32s_of(c: vec4<u32>) -> vec4<f32> { return bitcast<vec4<f32>>(c | vec4<u32>(
 // The 32 bits that begin at bit s of a word.
 fn from_bit(low: u32, high: u32, s: u32) -> u32 { return (low >> s) | ((high << 1u) << (31u - s)); }
 
-{% if run_scales %}
 {% macro shifted(word, by) %}{{ word ~ ' << ' ~ by ~ 'u' if by > 0 else word ~ ' >> ' ~ -by ~ 'u' if by < 0 else word }}{% endmacro %}
-{# Four codes of a word as numbers, that begin at bits first, first + distance, …: less the one in the middle, or more 2^run_bits. #}
-{% macro four_codes(word, first, distance) %}
-{%- set to = 23 - run_bits - first if coarse else -first -%}
-codes_of(vec4<u32>({{ shifted(word, to) }}, {{ shifted(word, to - distance) }}, {{ shifted(word, to - 2 * distance) }}, {{ shifted(word, to - 3 * distance) }}))
+{# Four codes of a word that begin at bits first, first + distance, …, of `width` bits, in the mantissas of numbers from
+   2^width on. One of two constants is opaque, so that one instruction can do both. #}
+{% macro mantissas(word, first, distance, range, width) %}
+{%- set to = 23 - width - first -%}
+bitcast<vec4<f32>>((vec4<u32>({{ shifted(word, to) }}, {{ shifted(word, to - distance) }}, {{ shifted(word, to - 2 * distance) }}, {{ shifted(word, to - 3 * distance) }}) & vec4<u32>({{ (range - 1) * (8388608 // range) }}u)) | vec4<u32>({{ (127 + width) * 8388608 }}u | p.opaque_zero))
 {%- endmacro %}
-{% if coarse %}
-// Codes at the top of a mantissa. One of two constants is opaque, so that one instruction can do both.
-fn codes_of(c: vec4<u32>) -> vec4<f32> {
-  return bitcast<vec4<f32>>((c & vec4<u32>({{ (run_range - 1) * (8388608 // run_range) }}u)) | vec4<u32>({{ (127 + run_bits) * 8388608 }}u | p.opaque_zero));
-}
-{% elif run_bits %}
+{% macro four_mantissas(word, first) %}{{ mantissas(word, first, bits, mask + 1, bits) }}{% endmacro %}
+{% if run_scales %}
+{# The same of runs, as they are read. #}
+{% macro four_codes(word, first, distance) %}
+{%- if coarse -%}
+{{ mantissas(word, first, distance, run_range, run_bits) }}
+{%- else -%}
+codes_of(vec4<u32>({{ shifted(word, -first) }}, {{ shifted(word, -first - distance) }}, {{ shifted(word, -first - 2 * distance) }}, {{ shifted(word, -first - 3 * distance) }}))
+{%- endif -%}
+{%- endmacro %}
+{% if run_bits and not coarse %}
 {% set middle = block_zero if packing == 'blocks' else half if zero != 'none' else 0 %}
 fn codes_of(c: vec4<u32>) -> vec4<f32> { return bitcast<vec4<f32>>((c & vec4<u32>({{ run_range - 1 }}u)) | vec4<u32>(0x4b000000u)) - {{ 8388608 + middle }}.0; }
 {% endif %}
@@ -81,6 +86,14 @@ fn numbers_of(c: vec4<u32>) -> vec4<f32> { return f32s_of(c); }
 fn number_of(c: u32) -> f32 { return f32_of(c ^ {{ half }}u) - {{ half }}.0; }
 fn numbers_of(c: vec4<u32>) -> vec4<f32> { return f32s_of(c ^ vec4<u32>({{ half }}u)) - {{ half }}.0; }
 {% elif code == 'e2m1' %}
+// Elements j and j + 4 of a word times 2^-14: their bits where f16 has sign, exponent and mantissa.
+fn pair_of(low: u32, high: u32) -> vec2<f32> { return unpack2x16float((low & 0x80008000u) | (high & 0x0e000e00u)); }
+fn low_four(w: u32) -> vec4<f32> {
+  return vec4<f32>(pair_of(w << 12u, w << 9u).x, pair_of(w << 8u, w << 5u).x, pair_of(w << 4u, w << 1u).x, pair_of(w, w >> 3u).x);
+}
+fn high_four(w: u32) -> vec4<f32> {
+  return vec4<f32>(pair_of(w << 12u, w << 9u).y, pair_of(w << 8u, w << 5u).y, pair_of(w << 4u, w << 1u).y, pair_of(w, w >> 3u).y);
+}
 fn numbers_of(c: vec4<u32>) -> vec4<f32> {
   // Twice the magnitudes, in half bytes.
   let magnitude = f32s_of((vec4<u32>(0xc8643210u) >> (c % 8u * 4u)) & vec4<u32>(15u)) * 0.5;
@@ -302,9 +315,20 @@ fn held8_{{ operand }}(k: u32) -> Held8 {
 }
 fn words8_{{ operand }}(h: Held8) -> vec4<u32> {
   let f = factors_of_held(h.factors);
+{% if code == 'unsigned_integer' and not halved %}
+  // Codes are the mantissas of numbers from 2^{{ bits }} on, which come off what is added.
+  let scale = vec4<f32>(f.scale);
+  let added = vec4<f32>({{ 'f.zero - ' ~ mask + 1 ~ '.0 * f.scale' if adds else '-(f.zero + ' ~ mask + 1 ~ '.0) * f.scale' }});
+  let low = {{ four_mantissas('h.codes.x', 0) }};
+  let high = {{ four_mantissas('h.codes.x', 16) if whole_words8 and bits == 4 else four_mantissas('h.codes.y', 0) }};
+  return as_words8(fma(low, scale, added), fma(high, scale, added));
+{% elif code == 'e2m1' and whole_words8 %}
+  return as_words8(dequantized(low_four(h.codes.x) * 16384.0, f), dequantized(high_four(h.codes.x) * 16384.0, f));
+{% else %}
   let shifts = vec4<u32>(0u, {{ bits }}u, {{ bits * 2 }}u, {{ bits * 3 }}u);
   let high = {{ 'vec4<u32>(h.codes.x) >> (shifts + 16u)' if whole_words8 and bits == 4 else 'vec4<u32>(h.codes.y) >> shifts' }};
   return as_words8(dequantized(numbers_of((vec4<u32>(h.codes.x) >> shifts) & vec4<u32>({{ mask }}u)), f), dequantized(numbers_of(high & vec4<u32>({{ mask }}u)), f));
+{% endif %}
 }
 {% else %}
 struct Held8 {

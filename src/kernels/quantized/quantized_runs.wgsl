@@ -63,21 +63,10 @@
 {{ four_codes(joined, 0 if straddles else shift, bits) if run_bits else 'run_numbers(' ~ (joined if straddles else joined ~ ' >> ' ~ shift ~ 'u') ~ ')' }}
 {%- endif -%}
 {% endmacro %}
-{% if of_rows %}
-{% if code == 'e2m1' %}
-// Elements j and j + 4 of a word times 2^-14: their bits where f16 has sign, exponent and mantissa.
-fn pair_of(low: u32, high: u32) -> vec2<f32> { return unpack2x16float((low & 0x80008000u) | (high & 0x0e000e00u)); }
-fn low_four(w: u32) -> vec4<f32> {
-  return vec4<f32>(pair_of(w << 12u, w << 9u).x, pair_of(w << 8u, w << 5u).x, pair_of(w << 4u, w << 1u).x, pair_of(w, w >> 3u).x);
-}
-fn high_four(w: u32) -> vec4<f32> {
-  return vec4<f32>(pair_of(w << 12u, w << 9u).y, pair_of(w << 8u, w << 5u).y, pair_of(w << 4u, w << 1u).y, pair_of(w, w >> 3u).y);
-}
-{% elif not run_bits %}
+{% if of_rows and code != 'e2m1' and not run_bits %}
 fn run_numbers(word: u32) -> vec4<f32> {
   return numbers_of((vec4<u32>(word) >> vec4<u32>(0u, {{ bits }}u, {{ bits * 2 }}u, {{ bits * 3 }}u)) & vec4<u32>({{ mask }}u));
 }
-{% endif %}
 {% endif %}
 // The sum of a's elements times weights: t is that of their products with codes, x that of a's elements.
 fn run_sum(t: f32, x: f32, f: Factors) -> f32 {

@@ -100,7 +100,7 @@ void read_quantized(Call& call, std::string_view name, const QuantizedMatrix& w,
   call.set("even_bytes", misaligned % 2 == 0);
   call.set("wide", wide).set("whole_words", l.blocks && l.blocks->bytes % 4 == 0 && misaligned == 0);
   call.index_param("w_first", first - rows.begin * l.stored_columns).param("w_byte", misaligned);
-  call.include("quantized_reader").set("operand", name);
+  call.include("quantized_reader").opaque_zero().set("operand", name);
   call.set("packing", kPackings[static_cast<int>(l.packing)]).set("code", kCodeTypes[static_cast<int>(l.code)]);
   call.set("bits", l.bits).set("mask", (std::int64_t{1} << l.bits) - 1).set("half", std::int64_t{1} << l.bits >> 1);
   call.set("shifted", misaligned != 0).set("fours", l.in_fours());
@@ -115,7 +115,6 @@ void read_quantized(Call& call, std::string_view name, const QuantizedMatrix& w,
     call.set("run_scales", span > 1 ? span : l.in_runs(32) ? 1 : 2).set("run_span", span).set("run_words", 0);
     call.set("run_bits", bits).set("run_range", 1 << bits).set("coarse", coarse).set("block_zero", l.blocks ? l.blocks->zero : 0);
     call.set("sums_x", adds || shifts || coarse);
-    if (coarse) call.opaque_zero();
   } else {
     call.set("run_scales", 0);
   }
@@ -127,7 +126,6 @@ void read_quantized(Call& call, std::string_view name, const QuantizedMatrix& w,
     // Four at a time is what narrow types are rounded in; f32 elements keep both of their roundings.
     const bool narrow = l.in_fours() && *options.round_products != DType::f32;
     call.set("product_type", narrow ? weft::name(*options.round_products) : std::string_view("f32"));
-    if (!narrow || *options.round_products == DType::f16) call.opaque_zero();
   }
   call.set("scales", l.scale == ScaleForm::e8m0 ? "e8m0" : "numbers");
   call.set("per_column", !l.blocks && l.group_columns == 1);
