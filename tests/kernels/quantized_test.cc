@@ -502,6 +502,25 @@ TEST_P(QuantizedTest, OneBuffer) {
   }
 }
 
+// So many rows that GPUs with cooperative matrices decode the weights first.
+TEST_P(QuantizedTest, ManyRows) {
+  for (const QuantizedScheme scheme : {QuantizedScheme::affine, QuantizedScheme::q6_k, QuantizedScheme::nbits}) {
+    for (const bool transposed : {false, true}) {
+      if (leave_out_problem()) continue;
+      const RandomWeights w = random_weights(rng_, scheme, {1}, 96, 512);
+      SCOPED_TRACE(to_text(w.format));
+      const std::int64_t n = w.shape[transposed ? 1 : 2], k = w.shape[transposed ? 2 : 1];
+      std::vector<View> inputs = w.views;
+      inputs.push_back(random_integers(rng_, {1, 520, k}, DType::f16, Kind::dense));
+      run_both(device_, inputs, std::array{random_view(rng_, {1, 520, n}, DType::f32)},
+               [&](Stream& s, auto in, auto out) {
+                 kernels::quantized_matmul(s, in.back(), w.matrix(in), {}, out[0], {transposed});
+               },
+               {.ulp = 1, .absolute = 0x1p-11 * 2 * 4096 * static_cast<double>(k)});
+    }
+  }
+}
+
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(QuantizedTest);
 // Bytes that begin at any address: of the variants those that read runs of words differ.
 TEST_P(QuantizedTest, BytesAtAnyAddress) {

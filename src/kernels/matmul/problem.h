@@ -47,6 +47,8 @@ class ReadOperand {
   // in_fours(), and words8_<name>(held8_<name>(k)), eight of f16.
   virtual void add(Call& call, std::string_view name, const View& view, const ReadForm& form) const = 0;
   virtual bool in_fours() const = 0;
+  // Writes elements of a view [rows, columns], whose columns are adjacent, to dense memory.
+  virtual void decode(gpu::Commands& commands, const View& view, const View& to) const = 0;
   // So many adjacent elements, a multiple of 32, from a multiple of as many on, are in one row, and can be read as runs
   // of 32 (ReadForm::runs). 0: none.
   virtual int run_elements() const = 0;

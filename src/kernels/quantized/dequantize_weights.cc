@@ -1,4 +1,6 @@
 // The weights themselves.
+#include "kernels/quantized/dequantize_weights.h"
+
 #include <vector>
 
 #include "core/format.h"
@@ -28,28 +30,6 @@ DType step_type(const QuantizedMatrix& w, const QuantizedLayout& l, DType y) {
 
 Shape leading(const Shape& shape) { return Shape(std::span(shape.begin(), shape.end() - 1)); }
 
-// A part of the weights: y, and where its elements are (stored_elements()).
-void record(gpu::Commands& commands, const QuantizedMatrix& w, const QuantizedLayout& l, const View& elements,
-            const View& y, DType rounded) {
-  Call call(commands, "quantized_rows");
-  const std::int64_t columns = y.shape()[-1];
-  bool fours = l.in_fours() && columns % 4 == 0 && y.strides()[-1] == 1 && bits(y.dtype) <= 32 &&
-               y.offset * 8 % (static_cast<std::uint64_t>(bits(y.dtype)) * 4) == 0;
-  for (int d = 0; d + 1 < y.rank(); ++d) fours &= y.shape()[d] == 1 || y.strides()[d] % 4 == 0;
-  const int width = fours ? 4 : 1;
-  read_quantized(call, "x", w, l, first_element(elements), elements.layout.offset_range()[1] + 1, {rounded});
-  call.write("y", y, width);
-  call.iterate(leading(y.shape()));
-  call.strides("y", Strides(std::span(y.strides().begin(), y.strides().end() - 1)));
-  call.strides("row", Strides(std::span(elements.strides().begin(), elements.strides().end() - 1)));
-  const std::int64_t across = columns / width, count = element_count(leading(y.shape())) * across;
-  const std::uint32_t threads = workgroup_size(call.capabilities(), 256);
-  call.set("width", width).set("threads", threads);
-  call.index_param("count", count).index_param("across", across).index_param("y_along", y.strides()[-1]);
-  call.variant(width == 4 ? "width_4" : "width_1", width == 4 ? "rows come in fours" : "rows do not come in fours");
-  call.dispatch_groups(kName, ceil_div(count, threads));
-}
-
 void on_cpu(cpu::Executor& executor, const QuantizedMatrix& w, const QuantizedLayout& l, const View& y, DType rounded) {
   const WeightDecoder decoder(w, l);
   const Shape rows = leading(y.shape());
@@ -75,6 +55,27 @@ void on_cpu(cpu::Executor& executor, const QuantizedMatrix& w, const QuantizedLa
 
 }  // namespace
 
+void dequantize_elements(gpu::Commands& commands, const QuantizedMatrix& w, const QuantizedLayout& l,
+                         const View& elements, const View& y, DType rounded) {
+  Call call(commands, "quantized_rows");
+  const std::int64_t columns = y.shape()[-1];
+  bool fours = l.in_fours() && columns % 4 == 0 && y.strides()[-1] == 1 && bits(y.dtype) <= 32 &&
+               y.offset * 8 % (static_cast<std::uint64_t>(bits(y.dtype)) * 4) == 0;
+  for (int d = 0; d + 1 < y.rank(); ++d) fours &= y.shape()[d] == 1 || y.strides()[d] % 4 == 0;
+  const int width = fours ? 4 : 1;
+  read_quantized(call, "x", w, l, first_element(elements), elements.layout.offset_range()[1] + 1, {rounded});
+  call.write("y", y, width);
+  call.iterate(leading(y.shape()));
+  call.strides("y", Strides(std::span(y.strides().begin(), y.strides().end() - 1)));
+  call.strides("row", Strides(std::span(elements.strides().begin(), elements.strides().end() - 1)));
+  const std::int64_t across = columns / width, count = element_count(leading(y.shape())) * across;
+  const std::uint32_t threads = workgroup_size(call.capabilities(), 256);
+  call.set("width", width).set("threads", threads);
+  call.index_param("count", count).index_param("across", across).index_param("y_along", y.strides()[-1]);
+  call.variant(width == 4 ? "width_4" : "width_1", width == 4 ? "rows come in fours" : "rows do not come in fours");
+  call.dispatch_groups(kName, ceil_div(count, threads));
+}
+
 void dequantize_weights(Stream& stream, const QuantizedMatrix& w, const View& y) {
   call(stream, quantized_key(kName, w.format), {w.values, w.scales, w.zeros, w.groups, y}, [&](Stream& s) {
     check_views(kName, {&w.values, pointer(w.scales), pointer(w.zeros), pointer(w.groups)}, {&y});
@@ -95,7 +96,7 @@ void dequantize_weights(Stream& stream, const QuantizedMatrix& w, const View& y)
     const View elements = stored_elements(y, l, large ? DType::u16 : DType::u8);
     AxisMask rows_alone = every_axis();
     rows_alone[static_cast<std::size_t>(y.rank() - 1)] = false;
-    const auto run = [&](const View& part, const View& to) { record(*s.gpu(), w, l, part, to, rounded); };
+    const auto run = [&](const View& part, const View& to) { dequantize_elements(*s.gpu(), w, l, part, to, rounded); };
     const View views[] = {elements, y};
     const bool cut = in_chunks(s.gpu()->device().capabilities(), kName, views, rows_alone,
                                [&](std::span<const View> parts) { run(parts[0], parts[1]); });

@@ -7,6 +7,7 @@
 #include "kernels/common/memory.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/quantized/decode_cpu.h"
+#include "kernels/quantized/dequantize_weights.h"
 #include "kernels/quantized/key.h"
 #include "kernels/quantized/reader.h"
 #include "weft/error.h"
@@ -27,6 +28,9 @@ class WeightOperand final : public ReadOperand {
                    {.runs = form.runs, .coarse = form.coarse});
   }
   bool in_fours() const override { return layout_.in_fours(); }
+  void decode(gpu::Commands& commands, const View& view, const View& to) const override {
+    dequantize_elements(commands, w_, layout_, view, to);
+  }
   // Runs are read as whole words.
   int run_elements() const override {
     const int elements = 32 * layout_.run_span();
