@@ -120,8 +120,8 @@ std::optional<MatmulProblem> in_words(const gpu::Capabilities& capabilities, con
 void record(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue, const MatmulVariant& v,
             const std::optional<View>& sums = {}) {
   GpuScratch scratch(commands);
-  static constexpr std::string_view kTemplates[] = {"matmul_tile",  "matmul_gemv_k",   "matmul_direct", "matmul_subgroup_matrix",
-                                                    "matmul_gemv_n", "matmul_read_gemv"};
+  static constexpr std::string_view kTemplates[] = {
+      "matmul_tile", "matmul_gemv_k", "matmul_direct", "matmul_subgroup_matrix", "matmul_gemv_n", "matmul_read_gemv"};
   const bool reads_b = problem.reader && problem.reader_is_b, reads_a = problem.reader && !problem.reader_is_b;
   const bool runs = v.kind == MatmulKind::read_gemv;
   Call call(commands, kTemplates[static_cast<int>(v.kind)]);
@@ -314,16 +314,16 @@ void record_aligned(gpu::Commands& commands, const MatmulProblem& p, const Expre
   record(commands, all.problem, epilogue, v);
 }
 
-// From so many rows of a on it pays to decode what is read of b into scratch first: measured on an H100, 2,048 rows with
-// quantised weights take 1.07 times as long as with weights of f16 then, 1.3 to 2 times if they are decoded as they are
-// read.
+// From so many rows of a on it pays to decode what is read of b into scratch first: measured on an H100, 2,048 rows
+// with quantised weights take 1.1 times as long as with weights of f16 then, 1.3 to 2 times if they are decoded as they
+// are read.
 constexpr std::int64_t kDecodedRows = 512;
 constexpr std::uint64_t kDecodedBytes = 64 << 20;
 
 bool decodes_first(const MatmulProblem& p, const gpu::Capabilities& capabilities) {
-  return p.reader && p.reader_is_b && !p.chosen && p.batches() == 1 && p.a.dtype == DType::f16 &&
-         p.m >= kDecodedRows && matrix_unit(capabilities, DType::f16) &&
-         (p.b.strides()[-1] == 1 || p.b.strides()[-2] == 1) && 64 * p.k * 2 <= static_cast<std::int64_t>(kDecodedBytes);
+  return p.reader && p.reader_is_b && !p.chosen && p.batches() == 1 && p.a.dtype == DType::f16 && p.m >= kDecodedRows &&
+         matrix_unit(capabilities, DType::f16) && (p.b.strides()[-1] == 1 || p.b.strides()[-2] == 1) &&
+         64 * p.k * 2 <= static_cast<std::int64_t>(kDecodedBytes);
 }
 
 // Records the product by parts of its columns whose operand b fits scratch as f16.

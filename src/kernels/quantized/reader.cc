@@ -113,7 +113,10 @@ void read_quantized(Call& call, std::string_view name, const QuantizedMatrix& w,
     // Measured on an H100: with four scales a run what comes off its sums costs more than it saves.
     const bool coarse = options.coarse && bits > 0 && span < 4 && (l.blocks || l.zero != ZeroForm::none);
     call.set("run_scales", span > 1 ? span : l.in_runs(32) ? 1 : 2).set("run_span", span).set("run_words", 0);
-    call.set("run_bits", bits).set("run_range", 1 << bits).set("coarse", coarse).set("block_zero", l.blocks ? l.blocks->zero : 0);
+    call.set("run_bits", bits)
+        .set("run_range", 1 << bits)
+        .set("coarse", coarse)
+        .set("block_zero", l.blocks ? l.blocks->zero : 0);
     call.set("sums_x", adds || shifts || coarse);
   } else {
     call.set("run_scales", 0);

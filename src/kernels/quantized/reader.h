@@ -15,8 +15,8 @@ struct ReadOptions {
   std::optional<DType> round_products = {};
   // Whole runs of 32 elements are read, of a layout with in_runs().
   bool runs = false;
-  // They may be read as codes that are larger by a number, which comes off sums of products, if these may have some times
-  // more rounding errors.
+  // They may be read as codes that are larger by a number, which comes off sums of products, if these may have some
+  // times more rounding errors.
   bool coarse = false;
 };
 
