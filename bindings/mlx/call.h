@@ -1,0 +1,66 @@
+// Calls of Weft's kernels on MLX's arrays.
+#pragma once
+
+#include <weft/kernels.h>
+
+#include <mutex>
+#include <vector>
+
+#include "allocator.h"
+#include "mlx/array.h"
+
+namespace mlx::core::webgpu {
+
+weft::DType dtype(Dtype type);
+
+// Elements of an array's memory: sizes and strides as MLX has them, `offset` in bytes.
+struct Elements {
+  // All elements of an array.
+  static Elements of(const array& a) { return {a.shape(), a.strides(), a.offset()}; }
+  // The memory of an array without gaps, one element after the other, whatever its shape.
+  static Elements flat(const array& a) { return {{static_cast<ShapeElem>(a.data_size())}, {1}, a.offset()}; }
+
+  Shape shape;
+  Strides strides;
+  int64_t offset = 0;
+};
+
+// Merges axes of lists of elements of one shape until they are at most as many as Weft takes.
+void collapse(std::vector<Elements>& lists);
+
+weft::Layout layout(const Shape& shape, const Strides& strides);
+
+// Records one or more kernel calls: holds the recorder's lock, and brings the operands' current halves to the GPU.
+class Call {
+ public:
+  Call() : lock_(recorder().lock()) {}
+  ~Call();
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  weft::Stream& stream() { return recorder().encoder(); }
+
+  // What a kernel reads.
+  weft::View in(const array& a) { return in(a, Elements::of(a)); }
+  weft::View in(const array& a, const Elements& elements);
+  // The same of a kernel that takes a number in the place of an operand that has one element.
+  weft::View in_or_number(const array& a, const Elements& elements);
+  // What a kernel writes. Elements of the array's memory that are not among these stay.
+  weft::View out(array& a) { return out(a, Elements::of(a)); }
+  weft::View out(array& a, const Elements& elements);
+  // An intermediate result, dense.
+  weft::View temporary(weft::DType type, const weft::Shape& shape);
+
+ private:
+  std::unique_lock<std::recursive_mutex> lock_;
+  std::vector<MirroredBuffer*> used_;
+};
+
+// Gives `out` memory of its own, in row-major order.
+void allocate(array& out);
+
+// MLX gives an output the memory of an input whose elements are as large. A kernel can only write over what it reads if
+// the types are the same, too: if they are not, `out` gets other memory.
+void refuse_donation(array& out, const std::vector<array>& inputs);
+
+}  // namespace mlx::core::webgpu

@@ -1,0 +1,79 @@
+// What has no kernel yet, and what MLX itself does not compute on GPUs: an error of MLX's kind, never the CPU in
+// silence. Of the fast primitives MLX takes their definitions by other primitives, which run on the GPU.
+#include "mlx/distributed/primitives.h"
+#include "mlx/fast_primitives.h"
+#include "mlx/primitives.h"
+
+#define WEFT_MISSING(Primitive)                                                    \
+  void Primitive::eval_gpu(const std::vector<array>&, array&) {                    \
+    throw std::runtime_error("[" #Primitive "::eval_gpu] Not supported by Weft."); \
+  }
+#define WEFT_MISSING_MULTI(Primitive)                                              \
+  void Primitive::eval_gpu(const std::vector<array>&, std::vector<array>&) {       \
+    throw std::runtime_error("[" #Primitive "::eval_gpu] Not supported by Weft."); \
+  }
+#define WEFT_DEFINED_BY_OTHERS(Primitive)               \
+  bool Primitive::use_fallback(Stream) { return true; } \
+  WEFT_MISSING_MULTI(Primitive)
+
+namespace mlx::core {
+
+WEFT_MISSING(BlockMaskedMM)
+WEFT_MISSING(Cholesky)
+WEFT_MISSING_MULTI(Eig)
+WEFT_MISSING_MULTI(Eigh)
+WEFT_MISSING(GatherMM)
+WEFT_MISSING(GatherQMM)
+WEFT_MISSING(GatherQQMM)
+WEFT_MISSING(Hadamard)
+WEFT_MISSING(Inverse)
+WEFT_MISSING(Load)
+WEFT_MISSING_MULTI(LUF)
+WEFT_MISSING(QQMatmul)
+WEFT_MISSING_MULTI(QRF)
+WEFT_MISSING(QuantizedMatmul)
+WEFT_MISSING(SearchSorted)
+WEFT_MISSING(SegmentedMM)
+WEFT_MISSING_MULTI(SVD)
+
+namespace fast {
+
+bool ScaledDotProductAttention::use_fallback(const array&, const array&, const array&, bool, bool, bool, bool, bool,
+                                             bool, bool force_fused, Stream) {
+  if (force_fused) {
+    throw std::invalid_argument("[scaled_dot_product_attention] force_fused=True is not supported by Weft.");
+  }
+  return true;
+}
+bool ScaledDotProductAttention::supports_bool_mask() { return true; }
+bool ScaledDotProductAttentionVJP::use_fallback(const array&, Stream) { return true; }
+bool GatedDeltaUpdate::use_fallback(int, int, int, int, bool, Stream) { return true; }
+bool GatedDeltaUpdateVJP::use_fallback(int, int, int, int, Stream) { return true; }
+
+WEFT_DEFINED_BY_OTHERS(CrossEntropy)
+WEFT_DEFINED_BY_OTHERS(LayerNorm)
+WEFT_DEFINED_BY_OTHERS(RMSNorm)
+WEFT_DEFINED_BY_OTHERS(RoPE)
+WEFT_MISSING_MULTI(ConvertFP8)
+WEFT_MISSING_MULTI(CrossEntropyVJP)
+WEFT_MISSING_MULTI(CustomKernel)
+WEFT_MISSING_MULTI(GatedDeltaUpdate)
+WEFT_MISSING_MULTI(GatedDeltaUpdateVJP)
+WEFT_MISSING_MULTI(LayerNormVJP)
+WEFT_MISSING_MULTI(Quantize)
+WEFT_MISSING_MULTI(RMSNormVJP)
+WEFT_MISSING_MULTI(ScaledDotProductAttention)
+WEFT_MISSING_MULTI(ScaledDotProductAttentionVJP)
+
+}  // namespace fast
+
+namespace distributed {
+
+WEFT_MISSING_MULTI(AllGather)
+WEFT_MISSING_MULTI(AllReduce)
+WEFT_MISSING_MULTI(Recv)
+WEFT_MISSING_MULTI(ReduceScatter)
+WEFT_MISSING_MULTI(Send)
+
+}  // namespace distributed
+}  // namespace mlx::core
