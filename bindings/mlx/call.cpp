@@ -72,6 +72,11 @@ Call::~Call() {
 }
 
 weft::View Call::in(const array& a, const Elements& elements) {
+  if (!mirrored(a)) {
+    // No elements, and so no memory, which a view needs.
+    static const auto* empty = new weft::Buffer(device().allocate(4));
+    return view(*empty, a.dtype(), {elements.shape, elements.strides, 0});
+  }
   used_.push_back(mirrored(a));
   return view(mirrored(a)->read(), a.dtype(), elements);
 }
@@ -93,6 +98,19 @@ weft::View Call::out(array& a, const Elements& elements) {
                           static_cast<size_t>(written.count()) * a.itemsize() == mirrored(a)->size();
   used_.push_back(mirrored(a));
   return view(mirrored(a)->write(overwrites), a.dtype(), elements);
+}
+
+weft::View Call::in_out(array& a, const Elements& elements) {
+  used_.push_back(mirrored(a));
+  return view(mirrored(a)->write(false), a.dtype(), elements);
+}
+
+weft::View Call::in_dense(const array& a) {
+  const weft::View x = in(a);
+  if (x.is_dense()) return x;
+  const weft::View dense = temporary(x.dtype, x.shape());
+  weft::kernels::copy(stream(), x, dense);
+  return dense;
 }
 
 weft::View Call::temporary(weft::DType type, const weft::Shape& shape) {

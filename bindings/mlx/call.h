@@ -43,11 +43,16 @@ class Call {
   // What a kernel reads.
   weft::View in(const array& a) { return in(a, Elements::of(a)); }
   weft::View in(const array& a, const Elements& elements);
+  // The same in row-major order, copied if it is not.
+  weft::View in_dense(const array& a);
   // The same of a kernel that takes a number in the place of an operand that has one element.
   weft::View in_or_number(const array& a, const Elements& elements);
-  // What a kernel writes. Elements of the array's memory that are not among these stay.
+  // What a kernel writes, all of it. Elements of the array's memory that are not among these stay.
   weft::View out(array& a) { return out(a, Elements::of(a)); }
   weft::View out(array& a, const Elements& elements);
+  // What a kernel changes: it has the elements that the kernel does not write, or reads first.
+  weft::View in_out(array& a) { return in_out(a, Elements::of(a)); }
+  weft::View in_out(array& a, const Elements& elements);
   // An intermediate result, dense.
   weft::View temporary(weft::DType type, const weft::Shape& shape);
 

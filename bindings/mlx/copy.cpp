@@ -63,7 +63,7 @@ void copy_gpu_inplace(const array& in, array& out, const Shape& data_shape, cons
     if (dynamic_o_offset) {
       const weft::View places = index_sum(call, &*dynamic_o_offset, written.shape, written.strides);
       weft::kernels::scatter(call.stream(), weft::kernels::ScatterKind::assign, places, source,
-                             call.out(out, rest_of(out, out_offset)), 0);
+                             call.in_out(out, rest_of(out, out_offset)), 0);
     }
     return;
   }
@@ -141,7 +141,7 @@ void SliceUpdate::eval_gpu(const std::vector<array>& inputs, array& out) {
                               {update.shape(), strides, out.offset() + offset * static_cast<int64_t>(out.itemsize())}};
   collapse(lists);
   Call call;
-  const weft::View target = call.out(out, lists[1]);
+  const weft::View target = call.in_out(out, lists[1]);
   weft::kernels::binary(call.stream(), kOps[reduce_type_], target, call.in(update, lists[0]), target);
 }
 

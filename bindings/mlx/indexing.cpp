@@ -137,7 +137,7 @@ void Scatter::eval_gpu(const std::vector<array>& inputs, array& out) {
   const Shape sizes(updates.shape().begin() + index_rank, updates.shape().end());
   Call call;
   if (indices.empty()) {
-    const weft::View target = call.out(out, {sizes, out.strides(), out.offset()});
+    const weft::View target = call.in_out(out, {sizes, out.strides(), out.offset()});
     const weft::View update = call.in(updates);
     if (reduce_type_ == None) return weft::kernels::copy(call.stream(), update, target);
     constexpr weft::ScalarOp kOps[] = {weft::ScalarOp::max, weft::ScalarOp::min, weft::ScalarOp::add,
@@ -147,7 +147,7 @@ void Scatter::eval_gpu(const std::vector<array>& inputs, array& out) {
   const Tuples tuples = tuples_of(call, out, indices, axes_, sizes);
   weft::kernels::scatter_nd(call.stream(), kKinds[reduce_type_], tuples.indices,
                             call.in(updates, part_of(updates, tuples, index_rank, axes_.size())),
-                            call.out(out, whole_of(out, tuples, axes_.size(), sizes)));
+                            call.in_out(out, whole_of(out, tuples, axes_.size(), sizes)));
 }
 
 void ScatterAxis::eval_gpu(const std::vector<array>& inputs, array& out) {
@@ -156,7 +156,7 @@ void ScatterAxis::eval_gpu(const std::vector<array>& inputs, array& out) {
   Call call;
   weft::kernels::scatter_elements(
       call.stream(), reduce_type_ == Sum ? weft::kernels::ScatterKind::add : weft::kernels::ScatterKind::assign,
-      call.in(inputs[1]), call.in(inputs[2]), call.out(out), axis_);
+      call.in(inputs[1]), call.in(inputs[2]), call.in_out(out), axis_);
 }
 
 // Along the first axis each mask chooses the elements that its own part of the source replaces.
@@ -167,13 +167,7 @@ void MaskedScatter::eval_gpu(const std::vector<array>& inputs, array& out) {
   if (mask.size() == 0 || source.size() == 0) return;
   Call call;
   const weft::View count = call.temporary(DType::u32, {1});
-  const weft::View masks = call.in(mask), y = call.out(out);
-  weft::View x = call.in(source);
-  if (!x.is_dense()) {
-    const weft::View dense = call.temporary(x.dtype, x.shape());
-    weft::kernels::copy(call.stream(), x, dense);
-    x = dense;
-  }
+  const weft::View masks = call.in(mask), x = call.in_dense(source), y = call.in_out(out);
   const std::int64_t batches = mask.shape(0), each = x.count() / batches;
   const auto part = [](const weft::View& view, std::int64_t i) { return weft::kernels::slice(view, 0, i, i + 1); };
   for (std::int64_t i = 0; i < batches; ++i) {

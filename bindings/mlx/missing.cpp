@@ -22,8 +22,6 @@ WEFT_MISSING(BlockMaskedMM)
 WEFT_MISSING(Cholesky)
 WEFT_MISSING_MULTI(Eig)
 WEFT_MISSING_MULTI(Eigh)
-WEFT_MISSING(GatherMM)
-WEFT_MISSING(GatherQMM)
 WEFT_MISSING(GatherQQMM)
 WEFT_MISSING(Hadamard)
 WEFT_MISSING(Inverse)
@@ -31,38 +29,21 @@ WEFT_MISSING(Load)
 WEFT_MISSING_MULTI(LUF)
 WEFT_MISSING(QQMatmul)
 WEFT_MISSING_MULTI(QRF)
-WEFT_MISSING(QuantizedMatmul)
-WEFT_MISSING(SearchSorted)
 WEFT_MISSING(SegmentedMM)
 WEFT_MISSING_MULTI(SVD)
 
 namespace fast {
 
-bool ScaledDotProductAttention::use_fallback(const array&, const array&, const array&, bool, bool, bool, bool, bool,
-                                             bool, bool force_fused, Stream) {
-  if (force_fused) {
-    throw std::invalid_argument("[scaled_dot_product_attention] force_fused=True is not supported by Weft.");
-  }
-  return true;
-}
-bool ScaledDotProductAttention::supports_bool_mask() { return true; }
 bool ScaledDotProductAttentionVJP::use_fallback(const array&, Stream) { return true; }
 bool GatedDeltaUpdate::use_fallback(int, int, int, int, bool, Stream) { return true; }
 bool GatedDeltaUpdateVJP::use_fallback(int, int, int, int, Stream) { return true; }
 
 WEFT_DEFINED_BY_OTHERS(CrossEntropy)
-WEFT_DEFINED_BY_OTHERS(LayerNorm)
-WEFT_DEFINED_BY_OTHERS(RMSNorm)
 WEFT_DEFINED_BY_OTHERS(RoPE)
-WEFT_MISSING_MULTI(ConvertFP8)
 WEFT_MISSING_MULTI(CrossEntropyVJP)
 WEFT_MISSING_MULTI(CustomKernel)
 WEFT_MISSING_MULTI(GatedDeltaUpdate)
 WEFT_MISSING_MULTI(GatedDeltaUpdateVJP)
-WEFT_MISSING_MULTI(LayerNormVJP)
-WEFT_MISSING_MULTI(Quantize)
-WEFT_MISSING_MULTI(RMSNormVJP)
-WEFT_MISSING_MULTI(ScaledDotProductAttention)
 WEFT_MISSING_MULTI(ScaledDotProductAttentionVJP)
 
 }  // namespace fast
