@@ -1,11 +1,12 @@
 // Primitives of single elements: unary, binary and ternary ones, and the expressions that MLX's compile() makes of
 // them.
-#include "elementwise.h"
+#include <weft/expression.h>
 
 #include <typeindex>
 #include <unordered_map>
 
 #include "call.h"
+#include "map_in_parts.h"
 #include "mlx/backend/common/binary.h"
 #include "mlx/backend/common/compiled.h"
 #include "mlx/backend/common/ternary.h"
@@ -264,7 +265,24 @@ Build build_of(const Primitive& p) {
   return row == rows.end() ? nullptr : row->second;
 }
 
-weft::View operand(Call& call, const array& a, const Elements& elements) { return call.in_or_number(a, elements); }
+// Adds what a primitive computes of single elements to an expression: `args` are nodes, the results have type `out`.
+// False if it is no such primitive.
+bool append(Expression& e, const Primitive& primitive, const std::vector<int>& args, DType out,
+            std::vector<int>& results) {
+  if (typeid(primitive) == typeid(DivMod)) {
+    results = {arithmetic<floor_divide>(e, args), arithmetic<ScalarOp::remainder>(e, args)};
+  } else if (is_static_cast(primitive)) {
+    results = args;
+  } else if (const Build build = build_of(primitive)) {
+    results = {build(e, args)};
+  } else {
+    return false;
+  }
+  for (int& result : results) {
+    if (type_of(e, result) != out) result = e.cast(result, out);
+  }
+  return true;
+}
 
 // Records the expression over lists of elements of one shape, the results' behind those of the inputs.
 void record(const Expression& e, const std::vector<array>& inputs, std::vector<array>& outputs,
@@ -272,9 +290,9 @@ void record(const Expression& e, const std::vector<array>& inputs, std::vector<a
   collapse(lists);
   Call call;
   std::vector<weft::View> in, out;
-  for (size_t i = 0; i < inputs.size(); ++i) in.push_back(operand(call, inputs[i], lists[i]));
+  for (size_t i = 0; i < inputs.size(); ++i) in.push_back(call.in_or_number(inputs[i], lists[i]));
   for (size_t i = 0; i < outputs.size(); ++i) out.push_back(call.out(outputs[i], lists[inputs.size() + i]));
-  weft::kernels::map(call.stream(), e, in, out);
+  map_in_parts(call, e, in, out);
 }
 
 // The elements of arrays that an output without gaps is computed of: as they lie in memory if each has them in the
@@ -329,29 +347,6 @@ void elementwise(const Primitive& primitive, const std::vector<array>& inputs, a
 }
 
 }  // namespace
-
-bool append(Expression& e, const Primitive& primitive, const std::vector<int>& args, DType out,
-            std::vector<int>& results) {
-  if (typeid(primitive) == typeid(DivMod)) {
-    results = {arithmetic<floor_divide>(e, args), arithmetic<ScalarOp::remainder>(e, args)};
-  } else if (is_static_cast(primitive)) {
-    results = args;
-  } else if (const Build build = build_of(primitive)) {
-    results = {build(e, args)};
-  } else {
-    return false;
-  }
-  for (int& result : results) {
-    if (type_of(e, result) != out) result = e.cast(result, out);
-  }
-  return true;
-}
-
-void map(const Expression& e, const std::vector<array>& inputs, array& out) {
-  allocate(out);
-  std::vector<array> outputs{out};
-  record(e, inputs, outputs, elements_for(inputs, outputs));
-}
 
 }  // namespace webgpu
 
@@ -443,8 +438,6 @@ void Compiled::eval_gpu(const std::vector<array>& inputs, std::vector<array>& ou
   for (const array& out : outputs_) e.output(nodes.at(out.id()));
   for (array& out : outputs) allocate(out);
   if (outputs[0].size() == 0) return;
-  std::vector<array> broadcast;
-  for (const array& in : inputs) broadcast.push_back(in);
   std::vector<Elements> lists;
   for (const array& in : inputs) {
     // Scalars and smaller arrays broadcast to the outputs.

@@ -18,18 +18,15 @@
 
 namespace mlx::core {
 
-WEFT_MISSING(BlockMaskedMM)
 WEFT_MISSING(Cholesky)
 WEFT_MISSING_MULTI(Eig)
 WEFT_MISSING_MULTI(Eigh)
 WEFT_MISSING(GatherQQMM)
-WEFT_MISSING(Hadamard)
 WEFT_MISSING(Inverse)
 WEFT_MISSING(Load)
 WEFT_MISSING_MULTI(LUF)
 WEFT_MISSING(QQMatmul)
 WEFT_MISSING_MULTI(QRF)
-WEFT_MISSING(SegmentedMM)
 WEFT_MISSING_MULTI(SVD)
 
 namespace fast {
@@ -38,9 +35,7 @@ bool ScaledDotProductAttentionVJP::use_fallback(const array&, Stream) { return t
 bool GatedDeltaUpdate::use_fallback(int, int, int, int, bool, Stream) { return true; }
 bool GatedDeltaUpdateVJP::use_fallback(int, int, int, int, Stream) { return true; }
 
-WEFT_DEFINED_BY_OTHERS(CrossEntropy)
 WEFT_DEFINED_BY_OTHERS(RoPE)
-WEFT_MISSING_MULTI(CrossEntropyVJP)
 WEFT_MISSING_MULTI(CustomKernel)
 WEFT_MISSING_MULTI(GatedDeltaUpdate)
 WEFT_MISSING_MULTI(GatedDeltaUpdateVJP)

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "call.h"
+#include "mlx/backend/common/utils.h"
 #include "mlx/primitives.h"
 
 namespace mlx::core {
@@ -53,15 +54,15 @@ void RandomBits::eval_gpu(const std::vector<array>& inputs, array& out) {
   const weft::View counters = call.temporary(DType::u32, {2 * half});
   weft::kernels::arange(call.stream(), 0, 1, counters);
   if (words % 2) weft::kernels::fill(call.stream(), 0, weft::kernels::slice(counters, 0, -1));
-  // One after the other: [keys…, half].
-  weft::View key = call.in(keys);
-  key.layout.shape.pop_back();
-  const std::int64_t step = key.layout.strides.back();
-  key.layout.strides.pop_back();
-  key.layout.shape.push_back(1);
-  key.layout.strides.push_back(0);
-  weft::View second = key;
-  second.offset += step * sizeof(std::uint32_t);
+  // One after the other, [keys…, half], with as few axes as there can be.
+  auto [key_shape, key_strides] =
+      collapse_contiguous_dims(Shape(keys.shape().begin(), keys.shape().end() - 1),
+                               Strides(keys.strides().begin(), keys.strides().end() - 1));
+  key_shape.push_back(1);
+  key_strides.push_back(0);
+  const weft::View key = call.in(keys, {key_shape, key_strides, keys.offset()});
+  const int64_t second_offset = keys.offset() + keys.strides().back() * static_cast<int64_t>(keys.itemsize());
+  const weft::View second = call.in(keys, {key_shape, key_strides, second_offset});
   weft::Shape shape = key.shape();
   shape[-1] = half;
   const weft::View first_words = call.temporary(DType::u32, shape), second_words = call.temporary(DType::u32, shape);
