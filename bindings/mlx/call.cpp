@@ -42,18 +42,19 @@ weft::DType dtype(Dtype type) {
 }
 
 void collapse(std::vector<Elements>& lists) {
-  if (lists.front().shape.size() <= weft::kMaxRank) return;
+  const Elements::Sizes sizes = lists.front().shape;
+  if (sizes.size() <= weft::kMaxRank) return;
   std::vector<Strides> strides;
   for (const Elements& list : lists) strides.push_back(list.strides);
-  auto [shape, collapsed] = collapse_contiguous_dims(lists.front().shape, strides);
-  for (size_t i = 0; i < lists.size(); ++i) lists[i] = {shape, collapsed[i], lists[i].offset};
+  auto [shape, collapsed] = collapse_contiguous_dims(Shape(sizes.begin(), sizes.end()), strides);
+  for (size_t i = 0; i < lists.size(); ++i) lists[i] = Elements::of(shape, collapsed[i], lists[i].offset);
 }
 
-weft::Layout layout(const Shape& shape, const Strides& strides) {
+weft::Layout layout(const Elements& elements) {
   weft::Layout layout;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    layout.shape.push_back(shape[i]);
-    layout.strides.push_back(strides[i]);
+  for (size_t i = 0; i < elements.shape.size(); ++i) {
+    layout.shape.push_back(elements.shape[i]);
+    layout.strides.push_back(elements.strides[i]);
   }
   return layout;
 }
@@ -61,7 +62,7 @@ weft::Layout layout(const Shape& shape, const Strides& strides) {
 namespace {
 
 weft::View view(const weft::Buffer& buffer, Dtype type, const Elements& elements) {
-  const auto [shape, strides] = layout(elements.shape, elements.strides);
+  const auto [shape, strides] = layout(elements);
   return weft::View(buffer, elements.offset, dtype(type), shape, strides);
 }
 
@@ -92,8 +93,7 @@ weft::View Call::in_or_number(const array& a, const Elements& elements) {
 }
 
 weft::View Call::out(array& a, const Elements& elements) {
-  const auto [shape, strides] = layout(elements.shape, elements.strides);
-  const weft::Layout written{shape, strides};
+  const weft::Layout written = layout(elements);
   const bool overwrites = elements.offset == 0 && written.is_dense() &&
                           static_cast<size_t>(written.count()) * a.itemsize() == mirrored(a)->size();
   used_.push_back(mirrored(a));

@@ -16,11 +16,15 @@ weft::DType dtype(Dtype type);
 // Elements of an array's memory: sizes and strides as MLX has them, `offset` in bytes.
 struct Elements {
   // All elements of an array.
-  static Elements of(const array& a) { return {a.shape(), a.strides(), a.offset()}; }
+  static Elements of(const array& a) { return of(a.shape(), a.strides(), a.offset()); }
+  static Elements of(const Shape& shape, const Strides& strides, int64_t offset) {
+    return {Sizes(shape.begin(), shape.end()), strides, offset};
+  }
   // The memory of an array without gaps, one element after the other, whatever its shape.
-  static Elements flat(const array& a) { return {{static_cast<ShapeElem>(a.data_size())}, {1}, a.offset()}; }
+  static Elements flat(const array& a) { return {{static_cast<int64_t>(a.data_size())}, {1}, a.offset()}; }
 
-  Shape shape;
+  using Sizes = Strides;  // which have 64 bits, unlike MLX's shapes
+  Sizes shape;
   Strides strides;
   int64_t offset = 0;
 };
@@ -28,7 +32,7 @@ struct Elements {
 // Merges axes of lists of elements of one shape until they are at most as many as Weft takes.
 void collapse(std::vector<Elements>& lists);
 
-weft::Layout layout(const Shape& shape, const Strides& strides);
+weft::Layout layout(const Elements& elements);
 
 // Records one or more kernel calls: holds the recorder's lock, and brings the operands' current halves to the GPU.
 class Call {

@@ -19,7 +19,7 @@ namespace {
 // All elements of the array's memory from `offset` (bytes) on.
 Elements rest_of(const array& a, int64_t offset) {
   const auto count = (static_cast<int64_t>(mirrored(a)->size()) - offset) / a.itemsize();
-  return {{static_cast<ShapeElem>(count)}, {1}, offset};
+  return {{count}, {1}, offset};
 }
 
 }  // namespace
@@ -40,17 +40,18 @@ void copy_gpu_inplace(const array& in, array& out, const Shape& data_shape, cons
   Call call;
   if (ctype == CopyType::Scalar || ctype == CopyType::Vector) {
     const bool scalar = ctype == CopyType::Scalar;
-    const auto count = static_cast<ShapeElem>(scalar ? out.data_size() : in.data_size());
+    const auto count = static_cast<int64_t>(scalar ? out.data_size() : in.data_size());
     weft::kernels::copy(call.stream(), call.in_or_number(in, {{count}, {scalar ? 0 : 1}, in_offset}),
                         call.out(out, {{count}, {1}, out_offset}));
     return;
   }
-  std::vector<Elements> lists{{data_shape, i_strides, in_offset}, {data_shape, o_strides, out_offset}};
+  std::vector<Elements> lists{Elements::of(data_shape, i_strides, in_offset),
+                              Elements::of(data_shape, o_strides, out_offset)};
   if (ctype == CopyType::General) lists[1].strides = make_contiguous_strides(data_shape);
   if (dynamic_i_offset || dynamic_o_offset) {
     collapse(lists);
-    const weft::Layout read = layout(lists[0].shape, lists[0].strides);
-    const weft::Layout written = layout(lists[1].shape, lists[1].strides);
+    const weft::Layout read = layout(lists[0]);
+    const weft::Layout written = layout(lists[1]);
     weft::View source;
     if (dynamic_i_offset) {
       // The elements' places in memory are computed on the GPU, since nothing is read back.
@@ -137,8 +138,8 @@ void SliceUpdate::eval_gpu(const std::vector<array>& inputs, array& out) {
   }
   using enum weft::ScalarOp;
   constexpr weft::ScalarOp kOps[] = {max, min, add, mul};  // SliceUpdate::ReduceType
-  std::vector<Elements> lists{{update.shape(), update.strides(), update.offset()},
-                              {update.shape(), strides, out.offset() + offset * static_cast<int64_t>(out.itemsize())}};
+  const int64_t begin = out.offset() + offset * static_cast<int64_t>(out.itemsize());
+  std::vector<Elements> lists{Elements::of(update), Elements::of(update.shape(), strides, begin)};
   collapse(lists);
   Call call;
   const weft::View target = call.in_out(out, lists[1]);

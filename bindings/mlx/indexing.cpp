@@ -111,7 +111,8 @@ void Gather::eval_gpu(const std::vector<array>& inputs, array& out) {
   const std::vector<array> indices(inputs.begin() + 1, inputs.end());
   Call call;
   if (indices.empty()) {
-    weft::kernels::copy(call.stream(), call.in(in, {slice_sizes_, in.strides(), in.offset()}), call.out(out));
+    weft::kernels::copy(call.stream(), call.in(in, Elements::of(slice_sizes_, in.strides(), in.offset())),
+                        call.out(out));
     return;
   }
   const Tuples tuples = tuples_of(call, in, indices, axes_, slice_sizes_);
@@ -137,7 +138,7 @@ void Scatter::eval_gpu(const std::vector<array>& inputs, array& out) {
   const Shape sizes(updates.shape().begin() + index_rank, updates.shape().end());
   Call call;
   if (indices.empty()) {
-    const weft::View target = call.in_out(out, {sizes, out.strides(), out.offset()});
+    const weft::View target = call.in_out(out, Elements::of(sizes, out.strides(), out.offset()));
     const weft::View update = call.in(updates);
     if (reduce_type_ == None) return weft::kernels::copy(call.stream(), update, target);
     constexpr weft::ScalarOp kOps[] = {weft::ScalarOp::max, weft::ScalarOp::min, weft::ScalarOp::add,

@@ -33,9 +33,8 @@ weft::View mask_of_elements(Call& call, const array& mask, std::int64_t block, s
 void apply_mask(Call& call, const weft::View& x, const weft::View& mask, const weft::View& y) {
   weft::Expression e;
   const int value = e.input(x.dtype), factor = e.input(mask.dtype);
-  e.output(mask.dtype == DType::boolean
-               ? e.apply(weft::ScalarOp::select, {factor, value, e.constant(0, x.dtype)})
-               : e.apply(weft::ScalarOp::mul, {value, e.cast(factor, x.dtype)}));
+  e.output(mask.dtype == DType::boolean ? e.apply(weft::ScalarOp::select, {factor, value, e.constant(0, x.dtype)})
+                                        : e.apply(weft::ScalarOp::mul, {value, e.cast(factor, x.dtype)}));
   const weft::View inputs[] = {x, mask}, outputs[] = {y};
   weft::kernels::map(call.stream(), e, inputs, outputs);
 }
@@ -92,7 +91,8 @@ void SegmentedMM::eval_gpu(const std::vector<array>& inputs, array& out) {
     const auto bound = [&](int which) {
       return weft::View(ranges.buffer, ranges.offset + which * sizeof(std::uint32_t), DType::u32, shape, {2, 0, 0});
     };
-    const weft::View along(steps.buffer, 0, DType::u32, shape, axis == 0 ? weft::Strides{0, 1, 0} : weft::Strides{0, 0, 1});
+    const weft::View along(steps.buffer, 0, DType::u32, shape,
+                           axis == 0 ? weft::Strides{0, 1, 0} : weft::Strides{0, 0, 1});
     const weft::View operands[] = {x.broadcast_to(shape), along, bound(0), bound(1)}, results[] = {result};
     weft::kernels::map(call.stream(), e, operands, results);
     return result;

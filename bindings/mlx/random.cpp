@@ -55,14 +55,13 @@ void RandomBits::eval_gpu(const std::vector<array>& inputs, array& out) {
   weft::kernels::arange(call.stream(), 0, 1, counters);
   if (words % 2) weft::kernels::fill(call.stream(), 0, weft::kernels::slice(counters, 0, -1));
   // One after the other, [keys…, half], with as few axes as there can be.
-  auto [key_shape, key_strides] =
-      collapse_contiguous_dims(Shape(keys.shape().begin(), keys.shape().end() - 1),
-                               Strides(keys.strides().begin(), keys.strides().end() - 1));
+  auto [key_shape, key_strides] = collapse_contiguous_dims(Shape(keys.shape().begin(), keys.shape().end() - 1),
+                                                           Strides(keys.strides().begin(), keys.strides().end() - 1));
   key_shape.push_back(1);
   key_strides.push_back(0);
-  const weft::View key = call.in(keys, {key_shape, key_strides, keys.offset()});
+  const weft::View key = call.in(keys, Elements::of(key_shape, key_strides, keys.offset()));
   const int64_t second_offset = keys.offset() + keys.strides().back() * static_cast<int64_t>(keys.itemsize());
-  const weft::View second = call.in(keys, {key_shape, key_strides, second_offset});
+  const weft::View second = call.in(keys, Elements::of(key_shape, key_strides, second_offset));
   weft::Shape shape = key.shape();
   shape[-1] = half;
   const weft::View first_words = call.temporary(DType::u32, shape), second_words = call.temporary(DType::u32, shape);

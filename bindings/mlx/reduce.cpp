@@ -1,5 +1,11 @@
 // Reductions, scans, sorting, softmax.
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <utility>
+
 #include "call.h"
+#include "functions.h"
 #include "mlx/primitives.h"
 
 namespace mlx::core {
@@ -16,13 +22,69 @@ weft::View converted(Call& call, const weft::View& x, DType type) {
   return y;
 }
 
+// The real (0) or imaginary (1) parts of complex numbers.
+weft::View part(const weft::View& z, int which) {
+  weft::Strides strides = z.strides();
+  for (std::int64_t& stride : strides) stride *= 2;
+  return weft::View(z.buffer, z.offset + which * sizeof(float), DType::f32, z.shape(), strides);
+}
+
+// Complex numbers are in the order of their real parts, then of the imaginary ones; those with NaN come last. Sorted by
+// the second first, since sort() keeps the order of equal elements.
+void sort_complex(Call& call, const weft::View& x, const weft::View& y, int axis, bool indices) {
+  using enum weft::ScalarOp;
+  const auto temporary = [&](DType type) { return call.temporary(type, x.shape()); };
+  const weft::View second = temporary(DType::u32), keys = temporary(DType::f32), in_order = temporary(DType::f32);
+  const weft::View first = temporary(DType::u32);
+  weft::kernels::sort(call.stream(), part(x, 1), {}, second, {.axis = axis});
+  weft::Expression e;
+  const int re = e.input(DType::f32), im = e.input(DType::f32);
+  e.output(e.apply(select, {e.apply(is_nan, {im}), im, re}));
+  const weft::View parts[] = {part(x, 0), part(x, 1)}, results[] = {keys};
+  weft::kernels::map(call.stream(), e, parts, results);
+  weft::kernels::gather_elements(call.stream(), keys, second, in_order, axis);
+  weft::kernels::sort(call.stream(), in_order, {}, first, {.axis = axis});
+  const weft::View order = indices ? y : temporary(DType::u32);
+  weft::kernels::gather_elements(call.stream(), second, first, order, axis);
+  if (!indices) weft::kernels::gather_elements(call.stream(), x, order, y, axis);
+}
+
 void sort(const array& in, array& out, int axis, bool indices) {
   allocate(out);
   if (out.size() == 0) return;
   Call call;
-  const weft::View y = call.out(out);
+  const weft::View x = call.in(in), y = call.out(out);
+  if (x.dtype == DType::c64) return sort_complex(call, x, y, axis, indices);
   const std::optional<weft::View> none;
-  weft::kernels::sort(call.stream(), call.in(in), indices ? none : y, indices ? y : none, {.axis = axis});
+  weft::kernels::sort(call.stream(), x, indices ? none : y, indices ? y : none, {.axis = axis});
+}
+
+// A scan by a function of two elements, in which each step combines the results of twice as many elements (Hillis and
+// Steele, "Data parallel algorithms", 1986).
+void scan_by(Call& call, Build function, const weft::View& x, const weft::View& y, int axis, bool reverse,
+             bool exclusive, weft::Number of_none) {
+  using weft::kernels::kToEnd;
+  using weft::kernels::slice;
+  const std::int64_t count = x.shape()[axis];
+  const auto ordered = [&](const weft::View& view) { return reverse ? slice(view, axis, -1, INT64_MIN, -1) : view; };
+  weft::View from = call.temporary(x.dtype, x.shape()), to = call.temporary(x.dtype, x.shape());
+  if (exclusive) {
+    weft::kernels::fill(call.stream(), of_none, slice(from, axis, 0, 1));
+    if (count > 1) weft::kernels::copy(call.stream(), slice(ordered(x), axis, 0, -1), slice(from, axis, 1));
+  } else {
+    weft::kernels::copy(call.stream(), ordered(x), from);
+  }
+  weft::Expression e;
+  const int before = e.input(x.dtype), here = e.input(x.dtype);
+  e.output(function(e, {before, here}));
+  for (std::int64_t step = 1; step < count; step *= 2) {
+    weft::kernels::copy(call.stream(), slice(from, axis, 0, step), slice(to, axis, 0, step));
+    const weft::View operands[] = {slice(from, axis, 0, -step), slice(from, axis, step)};
+    const weft::View results[] = {slice(to, axis, step, kToEnd)};
+    weft::kernels::map(call.stream(), e, operands, results);
+    std::swap(from, to);
+  }
+  weft::kernels::copy(call.stream(), from, ordered(y));
 }
 
 }  // namespace
@@ -57,8 +119,16 @@ void Scan::eval_gpu(const std::vector<array>& inputs, array& out) {
   allocate(out);
   if (out.size() == 0) return;
   Call call;
-  weft::kernels::scan(call.stream(), kKinds[reduce_type_], call.in(inputs[0]), call.out(out), axis_,
-                      {.reverse = reverse_, .exclusive = !inclusive_});
+  weft::View x = call.in(inputs[0]), y = call.out(out);
+  const auto kind = kKinds[reduce_type_];
+  if (x.dtype == DType::c64 && kind != sum && kind != prod) {
+    const float of_none = std::numeric_limits<float>::infinity() * (kind == min ? 1 : -1);
+    return scan_by(call, scan_function(reduce_type_), x, y, axis_, reverse_, !inclusive_, of_none);
+  }
+  // Booleans have the bytes of the integers 0 and 1.
+  if (x.dtype == DType::boolean) x.dtype = DType::u8;
+  if (y.dtype == DType::boolean) y.dtype = DType::u8;
+  weft::kernels::scan(call.stream(), kind, x, y, axis_, {.reverse = reverse_, .exclusive = !inclusive_});
 }
 
 void Sort::eval_gpu(const std::vector<array>& inputs, array& out) { sort(inputs[0], out, axis_, false); }
