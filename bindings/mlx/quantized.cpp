@@ -1,5 +1,6 @@
 // Quantised weights, which Weft reads as MLX stores them.
 #include <array>
+#include <optional>
 
 #include "call.h"
 #include "mlx/fast_primitives.h"
@@ -8,6 +9,7 @@
 namespace mlx::core {
 
 using namespace webgpu;
+using weft::DType;
 using weft::kernels::QuantizedMatrix;
 
 namespace {
@@ -16,10 +18,6 @@ weft::kernels::QuantizedFormat format_of(QuantizationMode mode, int bits, int gr
   using enum weft::kernels::QuantizedScheme;
   constexpr std::array kSchemes = {affine, mxfp4, mxfp8, nvfp4};  // QuantizationMode
   return {.scheme = kSchemes[static_cast<size_t>(mode)], .bits = bits, .group = group_size};
-}
-
-void refuse_global_scale(bool given, const char* name) {
-  if (given) throw std::runtime_error(std::string("[") + name + "::eval_gpu] A global scale is not supported by Weft.");
 }
 
 // The matrix of which inputs[first] has the values; behind it are the scales, and of affine ones the biases.
@@ -34,11 +32,92 @@ QuantizedMatrix matrix_of(Call& call, const std::vector<array>& inputs, size_t f
 // How many arrays a matrix is.
 size_t parts(QuantizationMode mode) { return mode == QuantizationMode::Affine ? 3 : 2; }
 
+// What nvfp4 multiplies numbers by before their groups have scales of 8 bits, and divides weights by: the largest
+// product of a code and a scale, 6 · 448, over the global scale, which is one number.
+constexpr double kLargestWeight = 6 * 448;
+
+struct GlobalScale {
+  std::optional<weft::View> value;
+
+  weft::View of(const weft::Shape& shape) const {
+    return value->with_layout({shape, weft::Strides::filled(shape.rank(), 0)});
+  }
+};
+
+GlobalScale global_scale(Call& call, const std::vector<array>& inputs, size_t index) {
+  if (inputs.size() <= index) return {};
+  return {call.in(inputs[index])};
+}
+
+// An expression of a number and the global scale: the number times the scale over the largest weight.
+weft::Expression scaled(DType number, const GlobalScale& scale, DType result) {
+  weft::Expression e;
+  const int value = e.cast(e.input(number), DType::f32), global = e.cast(e.input(scale.value->dtype), DType::f32);
+  const int factor = e.apply(weft::ScalarOp::mul, {global, e.constant(1 / kLargestWeight, DType::f32)});
+  e.output(e.cast(e.apply(weft::ScalarOp::mul, {value, factor}), result));
+  return e;
+}
+
+void quantize(Call& call, const weft::View& x, const GlobalScale& scale, const QuantizedMatrix& w) {
+  if (!scale.value) return weft::kernels::quantize_weights(call.stream(), x, w);
+  weft::Expression e;
+  const int value = e.cast(e.input(x.dtype), DType::f32), global = e.cast(e.input(scale.value->dtype), DType::f32);
+  e.output(e.apply(weft::ScalarOp::mul, {value, e.apply(weft::ScalarOp::div, {e.constant(kLargestWeight, DType::f32),
+                                                                            global})}));
+  const weft::View encoded = call.temporary(DType::f32, x.shape());
+  const weft::View operands[] = {x, scale.of(x.shape())}, results[] = {encoded};
+  weft::kernels::map(call.stream(), e, operands, results);
+  weft::kernels::quantize_weights(call.stream(), encoded, w);
+}
+
+void dequantize(Call& call, const QuantizedMatrix& w, const GlobalScale& scale, const weft::View& y) {
+  if (!scale.value) return weft::kernels::dequantize_weights(call.stream(), w, y);
+  const weft::View weights = call.temporary(DType::f32, y.shape());
+  weft::kernels::dequantize_weights(call.stream(), w, weights);
+  const weft::View operands[] = {weights, scale.of(y.shape())}, results[] = {y};
+  weft::kernels::map(call.stream(), scaled(DType::f32, scale, y.dtype), operands, results);
+}
+
+void multiply(Call& call, const weft::View& x, const QuantizedMatrix& w, const std::optional<weft::View>& chosen,
+              const GlobalScale& scale, const weft::View& y, bool transposed) {
+  const weft::kernels::QuantizedMatmulOptions options{.transposed = transposed};
+  if (!scale.value) return weft::kernels::quantized_matmul(call.stream(), x, w, chosen, y, options);
+  const weft::Expression e = scaled(DType::f32, scale, y.dtype);
+  const weft::View operands[] = {scale.of(y.shape())};
+  weft::kernels::quantized_matmul(call.stream(), x, w, chosen, y, options, {&e, operands});
+}
+
+// Memory for weights of that shape, and what x becomes in it.
+QuantizedMatrix quantized(Call& call, const weft::View& x, QuantizationMode mode, int bits, int group_size,
+                          const GlobalScale& scale) {
+  weft::Shape values = x.shape(), scales = x.shape();
+  values[-1] = values[-1] * bits / 32;
+  scales[-1] /= group_size;
+  QuantizedMatrix w{.format = format_of(mode, bits, group_size), .values = call.temporary(DType::u32, values)};
+  w.scales = call.temporary(DType::u8, scales);
+  quantize(call, x, scale, w);
+  return w;
+}
+
+// What quantising leaves of x.
+weft::View rounded(Call& call, const weft::View& x, QuantizationMode mode, int bits, int group_size,
+                   const GlobalScale& scale) {
+  const weft::View result = call.temporary(DType::f32, x.shape());
+  dequantize(call, quantized(call, x, mode, bits, group_size, scale), scale, result);
+  return result;
+}
+
 // Its leading axes as one.
 weft::View flat_batch(const weft::View& x) {
   std::int64_t batch = 1;
   for (int axis = 0; axis < x.rank() - 2; ++axis) batch *= x.shape()[axis];
   return weft::View(x.buffer, x.offset, x.dtype, weft::Shape{batch, x.shape()[-2], x.shape()[-1]});
+}
+
+void flatten_batch(QuantizedMatrix& w) {
+  w.values = flat_batch(w.values);
+  w.scales = flat_batch(*w.scales);
+  if (w.zeros) w.zeros = flat_batch(*w.zeros);
 }
 
 // The matrices of x that the indices choose: their axes, then a matrix's.
@@ -59,38 +138,68 @@ void fast::Quantize::eval_gpu(const std::vector<array>& inputs, std::vector<arra
   if (outputs[0].size() == 0) return;
   Call call;
   if (dequantize_) {
-    refuse_global_scale(inputs.size() > parts(mode_), "Quantize");
-    const QuantizedMatrix w = matrix_of(call, inputs, 0, mode_, bits_, group_size_);
-    return weft::kernels::dequantize_weights(call.stream(), w, call.out(outputs[0]));
+    return dequantize(call, matrix_of(call, inputs, 0, mode_, bits_, group_size_),
+                      global_scale(call, inputs, parts(mode_)), call.out(outputs[0]));
   }
-  refuse_global_scale(inputs.size() > 1, "Quantize");
   QuantizedMatrix w{.format = format_of(mode_, bits_, group_size_), .values = call.out(outputs[0])};
   w.scales = call.out(outputs[1]);
   if (mode_ == QuantizationMode::Affine) w.zeros = call.out(outputs[2]);
-  weft::kernels::quantize_weights(call.stream(), call.in(inputs[0]), w);
+  quantize(call, call.in(inputs[0]), global_scale(call, inputs, 1), w);
 }
 
 void QuantizedMatmul::eval_gpu(const std::vector<array>& inputs, array& out) {
   allocate(out);
   if (out.size() == 0) return;
-  refuse_global_scale(inputs.size() > 1 + parts(mode_), "QuantizedMatmul");
   Call call;
   const QuantizedMatrix w = matrix_of(call, inputs, 1, mode_, bits_, group_size_);
-  weft::kernels::quantized_matmul(call.stream(), call.in(inputs[0]), w, {}, call.out(out), {.transposed = transpose_});
+  weft::View x = call.in(inputs[0]), y = call.out(out);
+  if (x.rank() == 1) {
+    x = x.broadcast_to({1, x.shape()[0]});
+    y = y.broadcast_to({1, y.shape()[0]});
+  }
+  multiply(call, x, w, {}, global_scale(call, inputs, 1 + parts(mode_)), y, transpose_);
 }
 
 void GatherQMM::eval_gpu(const std::vector<array>& inputs, array& out) {
   allocate(out);
   if (out.size() == 0) return;
-  refuse_global_scale(inputs.size() > 3 + parts(mode_), "GatherQMM");
   const array& rows = inputs[inputs.size() - 2];
   Call call;
   QuantizedMatrix w = matrix_of(call, inputs, 1, mode_, bits_, group_size_);
-  w.values = flat_batch(w.values);
-  w.scales = flat_batch(*w.scales);
-  if (w.zeros) w.zeros = flat_batch(*w.zeros);
-  weft::kernels::quantized_matmul(call.stream(), chosen(call, inputs[0], rows), w, call.in(inputs.back()),
-                                  call.out(out), {.transposed = transpose_});
+  flatten_batch(w);
+  GlobalScale scale;
+  if (inputs.size() > 3 + parts(mode_)) scale = global_scale(call, inputs, 1 + parts(mode_));
+  multiply(call, chosen(call, inputs[0], rows), w, call.in(inputs.back()), scale, call.out(out), transpose_);
+}
+
+// Both operands are quantised: x here, w before or here.
+void QQMatmul::eval_gpu(const std::vector<array>& inputs, array& out) {
+  allocate(out);
+  if (out.size() == 0) return;
+  Call call;
+  const bool ready = inputs[1].dtype() == uint32;
+  const size_t scales = ready ? 3 : 2;
+  const GlobalScale of_x = global_scale(call, inputs, scales), of_w = global_scale(call, inputs, scales + 1);
+  const QuantizedMatrix w = ready ? matrix_of(call, inputs, 1, mode_, bits_, group_size_)
+                                  : quantized(call, call.in(inputs[1]), mode_, bits_, group_size_, of_w);
+  multiply(call, rounded(call, call.in(inputs[0]), mode_, bits_, group_size_, of_x), w, {}, of_w, call.out(out), true);
+}
+
+void GatherQQMM::eval_gpu(const std::vector<array>& inputs, array& out) {
+  allocate(out);
+  if (out.size() == 0) return;
+  Call call;
+  const bool ready = inputs[1].dtype() == uint32;
+  const size_t scales = ready ? 5 : 4;
+  const GlobalScale of_x = global_scale(call, inputs, scales), of_w = global_scale(call, inputs, scales + 1);
+  QuantizedMatrix w =
+      ready ? QuantizedMatrix{.format = format_of(mode_, bits_, group_size_),
+                              .values = call.in_dense(inputs[1]),
+                              .scales = call.in_dense(inputs[4])}
+            : quantized(call, call.in(inputs[1]), mode_, bits_, group_size_, of_w);
+  flatten_batch(w);
+  const weft::View x = rounded(call, chosen(call, inputs[0], inputs[2]), mode_, bits_, group_size_, of_x);
+  multiply(call, x, w, call.in(inputs[3]), of_w, call.out(out), true);
 }
 
 void GatherMM::eval_gpu(const std::vector<array>& inputs, array& out) {

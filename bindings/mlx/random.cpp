@@ -74,7 +74,7 @@ void RandomBits::eval_gpu(const std::vector<array>& inputs, array& out) {
   const auto as_bytes = [&](const weft::View& view) {
     return weft::View(view.buffer, view.offset, DType::u8, weft::Shape{key_count, 4 * half});
   };
-  const weft::Buffer target = call.out(out).buffer;
+  const weft::Buffer target = call.out(out, Elements::flat(out)).buffer;
   const weft::View y(target, 0, DType::u8, weft::Shape{key_count, bytes});
   const std::int64_t first_bytes = std::min(4 * half, bytes);
   weft::kernels::copy(call.stream(), weft::kernels::slice(as_bytes(first_words), 1, 0, first_bytes),

@@ -1,4 +1,5 @@
 // Reductions, scans, sorting, softmax.
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -6,6 +7,7 @@
 
 #include "call.h"
 #include "functions.h"
+#include "mlx/backend/common/utils.h"
 #include "mlx/primitives.h"
 
 namespace mlx::core {
@@ -87,6 +89,30 @@ void scan_by(Call& call, Build function, const weft::View& x, const weft::View& 
   weft::kernels::copy(call.stream(), from, ordered(y));
 }
 
+// The least or greatest of complex numbers: of two halves of each axis, until one element is left.
+void reduce_complex(Call& call, Build function, weft::View x, const weft::View& y, const std::vector<int>& axes) {
+  using weft::kernels::slice;
+  weft::Expression e;
+  const int a = e.input(x.dtype), b = e.input(x.dtype);
+  e.output(function(e, {a, b}));
+  for (const int axis : axes) {
+    while (x.shape()[axis] > 1) {
+      const std::int64_t half = x.shape()[axis] / 2;
+      weft::Shape shape = x.shape();
+      shape[axis] -= half;
+      const weft::View next = call.temporary(x.dtype, shape);
+      const weft::View operands[] = {slice(x, axis, 0, half), slice(x, axis, -half)};
+      const weft::View results[] = {slice(next, axis, 0, half)};
+      weft::kernels::map(call.stream(), e, operands, results);
+      if (shape[axis] > half) {
+        weft::kernels::copy(call.stream(), slice(x, axis, half, half + 1), slice(next, axis, half));
+      }
+      x = next;
+    }
+  }
+  weft::kernels::copy(call.stream(), x, y);
+}
+
 }  // namespace
 
 void Reduce::eval_gpu(const std::vector<array>& inputs, array& out) {
@@ -97,10 +123,42 @@ void Reduce::eval_gpu(const std::vector<array>& inputs, array& out) {
   allocate(out);
   if (out.size() == 0) return;
   Call call;
-  weft::View x = call.in(inputs[0]);
+  const array& in = inputs[0];
+  std::vector<int> axes = axes_;
+  Elements elements = Elements::of(in), result = Elements::of(out);
+  if (in.ndim() > weft::kMaxRank) {
+    // The axes that stay, and behind them those that go, as few as there can be.
+    const auto merged = [&](bool stay) {
+      Shape shape;
+      Strides strides;
+      for (int axis = 0; axis < in.ndim(); ++axis) {
+        if (std::ranges::find(axes_, axis) == axes_.end() == stay) {
+          shape.push_back(in.shape(axis));
+          strides.push_back(in.strides()[axis]);
+        }
+      }
+      return collapse_contiguous_dims(shape, strides);
+    };
+    auto [shape, strides] = merged(true);
+    const auto [other_shape, other_strides] = merged(false);
+    axes.clear();
+    for (size_t i = 0; i < other_shape.size(); ++i) {
+      axes.push_back(static_cast<int>(shape.size()));
+      shape.push_back(other_shape[i]);
+      strides.push_back(other_strides[i]);
+    }
+    elements = Elements::of(shape, strides, in.offset());
+    for (const int axis : axes) shape[axis] = 1;
+    result = Elements::of(shape, make_contiguous_strides(shape), out.offset());
+  }
+  weft::View x = call.in(in, elements);
+  const weft::View y = call.out(out, result);
+  if (x.dtype == DType::c64 && x.count() > 0 && (reduce_type_ == Min || reduce_type_ == Max)) {
+    return reduce_complex(call, scan_function(reduce_type_ == Min ? Scan::Min : Scan::Max), x, y, axes);
+  }
   auto kind = (inputs[0].dtype() == bool_ ? kBooleanKinds : kKinds)[reduce_type_];
   if (x.dtype == DType::boolean && kind == prod) x = converted(call, x, dtype(out.dtype()));
-  weft::kernels::reduce(call.stream(), kind, x, call.out(out), axes_);
+  weft::kernels::reduce(call.stream(), kind, x, y, axes);
 }
 
 void ArgReduce::eval_gpu(const std::vector<array>& inputs, array& out) {
