@@ -79,10 +79,10 @@ void LayerNormVJP::eval_gpu(const std::vector<array>& inputs, std::vector<array>
   if (!has_bias) fill_zero(call, outputs[2]);
 }
 
-// Without sinks, and not where a derivative will be asked for.
-bool ScaledDotProductAttention::use_fallback(const array& q, const array&, const array&, bool, bool, bool,
+// Where derivatives for a mask or sinks may be asked for, MLX takes the definition by other primitives.
+bool ScaledDotProductAttention::use_fallback(const array& q, const array&, const array&, bool, bool has_arr_mask, bool,
                                              bool has_sinks, bool is_training, bool, bool force_fused, Stream s) {
-  const bool fused = s.device == Device::gpu && computes(q.dtype()) && !has_sinks && !is_training;
+  const bool fused = s.device == Device::gpu && computes(q.dtype()) && !(is_training && (has_arr_mask || has_sinks));
   if (force_fused && !fused) {
     throw std::invalid_argument(
         "[scaled_dot_product_attention] force_fused=True but no fused kernel supports the given arguments.");
@@ -90,16 +90,67 @@ bool ScaledDotProductAttention::use_fallback(const array& q, const array&, const
   return !fused;
 }
 
+bool ScaledDotProductAttentionVJP::use_fallback(const array& q, Stream s) {
+  return s.device == Device::cpu || !computes(q.dtype());
+}
+
 bool ScaledDotProductAttention::supports_bool_mask() { return true; }
 
 void ScaledDotProductAttention::eval_gpu(const std::vector<array>& inputs, std::vector<array>& outputs) {
-  allocate(outputs[0]);
+  for (array& out : outputs) allocate(out);
   if (outputs[0].size() == 0) return;
   Call call;
-  std::optional<weft::View> mask;
-  if (inputs.size() > 3) mask = call.in(inputs[3]);
-  weft::kernels::attention(call.stream(), call.in(inputs[0]), call.in(inputs[1]), call.in(inputs[2]), mask,
-                           call.out(outputs[0]), {.scale = scale_, .causal = do_causal_});
+  const weft::View q = call.in(inputs[0]), y = call.out(outputs[0]);
+  std::optional<weft::View> mask, log_sums;
+  if (inputs.size() > (has_sinks_ ? 4 : 3)) mask = call.in(inputs[3]);
+  const weft::Shape queries{q.shape()[0], q.shape()[1], q.shape()[2]};
+  if (output_logsumexp_) {
+    const weft::View sums = call.out(outputs[1]);
+    log_sums = weft::View(sums.buffer, sums.offset, sums.dtype, queries);
+  } else if (has_sinks_) {
+    log_sums = call.temporary(weft::DType::f32, queries);
+  }
+  weft::kernels::attention(call.stream(), q, call.in(inputs[1]), call.in(inputs[2]), mask, y,
+                           {.scale = scale_, .causal = do_causal_}, {}, log_sums);
+  if (!has_sinks_) return;
+  // A sink is another score of each query of a head, which has no value: y Σ / (Σ + exp(sink)), of weights' sums Σ.
+  const weft::View sinks = call.in(inputs.back());
+  weft::Expression e;
+  const int value = e.cast(e.input(y.dtype), weft::DType::f32), sum = e.input(weft::DType::f32);
+  const int sink = e.cast(e.input(sinks.dtype), weft::DType::f32);
+  const int share = e.apply(weft::ScalarOp::sigmoid, {e.apply(weft::ScalarOp::sub, {sum, sink})});
+  e.output(e.cast(e.apply(weft::ScalarOp::mul, {value, share}), y.dtype));
+  const auto along = [&](const weft::View& view, const weft::Strides& strides) {
+    return view.with_layout({y.shape(), strides});
+  };
+  const weft::Strides rows = log_sums->strides();
+  const weft::View operands[] = {y, along(*log_sums, {rows[0], rows[1], rows[2], 0}),
+                                 along(sinks, {0, sinks.strides()[0], 0, 0})};
+  const weft::View results[] = {y};
+  weft::kernels::map(call.stream(), e, operands, results);
+}
+
+// inputs: q, k, v, the result, its logarithms of sums, and its cotangent.
+void ScaledDotProductAttentionVJP::eval_gpu(const std::vector<array>& inputs, std::vector<array>& outputs) {
+  for (array& out : outputs) allocate(out);
+  if (inputs[3].size() == 0) return;
+  Call call;
+  const weft::View q = call.in(inputs[0]), k = call.in(inputs[1]), v = call.in(inputs[2]);
+  const weft::View y = call.in(inputs[3]), g = call.in(inputs[5]);
+  const weft::Shape queries{q.shape()[0], q.shape()[1], q.shape()[2]};
+  const weft::View sums = call.in_dense(inputs[4]), log_sums(sums.buffer, sums.offset, sums.dtype, queries);
+  const weft::View delta = call.temporary(weft::DType::f32, queries);
+  weft::Expression product;
+  const int cotangent = product.cast(product.input(g.dtype), weft::DType::f32);
+  const int result = product.cast(product.input(y.dtype), weft::DType::f32);
+  product.output(product.apply(weft::ScalarOp::mul, {cotangent, result}));
+  const weft::View operands[] = {y};
+  const int axes[] = {-1};
+  weft::kernels::reduce(call.stream(), weft::kernels::ReduceKind::sum, g, delta, axes, 0,
+                        {.prologue = {&product, operands}});
+  weft::kernels::attention_gradient(call.stream(), q, k, v, g, log_sums, delta, {}, call.out(outputs[0]),
+                                    call.out(outputs[1]), call.out(outputs[2]),
+                                    {.scale = scale_, .causal = do_causal_});
 }
 
 // Saturated 8-bit floats; what is no number is the largest one.

@@ -29,7 +29,6 @@ WEFT_MISSING_MULTI(SVD)
 
 namespace fast {
 
-bool ScaledDotProductAttentionVJP::use_fallback(const array&, Stream) { return true; }
 bool GatedDeltaUpdate::use_fallback(int, int, int, int, bool, Stream) { return true; }
 bool GatedDeltaUpdateVJP::use_fallback(int, int, int, int, Stream) { return true; }
 
@@ -37,7 +36,6 @@ WEFT_DEFINED_BY_OTHERS(RoPE)
 WEFT_MISSING_MULTI(CustomKernel)
 WEFT_MISSING_MULTI(GatedDeltaUpdate)
 WEFT_MISSING_MULTI(GatedDeltaUpdateVJP)
-WEFT_MISSING_MULTI(ScaledDotProductAttentionVJP)
 
 }  // namespace fast
 
