@@ -41,13 +41,24 @@ weft::DType dtype(Dtype type) {
   throw std::invalid_argument("an unknown type");
 }
 
-void collapse(std::vector<Elements>& lists) {
+void for_each_part(std::vector<Elements> lists, const std::vector<size_t>& bytes,
+                   const std::function<void(const std::vector<Elements>&)>& use) {
   const Elements::Sizes sizes = lists.front().shape;
-  if (sizes.size() <= weft::kMaxRank) return;
+  if (sizes.size() <= weft::kMaxRank) return use(lists);
   std::vector<Strides> strides;
   for (const Elements& list : lists) strides.push_back(list.strides);
   auto [shape, collapsed] = collapse_contiguous_dims(Shape(sizes.begin(), sizes.end()), strides);
   for (size_t i = 0; i < lists.size(); ++i) lists[i] = Elements::of(shape, collapsed[i], lists[i].offset);
+  if (shape.size() <= weft::kMaxRank) return use(lists);
+  for (ShapeElem index = 0; index < shape[0]; ++index) {
+    std::vector<Elements> parts = lists;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      parts[i].offset += index * parts[i].strides[0] * static_cast<int64_t>(bytes[i]);
+      parts[i].shape.erase(parts[i].shape.begin());
+      parts[i].strides.erase(parts[i].strides.begin());
+    }
+    for_each_part(std::move(parts), bytes, use);
+  }
 }
 
 weft::Layout layout(const Elements& elements) {

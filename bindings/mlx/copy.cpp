@@ -49,7 +49,6 @@ void copy_gpu_inplace(const array& in, array& out, const Shape& data_shape, cons
                               Elements::of(data_shape, o_strides, out_offset)};
   if (ctype == CopyType::General) lists[1].strides = make_contiguous_strides(data_shape);
   if (dynamic_i_offset || dynamic_o_offset) {
-    collapse(lists);
     const weft::Layout read = layout(lists[0]);
     const weft::Layout written = layout(lists[1]);
     weft::View source;
@@ -68,8 +67,9 @@ void copy_gpu_inplace(const array& in, array& out, const Shape& data_shape, cons
     }
     return;
   }
-  collapse(lists);
-  weft::kernels::copy(call.stream(), call.in_or_number(in, lists[0]), call.out(out, lists[1]));
+  for_each_part(lists, {in.itemsize(), out.itemsize()}, [&](const std::vector<Elements>& parts) {
+    weft::kernels::copy(call.stream(), call.in_or_number(in, parts[0]), call.out(out, parts[1]));
+  });
 }
 
 void fill_gpu(const array& val, array& out, const Stream& s) {
@@ -139,11 +139,12 @@ void SliceUpdate::eval_gpu(const std::vector<array>& inputs, array& out) {
   using enum weft::ScalarOp;
   constexpr weft::ScalarOp kOps[] = {max, min, add, mul};  // SliceUpdate::ReduceType
   const int64_t begin = out.offset() + offset * static_cast<int64_t>(out.itemsize());
-  std::vector<Elements> lists{Elements::of(update), Elements::of(update.shape(), strides, begin)};
-  collapse(lists);
+  const std::vector<Elements> lists{Elements::of(update), Elements::of(update.shape(), strides, begin)};
   Call call;
-  const weft::View target = call.in_out(out, lists[1]);
-  weft::kernels::binary(call.stream(), kOps[reduce_type_], target, call.in(update, lists[0]), target);
+  for_each_part(lists, {update.itemsize(), out.itemsize()}, [&](const std::vector<Elements>& parts) {
+    const weft::View target = call.in_out(out, parts[1]);
+    weft::kernels::binary(call.stream(), kOps[reduce_type_], target, call.in(update, parts[0]), target);
+  });
 }
 
 }  // namespace mlx::core

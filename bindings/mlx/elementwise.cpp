@@ -18,13 +18,17 @@ using weft::DType;
 using weft::Expression;
 // Records the expression over lists of elements of one shape, the results' behind those of the inputs.
 void record(const Expression& e, const std::vector<array>& inputs, std::vector<array>& outputs,
-            std::vector<Elements> lists) {
-  collapse(lists);
+            const std::vector<Elements>& lists) {
+  std::vector<size_t> bytes;
+  for (const array& in : inputs) bytes.push_back(in.itemsize());
+  for (const array& out : outputs) bytes.push_back(out.itemsize());
   Call call;
-  std::vector<weft::View> in, out;
-  for (size_t i = 0; i < inputs.size(); ++i) in.push_back(call.in_or_number(inputs[i], lists[i]));
-  for (size_t i = 0; i < outputs.size(); ++i) out.push_back(call.out(outputs[i], lists[inputs.size() + i]));
-  map_in_parts(call, e, in, out);
+  for_each_part(lists, bytes, [&](const std::vector<Elements>& parts) {
+    std::vector<weft::View> in, out;
+    for (size_t i = 0; i < inputs.size(); ++i) in.push_back(call.in_or_number(inputs[i], parts[i]));
+    for (size_t i = 0; i < outputs.size(); ++i) out.push_back(call.out(outputs[i], parts[inputs.size() + i]));
+    map_in_parts(call, e, in, out);
+  });
 }
 
 // The elements of arrays that an output without gaps is computed of: as they lie in memory if each has them in the

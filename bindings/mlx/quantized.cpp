@@ -1,4 +1,5 @@
 // Quantised weights, which Weft reads as MLX stores them.
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -33,14 +34,24 @@ QuantizedMatrix matrix_of(Call& call, const std::vector<array>& inputs, size_t f
 size_t parts(QuantizationMode mode) { return mode == QuantizationMode::Affine ? 3 : 2; }
 
 // What nvfp4 multiplies numbers by before their groups have scales of 8 bits, and divides weights by: the largest
-// product of a code and a scale, 6 · 448, over the global scale, which is one number.
+// product of a code and a scale, 6 · 448, over the global scale: one number, or one for each matrix.
 constexpr double kLargestWeight = 6 * 448;
 
 struct GlobalScale {
   std::optional<weft::View> value;
 
+  // For elements of that shape, whose first axes are those of the scales.
   weft::View of(const weft::Shape& shape) const {
-    return value->with_layout({shape, weft::Strides::filled(shape.rank(), 0)});
+    weft::Strides strides = weft::Strides::filled(shape.rank(), 0);
+    if (value->count() > 1) std::ranges::copy(value->strides(), strides.begin());
+    return value->with_layout({shape, strides});
+  }
+  // Those of the matrices that the indices choose.
+  GlobalScale chosen_by(Call& call, const weft::View& indices) const {
+    if (!value || value->count() == 1) return *this;
+    const weft::View scales = call.temporary(value->dtype, indices.shape());
+    weft::kernels::gather(call.stream(), *value, indices, scales, 0);
+    return {scales};
   }
 };
 
@@ -169,7 +180,9 @@ void GatherQMM::eval_gpu(const std::vector<array>& inputs, array& out) {
   flatten_batch(w);
   GlobalScale scale;
   if (inputs.size() > 3 + parts(mode_)) scale = global_scale(call, inputs, 1 + parts(mode_));
-  multiply(call, chosen(call, inputs[0], rows), w, call.in(inputs.back()), scale, call.out(out), transpose_);
+  const weft::View matrices = call.in(inputs.back());
+  multiply(call, chosen(call, inputs[0], rows), w, matrices, scale.chosen_by(call, matrices), call.out(out),
+           transpose_);
 }
 
 // Both operands are quantised: x here, w before or here.
@@ -199,7 +212,8 @@ void GatherQQMM::eval_gpu(const std::vector<array>& inputs, array& out) {
             : quantized(call, call.in(inputs[1]), mode_, bits_, group_size_, of_w);
   flatten_batch(w);
   const weft::View x = rounded(call, chosen(call, inputs[0], inputs[2]), mode_, bits_, group_size_, of_x);
-  multiply(call, x, w, call.in(inputs[3]), of_w, call.out(out), true);
+  const weft::View matrices = call.in(inputs[3]);
+  multiply(call, x, w, matrices, of_w.chosen_by(call, matrices), call.out(out), true);
 }
 
 void GatherMM::eval_gpu(const std::vector<array>& inputs, array& out) {

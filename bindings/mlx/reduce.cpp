@@ -7,7 +7,7 @@
 
 #include "call.h"
 #include "functions.h"
-#include "mlx/backend/common/utils.h"
+#include "mlx/backend/gpu/copy.h"
 #include "mlx/primitives.h"
 
 namespace mlx::core {
@@ -122,35 +122,23 @@ void Reduce::eval_gpu(const std::vector<array>& inputs, array& out) {
   constexpr weft::kernels::ReduceKind kBooleanKinds[] = {all, any, count, prod, all, any};
   allocate(out);
   if (out.size() == 0) return;
-  Call call;
-  const array& in = inputs[0];
+  array in = inputs[0];
   std::vector<int> axes = axes_;
   Elements elements = Elements::of(in), result = Elements::of(out);
   if (in.ndim() > weft::kMaxRank) {
-    // The axes that stay, and behind them those that go, as few as there can be.
-    const auto merged = [&](bool stay) {
-      Shape shape;
-      Strides strides;
-      for (int axis = 0; axis < in.ndim(); ++axis) {
-        if (std::ranges::find(axes_, axis) == axes_.end() == stay) {
-          shape.push_back(in.shape(axis));
-          strides.push_back(in.strides()[axis]);
-        }
-      }
-      return collapse_contiguous_dims(shape, strides);
-    };
-    auto [shape, strides] = merged(true);
-    const auto [other_shape, other_strides] = merged(false);
-    axes.clear();
-    for (size_t i = 0; i < other_shape.size(); ++i) {
-      axes.push_back(static_cast<int>(shape.size()));
-      shape.push_back(other_shape[i]);
-      strides.push_back(other_strides[i]);
+    // Of more axes than Weft takes: those that stay as one, and those that go as another.
+    std::vector<int> order;
+    for (int axis = 0; axis < in.ndim(); ++axis) {
+      if (std::ranges::find(axes_, axis) == axes_.end()) order.push_back(axis);
     }
-    elements = Elements::of(shape, strides, in.offset());
-    for (const int axis : axes) shape[axis] = 1;
-    result = Elements::of(shape, make_contiguous_strides(shape), out.offset());
+    order.insert(order.end(), axes_.begin(), axes_.end());
+    in = contiguous_copy_gpu(transpose_in_eval(in, order), stream());
+    const auto rows = static_cast<int64_t>(out.size()), columns = static_cast<int64_t>(in.size() / out.size());
+    axes = {1};
+    elements = {{rows, columns}, {columns, 1}, in.offset()};
+    result = {{rows, 1}, {1, 1}, out.offset()};
   }
+  Call call;
   weft::View x = call.in(in, elements);
   const weft::View y = call.out(out, result);
   if (x.dtype == DType::c64 && x.count() > 0 && (reduce_type_ == Min || reduce_type_ == Max)) {
