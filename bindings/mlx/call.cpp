@@ -80,6 +80,7 @@ weft::View view(const weft::Buffer& buffer, Dtype type, const Elements& elements
 }  // namespace
 
 Call::~Call() {
+  recorder().recorded();
   for (MirroredBuffer* buffer : used_) buffer->recorded();
 }
 

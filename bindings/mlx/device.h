@@ -69,11 +69,9 @@ class Recorder {
   Recorder() : encoder_(device()) {}
 
   std::unique_lock<std::recursive_mutex> lock() { return std::unique_lock(mutex_); }
-  // With the lock held.
-  weft::gpu::Encoder& encoder() {
-    empty_ = false;
-    return encoder_;
-  }
+  // With the lock held; recorded() says that the encoder was given work.
+  weft::gpu::Encoder& encoder() { return encoder_; }
+  void recorded() { empty_ = false; }
   // Counts submissions: work that was recorded in this batch has not been submitted.
   std::uint64_t batch() const { return batch_; }
   // Submits what is recorded. The result is ready when that, and all that was submitted before, is done.

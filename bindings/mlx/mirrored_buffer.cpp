@@ -1,7 +1,11 @@
 #include "mirrored_buffer.h"
 
+#include <weft/error.h>
+
 #include <algorithm>
 #include <cstring>
+
+#include "mlx/memory.h"
 
 namespace mlx::core::webgpu {
 
@@ -48,8 +52,15 @@ std::shared_ptr<MirroredBuffer::ReadFuture> MirroredBuffer::readback(std::unique
 }
 
 void MirroredBuffer::make_device() {
-  // Kernels bind whole words.
-  if (!device_) device_ = device().allocate(std::max<std::size_t>((size_ + 3) / 4 * 4, 4));
+  if (device_) return;
+  const std::size_t whole_words = std::max<std::size_t>((size_ + 3) / 4 * 4, 4);  // as kernels bind them
+  try {
+    device_ = device().allocate(whole_words);
+  } catch (const weft::OutOfMemory&) {
+    // What MLX keeps to use again has memory of the GPU, too.
+    clear_cache();
+    device_ = device().allocate(whole_words);
+  }
 }
 
 void MirroredBuffer::upload() {
