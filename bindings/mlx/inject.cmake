@@ -43,8 +43,9 @@ function(weft_mlx_backend)
   set(gpu ${PROJECT_SOURCE_DIR}/mlx/backend/gpu)
   target_sources(mlx PRIVATE ${ours} ${gpu}/primitives.cpp ${gpu}/copy.cpp ${gpu}/slicing.cpp)
   target_link_libraries(mlx PRIVATE $<BUILD_INTERFACE:weft::kernels>)
-  # Programs that link MLX see MLX alone.
-  target_link_options(mlx PRIVATE LINKER:--exclude-libs,ALL)
+  # Programs that link MLX see MLX alone. It finds what it loads beside itself.
+  target_link_options(mlx PRIVATE LINKER:--exclude-libs,ALL LINKER:--disable-new-dtags)
+  set_target_properties(mlx PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH $ORIGIN)
   if(TARGET tests)
     target_sources(tests PRIVATE ${PROJECT_SOURCE_DIR}/tests/gpu_tests.cpp)
   endif()

@@ -75,15 +75,37 @@ build_mlx() {
     fail "the build of MLX failed; the first error is above"
 }
 
+# make_mlx_python: sets mlx_python to a Python that has MLX's front end.
+make_mlx_python() {
+  local directory=$mlx_build/python requirements=$project/bindings/mlx/requirements.txt
+  mlx_python=$directory/bin/python
+  [[ $requirements -nt $directory/.complete ]] || return 0
+  rm -rf -- "$directory"
+  "${prefix[@]}" python3 -m venv "$directory" >&2 &&
+    "${prefix[@]}" "$mlx_python" -m pip install --quiet --disable-pip-version-check --no-deps -r "$requirements" >&2 ||
+    fail "MLX's Python package could not be fetched: see pip's message above"
+  touch "$directory/.complete"
+}
+
 verb_mlx() {
-  local part=${1:-}
-  (($#)) && shift
+  local part=${1:-} library=$mlx_build/$preset/libmlx.so
+  (($# == 0)) || shift
+  # Without a word on the device tests run on the software GPU.
+  export WEFT_DEVICE=${WEFT_DEVICE:-llvmpipe}
   case $part in
-    build) build_mlx "$@" ;;
+    build)
+      build_mlx "$@"
+      (($#)) || "${prefix[@]}" python3 "$project/bindings/mlx/wheel.py" "$library" 0.32.4 "$mlx_build"
+      ;;
     test)
       build_mlx
-      exec "${prefix[@]}" "$mlx_build/$preset/tests/tests" "$@"
+      exec "${prefix[@]}" "$mlx_build/$preset/tests/tests" --test-case-exclude='*gguf*' "$@"
       ;;
-    *) usage_error "./dev mlx needs build or test, got '$part'" ;;
+    python-test)
+      build_mlx
+      make_mlx_python
+      exec "${prefix[@]}" "$mlx_python" "$project/bindings/mlx/python_suite.py" "$mlx_source" "$library" "$@"
+      ;;
+    *) usage_error "./dev mlx needs build, test or python-test, got '$part'" ;;
   esac
 }
