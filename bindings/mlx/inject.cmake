@@ -11,7 +11,6 @@ find_package(doctest REQUIRED)
 
 set(BUILD_SHARED_LIBS ON)
 set(MLX_BUILD_GGUF OFF)
-set(MLX_BUILD_EXAMPLES OFF)
 set(USE_SYSTEM_FMT ON)
 
 # What MLX would fetch are the system's packages, in folders with the structure of their sources.
