@@ -30,8 +30,9 @@ struct Elements {
   int64_t offset = 0;
 };
 
-// Calls `use` with lists of elements of one shape that have at most as many axes as Weft takes: axes are merged if there
-// are more, and if there still are, it is called for each index of the first ones. `bytes`: those of an element of each.
+// Calls `use` with lists of elements of one shape that have at most as many axes as Weft takes: axes are merged if
+// there are more, and if there still are, it is called for each index of the first ones. `bytes`: those of an element
+// of each.
 void for_each_part(std::vector<Elements> lists, const std::vector<size_t>& bytes,
                    const std::function<void(const std::vector<Elements>&)>& use);
 

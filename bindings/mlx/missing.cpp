@@ -12,17 +12,12 @@
   void Primitive::eval_gpu(const std::vector<array>&, std::vector<array>&) {       \
     throw std::runtime_error("[" #Primitive "::eval_gpu] Not supported by Weft."); \
   }
-#define WEFT_DEFINED_BY_OTHERS(Primitive)               \
-  bool Primitive::use_fallback(Stream) { return true; } \
-  WEFT_MISSING_MULTI(Primitive)
-
 namespace mlx::core {
 
 WEFT_MISSING(Cholesky)
 WEFT_MISSING_MULTI(Eig)
 WEFT_MISSING_MULTI(Eigh)
 WEFT_MISSING(Inverse)
-WEFT_MISSING(Load)
 WEFT_MISSING_MULTI(LUF)
 WEFT_MISSING_MULTI(QRF)
 WEFT_MISSING_MULTI(SVD)
@@ -32,7 +27,6 @@ namespace fast {
 bool GatedDeltaUpdate::use_fallback(int, int, int, int, bool, Stream) { return true; }
 bool GatedDeltaUpdateVJP::use_fallback(int, int, int, int, Stream) { return true; }
 
-WEFT_DEFINED_BY_OTHERS(RoPE)
 WEFT_MISSING_MULTI(CustomKernel)
 WEFT_MISSING_MULTI(GatedDeltaUpdate)
 WEFT_MISSING_MULTI(GatedDeltaUpdateVJP)

@@ -73,8 +73,8 @@ void quantize(Call& call, const weft::View& x, const GlobalScale& scale, const Q
   if (!scale.value) return weft::kernels::quantize_weights(call.stream(), x, w);
   weft::Expression e;
   const int value = e.cast(e.input(x.dtype), DType::f32), global = e.cast(e.input(scale.value->dtype), DType::f32);
-  e.output(e.apply(weft::ScalarOp::mul, {value, e.apply(weft::ScalarOp::div, {e.constant(kLargestWeight, DType::f32),
-                                                                            global})}));
+  e.output(e.apply(weft::ScalarOp::mul,
+                   {value, e.apply(weft::ScalarOp::div, {e.constant(kLargestWeight, DType::f32), global})}));
   const weft::View encoded = call.temporary(DType::f32, x.shape());
   const weft::View operands[] = {x, scale.of(x.shape())}, results[] = {encoded};
   weft::kernels::map(call.stream(), e, operands, results);
@@ -205,11 +205,10 @@ void GatherQQMM::eval_gpu(const std::vector<array>& inputs, array& out) {
   const bool ready = inputs[1].dtype() == uint32;
   const size_t scales = ready ? 5 : 4;
   const GlobalScale of_x = global_scale(call, inputs, scales), of_w = global_scale(call, inputs, scales + 1);
-  QuantizedMatrix w =
-      ready ? QuantizedMatrix{.format = format_of(mode_, bits_, group_size_),
-                              .values = call.in_dense(inputs[1]),
-                              .scales = call.in_dense(inputs[4])}
-            : quantized(call, call.in(inputs[1]), mode_, bits_, group_size_, of_w);
+  QuantizedMatrix w = ready ? QuantizedMatrix{.format = format_of(mode_, bits_, group_size_),
+                                              .values = call.in_dense(inputs[1]),
+                                              .scales = call.in_dense(inputs[4])}
+                            : quantized(call, call.in(inputs[1]), mode_, bits_, group_size_, of_w);
   flatten_batch(w);
   const weft::View x = rounded(call, chosen(call, inputs[0], inputs[2]), mode_, bits_, group_size_, of_x);
   const weft::View matrices = call.in(inputs[3]);
