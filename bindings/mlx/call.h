@@ -16,6 +16,8 @@ weft::DType dtype(Dtype type);
 
 // Elements of an array's memory: sizes and strides as MLX has them, `offset` in bytes.
 struct Elements {
+  using Sizes = Strides;  // which have 64 bits, unlike MLX's shapes
+
   // All elements of an array.
   static Elements of(const array& a) { return of(a.shape(), a.strides(), a.offset()); }
   static Elements of(const Shape& shape, const Strides& strides, int64_t offset) {
@@ -24,7 +26,6 @@ struct Elements {
   // The memory of an array without gaps, one element after the other, whatever its shape.
   static Elements flat(const array& a) { return {{static_cast<int64_t>(a.data_size())}, {1}, a.offset()}; }
 
-  using Sizes = Strides;  // which have 64 bits, unlike MLX's shapes
   Sizes shape;
   Strides strides;
   int64_t offset = 0;
@@ -51,10 +52,10 @@ class Call {
   // What a kernel reads.
   weft::View in(const array& a) { return in(a, Elements::of(a)); }
   weft::View in(const array& a, const Elements& elements);
-  // The same in row-major order, copied if it is not.
-  weft::View in_dense(const array& a);
   // The same of a kernel that takes a number in the place of an operand that has one element.
   weft::View in_or_number(const array& a, const Elements& elements);
+  // All elements in row-major order, copied if they are not.
+  weft::View in_dense(const array& a);
   // What a kernel writes, all of it. Elements of the array's memory that are not among these stay.
   weft::View out(array& a) { return out(a, Elements::of(a)); }
   weft::View out(array& a, const Elements& elements);

@@ -16,6 +16,7 @@ namespace {
 
 using weft::DType;
 using weft::Expression;
+
 // Records the expression over lists of elements of one shape, the results' behind those of the inputs.
 void record(const Expression& e, const std::vector<array>& inputs, std::vector<array>& outputs,
             const std::vector<Elements>& lists) {
@@ -83,7 +84,6 @@ void elementwise(const Primitive& primitive, const std::vector<array>& inputs, a
 }
 
 }  // namespace
-
 }  // namespace webgpu
 
 #define WEFT_ELEMENTWISE(Primitive) \

@@ -12,6 +12,8 @@ find_package(doctest REQUIRED)
 set(BUILD_SHARED_LIBS ON)
 set(MLX_BUILD_GGUF OFF)
 set(USE_SYSTEM_FMT ON)
+# MLX uses functions of shared pointers that C++20 advises against, in a header that all its sources include.
+add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang,AppleClang>:-Wno-deprecated-declarations>)
 
 # What MLX would fetch are the system's packages, in folders with the structure of their sources.
 set(FETCHCONTENT_FULLY_DISCONNECTED ON)

@@ -1,5 +1,5 @@
-// What has no kernel yet, and what MLX itself does not compute on GPUs: an error of MLX's kind, never the CPU in
-// silence. Of the fast primitives MLX takes their definitions by other primitives, which run on the GPU.
+// What MLX itself does not compute on GPUs, kernels in Metal's and CUDA's languages, and distributed arrays: an error
+// of MLX's kind, never the CPU in silence. Gated delta updates are made of other primitives, which run on the GPU.
 #include "mlx/distributed/primitives.h"
 #include "mlx/fast_primitives.h"
 #include "mlx/primitives.h"
@@ -12,6 +12,7 @@
   void Primitive::eval_gpu(const std::vector<array>&, std::vector<array>&) {       \
     throw std::runtime_error("[" #Primitive "::eval_gpu] Not supported by Weft."); \
   }
+
 namespace mlx::core {
 
 WEFT_MISSING(Cholesky)
