@@ -18,7 +18,7 @@ namespace {
 
 // All elements of the array's memory from `offset` (bytes) on.
 Elements rest_of(const array& a, int64_t offset) {
-  const auto count = (static_cast<int64_t>(mirrored(a)->size()) - offset) / a.itemsize();
+  const auto count = (static_cast<int64_t>(mirrored(a)->size()) - offset) / static_cast<int64_t>(a.itemsize());
   return {{count}, {1}, offset};
 }
 
