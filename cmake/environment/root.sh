@@ -3,7 +3,7 @@
 # in the user's cache, and enters it. Part of ./dev, which sources it.
 #
 # Sets, for the rest of ./dev: environment (host, bwrap or chroot) and prefix, the words before a
-# command that runs it in the environment.
+# command that runs it in the environment; environment_settings, variables of every environment in which is compiled.
 
 readonly root_format=1 # counts up when roots made by older scripts no longer serve
 readonly gpu_directory=/run/weft/gpu
@@ -276,7 +276,8 @@ enter_root() {
 # enter_environment: makes the root if it is needed and absent, and sets environment and prefix.
 enter_environment() {
   local root
-  local -a names settings=(
+  local -a names
+  environment_settings=(
     CCACHE_DIR="${CCACHE_DIR:-$cache/ccache}"
     CCACHE_MAXSIZE="${CCACHE_MAXSIZE:-5G}"
     CCACHE_SLOPPINESS="${CCACHE_SLOPPINESS:-pch_defines,time_macros,include_file_mtime,include_file_ctime}"
@@ -286,7 +287,7 @@ enter_environment() {
     VK_LOADER_LAYERS_DISABLE="${VK_LOADER_LAYERS_DISABLE:-~implicit~}")
   if host_is_complete; then
     environment=host
-    prefix=(env "${settings[@]}")
+    prefix=(env "${environment_settings[@]}")
     return
   fi
 
@@ -295,7 +296,7 @@ enter_environment() {
     mapfile -t names < <(packages)
     make_root "$root" 'the environment' '1.6 GB' "${names[@]}"
   fi
-  enter_root "$root" "${settings[@]}"
+  enter_root "$root" "${environment_settings[@]}"
 }
 
 # enter_docs_environment: the same for what makes the site, which needs little of the environment, and a package that

@@ -1,0 +1,93 @@
+// The GPU that MLX computes on, and its one queue, into which all of MLX's GPU streams record.
+#pragma once
+
+#include <weft/gpu.h>
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace mlx::core::webgpu {
+
+// True if there is a GPU: the adapter that WEFT_DEVICE names, else the best there is.
+bool available();
+
+// Opened when it is first asked for. Throws weft::NoDevice.
+const weft::gpu::Device& device();
+
+// A future that any number of threads wait for.
+template <class T>
+class SharedFuture {
+ public:
+  explicit SharedFuture(weft::Future<T> future) : future_(std::move(future)) {}
+
+  // Waits until the work is done. Throws what the work threw.
+  void wait() {
+    const std::lock_guard lock(mutex_);
+    if (!done_) {
+      try {
+        if constexpr (std::is_void_v<T>) {
+          future_.get();
+        } else {
+          result_ = future_.get();
+        }
+      } catch (...) {
+        error_ = std::current_exception();
+      }
+      done_ = true;
+    }
+    if (error_) std::rethrow_exception(error_);
+  }
+  // Whether wait() would return at once; false also while another thread waits.
+  bool ready() {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    return lock && (done_ || future_.ready());
+  }
+  // Once wait() has returned.
+  const auto& result() const { return result_; }
+
+ private:
+  std::mutex mutex_;
+  weft::Future<T> future_;
+  std::conditional_t<std::is_void_v<T>, std::monostate, T> result_ = {};
+  bool done_ = false;
+  std::exception_ptr error_;
+};
+
+using Marker = SharedFuture<void>;
+
+// Records what all streams compute, in the order in which MLX evaluates it: work of one stream that follows work of
+// another needs no other synchronization on the GPU. Whoever records holds the lock; nobody waits for the GPU with it.
+class Recorder {
+ public:
+  Recorder() : encoder_(device()) {}
+
+  std::unique_lock<std::recursive_mutex> lock() { return std::unique_lock(mutex_); }
+  // With the lock held; recorded() says that the encoder was given work.
+  weft::gpu::Encoder& encoder() { return encoder_; }
+  void recorded() { empty_ = false; }
+  // Counts submissions: work that was recorded in this batch has not been submitted.
+  std::uint64_t batch() const { return batch_; }
+  // Submits what is recorded. The result is ready when that, and all that was submitted before, is done.
+  std::shared_ptr<Marker> submit();
+  // Waits, if the GPU is many batches behind, until it is not.
+  void limit_batches();
+
+ private:
+  std::recursive_mutex mutex_;
+  weft::gpu::Encoder encoder_;
+  std::atomic<std::uint64_t> batch_ = 1;
+  bool empty_ = true;
+  std::shared_ptr<Marker> last_;
+  std::deque<std::shared_ptr<Marker>> pending_;
+};
+
+Recorder& recorder();
+
+}  // namespace mlx::core::webgpu

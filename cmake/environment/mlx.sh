@@ -1,0 +1,111 @@
+# shellcheck shell=bash
+# Fetches MLX, and builds and tests it on Weft (bindings/mlx), in build/mlx.
+# Part of ./dev, which sources it.
+
+readonly mlx_build=$project/build/mlx
+
+# fetch_mlx: sets mlx_source to the directory of MLX's source, which is fetched if it is absent.
+fetch_mlx() {
+  mlx_source=${WEFT_MLX_SOURCE:-$mlx_build/source}
+  if [[ -n ${WEFT_MLX_SOURCE:-} ]]; then
+    [[ -e $mlx_source/mlx/version.h ]] || fail "WEFT_MLX_SOURCE names $mlx_source, which has no MLX"
+  elif [[ ! -e $mlx_source/mlx/version.h ]]; then
+    unpack_mlx "$mlx_source"
+  fi
+}
+
+# unpack_mlx DIRECTORY: puts MLX's source there, completely or not at all, from the crate of mlx-crate.txt: cargo
+# fetches it, its patches are undone.
+unpack_mlx() (
+  directory=$1 partial=$1.partial
+  read -r crate version hash < <(grep -v '^#' "$lists/mlx-crate.txt")
+  trap 'rm -rf -- "$partial"' EXIT
+  heed_stops
+  rm -rf -- "$partial"
+  mkdir -p "$partial/src"
+  command -v cargo >/dev/null ||
+    fail "MLX's source is fetched by cargo, which this host lacks. Name a clone of MLX in WEFT_MLX_SOURCE instead."
+  say "fetching MLX's source (8 MB, once) into $directory"
+  touch "$partial/src/lib.rs"
+  printf '[package]\nname = "mlx_source"\nversion = "0.0.0"\n[dependencies]\n%s = "=%s"\n' "$crate" "$version" \
+    >"$partial/Cargo.toml"
+  cargo fetch --quiet --manifest-path "$partial/Cargo.toml" ||
+    fail "the crate $crate could not be fetched: see cargo's message above"
+  archive=$(find "${CARGO_HOME:-$HOME/.cargo}/registry/cache" -name "$crate-$version.crate" | head -n 1)
+  sha256sum --status -c <<<"${hash#sha256:}  $archive" ||
+    fail "the fetched $archive is not the pinned one (${hash#sha256:})"
+  tar -xzf "$archive" -C "$partial" --strip-components=1 "$crate-$version/vendor/mlx" "$crate-$version/patches"
+  find "$partial/patches" -name '*.patch' | sort -r | while read -r patch; do
+    "${prefix[@]}" patch --silent --no-backup-if-mismatch -p1 -R -d "$partial/vendor/mlx" <"$patch" ||
+      fail "$patch could not be taken back from MLX's source"
+  done
+  mv -T "$partial/vendor/mlx" "$directory"
+)
+
+# enter_mlx_environment: the environment with what only MLX needs: the host if it has that, else a root of its own.
+enter_mlx_environment() {
+  local root
+  local -a names
+  if [[ $environment == host ]]; then
+    # shellcheck disable=SC2046  # one argument a package
+    ! dpkg-query -W -f '${db:Status-Status}\n' $(packages mlx-packages.txt) 2>&1 | grep -qv '^installed$' ||
+      fail "this host lacks packages that MLX needs. Run once: apt-get install $(packages mlx-packages.txt | paste -sd ' ')"
+    return
+  fi
+  root=$(root_directory mlx-packages.txt mlx-)
+  if [[ ! -e $root/.complete ]]; then
+    mapfile -t names < <(packages && packages mlx-packages.txt)
+    make_root "$root" 'the environment of MLX' '1.6 GB' "${names[@]}"
+  fi
+  enter_root "$root" "${environment_settings[@]}"
+}
+
+# build_mlx [TARGET...]: builds MLX with Weft as its GPU, against an installation of this build's libraries.
+build_mlx() {
+  fetch_mlx
+  build_all weft_cli
+  "${prefix[@]}" cmake --install "$build" --prefix "$mlx_build/weft" >/dev/null
+  enter_mlx_environment
+  if [[ ! -e $mlx_build/$preset/build.ninja ]]; then
+    "${prefix[@]}" cmake -G Ninja -S "$mlx_source" -B "$mlx_build/$preset" -DCMAKE_BUILD_TYPE=Release \
+      -DCMAKE_PROJECT_mlx_INCLUDE="$project/bindings/mlx/inject.cmake" -DCMAKE_PREFIX_PATH="$mlx_build/weft" >&2 ||
+      fail "CMake could not configure MLX; what it said is above"
+  fi
+  "${prefix[@]}" ninja -C "$mlx_build/$preset" "$@" 2>&1 | show_progress ||
+    fail "the build of MLX failed; the first error is above"
+}
+
+# make_mlx_python: sets mlx_python to a Python that has MLX's front end.
+make_mlx_python() {
+  local directory=$mlx_build/python requirements=$project/bindings/mlx/requirements.txt
+  mlx_python=$directory/bin/python
+  [[ $requirements -nt $directory/.complete ]] || return 0
+  rm -rf -- "$directory"
+  "${prefix[@]}" python3 -m venv "$directory" >&2 &&
+    "${prefix[@]}" "$mlx_python" -m pip install --quiet --disable-pip-version-check --no-deps -r "$requirements" >&2 ||
+    fail "MLX's Python package could not be fetched: see pip's message above"
+  touch "$directory/.complete"
+}
+
+verb_mlx() {
+  local part=${1:-} library=$mlx_build/$preset/libmlx.so
+  (($# == 0)) || shift
+  # Without a word on the device tests run on the software GPU.
+  export WEFT_DEVICE=${WEFT_DEVICE:-llvmpipe}
+  case $part in
+    build)
+      build_mlx "$@"
+      (($#)) || "${prefix[@]}" python3 "$project/bindings/mlx/wheel.py" "$library" 0.32.4 "$mlx_build"
+      ;;
+    test)
+      build_mlx
+      exec "${prefix[@]}" "$mlx_build/$preset/tests/tests" --test-case-exclude='*gguf*' "$@"
+      ;;
+    python-test)
+      build_mlx
+      make_mlx_python
+      exec "${prefix[@]}" "$mlx_python" "$project/bindings/mlx/python_suite.py" "$mlx_source" "$library" "$@"
+      ;;
+    *) usage_error "./dev mlx needs build, test or python-test, got '$part'" ;;
+  esac
+}
