@@ -46,10 +46,9 @@ inline constexpr std::int8_t kDoubledE2M1[] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -
 inline float e8m0_to_f32(std::uint32_t code) {
   return std::bit_cast<float>(code == 0 ? 0x00400000u : code == 255 ? 0x7fc00000u : code << 23);
 }
-// The nearest by its logarithm, of a normal number that is not the largest.
+// The least that is not below a normal number, which is not the largest.
 inline std::uint32_t e8m0_from_f32(float x) {
-  constexpr std::uint32_t kRootOfTwo = 0x3504f4;  // the mantissa of the first number above √2
-  return (std::bit_cast<std::uint32_t>(x) + (0x800000 - kRootOfTwo)) >> 23;
+  return (std::bit_cast<std::uint32_t>(x) + 0x7fffff) >> 23;
 }
 
 // Half of 2^(code - 127).

@@ -91,8 +91,8 @@ fn scale_of(range: Range) -> GroupScale {
 {% elif rule == 'micro' %}
   let scale = div_rn_f32(largest, rounded({{ most }}.0));
 {% if scales == 'e8m0' %}
-  // The nearest power of two by its logarithm: its mantissa is past that of √2, or not.
-  let power = (bitcast<u32>(scale) + 0x4afb0cu) >> 23u;
+  // The least power of two that is not below it.
+  let power = (bitcast<u32>(scale) + 0x7fffffu) >> 23u;
   s.code = select(select(power, 127u, zeros), 255u, !s.valid);
   s.factor = bitcast<f32>(s.code << 23u);
 {% else %}
