@@ -47,6 +47,8 @@ function(weft_mlx_backend)
   # Programs that link MLX see MLX alone. It finds what it loads beside itself.
   target_link_options(mlx PRIVATE LINKER:--exclude-libs,ALL LINKER:--disable-new-dtags)
   set_target_properties(mlx PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH $ORIGIN)
+  add_executable(weft_mlx_bench ${WEFT_MLX_DIR}/bench/decode.cpp)
+  target_link_libraries(weft_mlx_bench PRIVATE mlx)
   if(TARGET tests)
     target_sources(tests PRIVATE ${PROJECT_SOURCE_DIR}/tests/gpu_tests.cpp)
   endif()

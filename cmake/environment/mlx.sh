@@ -106,6 +106,10 @@ verb_mlx() {
       make_mlx_python
       exec "${prefix[@]}" "$mlx_python" "$project/bindings/mlx/python_suite.py" "$mlx_source" "$library" "$@"
       ;;
-    *) usage_error "./dev mlx needs build, test or python-test, got '$part'" ;;
+    bench)
+      build_mlx
+      exec "${prefix[@]}" "$mlx_build/$preset/weft_mlx_bench" "$@"
+      ;;
+    *) usage_error "./dev mlx needs build, test, python-test or bench, got '$part'" ;;
   esac
 }

@@ -98,6 +98,7 @@ constexpr VariableInfo kOtherVariables[] = {
     {"WEFT_ENVIRONMENT", "./dev: where to build, on this host as it is or in the Debian root."},
     {"WEFT_MIRROR", "./dev: the Debian mirror."},
     {"WEFT_SNAPSHOT", "./dev: the date of the Debian archive to take."},
+    {"WEFT_MLX_SOURCE", "./dev mlx: a directory that holds MLX's source, instead of fetching it."},
     {"WEFT_NAGA", "Tests: the program naga, the other WGSL compiler."},
     {"WEFT_REQUIRE_NAGA", "Tests: on: without naga they fail."},
     {"WEFT_TEST_DATA", "Tests: where their data are, if not in the source tree."},
