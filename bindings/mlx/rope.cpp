@@ -1,4 +1,5 @@
 // Rotary position embeddings.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -15,40 +16,22 @@ using enum weft::ScalarOp;
 
 namespace {
 
-// cos and sin of (position + offset) · scale / frequency: [batch or 1, positions, frequencies].
-struct Angles {
-  weft::View cosines, sines;
-};
-
-Angles angles(Call& call, std::int64_t positions, const weft::View& offsets,
-              const std::optional<weft::View>& frequencies, std::int64_t count, double base, double scale) {
-  const weft::Shape shape{offsets.rank() == 0 ? 1 : offsets.shape()[0], positions, count};
-  const weft::View steps = call.temporary(DType::f32, {positions});
-  weft::kernels::arange(call.stream(), 0, 1, steps);
-  weft::Expression e;
-  const auto number = [&](double value) { return e.constant(value, DType::f32); };
-  const int step = e.input(DType::f32), offset = e.cast(e.input(offsets.dtype), DType::f32);
-  weft::View last = steps;
-  int factor;
-  if (frequencies) {
-    factor = e.apply(reciprocal, {e.input(DType::f32)});
-    last = *frequencies;
-  } else {
-    last = call.temporary(DType::f32, {count});
-    weft::kernels::arange(call.stream(), 0, 1, last);
-    factor = e.apply(weft::ScalarOp::exp, {e.apply(mul, {e.input(DType::f32), number(-std::log(base) / count)})});
+// 0, 1, … n - 1, and -1, 1: made once, since each call needs them. The recorder's lock is held.
+weft::View ascending(Call& call, std::int64_t n) {
+  static auto* numbers = new std::optional<weft::View>;
+  if (!*numbers || (*numbers)->count() < n) {
+    *numbers = call.temporary(DType::f32, {std::max<std::int64_t>(2 * n, 4096)});
+    weft::kernels::arange(call.stream(), 0, 1, **numbers);
   }
-  const int position = e.apply(mul, {e.apply(add, {step, offset}), number(scale)});
-  const int angle = e.apply(mul, {position, factor});
-  e.output(e.apply(weft::ScalarOp::cos, {angle}));
-  e.output(e.apply(weft::ScalarOp::sin, {angle}));
-  const std::int64_t batch_stride = offsets.rank() == 0 ? 0 : offsets.strides()[0];
-  const weft::View operands[] = {steps.with_layout({shape, {0, 1, 0}}),
-                                 offsets.with_layout({shape, {batch_stride, 0, 0}}),
-                                 last.with_layout({shape, {0, 0, last.strides()[0]}})};
-  const weft::View results[] = {call.temporary(DType::f32, shape), call.temporary(DType::f32, shape)};
-  weft::kernels::map(call.stream(), e, operands, results);
-  return {results[0], results[1]};
+  return weft::kernels::slice(**numbers, 0, 0, n);
+}
+weft::View signs(Call& call) {
+  static auto* signs = new std::optional<weft::View>;
+  if (!*signs) {
+    *signs = call.temporary(DType::f32, {2});
+    weft::kernels::arange(call.stream(), -1, 2, **signs);
+  }
+  return **signs;
 }
 
 // x [batch, …, positions, dims] as [batch, inner, positions, 2, dims / 2]: the two elements that are turned together
@@ -84,22 +67,32 @@ void RoPE::eval_gpu(const std::vector<array>& inputs, std::vector<array>& output
       inputs[1].size() == 1 ? call.in(inputs[1], {{}, {}, inputs[1].offset()}) : call.in(inputs[1]);
   std::optional<weft::View> frequencies;
   if (inputs.size() > 2) frequencies = call.in(inputs[2]);
-  const std::int64_t width = x.shape()[3], half = dims_ / 2;
-  const Angles turn = angles(call, x.shape()[2], offsets, frequencies, half, base_, scale_);
-  // The other element of a pair counts with the sine, for the first one negative; the other way round backwards.
-  const weft::View signs = call.temporary(DType::f32, {2});
-  weft::kernels::arange(call.stream(), forward_ ? -1 : 1, forward_ ? 2 : -2, signs);
+  const std::int64_t width = x.shape()[3], half = dims_ / 2, positions = x.shape()[2];
   const weft::View from = pairs(x, dims_, traditional_), to = pairs(y, dims_, traditional_);
-  const auto along = [&](const weft::View& angle) {
-    const std::int64_t batch_stride = angle.shape()[0] == 1 ? 0 : angle.strides()[0];
-    return angle.with_layout({from.shape(), {batch_stride, 0, angle.strides()[1], 0, angle.strides()[2]}});
-  };
+  const auto along = [&](const weft::View& v, weft::Strides strides) { return v.with_layout({from.shape(), strides}); };
+  // The angle is (position + offset) · scale / frequency. The other element of a pair counts with the sine, for the first
+  // one negative; the other way round backwards.
   weft::Expression e;
+  const auto number = [&](double v) { return e.constant(v, DType::f32); };
   const int value = e.cast(e.input(x.dtype), DType::f32), other = e.cast(e.input(x.dtype), DType::f32);
-  const int cosine = e.input(DType::f32), sine = e.apply(mul, {e.input(DType::f32), e.input(DType::f32)});
-  e.output(e.cast(e.apply(add, {e.apply(mul, {value, cosine}), e.apply(mul, {other, sine})}), y.dtype));
-  const weft::View operands[] = {from, weft::kernels::slice(from, 3, -1, INT64_MIN, -1), along(turn.cosines),
-                                 along(turn.sines), signs.with_layout({from.shape(), {0, 0, 0, 1, 0}})};
+  const int step = e.input(DType::f32), offset = e.cast(e.input(offsets.dtype), DType::f32);
+  const int frequency = e.input(DType::f32), sign = e.apply(mul, {e.input(DType::f32), number(forward_ ? 1 : -1)});
+  const int factor =
+      frequencies ? e.apply(reciprocal, {frequency})
+                  : e.apply(weft::ScalarOp::exp, {e.apply(mul, {frequency, number(-std::log(base_) / half)})});
+  const int position = e.apply(mul, {e.apply(add, {step, offset}), number(scale_)});
+  const int angle = e.apply(mul, {position, factor});
+  const int sine = e.apply(mul, {e.apply(weft::ScalarOp::sin, {angle}), sign});
+  const int turned = e.apply(
+      add, {e.apply(mul, {value, e.apply(weft::ScalarOp::cos, {angle})}), e.apply(mul, {other, sine})});
+  e.output(e.cast(turned, y.dtype));
+  const weft::View last = frequencies ? *frequencies : ascending(call, half);
+  const weft::View operands[] = {from,
+                                 weft::kernels::slice(from, 3, -1, INT64_MIN, -1),
+                                 along(ascending(call, positions), {0, 0, 1, 0, 0}),
+                                 along(offsets, {offsets.rank() == 0 ? 0 : offsets.strides()[0], 0, 0, 0, 0}),
+                                 along(last, {0, 0, 0, 0, last.strides()[0]}),
+                                 along(signs(call), {0, 0, 0, 1, 0})};
   const weft::View results[] = {to};
   weft::kernels::map(call.stream(), e, operands, results);
   if (dims_ < width) {
