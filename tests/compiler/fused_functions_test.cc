@@ -597,6 +597,23 @@ TEST_P(FusedFunctions, KnownDivisors) {
   }
 }
 
+// Squares have exact roots, also that of a number that all elements share.
+TEST_P(FusedFunctions, RootsOfSquares) {
+  if (default_device().is_gpu() && default_device().gpu().capabilities().minimum) {
+    GTEST_SKIP() << "devices that were not tested take roots within WGSL's bounds, which are wider";
+  }
+  std::vector<float> roots, squares;
+  for (int i = 0; i <= 4096; ++i) {
+    roots.push_back(static_cast<float>(i) / 16);
+    squares.push_back(roots.back() * roots.back());
+  }
+  EXPECT_EQ(weft::sqrt(tensor(squares)).read<float>(), roots);
+  EXPECT_EQ(weft::sqrt(tensor(roots) * tensor(roots)).read<float>(), roots);
+  for (const float root : {3.0f, 7.0f, 11.5f}) {
+    EXPECT_EQ(weft::sqrt(full({2, 2}, root * root)).read<float>(), std::vector<float>(4, root));
+  }
+}
+
 // A value that several nodes read is rounded once for all: the largest of values is among them.
 TEST_P(FusedFunctions, NarrowValuesAreTheSameForAllTheirReaders) {
   std::mt19937 engine(3);
