@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Trains a multilayer perceptron on handwritten digits of 8x8 pixels, with MLX on Weft, and says how many digits that it
-never saw it names right.
+"""Trains a multilayer perceptron on handwritten digits of 8x8 pixels, with MLX on Weft, and says how many digits that
+it never saw it names right.
 
 Nothing here is Weft's: it is MLX's API, and the GPU is what Weft finds. Choose another with WEFT_DEVICE (part of a
 name; llvmpipe is the software GPU), or MLX's CPU with --device cpu, and compare.
 
-The 1,797 digits are those of scikit-learn, in examples/data. Every fifth is held out; the others are shuffled anew for each
-epoch, and each batch of them is a step: the loss and its gradient are one compiled function, Adam updates the weights,
-and mx.eval runs what was recorded. Values stay on the GPU until .item() or print reads them.
+The 1,797 digits are those of scikit-learn, in examples/data. Every fifth is held out; the others are shuffled anew
+for each epoch, and each batch of them is a step: one compiled function of the loss, its gradient and Adam's update of
+the weights. Values stay on the GPU until .item() reads them.
 """
 
 import argparse
@@ -93,7 +93,7 @@ def main() -> None:
             print(f"epoch {epoch:3}: loss {value.item():.4f}, accuracy on held-out digits {right:.1%}")
     print(f"{time.perf_counter() - start:.1f} s")
     if options.epochs and right < options.at_least:
-        raise SystemExit(f"only {right:.1%} of the held-out digits are right: at least {options.at_least:.0%} are expected")
+        raise SystemExit(f"{right:.1%} of the held-out digits are right, and at least {options.at_least:.0%} have to be")
 
 
 if __name__ == "__main__":
