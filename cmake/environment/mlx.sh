@@ -115,17 +115,21 @@ verb_mlx() {
       make_mlx_python
       exec "${prefix[@]}" "$mlx_python" "$project/bindings/mlx/python_suite.py" "$mlx_source" "$library" "$@"
       ;;
+    thread-test)
+      build_mlx
+      make_mlx_python
+      "${prefix[@]}" "$mlx_python" "$project/bindings/mlx/python_suite.py" --install "$library"
+      exec "${prefix[@]}" "$mlx_python" "$project/bindings/mlx/test_threads.py" "$@"
+      ;;
     examples)
       build_mlx
       make_mlx_python examples
-      export PYTHONPATH=$project/bindings/mlx
-      "${prefix[@]}" "$mlx_python" -c 'import pathlib, sys, python_suite; python_suite.install(pathlib.Path(sys.argv[1]))' \
-        "$library"
+      "${prefix[@]}" "$mlx_python" "$project/bindings/mlx/python_suite.py" --install "$library"
       for example in "digits.py" "smollm2.py --check"; do
         # shellcheck disable=SC2086  # a program and its arguments
         "${prefix[@]}" "$mlx_python" "$project/bindings/mlx/examples/"$example || fail "$example failed"
       done
       ;;
-    *) usage_error "./dev mlx needs build, test, python-test or examples, got '$part'" ;;
+    *) usage_error "./dev mlx needs build, test, python-test, thread-test or examples, got '$part'" ;;
   esac
 }

@@ -93,7 +93,7 @@ def main() -> None:
             print(f"epoch {epoch:3}: loss {value.item():.4f}, accuracy on held-out digits {right:.1%}")
     print(f"{time.perf_counter() - start:.1f} s")
     if options.epochs and right < options.at_least:
-        raise SystemExit(f"{right:.1%} of the held-out digits are right, and at least {options.at_least:.0%} have to be")
+        raise SystemExit(f"{right:.1%} of the held-out digits are right, less than {options.at_least:.0%}")
 
 
 if __name__ == "__main__":
