@@ -3,6 +3,7 @@ expected_failures.txt, which has a reason for each.
 
 usage: python_suite.py MLX_SOURCE LIBRARY [MODULE...]
        python_suite.py --file MODULE [TEST...]: runs that file without these tests
+       python_suite.py --install LIBRARY: only puts the library where Python's MLX finds it
 """
 
 import concurrent.futures
@@ -58,6 +59,9 @@ def run(tests: pathlib.Path, module: str, omitted: list[str]) -> tuple[str, list
 def main() -> int:
     if sys.argv[1] == "--file":
         run_file(sys.argv[2], set(sys.argv[3:]))
+    if sys.argv[1] == "--install":
+        install(pathlib.Path(sys.argv[2]))
+        return 0
     source, library = map(pathlib.Path, sys.argv[1:3])
     install(library)
     tests = source / "python" / "tests"

@@ -75,16 +75,25 @@ build_mlx() {
     fail "the build of MLX failed; the first error is above"
 }
 
-# make_mlx_python: sets mlx_python to a Python that has MLX's front end.
+# make_mlx_python [examples]: sets mlx_python to a Python that has MLX's front end, and what the examples need.
 make_mlx_python() {
   local directory=$mlx_build/python requirements=$project/bindings/mlx/requirements.txt
   mlx_python=$directory/bin/python
-  [[ $requirements -nt $directory/.complete ]] || return 0
-  rm -rf -- "$directory"
-  "${prefix[@]}" python3 -m venv "$directory" >&2 &&
-    "${prefix[@]}" "$mlx_python" -m pip install --quiet --disable-pip-version-check --no-deps -r "$requirements" >&2 ||
-    fail "MLX's Python package could not be fetched: see pip's message above"
-  touch "$directory/.complete"
+  if [[ $requirements -nt $directory/.complete ]]; then
+    rm -rf -- "$directory"
+    "${prefix[@]}" python3 -m venv "$directory" >&2 || fail "Python could not make $directory"
+    fetch_mlx_packages "$requirements" "$directory/.complete"
+  fi
+  requirements=$project/bindings/mlx/examples/requirements.txt
+  [[ ${1:-} != examples || ! $requirements -nt $directory/.complete-examples ]] ||
+    fetch_mlx_packages "$requirements" "$directory/.complete-examples"
+}
+
+# fetch_mlx_packages LIST STAMP: installs the packages of a list, and makes the stamp when all are there.
+fetch_mlx_packages() {
+  "${prefix[@]}" "$mlx_python" -m pip install --quiet --disable-pip-version-check --no-deps -r "$1" >&2 ||
+    fail "the Python packages of $1 could not be fetched: see pip's message above"
+  touch "$2"
 }
 
 verb_mlx() {
@@ -106,10 +115,25 @@ verb_mlx() {
       make_mlx_python
       exec "${prefix[@]}" "$mlx_python" "$project/bindings/mlx/python_suite.py" "$mlx_source" "$library" "$@"
       ;;
+    thread-test)
+      build_mlx
+      make_mlx_python
+      "${prefix[@]}" "$mlx_python" "$project/bindings/mlx/python_suite.py" --install "$library"
+      exec "${prefix[@]}" "$mlx_python" "$project/bindings/mlx/test_threads.py" "$@"
+      ;;
+    examples)
+      build_mlx
+      make_mlx_python examples
+      "${prefix[@]}" "$mlx_python" "$project/bindings/mlx/python_suite.py" --install "$library"
+      for example in "digits.py" "smollm2.py --check"; do
+        # shellcheck disable=SC2086  # a program and its arguments
+        "${prefix[@]}" "$mlx_python" "$project/bindings/mlx/examples/"$example || fail "$example failed"
+      done
+      ;;
     bench)
       build_mlx
       exec "${prefix[@]}" "$mlx_build/$preset/weft_mlx_bench" "$@"
       ;;
-    *) usage_error "./dev mlx needs build, test, python-test or bench, got '$part'" ;;
+    *) usage_error "./dev mlx needs build, test, python-test, thread-test, examples or bench, got '$part'" ;;
   esac
 }
