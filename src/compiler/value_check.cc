@@ -23,7 +23,7 @@ bool ValueCheck::passed() const {
 
 void ValueCheck::take(std::span<const std::byte> bytes) const {
   std::vector<std::int32_t> info(bytes.size() / sizeof(std::int32_t));
-  std::memcpy(info.data(), bytes.data(), info.size() * sizeof(std::int32_t));
+  if (!info.empty()) std::memcpy(info.data(), bytes.data(), info.size() * sizeof(std::int32_t));
   const auto failed = std::ranges::any_of(info, [](std::int32_t v) { return v != 0; });
   const std::lock_guard lock(mutex_);
   if (!info_) return;
