@@ -128,8 +128,8 @@ void quantized_matmul(Stream& stream, const View& x, const QuantizedMatrix& w, c
 // bias min. Codes come from the scale and the bias before these are rounded to their types.
 //
 // mxfp4, mxfp8, nvfp4: the scale is max |x| / 6 or / 448, to the least power of two that is not below it (E8M0; 1 for
-// zeros), so that nothing saturates, or to the nearest E4M3. Codes are the nearest to x / scale, saturated; ties go to the even code, and 0
-// keeps its sign, as by OCP and on MLX's GPUs (on its CPU they do not).
+// zeros), so that nothing saturates, or to the nearest E4M3. Codes are the nearest to x / scale, saturated; ties go to
+// the even code, and 0 keeps its sign, as by OCP and on MLX's GPUs (on its CPU they do not).
 //
 // integers, nbits, by onnxruntime's scales: with zeros, the range is from min(x, 0) to max(x, 0); without, the number
 // of largest magnitude (of two, the negative one) has the code -2^(bits - 1), and the scale the other sign. A group of

@@ -320,18 +320,20 @@ void record_aligned(gpu::Commands& commands, const MatmulProblem& p, const Expre
 constexpr std::int64_t kDecodedRows = 512;
 constexpr std::uint64_t kDecodedBytes = 64 << 20;
 
-bool decodes_first(const MatmulProblem& p, const gpu::Capabilities& capabilities) {
-  return p.reader && p.reader_is_b && !p.chosen && p.batches() == 1 && p.a.dtype == DType::f16 && p.m >= kDecodedRows &&
-         matrix_unit(capabilities, DType::f16) && (p.b.strides()[-1] == 1 || p.b.strides()[-2] == 1) &&
-         64 * p.k * 2 <= static_cast<std::int64_t>(kDecodedBytes);
+// So many columns of b, a multiple of 64, are decoded at a time; 0: none.
+std::int64_t decoded_columns(const MatmulProblem& p, const gpu::Capabilities& capabilities) {
+  if (!p.reader || !p.reader_is_b || p.chosen || p.batches() != 1 || p.m < kDecodedRows) return 0;
+  if (p.a.dtype != DType::f16 || !matrix_unit(capabilities, DType::f16)) return 0;
+  if (p.b.strides()[-1] != 1 && p.b.strides()[-2] != 1) return 0;
+  const std::uint64_t bytes = std::min(kDecodedBytes, chunk_limit(capabilities));
+  return static_cast<std::int64_t>(bytes) / (2 * p.k) / 64 * 64;
 }
 
 // Records the product by parts of its columns whose operand b fits scratch as f16.
 template <class Choose>
 void record_decoded(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue,
-                    const Choose& choose) {
+                    std::int64_t most, const Choose& choose) {
   const int rank = problem.batch.rank();
-  const std::int64_t most = static_cast<std::int64_t>(kDecodedBytes) / (2 * problem.k) / 64 * 64;
   for (std::int64_t n = 0; n < problem.n; n += most) {
     MatmulProblem p = part(problem, rank + 1, n, std::min(most, problem.n - n));
     GpuScratch scratch(commands);
@@ -434,9 +436,11 @@ void record_all(gpu::Commands& commands, const MatmulProblem& problem, const Exp
   const std::int64_t chunk = window_of_k(problem, capabilities), chunks = ceil_div(problem.k, chunk);
   in_parts(problem, chunk, capabilities, [&](const MatmulProblem& p) {
     if (chunks == 1) {
-      if (!variant && decodes_first(p, capabilities)) return record_decoded(commands, p, epilogue, choose);
-      // Copies are scratch: no kernel for aligned operands reads them in the buffer that it writes to.
+      // Copies are scratch, as what is decoded: no kernel for aligned operands reads them in the buffer that it writes
+      // to.
       const bool in_scratch = p.y.buffer == commands.scratch(0);
+      const std::int64_t decoded = variant || in_scratch ? 0 : decoded_columns(p, capabilities);
+      if (decoded > 0) return record_decoded(commands, p, epilogue, decoded, choose);
       const auto copies = variant || in_scratch ? std::nullopt : worth_aligning(p, capabilities);
       if (copies) {
         const MatmulVariant v = choose(copies->problem, 0);

@@ -16,7 +16,15 @@
 {% set part_quads = 8 // run_span %}
 {% set quads = 8 // run_scales %}
 {% set scale_distance = 32 if run_span > 1 else 32 // run_scales %}
-{% set prefetch = run_words * (4 if wide else 1) in [1, 2, 3, 4, 5] %}
+{# The next step's words are held in registers, unless they are so many that fewer threads would have room. #}
+{% set prefetch = run_words > 0 and run_words * (4 if wide else 1) < 6 %}
+{% macro load_next() %}
+  if (k < p.k) {
+{% for j in range(4) %}
+{{ load_run('next' ~ j, '(e_at' ~ j ~ ' + k)') }}
+{% endfor %}
+  }
+{% endmacro %}
 // Fours of a's elements, and then of sums.
 var<workgroup> tile_a: array<vec4<f32>, {{ tile_m * (row_pitch if steps * 8 > stripes else stripes * pitch) }}>;
 
@@ -35,13 +43,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% endfor %}
   // Where this thread's elements begin.
   var k = {{ 'lane * 32u' if run_span == 1 else 'lane / ' ~ run_span ~ 'u * ' ~ 32 * run_span ~ 'u + lane % ' ~ run_span ~ 'u * ' ~ part_quads * 4 ~ 'u' }};
-{% if prefetch %}
-  if (k < p.k) {
-{% for j in range(4) %}
-{{ load_run('next' ~ j, '(e_at' ~ j ~ ' + k)') }}
-{% endfor %}
-  }
-{% endif %}
+{{ load_next() if prefetch }}
 {# Quads of a that a thread loads, a tile ahead of their use. #}
 {% set own_quads = tile_k // 4 // threads %}
 {% macro load_tile(first) %}
@@ -76,17 +78,11 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
     for (var step = 0u; step < {{ steps }}u; step++) {
       let now = k;
       k += {{ lanes * 32 }}u;
-{% for j in range(4) %}
 {% if prefetch %}
+{% for j in range(4) %}
 {{ copy_run('w' ~ j, 'next' ~ j) }}
-{% endif %}
 {% endfor %}
-{% if prefetch %}
-      if (k < p.k) {
-{% for j in range(4) %}
-{{ load_run('next' ~ j, '(e_at' ~ j ~ ' + k)') }}
-{% endfor %}
-      }
+{{ load_next() }}
 {% endif %}
       if (now < p.k) {
         let at = step * {{ 8 * pitch }}u + lane;

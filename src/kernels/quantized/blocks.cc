@@ -278,38 +278,37 @@ WEFT_VECTOR_CLONES void unpack(const std::byte* blocks, std::int64_t count, std:
   }
 }
 
+// The row with what the format's type says.
 template <class Format>
-constexpr BlockFormat row(QuantizedScheme scheme, bool adds, int zero, std::string_view piece,
-                          void (*decode)(const std::byte*, float*), std::string_view shared_piece = {},
-                          bool e8m0 = false, int run_bits = 0, int run_span = 1) {
-  return {scheme,
-          Format::kElements,
-          Format::kBytes,
-          Format::kElements / Format::kRuns,
-          adds,
-          zero,
-          piece,
-          decode,
-          unpack<Format>,
-          shared_piece,
-          e8m0,
-          run_span,
-          run_bits};
+constexpr BlockFormat row(BlockFormat format) {
+  format.elements = Format::kElements;
+  format.bytes = Format::kBytes;
+  format.run = Format::kElements / Format::kRuns;
+  format.unpack = unpack<Format>;
+  return format;
 }
 
+using S = QuantizedScheme;
 constexpr BlockFormat kBlocks[] = {
-    row<Q4_0>(QuantizedScheme::q4_0, false, 8, "block_q4_0", q4_0, {}, false, 4),
-    row<Q4_1>(QuantizedScheme::q4_1, true, 0, "block_q4_1", q4_1),
-    row<Q5_0>(QuantizedScheme::q5_0, false, 16, "block_q5_0", q5_0),
-    row<Q5_1>(QuantizedScheme::q5_1, true, 0, "block_q5_1", q5_1),
-    row<Q8_0>(QuantizedScheme::q8_0, false, 128, "block_q8_0", q8_0, {}, false, 8),
-    row<Q2_K>(QuantizedScheme::q2_k, true, 0, "block_q2_k", q2_k),
-    row<Q3_K>(QuantizedScheme::q3_k, false, 4, "block_q3_k", q3_k),
-    row<Q4_K>(QuantizedScheme::q4_k, true, 0, "block_q4_k", q4_k, "block_k_scales", false, 4, 2),
-    row<Q5_K>(QuantizedScheme::q5_k, true, 0, "block_q5_k", q5_k, "block_k_scales"),
-    row<Q6_K>(QuantizedScheme::q6_k, false, 32, "block_q6_k", q6_k, {}, false, 6, 4),
-    row<Iq4Nl>(QuantizedScheme::iq4_nl, false, 128, "block_iq4_nl", iq4_nl),
-    row<Mxfp4>(QuantizedScheme::ggml_mxfp4, false, 128, "block_mxfp4", mxfp4, {}, true),
+    row<Q4_0>({.scheme = S::q4_0, .zero = 8, .piece = "block_q4_0", .decode = q4_0, .run_bits = 4}),
+    row<Q4_1>({.scheme = S::q4_1, .adds = true, .piece = "block_q4_1", .decode = q4_1}),
+    row<Q5_0>({.scheme = S::q5_0, .zero = 16, .piece = "block_q5_0", .decode = q5_0}),
+    row<Q5_1>({.scheme = S::q5_1, .adds = true, .piece = "block_q5_1", .decode = q5_1}),
+    row<Q8_0>({.scheme = S::q8_0, .zero = 128, .piece = "block_q8_0", .decode = q8_0, .run_bits = 8}),
+    row<Q2_K>({.scheme = S::q2_k, .adds = true, .piece = "block_q2_k", .decode = q2_k}),
+    row<Q3_K>({.scheme = S::q3_k, .zero = 4, .piece = "block_q3_k", .decode = q3_k}),
+    row<Q4_K>({.scheme = S::q4_k,
+               .adds = true,
+               .piece = "block_q4_k",
+               .decode = q4_k,
+               .shared_piece = "block_k_scales",
+               .run_span = 2,
+               .run_bits = 4}),
+    row<Q5_K>(
+        {.scheme = S::q5_k, .adds = true, .piece = "block_q5_k", .decode = q5_k, .shared_piece = "block_k_scales"}),
+    row<Q6_K>({.scheme = S::q6_k, .zero = 32, .piece = "block_q6_k", .decode = q6_k, .run_span = 4, .run_bits = 6}),
+    row<Iq4Nl>({.scheme = S::iq4_nl, .zero = 128, .piece = "block_iq4_nl", .decode = iq4_nl}),
+    row<Mxfp4>({.scheme = S::ggml_mxfp4, .zero = 128, .piece = "block_mxfp4", .decode = mxfp4, .e8m0 = true}),
 };
 
 }  // namespace
