@@ -273,9 +273,10 @@ class Lowering {
   StoredView operand(const Tensor& v) {
     const Placement shown = placement(v);
     const Tensor& root = stored(v);
-    const std::int64_t bit = shown.offset * bits(v.dtype());
+    // A view without elements may begin anywhere, past all memory too.
+    const std::int64_t bit = shown.layout.count() ? shown.offset * bits(v.dtype()) : 0;
     if (bit % 8 != 0) throw Unsupported("a view of {} starts inside a byte", weft::to_string(root.type()));
-    const std::uint64_t offset = shown.layout.count() ? static_cast<std::uint64_t>(bit / 8) : 0;
+    const std::uint64_t offset = static_cast<std::uint64_t>(bit / 8);
     if (storage(root) < 0) {
       throw InternalError("schedule: {} {} has no storage", root.node()->op().name(), weft::to_string(root.type()));
     }

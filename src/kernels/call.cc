@@ -192,9 +192,11 @@ Call& Call::param(std::string_view name, float value) {
   add_param(name, 'f', std::bit_cast<std::uint32_t>(value));
   return *this;
 }
-Call& Call::opaque_zero() {
-  const auto is_it = [](const ShaderHead::Param& p) { return p.name == "opaque_zero"; };
-  return std::ranges::any_of(head_.params, is_it) ? *this : param("opaque_zero", 0u);
+Call& Call::opaque_zero() { return zero_param("opaque_zero"); }
+Call& Call::opaque_start() { return zero_param("opaque_start"); }
+Call& Call::zero_param(std::string_view name) {
+  const auto is_it = [&](const ShaderHead::Param& p) { return p.name == name; };
+  return std::ranges::any_of(head_.params, is_it) ? *this : param(name, 0u);
 }
 Call& Call::index_param(std::string_view name, std::int64_t value) {
   if (value >= (std::int64_t{1} << 32) || value < -(std::int64_t{1} << 31)) {

@@ -108,6 +108,9 @@ class Call {
   Call& param(std::string_view name, float value);
   // Adds p.opaque_zero, a zero whose value compilers cannot know, unless it was added before.
   Call& opaque_zero();
+  // Adds p.opaque_start, another such zero, from which loops begin: where a loop's test holds, compilers know what the
+  // zero is that it began from, and would simplify by that what opaque_zero is to preserve.
+  Call& opaque_start();
   // A count, size or stride as u32; strides may be negative (two's complement; WGSL's u32 arithmetic wraps).
   // Throws Unsupported past 2³².
   Call& index_param(std::string_view name, std::int64_t value);
@@ -131,6 +134,7 @@ class Call {
  private:
   Call& operand(std::string_view name, const View& view, int width, bool loads, bool stores,
                 std::uint32_t pair_stride = 0);
+  Call& zero_param(std::string_view name);
   void add_param(std::string_view name, char type, std::uint32_t bits);
   // Takes the operand added last as a parameter.
   void add_number(const View& view);

@@ -24,6 +24,7 @@
 #include "weft/error.h"
 #include "weft/pooling.h"
 #include "weft/resampling.h"
+#include "weft/special.h"
 
 namespace weft::test {
 namespace {
@@ -597,6 +598,17 @@ TEST_P(FusedFunctions, KnownDivisors) {
   }
 }
 
+// A kernel computes again what gave NaN, and rounds there as it did before: 65536 is infinite in f16, and an infinite
+// shape with an infinite argument has no value.
+TEST_P(FusedFunctions, RoundsAlsoWhereResultsAreNaN) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const Tensor a = full({64}, infinity, DType::bf16), x = full({64}, 65536, DType::bf16);
+  const auto through_f16 = [](const Tensor& v) { return v.cast(DType::f16).cast(DType::bf16); };
+  EXPECT_EQ(weft::is_nan(weft::gammainc(a + x, through_f16(x + 0.0f))).to_vector<bool>(), std::vector<bool>(64, true));
+  EXPECT_EQ(weft::is_nan(weft::gammaincc(cumsum(a, 0), through_f16(x + 0.0f))).to_vector<bool>(), std::vector<bool>(64, true));
+  EXPECT_EQ(weft::gammainc(a, x).to_vector<float>(), std::vector<float>(64, 0));
+}
+
 // Squares have exact roots, also that of a number that all elements share.
 TEST_P(FusedFunctions, RootsOfSquares) {
   if (default_device().is_gpu() && default_device().gpu().capabilities().minimum) {
@@ -794,8 +806,13 @@ TEST_P(FusedFunctions, WorkAroundKernelsComputesWhatSingleOperationsDo) {
           // A fused product does not overflow before the sum.
           if (form.operands == 2 && ones[trial.h].product && std::abs(value(z, i)) > 1e10 && std::isfinite(value(z, i)))
             continue;
-          // Sums that cancel have no digits to compare.
-          if (!exact && std::abs(value(trial.kernel, i)) < 0.0625) continue;
+          // Sums that cancel have no digits to compare. A neighbour of a pole may be the pole.
+          const double at = value(trial.kernel, i);
+          if (!exact && std::abs(at) < 0.0625) continue;
+          if (!exact && at < 0 && std::abs(at - std::round(at)) < -at / 8 &&
+              (form.name == "digamma" || form.name == "lgamma")) {
+            continue;
+          }
           const std::string why = wrong(got, allowed, i);
           if (why.empty()) continue;
           fail(std::format("{} {} around {} of {}", name(type), form.name, kernel.name, ones[trial.g].name),

@@ -21,12 +21,12 @@ fn clamp_f32(x: f32, low: f32, high: f32) -> f32 {
   return select(y, x, is_nan_f32(x));
 }
 
-// Negative numbers give NaN; 0 and infinity, for which the correction is undefined, give themselves.
+// Negative numbers give NaN; 0 and infinity, for which the correction is undefined, give themselves. The root is not
+// taken as x · inverseSqrt(x), whose square compilers take for x · x / x, so that nothing is left to correct.
 fn sqrt_f32(x: f32) -> f32 {
-  let r = inverseSqrt(x);
-  let s = x * r;
+  let s = sqrt(x);
   let b = bitcast<u32>(x);
-  return select(fma(0.5 * r, fma(-s, s, x), s), x, (b & 0x7fffffffu) < 0x800000u || b == 0x7f800000u);
+  return select(fma(0.5 / s, fma(-s, s, x), s), x, (b & 0x7fffffffu) < 0x800000u || b == 0x7f800000u);
 }
 
 fn root_f32(v: f32) -> f32 { return sqrt_f32(v); }

@@ -224,7 +224,7 @@ void run_look_back(gpu::Commands& commands, std::string_view name, const SplitRo
   set_splits(call, p, 0, 0);
   call.raw("partials", gpu::sync_flags(commands.device(), count), "atomic<u32>", 4, gpu::Access::read_write);
   call.set("look_back", true).set("gathers", true).set("finishes", true).set("late", p.late);
-  call.opaque_zero().set("exact", p.exact).set("pairs", p.type == DType::c64);
+  call.opaque_zero().opaque_start().set("exact", p.exact).set("pairs", p.type == DType::c64);
   call.index_param("flags", words).param("spin_limit", p.spin_limit);
   call.single_dispatch().dispatch_groups(name, tiles);
 }

@@ -45,7 +45,7 @@
 {% for operand in reads + stores %}
   let {{ operand }}_start = {{ operand }}_row(row);
 {% endfor %}
-  for (var i = p.opaque_zero; i < {{ register_steps }}u; i++) {
+  for (var i = p.opaque_start; i < {{ register_steps }}u; i++) {
     let k = first + i * {{ threads_per_row }}u;
     if (live && k < {{ "tile_end" if balanced else "p.steps" }}) {
       let made = {{ made(loop_place, "k", "") }};

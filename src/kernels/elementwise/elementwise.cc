@@ -389,7 +389,7 @@ void set_rounding(Call& call, const ElementwiseProblem& problem, const Access& a
   const bool by_itself = problem.expression.operation_count() == 1;
   const bool sums = store_how == "no_nan" || (store_how == "no_ties" && !(fast_path && by_itself));
   call.set("store_how", store_how).set("sums", sums);
-  if (fast_path || stores_words) call.opaque_zero();
+  if (fast_path || stores_words) call.opaque_start();
 }
 
 }  // namespace

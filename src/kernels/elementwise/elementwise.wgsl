@@ -206,7 +206,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   // The slow path: a loop that begins at an opaque zero and loads again, so that compilers neither unroll it nor hold
   // operands for it.
 {% set u = unroll %}
-  for (var again = p.opaque_zero; again < {{ unroll }}u; again++) {
+  for (var again = p.opaque_start; again < {{ unroll }}u; again++) {
 {% if one_row %}
     let g{{ u }} = g0 + again * {{ workgroup }}u;
     let c{{ u }} = c0;

@@ -156,7 +156,7 @@ void run_whole(Stream& stream, const RowNorm& norm, const Problem& p, const std:
   options.form = form;
   const RowPlan plan = plan_rows(stream.gpu()->device().capabilities(), p.rows, options);
   Call call = start(stream, "row_norm", norm, p, plan, p.rows.length);
-  call.include("moments").opaque_zero().set("rounds", rounds_at_once(p));
+  call.include("moments").opaque_zero().opaque_start().set("rounds", rounds_at_once(p));
   if (plan.register_steps == 0 && norm.centred) {
     add_batches(call, plan, uncut(plan), loads_at_once(call.capabilities(), plan, false, true), true);
   }

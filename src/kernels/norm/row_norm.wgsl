@@ -96,7 +96,7 @@ fn main({{ thread_arguments() }}) {
 {{ load_kept_operands() }}
 {% endif %}
 {% macro once_more() %}
-    for (var i = p.opaque_zero; i < {{ register_steps }}u; i++) {
+    for (var i = p.opaque_start; i < {{ register_steps }}u; i++) {
       let k = lane + i * {{ threads_per_row }}u;
       if (k < p.steps) {
         let made = {{ made(loop_place, "k", "") }};

@@ -80,7 +80,7 @@ void run_whole(Stream& stream, std::string_view name, const RowViews& views, int
   const RowPlan plan = plan_rows(stream.gpu()->device().capabilities(), rows, options);
   Call call = start(stream, "softmax", views, rows, plan, log);
   const bool packed = plan.packed && steps_are_vec4(views, rows, plan, 0);
-  if (packed) call.opaque_zero();
+  if (packed) call.opaque_zero().opaque_start();
   call.set("packed", packed).set("rounds", rounds_only(views)).dispatch_groups(name, plan.groups);
 }
 
