@@ -2,7 +2,9 @@
 
 #include <weft/error.h>
 
+#include <cstdlib>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <variant>
 
@@ -13,10 +15,7 @@ namespace webgpu {
 namespace {
 
 constexpr std::size_t kBatchesInFlight = 16;
-
-weft::Future<void> done() {
-  return weft::Future<void>(nullptr, [] {});
-}
+constexpr std::chrono::microseconds kInterval(100);  // between submissions that nobody waits for
 
 }  // namespace
 
@@ -38,23 +37,77 @@ bool available() {
   return available;
 }
 
-std::shared_ptr<Marker> Recorder::submit() {
-  const auto held = lock();
-  if (!empty_) {
-    last_ = std::make_shared<Marker>(encoder_.submit());
-    pending_.push_back(last_);
-    empty_ = true;
-    ++batch_;
-  } else if (!last_) {
-    last_ = std::make_shared<Marker>(done());
+void Marker::wait() {
+  if (!submitted_) recorder().submit();
+  if (future_) future_->wait();
+}
+
+bool Marker::ready() { return submitted_ && (!future_ || future_->ready()); }
+
+Recorder::Recorder() : encoder_(device()), thread_([this] { submit_what_is_left(); }) {}
+
+void Recorder::exit() {
+  {
+    const auto held = lock();
+    exits_ = true;
+    wake_.notify_one();
+  }
+  thread_.join();
+}
+
+std::shared_ptr<Marker> Recorder::marker() {
+  if (!last_) {
+    last_ = std::make_shared<Marker>();
+    last_->submitted_ = empty_;
   }
   return last_;
+}
+
+std::shared_ptr<Marker> Recorder::submit() {
+  const auto held = lock();
+  std::shared_ptr<Marker> end = marker();
+  if (!empty_) {
+    end->future_ = std::make_unique<SharedFuture<void>>(encoder_.submit());
+    end->submitted_ = true;
+    pending_.push_back(end);
+    empty_ = true;
+    ++batch_;
+    submitted_ = Clock::now();
+  }
+  return end;
+}
+
+std::shared_ptr<Marker> Recorder::submit_soon() {
+  const auto held = lock();
+  if (empty_ || Clock::now() - submitted_ >= kInterval) return submit();
+  if (!watched_) {
+    watched_ = true;
+    wake_.notify_one();
+  }
+  return marker();
+}
+
+void Recorder::submit_what_is_left() {
+  auto held = lock();
+  for (;;) {
+    wake_.wait(held, [&] { return watched_ || exits_; });
+    // Looks again as long as somebody records, so that who records seldom has to wake this thread.
+    for (std::uint64_t seen = 0; !exits_ && (std::exchange(seen, batch_.load()) != batch_ || !empty_);) {
+      held.unlock();
+      std::this_thread::sleep_for(kInterval);
+      held.lock();
+      if (!empty_ && Clock::now() - submitted_ >= kInterval) submit();
+    }
+    if (exits_) return;
+    watched_ = false;
+  }
 }
 
 void Recorder::limit_batches() {
   std::shared_ptr<Marker> oldest;
   {
     const auto held = lock();
+    if (pending_.size() <= kBatchesInFlight) return;
     while (!pending_.empty() && pending_.front()->ready()) pending_.pop_front();
     if (pending_.size() > kBatchesInFlight) oldest = pending_.front();
   }
@@ -62,7 +115,12 @@ void Recorder::limit_batches() {
 }
 
 Recorder& recorder() {
-  static auto* recorder = new Recorder;
+  static auto* recorder = [] {
+    auto* recorder = new Recorder;
+    // Drivers end in handlers that were set up earlier, and so run later.
+    std::atexit([] { webgpu::recorder().exit(); });
+    return recorder;
+  }();
   return *recorder;
 }
 

@@ -58,7 +58,7 @@ void eval(array& arr) {
 
 void finalize(Stream s) {
   check_stream(s);
-  webgpu::recorder().submit();
+  webgpu::recorder().submit_soon();
   webgpu::recorder().limit_batches();
 }
 

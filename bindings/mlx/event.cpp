@@ -76,7 +76,7 @@ void Event::wait(Stream stream) {
 
 void Event::signal(Stream stream) {
   if (stream.device == Device::gpu) {
-    cast<EventCounter>().signal(value(), webgpu::recorder().submit());
+    cast<EventCounter>().signal(value(), webgpu::recorder().submit_soon());
   } else {
     scheduler::signal_event(stream, *this,
                             [value = value()](Event& self) { self.cast<EventCounter>().signal(value, nullptr); });

@@ -64,7 +64,7 @@ void RoPE::eval_gpu(const std::vector<array>& inputs, std::vector<array>& output
   const weft::View x = four_axes(inputs[0].ndim() > 4 ? call.in_dense(inputs[0]) : call.in(inputs[0]));
   const weft::View y = four_axes(call.out(out));
   const weft::View offsets =
-      inputs[1].size() == 1 ? call.in(inputs[1], {{}, {}, inputs[1].offset()}) : call.in(inputs[1]);
+      inputs[1].size() == 1 ? call.in_or_number(inputs[1], {{}, {}, inputs[1].offset()}) : call.in(inputs[1]);
   std::optional<weft::View> frequencies;
   if (inputs.size() > 2) frequencies = call.in(inputs[2]);
   const std::int64_t width = x.shape()[3], half = dims_ / 2, positions = x.shape()[2];

@@ -51,6 +51,13 @@ struct Sizes {
   int head() const { return width / heads; }
 };
 
+// x · sigmoid(x) · y, compiled as in mlx-lm.
+const auto gated = mx::compile(
+    [](const std::vector<mx::array>& in) {
+      return std::vector<mx::array>{in[0] * mx::sigmoid(in[0]) * in[1]};
+    },
+    true);
+
 struct Layer {
   Layer(const Sizes& s, int bits)
       : q(s.width, s.width, bits),
@@ -80,8 +87,7 @@ struct Layer {
         1.0f / std::sqrt(static_cast<float>(s.head())));
     const mx::array y = x + o(mx::reshape(mx::transpose(seen, {0, 2, 1, 3}), {1, 1, s.width}));
     const mx::array inner = mx::fast::rms_norm(y, inner_norm, 1e-5f);
-    const mx::array g = gate(inner);
-    return y + down(g * mx::sigmoid(g) * up(inner));
+    return y + down(gated({gate(inner), up(inner)})[0]);
   }
   double bytes() const {
     return q.bytes() + k.bytes() + v.bytes() + o.bytes() + gate.bytes() + up.bytes() + down.bytes();
