@@ -75,6 +75,21 @@ build_mlx() {
     fail "the build of MLX failed; the first error is above"
 }
 
+# check_mlx: compiles the backend against MLX's headers, without MLX itself and what only that needs.
+check_mlx() {
+  local source
+  fetch_mlx
+  build_all weft_kernels
+  # The objects lie where ccache finds them again, and tell nobody anything.
+  mkdir -p "$mlx_build/check"
+  for source in "$project"/bindings/mlx/*.cpp; do
+    printf '%s\0' "$source" "$mlx_build/check/$(basename "$source" .cpp).o"
+  done | "${prefix[@]}" xargs -0 -n 2 -P "$(nproc)" sh -c \
+    'ccache c++ -std=c++20 -Wall -Wno-deprecated-declarations -Wno-sign-compare -I "$0" -I "$1/include" -I "$2/include" -c "$3" -o "$4"' \
+    "$mlx_source" "$project" "$build" || fail "the backend does not compile against MLX's headers; see above"
+  say "bindings/mlx compiles against MLX's headers"
+}
+
 # make_mlx_python [examples]: sets mlx_python to a Python that has MLX's front end, and what the examples need.
 make_mlx_python() {
   local directory=$mlx_build/python requirements=$project/bindings/mlx/requirements.txt
@@ -106,6 +121,7 @@ verb_mlx() {
       build_mlx "$@"
       (($#)) || "${prefix[@]}" python3 "$project/bindings/mlx/wheel.py" "$library" 0.32.4 "$mlx_build"
       ;;
+    check) check_mlx ;;
     test)
       build_mlx
       exec "${prefix[@]}" "$mlx_build/$preset/tests/tests" --test-case-exclude='*gguf*' "$@"
@@ -134,6 +150,6 @@ verb_mlx() {
       build_mlx
       exec "${prefix[@]}" "$mlx_build/$preset/weft_mlx_bench" "$@"
       ;;
-    *) usage_error "./dev mlx needs build, test, python-test, thread-test, examples or bench, got '$part'" ;;
+    *) usage_error "./dev mlx needs build, check, test, python-test, thread-test, examples or bench, got '$part'" ;;
   esac
 }
