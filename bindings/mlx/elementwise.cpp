@@ -1,5 +1,6 @@
 // Primitives of single elements: unary, binary and ternary ones, and the expressions that MLX's compile() makes of
 // them.
+#include <string>
 #include <unordered_map>
 
 #include "call.h"
@@ -155,23 +156,43 @@ void DivMod::eval_gpu(const std::vector<array>& inputs, std::vector<array>& outp
   record(expression_of(*this, inputs, dtype(outputs[0].dtype())), inputs, outputs, elements_for(inputs, outputs));
 }
 
-void Compiled::eval_gpu(const std::vector<array>& inputs, std::vector<array>& outputs) {
-  using namespace webgpu;
-  weft::Expression e;
+namespace webgpu {
+namespace {
+
+// What a tape computes, and rounds to the type that MLX gives each operation.
+Expression expression_of(const std::vector<array>& inputs, const std::vector<array>& tape,
+                         const std::vector<array>& outputs) {
+  Expression e;
   std::unordered_map<uintptr_t, int> nodes;
-  for (const array& in : inputs_) nodes[in.id()] = e.input(dtype(in.dtype()));
-  for (const array& a : tape_) {
+  for (const array& in : inputs) nodes[in.id()] = e.input(dtype(in.dtype()));
+  for (const array& a : tape) {
     std::vector<int> args, results;
     for (const array& in : a.inputs()) args.push_back(nodes.at(in.id()));
     if (typeid(a.primitive()) == typeid(Broadcast)) args.resize(1);
     if (!append(e, a.primitive(), args, dtype(a.dtype()), results)) {
       throw std::runtime_error(std::string("[Compiled::eval_gpu] ") + a.primitive().name() + " is not supported.");
     }
-    // Each operation rounds to the type that MLX gives it.
     const auto all = a.outputs();
     for (size_t i = 0; i < all.size(); ++i) nodes[all[i].id()] = e.round(results[i]);
   }
-  for (const array& out : outputs_) e.output(nodes.at(out.id()));
+  for (const array& out : outputs) e.output(nodes.at(out.id()));
+  return e;
+}
+
+}  // namespace
+}  // namespace webgpu
+
+void Compiled::eval_gpu(const std::vector<array>& inputs, std::vector<array>& outputs) {
+  using namespace webgpu;
+  // Made once of each name, which MLX makes of operations, types and constants. The lock guards the map.
+  constexpr size_t kMost = 1024;
+  const auto lock = recorder().lock();
+  static auto* made = new std::unordered_map<std::string, weft::Expression>;
+  auto place = made->find(kernel_lib_);
+  if (place == made->end()) {
+    if (made->size() >= kMost) made->clear();
+    place = made->emplace(kernel_lib_, expression_of(inputs_, tape_, outputs_)).first;
+  }
   for (array& out : outputs) allocate(out);
   if (outputs[0].size() == 0) return;
   std::vector<Elements> lists;
@@ -183,7 +204,7 @@ void Compiled::eval_gpu(const std::vector<array>& inputs, std::vector<array>& ou
     lists.push_back(Elements::of(outputs[0].shape(), strides, in.offset()));
   }
   for (const array& out : outputs) lists.push_back(Elements::of(out));
-  record(e, inputs, outputs, lists);
+  record(place->second, inputs, outputs, lists);
 }
 
 }  // namespace mlx::core

@@ -1,7 +1,9 @@
 // Rotary position embeddings.
 #include <algorithm>
 #include <cmath>
+#include <compare>
 #include <cstdint>
+#include <map>
 #include <optional>
 
 #include "call.h"
@@ -44,6 +46,40 @@ weft::View pairs(const weft::View& x, std::int64_t dims, bool traditional) {
        {strides[0], strides[1], strides[2], traditional ? last : half * last, traditional ? 2 * last : last}});
 }
 
+// What determines a rotation's formula. Pairs have the reciprocals of their frequencies as an operand, or their number,
+// which times `rate` is the logarithm of the frequency.
+struct Rotation {
+  DType x, offset, y;
+  double direction, scale;
+  bool has_periods;
+  double rate;
+  auto operator<=>(const Rotation&) const = default;
+};
+
+// The angle is (position + offset) · scale · frequency. The other element of a pair counts with the sine, for the first
+// one negative; the other way round backwards. Made once of each kind. The recorder's lock is held.
+const weft::Expression& rotation(const Rotation& r) {
+  constexpr std::size_t kMost = 256;
+  static auto* made = new std::map<Rotation, weft::Expression>;
+  if (made->size() >= kMost) made->clear();
+  const auto [place, is_new] = made->try_emplace(r);
+  weft::Expression& e = place->second;
+  if (!is_new) return e;
+  const auto number = [&](double v) { return e.constant(v, DType::f32); };
+  const int value = e.cast(e.input(r.x), DType::f32), other = e.cast(e.input(r.x), DType::f32);
+  const int step = e.input(DType::f32), offset = e.cast(e.input(r.offset), DType::f32);
+  const int pair = e.input(DType::f32), sign = e.apply(mul, {e.input(DType::f32), number(r.direction)});
+  const int frequency = r.has_periods ? e.apply(reciprocal, {pair})
+                                      : e.apply(weft::ScalarOp::exp, {e.apply(mul, {pair, number(r.rate)})});
+  const int position = e.apply(mul, {e.apply(add, {step, offset}), number(r.scale)});
+  const int angle = e.apply(mul, {position, frequency});
+  const int sine = e.apply(mul, {e.apply(weft::ScalarOp::sin, {angle}), sign});
+  const int turned = e.apply(
+      add, {e.apply(mul, {value, e.apply(weft::ScalarOp::cos, {angle})}), e.apply(mul, {other, sine})});
+  e.output(e.cast(turned, r.y));
+  return e;
+}
+
 }  // namespace
 
 bool RoPE::use_fallback(Stream s) { return s.device == Device::cpu; }
@@ -70,22 +106,9 @@ void RoPE::eval_gpu(const std::vector<array>& inputs, std::vector<array>& output
   const std::int64_t width = x.shape()[3], half = dims_ / 2, positions = x.shape()[2];
   const weft::View from = pairs(x, dims_, traditional_), to = pairs(y, dims_, traditional_);
   const auto along = [&](const weft::View& v, weft::Strides strides) { return v.with_layout({from.shape(), strides}); };
-  // The angle is (position + offset) · scale / frequency. The other element of a pair counts with the sine, for the first
-  // one negative; the other way round backwards.
-  weft::Expression e;
-  const auto number = [&](double v) { return e.constant(v, DType::f32); };
-  const int value = e.cast(e.input(x.dtype), DType::f32), other = e.cast(e.input(x.dtype), DType::f32);
-  const int step = e.input(DType::f32), offset = e.cast(e.input(offsets.dtype), DType::f32);
-  const int frequency = e.input(DType::f32), sign = e.apply(mul, {e.input(DType::f32), number(forward_ ? 1 : -1)});
-  const int factor =
-      frequencies ? e.apply(reciprocal, {frequency})
-                  : e.apply(weft::ScalarOp::exp, {e.apply(mul, {frequency, number(-std::log(base_) / half)})});
-  const int position = e.apply(mul, {e.apply(add, {step, offset}), number(scale_)});
-  const int angle = e.apply(mul, {position, factor});
-  const int sine = e.apply(mul, {e.apply(weft::ScalarOp::sin, {angle}), sign});
-  const int turned = e.apply(
-      add, {e.apply(mul, {value, e.apply(weft::ScalarOp::cos, {angle})}), e.apply(mul, {other, sine})});
-  e.output(e.cast(turned, y.dtype));
+  const weft::Expression& e =
+      rotation({x.dtype, offsets.dtype, y.dtype, forward_ ? 1.0 : -1.0, scale_, frequencies.has_value(),
+                frequencies ? 0 : -std::log(base_) / half});
   const weft::View last = frequencies ? *frequencies : ascending(call, half);
   const weft::View operands[] = {from,
                                  weft::kernels::slice(from, 3, -1, INT64_MIN, -1),
