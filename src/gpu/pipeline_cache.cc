@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "core/format.h"
+#include "gpu/wait.h"
 #include "weft/error.h"
 #include "weft/flags.h"
 
@@ -90,6 +91,26 @@ void dump(const std::string& directory, const std::string& key, const std::strin
 
 }  // namespace
 
+namespace {
+
+// It points into its arguments.
+wgpu::ComputePipelineDescriptor descriptor_of(const Pipeline& p, std::string_view label) {
+  wgpu::ComputePipelineDescriptor descriptor;
+  descriptor.label = label;
+  descriptor.layout = p.layout->pipeline;
+  descriptor.compute.module = p.compilation->module;
+  descriptor.compute.entryPoint = "main";
+  return descriptor;
+}
+
+thread_local int uses_come_later = 0;
+
+}  // namespace
+
+ComesLater::ComesLater() { ++uses_come_later; }
+ComesLater::~ComesLater() { --uses_come_later; }
+bool ComesLater::expected() { return uses_come_later > 0; }
+
 void PipelineCache::start(Pipeline& p, const std::string& wgsl) {
   const std::string label = shortened(p.key);
   if (const std::string directory = flag_text(Flag::dump_wgsl); !directory.empty()) dump(directory, p.key, wgsl);
@@ -98,14 +119,16 @@ void PipelineCache::start(Pipeline& p, const std::string& wgsl) {
   wgpu::ShaderModuleDescriptor module;
   module.nextInChain = &source;
   module.label = std::string_view(label);
-  ErrorScope scope(*context_);
-  wgpu::ComputePipelineDescriptor descriptor;
-  descriptor.label = std::string_view(label);
-  descriptor.layout = p.layout->pipeline;
-  descriptor.compute.module = context_->device.CreateShaderModule(&module);
-  descriptor.compute.entryPoint = "main";
-  scope.collect(doing(p));
-  p.compilation = std::make_shared<Compilation>();
+  const auto compilation = std::make_shared<Compilation>();
+  {
+    ErrorScope scope(*context_);
+    compilation->module = context_->device.CreateShaderModule(&module);
+    scope.collect(doing(p));
+  }
+  p.compilation = compilation;
+  // It would be used before it was compiled.
+  if (!may_wait() && !ComesLater::expected()) return make_now(p);
+  const wgpu::ComputePipelineDescriptor descriptor = descriptor_of(p, label);
   // A spontaneous callback would come on Dawn's thread, which then waits for the device that ends it when it is lost.
   p.compilation->future = context_->device.CreateComputePipelineAsync(
       &descriptor, wgpu::CallbackMode::WaitAnyOnly,
@@ -181,13 +204,26 @@ std::shared_ptr<Pipeline> PipelineCache::get(const Dispatch& dispatch) {
   return p;
 }
 
+void PipelineCache::make_now(Pipeline& p) {
+  const std::string label = shortened(p.key);
+  const wgpu::ComputePipelineDescriptor descriptor = descriptor_of(p, label);
+  ErrorScope scope(*context_);
+  wgpu::ComputePipeline made = context_->device.CreateComputePipeline(&descriptor);
+  scope.check(doing(p));
+  p.pipeline = std::move(made);
+}
+
 void PipelineCache::finish(Pipeline& p) {
   const std::lock_guard held(context_->lock);
   if (p.pipeline) return;
   const std::shared_ptr<Compilation> compilation = p.compilation;
-  context_->wait(*compilation);
+  if (!context_->done(*compilation)) {
+    if (!may_wait()) return make_now(p);
+    context_->wait(*compilation, "compiling a kernel");
+  }
   if (compilation->pipeline) {
     p.pipeline = compilation->pipeline;
+    p.compilation->module = nullptr;
     return;
   }
   if (context_->lost()) context_->raise_lost();

@@ -100,6 +100,7 @@ std::vector<Buffer> Recording::State::prepare(std::span<const Substitution> subs
     if (slot == slots.end()) continue;  // an input that no dispatch reads
     if (slot->written) writes.push_back(s.buffer);
     if (!s.buffer.on_gpu()) throw InvalidArgument("replay: a substitute is not in GPU memory");
+    device.impl().pool->require(s.buffer.gpu());
     if (s.buffer.size() < slot->size || s.buffer.capacity() < slot->capacity) {
       throw InvalidArgument("replay: a substitute of {} bytes in {} stands for a placeholder of {} in {}",
                             s.buffer.size(), s.buffer.capacity(), slot->size, slot->capacity);
