@@ -44,6 +44,12 @@ void Context::process_events() {
     device.Tick();
   else
     instance.ProcessEvents();
+  std::vector<std::shared_ptr<DeviceCompletion>> waited_for;
+  {
+    const std::lock_guard held_list(mutex_);
+    for (const Waiting& w : waiting_) waited_for.push_back(w.completion);
+  }
+  for (const auto& completion : waited_for) completion->look();
 }
 
 std::shared_ptr<Event> Context::mark() {
@@ -65,6 +71,7 @@ std::shared_ptr<Event> Context::mark() {
 bool DeviceCompletion::ready() {
   if (settled()) return true;
   context_->process_events();
+  look();
   return settled();
 }
 

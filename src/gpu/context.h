@@ -63,6 +63,8 @@ class DeviceCompletion : public Completion, public std::enable_shared_from_this<
   virtual const Event& event() const = 0;
   // Called when it will never happen.
   virtual void fail(std::exception_ptr why) = 0;
+  // Looks for events that processing all of them does not deliver.
+  virtual void look() {}
 
  protected:
   std::shared_ptr<Context> context_;
@@ -81,6 +83,7 @@ class Context : public std::enable_shared_from_this<Context> {
   bool owned = false;                  // opened by Weft, which set its callbacks
   bool timed_wait = false;             // the instance can block
   std::weak_ptr<Device::Impl> opened;  // the device that this is of, while it is open
+  std::atomic<std::uint64_t> passed_tests = 0;  // self-tests of it in this process (gpu/self_test.h)
 
   // Of callbacks that come whenever the device is driven; a caller's device is driven by the caller's instance.
   wgpu::CallbackMode callbacks() const {

@@ -6,6 +6,7 @@
 #include "gpu/device_impl.h"
 #include "gpu/open.h"
 #include "gpu/upload.h"
+#include "gpu/wait.h"
 #include "weft/error.h"
 #include "weft/log.h"
 
@@ -52,6 +53,13 @@ Device Device::open(const DeviceOptions& options) {
   const Choice choice = choose(options.adapter);
   log_mark("an adapter is chosen");
   return Device(open_adapter(*choice.adapter, choice.reason, options));
+}
+
+Future<Device> Device::open_async(const DeviceOptions& options) {
+  return weft::future_of([&] {
+    const AvoidWaiting no_wait;
+    return open(options);
+  });
 }
 
 Device Device::adopt(wgpu::Device device, bool timed_wait) {
@@ -101,6 +109,11 @@ void Device::wait() const {
   impl_->context->process_events();
   impl_->context->deliver();
   impl_->context->check();
+}
+
+Future<void> Device::async_wait() const {
+  Encoder nothing(*this);
+  return nothing.submit();
 }
 
 void Device::poll() const {

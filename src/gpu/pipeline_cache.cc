@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "core/format.h"
+#include "gpu/self_test.h"
 #include "gpu/wait.h"
 #include "weft/error.h"
 #include "weft/flags.h"
@@ -149,9 +150,19 @@ void PipelineCache::start(Pipeline& p, const std::string& wgsl) {
 }
 
 std::shared_ptr<Pipeline> PipelineCache::find(std::string_view key) {
-  if (const auto found = recent_.find(key); found != recent_.end()) return found->second;
+  // One that was made without a fast path that has passed its test since is made again.
+  const auto holds = [&](Pipelines& pipelines, const Pipelines::iterator& found) {
+    if (found == pipelines.end() || !found->second->undecided) return found != pipelines.end();
+    if (Undecided::outdated(*context_, found->second->undecided)) {
+      pipelines.erase(found);
+      return false;
+    }
+    Undecided::note();
+    return true;
+  };
+  if (const auto found = recent_.find(key); holds(recent_, found)) return found->second;
   const auto found = older_.find(key);
-  if (found == older_.end()) return nullptr;
+  if (!holds(older_, found)) return nullptr;
   std::shared_ptr<Pipeline> pipeline = std::move(found->second);
   older_.erase(found);
   return keep(std::move(pipeline));
@@ -187,12 +198,14 @@ std::shared_ptr<Pipeline> PipelineCache::request(const Dispatch& dispatch) {
     }
   }
   // The text is made without the lock, unless the caller has it. Another thread may make the same meanwhile.
+  const Undecided undecided(*context_);
   const std::string wgsl = dispatch.make_wgsl();
   const std::lock_guard held(context_->lock);
   if (std::shared_ptr<Pipeline> p = find(dispatch.key)) return p;
   auto made = std::make_shared<Pipeline>();
   made->key = dispatch.key;
   made->label = dispatch.label;
+  made->undecided = undecided.since();
   made->layout = &layout(Signature::of(dispatch));
   start(*made, wgsl);
   return keep(std::move(made));

@@ -47,6 +47,7 @@ struct Pipeline {
   const BindLayout* layout = nullptr;
   wgpu::ComputePipeline pipeline;  // null while it is being compiled
   std::shared_ptr<Compilation> compilation;
+  std::optional<std::uint64_t> undecided;  // its text was made while self-tests were under way (Undecided)
 };
 
 // Pipelines that were not asked for lately, and that no plan and no recording has, are dropped.

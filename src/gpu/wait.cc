@@ -14,6 +14,7 @@ namespace weft::gpu {
 namespace {
 
 thread_local NoWaiting* innermost = nullptr;
+thread_local int avoided = 0;
 
 // A sleeping thread wakes about 20 µs late, which is as long as a small kernel; so short waits spin. Not on a software
 // GPU, which needs the core itself.
@@ -28,10 +29,13 @@ constexpr auto kNap = std::chrono::microseconds(30);
 NoWaiting::NoWaiting() : outer_(std::exchange(innermost, this)) {}
 NoWaiting::~NoWaiting() { innermost = outer_; }
 
-bool may_wait() { return innermost == nullptr; }
+AvoidWaiting::AvoidWaiting() { ++avoided; }
+AvoidWaiting::~AvoidWaiting() { --avoided; }
+
+bool may_wait() { return !innermost && avoided == 0; }
 
 void refuse_to_wait(std::string_view place) {
-  if (may_wait()) return;
+  if (!innermost) return;
   innermost->places_.emplace_back(place);
   throw Unsupported(
       "{}: this would wait for the GPU, and nothing may wait here; then() of a future tells when it is done", place);

@@ -26,7 +26,17 @@ class NoWaiting {
   std::vector<std::string> places_;
 };
 
-// False under NoWaiting. For what may be done in another way, or left out, where nothing may wait.
+// While it lives its thread waits only for what cannot be had in another way: so devices are opened and graphs compiled
+// for a future.
+class AvoidWaiting {
+ public:
+  AvoidWaiting();
+  ~AvoidWaiting();
+  AvoidWaiting(const AvoidWaiting&) = delete;
+  AvoidWaiting& operator=(const AvoidWaiting&) = delete;
+};
+
+// False under either. For what may be done in another way, or left out.
 bool may_wait();
 // Throws Unsupported under NoWaiting. Call before waiting for anything.
 void refuse_to_wait(std::string_view place);
