@@ -212,6 +212,7 @@ class All final : public Completion, public std::enable_shared_from_this<All<T>>
 
 }  // namespace detail
 
+// Here, behind what it makes.
 template <class T>
 template <class F>
 auto Future<T>::and_then(F f) && {
