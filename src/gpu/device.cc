@@ -88,7 +88,7 @@ wgpu::Buffer Device::create_buffer(std::uint64_t bytes, std::string_view label) 
   context.check();
   ErrorScope scope(context);
   wgpu::Buffer buffer = context.device.CreateBuffer(&descriptor);
-  scope.check(std::format("allocating {} bytes", descriptor.size));
+  scope.check(std::format("allocating {} bytes for '{}'", descriptor.size, label));
   return buffer;
 }
 

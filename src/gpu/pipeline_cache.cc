@@ -224,6 +224,7 @@ void PipelineCache::make_now(Pipeline& p) {
   wgpu::ComputePipeline made = context_->device.CreateComputePipeline(&descriptor);
   scope.check(doing(p));
   p.pipeline = std::move(made);
+  p.compilation->module = nullptr;
 }
 
 void PipelineCache::finish(Pipeline& p) {

@@ -5,6 +5,7 @@
 
 #include "gpu/device_impl.h"
 #include "gpu/wait.h"
+#include "kernels/device_math.h"
 #include "support/devices.h"
 #include "support/temp_dir.h"
 #include "weft/compile.h"
@@ -194,6 +195,38 @@ TEST_F(SelfTestTest, WhatWasMadeWithoutAFormIsMadeAgain) {
     for (const float16 v : values.get()) ASSERT_EQ(static_cast<float>(v), 64);
     EXPECT_TRUE(guard.places().empty());
   }
+}
+
+// The tests of a device's own functions say the same whether they are waited for or not.
+TEST_F(SelfTestTest, TheDevicesOwnFunctions) {
+  const auto ask = [](const gpu::Device& device) {
+    const kernels::DeviceForms forms = kernels::device_forms(device);
+    return std::vector<bool>{!kernels::f16_packing(device).empty(), kernels::device_exp2(device), forms("min_f32"),
+                             forms("exp_narrow"), forms("lgamma_f32")};
+  };
+  const auto opened = [] {
+    gpu::DeviceOptions options;
+    options.adapter = std::to_string(devices().front().device.adapter().index);
+    options.cache_dir = "off";
+    gpu::Device device = gpu::Device::open(options);
+    device.impl().context->capabilities.software = false;
+    return device;
+  };
+  const gpu::Device waits = opened(), asks_again = opened();
+  const std::vector<bool> verdicts = ask(waits);
+  EXPECT_FALSE(waits.impl().verdicts.empty());
+  for (int round = 0; round < 4; ++round) {  // some are asked for only where others have passed
+    {
+      const gpu::NoWaiting guard;
+      ask(asks_again);
+      EXPECT_TRUE(guard.places().empty());
+    }
+    gpu::self_tests_settled(asks_again).get();
+  }
+  const gpu::NoWaiting guard;
+  EXPECT_EQ(ask(asks_again), verdicts);
+  EXPECT_EQ(asks_again.impl().verdicts, waits.impl().verdicts);
+  EXPECT_TRUE(guard.places().empty());
 }
 
 }  // namespace
