@@ -103,6 +103,14 @@ class Future {
       return Future<U>(std::move(completion_), [take, f = std::move(f)]() -> U { return f(take()); });
     }
   }
+  // The future of f(done), which get() calls: done is this future, and ready, so that f may catch what it throws.
+  template <class F>
+  auto map_done(F f) && {
+    check();
+    const std::function<T()> take = std::exchange(take_, nullptr);
+    using U = std::invoke_result_t<F, Future>;
+    return Future<U>(std::move(completion_), [take, f = std::move(f)]() -> U { return f(Future({}, take)); });
+  }
   // The future of the future f(result): f is called once the result is there, also if nobody gets what comes of it
   // but asks whether it is ready(), or waits for it by then().
   template <class F>
