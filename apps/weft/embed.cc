@@ -3,9 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <format>
+#include <functional>
 #include <future>
+#include <memory>
 #include <optional>
 
 #include "command_line.h"
@@ -34,6 +37,21 @@ struct Window {
   std::uint64_t begin = 0, end = 0;  // in the input, bytes
 };
 
+// The device that a thread opens.
+Future<Device> open_on_a_thread() {
+  struct Opening final : Completion {
+    std::shared_future<Device> device = std::async(std::launch::async, [] { return Device::open(); });
+    bool ready() override { return device.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }
+    void wait() override { device.wait(); }
+    void when_ready(std::function<void()> callback) override {
+      wait();
+      callback();
+    }
+  };
+  const auto opening = std::make_shared<Opening>();
+  return {opening, [opening] { return opening->device.get(); }};
+}
+
 void run(const EmbedArguments& a) {
   refuse_dispatch_only("vectors");
   if (!a.quiet) say_if_typed(a.input);
@@ -53,8 +71,7 @@ void run(const EmbedArguments& a) {
     progress.update(window.begin + part, done + count);
   };
   // Initialising the driver takes as long as loading the model: both run in parallel.
-  auto opening = std::async(std::launch::async, [] { return Device::open(); });
-  auto encoder = models::SentenceEncoder::load(a.model, std::move(opening),
+  auto encoder = models::SentenceEncoder::load(a.model, open_on_a_thread(),
                                                {.batch = a.batch, .progress = batch_done, .prompt = a.prompt});
   if (!a.quiet) progress.say(encoder.device().reason());
   if (const std::string& prompt = encoder.tokenizer().prompt(); !a.quiet && !prompt.empty()) {

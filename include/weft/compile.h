@@ -162,7 +162,13 @@ class Executable {
 
 // Throws Unsupported (naming op, type and shape) when the device cannot run the graph; there is no silent fallback to
 // the CPU. WEFT_LOG=schedule prints what was compiled, WEFT_LOG=passes the graph after each pass.
+//
+// Waits for the compiler, and on a kind of device that Weft has not met before for the self-tests of its fast paths.
+// Where nothing may wait it returns at once: kernels are then made at their first run, without the fast paths that have
+// not passed their tests by then, and again once these have passed.
 Executable compile(const Graph& graph, const Device& device, const CompileOptions& options = {});
+// The same without waiting: ready when the tests have answered and the kernels are compiled.
+Future<Executable> compile_async(const Graph& graph, const Device& device, const CompileOptions& options = {});
 
 // The graph after the compiler's passes, as it would run on that device: what `weft graph` draws.
 Graph optimized(const Graph& graph, const Device& device, const CompileOptions& options = {});

@@ -21,6 +21,9 @@ class Device {
   // NoDevice, DeviceError (nothing has that name; the message names the nearest and lists what there is),
   // InvalidArgument (a flag or a variable has no valid value).
   static Device open(std::string_view name = {});
+  // The same where nothing may wait (a browser); outside of browsers the future is ready, as the driver opens a device
+  // at once.
+  static Future<Device> open_async(std::string_view name = {});
   // The cpu, which is always there.
   static Device cpu();
   Device(gpu::Device device);  // NOLINT: implicit, so that a GPU goes wherever a device is asked for
@@ -32,7 +35,7 @@ class Device {
   std::string name() const;        // "cpu", "NVIDIA H200"
   const std::string& reason() const { return reason_; }
 
-  // Memory of this device, its content undefined. Throws OutOfMemory.
+  // Memory of this device, its content undefined. Throws OutOfMemory, in a browser later (gpu::Device::allocate).
   Buffer allocate(std::uint64_t bytes) const;
   // Throws InvalidArgument if the bytes do not fit or the buffer is not of this kind of device.
   void upload(const Buffer& target, std::uint64_t offset, std::span<const std::byte> bytes) const;
@@ -43,6 +46,9 @@ class Device {
   Future<gpu::ReadBytes> async_read(const Buffer& source, std::uint64_t offset, std::uint64_t bytes) const;
   // Waits until everything submitted so far is done; on the cpu it always is.
   void wait() const;
+  // Ready when all is done that was submitted until now; awaited now and then, it keeps a loop from running far ahead
+  // of the device.
+  Future<void> async_wait() const;
 
   bool operator==(const Device& other) const { return gpu_ == other.gpu_; }
 

@@ -21,13 +21,20 @@
 
 namespace weft {
 
-// Submits the computation of these tensors, and returns before it is done; it waits where a GPU is more than 32 to 64
-// evaluations behind, so that a loop that never reads does not fill the memory. Does nothing for those that have data.
+// Submits the computation of these tensors, and returns before it is done. A loop that never reads must not fill the
+// memory with what is submitted: where a GPU is more than 32 to 64 evaluations behind, this waits; where nothing may
+// wait (a browser), such a loop awaits async_eval() now and then. Does nothing for those that have data.
 // Threads may evaluate at the same time. Throws InvalidArgument (tensors of two devices; an input or a number of a
 // Graph is needed, which has values only in a run), Unsupported, OutOfMemory, DeviceLost, and Error if something else
 // was written into a tensor since an expression that reads it was described.
 void eval(std::span<const Tensor> tensors);
-// The same of one tensor, of several in braces, and of several arguments.
+// The future is ready when they are computed. Throws what eval() does, when it is called or when its result is taken.
+Future<void> async_eval(std::span<const Tensor> tensors);
+inline Future<void> async_eval(const Tensor& tensor) { return async_eval(std::span(&tensor, 1)); }
+inline Future<void> async_eval(std::initializer_list<Tensor> tensors) {
+  return async_eval(std::span(tensors.begin(), tensors.size()));
+}
+// eval() of one tensor, of several in braces, and of several arguments.
 inline void eval(const Tensor& tensor) { eval(std::span(&tensor, 1)); }
 inline void eval(std::initializer_list<Tensor> tensors) { eval(std::span(tensors.begin(), tensors.size())); }
 template <std::same_as<Tensor>... More>
@@ -38,6 +45,8 @@ void eval(const Tensor& first, const Tensor& second, const More&... more) {
 // The tensor on that device, evaluated: itself if it is there and no view, else a copy, which waits for its values if
 // it goes through the host.
 Tensor to(const Tensor& x, const Device& device);
+// The same without waiting.
+Future<Tensor> async_to(const Tensor& x, const Device& device);
 
 // The same elements in memory of their own, dense; x itself if it is no view.
 Tensor contiguous(const Tensor& x);

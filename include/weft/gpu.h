@@ -191,6 +191,9 @@ class Device {
  public:
   // Throws NoDevice, InvalidArgument (no adapter matches the name; the message lists the adapters).
   static Device open(const DeviceOptions& options = {});
+  // The same where nothing may wait. Outside of browsers the driver opens it at once, and the future is ready; equal
+  // adapters whose speeds were never measured are not compared.
+  static Future<Device> open_async(const DeviceOptions& options = {});
   // Uses the caller's device with the features and limits that it has. `timed_wait`: its instance was made with the
   // feature TimedWaitAny, so that waiting can block; without it, waiting polls. poll() and wait() may also call
   // callbacks of the caller's own futures. Where several threads drop handles of the caller's buffers, or use the
@@ -204,7 +207,9 @@ class Device {
   // Why this adapter was chosen, in a line: "NVIDIA H200 (vulkan): best of 3 adapters".
   const std::string& reason() const;
 
-  // A storage buffer from the pool, its content undefined. Throws OutOfMemory.
+  // A storage buffer from the pool, its content undefined. Throws OutOfMemory; a browser tells later that there is no
+  // memory: then the next call that submits, reads or waits throws it, all that uses the buffer does, and the futures
+  // of what was submitted meanwhile.
   Buffer allocate(std::uint64_t bytes) const;
   // A buffer that is the caller's, its content undefined: outside of the pool, of whole 32-bit words, with the usages
   // Storage, CopySrc and CopyDst. Throws OutOfMemory, ValidationError, DeviceLost.
@@ -215,6 +220,8 @@ class Device {
   Readback read(const Buffer& source, std::uint64_t offset, std::uint64_t bytes) const;
   // Waits until all submitted work is done.
   void wait() const;
+  // Ready when all is done that was submitted until now. Throws what that work threw.
+  Future<void> async_wait() const;
   // Delivers callbacks of futures without waiting.
   void poll() const;
   // True once the device is known to be lost: everything but destroying it throws DeviceLost.
@@ -257,8 +264,10 @@ class Recording final : public Commands {
   std::size_t size() const;  // dispatches
   std::span<const KernelRun> dispatches() const;  // as reports show them
   // Waits until every pipeline is compiled; they compile in parallel while dispatches are recorded. The first replay
-  // calls it. Throws ValidationError.
+  // calls it; where nothing may wait, WebGPU then makes those that are not compiled yet. Throws ValidationError.
   void finish();
+  // Ready when they are compiled. Throws ValidationError.
+  Future<void> async_finish();
 
  private:
   friend class Encoder;

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <future>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,6 +12,7 @@
 
 #include "weft/compile.h"
 #include "weft/device.h"
+#include "weft/future.h"
 #include "weft/text.h"
 
 namespace weft::models {
@@ -47,9 +47,12 @@ class SentenceEncoder {
   // shape than config.json implies, there are more layers than config.json says, or modules without the modules.json
   // that joins them), Unsupported (an architecture, activation or module that Weft does not have).
   static SentenceEncoder load(const std::filesystem::path& model_dir, Device device, EmbedOptions options = {});
-  // The same while another thread is still opening the device: work that needs no device is done meanwhile.
-  static SentenceEncoder load(const std::filesystem::path& model_dir, std::future<Device> device,
-                              EmbedOptions options = {});
+  // The same while the device is still being opened: work that needs no device is done meanwhile.
+  static SentenceEncoder load(const std::filesystem::path& model_dir, Future<Device> device, EmbedOptions options = {});
+  // The same without waiting: reads the files now, and is ready when the device is. Throws as load(), when it is called
+  // or when its result is taken.
+  static Future<SentenceEncoder> load_async(const std::filesystem::path& model_dir, Future<Device> device,
+                                            EmbedOptions options = {});
 
   // Puts the model's prompt before each text. Throws InvalidArgument where it was not to be loaded.
   const text::Tokenizer& tokenizer() const;
@@ -82,6 +85,12 @@ class SentenceEncoder {
 inline SentenceEncoder load(const std::filesystem::path& model_dir, Device device = Device::open(),
                             EmbedOptions options = {}) {
   return SentenceEncoder::load(model_dir, std::move(device), std::move(options));
+}
+
+// The same without waiting.
+inline Future<SentenceEncoder> load_async(const std::filesystem::path& model_dir,
+                                          Future<Device> device = Device::open_async(), EmbedOptions options = {}) {
+  return SentenceEncoder::load_async(model_dir, std::move(device), std::move(options));
 }
 
 }  // namespace weft::models

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <set>
 
+#include "compiler/compile_now.h"
 #include "compiler/donate.h"
 #include "compiler/executable/impl.h"
 #include "compiler/passes/passes.h"
@@ -12,6 +13,8 @@
 #include "core/format.h"
 #include "core/host_memory.h"
 #include "core/in_quotes.h"
+#include "gpu/pipeline_cache.h"
+#include "gpu/wait.h"
 #include "graph/ops/leaf.h"
 #include "weft/error.h"
 #include "weft/flags.h"
@@ -79,7 +82,8 @@ Graph optimized(const Graph& graph, const Device& device, const CompileOptions& 
 
 namespace {
 
-Executable compiled(const Graph& graph, const Device& device, const CompileOptions& options) {
+std::shared_ptr<Executable::Impl> impl_of(const Graph& graph, const Device& device, const CompileOptions& options,
+                                          std::vector<Tensor>& captured) {
   if (graph.impl().outputs.empty()) {
     throw InvalidArgument("compile: the graph has no output, so nothing would run; name one by Graph::output()");
   }
@@ -94,7 +98,7 @@ Executable compiled(const Graph& graph, const Device& device, const CompileOptio
   std::vector<PrecisionDecision> decisions;
   const Graph ready = optimized(graph, device, with_store, &decisions);
   warn_unused_force_f16(with_store, decisions);
-  std::vector<Tensor> captured = graph.impl().captured();
+  captured = graph.impl().captured();
   compiler::Schedule schedule = compiler::make_schedule(ready, captured);
   std::vector<Donation> donations = compiler::donate(schedule, options.donate);
   log_mark("the graph is optimised");
@@ -104,15 +108,49 @@ Executable compiled(const Graph& graph, const Device& device, const CompileOptio
   impl->report.donations = std::move(donations);
   // It holds the tensors' data, not the tensors.
   for (Tensor& t : captured) t = apply(make_op<DataOp>(t.node()->op().data_op()->data_ptr(), t.type()), {});
-  return Executable(std::move(impl), std::move(captured));
+  return impl;
+}
+
+// What `make` returns, or throws, of the executable and the tensors that it captured.
+template <class Make>
+auto compiled(const Graph& graph, const Device& device, const CompileOptions& options, const Make& make) {
+  const auto all = [&] {
+    return in_host_memory("compile", [&] {
+      std::vector<Tensor> captured;
+      std::shared_ptr<Executable::Impl> impl = impl_of(graph, device, options, captured);
+      return make(std::move(impl), std::move(captured));
+    });
+  };
+  if (graph.name().empty()) return all();
+  return in_context([&] { return "compiling graph " + in_quotes(graph.name()); }, all);
 }
 
 }  // namespace
 
+Executable compiler::compile_now(const Graph& graph, const Device& device, const CompileOptions& options) {
+  return compiled(graph, device, options, [](auto impl, auto captured) {
+    impl->log_compiled();
+    return Executable(std::move(impl), std::move(captured));
+  });
+}
+
 Executable compile(const Graph& graph, const Device& device, const CompileOptions& options) {
-  const auto make = [&] { return in_host_memory("compile", [&] { return compiled(graph, device, options); }); };
-  if (graph.name().empty()) return make();
-  return in_context([&] { return "compiling graph " + in_quotes(graph.name()); }, make);
+  return compiled(graph, device, options, [](auto impl, auto captured) {
+    if (gpu::may_wait()) impl->wait_ready();
+    impl->log_compiled();
+    return Executable(std::move(impl), std::move(captured));
+  });
+}
+
+Future<Executable> compile_async(const Graph& graph, const Device& device, const CompileOptions& options) {
+  const gpu::AvoidWaiting no_wait;
+  const gpu::ComesLater later;
+  return compiled(graph, device, options, [](auto impl, auto captured) {
+    return impl->async_ready().map([impl, captured] {
+      impl->log_compiled();
+      return Executable(impl, captured);
+    });
+  });
 }
 
 namespace {

@@ -27,6 +27,8 @@ class DeviceData final : public Data {
   // Copies the bytes from the device once, and keeps them until the memory is written again.
   void read(std::span<std::byte> target) const;
   Future<gpu::ReadBytes> async_read() const;
+  // The same without the checks.
+  Future<gpu::ReadBytes> read_unchecked() const;
   // Whether a read needs no transfer. The host's copy survives the loss of the device.
   bool on_host() const { return !device_.is_gpu() || remembered() != nullptr; }
   // Whether the memory is the tensor's own, not a caller's, and no view of it exists: it may be reused when the tensor
@@ -57,7 +59,6 @@ class DeviceData final : public Data {
   // The digest that identifies the buffer's present content.
   Buffer::Digest mark() const;
   void remember(const Buffer::Digest& mark, Bytes bytes) const;
-  Future<gpu::ReadBytes> read_unchecked() const;
 
   Device device_;
   View view_;

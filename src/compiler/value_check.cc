@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "compiler/device_data.h"
+#include "gpu/wait.h"
 #include "graph/ops/linalg.h"
 #include "weft/error.h"
 
@@ -19,6 +21,32 @@ const DeviceData& data_behind(const DataPtr& info) { return static_cast<const De
 bool ValueCheck::passed() const {
   const std::lock_guard lock(mutex_);
   return !info_ && !failure_;
+}
+
+bool ValueCheck::failed() const {
+  const std::lock_guard lock(mutex_);
+  return failure_.has_value();
+}
+
+bool ValueCheck::ask() const {
+  Future<void> answer;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!info_) return true;
+    if (asked_.valid() && !asked_.ready()) return false;
+    answer = std::move(asked_);
+  }
+  if (!answer.valid()) {
+    answer = async_require();
+    const std::lock_guard lock(mutex_);
+    asked_ = std::move(answer);
+    return false;
+  }
+  try {
+    answer.get();
+  } catch (const Error&) {  // a read of the values throws it
+  }
+  return true;
 }
 
 void ValueCheck::take(std::span<const std::byte> bytes) const {
@@ -43,7 +71,8 @@ Future<void> ValueCheck::async_require() const {
     info = info_;
   }
   if (!info) return Future<void>({}, [this] { throw_failure(); });
-  return data_behind(info).async_read().map([this](const gpu::ReadBytes& read) {
+  // What it depends on has checks of its own, which the values that are read have too.
+  return data_behind(info).read_unchecked().map([this](const gpu::ReadBytes& read) {
     take(read.span());
     throw_failure();
   });
@@ -54,16 +83,20 @@ void add_checks(ValueChecks& checks, const ValueChecks& more) {
     if (!check->passed() && std::ranges::find(checks, check) == checks.end()) checks.push_back(check);
   }
   if (checks.size() <= kMostChecks) return;
-  std::vector<Future<void>> answers;
-  for (const auto& check : checks) answers.push_back(check->async_require());
-  for (Future<void>& answer : answers) {
-    try {
-      answer.get();
-    } catch (const LinAlgError&) {  // it is thrown by the read, for which the check stays
+  // They are answered in their order.
+  bool answered = true;
+  for (const auto& check : checks) answered = check->ask() && answered;
+  if (checks.size() > 2 * kMostChecks && gpu::may_wait()) {
+    for (const auto& check : checks) {
+      try {
+        check->async_require().get();
+      } catch (const LinAlgError&) {  // it is thrown by the read, for which the check stays
+      }
     }
   }
-  std::erase_if(checks, [](const auto& check) { return check->passed(); });
-  if (!checks.empty()) checks.resize(1);
+  bool fails = false;
+  std::erase_if(checks,
+                [&](const auto& check) { return check->passed() || (check->failed() && std::exchange(fails, true)); });
 }
 
 }  // namespace weft

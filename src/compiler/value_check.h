@@ -19,8 +19,11 @@ class ValueCheck {
   ValueCheck(OpPtr checked, TensorType type, DataPtr info)
       : op_(std::move(checked)), type_(std::move(type)), info_(std::move(info)) {}
 
-  // True if it has been made, and all is well.
+  // True if it has been made, and all is well; what was found otherwise.
   bool passed() const;
+  bool failed() const;
+  // Asks the device once, and is made if the answer is there: then it returns true. Does not wait.
+  bool ask() const;
   // Makes it, once: asks the device now, and throws LinAlgError or DeviceLost when the answer is taken. It must outlive
   // the future.
   Future<void> async_require() const;
@@ -34,11 +37,13 @@ class ValueCheck {
   mutable std::mutex mutex_;
   mutable DataPtr info_;  // null: the check has been made
   mutable std::optional<std::string> failure_;
+  mutable Future<void> asked_;
 };
 using ValueChecks = std::vector<std::shared_ptr<const ValueCheck>>;
 
 // Adds those of `more` that are neither there nor passed. So that a loop that nobody reads does not collect them
-// without end, many are made at once, which waits for the device: afterwards those are left that failed.
+// without end, many are asked for, and those that passed leave when the answers are there; of those that failed one is
+// kept. While there are too many it waits for them, where it may.
 void add_checks(ValueChecks& checks, const ValueChecks& more);
 
 }  // namespace weft

@@ -8,6 +8,7 @@
 #include "cpu/host_pool.h"
 #include "device/profile_at_exit.h"
 #include "gpu/choose.h"
+#include "gpu/wait.h"
 #include "weft/error.h"
 #include "weft/flags.h"
 #include "weft/log.h"
@@ -29,6 +30,13 @@ Device Device::open(std::string_view asked_for) {
   Device device = opened(asked_for);
   profile::write_at_exit(device);
   return device;
+}
+
+Future<Device> Device::open_async(std::string_view asked_for) {
+  return future_of([&] {
+    const gpu::AvoidWaiting no_wait;
+    return open(asked_for);
+  });
 }
 
 Device Device::opened(std::string_view asked_for) {
@@ -118,6 +126,10 @@ Future<gpu::ReadBytes> Device::async_read(const Buffer& source, std::uint64_t of
 
 void Device::wait() const {
   if (gpu_) gpu_->wait();
+}
+
+Future<void> Device::async_wait() const {
+  return gpu_ ? gpu_->async_wait() : Future<void>({}, [] {});
 }
 
 }  // namespace weft

@@ -1,6 +1,8 @@
 #include "gpu/buffer_pool.h"
 
+#include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "core/format.h"
 #include "weft/error.h"
@@ -48,14 +50,17 @@ wgpu::Buffer BufferPool::create(std::uint64_t capacity, std::uint64_t requested)
   for (bool retried = false;; retried = true) {
     ErrorScope scope(*context_);
     wgpu::Buffer buffer = context_->device.CreateBuffer(&descriptor);
-    const auto failure = scope.take();
+    const auto failure = scope.take(std::format("the GPU has no {} bytes left for the buffer '{}'", requested, label),
+                                    [pool = weak_from_this(), buffer, requested] {
+                                      if (const auto p = pool.lock()) p->refuse(buffer, requested);
+                                    });
     if (!failure && buffer) return buffer;
     if (context_->lost()) context_->raise_lost();
     if (failure && failure->type != wgpu::ErrorType::OutOfMemory) failure->raise("allocating a buffer");
     if (retried) {
       const MemoryFigures f = figures();
-      throw OutOfMemory("the GPU has no {} bytes left ({} live, {} cached): {}", requested, f.live, f.cached,
-                        failure ? failure->message : "no buffer was made");
+      throw OutOfMemory("the GPU has no {} bytes left for the buffer '{}' ({} live, {} cached): {}", requested, label,
+                        f.live, f.cached, failure ? failure->message : "no buffer was made");
     }
     trim();
   }
@@ -91,7 +96,8 @@ Buffer BufferPool::try_allocate(std::uint64_t bytes, std::uint64_t capacity) {
                         *limit_);
     }
     buffer = take_cached(capacity);
-    trim_first = !buffer && limit_ && figures_.live + figures_.cached + capacity > *limit_;
+    trim_first = !buffer && (std::exchange(trims_next_, false) ||
+                             (limit_ && figures_.live + figures_.cached + capacity > *limit_));
   }
   if (trim_first) trim();
   if (!buffer) {
@@ -115,8 +121,39 @@ void BufferPool::release(wgpu::Buffer buffer) {
   const std::uint64_t capacity = buffer.GetSize();
   figures_.live -= capacity;
   if (watcher_) watcher_(figures_.live);
+  if (refused_.erase(buffer.Get()) > 0) {
+    owned_.erase(buffer.Get());
+    any_refused_ = !refused_.empty();
+    return;
+  }
   figures_.cached += capacity;
   free_.emplace(capacity, std::move(buffer));
+}
+
+void BufferPool::refuse(const wgpu::Buffer& buffer, std::uint64_t requested) {
+  const std::lock_guard lock(mutex_);
+  trims_next_ = true;
+  const auto free = std::ranges::find_if(free_, [&](const auto& entry) { return entry.second.Get() == buffer.Get(); });
+  if (free != free_.end()) {
+    figures_.cached -= free->first;
+    free_.erase(free);
+    owned_.erase(buffer.Get());
+  } else if (owned_.contains(buffer.Get())) {
+    refused_.emplace(buffer.Get(), requested);
+    any_refused_ = true;
+  }
+}
+
+void BufferPool::require_made(const wgpu::Buffer& buffer) const {
+  std::uint64_t bytes = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = refused_.find(buffer.Get());
+    if (found == refused_.end()) return;
+    bytes = found->second;
+  }
+  throw OutOfMemory("the GPU had no {} bytes left for the buffer 'weft {} bytes', which is used here", bytes,
+                    buffer.GetSize());
 }
 
 void BufferPool::trim() {

@@ -2,10 +2,12 @@
 // buffer that is free on the CPU can be reused at once.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "core/idle_memory.h"
@@ -17,8 +19,13 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
  public:
   BufferPool(std::shared_ptr<Context> context, std::optional<std::uint64_t> limit);
 
-  // Throws OutOfMemory.
+  // Throws OutOfMemory. Where WebGPU tells later that it has no memory (a browser), that is a late failure of the
+  // device, and the buffer is refused: it is not used again, and the cache is given back before the next is made.
   Buffer allocate(std::uint64_t bytes);
+  // Throws OutOfMemory if it was refused.
+  void require(const wgpu::Buffer& buffer) const {
+    if (any_refused_.load(std::memory_order_acquire)) require_made(buffer);
+  }
   MemoryFigures figures() const;
   void set_limit(std::optional<std::uint64_t> bytes);
   void trim();
@@ -40,12 +47,17 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
   wgpu::Buffer take_cached(std::uint64_t capacity);
   wgpu::Buffer create(std::uint64_t capacity, std::uint64_t requested);
   void release(wgpu::Buffer buffer);
+  void refuse(const wgpu::Buffer& buffer, std::uint64_t requested);
+  void require_made(const wgpu::Buffer& buffer) const;
 
   std::shared_ptr<Context> context_;
   std::optional<std::uint64_t> limit_;
   mutable std::mutex mutex_;
   std::multimap<std::uint64_t, wgpu::Buffer> free_;  // by capacity
   std::unordered_set<WGPUBuffer> owned_;
+  std::unordered_map<WGPUBuffer, std::uint64_t> refused_;  // those that are still held, and what was asked for
+  std::atomic<bool> any_refused_ = false;
+  bool trims_next_ = false;  // before a buffer is made
   MemoryFigures figures_;
   std::function<void(std::uint64_t)> watcher_;
   IdleMemories idle_;

@@ -17,9 +17,12 @@ constexpr wgpu::ErrorFilter kFilters[] = {wgpu::ErrorFilter::OutOfMemory, wgpu::
 
 void Failure::raise(std::string_view what) const {
   switch (type) {
-    case wgpu::ErrorType::OutOfMemory: throw OutOfMemory("{}: {}", what, message);
-    case wgpu::ErrorType::Validation: throw ValidationError("{}: {}", what, message);
-    default: throw InternalError("{}: {}", what, message);
+    case wgpu::ErrorType::OutOfMemory:
+      throw OutOfMemory("{}: {}", what, message);
+    case wgpu::ErrorType::Validation:
+      throw ValidationError("{}: {}", what, message);
+    default:
+      throw InternalError("{}: {}", what, message);
   }
 }
 
@@ -37,8 +40,16 @@ bool Context::done(const Event& event) {
 // only its own.
 void Context::process_events() {
   const std::lock_guard held(lock);
-  if (owned) device.Tick();
-  else instance.ProcessEvents();
+  if (owned)
+    device.Tick();
+  else
+    instance.ProcessEvents();
+  std::vector<std::shared_ptr<DeviceCompletion>> waited_for;
+  {
+    const std::lock_guard held_list(mutex_);
+    for (const Waiting& w : waiting_) waited_for.push_back(w.completion);
+  }
+  for (const auto& completion : waited_for) completion->look();
 }
 
 std::shared_ptr<Event> Context::mark() {
@@ -49,8 +60,9 @@ std::shared_ptr<Event> Context::mark() {
       wgpu::CallbackMode::AllowSpontaneous,
       [](wgpu::QueueWorkDoneStatus status, wgpu::StringView message, std::shared_ptr<Event>* held_event) {
         const bool done = status == wgpu::QueueWorkDoneStatus::Success;
-        from_callback(held_event)->finish(
-            done ? nullptr : std::make_exception_ptr(DeviceLost("waiting for the GPU: {}", to_string(message))));
+        from_callback(held_event)
+            ->finish(done ? nullptr
+                          : std::make_exception_ptr(DeviceLost("waiting for the GPU: {}", to_string(message))));
       },
       held_by_callback(event));
   return event;
@@ -59,6 +71,7 @@ std::shared_ptr<Event> Context::mark() {
 bool DeviceCompletion::ready() {
   if (settled()) return true;
   context_->process_events();
+  look();
   return settled();
 }
 
@@ -135,6 +148,27 @@ void Context::set_uncaptured(Failure failure) {
   has_uncaptured_ = true;
 }
 
+void Context::set_late(Failure failure, std::uint64_t known) {
+  const std::lock_guard held(mutex_);
+  if (failure.type == wgpu::ErrorType::Validation && late_failures() != known) return;
+  late_ = failure;
+  late_failures_.fetch_add(1, std::memory_order_release);
+  if (!uncaptured_) uncaptured_ = std::move(failure);
+  has_uncaptured_ = true;
+}
+
+void Context::raise_late() {
+  Failure failure;
+  {
+    const std::lock_guard held(mutex_);
+    failure = late_;
+    // It need not be raised again.
+    if (uncaptured_ && uncaptured_->message == late_.message) uncaptured_.reset();
+    has_uncaptured_ = uncaptured_.has_value();
+  }
+  failure.raise(failure.what);
+}
+
 std::shared_ptr<void> Context::on_lost(LostCallback callback) {
   auto kept = std::make_shared<LostCallback>(std::move(callback));
   {
@@ -201,25 +235,54 @@ ErrorScope::~ErrorScope() {
 
 void ErrorScope::collect(std::string what) {
   open_ = false;
-  struct Report {
-    std::shared_ptr<Context> context;
-    std::string what;
-  };
-  for (std::size_t i = 0; i < std::size(kFilters); ++i) {
-    context_.device.PopErrorScope(
-        wgpu::CallbackMode::AllowSpontaneous,
-        [](wgpu::PopErrorScopeStatus, wgpu::ErrorType type, wgpu::StringView message, Report* held) {
-          const std::unique_ptr<Report> report(held);
-          if (type == wgpu::ErrorType::NoError) return;
-          report->context->set_uncaptured({type, to_string(message), std::move(report->what)});
-        },
-        new Report{context_.shared_from_this(), what});
-  }
+  if (auto failure = take(std::move(what))) context_.set_uncaptured(std::move(*failure));
   context_.check_known();
 }
 
-void ErrorScope::check(std::string_view what) {
-  if (auto failure = take()) {
+std::optional<Failure> ErrorScope::take(std::string what, std::function<void()> later) {
+  open_ = false;
+  struct Answers {
+    std::shared_ptr<Context> context;
+    std::string what;
+    std::function<void()> later;
+    std::uint64_t known;
+    std::mutex mutex;
+    bool returned = false;
+    std::optional<Failure> first;
+  };
+  const auto answers = std::make_shared<Answers>();
+  answers->context = context_.shared_from_this();
+  answers->what = std::move(what);
+  answers->later = std::move(later);
+  answers->known = context_.late_failures();
+  // Popped innermost first.
+  for (std::size_t i = 0; i < std::size(kFilters); ++i) {
+    context_.device.PopErrorScope(
+        wgpu::CallbackMode::AllowSpontaneous,
+        [](wgpu::PopErrorScopeStatus, wgpu::ErrorType type, wgpu::StringView message, std::shared_ptr<Answers>* held) {
+          const std::unique_ptr<std::shared_ptr<Answers>> owner(held);
+          Answers& a = **owner;
+          if (type == wgpu::ErrorType::NoError) return;
+          Failure failure{type, to_string(message), a.what};
+          {
+            const std::lock_guard lock(a.mutex);
+            if (!a.returned) {
+              if (!a.first) a.first = std::move(failure);
+              return;
+            }
+          }
+          a.context->set_late(std::move(failure), a.known);
+          if (a.later) a.later();
+        },
+        new std::shared_ptr(answers));
+  }
+  const std::lock_guard lock(answers->mutex);
+  answers->returned = true;
+  return std::move(answers->first);
+}
+
+void ErrorScope::check(const std::string& what) {
+  if (auto failure = take(what)) {
     if (context_.lost()) context_.raise_lost();
     failure->raise(what);
   }

@@ -30,7 +30,7 @@ struct Failure {
 // it, so that it may be abandoned without waiting for the callback.
 struct Event {
   wgpu::Future future;
-  std::exception_ptr error;        // set before `done`
+  std::exception_ptr error;  // set before `done`
   std::atomic<bool> done = false;
 
   void finish(std::exception_ptr why = nullptr) {
@@ -63,6 +63,8 @@ class DeviceCompletion : public Completion, public std::enable_shared_from_this<
   virtual const Event& event() const = 0;
   // Called when it will never happen.
   virtual void fail(std::exception_ptr why) = 0;
+  // Looks for events that processing all of them does not deliver.
+  virtual void look() {}
 
  protected:
   std::shared_ptr<Context> context_;
@@ -78,9 +80,10 @@ class Context : public std::enable_shared_from_this<Context> {
   wgpu::Limits limits;
   Capabilities capabilities;
   bool validation = true;
-  bool owned = false;       // opened by Weft, which set its callbacks
-  bool timed_wait = false;  // the instance can block
+  bool owned = false;                  // opened by Weft, which set its callbacks
+  bool timed_wait = false;             // the instance can block
   std::weak_ptr<Device::Impl> opened;  // the device that this is of, while it is open
+  std::atomic<std::uint64_t> passed_tests = 0;  // self-tests of it in this process (gpu/self_test.h)
 
   // Of callbacks that come whenever the device is driven; a caller's device is driven by the caller's instance.
   wgpu::CallbackMode callbacks() const {
@@ -88,9 +91,11 @@ class Context : public std::enable_shared_from_this<Context> {
   }
 
   // ---- gpu/wait.cc, which has all code that blocks
-  void wait(const Event& event);
-  // Waits for all submitted work.
-  void wait_for_queue();
+  // `place` names what waits. Throws Unsupported where nothing may (gpu/wait.h).
+  void wait(const Event& event, std::string_view place);
+  // Backpressure: waits, so that what was submitted takes no memory without end. Where nothing may wait it does
+  // nothing; there the caller's loop awaits a future now and then.
+  void hold_back(const Event& event);
 
   bool done(const Event& event);
   // Processes WebGPU's events: runs the callbacks of what has happened.
@@ -118,6 +123,15 @@ class Context : public std::enable_shared_from_this<Context> {
   bool lost();
   void set_lost(std::string message);
   void set_uncaptured(Failure failure);
+  // Dawn reports an error before the call that made it returns; a browser tells later, when more was submitted that
+  // depends on the call. So each late failure is raised by the next check(), and fails all that was submitted before
+  // it was known: that remembers the number of late failures, and asks check_since() before it gives its result.
+  std::uint64_t late_failures() const { return late_failures_.load(std::memory_order_acquire); }
+  // `known`: how many were known when the call was made. A command that was refused since then is a consequence.
+  void set_late(Failure failure, std::uint64_t known);
+  void check_since(std::uint64_t known) {
+    if (late_failures() != known) raise_late();
+  }
   [[noreturn]] void raise_lost();
   // Calls each callback of on_lost() once if the device is lost.
   void notify_lost();
@@ -131,6 +145,9 @@ class Context : public std::enable_shared_from_this<Context> {
   std::mutex mutex_;  // of what follows, which callbacks on any thread may change
   std::string lost_message_;
   std::optional<Failure> uncaptured_;
+  [[noreturn]] void raise_late();
+  std::atomic<std::uint64_t> late_failures_ = 0;
+  Failure late_;  // the last one
   using LostCallback = std::function<void(const std::string&)>;
   std::vector<std::weak_ptr<LostCallback>> lost_callbacks_;
   struct Waiting {
@@ -170,21 +187,21 @@ class CallbacksHeld {
   static bool none();
 };
 
-// Catches errors that Dawn reports between construction and take() or collect(). Works on devices whose callbacks Weft
-// did not set.
+// Catches errors that WebGPU reports between construction and take(), check() or collect(), none of which waits. Works
+// on devices whose callbacks Weft did not set.
 class ErrorScope {
  public:
   explicit ErrorScope(Context& context);
   ~ErrorScope();
   ErrorScope(const ErrorScope&) = delete;
   ErrorScope& operator=(const ErrorScope&) = delete;
-  // Ends the scope and returns the first error, validation errors before memory errors. Waits where WebGPU answers
-  // later: only for allocations, which must know.
-  std::optional<Failure> take();
+  // Ends the scope and returns the first error, validation errors before memory errors, if WebGPU answers at once, as
+  // Dawn does. Where it answers later an error is a late failure of `what`, and `later` is called.
+  std::optional<Failure> take(std::string what, std::function<void()> later = {});
   // Calls take() and raises the error, if any.
-  void check(std::string_view what);
+  void check(const std::string& what);
   // Ends the scope. An error is raised by the next Context::check(), as of that operation; here, if WebGPU answers at
-  // once, as Dawn does.
+  // once.
   void collect(std::string what);
 
  private:
@@ -192,8 +209,6 @@ class ErrorScope {
   bool open_ = true;
 };
 
-inline std::string to_string(wgpu::StringView text) {
-  return std::string(std::string_view(text));
-}
+inline std::string to_string(wgpu::StringView text) { return std::string(std::string_view(text)); }
 
 }  // namespace weft::gpu

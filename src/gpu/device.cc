@@ -6,6 +6,7 @@
 #include "gpu/device_impl.h"
 #include "gpu/open.h"
 #include "gpu/upload.h"
+#include "gpu/wait.h"
 #include "weft/error.h"
 #include "weft/log.h"
 
@@ -54,6 +55,13 @@ Device Device::open(const DeviceOptions& options) {
   return Device(open_adapter(*choice.adapter, choice.reason, options));
 }
 
+Future<Device> Device::open_async(const DeviceOptions& options) {
+  return weft::future_of([&] {
+    const AvoidWaiting no_wait;
+    return open(options);
+  });
+}
+
 Device Device::adopt(wgpu::Device device, bool timed_wait) {
   return Device(adopt_device(std::move(device), timed_wait));
 }
@@ -80,7 +88,7 @@ wgpu::Buffer Device::create_buffer(std::uint64_t bytes, std::string_view label) 
   context.check();
   ErrorScope scope(context);
   wgpu::Buffer buffer = context.device.CreateBuffer(&descriptor);
-  scope.check(std::format("allocating {} bytes", descriptor.size));
+  scope.check(std::format("allocating {} bytes for '{}'", descriptor.size, label));
   return buffer;
 }
 
@@ -97,10 +105,15 @@ Future<ReadBytes> Device::read(const Buffer& source, std::uint64_t offset, std::
 
 void Device::wait() const {
   impl_->context->check();
-  impl_->context->wait_for_queue();
+  impl_->context->wait(*impl_->context->mark(), "wait");
   impl_->context->process_events();
   impl_->context->deliver();
   impl_->context->check();
+}
+
+Future<void> Device::async_wait() const {
+  Encoder nothing(*this);
+  return nothing.submit();
 }
 
 void Device::poll() const {

@@ -22,7 +22,7 @@ struct FlushPolicy {
   std::uint32_t first = 32, later = 64;  // dispatches
 };
 
-struct Device::Impl {
+struct Device::Impl : std::enable_shared_from_this<Device::Impl> {
   Impl(std::shared_ptr<Context> context, AdapterInfo adapter, std::string reason,
        std::optional<std::uint64_t> memory_limit);
   ~Impl();
@@ -33,6 +33,8 @@ struct Device::Impl {
   bool debug_labels = false;
   DiskCache* cache = nullptr;  // of compiled shaders and verdicts; null: none
   std::unordered_map<std::string, bool> verdicts;  // of self-tests
+  std::unordered_map<std::string, Future<bool>> tests;  // under way; one that is waited for by a callback is not valid
+  std::vector<std::function<void()>> after_tests;       // what waits for the result of such a one
   std::shared_ptr<BufferPool> pool;
   std::shared_ptr<StagingPool> staging;
   Buffer sync_flags;  // gpu/sync_flags.h

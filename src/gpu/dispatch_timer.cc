@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "gpu/wait.h"
 #include "weft/error.h"
 
 namespace weft::gpu {
@@ -70,10 +71,12 @@ void DispatchTimer::submitted(std::unique_ptr<TimedBatch> batch) {
     waiting_.push_back(std::move(batch));
     return;
   }
-  context_->wait_for_queue();
+  // Where nothing may wait there are no times.
+  const bool timed = may_wait();
+  if (timed) context_->wait(*context_->mark(), "a profile without timestamps");
   for (KernelRun& run : batch->runs) {
     run.start = seconds(batch->submitted_at - began_);
-    run.seconds = seconds(HostClock::now() - batch->submitted_at);
+    run.seconds = timed ? seconds(HostClock::now() - batch->submitted_at) : 0;
     done_.push_back(std::move(run));
   }
   free_.push_back(std::move(batch));
@@ -87,7 +90,7 @@ std::vector<KernelRun> DispatchTimer::collect() {
     const std::size_t bytes = batch->runs.size() * 2 * sizeof(std::uint64_t);
     const auto mapped = context_->map<InternalError>(batch->readable, wgpu::MapMode::Read, bytes,
                                                      "the profiler's timestamps could not be read");
-    context_->wait(*mapped);
+    context_->wait(*mapped, "the times of a profile");
     if (mapped->error) {
       context_->check();
       std::rethrow_exception(mapped->error);

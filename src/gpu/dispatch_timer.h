@@ -15,7 +15,7 @@ using HostClock = std::chrono::steady_clock;
 struct TimedBatch {
   static constexpr std::uint32_t kMax = 512;  // dispatches
 
-  wgpu::QuerySet queries;                 // null without timestamps
+  wgpu::QuerySet queries;  // null without timestamps
   wgpu::Buffer resolved, readable;
   std::vector<KernelRun> runs;
   HostClock::time_point submitted_at;

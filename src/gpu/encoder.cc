@@ -196,6 +196,7 @@ struct Encoder::State {
         throw InvalidArgument("dispatch '{}': binding {} is a placeholder, which only a recording takes", label, i + 1);
       }
       if (!b.buffer.on_gpu()) throw InvalidArgument("dispatch '{}': binding {} is not in GPU memory", label, i + 1);
+      impl->pool->require(b.buffer.gpu());
       ranges.push_back({b.buffer.gpu(), b.offset, b.size});
     }
     const Signature& signature = pipeline.layout->signature;
@@ -237,12 +238,12 @@ struct Encoder::State {
   }
 
   // What is submitted takes the host's memory until it is done, so the turns of a long loop must not run far ahead of a
-  // slow device: in every 32nd batch it waits for the one that was submitted 32 batches before.
+  // slow device: in every 32nd batch it waits for the one that was submitted 32 batches before, where it may.
   void stay_near() {
     constexpr unsigned kBatches = 32;
     if (++full_batches % kBatches != 0) return;
     const std::shared_ptr<Event> before = std::exchange(earlier, impl->context->mark());
-    if (before) impl->context->wait(*before);
+    if (before) impl->context->hold_back(*before);
   }
 
   // True if a part of it was submitted already.
@@ -313,7 +314,8 @@ struct Encoder::State {
   // Work of the GPU up to some submit.
   class PendingWork final : public DeviceCompletion {
    public:
-    explicit PendingWork(const std::shared_ptr<Context>& context) : DeviceCompletion(context), done_(context->mark()) {}
+    explicit PendingWork(const std::shared_ptr<Context>& context)
+        : DeviceCompletion(context), done_(context->mark()), known_(context->late_failures()) {}
     bool settled() const override { return failed_.load(std::memory_order_acquire) || done_->is_done(); }
     const Event& event() const override { return *done_; }
     void fail(std::exception_ptr why) override {
@@ -323,11 +325,13 @@ struct Encoder::State {
     void take() const {
       if (failed_.load(std::memory_order_acquire)) std::rethrow_exception(error_);
       if (done_->error) std::rethrow_exception(done_->error);
+      context_->check_since(known_);
       context_->check();
     }
 
    private:
     std::shared_ptr<Event> done_;
+    std::uint64_t known_;
     std::atomic<bool> failed_ = false;
     std::exception_ptr error_;
   };
@@ -428,6 +432,7 @@ void Encoder::copy(const Buffer& source, std::uint64_t source_offset, const Buff
   if (source.gpu().Get() == target.gpu().Get()) throw InvalidArgument("copy: source and target are one buffer");
   const std::lock_guard held(state_->impl->context->lock);
   state_->impl->context->check_known();
+  for (const Buffer* buffer : {&source, &target}) state_->impl->pool->require(buffer->gpu());
   state_->close_pass();
   state_->open_commands().CopyBufferToBuffer(source.gpu(), source_offset, target.gpu(), target_offset, bytes);
   state_->held.push_back(source);
@@ -440,6 +445,7 @@ Future<ReadBytes> Encoder::read(const Buffer& source, std::uint64_t offset, std:
     throw InvalidArgument("read: bytes {} to {} of a buffer of {}", offset, offset + bytes, source.size());
   }
   if (!source.on_gpu()) throw InvalidArgument("read: the buffer is not in GPU memory");
+  state_->impl->pool->require(source.gpu());
   state_->reads.push_back(std::make_shared<PendingRead>(state_->impl->context, source, offset, bytes));
   return future_of(state_->reads.back());
 }

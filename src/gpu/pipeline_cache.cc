@@ -5,6 +5,8 @@
 #include <fstream>
 
 #include "core/format.h"
+#include "gpu/self_test.h"
+#include "gpu/wait.h"
 #include "weft/error.h"
 #include "weft/flags.h"
 
@@ -90,6 +92,26 @@ void dump(const std::string& directory, const std::string& key, const std::strin
 
 }  // namespace
 
+namespace {
+
+// It points into its arguments.
+wgpu::ComputePipelineDescriptor descriptor_of(const Pipeline& p, std::string_view label) {
+  wgpu::ComputePipelineDescriptor descriptor;
+  descriptor.label = label;
+  descriptor.layout = p.layout->pipeline;
+  descriptor.compute.module = p.compilation->module;
+  descriptor.compute.entryPoint = "main";
+  return descriptor;
+}
+
+thread_local int uses_come_later = 0;
+
+}  // namespace
+
+ComesLater::ComesLater() { ++uses_come_later; }
+ComesLater::~ComesLater() { --uses_come_later; }
+bool ComesLater::expected() { return uses_come_later > 0; }
+
 void PipelineCache::start(Pipeline& p, const std::string& wgsl) {
   const std::string label = shortened(p.key);
   if (const std::string directory = flag_text(Flag::dump_wgsl); !directory.empty()) dump(directory, p.key, wgsl);
@@ -98,14 +120,16 @@ void PipelineCache::start(Pipeline& p, const std::string& wgsl) {
   wgpu::ShaderModuleDescriptor module;
   module.nextInChain = &source;
   module.label = std::string_view(label);
-  ErrorScope scope(*context_);
-  wgpu::ComputePipelineDescriptor descriptor;
-  descriptor.label = std::string_view(label);
-  descriptor.layout = p.layout->pipeline;
-  descriptor.compute.module = context_->device.CreateShaderModule(&module);
-  descriptor.compute.entryPoint = "main";
-  scope.collect(doing(p));
-  p.compilation = std::make_shared<Compilation>();
+  const auto compilation = std::make_shared<Compilation>();
+  {
+    ErrorScope scope(*context_);
+    compilation->module = context_->device.CreateShaderModule(&module);
+    scope.collect(doing(p));
+  }
+  p.compilation = compilation;
+  // It would be used before it was compiled.
+  if (!may_wait() && !ComesLater::expected()) return make_now(p);
+  const wgpu::ComputePipelineDescriptor descriptor = descriptor_of(p, label);
   // A spontaneous callback would come on Dawn's thread, which then waits for the device that ends it when it is lost.
   p.compilation->future = context_->device.CreateComputePipelineAsync(
       &descriptor, wgpu::CallbackMode::WaitAnyOnly,
@@ -126,9 +150,19 @@ void PipelineCache::start(Pipeline& p, const std::string& wgsl) {
 }
 
 std::shared_ptr<Pipeline> PipelineCache::find(std::string_view key) {
-  if (const auto found = recent_.find(key); found != recent_.end()) return found->second;
+  // One that was made without a fast path that has passed its test since is made again.
+  const auto holds = [&](Pipelines& pipelines, const Pipelines::iterator& found) {
+    if (found == pipelines.end() || !found->second->undecided) return found != pipelines.end();
+    if (Undecided::outdated(*context_, found->second->undecided)) {
+      pipelines.erase(found);
+      return false;
+    }
+    Undecided::note();
+    return true;
+  };
+  if (const auto found = recent_.find(key); holds(recent_, found)) return found->second;
   const auto found = older_.find(key);
-  if (found == older_.end()) return nullptr;
+  if (!holds(older_, found)) return nullptr;
   std::shared_ptr<Pipeline> pipeline = std::move(found->second);
   older_.erase(found);
   return keep(std::move(pipeline));
@@ -164,12 +198,14 @@ std::shared_ptr<Pipeline> PipelineCache::request(const Dispatch& dispatch) {
     }
   }
   // The text is made without the lock, unless the caller has it. Another thread may make the same meanwhile.
+  const Undecided undecided(*context_);
   const std::string wgsl = dispatch.make_wgsl();
   const std::lock_guard held(context_->lock);
   if (std::shared_ptr<Pipeline> p = find(dispatch.key)) return p;
   auto made = std::make_shared<Pipeline>();
   made->key = dispatch.key;
   made->label = dispatch.label;
+  made->undecided = undecided.since();
   made->layout = &layout(Signature::of(dispatch));
   start(*made, wgsl);
   return keep(std::move(made));
@@ -181,13 +217,27 @@ std::shared_ptr<Pipeline> PipelineCache::get(const Dispatch& dispatch) {
   return p;
 }
 
+void PipelineCache::make_now(Pipeline& p) {
+  const std::string label = shortened(p.key);
+  const wgpu::ComputePipelineDescriptor descriptor = descriptor_of(p, label);
+  ErrorScope scope(*context_);
+  wgpu::ComputePipeline made = context_->device.CreateComputePipeline(&descriptor);
+  scope.check(doing(p));
+  p.pipeline = std::move(made);
+  p.compilation->module = nullptr;
+}
+
 void PipelineCache::finish(Pipeline& p) {
   const std::lock_guard held(context_->lock);
   if (p.pipeline) return;
   const std::shared_ptr<Compilation> compilation = p.compilation;
-  context_->wait(*compilation);
+  if (!context_->done(*compilation)) {
+    if (!may_wait()) return make_now(p);
+    context_->wait(*compilation, "compiling a kernel");
+  }
   if (compilation->pipeline) {
     p.pipeline = compilation->pipeline;
+    p.compilation->module = nullptr;
     return;
   }
   if (context_->lost()) context_->raise_lost();

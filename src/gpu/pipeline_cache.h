@@ -26,8 +26,20 @@ struct BindLayout {
 
 // What WebGPU compiles on its own threads.
 struct Compilation : Event {
+  wgpu::ShaderModule module;
   wgpu::ComputePipeline pipeline;
   Failure failure;
+};
+
+// While it lives, what is requested on this thread is used only once it is compiled: the caller sees to that. Where
+// nothing may wait, other pipelines are made at once, in the order of WebGPU's calls.
+class ComesLater {
+ public:
+  ComesLater();
+  ~ComesLater();
+  ComesLater(const ComesLater&) = delete;
+  ComesLater& operator=(const ComesLater&) = delete;
+  static bool expected();
 };
 
 struct Pipeline {
@@ -35,6 +47,7 @@ struct Pipeline {
   const BindLayout* layout = nullptr;
   wgpu::ComputePipeline pipeline;  // null while it is being compiled
   std::shared_ptr<Compilation> compilation;
+  std::optional<std::uint64_t> undecided;  // its text was made while self-tests were under way (Undecided)
 };
 
 // Pipelines that were not asked for lately, and that no plan and no recording has, are dropped.
@@ -46,6 +59,7 @@ class PipelineCache {
   std::shared_ptr<Pipeline> get(const Dispatch& dispatch);
   // Starts compiling on Dawn's threads if it is not cached; call finish() before its use. Throws ValidationError.
   std::shared_ptr<Pipeline> request(const Dispatch& dispatch);
+  // Waits for the compiler, not for the GPU; where nothing may wait, WebGPU makes the pipeline in its queue's order.
   void finish(Pipeline& pipeline);
 
   bool known(std::string_view key) const {
@@ -76,6 +90,7 @@ class PipelineCache {
   std::shared_ptr<Pipeline> keep(std::shared_ptr<Pipeline> pipeline);
   const BindLayout& layout(const Signature& signature);
   void start(Pipeline& pipeline, const std::string& wgsl);
+  void make_now(Pipeline& pipeline);
 
   std::shared_ptr<Context> context_;
   Pipelines recent_, older_;

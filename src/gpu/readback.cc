@@ -87,6 +87,7 @@ const Event& PendingRead::event() const {
 
 void PendingRead::submitted() {
   source = {};
+  known_ = context_->late_failures();
   stage_.store(Stage::submitted, std::memory_order_release);
 }
 
@@ -99,6 +100,7 @@ void PendingRead::fail(std::exception_ptr why) {
 
 ReadBytes PendingRead::take() {
   if (stage_.load(std::memory_order_acquire) == Stage::failed) std::rethrow_exception(error_);
+  context_->check_since(known_);
   if (!batch) return {};
   const std::lock_guard held(context_->lock);
   if (batch->mapped->error) {

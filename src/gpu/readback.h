@@ -50,7 +50,7 @@ class PendingRead final : public DeviceCompletion {
   // Once it is settled.
   ReadBytes take();
 
-  Buffer source;                     // held until the copy is encoded
+  Buffer source;  // held until the copy is encoded
   const std::uint64_t source_offset, size;
   std::shared_ptr<ReadBatch> batch;  // null when nothing is to be read
   std::uint64_t offset = 0;          // in the staging buffer
@@ -58,7 +58,8 @@ class PendingRead final : public DeviceCompletion {
  private:
   enum class Stage : std::uint8_t { recorded, submitted, failed };
   std::atomic<Stage> stage_ = Stage::recorded;
-  std::exception_ptr error_;         // when failed
+  std::exception_ptr error_;  // when failed
+  std::uint64_t known_ = 0;   // late failures, when it was submitted
 };
 
 Readback future_of(std::shared_ptr<PendingRead> read);

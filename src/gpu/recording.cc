@@ -100,6 +100,7 @@ std::vector<Buffer> Recording::State::prepare(std::span<const Substitution> subs
     if (slot == slots.end()) continue;  // an input that no dispatch reads
     if (slot->written) writes.push_back(s.buffer);
     if (!s.buffer.on_gpu()) throw InvalidArgument("replay: a substitute is not in GPU memory");
+    device.impl().pool->require(s.buffer.gpu());
     if (s.buffer.size() < slot->size || s.buffer.capacity() < slot->capacity) {
       throw InvalidArgument("replay: a substitute of {} bytes in {} stands for a placeholder of {} in {}",
                             s.buffer.size(), s.buffer.capacity(), slot->size, slot->capacity);
@@ -169,5 +170,47 @@ Buffer Recording::scratch(std::uint64_t bytes) {
 std::span<const KernelRun> Recording::dispatches() const { return state_->runs; }
 std::size_t Recording::size() const { return state_->steps.size(); }
 void Recording::finish() { state_->finish(); }
+
+namespace {
+
+// The compilation of kernels on Dawn's threads.
+class Compiling final : public DeviceCompletion {
+ public:
+  Compiling(std::shared_ptr<Context> context, std::vector<std::shared_ptr<Pipeline>> pipelines)
+      : DeviceCompletion(std::move(context)), pipelines_(std::move(pipelines)) {}
+  bool settled() const override { return failed_ || std::ranges::all_of(pipelines_, is_compiled); }
+  const Event& event() const override { return *(*std::ranges::find_if_not(pipelines_, is_compiled))->compilation; }
+  void fail(std::exception_ptr) override { failed_ = true; }
+  void look() override {
+    for (const auto& p : pipelines_) {
+      if (!is_compiled(p)) context_->done(*p->compilation);
+    }
+  }
+  void take() {
+    const std::shared_ptr<Device::Impl> device = context_->opened.lock();
+    if (!device) throw DeviceLost("compiling: the device was closed");
+    for (const auto& p : pipelines_) device->pipelines.finish(*p);
+  }
+
+ private:
+  static bool is_compiled(const std::shared_ptr<Pipeline>& p) { return p->pipeline || p->compilation->is_done(); }
+
+  std::vector<std::shared_ptr<Pipeline>> pipelines_;
+  std::atomic<bool> failed_ = false;
+};
+
+}  // namespace
+
+Future<void> Recording::async_finish() {
+  const std::shared_ptr<Context>& context = state_->device.impl().context;
+  std::vector<std::shared_ptr<Pipeline>> pipelines;
+  const std::lock_guard held(context->lock);
+  for (const State::Step& s : state_->steps) {
+    if (!s.pipeline->pipeline) pipelines.push_back(s.pipeline);
+  }
+  if (pipelines.empty()) return Future<void>({}, [] {});
+  const auto compiling = std::make_shared<Compiling>(context, std::move(pipelines));
+  return Future<void>(compiling, [compiling] { compiling->take(); });
+}
 
 }  // namespace weft::gpu

@@ -8,6 +8,7 @@
 
 #include "core/format.h"
 #include "gpu/open.h"
+#include "gpu/wait.h"
 #include "weft/error.h"
 #include "weft/flags.h"
 #include "weft/log.h"
@@ -64,6 +65,7 @@ double measured_score(const FoundAdapter& adapter) {
       return score;
     }
   }
+  if (!may_wait()) return 0;
   try {
     score = measure(adapter);
   } catch (const Error& e) {

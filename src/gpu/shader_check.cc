@@ -18,7 +18,7 @@ std::optional<ShaderProblem> shader_problem(const Device& device, const std::str
   };
   const auto answer = std::make_shared<Answer>();
   answer->future = module.GetCompilationInfo(
-      context.callbacks(),
+      wgpu::CallbackMode::AllowSpontaneous,
       [](wgpu::CompilationInfoRequestStatus, const wgpu::CompilationInfo* info, std::shared_ptr<Answer>* callback) {
         const auto answer = from_callback(callback);
         for (std::size_t i = 0; info && i < info->messageCount && !answer->found; ++i) {
@@ -29,10 +29,11 @@ std::optional<ShaderProblem> shader_problem(const Device& device, const std::str
         answer->finish();
       },
       held_by_callback(answer));
-  auto failure = scope.take();
-  context.wait(*answer);
-  std::optional<ShaderProblem>& found = answer->found;
+  const auto failure = scope.take("checking a shader");
   if (context.lost()) context.raise_lost();
+  // Dawn answers at once. Where WebGPU answers later the pipeline is made meanwhile, and says what is wrong.
+  if (!answer->is_done()) return std::nullopt;
+  std::optional<ShaderProblem>& found = answer->found;
   // Errors without a line, such as a missing entry point.
   if (!found && failure) found = ShaderProblem{0, failure->message};
   return found;

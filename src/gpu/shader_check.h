@@ -13,7 +13,8 @@ struct ShaderProblem {
   std::string message;     // the compiler's own
 };
 
-// The first error of a text with an entry point "main", or nothing. Nothing is cached. Throws DeviceLost.
+// The first error of a text with an entry point "main", or nothing, as also where WebGPU does not answer at once.
+// Nothing is cached. Throws DeviceLost.
 std::optional<ShaderProblem> shader_problem(const Device& device, const std::string& wgsl);
 
 }  // namespace weft::gpu

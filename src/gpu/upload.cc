@@ -48,7 +48,8 @@ void merge(const Device& device, const Buffer& target, std::uint64_t offset, std
 
 }  // namespace
 
-UploadRing::Slot& UploadRing::next() {
+UploadRing::Slot* UploadRing::next() {
+  std::erase_if(slots_, [](const auto& slot) { return slot->refused.load(); });
   const bool full = slots_.size() * kSlot >= kMax;
   if (slots_.empty() || (!full && slots_.front()->mapping && !context_->done(*slots_.front()->mapping))) {
     wgpu::BufferDescriptor descriptor;
@@ -56,15 +57,22 @@ UploadRing::Slot& UploadRing::next() {
     descriptor.size = kSlot;
     descriptor.usage = wgpu::BufferUsage::MapWrite | wgpu::BufferUsage::CopySrc;
     descriptor.mappedAtCreation = true;
-    auto slot = std::make_unique<Slot>();
+    auto slot = std::make_shared<Slot>();
+    constexpr const char* kWhat = "allocating memory to upload from";
     ErrorScope scope(*context_);
     slot->buffer = context_->device.CreateBuffer(&descriptor);
-    scope.check("allocating memory to upload from");
+    if (const auto failure = scope.take(kWhat, [slot] { slot->refused = true; })) {
+      if (context_->lost()) context_->raise_lost();
+      failure->raise(kWhat);
+    }
     slots_.push_back(std::move(slot));
   } else {
+    if (const auto& mapping = slots_.front()->mapping) {
+      context_->hold_back(*mapping);
+      if (!mapping->is_done()) return nullptr;
+    }
     auto slot = std::move(slots_.front());
     slots_.pop_front();
-    if (slot->mapping) context_->wait(*slot->mapping);
     if (slot->mapping && slot->mapping->error) {
       if (context_->lost()) context_->raise_lost();
       std::rethrow_exception(slot->mapping->error);
@@ -72,20 +80,23 @@ UploadRing::Slot& UploadRing::next() {
     slot->mapping = nullptr;
     slots_.push_back(std::move(slot));
   }
-  return *slots_.back();
+  return slots_.back().get();
 }
 
 void UploadRing::write(const wgpu::Buffer& target, std::uint64_t offset, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const auto part = bytes.first(std::min<std::uint64_t>(bytes.size(), kSlot));
-    Slot& slot = next();
-    std::memcpy(slot.buffer.GetMappedRange(0, part.size()), part.data(), part.size());
-    slot.buffer.Unmap();
-    const wgpu::CommandEncoder encoder = context_->device.CreateCommandEncoder();
-    encoder.CopyBufferToBuffer(slot.buffer, 0, target, offset, part.size());
-    const wgpu::CommandBuffer commands = encoder.Finish();
-    context_->queue.Submit(1, &commands);
-    slot.mapping = context_->map<InternalError>(slot.buffer, wgpu::MapMode::Write, kSlot, "uploading");
+    if (Slot* slot = next()) {
+      std::memcpy(slot->buffer.GetMappedRange(0, part.size()), part.data(), part.size());
+      slot->buffer.Unmap();
+      const wgpu::CommandEncoder encoder = context_->device.CreateCommandEncoder();
+      encoder.CopyBufferToBuffer(slot->buffer, 0, target, offset, part.size());
+      const wgpu::CommandBuffer commands = encoder.Finish();
+      context_->queue.Submit(1, &commands);
+      slot->mapping = context_->map<InternalError>(slot->buffer, wgpu::MapMode::Write, kSlot, "uploading");
+    } else {
+      context_->queue.WriteBuffer(target, offset, part.data(), part.size());
+    }
     offset += part.size();
     bytes = bytes.subspan(part.size());
   }
@@ -100,6 +111,7 @@ void upload_bytes(const Device& device, const Buffer& target, std::uint64_t offs
   }
   if (!target.on_gpu()) throw InvalidArgument("upload: the buffer is not in GPU memory");
   if (bytes.empty()) return;
+  device.impl().pool->require(target.gpu());
   target.changed();
   const wgpu::Buffer& buffer = target.gpu();
   if (const std::uint64_t ragged = offset % 4; ragged != 0) {
@@ -111,8 +123,10 @@ void upload_bytes(const Device& device, const Buffer& target, std::uint64_t offs
   ErrorScope scope(context);
   if (const auto words = bytes.first(bytes.size() / 4 * 4); !words.empty()) {
     const bool large = words.size() >= device.impl().ring_from;
-    if (large) device.impl().uploads.write(buffer, offset, words);
-    else context.queue.WriteBuffer(buffer, offset, words.data(), words.size());
+    if (large)
+      device.impl().uploads.write(buffer, offset, words);
+    else
+      context.queue.WriteBuffer(buffer, offset, words.data(), words.size());
     offset += words.size();
     bytes = bytes.subspan(words.size());
   }

@@ -9,7 +9,8 @@
 namespace weft::gpu {
 
 // Mapped staging memory that is reused for large uploads: each takes one copy by the CPU, whatever its size, and there
-// are at most kMax bytes of staging memory.
+// are at most kMax bytes of staging memory. While all of it is in use an upload waits; where nothing may wait, the
+// queue takes the bytes instead.
 class UploadRing {
  public:
   static constexpr std::uint64_t kSlot = 8 << 20, kMax = 64 << 20;  // bytes
@@ -22,12 +23,14 @@ class UploadRing {
  private:
   struct Slot {
     wgpu::Buffer buffer;
-    std::shared_ptr<Event> mapping;  // null: it is mapped
+    std::shared_ptr<Event> mapping;     // null: it is mapped
+    std::atomic<bool> refused = false;  // there was no memory for it
   };
-  Slot& next();
+  // Null: all are in use, and nothing may wait.
+  Slot* next();
 
   std::shared_ptr<Context> context_;
-  std::deque<std::unique_ptr<Slot>> slots_;  // the least recently used first
+  std::deque<std::shared_ptr<Slot>> slots_;  // the least recently used first
 };
 
 // Writes any bytes at any offset: whole words by the queue or the ring, the partial words at both ends by a kernel that

@@ -1,14 +1,20 @@
 // All code that blocks. In a browser, where nothing may block, this file alone would differ: events are delivered after
 // the program returns to the browser.
-#include <chrono>
-#include <limits>
-#include <thread>
+#include "gpu/wait.h"
 
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "core/format.h"
 #include "gpu/context.h"
 #include "weft/error.h"
 
 namespace weft::gpu {
 namespace {
+
+thread_local NoWaiting* innermost = nullptr;
+thread_local int avoided = 0;
 
 // A sleeping thread wakes about 20 µs late, which is as long as a small kernel; so short waits spin. Not on a software
 // GPU, which needs the core itself.
@@ -20,7 +26,23 @@ constexpr auto kNap = std::chrono::microseconds(30);
 
 }  // namespace
 
-void Context::wait(const Event& event) {
+NoWaiting::NoWaiting() : outer_(std::exchange(innermost, this)) {}
+NoWaiting::~NoWaiting() { innermost = outer_; }
+
+AvoidWaiting::AvoidWaiting() { ++avoided; }
+AvoidWaiting::~AvoidWaiting() { --avoided; }
+
+bool may_wait() { return !innermost && avoided == 0; }
+
+void refuse_to_wait(std::string_view place) {
+  if (!innermost) return;
+  innermost->places_.emplace_back(place);
+  throw Unsupported(
+      "{}: this would wait for the GPU, and nothing may wait here; then() of a future tells when it is done", place);
+}
+
+void Context::wait(const Event& event, std::string_view place) {
+  refuse_to_wait(place);
   const auto start = std::chrono::steady_clock::now();
   for (;;) {
     const bool spins = !capabilities.software && std::chrono::steady_clock::now() - start < kSpin;
@@ -36,40 +58,20 @@ void Context::wait(const Event& event) {
       if (event.is_done()) return;
     }
     const DeviceLock::Released released(lock);
-    if (spins) std::this_thread::yield();
-    else if (!blocks || lock.wanted()) std::this_thread::sleep_for(kNap);
+    if (spins)
+      std::this_thread::yield();
+    else if (!blocks || lock.wanted())
+      std::this_thread::sleep_for(kNap);
   }
 }
 
-void Context::wait_for_queue() { wait(*mark()); }
+void Context::hold_back(const Event& event) {
+  if (may_wait() && !event.is_done()) wait(event, "holding back");
+}
 
 void DeviceCompletion::wait() {
-  if (!settled()) context_->wait(event());
+  while (!settled()) context_->wait(event(), "get");
   context_->deliver();
-}
-
-std::optional<Failure> ErrorScope::take() {
-  open_ = false;
-  std::optional<Failure> found;
-  // Popped innermost first.
-  for (int i = 0; i < 3; ++i) {
-    struct Answer : Event {
-      Failure failure;
-    };
-    const auto answer = std::make_shared<Answer>();
-    const wgpu::Future future = context_.device.PopErrorScope(
-        wgpu::CallbackMode::AllowSpontaneous,
-        [](wgpu::PopErrorScopeStatus, wgpu::ErrorType type, wgpu::StringView message, std::shared_ptr<Answer>* held) {
-          const auto answer = from_callback(held);
-          answer->failure = {type, to_string(message)};
-          answer->finish();
-        },
-        held_by_callback(answer));
-    answer->future = future;
-    if (!answer->is_done()) context_.wait(*answer);
-    if (!found && answer->failure.type != wgpu::ErrorType::NoError) found = std::move(answer->failure);
-  }
-  return found;
 }
 
 }  // namespace weft::gpu

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -60,17 +61,28 @@ Trial start(const gpu::Device& device, std::string_view formula, const std::vect
   return trial;
 }
 
-// The device's results.
-std::vector<std::uint32_t> results(const gpu::Device& device, Trial& trial) {
+using Numbers = std::span<const float>;
+using Results = std::span<const std::uint32_t>;
+using Check = std::function<bool(Numbers x, Results y)>;
+
+// Whether the device's results are right.
+Future<bool> checked(const gpu::Device& device, Trial& trial, Check is_right) {
   const std::size_t count = trial.x.size() / 2;
   gpu::Encoder encoder(device);
   encoder.replay(trial.recording);
   gpu::Readback read = encoder.read(trial.out, 0, count * 4);
   encoder.submit();
-  const std::vector<std::byte> got = read.get();
-  std::vector<std::uint32_t> y(count);
-  std::memcpy(y.data(), got.data(), count * 4);
-  return y;
+  return std::move(read).map([x = trial.x, is_right = std::move(is_right)](const gpu::ReadBytes& got) {
+    std::vector<std::uint32_t> y(x.size() / 2);
+    std::memcpy(y.data(), got.span().data(), got.size());
+    return is_right(x, y);
+  });
+}
+
+Future<bool> all_right(std::vector<Future<bool>> checks) {
+  return when_all(std::move(checks)).map([](const std::vector<bool>& right) {
+    return std::ranges::all_of(right, [](bool r) { return r; });
+  });
 }
 
 // Numbers at, above and below each rounding boundary, of all exponents that matter; the ends of the range; NaN.
@@ -88,38 +100,37 @@ std::vector<float> trials() {
   return out;
 }
 
-bool rounds_right(const gpu::Device& device) {
+Future<bool> rounds_right(const gpu::Device& device) {
   Trial trial = start(device, "pack2x16float(vec2<f32>(a, b))", trials());
-  const std::vector<float>& x = trial.x;
-  const std::vector<std::uint32_t> y = results(device, trial);
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const auto half = static_cast<std::uint16_t>(y[i / 2] >> (i % 2 * 16));
-    const bool nan = (half & 0x7fff) > 0x7c00;
-    if (std::isnan(x[i]) ? !nan : half != float16(x[i]).bits) return false;
-  }
-  return true;
+  return checked(device, trial, [](Numbers x, Results y) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const auto half = static_cast<std::uint16_t>(y[i / 2] >> (i % 2 * 16));
+      const bool nan = (half & 0x7fff) > 0x7c00;
+      if (std::isnan(x[i]) ? !nan : half != float16(x[i]).bits) return false;
+    }
+    return true;
+  });
 }
 
-// The largest error of the results against `reference` of each pair's first number, in units in the last place of
-// `reference`.
-double largest_error(const gpu::Device& device, Trial& trial, double (*reference)(double)) {
-  const std::vector<std::uint32_t> y = results(device, trial);
-  double worst = 0;
-  for (std::size_t i = 0; i < y.size(); ++i) {
-    const double want = reference(trial.x[2 * i]);
-    const double error = std::abs(std::bit_cast<float>(y[i]) - want) / std::ldexp(1.0, std::ilogb(want) - 23);
-    worst = error <= worst ? worst : error;  // NaN too
-  }
-  log(LogLevel::debug, "self-test: {} is off by {:.2f} units in the last place", trial.formula, worst);
-  return worst;
+// True if the results are within `most` units in the last place of `reference` of each pair's first number.
+Check within(double most, std::string_view formula, double (*reference)(double)) {
+  return [=](Numbers x, Results y) {
+    double worst = 0;
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      const double want = reference(x[2 * i]);
+      const double error = std::abs(std::bit_cast<float>(y[i]) - want) / std::ldexp(1.0, std::ilogb(want) - 23);
+      worst = error <= worst ? worst : error;  // NaN too
+    }
+    log(LogLevel::debug, "self-test: {} is off by {:.2f} units in the last place", formula, worst);
+    return worst <= most;
+  };
 }
 
 // True if the logarithms of the pairs' first numbers are right: near 1 the error is limited only in absolute terms.
-bool log2_is_right(const gpu::Device& device, Trial& trial) {
-  const std::vector<std::uint32_t> y = results(device, trial);
+bool log2_is_right(Numbers x, Results y) {
   double worst = 0;
   for (std::size_t i = 0; i < y.size(); ++i) {
-    const double want = std::log2(trial.x[2 * i]);
+    const double want = std::log2(x[2 * i]);
     const double error = std::abs(std::bit_cast<float>(y[i]) - want) / std::max(1.0, std::abs(want));
     worst = error <= worst ? worst : error;  // NaN too
   }
@@ -128,10 +139,9 @@ bool log2_is_right(const gpu::Device& device, Trial& trial) {
 }
 
 // True if fma returns a product's rounding error exactly, which needs a single rounding.
-bool fma_is_right(const gpu::Device& device, Trial& trial) {
-  const std::vector<std::uint32_t> y = results(device, trial);
+bool fma_is_right(Numbers x, Results y) {
   for (std::size_t i = 0; i < y.size(); ++i) {
-    const float a = trial.x[2 * i], b = trial.x[2 * i + 1], product = a * b;
+    const float a = x[2 * i], b = x[2 * i + 1], product = a * b;
     if (std::bit_cast<float>(y[i]) != static_cast<float>(double{a} * b - product)) return false;
   }
   return true;
@@ -148,10 +158,9 @@ std::vector<float> pairs_of(std::span<const float> numbers) {
 }
 
 // Also for infinities; comparisons with NaN are false.
-bool compares_right(const gpu::Device& device, Trial& trial) {
-  const std::vector<std::uint32_t> y = results(device, trial);
+bool compares_right(Numbers x, Results y) {
   for (std::size_t i = 0; i < y.size(); ++i) {
-    const float a = trial.x[2 * i], b = trial.x[2 * i + 1];
+    const float a = x[2 * i], b = x[2 * i + 1];
     if (y[i] != (a >= b ? 1u : 2u) + (std::abs(a) < b ? 0 : 4)) return false;
   }
   return true;
@@ -159,17 +168,16 @@ bool compares_right(const gpu::Device& device, Trial& trial) {
 
 // True if adding a number so large that the sum has no fractional digits rounds each pair's first number, or its
 // magnitude, to the nearest integer, and infinities and NaN give results that are not finite.
-bool rounds_by_sums(const gpu::Device& device, Trial& trial) {
-  const std::vector<std::uint32_t> y = results(device, trial);
+bool rounds_by_sums(Numbers x, Results y) {
   for (std::size_t i = 0; i < y.size(); ++i) {
-    const float a = trial.x[2 * i], got = std::bit_cast<float>(y[i]);
+    const float a = x[2 * i], got = std::bit_cast<float>(y[i]);
     const bool right = std::isfinite(a) ? std::abs(got) == std::abs(std::nearbyint(a)) : !std::isfinite(got);
     if (!right) return false;
   }
   return true;
 }
 
-bool exp2_is_right(const gpu::Device& device) {
+Future<bool> exp2_is_right(const gpu::Device& device) {
   constexpr int kCount = 1 << 14;
   const auto pairs = [](auto first, auto second) {
     std::vector<float> x;
@@ -204,15 +212,20 @@ bool exp2_is_right(const gpu::Device& device) {
   Trial fused = start(
       device, "bitcast<u32>(bitcast<f32>(bitcast<u32>(fma(abs(a), b, 12582912.0)) | 0x4b000000u) - 12582912.0)",
       near_whole);
-  return compares_right(device, least) && rounds_by_sums(device, sum) && rounds_by_sums(device, fused) &&
-         largest_error(device, exp2, [](double v) { return std::exp2(v); }) <= 2.5 &&
-         largest_error(device, reciprocal, [](double v) { return 1 / v; }) <= 1.5 &&
-         largest_error(device, root, [](double v) { return 1 / std::sqrt(v); }) <= 2 && log2_is_right(device, log2) &&
-         fma_is_right(device, fma);
+  std::vector<Future<bool>> checks;
+  checks.push_back(checked(device, least, compares_right));
+  checks.push_back(checked(device, sum, rounds_by_sums));
+  checks.push_back(checked(device, fused, rounds_by_sums));
+  checks.push_back(checked(device, exp2, within(2.5, "exp2", [](double v) { return std::exp2(v); })));
+  checks.push_back(checked(device, reciprocal, within(1.5, "reciprocal", [](double v) { return 1 / v; })));
+  checks.push_back(checked(device, root, within(2, "root", [](double v) { return 1 / std::sqrt(v); })));
+  checks.push_back(checked(device, log2, log2_is_right));
+  checks.push_back(checked(device, fma, fma_is_right));
+  return all_right(std::move(checks));
 }
 
 // Arguments of all exponents, with many between 0 and ½.
-bool small_log2_is_right(const gpu::Device& device) {
+Future<bool> small_log2_is_right(const gpu::Device& device) {
   constexpr int kCount = 1 << 14;
   std::vector<float> x;
   for (int i = 0; i < kCount; ++i) {
@@ -221,51 +234,58 @@ bool small_log2_is_right(const gpu::Device& device) {
     x.push_back(0);
   }
   Trial log2 = start(device, "bitcast<u32>(log2(a))", x);
-  return largest_error(device, log2, [](double v) { return std::log2(v); }) <= 2.2;
+  return checked(device, log2, within(2.2, "log2", [](double v) { return std::log2(v); }));
 }
 
 // The ends of the ranges of exp2, log2, reciprocals and inverse roots, and the logarithm of 1, which is 0.
-bool ends_right(const gpu::Device& device) {
+Future<bool> ends_right(const gpu::Device& device) {
   constexpr float kInf = INFINITY;
   struct End {
     float x, function, want;  // 0: log2, 1: inverse root, 2: reciprocal, 3: exp2
   };
-  constexpr End kFunctionEnds[] = {
-      {1, 0, 0},       {0, 0, -kInf},   {kInf, 0, kInf},    {-1, 0, NAN},  {-kInf, 0, NAN}, {NAN, 0, NAN},
-      {0, 1, kInf},    {kInf, 1, 0},    {-1, 1, NAN},       {NAN, 1, NAN}, {0, 2, kInf},    {kInf, 2, 0},
-      {NAN, 2, NAN},   {kInf, 3, kInf}, {-kInf, 3, 0},      {1000, 3, kInf}, {-1000, 3, 0}, {NAN, 3, NAN}};
+  static constexpr End kFunctionEnds[] = {
+      {1, 0, 0},     {0, 0, -kInf},   {kInf, 0, kInf}, {-1, 0, NAN},    {-kInf, 0, NAN}, {NAN, 0, NAN},
+      {0, 1, kInf},  {kInf, 1, 0},    {-1, 1, NAN},    {NAN, 1, NAN},   {0, 2, kInf},    {kInf, 2, 0},
+      {NAN, 2, NAN}, {kInf, 3, kInf}, {-kInf, 3, 0},   {1000, 3, kInf}, {-1000, 3, 0},   {NAN, 3, NAN}};
   std::vector<float> x;
   for (const End& end : kFunctionEnds) x.insert(x.end(), {end.x, end.function});
   Trial trial = start(device,
                       "bitcast<u32>(select(select(log2(a), inverseSqrt(a), b == 1.0), "
                       "select(1.0 / a, exp2(a), b == 3.0), b >= 2.0))", x);
-  const std::vector<std::uint32_t> y = results(device, trial);
-  for (std::size_t i = 0; i < y.size(); ++i) {
-    const float got = std::bit_cast<float>(y[i]), want = kFunctionEnds[i].want;
-    if (std::isnan(want) ? !std::isnan(got) : got != want) return false;
-  }
-  return true;
+  return checked(device, trial, [](Numbers, Results y) {
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      const float got = std::bit_cast<float>(y[i]), want = kFunctionEnds[i].want;
+      if (std::isnan(want) ? !std::isnan(got) : got != want) return false;
+    }
+    return true;
+  });
 }
 
 // Minima and maxima of pairs, also of denormals and with -0 below 0; and comparisons with NaN.
-bool orders_right(const gpu::Device& device) {
-  constexpr float kOrdered[] = {-INFINITY, -3e38f, -1.0f, -1e-40f, -0.0f, 0.0f, 1e-40f, 1e-37f, 1.0f, INFINITY};
+Future<bool> orders_right(const gpu::Device& device) {
+  static constexpr float kOrdered[] = {-INFINITY, -3e38f, -1.0f, -1e-40f, -0.0f, 0.0f, 1e-40f, 1e-37f, 1.0f, INFINITY};
   Trial larger = start(device, "bitcast<u32>(max(a, b))", pairs_of(kOrdered));
   Trial smaller = start(device, "bitcast<u32>(min(a, b))", pairs_of(kOrdered));
   Trial none = start(device, "select(0u, 1u, !(a >= b) & !(a < b))", pairs_of(kEnds));
-  const std::vector<std::uint32_t> most = results(device, larger), least = results(device, smaller),
-                                   no_numbers = results(device, none);
-  constexpr std::size_t kCount = std::size(kOrdered);
-  for (std::size_t i = 0; i < most.size(); ++i) {
-    const std::size_t a = i / kCount, b = i % kCount;
-    if (most[i] != std::bit_cast<std::uint32_t>(kOrdered[std::max(a, b)])) return false;
-    if (least[i] != std::bit_cast<std::uint32_t>(kOrdered[std::min(a, b)])) return false;
-  }
-  for (std::size_t i = 0; i < no_numbers.size(); ++i) {
-    const bool is_none = std::isnan(none.x[2 * i]) || std::isnan(none.x[2 * i + 1]);
-    if (no_numbers[i] != (is_none ? 1u : 0u)) return false;
-  }
-  return true;
+  const auto chosen = [](const std::size_t& (*choose)(const std::size_t&, const std::size_t&)) {
+    return [choose](Numbers, Results y) {
+      constexpr std::size_t kCount = std::size(kOrdered);
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        if (y[i] != std::bit_cast<std::uint32_t>(kOrdered[choose(i / kCount, i % kCount)])) return false;
+      }
+      return true;
+    };
+  };
+  std::vector<Future<bool>> checks;
+  checks.push_back(checked(device, larger, chosen(std::max<std::size_t>)));
+  checks.push_back(checked(device, smaller, chosen(std::min<std::size_t>)));
+  checks.push_back(checked(device, none, [](Numbers x, Results y) {
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      if (y[i] != (std::isnan(x[2 * i]) || std::isnan(x[2 * i + 1]) ? 1u : 0u)) return false;
+    }
+    return true;
+  }));
+  return all_right(std::move(checks));
 }
 
 }  // namespace

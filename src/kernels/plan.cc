@@ -145,7 +145,8 @@ void Planner::append(const Plan::State& plan, std::span<const View* const> opera
   plan.record(*this, operands, plan.scratch > 0 ? std::optional(scratch.take(plan.scratch)) : std::nullopt);
 }
 
-std::shared_ptr<const Plan::State> Planner::finish() {
+std::shared_ptr<const Plan::State> Planner::finish(std::optional<std::uint64_t> undecided) {
+  state_->undecided = undecided;
   // Binding sizes are rounded up to whole words and vectors; limits them to the scratch that will be allocated.
   for (Plan::State::Dispatch& d : state_->dispatches) {
     for (Plan::State::Binding& b : d.bindings) {

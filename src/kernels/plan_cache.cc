@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "gpu/device_impl.h"
+#include "gpu/self_test.h"
 
 namespace weft::kernels {
 
@@ -116,9 +117,10 @@ void call_by_plan(gpu::Commands& commands, CallKey& key, const OperandList& list
   std::vector<PlannedOperand> many(views.size() > few.size() ? views.size() : 0);
   const std::span<PlannedOperand> operands = many.empty() ? std::span(few).first(views.size()) : std::span(many);
   const auto make = [&] {
+    const gpu::Undecided undecided(*device.impl().context);
     Planner planner(device, views, PlanFor::recording);
     launch(planner);
-    return planner.finish();
+    return planner.finish(undecided.since());
   };
   Planner* const planner = commands.planning() ? static_cast<Planner*>(&commands) : nullptr;
   if (planner && planner->purpose() == PlanFor::inspection) return launch(commands);
@@ -140,6 +142,12 @@ void call_by_plan(gpu::Commands& commands, CallKey& key, const OperandList& list
   for (const PlannedOperand& o : operands) key.add(o);
   PlanCache& cache = PlanCache::of(device);
   auto plan = cache.find(key.bytes());
+  if (plan && plan->undecided) {
+    if (gpu::Undecided::outdated(*device.impl().context, plan->undecided))
+      plan = nullptr;
+    else
+      gpu::Undecided::note();
+  }
   if (!plan) {
     plan = make();
     cache.add(key.bytes(), plan);

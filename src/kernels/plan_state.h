@@ -42,6 +42,7 @@ struct Plan::State {
   std::vector<Dispatch> dispatches;
   std::vector<KernelRun> runs;  // descriptions of the dispatches
   PlannedCalls calls;           // on the CPU
+  std::optional<std::uint64_t> undecided;  // it was made while self-tests were under way (gpu::Undecided)
 
   // The operands must have the planned layouts.
   void record(gpu::Commands& commands, std::span<const View* const> operands,
@@ -67,7 +68,7 @@ class Planner final : public gpu::Commands {
   PlanFor purpose() const { return purpose_; }
   // Appends the dispatches of a plan, for operands of its layouts.
   void append(const Plan::State& plan, std::span<const View* const> operands);
-  std::shared_ptr<const Plan::State> finish();
+  std::shared_ptr<const Plan::State> finish(std::optional<std::uint64_t> undecided = {});
 
  private:
   friend class GpuScratch;

@@ -136,34 +136,41 @@ struct SentenceEncoder::Impl {
 };
 
 SentenceEncoder SentenceEncoder::load(const std::filesystem::path& model_dir, Device device, EmbedOptions options) {
-  std::promise<Device> ready;
-  ready.set_value(std::move(device));
-  return load(model_dir, ready.get_future(), std::move(options));
+  return load(model_dir, Future<Device>({}, [device] { return device; }), std::move(options));
 }
 
-SentenceEncoder SentenceEncoder::load(const std::filesystem::path& model_dir, std::future<Device> device,
-                                      EmbedOptions options) try {
+SentenceEncoder SentenceEncoder::load(const std::filesystem::path& model_dir, Future<Device> device,
+                                      EmbedOptions options) {
+  return load_async(model_dir, std::move(device), std::move(options)).get();
+}
+
+Future<SentenceEncoder> SentenceEncoder::load_async(const std::filesystem::path& model_dir, Future<Device> device,
+                                                    EmbedOptions options) try {
   if (options.batch < 1) throw InvalidArgument("embed: a batch of {}; expected at least 1", options.batch);
-  const SentenceConfig sentence = read_sentence_config(model_dir);
-  const EncoderConfig encoder = read_encoder_config(sentence.transformer);
+  SentenceConfig sentence = read_sentence_config(model_dir);
+  EncoderConfig encoder = read_encoder_config(sentence.transformer);
   EncoderWeights weights = read_weights(encoder, sentence);
   log_mark("weights are mapped");
   std::optional<text::Tokenizer> tokenizer;
   if (options.tokenizer) tokenizer = load_tokenizer(model_dir, encoder, options.prompt);
   // The last step that needs no device: reads the pages of the weights while it opens.
-  if (device.wait_for(std::chrono::seconds(0)) != std::future_status::ready) prefetch(weights);
+  if (!device.ready()) prefetch(weights);
   log_mark("waiting for the device");
-  auto impl = std::make_shared<Impl>(device.get(), std::move(tokenizer), std::move(options));
-  log_mark("the device is open");
-  impl->encoder = encoder;
-  impl->sentence = sentence;
-  impl->weights = std::move(weights);
-  if (!sentence.include_prompt && impl->tokenizer) {
-    impl->unpooled = static_cast<std::int64_t>(impl->tokenizer->prompt_length());
-  }
-  impl->dimension = embedding_dimension(impl->encoder, impl->sentence);
-  if (!impl->options.compile.constants) impl->options.compile.constants = make_constant_store(impl->device);
-  return SentenceEncoder(std::move(impl));
+  return std::move(device).map([encoder = std::move(encoder), sentence = std::move(sentence),
+                                weights = std::move(weights), tokenizer = std::move(tokenizer),
+                                options = std::move(options)](Device opened) {
+    log_mark("the device is open");
+    auto impl = std::make_shared<Impl>(std::move(opened), tokenizer, options);
+    impl->encoder = encoder;
+    impl->sentence = sentence;
+    impl->weights = weights;
+    if (!sentence.include_prompt && impl->tokenizer) {
+      impl->unpooled = static_cast<std::int64_t>(impl->tokenizer->prompt_length());
+    }
+    impl->dimension = embedding_dimension(impl->encoder, impl->sentence);
+    if (!impl->options.compile.constants) impl->options.compile.constants = make_constant_store(impl->device);
+    return SentenceEncoder(std::move(impl));
+  });
 } catch (const std::filesystem::filesystem_error& e) {
   throw IoError("{}", e.what());
 }

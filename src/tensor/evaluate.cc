@@ -5,6 +5,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "compiler/compile_now.h"
 #include "compiler/constant_store.h"
 #include "compiler/device_data.h"
 #include "core/format.h"
@@ -48,7 +49,7 @@ class Executables {
       for (const auto& [leaf, result] : pending.donated()) {
         options.donate.push_back({std::format("i{}", leaf), std::format("o{}", result)});
       }
-      entry->executable = compile(pending.graph(), device_, options);
+      entry->executable = compiler::compile_now(pending.graph(), device_, options);
     }
     return entry->executable;
   }
@@ -220,6 +221,19 @@ void eval_defined(std::span<const Tensor> tensors, const Device* otherwise) {
   in_host_memory("eval", [&] { evaluate(tensors, otherwise); });
 }
 void eval(std::span<const Tensor> tensors) { eval_defined(tensors, nullptr); }
+Future<void> async_eval(std::span<const Tensor> tensors) {
+  eval_defined(tensors, nullptr);
+  // Also when they were submitted before.
+  std::vector<Future<void>> done;
+  std::vector<Device> devices;
+  for (const Tensor& t : tensors) {
+    const Device& device = stored_by(t).device();
+    if (std::ranges::find(devices, device) != devices.end()) continue;
+    devices.push_back(device);
+    done.push_back(device.async_wait());
+  }
+  return when_all(std::move(done));
+}
 void eval_on(std::span<const Tensor> tensors, const Device& device) { eval_defined(tensors, &device); }
 
 Graph Tensor::graph() const {
@@ -244,6 +258,18 @@ Tensor to(const Tensor& x, const Device& device) {
   const gpu::ReadBytes bytes = data_of(dense).async_read().get();
   copy.write(bytes);
   return copy;
+}
+
+Future<Tensor> async_to(const Tensor& x, const Device& device) {
+  if (!x.defined()) throw InvalidArgument("to: the operand is an undefined Tensor");
+  const Tensor dense = contiguous(x);
+  eval(dense);
+  if (dense.device() == device) return future_of([&] { return dense; });
+  return data_of(dense).async_read().map([dense, device](const gpu::ReadBytes& bytes) {
+    Tensor copy(device, dense.dtype(), dense.shape());
+    copy.write(bytes);
+    return copy;
+  });
 }
 
 Tensor contiguous(const Tensor& x) {

@@ -9,7 +9,6 @@
 #include "core/format.h"
 #include "core/host_memory.h"
 #include "core/in_quotes.h"
-#include "core/join.h"
 #include "core/mapped_file.h"
 #include "core/nearest.h"
 #include "core/output_target.h"
@@ -259,7 +258,7 @@ Future<void> async_save(const fs::path& path, const Tensor& tensor) { return asy
 
 Future<void> async_save(const fs::path& path, const TensorMap& tensors, const SafeTensors::Metadata& metadata) {
   const auto job = std::make_shared<const Save>(path, tensors, metadata);
-  return join(in_host_memory("save", [&] { return job->start_reads(); }))
+  return when_all(in_host_memory("save", [&] { return job->start_reads(); }))
       .map([job](const std::vector<gpu::ReadBytes>& read) { job->write(read); });
 }
 

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "gpu/wait.h"
 #include "weft/future.h"
 
 namespace weft {
@@ -14,7 +15,8 @@ class RunAhead {
  public:
   static constexpr int kRuns = 32;
 
-  // Called after each run, with no lock held: in every 32nd it waits for the one that was submitted 32 runs before.
+  // Called after each run, with no lock held: in every 32nd it waits for the one that was submitted 32 runs before;
+  // where nothing may wait, the program awaits async_eval() now and then.
   void submitted(Future<void> done) {
     Future<void> earlier;
     {
@@ -22,7 +24,7 @@ class RunAhead {
       if (++runs_ % kRuns != 0) return;
       earlier = std::exchange(checkpoint_, std::move(done));
     }
-    if (earlier.valid()) earlier.get();
+    if (earlier.valid() && (gpu::may_wait() || earlier.ready())) earlier.get();
   }
 
  private:

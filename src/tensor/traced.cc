@@ -7,6 +7,7 @@
 #include <shared_mutex>
 #include <unordered_map>
 
+#include "compiler/compile_now.h"
 #include "compiler/device_data.h"
 #include "core/format.h"
 #include "graph/differentiation.h"
@@ -294,7 +295,7 @@ std::shared_ptr<Made> TracedCalls::State::make(const Device& device, std::span<c
     }
     CompileOptions with_store = options;
     with_store.constants = constants_of(device);
-    made->executable = compile(graph, device, with_store);
+    made->executable = compiler::compile_now(graph, device, with_store);
   }
   made->value = std::move(traced.value);
   return made;

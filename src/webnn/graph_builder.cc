@@ -392,19 +392,24 @@ std::vector<Operand> GraphBuilder::in_order(std::string_view name, std::vector<V
   });
 }
 
-Graph GraphBuilder::build(const NamedOperands& outputs) { return build(outputs, {.precision = Precision::strict}); }
+namespace {
 
-Graph GraphBuilder::build(const NamedOperands& outputs, const CompileOptions& given) {
-  const std::lock_guard lock(state_->mutex);
-  const auto& context = state_->context.shared_state();
-  check_can_build(*state_, "build: ");
+// What build() compiles, and the graph that it becomes.
+struct Building {
+  std::shared_ptr<Graph::State> graph;
+  weft::Graph tensors;
+};
+
+Building collect(GraphBuilder::State& builder, const NamedOperands& outputs) {
+  const auto& context = builder.context.shared_state();
+  check_can_build(builder, "build: ");
   if (outputs.empty()) throw TypeError("build: there are no outputs");
   auto graph = std::make_shared<Graph::State>(context);
   for (const auto& [name, operand] : outputs) {
     if (name.empty()) throw TypeError("build: the name of an output is empty");
     const std::string what = std::format("build: output '{}'", printable(name));
     if (!operand) throw TypeError("{} is an empty Operand", what);
-    if (operand.state()->builder != state_.get()) throw TypeError("{} is of another builder", what);
+    if (operand.state()->builder != &builder) throw TypeError("{} is of another builder", what);
     if (operand.state()->kind != Operand::State::Kind::result) {
       throw TypeError("{} is {} of the graph; identity() makes an output of it", what,
                       operand.state()->kind == Operand::State::Kind::input ? "an input" : "a constant");
@@ -418,7 +423,7 @@ Graph GraphBuilder::build(const NamedOperands& outputs, const CompileOptions& gi
   NodeIds reached;
   reach(roots, reached, at_leaves);
   weft::Graph built;
-  for (const Operand& input : state_->inputs) {
+  for (const Operand& input : builder.inputs) {
     const Operand::State& state = *input.state();
     if (!reached.contains(*state.tensor.node())) continue;
     if (!graph->inputs.emplace(state.name, state.descriptor).second) {
@@ -428,20 +433,57 @@ Graph GraphBuilder::build(const NamedOperands& outputs, const CompileOptions& gi
     built.impl().add_input(state.name, state.tensor);
   }
   for (const auto& [name, operand] : outputs) built.output(name, operand.state()->tensor);
-  state_->built = true;
-  for (const auto& [tensor, text] : state_->unbuildable) {
+  builder.built = true;
+  for (const auto& [tensor, text] : builder.unbuildable) {
     if (reached.contains(*tensor.node())) throw OperationError("build: {}", text);
   }
+  return {std::move(graph), std::move(built)};
+}
+
+CompileOptions with_constants(CompileOptions options, const Context::State& context) {
+  if (!options.constants) options.constants = context.constants;
+  return options;
+}
+
+}  // namespace
+
+Graph GraphBuilder::build(const NamedOperands& outputs) { return build(outputs, {.precision = Precision::strict}); }
+
+Graph GraphBuilder::build(const NamedOperands& outputs, const CompileOptions& options) {
+  const std::lock_guard lock(state_->mutex);
+  const auto& context = state_->context.shared_state();
+  const Building building = collect(*state_, outputs);
   const std::lock_guard order(context->timeline);
-  CompileOptions options = given;
-  if (!options.constants) options.constants = context->constants;
   context->guarded<OperationError>("build", [&] {
-    graph->executable = compile(built, context->device, options);
-    graph->report = graph->executable.report();
+    building.graph->executable = compile(building.tensors, context->device, with_constants(options, *context));
+    building.graph->report = building.graph->executable.report();
   });
   state_->inputs.clear();
   state_->unbuildable.clear();
-  return Graph(std::move(graph));
+  return Graph(building.graph);
+}
+
+Future<Graph> GraphBuilder::build_async(const NamedOperands& outputs) {
+  return build_async(outputs, {.precision = Precision::strict});
+}
+
+Future<Graph> GraphBuilder::build_async(const NamedOperands& outputs, const CompileOptions& options) {
+  const std::lock_guard lock(state_->mutex);
+  const auto& context = state_->context.shared_state();
+  const Building building = collect(*state_, outputs);
+  const std::lock_guard order(context->timeline);
+  Future<Executable> compiling = context->guarded<OperationError>(
+      "build", [&] { return compile_async(building.tensors, context->device, with_constants(options, *context)); });
+  state_->inputs.clear();
+  state_->unbuildable.clear();
+  return std::move(compiling).map_done([graph = building.graph, context](Future<Executable> done) {
+    const std::lock_guard order(context->timeline);
+    context->guarded<OperationError>("build", [&] {
+      graph->executable = done.get();
+      graph->report = graph->executable.report();
+    });
+    return Graph(graph);
+  });
 }
 
 }  // namespace weft::webnn

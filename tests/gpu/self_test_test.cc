@@ -4,14 +4,21 @@
 #include <gmock/gmock.h>
 
 #include "gpu/device_impl.h"
+#include "gpu/wait.h"
+#include "kernels/device_math.h"
 #include "support/devices.h"
 #include "support/temp_dir.h"
+#include "weft/compile.h"
 #include "weft/error.h"
 #include "weft/kernels.h"
 #include "weft/small_float.h"
 
 namespace weft::test {
 namespace {
+
+Future<bool> says_yes() {
+  return Future<bool>({}, [] { return true; });
+}
 
 class SelfTestTest : public testing::Test {
  protected:
@@ -32,7 +39,7 @@ TEST_F(SelfTestTest, IsAskedOnceAndKept) {
   const auto says = [&](bool verdict) {
     return [&asked, verdict] {
       ++asked;
-      return verdict;
+      return Future<bool>({}, [verdict] { return verdict; });
     };
   };
   {
@@ -53,14 +60,14 @@ TEST_F(SelfTestTest, IsAskedOnceAndKept) {
 
 TEST_F(SelfTestTest, WhatThrowsHasFailed) {
   const gpu::Device device = fresh();
-  EXPECT_FALSE(
-      gpu::passes_self_test(device, "throws", []() -> bool { throw ValidationError("a shader that is refused"); }));
-  EXPECT_FALSE(gpu::passes_self_test(fresh(), "throws", [] { return true; })) << "kept";
+  EXPECT_FALSE(gpu::passes_self_test(device, "throws",
+                                     []() -> Future<bool> { throw ValidationError("a shader that is refused"); }));
+  EXPECT_FALSE(gpu::passes_self_test(fresh(), "throws", says_yes)) << "kept";
   // Neither a temporary shortage of memory nor a lost device says anything about this kind of device.
-  EXPECT_FALSE(gpu::passes_self_test(device, "short", []() -> bool { throw OutOfMemory("none left"); }));
-  EXPECT_TRUE(gpu::passes_self_test(fresh(), "short", [] { return true; }));
-  EXPECT_THROW(gpu::passes_self_test(device, "lost", []() -> bool { throw DeviceLost("gone"); }), DeviceLost);
-  EXPECT_TRUE(gpu::passes_self_test(device, "lost", [] { return true; }));
+  EXPECT_FALSE(gpu::passes_self_test(device, "short", []() -> Future<bool> { throw OutOfMemory("none left"); }));
+  EXPECT_TRUE(gpu::passes_self_test(fresh(), "short", says_yes));
+  EXPECT_THROW(gpu::passes_self_test(device, "lost", []() -> Future<bool> { throw DeviceLost("gone"); }), DeviceLost);
+  EXPECT_TRUE(gpu::passes_self_test(device, "lost", says_yes));
 }
 
 // The product takes another form on a device whose cooperative matrices gave wrong results.
@@ -94,6 +101,132 @@ TEST_F(SelfTestTest, AFormThatFailedIsNotUsed) {
   }
   EXPECT_EQ(product(wrong, slow), expected);
   EXPECT_THAT(slow, testing::Not(testing::StartsWith("subgroup_matrix")));
+}
+
+// A result that comes when the test says so.
+class Later final : public Completion {
+ public:
+  bool ready() override { return there; }
+  void wait() override { there = true; }
+  void when_ready(std::function<void()> callback) override { callbacks.push_back(std::move(callback)); }
+  bool there = false;
+  std::vector<std::function<void()>> callbacks;
+};
+
+TEST_F(SelfTestTest, WhereNothingMayWaitTheAnswerIsNoUntilItIsThere) {
+  const gpu::Device device = fresh();
+  const gpu::Context& context = *device.impl().context;
+  const auto later = std::make_shared<Later>();
+  int asked = 0;
+  const auto ask = [&](std::string_view key, bool verdict) {
+    return gpu::passes_self_test(device, key, [&] {
+      ++asked;
+      return Future<bool>(later, [verdict] { return verdict; });
+    });
+  };
+  const gpu::NoWaiting guard;
+  const gpu::Undecided undecided(context);
+  EXPECT_FALSE(undecided.since());
+  EXPECT_FALSE(ask("good", true));
+  EXPECT_FALSE(ask("bad", false));
+  const std::optional<std::uint64_t> since = undecided.since();
+  ASSERT_TRUE(since);
+  EXPECT_FALSE(ask("good", true));
+  EXPECT_EQ(asked, 2);
+  EXPECT_FALSE(gpu::settle_self_tests(device));
+  EXPECT_FALSE(gpu::Undecided::outdated(context, since));
+  bool called = false, called_too = false;
+  gpu::self_tests_settled(device).then([&](Future<void>) { called = true; });
+  gpu::self_tests_settled(device).then([&](Future<void>) { called_too = true; });
+  later->there = true;
+  while (!later->callbacks.empty()) {
+    for (const auto& callback : std::exchange(later->callbacks, {})) callback();
+  }
+  EXPECT_TRUE(called);
+  EXPECT_TRUE(called_too);
+  EXPECT_TRUE(gpu::settle_self_tests(device));
+  EXPECT_TRUE(gpu::Undecided::outdated(context, since));
+  const gpu::Undecided decided(context);
+  EXPECT_TRUE(ask("good", true));
+  EXPECT_FALSE(ask("bad", false));
+  EXPECT_EQ(asked, 2);
+  EXPECT_FALSE(decided.since());
+  EXPECT_TRUE(guard.places().empty());
+}
+
+// Executables and plans that were made before the test had answered are made again with the form that has passed.
+TEST_F(SelfTestTest, WhatWasMadeWithoutAFormIsMadeAgain) {
+  if (devices().front().device.capabilities().matrix_shapes.empty()) GTEST_SKIP() << "no cooperative matrices here";
+  Graph graph;
+  const Tensor a = graph.input("a", DType::f16, {64, 64});
+  graph.output("y", matmul(a, a));
+  const auto form = [](const Executable& e) { return std::string(e.report().dispatches.front().variant); };
+  const std::vector<float16> ones(64 * 64, float16(1));
+  for (const bool asynchronously : {false, true}) {
+    TempDir empty;
+    gpu::DeviceOptions options;
+    options.adapter = std::to_string(devices().front().device.adapter().index);
+    options.cache_dir = empty.path().string();
+    gpu::Device gpu = gpu::Device::open(options);
+    gpu.impl().context->capabilities.software = false;
+    const Device device = gpu;
+    Tensor x(device, DType::f16, {64, 64}), y(device, DType::f16, {64, 64});
+    x.write(std::as_bytes(std::span(ones)));
+    Executable executable;
+    Future<Executable> later;
+    {
+      const gpu::NoWaiting guard;
+      if (asynchronously) {
+        later = compile_async(graph, device);
+      } else {
+        executable = compile(graph, device);
+        executable.run(std::vector{x}, std::vector{y});
+      }
+      EXPECT_TRUE(guard.places().empty());
+    }
+    if (asynchronously) executable = later.get();
+    device.wait();
+    const gpu::NoWaiting guard;
+    executable.run(std::vector{x}, std::vector{y});
+    EXPECT_THAT(form(executable), testing::StartsWith("subgroup_matrix"));
+    Future<std::vector<float16>> values = y.async_read<float16>();
+    while (!values.ready()) {
+    }
+    for (const float16 v : values.get()) ASSERT_EQ(static_cast<float>(v), 64);
+    EXPECT_TRUE(guard.places().empty());
+  }
+}
+
+// The tests of a device's own functions say the same whether they are waited for or not.
+TEST_F(SelfTestTest, TheDevicesOwnFunctions) {
+  const auto ask = [](const gpu::Device& device) {
+    const kernels::DeviceForms forms = kernels::device_forms(device);
+    return std::vector<bool>{!kernels::f16_packing(device).empty(), kernels::device_exp2(device), forms("min_f32"),
+                             forms("exp_narrow"), forms("lgamma_f32")};
+  };
+  const auto opened = [] {
+    gpu::DeviceOptions options;
+    options.adapter = std::to_string(devices().front().device.adapter().index);
+    options.cache_dir = "off";
+    gpu::Device device = gpu::Device::open(options);
+    device.impl().context->capabilities.software = false;
+    return device;
+  };
+  const gpu::Device waits = opened(), asks_again = opened();
+  const std::vector<bool> verdicts = ask(waits);
+  EXPECT_FALSE(waits.impl().verdicts.empty());
+  for (int round = 0; round < 4; ++round) {  // some are asked for only where others have passed
+    {
+      const gpu::NoWaiting guard;
+      ask(asks_again);
+      EXPECT_TRUE(guard.places().empty());
+    }
+    gpu::self_tests_settled(asks_again).get();
+  }
+  const gpu::NoWaiting guard;
+  EXPECT_EQ(ask(asks_again), verdicts);
+  EXPECT_EQ(asks_again.impl().verdicts, waits.impl().verdicts);
+  EXPECT_TRUE(guard.places().empty());
 }
 
 }  // namespace

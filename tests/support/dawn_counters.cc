@@ -4,6 +4,10 @@
 
 #include <atomic>
 #include <format>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
 
 // The test program defines WebGPU's entry points, which take precedence over those of Dawn's library. They count calls
 // and forward them through Dawn's procedure table.
@@ -18,6 +22,17 @@ struct Counts {
 
 std::atomic<int> buffers_to_fail{0}, buffers_to_make{0};
 
+// An answer to PopErrorScope that its caller has not got yet.
+struct HeldAnswer {
+  WGPUPopErrorScopeCallbackInfo to;
+  WGPUPopErrorScopeStatus status;
+  WGPUErrorType type;
+  std::string message;
+};
+std::mutex held_mutex;
+bool scopes_are_held = false;
+std::vector<HeldAnswer> held_answers;
+
 const DawnProcTable& procs() {
   static const DawnProcTable& table = dawn::native::GetProcs();
   return table;
@@ -30,15 +45,36 @@ void fail_next_buffers(int count, int skip) {
   buffers_to_fail = count;
 }
 
+void hold_error_scopes(bool hold) {
+  {
+    const std::lock_guard lock(held_mutex);
+    scopes_are_held = hold;
+  }
+  if (!hold) release_error_scopes();
+}
+
+void release_error_scopes() {
+  std::vector<HeldAnswer> answers;
+  {
+    const std::lock_guard lock(held_mutex);
+    answers.swap(held_answers);
+  }
+  for (const HeldAnswer& a : answers) {
+    a.to.callback(a.status, a.type, {a.message.data(), a.message.size()}, a.to.userdata1, a.to.userdata2);
+  }
+}
+
 DawnCounters DawnCounters::now() {
-  return {counts.buffers, counts.bind_groups, counts.layouts, counts.shader_modules, counts.pipelines,
-          counts.submits, counts.writes,      counts.dispatches, counts.passes,      counts.maps};
+  return {counts.buffers, counts.bind_groups, counts.layouts,    counts.shader_modules, counts.pipelines,
+          counts.submits, counts.writes,      counts.dispatches, counts.passes,         counts.maps};
 }
 
 DawnCounters DawnCounters::operator-(const DawnCounters& b) const {
-  return {buffers - b.buffers, bind_groups - b.bind_groups, layouts - b.layouts,
-          shader_modules - b.shader_modules, pipelines - b.pipelines, submits - b.submits,
-          writes - b.writes, dispatches - b.dispatches, passes - b.passes, maps - b.maps};
+  return {buffers - b.buffers,     bind_groups - b.bind_groups,
+          layouts - b.layouts,     shader_modules - b.shader_modules,
+          pipelines - b.pipelines, submits - b.submits,
+          writes - b.writes,       dispatches - b.dispatches,
+          passes - b.passes,       maps - b.maps};
 }
 
 std::string DawnCounters::text() const {
@@ -66,6 +102,21 @@ WGPUBuffer wgpuDeviceCreateBuffer(WGPUDevice device, const WGPUBufferDescriptor*
     return procs().deviceCreateBuffer(device, &failing);
   }
   return procs().deviceCreateBuffer(device, descriptor);
+}
+WGPUFuture wgpuDevicePopErrorScope(WGPUDevice device, WGPUPopErrorScopeCallbackInfo callback) {
+  {
+    const std::lock_guard lock(weft::test::held_mutex);
+    if (!weft::test::scopes_are_held) return procs().devicePopErrorScope(device, callback);
+  }
+  WGPUPopErrorScopeCallbackInfo holding = callback;
+  holding.userdata1 = new WGPUPopErrorScopeCallbackInfo(callback);
+  holding.callback = [](WGPUPopErrorScopeStatus status, WGPUErrorType type, WGPUStringView message, void* to, void*) {
+    const std::unique_ptr<WGPUPopErrorScopeCallbackInfo> owner(static_cast<WGPUPopErrorScopeCallbackInfo*>(to));
+    const std::lock_guard lock(weft::test::held_mutex);
+    weft::test::held_answers.push_back(
+        {*owner, status, type, std::string(message.data ? message.data : "", message.data ? message.length : 0)});
+  };
+  return procs().devicePopErrorScope(device, holding);
 }
 WGPUBindGroup wgpuDeviceCreateBindGroup(WGPUDevice device, const WGPUBindGroupDescriptor* descriptor) {
   ++counts.bind_groups;

@@ -21,4 +21,9 @@ struct DawnCounters {
 // The next `skip` buffers work; the `count` after them fail as if the GPU's memory were exhausted.
 void fail_next_buffers(int count, int skip = 0);
 
+// Error scopes are answered by release_error_scopes(), as a browser answers later; false: at once again, and those that
+// wait are released.
+void hold_error_scopes(bool hold);
+void release_error_scopes();
+
 }  // namespace weft::test

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "compiler/bound.h"
+#include "gpu/wait.h"
 #include "weft/memory.h"
 #include "weft/webnn.h"
 
@@ -52,6 +53,36 @@ class WebnnContext : public testing::TestWithParam<std::string> {
   const Device device = test::device_named(GetParam());
   Context context = Context::create(device);
 };
+
+// As in a browser, where nothing may wait.
+TEST_P(WebnnContext, BuildsAndComputesWithoutWaiting) {
+  Future<gpu::ReadBytes> result;
+  bool refused = false;
+  {
+    const gpu::NoWaiting guard;
+    GraphBuilder builder(context);
+    const Operand a = builder.input("a", {DType::f32, {3}});
+    Future<Graph> building = builder.build_async({{"y", builder.add(a, a)}});
+    const Tensor x = context.create_tensor(floats({3})), y = context.create_tensor(floats({3}));
+    context.write_tensor(x, std::vector<float>{1, 2, 3});
+    std::move(building).then([&](Future<Graph> graph) {
+      context.dispatch(graph.get(), {{"a", x}}, {{"y", y}});
+      result = context.read_tensor(y);
+    });
+    // Compilation is another thread's; this one asks.
+    for (int i = 0; i < 100'000 && !result.valid(); ++i) {
+      if (device.is_gpu()) device.gpu().poll();
+      std::this_thread::yield();
+    }
+    refused = error_of([&] { builder.build_async({}); }).starts_with("InvalidStateError");
+    EXPECT_THAT(guard.places(), testing::IsEmpty());
+  }
+  EXPECT_TRUE(refused) << "a builder builds once";
+  ASSERT_TRUE(result.valid());
+  std::vector<float> values(3);
+  result.get().copy_to(std::as_writable_bytes(std::span(values)));
+  EXPECT_THAT(values, ElementsAre(2, 4, 6));
+}
 
 TEST_P(WebnnContext, ComputesInTheOrderOfCalls) {
   const Graph graph = adder(context);

@@ -355,6 +355,10 @@ class GraphBuilder {
   // lost), TypeError, OperationError (it cannot be compiled here; the builder has built).
   Graph build(const NamedOperands& outputs);
   Graph build(const NamedOperands& outputs, const CompileOptions& options);
+  // The same without waiting, as build() in JavaScript: ready when the kernels are compiled. Throws at once, but for
+  // what is found while they are compiled.
+  Future<Graph> build_async(const NamedOperands& outputs);
+  Future<Graph> build_async(const NamedOperands& outputs, const CompileOptions& options);
 
   // An operation by the specification's name for it ("averagePool2d") with its arguments and options by theirs, and
   // "label". Throws TypeError for names that there are not, too.

@@ -7,7 +7,9 @@
 #include "compiler/target.h"
 #include "core/format.h"
 #include "core/system.h"
-#include "gpu/context.h"
+#include "gpu/device_impl.h"
+#include "gpu/self_test.h"
+#include "gpu/wait.h"
 #include "weft/error.h"
 #include "weft/log.h"
 
@@ -42,24 +44,64 @@ Executable::Impl::Impl(Device d, compiler::Schedule schedule, std::shared_ptr<Co
   for (const compiler::Block& b : schedule_.blocks) bounds.insert({b.first, b.middle, b.end});
   parts_.assign(bounds.begin(), bounds.end());
   for (std::size_t i = 0; i < schedule_.numbers.size(); ++i) number_names_.emplace(schedule_.numbers[i].name, i);
+  const gpu::CallbacksHeld held;
+  const std::lock_guard lock(store_->recording());
+  set_up();
+  store_->add(*this);
+}
+
+void Executable::Impl::log_compiled() const {
+  log_mark("kernels are compiled");
+  if (log_topic("schedule")) log_schedule();
+}
+
+void Executable::Impl::use_passed_tests() {
+  if (!undecided_) return;
+  const bool all_settled = gpu::settle_self_tests(device.gpu());
+  if (gpu::Undecided::outdated(*device.gpu().impl().context, undecided_)) {
+    leave(device);
+    set_up();
+  } else if (all_settled) {
+    undecided_.reset();
+  }
+}
+
+Future<void> Executable::Impl::async_ready() {
+  if (!device.is_gpu()) return Future<void>({}, [] {});
   std::vector<std::shared_ptr<Recorded>> made;
+  bool undecided = false;
   {
     const gpu::CallbacksHeld held;
     const std::lock_guard lock(store_->recording());
-    set_up();
-    store_->add(*this);
+    use_passed_tests();
+    undecided = undecided_.has_value();
     made = recordings_;
   }
-  try {
-    // Kernels compile on Dawn's threads, without a lock that other threads need.
+  if (undecided) {
+    return gpu::self_tests_settled(device.gpu()).and_then([self = shared_from_this()] {
+      const gpu::AvoidWaiting no_wait;
+      const gpu::ComesLater later;
+      return self->async_ready();
+    });
+  }
+  // Kernels compile on Dawn's threads, without a lock that other threads need.
+  std::vector<Future<void>> parts;
+  for (const auto& r : made) {
+    for (gpu::Recording& part : r->parts) parts.push_back(part.async_finish());
+  }
+  return when_all(std::move(parts)).map([made] {
     for (const auto& r : made) r->finish();
-  } catch (...) {
-    const std::lock_guard lock(store_->recording());
-    store_->remove(*this);
+  });
+}
+
+void Executable::Impl::wait_ready() {
+  try {
+    const gpu::CallbacksHeld held;
+    async_ready().get();
+  } catch (const DeviceLost&) {
+    if (device.is_gpu() && gpu::CallbacksHeld::none()) device.gpu().impl().context->notify_lost();
     throw;
   }
-  log_mark("kernels are compiled");
-  if (log_topic("schedule")) log_schedule();
 }
 
 // Before kernels are planned, which for results of terabytes takes long.
@@ -93,9 +135,11 @@ void Executable::Impl::set_up() {
   report = std::move(fresh);
   check_sizes();
   try {
+    const auto undecided = device.is_gpu() ? std::optional<gpu::Undecided>(*device.gpu().impl().context) : std::nullopt;
     compiler::plan_calls(schedule_, device, kernels::PlanFor::recording);
     plan();
     allocate_scratch();
+    undecided_ = undecided ? undecided->since() : std::nullopt;
     ready_ = true;
   } catch (...) {
     store_->drop_unfilled();

@@ -19,7 +19,7 @@ constexpr std::uint64_t rounded_up(std::uint64_t bytes, std::uint64_t unit) {
   return std::max((bytes + unit - 1) / unit * unit, unit);
 }
 
-struct Executable::Impl final : ConstantStore::User {
+struct Executable::Impl final : ConstantStore::User, std::enable_shared_from_this<Executable::Impl> {
   Impl(Device device, compiler::Schedule schedule, std::shared_ptr<ConstantStore> store, bool restorable);
   ~Impl() override;
   Impl(const Impl&) = delete;
@@ -31,6 +31,10 @@ struct Executable::Impl final : ConstantStore::User {
   Future<void> run(Stream* stream, std::span<const Given> inputs, std::span<const Tensor> captured,
                    std::span<const Given> outputs, std::span<const GivenNumber> numbers);
   void restore(const Device& next);
+  // Ready when it waits for nothing any more at its first run: self-tests have answered, and kernels are compiled.
+  Future<void> async_ready();
+  void wait_ready();
+  void log_compiled() const;
 
   Device device;
   CompileReport report;
@@ -83,6 +87,8 @@ struct Executable::Impl final : ConstantStore::User {
 
   // ---- executable.cc: its life
   void set_up();
+  // Sets it up again if fast paths have passed their tests that had not when it was set up.
+  void use_passed_tests();
   void check_sizes() const;
   void leave(const Device& next) override;
 
@@ -146,6 +152,7 @@ struct Executable::Impl final : ConstantStore::User {
   std::size_t own_storages_;  // storages of the graph; those of scratch follow
   bool restorable_;
   bool ready_ = false;  // set up for this device
+  std::optional<std::uint64_t> undecided_;  // while self-tests were under way (gpu::Undecided)
   bool has_scratch_ = false;
   std::uint64_t generation_ = 0;  // of the memory that recordings use
   Memory memory_;

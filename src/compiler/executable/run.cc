@@ -7,6 +7,7 @@
 #include "core/format.h"
 #include "cpu/step_timer.h"
 #include "gpu/device_impl.h"
+#include "gpu/wait.h"
 #include "weft/error.h"
 #include "weft/flags.h"
 
@@ -106,6 +107,7 @@ Future<void> Executable::Impl::run_on_gpu(std::unique_lock<OwnedMutex>& lock, co
   std::shared_ptr<Recorded> r;
   for (;;) {
     if (!ready_) set_up();  // its store has moved to another device
+    use_passed_tests();
     if (!has_scratch_) allocate_scratch();
     r = recorded(run);
     if (r->compiled) break;
@@ -159,6 +161,7 @@ void Executable::Impl::replay(Recorded& recorded, const Run& run, gpu::Encoder& 
     bool holds(const compiler::Block& block) {
       const View& v = conditions[static_cast<std::size_t>(&block - impl.schedule_.blocks.data())];
       if (v.buffer.is_number()) return v.buffer.data()[0] != std::byte{0};
+      gpu::refuse_to_wait("a condition of the graph");
       encoder.flush();
       divided = true;
       return impl.device.read(v.buffer, v.offset, 1)[0] != std::byte{0};

@@ -20,8 +20,19 @@ float value_at(std::int64_t i, int salt) {
   return static_cast<float>(static_cast<int>(bits >> 16 & 255) - 128) / 64;
 }
 
-bool passes(const gpu::Device& device, const AttentionVariant& v, std::int64_t dim, std::int64_t value_dim,
-            bool causal) {
+// Whether `got` holds what `expected` does, in f16, within the errors of weights that are rounded to f16.
+bool is_close(std::span<const std::byte> got, const View& expected, bool relative) {
+  for (std::int64_t i = 0; i < expected.count(); ++i) {
+    float16 value;
+    std::memcpy(&value, &got[static_cast<std::size_t>(i) * 2], 2);
+    const float right = static_cast<float>(data<const float16>(expected)[i]);
+    if (!(std::abs(static_cast<float>(value) - right) < 4e-3f * (relative ? 1 + std::abs(right) : 1))) return false;
+  }
+  return true;
+}
+
+Future<bool> passes(const gpu::Device& device, const AttentionVariant& v, std::int64_t dim, std::int64_t value_dim,
+                    bool causal) {
   // Two heads that share keys: one and a half blocks of rows in all, two whole steps of keys and a partial one.
   const std::int64_t queries = v.subgroups_m * v.rows * 3 / 4, keys = 2 * v.tile + 3;
   const auto host = [&](const Shape& shape, int salt, float growth) {
@@ -51,19 +62,20 @@ bool passes(const gpu::Device& device, const AttentionVariant& v, std::int64_t d
   attention_gpu(encoder, AttentionCall(upload(q), upload(k), upload(values), {}, result, options), v);
   gpu::Readback read = encoder.read(result.buffer, 0, y.buffer.size());
   encoder.submit();
-  const std::vector<std::byte> got = read.get();
-  for (std::int64_t i = 0; i < y.count(); ++i) {
-    float16 value;
-    std::memcpy(&value, &got[static_cast<std::size_t>(i) * 2], 2);
-    // Averages of values of up to 2 by weights that are rounded to f16, and stored as f16.
-    if (!(std::abs(static_cast<float>(value) - static_cast<float>(data<const float16>(y)[i])) < 4e-3f)) return false;
-  }
-  return true;
+  // Averages of values of up to 2.
+  return std::move(read).map([y](const gpu::ReadBytes& got) { return is_close(got.span(), y, false); });
+}
+
+Future<bool> both(Future<bool> first, Future<bool> second) {
+  std::vector<Future<bool>> two;
+  two.push_back(std::move(first));
+  two.push_back(std::move(second));
+  return when_all(std::move(two)).map([](const std::vector<bool>& passed) { return passed[0] && passed[1]; });
 }
 
 // Both passes of the gradient: one and a half blocks of rows and keys, two whole tiles and a partial one at least.
-bool passes(const gpu::Device& device, const AttentionGradientVariant& v, std::int64_t dim, std::int64_t value_dim,
-            bool causal) {
+Future<bool> passes(const gpu::Device& device, const AttentionGradientVariant& v, std::int64_t dim,
+                    std::int64_t value_dim, bool causal) {
   const std::int64_t block = v.subgroups / 2 * v.rows;
   const std::int64_t queries = std::max(block * 3 / 4, v.tile + std::int64_t{v.stores_slopes ? 8 : 3});
   const std::int64_t keys = std::max(block * 3 / 2, 2 * v.tile + std::int64_t{3});
@@ -116,17 +128,14 @@ bool passes(const gpu::Device& device, const AttentionGradientVariant& v, std::i
   std::vector<gpu::Readback> reads;
   for (const View& r : results) reads.push_back(encoder.read(r.buffer, 0, r.buffer.size()));
   encoder.submit();
-  for (std::size_t r = 0; r < results.size(); ++r) {
-    const std::vector<std::byte> got = reads[r].get();
-    for (std::int64_t i = 0; i < expected[r].count(); ++i) {
-      float16 value;
-      std::memcpy(&value, &got[static_cast<std::size_t>(i) * 2], 2);
-      const float right = static_cast<float>(data<const float16>(expected[r])[i]);
-      // Sums of weights and cotangents that are rounded to f16.
-      if (!(std::abs(static_cast<float>(value) - right) < 4e-3f * (1 + std::abs(right)))) return false;
-    }
-  }
-  return true;
+  // Sums of weights and cotangents.
+  return when_all(std::move(reads))
+      .map([wanted = std::vector<View>(expected, expected + 3)](const std::vector<gpu::ReadBytes>& got) {
+        for (std::size_t r = 0; r < wanted.size(); ++r) {
+          if (!is_close(got[r].span(), wanted[r], true)) return false;
+        }
+        return true;
+      });
 }
 
 }  // namespace
@@ -139,8 +148,9 @@ bool passes_attention_gradient_self_test(const gpu::Device& device, const Attent
   const std::string key = std::format("attention_gradient {}, heads of {} and {}, kernel {:x}", to_string(variant),
                                       call.dim, call.value_dim, kernel);
   return gpu::passes_self_test(device, key, [&] {
-    return passes(device, variant, call.dim, call.value_dim, false) &&
-           (variant.stores_slopes || passes(device, variant, call.dim, call.value_dim, true));
+    Future<bool> plain = passes(device, variant, call.dim, call.value_dim, false);
+    if (variant.stores_slopes) return plain;
+    return both(std::move(plain), passes(device, variant, call.dim, call.value_dim, true));
   });
 }
 
@@ -151,8 +161,8 @@ bool passes_attention_self_test(const gpu::Device& device, const AttentionVarian
   const std::string key = std::format("attention {}, heads of {} and {}, kernel {:x}", to_string(variant), call.dim,
                                       call.value_dim, kernel);
   return gpu::passes_self_test(device, key, [&] {
-    return passes(device, variant, call.dim, call.value_dim, false) &&
-           passes(device, variant, call.dim, call.value_dim, true);
+    return both(passes(device, variant, call.dim, call.value_dim, false),
+                passes(device, variant, call.dim, call.value_dim, true));
   });
 }
 

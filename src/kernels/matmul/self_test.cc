@@ -71,14 +71,9 @@ Trial start(const gpu::Device& device, const MatmulVariant& v, const LoadForm& a
   return trial;
 }
 
-bool passes(const gpu::Device& device, Trial& trial) {
-  const auto& [m, n, k, operand, y, recording] = trial;
-  const auto count = static_cast<std::size_t>(m * n);
-  gpu::Encoder encoder(device);
-  encoder.replay(trial.recording);
-  gpu::Readback read = encoder.read(y.buffer, 0, count * 4);
-  encoder.submit();
-  const std::vector<std::byte> got = read.get();
+// Whether the trial's result, `got`, is right.
+bool is_right(std::int64_t m, std::int64_t n, std::int64_t k, DType operand, DType result,
+              std::span<const std::byte> got) {
   // Sums of whole rows, which compilers vectorise: the first result of a process waits for this test.
   std::vector<int> b_values, sums(static_cast<std::size_t>(n));
   for (std::int64_t l = 0; l < k; ++l) {
@@ -98,10 +93,19 @@ bool passes(const gpu::Device& device, Trial& trial) {
       std::int32_t integer;
       std::memcpy(&real, at, 4);
       std::memcpy(&integer, at, 4);
-      if (y.dtype == DType::f32 ? real != static_cast<float>(sum) : integer != sum) return false;
+      if (result == DType::f32 ? real != static_cast<float>(sum) : integer != sum) return false;
     }
   }
   return true;
+}
+
+Future<bool> passes(const gpu::Device& device, Trial& trial) {
+  gpu::Encoder encoder(device);
+  encoder.replay(trial.recording);
+  gpu::Readback read = encoder.read(trial.y.buffer, 0, static_cast<std::uint64_t>(trial.m * trial.n) * 4);
+  encoder.submit();
+  return std::move(read).map([m = trial.m, n = trial.n, k = trial.k, operand = trial.operand, result = trial.y.dtype](
+                                 const gpu::ReadBytes& got) { return is_right(m, n, k, operand, result, got.span()); });
 }
 
 }  // namespace
