@@ -320,7 +320,7 @@ struct BatchAxes {
 
 // (arguments…) → the results for all entries of a batch, as if the function was called for each: it is called once, on
 // an entry that has types and no values. Throws ShapeError if arguments have batches of different sizes or none has
-// one, or if a result and its batches, or an operation without a form for more, have more than eight axes.
+// one, or if a result has, with its batches, more than eight axes; what is computed inside may have more.
 template <class F>
 auto vmap(F&& function, BatchAxes axes = {}) {
   return [f = detail::Function<F>(std::forward<F>(function)), axes]<class... Args>(Args&&... args) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/node.h"
 #include "weft/array.h"
 #include "weft/graph.h"
 
@@ -70,6 +71,23 @@ Tensor permute_in_order(const Tensor& x, std::int64_t size, const Shape& entry, 
   Shape rest = entry;
   rest.erase(order[0]);
   return permute_in_order(permute_in_order(x, size, entry, first_alone), size * entry[order[0]], rest, others);
+}
+
+std::vector<Tensor> samples_in_order(const OpPtr& op, const BatchInOrder& batch, int last) {
+  std::vector<Tensor> operands;
+  for (std::size_t i = 0; i < batch.inputs.size(); ++i) {
+    const Shape& entry = batch.entries[i].shape;
+    const int front = entry.rank() - last;
+    for (int axis = 0; axis < front; ++axis) {
+      if (batch.entries[0].shape.rank() - last != front || batch.entries[0].shape[axis] != entry[axis]) return {};
+    }
+    Tensor x = batch.inputs[i];
+    if (!batch.has_batch[i]) x = broadcast_to(reshape(x, {1, x.size()}), {batch.size, x.size()});
+    Shape shape{batch.size * product(entry, 0, front)};
+    for (int axis = front; axis < entry.rank(); ++axis) shape.push_back(entry[axis]);
+    operands.push_back(reshape(x, shape));
+  }
+  return results_of(apply(op, std::move(operands)));
 }
 
 Tensor along_axis_in_order(const BatchInOrder& batch, std::size_t input, int axis, int count) {

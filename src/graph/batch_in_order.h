@@ -30,6 +30,9 @@ Tensor permute_in_order(const Tensor& x, std::int64_t size, const Shape& entry, 
 // The operand `input` as [size * axes in front, n, axes behind]: for ops along one axis, which is then axis 1. `count`
 // axes stand for it.
 Tensor along_axis_in_order(const BatchInOrder& batch, std::size_t input, int axis, int count = 1);
+// The results of an op whose operands have the same axes in front of their last ones, `last` of each, and that takes
+// any there: of matrices 2.
+std::vector<Tensor> samples_in_order(const OpPtr& op, const BatchInOrder& batch, int last);
 // Each axis for which wanted(axis) holds, one after the other: along(x) is the op along axis 1.
 template <class Wanted, class Along>
 Tensor each_axis_in_order(const BatchInOrder& batch, Wanted&& wanted, Along&& along) {

@@ -196,7 +196,7 @@ class Op : public std::enable_shared_from_this<Op> {
   // The op on each entry along axis axes[i] of input i; -1: that input is the same for all entries.
   virtual std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const;
   // The same for a batch for which the entries have too many axes (graph/batch_in_order.h): the results, of any shape,
-  // their elements entry after entry; empty: there is no form for these.
+  // their elements entry after entry; empty: one entry is computed after the other.
   virtual std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const;
   // Of an op by which a program gives derivatives of its own to results (graph/ops/custom_derivative.h).
   virtual const CustomDerivative* custom_derivative() const { return nullptr; }

@@ -8,6 +8,7 @@
 #include "graph/ops/leaf.h"
 #include "graph/rules.h"
 #include "transform/clone.h"
+#include "transform/control_flow.h"
 #include "transform/derivatives.h"
 #include "weft/array.h"
 #include "weft/error.h"
@@ -30,74 +31,110 @@ Tensor stand_in(const Tensor& x, int axis) {
   return stand_in_for(std::move(type));
 }
 
+// The elements of each entry in a row.
+Tensor rows_of(const Tensor& x, int axis, std::int64_t size, const Shape& entry) {
+  const std::int64_t count = element_count(entry);
+  if (!has_batch(axis)) return broadcast_to(reshape(x, {1, count}), {size, count});
+  return reshape(axis == kInOrder ? x : batch_first(x, axis, size), {size, count});
+}
+
+Batched batch_of(std::span<const Tensor> outputs, std::span<const Tensor> variables, std::span<const Tensor> values,
+                 std::span<const int> axes, std::int64_t size);
+
+// Operands or results of a batch of calls: axes, and what an entry is.
+struct Entries {
+  std::vector<int> axes;
+  std::vector<TensorType> types;  // of undefined tensors any
+
+  void add(int axis, const Tensor& entry) {
+    axes.push_back(axis);
+    types.push_back(entry.defined() ? entry.type() : TensorType());
+  }
+};
+
 // The derivatives of a call, for a batch of calls: the rule is recorded for one entry, and batched.
 class BatchedDerivative final : public CustomDerivative {
  public:
-  BatchedDerivative(CustomDerivativePtr of_entry, std::vector<int> axes, std::vector<int> result_axes)
-      : of_entry_(std::move(of_entry)), axes_(std::move(axes)), result_axes_(std::move(result_axes)) {
+  BatchedDerivative(CustomDerivativePtr of_entry, std::int64_t size, Entries operands, Entries results_of_entry)
+      : of_entry_(std::move(of_entry)),
+        size_(size),
+        operands_(std::move(operands)),
+        results_(std::move(results_of_entry)) {
     results = of_entry_->results;
   }
   Derivatives vjp(const Differentiated& call, std::span<const Tensor> cotangents) const override {
-    return of_batch(call, cotangents, result_axes_, axes_, call.inputs,
+    return of_batch(call, cotangents, results_, operands_, call.inputs,
                     [&](const auto& entry, const auto& given) { return of_entry_->vjp(entry, given); });
   }
   Derivatives jvp(const Differentiated& call, std::span<const Tensor> tangents) const override {
-    return of_batch(call, tangents, axes_, result_axes_, call.outputs,
+    return of_batch(call, tangents, operands_, results_, call.outputs,
                     [&](const auto& entry, const auto& given) { return of_entry_->jvp(entry, given); });
   }
 
  private:
-  // `like`: what the derivatives that come out belong to; theirs are the axes `to`. An operand that all entries share
-  // has the sum over the batch.
+  // `like`: what the derivatives that come out, `to`, belong to. An operand that all entries share has the sum over the
+  // batch.
   template <class Rule>
-  Derivatives of_batch(const Differentiated& call, std::span<const Tensor> given, std::span<const int> from,
-                       std::span<const int> to, std::span<const Tensor> like, Rule&& rule) const {
+  Derivatives of_batch(const Differentiated& call, std::span<const Tensor> given, const Entries& from,
+                       const Entries& to, std::span<const Tensor> like, Rule&& rule) const {
     std::vector<Tensor> variables, values;
     std::vector<int> axes;
-    const auto entry = [&](const Tensor& x, int axis) {
-      if (!x.defined()) return Tensor();
-      variables.push_back(stand_in(x, axis));
-      values.push_back(x);
-      axes.push_back(axis);
-      return variables.back();
+    const auto all_of = [&](std::span<const Tensor> tensors, const Entries& entries) {
+      std::vector<Tensor> of_entry(tensors.size());
+      for (std::size_t i = 0; i < tensors.size(); ++i) {
+        if (!tensors[i].defined()) continue;
+        variables.push_back(of_entry[i] = stand_in_for(entries.types[i]));
+        values.push_back(tensors[i]);
+        axes.push_back(entries.axes[i]);
+      }
+      return of_entry;
     };
-    std::vector<Tensor> inputs, outputs, derivatives;
-    for (std::size_t i = 0; i < call.inputs.size(); ++i) inputs.push_back(entry(call.inputs[i], axes_[i]));
-    for (std::size_t i = 0; i < call.outputs.size(); ++i) outputs.push_back(entry(call.outputs[i], result_axes_[i]));
-    for (std::size_t i = 0; i < given.size(); ++i) derivatives.push_back(entry(given[i], from[i]));
+    const std::vector<Tensor> inputs = all_of(call.inputs, operands_), outputs = all_of(call.outputs, results_);
+    const std::vector<Tensor> derivatives = all_of(given, from);
     const auto made = rule(Differentiated{inputs, outputs, call.wanted}, derivatives);
     if (!made) return std::nullopt;
-    const Batched all = batch(*made, variables, values, axes);
-    const std::int64_t size = batch_size(values, axes);
+    const Batched all = batch_of(*made, variables, values, axes, size_);
     std::vector<Tensor> results(made->size());
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (!all.outputs[i].defined() || !like[i].defined()) continue;
-      const Tensor first = batch_first(all.outputs[i], all.axes[i], size);
-      results[i] = to[i] < 0 ? reduce(ReduceKind::sum, first, {0}) : moveaxis(first, 0, to[i]);
+      const Shape& entry = to.types[i].shape;
+      if (is_full(to.types[i])) {
+        const Tensor rows = rows_of(all.outputs[i], all.axes[i], size_, entry);
+        results[i] = has_batch(to.axes[i]) ? reshape(rows, shape_in_order(entry, size_))
+                                           : reshape(reduce(ReduceKind::sum, rows, {0}), entry);
+        continue;
+      }
+      const Tensor first = batch_first(all.outputs[i], all.axes[i], size_);
+      results[i] = has_batch(to.axes[i]) ? moveaxis(first, 0, to.axes[i]) : reduce(ReduceKind::sum, first, {0});
     }
     return results;
   }
 
   CustomDerivativePtr of_entry_;
-  std::vector<int> axes_, result_axes_;
+  std::int64_t size_;
+  Entries operands_, results_;
 };
 
-std::string types_text(std::span<const TensorType> types) {
-  std::string text;
-  for (const TensorType& t : types) text += (text.empty() ? "" : ", ") + to_string(t);
-  return text;
+// The op on one entry after the other.
+std::vector<Tensor> one_by_one(const Node& node, const BatchInOrder& all) {
+  std::vector<Tensor> slices, shared;
+  for (std::size_t i = 0; i < all.inputs.size(); ++i) {
+    if (all.has_batch[i])
+      slices.push_back(reshape(all.inputs[i], {all.size, element_count(all.entries[i].shape)}));
+    else
+      shared.push_back(all.inputs[i]);
+  }
+  return scanned({}, slices, shared, false, [&](std::span<const Tensor> x) {
+    std::vector<Tensor> operands;
+    std::size_t next_slice = 0, next_shared = slices.size();
+    for (std::size_t i = 0; i < all.inputs.size(); ++i) {
+      operands.push_back(all.has_batch[i] ? reshape(x[next_slice++], all.entries[i].shape) : x[next_shared++]);
+    }
+    std::vector<Tensor> made = results_of(apply(node.shared_op(), std::move(operands)));
+    for (Tensor& y : made) y = reshape(y, {y.size()});
+    return made;
+  });
 }
-
-[[noreturn]] void fail_with_too_many_axes(std::string_view what, std::span<const TensorType> entries, std::int64_t size,
-                                          const SourceLine& line) {
-  throw ShapeError(
-      "vmap: {} of {}{} for a batch of {} would have more than {} axes; let the function work on fewer axes, such as "
-      "those of several nested batches reshaped to one",
-      what, types_text(entries), recorded_at(line), size, kMaxRank);
-}
-
-Batched batch_of(std::span<const Tensor> outputs, std::span<const Tensor> variables, std::span<const Tensor> values,
-                 std::span<const int> axes, std::int64_t size);
 
 // The results of a node for entries one of which has kMaxRank axes.
 Batched batch_in_order(const Node& node, std::span<const Tensor> inputs, std::span<const int> axes, std::int64_t size) {
@@ -125,8 +162,8 @@ Batched batch_in_order(const Node& node, std::span<const Tensor> inputs, std::sp
     std::vector<Tensor> variables;
     for (const TensorType& t : entries) variables.push_back(stand_in_for(t));
     const std::vector<Tensor> parts = node.op().decomposed(variables);
-    if (parts.empty()) fail_with_too_many_axes(node.op().name(), entries, size, node.line());
-    return batch_of(parts, variables, inputs, axes, size);
+    if (!parts.empty()) return batch_of(parts, variables, inputs, axes, size);
+    made = one_by_one(node, all);
   }
   Batched results;
   for (std::size_t i = 0; i < made.size(); ++i) {
@@ -170,7 +207,8 @@ Batched batch_of(std::span<const Tensor> outputs, std::span<const Tensor> variab
     if (node.op().custom_derivative()) {
       const auto& results = dependence.results_of_call(node);
       if (results.front() != n) continue;
-      std::vector<Tensor> values = CustomResultOp::values_of(node);
+      const std::vector<Tensor> own = CustomResultOp::values_of(node);
+      std::vector<Tensor> values = own;
       std::vector<int> value_axes;
       for (Tensor& v : values) {
         value_axes.push_back(v.defined() ? axis_of(v) : -1);
@@ -178,22 +216,25 @@ Batched batch_of(std::span<const Tensor> outputs, std::span<const Tensor> variab
       }
       const std::size_t count = CustomResultOp::operands_of(node).size();
       const auto operands = std::span(inputs).subspan(1, count);
-      std::vector<int> operand_axes(input_axes.begin() + 1,
-                                    input_axes.begin() + 1 + static_cast<std::ptrdiff_t>(count));
+      const auto operand_axes = std::span(input_axes).subspan(1, count);
       const AsNodeScope scope(node);
       CustomDerivativePtr of_results = node.as<CustomResultOp>()->call();
       if (std::ranges::any_of(operand_axes, has_batch) || std::ranges::any_of(value_axes, has_batch)) {
+        Entries of_operands, of_values;
+        for (std::size_t i = 0; i < count; ++i) of_operands.add(operand_axes[i], node.inputs()[i + 1]);
         // Each entry is a call of its own, and has its own results, also where these are equal.
-        if (std::ranges::any_of(node.input_types(), is_full)) {
-          fail_with_too_many_axes("a result with a derivative of its own", node.types(), size, node.line());
-        }
         for (std::size_t i = 0; i < values.size(); ++i) {
-          if (!values[i].defined() || has_batch(value_axes[i])) continue;
-          values[i] = batch_first(values[i], -1, size);
-          value_axes[i] = 0;
+          if (values[i].defined() && !has_batch(value_axes[i])) {
+            const Shape& entry = own[i].shape();
+            const bool in_order = is_full(own[i].type());
+            values[i] = in_order ? reshape(rows_of(values[i], -1, size, entry), shape_in_order(entry, size))
+                                 : batch_first(values[i], -1, size);
+            value_axes[i] = in_order ? kInOrder : 0;
+          }
+          of_values.add(value_axes[i], own[i]);
         }
-        of_results =
-            std::make_shared<const BatchedDerivative>(std::move(of_results), std::move(operand_axes), value_axes);
+        of_results = std::make_shared<const BatchedDerivative>(std::move(of_results), size, std::move(of_operands),
+                                                               std::move(of_values));
       }
       const std::vector<Tensor> made = with_derivative(of_results, values, operands);
       for (const Node* r : results) {
@@ -215,9 +256,8 @@ Batched batch_of(std::span<const Tensor> outputs, std::span<const Tensor> variab
         made = node.op().vmap(inputs, input_axes);
       } catch (const ShapeError&) {
         // What is the same for all entries may have no room for a batch, either.
-        const std::vector<TensorType> entries = node.input_types();
-        if (std::ranges::none_of(entries, is_full)) throw;
-        fail_with_too_many_axes(node.op().name(), entries, size, node.line());
+        if (std::ranges::none_of(node.input_types(), is_full)) throw;
+        made = batch_in_order(node, inputs, input_axes, size);
       }
     }
     if (!made) {
@@ -253,10 +293,12 @@ Batched batch(std::span<const Tensor> outputs, std::span<const Tensor> variables
   const bool any = std::ranges::any_of(axes, has_batch);
   const std::int64_t size = any ? batch_size(values, axes) : 0;
   Batched made = batch_of(outputs, variables, values, axes, size);
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (made.axes[i] != kInOrder) continue;
-    const TensorType type = outputs[i].type();
-    fail_with_too_many_axes("the result", std::span(&type, 1), size, outputs[i].node()->line());
+  for (std::size_t i = 0; any && i < outputs.size(); ++i) {
+    if (!outputs[i].defined() || !is_full(outputs[i].type())) continue;
+    throw ShapeError(
+        "vmap: the result of {}{} for a batch of {} would have more than {} axes; let the function work on fewer axes, "
+        "such as those of several nested batches reshaped to one",
+        to_string(outputs[i].type()), recorded_at(outputs[i].node()->line()), size, kMaxRank);
   }
   return made;
 }

@@ -461,8 +461,53 @@ std::vector<Tensor> ScanLoopOp::expanded(std::span<const Tensor> inputs) const {
   return apply_all(make_op<ScanLoopOp>(plain, Graphs{body}), std::move(operands));
 }
 
+std::vector<Tensor> scanned(std::span<const Tensor> carries, std::span<const Tensor> slices,
+                            std::span<const Tensor> shared, bool reverse,
+                            const std::function<std::vector<Tensor>(std::span<const Tensor>)>& body) {
+  std::vector<Tensor> operands;
+  append(operands, carries);
+  append(operands, slices);
+  append(operands, shared);
+  Graph like;
+  like.number("index", DType::i32);
+  const GraphPtr graph = make_subgraph(types_in_turn(operands, carries.size(), slices.size()), &like,
+                                       [&](std::span<const Tensor> x, std::span<const Tensor>) { return body(x); });
+  const ScanLoopAttributes loop{.length = slices[0].shape()[0],
+                                .carries = static_cast<int>(carries.size()),
+                                .slices = static_cast<int>(slices.size()),
+                                .reverse = reverse};
+  return apply_all(make_op<ScanLoopOp>(loop, ScanLoopOp::Graphs{graph}), std::move(operands));
+}
+
+std::vector<Tensor> ScanLoopOp::on_lists(std::span<const Tensor> inputs) const {
+  const auto carries = static_cast<std::size_t>(a.carries), slices = static_cast<std::size_t>(a.slices);
+  const auto is_full = [](const TensorType& t) { return t.shape.rank() >= kMaxRank - 1; };
+  const auto list_of = [&](const Tensor& x) { return is_full(x.type()) ? reshape(x, {x.size()}) : x; };
+  const std::vector<TensorType> own = input_types(*graphs_[0]), results = infer(types_of(inputs));
+  if (std::ranges::none_of(own, is_full)) return {};
+  std::vector<Tensor> lists(inputs.begin(), inputs.end());
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    if (!is_full(own[i])) continue;
+    Shape shape{element_count(own[i].shape)};
+    if (i >= carries && i < carries + slices) shape.insert(0, a.length);
+    lists[i] = reshape(lists[i], shape);
+  }
+  const GraphPtr body = make_subgraph(types_in_turn(lists, carries, slices), graphs_[0].get(),
+                                      [&](std::span<const Tensor> x, std::span<const Tensor> numbers) {
+                                        std::vector<Tensor> given;
+                                        for (std::size_t i = 0; i < x.size(); ++i)
+                                          given.push_back(reshape(x[i], own[i].shape));
+                                        std::vector<Tensor> made = inlined(*graphs_[0], given, numbers);
+                                        for (Tensor& y : made) y = list_of(y);
+                                        return made;
+                                      });
+  std::vector<Tensor> made = apply_all(make_op<ScanLoopOp>(a, Graphs{body}), std::move(lists));
+  for (std::size_t i = 0; i < made.size(); ++i) made[i] = reshape(made[i], results[i].shape);
+  return made;
+}
+
 std::vector<Tensor> ScanLoopOp::decomposed(std::span<const Tensor> inputs) const {
-  if (!a.keep_carries) return {};
+  if (!a.keep_carries) return on_lists(inputs);
   const GraphPtr body = make_subgraph(input_types(*graphs_[0]), graphs_[0].get(),
                                       [&](std::span<const Tensor> x, std::span<const Tensor> numbers) {
                                         std::vector<Tensor> made = inlined(*graphs_[0], x, numbers);
@@ -481,7 +526,11 @@ OpPtr ScanLoopOp::loop_of(const ScanLoopAttributes& attributes, std::span<const 
 }
 
 Derivatives ScanLoopOp::vjp(const Differentiated& node, std::span<const Tensor> cotangents) const {
-  if (a.keep_carries) return std::nullopt;
+  // (The carries of all turns are stacked.)
+  const auto is_full = [](const Tensor& x) { return x.rank() == kMaxRank; };
+  if (a.keep_carries || std::ranges::any_of(node.inputs.first(static_cast<std::size_t>(a.carries)), is_full)) {
+    return std::nullopt;
+  }
   const auto carries = static_cast<std::size_t>(a.carries), slices = static_cast<std::size_t>(a.slices);
   const std::vector<Tensor> kept = apply_all(with_more_results(), {node.inputs.begin(), node.inputs.end()});
   const std::span<const Tensor> stacked = cotangents.subspan(carries);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 
 #include "graph/op.h"
 #include "transform/subgraph.h"
@@ -95,18 +96,27 @@ class ScanLoopOp final : public ControlFlowOp<ScanLoopAttributes, 1> {
   // The loop as one whose operands are all carries, or what every turn sees: the compiler's form.
   bool is_plain() const;
   std::vector<Tensor> expanded(std::span<const Tensor> inputs) const;
-  // With keep_carries: the loop whose body gives them.
+  // With keep_carries: the loop whose body gives them. Where turns or a batch have no room for their axis: the loop on
+  // lists of elements.
   std::vector<Tensor> decomposed(std::span<const Tensor> inputs) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
 
  private:
+  // The loop on lists of elements in the place of what has so many axes that turns or a batch have no room for theirs;
+  // empty: nothing has.
+  std::vector<Tensor> on_lists(std::span<const Tensor> inputs) const;
   // With a body of operands that have these types in a turn; what it takes from outside is appended to them.
   OpPtr loop_of(const ScanLoopAttributes& attributes, std::span<const TensorType> types, std::vector<Tensor>& operands,
                 const SubgraphFunction& body) const;
 };
 // The types that a turn sees of such operands: of what is sliced those of a slice.
 std::vector<TensorType> types_in_turn(std::span<const Tensor> operands, std::size_t carries, std::size_t slices);
+// A loop over slices: the body, of the carries, a slice of each and what all turns see, gives the next carries and what
+// is stacked.
+std::vector<Tensor> scanned(std::span<const Tensor> carries, std::span<const Tensor> slices,
+                            std::span<const Tensor> shared, bool reverse,
+                            const std::function<std::vector<Tensor>(std::span<const Tensor>)>& body);
 
 }  // namespace weft

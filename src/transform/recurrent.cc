@@ -142,24 +142,6 @@ struct Network {
   std::int64_t steps, batch, hidden;
 };
 
-// A loop over the steps of a direction: `body` gives the next carries and what is stacked.
-std::vector<Tensor> over_steps(std::span<const Tensor> carries, std::span<const Tensor> slices,
-                               std::span<const Tensor> shared, bool reverse,
-                               const std::function<std::vector<Tensor>(std::span<const Tensor>)>& body) {
-  std::vector<Tensor> operands(carries.begin(), carries.end());
-  operands.insert(operands.end(), slices.begin(), slices.end());
-  operands.insert(operands.end(), shared.begin(), shared.end());
-  Graph like;
-  like.number("step", DType::i32);
-  const GraphPtr graph = make_subgraph(types_in_turn(operands, carries.size(), slices.size()), &like,
-                                       [&](std::span<const Tensor> v, std::span<const Tensor>) { return body(v); });
-  const ScanLoopAttributes loop{.length = slices[0].shape()[0],
-                                .carries = static_cast<int>(carries.size()),
-                                .slices = static_cast<int>(slices.size()),
-                                .reverse = reverse};
-  return results_of(apply(make_op<ScanLoopOp>(loop, ScanLoopOp::Graphs{graph}), std::move(operands)));
-}
-
 // The states that the steps began with: those that they ended with, and the first.
 Tensor states_before(const Tensor& after, const Tensor& initial, bool reverse) {
   const Tensor first = expand_dims(initial, 0);
@@ -216,7 +198,7 @@ std::vector<Tensor> RnnOp::decomposed(std::span<const Tensor> in) const {
       if (a.y) outputs.push_back(y);
       return outputs;
     };
-    const std::vector<Tensor> last = over_steps(carries, slices, weights, recurrence_.reverse(d), step);
+    const std::vector<Tensor> last = scanned(carries, slices, weights, recurrence_.reverse(d), step);
     all_h.push_back(cast(last[0], n.type));
     if (is_lstm()) all_c.push_back(cast(last[1], n.type));
     if (a.y) all_y.push_back(cast(last.back(), n.type));
@@ -289,7 +271,7 @@ Derivatives RnnOp::vjp(const Differentiated& node, std::span<const Tensor> cotan
     if (gru) parts.push_back(h);
     if (lstm) {
       const Tensor c0 = n.initial(initial_c, d);
-      const auto cells = over_steps(std::vector{c0}, parts, {}, reverse, [&](std::span<const Tensor> v) {
+      const auto cells = scanned(std::vector{c0}, parts, {}, reverse, [&](std::span<const Tensor> v) {
         const Tensor c = step(gates_of(v[1]), {}, v[0]).c;
         return std::vector{c, c};
       });
@@ -332,7 +314,7 @@ Derivatives RnnOp::vjp(const Differentiated& node, std::span<const Tensor> cotan
       outputs.push_back(of_gates);
       return outputs;
     };
-    const std::vector<Tensor> made = over_steps(carries, slices, std::vector{r}, !reverse, back);
+    const std::vector<Tensor> made = scanned(carries, slices, std::vector{r}, !reverse, back);
     const auto flat = [&](const Tensor& v) { return reshape(v, {n.steps, n.batch, v.shape()[2] * n.hidden}); };
     const Tensor dstate = flat(slice(made.back(), 2, 0, recurrence_.gates()));
     Tensor dsums = dstate;

@@ -12,6 +12,7 @@
 #include "graph/rules.h"
 #include "graph/walk.h"
 #include "support/on_device.h"
+#include "support/quick.h"
 #include "weft/array.h"
 #include "weft/creation.h"
 #include "weft/derivatives.h"
@@ -167,6 +168,81 @@ TEST_P(DerivativeCasesTest, BatchesAreLoops) {
           EXPECT_NEAR(got[j], want[j], c.tolerance * (c.on_f64 ? 1e-11 : 1e-4) * std::max(1.0, std::abs(want[j])))
               << "result " << k << ", entry " << e << ", element " << j << (shared ? ", last operand shared" : "");
         }
+      }
+    }
+  }
+}
+
+// Nested batches that have, with the axes of the function, more axes than a tensor can have: each operand has as many
+// as there is room for, and a factor of all of them has two more.
+TEST_P(DerivativeCasesTest, NestedBatchesOfManyAxesAreLoops) {
+  if (!c.batches) GTEST_SKIP() << "the case is not batched";
+  if (quick() && GetParam() % 8 != 0) return;
+  set_default_device(Device::cpu());
+  const DType type = c.on_f64 ? DType::f64 : DType::f32;
+  const Values a = operands(c, type, 10), b = operands(c, type, 11);
+  const Tensor factors = cast(tensor({1.0, 0.9}, DType::f64), type);
+  // Two numbers: results have no room for more.
+  const auto total = [](const Values& of) {
+    Tensor all;
+    for (const Tensor& t : of) {
+      if (t.defined() && is_floating(t.dtype())) all = all.defined() ? all + sum(sin(t)) : sum(sin(t));
+    }
+    return all;
+  };
+  const auto numbers = [&](const Values& x, const Tensor& factor) {
+    const auto value = [&](const Values& at) {
+      Values scaled;
+      for (const Tensor& t : at) scaled.push_back(t * factor);
+      return total(c.function(scaled));
+    };
+    const auto [y, gradient] = value_and_grad(value)(x);
+    return Values{y, total(gradient)};
+  };
+  int most = 0;  // batches of an operand
+  Values both;
+  std::vector<int> batches;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const int own = std::min(kMaxRank - a[i].rank(), kMaxRank - 2);
+    batches.push_back(own);
+    most = std::max(most, own);
+    Shape shape{2};
+    while (shape.rank() < own) shape.push_back(1);
+    for (int k = 0; k < a[i].rank(); ++k) shape.push_back(a[i].shape()[k]);
+    both.push_back(own == 0 ? a[i] : reshape(stack({a[i], b[i]}), shape));
+  }
+  // From the innermost level, which is the factor's, outwards.
+  std::function<Values(const Values&, const Tensor&)> f = numbers;
+  for (int level = most + 1; level >= 0; --level) {
+    f = [=](const Values& x, const Tensor& factor) {
+      const bool of_factor = level >= most;
+      Values with, without;
+      std::vector<char> has;
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        has.push_back(!of_factor && level < batches[i]);
+        (has.back() ? with : without).push_back(x[i]);
+      }
+      const auto entry = [&](const Values& own, const Tensor& s) {
+        Values all;
+        std::size_t next[] = {0, 0};
+        for (const char h : has) all.push_back(h ? own[next[1]++] : without[next[0]++]);
+        return f(all, s);
+      };
+      return vmap(entry, {.arguments = {0, of_factor ? std::optional(0) : std::nullopt}})(with, factor);
+    };
+  }
+  const Values got = f(both, reshape(factors, {2, 1}));
+  for (int e = 0; e < 2; ++e) {
+    Values x = a;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      if (e == 1 && batches[i] > 0) x[i] = b[i];
+    }
+    for (int k = 0; k < 2; ++k) {
+      const Values want = numbers(x, reshape(slice(factors, 0, k, k + 1), {}));
+      for (std::size_t n = 0; n < 2; ++n) {
+        const double expected = want[n].item<double>(), value = got[n].to_vector<double>().at(2 * e + k);
+        EXPECT_NEAR(value, expected, c.tolerance * (c.on_f64 ? 1e-10 : 1e-3) * std::max(1.0, std::abs(expected)))
+            << (n == 0 ? "value" : "gradient") << ", entry " << e << ", factor " << k;
       }
     }
   }

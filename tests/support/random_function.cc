@@ -32,6 +32,14 @@ constexpr std::int64_t kMostElements = 60;
 constexpr int kMostAxes = 4;
 constexpr double kLargest = 4;
 
+Values part(const Values& v, std::size_t from, std::size_t to) {
+  return Values(v.begin() + static_cast<std::ptrdiff_t>(from), v.begin() + static_cast<std::ptrdiff_t>(to));
+}
+Values joined(Values a, const Values& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
 Tensor numbers(const Shape& shape, DType type, unsigned seed, double low = -1.5, double high = 1.5) {
   std::mt19937 random(seed);
   std::vector<double> x(static_cast<std::size_t>(element_count(shape)));
@@ -675,21 +683,30 @@ class FunctionMaker {
       arguments.push_back(contiguous(moveaxis(v, axis, 0)[{0}]));
     }
     const RandomFunction f = made(std::move(arguments), 1 + up_to(4), depth + 1);
-    const auto total = [f](const Values& v) {
-      Tensor all;
-      for (const Tensor& t : f(v)) all = all.defined() ? all + sum(sin(t)) : sum(sin(t));
-      return all;
+    // Some values are no arguments: the function captures them, and is constant in them for its own derivative.
+    const bool captures = chance(3);
+    const std::size_t own = captures ? 1 + static_cast<std::size_t>(up_to(std::ssize(chosen))) : chosen.size();
+    const auto of_own = [=](const Values& v) {
+      return [f, captured = part(v, own, v.size())](const Values& x) { return f(joined(x, captured)); };
     };
+    const auto total_of = [](const auto& g) {
+      return [g](const Values& v) {
+        Tensor all;
+        for (const Tensor& t : g(v)) all = all.defined() ? all + sum(sin(t)) : sum(sin(t));
+        return all;
+      };
+    };
+    const auto total = total_of(f);
     const auto in_batches = [=](const auto& g) -> Run {
       const std::optional<int> others = shares ? std::nullopt : std::optional(axis);
       return [=](const Values& v) {
-        const auto of_entry = [g](const Values& first, const Values& more) {
-          Values all = first;
-          all.insert(all.end(), more.begin(), more.end());
-          return g(all);
-        };
-        return vmap(of_entry, {.arguments = {axis, others}, .result = result_axis})(Values{v[0]},
-                                                                                    Values(v.begin() + 1, v.end()));
+        const Values first{v[0]}, rest = part(v, 1, v.size());
+        if (shares && captures) {
+          const auto of_first = [&](const Values& x) { return g(joined(x, rest)); };
+          return vmap(of_first, {.arguments = {axis}, .result = result_axis})(first);
+        }
+        const auto of_entry = [&](const Values& x, const Values& more) { return g(joined(x, more)); };
+        return vmap(of_entry, {.arguments = {axis, others}, .result = result_axis})(first, rest);
       };
     };
     const auto gradient_again = [](const auto& g) {
@@ -717,22 +734,25 @@ class FunctionMaker {
         break;
       case 4:
         name = "checkpoint";
-        run = [f](const Values& v) { return checkpoint(f)(v); };
+        run = [=](const Values& v) { return checkpoint(of_own(v))(part(v, 0, own)); };
         break;
       case 5:
         name = "vjp";
-        run = [f](const Values& v) {
-          const auto [y, pull] = vjp(f)(v);
+        run = [=](const Values& v) {
+          const auto [y, pull] = vjp(of_own(v))(part(v, 0, own));
           return pull(y);
         };
         break;
       case 6:
         name = "jvp";
-        run = [f](const Values& v) { return jvp(f)(v, v).second; };
+        run = [=](const Values& v) {
+          const Values x = part(v, 0, own);
+          return jvp(of_own(v))(x, x).second;
+        };
         break;
       case 7:
         name = "grad";
-        run = [total](const Values& v) { return grad(total)(v); };
+        run = [=](const Values& v) { return grad(total_of(of_own(v)))(part(v, 0, own)); };
         break;
       case 8:
         name = "custom_vjp";
@@ -781,7 +801,9 @@ class FunctionMaker {
         };
       }
     }
-    return Step{std::format("{} [\n{}]", name, f.to_string(2 * depth + 4)), std::move(chosen), std::move(run)};
+    std::string text = std::format("{}{} [\n{}]", name, captures ? std::format(", {} not captured", own) : "",
+                                   f.to_string(2 * depth + 4));
+    return Step{std::move(text), std::move(chosen), std::move(run)};
   }
 
   // ---- Branches and loops, whose branches and bodies are random functions
@@ -794,9 +816,13 @@ class FunctionMaker {
       const Tensor y = r.shape() == x.shape() ? r
                        : r.size() == x.size() ? reshape(r, x.shape())
                                               : broadcast_to(sum(sin(r)), x.shape());
-      switch ((form + static_cast<int>(k)) % 4) {
+      const Tensor& beside = like[(k + 1) % like.size()];
+      switch ((form + static_cast<int>(k)) % 5) {
         case 0:
           all.push_back(sin(y));
+          break;
+        case 3:  // as it is, or what is beside it
+          all.push_back(beside.shape() == x.shape() ? beside : x);
           break;
         case 1:
           all.push_back(tanh(y + x * 0.5));
@@ -811,6 +837,33 @@ class FunctionMaker {
     return all;
   }
 
+  // Whether a value has something. Where it may change between two points that differences are taken of is left out by
+  // who takes them.
+  std::pair<std::string, One> predicate() {
+    const double bound = up_to(5) * 0.25 - 0.5;
+    switch (up_to(8)) {
+      case 0:
+        return {"even", [](const Tensor& x) { return sum(cast(floor(x * 2), DType::i32)) % 2 == 0; }};
+      case 1:
+        return {"small", [](const Tensor& x) {
+                  return max(concat({reshape(abs(x), {x.size()}), zeros({1}, x.dtype())}, 0)) < 100;
+                }};
+      case 2:
+        return {"anything", [yes = chance(2)](const Tensor&) { return full({}, yes, DType::boolean); }};
+      case 3:
+        return {std::format("stopped, above {}", bound),
+                [bound](const Tensor& x) { return stop_gradient(sum(cos(x))) > bound; }};
+      default:
+        return {std::format("above {}", bound), [bound](const Tensor& x) { return sum(sin(x)) > bound; }};
+    }
+  }
+
+  // A branch, or the body of a loop: now and then a checkpoint.
+  std::pair<std::string, Run> body_of(const RandomFunction& f) {
+    if (chance(6)) return {", checkpoint", [f](const Values& v) { return checkpoint(f)(v); }};
+    return {"", f};
+  }
+
   std::optional<Step> controlled(int depth) {
     std::vector<int> chosen{any()};
     for (int more = up_to(3); more > 0; --more) chosen.push_back(any());
@@ -821,51 +874,61 @@ class FunctionMaker {
       return Step{std::move(text), std::move(chosen), std::move(run)};
     };
     const std::size_t count = chosen.size(), carries = 1 + static_cast<std::size_t>(up_to(std::ssize(chosen)));
-    const auto part = [](const Values& v, std::size_t from, std::size_t to) {
-      return Values(v.begin() + static_cast<std::ptrdiff_t>(from), v.begin() + static_cast<std::ptrdiff_t>(to));
-    };
-    const auto joined = [](Values a, const Values& b) {
-      a.insert(a.end(), b.begin(), b.end());
-      return a;
-    };
-    const int way = up_to(forward_only_ ? 5 : 4), form = up_to(4), turns = up_to(4);
+    const int way = up_to(forward_only_ ? 5 : 4), form = up_to(5), turns = up_to(4);
     switch (way) {
       case 0: {
         // Some of the operands are arguments of the branches, the others are captured.
-        const RandomFunction f = made(given, 1 + up_to(4), depth + 1), g = made(given, 1 + up_to(4), depth + 1);
-        const double bound = up_to(5) * 0.25 - 0.5;
+        const RandomFunction whole = made(given, 1 + up_to(4), depth + 1), g = made(given, 1 + up_to(4), depth + 1);
+        const auto [kept, f] = body_of(whole);
+        const auto [kind, chooses] = predicate();
         const bool swapped = chance(2);
-        const std::string other =
-            std::format("cond of v{} above {}, else [\n{}], then", chosen[0], bound, g.to_string(2 * depth + 4));
-        return step(other, f, [=](const Values& v) {
-          const Values captured = part(v, carries, count);
+        const auto own = static_cast<std::size_t>(up_to(std::ssize(chosen) + 1));
+        const std::string other = std::format("cond of v{} {}, of {}, else [\n{}], then{}", chosen[0], kind, own,
+                                              g.to_string(2 * depth + 4), kept);
+        return step(other, whole, [=](const Values& v) {
+          const Values captured = part(v, own, count);
           const auto then = [&](const Values& x) { return f(joined(x, captured)); };
           const auto otherwise = [&](const Values& x) {
             const Values all = joined(x, captured);
             return fitted(g(all), f(all), form);
           };
-          const Tensor predicate = sum(sin(v[0])) > bound;
-          const Values x = part(v, 0, carries);
+          const Tensor predicate = chooses(v[0]);
+          const Values x = part(v, 0, own);
           return swapped ? cond(predicate, otherwise, then, x) : cond(predicate, then, otherwise, x);
         });
       }
       case 1: {
-        // The body sees the carries, what it captures, of which the first may be indexed by the turn, and the index.
+        // The body sees the carries, what it captures, and a number of the turn, which is the index or a carry of
+        // integers. The first of what it captures may be read, the first carry written at that place.
+        using State = std::pair<Tensor, Values>;
         const std::int64_t first = up_to(5) - 2;
-        const bool indexes = carries < count && given[carries].rank() > 0 && given[carries].size() > 0 && chance(2);
-        const auto seen = [=](const Tensor& index, const Values& s, const Values& v) {
+        const auto has_rows = [&](std::size_t i) { return given[i].rank() > 0 && given[i].size() > 0; };
+        const bool reads = carries < count && has_rows(carries) && chance(2), writes = has_rows(0) && chance(3);
+        const bool counts = chance(2);
+        const auto seen = [=](const Tensor& number, const Values& s, const Values& v) {
           Values x = joined(s, part(v, carries, count));
-          if (indexes) x[carries] = gather(x[carries], remainder(index, v[carries].shape()[0]), 0);
-          x.push_back(cast(index, v[0].dtype()) * 0.3);
+          if (reads) x[carries] = gather(x[carries], remainder(number, v[carries].shape()[0]), 0);
+          x.push_back(cast(number, v[0].dtype()) * 0.3);
           return x;
         };
         const Tensor at_first = tensor(static_cast<std::int32_t>(first));
-        const RandomFunction f = made(seen(at_first, part(given, 0, carries), given), 1 + up_to(4), depth + 1);
-        const std::string text = std::format("fori_loop from {}, {} turns, {} carries, form {}{}", first, turns,
-                                             carries, form, indexes ? ", indexed" : "");
-        return step(text, f, [=](const Values& v) {
-          const auto body = [&](const Tensor& index, const Values& s) { return fitted(f(seen(index, s, v)), s, form); };
-          return fori_loop(first, first + turns, body, part(v, 0, carries));
+        const RandomFunction whole = made(seen(at_first, part(given, 0, carries), given), 1 + up_to(4), depth + 1);
+        const auto [kept, f] = body_of(whole);
+        const std::string text =
+            std::format("fori_loop from {}, {} turns, {} carries, form {}{}{}{}{}", first, turns, carries, form,
+                        reads ? ", reads" : "", writes ? ", writes" : "", counts ? ", counts" : "", kept);
+        return step(text, whole, [=](const Values& v) {
+          const auto body = [&](const Tensor& index, const State& s) {
+            const Tensor number = counts ? s.first : index;
+            Values next = fitted(f(seen(number, s.second, v)), s.second, form);
+            if (writes) {
+              const Tensor row = remainder(number, v[0].shape()[0]);
+              next[0] = dynamic_update_slice(s.second[0], slice(next[0], 0, 0, 1), reshape(row, {1}), {0});
+            }
+            return State((s.first * 3 + index) % 5, next);
+          };
+          const State last = fori_loop(first, first + turns, body, State(tensor(std::int32_t{1}), part(v, 0, carries)));
+          return joined(last.second, {cast(last.first, v[0].dtype()) * 0.2});
         });
       }
       case 2: {
@@ -887,11 +950,13 @@ class FunctionMaker {
             x.push_back(zeros(of_slice, DType::f64));
           }
         }
-        const RandomFunction f = made(x, 1 + up_to(4), depth + 1);
+        const RandomFunction whole = made(x, 1 + up_to(4), depth + 1);
+        const auto [kept, f] = body_of(whole);
         const bool reverse = chance(2), last_alone = chance(4) && behind > slices;
-        const std::string text = std::format("scan of {} slices, {} carries, form {}{}{}", slices, behind - slices,
-                                             form, reverse ? ", reverse" : "", last_alone ? ", the last carries" : "");
-        return step(text, f, [=](const Values& v) {
+        const std::string text =
+            std::format("scan of {} slices, {} carries, form {}{}{}{}", slices, behind - slices, form,
+                        reverse ? ", reverse" : "", last_alone ? ", the last carries" : "", kept);
+        return step(text, whole, [=](const Values& v) {
           const Values captured = part(v, behind, count);
           const auto body = [&](const Values& s, const Values& u) {
             const Values y = f(joined(joined(u, s), captured));
@@ -902,16 +967,23 @@ class FunctionMaker {
         });
       }
       case 3: {
-        const RandomFunction f = made(given, 1 + up_to(4), depth + 1);
-        return step(std::format("scan of {} turns, {} carries, form {}", turns, carries, form), f,
-                    [=](const Values& v) {
-                      const auto body = [&](const Values& s) {
-                        const Values y = f(joined(s, part(v, carries, count)));
-                        return std::pair(fitted(y, s, form), y);
-                      };
-                      const auto [last, all] = scan(body, part(v, 0, carries), turns);
-                      return joined(last, all);
-                    });
+        // The turns may alternate: every other one leaves the carries as they are.
+        using State = std::pair<Tensor, Values>;
+        const RandomFunction whole = made(given, 1 + up_to(4), depth + 1);
+        const auto [kept, f] = body_of(whole);
+        const bool alternates = chance(3);
+        const std::string text = std::format("scan of {} turns, {} carries, form {}{}{}", turns, carries, form,
+                                             alternates ? ", alternates" : "", kept);
+        return step(text, whole, [=](const Values& v) {
+          const auto body = [&](const State& s) {
+            const Values y = f(joined(s.second, part(v, carries, count)));
+            const auto moved = [&] { return fitted(y, s.second, form); };
+            return std::pair(
+                State(logical_not(s.first), alternates ? cond(s.first, moved, [&] { return s.second; }) : moved()), y);
+          };
+          const auto [last, all] = scan(body, State(full({}, true, DType::boolean), part(v, 0, carries)), turns);
+          return joined(last.second, all);
+        });
       }
       default: {
         // As often as a carry says, and at most so many turns.

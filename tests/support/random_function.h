@@ -1,7 +1,7 @@
 // Random differentiable functions of tensors, small and reproducible from a seed: elementwise work, broadcasts, views,
 // indexing and updates, reductions, scans, products, norms, convolutions, values that are used several times or never,
-// axes without elements, branches and loops, and functions that are themselves checkpointed, compiled, batched,
-// differentiated or given derivatives of their own.
+// axes without elements, branches and loops, and functions that capture values and are themselves checkpointed,
+// compiled, batched, differentiated or given derivatives of their own.
 #pragma once
 
 #include <functional>

@@ -134,6 +134,22 @@ TEST_P(ControlFlowTest, ResultsThatNothingReads) {
   }
 }
 
+// The branch of a condition that is known is part of the graph around it, with its own branches and loops.
+TEST_P(ControlFlowTest, BranchesOfKnownConditionsHoldLoops) {
+  const Tensor yes = full({}, true, DType::boolean);
+  const auto f = [&](const Tensor& x) {
+    const auto sums = [&] {
+      return scan([](const Tensor& s, const Tensor& u) { return std::pair(s + u, s * u); }, sum(x) * 0, x);
+    };
+    const auto twice = [&] { return cond(yes, sums, [&] { return std::pair(sum(x), x); }); };
+    return cond(yes, twice, [&] { return std::pair(sum(x), x); }).second;
+  };
+  const Tensor x = tensor({1.0f, 2.0f, 3.0f});
+  EXPECT_THAT(floats(f(x)), ElementsAre(0, 2, 9));
+  EXPECT_THAT(floats(compile(f)(x)), ElementsAre(0, 2, 9));
+  EXPECT_THAT(floats(grad([&](const Tensor& t) { return sum(f(t)); })(x)), ElementsAre(5, 4, 3));
+}
+
 TEST_P(ControlFlowTest, APredicateMayBeAnOutputToo) {
   const auto f = compile([](const Tensor& x) {
     const Tensor p = x > 0;

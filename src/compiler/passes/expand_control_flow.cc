@@ -28,11 +28,22 @@ Graph replaced(Rewriter& r, Results&& results) {
 Graph expand_control_flow(const Graph& all, const PassContext& context) {
   const auto owns = [](const NodePtr& node) { return !node->op().subgraphs().empty(); };
   if (std::ranges::none_of(all.impl().nodes(), owns)) return all;
+  // Branches of conditions that are known come first, as long as there are some: their loops are like all others.
+  Graph graph = all;
+  for (bool found = true; found;) {
+    found = false;
+    Rewriter r(graph);
+    graph = replaced(r, [&](const Node& node) {
+      const auto* cond = node.as<CondOp>();
+      std::vector<Tensor> branch = cond ? cond->expanded(r.at(node.inputs())) : std::vector<Tensor>();
+      found |= !branch.empty();
+      return branch;
+    });
+  }
   // A loop that gives what another gives, and the carries that a derivative needs, has another form afterwards.
-  const Graph graph = common_subexpressions(all, context);
+  graph = common_subexpressions(graph, context);
   Rewriter r(graph);
-  return replaced(r, [&](const Node& node) -> std::vector<Tensor> {
-    if (const auto* cond = node.as<CondOp>()) return cond->expanded(r.at(node.inputs()));
+  return replaced(r, [&](const Node& node) {
     const auto* loop = node.as<ScanLoopOp>();
     return loop && !loop->is_plain() ? loop->expanded(r.at(node.inputs())) : std::vector<Tensor>();
   });

@@ -1,6 +1,7 @@
 #include "graph/ops/eigh.h"
 
 #include "core/format.h"
+#include "graph/batch_in_order.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
@@ -91,6 +92,9 @@ std::optional<Batched> EighOp::vmap(std::span<const Tensor> in, std::span<const 
   std::vector<Tensor> all{values, result(values, 1)};
   if (a.vectors) all.push_back(result(values, 2));
   return Batched{all, std::vector<int>(all.size(), 0)};
+}
+std::vector<Tensor> EighOp::vmap_in_order(const BatchInOrder& batch) const {
+  return samples_in_order(shared_from_this(), batch, 2);
 }
 
 void add_eigh_ops(OpRows& rows) { rows.push_back(op_row<EighOp>(schema_of_kernel("eigh"))); }

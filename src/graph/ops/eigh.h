@@ -28,6 +28,7 @@ class EighOp final : public OpOf<EighAttributes> {
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 
  private:
   Tensor eigenvectors(const Differentiated& node) const;

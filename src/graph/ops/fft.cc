@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/format.h"
+#include "graph/batch_in_order.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
@@ -104,6 +105,9 @@ Derivatives FftOp::jvp(const Differentiated&, std::span<const Tensor> t) const {
 
 std::optional<Batched> FftOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   return batched(transformed(a.kind, batch_first(in[0], axes[0], 0), a.axis + 1, a.options));
+}
+std::vector<Tensor> FftOp::vmap_in_order(const BatchInOrder& batch) const {
+  return {transformed(a.kind, along_axis_in_order(batch, 0, a.axis), 1, a.options)};
 }
 
 void add_fft_ops(OpRows& rows) {

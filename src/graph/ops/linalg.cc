@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/format.h"
+#include "graph/batch_in_order.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
@@ -95,6 +96,9 @@ std::optional<Batched> CholeskyOp::vmap(std::span<const Tensor> in, std::span<co
   const Tensor l = apply(make_op<CholeskyOp>(a), {batch_first(in[0], axes[0], 0)});
   return Batched{{l, result(l, 1)}, {0, 0}};
 }
+std::vector<Tensor> CholeskyOp::vmap_in_order(const BatchInOrder& batch) const {
+  return samples_in_order(shared_from_this(), batch, 2);
+}
 
 // ---- LU factors
 
@@ -162,6 +166,9 @@ Derivatives LuOp::vjp(const Differentiated& node, std::span<const Tensor> g) con
 std::optional<Batched> LuOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   const Tensor lu = apply(make_op<LuOp>(LuAttributes()), {batch_first(in[0], axes[0], 0)});
   return Batched{results_of(lu), {0, 0, 0, 0}};
+}
+std::vector<Tensor> LuOp::vmap_in_order(const BatchInOrder& batch) const {
+  return samples_in_order(shared_from_this(), batch, 2);
 }
 
 // ---- Results of systems and their checks
@@ -353,6 +360,9 @@ Derivatives TriangularSolveOp::jvp(const Differentiated& node, std::span<const T
 std::optional<Batched> TriangularSolveOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   const int rank = std::max(entry_rank(in[0], axes[0]), entry_rank(in[1], axes[1]));
   return batched(solved(batch_broadcast(in[0], axes[0], rank), batch_broadcast(in[1], axes[1], rank), a));
+}
+std::vector<Tensor> TriangularSolveOp::vmap_in_order(const BatchInOrder& batch) const {
+  return samples_in_order(shared_from_this(), batch, 2);
 }
 
 void add_linalg_ops(OpRows& rows) {

@@ -17,6 +17,7 @@ class CholeskyOp final : public OpOf<kernels::CholeskyOptions> {
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
 struct LuAttributes {
@@ -33,6 +34,7 @@ class LuOp final : public OpOf<LuAttributes> {
   void lower(const Launch& call) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
 class TriangularSolveOp final : public OpOf<kernels::TriangularSolveOptions> {
@@ -46,6 +48,7 @@ class TriangularSolveOp final : public OpOf<kernels::TriangularSolveOptions> {
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
 struct SolutionAttributes {

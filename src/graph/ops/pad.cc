@@ -7,6 +7,7 @@
 #include "core/checked.h"
 #include "core/error_context.h"
 #include "core/format.h"
+#include "graph/batch_in_order.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
@@ -219,6 +220,13 @@ std::optional<Batched> TileOp::vmap(std::span<const Tensor> in, std::span<const 
   return batched(
       apply(make_op<TileOp>(TileAttributes{a.tiles, behind_batch(1, a.counts)}), {batch_first(in[0], axes[0], 0)}));
 }
+std::vector<Tensor> TileOp::vmap_in_order(const BatchInOrder& batch) const {
+  return {each_axis_in_order(
+      batch, [&](int axis) { return a.counts[axis] != 1; },
+      [&](int axis, const Tensor& x) {
+        return apply(make_op<TileOp>(TileAttributes{a.tiles, Dims{1, a.counts[axis], 1}}), {x});
+      })};
+}
 
 std::vector<TensorType> RollOp::infer(std::span<const TensorType> in) const {
   check_per_axis(name(), in[0], static_cast<std::size_t>(a.shifts.size()));
@@ -266,6 +274,9 @@ Derivatives TriangleOp::jvp(const Differentiated&, std::span<const Tensor> t) co
 }
 std::optional<Batched> TriangleOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   return batched(triangle(batch_first(in[0], axes[0], 0), a.part, a.diagonal));
+}
+std::vector<Tensor> TriangleOp::vmap_in_order(const BatchInOrder& batch) const {
+  return samples_in_order(shared_from_this(), batch, 2);
 }
 
 std::vector<TensorType> OneHotOp::infer(std::span<const TensorType> in) const {

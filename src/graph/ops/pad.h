@@ -53,6 +53,7 @@ class TileOp final : public OpOf<TileAttributes> {
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
 struct RollAttributes {
@@ -83,6 +84,7 @@ class TriangleOp final : public OpOf<kernels::TriangleOptions> {
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
 struct OneHotAttributes {

@@ -1,6 +1,7 @@
 #include "graph/ops/qr.h"
 
 #include "core/format.h"
+#include "graph/batch_in_order.h"
 #include "graph/graph.h"
 #include "graph/node.h"
 #include "graph/op_rows.h"
@@ -103,6 +104,9 @@ Derivatives QrOp::jvp(const Differentiated& node, std::span<const Tensor> t) con
 std::optional<Batched> QrOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   const Tensor q = apply(make_op<QrOp>(a), {batch_first(in[0], axes[0], 0)});
   return Batched{{q, result(q, 1)}, {0, 0}};
+}
+std::vector<Tensor> QrOp::vmap_in_order(const BatchInOrder& batch) const {
+  return samples_in_order(shared_from_this(), batch, 2);
 }
 
 void add_qr_ops(OpRows& rows) { rows.push_back(op_row<QrOp>(schema_of_kernel("qr"))); }

@@ -17,6 +17,7 @@ class QrOp final : public OpOf<kernels::QrOptions> {
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   Derivatives jvp(const Differentiated& node, std::span<const Tensor> tangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 
  private:
   bool has_rule(const Differentiated& node) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "graph/batch_in_order.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
@@ -112,6 +113,9 @@ std::optional<Batched> SvdOp::vmap(std::span<const Tensor> in, std::span<const i
   const Tensor u = apply(make_op<SvdOp>(a), {batch_first(in[0], axes[0], 0)});
   return Batched{{u, result(u, 1), result(u, 2), result(u, 3)}, {0, 0, 0, 0}};
 }
+std::vector<Tensor> SvdOp::vmap_in_order(const BatchInOrder& batch) const {
+  return samples_in_order(shared_from_this(), batch, 2);
+}
 
 // ---- Values alone
 
@@ -139,6 +143,9 @@ Derivatives SvdvalsOp::vjp(const Differentiated& node, std::span<const Tensor> g
 std::optional<Batched> SvdvalsOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   const Tensor s = apply(make_op<SvdvalsOp>(a), {batch_first(in[0], axes[0], 0)});
   return Batched{{s, result(s, 1)}, {0, 0}};
+}
+std::vector<Tensor> SvdvalsOp::vmap_in_order(const BatchInOrder& batch) const {
+  return samples_in_order(shared_from_this(), batch, 2);
 }
 
 // ---- Pseudo-inverses

@@ -15,6 +15,7 @@ class SvdOp final : public OpOf<kernels::SvdOptions> {
   void lower(const Launch& call) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
 struct SvdvalsAttributes {
@@ -30,6 +31,7 @@ class SvdvalsOp final : public OpOf<SvdvalsAttributes> {
   void lower(const Launch& call) const override;
   Derivatives vjp(const Differentiated& node, std::span<const Tensor> cotangents) const override;
   std::optional<Batched> vmap(std::span<const Tensor> inputs, std::span<const int> axes) const override;
+  std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
 // The pseudo-inverse y of a, with derivatives that also hold where a is not of full rank.
