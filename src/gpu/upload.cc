@@ -67,12 +67,14 @@ UploadRing::Slot* UploadRing::next() {
     }
     slots_.push_back(std::move(slot));
   } else {
-    if (const auto& mapping = slots_.front()->mapping) {
-      context_->hold_back(*mapping);
-      if (!mapping->is_done()) return nullptr;
-    }
+    // Taken out first: other threads upload while this one waits.
     auto slot = std::move(slots_.front());
     slots_.pop_front();
+    if (slot->mapping) context_->hold_back(*slot->mapping);
+    if (slot->mapping && !slot->mapping->is_done()) {
+      slots_.push_front(std::move(slot));
+      return nullptr;
+    }
     if (slot->mapping && slot->mapping->error) {
       if (context_->lost()) context_->raise_lost();
       std::rethrow_exception(slot->mapping->error);

@@ -9,6 +9,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "gpu/wait.h"
 #include "support/data.h"
 #include "support/dawn_counters.h"
 #include "support/devices.h"
@@ -91,6 +92,26 @@ TEST_P(SentenceEncoderTest, MiniLmEqualsTransformers) {
   const Difference d = compare(got, values(expected), static_cast<std::size_t>(encoder.dimension()));
   EXPECT_GE(d.smallest_cosine, 0.99999);
   EXPECT_LE(d.largest_error, 2e-5);
+}
+
+// As in a browser: a model is loaded for a future, on a device that is still to come, and its first sentences compile it.
+TEST_P(SentenceEncoderTest, LoadsAndEmbedsWithoutWaiting) {
+  const auto folder = test::data_path("encoders") / "bert_cls";
+  const std::vector<std::string> sentences = {"one", "and another one", "the third"};
+  auto encoder = models::load(folder, device());
+  const std::vector<float> expected = encoder.embed(sentences).read<float>();
+  Future<std::vector<float>> vectors;
+  {
+    const gpu::NoWaiting guard;
+    Future<Device> opening({}, [opened = device()] { return opened; });
+    Future<models::SentenceEncoder> loading = models::load_async(folder, std::move(opening));
+    vectors = std::move(loading).and_then(
+        [&](models::SentenceEncoder loaded) { return loaded.embed(sentences).async_read<float>(); });
+    (void)vectors.ready();  // the device is there, so the model is
+    EXPECT_THAT(guard.places(), testing::IsEmpty());
+  }
+  EXPECT_EQ(vectors.get(), expected);
+  EXPECT_THROW(models::load_async(folder / "nothing").get(), IoError);
 }
 
 // Half the memory for weights and activations: every sentence stays within a cosine of 0.9995. Its weights are
