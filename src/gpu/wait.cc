@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "gpu/context.h"
+#include "gpu/instance.h"
 #include "weft/error.h"
 
 namespace weft::gpu {
@@ -21,6 +22,7 @@ constexpr auto kNap = std::chrono::microseconds(30);
 }  // namespace
 
 void Context::wait(const Event& event) {
+  if (!event.is_done() && !can_wait()) throw Unsupported("this would wait for the GPU, which nothing can in a browser");
   const auto start = std::chrono::steady_clock::now();
   for (;;) {
     const bool spins = !capabilities.software && std::chrono::steady_clock::now() - start < kSpin;
