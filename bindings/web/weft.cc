@@ -28,7 +28,7 @@ auto guarded(F f) -> decltype(f()) {
     return f();
   } catch (const std::exception& e) {
     error = *e.what() ? e.what() : "an error without a message";
-    return {};
+    return decltype(f())();
   }
 }
 
@@ -71,7 +71,7 @@ EMSCRIPTEN_KEEPALIVE Tensor* weft_tensor(const char* dtype, const char* shape, c
                                          std::size_t size) {
   return guarded([&] {
     const auto type = dtype_from_name(dtype);
-    if (!type) throw InvalidArgument("tensor: there is no data type '{}'", dtype);
+    if (!type) throw InvalidArgument(std::string("tensor: there is no data type '") + dtype + "'");
     const auto dims = json::parse(shape).get<std::vector<std::int64_t>>();
     return new Tensor(tensor(TensorData::copy_of(*type, Shape(std::span<const std::int64_t>(dims)), {bytes, size})));
   });
@@ -95,7 +95,8 @@ EMSCRIPTEN_KEEPALIVE const char* weft_call(const char* op, Tensor* const* operan
     std::vector<Tensor> list;
     for (const Tensor* t : std::span(operands, static_cast<std::size_t>(count))) list.push_back(t ? *t : Tensor());
     AttributeMap map;
-    for (const auto& [key, value] : json::parse(attributes).items()) map.emplace(key, attribute(value));
+    const json given = json::parse(attributes);
+    for (const auto& [key, value] : given.items()) map.emplace(key, attribute(value));
     json results = json::array();
     for (Tensor& t : call(op, list, map)) {
       results.push_back(reinterpret_cast<std::uintptr_t>(new Tensor(std::move(t))));

@@ -93,6 +93,7 @@ function runInChromium() {
         '--headless=new', '--no-sandbox', '--no-first-run', '--disable-dev-shm-usage', `--user-data-dir=${profile}`,
         '--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader', '--disable-gpu-watchdog',
         `http://127.0.0.1:${server.address().port}/`], {stdio: 'ignore'});
+      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => end(1));
       browser.once('error', fail);
       browser.once('exit', () => fail(new Error('Chromium ended before the program did')));
     });
