@@ -223,8 +223,10 @@ constexpr LimitName kLimits[] = {
 WGPUStatus get_limits(int object, WGPULimits* out) {
   for (const LimitName& limit : kLimits) {
     const double value = gpu_limit(object, limit.name.data(), static_cast<int>(limit.name.size()));
-    if (limit.small) out->*limit.small = value < 0 ? WGPU_LIMIT_U32_UNDEFINED : static_cast<std::uint32_t>(value);
-    else out->*limit.large = value < 0 ? WGPU_LIMIT_U64_UNDEFINED : static_cast<std::uint64_t>(value);
+    if (limit.small)
+      out->*limit.small = value < 0 ? WGPU_LIMIT_U32_UNDEFINED : static_cast<std::uint32_t>(value);
+    else
+      out->*limit.large = value < 0 ? WGPU_LIMIT_U64_UNDEFINED : static_cast<std::uint64_t>(value);
   }
   return WGPUStatus_Success;
 }
@@ -251,8 +253,8 @@ std::string device_json(WGPUAdapter adapter, const WGPUDeviceDescriptor& descrip
   for (const LimitName& limit : kLimits) {
     if (!descriptor.requiredLimits) break;
     const WGPULimits& wanted = *descriptor.requiredLimits;
-    const bool set = limit.small ? wanted.*limit.small != WGPU_LIMIT_U32_UNDEFINED
-                                 : wanted.*limit.large != WGPU_LIMIT_U64_UNDEFINED;
+    const bool set =
+        limit.small ? wanted.*limit.small != WGPU_LIMIT_U32_UNDEFINED : wanted.*limit.large != WGPU_LIMIT_U64_UNDEFINED;
     if (!set || gpu_limit(adapter->id, limit.name.data(), static_cast<int>(limit.name.size())) < 0) continue;
     limits += (limits.empty() ? "\"" : ",\"") + std::string(limit.name) +
               "\":" + std::to_string(limit.small ? wanted.*limit.small : wanted.*limit.large);
@@ -321,7 +323,7 @@ EMSCRIPTEN_KEEPALIVE void gpu_uncaptured(int id, int type, const char* message) 
 }
 
 // ---- References
-#define WEFT_REFERENCES(Type)                                     \
+#define WEFT_REFERENCES(Type)                                          \
   void wgpu##Type##AddRef(WGPU##Type object) { ++object->references; } \
   void wgpu##Type##Release(WGPU##Type object) { release(object); }
 WEFT_REFERENCES(Instance)
@@ -603,8 +605,8 @@ WGPUBindGroupLayout wgpuDeviceCreateBindGroupLayout(WGPUDevice device, const WGP
     const WGPUBindGroupLayoutEntry& e = d->entries[i];
     entries.insert(entries.end(), {e.binding, static_cast<std::uint32_t>(e.buffer.type), e.buffer.hasDynamicOffset});
   }
-  return new WGPUBindGroupLayoutImpl{{gpu_create_bind_group_layout(
-      device->id, entries.data(), static_cast<int>(d->entryCount), WEFT_TEXT(d->label))}};
+  return new WGPUBindGroupLayoutImpl{
+      {gpu_create_bind_group_layout(device->id, entries.data(), static_cast<int>(d->entryCount), WEFT_TEXT(d->label))}};
 }
 
 WGPUPipelineLayout wgpuDeviceCreatePipelineLayout(WGPUDevice device, const WGPUPipelineLayoutDescriptor* d) {
@@ -616,9 +618,9 @@ WGPUBindGroup wgpuDeviceCreateBindGroup(WGPUDevice device, const WGPUBindGroupDe
   std::vector<double> entries;
   for (std::size_t i = 0; i < d->entryCount; ++i) {
     const WGPUBindGroupEntry& e = d->entries[i];
-    entries.insert(entries.end(), {static_cast<double>(e.binding), static_cast<double>(e.buffer->id),
-                                   static_cast<double>(e.offset),
-                                   e.size == WGPU_WHOLE_SIZE ? -1 : static_cast<double>(e.size)});
+    entries.insert(entries.end(),
+                   {static_cast<double>(e.binding), static_cast<double>(e.buffer->id), static_cast<double>(e.offset),
+                    e.size == WGPU_WHOLE_SIZE ? -1 : static_cast<double>(e.size)});
   }
   return new WGPUBindGroupImpl{{gpu_create_bind_group(device->id, d->layout->id, entries.data(),
                                                       static_cast<int>(d->entryCount), WEFT_TEXT(d->label))}};
@@ -648,10 +650,9 @@ WGPUComputePassEncoder wgpuCommandEncoderBeginComputePass(WGPUCommandEncoder enc
                                                           const WGPUComputePassDescriptor* d) {
   const WGPUPassTimestampWrites* times = d ? d->timestampWrites : nullptr;
   const WGPUStringView label = d ? d->label : WGPUStringView{};
-  return new WGPUComputePassEncoderImpl{
-      {gpu_begin_pass(encoder->id, times ? times->querySet->id : 0,
-                      times ? static_cast<int>(times->beginningOfPassWriteIndex) : 0,
-                      times ? static_cast<int>(times->endOfPassWriteIndex) : 0, WEFT_TEXT(label))}};
+  return new WGPUComputePassEncoderImpl{{gpu_begin_pass(
+      encoder->id, times ? times->querySet->id : 0, times ? static_cast<int>(times->beginningOfPassWriteIndex) : 0,
+      times ? static_cast<int>(times->endOfPassWriteIndex) : 0, WEFT_TEXT(label))}};
 }
 void wgpuCommandEncoderCopyBufferToBuffer(WGPUCommandEncoder encoder, WGPUBuffer source, std::uint64_t from,
                                           WGPUBuffer target, std::uint64_t to, std::uint64_t size) {

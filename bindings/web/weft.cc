@@ -83,9 +83,9 @@ EMSCRIPTEN_KEEPALIVE void weft_release(Tensor* tensor) { delete tensor; }
 EMSCRIPTEN_KEEPALIVE const char* weft_type(const Tensor* tensor) {
   return guarded([&] {
     const TensorType& type = tensor->type();
-    return returned(json{{"dtype", name(type.dtype)},
-                         {"shape", std::vector<std::int64_t>(type.shape.begin(), type.shape.end())}}
-                        .dump());
+    return returned(
+        json{{"dtype", name(type.dtype)}, {"shape", std::vector<std::int64_t>(type.shape.begin(), type.shape.end())}}
+            .dump());
   });
 }
 

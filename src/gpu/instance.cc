@@ -53,13 +53,20 @@ bool is_software_renderer(std::string_view name) {
 
 std::string_view backend_name(wgpu::BackendType type) {
   switch (type) {
-    case wgpu::BackendType::Vulkan: return "vulkan";
-    case wgpu::BackendType::Metal: return "metal";
-    case wgpu::BackendType::D3D12: return "d3d12";
-    case wgpu::BackendType::OpenGLES: return "opengles";
-    case wgpu::BackendType::OpenGL: return "opengl";
-    case wgpu::BackendType::WebGPU: return "webgpu";
-    default: return "other";
+    case wgpu::BackendType::Vulkan:
+      return "vulkan";
+    case wgpu::BackendType::Metal:
+      return "metal";
+    case wgpu::BackendType::D3D12:
+      return "d3d12";
+    case wgpu::BackendType::OpenGLES:
+      return "opengles";
+    case wgpu::BackendType::OpenGL:
+      return "opengl";
+    case wgpu::BackendType::WebGPU:
+      return "webgpu";
+    default:
+      return "other";
   }
 }
 
@@ -97,7 +104,8 @@ AdapterInfo describe(const wgpu::Adapter& adapter) {
   wgpu::SupportedFeatures features;
   adapter.GetFeatures(&features);
   for (std::size_t i = 0; i < features.featureCount; ++i) {
-    if (const std::string_view name = feature_name(features.features[i]); !name.empty()) out.features.emplace_back(name);
+    if (const std::string_view name = feature_name(features.features[i]); !name.empty())
+      out.features.emplace_back(name);
   }
   std::ranges::sort(out.features);
   out.matrix_shapes = matrix_shapes(adapter);

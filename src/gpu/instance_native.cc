@@ -39,8 +39,9 @@ dawn::native::Instance& native_instance() {
 }
 
 // In order of preference; a platform has one of the first three.
-constexpr wgpu::BackendType kBackends[] = {wgpu::BackendType::Vulkan, wgpu::BackendType::Metal, wgpu::BackendType::D3D12,
-                                           wgpu::BackendType::OpenGLES, wgpu::BackendType::OpenGL};
+constexpr wgpu::BackendType kBackends[] = {wgpu::BackendType::Vulkan, wgpu::BackendType::Metal,
+                                           wgpu::BackendType::D3D12, wgpu::BackendType::OpenGLES,
+                                           wgpu::BackendType::OpenGL};
 // The first three have WebGPU's core level; starting OpenGL only to list its adapters takes tens of milliseconds.
 constexpr std::span<const wgpu::BackendType> kCoreBackends = std::span(kBackends).first(3);
 

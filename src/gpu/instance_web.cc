@@ -44,11 +44,16 @@ bool can_wait() {
 
 std::string_view feature_name(wgpu::FeatureName feature) {
   switch (feature) {
-    case wgpu::FeatureName::CoreFeaturesAndLimits: return "core-features-and-limits";
-    case wgpu::FeatureName::ShaderF16: return "shader-f16";
-    case wgpu::FeatureName::Subgroups: return "subgroups";
-    case wgpu::FeatureName::TimestampQuery: return "timestamp-query";
-    default: return {};
+    case wgpu::FeatureName::CoreFeaturesAndLimits:
+      return "core-features-and-limits";
+    case wgpu::FeatureName::ShaderF16:
+      return "shader-f16";
+    case wgpu::FeatureName::Subgroups:
+      return "subgroups";
+    case wgpu::FeatureName::TimestampQuery:
+      return "timestamp-query";
+    default:
+      return {};
   }
 }
 

@@ -24,8 +24,7 @@ Capabilities capabilities_of(const wgpu::Device& device, const wgpu::Limits& lim
   }
   c.packed_dot = process_instance().HasWGSLLanguageFeature(wgpu::WGSLLanguageFeatureName::Packed4x8IntegerDotProduct);
   c.timestamps = device.HasFeature(wgpu::FeatureName::TimestampQuery);
-  c.timestamps_inside_passes =
-      device.HasFeature(wgpu::FeatureName::ChromiumExperimentalTimestampQueryInsidePasses);
+  c.timestamps_inside_passes = device.HasFeature(wgpu::FeatureName::ChromiumExperimentalTimestampQueryInsidePasses);
   c.software = adapter.software();
   c.reassociates_fp = adapter.backend == "opengl" || adapter.backend == "opengles";
   if (device.HasFeature(wgpu::FeatureName::ChromiumExperimentalSubgroupMatrix)) {
@@ -39,9 +38,9 @@ Capabilities capabilities_of(const wgpu::Device& device, const wgpu::Limits& lim
   c.max_workgroups = limits.maxComputeWorkgroupsPerDimension;
   c.storage_alignment = limits.minStorageBufferOffsetAlignment;
   // About a second on the slowest GPU of each kind; drivers' watchdogs wait two seconds or more. Software has none.
-  c.max_dispatch_work = adapter.software()            ? std::numeric_limits<double>::infinity()
+  c.max_dispatch_work = adapter.software()           ? std::numeric_limits<double>::infinity()
                         : adapter.type == "discrete" ? 2e13
-                                                      : 2e11;
+                                                     : 2e11;
   return c;
 }
 
@@ -128,8 +127,7 @@ std::shared_ptr<Device::Impl> open_adapter(const FoundAdapter& found, std::strin
     context->capabilities.max_dispatch_work = std::max(1.0, static_cast<double>(*options.dispatch_limit));
   }
   log(LogLevel::info, "device: {}", reason);
-  auto impl =
-      std::make_shared<Device::Impl>(std::move(context), found.info, std::move(reason), options.memory_limit);
+  auto impl = std::make_shared<Device::Impl>(std::move(context), found.info, std::move(reason), options.memory_limit);
   impl->debug_labels = options.debug_labels;
   impl->cache = cache;
   return impl;

@@ -9,8 +9,8 @@ namespace weft::gpu {
 namespace {
 
 // Dawn calls twice: for the size, then for the bytes.
-std::size_t load_blob(std::size_t key_size, const std::uint8_t* key, std::size_t size, std::uint8_t* out,
-                      void* cache, void*) noexcept {
+std::size_t load_blob(std::size_t key_size, const std::uint8_t* key, std::size_t size, std::uint8_t* out, void* cache,
+                      void*) noexcept {
   thread_local std::vector<std::byte> key_found, value;
   const std::span wanted(reinterpret_cast<const std::byte*>(key), key_size);
   try {
@@ -29,8 +29,8 @@ std::size_t load_blob(std::size_t key_size, const std::uint8_t* key, std::size_t
   }
 }
 
-void store_blob(std::size_t key_size, const std::uint8_t* key, std::size_t size, const std::uint8_t* value,
-                void* cache, void*) noexcept {
+void store_blob(std::size_t key_size, const std::uint8_t* key, std::size_t size, const std::uint8_t* value, void* cache,
+                void*) noexcept {
   static_cast<DiskCache*>(cache)->store({reinterpret_cast<const std::byte*>(key), key_size},
                                         {reinterpret_cast<const std::byte*>(value), size});
 }
@@ -40,8 +40,8 @@ void store_blob(std::size_t key_size, const std::uint8_t* key, std::size_t size,
 DiskCache* disk_cache_of(const AdapterInfo& adapter, std::string_view cache_dir) {
   const auto root = DiskCache::root_of(cache_dir);
   if (root.empty()) return nullptr;
-  return &DiskCache::of(
-      root, std::format("{}|{}|{}|{}", adapter.name, adapter.vendor, adapter.driver, adapter.backend));
+  return &DiskCache::of(root,
+                        std::format("{}|{}|{}|{}", adapter.name, adapter.vendor, adapter.driver, adapter.backend));
 }
 
 wgpu::Device create_device(const wgpu::Adapter& adapter, wgpu::DeviceDescriptor& descriptor, const AdapterInfo& info,

@@ -4,6 +4,7 @@
 EM_JS_DEPS(suspend, "$gpu");
 
 // Until the next answer, or that time is over.
+// clang-format off
 EM_ASYNC_JS(void, wait_for_answer, (double milliseconds), {
   let timer;
   await new Promise((resolve) => {
@@ -12,5 +13,6 @@ EM_ASYNC_JS(void, wait_for_answer, (double milliseconds), {
   });
   clearTimeout(timer);
 });
+// clang-format on
 
 extern "C" void gpu_suspend(double milliseconds) { wait_for_answer(milliseconds); }
