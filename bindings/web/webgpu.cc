@@ -30,7 +30,6 @@ double gpu_info_number(int adapter, const char* name, int bytes);
 void gpu_request_device(int future, int adapter, const char* descriptor, int bytes);
 void gpu_device_destroy(int device);
 int gpu_device_queue(int device);
-int gpu_device_adapter(int device);
 void gpu_push_error_scope(int device, int filter);
 void gpu_pop_error_scope(int future, int device);
 int gpu_create_buffer(int device, double size, int usage, int mapped, const char* label, int bytes);
@@ -502,6 +501,11 @@ WGPUFuture wgpuDeviceGetLostFuture(WGPUDevice device) { return {device->lost}; }
 void wgpuDeviceDestroy(WGPUDevice device) {
   gpu_device_destroy(device->id);
   say_lost(device, WGPUDeviceLostReason_Destroyed, "the device was destroyed");
+}
+// Dawn's, with which tests lose a device.
+void wgpuDeviceForceLoss(WGPUDevice device, WGPUDeviceLostReason reason, WGPUStringView message) {
+  gpu_device_destroy(device->id);
+  say_lost(device, reason, text_of(message));
 }
 void wgpuDevicePushErrorScope(WGPUDevice device, WGPUErrorFilter filter) { gpu_push_error_scope(device->id, filter); }
 WGPUFuture wgpuDevicePopErrorScope(WGPUDevice device, WGPUPopErrorScopeCallbackInfo info) {

@@ -101,12 +101,6 @@ addToLibrary({
   },
   gpu_device_queue__deps: ['$gpu'],
   gpu_device_queue: (device) => gpu.put(gpu.objects[device].queue),
-  // What describes the adapter of a page's device.
-  gpu_device_adapter__deps: ['$gpu'],
-  gpu_device_adapter(id) {
-    const device = gpu.objects[id];
-    return gpu.put({info: device.adapterInfo, limits: device.limits, features: device.features});
-  },
   gpu_push_error_scope__deps: ['$gpu'],
   gpu_push_error_scope(device, filter) {
     gpu.objects[device].pushErrorScope([, 'validation', 'out-of-memory', 'internal'][filter]);
