@@ -3,6 +3,10 @@
 include(GNUInstallDirs)
 include(cmake/targets.cmake)
 
+if(EMSCRIPTEN)
+  list(PREPEND CMAKE_MODULE_PATH ${PROJECT_SOURCE_DIR}/bindings/web/cmake)
+  include(bindings/web/cmake/headers.cmake)
+endif()
 find_package(Dawn QUIET)
 if(NOT Dawn_FOUND)
   message(FATAL_ERROR
@@ -56,7 +60,11 @@ else()
   message(STATUS "Weft: matrices are decomposed on the cpu by loops of its own, without LAPACK")
 endif()
 
-foreach(package TBB LAPACK)
+# Without libzip, .npz files are refused.
+option(WEFT_LIBZIP "Read and write .npz files by libzip" ON)
+set(WEFT_HAS_libzip ${WEFT_LIBZIP})
+
+foreach(package TBB LAPACK libzip)
   if(NOT WEFT_HAS_${package})
     foreach(component IN LISTS WEFT_BUILT)
       list(REMOVE_ITEM WEFT_USES_${component} ${package})

@@ -47,8 +47,7 @@ enter_mlx_environment() {
   local root
   local -a names
   if [[ $environment == host ]]; then
-    # shellcheck disable=SC2046  # one argument a package
-    ! dpkg-query -W -f '${db:Status-Status}\n' $(packages mlx-packages.txt) 2>&1 | grep -qv '^installed$' ||
+    has_packages mlx-packages.txt ||
       fail "this host lacks packages that MLX needs. Run once: apt-get install $(packages mlx-packages.txt | paste -sd ' ')"
     return
   fi

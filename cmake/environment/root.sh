@@ -3,13 +3,24 @@
 # in the user's cache, and enters it. Part of ./dev, which sources it.
 #
 # Sets, for the rest of ./dev: environment (host, bwrap or chroot) and prefix, the words before a
-# command that runs it in the environment; environment_settings, variables of every environment in which is compiled.
+# command that runs it in the environment; environment_root, the root that is entered, empty on the host;
+# environment_settings, variables of every environment in which is compiled.
 
 readonly root_format=1 # counts up when roots made by older scripts no longer serve
 readonly gpu_directory=/run/weft/gpu
+environment_root=
 
 # packages [LIST]: prints the names in a package list.
 packages() { sed 's/#.*//' "$lists/${1:-packages.txt}" | awk 'NF { print $1 }'; }
+
+# has_packages [LIST]: succeeds if this host has the packages of that list, by dpkg.
+has_packages() {
+  local -a names installed
+  mapfile -t names < <(packages "${1:-}")
+  # shellcheck disable=SC2016  # the field is dpkg-query's
+  mapfile -t installed < <(dpkg-query -W -f '${db:Status-Status}\n' "${names[@]}" 2>/dev/null | grep -x installed)
+  ((${#installed[@]} >= ${#names[@]}))
+}
 
 # root_directory [LIST [PREFIX]]: prints the directory of the root for this package list, machine and snapshot.
 root_directory() {
@@ -35,10 +46,7 @@ host_is_complete() {
   done
   version=$(cmake --version | awk 'NR == 1 { print $3 }')
   [[ $(printf '3.25\n%s\n' "$version" | sort -V | head -n 1) == 3.25 ]] || return 1
-  if [[ -z ${Dawn_DIR:-} ]] && command -v dpkg-query >/dev/null; then
-    # shellcheck disable=SC2046  # one argument a package
-    ! dpkg-query -W -f '${db:Status-Status}\n' $(packages) 2>&1 | grep -qv '^installed$'
-  fi
+  [[ -n ${Dawn_DIR:-} ]] || ! command -v dpkg-query >/dev/null || has_packages
 }
 
 # bwrap_works, chroot_works: succeed if this host allows entering a root this way.
@@ -249,6 +257,7 @@ enter_root() {
   local root=$1 i
   local -a binds inner
   shift
+  environment_root=$root
   environment=$(entrance)
   collect_binds
   # Variables that name the host's libraries and tools are not valid in the root.
@@ -273,10 +282,8 @@ enter_root() {
   fi
 }
 
-# enter_environment: makes the root if it is needed and absent, and sets environment and prefix.
-enter_environment() {
-  local root
-  local -a names
+# set_environment_settings: fills environment_settings.
+set_environment_settings() {
   environment_settings=(
     CCACHE_DIR="${CCACHE_DIR:-$cache/ccache}"
     CCACHE_MAXSIZE="${CCACHE_MAXSIZE:-5G}"
@@ -285,6 +292,13 @@ enter_environment() {
     CCACHE_BASEDIR="${CCACHE_BASEDIR:-$project}"
     # Layers that the desktop adds to every Vulkan program would change what is tested.
     VK_LOADER_LAYERS_DISABLE="${VK_LOADER_LAYERS_DISABLE:-~implicit~}")
+}
+
+# enter_environment: makes the root if it is needed and absent, and sets environment and prefix.
+enter_environment() {
+  local root
+  local -a names
+  set_environment_settings
   if host_is_complete; then
     environment=host
     prefix=(env "${environment_settings[@]}")

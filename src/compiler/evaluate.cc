@@ -28,7 +28,7 @@ TensorData data_of(const View& view) {
   auto owner = std::make_shared<Buffer>(view.buffer);
   const std::uint64_t size = byte_size({view.dtype, view.shape()});
   if (size == 0) return {view.dtype, view.shape(), {}, owner};
-  return {view.dtype, view.shape(), {owner->data(), size}, owner};
+  return {view.dtype, view.shape(), {owner->data(), static_cast<std::size_t>(size)}, owner};
 }
 
 View fresh(const TensorType& type) { return View(Buffer::host(byte_size(type)), 0, type.dtype, type.shape); }

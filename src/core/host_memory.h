@@ -20,7 +20,9 @@ namespace weft {
 // `count` elements. Throws std::bad_alloc if the machine cannot hold that many.
 template <class T>
 std::vector<T> host_list(std::int64_t count, const T& value = T()) {
-  if (static_cast<double>(count) * sizeof(T) > static_cast<double>(physical_memory())) throw std::bad_alloc();
+  // Where addresses have 32 bits, a list may take half of them.
+  const bool fits = static_cast<std::uint64_t>(count) <= std::vector<T>().max_size();
+  if (!fits || static_cast<double>(count) * sizeof(T) > static_cast<double>(physical_memory())) throw std::bad_alloc();
   return std::vector<T>(static_cast<std::size_t>(count), value);
 }
 

@@ -1,5 +1,6 @@
 #include "core/mapped_file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <system_error>
@@ -51,11 +52,13 @@ std::string read_file(const fs::path& path, std::size_t limit) {
   errno = 0;
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) throw IoError("cannot open {}: {}", path.string(), reason(errno));
-  const auto size = static_cast<std::size_t>(file.tellg());
-  if (size > limit) {
-    throw IoError("{} has {} bytes, more than the {} that such a file may have", path.string(), size, limit);
+  std::string text;
+  const auto size = static_cast<std::uint64_t>(file.tellg());
+  if (size > std::min(limit, text.max_size())) {
+    throw IoError("{} has {} bytes, more than the {} that such a file may have", path.string(), size,
+                  std::min(limit, text.max_size()));
   }
-  std::string text(size, '\0');
+  text.resize(static_cast<std::size_t>(size));
   file.seekg(0);
   if (size && !file.read(text.data(), static_cast<std::streamsize>(size))) {
     throw IoError("cannot read {}: {}", path.string(), reason(errno));

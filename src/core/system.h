@@ -16,7 +16,7 @@
 namespace weft {
 
 // Bytes of memory of this machine, or of the container that the process runs in if that has less. A system that
-// overcommits memory reports a shortage only when the bytes are touched. Elsewhere: the largest number.
+// overcommits memory reports a shortage only when the bytes are touched. Elsewhere: as many as have addresses.
 std::uint64_t physical_memory();
 
 // A number that no other process of this machine has now. Elsewhere: a random one.

@@ -2,13 +2,15 @@
 #if !WEFT_POSIX
 
 #include <cerrno>
+#include <limits>
 #include <random>
 
 #include "core/system.h"
 
 namespace weft {
 
-std::uint64_t physical_memory() { return ~std::uint64_t{0}; }
+// Rounding up to an alignment must not pass the largest address.
+std::uint64_t physical_memory() { return std::numeric_limits<std::size_t>::max() / 4096 * 4096; }
 
 std::uint64_t process_id() {
   static const std::uint64_t number = std::random_device{}() | std::uint64_t{std::random_device{}()} << 32;

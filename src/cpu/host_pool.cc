@@ -44,7 +44,7 @@ Buffer HostPool::try_allocate(std::uint64_t bytes) {
     figures_.peak = std::max(figures_.peak, figures_.live);
   }
   if (bytes == 0) return counted->memory;
-  return Buffer::borrow({counted->memory.data(), bytes}, counted);
+  return Buffer::borrow({counted->memory.data(), static_cast<std::size_t>(bytes)}, counted);
 }
 
 void HostPool::release(std::uint64_t bytes) {

@@ -1,9 +1,9 @@
-// The process's one Dawn instance and its adapters.
+// The process's one WebGPU instance and its adapters: Dawn's in instance_native.cc, the browser's in instance_web.cc.
 #pragma once
 
-#include <dawn/native/DawnNative.h>
 #include <webgpu/webgpu_cpp.h>
 
+#include <string_view>
 #include <vector>
 
 #include "weft/gpu.h"
@@ -22,6 +22,8 @@ struct FoundAdapter {
 };
 
 wgpu::Instance process_instance();
+// Whether a thread may wait for what that instance does. On the web only test programs may, by JSPI.
+bool can_wait();
 
 // Best first; looked up once in the process. `info.index` is the position.
 const std::vector<FoundAdapter>& found_adapters();
@@ -29,6 +31,10 @@ const std::vector<FoundAdapter>& found_adapters();
 // The first of them if it is hardware, else null; does not start OpenGL unless it has to.
 const FoundAdapter* best_hardware();
 
+// "vulkan"; "other" for those that Weft does not look for.
+std::string_view backend_name(wgpu::BackendType type);
+// "shader-f16"; empty for a feature that WebGPU does not name.
+std::string_view feature_name(wgpu::FeatureName feature);
 AdapterInfo describe(const wgpu::Adapter& adapter);
 std::vector<MatrixShape> matrix_shapes(const wgpu::Adapter& adapter);
 

@@ -24,8 +24,7 @@ Capabilities capabilities_of(const wgpu::Device& device, const wgpu::Limits& lim
   }
   c.packed_dot = process_instance().HasWGSLLanguageFeature(wgpu::WGSLLanguageFeatureName::Packed4x8IntegerDotProduct);
   c.timestamps = device.HasFeature(wgpu::FeatureName::TimestampQuery);
-  c.timestamps_inside_passes =
-      device.HasFeature(wgpu::FeatureName::ChromiumExperimentalTimestampQueryInsidePasses);
+  c.timestamps_inside_passes = device.HasFeature(wgpu::FeatureName::ChromiumExperimentalTimestampQueryInsidePasses);
   c.software = adapter.software();
   c.reassociates_fp = adapter.backend == "opengl" || adapter.backend == "opengles";
   if (device.HasFeature(wgpu::FeatureName::ChromiumExperimentalSubgroupMatrix)) {
@@ -39,9 +38,9 @@ Capabilities capabilities_of(const wgpu::Device& device, const wgpu::Limits& lim
   c.max_workgroups = limits.maxComputeWorkgroupsPerDimension;
   c.storage_alignment = limits.minStorageBufferOffsetAlignment;
   // About a second on the slowest GPU of each kind; drivers' watchdogs wait two seconds or more. Software has none.
-  c.max_dispatch_work = adapter.software()            ? std::numeric_limits<double>::infinity()
+  c.max_dispatch_work = adapter.software()           ? std::numeric_limits<double>::infinity()
                         : adapter.type == "discrete" ? 2e13
-                                                      : 2e11;
+                                                     : 2e11;
   return c;
 }
 
@@ -76,33 +75,6 @@ void on_error(const wgpu::Device&, wgpu::ErrorType type, wgpu::StringView messag
   context->set_uncaptured({type, to_string(message)});
 }
 
-// Dawn calls twice: for the size, then for the bytes.
-std::size_t load_blob(std::size_t key_size, const std::uint8_t* key, std::size_t size, std::uint8_t* out,
-                      void* cache, void*) noexcept {
-  thread_local std::vector<std::byte> key_found, value;
-  const std::span wanted(reinterpret_cast<const std::byte*>(key), key_size);
-  try {
-    if (out == nullptr || !std::ranges::equal(wanted, key_found)) {
-      value = static_cast<DiskCache*>(cache)->load(wanted);
-      key_found.assign(wanted.begin(), wanted.end());
-    }
-    if (out == nullptr) return value.size();
-    const std::size_t copied = size == value.size() ? size : 0;
-    std::ranges::copy(std::span(value).first(copied), reinterpret_cast<std::byte*>(out));
-    key_found.clear();
-    value = {};
-    return copied;
-  } catch (...) {
-    return 0;
-  }
-}
-
-void store_blob(std::size_t key_size, const std::uint8_t* key, std::size_t size, const std::uint8_t* value,
-                void* cache, void*) noexcept {
-  static_cast<DiskCache*>(cache)->store({reinterpret_cast<const std::byte*>(key), key_size},
-                                        {reinterpret_cast<const std::byte*>(value), size});
-}
-
 void complete(Context& context, const AdapterInfo& adapter) {
   context.queue = context.device.GetQueue();
   context.device.GetLimits(&context.limits);
@@ -110,13 +82,6 @@ void complete(Context& context, const AdapterInfo& adapter) {
 }
 
 }  // namespace
-
-DiskCache* disk_cache_of(const AdapterInfo& adapter, std::string_view cache_dir) {
-  const auto root = DiskCache::root_of(cache_dir);
-  if (root.empty()) return nullptr;
-  return &DiskCache::of(
-      root, std::format("{}|{}|{}|{}", adapter.name, adapter.vendor, adapter.driver, adapter.backend));
-}
 
 std::shared_ptr<Device::Impl> open_adapter(const FoundAdapter& found, std::string reason,
                                            const DeviceOptions& options) {
@@ -128,40 +93,16 @@ std::shared_ptr<Device::Impl> open_adapter(const FoundAdapter& found, std::strin
   }
   const wgpu::Adapter adapter = found.request(options.minimum);
   if (!adapter) throw NoDevice("{} is gone", found.info.name);
-  // The content of a new buffer is undefined, so Dawn need not clear it.
-  std::vector<const char*> enabled = {"allow_unsafe_apis"};
-  std::vector<const char*> disabled = {"timestamp_quantization", "lazy_clear_resource_on_first_use"};
-  if (!options.validation) enabled.push_back("skip_validation");
-  if (!options.robustness) enabled.push_back("disable_robustness");
-  // Otherwise the thread that opened the device would keep OpenGL's context.
-  if (found.info.backend.starts_with("opengl")) enabled.push_back("gl_allow_context_on_multi_threads");
-  if (options.debug_labels) enabled.push_back("use_user_defined_labels_in_backend");
-  wgpu::DawnTogglesDescriptor toggles;
-  toggles.enabledToggles = enabled.data();
-  toggles.enabledToggleCount = enabled.size();
-  toggles.disabledToggles = disabled.data();
-  toggles.disabledToggleCount = disabled.size();
-  // The C descriptor: the C++ one cannot set these callbacks.
-  WGPUDawnCacheDeviceDescriptor blobs = WGPU_DAWN_CACHE_DEVICE_DESCRIPTOR_INIT;
   DiskCache* const cache = disk_cache_of(found.info, options.cache_dir);
-  if (cache) {
-    blobs.dawnLoadCacheDataCallbackInfo.callback = load_blob;
-    blobs.dawnLoadCacheDataCallbackInfo.userdata1 = cache;
-    blobs.dawnStoreCacheDataCallbackInfo.callback = store_blob;
-    blobs.dawnStoreCacheDataCallbackInfo.userdata1 = cache;
-    toggles.nextInChain = reinterpret_cast<wgpu::ChainedStruct*>(&blobs.chain);
-  }
-
   const std::vector<wgpu::FeatureName> features = wanted_features(adapter, options);
   wgpu::Limits limits;
   adapter.GetLimits(&limits);
   limits.nextInChain = nullptr;
   auto context = std::make_shared<Context>();
   context->owned = true;
-  context->timed_wait = true;
+  context->timed_wait = can_wait();
   context->validation = options.validation;
   wgpu::DeviceDescriptor descriptor;
-  descriptor.nextInChain = &toggles;
   descriptor.label = "weft";
   descriptor.requiredFeatures = features.data();
   descriptor.requiredFeatureCount = features.size();
@@ -170,7 +111,7 @@ std::shared_ptr<Device::Impl> open_adapter(const FoundAdapter& found, std::strin
   descriptor.SetUncapturedErrorCallback(on_error, context.get());
 
   context->instance = process_instance();
-  context->device = adapter.CreateDevice(&descriptor);
+  context->device = create_device(adapter, descriptor, found.info, options, cache);
   if (!context->device) {
     throw NoDevice("{} ({}) could not be opened: {}", found.info.name, found.info.backend,
                    context->failure_text("the driver refused a device"));
@@ -186,8 +127,7 @@ std::shared_ptr<Device::Impl> open_adapter(const FoundAdapter& found, std::strin
     context->capabilities.max_dispatch_work = std::max(1.0, static_cast<double>(*options.dispatch_limit));
   }
   log(LogLevel::info, "device: {}", reason);
-  auto impl =
-      std::make_shared<Device::Impl>(std::move(context), found.info, std::move(reason), options.memory_limit);
+  auto impl = std::make_shared<Device::Impl>(std::move(context), found.info, std::move(reason), options.memory_limit);
   impl->debug_labels = options.debug_labels;
   impl->cache = cache;
   return impl;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "core/format.h"
 #include "gpu/device_impl.h"
@@ -118,7 +119,8 @@ ReadBytes PendingRead::take() {
     // A mapped buffer is unmapped only when its device is destroyed.
     throw DeviceLost("reading back: the device was closed before the values were read");
   }
-  if (!p) throw InternalError("reading back: the staging buffer is not mapped");
+  // A browser's bytes are copied into the program's memory, which may have no place for them.
+  if (!p || size > std::numeric_limits<std::size_t>::max()) throw OutOfMemory("reading back: no {} bytes to be had", size);
   // Closing the device would take the memory away.
   struct Held {
     std::shared_ptr<ReadBatch> batch;
@@ -126,7 +128,7 @@ ReadBytes PendingRead::take() {
   };
   auto held_memory = std::make_shared<const Held>(batch, context_->opened.lock());
   if (!held_memory->device) throw DeviceLost("reading back: the device was closed before the values were read");
-  return ReadBytes({static_cast<const std::byte*>(p) + (offset - start), size}, std::move(held_memory));
+  return ReadBytes({static_cast<const std::byte*>(p) + (offset - start), static_cast<std::size_t>(size)}, std::move(held_memory));
 }
 
 Readback future_of(std::shared_ptr<PendingRead> read) {

@@ -8,6 +8,7 @@
 
 #include "core/format.h"
 #include "gpu/context.h"
+#include "gpu/instance.h"
 #include "weft/error.h"
 
 namespace weft::gpu {
@@ -32,16 +33,17 @@ NoWaiting::~NoWaiting() { innermost = outer_; }
 AvoidWaiting::AvoidWaiting() { ++avoided; }
 AvoidWaiting::~AvoidWaiting() { --avoided; }
 
-bool may_wait() { return !innermost && avoided == 0; }
+bool may_wait() { return !innermost && avoided == 0 && can_wait(); }
 
 void refuse_to_wait(std::string_view place) {
-  if (!innermost) return;
-  innermost->places_.emplace_back(place);
+  if (!innermost && can_wait()) return;
+  if (innermost) innermost->places_.emplace_back(place);
   throw Unsupported(
       "{}: this would wait for the GPU, and nothing may wait here; then() of a future tells when it is done", place);
 }
 
 void Context::wait(const Event& event, std::string_view place) {
+  if (!can_wait() && event.is_done()) return;
   refuse_to_wait(place);
   const auto start = std::chrono::steady_clock::now();
   for (;;) {

@@ -36,9 +36,9 @@ class AvoidWaiting {
   AvoidWaiting& operator=(const AvoidWaiting&) = delete;
 };
 
-// False under either. For what may be done in another way, or left out.
+// False under either, and in a browser. For what may be done in another way, or left out.
 bool may_wait();
-// Throws Unsupported under NoWaiting. Call before waiting for anything.
+// Throws Unsupported under NoWaiting and in a browser. Call before waiting for anything.
 void refuse_to_wait(std::string_view place);
 
 }  // namespace weft::gpu

@@ -1,5 +1,7 @@
 // The whole of xxHash is compiled here, so that programs need no library of it.
 #define XXH_INLINE_ALL
+// Its vectors for WebAssembly are ARM's, through headers of another library.
+#undef __wasm_simd128__
 #include <xxhash.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+#include "core/system.h"
 #include "weft/flags.h"
 
 #include <gmock/gmock.h>
@@ -132,6 +133,7 @@ TEST_F(FlagsTest, SaysWhereAValueComesFrom) {
 }
 
 TEST_F(FlagsTest, NamesUnknownVariables) {
+  if (environment().empty()) GTEST_SKIP() << "this system does not list them";
   EXPECT_THAT(unknown_variables(), testing::IsEmpty());
   setenv("WEFT_FUSON", "off", 1);
   EXPECT_THAT(unknown_variables(),

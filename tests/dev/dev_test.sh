@@ -36,7 +36,7 @@ test_arguments() {
   help=$("$project/dev" --help)
   expect 'help exits 0' 0 $?
   expect 'no argument gives the help' "$help" "$("$project/dev")"
-  for verb in demo test build weft bench shell model docs install bundle mlx; do
+  for verb in demo test build weft bench shell model docs install bundle mlx web; do
     expect_match "help explains $verb" "*./dev $verb*" "$help"
     expect "there is a function for $verb" function "$(dev_shell "type -t verb_$verb")"
   done
@@ -61,6 +61,9 @@ test_arguments() {
   WEFT_ENVIRONMENT=host "$project/dev" mlx frobnicate 2>"$scratch/error"
   expect 'an unknown part of mlx exits 2' 2 $?
   expect_match 'an unknown part of mlx is explained' "*build, test, python-test, thread-test, examples or bench, got 'frobnicate'*" "$(<"$scratch/error")"
+  "$project/dev" web frobnicate 2>"$scratch/error"
+  expect 'an unknown part of web exits 2' 2 $?
+  expect_match 'an unknown part of web is explained' "*build or test, got 'frobnicate'*" "$(<"$scratch/error")"
   status=$(WEFT_ENVIRONMENT=host "$project/dev" shell bash -c 'exit 37' >/dev/null 2>&1; echo $?)
   expect 'the exit status is that of the program' 37 "$status"
   XDG_CACHE_HOME=/proc/nowhere "$project/dev" build 2>"$scratch/error"

@@ -36,7 +36,11 @@ std::vector<TestDevice> open_all() {
   add("lavapipe", find(all, "vulkan", true), false);
   add("minimum", find(all, "vulkan", true), true);
   add("opengles", find(all, "opengles", true), true);
-  if (!all.empty() && !all[0].software()) {
+  // The one adapter of a browser, or of Node.
+  const gpu::AdapterInfo* const browser = !all.empty() && all[0].backend == "webgpu" ? &all[0] : nullptr;
+  add("browser", browser, false);
+  add("browser_minimum", browser, true);
+  if (!browser && !all.empty() && !all[0].software()) {
     add("gpu", &all[0], false);
     add("gpu_minimum", &all[0], true);
   }

@@ -96,15 +96,15 @@ Graph common_subexpressions(const Graph& graph, const PassContext&) {
   // Nodes of the old graph that stay, by a hash of op and operands: a table of a power of two of slots, the next one if
   // one is taken.
   struct Slot {
-    std::size_t hash = 0;
+    std::uint64_t hash = 0;
     const Node* node = nullptr;
   };
   std::vector<Slot> known(std::bit_ceil(2 * graph.impl().nodes().size() + 1));
   const auto once = [&](const Node& node) {
     const std::vector<Tensor> own = operands(node);
-    std::size_t hash = hash_of(node.op());
+    std::uint64_t hash = hash_of(node.op());
     for (const Tensor& v : own) {
-      hash = (hash ^ v.node()->sequence() ^ static_cast<std::size_t>(v.index()) << 48) * 0x9e3779b97f4a7c15u;
+      hash = (hash ^ v.node()->sequence() ^ static_cast<std::uint64_t>(v.index()) << 48) * 0x9e3779b97f4a7c15u;
       hash ^= hash >> 32;
     }
     std::size_t at = hash & (known.size() - 1);

@@ -242,7 +242,7 @@ std::vector<Tensor> AttentionOp::decomposed(std::span<const Tensor> in) const {
                           matmul(unscaled / divisor, s.v));
   std::vector<Tensor> results{s.as_queries(y, a.type.value_or(in[0].dtype()))};
   if (a.log_sums) {
-    results.push_back(squeeze(s.as_queries(select(empty, Scores::hidden(), log(divisor) + top), DType::f32), {3}));
+    results.push_back(squeeze(s.as_queries(select(empty, Scores::hidden(), log(divisor) + top), DType::f32), 3));
   }
   return results;
 }

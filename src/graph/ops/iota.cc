@@ -111,7 +111,8 @@ Tensor made_on_host(DType dtype, const Shape& shape, F&& f) {
   const View y(*memory, 0, dtype, shape);
   cpu::Executor executor;
   if (count > 0) f(executor, y);
-  return Graph::constant({dtype, shape, {count > 0 ? memory->data() : nullptr, memory->size()}, memory});
+  const std::span<const std::byte> elements(count > 0 ? memory->data() : nullptr, static_cast<std::size_t>(bytes));
+  return Graph::constant({dtype, shape, elements, memory});
 }
 
 void check_type(std::string_view function, DType dtype, TypeSet types, std::string_view expected) {

@@ -73,7 +73,7 @@ void attend(const Block& b) {
             const I& first = *reinterpret_cast<const I*>(b.seen_first + i * width);
             const I& end = *reinterpret_cast<const I*>(b.seen_end + i * width);
             const I place = static_cast<std::int32_t>(key) - I{};
-            score = (place >= first) & (place < end) ? score : kHidden - V{};
+            score = ((place >= first) & (place < end)) ? score : kHidden - V{};
           }
           S::at(b.scores + (j + c) * size + i * width) = score;
           top[i] = score > top[i] ? score : top[i];

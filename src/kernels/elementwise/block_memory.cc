@@ -40,7 +40,7 @@ struct Narrow {
     const std::uint32_t denormal =
         std::bit_cast<std::uint32_t>(std::bit_cast<float>(a) + std::bit_cast<float>(kSmallestUnit)) - kSmallestUnit;
     std::uint32_t r = a < ((128 - kBias) << 23) ? denormal : normal;
-    r = (a >= 0x7f800000u) | (r >= kOverflow) ? kOverflow : r;
+    r = ((a >= 0x7f800000u) | (r >= kOverflow)) ? kOverflow : r;
     const std::uint32_t nan =
         finite_only ? kMagnitude : kInfinity | (1u << (m - 1)) | ((a >> kShift) & ((1u << m) - 1));
     r = a > 0x7f800000u ? nan : r;

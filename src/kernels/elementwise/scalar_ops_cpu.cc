@@ -139,7 +139,8 @@ struct IntegerDivisions {
       const U limit = U{1} << 51;
       return std::is_signed_v<T> ? bits_of(x) + limit < 2 * limit : bits_of(x) < limit;
     };
-    return below(a) & below(b);
+    const bool a_below = below(a), b_below = below(b);
+    return a_below & b_below;
   }
   template <bool floors, class T>
   static WEFT_INLINE double quotient(T a, T b) {

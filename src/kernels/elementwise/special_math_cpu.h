@@ -146,12 +146,13 @@ WEFT_INLINE double cbrt(double x) {
   const double a = std::abs(x);
   double t = exp(log_positive(a) * (1.0 / 3));
   t -= (t * t * t - a) / (3.0 * t * t);
-  return (a == 0.0) | (a == kInfinity) ? x : std::copysign(t, x);
+  return ((a == 0.0) | (a == kInfinity)) ? x : std::copysign(t, x);
 }
 
 WEFT_INLINE double hypot(double a, double b) {
   const double r = std::sqrt(a * a + b * b);
-  return (std::abs(a) == kInfinity) | (std::abs(b) == kInfinity) ? kInfinity : r;
+  const bool infinite_a = std::abs(a) == kInfinity, infinite_b = std::abs(b) == kInfinity;
+  return (infinite_a | infinite_b) ? kInfinity : r;
 }
 
 // log(e^a + e^b)
@@ -175,12 +176,13 @@ WEFT_INLINE double pow(double x, double y) {
 
 // True if the truncated quotient is below 2^28: its product with b is exact then.
 WEFT_INLINE bool has_exact_quotient(float a, float b) {
-  return (std::abs(a) < std::abs(b) * 0x1p28f) & (std::abs(b) < 0x1p99f);
+  const bool small_quotient = std::abs(a) < std::abs(b) * 0x1p28f, small_divisor = std::abs(b) < 0x1p99f;
+  return small_quotient & small_divisor;
 }
 WEFT_INLINE double rem(double a, double b) {
   double r = a - std::trunc(a / b) * b;
   // The quotient may have been rounded up to the next integer.
-  r = (r < 0.0) & (a > 0.0) ? r + std::abs(b) : (r > 0.0) & (a < 0.0) ? r - std::abs(b) : r;
+  r = ((r < 0.0) & (a > 0.0)) ? r + std::abs(b) : ((r > 0.0) & (a < 0.0)) ? r - std::abs(b) : r;
   return std::copysign(r, a);
 }
 

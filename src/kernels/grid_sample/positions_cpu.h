@@ -118,7 +118,7 @@ struct AxisLoop {
       if constexpr (padding == SamplePadding::reflection) {
         m = odd(std::floor(std::abs(from_low(q)) / span())) != (from_low(q) < 0) ? -m : m;
       }
-      m = (r <= 0) | (r >= axis.size - 1) ? A(0) : m;
+      m = ((r <= 0) | (r >= axis.size - 1)) ? A(0) : m;
     }
     return q == -100 ? A(0) : m;
   }

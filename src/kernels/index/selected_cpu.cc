@@ -35,7 +35,7 @@ WEFT_VECTOR_CLONES
 void add_indices(const Reading& r, const std::int64_t* indices, int n, std::int64_t* whole) {
   for (int i = 0; i < n; ++i) {
     const bool negative = r.has_sign & (indices[i] < 0);
-    std::int64_t index = indices[i] + (negative & r.wraps ? r.size : 0);
+    std::int64_t index = indices[i] + ((negative & r.wraps) ? r.size : 0);
     const bool inside = static_cast<std::uint64_t>(index) < static_cast<std::uint64_t>(r.size);
     index = inside ? index : negative ? 0 : r.size - 1;
     const bool found =

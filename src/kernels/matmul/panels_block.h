@@ -118,8 +118,11 @@ void panel(const PanelRun<typename B::Sum>& r) {
 
 // a and b hold sums in parts, each sum in 2 · half adjacent lanes. `to` gets those of a, then those of b, in `half`
 // lanes each.
-template <class V, int half, int... lane>
-inline __attribute__((always_inline)) void halve(const V& a, const V& b, std::integer_sequence<int, lane...>, V& to) {
+template <class Sum, int lanes, int half, int... lane>
+inline __attribute__((always_inline)) void halve(const typename Sums<Sum, lanes>::V& a,
+                                                 const typename Sums<Sum, lanes>::V& b,
+                                                 std::integer_sequence<int, lane...>, typename Sums<Sum, lanes>::V& to) {
+  using V = typename Sums<Sum, lanes>::V;
   const V low = __builtin_shufflevector(a, b, (lane / half * 2 * half + lane % half)...);
   const V high = __builtin_shufflevector(a, b, (lane / half * 2 * half + lane % half + half)...);
   to = low + high;
@@ -135,7 +138,7 @@ inline __attribute__((always_inline)) void add_lanes(typename Sums<Sum, lanes>::
   } else {
     constexpr auto kLanes = std::make_integer_sequence<int, lanes>();
     constexpr int pairs = count == 1 ? 1 : count / 2;
-    for (int i = 0; i < pairs; ++i) halve<V, half>(v[2 * i], v[count == 1 ? 0 : 2 * i + 1], kLanes, v[i]);
+    for (int i = 0; i < pairs; ++i) halve<Sum, lanes, half>(v[2 * i], v[count == 1 ? 0 : 2 * i + 1], kLanes, v[i]);
     add_lanes<Sum, lanes, pairs, half / 2>(v, total);
   }
 }

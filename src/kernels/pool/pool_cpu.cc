@@ -33,7 +33,7 @@ struct Tap {
 
 template <Step kStep, class Sum>
 WEFT_INLINE Sum stepped(Sum result, Sum v) {
-  if constexpr (kStep == Step::max) return (v > result) | (v != v) ? v : result;
+  if constexpr (kStep == Step::max) return ((v > result) | (v != v)) ? v : result;
   if constexpr (kStep == Step::magnitude) return result + (v < 0 ? -v : v);
   if constexpr (kStep == Step::square) return result + v * v;
   return result + v;

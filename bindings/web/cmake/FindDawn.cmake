@@ -1,0 +1,15 @@
+# Dawn's headers, and in the place of its library the browser's WebGPU (bindings/web/webgpu.cc). Dawn's headers refuse
+# Emscripten, for which there is a package of Dawn's that is in no registry; copies without that line do not.
+foreach(folder webgpu dawn)
+  file(GLOB headers RELATIVE ${WEFT_WEB_SYSTEM_HEADERS} ${WEFT_WEB_SYSTEM_HEADERS}/${folder}/*.h)
+  foreach(header IN LISTS headers)
+    file(READ ${WEFT_WEB_SYSTEM_HEADERS}/${header} text)
+    string(REGEX REPLACE "#ifdef __EMSCRIPTEN__\n#error[^\n]*\n#endif\n" "" text "${text}")
+    file(CONFIGURE OUTPUT ${WEFT_WEB_HEADERS}/${header} CONTENT "${text}" @ONLY)
+  endforeach()
+endforeach()
+if(EXISTS ${WEFT_WEB_HEADERS}/webgpu/webgpu_cpp.h)
+  weft_web_package(dawn::webgpu_dawn)
+  set(WEFT_DAWN_INCLUDE_DIR ${WEFT_WEB_HEADERS} CACHE PATH "")
+  set(Dawn_FOUND TRUE)
+endif()

@@ -1,0 +1,3 @@
+# There are none, and nothing needs them.
+weft_web_package(Threads::Threads)
+set(Threads_FOUND TRUE)

@@ -1,0 +1,109 @@
+// Runs a test program of the web build, in Node or in Chromium without a window.
+//
+//   node run.mjs node|chromium PROGRAM.mjs [ARGS...]
+//
+// Variables of the environment whose names begin with WEFT_ or GTEST_ are the program's. Node has the WebGPU of the
+// package `webgpu` in the directory WEFT_WEB_MODULES, if that is set; Chromium has SwiftShader's.
+import {spawn} from 'node:child_process';
+import {mkdtempSync, readFileSync, rmSync} from 'node:fs';
+import {createServer} from 'node:http';
+import {createRequire} from 'node:module';
+import {tmpdir} from 'node:os';
+import {basename, dirname, extname, join, resolve} from 'node:path';
+import {pathToFileURL} from 'node:url';
+
+const [, , place, program, ...args] = process.argv;
+const variables = Object.fromEntries(Object.entries(process.env).filter(([name]) => /^(WEFT|GTEST)_/.test(name)));
+
+async function runInNode() {
+  if (process.env.WEFT_WEB_MODULES) {
+    const require = createRequire(join(resolve(process.env.WEFT_WEB_MODULES), 'none.js'));
+    const {create, globals} = await import(pathToFileURL(require.resolve('webgpu')));
+    Object.assign(globalThis, globals);
+    Object.defineProperty(globalThis, 'navigator', {value: {gpu: create([])}, configurable: true});
+  }
+  const {default: load} = await import(pathToFileURL(resolve(program)));
+  const module = await load({
+    preRun: [(m) => Object.assign(m.ENV, variables)],
+    locateFile: (name) => join(dirname(resolve(program)), name),
+  });
+  return await module.callMain(args);
+}
+
+const page = `<!doctype html><meta charset="utf-8"><title>Weft's tests</title><script type="module">
+const send = (path, text) => fetch(path, {method: 'POST', body: text});
+let lines = [], sending = Promise.resolve();
+const flush = () => {
+  if (lines.length) sending = sending.then(((text) => () => send('/print', text))(lines.splice(0).join('\\n') + '\\n'));
+  return sending;
+};
+const print = (line) => { lines.push(line); if (lines.length == 1) setTimeout(flush, 50); };
+let code = 1;
+try {
+  const {default: load} = await import('./PROGRAM');
+  const module = await load({print, printErr: print, preRun: [(m) => Object.assign(m.ENV, VARIABLES)]});
+  code = await module.callMain(ARGS);
+} catch (error) {
+  print(String(error?.stack ?? error));
+}
+await flush();
+await send('/exit', String(code));
+</script>`;
+
+const types = {'.mjs': 'text/javascript', '.js': 'text/javascript', '.wasm': 'application/wasm', '.html': 'text/html'};
+
+function runInChromium() {
+  return new Promise((done, fail) => {
+    const profile = mkdtempSync(join(tmpdir(), 'weft-chromium-'));
+    const end = (code) => {
+      browser.removeAllListeners('exit');
+      browser.once('exit', () => {
+        rmSync(profile, {recursive: true, force: true, maxRetries: 5});
+        done(code);
+      });
+      browser.kill();
+      server.close();
+    };
+    const server = createServer(async (request, response) => {
+      const path = new URL(request.url, 'http://localhost').pathname;
+      if (request.method === 'POST') {
+        let body = '';
+        for await (const part of request) body += part;
+        response.end();
+        if (path === '/print') process.stdout.write(body);
+        if (path === '/exit') end(Number(body));
+        return;
+      }
+      try {
+        const text = path === '/' ?
+            page.replace('PROGRAM', () => basename(program))
+                .replace('VARIABLES', () => JSON.stringify(variables))
+                .replace('ARGS', () => JSON.stringify(args)) :
+            readFileSync(join(dirname(resolve(program)), basename(path)));
+        response.setHeader('content-type', types[path === '/' ? '.html' : extname(path)] ?? 'application/octet-stream');
+        response.end(text);
+      } catch {
+        response.statusCode = 404;
+        response.end();
+      }
+    });
+    let browser;
+    server.listen(0, '127.0.0.1', () => {
+      browser = spawn('chromium', [
+        '--headless=new', '--no-sandbox', '--no-first-run', '--disable-dev-shm-usage', `--user-data-dir=${profile}`,
+        '--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader', '--disable-gpu-watchdog',
+        `http://127.0.0.1:${server.address().port}/`], {stdio: 'ignore'});
+      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => end(1));
+      browser.once('error', fail);
+      browser.once('exit', () => fail(new Error('Chromium ended before the program did')));
+    });
+  });
+}
+
+try {
+  process.exitCode = place === 'node' ? await runInNode() : await runInChromium();
+} catch (error) {
+  console.error(error);
+  process.exitCode = 1;
+}
+process.exit();

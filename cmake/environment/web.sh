@@ -1,0 +1,92 @@
+# shellcheck shell=bash
+# Builds Weft as WebAssembly in build/web, and tests it in Node and in Chromium (bindings/web). Part of ./dev, which
+# sources it.
+
+readonly web_build=$project/build/web
+readonly web_modules=$web_build/modules # the npm packages of web-modules.txt
+
+# enter_web_environment: the environment of the web: the host if it has Emscripten, else a root of its own.
+enter_web_environment() {
+  local root
+  local -a names
+  set_environment_settings
+  # Emscripten compiles its own libraries once, where the user may write, and calls ccache itself.
+  environment_settings+=(EM_CACHE="${EM_CACHE:-$cache/emscripten}" EM_COMPILER_WRAPPER="${EM_COMPILER_WRAPPER-ccache}")
+  if [[ ${WEFT_ENVIRONMENT:-auto} != root ]] && command -v dpkg-query >/dev/null && has_packages web-packages.txt; then
+    environment=host
+    prefix=(env "${environment_settings[@]}")
+    return
+  fi
+  [[ ${WEFT_ENVIRONMENT:-auto} != host ]] ||
+    fail "this host lacks packages that ./dev web needs. Run once: apt-get install $(packages web-packages.txt | paste -sd ' ')"
+  root=$(root_directory web-packages.txt web-)
+  if [[ ! -e $root/.complete ]]; then
+    mapfile -t names < <(packages web-packages.txt)
+    make_root "$root" 'the environment of ./dev web' '2.5 GB' "${names[@]}"
+  fi
+  enter_root "$root" "${environment_settings[@]}"
+}
+
+# build_web [TARGET...]: builds them in build/web.
+build_web() {
+  build=$web_build preset=web
+  build_all "$@"
+}
+
+# report_web_sizes: prints the bytes of what ./dev web makes.
+report_web_sizes() {
+  local file
+  for file in "$web_build"/weft.{js,wasm}; do
+    printf '%s: %s bytes, %s compressed by gzip\n' "${file#"$project"/}" "$(stat -c %s "$file")" \
+      "$(gzip -9 -c "$file" | wc -c)"
+  done
+}
+
+# fetch_web_modules: fetches the npm packages of web-modules.txt, all or nothing.
+fetch_web_modules() (
+  mapfile -t modules < <(packages web-modules.txt)
+  [[ "$(cat "$web_modules/.list" 2>/dev/null)" != "${modules[*]}" ]] || exit 0
+  partial=$web_modules.partial
+  heed_stops
+  rm -rf -- "$partial" "$web_modules"
+  mkdir -p "$partial"
+  say "fetching the npm packages ${modules[*]} into $web_modules (once)"
+  "${prefix[@]}" npm install --silent --no-audit --no-fund --ignore-scripts --prefix "$partial" "${modules[@]}" >&2 ||
+    fail "npm could not fetch ${modules[*]}: see its message above"
+  printf '%s' "${modules[*]}" >"$partial/.list"
+  mv -T "$partial" "$web_modules"
+)
+
+# web_test PLACE [ARGS...]: runs the test program there with GoogleTest's arguments: node or chromium.
+web_test() {
+  local where=$1
+  shift
+  "${prefix[@]}" env WEFT_WEB_MODULES="$web_modules" VK_DRIVER_FILES="${VK_DRIVER_FILES:-/usr/share/vulkan/icd.d/lvp_icd.json}" \
+    node --stack-size=4000 "$project/bindings/web/tests/run.mjs" "$where" "$web_build/bindings/web/weft_web_tests.mjs" "$@"
+}
+
+verb_web() {
+  local part=${1:-build} place places=(node chromium)
+  (($# == 0)) || shift
+  case $part in
+    build)
+      enter_web_environment
+      build_web "${@:-weft_web}"
+      (($#)) || report_web_sizes
+      ;;
+    test)
+      if [[ ${1:-} == node || ${1:-} == chromium ]]; then
+        places=("$1")
+        shift
+      fi
+      enter_web_environment
+      build_web weft_web_tests
+      fetch_web_modules
+      for place in "${places[@]}"; do
+        say "the tests in $place"
+        web_test "$place" "$@" || fail "tests failed in $place"
+      done
+      ;;
+    *) usage_error "./dev web needs a part: build or test, got '$part'" ;;
+  esac
+}
