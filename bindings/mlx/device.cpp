@@ -1,5 +1,6 @@
 #include "device.h"
 
+#include <unistd.h>
 #include <weft/error.h>
 
 #include <cstdlib>
@@ -67,7 +68,14 @@ std::shared_ptr<Marker> Recorder::submit() {
   const auto held = lock();
   std::shared_ptr<Marker> end = marker();
   if (!empty_) {
-    end->future_ = std::make_unique<SharedFuture<void>>(encoder_.submit());
+    // Whoever waits for this work is told what failed, not only who submits it, which may be a thread of nobody's.
+    weft::Future<void> done;
+    try {
+      done = encoder_.submit();
+    } catch (...) {
+      done = weft::Future<void>(nullptr, [error = std::current_exception()] { std::rethrow_exception(error); });
+    }
+    end->future_ = std::make_unique<SharedFuture<void>>(std::move(done));
     end->submitted_ = true;
     pending_.push_back(end);
     empty_ = true;
@@ -79,7 +87,7 @@ std::shared_ptr<Marker> Recorder::submit() {
 
 std::shared_ptr<Marker> Recorder::submit_soon() {
   const auto held = lock();
-  if (empty_ || Clock::now() - submitted_ >= kInterval) return submit();
+  if (empty_ || exits_ || Clock::now() - submitted_ >= kInterval) return submit();
   if (!watched_) {
     watched_ = true;
     wake_.notify_one();
@@ -117,8 +125,11 @@ void Recorder::limit_batches() {
 Recorder& recorder() {
   static auto* recorder = [] {
     auto* recorder = new Recorder;
-    // Drivers end in handlers that were set up earlier, and so run later.
-    std::atexit([] { webgpu::recorder().exit(); });
+    // Drivers end in handlers that were set up earlier, and so run later. A child that fork() made has no such thread.
+    static const pid_t owner = getpid();
+    std::atexit([] {
+      if (getpid() == owner) webgpu::recorder().exit();
+    });
     return recorder;
   }();
   return *recorder;

@@ -184,14 +184,17 @@ Expression expression_of(const std::vector<array>& inputs, const std::vector<arr
 
 void Compiled::eval_gpu(const std::vector<array>& inputs, std::vector<array>& outputs) {
   using namespace webgpu;
-  // Made once of each name, which MLX makes of operations, types and constants. The lock guards the map.
+  // Made once of each name, which MLX makes of operations, types and constants' values, with the types of all inputs,
+  // which constants are. The lock guards the map.
   constexpr size_t kMost = 1024;
+  std::string key = kernel_lib_;
+  for (const array& in : inputs_) key += static_cast<char>('a' + static_cast<int>(in.dtype().val()));
   const auto lock = recorder().lock();
   static auto* made = new std::unordered_map<std::string, weft::Expression>;
-  auto place = made->find(kernel_lib_);
+  auto place = made->find(key);
   if (place == made->end()) {
     if (made->size() >= kMost) made->clear();
-    place = made->emplace(kernel_lib_, expression_of(inputs_, tape_, outputs_)).first;
+    place = made->emplace(key, expression_of(inputs_, tape_, outputs_)).first;
   }
   for (array& out : outputs) allocate(out);
   if (outputs[0].size() == 0) return;

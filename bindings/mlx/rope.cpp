@@ -62,9 +62,8 @@ const weft::Expression& rotation(const Rotation& r) {
   constexpr std::size_t kMost = 256;
   static auto* made = new std::map<Rotation, weft::Expression>;
   if (made->size() >= kMost) made->clear();
-  const auto [place, is_new] = made->try_emplace(r);
-  weft::Expression& e = place->second;
-  if (!is_new) return e;
+  if (const auto found = made->find(r); found != made->end()) return found->second;
+  weft::Expression e;
   const auto number = [&](double v) { return e.constant(v, DType::f32); };
   const int value = e.cast(e.input(r.x), DType::f32), other = e.cast(e.input(r.x), DType::f32);
   const int step = e.input(DType::f32), offset = e.cast(e.input(r.offset), DType::f32);
@@ -77,7 +76,7 @@ const weft::Expression& rotation(const Rotation& r) {
   const int turned = e.apply(
       add, {e.apply(mul, {value, e.apply(weft::ScalarOp::cos, {angle})}), e.apply(mul, {other, sine})});
   e.output(e.cast(turned, r.y));
-  return e;
+  return made->emplace(r, std::move(e)).first->second;
 }
 
 }  // namespace

@@ -11,6 +11,8 @@
 //       .then([](Future<std::vector<float>> done) { use(done.get()); });
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -112,7 +114,9 @@ class Future {
     return Future<U>(std::move(completion_), [take, f = std::move(f)]() -> U { return f(Future({}, take)); });
   }
   // The future of the future f(result): f is called once the result is there, also if nobody gets what comes of it
-  // but asks whether it is ready(), or waits for it by then().
+  // but asks whether it is ready(), or waits for it by then(). All links of a chain live until its last one is done,
+  // and end in each other: chains are for some steps, a loop of thousands calls get(). Throws InvalidArgument, like an
+  // error of f, if that future is not valid().
   template <class F>
   auto and_then(F f) &&;
 
@@ -171,6 +175,7 @@ class Chain final : public Completion, public std::enable_shared_from_this<Chain
   bool advance() {
     try {
       second_ = next_(std::move(first_));
+      if (!second_.valid()) throw InvalidArgument("and_then: the function returned a future without a result");
     } catch (...) {
       second_ = Future<U>({}, [error = std::current_exception()]() -> U { std::rethrow_exception(error); });
     }
@@ -203,18 +208,23 @@ class All final : public Completion, public std::enable_shared_from_this<All<T>>
   void wait() override {
     for (const Future<T>& f : futures_) f.wait();
   }
-  void when_ready(std::function<void()> callback) override { after(0, std::move(callback)); }
+  void when_ready(std::function<void()> callback) override {
+    // One more than there are futures, so that none is the last before all were asked.
+    const auto left = std::make_shared<std::atomic<std::size_t>>(futures_.size() + 1);
+    const auto one = [left, callback = std::move(callback)] {
+      if (left->fetch_sub(1) == 1) callback();
+    };
+    for (std::size_t i = 0; i < futures_.size(); ++i) {
+      futures_[i].then([self = this->shared_from_this(), i, one](Future<T> done) {
+        self->futures_[i] = std::move(done);
+        one();
+      });
+    }
+    one();
+  }
   std::vector<Future<T>>& futures() { return futures_; }
 
  private:
-  void after(std::size_t done, std::function<void()> callback) {
-    if (done == futures_.size()) return callback();
-    futures_[done].then([self = this->shared_from_this(), done, callback = std::move(callback)](Future<T> f) mutable {
-      self->futures_[done] = std::move(f);
-      self->after(done + 1, std::move(callback));
-    });
-  }
-
   std::vector<Future<T>> futures_;
 };
 

@@ -111,18 +111,22 @@ std::shared_ptr<Executable::Impl> impl_of(const Graph& graph, const Device& devi
   return impl;
 }
 
+// What `part` of compiling the graph of that name returns, or throws.
+template <class Part>
+auto while_compiling(const std::string& graph, const Part& part) {
+  const auto all = [&] { return in_host_memory("compile", part); };
+  if (graph.empty()) return all();
+  return in_context([&] { return "compiling graph " + in_quotes(graph); }, all);
+}
+
 // What `make` returns, or throws, of the executable and the tensors that it captured.
 template <class Make>
 auto compiled(const Graph& graph, const Device& device, const CompileOptions& options, const Make& make) {
-  const auto all = [&] {
-    return in_host_memory("compile", [&] {
-      std::vector<Tensor> captured;
-      std::shared_ptr<Executable::Impl> impl = impl_of(graph, device, options, captured);
-      return make(std::move(impl), std::move(captured));
-    });
-  };
-  if (graph.name().empty()) return all();
-  return in_context([&] { return "compiling graph " + in_quotes(graph.name()); }, all);
+  return while_compiling(graph.name(), [&] {
+    std::vector<Tensor> captured;
+    std::shared_ptr<Executable::Impl> impl = impl_of(graph, device, options, captured);
+    return make(std::move(impl), std::move(captured));
+  });
 }
 
 }  // namespace
@@ -145,10 +149,13 @@ Executable compile(const Graph& graph, const Device& device, const CompileOption
 Future<Executable> compile_async(const Graph& graph, const Device& device, const CompileOptions& options) {
   const gpu::AvoidWaiting no_wait;
   const gpu::ComesLater later;
-  return compiled(graph, device, options, [](auto impl, auto captured) {
-    return impl->async_ready().map([impl, captured] {
-      impl->log_compiled();
-      return Executable(impl, captured);
+  return compiled(graph, device, options, [name = graph.name()](auto impl, auto captured) {
+    return impl->async_ready().map_done([impl, captured, name](Future<void> done) {
+      return while_compiling(name, [&] {
+        done.get();
+        impl->log_compiled();
+        return Executable(impl, captured);
+      });
     });
   });
 }

@@ -1,5 +1,5 @@
-// All code that blocks. In a browser, where nothing may block, this file alone would differ: events are delivered after
-// the program returns to the browser.
+// All code that blocks, except that of programs in a browser that may wait for its adapters and devices, as tests do
+// (instance_web.cc, open_web.cc).
 #include "gpu/wait.h"
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// Who may wait. Nothing waits for a GPU unless its name says so, and all that does passes through Context::wait
-// (wait.cc), which names the place.
+// Who may wait. Nothing waits for a GPU unless its name says so, and what waits for work passes through
+// Context::wait (wait.cc), which names the place.
 #pragma once
 
 #include <span>

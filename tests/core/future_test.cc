@@ -136,5 +136,31 @@ TEST(FutureTest, AllOfThem) {
   EXPECT_THROW(when_all(std::move(nothing)).get(), OutOfMemory);
 }
 
+// Whatever their order, with the stack of a few calls.
+TEST(FutureTest, ManyAtOnce) {
+  constexpr int kMany = 200000;
+  const auto on = std::make_shared<Switch>();
+  std::vector<Future<int>> many;
+  for (int i = 0; i < kMany; ++i) many.push_back(i % 3 ? number(on, i) : Future<int>({}, [i] { return i; }));
+  long sum = 0;
+  when_all(std::move(many)).then([&](Future<std::vector<int>> done) {
+    for (const int v : done.get()) sum += v;
+  });
+  EXPECT_EQ(sum, 0);
+  on->turn_on();
+  EXPECT_EQ(sum, long{kMany} * (kMany - 1) / 2);
+}
+
+TEST(FutureTest, AFunctionThatReturnsNoResultIsAnError) {
+  const auto on = std::make_shared<Switch>();
+  bool called = false;
+  number(on, 1).and_then([](int) { return Future<int>(); }).then([&](Future<int> done) {
+    called = true;
+    EXPECT_THROW(done.get(), InvalidArgument);
+  });
+  on->turn_on();
+  EXPECT_TRUE(called);
+}
+
 }  // namespace
 }  // namespace weft::test
