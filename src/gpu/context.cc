@@ -39,7 +39,9 @@ bool Context::done(const Event& event) {
 // The instance's events belong to all devices, which other threads may be using. So a device that Weft opened processes
 // only its own.
 void Context::process_events() {
+  std::shared_ptr<Device::Impl> open;  // if it is the last handle, the device closes after the lock
   const std::lock_guard held(lock);
+  open = opened.lock();
   if (owned)
     device.Tick();
   else

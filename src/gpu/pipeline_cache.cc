@@ -225,6 +225,7 @@ void PipelineCache::make_now(Pipeline& p) {
   scope.check(doing(p));
   p.pipeline = std::move(made);
   p.compilation->module = nullptr;
+  p.compilation->finish();
 }
 
 void PipelineCache::finish(Pipeline& p) {

@@ -179,7 +179,11 @@ class Compiling final : public DeviceCompletion {
   Compiling(std::shared_ptr<Context> context, std::vector<std::shared_ptr<Pipeline>> pipelines)
       : DeviceCompletion(std::move(context)), pipelines_(std::move(pipelines)) {}
   bool settled() const override { return failed_ || std::ranges::all_of(pipelines_, is_compiled); }
-  const Event& event() const override { return *(*std::ranges::find_if_not(pipelines_, is_compiled))->compilation; }
+  const Event& event() const override {
+    const auto pending = std::ranges::find_if_not(pipelines_, is_compiled);
+    // Another thread may have finished the last one since.
+    return *(pending == pipelines_.end() ? pipelines_.back() : *pending)->compilation;
+  }
   void fail(std::exception_ptr) override { failed_ = true; }
   void look() override {
     for (const auto& p : pipelines_) {
@@ -193,7 +197,8 @@ class Compiling final : public DeviceCompletion {
   }
 
  private:
-  static bool is_compiled(const std::shared_ptr<Pipeline>& p) { return p->pipeline || p->compilation->is_done(); }
+  // Any thread may ask, without the device's lock.
+  static bool is_compiled(const std::shared_ptr<Pipeline>& p) { return p->compilation->is_done(); }
 
   std::vector<std::shared_ptr<Pipeline>> pipelines_;
   std::atomic<bool> failed_ = false;

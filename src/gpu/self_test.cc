@@ -1,8 +1,8 @@
 #include "gpu/self_test.h"
 
+#include <atomic>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "core/format.h"
 #include "gpu/device_impl.h"
@@ -47,86 +47,53 @@ bool take_verdict(Device::Impl& impl, const std::string& key, Future<bool> resul
   return impl.verdicts.at(key);
 }
 
-// Those that are there.
-std::vector<std::pair<std::string, Future<bool>>> take_ready(Device::Impl& impl) {
-  std::vector<std::pair<std::string, Future<bool>>> ready;
+// Takes the results that are there. True if no test is under way then. One lock covers the result and its verdict, so
+// that a test is under way for all threads until they all know what it said.
+bool take_verdicts(Device::Impl& impl) {
   const std::lock_guard held(impl.context->lock);
+  thread_local bool taking = false;
+  if (taking) return false;  // asking a test drives the device, which comes here again
+  taking = true;
+  const struct Taken {
+    ~Taken() { taking = false; }
+  } taken;
   std::erase_if(impl.tests, [&](auto& test) {
-    if (!test.second.valid() || !test.second.ready()) return false;
-    ready.emplace_back(test.first, std::move(test.second));
+    if (!test.second.ready()) return false;
+    try {
+      take_verdict(impl, test.first, std::move(test.second));
+    } catch (const DeviceLost&) {  // the next use of the device says so
+    }
     return true;
   });
-  return ready;
+  return impl.tests.empty();
 }
 
-// It keeps no handle of the device, which its callback would keep open.
-class Settled final : public Completion, public std::enable_shared_from_this<Settled> {
+// The tests stay with the device: whoever drives it takes their results, also while others wait for them. It keeps no
+// handle of the device, which its callback would keep open.
+class Settled final : public DeviceCompletion {
  public:
-  explicit Settled(std::weak_ptr<Device::Impl> device) : device_(std::move(device)) {}
-  bool ready() override {
-    const auto impl = device_.lock();
-    if (!impl) return true;
-    for (auto& [key, result] : take_ready(*impl)) keep(*impl, key, std::move(result));
-    const std::lock_guard held(impl->context->lock);
-    return impl->tests.empty();
+  explicit Settled(const std::shared_ptr<Context>& context) : DeviceCompletion(context), submitted_(context->mark()) {}
+  bool settled() const override { return settled_; }
+  const Event& event() const override { return *submitted_; }
+  void fail(std::exception_ptr) override { settled_ = true; }
+  void look() override {
+    if (settled_) return;
+    const std::shared_ptr<Device::Impl> device = context_->opened.lock();
+    if (!device || take_verdicts(*device)) settled_ = true;
   }
   void wait() override {
     while (!ready()) {
-      refuse_to_wait("self-tests");  // else a test that cannot be waited for would count as failed
-      const auto impl = device_.lock();
-      auto [key, result] = take_one(*impl);
-      if (result.valid()) {
-        keep(*impl, key, std::move(result));
-      } else {
-        impl->context->wait(*impl->context->mark(), "self-tests");
-        impl->context->process_events();
-        impl->context->deliver();
-      }
+      // Else a test that cannot be waited for would count as failed.
+      refuse_to_wait("self-tests");
+      // Tests may have been submitted since this was made.
+      context_->wait(*context_->mark(), "self-tests");
     }
-  }
-  void when_ready(std::function<void()> callback) override {
-    if (ready()) return callback();
-    const auto impl = device_.lock();
-    auto [key, result] = take_one(*impl);
-    const auto again = [self = shared_from_this(), callback] { self->when_ready(callback); };
-    if (!result.valid()) {
-      // Another such future has it.
-      const std::lock_guard held(impl->context->lock);
-      impl->after_tests.push_back(again);
-      return;
-    }
-    result.then([self = shared_from_this(), key, again](Future<bool> done) {
-      std::vector<std::function<void()>> others;
-      if (const auto impl = self->device_.lock()) {
-        self->keep(*impl, key, std::move(done));
-        const std::lock_guard held(impl->context->lock);
-        impl->tests.erase(key);
-        others.swap(impl->after_tests);
-      }
-      again();
-      for (const auto& other : others) other();
-    });
+    context_->deliver();
   }
 
  private:
-  // One that nobody waits for; its entry stays until it is kept.
-  static std::pair<std::string, Future<bool>> take_one(Device::Impl& impl) {
-    const std::lock_guard held(impl.context->lock);
-    for (auto& [key, result] : impl.tests) {
-      if (result.valid()) return {key, std::move(result)};
-    }
-    return {};
-  }
-  static void keep(Device::Impl& impl, const std::string& key, Future<bool> result) {
-    try {
-      take_verdict(impl, key, std::move(result));
-    } catch (const DeviceLost&) {  // the next use of the device says so
-    }
-    const std::lock_guard held(impl.context->lock);
-    impl.tests.erase(key);
-  }
-
-  std::weak_ptr<Device::Impl> device_;
+  std::shared_ptr<Event> submitted_;  // the tests that are under way
+  std::atomic<bool> settled_ = false;
 };
 
 }  // namespace
@@ -135,19 +102,21 @@ bool passes_self_test(const Device& device, std::string_view key, const std::fun
   Device::Impl& impl = device.impl();
   const std::string text(key);
   const auto known = [&]() -> std::optional<bool> {
-    const std::lock_guard held(impl.context->lock);
     const auto found = impl.verdicts.find(text);
     return found == impl.verdicts.end() ? std::nullopt : std::optional(found->second);
   };
-  if (const auto verdict = known()) return *verdict;
   bool runs = false;
   {
     const std::lock_guard held(impl.context->lock);
+    if (const auto verdict = known()) return *verdict;
     runs = impl.tests.contains(text);
   }
   if (runs) {
-    settle_self_tests(device);
-    if (may_wait()) self_tests_settled(device).wait();
+    if (may_wait())
+      self_tests_settled(device).wait();
+    else
+      settle_self_tests(device);
+    const std::lock_guard held(impl.context->lock);
     if (const auto verdict = known()) return *verdict;
   } else {
     const std::string name = name_of(key);
@@ -170,10 +139,11 @@ bool passes_self_test(const Device& device, std::string_view key, const std::fun
   return false;
 }
 
-bool settle_self_tests(const Device& device) { return Settled(device.impl().weak_from_this()).ready(); }
+bool settle_self_tests(const Device& device) { return take_verdicts(device.impl()); }
 
 Future<void> self_tests_settled(const Device& device) {
-  return Future<void>(std::make_shared<Settled>(device.impl().weak_from_this()), [] {});
+  if (settle_self_tests(device)) return Future<void>({}, [] {});
+  return Future<void>(std::make_shared<Settled>(device.impl().context), [] {});
 }
 
 Undecided::Undecided(const Context& context) : passed_(context.passed_tests), missing_(missing_verdicts) {}
