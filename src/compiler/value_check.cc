@@ -28,25 +28,41 @@ bool ValueCheck::failed() const {
   return failure_.has_value();
 }
 
+void ValueCheck::start() const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!info_ || asked_.valid()) return;
+  }
+  Future<void> answer = async_require();
+  const std::lock_guard lock(mutex_);
+  asked_ = std::move(answer);
+}
+
 bool ValueCheck::ask() const {
+  start();
   Future<void> answer;
   {
     const std::lock_guard lock(mutex_);
     if (!info_) return true;
-    if (asked_.valid() && !asked_.ready()) return false;
+    if (!asked_.valid() || !asked_.ready()) return false;
     answer = std::move(asked_);
-  }
-  if (!answer.valid()) {
-    answer = async_require();
-    const std::lock_guard lock(mutex_);
-    asked_ = std::move(answer);
-    return false;
   }
   try {
     answer.get();
   } catch (const Error&) {  // a read of the values throws it
   }
   return true;
+}
+
+void ValueCheck::require() const {
+  start();
+  Future<void> answer;
+  {
+    const std::lock_guard lock(mutex_);
+    answer = std::move(asked_);
+  }
+  if (!answer.valid()) answer = async_require();  // it has been made, or another thread waits too
+  answer.get();
 }
 
 void ValueCheck::take(std::span<const std::byte> bytes) const {
@@ -83,13 +99,13 @@ void add_checks(ValueChecks& checks, const ValueChecks& more) {
     if (!check->passed() && std::ranges::find(checks, check) == checks.end()) checks.push_back(check);
   }
   if (checks.size() <= kMostChecks) return;
-  // They are answered in their order.
-  bool answered = true;
-  for (const auto& check : checks) answered = check->ask() && answered;
+  // They are answered in their order: behind one that is not, the device need not be asked for answers.
+  const auto open = std::ranges::find_if_not(checks, [](const auto& check) { return check->ask(); });
+  std::for_each(open, checks.end(), [](const auto& check) { check->start(); });
   if (checks.size() > 2 * kMostChecks && gpu::may_wait()) {
     for (const auto& check : checks) {
       try {
-        check->async_require().get();
+        check->require();
       } catch (const LinAlgError&) {  // it is thrown by the read, for which the check stays
       }
     }

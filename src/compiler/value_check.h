@@ -22,8 +22,12 @@ class ValueCheck {
   // True if it has been made, and all is well; what was found otherwise.
   bool passed() const;
   bool failed() const;
-  // Asks the device once, and is made if the answer is there: then it returns true. Does not wait.
+  // Asks the device, once. Does not look for the answer.
+  void start() const;
+  // The same, and is made if the answer is there: then it returns true. Does not wait.
   bool ask() const;
+  // Waits for the answer, the one that was asked for if there is one. Throws LinAlgError or DeviceLost.
+  void require() const;
   // Makes it, once: asks the device now, and throws LinAlgError or DeviceLost when the answer is taken. It must outlive
   // the future.
   Future<void> async_require() const;

@@ -31,10 +31,9 @@ struct Device::Impl : std::enable_shared_from_this<Device::Impl> {
   AdapterInfo adapter;
   std::string reason;
   bool debug_labels = false;
-  DiskCache* cache = nullptr;  // of compiled shaders and verdicts; null: none
-  std::unordered_map<std::string, bool> verdicts;  // of self-tests
-  std::unordered_map<std::string, Future<bool>> tests;  // under way; one that is waited for by a callback is not valid
-  std::vector<std::function<void()>> after_tests;       // what waits for the result of such a one
+  DiskCache* cache = nullptr;                           // of compiled shaders and verdicts; null: none
+  std::unordered_map<std::string, bool> verdicts;       // of self-tests
+  std::unordered_map<std::string, Future<bool>> tests;  // under way; each is there until its verdict is
   std::shared_ptr<BufferPool> pool;
   std::shared_ptr<StagingPool> staging;
   Buffer sync_flags;  // gpu/sync_flags.h
@@ -46,8 +45,8 @@ struct Device::Impl : std::enable_shared_from_this<Device::Impl> {
   std::uint64_t ring_from = 1 << 20;
   FlushPolicy flush;
   std::shared_ptr<DispatchTimer> timer;  // while the device is profiled
-  std::shared_ptr<void> plans;  // of kernel calls (kernels/plan_cache.h)
-  std::mutex planning;  // of `plans`
+  std::shared_ptr<void> plans;           // of kernel calls (kernels/plan_cache.h)
+  std::mutex planning;                   // of `plans`
 };
 
 KernelRun run_of(const Dispatch& dispatch, std::string_view step, std::uint64_t live_bytes);
