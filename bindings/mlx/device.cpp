@@ -80,14 +80,14 @@ std::shared_ptr<Marker> Recorder::submit() {
     pending_.push_back(end);
     empty_ = true;
     ++batch_;
-    submitted_ = Clock::now();
+    last_submit_ = Clock::now();
   }
   return end;
 }
 
 std::shared_ptr<Marker> Recorder::submit_soon() {
   const auto held = lock();
-  if (empty_ || exits_ || Clock::now() - submitted_ >= kInterval) return submit();
+  if (empty_ || exits_ || Clock::now() - last_submit_ >= kInterval) return submit();
   if (!watched_) {
     watched_ = true;
     wake_.notify_one();
@@ -104,7 +104,7 @@ void Recorder::submit_what_is_left() {
       held.unlock();
       std::this_thread::sleep_for(kInterval);
       held.lock();
-      if (!empty_ && Clock::now() - submitted_ >= kInterval) submit();
+      if (!empty_ && Clock::now() - last_submit_ >= kInterval) submit();
     }
     if (exits_) return;
     watched_ = false;

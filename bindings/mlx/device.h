@@ -115,7 +115,7 @@ class Recorder {
   std::atomic<std::uint64_t> batch_ = 1;
   bool empty_ = true;
   std::shared_ptr<Marker> last_;  // of all that is recorded; null: nobody has asked for it
-  Clock::time_point submitted_ = {};
+  Clock::time_point last_submit_ = {};
   std::deque<std::shared_ptr<Marker>> pending_;
   bool watched_ = false;  // the thread will look at what is recorded
   bool exits_ = false;

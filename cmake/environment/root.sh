@@ -294,10 +294,20 @@ set_environment_settings() {
     VK_LOADER_LAYERS_DISABLE="${VK_LOADER_LAYERS_DISABLE:-~implicit~}")
 }
 
-# enter_environment: makes the root if it is needed and absent, and sets environment and prefix.
-enter_environment() {
+# enter_root_of LIST PREFIX WHAT SIZE [SETTING...]: enters the root of a package list, which is made if it is absent.
+enter_root_of() {
   local root
   local -a names
+  root=$(root_directory "$1" "$2")
+  if [[ ! -e $root/.complete ]]; then
+    mapfile -t names < <(packages "$1")
+    make_root "$root" "$3" "$4" "${names[@]}"
+  fi
+  enter_root "$root" "${@:5}"
+}
+
+# enter_environment: makes the root if it is needed and absent, and sets environment and prefix.
+enter_environment() {
   set_environment_settings
   if host_is_complete; then
     environment=host
@@ -305,19 +315,12 @@ enter_environment() {
     return
   fi
 
-  root=$(root_directory)
-  if [[ ! -e $root/.complete ]]; then
-    mapfile -t names < <(packages)
-    make_root "$root" 'the environment' '1.6 GB' "${names[@]}"
-  fi
-  enter_root "$root" "${environment_settings[@]}"
+  enter_root_of packages.txt '' 'the environment' '1.6 GB' "${environment_settings[@]}"
 }
 
 # enter_docs_environment: the same for what makes the site, which needs little of the environment, and a package that
 # nothing else needs: the host if it has MkDocs and its theme, else a root of its own.
 enter_docs_environment() {
-  local root
-  local -a names
   if [[ ${WEFT_ENVIRONMENT:-auto} != root ]] && python3 -c 'import mkdocs, material' 2>/dev/null; then
     environment=host
     prefix=(env)
@@ -325,12 +328,7 @@ enter_docs_environment() {
   fi
   [[ ${WEFT_ENVIRONMENT:-auto} != host ]] ||
     fail "this host lacks MkDocs and its theme Material. Run once: apt-get install $(packages docs-packages.txt | paste -sd ' ')"
-  root=$(root_directory docs-packages.txt docs-)
-  if [[ ! -e $root/.complete ]]; then
-    mapfile -t names < <(packages docs-packages.txt)
-    make_root "$root" 'the environment of the site' '250 MB' "${names[@]}"
-  fi
-  enter_root "$root"
+  enter_root_of docs-packages.txt docs- 'the environment of the site' '250 MB'
 }
 
 # report_versions: prints the libraries whose versions differ from those that Weft was tested with, a line for each.

@@ -7,8 +7,6 @@ readonly web_modules=$web_build/modules # the npm packages of web-modules.txt
 
 # enter_web_environment: the environment of the web: the host if it has Emscripten, else a root of its own.
 enter_web_environment() {
-  local root
-  local -a names
   set_environment_settings
   # Emscripten compiles its own libraries once, where the user may write, and calls ccache itself.
   environment_settings+=(EM_CACHE="${EM_CACHE:-$cache/emscripten}" EM_COMPILER_WRAPPER="${EM_COMPILER_WRAPPER-ccache}")
@@ -19,12 +17,7 @@ enter_web_environment() {
   fi
   [[ ${WEFT_ENVIRONMENT:-auto} != host ]] ||
     fail "this host lacks packages that ./dev web needs. Run once: apt-get install $(packages web-packages.txt | paste -sd ' ')"
-  root=$(root_directory web-packages.txt web-)
-  if [[ ! -e $root/.complete ]]; then
-    mapfile -t names < <(packages web-packages.txt)
-    make_root "$root" 'the environment of ./dev web' '2.5 GB' "${names[@]}"
-  fi
-  enter_root "$root" "${environment_settings[@]}"
+  enter_root_of web-packages.txt web- 'the environment of ./dev web' '2.5 GB' "${environment_settings[@]}"
 }
 
 # build_web [TARGET...]: builds them in build/web.

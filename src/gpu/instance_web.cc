@@ -1,5 +1,8 @@
 // The browser's WebGPU (bindings/web). It gives adapters and devices later; here that is waited for, which only test
 // programs can.
+#include <algorithm>
+#include <span>
+
 #include "core/format.h"
 #include "gpu/context.h"
 #include "gpu/instance.h"
@@ -34,12 +37,14 @@ wgpu::Instance process_instance() {
 }
 
 bool can_wait() {
-  wgpu::SupportedInstanceFeatures features;
-  wgpu::GetInstanceFeatures(&features);
-  for (std::size_t i = 0; i < features.featureCount; ++i) {
-    if (features.features[i] == wgpu::InstanceFeatureName::TimedWaitAny) return true;
-  }
-  return false;
+  // Asked at every call that might wait.
+  static const bool can = [] {
+    wgpu::SupportedInstanceFeatures features;
+    wgpu::GetInstanceFeatures(&features);
+    const std::span<const wgpu::InstanceFeatureName> all(features.features, features.featureCount);
+    return std::ranges::find(all, wgpu::InstanceFeatureName::TimedWaitAny) != all.end();
+  }();
+  return can;
 }
 
 std::string_view feature_name(wgpu::FeatureName feature) {

@@ -2,6 +2,8 @@
 #include "gpu/wait.h"
 
 #include <array>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "gpu/device_impl.h"
@@ -12,6 +14,14 @@
 
 namespace weft::test {
 namespace {
+
+// A kernel that does not fit its bindings, which WebGPU refuses.
+gpu::Dispatch refused_dispatch(std::span<const gpu::Binding> reads) {
+  constexpr const char* kText =
+      "@group(0) @binding(1) var<storage, read_write> x: array<u32>;\n"
+      "@compute @workgroup_size(1) fn main() { x[0] = 1; }";
+  return {.key = "test.bad", .make_wgsl = [] { return std::string(kText); }, .bindings = reads, .label = "bad"};
+}
 
 class NoWaitingTest : public testing::TestWithParam<std::string> {
  protected:
@@ -73,15 +83,7 @@ TEST_P(NoWaitingTest, BuffersKernelsAndReads) {
 TEST_P(NoWaitingTest, KernelsThatAreRefused) {
   const Buffer b = device.allocate(16);
   const gpu::Binding reads[] = {{b, 0, 16, gpu::Access::read}};
-  const gpu::Dispatch bad{.key = "test.bad",
-                          .make_wgsl =
-                              [] {
-                                return std::string(
-                                    "@group(0) @binding(1) var<storage, read_write> x: array<u32>;\n"
-                                    "@compute @workgroup_size(1) fn main() { x[0] = 1; }");
-                              },
-                          .bindings = reads,
-                          .label = "bad"};
+  const gpu::Dispatch bad = refused_dispatch(reads);
   const gpu::NoWaiting guard;
   gpu::Encoder encoder(device);
   for (int again = 0; again < 2; ++again) EXPECT_THROW(encoder.dispatch(bad), ValidationError);
@@ -193,15 +195,7 @@ TEST_P(LateErrorsTest, WhatWasSubmittedBeforeItIsKnownFails) {
 TEST_P(LateErrorsTest, OfKernels) {
   const Buffer b = device.allocate(16);
   const gpu::Binding reads[] = {{b, 0, 16, gpu::Access::read}};
-  const gpu::Dispatch bad{.key = "test.bad",
-                          .make_wgsl =
-                              [] {
-                                return std::string(
-                                    "@group(0) @binding(1) var<storage, read_write> x: array<u32>;\n"
-                                    "@compute @workgroup_size(1) fn main() { x[0] = 1; }");
-                              },
-                          .bindings = reads,
-                          .label = "bad"};
+  const gpu::Dispatch bad = refused_dispatch(reads);
   {
     const gpu::NoWaiting guard;
     gpu::Recording recording(device);

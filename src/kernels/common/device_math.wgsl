@@ -22,7 +22,7 @@ fn clamp_f32(x: f32, low: f32, high: f32) -> f32 {
 }
 
 // Negative numbers give NaN; 0 and infinity, for which the correction is undefined, give themselves. The root is not
-// taken as x · inverseSqrt(x), whose square compilers take for x · x / x, so that nothing is left to correct.
+// taken as x · inverseSqrt(x), because NVIDIA's compiler simplifies the square of that to x, and the correction to 0.
 fn sqrt_f32(x: f32) -> f32 {
   let s = sqrt(x);
   let b = bitcast<u32>(x);
