@@ -28,6 +28,8 @@ int gpu_has_feature(int object, const char* name, int bytes);
 char* gpu_info_text(int adapter, const char* name, int bytes);
 double gpu_info_number(int adapter, const char* name, int bytes);
 void gpu_request_device(int future, int adapter, const char* descriptor, int bytes);
+int gpu_device_adapter(int device);
+void gpu_watch(int device);
 void gpu_device_destroy(int device);
 int gpu_device_queue(int device);
 void gpu_push_error_scope(int device, int filter);
@@ -45,6 +47,8 @@ int gpu_create_pipeline_layout(int device, int group, const char* label, int byt
 int gpu_create_bind_group(int device, int layout, const double* entries, int count, const char* label, int bytes);
 void gpu_create_compute_pipeline(int future, int device, int layout, int module, const char* entry, int entry_bytes,
                                  const char* label, int bytes);
+int gpu_create_compute_pipeline_now(int device, int layout, int module, const char* entry, int entry_bytes,
+                                    const char* label, int bytes);
 int gpu_create_query_set(int device, int count, const char* label, int bytes);
 int gpu_create_command_encoder(int device, const char* label, int bytes);
 int gpu_begin_pass(int encoder, int queries, int begin, int end, const char* label, int bytes);
@@ -117,6 +121,7 @@ struct WGPUBufferImpl : Object {
   // The program's copy of the bytes that are mapped: made when they are asked for.
   std::vector<std::byte> bytes;
   std::uint64_t mapped = 0;
+  std::uint64_t maps = 0;  // how many were asked for: an unmapped buffer's answer is not that of the next map
 };
 
 namespace {
@@ -321,6 +326,14 @@ EMSCRIPTEN_KEEPALIVE void gpu_uncaptured(int id, int type, const char* message) 
                             device->on_error.userdata2);
 }
 
+// A device of the page's own, by the number of the object: it is the page's, and is not destroyed here.
+WGPUDevice gpu_adopt_device(int id) {
+  const WGPUDevice device = make_device(id, new WGPUAdapterImpl{{gpu_device_adapter(id)}, true});
+  devices().emplace(id, device);
+  gpu_watch(id);
+  return device;
+}
+
 // ---- References
 #define WEFT_REFERENCES(Type)                                          \
   void wgpu##Type##AddRef(WGPU##Type object) { ++object->references; } \
@@ -519,10 +532,17 @@ WGPUFuture wgpuDevicePopErrorScope(WGPUDevice device, WGPUPopErrorScopeCallbackI
 
 // ---- Buffers
 WGPUBuffer wgpuDeviceCreateBuffer(WGPUDevice device, const WGPUBufferDescriptor* d) {
-  return new WGPUBufferImpl{{gpu_create_buffer(device->id, static_cast<double>(d->size), static_cast<int>(d->usage),
-                                               d->mappedAtCreation, WEFT_TEXT(d->label))},
-                            d->size,
-                            d->usage};
+  auto* buffer =
+      new WGPUBufferImpl{{gpu_create_buffer(device->id, static_cast<double>(d->size), static_cast<int>(d->usage),
+                                            d->mappedAtCreation, WEFT_TEXT(d->label))},
+                         d->size,
+                         d->usage};
+  if (d->mappedAtCreation) {
+    buffer->state = WGPUBufferMapState_Mapped;
+    buffer->mode = WGPUMapMode_Write;
+    buffer->mapped = d->size;
+  }
+  return buffer;
 }
 void wgpuBufferDestroy(WGPUBuffer buffer) { gpu_destroy_buffer(buffer->id); }
 std::uint64_t wgpuBufferGetSize(WGPUBuffer buffer) { return buffer->size; }
@@ -536,8 +556,8 @@ WGPUFuture wgpuBufferMapAsync(WGPUBuffer buffer, WGPUMapMode mode, std::size_t o
   buffer->offset = offset;
   buffer->mapped = size == WGPU_WHOLE_MAP_SIZE ? buffer->size - offset : size;
   wgpuBufferAddRef(buffer);
-  const int future = new_future(info.mode, [=](int status, int, WGPUStringView message) {
-    if (buffer->state == WGPUBufferMapState_Pending) {
+  const int future = new_future(info.mode, [=, map = ++buffer->maps](int status, int, WGPUStringView message) {
+    if (buffer->state == WGPUBufferMapState_Pending && buffer->maps == map) {
       buffer->state = status == WGPUMapAsyncStatus_Success ? WGPUBufferMapState_Mapped : WGPUBufferMapState_Unmapped;
     }
     wgpuBufferRelease(buffer);
@@ -639,6 +659,13 @@ WGPUFuture wgpuDeviceCreateComputePipelineAsync(WGPUDevice device, const WGPUCom
   gpu_create_compute_pipeline(future, device->id, d->layout->id, d->compute.module->id,
                               WEFT_TEXT(d->compute.entryPoint), WEFT_TEXT(d->label));
   return {static_cast<std::uint64_t>(future)};
+}
+
+// Made at once, that is, before it is compiled: errors come to the scope, later.
+WGPUComputePipeline wgpuDeviceCreateComputePipeline(WGPUDevice device, const WGPUComputePipelineDescriptor* d) {
+  return new WGPUComputePipelineImpl{
+      {gpu_create_compute_pipeline_now(device->id, d->layout->id, d->compute.module->id,
+                                       WEFT_TEXT(d->compute.entryPoint), WEFT_TEXT(d->label))}};
 }
 
 WGPUQuerySet wgpuDeviceCreateQuerySet(WGPUDevice device, const WGPUQuerySetDescriptor* d) {

@@ -59,15 +59,19 @@ enter_mlx_environment() {
   enter_root "$root" "${environment_settings[@]}"
 }
 
-# build_mlx [TARGET...]: builds MLX with Weft as its GPU, against an installation of this build's libraries.
+# build_mlx [TARGET...]: builds MLX with Weft as its GPU, against an installation of this build's libraries; in the
+# preset "thread" it has the thread sanitizer too.
 build_mlx() {
+  local -a flags=()
   fetch_mlx
   build_all weft_cli
-  "${prefix[@]}" cmake --install "$build" --prefix "$mlx_build/weft" >/dev/null
+  "${prefix[@]}" cmake --install "$build" --prefix "$mlx_build/$preset/weft" >/dev/null
   enter_mlx_environment
   if [[ ! -e $mlx_build/$preset/build.ninja ]]; then
-    "${prefix[@]}" cmake -G Ninja -S "$mlx_source" -B "$mlx_build/$preset" -DCMAKE_BUILD_TYPE=Release \
-      -DCMAKE_PROJECT_mlx_INCLUDE="$project/bindings/mlx/inject.cmake" -DCMAKE_PREFIX_PATH="$mlx_build/weft" >&2 ||
+    [[ $preset != thread ]] || flags=(-DCMAKE_CXX_FLAGS='-fsanitize=thread -g1')
+    "${prefix[@]}" cmake -G Ninja -S "$mlx_source" -B "$mlx_build/$preset" -DCMAKE_BUILD_TYPE=Release "${flags[@]}" \
+      -DCMAKE_PROJECT_mlx_INCLUDE="$project/bindings/mlx/inject.cmake" \
+      -DCMAKE_PREFIX_PATH="$mlx_build/$preset/weft" >&2 ||
       fail "CMake could not configure MLX; what it said is above"
   fi
   "${prefix[@]}" ninja -C "$mlx_build/$preset" "$@" 2>&1 | show_progress ||

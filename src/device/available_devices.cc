@@ -9,7 +9,8 @@ namespace weft {
 namespace {
 
 std::optional<std::uint64_t> memory_of(const gpu::FoundAdapter& found) {
-  const wgpu::Adapter adapter = found.request(false);
+  if (!gpu::can_wait()) return std::nullopt;  // a browser, which does not tell it
+  const wgpu::Adapter adapter = found.request(false).get();
   if (!adapter || !adapter.HasFeature(wgpu::FeatureName::AdapterPropertiesMemoryHeaps)) return std::nullopt;
   wgpu::AdapterPropertiesMemoryHeaps heaps;
   wgpu::AdapterInfo info;

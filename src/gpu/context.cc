@@ -113,6 +113,32 @@ void Context::deliver() {
   }
 }
 
+namespace {
+
+// Contexts that listen. A browser has one thread.
+std::vector<std::weak_ptr<Context>>& listening() {
+  static auto& all = *new std::vector<std::weak_ptr<Context>>;
+  return all;
+}
+
+}  // namespace
+
+void Context::listen() {
+  std::erase_if(listening(), [](const auto& weak) { return weak.expired(); });
+  listening().push_back(weak_from_this());
+}
+
+void callback_came() {
+  if (!callbacks_come_alone()) return;
+  const std::vector<std::weak_ptr<Context>> all = listening();  // a callback may open a device
+  for (const auto& weak : all) {
+    const auto context = weak.lock();
+    if (!context) continue;
+    if (context->lost()) context->notify_lost();
+    context->deliver();
+  }
+}
+
 void Context::fail_pending(const std::exception_ptr& why) {
   std::vector<std::shared_ptr<DeviceCompletion>> pending;
   {
@@ -275,6 +301,7 @@ std::optional<Failure> ErrorScope::take(std::string what, std::function<void()> 
           }
           a.context->set_late(std::move(failure), a.known);
           if (a.later) a.later();
+          callback_came();
         },
         new std::shared_ptr(answers));
   }

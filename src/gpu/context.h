@@ -10,12 +10,17 @@
 
 #include "core/format.h"
 #include "gpu/device_lock.h"
+#include "gpu/instance.h"
 #include "weft/future.h"
 #include "weft/gpu.h"
 
 namespace weft::gpu {
 
 class Context;
+
+// Called when WebGPU has called back. Where that comes without anybody driving a device (callbacks_come_alone) the
+// callbacks of futures are called then; elsewhere it does nothing.
+void callback_came();
 
 // What Dawn reported, not yet turned into an exception.
 struct Failure {
@@ -36,6 +41,7 @@ struct Event {
   void finish(std::exception_ptr why = nullptr) {
     error = std::move(why);
     done.store(true, std::memory_order_release);
+    callback_came();
   }
   bool is_done() const { return done.load(std::memory_order_acquire); }
 };
@@ -87,7 +93,7 @@ class Context : public std::enable_shared_from_this<Context> {
 
   // Of callbacks that come whenever the device is driven; a caller's device is driven by the caller's instance.
   wgpu::CallbackMode callbacks() const {
-    return owned ? wgpu::CallbackMode::AllowSpontaneous : wgpu::CallbackMode::AllowProcessEvents;
+    return owned || callbacks_come_alone() ? wgpu::CallbackMode::AllowSpontaneous : wgpu::CallbackMode::AllowProcessEvents;
   }
 
   // ---- gpu/wait.cc, which has all code that blocks
@@ -111,6 +117,8 @@ class Context : public std::enable_shared_from_this<Context> {
   // false once the device is closed.
   bool add_callback(std::shared_ptr<DeviceCompletion> completion, std::function<void()> callback);
   void deliver();
+  // callback_came() is for it, too.
+  void listen();
   void fail_pending(const std::exception_ptr& why);
 
   // Throws DeviceLost, or an error that Dawn reported outside any scope since the last call.

@@ -4,6 +4,7 @@
 #include "core/format.h"
 #include "gpu/choose.h"
 #include "gpu/device_impl.h"
+#include "gpu/instance.h"
 #include "gpu/open.h"
 #include "gpu/upload.h"
 #include "gpu/wait.h"
@@ -45,21 +46,32 @@ Device::Impl::~Impl() {
 }
 
 Device::Device(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {
-  const std::lock_guard held(impl_->context->lock);
-  impl_->context->opened = impl_;
+  {
+    const std::lock_guard held(impl_->context->lock);
+    impl_->context->opened = impl_;
+  }
+  if (callbacks_come_alone()) impl_->context->listen();
 }
 
-Device Device::open(const DeviceOptions& options) {
+namespace {
+
+Future<std::shared_ptr<Device::Impl>> open_chosen(const DeviceOptions& options) {
   const Choice choice = choose(options.adapter);
   log_mark("an adapter is chosen");
-  return Device(open_adapter(*choice.adapter, choice.reason, options));
+  return open_adapter(*choice.adapter, choice.reason, options);
 }
 
+}  // namespace
+
+Device Device::open(const DeviceOptions& options) { return Device(open_chosen(options).get()); }
+
 Future<Device> Device::open_async(const DeviceOptions& options) {
-  return weft::future_of([&] {
-    const AvoidWaiting no_wait;
-    return open(options);
-  });
+  return look_for_adapters()
+      .and_then([options] {
+        const AvoidWaiting no_wait;
+        return open_chosen(options);
+      })
+      .map([](std::shared_ptr<Impl> impl) { return Device(std::move(impl)); });
 }
 
 Device Device::adopt(wgpu::Device device, bool timed_wait) {

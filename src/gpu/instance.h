@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/future.h"
 #include "weft/gpu.h"
 
 namespace weft::gpu {
@@ -18,13 +19,17 @@ struct FoundAdapter {
   int core = -1, compatibility = -1;
 
   // At compatibility level if asked for and available. Null if the adapter is gone.
-  wgpu::Adapter request(bool at_compatibility_level) const;
+  Future<wgpu::Adapter> request(bool at_compatibility_level) const;
 };
 
 wgpu::Instance process_instance();
 // Whether a thread may wait for what that instance does. On the web only test programs may, by JSPI.
 bool can_wait();
+// Whether WebGPU's callbacks come without anybody driving a device: in a browser, whose loop of events calls them.
+bool callbacks_come_alone();
 
+// After it the functions below need not wait: a browser tells its adapters later.
+Future<void> look_for_adapters();
 // Best first; looked up once in the process. `info.index` is the position.
 const std::vector<FoundAdapter>& found_adapters();
 

@@ -1,9 +1,9 @@
-// The browser's WebGPU (bindings/web). It gives adapters and devices later; here that is waited for, which only test
-// programs can.
+// The browser's WebGPU (bindings/web), which gives adapters and devices later.
 #include <algorithm>
 #include <span>
 
 #include "core/format.h"
+#include "gpu/answer_web.h"
 #include "gpu/context.h"
 #include "gpu/instance.h"
 #include "weft/error.h"
@@ -13,20 +13,23 @@ namespace weft::gpu {
 namespace {
 
 // Null if there is none.
-wgpu::Adapter request_adapter(wgpu::FeatureLevel level) {
-  if (!can_wait()) return nullptr;
+Future<wgpu::Adapter> request_adapter(wgpu::FeatureLevel level) {
   wgpu::RequestAdapterOptions options;
   options.featureLevel = level;
   options.powerPreference = wgpu::PowerPreference::HighPerformance;
-  wgpu::Adapter found;
-  const wgpu::Future future = process_instance().RequestAdapter(
-      &options, wgpu::CallbackMode::WaitAnyOnly,
-      [](wgpu::RequestAdapterStatus, wgpu::Adapter adapter, wgpu::StringView, wgpu::Adapter* out) {
-        *out = std::move(adapter);
-      },
-      &found);
-  process_instance().WaitAny(future, UINT64_MAX);
-  return found;
+  const auto answer = std::make_shared<Answer<wgpu::Adapter>>();
+  answer->future = process_instance().RequestAdapter(
+      &options, wgpu::CallbackMode::AllowSpontaneous,
+      [](wgpu::RequestAdapterStatus, wgpu::Adapter adapter, wgpu::StringView,
+         std::shared_ptr<Answer<wgpu::Adapter>>* held) { from_callback(held)->come(std::move(adapter)); },
+      held_by_callback(answer));
+  return future_of(answer);
+}
+
+// A browser offers one adapter.
+std::vector<FoundAdapter>& known_adapters() {
+  static auto& known = *new std::vector<FoundAdapter>;
+  return known;
 }
 
 }  // namespace
@@ -62,23 +65,31 @@ std::string_view feature_name(wgpu::FeatureName feature) {
   }
 }
 
-wgpu::Adapter FoundAdapter::request(bool at_compatibility_level) const {
+bool callbacks_come_alone() { return true; }
+
+Future<wgpu::Adapter> FoundAdapter::request(bool at_compatibility_level) const {
   return request_adapter(at_compatibility_level ? wgpu::FeatureLevel::Compatibility : wgpu::FeatureLevel::Core);
 }
 
-// A browser offers one adapter. It may lack WebGPU's core level.
+// A browser that has none now may have one later, when its GPU is back.
+Future<void> look_for_adapters() {
+  if (!known_adapters().empty()) return Future<void>({}, [] {});
+  return request_adapter(wgpu::FeatureLevel::Core)
+      .and_then([](wgpu::Adapter core) {
+        // It may lack WebGPU's core level.
+        return core ? Future<wgpu::Adapter>({}, [core] { return core; })
+                    : request_adapter(wgpu::FeatureLevel::Compatibility);
+      })
+      .map([](const wgpu::Adapter& adapter) {
+        if (adapter && known_adapters().empty()) {
+          known_adapters().push_back({describe(adapter), wgpu::BackendType::WebGPU});
+        }
+      });
+}
+
 const std::vector<FoundAdapter>& found_adapters() {
-  static const auto& found = *[] {
-    auto* all = new std::vector<FoundAdapter>;
-    for (const auto level : {wgpu::FeatureLevel::Core, wgpu::FeatureLevel::Compatibility}) {
-      const wgpu::Adapter adapter = request_adapter(level);
-      if (!adapter) continue;
-      all->push_back({describe(adapter), wgpu::BackendType::WebGPU});
-      break;
-    }
-    return all;
-  }();
-  return found;
+  if (known_adapters().empty() && can_wait()) look_for_adapters().get();
+  return known_adapters();
 }
 
 const FoundAdapter* best_hardware() {

@@ -69,6 +69,7 @@ std::vector<wgpu::FeatureName> wanted_features(const wgpu::Adapter& adapter, con
 void on_lost(const wgpu::Device&, wgpu::DeviceLostReason reason, wgpu::StringView message, Context* context) {
   if (reason == wgpu::DeviceLostReason::CallbackCancelled) return;
   context->set_lost(to_string(message));
+  callback_came();
 }
 
 void on_error(const wgpu::Device&, wgpu::ErrorType type, wgpu::StringView message, Context* context) {
@@ -83,54 +84,58 @@ void complete(Context& context, const AdapterInfo& adapter) {
 
 }  // namespace
 
-std::shared_ptr<Device::Impl> open_adapter(const FoundAdapter& found, std::string reason,
-                                           const DeviceOptions& options) {
+Future<std::shared_ptr<Device::Impl>> open_adapter(const FoundAdapter& found, const std::string& reason,
+                                                   const DeviceOptions& options) {
   // At least one aligned range, so that anything can be bound at all.
   if (options.binding_limit && *options.binding_limit < kLeastBinding) {
     const FlagInfo& flag = info(Flag::binding_limit);
     throw InvalidArgument("the binding limit ({}, --{}, DeviceOptions::binding_limit) is {} bytes, expected {} or more",
                           flag.environment, flag.name, *options.binding_limit, kLeastBinding);
   }
-  const wgpu::Adapter adapter = found.request(options.minimum);
-  if (!adapter) throw NoDevice("{} is gone", found.info.name);
-  DiskCache* const cache = disk_cache_of(found.info, options.cache_dir);
-  const std::vector<wgpu::FeatureName> features = wanted_features(adapter, options);
-  wgpu::Limits limits;
-  adapter.GetLimits(&limits);
-  limits.nextInChain = nullptr;
   auto context = std::make_shared<Context>();
   context->owned = true;
   context->timed_wait = can_wait();
   context->validation = options.validation;
-  wgpu::DeviceDescriptor descriptor;
-  descriptor.label = "weft";
-  descriptor.requiredFeatures = features.data();
-  descriptor.requiredFeatureCount = features.size();
-  if (!options.minimum) descriptor.requiredLimits = &limits;
-  descriptor.SetDeviceLostCallback(wgpu::CallbackMode::AllowSpontaneous, on_lost, context.get());
-  descriptor.SetUncapturedErrorCallback(on_error, context.get());
-
   context->instance = process_instance();
-  context->device = create_device(adapter, descriptor, found.info, options, cache);
-  if (!context->device) {
-    throw NoDevice("{} ({}) could not be opened: {}", found.info.name, found.info.backend,
-                   context->failure_text("the driver refused a device"));
-  }
-  complete(*context, found.info);
-  context->capabilities.minimum = options.minimum;
-  context->capabilities.packed_dot &= !options.minimum;
-  if (options.binding_limit) {
-    std::uint64_t& most = context->capabilities.max_binding;
-    most = std::min(most, *options.binding_limit / 4 * 4);
-  }
-  if (options.dispatch_limit) {
-    context->capabilities.max_dispatch_work = std::max(1.0, static_cast<double>(*options.dispatch_limit));
-  }
-  log(LogLevel::info, "device: {}", reason);
-  auto impl = std::make_shared<Device::Impl>(std::move(context), found.info, std::move(reason), options.memory_limit);
-  impl->debug_labels = options.debug_labels;
-  impl->cache = cache;
-  return impl;
+  DiskCache* const cache = disk_cache_of(found.info, options.cache_dir);
+  const AdapterInfo adapter_info = found.info;
+  auto made = found.request(options.minimum).and_then([=](const wgpu::Adapter& adapter) {
+    if (!adapter) throw NoDevice("{} is gone", adapter_info.name);
+    const std::vector<wgpu::FeatureName> features = wanted_features(adapter, options);
+    wgpu::Limits limits;
+    adapter.GetLimits(&limits);
+    limits.nextInChain = nullptr;
+    wgpu::DeviceDescriptor descriptor;
+    descriptor.label = "weft";
+    descriptor.requiredFeatures = features.data();
+    descriptor.requiredFeatureCount = features.size();
+    if (!options.minimum) descriptor.requiredLimits = &limits;
+    descriptor.SetDeviceLostCallback(wgpu::CallbackMode::AllowSpontaneous, on_lost, context.get());
+    descriptor.SetUncapturedErrorCallback(on_error, context.get());
+    return create_device(adapter, descriptor, adapter_info, options, cache);
+  });
+  return std::move(made).map([=](wgpu::Device device) {
+    if (!device) {
+      throw NoDevice("{} ({}) could not be opened: {}", adapter_info.name, adapter_info.backend,
+                     context->failure_text("the driver refused a device"));
+    }
+    context->device = std::move(device);
+    complete(*context, adapter_info);
+    context->capabilities.minimum = options.minimum;
+    context->capabilities.packed_dot &= !options.minimum;
+    if (options.binding_limit) {
+      std::uint64_t& most = context->capabilities.max_binding;
+      most = std::min(most, *options.binding_limit / 4 * 4);
+    }
+    if (options.dispatch_limit) {
+      context->capabilities.max_dispatch_work = std::max(1.0, static_cast<double>(*options.dispatch_limit));
+    }
+    log(LogLevel::info, "device: {}", reason);
+    auto impl = std::make_shared<Device::Impl>(context, adapter_info, reason, options.memory_limit);
+    impl->debug_labels = options.debug_labels;
+    impl->cache = cache;
+    return impl;
+  });
 }
 
 std::shared_ptr<Device::Impl> adopt_device(wgpu::Device device, bool timed_wait) {

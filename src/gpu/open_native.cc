@@ -44,8 +44,8 @@ DiskCache* disk_cache_of(const AdapterInfo& adapter, std::string_view cache_dir)
                         std::format("{}|{}|{}|{}", adapter.name, adapter.vendor, adapter.driver, adapter.backend));
 }
 
-wgpu::Device create_device(const wgpu::Adapter& adapter, wgpu::DeviceDescriptor& descriptor, const AdapterInfo& info,
-                           const DeviceOptions& options, DiskCache* cache) {
+Future<wgpu::Device> create_device(const wgpu::Adapter& adapter, wgpu::DeviceDescriptor& descriptor,
+                                   const AdapterInfo& info, const DeviceOptions& options, DiskCache* cache) {
   // The content of a new buffer is undefined, so Dawn need not clear it.
   std::vector<const char*> enabled = {"allow_unsafe_apis"};
   std::vector<const char*> disabled = {"timestamp_quantization", "lazy_clear_resource_on_first_use"};
@@ -69,7 +69,7 @@ wgpu::Device create_device(const wgpu::Adapter& adapter, wgpu::DeviceDescriptor&
     toggles.nextInChain = reinterpret_cast<wgpu::ChainedStruct*>(&blobs.chain);
   }
   descriptor.nextInChain = &toggles;
-  return adapter.CreateDevice(&descriptor);
+  return Future<wgpu::Device>({}, [device = adapter.CreateDevice(&descriptor)] { return device; });
 }
 
 }  // namespace weft::gpu

@@ -132,7 +132,7 @@ void PipelineCache::start(Pipeline& p, const std::string& wgsl) {
   const wgpu::ComputePipelineDescriptor descriptor = descriptor_of(p, label);
   // A spontaneous callback would come on Dawn's thread, which then waits for the device that ends it when it is lost.
   p.compilation->future = context_->device.CreateComputePipelineAsync(
-      &descriptor, wgpu::CallbackMode::WaitAnyOnly,
+      &descriptor, callbacks_come_alone() ? wgpu::CallbackMode::AllowSpontaneous : wgpu::CallbackMode::WaitAnyOnly,
       [](wgpu::CreatePipelineAsyncStatus status, wgpu::ComputePipeline made, wgpu::StringView message,
          std::shared_ptr<Compilation>* held) {
         const auto compilation = from_callback(held);

@@ -31,7 +31,7 @@ std::string scale_wgsl() {
 double measure(const FoundAdapter& adapter) {
   DeviceOptions options;
   options.minimum = false;
-  const Device device = Device(open_adapter(adapter, adapter.info.name + ": to be measured", options));
+  const Device device = Device(open_adapter(adapter, adapter.info.name + ": to be measured", options).get());
   const std::uint64_t bytes = std::min<std::uint64_t>(64 << 20, device.capabilities().max_binding / 16 * 16);
   const Buffer source = device.allocate(bytes), result = device.allocate(bytes);
   const Binding bindings[] = {{source, 0, bytes, Access::read}, {result, 0, bytes, Access::read_write}};
