@@ -29,7 +29,7 @@ build_web() {
 # report_web_sizes: prints the bytes of what ./dev web makes.
 report_web_sizes() {
   local file
-  for file in "$web_build"/weft.{js,wasm}; do
+  for file in "$web_build"/package/weft.{js,wasm}; do
     printf '%s: %s bytes, %s compressed by gzip\n' "${file#"$project"/}" "$(stat -c %s "$file")" \
       "$(gzip -9 -c "$file" | wc -c)"
   done

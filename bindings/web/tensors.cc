@@ -1,0 +1,272 @@
+// Devices, tensors and functions of tensors, for api/index.js.
+#include <emscripten.h>
+
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "exports.h"
+#include "weft/call.h"
+#include "weft/creation.h"
+#include "weft/derivatives.h"
+#include "weft/device.h"
+#include "weft/error.h"
+#include "weft/evaluate.h"
+#include "weft/print.h"
+#include "weft/traced.h"
+
+namespace weft::web {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+json address_of(const void* object) { return reinterpret_cast<std::uintptr_t>(object); }
+
+json described(const Shape& shape) { return std::vector<std::int64_t>(shape.begin(), shape.end()); }
+
+// A handle for JavaScript, which releases it.
+json given_away(Tensor tensor) {
+  json type = {{"dtype", name(tensor.dtype())}, {"shape", described(tensor.shape())}};
+  type["address"] = address_of(new Tensor(std::move(tensor)));
+  return type;
+}
+json given_away(Tensors tensors) {
+  json list = json::array();
+  for (Tensor& t : tensors) list.push_back(t.defined() ? given_away(std::move(t)) : json());
+  return list;
+}
+json given_away(const Device& device) {
+  return {{"address", address_of(new Device(device))},
+          {"name", device.name()},
+          {"gpu", device.is_gpu()},
+          {"reason", device.reason()}};
+}
+
+DType dtype_named(std::string_view name) {
+  if (const auto type = dtype_from_name(name)) return *type;
+  throw InvalidArgument(std::string("there is no data type '").append(name).append("'"));
+}
+
+Shape shape_of(const char* text) {
+  const auto dims = json::parse(text).get<std::vector<std::int64_t>>();
+  return Shape(std::span<const std::int64_t>(dims));
+}
+
+Number number(const json& value) {
+  if (value.is_boolean()) return Number(value.get<bool>() ? 1 : 0);
+  if (value.is_number_integer()) return Number(value.get<std::int64_t>());
+  // JSON has no words for these.
+  if (value.is_string()) return Number(std::stod(value.get<std::string>()));
+  return Number(value.get<double>());
+}
+
+AttributeValue attribute(const json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_array()) return number(value);
+  for (const json& v : value) {
+    if (v.is_number_float()) return value.get<std::vector<double>>();
+  }
+  return value.get<std::vector<std::int64_t>>();
+}
+
+// Operands as JavaScript gives them: an address, null for one that is left out, and {"number": 2.5}, which has the type
+// of the first tensor if that can hold it, else f32.
+Tensors operands_of(const json& given) {
+  Tensors list;
+  std::optional<DType> type;
+  for (const json& o : given) {
+    if (o.is_number() && !type) type = reinterpret_cast<const Tensor*>(o.get<std::uintptr_t>())->dtype();
+  }
+  for (const json& o : given) {
+    if (o.is_null()) {
+      list.emplace_back();
+    } else if (o.is_number()) {
+      list.push_back(*reinterpret_cast<const Tensor*>(o.get<std::uintptr_t>()));
+    } else {
+      const Number value = number(o.at("number"));
+      const bool holds = type && (is_floating(*type) || *type == DType::c64 || (is_integer(*type) && value.integral()));
+      list.push_back(full({}, value, holds ? *type : DType::f32));
+    }
+  }
+  return list;
+}
+
+Tensors operands_of(const char* text) { return operands_of(json::parse(text)); }
+
+// A function of JavaScript threw, which keeps what it threw.
+struct ThrownByFunction : std::exception {
+  const char* what() const noexcept override { return "a function of JavaScript threw"; }
+};
+
+extern "C" {
+// Of imports.js: calls the function with tensors (JSON), which it releases, and a text; returns the addresses of its
+// results as JSON, in memory that the caller frees. Null if it threw.
+char* weft_apply(int function, const char* tensors, const char* text);
+}
+
+// What it returned, with numbers for its tensors, and the tensors.
+using Applied = std::pair<std::string, Tensors>;
+
+Applied apply(int function, const Tensors& arguments, const std::string& text = {}) {
+  char* results = weft_apply(function, given_away(arguments).dump().c_str(), text.c_str());
+  if (!results) throw ThrownByFunction();
+  const std::unique_ptr<char, decltype(&std::free)> owner(results, std::free);
+  const json returned = json::parse(results);
+  return {returned.at("form").get<std::string>(), operands_of(returned.at("tensors"))};
+}
+json given_away(Applied applied) {
+  return {{"form", std::move(applied.first)}, {"tensors", given_away(std::move(applied.second))}};
+}
+
+auto compiled(int function) {
+  return compile([function](Tensors tensors, const std::string& text) { return apply(function, tensors, text); });
+}
+using CompiledFunction = decltype(compiled(0));
+
+}  // namespace
+}  // namespace weft::web
+
+using namespace weft;
+using namespace weft::web;
+
+extern "C" {
+
+// ---- Devices
+EMSCRIPTEN_KEEPALIVE void weft_open(const char* name, int promise) {
+  guarded([&] {
+    settle(Device::open_async(name), promise,
+           [promise](const Device& device) { weft_resolve(promise, given_away(device).dump().c_str()); });
+  });
+}
+
+// Of webgpu.cc.
+WGPUDevice gpu_adopt_device(int id);
+
+// On a GPUDevice of the page's, by its number in webgpu.js.
+EMSCRIPTEN_KEEPALIVE const char* weft_adopt(int gpu_device) {
+  return guarded([&] {
+    return returned(given_away(Device(gpu::Device::adopt(wgpu::Device::Acquire(gpu_adopt_device(gpu_device))))).dump());
+  });
+}
+
+EMSCRIPTEN_KEEPALIVE void weft_release_device(Device* device) { delete device; }
+EMSCRIPTEN_KEEPALIVE void weft_use(const Device* device) {
+  guarded([&] { set_default_device(*device); });
+}
+
+EMSCRIPTEN_KEEPALIVE void weft_wait(const Device* device, int promise) {
+  guarded([&] { settle(device->async_wait(), promise, [promise] { weft_resolve(promise, "null"); }); });
+}
+
+// ---- Tensors, on the default device
+EMSCRIPTEN_KEEPALIVE const char* weft_tensor(const char* dtype, const char* shape, const std::byte* bytes,
+                                             std::size_t size) {
+  return guarded([&] { return returned(given_away(tensor(dtype_named(dtype), shape_of(shape), {bytes, size})).dump()); });
+}
+
+EMSCRIPTEN_KEEPALIVE const char* weft_full(const char* dtype, const char* shape, const char* value) {
+  return guarded([&] {
+    return returned(given_away(full(shape_of(shape), number(json::parse(value)), dtype_named(dtype))).dump());
+  });
+}
+
+EMSCRIPTEN_KEEPALIVE void weft_release_tensor(Tensor* tensor) { delete tensor; }
+
+// The results of an operation.
+EMSCRIPTEN_KEEPALIVE const char* weft_call(const char* op, const char* operands, const char* attributes) {
+  return guarded([&] {
+    AttributeMap map;
+    const json given = json::parse(attributes);
+    for (const auto& [key, value] : given.items()) map.emplace(key, attribute(value));
+    return returned(given_away(call(op, operands_of(operands), map)).dump());
+  });
+}
+
+// Of each operation its name, summary, operands and attributes: [{"name", "summary", "inputs": [["x", "one"], …],
+// "outputs": […], "attributes": [{"name", "kind", "default", "choices", "meaning"}, …]}, …]
+EMSCRIPTEN_KEEPALIVE const char* weft_ops() {
+  return guarded([&] {
+    constexpr std::string_view kArity[] = {"one", "optional", "repeated"};
+    json all = json::array();
+    for (const Schema& schema : op_schemas()) {
+      json op = {{"name", schema.name}, {"summary", schema.summary}, {"outputs", schema.outputs.size()}};
+      for (const OperandSchema& o : schema.inputs) {
+        op["inputs"].push_back({o.name, kArity[static_cast<std::size_t>(o.arity)]});
+      }
+      for (const AttributeSchema& a : schema.attributes) {
+        op["attributes"].push_back({{"name", a.name},
+                                    {"kind", name(a.kind)},
+                                    {"required", !a.default_value && !a.optional},
+                                    {"choices", a.choices},
+                                    {"meaning", a.meaning}});
+      }
+      all.push_back(std::move(op));
+    }
+    return returned(all.dump());
+  });
+}
+
+EMSCRIPTEN_KEEPALIVE void weft_read(const Tensor* tensor, int promise) {
+  guarded([&] {
+    settle(tensor->async_read_bytes(), promise, [promise](const std::vector<std::byte>& bytes) {
+      weft_resolve_bytes(promise, bytes.data(), bytes.size());
+    });
+  });
+}
+
+EMSCRIPTEN_KEEPALIVE void weft_text(const Tensor* tensor, int promise) {
+  guarded([&] {
+    settle(async_to_string(*tensor), promise,
+           [promise](const std::string& text) { weft_resolve(promise, json(text).dump().c_str()); });
+  });
+}
+
+EMSCRIPTEN_KEEPALIVE void weft_eval(const char* tensors, int promise) {
+  guarded([&] { settle(async_eval(operands_of(tensors)), promise, [promise] { weft_resolve(promise, "null"); }); });
+}
+
+EMSCRIPTEN_KEEPALIVE void weft_to(const Tensor* tensor, const Device* device, int promise) {
+  guarded([&] {
+    settle(async_to(*tensor, *device), promise,
+           [promise](const Tensor& moved) { weft_resolve(promise, given_away(moved).dump().c_str()); });
+  });
+}
+
+// ---- Functions of JavaScript, by their numbers in index.js
+EMSCRIPTEN_KEEPALIVE CompiledFunction* weft_compile(int function) {
+  return guarded([&] { return new CompiledFunction(compiled(function)); });
+}
+
+EMSCRIPTEN_KEEPALIVE const char* weft_call_compiled(const CompiledFunction* f, const char* tensors, const char* text) {
+  return guarded([&] { return returned(given_away((*f)(operands_of(tensors), std::string(text))).dump()); });
+}
+
+EMSCRIPTEN_KEEPALIVE void weft_release_compiled(CompiledFunction* f) { delete f; }
+
+// The value, then the gradients, null for tensors of integers.
+EMSCRIPTEN_KEEPALIVE const char* weft_value_and_grad(int function, const char* variables) {
+  return guarded([&] {
+    const auto f = [&](const Tensors& tensors) {
+      const Tensors results = apply(function, tensors).second;
+      if (results.size() != 1) {
+        throw InvalidArgument("grad: the function returned " + std::to_string(results.size()) + " tensors, expected one");
+      }
+      return results[0];
+    };
+    auto [value, gradients] = value_and_grad(f)(operands_of(variables));
+    gradients.insert(gradients.begin(), value);
+    return returned(given_away(std::move(gradients)).dump());
+  });
+}
+
+EMSCRIPTEN_KEEPALIVE const char* weft_vmap(int function, const char* batches) {
+  return guarded([&] {
+    const auto f = [&](const Tensors& tensors) { return apply(function, tensors); };
+    return returned(given_away(vmap(f)(operands_of(batches))).dump());
+  });
+}
+
+}  // extern "C"
