@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "exports.h"
+#include "functions.h"
 #include "weft/call.h"
 #include "weft/creation.h"
 #include "weft/derivatives.h"
@@ -16,6 +17,7 @@
 #include "weft/error.h"
 #include "weft/evaluate.h"
 #include "weft/print.h"
+#include "weft/random.h"
 #include "weft/traced.h"
 
 namespace weft::web {
@@ -43,33 +45,6 @@ json given_away(const Device& device) {
           {"name", device.name()},
           {"gpu", device.is_gpu()},
           {"reason", device.reason()}};
-}
-
-DType dtype_named(std::string_view name) {
-  if (const auto type = dtype_from_name(name)) return *type;
-  throw InvalidArgument(std::string("there is no data type '").append(name).append("'"));
-}
-
-Shape shape_of(const char* text) {
-  const auto dims = json::parse(text).get<std::vector<std::int64_t>>();
-  return Shape(std::span<const std::int64_t>(dims));
-}
-
-Number number(const json& value) {
-  if (value.is_boolean()) return Number(value.get<bool>() ? 1 : 0);
-  if (value.is_number_integer()) return Number(value.get<std::int64_t>());
-  // JSON has no words for these.
-  if (value.is_string()) return Number(std::stod(value.get<std::string>()));
-  return Number(value.get<double>());
-}
-
-AttributeValue attribute(const json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  if (!value.is_array()) return number(value);
-  for (const json& v : value) {
-    if (v.is_number_float()) return value.get<std::vector<double>>();
-  }
-  return value.get<std::vector<std::int64_t>>();
 }
 
 // Operands as JavaScript gives them: an address, null for one that is left out, and {"number": 2.5}, which has the type
@@ -164,46 +139,49 @@ EMSCRIPTEN_KEEPALIVE void weft_wait(const Device* device, int promise) {
 // ---- Tensors, on the default device
 EMSCRIPTEN_KEEPALIVE const char* weft_tensor(const char* dtype, const char* shape, const std::byte* bytes,
                                              std::size_t size) {
-  return guarded([&] { return returned(given_away(tensor(dtype_named(dtype), shape_of(shape), {bytes, size})).dump()); });
-}
-
-EMSCRIPTEN_KEEPALIVE const char* weft_full(const char* dtype, const char* shape, const char* value) {
-  return guarded([&] {
-    return returned(given_away(full(shape_of(shape), number(json::parse(value)), dtype_named(dtype))).dump());
-  });
+  return guarded([&] { return returned(given_away(tensor(dtype_named(dtype), shape_of(json::parse(shape)), {bytes, size})).dump()); });
 }
 
 EMSCRIPTEN_KEEPALIVE void weft_release_tensor(Tensor* tensor) { delete tensor; }
 
+EMSCRIPTEN_KEEPALIVE void weft_seed(double seed) {
+  guarded([&] { random::seed(static_cast<std::uint64_t>(seed)); });
+}
+
 // The results of an operation.
 EMSCRIPTEN_KEEPALIVE const char* weft_call(const char* op, const char* operands, const char* attributes) {
   return guarded([&] {
-    AttributeMap map;
     const json given = json::parse(attributes);
+    if (const Function* f = named_function(op)) {
+      return returned(given_away(f->call({f, operands_of(operands), given})).dump());
+    }
+    AttributeMap map;
     for (const auto& [key, value] : given.items()) map.emplace(key, attribute(value));
     return returned(given_away(call(op, operands_of(operands), map)).dump());
   });
 }
 
-// Of each operation its name, summary, operands and attributes: [{"name", "summary", "inputs": [["x", "one"], …],
-// "outputs": […], "attributes": [{"name", "kind", "default", "choices", "meaning"}, …]}, …]
+// Of each operation its name, operands and attributes, and how many results it has (0: a list):
+// [{"name", "inputs": [["x", "one"], …], "outputs", "attributes": ["axis", …]}, …]
 EMSCRIPTEN_KEEPALIVE const char* weft_ops() {
   return guarded([&] {
     constexpr std::string_view kArity[] = {"one", "optional", "repeated"};
     json all = json::array();
+    for (const Function& f : named_functions()) {
+      all.push_back({{"name", f.name}, {"inputs", f.inputs()}, {"outputs", 1}, {"attributes", f.attributes()}});
+    }
     for (const Schema& schema : op_schemas()) {
-      json op = {{"name", schema.name}, {"summary", schema.summary}, {"outputs", schema.outputs.size()}};
+      if (named_function(schema.name)) continue;
+      json inputs = json::array(), attributes = json::array();
       for (const OperandSchema& o : schema.inputs) {
-        op["inputs"].push_back({o.name, kArity[static_cast<std::size_t>(o.arity)]});
+        inputs.push_back({o.name, kArity[static_cast<std::size_t>(o.arity)]});
       }
-      for (const AttributeSchema& a : schema.attributes) {
-        op["attributes"].push_back({{"name", a.name},
-                                    {"kind", name(a.kind)},
-                                    {"required", !a.default_value && !a.optional},
-                                    {"choices", a.choices},
-                                    {"meaning", a.meaning}});
-      }
-      all.push_back(std::move(op));
+      for (const AttributeSchema& a : schema.attributes) attributes.push_back(a.name);
+      const bool list = !schema.outputs.empty() && schema.outputs.back().arity == Arity::repeated;
+      all.push_back({{"name", schema.name},
+                     {"inputs", inputs},
+                     {"outputs", list ? 0 : schema.outputs.size()},
+                     {"attributes", attributes}});
     }
     return returned(all.dump());
   });

@@ -127,6 +127,7 @@ verb_mlx() {
     check) check_mlx ;;
     test)
       build_mlx
+      "${prefix[@]}" "$mlx_build/$preset/weft_mlx_lost_device" || fail "weft_mlx_lost_device failed"
       exec "${prefix[@]}" "$mlx_build/$preset/tests/tests" --test-case-exclude='*gguf*' "$@"
       ;;
     python-test)

@@ -109,16 +109,29 @@ export class Tensor extends Handle {
   async to(device) {
     return new Tensor(await callLater('to', this.address, device.address));
   }
+  // With the last two axes exchanged.
   T() {
-    const order = this.shape.map((_, i) => i);
-    if (this.rank < 2) fail(`T: the tensor has rank ${this.rank}, expected 2 or more`, 'ShapeError');
-    order.push(...order.splice(-2).reverse());
-    return this.permute(order);
+    return this.matrixTranspose();
+  }
+  // The elements at indices, one of each of the first axes: an integer, [begin, end, step], a tensor, null for all,
+  // 'new' for a new axis, '...' for as many whole axes as are needed. NumPy's x[0, 1:3, :] is x.at(0, [1, 3], null).
+  at(...indices) {
+    const tensors = [];
+    return operation('at', [this], {indices: numbered(indices, tensors, 1)}, tensors)[0];
+  }
+  // A copy in which the elements at the indices are the value, a tensor or a number.
+  withAt(indices, value) {
+    const tensors = [];
+    return operation('with_at', [this, value], {indices: numbered(indices, tensors, 2)}, tensors)[0];
   }
   toString() {
     return `Tensor(${this.dtype} [${this.shape.join(', ')}])`;
   }
 }
+
+// Indices, with numbers for the tensors among them.
+const numbered = (indices, tensors, first) =>
+  indices.map((i) => (i instanceof Tensor ? {tensor: first + tensors.push(i) - 1} : i));
 
 const dimensions = (values) =>
   Array.isArray(values) ? [values.length, ...(values.length ? dimensions(values[0]) : [])] : [];
@@ -130,52 +143,75 @@ const checkNested = (values, [count, ...rest]) => {
 };
 
 // A tensor of a copy of the values, which are a typed array, a number, a boolean, or nested lists of them. Its type is
-// the array's; numbers are f32, bigints i64, booleans bool, unless `dtype` says another.
+// the array's; numbers are f32, bigints i64, booleans bool, unless `dtype` says another. (A Uint8Array may also be the
+// bytes of bool, f16, bf16 and other types.)
 export function tensor(values, {shape, dtype} = {}) {
+  let array = values, own;
   if (ArrayBuffer.isView(values)) {
-    dtype ??= Object.keys(ARRAYS).find((name) => values instanceof ARRAYS[name]);
-    const own = dtype && dtype in ARRAYS && values instanceof ARRAYS[dtype];
-    if (!own && !(values instanceof Uint8Array)) {
-      const from = tensor(values, {shape});
-      try {
-        return from.cast(dtype);
-      } finally {
-        from.dispose();
-      }
-    }
-    shape ??= [dtype === 'c64' ? values.length / 2 : values.length];
-    return new Tensor(callJson('tensor', dtype, JSON.stringify(shape), values));
+    own = dtype in ARRAYS && values instanceof ARRAYS[dtype] ? dtype : typeOf(values);
+    if (own === 'u8' && dtype && !shape) fail(`tensor: ${dtype} of a Uint8Array needs a shape`, 'ShapeError');
+    if (own === 'u8' && dtype) own = dtype;
+    shape ??= [own === 'c64' ? values.length / 2 : values.length];
+  } else {
+    const nested = dimensions(values);
+    checkNested(values, nested);
+    shape ??= nested;
+    const flat = nested.length ? values.flat(nested.length - 1) : [values];
+    const kind = typeof (flat[0] ?? 0);
+    const strange = flat.find((v) => typeof v !== kind || !(kind in LISTS));
+    if (strange !== undefined) fail(`tensor: ${String(strange)} is a ${typeof strange} among ${kind}s`, 'TypeError');
+    // Integers beyond f32's are exact if they are wanted as such.
+    own = kind === 'number' && EXACT.includes(dtype) ? dtype : LISTS[kind];
+    array = ARRAYS[own].from(/^[iu]64$/.test(own) ? flat.map(BigInt) : flat);
   }
-  const nested = dimensions(values);
-  checkNested(values, nested);
-  const flat = nested.length ? values.flat(nested.length - 1) : [values];
-  const kind = typeof (flat[0] ?? 0);
-  const strange = flat.find((v) => typeof v !== kind || !['number', 'bigint', 'boolean'].includes(kind));
-  if (strange !== undefined) fail(`tensor: ${String(strange)} is a ${typeof strange} among ${kind}s`, 'TypeError');
-  const [Array_, own] = {number: [Float32Array, 'f32'], bigint: [BigInt64Array, 'i64'],
-                         boolean: [Uint8Array, 'bool']}[kind];
-  // Integers beyond f32's are exact if they are wanted as such.
-  const exact = kind === 'number' && dtype && !['f32', 'f16', 'bf16'].includes(dtype) && dtype in ARRAYS;
-  const list = exact && dtype !== 'bool' && dtype !== 'c64' ? ARRAYS[dtype].from(flat, /64/.test(dtype) && dtype !== 'f64' ? BigInt : undefined)
-                                                            : Array_.from(flat);
-  const type = exact && dtype !== 'bool' && dtype !== 'c64' ? dtype : own;
-  const made_ = new Tensor(callJson('tensor', type, JSON.stringify(shape ?? nested), list));
-  if (!dtype || dtype === type) return made_;
+  const made = new Tensor(callJson('tensor', own, JSON.stringify(shape), array));
+  if (!dtype || dtype === own) return made;
   try {
-    return made_.cast(dtype);
+    return made.cast(dtype);
   } finally {
-    made_.dispose();
+    made.dispose();
   }
 }
+const LISTS = {number: 'f32', bigint: 'i64', boolean: 'bool'};
+const EXACT = ['f64', 'i8', 'i16', 'i32', 'i64', 'u8', 'u16', 'u32', 'u64'];
+const typeOf = (array) =>
+  Object.keys(ARRAYS).find((name) => array instanceof ARRAYS[name]) ??
+  fail(`tensor: the values are a ${array.constructor.name}, expected numbers`, 'TypeError');
 
 // Numbers as JSON can say them.
 const written = (value) => (Number.isFinite(value) || typeof value === 'boolean' ? value : String(value));
 
-// A tensor with one value everywhere.
-export const full = (shape, value, dtype = 'f32') =>
-  new Tensor(callJson('full', dtype, JSON.stringify(shape), JSON.stringify(written(Number(value)))));
+// ---- Tensors from nothing: full(shape, value, dtype), zeros(shape, dtype), arange(start, stop, step, dtype),
+// linspace(start, stop, count, dtype), eye(rows, columns, dtype).
+const named = (name) => (...given) => functionOf(name)(...given);
+export const full = named('full');
 export const zeros = (shape, dtype) => full(shape, 0, dtype);
 export const ones = (shape, dtype) => full(shape, 1, dtype);
+export const arange = named('arange');
+export const linspace = named('linspace');
+export const eye = named('eye');
+
+// Random numbers: uniform(shape, {low, high, dtype, key}), normal(shape, {mean, deviation, dtype, key}), integers(shape,
+// {low, high, dtype, key}), bernoulli(shape, {probability, key}), permutation(n, {key}). Without a key, which key(seed)
+// makes and split(key, count) makes more of, they take the next one of a generator that seed() starts.
+const withKey = (name, first) => (value, {key = null, ...rest} = {}) =>
+  operation('random.' + name, [key], {[first]: value, ...rest})[0];
+export const random = {
+  seed: (seed) => void call('seed', seed),
+  key: (seed) => operation('random.key', [], {seed})[0],
+  split: (key, count = 2) => operation('random.split', [key], {count})[0],
+  uniform: withKey('uniform', 'shape'),
+  normal: withKey('normal', 'shape'),
+  integers: withKey('integers', 'shape'),
+  bernoulli: withKey('bernoulli', 'shape'),
+  permutation: withKey('permutation', 'n'),
+};
+
+// Parts one after the other along an axis, or side by side along a new one; einsum('ij,jk->ik', a, b).
+export const concat = named('concat');
+export const stack = named('stack');
+export const where = named('where');
+export const einsum = (subscripts, ...operands) => operation('einsum', operands, {subscripts})[0];
 
 // A picture as [height, width, 3] of f32 from 0 to 1 (channels: 4 with alpha): of an ImageBitmap, a canvas, an image, a
 // video's frame or ImageData.
@@ -191,7 +227,7 @@ export function fromPixels(source, {channels = 3, width, height} = {}) {
   return tidy(() => {
     const all = tensor(new Uint8Array(pixels.data.buffer, pixels.data.byteOffset, pixels.data.byteLength),
                        {shape: [h, w, 4]});
-    return all.slice({starts: [0, 0, 0], stops: [h, w, channels]}).cast('f32').mul(1 / 255);
+    return all.at(null, null, [0, channels]).cast('f32').mul(1 / 255);
   });
 }
 
@@ -245,24 +281,29 @@ export function tidy(f) {
 
 // ---- Operations by name
 
-// The results of an operation of docs/ops.md. Operands are tensors, numbers, or null for one that is left out.
-export function operation(name, operands, attributes = {}) {
-  const list = operands.map((o) => {
+// The results of an operation of docs/ops.md. Operands are tensors, numbers, or null for one that is left out; `more`
+// are those behind them.
+export function operation(name, operands, attributes = {}, more = []) {
+  const list = [...operands, ...more].map((o) => {
     if (o instanceof Tensor) return o.address;
     if (o === null || o === undefined) return null;
     if (typeof o === 'number' || typeof o === 'boolean') return {number: written(o)};
     return fail(`${name}: an operand is ${o}, expected a tensor or a number`, 'TypeError');
   });
-  const given = Object.fromEntries(Object.entries(attributes).filter(([, v]) => v !== undefined)
-                                         .map(([k, v]) => [k, typeof v === 'number' ? written(v) : v]));
+  const given = Object.fromEntries(Object.entries(attributes).filter(([, v]) => v !== undefined && v !== null)
+                                         .map(([k, v]) => [snake(k), typeof v === 'number' ? written(v) : v]));
   return callJson('call', name, JSON.stringify(list), JSON.stringify(given)).map((t) => new Tensor(t));
 }
 
 const camel = (name) => name.replace(/_([a-z0-9])/g, (_, c) => c.toUpperCase());
+const snake = (name) => name.replace(/[A-Z]/g, (c) => '_' + c.toLowerCase());
 
 // Each operation as a function, and as a method of its first operand: operands, then attributes in their order, or an
-// object of them. Several results are a list.
+// object of them. Several results are a list. Those with a list of operands take it first.
 export const ops = {};
+function functionOf(name) {
+  return ops[name] ?? fail('weft is not loaded yet: await open() first');
+}
 
 function defineMethods() {
   if (Object.keys(ops).length) return;
@@ -283,12 +324,12 @@ function defineMethods() {
       given.forEach((value, i) => {
         if (value !== null && typeof value === 'object' && !Array.isArray(value)) return Object.assign(named, value);
         if (i >= attributes.length) fail(`${name}: too many arguments`, 'TypeError');
-        named[attributes[i].name] = value;
+        named[attributes[i]] = value;
       });
       const results = operation(name, operands, named);
       return outputs === 1 ? results[0] : results;
     };
-    ops[name] = ops[camel(name)] = f;
+    ops[camel(name)] = f;
     if (inputs.length && !repeated && !(camel(name) in Tensor.prototype)) {
       Tensor.prototype[camel(name)] = function(...rest) {
         return f(this, ...rest);
