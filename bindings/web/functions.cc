@@ -173,6 +173,10 @@ constexpr Function kFunctions[] = {
      [](const Given& g) { return quantile(g[0], g.need("q").get<double>(), g.axes()); }},
     {"cumulative_sum", "x", "axis", [](const Given& g) { return cumulative_sum(g[0], g.optional<int>("axis")); }},
     {"cumulative_prod", "x", "axis", [](const Given& g) { return cumulative_prod(g[0], g.optional<int>("axis")); }},
+    {"sort", "x", "axis descending",
+     [](const Given& g) { return sort(g[0], g.get("axis", -1), g.get("descending", false)); }},
+    {"argsort", "x", "axis descending",
+     [](const Given& g) { return argsort(g[0], g.get("axis", -1), g.get("descending", false)); }},
     {"diff", "x", "axis n", [](const Given& g) { return diff(g[0], g.get("axis", -1), g.get("n", 1)); }},
     // ---- Manipulation
     {"at", "x tensors...", "indices", [](const Given& g) { return g[0][indices(g)]; }},

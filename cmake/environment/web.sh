@@ -50,16 +50,17 @@ fetch_web_modules() (
   mv -T "$partial" "$web_modules"
 )
 
-# web_test PLACE [ARGS...]: runs the test program there with GoogleTest's arguments: node or chromium.
+# web_test PLACE PROGRAM [ARGS...]: runs the tests of that file of the build there: node or chromium.
 web_test() {
-  local where=$1
-  shift
+  local where=$1 program=$2
+  shift 2
   "${prefix[@]}" env WEFT_WEB_MODULES="$web_modules" VK_DRIVER_FILES="${VK_DRIVER_FILES:-/usr/share/vulkan/icd.d/lvp_icd.json}" \
-    node --stack-size=4000 "$project/bindings/web/tests/run.mjs" "$where" "$web_build/bindings/web/weft_web_tests.mjs" "$@"
+    node --stack-size=4000 "$project/bindings/web/tests/run.mjs" "$where" "$web_build/$program" "$@"
 }
 
 verb_web() {
-  local part=${1:-build} place places=(node chromium)
+  local part=${1:-build} place program places=(node chromium)
+  local -a programs
   (($# == 0)) || shift
   case $part in
     build)
@@ -67,19 +68,27 @@ verb_web() {
       build_web "${@:-weft_web}"
       (($#)) || report_web_sizes
       ;;
-    test)
+    test | api-test)
       if [[ ${1:-} == node || ${1:-} == chromium ]]; then
         places=("$1")
         shift
       fi
       enter_web_environment
-      build_web weft_web_tests
+      if [[ $part == test ]]; then
+        build_web weft_web_tests
+        programs=(bindings/web/weft_web_tests.mjs)
+      else
+        build_web weft_web
+        mapfile -t programs < <(cd "$web_build" && printf '%s\n' tests/*_test.mjs)
+      fi
       fetch_web_modules
       for place in "${places[@]}"; do
-        say "the tests in $place"
-        web_test "$place" "$@" || fail "tests failed in $place"
+        for program in "${programs[@]}"; do
+          say "$program in $place"
+          web_test "$place" "$program" "$@" || fail "$program failed in $place"
+        done
       done
       ;;
-    *) usage_error "./dev web needs a part: build or test, got '$part'" ;;
+    *) usage_error "./dev web needs a part: build, test or api-test, got '$part'" ;;
   esac
 }

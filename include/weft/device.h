@@ -53,6 +53,7 @@ class Device {
   bool operator==(const Device& other) const { return gpu_ == other.gpu_; }
 
  private:
+  static Future<Device> opening(std::string_view name);
   static Device opened(std::string_view name);
 
   std::optional<gpu::Device> gpu_;

@@ -8,6 +8,7 @@
 #include "cpu/host_pool.h"
 #include "device/profile_at_exit.h"
 #include "gpu/choose.h"
+#include "gpu/instance.h"
 #include "gpu/wait.h"
 #include "weft/error.h"
 #include "weft/flags.h"
@@ -33,47 +34,54 @@ Device Device::open(std::string_view asked_for) {
 }
 
 Future<Device> Device::open_async(std::string_view asked_for) {
-  return future_of([&] {
-    const gpu::AvoidWaiting no_wait;
-    return open(asked_for);
-  });
+  return gpu::look_for_adapters()
+      .and_then([name = std::string(asked_for)] {
+        const gpu::AvoidWaiting no_wait;
+        return opening(name);
+      })
+      .map([](Device device) {
+        profile::write_at_exit(device);
+        return device;
+      });
 }
 
-Device Device::opened(std::string_view asked_for) {
+Device Device::opened(std::string_view asked_for) { return opening(asked_for).get(); }
+
+Future<Device> Device::opening(std::string_view asked_for) {
   check_flags();
+  const auto on_cpu = [](std::string reason) {
+    Device d;
+    d.reason_ = std::move(reason);
+    return Future<Device>({}, [d] { return d; });
+  };
   std::string name = lower(asked_for);
   const std::string asked = lower(flag_text(Flag::device));
-  if (name == "cpu") return cpu();
-  if (name.empty() && asked == "cpu") {
-    Device d;
-    d.reason_ = std::format("cpu: {} asks for it", flag_source(Flag::device));
-    return d;
-  }
+  if (name == "cpu") return on_cpu(cpu().reason_);
+  if (name.empty() && asked == "cpu") return on_cpu(std::format("cpu: {} asks for it", flag_source(Flag::device)));
   if (name.empty() && asked == "gpu") name = asked;
-  if (name.empty() || name == "gpu") {
-    if ((asked.empty() || asked == "gpu" || asked == "cpu") && flag_text(Flag::backend).empty()) {
-      const gpu::FoundAdapter* hardware = gpu::best_hardware();
-      if (!hardware && name == "gpu") {
-        throw NoDevice("no hardware GPU; adapters here: {}; name one of them, or take cpu", gpu::list_adapters());
-      }
-      Device d;
-      try {
-        if (hardware) return Device(gpu::Device::open());
-        const auto& found = gpu::found_adapters();
-        d.reason_ = "cpu: no hardware GPU";
-        if (!found.empty()) {
-          d.reason_ +=
-              std::format("; the software adapter {} is slower and only taken when asked for", found.front().info.name);
-        }
-      } catch (const NoDevice& e) {
-        if (name == "gpu") throw;
-        log(LogLevel::warning, "{}", e.what());
-        d.reason_ = std::format("cpu: {} could not be opened", hardware->info.name);
-      }
-      return d;
+  const bool any = (name.empty() || name == "gpu") && (asked.empty() || asked == "gpu" || asked == "cpu") &&
+                   flag_text(Flag::backend).empty();
+  if (!any) return gpu::Device::open_async({.adapter = name}).map([](gpu::Device gpu) { return Device(std::move(gpu)); });
+  const gpu::FoundAdapter* hardware = gpu::best_hardware();
+  if (!hardware) {
+    if (name == "gpu") {
+      throw NoDevice("no hardware GPU; adapters here: {}; name one of them, or take cpu", gpu::list_adapters());
     }
+    std::string reason = "cpu: no hardware GPU";
+    if (const auto& found = gpu::found_adapters(); !found.empty()) {
+      reason += std::format("; the software adapter {} is slower and only taken when asked for", found.front().info.name);
+    }
+    return on_cpu(std::move(reason));
   }
-  return Device(gpu::Device::open({.adapter = name}));
+  return gpu::Device::open_async().map_done([=](Future<gpu::Device> done) {
+    try {
+      return Device(done.get());
+    } catch (const NoDevice& e) {
+      if (name == "gpu") throw;
+      log(LogLevel::warning, "{}", e.what());
+      return on_cpu(std::format("cpu: {} could not be opened", hardware->info.name)).get();
+    }
+  });
 }
 
 Device Device::cpu() {

@@ -120,7 +120,7 @@ export class Handle {
   dispose() {
     if (!this.#address) return;
     forgotten.unregister(this);
-    call(this.constructor.release, this.#address);
+    wasm['_weft_' + this.constructor.release](this.#address);
     this.#address = 0;
   }
 }

@@ -1,6 +1,8 @@
-// Runs a test program of the web build, in Node or in Chromium without a window.
+// Runs a test program of the web build, or a file of tests in JavaScript (harness.mjs), in Node or in Chromium without a
+// window.
 //
 //   node run.mjs node|chromium PROGRAM.mjs [ARGS...]
+//   node run.mjs node|chromium X_test.mjs [FILTER]
 //
 // Variables of the environment whose names begin with WEFT_ or GTEST_ are the program's. Node has the WebGPU of the
 // package `webgpu` in the directory WEFT_WEB_MODULES, if that is set; Chromium has SwiftShader's.
@@ -9,10 +11,13 @@ import {mkdtempSync, readFileSync, rmSync} from 'node:fs';
 import {createServer} from 'node:http';
 import {createRequire} from 'node:module';
 import {tmpdir} from 'node:os';
-import {basename, dirname, extname, join, resolve} from 'node:path';
+import {dirname, extname, join, normalize, relative, resolve} from 'node:path';
 import {pathToFileURL} from 'node:url';
 
 const [, , place, program, ...args] = process.argv;
+const isTests = program.endsWith('_test.mjs');
+const directory = dirname(resolve(program));
+const root = isTests ? dirname(directory) : directory;  // of what the server gives
 const variables = Object.fromEntries(Object.entries(process.env).filter(([name]) => /^(WEFT|GTEST)_/.test(name)));
 
 async function runInNode() {
@@ -23,9 +28,10 @@ async function runInNode() {
     Object.defineProperty(globalThis, 'navigator', {value: {gpu: create([])}, configurable: true});
   }
   const {default: load} = await import(pathToFileURL(resolve(program)));
+  if (isTests) return await (await import(pathToFileURL(join(directory, 'harness.mjs')))).run({filter: args[0]});
   const module = await load({
     preRun: [(m) => Object.assign(m.ENV, variables)],
-    locateFile: (name) => join(dirname(resolve(program)), name),
+    locateFile: (name) => join(directory, name),
   });
   return await module.callMain(args);
 }
@@ -40,9 +46,14 @@ const flush = () => {
 const print = (line) => { lines.push(line); if (lines.length == 1) setTimeout(flush, 50); };
 let code = 1;
 try {
-  const {default: load} = await import('./PROGRAM');
-  const module = await load({print, printErr: print, preRun: [(m) => Object.assign(m.ENV, VARIABLES)]});
-  code = await module.callMain(ARGS);
+  const {default: load} = await import('PROGRAM');
+  if (load) {
+    const module = await load({print, printErr: print, preRun: [(m) => Object.assign(m.ENV, VARIABLES)]});
+    code = await module.callMain(ARGS);
+  } else {
+    const {run} = await import(new URL('harness.mjs', new URL('PROGRAM', location.href)));
+    code = await run({filter: ARGS[0], print});
+  }
 } catch (error) {
   print(String(error?.stack ?? error));
 }
@@ -76,10 +87,10 @@ function runInChromium() {
       }
       try {
         const text = path === '/' ?
-            page.replace('PROGRAM', () => basename(program))
-                .replace('VARIABLES', () => JSON.stringify(variables))
-                .replace('ARGS', () => JSON.stringify(args)) :
-            readFileSync(join(dirname(resolve(program)), basename(path)));
+            page.replaceAll('PROGRAM', () => '/' + relative(root, resolve(program)))
+                .replaceAll('VARIABLES', () => JSON.stringify(variables))
+                .replaceAll('ARGS', () => JSON.stringify(args)) :
+            readFileSync(join(root, normalize(path)));
         response.setHeader('content-type', types[path === '/' ? '.html' : extname(path)] ?? 'application/octet-stream');
         response.end(text);
       } catch {

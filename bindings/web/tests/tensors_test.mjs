@@ -1,0 +1,254 @@
+// Tensors in JavaScript, on the cpu and on WebGPU. Expected values are NumPy's, written out.
+import * as weft from '../package/index.js';
+import {check, close, equal, fails, test} from './harness.mjs';
+
+const GPU = globalThis.navigator?.gpu && (await navigator.gpu.requestAdapter()) ? '0' : null;
+const devices = {};
+// A test of each device.
+const onEach = (name, f) => {
+  for (const device of ['cpu', ...(GPU ? [GPU] : [])]) {
+    test(`${name} (${device === 'cpu' ? 'cpu' : 'gpu'})`, async () => {
+      if (!devices[device]) devices[device] = await weft.open({device});
+      weft.use(devices[device]);
+      await f(devices[device]);
+    });
+  }
+};
+
+onEach('what the device says', (device) => {
+  equal(device.gpu, device.name !== 'cpu');
+  check(device.reason.length > 0, 'a reason');
+});
+
+onEach('values go in and come out', async () => {
+  const x = weft.tensor([[1, 2, 3], [4, 5, 6]]);
+  equal([x.dtype, x.shape, x.rank, x.size], ['f32', [2, 3], 2, 6]);
+  equal(await x.data(), [1, 2, 3, 4, 5, 6]);
+  equal(await x.toArray(), [[1, 2, 3], [4, 5, 6]]);
+  for (const [array, dtype] of [
+    [new Int32Array([-5, 7]), 'i32'], [new Uint8Array([255, 0]), 'u8'], [new BigInt64Array([-(2n ** 62n), 1n]), 'i64'],
+    [new Float64Array([Math.PI, -0]), 'f64'], [new Uint16Array([65535]), 'u16'], [new BigUint64Array([2n ** 63n]), 'u64'],
+    [new Int8Array([-128]), 'i8'], [new Int16Array([-32768]), 'i16'], [new Uint32Array([4294967295]), 'u32'],
+  ]) {
+    const t = weft.tensor(array);
+    equal(t.dtype, dtype);
+    const back = await t.data();
+    check(back.constructor === array.constructor, `the type of ${dtype}`);
+    equal(back, array);
+  }
+  equal(await weft.tensor([true, false]).toArray(), [true, false]);
+  equal(await weft.tensor(7).item(), 7);
+  equal(await weft.tensor([[]]).toArray(), [[]]);
+  equal((await weft.tensor([]).data()).length, 0);
+  equal(await weft.tensor(new Float32Array([1, NaN, Infinity, -Infinity, -0]).subarray(1)).data(),
+        new Float32Array([NaN, Infinity, -Infinity, -0]));
+  check(Object.is((await weft.tensor([-0]).data())[0], -0), '-0 stays');
+  equal(await weft.tensor([1.5, -2.5], {dtype: 'f16'}).toArray(), [1.5, -2.5]);
+  equal(await weft.tensor([16777217, -1], {dtype: 'i32'}).data(), [16777217, -1]);
+});
+
+onEach('arithmetic, broadcasting and types', async () => {
+  const x = weft.tensor([[1, 2], [3, 4]]);
+  equal(await x.add(1).toArray(), [[2, 3], [4, 5]]);
+  equal(await x.mul(weft.tensor([10, 100])).toArray(), [[10, 200], [30, 400]]);
+  equal(await x.matmul(x.T()).toArray(), [[5, 11], [11, 25]]);
+  close(await x.softmax(-1).toArray(), [[0.26894142, 0.73105858], [0.26894142, 0.73105858]], 1e-6);
+  equal(await x.sum().item(), 10);
+  equal(await x.sum({axes: 0, keepDims: true}).toArray(), [[4, 6]]);
+  equal(await x.max([1]).toArray(), [2, 4]);
+  equal(await x.argmax(1).toArray(), [1, 1]);
+  const i = weft.tensor(new Int32Array([7, -7]));
+  equal([i.add(1).dtype, i.add(0.5).dtype], ['i32', 'f32']);
+  equal(await i.divide(2).toArray(), [3.5, -3.5]);
+  equal(await x.greater(2).toArray(), [[false, false], [true, true]]);
+  equal(await weft.where(x.greater(2), x, x.neg()).toArray(), [[-1, -2], [3, 4]]);
+  equal(await x.pow(Infinity).toArray(), [[1, Infinity], [Infinity, Infinity]]);
+});
+
+onEach('indices', async () => {
+  const x = weft.arange(24).cast('f32').reshape([2, 3, 4]);
+  equal(await x.at(1, 2).toArray(), [20, 21, 22, 23]);
+  equal(await x.at(null, [1, 3], [null, null, 2]).toArray(), [[[4, 6], [8, 10]], [[16, 18], [20, 22]]]);
+  equal(await x.at('...', -1).toArray(), [[3, 7, 11], [15, 19, 23]]);
+  equal(await x.at(0, weft.tensor(new Int32Array([2, 0])), 1).toArray(), [9, 1]);
+  equal(x.at('new').shape, [1, 2, 3, 4]);
+  equal(await x.withAt([1, 2, 3], 0).at(1, 2).toArray(), [20, 21, 22, 0]);
+  equal(await x.withAt([0, 0], weft.tensor([9, 8, 7, 6])).at(0, 0).toArray(), [9, 8, 7, 6]);
+  await fails(() => x.at(5), 'IndexError', /5/);
+  await fails(() => x.at({}), 'InvalidArgument', /index/);
+});
+
+onEach('creation and random numbers', async () => {
+  equal(await weft.zeros([2, 2]).toArray(), [[0, 0], [0, 0]]);
+  equal(await weft.full([2], -Infinity).toArray(), [-Infinity, -Infinity]);
+  equal(await weft.arange(0, 1, 0.25).toArray(), [0, 0.25, 0.5, 0.75]);
+  equal(await weft.eye(2, 3).toArray(), [[1, 0, 0], [0, 1, 0]]);
+  close(await weft.linspace(0, 1, 5).toArray(), [0, 0.25, 0.5, 0.75, 1], 1e-7);
+  const key = weft.random.key(42);
+  const a = await weft.random.normal([1000], {key}).data(), b = await weft.random.normal([1000], {key}).data();
+  equal(a, b);
+  const mean = a.reduce((s, v) => s + v) / 1000;
+  check(Math.abs(mean) < 0.15, `a mean of ${mean}`);
+  weft.random.seed(7);
+  const c = await weft.random.uniform([4], {low: 2, high: 3}).data();
+  weft.random.seed(7);
+  equal(await weft.random.uniform([4], {low: 2, high: 3}).data(), c);
+  check(c.every((v) => v >= 2 && v < 3), 'the range');
+  equal(await weft.random.permutation(5).sort().toArray(), [0, 1, 2, 3, 4]);
+  equal(await weft.stack([weft.ones([2]), weft.zeros([2])], 1).toArray(), [[1, 0], [1, 0]]);
+  equal(await weft.einsum('ij,kj->ik', weft.eye(2), weft.tensor([[1, 2], [3, 4]])).toArray(), [[1, 3], [2, 4]]);
+});
+
+onEach('linear algebra and transforms', async () => {
+  const a = weft.tensor([[4, 1], [2, 3]]);
+  close(await a.inv().matmul(a).toArray(), [[1, 0], [0, 1]], 1e-6);
+  close(await a.det().item(), 10, 1e-5);
+  close(await weft.tensor([1, 2, 3, 4]).fft().abs().toArray(), [10, 2.8284271, 2, 2.8284271], 1e-5);
+});
+
+onEach('derivatives', async () => {
+  const w = weft.tensor([[1, -2], [3, 4]]);
+  const loss = (w, b) => w.mul(w).sum().add(b);
+  equal(await weft.grad(loss)(w, 5).toArray(), [[2, -4], [6, 8]]);
+  const [value, gradient] = weft.valueAndGrad(({a, list}) => a.mul(list[0]).sum())({a: w, list: [w.add(1)]});
+  equal(await value.item(), 1 * 2 + -2 * -1 + 3 * 4 + 4 * 5);
+  equal(await gradient.a.toArray(), [[2, -1], [4, 5]]);
+  equal(await gradient.list[0].toArray(), [[1, -2], [3, 4]]);
+  equal(await weft.grad((x) => weft.grad((y) => y.pow(3).sum())(x).sum())(weft.tensor([2, 3])).toArray(), [12, 18]);
+  equal(await weft.vmap((row, s) => ({y: row.mul(s), z: row.sum()}))(w, weft.tensor([10, 100])).y.toArray(),
+        [[10, -20], [300, 400]]);
+  await fails(() => weft.grad((w) => w)(w), 'ShapeError');
+  await fails(() => weft.grad(() => { throw new RangeError('mine'); })(w), 'RangeError', /mine/);
+  await fails(() => weft.grad((w) => w.sum())(w.cast('i32')), 'TypeError');
+});
+
+onEach('compiled functions', async () => {
+  let traced = 0;
+  const step = weft.compile(({w, b}, x, scale) => {
+    ++traced;
+    return {y: x.matmul(w).add(b).mul(scale), scale, list: [w]};
+  });
+  const model = {w: weft.tensor([[1], [2]]), b: weft.tensor([0.5])};
+  for (let i = 1; i <= 3; ++i) {
+    const {y, scale, list} = step(model, weft.full([2, 2], i), 10);
+    equal(await y.toArray(), [[30 * i + 5], [30 * i + 5]]);
+    equal([scale, list[0].shape], [10, [2, 1]]);
+  }
+  equal(traced, 1);
+  equal(await step(model, weft.full([1, 2], 1), 2).y.toArray(), [[7]]);
+  equal(traced, 2);
+  const sgd = weft.compile((w, x, y) => {
+    const [loss, g] = weft.valueAndGrad((w) => x.matmul(w).sub(y).square().mean())(w);
+    return [w.sub(g.mul(0.1)), loss];
+  });
+  const x = weft.random.normal([64, 3], {key: weft.random.key(1)}), truth = weft.tensor([[1], [-2], [0.5]]);
+  let w = weft.zeros([3, 1]), loss;
+  for (let i = 0; i < 100; ++i) [w, loss] = sgd(w, x, x.matmul(truth));
+  close(await w.toArray(), [[1], [-2], [0.5]], 1e-3);
+  await fails(() => weft.compile(() => { throw new SyntaxError('mine'); })(x), 'SyntaxError', /mine/);
+  await fails(() => step(model, x, NaN), 'TypeError', /NaN/);
+  step.dispose();
+  await fails(() => step(model, x, 1), 'InvalidArgument', /disposed/);
+});
+
+onEach('errors say what', async () => {
+  const x = weft.tensor([[1, 2], [3, 4]]);
+  await fails(() => x.matmul(weft.tensor([1, 2, 3])), 'ShapeError', /inner sizes/);
+  await fails(() => x.softmax({axes: 1}), 'InvalidArgument', /axes/);
+  await fails(() => x.sum({axis: 1}), 'InvalidArgument', /axis.*axes keep_dims/);
+  await fails(() => weft.operation('sofmax', [x]), 'InvalidArgument', /softmax/);
+  await fails(() => weft.tensor([[1, 2], [3]]), 'ShapeError');
+  await fails(() => weft.tensor([1, 'a']), 'TypeError');
+  await fails(() => weft.tensor([1, 2], {dtype: 'f33'}), 'InvalidArgument', /f33/);
+  await fails(() => weft.tensor(new Float32Array(3), {shape: [2, 2]}), 'InvalidArgument', /12 bytes/);
+  await fails(() => weft.zeros([-1]), 'ShapeError');
+  await fails(() => x.item(), 'ShapeError', /4 elements/);
+  x.dispose();
+  x.dispose();
+  await fails(() => x.add(1), 'InvalidArgument', /disposed/);
+  await fails(() => weft.open({device: 'warp drive'}), 'DeviceError', /warp drive/);
+  await fails(() => weft.open({device: {}}), 'TypeError');
+  await fails(() => weft.zeros([1 << 20, 1 << 20]).add(weft.random.uniform([1 << 20, 1 << 20])).data(), 'OutOfMemory');
+  equal(await weft.tensor([1]).add(1).item(), 2);
+});
+
+onEach('tidy and using', async () => {
+  let inner, kept;
+  const result = weft.tidy(() => {
+    inner = weft.ones([4]);
+    kept = inner.add(1);
+    return {a: [kept], n: 3};
+  });
+  check(inner.disposed && !kept.disposed && result.n === 3, 'only the result is kept');
+  const later = await weft.tidy(async () => {
+    inner = weft.ones([2]);
+    const values = await inner.data();
+    return weft.tensor(values).add(values[0]);
+  });
+  equal([inner.disposed, await later.toArray()], [true, [2, 2]]);
+  await fails(() => weft.tidy(() => { inner = weft.ones([1]); throw new RangeError('out'); }), 'RangeError');
+  check(inner.disposed, 'what an error leaves is disposed of');
+});
+
+onEach('what is started comes in any order', async () => {
+  const all = Array.from({length: 50}, (_, i) => weft.full([100], i).square().data());
+  const values = await Promise.all(all.reverse());
+  values.reverse().forEach((v, i) => equal(v[99], i * i));
+  const t = weft.ones([8]).mul(3);
+  await weft.evaluate(t, [t.add(1)]);
+  equal(await t.toArray(), Array(8).fill(3));
+});
+
+onEach('a loop that never reads', async (device) => {
+  let x = weft.ones([1000]);
+  for (let i = 0; i < 500; ++i) {
+    const next = x.mul(1.001);
+    if (i % 50 === 49) await weft.evaluate(next);
+    x.dispose();
+    x = next;
+  }
+  await device.wait();
+  close((await x.data())[0], 1.001 ** 500, 1e-3);
+});
+
+test('values go from device to device', async () => {
+  if (!GPU) return;
+  weft.use(devices[GPU]);
+  const x = weft.tensor([1, 2, 3]).add(1);
+  const y = await x.to(devices.cpu);
+  weft.use(devices.cpu);
+  equal(await y.mul(2).toArray(), [4, 6, 8]);
+  equal(await (await y.to(devices[GPU])).add(1).toArray(), [3, 4, 5]);
+  await fails(() => x.add(y).data(), 'DeviceError');
+});
+
+test('pictures', async () => {
+  if (!globalThis.ImageData) return;
+  const picture = new ImageData(new Uint8ClampedArray([255, 0, 51, 255, 0, 255, 0, 128]), 2, 1);
+  const x = weft.fromPixels(picture);
+  close(await x.toArray(), [[[1, 0, 0.2], [0, 1, 0]]], 1e-6);
+  equal(Array.from((await weft.toPixels(x)).data), [255, 0, 51, 255, 0, 255, 0, 255]);
+  const bitmap = await createImageBitmap(picture);
+  equal(weft.fromPixels(bitmap, {width: 4, height: 2}).shape, [2, 4, 3]);
+});
+
+test('a device of the page, and its loss', async () => {
+  if (!GPU) return;
+  const adapter = await navigator.gpu.requestAdapter();
+  const own = await adapter.requestDevice();
+  const device = await weft.open({device: own});
+  check(device.gpu, 'a GPU');
+  equal(await weft.tensor([1, 2]).exp().sum().cast('i32').item(), 10);
+  const started = weft.tensor([5, 6]).mul(2);
+  const reading = started.data();
+  own.destroy();
+  await own.lost;
+  const late = await reading.catch((e) => e);
+  check(late.name === 'DeviceLost' || (late[0] === 10 && late[1] === 12), `${late}`);
+  await fails(() => weft.tensor([1, 2]).exp().data(), 'DeviceLost', /lost/);
+  // Others go on.
+  weft.use(devices.cpu);
+  equal(await weft.tensor([3]).add(1).item(), 4);
+  await weft.open({device: GPU});
+  equal(await weft.tensor([3]).add(1).item(), 4);
+});
