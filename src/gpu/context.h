@@ -11,6 +11,7 @@
 #include "core/format.h"
 #include "gpu/device_lock.h"
 #include "gpu/instance.h"
+#include "weft/error.h"
 #include "weft/future.h"
 #include "weft/gpu.h"
 
@@ -179,6 +180,11 @@ std::shared_ptr<Event> Context::map(const wgpu::Buffer& buffer, wgpu::MapMode mo
       [](wgpu::MapAsyncStatus status, wgpu::StringView message, std::shared_ptr<Mapping>* held) {
         const auto done = from_callback(held);
         if (status == wgpu::MapAsyncStatus::Success) return done->finish();
+        // Nobody waits for what Weft aborts; else the device is lost, which a browser may tell later than this.
+        if (status == wgpu::MapAsyncStatus::Aborted) {
+          return done->finish(std::make_exception_ptr(
+              DeviceLost("{}: the GPU was lost or destroyed: {}", done->what, std::string_view(message))));
+        }
         done->finish(std::make_exception_ptr(Failed("{}: {}", done->what, std::string_view(message))));
       },
       held_by_callback(mapping));
