@@ -16,13 +16,15 @@
 #include <utility>
 #include <variant>
 
+#include "mlx/api.h"
+
 namespace mlx::core::webgpu {
 
 // True if there is a GPU: the adapter that WEFT_DEVICE names, else the best there is.
-bool available();
+MLX_API bool available();
 
 // Opened when it is first asked for. Throws weft::NoDevice.
-const weft::gpu::Device& device();
+MLX_API const weft::gpu::Device& device();
 
 // A future that any number of threads wait for.
 template <class T>

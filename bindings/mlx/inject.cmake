@@ -49,7 +49,7 @@ function(weft_mlx_backend)
   set_target_properties(mlx PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH $ORIGIN)
   add_executable(weft_mlx_bench ${WEFT_MLX_DIR}/bench/decode.cpp)
   target_link_libraries(weft_mlx_bench PRIVATE mlx)
-  # It reaches into the backend: with a copy of what libmlx.so does not show.
+  # It takes the device from the backend, to lose it.
   add_executable(weft_mlx_lost_device ${WEFT_MLX_DIR}/tests/lost_device.cpp)
   target_link_libraries(weft_mlx_lost_device PRIVATE mlx weft::kernels)
   if(TARGET tests)

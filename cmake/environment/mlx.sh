@@ -116,6 +116,7 @@ fetch_mlx_packages() {
 
 verb_mlx() {
   local part=${1:-} library=$mlx_build/$preset/libmlx.so
+  local -a sanitizer=()
   (($# == 0)) || shift
   # Without a word on the device tests run on the software GPU.
   export WEFT_DEVICE=${WEFT_DEVICE:-llvmpipe}
@@ -139,7 +140,11 @@ verb_mlx() {
       build_mlx
       make_mlx_python
       "${prefix[@]}" "$mlx_python" "$project/bindings/mlx/python_suite.py" --install "$library"
-      exec "${prefix[@]}" "$mlx_python" "$project/bindings/mlx/test_threads.py" "$@"
+      # Python itself has no sanitizer, which must be there before all that has one. What other libraries do among
+      # themselves it cannot judge.
+      [[ $preset != thread ]] || sanitizer=(env LD_PRELOAD="$("${prefix[@]}" c++ -print-file-name=libtsan.so)"
+        TSAN_OPTIONS="ignore_noninstrumented_modules=1:suppressions=$project/bindings/mlx/tests/threads.supp")
+      exec "${prefix[@]}" "${sanitizer[@]}" "$mlx_python" "$project/bindings/mlx/test_threads.py" "$@"
       ;;
     examples)
       build_mlx
