@@ -42,7 +42,6 @@ AttributeValue attribute(const json& value) {
   return value.get<std::vector<std::int64_t>>();
 }
 
-
 namespace {
 
 const json kNull;
@@ -96,8 +95,9 @@ LossReduction reduction(const Given& given) {
 
 #define WEFT_REDUCTION(name) \
   {#name, "x", "axes keep_dims", [](const Given& g) { return weft::name(g[0], g.axes(), g.get("keep_dims", false)); }}
-#define WEFT_FFT(name) \
-  {#name, "x", "n axis", [](const Given& g) { return weft::name(g[0], g.optional<std::int64_t>("n"), g.get("axis", -1)); }}
+#define WEFT_FFT(name)   \
+  {#name, "x", "n axis", \
+   [](const Given& g) { return weft::name(g[0], g.optional<std::int64_t>("n"), g.get("axis", -1)); }}
 
 constexpr Function kFunctions[] = {
     // ---- Creation
@@ -125,9 +125,7 @@ constexpr Function kFunctions[] = {
     {"random.split", "key", "count",
      [](const Given& g) { return random::split(g[0], g.get<std::int64_t>("count", 2)); }},
     {"random.uniform", "key?", "shape low high dtype",
-     [](const Given& g) {
-       return random::uniform(g.shape(), g.get("low", 0.0), g.get("high", 1.0), g.dtype(), g[0]);
-     }},
+     [](const Given& g) { return random::uniform(g.shape(), g.get("low", 0.0), g.get("high", 1.0), g.dtype(), g[0]); }},
     {"random.normal", "key?", "shape mean deviation dtype",
      [](const Given& g) {
        return random::normal(g.shape(), g.get("mean", 0.0), g.get("deviation", 1.0), g.dtype(), g[0]);
@@ -142,8 +140,7 @@ constexpr Function kFunctions[] = {
     {"random.permutation", "key?", "n",
      [](const Given& g) { return random::permutation(g.need("n").get<std::int64_t>(), g[0]); }},
     // ---- Elementwise
-    {"cast", "x", "dtype",
-     [](const Given& g) { return cast(g[0], dtype_named(g.need("dtype").get<std::string>())); }},
+    {"cast", "x", "dtype", [](const Given& g) { return cast(g[0], dtype_named(g.need("dtype").get<std::string>())); }},
     {"maximum", "a b", "", [](const Given& g) { return maximum(g[0], g[1]); }},
     {"minimum", "a b", "", [](const Given& g) { return minimum(g[0], g[1]); }},
     {"divide", "a b", "", [](const Given& g) { return divide(g[0], g[1]); }},
@@ -169,8 +166,7 @@ constexpr Function kFunctions[] = {
      [](const Given& g) { return variance(g[0], g.axes(), g.get("correction", 0.0), g.get("keep_dims", false)); }},
     {"deviation", "x", "axes correction keep_dims",
      [](const Given& g) { return deviation(g[0], g.axes(), g.get("correction", 0.0), g.get("keep_dims", false)); }},
-    {"quantile", "x", "q axes",
-     [](const Given& g) { return quantile(g[0], g.need("q").get<double>(), g.axes()); }},
+    {"quantile", "x", "q axes", [](const Given& g) { return quantile(g[0], g.need("q").get<double>(), g.axes()); }},
     {"cumulative_sum", "x", "axis", [](const Given& g) { return cumulative_sum(g[0], g.optional<int>("axis")); }},
     {"cumulative_prod", "x", "axis", [](const Given& g) { return cumulative_prod(g[0], g.optional<int>("axis")); }},
     {"sort", "x", "axis descending",
@@ -194,8 +190,7 @@ constexpr Function kFunctions[] = {
     {"flip", "x", "axes", [](const Given& g) { return flip(g[0], g.axes()); }},
     {"moveaxis", "x", "from to", [](const Given& g) { return moveaxis(g[0], g.axes("from"), g.axes("to")); }},
     {"matrix_transpose", "x", "", [](const Given& g) { return matrix_transpose(g[0]); }},
-    {"concat", "parts...", "axis",
-     [](const Given& g) { return concat(all_of(g), g.get("axis", 0)); }},
+    {"concat", "parts...", "axis", [](const Given& g) { return concat(all_of(g), g.get("axis", 0)); }},
     {"stack", "parts...", "axis", [](const Given& g) { return stack(all_of(g), g.get("axis", 0)); }},
     {"tril", "x", "diagonal", [](const Given& g) { return tril(g[0], g.get<std::int64_t>("diagonal", 0)); }},
     {"triu", "x", "diagonal", [](const Given& g) { return triu(g[0], g.get<std::int64_t>("diagonal", 0)); }},
@@ -220,8 +215,7 @@ constexpr Function kFunctions[] = {
     // ---- Losses
     {"cross_entropy", "x labels", "label_smoothing reduction",
      [](const Given& g) {
-       return cross_entropy(g[0], g[1],
-                            {.label_smoothing = g.get("label_smoothing", 0.0), .reduction = reduction(g)});
+       return cross_entropy(g[0], g[1], {.label_smoothing = g.get("label_smoothing", 0.0), .reduction = reduction(g)});
      }},
     {"mse_loss", "x target", "reduction", [](const Given& g) { return mse_loss(g[0], g[1], reduction(g)); }},
     {"l1_loss", "x target", "reduction", [](const Given& g) { return l1_loss(g[0], g[1], reduction(g)); }},
@@ -276,7 +270,8 @@ std::vector<Tensor> Function::call(const Given& given) const {
   const json known = attributes(), wanted = inputs();
   for (const auto& [key, value] : given.attributes.items()) {
     if (std::ranges::find(known, json(key)) == known.end()) {
-      throw InvalidArgument(std::string(name) + ": there is no attribute '" + key + "'; there are: " + std::string(names));
+      throw InvalidArgument(std::string(name) + ": there is no attribute '" + key +
+                            "'; there are: " + std::string(names));
     }
   }
   const bool repeated = operands.ends_with("...");
@@ -288,7 +283,8 @@ std::vector<Tensor> Function::call(const Given& given) const {
                           (operands.empty() ? "none" : std::string(operands)));
   }
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (missing(i)) throw InvalidArgument(std::string(name) + ": the operand " + wanted[i][0].get<std::string>() + " is missing");
+    if (missing(i))
+      throw InvalidArgument(std::string(name) + ": the operand " + wanted[i][0].get<std::string>() + " is missing");
   }
   return {function(given)};
 }

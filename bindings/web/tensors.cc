@@ -1,6 +1,7 @@
 // Devices, tensors and functions of tensors, for api/index.js.
 #include <emscripten.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -139,7 +140,9 @@ EMSCRIPTEN_KEEPALIVE void weft_wait(const Device* device, int promise) {
 // ---- Tensors, on the default device
 EMSCRIPTEN_KEEPALIVE const char* weft_tensor(const char* dtype, const char* shape, const std::byte* bytes,
                                              std::size_t size) {
-  return guarded([&] { return returned(given_away(tensor(dtype_named(dtype), shape_of(json::parse(shape)), {bytes, size})).dump()); });
+  return guarded([&] {
+    return returned(given_away(tensor(dtype_named(dtype), shape_of(json::parse(shape)), {bytes, size})).dump());
+  });
 }
 
 EMSCRIPTEN_KEEPALIVE void weft_release_tensor(Tensor* tensor) { delete tensor; }
@@ -176,7 +179,12 @@ EMSCRIPTEN_KEEPALIVE const char* weft_ops() {
       for (const OperandSchema& o : schema.inputs) {
         inputs.push_back({o.name, kArity[static_cast<std::size_t>(o.arity)]});
       }
-      for (const AttributeSchema& a : schema.attributes) attributes.push_back(a.name);
+      // Attributes with the name of an operand only say which operands there are, and call() sets them.
+      for (const AttributeSchema& a : schema.attributes) {
+        if (std::ranges::find(schema.inputs, a.name, &OperandSchema::name) == schema.inputs.end()) {
+          attributes.push_back(a.name);
+        }
+      }
       const bool list = !schema.outputs.empty() && schema.outputs.back().arity == Arity::repeated;
       all.push_back({{"name", schema.name},
                      {"inputs", inputs},
@@ -189,9 +197,8 @@ EMSCRIPTEN_KEEPALIVE const char* weft_ops() {
 
 EMSCRIPTEN_KEEPALIVE void weft_read(const Tensor* tensor, int promise) {
   guarded([&] {
-    settle(tensor->async_read_bytes(), promise, [promise](const std::vector<std::byte>& bytes) {
-      weft_resolve_bytes(promise, bytes.data(), bytes.size());
-    });
+    settle(tensor->async_read_bytes(), promise,
+           [promise](const std::vector<std::byte>& bytes) { weft_resolve_bytes(promise, bytes.data(), bytes.size()); });
   });
 }
 
@@ -230,7 +237,8 @@ EMSCRIPTEN_KEEPALIVE const char* weft_value_and_grad(int function, const char* v
     const auto f = [&](const Tensors& tensors) {
       const Tensors results = apply(function, tensors).second;
       if (results.size() != 1) {
-        throw InvalidArgument("grad: the function returned " + std::to_string(results.size()) + " tensors, expected one");
+        throw InvalidArgument("grad: the function returned " + std::to_string(results.size()) +
+                              " tensors, expected one");
       }
       return results[0];
     };

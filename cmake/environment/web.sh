@@ -58,6 +58,13 @@ web_test() {
     node --stack-size=4000 "$project/bindings/web/tests/run.mjs" "$where" "$web_build/$program" "$@"
 }
 
+# package_web: makes the npm package in build/web, and a bundle of a program that uses it.
+package_web() {
+  fetch_web_modules
+  "${prefix[@]}" env WEFT_WEB_MODULES="$web_modules" node "$project/bindings/web/tests/package.mjs" "$web_build" ||
+    fail "the npm package could not be made or used"
+}
+
 verb_web() {
   local part=${1:-build} place program places=(node chromium)
   local -a programs
@@ -76,12 +83,13 @@ verb_web() {
       enter_web_environment
       if [[ $part == test ]]; then
         build_web weft_web_tests
+        fetch_web_modules
         programs=(bindings/web/weft_web_tests.mjs)
       else
         build_web weft_web
+        package_web
         mapfile -t programs < <(cd "$web_build" && printf '%s\n' tests/*_test.mjs)
       fi
-      fetch_web_modules
       for place in "${places[@]}"; do
         for program in "${programs[@]}"; do
           say "$program in $place"
@@ -89,6 +97,15 @@ verb_web() {
         done
       done
       ;;
-    *) usage_error "./dev web needs a part: build, test or api-test, got '$part'" ;;
+    package)
+      enter_web_environment
+      build_web weft_web
+      package_web
+      ;;
+    shell)
+      enter_web_environment
+      exec "${prefix[@]}" "${@:-bash}"
+      ;;
+    *) usage_error "./dev web needs a part: build, test, api-test, package or shell, got '$part'" ;;
   esac
 }

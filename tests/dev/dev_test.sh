@@ -63,7 +63,7 @@ test_arguments() {
   expect_match 'an unknown part of mlx is explained' "*build, check, test, python-test, thread-test, examples or bench, got 'frobnicate'*" "$(<"$scratch/error")"
   "$project/dev" web frobnicate 2>"$scratch/error"
   expect 'an unknown part of web exits 2' 2 $?
-  expect_match 'an unknown part of web is explained' "*build or test, got 'frobnicate'*" "$(<"$scratch/error")"
+  expect_match 'an unknown part of web is explained' "*or shell, got 'frobnicate'*" "$(<"$scratch/error")"
   status=$(WEFT_ENVIRONMENT=host "$project/dev" shell bash -c 'exit 37' >/dev/null 2>&1; echo $?)
   expect 'the exit status is that of the program' 37 "$status"
   XDG_CACHE_HOME=/proc/nowhere "$project/dev" build 2>"$scratch/error"

@@ -7,6 +7,7 @@
 // Variables of the environment whose names begin with WEFT_ or GTEST_ are the program's. Node has the WebGPU of the
 // package `webgpu` in the directory WEFT_WEB_MODULES, if that is set; Chromium has SwiftShader's.
 import {spawn} from 'node:child_process';
+import {randomBytes} from 'node:crypto';
 import {mkdtempSync, readFileSync, rmSync} from 'node:fs';
 import {createServer} from 'node:http';
 import {createRequire} from 'node:module';
@@ -36,7 +37,7 @@ async function runInNode() {
   return await module.callMain(args);
 }
 
-const page = `<!doctype html><meta charset="utf-8"><title>Weft's tests</title><script type="module">
+const page = `<!doctype html><meta charset="utf-8"><title>Weft's tests</title><script type="module" nonce="NONCE">
 const send = (path, text) => fetch(path, {method: 'POST', body: text});
 let lines = [], sending = Promise.resolve();
 const flush = () => {
@@ -60,6 +61,10 @@ try {
 await flush();
 await send('/exit', String(code));
 </script>`;
+
+// As strict as a page can be that runs WebAssembly.
+const nonce = randomBytes(16).toString('base64');
+const policy = `default-src 'none'; script-src 'self' 'nonce-${nonce}' 'wasm-unsafe-eval'; connect-src 'self'; worker-src 'self'`;
 
 const types = {'.mjs': 'text/javascript', '.js': 'text/javascript', '.wasm': 'application/wasm', '.html': 'text/html'};
 
@@ -87,11 +92,13 @@ function runInChromium() {
       }
       try {
         const text = path === '/' ?
-            page.replaceAll('PROGRAM', () => '/' + relative(root, resolve(program)))
+            page.replace('NONCE', nonce)
+                .replaceAll('PROGRAM', () => '/' + relative(root, resolve(program)))
                 .replaceAll('VARIABLES', () => JSON.stringify(variables))
                 .replaceAll('ARGS', () => JSON.stringify(args)) :
             readFileSync(join(root, normalize(path)));
         response.setHeader('content-type', types[path === '/' ? '.html' : extname(path)] ?? 'application/octet-stream');
+        response.setHeader('content-security-policy', policy);
         response.end(text);
       } catch {
         response.statusCode = 404;

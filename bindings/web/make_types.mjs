@@ -1,0 +1,48 @@
+// Writes index.d.ts: types.d.ts with the methods and functions of the library's operations.
+//
+//   node make_types.mjs PACKAGE TYPES.d.ts > index.d.ts
+import {readFileSync} from 'node:fs';
+import {join, resolve} from 'node:path';
+import {pathToFileURL} from 'node:url';
+
+const [, , directory, types] = process.argv;
+const {callJson, ready} = await import(pathToFileURL(resolve(join(directory, 'core.js'))));
+const {Tensor, open} = await import(pathToFileURL(resolve(join(directory, 'index.js'))));
+const own = new Set(Object.getOwnPropertyNames(Tensor.prototype));
+await ready();
+await open({device: 'cpu'});
+
+const camel = (name) => name.replace(/_([a-z0-9])/g, (_, c) => c.toUpperCase());
+const safe = (name) => (/^(from|in|new|default|function|var|with)$/.test(name) ? name + '_' : name);
+
+// The forms of an operation: with its attributes in their order, and with an object of them.
+function forms({inputs, outputs, attributes}, asMethod) {
+  const operands = inputs.slice(asMethod ? 1 : 0).map(([name, arity]) => {
+    const named = safe(camel(name));
+    return arity === 'repeated' ? `${named}: readonly Tensor[]` : arity === 'optional' ? `${named}?: Tensor | null`
+                                                                                       : `${named}: Operand`;
+  });
+  const result = outputs === 1 ? 'Tensor' : 'Tensor[]';
+  const listed = attributes.map((name) => `${safe(camel(name))}?: Attribute`);
+  const all = [[...operands, ...listed]];
+  if (listed.length) {
+    const object = `attributes?: {${attributes.map((name) => `${camel(name)}?: Attribute`).join('; ')}}`;
+    all.push([...operands, object]);
+    // Optional operands may be left out before it.
+    const required = operands.filter((o) => !o.includes('?:'));
+    if (required.length < operands.length) all.push([...required, object]);
+  }
+  return all.map((list) => `(${list.join(', ')}): ${result}`);
+}
+
+const methods = [], functions = [];
+for (const op of callJson('ops')) {
+  const name = camel(op.name);
+  if (name.includes('.')) continue;
+  functions.push(...forms(op, false).map((form) => `${name}${form};`));
+  const repeated = op.inputs.at(-1)?.[1] === 'repeated';
+  if (op.inputs.length && !repeated && !own.has(name)) methods.push(...forms(op, true).map((form) => `${name}${form};`));
+}
+process.stdout.write(readFileSync(types, 'utf8')
+                         .replace('/*METHODS*/', methods.join('\n  '))
+                         .replace('/*FUNCTIONS*/', functions.join('\n  ')));

@@ -1,0 +1,30 @@
+// What a program in TypeScript may write, for its compiler alone. Lines with an error expected must be errors.
+import * as weft from 'weft';
+
+async function use(): Promise<void> {
+  const device: weft.Device = await weft.open({device: 'cpu'});
+  const x = weft.tensor([[1, 2], [3, 4]], {dtype: 'f16'});
+  const y: weft.Tensor = x.matmul(x.T()).softmax(-1).add(1).sum({axes: [0], keepDims: true});
+  const values: weft.TypedArray = await y.data();
+  const [w, g]: [weft.Tensor, {a: weft.Tensor}] =
+      weft.valueAndGrad((p: {a: weft.Tensor}, n: number) => p.a.mul(n).sum())({a: x}, 3);
+  const f = weft.compile((a: weft.Tensor, s: number) => ({y: a.mul(s)}));
+  const {y: z} = f(g.a, 2);
+  const [, indices] = z.topK(2);
+  z.at(0, [1, null], indices).dispose();
+  weft.concat([w, z], 0);
+  weft.ops.layerNorm(x, null, null, {firstAxis: -1});
+  await weft.random.normal([2], {key: weft.random.key(1)}).to(device);
+  console.log(values.length, device.name, await y.item());
+  // @ts-expect-error: a text is no operand
+  x.matmul('y');
+  // @ts-expect-error: there is no such operation
+  x.matmull(x);
+  // @ts-expect-error: nor such an attribute
+  x.sum({axis: 0});
+  // @ts-expect-error: f33 is no type
+  weft.zeros([2], 'f33');
+  // @ts-expect-error: the argument is missing
+  f(x);
+}
+use();
