@@ -157,6 +157,19 @@ std::vector<float> pairs_of(std::span<const float> numbers) {
   return pairs;
 }
 
+// Within 4 units in the last place, from where one correction makes them exact to half a unit; NaN of negative numbers
+// and NaN.
+bool square_roots_right(Numbers x, Results y) {
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const float a = x[2 * i], got = std::bit_cast<float>(y[i]);
+    const double want = std::sqrt(double{a});
+    const bool right = std::isnan(want) ? std::isnan(got)
+                                        : std::abs(got - want) <= 4 * std::ldexp(1.0, std::ilogb(want) - 23);
+    if (!right) return false;
+  }
+  return true;
+}
+
 // Also for infinities; comparisons with NaN are false.
 bool compares_right(Numbers x, Results y) {
   for (std::size_t i = 0; i < y.size(); ++i) {
@@ -199,6 +212,9 @@ Future<bool> exp2_is_right(const gpu::Device& device) {
   Trial exp2 = start(device, "bitcast<u32>(exp2(a))", pairs(exponent, none));
   Trial reciprocal = start(device, "bitcast<u32>(1.0 / a)", wide);
   Trial root = start(device, "bitcast<u32>(inverseSqrt(a))", wide);
+  std::vector<float> also_negative = wide;
+  for (const float a : {-1.0f, -3e38f, -INFINITY, NAN}) also_negative.insert(also_negative.end(), {a, 0});
+  Trial square_root = start(device, "bitcast<u32>(sqrt(a))", also_negative);
   Trial log2 = start(device, "bitcast<u32>(log2(a))", pairs([](int i) { return (i + 0.37) / kCount * 4; }, none));
   Trial fma = start(device, "bitcast<u32>(fma(a, b, -(a * b)))",
                     pairs([](int i) { return 1 + (i + 0.1234567) / kCount; },
@@ -219,6 +235,7 @@ Future<bool> exp2_is_right(const gpu::Device& device) {
   checks.push_back(checked(device, exp2, within(2.5, "exp2", [](double v) { return std::exp2(v); })));
   checks.push_back(checked(device, reciprocal, within(1.5, "reciprocal", [](double v) { return 1 / v; })));
   checks.push_back(checked(device, root, within(2, "root", [](double v) { return 1 / std::sqrt(v); })));
+  checks.push_back(checked(device, square_root, square_roots_right));
   checks.push_back(checked(device, log2, log2_is_right));
   checks.push_back(checked(device, fma, fma_is_right));
   return all_right(std::move(checks));
@@ -303,7 +320,7 @@ bool device_exp2(const gpu::Device& device) {
   const gpu::Capabilities& can = device.capabilities();
   // Not on a CPU, where exp2 is a polynomial just as ours is.
   constexpr const char* kWhat =
-      "exp2, log2 up to 4, fma, reciprocal, root, rounding by sums, and comparisons, also denied ones and of "
+      "exp2, log2 up to 4, fma, reciprocal, roots, rounding by sums, and comparisons, also denied ones and of "
       "magnitudes";
   return !can.minimum && !can.software && gpu::passes_self_test(device, kWhat, [&] { return exp2_is_right(device); });
 }

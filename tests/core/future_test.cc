@@ -142,13 +142,13 @@ TEST(FutureTest, ManyAtOnce) {
   const auto on = std::make_shared<Switch>();
   std::vector<Future<int>> many;
   for (int i = 0; i < kMany; ++i) many.push_back(i % 3 ? number(on, i) : Future<int>({}, [i] { return i; }));
-  long sum = 0;
+  std::int64_t sum = 0;
   when_all(std::move(many)).then([&](Future<std::vector<int>> done) {
     for (const int v : done.get()) sum += v;
   });
   EXPECT_EQ(sum, 0);
   on->turn_on();
-  EXPECT_EQ(sum, long{kMany} * (kMany - 1) / 2);
+  EXPECT_EQ(sum, std::int64_t{kMany} * (kMany - 1) / 2);
 }
 
 TEST(FutureTest, AFunctionThatReturnsNoResultIsAnError) {

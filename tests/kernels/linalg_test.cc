@@ -733,7 +733,8 @@ TEST_P(LinalgForms, EigenvaluesOfEveryLayout) {
               }
               for (std::int64_t i = 0; i < n; ++i) scaled(i, j) *= value;
             }
-            const double allowed = 2 * epsilon(type) * static_cast<double>(n);
+            // (LAPACK's own tests allow 30. Without fused multiply-adds, as in WebAssembly, it is up to 2.4.)
+            const double allowed = 3 * epsilon(type) * static_cast<double>(n);
             EXPECT_LE(distance(product(x, of_v), scaled), allowed * largest) << what;
             EXPECT_LE(off_orthonormal(of_v), allowed) << what;
             for (std::int64_t j = 0; j < n; ++j)
