@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -37,6 +38,8 @@ auto guarded(F f) -> decltype(f()) {
 
 // A text for JavaScript, which lives until the next one.
 const char* returned(std::string text);
+
+inline json address_of(const void* object) { return reinterpret_cast<std::uintptr_t>(object); }
 
 extern "C" {
 // Of imports.js. They settle a promise of core.js: with a value that is JSON, with bytes, or with an error.

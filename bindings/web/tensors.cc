@@ -26,8 +26,6 @@ namespace {
 
 using Tensors = std::vector<Tensor>;
 
-json address_of(const void* object) { return reinterpret_cast<std::uintptr_t>(object); }
-
 json described(const Shape& shape) { return std::vector<std::int64_t>(shape.begin(), shape.end()); }
 
 // A handle for JavaScript, which releases it.

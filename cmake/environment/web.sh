@@ -50,12 +50,10 @@ fetch_web_modules() (
   mv -T "$partial" "$web_modules"
 )
 
-# web_test PLACE PROGRAM [ARGS...]: runs the tests of that file of the build there: node or chromium.
-web_test() {
-  local where=$1 program=$2
-  shift 2
+# web_node FILE [ARGS...]: runs a script in the environment's Node, where bindings/web/tests/place.mjs finds WebGPU.
+web_node() {
   "${prefix[@]}" env WEFT_WEB_MODULES="$web_modules" VK_DRIVER_FILES="${VK_DRIVER_FILES:-/usr/share/vulkan/icd.d/lvp_icd.json}" \
-    node --stack-size=4000 "$project/bindings/web/tests/run.mjs" "$where" "$web_build/$program" "$@"
+    node --stack-size=4000 "$@"
 }
 
 # package_web: makes the npm package in build/web, and a bundle of a program that uses it.
@@ -66,7 +64,7 @@ package_web() {
 }
 
 verb_web() {
-  local part=${1:-build} place program places=(node chromium)
+  local part=${1:-build} place program data places=(node chromium)
   local -a programs
   (($# == 0)) || shift
   case $part in
@@ -93,9 +91,33 @@ verb_web() {
       for place in "${places[@]}"; do
         for program in "${programs[@]}"; do
           say "$program in $place"
-          web_test "$place" "$program" "$@" || fail "$program failed in $place"
+          web_node "$project/bindings/web/tests/run.mjs" "$place" "$web_build/$program" "$@" ||
+            fail "$program failed in $place"
         done
       done
+      ;;
+    conformance)
+      [[ -n ${1:-} ]] || usage_error './dev web conformance needs the directory of the data that docs/conformance.md describes'
+      data=$1
+      shift
+      if [[ ${1:-} == node || ${1:-} == chromium ]]; then
+        places=("$1")
+        shift
+      fi
+      enter_web_environment
+      build_web weft_web
+      fetch_web_modules
+      for place in "${places[@]}"; do
+        say "the data in $place"
+        web_node "$web_build/tests/conformance.mjs" "$place" "$data" "$@" || fail "cases failed in $place"
+      done
+      ;;
+    node)
+      [[ -n ${1:-} ]] || usage_error './dev web node needs a script'
+      enter_web_environment
+      build_web weft_web
+      fetch_web_modules
+      web_node "$@"
       ;;
     package)
       enter_web_environment
@@ -106,6 +128,6 @@ verb_web() {
       enter_web_environment
       exec "${prefix[@]}" "${@:-bash}"
       ;;
-    *) usage_error "./dev web needs a part: build, test, api-test, package or shell, got '$part'" ;;
+    *) usage_error "./dev web needs a part: build, test, api-test, conformance, node, package or shell, got '$part'" ;;
   esac
 }
