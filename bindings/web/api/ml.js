@@ -6,7 +6,7 @@
 //
 // What WebIDL says of values, calls and interfaces is here; the specification's own steps are in C++. Operations and
 // their arguments come from there, too.
-import {Handle, WeftError, call, callJson, callLater, ready, wasm} from './core.js';
+import {Handle, WeftError, adopt, call, callJson, callLater, ready, wasm} from './core.js';
 
 const held = (release) => class extends Handle {
   static release = release;
@@ -399,6 +399,7 @@ export class MLContext {
     const context = of(MLContext, this, 'destroy');
     context.life.destroyed = true;
     checked(() => void call('ml_destroy_context', context.handle.address));
+    context.life.pending.abort('the context is lost: destroy() was called on it');
   }
   get accelerated() {
     return of(MLContext, this, 'accelerated').accelerated;
@@ -529,10 +530,10 @@ function open(name) {
   return opened.get(name);
 }
 
-function adopt(gpuDevice) {
+function adoptOnce(gpuDevice) {
   if (!adopted.has(gpuDevice)) {
-    const {address} = callJson('adopt', wasm.gpu.put(gpuDevice));
-    adopted.set(gpuDevice, {handle: new HeldDevice(address), gpu: true, gpuDevice});
+    const handle = adopt(gpuDevice, ({address}) => new HeldDevice(address));
+    adopted.set(gpuDevice, {handle, gpu: true, gpuDevice});
     gpuDevice.lost.then(() => adopted.delete(gpuDevice));
   }
   return adopted.get(gpuDevice);
@@ -564,7 +565,7 @@ export class ML {
         await load();
         const cpu = !page && options.powerPreference === 'default' && !options.accelerated;
         const name = page ?? settings.device ?? (cpu ? 'cpu' : '');
-        if (typeof name !== 'string') return contextOn(adopt(name));
+        if (typeof name !== 'string') return contextOn(adoptOnce(name));
         return contextOn(await open(name), () => opened.delete(name));
       };
       return make().catch((error) => {
