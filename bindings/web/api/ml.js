@@ -405,7 +405,11 @@ export class MLContext {
     return of(MLContext, this, 'accelerated').accelerated;
   }
   get lost() {
-    return promised(() => of(MLContext, this, 'lost').lost);
+    try {
+      return of(MLContext, this, 'lost').lost;
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 }
 

@@ -144,7 +144,7 @@ test('what objects are', async () => {
   }
   equal([x.dataType, x.shape, t.readable, t.writable, t.constant], ['float32', [2, 3], true, false, false]);
   check(x.shape === x.shape && Object.isFrozen(x.shape) && t.shape === t.shape && Object.isFrozen(t.shape), 'frozen');
-  check(context.lost === context.lost || context.lost instanceof Promise, 'a promise');
+  check(context.lost === context.lost && context.lost instanceof Promise, 'one promise');
   class Mine extends MLGraphBuilder {}
   const mine = new Mine(context);
   check(mine instanceof Mine && mine.input('x', float32(1)) instanceof MLOperand, 'a class of the page');
@@ -543,4 +543,48 @@ onGpu('contexts of one device share it', async (context, device) => {
   context.destroy();
   const t = await other.createTensor({...float32(2), readable: true});
   equal([...new Float32Array(await other.readTensor(t))], [0, 0]);
+});
+
+// Tells whether a graph computes on the context.
+async function computes(context) {
+  const b = new MLGraphBuilder(context), graph = await b.build({y: b.neg(b.input('x', float32(2)))});
+  const [x, y] = await Promise.all([{writable: true}, {readable: true}].map((how) =>
+      context.createTensor({...float32(2), ...how})));
+  context.writeTensor(x, new Float32Array([1, -2]));
+  context.dispatch(graph, {x}, {y});
+  equal([...new Float32Array(await context.readTensor(y))], [-1, 2]);
+}
+
+hasGpu && test('contexts on the device that install() names (gpu)', async () => {
+  const device = await newDevice();
+  try {
+    // By the adapter's number, by a GPUDevice of the page's.
+    for (const named of ['0', device]) {
+      await weft.install({force: true, device: named});
+      const contexts = [await navigator.ml.createContext({accelerated: false}), await navigator.ml.createContext()];
+      equal(contexts.map(({accelerated}) => accelerated), [true, true]);
+      for (const context of contexts) await computes(context);
+    }
+    await weft.install({force: true, device: 'no such device'});
+    await fails(() => navigator.ml.createContext(), 'NotSupportedError', /no such device/);
+    await weft.install({force: true});
+    const cpu = await navigator.ml.createContext({accelerated: false});
+    equal(cpu.accelerated, false);
+    await computes(cpu);
+    await computes(await navigator.ml.createContext({powerPreference: 'high-performance', accelerated: false}));
+  } finally {
+    await weft.install({force: true, device: 'cpu'});
+    device.destroy();
+  }
+});
+
+test('navigator.ml in a worker', async () => {
+  if (!globalThis.Worker || !globalThis.document) return;
+  const worker = new Worker(new URL('ml_worker.mjs', import.meta.url), {type: 'module'});
+  const answer = await new Promise((resolve, reject) => {
+    worker.onmessage = ({data}) => resolve(data);
+    worker.onerror = (e) => reject(new Error(e.message));
+  });
+  worker.terminate();
+  equal(answer, {ml: '[object ML]', values: [1, 0, 3]});
 });
