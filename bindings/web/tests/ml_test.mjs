@@ -518,10 +518,18 @@ onGpu('what cannot be exported', async (context, device) => {
   other.destroy();
 });
 
-onGpu('no memory for a tensor', async (context) => {
+onGpu('no memory for a tensor', async (context, device) => {
   const {maxTensorByteLength} = context.opSupportLimits();
   await fails(() => context.createTensor(float32(Math.ceil((maxTensorByteLength + 1) / 4))), 'TypeError');
+  // As the browser tells that a buffer has none, and no later.
+  device.popErrorScope = () => {
+    delete device.popErrorScope;
+    const popped = device.popErrorScope();
+    return {then: (f, fail) => popped.then(() => f(new GPUOutOfMemoryError('no memory at all')), fail)};
+  };
+  await fails(() => context.createTensor(float32(1 << 20)), 'UnknownError', /no memory at all/);
   check(await context.createTensor(float32(4)) instanceof MLTensor, 'the context goes on');
+  await computes(context);
 });
 
 onGpu('a lost device', async (context, device) => {
