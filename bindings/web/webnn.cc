@@ -181,8 +181,7 @@ EMSCRIPTEN_KEEPALIVE const char* weft_ml_limits(const webnn::Context* context) {
   return guarded([&] {
     const webnn::OpSupportLimits limits = context->op_support_limits();
     json all = {
-        {"preferredInputLayout",
-         webnn::kInputOperandLayouts[static_cast<std::size_t>(limits.preferred_input_layout)]},
+        {"preferredInputLayout", webnn::kInputOperandLayouts[static_cast<std::size_t>(limits.preferred_input_layout)]},
         {"maxTensorByteLength", limits.max_tensor_byte_length},
         {"input", described(limits.input)},
         {"constant", described(limits.constant)},
@@ -210,9 +209,9 @@ EMSCRIPTEN_KEEPALIVE const char* weft_ml_create_constant_tensor(webnn::Context* 
                                                                 const char* type, const std::byte* bytes,
                                                                 std::size_t size) {
   return guarded([&] {
-    return returned(given_away(context->create_constant_tensor(operand_descriptor(descriptor),
-                                                               source(type, {bytes, size})))
-                        .dump());
+    return returned(
+        given_away(context->create_constant_tensor(operand_descriptor(descriptor), source(type, {bytes, size})))
+            .dump());
   });
 }
 EMSCRIPTEN_KEEPALIVE void weft_ml_destroy_tensor(webnn::Tensor* tensor) {
@@ -267,8 +266,7 @@ EMSCRIPTEN_KEEPALIVE void weft_ml_release_builder(webnn::GraphBuilder* builder) 
 EMSCRIPTEN_KEEPALIVE void weft_ml_release_operand(webnn::Operand* operand) { delete operand; }
 
 // `name` is JSON, since it may have any characters.
-EMSCRIPTEN_KEEPALIVE const char* weft_ml_input(webnn::GraphBuilder* builder, const char* name,
-                                               const char* descriptor) {
+EMSCRIPTEN_KEEPALIVE const char* weft_ml_input(webnn::GraphBuilder* builder, const char* name, const char* descriptor) {
   return guarded([&] {
     return returned(
         given_away(builder->input(json::parse(name).get<std::string>(), operand_descriptor(descriptor))).dump());
@@ -277,14 +275,12 @@ EMSCRIPTEN_KEEPALIVE const char* weft_ml_input(webnn::GraphBuilder* builder, con
 EMSCRIPTEN_KEEPALIVE const char* weft_ml_constant(webnn::GraphBuilder* builder, const char* descriptor,
                                                   const char* type, const std::byte* bytes, std::size_t size) {
   return guarded([&] {
-    return returned(
-        given_away(builder->constant(operand_descriptor(descriptor), source(type, {bytes, size}))).dump());
+    return returned(given_away(builder->constant(operand_descriptor(descriptor), source(type, {bytes, size}))).dump());
   });
 }
 EMSCRIPTEN_KEEPALIVE const char* weft_ml_scalar(webnn::GraphBuilder* builder, const char* type, const char* value) {
-  return guarded([&] {
-    return returned(given_away(builder->constant(data_type(type), number(json::parse(value)))).dump());
-  });
+  return guarded(
+      [&] { return returned(given_away(builder->constant(data_type(type), number(json::parse(value)))).dump()); });
 }
 EMSCRIPTEN_KEEPALIVE const char* weft_ml_constant_of(webnn::GraphBuilder* builder, const webnn::Tensor* tensor) {
   return guarded([&] { return returned(given_away(builder->constant(*tensor)).dump()); });
