@@ -112,6 +112,7 @@ class EncoderLoader {
   // The next bytes of model.safetensors. Throws FormatError (the file is malformed, or has other weights than
   // config.json calls for: when its header is there), Unsupported, OutOfMemory, DeviceLost.
   void take(std::span<const std::byte> bytes);
+  const Device& device() const;
   // How many bytes the file has in all; 0 until its header is there.
   std::uint64_t size() const;
   // The encoder. Throws FormatError unless all bytes were taken.

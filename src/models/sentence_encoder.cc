@@ -350,8 +350,9 @@ struct EncoderLoader::Impl {
         weight.tensor = Tensor(device, data.dtype, data.shape);
         targets.push_back({first, last, weight.tensor.view().buffer});
       } else {
-        const auto memory = std::make_shared<const Buffer>(device.allocate(last - first));
-        weight.data = {data.dtype, data.shape, {memory->data(), last - first}, memory};
+        const auto data_size = static_cast<std::size_t>(last - first);
+        const auto memory = std::make_shared<const Buffer>(device.allocate(data_size));
+        weight.data = {data.dtype, data.shape, {memory->data(), data_size}, memory};
         targets.push_back({first, last, *memory});
       }
       return weight;
@@ -384,6 +385,7 @@ EncoderLoader::EncoderLoader(const std::filesystem::path& model_dir, Device devi
 }
 
 void EncoderLoader::take(std::span<const std::byte> bytes) { impl_->take(bytes); }
+const Device& EncoderLoader::device() const { return impl_->device; }
 std::uint64_t EncoderLoader::size() const { return impl_->size; }
 
 SentenceEncoder EncoderLoader::finish() {
