@@ -79,6 +79,8 @@ verb_web() {
         programs=(bindings/web/weft_web_tests.mjs)
       else
         build_web weft_web
+        fetch_model
+        export WEFT_MODEL_DIR=$model
         mapfile -t programs < <(cd "$web_build" && printf '%s\n' tests/*_test.mjs)
       fi
       fetch_web_modules
@@ -89,6 +91,10 @@ verb_web() {
         done
       done
       ;;
-    *) usage_error "./dev web needs a part: build, test or api-test, got '$part'" ;;
+    shell)
+      enter_web_environment
+      exec "${prefix[@]}" "${@:-bash}"
+      ;;
+    *) usage_error "./dev web needs a part: build, test, api-test, package or shell, got '$part'" ;;
   esac
 }

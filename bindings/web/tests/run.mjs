@@ -4,7 +4,8 @@
 //   node run.mjs node|chromium PROGRAM.mjs [ARGS...]
 //   node run.mjs node|chromium X_test.mjs [FILTER]
 //
-// Variables of the environment whose names begin with WEFT_ or GTEST_ are the program's. Node has the WebGPU of the
+// What a page fetches is beside the program; tests in JavaScript also get model/ and data/: the model of WEFT_MODEL_DIR and
+// tests/data of the sources. Variables of the environment whose names begin with WEFT_ or GTEST_ are the program's. Node has the WebGPU of the
 // package `webgpu` in the directory WEFT_WEB_MODULES, if that is set; Chromium has SwiftShader's.
 import {spawn} from 'node:child_process';
 import {mkdtempSync, readFileSync, rmSync} from 'node:fs';
@@ -12,7 +13,7 @@ import {createServer} from 'node:http';
 import {createRequire} from 'node:module';
 import {tmpdir} from 'node:os';
 import {dirname, extname, join, normalize, relative, resolve} from 'node:path';
-import {pathToFileURL} from 'node:url';
+import {fileURLToPath, pathToFileURL} from 'node:url';
 
 const [, , place, program, ...args] = process.argv;
 const isTests = program.endsWith('_test.mjs');
@@ -20,12 +21,30 @@ const directory = dirname(resolve(program));
 const root = isTests ? dirname(directory) : directory;  // of what the server gives
 const variables = Object.fromEntries(Object.entries(process.env).filter(([name]) => /^(WEFT|GTEST)_/.test(name)));
 
+const served = {model: process.env.WEFT_MODEL_DIR, data: fileURLToPath(new URL('../../../tests/data', import.meta.url))};
+// The bytes at that path of an address. Throws if there are none.
+function fileAt(path) {
+  const [, first, ...rest] = normalize(path).split('/');
+  return readFileSync(isTests && first in served ? join(served[first], ...rest) : join(root, normalize(path)));
+}
+
 async function runInNode() {
   if (process.env.WEFT_WEB_MODULES) {
     const require = createRequire(join(resolve(process.env.WEFT_WEB_MODULES), 'none.js'));
     const {create, globals} = await import(pathToFileURL(require.resolve('webgpu')));
     Object.assign(globalThis, globals);
     Object.defineProperty(globalThis, 'navigator', {value: {gpu: create([])}, configurable: true});
+  }
+  if (isTests) {
+    const server = createServer((request, response) => {
+      try {
+        response.end(fileAt(new URL(request.url, 'http://localhost').pathname));
+      } catch {
+        response.writeHead(404).end();
+      }
+    });
+    await new Promise((done) => server.listen(0, '127.0.0.1', done));
+    process.env.WEFT_TEST_ORIGIN = `http://127.0.0.1:${server.address().port}`;
   }
   const {default: load} = await import(pathToFileURL(resolve(program)));
   if (isTests) return await (await import(pathToFileURL(join(directory, 'harness.mjs')))).run({filter: args[0]});
@@ -90,7 +109,7 @@ function runInChromium() {
             page.replaceAll('PROGRAM', () => '/' + relative(root, resolve(program)))
                 .replaceAll('VARIABLES', () => JSON.stringify(variables))
                 .replaceAll('ARGS', () => JSON.stringify(args)) :
-            readFileSync(join(root, normalize(path)));
+            fileAt(path);
         response.setHeader('content-type', types[path === '/' ? '.html' : extname(path)] ?? 'application/octet-stream');
         response.end(text);
       } catch {
