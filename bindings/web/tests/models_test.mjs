@@ -157,7 +157,9 @@ async function withGlobals(globals, f) {
 }
 
 const {fetch: fetchFile, caches: browserCaches} = globalThis;
-const offline = () => Promise.reject(new TypeError('offline'));
+// But what the page prints.
+const offline = (address, ...rest) =>
+  (address.startsWith(served) ? Promise.reject(new TypeError('offline')) : fetchFile(address, ...rest));
 async function loadsRight(source, options) {
   const encoder = await models.load(source, options);
   same(await encoder.vectors(sentences.slice(0, 1)), expected.slice(0, 1));
@@ -166,27 +168,32 @@ async function loadsRight(source, options) {
 
 // The model's files, as a page may have them.
 let files;
+const fileTest = (name, f) => modelTest(name, async (...given) => {
+  await weft.open({device: 'cpu'});
+  const names = ['modules.json', 'config.json', 'config_sentence_transformers.json', '1_Pooling/config.json', 'tokenizer.json',
+                 'tokenizer_config.json', 'special_tokens_map.json', 'sentence_bert_config.json', 'model.safetensors'];
+  files ??= Object.fromEntries(await Promise.all(names.map(async (n) => [n, await (await fetch(model + n)).blob()])));
+  await f(...given);
+});
 const cacheOf = (cache) => ({open: async () => cache});
 
-modelTest('a cache keeps files, and what is no file', async () => {
-  await weft.open({device: 'cpu'});
+fileTest('a cache keeps files, and what is no file', async () => {
   const cache = new MemoryCache();
-  let fetched = 0;
-  const counted = (...given) => (++fetched, fetchFile(...given));
+  const asked = [];
+  const counted = (...given) => {
+    if (given[0].startsWith(model)) asked.push(given[0]);  // and not what the page prints
+    return fetchFile(...given);
+  };
   await withGlobals({caches: cacheOf(cache), fetch: counted}, () => loadsRight(model));
-  equal(cache.kept.size, fetched);
+  equal([...cache.kept.keys()].sort(), asked.sort());
   await withGlobals({caches: cacheOf(cache), fetch: offline}, () => loadsRight(model));
-  files = {};
-  for (const [address, {blob}] of cache.kept) {
-    if (blob) files[address.slice(model.length)] = blob;
-  }
 });
 
-modelTest('a full cache, one that is not allowed, and the browser\'s', async () => {
+fileTest('a full cache, one that is not allowed, and the browser\'s', async () => {
   const full = new MemoryCache(1e6);
   await withGlobals({caches: cacheOf(full)}, () => loadsRight(model));
   check(full.kept.size > 0 && !full.kept.has(`${model}model.safetensors`), [...full.kept.keys()].join());
-  await withGlobals({caches: {open: offline}}, () => loadsRight(model));
+  await withGlobals({caches: {open: () => Promise.reject(new Error('not allowed'))}}, () => loadsRight(model));
   if (!browserCaches) return;
   await browserCaches.delete(models.CACHE);
   await loadsRight(model);
@@ -194,7 +201,7 @@ modelTest('a full cache, one that is not allowed, and the browser\'s', async () 
   await browserCaches.delete(models.CACHE);
 });
 
-modelTest('files that a page has', async () => {
+fileTest('files that a page has', async () => {
   await loadsRight({files});
   const chosen = Object.entries(files).map(([name, blob]) =>
     Object.defineProperty(new File([blob], name.split('/').at(-1)), 'webkitRelativePath', {value: `folder/${name}`}));
@@ -207,7 +214,7 @@ modelTest('files that a page has', async () => {
   });
 });
 
-modelTest('wrong files', async () => {
+fileTest('wrong files', async () => {
   const config = JSON.parse(await files['config.json'].text());
   const weights = files['model.safetensors'];
   const wrong = (changed, name, pattern) => fails(() => models.load({files: {...files, ...changed}}), name, pattern);
@@ -231,7 +238,7 @@ modelTest('wrong files', async () => {
   await loadsRight({files});
 });
 
-modelTest('sites that fail', async () => {
+fileTest('sites that fail', async () => {
   const broken = () => new Response(new ReadableStream({
     start(controller) {
       controller.enqueue(new Uint8Array([16, 0, 0, 0, 0, 0, 0, 0]));
@@ -245,7 +252,7 @@ modelTest('sites that fail', async () => {
   await fails(() => models.load('http://['), 'InvalidArgument', /is no URL/);
   await fails(() => models.load(`${served}none`, {cache: false}), 'IoError', /^http.*\/none\/config.json: no such file/);
   await over('config.json', () => new Response('', {status: 500}), 'IoError', /^http.*config.json: 500/);
-  await over('config.json', offline, 'IoError', /config.json: offline/);
+  await over('config.json', () => offline(model), 'IoError', /config.json: offline/);
   await over('config.json', page, 'IoError', /config.json: no such file/);
   await over('model.safetensors', broken, 'IoError', /^http.*model.safetensors: the connection was lost/);
   const abort = new AbortController();
