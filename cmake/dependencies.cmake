@@ -64,7 +64,13 @@ endif()
 option(WEFT_LIBZIP "Read and write .npz files by libzip" ON)
 set(WEFT_HAS_libzip ${WEFT_LIBZIP})
 
-foreach(package TBB LAPACK libzip)
+# A page has JavaScript's Unicode (src/text/unicode_web.cc).
+set(WEFT_HAS_ICU ON)
+if(EMSCRIPTEN)
+  set(WEFT_HAS_ICU OFF)
+endif()
+
+foreach(package TBB LAPACK libzip ICU)
   if(NOT WEFT_HAS_${package})
     foreach(component IN LISTS WEFT_BUILT)
       list(REMOVE_ITEM WEFT_USES_${component} ${package})

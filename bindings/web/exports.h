@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "weft/future.h"
+#include "weft/tensor.h"
 
 namespace weft::web {
 
@@ -40,6 +41,9 @@ auto guarded(F f) -> decltype(f()) {
 const char* returned(std::string text);
 
 inline json address_of(const void* object) { return reinterpret_cast<std::uintptr_t>(object); }
+
+// A handle for JavaScript, which releases it.
+json given_away(Tensor tensor);
 
 extern "C" {
 // Of imports.js. They settle a promise of core.js: with a value that is JSON, with bytes, or with an error.

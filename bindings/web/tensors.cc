@@ -22,18 +22,19 @@
 #include "weft/traced.h"
 
 namespace weft::web {
-namespace {
 
-using Tensors = std::vector<Tensor>;
-
-json described(const Shape& shape) { return std::vector<std::int64_t>(shape.begin(), shape.end()); }
-
-// A handle for JavaScript, which releases it.
 json given_away(Tensor tensor) {
-  json type = {{"dtype", name(tensor.dtype())}, {"shape", described(tensor.shape())}};
+  const std::vector<std::int64_t> shape(tensor.shape().begin(), tensor.shape().end());
+  json type = {{"dtype", name(tensor.dtype())}, {"shape", shape}};
   type["address"] = address_of(new Tensor(std::move(tensor)));
   return type;
 }
+
+namespace {
+
+using Tensors = std::vector<Tensor>;
+using web::given_away;
+
 json given_away(Tensors tensors) {
   json list = json::array();
   for (Tensor& t : tensors) list.push_back(t.defined() ? given_away(std::move(t)) : json());

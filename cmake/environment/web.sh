@@ -86,6 +86,8 @@ verb_web() {
       else
         build_web weft_web
         package_web
+        fetch_model
+        export WEFT_MODEL_DIR=$model
         mapfile -t programs < <(cd "$web_build" && printf '%s\n' tests/*_test.mjs)
       fi
       for place in "${places[@]}"; do

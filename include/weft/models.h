@@ -37,6 +37,24 @@ struct EmbedOptions {
   bool tokenizer = true;
 };
 
+// The work of embed() for who has other things to do between batches, and may not wait for the device, as in a page.
+class EmbedSteps {
+ public:
+  bool done() const;
+  std::size_t sentences_done() const;
+  // Compiles what the next batch needs and computes it; the future is ready when that is done, and one step is under
+  // way at a time. Throws InvalidArgument when all are done, and what SentenceEncoder::embed() does, also later.
+  Future<void> next();
+  // The embeddings, when all are done. Throws InvalidArgument before.
+  Tensor result() const;
+
+  struct Impl;
+  explicit EmbedSteps(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
 // A transformer encoder (BERT, DistilBERT) with the prompt, pooling, dense layers and normalisation that its
 // sentence-transformers files define; without such files: mean pooling without normalisation, as sentence-transformers
 // does with a bare checkpoint. Weights that it does not use are named in a warning, except those of the heads that
@@ -65,9 +83,12 @@ class SentenceEncoder {
   Tensor embed(std::span<const std::string> sentences);
   // The same for token ids, each list at most the model's length.
   Tensor embed_ids(std::span<const text::Ids> ids);
+  // The same a batch at a time, of at most so many sentences (0: EmbedOptions::batch).
+  EmbedSteps embed_steps(std::span<const std::string> sentences, int batch = 0);
 
   // Moves to another device after the device was lost: weights are read again from their file. Results of embed() are
-  // lost with the old device. Throws OutOfMemory, DeviceLost.
+  // lost with the old device. Throws OutOfMemory, DeviceLost, InvalidArgument (the weights are in no file:
+  // EncoderLoader put them on the device).
   void restore(Device device);
 
   // The graph for batches of that shape: what `weft graph` draws. Throws InvalidArgument past the model's positions.
@@ -75,9 +96,30 @@ class SentenceEncoder {
   // The executable for that shape (compiled if it is not yet).
   Executable executable(int batch, int length);
 
- private:
   struct Impl;
   explicit SentenceEncoder(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+// Loads an encoder whose weights are in no file: they come over a network, say, and go to the device as they come, so
+// that a GPU's are never in the host's memory as a whole.
+class EncoderLoader {
+ public:
+  // `model_dir` has the model's files but model.safetensors. Throws as SentenceEncoder::load().
+  EncoderLoader(const std::filesystem::path& model_dir, Device device, EmbedOptions options = {});
+  // The next bytes of model.safetensors. Throws FormatError (the file is malformed, or has other weights than
+  // config.json calls for: when its header is there), Unsupported, OutOfMemory, DeviceLost.
+  void take(std::span<const std::byte> bytes);
+  const Device& device() const;
+  // How many bytes the file has in all; 0 until its header is there.
+  std::uint64_t size() const;
+  // The encoder. Throws FormatError unless all bytes were taken.
+  SentenceEncoder finish();
+
+ private:
+  struct Impl;
   std::shared_ptr<Impl> impl_;
 };
 

@@ -23,7 +23,6 @@ namespace weft {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::size_t kLengthBytes = 8;
 constexpr std::string_view kIndexSuffix = ".index.json";
 
 // Types of the format that Weft does not have, and their bits.
@@ -114,59 +113,77 @@ void check_layout(std::vector<SafeTensorsEntry>& entries, std::uint64_t data_siz
 
 }  // namespace
 
+std::uint64_t SafeTensors::header_size(std::span<const std::byte> first, std::string_view source) {
+  if (first.size() < kLengthBytes) {
+    throw FormatError("{}: {} bytes are too few for a safetensors file; the download may have been cut off", source,
+                      first.size());
+  }
+  std::uint64_t size = 0;
+  for (std::size_t i = 0; i < kLengthBytes; ++i) size |= std::to_integer<std::uint64_t>(first[i]) << (8 * i);
+  if (size > kMaxSafeTensorsHeader) {
+    throw FormatError("{}: the header claims {} bytes, at most {} are allowed; this is not a safetensors file", source,
+                      size, kMaxSafeTensorsHeader);
+  }
+  return kLengthBytes + size;
+}
+
 SafeTensors SafeTensors::parse(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                                std::string source) {
   refuse_git_lfs_pointer({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, source);
-  if (bytes.size() < kLengthBytes) {
-    throw FormatError("{}: {} bytes are too few for a safetensors file; the download may have been cut off", source,
-                      bytes.size());
-  }
-  std::uint64_t header_size = 0;
-  for (std::size_t i = 0; i < kLengthBytes; ++i) {
-    header_size |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
-  }
-  if (header_size > kMaxSafeTensorsHeader) {
-    throw FormatError("{}: the header claims {} bytes, at most {} are allowed; this is not a safetensors file", source,
-                      header_size, kMaxSafeTensorsHeader);
-  }
-  if (header_size > bytes.size() - kLengthBytes) {
+  const std::uint64_t header = header_size(bytes, source);
+  if (header > bytes.size()) {
     throw FormatError(
         "{}: the header claims {} bytes, the file has {} after its length; the download may have been "
         "cut off",
-        source, header_size, bytes.size() - kLengthBytes);
+        source, header - kLengthBytes, bytes.size() - kLengthBytes);
   }
-  const auto header_bytes = bytes.subspan(kLengthBytes, header_size);
-  const auto data = bytes.subspan(kLengthBytes + header_size);
+  return read(bytes.subspan(kLengthBytes, header - kLengthBytes), bytes.subspan(header), std::move(owner),
+              std::move(source));
+}
 
+SafeTensors SafeTensors::parse_header(std::span<const std::byte> header, std::string source) {
+  if (header_size(header, source) != header.size()) {
+    throw InvalidArgument("{}: parse_header: {} bytes are not the header", source, header.size());
+  }
+  return read(header.subspan(kLengthBytes), std::nullopt, nullptr, std::move(source));
+}
+
+SafeTensors SafeTensors::read(std::span<const std::byte> header_bytes, std::optional<std::span<const std::byte>> data,
+                              std::shared_ptr<const void> owner, std::string source) {
   SafeTensors result;
   result.source_ = std::move(source);
   const std::string& where = result.source_;
   auto header =
       parse_safetensors_header({reinterpret_cast<const char*>(header_bytes.data()), header_bytes.size()}, where);
   result.metadata_ = std::move(header.metadata);
+  std::uint64_t data_size = 0;
+  for (const auto& entry : header.entries) data_size = std::max(data_size, entry.end);
+  if (data) data_size = data->size();
 
   for (const auto& entry : header.entries) {
     const StoredType type = stored_type_of(entry, where);
     const std::uint64_t expected = checked_bytes(entry, type.bits, where);
-    if (entry.begin > entry.end || entry.end > data.size()) {
+    if (entry.begin > entry.end || entry.end > data_size) {
       throw FormatError(
           "{}: tensor {} claims bytes {} to {}, the file has {} bytes of data; it may have been cut "
           "off",
-          where, in_quotes(entry.name), entry.begin, entry.end, data.size());
+          where, in_quotes(entry.name), entry.begin, entry.end, data_size);
     }
     if (entry.end - entry.begin != expected) {
       throw FormatError("{}: tensor {} has {} bytes, expected {} for {} {}", where, in_quotes(entry.name),
                         entry.end - entry.begin, expected, entry.dtype, shape_text(entry));
     }
-    Stored stored{.data = {}, .refusal = refusal(entry, type)};
+    const std::uint64_t start = kLengthBytes + header_bytes.size();
+    Stored stored{.data = {}, .refusal = refusal(entry, type), .position = {start + entry.begin, start + entry.end}};
     if (stored.refusal.empty()) {
-      stored.data = {*type.dtype, shape_of(entry), data.subspan(entry.begin, expected), owner};
+      stored.data = {*type.dtype, shape_of(entry), {}, owner};
+      if (data) stored.data.bytes = data->subspan(entry.begin, expected);
     }
     if (!result.tensors_.emplace(entry.name, std::move(stored)).second) {
       throw FormatError("{}: the tensor {} is there twice", where, in_quotes(entry.name));
     }
   }
-  check_layout(header.entries, data.size(), where);
+  check_layout(header.entries, data_size, where);
   return result;
 }
 
@@ -223,9 +240,9 @@ std::vector<std::string> SafeTensors::names() const {
 
 const TensorData& SafeTensors::at(std::string_view name) const {
   if (const auto found = tensors_.find(name); found != tensors_.end()) {
-    const auto& [data, refusal] = found->second;
-    if (!refusal.empty()) throw Unsupported("{}: tensor {} {}", source_, in_quotes(name), refusal);
-    return data;
+    const Stored& stored = found->second;
+    if (!stored.refusal.empty()) throw Unsupported("{}: tensor {} {}", source_, in_quotes(name), stored.refusal);
+    return stored.data;
   }
   const std::string similar = nearest(name, std::views::keys(tensors_));
   if (similar.empty()) {

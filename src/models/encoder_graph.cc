@@ -60,10 +60,11 @@ const Names& names(Architecture architecture) {
 
 class WeightReader {
  public:
-  WeightReader(SafeTensors file, std::string prefix) : file_(std::move(file)), prefix_(std::move(prefix)) {}
+  WeightReader(SafeTensors file, std::string prefix, PlaceWeight place = {})
+      : file_(std::move(file)), prefix_(std::move(prefix)), place_(std::move(place)) {}
 
   // What some checkpoints put before all names ("bert.", "model.", "0.auto_model.") is told by the weight `known`.
-  static WeightReader after_prefix(SafeTensors file, std::string_view known) {
+  static WeightReader after_prefix(SafeTensors file, std::string_view known, PlaceWeight place) {
     std::optional<std::string> prefix;
     for (const std::string& name : file.names()) {
       if (!name.ends_with(known)) continue;
@@ -71,10 +72,10 @@ class WeightReader {
       const bool whole = before.empty() || before.ends_with('.');
       if (whole && (!prefix || before.size() < prefix->size())) prefix = std::move(before);
     }
-    return {std::move(file), prefix.value_or("")};
+    return {std::move(file), prefix.value_or(""), std::move(place)};
   }
 
-  TensorData tensor(const std::string& name, const Shape& shape) {
+  Weight tensor(const std::string& name, const Shape& shape) {
     const std::string full = prefix_ + name;
     // Old checkpoints call a layer norm's scale and bias gamma and beta.
     std::string found = full;
@@ -92,10 +93,10 @@ class WeightReader {
       throw Unsupported("{}: {} is {}; weights are f32, f16 or bf16", file_.source(), in_quotes(found),
                         weft::name(data.dtype));
     }
-    return data;
+    return place_ ? place_(found, data) : Weight{.data = data, .tensor = {}};
   }
   LinearWeights linear(const std::string& name, std::int64_t in, std::int64_t out, bool bias = true) {
-    return {tensor(name + ".weight", {out, in}), bias ? tensor(name + ".bias", {out}) : TensorData{}};
+    return {tensor(name + ".weight", {out, in}), bias ? tensor(name + ".bias", {out}) : Weight{}};
   }
   NormWeights norm(const std::string& name, std::int64_t size) {
     return {tensor(name + ".weight", {size}), tensor(name + ".bias", {size})};
@@ -137,6 +138,7 @@ class WeightReader {
  private:
   SafeTensors file_;
   std::string prefix_;
+  PlaceWeight place_;
   std::set<std::string, std::less<>> used_;
 };
 
@@ -156,16 +158,16 @@ class Builder {
  public:
   explicit Builder(Graph& graph) : graph_(graph) {}
 
-  Tensor weight(const TensorData& data, const std::string& name) {
-    const Tensor v = graph_.constant(data, name);
-    return data.dtype == DType::f32 ? v : cast(v, DType::f32);
+  Tensor weight(const Weight& w, const std::string& name) {
+    const Tensor v = w.tensor.defined() ? w.tensor : graph_.constant(w.data, name);
+    return v.dtype() == DType::f32 ? v : cast(v, DType::f32);
   }
   // Weights are named with the scopes around them, "layers.0.query"; scopes add that to labels by themselves.
   Tensor linear(const Tensor& x, const LinearWeights& w, const std::string& part) {
     const LabelScope scope(part);
     const std::string name = outer_ + part;
     const Tensor y = matmul(x, weight(w.weight, name).T());
-    return w.bias.owner ? y + weight(w.bias, name + ".bias") : y;
+    return w.bias ? y + weight(w.bias, name + ".bias") : y;
   }
   Tensor norm(const Tensor& x, const NormWeights& w, double epsilon, const std::string& part) {
     const LabelScope scope(part);
@@ -177,7 +179,7 @@ class Builder {
     Tensor y = linear(x, w.linear, part);
     if (module.activation) y = unary(*module.activation, y);
     if (!module.residual) return y;
-    return y + (w.residual.owner ? linear(x, {.weight = w.residual, .bias = {}}, part + ".residual") : x);
+    return y + (w.residual ? linear(x, {.weight = w.residual, .bias = {}}, part + ".residual") : x);
   }
   // What follows is of that layer.
   void begin_layer(const std::string& layer) { outer_ = layer + "."; }
@@ -248,9 +250,10 @@ Tensor normalized(const Tensor& x) {
 
 }  // namespace
 
-EncoderWeights read_weights(const EncoderConfig& encoder, const SentenceConfig& sentence) {
+EncoderWeights read_weights(const EncoderConfig& encoder, const SentenceConfig& sentence, SafeTensors file,
+                            const PlaceWeight& place) {
   const Names& n = names(encoder.architecture);
-  WeightReader read = WeightReader::after_prefix(SafeTensors::open(sentence.transformer), n.words);
+  WeightReader read = WeightReader::after_prefix(std::move(file), n.words, place);
   const std::int64_t h = encoder.hidden;
   EncoderWeights w;
   w.words = read.tensor(n.words, {encoder.vocabulary, h});
@@ -281,6 +284,19 @@ EncoderWeights read_weights(const EncoderConfig& encoder, const SentenceConfig& 
   return w;
 }
 
+void for_each_weight(EncoderWeights& weights, const std::function<void(Weight&)>& f) {
+  const auto visit = [&](auto&... some) { ((some ? f(some) : void()), ...); };
+  visit(weights.words, weights.positions, weights.token_types, weights.embedding_norm.scale,
+        weights.embedding_norm.bias);
+  for (LayerWeights& l : weights.layers) {
+    for (LinearWeights* w : {&l.query, &l.key, &l.value, &l.attention_output, &l.intermediate, &l.output}) {
+      visit(w->weight, w->bias);
+    }
+    for (NormWeights* w : {&l.attention_norm, &l.output_norm}) visit(w->scale, w->bias);
+  }
+  for (DenseWeights& d : weights.dense) visit(d.linear.weight, d.linear.bias, d.residual);
+}
+
 std::int64_t embedding_dimension(const EncoderConfig& encoder, const SentenceConfig& sentence) {
   std::int64_t dimension = encoder.hidden * static_cast<std::int64_t>(sentence.pooling.size());
   for (const SentenceModule& module : sentence.modules) {
@@ -305,7 +321,7 @@ Graph encoder_graph(const EncoderConfig& config, const SentenceConfig& sentence,
   // Embeddings: words + token types + positions, normalised.
   std::optional<LabelScope> part("embeddings");
   Tensor x = gather(b.weight(weights.words, "words"), ids);
-  if (weights.token_types.owner) {
+  if (weights.token_types) {
     const Tensor types = b.weight(weights.token_types, "token_types");
     if (type_ids.empty()) {
       x = x + slice(types, 0, 0, 1);

@@ -1,18 +1,29 @@
 // The graph of a transformer encoder with its pooling.
 #pragma once
 
+#include <functional>
+
 #include "models/config.h"
 #include "weft/graph.h"
 #include "weft/safetensors.h"
+#include "weft/tensor.h"
 
 namespace weft::models {
 
+// A constant of the graph, or a tensor on its device.
+struct Weight {
+  TensorData data;
+  Tensor tensor;
+
+  explicit operator bool() const { return tensor.defined() || data.owner; }
+};
+
 // A model's weights under Weft's names, each checked against the shape that config.json implies.
 struct LinearWeights {
-  TensorData weight, bias;  // [out, in], [out]
+  Weight weight, bias;  // [out, in], [out]
 };
 struct NormWeights {
-  TensorData scale, bias;  // [hidden]
+  Weight scale, bias;  // [hidden]
 };
 struct LayerWeights {
   LinearWeights query, key, value, attention_output, intermediate, output;
@@ -20,17 +31,25 @@ struct LayerWeights {
 };
 struct DenseWeights {
   LinearWeights linear;
-  TensorData residual;  // [out, in]; none where the input is added as it is, or not
+  Weight residual;  // [out, in]; none where the input is added as it is, or not
 };
 struct EncoderWeights {
-  TensorData words, positions, token_types;  // [vocabulary, hidden], [positions, hidden], [token_types, hidden]
+  Weight words, positions, token_types;  // [vocabulary, hidden], [positions, hidden], [token_types, hidden]
   NormWeights embedding_norm;
   std::vector<LayerWeights> layers;
   std::vector<DenseWeights> dense;  // of the sentence's modules; empty where these are not dense
 };
 
-// Throws FormatError (a weight is missing or has another type or shape).
-EncoderWeights read_weights(const EncoderConfig& encoder, const SentenceConfig& sentence);
+// The weight that a tensor of the file becomes.
+using PlaceWeight = std::function<Weight(const std::string& name, const TensorData& data)>;
+
+// `file` is that of the transformer; files of dense modules are read. Throws FormatError (a weight is missing or has
+// another type or shape).
+EncoderWeights read_weights(const EncoderConfig& encoder, const SentenceConfig& sentence, SafeTensors file,
+                            const PlaceWeight& place = {});
+
+// Calls f with each weight that there is.
+void for_each_weight(EncoderWeights& weights, const std::function<void(Weight&)>& f);
 
 // Inputs: "ids" i32 [batch, length], "lengths" i32 [batch] (ids past a row's length are padding). "token_types" are
 // constant: `type_ids`, [length], or empty for zeros. The first `unpooled` tokens, those of a prompt, do not take part

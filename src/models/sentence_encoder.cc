@@ -1,12 +1,15 @@
 #include <algorithm>
+#include <list>
 #include <numeric>
 #include <optional>
 
 #include "core/format.h"
+#include "core/git_lfs.h"
 #include "core/system.h"
 #include "cpu/executor.h"
 #include "models/encoder_graph.h"
 #include "weft/error.h"
+#include "weft/evaluate.h"
 #include "weft/kernels.h"
 #include "weft/log.h"
 #include "weft/models.h"
@@ -19,6 +22,8 @@ constexpr std::int64_t kLengthStep = 8;
 // Bytes of a batch's largest tensor, so that memory does not grow with the batch that is asked for. Batches of so many
 // tokens keep any device busy.
 constexpr std::int64_t kLargestTensor = 256 << 20;
+// That many are kept.
+constexpr std::size_t kExecutables = 64;
 
 // Runs kernel calls on a device at once: submitted on a GPU, computed on the CPU. The future is ready when they, and
 // all that was submitted before, are done.
@@ -34,14 +39,8 @@ Future<void> run_kernels(const Device& device, F&& calls) {
   return Future<void>({}, [] {});
 }
 
-void prefetch(const EncoderWeights& weights) {
-  for (const TensorData* t : {&weights.words, &weights.positions}) weft::prefetch(t->bytes);
-  for (const LayerWeights& layer : weights.layers) {
-    for (const LinearWeights* l :
-         {&layer.query, &layer.key, &layer.value, &layer.attention_output, &layer.intermediate, &layer.output}) {
-      weft::prefetch(l->weight.bytes);
-    }
-  }
+void prefetch(EncoderWeights& weights) {
+  for_each_weight(weights, [](const Weight& w) { weft::prefetch(w.data.bytes); });
 }
 
 text::Tokenizer load_tokenizer(const std::filesystem::path& model_dir, const EncoderConfig& encoder,
@@ -59,21 +58,37 @@ text::Tokenizer load_tokenizer(const std::filesystem::path& model_dir, const Enc
   return tokenizer;
 }
 
+// What a model's files say, but for the weights.
+struct ModelFiles {
+  ModelFiles(const std::filesystem::path& model_dir, EmbedOptions given) : options(std::move(given)) {
+    if (options.batch < 1) throw InvalidArgument("embed: a batch of {}; expected at least 1", options.batch);
+    sentence = read_sentence_config(model_dir);
+    encoder = read_encoder_config(sentence.transformer);
+    if (options.tokenizer) tokenizer = load_tokenizer(model_dir, encoder, options.prompt);
+  }
+
+  EmbedOptions options;
+  SentenceConfig sentence;
+  EncoderConfig encoder;
+  std::optional<text::Tokenizer> tokenizer;
+};
+
 }  // namespace
 
-struct SentenceEncoder::Impl {
-  Impl(Device d, std::optional<text::Tokenizer> t, EmbedOptions o)
-      : device(std::move(d)), tokenizer(std::move(t)), options(std::move(o)), executables(device) {}
+struct SentenceEncoder::Impl : ModelFiles {
+  Impl(ModelFiles files, Device d, EncoderWeights w)
+      : ModelFiles(std::move(files)), device(std::move(d)), weights(std::move(w)) {
+    if (!sentence.include_prompt && tokenizer) unpooled = static_cast<std::int64_t>(tokenizer->prompt_length());
+    dimension = embedding_dimension(encoder, sentence);
+    if (!options.compile.constants) options.compile.constants = make_constant_store(device);
+  }
 
   Device device;
-  std::optional<text::Tokenizer> tokenizer;
-  EmbedOptions options;
-  EncoderConfig encoder;
-  SentenceConfig sentence;
   EncoderWeights weights;
-  ExecutableCache executables;
   std::int64_t dimension = 0;
   std::int64_t unpooled = 0;  // tokens of a prompt that does not take part in the pooling
+  // By batch and length, the most recently used first.
+  std::list<std::pair<std::pair<std::int64_t, std::int64_t>, Executable>> executables;
   // Buffers of the current batch; they grow to the largest batch. The device's queue is in order, so the next batch may
   // be written while the last one runs.
   Buffer ids, lengths, result;
@@ -91,8 +106,21 @@ struct SentenceEncoder::Impl {
     return encoder_graph(encoder, sentence, weights, types, unpooled, batch, length);
   }
 
+  // Null if it is not compiled.
+  const Executable* compiled(std::int64_t batch, std::int64_t length) {
+    const auto it = std::ranges::find(executables, std::pair(batch, length), [](const auto& e) { return e.first; });
+    if (it == executables.end()) return nullptr;
+    executables.splice(executables.begin(), executables, it);
+    return &executables.front().second;
+  }
+  Executable keep(std::int64_t batch, std::int64_t length, Executable made) {
+    executables.emplace_front(std::pair(batch, length), std::move(made));
+    if (executables.size() > kExecutables) executables.pop_back();
+    return executables.front().second;
+  }
   Executable executable(std::int64_t batch, std::int64_t length) {
-    return executables.get(std::format("{}x{}", batch, length), [&] { return graph(batch, length); }, options.compile);
+    if (const Executable* known = compiled(batch, length)) return *known;
+    return keep(batch, length, compile(graph(batch, length), device, options.compile));
   }
 
   Tensor tensor(Buffer& buffer, DType dtype, const Shape& shape) const {
@@ -101,39 +129,109 @@ struct SentenceEncoder::Impl {
     return {device, View(buffer, 0, dtype, shape)};
   }
 
-  // Sentences of `length` that fit into one batch: no tensor may exceed the device's binding limit, or kLargestTensor.
-  std::int64_t batch_limit(std::int64_t length) const {
+  // Sentences of `length` that fit into one batch of at most `most`: no tensor may exceed the device's binding limit,
+  // or kLargestTensor.
+  std::int64_t batch_limit(std::int64_t length, std::int64_t most) const {
     const std::int64_t row = length * std::max(3 * encoder.hidden, encoder.intermediate) * 4;
-    std::int64_t limit = std::min<std::int64_t>(options.batch, kLargestTensor / row);
+    std::int64_t limit = std::min<std::int64_t>(most, kLargestTensor / row);
     if (device.is_gpu()) {
       limit = std::min(limit, static_cast<std::int64_t>(device.gpu().capabilities().max_binding) / row);
     }
     return std::max<std::int64_t>(limit, 1);
   }
+};
 
-  // Runs rows [first, first + batch) of `order` and writes their embeddings to the same rows of `sorted`. The future is
-  // ready when they are there.
-  Future<void> run_batch(std::span<const text::Ids> all, std::span<const std::int32_t> order, std::int64_t first,
-                         std::int64_t batch, std::int64_t length, const View& sorted) {
-    std::vector<std::int32_t> host_ids(static_cast<std::size_t>(batch * length), tokenizer ? tokenizer->pad_id() : 0);
+// Sentences go longest first: the largest buffers are allocated once, and rows of one batch have nearly the same
+// length.
+struct EmbedSteps::Impl {
+  Impl(std::shared_ptr<SentenceEncoder::Impl> encoder, std::vector<text::Ids> given, std::int64_t most_in_batch)
+      : model(std::move(encoder)), ids(std::move(given)), most(most_in_batch), order(ids.size()) {
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (ids[i].empty() || static_cast<std::int64_t>(ids[i].size()) > model->encoder.positions) {
+        throw InvalidArgument("embed: row {} has {} ids, expected 1 to {}", i, ids[i].size(), model->encoder.positions);
+      }
+    }
+    result = Tensor(model->device, DType::f32, {count(), model->dimension});
+    if (ids.empty()) return;
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, std::ranges::greater(), [&](std::int32_t i) { return ids[i].size(); });
+    sorted = Tensor(model->device, DType::f32, {count(), model->dimension});
+  }
+
+  std::shared_ptr<SentenceEncoder::Impl> model;
+  std::vector<text::Ids> ids;
+  std::int64_t most;  // sentences in a batch
+  std::vector<std::int32_t> order;
+  Tensor sorted, result;
+  std::int64_t first = 0;  // of those in `order` that are still to be done
+
+  std::int64_t count() const { return static_cast<std::int64_t>(ids.size()); }
+  bool done() const { return first == count(); }
+  // The shape of the next batch.
+  std::int64_t length() const {
+    const auto longest = static_cast<std::int64_t>(ids[order[first]].size());
+    return std::min((longest + kLengthStep - 1) / kLengthStep * kLengthStep, model->encoder.positions);
+  }
+  std::int64_t batch() const { return std::min(model->batch_limit(length(), most), count() - first); }
+
+  // Runs the next batch, and writes its embeddings to the same rows of `sorted`; the last one brings all into the
+  // caller's order. The future is ready when they are there.
+  Future<void> run(Executable executable) {
+    SentenceEncoder::Impl& m = *model;
+    const std::int64_t rows = batch(), columns = length();
+    std::vector<std::int32_t> host_ids(static_cast<std::size_t>(rows * columns),
+                                       m.tokenizer ? m.tokenizer->pad_id() : 0);
     std::vector<std::int32_t> host_lengths;
-    for (std::int64_t i = 0; i < batch; ++i) {
-      const text::Ids& row = all[order[first + i]];
-      std::ranges::copy(row, host_ids.begin() + i * length);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const text::Ids& row = ids[order[first + i]];
+      std::ranges::copy(row, host_ids.begin() + i * columns);
       host_lengths.push_back(static_cast<std::int32_t>(row.size()));
     }
-    Executable exe = executable(batch, length);
-    Tensor in = tensor(ids, DType::i32, {batch, length});
-    Tensor in_lengths = tensor(lengths, DType::i32, {batch});
-    const Tensor out = tensor(result, DType::f32, {batch, dimension});
+    Tensor in = m.tensor(m.ids, DType::i32, {rows, columns});
+    Tensor in_lengths = m.tensor(m.lengths, DType::i32, {rows});
+    const Tensor out = m.tensor(m.result, DType::f32, {rows, m.dimension});
     in.write(std::as_bytes(std::span(host_ids)));
     in_lengths.write(std::as_bytes(std::span(host_lengths)));
-    exe.run({{"ids", in}, {"lengths", in_lengths}}, {{"embeddings", out}});
-    const View target(sorted.buffer, sorted.offset + static_cast<std::uint64_t>(first * dimension) * sizeof(float),
-                      DType::f32, {batch, dimension});
-    return run_kernels(device, [&](Stream& stream) { kernels::copy(stream, out.view(), target); });
+    executable.run({{"ids", in}, {"lengths", in_lengths}}, {{"embeddings", out}});
+    const View all = sorted.view();
+    const View target(all.buffer, all.offset + static_cast<std::uint64_t>(first * m.dimension) * sizeof(float),
+                      DType::f32, {rows, m.dimension});
+    first += rows;
+    return run_kernels(m.device, [&](Stream& stream) {
+      kernels::copy(stream, out.view(), target);
+      if (done()) restore_order(stream);
+    });
+  }
+
+  // Row i of the result is the sorted row that holds sentence i.
+  void restore_order(Stream& stream) {
+    std::vector<std::int32_t> rank(ids.size());
+    for (std::size_t i = 0; i < order.size(); ++i) rank[order[i]] = static_cast<std::int32_t>(i);
+    Tensor indices(model->device, DType::i32, {count()});
+    indices.write(std::as_bytes(std::span(rank)));
+    kernels::gather(stream, sorted.view(), indices.view(), result.view(), 0);
   }
 };
+
+bool EmbedSteps::done() const { return impl_->done(); }
+std::size_t EmbedSteps::sentences_done() const { return static_cast<std::size_t>(impl_->first); }
+
+Future<void> EmbedSteps::next() {
+  Impl& s = *impl_;
+  if (s.done()) throw InvalidArgument("embed: all {} sentences are done", s.count());
+  SentenceEncoder::Impl& m = *s.model;
+  const std::int64_t batch = s.batch(), length = s.length();
+  if (const Executable* known = m.compiled(batch, length)) return s.run(*known);
+  return compile_async(m.graph(batch, length), m.device, m.options.compile)
+      .and_then([impl = impl_, batch, length](Executable made) {
+        return impl->run(impl->model->keep(batch, length, std::move(made)));
+      });
+}
+
+Tensor EmbedSteps::result() const {
+  if (!impl_->done()) throw InvalidArgument("embed: {} of {} sentences are done", impl_->first, impl_->count());
+  return impl_->result;
+}
 
 SentenceEncoder SentenceEncoder::load(const std::filesystem::path& model_dir, Device device, EmbedOptions options) {
   return load(model_dir, Future<Device>({}, [device] { return device; }), std::move(options));
@@ -146,30 +244,15 @@ SentenceEncoder SentenceEncoder::load(const std::filesystem::path& model_dir, Fu
 
 Future<SentenceEncoder> SentenceEncoder::load_async(const std::filesystem::path& model_dir, Future<Device> device,
                                                     EmbedOptions options) try {
-  if (options.batch < 1) throw InvalidArgument("embed: a batch of {}; expected at least 1", options.batch);
-  SentenceConfig sentence = read_sentence_config(model_dir);
-  EncoderConfig encoder = read_encoder_config(sentence.transformer);
-  EncoderWeights weights = read_weights(encoder, sentence);
+  ModelFiles files(model_dir, std::move(options));
+  EncoderWeights weights = read_weights(files.encoder, files.sentence, SafeTensors::open(files.sentence.transformer));
   log_mark("weights are mapped");
-  std::optional<text::Tokenizer> tokenizer;
-  if (options.tokenizer) tokenizer = load_tokenizer(model_dir, encoder, options.prompt);
   // The last step that needs no device: reads the pages of the weights while it opens.
   if (!device.ready()) prefetch(weights);
   log_mark("waiting for the device");
-  return std::move(device).map([encoder = std::move(encoder), sentence = std::move(sentence),
-                                weights = std::move(weights), tokenizer = std::move(tokenizer),
-                                options = std::move(options)](Device opened) {
+  return std::move(device).map([files = std::move(files), weights = std::move(weights)](Device opened) {
     log_mark("the device is open");
-    auto impl = std::make_shared<Impl>(std::move(opened), tokenizer, options);
-    impl->encoder = encoder;
-    impl->sentence = sentence;
-    impl->weights = weights;
-    if (!sentence.include_prompt && impl->tokenizer) {
-      impl->unpooled = static_cast<std::int64_t>(impl->tokenizer->prompt_length());
-    }
-    impl->dimension = embedding_dimension(impl->encoder, impl->sentence);
-    if (!impl->options.compile.constants) impl->options.compile.constants = make_constant_store(impl->device);
-    return SentenceEncoder(std::move(impl));
+    return SentenceEncoder(std::make_shared<Impl>(files, std::move(opened), weights));
   });
 } catch (const std::filesystem::filesystem_error& e) {
   throw IoError("{}", e.what());
@@ -177,10 +260,14 @@ Future<SentenceEncoder> SentenceEncoder::load_async(const std::filesystem::path&
 
 void SentenceEncoder::restore(Device device) {
   Impl& m = *impl_;
+  for_each_weight(m.weights, [](const Weight& w) {
+    if (!w.tensor.defined()) return;
+    throw InvalidArgument("restore: the device alone had the weights; load the model again");
+  });
   m.ids = m.lengths = m.result = {};
   m.device = std::move(device);
   m.options.compile.constants = make_constant_store(m.device);
-  m.executables = ExecutableCache(m.device);
+  m.executables.clear();
 }
 
 const text::Tokenizer& SentenceEncoder::tokenizer() const {
@@ -198,44 +285,124 @@ Tensor SentenceEncoder::embed(std::span<const std::string> sentences) {
 }
 
 Tensor SentenceEncoder::embed_ids(std::span<const text::Ids> ids) {
-  Impl& m = *impl_;
-  const auto count = static_cast<std::int64_t>(ids.size());
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i].empty() || static_cast<std::int64_t>(ids[i].size()) > m.encoder.positions) {
-      throw InvalidArgument("embed: row {} has {} ids, expected 1 to {}", i, ids[i].size(), m.encoder.positions);
-    }
-  }
-  Tensor result(m.device, DType::f32, {count, m.dimension});
-  if (count == 0) return result;
-
-  // Longest first: the largest buffers are allocated once, and rows of one batch have nearly the same length.
-  std::vector<std::int32_t> order(ids.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, std::ranges::greater(), [&](std::int32_t i) { return ids[i].size(); });
-
-  const Tensor sorted(m.device, DType::f32, {count, m.dimension});
+  EmbedSteps::Impl steps(impl_, {ids.begin(), ids.end()}, impl_->options.batch);
   Future<void> running;
-  for (std::int64_t first = 0; first < count;) {
-    const auto longest = static_cast<std::int64_t>(ids[order[first]].size());
-    const std::int64_t length = std::min((longest + kLengthStep - 1) / kLengthStep * kLengthStep, m.encoder.positions);
-    const std::int64_t batch = std::min(m.batch_limit(length), count - first);
-    Future<void> next = m.run_batch(ids, order, first, batch, length, sorted.view());
-    if (m.options.progress && first > 0) {
+  while (!steps.done()) {
+    const std::int64_t first = steps.first;
+    Future<void> next = steps.run(impl_->executable(steps.batch(), steps.length()));
+    if (impl_->options.progress && first > 0) {
       running.get();  // while the next batch is under way
-      m.options.progress(static_cast<std::size_t>(first));
+      impl_->options.progress(static_cast<std::size_t>(first));
     }
     running = std::move(next);
-    first += batch;
+  }
+  return steps.result;
+}
+
+EmbedSteps SentenceEncoder::embed_steps(std::span<const std::string> sentences, int batch) {
+  if (batch < 0) throw InvalidArgument("embed: a batch of {}; expected at least 1", batch);
+  return EmbedSteps(std::make_shared<EmbedSteps::Impl>(impl_, tokenizer().encode_batch(sentences),
+                                                       batch ? batch : impl_->options.batch));
+}
+
+struct EncoderLoader::Impl {
+  Impl(ModelFiles f, Device d) : files(std::move(f)), device(std::move(d)) {}
+
+  // Memory of the device for bytes of the file.
+  struct Target {
+    std::uint64_t begin, end;
+    Buffer buffer;
+  };
+
+  ModelFiles files;
+  Device device;
+  std::vector<std::byte> header;
+  std::uint64_t at = 0, size = 0;  // both 0 until the header is there
+  std::vector<Target> targets;     // in the order of the file
+  std::size_t next = 0;
+  EncoderWeights weights;
+
+  std::string source() const { return (files.sentence.transformer / "model.safetensors").string(); }
+
+  // Takes what belongs to the header; returns the rest.
+  std::span<const std::byte> take_header(std::span<const std::byte> bytes) {
+    const auto fill = [&](std::uint64_t wanted) {
+      const auto part = bytes.first(std::min<std::uint64_t>(bytes.size(), wanted - header.size()));
+      header.insert(header.end(), part.begin(), part.end());
+      bytes = bytes.subspan(part.size());
+      return header.size() == wanted;
+    };
+    if (header.empty()) refuse_git_lfs_pointer({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, source());
+    if (header.size() < SafeTensors::kLengthBytes && !fill(SafeTensors::kLengthBytes)) return bytes;
+    if (fill(SafeTensors::header_size(header, source()))) begin(SafeTensors::parse_header(header, source()));
+    return bytes;
   }
 
-  // Back into the caller's order: row i of the result is the sorted row that holds sentence i.
-  std::vector<std::int32_t> rank(ids.size());
-  for (std::size_t i = 0; i < order.size(); ++i) rank[order[i]] = static_cast<std::int32_t>(i);
-  Tensor indices(m.device, DType::i32, {count});
-  indices.write(std::as_bytes(std::span(rank)));
-  run_kernels(m.device,
-              [&](Stream& stream) { kernels::gather(stream, sorted.view(), indices.view(), result.view(), 0); });
-  return result;
+  // Makes room for the weights of the encoder.
+  void begin(const SafeTensors& file) {
+    size = header.size();
+    for (const std::string& name : file.names()) size = std::max(size, file.position(name).second);
+    at = header.size();
+    weights = read_weights(files.encoder, files.sentence, file, [&](const std::string& name, const TensorData& data) {
+      const auto [first, last] = file.position(name);
+      Weight weight;
+      if (device.is_gpu()) {
+        weight.tensor = Tensor(device, data.dtype, data.shape);
+        targets.push_back({first, last, weight.tensor.view().buffer});
+      } else {
+        const auto data_size = static_cast<std::size_t>(last - first);
+        const auto memory = std::make_shared<const Buffer>(device.allocate(data_size));
+        weight.data = {data.dtype, data.shape, {memory->data(), data_size}, memory};
+        targets.push_back({first, last, *memory});
+      }
+      return weight;
+    });
+    std::ranges::sort(targets, {}, &Target::begin);
+  }
+
+  void take(std::span<const std::byte> bytes) {
+    if (size == 0) bytes = take_header(bytes);
+    if (bytes.size() > size - at) {
+      throw FormatError("{}: there is more than the {} bytes that its header tells", source(), size);
+    }
+    while (!bytes.empty()) {
+      // To the end of a weight, or to the beginning of the next one.
+      const bool wanted = next < targets.size() && targets[next].begin <= at;
+      const std::uint64_t end = wanted ? targets[next].end : next < targets.size() ? targets[next].begin : size;
+      const auto part = bytes.first(std::min<std::uint64_t>(bytes.size(), end - at));
+      if (wanted) device.upload(targets[next].buffer, at - targets[next].begin, part);
+      at += part.size();
+      bytes = bytes.subspan(part.size());
+      if (wanted && at == end) ++next;
+    }
+  }
+};
+
+EncoderLoader::EncoderLoader(const std::filesystem::path& model_dir, Device device, EmbedOptions options) try
+    : impl_(std::make_shared<Impl>(ModelFiles(model_dir, std::move(options)), std::move(device))) {
+} catch (const std::filesystem::filesystem_error& e) {
+  throw IoError("{}", e.what());
+}
+
+void EncoderLoader::take(std::span<const std::byte> bytes) { impl_->take(bytes); }
+const Device& EncoderLoader::device() const { return impl_->device; }
+std::uint64_t EncoderLoader::size() const { return impl_->size; }
+
+SentenceEncoder EncoderLoader::finish() {
+  Impl& m = *impl_;
+  if (m.size == 0 || m.at < m.size) {
+    throw FormatError("{}: {} bytes of {}; the download may have been cut off", m.source(),
+                      m.size == 0 ? m.header.size() : m.at, m.size == 0 ? "its header" : std::to_string(m.size));
+  }
+  // Half floats are widened once.
+  std::vector<Tensor> widened;
+  for_each_weight(m.weights, [&](Weight& w) {
+    if (!w.tensor.defined() || w.tensor.dtype() == DType::f32) return;
+    w.tensor = cast(w.tensor, DType::f32);
+    widened.push_back(w.tensor);
+  });
+  if (!widened.empty()) eval(widened);
+  return SentenceEncoder(std::make_shared<SentenceEncoder::Impl>(std::move(m.files), m.device, std::move(m.weights)));
 }
 
 }  // namespace weft::models

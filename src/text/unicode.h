@@ -2,8 +2,10 @@
 //
 // The reference library combines several Unicode versions: general categories from 8.0, decomposition from 9.0, white
 // space and lower case from a current one. Ids differ where the versions do, so Weft follows each. ICU provides all of
-// it: a character newer than the version counts as unassigned. The few characters whose category changed since 8.0 are
-// in a table in unicode.cc. tests/text/unicode_test.cc compares every code point.
+// it (unicode_native.cc): a character newer than the version counts as unassigned, and the few whose category changed
+// since 8.0 are in a table. In a page it is a table of ICU's properties (property_table.h), since JavaScript knows
+// categories of the browser's version alone, with JavaScript's lower case and decomposition (unicode_web.cc).
+// tests/text/unicode_test.cc compares every code point, in both.
 #pragma once
 
 #include <array>

@@ -11,6 +11,7 @@
 import {Handle, WeftError, adopt, call, callJson, callLater, ready, wasm} from './core.js';
 
 export {WeftError} from './core.js';
+export * as models from './models.js';
 
 const ARRAYS = {
   f32: Float32Array, f64: Float64Array, i8: Int8Array, i16: Int16Array, i32: Int32Array, u8: Uint8Array,

@@ -1,7 +1,10 @@
 // Tests in JavaScript, the same for Node and for a page: a file of tests calls test(), and run.mjs calls run().
 const tests = [];
 
-// `f` may return a promise. It fails by throwing.
+// The address at which run.mjs serves model/ and data/.
+export const served = `${globalThis.location?.origin ?? process.env.WEFT_TEST_ORIGIN}/`;
+
+// `f` may return a promise. It fails by throwing, and may print().
 export const test = (name, f) => void tests.push({name, f});
 
 // Runs the tests whose name has the filter in it; the number of those that failed.
@@ -12,7 +15,7 @@ export async function run({filter = '', print = console.log}) {
     ++ran;
     const start = performance.now();
     try {
-      await f();
+      await f({print});
       print(`ok      ${name} (${Math.round(performance.now() - start)} ms)`);
     } catch (error) {
       ++failed;

@@ -4,11 +4,14 @@
 //   node run.mjs node|chromium PROGRAM.mjs [ARGS...]
 //   node run.mjs node|chromium X_test.mjs [FILTER]
 //
-// Variables of the environment whose names begin with WEFT_ or GTEST_ are the program's. Node has the WebGPU of the
-// package `webgpu` in the directory WEFT_WEB_MODULES, if that is set; Chromium has SwiftShader's.
+// What a page fetches is beside the program; tests in JavaScript also get model/ and data/: the model of WEFT_MODEL_DIR
+// and tests/data of the sources. Variables of the environment whose names begin with WEFT_ or GTEST_ are the program's.
+// Node has the WebGPU of the package `webgpu` in the directory WEFT_WEB_MODULES, if that is set; Chromium has
+// SwiftShader's.
 import {readFileSync} from 'node:fs';
+import {createServer} from 'node:http';
 import {dirname, join, normalize, relative, resolve} from 'node:path';
-import {pathToFileURL} from 'node:url';
+import {fileURLToPath, pathToFileURL} from 'node:url';
 
 import {runInChromium, useWebGpu} from './place.mjs';
 
@@ -18,8 +21,26 @@ const directory = dirname(resolve(program));
 const root = isTests ? dirname(directory) : directory;  // of what the server gives
 const variables = Object.fromEntries(Object.entries(process.env).filter(([name]) => /^(WEFT|GTEST)_/.test(name)));
 
+const served = {model: process.env.WEFT_MODEL_DIR, data: fileURLToPath(new URL('../../../tests/data', import.meta.url))};
+// The bytes at that path of an address. Throws if there are none.
+function fileAt(path) {
+  const [, first, ...rest] = normalize(path).split('/');
+  return readFileSync(isTests && first in served ? join(served[first], ...rest) : join(root, normalize(path)));
+}
+
 async function runInNode() {
   await useWebGpu();
+  if (isTests) {
+    const server = createServer((request, response) => {
+      try {
+        response.end(fileAt(new URL(request.url, 'http://localhost').pathname));
+      } catch {
+        response.writeHead(404).end();
+      }
+    });
+    await new Promise((done) => server.listen(0, '127.0.0.1', done));
+    process.env.WEFT_TEST_ORIGIN = `http://127.0.0.1:${server.address().port}`;
+  }
   const {default: load} = await import(pathToFileURL(resolve(program)));
   if (isTests) return await (await import(pathToFileURL(join(directory, 'harness.mjs')))).run({filter: args[0]});
   const module = await load({
@@ -36,10 +57,9 @@ const args = ${JSON.stringify(args)}, variables = ${JSON.stringify(variables)};
 if (!load) return (await import(new URL('harness.mjs', program))).run({filter: args[0], print});
 const module = await load({print, printErr: print, preRun: [(m) => Object.assign(m.ENV, variables)]});
 return module.callMain(args);`;
-const file = (path) => readFileSync(join(root, normalize(path)));
 
 try {
-  process.exitCode = place === 'node' ? await runInNode() : await runInChromium(page, file);
+  process.exitCode = place === 'node' ? await runInNode() : await runInChromium(page, fileAt);
 } catch (error) {
   console.error(error);
   process.exitCode = 1;
