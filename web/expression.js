@@ -28,7 +28,6 @@ const each = (f) => (...given) =>
 
 const fract = (v) => v.sub(v.floor());
 const clamp = (v, low, high) => v.maximum(low).minimum(high);
-const wave = (v) => v.mul(2 * Math.PI).cos().mul(0.5).add(0.5);
 const folded = (name) => (first, ...rest) => rest.reduce((a, b) => a[name](b), first);
 
 // Each as {least, most} arguments and what computes it of them.
@@ -55,9 +54,16 @@ define(3, 3, {
   },
 });
 
+// Of palette(): gold at 0, then wine, night and morning, and gold again at 1.
+const HUES = [[0.58, 0.42, 0], [0.42, 0.36, 0.12], [0.55, 0.36, 0.35]];
+
 // Those that make a colour of numbers.
 const colours = {
-  palette: {least: 1, most: 1, f: (v) => [0, 1 / 3, 2 / 3].map((shift) => wave(number(v).add(shift)))},
+  palette: {
+    least: 1,
+    most: 1,
+    f: (v) => HUES.map(([middle, reach, shift]) => number(v).add(shift).mul(2 * Math.PI).cos().mul(reach).add(middle)),
+  },
   hsl: {
     least: 3,
     most: 3,

@@ -63,6 +63,15 @@ package_web() {
     fail "the npm package could not be made or used"
 }
 
+# site_web: puts the page of web/ and the package together in build/web/site, for any server of files.
+site_web() {
+  local site=$web_build/site
+  rm -rf -- "$site"
+  mkdir -p "$site/weft"
+  cp -- "$project"/web/*.{html,css,js,svg,safetensors} "$site"
+  cp -- "$web_build"/package/*.{js,wasm} "$project/LICENSE" "$site/weft"
+}
+
 verb_web() {
   local part=${1:-build} place program data places=(node chromium)
   local -a programs
@@ -126,10 +135,23 @@ verb_web() {
       build_web weft_web
       package_web
       ;;
+    page | page-test | serve)
+      enter_web_environment
+      build_web weft_web
+      site_web
+      case $part in
+        page) say "the page is in ${web_build#"$project"/}/site: any server of files may send it" ;;
+        serve) exec "${prefix[@]}" node "$project/web/serve.mjs" "$web_build/site" "$@" ;;
+        page-test)
+          fetch_model
+          web_node "$project/bindings/web/tests/page.mjs" "$web_build/site" "$model" "$@" || fail 'the page failed'
+          ;;
+      esac
+      ;;
     shell)
       enter_web_environment
       exec "${prefix[@]}" "${@:-bash}"
       ;;
-    *) usage_error "./dev web needs a part: build, test, api-test, conformance, node, package or shell, got '$part'" ;;
+    *) usage_error "./dev web needs a part: build, test, api-test, conformance, node, package, page, page-test, serve or shell, got '$part'" ;;
   esac
 }
