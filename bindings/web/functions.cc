@@ -27,10 +27,13 @@ Shape shape_of(const json& sizes) {
 
 Number number(const json& value) {
   if (value.is_boolean()) return Number(value.get<bool>() ? 1 : 0);
+  if (value.is_number_unsigned()) return Number(value.get<std::uint64_t>());
   if (value.is_number_integer()) return Number(value.get<std::int64_t>());
-  // JSON has no words for these.
-  if (value.is_string()) return Number(std::stod(value.get<std::string>()));
-  return Number(value.get<double>());
+  if (!value.is_string()) return Number(value.get<double>());
+  // JSON has no words for NaN, -0 and infinities, nor for a bigint of 64 bits, "12n".
+  const auto text = value.get<std::string>();
+  if (!text.ends_with('n')) return Number(std::stod(text));
+  return text.starts_with('-') ? Number(std::stoll(text)) : Number(std::stoull(text));
 }
 
 AttributeValue attribute(const json& value) {

@@ -1,6 +1,8 @@
-// Writes index.d.ts: types.d.ts with the methods and functions of the library's operations.
+// Writes the package's types: types.d.ts with the methods and functions of the library's operations, and ml_types.d.ts
+// with those of WebNN.
 //
-//   node make_types.mjs PACKAGE TYPES.d.ts > index.d.ts
+//   node make_types.mjs PACKAGE types.d.ts > index.d.ts
+//   node make_types.mjs PACKAGE ml_types.d.ts > ml.d.ts
 import {readFileSync} from 'node:fs';
 import {join, resolve} from 'node:path';
 import {pathToFileURL} from 'node:url';
@@ -43,6 +45,29 @@ for (const op of callJson('ops')) {
   const repeated = op.inputs.at(-1)?.[1] === 'repeated';
   if (op.inputs.length && !repeated && !own.has(name)) methods.push(...forms(op, true).map((form) => `${name}${form};`));
 }
-process.stdout.write(readFileSync(types, 'utf8')
-                         .replace('/*METHODS*/', methods.join('\n  '))
-                         .replace('/*FUNCTIONS*/', functions.join('\n  ')));
+
+// ---- WebNN
+const {install, MLGraphBuilder} = await import(pathToFileURL(resolve(join(directory, 'ml.js'))));
+await install({device: 'cpu', force: true});
+const limits = (await navigator.ml.createContext()).opSupportLimits();
+const {dataTypes, ops} = callJson('ml_ops');
+
+const union = (names) => names.map((name) => `'${name}'`).join(' | ');
+const kinds = {
+  operand: () => 'MLOperand', operands: () => 'Iterable<MLOperand>', boolean: () => 'boolean', size: () => 'number',
+  integer: () => 'number', sizes: () => 'Iterable<number>', splits: () => 'number | Iterable<number>',
+  number: () => 'MLNumber', real: () => 'number', reals: () => 'Iterable<number>', choice: union,
+  choices: (choices) => `Iterable<${union(choices)}>`, data_type: () => 'MLOperandDataType',
+};
+const typed = ({name, kind, choices}, mark = '') => `${name}${mark}: ${kinds[kind](choices)}`;
+const webnn = ops.map(({name, list, arguments: all}) => {
+  const required = all.slice(0, MLGraphBuilder.prototype[name].length), options = all.slice(required.length);
+  const members = options.length ? ` & {${options.map((o) => typed(o, '?')).join('; ')}}` : '';
+  const listed = [...required.map((a) => typed(a)), `options?: MLOperatorOptions${members}`];
+  return `${name}(${listed.join(', ')}): MLOperand${list ? '[]' : ''};`;
+});
+const operandLimits = ops.map(({name}) => `${name}: Record<${union(Object.keys(limits[name]))}, MLTensorLimits>;`);
+
+const lines = {METHODS: methods, FUNCTIONS: functions, OPERATIONS: webnn, LIMITS: operandLimits,
+               DATA_TYPES: [union(dataTypes)]};
+process.stdout.write(readFileSync(types, 'utf8').replace(/\/\*([A-Z_]+)\*\//g, (_, name) => lines[name].join('\n  ')));

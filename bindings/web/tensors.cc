@@ -127,6 +127,11 @@ EMSCRIPTEN_KEEPALIVE const char* weft_adopt(int gpu_device) {
   });
 }
 
+// Whoever waits for the device's loss is told of it.
+EMSCRIPTEN_KEEPALIVE void weft_poll(const Device* device) {
+  guarded([&] { device->gpu().poll(); });
+}
+
 EMSCRIPTEN_KEEPALIVE void weft_release_device(Device* device) { delete device; }
 EMSCRIPTEN_KEEPALIVE void weft_use(const Device* device) {
   guarded([&] { set_default_device(*device); });

@@ -334,6 +334,9 @@ WGPUDevice gpu_adopt_device(int id) {
   return device;
 }
 
+// The number of the page's object.
+int gpu_buffer(WGPUBuffer buffer) { return buffer->id; }
+
 // ---- References
 #define WEFT_REFERENCES(Type)                                          \
   void wgpu##Type##AddRef(WGPU##Type object) { ++object->references; } \

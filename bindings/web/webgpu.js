@@ -123,7 +123,8 @@ const library = {
     return gpu.put(gpu.objects[device].createBuffer(
         {size, usage, mappedAtCreation: !!mapped, label: gpu.text(label, bytes)}));
   },
-  gpu_destroy_buffer: (buffer) => gpu.objects[buffer].destroy(),
+  // A buffer that is lent to the page has a destroy() of its own, which gives it back (api/ml.js).
+  gpu_destroy_buffer: (buffer) => Object.getPrototypeOf(gpu.objects[buffer]).destroy.call(gpu.objects[buffer]),
   gpu_map(future, buffer, mode, offset, size) {
     gpu.objects[buffer].mapAsync(mode, offset, size).then(
         () => gpu.settle(future, 1, 0),

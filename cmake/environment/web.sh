@@ -50,12 +50,10 @@ fetch_web_modules() (
   mv -T "$partial" "$web_modules"
 )
 
-# web_test PLACE PROGRAM [ARGS...]: runs the tests of that file of the build there: node or chromium.
-web_test() {
-  local where=$1 program=$2
-  shift 2
+# web_node FILE [ARGS...]: runs a script in the environment's Node, where bindings/web/tests/place.mjs finds WebGPU.
+web_node() {
   "${prefix[@]}" env WEFT_WEB_MODULES="$web_modules" VK_DRIVER_FILES="${VK_DRIVER_FILES:-/usr/share/vulkan/icd.d/lvp_icd.json}" \
-    node --stack-size=4000 "$project/bindings/web/tests/run.mjs" "$where" "$web_build/$program" "$@"
+    node --stack-size=4000 "$@"
 }
 
 # package_web: makes the npm package in build/web, and a bundle of a program that uses it.
@@ -65,8 +63,17 @@ package_web() {
     fail "the npm package could not be made or used"
 }
 
+# site_web: puts the page of web/ and the package together in build/web/site, for any server of files.
+site_web() {
+  local site=$web_build/site
+  rm -rf -- "$site"
+  mkdir -p "$site/weft"
+  cp -- "$project"/web/*.{html,css,js,svg,safetensors} "$site"
+  cp -- "$web_build"/package/*.{js,wasm} "$project/LICENSE" "$site/weft"
+}
+
 verb_web() {
-  local part=${1:-build} place program places=(node chromium)
+  local part=${1:-build} place program data places=(node chromium)
   local -a programs
   (($# == 0)) || shift
   case $part in
@@ -95,19 +102,56 @@ verb_web() {
       for place in "${places[@]}"; do
         for program in "${programs[@]}"; do
           say "$program in $place"
-          web_test "$place" "$program" "$@" || fail "$program failed in $place"
+          web_node "$project/bindings/web/tests/run.mjs" "$place" "$web_build/$program" "$@" ||
+            fail "$program failed in $place"
         done
       done
+      ;;
+    conformance)
+      [[ -n ${1:-} ]] || usage_error './dev web conformance needs the directory of the data that docs/conformance.md describes'
+      data=$1
+      shift
+      if [[ ${1:-} == node || ${1:-} == chromium ]]; then
+        places=("$1")
+        shift
+      fi
+      enter_web_environment
+      build_web weft_web
+      fetch_web_modules
+      for place in "${places[@]}"; do
+        say "the data in $place"
+        web_node "$web_build/tests/conformance.mjs" "$place" "$data" "$@" || fail "cases failed in $place"
+      done
+      ;;
+    node)
+      [[ -n ${1:-} ]] || usage_error './dev web node needs a script'
+      enter_web_environment
+      build_web weft_web
+      fetch_web_modules
+      web_node "$@"
       ;;
     package)
       enter_web_environment
       build_web weft_web
       package_web
       ;;
+    page | page-test | serve)
+      enter_web_environment
+      build_web weft_web
+      site_web
+      case $part in
+        page) say "the page is in ${web_build#"$project"/}/site: any server of files may send it" ;;
+        serve) exec "${prefix[@]}" node "$project/web/serve.mjs" "$web_build/site" "$@" ;;
+        page-test)
+          fetch_model
+          web_node "$project/bindings/web/tests/page.mjs" "$web_build/site" "$model" "$@" || fail 'the page failed'
+          ;;
+      esac
+      ;;
     shell)
       enter_web_environment
       exec "${prefix[@]}" "${@:-bash}"
       ;;
-    *) usage_error "./dev web needs a part: build, test, api-test, package or shell, got '$part'" ;;
+    *) usage_error "./dev web needs a part: build, test, api-test, conformance, node, package, page, page-test, serve or shell, got '$part'" ;;
   esac
 }

@@ -530,7 +530,8 @@ void Tensor::State::destroy() {
   if (destroyed.exchange(true)) return;
   data = {};
   constant_data = {};
-  if (exported) exported.Destroy();  // once what was submitted is done
+  // Once what was submitted is done. While it is exported it is the caller's, and stays until that lets it go.
+  if (exported && !rented) exported.Destroy();
   exported = nullptr;
 }
 

@@ -479,6 +479,7 @@ Future<Graph> GraphBuilder::build_async(const NamedOperands& outputs, const Comp
   return std::move(compiling).map_done([graph = building.graph, context](Future<Executable> done) {
     const std::lock_guard order(context->timeline);
     context->guarded<OperationError>("build", [&] {
+      context->check("build");  // it may have been lost meanwhile, and the graph destroyed
       graph->executable = done.get();
       graph->report = graph->executable.report();
     });

@@ -476,6 +476,14 @@ void twice(const gpu::Device& device, const wgpu::Buffer& buffer) {
   device.queue().Submit(1, &commands);
 }
 
+TEST_P(WebnnContext, BuildsNothingForALostContext) {
+  GraphBuilder builder(context);
+  const Operand a = builder.input("a", {DType::f32, {3}});
+  Future<Graph> building = builder.build_async({{"y", builder.add(a, a)}});
+  context.destroy();
+  EXPECT_THAT(error_of([&] { building.get(); }), StartsWith("InvalidStateError: build: the context is lost"));
+}
+
 TEST_P(WebnnContext, ExportsTheTensorsOwnBuffer) {
   if (!device.is_gpu()) {
     EXPECT_THAT(error_of([&] { context.create_exportable_tensor(floats({3})); }),
@@ -515,6 +523,13 @@ TEST_P(WebnnContext, ExportsTheTensorsOwnBuffer) {
               StartsWith("TypeError: export to WebGPU: the tensor was not made by create_exportable_tensor()"));
   shared.destroy();
   EXPECT_THAT(error_of([&] { context.export_to_gpu(shared); }), StartsWith("InvalidStateError"));
+
+  Tensor lent = context.create_exportable_tensor(floats({3}));
+  context.write_tensor(lent, std::vector<float>{1, 2, 3});
+  const wgpu::Buffer kept = context.export_to_gpu(lent);
+  lent.destroy();
+  EXPECT_THAT(read(context, context.import_tensor(floats({3}), kept)), ElementsAre(1, 2, 3))
+      << "what is exported is the caller's until that lets it go";
 }
 
 TEST_P(WebnnContext, ImportsACallersBuffer) {

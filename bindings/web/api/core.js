@@ -125,3 +125,13 @@ export class Handle {
   }
 }
 if (Symbol.dispose) Handle.prototype[Symbol.dispose] = Handle.prototype.dispose;
+
+// What `made` makes of a device on a GPUDevice of the page's: a handle, whose device is told when that is lost.
+export function adopt(gpuDevice, made) {
+  const handle = made(callJson('adopt', wasm.gpu.put(gpuDevice))), weak = new WeakRef(handle);
+  gpuDevice.lost.then(() => {
+    const device = weak.deref();
+    if (device && !device.disposed) call('poll', device.address);
+  });
+  return handle;
+}

@@ -8,7 +8,7 @@
 // Operations describe; what is read is computed, and nothing waits: what comes later is a promise. Tensors that a
 // program forgets are released by the browser's garbage collector, which knows nothing of the GPU's memory: loops
 // dispose() of what they no longer need, or declare it with `using`, or work in tidy().
-import {Handle, WeftError, call, callJson, callLater, ready, wasm} from './core.js';
+import {Handle, WeftError, adopt, call, callJson, callLater, ready, wasm} from './core.js';
 
 export {WeftError} from './core.js';
 export * as models from './models.js';
@@ -47,14 +47,14 @@ export async function open({device = '', wasm: file} = {}) {
   await ready(file);
   wasm.weft.apply = apply;
   defineMethods();
-  const opened = new Device(typeof device === 'string' ? await callLater('open', device) : adopted(device));
+  const opened = typeof device === 'string' ? new Device(await callLater('open', device)) : adopted(device);
   use(opened);
   return opened;
 }
 
 function adopted(device) {
   if (!device?.createComputePipeline) fail(`open: device is ${device}, expected a name or a GPUDevice`, 'TypeError');
-  return callJson('adopt', wasm.gpu.put(device));
+  return adopt(device, (found) => new Device(found));
 }
 
 // Tensors are made on this device from now on.

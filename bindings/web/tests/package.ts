@@ -1,5 +1,6 @@
 // What a program in TypeScript may write, for its compiler alone. Lines with an error expected must be errors.
 import * as weft from 'weft';
+import {install, type MLOperand} from 'weft/ml';
 
 async function use(): Promise<void> {
   const device: weft.Device = await weft.open({device: 'cpu'});
@@ -28,3 +29,23 @@ async function use(): Promise<void> {
   f(x);
 }
 use();
+
+async function useWebnn(): Promise<void> {
+  await install({device: 'cpu'});
+  const context = await navigator.ml.createContext({powerPreference: 'low-power'});
+  const builder = new MLGraphBuilder(context);
+  const x: MLOperand = builder.input('x', {dataType: 'float32', shape: [1, 3, 8, 8]});
+  const pooled = builder.maxPool2d(x, {windowDimensions: [2, 2], layout: 'nchw', label: 'pool'});
+  const [first] = builder.split(builder.softmax(pooled, 1), [1, 2], {axis: 1});
+  const graph = await builder.build({y: builder.clamp(first!, {minValue: 0n})});
+  const tensor = await context.createTensor({dataType: 'float32', shape: x.shape, readable: true, writable: true});
+  context.writeTensor(tensor, new Float32Array(192));
+  context.dispatch(graph, {x: tensor}, {});
+  const bytes: ArrayBuffer = await context.readTensor(tensor);
+  console.log(bytes.byteLength, context.opSupportLimits().conv2d.filter.rankRange.max);
+  // @ts-expect-error: there is no such mode
+  builder.pad(x, [0], [0], {mode: 'mirror'});
+  // @ts-expect-error: the context is missing
+  new MLGraphBuilder();
+}
+useWebnn();

@@ -4,17 +4,16 @@
 //   node run.mjs node|chromium PROGRAM.mjs [ARGS...]
 //   node run.mjs node|chromium X_test.mjs [FILTER]
 //
-// Variables of the environment whose names begin with WEFT_ or GTEST_ are the program's. Node has the WebGPU of the
-// package `webgpu` in the directory WEFT_WEB_MODULES, if that is set; Chromium has SwiftShader's. Tests in JavaScript may
-// fetch the model of the directory WEFT_MODEL_DIR as model/ and tests/data as data/ (harness.mjs).
-import {spawn} from 'node:child_process';
-import {randomBytes} from 'node:crypto';
-import {mkdtempSync, readFileSync, rmSync} from 'node:fs';
+// What a page fetches is beside the program; tests in JavaScript also get model/ and data/: the model of WEFT_MODEL_DIR
+// and tests/data of the sources. Variables of the environment whose names begin with WEFT_ or GTEST_ are the program's.
+// Node has the WebGPU of the package `webgpu` in the directory WEFT_WEB_MODULES, if that is set; Chromium has
+// SwiftShader's.
+import {readFileSync} from 'node:fs';
 import {createServer} from 'node:http';
-import {createRequire} from 'node:module';
-import {tmpdir} from 'node:os';
-import {dirname, extname, join, normalize, relative, resolve} from 'node:path';
+import {dirname, join, normalize, relative, resolve} from 'node:path';
 import {fileURLToPath, pathToFileURL} from 'node:url';
+
+import {runInChromium, useWebGpu} from './place.mjs';
 
 const [, , place, program, ...args] = process.argv;
 const isTests = program.endsWith('_test.mjs');
@@ -30,12 +29,7 @@ function fileAt(path) {
 }
 
 async function runInNode() {
-  if (process.env.WEFT_WEB_MODULES) {
-    const require = createRequire(join(resolve(process.env.WEFT_WEB_MODULES), 'none.js'));
-    const {create, globals} = await import(pathToFileURL(require.resolve('webgpu')));
-    Object.assign(globalThis, globals);
-    Object.defineProperty(globalThis, 'navigator', {value: {gpu: create([])}, configurable: true});
-  }
+  await useWebGpu();
   if (isTests) {
     const server = createServer((request, response) => {
       try {
@@ -56,89 +50,16 @@ async function runInNode() {
   return await module.callMain(args);
 }
 
-const page = `<!doctype html><meta charset="utf-8"><title>Weft's tests</title><script type="module" nonce="NONCE">
-const send = (path, text) => fetch(path, {method: 'POST', body: text});
-let lines = [], sending = Promise.resolve();
-const flush = () => {
-  if (lines.length) sending = sending.then(((text) => () => send('/print', text))(lines.splice(0).join('\\n') + '\\n'));
-  return sending;
-};
-const print = (line) => { lines.push(line); if (lines.length == 1) setTimeout(flush, 50); };
-let code = 1;
-try {
-  const {default: load} = await import('PROGRAM');
-  if (load) {
-    const module = await load({print, printErr: print, preRun: [(m) => Object.assign(m.ENV, VARIABLES)]});
-    code = await module.callMain(ARGS);
-  } else {
-    const {run} = await import(new URL('harness.mjs', new URL('PROGRAM', location.href)));
-    code = await run({filter: ARGS[0], print});
-  }
-} catch (error) {
-  print(String(error?.stack ?? error));
-}
-await flush();
-await send('/exit', String(code));
-</script>`;
-
-// As strict as a page can be that runs WebAssembly.
-const nonce = randomBytes(16).toString('base64');
-const policy = `default-src 'none'; script-src 'self' 'nonce-${nonce}' 'wasm-unsafe-eval'; connect-src 'self'; worker-src 'self'`;
-
-const types = {'.mjs': 'text/javascript', '.js': 'text/javascript', '.wasm': 'application/wasm', '.html': 'text/html'};
-
-function runInChromium() {
-  return new Promise((done, fail) => {
-    const profile = mkdtempSync(join(tmpdir(), 'weft-chromium-'));
-    const end = (code) => {
-      browser.removeAllListeners('exit');
-      browser.once('exit', () => {
-        rmSync(profile, {recursive: true, force: true, maxRetries: 5});
-        done(code);
-      });
-      browser.kill();
-      server.close();
-    };
-    const server = createServer(async (request, response) => {
-      const path = new URL(request.url, 'http://localhost').pathname;
-      if (request.method === 'POST') {
-        let body = '';
-        for await (const part of request) body += part;
-        response.end();
-        if (path === '/print') process.stdout.write(body);
-        if (path === '/exit') end(Number(body));
-        return;
-      }
-      try {
-        const text = path === '/' ?
-            page.replace('NONCE', nonce)
-                .replaceAll('PROGRAM', () => '/' + relative(root, resolve(program)))
-                .replaceAll('VARIABLES', () => JSON.stringify(variables))
-                .replaceAll('ARGS', () => JSON.stringify(args)) :
-            fileAt(path);
-        response.setHeader('content-type', types[path === '/' ? '.html' : extname(path)] ?? 'application/octet-stream');
-        response.setHeader('content-security-policy', policy);
-        response.end(text);
-      } catch {
-        response.statusCode = 404;
-        response.end();
-      }
-    });
-    let browser;
-    server.listen(0, '127.0.0.1', () => {
-      browser = spawn('chromium', [
-        '--headless=new', '--no-sandbox', '--no-first-run', '--disable-dev-shm-usage', `--user-data-dir=${profile}`,
-        '--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader', '--disable-gpu-watchdog',
-        `http://127.0.0.1:${server.address().port}/`], {stdio: 'ignore'});
-      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => end(1));
-      browser.once('error', fail);
-      browser.once('exit', () => fail(new Error('Chromium ended before the program did')));
-    });
-  });
-}
+const page = `
+const program = new URL('/${relative(root, resolve(program))}', location.href);
+const {default: load} = await import(program);
+const args = ${JSON.stringify(args)}, variables = ${JSON.stringify(variables)};
+if (!load) return (await import(new URL('harness.mjs', program))).run({filter: args[0], print});
+const module = await load({print, printErr: print, preRun: [(m) => Object.assign(m.ENV, variables)]});
+return module.callMain(args);`;
 
 try {
-  process.exitCode = place === 'node' ? await runInNode() : await runInChromium();
+  process.exitCode = place === 'node' ? await runInNode() : await runInChromium(page, fileAt);
 } catch (error) {
   console.error(error);
   process.exitCode = 1;
