@@ -50,7 +50,7 @@ for (const op of callJson('ops')) {
 const {install, MLGraphBuilder} = await import(pathToFileURL(resolve(join(directory, 'ml.js'))));
 await install({device: 'cpu', force: true});
 const limits = (await navigator.ml.createContext()).opSupportLimits();
-const {dataTypes, ops} = callJson('ml_ops');
+const ops = callJson('ml_ops');
 
 const union = (names) => names.map((name) => `'${name}'`).join(' | ');
 const kinds = {
@@ -69,5 +69,5 @@ const webnn = ops.map(({name, list, arguments: all}) => {
 const operandLimits = ops.map(({name}) => `${name}: Record<${union(Object.keys(limits[name]))}, MLTensorLimits>;`);
 
 const lines = {METHODS: methods, FUNCTIONS: functions, OPERATIONS: webnn, LIMITS: operandLimits,
-               DATA_TYPES: [union(dataTypes)]};
+               DATA_TYPES: [union(limits.input.dataTypes)]};
 process.stdout.write(readFileSync(types, 'utf8').replace(/\/\*([A-Z_]+)\*\//g, (_, name) => lines[name].join('\n  ')));

@@ -82,6 +82,7 @@ webnn::BufferSource source(std::string_view type, std::span<const std::byte> byt
   if (type == "int64") return elements<std::int64_t>(bytes);
   if (type == "uint64") return elements<std::uint64_t>(bytes);
   if (type == "int8") return elements<std::int8_t>(bytes);
+  if (type == "uint16") return elements<std::uint16_t>(bytes);
   return bytes;
 }
 
@@ -139,8 +140,7 @@ using namespace weft::web;
 
 extern "C" {
 
-// {"dataTypes": […], "ops": [{"name", "list": whether it gives a list, "arguments": [{"name", "kind", "required",
-// "choices"}, …]}, …]}
+// [{"name", "list": whether it gives a list, "arguments": [{"name", "kind", "required", "choices"}, …]}, …]
 EMSCRIPTEN_KEEPALIVE const char* weft_ml_ops() {
   return guarded([&] {
     json ops = json::array();
@@ -155,8 +155,7 @@ EMSCRIPTEN_KEEPALIVE const char* weft_ml_ops() {
       const bool list = schema.outputs.size() > 1 || schema.outputs.front().kind == ArgumentKind::operands;
       ops.push_back({{"name", schema.name}, {"list", list}, {"arguments", std::move(arguments)}});
     }
-    return returned(
-        json{{"dataTypes", names_of(webnn::kDataTypes | webnn::kPackedDataTypes)}, {"ops", std::move(ops)}}.dump());
+    return returned(ops.dump());
   });
 }
 

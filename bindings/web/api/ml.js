@@ -512,7 +512,7 @@ function defineOperation({name, list, arguments: schemas}) {
 }
 
 let loading;
-const load = () => loading ??= ready(settings.wasm).then(() => callJson('ml_ops').ops.forEach(defineOperation),
+const load = () => loading ??= ready(settings.wasm).then(() => callJson('ml_ops').forEach(defineOperation),
                                                          (error) => {
                                                            loading = undefined;
                                                            throw error;

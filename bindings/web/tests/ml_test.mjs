@@ -303,6 +303,9 @@ test('buffers', async () => {
     await fails(() => b.constant(two, data), 'TypeError');
     await fails(() => context.createConstantTensor(two, data), 'TypeError');
   }
+  // For browsers without Float16Array; the type of elements counts.
+  equal(b.constant({dataType: 'float16', shape: [2]}, new Uint16Array(2)).dataType, 'float16');
+  await fails(() => b.constant(two, new Uint16Array(4)), 'TypeError', /int32/);
   const t = await context.createTensor({...two, readable: true, writable: true});
   context.writeTensor(t, good[1]);
   equal([...new Int32Array(await context.readTensor(t))], [3, 4]);
@@ -583,6 +586,24 @@ hasGpu && test('contexts on the device that install() names (gpu)', async () => 
   } finally {
     await weft.install({force: true, device: 'cpu'});
     device.destroy();
+  }
+});
+
+hasGpu && test("a GPU of Weft's own that is lost is opened anew (gpu)", async () => {
+  const {wasm} = await import('../package/core.js');
+  await weft.install({force: true, device: '0'});
+  try {
+    const contexts = [await navigator.ml.createContext(), await navigator.ml.createContext()];
+    const reading = contexts[0].readTensor(await contexts[0].createTensor({...float32(4), readable: true}));
+    for (const object of wasm.gpu.objects) if (object instanceof GPUDevice) object.destroy();
+    for (const context of contexts) check((await context.lost).message.length > 0, 'a message');
+    await fails(() => reading, 'InvalidStateError');
+    await fails(() => contexts[1].createTensor(float32(4)), 'InvalidStateError');
+    const context = await navigator.ml.createContext();
+    equal(context.accelerated, true);
+    await computes(context);
+  } finally {
+    await weft.install({force: true, device: 'cpu'});
   }
 });
 
