@@ -12,6 +12,16 @@ await weft.install({force: true, device: 'cpu'});
 const float32 = (...shape) => ({dataType: 'float32', shape});
 const builderOf = async () => new MLGraphBuilder(await navigator.ml.createContext());
 
+// Tells whether a graph computes on the context.
+async function computes(context) {
+  const b = new MLGraphBuilder(context), graph = await b.build({y: b.neg(b.input('x', float32(2)))});
+  const [x, y] = await Promise.all([{writable: true}, {readable: true}].map((how) =>
+      context.createTensor({...float32(2), ...how})));
+  context.writeTensor(x, new Float32Array([1, -2]));
+  context.dispatch(graph, {x}, {y});
+  equal([...new Float32Array(await context.readTensor(y))], [-1, 2]);
+}
+
 // ---- The shape of interfaces
 
 // Of the specification: attributes; operations with the number of their required arguments, and whether they give a
@@ -444,22 +454,58 @@ test('what opSupportLimits() says', async () => {
   check(context.opSupportLimits() !== limits, 'another object each time');
 });
 
-globalThis.process?.versions?.node && test('objects that a program forgets are collected', async () => {
-  const [{setFlagsFromString}, {runInNewContext}] = await Promise.all([import('node:v8'), import('node:vm')]);
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc'), collected = [], registry = new FinalizationRegistry((name) => collected.push(name));
+// The collector of garbage, where one can be had.
+const {setFlagsFromString} = globalThis.process?.versions?.node ? await import('node:v8') : {};
+setFlagsFromString?.('--expose-gc');
+const collect = setFlagsFromString && (await import('node:vm')).runInNewContext('gc');
+const collected = async () => {
+  collect();
+  await new Promise((resolve) => setTimeout(resolve, 10));
+};
+
+collect && test('objects that a program forgets are collected', async () => {
+  const gone = [], registry = new FinalizationRegistry((name) => gone.push(name));
   await (async () => {
     const context = await navigator.ml.createContext(), b = new MLGraphBuilder(context), x = b.input('x', float32(4));
     const tensor = await context.createTensor({...float32(4), readable: true}), graph = await b.build({y: b.relu(x)});
     await context.readTensor(tensor);
     for (const [name, object] of Object.entries({context, b, x, tensor, graph})) registry.register(object, name);
   })();
-  for (let i = 0; i < 100 && collected.length < 5; ++i) {
-    await new Promise((resolve) => setTimeout(resolve, 10));
-    collect();
-  }
-  equal(collected.sort(), ['b', 'context', 'graph', 'tensor', 'x']);
+  for (let i = 0; i < 100 && gone.length < 5; ++i) await collected();
+  equal(gone.sort(), ['b', 'context', 'graph', 'tensor', 'x']);
 });
+
+// Loops whose memory must not grow: that of the module, and the objects of WebGPU that it holds.
+for (const device of collect ? ['cpu', ...(hasGpu ? ['0'] : [])] : []) {
+  const grows = (name, turn) => test(`${name} in a loop (${device === 'cpu' ? 'cpu' : 'gpu'})`, async () => {
+    const {wasm} = await import('../package/core.js');
+    await weft.install({force: true, device});
+    try {
+      const figures = [];
+      for (let i = 1; i <= 300; ++i) {
+        await turn();
+        if (i % 20 === 0) await collected();
+        if (i % 100 === 0) figures.push([wasm.HEAPU8.length, wasm.gpu.objects.length - wasm.gpu.unused.length]);
+      }
+      const [, [heap, objects], [heapAfter, objectsAfter]] = figures;
+      check(heapAfter === heap && objectsAfter <= objects + 8, `bytes and objects: ${figures.join('; ')}`);
+    } finally {
+      await weft.install({force: true, device: 'cpu'});
+    }
+  });
+  grows('a context with a graph', async () => {
+    const context = await navigator.ml.createContext();
+    await computes(context);
+    context.destroy();
+    await context.lost;
+  });
+  grows('contexts and graphs that are forgotten', async () => computes(await navigator.ml.createContext()));
+  grows('errors', async () => {
+    const b = await builderOf();
+    await fails(() => b.reshape(b.input('x', float32(1000)), [7]), 'TypeError', /reshape/);
+    await fails(() => b.build({y: b.input('y', float32(1))}), 'TypeError', /an input/);
+  });
+}
 
 // ---- WebGPU
 const onGpu = (name, f) => hasGpu && test(`${name} (gpu)`, async () => {
@@ -555,16 +601,6 @@ onGpu('contexts of one device share it', async (context, device) => {
   const t = await other.createTensor({...float32(2), readable: true});
   equal([...new Float32Array(await other.readTensor(t))], [0, 0]);
 });
-
-// Tells whether a graph computes on the context.
-async function computes(context) {
-  const b = new MLGraphBuilder(context), graph = await b.build({y: b.neg(b.input('x', float32(2)))});
-  const [x, y] = await Promise.all([{writable: true}, {readable: true}].map((how) =>
-      context.createTensor({...float32(2), ...how})));
-  context.writeTensor(x, new Float32Array([1, -2]));
-  context.dispatch(graph, {x}, {y});
-  equal([...new Float32Array(await context.readTensor(y))], [-1, 2]);
-}
 
 hasGpu && test('contexts on the device that install() names (gpu)', async () => {
   const device = await newDevice();
