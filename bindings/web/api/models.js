@@ -319,7 +319,7 @@ export class SentenceEncoder extends Handle {
 // number.
 export function similarity(a, b) {
   if (a instanceof Tensor) {
-    const unit = (x) => x.div(x.reduceL2({axes: [-1], keep_dims: true}).max(1e-12));
+    const unit = (x) => x.div(x.reduceL2({axes: [-1], keepDims: true}).maximum(1e-12));
     return tidy(() => unit(a).matmul(unit(b).T()));
   }
   if (a.length !== b.length) fail('ShapeError', `similarity: vectors of ${a.length} and of ${b.length} numbers`);
