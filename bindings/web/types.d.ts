@@ -110,3 +110,6 @@ export function grad<V extends Tree, R extends unknown[]>(
 ): (variables: V, ...rest: R) => V;
 export function vmap<A extends Tree[], T extends Tree>(f: (...given: A) => T): (...given: A) => T;
 export function compile<A extends unknown[], T>(f: (...given: A) => T): ((...given: A) => T) & {dispose(): void};
+
+// Sentence encoders.
+export * as models from './models.js';

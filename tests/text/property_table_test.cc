@@ -17,7 +17,11 @@ namespace {
 
 constexpr char32_t kCodePoints = 0x110000;
 
-CharClass class_of(char32_t c) { return {properties(c), combining_class(c)}; }
+// The combining class counts where a character decomposes, or is moved.
+CharClass class_of(char32_t c) {
+  const std::uint8_t known = properties(c);
+  return {known, known & kDecomposes ? combining_class(c) : std::uint8_t{0}};
+}
 
 // The source of the table, as ICU has the properties. Classes are numbered as they come.
 std::string table_source() {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <format>
 #include <nlohmann/json.hpp>
 
@@ -98,6 +99,23 @@ TEST(Unicode, Decomposes) {
       {U'\U0002f800', U"\u4e3d"},
   };
   for (const auto& [c, expected] : cases) EXPECT_EQ(decompose(c).view(), expected);
+}
+
+// One number for all of them, on ICU and in a page: in this, marks that normalisation drops are not told apart.
+TEST(Unicode, PropertiesLowerCaseAndDecompositionsAreTheSameEverywhere) {
+  std::string all;
+  const auto append = [&](char32_t c) { all += std::format(" {:x}", static_cast<std::uint32_t>(c)); };
+  for (char32_t c = 0; c < 0x110000; ++c) {
+    const std::uint8_t known = properties(c);
+    if (!known) continue;
+    append(c);
+    all += std::format(":{}", known);
+    if (known & kChangesCase) append_lower(all, c);
+    if (!(known & kDecomposes)) continue;
+    all += std::format(":{}", combining_class(c));
+    std::ranges::for_each(decompose(c).view(), append);
+  }
+  EXPECT_EQ(std::format("{:016x}", test::hash_bytes(all)), "6a3303772efecf2d");
 }
 
 // Expected: ''.join(c for c in unicodedata.normalize('NFD', text) if unicodedata.category(c) != 'Mn') of Python.

@@ -23,13 +23,16 @@ const reason = (error) => error.cause?.message || error.message;
 
 // ---- Where files are
 // get(name) gives a Response, undefined if there is no such file. read(name, response, take) calls take(chunk) with its
-// bytes, one after the other. `folder` is what the library's errors call the place.
+// bytes, one after the other. loaded() and failed() are told how it ended. `folder` is what the library's errors call the
+// place.
 
 class Site {
   #url;
   #signal;
   #cache;
   #kept = new WeakSet();
+  #asked = new Set();   // addresses of this load
+  #absent = new Set();  // of which there is no file
   constructor(url, signal, cache) {
     try {
       this.#url = new URL(url, globalThis.document?.baseURI ?? globalThis.location?.href);
@@ -50,6 +53,7 @@ class Site {
 
   async get(name) {
     const address = this.address(name);
+    this.#asked.add(address);
     const kept = await this.#cache?.match(address);
     if (kept) {
       this.#kept.add(kept);
@@ -60,7 +64,7 @@ class Site {
     const page = response.headers.get('content-type')?.startsWith('text/html');
     if (page || [403, 404, 410].includes(response.status)) {
       await response.body?.cancel();
-      await this.#keep(address, new Response(null, {status: 404}));
+      this.#absent.add(address);
       return undefined;
     }
     if (!response.ok) fail('IoError', `${address}: ${response.status} ${response.statusText}`.trim());
@@ -93,6 +97,16 @@ class Site {
       reader.cancel().catch(() => {});
       throw error;
     }
+  }
+
+  // Of a model that was loaded also what it does not have is kept, so that the next time needs no network.
+  async loaded() {
+    for (const address of this.#absent) await this.#keep(address, new Response(null, {status: 404}));
+  }
+  // What was malformed is fetched again the next time; without a network files stay.
+  async failed(error) {
+    if (!(error instanceof WeftError) || error.name === 'IoError') return;
+    for (const address of this.#asked) await this.#cache?.delete(address);
   }
 
   async #keep(address, response) {
@@ -132,6 +146,8 @@ class GivenFiles {
     const file = this.#files.get(name);
     return file === undefined || file instanceof Response ? file : new Response(file);
   }
+  loaded() {}
+  failed() {}
   async read(name, response, take) {
     const reader = response.body?.getReader();
     for (let part; reader && !(part = await reader.read()).done;) await take(part.value);
@@ -150,7 +166,18 @@ export async function load(source, {progress, cache = true, prompt, device, sign
   // Only where caches are allowed: not in pages without a secure origin, nor in Node.
   const kept = cache && !given ? await globalThis.caches?.open(CACHE).catch(() => undefined) : undefined;
   const place = given ? new GivenFiles(given) : new Site(source, signal, kept);
-  const read = async (name, response, take, size) => {
+  try {
+    const encoder = await loadFrom(place, {progress, prompt, device, signal});
+    await place.loaded();
+    return encoder;
+  } catch (error) {
+    await place.failed(error);
+    throw error;
+  }
+}
+
+async function loadFrom(place, {progress, prompt, device, signal}) {
+  const read = async (name, response, take) => {
     const told = response.headers.get('content-encoding') ? 0 : Number(response.headers.get('content-length'));
     let loaded = 0;
     await place.read(name, response, async (chunk) => {
@@ -319,7 +346,7 @@ export class SentenceEncoder extends Handle {
 // number.
 export function similarity(a, b) {
   if (a instanceof Tensor) {
-    const unit = (x) => x.div(x.reduceL2({axes: [-1], keep_dims: true}).max(1e-12));
+    const unit = (x) => x.div(x.reduceL2({axes: [-1], keepDims: true}).maximum(1e-12));
     return tidy(() => unit(a).matmul(unit(b).T()));
   }
   if (a.length !== b.length) fail('ShapeError', `similarity: vectors of ${a.length} and of ${b.length} numbers`);

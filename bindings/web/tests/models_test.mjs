@@ -123,6 +123,9 @@ class MemoryCache {
     const kept = this.kept.get(address);
     return kept && new Response(kept.blob, kept);
   }
+  async delete(address) {
+    return this.kept.delete(address);
+  }
   async put(address, {body, status, headers}) {
     const parts = [];
     let size = 0;
@@ -187,6 +190,24 @@ fileTest('a cache keeps files, and what is no file', async () => {
   await withGlobals({caches: cacheOf(cache), fetch: counted}, () => loadsRight(model));
   equal([...cache.kept.keys()].sort(), asked.sort());
   await withGlobals({caches: cacheOf(cache), fetch: offline}, () => loadsRight(model));
+});
+
+fileTest('a load that fails keeps no wrong file', async () => {
+  const cache = new MemoryCache();
+  const loads = (wrong) => withGlobals({
+    caches: cacheOf(cache),
+    fetch: async (address, ...rest) => (address.startsWith(model) && wrong(address.slice(model.length))) || fetchFile(address, ...rest),
+  }, () => models.load(model));
+  await fails(() => loads((name) => name === 'config.json' && new Response('', {status: 404})), 'IoError', /no such file/);
+  await fails(() => loads((name) => name === 'config.json' && new Response('{"model_type": "bert"}')), 'FormatError', /vocab_size/);
+  equal(cache.kept.size, 0);
+  await fails(() => loads((name) => name === 'model.safetensors' && new Response('no weights')), 'FormatError', /not a safetensors file/);
+  equal(cache.kept.size, 0);
+  (await loads(() => undefined)).dispose();
+  const {size} = cache.kept;
+  cache.kept.delete(`${model}config.json`);
+  await fails(() => loads(() => offline(model)), 'IoError', /offline/);
+  equal(cache.kept.size, size - 1);
 });
 
 fileTest('a full cache, one that is not allowed, and the browser\'s', async () => {

@@ -16,6 +16,12 @@ async function use(): Promise<void> {
   weft.concat([w, z], 0);
   weft.ops.layerNorm(x, null, null, {firstAxis: -1});
   await weft.random.normal([2], {key: weft.random.key(1)}).to(device);
+  const encoder = await weft.models.load('model/', {progress: ({file, loaded, total}) => console.log(file, loaded / (total ?? 1))});
+  const vectors: weft.Tensor = await encoder.embed(['one', 'two'], {batch: 1});
+  const [first]: Float32Array[] = await encoder.vectors('one');
+  const cosines: weft.Tensor = weft.models.similarity(vectors, vectors);
+  console.log(weft.models.similarity(first!, first!) * 2, cosines.shape, encoder.tokenize('one')[0]);
+  await weft.models.load({files: {'config.json': '{}', 'model.safetensors': new Blob([])}}, {device, cache: false});
   console.log(values.length, device.name, await y.item());
   // @ts-expect-error: a text is no operand
   x.matmul('y');
@@ -23,6 +29,8 @@ async function use(): Promise<void> {
   x.matmull(x);
   // @ts-expect-error: nor such an attribute
   x.sum({axis: 0});
+  // @ts-expect-error: an encoder takes texts
+  await encoder.embed([1]);
   // @ts-expect-error: f33 is no type
   weft.zeros([2], 'f33');
   // @ts-expect-error: the argument is missing
