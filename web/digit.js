@@ -31,7 +31,7 @@ export function createDigit(app) {
         if (!response.ok) throw new Error(`digits.safetensors: ${response.status} ${response.statusText}`);
         return readSafetensors(await response.arrayBuffer());
       });
-      await install({device: app.device.gpu ? 'gpu' : 'cpu'});
+      await install({device: app.device.name});
       const made = await createRecogniser(await navigator.ml.createContext(), await weights);
       if (mine !== generation) return;
       recognise = made;

@@ -106,11 +106,15 @@ export function createPicture(app) {
   }
 
   function report(times, width, height) {
+    const points = `for ${(width * height).toLocaleString('en')} points`;
+    const figures = element('picture-figures');
     if (times.length > 1) {  // the first one compiles
       const recent = median(times.slice(1).slice(-FRAMES));
       app.took(recent);
-      element('picture-figures').textContent =
-          `${recent.toFixed(1)} milliseconds a frame, for ${(width * height).toLocaleString('en')} points`;
+      figures.textContent = `${recent.toFixed(1)} milliseconds a frame, ${points}`;
+    } else if (paused) {
+      app.took(times[0]);
+      figures.textContent = `${times[0].toFixed(0)} milliseconds, compiling included, ${points}`;
     }
     if (times.length <= FRAMES) return;
     const typical = median(times.splice(0).slice(1));

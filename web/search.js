@@ -1,24 +1,23 @@
 // The third card: sentences of a text, ranked by what they mean.
 import * as weft from './weft/index.js';
 
-const TEXT = `The key is in the small grey box beside the front door; the code is the year on the wall above it.
+const TEXT = `The key to the house hangs in the small grey box beside the front door.
 Breakfast is between seven and ten in the room with the blue tiles.
 Please keep your windows shut when the wind comes from the sea.
-The radiators have a knob at the bottom: turn it to the left if you are cold.
+The radiators have a knob at the bottom: turn it to the left and they warm up.
 There are more blankets in the chest under the stairs.
 The password of the wireless network is on the back of this card.
 The last bus into town leaves at a quarter past nine, at weekends an hour later.
 Old Marta sells bread, cheese and tomatoes three houses down the road.
-The restaurant by the harbour has the best fish, but it is closed on Mondays.
+The tavern by the harbour has the best fish, but it is closed on Mondays.
 Dogs are welcome, though not on the beds.
-In an emergency dial 112; the nearest doctor is Dr. Lund in Church Street.
+In an emergency dial 112; the nearest doctor lives in Church Street.
 You may leave your luggage with us on the day you go home, until the evening.
 We would like to have the room back by eleven o’clock.
 Children should not go to the pond without a grown-up.
 Rubbish goes into the green bin, glass and paper into the shed.`;
 
-const QUESTIONS = ['How do I get in late at night?', 'It is freezing in here', 'Where can we eat something?', 'checkout time',
-                   'My son is ill'];
+const QUESTIONS = ['How do I get online?', 'I am freezing', 'somewhere to have dinner', 'checkout time', 'My son is ill'];
 
 const DEFAULT_SIZE = 91;  // millions of bytes
 const MOST = 5000, SHOWN = 8;
