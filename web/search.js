@@ -17,10 +17,11 @@ We would like to have the room back by eleven o’clock.
 Children should not go to the pond without a grown-up.
 Rubbish goes into the green bin, glass and paper into the shed.`;
 
-const QUESTIONS = ['How do I get online?', 'I am freezing', 'somewhere to have dinner', 'checkout time', 'My son is ill'];
+const QUESTIONS = ['Can I bring my puppy?', 'Where can I store my suitcases?', 'How do I unlock the house?', 'My son is ill',
+                   'groceries'];
 
 const DEFAULT_SIZE = 91;  // millions of bytes
-const MOST = 5000, SHOWN = 8;
+const MOST = 5000, SHOWN = 5;
 
 const megabytes = (bytes) => `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
 

@@ -228,7 +228,7 @@ test('digits on pictures are recognised, dark and light; other files are refused
   }
 }));
 
-test('Draw one for me draws each digit', onPage('?device=cpu', async (page) => {
+test('Show me one draws each digit', onPage('?device=cpu', async (page) => {
   await page.until("document.querySelector('#digit-interface').textContent");
   const found = new Set();
   for (let i = 0; i < 10; ++i) {
@@ -256,9 +256,9 @@ for (const device of ['cpu', 'gpu']) {
   test(`sentences are ranked by meaning (${device})`, onPage(`?device=${device}`, async (page) => {
     await loadModel(page);
     for (const [question, answer] of [
-      ['How do I get online?', 'The password of the wireless network is on the back of this card.'],
+      ['wifi', 'The password of the wireless network is on the back of this card.'],
       ['my dog', 'Dogs are welcome, though not on the beds.'],
-      ['groceries nearby', 'Old Marta sells bread, cheese and tomatoes three houses down the road.'],
+      ['groceries', 'Old Marta sells bread, cheese and tomatoes three houses down the road.'],
     ]) {
       await page.type('#query', question);
       await page.until(`${RESULT} === ${JSON.stringify(answer)}`, 60);
@@ -371,7 +371,7 @@ test('something moves within a second, and the library comes soon', async () => 
 for (const device of ['cpu', 'gpu']) {
   test(`the benchmark page measures Weft (${device})`, async () => {
     const page = await browser.open(`${origin}benchmark.html`);
-    await page.until("document.querySelector('#start').onclick");
+    await page.until("document.querySelector('#start')?.onclick && true");
     await page.click(`[name=device][value=${device}] + span`);
     if (device === 'cpu') await page.type('#model', `${origin}model/`);
     await page.click('#start');
@@ -390,7 +390,7 @@ for (const device of ['cpu', 'gpu']) {
 
 test('a library that is not there is told of', async () => {
   const page = await browser.open(`${origin}benchmark.html`);
-  await page.until("document.querySelector('#start').onclick");
+  await page.until("document.querySelector('#start')?.onclick && true");
   await page.click('[name=device][value=cpu] + span');
   await page.get("document.querySelector('details').open = true");
   await page.type('#ort', `${origin}none.js`);
