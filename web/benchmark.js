@@ -228,7 +228,7 @@ function cell(entry, first, {per, unit}) {
     const rate = per / time / (unit === 'sentences/s' ? 1e-3 : 1e6);
     td.textContent = `${rate.toPrecision(3)} ${unit}`;
     small(`${time.toPrecision(3)} ms`);
-    if (entry !== first && first?.times?.length) small(`${median(entry.times.map((t, i) => first.times[i] / t)).toPrecision(2)} ×`);
+    if (entry !== first && first?.times?.length) small(`${median(entry.times.map((t, i) => first.times[i] / t)).toPrecision(2)} × Weft`);
     if (entry.differs > 1e-3) small('its result is another one');
   }
   return td;
