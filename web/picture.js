@@ -143,7 +143,7 @@ export function createPicture(app) {
       try {
         await draw();
       } catch (error) {
-        if (drawn === formula && !app.failed(error) && error.message !== 'this Tensor was disposed of') {
+        if (drawn === formula && !app.failed(error)) {
           formula = undefined;
           show(error);
         }
@@ -151,7 +151,6 @@ export function createPicture(app) {
       await new Promise(requestAnimationFrame);
     }
     running = false;
-    canvas.dataset.idle = String(performance.now());
   }
 
   function setPaused(value) {

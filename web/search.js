@@ -38,7 +38,7 @@ export function createSearch(app) {
   const address = element('model-url'), text = element('text'), query = element('query');
   const standard = address.value;
 
-  let source;   // what was loaded: an address, or {files}
+  let source;   // what is loaded, or was: an address, or {files}
   let encoder, controller;
   let vectors = new Map();  // of sentences
   let matrix;               // {sentences, tensor}, of the text as it is now
@@ -80,6 +80,7 @@ export function createSearch(app) {
   async function load(from) {
     controller?.abort();
     const mine = controller = new AbortController(), {signal} = mine;
+    source = from;
     element('model-error').hidden = true;
     element('model-load').hidden = true;
     progress('Loading…');
@@ -95,7 +96,6 @@ export function createSearch(app) {
       if (mine !== controller) return made.dispose();
       encoder?.dispose();
       encoder = made;
-      source = from;
       element('search-figures').textContent = `loaded in ${((performance.now() - start) / 1000).toFixed(1)} seconds`;
       query.disabled = false;
       query.placeholder = 'What do you want to know?';
@@ -105,6 +105,7 @@ export function createSearch(app) {
       await search();
     } catch (error) {
       if (mine !== controller) return;
+      source = undefined;
       progress();
       element('model-load').hidden = false;
       if (!signal.aborted) fail(error);
@@ -115,9 +116,8 @@ export function createSearch(app) {
     progress();
     if (app.failed(error)) return;
     console.error(error);
-    const folder = address.value;
-    element('model-error').textContent = error.name === 'IoError' && typeof source === 'undefined' && !navigator.onLine ?
-        'There is no connection to fetch the model by.' : `${error.message} (${folder === standard ? 'the model' : folder})`;
+    element('model-error').textContent = navigator.onLine ? error.message :
+                                                            `There is no connection to the internet. ${error.message}`;
     element('model-error').hidden = false;
   }
 
