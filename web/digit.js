@@ -95,7 +95,9 @@ export function createDigit(app) {
       note.textContent = probabilities[best] > 0.85 ? ' surely' : probabilities[best] > 0.5 ? ' probably' : ` or ${second[1]}`;
       verdict.replaceChildren(String(best), note);
     } else {
-      verdict.textContent = '…';
+      const note = document.createElement('small');
+      note.textContent = 'nothing yet';
+      verdict.replaceChildren(note);
       element('digit-figures').textContent = '';
     }
     bars.forEach(({row, bar, share}, digit) => {

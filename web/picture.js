@@ -7,8 +7,9 @@ const EXAMPLES = {
   Silk: 'v = sin(3*x + t) + sin(4*y - 1.3*t) + sin(5*r - 2*t);\npalette(0.16*v + 0.05*t)',
   Water: 'h = sin(7*x + 2*t) * sin(5*y - t) + sin(9*r - 3*t);\nlight = 0.5 + 0.05*dx(h) + 0.05*dy(h);\n' +
       '[0.1, 0.4, 0.6]*light + 0.8*smoothstep(0.8, 1.2, light)',
-  Drops: 'near = 0.09/hypot(x - cos(t), y - 0.6*sin(1.7*t))\n  + 0.09/hypot(x + cos(0.8*t), y - 0.7*sin(1.1*t))\n' +
-      '  + 0.09/hypot(x - 0.5*sin(1.3*t), y + 0.5*cos(t));\nsmoothstep(0.3, 0.36, near) * hsl(0.55 + 0.4*near, 0.8, 0.55)',
+  Drops: 'near = 0.1/hypot(x - cos(t), y - 0.6*sin(1.7*t))\n  + 0.1/hypot(x + cos(0.8*t), y - 0.7*sin(1.1*t))\n' +
+      '  + 0.1/hypot(x - 0.5*sin(1.3*t), y + 0.5*cos(t));\ninside = smoothstep(0.48, 0.5, near);\n' +
+      'mix([0.04, 0.1, 0.14], palette(0.55 + 0.35*min(near, 1.2)), inside)',
   Board: 'u = x*cos(0.3*t) - y*sin(0.3*t);\nv = x*sin(0.3*t) + y*cos(0.3*t);\n' +
       '(floor(4*u) + floor(4*v)) % 2 == 0 ? [0.06, 0.46, 0.43] : [0.96, 0.94, 0.88]',
   Tunnel: 'depth = 0.6/r + 0.7*t;\nlines = cos(12*depth) * cos(4*angle + t);\n' +

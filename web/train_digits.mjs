@@ -14,7 +14,7 @@ import {gunzipSync} from 'node:zlib';
 import * as weft from '../build/web/package/index.js';
 import {reduceInk} from './digits.js';
 
-const HELD_OUT = 360, EPOCHS = 120, BATCH = 48, RATE = 3e-3;
+const HELD_OUT = 360, EPOCHS = 160, BATCH = 48, RATE = 3e-3;
 
 function readDigits(file) {
   if (file) return readFileSync(file);
@@ -56,7 +56,7 @@ function shuffled(list) {
   return result;
 }
 
-// The picture as another hand might write it: half of them are turned, slanted, stretched, and thicker or thinner, and
+// The picture as another hand might write it: most are turned, slanted, stretched, bent, and thicker or thinner, and
 // reduced as drawings are; the others are moved and scaled a little.
 function varied(digit) {
   const {pixels, label} = digit;
@@ -65,13 +65,14 @@ function varied(digit) {
     const x0 = Math.floor(x), y0 = Math.floor(y), fx = x - x0, fy = y - y0;
     return (1 - fy) * ((1 - fx) * at(x0, y0) + fx * at(x0 + 1, y0)) + fy * ((1 - fx) * at(x0, y0 + 1) + fx * at(x0 + 1, y0 + 1));
   };
-  const reduced = random() < 0.5, reach = reduced ? 1 : 0.5;
-  const turn = reach * between(-0.35, 0.35), slant = reach * between(-0.6, 0.6), bend = reach * between(-0.06, 0.06);
+  const reduced = random() < 0.7, reach = reduced ? 1 : 0.5;
+  const turn = reach * between(-0.35, 0.35), slant = reach * between(-0.6, 0.6);
+  const [a, b] = [0, 1].map(() => ({high: reach * between(0, 0.8), wide: between(0.4, 0.9), from: between(0, 2 * Math.PI)}));
   const sx = between(0.8, 1.3), sy = between(0.9, 1.15);
   const mx = between(-0.6, 0.6), my = between(-0.4, 0.4), c = Math.cos(turn), s = Math.sin(turn);
   const moved = (x, y) => {
-    const u = x * sx, v = y * sy;
-    return blended(3.5 + c * u - s * v + slant * v + bend * v * v, 3.5 + s * u + c * v);
+    const u = x * sx + a.high * Math.sin(a.wide * y + a.from), v = y * sy + b.high * Math.sin(b.wide * x + b.from);
+    return blended(3.5 + c * u - s * v + slant * v, 3.5 + s * u + c * v);
   };
   if (!reduced) {
     return {label, pixels: Float32Array.from({length: 64}, (_, i) => moved((i & 7) - 3.5 + mx, (i >> 3) - 3.5 + my))};

@@ -191,7 +191,7 @@ test('digits that the mouse draws are recognised', onPage('?device=gpu', async (
   await page.until("document.querySelector('#digit-interface').textContent");
   for (const [digit, lines] of EXAMPLES.entries()) {
     await page.click('#digit-clear');
-    await page.until("document.querySelector('#digit-verdict').textContent === '…'");
+    await page.until("document.querySelector('#digit-verdict').textContent === 'nothing yet'");
     for (const line of lines) await page.draw('#digit-canvas', line.map(([x, y]) => [0.2 + 0.6 * x, 0.15 + 0.7 * y]));
     await page.until(`document.querySelector('#digit-verdict').firstChild?.data === '${digit}'`, 20);
   }
