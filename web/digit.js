@@ -31,7 +31,7 @@ export function createDigit(app) {
         if (!response.ok) throw new Error(`digits.safetensors: ${response.status} ${response.statusText}`);
         return readSafetensors(await response.arrayBuffer());
       });
-      await install({device: app.device.gpu ? 'gpu' : 'cpu'});
+      await install({device: app.device.name});
       const made = await createRecogniser(await navigator.ml.createContext(), await weights);
       if (mine !== generation) return;
       recognise = made;
@@ -95,7 +95,9 @@ export function createDigit(app) {
       note.textContent = probabilities[best] > 0.85 ? ' surely' : probabilities[best] > 0.5 ? ' probably' : ` or ${second[1]}`;
       verdict.replaceChildren(String(best), note);
     } else {
-      verdict.textContent = '…';
+      const note = document.createElement('small');
+      note.textContent = 'nothing yet';
+      verdict.replaceChildren(note);
       element('digit-figures').textContent = '';
     }
     bars.forEach(({row, bar, share}, digit) => {

@@ -94,6 +94,11 @@ export function reducePicture({data, width, height}) {
   for (const v of grey) dark += v < threshold;
   const inkIsDark = dark * 2 < grey.length;  // most of it is paper
   const isInk = (x, y) => (grey[y * width + x] < threshold) === inkIsDark;
+  return threshold === 0 ? undefined : reduceInk(isInk, width, height);
+}
+
+// The same of what is ink among so many points; undefined if nothing is.
+export function reduceInk(isInk, width, height) {
   let left = width, right = -1, top = height, bottom = -1;
   for (let y = 0; y < height; ++y) {
     for (let x = 0; x < width; ++x) {
@@ -102,7 +107,7 @@ export function reducePicture({data, width, height}) {
       [top, bottom] = [Math.min(top, y), Math.max(bottom, y)];
     }
   }
-  if (right < 0 || threshold === 0) return undefined;
+  if (right < 0) return undefined;
   const w = right - left + 1, h = bottom - top + 1, scale = Math.max(w, h) / DOTS;
   const x0 = left + (w - DOTS * scale) / 2, y0 = top + (h - DOTS * scale) / 2;
   return counted((x, y) => {

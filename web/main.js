@@ -6,8 +6,9 @@ import {createPicture} from './picture.js';
 import {createSearch} from './search.js';
 
 const element = (id) => document.getElementById(id);
-const opened = {};  // devices, by 'gpu' and 'cpu'
-let kind;           // of the one in use
+const opened = {};             // devices, by 'gpu' and 'cpu'
+const asked = {cpu: 'cpu', gpu: 'gpu'};  // what Weft is asked for
+let kind;                      // of the one in use
 
 // ---- What is missing for a GPU, and how one gets it: undefined if nothing is.
 async function missing() {
@@ -18,10 +19,14 @@ async function missing() {
     return 'This browser has no WebGPU, by which pages use the graphics card. Chrome and Edge have it since version 113, ' +
         'Safari since 26, Firefox since 141 on Windows and 145 on Macs.';
   }
-  if (!await navigator.gpu.requestAdapter().catch(() => null)) {
+  const adapter = await navigator.gpu.requestAdapter().catch(() => null);
+  if (!adapter) {
     return 'This browser has WebGPU but finds no graphics card that it may use. Look whether hardware acceleration is ' +
         'switched on in its settings; on Linux, Chrome also wants WebGPU and Vulkan enabled at chrome://flags.';
   }
+  // Weft takes a GPU that is emulated only where it is named.
+  const {isFallbackAdapter, architecture, description, vendor} = adapter.info ?? {};
+  if (isFallbackAdapter) asked.gpu = architecture || description || vendor;
   return undefined;
 }
 
@@ -68,7 +73,7 @@ const cards = [createPicture(app), createDigit(app), createSearch(app)];
 // ---- The device
 async function use(wanted) {
   try {
-    opened[wanted] ??= await weft.open({device: wanted});
+    opened[wanted] ??= await weft.open({device: asked[wanted]});
   } catch (error) {
     if (wanted === 'cpu') throw error;
     notice(`The graphics card cannot be used: ${error.message}. The page computes on the CPU instead.`);
@@ -89,18 +94,17 @@ async function use(wanted) {
 
 async function start() {
   const lacking = await missing();
-  const asked = new URLSearchParams(location.search).get('device');
+  const wanted = new URLSearchParams(location.search).get('device');
   if (lacking) notice(`${lacking} Until then everything here is computed on the CPU, more slowly.`);
   // Weft's own choice is a hardware GPU, else the cpu.
-  const first = asked === 'cpu' || lacking ? 'cpu' : asked === 'gpu' ? 'gpu' : undefined;
+  const first = wanted === 'cpu' || lacking ? 'cpu' : wanted === 'gpu' ? 'gpu' : undefined;
   if (first) {
     await use(first);
   } else {
     const device = await weft.open();
     opened[device.gpu ? 'gpu' : 'cpu'] = device;
     await use(device.gpu ? 'gpu' : 'cpu');
-    if (!device.gpu) notice('The only graphics card that this browser offers is emulated on the CPU, so that the page uses ' +
-                            'the CPU itself, which is faster. You may still choose “GPU” above.');
+    if (!device.gpu) notice('The only graphics card here is one that the browser emulates on the CPU; the CPU itself is faster.');
   }
   for (const input of document.querySelectorAll('[name=device]')) {
     input.disabled = input.value === 'gpu' && !!lacking;

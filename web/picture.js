@@ -7,8 +7,9 @@ const EXAMPLES = {
   Silk: 'v = sin(3*x + t) + sin(4*y - 1.3*t) + sin(5*r - 2*t);\npalette(0.16*v + 0.05*t)',
   Water: 'h = sin(7*x + 2*t) * sin(5*y - t) + sin(9*r - 3*t);\nlight = 0.5 + 0.05*dx(h) + 0.05*dy(h);\n' +
       '[0.1, 0.4, 0.6]*light + 0.8*smoothstep(0.8, 1.2, light)',
-  Drops: 'near = 0.09/hypot(x - cos(t), y - 0.6*sin(1.7*t))\n  + 0.09/hypot(x + cos(0.8*t), y - 0.7*sin(1.1*t))\n' +
-      '  + 0.09/hypot(x - 0.5*sin(1.3*t), y + 0.5*cos(t));\nsmoothstep(0.3, 0.36, near) * hsl(0.55 + 0.4*near, 0.8, 0.55)',
+  Drops: 'near = 0.1/hypot(x - cos(t), y - 0.6*sin(1.7*t))\n  + 0.1/hypot(x + cos(0.8*t), y - 0.7*sin(1.1*t))\n' +
+      '  + 0.1/hypot(x - 0.5*sin(1.3*t), y + 0.5*cos(t));\ninside = smoothstep(0.48, 0.5, near);\n' +
+      'mix([0.04, 0.1, 0.14], palette(0.55 + 0.35*min(near, 1.2)), inside)',
   Board: 'u = x*cos(0.3*t) - y*sin(0.3*t);\nv = x*sin(0.3*t) + y*cos(0.3*t);\n' +
       '(floor(4*u) + floor(4*v)) % 2 == 0 ? [0.06, 0.46, 0.43] : [0.96, 0.94, 0.88]',
   Tunnel: 'depth = 0.6/r + 0.7*t;\nlines = cos(12*depth) * cos(4*angle + t);\n' +
@@ -106,11 +107,15 @@ export function createPicture(app) {
   }
 
   function report(times, width, height) {
+    const points = `for ${(width * height).toLocaleString('en')} points`;
+    const figures = element('picture-figures');
     if (times.length > 1) {  // the first one compiles
       const recent = median(times.slice(1).slice(-FRAMES));
       app.took(recent);
-      element('picture-figures').textContent =
-          `${recent.toFixed(1)} milliseconds a frame, for ${(width * height).toLocaleString('en')} points`;
+      figures.textContent = `${recent.toFixed(1)} milliseconds a frame, ${points}`;
+    } else if (paused) {
+      app.took(times[0]);
+      figures.textContent = `${times[0].toFixed(0)} milliseconds, compiling included, ${points}`;
     }
     if (times.length <= FRAMES) return;
     const typical = median(times.splice(0).slice(1));
@@ -139,7 +144,7 @@ export function createPicture(app) {
       try {
         await draw();
       } catch (error) {
-        if (drawn === formula && !app.failed(error) && error.message !== 'this Tensor was disposed of') {
+        if (drawn === formula && !app.failed(error)) {
           formula = undefined;
           show(error);
         }
@@ -147,7 +152,6 @@ export function createPicture(app) {
       await new Promise(requestAnimationFrame);
     }
     running = false;
-    canvas.dataset.idle = String(performance.now());
   }
 
   function setPaused(value) {

@@ -1,27 +1,27 @@
 // The third card: sentences of a text, ranked by what they mean.
 import * as weft from './weft/index.js';
 
-const TEXT = `The key is in the small grey box beside the front door; the code is the year on the wall above it.
+const TEXT = `The key to the house hangs in the small grey box beside the front door.
 Breakfast is between seven and ten in the room with the blue tiles.
 Please keep your windows shut when the wind comes from the sea.
-The radiators have a knob at the bottom: turn it to the left if you are cold.
+The radiators have a knob at the bottom: turn it to the left and they warm up.
 There are more blankets in the chest under the stairs.
 The password of the wireless network is on the back of this card.
 The last bus into town leaves at a quarter past nine, at weekends an hour later.
 Old Marta sells bread, cheese and tomatoes three houses down the road.
-The restaurant by the harbour has the best fish, but it is closed on Mondays.
+The tavern by the harbour has the best fish, but it is closed on Mondays.
 Dogs are welcome, though not on the beds.
-In an emergency dial 112; the nearest doctor is Dr. Lund in Church Street.
+In an emergency dial 112; the nearest doctor lives in Church Street.
 You may leave your luggage with us on the day you go home, until the evening.
 We would like to have the room back by eleven o’clock.
 Children should not go to the pond without a grown-up.
 Rubbish goes into the green bin, glass and paper into the shed.`;
 
-const QUESTIONS = ['How do I get in late at night?', 'It is freezing in here', 'Where can we eat something?', 'checkout time',
-                   'My son is ill'];
+const QUESTIONS = ['Can I bring my puppy?', 'Where can I store my suitcases?', 'How do I unlock the house?', 'My son is ill',
+                   'groceries'];
 
 const DEFAULT_SIZE = 91;  // millions of bytes
-const MOST = 5000, SHOWN = 8;
+const MOST = 5000, SHOWN = 5;
 
 const megabytes = (bytes) => `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
 
@@ -38,7 +38,7 @@ export function createSearch(app) {
   const address = element('model-url'), text = element('text'), query = element('query');
   const standard = address.value;
 
-  let source;   // what was loaded: an address, or {files}
+  let source;   // what is loaded, or was: an address, or {files}
   let encoder, controller;
   let vectors = new Map();  // of sentences
   let matrix;               // {sentences, tensor}, of the text as it is now
@@ -80,6 +80,7 @@ export function createSearch(app) {
   async function load(from) {
     controller?.abort();
     const mine = controller = new AbortController(), {signal} = mine;
+    source = from;
     element('model-error').hidden = true;
     element('model-load').hidden = true;
     progress('Loading…');
@@ -95,7 +96,6 @@ export function createSearch(app) {
       if (mine !== controller) return made.dispose();
       encoder?.dispose();
       encoder = made;
-      source = from;
       element('search-figures').textContent = `loaded in ${((performance.now() - start) / 1000).toFixed(1)} seconds`;
       query.disabled = false;
       query.placeholder = 'What do you want to know?';
@@ -105,6 +105,7 @@ export function createSearch(app) {
       await search();
     } catch (error) {
       if (mine !== controller) return;
+      source = undefined;
       progress();
       element('model-load').hidden = false;
       if (!signal.aborted) fail(error);
@@ -115,9 +116,8 @@ export function createSearch(app) {
     progress();
     if (app.failed(error)) return;
     console.error(error);
-    const folder = address.value;
-    element('model-error').textContent = error.name === 'IoError' && typeof source === 'undefined' && !navigator.onLine ?
-        'There is no connection to fetch the model by.' : `${error.message} (${folder === standard ? 'the model' : folder})`;
+    element('model-error').textContent = navigator.onLine ? error.message :
+                                                            `There is no connection to the internet. ${error.message}`;
     element('model-error').hidden = false;
   }
 

@@ -2,7 +2,7 @@
 import {createReadStream} from 'node:fs';
 import {stat} from 'node:fs/promises';
 import {createServer} from 'node:http';
-import {extname, join, normalize, resolve} from 'node:path';
+import {extname, join, normalize} from 'node:path';
 import {fileURLToPath} from 'node:url';
 
 const TYPES = {
@@ -10,14 +10,16 @@ const TYPES = {
   '.json': 'application/json', '.svg': 'image/svg+xml', '.wasm': 'application/wasm', '.txt': 'text/plain; charset=utf-8',
 };
 
-// Resolves to the server, which listens at the port; 0 is any that is free.
-export function serve(folder, port = 0) {
-  const root = resolve(folder);
+// Resolves to the server, which listens at the port; 0 is any that is free. `others`: folders by the names that they have in
+// this one.
+export function serve(folder, port = 0, others = {}) {
   const server = createServer(async (request, response) => {
     try {
       if (!['GET', 'HEAD'].includes(request.method)) return response.writeHead(405).end();
       // normalize() takes what leaves the folder away.
-      let file = join(root, normalize(decodeURIComponent(new URL(request.url, 'http://localhost').pathname)));
+      const path = normalize(decodeURIComponent(new URL(request.url, 'http://localhost').pathname));
+      const [, first, ...rest] = path.split('/');
+      let file = Object.hasOwn(others, first) ? join(others[first], ...rest) : join(folder, path);
       let found = await stat(file);
       if (found.isDirectory()) found = await stat(file = join(file, 'index.html'));
       response.writeHead(200, {

@@ -12,8 +12,9 @@ import {join} from 'node:path';
 import {gunzipSync} from 'node:zlib';
 
 import * as weft from '../build/web/package/index.js';
+import {reduceInk} from './digits.js';
 
-const HELD_OUT = 360, EPOCHS = 80, BATCH = 48, RATE = 3e-3;
+const HELD_OUT = 360, EPOCHS = 160, BATCH = 48, RATE = 3e-3;
 
 function readDigits(file) {
   if (file) return readFileSync(file);
@@ -55,22 +56,31 @@ function shuffled(list) {
   return result;
 }
 
-// The picture turned, slanted, scaled and moved a little, as other hands write it.
-function varied({pixels, label}) {
-  const turn = between(-0.25, 0.25), slant = between(-0.25, 0.25);
-  const sx = between(0.85, 1.25), sy = between(0.9, 1.15), mx = between(-0.6, 0.6), my = between(-0.4, 0.4);
-  const c = Math.cos(turn), s = Math.sin(turn), result = new Float32Array(64);
+// The picture as another hand might write it: most are turned, slanted, stretched, bent, and thicker or thinner, and
+// reduced as drawings are; the others are moved and scaled a little.
+function varied(digit) {
+  const {pixels, label} = digit;
   const at = (x, y) => (x < 0 || y < 0 || x > 7 || y > 7 ? 0 : pixels[8 * y + x]);
-  for (let y = 0; y < 8; ++y) {
-    for (let x = 0; x < 8; ++x) {
-      const u = (x - 3.5) * sx + mx, v = (y - 3.5) * sy + my;
-      const px = 3.5 + c * u - s * v + slant * v, py = 3.5 + s * u + c * v;
-      const x0 = Math.floor(px), y0 = Math.floor(py), fx = px - x0, fy = py - y0;
-      result[8 * y + x] = (1 - fy) * ((1 - fx) * at(x0, y0) + fx * at(x0 + 1, y0)) +
-          fy * ((1 - fx) * at(x0, y0 + 1) + fx * at(x0 + 1, y0 + 1));
-    }
+  const blended = (x, y) => {
+    const x0 = Math.floor(x), y0 = Math.floor(y), fx = x - x0, fy = y - y0;
+    return (1 - fy) * ((1 - fx) * at(x0, y0) + fx * at(x0 + 1, y0)) + fy * ((1 - fx) * at(x0, y0 + 1) + fx * at(x0 + 1, y0 + 1));
+  };
+  const reduced = random() < 0.7, reach = reduced ? 1 : 0.5;
+  const turn = reach * between(-0.35, 0.35), slant = reach * between(-0.6, 0.6);
+  const [a, b] = [0, 1].map(() => ({high: reach * between(0, 0.8), wide: between(0.4, 0.9), from: between(0, 2 * Math.PI)}));
+  const sx = between(0.8, 1.3), sy = between(0.9, 1.15);
+  const mx = between(-0.6, 0.6), my = between(-0.4, 0.4), c = Math.cos(turn), s = Math.sin(turn);
+  const moved = (x, y) => {
+    const u = x * sx + a.high * Math.sin(a.wide * y + a.from), v = y * sy + b.high * Math.sin(b.wide * x + b.from);
+    return blended(3.5 + c * u - s * v + slant * v, 3.5 + s * u + c * v);
+  };
+  if (!reduced) {
+    return {label, pixels: Float32Array.from({length: 64}, (_, i) => moved((i & 7) - 3.5 + mx, (i >> 3) - 3.5 + my))};
   }
-  return {pixels: result, label};
+  const threshold = between(0.25, 0.6), fine = 60;
+  const ink = Uint8Array.from({length: fine * fine}, (_, i) =>
+      moved((i % fine - fine / 2) / 5, (Math.floor(i / fine) - fine / 2) / 5) > threshold);
+  return {label, pixels: reduceInk((x, y) => ink[y * fine + x], fine, fine) ?? pixels};
 }
 
 const tensors = (list) => ({

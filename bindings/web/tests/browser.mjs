@@ -65,6 +65,7 @@ async function connect(url) {
   };
   return {
     socket,
+    crashGpu: () => send('Browser.crashGpuProcess'),
     async open(address, {width = 1024, height = 768, dark = false, still = false} = {}) {
       const {targetId} = await send('Target.createTarget', {url: 'about:blank'});
       const {sessionId} = await send('Target.attachToTarget', {targetId, flatten: true});
@@ -138,7 +139,7 @@ class Page {
   }
   // Types into a field, in place of what is there.
   async type(selector, text) {
-    await this.get(`(() => { const f = document.querySelector(${JSON.stringify(selector)}); f.focus(); f.select(); })()`);
+    await this.get(`(() => { const f = document.querySelector(${JSON.stringify(selector)}); f.scrollIntoView({block: 'center', behavior: 'instant'}); f.focus(); f.select(); })()`);
     await this.send('Input.insertText', {text});
   }
   async choose(selector, files) {

@@ -1,0 +1,460 @@
+// Uses the page of web/ as people do, in Chromium without a window.
+//
+//   node page.mjs SITE MODEL [FILTER | --pictures DIRECTORY]
+//
+// SITE is the folder that ./dev web page makes, MODEL one of a sentence encoder, all-MiniLM-L6-v2. With --pictures it only
+// takes pictures of the page at three sizes, light and dark.
+import {mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join, resolve} from 'node:path';
+
+import {serve} from '../../../web/serve.mjs';
+import {SOFTWARE_GPU, withBrowser} from './browser.mjs';
+import {check, close, equal, run, test} from './harness.mjs';
+
+const [, , site, model, ...rest] = process.argv;
+const server = await serve(site, 0, {model});
+const origin = `http://127.0.0.1:${server.address().port}/`;
+const {EXAMPLES, readSafetensors, reduceLines} = await import(join(resolve(site), 'digits.js'));
+
+let browser;  // with a software GPU
+const STARTED = "document.querySelector('.started') && document.querySelector('#picture-figures').textContent";
+
+// Opens the page on a device, uses it, and closes it. Nothing may complain.
+const onPage = (query, use, options) => async () => {
+  const page = await browser.open(origin + query, options);
+  await page.until(STARTED);
+  await use(page);
+  equal(page.complaints.filter((text) => !/404 \(Not Found\).*\/model\//.test(text)), []);
+  await page.close();
+};
+
+// ---- Formulas
+
+// Of JavaScript itself.
+const clamp = (v, low, high) => Math.min(Math.max(v, low), high);
+const mix = (a, b, t) => a + (b - a) * t;
+const smoothstep = (a, b, v) => {
+  const p = clamp((v - a) / (b - a), 0, 1);
+  return p * p * (3 - 2 * p);
+};
+function pictureOf(expression, width, height) {
+  const {sin, cos, atan2, hypot, floor, abs, sqrt, exp, log, min, max, pow, round, sign, cbrt, tanh} = Math;
+  const known = {sin, cos, atan2, hypot, floor, abs, sqrt, exp, log, min, max, pow, round, sign, cbrt, tanh, clamp, mix, smoothstep,
+                 fract: (v) => v - floor(v), pi: Math.PI};
+  const f = new Function(...Object.keys(known), 'x', 'y', 'r', 'angle', `return ${expression}`);
+  const pixels = [];
+  for (let j = 0; j < height; ++j) {
+    for (let i = 0; i < width; ++i) {
+      const x = -1.6 + 3.2 * i / (width - 1), y = 1 - 2 * j / (height - 1);
+      const value = f(...Object.values(known), x, y, hypot(x, y), atan2(y, x));
+      for (const v of Array.isArray(value) ? value : [value, value, value]) pixels.push(Math.round(255 * clamp(+v || 0, 0, 1)));
+    }
+  }
+  return pixels;
+}
+
+// Waits until the canvas shows these pixels, but for one in `few`, where conditions hold for one rounding of x and not for
+// another.
+async function shows(page, expression, few = 200) {
+  let wrong, size;
+  for (let i = 0; i < 300; ++i) {
+    const {width, height, pixels} = await page.get(`(() => {
+      const canvas = document.querySelector('#picture-canvas');
+      const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+      return {width: canvas.width, height: canvas.height, pixels: Array.from(data).filter((_, i) => i % 4 < 3)};
+    })()`);
+    const expected = pictureOf(expression, width, height);
+    wrong = pixels.findIndex((v, n) => Math.abs(v - expected[n]) > 1);
+    size = [width, height, pixels[wrong], expected[wrong]];
+    if (pixels.filter((v, n) => Math.abs(v - expected[n]) > 1).length * few <= pixels.length) return;
+    await new Promise((done) => setTimeout(done, 100));
+  }
+  throw new Error(`${expression}: component ${wrong} of ${size[0]} x ${size[1]} is ${size[2]}, expected ${size[3]}`);
+}
+
+for (const device of ['cpu', 'gpu']) {
+  test(`formulas are the pictures that JavaScript computes (${device})`, onPage(`?device=${device}`, async (page) => {
+    for (const expression of [
+      '[0.5 + 0.5*sin(3*x), r / 2, angle / 7 + 0.5]', 'x*x + y*y < 0.5 ? 1 : 0.2', 'sqrt(x) + 0.1', 'fract(2*x) * abs(y)',
+      '(floor(4*x) + floor(4*y)) % 2 == 0 || r > 1 && !(y < 0)', 'min(x, y, 0.5) + max(x, 0.2)', '2 ** (x - 1)', '1 - -y / 2 - .5e-1',
+      'mix(x, y, 0.3) * smoothstep(0, 1, r)', 'clamp(exp(x) / 4, 0.2, 0.7)', '[1, 0.5, x > 0] ', 'pow(r, 1.5) * cos(angle)',
+      'x > 0 ? y > 0 ? 0.2 : 0.4 : tanh(y) + 0.5', 'hypot(x, y, 0.2) / 2', 'log(r) + round(y) / 4 + cbrt(x) / 8',
+    ]) {
+      await page.type('#formula', expression);
+      await shows(page, expression, 50);
+    }
+    // Names, Math's functions, comments, derivatives.
+    await page.type('#formula', '// a wave\nconst v = Math.sin(5*x);\nw = v*y; 0.5 + dx(w)/12 + dy(w)/8');
+    await shows(page, '0.5 + 5*cos(5*x)*y/12 + sin(5*x)/8');
+    await page.type('#formula', 'dx(dx(x**3)) / 8 + dy(x)');
+    await shows(page, '6*x/8');
+  }));
+}
+
+test('a wrong formula is told where, and the picture stays', onPage('?device=cpu', async (page) => {
+  for (const [text, message, marked] of [
+    ['1 + sni(x)', /^Character 5: there is no function “sni”/, 'sni'],
+    ['v = x;\nv + * 2', /^Line 2, character 5: “\*” was not expected/, '*'],
+    ['sin(x', /^Character 6: “\)” is missing at the end/, ' '],
+    ['q', /^Character 1: “q” is not known; there are x, y, t/, 'q'],
+    ['[x, y]', /^Character 1: a colour is \[red, green, blue\], here are 2 numbers/, '[x, y]'],
+    ['x @ y', /^Character 3: “@” has no meaning here/, '@'],
+    ['constructor', /^Character 1: “constructor” is not known/, 'constructor'],
+    ['('.repeat(500), /^Character \d+: there are too many brackets/, '('],
+    ['', /^Character 1: write a formula/, ' '],
+  ]) {
+    await page.type('#formula', text);
+    if (!text) await page.get("(() => { const f = document.querySelector('#formula'); f.value = ''; f.dispatchEvent(new Event('input')); })()");
+    const shown = await page.until("!document.querySelector('#formula-error').hidden && document.querySelector('#formula-error').innerText");
+    check(message.test(shown), `${shown} says ${message}`);
+    equal(await page.get("document.querySelector('#formula-error mark').textContent"), marked);
+  }
+  await page.type('#formula', '0.25');
+  await shows(page, '0.25');
+  check(await page.get("document.querySelector('#formula-error').hidden"), 'the message goes');
+}));
+
+test('every example is a picture', onPage('?device=cpu', async (page) => {
+  const count = await page.get("document.querySelectorAll('#picture-examples button').length");
+  for (let i = 1; i <= count; ++i) {
+    await page.click(`#picture-examples button:nth-child(${i})`);
+    await page.until(`(() => {
+      const canvas = document.querySelector('#picture-canvas');
+      const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+      return document.querySelector('#formula-error').hidden && new Set(new Uint32Array(data.buffer)).size > 1;
+    })()`);
+  }
+}));
+
+test('reduced motion: one picture, until Play', onPage('?device=cpu', async (page) => {
+  const still = async () => {
+    const picture = "document.querySelector('#picture-canvas').toDataURL()";
+    const before = await page.get(picture);
+    await new Promise((done) => setTimeout(done, 1000));
+    return before === await page.get(picture);
+  };
+  await page.type('#formula', 'fract(t + x)');
+  await new Promise((done) => setTimeout(done, 500));
+  check(await still(), 'nothing moves');
+  await page.click('#picture-pause');
+  check(!await still(), 'Play plays');
+  await page.click('#picture-pause');
+  await new Promise((done) => setTimeout(done, 300));
+  check(await still(), 'Pause pauses');
+}, {still: true}));
+
+// ---- Digits
+
+// The network in loops.
+function probabilitiesOf(pixels, {w1, b1, w2, b2, w3, b3}) {
+  const layer = (x, channels, w, b) => Array.from(b.values, (bias, o) => Float64Array.from({length: 64}, (_, i) => {
+    let sum = bias;
+    for (let c = 0; c < channels; ++c) {
+      for (let k = 0; k < 9; ++k) {
+        const row = (i >> 3) + Math.floor(k / 3) - 1, column = (i & 7) + k % 3 - 1;
+        if (row >= 0 && row < 8 && column >= 0 && column < 8) sum += x[c][8 * row + column] * w.values[(o * channels + c) * 9 + k];
+      }
+    }
+    return Math.max(sum, 0);
+  }));
+  const two = layer(layer([pixels], 1, w1, b1), 16, w2, b2);
+  const pooled = two.flatMap((plane) => Array.from({length: 16}, (_, i) => {
+    const at = 16 * (i >> 2) + 2 * (i & 3);
+    return Math.max(plane[at], plane[at + 1], plane[at + 8], plane[at + 9]);
+  }));
+  const powers = Array.from(b3.values, (bias, d) => Math.exp(pooled.reduce((sum, v, i) => sum + v * w3.values[10 * i + d], bias)));
+  return powers.map((v) => v / powers.reduce((a, b) => a + b));
+}
+
+const weightBytes = readFileSync(join(site, 'digits.safetensors'));
+const weights = readSafetensors(weightBytes.buffer.slice(weightBytes.byteOffset, weightBytes.byteOffset + weightBytes.length));
+const verdict = (page) => page.get("document.querySelector('#digit-verdict').firstChild?.data");
+
+for (const device of ['cpu', 'gpu']) {
+  test(`the network through navigator.ml is the one in loops (${device})`, onPage(`?device=${device}`, async (page) => {
+    await page.until("document.querySelector('#digit-interface').textContent");
+    const given = EXAMPLES.map(reduceLines);
+    const found = await page.get(`(async () => {
+      const {createRecogniser, readSafetensors} = await import('./digits.js');
+      const weights = readSafetensors(await (await fetch('digits.safetensors')).arrayBuffer());
+      const recognise = await createRecogniser(await navigator.ml.createContext(), weights);
+      const all = [];
+      for (const pixels of ${JSON.stringify(given.map((p) => [...p]))}) all.push([...await recognise(new Float32Array(pixels))]);
+      return all;
+    })()`);
+    close(found, given.map((pixels) => probabilitiesOf(pixels, weights)), 1e-5);
+  }));
+}
+
+test('digits that the mouse draws are recognised', onPage('?device=gpu', async (page) => {
+  await page.until("document.querySelector('#digit-interface').textContent");
+  for (const [digit, lines] of EXAMPLES.entries()) {
+    await page.click('#digit-clear');
+    await page.until("document.querySelector('#digit-verdict').textContent === 'nothing yet'");
+    for (const line of lines) await page.draw('#digit-canvas', line.map(([x, y]) => [0.2 + 0.6 * x, 0.15 + 0.7 * y]));
+    await page.until(`document.querySelector('#digit-verdict').firstChild?.data === '${digit}'`, 20);
+  }
+  check(/^recognised in [\d.]+ milliseconds$/.test(await page.text('#digit-figures')), 'it tells how long it took');
+}));
+
+test('digits on pictures are recognised, dark and light; other files are refused', onPage('?device=cpu', async (page) => {
+  await page.until("document.querySelector('#digit-interface').textContent");
+  const folder = mkdtempSync(join(tmpdir(), 'weft-pictures-'));
+  try {
+    for (const [digit, ink, paper] of [[2, '#123', '#fff'], [5, '#ff8', '#135'], [7, '#000', 'transparent']]) {
+      const url = await page.get(`(() => {
+        const canvas = Object.assign(document.createElement('canvas'), {width: 400, height: 300});
+        const context = canvas.getContext('2d');
+        Object.assign(context, {fillStyle: '${paper}', strokeStyle: '${ink}', lineWidth: 18, lineCap: 'round'});
+        context.fillRect(0, 0, 400, 300);
+        for (const line of ${JSON.stringify(EXAMPLES[digit])}) {
+          context.beginPath();
+          for (const [x, y] of line) context.lineTo(80 + 180 * x, 60 + 180 * y);
+          context.stroke();
+        }
+        return canvas.toDataURL();
+      })()`);
+      const file = join(folder, `${digit}.png`);
+      writeFileSync(file, Buffer.from(url.split(',')[1], 'base64'));
+      await page.choose('#digit-file', [file]);
+      await page.until(`document.querySelector('#digit-verdict').firstChild?.data === '${digit}'`, 20);
+    }
+    writeFileSync(join(folder, 'note.png'), 'no picture');
+    await page.choose('#digit-file', [join(folder, 'note.png')]);
+    equal(await page.until("document.querySelector('#digit-error').textContent"), 'note.png is no picture that the browser can read');
+  } finally {
+    rmSync(folder, {recursive: true});
+  }
+}));
+
+test('Show me one draws each digit', onPage('?device=cpu', async (page) => {
+  await page.until("document.querySelector('#digit-interface').textContent");
+  const found = new Set();
+  for (let i = 0; i < 10; ++i) {
+    await page.click('#digit-example');
+    await page.until("document.querySelector('#digit-figures').textContent");
+    found.add(await verdict(page));
+  }
+  check(found.size >= 9, `${[...found]} are nearly all`);
+}));
+
+// ---- Search
+const RESULT = "document.querySelector('#results li p')?.textContent";
+
+async function loadModel(page) {
+  check(/91 MB.*huggingface\.co/s.test(await page.until("document.querySelector('#model-size').textContent")), 'the size is told before');
+  await page.get("document.querySelector('#model-load details').open = true");
+  await page.type('#model-url', `${origin}model/`);
+  await page.get("document.querySelector('#model-url').dispatchEvent(new Event('change'))");
+  await page.until("/The model there has 91 MB|on this computer already/.test(document.querySelector('#model-size').textContent)");
+  await page.click('#model-button');
+  await page.until(RESULT, 120);
+}
+
+for (const device of ['cpu', 'gpu']) {
+  test(`sentences are ranked by meaning (${device})`, onPage(`?device=${device}`, async (page) => {
+    await loadModel(page);
+    for (const [question, answer] of [
+      ['wifi', 'The password of the wireless network is on the back of this card.'],
+      ['my dog', 'Dogs are welcome, though not on the beds.'],
+      ['groceries', 'Old Marta sells bread, cheese and tomatoes three houses down the road.'],
+    ]) {
+      await page.type('#query', question);
+      await page.until(`${RESULT} === ${JSON.stringify(answer)}`, 60);
+    }
+    await page.type('#text', 'Cats sleep all day. Trains run on rails! Does bread need yeast?\nSnow is cold');
+    await page.type('#query', 'railway');
+    await page.until(`${RESULT} === 'Trains run on rails!'`, 60);
+    equal(await page.get("document.querySelectorAll('#results li').length"), 4);
+    await page.type('#text', ' ');
+    await page.until("document.querySelectorAll('#results li').length === 0", 60);
+  }));
+}
+
+test('a model in a folder that is dropped', onPage('?device=cpu', async (page) => {
+  const at = await page.place('#model-load', 0.9, 0.3);
+  for (const type of ['dragEnter', 'dragOver', 'drop']) {
+    await page.send('Input.dispatchDragEvent', {type, ...at, data: {items: [], files: [resolve(model)], dragOperationsMask: 1}});
+  }
+  await page.until(RESULT, 120);
+}));
+
+test('a model that is not there is told of', async () => {
+  const page = await browser.open(`${origin}?device=cpu`);
+  await page.until(STARTED);
+  await page.get(`document.querySelector('#model-url').value = '${origin}none/'`);
+  await page.click('#model-button');
+  const message = await page.until("document.querySelector('#model-error').textContent");
+  check(/none\/config\.json: no such file/.test(message), message);
+  check(await page.get("!document.querySelector('#model-load').hidden"), 'one can try again');
+  await page.close();
+});
+
+// ---- Devices and tabs
+test('the switch changes the device for all three', onPage('?device=cpu', async (page) => {
+  await loadModel(page);
+  for (const [kind, name] of [['gpu', /swiftshader/i], ['cpu', /^CPU/]]) {
+    await page.get("document.querySelector('#results').replaceChildren()");
+    await page.click(`[name=device][value=${kind}] + span`);
+    await page.until(`${name}.test(document.querySelector('#device-name').textContent)`);
+    await page.type('#formula', kind === 'gpu' ? 'x' : 'y');
+    await shows(page, kind === 'gpu' ? 'x' : 'y');
+    await page.click('#digit-example');
+    await page.until("document.querySelector('#digit-figures').textContent");
+    await page.until(RESULT, 120);
+  }
+}));
+
+test('a GPU that is lost, and again', async () => {
+  await withBrowser(SOFTWARE_GPU, async (own) => {
+    const page = await own.open(`${origin}?device=gpu`);
+    await page.until(STARTED);
+    await own.crashGpu();
+    await page.until("/lost the graphics card/.test(document.querySelector('#notice').innerText)");
+    await page.click('#notice button');
+    await page.until("/swiftshader/i.test(document.querySelector('#device-name').textContent)");
+    await page.type('#formula', 'x');
+    await shows(page, 'x');
+  });
+});
+
+test('a tab that is closed in mid-work, and opened again', async () => {
+  for (const device of ['gpu', 'cpu']) {
+    for (const wait of [0, 150, 1500]) {
+      const page = await browser.open(`${origin}?device=${device}`);
+      await new Promise((done) => setTimeout(done, wait));
+      await page.get(`document.querySelector('#model-url').value = '${origin}model/'; document.querySelector('#model-button').click();`)
+          .catch(() => {});
+      await new Promise((done) => setTimeout(done, wait));
+      await page.close();
+    }
+    await onPage(`?device=${device}`, async (page) => {
+      await page.type('#formula', 'y');
+      await shows(page, 'y');
+    })();
+  }
+});
+
+for (const [what, flags, message] of [
+  ['without WebGPU', ['--disable-features=WebGPU', '--disable-blink-features=WebGPU'], /no WebGPU|finds no graphics card/],
+  ['without an adapter', ['--disable-gpu', '--disable-software-rasterizer'], /no WebGPU|finds no graphics card/],
+]) {
+  test(`a tab ${what} says so and computes on the CPU`, () => withBrowser(flags, async (own) => {
+    const page = await own.open(origin);
+    await page.until(STARTED);
+    check(message.test(await page.text('#notice')), await page.text('#notice'));
+    equal(await page.text('#device-name'), 'CPU, one core');
+    equal(await page.get("document.querySelector('[name=device][value=gpu]').disabled"), true);
+    await page.type('#formula', 'x');
+    await shows(page, 'x');
+    await page.click('#digit-example');
+    await page.until("document.querySelector('#digit-figures').textContent");
+    await loadModel(page);
+  }));
+}
+
+test('without being told, the page takes the CPU rather than an emulated GPU', onPage('', async (page) => {
+  equal(await page.text('#device-name'), 'CPU, one core');
+  check(/emulates on the CPU/.test(await page.text('#notice')), await page.text('#notice'));
+}));
+
+test('something moves within a second, and the library comes soon', async () => {
+  const page = await browser.open(origin);
+  await page.until("document.querySelector('.stage') && getComputedStyle(document.querySelector('.stage')).animationName !== 'none'" +
+                   " || document.querySelector('.started')", 1);
+  await page.until(STARTED, 10);
+  await page.close();
+});
+
+// ---- The benchmark
+for (const device of ['cpu', 'gpu']) {
+  test(`the benchmark page measures Weft (${device})`, async () => {
+    const page = await browser.open(`${origin}benchmark.html`);
+    await page.until("document.querySelector('#start')?.onclick && true");
+    await page.click(`[name=device][value=${device}] + span`);
+    if (device === 'cpu') await page.type('#model', `${origin}model/`);
+    await page.click('#start');
+    await page.until("document.querySelector('#state').textContent === 'Done.' || !document.querySelector('#error').hidden", 300);
+    equal(await page.text('#error'), '');
+    const cells = await page.get("Array.from(document.querySelectorAll('#body td'), (cell) => cell.innerText)");
+    equal(cells.length, 5);
+    for (const [i, cell] of cells.entries()) {
+      const measured = /^[\d.e+]+ (GFLOP|GB|sentences)\/s\s+[\d.e+]+ ms$/.test(cell);
+      check(measured || (i === 4 && device === 'gpu' && cell === '–'), cell);
+    }
+    equal(page.complaints.filter((text) => !/404 \(Not Found\).*\/model\//.test(text)), []);
+    await page.close();
+  });
+}
+
+test('a library that is not there is told of', async () => {
+  const page = await browser.open(`${origin}benchmark.html`);
+  await page.until("document.querySelector('#start')?.onclick && true");
+  await page.click('[name=device][value=cpu] + span');
+  await page.get("document.querySelector('details').open = true");
+  await page.type('#ort', `${origin}none.js`);
+  await page.click('#start');
+  check(/none\.js/.test(await page.until("document.querySelector('#error').textContent")), 'the message names it');
+  check(!await page.get("document.querySelector('#start').disabled"), 'one can try again');
+  await page.close();
+});
+
+// ---- For everyone
+test('everything that can be used has a name, and fits 420 points', onPage('?device=cpu', async (page) => {
+  equal(await page.get('document.documentElement.scrollWidth <= innerWidth'), true);
+  const {nodes} = await page.send('Accessibility.getFullAXTree');
+  const nameless = nodes.filter(({role, name, ignored}) => !ignored && !name?.value &&
+      ['button', 'textbox', 'searchbox', 'radio', 'link', 'image', 'img', 'progressbar', 'slider'].includes(role?.value));
+  equal(nameless.map(({role}) => role.value), []);
+}, {width: 420, height: 900}));
+
+test('colours have contrast, light and dark', () => {
+  const style = readFileSync(join(site, 'style.css'), 'utf8');
+  for (const [, block] of style.matchAll(/:root \{([^}]*)\}/g)) {
+    const colour = Object.fromEntries([...block.matchAll(/--([\w-]+): #([0-9a-f]{6})/g)].map(([, name, hex]) => {
+      const [r, g, b] = hex.match(/../g).map((v) => parseInt(v, 16) / 255)
+                            .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+      return [name, 0.2126 * r + 0.7152 * g + 0.0722 * b];
+    }));
+    for (const [ink, paper] of [
+      ['ink', 'paper'], ['ink', 'card'], ['ink', 'field'], ['ink', 'notice'], ['ink', 'tint'], ['soft', 'paper'], ['soft', 'card'],
+      ['soft', 'field'], ['accent', 'paper'], ['on-accent', 'accent'], ['error', 'error-tint'], ['ink', 'error-tint'], ['card', 'error'],
+    ]) {
+      const [low, high] = [colour[ink], colour[paper]].sort((a, b) => a - b);
+      check((high + 0.05) / (low + 0.05) >= 4.5, `${ink} on ${paper}: ${((high + 0.05) / (low + 0.05)).toFixed(2)}`);
+    }
+  }
+});
+
+// ---- Pictures
+async function takePictures(directory) {
+  mkdirSync(directory, {recursive: true});
+  for (const [width, height] of [[420, 900], [1024, 768], [1600, 1000]]) {
+    for (const dark of [false, true]) {
+      const page = await browser.open(origin, {width, height, dark});
+      await page.until(STARTED);
+      await loadModel(page);
+      await page.click('#digit-example');
+      await page.until("document.querySelector('#digit-figures').textContent");
+      await page.get('scrollTo(0, 0)');
+      await new Promise((done) => setTimeout(done, 1000));
+      const name = join(directory, `${width}x${height}-${dark ? 'dark' : 'light'}`);
+      writeFileSync(`${name}.png`, await page.picture());
+      const {cssContentSize} = await page.send('Page.getLayoutMetrics');
+      await page.send('Emulation.setDeviceMetricsOverride',
+                      {width, height: Math.ceil(cssContentSize.height), deviceScaleFactor: 1, mobile: false});
+      await new Promise((done) => setTimeout(done, 1000));
+      writeFileSync(`${name}-whole.png`, await page.picture());
+      await page.close();
+    }
+  }
+}
+
+process.exitCode = await withBrowser(SOFTWARE_GPU, async (opened) => {
+  browser = opened;
+  if (rest[0] === '--pictures') return await takePictures(rest[1]);
+  return run({filter: rest[0]});
+});
+server.close();
+process.exit();
