@@ -65,9 +65,9 @@ wgpu::BindGroup BindGroupCache::get(const BindLayout& layout, const ParamRange& 
   descriptor.entries = bound.data();
   descriptor.entryCount = bound.size();
   // The bindings were checked, and an error scope costs more than a bind group. On a device that Weft opened, its own
-  // callback reports errors as well.
+  // callback reports errors as well, but in a browser too late; there a caller's buffers are worth a scope.
   std::optional<ErrorScope> scope;
-  if (!context_->owned) scope.emplace(*context_);
+  if (!context_->owned || (foreign && callbacks_come_alone())) scope.emplace(*context_);
   wgpu::BindGroup group = context_->device.CreateBindGroup(&descriptor);
   if (scope) scope->collect("binding buffers");
   if (entries_.size() >= kMaxEntries) entries_.clear();

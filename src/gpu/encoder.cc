@@ -292,9 +292,10 @@ struct Encoder::State {
     close_pass();
     if (!commands) return;
     Context& context = *impl->context;
-    // On a device that Weft opened, its own callback reports errors as well.
+    // On a device that Weft opened, its own callback reports errors as well; but a browser calls that after it has told
+    // that the work is done.
     std::optional<ErrorScope> scope;
-    if (!context.owned) scope.emplace(context);
+    if (!context.owned || callbacks_come_alone()) scope.emplace(context);
     if (timed && impl->timer) impl->timer->resolve(*timed, commands);
     for (const auto& page : pages) {
       context.queue.WriteBuffer(page->buffer, 0, page->shadow.data(), (page->used + 3) / 4 * 4);

@@ -32,6 +32,7 @@ class ErrorsTest : public testing::TestWithParam<std::string> {
     try {
       encoder.dispatch(d);
       encoder.submit();
+      device.wait();  // a browser tells of errors later
       FAIL() << "expected: " << words;
     } catch (const E& e) {
       EXPECT_THAT(std::string(e.what()), testing::HasSubstr(std::string(words)));
@@ -146,7 +147,11 @@ TEST_P(ErrorsTest, AFailedSubmitFailsItsReads) {
   encoder.dispatch(dispatch(bindings));
   gpu::Readback read = encoder.read(a, 0, 4);
   raw.Destroy();
-  EXPECT_THROW(encoder.submit(), ValidationError);
+  const auto submit = [&] {
+    encoder.submit();
+    device.wait();
+  };
+  EXPECT_THROW(submit(), ValidationError);
   EXPECT_TRUE(read.ready());
   EXPECT_THROW(read.get(), ValidationError);
   // The encoder can still be used.
