@@ -1,48 +1,91 @@
 #include "functions.h"
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include "weft/array.h"
+#include "weft/convolution.h"
 #include "weft/creation.h"
 #include "weft/error.h"
 #include "weft/fft.h"
 #include "weft/indexing.h"
 #include "weft/linalg.h"
 #include "weft/losses.h"
+#include "weft/numeric.h"
 #include "weft/random.h"
+#include "weft/signal.h"
 #include "weft/statistics.h"
 
 namespace weft::web {
+namespace {
+
+[[noreturn]] void refuse(std::string_view what, const json& value, std::string_view expected) {
+  throw InvalidArgument(std::string(what) + " is " + value.dump() + ", expected " + std::string(expected));
+}
+
+}  // namespace
 
 DType dtype_named(std::string_view name) {
   if (const auto type = dtype_from_name(name)) return *type;
-  throw InvalidArgument(std::string("there is no data type '").append(name).append("'"));
+  throw InvalidArgument("there is no data type '" + std::string(name) + "'");
 }
 
-Shape shape_of(const json& sizes) {
-  const auto dims = sizes.get<std::vector<std::int64_t>>();
-  return Shape(std::span<const std::int64_t>(dims));
-}
-
-Number number(const json& value) {
+Number number(const json& value, std::string_view what) {
   if (value.is_boolean()) return Number(value.get<bool>() ? 1 : 0);
   if (value.is_number_unsigned()) return Number(value.get<std::uint64_t>());
   if (value.is_number_integer()) return Number(value.get<std::int64_t>());
-  if (!value.is_string()) return Number(value.get<double>());
-  // JSON has no words for NaN, -0 and infinities, nor for a bigint of 64 bits, "12n".
-  const auto text = value.get<std::string>();
-  if (!text.ends_with('n')) return Number(std::stod(text));
-  return text.starts_with('-') ? Number(std::stoll(text)) : Number(std::stoull(text));
+  if (value.is_number()) return Number(value.get<double>());
+  if (!value.is_object() || !value.contains("number")) refuse(what, value, "a number");
+  const std::string text = value["number"].get<std::string>();
+  const bool whole = text.find_first_not_of("0123456789", text.starts_with('-')) == text.npos && text != "-0";
+  if (!whole) return Number(std::stod(text));
+  try {
+    return text[0] == '-' ? Number(static_cast<std::int64_t>(std::stoll(text)))
+                          : Number(static_cast<std::uint64_t>(std::stoull(text)));
+  } catch (const std::out_of_range&) {
+    return Number(std::stod(text));
+  }
 }
 
-AttributeValue attribute(const json& value) {
+std::int64_t integer(const json& value, std::string_view what) {
+  const bool numeric = value.is_number() || (value.is_object() && value.contains("number"));
+  if (!numeric) refuse(what, value, "an integer");
+  const auto i = number(value).as_int64();
+  if (!i) refuse(what, value, "an integer below 2^63");
+  return *i;
+}
+
+std::vector<std::int64_t> integers(const json& value, std::string_view what) {
+  if (!value.is_array()) refuse(what, value, "a list of integers");
+  std::vector<std::int64_t> list;
+  for (const json& v : value) list.push_back(integer(v, what));
+  return list;
+}
+
+Shape shape_of(const json& sizes) {
+  const auto dims = integers(sizes, "shape");
+  return Shape(std::span<const std::int64_t>(dims));
+}
+
+AttributeValue attribute(const json& value, std::string_view what) {
   if (value.is_string()) return value.get<std::string>();
-  if (!value.is_array()) return number(value);
+  if (!value.is_array()) return number(value, what);
+  std::vector<double> list;
+  bool whole = true;
   for (const json& v : value) {
-    if (v.is_number_float()) return value.get<std::vector<double>>();
+    const Number n = number(v, what);
+    whole &= n.integral();
+    list.push_back(n.value());
   }
-  return value.get<std::vector<std::int64_t>>();
+  if (whole) return integers(value, what);
+  return list;
+}
+
+TensorLike number_operand(const json& value) {
+  const json& given = value.at("number");
+  if (given.is_boolean()) return TensorLike(given.get<bool>());
+  return TensorLike(number(given.is_string() ? value : given));
 }
 
 namespace {
@@ -57,100 +100,105 @@ std::vector<std::string> words_of(std::string_view text) {
 }
 
 std::optional<std::int64_t> bound(const json& value) {
-  return value.is_null() ? std::nullopt : std::optional(value.get<std::int64_t>());
+  return value.is_null() ? std::nullopt : std::optional(integer(value, "at: the bound of a slice"));
 }
 
-// Of each axis an integer, a list [begin, end, step] of which null is none, or "...", "all" or "new". Tensors stand
-// among them as {"tensor": number of the operand}.
+// Of each axis an integer, a list [begin, end, step] of which null is none, or "...", "new" or null for all. Tensors
+// stand among them as {"tensor": number of the operand}.
 Indices indices(const Given& given) {
   std::vector<Index> list;
   for (const json& i : given.need("indices")) {
-    if (i.is_number_integer()) {
-      list.emplace_back(i.get<std::int64_t>());
-    } else if (i.is_array() && !i.empty() && i.size() <= 3) {
+    if (i.is_array() && !i.empty() && i.size() <= 3) {
       list.emplace_back(Slice{bound(i[0]), i.size() > 1 ? bound(i[1]) : std::nullopt,
-                              i.size() > 2 && !i[2].is_null() ? i[2].get<std::int64_t>() : 1});
+                              i.size() > 2 && !i[2].is_null() ? integer(i[2], "at: the step of a slice") : 1});
     } else if (i.is_object() && i.contains("tensor")) {
       list.emplace_back(given[i["tensor"].get<std::size_t>()]);
     } else if (i == "...") {
       list.emplace_back(ellipsis);
-    } else if (i == "all" || i.is_null()) {
+    } else if (i.is_null()) {
       list.emplace_back(all);
     } else if (i == "new") {
       list.emplace_back(newaxis);
+    } else if (i.is_number_integer()) {
+      list.emplace_back(i.get<std::int64_t>());
     } else {
-      throw InvalidArgument("at: an index is " + i.dump() +
-                            ", expected an integer, [begin, end, step], a tensor, null, \"new\" or \"...\"");
+      refuse("at: an index", i, "an integer, [begin, end, step], a tensor, null, \"new\" or \"...\"");
     }
   }
   return list;
 }
 
-std::span<const Tensor> all_of(const Given& given) { return given.operands; }
-
 LossReduction reduction(const Given& given) {
-  const auto name = given.get<std::string>("reduction", "mean");
+  const auto name = given.text("reduction", "mean");
   if (name == "mean") return LossReduction::mean;
   if (name == "sum") return LossReduction::sum;
   if (name == "none") return LossReduction::none;
   throw InvalidArgument("reduction is '" + name + "', expected mean, sum or none");
 }
 
+Dims dims(const Given& given, std::string_view name) {
+  if (!given.has(name)) return {};
+  const auto list = given.integers(name);
+  return Dims(std::span<const std::int64_t>(list));
+}
+
 #define WEFT_REDUCTION(name) \
-  {#name, "x", "axes keep_dims", [](const Given& g) { return weft::name(g[0], g.axes(), g.get("keep_dims", false)); }}
-#define WEFT_FFT(name)   \
-  {#name, "x", "n axis", \
-   [](const Given& g) { return weft::name(g[0], g.optional<std::int64_t>("n"), g.get("axis", -1)); }}
+  {#name, "x", "axes keep_dims", [](const Given& g) { return weft::name(g[0], g.axes(), g.flag("keep_dims")); }}
+#define WEFT_FFT(name) \
+  {#name, "x", "n axis", [](const Given& g) { return weft::name(g[0], g.optional_integer("n"), g.axis()); }}
+#define WEFT_LOSS(name) \
+  {#name, "x target", "reduction", [](const Given& g) { return weft::name(g[0], g[1], reduction(g)); }}
+#define WEFT_SEVERAL [](const Given& g) -> std::vector<Tensor>
 
 constexpr Function kFunctions[] = {
     // ---- Creation
-    {"full", "", "shape value dtype",
-     [](const Given& g) { return full(g.shape(), number(g.need("value")), g.dtype()); }},
+    {"full", "", "shape value dtype", [](const Given& g) { return full(g.shape(), g.number("value"), g.dtype()); }},
     {"arange", "", "start stop step dtype",
      [](const Given& g) {
-       const json& stop = g.at("stop");
-       const Number step = g.at("step").is_null() ? Number(1) : number(g.at("step"));
-       return stop.is_null() ? arange(0, number(g.need("start")), step, g.optional_dtype())
-                             : arange(number(g.need("start")), number(stop), step, g.optional_dtype());
+       const Number step = g.has("step") ? g.number("step") : Number(1);
+       return g.has("stop") ? arange(g.number("start"), g.number("stop"), step, g.optional_dtype())
+                            : arange(0, g.number("start"), step, g.optional_dtype());
      }},
     {"linspace", "", "start stop count dtype endpoint",
      [](const Given& g) {
-       return linspace(number(g.need("start")).value(), number(g.need("stop")).value(),
-                       g.need("count").get<std::int64_t>(), g.dtype(), g.get("endpoint", true));
+       return linspace(g.real("start"), g.real("stop"), g.integer("count"), g.dtype(), g.flag("endpoint", true));
      }},
     {"eye", "", "rows columns dtype diagonal",
      [](const Given& g) {
-       const auto rows = g.need("rows").get<std::int64_t>();
-       return eye(rows, g.get("columns", rows), g.dtype(), g.get<std::int64_t>("diagonal", 0));
+       return eye(g.integer("rows"), g.integer("columns", g.integer("rows")), g.dtype(), g.integer("diagonal", 0));
      }},
+    {"hann_window", "", "n periodic dtype",
+     [](const Given& g) { return hann_window(g.integer("n"), g.flag("periodic", true), g.dtype()); }},
     // ---- Random numbers
-    {"random.key", "", "seed", [](const Given& g) { return random::key(g.need("seed").get<std::uint64_t>()); }},
-    {"random.split", "key", "count",
-     [](const Given& g) { return random::split(g[0], g.get<std::int64_t>("count", 2)); }},
+    {"random.key", "", "seed",
+     [](const Given& g) { return random::key(static_cast<std::uint64_t>(g.integer("seed"))); }},
+    {"random.split", "key", "count", [](const Given& g) { return random::split(g[0], g.integer("count", 2)); }},
     {"random.uniform", "key?", "shape low high dtype",
-     [](const Given& g) { return random::uniform(g.shape(), g.get("low", 0.0), g.get("high", 1.0), g.dtype(), g[0]); }},
+     [](const Given& g) { return random::uniform(g.shape(), g.real("low", 0), g.real("high", 1), g.dtype(), g[0]); }},
     {"random.normal", "key?", "shape mean deviation dtype",
      [](const Given& g) {
-       return random::normal(g.shape(), g.get("mean", 0.0), g.get("deviation", 1.0), g.dtype(), g[0]);
+       return random::normal(g.shape(), g.real("mean", 0), g.real("deviation", 1), g.dtype(), g[0]);
      }},
     {"random.integers", "key?", "shape low high dtype",
      [](const Given& g) {
-       return random::integers(g.shape(), g.need("low").get<std::int64_t>(), g.need("high").get<std::int64_t>(),
-                               g.dtype(DType::i32), g[0]);
+       return random::integers(g.shape(), g.integer("low"), g.integer("high"), g.dtype(DType::i32), g[0]);
      }},
     {"random.bernoulli", "key?", "shape probability",
-     [](const Given& g) { return random::bernoulli(g.shape(), g.get("probability", 0.5), g[0]); }},
-    {"random.permutation", "key?", "n",
-     [](const Given& g) { return random::permutation(g.need("n").get<std::int64_t>(), g[0]); }},
+     [](const Given& g) { return random::bernoulli(g.shape(), g.real("probability", 0.5), g[0]); }},
+    {"random.permutation", "key?", "n", [](const Given& g) { return random::permutation(g.integer("n"), g[0]); }},
     // ---- Elementwise
-    {"cast", "x", "dtype", [](const Given& g) { return cast(g[0], dtype_named(g.need("dtype").get<std::string>())); }},
-    {"maximum", "a b", "", [](const Given& g) { return maximum(g[0], g[1]); }},
-    {"minimum", "a b", "", [](const Given& g) { return minimum(g[0], g[1]); }},
-    {"divide", "a b", "", [](const Given& g) { return divide(g[0], g[1]); }},
-    {"where", "condition a b", "", [](const Given& g) { return where(g[0], g[1], g[2]); }},
+    {"cast", "x", "dtype", [](const Given& g) { return cast(g[0], dtype_named(g.text("dtype"))); }},
+    {"maximum", "a b", "", [](const Given& g) { return maximum(g.like(0), g.like(1)); }},
+    {"minimum", "a b", "", [](const Given& g) { return minimum(g.like(0), g.like(1)); }},
+    {"divide", "a b", "", [](const Given& g) { return divide(g.like(0), g.like(1)); }},
+    {"where", "condition a b", "", [](const Given& g) { return where(g[0], g.like(1), g.like(2)); }},
+    {"select", "condition a b", "", [](const Given& g) { return select(g[0], g.like(1), g.like(2)); }},
     {"gelu", "x", "form",
      [](const Given& g) {
-       const auto form = g.get<std::string>("form", "erf");
+       const auto form = g.text("form", "erf");
+       if (form != "erf" && form != "tanh" && form != "quick") {
+         throw InvalidArgument("gelu: form is '" + form + "', expected erf, tanh or quick");
+       }
        return gelu(g[0], form == "tanh" ? Gelu::tanh : form == "quick" ? Gelu::quick : Gelu::erf);
      }},
     // ---- Statistics
@@ -165,24 +213,37 @@ constexpr Function kFunctions[] = {
     WEFT_REDUCTION(argmax),
     WEFT_REDUCTION(argmin),
     WEFT_REDUCTION(median),
+    WEFT_REDUCTION(nansum),
+    WEFT_REDUCTION(nanmean),
+    WEFT_REDUCTION(nanmax),
+    WEFT_REDUCTION(nanmin),
     {"variance", "x", "axes correction keep_dims",
-     [](const Given& g) { return variance(g[0], g.axes(), g.get("correction", 0.0), g.get("keep_dims", false)); }},
+     [](const Given& g) { return variance(g[0], g.axes(), g.real("correction", 0), g.flag("keep_dims")); }},
     {"deviation", "x", "axes correction keep_dims",
-     [](const Given& g) { return deviation(g[0], g.axes(), g.get("correction", 0.0), g.get("keep_dims", false)); }},
-    {"quantile", "x", "q axes", [](const Given& g) { return quantile(g[0], g.need("q").get<double>(), g.axes()); }},
-    {"cumulative_sum", "x", "axis", [](const Given& g) { return cumulative_sum(g[0], g.optional<int>("axis")); }},
-    {"cumulative_prod", "x", "axis", [](const Given& g) { return cumulative_prod(g[0], g.optional<int>("axis")); }},
-    {"sort", "x", "axis descending",
-     [](const Given& g) { return sort(g[0], g.get("axis", -1), g.get("descending", false)); }},
-    {"argsort", "x", "axis descending",
-     [](const Given& g) { return argsort(g[0], g.get("axis", -1), g.get("descending", false)); }},
-    {"diff", "x", "axis n", [](const Given& g) { return diff(g[0], g.get("axis", -1), g.get("n", 1)); }},
+     [](const Given& g) { return deviation(g[0], g.axes(), g.real("correction", 0), g.flag("keep_dims")); }},
+    {"quantile", "x", "q axes", [](const Given& g) { return quantile(g[0], g.real("q"), g.axes()); }},
+    {"cumulative_sum", "x", "axis", [](const Given& g) { return cumulative_sum(g[0], g.optional_axis()); }},
+    {"cumulative_prod", "x", "axis", [](const Given& g) { return cumulative_prod(g[0], g.optional_axis()); }},
+    {"sort", "x", "axis descending", [](const Given& g) { return sort(g[0], g.axis(), g.flag("descending")); }},
+    {"argsort", "x", "axis descending", [](const Given& g) { return argsort(g[0], g.axis(), g.flag("descending")); }},
+    {"top_k", "x", "k axis largest", nullptr,
+     WEFT_SEVERAL {
+       const TopK found = top_k(g[0], g.integer("k"), g.axis(), g.flag("largest", true));
+       return {found.values, found.indices};
+     }},
+    {"diff", "x", "axis n",
+     [](const Given& g) { return diff(g[0], g.axis(), static_cast<int>(g.integer("n", 1))); }},
+    {"cov", "x", "correction", [](const Given& g) { return cov(g[0], g.real("correction", 1)); }},
+    {"corrcoef", "x", "", [](const Given& g) { return corrcoef(g[0]); }},
+    {"trapezoid", "y", "distance axis",
+     [](const Given& g) { return trapezoid(g[0], g.real("distance", 1), g.axis()); }},
+    {"interp", "x points values", "", [](const Given& g) { return interp(g[0], g[1], g[2]); }},
     // ---- Manipulation
     {"at", "x tensors...", "indices", [](const Given& g) { return g[0][indices(g)]; }},
     {"with_at", "x value tensors...", "indices",
      [](const Given& g) {
        Tensor result = g[0];
-       result.set(indices(g), g[1]);
+       result.set(indices(g), g.like(1));
        return result;
      }},
     {"reshape", "x", "shape", [](const Given& g) { return reshape(g[0], g.shape()); }},
@@ -193,68 +254,201 @@ constexpr Function kFunctions[] = {
     {"flip", "x", "axes", [](const Given& g) { return flip(g[0], g.axes()); }},
     {"moveaxis", "x", "from to", [](const Given& g) { return moveaxis(g[0], g.axes("from"), g.axes("to")); }},
     {"matrix_transpose", "x", "", [](const Given& g) { return matrix_transpose(g[0]); }},
-    {"concat", "parts...", "axis", [](const Given& g) { return concat(all_of(g), g.get("axis", 0)); }},
-    {"stack", "parts...", "axis", [](const Given& g) { return stack(all_of(g), g.get("axis", 0)); }},
-    {"tril", "x", "diagonal", [](const Given& g) { return tril(g[0], g.get<std::int64_t>("diagonal", 0)); }},
-    {"triu", "x", "diagonal", [](const Given& g) { return triu(g[0], g.get<std::int64_t>("diagonal", 0)); }},
-    {"diagonal", "x", "offset", [](const Given& g) { return diagonal(g[0], g.get<std::int64_t>("offset", 0)); }},
+    {"concat", "parts...", "axis", [](const Given& g) { return concat(g.tensors(), g.axis("axis", 0)); }},
+    {"stack", "parts...", "axis", [](const Given& g) { return stack(g.tensors(), g.axis("axis", 0)); }},
+    {"unstack", "x", "axis", nullptr, WEFT_SEVERAL { return unstack(g[0], g.axis("axis", 0)); }},
+    {"split", "x", "sizes axis", nullptr,
+     WEFT_SEVERAL { return split(g[0], g.integers("sizes"), g.axis("axis", 0)); }},
+    {"tril", "x", "diagonal", [](const Given& g) { return tril(g[0], g.integer("diagonal", 0)); }},
+    {"triu", "x", "diagonal", [](const Given& g) { return triu(g[0], g.integer("diagonal", 0)); }},
+    {"diagonal", "x", "offset", [](const Given& g) { return diagonal(g[0], g.integer("offset", 0)); }},
+    {"diag", "x", "offset", [](const Given& g) { return diag(g[0], g.integer("offset", 0)); }},
+    {"one_hot", "indices", "classes dtype axis",
+     [](const Given& g) { return one_hot(g[0], g.integer("classes"), g.dtype(), g.axis()); }},
+    // ---- Networks
+    {"conv", "x w bias?", "strides dilations padding padding_after groups channels_last",
+     [](const Given& g) {
+       return conv(g[0], g[1], g[2],
+                   {.strides = dims(g, "strides"),
+                    .dilations = dims(g, "dilations"),
+                    .padding = dims(g, "padding"),
+                    .padding_after = g.has("padding_after") ? dims(g, "padding_after") : dims(g, "padding"),
+                    .groups = g.integer("groups", 1),
+                    .channels_last = g.flag("channels_last")});
+     }},
+    {"batch_norm", "x mean variance scale? bias?", "epsilon channel_axis",
+     [](const Given& g) {
+       return batch_norm(g[0], g[1], g[2], g[3], g[4], g.real("epsilon", 1e-5), g.axis("channel_axis", 1));
+     }},
+    {"attention", "q k v mask?", "scale causal",
+     [](const Given& g) {
+       kernels::AttentionOptions options;
+       const Tensor& q = g[0];
+       const double size = q.rank() ? static_cast<double>(q.shape()[q.rank() - 1]) : 1;
+       options.scale = static_cast<float>(g.real("scale", 1 / std::sqrt(size)));
+       options.causal = g.flag("causal");
+       return attention(q, g[1], g[2], g[3], options);
+     }},
     // ---- Products and linear algebra
     {"outer", "a b", "", [](const Given& g) { return outer(g[0], g[1]); }},
-    {"einsum", "operands...", "subscripts",
-     [](const Given& g) { return einsum(g.need("subscripts").get<std::string>(), all_of(g)); }},
-    {"tensordot", "a b", "axes", [](const Given& g) { return tensordot(g[0], g[1], g.get("axes", 2)); }},
+    {"kron", "a b", "", [](const Given& g) { return kron(g[0], g[1]); }},
+    {"cross", "a b", "axis", [](const Given& g) { return cross(g[0], g[1], g.axis()); }},
+    {"einsum", "operands...", "subscripts", [](const Given& g) { return einsum(g.text("subscripts"), g.tensors()); }},
+    {"tensordot", "a b", "axes",
+     [](const Given& g) { return tensordot(g[0], g[1], static_cast<int>(g.integer("axes", 2))); }},
     {"solve", "a b", "", [](const Given& g) { return solve(g[0], g[1]); }},
     {"inv", "a", "", [](const Given& g) { return inv(g[0]); }},
-    {"pinv", "a", "rtol", [](const Given& g) { return pinv(g[0], g.optional<double>("rtol")); }},
+    {"pinv", "a", "rtol", [](const Given& g) { return pinv(g[0], g.optional_real("rtol")); }},
     {"det", "a", "", [](const Given& g) { return det(g[0]); }},
-    {"trace", "x", "offset", [](const Given& g) { return trace(g[0], g.get<std::int64_t>("offset", 0)); }},
+    {"slogdet", "a", "", nullptr,
+     WEFT_SEVERAL {
+       const SlogdetResult found = slogdet(g[0]);
+       return {found.sign, found.logabsdet};
+     }},
+    {"cholesky", "a", "upper", [](const Given& g) { return cholesky(g[0], g.flag("upper")); }},
+    {"qr", "a", "complete", nullptr,
+     WEFT_SEVERAL {
+       const QrResult found = qr(g[0], g.flag("complete") ? QrMode::complete : QrMode::reduced);
+       return {found.q, found.r};
+     }},
+    {"lu", "a", "", nullptr,
+     WEFT_SEVERAL {
+       const LuResult found = lu(g[0]);
+       return {found.p, found.l, found.u};
+     }},
+    {"lstsq", "a b", "rcond", nullptr,
+     WEFT_SEVERAL {
+       const LstsqResult found = lstsq(g[0], g[1], g.optional_real("rcond"));
+       return {found.solution, found.residuals};
+     }},
+    {"eigh", "a", "upper", nullptr,
+     WEFT_SEVERAL {
+       const EighResult found = eigh(g[0], g.flag("upper"));
+       return {found.values, found.vectors};
+     }},
+    {"eigvalsh", "a", "upper", [](const Given& g) { return eigvalsh(g[0], g.flag("upper")); }},
+    {"svd", "a", "full_matrices", nullptr,
+     WEFT_SEVERAL {
+       const SvdResult found = svd(g[0], g.flag("full_matrices", true));
+       return {found.u, found.s, found.vh};
+     }},
+    {"svdvals", "a", "", [](const Given& g) { return svdvals(g[0]); }},
+    {"matrix_rank", "a", "rtol", [](const Given& g) { return matrix_rank(g[0], g.optional_real("rtol")); }},
+    {"matrix_power", "x", "n", [](const Given& g) { return matrix_power(g[0], g.integer("n")); }},
+    {"trace", "x", "offset", [](const Given& g) { return trace(g[0], g.integer("offset", 0)); }},
     {"norm", "x", "ord axes keep_dims",
-     [](const Given& g) { return vector_norm(g[0], g.get("ord", 2.0), g.axes(), g.get("keep_dims", false)); }},
-    // ---- Fourier transforms
+     [](const Given& g) { return vector_norm(g[0], g.real("ord", 2), g.axes(), g.flag("keep_dims")); }},
+    // ---- Fourier transforms and signals
     WEFT_FFT(fft),
     WEFT_FFT(ifft),
     WEFT_FFT(rfft),
     WEFT_FFT(irfft),
+    {"stft", "x", "n_fft", [](const Given& g) { return stft(g[0], g.integer("n_fft")); }},
     // ---- Losses
     {"cross_entropy", "x labels", "label_smoothing reduction",
      [](const Given& g) {
-       return cross_entropy(g[0], g[1], {.label_smoothing = g.get("label_smoothing", 0.0), .reduction = reduction(g)});
+       return cross_entropy(g[0], g[1], {.label_smoothing = g.real("label_smoothing", 0), .reduction = reduction(g)});
      }},
-    {"mse_loss", "x target", "reduction", [](const Given& g) { return mse_loss(g[0], g[1], reduction(g)); }},
-    {"l1_loss", "x target", "reduction", [](const Given& g) { return l1_loss(g[0], g[1], reduction(g)); }},
+    WEFT_LOSS(mse_loss),
+    WEFT_LOSS(l1_loss),
+    {"huber_loss", "x target", "delta reduction",
+     [](const Given& g) { return huber_loss(g[0], g[1], g.real("delta", 1), reduction(g)); }},
 };
 #undef WEFT_REDUCTION
 #undef WEFT_FFT
+#undef WEFT_LOSS
+#undef WEFT_SEVERAL
 
 }  // namespace
 
 const Tensor& Given::operator[](std::size_t i) const {
   static const Tensor& none = *new Tensor;
-  return i < operands.size() ? operands[i] : none;
+  if (i >= operands_.size()) return none;
+  if (const Tensor* t = operands_[i].tensor()) return *t;
+  const json inputs = function_.inputs();
+  throw InvalidArgument(std::string(function_.name) + ": " +
+                        (i < inputs.size() ? inputs[i][0].get<std::string>() : "an operand") +
+                        " is a number, expected a tensor");
+}
+
+std::vector<Tensor> Given::tensors(std::size_t i) const {
+  std::vector<Tensor> list;
+  for (; i < operands_.size(); ++i) list.push_back((*this)[i]);
+  return list;
+}
+
+std::string Given::described(std::string_view attribute) const {
+  return std::string(function_.name) + ": " + std::string(attribute);
 }
 
 const json& Given::at(std::string_view name) const {
-  const auto found = attributes.find(name);
-  return found == attributes.end() ? kNull : *found;
+  const auto found = attributes_.find(name);
+  return found == attributes_.end() ? kNull : *found;
 }
 
 const json& Given::need(std::string_view name) const {
   const json& value = at(name);
-  if (value.is_null()) throw InvalidArgument(std::string(function->name) + ": " + std::string(name) + " is missing");
+  if (value.is_null()) throw InvalidArgument(described(name) + " is missing");
   return value;
+}
+
+std::int64_t Given::integer(std::string_view name, std::optional<std::int64_t> otherwise) const {
+  return otherwise && !has(name) ? *otherwise : web::integer(need(name), described(name));
+}
+int Given::axis(std::string_view name, std::optional<int> otherwise) const {
+  const std::int64_t value = integer(name, otherwise);
+  if (value != static_cast<int>(value)) refuse(described(name), value, "an axis");
+  return static_cast<int>(value);
+}
+double Given::real(std::string_view name, std::optional<double> otherwise) const {
+  return otherwise && !has(name) ? *otherwise : number(name).value();
+}
+bool Given::flag(std::string_view name, bool otherwise) const {
+  if (!has(name)) return otherwise;
+  const json& value = at(name);
+  if (!value.is_boolean()) refuse(described(name), value, "true or false");
+  return value.get<bool>();
+}
+std::string Given::text(std::string_view name, std::optional<std::string> otherwise) const {
+  if (otherwise && !has(name)) return *otherwise;
+  const json& value = need(name);
+  if (!value.is_string()) refuse(described(name), value, "a text");
+  return value.get<std::string>();
+}
+Number Given::number(std::string_view name) const { return web::number(need(name), described(name)); }
+std::optional<std::int64_t> Given::optional_integer(std::string_view name) const {
+  return has(name) ? std::optional(integer(name)) : std::nullopt;
+}
+std::optional<int> Given::optional_axis(std::string_view name) const {
+  return has(name) ? std::optional(axis(name, {})) : std::nullopt;
+}
+std::optional<double> Given::optional_real(std::string_view name) const {
+  return has(name) ? std::optional(real(name)) : std::nullopt;
+}
+std::vector<std::int64_t> Given::integers(std::string_view name) const {
+  return web::integers(need(name), described(name));
 }
 
 Axes Given::axes(std::string_view name) const {
   const json& value = at(name);
   if (value.is_null()) return {};
-  return value.is_array() ? Axes(value.get<std::vector<int>>()) : Axes(value.get<int>());
+  std::vector<int> list;
+  for (const std::int64_t i : value.is_array() ? integers(name) : std::vector{integer(name)}) {
+    if (i != static_cast<int>(i)) refuse(described(name), value, "axes");
+    list.push_back(static_cast<int>(i));
+  }
+  return list;
+}
+
+Shape Given::shape(std::string_view name) const {
+  const auto sizes = integers(name);
+  return Shape(std::span<const std::int64_t>(sizes));
 }
 
 DType Given::dtype(DType otherwise) const { return optional_dtype().value_or(otherwise); }
 
 std::optional<DType> Given::optional_dtype() const {
-  const json& value = at("dtype");
-  return value.is_null() ? std::nullopt : std::optional(dtype_named(value.get<std::string>()));
+  return has("dtype") ? std::optional(dtype_named(text("dtype"))) : std::nullopt;
 }
 
 json Function::inputs() const {
@@ -271,25 +465,23 @@ json Function::attributes() const { return words_of(names); }
 
 std::vector<Tensor> Function::call(const Given& given) const {
   const json known = attributes(), wanted = inputs();
-  for (const auto& [key, value] : given.attributes.items()) {
+  for (const auto& [key, value] : given.attributes().items()) {
     if (std::ranges::find(known, json(key)) == known.end()) {
-      throw InvalidArgument(std::string(name) + ": there is no attribute '" + key +
-                            "'; there are: " + std::string(names));
+      throw InvalidArgument(std::string(name) + ": it has no attribute '" + key + "'; it takes " + std::string(names));
     }
   }
-  const bool repeated = operands.ends_with("...");
-  std::size_t least = 0;
-  for (const json& o : wanted) least += o[1] == "one";
-  const auto missing = [&](std::size_t i) { return wanted[i][1] == "one" && !given[i].defined(); };
-  if (given.operands.size() < least || (!repeated && given.operands.size() > wanted.size())) {
-    throw InvalidArgument(std::string(name) + ": " + std::to_string(given.operands.size()) + " operands, expected " +
+  const auto operands_given = given.operands();
+  if (!operands.ends_with("...") && operands_given.size() > wanted.size()) {
+    throw InvalidArgument(std::string(name) + ": " + std::to_string(operands_given.size()) + " operands, expected " +
                           (operands.empty() ? "none" : std::string(operands)));
   }
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (missing(i))
-      throw InvalidArgument(std::string(name) + ": the operand " + wanted[i][0].get<std::string>() + " is missing");
+    if (wanted[i][1] != "one") continue;
+    const bool there = i < operands_given.size() && (!operands_given[i].tensor() || operands_given[i].tensor()->defined());
+    if (!there) throw InvalidArgument(std::string(name) + ": operand " + wanted[i][0].get<std::string>() + " is missing");
   }
-  return {function(given)};
+  if (several) return several(given);
+  return {one(given)};
 }
 
 std::span<const Function> named_functions() { return kFunctions; }

@@ -1,6 +1,7 @@
-// Functions of the tensor API that are no operations of docs/ops.md, or that have another name there, by their names.
+// Functions of the tensor API that are no operations of docs/ops.md, or that have another form there, by their names.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,47 +17,69 @@
 
 namespace weft::web {
 
-// Values of JSON. Throw InvalidArgument, or what nlohmann's library throws.
+// ---- Values of JSON. What it has no words for is {"number": "Infinity"}: infinities, NaN, -0 and integers past 2^53.
+// All throw InvalidArgument, which says what the value was to be.
 DType dtype_named(std::string_view name);
+// Also of booleans, which are 1 and 0.
+Number number(const json& value, std::string_view what = "a value");
+std::int64_t integer(const json& value, std::string_view what);
+std::vector<std::int64_t> integers(const json& value, std::string_view what);
 Shape shape_of(const json& sizes);
-Number number(const json& value);
-AttributeValue attribute(const json& value);
+AttributeValue attribute(const json& value, std::string_view what);
+// An operand that is a number.
+TensorLike number_operand(const json& value);
 
 struct Function;
 
 // What a function is called with.
-struct Given {
-  const Function* function;
-  std::vector<Tensor> operands;
-  const json& attributes;
+class Given {
+ public:
+  Given(const Function& function, std::vector<TensorLike> operands, const json& attributes)
+      : function_(function), operands_(std::move(operands)), attributes_(attributes) {}
 
-  // Operand i; undefined if it is left out.
+  std::span<const TensorLike> operands() const { return operands_; }
+  const json& attributes() const { return attributes_; }
+  // Operand i, which must be no number; undefined if it is left out.
   const Tensor& operator[](std::size_t i) const;
-  // An attribute; null if it is left out.
-  const json& at(std::string_view name) const;
-  // The same, which must be there.
-  const json& need(std::string_view name) const;
-  template <class T>
-  T get(std::string_view name, T otherwise) const {
-    const json& value = at(name);
-    return value.is_null() ? otherwise : value.get<T>();
-  }
-  template <class T>
-  std::optional<T> optional(std::string_view name) const {
-    const json& value = at(name);
-    return value.is_null() ? std::nullopt : std::optional<T>(value.get<T>());
-  }
+  // Operand i, which may be a number.
+  const TensorLike& like(std::size_t i) const { return operands_.at(i); }
+  // The operands from i on, which are tensors.
+  std::vector<Tensor> tensors(std::size_t i = 0) const;
+
+  bool has(std::string_view name) const { return !at(name).is_null(); }
+  // Attributes, which must be there if they have no other value.
+  std::int64_t integer(std::string_view name, std::optional<std::int64_t> otherwise = {}) const;
+  int axis(std::string_view name = "axis", std::optional<int> otherwise = -1) const;
+  double real(std::string_view name, std::optional<double> otherwise = {}) const;
+  bool flag(std::string_view name, bool otherwise = false) const;
+  std::string text(std::string_view name, std::optional<std::string> otherwise = {}) const;
+  Number number(std::string_view name) const;
+  std::optional<std::int64_t> optional_integer(std::string_view name) const;
+  std::optional<int> optional_axis(std::string_view name = "axis") const;
+  std::optional<double> optional_real(std::string_view name) const;
+  std::vector<std::int64_t> integers(std::string_view name) const;
   Axes axes(std::string_view name = "axes") const;
+  Shape shape(std::string_view name = "shape") const;
   DType dtype(DType otherwise = DType::f32) const;
   std::optional<DType> optional_dtype() const;
-  Shape shape() const { return shape_of(need("shape")); }
+  // The value itself; null if it is left out, unless it is needed.
+  const json& at(std::string_view name) const;
+  const json& need(std::string_view name) const;
+
+ private:
+  std::string described(std::string_view attribute) const;  // "softmax: axis"
+
+  const Function& function_;
+  std::vector<TensorLike> operands_;
+  const json& attributes_;
 };
 
 struct Function {
   std::string_view name;
   std::string_view operands;  // "x weights?", "parts..."
   std::string_view names;     // of its attributes, in their order
-  Tensor (*function)(const Given& given);
+  Tensor (*one)(const Given& given) = nullptr;
+  std::vector<Tensor> (*several)(const Given& given) = nullptr;  // where it has a list of results
 
   json inputs() const;      // [["x", "one"], …]
   json attributes() const;  // their names

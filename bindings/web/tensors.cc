@@ -17,6 +17,8 @@
 #include "weft/device.h"
 #include "weft/error.h"
 #include "weft/evaluate.h"
+#include "weft/expression.h"
+#include "weft/graph.h"
 #include "weft/print.h"
 #include "weft/random.h"
 #include "weft/traced.h"
@@ -47,29 +49,47 @@ json given_away(const Device& device) {
           {"reason", device.reason()}};
 }
 
-// Operands as JavaScript gives them: an address, null for one that is left out, and {"number": 2.5}, which has the type
-// of the first tensor if that can hold it, else f32.
-Tensors operands_of(const json& given) {
+// Tensors as JavaScript gives them: addresses, null for one that is left out.
+Tensor tensor_of(const json& address) {
+  return address.is_null() ? Tensor() : *reinterpret_cast<const Tensor*>(address.get<std::uintptr_t>());
+}
+Tensors tensors_of(const json& addresses) {
   Tensors list;
-  std::optional<DType> type;
-  for (const json& o : given) {
-    if (o.is_number() && !type) type = reinterpret_cast<const Tensor*>(o.get<std::uintptr_t>())->dtype();
-  }
-  for (const json& o : given) {
-    if (o.is_null()) {
-      list.emplace_back();
-    } else if (o.is_number()) {
-      list.push_back(*reinterpret_cast<const Tensor*>(o.get<std::uintptr_t>()));
-    } else {
-      const Number value = number(o.at("number"));
-      const bool holds = type && (is_floating(*type) || *type == DType::c64 || (is_integer(*type) && value.integral()));
-      list.push_back(full({}, value, holds ? *type : DType::f32));
-    }
+  for (const json& address : addresses) list.push_back(tensor_of(address));
+  return list;
+}
+Tensors tensors_of(const char* text) { return tensors_of(json::parse(text)); }
+
+// Operands: also numbers, {"number": 2.5}.
+std::vector<TensorLike> operands_of(const char* text) {
+  std::vector<TensorLike> list;
+  for (const json& o : json::parse(text)) {
+    if (o.is_object())
+      list.push_back(number_operand(o));
+    else
+      list.emplace_back(tensor_of(o));
   }
   return list;
 }
 
-Tensors operands_of(const char* text) { return operands_of(json::parse(text)); }
+// An operation by its name. Numbers may be operands of those that go element by element.
+Tensors called(std::string_view op, const std::vector<TensorLike>& operands, const json& given) {
+  if (const Function* f = named_function(op)) return f->call({*f, operands, given});
+  const bool numbers = std::ranges::any_of(operands, [](const TensorLike& o) { return !o.tensor(); });
+  const auto scalar = numbers ? scalar_op(op) : std::nullopt;
+  if (scalar && given.empty()) {
+    if (operands.size() == 2) return {binary(*scalar, operands[0], operands[1])};
+    if (operands.size() == 3) return {ternary(*scalar, operands[0], operands[1], operands[2])};
+  }
+  Tensors tensors;
+  for (const TensorLike& o : operands) {
+    if (!o.tensor()) throw InvalidArgument(std::string(op) + ": an operand is a number, expected a tensor");
+    tensors.push_back(*o.tensor());
+  }
+  AttributeMap map;
+  for (const auto& [key, value] : given.items()) map.emplace(key, attribute(value, std::string(op) + ": " + key));
+  return call(op, tensors, map);
+}
 
 // A function of JavaScript threw, which keeps what it threw.
 struct ThrownByFunction : std::exception {
@@ -90,7 +110,7 @@ Applied apply(int function, const Tensors& arguments, const std::string& text = 
   if (!results) throw ThrownByFunction();
   const std::unique_ptr<char, decltype(&std::free)> owner(results, std::free);
   const json returned = json::parse(results);
-  return {returned.at("form").get<std::string>(), operands_of(returned.at("tensors"))};
+  return {returned.at("form").get<std::string>(), tensors_of(returned.at("tensors"))};
 }
 json given_away(Applied applied) {
   return {{"form", std::move(applied.first)}, {"tensors", given_away(std::move(applied.second))}};
@@ -158,13 +178,7 @@ EMSCRIPTEN_KEEPALIVE void weft_seed(double seed) {
 // The results of an operation.
 EMSCRIPTEN_KEEPALIVE const char* weft_call(const char* op, const char* operands, const char* attributes) {
   return guarded([&] {
-    const json given = json::parse(attributes);
-    if (const Function* f = named_function(op)) {
-      return returned(given_away(f->call({f, operands_of(operands), given})).dump());
-    }
-    AttributeMap map;
-    for (const auto& [key, value] : given.items()) map.emplace(key, attribute(value));
-    return returned(given_away(call(op, operands_of(operands), map)).dump());
+    return returned(given_away(called(op, operands_of(operands), json::parse(attributes))).dump());
   });
 }
 
@@ -175,18 +189,27 @@ EMSCRIPTEN_KEEPALIVE const char* weft_ops() {
     constexpr std::string_view kArity[] = {"one", "optional", "repeated"};
     json all = json::array();
     for (const Function& f : named_functions()) {
-      all.push_back({{"name", f.name}, {"inputs", f.inputs()}, {"outputs", 1}, {"attributes", f.attributes()}});
+      all.push_back({{"name", f.name},
+                     {"inputs", f.inputs()},
+                     {"outputs", f.several ? 0 : 1},
+                     {"attributes", f.attributes()}});
     }
+    // What only graphs have, or functions of C++ make.
+    constexpr std::string_view kNotCalled[] = {"input", "constant",   "number",    "data",    "custom", "map",
+                                               "cond",  "while_loop", "scan_loop", "strided", "checked"};
     for (const Schema& schema : op_schemas()) {
-      if (named_function(schema.name)) continue;
+      if (named_function(schema.name) || std::ranges::find(kNotCalled, schema.name) != std::end(kNotCalled)) continue;
       json inputs = json::array(), attributes = json::array();
       for (const OperandSchema& o : schema.inputs) {
         inputs.push_back({o.name, kArity[static_cast<std::size_t>(o.arity)]});
       }
-      // Attributes with the name of an operand only say which operands there are, and call() sets them.
+      // Those that must be given come first. Attributes with the name of an operand only say which operands there are,
+      // and call() sets them.
+      int needs = 0;
       for (const AttributeSchema& a : schema.attributes) {
         if (std::ranges::find(schema.inputs, a.name, &OperandSchema::name) == schema.inputs.end()) {
-          attributes.push_back(a.name);
+          const bool needed = !a.default_value && !a.optional;
+          attributes.insert(needed ? attributes.begin() + needs++ : attributes.end(), a.name);
         }
       }
       const bool list = !schema.outputs.empty() && schema.outputs.back().arity == Arity::repeated;
@@ -214,7 +237,7 @@ EMSCRIPTEN_KEEPALIVE void weft_text(const Tensor* tensor, int promise) {
 }
 
 EMSCRIPTEN_KEEPALIVE void weft_eval(const char* tensors, int promise) {
-  guarded([&] { settle(async_eval(operands_of(tensors)), promise, [promise] { weft_resolve(promise, "null"); }); });
+  guarded([&] { settle(async_eval(tensors_of(tensors)), promise, [promise] { weft_resolve(promise, "null"); }); });
 }
 
 EMSCRIPTEN_KEEPALIVE void weft_to(const Tensor* tensor, const Device* device, int promise) {
@@ -230,7 +253,10 @@ EMSCRIPTEN_KEEPALIVE CompiledFunction* weft_compile(int function) {
 }
 
 EMSCRIPTEN_KEEPALIVE const char* weft_call_compiled(const CompiledFunction* f, const char* tensors, const char* text) {
-  return guarded([&] { return returned(given_away((*f)(operands_of(tensors), std::string(text))).dump()); });
+  return guarded([&] {
+    const CompiledFunction held = *f;  // JavaScript may release it meanwhile
+    return returned(given_away(held(tensors_of(tensors), std::string(text))).dump());
+  });
 }
 
 EMSCRIPTEN_KEEPALIVE void weft_release_compiled(CompiledFunction* f) { delete f; }
@@ -246,7 +272,7 @@ EMSCRIPTEN_KEEPALIVE const char* weft_value_and_grad(int function, const char* v
       }
       return results[0];
     };
-    auto [value, gradients] = value_and_grad(f)(operands_of(variables));
+    auto [value, gradients] = value_and_grad(f)(tensors_of(variables));
     gradients.insert(gradients.begin(), value);
     return returned(given_away(std::move(gradients)).dump());
   });
@@ -255,7 +281,7 @@ EMSCRIPTEN_KEEPALIVE const char* weft_value_and_grad(int function, const char* v
 EMSCRIPTEN_KEEPALIVE const char* weft_vmap(int function, const char* batches) {
   return guarded([&] {
     const auto f = [&](const Tensors& tensors) { return apply(function, tensors); };
-    return returned(given_away(vmap(f)(operands_of(batches))).dump());
+    return returned(given_away(vmap(f)(tensors_of(batches))).dump());
   });
 }
 

@@ -1,8 +1,9 @@
-// Weft for JavaScript. What index.js says of each function holds here.
+// Weft for JavaScript. What index.js says of each function holds here. Functions of trees (grad, compile, vmap) take
+// tensors, and lists and objects of them.
 
 // An operand: a number has the type of the tensor beside it.
-export type Operand = Tensor | number | boolean;
-export type Attribute = number | boolean | string | readonly number[] | null | undefined;
+export type Operand = Tensor | number | boolean | bigint;
+export type Attribute = number | bigint | boolean | string | readonly (number | bigint)[] | null | undefined;
 export type DType =
   | 'f32' | 'f16' | 'bf16' | 'f64' | 'i8' | 'i16' | 'i32' | 'i64' | 'u8' | 'u16' | 'u32' | 'u64' | 'bool' | 'c64'
   | 'f8e4m3' | 'f8e5m2' | 'i4' | 'u4' | 'i2' | 'u2';
@@ -12,9 +13,6 @@ export type TypedArray =
   | BigInt64Array | BigUint64Array;
 export type Scalar = number | bigint | boolean;
 export type Nested = Scalar | readonly Nested[];
-// Tensors in lists and objects.
-export type Tree = Tensor | readonly Tree[] | {readonly [name: string]: Tree | Attribute};
-
 // The library's errors; `name` is one of "InvalidArgument", "ShapeError", "TypeError", "IndexError", "DeviceError",
 // "Unsupported", "LinAlgError", "IoError", "FormatError", "OutOfMemory", "NoDevice", "DeviceLost", "ValidationError",
 // "InternalError".
@@ -52,7 +50,7 @@ export class Tensor extends Handle {
   readonly rank: number;
   readonly size: number;
   data(): Promise<TypedArray>;
-  item(): Promise<number | bigint | boolean>;
+  item(): Promise<any>;
   toArray(): Promise<any>;
   text(): Promise<string>;
   to(device: Device): Promise<Tensor>;
@@ -102,13 +100,13 @@ export function toPixels(tensor: Tensor): Promise<any>;
 export function evaluate(...tensors: (Tensor | readonly Tensor[])[]): Promise<null>;
 export function tidy<T>(f: () => T): T;
 
-export function valueAndGrad<V extends Tree, R extends unknown[]>(
+export function valueAndGrad<V, R extends unknown[]>(
   f: (variables: V, ...rest: R) => Tensor,
 ): (variables: V, ...rest: R) => [Tensor, V];
-export function grad<V extends Tree, R extends unknown[]>(
+export function grad<V, R extends unknown[]>(
   f: (variables: V, ...rest: R) => Tensor,
 ): (variables: V, ...rest: R) => V;
-export function vmap<A extends Tree[], T extends Tree>(f: (...given: A) => T): (...given: A) => T;
+export function vmap<A extends unknown[], T>(f: (...given: A) => T): (...given: A) => T;
 export function compile<A extends unknown[], T>(f: (...given: A) => T): ((...given: A) => T) & {dispose(): void};
 
 // Sentence encoders.

@@ -37,6 +37,7 @@ std::vector<Tensor> call(std::string_view name, std::span<const Tensor> operands
   if (!row) throw InvalidArgument(not_an_op(name));
   const Schema& schema = row->schema;
   if (row->make_of_graphs) throw InvalidArgument("{} owns graphs of functions; weft/control_flow.h makes it", name);
+  if (!row->call && !row->make) throw InvalidArgument("{} is an operation of the compiler's own", name);
   AttributeMap given = complete_attributes(schema, attributes);
   std::vector<bool> present;
   std::vector<Tensor> there;

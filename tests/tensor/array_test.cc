@@ -13,6 +13,7 @@
 #include "support/quick.h"
 #include "support/reference_cases.h"
 #include "support/throws.h"
+#include "weft/call.h"
 #include "weft/error.h"
 #include "weft/indexing.h"
 
@@ -69,6 +70,70 @@ class ArrayTest : public OnDevice {
 };
 
 INSTANTIATE_TEST_SUITE_P(Devices, ArrayTest, testing::ValuesIn(all_devices()), [](const auto& i) { return i.param; });
+
+// A scalar that is a number of its kernel, not memory, looks like memory once it has axes of size 1.
+TEST_P(ArrayTest, EveryOperationOfANumber) {
+  using Numbers = std::vector<std::int64_t>;
+  // Of those with attributes that must be given. Others that do not take this operand are left out.
+  const auto attributes = [](const std::string& name, std::size_t rank) -> AttributeMap {
+    if (name == "pad") return {{"before", Numbers(rank, 0)}, {"after", Numbers(rank, 7)}};
+    if (name == "tile") return {{"counts", Numbers(rank, 5)}};
+    if (name == "broadcast") return {{"shape", Numbers(rank, 9)}};
+    if (name == "repeat") return {{"count", Number(8)}, {"axis", Number(0)}};
+    if (name == "roll") return {{"shifts", Numbers(rank, 3)}};
+    if (name == "concat" || name == "top_k") return {{"axis", Number(0)}, {"k", Number(1)}};
+    return {};
+  };
+  const auto compute = [&](const Schema& schema, std::size_t rank) {
+    const Shape ones(std::span<const std::int64_t>(Numbers(rank, 1)));
+    std::vector<Tensor> operands;
+    for (const OperandSchema& o : schema.inputs) {
+      if (o.arity != Arity::optional) operands.push_back(reshape(full({}, 0.75), ones));
+    }
+    if (schema.name == "concat") operands.push_back(reshape(full({}, 0.25), ones));
+    AttributeMap given;
+    for (auto& [name, value] : attributes(schema.name, rank)) {
+      if (schema.attribute(name)) given.emplace(name, value);
+    }
+    std::vector<std::vector<double>> values;
+    for (const Tensor& y : call(schema.name, operands, given)) {
+      if (is_floating(y.dtype()) || is_integer(y.dtype())) values.push_back(y.to_vector<double>());
+    }
+    return values;
+  };
+  int ran = 0;
+  for (const Schema& schema : op_schemas()) {
+    if (schema.inputs.empty() || schema.family == "random" || schema.family == "linalg") continue;
+    for (std::size_t rank = 1; rank <= 4; ++rank) {
+      std::vector<std::vector<double>> expected;
+      try {
+        const Device here = default_device();
+        set_default_device(Device::cpu());
+        struct Back {
+          Device device;
+          ~Back() { set_default_device(device); }
+        } back{here};
+        expected = compute(schema, rank);
+      } catch (const Error&) {
+        continue;  // it takes other operands
+      }
+      ++ran;
+      const auto got = compute(schema, rank);
+      ASSERT_EQ(got.size(), expected.size()) << schema.name;
+      for (std::size_t k = 0; k < got.size(); ++k) {
+        ASSERT_EQ(got[k].size(), expected[k].size()) << schema.name;
+        for (std::size_t i = 0; i < got[k].size(); ++i) {
+          const bool same = std::isnan(expected[k][i]) ? std::isnan(got[k][i])
+                                                       : got[k][i] == expected[k][i] ||
+                                                             std::abs(got[k][i] - expected[k][i]) <= 1e-5;
+          EXPECT_TRUE(same) << schema.name << " rank " << rank << " element " << i << ": " << got[k][i] << ", expected "
+                            << expected[k][i];
+        }
+      }
+    }
+  }
+  EXPECT_GT(ran, 400);
+}
 
 TEST_P(ArrayTest, EveryFunctionIsNumPys) {
   constexpr Tensor (*kLayouts[])(const Tensor&) = {dense, transposed, reversed};

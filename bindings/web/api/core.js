@@ -83,13 +83,33 @@ let last = 0;
 export function callLater(name, ...given) {
   return new Promise((resolve, reject) => {
     const id = ++last;
-    waiting.set(id, {resolve, reject});
+    // What the cpu computes is there at once. A loop that awaits it must let the page work now and then.
+    waiting.set(id, {resolve: (value) => resolve(yielding() ? letPageWork().then(() => value) : value), reject});
     try {
       call(name, ...given, id);
     } catch (e) {
       waiting.delete(id);
       reject(e);
     }
+  });
+}
+
+const YIELD = 10;  // ms
+let yielded = 0;
+function yielding() {
+  if (performance.now() - yielded < YIELD) return false;
+  yielded = performance.now();
+  return true;
+}
+// Done when the loop of events has gone round, which garbage needs too to be collected.
+function letPageWork() {
+  return new Promise((resolve) => {
+    const {port1, port2} = new MessageChannel();
+    port1.onmessage = () => {
+      port1.close();
+      resolve();
+    };
+    port2.postMessage(null);
   });
 }
 

@@ -53,14 +53,30 @@ export async function open({device = '', wasm: file} = {}) {
 }
 
 function adopted(device) {
-  if (!device?.createComputePipeline) fail(`open: device is ${device}, expected a name or a GPUDevice`, 'TypeError');
+  const isOne = globalThis.GPUDevice ? device instanceof GPUDevice : device?.createComputePipeline;
+  if (!isOne) fail(`open: device is ${shown(device)}, expected a name or a GPUDevice`, 'TypeError');
   return adopt(device, (found) => new Device(found));
 }
 
+// What a value is, in messages.
+const shown = (value) =>
+  value instanceof Handle ? `a ${value.constructor.name}`
+  : typeof value?.then === 'function' ? 'a promise, which one must await'
+  : typeof value === 'function' ? 'a function'
+  : typeof value === 'string' ? JSON.stringify(value)
+  : Array.isArray(value) || ArrayBuffer.isView(value) ? `values (tensor() makes a tensor of them)`
+  : value !== null && typeof value === 'object' ? 'an object'
+  : Object.is(value, -0) ? '-0' : String(value);
+const checked = (value, type, where) =>
+  value instanceof type ? value : fail(`${where} is ${shown(value)}, expected a ${type.name}`, 'TypeError');
+
 // Tensors are made on this device from now on.
-export const use = (device) => void call('use', device.address);
+export const use = (device) => void call('use', checked(device, Device, 'use: the device').address);
 
 // ---- Tensors
+
+// The types in which numbers of types without arrays are read.
+const AS_NUMBERS = {f16: 'f32', bf16: 'f32', f8e4m3: 'f32', f8e5m2: 'f32', i4: 'i32', i2: 'i32', u4: 'u32', u2: 'u32'};
 
 // Tensors that the innermost tidy() made.
 let made;
@@ -86,17 +102,19 @@ export class Tensor extends Handle {
     const bytes = await callLater('read', this.address);
     return new (ARRAYS[this.dtype] ?? Uint8Array)(bytes);
   }
-  // The only element, as a number, a bigint or a boolean.
+  // The only element, as a number, a bigint, a boolean, or of c64 a list of two numbers.
   async item() {
     if (this.size !== 1) fail(`item: the tensor has ${this.size} elements, expected one`, 'ShapeError');
-    const [value] = await (['f16', 'bf16'].includes(this.dtype) ? this.cast('f32') : this).data();
-    return this.dtype === 'bool' ? value !== 0 : value;
+    let value = await this.toArray();
+    for (let axis = 0; axis < this.rank; ++axis) [value] = value;
+    return value;
   }
-  // Nested lists of the elements.
+  // Nested lists of the elements, as item() gives them.
   async toArray() {
-    const values = await (['f16', 'bf16'].includes(this.dtype) ? this.cast('f32') : this).data();
+    const read = await tidy(() => (AS_NUMBERS[this.dtype] ? this.cast(AS_NUMBERS[this.dtype]) : this).data());
+    const value = {bool: (i) => read[i] !== 0, c64: (i) => [read[2 * i], read[2 * i + 1]]}[this.dtype] ?? ((i) => read[i]);
     const at = (axis, offset, stride) => {
-      if (axis === this.rank) return this.dtype === 'bool' ? values[offset] !== 0 : values[offset];
+      if (axis === this.rank) return value(offset);
       stride /= this.shape[axis] || 1;
       return Array.from({length: this.shape[axis]}, (_, i) => at(axis + 1, offset + i * stride, stride));
     };
@@ -108,7 +126,7 @@ export class Tensor extends Handle {
   }
   // On another device, evaluated: a copy, or itself.
   async to(device) {
-    return new Tensor(await callLater('to', this.address, device.address));
+    return new Tensor(await callLater('to', this.address, checked(device, Device, 'to: the device').address));
   }
   // With the last two axes exchanged.
   T() {
@@ -122,6 +140,7 @@ export class Tensor extends Handle {
   }
   // A copy in which the elements at the indices are the value, a tensor or a number.
   withAt(indices, value) {
+    if (!Array.isArray(indices)) fail(`withAt: the indices are ${shown(indices)}, expected a list`, 'TypeError');
     const tensors = [];
     return operation('with_at', [this, value], {indices: numbered(indices, tensors, 2)}, tensors)[0];
   }
@@ -143,13 +162,19 @@ const checkNested = (values, [count, ...rest]) => {
   if (count !== undefined) for (const v of values) checkNested(v, rest);
 };
 
+// (Array.flat() leaves holes out.)
+const flattened = (values, depth) =>
+  depth === 0 ? [values] : depth === 1 ? Array.from(values) : Array.from(values).flatMap((v) => flattened(v, depth - 1));
+
 // A tensor of a copy of the values, which are a typed array, a number, a boolean, or nested lists of them. Its type is
 // the array's; numbers are f32, bigints i64, booleans bool, unless `dtype` says another. (A Uint8Array may also be the
 // bytes of bool, f16, bf16 and other types.)
 export function tensor(values, {shape, dtype} = {}) {
   let array = values, own;
+  if (shape !== undefined && !Array.isArray(shape)) fail(`tensor: shape is ${shown(shape)}, expected a list`, 'TypeError');
   if (ArrayBuffer.isView(values)) {
-    own = dtype in ARRAYS && values instanceof ARRAYS[dtype] ? dtype : typeOf(values);
+    const bits = values instanceof Uint16Array && ['f16', 'bf16'].includes(dtype);
+    own = bits || (dtype in ARRAYS && values instanceof ARRAYS[dtype]) ? dtype : typeOf(values);
     if (own === 'u8' && dtype && !shape) fail(`tensor: ${dtype} of a Uint8Array needs a shape`, 'ShapeError');
     if (own === 'u8' && dtype) own = dtype;
     shape ??= [own === 'c64' ? values.length / 2 : values.length];
@@ -157,13 +182,16 @@ export function tensor(values, {shape, dtype} = {}) {
     const nested = dimensions(values);
     checkNested(values, nested);
     shape ??= nested;
-    const flat = nested.length ? values.flat(nested.length - 1) : [values];
-    const kind = typeof (flat[0] ?? 0);
-    const strange = flat.find((v) => typeof v !== kind || !(kind in LISTS));
-    if (strange !== undefined) fail(`tensor: ${String(strange)} is a ${typeof strange} among ${kind}s`, 'TypeError');
-    // Integers beyond f32's are exact if they are wanted as such.
+    const flat = flattened(values, nested.length);
+    const kind = flat.length ? typeof flat[0] : 'number';
+    const strange = flat.findIndex((v) => typeof v !== kind || !(kind in LISTS));
+    if (strange >= 0) fail(`tensor: a value is ${shown(flat[strange])}, expected ${kind in LISTS ? kind : 'number'}s`, 'TypeError');
+    // Integers beyond f32's are exact if they are wanted as such; fractions are cut off, as cast() does.
     own = kind === 'number' && EXACT.includes(dtype) ? dtype : LISTS[kind];
-    array = ARRAYS[own].from(/^[iu]64$/.test(own) ? flat.map(BigInt) : flat);
+    const integers = /^[iu]\d/.test(own) && kind === 'number';
+    const large = /64$/.test(own) && own !== 'f64';
+    if (integers && !flat.every(Number.isFinite)) fail(`tensor: a value is not finite, expected ${own}`, 'TypeError');
+    array = ARRAYS[own].from(flat, large ? (v) => BigInt(kind === 'number' ? Math.trunc(v) : v) : undefined);
   }
   const made = new Tensor(callJson('tensor', own, JSON.stringify(shape), array));
   if (!dtype || dtype === own) return made;
@@ -179,8 +207,18 @@ const typeOf = (array) =>
   Object.keys(ARRAYS).find((name) => array instanceof ARRAYS[name]) ??
   fail(`tensor: the values are a ${array.constructor.name}, expected numbers`, 'TypeError');
 
-// Numbers as JSON can say them.
-const written = (value) => (Number.isFinite(value) || typeof value === 'boolean' ? value : String(value));
+// A value as JSON can say it. What that has no words for is {"number": …}: infinities, NaN, -0 and integers past 2^53.
+function plain(value, where) {
+  if (value === null || ['boolean', 'string'].includes(typeof value)) return value;
+  if (typeof value === 'bigint') return {number: String(value)};
+  if (typeof value === 'number') {
+    if (Number.isFinite(value) && !Object.is(value, -0) && (Number.isSafeInteger(value) || !Number.isInteger(value))) return value;
+    return {number: Object.is(value, -0) ? '-0' : Number.isInteger(value) ? String(BigInt(value)) : String(value)};
+  }
+  if (Array.isArray(value)) return value.map((v) => plain(v, where));
+  if (value?.tensor !== undefined && typeof value.tensor === 'number') return value;  // of numbered()
+  return fail(`${where} is ${shown(value)}, expected numbers, booleans or texts`, 'TypeError');
+}
 
 // ---- Tensors from nothing: full(shape, value, dtype), zeros(shape, dtype), arange(start, stop, step, dtype),
 // linspace(start, stop, count, dtype), eye(rows, columns, dtype).
@@ -198,7 +236,7 @@ export const eye = named('eye');
 const withKey = (name, first) => (value, {key = null, ...rest} = {}) =>
   operation('random.' + name, [key], {[first]: value, ...rest})[0];
 export const random = {
-  seed: (seed) => void call('seed', seed),
+  seed: (seed) => void call('seed', Number.isInteger(seed) ? seed : fail(`seed: ${shown(seed)}, expected an integer`)),
   key: (seed) => operation('random.key', [], {seed})[0],
   split: (key, count = 2) => operation('random.split', [key], {count})[0],
   uniform: withKey('uniform', 'shape'),
@@ -288,11 +326,20 @@ export function operation(name, operands, attributes = {}, more = []) {
   const list = [...operands, ...more].map((o) => {
     if (o instanceof Tensor) return o.address;
     if (o === null || o === undefined) return null;
-    if (typeof o === 'number' || typeof o === 'boolean') return {number: written(o)};
-    return fail(`${name}: an operand is ${o}, expected a tensor or a number`, 'TypeError');
+    if (!['number', 'boolean', 'bigint'].includes(typeof o)) {
+      fail(`${camel(name)}: an operand is ${shown(o)}, expected a tensor or a number`, 'TypeError');
+    }
+    const value = plain(o);
+    return {number: value?.number ?? value};
   });
-  const given = Object.fromEntries(Object.entries(attributes).filter(([, v]) => v !== undefined && v !== null)
-                                         .map(([k, v]) => [snake(k), typeof v === 'number' ? written(v) : v]));
+  const given = {};
+  for (const [key, value] of Object.entries(attributes)) {
+    const known = table.get(name)?.attributes;
+    if (known && !known.includes(snake(key))) {
+      fail(`${camel(name)}: it has no attribute '${key}'; it takes ${known.map(camel).join(', ') || 'none'}`);
+    }
+    if (value !== undefined && value !== null) given[snake(key)] = plain(value, `${camel(name)}: ${key}`);
+  }
   return callJson('call', name, JSON.stringify(list), JSON.stringify(given)).map((t) => new Tensor(t));
 }
 
@@ -306,42 +353,52 @@ function functionOf(name) {
   return ops[name] ?? fail('weft is not loaded yet: await open() first');
 }
 
+// The operations of the module, by their names there.
+const table = new Map();
+
 function defineMethods() {
-  if (Object.keys(ops).length) return;
-  for (const {name, inputs = [], outputs, attributes = []} of callJson('ops')) {
+  if (table.size) return;
+  for (const op of callJson('ops')) {
+    const {name, inputs, outputs, attributes} = op, js = camel(name);
+    table.set(name, op);
+    if (name.includes('.')) continue;  // of `random`
     const repeated = inputs.at(-1)?.[1] === 'repeated';
     const f = (...given) => {
-      let operands = [];
-      if (repeated) {
-        operands = given.slice(0, inputs.length - 1);
-        operands.push(...[given[inputs.length - 1] ?? []].flat());
-        given = given.slice(inputs.length);
-      } else {
-        while (operands.length < inputs.length && isOperand(given[0], inputs[operands.length])) {
+      const operands = [];
+      for (const [operand, arity] of inputs) {
+        const value = given[0];
+        if (arity === 'repeated') {
+          if (!Array.isArray(value)) fail(`${js}: ${operand} is ${shown(value)}, expected a list of tensors`, 'TypeError');
+          operands.push(...given.shift());
+        } else if (value instanceof Tensor || (arity === 'optional' && value === null)) {
+          operands.push(given.shift());
+        } else if (arity === 'one') {
+          const isNumber = ['number', 'boolean', 'bigint'].includes(typeof value);
+          if (!isNumber) fail(`${js}: ${operand} is ${shown(value)}, expected a tensor or a number`, 'TypeError');
           operands.push(given.shift());
         }
       }
       const named = {};
       given.forEach((value, i) => {
-        if (value !== null && typeof value === 'object' && !Array.isArray(value)) return Object.assign(named, value);
-        if (i >= attributes.length) fail(`${name}: too many arguments`, 'TypeError');
-        named[attributes[i]] = value;
+        if (value instanceof Handle) fail(`${js}: ${shown(value)} more than it has operands (${inputs.map(([n]) => n).join(', ')})`);
+        const isObject = value !== null && typeof value === 'object' && !Array.isArray(value);
+        if (isObject && Object.getPrototypeOf(value) === Object.prototype) return Object.assign(named, value);
+        if (i >= attributes.length) {
+          fail(`${js}: ${shown(value)} is an argument too many; it takes ${[...inputs.map(([n]) => n), ...attributes.map(camel)].join(', ')}`);
+        }
+        named[camel(attributes[i])] = value;
       });
       const results = operation(name, operands, named);
       return outputs === 1 ? results[0] : results;
     };
-    ops[camel(name)] = f;
-    if (inputs.length && !repeated && !(camel(name) in Tensor.prototype)) {
-      Tensor.prototype[camel(name)] = function(...rest) {
+    ops[js] = f;
+    if (inputs.length && !repeated && !(js in Tensor.prototype)) {
+      Tensor.prototype[js] = function(...rest) {
         return f(this, ...rest);
       };
     }
   }
 }
-
-// A number may be an operand where one must be.
-const isOperand = (value, [, arity]) =>
-  value instanceof Tensor || (arity === 'one' ? typeof value === 'number' || typeof value === 'boolean' : value === null);
 
 // ---- Functions of tensors
 
@@ -361,11 +418,15 @@ const withLeaves = (value, tensors) =>
 
 // A value as a text, in which tensors are numbers, and the value of a text.
 const TENSOR = '$tensor';
-function formOf(value, tensors) {
-  return JSON.stringify(value, (_, v) => {
+function formOf(value, tensors, what) {
+  if (typeof value?.then === 'function') fail(`${what} is a promise: the function must not be asynchronous`, 'TypeError');
+  return JSON.stringify(value, function(key, v) {
+    v = this[key];  // before toJSON()
     if (v instanceof Tensor) return {[TENSOR]: tensors.push(v) - 1};
-    if (v === undefined || typeof v === 'function' || typeof v === 'bigint' || Number.isNaN(v) || Math.abs(v) === Infinity) {
-      fail(`compile: ${String(v)} is an argument or a result, expected tensors, finite numbers and texts`, 'TypeError');
+    if (v === null || ['string', 'boolean'].includes(typeof v) || (Number.isFinite(v) && !Object.is(v, -0))) return v;
+    const isPlain = Array.isArray(v) || (typeof v === 'object' && Object.getPrototypeOf(v) === Object.prototype);
+    if (!isPlain || TENSOR in v) {
+      fail(`${what} has ${shown(v)}, expected tensors, finite numbers, texts, and lists and objects of them`, 'TypeError');
     }
     return v;
   });
@@ -383,7 +444,8 @@ let thrown;
 function apply(id, given, text) {
   try {
     const tensors = [];
-    const form = formOf(tidy(() => functions.get(id)(handles(given), text)), tensors);
+    const {f, name} = functions.get(id);
+    const form = formOf(tidy(() => f(handles(given), text)), tensors, `${name}: the function's result`);
     return {form, tensors: tensors.map((t) => t.address)};
   } catch (e) {
     thrown = {error: e};
@@ -402,9 +464,9 @@ function calling(use) {
     throw error;
   }
 }
-function withFunction(f, use) {
+function withFunction(name, f, use) {
   const id = ++lastFunction;
-  functions.set(id, f);
+  functions.set(id, {f, name});
   try {
     return calling(() => use(id));
   } finally {
@@ -416,7 +478,7 @@ function withFunction(f, use) {
 // list or object of tensors, and the gradient has its form.
 export const valueAndGrad = (f) => (first, ...rest) => {
   const [value, ...gradients] = handles(withFunction(
-      (tensors) => f(withLeaves(first, tensors), ...rest),
+      'grad', (tensors) => f(withLeaves(first, tensors), ...rest),
       (id) => callJson('value_and_grad', id, addresses(leaves(first)))));
   return [value, withLeaves(first, gradients)];
 };
@@ -430,7 +492,7 @@ export const grad = (f) => (...given) => {
 
 // A function of each entry of the first axis of its tensors, computed for all of them at once.
 export const vmap = (f) => (...given) => {
-  const {form, tensors} = withFunction((tensors) => f(...withLeaves(given, tensors)),
+  const {form, tensors} = withFunction('vmap', (tensors) => f(...withLeaves(given, tensors)),
                                        (id) => callJson('vmap', id, addresses(leaves(given))));
   return valueOf(form, handles(tensors));
 };
@@ -444,11 +506,11 @@ class CompiledFunction extends Handle {
 // values. dispose() of the function drops what it compiled.
 export function compile(f) {
   const id = ++lastFunction;
-  functions.set(id, (tensors, text) => f(...valueOf(text, tensors)));
+  functions.set(id, {f: (tensors, text) => f(...valueOf(text, tensors)), name: 'compile'});
   const handle = new CompiledFunction(call('compile', id));
   const compiled = (...given) => {
     const operands = [];
-    const text = formOf(given, operands);
+    const text = formOf(given, operands, 'compile: the arguments');
     const {form, tensors} = calling(() => callJson('call_compiled', handle.address, addresses(operands), text));
     return valueOf(form, handles(tensors));
   };

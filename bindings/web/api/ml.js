@@ -69,9 +69,9 @@ const integer = (least, most) => (value, what) => {
 const unsignedLong = integer(0, 2 ** 32 - 1);
 const long = integer(-(2 ** 31), 2 ** 31 - 1);
 
-// What JSON has no words for is text.
+// As functions.h has it.
 const written = (number) => Number.isFinite(number) && !Object.is(number, -0) ? number :
-                            Object.is(number, -0) ? '-0' : String(number);
+                            {number: Object.is(number, -0) ? '-0' : String(number)};
 const double = (value, what) => {
   const number = +value;
   if (!Number.isFinite(number)) refuse(number, what, 'a finite number');
@@ -87,7 +87,7 @@ const mlNumber = (value) => {
   const number = value++;  // ToNumeric
   if (typeof number !== 'bigint') return written(number);
   const fits = BigInt.asIntN(64, number) === number || BigInt.asUintN(64, number) === number;
-  return fits ? `${number}n` : written(Number(number));
+  return fits ? {number: String(number)} : written(Number(number));
 };
 
 const enumeration = (choices) => (value, what) => {

@@ -9,6 +9,9 @@ async function use(): Promise<void> {
   const values: weft.TypedArray = await y.data();
   const [w, g]: [weft.Tensor, {a: weft.Tensor}] =
       weft.valueAndGrad((p: {a: weft.Tensor}, n: number) => p.a.mul(n).sum())({a: x}, 3);
+  interface Model { w: weft.Tensor }
+  const ofModel: Model = weft.grad((m: Model) => m.w.sum())({w: x});
+  ofModel.w.add(1n);
   const f = weft.compile((a: weft.Tensor, s: number) => ({y: a.mul(s)}));
   const {y: z} = f(g.a, 2);
   const [, indices] = z.topK(2);

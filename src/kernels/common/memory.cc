@@ -173,6 +173,7 @@ void check_memory(Stream& stream, std::string_view kernel, std::initializer_list
 }
 
 bool last_group_is_whole(const View& view, std::int64_t count) {
+  if (view.buffer.is_number()) return false;
   const int b = bits(view.dtype);
   const std::int64_t last = static_cast<std::int64_t>(view.offset) * 8 / b + view.layout.offset_range()[1];
   return static_cast<std::uint64_t>((last / count + 1) * count * b / 8) <= view.buffer.capacity();

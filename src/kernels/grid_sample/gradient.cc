@@ -77,7 +77,7 @@ void record_slopes(gpu::Commands& commands, const SampleCall& s) {
   const std::uint32_t threads = threads_of(call);
   const std::int64_t count = element_count(t.shape);
   call.index_param("count", count).index_param("channels", channels);
-  call.index_param("dgrid_number", s.dgrid->strides()[-1]);
+  call.index_param("dgrid_component", s.dgrid->strides()[-1]);
   if (!wide) call.index_param("x_channel", s.x.strides()[1]).index_param("dy_channel", s.y.strides()[1]);
   add_positions(call, s, true, threads);
   call.set("wide", wide);

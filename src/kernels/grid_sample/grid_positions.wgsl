@@ -65,7 +65,7 @@ fn slope(g: f32, size: f32) -> f32 {
   s{{ d }} of the weights by the grid's number; elements that are not there then are element 0 with zeros.
 #}
 {% macro axis_of(d) -%}
-  let g{{ d }} = f32(load_grid(place + {{ spatial - 1 - d }}u * p.grid_number));
+  let g{{ d }} = f32(load_grid(place + {{ spatial - 1 - d }}u * p.grid_component));
   let q{{ d }} = position(g{{ d }}, f32(p.size{{ d }}));
 {% if taps == 1 %}
   var i{{ d }} = array<i32, 1>(i32(round(q{{ d }})));

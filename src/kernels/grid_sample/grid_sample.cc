@@ -102,7 +102,7 @@ void add_positions(Call& call, const SampleCall& s, bool slopes, std::uint32_t t
   constexpr std::string_view kPaddings[] = {"zeros", "border", "reflection"};
   const int spatial = s.spatial();
   const int taps = s.options.mode == SampleMode::nearest ? 1 : s.options.mode == SampleMode::linear ? 2 : 4;
-  call.index_param("grid_number", s.grid.strides()[-1]);
+  call.index_param("grid_component", s.grid.strides()[-1]);
   for (int d = 0; d < spatial; ++d) {
     call.index_param(str_cat("size", d), s.x.shape()[2 + d]).index_param(str_cat("step", d), s.x.strides()[2 + d]);
   }

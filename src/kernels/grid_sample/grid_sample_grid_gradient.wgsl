@@ -43,6 +43,6 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% endfor %}
   let to = at_dgrid(c);
 {% for d in range(spatial) %}
-  store_dgrid(to + {{ spatial - 1 - d }}u * p.dgrid_number, r{{ d }});
+  store_dgrid(to + {{ spatial - 1 - d }}u * p.dgrid_component, r{{ d }});
 {% endfor %}
 }
