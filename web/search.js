@@ -61,7 +61,10 @@ export function createSearch(app) {
         return say(`It needs a language model of ${DEFAULT_SIZE} MB, all-MiniLM-L6-v2, which your browser fetches once from ` +
                    `${host} and keeps. Your text and your questions are not sent anywhere.`);
       }
+      // Said as one types: what moves when the field is left moves a button away from under the mouse.
       say(`Asking ${host} how large the model is…`);
+      await new Promise((done) => setTimeout(done, 500));
+      if (asked !== address.value) return;
       const bytes = Number((await fetch(weights, {method: 'HEAD'})).headers.get('content-length'));
       say(`The model there has ${bytes ? megabytes(bytes) : 'a size that the server does not tell'}; your browser fetches it ` +
           'once and keeps it. Your text and your questions are not sent anywhere.');
@@ -232,7 +235,7 @@ export function createSearch(app) {
     };
     element('query-examples').append(button);
   }
-  address.addEventListener('change', tellSize);
+  address.addEventListener('input', tellSize);
   element('model-button').onclick = () => load(address.value);
   element('model-stop').onclick = () => controller?.abort();
   element('model-files').addEventListener('change', ({target}) => {

@@ -9,7 +9,8 @@ export const SOFTWARE_GPU = ['--enable-unsafe-webgpu', '--use-webgpu-adapter=swi
 
 const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-// Calls `use(browser)`, whose open(url, {width, height, dark, still}) gives a Page, and ends Chromium.
+// Calls `use(browser)`, whose open(url, {width, height, dark, still, before}) gives a Page, and ends Chromium. `before` is
+// a script that runs before the page's own.
 export async function withBrowser(flags, use) {
   const profile = mkdtempSync(join(tmpdir(), 'weft-chromium-'));
   const chromium = spawn('chromium', [
@@ -66,7 +67,7 @@ async function connect(url) {
   return {
     socket,
     crashGpu: () => send('Browser.crashGpuProcess'),
-    async open(address, {width = 1024, height = 768, dark = false, still = false} = {}) {
+    async open(address, {width = 1024, height = 768, dark = false, still = false, before} = {}) {
       const {targetId} = await send('Target.createTarget', {url: 'about:blank'});
       const {sessionId} = await send('Target.attachToTarget', {targetId, flatten: true});
       const page = new Page((method, params) => send(method, params, sessionId), () => send('Target.closeTarget', {targetId}));
@@ -77,6 +78,7 @@ async function connect(url) {
         {name: 'prefers-color-scheme', value: dark ? 'dark' : 'light'},
         {name: 'prefers-reduced-motion', value: still ? 'reduce' : 'no-preference'},
       ]});
+      if (before) await page.send('Page.addScriptToEvaluateOnNewDocument', {source: before});
       await page.send('Page.navigate', {url: address});
       return page;
     },
