@@ -55,7 +55,7 @@ THEIR_FRAME_WORKER = "https://unpkg.com/iframe-worker/shim"
 # Lines of code have up to 120 columns, and tables of formulas are wide.
 CSS = ".md-grid { max-width: 90rem; }\n"
 LANGUAGES = {".patch": "diff", ".h": "cpp", ".cc": "cpp", ".py": "python", ".sh": "sh", ".wgsl": "rust", ".cmake": "cmake",
-             ".txt": "text"}
+             ".html": "html", ".css": "css", ".js": "javascript", ".mjs": "javascript", ".txt": "text"}
 
 
 def listed(entries):
