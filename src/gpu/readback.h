@@ -1,6 +1,7 @@
 // Staging buffers for reads, shared by the reads of one submit.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 
