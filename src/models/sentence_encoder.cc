@@ -17,8 +17,9 @@
 namespace weft::models {
 namespace {
 
-// Lengths are rounded up to this, so that few shapes are compiled.
-constexpr std::int64_t kLengthStep = 8;
+// Lengths are rounded up to these, so that few shapes are compiled. The cpu compiles no shaders, and gains more from
+// shorter rows.
+constexpr std::int64_t kLengthStep = 8, kLengthStepOnCpu = 4;
 // Bytes of a batch's largest tensor, so that memory does not grow with the batch that is asked for. Batches of so many
 // tokens keep any device busy.
 constexpr std::int64_t kLargestTensor = 256 << 20;
@@ -170,7 +171,8 @@ struct EmbedSteps::Impl {
   // The shape of the next batch.
   std::int64_t length() const {
     const auto longest = static_cast<std::int64_t>(ids[order[first]].size());
-    return std::min((longest + kLengthStep - 1) / kLengthStep * kLengthStep, model->encoder.positions);
+    const std::int64_t step = model->device.is_gpu() ? kLengthStep : kLengthStepOnCpu;
+    return std::min((longest + step - 1) / step * step, model->encoder.positions);
   }
   std::int64_t batch() const { return std::min(model->batch_limit(length(), most), count() - first); }
 
