@@ -177,9 +177,8 @@ EMSCRIPTEN_KEEPALIVE void weft_seed(double seed) {
 
 // The results of an operation.
 EMSCRIPTEN_KEEPALIVE const char* weft_call(const char* op, const char* operands, const char* attributes) {
-  return guarded([&] {
-    return returned(given_away(called(op, operands_of(operands), json::parse(attributes))).dump());
-  });
+  return guarded(
+      [&] { return returned(given_away(called(op, operands_of(operands), json::parse(attributes))).dump()); });
 }
 
 // Of each operation its name, operands and attributes, and how many results it has (0: a list):
@@ -189,10 +188,8 @@ EMSCRIPTEN_KEEPALIVE const char* weft_ops() {
     constexpr std::string_view kArity[] = {"one", "optional", "repeated"};
     json all = json::array();
     for (const Function& f : named_functions()) {
-      all.push_back({{"name", f.name},
-                     {"inputs", f.inputs()},
-                     {"outputs", f.several ? 0 : 1},
-                     {"attributes", f.attributes()}});
+      all.push_back(
+          {{"name", f.name}, {"inputs", f.inputs()}, {"outputs", f.several ? 0 : 1}, {"attributes", f.attributes()}});
     }
     // What only graphs have, or functions of C++ make.
     constexpr std::string_view kNotCalled[] = {"input", "constant",   "number",    "data",    "custom", "map",

@@ -666,9 +666,8 @@ WGPUFuture wgpuDeviceCreateComputePipelineAsync(WGPUDevice device, const WGPUCom
 
 // Made at once, that is, before it is compiled: errors come to the scope, later.
 WGPUComputePipeline wgpuDeviceCreateComputePipeline(WGPUDevice device, const WGPUComputePipelineDescriptor* d) {
-  return new WGPUComputePipelineImpl{
-      {gpu_create_compute_pipeline_now(device->id, d->layout->id, d->compute.module->id,
-                                       WEFT_TEXT(d->compute.entryPoint), WEFT_TEXT(d->label))}};
+  return new WGPUComputePipelineImpl{{gpu_create_compute_pipeline_now(
+      device->id, d->layout->id, d->compute.module->id, WEFT_TEXT(d->compute.entryPoint), WEFT_TEXT(d->label))}};
 }
 
 WGPUQuerySet wgpuDeviceCreateQuerySet(WGPUDevice device, const WGPUQuerySetDescriptor* d) {

@@ -61,7 +61,8 @@ Future<Device> Device::opening(std::string_view asked_for) {
   if (name.empty() && asked == "gpu") name = asked;
   const bool any = (name.empty() || name == "gpu") && (asked.empty() || asked == "gpu" || asked == "cpu") &&
                    flag_text(Flag::backend).empty();
-  if (!any) return gpu::Device::open_async({.adapter = name}).map([](gpu::Device gpu) { return Device(std::move(gpu)); });
+  if (!any)
+    return gpu::Device::open_async({.adapter = name}).map([](gpu::Device gpu) { return Device(std::move(gpu)); });
   const gpu::FoundAdapter* hardware = gpu::best_hardware();
   if (!hardware) {
     if (name == "gpu") {
@@ -69,7 +70,8 @@ Future<Device> Device::opening(std::string_view asked_for) {
     }
     std::string reason = "cpu: no hardware GPU";
     if (const auto& found = gpu::found_adapters(); !found.empty()) {
-      reason += std::format("; the software adapter {} is slower and only taken when asked for", found.front().info.name);
+      reason +=
+          std::format("; the software adapter {} is slower and only taken when asked for", found.front().info.name);
     }
     return on_cpu(std::move(reason));
   }

@@ -94,7 +94,8 @@ class Context : public std::enable_shared_from_this<Context> {
 
   // Of callbacks that come whenever the device is driven; a caller's device is driven by the caller's instance.
   wgpu::CallbackMode callbacks() const {
-    return owned || callbacks_come_alone() ? wgpu::CallbackMode::AllowSpontaneous : wgpu::CallbackMode::AllowProcessEvents;
+    return owned || callbacks_come_alone() ? wgpu::CallbackMode::AllowSpontaneous
+                                           : wgpu::CallbackMode::AllowProcessEvents;
   }
 
   // ---- gpu/wait.cc, which has all code that blocks

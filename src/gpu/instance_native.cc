@@ -119,12 +119,13 @@ Future<wgpu::Adapter> FoundAdapter::request(bool at_compatibility_level) const {
   const bool low = core < 0 || (at_compatibility_level && compatibility >= 0);
   const auto found = enumerate(low ? wgpu::FeatureLevel::Compatibility : wgpu::FeatureLevel::Core, backend);
   const auto position = static_cast<std::size_t>(low ? compatibility : core);
-  return Future<wgpu::Adapter>({}, [adapter = position < found.size() ? wgpu::Adapter(found[position].Get()) : nullptr] {
-    return adapter;
-  });
+  return Future<wgpu::Adapter>(
+      {}, [adapter = position < found.size() ? wgpu::Adapter(found[position].Get()) : nullptr] { return adapter; });
 }
 
-Future<void> look_for_adapters() { return Future<void>({}, [] {}); }
+Future<void> look_for_adapters() {
+  return Future<void>({}, [] {});
+}
 
 const std::vector<FoundAdapter>& found_adapters() {
   static const auto& found = *new std::vector<FoundAdapter>(look_quietly(kBackends));

@@ -163,8 +163,8 @@ bool square_roots_right(Numbers x, Results y) {
   for (std::size_t i = 0; i < y.size(); ++i) {
     const float a = x[2 * i], got = std::bit_cast<float>(y[i]);
     const double want = std::sqrt(double{a});
-    const bool right = std::isnan(want) ? std::isnan(got)
-                                        : std::abs(got - want) <= 4 * std::ldexp(1.0, std::ilogb(want) - 23);
+    const bool right =
+        std::isnan(want) ? std::isnan(got) : std::abs(got - want) <= 4 * std::ldexp(1.0, std::ilogb(want) - 23);
     if (!right) return false;
   }
   return true;

@@ -123,9 +123,9 @@ TEST_P(ArrayTest, EveryOperationOfANumber) {
       for (std::size_t k = 0; k < got.size(); ++k) {
         ASSERT_EQ(got[k].size(), expected[k].size()) << schema.name;
         for (std::size_t i = 0; i < got[k].size(); ++i) {
-          const bool same = std::isnan(expected[k][i]) ? std::isnan(got[k][i])
-                                                       : got[k][i] == expected[k][i] ||
-                                                             std::abs(got[k][i] - expected[k][i]) <= 1e-5;
+          const bool same = std::isnan(expected[k][i])
+                                ? std::isnan(got[k][i])
+                                : got[k][i] == expected[k][i] || std::abs(got[k][i] - expected[k][i]) <= 1e-5;
           EXPECT_TRUE(same) << schema.name << " rank " << rank << " element " << i << ": " << got[k][i] << ", expected "
                             << expected[k][i];
         }

@@ -280,8 +280,9 @@ const Row kRows[] = {
     row<kFloat, 1>(ScalarOp::cosh, WEFT_WIDE(cosh, [](double x) { return std::cosh(x); })),
     row<kFloat, 1>(ScalarOp::asinh, WEFT_WIDE(asinh, [](double x) { return std::asinh(x); })),
     // (musl's acosh, which WebAssembly has, gives numbers below -2.)
-    row<kFloat, 1>(ScalarOp::acosh,
-                   WEFT_WIDE(acosh, [](double x) { return x < 1 ? std::numeric_limits<double>::quiet_NaN() : std::acosh(x); })),
+    row<kFloat, 1>(
+        ScalarOp::acosh,
+        WEFT_WIDE(acosh, [](double x) { return x < 1 ? std::numeric_limits<double>::quiet_NaN() : std::acosh(x); })),
     row<kFloat, 1>(ScalarOp::atanh, WEFT_WIDE(atanh, [](double x) { return std::atanh(x); })),
     row<kFloat, 1>(ScalarOp::tanh, WEFT_WIDE(tanh, [](double x) { return std::tanh(x); })),
     row<kFloat, 1>(ScalarOp::erf, WEFT_WIDE(erf, [](double x) { return std::erf(x); })),
