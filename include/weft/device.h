@@ -54,7 +54,6 @@ class Device {
 
  private:
   static Future<Device> opening(std::string_view name);
-  static Device opened(std::string_view name);
 
   std::optional<gpu::Device> gpu_;
   std::string reason_ = "cpu";

@@ -28,7 +28,7 @@ void check_range(const Buffer& buffer, std::uint64_t offset, std::uint64_t bytes
 }  // namespace
 
 Device Device::open(std::string_view asked_for) {
-  Device device = opened(asked_for);
+  Device device = opening(asked_for).get();
   profile::write_at_exit(device);
   return device;
 }
@@ -44,8 +44,6 @@ Future<Device> Device::open_async(std::string_view asked_for) {
         return device;
       });
 }
-
-Device Device::opened(std::string_view asked_for) { return opening(asked_for).get(); }
 
 Future<Device> Device::opening(std::string_view asked_for) {
   check_flags();

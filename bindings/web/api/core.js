@@ -41,6 +41,9 @@ export class WeftError extends Error {
   }
 }
 const error = (name, message) => new WeftError(name, message);
+export const fail = (message, name = 'InvalidArgument') => {
+  throw error(name, message);
+};
 
 export const text = (address) => wasm.UTF8ToString(address);
 
@@ -83,10 +86,15 @@ let last = 0;
 export function callLater(name, ...given) {
   return new Promise((resolve, reject) => {
     const id = ++last;
-    // What the cpu computes is there at once. A loop that awaits it must let the page work now and then.
-    waiting.set(id, {resolve: (value) => resolve(yielding() ? letPageWork().then(() => value) : value), reject});
+    // What the cpu computes is there before the call returns. A loop that awaits it must let the page work now and then.
+    let atOnce = true;
+    waiting.set(id, {
+      resolve: (value) => resolve(atOnce && yielding() ? letPageWork().then(() => value) : value),
+      reject,
+    });
     try {
       call(name, ...given, id);
+      atOnce = false;
     } catch (e) {
       waiting.delete(id);
       reject(e);

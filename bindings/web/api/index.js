@@ -8,7 +8,7 @@
 // Operations describe; what is read is computed, and nothing waits: what comes later is a promise. Tensors that a
 // program forgets are released by the browser's garbage collector, which knows nothing of the GPU's memory: loops
 // dispose() of what they no longer need, or declare it with `using`, or work in tidy().
-import {Handle, WeftError, adopt, call, callJson, callLater, ready, wasm} from './core.js';
+import {Handle, adopt, call, callJson, callLater, fail, ready, wasm} from './core.js';
 
 export {WeftError} from './core.js';
 export * as models from './models.js';
@@ -17,10 +17,6 @@ const ARRAYS = {
   f32: Float32Array, f64: Float64Array, i8: Int8Array, i16: Int16Array, i32: Int32Array, u8: Uint8Array,
   u16: Uint16Array, u32: Uint32Array, i64: BigInt64Array, u64: BigUint64Array, bool: Uint8Array,
   f16: globalThis.Float16Array ?? Uint16Array, bf16: Uint16Array, c64: Float32Array,
-};
-
-const fail = (message, name = 'InvalidArgument') => {
-  throw new WeftError(name, message);
 };
 
 // ---- Devices
@@ -332,9 +328,8 @@ export function operation(name, operands, attributes = {}, more = []) {
     const value = plain(o);
     return {number: value?.number ?? value};
   });
-  const given = {};
+  const given = {}, known = table.get(name)?.attributes;
   for (const [key, value] of Object.entries(attributes)) {
-    const known = table.get(name)?.attributes;
     if (known && !known.includes(snake(key))) {
       fail(`${camel(name)}: it has no attribute '${key}'; it takes ${known.map(camel).join(', ') || 'none'}`);
     }

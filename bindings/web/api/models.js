@@ -5,7 +5,7 @@
 //   console.log(await weft.models.similarity(vectors, vectors).toArray());
 //
 // Weights go to the device as they come: those of a GPU are never in the module's memory as a whole.
-import {Handle, WeftError, call, callJson, callLater, text} from './core.js';
+import {Handle, WeftError, call, callJson, callLater, fail, text} from './core.js';
 import {Tensor, tidy} from './index.js';
 
 // The name of the cache that keeps files: caches.delete(weft.models.CACHE) forgets them.
@@ -16,9 +16,6 @@ const WEIGHTS = 'model.safetensors';
 const PIECE = 1 << 20;
 const UNDER_WAY = 32 << 20;
 
-const fail = (name, message) => {
-  throw new WeftError(name, message);
-};
 const reason = (error) => error.cause?.message || error.message;
 
 // ---- Where files are
@@ -37,7 +34,7 @@ class Site {
     try {
       this.#url = new URL(url, globalThis.document?.baseURI ?? globalThis.location?.href);
     } catch {
-      fail('InvalidArgument', `models.load: ${url} is no URL`);
+      fail(`models.load: ${url} is no URL`);
     }
     if (!this.#url.pathname.endsWith('/')) this.#url.pathname += '/';
     this.folder = this.#url.origin + this.#url.pathname;
@@ -67,7 +64,7 @@ class Site {
       this.#absent.add(address);
       return undefined;
     }
-    if (!response.ok) fail('IoError', `${address}: ${response.status} ${response.statusText}`.trim());
+    if (!response.ok) fail(`${address}: ${response.status} ${response.statusText}`.trim(), 'IoError');
     return response;
   }
 
@@ -122,7 +119,7 @@ class Site {
       return await answer;
     } catch (error) {
       if (this.#signal?.aborted) throw error;
-      return fail('IoError', `${address}: ${reason(error)}`);
+      return fail(`${address}: ${reason(error)}`, 'IoError');
     }
   }
 }
@@ -194,9 +191,9 @@ async function loadFrom(place, {progress, prompt, device, signal}) {
   const response = await place.get(folder + WEIGHTS);
   if (!response) {
     if (await place.get(`${folder}${WEIGHTS}.index.json`)) {
-      fail('Unsupported', `${place.address(folder)}: the weights are in several files; models.load takes them in one`);
+      fail(`${place.address(folder)}: the weights are in several files; models.load takes them in one`, 'Unsupported');
     }
-    fail('IoError', `${place.address(folder + WEIGHTS)}: no such file`);
+    fail(`${place.address(folder + WEIGHTS)}: no such file`, 'IoError');
   }
   let loader;
   try {
@@ -263,7 +260,7 @@ async function readSettings(place, read) {
     ...after.map((module) => module.folder + 'config.json'),
     ...after.filter(({type}) => type.endsWith('.Dense')).map((module) => module.folder + WEIGHTS),
   ]);
-  if (!contents.has(folder + 'config.json')) fail('IoError', `${place.address(folder)}config.json: no such file`);
+  if (!contents.has(folder + 'config.json')) fail(`${place.address(folder)}config.json: no such file`, 'IoError');
 
   const others = [];
   if (!contents.has(folder + 'tokenizer.json')) others.push('vocab.txt');
@@ -291,7 +288,7 @@ class Embedding extends Handle {
 
 const wellFormed = (given, where) => {
   const strange = given.find((t) => typeof t !== 'string');
-  if (strange !== undefined) fail('TypeError', `${where}: ${String(strange)} is a ${typeof strange} among texts`);
+  if (strange !== undefined) fail(`${where}: ${String(strange)} is a ${typeof strange} among texts`, 'TypeError');
   return JSON.stringify(given.map((t) => t.toWellFormed?.() ?? new TextDecoder().decode(new TextEncoder().encode(t))));
 };
 const list = (texts) => (typeof texts === 'string' ? [texts] : Array.from(texts));
@@ -311,7 +308,7 @@ export class SentenceEncoder extends Handle {
   // `progress({done, total})` is called behind each. `signal` aborts between them. A half of a surrogate pair in a text
   // counts as U+FFFD.
   async embed(texts, {batch = this.gpu ? 32 : 8, progress, signal} = {}) {
-    if (!(Number.isInteger(batch) && batch > 0)) fail('InvalidArgument', `embed: a batch of ${batch}; expected at least 1`);
+    if (!(Number.isInteger(batch) && batch > 0)) fail(`embed: a batch of ${batch}; expected at least 1`);
     const given = list(texts);
     const work = new Embedding(call('embed', this.address, wellFormed(given, 'embed'), batch));
     try {
@@ -349,7 +346,7 @@ export function similarity(a, b) {
     const unit = (x) => x.div(x.reduceL2({axes: [-1], keepDims: true}).maximum(1e-12));
     return tidy(() => unit(a).matmul(unit(b).T()));
   }
-  if (a.length !== b.length) fail('ShapeError', `similarity: vectors of ${a.length} and of ${b.length} numbers`);
+  if (a.length !== b.length) fail(`similarity: vectors of ${a.length} and of ${b.length} numbers`, 'ShapeError');
   let dot = 0, aa = 0, bb = 0;
   for (let i = 0; i < a.length; ++i) {
     dot += a[i] * b[i];
