@@ -7,7 +7,8 @@
   portability_test.py SOURCE_DIR --headers BUILD_DIR    compiles each public header alone and all together by g++-12, or
         where there is none by c++ without the headers that GCC 12's library lacks
 
-POSIX may be used in src/core/system_posix.cc only, extensions of compilers in the files of EXTENSIONS only.
+POSIX may be used in src/core/system_posix.cc only, extensions of compilers in the files of EXTENSIONS only, JavaScript in
+those of EMSCRIPTEN only (they are not compiled here: no other compiler has its headers; the web build compiles them).
 """
 import argparse
 import concurrent.futures
@@ -36,6 +37,9 @@ EXTENSIONS = {
     "src/kernels/quantized/weight_dots_block.h",
     "src/kernels/quantized/weight_dots_cpu.cc",
 }
+# Functions whose bodies are JavaScript.
+EMSCRIPTEN = {"src/text/unicode_web.cc"}
+EMSCRIPTEN_NAMES = re.compile(r"#\s*include\s*<emscripten[^>]*>|\bEM_(ASYNC_)?(JS|ASM)\w*\b")
 POSIX_HEADERS = re.compile(
     r"#\s*include\s*<(unistd\.h|fcntl\.h|sys/[^>]*|dlfcn\.h|pthread\.h|poll\.h|spawn\.h|dirent\.h|sched\.h|signal\.h|"
     r"termios\.h|glob\.h|pwd\.h|strings\.h|libgen\.h|arpa/[^>]*|netinet/[^>]*|execinfo\.h|link\.h)>")
@@ -69,6 +73,8 @@ def findings(name, text):
             found.append(f"{name}:{number}: POSIX outside {POSIX_FILE}: {m.group().strip()}")
         if name not in EXTENSIONS and (m := EXTENSION_NAMES.search(line)):
             found.append(f"{name}:{number}: an extension of compilers; core/compiler.h has names for them: {m.group()}")
+        if name not in EMSCRIPTEN and (m := EMSCRIPTEN_NAMES.search(line)):
+            found.append(f"{name}:{number}: only the web build has it; bindings/web is the place for JavaScript: {m.group()}")
         if name.startswith("include/") and (m := NEWER_LIBRARY.search(line)):
             found.append(f"{name}:{number}: GCC 12's library lacks it, and a user's program may be built by that: {m.group()}")
     return found
@@ -77,7 +83,8 @@ def findings(name, text):
 def check_itself():
     """The rules find what they must, and nothing else."""
     bad = ["#include <unistd.h>", "#include <sys/stat.h>", "x = fork();", "int p = ::getpid();", "ssize_t n;",
-           "typedef float V __attribute__((vector_size(16)));", "__builtin_add_overflow(a, b, &c)", "#pragma GCC ivdep"]
+           "typedef float V __attribute__((vector_size(16)));", "__builtin_add_overflow(a, b, &c)", "#pragma GCC ivdep",
+           "#include <emscripten/em_js.h>", "EM_JS(int, f, (), { return 1; });"]
     good = ["#include <vector>", "#pragma once", "// fork() is not called", 'log("getpid()");', "device.fork();",
             "Queue::dup(x)", 'R"WGSL(\n#pragma x\n)WGSL";']
     newer = ["#include <format>", "# include <print>", "std::format_string<Args...> format", "std::expected<int, E> f();",
@@ -177,10 +184,11 @@ def main():
     files = sorted(p for folder in ("src", "include") for p in (source / folder).rglob("*") if p.suffix in (".h", ".cc"))
     for path in files:
         failures += findings(str(path.relative_to(source)), path.read_text())
-    for name in sorted(EXTENSIONS | {POSIX_FILE}):
+    for name in sorted(EXTENSIONS | EMSCRIPTEN | {POSIX_FILE}):
         if not (source / name).exists():
             failures.append(f"{name} is named by portability_test.py, but is not there")
-    units = [p for p in files if p.suffix == ".cc" and re.search(arguments.only, str(p.relative_to(source)))]
+    units = [p for p in files if p.suffix == ".cc" and str(p.relative_to(source)) not in EMSCRIPTEN
+             and re.search(arguments.only, str(p.relative_to(source)))]
     if arguments.compile:
         failures += compile_all(source, arguments.compile.resolve(), units)
     if arguments.headers:
