@@ -237,7 +237,10 @@ std::string Call::wgsl() const {
     result += expression_wgsl(*expression_, expression_width_, reassociates_fp, "expression", role_);
   const DeviceForms forms = device_forms(commands_.device());
   if (expression_ && fast_path_) result += expression_fast_wgsl(*expression_, forms, reassociates_fp);
-  result += render_template(text, context);
+  const std::string rendered = render_template(text, context);
+  // Tested only where it matters: most kernels have no such call.
+  const std::string kept = with_nan_kept(rendered);
+  result += kept != rendered && !keeps_nan(commands_.device()) ? kept : rendered;
   // A function that the text declares is not taken from the library.
   if (result.find("narrow_f16") != std::string::npos) result += f16_packing(commands_.device());
   return result + library_for(result, forms);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cctype>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "core/format.h"
+#include "core/str_cat.h"
 #include "gpu/self_test.h"
 #include "weft/log.h"
 #include "weft/small_float.h"
@@ -278,6 +280,17 @@ Future<bool> ends_right(const gpu::Device& device) {
   });
 }
 
+Future<bool> nan_is_kept(const gpu::Device& device) {
+  std::vector<float> x;
+  for (const float function : {0.0f, 1.0f, 2.0f, 3.0f}) x.insert(x.end(), {NAN, function, -NAN, function});
+  Trial trial =
+      start(device,
+            "bitcast<u32>(select(select(exp(a), exp2(a), b == 1.0), select(log(a), log2(a), b == 3.0), b >= 2.0))", x);
+  return checked(device, trial, [](Numbers, Results y) {
+    return std::ranges::all_of(y, [](std::uint32_t bits) { return std::isnan(std::bit_cast<float>(bits)); });
+  });
+}
+
 // Minima and maxima of pairs, also of denormals and with -0 below 0; and comparisons with NaN.
 Future<bool> orders_right(const gpu::Device& device) {
   static constexpr float kOrdered[] = {-INFINITY, -3e38f, -1.0f, -1e-40f, -0.0f, 0.0f, 1e-40f, 1e-37f, 1.0f, INFINITY};
@@ -323,6 +336,36 @@ bool device_exp2(const gpu::Device& device) {
       "exp2, log2 up to 4, fma, reciprocal, roots, rounding by sums, and comparisons, also denied ones and of "
       "magnitudes";
   return !can.minimum && !can.software && gpu::passes_self_test(device, kWhat, [&] { return exp2_is_right(device); });
+}
+
+bool keeps_nan(const gpu::Device& device) {
+  return gpu::passes_self_test(device, "exponentials and logarithms of NaN", [&] { return nan_is_kept(device); });
+}
+
+std::string with_nan_kept(std::string_view wgsl) {
+  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  std::string result;
+  const auto take = [&](std::size_t size) {
+    result += wgsl.substr(0, size);
+    wgsl.remove_prefix(size);
+  };
+  while (!wgsl.empty()) {
+    std::size_t size = 0;
+    while (size < wgsl.size() && is_word(wgsl[size])) ++size;
+    const std::string_view word = wgsl.substr(0, size);
+    const bool losing = word == "exp" || word == "exp2" || word == "log" || word == "log2";
+    if (!losing || !wgsl.substr(size).starts_with('(')) {
+      take(std::max<std::size_t>(size, 1));
+      continue;
+    }
+    std::size_t end = size + 1;
+    for (int depth = 1; end < wgsl.size() && depth; ++end) depth += (wgsl[end] == '(') - (wgsl[end] == ')');
+    const std::string x = with_nan_kept(wgsl.substr(size + 1, end - size - 2));
+    // x = x where it is not NaN, of each element if x is a vector. (x != x would not do: SwiftShader says no for NaN.)
+    result += str_cat("select(", x, ", ", word, '(', x, "), (", x, ") == (", x, "))");
+    wgsl.remove_prefix(end);
+  }
+  return result;
 }
 
 DeviceForms device_forms(const gpu::Device& device) {

@@ -1,6 +1,7 @@
 // Which of a device's own arithmetic functions Weft's functions use: only those that passed a test on the device.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "kernels/library.h"
@@ -19,6 +20,12 @@ std::string_view f16_packing(const gpu::Device& device);
 // and NaN, and sums with large numbers round to integers. Then the functions of common/device_math.wgsl and
 // common/device_narrow_math.wgsl replace those of the same names in other files.
 bool device_exp2(const gpu::Device& device);
+
+// True if the device's exp, exp2, log and log2 give NaN for NaN, which WGSL leaves open: SwiftShader's do not.
+bool keeps_nan(const gpu::Device& device);
+
+// The text with each call of these functions replaced by one that gives NaN for NaN on any device.
+std::string with_nan_kept(std::string_view wgsl);
 
 // Says which of those functions may be used on the device: none unless device_exp2(). Besides, min, max and clamp
 // need that the device's own order -0 before 0 and keep denormals; forms for narrow floats, and lgamma, if exp2, log2,

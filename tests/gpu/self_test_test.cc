@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <cmath>
+#include <cstring>
+#include <span>
+#include <vector>
 
 #include "gpu/device_impl.h"
 #include "gpu/wait.h"
@@ -272,6 +276,52 @@ TEST_F(SelfTestTest, TheDevicesOwnFunctions) {
   EXPECT_EQ(ask(asks_again), verdicts);
   EXPECT_EQ(asks_again.impl().verdicts, waits.impl().verdicts);
   EXPECT_TRUE(guard.places().empty());
+}
+
+TEST(NanIsKept, ByTheText) {
+  EXPECT_EQ(kernels::with_nan_kept("let a = exp(x);"), "let a = select(x, exp(x), (x) == (x));");
+  EXPECT_EQ(kernels::with_nan_kept("exp2(a - b) + exp_f32(c) * my_exp(d) + expo(e) + exp; log2(f)"),
+            "select(a - b, exp2(a - b), (a - b) == (a - b)) + exp_f32(c) * my_exp(d) + expo(e) + exp; select(f, "
+            "log2(f), (f) == (f))");
+  EXPECT_EQ(kernels::with_nan_kept("exp(exp2(x))"),
+            "select(select(x, exp2(x), (x) == (x)), exp(select(x, exp2(x), (x) == (x))), "
+            "(select(x, exp2(x), (x) == (x))) == (select(x, exp2(x), (x) == (x))))");
+  EXPECT_EQ(kernels::with_nan_kept(""), "");
+}
+
+// What is computed on a device that is said to lose NaN in exponentials: the same, numbers of two elements and of four.
+TEST_F(SelfTestTest, ExponentialsLoseNan) {
+  gpu::DeviceOptions options;
+  options.adapter = std::to_string(devices().front().device.adapter().index);
+  options.cache_dir = "off";
+  const gpu::Device device = gpu::Device::open(options);
+  device.impl().verdicts["exponentials and logarithms of NaN"] = false;
+  ASSERT_FALSE(kernels::keeps_nan(device));
+  for (const std::int64_t n : {6, 5000, 70001}) {
+    std::vector<float> x(static_cast<std::size_t>(3 * n));
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7) / 3;
+    x[1] = NAN;
+    x[static_cast<std::size_t>(n)] = INFINITY;
+    gpu::Encoder encoder(device);
+    const View in(device.allocate(x.size() * 4), 0, DType::f32, {3, n}),
+        out(device.allocate(x.size() * 4), 0, DType::f32, {3, n});
+    device.upload(in.buffer, 0, std::as_bytes(std::span(x)));
+    kernels::softmax(encoder, in, out, 1);
+    gpu::Readback read = encoder.read(out.buffer, 0, x.size() * 4);
+    encoder.submit();
+    const gpu::ReadBytes bytes = read.get();
+    std::vector<float> y(x.size());
+    std::memcpy(y.data(), bytes.span().data(), bytes.size());
+    double sum = 0;
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      if (i < static_cast<std::size_t>(2 * n)) {
+        ASSERT_TRUE(std::isnan(y[i])) << n << ": " << i;
+      } else {
+        sum += y[i];
+      }
+    }
+    EXPECT_NEAR(sum, 1, 1e-5) << n;
+  }
 }
 
 }  // namespace

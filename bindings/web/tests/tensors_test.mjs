@@ -65,6 +65,21 @@ onEach('arithmetic, broadcasting and types', async () => {
   equal(await x.pow(Infinity).toArray(), [[1, Infinity], [Infinity, Infinity]]);
 });
 
+onEach('softmax of NaN and of infinity is NaN along the whole row', async () => {
+  for (const n of [5, 300, 5000, 70001]) {
+    for (const dtype of ['f32', 'bf16']) {
+      for (const special of [NaN, Infinity]) {
+        const values = new Float32Array(2 * n).map((_, i) => (i % 7) / 3);
+        values[1] = special;
+        const y = weft.tensor(values, {shape: [2, n]}).softmax(-1).cast(dtype).cast('f32');
+        const data = await y.data();
+        check(data.subarray(0, n).every(Number.isNaN), `${n} ${special}: ${data.slice(0, 4)}`);
+        close([data.subarray(n).reduce((sum, v) => sum + v, 0)], [1], dtype === 'f32' ? 1e-5 : 1e-2);
+      }
+    }
+  }
+});
+
 onEach('indices', async () => {
   const x = weft.arange(24).cast('f32').reshape([2, 3, 4]);
   equal(await x.at(1, 2).toArray(), [20, 21, 22, 23]);

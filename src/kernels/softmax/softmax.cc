@@ -45,6 +45,8 @@ Call start(Stream& stream, const char* kernel, const RowViews& views, const Rows
   const bool narrow = bits(views.result_type()) <= 16;
   call.include("float_rows").include("exp_below").set("logarithm", log).set("ties", false);
   call.set("narrow_y", narrow).set("compensated", !log && !narrow);
+  // Compilers take x · (1 / x) for 1, which it is not for the NaN of a row of one element.
+  call.set("one_step", plan.steps == 1);
   return call;
 }
 

@@ -55,7 +55,7 @@ fn main({{ thread_arguments() }}) {
 {% if logarithm %}
   let less = {{ log_of("row_total") }};
 {% else %}
-  let scale = 1 / row_total;
+  let scale = {{ "select(row_total, 1 / row_total, row_total == row_total)" if one_step else "1 / row_total" }};
 {% endif %}
   if (!live) { return; }
 {% for i in range(register_steps) %}

@@ -98,7 +98,7 @@ fn sum_below(word: u32, top: f32) -> f32 {
 {% endfor %}
 {% endif %}
     row_tops[tid] = top;
-    row_less[tid] = {{ "log_f32(sum)" if logarithm else "log2(sum)" }};
+    row_less[tid] = {{ "log_f32(sum)" if logarithm else "select(nan_f32(), log2(sum), is_positive_f32(sum))" }};
 {% if rounds %}
     if (!is_positive_f32(sum)) { atomicMax(&fallback_reason, 1u); }   // the fast store requires that no value is NaN
 {% endif %}
