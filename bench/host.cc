@@ -70,12 +70,12 @@ class BareDispatches {
     if (plan_->scratch > 0) scratch_ = device.allocate(plan_->scratch);
     gpu::Device::Impl& impl = device.impl();
     for (const auto& planned : plan_->dispatches) {
-      const std::vector<std::byte>& params = planned.prepared.params;
-      impl.pipelines.finish(*planned.prepared.pipeline);
-      Dispatch d{.pipeline = planned.prepared.pipeline->pipeline,
-                 .layout = planned.prepared.pipeline->layout->group,
+      const std::vector<std::byte>& params = planned.prepared->params;
+      impl.pipelines.finish(*planned.prepared->pipeline);
+      Dispatch d{.pipeline = planned.prepared->pipeline->pipeline,
+                 .layout = planned.prepared->pipeline->layout->group,
                  .bindings = planned.bindings,
-                 .workgroups = planned.prepared.run.workgroups};
+                 .workgroups = planned.prepared->run.workgroups};
       if (!params.empty()) {
         d.window = gpu::param_range(*impl.context, params.size());
         d.params = gpu::make_uniform_buffer(*impl.context, std::uint64_t{d.window} * kParamSlots, "weft_bench");

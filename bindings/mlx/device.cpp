@@ -16,6 +16,7 @@ namespace webgpu {
 namespace {
 
 constexpr std::size_t kBatchesInFlight = 16;
+constexpr int kUnusedReads = 32;
 constexpr std::chrono::microseconds kInterval(100);  // between submissions that nobody waits for
 
 }  // namespace
@@ -39,11 +40,12 @@ bool available() {
 }
 
 void Marker::wait() {
-  if (!submitted_) recorder().submit();
-  if (future_) future_->wait();
+  if (!ended_) recorder().submit();
+  if (!batch_->submitted) recorder().encoder().finish();
+  if (batch_->done) batch_->done->wait();
 }
 
-bool Marker::ready() { return submitted_ && (!future_ || future_->ready()); }
+bool Marker::ready() { return batch_->submitted && (!batch_->done || batch_->done->ready()); }
 
 Recorder::Recorder() : encoder_(device()), thread_([this] { submit_what_is_left(); }) {}
 
@@ -54,29 +56,37 @@ void Recorder::exit() {
     wake_.notify_one();
   }
   thread_.join();
+  encoder_.exit();
 }
 
 std::shared_ptr<Marker> Recorder::marker() {
   if (!last_) {
     last_ = std::make_shared<Marker>();
-    last_->submitted_ = empty_;
+    if (empty_) last_->ended_ = last_->batch_->submitted = true;
   }
   return last_;
+}
+
+std::shared_ptr<EarlyRead> Recorder::read_early(const weft::Buffer& buffer, std::size_t size) {
+  if (unused_reads_left_ <= 0) return nullptr;
+  return early_reads_.emplace_back(std::make_shared<EarlyRead>(buffer, size, nullptr));
+}
+
+void Recorder::asked_for(std::uint64_t batch, bool early) {
+  if (early || batch + 1 < batch_) unused_reads_left_ = kUnusedReads;
 }
 
 std::shared_ptr<Marker> Recorder::submit() {
   const auto held = lock();
   std::shared_ptr<Marker> end = marker();
   if (!empty_) {
-    // Whoever waits for this work is told what failed, not only who submits it, which may be a thread of nobody's.
-    weft::Future<void> done;
-    try {
-      done = encoder_.submit();
-    } catch (...) {
-      done = weft::Future<void>(nullptr, [error = std::current_exception()] { std::rethrow_exception(error); });
+    for (std::shared_ptr<EarlyRead>& early : std::exchange(early_reads_, {})) {
+      if (early.use_count() == 1) continue;  // written over, or freed
+      end->batch_->reads.push_back(std::move(early));
+      --unused_reads_left_;
     }
-    end->future_ = std::make_unique<SharedFuture<void>>(std::move(done));
-    end->submitted_ = true;
+    encoder_.submit(end->batch_);
+    end->ended_ = true;
     pending_.push_back(end);
     empty_ = true;
     ++batch_;

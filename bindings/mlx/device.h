@@ -6,16 +6,16 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <exception>
 #include <memory>
 #include <mutex>
 #include <thread>
-#include <type_traits>
 #include <utility>
-#include <variant>
+#include <vector>
 
+#include "deferred_encoder.h"
 #include "mlx/api.h"
 
 namespace mlx::core::webgpu {
@@ -25,45 +25,6 @@ MLX_API bool available();
 
 // Opened when it is first asked for. Throws weft::NoDevice.
 MLX_API const weft::gpu::Device& device();
-
-// A future that any number of threads wait for.
-template <class T>
-class SharedFuture {
- public:
-  explicit SharedFuture(weft::Future<T> future) : future_(std::move(future)) {}
-
-  // Waits until the work is done. Throws what the work threw.
-  void wait() {
-    const std::lock_guard lock(mutex_);
-    if (!done_) {
-      try {
-        if constexpr (std::is_void_v<T>) {
-          future_.get();
-        } else {
-          result_ = future_.get();
-        }
-      } catch (...) {
-        error_ = std::current_exception();
-      }
-      done_ = true;
-    }
-    if (error_) std::rethrow_exception(error_);
-  }
-  // Whether wait() would return at once; false also while another thread waits.
-  bool ready() {
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    return lock && (done_ || future_.ready());
-  }
-  // Once wait() has returned.
-  const auto& result() const { return result_; }
-
- private:
-  std::mutex mutex_;
-  weft::Future<T> future_;
-  std::conditional_t<std::is_void_v<T>, std::monostate, T> result_ = {};
-  bool done_ = false;
-  std::exception_ptr error_;
-};
 
 // The end of what was recorded until then, submitted or not yet.
 class Marker {
@@ -75,8 +36,8 @@ class Marker {
 
  private:
   friend class Recorder;
-  std::unique_ptr<SharedFuture<void>> future_;  // written with the recorder's lock held, before submitted_
-  std::atomic<bool> submitted_ = false;
+  const std::shared_ptr<DeferredEncoder::Batch> batch_ = std::make_shared<DeferredEncoder::Batch>();
+  std::atomic<bool> ended_ = false;  // it was given to the encoder
 };
 
 // Records what all streams compute, in the order in which MLX evaluates it: work of one stream that follows work of
@@ -92,13 +53,22 @@ class Recorder {
   void exit();
 
   std::unique_lock<std::recursive_mutex> lock() { return std::unique_lock(mutex_); }
-  // With the lock held; recorded() says that the encoder was given work.
-  weft::gpu::Encoder& encoder() { return encoder_; }
+  // With the lock held to record; recorded() says that the encoder was given work.
+  DeferredEncoder& encoder() { return encoder_; }
   void recorded() {
     if (std::exchange(empty_, false)) last_ = nullptr;
   }
   // Counts submissions: work that was recorded in this batch has not been submitted.
   std::uint64_t batch() const { return batch_; }
+  // Small results that are read after later work was submitted, as tokens are while the next one is computed, are copied
+  // early once one was missed, for as long as they are asked for.
+  //
+  // With the lock held: the copy of a buffer behind what is recorded, which is made if the result still is somewhere
+  // else then; null if such copies are not asked for.
+  std::shared_ptr<EarlyRead> read_early(const weft::Buffer& buffer, std::size_t size);
+  // The host asked for a small result of `batch`, and there was an early copy or none.
+  void asked_for(std::uint64_t batch, bool early);
+
   // Submits what is recorded. The result is ready when that, and all that was submitted before, is done.
   std::shared_ptr<Marker> submit();
   // The same, except that the work is submitted within a tenth of a millisecond or so.
@@ -113,8 +83,10 @@ class Recorder {
   void submit_what_is_left();
 
   std::recursive_mutex mutex_;
-  weft::gpu::Encoder encoder_;
+  DeferredEncoder encoder_;
   std::atomic<std::uint64_t> batch_ = 1;
+  std::vector<std::shared_ptr<EarlyRead>> early_reads_;
+  std::atomic<int> unused_reads_left_ = 0;  // so many early copies that nobody asks for are the last
   bool empty_ = true;
   std::shared_ptr<Marker> last_;  // of all that is recorded; null: nobody has asked for it
   Clock::time_point last_submit_ = {};

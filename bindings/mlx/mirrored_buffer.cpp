@@ -8,6 +8,11 @@
 #include "mlx/memory.h"
 
 namespace mlx::core::webgpu {
+namespace {
+
+constexpr std::size_t kSmall = 256;  // bytes that may be copied early
+
+}  // namespace
 
 void* MirroredBuffer::host() {
   std::unique_lock lock(mutex_);
@@ -37,16 +42,20 @@ void MirroredBuffer::start_readback() {
   while (current_ == kDevice && !readback(lock)) continue;
 }
 
-std::shared_ptr<MirroredBuffer::ReadFuture> MirroredBuffer::readback(std::unique_lock<std::mutex>& lock) {
+std::shared_ptr<ReadFuture> MirroredBuffer::readback(std::unique_lock<std::mutex>& lock) {
   if (!readback_) {
-    if (batch_ == recorder().batch()) {
+    if (written_ == recorder().batch()) {
       // Whoever records locks the recorder before buffers.
       lock.unlock();
       recorder().submit();
       lock.lock();
       return nullptr;
     }
-    readback_ = std::make_shared<ReadFuture>(device().read(device_, 0, size_));
+    recorder().encoder().finish(written_);
+    const bool early = early_ && early_->read;
+    if (size_ <= kSmall) recorder().asked_for(written_, early);
+    readback_ = early ? early_->read : std::make_shared<ReadFuture>(device().read(device_, 0, size_));
+    early_ = nullptr;
   }
   return readback_;
 }
@@ -68,6 +77,7 @@ void MirroredBuffer::upload() {
   if (!device_.holds(0, digest)) {
     // An upload comes before all that is submitted later.
     if (batch_ == recorder().batch()) recorder().submit();
+    recorder().encoder().finish(batch_);
     device().upload(device_, 0, host_bytes());
     device_.holds_now(0, digest);
   }
@@ -85,8 +95,11 @@ weft::Buffer MirroredBuffer::write(bool overwrites) {
   const std::lock_guard lock(mutex_);
   make_device();
   if (current_ == kHost && !overwrites) upload();
+  device_.changed();  // once it is encoded, too
   current_ = kDevice;
   readback_ = nullptr;
+  written_ = recorder().batch();
+  early_ = size_ <= kSmall ? recorder().read_early(device_, size_) : nullptr;
   return device_;
 }
 
@@ -106,6 +119,7 @@ void MirroredBuffer::recycle() {
   const std::lock_guard lock(mutex_);
   current_ = kNothing;
   readback_ = nullptr;
+  early_ = nullptr;
 }
 
 }  // namespace mlx::core::webgpu

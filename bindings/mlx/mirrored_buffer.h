@@ -43,7 +43,6 @@ class MirroredBuffer {
   void recycle();
 
  private:
-  using ReadFuture = SharedFuture<weft::gpu::ReadBytes>;
   enum Current { kNothing, kHost, kDevice, kBoth };
 
   void make_device();
@@ -59,6 +58,8 @@ class MirroredBuffer {
   weft::Buffer device_;
   Current current_ = kNothing;
   std::uint64_t batch_ = 0;  // the last one in which work was recorded that uses the device half
+  std::uint64_t written_ = 0;  // or writes it
+  std::shared_ptr<EarlyRead> early_;
   std::shared_ptr<ReadFuture> readback_;
 };
 

@@ -135,6 +135,26 @@ class AsyncEval(unittest.TestCase):
             self.assertEqual(a[-1].item(), i)
             a = b
 
+    def test_read_while_the_next_is_computed(self):
+        """Small results that are read one step late, in memory that later steps are given to write in."""
+        def work(i: int) -> None:
+            a = mx.array([i, i + 1], mx.int32)
+            before, expected = [], np.array([i, i + 1], np.int32)
+            for step in range(4 * TURNS):
+                a = (a * 3 + step) % 1009
+                hidden = a + 1  # is not read, and its memory is free at once
+                mx.async_eval(a, hidden)
+                before.append(a)
+                while len(before) > 1 + step % 3:
+                    late = before.pop(0)
+                    expected = (expected * 3 + (step - len(before))) % 1009
+                    np.testing.assert_array_equal(np.array(late), expected)
+                if step % 50 == 49:
+                    a = mx.array(np.array(a))  # through the host and back
+
+        work(0)
+        in_threads(work)
+
     def test_devices(self):
         """Work of both devices is started, and read in another order."""
         started = []

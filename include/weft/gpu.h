@@ -142,8 +142,8 @@ class Commands : public Stream {
   // Records a dispatch. A grid with a zero is dropped. Throws InvalidArgument (limits), ValidationError.
   virtual void dispatch(const Dispatch& dispatch) = 0;
   // The same for a prepared dispatch: its pipeline is known and its arguments, all but the buffers, are checked
-  // already.
-  virtual void dispatch(const PreparedDispatch& dispatch, std::span<const Binding> bindings,
+  // already. Whoever records it later keeps it.
+  virtual void dispatch(const std::shared_ptr<const PreparedDispatch>& dispatch, std::span<const Binding> bindings,
                         std::span<const NumberParam> numbers) = 0;
   // Scratch memory for the dispatches recorded from here on until the next call. Dispatches run in order, so all kernel
   // calls share it. Throws OutOfMemory.
@@ -258,7 +258,7 @@ class Recording final : public Commands {
 
   Device& device() override;
   void dispatch(const Dispatch& dispatch) override;
-  void dispatch(const PreparedDispatch& dispatch, std::span<const Binding> bindings,
+  void dispatch(const std::shared_ptr<const PreparedDispatch>& dispatch, std::span<const Binding> bindings,
                 std::span<const NumberParam> numbers) override;
   Buffer scratch(std::uint64_t bytes) override;
   std::size_t size() const;  // dispatches
@@ -290,7 +290,7 @@ class Encoder final : public Commands {
 
   Device& device() override;
   void dispatch(const Dispatch& dispatch) override;
-  void dispatch(const PreparedDispatch& dispatch, std::span<const Binding> bindings,
+  void dispatch(const std::shared_ptr<const PreparedDispatch>& dispatch, std::span<const Binding> bindings,
                 std::span<const NumberParam> numbers) override;
   Buffer scratch(std::uint64_t bytes) override;
   // True if a part of it was submitted already, because there was so much. Dispatches of other threads may come in

@@ -392,10 +392,10 @@ void Encoder::dispatch(const Dispatch& dispatch) {
   const std::lock_guard held(state_->impl->context->lock);
   state_->dispatch(dispatch, step_, live_bytes_);
 }
-void Encoder::dispatch(const PreparedDispatch& dispatch, std::span<const Binding> bindings,
+void Encoder::dispatch(const std::shared_ptr<const PreparedDispatch>& dispatch, std::span<const Binding> bindings,
                        std::span<const NumberParam> numbers) {
   const std::lock_guard held(state_->impl->context->lock);
-  state_->dispatch(dispatch, bindings, numbers, step_, live_bytes_);
+  state_->dispatch(*dispatch, bindings, numbers, step_, live_bytes_);
 }
 
 Buffer Encoder::scratch(std::uint64_t bytes) {

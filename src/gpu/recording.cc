@@ -159,9 +159,9 @@ Recording& Recording::operator=(Recording&& other) noexcept {
 }
 Device& Recording::device() { return state_->device; }
 void Recording::dispatch(const Dispatch& dispatch) { state_->add(dispatch, step_, live_bytes_); }
-void Recording::dispatch(const PreparedDispatch& dispatch, std::span<const Binding> bindings,
+void Recording::dispatch(const std::shared_ptr<const PreparedDispatch>& dispatch, std::span<const Binding> bindings,
                          std::span<const NumberParam> numbers) {
-  state_->add(dispatch.pipeline, dispatch.params, numbers, bindings, run_of(dispatch, step_, live_bytes_));
+  state_->add(dispatch->pipeline, dispatch->params, numbers, bindings, run_of(*dispatch, step_, live_bytes_));
 }
 Buffer Recording::scratch(std::uint64_t bytes) {
   if (!state_->scratch || state_->scratch.size() < bytes) state_->scratch = state_->device.allocate(bytes);

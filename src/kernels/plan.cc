@@ -109,25 +109,26 @@ void Planner::dispatch(const gpu::Dispatch& d) {
   gpu::Device::Impl& impl = device_.impl();
   impl.context->check_known();
   gpu::check_dispatch(*impl.context, d);
-  Plan::State::Dispatch planned;
+  const auto prepared = std::make_shared<gpu::PreparedDispatch>();
   if (purpose_ == PlanFor::recording)
-    planned.prepared.pipeline = impl.pipelines.request(d);
+    prepared->pipeline = impl.pipelines.request(d);
   else if (!impl.pipelines.known(d.key))
     (void)d.make_wgsl();  // reports what the device does not support
-  planned.prepared.params.assign(d.params.begin(), d.params.end());
-  planned.prepared.run = gpu::run_of(d, {}, 0);
+  prepared->params.assign(d.params.begin(), d.params.end());
+  prepared->run = gpu::run_of(d, {}, 0);
+  Plan::State::Dispatch planned{prepared, {}, {}};
   for (const gpu::Binding& b : d.bindings) planned.bindings.push_back(located(b));
   locate(d.numbers, planned);
-  state_->runs.push_back(planned.prepared.run);
+  state_->runs.push_back(prepared->run);
   state_->dispatches.push_back(std::move(planned));
 }
 
-void Planner::dispatch(const gpu::PreparedDispatch& d, std::span<const gpu::Binding> bindings,
+void Planner::dispatch(const std::shared_ptr<const gpu::PreparedDispatch>& d, std::span<const gpu::Binding> bindings,
                        std::span<const gpu::NumberParam> numbers) {
   Plan::State::Dispatch planned{d, {}, {}};
   locate(numbers, planned);
   for (const gpu::Binding& b : bindings) planned.bindings.push_back(located(b));
-  state_->runs.push_back(d.run);
+  state_->runs.push_back(d->run);
   state_->dispatches.push_back(std::move(planned));
 }
 
@@ -257,7 +258,7 @@ void Plan::record(Stream& stream, std::span<const View> operands, const std::opt
                           to_string(*given), given->offset, state_->scratch, kScratchAlignment);
   }
   for (const auto& d : state_->dispatches) {
-    if (!d.prepared.pipeline) throw InvalidArgument("record: the plan was made for inspection");
+    if (!d.prepared->pipeline) throw InvalidArgument("record: the plan was made for inspection");
   }
   state_->record(*stream.gpu(), pointers(operands), given);
 }

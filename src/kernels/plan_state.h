@@ -32,7 +32,7 @@ struct Plan::State {
   static constexpr int kScratch = -1;  // the plan's scratch
   static constexpr int kDevice = -2;   // memory that belongs to the device
   struct Dispatch {
-    gpu::PreparedDispatch prepared;
+    std::shared_ptr<const gpu::PreparedDispatch> prepared;
     std::vector<Binding> bindings;
     std::vector<std::pair<int, gpu::NumberParam>> numbers;  // operands, and where they are in the uniform block
   };
@@ -61,7 +61,7 @@ class Planner final : public gpu::Commands {
   gpu::Device& device() override { return device_; }
   bool planning() const override { return true; }
   void dispatch(const gpu::Dispatch& dispatch) override;
-  void dispatch(const gpu::PreparedDispatch& dispatch, std::span<const gpu::Binding> bindings,
+  void dispatch(const std::shared_ptr<const gpu::PreparedDispatch>& dispatch, std::span<const gpu::Binding> bindings,
                 std::span<const gpu::NumberParam> numbers) override;
   Buffer scratch(std::uint64_t bytes) override;
 

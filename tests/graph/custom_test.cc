@@ -167,7 +167,9 @@ TEST_P(CustomTest, ExtensionsAreEnabledWhereTheyAre) {
   if (i < p.y_count) { store_y(i, first); }
 })";
     k.workgroups = [](auto, auto) { return std::array{1u, 1u, 1u}; };
-    if (can.subgroups) EXPECT_EQ(result(), (std::vector<float>{1, 1, 1, 1, 1, 1}));
+    // SwiftShader's subgroups have four invocations.
+    const float second = can.subgroup_max <= 4 ? 5 : 1;
+    if (can.subgroups) EXPECT_EQ(result(), (std::vector<float>{1, 1, 1, 1, second, second}));
     else EXPECT_THROW(result(), Unsupported);
   }
   k.workgroups = nullptr;
