@@ -7,7 +7,7 @@ namespace {
 
 // So many dispatches are worth waking the thread for. A small evaluation that somebody waits for has fewer, and is
 // encoded sooner by who submits it.
-constexpr std::size_t kWorthWaking = 24;
+constexpr std::size_t kWorthWaking = 8;
 // Whoever is so far ahead encodes, too.
 constexpr std::size_t kMostQueued = 4096;
 
