@@ -31,7 +31,11 @@ def install(library: pathlib.Path) -> None:
 
 def run_file(module: str, omitted: set[str]) -> None:
     """Becomes the tests of a file."""
+    import mlx.core as mx
+
     sys.path.insert(0, ".")
+    # As many files run as there are processors, and by default each keeps four fifths of all memory to use it again.
+    mx.set_cache_limit(1 << 31)
 
     def without(suite: unittest.TestSuite) -> unittest.TestSuite:
         parts = [without(t) if isinstance(t, unittest.TestSuite) else t for t in suite]

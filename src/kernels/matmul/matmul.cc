@@ -168,7 +168,7 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
   call.set("tile_m", v.tile_m).set("tile_n", v.tile_n);
   if (by_words) call.set("packed", !words ? "" : problem.a.dtype == DType::i8 ? "dot4I8Packed" : "dot4U8Packed");
   if (v.kind != MatmulKind::gemv_k) call.set("thread_m", v.thread_m).set("thread_n", v.thread_n);
-  if (runs) call.set("tile_k", v.tile_k);
+  if (runs) call.set("tile_k", v.tile_k).set("slices", v.slices);
 
   std::optional<View> partial = sums;
   if (v.splits > 1) {

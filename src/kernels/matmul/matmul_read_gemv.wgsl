@@ -1,13 +1,13 @@
 {#
   Matrix product for few rows of a with a b whose weights are dequantised as they are read, in runs along k
-  (quantized_runs.wgsl). Thirty-two adjacent threads, a stripe, share four columns: each takes runs of 32 elements of
-  them, and loads the next ones while it multiplies. Elements are multiplied as they are stored, more or less a number;
+  (quantized_runs.wgsl). Adjacent threads, a stripe of 32 times `slices`, share four columns: each takes runs of 32
+  elements of them, and loads the next ones while it multiplies. Elements are multiplied as they are stored, more or less a number;
   a scale and what is added come to the sums of a run, for which the sums of a's elements are needed too. tile_k elements
   of a lie in workgroup memory, where all stripes read them.
 
   run_span: so many adjacent threads share as many runs; each takes a part of every one.
 #}
-{% set lanes = 32 %}
+{% set lanes = 32 * slices %}
 {% set stripes = threads // lanes %}
 {% set steps = tile_k // (lanes * 32) %}
 {# Quad q of all threads lies together; one more than there are threads, so that stores of adjacent quads use all banks. #}
@@ -135,20 +135,27 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
     workgroupBarrier();
   }
 
-  // Each stripe's sums: of four threads, then of the eight fours.
+  // Each stripe's sums: of four threads{{ ', of ' ~ slices ~ ' fours' if slices > 1 }}, then of the eight that are left.
 {% for i in range(tile_m) %}
   tile_a[(stripe * {{ tile_m }}u + {{ i }}u) * {{ pitch }}u + lane] = vec4<f32>(r{{ i }}_0, r{{ i }}_1, r{{ i }}_2, r{{ i }}_3);
 {% endfor %}
   workgroupBarrier();
-  if (lane < {{ tile_m * 8 }}u) {
-    let at = (stripe * {{ tile_m }}u + lane / 8u) * {{ pitch }}u + lane % 8u * 4u;
+  if (lane < {{ tile_m * lanes // 4 }}u) {
+    let at = (stripe * {{ tile_m }}u + lane / {{ lanes // 4 }}u) * {{ pitch }}u + lane % {{ lanes // 4 }}u * 4u;
     tile_a[at] = (tile_a[at] + tile_a[at + 1u]) + (tile_a[at + 2u] + tile_a[at + 3u]);
   }
   workgroupBarrier();
+{% if slices > 1 %}
+  if (lane < {{ tile_m * 8 }}u) {
+    let at = (stripe * {{ tile_m }}u + lane / 8u) * {{ pitch }}u + lane % 8u * {{ lanes // 8 }}u;
+    tile_a[at] = tile_a[at]{% for i in range(1, slices) %} + tile_a[at + {{ i * 4 }}u]{% endfor %};
+  }
+  workgroupBarrier();
+{% endif %}
   if (lane >= {{ tile_m * 4 }}u) { return; }
   let at = (stripe * {{ tile_m }}u + lane / 4u) * {{ pitch }}u;
   var sum = tile_a[at][lane % 4u];
-{% for i in range(4, 32, 4) %}
+{% for i in range(lanes // 8, lanes, lanes // 8) %}
   sum += tile_a[at + {{ i }}u][lane % 4u];
 {% endfor %}
   store_element(outputs(c, 0u), m0 + lane / 4u, n0 + lane % 4u, {{ product }}(sum));

@@ -19,9 +19,9 @@ constexpr MatmulVariant gemv_k(int m, int n, int threads) { return {MatmulKind::
 constexpr MatmulVariant gemv_n(int m, int threads) {
   return {MatmulKind::gemv_n, m, 128, threads / 32 * 4, 0, 0, threads};
 }
-// Thirty-two threads share four columns.
-constexpr MatmulVariant read_gemv(int m, int k, int threads) {
-  return {MatmulKind::read_gemv, m, threads / 32 * 4, k, 0, 0, threads};
+// Thirty-two threads times `slices` share four columns.
+constexpr MatmulVariant read_gemv(int m, int k, int threads, int slices = 1) {
+  return {MatmulKind::read_gemv, m, threads / 32 / slices * 4, k, 0, 0, threads, false, slices};
 }
 constexpr MatmulVariant direct(int m, int n, int threads) {
   return {MatmulKind::direct, m, n * threads, 0, m, n, threads};
@@ -55,7 +55,10 @@ constexpr MatmulVariant kVariants[] = {
     read_gemv(1, 4096, 256),
     read_gemv(1, 2048, 128),
     read_gemv(1, 2048, 32),
+    read_gemv(1, 4096, 128, 4),
+    read_gemv(1, 4096, 256, 2),
     read_gemv(2, 1024, 64),
+    read_gemv(4, 2048, 128, 2),
     read_gemv(4, 1024, 256),
     read_gemv(4, 1024, 64),
     direct(32, 4, 8),
@@ -157,7 +160,8 @@ std::string to_string(const MatmulVariant& v) {
       return str_cat("gemv_n_", v.tile_m, "x", v.tile_n, "_", v.threads,
                      v.splits > 1 ? str_cat("_split", v.splits) : "");
     case MatmulKind::read_gemv:
-      return str_cat("read_gemv_", v.tile_m, "x", v.tile_n, "x", v.tile_k, "_", v.threads);
+      return str_cat("read_gemv_", v.tile_m, "x", v.tile_n, "x", v.tile_k, "_", v.threads,
+                     v.slices > 1 ? str_cat("_slices", v.slices) : "");
     case MatmulKind::direct:
       return str_cat("direct_", v.thread_m, "x", v.thread_n, "_", v.threads);
     case MatmulKind::subgroup_matrix:
@@ -368,7 +372,12 @@ std::optional<MatmulVariant> choose_read_gemv(const MatmulProblem& p, const gpu:
   MatmulVariant v = read_gemv(rows, rows == 1 && p.k >= 8192 ? 2048 : 1024, threads);
   // Several rows leave workgroup memory for two workgroups on a core.
   const std::int64_t enough = rows == 1 ? 264 : 100;
-  while (v.threads > 32 && groups_of(v, p) < enough) v = read_gemv(rows, v.tile_k, v.threads / 2);
+  // Few columns: twice as many threads share them. Measured on an H100 with weights of 4 bits: 14 % less time for 4096 ×
+  // 14336, 20 % for 1024 × 4096.
+  if (rows == 1 && p.k >= 4096 && groups_of(v, p) < enough) v = read_gemv(rows, 2048, threads, 2);
+  while (v.threads > 32 * v.slices && groups_of(v, p) < enough) {
+    v = read_gemv(rows, v.tile_k, v.threads / 2, v.slices);
+  }
   if (can_run(v, p, capabilities)) return v;
   return std::nullopt;
 }

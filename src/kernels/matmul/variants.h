@@ -27,7 +27,9 @@ struct MatmulVariant {
   int thread_m = 0, thread_n = 0;  // a thread's part of y (kinds tile and direct), a subgroup's (subgroup_matrix)
   int threads = 0;                 // of a workgroup
   bool double_buffer = false;      // kind tile: two stages in workgroup memory, one barrier a step
-  int slices = 1;                  // kind tile: parts of k within a workgroup; with several, tile_k is at least tile_n
+  // Parts of k within a workgroup. Kind tile: with several, tile_k is at least tile_n. Kind read_gemv: so many times 32
+  // threads share columns, and tile_k is a multiple of 1024 times as many.
+  int slices = 1;
   int splits = 1;                  // kinds tile, subgroup_matrix and gemv_n: split k, summed by matmul_reduce.wgsl
   gpu::MatrixShape unit{};         // kind subgroup_matrix: what a subgroup multiplies at once
   // Kind subgroup_matrix, if an operand lies along k: workgroups that share operands and start k at different steps, so
