@@ -135,6 +135,7 @@ void callback_came() {
     const auto context = weak.lock();
     if (!context) continue;
     if (context->lost()) context->notify_lost();
+    context->process_events();  // some are settled only when somebody looks
     context->deliver();
   }
 }
