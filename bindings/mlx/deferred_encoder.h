@@ -19,8 +19,8 @@
 
 namespace mlx::core::webgpu {
 
-// What a batch computes for the host to read soon: copied at the batch's end, since a copy that is submitted later waits
-// for the batches between.
+// What a batch computes for the host to read soon: copied at the batch's end, since a copy that is submitted later
+// waits for the batches between.
 struct EarlyRead {
   weft::Buffer buffer;
   std::size_t size;
@@ -49,8 +49,8 @@ class DeferredEncoder final : public weft::gpu::Commands {
   };
   // Submits all that was recorded until now, or leaves it to the thread if that is at work.
   void submit(const std::shared_ptr<Batch>& batch);
-  // Returns when all that was recorded until now is encoded, and all batches that ended are submitted; or only the first
-  // `batches` of them.
+  // Returns when all that was recorded until now is encoded, and all batches that ended are submitted; or only the
+  // first `batches` of them.
   void finish();
   void finish(std::uint64_t batches) {
     if (submitted_ < batches) finish();
@@ -79,7 +79,7 @@ class DeferredEncoder final : public weft::gpu::Commands {
   std::mutex encoding_;  // whoever has it encodes what is queued, in order
   weft::gpu::Encoder encoder_;
   Queue taken_;
-  std::exception_ptr error_;  // the first of this batch
+  std::exception_ptr error_;                  // the first of this batch
   std::atomic<std::uint64_t> submitted_ = 0;  // batches
   std::size_t recorded_ = 0;                  // commands of the batch that is recorded
 

@@ -60,8 +60,8 @@ class Recorder {
   }
   // Counts submissions: work that was recorded in this batch has not been submitted.
   std::uint64_t batch() const { return batch_; }
-  // Small results that are read after later work was submitted, as tokens are while the next one is computed, are copied
-  // early once one was missed, for as long as they are asked for.
+  // Small results that are read after later work was submitted, as tokens are while the next one is computed, are
+  // copied early once one was missed, for as long as they are asked for.
   //
   // With the lock held: the copy of a buffer behind what is recorded, which is made if the result still is somewhere
   // else then; null if such copies are not asked for.

@@ -13,7 +13,8 @@ class ShadersOnly final : public Commands {
   explicit ShadersOnly(Device device) : device_(std::move(device)) {}
   Device& device() override { return device_; }
   void dispatch(const Dispatch& dispatch) override { last_ = dispatch.make_wgsl(); }
-  void dispatch(const std::shared_ptr<const PreparedDispatch>&, std::span<const Binding>, std::span<const NumberParam>) override {}
+  void dispatch(const std::shared_ptr<const PreparedDispatch>&, std::span<const Binding>,
+                std::span<const NumberParam>) override {}
   Buffer scratch(std::uint64_t bytes) override { return Buffer::placeholder(bytes); }
   // The last dispatch's; empty if there was none.
   const std::string& last() const { return last_; }

@@ -169,7 +169,8 @@ TEST_P(CustomTest, ExtensionsAreEnabledWhereTheyAre) {
     k.workgroups = [](auto, auto) { return std::array{1u, 1u, 1u}; };
     // SwiftShader's subgroups have four invocations.
     const float second = can.subgroup_max <= 4 ? 5 : 1;
-    if (can.subgroups) EXPECT_EQ(result(), (std::vector<float>{1, 1, 1, 1, second, second}));
+    if (can.subgroups)
+      EXPECT_EQ(result(), (std::vector<float>{1, 1, 1, 1, second, second}));
     else EXPECT_THROW(result(), Unsupported);
   }
   k.workgroups = nullptr;

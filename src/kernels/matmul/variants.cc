@@ -372,8 +372,8 @@ std::optional<MatmulVariant> choose_read_gemv(const MatmulProblem& p, const gpu:
   MatmulVariant v = read_gemv(rows, rows == 1 && p.k >= 8192 ? 2048 : 1024, threads);
   // Several rows leave workgroup memory for two workgroups on a core.
   const std::int64_t enough = rows == 1 ? 264 : 100;
-  // Few columns: twice as many threads share them. Measured on an H100 with weights of 4 bits: 14 % less time for 4096 ×
-  // 14336, 20 % for 1024 × 4096.
+  // Few columns: twice as many threads share them. Measured on an H100 with weights of 4 bits: 14 % less time for 4096
+  // × 14336, 20 % for 1024 × 4096.
   if (rows == 1 && p.k >= 4096 && groups_of(v, p) < enough) v = read_gemv(rows, 2048, threads, 2);
   while (v.threads > 32 * v.slices && groups_of(v, p) < enough) {
     v = read_gemv(rows, v.tile_k, v.threads / 2, v.slices);
