@@ -88,6 +88,23 @@ QuantizedProblem::QuantizedProblem(const View& x, const QuantizedMatrix& w, cons
   problem = matmul_problem(x, {reader.get(), elements, chosen}, y, epilogue);
 }
 
+namespace {
+
+void check_all_memory(Stream& s, const View& x, const QuantizedMatrix& w, const std::optional<View>& chosen,
+                      std::span<const View> operands, const View& y) {
+  check_memory(s, kName,
+               {{"x", x},
+                {"values", w.values},
+                {"scales", w.scales},
+                {"zeros", w.zeros},
+                {"groups", w.groups},
+                {"chosen", chosen}},
+               {{"y", y}}, Sharing::none);
+  check_memory(s, kName, {{"epilogue operand", operands}}, {{"y", y}}, Sharing::same_view);
+}
+
+}  // namespace
+
 void quantized_matmul_by(gpu::Commands& commands, const QuantizedProblem& q, const Expression* epilogue,
                          const MatmulVariant& variant) {
   const MatmulProblem& p = q.problem;
@@ -95,22 +112,17 @@ void quantized_matmul_by(gpu::Commands& commands, const QuantizedProblem& q, con
   const std::optional<View> chosen = p.chosen ? std::optional(*p.chosen) : std::nullopt;
   call_once(commands,
             {x, q.weights.values, q.weights.scales, q.weights.zeros, q.weights.groups, chosen, p.operands, p.y},
-            [&](Stream& s) { matmul_of_read(*s.gpu(), p, epilogue, &variant); });
+            [&](Stream& s) {
+              check_all_memory(s, x, q.weights, chosen, p.operands, p.y);
+              matmul_of_read(*s.gpu(), p, epilogue, &variant);
+            });
 }
 
 void quantized_matmul(Stream& stream, const View& x, const QuantizedMatrix& w, const std::optional<View>& chosen,
                       const View& y, const QuantizedMatmulOptions& options, const Epilogue& epilogue) {
   call(stream, quantized_key(kName, w.format, options.transposed, epilogue.expression),
        {x, w.values, w.scales, w.zeros, w.groups, chosen, epilogue.operands, y}, [&](Stream& s) {
-         check_memory(s, kName,
-                      {{"x", x},
-                       {"values", w.values},
-                       {"scales", w.scales},
-                       {"zeros", w.zeros},
-                       {"groups", w.groups},
-                       {"chosen", chosen}},
-                      {{"y", y}}, Sharing::none);
-         check_memory(s, kName, {{"epilogue operand", epilogue.operands}}, {{"y", y}}, Sharing::same_view);
+         check_all_memory(s, x, w, chosen, epilogue.operands, y);
          const QuantizedProblem q(x, w, chosen, y, options, epilogue);
          if (y.count() == 0) return;
          gpu::Commands* commands = s.gpu();
