@@ -16,7 +16,7 @@ namespace webgpu {
 namespace {
 
 constexpr std::size_t kBatchesInFlight = 16;
-constexpr int kUnusedReads = 32;
+constexpr int kUnusedReads = 32;                     // early copies that nobody asked for, after which no more are made
 constexpr std::chrono::microseconds kInterval(100);  // between submissions that nobody waits for
 
 }  // namespace

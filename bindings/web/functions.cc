@@ -150,6 +150,7 @@ Dims dims(const Given& given, std::string_view name) {
   {#name, "x target", "reduction", [](const Given& g) { return weft::name(g[0], g[1], reduction(g)); }}
 #define WEFT_SEVERAL [](const Given& g)->std::vector<Tensor>
 
+// clang-format off: it takes the macros for blocks
 constexpr Function kFunctions[] = {
     // ---- Creation
     {"full", "", "shape value dtype", [](const Given& g) { return full(g.shape(), g.number("value"), g.dtype()); }},
@@ -202,10 +203,21 @@ constexpr Function kFunctions[] = {
        return gelu(g[0], form == "tanh" ? Gelu::tanh : form == "quick" ? Gelu::quick : Gelu::erf);
      }},
     // ---- Statistics
-    WEFT_REDUCTION(sum), WEFT_REDUCTION(prod), WEFT_REDUCTION(mean), WEFT_REDUCTION(max), WEFT_REDUCTION(min),
-    WEFT_REDUCTION(any), WEFT_REDUCTION(all), WEFT_REDUCTION(count_nonzero), WEFT_REDUCTION(argmax),
-    WEFT_REDUCTION(argmin), WEFT_REDUCTION(median), WEFT_REDUCTION(nansum), WEFT_REDUCTION(nanmean),
-    WEFT_REDUCTION(nanmax), WEFT_REDUCTION(nanmin),
+    WEFT_REDUCTION(sum),
+    WEFT_REDUCTION(prod),
+    WEFT_REDUCTION(mean),
+    WEFT_REDUCTION(max),
+    WEFT_REDUCTION(min),
+    WEFT_REDUCTION(any),
+    WEFT_REDUCTION(all),
+    WEFT_REDUCTION(count_nonzero),
+    WEFT_REDUCTION(argmax),
+    WEFT_REDUCTION(argmin),
+    WEFT_REDUCTION(median),
+    WEFT_REDUCTION(nansum),
+    WEFT_REDUCTION(nanmean),
+    WEFT_REDUCTION(nanmax),
+    WEFT_REDUCTION(nanmin),
     {"variance", "x", "axes correction keep_dims",
      [](const Given& g) { return variance(g[0], g.axes(), g.real("correction", 0), g.flag("keep_dims")); }},
     {"deviation", "x", "axes correction keep_dims",
@@ -216,11 +228,12 @@ constexpr Function kFunctions[] = {
     {"sort", "x", "axis descending", [](const Given& g) { return sort(g[0], g.axis(), g.flag("descending")); }},
     {"argsort", "x", "axis descending", [](const Given& g) { return argsort(g[0], g.axis(), g.flag("descending")); }},
     {"top_k", "x", "k axis largest", nullptr,
-     WEFT_SEVERAL{const TopK found = top_k(g[0], g.integer("k"), g.axis(), g.flag("largest", true));
-return {found.values, found.indices};
-}  // namespace
-}  // namespace weft::web
-, {"diff", "x", "axis n", [](const Given& g) { return diff(g[0], g.axis(), static_cast<int>(g.integer("n", 1))); }},
+     WEFT_SEVERAL {
+       const TopK found = top_k(g[0], g.integer("k"), g.axis(), g.flag("largest", true));
+       return {found.values, found.indices};
+     }},
+    {"diff", "x", "axis n",
+     [](const Given& g) { return diff(g[0], g.axis(), static_cast<int>(g.integer("n", 1))); }},
     {"cov", "x", "correction", [](const Given& g) { return cov(g[0], g.real("correction", 1)); }},
     {"corrcoef", "x", "", [](const Given& g) { return corrcoef(g[0]); }},
     {"trapezoid", "y", "distance axis",
@@ -244,13 +257,10 @@ return {found.values, found.indices};
     {"matrix_transpose", "x", "", [](const Given& g) { return matrix_transpose(g[0]); }},
     {"concat", "parts...", "axis", [](const Given& g) { return concat(g.tensors(), g.axis("axis", 0)); }},
     {"stack", "parts...", "axis", [](const Given& g) { return stack(g.tensors(), g.axis("axis", 0)); }},
-    {"unstack", "x", "axis", nullptr, WEFT_SEVERAL{return unstack(g[0], g.axis("axis", 0));
-}
-}
-, {"split", "x", "sizes axis", nullptr, WEFT_SEVERAL{return split(g[0], g.integers("sizes"), g.axis("axis", 0));
-}
-}
-, {"tril", "x", "diagonal", [](const Given& g) { return tril(g[0], g.integer("diagonal", 0)); }},
+    {"unstack", "x", "axis", nullptr, WEFT_SEVERAL { return unstack(g[0], g.axis("axis", 0)); }},
+    {"split", "x", "sizes axis", nullptr,
+     WEFT_SEVERAL { return split(g[0], g.integers("sizes"), g.axis("axis", 0)); }},
+    {"tril", "x", "diagonal", [](const Given& g) { return tril(g[0], g.integer("diagonal", 0)); }},
     {"triu", "x", "diagonal", [](const Given& g) { return triu(g[0], g.integer("diagonal", 0)); }},
     {"diagonal", "x", "offset", [](const Given& g) { return diagonal(g[0], g.integer("offset", 0)); }},
     {"diag", "x", "offset", [](const Given& g) { return diag(g[0], g.integer("offset", 0)); }},
@@ -291,53 +301,61 @@ return {found.values, found.indices};
     {"inv", "a", "", [](const Given& g) { return inv(g[0]); }},
     {"pinv", "a", "rtol", [](const Given& g) { return pinv(g[0], g.optional_real("rtol")); }},
     {"det", "a", "", [](const Given& g) { return det(g[0]); }},
-    {"slogdet", "a", "", nullptr, WEFT_SEVERAL{const SlogdetResult found = slogdet(g[0]);
-return {found.sign, found.logabsdet};
-}
-}
-, {"cholesky", "a", "upper", [](const Given& g) { return cholesky(g[0], g.flag("upper")); }},
+    {"slogdet", "a", "", nullptr,
+     WEFT_SEVERAL {
+       const SlogdetResult found = slogdet(g[0]);
+       return {found.sign, found.logabsdet};
+     }},
+    {"cholesky", "a", "upper", [](const Given& g) { return cholesky(g[0], g.flag("upper")); }},
     {"qr", "a", "complete", nullptr,
-     WEFT_SEVERAL{const QrResult found = qr(g[0], g.flag("complete") ? QrMode::complete : QrMode::reduced);
-return {found.q, found.r};
-}
-}
-, {"lu", "a", "", nullptr, WEFT_SEVERAL{const LuResult found = lu(g[0]);
-return {found.p, found.l, found.u};
-}
-}
-, {"lstsq", "a b", "rcond", nullptr, WEFT_SEVERAL{const LstsqResult found = lstsq(g[0], g[1], g.optional_real("rcond"));
-return {found.solution, found.residuals};
-}
-}
-, {"eigh", "a", "upper", nullptr, WEFT_SEVERAL{const EighResult found = eigh(g[0], g.flag("upper"));
-return {found.values, found.vectors};
-}
-}
-, {"eigvalsh", "a", "upper", [](const Given& g) { return eigvalsh(g[0], g.flag("upper")); }},
+     WEFT_SEVERAL {
+       const QrResult found = qr(g[0], g.flag("complete") ? QrMode::complete : QrMode::reduced);
+       return {found.q, found.r};
+     }},
+    {"lu", "a", "", nullptr,
+     WEFT_SEVERAL {
+       const LuResult found = lu(g[0]);
+       return {found.p, found.l, found.u};
+     }},
+    {"lstsq", "a b", "rcond", nullptr,
+     WEFT_SEVERAL {
+       const LstsqResult found = lstsq(g[0], g[1], g.optional_real("rcond"));
+       return {found.solution, found.residuals};
+     }},
+    {"eigh", "a", "upper", nullptr,
+     WEFT_SEVERAL {
+       const EighResult found = eigh(g[0], g.flag("upper"));
+       return {found.values, found.vectors};
+     }},
+    {"eigvalsh", "a", "upper", [](const Given& g) { return eigvalsh(g[0], g.flag("upper")); }},
     {"svd", "a", "full_matrices", nullptr,
-     WEFT_SEVERAL{const SvdResult found = svd(g[0], g.flag("full_matrices", true));
-return {found.u, found.s, found.vh};
-}
-}
-, {"svdvals", "a", "", [](const Given& g) { return svdvals(g[0]); }},
+     WEFT_SEVERAL {
+       const SvdResult found = svd(g[0], g.flag("full_matrices", true));
+       return {found.u, found.s, found.vh};
+     }},
+    {"svdvals", "a", "", [](const Given& g) { return svdvals(g[0]); }},
     {"matrix_rank", "a", "rtol", [](const Given& g) { return matrix_rank(g[0], g.optional_real("rtol")); }},
     {"matrix_power", "x", "n", [](const Given& g) { return matrix_power(g[0], g.integer("n")); }},
     {"trace", "x", "offset", [](const Given& g) { return trace(g[0], g.integer("offset", 0)); }},
     {"norm", "x", "ord axes keep_dims",
      [](const Given& g) { return vector_norm(g[0], g.real("ord", 2), g.axes(), g.flag("keep_dims")); }},
     // ---- Fourier transforms and signals
-    WEFT_FFT(fft), WEFT_FFT(ifft), WEFT_FFT(rfft), WEFT_FFT(irfft),
+    WEFT_FFT(fft),
+    WEFT_FFT(ifft),
+    WEFT_FFT(rfft),
+    WEFT_FFT(irfft),
     {"stft", "x", "n_fft", [](const Given& g) { return stft(g[0], g.integer("n_fft")); }},
     // ---- Losses
     {"cross_entropy", "x labels", "label_smoothing reduction",
      [](const Given& g) {
        return cross_entropy(g[0], g[1], {.label_smoothing = g.real("label_smoothing", 0), .reduction = reduction(g)});
      }},
-    WEFT_LOSS(mse_loss), WEFT_LOSS(l1_loss), {"huber_loss", "x target", "delta reduction", [](const Given& g) {
-                                                return huber_loss(g[0], g[1], g.real("delta", 1), reduction(g));
-                                              }},
-}
-;
+    WEFT_LOSS(mse_loss),
+    WEFT_LOSS(l1_loss),
+    {"huber_loss", "x target", "delta reduction",
+     [](const Given& g) { return huber_loss(g[0], g[1], g.real("delta", 1), reduction(g)); }},
+};
+// clang-format on
 #undef WEFT_REDUCTION
 #undef WEFT_FFT
 #undef WEFT_LOSS

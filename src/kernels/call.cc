@@ -238,8 +238,8 @@ std::string Call::wgsl() const {
   const DeviceForms forms = device_forms(commands_.device());
   if (expression_ && fast_path_) result += expression_fast_wgsl(*expression_, forms, reassociates_fp);
   const std::string rendered = render_template(text, context);
-  // Tested only where it matters: most kernels have no such call.
-  const std::string kept = with_nan_kept(rendered);
+  // Tested only where it matters: most kernels have no such call, and a user's text stays as it is.
+  const std::string kept = kernel_ == "custom" ? rendered : with_nan_kept(rendered);
   result += kept != rendered && !keeps_nan(commands_.device()) ? kept : rendered;
   // A function that the text declares is not taken from the library.
   if (result.find("narrow_f16") != std::string::npos) result += f16_packing(commands_.device());

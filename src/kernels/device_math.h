@@ -24,7 +24,8 @@ bool device_exp2(const gpu::Device& device);
 // True if the device's exp, exp2, log and log2 give NaN for NaN, which WGSL leaves open: SwiftShader's do not.
 bool keeps_nan(const gpu::Device& device);
 
-// The text with each call of these functions replaced by one that gives NaN for NaN on any device.
+// The text with each call of these functions replaced by one that gives NaN for NaN on any device. Arguments appear
+// three times, so they have no side effects.
 std::string with_nan_kept(std::string_view wgsl);
 
 // Says which of those functions may be used on the device: none unless device_exp2(). Besides, min, max and clamp

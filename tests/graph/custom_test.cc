@@ -5,6 +5,7 @@
 
 #include "compiler/bound.h"
 #include "compiler/evaluate.h"
+#include "gpu/device_impl.h"
 #include "support/throws.h"
 #include "weft/error.h"
 
@@ -140,6 +141,28 @@ TEST_P(CustomTest, MistakesCarryTheCompilersWordsAndTheLine) {
   EXPECT_EQ(line, 4) << message;
   // The correct kernel still compiles.
   EXPECT_EQ(error(scale_rows().wgsl).second, "nothing thrown");
+}
+
+// Where exponentials lose NaN, Weft's own texts are rewritten, but not a user's: its arguments are evaluated once.
+TEST_P(CustomTest, ExponentialsStayAsTheyAreWritten) {
+  if (!device.is_gpu()) GTEST_SKIP() << "WGSL";
+  gpu::DeviceOptions options;
+  options.adapter = std::to_string(device.gpu().adapter().index);
+  options.cache_dir = "off";
+  const gpu::Device loses = gpu::Device::open(options);
+  loses.impl().verdicts["exponentials and logarithms of NaN"] = false;
+  CustomKernel k = scale_rows();
+  k.wgsl =
+      "fn exp(a: f32) -> f32 { return a + 1f; }\nfn kernel(i: u32) { store_y(i, exp(load_x(i)) * load_factor(0u)); }";
+  Graph g;
+  g.output("y", call(k, {g.input("x", DType::f32, {2, 3}), g.input("f", DType::f32, {2})})[0]);
+  const std::vector<float> x{1, 2, 3, 4, 5, 6}, f{2, 4096};
+  const Bound bound(
+      Device(loses), g,
+      {{"x", TensorData::of<float>(DType::f32, {2, 3}, x)}, {"f", TensorData::of<float>(DType::f32, {2}, f)}});
+  Executable exe = compile(g, Device(loses));
+  bound.run(exe);
+  EXPECT_EQ(bound.outputs_[0].second.read<float>(), (std::vector<float>{4, 6, 8, 10, 12, 14}));
 }
 
 TEST_P(CustomTest, ExtensionsAreEnabledWhereTheyAre) {

@@ -1,9 +1,9 @@
 {#
   Matrix product for few rows of a with a b whose weights are dequantised as they are read, in runs along k
   (quantized_runs.wgsl). Adjacent threads, a stripe of 32 times `slices`, share four columns: each takes runs of 32
-  elements of them, and loads the next ones while it multiplies. Elements are multiplied as they are stored, more or less a number;
-  a scale and what is added come to the sums of a run, for which the sums of a's elements are needed too. tile_k elements
-  of a lie in workgroup memory, where all stripes read them.
+  elements of them, and loads the next ones while it multiplies. Elements are multiplied as they are stored, more or
+  less a number; a scale and what is added come to the sums of a run, for which the sums of a's elements are needed too.
+  tile_k elements of a lie in workgroup memory, where all stripes read them.
 
   run_span: so many adjacent threads share as many runs; each takes a part of every one.
 #}
