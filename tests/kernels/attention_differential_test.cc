@@ -251,10 +251,14 @@ TEST_P(AttentionWindows, Matrices) {
   for (const AttentionVariant& v : variants) {
     for (const AttentionCase& c : cases) {
       Rng rng(9);
-      const AttentionOperands o = operands(rng, c);
+      AttentionOperands o = operands(rng, c);
       if (!attention_can_run(v, o.call(o.inputs, o.y, c.options()), capabilities)) continue;
       ++ran;
       check_attention(device(), o, c.options(), text(c), &v, attention_tolerance(c));
+      for (std::size_t i = 0; i < 3; ++i) {
+        for (const int axis : {0, 1, 2}) o.inputs[i] = test::reversed(o.inputs[i], axis);
+      }
+      check_attention(device(), o, c.options(), text(c) + ", reversed", &v, attention_tolerance(c));
     }
   }
   EXPECT_GE(ran, 10);

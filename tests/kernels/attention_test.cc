@@ -367,6 +367,23 @@ TEST_P(Attention, PackedProjection) {
   }
 }
 
+// Wide loads count elements from the operand's first one, before which others lie where axes are reversed.
+TEST_P(Attention, ReversedOperands) {
+  for (const std::int64_t queries : {1, 40}) {
+    const Case c{.batch = 2, .queries = queries, .keys = 70, .dim = 16, .value_dim = 24, .type = DType::f16};
+    Rng rng(7);
+    AttentionOperands o = operands(rng, c);
+    for (View& x : o.inputs) {
+      for (const int axis : {0, 1, 2}) x = test::reversed(x, axis);
+    }
+    const std::string what = text(c) + ", reversed";
+    check_attention(device(), o, c.options(), what, nullptr, attention_tolerance(c));
+    for (const AttentionVariant& v : variants()) {
+      check_attention(device(), o, c.options(), what, &v, attention_tolerance(c));
+    }
+  }
+}
+
 // More workgroups than one dimension of a dispatch allows.
 TEST_P(Attention, ManyHeads) {
   const Case c{.batch = 66000, .heads = 1, .kv_heads = 1, .queries = 1, .keys = 2, .dim = 4, .value_dim = 4};

@@ -226,6 +226,26 @@ TEST_P(Matmul, ColumnTimesRow) {
   }
 }
 
+// Wide loads count elements from the operand's first one, before which others lie where axes are reversed.
+TEST_P(Matmul, ReversedOperands) {
+  for (const DType type : {DType::f16, DType::bf16}) {
+    for (const auto [m, n] : {std::array{1, 20}, {7, 5}, {33, 48}}) {
+      View a = test::random_view(rng_, {3, m, 72}, type), b = test::random_view(rng_, {3, n, 72}, type);
+      for (const int axis : {0, 1}) a = test::reversed(a, axis), b = test::reversed(b, axis);
+      const View y = test::random_view(rng_, {3, m, n}, DType::f32);
+      const std::string what = std::format("{} {} times {}", name(type), m, n);
+      check_all(a, transposed(b), y, what);
+      for (const char* variant : {"gemv_k_8x4_32", "gemv_k_1x4_64", "tile_32x32x32_4x4"}) {
+        const std::array inputs{a, transposed(b)};
+        const View got = on_device(y, inputs, [&](gpu::Commands& c, std::span<const View> in, const View& out) {
+          matmul_by(c, matmul_problem(in[0], in[1], out, {}), nullptr, named(variant));
+        });
+        expect_within(got, expect_product(a, transposed(b), y.shape()), what + variant);
+      }
+    }
+  }
+}
+
 // The tiles to test on cooperative matrices. A software device takes minutes to compile tiles for GPUs, so it gets
 // small ones of each kind.
 std::vector<MatmulVariant> matrix_tiles(const gpu::Capabilities& capabilities, DType type) {
@@ -300,10 +320,7 @@ class MatmulMatrices : public Matmul {
           const auto make = [&](std::int64_t rows, std::int64_t columns, bool flip) {
             View view = test::random_view(rng_, flip ? Shape{2, columns, rows} : Shape{2, rows, columns}, type,
                                           single ? Kind::offset : Kind::dense);
-            if (upside_down) {
-              view.offset += static_cast<std::uint64_t>(view.strides()[1] * (view.shape()[1] - 1) * bits(type) / 8);
-              view.layout.strides[1] = -view.strides()[1];
-            }
+            if (upside_down) view = test::reversed(test::reversed(view, 1), 0);
             return flip ? transposed(view) : view;
           };
           const View a = make(m, k, a_transposed), b = make(k, n, b_transposed);

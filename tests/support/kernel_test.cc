@@ -198,6 +198,14 @@ std::uint64_t element_bits(const View& view, std::int64_t i) {
   return (result >> (at % 8)) & mask(view.dtype);
 }
 
+View reversed(View view, int axis) {
+  const std::int64_t stride = view.strides()[axis];
+  const std::int64_t last = std::max<std::int64_t>(view.shape()[axis] - 1, 0);
+  view.offset += static_cast<std::uint64_t>(stride * last * bits(view.dtype) / 8);
+  view.layout.strides[axis] = -stride;
+  return view;
+}
+
 void set_element_bits(const View& view, std::int64_t i, std::uint64_t value) {
   const int b = bits(view.dtype);
   const auto at = static_cast<std::int64_t>(view.offset) * 8 + kernels::offset_of(view.layout, i) * b;

@@ -50,6 +50,8 @@ inline constexpr Kind kOutputKinds[] = {Kind::dense, Kind::offset, Kind::transpo
 inline constexpr Kind kInputKinds[] = {Kind::dense,  Kind::offset,   Kind::transposed,
                                        Kind::sliced, Kind::reversed, Kind::broadcast};
 std::string to_string(Kind kind);
+// The view with an axis reversed.
+View reversed(View view, int axis);
 
 enum class Values {
   ordinary,  // floats from a normal distribution, integers of -100…100 (unsigned 0…100), booleans 0 or 1

@@ -32,7 +32,7 @@ fn k_words(i: u32, d: u32) -> vec4<u32> {
 {% if dim % (lanes_per_key * 8) != 0 %}
   if (d >= {{ dim }}u) { return vec4<u32>(); }
 {% endif %}
-  return k_buf[p.k_o + (i + d) / 8u];
+  return k_buf[(p.k_o * 8u + i + d) / 8u];
 }
 {% endif %}
 {% if v_unit == 8 %}
@@ -40,7 +40,7 @@ fn v_words(i: u32, d: u32) -> vec4<u32> {
 {% if value_dim % (lanes_per_key * 8) != 0 %}
   if (d >= {{ value_dim }}u) { return vec4<u32>(); }
 {% endif %}
-  return v_buf[p.v_o + (i + d) / 8u];
+  return v_buf[(p.v_o * 8u + i + d) / 8u];
 }
 {% endif %}
 {% macro load(x, unit, size, i, s) -%}

@@ -91,7 +91,7 @@ vec4<{{ type }}>({{ name }}[{{ i }}], {{ name }}[{{ i }} + 1u], {{ name }}[{{ i 
 {% for i in range((tile * size // 8 + threads - 1) // threads) %}
       {
         let read = min(next_other + (t + {{ i * threads }}u) / {{ size // 8 }}u, others.y - 1u);
-        next_{{ x }}{{ i }} = {{ x }}_buf[p.{{ x }}_o + (batch * p.{{ x }}_b + {{ "next_head" if keys_own else "kv_head" }} * p.{{ x }}_h + read * p.{{ x }}_i) / 8u + (t + {{ i * threads }}u) % {{ size // 8 }}u];
+        next_{{ x }}{{ i }} = {{ x }}_buf[(p.{{ x }}_o * 8u + batch * p.{{ x }}_b + {{ "next_head" if keys_own else "kv_head" }} * p.{{ x }}_h + read * p.{{ x }}_i) / 8u + (t + {{ i * threads }}u) % {{ size // 8 }}u];
       }
 {% endfor %}
 {% endfor %}
@@ -320,7 +320,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) grid: vec
   {
     let d = part * {{ own }}u + {{ e * 8 }}u;
     var words = vec4<u32>();
-    if ({{ c * tile }}u + d < {{ size }}u) { words = {{ x }}_buf[p.{{ x }}_o + ({{ x }}_start + {{ c * tile }}u + d) / 8u]; }
+    if ({{ c * tile }}u + d < {{ size }}u) { words = {{ x }}_buf[(p.{{ x }}_o * 8u + {{ x }}_start + {{ c * tile }}u + d) / 8u]; }
     let to = in_rows * {{ pitch_w }}u + d;
 {{ store_f16("words", 4, "weights[row_weights][to", 0) }}
   }

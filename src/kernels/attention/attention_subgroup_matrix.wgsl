@@ -69,7 +69,7 @@ var<workgroup> bias_tile: array<f32, {{ tile }}>;
 {% macro fetch(x, size, from) %}
 {% for i in range((tile * size // 8 + threads - 1) // threads) %}
 {% set id = "t + " ~ i * threads ~ "u" %}
-    next_{{ x }}{{ i }} = {{ x }}_buf[p.{{ x }}_o + ({{ x }}_start + min({{ from }} + ({{ id }}) / {{ size // 8 }}u, last_key(lengths)) * p.{{ x }}_i) / 8u + ({{ id }}) % {{ size // 8 }}u];
+    next_{{ x }}{{ i }} = {{ x }}_buf[(p.{{ x }}_o * 8u + {{ x }}_start + min({{ from }} + ({{ id }}) / {{ size // 8 }}u, last_key(lengths)) * p.{{ x }}_i) / 8u + ({{ id }}) % {{ size // 8 }}u];
 {% endfor %}
 {% endmacro %}
 {% macro stage(x) %}
@@ -198,9 +198,9 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
     let column = {{ c * q_round }}u + d;
 {% if q_dim > dim %}
     var words = vec4<u32>();
-    if (column < {{ dim }}u) { words = q_buf[p.q_o + (q_start + column) / 8u]; }
+    if (column < {{ dim }}u) { words = q_buf[(p.q_o * 8u + q_start + column) / 8u]; }
 {% else %}
-    let words = q_buf[p.q_o + (q_start + column) / 8u];
+    let words = q_buf[(p.q_o * 8u + q_start + column) / 8u];
 {% endif %}
     let to = in_rows * {{ pitch_w }}u + d;
 {{ store_f16("words", 4, "weights[row / " ~ sub_rows ~ "u][to", 0) }}

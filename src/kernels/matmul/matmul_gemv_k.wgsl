@@ -34,7 +34,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% endfor %}
 {% for j in range(tile_n) %}
 {% if step == 8 %}
-    let w{{ j }} = b_buf[p.b_o + (b_at{{ j }} + k) / 8u];
+    let w{{ j }} = b_buf[(p.b_o * 8u + b_at{{ j }} + k) / 8u];
     let b{{ j }}_0 = vec4<f32>(pair(w{{ j }}.x), pair(w{{ j }}.y));
     let b{{ j }}_1 = vec4<f32>(pair(w{{ j }}.z), pair(w{{ j }}.w));
 {% else %}

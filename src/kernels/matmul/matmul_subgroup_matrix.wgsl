@@ -87,6 +87,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% for x in ['a', 'b'] %}
 {% set along_k = side[x].along_k %}
 {% set width = side[x].width %}
+{% set offset = 'p.' ~ x ~ '_o * ' ~ width ~ 'u + ' if width > 1 else '' %}
 {% set tile = side[x].tile %}
 {% set pitch = pitch_a if x == 'a' else pitch_b %}
 {% set sub = sub_m if x == 'a' else sub_n %}
@@ -134,7 +135,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% if window == x %}
   let place_{{ s }} = place_of(c, min({{ side[x].origin }} + w_{{ s }}, {{ last_start(x) }}));
 {% elif edge or t == 0 or not even %}
-  let at_{{ s }} = (at_{{ x }}(c) + {{ 'min' if edge else '' }}({{ side[x].origin }} + w_{{ s }}{{ ', ' ~ last_start(x) if edge else '' }}) * p.{{ x }}_w + {{ 'k_begin' if edge_k else '(k_begin + k_' ~ s ~ ')' }} * p.{{ x }}_k){{ ' / ' ~ width ~ 'u + p.' ~ x ~ '_o' if width > 1 else '' }};
+  let at_{{ s }} = ({{ offset }}at_{{ x }}(c) + {{ 'min' if edge else '' }}({{ side[x].origin }} + w_{{ s }}{{ ', ' ~ last_start(x) if edge else '' }}) * p.{{ x }}_w + {{ 'k_begin' if edge_k else '(k_begin + k_' ~ s ~ ')' }} * p.{{ x }}_k){{ ' / ' ~ width ~ 'u' if width > 1 else '' }};
 {% endif %}
   var next_{{ s }}: {{ 'Held8' if read == x and width > 1 else 'vec4<u32>' if width > 1 else 'f16' }};
 {% if along_k and stages == 2 %}
@@ -146,6 +147,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% macro fetch(x, t, step, g, held) %}
 {% set along_k = side[x].along_k %}
 {% set width = side[x].width %}
+{% set offset = 'p.' ~ x ~ '_o * ' ~ width ~ 'u + ' if width > 1 else '' %}
 {% set edge = a_edge if x == 'a' else b_edge %}
 {% set chunks = (depth if along_k else tile_m if x == 'a' else tile_n) // width %}
 {% set own = edge or t == 0 or threads % (8 * chunks) != 0 %}
@@ -163,7 +165,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
     {
 {% set of_k = 'k_begin + ' ~ (('min(' ~ step ~ ' * ' ~ depth ~ 'u + k_' ~ s ~ ', (length - 1u) / ' ~ width ~ 'u * ' ~ width ~ 'u)') if edge_k else (step ~ ' * ' ~ depth ~ 'u' ~ ('' if whole_taps else ' + k_' ~ s))) %}
       let tap = tap_of({{ of_k }});
-      let at = (place_{{ s }}.at + tap.at{{ ' + k_' ~ s if whole_taps else '' }}) / {{ width }}u + p.{{ x }}_o{{ ' + held' if held else '' }};
+      let at = ({{ offset }}place_{{ s }}.at + tap.at{{ ' + k_' ~ s if whole_taps else '' }}) / {{ width }}u{{ ' + held' if held else '' }};
       next_{{ s }} = vec4<u32>();
       if (is_inside(place_{{ s }}, tap)) { next_{{ s }} = {{ x }}_buf[at]; }
     }
