@@ -156,6 +156,7 @@ std::vector<TemplateOption> parse_options(std::string_view name, std::string_vie
 
 void check_options(std::string_view kernel, std::span<const std::string> includes, const OptionValues& values) {
   const std::shared_ptr<const Declared> declared = declared_by(kernel, includes);
+  if (declared->empty()) return;
   for (const auto& [name, value] : values) {
     const auto option = declared->find(name);
     if (option == declared->end()) {
