@@ -48,8 +48,8 @@ Tensor normal(const Shape& shape, double mean = 0, double deviation = 1, DType d
 // Integers of 8 to 64 bits, of which each in [low, high) is equally likely; high - low is at most 2^32.
 Tensor integers(const Shape& shape, std::int64_t low, std::int64_t high, DType dtype = DType::i32,
                 const Tensor& key = {});
-// bool, true with that probability, a number or a tensor that broadcasts to the shape; always for 1 or more, never for
-// 0 or less.
+// bool, true with that probability: a number from 0 to 1, else InvalidArgument is thrown, or a tensor that broadcasts to
+// the shape, whose elements of 1 or more are always true, of 0 or less and NaN never.
 Tensor bernoulli(const Shape& shape, const TensorLike& probability, const Tensor& key = {});
 // The numbers 0 … n - 1 in random order, i32, or i64 from 2^31 of them on. Throws InvalidArgument for a negative n.
 Tensor permutation(std::int64_t n, const Tensor& key = {});
