@@ -176,7 +176,7 @@ async function fetched(address, progress) {
   const type = response.headers.get('content-type') ?? '';
   if (/^text\/html/i.test(type)) {
     await response.body?.cancel().catch(() => {});
-    fail(`${address} is a page (text/html), expected weft.wasm; servers send one for a file that is not there`, 'FormatError');
+    fail(`${address} is a page (text/html), expected weft.wasm; servers send one for a file that is not there`, 'IoError');
   }
   if (progress) watch(response.clone(), progress);
   if (/^application\/wasm$/i.test(type) && WebAssembly.compileStreaming) {

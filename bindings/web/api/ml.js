@@ -583,11 +583,14 @@ export const ml = made(ML, {});
 // own navigator.ml stays, unless `force` is true. `device`: as of open() in index.js, that of contexts which are made from
 // options, instead of what they ask for. `constantFolding`: whether what depends on
 // constants alone is computed when a graph is built. `wasm`: where weft.wasm is, as in open().
-export function install(options) {
+export async function install(options) {
   const {force = false, device, constantFolding = true, wasm: file} =
       optionsOf(options, 'install', ['force', 'device', 'constantFolding', 'wasm']);
+  if (device !== undefined && typeof device !== 'string' && !isGpuDevice(device)) {
+    refuse(device, 'install: device', 'a name or a GPUDevice');
+  }
   globalThis.navigator ??= {};
-  if (navigator.ml && navigator.ml !== ml && !force) return Promise.resolve(navigator.ml);
+  if (navigator.ml && navigator.ml !== ml && !force) return navigator.ml;
   Object.assign(settings, {device, constantFolding, wasm: file});
   for (const [name, value] of Object.entries(INTERFACES)) {
     Object.defineProperty(globalThis, name, {value, writable: true, configurable: true});
@@ -601,5 +604,6 @@ export function install(options) {
     },
   };
   Object.defineProperty(target, 'ml', Object.getOwnPropertyDescriptor(attribute, 'ml'));
-  return load().then(() => ml);
+  await load();
+  return ml;
 }

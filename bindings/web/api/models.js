@@ -167,6 +167,7 @@ class GivenFiles {
 export async function load(source, options) {
   const {progress, cache = true, prompt, device, signal} =
       optionsOf(options, 'models.load', ['progress', 'cache', 'prompt', 'device', 'signal']);
+  if (device !== undefined) addressOf(device, Device, 'models.load: device');
   const given = source?.files;
   // Only where caches are allowed: not in pages without a secure origin, nor in Node.
   const kept = cache && !given ? await globalThis.caches?.open(CACHE).catch(() => undefined) : undefined;
@@ -205,9 +206,9 @@ async function loadFrom(place, {progress, prompt, device, signal}) {
   }
   let loader;
   try {
+    const on = device?.addressFor('models.load: device') ?? 0;
     // Without a pause, so that nothing else is in the directory, whose files the module reads here and removes.
     for (const [name, bytes] of files.contents) call('file', place.folder + name, bytes);
-    const on = device ? addressOf(device, Device, 'models.load: device') : 0;
     loader = new Loader(call('loader', place.folder, on, JSON.stringify({prompt})));
     let under_way = 0;
     await read(folder + WEIGHTS, response, async (chunk) => {

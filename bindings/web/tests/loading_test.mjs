@@ -50,7 +50,7 @@ test('a file that is not there', async () => {
   }
 });
 
-test('a page in its place', () => refuses({wasm: html}, 'FormatError', /is a page \(text\/html\), expected weft\.wasm/));
+test('a page in its place', () => refuses({wasm: html}, 'IoError', /is a page \(text\/html\), expected weft\.wasm/));
 
 test('a connection that breaks', async () => {
   for (const type of ['application/wasm', 'application/octet-stream']) {

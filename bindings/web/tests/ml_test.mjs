@@ -136,6 +136,8 @@ test('a navigator.ml that is there stays unless asked', async () => {
   try {
     check(await weft.install() === unused && navigator.ml === unused, 'it stays');
     check(await weft.install({force: true, device: 'cpu'}) === weft.ml && navigator.ml === weft.ml, 'it goes');
+    await fails(() => weft.install({device: 5}), 'TypeError', /install: device is 5, expected a name or a GPUDevice/);
+    await fails(() => weft.install({devices: 'cpu'}), 'InvalidArgument', /no option 'devices'/);
   } finally {
     Object.defineProperty(owner, 'ml', own);
   }
