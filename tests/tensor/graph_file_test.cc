@@ -20,6 +20,7 @@
 #include "graph/ops/elementwise.h"
 #include "graph/ops/leaf.h"
 #include "graph/ops/view.h"
+#include "support/data.h"
 #include "support/quick.h"
 #include "support/random_graph.h"
 #include "support/temp_dir.h"
@@ -324,6 +325,41 @@ TEST_F(GraphFileTest, NumbersAreExact) {
   graph.output("y", apply(make_op<ElementwiseOp>(e), {graph.input("x", DType::f32, {2})}));
   const Graph loaded = same_again(graph);
   EXPECT_EQ(*loaded.impl().outputs[0].value.node()->op().elementwise(), e);
+}
+
+// A file from before all numbers among the attributes were doubles: those of f32 are there with a double's digits. What
+// that version of Weft computed on the cpu is among its constants.
+TEST_F(GraphFileTest, AttributesThatWereF32) {
+  const Graph graph = load_graph(test::data_path("files/graph_with_f32_attributes.safetensors"));
+  EXPECT_THAT(graph.to_string(), AllOf(HasSubstr("attention{scale=0.40824827551841736}"),
+                                       HasSubstr("attention_with_log_sums{scale=0.40824827551841736}"),
+                                       HasSubstr("attention_gradient{scale=0.40824827551841736}"),
+                                       HasSubstr("attention{scale=0.10000000149011612, causal=true, window_left=2}")));
+  same_again(graph);
+  std::map<std::string, TensorData> inputs;
+  int n = 0;
+  for (const GraphPort& input : graph.impl().inputs) {
+    const Shape& shape = input.value.shape();
+    std::vector<float> values(static_cast<std::size_t>(element_count(shape)));
+    for (float& v : values) v = static_cast<float>(n++ * 37 % 64 - 32) / 16;
+    inputs.emplace(input.name, TensorData::of<float>(DType::f32, shape, values));
+  }
+  for (const std::string& name : test::all_devices()) {
+    const Device device = test::device_named(name);
+    Executable exe = compile(graph, device);
+    const test::Bound bound(device, graph, inputs);
+    bound.run(exe);
+    const std::map<std::string, Tensor> outputs(bound.outputs_.begin(), bound.outputs_.end());
+    int compared = 0;
+    for (const auto& [output, expected] : outputs) {
+      if (!output.starts_with("expected ")) continue;
+      EXPECT_THAT(outputs.at(output.substr(9)).read<float>(),
+                  testing::Pointwise(testing::FloatNear(1e-5f), expected.read<float>()))
+          << name << ", " << output;
+      ++compared;
+    }
+    EXPECT_EQ(compared, 11);
+  }
 }
 
 TEST_F(GraphFileTest, ConstantsOfEveryTypeAreTheSameBytes) {

@@ -20,8 +20,8 @@ struct RandomProblem {
 void random_cpu(cpu::Executor& executor, const RandomProblem& problem);
 
 // Throw InvalidArgument unless there are such numbers of the type.
-void check_uniform(DType type, float low, float high);
-void check_normal(float mean, float deviation);
+void check_uniform(DType type, double low, double high);
+void check_normal(double mean, double deviation);
 
 using Words2 = std::array<std::uint32_t, 2>;
 
