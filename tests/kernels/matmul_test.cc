@@ -698,7 +698,8 @@ TEST_F(MatmulChunks, RowsAndColumns) {
 
 // Segments are cut with the k that they are parts of; matrices to choose from must fit.
 TEST_F(MatmulChunks, SegmentsAndChosenMatrices) {
-  const View segments = host_view(DType::u32, {5, 2}, {0, 20'000, 19'999, 20'001, 7, 39'999, 30'000, 40'000, 9, 9});
+  const std::vector<double> bounds{0, 20'000, 19'999, 20'001, 7, 39'999, 30'000, 40'000, 9, 9};
+  const View segments = host_view(DType::u32, {5, 2}, bounds);
   for (const bool transposed : {false, true}) {
     const View a = random_view(rng, transposed ? Shape{40'000, 3} : Shape{3, 40'000}, DType::f32);
     const View b = random_view(rng, {40'000, 5}, DType::f32), y = random_view(rng, {5, 3, 5}, DType::f32);
@@ -706,7 +707,7 @@ TEST_F(MatmulChunks, SegmentsAndChosenMatrices) {
          [](Stream& s, auto in, auto out) { kernels::segmented_matmul(s, in[0], in[1], in[2], out[0]); },
          {.absolute = 5e-2});
   }
-  const View chosen = host_view(DType::i32, {4}, {1, 0, 1, 1});
+  const View chosen = host_view(DType::i32, {4}, std::vector<double>{1, 0, 1, 1});
   const auto gather = [](Stream& s, auto in, auto out) { kernels::gather_matmul(s, in[0], in[1], in[2], out[0]); };
   both({random_view(rng, {4, 300, 8}, DType::f32), random_view(rng, {2, 8, 60}, DType::f32), chosen},
        {random_view(rng, {4, 300, 60}, DType::f32)}, gather, {.absolute = 1e-4});
