@@ -88,7 +88,7 @@ void record_reduce(gpu::Commands& commands, const MatmulProblem& p, const Expres
   if (partial) call.read("partial", *partial, width == 4 && can_vectorise(*partial) ? 4 : 1);
   call.set("partial_width", width == 4 && partial && can_vectorise(*partial) ? 4 : 1);
   call.set("threads", threads).set("slices", partial != nullptr).set("splits", false);
-  call.set("product", compute_type(p.sum_type()));
+  call.set("product", compute_type(p.sum_type())).set("padded", "");
   call.index_param("m", p.m).index_param("n", p.n).index_param("quads_n", quads);
   call.index_param("count", p.batches() * p.m * quads);
   call.index_param("slices", slices).index_param("slice_stride", p.products());
@@ -165,12 +165,17 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
     const std::string_view name = is_b ? "b" : "a";
     const int width = is_b ? b.width : a.width;
     const ReadForm form{runs, runs && p.a.dtype != DType::f32};
-    if (p.windows && p.windows_are_b == is_b)
+    if (p.reads_windows() && p.windows_are_b == is_b)
       p.windows->add(call, name, width);
     else
       add_operand(call, name, p, is_b ? p.b : p.a, !is_b, width, (is_b ? reads_b : reads_a) ? &form : nullptr);
   }
   add_ranges(call, p, tiles);
+  // (Integers have no NaN.)
+  const bool padded = p.windows && p.windows->padded() && p.sum_type() == DType::f32;
+  const std::string_view of_windows = p.windows_are_b ? "b" : "a";
+  if (padded && !p.reads_windows()) p.windows->add_places(call, of_windows);
+  call.set("window", p.reads_windows() ? of_windows : "").set("padded", padded ? of_windows : "");
   call.set("product", compute_type(p.sum_type()));
   call.set("a_width", a.width).set("b_width", b.width).set("threads", v.threads);
   call.set("tile_m", v.tile_m).set("tile_n", v.tile_n);
@@ -201,8 +206,8 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
     call.set("edge_k", edge_k);
     if (!gemv_n) {
       const std::int64_t depth = subgroup_matrix ? v.tile_k * stages : v.tile_k;
-      call.set("window", !p.windows ? "" : p.windows_are_b ? "b" : "a");
-      call.set("whole_taps", p.windows && p.windows->run() % depth == 0 && !(subgroup_matrix && edge_k));
+      call.set("whole_taps", p.reads_windows() && p.windows->run() % depth == 0 && !(subgroup_matrix && edge_k));
+      call.set("sites", v.results(a, b));
     }
     if (subgroup_matrix) {
       call.set("read", reads_b ? "b" : reads_a ? "a" : "");

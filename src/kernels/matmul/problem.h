@@ -20,13 +20,20 @@ struct LoadForm {
   int width = 1;        // elements in one load
 };
 
-// An operand that is no matrix in memory: its rows are the windows of a convolution (conv/conv_windows.wgsl).
+// An operand whose rows are the windows of a convolution (conv/conv_windows.wgsl).
 class WindowOperand {
  public:
   virtual ~WindowOperand() = default;
-  // `wide`: elements of a load, if the layout allows it.
+  // Whether they are copied to a matrix in memory, the operand's view; else they are read from what they lie on.
+  virtual bool in_memory() const = 0;
+  // Whether any reaches into padding, which takes no part in sums.
+  virtual bool padded() const = 0;
+  // Adds to a call where they lie: what is_inside() takes to tell an element of x from padding.
+  virtual void add_places(Call& call, std::string_view name) const = 0;
+
+  // Of windows that are not in memory. `wide`: elements of a load, if the layout allows it.
   virtual LoadForm form(int wide) const = 0;
-  // Adds it to a call whose batch dimensions are set.
+  // Adds it to a call whose batch dimensions are set, with places.
   virtual void add(Call& call, std::string_view name, int width) const = 0;
   // k up to a multiple of this many is within one element of a window.
   virtual std::int64_t run() const = 0;
@@ -71,9 +78,10 @@ struct MatmulProblem {
   Shape batch;
   std::int64_t m = 0, n = 0, k = 0;
 
-  // Reads a (or b) instead of its view, which then has only a shape and a type.
+  // The rows of a (or columns of b) are windows; if these are not in memory, its view has only a shape and a type.
   const WindowOperand* windows = nullptr;
   bool windows_are_b = false;
+  bool reads_windows() const { return windows && !windows->in_memory(); }
   // Reads b (or a) instead of the memory of its view.
   const ReadOperand* reader = nullptr;
   bool reader_is_b = true;
