@@ -4,7 +4,6 @@
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
-#include "graph/promotion.h"
 #include "graph/rules.h"
 #include "kernels/random/random.h"
 #include "weft/distributions.h"
@@ -27,6 +26,7 @@ std::string_view RandomOp::name() const { return kNames[static_cast<int>(a.form)
 
 std::vector<TensorType> RandomOp::infer(std::span<const TensorType> in) const {
   const DType type = infer_dtype(name(), {&in[0]}, a.dtype);
+  if (a.form == RandomForm::integers) kernels::integers_between(name(), type, a.least, a.end);
   check_key(name(), in[0]);
   return {{type, a.shape}};
 }
@@ -68,13 +68,7 @@ Tensor random_normal(const Operand& key, DType dtype, const Shape& shape, double
                 key);
 }
 
-Tensor random_integers(const Operand& key, DType dtype, const Shape& shape, std::int64_t low, std::int64_t high) {
-  if (low >= high || static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low) > std::uint64_t{1} << 32) {
-    throw InvalidArgument("random_integers: from {} to {}; expected low < high, at most 2^32 apart", low, high);
-  }
-  if (is_integer(dtype) && !(fits(low, dtype) && fits(high - 1, dtype))) {
-    throw InvalidArgument("random_integers: from {} to {} is outside of the range of {}", low, high, weft::name(dtype));
-  }
+Tensor random_integers(const Operand& key, DType dtype, const Shape& shape, Number low, Number high) {
   return random({.form = RandomForm::integers, .shape = shape, .dtype = dtype, .least = low, .end = high}, key);
 }
 

@@ -133,6 +133,7 @@ void run_block(const AttentionCall& a, std::int64_t batch, std::int64_t kv_head,
   b.v_stride = v.stride;
   b.key_bias = key_bias;
   if (row_bias) b.bias = bias;
+  b.selects = a.mask && a.mask->dtype == DType::boolean;
   b.empty = a.empty();
 
   auto place = [&](const View& view, std::int64_t row) {
