@@ -150,6 +150,7 @@ void bench_compile(const Device& device, const Options& options, Report& report)
 void bench_runs(const Device& device, const Options& options, Report& report);
 void bench_tensors(const Device& device, const Options& options, Report& report);
 void bench_derivatives(const Device& device, const Options& options, Report& report);
+void bench_evaluations(const Device& device, const Options& options, Report& report);
 void bench_arrays(const Device& device, const Options& options, Report& report);
 void bench_decode(const Device& device, const Options& options, Report& report);
 void bench_encoder(const Options& options, Report& report);

@@ -1,4 +1,4 @@
-// weft_bench: measures kernels, their calls on the host, compiling, runs, decoding, a sentence encoder and start-up on a device.
+// weft_bench: measures kernels, their calls on the host, compiling, runs, evaluations, decoding, a sentence encoder and start-up on a device.
 // Results of kernels are checked in the run that is timed; data are random; outputs are poisoned first.
 // docs/performance.md describes how its tables were made.
 
@@ -65,6 +65,17 @@ int main(int argc, char** argv) try {
       "Each is an expression that is evaluated again and again: short trailing axes, moves, sorting and searching, "
       "division of integers, small products. The least time; on the cpu that of all threads together.\n"
       "bench/numpy_arrays.py times the same in NumPy, under the same names, for --compare.");
+  CLI::App* evaluations = app.add_subcommand("evaluations", "What an evaluation costs that was compiled before, by parts");
+  add_only_option(*evaluations, o);
+  evaluations->footer(
+      "Expressions of 1,000 elements that are recorded, evaluated and read again and again; below each its parts. The "
+      "least time of many, in which 16 follow each other.\n"
+      "- recorded: the calls that describe it\n"
+      "- collected, and its key: what eval() does before it knows which executable it is\n"
+      "- run: the executable alone, on tensors that are there\n"
+      "- eval: both, with finding the executable, and memory for the result\n"
+      "- read, released: the values as a std::vector; dropping the tensor\n"
+      "bench/numpy_evaluations.py times the same in NumPy, under the same names, for --compare.");
   CLI::App* derivatives = app.add_subcommand("derivatives", "Derivatives: high orders, loops, recurrent networks, training");
   add_only_option(*derivatives, o);
   derivatives->footer(
@@ -125,6 +136,7 @@ int main(int argc, char** argv) try {
   if (all || *runs) bench_runs(Device::open(o.device), o, report);
   if (all || *tensors) bench_tensors(Device::open(o.device), o, report);
   if (all || *arrays) bench_arrays(Device::open(o.device), o, report);
+  if (all || *evaluations) bench_evaluations(Device::open(o.device), o, report);
   if (all || *derivatives) bench_derivatives(Device::open(o.device), o, report);
   if (all || *decode) {
     const Device device = Device::open(o.device);

@@ -489,7 +489,7 @@ class Reader {
   Tensor read_node(Graph& graph, const JsonReader& node, const std::string& op) {
     const std::vector<TensorType> types = types_of(node.at("results"));
     const Tensor first = make_node(graph, node, op, types);
-    if (first.node()->types() != types) {
+    if (!std::ranges::equal(first.node()->types(), types)) {
       throw InvalidArgument("its results are {}, the file says {}", types_text(first.node()->types()),
                             types_text(types));
     }

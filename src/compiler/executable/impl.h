@@ -119,8 +119,11 @@ struct Executable::Impl final : ConstantStore::User, std::enable_shared_from_thi
   std::unique_ptr<Run> take_run();
   // Binds a tensor to a port. Throws InvalidArgument.
   void bind(Run& run, std::size_t port, const Tensor& tensor) const;
+  void bind(Run& run, std::size_t port, const DeviceData& data) const;
   void bind(Run& run, std::span<const NamedTensor> given, const Side& side) const;
   void bind(Run& run, std::span<const Tensor> given, const Side& side) const;
+  void bind(Run& run, std::span<const DeviceData* const> given, const Side& side) const;
+  void check_count(std::size_t given, const Side& side) const;
   void set_number(Run& run, std::size_t number, const Number& value) const;
   void set_numbers(Run& run, std::span<const NamedNumber> given) const;
   void set_numbers(Run& run, std::span<const Number> given) const;
