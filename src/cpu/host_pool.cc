@@ -1,5 +1,6 @@
 #include "cpu/host_pool.h"
 
+#include "core/bytes_text.h"
 #include "core/format.h"
 #include "weft/error.h"
 
@@ -22,12 +23,13 @@ Buffer HostPool::try_allocate(std::uint64_t bytes) {
   {
     const std::lock_guard lock(mutex_);
     if (limit_ && (bytes > *limit_ || figures_.live > *limit_ - bytes)) {
-      throw OutOfMemory("{} more bytes would pass the cpu's memory limit: {} live of {} allowed", bytes, figures_.live,
-                        *limit_);
+      throw OutOfMemory("{} more would pass the cpu's memory limit: {} live of {} allowed", bytes_text(bytes),
+                        figures_.live, *limit_);
     }
     // A system that overcommits memory would end the process when the bytes are touched.
     if (bytes > machine_ || figures_.live > machine_ - bytes) {
-      throw OutOfMemory("{} more bytes are more than this machine has: {} live of {}", bytes, figures_.live, machine_);
+      throw OutOfMemory("{} more are beyond this machine's memory: {} live of {}", bytes_text(bytes), figures_.live,
+                        machine_);
     }
     figures_.live += bytes;
   }

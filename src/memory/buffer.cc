@@ -10,6 +10,7 @@
 #include <mutex>
 #include <new>
 
+#include "core/bytes_text.h"
 #include "core/format.h"
 #include "core/host_memory.h"
 #include "weft/error.h"
@@ -62,8 +63,9 @@ Buffer Buffer::host(std::uint64_t size) {
   b.state_ = std::make_shared<State>();
   b.state_->size = size;
   if (size == 0) return b;
-  void* memory = rounded >= size && size <= physical_memory() ? ::operator new(rounded, kAlignment, std::nothrow) : nullptr;
-  if (!memory) throw OutOfMemory("host memory: no {} bytes to be had", size);
+  void* memory =
+      rounded >= size && size <= physical_memory() ? ::operator new(rounded, kAlignment, std::nothrow) : nullptr;
+  if (!memory) throw OutOfMemory("host memory: no {} to be had", bytes_text(size));
   b.state_->host = static_cast<std::byte*>(memory);
   b.state_->owner = std::shared_ptr<void>(memory, [](void* p) { ::operator delete(p, kAlignment); });
   return b;
