@@ -1,5 +1,6 @@
 #include "cpu/host_pool.h"
 
+#include "core/bytes_text.h"
 #include "core/format.h"
 #include "weft/error.h"
 
@@ -20,11 +21,11 @@ Buffer HostPool::try_allocate(std::uint64_t bytes) {
   do {
     const std::uint64_t limit = limit_.load(std::memory_order_relaxed);
     if (limit != kNoLimit && (bytes > limit || live > limit - bytes)) {
-      throw OutOfMemory("{} more bytes would pass the cpu's memory limit: {} live of {} allowed", bytes, live, limit);
+      throw OutOfMemory("{} more would pass the cpu's memory limit: {} live of {} allowed", bytes_text(bytes), live, limit);
     }
     // A system that overcommits memory would end the process when the bytes are touched.
     if (bytes > machine_ || live > machine_ - bytes) {
-      throw OutOfMemory("{} more bytes are more than this machine has: {} live of {}", bytes, live, machine_);
+      throw OutOfMemory("{} more are beyond this machine's memory: {} live of {}", bytes_text(bytes), live, machine_);
     }
   } while (!live_.compare_exchange_weak(live, live + bytes, std::memory_order_relaxed));
   Buffer memory;

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <new>
 
+#include "core/bytes_text.h"
 #include "core/format.h"
 #include "core/host_memory.h"
 #include "weft/error.h"
@@ -95,7 +96,7 @@ Buffer Buffer::host(std::uint64_t size, std::function<void()> on_release) {
     b.state_ = std::allocate_shared<State>(WithMemory<State>(static_cast<std::size_t>(rounded), &memory));
     b.state_->host = size == 0 ? nullptr : memory;
   } catch (const std::bad_alloc&) {
-    throw OutOfMemory("host memory: no {} bytes to be had", size);
+    throw OutOfMemory("host memory: no {} to be had", bytes_text(size));
   }
   b.state_->size = size;
   b.state_->on_release = std::move(on_release);
