@@ -171,8 +171,8 @@ class Executable {
 // Where nothing may wait it returns at once: kernels are then made at their first run, without the fast paths that have
 // not passed their tests by then, and again once these have passed.
 Executable compile(const Graph& graph, const Device& device, const CompileOptions& options = {});
-// The same without waiting: ready when the tests have answered and the kernels are compiled. Throws what compile() does,
-// when it is called or when its result is taken. Keep the device until then: a future alone does not drive it.
+// The same without waiting: ready when the tests have answered and the kernels are compiled. Throws what compile()
+// does, when it is called or when its result is taken. Keep the device until then: a future alone does not drive it.
 Future<Executable> compile_async(const Graph& graph, const Device& device, const CompileOptions& options = {});
 
 // The graph after the compiler's passes, as it would run on that device: what `weft graph` draws.

@@ -29,7 +29,7 @@ class Device {
   static Device cpu();
   Device(gpu::Device device);  // NOLINT: implicit, so that a GPU goes wherever a device is asked for
 
-  Device() = default;            // the cpu
+  Device() = default;  // the cpu
 
   bool is_gpu() const { return gpu_.has_value(); }
   const gpu::Device& gpu() const;  // throws InvalidArgument on the cpu

@@ -208,7 +208,9 @@ Tensor apply(OpPtr op, std::span<const Tensor> inputs);
 inline Tensor apply(OpPtr op, std::initializer_list<Tensor> inputs) {
   return apply(std::move(op), std::span(inputs.begin(), inputs.size()));
 }
-inline Tensor apply(OpPtr op, std::vector<Tensor> inputs) { return apply(std::move(op), std::span<const Tensor>(inputs)); }
+inline Tensor apply(OpPtr op, std::vector<Tensor> inputs) {
+  return apply(std::move(op), std::span<const Tensor>(inputs));
+}
 // Result i of the node whose result `t` is.
 inline Tensor result(const Tensor& t, int i) { return t.node()->value(i); }
 // All results of that node.

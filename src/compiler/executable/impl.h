@@ -154,7 +154,7 @@ struct Executable::Impl final : ConstantStore::User, std::enable_shared_from_thi
   std::vector<int> parts_;    // the calls at which blocks begin or end, from 0 to the number of calls
   std::size_t own_storages_;  // storages of the graph; those of scratch follow
   bool restorable_;
-  bool ready_ = false;  // set up for this device
+  bool ready_ = false;                      // set up for this device
   std::optional<std::uint64_t> undecided_;  // while self-tests were under way (gpu::Undecided)
   bool has_scratch_ = false;
   std::uint64_t generation_ = 0;  // of the memory that recordings use
