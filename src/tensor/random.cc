@@ -100,7 +100,7 @@ Tensor normal(const Shape& shape, double mean, double deviation, DType dtype, co
   throw_in_function(e, "random::normal");
 }
 
-Tensor integers(const Shape& shape, std::int64_t low, std::int64_t high, DType dtype, const Tensor& key) try {
+Tensor integers(const Shape& shape, Number low, Number high, DType dtype, const Tensor& key) try {
   return random_integers(key_or_next(key), dtype, shape, low, high);
 } catch (const Error& e) {
   throw_in_function(e, "random::integers");
