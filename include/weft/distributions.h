@@ -27,17 +27,20 @@ Tensor random_gamma(const Operand& key, const Operand& concentration, const Shap
 // 0, NaN for a concentration that is not above 0. It has no derivative. PyTorch's _standard_gamma_grad, JAX's
 // random_gamma_grad.
 Tensor random_gamma_gradient(const Operand& concentration, const Operand& sample, bool logarithm = false);
-// i32, with Poisson distributions of these means: 0 for a rate 0, 2^31 - 1 at most, -1 for a negative rate or NaN.
-// Source: Hörmann, "The transformed rejection method for generating Poisson random variables", 1993 (PTRS), for rates
-// of 10 and more; inversion below.
-Tensor random_poisson(const Operand& key, const Operand& rate, const Shape& shape);
-// i32, how many of `count` trials, i32, succeed, of which each does with that probability; -1 for a negative count and
-// a probability outside of [0, 1] or NaN. Source: Hörmann, "The generation of binomial random variates", 1993 (BTRS),
-// where 10 or more trials have the rarer outcome on average; inversion below.
-Tensor random_binomial(const Operand& key, const Operand& count, const Operand& probability, const Shape& shape);
-// i32, the number of trials up to and with the first that succeeds, each with that probability: 1 or more; 2^31 - 1 at
-// most, also for a probability 0; -1 for one outside of [0, 1] or NaN.
-Tensor random_geometric(const Operand& key, const Operand& probability, const Shape& shape);
+// Counts, of i32, i64 or f32: the largest number of the type (of f32 infinity) where it does not hold one, and -1 (of
+// f32 NaN) for parameters without a distribution.
+
+// Counts with Poisson distributions of these means: 0 for a rate 0. Source: Hörmann, "The transformed rejection method
+// for generating Poisson random variables", 1993 (PTRS), for rates of 10 and more; inversion below.
+Tensor random_poisson(const Operand& key, const Operand& rate, const Shape& shape, DType dtype = DType::i32);
+// How many of `count` trials, i32 or i64, succeed, of which each does with that probability, in [0, 1]. Source:
+// Hörmann, "The generation of binomial random variates", 1993 (BTRS), where 10 or more trials have the rarer outcome on
+// average; inversion below.
+Tensor random_binomial(const Operand& key, const Operand& count, const Operand& probability, const Shape& shape,
+                       DType dtype = DType::i32);
+// The number of trials up to and with the first that succeeds, each with that probability, in [0, 1]: 1 or more, and of
+// a probability 0 the largest number of the type.
+Tensor random_geometric(const Operand& key, const Operand& probability, const Shape& shape, DType dtype = DType::i32);
 // i32, of the shape of the logits without the axis: an index along it, each with a probability in proportion to the
 // exponential of its logit, as the index of the greatest logit with Gumbel noise, which is never stored. -1 where a
 // logit is NaN or all are -infinity. Throws ShapeError for an axis without elements or with more than 2^31. Source:

@@ -693,13 +693,13 @@ Tensor random_bits(const Operand& key, DType dtype, const Shape& shape);
 // Numbers distributed evenly over [low, high), f32, f16 or bf16: low + u · (high - low) with u of 24 bits, never
 // rounded to `high`. Throws InvalidArgument unless low < high in that type, at a finite distance.
 Tensor random_uniform(const Operand& key, DType dtype, const Shape& shape, double low = 0, double high = 1);
-// Normally distributed numbers, f32, f16 or bf16, that lie up to 6.7 deviations from the mean, and differ by a few ULP
-// among devices. Throws InvalidArgument unless mean and deviation are finite, and the deviation is 0 or more. Source:
+// Normally distributed numbers, f32, f16 or bf16, that lie up to 6.7 deviations from the mean, and differ by up to 1e-6
+// deviations among devices. Throws InvalidArgument unless mean and deviation are finite, and the deviation is 0 or more. Source:
 // Box and Muller, "A note on the generation of random normal deviates", 1958.
 Tensor random_normal(const Operand& key, DType dtype, const Shape& shape, double mean = 0, double deviation = 1);
-// Integers, of 8 to 64 bits, of which each in [low, high) is equally likely, up to 2^-32 of its probability. Throws
-// InvalidArgument unless low < high, at most 2^32 apart, and both low and high - 1 are numbers of the type.
-Tensor random_integers(const Operand& key, DType dtype, const Shape& shape, std::int64_t low, std::int64_t high);
+// Integers, of 8 to 64 bits, of which each in [low, high) is equally likely, up to 2^-32 of its probability; a `high` of
+// 2^64 is a floating number. Throws InvalidArgument unless low < high, and low and high - 1 are numbers of the type.
+Tensor random_integers(const Operand& key, DType dtype, const Shape& shape, Number low, Number high);
 
 // ---- Sorting. Of floats, integers and bool, along an axis. Stable in both directions: equal elements, -0 and +0 among
 // them, stay in order. NaN comes last in both directions. Positions are i32, or i64 along axes of 2^31 elements and

@@ -217,8 +217,9 @@ Tensor matrix_rank(const Operand& a, std::optional<double> rtol = {});
 Tensor condition_number(const Operand& a, MatrixNorm ord = MatrixNorm::two);
 
 // ---- Norms of vectors and matrices. Magnitudes are of x's type, of c64 and of integers and bool f32; sums of f16 and
-// bf16 are computed in f32. Gradients are PyTorch's: 0 at 0, and elements of equal magnitude share that of a maximum.
-// Throw InvalidArgument (an undefined Tensor) and ShapeError.
+// bf16 are computed in f32. Powers are those of scaled magnitudes: only a norm that its type does not hold overflows.
+// Gradients are PyTorch's: 0 at 0, and elements of equal magnitude share that of a maximum. Throw InvalidArgument (an
+// undefined Tensor) and ShapeError.
 
 // (Σ |x|^ord)^(1/ord) over the axes, all by default: of any ord, also fractions and negative numbers. Of infinity and
 // -infinity it is the greatest and the least magnitude, of 0 how many elements are not 0. Of no elements 0, or infinity

@@ -17,7 +17,8 @@
 
 namespace weft {
 
-// ---- Interpolation, integrals and differences. c64 is a TypeError for interp(), unwrap() and coordinates.
+// ---- Interpolation, integrals and differences. c64 is a TypeError for interp(), unwrap() and coordinates. Distances
+// between points, samples and coordinates may be past the range of their type.
 
 struct InterpOptions {
   std::optional<double> left = {};   // below the first point; default: its value

@@ -1,5 +1,6 @@
-// Random numbers. Each function is of a key, which is u32 [2], and gives the same numbers on every device (those that
-// are made by exponentials, logarithms and the like within a few ULP); or takes the next key of the default generator.
+// Random numbers. Each function is of a key, which is u32 [2], and gives the same numbers on every device; or takes the
+// next key of the default generator. Those that are made by exponentials, logarithms and the like may differ between
+// devices by as much as 1e-6 times the scale of the distribution, near its zeros too.
 // Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011 (Threefry-2x32 with 20
 // rounds, of a key and a counter).
 //
@@ -45,9 +46,9 @@ Tensor uniform(const Shape& shape, double low = 0, double high = 1, DType dtype 
 // Source: Box and Muller, "A note on the generation of random normal deviates", 1958.
 Tensor normal(const Shape& shape, double mean = 0, double deviation = 1, DType dtype = DType::f32,
               const Tensor& key = {});
-// Integers of 8 to 64 bits, of which each in [low, high) is equally likely; high - low is at most 2^32.
-Tensor integers(const Shape& shape, std::int64_t low, std::int64_t high, DType dtype = DType::i32,
-                const Tensor& key = {});
+// Integers of 8 to 64 bits, of which each in [low, high) is equally likely, up to 2^-32 of its probability. All
+// integers of the type are possible: 2^64, the end of those of u64, is 0x1p64.
+Tensor integers(const Shape& shape, Number low, Number high, DType dtype = DType::i32, const Tensor& key = {});
 // bool, true with that probability, a number or a tensor that broadcasts to the shape; always for 1 or more, never for
 // 0 or less.
 Tensor bernoulli(const Shape& shape, const TensorLike& probability, const Tensor& key = {});
@@ -60,13 +61,15 @@ Tensor permutation(const Tensor& x, int axis = 0, const Tensor& key = {});
 // bf16, or of integers; all is computed in f32, and rounded once to the type of the result: f32, f16 or bf16, or for
 // counts i32, i8, i16, i64 or one of these floats. Parameters for which there is no distribution throw InvalidArgument
 // if they are numbers; elements of tensors make NaN, and counts of integers -1. (Of a scale it is not looked at the
-// sign where it is a tensor.) A count that its type does not hold is the largest of the type.
+// sign where it is a tensor.) A count that its type does not hold is the largest of the type: of i64 2^63 - 1, of f32
+// infinity.
 //
 //   auto [a, b] = random::split<2>(random::key(1));
 //   auto waits = random::exponential({1000}, 2.5, DType::f32, a);             // of mean 2.5
 //   auto counts = random::poisson(std::nullopt, rates, DType::i32, b);        // of the rates' shape
 //
-// gamma(), log_gamma(), chi_square() and the counts are the same bits on every device, the others within a few ULP.
+// gamma(), log_gamma(), chi_square() and the counts are the same bits on every device. The others differ as is said
+// above: beta() and dirichlet() by 1e-5 of a result, cauchy() and student_t() by 1e-5 of a result besides.
 // Locations, scales, bounds, means and covariances have derivatives, as have the parameters of gamma(), log_gamma(),
 // beta(), dirichlet(), chi_square() and student_t(), by implicit reparameterisation, of first order (a second one
 // throws Unsupported); counts have none. vmap() over keys gives what a loop over them gives.
@@ -125,24 +128,25 @@ Tensor student_t(const DrawShape& shape, const TensorLike& freedom, const Tensor
 // Counts of that mean, 0 or more.
 Tensor poisson(const DrawShape& shape, const TensorLike& rate, DType dtype = DType::i32, const Tensor& key = {});
 // How many of `count` trials succeed, of which each does with that probability. `count` is a whole number or a tensor
-// of integers, below 2^31.
+// of integers, below 2^63.
 Tensor binomial(const DrawShape& shape, const TensorLike& count, const TensorLike& probability,
                 DType dtype = DType::i32, const Tensor& key = {});
 // The number of trials up to the first that succeeds, 1 or more: NumPy's and JAX's (PyTorch's distribution counts those
-// before it). Of a probability 0 it is the largest number of i32.
+// before it). Of a probability 0 it is the largest number of the type, of floats infinity.
 Tensor geometric(const DrawShape& shape, const TensorLike& probability, DType dtype = DType::i32,
                  const Tensor& key = {});
 
 // Indices along an axis of `logits`, i32, each with a probability in proportion to the exponential of its logit, which
-// need not be normalised. The logits' other axes broadcast to the shape. -1 where a logit is NaN or all are -infinity.
-// The noise of random_categorical() is never stored; from 16 draws of a single distribution on they are searched in
-// sums of its probabilities instead, and then devices may differ about a draw in 10^7, where rounding decides. Throws
-// ShapeError for an axis without elements.
+// need not be normalised, and may be of any size. The logits' other axes broadcast to the shape. -1 where a logit is
+// NaN or all are -infinity. The noise of random_categorical() is never stored; from 16 draws of a single distribution
+// on they are searched in sums of its probabilities instead, and then devices may differ about a draw in 10^7, where
+// rounding decides. Throws ShapeError for an axis without elements.
 Tensor categorical(const DrawShape& shape, const Tensor& logits, int axis = -1, const Tensor& key = {});
-// How often each of n categories is drawn in `count` draws, i32 [shape..., n], with probabilities in proportion to
+// How often each of n categories is drawn in `count` draws, [shape..., n], with probabilities in proportion to
 // `weights` [..., n], 0 or more, whose axes in front broadcast to the shape, as has `count`, a whole number or a tensor
-// of integers. By binomial counts of halves of the categories, whatever the count. -1 everywhere for a negative count
-// and where a weight is negative or not finite, or all are 0.
+// of integers, below 2^63. By binomial counts of halves of the categories, whatever the count. i32, or i64 for a count
+// past i32's range and a tensor of a type with such numbers. -1 everywhere for a negative count and where a weight is
+// negative or not finite, or all are 0.
 Tensor multinomial(const DrawShape& shape, const TensorLike& count, const Tensor& weights, const Tensor& key = {});
 // Normal vectors [shape..., n] of that mean [..., n] and covariance [..., n, n], which is positive definite and of
 // which the lower triangle is read; reading what another one made throws LinAlgError, as of cholesky(). Axes in front

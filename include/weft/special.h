@@ -37,7 +37,8 @@ Tensor log_ndtr(const Operand& x);
 // Wichura, "Algorithm AS 241: the percentage points of the normal distribution", 1988.
 Tensor ndtri(const Operand& p);
 // The derivative of that order of digamma(), which is order 0: of x > 0, ±infinity at 0, and NaN below, where SciPy has
-// numbers. The relative error is below 4e-6, of f64 1e-14, up to order 10. Throws InvalidArgument for a negative order.
+// numbers. The relative error is below 4e-6, of f64 1e-14, up to order 10, wherever the result is a normal number.
+// Throws InvalidArgument for a negative order.
 Tensor polygamma(int order, const Operand& x);
 // 1/Γ(a) · ∫ t^(a-1) exp(-t) dt from 0 to x, the regularised lower incomplete gamma function: the probability that a
 // gamma-distributed number of shape a is below x, and that a Poisson-distributed one of mean x is a at least. PyTorch's

@@ -41,8 +41,9 @@ enum class QuantileMethod : std::uint8_t {
 };
 
 // ---- Order. They sort. A row with NaN gives NaN, and so does one without elements. Between a number and an infinity
-// is the infinity (NumPy's quantile has NaN there), between -infinity and infinity NaN. The derivative goes to the
-// elements between which the result lies.
+// is the infinity (NumPy's quantile has NaN there), between -infinity and infinity NaN. Half way between two elements
+// the result is rounded once; elsewhere it is within 2 ULP of the one that is greater in magnitude. The derivative goes
+// to the elements between which the result lies.
 
 // The element in the middle of those over the axes, or the mean of the two there.
 Tensor median(const Operand& x, const Axes& axes = {}, bool keep_dims = false);
@@ -76,7 +77,8 @@ struct Mode {
 Mode mode(const Operand& x, const Axes& axes = {}, bool keep_dims = false);
 
 // ---- Without NaN: the functions without "nan" in their name, of the elements that are not NaN. Of integers and bool
-// they are those functions.
+// they are those functions. nanmean(), nanvar() and nanstd() sum scaled numbers: only a result that its type does not
+// hold overflows, on every device.
 
 // sum() of the numbers; 0 of none.
 Tensor nansum(const Operand& x, const Axes& axes = {}, bool keep_dims = false);
@@ -106,9 +108,10 @@ Tensor nancumprod(const Operand& x, std::optional<int> axis = {});
 Tensor nan_to_num(const Operand& x, double nan = 0, std::optional<double> positive_infinity = {},
                   std::optional<double> negative_infinity = {});
 
-// ---- Spread, means with weights, covariances.
+// ---- Spread, means with weights, covariances. average(), cov() and corrcoef() sum scaled numbers, as nanmean() does.
 
-// The greatest element less the least one, in x's type; NaN if there is one. NumPy's ptp.
+// The greatest element less the least one, in x's type; NaN if there is one. Throws ShapeError if there are no
+// elements. NumPy's ptp.
 Tensor ptp(const Operand& x, const Axes& axes = {}, bool keep_dims = false);
 // Σ weights · x / Σ weights over the axes. The weights are of x's shape, or of rank 1 and as long as the one axis.
 // Throws ShapeError for others. Weights that add up to 0 give NaN or an infinity, where NumPy throws.
@@ -140,11 +143,15 @@ struct Histogram {
 // and the counts 0 (NumPy throws). Throws InvalidArgument for less than one bin, and for a range that is not finite or
 // descends.
 Histogram histogram(const Operand& x, std::int64_t bins = 10, const HistogramOptions& options = {});
-// The same in intervals between given edges, ascending, of rank 1 and two elements at least.
+// The same in intervals between given edges, ascending, of rank 1 and two elements at least. Edges that do not ascend
+// throw InvalidArgument if the host has them: a constant, and what is no view and is on the cpu or was read before. Of
+// others the counts are -1 then, of floats NaN; they are not waited for.
 Histogram histogram(const Operand& x, const Operand& edges, const HistogramOptions& options = {});
 // Which interval between the bins' edges, of rank 1 and ascending or descending, each element of x is in: i with
 // bins[i - 1] <= x < bins[i], of descending edges bins[i - 1] > x >= bins[i]; 0 and the number of edges outside. NaN is
 // taken for the largest number. With right = true an interval holds its other edge. i32, or i64 of 2^31 edges and more.
+// Bins that neither ascend nor descend throw InvalidArgument if the host has them, as edges of histogram() do; of
+// others the result is -1.
 Tensor digitize(const Operand& x, const Operand& bins, bool right = false);
 // How often each of 0, 1, … is in x, integers of rank 1, or with weights, of x's shape, the sum of theirs. The result
 // goes up to the greatest number, and is no shorter than `minimum_length`; segment_sum() has one of a given length.

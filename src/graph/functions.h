@@ -50,11 +50,30 @@ inline double highest(DType type) {
   return type == DType::f8e4m3 ? finfo(type).max : std::numeric_limits<double>::infinity();
 }
 
-// The point that is the share of the way from a to b, finite or not: an infinity on the way to one.
+// 1, or ½ where a - b (or a + b, if b is given as -b) is past the range: a factor of both.
+inline Tensor difference_factor(const Tensor& a, const Tensor& b) {
+  const Tensor d = a - b, finite = d.dtype() == DType::c64 ? is_finite(real(d)) & is_finite(imag(d)) : is_finite(d);
+  return select(finite, 1.0, 0.5);
+}
+
+// (a - b) / d, also where a - b is past the range.
+inline Tensor difference_quotient(const Tensor& a, const Tensor& b, const Tensor& d) {
+  const Tensor k = difference_factor(a, b);
+  return (a * k - b * k) / (d * k);
+}
+
+// (a + b) / 2, rounded once, also where a + b is past the range.
+inline Tensor midpoint(const Tensor& a, const Tensor& b) {
+  const Tensor k = difference_factor(a, -b);
+  return (a * k + b * k) * (1.5 - k);  // 0.5 / k
+}
+
+// The point that is the share of the way from a to b, finite or not: an infinity on the way to one. In the middle it is
+// rounded once.
 inline Tensor point_between(const Tensor& a, const Tensor& b, const Tensor& share) {
   // (0 times an infinity is NaN.)
-  const Tensor inside = a * (1 - share) + b * share;
-  return select(is_finite(b - a), lerp(a, b, share), select(share == 0, a, select(share == 1, b, inside)));
+  const Tensor inside = select(share == 0.5, midpoint(a, b), lerp(a, b, share));
+  return select(share == 0, a, select(share == 1, b, inside));
 }
 
 }  // namespace weft

@@ -12,6 +12,7 @@
 #include "graph/axes.h"
 #include "graph/graph.h"
 #include "graph/matrices.h"
+#include "graph/ops/identity.h"
 #include "graph/ops/linalg.h"
 #include "graph/promotion.h"
 #include "graph/rules.h"
@@ -136,14 +137,24 @@ Tensor magnitudes(const Tensor& x) {
 
 DType norm_type(DType type) { return is_floating(type) ? type : DType::f32; }
 
-// (Σ size^ord)^(1/ord), with derivatives of 0 for magnitudes of 0 and a norm of 0.
+// (Σ size^ord)^(1/ord), with derivatives of 0 for magnitudes of 0 and a norm of 0. The magnitudes are divided by the
+// one that decides, so that powers are in range; this is constant for derivatives.
 Tensor power_norm(const Tensor& size, double ord, const Axes& axes, bool keep_dims) {
   const auto power = [](const Tensor& x, double exponent) {
     const Tensor zero = equal(x, 0);
     return select(zero, exponent > 0 ? 0.0F : std::numeric_limits<float>::infinity(),
                   pow(select(zero, 1, x), exponent));
   };
-  return power(reduce(ReduceKind::sum, power(size, ord), axes, keep_dims), 1 / ord);
+  const auto greatest = [&](bool keep) {
+    const Tensor found = extreme(identity(size, IdentityKind::stop_gradient), ord > 0, axes, keep);
+    return select(logical_and(is_finite(found), found > 0), found, 1);
+  };
+  const Tensor sum = reduce(ReduceKind::sum, power(size / greatest(true), ord), axes, keep_dims);
+  const Tensor scale = greatest(keep_dims);
+  if (std::abs(ord) >= 1) return scale * power(sum, 1 / ord);
+  // A large power of the sum, of which half may be in range.
+  const Tensor root = power(sum, 0.5 / ord);
+  return scale * root * root;
 }
 
 }  // namespace

@@ -63,10 +63,12 @@ Tensor areas(std::string_view function, const Tensor& y, const Tensor* coordinat
       coordinates && coordinates->defined() ? common_type(function, y, *coordinates) : averaged(y.dtype());
   const Tensor v = accumulated(cast(y, type));
   const std::int64_t n = std::max<std::int64_t>(v.shape()[a] - 1, 0), first = std::min<std::int64_t>(v.shape()[a], 1);
-  const Tensor means = (part(v, a, first, n) + part(v, a, 0, n)) * Graph::scalar(0.5, v.dtype());
+  // (Halves, whose sum is in range.)
+  const Tensor means = part(v, a, first, n) * 0.5 + part(v, a, 0, n) * 0.5;
   if (!coordinates) return means * Graph::scalar(distance, v.dtype());
   const Tensor at = accumulated(cast(along(function, y, *coordinates, a), type));
-  return means * (part(at, a, first, n) - part(at, a, 0, n));
+  const Tensor from = part(at, a, 0, n), to = part(at, a, first, n), k = difference_factor(to, from);
+  return means * (to * k - from * k) * (3 - 2 * k);  // 1 / k
 }
 
 Tensor integral(const Tensor& y, const Tensor* coordinates, double distance, int axis) try {
@@ -97,23 +99,23 @@ Tensor differences(const Tensor& f, int axis, const Tensor& distances, EdgeOrder
   const auto distance = [&](std::int64_t i) { return distances.rank() == 0 ? distances : part(distances, axis, i, 1); };
   const auto sample = [&](std::int64_t i) { return part(f, axis, i, 1); };
   std::vector<Tensor> parts;
-  // The parabola through three samples, of which `at` is the one at the end and the others follow inwards.
-  const auto end = [&](std::int64_t at, int step) {
-    const Tensor d = distance(step > 0 ? 0 : n - 2), slope = (sample(at + step) - sample(at)) * step / d;
+  // The parabola through three samples at an end; `outer` and `inner` are the places of their slopes.
+  const auto end = [&](std::int64_t outer, std::int64_t inner) {
+    const auto slope_at = [&](std::int64_t i) { return difference_quotient(sample(i + 1), sample(i), distance(i)); };
+    const Tensor slope = slope_at(outer);
     if (edges == EdgeOrder::first) return slope;
-    const Tensor next = distance(step > 0 ? 1 : n - 3);
-    const Tensor inner = (sample(at + 2 * step) - sample(at + step)) * step / next;
-    return slope - (inner - slope) * d / (d + next);
+    const Tensor d = distance(outer);
+    return slope - (slope_at(inner) - slope) * (d / (d + distance(inner)));
   };
   parts.push_back(end(0, 1));
   if (n > 2 && distances.rank() == 0) {
-    parts.push_back((part(f, axis, 2, n - 2) - part(f, axis, 0, n - 2)) / (distances + distances));
+    parts.push_back(difference_quotient(part(f, axis, 2, n - 2), part(f, axis, 0, n - 2), distances + distances));
   } else if (n > 2) {
-    const Tensor slopes = (part(f, axis, 1, n - 1) - part(f, axis, 0, n - 1)) / distances;
-    const Tensor left = part(distances, axis, 0, n - 2), right = part(distances, axis, 1, n - 2);
-    parts.push_back((part(slopes, axis, 0, n - 2) * right + part(slopes, axis, 1, n - 2) * left) / (left + right));
+    const Tensor slopes = difference_quotient(part(f, axis, 1, n - 1), part(f, axis, 0, n - 1), distances);
+    const Tensor left = part(distances, axis, 0, n - 2), right = part(distances, axis, 1, n - 2), both = left + right;
+    parts.push_back(part(slopes, axis, 0, n - 2) * (right / both) + part(slopes, axis, 1, n - 2) * (left / both));
   }
-  parts.push_back(end(n - 1, -1));
+  parts.push_back(end(n - 2, n - 3));
   return concat(parts, axis);
 }
 
@@ -175,9 +177,10 @@ Tensor interp(const Operand& x, const Operand& points, const Operand& values, co
   // The last point that is not above x, as far as another one follows.
   const Tensor below = clamp(searchsorted(at, inside, Side::right) - 1, 0, std::max<std::int64_t>(n - 2, 0));
   const Tensor next = minimum(below + 1, n - 1);
-  const Tensor from = gather(at, below), width = gather(at, next) - from;
+  const Tensor from = gather(at, below), to = gather(at, next);
   const Tensor low = gather(f, below), high = gather(f, next);
-  const Tensor share = select(width > 0, (inside - from) / select(width > 0, width, 1), 1);
+  const Tensor apart = to > from, k = difference_factor(to, from);
+  const Tensor share = select(apart, (inside * k - from * k) / select(apart, to * k - from * k, 1), 1);
   Tensor y = point_between(low, high, share);
   y = select(v < first, bound(options.left, 0), select(v > last, bound(options.right, n - 1), y));
   return cast(select(is_nan(v), v, y), type);

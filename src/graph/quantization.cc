@@ -182,7 +182,7 @@ class StraightThrough final : public CustomDerivative {
 
  private:
   Tensor passed(const Differentiated& call, const Tensor& t) const {
-    const Tensor in_range = apply(make_op<ElementwiseOp>(in_range_), {call.inputs.begin(), call.inputs.end()});
+    const Tensor in_range = apply(make_op<ElementwiseOp>(in_range_), call.inputs);
     return select(in_range, t, 0);
   }
 
@@ -338,7 +338,10 @@ Quantized dynamic_quantize(const Operand& given, const DynamicQuantizeOptions& o
   }
   const Tensor least = minimum(cast(min(x, o.axes, !all), type), number(0));
   const Tensor most = maximum(cast(max(x, o.axes, !all), type), number(0));
-  const Tensor scale = usable(div_rn(most - least, number(high - low)));
+  // (A range past that of the type, in parts.)
+  const Tensor range = most - least, steps = number(high - low);
+  const Tensor scale =
+      usable(select(is_finite(range), div_rn(range, steps), div_rn(most, steps) - div_rn(least, steps)));
   const Tensor zero = cast(round(clamp(number(low) - div_rn(least, scale), number(low), number(high))), o.dtype);
   return {quantize(x, scale, zero), scale, zero};
 } catch (const Error& e) {

@@ -225,12 +225,16 @@ Tensor polygamma(int order, const Operand& x) try {
       factor *= (s + 2 * j - 1) * (s + 2 * j) / ((2 * j + 1) * (2 * j + 2));
     }
     const Tensor rest = polynomial(square(r), c) * square(r) + r * number(v, 0.5) + number(v, 1 / (s - 1));
-    Tensor zeta = pow(a, number(v, 1 - s)) * rest;
-    for (int k = kTerms; k-- > 0;) zeta = zeta + pow(from + number(v, k), number(v, -s));
+    // Γ(s) (x + k)^-s as the power s of a quotient, so that all terms are as large as the result.
+    const auto term = [&](const Tensor& at, double power) {
+      return pow(number(v, std::exp(std::lgamma(s) / power)) / at, number(v, power));
+    };
+    Tensor zeta = term(a, s - 1) * rest;
+    for (int k = kTerms; k-- > 0;) zeta = zeta + term(from + number(v, k), s);
     const double sign = order % 2 ? 1 : -1;
     const Tensor outside = select(v == 0, number(v, sign * kInfinity),
                                   select(v > 0, number(v, 0), number(v, std::numeric_limits<double>::quiet_NaN())));
-    return select(inside, zeta * number(v, sign * std::tgamma(s)), outside);
+    return select(inside, zeta * number(v, sign), outside);
   });
 } catch (const Error& e) {
   throw_in_function(e, "polygamma");

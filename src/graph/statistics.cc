@@ -11,7 +11,9 @@
 #include "core/format.h"
 #include "graph/axes.h"
 #include "graph/functions.h"
+#include "graph/host_values.h"
 #include "graph/promotion.h"
+#include "graph/range_scale.h"
 #include "graph/rules.h"
 #include "weft/array.h"
 #include "weft/creation.h"
@@ -100,7 +102,8 @@ Tensor quantile_of_sorted(const Tensor& sorted, std::int64_t n, const QuantileRu
   const Tensor end = widened(slice(sorted, last, n - 1, n));
   Tensor y = element(weight < 1 ? whole : whole + 1);
   if (weight > 0 && weight < 1) {
-    y = point_between(y, element(whole + 1), Graph::scalar(weight, y.dtype()));
+    const Tensor next = element(whole + 1);
+    y = weight == 0.5 ? midpoint(y, next) : point_between(y, next, Graph::scalar(weight, y.dtype()));
   }
   return is_floating(sorted.dtype()) ? select(is_nan(end), end, y) : y;
 }
@@ -165,6 +168,16 @@ Tensor without_nan(const Tensor& x, double value, std::string_view function) {
   return is_floating(x.dtype()) ? select(is_nan(x), Graph::scalar(value, x.dtype()), x) : x;
 }
 
+// Throws ShapeError if results are asked of no elements.
+void require_elements(std::string_view function, const Tensor& x, const Axes& axes) {
+  const std::vector<int> over = normalized_axes(axes, x.rank(), function);
+  std::int64_t results = 1, elements = 1;
+  for (int i = 0; i < x.rank(); ++i) (std::ranges::count(over, i) ? elements : results) *= x.shape()[i];
+  if (elements == 0 && results > 0) {
+    throw ShapeError("{}: x is {}, without elements to choose from", function, to_string(x.type()));
+  }
+}
+
 // The least or greatest number, NaN if there is none.
 Tensor extreme(std::string_view function, ReduceKind op, const Tensor& x, const Axes& axes, bool keep_dims) {
   const double worst = (op == ReduceKind::min ? 1 : -1) * highest(x.dtype());
@@ -176,15 +189,43 @@ Tensor extreme(std::string_view function, ReduceKind op, const Tensor& x, const 
 // Where the least or greatest number is first.
 Tensor first_extreme(std::string_view function, ReduceKind op, const Tensor& x, const Axes& axes, bool keep_dims) {
   require_real(x, function);
+  require_elements(function, x, axes);
   if (!is_floating(x.dtype())) {
     return op == ReduceKind::min ? argmin(x, axes, keep_dims) : argmax(x, axes, keep_dims);
   }
   return argmax(x == extreme(function, op, x, axes, true), axes, keep_dims);
 }
 
-// How many numbers there are, in the type in which they are averaged.
-Tensor numbers(const Tensor& x, const Axes& axes, bool keep_dims, DType type) {
-  return cast(count_nonzero(!is_nan(x), axes, keep_dims), type);
+// What is not NaN over the axes, whose moments are taken. Results have size 1 along the axes.
+struct Numbers {
+  Numbers(const Tensor& all, const Axes& over)
+      : axes(over),
+        missing(is_nan(all)),
+        count(cast(count_nonzero(!missing, axes, true), all.dtype())),
+        scale(all, axes),
+        x(select(missing, 0, scale.scaled(all))),
+        mean(sum(x, axes, true) / count) {}
+
+  // The sum of squared distances from the mean, less what the mean's rounding error adds to it, over the count less the
+  // correction.
+  Tensor variance(double correction) const {
+    const Tensor apart = select(missing, 0, x - mean), rest = sum(apart, axes, true), divisor = count - correction;
+    const Tensor squares = maximum(sum(square(apart), axes, true) - rest * (rest / count), 0);
+    return select(divisor > 0, squares / divisor, Graph::scalar(kNan, x.dtype()));
+  }
+  Tensor result(const Tensor& y, bool keep_dims, DType type) const {
+    return cast(keep_dims ? y : squeeze(y, axes), type);
+  }
+
+  const Axes& axes;
+  Tensor missing, count;
+  RangeScale scale;
+  Tensor x;     // scaled, with 0 in place of NaN
+  Tensor mean;  // of x
+};
+
+void check_correction(double correction) {
+  if (!(correction >= 0)) throw InvalidArgument("the correction is {}, expected 0 or more", correction);
 }
 
 }  // namespace
@@ -258,30 +299,32 @@ Tensor nanmax(const Operand& x, const Axes& axes, bool keep_dims) {
 Tensor nanmean(const Operand& x, const Axes& axes, bool keep_dims) try {
   require_real(x, "nanmean");
   if (!is_floating(x.dtype())) return mean(x, axes, keep_dims);
-  const Tensor wide = accumulated(without_nan(x, 0, "nanmean"));
-  return cast(sum(wide, axes, keep_dims) / numbers(x, axes, keep_dims, wide.dtype()), x.dtype());
+  const Numbers n(accumulated(x), axes);
+  return n.result(n.scale.undone(n.mean), keep_dims, x.dtype());
 } catch (const Error& e) {
   throw_in_function(e, "nanmean");
 }
 
 Tensor nanvar(const Operand& x, const Axes& axes, double correction, bool keep_dims) try {
   require_real(x, "nanvar");
-  if (!(correction >= 0)) throw InvalidArgument("nanvar: the correction is {}, expected 0 or more", correction);
+  check_correction(correction);
   if (!is_floating(x.dtype())) return variance(x, axes, correction, keep_dims);
-  const Tensor wide = accumulated(without_nan(x, 0, "nanvar")), mean = nanmean(accumulated(x), axes, true);
-  const Tensor squares = sum(square(select(is_nan(x), 0, wide - mean)), axes, keep_dims);
-  const Tensor divisor = numbers(x, axes, keep_dims, wide.dtype()) - correction;
-  return cast(select(divisor > 0, squares / divisor, Graph::scalar(kNan, wide.dtype())), x.dtype());
+  const Numbers n(accumulated(x), axes);
+  return n.result(n.scale.undone(n.scale.undone(n.variance(correction))), keep_dims, x.dtype());
 } catch (const Error& e) {
   throw_in_function(e, "nanvar");
 }
 
-Tensor nanstd(const Operand& x, const Axes& axes, double correction, bool keep_dims) {
-  return in_function("nanstd", [&] {
-    require_real(x, "nanstd");
-    const Tensor wide = accumulated(cast(x, averaged(x.dtype())));
-    return cast(sqrt(nanvar(wide, axes, correction, keep_dims)), averaged(x.dtype()));
-  });
+Tensor nanstd(const Operand& x, const Axes& axes, double correction, bool keep_dims) try {
+  require_real(x, "nanstd");
+  check_correction(correction);
+  if (!is_floating(x.dtype())) return deviation(x, axes, correction, keep_dims);
+  const Numbers n(accumulated(x), axes);
+  // Its derivative counts as 0 where nothing varies, as that of deviation().
+  const Tensor variance = n.variance(correction), none = variance == 0;
+  return n.result(n.scale.undone(select(none, 0, sqrt(select(none, 1, variance)))), keep_dims, x.dtype());
+} catch (const Error& e) {
+  throw_in_function(e, "nanstd");
 }
 
 Tensor nanargmin(const Operand& x, const Axes& axes, bool keep_dims) {
@@ -318,6 +361,7 @@ Tensor nan_to_num(const Operand& x, double nan, std::optional<double> positive_i
 Tensor ptp(const Operand& x, const Axes& axes, bool keep_dims) {
   return in_function("ptp", [&] {
     require_real(x, "ptp");
+    require_elements("ptp", x, axes);
     return max(x, axes, keep_dims) - min(x, axes, keep_dims);
   });
 }
@@ -327,7 +371,9 @@ Tensor average(const Operand& x, const Operand& weights, const Axes& axes, bool 
   require_defined(weights, "average", "weights");
   const DType type = averaged(result_type_for("average", std::array<Tensor, 2>{x, weights}));
   Tensor w = accumulated(cast(weights, type));
-  if (w.shape() != x.shape()) {
+  const bool along_axis = w.shape() != x.shape();
+  w = RangeScale(w, along_axis ? Axes() : axes).scaled(w);
+  if (along_axis) {
     const std::vector<int> over = normalized_axes(axes, x.rank(), "average");
     if (over.size() != 1 || w.rank() != 1 || w.size() != x.shape()[over[0]]) {
       throw ShapeError("average: weights are {}, expected x's shape {} or one for each element of a single axis",
@@ -337,17 +383,46 @@ Tensor average(const Operand& x, const Operand& weights, const Axes& axes, bool 
     along[over[0]] = w.size();
     w = broadcast_to(reshape(w, along), x.shape());
   }
-  return cast(sum(accumulated(cast(x, type)) * w, axes, keep_dims) / sum(w, axes, keep_dims), type);
+  const Tensor v = accumulated(cast(x, type));
+  const RangeScale scale(v, axes);
+  const Tensor y = scale.undone(sum(scale.scaled(v) * w, axes, true) / sum(w, axes, true));
+  return cast(keep_dims ? y : squeeze(y, axes), type);
 } catch (const Error& e) {
   throw_in_function(e, "average");
 }
 
+namespace {
+
+// The variables of cov() and corrcoef(), scaled, as rows.
+struct Variables {
+  explicit Variables(const Tensor& given) : scale(given, -1), rows(scale.scaled(given)) {}
+
+  // Less the means. Those of the rest take out the rounding error of the first ones.
+  template <class Mean>
+  Tensor centred(const Mean& mean) const {
+    const Tensor apart = rows - mean(rows);
+    return apart - mean(apart);
+  }
+
+  RangeScale scale;
+  Tensor rows;
+};
+
+Variables variables_of(std::string_view function, const Tensor& x) {
+  require_real(x, function);
+  if (x.rank() < 1 || x.rank() > 2) {
+    throw ShapeError("{}: x is {}, expected rank 1 or 2", function, to_string(x.type()));
+  }
+  const Shape shape{x.rank() == 2 ? x.shape()[0] : 1, x.shape()[-1]};
+  return Variables(accumulated(cast(reshape(x, shape), averaged(x.dtype()))));
+}
+
+}  // namespace
+
 Tensor cov(const Operand& x, double correction, const Operand& frequencies, const Operand& weights) try {
-  require_real(x, "cov");
-  if (x.rank() < 1 || x.rank() > 2) throw ShapeError("cov: x is {}, expected rank 1 or 2", to_string(x.type()));
-  const DType type = averaged(x.dtype());
-  const std::int64_t n = x.shape()[-1];
-  const Tensor v = accumulated(cast(reshape(x, {x.rank() == 2 ? x.shape()[0] : 1, n}), type));
+  const Variables variables = variables_of("cov", x);
+  const Tensor& v = variables.rows;
+  const std::int64_t n = v.shape()[-1];
   const auto of_observations = [&](const Tensor& w, std::string_view what) {
     if (w.rank() != 1 || w.size() != n) {
       throw ShapeError("cov: {} are {}, expected one for each of {} observations", what, to_string(w.type()), n);
@@ -359,34 +434,36 @@ Tensor cov(const Operand& x, double correction, const Operand& frequencies, cons
   Tensor important;
   if (weights.defined()) {
     important = of_observations(weights, "weights");
+    important = RangeScale(important, {}).scaled(important);
     w = w.defined() ? w * important : important;
   }
   Tensor centred, divisor;
   if (w.defined()) {
     const Tensor total = sum(w);
-    centred = v - sum(v * w, 1, true) / total;
+    centred = variables.centred([&](const Tensor& t) { return sum(t * w, 1, true) / total; });
     divisor = total - (important.defined() ? sum(w * important) / total * correction
                                            : Tensor(Graph::scalar(correction, v.dtype())));
     divisor = maximum(divisor, 0);
   } else {
-    centred = v - mean(v, 1, true);
+    centred = variables.centred([](const Tensor& t) { return mean(t, 1, true); });
     divisor = Graph::scalar(std::max(static_cast<double>(n) - correction, 0.0), v.dtype());
   }
-  const Tensor y = matmul(w.defined() ? centred * w : centred, centred.T()) / divisor;
-  return cast(x.rank() == 1 ? reshape(y, {}) : y, type);
+  const Tensor products = matmul(w.defined() ? centred * w : centred, centred.T()) / divisor;
+  const Tensor y = RangeScale::undone_products(products, variables.scale);
+  return cast(x.rank() == 1 ? reshape(y, {}) : y, averaged(x.dtype()));
 } catch (const Error& e) {
   throw_in_function(e, "cov");
 }
 
 Tensor corrcoef(const Operand& x) try {
-  require_real(x, "corrcoef");
-  const Tensor c = cov(accumulated(cast(x, averaged(x.dtype()))));
+  const Tensor v = variables_of("corrcoef", x).centred([](const Tensor& t) { return mean(t, 1, true); });
+  const Tensor c = matmul(v, v.T());
   Tensor y = c / c;
-  if (c.rank() == 2) {
+  if (x.rank() == 2) {
     const Tensor deviations = sqrt(diagonal(c));
     y = clamp(c / expand_dims(deviations, 1) / deviations, -1, 1);
   }
-  return cast(y, averaged(x.dtype()));
+  return cast(x.rank() == 1 ? reshape(y, {}) : y, averaged(x.dtype()));
 } catch (const Error& e) {
   throw_in_function(e, "corrcoef");
 }
@@ -395,7 +472,35 @@ Tensor corrcoef(const Operand& x) try {
 
 namespace {
 
-Histogram counted(const Tensor& x, const Tensor& edges, const HistogramOptions& options) {
+// Which of neighbours that are sorted the other way round, in an order in which NaN is last.
+bool falls(double before, double after) { return after < before || (std::isnan(before) && !std::isnan(after)); }
+Tensor falls(const Tensor& before, const Tensor& after) {
+  const Tensor less = after < before;
+  return is_floating(before.dtype()) ? less | (is_nan(before) & !is_nan(after)) : less;
+}
+
+// Whether edges are in order, or with `or_falling` in the reverse order: a bool [], or undefined where it is known.
+// Throws InvalidArgument where the host has their values, and they are not.
+Tensor in_order(std::string_view function, std::string_view what, const Tensor& edges, bool or_falling) {
+  const std::int64_t n = edges.size();
+  if (n < 2) return {};
+  if (const auto values = host_values(edges)) {
+    const auto sorted = [&](bool down) {
+      const auto wrong = [&](double a, double b) { return down ? falls(b, a) : falls(a, b); };
+      return std::ranges::adjacent_find(*values, wrong) == values->end();
+    };
+    if (sorted(false) || (or_falling && sorted(true))) return {};
+    throw InvalidArgument("{}: {} {}, whose elements do not ascend{}", function, what, to_string(edges.type()),
+                          or_falling ? ", nor descend" : "");
+  }
+  const Tensor e = in_bytes(edges), before = slice(e, 0, 0, n - 1), after = slice(e, 0, 1, n);
+  const auto none = [](const Tensor& wrong) { return !reduce(ReduceKind::any, wrong, {}); };
+  return or_falling ? none(falls(before, after)) | none(falls(after, before)) : none(falls(before, after));
+}
+
+// `in_order`: where it is false nothing is counted; undefined: always.
+Histogram counted(const Tensor& x, const Tensor& edges, const HistogramOptions& options,
+                  const Tensor& in_order = Tensor()) {
   const std::int64_t bins = edges.size() - 1;
   const DType type = result_type_for("histogram", std::array<Tensor, 2>{in_bytes(x), in_bytes(edges)});
   const Tensor v = cast(flatten(x), type), e = cast(edges, type), last = slice(e, 0, bins, bins + 1);
@@ -411,8 +516,17 @@ Histogram counted(const Tensor& x, const Tensor& edges, const HistogramOptions& 
   }
   Tensor counts = segment_sum(what, bin, bins);
   if (options.density) {
-    counts = cast(counts, averaged(counts.dtype()));
-    counts = counts / sum(counts) / cast(diff(edges), counts.dtype());
+    const DType of_counts = averaged(counts.dtype());
+    const Tensor all = accumulated(cast(counts, of_counts)), scaled = RangeScale(all, {}).scaled(all);
+    const Tensor widths = accumulated(cast(edges, averaged(edges.dtype())));
+    const Tensor shares = scaled / sum(scaled), lower = slice(widths, 0, 0, bins),
+                 upper = slice(widths, 0, 1, bins + 1);
+    // Also of bins whose width is past the range.
+    const Tensor width = upper - lower, half = upper * 0.5 - lower * 0.5;
+    counts = cast(select(is_finite(width), shares / width, shares * 0.5 / half), of_counts);
+  }
+  if (in_order.defined()) {
+    counts = select(in_order, counts, Graph::scalar(is_inexact(counts.dtype()) ? kNan : -1, counts.dtype()));
   }
   return {counts, edges};
 }
@@ -457,7 +571,7 @@ Histogram histogram(const Operand& x, const Operand& edges, const HistogramOptio
     throw ShapeError("histogram: edges are {}, expected rank 1 and two elements at least", to_string(edges.type()));
   }
   if (options.range) throw InvalidArgument("histogram: a range beside edges");
-  return counted(x, edges, options);
+  return counted(x, edges, options, in_order("histogram", "edges are", edges, false));
 } catch (const Error& e) {
   throw_in_function(e, "histogram");
 }
@@ -468,11 +582,12 @@ Tensor digitize(const Operand& x, const Operand& bins, bool right) try {
   if (bins.rank() != 1) throw ShapeError("digitize: bins are {}, expected rank 1", to_string(bins.type()));
   const Side side = right ? Side::left : Side::right;
   const std::int64_t n = bins.size();
-  const Tensor v = in_bytes(x), edges = in_bytes(bins);
+  const Tensor v = in_bytes(x), edges = in_bytes(bins), sorted = in_order("digitize", "bins are", bins, true);
   if (n < 2) return searchsorted(edges, v, side);
-  const Tensor descends = slice(edges, 0, 0, 1) > slice(edges, 0, n - 1, n);
+  const Tensor descends = falls(slice(edges, 0, 0, 1), slice(edges, 0, n - 1, n));
   const Tensor at = searchsorted(select(descends, flip(edges), edges), v, side);
-  return select(reshape(descends, {}), n - at, at);
+  const Tensor found = select(reshape(descends, {}), n - at, at);
+  return sorted.defined() ? select(sorted, found, -1) : found;
 } catch (const Error& e) {
   throw_in_function(e, "digitize");
 }

@@ -39,23 +39,25 @@ Tensor float_parameter(std::string_view what, const TensorLike& x) {
 }
 Tensor in_f32(std::string_view what, const TensorLike& x) { return cast(float_parameter(what, x), DType::f32); }
 
-// A number of trials as i32.
+// A number of trials as i32, or i64 where i32 may not hold it.
 Tensor count_parameter(const TensorLike& x) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   const Tensor* given = x.tensor();
   if (!given) {
-    const double n = x.number().value();
-    if (!(n >= 0 && n <= static_cast<double>(kMost) && std::trunc(n) == n)) {
-      throw InvalidArgument("count is {}; expected a whole number from 0 to 2^31 - 1", n);
+    const Number& n = x.number();
+    const double value = n.value();
+    if (!(value >= 0 && value < 0x1p63 && std::trunc(value) == value)) {
+      throw InvalidArgument("count is {}; expected a whole number from 0 to 2^63 - 1", to_string(n));
     }
-    return Graph::scalar(static_cast<std::int64_t>(n), DType::i32);
+    const auto whole = static_cast<std::int64_t>(*n.integer());
+    return Graph::scalar(whole, whole > std::numeric_limits<std::int32_t>::max() ? DType::i64 : DType::i32);
   }
   if (!given->defined()) throw InvalidArgument("count is an undefined Tensor");
   const DType type = given->dtype();
-  if (type == DType::i32) return *given;
+  if (type == DType::i32 || type == DType::i64) return *given;
   if (!is_integer(type) && type != DType::boolean) throw TypeError("count is {}; expected integers", name(type));
   if (bits(type) < 32) return cast(*given, DType::i32);
-  return cast(is_signed(type) ? clamp(*given, -1, kMost) : minimum(*given, kMost), DType::i32);
+  return cast(type == DType::u64 ? minimum(*given, kMost) : *given, DType::i64);
 }
 
 // Throws InvalidArgument for a number outside of [low, high]; tensors are not looked at.
@@ -117,12 +119,14 @@ Tensor location_scale(std::string_view function, const DrawShape& shape, const T
   });
 }
 
-// A count of i32 in its type.
+// The type in which counts of a type are drawn, and these in that type.
+DType drawn_as(DType dtype) {
+  if (dtype == DType::i8 || dtype == DType::i16) return DType::i32;
+  return is_floating(dtype) ? DType::f32 : dtype;
+}
 Tensor as_counts(const Tensor& y, DType dtype) {
-  if (dtype == DType::i32) return y;
-  if (dtype == DType::i64) return cast(y, dtype);
   if (dtype == DType::i8 || dtype == DType::i16) return cast(minimum(y, dtype == DType::i8 ? 127 : 32767), dtype);
-  return cast(select(y < 0, kNaN, cast(y, DType::f32)), dtype);
+  return cast(y, dtype);
 }
 void check_counts(DType dtype) {
   if (is_drawn(dtype) || (is_integer(dtype) && is_signed(dtype) && bits(dtype) >= 8)) return;
@@ -274,7 +278,8 @@ Tensor poisson(const DrawShape& shape, const TensorLike& rate, DType dtype, cons
     check_counts(dtype);
     check_number("rate", rate, 0, kInf);
     const Tensor mean = float_parameter("rate", rate);
-    return as_counts(random_poisson(key_or_next(key), mean, shape_of(shape, {mean.shape()})), dtype);
+    const Shape whole = shape_of(shape, {mean.shape()});
+    return as_counts(random_poisson(key_or_next(key), mean, whole, drawn_as(dtype)), dtype);
   });
 }
 
@@ -284,7 +289,8 @@ Tensor binomial(const DrawShape& shape, const TensorLike& count, const TensorLik
     check_counts(dtype);
     check_number("probability", probability, 0, 1);
     const Tensor n = count_parameter(count), p = float_parameter("probability", probability);
-    return as_counts(random_binomial(key_or_next(key), n, p, shape_of(shape, {n.shape(), p.shape()})), dtype);
+    const Shape whole = shape_of(shape, {n.shape(), p.shape()});
+    return as_counts(random_binomial(key_or_next(key), n, p, whole, drawn_as(dtype)), dtype);
   });
 }
 
@@ -293,7 +299,7 @@ Tensor geometric(const DrawShape& shape, const TensorLike& probability, DType dt
     check_counts(dtype);
     check_number("probability", probability, 0, 1);
     const Tensor p = float_parameter("probability", probability);
-    return as_counts(random_geometric(key_or_next(key), p, shape_of(shape, {p.shape()})), dtype);
+    return as_counts(random_geometric(key_or_next(key), p, shape_of(shape, {p.shape()}), drawn_as(dtype)), dtype);
   });
 }
 
@@ -349,8 +355,12 @@ Tensor multinomial(const DrawShape& shape, const TensorLike& count, const Tensor
     const Shape batch = without_last(given.shape(), 1);
     const Shape whole = shape_of(shape, {n.shape(), batch});
     const std::int64_t categories = given.shape().back();
+    // Of weights whose sums are numbers.
+    const Tensor greatest = max(given, -1, true);
+    const Tensor sound =
+        logical_and(reduce(ReduceKind::all, given >= 0, -1), squeeze(logical_and(greatest > 0, greatest < kInf), -1));
     // Sums of pairs, of pairs of these, and so on.
-    std::vector<Tensor> sums{given};
+    std::vector<Tensor> sums{given * select(greatest > 0x1p60F, 0x1p-64F, 1.0F)};
     while (sums.back().shape().back() > 1) {
       Tensor x = sums.back();
       const std::int64_t size = x.shape().back();
@@ -364,8 +374,6 @@ Tensor multinomial(const DrawShape& shape, const TensorLike& count, const Tensor
       const int last = x.rank() - 1;
       sums.push_back(slice(x, last, 0, size, 2) + slice(x, last, 1, size + size % 2, 2));
     }
-    const Tensor total = squeeze(sums.back(), -1);
-    const Tensor sound = logical_and(reduce(ReduceKind::all, given >= 0, -1), logical_and(total > 0, total < kInf));
     Tensor counts = expand_dims(broadcast_to(select(sound, n, -1), whole), -1);
     const Tensor own = key_or_next(key);
     const Tensor keys = split(own, static_cast<std::int64_t>(sums.size()));
@@ -378,7 +386,8 @@ Tensor multinomial(const DrawShape& shape, const TensorLike& count, const Tensor
       const Tensor rarer = select(both > 0, div_rn(minimum(left, right), both), 0.0F);
       const Shape of_pairs = with_last(whole, pairs);
       counts = slice(counts, counts.rank() - 1, 0, pairs);
-      const Tensor few = random_binomial(key_at(keys, static_cast<std::int64_t>(level)), counts, rarer, of_pairs);
+      const Tensor few =
+          random_binomial(key_at(keys, static_cast<std::int64_t>(level)), counts, rarer, of_pairs, n.dtype());
       const Tensor many = select(counts < 0, -1, counts - few), left_is_rarer = left < right;
       const Tensor parts[] = {select(left_is_rarer, few, many), select(left_is_rarer, many, few)};
       counts = reshape(stack(parts, whole.rank() + 1), with_last(whole, size));
@@ -440,7 +449,9 @@ Tensor choice(std::int64_t n, const Shape& shape, const ChoiceOptions& options, 
     if (count == 0) return zeros(shape, DType::i32);
     const Tensor logits = log(weights);
     if (options.replace) return categorical(shape, logits, 0, own);
-    const Tensor scores = logits + gumbel_of(random_signed_uniform(own, {n}));
+    // Less the greatest logit, so that weights of any size leave the noise its digits.
+    const Tensor top = max(select(is_finite(logits), logits, -1000));
+    const Tensor scores = (logits - top) + gumbel_of(random_signed_uniform(own, {n}));
     return reshape(slice(argsort(scores, 0, true), 0, 0, count), shape);
   });
 }

@@ -100,13 +100,17 @@ Tensor normal(const Shape& shape, double mean, double deviation, DType dtype, co
   throw_in_function(e, "random::normal");
 }
 
-Tensor integers(const Shape& shape, std::int64_t low, std::int64_t high, DType dtype, const Tensor& key) try {
+Tensor integers(const Shape& shape, Number low, Number high, DType dtype, const Tensor& key) try {
   return random_integers(key_or_next(key), dtype, shape, low, high);
 } catch (const Error& e) {
   throw_in_function(e, "random::integers");
 }
 
 Tensor bernoulli(const Shape& shape, const TensorLike& probability, const Tensor& key) try {
+  if (!probability.tensor()) {
+    const double p = probability.number().value();
+    if (!(p >= 0 && p <= 1)) throw InvalidArgument("random::bernoulli: the probability is {}, expected 0 to 1", p);
+  }
   return broadcast_to(uniform(shape, 0, 1, DType::f32, key) < probability, shape);
 } catch (const Error& e) {
   throw_in_function(e, "random::bernoulli");

@@ -48,8 +48,9 @@ constexpr bool is_moment(ReduceKind op) { return op == ReduceKind::variance || o
 // least), mean, variance and deviation NaN, log_sum and log_sum_exp -inf, any false, all true, count 0. min and max
 // give NaN if any element is NaN; of zeros of both signs they may give either. A variance loses no digits if the mean
 // is large compared with it; an infinity in x makes it NaN, and a deviation whose square is past f32's range an
-// infinity or NaN. A GPU squares in f32: sum_squares and l2 of numbers past 1.8e19 are infinite there, and l2 of
-// numbers below 1e-19 loses digits; the CPU sums in f64 and has neither limit.
+// infinity or NaN. A GPU sums and squares in f32: a sum that passes 3.4e38 on the way is infinite there, also that of a
+// mean, and sum_squares of numbers past 1.8e19; the CPU sums in f64 and has neither limit. l2 has none on any device,
+// also in f64: its numbers are scaled.
 // The epilogue takes a floating result in f32.
 // On a GPU f64 is Unsupported except for any, all and count.
 // Source of variance: Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983.

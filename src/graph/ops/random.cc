@@ -4,7 +4,6 @@
 #include "graph/graph.h"
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
-#include "graph/promotion.h"
 #include "graph/rules.h"
 #include "kernels/random/random.h"
 #include "weft/distributions.h"
@@ -27,20 +26,20 @@ std::string_view RandomOp::name() const { return kNames[static_cast<int>(a.form)
 
 std::vector<TensorType> RandomOp::infer(std::span<const TensorType> in) const {
   const DType type = infer_dtype(name(), {&in[0]}, a.dtype);
+  if (a.form == RandomForm::integers) kernels::integers_between(name(), type, a.least, a.end);
   check_key(name(), in[0]);
   return {{type, a.shape}};
 }
 
 void RandomOp::lower(const Launch& call) const {
   const View &key = call.inputs[0], &y = call.outputs[0];
-  const auto single = [](double v) { return static_cast<float>(v); };
   switch (a.form) {
     case RandomForm::bits:
       return kernels::random_bits(call.stream, key, y);
     case RandomForm::uniform:
-      return kernels::random_uniform(call.stream, key, single(a.low), single(a.high), y);
+      return kernels::random_uniform(call.stream, key, a.low, a.high, y);
     case RandomForm::normal:
-      return kernels::random_normal(call.stream, key, single(a.mean), single(a.deviation), y);
+      return kernels::random_normal(call.stream, key, a.mean, a.deviation, y);
     case RandomForm::integers:
       return kernels::random_integers(call.stream, key, a.least, a.end, y);
     case RandomForm::signed_uniform:
@@ -59,23 +58,17 @@ Tensor random_bits(const Operand& key, DType dtype, const Shape& shape) {
 
 Tensor random_uniform(const Operand& key, DType dtype, const Shape& shape, double low, double high) {
   const Tensor x = random({.form = RandomForm::uniform, .shape = shape, .dtype = dtype, .low = low, .high = high}, key);
-  kernels::check_uniform(dtype, static_cast<float>(low), static_cast<float>(high));
+  kernels::check_uniform(dtype, low, high);
   return x;
 }
 
 Tensor random_normal(const Operand& key, DType dtype, const Shape& shape, double mean, double deviation) {
-  kernels::check_normal(static_cast<float>(mean), static_cast<float>(deviation));
+  kernels::check_normal(mean, deviation);
   return random({.form = RandomForm::normal, .shape = shape, .dtype = dtype, .mean = mean, .deviation = deviation},
                 key);
 }
 
-Tensor random_integers(const Operand& key, DType dtype, const Shape& shape, std::int64_t low, std::int64_t high) {
-  if (low >= high || static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low) > std::uint64_t{1} << 32) {
-    throw InvalidArgument("random_integers: from {} to {}; expected low < high, at most 2^32 apart", low, high);
-  }
-  if (is_integer(dtype) && !(fits(low, dtype) && fits(high - 1, dtype))) {
-    throw InvalidArgument("random_integers: from {} to {} is outside of the range of {}", low, high, weft::name(dtype));
-  }
+Tensor random_integers(const Operand& key, DType dtype, const Shape& shape, Number low, Number high) {
   return random({.form = RandomForm::integers, .shape = shape, .dtype = dtype, .least = low, .end = high}, key);
 }
 

@@ -11,9 +11,9 @@ struct RandomAttributes {
   RandomForm form = RandomForm::bits;
   Shape shape = {};
   DType dtype = DType::f32;
-  double low = 0, high = 1;         // of uniform
-  double mean = 0, deviation = 1;   // of normal
-  std::int64_t least = 0, end = 0;  // of integers: low and high
+  double low = 0, high = 1;        // of uniform
+  double mean = 0, deviation = 1;  // of normal
+  Number least = 0, end = 0;       // of integers: low and high
 
   void fields(AttributeVisitor& v) {
     v("shape", shape, "the shape of the result");

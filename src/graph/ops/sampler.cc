@@ -54,8 +54,7 @@ std::string_view SamplerOp::name() const { return kNames[static_cast<int>(a.form
 std::vector<TensorType> SamplerOp::infer(std::span<const TensorType> in) const {
   std::vector<const TensorType*> inputs;
   for (const TensorType& t : in) inputs.push_back(&t);
-  const auto asked = a.form == SamplerForm::gamma ? std::optional(a.dtype) : std::nullopt;
-  const DType type = infer_dtypes(name(), inputs, asked)[0];
+  const DType type = infer_dtypes(name(), inputs, a.dtype)[0];
   check_key(name(), in[0]);
   for (const TensorType& t : in.subspan(1)) {
     Shape shape;
@@ -159,16 +158,17 @@ Tensor random_gamma_gradient(const Operand& concentration, const Operand& sample
   return apply(make_op<GammaGradientOp>(GammaGradientAttributes{logarithm}), {concentration, sample});
 }
 
-Tensor random_poisson(const Operand& key, const Operand& rate, const Shape& shape) {
-  return sampled({.form = SamplerForm::poisson, .shape = shape}, {key, rate});
+Tensor random_poisson(const Operand& key, const Operand& rate, const Shape& shape, DType dtype) {
+  return sampled({.form = SamplerForm::poisson, .shape = shape, .dtype = dtype}, {key, rate});
 }
 
-Tensor random_binomial(const Operand& key, const Operand& count, const Operand& probability, const Shape& shape) {
-  return sampled({.form = SamplerForm::binomial, .shape = shape}, {key, count, probability});
+Tensor random_binomial(const Operand& key, const Operand& count, const Operand& probability, const Shape& shape,
+                       DType dtype) {
+  return sampled({.form = SamplerForm::binomial, .shape = shape, .dtype = dtype}, {key, count, probability});
 }
 
-Tensor random_geometric(const Operand& key, const Operand& probability, const Shape& shape) {
-  return sampled({.form = SamplerForm::geometric, .shape = shape}, {key, probability});
+Tensor random_geometric(const Operand& key, const Operand& probability, const Shape& shape, DType dtype) {
+  return sampled({.form = SamplerForm::geometric, .shape = shape, .dtype = dtype}, {key, probability});
 }
 
 Tensor random_categorical(const Operand& key, const Operand& logits, int axis) {
@@ -180,9 +180,8 @@ Tensor random_categorical(const Operand& key, const Operand& logits, int axis) {
 void add_sampler_ops(OpRows& rows) {
   for (const SamplerForm form :
        {SamplerForm::gamma, SamplerForm::poisson, SamplerForm::binomial, SamplerForm::geometric}) {
-    const std::string_view type = form == SamplerForm::gamma ? "dtype" : "";
-    rows.push_back(op_row<SamplerOp>(schema_of_kernel(kNames[static_cast<int>(form)], "shape", std::string(type)),
-                                     {.form = form}));
+    rows.push_back(
+        op_row<SamplerOp>(schema_of_kernel(kNames[static_cast<int>(form)], "shape", "dtype"), {.form = form}));
   }
   rows.push_back(op_row<GammaGradientOp>(schema_of_kernel("random_gamma_gradient")));
   rows.push_back(op_row<CategoricalOp>(schema_of_kernel("random_categorical")));

@@ -10,12 +10,15 @@ enum class SamplerForm : std::uint8_t { gamma, poisson, binomial, geometric };
 struct SamplerAttributes {
   SamplerForm form = SamplerForm::gamma;
   Shape shape = {};
-  DType dtype = DType::f32;  // of gamma
-  bool logarithm = false;    // of gamma
+  DType dtype = DType::i32;
+  bool logarithm = false;  // of gamma
 
   void fields(AttributeVisitor& v) {
     v("shape", shape, "the shape of the result");
-    if (form != SamplerForm::gamma) return;
+    if (form != SamplerForm::gamma) {
+      v("dtype", dtype, DType::i32, "the type of the result");
+      return;
+    }
     v("dtype", dtype, "the type of the result");
     v("logarithm", logarithm, false, "gives the numbers' logarithms, which do not underflow");
   }

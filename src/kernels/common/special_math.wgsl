@@ -117,10 +117,11 @@ fn floor_divide_whole_f32(x: f32, y: f32) -> f32 {
   return round(div_f32(multiple, b)) - select(0.0, 1.0, down);
 }
 
-// Two equal forms, each exact at one end.
+// Two equal forms, each exact at one end, and one for a distance past the range.
 fn lerp_f32(a: f32, b: f32, t: f32) -> f32 {
   let d = b - a;
-  return select(a + t * d, b - d * (1.0 - t), t >= 0.5);
+  let near = select(a + t * d, b - d * (1.0 - t), t >= 0.5);
+  return select(a * (1.0 - t) + b * t, near, (bitcast<u32>(d) & 0x7fffffffu) < 0x7f800000u);
 }
 
 fn hypot_f32(a: f32, b: f32) -> f32 {

@@ -116,8 +116,9 @@ WEFT_INLINE T lcm_(T a, T b) {
 }
 template <class T>
 WEFT_INLINE T lerp_(T a, T b, T t) {
-  const T d = b - a;
-  return t >= T{0.5} ? b - d * (T{1} - t) : a + t * d;
+  const T d = b - a, rest = T{1} - t;
+  const T near = wide::choose(t >= T{0.5}, b - d * rest, a + t * d);
+  return wide::choose(std::abs(d) <= std::numeric_limits<T>::max(), near, a * rest + b * t);
 }
 template <class T>
 WEFT_INLINE T pow_(T a, T b) {

@@ -248,7 +248,8 @@ namespace {
 
 LoadForm form_of(const MatmulProblem& p, bool is_b, int wide) {
   if (p.reads_windows() && p.windows_are_b == is_b) return p.windows->form(wide);
-  LoadForm form = load_form(is_b ? p.b : p.a, !is_b, wide);
+  const View& view = is_b ? p.b : p.a;
+  LoadForm form = load_form(!p.reader && p.is_chosen_from(view) ? p.all_matrices(view) : view, !is_b, wide);
   if (p.reader && p.reader_is_b == is_b && !p.reader->in_fours()) form.width = 1;
   return form;
 }
@@ -274,6 +275,7 @@ bool can_run(const MatmulVariant& v, const MatmulProblem& p, const gpu::Capabili
   if (p.reads_windows() && !tiles) return false;
   // (Only software devices have windows in memory.)
   if (p.windows && !tiles && v.kind != MatmulKind::direct) return false;
+  if (p.ranges && v.kind != MatmulKind::tile && v.kind != MatmulKind::direct) return false;
   if (v.kind == MatmulKind::gemv_k) return p.a.strides()[-1] == 1 && p.b.strides()[-2] == 1;
   if (v.kind == MatmulKind::gemv_n) return p.b.strides()[-1] == 1;
   if (v.kind == MatmulKind::read_gemv) return reads_in_runs(p);
@@ -399,6 +401,10 @@ MatmulVariant choose_variant(const MatmulProblem& p, const gpu::Capabilities& ca
     // 32 rows take about four fifths of the time of two times 16, unless too many of them are past the end.
     const bool tall = p.m >= 96 || ceil_div(p.m, 32) * 2 == ceil_div(p.m, 16);
     return direct(tall ? 32 : p.m > 8 ? 16 : p.m > 4 ? 8 : p.m > 1 ? 4 : 1, 4, 8);
+  }
+  if (p.ranges) {
+    const MatmulVariant large = tile(64, 64, 16, 8, 4);
+    return groups_of(large, p) >= 250 && can_run(large, p, capabilities) ? large : tile(32, 32, 32, 4, 4);
   }
   if (matrices) {
     if (const auto v = choose_subgroup_matrix(p, capabilities, scratch)) return *v;

@@ -16,6 +16,32 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   let key = vec2<u32>(load_key(0u), load_key(p.key_step));
   let lane = thread % {{ lanes }}u;
   let row = group_index(wg, n) * {{ rows }}u + thread / {{ lanes }}u;
+  // Less the greatest logit, so that logits of any size leave the noise its digits.
+  var top = bitcast<f32>(0xff800000u | p.opaque_zero);
+  if (row < p.count) {
+    let start = at_x(coords(row));
+    for (var i = lane; i < p.length; i += {{ lanes }}u) {
+      let x = load_x(start + i * p.x_step);
+      if (x > top) { top = x; }
+    }
+  }
+{% if lanes > 1 %}
+  scores[thread] = top;
+  for (var step = {{ lanes // 2 }}u; step > 0u; step >>= 1u) {
+    workgroupBarrier();
+    if (lane < step) {
+      let other = scores[thread + step];
+      if (other > top) {
+        top = other;
+        scores[thread] = other;
+      }
+    }
+  }
+  workgroupBarrier();
+  top = scores[thread - lane];
+  workgroupBarrier();
+{% endif %}
+  if (bitcast<u32>(top) == 0xff800000u) { top = 0.0; }
   var best = bitcast<f32>(0xff800000u | p.opaque_zero);
   var at = -1;
   if (row < p.count) {
@@ -25,7 +51,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% for k in range(2) %}
       {{ "if (i + 1u < p.length) " if k == 1 }}{
         let x = load_x(start + (i + {{ k }}u) * p.x_step);
-        let score = x + gumbel(w.{{ "x" if k == 0 else "y" }});
+        let own = rounded(x - top) + gumbel(w.{{ "x" if k == 0 else "y" }});
+        let score = select(own, x, bitcast<u32>(x) == 0x7f800000u);
         if ((bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u) {
           best = bitcast<f32>(0x7f800000u | p.opaque_zero);
           at = -1;

@@ -19,8 +19,11 @@ inline float fraction(std::uint32_t w) {
   return (cut == 0 ? 0.5F : static_cast<float>(cut)) * 0x1p-32F;
 }
 
-// An integer as f32, rounded to the nearest.
-inline float float_of(std::int32_t n) { return static_cast<float>(n >> 12) * 4096.0F + static_cast<float>(n & 4095); }
+// An integer of 0 or more as f32: below 2^48 rounded to the nearest, above it of its upper bits.
+inline float float_of(std::int64_t n) {
+  if (n >= std::int64_t{1} << 48) return float_of(n >> 16) * 0x1p16F;
+  return static_cast<float>(n >> 24) * 0x1p24F + static_cast<float>(n & 0xffffff);
+}
 
 // 1 / x of a normal number whose reciprocal is one.
 inline float reciprocal(float x) {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/format.h"
+#include "core/round_to_odd.h"
 #include "kernels/call.h"
 #include "kernels/check.h"
 #include "kernels/common/chunks.h"
@@ -19,10 +20,10 @@ namespace {
 using Form = RandomProblem::Form;
 constexpr std::string_view kForms[] = {"bits", "uniform", "normal", "integers", "signed_uniform"};
 
-float rounded(DType type, float value) {
-  if (type == DType::f16) return float16(value);
-  if (type == DType::bf16) return bfloat16(value);
-  return value;
+float rounded(DType type, double value) {
+  if (type == DType::f16) return float16(round_to_odd(value));
+  if (type == DType::bf16) return bfloat16(round_to_odd(value));
+  return static_cast<float>(value);
 }
 
 // The largest number of the type below `value`, which is one of its numbers.
@@ -58,7 +59,8 @@ void random_part(gpu::Commands& commands, const RandomProblem& problem, const Vi
   const std::uint32_t workgroup = workgroup_size(call.capabilities(), 256);
   call.read("key", problem.key).write("y", y, width);
   call.set("form", kForms[static_cast<int>(problem.form)]).set("width", width).set("workgroup", workgroup);
-  call.set("y_bits", bits(y.dtype));
+  const bool wide = problem.form == Form::integers && problem.is_wide();
+  call.set("y_bits", bits(y.dtype)).set("wide", wide);
   // No rounding in the conversion of 24 bits to f32.
   call.set("unit", problem.form == Form::uniform && y.dtype == DType::f32 && problem.offset == 0 &&
                        problem.factor == 1 && problem.largest >= 0x1.fffffep-1f);
@@ -69,7 +71,8 @@ void random_part(gpu::Commands& commands, const RandomProblem& problem, const Vi
   if (problem.form == Form::integers) {
     call.param("low", static_cast<std::uint32_t>(problem.low))
         .param("low_high", static_cast<std::uint32_t>(problem.low >> 32));
-    call.param("range", problem.range);
+    call.param("range", static_cast<std::uint32_t>(problem.range));
+    if (wide) call.param("range_high", static_cast<std::uint32_t>(problem.range >> 32));
   } else if (problem.form == Form::uniform || problem.form == Form::normal) {
     call.param("offset", problem.offset).param("factor", problem.factor).param("largest", problem.largest);
     call.param("zero", 0u);
@@ -106,15 +109,15 @@ void run(Stream& stream, const RandomProblem& problem) {
 
 }  // namespace
 
-void check_uniform(DType type, float low, float high) {
+void check_uniform(DType type, double low, double high) {
   const float first = rounded(type, low), last = rounded(type, high);
   if (first < last && std::isfinite(last - first)) return;
   throw InvalidArgument("random_uniform: from {} to {} in {}; expected low < high, not infinitely far apart", low, high,
                         name(type));
 }
 
-void check_normal(float mean, float deviation) {
-  if (deviation >= 0 && std::isfinite(deviation) && std::isfinite(mean)) return;
+void check_normal(double mean, double deviation) {
+  if (deviation >= 0 && std::isfinite(static_cast<float>(deviation)) && std::isfinite(static_cast<float>(mean))) return;
   throw InvalidArgument("random_normal: mean {}, deviation {}; expected finite numbers, the deviation no less than 0",
                         mean, deviation);
 }
@@ -126,7 +129,7 @@ void random_bits(Stream& stream, const View& key, const View& y) {
   });
 }
 
-void random_uniform(Stream& stream, const View& key, float low, float high, const View& y) {
+void random_uniform(Stream& stream, const View& key, double low, double high, const View& y) {
   call(stream, CallKey("random_uniform", low, high), {key, y}, [&](Stream& s) {
     check_views("random_uniform", {&key}, {&y});
     check_uniform(y.dtype, low, high);
@@ -147,17 +150,21 @@ void random_signed_uniform(Stream& stream, const View& key, const View& y) {
   });
 }
 
-void random_normal(Stream& stream, const View& key, float mean, float deviation, const View& y) {
+void random_normal(Stream& stream, const View& key, double mean, double deviation, const View& y) {
   call(stream, CallKey("random_normal", mean, deviation), {key, y}, [&](Stream& s) {
     check_views("random_normal", {&key}, {&y});
     check_normal(mean, deviation);
-    run(s, {.form = Form::normal, .key = key, .y = y, .offset = mean, .factor = deviation});
+    run(s, {.form = Form::normal,
+            .key = key,
+            .y = y,
+            .offset = static_cast<float>(mean),
+            .factor = static_cast<float>(deviation)});
   });
 }
 
 namespace {
 
-// A bound as 64 bits in two's complement, and its sign.
+// An integer as 64 bits in two's complement, and its sign.
 struct Bound {
   std::uint64_t bits = 0;
   bool negative = false;
@@ -171,23 +178,33 @@ std::optional<Bound> bound(const Number& n) {
   if (!bits || std::trunc(n.value()) != n.value()) return {};
   return Bound{*bits, n.value() < 0};
 }
+// The integer before it: of 2^64, which only a floating number is, the greatest of u64.
+std::optional<Bound> before(const Number& n) {
+  if (n.value() == 0x1p64 && !n.integral()) return Bound{~std::uint64_t{0}, false};
+  const auto b = bound(n);
+  if (!b) return {};
+  return Bound{b->bits - 1, b->negative || b->bits == 0};
+}
 
 }  // namespace
+
+std::pair<std::uint64_t, std::uint64_t> integers_between(std::string_view kernel, DType type, const Number& low,
+                                                         const Number& high) {
+  const std::uint64_t most = ~std::uint64_t{0} >> (64 - bits(type) + (is_signed(type) ? 1 : 0));
+  const Bound least{is_signed(type) ? ~most : 0, is_signed(type)}, greatest{most, false};
+  const auto from = bound(low), last = before(high);
+  if (from && last && *from <= *last && *from >= least && *last <= greatest) {
+    return {from->bits, last->bits - from->bits + 1};
+  }
+  throw InvalidArgument("{}: from {} to {} in {}; expected integers low < high within the type", kernel, to_string(low),
+                        to_string(high), name(type));
+}
 
 void random_integers(Stream& stream, const View& key, const Number& low, const Number& high, const View& y) {
   call(stream, CallKey("random_integers", low, high), {key, y}, [&](Stream& s) {
     check_views("random_integers", {&key}, {&y});
-    const std::uint64_t most = ~std::uint64_t{0} >> (64 - bits(y.dtype) + (is_signed(y.dtype) ? 1 : 0));
-    const Bound least{is_signed(y.dtype) ? ~most : 0, is_signed(y.dtype)};
-    const auto from = bound(low), to = bound(high);
-    const std::uint64_t range = from && to ? to->bits - from->bits : 0;
-    if (!from || !to || *from >= *to || range > std::uint64_t{1} << 32 || *from < least ||
-        (!to->negative && to->bits != 0 && to->bits - 1 > most)) {
-      throw InvalidArgument(
-          "random_integers: from {} to {} in {}; expected integers low < high, at most 2^32 apart, within the type",
-          to_string(low), to_string(high), name(y.dtype));
-    }
-    run(s, {.form = Form::integers, .key = key, .y = y, .low = from->bits, .range = static_cast<std::uint32_t>(range)});
+    const auto [from, range] = integers_between("random_integers", y.dtype, low, high);
+    run(s, {.form = Form::integers, .key = key, .y = y, .low = from, .range = range});
   });
 }
 

@@ -45,8 +45,29 @@ fn signed_of(w: u32) -> f32 {
   let u = max(f32(half & (0xffffff00u >> (countLeadingZeros(half) & 31u))), 0.5) * 0x1p-32;
   return bitcast<f32>(bitcast<u32>(u) | (w & 0x80000000u));
 }
+{% elif form == "integers" and wide %}
+// The upper half of v · range + rest.
+fn scaled(v: vec2<u32>, range: vec2<u32>, rest: vec2<u32>) -> vec2<u32> {
+  let a = mul_wide_u32(v.x, range.x);
+  let b = mul_wide_u32(v.x, range.y);
+  let c = mul_wide_u32(v.y, range.x);
+  let sum = add_64(a, rest);
+  var middle = add_64(vec2<u32>(sum.y, select(0u, 1u, less_u64(sum, a))), vec2<u32>(b.x, 0u));
+  middle = add_64(middle, vec2<u32>(c.x, 0u));
+  var upper = add_64(mul_wide_u32(v.y, range.y), vec2<u32>(b.y, 0u));
+  upper = add_64(upper, vec2<u32>(c.y, 0u));
+  return add_64(upper, vec2<u32>(middle.y, 0u));
+}
+fn integer_at(key: vec2<u32>, i: u32) -> y_t {
+  let range = vec2<u32>(p.range, p.range_high);
+  let upper = words(key, i);
+  let lower = threefry(key, vec2<u32>(i, 0x80000000u));
+  let v = select(scaled(upper, range, scaled(lower, range, vec2<u32>(0u))), upper, (range.x | range.y) == 0u);
+  return bitcast<y_t>(add_64(vec2<u32>(p.low, p.low_high), v));
+}
 {% elif form == "integers" %}
-fn integer_of(w: vec2<u32>) -> y_t {
+fn integer_at(key: vec2<u32>, i: u32) -> y_t {
+  let w = words(key, i);
   let low = mul_wide_u32(w.x, p.range);
   let high = mul_wide_u32(w.y, p.range);
   let carry = select(0u, 1u, high.x + low.y < low.y);
@@ -68,8 +89,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   let i = p.first + g;   // in the key's stream
 {% if width == 4 %}
 {% if form == "integers" %}
-  store4_y(4u * g, vec4<y_t>(integer_of(words(key, 4u * i)), integer_of(words(key, 4u * i + 1u)),
-                             integer_of(words(key, 4u * i + 2u)), integer_of(words(key, 4u * i + 3u))));
+  store4_y(4u * g, vec4<y_t>(integer_at(key, 4u * i), integer_at(key, 4u * i + 1u), integer_at(key, 4u * i + 2u),
+                             integer_at(key, 4u * i + 3u)));
 {% else %}
   let a = words(key, 2u * i);
   let b = words(key, 2u * i + 1u);
@@ -86,7 +107,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
 {% else %}
   let target_at = at_y(coords(g));
 {% if form == "integers" %}
-  store_y(target_at, integer_of(words(key, i)));
+  store_y(target_at, integer_at(key, i));
 {% elif form == "bits" and y_bits == 64 %}
   store_y(target_at, words(key, i));
 {% elif form == "bits" %}

@@ -44,10 +44,25 @@ void normals_of(const std::uint32_t* words, std::int64_t pairs, double offset, d
   }
 }
 
+// The upper half of v · range + rest.
+std::uint64_t scaled(std::uint64_t v, std::uint64_t range, std::uint64_t rest) {
+  const auto low = [](std::uint64_t x) { return x & 0xffffffffu; };
+  const std::uint64_t a = low(v) * low(range), b = low(v) * (range >> 32), c = (v >> 32) * low(range);
+  const std::uint64_t first = (a >> 32) + (rest >> 32) + ((low(a) + low(rest)) >> 32);
+  const std::uint64_t middle = low(b) + low(c) + first;
+  return (v >> 32) * (range >> 32) + (b >> 32) + (c >> 32) + (middle >> 32);
+}
+
+// Of 64 bits of the stream, their low word first.
 std::uint64_t integer_of(const RandomProblem& p, std::uint32_t low, std::uint32_t high) {
-  if (p.range == 0) return p.low + high;
-  const std::uint64_t carried = std::uint64_t{high} * p.range + (std::uint64_t{low} * p.range >> 32);
+  const auto range = static_cast<std::uint32_t>(p.range);
+  if (range == 0) return p.low + high;
+  const std::uint64_t carried = std::uint64_t{high} * range + (std::uint64_t{low} * range >> 32);
   return p.low + (carried >> 32);
+}
+// The same, where there are more integers than 2^32, of 128 bits.
+std::uint64_t wide_integer_of(const RandomProblem& p, std::uint64_t upper, std::uint64_t lower) {
+  return p.low + (p.range == 0 ? upper : scaled(upper, p.range, scaled(lower, p.range, 0)));
 }
 
 // Elements [first, first + count) as type T; `first` must be a multiple of kChunk.
@@ -62,7 +77,20 @@ void make(const RandomProblem& p, const Words2& key, std::int64_t first, std::in
   }
   if constexpr (std::is_integral_v<T>) {
     words_of(key, static_cast<std::uint64_t>(first), count, words);
-    for (std::int64_t i = 0; i < count; ++i) values[i] = static_cast<T>(integer_of(p, words[2 * i], words[2 * i + 1]));
+    if (!p.is_wide()) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        values[i] = static_cast<T>(integer_of(p, words[2 * i], words[2 * i + 1]));
+      }
+      return;
+    }
+    std::uint32_t more[2 * kChunk];
+    words_of(key, static_cast<std::uint64_t>(first) | std::uint64_t{kSecondBlock} << 32, count, more);
+    const auto pair = [](const std::uint32_t* w, std::int64_t i) {
+      return w[2 * i] | std::uint64_t{w[2 * i + 1]} << 32;
+    };
+    for (std::int64_t i = 0; i < count; ++i) {
+      values[i] = static_cast<T>(wide_integer_of(p, pair(words, i), pair(more, i)));
+    }
   } else {
     const std::int64_t pairs = ceil_div(count, 2);
     words_of(key, static_cast<std::uint64_t>(first / 2), pairs, words);

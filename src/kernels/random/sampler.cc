@@ -86,7 +86,8 @@ void sampler_part(gpu::Commands& commands, const SamplerProblem& p, std::int64_t
   call.iterate(c.shape).strides("y", c.strides[0]).strides("a", c.strides[1]);
   if (trials) call.strides("n", c.strides[2]);
   call.set("form", kForms[static_cast<int>(p.form)]).set("logarithm", p.form == Form::log_gamma);
-  call.set("workgroup", workgroup).set("attempts", kAttempts);
+  call.set("workgroup", workgroup).set("attempts", kAttempts).set("fill", kFill);
+  call.set("result", name(p.y.dtype)).set("long_trials", trials && p.n.dtype == DType::i64);
   const std::int64_t count = p.y.count();
   call.index_param("key_step", p.key.strides()[0]).index_param("count", count);
   call.param("first", static_cast<std::uint32_t>(first)).param("first_high", static_cast<std::uint32_t>(first >> 32));

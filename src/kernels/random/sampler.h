@@ -16,6 +16,8 @@ struct SamplerProblem {
 };
 // Attempts of a rejection, of which each fails in less than a third of all cases.
 constexpr std::uint32_t kAttempts = 64;
+// The attempt whose words fill digits that f32 does not have.
+constexpr std::uint32_t kFill = 254;
 void sampler_cpu(cpu::Executor& executor, const SamplerProblem& problem);
 
 // y = the derivatives of samples x, or of their logarithms, for their concentrations a; all of one shape.

@@ -4,7 +4,6 @@ fn words(element: vec2<u32>, attempt: u32) -> vec2<u32> {
   return threefry(vec2<u32>(load_key(0u), load_key(p.key_step)), vec2<u32>(element.x, attempt | (element.y << 8u)));
 }
 
-fn float_of(n: i32) -> f32 { return f32(n >> 12u) * 4096.0 + f32(n & 4095); }
 fn reciprocal(x: f32) -> f32 {
   var r = bitcast<f32>(0x7ef311c7u - bitcast<u32>(x));
   r = times(r, 2.0 - times(x, r));
@@ -120,15 +119,59 @@ fn draw(element: vec2<u32>, given: f32) -> f32 {
 {% endif %}
   return y;
 }
-{% elif form == "geometric" %}
-fn draw(element: vec2<u32>, given: f32) -> i32 {
+{% else %}
+{# Counts are computed in 64 bits, as vec2<u32>, low word first. #}
+fn float_below_48(n: vec2<u32>) -> f32 {
+  return f32((n.x >> 24u) | (n.y << 8u)) * 0x1p24 + f32(n.x & 0xffffffu);
+}
+fn float_of(n: vec2<u32>) -> f32 {
+  if (n.y < 0x10000u) { return float_below_48(n); }
+  return float_below_48(vec2<u32>((n.x >> 16u) | (n.y << 16u), n.y >> 16u)) * 0x1p16;
+}
+// An integer, up to 2^62 in magnitude.
+fn long_of(x: f32) -> vec2<u32> {
+  let bits = bitcast<u32>(x) & 0x7fffffffu;
+  if (bits < 0x4b000000u) {  // 2^23
+    let n = i32(x);
+    return vec2<u32>(bitcast<u32>(n), bitcast<u32>(n >> 31u));
+  }
+  let n = shift_left_64(vec2<u32>((bits & 0x7fffffu) | 0x800000u, 0u), vec2<u32>((bits >> 23u) - 150u, 0u));
+  return select(n, neg_64(n), (bitcast<u32>(x) >> 31u) != 0u);
+}
+// The binary digits of an integer of x's size, 0 or more, that come after the first `digits` + 1, as a mask.
+fn digits_after(digits: u32, x: f32) -> vec2<u32> {
+  let exponent = bitcast<u32>(x) >> 23u;
+  if (exponent <= 127u + digits) { return vec2<u32>(0u); }
+  return sub_64(shift_left_64(vec2<u32>(1u, 0u), vec2<u32>(exponent - 127u - digits, 0u)), vec2<u32>(1u, 0u));
+}
+
+{% set most = {"i32": "0x7fffffff", "i64": "vec2<u32>(0xffffffffu, 0x7fffffffu)"} %}
+{% if result == "f32" %}
+fn count_of(k: vec2<u32>) -> y_t { return float_of(k); }
+fn large_count(x: f32) -> y_t { return bitcast<f32>(bitcast<u32>(x) | p.opaque_zero); }
+fn no_count() -> y_t { return bitcast<f32>(0x7fc00000u | p.opaque_zero); }
+{% else %}
+// The count in its type, the largest one that it has at most.
+fn count_of(k: vec2<u32>) -> y_t {
+  return {{ "k" if result == "i64" else "bitcast<i32>(select(k.x, 0x7fffffffu, k.y != 0u || k.x > 0x7fffffffu))" }};
+}
+// A count of 2^63 or more.
+fn large_count(x: f32) -> y_t { return {{ most[result] }}; }
+// Without a distribution.
+fn no_count() -> y_t { return {{ "vec2<u32>(0xffffffffu)" if result == "i64" else "-1" }}; }
+{% endif %}
+
+{% if form == "geometric" %}
+fn draw(element: vec2<u32>, given: f32) -> y_t {
   let bits = bitcast<u32>(given) & select(0xffffffffu, 0u, bitcast<u32>(given) == 0x80000000u);
-  if (bits > 0x3f800000u) { return -1; }
-  if (bits == 0x3f800000u) { return 1; }
-  if (bits < 0x00800000u) { return 0x7fffffff; }
+  if (bits > 0x3f800000u) { return no_count(); }
+  if (bits == 0x3f800000u) { return count_of(vec2<u32>(1u, 0u)); }
+  if (bits < 0x00800000u) { return large_count(bitcast<f32>(0x7f800000u | p.opaque_zero)); }
   let y = floor(times(exponential(words(element, 0u).x), reciprocal(-log1p_of(-given))));
-  if (y >= 2147483648.0) { return 0x7fffffff; }
-  return i32(min(y, 2147483520.0)) + 1;
+  if (y >= 0x1p63) { return large_count(y); }
+  // The digits that f32 does not have are as good as evenly distributed.
+  let k = add_64(long_of(y), words(element, {{ fill }}u) & digits_after(22u, y));
+  return count_of(add_64(min_u64(k, vec2<u32>(0xfffffffeu, 0x7fffffffu)), vec2<u32>(1u, 0u)));
 }
 {% else %}
 fn expm1_of(x: f32) -> f32 {
@@ -162,13 +205,13 @@ fn stirling_error(k: f32) -> f32 {
 // The distribution: its mean, and for binomial ones the number of trials and the probability of the rarer outcome.
 struct Counts {
   mean: f32,
+  whole: vec2<u32>,  // of the mean
+  rest: f32,
 {% if form == "binomial" %}
-  n: i32,
+  n: vec2<u32>,
   trials: f32,
   q: f32,
 {% endif %}
-  whole: i32,      // of the mean
-  rest: f32,
 }
 // The probability of k is that of k - 1 times above / k.
 fn above(d: Counts, k: f32) -> f32 {
@@ -184,14 +227,14 @@ fn log_of_none(d: Counts) -> f32 {
 
 // For means below 10: the count beyond which there is the probability u. Sums of probabilities from the least on lose
 // the digits of a small u, for which they are added from the far end.
-fn by_inversion(d: Counts, u: f32) -> i32 {
+fn by_inversion(d: Counts, u: f32) -> u32 {
   let none = log_of_none(d);
   var beyond = -expm1_of(none);
-  if (u >= beyond) { return 0; }
+  if (u >= beyond) { return 0u; }
   var term = exp_of(none);
-  let most = {{ "min(d.n, 64)" if form == "binomial" else "64" }};
+  let most = {{ "select(min(d.n.x, 64u), 64u, d.n.y != 0u)" if form == "binomial" else "64u" }};
   let rare = u < 0x1p-10;
-  var k = 0;
+  var k = 0u;
   while (k < most) {
     k++;
     term = times(times(term, above(d, f32(k))), reciprocal(f32(k)));
@@ -204,24 +247,23 @@ fn by_inversion(d: Counts, u: f32) -> i32 {
   }
   if (!rare) { return k; }
   var sum = 0.0;
-  while (k > 0) {
+  while (k > 0u) {
     sum = sum + term;
     if (u < sum) { return k; }
     term = times(times(term, f32(k)), reciprocal(above(d, f32(k))));
     k--;
   }
-  return 0;
+  return 0u;
 }
 
-// The logarithm of the probability of d.whole + off.
-fn log_probability(d: Counts, off: i32) -> f32 {
-  let k = d.whole + off;
-  if (k == 0) { return log_of_none(d); }
-  let from_mean = f32(off) - d.rest;
+// The logarithm of the probability of k = d.whole + off.
+fn log_probability(d: Counts, off: f32, k: vec2<u32>) -> f32 {
+  if ((k.x | k.y) == 0u) { return log_of_none(d); }
+  let from_mean = off - d.rest;
   let many = float_of(k);
 {% if form == "binomial" %}
-  let others = d.n - k;
-  if (others == 0) { return times(d.trials, log_of(d.q)); }
+  let others = sub_64(d.n, k);
+  if ((others.x | others.y) == 0u) { return times(d.trials, log_of(d.q)); }
   let other_mean = d.trials - d.mean;
   let other = float_of(others);
   let first = times(d.mean, deviance(times(from_mean, reciprocal(d.mean))));
@@ -236,7 +278,7 @@ fn log_probability(d: Counts, off: i32) -> f32 {
 }
 
 // For means of 10 and more.
-fn by_rejection(d: Counts, element: vec2<u32>) -> i32 {
+fn by_rejection(d: Counts, element: vec2<u32>) -> vec2<u32> {
 {% if form == "binomial" %}
   let variance = times(d.mean, 1.0 - d.q);
   let deviation = times(variance, inverse_sqrt(variance));
@@ -246,8 +288,9 @@ fn by_rejection(d: Counts, element: vec2<u32>) -> i32 {
   let inner = 0.92 - times(4.2, inverse);
   let centre = d.rest + 0.5;
   let height = times(2.83 + times(5.1, inverse), deviation);
-  let level = log_probability(d, i32(floor(d.rest + d.q)));   // of the mode
-  let last = d.n - d.whole;
+  let mode = floor(d.rest + d.q);
+  let level = log_probability(d, mode, add_64(d.whole, long_of(mode)));
+  let last = sub_64(d.n, d.whole);
 {% else %}
   let deviation = times(d.mean, inverse_sqrt(d.mean));
   let b = 0.931 + times(2.53, deviation);
@@ -256,8 +299,12 @@ fn by_rejection(d: Counts, element: vec2<u32>) -> i32 {
   let centre = d.rest + 0.43;
   let height = 1.1239 + times(1.1328, reciprocal(b - 3.4));
   let level = 0.0;
-  let last = 0x7fffffff - d.whole;
+  let last = sub_64(vec2<u32>(0xffffffffu, 0x7fffffffu), d.whole);
 {% endif %}
+  // Where f32 has no digits for each integer, those that it does not have are filled.
+  let gap = digits_after(21u, b).x;
+  var fill = vec2<u32>(0u);
+  if (gap != 0u) { fill = sub_64(vec2<u32>(words(element, {{ fill }}u).x & gap, 0u), vec2<u32>(gap >> 1u, 0u)); }
   for (var attempt = 0u; attempt < {{ attempts }}u; attempt++) {
     let w = words(element, attempt);
     let edge = 0.5 * fraction(w.x << 1u);
@@ -265,40 +312,64 @@ fn by_rejection(d: Counts, element: vec2<u32>) -> i32 {
     let v = fraction(w.y);
     let inverse_edge = reciprocal(edge);
     let slope = times(a, inverse_edge);
-    let off = i32(clamp(floor(times(2.0 * slope + b, u) + centre), -2147483648.0, 2147483520.0));
-    if (edge >= 0.07 && v <= inner) { return d.whole + min(off, last); }
-    if (off < -d.whole || off > last || (edge < 0.013 && v > edge)) { continue; }
-    let drawn = times(times(v, height), reciprocal(times(slope, inverse_edge) + b));
-    if (log_of(drawn) + level <= log_probability(d, off)) { return d.whole + off; }
+    let at = clamp(floor(times(2.0 * slope + b, u) + centre), -0x1p62, 0x1p62);
+    let off = long_of(at);
+    let quick = edge >= 0.07 && v <= inner;
+    let k = add_64(d.whole, off);
+    if (!quick) {
+      if (is_negative_64(k) || less_i64(last, off) || (edge < 0.013 && v > edge)) { continue; }
+      let drawn = times(times(v, height), reciprocal(times(slope, inverse_edge) + b));
+      if (log_of(drawn) + level > log_probability(d, at, k)) { continue; }
+    }
+    if (gap == 0u) { return add_64(d.whole, min_i64(off, last)); }
+    return add_64(d.whole, max_i64(min_i64(add_64(min_i64(off, last), fill), last), neg_64(d.whole)));
   }
   return d.whole;
 }
+fn draw_count(d: Counts, element: vec2<u32>) -> vec2<u32> {
+  if (d.mean < 10.0) { return vec2<u32>(by_inversion(d, fraction(words(element, 0u).x)), 0u); }
+  return by_rejection(d, element);
+}
 
-fn draw(element: vec2<u32>, given: f32{{ ", n: i32" if form == "binomial" }}) -> i32 {
-  let bits = bitcast<u32>(given) & select(0xffffffffu, 0u, bitcast<u32>(given) == 0x80000000u);
 {% if form == "binomial" %}
-  if (bits > 0x3f800000u || n < 0) { return -1; }
+// The distribution of n trials; the mean n · q exactly, with 24 bits of its fraction. q is normal and at most ½.
+fn distribution(n: vec2<u32>, q: f32) -> Counts {
+  let m = (bitcast<u32>(q) & 0x7fffffu) | 0x800000u;
+  let point = 150u - (bitcast<u32>(q) >> 23u);  // binary digits of the fraction, 24 or more
+  let low = mul_wide_u32(n.x, m);
+  let high = add_64(mul_wide_u32(n.y, m), vec2<u32>(low.y, 0u));
+  let digits = vec4<u32>(low.x, high, 0u);
+  let below = select(word_at(digits, point - 32u), low.x << ((32u - point) & 31u), point < 32u);
+  let whole = vec2<u32>(word_at(digits, point), word_at(digits, point + 32u));
+  let trials = float_of(n);
+  return Counts(times(trials, q), whole, f32(below >> 8u) * 0x1p-24, n, trials, q);
+}
+// 32 bits from there on.
+fn word_at(digits: vec4<u32>, bit: u32) -> u32 {
+  if (bit >= 96u) { return 0u; }
+  let i = bit / 32u;
+  return shift_right_u64(vec2<u32>(digits[i], digits[i + 1u]), vec2<u32>(bit % 32u, 0u)).x;
+}
+fn draw(element: vec2<u32>, given: f32, n: vec2<u32>) -> y_t {
+  let bits = bitcast<u32>(given) & select(0xffffffffu, 0u, bitcast<u32>(given) == 0x80000000u);
+  if (bits > 0x3f800000u || is_negative_64(n)) { return no_count(); }
   let swapped = bits > 0x3f000000u;
   let q = select(given, 1.0 - given, swapped);
-  var k = 0;
-  if (bitcast<u32>(q) >= 0x00800000u && bits >= 0x00800000u && n > 0) {
-    let trials = float_of(n);
-    let mean = times(trials, q);
-    let whole = floor(mean);
-    let d = Counts(mean, n, trials, q, i32(whole), mean - whole);
-    if (mean < 10.0) { k = by_inversion(d, fraction(words(element, 0u).x)); } else { k = by_rejection(d, element); }
-  }
-  return select(k, n - k, swapped);
-{% else %}
-  if (bits > 0x7f800000u) { return -1; }
-  if (bits < 0x00800000u) { return 0; }
-  if (bits >= 0x4f000000u) { return 0x7fffffff; }
-  let whole = floor(given);
-  let d = Counts(given, i32(whole), given - whole);
-  if (given < 10.0) { return by_inversion(d, fraction(words(element, 0u).x)); }
-  return by_rejection(d, element);
-{% endif %}
+  var k = vec2<u32>(0u);
+  if (bitcast<u32>(q) >= 0x00800000u && bits >= 0x00800000u && (n.x | n.y) != 0u) { k = draw_count(distribution(n, q), element); }
+  return count_of(select(k, sub_64(n, k), swapped));
 }
+{% else %}
+fn draw(element: vec2<u32>, given: f32) -> y_t {
+  let bits = bitcast<u32>(given) & select(0xffffffffu, 0u, bitcast<u32>(given) == 0x80000000u);
+  if (bits > 0x7f800000u) { return no_count(); }
+  if (bits < 0x00800000u) { return count_of(vec2<u32>(0u)); }
+  if (bits >= 0x5f000000u) { return large_count(given); }
+  let whole = floor(given);
+  return count_of(draw_count(Counts(given, long_of(whole), given - whole), element));
+}
+{% endif %}
+{% endif %}
 {% endif %}
 
 @compute @workgroup_size({{ workgroup }})
@@ -310,7 +381,9 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) n: vec3<u
   let low = p.first + g;
   let element = vec2<u32>(low, p.first_high + select(0u, 1u, low < g));
 {% if form == "binomial" %}
-  store_y(at_y(c), draw(element, load_a(at_a(c)), load_n(at_n(c))));
+  let n_given = load_n(at_n(c));
+  let trials = {{ "n_given" if long_trials else "vec2<u32>(bitcast<u32>(n_given), bitcast<u32>(n_given >> 31u))" }};
+  store_y(at_y(c), draw(element, load_a(at_a(c)), trials));
 {% else %}
   store_y(at_y(c), draw(element, load_a(at_a(c))));
 {% endif %}

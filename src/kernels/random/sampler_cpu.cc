@@ -13,7 +13,7 @@ using namespace portable;
 using Form = SamplerProblem::Form;
 
 constexpr float kInf = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
-constexpr std::int32_t kMost = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 constexpr float kTwoPi = 6.28318531F;
 
 // The words of an element, two for each attempt.
@@ -60,37 +60,68 @@ float gamma(const Words& words, float given, bool logarithm) {
   return boosted ? y * exp_of(-(exponential(words(255)[0]) * reciprocal(given))) : y;
 }
 
-std::int32_t geometric(const Words& words, float given) {
+// ---- Counts, which are computed in 64 bits. T: i32, i64 or f32.
+
+// The count in its type, the largest one that it has at most.
+template <class T>
+T count_of(std::int64_t k) {
+  if constexpr (std::is_same_v<T, float>) {
+    return float_of(k);
+  } else {
+    return static_cast<T>(std::min<std::int64_t>(k, std::numeric_limits<T>::max()));
+  }
+}
+// A count of 2^63 or more.
+template <class T>
+T large_count(float x) {
+  return std::is_same_v<T, float> ? static_cast<T>(x) : std::numeric_limits<T>::max();
+}
+// Without a distribution.
+template <class T>
+constexpr T kNoCount = std::is_same_v<T, float> ? std::numeric_limits<T>::quiet_NaN() : static_cast<T>(-1);
+
+// The binary digits of an integer of x's size, 0 or more, that come after the first `digits` + 1, as a mask.
+std::uint64_t digits_after(int digits, float x) {
+  const int exponent = static_cast<int>(bits_of(x) >> 23) - 127;
+  return exponent <= digits ? 0 : (std::uint64_t{1} << (exponent - digits)) - 1;
+}
+
+template <class T>
+T geometric(const Words& words, float given) {
   const std::uint32_t bits = parameter_bits(given);
-  if (bits > kOneBits) return -1;
+  if (bits > kOneBits) return kNoCount<T>;
   if (bits == kOneBits) return 1;
-  if (bits < kLeastNormal) return kMost;
+  if (bits < kLeastNormal) return large_count<T>(kInf);
   const float y = std::floor(exponential(words(0)[0]) * reciprocal(-log1p_of(-given)));
-  return y >= 0x1p31F ? kMost : static_cast<std::int32_t>(std::min(y, 2147483520.0F)) + 1;
+  if (y >= 0x1p63F) return large_count<T>(y);
+  // The digits that f32 does not have are as good as evenly distributed.
+  const Words2 fill = words(kFill);
+  const std::uint64_t k =
+      static_cast<std::uint64_t>(y) + ((fill[0] | std::uint64_t{fill[1]} << 32) & digits_after(22, y));
+  return count_of<T>(static_cast<std::int64_t>(std::min<std::uint64_t>(k, kMost - 1)) + 1);
 }
 
 // A Poisson or binomial distribution.
 struct Counts {
   float mean = 0;
-  std::int32_t n = 0;  // trials; 0: Poisson
+  std::int64_t whole = 0;  // of the mean
+  float rest = 0;
+  std::int64_t n = 0;  // trials; 0: Poisson
   float q = 0;         // the probability of the rarer outcome
-  float trials = float_of(n), whole_mean = std::floor(mean);
-  std::int32_t whole = static_cast<std::int32_t>(whole_mean);
-  float rest = mean - whole_mean;
+  float trials = float_of(n);
 
   // The probability of k is that of k - 1 times above / k.
   float above(float k) const { return n ? ((trials - k) + 1) * (q * reciprocal(1 - q)) : mean; }
   float log_of_none() const { return n ? trials * log1p_of(-q) : -mean; }
 
-  // The logarithm of the probability of whole + off. Source: Loader, "Fast and accurate computation of binomial
+  // The logarithm of the probability of k = whole + off. Source: Loader, "Fast and accurate computation of binomial
   // probabilities", 2000.
-  float log_probability(std::int32_t off) const {
-    const std::int32_t k = whole + off;
+  float log_probability(float off, std::int64_t k) const {
     if (k == 0) return log_of_none();
-    const float from_mean = static_cast<float>(off) - rest, many = float_of(k);
+    const float from_mean = off - rest, many = float_of(k);
     const float first = mean * deviance(from_mean * reciprocal(mean));
     if (n == 0) return (-first - 0.5F * log_of(kTwoPi * many)) - stirling_error(many);
-    const std::int32_t others = n - k;
+    const std::int64_t others = n - k;
     if (others == 0) return trials * log_of(q);
     const float other_mean = trials - mean, other = float_of(others);
     const float second = other_mean * deviance(-from_mean * reciprocal(other_mean));
@@ -102,14 +133,14 @@ struct Counts {
 
 // For means below 10: the count beyond which there is the probability u. Sums of probabilities from the least on lose
 // the digits of a small u, for which they are added from the far end.
-std::int32_t by_inversion(const Counts& d, float u) {
+std::int64_t by_inversion(const Counts& d, float u) {
   const float none = d.log_of_none();
   float beyond = -expm1_of(none);
   if (u >= beyond) return 0;
   float term = exp_of(none);
-  const std::int32_t most = d.n ? std::min(d.n, 64) : 64;
+  const int most = static_cast<int>(d.n ? std::min<std::int64_t>(d.n, 64) : 64);
   const bool rare = u < 0x1p-10F;
-  std::int32_t k = 0;
+  int k = 0;
   while (k < most) {
     ++k;
     const auto count = static_cast<float>(k);
@@ -133,7 +164,7 @@ std::int32_t by_inversion(const Counts& d, float u) {
 }
 
 // For means of 10 and more, by Hörmann's transformed rejection (PTRS, BTRS).
-std::int32_t by_rejection(const Counts& d, const Words& words) {
+std::int64_t by_rejection(const Counts& d, const Words& words) {
   float a, b, inner, centre, height, level = 0;
   if (d.n) {
     const float variance = d.mean * (1 - d.q), deviation = variance * inverse_sqrt(variance);
@@ -143,7 +174,8 @@ std::int32_t by_rejection(const Counts& d, const Words& words) {
     inner = 0.92F - 4.2F * inverse;
     centre = d.rest + 0.5F;
     height = (2.83F + 5.1F * inverse) * deviation;
-    level = d.log_probability(static_cast<std::int32_t>(std::floor(d.rest + d.q)));  // of the mode
+    const float mode = std::floor(d.rest + d.q);
+    level = d.log_probability(mode, d.whole + static_cast<std::int64_t>(mode));
   } else {
     const float deviation = d.mean * inverse_sqrt(d.mean);
     b = 0.931F + 2.53F * deviation;
@@ -152,44 +184,72 @@ std::int32_t by_rejection(const Counts& d, const Words& words) {
     centre = d.rest + 0.43F;
     height = 1.1239F + 1.1328F * reciprocal(b - 3.4F);
   }
-  const std::int32_t last = (d.n ? d.n : kMost) - d.whole;
+  const std::int64_t last = (d.n ? d.n : kMost) - d.whole;
+  // Where f32 has no digits for each integer, those that it does not have are filled.
+  const auto gap = static_cast<std::int64_t>(digits_after(21, b));
+  const auto filled = [&](std::int64_t off) {
+    if (gap == 0) return d.whole + off;
+    return d.whole + std::clamp(off + (words(kFill)[0] & gap) - gap / 2, -d.whole, last);
+  };
   for (std::uint32_t attempt = 0; attempt < kAttempts; ++attempt) {
     const Words2 w = words(attempt);
     const float edge = 0.5F * fraction(w[0] << 1), distance = 0.5F - edge, u = w[0] >> 31 ? -distance : distance;
     const float v = fraction(w[1]);
     const float inverse_edge = reciprocal(edge), slope = a * inverse_edge;
-    const float at = std::floor((2 * slope + b) * u + centre);
-    const auto off = static_cast<std::int32_t>(std::clamp(at, -0x1p31F, 2147483520.0F));
-    if (edge >= 0.07F && v <= inner) return d.whole + std::min(off, last);
+    const float at = std::clamp(std::floor((2 * slope + b) * u + centre), -0x1p62F, 0x1p62F);
+    const auto off = static_cast<std::int64_t>(at);
+    if (edge >= 0.07F && v <= inner) return filled(std::min(off, last));
     if (off < -d.whole || off > last || (edge < 0.013F && v > edge)) continue;
     const float drawn = v * height * reciprocal(slope * inverse_edge + b);
-    if (log_of(drawn) + level <= d.log_probability(off)) return d.whole + off;
+    if (log_of(drawn) + level <= d.log_probability(at, d.whole + off)) return filled(off);
   }
   return d.whole;
 }
 
-std::int32_t count_of(const Counts& d, const Words& words) {
+std::int64_t draw(const Counts& d, const Words& words) {
   return d.mean < 10 ? by_inversion(d, fraction(words(0)[0])) : by_rejection(d, words);
 }
 
-std::int32_t poisson(const Words& words, float given) {
+template <class T>
+T poisson(const Words& words, float given) {
   const std::uint32_t bits = parameter_bits(given);
-  if (bits > kInfBits) return -1;
+  if (bits > kInfBits) return kNoCount<T>;
   if (bits < kLeastNormal) return 0;
-  if (given >= 0x1p31F) return kMost;
-  return count_of({.mean = given}, words);
+  if (given >= 0x1p63F) return large_count<T>(given);
+  const float whole = std::floor(given);
+  return count_of<T>(draw({.mean = given, .whole = static_cast<std::int64_t>(whole), .rest = given - whole}, words));
 }
 
-std::int32_t binomial(const Words& words, float given, std::int32_t n) {
+// n · q, exactly: its integer part, and 24 bits of its fraction. q is normal and at most ½.
+std::pair<std::int64_t, float> product_of(std::int64_t n, float q) {
+  const auto m = (bits_of(q) & 0x7fffffu) | 0x800000u;
+  const std::uint32_t point = 150 - (bits_of(q) >> 23);  // binary digits of the fraction, 24 or more
+  const std::uint64_t low = (static_cast<std::uint64_t>(n) & 0xffffffffu) * m;
+  const std::uint64_t high = (static_cast<std::uint64_t>(n) >> 32) * m + (low >> 32);
+  const std::uint32_t words[6] = {static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(high),
+                                  static_cast<std::uint32_t>(high >> 32)};
+  const auto word_at = [&](std::uint32_t bit) {  // 32 bits from there on
+    if (bit >= 96) return std::uint32_t{0};
+    const std::uint64_t pair = words[bit / 32] | std::uint64_t{words[bit / 32 + 1]} << 32;
+    return static_cast<std::uint32_t>(pair >> bit % 32);
+  };
+  const std::uint32_t below = point < 32 ? words[0] << (32 - point) : word_at(point - 32);
+  const std::uint64_t whole = word_at(point) | std::uint64_t{word_at(point + 32)} << 32;
+  return {static_cast<std::int64_t>(whole), static_cast<float>(below >> 8) * 0x1p-24F};
+}
+
+template <class T>
+T binomial(const Words& words, float given, std::int64_t n) {
   const std::uint32_t bits = parameter_bits(given);
-  if (bits > kOneBits || n < 0) return -1;
+  if (bits > kOneBits || n < 0) return kNoCount<T>;
   const bool swapped = given > 0.5F;
   const float q = swapped ? 1 - given : given;
-  std::int32_t k = 0;
+  std::int64_t k = 0;
   if (bits >= kLeastNormal && bits_of(q) >= kLeastNormal && n > 0) {
-    k = count_of({.mean = float_of(n) * q, .n = n, .q = q}, words);
+    const auto [whole, rest] = product_of(n, q);
+    k = draw({.mean = float_of(n) * q, .whole = whole, .rest = rest, .n = n, .q = q}, words);
   }
-  return swapped ? n - k : k;
+  return count_of<T>(swapped ? n - k : k);
 }
 
 // Parameters are floats of any width.
@@ -206,30 +266,40 @@ float parameter(const View& v, std::int64_t offset) {
 
 Words2 key_of(const View& key) { return {data<std::uint32_t>(key)[0], data<std::uint32_t>(key)[key.strides()[0]]}; }
 
-template <class T>
-void run(cpu::Executor& executor, const SamplerProblem& p) {
+std::int64_t trials(const View& v, std::int64_t offset) {
+  return v.dtype == DType::i64 ? data<std::int64_t>(v)[offset] : data<std::int32_t>(v)[offset];
+}
+
+// y = draw(words, i, parameter), of T.
+template <class T, class F>
+void each(cpu::Executor& executor, const SamplerProblem& p, const F& draw) {
   const Words2 key = key_of(p.key);
   parallel(executor, p.y.count(), 256, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const Words words{key, static_cast<std::uint64_t>(i)};
-      const float a = parameter(p.a, offset_of(p.a.layout, i));
-      T& y = data<T>(p.y)[offset_of(p.y.layout, i)];
-      if constexpr (std::is_same_v<T, std::int32_t>) {
-        switch (p.form) {
-          case Form::poisson:
-            y = poisson(words, a);
-            break;
-          case Form::binomial:
-            y = binomial(words, a, data<std::int32_t>(p.n)[offset_of(p.n.layout, i)]);
-            break;
-          default:
-            y = geometric(words, a);
-        }
-      } else {
-        y = T(gamma(words, a, p.form == Form::log_gamma));
-      }
+      data<T>(p.y)[offset_of(p.y.layout, i)] = T(draw(words, i, parameter(p.a, offset_of(p.a.layout, i))));
     }
   });
+}
+
+template <class T>
+void gammas(cpu::Executor& executor, const SamplerProblem& p) {
+  const bool logarithm = p.form == Form::log_gamma;
+  each<T>(executor, p, [&](const Words& words, std::int64_t, float a) { return gamma(words, a, logarithm); });
+}
+
+template <class T>
+void counts(cpu::Executor& executor, const SamplerProblem& p) {
+  switch (p.form) {
+    case Form::poisson:
+      return each<T>(executor, p, [](const Words& words, std::int64_t, float a) { return poisson<T>(words, a); });
+    case Form::binomial:
+      return each<T>(executor, p, [&](const Words& words, std::int64_t i, float a) {
+        return binomial<T>(words, a, trials(p.n, offset_of(p.n.layout, i)));
+      });
+    default:
+      return each<T>(executor, p, [](const Words& words, std::int64_t, float a) { return geometric<T>(words, a); });
+  }
 }
 
 }  // namespace
@@ -237,13 +307,15 @@ void run(cpu::Executor& executor, const SamplerProblem& p) {
 void sampler_cpu(cpu::Executor& executor, const SamplerProblem& problem) {
   switch (problem.y.dtype) {
     case DType::f32:
-      return run<float>(executor, problem);
+      return problem.is_gamma() ? gammas<float>(executor, problem) : counts<float>(executor, problem);
     case DType::f16:
-      return run<float16>(executor, problem);
+      return gammas<float16>(executor, problem);
     case DType::bf16:
-      return run<bfloat16>(executor, problem);
+      return gammas<bfloat16>(executor, problem);
+    case DType::i64:
+      return counts<std::int64_t>(executor, problem);
     default:
-      return run<std::int32_t>(executor, problem);
+      return counts<std::int32_t>(executor, problem);
   }
 }
 
@@ -256,13 +328,21 @@ void categorical_cpu(cpu::Executor& executor, const CategoricalProblem& p) {
   parallel(executor, p.y.count(), std::max<std::int64_t>(256 / length, 1), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       const std::int64_t start = offset_of(rows, row);
+      // Less the greatest logit, so that logits of any size leave the noise its digits.
+      float top = -kInf;
+      for (std::int64_t i = 0; i < length; ++i) {
+        const float x = parameter(p.x, start + i * step);
+        if (x > top) top = x;
+      }
+      if (top == -kInf) top = 0;
       float best = -kInf;
       std::int32_t at = -1;
       Words2 w{};
       for (std::int64_t i = 0; i < length; ++i) {
         if (i % 2 == 0) w = threefry(key, {static_cast<std::uint32_t>(i / 2), static_cast<std::uint32_t>(row)});
         const float x = parameter(p.x, start + i * step);
-        const float score = x - log_of(-log1p_of(-fraction(w[static_cast<std::size_t>(i % 2)])));
+        const float noise = -log_of(-log1p_of(-fraction(w[static_cast<std::size_t>(i % 2)])));
+        const float score = x == kInf ? x : (x - top) + noise;
         if (std::isnan(x)) {
           at = -1;
           break;

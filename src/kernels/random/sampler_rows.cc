@@ -5,7 +5,7 @@
 namespace weft::kernels {
 
 void add_sampler_rows(TableRows& rows) {
-  const TypeSet floats = {DType::f32, DType::f16, DType::bf16};
+  const TypeSet floats = {DType::f32, DType::f16, DType::bf16}, counts = {DType::i32, DType::i64, DType::f32};
   const auto drawn = [](std::string name, std::string formula, std::string summary, std::vector<OperandSchema> inputs,
                         TypeSignature types) {
     inputs.insert(inputs.begin(), ranked("key", "[2]", 1, 1));
@@ -36,18 +36,17 @@ void add_sampler_rows(TableRows& rows) {
   rows.push_back(row(std::move(gradient), [](Stream& s, const Reader& r) {
     random_gamma_gradient(s, r.in(0), r.in(1), r.out(0), r.flag("logarithm"));
   }));
-  rows.push_back(
-      row(drawn("random_poisson", "the probability of y is rate^y · exp(-rate) / y!",
-                "counts with Poisson distributions", {broadcasting("rate")}, {DType::u32, floats, DType::i32}),
-          [](Stream& s, const Reader& r) { random_poisson(s, r.in(0), r.in(1), r.out(0)); }));
+  rows.push_back(row(drawn("random_poisson", "the probability of y is rate^y · exp(-rate) / y!",
+                           "counts with Poisson distributions", {broadcasting("rate")}, {DType::u32, floats, counts}),
+                     [](Stream& s, const Reader& r) { random_poisson(s, r.in(0), r.in(1), r.out(0)); }));
   rows.push_back(
       row(drawn("random_binomial", "the probability of y is C(count, y) · p^y · (1 - p)^(count - y), p = probability",
                 "how many of count trials succeed", {broadcasting("count"), broadcasting("probability")},
-                {DType::u32, DType::i32, floats, DType::i32}),
+                {DType::u32, TypeSet{DType::i32, DType::i64}, floats, counts}),
           [](Stream& s, const Reader& r) { random_binomial(s, r.in(0), r.in(1), r.in(2), r.out(0)); }));
   rows.push_back(row(drawn("random_geometric", "the probability of y is (1 - p)^(y - 1) · p, p = probability",
                            "the number of trials up to the first that succeeds", {broadcasting("probability")},
-                           {DType::u32, floats, DType::i32}),
+                           {DType::u32, floats, counts}),
                      [](Stream& s, const Reader& r) { random_geometric(s, r.in(0), r.in(1), r.out(0)); }));
   Schema categorical = drawn("random_categorical", "y = the i with the greatest logits[i] + Gumbel noise",
                              "a category by the logarithms of probabilities, along an axis",

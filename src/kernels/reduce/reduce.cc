@@ -42,8 +42,10 @@ constexpr OpInfo kOps[] = {
     {"variance", 0},
     {"deviation", 0},
 };
+// Sums of what is below the greatest number (scaled_sum.wgsl).
+bool is_scaled_sum(ReduceKind op) { return op == ReduceKind::log_sum_exp || op == ReduceKind::l2; }
 const char* kernel_of(ReduceKind op) {
-  return is_moment(op) ? "variance" : op == ReduceKind::log_sum_exp ? "log_sum_exp" : "reduce";
+  return is_moment(op) ? "variance" : is_scaled_sum(op) ? "scaled_sum" : "reduce";
 }
 
 void check_types(ReduceKind op, const TensorType& x, const TensorType& y) {
@@ -147,7 +149,7 @@ struct Accumulator {
 };
 Accumulator reduce_accumulator(ReduceKind op, DType x) {
   if (is_moment(op)) return {DType::c64, 2};             // variance.wgsl describes them
-  if (op == ReduceKind::log_sum_exp) return {DType::c64};  // maximum and sum
+  if (is_scaled_sum(op)) return {DType::c64};  // the greatest and the sum
   if (kOps[static_cast<int>(op)].tests) return {DType::u32};
   if (x == DType::c64) return {x};
   // Minima and maxima as integers of the same order.
@@ -201,7 +203,7 @@ RowPlan plan_reduce(const gpu::Capabilities& capabilities, const ReduceProblem& 
   if (!wide && r.extra_outputs.empty()) {
     if (options.across)
       access.allow(RowAccess::pairs_across), access.allow(RowAccess::unaligned_across);
-    else if (is_long && !keep && !is_moment(r.op) && r.op != ReduceKind::log_sum_exp)
+    else if (is_long && !keep && !is_moment(r.op) && !is_scaled_sum(r.op))
       access.allow(RowAccess::unaligned_along);
   }
   for (std::size_t k = 0; k < r.inputs.size(); ++k) {
@@ -285,8 +287,8 @@ void record_reduce(Stream& stream, const ReduceProblem& r, const RowPlan& plan, 
   if (is_moment(r.op)) {
     call.include("float_rows").include("moments").set("op", info.name).opaque_zero();
     call.param("divisor", static_cast<float>(std::max(static_cast<double>(length) - r.correction, 0.0)));
-  } else if (r.op == ReduceKind::log_sum_exp) {
-    call.include("float_rows");
+  } else if (is_scaled_sum(r.op)) {
+    call.include("float_rows").set("op", info.name);
   } else {
     call.set("sums", plan.across && plan.width == 4 ? 2 : 4);
     const std::uint64_t identity = identity_bits(r.op, stage == Stage::second ? accumulator : r.dtype);
@@ -318,7 +320,7 @@ struct Chunk {
 
 // Two adjacent columns as four of half the length, which are read in groups of four; nothing for other shapes.
 std::optional<ReduceProblem> folded(const ReduceProblem& r) {
-  if (is_moment(r.op) || r.op == ReduceKind::log_sum_exp) return {};
+  if (is_moment(r.op) || is_scaled_sum(r.op)) return {};
   if (r.inputs.size() != 1 || r.prologue || !r.extra_outputs.empty()) return {};
   const std::optional<Rows> rows = folded_columns(r.inputs[0], r.rows);
   if (!rows) return {};

@@ -64,7 +64,7 @@ fn lift(v: {{ "vec4<x_t>" if wide == "vec4" else "x_t" }}) -> value_t {
 {% else %}
   return select(value_t(0u), value_t(1u), v != {{ "vec4<x_t>" if wide == "vec4" else "x_t" }}(0));
 {% endif %}
-{% elif op == "sum_squares" or op == "l2" %}
+{% elif op == "sum_squares" %}
   return {{ "mul_64(v, v)" if wide_integer else "v * v" }};
 {% elif op == "l1" and kind == "long" %}
   return abs_i64(v);
@@ -84,8 +84,6 @@ fn finish(v: state_t) -> result_t {
   return bitcast<result_t>(in_order(v));
 {% elif op == "mean" %}
   return v / p.length;
-{% elif op == "l2" %}
-  return sqrt(v);
 {% elif op == "log_sum" %}
   return {{ log_of("v") }};
 {% else %}

@@ -75,6 +75,28 @@ template <class T>
 struct L2 : SumSquares<T> {
   static T finish(T a, std::int64_t, double) { return std::sqrt(a); }
 };
+// The norm of f64, whose squares may leave the range: sums of three sizes. Source: Blue, "A portable Fortran program to
+// find the Euclidean norm of a vector", 1978.
+template <class T>
+struct WideL2 {
+  static constexpr T kMiddle = 0x1p500, kScale = 0x1p600;
+  struct Acc {
+    T small, middle, large;  // those below 2^-500 times 2^600, those above 2^500 times 2^-600
+  };
+  static Acc identity() { return {0, 0, 0}; }
+  static Acc lift(T v) {
+    const T size = std::abs(v);
+    const bool large = size > kMiddle, small = size < 1 / kMiddle;
+    const auto squared = [](bool chosen, T x) { return chosen ? x * x : T(0); };
+    return {squared(small, v * kScale), squared(!small && !large, v), squared(large, v / kScale)};
+  }
+  static Acc combine(Acc a, Acc b) { return {a.small + b.small, a.middle + b.middle, a.large + b.large}; }
+  static T finish(Acc a, std::int64_t, double) {
+    if (a.large > 0) return std::sqrt(a.large + a.middle / kScale / kScale) * kScale;
+    if (a.middle > 0 || std::isnan(a.middle)) return std::sqrt(a.middle + a.small / kScale / kScale);
+    return std::sqrt(a.small) / kScale;
+  }
+};
 template <class T>
 struct LogSum : Sum<T> {
   static T finish(T a, std::int64_t, double) { return std::log(a); }
@@ -655,7 +677,8 @@ void reduce_cpu(cpu::Executor& executor, const ReduceProblem& problem) {
     case ReduceKind::l1: return run_numbers<L1>(executor, problem);
     case ReduceKind::mean:
       return complex ? run<Mean, Complex>(executor, problem) : run<Mean, double>(executor, problem);
-    case ReduceKind::l2: return run<L2, double>(executor, problem);
+    case ReduceKind::l2:
+      return problem.dtype == DType::f64 ? run<WideL2, double>(executor, problem) : run<L2, double>(executor, problem);
     case ReduceKind::log_sum: return run<LogSum, double>(executor, problem);
     case ReduceKind::log_sum_exp: return run<LogSumExp, double>(executor, problem);
     case ReduceKind::any: return run<Any, std::uint64_t>(executor, problem, true);

@@ -1,13 +1,36 @@
-{# y = log(sum(exp(x))) along rows, by a running maximum and the sum of exponentials below it. A maximum of +inf counts
-   itself as exp(0), so that such rows become +inf; a row of -inf becomes log(0). A row may be split, as in reduce.wgsl:
-   splits publish (maximum, sum). #}
+{# y = log(sum(exp(x))) or sqrt(sum(x²)) along rows, by the greatest so far, the top, and the sum of what is below it,
+   so that no number leaves the range of f32. A row may be split, as in reduce.wgsl: splits publish (top, sum).
+   Of log_sum_exp the top is the maximum. One of +inf counts itself as exp(0), so that such rows become +inf; a row of
+   -inf becomes log(0). Of l2 it is the power of two of the greatest magnitude, down to 2^-126 and up to 2^126, by which
+   numbers are divided without rounding; of NaN and infinities the sum is NaN or infinite. #}
+{% set norm = op == "l2" %}
 {{ operand_access() }}
 {{ result_access() }}
 {{ row_reduction("row_max", "state_t", "larger") }}
 {{ row_reduction("row_sum", "state_t", "add") }}
 
+{% if norm %}
+alias bits_t = {{ "vec4<u32>" if state == "vec4" else "u32" }};
+const no_top = 0x1p-126f;
+fn top_of(v: value_t) -> state_t {
+  let bits = bitcast<bits_t>(largest_of(abs(v))) & bits_t(0x7f800000u);
+  return bitcast<state_t>(clamp(bits, bits_t(0x00800000u), bits_t(0x7e800000u)));
+}
+fn inverse(top: state_t) -> state_t { return bitcast<state_t>(bits_t(0x7f000000u) - bitcast<bits_t>(top)); }
+fn below(v: value_t, top: state_t) -> value_t {
+  let share = v * inverse(top);
+  return share * share;
+}
+fn rescale(top: state_t, next: state_t) -> state_t {
+  let share = top * inverse(next);
+  return share * share;
+}
+{% else %}
+const no_top = lowest;
+fn top_of(v: value_t) -> state_t { return largest_of(v); }
 fn below(v: value_t, top: state_t) -> value_t { return select(exp(v - top), value_t(1), v == value_t(top)); }
 fn rescale(top: state_t, next: state_t) -> state_t { return select(exp(top - next), state_t(1), top == next); }
+{% endif %}
 
 {# Takes the next `count` steps of a thread, of which all but the first `whole` may be past `end`; `goes_on`: others
    follow. #}
@@ -25,7 +48,7 @@ fn rescale(top: state_t, next: state_t) -> state_t { return select(exp(top - nex
     var next = top;
     var sum = value_t(0);
 {% for i in range(count) %}
-    next = max(next, {{ "select(state_t(lowest), largest_of(v" ~ i ~ "), in" ~ i ~ ")" if i >= whole else "largest_of(v" ~ i ~ ")" }});
+    next = max(next, {{ "select(state_t(no_top), top_of(v" ~ i ~ "), in" ~ i ~ ")" if i >= whole else "top_of(v" ~ i ~ ")" }});
 {% endfor %}
 {% for i in range(count) %}
     sum += {{ "select(value_t(0), below(v" ~ i ~ ", next), in" ~ i ~ ")" if i >= whole else "below(v" ~ i ~ ", next)" }};
@@ -36,7 +59,9 @@ fn rescale(top: state_t, next: state_t) -> state_t { return select(exp(top - nex
 {% macro split_word(w, component) -%}
 bitcast<u32>({{ ["split_top", "split_total"][w] ~ component }})
 {%- endmacro %}
-{% macro result(component) %}row_top{{ component }} + log_f32(row_total{{ component }}){% endmacro %}
+{% macro result(component) -%}
+{{ "sqrt(row_total" ~ component ~ ") * row_top" ~ component if norm else "row_top" ~ component ~ " + log_f32(row_total" ~ component ~ ")" }}
+{%- endmacro %}
 {% macro join_split(k) %}
       let top_of_split = bitcast<state_t>(left0_{{ k }});
       let next = max(top, top_of_split);
@@ -47,7 +72,7 @@ bitcast<u32>({{ ["split_top", "split_total"][w] ~ component }})
 fn main({{ thread_arguments() }}) {
 {{ split_place() }}
 {{ operand_starts() }}
-  var top = state_t(lowest);
+  var top = state_t(no_top);
   var total = state_t(0);
   let begin = split * p.split_steps;
   let end = min(begin + p.split_steps, p.steps);
@@ -77,7 +102,7 @@ fn main({{ thread_arguments() }}) {
   let split_top = row_max(top, tid);
   let split_total = row_sum(total * rescale(top, split_top), tid);
 {{ publish_split(split_word) }}
-  top = state_t(lowest);
+  top = state_t(no_top);
   total = state_t(0);
 {{ join_splits(join_split) }}
 {% endif %}
