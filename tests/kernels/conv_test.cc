@@ -8,6 +8,7 @@
 #include "kernels/plan_cache.h"
 #include "support/chunks.h"
 #include "support/differential.h"
+#include "support/quick.h"
 #include "support/throws.h"
 #include "weft/error.h"
 
@@ -530,13 +531,13 @@ TEST_F(Conv, PaddingTakesNoPartOnDevices) {
       {1, 32, 48, {10, 10}, {3, 3}, {.before = {1, 1}}},
   };
   constexpr double kOthers[] = {INFINITY, NAN, -INFINITY};
-  // The usual form; tiles, with k in slices and split; and all of cooperative matrices.
-  const auto forms_on = [](const gpu::Device& device) {
+  // The usual form, a tile, with k in slices or split, and all of cooperative matrices. (A software device takes a second
+  // for each tile's compilation.)
+  const auto forms_on = [](const gpu::Device& device, bool few) {
     std::vector<std::optional<kernels::MatmulVariant>> all{std::nullopt};
     for (kernels::MatmulVariant v : kernels::matmul_variants()) {
-      if (v.kind != kernels::MatmulKind::tile || v.tile_m > 32) continue;
-      if (v.tile_m == 32) all.emplace_back(v);
-      v.splits = 3;
+      if (few || v.kind != kernels::MatmulKind::tile || v.tile_m != 32 || v.tile_n != 32) continue;
+      if (v.slices == 1) v.splits = 3;
       all.emplace_back(v);
     }
     for (kernels::MatmulVariant v : kernels::matrix_variants(device.capabilities(), DType::f16)) {
@@ -559,6 +560,7 @@ TEST_F(Conv, PaddingTakesNoPartOnDevices) {
     for (const Function f : {Function::conv, Function::transpose, Function::filter_gradient}) {
       for (const DType type : {DType::f32, DType::f16}) {
         for (const bool last : {false, true}) {
+          if (leave_out_problem()) continue;
           const auto view = [&](const Shape& shape) {
             if (!last) return random_view(rng, shape, type);
             Shape stored{shape[0]};
@@ -569,6 +571,8 @@ TEST_F(Conv, PaddingTakesNoPartOnDevices) {
           };
           const auto& [first, second, result] = shapes[static_cast<int>(f)];
           const View in[] = {view(first), view(second)}, out = view(result);
+          // Tiles are tried with the first problem.
+          const bool few = &c != cases || type != DType::f32 || last;
           // The first element, one in the midst and the last one.
           std::int64_t i = 0;
           set_values(in[1], [&](std::int64_t k) {
@@ -577,7 +581,7 @@ TEST_F(Conv, PaddingTakesNoPartOnDevices) {
           set_element_bits(in[0], in[0].count() / 3, type == DType::f32 ? 0x7f800000 : 0x7c00);
           const std::vector<ConvProblem> problems = problems_of(f, in, out, o, nullptr);
           for (const std::string& name : device_names()) {
-            for (const auto& form : forms_on(test::device(name))) {
+            for (const auto& form : forms_on(test::device(name), few)) {
               const KernelCall call = [&](Stream& s, auto from, auto to) {
                 if (!s.gpu() || !form) return run(s, f, from, to[0], o, nullptr);
                 kernels::call_once(s, {from, to}, [&](Stream& planner) {
