@@ -126,7 +126,9 @@ Problem random_conv(Rng& rng) {
     for (const View& v : p.inputs) {
       constexpr double kOthers[] = {INFINITY, -INFINITY, NAN};
       const View number = host_view(v.dtype, {1}, std::array{pick(details, kOthers)});
-      if (v.count()) set_element_bits(v, static_cast<std::int64_t>(details() % static_cast<std::uint64_t>(v.count())), element_bits(number, 0));
+      if (v.count())
+        set_element_bits(v, static_cast<std::int64_t>(details() % static_cast<std::uint64_t>(v.count())),
+                         element_bits(number, 0));
     }
   }
   auto e = std::make_shared<Expression>();
@@ -531,8 +533,8 @@ TEST_F(Conv, PaddingTakesNoPartOnDevices) {
       {1, 32, 48, {10, 10}, {3, 3}, {.before = {1, 1}}},
   };
   constexpr double kOthers[] = {INFINITY, NAN, -INFINITY};
-  // The usual form, a tile, with k in slices or split, and all of cooperative matrices. (A software device takes a second
-  // for each tile's compilation.)
+  // The usual form, a tile, with k in slices or split, and all of cooperative matrices. (A software device takes a
+  // second for each tile's compilation.)
   const auto forms_on = [](const gpu::Device& device, bool few) {
     std::vector<std::optional<kernels::MatmulVariant>> all{std::nullopt};
     for (kernels::MatmulVariant v : kernels::matmul_variants()) {
@@ -587,17 +589,19 @@ TEST_F(Conv, PaddingTakesNoPartOnDevices) {
                 kernels::call_once(s, {from, to}, [&](Stream& planner) {
                   for (const ConvProblem& p : problems_of(f, from, to[0], o, nullptr)) {
                     if (p.y.count() == 0) continue;
-                    if (p.depth() > 0) kernels::conv_product(*planner.gpu(), p, nullptr, &*form);
-                    else kernels::conv_direct(*planner.gpu(), p, nullptr);  // y is zeros
+                    if (p.depth() > 0)
+                      kernels::conv_product(*planner.gpu(), p, nullptr, &*form);
+                    else
+                      kernels::conv_direct(*planner.gpu(), p, nullptr);  // y is zeros
                   }
                 });
               };
               if (form && !plans(test::device(name), in, out, call)) continue;
-              run_both(test::device(name), in, std::span(&out, 1), call,
-                       {.ulp = type == DType::f32 ? 0.0 : 2.0, .absolute = type == DType::f32 ? 1e-4 : 1e-2},
-                       std::format("function {} of {} and {} to {}, {} groups, {}", static_cast<int>(f),
-                                   to_string(in[0]), to_string(in[1]), to_string(out), o.groups,
-                                   form ? to_string(*form) : "the usual form"));
+              run_both(
+                  test::device(name), in, std::span(&out, 1), call,
+                  {.ulp = type == DType::f32 ? 0.0 : 2.0, .absolute = type == DType::f32 ? 1e-4 : 1e-2},
+                  std::format("function {} of {} and {} to {}, {} groups, {}", static_cast<int>(f), to_string(in[0]),
+                              to_string(in[1]), to_string(out), o.groups, form ? to_string(*form) : "the usual form"));
             }
           }
         }
