@@ -7,8 +7,8 @@
 #include <tuple>
 
 #include "core/format.h"
-#include "kernels/elementwise/block_loops.h"
 #include "kernels/cpu_loops.h"
+#include "kernels/elementwise/block_loops.h"
 
 namespace weft::kernels {
 namespace {
@@ -59,8 +59,9 @@ struct NarrowBF16 {
     return static_cast<std::uint16_t>((b & 0x7fffffffu) > 0x7f800000u ? (b >> 16) | 0x40u : r);
   }
 };
-struct Widen8 {  // bool: any non-zero byte is true
-  WEFT_INLINE std::uint64_t operator()(std::uint8_t b) const { return b != 0; }
+template <class R>
+struct IsNotZero {  // bool: any non-zero byte is true
+  WEFT_INLINE R operator()(std::uint8_t b) const { return b != 0; }
 };
 // From f32 towards zero, saturating, NaN to 0.
 template <class To>
@@ -121,7 +122,7 @@ struct Memory {
     const T* p = reinterpret_cast<const T*>(data) + first;
     auto* r = static_cast<R*>(registers);
     if constexpr (std::is_same_v<T, R>) {
-      for (int i = 0; i < n; ++i) r[i] = p[offsets[i]];
+      for (int i = 0; i < n; ++i) r[i] = Load()(p[offsets[i]]);
     } else {
       T together[kTogether];
       for (int begin = 0; begin < n; begin += kTogether) {
@@ -135,7 +136,7 @@ struct Memory {
     T* p = reinterpret_cast<T*>(data) + first;
     const auto* r = static_cast<const R*>(registers);
     if constexpr (std::is_same_v<T, R>) {
-      for (int i = 0; i < n; ++i) p[offsets[i]] = r[i];
+      for (int i = 0; i < n; ++i) p[offsets[i]] = Store()(r[i]);
     } else {
       T together[kTogether];
       for (int begin = 0; begin < n; begin += kTogether) {
@@ -237,30 +238,47 @@ BlockMemory memory(DType type) {
   using I = std::int64_t;
   using U = std::uint64_t;
   switch (type) {
-    case DType::f32: return functions<Memory<float, float, As<float>, As<float>>>();
-    case DType::f64: return functions<Memory<double, double, As<double>, As<double>>>();
-    case DType::f16: return functions<Memory<std::uint16_t, float, WidenF16, Narrow<std::uint16_t, 5, 10>>>();
-    case DType::bf16: return functions<Memory<std::uint16_t, float, WidenBF16, NarrowBF16>>();
+    case DType::f32:
+      return functions<Memory<float, float, As<float>, As<float>>>();
+    case DType::f64:
+      return functions<Memory<double, double, As<double>, As<double>>>();
+    case DType::f16:
+      return functions<Memory<std::uint16_t, float, WidenF16, Narrow<std::uint16_t, 5, 10>>>();
+    case DType::bf16:
+      return functions<Memory<std::uint16_t, float, WidenBF16, NarrowBF16>>();
     case DType::f8e4m3:
       return functions<Memory<std::uint8_t, float, Widen8Float<float8_e4m3>, Narrow<std::uint8_t, 4, 3, true>>>();
     case DType::f8e5m2:
       return functions<Memory<std::uint8_t, float, Widen8Float<float8_e5m2>, Narrow<std::uint8_t, 5, 2>>>();
-    case DType::i8: return functions<Integer<std::int8_t, I>>();
-    case DType::i16: return functions<Integer<std::int16_t, I>>();
-    case DType::i32: return functions<Integer<std::int32_t, I>>();
-    case DType::i64: return functions<Integer<I, I>>();
-    case DType::u8: return functions<Integer<std::uint8_t, U>>();
-    case DType::u16: return functions<Integer<std::uint16_t, U>>();
-    case DType::u32: return functions<Integer<std::uint32_t, U>>();
-    case DType::u64: return functions<Integer<U, U>>();
+    case DType::i8:
+      return functions<Integer<std::int8_t, I>>();
+    case DType::i16:
+      return functions<Integer<std::int16_t, I>>();
+    case DType::i32:
+      return functions<Integer<std::int32_t, I>>();
+    case DType::i64:
+      return functions<Integer<I, I>>();
+    case DType::u8:
+      return functions<Integer<std::uint8_t, U>>();
+    case DType::u16:
+      return functions<Integer<std::uint16_t, U>>();
+    case DType::u32:
+      return functions<Integer<std::uint32_t, U>>();
+    case DType::u64:
+      return functions<Integer<U, U>>();
     case DType::c64:
       return functions<
           Memory<std::complex<float>, std::complex<float>, As<std::complex<float>>, As<std::complex<float>>>>();
-    case DType::boolean: return functions<Memory<std::uint8_t, U, Widen8, As<std::uint8_t>>>();
-    case DType::i4: return functions<Packed<4, true>>();
-    case DType::u4: return functions<Packed<4, false>>();
-    case DType::i2: return functions<Packed<2, true>>();
-    case DType::u2: return functions<Packed<2, false>>();
+    case DType::boolean:
+      return functions<Memory<std::uint8_t, U, IsNotZero<U>, As<std::uint8_t>>>();
+    case DType::i4:
+      return functions<Packed<4, true>>();
+    case DType::u4:
+      return functions<Packed<4, false>>();
+    case DType::i2:
+      return functions<Packed<2, true>>();
+    case DType::u2:
+      return functions<Packed<2, false>>();
   }
   throw InternalError("dtype {} has no CPU form", static_cast<int>(type));
 }
@@ -268,15 +286,25 @@ BlockMemory memory(DType type) {
 }  // namespace
 
 BlockMemory block_memory(DType type, bool as_f32) {
+  if (type == DType::boolean) {
+    return functions<Memory<std::uint8_t, std::uint8_t, IsNotZero<std::uint8_t>, As<std::uint8_t>>>();
+  }
   if (!as_f32) return memory(type);
   switch (type) {
-    case DType::i8: return functions<IntegerAsF32<std::int8_t>>();
-    case DType::i16: return functions<IntegerAsF32<std::int16_t>>();
-    case DType::i32: return functions<IntegerAsF32<std::int32_t>>();
-    case DType::u8: return functions<IntegerAsF32<std::uint8_t>>();
-    case DType::u16: return functions<IntegerAsF32<std::uint16_t>>();
-    case DType::u32: return functions<IntegerAsF32<std::uint32_t>>();
-    default: throw InternalError("{} is not moved to f32 registers", name(type));
+    case DType::i8:
+      return functions<IntegerAsF32<std::int8_t>>();
+    case DType::i16:
+      return functions<IntegerAsF32<std::int16_t>>();
+    case DType::i32:
+      return functions<IntegerAsF32<std::int32_t>>();
+    case DType::u8:
+      return functions<IntegerAsF32<std::uint8_t>>();
+    case DType::u16:
+      return functions<IntegerAsF32<std::uint16_t>>();
+    case DType::u32:
+      return functions<IntegerAsF32<std::uint32_t>>();
+    default:
+      throw InternalError("{} is not moved to f32 registers", name(type));
   }
 }
 

@@ -44,6 +44,9 @@ class CpuExpression {
   void store(const Registers& registers, int k, int at, std::byte* data, std::int64_t first, std::int64_t stride,
              int n) const;
 
+  // The first elements of output `k` where they are as in memory of its type; null if the registers have another format.
+  const std::byte* result(const Registers& registers, int k) const;
+
   // Elements first + offsets[i], or first + i * stride, of `data`. An input without data is a ramp, as for load(): these
   // numbers themselves.
   struct Row {

@@ -40,6 +40,29 @@ WEFT_INLINE T combined(ScatterKind op, T a, T b) {
   }
 }
 
+// y[to] combined with updates[from].
+template <class T, ScatterKind kind>
+struct Combine {
+  T* y;
+  const T* updates;
+
+  void operator()(std::int64_t to, std::int64_t from) const { y[to] = combined(kind, y[to], updates[from]); }
+  // Of updates one after another. An element that the next one has, too, stays in a register.
+  void run(const std::int64_t* to, std::int64_t from, int n) const {
+    for (int i = 0; i < n;) {
+      const std::int64_t at = to[i];
+      if (at == SelectedElements::kNone) {
+        ++i;
+        continue;
+      }
+      T value = y[at];
+      do value = combined(kind, value, updates[from + i++]);
+      while (i < n && to[i] == at);
+      y[at] = value;
+    }
+  }
+};
+
 // Calls f(element of the whole, element of the part) for each pair whose first index is in [low, high), in the order of
 // the part. `c` has the strides of whole, indices and part.
 template <class F>
@@ -50,6 +73,10 @@ void for_each_pair(const Selection& s, Collapsed c, const std::array<std::int64_
   for (std::int64_t block = 0; block < selected.blocks(); ++block) {
     selected.find(block, low, high, rows);
     if (selected.length() == 1 && rows.adjacent) {
+      if constexpr (requires { f.run(rows.whole, rows.part[0], rows.count); }) {
+        f.run(rows.whole, rows.part[0], rows.count);
+        continue;
+      }
       for (int i = 0; i < rows.count; ++i) {
         if (rows.whole[i] != SelectedElements::kNone) f(rows.whole[i], rows.part[0] + i);
       }
@@ -122,10 +149,7 @@ void scatter_cpu(cpu::Executor& executor, ScatterKind op, const Selection& s) {
                     });
     } else {
       const auto known = [&]<ScatterKind kind>() {
-        for_each_pair(executor, s,
-                      [y = data<T>(s.whole), updates = data<const T>(s.part)](std::int64_t to, std::int64_t from) {
-                        y[to] = combined(kind, y[to], updates[from]);
-                      });
+        for_each_pair(executor, s, Combine<T, kind>{data<T>(s.whole), data<const T>(s.part)});
       };
       switch (op) {
         case ScatterKind::add:
