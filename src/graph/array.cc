@@ -544,14 +544,13 @@ Tensor searchsorted(const Operand& sorted, const Operand& values, Side side) try
   const auto before = [&](const Tensor& x, const Tensor& y) {
     return is_floating(type) ? (x < y) | (is_nan(y) & !is_nan(x)) : x < y;
   };
-  // So many elements are found to come before a value, and each step asks for another power of two of them.
+  // So many elements are found to come before a value, and each step asks for another power of two of them: for the
+  // last of these, in place of which there is the last of all where there are fewer.
   for (auto step = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n))); step > 0; step /= 2) {
-    const Tensor more = found + step;
-    const Tensor at = gather(a, more - 1);
-    const Tensor comes_before = side == Side::left ? before(at, v) : !before(v, at);
-    found = select(comes_before & (more <= n), more, found);
+    const Tensor at = gather(slice(a, 0, step - 1, n), found);
+    found = select(side == Side::left ? before(at, v) : !before(v, at), found + step, found);
   }
-  return found;
+  return n > 0 ? minimum(found, n) : found;
 } catch (const Error& e) {
   throw_in_function(e, "searchsorted");
 }

@@ -311,9 +311,7 @@ const Row kRows[] = {
     row<kComplex, 1>(real, WEFT_UNARY(T, x, x.real())),
     row<kComplex, 1>(imag, WEFT_UNARY(T, x, x.imag())),
     row<kComplex, 1>(conj, WEFT_UNARY(T, x, T(x.real(), -x.imag()))),
-    row<kComplex, 1>(
-        angle,
-        WEFT_UNARY(T, x, static_cast<float>(std::atan2(static_cast<double>(x.imag()), static_cast<double>(x.real()))))),
+    row<kComplex, 1>(angle, WEFT_UNARY(T, x, static_cast<float>(wide::atan2(x.imag(), x.real())))),
     row<kNumber | kComplex, 2>(add, WEFT_BINARY(T, a, b, add_(a, b))),
     row<kNumber | kComplex, 2>(sub, WEFT_BINARY(T, a, b, sub_(a, b))),
     row<kNumber | kComplex, 2>(mul, WEFT_BINARY(T, a, b, mul_(a, b))),
@@ -325,7 +323,7 @@ const Row kRows[] = {
     row<kFloat, 2>(ScalarOp::atan2, WEFT_WIDE2(atan2, [](double a, double b) { return std::atan2(a, b); })),
     row<kFloat, 2>(ScalarOp::hypot, WEFT_WIDE2(hypot, [](double a, double b) { return std::hypot(a, b); })),
     row<kFloat, 2>(ScalarOp::copysign, WEFT_BINARY(T, a, b, std::copysign(a, b))),
-    row<kFloat, 2>(ScalarOp::nextafter, WEFT_BINARY(T, a, b, std::nextafter(a, b))),
+    row<kFloat, 2>(ScalarOp::nextafter, WEFT_BINARY(T, a, b, nextafter_(a, b))),
     row<kFloat, 2>(gammainc, WEFT_BINARY(T, a, x, static_cast<T>(incomplete::gamma_tails(a, x).lower))),
     row<kFloat, 2>(gammaincc, WEFT_BINARY(T, a, x, static_cast<T>(incomplete::gamma_tails(a, x).upper))),
     row<kFloat, 3>(betainc, WEFT_TERNARY(T, a, b, x, static_cast<T>(incomplete::beta_tails(a, b, x).lower))),
@@ -441,17 +439,17 @@ template <template <int> class F>
 Function by_width(int bits) {
   switch (bits) {
     case 2:
-      return BlockLoop<F<2>, U, U>::choose(false);
+      return BlockLoop<F<2>, U, U>::choose(true);
     case 4:
-      return BlockLoop<F<4>, U, U>::choose(false);
+      return BlockLoop<F<4>, U, U>::choose(true);
     case 8:
-      return BlockLoop<F<8>, U, U>::choose(false);
+      return BlockLoop<F<8>, U, U>::choose(true);
     case 16:
-      return BlockLoop<F<16>, U, U>::choose(false);
+      return BlockLoop<F<16>, U, U>::choose(true);
     case 32:
-      return BlockLoop<F<32>, U, U>::choose(false);
+      return BlockLoop<F<32>, U, U>::choose(true);
     default:
-      return BlockLoop<F<64>, U, U>::choose(false);
+      return BlockLoop<F<64>, U, U>::choose(true);
   }
 }
 

@@ -3,6 +3,7 @@
 #include "core/compiler.h"
 #include "kernels/cpu_loops.h"
 #include "kernels/elementwise/block_memory.h"
+#include "kernels/index/line_cpu.h"
 #include "kernels/index/scatter.h"
 #include "kernels/index/selected_cpu.h"
 
@@ -47,18 +48,21 @@ struct Combine {
   const T* updates;
 
   void operator()(std::int64_t to, std::int64_t from) const { y[to] = combined(kind, y[to], updates[from]); }
-  // Of updates one after another. An element that the next one has, too, stays in a register.
-  void run(const std::int64_t* to, std::int64_t from, int n) const {
-    for (int i = 0; i < n;) {
-      const std::int64_t at = to[i];
-      if (at == SelectedElements::kNone) {
+  // The updates of a line whose indices are in [low, high). An element that the next one has, too, stays in a register.
+  template <class I>
+  void run(const IndexLine& line, const I* indices, std::int64_t low, std::int64_t high) const {
+    const auto next = static_cast<std::uint64_t>(high - low);
+    for (std::int64_t i = 0; i < line.count;) {
+      const I index = indices[i];
+      const std::int64_t at = index < 0 ? index + line.size : index;
+      if (static_cast<std::uint64_t>(at - low) >= next) {
         ++i;
         continue;
       }
-      T value = y[at];
-      do value = combined(kind, value, updates[from + i++]);
-      while (i < n && to[i] == at);
-      y[at] = value;
+      T value = y[at * line.stride];
+      do value = combined(kind, value, updates[i++ * line.part_stride]);
+      while (i < line.count && indices[i] == index);
+      y[at * line.stride] = value;
     }
   }
 };
@@ -73,10 +77,6 @@ void for_each_pair(const Selection& s, Collapsed c, const std::array<std::int64_
   for (std::int64_t block = 0; block < selected.blocks(); ++block) {
     selected.find(block, low, high, rows);
     if (selected.length() == 1 && rows.adjacent) {
-      if constexpr (requires { f.run(rows.whole, rows.part[0], rows.count); }) {
-        f.run(rows.whole, rows.part[0], rows.count);
-        continue;
-      }
       for (int i = 0; i < rows.count; ++i) {
         if (rows.whole[i] != SelectedElements::kNone) f(rows.whole[i], rows.part[0] + i);
       }
@@ -100,6 +100,15 @@ void for_each_pair(cpu::Executor& executor, const Selection& s, F&& f) {
   constexpr std::int64_t kEvery = std::numeric_limits<std::int64_t>::max();
   const std::int64_t count = element_count(c.shape);
   const std::int64_t parts = std::clamp<std::int64_t>(count / 16384, 1, executor.threads());
+  if constexpr (requires(const IndexLine& line, const std::int32_t* indices) { f.run(line, indices, 0, 0); }) {
+    if (const auto line = IndexLine::of(s, c)) {
+      parallel(executor, parts, 1, [&](std::int64_t begin, std::int64_t end) {
+        line->with_indices(
+            [&](const auto* indices) { f.run(*line, indices, line->size * begin / parts, line->size * end / parts); });
+      });
+      return;
+    }
+  }
   int axis = -1;
   for (int d = 0; d < c.shape.rank(); ++d) {
     if (c.strides[0][d] != 0 && c.shape[d] >= parts && (axis < 0 || c.shape[d] > c.shape[axis])) axis = d;
