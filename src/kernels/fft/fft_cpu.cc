@@ -229,7 +229,8 @@ WEFT_VECTOR_CLONES WEFT_FLATTEN void lanes_of_pairs(const Roots& roots, std::int
 // And back, swapped for an inverse transform.
 WEFT_VECTOR_CLONES WEFT_FLATTEN void lanes_to_pairs(const Roots& roots, std::int64_t n, bool conjugates, Element* x) {
   for (std::int64_t k = 0; 2 * k <= n; ++k) {
-    const Element a = conjugates ? conjugate(x[k]) : x[k], b = conjugates ? conjugate(x[n - k]) : x[n - k];
+    Element a = conjugates ? conjugate(x[k]) : x[k], b = conjugates ? conjugate(x[n - k]) : x[n - k];
+    if (k == 0) a.im = b.im = Lanes{};  // the sums of a real row have none
     const Element first = to_pairs(a, b, everywhere(roots(k))), second = to_pairs(b, a, everywhere(roots(n - k)));
     x[k] = swapped(first);
     x[n - k] = swapped(second);
@@ -294,6 +295,7 @@ WEFT_INLINE Element row_to_pairs(const Complex64* x, const Roots& roots, const E
     for (int l = 0; l < kLanes; ++l) set(b, l, l < count ? std::complex<double>(x[n - k - l]) : 0.0);
   }
   if (conjugates) a = conjugate(a), b = conjugate(b);
+  if (k == 0) a.im[0] = b.im[0] = 0;  // the sums of a real row have none
   return swapped(to_pairs(a, b, roots_from(roots, k, next)));
 }
 WEFT_VECTOR_CLONES WEFT_FLATTEN void load_half(const Complex64* x, const Roots& roots, const Element& next,

@@ -102,9 +102,13 @@ void for_each_pair(cpu::Executor& executor, const Selection& s, F&& f) {
   const std::int64_t parts = std::clamp<std::int64_t>(count / 16384, 1, executor.threads());
   if constexpr (requires(const IndexLine& line, const std::int32_t* indices) { f.run(line, indices, 0, 0); }) {
     if (const auto line = IndexLine::of(s, c)) {
-      parallel(executor, parts, 1, [&](std::int64_t begin, std::int64_t end) {
-        line->with_indices(
-            [&](const auto* indices) { f.run(*line, indices, line->size * begin / parts, line->size * end / parts); });
+      // Threads would all read every index, which pays where most elements are not in a cache.
+      const bool near = line->size * bits(s.whole.dtype) / 8 <= std::int64_t{1} << 20;
+      const std::int64_t ranges = near ? 1 : parts;
+      parallel(executor, ranges, 1, [&](std::int64_t begin, std::int64_t end) {
+        line->with_indices([&](const auto* indices) {
+          f.run(*line, indices, line->size * begin / ranges, line->size * end / ranges);
+        });
       });
       return;
     }

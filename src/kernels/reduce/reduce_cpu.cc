@@ -241,7 +241,15 @@ struct LaneFold {
       for (; i + kCount <= n; i += kCount) {
         for (int k = 0; k < kCount; ++k) lanes[k] = Op::combine(lanes[k], Op::lift(values[i + k]));
       }
-      for (int k = 0; i < n; ++i, ++k) lanes[k] = Op::combine(lanes[k], Op::lift(values[i]));
+      if constexpr (std::is_arithmetic_v<Acc>) {
+        // The rest with values that change nothing, so that lanes stay in registers.
+        T rest[kCount];
+        for (int k = 0; k < kCount; ++k) rest[k] = Op::identity();
+        for (int k = 0; i + k < n; ++k) rest[k] = values[i + k];
+        for (int k = 0; k < kCount; ++k) lanes[k] = Op::combine(lanes[k], Op::lift(rest[k]));
+      } else {
+        for (int k = 0; i < n; ++i, ++k) lanes[k] = Op::combine(lanes[k], Op::lift(values[i]));
+      }
       std::copy_n(lanes, kCount, given);
     }
   };
@@ -259,16 +267,25 @@ struct LaneFold {
     }
   };
 
+  // A row of a few hundred values, by so few lanes that putting them together is not most of the work.
   struct Whole {
     static WEFT_INLINE void run(const T* values, std::int64_t n, Acc* result) {
-      Acc lanes[kCount];
-      for (int k = 0; k < kCount; ++k) lanes[k] = Op::identity();
-      Run::run(values, n, lanes);
-      Last::run(lanes);
-      *result = lanes[0];
+      Acc lanes[kLanes];
+      for (int k = 0; k < kLanes; ++k) lanes[k] = Op::identity();
+      std::int64_t i = 0;
+      for (; i + kLanes <= n; i += kLanes) {
+        for (int k = 0; k < kLanes; ++k) lanes[k] = Op::combine(lanes[k], Op::lift(values[i + k]));
+      }
+      static_assert(kLanes == 8);
+      for (int k = 0; k < 4; ++k) lanes[k] = Op::combine(lanes[k], lanes[k + 4]);
+      for (int k = 0; k < 2; ++k) lanes[k] = Op::combine(lanes[k], lanes[k + 2]);
+      Acc all = Op::combine(lanes[0], lanes[1]);
+      for (; i < n; ++i) all = Op::combine(all, Op::lift(values[i]));
+      *result = all;
     }
   };
 
+  static constexpr std::int64_t kMostOfWhole = 256;
   static Acc whole(const T* values, std::int64_t n) {
     static const auto loop = CompiledLoop<Whole, const T*, std::int64_t, Acc*>::choose();
     Acc result;
@@ -476,6 +493,7 @@ class Feed {
       const int count = static_cast<int>(std::min<std::int64_t>(CpuExpression::kBlock, n - at));
       for (std::size_t k = 0; k < problem_.inputs.size(); ++k) {
         const auto [offset, stride] = place(k, row, step);
+        if (at > 0 && stride == 0) continue;  // what repeats is there from the first block
         prologue_->load(*registers_, static_cast<int>(k), {memory(k), offset, stride}, at, count);
       }
       prologue_->run(*registers_, count);
@@ -582,8 +600,8 @@ struct Reducer {
   // Reduces the elements [begin, end) of one row.
   Acc along(Feed<T>& feed, std::int64_t row, std::int64_t begin, std::int64_t end) const {
     constexpr bool in_lanes = !requires(T* values) { Op::of_run(values, end); };
-    if (in_lanes && end <= kChunk && problem.rows.inner.shape.rank() <= 1) {
-      T values[kChunk];
+    if (in_lanes && end <= Folder::kMostOfWhole && problem.rows.inner.shape.rank() <= 1) {
+      T values[Folder::kMostOfWhole];
       feed.load(row, begin, end - begin, values);
       return Folder::whole(values, end - begin);
     }
