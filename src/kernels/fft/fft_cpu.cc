@@ -572,7 +572,7 @@ class FftCall {
     for (std::int64_t g = begin; g < end; ++g) {
       const std::int64_t first = g * kLanes;
       const auto count = static_cast<int>(std::min<std::int64_t>(kLanes, p_.count - first));
-      Element* a = work.need(elements_ + 1);
+      Element* a = work.need(std::max(elements_, n_) + 1);
       if (const X* const block = count == kLanes ? inputs.side_by_side(first) : nullptr) {
         load_columns(block, inputs.step(), std::min(p_.given(), elements_), form_ == Form::real_pairs ? n_ : elements_,
                      form_ == Form::real_pairs, a);
