@@ -155,7 +155,9 @@ CpuExpression::CpuExpression(const Expression& e) {
   }
 }
 
-CpuExpression::Registers::Registers(const CpuExpression& e) : blocks_(e.blocks_), values_(e.register_bytes_.size()) {
+CpuExpression::Registers::Registers(const CpuExpression& e)
+    : blocks_(std::make_unique_for_overwrite<Block[]>(static_cast<std::size_t>(e.blocks_))),
+      values_(e.register_bytes_.size()) {
   for (const Constant& c : e.constants_) {
     std::byte* block = blocks_[c.block].bytes;
     block_memory(c.type).load(reinterpret_cast<const std::byte*>(&c.bits), 0, 0, kBlock, block);

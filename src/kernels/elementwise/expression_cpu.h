@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -26,7 +27,7 @@ class CpuExpression {
     struct alignas(64) Block {
       std::byte bytes[kBlock * 8];
     };
-    std::vector<Block> blocks_;
+    std::unique_ptr<Block[]> blocks_;  // written before they are read
     std::vector<const void*> values_;  // of each node, in this run
   };
 
