@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "mirrored_buffer.h"
+#include "allocator.h"
 #include "mlx/backend/common/buffer_cache.h"
 #include "mlx/memory.h"
 
@@ -57,7 +57,7 @@ class MirroredAllocator final : public Allocator {
     }
   }
 
-  size_t size(Buffer buffer) const override { return buffer.ptr() ? mirrored(buffer)->size() : 0; }
+  size_t size(Buffer buffer) const override { return buffer.ptr() ? mirrored(buffer)->held_size() : 0; }
 
   Buffer make_buffer(void* pointer, size_t size) override {
     std::unique_lock lock(mutex_);
@@ -108,6 +108,12 @@ class MirroredAllocator final : public Allocator {
     std::unique_lock lock(mutex_);
     cache_.clear();
   }
+  // So much more or less is in use.
+  void change(size_t before, size_t after) {
+    std::unique_lock lock(mutex_);
+    active_ -= before;
+    count(after);
+  }
 
  private:
   void count(size_t size) {
@@ -138,6 +144,10 @@ void* Buffer::raw_ptr() { return ptr_ ? static_cast<MirroredBuffer*>(ptr_)->host
 bool can_reuse_alien_buffer(void*) { return true; }
 
 }  // namespace allocator
+
+void webgpu::CountedBytes::set(size_t bytes) {
+  if (bytes != bytes_) allocator::mirrored_allocator().change(std::exchange(bytes_, bytes), bytes);
+}
 
 size_t get_active_memory() { return allocator::mirrored_allocator().active(); }
 size_t get_peak_memory() { return allocator::mirrored_allocator().peak(); }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "counted_bytes.h"
 #include "mirrored_buffer.h"
 #include "mlx/array.h"
 

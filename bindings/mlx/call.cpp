@@ -1,6 +1,7 @@
 #include "call.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "mlx/backend/common/utils.h"
 
@@ -42,14 +43,19 @@ weft::DType dtype(Dtype type) {
 }
 
 void for_each_part(std::vector<Elements> lists, const std::vector<size_t>& bytes,
-                   const std::function<void(const std::vector<Elements>&)>& use) {
+                   const std::function<void(const std::vector<Elements>&)>& use, size_t kept) {
   const Elements::Sizes sizes = lists.front().shape;
   if (sizes.size() <= weft::kMaxRank) return use(lists);
   std::vector<Strides> strides;
-  for (const Elements& list : lists) strides.push_back(list.strides);
-  auto [shape, collapsed] = collapse_contiguous_dims(Shape(sizes.begin(), sizes.end()), strides);
-  for (size_t i = 0; i < lists.size(); ++i) lists[i] = Elements::of(shape, collapsed[i], lists[i].offset);
-  if (shape.size() <= weft::kMaxRank) return use(lists);
+  for (const Elements& list : lists) strides.emplace_back(list.strides.begin(), list.strides.end() - kept);
+  auto [shape, collapsed] = collapse_contiguous_dims(Shape(sizes.begin(), sizes.end() - kept), strides);
+  for (size_t i = 0; i < lists.size(); ++i) {
+    Elements merged = Elements::of(shape, collapsed[i], lists[i].offset);
+    merged.shape.insert(merged.shape.end(), lists[i].shape.end() - kept, lists[i].shape.end());
+    merged.strides.insert(merged.strides.end(), lists[i].strides.end() - kept, lists[i].strides.end());
+    lists[i] = std::move(merged);
+  }
+  if (shape.size() + kept <= weft::kMaxRank) return use(lists);
   for (ShapeElem index = 0; index < shape[0]; ++index) {
     std::vector<Elements> parts = lists;
     for (size_t i = 0; i < parts.size(); ++i) {
@@ -57,7 +63,7 @@ void for_each_part(std::vector<Elements> lists, const std::vector<size_t>& bytes
       parts[i].shape.erase(parts[i].shape.begin());
       parts[i].strides.erase(parts[i].strides.begin());
     }
-    for_each_part(std::move(parts), bytes, use);
+    for_each_part(std::move(parts), bytes, use, kept);
   }
 }
 
@@ -77,6 +83,30 @@ weft::View view(const weft::Buffer& buffer, Dtype type, const Elements& elements
   return weft::View(buffer, elements.offset, dtype(type), shape, strides);
 }
 
+// The memory of an array without elements, which has none, and a view needs some.
+const weft::Buffer& nothing() {
+  static const auto* buffer = new weft::Buffer(device().allocate(4));
+  return *buffer;
+}
+
+// The axes of each group as one; none if the strides of a group do not allow it.
+std::optional<Elements> merged(const Elements& elements, const std::vector<int>& ends) {
+  Elements result{.offset = elements.offset};
+  int axis = 0;
+  for (const int end : ends) {
+    int64_t size = 1, stride = 0;
+    for (; axis < end; ++axis) {
+      if (elements.shape[axis] == 1) continue;
+      if (size > 1 && stride != elements.strides[axis] * elements.shape[axis]) return std::nullopt;
+      size *= elements.shape[axis];
+      stride = elements.strides[axis];
+    }
+    result.shape.push_back(size);
+    result.strides.push_back(stride);
+  }
+  return result;
+}
+
 }  // namespace
 
 Call::~Call() {
@@ -85,17 +115,23 @@ Call::~Call() {
 }
 
 weft::View Call::in(const array& a, const Elements& elements) {
-  if (!mirrored(a)) {
-    // No elements, and so no memory, which a view needs.
-    static const auto* empty = new weft::Buffer(device().allocate(4));
-    return view(*empty, a.dtype(), {elements.shape, elements.strides, 0});
-  }
-  used_.push_back(mirrored(a));
-  return view(mirrored(a)->read(), a.dtype(), elements);
+  if (!mirrored(a)) return view(nothing(), a.dtype(), {elements.shape, elements.strides, 0});
+  const DeviceHalf half = mirrored(a)->read();
+  if (half.whole) wholes_.push_back(half.whole);
+  used_.push_back(half.whole ? static_cast<MirroredBuffer*>(half.whole->buffer().ptr()) : mirrored(a));
+  return view(half.memory, a.dtype(),
+              {elements.shape, elements.strides, elements.offset + static_cast<int64_t>(half.offset)});
+}
+
+weft::View Call::in(const array& a, const Grouped& grouped) {
+  if (grouped.ends.empty()) return in(a);
+  if (const auto elements = merged(Elements::of(a), grouped.ends)) return in(a, *elements);
+  const auto dense = merged(Elements::of(a.shape(), make_contiguous_strides(a.shape()), 0), grouped.ends);
+  return in_dense(a, layout(*dense).shape);
 }
 
 weft::View Call::in_or_number(const array& a, const Elements& elements) {
-  if (a.data_size() == 1) {
+  if (a.data_size() == 1 && mirrored(a)) {
     const weft::Buffer number = weft::Buffer::number();
     if (mirrored(a)->copy_host(elements.offset, {number.data(), a.itemsize()})) {
       return view(number, a.dtype(), {elements.shape, Strides(elements.shape.size(), 0), 0});
@@ -105,6 +141,7 @@ weft::View Call::in_or_number(const array& a, const Elements& elements) {
 }
 
 weft::View Call::out(array& a, const Elements& elements) {
+  if (!mirrored(a)) return view(nothing(), a.dtype(), {elements.shape, elements.strides, 0});
   const weft::Layout written = layout(elements);
   const bool overwrites = elements.offset == 0 && written.is_dense() &&
                           static_cast<size_t>(written.count()) * a.itemsize() == mirrored(a)->size();
@@ -112,7 +149,17 @@ weft::View Call::out(array& a, const Elements& elements) {
   return view(mirrored(a)->write(overwrites), a.dtype(), elements);
 }
 
+// An output has the strides of its shape, whose axes can be merged.
+weft::View Call::out(array& a, const Grouped& grouped) {
+  return grouped.ends.empty() ? out(a) : out(a, merged(Elements::of(a), grouped.ends).value());
+}
+
+weft::View Call::in_out(array& a, const Grouped& grouped) {
+  return grouped.ends.empty() ? in_out(a) : in_out(a, merged(Elements::of(a), grouped.ends).value());
+}
+
 weft::View Call::in_out(array& a, const Elements& elements) {
+  if (!mirrored(a)) return view(nothing(), a.dtype(), {elements.shape, elements.strides, 0});
   used_.push_back(mirrored(a));
   return view(mirrored(a)->write(false), a.dtype(), elements);
 }
@@ -125,9 +172,23 @@ weft::View Call::in_dense(const array& a) {
   return dense;
 }
 
+weft::View Call::in_dense(const array& a, const weft::Shape& shape) {
+  if (a.flags().row_contiguous || a.size() == 0) {
+    const weft::Layout dense = weft::Layout::dense(shape);
+    return in(a, {{dense.shape.begin(), dense.shape.end()}, {dense.strides.begin(), dense.strides.end()}, a.offset()});
+  }
+  const weft::View copy = temporary(dtype(a.dtype()), shape);
+  for_each_part({Elements::of(a), Elements::of(a.shape(), make_contiguous_strides(a.shape()), 0)},
+                {a.itemsize(), a.itemsize()}, [&](const std::vector<Elements>& parts) {
+                  weft::kernels::copy(stream(), in(a, parts[0]), view(copy.buffer, a.dtype(), parts[1]));
+                });
+  return copy;
+}
+
 weft::View Call::temporary(weft::DType type, const weft::Shape& shape) {
-  return weft::View(device().allocate(std::max<std::uint64_t>(weft::byte_size(type, weft::element_count(shape)), 4)), 0,
-                    type, shape);
+  const std::uint64_t bytes = weft::byte_size(type, weft::element_count(shape));
+  temporaries_.add(bytes);
+  return weft::View(allocate_on_device(bytes), 0, type, shape);
 }
 
 void allocate(array& out) { out.set_data(allocator::malloc(out.nbytes())); }

@@ -33,11 +33,38 @@ struct Elements {
 
 // Calls `use` with lists of elements of one shape that have at most as many axes as Weft takes: axes are merged if
 // there are more, and if there still are, it is called for each index of the first ones. `bytes`: those of an element
-// of each.
+// of each. The last `kept` axes stay what they are, and may differ in size.
 void for_each_part(std::vector<Elements> lists, const std::vector<size_t>& bytes,
-                   const std::function<void(const std::vector<Elements>&)>& use);
+                   const std::function<void(const std::vector<Elements>&)>& use, size_t kept = 0);
 
 weft::Layout layout(const Elements& elements);
+
+// How a kernel sees arrays of more axes than Weft takes: as groups of axes, each merged into one. Others stay as they
+// are.
+struct Grouped {
+  // One axis, those before it and those behind it.
+  static Grouped around(const array& a, int axis) { return {a, axis, {axis, axis + 1, static_cast<int>(a.ndim())}, 1}; }
+  // The last axis, and all others.
+  static Grouped rows(const array& a) {
+    const int last = static_cast<int>(a.ndim()) - 1;
+    return {a, last, {last, last + 1}, 1};
+  }
+  // The last two axes, and all others as one, whatever their number.
+  static Grouped matrices(const array& a) {
+    const int rank = static_cast<int>(a.ndim());
+    return Grouped({rank - 2, rank - 1, rank});
+  }
+
+  int axis;               // which of the view's it is
+  std::vector<int> ends;  // before which axis each group ends; none: nothing is merged
+
+ private:
+  explicit Grouped(std::vector<int> ends) : axis(0), ends(std::move(ends)) {}
+  Grouped(const array& a, int axis, std::vector<int> ends, int merged)
+      : axis(a.ndim() > weft::kMaxRank ? merged : axis) {
+    if (a.ndim() > weft::kMaxRank) this->ends = std::move(ends);
+  }
+};
 
 // Records one or more kernel calls: holds the recorder's lock, and brings the operands' current halves to the GPU.
 class Call {
@@ -54,20 +81,26 @@ class Call {
   weft::View in(const array& a, const Elements& elements);
   // The same of a kernel that takes a number in the place of an operand that has one element.
   weft::View in_or_number(const array& a, const Elements& elements);
-  // All elements in row-major order, copied if they are not.
+  weft::View in(const array& a, const Grouped& grouped);
+  // All elements in row-major order, copied if they are not; as another shape.
   weft::View in_dense(const array& a);
+  weft::View in_dense(const array& a, const weft::Shape& shape);
   // What a kernel writes, all of it. Elements of the array's memory that are not among these stay.
   weft::View out(array& a) { return out(a, Elements::of(a)); }
   weft::View out(array& a, const Elements& elements);
+  weft::View out(array& a, const Grouped& grouped);
   // What a kernel changes: it has the elements that the kernel does not write, or reads first.
   weft::View in_out(array& a) { return in_out(a, Elements::of(a)); }
   weft::View in_out(array& a, const Elements& elements);
-  // An intermediate result, dense.
+  weft::View in_out(array& a, const Grouped& grouped);
+  // An intermediate result, dense. It counts as memory in use until the call is recorded.
   weft::View temporary(weft::DType type, const weft::Shape& shape);
 
  private:
   std::unique_lock<std::recursive_mutex> lock_;
   std::vector<MirroredBuffer*> used_;
+  std::vector<std::shared_ptr<allocator::Data>> wholes_;  // whose parts are used
+  CountedBytes temporaries_;
 };
 
 // Gives `out` memory of its own, in row-major order.

@@ -9,6 +9,7 @@
 #include "mlx/backend/common/utils.h"
 #include "mlx/backend/gpu/slicing.h"
 #include "mlx/primitives.h"
+#include "updates.h"
 
 namespace mlx::core {
 
@@ -49,23 +50,23 @@ void copy_gpu_inplace(const array& in, array& out, const Shape& data_shape, cons
                               Elements::of(data_shape, o_strides, out_offset)};
   if (ctype == CopyType::General) lists[1].strides = make_contiguous_strides(data_shape);
   if (dynamic_i_offset || dynamic_o_offset) {
-    const weft::Layout read = layout(lists[0]);
-    const weft::Layout written = layout(lists[1]);
-    weft::View source;
-    if (dynamic_i_offset) {
-      // The elements' places in memory are computed on the GPU, since nothing is read back.
-      const weft::View places = index_sum(call, &*dynamic_i_offset, read.shape, read.strides);
-      source = dynamic_o_offset ? call.temporary(dtype(out.dtype()), read.shape) : call.out(out, lists[1]);
-      weft::kernels::gather(call.stream(), call.in(in, rest_of(in, in_offset)), places, source, 0);
-    } else {
-      source = call.in(in, lists[0]);
-    }
-    if (dynamic_o_offset) {
-      const weft::View places = index_sum(call, &*dynamic_o_offset, written.shape, written.strides);
-      weft::kernels::scatter(call.stream(), weft::kernels::ScatterKind::assign, places, source,
-                             call.in_out(out, rest_of(out, out_offset)), 0);
-    }
-    return;
+    // The elements' places in memory are computed on the GPU, since nothing is read back.
+    return for_each_part(lists, {in.itemsize(), out.itemsize()}, [&](const std::vector<Elements>& parts) {
+      const weft::Layout read = layout(parts[0]), written = layout(parts[1]);
+      weft::View source;
+      if (dynamic_i_offset) {
+        const weft::View places = index_sum(call, &*dynamic_i_offset, read.shape, read.strides);
+        source = dynamic_o_offset ? call.temporary(dtype(out.dtype()), read.shape) : call.out(out, parts[1]);
+        weft::kernels::gather(call.stream(), call.in(in, rest_of(in, parts[0].offset)), places, source, 0);
+      } else {
+        source = call.in(in, parts[0]);
+      }
+      if (dynamic_o_offset) {
+        const weft::View places = index_sum(call, &*dynamic_o_offset, written.shape, written.strides);
+        weft::kernels::scatter(call.stream(), weft::kernels::ScatterKind::assign, places, source,
+                               call.in_out(out, rest_of(out, parts[1].offset)), 0);
+      }
+    });
   }
   for_each_part(lists, {in.itemsize(), out.itemsize()}, [&](const std::vector<Elements>& parts) {
     weft::kernels::copy(call.stream(), call.in_or_number(in, parts[0]), call.out(out, parts[1]));
@@ -136,14 +137,13 @@ void SliceUpdate::eval_gpu(const std::vector<array>& inputs, array& out) {
                      stream());
     return;
   }
-  using enum weft::ScalarOp;
-  constexpr weft::ScalarOp kOps[] = {max, min, add, mul};  // SliceUpdate::ReduceType
+  const Update kind = update_of(static_cast<Scatter::ReduceType>(reduce_type_), out.dtype());
   const int64_t begin = out.offset() + offset * static_cast<int64_t>(out.itemsize());
   const std::vector<Elements> lists{Elements::of(update), Elements::of(update.shape(), strides, begin)};
   Call call;
   for_each_part(lists, {update.itemsize(), out.itemsize()}, [&](const std::vector<Elements>& parts) {
-    const weft::View target = call.in_out(out, parts[1]);
-    weft::kernels::binary(call.stream(), kOps[reduce_type_], target, call.in(update, parts[0]), target);
+    const weft::View target = kind.of(call.in_out(out, parts[1]));
+    weft::kernels::binary(call.stream(), kind.op, target, kind.of(call.in(update, parts[0])), target);
   });
 }
 

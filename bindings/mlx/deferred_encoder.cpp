@@ -49,12 +49,16 @@ void DeferredEncoder::dispatch(const std::shared_ptr<const weft::gpu::PreparedDi
 
 weft::Buffer DeferredEncoder::scratch(std::uint64_t bytes) {
   // Dispatches that use the smaller buffer hold it.
-  if (!scratch_ || scratch_.size() < bytes) scratch_ = device_.allocate(bytes);
+  if (!scratch_ || scratch_.size() < bytes) {
+    scratch_ = device_.allocate(bytes);
+    scratch_bytes_.set(bytes);
+  }
   return scratch_;
 }
 
 void DeferredEncoder::submit(const std::shared_ptr<Batch>& batch) {
   scratch_ = {};
+  scratch_bytes_.set(0);
   {
     const std::lock_guard lock(queueing_);
     queue_.commands.push_back({.end = batch});

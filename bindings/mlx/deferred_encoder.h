@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "counted_bytes.h"
 #include "shared_future.h"
 
 namespace mlx::core::webgpu {
@@ -75,6 +76,7 @@ class DeferredEncoder final : public weft::gpu::Commands {
 
   weft::gpu::Device device_;
   weft::Buffer scratch_;
+  CountedBytes scratch_bytes_;
 
   std::mutex encoding_;  // whoever has it encodes what is queued, in order
   weft::gpu::Encoder encoder_;

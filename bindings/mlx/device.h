@@ -41,8 +41,8 @@ class Marker {
 };
 
 // Records what all streams compute, in the order in which MLX evaluates it: work of one stream that follows work of
-// another needs no other synchronization on the GPU. Whoever records holds the lock, and waits with it only where the GPU
-// is far behind (weft::gpu::Encoder).
+// another needs no other synchronization on the GPU. Whoever records holds the lock, and waits with it only where the
+// GPU is far behind (weft::gpu::Encoder).
 //
 // A submission costs the host as much as several dispatches, so small evaluations that follow each other closely share
 // one: submit_soon() leaves work to the next call, or to a thread that submits what nobody else did.

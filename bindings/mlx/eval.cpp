@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 #include <weft/error.h>
 
+#include <algorithm>
+#include <memory>
 #include <mutex>
 #include <unordered_set>
 
+#include "allocator.h"
 #include "device.h"
 #include "mlx/primitives.h"
 
@@ -34,6 +37,25 @@ void check_stream(const Stream& s) {
   throw std::runtime_error(fmt::format("There is no Stream(gpu, {}) in current thread.", s.index));
 }
 
+// Of an array that shows little of another one's memory, the host reads what it shows alone.
+void show_part(array& out) {
+  constexpr size_t kLeast = 1 << 16;  // bytes, below which all of it is read as fast
+  webgpu::MirroredBuffer* const whole = webgpu::mirrored(out);
+  if (!whole || whole->size() < kLeast || out.size() == 0) return;
+  int64_t begin = out.offset(), end = begin + static_cast<int64_t>(out.itemsize());
+  for (int axis = 0; axis < out.ndim(); ++axis) {
+    const int64_t reach = (out.shape(axis) - 1) * out.strides()[axis] * static_cast<int64_t>(out.itemsize());
+    (reach < 0 ? begin : end) += reach;
+  }
+  const auto size = static_cast<size_t>(end - begin);
+  if (size > whole->size() / 4) return;
+  auto part = whole->part_of_whole(begin, size);
+  if (!part) part = std::make_unique<webgpu::MirroredBuffer>(out.data_shared_ptr(), begin, size);
+  out.set_data({allocator::Buffer(part.release()),
+                [](allocator::Buffer buffer) { delete static_cast<webgpu::MirroredBuffer*>(buffer.ptr()); }},
+               out.data_size(), out.strides(), out.flags(), out.offset() - begin);
+}
+
 }  // namespace
 
 void new_stream(Stream s) { thread_streams().insert(s.index); }
@@ -51,6 +73,10 @@ void eval(array& arr) {
   if (arr.is_tracer()) inputs = arr.inputs();
   try {
     arr.primitive().eval_gpu(arr.inputs(), outputs);
+    for (array& out : outputs) {
+      const auto shows = [&](const array& in) { return in.data_shared_ptr() == out.data_shared_ptr(); };
+      if (std::ranges::any_of(arr.inputs(), shows)) show_part(out);
+    }
   } catch (const weft::Error& e) {
     throw std::runtime_error(fmt::format("[{}::eval_gpu] {}", arr.primitive().name(), e.what()));
   }

@@ -1,4 +1,5 @@
 // The fast primitives that have kernels of their own.
+#include <numeric>
 #include <optional>
 
 #include "call.h"
@@ -28,18 +29,18 @@ bool RMSNorm::use_fallback(Stream s) { return s.device == Device::cpu; }
 
 void RMSNorm::eval_gpu(const std::vector<array>& inputs, std::vector<array>& outputs) {
   allocate(outputs[0]);
-  if (outputs[0].size() == 0) return;
   Call call;
-  weft::kernels::rms_norm(call.stream(), call.in(inputs[0]), optional_in(call, inputs[1]), call.out(outputs[0]),
-                          inputs[0].ndim() - 1, eps_);
+  const Grouped rows = Grouped::rows(inputs[0]);
+  weft::kernels::rms_norm(call.stream(), call.in(inputs[0], rows), optional_in(call, inputs[1]),
+                          call.out(outputs[0], rows), rows.axis, eps_);
 }
 
 void RMSNormVJP::eval_gpu(const std::vector<array>& inputs, std::vector<array>& outputs) {
   for (array& out : outputs) allocate(out);
-  if (outputs[0].size() == 0) return;
   Call call;
-  const weft::View x = call.in(inputs[0]), g = call.in(inputs[2]), dx = call.out(outputs[0]);
-  const int axis = x.rank() - 1;
+  const Grouped rows = Grouped::rows(inputs[0]);
+  const weft::View x = call.in(inputs[0], rows), g = call.in(inputs[2], rows), dx = call.out(outputs[0], rows);
+  const int axis = rows.axis;
   if (const auto scale = optional_in(call, inputs[1])) {
     return weft::kernels::rms_norm_gradients(call.stream(), x, g, *scale, dx, call.out(outputs[1]), axis, eps_);
   }
@@ -51,18 +52,18 @@ bool LayerNorm::use_fallback(Stream s) { return s.device == Device::cpu; }
 
 void LayerNorm::eval_gpu(const std::vector<array>& inputs, std::vector<array>& outputs) {
   allocate(outputs[0]);
-  if (outputs[0].size() == 0) return;
   Call call;
-  weft::kernels::layer_norm(call.stream(), call.in(inputs[0]), optional_in(call, inputs[1]),
-                            optional_in(call, inputs[2]), call.out(outputs[0]), inputs[0].ndim() - 1, eps_);
+  const Grouped rows = Grouped::rows(inputs[0]);
+  weft::kernels::layer_norm(call.stream(), call.in(inputs[0], rows), optional_in(call, inputs[1]),
+                            optional_in(call, inputs[2]), call.out(outputs[0], rows), rows.axis, eps_);
 }
 
 void LayerNormVJP::eval_gpu(const std::vector<array>& inputs, std::vector<array>& outputs) {
   for (array& out : outputs) allocate(out);
-  if (outputs[0].size() == 0) return;
   Call call;
-  const weft::View x = call.in(inputs[0]), g = call.in(inputs[3]), dx = call.out(outputs[0]);
-  const int axis = x.rank() - 1;
+  const Grouped rows = Grouped::rows(inputs[0]);
+  const weft::View x = call.in(inputs[0], rows), g = call.in(inputs[3], rows), dx = call.out(outputs[0], rows);
+  const int axis = rows.axis;
   const bool has_bias = inputs[2].ndim() > 0;
   if (const auto scale = optional_in(call, inputs[1])) {
     const weft::View dbias = has_bias ? call.out(outputs[2]) : call.temporary(scale->dtype, scale->shape());
@@ -71,9 +72,9 @@ void LayerNormVJP::eval_gpu(const std::vector<array>& inputs, std::vector<array>
     weft::kernels::layer_norm_gradient(call.stream(), x, g, {}, dx, axis, eps_);
     fill_zero(call, outputs[1]);
     if (has_bias) {
-      std::vector<int> rows(axis);
-      for (int i = 0; i < axis; ++i) rows[i] = i;
-      weft::kernels::reduce(call.stream(), weft::kernels::ReduceKind::sum, g, call.out(outputs[2]), rows);
+      std::vector<int> others(axis);
+      std::iota(others.begin(), others.end(), 0);
+      weft::kernels::reduce(call.stream(), weft::kernels::ReduceKind::sum, g, call.out(outputs[2]), others);
     }
   }
   if (!has_bias) fill_zero(call, outputs[2]);
@@ -98,7 +99,6 @@ bool ScaledDotProductAttention::supports_bool_mask() { return true; }
 
 void ScaledDotProductAttention::eval_gpu(const std::vector<array>& inputs, std::vector<array>& outputs) {
   for (array& out : outputs) allocate(out);
-  if (outputs[0].size() == 0) return;
   Call call;
   const weft::View q = call.in(inputs[0]), y = call.out(outputs[0]);
   std::optional<weft::View> mask, log_sums;
@@ -133,7 +133,6 @@ void ScaledDotProductAttention::eval_gpu(const std::vector<array>& inputs, std::
 // inputs: q, k, v, the result, its logarithms of sums, and its cotangent.
 void ScaledDotProductAttentionVJP::eval_gpu(const std::vector<array>& inputs, std::vector<array>& outputs) {
   for (array& out : outputs) allocate(out);
-  if (inputs[3].size() == 0) return;
   Call call;
   const weft::View q = call.in(inputs[0]), k = call.in(inputs[1]), v = call.in(inputs[2]);
   const weft::View y = call.in(inputs[3]), g = call.in(inputs[5]);
@@ -159,7 +158,8 @@ void ConvertFP8::eval_gpu(const std::vector<array>& inputs, std::vector<array>& 
   if (outputs[0].size() == 0) return;
   constexpr auto kFloat8 = weft::DType::f8e4m3;
   Call call;
-  weft::View x = call.in(inputs[0]), y = call.out(outputs[0]);
+  weft::View x = call.in_dense(inputs[0], {static_cast<std::int64_t>(inputs[0].size())});
+  weft::View y = call.out(outputs[0], Elements::flat(outputs[0]));
   weft::Expression e;
   if (to_fp8_) {
     y.dtype = kFloat8;

@@ -1,6 +1,7 @@
 // What MLX's primitives of single elements are of Weft's functions.
 #include "functions.h"
 
+#include <limits>
 #include <typeindex>
 #include <unordered_map>
 
@@ -66,11 +67,30 @@ int nan_equal(Expression& e, Args args) {
   return e.apply(logical_or, {same, both});
 }
 
-// The sign of a complex number is z / |z|, and 0 of 0.
+// The floor of the rounded quotient. Integers by 0 give 0; complex numbers have no floor.
+int floored_quotient(Expression& e, Args args) {
+  const DType type = type_of(e, args[0]);
+  if (is_complex(type)) return e.apply(ScalarOp::div, args);
+  if (!weft::is_floating(type)) return arithmetic<floor_divide>(e, args);
+  return e.apply(ScalarOp::floor, {e.round(e.apply(div_rn, args))});
+}
+
+// That belongs to floored_quotient(): of integers by 0 it is the dividend.
+int remainder_of(Expression& e, Args args) {
+  const DType type = type_of(e, args[0]);
+  const int rest = arithmetic<ScalarOp::remainder>(e, args);
+  if (weft::is_floating(type)) return rest;
+  return e.apply(select, {e.apply(equal, {args[1], e.constant(0, type)}), args[0], rest});
+}
+
+// The sign of a complex number is z / |z|, and 0 of 0; that of NaN is 0.
 int sign_of(Expression& e, Args args) {
   const DType type = type_of(e, args[0]);
   if (type == DType::boolean) return args[0];
-  if (!is_complex(type)) return e.apply(sign, args);
+  if (!is_complex(type)) {
+    const int result = e.apply(sign, args);
+    return weft::is_floating(type) ? e.apply(select, {e.apply(is_nan, args), e.constant(0, type), result}) : result;
+  }
   const int magnitude = e.cast(e.apply(ScalarOp::abs, args), type);
   const int zero = e.constant(0, type);
   return e.apply(select, {e.apply(equal, {args[0], zero}), args[0], e.apply(ScalarOp::div, {args[0], magnitude})});
@@ -119,9 +139,16 @@ int complex_log(Expression& e, Args args) {
   return complex_of(e, {e.apply(ScalarOp::log, {e.apply(ScalarOp::abs, args)}), e.apply(angle, args)});
 }
 
+// log(1 + z) = ln |1 + z| + i arg(1 + z), where |1 + z|² = 1 + re (2 + re) + im² if z is small.
 int complex_log1p(Expression& e, Args args) {
   if (!is_complex(type_of(e, args[0]))) return e.apply(ScalarOp::log1p, args);
-  return complex_log(e, {e.apply(add, {args[0], e.constant(1, DType::c64)})});
+  const auto [re, im] = parts(e, args[0]);
+  const int above = e.apply(add, {re, number(e, 1)}), half = number(e, 0.5);
+  const int square_less_1 = e.apply(ScalarOp::fma, {re, e.apply(add, {re, number(e, 2)}), e.apply(square, {im})});
+  const int of_small = e.apply(mul, {half, e.apply(ScalarOp::log1p, {square_less_1})});
+  const int of_large = e.apply(ScalarOp::log, {e.apply(hypot, {above, im})});
+  const int small = e.apply(less, {e.apply(ScalarOp::abs, args), half});
+  return complex_of(e, {e.apply(select, {small, of_small, of_large}), e.apply(ScalarOp::atan2, {im, above})});
 }
 
 // The square root of a complex number: with w = sqrt((|z| + |re|) / 2), w and |im| / 2w are its parts.
@@ -186,7 +213,12 @@ int extreme(Expression& e, Args args) {
 int log_add_exp(Expression& e, Args args) {
   if (!is_complex(type_of(e, args[0]))) return e.apply(logaddexp, args);
   const int large = extreme<max, greater>(e, args), small = extreme<min, less>(e, args);
-  return e.apply(add, {large, complex_log1p(e, {e.apply(ScalarOp::exp, {e.apply(sub, {small, large})})})});
+  const int sum = e.apply(add, {large, complex_log1p(e, {e.apply(ScalarOp::exp, {e.apply(sub, {small, large})})})});
+  // Nothing is added by the logarithm of 0, nor to that of infinity.
+  const double infinity = std::numeric_limits<double>::infinity();
+  const int nothing = e.apply(equal, {e.apply(real, {small}), number(e, -infinity)});
+  const int all = e.apply(equal, {e.apply(real, {large}), number(e, infinity)});
+  return e.apply(select, {e.apply(logical_or, {nothing, all}), large, sum});
 }
 
 template <ScalarOp op>
@@ -271,7 +303,7 @@ const Row kRows[] = {
     {typeid(Exp), plain<ScalarOp::exp>},
     {typeid(Expm1), exponential_less_one},
     {typeid(Floor), rounding<ScalarOp::floor>},
-    {typeid(FloorDivide), arithmetic<floor_divide>},
+    {typeid(FloorDivide), floored_quotient},
     {typeid(Greater), ordered<greater, true>},
     {typeid(GreaterEqual), ordered<greater_equal, false>},
     {typeid(Imag), plain<imag>},
@@ -289,7 +321,7 @@ const Row kRows[] = {
     {typeid(NotEqual), plain<not_equal>},
     {typeid(Power), power},
     {typeid(Real), plain<real>},
-    {typeid(Remainder), arithmetic<ScalarOp::remainder>},
+    {typeid(Remainder), remainder_of},
     {typeid(Round), rounding_of_parts<ScalarOp::round>},
     {typeid(Select), plain<select>},
     {typeid(Sigmoid), plain<sigmoid>},
@@ -336,7 +368,7 @@ Build scan_function(Scan::ReduceType type) {
 bool append(Expression& e, const Primitive& primitive, const std::vector<int>& args, DType out,
             std::vector<int>& results) {
   if (typeid(primitive) == typeid(DivMod)) {
-    results = {arithmetic<floor_divide>(e, args), arithmetic<ScalarOp::remainder>(e, args)};
+    results = {floored_quotient(e, args), remainder_of(e, args)};
   } else if (is_static_cast(primitive)) {
     results = args;
   } else if (const Build build = build_of(primitive)) {

@@ -52,7 +52,7 @@ void Hadamard::eval_gpu(const std::vector<array>& inputs, array& out) {
   if (out.size() == 0) return;
   const auto [n, m] = decompose_hadamard(out.shape(-1));
   Call call;
-  weft::View x = call.in_dense(inputs[0]);
+  weft::View x = call.in_dense(inputs[0], {static_cast<std::int64_t>(out.size())});
   const auto multiply = [&](const weft::View& matrix, std::int64_t inner) {
     const std::int64_t size = matrix.shape()[0];
     const weft::Shape shape{x.count() / (size * inner), size, inner};
@@ -66,7 +66,7 @@ void Hadamard::eval_gpu(const std::vector<array>& inputs, array& out) {
     inner *= size;
   }
   if (m > 1) multiply(call.in(other_matrix(m)), n);
-  const weft::View y = call.out(out), result(x.buffer, x.offset, x.dtype, y.shape());
+  const weft::View y = call.out(out, Elements::flat(out)), result(x.buffer, x.offset, x.dtype, y.shape());
   weft::Expression e;
   const int value = e.cast(e.input(x.dtype), DType::f32);
   e.output(e.cast(e.apply(weft::ScalarOp::mul, {value, e.constant(scale_, DType::f32)}), y.dtype));

@@ -2,8 +2,12 @@
 #include <algorithm>
 
 #include "call.h"
+#include "index_sum.h"
+#include "map_in_parts.h"
+#include "mlx/backend/common/utils.h"
 #include "mlx/backend/gpu/copy.h"
 #include "mlx/primitives.h"
+#include "updates.h"
 
 namespace mlx::core {
 
@@ -94,6 +98,43 @@ Elements whole_of(const array& whole, const Tuples& tuples, size_t indexed, cons
   return elements;
 }
 
+// Where chosen elements lie, for arrays of which the indices' and the elements' axes are more than Weft takes: as one
+// list of all of the whole array's elements, which is dense. [indices, elements of each]
+weft::View places_of(Call& call, const array& whole, const std::vector<array>& indices, const std::vector<int>& axes,
+                     const Shape& sizes) {
+  const Strides dense = make_contiguous_strides(whole.shape());
+  const auto [shape, strides] = collapse_contiguous_dims(sizes, dense);
+  const weft::Layout slice = layout(Elements::of(shape, strides, 0));
+  const weft::View steps = index_sum(call, nullptr, slice.shape, slice.strides);
+  const std::int64_t count = static_cast<std::int64_t>(indices[0].size()), each = steps.count();
+  weft::Expression e;
+  std::vector<weft::View> inputs{steps.with_layout({{count, each}, {0, 1}})};
+  int place = e.input(DType::i64);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const weft::View list = call.in_dense(indices[i], {count});
+    inputs.push_back(list.with_layout({{count, each}, {1, 0}}));
+    const int index = e.cast(e.input(list.dtype), DType::i64), size = e.constant(whole.shape(axes[i]), DType::i64);
+    const int negative = e.apply(weft::ScalarOp::less, {index, e.constant(0, DType::i64)});
+    const int from_begin =
+        e.apply(weft::ScalarOp::select, {negative, e.apply(weft::ScalarOp::add, {index, size}), index});
+    const int stride = e.constant(dense[axes[i]], DType::i64);
+    place = e.apply(weft::ScalarOp::add, {place, e.apply(weft::ScalarOp::mul, {from_begin, stride})});
+  }
+  e.output(place);
+  const weft::View places = call.temporary(DType::i64, {count, each});
+  map_in_parts(call, e, inputs, {places});
+  return places;
+}
+
+// Whether a gather or scatter by tuples has more axes than Weft takes.
+bool is_past_rank(const array& whole, const std::vector<array>& indices, const std::vector<int>& axes,
+                  const Shape& sizes) {
+  const auto widened = std::ranges::count_if(axes, [&](int axis) { return sizes[axis] != 1; });
+  const auto of_indices = static_cast<std::int64_t>(indices[0].ndim()) + widened;
+  const auto others = static_cast<std::int64_t>(whole.ndim() - axes.size());
+  return std::max({static_cast<std::int64_t>(whole.ndim()), of_indices + 1, of_indices + others}) > weft::kMaxRank;
+}
+
 // The copy into which updates go.
 void copy_for_updates(const array& in, array& out, const Stream& s) {
   const CopyType ctype = in.data_size() == 1 && in.size() > 1 ? CopyType::Scalar
@@ -115,6 +156,13 @@ void Gather::eval_gpu(const std::vector<array>& inputs, array& out) {
                         call.out(out));
     return;
   }
+  if (is_past_rank(in, indices, axes_, slice_sizes_)) {
+    const weft::View places = places_of(call, in, indices, axes_, slice_sizes_);
+    const weft::View list = call.in_dense(in, {static_cast<std::int64_t>(in.size())});
+    const weft::View y = call.out(out, Elements::flat(out));
+    return weft::kernels::gather(call.stream(), list, places, weft::View(y.buffer, y.offset, y.dtype, places.shape()),
+                                 0);
+  }
   const Tuples tuples = tuples_of(call, in, indices, axes_, slice_sizes_);
   weft::kernels::gather_nd(call.stream(), call.in(in, whole_of(in, tuples, axes_.size(), slice_sizes_)), tuples.indices,
                            call.out(out, part_of(out, tuples, indices[0].ndim(), axes_.size())));
@@ -124,12 +172,13 @@ void GatherAxis::eval_gpu(const std::vector<array>& inputs, array& out) {
   allocate(out);
   if (out.size() == 0) return;
   Call call;
-  weft::kernels::gather_elements(call.stream(), call.in(inputs[0]), call.in(inputs[1]), call.out(out), axis_);
+  const Grouped along = Grouped::around(out, axis_);
+  weft::kernels::gather_elements(call.stream(), call.in(inputs[0], along), call.in(inputs[1], along),
+                                 call.out(out, along), along.axis);
 }
 
 void Scatter::eval_gpu(const std::vector<array>& inputs, array& out) {
-  using enum weft::kernels::ScatterKind;
-  constexpr weft::kernels::ScatterKind kKinds[] = {max, min, add, mul, assign};  // ReduceType
+  const Update kind = update_of(reduce_type_, out.dtype());
   copy_for_updates(inputs[0], out, stream());
   const array& updates = inputs.back();
   if (out.size() == 0 || updates.size() == 0) return;
@@ -138,26 +187,32 @@ void Scatter::eval_gpu(const std::vector<array>& inputs, array& out) {
   const Shape sizes(updates.shape().begin() + index_rank, updates.shape().end());
   Call call;
   if (indices.empty()) {
-    const weft::View target = call.in_out(out, Elements::of(sizes, out.strides(), out.offset()));
-    const weft::View update = call.in(updates);
-    if (reduce_type_ == None) return weft::kernels::copy(call.stream(), update, target);
-    constexpr weft::ScalarOp kOps[] = {weft::ScalarOp::max, weft::ScalarOp::min, weft::ScalarOp::add,
-                                       weft::ScalarOp::mul};
-    return weft::kernels::binary(call.stream(), kOps[reduce_type_], target, update, target);
+    const std::vector<Elements> lists{Elements::of(sizes, out.strides(), out.offset()), Elements::of(updates)};
+    return for_each_part(lists, {out.itemsize(), updates.itemsize()}, [&](const std::vector<Elements>& parts) {
+      const weft::View target = kind.of(call.in_out(out, parts[0])), update = kind.of(call.in(updates, parts[1]));
+      if (reduce_type_ == None) return weft::kernels::copy(call.stream(), update, target);
+      weft::kernels::binary(call.stream(), kind.op, target, update, target);
+    });
+  }
+  if (is_past_rank(out, indices, axes_, sizes)) {
+    const weft::View places = places_of(call, out, indices, axes_, sizes);
+    return weft::kernels::scatter(call.stream(), kind.kind, places, kind.of(call.in_dense(updates, places.shape())),
+                                  kind.of(call.in_out(out, Elements::flat(out))), 0);
   }
   const Tuples tuples = tuples_of(call, out, indices, axes_, sizes);
-  weft::kernels::scatter_nd(call.stream(), kKinds[reduce_type_], tuples.indices,
-                            call.in(updates, part_of(updates, tuples, index_rank, axes_.size())),
-                            call.in_out(out, whole_of(out, tuples, axes_.size(), sizes)));
+  weft::kernels::scatter_nd(call.stream(), kind.kind, tuples.indices,
+                            kind.of(call.in(updates, part_of(updates, tuples, index_rank, axes_.size()))),
+                            kind.of(call.in_out(out, whole_of(out, tuples, axes_.size(), sizes))));
 }
 
 void ScatterAxis::eval_gpu(const std::vector<array>& inputs, array& out) {
   copy_for_updates(inputs[0], out, stream());
   if (out.size() == 0 || inputs[2].size() == 0) return;
   Call call;
-  weft::kernels::scatter_elements(
-      call.stream(), reduce_type_ == Sum ? weft::kernels::ScatterKind::add : weft::kernels::ScatterKind::assign,
-      call.in(inputs[1]), call.in(inputs[2]), call.in_out(out), axis_);
+  const Update kind = update_of(reduce_type_ == Sum ? Scatter::Sum : Scatter::None, out.dtype());
+  const Grouped along = Grouped::around(out, axis_);
+  weft::kernels::scatter_elements(call.stream(), kind.kind, call.in(inputs[1], along),
+                                  kind.of(call.in(inputs[2], along)), kind.of(call.in_out(out, along)), along.axis);
 }
 
 // Along the first axis each mask chooses the elements that its own part of the source replaces.
@@ -167,10 +222,14 @@ void MaskedScatter::eval_gpu(const std::vector<array>& inputs, array& out) {
   copy_for_updates(inputs[0], out, stream());
   if (mask.size() == 0 || source.size() == 0) return;
   Call call;
+  const Grouped batched = Grouped::around(out, 0);
   const weft::View count = call.temporary(DType::u32, {1});
-  const weft::View masks = call.in(mask), x = call.in_dense(source), y = call.in_out(out);
+  const weft::View masks = call.in(mask, batched), y = call.in_out(out, batched);
+  const weft::View x = call.in_dense(source, {static_cast<std::int64_t>(source.size())});
   const std::int64_t batches = mask.shape(0), each = x.count() / batches;
-  const auto part = [](const weft::View& view, std::int64_t i) { return weft::kernels::slice(view, 0, i, i + 1); };
+  const auto part = [&](const weft::View& view, std::int64_t i) {
+    return weft::kernels::slice(view, batched.axis, i, i + 1);
+  };
   for (std::int64_t i = 0; i < batches; ++i) {
     const weft::View list(x.buffer, x.offset + i * each * source.itemsize(), x.dtype, weft::Shape{each});
     weft::kernels::expand(call.stream(), list, part(masks, i), part(y, i), count);

@@ -1,4 +1,4 @@
-// Products of which masks or segments choose parts.
+// Products of which masks choose blocks.
 #include "call.h"
 #include "mlx/primitives.h"
 
@@ -9,10 +9,16 @@ using weft::DType;
 
 namespace {
 
+// Masks of blocks have two more axes.
+bool is_past_rank(const array& a) { return a.ndim() + 2 > weft::kMaxRank; }
+weft::View matrices(Call& call, const array& a) {
+  return is_past_rank(a) ? call.in(a, Grouped::matrices(a)) : call.in(a);
+}
+
 // A mask of blocks as one of elements: [..., rows, columns].
 weft::View mask_of_elements(Call& call, const array& mask, std::int64_t block, std::int64_t rows,
                             std::int64_t columns) {
-  const weft::View blocks = call.in(mask);
+  const weft::View blocks = matrices(call, mask);
   // [..., block rows, block, block columns, block]
   weft::Layout repeated = blocks.layout;
   const int rank = repeated.rank();
@@ -40,7 +46,7 @@ void apply_mask(Call& call, const weft::View& x, const weft::View& mask, const w
 }
 
 weft::View masked(Call& call, const array& x, const array& mask, int block) {
-  const weft::View elements = call.in(x), y = call.temporary(elements.dtype, elements.shape());
+  const weft::View elements = matrices(call, x), y = call.temporary(elements.dtype, elements.shape());
   apply_mask(call, elements, mask_of_elements(call, mask, block, x.shape(-2), x.shape(-1)), y);
   return y;
 }
@@ -58,47 +64,14 @@ void BlockMaskedMM::eval_gpu(const std::vector<array>& inputs, array& out) {
     a = masked(call, inputs[0], inputs[inputs.size() - 2], block_size_);
     b = masked(call, inputs[1], inputs.back(), block_size_);
   } else {
-    a = call.in(inputs[0]);
-    b = call.in(inputs[1]);
+    a = matrices(call, inputs[0]);
+    b = matrices(call, inputs[1]);
   }
-  const weft::View y = call.out(out);
+  const weft::View y = is_past_rank(out) ? call.out(out, Grouped::matrices(out)) : call.out(out);
   weft::kernels::matmul(call.stream(), a, b, y);
   if (masks_result) {
     apply_mask(call, y, mask_of_elements(call, inputs[2], block_size_, out.shape(-2), out.shape(-1)), y);
   }
-}
-
-// Each segment is a range of what the product sums over, which the GPU alone knows: outside of it both operands are 0.
-void SegmentedMM::eval_gpu(const std::vector<array>& inputs, array& out) {
-  allocate(out);
-  if (out.size() == 0) return;
-  Call call;
-  const weft::View a = call.in(inputs[0]), b = call.in(inputs[1]), y = call.out(out);
-  const weft::View ranges = call.in_dense(inputs[2]);
-  const std::int64_t segments = ranges.count() / 2, m = a.shape()[0], k = a.shape()[1], n = b.shape()[1];
-  const weft::View steps = call.temporary(DType::u32, {k});
-  if (k > 0) weft::kernels::arange(call.stream(), 0, 1, steps);
-  weft::Expression e;
-  const int value = e.input(a.dtype), step = e.input(DType::u32), begin = e.input(DType::u32),
-            end = e.input(DType::u32);
-  const int inside = e.apply(weft::ScalarOp::logical_and, {e.apply(weft::ScalarOp::greater_equal, {step, begin}),
-                                                           e.apply(weft::ScalarOp::less, {step, end})});
-  e.output(e.apply(weft::ScalarOp::select, {inside, value, e.constant(0, a.dtype)}));
-  const auto part = [&](const weft::View& x, int axis) {
-    const weft::Shape shape{segments, x.shape()[0], x.shape()[1]};
-    const weft::View result = call.temporary(x.dtype, shape);
-    if (result.count() == 0) return result;
-    const auto bound = [&](int which) {
-      return weft::View(ranges.buffer, ranges.offset + which * sizeof(std::uint32_t), DType::u32, shape, {2, 0, 0});
-    };
-    const weft::View along(steps.buffer, 0, DType::u32, shape,
-                           axis == 0 ? weft::Strides{0, 1, 0} : weft::Strides{0, 0, 1});
-    const weft::View operands[] = {x.broadcast_to(shape), along, bound(0), bound(1)}, results[] = {result};
-    weft::kernels::map(call.stream(), e, operands, results);
-    return result;
-  };
-  weft::kernels::matmul(call.stream(), part(a, 1), part(b, 0),
-                        weft::View(y.buffer, y.offset, y.dtype, weft::Shape{segments, m, n}));
 }
 
 }  // namespace mlx::core

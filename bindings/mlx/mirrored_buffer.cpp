@@ -11,15 +11,83 @@ namespace mlx::core::webgpu {
 namespace {
 
 constexpr std::size_t kSmall = 256;  // bytes that may be copied early
+constexpr std::size_t kKeptHost =
+    1 << 20;  // of the host's half that are kept to use again: larger ones are cheap to get
 
 }  // namespace
 
+weft::Buffer allocate_on_device(std::size_t bytes) {
+  const std::size_t whole_words = std::max<std::size_t>((bytes + 3) / 4 * 4, 4);  // as kernels bind them
+  try {
+    return device().allocate(whole_words);
+  } catch (const weft::OutOfMemory&) {
+    // What MLX keeps to use again has memory of the GPU, too.
+    clear_cache();
+    return device().allocate(whole_words);
+  }
+}
+
+MirroredBuffer::MirroredBuffer(std::shared_ptr<allocator::Data> whole, std::size_t begin, std::size_t size)
+    : size_(size), whole_(std::move(whole)), begin_(begin) {}
+
+std::size_t MirroredBuffer::held_size() {
+  const std::lock_guard lock(mutex_);
+  return whole_ ? whole().size() : size_;
+}
+
+std::unique_ptr<MirroredBuffer> MirroredBuffer::part_of_whole(std::size_t begin, std::size_t size) {
+  const std::lock_guard lock(mutex_);
+  return whole_ ? std::make_unique<MirroredBuffer>(whole_, begin_ + begin, size) : nullptr;
+}
+
+void MirroredBuffer::make_host() {
+  if (host_) return;
+  owned_ = std::make_unique_for_overwrite<std::byte[]>(size_);
+  host_ = owned_.get();
+}
+
+bool MirroredBuffer::is_submitted(std::unique_lock<std::mutex>& lock) {
+  if (written_ != recorder().batch()) return true;
+  // Whoever records locks the recorder before buffers.
+  lock.unlock();
+  recorder().submit();
+  lock.lock();
+  return false;
+}
+
+void MirroredBuffer::copy_part(std::size_t offset, std::span<std::byte> bytes) {
+  std::unique_lock lock(mutex_);
+  while (current_ == kDevice && !is_submitted(lock)) continue;
+  if (current_ == kNothing) return;
+  if (current_ != kDevice) {
+    std::memcpy(bytes.data(), host_ + offset, bytes.size());
+    return;
+  }
+  recorder().encoder().finish(written_);
+  auto reading = device().read(device_, offset, bytes.size());
+  lock.unlock();
+  reading.get().copy_to(bytes);
+}
+
+void MirroredBuffer::detach(std::unique_lock<std::mutex>& lock) {
+  while (whole_) {
+    const std::shared_ptr<allocator::Data> from = whole_;
+    auto bytes = std::make_unique_for_overwrite<std::byte[]>(size_);
+    lock.unlock();
+    static_cast<MirroredBuffer*>(from->buffer().ptr())->copy_part(begin_, {bytes.get(), size_});
+    lock.lock();
+    if (!whole_) return;  // another thread was first
+    owned_ = std::move(bytes);
+    host_ = owned_.get();
+    current_ = kHost;
+    whole_ = nullptr;  // which `from` still holds
+  }
+}
+
 void* MirroredBuffer::host() {
   std::unique_lock lock(mutex_);
-  if (!host_) {
-    owned_ = std::make_unique_for_overwrite<std::byte[]>(size_);
-    host_ = owned_.get();
-  }
+  detach(lock);
+  make_host();
   while (current_ == kDevice) {
     const auto reading = readback(lock);
     if (!reading) continue;
@@ -39,18 +107,13 @@ void* MirroredBuffer::host() {
 
 void MirroredBuffer::start_readback() {
   std::unique_lock lock(mutex_);
+  if (whole_) return;
   while (current_ == kDevice && !readback(lock)) continue;
 }
 
 std::shared_ptr<ReadFuture> MirroredBuffer::readback(std::unique_lock<std::mutex>& lock) {
   if (!readback_) {
-    if (written_ == recorder().batch()) {
-      // Whoever records locks the recorder before buffers.
-      lock.unlock();
-      recorder().submit();
-      lock.lock();
-      return nullptr;
-    }
+    if (!is_submitted(lock)) return nullptr;
     recorder().encoder().finish(written_);
     const bool early = early_ && early_->read;
     if (size_ <= kSmall) recorder().asked_for(written_, early);
@@ -61,15 +124,7 @@ std::shared_ptr<ReadFuture> MirroredBuffer::readback(std::unique_lock<std::mutex
 }
 
 void MirroredBuffer::make_device() {
-  if (device_) return;
-  const std::size_t whole_words = std::max<std::size_t>((size_ + 3) / 4 * 4, 4);  // as kernels bind them
-  try {
-    device_ = device().allocate(whole_words);
-  } catch (const weft::OutOfMemory&) {
-    // What MLX keeps to use again has memory of the GPU, too.
-    clear_cache();
-    device_ = device().allocate(whole_words);
-  }
+  if (!device_) device_ = allocate_on_device(size_);
 }
 
 void MirroredBuffer::upload() {
@@ -84,11 +139,12 @@ void MirroredBuffer::upload() {
   current_ = kBoth;
 }
 
-weft::Buffer MirroredBuffer::read() {
+DeviceHalf MirroredBuffer::read() {
   const std::lock_guard lock(mutex_);
+  if (whole_) return {whole().read().memory, begin_, whole_};
   make_device();
   if (current_ == kHost) upload();
-  return device_;
+  return {device_};
 }
 
 weft::Buffer MirroredBuffer::write(bool overwrites) {
@@ -110,6 +166,7 @@ void MirroredBuffer::recorded() {
 
 bool MirroredBuffer::copy_host(std::size_t offset, std::span<std::byte> bytes) {
   const std::lock_guard lock(mutex_);
+  if (whole_) return whole().copy_host(begin_ + offset, bytes);
   if (current_ != kHost && current_ != kBoth) return false;
   std::memcpy(bytes.data(), host_ + offset, bytes.size());
   return true;
@@ -120,6 +177,10 @@ void MirroredBuffer::recycle() {
   current_ = kNothing;
   readback_ = nullptr;
   early_ = nullptr;
+  if (owned_ && size_ > kKeptHost) {
+    owned_ = nullptr;
+    host_ = nullptr;
+  }
 }
 
 }  // namespace mlx::core::webgpu

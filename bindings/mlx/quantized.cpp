@@ -21,12 +21,23 @@ weft::kernels::QuantizedFormat format_of(QuantizationMode mode, int bits, int gr
   return {.scheme = kSchemes[static_cast<size_t>(mode)], .bits = bits, .group = group_size};
 }
 
+// All elements in row-major order, with the leading axes as one if there are more than Weft takes.
+weft::View dense(Call& call, const array& a) {
+  if (a.ndim() <= weft::kMaxRank) return call.in_dense(a);
+  const std::int64_t rows = a.shape(-2), columns = a.shape(-1);
+  return call.in_dense(
+      a, {static_cast<std::int64_t>(a.size()) / std::max<std::int64_t>(rows * columns, 1), rows, columns});
+}
+weft::View dense_out(Call& call, array& a) {
+  return a.ndim() <= weft::kMaxRank ? call.out(a) : call.out(a, Grouped::matrices(a));
+}
+
 // The matrix of which inputs[first] has the values; behind it are the scales, and of affine ones the biases.
 QuantizedMatrix matrix_of(Call& call, const std::vector<array>& inputs, size_t first, QuantizationMode mode, int bits,
                           int group_size) {
-  QuantizedMatrix matrix{.format = format_of(mode, bits, group_size), .values = call.in_dense(inputs[first])};
-  matrix.scales = call.in_dense(inputs[first + 1]);
-  if (mode == QuantizationMode::Affine) matrix.zeros = call.in_dense(inputs[first + 2]);
+  QuantizedMatrix matrix{.format = format_of(mode, bits, group_size), .values = dense(call, inputs[first])};
+  matrix.scales = dense(call, inputs[first + 1]);
+  if (mode == QuantizationMode::Affine) matrix.zeros = dense(call, inputs[first + 2]);
   return matrix;
 }
 
@@ -133,7 +144,7 @@ void flatten_batch(QuantizedMatrix& w) {
 
 // The matrices of x that the indices choose: their axes, then a matrix's.
 weft::View chosen(Call& call, const array& x, const array& indices) {
-  const weft::View list = call.in(indices), matrices = flat_batch(call.in_dense(x));
+  const weft::View list = call.in(indices), matrices = call.in(x, Grouped::matrices(x));
   weft::Shape shape = list.shape();
   shape.push_back(matrices.shape()[1]);
   shape.push_back(matrices.shape()[2]);
@@ -150,12 +161,13 @@ void fast::Quantize::eval_gpu(const std::vector<array>& inputs, std::vector<arra
   Call call;
   if (dequantize_) {
     return dequantize(call, matrix_of(call, inputs, 0, mode_, bits_, group_size_),
-                      global_scale(call, inputs, parts(mode_)), call.out(outputs[0]));
+                      global_scale(call, inputs, parts(mode_)), dense_out(call, outputs[0]));
   }
-  QuantizedMatrix w{.format = format_of(mode_, bits_, group_size_), .values = call.out(outputs[0])};
-  w.scales = call.out(outputs[1]);
-  if (mode_ == QuantizationMode::Affine) w.zeros = call.out(outputs[2]);
-  quantize(call, call.in(inputs[0]), global_scale(call, inputs, 1), w);
+  QuantizedMatrix w{.format = format_of(mode_, bits_, group_size_), .values = dense_out(call, outputs[0])};
+  w.scales = dense_out(call, outputs[1]);
+  if (mode_ == QuantizationMode::Affine) w.zeros = dense_out(call, outputs[2]);
+  const bool many = inputs[0].ndim() > weft::kMaxRank;
+  quantize(call, many ? dense(call, inputs[0]) : call.in(inputs[0]), global_scale(call, inputs, 1), w);
 }
 
 void QuantizedMatmul::eval_gpu(const std::vector<array>& inputs, array& out) {
@@ -163,7 +175,8 @@ void QuantizedMatmul::eval_gpu(const std::vector<array>& inputs, array& out) {
   if (out.size() == 0) return;
   Call call;
   const QuantizedMatrix w = matrix_of(call, inputs, 1, mode_, bits_, group_size_);
-  weft::View x = call.in(inputs[0]), y = call.out(out);
+  const bool many = out.ndim() > weft::kMaxRank;
+  weft::View x = many ? dense(call, inputs[0]) : call.in(inputs[0]), y = dense_out(call, out);
   if (x.rank() == 1) {
     x = x.broadcast_to({1, x.shape()[0]});
     y = y.broadcast_to({1, y.shape()[0]});
@@ -213,14 +226,6 @@ void GatherQQMM::eval_gpu(const std::vector<array>& inputs, array& out) {
   const weft::View x = rounded(call, chosen(call, inputs[0], inputs[2]), mode_, bits_, group_size_, of_x);
   const weft::View matrices = call.in(inputs[3]);
   multiply(call, x, w, matrices, of_w.chosen_by(call, matrices), call.out(out), true);
-}
-
-void GatherMM::eval_gpu(const std::vector<array>& inputs, array& out) {
-  allocate(out);
-  if (out.size() == 0) return;
-  Call call;
-  weft::kernels::matmul(call.stream(), chosen(call, inputs[0], inputs[2]), chosen(call, inputs[1], inputs[3]),
-                        call.out(out));
 }
 
 }  // namespace mlx::core

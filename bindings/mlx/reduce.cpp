@@ -55,10 +55,11 @@ void sort(const array& in, array& out, int axis, bool indices) {
   allocate(out);
   if (out.size() == 0) return;
   Call call;
-  const weft::View x = call.in(in), y = call.out(out);
-  if (x.dtype == DType::c64) return sort_complex(call, x, y, axis, indices);
+  const Grouped along = Grouped::around(in, axis);
+  const weft::View x = call.in(in, along), y = call.out(out, along);
+  if (x.dtype == DType::c64) return sort_complex(call, x, y, along.axis, indices);
   const std::optional<weft::View> none;
-  weft::kernels::sort(call.stream(), x, indices ? none : y, indices ? y : none, {.axis = axis});
+  weft::kernels::sort(call.stream(), x, indices ? none : y, indices ? y : none, {.axis = along.axis});
 }
 
 // A scan by a function of two elements, in which each step combines the results of twice as many elements (Hillis and
@@ -153,10 +154,11 @@ void ArgReduce::eval_gpu(const std::vector<array>& inputs, array& out) {
   allocate(out);
   if (out.size() == 0) return;
   Call call;
-  const int axes[] = {axis_};
+  const Grouped along = Grouped::around(inputs[0], axis_);
+  const int axes[] = {along.axis};
   weft::kernels::arg_reduce(call.stream(),
                             reduce_type_ == ArgMin ? weft::kernels::ArgKind::min : weft::kernels::ArgKind::max,
-                            call.in(inputs[0]), call.out(out), axes);
+                            call.in(inputs[0], along), call.out(out, along), axes);
 }
 
 void Scan::eval_gpu(const std::vector<array>& inputs, array& out) {
@@ -165,16 +167,17 @@ void Scan::eval_gpu(const std::vector<array>& inputs, array& out) {
   allocate(out);
   if (out.size() == 0) return;
   Call call;
-  weft::View x = call.in(inputs[0]), y = call.out(out);
+  const Grouped along = Grouped::around(inputs[0], axis_);
+  weft::View x = call.in(inputs[0], along), y = call.out(out, along);
   const auto kind = kKinds[reduce_type_];
   if (x.dtype == DType::c64 && kind != sum && kind != prod) {
     const float of_none = std::numeric_limits<float>::infinity() * (kind == min ? 1 : -1);
-    return scan_by(call, scan_function(reduce_type_), x, y, axis_, reverse_, !inclusive_, of_none);
+    return scan_by(call, scan_function(reduce_type_), x, y, along.axis, reverse_, !inclusive_, of_none);
   }
   // Booleans have the bytes of the integers 0 and 1.
   if (x.dtype == DType::boolean) x.dtype = DType::u8;
   if (y.dtype == DType::boolean) y.dtype = DType::u8;
-  weft::kernels::scan(call.stream(), kind, x, y, axis_, {.reverse = reverse_, .exclusive = !inclusive_});
+  weft::kernels::scan(call.stream(), kind, x, y, along.axis, {.reverse = reverse_, .exclusive = !inclusive_});
 }
 
 void Sort::eval_gpu(const std::vector<array>& inputs, array& out) { sort(inputs[0], out, axis_, false); }
@@ -187,15 +190,18 @@ void Softmax::eval_gpu(const std::vector<array>& inputs, array& out) {
   allocate(out);
   if (out.size() == 0) return;
   Call call;
-  weft::kernels::softmax(call.stream(), call.in(inputs[0]), call.out(out), -1);
+  const Grouped rows = Grouped::rows(inputs[0]);
+  weft::kernels::softmax(call.stream(), call.in(inputs[0], rows), call.out(out, rows), -1);
 }
 
 void LogSumExp::eval_gpu(const std::vector<array>& inputs, array& out) {
   allocate(out);
   if (out.size() == 0) return;
   Call call;
+  const Grouped rows = Grouped::rows(inputs[0]);
   const int axes[] = {-1};
-  weft::kernels::reduce(call.stream(), weft::kernels::ReduceKind::log_sum_exp, call.in(inputs[0]), call.out(out), axes);
+  weft::kernels::reduce(call.stream(), weft::kernels::ReduceKind::log_sum_exp, call.in(inputs[0], rows),
+                        call.out(out, rows), axes);
 }
 
 void Arange::eval_gpu(const std::vector<array>&, array& out) {

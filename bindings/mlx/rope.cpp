@@ -73,8 +73,8 @@ const weft::Expression& rotation(const Rotation& r) {
   const int position = e.apply(mul, {e.apply(add, {step, offset}), number(r.scale)});
   const int angle = e.apply(mul, {position, frequency});
   const int sine = e.apply(mul, {e.apply(weft::ScalarOp::sin, {angle}), sign});
-  const int turned = e.apply(
-      add, {e.apply(mul, {value, e.apply(weft::ScalarOp::cos, {angle})}), e.apply(mul, {other, sine})});
+  const int turned =
+      e.apply(add, {e.apply(mul, {value, e.apply(weft::ScalarOp::cos, {angle})}), e.apply(mul, {other, sine})});
   e.output(e.cast(turned, r.y));
   return made->emplace(r, std::move(e)).first->second;
 }
@@ -96,8 +96,12 @@ void RoPE::eval_gpu(const std::vector<array>& inputs, std::vector<array>& output
     return x.with_layout({{x.shape()[0], inner, x.shape()[-2], x.shape()[-1]},
                           {x.strides()[0], inner_stride, x.strides()[-2], x.strides()[-1]}});
   };
-  const weft::View x = four_axes(inputs[0].ndim() > 4 ? call.in_dense(inputs[0]) : call.in(inputs[0]));
-  const weft::View y = four_axes(call.out(out));
+  // Those behind the batch as one, but for the last two.
+  const weft::Shape shape{out.shape(0),
+                          static_cast<std::int64_t>(out.size()) / out.shape(0) / out.shape(-2) / out.shape(-1),
+                          out.shape(-2), out.shape(-1)};
+  const weft::View x = inputs[0].ndim() > 4 ? call.in_dense(inputs[0], shape) : four_axes(call.in(inputs[0]));
+  const weft::View flat = call.out(out, Elements::flat(out)), y(flat.buffer, flat.offset, flat.dtype, shape);
   const weft::View offsets =
       inputs[1].size() == 1 ? call.in_or_number(inputs[1], {{}, {}, inputs[1].offset()}) : call.in(inputs[1]);
   std::optional<weft::View> frequencies;
@@ -105,9 +109,8 @@ void RoPE::eval_gpu(const std::vector<array>& inputs, std::vector<array>& output
   const std::int64_t width = x.shape()[3], half = dims_ / 2, positions = x.shape()[2];
   const weft::View from = pairs(x, dims_, traditional_), to = pairs(y, dims_, traditional_);
   const auto along = [&](const weft::View& v, weft::Strides strides) { return v.with_layout({from.shape(), strides}); };
-  const weft::Expression& e =
-      rotation({x.dtype, offsets.dtype, y.dtype, forward_ ? 1.0 : -1.0, scale_, frequencies.has_value(),
-                frequencies ? 0 : -std::log(base_) / half});
+  const weft::Expression& e = rotation({x.dtype, offsets.dtype, y.dtype, forward_ ? 1.0 : -1.0, scale_,
+                                        frequencies.has_value(), frequencies ? 0 : -std::log(base_) / half});
   const weft::View last = frequencies ? *frequencies : ascending(call, half);
   const weft::View operands[] = {from,
                                  weft::kernels::slice(from, 3, -1, INT64_MIN, -1),

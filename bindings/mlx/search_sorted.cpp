@@ -14,7 +14,8 @@ void SearchSorted::eval_gpu(const std::vector<array>& inputs, array& out) {
   allocate(out);
   if (out.size() == 0) return;
   Call call;
-  const weft::View sequence = call.in(inputs[0]), value = call.in(inputs[1]), y = call.out(out);
+  const weft::View sequence = call.in(inputs[0]), y = call.out(out, Elements::flat(out));
+  const weft::View value = call.in_dense(inputs[1], y.shape());
   weft::kernels::fill(call.stream(), 0, y);
   const auto count = static_cast<std::uint64_t>(inputs[0].size());
   if (count == 0) return;

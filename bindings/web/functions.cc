@@ -286,7 +286,7 @@ constexpr Function kFunctions[] = {
        kernels::AttentionOptions options;
        const Tensor& q = g[0];
        const double size = q.rank() ? static_cast<double>(q.shape()[q.rank() - 1]) : 1;
-       options.scale = static_cast<float>(g.real("scale", 1 / std::sqrt(size)));
+       options.scale = g.real("scale", 1 / std::sqrt(size));
        options.causal = g.flag("causal");
        return attention(q, g[1], g[2], g[3], options);
      }},

@@ -127,27 +127,47 @@ heed_stops() {
   trap stop_making INT TERM HUP
 }
 
-# make_root DIRECTORY WHAT SIZE PACKAGE...: makes a root of the packages there, completely or not at all; one process
-# at a time.
-make_root() (
-  directory=$1 what=$2 size=$3
-  shift 3
-  umask 022
-  exec 9>"$cache/root.lock"
-  if ! flock -n 9; then
-    say "another ./dev is making the environment; waiting for it"
-    flock 9
-  fi
-  [[ -e $directory/.complete ]] && exit 0
-  rm -rf --one-file-system -- "$cache"/root-*.partial "$directory"
+# root_lock DIRECTORY: prints the file that is locked while that root is made.
+root_lock() { printf '%s/lock-%s\n' "$cache" "${1##*/}"; }
 
-  tools=()
+# remove_abandoned_roots: removes what killed runs left half-made. Roots that are being made are locked.
+remove_abandoned_roots() {
+  local abandoned
+  for abandoned in "$cache"/root-*.partial; do
+    [[ -e $abandoned ]] || continue
+    (exec 8>"$(root_lock "${abandoned%.partial}")" && flock -n 8 && rm -rf --one-file-system -- "$abandoned") || true
+  done
+}
+
+# install_root_tools: installs what makes and enters a root, where this host lacks it; one process at a time.
+install_root_tools() {
+  local -a tools=()
+  exec 8>"$cache/tools.lock"
+  flock 8
   command -v mmdebstrap >/dev/null || tools+=(mmdebstrap)
   command -v bwrap >/dev/null || tools+=(bubblewrap)
   command -v mount >/dev/null || tools+=(mount)
   ((EUID == 0)) || command -v newuidmap >/dev/null || tools+=(uidmap)
   debian_keyring >/dev/null || tools+=(debian-archive-keyring)
   install_tools "${tools[@]}"
+  exec 8>&-
+}
+
+# make_root DIRECTORY WHAT SIZE PACKAGE...: makes a root of the packages there, completely or not at all. One process
+# at a time makes a root; others may make other roots meanwhile.
+make_root() (
+  directory=$1 what=$2 size=$3
+  shift 3
+  umask 022
+  exec 9>"$(root_lock "$directory")"
+  if ! flock -n 9; then
+    say "another ./dev is making $what in $directory; waiting for it"
+    flock 9
+  fi
+  [[ -e $directory/.complete ]] && exit 0
+  rm -rf --one-file-system -- "$directory.partial" "$directory"
+  remove_abandoned_roots
+  install_root_tools
   entrance >/dev/null
   if ((EUID != 0)) && ! grep -qE "^($(id -un)|$EUID):" /etc/subuid; then
     fail "your account has no subordinate user ids, which making the environment needs. Run once:" \

@@ -60,9 +60,9 @@ WEFT_DECLARE_ERROR(OutOfMemory, Error);
 WEFT_DECLARE_ERROR(NoDevice, Error);
 // The GPU was lost (driver reset, unplugged, destroyed). Open a new device and load the weights again.
 WEFT_DECLARE_ERROR(DeviceLost, Error);
-// WebGPU refused a command or a shader. Carries Dawn's own message.
+// WebGPU refused a command, or a shader that a program wrote. Carries Dawn's own message.
 WEFT_DECLARE_ERROR(ValidationError, Error);
-// An internal invariant of Weft does not hold. Please report it.
+// An internal invariant of Weft does not hold, or one of its own kernels does not compile. Please report it.
 WEFT_DECLARE_ERROR(InternalError, Error);
 
 #undef WEFT_DECLARE_ERROR

@@ -122,6 +122,9 @@ struct NumberParam {
 struct Dispatch {
   std::string_view key = {};                       // names the pipeline: kernel, variant and everything the text depends on
   std::function<std::string()> make_wgsl = {};     // entry point "main"
+  // The kernel, its variant and its operands, if the text is Weft's own: an InternalError says them where it does not
+  // compile. Without it that is the caller's error, ValidationError. Called with make_wgsl.
+  std::function<std::string()> describe = {};
   std::span<const Binding> bindings = {};
   std::span<const std::byte> params = {};          // the uniform block at @binding(0); may be empty
   std::span<const NumberParam> numbers = {};       // in it

@@ -249,7 +249,7 @@ void Context::check() {
   failure.raise(failure.what.empty() ? "earlier GPU work" : failure.what);
 }
 
-ErrorScope::ErrorScope(Context& context) : context_(context) {
+ErrorScope::ErrorScope(Context& context, bool internal) : context_(context), internal_(internal) {
   for (wgpu::ErrorFilter filter : kFilters) context_.device.PushErrorScope(filter);
 }
 
@@ -275,6 +275,7 @@ std::optional<Failure> ErrorScope::take(std::string what, std::function<void()> 
     std::string what;
     std::function<void()> later;
     std::uint64_t known;
+    bool internal;
     std::mutex mutex;
     bool returned = false;
     std::optional<Failure> first;
@@ -284,6 +285,7 @@ std::optional<Failure> ErrorScope::take(std::string what, std::function<void()> 
   answers->what = std::move(what);
   answers->later = std::move(later);
   answers->known = context_.late_failures();
+  answers->internal = internal_;
   // Popped innermost first.
   for (std::size_t i = 0; i < std::size(kFilters); ++i) {
     context_.device.PopErrorScope(
@@ -292,6 +294,7 @@ std::optional<Failure> ErrorScope::take(std::string what, std::function<void()> 
           const std::unique_ptr<std::shared_ptr<Answers>> owner(held);
           Answers& a = **owner;
           if (type == wgpu::ErrorType::NoError) return;
+          if (a.internal && type == wgpu::ErrorType::Validation) type = wgpu::ErrorType::Internal;
           Failure failure{type, to_string(message), a.what};
           {
             const std::lock_guard lock(a.mutex);

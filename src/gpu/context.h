@@ -206,7 +206,8 @@ class CallbacksHeld {
 // on devices whose callbacks Weft did not set.
 class ErrorScope {
  public:
-  explicit ErrorScope(Context& context);
+  // `internal`: what WebGPU refuses as invalid is an error in Weft itself.
+  explicit ErrorScope(Context& context, bool internal = false);
   ~ErrorScope();
   ErrorScope(const ErrorScope&) = delete;
   ErrorScope& operator=(const ErrorScope&) = delete;
@@ -221,7 +222,7 @@ class ErrorScope {
 
  private:
   Context& context_;
-  bool open_ = true;
+  bool internal_, open_ = true;
 };
 
 inline std::string to_string(wgpu::StringView text) { return std::string(std::string_view(text)); }

@@ -33,6 +33,7 @@ struct Device::Impl : std::enable_shared_from_this<Device::Impl> {
   bool debug_labels = false;
   DiskCache* cache = nullptr;                           // of compiled shaders and verdicts; null: none
   std::unordered_map<std::string, bool> verdicts;       // of self-tests
+  std::optional<bool> every_verdict;                    // for tests that only plan: taken for that of every self-test
   std::unordered_map<std::string, Future<bool>> tests;  // under way; each is there until its verdict is
   std::shared_ptr<BufferPool> pool;
   std::shared_ptr<StagingPool> staging;

@@ -9,6 +9,7 @@
 #include "gpu/wait.h"
 #include "weft/error.h"
 #include "weft/flags.h"
+#include "weft/version.h"
 
 namespace weft::gpu {
 
@@ -73,6 +74,12 @@ std::string shortened(const std::string& key) {
 }
 
 std::string doing(const Pipeline& p) {
+  if (!p.description.empty()) {
+    return std::format(
+        "{}: a kernel does not compile, which is an error in Weft {}. Please report it, with this message and the "
+        "shader that WEFT_DUMP_WGSL=DIRECTORY (--dump-wgsl) writes. Kernel {}; key '{}'. The compiler says",
+        p.label, WEFT_VERSION, p.description, shortened(p.key));
+  }
   return std::format("compiling {}{}kernel '{}'", p.label, p.label.empty() ? "" : ", ", shortened(p.key));
 }
 
@@ -121,8 +128,9 @@ void PipelineCache::start(Pipeline& p, const std::string& wgsl) {
   module.nextInChain = &source;
   module.label = std::string_view(label);
   const auto compilation = std::make_shared<Compilation>();
+  compilation->internal = !p.description.empty();
   {
-    ErrorScope scope(*context_);
+    ErrorScope scope(*context_, !p.description.empty());
     compilation->module = context_->device.CreateShaderModule(&module);
     scope.collect(doing(p));
   }
@@ -140,9 +148,8 @@ void PipelineCache::start(Pipeline& p, const std::string& wgsl) {
         if (status == wgpu::CreatePipelineAsyncStatus::Success) {
           c.pipeline = std::move(made);
         } else {
-          c.failure = {status == wgpu::CreatePipelineAsyncStatus::ValidationError ? wgpu::ErrorType::Validation
-                                                                                  : wgpu::ErrorType::Internal,
-                       to_string(message)};
+          const bool invalid = status == wgpu::CreatePipelineAsyncStatus::ValidationError && !c.internal;
+          c.failure = {invalid ? wgpu::ErrorType::Validation : wgpu::ErrorType::Internal, to_string(message)};
         }
         c.finish();
       },
@@ -205,6 +212,7 @@ std::shared_ptr<Pipeline> PipelineCache::request(const Dispatch& dispatch) {
   auto made = std::make_shared<Pipeline>();
   made->key = dispatch.key;
   made->label = dispatch.label;
+  if (dispatch.describe) made->description = dispatch.describe();
   made->undecided = undecided.since();
   made->layout = &layout(Signature::of(dispatch));
   start(*made, wgsl);
@@ -220,7 +228,7 @@ std::shared_ptr<Pipeline> PipelineCache::get(const Dispatch& dispatch) {
 void PipelineCache::make_now(Pipeline& p) {
   const std::string label = shortened(p.key);
   const wgpu::ComputePipelineDescriptor descriptor = descriptor_of(p, label);
-  ErrorScope scope(*context_);
+  ErrorScope scope(*context_, !p.description.empty());
   wgpu::ComputePipeline made = context_->device.CreateComputePipeline(&descriptor);
   scope.check(doing(p));
   p.pipeline = std::move(made);

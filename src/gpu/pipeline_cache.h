@@ -29,6 +29,7 @@ struct Compilation : Event {
   wgpu::ShaderModule module;
   wgpu::ComputePipeline pipeline;
   Failure failure;
+  bool internal = false;  // the text is Weft's own
 };
 
 // While it lives, what is requested on this thread is used only once it is compiled: the caller sees to that. Where
@@ -43,7 +44,8 @@ class ComesLater {
 };
 
 struct Pipeline {
-  std::string key, label;  // label: the kernel's name, for messages
+  std::string key, label;   // label: the kernel's name, for messages
+  std::string description;  // Dispatch::describe(); empty if the text is the caller's
   const BindLayout* layout = nullptr;
   wgpu::ComputePipeline pipeline;  // null while it is being compiled
   std::shared_ptr<Compilation> compilation;
@@ -55,9 +57,9 @@ class PipelineCache {
  public:
   explicit PipelineCache(std::shared_ptr<Context> context) : context_(std::move(context)) {}
 
-  // Ready to use. Throws ValidationError with the compiler's message.
+  // Ready to use. Throws with the compiler's message: InternalError if the text is Weft's own, else ValidationError.
   std::shared_ptr<Pipeline> get(const Dispatch& dispatch);
-  // Starts compiling on Dawn's threads if it is not cached; call finish() before its use. Throws ValidationError.
+  // Starts compiling on Dawn's threads if it is not cached; call finish() before its use. Throws as get().
   std::shared_ptr<Pipeline> request(const Dispatch& dispatch);
   // Waits for the compiler, not for the GPU; where nothing may wait, WebGPU makes the pipeline in its queue's order.
   void finish(Pipeline& pipeline);

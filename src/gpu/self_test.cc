@@ -100,6 +100,7 @@ class Settled final : public DeviceCompletion {
 
 bool passes_self_test(const Device& device, std::string_view key, const std::function<Future<bool>()>& start) {
   Device::Impl& impl = device.impl();
+  if (impl.every_verdict) return *impl.every_verdict;
   const std::string text(key);
   const auto known = [&]() -> std::optional<bool> {
     const auto found = impl.verdicts.find(text);

@@ -32,6 +32,8 @@ bool can_vectorise(const View& view) {
 
 namespace {
 
+constexpr std::string_view kCustom = "custom";  // whose text is the caller's
+
 // Appends the expression to a key: unambiguous, and quick to write.
 void append_expression(std::string& key, const Expression& e) {
   for (const Expression::Node& node : e.nodes()) {
@@ -225,6 +227,7 @@ Call& Call::strides(std::string_view operand, const Strides& strides) {
 }
 
 std::string Call::wgsl() const {
+  check_options(kernel_, includes_, variables_);
   nlohmann::ordered_json context;
   for (const auto& [name, value] : variables_) std::visit([&](const auto& v) { context[name] = v; }, value);
   context["subgroups"] = capabilities_.subgroups;
@@ -239,7 +242,7 @@ std::string Call::wgsl() const {
   if (expression_ && fast_path_) result += expression_fast_wgsl(*expression_, forms, reassociates_fp);
   const std::string rendered = render_template(text, context);
   // Tested only where it matters: most kernels have no such call, and a user's text stays as it is.
-  const std::string kept = kernel_ == "custom" ? rendered : with_nan_kept(rendered);
+  const std::string kept = kernel_ == kCustom ? rendered : with_nan_kept(rendered);
   result += kept != rendered && !keeps_nan(commands_.device()) ? kept : rendered;
   // A function that the text declares is not taken from the library.
   if (result.find("narrow_f16") != std::string::npos) result += f16_packing(commands_.device());
@@ -286,10 +289,12 @@ void Call::prepare() {
 }
 
 void Call::record(std::string_view label, const std::array<std::uint32_t, 3>& workgroups, const Work& work) {
+  ObservedForms::tell({kernel_, includes_, variables_, head_.operands});
   std::vector<gpu::Binding> bindings;
   for (const ShaderHead::Binding& binding : head_.bindings) bindings.push_back(binding.range);
   commands_.dispatch({.key = key_,
                       .make_wgsl = [this] { return stored_wgsl(); },
+                      .describe = kernel_ == kCustom ? nullptr : std::function([this] { return describe(); }),
                       .bindings = bindings,
                       .params = std::as_bytes(std::span(param_values_)),
                       .numbers = numbers_,
@@ -298,6 +303,17 @@ void Call::record(std::string_view label, const std::array<std::uint32_t, 3>& wo
                       .work = work,
                       .variant = variant_,
                       .why = why_});
+}
+
+std::string Call::describe() const {
+  std::string text = kernel_;
+  if (!variant_.empty()) str_append(text, ", variant ", variant_);
+  for (std::size_t i = 0; i < views_.size(); ++i) {
+    str_append(text, i ? ", " : " of ", head_.operands[i].name, ' ', to_string(views_[i]));
+  }
+  const gpu::AdapterInfo& adapter = commands_.device().adapter();
+  str_append(text, ", on ", adapter.name, " (", adapter.backend, ", ", adapter.driver, ')');
+  return text;
 }
 
 std::string Call::stored_wgsl() const {

@@ -44,10 +44,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "kernels/elementwise/expression_wgsl.h"
+#include "kernels/options.h"
 #include "kernels/shader_head.h"
 #include "weft/expression.h"
 #include "weft/gpu.h"
@@ -85,7 +85,7 @@ class Call {
   // p.<name>_o is the view's offset within the binding, in units of `element_bytes`.
   Call& raw(std::string_view name, const View& view, std::string_view element, int element_bytes, gpu::Access access);
 
-  // Template variables: part of the pipeline's key.
+  // Template variables: part of the pipeline's key. Their values are those that the templates list (options.h).
   Call& set(std::string_view name, std::int64_t value);
   Call& set(std::string_view name, bool value);
   Call& set(std::string_view name, std::string_view value);
@@ -139,6 +139,8 @@ class Call {
   // Takes the operand added last as a parameter.
   void add_number(const View& view);
   Work work() const;
+  // The kernel, its variant and operands and the device, for an error.
+  std::string describe() const;
   void prepare();
   void record(std::string_view label, const std::array<std::uint32_t, 3>& workgroups, const Work& work);
   std::string wgsl() const;
@@ -152,8 +154,7 @@ class Call {
   ShaderHead head_;
   std::vector<View> views_;
   std::vector<gpu::NumberParam> numbers_;
-  using Value = std::variant<std::int64_t, bool, std::string, std::vector<std::string>>;
-  std::vector<std::pair<std::string, Value>> variables_;
+  OptionValues variables_;
   std::vector<std::string> includes_;
   std::vector<std::uint32_t> param_values_;
   const Expression* expression_ = nullptr;

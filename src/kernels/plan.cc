@@ -70,8 +70,12 @@ bool describe_operands(std::span<const View* const> views, std::uint64_t alignme
   return sound;
 }
 
-Planner::Planner(gpu::Device device, std::span<const View* const> operands, PlanFor purpose)
-    : device_(std::move(device)), purpose_(purpose), views_(operands), state_(std::make_shared<Plan::State>()) {
+Planner::Planner(gpu::Device device, std::span<const View* const> operands, PlanFor purpose, Inspect inspect)
+    : device_(std::move(device)),
+      purpose_(purpose),
+      inspect_(std::move(inspect)),
+      views_(operands),
+      state_(std::make_shared<Plan::State>()) {
   state_->operands.resize(operands.size());
   describe_operands(operands, device_.capabilities().storage_alignment, state_->operands);
 }
@@ -112,6 +116,8 @@ void Planner::dispatch(const gpu::Dispatch& d) {
   const auto prepared = std::make_shared<gpu::PreparedDispatch>();
   if (purpose_ == PlanFor::recording)
     prepared->pipeline = impl.pipelines.request(d);
+  else if (inspect_)
+    inspect_(d);
   else if (!impl.pipelines.known(d.key))
     (void)d.make_wgsl();  // reports what the device does not support
   prepared->params.assign(d.params.begin(), d.params.end());

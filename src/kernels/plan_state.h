@@ -2,6 +2,8 @@
 // one.
 #pragma once
 
+#include <functional>
+
 #include "gpu/prepared.h"
 #include "weft/kernels/plan.h"
 
@@ -56,7 +58,10 @@ bool describe_operands(std::span<const View* const> views, std::uint64_t alignme
 // Collects the dispatches of the launchers that run on it.
 class Planner final : public gpu::Commands {
  public:
-  Planner(gpu::Device device, std::span<const View* const> operands, PlanFor purpose);
+  // `inspect`: of a plan for inspection, is called with each dispatch. Default: makes its text, which throws where the
+  // device does not support it.
+  using Inspect = std::function<void(const gpu::Dispatch&)>;
+  Planner(gpu::Device device, std::span<const View* const> operands, PlanFor purpose, Inspect inspect = {});
 
   gpu::Device& device() override { return device_; }
   bool planning() const override { return true; }
@@ -77,6 +82,7 @@ class Planner final : public gpu::Commands {
 
   gpu::Device device_;
   PlanFor purpose_;
+  Inspect inspect_;
   std::span<const View* const> views_;
   std::shared_ptr<Plan::State> state_;
   Buffer scratch_;                  // a placeholder for the plan's scratch

@@ -63,12 +63,21 @@ Template parse(const std::string& source) {
     const std::size_t close = source.find(kind == '{' ? "}}" : kind == '%' ? "%}" : "#}", tag + 2);
     if (close == std::string::npos) throw InternalError("template: a tag is not closed: {}", source.substr(tag, 40));
     std::size_t end = close + 2, text_end = tag;
+    const auto is_blank = [&](std::size_t i) { return source[i] == ' ' || source[i] == '\t'; };
+    const auto is_space = [&](std::size_t i) { return is_blank(i) || source[i] == '\n'; };
     if (kind != '{') {
       // A statement or comment alone on its line removes the whole line.
       std::size_t line = tag;
-      while (line > at && (source[line - 1] == ' ' || source[line - 1] == '\t')) --line;
+      while (line > at && is_blank(line - 1)) --line;
       if (line == 0 || source[line - 1] == '\n') text_end = line;
       if (end < source.size() && source[end] == '\n') ++end;
+    }
+    // A hyphen removes the space beside a tag; minja sees numbers there.
+    if (source[tag + 2] == '-') {
+      while (text_end > at && is_space(text_end - 1)) --text_end;
+    }
+    if (source[close - 1] == '-') {
+      while (end < source.size() && is_space(end)) ++end;
     }
     add_text(source.substr(at, text_end - at));
     const std::string_view text = std::string_view(source).substr(tag, close + 2 - tag);

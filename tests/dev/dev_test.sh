@@ -293,6 +293,24 @@ test_make_root() {
   expect 'a root is complete' yes "$([[ -e $cache/root-test/.complete && -f $cache/root-test/etc/resolv.conf ]] && echo yes)"
   rm -rf "$cache/root-test" "$cache/made"
 
+  # Each waits for the other one's begin, so that neither is made after the other.
+  for i in one two; do
+    dev_shell "$stand_ins; bootstrap() {
+        mkdir \"\$2/etc\"
+        : >\"\$cache/begun-$i\"
+        for _ in {1..200}; do
+          [[ ! -e \$cache/begun-one || ! -e \$cache/begun-two ]] || return 0
+          sleep 0.05
+        done
+        return 25
+      }
+      make_root \"\$root-$i\" 'the environment' '1 GB' one" 2>>"$scratch/error" &
+    pids+=($!)
+  done
+  wait "${pids[@]: -2:1}" && wait "${pids[-1]}"
+  expect 'different roots are made side by side' 0 $?
+  rm -rf "$cache"/root-test-* "$cache"/begun-*
+
   dev_shell "$stand_ins; bootstrap() { mkdir \"\$2/etc\"; echo 'E: disk full' >&2; return 25; }; make_root \"\$root\" 'the environment' '1 GB' one two; echo went on" \
     >"$scratch/out" 2>"$scratch/error"
   expect 'a root that fails exits 1' 1 $?

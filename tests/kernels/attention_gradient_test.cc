@@ -126,6 +126,39 @@ test::Problem random_problem(Rng& rng) {
 
 const bool registered = test::differential("attention_gradient", random_problem, 4);
 
+class AttentionGradientOn : public testing::TestWithParam<std::string> {};
+
+// Where one of the results has no elements, the others are written: zeros, or what heads of no columns give.
+TEST_P(AttentionGradientOn, EmptyOperands) {
+  struct {
+    std::int64_t batch, queries, keys, dim, value_dim;
+  } const cases[] = {{2, 0, 5, 8, 8}, {2, 3, 0, 8, 8}, {2, 3, 5, 8, 0}, {2, 3, 5, 0, 8}, {0, 3, 5, 8, 8}};
+  for (const auto& c : cases) {
+    Rng rng(5);
+    const std::vector<View> inputs{random_view(rng, {c.batch, 2, c.queries, c.dim}, DType::f32),
+                                   random_view(rng, {c.batch, 2, c.keys, c.dim}, DType::f32),
+                                   random_view(rng, {c.batch, 2, c.keys, c.value_dim}, DType::f32),
+                                   random_view(rng, {c.batch, 2, c.queries, c.value_dim}, DType::f32),
+                                   random_view(rng, {c.batch, 2, c.queries}, DType::f32),
+                                   random_view(rng, {c.batch, 2, c.queries}, DType::f32)};
+    std::vector<View> outputs;
+    for (int i = 0; i < 3; ++i)
+      outputs.push_back(random_view(rng, inputs[static_cast<std::size_t>(i)].shape(), DType::f32));
+    const test::KernelCall gradient = [](Stream& s, auto in, auto out) {
+      attention_gradient(s, in[0], in[1], in[2], in[3], in[4], in[5], {}, out[0], out[1], out[2], {});
+    };
+    test::run_both(test::device(GetParam()), inputs, outputs, gradient, {.absolute = 1e-5},
+                   std::format("{} queries, {} keys of {} and {}", c.queries, c.keys, c.dim, c.value_dim));
+    if (c.queries > 0 && c.keys > 0 && c.value_dim > 0) continue;
+    for (const View& y : outputs) {
+      for (const double value : test::values(y)) ASSERT_EQ(value, 0);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, AttentionGradientOn, testing::ValuesIn(test::device_names()),
+                         [](const auto& i) { return i.param; });
+
 TEST(AttentionGradient, RefusesOperandsThatDoNotFit) {
   cpu::Executor cpu;
   const auto of = [](const Shape& shape, DType type = DType::f32) {

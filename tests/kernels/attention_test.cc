@@ -43,7 +43,12 @@ std::vector<Case> kinds() {
     list.push_back({.batch = 2, .heads = 6, .queries = queries, .keys = 37, .dim = 8, .value_dim = 8});
     list.push_back(
         {.heads = 6, .kv_heads = 1, .queries = queries, .keys = 37, .dim = 8, .value_dim = 8, .causal = true});
-    list.push_back({.heads = 6, .queries = queries, .keys = 37, .dim = 8, .value_dim = 8, .mask = Mask::heads,
+    list.push_back({.heads = 6,
+                    .queries = queries,
+                    .keys = 37,
+                    .dim = 8,
+                    .value_dim = 8,
+                    .mask = Mask::heads,
                     .mask_type = DType::f32});
   }
   for (Kind kind : test::kInputKinds) {
@@ -55,8 +60,15 @@ std::vector<Case> kinds() {
   }
   for (DType type : {DType::f16, DType::bf16}) {
     list.push_back({.batch = 2, .queries = 21, .keys = 37, .dim = 8, .value_dim = 8, .mask = Mask::keys, .type = type});
-    list.push_back({.queries = 9, .keys = 19, .dim = 7, .value_dim = 5, .type = type, .q_kind = Kind::transposed,
-                    .k_kind = Kind::offset, .v_kind = Kind::reversed, .y_kind = Kind::sliced});
+    list.push_back({.queries = 9,
+                    .keys = 19,
+                    .dim = 7,
+                    .value_dim = 5,
+                    .type = type,
+                    .q_kind = Kind::transposed,
+                    .k_kind = Kind::offset,
+                    .v_kind = Kind::reversed,
+                    .y_kind = Kind::sliced});
   }
   return list;
 }
@@ -149,8 +161,10 @@ std::vector<Special> specials() {
       const View& m = o.inputs[3];
       for (std::int64_t i = 0; i < m.count(); ++i) {
         const bool hide = i < c.keys || i % 3 == 0;  // the first batch or query wholly
-        if (type == DType::boolean) test::set_element_bits(m, i, !hide);
-        else if (hide) set(m, i, -kInfinity);
+        if (type == DType::boolean)
+          test::set_element_bits(m, i, !hide);
+        else if (hide)
+          set(m, i, -kInfinity);
       }
       for (const bool nan : {false, true}) {
         c.empty_is_nan = nan;
@@ -200,6 +214,17 @@ std::vector<Special> specials() {
     o = operands(rng, c);
     set(o.inputs[3], 21 + 4, x);
     list.push_back({std::format("{} in the mask", x), o, c.options()});
+    // A boolean mask hides a key whatever it holds, of all queries or of some.
+    for (const Mask mask : {Mask::keys, Mask::rows}) {
+      c.mask = mask;
+      c.mask_type = DType::boolean;
+      o = operands(rng, c);
+      for (std::int64_t i = 0; i < o.inputs[3].count(); ++i) {
+        test::set_element_bits(o.inputs[3], i, i % c.keys != 20 || (mask == Mask::rows && i / c.keys % 3 == 0));
+      }
+      set(o.inputs[1], 20 * 8 + 3, x);
+      list.push_back({std::format("{} in a key hidden along {}", x, static_cast<int>(mask)), o, c.options()});
+    }
   }
   // Nothing to compute, and no visible keys.
   for (auto [batch, queries, keys, columns] : {std::array{0, 3, 5, 8}, {1, 0, 5, 8}, {1, 3, 5, 0}, {1, 3, 0, 8}}) {

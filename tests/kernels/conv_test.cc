@@ -68,6 +68,22 @@ void run_reference(Function f, std::span<const View> in, const View& out, const 
   for (const ConvProblem& p : problems_of(f, in, out, o, e)) conv_reference(p, e);
 }
 
+// Whether the device and these layouts allow the call.
+bool plans(gpu::Device& device, std::span<const View> in, const View& out, const KernelCall& call) {
+  std::vector<View> views;
+  for (const View& v : in) views.push_back(kernels::operand(v.dtype, v.layout));
+  views.push_back(kernels::operand(out.dtype, out.layout));
+  std::vector<const View*> pointers;
+  for (const View& v : views) pointers.push_back(&v);
+  kernels::Planner planner(device, pointers, kernels::PlanFor::inspection);
+  try {
+    call(planner, std::span(views).first(in.size()), std::span(views).last(1));
+  } catch (const Unsupported&) {
+    return false;
+  }
+  return true;
+}
+
 Problem random_conv(Rng& rng) {
   constexpr DType kFloats[] = {DType::f32, DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2};
   constexpr DType kIntegers[] = {DType::i8, DType::u8, DType::i16, DType::u16, DType::i32, DType::u32};
@@ -104,6 +120,14 @@ Problem random_conv(Rng& rng) {
   p.inputs = {in_some_order(rng, first, a, random_input_kind(rng)),
               in_some_order(rng, second, b, random_input_kind(rng))};
   p.outputs = {in_some_order(rng, result, sums, random_output_kind(rng))};
+  if (real && rng() % 4 == 0) {
+    // Elements that are no numbers, also where windows meet the padding.
+    for (const View& v : p.inputs) {
+      constexpr double kOthers[] = {INFINITY, -INFINITY, NAN};
+      const View number = host_view(v.dtype, {1}, std::array{pick(details, kOthers)});
+      if (v.count()) set_element_bits(v, static_cast<std::int64_t>(details() % static_cast<std::uint64_t>(v.count())), element_bits(number, 0));
+    }
+  }
   auto e = std::make_shared<Expression>();
   const bool fused = f != Function::filter_gradient && real && rng() % 2;
   if (fused) {
@@ -483,6 +507,98 @@ TEST_F(Conv, InfinitiesThatMeetThePaddingOnTheCpu) {
     const std::vector<double> result = values(y);
     for (std::size_t i = 0; i < result.size(); ++i)
       EXPECT_EQ(result[i], i % 3 == 0 ? c * (1 + 2) : kInfinity) << i << ", groups " << groups;
+  }
+}
+
+// The same on every device, in every form: elements that are no numbers at the corners of windows, where these meet the
+// padding, and somewhere in the other operand.
+TEST_F(Conv, PaddingTakesNoPartOnDevices) {
+  struct Case {
+    std::int64_t groups, channels, outputs;
+    Shape x, window;  // spatial axes
+    ConvOptions options;
+  };
+  const Case cases[] = {
+      {1, 16, 16, {8, 8}, {3, 3}, {.before = {1, 1}}},
+      {1, 3, 5, {7, 6}, {3, 2}, {.before = {2, 0}}},
+      {2, 8, 24, {9}, {4}, {.strides = {2}, .before = {3}}},
+      {1, 4, 9, {3, 4, 5}, {2, 3, 3}, {.before = {1, 1, 2}}},
+      {1, 16, 16, {9, 8}, {3, 3}, {.strides = {2, 1}, .dilations = {1, 2}, .before = {1, 2}}},
+      {8, 1, 1, {9, 8}, {3, 3}, {.before = {1, 1}}},  // depthwise
+      {5, 1, 1, {12}, {3}, {.before = {2}}},
+      {4, 1, 1, {4, 6, 8}, {2, 3, 3}, {.strides = {1, 2, 1}, .before = {1, 1, 1}}},
+      {1, 32, 48, {10, 10}, {3, 3}, {.before = {1, 1}}},
+  };
+  constexpr double kOthers[] = {INFINITY, NAN, -INFINITY};
+  // The usual form; tiles, with k in slices and split; and all of cooperative matrices.
+  const auto forms_on = [](const gpu::Device& device) {
+    std::vector<std::optional<kernels::MatmulVariant>> all{std::nullopt};
+    for (kernels::MatmulVariant v : kernels::matmul_variants()) {
+      if (v.kind != kernels::MatmulKind::tile || v.tile_m > 32) continue;
+      if (v.tile_m == 32) all.emplace_back(v);
+      v.splits = 3;
+      all.emplace_back(v);
+    }
+    for (kernels::MatmulVariant v : kernels::matrix_variants(device.capabilities(), DType::f16)) {
+      all.emplace_back(v);
+      v.splits = 2;
+      all.emplace_back(v);
+    }
+    return all;
+  };
+  for (const Case& c : cases) {
+    ConvOptions o = c.options;
+    o.groups = c.groups;
+    Shape x{2, c.channels * c.groups}, w{c.outputs * c.groups, c.channels}, y{2, c.outputs * c.groups};
+    for (int d = 0; d < c.x.rank(); ++d) {
+      const auto of = [d](const Dims& given) { return given.empty() ? 1 : given[d]; };
+      const std::int64_t reach = c.x[d] + 2 * o.before[d] - (c.window[d] - 1) * of(o.dilations) - 1;
+      x.push_back(c.x[d]), w.push_back(c.window[d]), y.push_back(reach / of(o.strides) + 1);
+    }
+    const Shape shapes[3][3] = {{x, w, y}, {y, w, x}, {x, y, w}};
+    for (const Function f : {Function::conv, Function::transpose, Function::filter_gradient}) {
+      for (const DType type : {DType::f32, DType::f16}) {
+        for (const bool last : {false, true}) {
+          const auto view = [&](const Shape& shape) {
+            if (!last) return random_view(rng, shape, type);
+            Shape stored{shape[0]};
+            std::vector<int> order{0, static_cast<int>(shape.rank()) - 1};
+            for (int d = 2; d < shape.rank(); ++d) stored.push_back(shape[d]), order.push_back(d - 1);
+            stored.push_back(shape[1]);
+            return random_view(rng, stored, type).permuted(order);
+          };
+          const auto& [first, second, result] = shapes[static_cast<int>(f)];
+          const View in[] = {view(first), view(second)}, out = view(result);
+          // The first element, one in the midst and the last one.
+          std::int64_t i = 0;
+          set_values(in[1], [&](std::int64_t k) {
+            return k % (in[1].count() / 2) == 0 || k == in[1].count() - 1 ? kOthers[i++ % 3] : 0.25 * std::cos(k);
+          });
+          set_element_bits(in[0], in[0].count() / 3, type == DType::f32 ? 0x7f800000 : 0x7c00);
+          const std::vector<ConvProblem> problems = problems_of(f, in, out, o, nullptr);
+          for (const std::string& name : device_names()) {
+            for (const auto& form : forms_on(test::device(name))) {
+              const KernelCall call = [&](Stream& s, auto from, auto to) {
+                if (!s.gpu() || !form) return run(s, f, from, to[0], o, nullptr);
+                kernels::call_once(s, {from, to}, [&](Stream& planner) {
+                  for (const ConvProblem& p : problems_of(f, from, to[0], o, nullptr)) {
+                    if (p.y.count() == 0) continue;
+                    if (p.depth() > 0) kernels::conv_product(*planner.gpu(), p, nullptr, &*form);
+                    else kernels::conv_direct(*planner.gpu(), p, nullptr);  // y is zeros
+                  }
+                });
+              };
+              if (form && !plans(test::device(name), in, out, call)) continue;
+              run_both(test::device(name), in, std::span(&out, 1), call,
+                       {.ulp = type == DType::f32 ? 0.0 : 2.0, .absolute = type == DType::f32 ? 1e-4 : 1e-2},
+                       std::format("function {} of {} and {} to {}, {} groups, {}", static_cast<int>(f),
+                                   to_string(in[0]), to_string(in[1]), to_string(out), o.groups,
+                                   form ? to_string(*form) : "the usual form"));
+            }
+          }
+        }
+      }
+    }
   }
 }
 

@@ -55,7 +55,8 @@ TEST_F(MatmulCpu, SumsDoublesAsDoubles) {
     for (const Expression* e : {static_cast<const Expression*>(nullptr), static_cast<const Expression*>(&half)}) {
       if (by_cpu)
         matmul_reference(matmul_problem(a, b, y, {e, {}}), e);
-      else matmul(executor_, a, b, y, {e, {}});
+      else
+        matmul(executor_, a, b, y, {e, {}});
       const double scale = e ? 0.5 : 1;
       EXPECT_NEAR(test::value(y, 0), 0.001 * scale, 1e-8);
       EXPECT_DOUBLE_EQ(test::value(y, 1), 1e-300 * scale);
@@ -66,7 +67,8 @@ TEST_F(MatmulCpu, SumsDoublesAsDoubles) {
     const View narrow = test::host_view(DType::f32, {2, 1}, std::vector<double>(2));
     if (by_cpu)
       matmul_reference(matmul_problem(a, ones, narrow, {}), nullptr);
-    else matmul(executor_, a, ones, narrow);
+    else
+      matmul(executor_, a, ones, narrow);
     EXPECT_EQ(test::value(narrow, 0), 0.5);
   }
   test::Rng rng(1);
@@ -93,9 +95,9 @@ TEST_F(MatmulCpu, SaysWhatDoesNotFit) {
   const View square = f32({4, 4});
   EXPECT_THAT(test::refused_by([&] { matmul(executor_, square, f32({4, 4}), square); }),
               testing::HasSubstr("shares memory"));
-  EXPECT_THAT(test::refused_by([&] {
-    matmul(executor_, test::random_view(rng, {2, 3}, DType::i32), f32({3, 5}), f32({2, 5}));
-  }), testing::HasSubstr("a is i32 [2, 3], b is f32 [3, 5], y is f32 [2, 5]; expected"));
+  EXPECT_THAT(test::refused_by(
+                  [&] { matmul(executor_, test::random_view(rng, {2, 3}, DType::i32), f32({3, 5}), f32({2, 5})); }),
+              testing::HasSubstr("a is i32 [2, 3], b is f32 [3, 5], y is f32 [2, 5]; expected"));
   const auto i8 = [&](const Shape& s) { return test::random_view(rng, s, DType::i8); };
   EXPECT_THAT(test::refused_by([&] { matmul(executor_, i8({2, 3}), i8({3, 5}), i8({2, 5})); }),
               testing::HasSubstr("y is i8 [2, 5]; expected"));
@@ -124,11 +126,11 @@ TEST_P(Matmul, Shapes) {
     Shape a, b;
   };
   const Case cases[] = {
-      {{1, 1}, {1, 1}},         {{1, 1}, {1, 9}},          {{9, 1}, {1, 1}},       {{2, 3}, {3, 4}},
-      {{17, 31}, {31, 13}},     {{64, 64}, {64, 64}},      {{65, 67}, {67, 63}},   {{128, 32}, {32, 96}},
-      {{1, 515}, {515, 7}},     {{3, 1024}, {1024, 5}},    {{130, 5}, {5, 3}},     {{257, 8}, {8, 1}},
-      {{1, 384}, {384, 384}},   {{16, 384}, {384, 132}},   {{100, 40}, {40, 260}}, {{2, 3, 5, 7}, {3, 7, 4}},
-      {{4, 1, 6, 8}, {3, 8, 4}}, {{5, 9, 12}, {12, 8}},    {{9, 12}, {5, 12, 8}},  {{7, 1, 20}, {7, 20, 12}},
+      {{1, 1}, {1, 1}},          {{1, 1}, {1, 9}},        {{9, 1}, {1, 1}},       {{2, 3}, {3, 4}},
+      {{17, 31}, {31, 13}},      {{64, 64}, {64, 64}},    {{65, 67}, {67, 63}},   {{128, 32}, {32, 96}},
+      {{1, 515}, {515, 7}},      {{3, 1024}, {1024, 5}},  {{130, 5}, {5, 3}},     {{257, 8}, {8, 1}},
+      {{1, 384}, {384, 384}},    {{16, 384}, {384, 132}}, {{100, 40}, {40, 260}}, {{2, 3, 5, 7}, {3, 7, 4}},
+      {{4, 1, 6, 8}, {3, 8, 4}}, {{5, 9, 12}, {12, 8}},   {{9, 12}, {5, 12, 8}},  {{7, 1, 20}, {7, 20, 12}},
       {{6, 1, 16}, {16, 24}},
   };
   for (const Case& c : cases) {
@@ -329,9 +331,11 @@ class MatmulMatrices : public Matmul {
           if (!can_run(v, p, device_.capabilities())) continue;
           any = true;
           if (test::leave_out_problem()) continue;
-          const std::string what =
-              std::format("{}, {}, {}x{}x{}{}{}{}", to_string(v), name(type), m, n, k, a_transposed ? " aT" : "",
-                          b_transposed ? " bT" : "", single ? " single" : upside_down ? " upside down" : "");
+          const std::string what = std::format("{}, {}, {}x{}x{}{}{}{}", to_string(v), name(type), m, n, k,
+                                               a_transposed ? " aT" : "", b_transposed ? " bT" : "",
+                                               single        ? " single"
+                                               : upside_down ? " upside down"
+                                                             : "");
           const std::array inputs{a, b};
           const View got = on_device(y, inputs, [&](gpu::Commands& c, std::span<const View> in, const View& out) {
             matmul_by(c, matmul_problem(in[0], in[1], out, {}), nullptr, v);
@@ -436,9 +440,8 @@ TEST_P(Matmul, EmptySizes) {
   const View a = test::random_view(rng_, {5, 0}, DType::f32), b = test::random_view(rng_, {0, 7}, DType::f32);
   const View y = test::random_view(rng_, {5, 7}, DType::f32), bias = test::random_view(rng_, {7}, DType::f32);
   const std::array inputs{a, b, bias};
-  const View zeros = on_device(y, inputs, [](gpu::Commands& c, std::span<const View> in, const View& out) {
-    matmul(c, in[0], in[1], out);
-  });
+  const View zeros = on_device(
+      y, inputs, [](gpu::Commands& c, std::span<const View> in, const View& out) { matmul(c, in[0], in[1], out); });
   const View biased = on_device(y, inputs, [&](gpu::Commands& c, std::span<const View> in, const View& out) {
     matmul(c, in[0], in[1], out, {&e, in.subspan(2)});
   });
@@ -471,15 +474,16 @@ TEST_P(Matmul, SpecialValues) {
     const View y = test::random_view(rng_, {36, n}, DType::f32);
     const Expected e = expect_product(a, b, y.shape());
     const std::array inputs{a, b};
-    const View gpu = on_device(y, inputs, [](gpu::Commands& c, std::span<const View> in, const View& out) {
-      matmul(c, in[0], in[1], out);
-    });
+    const View gpu = on_device(
+        y, inputs, [](gpu::Commands& c, std::span<const View> in, const View& out) { matmul(c, in[0], in[1], out); });
     matmul(executor_, a, b, y);
     for (const View* got : {&gpu, &y}) {
       for (std::int64_t i = 0; i < y.count(); ++i) {
         const auto bits = static_cast<std::uint32_t>(test::element_bits(*got, i));
-        if (std::isnan(e.value[i])) EXPECT_GT(bits & 0x7fffffffu, 0x7f800000u) << i;
-        else EXPECT_EQ(std::bit_cast<float>(bits), static_cast<float>(e.value[i])) << i;
+        if (std::isnan(e.value[i]))
+          EXPECT_GT(bits & 0x7fffffffu, 0x7f800000u) << i;
+        else
+          EXPECT_EQ(std::bit_cast<float>(bits), static_cast<float>(e.value[i])) << i;
       }
     }
   }
@@ -498,9 +502,8 @@ TEST_P(Matmul, LargerThanABinding) {
   const View b = test::random_view(rng_, {k, n}, DType::f32);
   const View y = test::random_view(rng_, {m, n}, DType::f32);
   const std::array inputs{a, b};
-  const View got = on_device(y, inputs, [](gpu::Commands& c, std::span<const View> in, const View& out) {
-    matmul(c, in[0], in[1], out);
-  });
+  const View got = on_device(
+      y, inputs, [](gpu::Commands& c, std::span<const View> in, const View& out) { matmul(c, in[0], in[1], out); });
   for (std::int64_t row = 0; row < m; row += row < 8 || row > m - 9 ? 1 : 4999) {
     const auto part = [&](const View& view) {
       return View(view.buffer, static_cast<std::uint64_t>(row * view.strides()[0] * 4), DType::f32,
@@ -557,8 +560,10 @@ test::Problem random_product(test::Rng& rng) {
         return matmul_by(*s.gpu(), problem, epilogue.expression, v);
       }
     }
-    if (fused) matmul(s, in[0], in[1], out[0], epilogue);
-    else matmul(s, in[0], in[1], out[0]);
+    if (fused)
+      matmul(s, in[0], in[1], out[0], epilogue);
+    else
+      matmul(s, in[0], in[1], out[0]);
   };
   p.reference = [e, fused](Stream&, auto in, auto out) {
     const Epilogue epilogue = fused ? Epilogue{e.get(), in.subspan(2)} : Epilogue{};
@@ -572,6 +577,106 @@ test::Problem random_product(test::Rng& rng) {
 }
 
 const bool registered = test::differential("matmul", random_product, 2);
+
+// Of integers that are small, so that every order of sums gives the same.
+struct SelectedCase {
+  DType a, b, y, indices;
+  Shape batch;
+  std::int64_t m, k, n;
+};
+
+SelectedCase random_selection(test::Rng& rng) {
+  using test::pick, test::random_int;
+  constexpr DType kFloats[] = {DType::f32, DType::f32, DType::f16, DType::bf16};
+  constexpr DType kIntegers[] = {DType::i8, DType::u8, DType::i16, DType::u16, DType::i32, DType::u32};
+  constexpr DType kSums[] = {DType::i32, DType::u32};
+  constexpr DType kIndices[] = {DType::u32, DType::i32, DType::i64, DType::u64, DType::i8, DType::u16};
+  const bool real = rng() % 3 != 0;
+  const auto size = [&] {
+    return std::int64_t{rng() % 2 ? random_int(rng.details(), 1, 70) : 8 * random_int(rng.details(), 1, 9)};
+  };
+  SelectedCase c{};
+  c.a = real ? pick(rng, kFloats) : pick(rng, kIntegers);
+  c.b = rng() % 2 ? c.a : real ? pick(rng, kFloats) : pick(rng, kIntegers);
+  c.y = real ? pick(rng, kFloats) : pick(rng, kSums);
+  c.indices = pick(rng, kIndices);
+  c.batch = test::random_shape(rng, 0, 3, 12, false);
+  c.m = rng() % 3 ? size() : 1, c.k = size(), c.n = rng() % 4 ? size() : 1;
+  return c;
+}
+
+test::Tolerance selected_tolerance(const SelectedCase& c) {
+  if (!is_floating(c.y)) return {};
+  return {.ulp = c.y == DType::f32 ? 0.0 : 1.0, .absolute = 2e-7 * static_cast<double>(c.k * c.k) + 1e-6};
+}
+
+View random_matrices(test::Rng& rng, Shape leading, std::int64_t rows, std::int64_t columns, DType type, Kind kind) {
+  if (rng() % 2) return test::random_view(rng, with_matrix(leading, rows, columns), type, kind);
+  return transposed(test::random_view(rng, with_matrix(leading, columns, rows), type, kind));
+}
+
+View random_indices(test::Rng& rng, const Shape& shape, DType type, std::int64_t most) {
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < element_count(shape); ++i) {
+    const int least = is_signed(type) ? -1 : 0;
+    values.push_back(test::random_int(rng.details(), least, static_cast<int>(most)));
+  }
+  return test::host_view(type, shape, values);
+}
+
+// A GPU takes one of its variants, even if it would not choose it there, or the chosen one.
+void by_some_variant(Stream& s, const MatmulProblem& problem, std::size_t form,
+                     const std::function<void()>& otherwise) {
+  if (s.gpu() && form < matmul_variants().size()) {
+    const MatmulVariant& v = matmul_variants()[form];
+    if (can_run(v, problem, s.gpu()->device().capabilities())) return matmul_by(*s.gpu(), problem, nullptr, v);
+  }
+  otherwise();
+}
+
+test::Problem random_gather(test::Rng& rng) {
+  const SelectedCase c = random_selection(rng);
+  const std::int64_t matrices = test::random_int(rng.details(), 1, 5);
+  test::Problem p;
+  p.inputs = {random_matrices(rng, test::random_broadcast(rng, c.batch), c.m, c.k, c.a, test::random_input_kind(rng)),
+              random_matrices(rng, {matrices}, c.k, c.n, c.b, test::random_input_kind(rng)),
+              random_indices(rng, test::random_broadcast(rng, c.batch), c.indices, matrices + 1)};
+  p.outputs = {random_matrices(rng, c.batch, c.m, c.n, c.y, test::random_output_kind(rng))};
+  p.what = std::format("{} · {} of {} = {}", to_string(p.inputs[0]), to_string(p.inputs[2]), to_string(p.inputs[1]),
+                       to_string(p.outputs[0]));
+  const auto form = static_cast<std::size_t>(test::random_int(rng, 0, 2 * static_cast<int>(matmul_variants().size())));
+  p.call = [form](Stream& s, auto in, auto out) {
+    by_some_variant(s, matmul_problem(in[0], {.view = in[1], .chosen = in[2]}, out[0], {}), form,
+                    [&] { gather_matmul(s, in[0], in[1], in[2], out[0]); });
+  };
+  p.tolerance = selected_tolerance(c);
+  return p;
+}
+
+test::Problem random_segments(test::Rng& rng) {
+  SelectedCase c = random_selection(rng);
+  c.k *= 1 + static_cast<std::int64_t>(rng() % 4);
+  if (c.indices == DType::i8) c.indices = DType::i16;  // which counts past 127
+  Shape segments = c.batch;
+  segments.push_back(2);
+  test::Problem p;
+  p.inputs = {random_matrices(rng, {}, c.m, c.k, c.a, test::random_input_kind(rng)),
+              random_matrices(rng, {}, c.k, c.n, c.b, test::random_input_kind(rng)),
+              random_indices(rng, segments, c.indices, c.k + 3)};
+  p.outputs = {random_matrices(rng, c.batch, c.m, c.n, c.y, test::random_output_kind(rng))};
+  p.what = std::format("{} · {} in {} = {}", to_string(p.inputs[0]), to_string(p.inputs[1]), to_string(p.inputs[2]),
+                       to_string(p.outputs[0]));
+  const auto form = static_cast<std::size_t>(test::random_int(rng, 0, 2 * static_cast<int>(matmul_variants().size())));
+  p.call = [form](Stream& s, auto in, auto out) {
+    by_some_variant(s, matmul_problem(in[0], {.view = in[1], .ranges = in[2]}, out[0], {}), form,
+                    [&] { segmented_matmul(s, in[0], in[1], in[2], out[0]); });
+  };
+  p.tolerance = selected_tolerance(c);
+  return p;
+}
+
+const bool gathers = test::differential("gather_matmul", random_gather, 2);
+const bool segmented = test::differential("segmented_matmul", random_segments, 2);
 
 INSTANTIATE_TEST_SUITE_P(Devices, Matmul, testing::ValuesIn(test::device_names()),
                          [](const auto& i) { return i.param; });
@@ -589,6 +694,23 @@ TEST_F(MatmulChunks, RowsAndColumns) {
   const View a = random_view(rng, {300, 60}, DType::f32), b = random_view(rng, {60, 250}, DType::f32);
   const View y = random_view(rng, {300, 250}, DType::f32);
   both({a, b}, {y}, [](Stream& s, auto in, auto out) { kernels::matmul(s, in[0], in[1], out[0]); }, {.absolute = 1e-3});
+}
+
+// Segments are cut with the k that they are parts of; matrices to choose from must fit.
+TEST_F(MatmulChunks, SegmentsAndChosenMatrices) {
+  const std::vector<double> bounds{0, 20'000, 19'999, 20'001, 7, 39'999, 30'000, 40'000, 9, 9};
+  const View segments = host_view(DType::u32, {5, 2}, bounds);
+  for (const bool transposed : {false, true}) {
+    const View a = random_view(rng, transposed ? Shape{40'000, 3} : Shape{3, 40'000}, DType::f32);
+    const View b = random_view(rng, {40'000, 5}, DType::f32), y = random_view(rng, {5, 3, 5}, DType::f32);
+    both({transposed ? kernels::transposed(a) : a, b, segments}, {y},
+         [](Stream& s, auto in, auto out) { kernels::segmented_matmul(s, in[0], in[1], in[2], out[0]); },
+         {.absolute = 5e-2});
+  }
+  const View chosen = host_view(DType::i32, {4}, std::vector<double>{1, 0, 1, 1});
+  const auto gather = [](Stream& s, auto in, auto out) { kernels::gather_matmul(s, in[0], in[1], in[2], out[0]); };
+  both({random_view(rng, {4, 300, 8}, DType::f32), random_view(rng, {2, 8, 60}, DType::f32), chosen},
+       {random_view(rng, {4, 300, 60}, DType::f32)}, gather, {.absolute = 1e-4});
 }
 
 // Operands that exceed a binding along k: the sums of their chunks are added in scratch. Small integers, whose sums are

@@ -144,7 +144,7 @@ inline RandomWeights random_weights(Rng& rng, kernels::QuantizedScheme scheme, c
       break;
     }
     case S::nbits: {
-      constexpr int kBits[] = {2, 3, 4, 4, 5, 6, 7, 8}, kGroups[] = {16, 32, 64, 128, 256};
+      constexpr int kBits[] = {2, 3, 4, 4, 5, 6, 7, 8}, kGroups[] = {16, 32, 64, 128, 256, 512, 2048};
       w.format.bits = pick(rng, kBits), w.format.group = pick(rng, kGroups);
       const std::int64_t blocks = up(columns, w.format.group) / w.format.group;
       if (rng() % 2)

@@ -303,13 +303,17 @@ TEST(QuantizeWeights, CodesOfQuantize) {
   }
 }
 
-// NaN and infinity make a group NaN, whose codes are 0; numbers whose difference f32 does not hold, too.
+// NaN and infinity make a group NaN on every device, whose codes are 0, and no other group.
 TEST(QuantizeWeights, NumbersThatAreNone) {
-  cpu::Executor cpu;
   Rng rng(6);
+  const auto quantize = [](const RandomWeights& w) -> KernelCall {
+    return [&w](Stream& s, auto in, auto out) { kernels::quantize_weights(s, in[0], w.matrix(out)); };
+  };
+  const auto dequantize = [](const RandomWeights& w) -> KernelCall {
+    return [&w](Stream& s, auto in, auto out) { kernels::dequantize_weights(s, w.matrix(in), out[0]); };
+  };
   for (const double bad : {static_cast<double>(NAN), static_cast<double>(INFINITY), -static_cast<double>(INFINITY)}) {
     for (const QuantizedScheme scheme : kStored) {
-      if (scheme == QuantizedScheme::ggml_mxfp4) continue;  // has no NaN
       RandomWeights w = random_weights(rng, scheme, {}, 2, 512);
       if (scheme == QuantizedScheme::integers) {
         w.format.group = 64, w.format.group_rows = 1;
@@ -319,11 +323,98 @@ TEST(QuantizeWeights, NumbersThatAreNone) {
       }
       const View x = random_view(rng, w.shape, DType::f32);
       set_values(x, [&](std::int64_t i) { return i == 3 ? bad : static_cast<double>(i % 17); });
-      kernels::quantize_weights(cpu, x, w.matrix(w.views));
       const View y = random_view(rng, w.shape, DType::f32);
-      kernels::dequantize_weights(cpu, w.matrix(w.views), y);
-      EXPECT_TRUE(std::isnan(value(y, 0))) << to_text(w.format);
-      EXPECT_FALSE(std::isnan(value(y, y.count() - 1))) << to_text(w.format);
+      cpu::Executor cpu;
+      quantize(w)(cpu, std::span(&x, 1), w.views);
+      dequantize(w)(cpu, w.views, std::span(&y, 1));
+      const std::int64_t of_format = kernels::complete(w.format).group, group = of_format ? of_format : 32;
+      for (std::int64_t i = 0; i < y.count(); ++i) {
+        ASSERT_EQ(std::isnan(value(y, i)), i < group) << to_text(w.format) << " " << i;
+      }
+      for (const std::string& name : device_names()) {
+        run_both(test::device(name), std::span(&x, 1), w.views, quantize(w), {}, to_text(w.format));
+        run_both(test::device(name), w.views, std::span(&y, 1), dequantize(w), {}, to_text(w.format));
+      }
+    }
+  }
+}
+
+// Groups of any power of two, as MatMulNBits has them; large ones are a workgroup's each.
+TEST(QuantizeWeights, LargeGroups) {
+  Rng rng(9);
+  for (const std::int64_t group : {16, 512, 1024, 4096}) {
+    for (const bool shifts : {false, true}) {
+      for (const int bits : {3, 4, 8}) {
+        RandomWeights w;
+        w.format = {.scheme = QuantizedScheme::nbits, .bits = bits, .group = group, .columns = 3 * group - 5};
+        w.shape = {2, 3 * group - 5};
+        w.views = {random_view(rng, {2, 3, group * bits / 8}, DType::u8), random_view(rng, {2, 3}, DType::f32)};
+        w.scales = true, w.zeros = shifts;
+        if (shifts) w.views.push_back(random_view(rng, {2, (3 * bits + 7) / 8}, DType::u8));
+        const View x = random_view(rng, w.shape, DType::f32), y = random_view(rng, w.shape, DType::f32),
+                   a = random_view(rng, {3, 3 * group - 5}, DType::f32), product = random_view(rng, {3, 2}, DType::f32);
+        // The groups' ranges differ.
+        set_values(x, [&](std::int64_t i) { return std::sin(static_cast<double>(i)) * (1 + static_cast<double>(i / group)); });
+        const KernelCall quantize = [&](Stream& s, auto in, auto out) {
+          kernels::quantize_weights(s, in[0], w.matrix(out));
+        };
+        const KernelCall dequantize = [&](Stream& s, auto in, auto out) {
+          kernels::dequantize_weights(s, w.matrix(in), out[0]);
+        };
+        const KernelCall multiply = [&](Stream& s, auto in, auto out) {
+          kernels::quantized_matmul(s, in[0], w.matrix(in.subspan(1)), {}, out[0], {});
+        };
+        cpu::Executor cpu;
+        quantize(cpu, std::span(&x, 1), w.views);
+        dequantize(cpu, w.views, std::span(&y, 1));
+        for (std::int64_t i = 0; i < x.count(); ++i) {
+          const double scale = std::abs(value(w.views[1], i / w.shape[1] * 3 + i % w.shape[1] / group));
+          ASSERT_NEAR(value(y, i), value(x, i), scale * (shifts ? 0.51 : 1.01)) << to_text(w.format) << " " << i;
+        }
+        std::vector<View> operands{a};
+        operands.insert(operands.end(), w.views.begin(), w.views.end());
+        for (const std::string& name : device_names()) {
+          run_both(test::device(name), std::span(&x, 1), w.views, quantize, kSameBits, to_text(w.format));
+          run_both(test::device(name), w.views, std::span(&y, 1), dequantize, {.ulp = 1}, to_text(w.format));
+          run_both(test::device(name), operands, std::span(&product, 1), multiply,
+                   {.absolute = 1e-4 * static_cast<double>(group)}, to_text(w.format));
+        }
+      }
+    }
+  }
+}
+
+// Scales of 16 bits, one for each element, without zero points: each of four elements has its own.
+TEST(QuantizedWeights, AScaleOfSixteenBitsForEachElement) {
+  Rng rng(10);
+  for (const DType type : {DType::f16, DType::bf16}) {
+    for (const DType values : {DType::i8, DType::u8, DType::i4, DType::f8e4m3}) {
+      for (const Shape& shape : {Shape{4, 8}, Shape{1, 8}, Shape{3, 32}}) {
+        for (const std::int64_t group_rows : {1, 0}) {
+          RandomWeights w;
+          w.format = {.scheme = QuantizedScheme::integers, .group = 1, .group_rows = group_rows};
+          w.shape = shape, w.scales = true;
+          w.views = {random_view(rng, shape, values), random_view(rng, {group_rows ? shape[0] : 1, shape[1]}, type)};
+          const std::vector<View> operands{w.views[0], w.views[1], random_view(rng, {2, shape[1]}, DType::f32),
+                                           random_view(rng, {2, shape[1]}, DType::f16)};
+          for (const std::string& name : device_names()) {
+            const std::string what = std::format("{} of {}, scales {}", to_string(shape), weft::name(values),
+                                                 to_string(w.views[1]));
+            const View y = random_view(rng, shape, DType::f32);
+            run_both(test::device(name), operands, std::span(&y, 1),
+                     [&](Stream& s, auto in, auto out) { kernels::dequantize_weights(s, w.matrix(in), out[0]); },
+                     {.ulp = 1}, what);
+            for (const int x : {2, 3}) {
+              const View product = random_view(rng, {2, shape[0]}, DType::f32);
+              run_both(test::device(name), operands, std::span(&product, 1),
+                       [&](Stream& s, auto in, auto out) {
+                         kernels::quantized_matmul(s, in[static_cast<std::size_t>(x)], w.matrix(in), {}, out[0], {});
+                       },
+                       {.absolute = 1e-3, .relative = 1e-3}, what);
+            }
+          }
+        }
+      }
     }
   }
 }

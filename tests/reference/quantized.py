@@ -357,6 +357,9 @@ def blocks(scheme, rows, columns, scales=None):
     data = data.reshape(rows, -1)
     with np.errstate(all="ignore"):
         w = gguf.quants.dequantize(data, type)
+    if scheme == "ggml_mxfp4":
+        # ggml's reference does not handle the E8M0 code 255 and reads it as 2^128; it is NaN by OCP's specification.
+        w = np.where(np.repeat(data.reshape(rows, -1, size)[..., 0] == 255, elements, -1), np.float32(np.nan), w)
     return Matrix({"scheme": scheme}, w, Stored("u8", data))
 
 
@@ -446,8 +449,7 @@ dequantized(stack(*(awq(6, 16, 3) for _ in range(2))))
 
 for scheme in GGUF:
     if scheme == "ggml_mxfp4":
-        # ggml halves 2^(code - 127), and has no NaN: 255 is 2^128.
-        ordinary, special = [0, 1, 2, 3, 24, 253, 254, 255], []
+        ordinary, special = [0, 1, 2, 3, 24, 253, 254, 255], []  # halves of 2^(code - 127); 255 is NaN
     else:
         ordinary, special = FINITE, SPECIAL
     big = gguf.GGML_QUANT_SIZES[GGUF[scheme][0]][0] == 256

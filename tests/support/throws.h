@@ -21,6 +21,8 @@ std::string thrown_by(Call&& call) {
     return std::string("IoError: ") + e.what();
   } catch (const FormatError& e) {
     return std::string("FormatError: ") + e.what();
+  } catch (const InternalError& e) {
+    return std::string("InternalError: ") + e.what();
   } catch (const std::exception& e) {
     return std::string("another exception: ") + e.what();
   }

@@ -13,10 +13,10 @@ namespace weft::kernels {
 // Which keys a query sees, in addition to the mask. Query i has the position of key i + keys - queries, so that the
 // last query is at the last key (with lengths: key length - query length), or of key i if `top_left`. It sees the keys
 // from `window_left` before that position to `window_right` after it; negative: all of them on that side. `causal` is a
-// window_right of 0. A query whose window holds no key, as causal ones before the first key, sees none. NaN and
-// infinities in hidden keys and values may or may not reach the result; other hidden values do not.
+// window_right of 0. A query whose window holds no key, as causal ones before the first key, sees none. What hidden keys
+// hold does not reach the result; of hidden values NaN and infinities may.
 struct AttentionOptions {
-  float scale = 1;  // of q·k
+  double scale = 1;  // of q·k
   bool causal = false;
   std::int64_t window_left = -1, window_right = -1;
   bool top_left = false;
@@ -43,8 +43,8 @@ struct AttentionLengths {
 // y = softmax(scale · q·kᵀ + mask) · v with online softmax: no score matrix in memory.
 // q [batch, heads, queries, dim], k [batch, kv_heads, keys, dim], v [batch, kv_heads, keys, value_dim],
 // y [batch, heads, queries, value_dim]; heads is a multiple of kv_heads. mask broadcasts to
-// [batch, heads, queries, keys]: boolean (false hides) or a float that is added. A query that sees no key gives zeros
-// unless `empty_is_nan`.
+// [batch, heads, queries, keys]: boolean (false hides its key, whatever that holds) or a float that is added, so that
+// -inf hides what has a finite score. A query that sees no key gives zeros unless `empty_is_nan`.
 // f32, f16 and bf16 in any mixture, arithmetic in f32; any strides, dim and value_dim (up to 64: one pass in
 // registers). A score of -inf, however it came about, hides its key; a NaN or +inf among a query's scores makes its row
 // NaN. A hidden key's weight is zero, so only NaN or infinity in its v can reach the result; tiles of keys that no

@@ -30,10 +30,10 @@ struct ConvOptions {
 
 // y[n, o, i] = epilogue(Σ_c Σ_k x[n, c, i · stride + k · dilation − before] · w[o, c', k]): the cross-correlation that
 // frameworks call convolution. x is zero outside of its edges; padding behind it follows from y's shape. Padding takes
-// no part in a sum even where the filter is infinite or NaN; on a GPU the sum may be NaN there. With groups,
-// the channels of x and of y are split into as many equal parts, c runs over the part of x that belongs to o's part of
-// y, and c' counts from its begin: x [n, C, …], w [O, C / groups, …], y [n, O, …]. Depthwise: groups = C. A bias [O] is
-// an epilogue operand of shape [O, 1, …]. Types and sums are those of matmul (weft/kernels/matmul.h), without c64.
+// no part in a sum, even where the filter is infinite or NaN. With groups, the channels of x and of y are split into as
+// many equal parts, c runs over the part of x that belongs to o's part of y, and c' counts from its begin: x [n, C, …],
+// w [O, C / groups, …], y [n, O, …]. Depthwise: groups = C. A bias [O] is an epilogue operand of shape [O, 1, …]. Types
+// and sums are those of matmul (weft/kernels/matmul.h), without c64.
 // Throws InvalidArgument, Unsupported.
 void conv(Stream& stream, const View& x, const View& w, const View& y, const ConvOptions& options = {},
           const Epilogue& epilogue = {});

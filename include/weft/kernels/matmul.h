@@ -31,4 +31,16 @@ DType product_type(DType a, DType b);
 // Throws InvalidArgument, Unsupported.
 void matmul(Stream& stream, const View& a, const View& b, const View& y, const Epilogue& epilogue = {});
 
+// y[…, m, n] = Σ_k a[…, m, k] · b[chosen[…], k, n]: each entry of y's leading dimensions takes one of the matrices of b,
+// [matrices, k, n] (a mixture of experts), where it lies. `chosen`: integers that broadcast to y's leading dimensions,
+// clamped to 0…matrices - 1. Types, sums and strides are matmul()'s, without complex numbers. Throws Unsupported if a
+// GPU cannot bind all of b.
+void gather_matmul(Stream& stream, const View& a, const View& b, const View& chosen, const View& y);
+
+// y[…, m, n] = Σ a[m, k] · b[k, n] over the k from segments[…, 0] to segments[…, 1] - 1: products of pieces of two
+// matrices, as the gradients of a mixture of experts. `segments`: integers [..., 2], clamped to 0…k; an empty one gives
+// zeros. What lies outside of a segment does not reach its product. Types, sums and strides are matmul()'s, without
+// complex numbers.
+void segmented_matmul(Stream& stream, const View& a, const View& b, const View& segments, const View& y);
+
 }  // namespace weft::kernels

@@ -66,8 +66,8 @@ struct QuantizedFormat {
   QuantizedScheme scheme = QuantizedScheme::affine;
   // Of affine 1 to 6 and 8, nbits 2 to 8, gptq 2, 3, 4 and 8; 0 and for all others: what the scheme or type has (4).
   int bits = 0;
-  // Elements that share a scale. Of affine 32, 64 (the default) or 128, of nbits 16 to 256 (32), of gptq and awq any
-  // number (128); of integers any number, and 0 for a whole row.
+  // Elements that share a scale. Of affine 32, 64 (the default) or 128, of nbits a power of two from 16 on (32), of
+  // gptq and awq any number (128); of integers any number, and 0 for a whole row.
   std::int64_t group = 0;
   // Of integers: adjacent rows that share it too; 0: all rows.
   std::int64_t group_rows = 1;
@@ -142,8 +142,8 @@ void quantized_matmul(Stream& stream, const View& x, const QuantizedMatrix& w, c
 // schemes come from searches or calibration, and are refused.
 //
 // In ranges -0 is 0, and a group is taken for zeros where all of it is below 2^-100. One with NaN or infinity, or whose
-// range f32 does not hold, has NaN for its scale (the code 255 of ggml_mxfp4, which has none), and codes and zeros of
-// 0. Where x has no elements, nothing is stored. Throws InvalidArgument, Unsupported.
+// range f32 does not hold, has NaN for its scale (of E8M0 the code 255), and codes and zeros of 0. Where x has no
+// elements, nothing is stored. Throws InvalidArgument, Unsupported.
 void quantize_weights(Stream& stream, const View& x, const QuantizedMatrix& w);
 
 }  // namespace weft::kernels

@@ -40,6 +40,7 @@ void attend(const Block& b) {
   constexpr int accumulators = width == 16 ? 16 : 8;  // of 32 or 16 registers
   constexpr int at_once = accumulators / vectors;     // keys or columns that share a load of the queries
 
+  const I selects = (b.selects ? -1 : 0) - I{};
   V m[vectors], l[vectors];
   for (int i = 0; i < vectors; ++i) {
     m[i] = kLowest - V{};
@@ -67,8 +68,12 @@ void attend(const Block& b) {
         const std::int64_t key = base + j + c;
         for (int i = 0; i < vectors; ++i) {
           V score = s[c][i];
-          if (b.key_bias) score += b.key_bias[key];
-          if (b.bias) score += *reinterpret_cast<const V*>(b.bias + key * size + i * width);
+          if (b.key_bias || b.bias) {
+            const V bias =
+                b.bias ? *reinterpret_cast<const V*>(b.bias + key * size + i * width) : b.key_bias[key] - V{};
+            const I hides = selects & (bias == kHidden - V{});
+            score = hides ? kHidden - V{} : score + bias;
+          }
           if (b.seen_first) {
             const I& first = *reinterpret_cast<const I*>(b.seen_first + i * width);
             const I& end = *reinterpret_cast<const I*>(b.seen_end + i * width);

@@ -171,13 +171,15 @@ fn partial_at(batch: u32, kv_head: u32, row: u32, part: u32) -> u32 {
 {%- endmacro %}
 
 {% if mask != "none" %}
-// The mask's term of a score; p.hidden is -inf, for which WGSL has no literal.
-fn bias(i: u32) -> f32 {
-{% if mask_is_boolean %}
-  return select(p.hidden, 0.0, load_mask(i) != 0u);
-{% else %}
-  return load_mask(i);
-{% endif %}
+// What the mask has for a score: a number, or not 0 where the key is seen.
+fn mask_at(i: u32) -> f32 { return f32(load_mask(i)); }
+// A score with its mask: numbers are added; a boolean selects, so that a hidden key does not count whatever it holds.
+// p.hidden is -inf, for which WGSL has no literal.
+fn masked(score: f32, mask: f32) -> f32 {
+  return {{ "select(p.hidden, score, mask != 0.0)" if mask_is_boolean else "score + mask" }};
+}
+fn masked4(scores: vec4<f32>, mask: vec4<f32>) -> vec4<f32> {
+  return {{ "select(vec4<f32>(p.hidden), scores, mask != vec4<f32>())" if mask_is_boolean else "scores + mask" }};
 }
 {% endif %}
 

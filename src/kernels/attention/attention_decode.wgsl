@@ -133,13 +133,13 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {{ add_up_scores(lanes_per_key) }}
 {% for c in range(chunk) %}
 {% if mask == "keys" %}
-    let bias{{ c }} = bias(mask_start + read{{ c }} * p.mask_k);
+    let mask_of{{ c }} = mask_at(mask_start + read{{ c }} * p.mask_k);
 {% endif %}
 {% for r in range(rows) %}
 {% if mask == "keys" %}
-    s{{ r }}_{{ c }} += bias{{ c }};
+    s{{ r }}_{{ c }} = masked(s{{ r }}_{{ c }}, mask_of{{ c }});
 {% elif mask == "rows" %}
-    s{{ r }}_{{ c }} += bias(mask{{ r }} + read{{ c }} * p.mask_k);
+    s{{ r }}_{{ c }} = masked(s{{ r }}_{{ c }}, mask_at(mask{{ r }} + read{{ c }} * p.mask_k));
 {% endif %}
 {% endfor %}
 {% endfor %}

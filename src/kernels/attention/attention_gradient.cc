@@ -68,7 +68,7 @@ void add_sizes(Call& call, const AttentionCall& a) {
       .index_param("rows", a.rows())
       .param("window_left", static_cast<std::int32_t>(a.options.window_left))
       .param("window_right", static_cast<std::int32_t>(a.options.window_right))
-      .param("scale", a.options.scale)
+      .param("scale", static_cast<float>(a.options.scale))
       .param("hidden", -std::numeric_limits<float>::infinity());
   call.set("dim", a.dim)
       .set("value_dim", a.value_dim)
@@ -118,7 +118,7 @@ void record(gpu::Commands& commands, const AttentionGradientCall& c, const Atten
   call.include("attention_common");
   if (matrices) call.include("store_f16");
   // Operands without elements are not read; others stand in for their empty buffers.
-  const View& some = a.q.count() ? a.q : a.k;
+  const View& some = a.q.count() ? a.q : a.k.count() ? a.k : a.v.count() ? a.v : a.y;
   const auto there = [&](const View& view) -> const View& { return view.count() ? view : some; };
   const bool masked = a.mask && a.mask->count();
   const auto width = [](const View& view) { return can_vectorise(view) && view.shape()[-1] % 4 == 0 ? 4 : 1; };
@@ -237,9 +237,9 @@ void record_with_slopes(gpu::Commands& commands, const AttentionGradientCall& c,
   const View ds(slopes.buffer, slopes.offset, DType::f16, {a.batch, a.kv_heads, a.group, a.queries, a.keys},
                 {a.kv_heads * head, head, a.queries, 1, rows});
   Expression scaled;
-  scaled.output(scaled.cast(
-      scaled.apply(ScalarOp::mul, {scaled.input(DType::f32), scaled.constant(double{a.options.scale}, DType::f32)}),
-      c.dq.dtype));
+  scaled.output(
+      scaled.cast(scaled.apply(ScalarOp::mul, {scaled.input(DType::f32), scaled.constant(a.options.scale, DType::f32)}),
+                  c.dq.dtype));
   matmul(commands, ds, k, dq, {&scaled, {}});
 }
 
@@ -276,8 +276,8 @@ void run(gpu::Commands& commands, const AttentionGradientCall& c, std::span<cons
   };
   const AttentionGradientVariant of_keys = chosen(AttentionPass::keys);
   if (of_keys.stores_slopes) return record_with_slopes(commands, c, of_keys, stats, most_slopes(capabilities, a));
-  if (rows > 0) record(commands, c, chosen(AttentionPass::queries), AttentionPass::queries, stats);
-  if (a.k.count() > 0) record(commands, c, of_keys, AttentionPass::keys, stats);
+  if (c.dq.count() > 0) record(commands, c, chosen(AttentionPass::queries), AttentionPass::queries, stats);
+  if (c.dk.count() > 0 || c.dv.count() > 0) record(commands, c, of_keys, AttentionPass::keys, stats);
 }
 
 void check_memory_of(Stream& stream, const AttentionGradientCall& c) {
@@ -298,7 +298,7 @@ void check_memory_of(Stream& stream, const AttentionGradientCall& c) {
 // `forced`: the variants of both passes, or none.
 void launch(gpu::Commands& commands, const AttentionGradientCall& c, std::span<const AttentionGradientVariant> forced) {
   check_memory_of(commands, c);
-  if (c.dq.count() == 0 && c.dk.count() == 0) return;
+  if (c.dq.count() == 0 && c.dk.count() == 0 && c.dv.count() == 0) return;
   run(commands, c, forced);
 }
 

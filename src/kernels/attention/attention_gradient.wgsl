@@ -172,9 +172,14 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% for j in range(4) %}
     {
       let key = base + x * 4u + {{ j }}u;
-      let s = s{{ r }}[{{ j }}] * p.scale{% if mask != "none" %} + bias(mask{{ r }} + min(key, others.y - 1u) * p.mask_k){% endif %};
-      let ds = exp(s - log_sum{{ r }}) * (dp{{ r }}[{{ j }}] - delta{{ r }}) * p.scale;
-      s{{ r }}[{{ j }}] = select(0.0, ds, key - stats{{ r }}.z < stats{{ r }}.w - stats{{ r }}.z);
+{% if mask != "none" %}
+      let s = masked(s{{ r }}[{{ j }}] * p.scale, mask_at(mask{{ r }} + min(key, others.y - 1u) * p.mask_k));
+{% else %}
+      let s = s{{ r }}[{{ j }}] * p.scale;
+{% endif %}
+      let w = exp(s - log_sum{{ r }});
+      let ds = w * (dp{{ r }}[{{ j }}] - delta{{ r }}) * p.scale;
+      s{{ r }}[{{ j }}] = select(0.0, ds, {{ "w != 0.0 && " if mask != "none" }}key - stats{{ r }}.z < stats{{ r }}.w - stats{{ r }}.z);
     }
 {% endfor %}
     weights[own + {{ r }}u][x] = s{{ r }};
@@ -222,10 +227,15 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% if mask != "none" %}
       let row = min(base + x * 4u + {{ j }}u, p.rows - 1u);
 {% endif %}
-      let s = s{{ r }}[{{ j }}] * p.scale{% if mask != "none" %} + bias(row_start(batch, kv_head, row, p.mask_b, p.mask_h, p.mask_i) + min(key, p.keys - 1u) * p.mask_k){% endif %};
+{% if mask != "none" %}
+      let mask_start = row_start(batch, kv_head, row, p.mask_b, p.mask_h, p.mask_i);
+      let s = masked(s{{ r }}[{{ j }}] * p.scale, mask_at(mask_start + min(key, p.keys - 1u) * p.mask_k));
+{% else %}
+      let s = s{{ r }}[{{ j }}] * p.scale;
+{% endif %}
       let w = select(0.0, exp(s - bitcast<f32>(stats.x)), key - stats.z < stats.w - stats.z);
       s{{ r }}[{{ j }}] = w;
-      dp{{ r }}[{{ j }}] = select(0.0, w * (dp{{ r }}[{{ j }}] - bitcast<f32>(stats.y)) * p.scale, key - stats.z < stats.w - stats.z);
+      dp{{ r }}[{{ j }}] = select(0.0, w * (dp{{ r }}[{{ j }}] - bitcast<f32>(stats.y)) * p.scale, {{ "w != 0.0 && " if mask != "none" }}key - stats.z < stats.w - stats.z);
     }
 {% endfor %}
     weights[own + {{ r }}u][x] = s{{ r }};

@@ -114,6 +114,7 @@ struct Tile {
   float* scores;          // [keys, kQueries] in, the weights out
   float* of_weights;      // their cotangents in, those of the scores out
   const float* bias;      // [keys, kQueries], or null
+  bool selects;           // biases are 0 or kHidden, which hides its key whatever that holds
   const float* log_sums;  // [kQueries]
   const float* delta;
   const std::int32_t *first, *end;  // of the keys that each query sees
@@ -127,7 +128,8 @@ void weigh(const Tile& t, std::int64_t keys, float scale) {
     float* const of_weights = t.of_weights + j * kQueries;
     const auto key = static_cast<std::int32_t>(t.key + j);
     for (std::int64_t i = 0; i < kQueries; ++i) {
-      const float score = scores[i] * scale + (t.bias ? t.bias[j * kQueries + i] : 0.0f);
+      const float bias = t.bias ? t.bias[j * kQueries + i] : 0.0f;
+      const float score = t.selects && bias == kHidden ? kHidden : scores[i] * scale + bias;
       float w = exponential(score - t.log_sums[i]);
       w = key >= t.first[i] && key < t.end[i] ? w : 0.0f;
       const float ds = w * (of_weights[i] - t.delta[i]) * scale;
@@ -228,9 +230,9 @@ void run_head(const AttentionGradientCall& c, std::int64_t batch, std::int64_t k
       multiply(keys, kQueries, a.dim, {k_tile, a.dim, 1}, q.columns.data(), kQueries, scores.data(), kQueries);
       multiply(keys, kQueries, a.value_dim, {v_tile, a.value_dim, 1}, g.columns.data(), kQueries, of_weights.data(),
                kQueries);
-      weigh({scores.data(), of_weights.data(), a.mask ? bias.data() : nullptr, log_sums, delta, first, end,
+      weigh({scores.data(), of_weights.data(), a.mask ? bias.data() : nullptr, boolean, log_sums, delta, first, end,
              static_cast<std::int32_t>(key)},
-            keys, a.options.scale);
+            keys, static_cast<float>(a.options.scale));
       multiply(a.dim, kQueries, keys, {k_tile, 1, a.dim}, of_weights.data(), kQueries, dq.data(), kQueries);
       multiply(keys, q.pitch, kQueries, {of_weights.data(), kQueries, 1}, q.rows.data(), q.pitch,
                dk.data() + key * q.pitch, q.pitch);

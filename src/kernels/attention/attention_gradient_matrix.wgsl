@@ -403,7 +403,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) grid: vec
       let dw = {{ four("f32", "scores[row_matrix + 1u]", "start") }};
 {% if mask != "none" %}
 {% for e in range(4) %}
-      s[{{ e }}] += bias(mask_start + min(base + {{ 4 * j + e }}u, others.y - 1u) * p.{{ "mask_i" if keys_own else "mask_k" }});
+      s[{{ e }}] = masked(s[{{ e }}], mask_at(mask_start + min(base + {{ 4 * j + e }}u, others.y - 1u) * p.{{ "mask_i" if keys_own else "mask_k" }}));
 {% endfor %}
 {% endif %}
       var w = exp(s - log_sum);

@@ -59,7 +59,7 @@ var<workgroup> grown: array<atomic<u32>, 4>;    // only [0] is used; 16 bytes, s
 var<workgroup> tops: array<f32, {{ threads }}>;
 {% endif %}
 {% if mask == "keys" %}
-var<workgroup> bias_tile: array<f32, {{ tile }}>;
+var<workgroup> mask_tile: array<f32, {{ tile }}>;
 {% endif %}
 {% set left_type = "subgroup_matrix_left<f16, " ~ unit_k ~ ", " ~ unit_m ~ ">" %}
 {% set right_type = "subgroup_matrix_right<f16, " ~ unit_n ~ ", " ~ unit_k ~ ">" %}
@@ -249,7 +249,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
     }
 {% endif %}
 {% if mask == "keys" %}
-    for (var i = t; i < tile; i += threads) { bias_tile[i] = bias(mask_start + min(base + i, last_key(lengths)) * p.mask_k); }
+    for (var i = t; i < tile; i += threads) { mask_tile[i] = mask_at(mask_start + min(base + i, last_key(lengths)) * p.mask_k); }
 {% endif %}
     {
 {% for i in range(row_units) %}
@@ -283,11 +283,14 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
     // The thread's scores.
     let own_key = part * {{ own }}u;
 {% for j in range(own // 4) %}
-    var s{{ j }} = {{ four("scores[own_scores]", "in_rows * " ~ pitch_s ~ "u + own_key % " ~ share ~ "u + " ~ 4 * j ~ "u") }} * p.scale{% if mask == "keys" %} + {{ four("bias_tile", "own_key + " ~ 4 * j ~ "u") }}{% endif %};
+    var s{{ j }} = {{ four("scores[own_scores]", "in_rows * " ~ pitch_s ~ "u + own_key % " ~ share ~ "u + " ~ 4 * j ~ "u") }} * p.scale;
+{% if mask == "keys" %}
+    s{{ j }} = masked4(s{{ j }}, {{ four("mask_tile", "own_key + " ~ 4 * j ~ "u") }});
+{% endif %}
 {% endfor %}
 {% if mask == "rows" %}
 {% for j in range(own) %}
-    s{{ j // 4 }}[{{ j % 4 }}] += bias(mask_start + min(base + own_key + {{ j }}u, last_key(lengths)) * p.mask_k);
+    s{{ j // 4 }}[{{ j % 4 }}] = masked(s{{ j // 4 }}[{{ j % 4 }}], mask_at(mask_start + min(base + own_key + {{ j }}u, last_key(lengths)) * p.mask_k));
 {% endfor %}
 {% endif %}
     if (base < by_all.x || base + tile > by_all.y) {    // some rows do not see the whole tile

@@ -20,7 +20,7 @@ const tile = {{ tile }}u;                    // keys in workgroup memory
 var<workgroup> k_tile: array<array<vec4<f32>, {{ d4 }}>, {{ tile }}>;
 var<workgroup> v_tile: array<array<vec4<f32>, {{ v4 }}>, {{ v_rows }}>;
 {% if mask == "keys" %}
-var<workgroup> bias_tile: array<f32, {{ tile }}>;
+var<workgroup> mask_tile: array<f32, {{ tile }}>;
 {% endif %}
 {% if splits > 1 %}
 var<workgroup> handed: array<vec2<f32>, {{ threads // 2 * rows }}>;  // maximum and sum of a row
@@ -55,13 +55,13 @@ var<workgroup> handed: array<vec2<f32>, {{ threads // 2 * rows }}>;  // maximum 
 {{ add_up_scores(threads_per_row) }}
 {% for c in range(count) %}
 {% if mask == "keys" %}
-      let bias{{ c }} = {% if staged %}bias_tile[j + {{ c }}u]{% else %}bias(mask_start + key{{ c }} * p.mask_k){% endif %};
+      let mask_of{{ c }} = {% if staged %}mask_tile[j + {{ c }}u]{% else %}mask_at(mask_start + key{{ c }} * p.mask_k){% endif %};
 {% endif %}
 {% for r in range(rows) %}
 {% if mask == "keys" %}
-      s{{ r }}_{{ c }} += bias{{ c }};
+      s{{ r }}_{{ c }} = masked(s{{ r }}_{{ c }}, mask_of{{ c }});
 {% elif mask == "rows" %}
-      s{{ r }}_{{ c }} += bias(mask{{ r }} + {% if staged %}min(base + j + {{ c }}u, last_key(lengths)){% else %}key{{ c }}{% endif %} * p.mask_k);
+      s{{ r }}_{{ c }} = masked(s{{ r }}_{{ c }}, mask_at(mask{{ r }} + {% if staged %}min(base + j + {{ c }}u, last_key(lengths)){% else %}key{{ c }}{% endif %} * p.mask_k));
 {% endif %}
 {% if bounded %}
       s{{ r }}_{{ c }} = select(p.hidden, s{{ r }}_{{ c }}, {{ "base + " if staged else "" }}j + {{ c }}u - first{{ r }} < count{{ r }});
@@ -150,7 +150,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
     }
 {% if mask == "keys" %}
     for (var i = t; i < count; i += threads) {
-      bias_tile[i] = bias(mask_start + min(base + i, last_key(lengths)) * p.mask_k);
+      mask_tile[i] = mask_at(mask_start + min(base + i, last_key(lengths)) * p.mask_k);
     }
 {% endif %}
     workgroupBarrier();

@@ -79,7 +79,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) groups: v
 {% for r in range(rows) %}
 {% for j in range(4) %}
 {% if mask != "none" %}
-    s{{ r }}[{{ j }}] += bias(mask{{ r }} + min(base + x * 4u + {{ j }}u, last_key(lengths)) * p.mask_k);
+    s{{ r }}[{{ j }}] = masked(s{{ r }}[{{ j }}], mask_at(mask{{ r }} + min(base + x * 4u + {{ j }}u, last_key(lengths)) * p.mask_k));
 {% endif %}
 {% if bounded %}
     s{{ r }}[{{ j }}] = select(p.hidden, s{{ r }}[{{ j }}], base + x * 4u + {{ j }}u - first{{ r }} < count{{ r }});

@@ -54,6 +54,10 @@ fn div_rn_whole_f32(a: f32, b: f32) -> f32 {
 }
 
 fn is_nan_f32(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
+fn any_nan_f32(v: vec4<f32>) -> bool {
+  let magnitude = bitcast<vec4<u32>>(v) & vec4<u32>(0x7fffffffu);
+  return max(max(magnitude.x, magnitude.y), max(magnitude.z, magnitude.w)) > 0x7f800000u;
+}
 
 // True if |x| is not below the limit, or NaN.
 fn is_beyond_f32(x: f32, limit: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) >= bitcast<u32>(limit); }

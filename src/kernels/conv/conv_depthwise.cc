@@ -125,7 +125,7 @@ void record_depthwise(gpu::Commands& commands, const ConvProblem& given, const E
     call.set("window" + n, d < 0 ? 1 : p.w.shape()[ConvProblem::kSpatial + d]);
     call.set("stride" + n, d < 0 ? 1 : p.strides[d]).set("dilation" + n, d < 0 ? 1 : p.dilations[d]);
   }
-  call.set("operands", modes).set("fused", epilogue != nullptr);
+  call.set("operands", modes).set("fused", epilogue != nullptr).set("padded", p.reaches_out());
   const auto elements = static_cast<double>(p.y.count());
   call.cost({.flops = elements * (2.0 * static_cast<double>(p.taps()) + (epilogue ? epilogue->operation_count() : 0)),
              .functions = epilogue ? elements * epilogue->cost() : 0});

@@ -5,12 +5,50 @@
 
   lead: the spatial axes before the last two, over whose elements of the window it loops. window0, stride0, dilation0: of
   the axis before the last (1, 1, 1 if there is none), window1 … of the last. place: where the coordinates of each spatial
-  axis are.
+  axis are. padded: windows reach past the edges of x. It is zero there, but takes no part in sums: those that are NaN,
+  perhaps because elements of the window are infinite there, are computed again.
 #}
 {% set value = 'vec4<f32>' if vec == 4 else 'f32' %}
 {% set four = '4' if vec == 4 else '' %}
 {% set axis0 = lead %}
 {% set axis1 = lead + 1 if two else lead %}
+{% if padded %}
+// The sum of a thread's place without padding.
+fn sum_inside(c: Coords, a: u32, b: u32) -> {{ value }} {
+{% for d in range(lead) %}
+  let first{{ d }} = i32(c[{{ place[d] }}]) * p.stride{{ d }} - p.before{{ d }};
+{% endfor %}
+  let row = a * {{ stride0 }}u;
+  let col = b * {{ stride1 }}u;
+{% if two %}
+  let row0 = i32(c[{{ place[axis0] }}] * {{ down * stride0 }}u + row) - p.before{{ axis0 }};
+{% endif %}
+  let col0 = i32(c[{{ place[axis1] }}] * {{ across * stride1 }}u + col) - p.before{{ axis1 }};
+  let x0 = at_x(c) - p.x_before + row * p.x_row + col * p.x_col;
+  let w0 = at_w(c);
+  var sum = {{ value }}();
+{% for d in range(lead) %}
+  for (var k{{ d }} = 0u; k{{ d }} < p.window{{ d }}; k{{ d }}++) {
+    if (u32(first{{ d }} + i32(k{{ d }}) * p.dilation{{ d }}) >= p.size{{ d }}) { continue; }
+{% endfor %}
+  let x_tap = x0{% for d in range(lead) %} + k{{ d }} * p.x_k{{ d }}{% endfor %};
+  let w_tap = w0{% for d in range(lead) %} + k{{ d }} * p.w_k{{ d }}{% endfor %};
+  for (var i = 0u; i < {{ window0 }}u; i++) {
+{% if two %}
+    if (u32(row0 + i32(i) * {{ dilation0 }}) >= p.size{{ axis0 }}) { continue; }
+{% endif %}
+    for (var j = 0u; j < {{ window1 }}u; j++) {
+      if (u32(col0 + i32(j) * {{ dilation1 }}) >= p.size{{ axis1 }}) { continue; }
+      let x = {{ value }}(load{{ four }}_x(x_tap + i * {{ dilation0 }}u * p.x_row + j * {{ dilation1 }}u * p.x_col));
+      sum = fma(x, {{ value }}(load{{ four }}_w(w_tap + i * p.w_row + j * p.w_col)), sum);
+    }
+  }
+{% for d in range(lead) %}
+  }
+{% endfor %}
+  return sum;
+}
+{% endif %}
 @compute @workgroup_size({{ threads }})
 fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: vec3<u32>,
         @builtin(num_workgroups) groups: vec3<u32>) {
@@ -82,11 +120,19 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
 {% if vec == 4 %}
     for (var b = 0u; b < {{ across }}u; b++) {
       if (c[{{ place[axis1] }}] * {{ across }}u + b >= p.columns) { break; }
-      let v = sums[a * {{ across }}u + b];
+      var v = sums[a * {{ across }}u + b];
+{% if padded %}
+      if (any_nan_f32(v)) { v = sum_inside(c, a, b); }
+{% endif %}
 {% else %}
     {
       let b = 0u;
-      let v = sums[a];
+      var v = sums[a];
+{% if padded %}
+      for (var i = 0u; i < 4u; i++) {
+        if (is_nan_f32(v[i])) { v[i] = sum_inside(c, a, i); }
+      }
+{% endif %}
 {% endif %}
 {% for mode in operands %}
 {% set e = 'e' ~ loop.index0 %}

@@ -46,14 +46,8 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
       let w{{ j }} = {{ value }}({{ 'load4_w' if wide == 4 else 'load_w' }}(w_at{{ j }} + w_tap + ch * p.w_c));
 {% endfor %}
 {% for i in range(pixels) %}
-      {
-{% set load = value ~ '(' ~ ('load4_x' if wide == 4 else 'load_x') ~ '(x_tap + ' ~ i ~ 'u * p.x_pixel + ch * p.x_c))' %}
-{% if pixels > 1 and (checked[last] or i) %}
-        var x = {{ value }}();
-        if (inside{{ i }}) { x = {{ load }}; }
-{% else %}
-        let x = {{ load }};
-{% endif %}
+      {{ 'if (inside' ~ i ~ ') ' if pixels > 1 and (checked[last] or i) }}{
+        let x = {{ value }}({{ 'load4_x' if wide == 4 else 'load_x' }}(x_tap + {{ i }}u * p.x_pixel + ch * p.x_c));
 {% for j in range(outs) %}
         r{{ i }}_{{ j }} = {{ 'fma(x, w' ~ j ~ ', r' ~ i ~ '_' ~ j ~ ')' if product == 'f32' else 'x * w' ~ j ~ ' + r' ~ i ~ '_' ~ j }};
 {% endfor %}

@@ -19,7 +19,37 @@ namespace {
 // The windows of x as the rows of a product.
 class Windows final : public WindowOperand {
  public:
-  Windows(const ConvProblem& p, const ConvProduct& product) : p_(p), product_(product) {}
+  Windows(const ConvProblem& p, const ConvProduct& product, bool in_memory)
+      : p_(p), product_(product), in_memory_(in_memory) {}
+
+  bool in_memory() const override { return in_memory_; }
+
+  bool padded() const override { return p_.reaches_out(); }
+
+  void add_places(Call& call, std::string_view name) const override {
+    std::vector<std::string> from(static_cast<std::size_t>(p_.spatial()), "row"), rows, checked;
+    for (std::size_t i = 0; i < product_.batch_axes.size(); ++i) {
+      const int axis = product_.batch_axes[i];
+      if (axis >= ConvProblem::kSpatial)
+        from[static_cast<std::size_t>(axis - ConvProblem::kSpatial)] = std::to_string(i);
+    }
+    for (std::size_t i = product_.row_axes.size(); i-- > 0;) {
+      const int axis = product_.row_axes[i];
+      rows.push_back(axis == ConvProblem::kBatch ? "n" : std::to_string(axis - ConvProblem::kSpatial));
+      call.index_param("rows_" + rows.back(), p_.y.shape()[axis]);
+    }
+    for (int d = 0; d < p_.spatial(); ++d) {
+      const int axis = ConvProblem::kSpatial + d;
+      checked.emplace_back(p_.reaches_out(d) ? "yes" : "");
+      call.param(str_cat("stride", d), static_cast<std::int32_t>(p_.strides[d]));
+      call.param(str_cat("before", d), static_cast<std::int32_t>(p_.before[d]));
+      call.param(str_cat("dilation", d), static_cast<std::int32_t>(p_.dilations[d]));
+      call.index_param(str_cat("window", d), p_.w.shape()[axis]).index_param(str_cat("extent", d), p_.x.shape()[axis]);
+    }
+    call.index_param("channels", p_.channels());
+    call.include("conv_windows").set("side", name).set("spatial", p_.spatial());
+    call.set("from", from).set("rows", rows).set("checked", checked);
+  }
 
   LoadForm form(int wide) const override {
     const View x = channels_last(p_.x);
@@ -39,36 +69,22 @@ class Windows final : public WindowOperand {
       return p_.x.strides()[axis] * (d >= 0 ? p_.strides[d] : 1);
     };
     Strides batch;
-    std::vector<std::string> from(static_cast<std::size_t>(p_.spatial()), "row"), rows, checked;
-    for (std::size_t i = 0; i < product_.batch_axes.size(); ++i) {
-      const int axis = product_.batch_axes[i];
-      // Operands of 16 bytes count elements in the shader, too.
-      batch.push_back(step(axis));
-      if (axis >= ConvProblem::kSpatial)
-        from[static_cast<std::size_t>(axis - ConvProblem::kSpatial)] = std::to_string(i);
-    }
+    // Operands of 16 bytes count elements in the shader, too.
+    for (const int axis : product_.batch_axes) batch.push_back(step(axis));
     call.strides(name, batch);
-    for (std::size_t i = product_.row_axes.size(); i-- > 0;) {
-      const int axis = product_.row_axes[i];
+    for (const int axis : product_.row_axes) {
       const std::string text = axis == ConvProblem::kBatch ? "n" : std::to_string(axis - ConvProblem::kSpatial);
-      rows.push_back(text);
-      call.index_param("rows_" + text, p_.y.shape()[axis]).index_param("step_" + text, step(axis));
+      call.index_param("step_" + text, step(axis));
     }
     std::int64_t before = 0;
     for (int d = 0; d < p_.spatial(); ++d) {
       const int axis = ConvProblem::kSpatial + d;
       before += p_.before[d] * p_.x.strides()[axis];
-      checked.emplace_back(p_.reaches_out(d) ? "yes" : "");
-      call.param(str_cat("stride", d), static_cast<std::int32_t>(p_.strides[d]));
-      call.param(str_cat("before", d), static_cast<std::int32_t>(p_.before[d]));
-      call.param(str_cat("dilation", d), static_cast<std::int32_t>(p_.dilations[d]));
-      call.index_param(str_cat("window", d), p_.w.shape()[axis]).index_param(str_cat("extent", d), p_.x.shape()[axis]);
       call.index_param(str_cat("tap_step", d), p_.x.strides()[axis] * p_.dilations[d]);
     }
     call.param("window_before", static_cast<std::uint32_t>(before));
-    call.index_param("channels", p_.channels()).index_param("channel_step", p_.x.strides()[2]);
-    call.include("conv_windows").set("side", name).set("spatial", p_.spatial());
-    call.set("from", from).set("rows", rows).set("checked", checked);
+    call.index_param("channel_step", p_.x.strides()[2]);
+    add_places(call, name);
   }
 
   std::int64_t run() const override { return p_.channels(); }
@@ -76,7 +92,28 @@ class Windows final : public WindowOperand {
  private:
   const ConvProblem& p_;
   const ConvProduct& product_;
+  bool in_memory_;
 };
+
+View transposed(const View& view) {
+  Layout layout = view.layout;
+  std::swap(layout.shape[-1], layout.shape[-2]);
+  std::swap(layout.strides[-1], layout.strides[-2]);
+  return view.with_layout(layout);
+}
+
+// Rows of y are contiguous along its channels, or else along its places: then the product is the transposed one.
+void record_windows(gpu::Commands& commands, MatmulProblem m, const Windows& windows, const Expression* epilogue,
+                    const MatmulVariant* variant, std::uint64_t scratch) {
+  m.windows = &windows;
+  if (m.y.strides()[-1] != 1 && m.y.strides()[-2] == 1) {
+    m.for_each_view([](View& v) { v = transposed(v); });
+    std::swap(m.a, m.b);
+    std::swap(m.m, m.n);
+    m.windows_are_b = true;
+  }
+  matmul_of_windows(commands, m, epilogue, variant, scratch);
+}
 
 // A copy with channels last, whose number is a multiple of `unit`; the additional ones are zeros.
 View copy_with_channels_last(gpu::Commands& commands, const View& v, std::int64_t unit, GpuScratch& scratch) {
@@ -106,13 +143,6 @@ Shape unfolded_shape(const ConvProblem& p) {
   return shape;
 }
 
-View transposed(const View& view) {
-  Layout layout = view.layout;
-  std::swap(layout.shape[-1], layout.shape[-2]);
-  std::swap(layout.strides[-1], layout.strides[-2]);
-  return view.with_layout(layout);
-}
-
 }  // namespace
 
 bool suits_unfolded(gpu::Commands& commands, const ConvProblem& p) {
@@ -132,9 +162,7 @@ void record_unfolded(gpu::Commands& commands, const ConvProblem& problem, const 
   const Shape shape = unfolded_shape(p);
   const View memory = scratch.take(byte_size(p.x.dtype, static_cast<std::uint64_t>(element_count(shape))));
   const View windows(memory.buffer, memory.offset, p.x.dtype, shape);
-  bool padded = false;
-  for (int d = 0; d < p.spatial(); ++d) padded |= p.reaches_out(d);
-  if (padded) fill(commands, 0, windows);
+  if (p.reaches_out()) fill(commands, 0, windows);
   const int spatial = p.spatial(), places = ConvProblem::kBatch + 1, taps = places + spatial;
   for (std::int64_t t = 0; t < p.taps(); ++t) {
     // An element of all windows: those places of y at which it lies in x.
@@ -172,9 +200,9 @@ void record_unfolded(gpu::Commands& commands, const ConvProblem& problem, const 
     };
     copy(commands, at(p.x, first_from, from), at(windows, first_to, to));
   }
-  const MatmulProblem& m = product->matmul;
-  const View rows(windows.buffer, windows.offset, windows.dtype, m.a.shape());
-  matmul(commands, rows, m.b, m.y, {epilogue, m.operands});
+  MatmulProblem& m = product->matmul;
+  m.a = View(windows.buffer, windows.offset, windows.dtype, m.a.shape());
+  record_windows(commands, m, Windows(p, *product, true), epilogue, nullptr, 0);
 }
 
 void record_product(gpu::Commands& commands, const ConvProblem& problem, const Expression* epilogue,
@@ -205,18 +233,9 @@ void record_product(gpu::Commands& commands, const ConvProblem& problem, const E
     product = as_product(p);
   }
   const bool copied = !(p.x.buffer == problem.x.buffer) || !(p.w.buffer == problem.w.buffer);
-  const Windows windows(p, *product);
-  MatmulProblem& m = product->matmul;
-  m.windows = &windows;
-  // Rows of y are contiguous along its channels, or else along its places.
-  if (m.y.strides()[-1] != 1 && m.y.strides()[-2] == 1) {
-    m.for_each_view([](View& v) { v = transposed(v); });
-    std::swap(m.a, m.b);
-    std::swap(m.m, m.n);
-    m.windows_are_b = true;
-  }
   // (The sums of a split k would be in the buffer of the copies.)
-  matmul_of_windows(commands, m, epilogue, variant, copied ? 0 : capabilities.max_buffer);
+  record_windows(commands, product->matmul, Windows(p, *product, false), epilogue, variant,
+                 copied ? 0 : capabilities.max_buffer);
 }
 
 }  // namespace weft::kernels

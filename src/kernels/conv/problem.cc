@@ -103,6 +103,13 @@ bool ConvProblem::reaches_out(int axis) const {
   return before[axis] > 0 || position(axis, 0, 0) < 0 || last >= x.shape()[kSpatial + axis];
 }
 
+bool ConvProblem::reaches_out() const {
+  for (int d = 0; d < spatial(); ++d) {
+    if (reaches_out(d)) return true;
+  }
+  return false;
+}
+
 ConvProblem conv_problem(const View& x, const View& w, const View& y, const ConvOptions& o, const Epilogue& epilogue) {
   // An epilogue gives y any type.
   const View sums = epilogue.expression ? with_type(y, product_type(x.dtype, w.dtype)) : y;

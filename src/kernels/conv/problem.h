@@ -38,6 +38,7 @@ struct ConvProblem {
   }
   // Whether any window reaches past x along the axis.
   bool reaches_out(int axis) const;
+  bool reaches_out() const;  // along any axis
 };
 
 // The problems of each function. Throw InvalidArgument.

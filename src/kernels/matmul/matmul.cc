@@ -3,6 +3,7 @@
 #include "core/format.h"
 #include "core/str_cat.h"
 #include "kernels/call.h"
+#include "kernels/check.h"
 #include "kernels/common/chunks.h"
 #include "kernels/common/memory.h"
 #include "kernels/index/selection.h"
@@ -18,41 +19,44 @@ namespace {
 // Tile rows that consecutive workgroups cover before they move to the next tile column.
 constexpr int kRowsPerBand = 8, kSubgroupMatrixRows = 16;
 
-void add_operand(Call& call, std::string_view name, const View& view, bool k_is_last, int width) {
-  const int k = k_is_last ? -1 : -2, other = k_is_last ? -2 : -1;
-  if (width > 4)
-    call.raw(name, view, "vec4<u32>", 16, gpu::Access::read);
-  else
-    call.read(name, view, width);
-  call.strides(name, batch_strides(view));
-  call.index_param(str_cat(name, "_k"), view.strides()[k]);
-  call.index_param(str_cat(name, "_w"), view.strides()[other]);
+// Integers that tell batches apart.
+void add_indices(Call& call, const View& all, const View& of_batches) {
+  call.include("index").set("index_kind", index_kind(all.dtype));
+  call.read("indices", all).strides("indices", batch_strides(of_batches));
 }
 
-// The view of all matrices that a batch may choose.
-View all_matrices(const MatmulProblem& p, const View& matrix) {
-  Layout layout{{p.matrices}, {p.matrix}};
-  for (int i = 2; i > 0; --i) {
-    layout.shape.push_back(matrix.shape()[-i]);
-    layout.strides.push_back(matrix.strides()[-i]);
+void add_operand(Call& call, std::string_view name, const MatmulProblem& p, const View& view, bool k_is_last, int width,
+                 const ReadForm* read) {
+  const bool chosen = p.is_chosen_from(view);
+  const View all = chosen ? p.all_matrices(view) : view;
+  if (read) {
+    p.reader->add(call, name, all, *read);
+    // Loads of more than four elements count in units of them, from where a binding would begin.
+    if (width > 4) call.index_param(str_cat(name, "_o"), 0);
+  } else if (width > 4) {
+    call.raw(name, all, "vec4<u32>", 16, gpu::Access::read);
+  } else {
+    call.read(name, all, width);
   }
-  return matrix.with_layout(layout);
-}
-
-void add_read_operand(Call& call, std::string_view name, const MatmulProblem& p, const View& view, bool k_is_last,
-                      int width, const ReadForm& form) {
-  p.reader->add(call, name, p.chosen ? all_matrices(p, view) : view, form);
-  if (p.chosen) {
-    call.include("matmul_chosen").include("index").set("index_kind", index_kind(p.chosen->dtype));
-    call.read("indices", *p.chosen).strides("indices", batch_strides(*p.chosen));
+  if (chosen) {
+    call.include("matmul_chosen");
+    if (!read) call.set("operand", name);
+    add_indices(call, *p.chosen, *p.chosen);
     call.index_param("matrices", p.matrices).index_param("matrix", p.matrix);
   } else {
     call.strides(name, batch_strides(view));
   }
-  // Loads of more than four elements count in units of them, from where a binding would begin.
-  if (width > 4) call.index_param(str_cat(name, "_o"), 0);
   call.index_param(str_cat(name, "_k"), view.strides()[k_is_last ? -1 : -2]);
   call.index_param(str_cat(name, "_w"), view.strides()[k_is_last ? -2 : -1]);
+}
+
+// The part of k that each batch sums; `shared`: a workgroup loops over it, with barriers.
+void add_ranges(Call& call, const MatmulProblem& p, bool shared) {
+  call.set("ranged", p.ranges.has_value());
+  if (!p.ranges) return;
+  call.include("matmul_range").set("shared_range", shared);
+  add_indices(call, *p.both_ends(), *p.ranges);
+  call.index_param("range_step", p.range_step).index_param("k_first", p.k_first);
 }
 
 std::string_view why(const MatmulVariant& v, const gpu::Capabilities& capabilities) {
@@ -84,7 +88,7 @@ void record_reduce(gpu::Commands& commands, const MatmulProblem& p, const Expres
   if (partial) call.read("partial", *partial, width == 4 && can_vectorise(*partial) ? 4 : 1);
   call.set("partial_width", width == 4 && partial && can_vectorise(*partial) ? 4 : 1);
   call.set("threads", threads).set("slices", partial != nullptr).set("splits", false);
-  call.set("product", compute_type(p.sum_type()));
+  call.set("product", compute_type(p.sum_type())).set("padded", "");
   call.index_param("m", p.m).index_param("n", p.n).index_param("quads_n", quads);
   call.index_param("count", p.batches() * p.m * quads);
   call.index_param("slices", slices).index_param("slice_stride", p.products());
@@ -96,8 +100,8 @@ void record_reduce(gpu::Commands& commands, const MatmulProblem& p, const Expres
 // does not support these, or the operands have other layouts.
 std::optional<MatmulProblem> in_words(const gpu::Capabilities& capabilities, const MatmulProblem& problem) {
   const DType type = problem.a.dtype;
-  if (problem.windows || problem.reader || !capabilities.packed_dot || bits(type) != 8 || is_floating(type))
-    return std::nullopt;
+  if (problem.windows || problem.reader || problem.chosen || problem.ranges) return std::nullopt;
+  if (!capabilities.packed_dot || bits(type) != 8 || is_floating(type)) return std::nullopt;
   if (problem.b.dtype != type || problem.k % 4 != 0) return std::nullopt;
   MatmulProblem p = problem;
   p.k /= 4;
@@ -141,10 +145,14 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
     a.width = 1;
     if (b.along_k) b.width = 1;
   }
+  if (p.ranges) {  // which begin and end anywhere
+    if (a.along_k) a.width = 1;
+    if (b.along_k) b.width = 1;
+  }
   if (v.kind == MatmulKind::gemv_k) {
     a.width = b.width = std::min(a.width, b.width);
     const bool half = !p.reader && (p.b.dtype == DType::f16 || p.b.dtype == DType::bf16);
-    const LoadForm wider = load_form(p.b, false, 8);
+    const LoadForm wider = form_of_b(p, 8);
     if (half && a.width == 4 && wider.along_k && wider.width == 8 && !(p.b.buffer == p.y.buffer)) {
       b.width = 8;
       call.set("b_type", name(p.b.dtype));
@@ -156,13 +164,18 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
   for (const bool is_b : {false, true}) {
     const std::string_view name = is_b ? "b" : "a";
     const int width = is_b ? b.width : a.width;
-    if (p.windows && p.windows_are_b == is_b)
+    const ReadForm form{runs, runs && p.a.dtype != DType::f32};
+    if (p.reads_windows() && p.windows_are_b == is_b)
       p.windows->add(call, name, width);
-    else if (is_b ? reads_b : reads_a)
-      add_read_operand(call, name, p, is_b ? p.b : p.a, !is_b, width, {runs, runs && p.a.dtype != DType::f32});
     else
-      add_operand(call, name, is_b ? p.b : p.a, !is_b, width);
+      add_operand(call, name, p, is_b ? p.b : p.a, !is_b, width, (is_b ? reads_b : reads_a) ? &form : nullptr);
   }
+  add_ranges(call, p, tiles);
+  // (Integers have no NaN.)
+  const bool padded = p.windows && p.windows->padded() && p.sum_type() == DType::f32;
+  const std::string_view of_windows = p.windows_are_b ? "b" : "a";
+  if (padded && !p.reads_windows()) p.windows->add_places(call, of_windows);
+  call.set("window", p.reads_windows() ? of_windows : "").set("padded", padded ? of_windows : "");
   call.set("product", compute_type(p.sum_type()));
   call.set("a_width", a.width).set("b_width", b.width).set("threads", v.threads);
   call.set("tile_m", v.tile_m).set("tile_n", v.tile_n);
@@ -189,12 +202,12 @@ void record(gpu::Commands& commands, const MatmulProblem& problem, const Express
         .set("tile_k", v.tile_k)
         .set("rows_per_band", subgroup_matrix ? kSubgroupMatrixRows : kRowsPerBand);
     call.set("a_along_k", a.along_k).set("b_along_k", b.along_k);
-    const bool edge_k = p.k % (step * stages) != 0 || slice_k * (v.splits - 1) >= p.k;
+    const bool edge_k = p.ranges || p.k % (step * stages) != 0 || slice_k * (v.splits - 1) >= p.k;
     call.set("edge_k", edge_k);
     if (!gemv_n) {
       const std::int64_t depth = subgroup_matrix ? v.tile_k * stages : v.tile_k;
-      call.set("window", !p.windows ? "" : p.windows_are_b ? "b" : "a");
-      call.set("whole_taps", p.windows && p.windows->run() % depth == 0 && !(subgroup_matrix && edge_k));
+      call.set("whole_taps", p.reads_windows() && p.windows->run() % depth == 0 && !(subgroup_matrix && edge_k));
+      call.set("sites", v.results(a, b));
     }
     if (subgroup_matrix) {
       call.set("read", reads_b ? "b" : reads_a ? "a" : "");
@@ -290,7 +303,8 @@ std::optional<AlignedProblem> worth_aligning(const MatmulProblem& p, const gpu::
   // Measured on an H200: loads of single elements give a tenth of the rate of cooperative matrices, and four fifths of
   // that of f32 tiles; copies take about 3 µs each.
   const double flops = 2 * static_cast<double>(p.products()) * static_cast<double>(p.k);
-  if (capabilities.software || p.reader || p.m < 32 || p.n < 32 || p.k < 32) return std::nullopt;
+  if (capabilities.software || p.reader || p.chosen || p.ranges) return std::nullopt;
+  if (p.m < 32 || p.n < 32 || p.k < 32) return std::nullopt;
   for (const auto& [kind, worth] : {std::pair(MatmulKind::subgroup_matrix, 1e8), {MatmulKind::tile, 2e10}}) {
     if (flops < worth) break;
     AlignedProblem result = align(p, kind, placeholder_memory(), 0);
@@ -354,8 +368,9 @@ void record_decoded(gpu::Commands& commands, const MatmulProblem& problem, const
 
 // Bytes from a view's first to its last element, or those that are read for them.
 std::uint64_t span_of(const MatmulProblem& p, const View& view) {
+  const View all = p.is_chosen_from(view) ? p.all_matrices(view) : view;
   const bool read = p.reader && &view == (p.reader_is_b ? &p.b : &p.a);
-  return read ? p.reader->bytes(p.chosen ? all_matrices(p, view) : view) : span_bytes(view);
+  return read ? p.reader->bytes(all) : span_bytes(all);
 }
 
 // The length of k's chunks: all of k, unless an operand exceeds a binding and spans more than half of one along k.
@@ -509,20 +524,23 @@ void complex_matmul(Stream& stream, const View& a, const View& b, const View& y,
   }
 }
 
+void launch(Stream& stream, std::string_view name, const MatmulProblem& problem, const Expression* epilogue) {
+  if (problem.y.count() == 0) return;
+  gpu::Commands* const commands = stream.gpu();
+  if (!commands) return matmul_cpu(*stream.cpu(), problem, epilogue);
+  for (const View* operand : {&problem.a, &problem.b, &problem.y}) {
+    if (operand->dtype == DType::f64) {
+      throw Unsupported("{}: {} on a GPU, which has no f64", name, to_string(*operand));
+    }
+  }
+  record_all(*commands, problem, epilogue, nullptr);
+}
+
 void launch(Stream& stream, const View& a, const View& b, const View& y, const Epilogue& epilogue) {
   check_memory(stream, "matmul", {{"a", a}, {"b", b}}, {{"y", y}}, Sharing::none);
   check_memory(stream, "matmul", {{"epilogue operand", epilogue.operands}}, {{"y", y}}, Sharing::same_view);
   if (a.dtype == DType::c64 || b.dtype == DType::c64) return complex_matmul(stream, a, b, y, epilogue);
-  const MatmulProblem problem = matmul_problem(a, b, y, epilogue);
-  if (problem.y.count() == 0) return;
-  if (gpu::Commands* commands = stream.gpu()) {
-    for (const View* operand : {&a, &b, &y}) {
-      if (operand->dtype == DType::f64) throw Unsupported("matmul: {} on a GPU, which has no f64", to_string(*operand));
-    }
-    record_all(*commands, problem, epilogue.expression, nullptr);
-  } else {
-    matmul_cpu(*stream.cpu(), problem, epilogue.expression);
-  }
+  launch(stream, "matmul", matmul_problem(a, b, y, epilogue), epilogue.expression);
 }
 
 }  // namespace
@@ -534,7 +552,7 @@ void matmul_by(gpu::Commands& commands, const MatmulProblem& problem, const Expr
   if (!can_run(variant, problem, commands.device().capabilities())) {
     throw Unsupported("matmul: this device or these operands cannot take {}", to_string(variant));
   }
-  call_once(commands, {problem.a, problem.b, problem.operands, problem.y},
+  call_once(commands, {problem.a, problem.b, problem.operands, problem.chosen, problem.both_ends(), problem.y},
             [&](Stream& s) { record_all(*s.gpu(), problem, epilogue, &variant); });
 }
 
@@ -569,6 +587,37 @@ void matmul_of_read(gpu::Commands& commands, const MatmulProblem& problem, const
 void matmul(Stream& stream, const View& a, const View& b, const View& y, const Epilogue& epilogue) {
   call(stream, CallKey("matmul", epilogue.expression), {a, b, epilogue.operands, y},
        [&](Stream& s) { launch(s, a, b, y, epilogue); });
+}
+
+void gather_matmul(Stream& stream, const View& a, const View& b, const View& chosen, const View& y) {
+  constexpr std::string_view kName = "gather_matmul";
+  call(stream, CallKey(kName), {a, b, chosen, y}, [&](Stream& s) {
+    check_views(kName, {&a, &b, &chosen}, {&y});
+    check_memory(s, kName, {{"a", a}, {"b", b}, {"chosen", chosen}}, {{"y", y}}, Sharing::none);
+    if (b.shape()[0] == 0 && y.count() != 0)
+      throw ShapeError("{}: b is {}, there is no matrix to choose", kName, to_string(b));
+    if (gpu::Commands* commands = s.gpu(); commands && b.count() != 0) {
+      const std::uint64_t most = chunk_limit(commands->device().capabilities());
+      if (span_bytes(b) > most) {
+        throw Unsupported("{}: b is {}, matrices to choose from; this device binds {} bytes", kName, to_string(b),
+                          most);
+      }
+    }
+    launch(s, kName, matmul_problem(a, {.view = b, .chosen = chosen}, y, {}), nullptr);
+  });
+}
+
+void segmented_matmul(Stream& stream, const View& a, const View& b, const View& segments, const View& y) {
+  constexpr std::string_view kName = "segmented_matmul";
+  call(stream, CallKey(kName), {a, b, segments, y}, [&](Stream& s) {
+    check_views(kName, {&a, &b, &segments}, {&y});
+    check_memory(s, kName, {{"a", a}, {"b", b}, {"segments", segments}}, {{"y", y}}, Sharing::none);
+    if (segments.shape()[-1] != 2) {
+      throw ShapeError("{}: segments are {}, expected [..., 2], where each begins and ends", kName,
+                       to_string(segments));
+    }
+    launch(s, kName, matmul_problem(a, {.view = b, .ranges = segments}, y, {}), nullptr);
+  });
 }
 
 }  // namespace weft::kernels

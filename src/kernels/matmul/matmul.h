@@ -21,8 +21,8 @@ void matmul_of_copies(gpu::Commands& commands, const MatmulProblem& problem, con
                       const MatmulVariant& variant);
 
 // Records a product of windows (MatmulProblem::windows), which fits bindings, by that variant; null: by the one that
-// suits it, on a device that is no software device, with k split only if `scratch` bytes hold the sums. Throws
-// Unsupported.
+// suits it, on a device that is no software device if they are not in memory, with k split only if `scratch` bytes hold
+// the sums. Throws Unsupported.
 void matmul_of_windows(gpu::Commands& commands, const MatmulProblem& problem, const Expression* epilogue,
                        const MatmulVariant* variant, std::uint64_t scratch);
 

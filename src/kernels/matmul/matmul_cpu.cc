@@ -566,6 +566,11 @@ void matmul_cpu(cpu::Executor& executor, const MatmulProblem& p, const Expressio
     say("zeros", "a product over no elements");
     return store_zeros(p, store);
   }
+  if (p.ranges || (p.chosen && !p.reader)) {
+    say("products", "each has a matrix, or a part of k, of its own");
+    for (std::int64_t i = 0; i < p.batches(); ++i) matmul_cpu(executor, p.of_batch(i), epilogue);
+    return;
+  }
   const DType product = p.sum_type();
   if (p.reader && !p.reader_is_b)
     return product == DType::f64 ? of_read_rows<double>(executor, p, epilogue)

@@ -19,7 +19,10 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   let m0 = tile / p.tiles_n * {{ thread_m }}u;
   let n0 = tile % p.tiles_n * {{ threads * thread_n }}u + lid;
 {{ sums_of(thread_m, thread_n, threads) }}
-  for (var k = 0u; k < p.k; k += {{ step }}u) {
+{% if ranged %}
+  let range = range_of(c);
+{% endif %}
+  for (var k = {{ "range.x" if ranged else "0u" }}; k < {{ "range.y" if ranged else "p.k" }}; k += {{ step }}u) {
 {% for j in range(thread_n) %}
 {% if step == 1 %}
     let b{{ j }} = {{ product }}(load_b(b_at{{ j }} + k * p.b_k));

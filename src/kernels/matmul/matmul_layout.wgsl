@@ -36,7 +36,12 @@ fn place(group: u32) -> Place {
   if (group >= p.groups) { return; }
   let at = place(group);
   let c = coords(at.batch);
-{% if splits %}
+{% if ranged %}
+  if (lid == 0u) { range_read = vec4<u32>(range_of(c), 0u, 0u); }
+  let range = workgroupUniformLoad(&range_read);
+  let {{ first }} = range.x;
+  let k_end = range.y;
+{% elif splits %}
   let {{ first }} = min(at.slice * p.slice_k, p.k);
   let k_end = min({{ first }} + p.slice_k, p.k);
 {% else %}

@@ -303,10 +303,21 @@ subgroupMatrixLoad<subgroup_matrix_{{ kind }}<{{ type }}, {{ shape }}>, {{ order
 {% endfor %}
   }
 
+{% set quads = slots * unit_m * span // 4 %}
+{% set passes = (quads + threads - 1) // threads %}
+{% set turns = subgroups // slots %}
+{% set bands = cols // columns %}
+{# Where quad `e` of the matrices that are stored together lies: row i and band j of them, of turn g. #}
+{% macro row_of(e, i, g) -%}
+at.m0 + ({{ e }} / {{ unit_m * span // 4 }}u + {{ g }} * {{ slots }}u) / {{ subgroups_n }}u * {{ sub_m }}u + {{ i }} * {{ unit_m }}u + {{ e }} / {{ span // 4 }}u % {{ unit_m }}u
+{%- endmacro %}
+{% macro col_of(e, j, g) -%}
+at.n0 + ({{ e }} / {{ unit_m * span // 4 }}u + {{ g }} * {{ slots }}u) % {{ subgroups_n }}u * {{ sub_n }}u + {{ j }} * {{ span }}u + {{ e }} % {{ span // 4 }}u * 4u
+{%- endmacro %}
   let out = outputs(c, {{ 'at.slice' if splits else '0u' }});
 {% for i in range(rows) %}
-{% for j in range(cols // columns) %}
-{% for g in range(subgroups // slots) %}
+{% for j in range(bands) %}
+{% for g in range(turns) %}
   workgroupBarrier();
   {{ 'if (subgroup / ' ~ slots ~ 'u == ' ~ g ~ 'u) ' if slots < subgroups else '' }}{
 {% for l in range(columns) %}
@@ -314,21 +325,19 @@ subgroupMatrixLoad<subgroup_matrix_{{ kind }}<{{ type }}, {{ shape }}>, {{ order
 {% endfor %}
   }
   workgroupBarrier();
-{% set quads = slots * unit_m * span // 4 %}
-{% for first in range(0, quads, threads) %}
-  {{ 'if (lid < ' ~ (quads - first) ~ 'u) ' if first + threads > quads else '' }}{
-    let e = lid + {{ first }}u;
+{% for pass in range(passes) %}
+  {{ 'if (lid < ' ~ (quads - pass * threads) ~ 'u) ' if (pass + 1) * threads > quads else '' }}{
+    let e = lid + {{ pass * threads }}u;
     let slot = e / {{ unit_m * span // 4 }}u % {{ slots }}u;
-    let owner = slot + {{ g * slots }}u;
-    let row = e / {{ span // 4 }}u % {{ unit_m }}u;
-    let col = e % {{ span // 4 }}u * 4u;
-    let start = row * {{ pitch_sums }}u + col;
-    store_result(out, at.m0 + owner / {{ subgroups_n }}u * {{ sub_m }}u + {{ i * unit_m }}u + row,
-                 at.n0 + owner % {{ subgroups_n }}u * {{ sub_n }}u + {{ j * span }}u + col,
-                 vec4<{{ product }}>(vec4<{{ sum }}>(sums[slot][start], sums[slot][start + 1u], sums[slot][start + 2u], sums[slot][start + 3u])));
+    let start = e / {{ span // 4 }}u % {{ unit_m }}u * {{ pitch_sums }}u + e % {{ span // 4 }}u * 4u;
+    let v = vec4<{{ product }}>(vec4<{{ sum }}>(sums[slot][start], sums[slot][start + 1u], sums[slot][start + 2u], sums[slot][start + 3u]));
+    {{ put(((i * bands + j) * turns + g) * passes + pass ~ 'u', row_of('e', i ~ 'u', g ~ 'u'), col_of('e', j ~ 'u', g ~ 'u'), 'v') }}
   }
 {% endfor %}
 {% endfor %}
 {% endfor %}
 {% endfor %}
+{% set e = '(lid + site % ' ~ passes ~ 'u * ' ~ threads ~ 'u)' %}
+{% set turn = 'site / ' ~ passes ~ 'u % ' ~ turns ~ 'u' %}
+{{ store_spoiled(row_of(e, 'site / ' ~ passes * turns * bands ~ 'u', turn), col_of(e, 'site / ' ~ passes * turns ~ 'u % ' ~ bands ~ 'u', turn)) }}
 }

@@ -215,6 +215,13 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
   }
 {% endif %}
 
+{# Where rows and groups of columns of a thread lie. #}
+{% macro row_of(i) -%}
+at.m0 + {{ i }} / 4u * {{ threads_m * 4 }}u + {{ i }} % 4u + ty * 4u
+{%- endmacro %}
+{% macro col_of(h) -%}
+at.n0 + ({{ h }} * {{ threads_n }}u + tx) * 4u
+{%- endmacro %}
   let out = outputs(c{{ ', at.slice' if splits else ', 0u' }});
 {% if slices > 1 %}
   // The slices' sums are exchanged in a's tile; each slice adds and stores some of the rows.
@@ -230,13 +237,14 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
     var sum = {{ 'bitcast<vec4<i32>>(' if packed else '(' }}tile_a[cell]);
     for (var other = 1u; other < {{ slices }}u; other++) { sum += {{ 'bitcast<vec4<i32>>(' if packed else '(' }}tile_a[other * {{ tile_m * tile_n // 4 }}u + cell]); }
     let i = e / {{ groups_n }}u;
-    store_result(out, at.m0 + i / 4u * {{ threads_m * 4 }}u + i % 4u + ty * 4u, at.n0 + (e % {{ groups_n }}u * {{ threads_n }}u + tx) * 4u, sum);
+    {{ put('e', row_of('i'), col_of('e % ' ~ groups_n ~ 'u'), 'sum') }}
   }
 {% else %}
 {% for i in range(thread_m) %}
 {% for h in range(groups_n) %}
-  store_result(out, at.m0 + {{ (i // 4) * threads_m * 4 + i % 4 }}u + ty * 4u, at.n0 + {{ h * threads_n * 4 }}u + tx * 4u, r{{ i }}_{{ h }});
+  {{ put(i * groups_n + h ~ 'u', row_of(i ~ 'u'), col_of(h ~ 'u'), 'r' ~ i ~ '_' ~ h) }}
 {% endfor %}
 {% endfor %}
 {% endif %}
+{{ store_spoiled(row_of('(site / ' ~ groups_n ~ 'u)'), col_of('site % ' ~ groups_n ~ 'u')) }}
 }

@@ -1,5 +1,6 @@
 #include "kernels/matmul/problem.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "core/format.h"
@@ -42,17 +43,18 @@ void collapse_batch(MatmulProblem& p) {
   Shape rows = p.batch;
   rows.push_back(p.m);
   std::vector<Strides> strides;
-  std::size_t chosen = 0;  // which view says what b is
+  std::vector<std::size_t> same{1};  // the views that do not move along m: b, and what tells batches apart
   p.for_each_view([&](View& view) {
     Strides s = batch_strides(view);
     s.push_back(&view == &p.b ? 0 : view.strides()[p.batch.rank()]);
-    if (p.chosen && &view == &*p.chosen) chosen = strides.size();
+    if (p.selects(view)) same.push_back(strides.size());
     strides.push_back(s);
   });
   Collapsed c = collapse(rows, strides);
   // The last dimension is m unless b moves along it, in which case m was 1 and has been dropped.
   const int last = c.shape.rank() - 1;
-  const bool has_m = last >= 0 && c.strides[1][last] == 0 && (chosen == 0 || c.strides[chosen][last] == 0);
+  const bool has_m =
+      last >= 0 && std::ranges::all_of(same, [&](std::size_t view) { return c.strides[view][last] == 0; });
   p.batch = c.shape;
   p.m = 1;
   if (has_m) {
@@ -67,10 +69,10 @@ void collapse_batch(MatmulProblem& p) {
       layout.shape.push_back(p.batch[d]);
       layout.strides.push_back(s[d]);
     }
-    const bool chooses = p.chosen && &view == &*p.chosen;
-    layout.shape.push_back(&view == &p.b ? p.k : chooses ? 1 : p.m);
-    layout.strides.push_back(&view == &p.b ? view.strides()[-2] : has_m && !chooses ? s[last] : 0);
-    layout.shape.push_back(&view == &p.a ? p.k : chooses ? 1 : p.n);
+    const bool selects = p.selects(view);
+    layout.shape.push_back(&view == &p.b ? p.k : selects ? 1 : p.m);
+    layout.strides.push_back(&view == &p.b ? view.strides()[-2] : has_m && !selects ? s[last] : 0);
+    layout.shape.push_back(&view == &p.a ? p.k : selects ? 1 : p.n);
     layout.strides.push_back(view.strides()[-1]);
     view = view.with_layout(layout);
   });
@@ -99,8 +101,8 @@ MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const 
   return matmul_problem(a, {nullptr, b}, y, epilogue);
 }
 
-MatmulProblem matmul_problem(const View& a, const ReadMatrix& read, const View& y, const Epilogue& epilogue) {
-  const View& b = read.view;
+MatmulProblem matmul_problem(const View& a, const RightOperand& right, const View& y, const Epilogue& epilogue) {
+  const View& b = right.view;
   // An epilogue gives y any type.
   View sums = y;
   if (epilogue.expression) sums.dtype = product_type(a.dtype, b.dtype);
@@ -126,16 +128,24 @@ MatmulProblem matmul_problem(const View& a, const ReadMatrix& read, const View& 
   MatmulProblem p;
   for (int d = 0; d + 2 < y.rank(); ++d) p.batch.push_back(y.shape()[d]);
   p.a = broadcast_batch("a", a, p.batch);
-  p.reader = read.reader;
-  if (read.chosen) {
+  p.reader = right.reader;
+  const auto of_batches = [&](std::string_view name, const View& view, Layout layout) {
+    for (int i = 0; i < 2; ++i) layout.shape.push_back(1), layout.strides.push_back(0);
+    return broadcast_batch(name, view.with_layout(layout), p.batch);
+  };
+  if (right.chosen) {
     p.matrices = b.shape()[0], p.matrix = b.strides()[0];
     Layout matrix{{b.shape()[-2], b.shape()[-1]}, {b.strides()[-2], b.strides()[-1]}};
     p.b = broadcast_batch("b", b.with_layout(matrix), p.batch);
-    Layout one = read.chosen->layout;
-    for (int i = 0; i < 2; ++i) one.shape.push_back(1), one.strides.push_back(0);
-    p.chosen = broadcast_batch("chosen", read.chosen->with_layout(one), p.batch);
+    p.chosen = of_batches("chosen", *right.chosen, right.chosen->layout);
   } else {
     p.b = broadcast_batch("b", b, p.batch);
+  }
+  if (right.ranges) {
+    Layout begins = right.ranges->layout;
+    p.range_step = begins.strides[-1];
+    begins.shape.pop_back(), begins.strides.pop_back();
+    p.ranges = of_batches("segments", *right.ranges, begins);
   }
   p.y = y;
   for (const View& operand : epilogue.operands) {
@@ -173,13 +183,44 @@ std::int64_t MatmulProblem::first_read(std::int64_t index) const {
   return first + std::clamp<std::int64_t>(integer_at(*chosen, at), 0, matrices - 1) * matrix;
 }
 
+View MatmulProblem::all_matrices(const View& one) const {
+  return one.with_layout(
+      {{matrices, one.shape()[-2], one.shape()[-1]}, {matrix, one.strides()[-2], one.strides()[-1]}});
+}
+
+std::optional<View> MatmulProblem::both_ends() const {
+  if (!ranges) return std::nullopt;
+  Layout layout = ranges->layout;
+  layout.shape[-1] = 2, layout.strides[-1] = range_step;
+  return ranges->with_layout(layout);
+}
+
+MatmulProblem MatmulProblem::of_batch(std::int64_t index) const {
+  MatmulProblem p = *this;
+  for (int d = batch.rank() - 1; d >= 0; index /= batch[d], --d) p = part(p, d, index % batch[d], 1);
+  if (p.chosen) {
+    View& from = reader_is_b ? p.b : p.a;
+    const std::int64_t which = std::clamp<std::int64_t>(integer_at(*p.chosen, 0), 0, matrices - 1);
+    from.offset += static_cast<std::uint64_t>(which * matrix * bits(from.dtype) / 8);
+    p.chosen.reset();
+  }
+  if (p.ranges) {
+    const auto bound = [&](std::int64_t at, std::int64_t least) {
+      return std::clamp(integer_at(*p.ranges, at), least + k_first, k + k_first) - k_first;
+    };
+    const std::int64_t begin = bound(0, 0), end = bound(range_step, begin);
+    p.ranges.reset();
+    p = part(p, batch.rank() + 2, begin, end - begin);
+  }
+  return p;
+}
+
 MatmulProblem part(const MatmulProblem& problem, int d, std::int64_t begin, std::int64_t size) {
   MatmulProblem p = problem;
   const int rank = p.batch.rank(), m = rank, n = rank + 1, k = rank + 2;
   p.for_each_view([&](View& view) {
     const bool is_a = &view == &p.a, is_b = &view == &p.b;
-    const bool chooses = p.chosen && &view == &*p.chosen;
-    if ((d == m && is_b) || (d == n && is_a) || (d == k && !is_a && !is_b) || (d >= m && chooses)) return;
+    if ((d == m && is_b) || (d == n && is_a) || (d == k && !is_a && !is_b) || (d >= m && p.selects(view))) return;
     const int axis = d < k ? d : is_a ? rank + 1 : rank;
     Layout layout = view.layout;
     layout.shape[axis] = size;
@@ -188,6 +229,7 @@ MatmulProblem part(const MatmulProblem& problem, int d, std::int64_t begin, std:
     view = View(view.buffer, view.offset + static_cast<std::uint64_t>(bytes), view.dtype, layout.shape, layout.strides);
   });
   (d < rank ? p.batch[d] : d == m ? p.m : d == n ? p.n : p.k) = size;
+  if (d == k) p.k_first += begin;
   return p;
 }
 

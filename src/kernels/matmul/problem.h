@@ -20,13 +20,20 @@ struct LoadForm {
   int width = 1;        // elements in one load
 };
 
-// An operand that is no matrix in memory: its rows are the windows of a convolution (conv/conv_windows.wgsl).
+// An operand whose rows are the windows of a convolution (conv/conv_windows.wgsl).
 class WindowOperand {
  public:
   virtual ~WindowOperand() = default;
-  // `wide`: elements of a load, if the layout allows it.
+  // Whether they are copied to a matrix in memory, the operand's view; else they are read from what they lie on.
+  virtual bool in_memory() const = 0;
+  // Whether any reaches into padding, which takes no part in sums.
+  virtual bool padded() const = 0;
+  // Adds to a call where they lie: what is_inside() takes to tell an element of x from padding.
+  virtual void add_places(Call& call, std::string_view name) const = 0;
+
+  // Of windows that are not in memory. `wide`: elements of a load, if the layout allows it.
   virtual LoadForm form(int wide) const = 0;
-  // Adds it to a call whose batch dimensions are set.
+  // Adds it to a call whose batch dimensions are set, with places.
   virtual void add(Call& call, std::string_view name, int width) const = 0;
   // k up to a multiple of this many is within one element of a window.
   virtual std::int64_t run() const = 0;
@@ -71,19 +78,36 @@ struct MatmulProblem {
   Shape batch;
   std::int64_t m = 0, n = 0, k = 0;
 
-  // Reads a (or b) instead of its view, which then has only a shape and a type.
+  // The rows of a (or columns of b) are windows; if these are not in memory, its view has only a shape and a type.
   const WindowOperand* windows = nullptr;
   bool windows_are_b = false;
+  bool reads_windows() const { return windows && !windows->in_memory(); }
   // Reads b (or a) instead of the memory of its view.
   const ReadOperand* reader = nullptr;
   bool reader_is_b = true;
-  // Integers, of the batch dimensions and two more of size 1: which of the matrices of the operand that the reader
-  // reads each batch takes, of `matrices`, `matrix` elements apart. Its view then has no strides along the batch.
+  // Integers, of the batch dimensions and two more of size 1: which of the matrices of b (or a, where the reader's)
+  // each batch takes, of `matrices`, `matrix` elements apart. The operand's view then has no strides along the batch.
   std::optional<View> chosen = {};
   std::int64_t matrices = 0, matrix = 0;
+  // The same: where the part of k begins that each batch sums; where it ends is `range_step` elements further. Both
+  // count from `k_first` elements before the first k.
+  std::optional<View> ranges = {};
+  std::int64_t range_step = 0, k_first = 0;
+
+  // Both ends of the ranges, along the last axis.
+  std::optional<View> both_ends() const;
+
+  // True for what tells batches apart and is no operand of the product.
+  bool selects(const View& view) const { return (chosen && &view == &*chosen) || (ranges && &view == &*ranges); }
+  // True for the operand of whose matrices some are chosen.
+  bool is_chosen_from(const View& view) const { return chosen && &view == (reader_is_b ? &b : &a); }
+  // The view of all matrices of such an operand, given that of one.
+  View all_matrices(const View& one) const;
 
   // On the CPU: the first element of a batch of the operand that the reader reads.
   std::int64_t first_read(std::int64_t batch_index) const;
+  // On the CPU: the product of one batch alone, with its matrix and its part of k.
+  MatmulProblem of_batch(std::int64_t batch_index) const;
 
   std::int64_t batches() const { return element_count(batch); }
   std::int64_t products() const { return batches() * m * n; }  // elements of y
@@ -96,22 +120,24 @@ struct MatmulProblem {
     f(a), f(b), f(y);
     for (View& v : operands) f(v);
     if (chosen) f(*chosen);
+    if (ranges) f(*ranges);
   }
 };
 
-// An operand that is read, for matmul_problem().
-struct ReadMatrix {
-  const ReadOperand* reader = nullptr;
-  View view;                        // [matrices…, k, n], of its elements
-  std::optional<View> chosen = {};  // broadcasts to y's leading dimensions; view has three dimensions then
+// The operand b for matmul_problem().
+struct RightOperand {
+  const ReadOperand* reader = nullptr;  // reads it
+  View view;                            // [matrices…, k, n], of its elements
+  std::optional<View> chosen = {};      // broadcasts to y's leading dimensions; view has three dimensions then
+  std::optional<View> ranges = {};      // [..., 2], whose other dimensions broadcast to y's leading ones
 };
 
 // Checks the operands and brings them to normal form: leading dimensions are broadcast; those that b does not have are
 // merged with m; and if y is contiguous along m instead of n, or n is 1, it is the transposed product yᵀ = bᵀ·aᵀ.
 // Throws InvalidArgument.
 MatmulProblem matmul_problem(const View& a, const View& b, const View& y, const Epilogue& epilogue);
-// The same with an operand b that is read.
-MatmulProblem matmul_problem(const View& a, const ReadMatrix& b, const View& y, const Epilogue& epilogue);
+// The same with such an operand b.
+MatmulProblem matmul_problem(const View& a, const RightOperand& b, const View& y, const Epilogue& epilogue);
 
 // The strides of a view's leading dimensions.
 Strides batch_strides(const View& view);

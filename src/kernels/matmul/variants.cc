@@ -138,6 +138,13 @@ int MatmulVariant::stages(const LoadForm& a, const LoadForm& b) const {
   return loads <= kMaxLoads * threads ? 2 : 1;
 }
 
+int MatmulVariant::results(const LoadForm& a, const LoadForm& b) const {
+  if (kind == MatmulKind::tile) return thread_m * thread_n / 4;
+  const int columns = result_columns() * static_cast<int>(unit.n), slots = result_slots(a.along_k, b.along_k);
+  const int times = thread_m / static_cast<int>(unit.m) * (thread_n / columns) * (subgroups(*this) / slots);
+  return times * static_cast<int>(ceil_div(slots * static_cast<int>(unit.m) * columns / 4, threads));
+}
+
 int MatmulVariant::result_columns() const { return thread_n / static_cast<int>(unit.n) % 2 == 0 ? 2 : 1; }
 
 int MatmulVariant::result_slots(bool a_along_k, bool b_along_k) const {
@@ -240,8 +247,9 @@ LoadForm load_form(const View& view, bool k_is_last, int wide) {
 namespace {
 
 LoadForm form_of(const MatmulProblem& p, bool is_b, int wide) {
-  if (p.windows && p.windows_are_b == is_b) return p.windows->form(wide);
-  LoadForm form = load_form(is_b ? p.b : p.a, !is_b, wide);
+  if (p.reads_windows() && p.windows_are_b == is_b) return p.windows->form(wide);
+  const View& view = is_b ? p.b : p.a;
+  LoadForm form = load_form(!p.reader && p.is_chosen_from(view) ? p.all_matrices(view) : view, !is_b, wide);
   if (p.reader && p.reader_is_b == is_b && !p.reader->in_fours()) form.width = 1;
   return form;
 }
@@ -264,7 +272,10 @@ bool can_run(const MatmulVariant& v, const MatmulProblem& p, const gpu::Capabili
   if (static_cast<std::uint32_t>(v.threads) > capabilities.max_workgroup_size) return false;
   if (static_cast<std::uint32_t>(v.workgroup_memory()) > capabilities.max_workgroup_memory) return false;
   const bool tiles = v.kind == MatmulKind::tile || v.kind == MatmulKind::subgroup_matrix;
-  if (p.windows && !tiles) return false;
+  if (p.reads_windows() && !tiles) return false;
+  // (Only software devices have windows in memory.)
+  if (p.windows && !tiles && v.kind != MatmulKind::direct) return false;
+  if (p.ranges && v.kind != MatmulKind::tile && v.kind != MatmulKind::direct) return false;
   if (v.kind == MatmulKind::gemv_k) return p.a.strides()[-1] == 1 && p.b.strides()[-2] == 1;
   if (v.kind == MatmulKind::gemv_n) return p.b.strides()[-1] == 1;
   if (v.kind == MatmulKind::read_gemv) return reads_in_runs(p);
@@ -277,7 +288,7 @@ bool can_run(const MatmulVariant& v, const MatmulProblem& p, const gpu::Capabili
     const int wide = matrix_load_width(v.unit.operand);
     if (v.thread_m % wide != 0 || v.thread_n % wide != 0) return false;  // a load must be within one subgroup's block
     const LoadForm a = form_of_a(p, wide), b = form_of_b(p, wide);
-    if (p.windows && (p.windows_are_b ? b : a).width == 1) return false;
+    if (p.reads_windows() && (p.windows_are_b ? b : a).width == 1) return false;
     return v.unit.operand == DType::f16 || (a.width > 1 && b.width > 1);
   }
   return true;
@@ -390,6 +401,10 @@ MatmulVariant choose_variant(const MatmulProblem& p, const gpu::Capabilities& ca
     // 32 rows take about four fifths of the time of two times 16, unless too many of them are past the end.
     const bool tall = p.m >= 96 || ceil_div(p.m, 32) * 2 == ceil_div(p.m, 16);
     return direct(tall ? 32 : p.m > 8 ? 16 : p.m > 4 ? 8 : p.m > 1 ? 4 : 1, 4, 8);
+  }
+  if (p.ranges) {
+    const MatmulVariant large = tile(64, 64, 16, 8, 4);
+    return groups_of(large, p) >= 250 && can_run(large, p, capabilities) ? large : tile(32, 32, 32, 4, 4);
   }
   if (matrices) {
     if (const auto v = choose_subgroup_matrix(p, capabilities, scratch)) return *v;

@@ -41,6 +41,7 @@ struct MatmulVariant {
   // Kind subgroup_matrix: columns of matrices, and subgroups, that store through workgroup memory at once.
   int result_columns() const;
   int result_slots(bool a_along_k, bool b_along_k) const;
+  int results(const LoadForm& a, const LoadForm& b) const;  // kinds tile, subgroup_matrix: fours that a thread stores
   bool operator==(const MatmulVariant&) const = default;
 };
 

@@ -1,7 +1,6 @@
 fn factors_w(i: u32) -> vec2<f32> {
   let e = byte_w(i / 32u * 17u);
-  // 2^128 is no number in f32, and is none here either.
-  return vec2<f32>(bitcast<f32>(clamp(e, 1u, 254u) << 23u), select(select(1.0, 0.5, e == 0u), 2.0, e == 255u));
+  return vec2<f32>(bitcast<f32>(select(max(e, 1u) << 23u, 0x7fc00000u, e == 255u)), select(1.0, 0.5, e == 0u));
 }
 fn codes4_w(i: u32) -> vec4<f32> {
   let j = i % 32u;

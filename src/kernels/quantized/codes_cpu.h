@@ -51,9 +51,9 @@ inline std::uint32_t e8m0_from_f32(float x) {
   return (std::bit_cast<std::uint32_t>(x) + 0x7fffff) >> 23;
 }
 
-// Half of 2^(code - 127).
+// Half of 2^(code - 127), and NaN.
 inline float half_e8m0_to_f32(std::uint32_t code) {
-  return std::bit_cast<float>(code < 2 ? 0x00200000u << code : (code - 1) << 23);
+  return std::bit_cast<float>(code < 2 ? 0x00200000u << code : code == 255 ? 0x7fc00000u : (code - 1) << 23);
 }
 
 }  // namespace weft::kernels

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,9 @@ struct SchemeRow {
   Need zeros, groups_of_rows;
 };
 
+// So that products of sizes and bits do not overflow.
+constexpr std::int64_t kMostColumns = std::int64_t{1} << 40;
+
 constexpr auto kUnsigned = CodeType::unsigned_integer;
 constexpr auto kRow = Packing::along_rows, kColumn = Packing::down_columns, kAwq = Packing::awq;
 constexpr auto kFloats = ScaleForm::numbers;
@@ -45,7 +49,7 @@ constexpr SchemeRow kRows[] = {
     {kWords, {4}, {32}, 4, 32, CodeType::e2m1, kRow, ScaleForm::e8m0, kBytes, kNo, kNo},
     {kWords, {8}, {32}, 8, 32, CodeType::e4m3, kRow, ScaleForm::e8m0, kBytes, kNo, kNo},
     {kWords, {4}, {16}, 4, 16, CodeType::e2m1, kRow, ScaleForm::e4m3, kBytes | DType::f8e4m3, kNo, kNo},
-    {kBytes, {2, 3, 4, 5, 6, 7, 8}, {16, 32, 64, 128, 256}, 4, 32, kUnsigned, kRow, kFloats, kNumbers, kMay, kNo},
+    {kBytes, {2, 3, 4, 5, 6, 7, 8}, {}, 4, 32, kUnsigned, kRow, kFloats, kNumbers, kMay, kNo},
     {kWords, {2, 3, 4, 8}, {}, 4, 128, kUnsigned, kColumn, kFloats, kNumbers, kMay, kMay},
     {kWords, {4}, {}, 4, 128, kUnsigned, kAwq, kFloats, kNumbers, kMust, kNo},
 };
@@ -96,8 +100,7 @@ QuantizedLayout values_layout(const QuantizedFormat& given, DType type, const Sh
   };
   const int inner = f.scheme == QuantizedScheme::nbits ? 3 : 2;
   if (shape.rank() < inner) fail(std::format("rank {} or more", inner));
-  constexpr std::int64_t kMost = std::int64_t{1} << 40;  // so that products of sizes and bits do not overflow
-  if (std::ranges::any_of(shape, [](std::int64_t size) { return size > kMost; })) fail("sizes of at most 2^40");
+  if (std::ranges::any_of(shape, [](std::int64_t size) { return size > kMostColumns; })) fail("sizes of at most 2^40");
   l.code = row.code, l.packing = row.packing, l.scale = row.scale, l.bits = f.bits;
   l.matrices = element_count(Shape(std::span(shape.begin(), shape.end() - inner)));
   l.rows = shape[-inner];
@@ -195,6 +198,12 @@ QuantizedFormat complete(const QuantizedFormat& given) {
   if (f.scheme != QuantizedScheme::nbits) none("columns", f.columns, 0);
   check_number(f, "bits", f.bits, row.bits);
   check_number(f, "group", f.group, row.groups);
+  constexpr std::int64_t kLeast = 16;
+  if (f.scheme == QuantizedScheme::nbits &&
+      (f.group < kLeast || f.group > kMostColumns || !std::has_single_bit(static_cast<std::uint64_t>(f.group)))) {
+    throw InvalidArgument("quantised weights: group of {} is {}, expected a power of two from {} on", name_of(f),
+                          f.group, kLeast);
+  }
   if (f.group < 0 || f.group_rows < 0 || f.columns < 0) {
     throw InvalidArgument("quantised weights: group is {}, group_rows {} and columns {}, none may be negative", f.group,
                           f.group_rows, f.columns);

@@ -250,6 +250,12 @@ var<workgroup> most_of_all: atomic<i32>;
 {% endif %}
 
 fn put_group(place: Place, rows: u32, group: u32, lane: u32) -> GroupScale {
+{% if together and pack > 1 %}
+  workgroupBarrier();
+  atomicStore(&least_of_all, 0);
+  atomicStore(&most_of_all, 0);
+  workgroupBarrier();
+{% endif %}
   let across = (place.columns + {{ run - 1 }}u) / {{ run }}u;
 {% if rule in ['affine', 'bounds'] %}
   var range = Range(0x7fffffff, i32(-2147483648), 0.0);
@@ -263,7 +269,7 @@ fn put_group(place: Place, rows: u32, group: u32, lane: u32) -> GroupScale {
     for (var i = 0u; i < count; i++) { take(&range, element(place, row, column + i)); }
   }
 {% if together %}
-  // Both begin as 0, which is in the range anyhow.
+  // Both begin as 0, which is in the range anyhow. (No rule that is for ranges without it has groups as large.)
   atomicMin(&least_of_all, range.least);
   atomicMax(&most_of_all, range.most);
   workgroupBarrier();
@@ -318,7 +324,7 @@ fn main(@builtin(local_invocation_index) lid: u32, @builtin(workgroup_id) wg: ve
     let place = Place(at_x(c), at_row(c), column, min(p.group, p.columns - column));
     let s = put_group(place, rows, group_row * p.groups + g, lane);
 {% if packed %}
-    put_zeros(u32(s.zero), {{ bits }}u);
+    if (lane == 0u) { put_zeros(u32(s.zero), {{ bits }}u); }
 {% endif %}
   }
 {% if packed %}

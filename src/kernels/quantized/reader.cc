@@ -131,10 +131,11 @@ void read_quantized(Call& call, std::string_view name, const QuantizedMatrix& w,
     call.set("product_type", narrow ? weft::name(*options.round_products) : std::string_view("f32"));
   }
   call.set("scales", l.scale == ScaleForm::e8m0 ? "e8m0" : "numbers");
-  call.set("per_column", !l.blocks && l.group_columns == 1);
+  const bool per_column = !l.blocks && l.group_columns == 1;
+  call.set("per_column", per_column);
   const bool in_order = l.scales_in_order() && !w.groups;
   call.set("in_order", in_order);
-  const bool held = w.scales && bits(w.scales->dtype) == 16 && in_order && l.scale == ScaleForm::numbers &&
+  const bool held = w.scales && bits(w.scales->dtype) == 16 && in_order && !per_column && l.scale == ScaleForm::numbers &&
                     (l.zero == ZeroForm::none || l.zero == ZeroForm::constant ||
                      (l.zero == ZeroForm::bias && w.zeros->dtype == w.scales->dtype));
   call.set("halves_held", held ? weft::name(w.scales->dtype) : std::string_view());

@@ -58,7 +58,7 @@ struct NibbleBlocks {
     float scale;
     if constexpr (e8m0) {
       const auto code = static_cast<std::uint32_t>(at[0]);
-      scale = __builtin_bit_cast(float, code < 2 ? 0x00200000u << code : (code - 1) << 23);
+      scale = __builtin_bit_cast(float, code < 2 ? 0x00200000u << code : code == 255 ? 0x7fc00000u : (code - 1) << 23);
     } else {
       scale = half_at(at);
     }

@@ -1,0 +1,185 @@
+#include "kernels/options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "core/format.h"
+#include "kernels/source.h"
+#include "weft/error.h"
+
+namespace weft::kernels {
+namespace {
+
+using Kind = TemplateOption::Kind;
+
+std::string_view trimmed(std::string_view s) {
+  const std::size_t begin = s.find_first_not_of(" \t"), end = s.find_last_not_of(" \t");
+  return begin == std::string_view::npos ? std::string_view() : s.substr(begin, end - begin + 1);
+}
+
+std::string_view take(std::string_view& text, std::string_view separator) {
+  const std::size_t at = text.find(separator);
+  const std::string_view first = text.substr(0, at);
+  text = at == std::string_view::npos ? std::string_view() : text.substr(at + separator.size());
+  return first;
+}
+
+std::optional<std::int64_t> number_of(std::string_view s) {
+  std::int64_t n = 0;
+  const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), n);
+  return error == std::errc() && end == s.data() + s.size() ? std::optional(n) : std::nullopt;
+}
+
+std::string text_of(const OptionValue& value) {
+  return std::visit(
+      []<class T>(const T& v) {
+        if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+          std::string all;
+          for (const std::string& s : v) all += std::format("{}'{}'", all.empty() ? "" : ", ", s);
+          return "[" + all + "]";
+        } else if constexpr (std::is_same_v<T, std::string>) {
+          return std::format("'{}'", v.substr(0, 80));
+        } else {
+          return std::format("{}", v);
+        }
+      },
+      value);
+}
+
+void parse_domain(TemplateOption& option, std::string_view domain) {
+  constexpr std::string_view kList = "list of ", kRange = "…";
+  if (domain.starts_with(kList)) option.list = true, domain = trimmed(domain.substr(kList.size()));
+  for (const auto& [word, kind] : {std::pair("flag", Kind::flag), {"number", Kind::number}, {"text", Kind::text}}) {
+    if (domain == word) {
+      option.kind = kind;
+      return;
+    }
+  }
+  option.kind = Kind::listed;
+  if (const std::size_t at = domain.find(kRange); at != std::string_view::npos) {
+    const auto first = number_of(domain.substr(0, at)), last = number_of(domain.substr(at + kRange.size()));
+    for (std::int64_t n = first.value_or(0); first && last && n <= *last; ++n) {
+      option.values.push_back(std::to_string(n));
+    }
+    return;
+  }
+  while (!domain.empty()) {
+    const std::string_view word = trimmed(take(domain, ","));
+    option.values.emplace_back(word == "''" ? std::string_view() : word);
+  }
+}
+
+// Of a kernel and what it includes, by name.
+using Declared = std::map<std::string, TemplateOption, std::less<>>;
+
+std::shared_ptr<const Declared> declared_by(std::string_view kernel, std::span<const std::string> includes) {
+  static std::mutex mutex;
+  static auto& known = *new std::map<std::string, std::shared_ptr<const Declared>>;
+  std::string key(kernel);
+  for (const std::string& name : includes) key += "+" + name;
+  const std::lock_guard held(mutex);
+  auto& entry = known[key];
+  if (entry) return entry;
+  auto all = std::make_shared<Declared>();
+  const auto add = [&](std::string_view name) {
+    for (TemplateOption& option : parse_options(name, kernel_source(name))) {
+      const std::string declared = option.declared;
+      const auto [found, is_new] = all->emplace(option.name, std::move(option));
+      if (!is_new && found->second.declared != declared) {
+        throw InternalError("{}: two templates that are included declare '{}' and '{}'", kernel, declared,
+                            found->second.declared);
+      }
+    }
+  };
+  for (const std::string& name : includes) add(name);
+  add(kernel);
+  return entry = std::move(all);
+}
+
+thread_local ObservedForms* observer = nullptr;
+
+}  // namespace
+
+bool TemplateOption::allows(const OptionValue& value) const {
+  const auto is_listed = [&](const std::string& v) { return std::ranges::find(values, v) != values.end(); };
+  const auto is_number = [&](const std::string& v) { return number_of(v).has_value(); };
+  if (list) {
+    const auto* const elements = std::get_if<std::vector<std::string>>(&value);
+    if (!elements || kind == Kind::flag) return false;
+    if (kind == Kind::text) return true;
+    return std::ranges::all_of(*elements, [&](const auto& v) { return kind == Kind::number ? is_number(v) : is_listed(v); });
+  }
+  switch (kind) {
+    case Kind::flag:
+      return std::holds_alternative<bool>(value);
+    case Kind::number:
+      return std::holds_alternative<std::int64_t>(value);
+    case Kind::text:
+      return std::holds_alternative<std::string>(value);
+    case Kind::listed:
+      break;
+  }
+  if (const auto* const n = std::get_if<std::int64_t>(&value)) return is_listed(std::to_string(*n));
+  const auto* const word = std::get_if<std::string>(&value);
+  return word && is_listed(*word);
+}
+
+std::vector<TemplateOption> parse_options(std::string_view name, std::string_view text) {
+  std::vector<TemplateOption> options;
+  if (!text.starts_with("{#")) return options;
+  std::string_view head = text.substr(2, text.find("#}") - 2);
+  bool begun = false;
+  while (!head.empty()) {
+    const std::string_view line = trimmed(take(head, "\n"));
+    if (!begun) {
+      begun = line == "options:";
+      continue;
+    }
+    if (line.empty()) continue;
+    const std::size_t colon = line.find(": ");
+    TemplateOption option;
+    if (colon != std::string_view::npos) {
+      option.name = line.substr(0, colon);
+      option.declared = line;
+      parse_domain(option, trimmed(line.substr(colon + 2)));
+    }
+    if (option.name.empty() || (option.kind == Kind::listed && option.values.empty())) {
+      throw InternalError("template {}: '{}' is no option; expected a name and its values", name, line);
+    }
+    options.push_back(std::move(option));
+  }
+  return options;
+}
+
+void check_options(std::string_view kernel, std::span<const std::string> includes, const OptionValues& values) {
+  const std::shared_ptr<const Declared> declared = declared_by(kernel, includes);
+  if (declared->empty()) return;
+  for (const auto& [name, value] : values) {
+    const auto option = declared->find(name);
+    if (option == declared->end()) {
+      throw InternalError("{}: the option {} = {} is declared neither by its template nor by what that includes", kernel,
+                          name, text_of(value));
+    }
+    if (!option->second.allows(value)) {
+      throw InternalError("{}: the option {} is {}, its template declares '{}'", kernel, name, text_of(value),
+                          option->second.declared);
+    }
+  }
+  for (const auto& [name, option] : *declared) {
+    if (std::ranges::find(values, name, &OptionValues::value_type::first) == values.end()) {
+      throw InternalError("{}: the option {} is not given, its template declares '{}'", kernel, name, option.declared);
+    }
+  }
+}
+
+ObservedForms::ObservedForms(std::function<void(const CallForm&)> observe)
+    : observe_(std::move(observe)), outer_(std::exchange(observer, this)) {}
+ObservedForms::~ObservedForms() { observer = outer_; }
+void ObservedForms::tell(const CallForm& form) {
+  if (observer) observer->observe_(form);
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,69 @@
+// The options of the WGSL templates: the values that a template's variables may have. Each template lists its own at the
+// end of the comment that it begins with, so that readers, launchers and tests have one list:
+//
+//   options:
+//     lanes: 1, 4               one of these numbers or words ('' is the empty word)
+//     rank: 1…8                 one of these numbers
+//     fused: flag               true or false
+//     threads: number           any number, which only constants of the text depend on
+//     epilogue: text            any text
+//     modes: list of one, four  words of these, any number of them; list of number, list of text
+//
+// A call has the options of its kernel and of what it includes, all of them, and no others: Call checks this when it
+// renders a text. tests/kernels/forms_test.cc compiles calls with every value that is listed, and every two of them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "kernels/shader_head.h"
+
+namespace weft::kernels {
+
+using OptionValue = std::variant<std::int64_t, bool, std::string, std::vector<std::string>>;
+using OptionValues = std::vector<std::pair<std::string, OptionValue>>;
+
+struct TemplateOption {
+  std::string name;
+  enum class Kind : std::uint8_t { flag, number, text, listed } kind = Kind::flag;
+  bool list = false;
+  std::vector<std::string> values;  // kind listed
+  std::string declared;             // the line's text
+
+  bool allows(const OptionValue& value) const;
+};
+
+// Those of a template, in its order. Throws InternalError for a line that is none.
+std::vector<TemplateOption> parse_options(std::string_view name, std::string_view text);
+
+// Throws InternalError if a value is not declared by the kernel or what it includes, or an option has none.
+void check_options(std::string_view kernel, std::span<const std::string> includes, const OptionValues& values);
+
+// What the text of a call depends on.
+struct CallForm {
+  std::string_view kernel;
+  std::span<const std::string> includes;
+  const OptionValues& values;
+  std::span<const ShaderHead::BoundOperand> operands;
+};
+// For tests: while it lives, is called with each dispatch that a call of this thread records, before that is.
+class ObservedForms {
+ public:
+  explicit ObservedForms(std::function<void(const CallForm&)> observe);
+  ~ObservedForms();
+  ObservedForms(const ObservedForms&) = delete;
+  ObservedForms& operator=(const ObservedForms&) = delete;
+  static void tell(const CallForm& form);
+
+ private:
+  std::function<void(const CallForm&)> observe_;
+  ObservedForms* outer_;
+};
+
+}  // namespace weft::kernels

@@ -1,0 +1,265 @@
+// Every form of every kernel's text, compiled without being run.
+//
+// Random problems of all kernels (support/differential.h) are planned, not run, on devices of many kinds: those that
+// there are, and made-up ones, which have other features and limits. What is planned costs some microseconds, so there
+// can be far more of them than of problems that are run. Texts go to Tint; with WEFT_DUMP_WGSL they are also written for
+// Naga (tests/naga).
+//
+// The templates list their options (kernels/options.h). A test fails if a value of one, or two values of two that go
+// together, were in no text that was compiled. In the usual run a problem is compiled if it brings such values, or a
+// share of it; WEFT_FORMS sets how many problems there are of each kernel on each device, and then all are compiled that
+// differ in anything.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <set>
+#include <unordered_set>
+
+#include "gpu/device_impl.h"
+#include "gpu/shader_check.h"
+#include "kernels/options.h"
+#include "kernels/plan_state.h"
+#include "kernels/source.h"
+#include "support/differential.h"
+#include "support/problem_counts.h"
+#include "weft/error.h"
+
+namespace weft::test {
+namespace {
+
+using gpu::Capabilities;
+using gpu::MatrixShape;
+
+// A kind of device: what its kernels choose their forms by.
+struct DeviceKind {
+  std::string name;
+  bool passes;  // its self-tests
+  std::function<void(Capabilities&)> set;
+};
+
+std::vector<DeviceKind> device_kinds() {
+  constexpr MatrixShape kNvidia[] = {{DType::f16, DType::f32, 16, 16, 16}, {DType::f16, DType::f16, 16, 16, 16},
+                                     {DType::i8, DType::i32, 16, 16, 32},  {DType::u8, DType::u32, 16, 16, 32}};
+  constexpr MatrixShape kApple[] = {{DType::f16, DType::f32, 8, 8, 8}, {DType::f32, DType::f32, 8, 8, 8}};
+  constexpr MatrixShape kIntel[] = {{DType::f16, DType::f32, 8, 16, 16}, {DType::i8, DType::i32, 8, 16, 32}};
+  const auto hardware = [](Capabilities& c, std::uint32_t least, std::uint32_t most) {
+    c.software = c.minimum = false;
+    c.f16 = c.subgroups = c.packed_dot = true;
+    c.subgroup_min = least, c.subgroup_max = most;
+    c.max_workgroup_memory = 32 << 10, c.max_workgroup_size = 1024;
+    c.matrix_shapes.clear();
+  };
+  const auto with = [](Capabilities& c, std::span<const MatrixShape> shapes) {
+    c.matrix_shapes.assign(shapes.begin(), shapes.end());
+  };
+  return {
+      {"software", true, [](Capabilities&) {}},
+      {"nvidia", true, [=](Capabilities& c) { hardware(c, 32, 32), c.max_workgroup_memory = 48 << 10, with(c, kNvidia); }},
+      {"apple", true, [=](Capabilities& c) { hardware(c, 32, 32), with(c, kApple); }},
+      {"intel", true, [=](Capabilities& c) { hardware(c, 16, 16), with(c, kIntel); }},
+      {"amd", true, [=](Capabilities& c) { hardware(c, 32, 64); }},
+      {"untested", false, [=](Capabilities& c) { hardware(c, 32, 32), with(c, kNvidia); }},
+      {"plain", false,
+       [=](Capabilities& c) {
+         hardware(c, 0, 0);
+         c.f16 = c.subgroups = c.packed_dot = false;
+         c.max_workgroup_memory = 16 << 10, c.max_workgroup_size = 256;
+       }},
+      // As WebGPU's compatibility level, through OpenGL ES.
+      {"phone", false,
+       [=](Capabilities& c) {
+         hardware(c, 0, 0);
+         c.f16 = c.subgroups = c.packed_dot = false;
+         c.minimum = c.reassociates_fp = true;
+         c.max_workgroup_memory = 16 << 10, c.max_workgroup_size = 128, c.max_storage_buffers = 8;
+       }},
+      {"narrow", true, [=](Capabilities& c) { hardware(c, 32, 32), c.max_binding = 8 << 10; }},
+  };
+}
+
+gpu::Device& device_of(const DeviceKind& kind) {
+  static auto& opened = *new std::map<std::string, gpu::Device>;
+  if (const auto found = opened.find(kind.name); found != opened.end()) return found->second;
+  gpu::DeviceOptions options = like(devices().front().device);
+  options.cache_dir = "off";
+  gpu::Device device = gpu::Device::open(options);
+  kind.set(device.impl().context->capabilities);
+  if (kind.name != "software") device.impl().every_verdict = kind.passes;
+  return opened.emplace(kind.name, std::move(device)).first->second;
+}
+
+// ---- What was compiled
+
+std::string text_of(const kernels::OptionValue& value) {
+  return std::visit(
+      []<class T>(const T& v) -> std::string {
+        if constexpr (std::is_same_v<T, bool>) return v ? "true" : "false";
+        else if constexpr (std::is_same_v<T, std::string>) return v;
+        else if constexpr (std::is_same_v<T, std::int64_t>) return std::to_string(v);
+        else return "";
+      },
+      value);
+}
+
+// The values of a form that are of a few each, as "option=value".
+std::vector<std::string> listed_values(const kernels::CallForm& form) {
+  using Kind = kernels::TemplateOption::Kind;
+  static auto& known = *new std::map<std::string, std::vector<kernels::TemplateOption>>;
+  std::vector<std::string> values;
+  const auto add = [&](std::string_view name) {
+    auto [entry, is_new] = known.try_emplace(std::string(name));
+    if (is_new) entry->second = kernels::parse_options(name, kernels::kernel_source(name));
+    for (const kernels::TemplateOption& option : entry->second) {
+      if (option.kind == Kind::number || option.kind == Kind::text) continue;
+      const auto given = std::ranges::find(form.values, option.name, &kernels::OptionValues::value_type::first);
+      if (given == form.values.end()) continue;
+      const auto* const list = std::get_if<std::vector<std::string>>(&given->second);
+      if (!list) {
+        values.push_back(option.name + "=" + text_of(given->second));
+        continue;
+      }
+      for (const std::string& v : option.values) {
+        if (std::ranges::find(*list, v) != list->end()) values.push_back(option.name + "=" + v);
+      }
+      if (list->empty()) values.push_back(option.name + "=[]");
+    }
+  };
+  for (const std::string& name : form.includes) add(name);
+  add(form.kernel);
+  std::ranges::sort(values);
+  return values;
+}
+
+struct Compiled {
+  std::map<std::string, std::set<std::string>> values, pairs;  // by kernel
+  std::unordered_set<std::string> keys, texts;
+  std::uint64_t problems = 0, dispatches = 0, failures = 0;
+};
+Compiled& compiled() {
+  static Compiled& all = *new Compiled;
+  return all;
+}
+
+std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
+  const char* const text = std::getenv(name);
+  return text ? std::strtoull(text, nullptr, 0) : otherwise;
+}
+
+void dump(const std::string& directory, const std::string& name, const std::string& wgsl, std::string title) {
+  std::filesystem::create_directories(directory);
+  std::ranges::replace(title, '\n', ' ');
+  std::ofstream(std::filesystem::path(directory) / std::format("{}_{:016x}.wgsl", name, std::hash<std::string>()(wgsl)))
+      << "// " << title << "\n" << wgsl;
+}
+
+// ---- Plans
+
+// The problem's operands without memory, sharing it as the problem's do.
+struct Unplaced {
+  std::vector<View> views;
+  std::size_t inputs;
+  explicit Unplaced(const Problem& p) : inputs(p.inputs.size()) {
+    std::map<std::uint64_t, Buffer> buffers;
+    for (const auto* list : {&p.inputs, &p.outputs}) {
+      for (View v : *list) {
+        if (v.buffer && !v.buffer.is_number()) {
+          Buffer& buffer = buffers[v.buffer.id()];
+          if (!buffer) buffer = Buffer::placeholder((v.buffer.size() + 15) / 16 * 16);
+          v.buffer = buffer;
+        }
+        views.push_back(v);
+      }
+    }
+  }
+};
+
+class Forms : public testing::TestWithParam<std::string> {
+ protected:
+  void plan(const DeviceKind& kind, std::uint64_t form, bool all) {
+    Rng rng(form);
+    const Problem problem = random_problem(GetParam(), rng);
+    what_ = std::format("{} [{}, WEFT_SEED={} WEFT_FORMS=1] {}", GetParam(), kind.name, form, problem.what);
+    for (const KernelCall& call : {problem.call, problem.form}) {
+      if (call) plan(device_of(kind), kind.name, problem, call, all);
+    }
+    ++compiled().problems;
+  }
+  bool failed_often() const { return failures_ > 20; }
+
+ private:
+
+  void plan(gpu::Device& device, const std::string& kind, const Problem& problem, const KernelCall& call, bool all) {
+    const Unplaced operands(problem);
+    std::vector<const View*> pointers;
+    for (const View& v : operands.views) pointers.push_back(&v);
+    std::vector<std::string> values;
+    std::string kernel;
+    const kernels::ObservedForms observed([&](const kernels::CallForm& form) {
+      kernel = form.kernel;
+      values = listed_values(form);
+    });
+    const auto inspect = [&](const gpu::Dispatch& d) {
+      Compiled& c = compiled();
+      ++c.dispatches;
+      const std::string key = std::format("{} {}", kind, d.key);
+      if (c.keys.contains(key)) return;
+      bool brings = all;
+      std::set<std::string>&known = c.values[kernel], &pairs = c.pairs[kernel];
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        brings |= known.insert(values[i]).second;
+        for (std::size_t k = 0; k < i; ++k) brings |= pairs.insert(values[k] + " " + values[i]).second;
+      }
+      if (!brings) return;
+      c.keys.insert(key);
+      compile(d.make_wgsl(), kernel, std::string(d.key));
+    };
+    try {
+      kernels::Planner planner(device, pointers, kernels::PlanFor::inspection, inspect);
+      const std::span<const View> views(operands.views);
+      call(planner, views.first(operands.inputs), views.subspan(operands.inputs));
+    } catch (const Unsupported&) {
+    } catch (const std::exception& e) {
+      fail(e.what());
+    }
+  }
+
+  void compile(const std::string& wgsl, const std::string& kernel, const std::string& key) {
+    if (!compiled().texts.insert(std::to_string(std::hash<std::string>()(wgsl))).second) return;
+    if (const std::string directory = flag_text(Flag::dump_wgsl); !directory.empty()) dump(directory, kernel, wgsl, key);
+    const auto problem = gpu::shader_problem(devices().front().device, wgsl);
+    if (!problem) return;
+    std::string line;
+    std::istringstream lines(wgsl);
+    for (std::uint64_t i = 0; i < problem->line; ++i) std::getline(lines, line);
+    fail(std::format("{}, line {}: {}\n  {}\nof key {}", kernel, problem->line, problem->message, line, key));
+  }
+
+  void fail(const std::string& why) {
+    ++failures_;
+    ++compiled().failures;
+    ADD_FAILURE() << what_ << ":\n" << why;
+  }
+
+  std::string what_;
+  int failures_ = 0;
+};
+
+TEST_P(Forms, Compile) {
+  if (devices().empty()) GTEST_SKIP() << "no device";
+  const bool all = std::getenv("WEFT_FORMS") != nullptr;
+  const std::uint64_t count = number_of("WEFT_FORMS", 60), seed = number_of("WEFT_SEED", 1);
+  for (const DeviceKind& kind : device_kinds()) {
+    for (std::uint64_t form = seed; form < seed + count && !failed_often(); ++form) plan(kind, form, all);
+  }
+  std::printf("%s: %zu problems, %zu dispatches, %zu texts, %zu failures\n", GetParam().c_str(),
+              static_cast<std::size_t>(compiled().problems), static_cast<std::size_t>(compiled().dispatches),
+              compiled().texts.size(), static_cast<std::size_t>(compiled().failures));
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, Forms, testing::ValuesIn(differential_kernels()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace weft::test
