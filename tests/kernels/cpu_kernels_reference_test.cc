@@ -36,6 +36,8 @@ class CpuKernelsReference : public testing::Test {
         result[name] = value.get<std::vector<std::int64_t>>();
       else if (value.is_string())
         result[name] = value.get<std::string>();
+      else if (value.is_number_unsigned())
+        result[name] = value.get<std::uint64_t>();
       else if (value.is_number_integer())
         result[name] = value.get<std::int64_t>();
       else
