@@ -472,6 +472,19 @@ TEST_F(GraphFileTest, WhatIsNoDataIsRefusedByName) {
   fused.output("y", gelu(matmul(a, a)));
   EXPECT_THAT(thrown_by([&] { save(path, optimized(fused, Device::cpu())); }),
               AllOf(HasSubstr("Unsupported"), HasSubstr("the graph that was compiled")));
+  // Its ending says what a file holds.
+  const Graph good = [] {
+    Graph g;
+    g.output("y", exp(g.input("x", DType::f32, {4})));
+    return g;
+  }();
+  for (const char* name : {"g.npy", "g.npz", "g.graph", "g"}) {
+    const auto other = directory.path() / name;
+    EXPECT_EQ(thrown_by([&] { save(other, good); }),
+              "InvalidArgument: save: " + other.string() +
+                  ": a file of a graph is a .safetensors file; expected a path that ends so");
+    EXPECT_FALSE(std::filesystem::exists(other));
+  }
   Graph named;
   named.output("\xff", named.input("x", DType::f32, {}));
   EXPECT_THAT(thrown_by([&] { save(path, named); }), AllOf(HasSubstr("InvalidArgument"), HasSubstr("UTF-8")));
@@ -570,6 +583,17 @@ TEST(GraphFileText, SaysWhatIsWrongAndWhere) {
     EXPECT_THAT(thrown_by([&] { load_text(file_of(changed)); }), HasSubstr(c.expected)) << c.what;
   }
   EXPECT_THAT(thrown_by([] { load_text(file_of("{\"format\": ")); }), HasSubstr("FormatError: f: weft.graph:1:"));
+  // A key that is there twice, of which readers of JSON take the first, the last or none.
+  for (const auto& [once, twice] : {std::pair(R"("version": 1)", R"("version": 1, "version": 1)"),
+                                    std::pair(R"("axis": 1)", R"("axis": 0, "axis": 1)"),
+                                    std::pair(R"("op": "concat")", R"("op": "stack", "\u006fp": "concat")")}) {
+    std::string changed = kGood;
+    ASSERT_NE(changed.find(once), std::string::npos) << once;
+    changed.replace(changed.find(once), std::string_view(once).size(), twice);
+    const std::string key(twice, std::string_view(twice).find(':'));
+    EXPECT_EQ(thrown_by([&] { load_text(file_of(changed)); }),
+              "FormatError: f: weft.graph: an object has the key " + key + " twice");
+  }
   EXPECT_THAT(thrown_by([] { load_text(file_of(std::string(100000, '['))); }), HasSubstr("FormatError"));
   EXPECT_THAT(thrown_by([] { load_text(file_of("[]")); }), HasSubstr("FormatError"));
   EXPECT_THAT(thrown_by([] { load_text("{}"); }), HasSubstr("FormatError: f: 2 bytes are too few"));
