@@ -1,5 +1,7 @@
 #include "graph/ops/scan.h"
 
+#include <limits>
+
 #include "core/error_context.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
@@ -32,6 +34,12 @@ Work ScanOp::work(const Launch& call) const {
 
 // ---- Derivatives and batching
 
+Tensor beside_zeros(const Tensor& x, const Tensor& factor) {
+  if (x.dtype() == DType::c64) return x;
+  const double most = x.dtype() == DType::f64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
+  return select(factor == 0, clamp(x, -most, most), x);
+}
+
 namespace {
 
 using kernels::ScanKind;
@@ -45,12 +53,15 @@ Tensor moved_up(const Tensor& x, int axis, std::int64_t by) {
 }
 
 // s with s[i] = b[i] + a[i] s[i + 1], of which a[n - 1] must be 0: as many steps as n has bits, each for elements twice
-// as far away. It divides by nothing, and so is exact with zeros and differentiable any number of times.
+// as far away. It divides by nothing, and so is exact with zeros, behind which products may be infinite, and
+// differentiable any number of times. It is linear in b.
 Tensor recurrence(Tensor a, Tensor b, int axis) {
   const std::int64_t n = b.shape()[axis];
   for (std::int64_t by = 1; by < n; by *= 2) {
-    b = b + a * moved_up(b, axis, by);
-    if (by * 2 < n) a = a * moved_up(a, axis, by);
+    b = b + a * beside_zeros(moved_up(b, axis, by), a);
+    if (by * 2 >= n) break;
+    const Tensor next = moved_up(a, axis, by);
+    a = beside_zeros(a, next) * beside_zeros(next, a);
   }
   return b;
 }
@@ -81,7 +92,12 @@ Derivatives ScanOp::vjp(const Differentiated& node, std::span<const Tensor> cota
     case ScanKind::prod: {
       // The product before an element, times the sum of cotangents times products from behind it on.
       const Tensor behind = recurrence(moved_up(conjugate(x), a.axis, 1), g, a.axis);
-      return given(conjugate(scan(ScanKind::prod, x, a.axis, {.exclusive = true})) * behind);
+      const auto before = [&](const Tensor& factors) {
+        return scan(ScanKind::prod, factors, a.axis, {.exclusive = true});
+      };
+      const Tensor zero = x == 0, one = Graph::scalar(1, x.dtype()), zeros = before(select(zero, x, one));
+      const Tensor factor = conjugate(zeros * beside_zeros(before(select(zero, one, x)), zeros));
+      return given(factor * beside_zeros(behind, factor));
     }
     case ScanKind::min:
     case ScanKind::max: {
@@ -92,13 +108,19 @@ Derivatives ScanOp::vjp(const Differentiated& node, std::span<const Tensor> cota
       return given(select(chosen, recurrence(follows, g, a.axis), 0));
     }
     case ScanKind::log_sum_exp: {
-      // Sums of g[k] exp(y[i] - y[k]) over k from i on, no factor of which exceeds 1.
+      // Sums of g[k] exp(y[i] - y[k]) over k from i on, no factor of which exceeds 1. Infinite results are as those of
+      // a running maximum, the last of the equal elements that they may be: exp(-∞) of all before it.
       const Tensor y = result();
       const std::int64_t n = y.shape()[a.axis];
-      const Tensor ratios = exp(slice(y, a.axis, 0, n - 1) - slice(y, a.axis, 1, n));
+      const Tensor from = slice(y, a.axis, 0, n - 1), to = slice(y, a.axis, 1, n), next = slice(x, a.axis, 1, n);
+      const auto number = [&](double v) { return Graph::scalar(v, y.dtype()); };
+      const Tensor stays = logical_and(is_inf(to), equal(from, to));
+      const Tensor chosen = select(equal(next, to), number(-std::numeric_limits<double>::infinity()), number(0));
+      const Tensor ratios = exp(select(stays, chosen, from - to));
+      const Tensor shares = exp(select(logical_and(is_inf(y), equal(x, y)), number(0), x - y));
       std::vector<std::int64_t> before(static_cast<std::size_t>(y.rank()), 0), after = before;
       after[static_cast<std::size_t>(a.axis)] = 1;
-      return given(exp(x - y) * recurrence(pad(ratios, before, after), g, a.axis));
+      return given(shares * recurrence(pad(ratios, before, after), g, a.axis));
     }
   }
   return std::nullopt;
