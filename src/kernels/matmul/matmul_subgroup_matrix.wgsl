@@ -331,7 +331,7 @@ at.n0 + ({{ e }} / {{ unit_m * span // 4 }}u + {{ g }} * {{ slots }}u) % {{ subg
     let slot = e / {{ unit_m * span // 4 }}u % {{ slots }}u;
     let start = e / {{ span // 4 }}u % {{ unit_m }}u * {{ pitch_sums }}u + e % {{ span // 4 }}u * 4u;
     let v = vec4<{{ product }}>(vec4<{{ sum }}>(sums[slot][start], sums[slot][start + 1u], sums[slot][start + 2u], sums[slot][start + 3u]));
-    {{ put(((i * bands + j) * turns + g) * passes + pass ~ 'u', row_of('e', i ~ 'u', g ~ 'u'), col_of('e', j ~ 'u', g ~ 'u'), 'v') }}
+    {{ put((((i * bands + j) * turns + g) * passes + pass) ~ 'u', row_of('e', i ~ 'u', g ~ 'u'), col_of('e', j ~ 'u', g ~ 'u'), 'v') }}
   }
 {% endfor %}
 {% endfor %}
@@ -339,5 +339,5 @@ at.n0 + ({{ e }} / {{ unit_m * span // 4 }}u + {{ g }} * {{ slots }}u) % {{ subg
 {% endfor %}
 {% set e = '(lid + site % ' ~ passes ~ 'u * ' ~ threads ~ 'u)' %}
 {% set turn = 'site / ' ~ passes ~ 'u % ' ~ turns ~ 'u' %}
-{{ store_spoiled(row_of(e, 'site / ' ~ passes * turns * bands ~ 'u', turn), col_of(e, 'site / ' ~ passes * turns ~ 'u % ' ~ bands ~ 'u', turn)) }}
+{{ store_spoiled(row_of(e, 'site / ' ~ (passes * turns * bands) ~ 'u', turn), col_of(e, 'site / ' ~ (passes * turns) ~ 'u % ' ~ bands ~ 'u', turn)) }}
 }

@@ -242,7 +242,7 @@ at.n0 + ({{ h }} * {{ threads_n }}u + tx) * 4u
 {% else %}
 {% for i in range(thread_m) %}
 {% for h in range(groups_n) %}
-  {{ put(i * groups_n + h ~ 'u', row_of(i ~ 'u'), col_of(h ~ 'u'), 'r' ~ i ~ '_' ~ h) }}
+  {{ put((i * groups_n + h) ~ 'u', row_of(i ~ 'u'), col_of(h ~ 'u'), 'r' ~ i ~ '_' ~ h) }}
 {% endfor %}
 {% endfor %}
 {% endif %}
