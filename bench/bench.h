@@ -22,11 +22,12 @@ namespace weft::bench {
 
 struct Options {
   std::string device, model, only, shapes = "1x16,1x128,32x16,32x128", precision = "strict";
-  std::vector<std::string> families;  // of kernels; none: all
-  int calls = 192;                    // of a submit, for measuring the host's time
+  std::vector<std::string> families;    // of kernels; none: all
+  int calls = 192;                      // of a submit, for measuring the host's time
   std::vector<int> kernels{1, 20, 48};  // of the graphs that are compiled
-  int layers = 32;                    // of the model that decodes, and the columns of its tokens' vectors
+  int layers = 32;                      // of the model that decodes, and the columns of its tokens' vectors
   std::int64_t width = 4096;
+  std::int64_t elements = 100'000;  // of the tensors of functions
   Timing timing;
   std::uint64_t mebibytes = 256, cold = 512;  // of the large tensors; of the operands of a ColdCase, with their copies
   bool json = false;
@@ -83,9 +84,9 @@ struct ColdCase {
   using Views = std::span<const View>;  // inputs, then outputs
   std::string name;
   std::vector<TensorType> inputs, outputs;
-  double moved;                            // bytes, in sizes of the first input
+  double moved;  // bytes, in sizes of the first input
   std::function<void(Stream&, Views)> call;
-  float low = -1, high = 1;                // the range of random floats
+  float low = -1, high = 1;  // the range of random floats
 };
 
 class KernelBench {
@@ -150,7 +151,9 @@ void bench_compile(const Device& device, const Options& options, Report& report)
 void bench_runs(const Device& device, const Options& options, Report& report);
 void bench_tensors(const Device& device, const Options& options, Report& report);
 void bench_derivatives(const Device& device, const Options& options, Report& report);
+void bench_evaluations(const Device& device, const Options& options, Report& report);
 void bench_arrays(const Device& device, const Options& options, Report& report);
+void bench_functions(const Device& device, const Options& options, Report& report);
 void bench_decode(const Device& device, const Options& options, Report& report);
 void bench_encoder(const Options& options, Report& report);
 void bench_start(const Options& options, Report& report, const std::string& program);

@@ -1,5 +1,5 @@
-// weft_bench: measures kernels, their calls on the host, compiling, runs, decoding, a sentence encoder and start-up on a device.
-// Results of kernels are checked in the run that is timed; data are random; outputs are poisoned first.
+// weft_bench: measures kernels, their calls on the host, compiling, runs, evaluations, decoding, a sentence encoder and start-up on
+// a device. Results of kernels are checked in the run that is timed; data are random; outputs are poisoned first.
 // docs/performance.md describes how its tables were made.
 
 #include <CLI/CLI.hpp>
@@ -65,14 +65,37 @@ int main(int argc, char** argv) try {
       "Each is an expression that is evaluated again and again: short trailing axes, moves, sorting and searching, "
       "division of integers, small products. The least time; on the cpu that of all threads together.\n"
       "bench/numpy_arrays.py times the same in NumPy, under the same names, for --compare.");
-  CLI::App* derivatives = app.add_subcommand("derivatives", "Derivatives: high orders, loops, recurrent networks, training");
+  CLI::App* evaluations = app.add_subcommand("evaluations", "What an evaluation costs that was compiled before, by parts");
+  add_only_option(*evaluations, o);
+  evaluations->footer(
+      "Expressions of 1,000 elements that are recorded, evaluated and read again and again; below each its parts. The "
+      "least time of many, in which 16 follow each other.\n"
+      "- recorded: the calls that describe it\n"
+      "- collected, and its key: what eval() does before it knows which executable it is\n"
+      "- run: the executable alone, on tensors that are there\n"
+      "- eval: both, with finding the executable, and memory for the result\n"
+      "- read, released: the values as a std::vector; dropping the tensor\n"
+      "bench/numpy_evaluations.py times the same in NumPy, under the same names, for --compare.");
+  CLI::App* functions = app.add_subcommand("functions", "Every public function on tensors of 10^5 elements");
+  add_only_option(*functions, o);
+  functions
+      ->add_option("--elements", o.elements, "Elements of the tensors: of few it is the fixed cost of an evaluation")
+      ->check(CLI::Range(400, 100'000'000))
+      ->capture_default_str();
+  functions->footer(
+      "Each is evaluated again and again; the least time that passes.\n"
+      "bench/functions_peers.py runs this on one thread, times the same in NumPy, SciPy and PyTorch, and lists all by "
+      "how many times as long Weft takes as the fastest of these.");
+  CLI::App* derivatives =
+      app.add_subcommand("derivatives", "Derivatives: high orders, loops, recurrent networks, training");
   add_only_option(*derivatives, o);
   derivatives->footer(
       "- the n-th derivative of sin(x) exp(x) at 1,000 points, with the readback; the error against the formula\n"
       "- loops of small kernels; the condition of while_loop is read back in each turn\n"
       "- an LSTM and a GRU with their gradients, and a step of training a perceptron\n"
       "bench/derivatives_peers.py times the same in PyTorch and JAX, under the same names, for --compare. Medians.");
-  CLI::App* decode = app.add_subcommand("decode", "The products of a language model for one token, with quantised weights");
+  CLI::App* decode =
+      app.add_subcommand("decode", "The products of a language model for one token, with quantised weights");
   add_only_option(*decode, o);
   decode->add_option("--layers", o.layers, "Layers of the model")->check(CLI::Range(1, 1024))->capture_default_str();
   decode->add_option("--width", o.width, "Columns of its tokens' vectors, a multiple of 512; other sizes in proportion")
@@ -125,6 +148,8 @@ int main(int argc, char** argv) try {
   if (all || *runs) bench_runs(Device::open(o.device), o, report);
   if (all || *tensors) bench_tensors(Device::open(o.device), o, report);
   if (all || *arrays) bench_arrays(Device::open(o.device), o, report);
+  if (all || *evaluations) bench_evaluations(Device::open(o.device), o, report);
+  if (*functions) bench_functions(Device::open(o.device), o, report);
   if (all || *derivatives) bench_derivatives(Device::open(o.device), o, report);
   if (all || *decode) {
     const Device device = Device::open(o.device);

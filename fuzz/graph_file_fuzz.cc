@@ -25,7 +25,8 @@ void load(std::shared_ptr<const std::string> file) {
     graph.verify();
     FUZZ_CHECK(graph.hash() == weft::Graph(graph).hash());
     // What is written of it is read as the same. (Nodes that no output needs are not written.)
-    static const auto path = std::filesystem::temp_directory_path() / ("weft_fuzz_" + std::to_string(std::rand()));
+    static const auto path =
+        std::filesystem::temp_directory_path() / ("weft_fuzz_" + std::to_string(std::rand()) + ".safetensors");
     weft::save(path, graph);
     const std::string first = contents(path);
     weft::save(path, weft::load_graph(path));

@@ -70,10 +70,18 @@ export const app = {
 };
 const cards = [createPicture(app), createDigit(app), createSearch(app)];
 
+// As weft.wasm comes.
+function progress({loaded, total}) {
+  const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
+  element('start-state').textContent = `Loading Weft: ${megabytes(loaded)}${total ? ` of ${megabytes(total)}` : ''} MB`;
+  if (total) element('start-bar').value = loaded / total;
+  if (loaded === total) element('start-state').textContent = 'Starting Weft…';
+}
+
 // ---- The device
 async function use(wanted) {
   try {
-    opened[wanted] ??= await weft.open({device: asked[wanted]});
+    opened[wanted] ??= await weft.open({device: asked[wanted], progress});
   } catch (error) {
     if (wanted === 'cpu') throw error;
     notice(`The graphics card cannot be used: ${error.message}. The page computes on the CPU instead.`);
@@ -101,7 +109,7 @@ async function start() {
   if (first) {
     await use(first);
   } else {
-    const device = await weft.open();
+    const device = await weft.open({progress});
     opened[device.gpu ? 'gpu' : 'cpu'] = device;
     await use(device.gpu ? 'gpu' : 'cpu');
     if (!device.gpu) notice('The only graphics card here is one that the browser emulates on the CPU; the CPU itself is faster.');

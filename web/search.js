@@ -22,6 +22,27 @@ const QUESTIONS = ['Can I bring my puppy?', 'Where can I store my suitcases?', '
 
 const DEFAULT_SIZE = 91;  // millions of bytes
 const MOST = 5000, SHOWN = 5;
+const NO_ADDRESS = 'The address is empty: write that of a folder with a model.';
+
+// What stays in this browser from visit to visit, by names; where pages may keep nothing, nothing.
+const stored = {
+  get(name) {
+    try {
+      return localStorage.getItem(`weft-${name}`) ?? undefined;
+    } catch {
+      return undefined;
+    }
+  },
+  // `standard`: what the page has itself.
+  set(name, value, standard) {
+    try {
+      if (value === standard) localStorage.removeItem(`weft-${name}`);
+      else localStorage.setItem(`weft-${name}`, value);
+    } catch {
+      // It is too long, or nothing may be kept.
+    }
+  },
+};
 
 const megabytes = (bytes) => `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
 
@@ -36,7 +57,9 @@ export function sentencesOf(text) {
 export function createSearch(app) {
   const element = (id) => document.getElementById(id);
   const address = element('model-url'), text = element('text'), query = element('query');
-  const standard = address.value;
+  const standard = address.getAttribute('value');
+  address.value = stored.get('model') ?? standard;
+  address.closest('details').open = address.value !== standard;
 
   let source;   // what is loaded, or was: an address, or {files}
   let encoder, controller;
@@ -50,6 +73,7 @@ export function createSearch(app) {
     const asked = address.value, say = (words) => {
       if (asked === address.value) element('model-size').textContent = words;
     };
+    if (!asked.trim()) return say(NO_ADDRESS);
     try {
       const weights = new URL('model.safetensors', asked.endsWith('/') ? asked : `${asked}/`);
       const cache = await globalThis.caches?.open(weft.models.CACHE).catch(() => undefined);
@@ -103,6 +127,7 @@ export function createSearch(app) {
       query.disabled = false;
       query.placeholder = 'What do you want to know?';
       for (const button of element('query-examples').children) button.disabled = false;
+      progress('Reading the text…');
       query.value ||= QUESTIONS[0];
       forget();
       await search();
@@ -119,8 +144,10 @@ export function createSearch(app) {
     progress();
     if (app.failed(error)) return;
     console.error(error);
-    element('model-error').textContent = navigator.onLine ? error.message :
-                                                            `There is no connection to the internet. ${error.message}`;
+    refuse(navigator.onLine ? error.message : `There is no connection to the internet. ${error.message}`);
+  }
+  function refuse(message) {
+    element('model-error').textContent = message;
     element('model-error').hidden = false;
   }
 
@@ -221,8 +248,20 @@ export function createSearch(app) {
     clearTimeout(waiting);
     waiting = setTimeout(search, delay);
   };
-  text.value = TEXT;
+  const example = element('text-example');
+  const textChanged = () => {
+    stored.set('text', text.value, TEXT);
+    example.hidden = text.value === TEXT;
+  };
+  text.value = stored.get('text') ?? TEXT;
+  textChanged();
+  text.addEventListener('input', textChanged);
   text.addEventListener('input', soon(400));
+  example.onclick = () => {
+    text.value = TEXT;
+    textChanged();
+    search();
+  };
   query.addEventListener('input', soon(120));
   for (const question of QUESTIONS) {
     const button = document.createElement('button');
@@ -235,8 +274,11 @@ export function createSearch(app) {
     };
     element('query-examples').append(button);
   }
-  address.addEventListener('input', tellSize);
-  element('model-button').onclick = () => load(address.value);
+  address.addEventListener('input', () => {
+    stored.set('model', address.value, standard);
+    tellSize();
+  });
+  element('model-button').onclick = () => (address.value.trim() ? load(address.value) : refuse(NO_ADDRESS));
   element('model-stop').onclick = () => controller?.abort();
   element('model-files').addEventListener('change', ({target}) => {
     if (target.files.length) load({files: [...target.files]});

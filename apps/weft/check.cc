@@ -105,7 +105,7 @@ class Check {
 
  private:
   void run_file(const std::string& path, Progress& progress, std::size_t index) {
-    const nlohmann::json json = parse_json(read_file(path), path);
+    const nlohmann::json json = parse_json(read_file(path), path, RepeatedKeys::refused);
     FileResult result{.path = path, .cases = {}};
     const double start = seconds_now();
     for (const JsonReader& test : JsonReader(json, path).elements()) {

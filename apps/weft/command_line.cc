@@ -1,6 +1,7 @@
 #include "command_line.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <format>
 #include <map>
@@ -8,6 +9,7 @@
 
 #include "core/format.h"
 #include "core/nearest.h"
+#include "core/suffix.h"
 #include "weft/error.h"
 
 namespace weft::app {
@@ -138,6 +140,19 @@ std::string check_path(const std::string& path) {
   return path.empty() ? "its value is empty, expected the name of a file or a directory" : "";
 }
 
+CLI::Validator whole_number(std::int64_t least, std::int64_t most) {
+  const auto check = [least, most](const std::string& text) -> std::string {
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (end != text.data() + text.size() || error == std::errc::invalid_argument) {
+      return std::format("'{}' is no whole number, expected {} to {}", text, least, most);
+    }
+    if (error == std::errc{} && number >= least && number <= most) return {};
+    return std::format("{} is not in {} to {}", text, least, most);
+  };
+  return {check, std::format("INT in [{} - {}]", least, most)};
+}
+
 void add_setting(CLI::App& command, Flag flag, std::string help) {
   const FlagInfo& f = info(flag);
   add_flag(command, f, help.empty() ? std::string(f.help) : help);
@@ -154,7 +169,8 @@ void add_precision(CLI::App& command) {
 
 bool is_graph_file(const CLI::App& command, const std::string& model, std::initializer_list<const char*> of_models) {
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(model, ignored)) return false;
+  const bool named_as_file = has_suffix(model, ".safetensors") && !std::filesystem::exists(model, ignored);
+  if (!named_as_file && !std::filesystem::is_regular_file(model, ignored)) return false;
   for (const char* option : of_models) {
     if (command.count(option) == 0) continue;
     throw CLI::ValidationError(option, "is for models; a graph in a file has the shapes that it was recorded with");

@@ -24,8 +24,11 @@ void add_precision(CLI::App& command);
 // is that of a variable of a script that is not set.
 std::string check_path(const std::string& path);
 
-// Whether a command's MODEL is a file of a graph (weft/graph_file.h), not a directory. Such a file has its shapes: then
-// throws CLI::ValidationError if one of these options is given.
+// For CLI::Option::check(): a whole number in [least, most].
+CLI::Validator whole_number(std::int64_t least, std::int64_t most);
+
+// Whether a command's MODEL is a file of a graph (weft/graph_file.h), not a directory; of what is not there its name
+// tells. Such a file has its shapes: then throws CLI::ValidationError if one of these options is given.
 bool is_graph_file(const CLI::App& command, const std::string& model, std::initializer_list<const char*> of_models);
 
 // Throws InvalidArgument if nothing is read back from the device (--dispatch-only): `what` would be zeros.

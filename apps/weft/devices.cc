@@ -273,11 +273,11 @@ void add_devices(CLI::App& app) {
                        "Rank them by the time estimated for this model's graph; measures what is not calibrated yet")
           ->check(check_path);
   command->add_option("--batch", a->batch, "With --rank: sentences")
-      ->check(CLI::Range(1, 65536))
+      ->check(whole_number(1, 65536))
       ->needs(rank_for)
       ->capture_default_str();
   command->add_option("--length", a->length, "With --rank: tokens a sentence")
-      ->check(CLI::Range(1, 65536))
+      ->check(whole_number(1, 65536))
       ->needs(rank_for)
       ->capture_default_str();
   command->footer(

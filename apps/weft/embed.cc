@@ -139,7 +139,7 @@ void add_embed(CLI::App& app) {
   add_device(*command);
   add_precision(*command);
   command->add_option("--batch", a->batch, "Sentences that run together, at most: long ones are fewer")
-      ->check(CLI::Range(1, 65536))
+      ->check(whole_number(1, 65536))
       ->capture_default_str();
   command->add_flag("-q,--quiet", a->quiet, "No word on standard error unless something fails");
   command->footer(std::string(kInputHelp) +

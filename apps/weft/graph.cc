@@ -122,9 +122,9 @@ void add_graph(CLI::App& app) {
         return known ? std::string() : std::format("'{}' ends in none of .html, .svg and .dot", path);
       });
   command->add_option("--depth", a->depth, "How many levels of layers are drawn open; default: as many as fit a screen")
-      ->check(CLI::Range(0, 1000));
-  command->add_option("--batch", a->batch, "Sentences")->check(CLI::Range(1, 65536))->capture_default_str();
-  command->add_option("--length", a->length, "Tokens a sentence")->check(CLI::Range(1, 65536))->capture_default_str();
+      ->check(whole_number(0, 1000));
+  command->add_option("--batch", a->batch, "Sentences")->check(whole_number(1, 65536))->capture_default_str();
+  command->add_option("--length", a->length, "Tokens a sentence")->check(whole_number(1, 65536))->capture_default_str();
   command->add_flag("--compiled", a->compiled, "Draw it as it will run, after fusion, instead of as the model says it");
   add_setting(*command, Flag::device, "Where it would run, for --compiled: as for weft embed");
   add_precision(*command);

@@ -57,10 +57,10 @@ void add_common(CLI::App& command, ProfileArguments& a) {
   add_device(command);
   add_precision(command);
   command.add_option("--batch", a.batch, "Sentences that run together, at most: long ones are fewer")
-      ->check(CLI::Range(1, 65536))
+      ->check(whole_number(1, 65536))
       ->capture_default_str();
   command.add_option("--runs", a.runs, "How often it runs while it is profiled, after a run to warm up")
-      ->check(CLI::Range(1, 10000))
+      ->check(whole_number(1, 10000))
       ->capture_default_str();
   add_report(command, a);
 }
@@ -305,7 +305,7 @@ void add_profile(CLI::App& app) {
       ->required()
       ->check(check_path);
   add_common(*graph, *a);
-  graph->add_option("--length", a->length, "Tokens a sentence")->check(CLI::Range(1, 65536))->capture_default_str();
+  graph->add_option("--length", a->length, "Tokens a sentence")->check(whole_number(1, 65536))->capture_default_str();
   graph->footer(
       "A graph in a file runs on random numbers between -1 and 1; integers are 0 and 1, numbers of the graph 1.\n"
       "Examples\n"

@@ -33,6 +33,7 @@ std::string_view name_of(const std::exception& error) {
   WEFT_NAMED(DeviceLost);
   WEFT_NAMED(ValidationError);
   WEFT_NAMED(InternalError);
+  WEFT_NAMED(ThrownByFunction);
 #undef WEFT_NAMED
   if (dynamic_cast<const std::bad_alloc*>(&error)) return "OutOfMemory";
   return "Error";

@@ -25,12 +25,24 @@ void clear_error();
 // The name that it has there: that of its class, "InvalidArgument".
 std::string_view name_of(const std::exception& error);
 
-// What f returns; if it throws, the error is kept, and the result is a default one.
+// A function of JavaScript threw, which keeps what it threw (index.js).
+struct ThrownByFunction : std::exception {
+  const char* what() const noexcept override { return "a function of JavaScript threw"; }
+};
+
+// What f returns; if it throws, the error is kept, and the result is a default one. The error is that of the call that
+// ends: f may call functions of JavaScript, whose own calls failed before.
 template <class F>
 auto guarded(F f) -> decltype(f()) {
-  clear_error();
   try {
-    return f();
+    if constexpr (std::is_void_v<decltype(f())>) {
+      f();
+      clear_error();
+    } else {
+      auto result = f();
+      clear_error();
+      return result;
+    }
   } catch (...) {
     keep_error();
     if constexpr (!std::is_void_v<decltype(f())>) return decltype(f())();
@@ -42,7 +54,7 @@ const char* returned(std::string text);
 
 inline json address_of(const void* object) { return reinterpret_cast<std::uintptr_t>(object); }
 
-// A handle for JavaScript, which releases it.
+// A handle for JavaScript, which releases it (weft_release_tensor) and is told how many there are (weft_memory).
 json given_away(Tensor tensor);
 
 extern "C" {

@@ -20,8 +20,45 @@
 namespace weft::web {
 namespace {
 
+// The attributes of functions by their kinds. An attribute's name says its kind, whatever the function.
+struct Attributes {
+  std::string_view kind;
+  std::string_view names;
+};
+constexpr Attributes kAttributes[] = {
+    {"boolean", "causal channels_last complete descending endpoint full_matrices keep_dims largest periodic upper"},
+    {"dtype", "dtype"},
+    {"indices", "indices"},
+    {"integer", "axis channel_axis classes columns count diagonal groups k n n_fft offset rows seed"},
+    {"integers", "axes dilations from padding padding_after shape sizes strides to"},
+    {"number",
+     "correction delta deviation distance epsilon high label_smoothing low mean ord probability q rcond rtol scale start "
+     "step stop value"},
+    {"text", "form reduction subscripts"},
+};
+struct Choices {
+  std::string_view name;
+  std::span<const std::string_view> choices;
+};
+constexpr std::string_view kForms[] = {"erf", "tanh", "quick"}, kReductions[] = {"mean", "sum", "none"};
+constexpr Choices kChoices[] = {{"form", kForms}, {"reduction", kReductions}};
+
+std::span<const std::string_view> choices_of(std::string_view attribute) {
+  const auto found = std::ranges::find(kChoices, attribute, &Choices::name);
+  return found == std::end(kChoices) ? std::span<const std::string_view>() : found->choices;
+}
+
+std::vector<std::string> words_of(std::string_view text) {
+  std::istringstream stream{std::string(text)};
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
 [[noreturn]] void refuse(std::string_view what, const json& value, std::string_view expected) {
-  throw InvalidArgument(std::string(what) + " is " + value.dump() + ", expected " + std::string(expected));
+  const bool numeric = value.is_object() && value.contains("number");
+  const std::string shown = numeric ? value["number"].get<std::string>() : value.dump();
+  throw InvalidArgument(std::string(what) + " is " + shown + ", expected " + std::string(expected));
 }
 
 }  // namespace
@@ -53,6 +90,13 @@ std::int64_t integer(const json& value, std::string_view what) {
   if (!numeric) refuse(what, value, "an integer");
   const auto i = number(value).as_int64();
   if (!i) refuse(what, value, "an integer below 2^63");
+  return *i;
+}
+
+std::uint64_t seed(const json& value, std::string_view what) {
+  const Number n = number(value, what);
+  const auto i = n.integer();
+  if (!i || !n.integral() || n.value() < 0) refuse(what, value, "an integer from 0 to 2^64 - 1");
   return *i;
 }
 
@@ -88,16 +132,19 @@ TensorLike number_operand(const json& value) {
   return TensorLike(number(given.is_string() ? value : given));
 }
 
+json described(std::string_view name, std::string_view kind, std::span<const std::string_view> choices) {
+  json result = {{"name", name}, {"kind", kind}};
+  if (!choices.empty()) result["choices"] = std::vector<std::string>(choices.begin(), choices.end());
+  return result;
+}
+json described(const AttributeSchema& attribute) {
+  const std::vector<std::string_view> choices(attribute.choices.begin(), attribute.choices.end());
+  return described(attribute.name, name(attribute.kind), choices);
+}
+
 namespace {
 
 const json kNull;
-
-std::vector<std::string> words_of(std::string_view text) {
-  std::istringstream stream{std::string(text)};
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;) words.push_back(word);
-  return words;
-}
 
 std::optional<std::int64_t> bound(const json& value) {
   return value.is_null() ? std::nullopt : std::optional(integer(value, "at: the bound of a slice"));
@@ -129,11 +176,8 @@ Indices indices(const Given& given) {
 }
 
 LossReduction reduction(const Given& given) {
-  const auto name = given.text("reduction", "mean");
-  if (name == "mean") return LossReduction::mean;
-  if (name == "sum") return LossReduction::sum;
-  if (name == "none") return LossReduction::none;
-  throw InvalidArgument("reduction is '" + name + "', expected mean, sum or none");
+  constexpr LossReduction kByChoice[] = {LossReduction::mean, LossReduction::sum, LossReduction::none};
+  return kByChoice[given.choice("reduction")];
 }
 
 Dims dims(const Given& given, std::string_view name) {
@@ -172,7 +216,7 @@ constexpr Function kFunctions[] = {
      [](const Given& g) { return hann_window(g.integer("n"), g.flag("periodic", true), g.dtype()); }},
     // ---- Random numbers
     {"random.key", "", "seed",
-     [](const Given& g) { return random::key(static_cast<std::uint64_t>(g.integer("seed"))); }},
+     [](const Given& g) { return random::key(seed(g.need("seed"), "random.key: seed")); }},
     {"random.split", "key", "count", [](const Given& g) { return random::split(g[0], g.integer("count", 2)); }},
     {"random.uniform", "key?", "shape low high dtype",
      [](const Given& g) { return random::uniform(g.shape(), g.real("low", 0), g.real("high", 1), g.dtype(), g[0]); }},
@@ -196,11 +240,8 @@ constexpr Function kFunctions[] = {
     {"select", "condition a b", "", [](const Given& g) { return select(g[0], g.like(1), g.like(2)); }},
     {"gelu", "x", "form",
      [](const Given& g) {
-       const auto form = g.text("form", "erf");
-       if (form != "erf" && form != "tanh" && form != "quick") {
-         throw InvalidArgument("gelu: form is '" + form + "', expected erf, tanh or quick");
-       }
-       return gelu(g[0], form == "tanh" ? Gelu::tanh : form == "quick" ? Gelu::quick : Gelu::erf);
+       constexpr Gelu kByChoice[] = {Gelu::erf, Gelu::tanh, Gelu::quick};
+       return gelu(g[0], kByChoice[g.choice("form")]);
      }},
     // ---- Statistics
     WEFT_REDUCTION(sum),
@@ -286,7 +327,7 @@ constexpr Function kFunctions[] = {
        kernels::AttentionOptions options;
        const Tensor& q = g[0];
        const double size = q.rank() ? static_cast<double>(q.shape()[q.rank() - 1]) : 1;
-       options.scale = static_cast<float>(g.real("scale", 1 / std::sqrt(size)));
+       options.scale = g.real("scale", 1 / std::sqrt(size));
        options.causal = g.flag("causal");
        return attention(q, g[1], g[2], g[3], options);
      }},
@@ -411,11 +452,19 @@ bool Given::flag(std::string_view name, bool otherwise) const {
   if (!value.is_boolean()) refuse(described(name), value, "true or false");
   return value.get<bool>();
 }
-std::string Given::text(std::string_view name, std::optional<std::string> otherwise) const {
-  if (otherwise && !has(name)) return *otherwise;
+std::string Given::text(std::string_view name) const {
   const json& value = need(name);
   if (!value.is_string()) refuse(described(name), value, "a text");
   return value.get<std::string>();
+}
+std::size_t Given::choice(std::string_view name) const {
+  if (!has(name)) return 0;
+  const auto choices = choices_of(name);
+  const auto found = std::ranges::find(choices, text(name));
+  if (found != choices.end()) return static_cast<std::size_t>(found - choices.begin());
+  std::string all;
+  for (const std::string_view choice : choices) all += (all.empty() ? "" : ", ") + std::string(choice);
+  refuse(described(name), at(name), all);
 }
 Number Given::number(std::string_view name) const { return web::number(need(name), described(name)); }
 std::optional<std::int64_t> Given::optional_integer(std::string_view name) const {
@@ -463,12 +512,26 @@ json Function::inputs() const {
   return list;
 }
 
-json Function::attributes() const { return words_of(names); }
+json Function::attributes() const {
+  json list = json::array();
+  for (const std::string& attribute : words_of(names)) {
+    const auto found = std::ranges::find_if(kAttributes, [&](const Attributes& a) {
+      const auto all = words_of(a.names);
+      return std::ranges::find(all, attribute) != all.end();
+    });
+    if (found == std::end(kAttributes)) {
+      throw InternalError(std::string(name) + ": of what kind " + attribute + " is stands nowhere");
+    }
+    list.push_back(web::described(attribute, found->kind, choices_of(attribute)));
+  }
+  return list;
+}
 
 std::vector<Tensor> Function::call(const Given& given) const {
-  const json known = attributes(), wanted = inputs();
+  const auto known = words_of(names);
+  const json wanted = inputs();
   for (const auto& [key, value] : given.attributes().items()) {
-    if (std::ranges::find(known, json(key)) == known.end()) {
+    if (std::ranges::find(known, key) == known.end()) {
       throw InvalidArgument(std::string(name) + ": it has no attribute '" + key + "'; it takes " + std::string(names));
     }
   }

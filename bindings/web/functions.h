@@ -23,11 +23,17 @@ DType dtype_named(std::string_view name);
 // Also of booleans, which are 1 and 0.
 Number number(const json& value, std::string_view what = "a value");
 std::int64_t integer(const json& value, std::string_view what);
+// That of random numbers: an integer from 0 to 2^64 - 1.
+std::uint64_t seed(const json& value, std::string_view what);
 std::vector<std::int64_t> integers(const json& value, std::string_view what);
 Shape shape_of(const json& sizes);
 AttributeValue attribute(const json& value, std::string_view what);
 // An operand that is a number.
 TensorLike number_operand(const json& value);
+// An attribute as JavaScript and its types know it: {"name", "kind", "choices"}, of a text the last only if it has some;
+// the kind is that of AttributeKind, "dtype" for the name of a data type, or "indices".
+json described(std::string_view name, std::string_view kind, std::span<const std::string_view> choices = {});
+json described(const AttributeSchema& attribute);
 
 struct Function;
 
@@ -52,7 +58,9 @@ class Given {
   int axis(std::string_view name = "axis", std::optional<int> otherwise = -1) const;
   double real(std::string_view name, std::optional<double> otherwise = {}) const;
   bool flag(std::string_view name, bool otherwise = false) const;
-  std::string text(std::string_view name, std::optional<std::string> otherwise = {}) const;
+  std::string text(std::string_view name) const;
+  // A text that is one of the attribute's choices: which; the first one if it is left out.
+  std::size_t choice(std::string_view name) const;
   Number number(std::string_view name) const;
   std::optional<std::int64_t> optional_integer(std::string_view name) const;
   std::optional<int> optional_axis(std::string_view name = "axis") const;
@@ -82,7 +90,7 @@ struct Function {
   std::vector<Tensor> (*several)(const Given& given) = nullptr;  // where it has a list of results
 
   json inputs() const;      // [["x", "one"], …]
-  json attributes() const;  // their names
+  json attributes() const;  // described
   // Throws InvalidArgument for operands and attributes that it does not have, and what the function throws.
   std::vector<Tensor> call(const Given& given) const;
 };

@@ -17,6 +17,19 @@ await open({device: 'cpu'});
 const camel = (name) => name.replace(/_([a-z0-9])/g, (_, c) => c.toUpperCase());
 const safe = (name) => (/^(from|in|new|default|function|var|with)$/.test(name) ? name + '_' : name);
 
+const union = (names) => names.map((name) => `'${name}'`).join(' | ');
+// The types of attributes by their kinds; those that are left out are null or undefined.
+const INTEGER = 'number | bigint';
+const ATTRIBUTES = {
+  boolean: 'boolean', dtype: 'DType', indices: 'readonly unknown[]', integer: INTEGER, number: INTEGER, text: 'string',
+  integers: `${INTEGER} | readonly (${INTEGER})[]`, numbers: `${INTEGER} | readonly (${INTEGER})[]`,
+};
+const attributeType = ({name, kind, choices}) => {
+  const type = name === 'dtype' ? 'DType' : choices ? union(choices) : ATTRIBUTES[kind];
+  if (!type) throw new Error(`there is no type for attributes of the kind ${kind}`);
+  return `${type} | null`;
+};
+
 // The forms of an operation: with its attributes in their order, and with an object of them.
 function forms({inputs, outputs, attributes}, asMethod) {
   const operands = inputs.slice(asMethod ? 1 : 0).map(([name, arity]) => {
@@ -25,10 +38,10 @@ function forms({inputs, outputs, attributes}, asMethod) {
                                                                                        : `${named}: Operand`;
   });
   const result = outputs === 1 ? 'Tensor' : 'Tensor[]';
-  const listed = attributes.map((name) => `${safe(camel(name))}?: Attribute`);
+  const listed = attributes.map((a) => `${safe(camel(a.name))}?: ${attributeType(a)}`);
   const all = [[...operands, ...listed]];
   if (listed.length) {
-    const object = `attributes?: {${attributes.map((name) => `${camel(name)}?: Attribute`).join('; ')}}`;
+    const object = `attributes?: {${attributes.map((a) => `${camel(a.name)}?: ${attributeType(a)}`).join('; ')}}`;
     all.push([...operands, object]);
     // Optional operands may be left out before it.
     const required = operands.filter((o) => !o.includes('?:'));
@@ -52,7 +65,6 @@ await install({device: 'cpu', force: true});
 const limits = (await navigator.ml.createContext()).opSupportLimits();
 const ops = callJson('ml_ops');
 
-const union = (names) => names.map((name) => `'${name}'`).join(' | ');
 const kinds = {
   operand: () => 'MLOperand', operands: () => 'Iterable<MLOperand>', boolean: () => 'boolean', size: () => 'number',
   integer: () => 'number', sizes: () => 'Iterable<number>', splits: () => 'number | Iterable<number>',

@@ -24,8 +24,19 @@
 #include "weft/traced.h"
 
 namespace weft::web {
+namespace {
+
+// Tensors that JavaScript has handles of, and the bytes of their elements.
+struct {
+  std::int64_t tensors = 0;
+  std::uint64_t bytes = 0;
+} held;
+
+}  // namespace
 
 json given_away(Tensor tensor) {
+  ++held.tensors;
+  held.bytes += byte_size(tensor.type());
   const std::vector<std::int64_t> shape(tensor.shape().begin(), tensor.shape().end());
   json type = {{"dtype", name(tensor.dtype())}, {"shape", shape}};
   type["address"] = address_of(new Tensor(std::move(tensor)));
@@ -90,11 +101,6 @@ Tensors called(std::string_view op, const std::vector<TensorLike>& operands, con
   for (const auto& [key, value] : given.items()) map.emplace(key, attribute(value, std::string(op) + ": " + key));
   return call(op, tensors, map);
 }
-
-// A function of JavaScript threw, which keeps what it threw.
-struct ThrownByFunction : std::exception {
-  const char* what() const noexcept override { return "a function of JavaScript threw"; }
-};
 
 extern "C" {
 // Of imports.js: calls the function with tensors (JSON), which it releases, and a text; returns the addresses of its
@@ -169,10 +175,27 @@ EMSCRIPTEN_KEEPALIVE const char* weft_tensor(const char* dtype, const char* shap
   });
 }
 
-EMSCRIPTEN_KEEPALIVE void weft_release_tensor(Tensor* tensor) { delete tensor; }
+EMSCRIPTEN_KEEPALIVE void weft_release_tensor(Tensor* tensor) {
+  --held.tensors;
+  held.bytes -= byte_size(tensor->type());
+  delete tensor;
+}
 
-EMSCRIPTEN_KEEPALIVE void weft_seed(double seed) {
-  guarded([&] { random::seed(static_cast<std::uint64_t>(seed)); });
+// {"numTensors", "numBytes", "gpu"}: the last of the default device, unless that is the cpu.
+EMSCRIPTEN_KEEPALIVE const char* weft_memory() {
+  return guarded([&] {
+    json figures = {{"numTensors", held.tensors}, {"numBytes", held.bytes}};
+    if (const Device device = default_device(); device.is_gpu()) {
+      const MemoryFigures gpu = device.gpu().memory();
+      figures["gpu"] = {{"live", gpu.live}, {"peak", gpu.peak}, {"cached", gpu.cached}};
+    }
+    return returned(figures.dump());
+  });
+}
+
+// `value` is a number as JSON.
+EMSCRIPTEN_KEEPALIVE void weft_seed(const char* value) {
+  guarded([&] { random::seed(seed(json::parse(value), "random.seed: the seed")); });
 }
 
 // The results of an operation.
@@ -182,7 +205,7 @@ EMSCRIPTEN_KEEPALIVE const char* weft_call(const char* op, const char* operands,
 }
 
 // Of each operation its name, operands and attributes, and how many results it has (0: a list):
-// [{"name", "inputs": [["x", "one"], …], "outputs", "attributes": ["axis", …]}, …]
+// [{"name", "inputs": [["x", "one"], …], "outputs", "attributes": [{"name", "kind", "choices"}, …]}, …]
 EMSCRIPTEN_KEEPALIVE const char* weft_ops() {
   return guarded([&] {
     constexpr std::string_view kArity[] = {"one", "optional", "repeated"};
@@ -206,7 +229,7 @@ EMSCRIPTEN_KEEPALIVE const char* weft_ops() {
       for (const AttributeSchema& a : schema.attributes) {
         if (std::ranges::find(schema.inputs, a.name, &OperandSchema::name) == schema.inputs.end()) {
           const bool needed = !a.default_value && !a.optional;
-          attributes.insert(needed ? attributes.begin() + needs++ : attributes.end(), a.name);
+          attributes.insert(needed ? attributes.begin() + needs++ : attributes.end(), described(a));
         }
       }
       const bool list = !schema.outputs.empty() && schema.outputs.back().arity == Arity::repeated;

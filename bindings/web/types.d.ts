@@ -9,8 +9,8 @@ export type DType =
   | 'f8e4m3' | 'f8e5m2' | 'i4' | 'u4' | 'i2' | 'u2';
 export type Shape = readonly number[];
 export type TypedArray =
-  | Float32Array | Float64Array | Int8Array | Int16Array | Int32Array | Uint8Array | Uint16Array | Uint32Array
-  | BigInt64Array | BigUint64Array;
+  | Float32Array | Float64Array | Int8Array | Int16Array | Int32Array | Uint8Array | Uint8ClampedArray | Uint16Array
+  | Uint32Array | BigInt64Array | BigUint64Array;
 export type Scalar = number | bigint | boolean;
 export type Nested = Scalar | readonly Nested[];
 // The library's errors; `name` is one of "InvalidArgument", "ShapeError", "TypeError", "IndexError", "DeviceError",
@@ -36,10 +36,20 @@ export interface OpenOptions {
   // "cpu", "gpu", a part of the adapter's name, or a GPUDevice of the page's.
   device?: string | object;
   // Where weft.wasm is: a URL, its bytes or a WebAssembly.Module.
-  wasm?: string | URL | ArrayBuffer | Uint8Array | WebAssembly.Module;
+  wasm?: string | URL | ArrayBuffer | ArrayBufferView | WebAssembly.Module;
+  // As weft.wasm comes over the network; total is undefined where the server does not say it.
+  progress?: (step: {loaded: number; total?: number}) => void;
 }
 export function open(options?: OpenOptions): Promise<Device>;
 export function use(device: Device): void;
+
+export interface Memory {
+  numTensors: number;
+  numBytes: number;
+  moduleBytes: number;
+  gpu?: {live: number; peak: number; cached: number};
+}
+export function memory(): Memory;
 
 export type Index = number | readonly (number | null)[] | Tensor | null | 'new' | '...';
 
@@ -71,7 +81,7 @@ export function operation(
 ): Tensor[];
 
 export function tensor(values: TypedArray | Nested, options?: {shape?: Shape; dtype?: DType}): Tensor;
-export function full(shape: Shape, value: number | boolean, dtype?: DType): Tensor;
+export function full(shape: Shape, value: Scalar, dtype?: DType): Tensor;
 export function zeros(shape: Shape, dtype?: DType): Tensor;
 export function ones(shape: Shape, dtype?: DType): Tensor;
 export function arange(start: number, stop?: number, step?: number, dtype?: DType): Tensor;
@@ -83,8 +93,8 @@ export function where(condition: Operand, a: Operand, b: Operand): Tensor;
 export function einsum(subscripts: string, ...operands: Tensor[]): Tensor;
 
 export const random: {
-  seed(seed: number): void;
-  key(seed: number): Tensor;
+  seed(seed: number | bigint): void;
+  key(seed: number | bigint): Tensor;
   split(key: Tensor, count?: number): Tensor;
   uniform(shape: Shape, options?: {low?: number; high?: number; dtype?: DType; key?: Tensor}): Tensor;
   normal(shape: Shape, options?: {mean?: number; deviation?: number; dtype?: DType; key?: Tensor}): Tensor;
@@ -94,7 +104,7 @@ export const random: {
 };
 
 export function fromPixels(
-  source: object, options?: {channels?: number; width?: number; height?: number},
+  source: object, options?: {channels?: 1 | 2 | 3 | 4; width?: number; height?: number},
 ): Tensor;
 export function toPixels(tensor: Tensor): Promise<any>;
 export function evaluate(...tensors: (Tensor | readonly Tensor[])[]): Promise<null>;

@@ -13,13 +13,14 @@ const library = {
       return id;
     },
     text: (address, bytes) => UTF8ToString(address, bytes),
-    // Calls the function with a string of C++, which is gone afterwards.
+    // Calls the function with a string of C++, which is gone afterwards. The package is told of a module that trapped.
     withText(text, f) {
-      const address = stringToNewUTF8(text ?? '');
       try {
-        return f(address);
-      } finally {
+        const address = stringToNewUTF8(text ?? '');
+        f(address);
         _free(address);
+      } catch (error) {
+        if (!Module['weft']?.broke(error)) throw error;
       }
     },
     settle(future, status, value, message) {

@@ -44,6 +44,7 @@ chmod +x "$directory/bin/weft"
 # libraries load, too.
 link="-Wl,--disable-new-dtags,-rpath,@lib@,-rpath,@lib@/weft/lib,-dynamic-linker,@lib@/weft/lib/$loader,--allow-shlib-undefined"
 version=$(sed -n 's/^#define WEFT_VERSION "\(.*\)"$/\1/p' "$directory/include/weft/version.h")
+# (Not -isystem, whose directory pkg-config does not escape: it would break in one with a space in its name.)
 cat >"$directory/lib/pkgconfig/weft.pc" <<END_OF_FILE
 prefix=\${pcfiledir}/../..
 includedir=\${prefix}/include
@@ -52,7 +53,7 @@ libdir=\${prefix}/lib
 Name: weft
 Description: Tensors and neural networks on any GPU through WebGPU
 Version: $version
-Cflags: -I\${includedir} -isystem \${libdir}/weft/include -std=c++20
+Cflags: -I\${includedir} -I\${libdir}/weft/include -std=c++20
 Libs: -L\${libdir} -lweft -lwebgpu_dawn ${link//@lib@/\$\{libdir\}}
 END_OF_FILE
 cp "$build/weftConfigVersion.cmake" "$build/weftComponents.cmake" "$directory/lib/cmake/weft/"

@@ -25,10 +25,9 @@
 namespace weft {
 
 // A field, or its default, by its type. An enumeration of one byte is that byte; its choices are named beside it.
-using AttributePointer =
-    std::variant<bool*, int*, std::int64_t*, std::uint64_t*, float*, double*, std::optional<double>*, Number*,
-                 std::string*, DType*, std::optional<DType>*, Dims*, std::vector<int>*, std::vector<std::int64_t>*,
-                 std::vector<double>*, std::uint8_t*>;
+using AttributePointer = std::variant<bool*, int*, std::int64_t*, std::uint64_t*, double*, std::optional<double>*,
+                                      Number*, std::string*, DType*, std::optional<DType>*, Dims*, std::vector<int>*,
+                                      std::vector<std::int64_t>*, std::vector<double>*, std::uint8_t*>;
 
 struct AttributeField {
   std::string_view name, meaning;

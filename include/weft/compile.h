@@ -25,6 +25,7 @@ namespace weft {
 // (without an owner: not shared). The executables of a store also share the memory of their intermediates, and so run
 // one after the other on a GPU; on the cpu a run that finds it in use has memory of its own.
 class ConstantStore;
+class DeviceData;  // src/compiler
 
 // Whether f32 values of a graph may be stored as f16: weights, and the results of products, attention, norms, lookups
 // and of elementwise operations on them. Inputs, outputs and reductions keep their types, and all arithmetic stays f32.
@@ -152,6 +153,9 @@ class Executable {
   struct Impl;  // src/compiler
   Executable(std::shared_ptr<Impl> impl, std::vector<Tensor> captured)
       : impl_(std::move(impl)), captured_(std::move(captured)) {}
+  // run() on the data of tensors, in the same order; for evaluations.
+  Future<void> run_on(std::span<const DeviceData* const> inputs, std::span<const DeviceData* const> outputs,
+                      std::span<const Number> numbers);
   // The same executable on other tensors with data; for the cache.
   Executable with_captured(std::vector<Tensor> captured) const { return {impl_, std::move(captured)}; }
 
@@ -167,8 +171,8 @@ class Executable {
 // Where nothing may wait it returns at once: kernels are then made at their first run, without the fast paths that have
 // not passed their tests by then, and again once these have passed.
 Executable compile(const Graph& graph, const Device& device, const CompileOptions& options = {});
-// The same without waiting: ready when the tests have answered and the kernels are compiled. Throws what compile() does,
-// when it is called or when its result is taken. Keep the device until then: a future alone does not drive it.
+// The same without waiting: ready when the tests have answered and the kernels are compiled. Throws what compile()
+// does, when it is called or when its result is taken. Keep the device until then: a future alone does not drive it.
 Future<Executable> compile_async(const Graph& graph, const Device& device, const CompileOptions& options = {});
 
 // The graph after the compiler's passes, as it would run on that device: what `weft graph` draws.

@@ -1,6 +1,7 @@
 // Where tensors live and graphs run: a GPU or the CPU.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,12 +29,12 @@ class Device {
   static Device cpu();
   Device(gpu::Device device);  // NOLINT: implicit, so that a GPU goes wherever a device is asked for
 
-  Device() = default;            // the cpu
+  Device() = default;  // the cpu
 
   bool is_gpu() const { return gpu_.has_value(); }
   const gpu::Device& gpu() const;  // throws InvalidArgument on the cpu
   std::string name() const;        // "cpu", "NVIDIA H200"
-  const std::string& reason() const { return reason_; }
+  const std::string& reason() const;
 
   // Memory of this device, its content undefined. Throws OutOfMemory, in a browser later (gpu::Device::allocate).
   Buffer allocate(std::uint64_t bytes) const;
@@ -56,7 +57,7 @@ class Device {
   static Future<Device> opening(std::string_view name);
 
   std::optional<gpu::Device> gpu_;
-  std::string reason_ = "cpu";
+  std::shared_ptr<const std::string> reason_;  // of a cpu, if it is known
 };
 
 // Where tensors are made that name no device, and where expressions of none are computed: Device::open() until it is

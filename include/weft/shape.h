@@ -18,8 +18,10 @@ inline constexpr int kMaxRank = 8;
 class Dims {
  public:
   Dims() = default;
-  Dims(std::initializer_list<std::int64_t> values);
-  explicit Dims(std::span<const std::int64_t> values);
+  Dims(std::initializer_list<std::int64_t> values) : Dims(std::span(values.begin(), values.size())) {}
+  explicit Dims(std::span<const std::int64_t> values) {
+    for (const std::int64_t v : values) push_back(v);
+  }
   // `rank` numbers that are all `value`.
   static Dims filled(int rank, std::int64_t value);
 
@@ -36,7 +38,10 @@ class Dims {
   std::int64_t back() const { return values_[rank_ - 1]; }
 
   // Appends a number. Throws ShapeError past kMaxRank numbers.
-  void push_back(std::int64_t value);
+  void push_back(std::int64_t value) {
+    if (rank_ == kMaxRank) refuse_more();
+    values_[static_cast<std::size_t>(rank_++)] = value;
+  }
   // Puts a number in front of number `at`, or behind the last if that is rank(). Throws ShapeError past kMaxRank
   // numbers.
   void insert(int at, std::int64_t value);
@@ -45,9 +50,16 @@ class Dims {
   // Removes the last number.
   void pop_back();
 
-  bool operator==(const Dims& other) const;
+  bool operator==(const Dims& other) const {
+    if (rank_ != other.rank_) return false;
+    for (int i = 0; i < rank_; ++i) {
+      if (begin()[i] != other.begin()[i]) return false;
+    }
+    return true;
+  }
 
  private:
+  [[noreturn]] static void refuse_more();
   std::array<std::int64_t, kMaxRank> values_{};
   int rank_ = 0;
 };

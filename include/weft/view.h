@@ -27,14 +27,17 @@ class Buffer {
   // `on_release` runs when the last handle goes (a pool takes its memory back there).
   Buffer(wgpu::Buffer buffer, std::uint64_t size, std::function<void()> on_release);
 
-  // Uninitialised host memory, aligned to 64 bytes. Throws OutOfMemory.
-  static Buffer host(std::uint64_t size);
+  // Uninitialised host memory, aligned to 64 bytes. `on_release` as above. Throws OutOfMemory.
+  static Buffer host(std::uint64_t size, std::function<void()> on_release = {});
   // Host memory of the caller's, kept alive by `owner`. Kernels never write to a view they only read, so it may be a
   // read-only mapping there.
   static Buffer borrow(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
   // No memory yet: stands in for an input or output of a recording until it is replayed with a real buffer, of at least
   // that size and that capacity().
   static Buffer placeholder(std::uint64_t size, std::uint64_t capacity = 0);
+  // Gives a placeholder memory of the host's, of its size or more, or takes it away (null). So calls that were planned
+  // for it run on the memory of each run, which nothing keeps.
+  void point_at(std::byte* memory) const;
   // Host memory for one element of any type, at first zero, that GPU kernels take as a parameter of the call, not as
   // memory: views of it are inputs in which every element is that one. Its value is read when a call is recorded by an
   // encoder, or when a recording is replayed; it is part of no pipeline and of no plan.

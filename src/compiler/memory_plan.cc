@@ -7,6 +7,7 @@
 #include <queue>
 #include <random>
 
+#include "core/bytes_text.h"
 #include "core/format.h"
 #include "core/visits.h"
 #include "weft/error.h"
@@ -223,7 +224,7 @@ std::vector<std::uint64_t> live_bytes(std::span<const PlanItem> items, std::size
 MemoryPlan plan_memory(std::span<const PlanItem> items, std::span<const PlanStep> steps, std::uint64_t max_buffer) {
   for (const PlanItem& item : items) {
     if (aligned(item.bytes) > max_buffer) {
-      throw OutOfMemory("an intermediate of {} bytes is past this device's largest buffer of {}", item.bytes,
+      throw OutOfMemory("an intermediate of {} is past this device's largest buffer of {}", bytes_text(item.bytes),
                         max_buffer);
     }
   }

@@ -28,7 +28,7 @@ constexpr AttributeKind kind_of() {
     return AttributeKind::text;
   } else if constexpr (std::is_integral_v<T>) {
     return AttributeKind::integer;
-  } else if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, Number>) {
+  } else if constexpr (std::is_same_v<T, double> || std::is_same_v<T, Number>) {
     return AttributeKind::number;
   } else if constexpr (std::is_same_v<T, std::vector<double>>) {
     return AttributeKind::numbers;
@@ -68,7 +68,6 @@ bool equal(const Number& a, const Number& b) { return a.integral() == b.integral
 bool equal(double a, double b) {
   return (a == b && std::signbit(a) == std::signbit(b)) || (std::isnan(a) && std::isnan(b));
 }
-bool equal(float a, float b) { return equal(double{a}, double{b}); }
 template <class T>
 bool equal(const T& a, const T& b) {
   return a == b;
@@ -90,8 +89,8 @@ void append_value(std::string& text, const T& v, std::span<const std::string_vie
     text += to_string(v);
   } else if constexpr (std::is_integral_v<T>) {
     str_append(text, v);
-  } else if constexpr (std::is_floating_point_v<T>) {
-    text += std::format("{}", double{v});
+  } else if constexpr (std::is_same_v<T, double>) {
+    text += std::format("{}", v);
   } else {
     text += '[';
     bool first = true;
@@ -152,8 +151,8 @@ struct Assign {
       *to = get<Number>().bits(DType::u64);
     } else if constexpr (std::is_integral_v<T>) {
       *to = integer<T>(*get<Number>().as_int64());
-    } else if constexpr (std::is_floating_point_v<T>) {
-      *to = static_cast<T>(get<Number>().value());
+    } else if constexpr (std::is_same_v<T, double>) {
+      *to = get<Number>().value();
     } else if constexpr (std::is_same_v<T, std::vector<int>>) {
       to->clear();
       for (const std::int64_t v : get<std::vector<std::int64_t>>()) to->push_back(integer<int>(v));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -128,6 +129,7 @@ constexpr VariableInfo kOtherVariables[] = {
 struct Overrides {
   std::mutex mutex;
   std::array<std::optional<std::string>, std::size(kFlags)> values;
+  std::atomic<bool> any = false;  // some are set
 };
 
 Overrides& overrides() {
@@ -136,6 +138,7 @@ Overrides& overrides() {
 }
 
 bool parse_toggle(const FlagInfo& flag, std::string_view value) {
+  if (value == "on" || value == "off") return value == "on";  // as the defaults are
   const std::string v = lower(value);
   for (const char* yes : {"on", "1", "true", "yes"}) {
     if (v == yes) return true;
@@ -203,17 +206,24 @@ struct Current {
   std::string source;  // as flag_source()
 };
 
+// What set_flag() was given, if it was.
+std::optional<std::string> given(const FlagInfo& f) {
+  Overrides& o = overrides();
+  if (!o.any.load(std::memory_order_acquire)) return std::nullopt;
+  const std::lock_guard lock(o.mutex);
+  return o.values[static_cast<std::size_t>(f.flag)];
+}
+
+// The variable's value; null if it is not set, or empty. (The names in the table end in zeros.)
+const char* variable(const FlagInfo& f) {
+  const char* value = std::getenv(f.environment.data());
+  return value && *value ? value : nullptr;
+}
+
 Current current(const FlagInfo& f) {
-  {
-    std::lock_guard lock(overrides().mutex);
-    if (const auto& value = overrides().values[static_cast<std::size_t>(f.flag)]) {
-      return {*value, std::format("--{}", f.name)};
-    }
-  }
-  // An empty variable counts as not set.
-  const char* value = std::getenv(std::string(f.environment).c_str());
-  if (!value || !*value) return {std::string(f.default_value), ""};
-  return {value, std::string(f.environment)};
+  if (auto value = given(f)) return {std::move(*value), std::format("--{}", f.name)};
+  if (const char* value = variable(f)) return {value, std::string(f.environment)};
+  return {std::string(f.default_value), ""};
 }
 
 }  // namespace
@@ -221,10 +231,13 @@ Current current(const FlagInfo& f) {
 std::span<const FlagInfo> flags() { return kFlags; }
 
 const FlagInfo& info(Flag flag) {
-  for (const FlagInfo& f : kFlags) {
-    if (f.flag == flag) return f;
-  }
-  throw InternalError("flag {} is not in the table", static_cast<int>(flag));
+  // The rows by their flags; the table is in the order of help.
+  static constexpr auto kRows = [] {
+    std::array<const FlagInfo*, std::size(kFlags)> rows{};
+    for (const FlagInfo& f : kFlags) rows.at(static_cast<std::size_t>(f.flag)) = &f;
+    return rows;
+  }();
+  return *kRows.at(static_cast<std::size_t>(flag));
 }
 
 std::span<const VariableInfo> other_variables() { return kOtherVariables; }
@@ -239,7 +252,13 @@ std::string flag_text(Flag flag) {
 
 std::string flag_source(Flag flag) { return current(info(flag)).source; }
 
-bool flag_on(Flag flag) { return parse_toggle(info(flag), flag_text(flag)); }
+// (Runs and reads ask for some, so that it takes no memory where nothing is set.)
+bool flag_on(Flag flag) {
+  const FlagInfo& f = info(flag);
+  if (const auto value = given(f)) return parse_toggle(f, *value);
+  const char* value = variable(f);
+  return parse_toggle(f, value ? value : f.default_value);
+}
 double flag_number(Flag flag) { return parse_number(info(flag), flag_text(flag)); }
 std::optional<std::uint64_t> flag_bytes(Flag flag) { return parse_count(info(flag), flag_text(flag)); }
 std::optional<std::uint64_t> flag_count(Flag flag) { return parse_count(info(flag), flag_text(flag)); }
@@ -276,11 +295,13 @@ void set_flag(Flag flag, std::string_view value) {
   check(info(flag), value);
   std::lock_guard lock(overrides().mutex);
   overrides().values[static_cast<std::size_t>(flag)] = value;
+  overrides().any.store(true, std::memory_order_release);
 }
 
 void reset_flags() {
   std::lock_guard lock(overrides().mutex);
   for (auto& value : overrides().values) value.reset();
+  overrides().any.store(false, std::memory_order_release);
 }
 
 }  // namespace weft

@@ -1,7 +1,9 @@
 #include "core/json_reader.h"
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <unordered_set>
 
 #include "core/format.h"
 #include "core/git_lfs.h"
@@ -12,10 +14,35 @@ namespace weft {
 
 using nlohmann::json;
 
-json parse_json(std::string_view text, std::string_view source) {
+namespace {
+
+// For json::parse(): refuses a key that its object has already.
+class RefuseRepeatedKeys {
+ public:
+  explicit RefuseRepeatedKeys(std::string_view source) : source_(source) {}
+
+  bool operator()(int, json::parse_event_t event, json& parsed) {
+    if (event == json::parse_event_t::object_start) keys_.emplace_back();
+    if (event == json::parse_event_t::object_end) keys_.pop_back();
+    if (event != json::parse_event_t::key) return true;
+    const auto& key = parsed.get_ref<const std::string&>();
+    if (keys_.back().insert(key).second) return true;
+    throw FormatError("{}: an object has the key {} twice", source_, in_quotes(key));
+  }
+
+ private:
+  std::string_view source_;
+  std::vector<std::unordered_set<std::string>> keys_;  // of the objects that are open, the innermost last
+};
+
+}  // namespace
+
+json parse_json(std::string_view text, std::string_view source, RepeatedKeys repeated) {
   refuse_git_lfs_pointer(text, source);
   try {
-    return json::parse(text);
+    if (repeated == RepeatedKeys::last_counts) return json::parse(text);
+    RefuseRepeatedKeys refuse(source);
+    return json::parse(text, std::ref(refuse));
   } catch (const json::parse_error& error) {
     // `byte` counts from 1 and is the position after the last character read.
     const auto end = std::min<std::size_t>(error.byte ? error.byte - 1 : 0, text.size());

@@ -12,8 +12,13 @@
 
 namespace weft {
 
-// Parses a whole text. Throws FormatError with line and column.
-nlohmann::json parse_json(std::string_view text, std::string_view source);
+// A key that an object has twice: the last one counts, as for Python's json and for JavaScript, by which the files of
+// Hugging Face's libraries are read; or it is refused, as two programs may take such a file for two things.
+enum class RepeatedKeys : std::uint8_t { last_counts, refused };
+
+// Parses a whole text. Throws FormatError, with line and column for what is no JSON.
+nlohmann::json parse_json(std::string_view text, std::string_view source,
+                          RepeatedKeys repeated = RepeatedKeys::last_counts);
 
 // A value and its path. Cheap to copy; the json must outlive it. Every accessor throws FormatError on a value of
 // another type.
@@ -33,7 +38,7 @@ class JsonReader {
   std::int64_t integer(std::int64_t lowest = std::numeric_limits<std::int64_t>::min(),
                        std::int64_t highest = std::numeric_limits<std::int64_t>::max()) const;
   double number() const;
-  std::vector<JsonReader> elements() const;  // of an array
+  std::vector<JsonReader> elements() const;                         // of an array
   std::vector<std::pair<std::string, JsonReader>> members() const;  // of an object
 
   const nlohmann::json& value() const { return *value_; }

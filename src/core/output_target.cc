@@ -8,6 +8,7 @@
 #include <random>
 #include <string>
 
+#include "core/bytes_text.h"
 #include "core/format.h"
 #include "core/system.h"
 #include "weft/error.h"
@@ -134,9 +135,8 @@ void Replacement::require_space(std::uint64_t bytes) const {
   const fs::space_info space = fs::space(directory, error);
   // Some file systems have no numbers, and say 0 of 0 bytes.
   if (error || space.capacity == 0 || bytes <= space.available) return;
-  const bool countable = bytes < std::uint64_t{1} << 63;
-  fail(path_, std::format("it takes {} bytes, and {} has space for {}",
-                          countable ? std::to_string(bytes) : "more than 2^63", directory.string(), space.available));
+  fail(path_,
+       std::format("it takes {}, and {} has space for {}", bytes_text(bytes), directory.string(), space.available));
 }
 
 void Replacement::commit() {

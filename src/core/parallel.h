@@ -27,6 +27,8 @@ class PieceFunction {
 };
 
 void run_pieces(std::int64_t count, std::int64_t grain, PieceFunction f);
+// How many loops went to the cores since the process began; small ones should not.
+std::uint64_t shared_loops();
 
 // Runs f(begin, end) for pieces of [0, count) of at least `grain`, on all cores. Exceptions of a piece are passed on.
 template <class F>

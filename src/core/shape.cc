@@ -9,22 +9,16 @@
 
 namespace weft {
 
-Dims::Dims(std::initializer_list<std::int64_t> values) : Dims(std::span(values.begin(), values.size())) {}
-
-Dims::Dims(std::span<const std::int64_t> values) {
-  for (auto v : values) push_back(v);
-}
-
 Dims Dims::filled(int rank, std::int64_t value) {
   Dims d;
   for (int i = 0; i < rank; ++i) d.push_back(value);
   return d;
 }
 
-void Dims::push_back(std::int64_t value) { insert(rank_, value); }
+void Dims::refuse_more() { throw ShapeError("shape: more than {} dimensions", kMaxRank); }
 
 void Dims::insert(int at, std::int64_t value) {
-  if (rank_ == kMaxRank) throw ShapeError("shape: more than {} dimensions", kMaxRank);
+  if (rank_ == kMaxRank) refuse_more();
   std::copy_backward(values_.begin() + at, values_.begin() + rank_, values_.begin() + rank_ + 1);
   values_[at] = value;
   ++rank_;
@@ -36,8 +30,6 @@ void Dims::erase(int at) {
 }
 
 void Dims::pop_back() { erase(rank_ - 1); }
-
-bool Dims::operator==(const Dims& other) const { return std::ranges::equal(*this, other); }
 
 std::string to_string(const Dims& dims) {
   std::string s = "[";
@@ -68,6 +60,7 @@ Strides dense_strides(const Shape& shape) {
 }
 
 Shape broadcast(const Shape& a, const Shape& b) {
+  if (a == b) return a;
   const int rank = std::max(a.rank(), b.rank());
   Shape result = Shape::filled(rank, 1);
   for (int i = 1; i <= rank; ++i) {

@@ -1,5 +1,6 @@
 #include "cpu/host_pool.h"
 
+#include "core/bytes_text.h"
 #include "core/format.h"
 #include "weft/error.h"
 
@@ -12,59 +13,44 @@ HostPool& HostPool::instance() {
 
 Buffer HostPool::allocate(std::uint64_t bytes) {
   return IdleMemories::retry([&] { return try_allocate(bytes); }, [&] { idle_.give_back(); },
-                             [&] {
-                               const std::lock_guard lock(mutex_);
-                               return figures_.live;
-                             });
+                             [&] { return live_.load(std::memory_order_relaxed); });
 }
 
 Buffer HostPool::try_allocate(std::uint64_t bytes) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (limit_ && (bytes > *limit_ || figures_.live > *limit_ - bytes)) {
-      throw OutOfMemory("{} more bytes would pass the cpu's memory limit: {} live of {} allowed", bytes, figures_.live,
-                        *limit_);
+  std::uint64_t live = live_.load(std::memory_order_relaxed);
+  do {
+    const std::uint64_t limit = limit_.load(std::memory_order_relaxed);
+    if (limit != kNoLimit && (bytes > limit || live > limit - bytes)) {
+      throw OutOfMemory("{} more would pass the cpu's memory limit: {} live of {} allowed", bytes_text(bytes), live, limit);
     }
     // A system that overcommits memory would end the process when the bytes are touched.
-    if (bytes > machine_ || figures_.live > machine_ - bytes) {
-      throw OutOfMemory("{} more bytes are more than this machine has: {} live of {}", bytes, figures_.live, machine_);
+    if (bytes > machine_ || live > machine_ - bytes) {
+      throw OutOfMemory("{} more are beyond this machine's memory: {} live of {}", bytes_text(bytes), live, machine_);
     }
-    figures_.live += bytes;
+  } while (!live_.compare_exchange_weak(live, live + bytes, std::memory_order_relaxed));
+  Buffer memory;
+  try {
+    memory = Buffer::host(bytes, [bytes] { instance().release(bytes); });
+  } catch (...) {
+    release(bytes);
+    throw;
   }
-  // Gives the bytes back when the last handle is gone, or when there is no memory.
-  struct Counted {
-    std::uint64_t bytes;
-    Buffer memory;
-    ~Counted() { instance().release(bytes); }
-  };
-  const auto counted = std::make_shared<Counted>(bytes);
-  counted->memory = Buffer::host(bytes);
-  {
-    const std::lock_guard lock(mutex_);
-    figures_.peak = std::max(figures_.peak, figures_.live);
+  live += bytes;
+  std::uint64_t peak = peak_.load(std::memory_order_relaxed);
+  while (peak < live && !peak_.compare_exchange_weak(peak, live, std::memory_order_relaxed)) {
   }
-  if (bytes == 0) return counted->memory;
-  return Buffer::borrow({counted->memory.data(), static_cast<std::size_t>(bytes)}, counted);
-}
-
-void HostPool::release(std::uint64_t bytes) {
-  const std::lock_guard lock(mutex_);
-  figures_.live -= bytes;
+  return memory;
 }
 
 MemoryFigures HostPool::figures() const {
-  const std::lock_guard lock(mutex_);
-  return figures_;
+  MemoryFigures figures;
+  figures.live = live_.load(std::memory_order_relaxed);
+  figures.peak = peak_.load(std::memory_order_relaxed);
+  return figures;
 }
 
-void HostPool::set_limit(std::optional<std::uint64_t> bytes) {
-  const std::lock_guard lock(mutex_);
-  limit_ = bytes;
-}
+void HostPool::set_limit(std::optional<std::uint64_t> bytes) { limit_ = bytes.value_or(kNoLimit); }
 
-void HostPool::reset_peak() {
-  const std::lock_guard lock(mutex_);
-  figures_.peak = figures_.live;
-}
+void HostPool::reset_peak() { peak_ = live_.load(); }
 
 }  // namespace weft::cpu

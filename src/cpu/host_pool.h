@@ -1,7 +1,7 @@
 // Host memory of tensors, counted and limited as a GPU's buffer pool does it for a GPU's. Nothing is kept for reuse.
 #pragma once
 
-#include <mutex>
+#include <atomic>
 #include <optional>
 
 #include "core/idle_memory.h"
@@ -26,11 +26,10 @@ class HostPool {
 
  private:
   Buffer try_allocate(std::uint64_t bytes);
-  void release(std::uint64_t bytes);
+  void release(std::uint64_t bytes) { live_.fetch_sub(bytes, std::memory_order_relaxed); }
 
-  mutable std::mutex mutex_;
-  MemoryFigures figures_;
-  std::optional<std::uint64_t> limit_;
+  static constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
+  std::atomic<std::uint64_t> live_ = 0, peak_ = 0, limit_ = kNoLimit;
   IdleMemories idle_;
   const std::uint64_t machine_ = physical_memory();
 };

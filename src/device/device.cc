@@ -49,12 +49,12 @@ Future<Device> Device::opening(std::string_view asked_for) {
   check_flags();
   const auto on_cpu = [](std::string reason) {
     Device d;
-    d.reason_ = std::move(reason);
+    d.reason_ = std::make_shared<const std::string>(std::move(reason));
     return Future<Device>({}, [d] { return d; });
   };
   std::string name = lower(asked_for);
   const std::string asked = lower(flag_text(Flag::device));
-  if (name == "cpu") return on_cpu(cpu().reason_);
+  if (name == "cpu") return on_cpu(cpu().reason());
   if (name.empty() && asked == "cpu") return on_cpu(std::format("cpu: {} asks for it", flag_source(Flag::device)));
   if (name.empty() && asked == "gpu") name = asked;
   const bool any = (name.empty() || name == "gpu") && (asked.empty() || asked == "gpu" || asked == "cpu") &&
@@ -86,11 +86,17 @@ Future<Device> Device::opening(std::string_view asked_for) {
 
 Device Device::cpu() {
   Device d;
-  d.reason_ = "cpu: asked for";
+  static const auto& asked_for = *new std::shared_ptr<const std::string>(new std::string("cpu: asked for"));
+  d.reason_ = asked_for;
   return d;
 }
 
-Device::Device(gpu::Device device) : gpu_(std::move(device)), reason_(gpu_->reason()) {}
+Device::Device(gpu::Device device) : gpu_(std::move(device)) {}
+
+const std::string& Device::reason() const {
+  static const auto& cpu = *new std::string("cpu");
+  return gpu_ ? gpu_->reason() : reason_ ? *reason_ : cpu;
+}
 
 const gpu::Device& Device::gpu() const {
   if (!gpu_) throw InvalidArgument("a GPU is needed here; this device is the cpu");

@@ -4,6 +4,7 @@
 #include <bit>
 #include <utility>
 
+#include "core/bytes_text.h"
 #include "core/format.h"
 #include "weft/error.h"
 
@@ -71,7 +72,7 @@ Buffer BufferPool::allocate(std::uint64_t bytes) {
   // Rounding up must not push a request over the device's limit.
   const std::uint64_t capacity = bytes <= largest ? std::min(capacity_for(bytes), largest / 4 * 4) : bytes;
   if (bytes > largest || capacity < bytes) {
-    throw OutOfMemory("a buffer of {} bytes was asked for; this GPU's largest is {}", bytes, largest);
+    throw OutOfMemory("a buffer of {} was asked for; this GPU's largest is {}", bytes_text(bytes), largest);
   }
   return IdleMemories::retry([&] { return try_allocate(bytes, capacity); },
                              [&] {

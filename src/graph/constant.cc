@@ -73,29 +73,43 @@ void post_order(const Constant& root, Done&& done, Inputs&& inputs, Visit&& visi
 
 }  // namespace
 
-Constant::Constant(TensorData data) : type_{data.dtype, data.shape}, key_(key_of(data)), data_(std::move(data)) {
+Constant::Constant(TensorData data) : type_{data.dtype, data.shape}, data_(std::move(data)) {
   const std::uint64_t expected = byte_size(type_.dtype, static_cast<std::uint64_t>(element_count(type_.shape)));
   if (data_.bytes.size() != expected) {
     throw InvalidArgument("constant: {} takes {} bytes, {} given", to_string(type_), expected, data_.bytes.size());
   }
-  shareable_ = key_.find('#') == std::string::npos;
-  Owners owners;
-  if (key_.find('@') != std::string::npos) owners.push_back(data_.owner);
-  owners_ = std::make_shared<const Owners>(std::move(owners));
+  const bool by_content = data_.bytes.size() <= kByContent;
+  shareable_ = by_content || data_.owner.use_count() != 0;
+  owners_ = by_content || !shareable_ ? no_owners() : std::make_shared<const Owners>(Owners{data_.owner});
 }
+
+Constant::Constant(DType dtype, std::uint64_t bits) : type_{dtype, {}}, element_(bits), owners_(no_owners()) {}
 
 Constant::Constant(TensorType type, std::string_view op, std::vector<ConstantPtr> inputs, Compute compute)
     : type_(std::move(type)), inputs_(std::move(inputs)), compute_(std::move(compute)) {
-  key_ = std::format("{}(", op);
+  std::string key = std::format("{}(", op);
   for (const ConstantPtr& c : inputs_) {
-    key_ += c->key() + ",";
+    key += c->key() + ",";
     shareable_ &= c->shareable();
   }
-  key_ += ")";
-  if (key_.size() > kLongestKey) key_ = digest(key_);
+  key += ")";
+  key_ = new std::string(key.size() > kLongestKey ? digest(key) : std::move(key));
+}
+
+const std::string& Constant::made_key() const {
+  auto mine = std::make_unique<const std::string>(key_of(*ready()));
+  const std::string* theirs = nullptr;
+  if (key_.compare_exchange_strong(theirs, mine.get(), std::memory_order_acq_rel)) return *mine.release();
+  return *theirs;
+}
+
+std::shared_ptr<const Constant::Owners> Constant::no_owners() {
+  static const auto& none = *new std::shared_ptr<const Owners>(new Owners);
+  return none;
 }
 
 Constant::~Constant() {
+  delete key_.load(std::memory_order_relaxed);
   if (inputs_.empty()) return;
   if (dying) {
     std::ranges::move(inputs_, std::back_inserter(*dying));
@@ -111,7 +125,7 @@ Constant::~Constant() {
 }
 
 std::shared_ptr<const Constant::Owners> Constant::joined_owners() const {
-  std::shared_ptr<const Owners> joined = std::make_shared<const Owners>();
+  std::shared_ptr<const Owners> joined = no_owners();
   for (const ConstantPtr& c : inputs_) {
     if (c->owners_->empty() || c->owners_ == joined) continue;
     if (joined->empty()) {
@@ -137,6 +151,10 @@ const std::vector<std::weak_ptr<const void>>& Constant::owners() const {
 }
 
 std::optional<TensorData> Constant::ready() const {
+  if (element_) {
+    const auto bytes = std::as_bytes(std::span(&*element_, 1)).first(byte_size(type_));
+    return TensorData{type_.dtype, type_.shape, bytes, shared_from_this()};
+  }
   if (!compute_) return data_;
   const std::lock_guard lock(mutex_);
   if (computed_.owner) return computed_;

@@ -3,6 +3,7 @@
 // computes nothing.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -15,10 +16,12 @@
 
 namespace weft {
 
-class Constant {
+class Constant : public std::enable_shared_from_this<Constant> {
  public:
   // Throws InvalidArgument unless the bytes are those of the shape.
   explicit Constant(TensorData data);
+  // One element, of shape []; `bits`: its bytes, the low end first, which it holds itself.
+  Constant(DType dtype, std::uint64_t bits);
   // Deferred: `compute` returns the bytes, given those of `inputs`. `op` and `inputs` together identify the
   // computation.
   using Compute = std::function<TensorData(std::span<const TensorData>)>;
@@ -30,7 +33,10 @@ class Constant {
   const TensorType& type() const { return type_; }
   // Equal keys mean equal bytes while the owners() of both are alive. The key of a large constant is its address and
   // owner, of a small one its content, of a deferred one its computation; long keys are replaced by a 128-bit digest.
-  const std::string& key() const { return key_; }
+  const std::string& key() const {
+    const std::string* made = key_.load(std::memory_order_acquire);
+    return made ? *made : made_key();
+  }
   // False if it depends on memory without an owner, whose lifetime is unknown, so that nothing else is known to equal
   // it.
   bool shareable() const { return shareable_; }
@@ -48,9 +54,12 @@ class Constant {
   // The bytes, if they need not be computed now.
   std::optional<TensorData> ready() const;
   TensorData keep(TensorData data) const;
+  static std::shared_ptr<const Owners> no_owners();
+  const std::string& made_key() const;
 
   TensorType type_;
-  std::string key_;
+  std::optional<std::uint64_t> element_;                  // its bytes, if it holds them itself
+  mutable std::atomic<const std::string*> key_{nullptr};  // null: not made yet, which for numbers is the rule
   bool shareable_ = true;
   std::vector<std::shared_ptr<const Constant>> inputs_;  // of compute_
   Compute compute_;
@@ -64,5 +73,8 @@ class Constant {
 using ConstantPtr = std::shared_ptr<const Constant>;
 
 inline ConstantPtr make_constant(TensorData data) { return std::make_shared<const Constant>(std::move(data)); }
+inline ConstantPtr make_constant(DType dtype, std::uint64_t bits) {
+  return std::make_shared<const Constant>(dtype, bits);
+}
 
 }  // namespace weft

@@ -209,7 +209,7 @@ void Graph::verify() const {
     } catch (const Error& e) {
       fail(*node, e.what());
     }
-    if (inferred != node->types()) fail(*node, "the recorded types are not the op's");
+    if (!std::ranges::equal(inferred, node->types())) fail(*node, "the recorded types are not the op's");
   }
 }
 
@@ -276,7 +276,7 @@ bool Graph::equals(const Graph& other) const {
   while (!open.empty()) {
     const auto [x, y] = open.back();
     open.pop_back();
-    if (x->types() != y->types() || x->inputs().size() != y->inputs().size()) return false;
+    if (!std::ranges::equal(x->types(), y->types()) || x->inputs().size() != y->inputs().size()) return false;
     if (x->shared_op() != y->shared_op() && x->op().identity() != y->op().identity()) return false;
     if (a.stored_order(*x) != b.stored_order(*y)) return false;
     for (std::size_t i = 0; i < x->inputs().size(); ++i) {

@@ -1,6 +1,8 @@
 #include "graph/node.h"
 
+#include <algorithm>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <source_location>
@@ -9,6 +11,7 @@
 #include "core/error_context.h"
 #include "core/format.h"
 #include "core/in_quotes.h"
+#include "core/inline_list.h"
 #include "weft/error.h"
 #include "weft/label.h"
 
@@ -28,25 +31,38 @@ thread_local const std::string* scope_label = nullptr;
 thread_local int operand_depth = 0;
 thread_local SourceLine call_line;
 
-// The directory of Weft's own sources: calls from there are not recorded as lines of the user's program.
-std::string_view source_root() {
+// Whether the file is one of Weft's own sources: calls from there are not recorded as lines of the user's program.
+bool is_own(const char* file) {
   static const std::string_view root = [] {
     const std::string_view here = std::source_location::current().file_name();
     return here.substr(0, here.size() - std::string_view("graph/node.cc").size());
   }();
-  return root;
+  // Most calls come from the file of the call before.
+  thread_local std::pair<const char*, bool> last{nullptr, false};
+  if (last.first != file) last = {file, std::string_view(file).starts_with(root)};
+  return last.second;
 }
 
 }  // namespace
 
-Node::Node(OpPtr op, std::vector<Tensor> inputs, std::vector<TensorType> types)
+Tensor Node::make(OpPtr op, std::span<const Tensor> inputs, std::span<const TensorType> types) {
+  static_assert(alignof(Node) % alignof(TensorType) == 0 && alignof(TensorType) % alignof(Tensor) == 0);
+  static_assert(std::is_trivially_destructible_v<TensorType>);
+  void* const memory =
+      ::operator new(sizeof(Node) + types.size() * sizeof(TensorType) + inputs.size() * sizeof(Tensor));
+  return (new (memory) Node(std::move(op), inputs, types))->value();
+}
+
+Node::Node(OpPtr op, std::span<const Tensor> inputs, std::span<const TensorType> types)
     : op_(std::move(op)),
-      inputs_(std::move(inputs)),
-      types_(std::move(types)),
+      type_count_(static_cast<std::uint32_t>(types.size())),
+      input_count_(static_cast<std::uint32_t>(inputs.size())),
       sequence_(sequences.fetch_add(1, std::memory_order_relaxed)),
       line_(operand_depth > 0 ? call_line : SourceLine{}),
       label_(scope_label) {
-  for (const Tensor& v : inputs_) {
+  std::ranges::uninitialized_copy(types, std::span(types_begin(), types.size()));
+  std::ranges::uninitialized_copy(inputs, std::span(inputs_begin(), inputs.size()));
+  for (const Tensor& v : inputs) {
     v.node()->uses_.fetch_add(1, std::memory_order_release);
     const DifferentiationPtr& run = v.node()->differentiation();
     if (!run || run == differentiation_ || !run->active()) continue;
@@ -56,8 +72,14 @@ Node::Node(OpPtr op, std::vector<Tensor> inputs, std::vector<TensorType> types)
 
 Node::~Node() {
   if (differentiation_) differentiation_->forget(*this);
-  end_uses(inputs_);
-  delete results_.load(std::memory_order_relaxed);
+  end_inputs(input_count_);
+  delete[] results_.load(std::memory_order_relaxed);
+}
+
+void Node::end_inputs(std::uint32_t count) const {
+  const std::span inputs(inputs_begin(), count);
+  for (const Tensor& v : inputs) v.node()->uses_.fetch_sub(1, std::memory_order_release);
+  std::ranges::destroy(inputs);
 }
 
 std::optional<NodePtr> Node::retain_if_alive() const {
@@ -75,8 +97,7 @@ void Operand::begin(const std::source_location& line) {
   counted_ = true;
   node()->begin_operand();
   if (operand_depth++ > 0) return;
-  const bool own = std::string_view(line.file_name()).starts_with(source_root());
-  call_line = own ? SourceLine{} : SourceLine{line.file_name(), line.line()};
+  call_line = is_own(line.file_name()) ? SourceLine{} : SourceLine{line.file_name(), line.line()};
 }
 
 void Operand::end() {
@@ -99,21 +120,22 @@ void Node::destroy() const {
   deleting = true;
   while (const Node* node = waiting) {
     waiting = node->next_;
-    delete node;
+    node->~Node();
+    ::operator delete(const_cast<Node*>(node));
   }
   deleting = false;
 }
 
 std::vector<TensorType> Node::input_types() const {
   std::vector<TensorType> types;
-  types.reserve(inputs_.size());
-  for (const Tensor& v : inputs_) types.push_back(v.type());
+  types.reserve(input_count_);
+  for (const Tensor& v : inputs()) types.push_back(v.type());
   return types;
 }
 
 std::vector<std::span<const Tensor>> Node::input_groups() const {
   std::vector<std::span<const Tensor>> groups;
-  std::span<const Tensor> rest = inputs_;
+  std::span<const Tensor> rest = inputs();
   for (const int count : op_->operand_groups()) {
     groups.push_back(rest.first(static_cast<std::size_t>(count)));
     rest = rest.subspan(static_cast<std::size_t>(count));
@@ -122,14 +144,10 @@ std::vector<std::span<const Tensor>> Node::input_groups() const {
   return groups;
 }
 
-DataPtr Node::data(int i) const {
-  const auto* results = results_.load(std::memory_order_acquire);
-  return results ? (*results)[static_cast<std::size_t>(i)] : nullptr;
-}
-
-void Node::set_data(std::vector<DataPtr> data) const {
-  auto made = std::make_unique<const std::vector<DataPtr>>(std::move(data));
-  const std::vector<DataPtr>* none = nullptr;
+void Node::set_data(std::span<const DataPtr> data) const {
+  std::unique_ptr<DataPtr[]> made(new DataPtr[data.size()]);
+  std::ranges::copy(data, made.get());
+  const DataPtr* none = nullptr;
   if (results_.compare_exchange_strong(none, made.get(), std::memory_order_acq_rel)) (void)made.release();
 }
 
@@ -140,12 +158,12 @@ std::shared_mutex& Node::graph_mutex() {
 
 void Node::release_inputs() const {
   if (differentiation() && has_data() && differentiation_->keep(*this)) return;
-  std::vector<Tensor> dropped;  // destroyed after the lock is released
+  std::uint32_t dropped = 0;  // which end after the lock is released
   {
     const std::unique_lock lock(graph_mutex());
-    if (has_data() && retainers_.load(std::memory_order_relaxed) == 0) dropped.swap(inputs_);
+    if (has_data() && retainers_.load(std::memory_order_relaxed) == 0) dropped = std::exchange(input_count_, 0);
   }
-  end_uses(dropped);
+  end_inputs(dropped);
 }
 
 std::vector<Tensor> results_of(const Tensor& t) {
@@ -161,10 +179,7 @@ void Node::end_differentiation() const {
 }
 
 RetainedInputs::~RetainedInputs() {
-  for (const NodePtr& node : nodes_) {
-    // The node may have been evaluated in the meantime.
-    if (node->retainers_.fetch_sub(1, std::memory_order_relaxed) == 1 && node->has_data()) node->release_inputs();
-  }
+  for (const NodePtr& node : nodes_) node->end_retaining();
 }
 
 namespace {
@@ -201,7 +216,7 @@ void PendingDonations::wait(std::unique_lock<std::shared_mutex>& lock) { donated
 void RetainedInputs::retain(std::span<const Node* const> nodes) {
   nodes_.reserve(nodes.size());
   for (const Node* node : nodes) {
-    node->retainers_.fetch_add(1, std::memory_order_relaxed);
+    node->begin_retaining();
     nodes_.emplace_back(*node);
   }
 }
@@ -219,9 +234,8 @@ const TensorType& Tensor::type_for(std::string_view method) const {
   return node_->types()[static_cast<std::size_t>(index_)];
 }
 
-Tensor apply(OpPtr op, std::vector<Tensor> operands) {
-  std::vector<TensorType> types;
-  types.reserve(operands.size());
+Tensor apply(OpPtr op, std::span<const Tensor> operands) {
+  InlineList<TensorType, 4> types;
   for (const Tensor& v : operands) {
     if (!v.defined()) throw InvalidArgument("{}: an operand is an undefined Tensor", op->name());
     types.push_back(v.type());
@@ -234,8 +248,9 @@ Tensor apply(OpPtr op, std::vector<Tensor> operands) {
                });
     return results;
   };
-  std::vector<TensorType> results = scope_label ? in_context([] { return in_quotes(*scope_label); }, infer) : infer();
-  return (new Node(std::move(op), std::move(operands), std::move(results)))->value();
+  const std::vector<TensorType> results =
+      scope_label ? in_context([] { return in_quotes(*scope_label); }, infer) : infer();
+  return Node::make(std::move(op), operands, results);
 }
 
 const std::string* interned_label(std::string_view text) {

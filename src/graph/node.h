@@ -25,15 +25,15 @@ struct SourceLine {
 
 class Node {
  public:
-  // `types` are what the op infers.
-  Node(OpPtr op, std::vector<Tensor> inputs, std::vector<TensorType> types);
+  // The first result of a new one; `types` are what the op infers.
+  static Tensor make(OpPtr op, std::span<const Tensor> inputs, std::span<const TensorType> types);
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
   const Op& op() const { return *op_; }
   const OpPtr& shared_op() const { return op_; }
-  const std::vector<Tensor>& inputs() const { return inputs_; }
-  const std::vector<TensorType>& types() const { return types_; }
+  std::span<const Tensor> inputs() const { return {inputs_begin(), input_count_}; }
+  std::span<const TensorType> types() const { return {types_begin(), type_count_}; }
   std::vector<TensorType> input_types() const;
   Tensor value(int i = 0) const { return {this, i}; }
   // The operands by Op::operand_groups().
@@ -48,17 +48,28 @@ class Node {
   void set_index_hint(int index) const { index_hint_.store(index, std::memory_order_relaxed); }
 
   // ---- Data. Results that were evaluated are not computed again: an evaluation treats nodes with data as leaves.
-  // The data of result i; null: it is not computed yet.
-  DataPtr data(int i = 0) const;
+  // The data of result i, which live as long as the node; null: it is not computed yet.
+  const DataPtr& data(int i = 0) const {
+    static const DataPtr none;
+    const DataPtr* results = results_.load(std::memory_order_acquire);
+    return results ? results[i] : none;
+  }
   bool has_data() const { return results_.load(std::memory_order_acquire) != nullptr; }
   // Whether an evaluation reads this node's data. (A constant may have data too, on one device, for reads; evaluations
   // still take the constant itself.)
   bool is_computed() const { return op_->data_op() || (has_data() && !op_->constant()); }
   // Sets the data of all results. If another thread has done so already, its data stay.
-  void set_data(std::vector<DataPtr> data) const;
+  void set_data(std::span<const DataPtr> data) const;
   // Releases the operands of a node with data, unless RetainedInputs keep them. Code that reads the operands of nodes
   // that are not retained holds graph_mutex() shared. (Views have no data of their own, and so keep their operand.)
   void release_inputs() const;
+  // Between the two its operands are not released, though it gets data. Hold graph_mutex() for the first, and the node
+  // for the second.
+  void begin_retaining() const { retainers_.fetch_add(1, std::memory_order_relaxed); }
+  void end_retaining() const {
+    // The node may have been evaluated in the meantime.
+    if (retainers_.fetch_sub(1, std::memory_order_relaxed) == 1 && has_data()) release_inputs();
+  }
   static std::shared_mutex& graph_mutex();
   // The innermost function that is being differentiated whose variables it depends on; null: there is none. As long as
   // it is active release_inputs() leaves the operands.
@@ -107,18 +118,20 @@ class Node {
   }
 
  private:
+  // A node is one piece of memory: behind it are the types of its results, and then its operands.
+  Node(OpPtr op, std::span<const Tensor> inputs, std::span<const TensorType> types);
   ~Node();
-  static void end_uses(const std::vector<Tensor>& inputs) {
-    for (const Tensor& v : inputs) v.node()->uses_.fetch_sub(1, std::memory_order_release);
-  }
+  TensorType* types_begin() const { return reinterpret_cast<TensorType*>(const_cast<Node*>(this) + 1); }
+  Tensor* inputs_begin() const { return reinterpret_cast<Tensor*>(types_begin() + type_count_); }
+  // Ends the operands, which nobody sees any more.
+  void end_inputs(std::uint32_t count) const;
   void destroy() const;
-  friend class RetainedInputs;
 
   OpPtr op_;
-  mutable std::vector<Tensor> inputs_;
-  mutable std::atomic<const std::vector<DataPtr>*> results_{nullptr};
-  mutable std::atomic<int> retainers_{0};  // how many RetainedInputs keep its operands
-  std::vector<TensorType> types_;
+  const std::uint32_t type_count_;
+  mutable std::uint32_t input_count_;
+  mutable std::atomic<const DataPtr*> results_{nullptr};
+  mutable std::atomic<int> retainers_{0};  // those between begin_retaining() and end_retaining()
   std::uint64_t sequence_;
   mutable std::atomic<std::int64_t> owners_{0};
   mutable std::atomic<std::int64_t> uses_{0};  // those owners that are operands of nodes
@@ -191,7 +204,13 @@ class AsNodeScope {
 };
 
 // The first result of a new node. Infers and checks types. Throws InvalidArgument.
-Tensor apply(OpPtr op, std::vector<Tensor> inputs);
+Tensor apply(OpPtr op, std::span<const Tensor> inputs);
+inline Tensor apply(OpPtr op, std::initializer_list<Tensor> inputs) {
+  return apply(std::move(op), std::span(inputs.begin(), inputs.size()));
+}
+inline Tensor apply(OpPtr op, std::vector<Tensor> inputs) {
+  return apply(std::move(op), std::span<const Tensor>(inputs));
+}
 // Result i of the node whose result `t` is.
 inline Tensor result(const Tensor& t, int i) { return t.node()->value(i); }
 // All results of that node.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -98,6 +99,9 @@ using Derivatives = std::optional<std::vector<Tensor>>;
 
 class CustomDerivative;
 struct BatchInOrder;
+
+// A call on the cpu with all made that is the same in every run.
+using PreparedCall = std::function<void(CpuExecutor&)>;
 
 class Op : public std::enable_shared_from_this<Op> {
  public:
@@ -198,6 +202,8 @@ class Op : public std::enable_shared_from_this<Op> {
   // The same for a batch for which the entries have too many axes (graph/batch_in_order.h): the results, of any shape,
   // their elements entry after entry; empty: one entry is computed after the other.
   virtual std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const;
+  // True if its result may turn out not to exist: operand 1 says so (CheckedOp).
+  virtual bool checks_values() const { return false; }
   // Of an op by which a program gives derivatives of its own to results (graph/ops/custom_derivative.h).
   virtual const CustomDerivative* custom_derivative() const { return nullptr; }
 
@@ -217,6 +223,9 @@ class Op : public std::enable_shared_from_this<Op> {
 
   // The same call on every device. Views may have any strides.
   virtual void lower(const Launch& call) const;
+  // The call for views of the cpu whose buffers are given other memory from run to run (Buffer::point_at); null: there
+  // is nothing to prepare, and each run calls lower(). The operands' views need not outlive this.
+  virtual PreparedCall prepared(const Launch&) const { return nullptr; }
   // A reason why the stream's device cannot run the call, beyond what planning its kernels finds; nothing: it can.
   virtual std::optional<std::string> unsupported(const Launch&) const { return std::nullopt; }
 

@@ -75,7 +75,7 @@ bool fits(const Number& integer, DType dtype) {
 }
 
 Tensor as_tensor(std::string_view function, const TensorLike& x, DType dtype) {
-  if (const Tensor* t = x.tensor()) return cast(*t, dtype);
+  if (const Tensor* t = x.tensor()) return t->dtype() == dtype ? *t : cast(*t, dtype);
   const Number& n = x.number();
   if (x.kind() == DTypeKind::signed_integer && is_integer(dtype) && !fits(n, dtype)) {
     throw TypeError("{}: {} is not in the range of {}", function, to_string(n), name(dtype));

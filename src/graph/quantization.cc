@@ -182,7 +182,7 @@ class StraightThrough final : public CustomDerivative {
 
  private:
   Tensor passed(const Differentiated& call, const Tensor& t) const {
-    const Tensor in_range = apply(make_op<ElementwiseOp>(in_range_), {call.inputs.begin(), call.inputs.end()});
+    const Tensor in_range = apply(make_op<ElementwiseOp>(in_range_), call.inputs);
     return select(in_range, t, 0);
   }
 

@@ -90,7 +90,6 @@ class Reader {
 
   const Number& number(std::string_view name) const { return get<Number>(name); }
   double real(std::string_view name) const { return number(name).value(); }
-  float single(std::string_view name) const { return static_cast<float>(real(name)); }
   bool flag(std::string_view name) const { return real(name) != 0; }
   std::int64_t integer(std::string_view name) const { return *number(name).as_int64(); }
   int axis(std::string_view name = "axis") const { return narrowed(integer(name)); }

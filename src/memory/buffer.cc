@@ -10,6 +10,7 @@
 #include <mutex>
 #include <new>
 
+#include "core/bytes_text.h"
 #include "core/format.h"
 #include "core/host_memory.h"
 #include "weft/error.h"
@@ -55,17 +56,50 @@ Buffer::Buffer(wgpu::Buffer buffer, std::uint64_t size, std::function<void()> on
   state_->on_release = std::move(on_release);
 }
 
-Buffer Buffer::host(std::uint64_t size) {
-  constexpr std::align_val_t kAlignment{64};
-  const std::uint64_t rounded = (size + 63) / 64 * 64;
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+
+// Allocates an object with so many bytes of memory behind it, which begin at a multiple of 64, and says where.
+template <class T>
+struct WithMemory {
+  using value_type = T;
+  std::size_t bytes;
+  std::byte** memory;
+
+  WithMemory(std::size_t b, std::byte** m) : bytes(b), memory(m) {}
+  template <class U>
+  WithMemory(const WithMemory<U>& other) : bytes(other.bytes), memory(other.memory) {}  // NOLINT: as allocators are
+  T* allocate(std::size_t n) const {
+    const std::size_t own = n * sizeof(T) + kAlignment - 1;
+    auto* const start = static_cast<std::byte*>(::operator new(own + bytes));
+    const auto past = reinterpret_cast<std::uintptr_t>(start) + own;
+    *memory = start + (own - past % kAlignment);
+    return reinterpret_cast<T*>(start);
+  }
+  void deallocate(T* p, std::size_t) const { ::operator delete(p); }
+  template <class U>
+  bool operator==(const WithMemory<U>&) const {
+    return true;
+  }
+};
+
+}  // namespace
+
+Buffer Buffer::host(std::uint64_t size, std::function<void()> on_release) {
+  // Whole units of 64 bytes, so that loads past the last element stay inside.
+  const std::uint64_t rounded = (size + kAlignment - 1) / kAlignment * kAlignment;
   Buffer b;
-  b.state_ = std::make_shared<State>();
+  try {
+    if (rounded < size || size > physical_memory()) throw std::bad_alloc();
+    std::byte* memory = nullptr;
+    b.state_ = std::allocate_shared<State>(WithMemory<State>(static_cast<std::size_t>(rounded), &memory));
+    b.state_->host = size == 0 ? nullptr : memory;
+  } catch (const std::bad_alloc&) {
+    throw OutOfMemory("host memory: no {} to be had", bytes_text(size));
+  }
   b.state_->size = size;
-  if (size == 0) return b;
-  void* memory = rounded >= size && size <= physical_memory() ? ::operator new(rounded, kAlignment, std::nothrow) : nullptr;
-  if (!memory) throw OutOfMemory("host memory: no {} bytes to be had", size);
-  b.state_->host = static_cast<std::byte*>(memory);
-  b.state_->owner = std::shared_ptr<void>(memory, [](void* p) { ::operator delete(p, kAlignment); });
+  b.state_->on_release = std::move(on_release);
   return b;
 }
 
@@ -84,6 +118,13 @@ Buffer Buffer::placeholder(std::uint64_t size, std::uint64_t capacity) {
   b.state_->size = size;
   b.state_->capacity = std::max(size, capacity);
   return b;
+}
+
+void Buffer::point_at(std::byte* memory) const {
+  if (on_gpu() || !state_ || state_->owner || state_->capacity == 0) {
+    throw InternalError("a buffer that is no placeholder was given memory");
+  }
+  state_->host = memory;
 }
 
 Buffer Buffer::number() {

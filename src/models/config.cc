@@ -248,9 +248,8 @@ EncoderConfig read_encoder_config(const fs::path& transformer) {
 SentenceConfig read_sentence_config(const fs::path& model_dir) {
   if (!fs::is_directory(model_dir)) {
     throw IoError(
-        "{}: not a directory; a model is a directory in Hugging Face's layout (config.json, "
-        "model.safetensors, tokenizer.json)",
-        model_dir.string());
+        "{}: {}; a model is a directory in Hugging Face's layout (config.json, model.safetensors, tokenizer.json)",
+        model_dir.string(), fs::exists(model_dir) ? "not a directory" : "no such file or directory");
   }
   SentenceConfig config;
   config.transformer = text::transformer_directory(model_dir);

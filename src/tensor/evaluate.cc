@@ -157,7 +157,7 @@ Tensor constant_on(const Device& device, const Tensor& constant) {
   }
   Tensor copy(device, data.dtype, data.shape);
   copy.write(data.bytes);
-  node.set_data({copy.node()->op().data_op()->data_ptr()});
+  node.set_data(std::span(&copy.node()->op().data_op()->data_ptr(), 1));
   return copy;
 }
 

@@ -19,6 +19,7 @@
 #include "core/mapped_file.h"
 #include "core/nearest.h"
 #include "core/output_target.h"
+#include "core/suffix.h"
 #include "files/safetensors_write.h"
 #include "graph/graph.h"
 #include "graph/op_rows.h"
@@ -364,7 +365,7 @@ class Reader {
       throw FormatError("{}: the file holds tensors and no graph: its metadata has no \"{}\"", source_, kMetadata);
     }
     const std::string where = std::format("{}: {}", source_, kMetadata);
-    const nlohmann::json json = parse_json(text->second, where);
+    const nlohmann::json json = parse_json(text->second, where, RepeatedKeys::refused);
     const JsonReader all(json, where);
     if (const JsonReader format = all.at("format"); !format.is_string() || format.text() != kFormat) {
       format.expected(in_quotes(kFormat));
@@ -489,7 +490,7 @@ class Reader {
   Tensor read_node(Graph& graph, const JsonReader& node, const std::string& op) {
     const std::vector<TensorType> types = types_of(node.at("results"));
     const Tensor first = make_node(graph, node, op, types);
-    if (first.node()->types() != types) {
+    if (!std::ranges::equal(first.node()->types(), types)) {
       throw InvalidArgument("its results are {}, the file says {}", types_text(first.node()->types()),
                             types_text(types));
     }
@@ -575,6 +576,10 @@ class Reader {
 }  // namespace
 
 void save(const fs::path& path, const Graph& graph) {
+  if (!has_suffix(path.string(), ".safetensors")) {
+    throw InvalidArgument("save: {}: a file of a graph is a .safetensors file; expected a path that ends so",
+                          path.string());
+  }
   in_host_memory("save", [&] {
     const Writer writer = in_context([&] { return "save: " + path.string(); }, [&] { return Writer(graph); });
     writer.write(path);

@@ -107,6 +107,10 @@ Tensor integers(const Shape& shape, Number low, Number high, DType dtype, const 
 }
 
 Tensor bernoulli(const Shape& shape, const TensorLike& probability, const Tensor& key) try {
+  if (!probability.tensor()) {
+    const double p = probability.number().value();
+    if (!(p >= 0 && p <= 1)) throw InvalidArgument("random::bernoulli: the probability is {}, expected 0 to 1", p);
+  }
   return broadcast_to(uniform(shape, 0, 1, DType::f32, key) < probability, shape);
 } catch (const Error& e) {
   throw_in_function(e, "random::bernoulli");

@@ -286,8 +286,10 @@ fs::path transformer_directory(const fs::path& model_dir) {
 }
 
 TokenizerSpec read_tokenizer_files(const fs::path& model_dir) {
-  if (!fs::is_directory(model_dir))
-    throw IoError("cannot open {}: expected the directory of a model", model_dir.string());
+  if (!fs::is_directory(model_dir)) {
+    throw IoError("cannot open {}: {}, expected the directory of a model", model_dir.string(),
+                  fs::exists(model_dir) ? "a file" : "no such directory");
+  }
   const fs::path dir = transformer_directory(model_dir);
   const TokenizerConfig config(dir);
 

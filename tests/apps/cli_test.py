@@ -350,6 +350,12 @@ class CommandLine(unittest.TestCase):
         for command in (["graph"], ["profile", "graph"]):
             self.assertIn("save(", self.run_weft(*command, "--help").stdout.decode())
             self.assert_fails(self.run_weft(*command, file, "--batch", 2), "--batch", "shapes", code=2)
+            # What is not there is a file or a directory, by its name.
+            self.assert_fails(self.run_weft(*command, self.folder / "none.safetensors", "--device", "cpu"),
+                              "none.safetensors", "no such file")
+            self.assert_fails(self.run_weft(*command, self.folder / "none", "--device", "cpu"), "none",
+                              "no such file or directory", "a model is a directory")
+            self.assert_fails(self.run_weft(*command, pathlib.Path("/dev/null"), "--device", "cpu"), "not a directory")
         broken = self.folder / "broken.safetensors"
         write_graph_file(broken, operand=7)
         self.assert_fails(self.run_weft("graph", broken, "--output", target), "broken.safetensors", "node 7 is not before it")
@@ -506,7 +512,24 @@ class CommandLine(unittest.TestCase):
             process = self.run_weft(*words)
             self.assert_fails(process, "PROGRAM", "'weft profile run --help'", code=2)
             self.assertNotIn(b"no option", process.stderr)
-        self.assert_fails(self.embed("--batch", "many"), "--batch", code=2)
+        # Each count says what it takes: words, fractions and what no integer holds are no whole numbers in a range.
+        sentences, graph = ["--model", self.model], [self.model]
+        for command, option, least, most in [
+                (["embed", *sentences], "--batch", 1, 65536), (["graph", *graph], "--batch", 1, 65536),
+                (["graph", *graph], "--length", 1, 65536), (["graph", *graph], "--depth", 0, 1000),
+                (["profile", "embed", *sentences], "--batch", 1, 65536), (["profile", "embed", *sentences], "--runs", 1, 10000),
+                (["profile", "graph", *graph], "--batch", 1, 65536), (["profile", "graph", *graph], "--length", 1, 65536),
+                (["profile", "graph", *graph], "--runs", 1, 10000), (["devices", "--rank", self.model], "--batch", 1, 65536),
+                (["devices", "--rank", self.model], "--length", 1, 65536)]:
+            with self.subTest([*command, option]):
+                for value in ("abc", "1.5", "0x10", "1e3", "4 "):
+                    self.assert_fails(self.run_weft(*command, option, value), option,
+                                      f"'{value}' is no whole number, expected {least} to {most}", code=2)
+                for value in (least - 1, most + 1, 10 ** 30, -10 ** 30):
+                    self.assert_fails(self.run_weft(*command, f"{option}={value}"), option,
+                                      f"{value} is not in {least} to {most}", code=2)
+                words = [word for word in command if isinstance(word, str) and not word.startswith("-")]
+                self.assertIn(f"INT in [{least} - {most}]", self.run_weft(*words, "--help").stdout.decode())
         # The value of a setting is part of the command line too.
         self.assert_fails(self.run_weft("--fusion", "perhaps", "devices"), "--fusion", "on or off", code=2)
         self.assert_fails(self.run_weft("--f16-error-bound", "-1", "devices"), "--f16-error-bound", code=2)

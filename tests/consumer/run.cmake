@@ -52,7 +52,7 @@ if(PKG_CONFIG AND NOT EXTRA)
   foreach(package weft weft_kernels)
     execute_process(COMMAND ${PKG_CONFIG} --cflags --libs ${package}
       OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-    separate_arguments(flags)
+    separate_arguments(flags UNIX_COMMAND "${flags}")
     set(main ${SOURCE}/main.cc)
     if(package STREQUAL weft_kernels)
       set(main ${SOURCE}/kernels/main.cc)

@@ -27,9 +27,9 @@ for turn in first second; do # the second replaces the first
 done
 [[ $(<"$work/prefix/bin/other") == kept ]] || fail 'a file that was there is gone'
 
-# Moved, since nothing in it may name its place.
-mv "$work/prefix" "$work/moved"
-prefix=$work/moved
+# Moved, since nothing in it may name its place, to a name with a space, as many a user's directory has.
+mv "$work/prefix" "$work/moved to"
+prefix="$work/moved to"
 [[ $(env -i PATH=/usr/bin:/bin "$prefix/bin/weft" --version) == *.* ]] || fail 'weft --version'
 env -i PATH=/usr/bin:/bin HOME="$work" "$prefix/bin/weft" devices >/dev/null || fail 'weft devices'
 
@@ -37,8 +37,7 @@ export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 cd "$source/tests/consumer"
 # By a compiler older than that of the library, too, where there is one.
 for compiler in $(command -v g++-12) c++; do
-  # shellcheck disable=SC2046  # flags are words
-  "$compiler" main.cc -o "$work/program" $(pkg-config --cflags --libs weft)
+  pkg-config --cflags --libs weft | xargs "$compiler" main.cc -Wall -Wextra -Werror -o "$work/program"
   "$work/program" | grep -q '^7 with Weft' || fail "the program built by $compiler through pkg-config"
 done
 [[ -z $(loaded_outside "$prefix" "$work/program") ]] || fail "loaded from elsewhere: $(loaded_outside "$prefix" "$work/program")"

@@ -60,8 +60,8 @@ class CpuKernelsReference : public testing::Test {
                                           "fft",         "linalg", "distributions", "qr",
                                           "eigh",        "svd",    "incomplete",    "quantized", "products"};
   CpuKernelsReference() {
-    // Tolerances are those of sums in f64. LAPACK's results are compared with the same references, on the device cpu, in
-    // tests/graph, and with their definitions in linalg_test.cc.
+    // Tolerances are those of sums in f64. LAPACK's results are compared with the same references, on the device cpu,
+    // in tests/graph, and with their definitions in linalg_test.cc.
     set_flag(Flag::lapack, "off");
     for (const char* name : kSets) {
       sets_.emplace_back(name);
@@ -130,6 +130,44 @@ TEST_F(CpuKernelsReference, EveryKernel) {
                                     << ", of which tests/reference/cpu_kernels.py has no case";
     }
   }
+}
+
+// A number among the attributes reaches what is computed in f64 with all its digits: a change of its 40th bit changes a
+// result.
+TEST_F(CpuKernelsReference, NumbersKeepTheirDigits) {
+  // Bounds, which elements are compared with.
+  const std::set<std::string> bounds = {"hardshrink lambda", "threshold limit"};
+  cpu::Executor cpu;
+  std::map<std::string, bool> changes;
+  Rng rng(1);
+  for (const json& c : cases) {
+    const std::string kernel = c.at("kernel");
+    const std::vector<View> inputs = operands(c, "inputs"), expected = operands(c, "outputs");
+    const auto is_f64 = [](const View& v) { return v.dtype == DType::f64; };
+    if (std::ranges::none_of(inputs, is_f64) || std::ranges::none_of(expected, is_f64)) continue;
+    const auto bits = [&](const AttributeMap& attributes) {
+      std::vector<View> outputs;
+      for (const View& v : expected) outputs.push_back(random_view(rng, v.shape(), v.dtype));
+      kernels::call(cpu, kernel, {.inputs = inputs, .outputs = outputs, .attributes = attributes});
+      std::vector<std::uint64_t> all;
+      for (const View& v : outputs) {
+        for (std::int64_t i = 0; i < v.count(); ++i) all.push_back(element_bits(v, i));
+      }
+      return all;
+    };
+    for (const AttributeSchema& a : kernels::kernel(kernel).attributes) {
+      if (a.kind != AttributeKind::number || bounds.contains(kernel + " " + a.name)) continue;
+      AttributeMap given = attributes(c);
+      if (!given.contains(a.name)) given[a.name] = a.default_value.value_or(Number(1));
+      const double value = std::get<Number>(given.at(a.name)).value();
+      if (value == 0 || !std::isfinite(value)) continue;
+      const auto before = bits(given);
+      given[a.name] = value * (1 + 0x1p-40);
+      changes[kernel + " " + a.name] |= before != bits(given);
+    }
+  }
+  EXPECT_GT(changes.size(), 20U);
+  for (const auto& [attribute, changed] : changes) EXPECT_TRUE(changed) << attribute;
 }
 
 // The same calls with attributes that do not fit: they throw a typed error or work, and change nothing but the outputs.

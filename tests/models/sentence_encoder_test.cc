@@ -94,7 +94,8 @@ TEST_P(SentenceEncoderTest, MiniLmEqualsTransformers) {
   EXPECT_LE(d.largest_error, 2e-5);
 }
 
-// As in a browser: a model is loaded for a future, on a device that is still to come, and its first sentences compile it.
+// As in a browser: a model is loaded for a future, on a device that is still to come, and its first sentences compile
+// it.
 TEST_P(SentenceEncoderTest, LoadsAndEmbedsWithoutWaiting) {
   const auto folder = test::data_path("encoders") / "bert_cls";
   const std::vector<std::string> sentences = {"one", "and another one", "the third"};
@@ -246,8 +247,12 @@ TEST_P(SentenceEncoderTest, SteadyStateMakesNothing) {
 }
 
 TEST(SentenceEncoder, SaysWhatAModelIs) {
-  EXPECT_EQ(test::thrown_by([] { models::load("/nowhere"); }),
-            "IoError: /nowhere: not a directory; a model is a directory in Hugging Face's layout (config.json, "
+  EXPECT_EQ(
+      test::thrown_by([] { models::load("/nowhere"); }),
+      "IoError: /nowhere: no such file or directory; a model is a directory in Hugging Face's layout (config.json, "
+      "model.safetensors, tokenizer.json)");
+  EXPECT_EQ(test::thrown_by([] { models::load("/dev/null"); }),
+            "IoError: /dev/null: not a directory; a model is a directory in Hugging Face's layout (config.json, "
             "model.safetensors, tokenizer.json)");
 }
 

@@ -20,6 +20,7 @@
 #include "graph/ops/elementwise.h"
 #include "graph/ops/leaf.h"
 #include "graph/ops/view.h"
+#include "support/data.h"
 #include "support/quick.h"
 #include "support/random_graph.h"
 #include "support/temp_dir.h"
@@ -326,6 +327,41 @@ TEST_F(GraphFileTest, NumbersAreExact) {
   EXPECT_EQ(*loaded.impl().outputs[0].value.node()->op().elementwise(), e);
 }
 
+// A file from before all numbers among the attributes were doubles: those of f32 are there with a double's digits. What
+// that version of Weft computed on the cpu is among its constants.
+TEST_F(GraphFileTest, AttributesThatWereF32) {
+  const Graph graph = load_graph(test::data_path("files/graph_with_f32_attributes.safetensors"));
+  EXPECT_THAT(graph.to_string(), AllOf(HasSubstr("attention{scale=0.40824827551841736}"),
+                                       HasSubstr("attention_with_log_sums{scale=0.40824827551841736}"),
+                                       HasSubstr("attention_gradient{scale=0.40824827551841736}"),
+                                       HasSubstr("attention{scale=0.10000000149011612, causal=true, window_left=2}")));
+  same_again(graph);
+  std::map<std::string, TensorData> inputs;
+  int n = 0;
+  for (const GraphPort& input : graph.impl().inputs) {
+    const Shape& shape = input.value.shape();
+    std::vector<float> values(static_cast<std::size_t>(element_count(shape)));
+    for (float& v : values) v = static_cast<float>(n++ * 37 % 64 - 32) / 16;
+    inputs.emplace(input.name, TensorData::of<float>(DType::f32, shape, values));
+  }
+  for (const std::string& name : test::all_devices()) {
+    const Device device = test::device_named(name);
+    Executable exe = compile(graph, device);
+    const test::Bound bound(device, graph, inputs);
+    bound.run(exe);
+    const std::map<std::string, Tensor> outputs(bound.outputs_.begin(), bound.outputs_.end());
+    int compared = 0;
+    for (const auto& [output, expected] : outputs) {
+      if (!output.starts_with("expected ")) continue;
+      EXPECT_THAT(outputs.at(output.substr(9)).read<float>(),
+                  testing::Pointwise(testing::FloatNear(1e-5f), expected.read<float>()))
+          << name << ", " << output;
+      ++compared;
+    }
+    EXPECT_EQ(compared, 11);
+  }
+}
+
 TEST_F(GraphFileTest, ConstantsOfEveryTypeAreTheSameBytes) {
   std::mt19937 random(3);
   for (int t = 0; t < kDTypeCount; ++t) {
@@ -436,6 +472,19 @@ TEST_F(GraphFileTest, WhatIsNoDataIsRefusedByName) {
   fused.output("y", gelu(matmul(a, a)));
   EXPECT_THAT(thrown_by([&] { save(path, optimized(fused, Device::cpu())); }),
               AllOf(HasSubstr("Unsupported"), HasSubstr("the graph that was compiled")));
+  // Its ending says what a file holds.
+  const Graph good = [] {
+    Graph g;
+    g.output("y", exp(g.input("x", DType::f32, {4})));
+    return g;
+  }();
+  for (const char* name : {"g.npy", "g.npz", "g.graph", "g"}) {
+    const auto other = directory.path() / name;
+    EXPECT_EQ(thrown_by([&] { save(other, good); }),
+              "InvalidArgument: save: " + other.string() +
+                  ": a file of a graph is a .safetensors file; expected a path that ends so");
+    EXPECT_FALSE(std::filesystem::exists(other));
+  }
   Graph named;
   named.output("\xff", named.input("x", DType::f32, {}));
   EXPECT_THAT(thrown_by([&] { save(path, named); }), AllOf(HasSubstr("InvalidArgument"), HasSubstr("UTF-8")));
@@ -534,6 +583,17 @@ TEST(GraphFileText, SaysWhatIsWrongAndWhere) {
     EXPECT_THAT(thrown_by([&] { load_text(file_of(changed)); }), HasSubstr(c.expected)) << c.what;
   }
   EXPECT_THAT(thrown_by([] { load_text(file_of("{\"format\": ")); }), HasSubstr("FormatError: f: weft.graph:1:"));
+  // A key that is there twice, of which readers of JSON take the first, the last or none.
+  for (const auto& [once, twice] : {std::pair(R"("version": 1)", R"("version": 1, "version": 1)"),
+                                    std::pair(R"("axis": 1)", R"("axis": 0, "axis": 1)"),
+                                    std::pair(R"("op": "concat")", R"("op": "stack", "\u006fp": "concat")")}) {
+    std::string changed = kGood;
+    ASSERT_NE(changed.find(once), std::string::npos) << once;
+    changed.replace(changed.find(once), std::string_view(once).size(), twice);
+    const std::string key(twice, std::string_view(twice).find(':'));
+    EXPECT_EQ(thrown_by([&] { load_text(file_of(changed)); }),
+              "FormatError: f: weft.graph: an object has the key " + key + " twice");
+  }
   EXPECT_THAT(thrown_by([] { load_text(file_of(std::string(100000, '['))); }), HasSubstr("FormatError"));
   EXPECT_THAT(thrown_by([] { load_text(file_of("[]")); }), HasSubstr("FormatError"));
   EXPECT_THAT(thrown_by([] { load_text("{}"); }), HasSubstr("FormatError: f: 2 bytes are too few"));

@@ -198,6 +198,9 @@ TEST_P(RandomTensors, Bernoulli) {
   EXPECT_NEAR(times[1] / n, 0.5, 5 * std::sqrt(0.25 / n));
   EXPECT_EQ(times[2], n);
   EXPECT_THROW(random::bernoulli({3}, zeros({4})), ShapeError);
+  for (const double none : {7.0, 1.0000001, -1e-9, std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_THROW(random::bernoulli({3}, none), InvalidArgument) << none;
+  }
   EXPECT_THROW(random::bernoulli({1}, zeros({4})), ShapeError) << "the shape is the caller's";
 }
 

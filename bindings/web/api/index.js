@@ -8,7 +8,10 @@
 // Operations describe; what is read is computed, and nothing waits: what comes later is a promise. Tensors that a
 // program forgets are released by the browser's garbage collector, which knows nothing of the GPU's memory: loops
 // dispose() of what they no longer need, or declare it with `using`, or work in tidy().
-import {Handle, adopt, call, callJson, callLater, fail, ready, wasm} from './core.js';
+import {
+  Handle, addressOf, adopt, arrayName, call, callJson, callLater, checked, checkedFunction, fail, isGpuDevice, isPlain,
+  optionsOf, ready, shown, wasm,
+} from './core.js';
 
 export {WeftError} from './core.js';
 export * as models from './models.js';
@@ -18,6 +21,19 @@ const ARRAYS = {
   u16: Uint16Array, u32: Uint32Array, i64: BigInt64Array, u64: BigUint64Array, bool: Uint8Array,
   f16: globalThis.Float16Array ?? Uint16Array, bf16: Uint16Array, c64: Float32Array,
 };
+// The types of arrays' elements.
+const TYPES = {
+  Float32Array: 'f32', Float64Array: 'f64', Int8Array: 'i8', Int16Array: 'i16', Int32Array: 'i32', Uint8Array: 'u8',
+  Uint8ClampedArray: 'u8', Uint16Array: 'u16', Uint32Array: 'u32', BigInt64Array: 'i64', BigUint64Array: 'u64',
+  Float16Array: 'f16',
+};
+// What an integer type holds; undefined for other types.
+function rangeOf(dtype) {
+  const [, sign, bits] = /^([iu])(\d+)$/.exec(dtype) ?? [];
+  if (!sign) return undefined;
+  const [low, high] = sign === 'u' ? [0n, 2n ** BigInt(bits)] : [-(2n ** BigInt(bits - 1)), 2n ** BigInt(bits - 1)];
+  return {low, high: high - 1n};
+}
 
 // ---- Devices
 
@@ -31,16 +47,21 @@ export class Device extends Handle {
   }
   // Done when everything is done that was submitted until now. A loop that reads nothing awaits this now and then, as
   // nothing else holds it back.
-  wait() {
-    return callLater('wait', this.address);
+  async wait() {
+    return callLater('wait', this.addressFor('wait: the device'));
   }
 }
 
 // Loads the module, opens a device and makes it the one on which tensors are made from then on. `device` is "cpu",
 // "gpu", a part of the adapter's name, or a GPUDevice of the page's; without it Weft takes a hardware GPU if there is
-// one, else the cpu. `wasm` says where weft.wasm is, if not beside this file: a URL, its bytes or a WebAssembly.Module.
-export async function open({device = '', wasm: file} = {}) {
-  await ready(file);
+// one, else the cpu. `wasm` says where weft.wasm is, if not beside this file: a URL, its bytes or a WebAssembly.Module;
+// it is loaded once. `progress({loaded, total})` is called as it comes over the network; total is undefined where the
+// server does not say it. Rejects with IoError (weft.wasm cannot be fetched), FormatError (it is another file),
+// Unsupported (what WebAssembly lacks here, or the page's policy forbids), OutOfMemory, DeviceError and NoDevice; one may
+// try again.
+export async function open(options) {
+  const {device = '', wasm: file, progress} = optionsOf(options, 'open', ['device', 'wasm', 'progress']);
+  await ready(file, progress);
   wasm.weft.apply = apply;
   defineMethods();
   const opened = typeof device === 'string' ? new Device(await callLater('open', device)) : adopted(device);
@@ -49,25 +70,18 @@ export async function open({device = '', wasm: file} = {}) {
 }
 
 function adopted(device) {
-  const isOne = globalThis.GPUDevice ? device instanceof GPUDevice : device?.createComputePipeline;
-  if (!isOne) fail(`open: device is ${shown(device)}, expected a name or a GPUDevice`, 'TypeError');
+  if (!isGpuDevice(device)) fail(`open: device is ${shown(device)}, expected a name or a GPUDevice`, 'TypeError');
   return adopt(device, (found) => new Device(found));
 }
 
-// What a value is, in messages.
-const shown = (value) =>
-  value instanceof Handle ? `a ${value.constructor.name}`
-  : typeof value?.then === 'function' ? 'a promise, which one must await'
-  : typeof value === 'function' ? 'a function'
-  : typeof value === 'string' ? JSON.stringify(value)
-  : Array.isArray(value) || ArrayBuffer.isView(value) ? `values (tensor() makes a tensor of them)`
-  : value !== null && typeof value === 'object' ? 'an object'
-  : Object.is(value, -0) ? '-0' : String(value);
-const checked = (value, type, where) =>
-  value instanceof type ? value : fail(`${where} is ${shown(value)}, expected a ${type.name}`, 'TypeError');
-
 // Tensors are made on this device from now on.
-export const use = (device) => void call('use', checked(device, Device, 'use: the device').address);
+export const use = (device) => void call('use', addressOf(device, Device, 'use: the device'));
+
+// What the program holds: `numTensors` that are not disposed of, nor collected by the browser yet, and `numBytes`, those of
+// their elements (of views too, and of what is not computed yet); `moduleBytes` of the module's memory, where tensors of
+// the cpu are; and of a GPU, if the device in use is one, the bytes of its buffers: `gpu.live`, the most there were until
+// now `gpu.peak`, and `gpu.cached`, which the next tensors take.
+export const memory = () => ({...callJson('memory'), moduleBytes: wasm.HEAPU8.length});
 
 // ---- Tensors
 
@@ -95,7 +109,7 @@ export class Tensor extends Handle {
   // The elements, when they are computed: a typed array of their type. Booleans are bytes, and so is what has no array
   // of its own (bf16 and, in older browsers, f16: 16 bits each); c64 is real and imaginary parts in turn.
   async data() {
-    const bytes = await callLater('read', this.address);
+    const bytes = await callLater('read', this.addressFor('data: the tensor'));
     return new (ARRAYS[this.dtype] ?? Uint8Array)(bytes);
   }
   // The only element, as a number, a bigint, a boolean, or of c64 a list of two numbers.
@@ -107,7 +121,7 @@ export class Tensor extends Handle {
   }
   // Nested lists of the elements, as item() gives them.
   async toArray() {
-    const read = await tidy(() => (AS_NUMBERS[this.dtype] ? this.cast(AS_NUMBERS[this.dtype]) : this).data());
+    const read = await (AS_NUMBERS[this.dtype] ? dataAs(this, AS_NUMBERS[this.dtype]) : this.data());
     const value = {bool: (i) => read[i] !== 0, c64: (i) => [read[2 * i], read[2 * i + 1]]}[this.dtype] ?? ((i) => read[i]);
     const at = (axis, offset, stride) => {
       if (axis === this.rank) return value(offset);
@@ -117,12 +131,13 @@ export class Tensor extends Handle {
     return at(0, 0, this.size);
   }
   // As the library prints it.
-  text() {
-    return callLater('text', this.address);
+  async text() {
+    return callLater('text', this.addressFor('text: the tensor'));
   }
   // On another device, evaluated: a copy, or itself.
   async to(device) {
-    return new Tensor(await callLater('to', this.address, checked(device, Device, 'to: the device').address));
+    const [from, to] = [this.addressFor('to: the tensor'), addressOf(device, Device, 'to: the device')];
+    return new Tensor(await callLater('to', from, to));
   }
   // With the last two axes exchanged.
   T() {
@@ -145,6 +160,16 @@ export class Tensor extends Handle {
   }
 }
 
+// The elements as those of another type.
+async function dataAs(tensor, dtype) {
+  const cast = tensor.cast(dtype);
+  try {
+    return await cast.data();
+  } finally {
+    cast.dispose();
+  }
+}
+
 // Indices, with numbers for the tensors among them.
 const numbered = (indices, tensors, first) =>
   indices.map((i) => (i instanceof Tensor ? {tensor: first + tensors.push(i) - 1} : i));
@@ -162,46 +187,86 @@ const checkNested = (values, [count, ...rest]) => {
 const flattened = (values, depth) =>
   depth === 0 ? [values] : depth === 1 ? Array.from(values) : Array.from(values).flatMap((v) => flattened(v, depth - 1));
 
-// A tensor of a copy of the values, which are a typed array, a number, a boolean, or nested lists of them. Its type is
-// the array's; numbers are f32, bigints i64, booleans bool, unless `dtype` says another. (A Uint8Array may also be the
-// bytes of bool, f16, bf16 and other types.)
-export function tensor(values, {shape, dtype} = {}) {
-  let array = values, own;
+// A tensor of a copy of the values, which are a typed array, a number, a boolean, a bigint, or nested lists of them. Its
+// type is the array's; numbers are f32, bigints i64, booleans bool, unless `dtype` says another. Lists of c64 have pairs
+// of numbers inside. Of numbers for a type of integers fractions are cut off, and what it does not hold throws
+// InvalidArgument. (A Uint8Array may also be the bytes of bool, f16, bf16 and other types, a Uint16Array the bits of f16
+// and bf16, a Float32Array the pairs of c64.)
+export function tensor(values, options) {
+  const {shape, dtype} = optionsOf(options, 'tensor', ['shape', 'dtype']);
   if (shape !== undefined && !Array.isArray(shape)) fail(`tensor: shape is ${shown(shape)}, expected a list`, 'TypeError');
-  if (ArrayBuffer.isView(values)) {
-    const bits = values instanceof Uint16Array && ['f16', 'bf16'].includes(dtype);
-    own = bits || (dtype in ARRAYS && values instanceof ARRAYS[dtype]) ? dtype : typeOf(values);
-    if (own === 'u8' && dtype && !shape) fail(`tensor: ${dtype} of a Uint8Array needs a shape`, 'ShapeError');
-    if (own === 'u8' && dtype) own = dtype;
-    shape ??= [own === 'c64' ? values.length / 2 : values.length];
-  } else {
-    const nested = dimensions(values);
-    checkNested(values, nested);
-    shape ??= nested;
-    const flat = flattened(values, nested.length);
-    const kind = flat.length ? typeof flat[0] : 'number';
-    const strange = flat.findIndex((v) => typeof v !== kind || !(kind in LISTS));
-    if (strange >= 0) fail(`tensor: a value is ${shown(flat[strange])}, expected ${kind in LISTS ? kind : 'number'}s`, 'TypeError');
-    // Integers beyond f32's are exact if they are wanted as such; fractions are cut off, as cast() does.
-    own = kind === 'number' && EXACT.includes(dtype) ? dtype : LISTS[kind];
-    const integers = /^[iu]\d/.test(own) && kind === 'number';
-    const large = /64$/.test(own) && own !== 'f64';
-    if (integers && !flat.every(Number.isFinite)) fail(`tensor: a value is not finite, expected ${own}`, 'TypeError');
-    array = ARRAYS[own].from(flat, large ? (v) => BigInt(kind === 'number' ? Math.trunc(v) : v) : undefined);
-  }
-  const made = new Tensor(callJson('tensor', own, JSON.stringify(shape), array));
-  if (!dtype || dtype === own) return made;
+  const given = ArrayBuffer.isView(values) ? ofArray(values, shape, dtype) : ofLists(values, dtype);
+  const made = new Tensor(callJson('tensor', given.own, JSON.stringify(shape ?? given.shape), given.array));
+  if (!dtype || dtype === given.own) return made;
   try {
     return made.cast(dtype);
   } finally {
     made.dispose();
   }
 }
+
+// An array, the type that it is of, and its shape.
+function ofArray(array, shape, dtype) {
+  const name = arrayName(array) ?? 'DataView';
+  let own = TYPES[name] ?? fail(`tensor: the values are a ${name}, expected numbers`, 'TypeError');
+  const bytes = name === 'Uint8Array' && dtype && dtype !== 'u8';
+  if (bytes && dtype !== 'bool' && !shape) fail(`tensor: ${dtype} of a Uint8Array needs a shape`, 'ShapeError');
+  if (bytes || (own === 'u16' && ['f16', 'bf16'].includes(dtype)) || (own === 'f32' && dtype === 'c64')) own = dtype;
+  if (own === 'c64' && array.length % 2) fail(`tensor: c64 of ${array.length} numbers, expected pairs`, 'ShapeError');
+  return {own, array, shape: [own === 'c64' ? array.length / 2 : array.length]};
+}
+
+// The same of nested lists.
+function ofLists(values, dtype) {
+  const nested = dimensions(values);
+  checkNested(values, nested);
+  const flat = flattened(values, nested.length);
+  const kind = flat.length ? typeof flat[0] : 'number';
+  const where = (i) => (nested.length ? `element [${indexOf(i, nested)}]` : 'the value');
+  const strange = flat.findIndex((v) => typeof v !== kind || !(kind in LISTS));
+  if (strange >= 0) {
+    fail(`tensor: ${where(strange)} is ${shown(flat[strange])}, expected ${kind in LISTS ? kind : 'number'}s`, 'TypeError');
+  }
+  const wanted = dtype ?? LISTS[kind], range = kind !== 'boolean' && rangeOf(wanted);
+  if (range) {
+    const whole = flat.map((v, i) => {
+      if (kind === 'number' && !Number.isFinite(v)) fail(`tensor: ${where(i)} is ${v}, which is not finite, expected ${wanted}`, 'TypeError');
+      const integer = kind === 'number' ? Math.trunc(v) : v;
+      if (!(integer >= range.low && integer <= range.high)) {
+        fail(`tensor: ${where(i)} is ${v}, expected ${wanted}, which goes from ${range.low} to ${range.high}`);
+      }
+      return integer;
+    });
+    // Those of less than a byte are cast.
+    const own = wanted in ARRAYS ? wanted : 'i32';
+    return {own, array: ARRAYS[own].from(whole, /64$/.test(own) ? BigInt : Number), shape: nested};
+  }
+  if (wanted === 'c64') {
+    const last = nested.at(-1);
+    if (nested.length && last !== 2 && flat.length) {
+      fail(`tensor: c64 of lists of ${last} at the innermost, expected pairs [real, imaginary]; ` +
+               "tensor(values).cast('c64') takes real numbers", 'ShapeError');
+    }
+    const numbers = nested.length ? flat : [flat[0], 0];
+    return {own: 'c64', array: Float32Array.from(numbers, Number), shape: last === 2 ? nested.slice(0, -1) : nested};
+  }
+  // In the type itself where values would lose in f32 or i64.
+  const own = wanted === 'bool' || wanted === 'f64' ? wanted
+      : kind === 'bigint' && !flat.every((v) => BigInt.asIntN(64, v) === v) ? 'f32' : LISTS[kind];
+  const large = own === 'i64' ? undefined : own === 'bool' ? (v) => v != 0 : Number;
+  return {own, array: ARRAYS[own].from(flat, large), shape: nested};
+}
 const LISTS = {number: 'f32', bigint: 'i64', boolean: 'bool'};
-const EXACT = ['f64', 'i8', 'i16', 'i32', 'i64', 'u8', 'u16', 'u32', 'u64'];
-const typeOf = (array) =>
-  Object.keys(ARRAYS).find((name) => array instanceof ARRAYS[name]) ??
-  fail(`tensor: the values are a ${array.constructor.name}, expected numbers`, 'TypeError');
+
+// The indices of element i of that shape, in row-major order.
+function indexOf(i, shape) {
+  const indices = [];
+  for (let axis = shape.length - 1; axis >= 0; --axis) {
+    indices.unshift(i % shape[axis]);
+    i = Math.floor(i / shape[axis]);
+  }
+  return indices.join(', ');
+}
 
 // A value as JSON can say it. What that has no words for is {"number": …}: infinities, NaN, -0 and integers past 2^53.
 function plain(value, where) {
@@ -229,10 +294,12 @@ export const eye = named('eye');
 // Random numbers: uniform(shape, {low, high, dtype, key}), normal(shape, {mean, deviation, dtype, key}), integers(shape,
 // {low, high, dtype, key}), bernoulli(shape, {probability, key}), permutation(n, {key}). Without a key, which key(seed)
 // makes and split(key, count) makes more of, they take the next one of a generator that seed() starts.
-const withKey = (name, first) => (value, {key = null, ...rest} = {}) =>
-  operation('random.' + name, [key], {[first]: value, ...rest})[0];
+const withKey = (name, first) => (value, options) => {
+  const {key = null, ...rest} = optionsOf(options, `random.${name}`);
+  return operation('random.' + name, [key], {[first]: value, ...rest})[0];
+};
 export const random = {
-  seed: (seed) => void call('seed', Number.isInteger(seed) ? seed : fail(`seed: ${shown(seed)}, expected an integer`)),
+  seed: (seed) => void call('seed', JSON.stringify(plain(seed, 'random.seed: the seed'))),
   key: (seed) => operation('random.key', [], {seed})[0],
   split: (key, count = 2) => operation('random.split', [key], {count})[0],
   uniform: withKey('uniform', 'shape'),
@@ -248,33 +315,73 @@ export const stack = named('stack');
 export const where = named('where');
 export const einsum = (subscripts, ...operands) => operation('einsum', operands, {subscripts})[0];
 
-// A picture as [height, width, 3] of f32 from 0 to 1 (channels: 4 with alpha): of an ImageBitmap, a canvas, an image, a
-// video's frame or ImageData.
-export function fromPixels(source, {channels = 3, width, height} = {}) {
-  const w = width ?? source.displayWidth ?? source.videoWidth ?? source.naturalWidth ?? source.width;
-  const h = height ?? source.displayHeight ?? source.videoHeight ?? source.naturalHeight ?? source.height;
-  let pixels = source;
-  if (!(globalThis.ImageData && source instanceof ImageData) || w !== source.width || h !== source.height) {
-    const context = new OffscreenCanvas(w, h).getContext('2d', {willReadFrequently: true});
-    context.drawImage(source, 0, 0, w, h);
-    pixels = context.getImageData(0, 0, w, h);
+// A picture as [height, width, 3] of f32 from 0 to 1: of an ImageBitmap, a canvas, an image, a video's frame, or ImageData
+// (also what has its `data` of bytes, `width` and `height`). `channels`: how many of red, green, blue and alpha; `width`
+// and `height`: to which it is scaled.
+export function fromPixels(source, options) {
+  const {channels = 3, width, height} = optionsOf(options, 'fromPixels', ['channels', 'width', 'height']);
+  if (![1, 2, 3, 4].includes(channels)) fail(`fromPixels: channels is ${shown(channels)}, expected 1 to 4`);
+  if (source === null || !['object', 'function'].includes(typeof source) || source instanceof Tensor) {
+    fail(`fromPixels: the source is ${shown(source)}, expected a picture`, 'TypeError');
   }
+  // Of images, videos and their frames it is not what a page shows them with.
+  const own = {
+    width: source.displayWidth ?? source.videoWidth ?? source.naturalWidth ?? source.width,
+    height: source.displayHeight ?? source.videoHeight ?? source.naturalHeight ?? source.height,
+  };
+  if (!(own.width > 0 && own.height > 0)) {
+    fail(`fromPixels: the source is ${shown(own.width)} x ${shown(own.height)} pixels, expected a picture that is loaded`);
+  }
+  const size = {width: width ?? own.width, height: height ?? own.height};
+  for (const [name, value] of Object.entries(size)) {
+    if (!(Number.isInteger(value) && value > 0)) fail(`fromPixels: ${name} is ${shown(value)}, expected an integer from 1 on`);
+  }
+  const bytes = ['Uint8ClampedArray', 'Uint8Array'].includes(arrayName(source.data)) &&
+      source.data.length === 4 * own.width * own.height;
+  const same = size.width === own.width && size.height === own.height;
+  const {data} = bytes && same ? source : drawn(source, bytes, own, size);
   return tidy(() => {
-    const all = tensor(new Uint8Array(pixels.data.buffer, pixels.data.byteOffset, pixels.data.byteLength),
-                       {shape: [h, w, 4]});
+    const all = tensor(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), {shape: [size.height, size.width, 4]});
     return all.at(null, null, [0, channels]).cast('f32').mul(1 / 255);
   });
 }
 
-// The tensor's ImageData: [height, width] or [height, width, 1, 3 or 4], of floats from 0 to 1 or of u8.
-export async function toPixels(tensor) {
-  const [h, w, channels = 1] = tensor.shape;
-  if (tensor.rank < 2 || tensor.rank > 3 || ![1, 3, 4].includes(channels)) {
-    fail(`toPixels: the tensor is [${tensor.shape}], expected [height, width] or [height, width, 1, 3 or 4]`, 'ShapeError');
+// The pixels of a picture in that size, by a canvas.
+function drawn(source, isBytes, own, {width, height}) {
+  const newContext = (w, h) => {
+    const Canvas = globalThis.OffscreenCanvas ?? fail('fromPixels: there is no canvas here, expected pixels in their own size', 'Unsupported');
+    return new Canvas(w, h).getContext('2d', {willReadFrequently: true}) ??
+        fail(`fromPixels: there is no canvas of ${w} x ${h}`, 'OutOfMemory');
+  };
+  let picture = source;
+  if (isBytes) {
+    const context = newContext(own.width, own.height);
+    context.putImageData(new ImageData(Uint8ClampedArray.from(source.data), own.width, own.height), 0, 0);
+    picture = context.canvas;
   }
-  const floats = ['f32', 'f16', 'bf16', 'f64'].includes(tensor.dtype);
-  const values = await (floats ? tensor.cast('f32') : tensor).data();
-  const scale = floats ? 255 : 1;
+  const context = newContext(width, height);
+  try {
+    context.drawImage(picture, 0, 0, width, height);
+  } catch (e) {
+    if (!(e instanceof TypeError)) throw e;
+    fail(`fromPixels: the source is ${shown(source)}, expected a picture: ${e.message}`, 'TypeError');
+  }
+  return context.getImageData(0, 0, width, height);
+}
+
+// The tensor's ImageData: [height, width] or [height, width, 1, 3 or 4], of floats from 0 to 1, booleans, or integers from
+// 0 to 255; what is outside is cut off.
+export async function toPixels(picture) {
+  const {shape, dtype, rank} = checked(picture, Tensor, 'toPixels: the tensor');
+  const [h, w, channels = 1] = shape;
+  if (rank < 2 || rank > 3 || ![1, 3, 4].includes(channels) || !(h && w)) {
+    fail(`toPixels: the tensor is [${shape}], expected [height, width] or [height, width, 1, 3 or 4]`, 'ShapeError');
+  }
+  if (dtype === 'c64') fail('toPixels: the tensor is c64, expected floats, integers or bool', 'TypeError');
+  if (!globalThis.ImageData) fail('toPixels: there is no ImageData here', 'Unsupported');
+  const integers = rangeOf(dtype);
+  const values = await (dtype === 'u8' ? picture.data() : dataAs(picture, integers ? 'i32' : 'f32'));
+  const scale = integers ? 1 : 255;
   const pixels = new Uint8ClampedArray(4 * w * h);
   for (let i = 0; i < w * h; ++i) {
     for (let c = 0; c < 3; ++c) pixels[4 * i + c] = values[i * channels + (channels === 1 ? 0 : c)] * scale;
@@ -284,15 +391,17 @@ export async function toPixels(tensor) {
 }
 
 // Computes these tensors; done when they are.
-export const evaluate = (...tensors) => callLater('eval', addresses(tensors.flat()));
+export const evaluate = async (...tensors) => callLater('eval', addresses(tensors.flat(), 'evaluate: a tensor'));
 
 // Calls f, and disposes of all tensors that it made but those in what it returns, which may be an object of tensors or
 // the promise of one.
 export function tidy(f) {
+  checkedFunction(f, 'tidy');
   const outer = made;
   const mine = (made = new Set());
   const clean = (result) => {
-    const kept = new Set(leaves(result));
+    const kept = new Set();
+    visit(result, (t) => kept.add(t));
     for (const t of mine) {
       if (!kept.has(t)) t.dispose();
       else outer?.add(t);
@@ -319,16 +428,19 @@ export function tidy(f) {
 // The results of an operation of docs/ops.md. Operands are tensors, numbers, or null for one that is left out; `more`
 // are those behind them.
 export function operation(name, operands, attributes = {}, more = []) {
-  const list = [...operands, ...more].map((o) => {
-    if (o instanceof Tensor) return o.address;
+  const op = table.get(name), inputs = op?.inputs ?? [];
+  if (!Array.isArray(operands)) fail(`${camel(name)}: the operands are ${shown(operands)}, expected a list`, 'TypeError');
+  const list = [...operands, ...more].map((o, i) => {
     if (o === null || o === undefined) return null;
+    const where = () => `${camel(name)}: ${(inputs[i] ?? inputs.at(-1))?.[0] ?? 'an operand'}`;
+    if (o instanceof Tensor) return o.disposed ? o.addressFor(where()) : o.address;
     if (!['number', 'boolean', 'bigint'].includes(typeof o)) {
-      fail(`${camel(name)}: an operand is ${shown(o)}, expected a tensor or a number`, 'TypeError');
+      fail(`${where()} is ${shown(o)}, expected a tensor or a number`, 'TypeError');
     }
     const value = plain(o);
     return {number: value?.number ?? value};
   });
-  const given = {}, known = table.get(name)?.attributes;
+  const given = {}, known = op?.attributes.map((a) => a.name);
   for (const [key, value] of Object.entries(attributes)) {
     if (known && !known.includes(snake(key))) {
       fail(`${camel(name)}: it has no attribute '${key}'; it takes ${known.map(camel).join(', ') || 'none'}`);
@@ -376,12 +488,12 @@ function defineMethods() {
       const named = {};
       given.forEach((value, i) => {
         if (value instanceof Handle) fail(`${js}: ${shown(value)} more than it has operands (${inputs.map(([n]) => n).join(', ')})`);
-        const isObject = value !== null && typeof value === 'object' && !Array.isArray(value);
-        if (isObject && Object.getPrototypeOf(value) === Object.prototype) return Object.assign(named, value);
+        if (isPlain(value)) return Object.assign(named, value);
         if (i >= attributes.length) {
-          fail(`${js}: ${shown(value)} is an argument too many; it takes ${[...inputs.map(([n]) => n), ...attributes.map(camel)].join(', ')}`);
+          const takes = [...inputs.map(([n]) => n), ...attributes.map((a) => camel(a.name))];
+          fail(`${js}: ${shown(value)} is an argument too many; it takes ${takes.join(', ')}`);
         }
-        named[camel(attributes[i])] = value;
+        named[camel(attributes[i].name)] = value;
       });
       const results = operation(name, operands, named);
       return outputs === 1 ? results[0] : results;
@@ -397,19 +509,32 @@ function defineMethods() {
 
 // ---- Functions of tensors
 
-// The tensors in a value: itself, or those in its lists and objects, in order.
-const leaves = (value) =>
-  value instanceof Tensor ? [value]
-  : Array.isArray(value) ? value.flatMap(leaves)
-  : value !== null && typeof value === 'object' ? Object.values(value).flatMap(leaves)
-  : [];
-// The value with other tensors in it; what is no tensor stays.
-const withLeaves = (value, tensors) =>
-  value instanceof Tensor ? tensors.shift()
-  : Array.isArray(value) ? value.map((v) => withLeaves(v, tensors))
-  : value !== null && typeof value === 'object' ?
-    Object.fromEntries(Object.entries(value).map(([k, v]) => [k, withLeaves(v, tensors)]))
-  : value;
+// Calls `take` with the tensors in a value: itself, or those in its lists and objects, in order. What stands in it twice
+// counts once, but where `again` is true, as the leaves of a tree do.
+function visit(value, take, again = false, seen = new Set()) {
+  if (value === null || typeof value !== 'object' || ArrayBuffer.isView(value)) return;
+  if (value instanceof Tensor) return take(value);
+  if (seen.has(value)) return again ? fail('an argument contains itself', 'TypeError') : undefined;
+  seen.add(value);
+  for (const v of Array.isArray(value) ? value : Object.values(value)) visit(v, take, again, seen);
+  if (again) seen.delete(value);
+}
+function leaves(value) {
+  const list = [];
+  visit(value, (t) => list.push(t), true);
+  return list;
+}
+// The value with other tensors in it, of the same classes; what has no tensor in it stays.
+function withLeaves(value, tensors) {
+  if (value instanceof Tensor) return tensors.shift();
+  if (!leaves(value).length) return value;
+  if (Array.isArray(value)) return value.map((v) => withLeaves(v, tensors));
+  const copy = Object.create(Object.getPrototypeOf(value));
+  for (const [key, v] of Object.entries(value)) {
+    Object.defineProperty(copy, key, {value: withLeaves(v, tensors), writable: true, enumerable: true, configurable: true});
+  }
+  return copy;
+}
 
 // A value as a text, in which tensors are numbers, and the value of a text.
 const TENSOR = '$tensor';
@@ -419,8 +544,7 @@ function formOf(value, tensors, what) {
     v = this[key];  // before toJSON()
     if (v instanceof Tensor) return {[TENSOR]: tensors.push(v) - 1};
     if (v === null || ['string', 'boolean'].includes(typeof v) || (Number.isFinite(v) && !Object.is(v, -0))) return v;
-    const isPlain = Array.isArray(v) || (typeof v === 'object' && Object.getPrototypeOf(v) === Object.prototype);
-    if (!isPlain || TENSOR in v) {
+    if (!(Array.isArray(v) || isPlain(v)) || TENSOR in v) {
       fail(`${what} has ${shown(v)}, expected tensors, finite numbers, texts, and lists and objects of them`, 'TypeError');
     }
     return v;
@@ -428,35 +552,47 @@ function formOf(value, tensors, what) {
 }
 const valueOf = (form, tensors) =>
   JSON.parse(form, (_, v) => (v !== null && typeof v === 'object' && TENSOR in v ? tensors[v[TENSOR]] : v));
-const addresses = (tensors) => JSON.stringify(tensors.map((t) => t.address));
+const addresses = (tensors, where) => JSON.stringify(tensors.map((t) => addressOf(t, Tensor, where)));
 const handles = (list) => list.map((t) => t && new Tensor(t));
 
 // Functions that the module may call, by their numbers: of tensors and a text, to a value.
 const functions = new Map();
 let lastFunction = 0;
-let thrown;
+// What a function threw, and results that the module has copied when the call ends.
+let thrown, results;
 
+// All tensors that the function made are released, its results when the call ends; those that it found elsewhere are not
+// its own.
 function apply(id, given, text) {
+  const outer = made, mine = (made = new Set());
   try {
-    const tensors = [];
     const {f, name} = functions.get(id);
-    const form = formOf(tidy(() => f(handles(given), text)), tensors, `${name}: the function's result`);
-    return {form, tensors: tensors.map((t) => t.address)};
+    const tensors = [], what = `${name}: the function's result`;
+    const form = formOf(f(handles(given), text), tensors, what);
+    const list = tensors.map((t) => t.addressFor(what));
+    for (const t of tensors) if (mine.delete(t)) results.push(t);
+    return {form, tensors: list};
   } catch (e) {
     thrown = {error: e};
     return null;
+  } finally {
+    made = outer;
+    for (const t of mine) t.dispose();
   }
 }
 
 // Calls what may call functions; throws what they threw.
 function calling(use) {
+  const outer = results, mine = (results = []);
   try {
     return use();
   } catch (e) {
-    if (!thrown) throw e;
-    const {error} = thrown;
+    if (e.name !== 'ThrownByFunction') throw e;
+    throw thrown ? thrown.error : e;
+  } finally {
     thrown = undefined;
-    throw error;
+    results = outer;
+    for (const t of mine) t.dispose();
   }
 }
 function withFunction(name, f, use) {
@@ -470,43 +606,60 @@ function withFunction(name, f, use) {
 }
 
 // A function that gives the value of f, which is one number, and the gradient for its first argument: a tensor, or a
-// list or object of tensors, and the gradient has its form.
-export const valueAndGrad = (f) => (first, ...rest) => {
-  const [value, ...gradients] = handles(withFunction(
-      'grad', (tensors) => f(withLeaves(first, tensors), ...rest),
-      (id) => callJson('value_and_grad', id, addresses(leaves(first)))));
-  return [value, withLeaves(first, gradients)];
-};
+// list or object of tensors, and the gradient has its form. An object of a class is one of that class for f, and so is
+// its gradient, with the same properties (but not what is private in the class).
+export const valueAndGrad = (f) => differentiated(f, 'valueAndGrad');
+function differentiated(f, name) {
+  checkedFunction(f, name);
+  return (first, ...rest) => {
+    const variables = addresses(leaves(first), `${name}: the first argument`);
+    const [value, ...gradients] = handles(withFunction(
+        name, (tensors) => f(withLeaves(first, tensors), ...rest), (id) => callJson('value_and_grad', id, variables)));
+    return [value, withLeaves(first, gradients)];
+  };
+}
 
 // The gradient alone.
-export const grad = (f) => (...given) => {
-  const [value, gradient] = valueAndGrad(f)(...given);
-  value.dispose();
-  return gradient;
-};
+export function grad(f) {
+  const both = differentiated(f, 'grad');
+  return (...given) => {
+    const [value, gradient] = both(...given);
+    value.dispose();
+    return gradient;
+  };
+}
 
 // A function of each entry of the first axis of its tensors, computed for all of them at once.
-export const vmap = (f) => (...given) => {
-  const {form, tensors} = withFunction('vmap', (tensors) => f(...withLeaves(given, tensors)),
-                                       (id) => callJson('vmap', id, addresses(leaves(given))));
-  return valueOf(form, handles(tensors));
-};
+export function vmap(f) {
+  checkedFunction(f, 'vmap');
+  return (...given) => {
+    const batches = addresses(leaves(given), 'vmap: an argument');
+    const {form, tensors} = withFunction('vmap', (tensors) => f(...withLeaves(given, tensors)),
+                                         (id) => callJson('vmap', id, batches));
+    return valueOf(form, handles(tensors));
+  };
+}
 
 class CompiledFunction extends Handle {
   static release = 'release_compiled';
+  toString() {
+    return 'a compiled function';
+  }
 }
 
 // A function that is compiled when it is called with tensors of new types: f runs once, to record what it computes;
 // calls run what was compiled from that. What is no tensor among the arguments is constant: f runs for each of its
 // values. dispose() of the function drops what it compiled.
 export function compile(f) {
+  checkedFunction(f, 'compile');
   const id = ++lastFunction;
   functions.set(id, {f: (tensors, text) => f(...valueOf(text, tensors)), name: 'compile'});
   const handle = new CompiledFunction(call('compile', id));
   const compiled = (...given) => {
     const operands = [];
     const text = formOf(given, operands, 'compile: the arguments');
-    const {form, tensors} = calling(() => callJson('call_compiled', handle.address, addresses(operands), text));
+    const address = handle.addressFor('compile: the function'), inputs = addresses(operands, 'compile: an argument');
+    const {form, tensors} = calling(() => callJson('call_compiled', address, inputs, text));
     return valueOf(form, handles(tensors));
   };
   compiled.dispose = () => {

@@ -6,7 +6,10 @@
 //
 // What WebIDL says of values, calls and interfaces is here; the specification's own steps are in C++. Operations and
 // their arguments come from there, too.
-import {Handle, WeftError, adopt, call, callJson, callLater, ready, wasm} from './core.js';
+import {
+  Handle, WeftError, adopt, arrayName, call, callJson, callLater, isArrayBuffer, isGpuDevice, isShared, letPageWork,
+  optionsOf, ready, wasm,
+} from './core.js';
 
 const held = (release) => class extends Handle {
   static release = release;
@@ -139,22 +142,6 @@ const interface_ = (Interface) => (value, what) => {
   return found;
 };
 
-// Whether it is an object of a built-in interface, of any realm, which has the attribute.
-const isA = (Interface, attribute) => {
-  const get = Interface && Object.getOwnPropertyDescriptor(Interface.prototype, attribute).get;
-  return (value) => {
-    try {
-      get.call(value);
-      return true;
-    } catch {
-      return false;
-    }
-  };
-};
-const isArrayBuffer = isA(ArrayBuffer, 'byteLength');
-const isShared = isA(globalThis.SharedArrayBuffer, 'byteLength');
-const viewName = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag).get;
-
 // The types of typed arrays' elements; those of bytes are good for every data type.
 const ELEMENTS = {
   Float32Array: 'float32', Float16Array: 'float16', Uint16Array: 'uint16', Int32Array: 'int32', Uint32Array: 'uint32',
@@ -167,19 +154,15 @@ function bufferSource(value, what) {
   if (!isView && !isArrayBuffer(value) && !isShared(value)) refuse(value, what, 'an ArrayBuffer or a view of one');
   const buffer = isView ? value.buffer : value;
   if (buffer.resizable || buffer.growable) throw new TypeError(`${what} can be resized, expected a buffer of one size`);
-  const type = isView ? ELEMENTS[viewName.call(value)] : '';
+  const type = isView ? ELEMENTS[arrayName(value)] : '';
   if (type === undefined) {
-    throw new TypeError(`${what} is a ${viewName.call(value) ?? 'DataView'}, expected an ArrayBuffer, bytes, or ` +
+    throw new TypeError(`${what} is a ${arrayName(value) ?? 'DataView'}, expected an ArrayBuffer, bytes, or ` +
                         'elements of an MLOperandDataType');
   }
   // Detached buffers are empty.
   const bytes = isView ? value.byteLength : buffer.byteLength;
   return {type, bytes: bytes ? new Uint8Array(buffer, isView ? value.byteOffset : 0, bytes) : new Uint8Array()};
 }
-
-const isGpuDevice = (value) =>
-    Object.prototype.toString.call(value) === '[object GPUDevice]' ||
-    (globalThis.GPUDevice !== undefined && value instanceof GPUDevice);
 
 const needs = (given, count, what) => {
   if (given < count) {
@@ -236,14 +219,19 @@ class Pending {
   abort(message) {
     for (const abort of [...this.#aborts]) abort(message);
   }
-  // The promise, which fails when one of `all` is aborted.
+  // The promise, which fails when one of `all` is aborted. It settles in a task of its own, as the specification has it:
+  // what the cpu computed at once may be aborted until then.
   static of(promise, ...all) {
     return new Promise((resolve, reject) => {
-      const end = (settle) => (value) => {
+      const end = (settle) => async (value) => {
+        await letPageWork();
         for (const pending of all) pending.#aborts.delete(abort);
         settle(value);
       };
-      const abort = (message) => end(reject)(new DOMException(message, 'InvalidStateError'));
+      const abort = (message) => {
+        for (const pending of all) pending.#aborts.delete(abort);
+        reject(new DOMException(message, 'InvalidStateError'));
+      };
       for (const pending of all) pending.#aborts.add(abort);
       promise.then(end(resolve), end(reject));
     });
@@ -414,8 +402,8 @@ export class MLContext {
 }
 
 const newTensor = (context, descriptor, exportable) =>
-    Pending.of(callLater('ml_create_tensor', context.handle.address, json(descriptor), exportable),
-               context.life.pending).then(tensor);
+    Pending.of(callLater('ml_create_tensor', context.handle.address, json(descriptor), exportable).then(tensor),
+               context.life.pending);
 
 const namedOperands = record(interface_(MLOperand));
 
@@ -456,11 +444,11 @@ export class MLGraphBuilder {
       const builder = of(MLGraphBuilder, this, 'build');
       needs(arguments.length, 1, 'build');
       const named = namedOperands(outputs, 'build: outputs');
-      const building = callLater('ml_build', builder.handle.address, namedAddresses(named), settings.constantFolding ? 1 : 0);
-      return Pending.of(building, builder.life.pending)
-          .then(({address}) => made(MLGraph, {handle: new HeldGraph(address)}), (error) => {
-            throw exception(error, 'OperationError');
-          });
+      const building = callLater('ml_build', builder.handle.address, namedAddresses(named), settings.constantFolding ? 1 : 0)
+          .then(({address}) => made(MLGraph, {handle: new HeldGraph(address)}));
+      return Pending.of(building, builder.life.pending).catch((error) => {
+        throw exception(error, 'OperationError');
+      });
     });
   }
 }
@@ -511,12 +499,12 @@ function defineOperation({name, list, arguments: schemas}) {
                         {value: methods[name], writable: true, enumerable: true, configurable: true});
 }
 
-let loading;
-const load = () => loading ??= ready(settings.wasm).then(() => callJson('ml_ops').forEach(defineOperation),
-                                                         (error) => {
-                                                           loading = undefined;
-                                                           throw error;
-                                                         });
+let defined = false;
+async function load() {
+  await ready(settings.wasm);
+  if (!defined) callJson('ml_ops').forEach(defineOperation);
+  defined = true;
+}
 
 // ---- ML
 // What install() sets.
@@ -535,7 +523,7 @@ function open(name) {
 }
 
 function adoptOnce(gpuDevice) {
-  if (!adopted.has(gpuDevice)) {
+  if (adopted.get(gpuDevice)?.handle.disposed ?? true) {
     const handle = adopt(gpuDevice, ({address}) => new HeldDevice(address));
     adopted.set(gpuDevice, {handle, gpu: true, gpuDevice});
     gpuDevice.lost.then(() => adopted.delete(gpuDevice));
@@ -547,7 +535,7 @@ function contextOn({handle: device, gpu, gpuDevice}, forget) {
   const handle = new HeldContext(call('ml_context', device.address));
   // Not the context itself, so that one that is forgotten is collected.
   const life = {pending: new Pending(), destroyed: false, lost: false};
-  const lost = callLater('ml_lost', handle.address).then((info) => {
+  const lost = callLater('ml_lost', handle.address).catch(({message}) => ({message})).then((info) => {
     life.lost = true;
     if (!life.destroyed) forget?.();
     life.pending.abort(`the context is lost: ${info.message}`);
@@ -595,9 +583,14 @@ export const ml = made(ML, {});
 // own navigator.ml stays, unless `force` is true. `device`: as of open() in index.js, that of contexts which are made from
 // options, instead of what they ask for. `constantFolding`: whether what depends on
 // constants alone is computed when a graph is built. `wasm`: where weft.wasm is, as in open().
-export function install({force = false, device, constantFolding = true, wasm: file} = {}) {
+export async function install(options) {
+  const {force = false, device, constantFolding = true, wasm: file} =
+      optionsOf(options, 'install', ['force', 'device', 'constantFolding', 'wasm']);
+  if (device !== undefined && typeof device !== 'string' && !isGpuDevice(device)) {
+    refuse(device, 'install: device', 'a name or a GPUDevice');
+  }
   globalThis.navigator ??= {};
-  if (navigator.ml && navigator.ml !== ml && !force) return Promise.resolve(navigator.ml);
+  if (navigator.ml && navigator.ml !== ml && !force) return navigator.ml;
   Object.assign(settings, {device, constantFolding, wasm: file});
   for (const [name, value] of Object.entries(INTERFACES)) {
     Object.defineProperty(globalThis, name, {value, writable: true, configurable: true});
@@ -611,5 +604,6 @@ export function install({force = false, device, constantFolding = true, wasm: fi
     },
   };
   Object.defineProperty(target, 'ml', Object.getOwnPropertyDescriptor(attribute, 'ml'));
-  return load().then(() => ml);
+  await load();
+  return ml;
 }

@@ -5,8 +5,10 @@
 //   console.log(await weft.models.similarity(vectors, vectors).toArray());
 //
 // Weights go to the device as they come: those of a GPU are never in the module's memory as a whole.
-import {Handle, WeftError, call, callJson, callLater, fail, text} from './core.js';
-import {Tensor, tidy} from './index.js';
+import {
+  Handle, WeftError, addressOf, arrayName, call, callJson, callLater, fail, isResponse, optionsOf, shown, text,
+} from './core.js';
+import {Device, Tensor, tidy} from './index.js';
 
 // The name of the cache that keeps files: caches.delete(weft.models.CACHE) forgets them.
 export const CACHE = 'weft-models';
@@ -31,6 +33,7 @@ class Site {
   #asked = new Set();   // addresses of this load
   #absent = new Set();  // of which there is no file
   constructor(url, signal, cache) {
+    if (!String(url ?? '').trim()) fail('models.load: the address is empty, expected that of a folder with a model');
     try {
       this.#url = new URL(url, globalThis.document?.baseURI ?? globalThis.location?.href);
     } catch {
@@ -130,6 +133,9 @@ class GivenFiles {
   #files;
   folder = 'model/';
   constructor(files) {
+    if (files === null || typeof files !== 'object') {
+      fail(`models.load: files is ${shown(files)}, expected an object of files or a list of them`, 'TypeError');
+    }
     const path = ({name, webkitRelativePath}) => webkitRelativePath?.replace(/^[^/]*\//, '') || name;
     this.#files = new Map(Symbol.iterator in files ? Array.from(files, (file) => [path(file), file]) : Object.entries(files));
   }
@@ -141,7 +147,7 @@ class GivenFiles {
   }
   async get(name) {
     const file = this.#files.get(name);
-    return file === undefined || file instanceof Response ? file : new Response(file);
+    return file === undefined || isResponse(file) ? file : new Response(file);
   }
   loaded() {}
   failed() {}
@@ -158,7 +164,10 @@ class GivenFiles {
 // before each text, of config_sentence_transformers.json, "none" for none; without it the model's default. `device`: not
 // that of open(). `signal` aborts. Throws WeftError: IoError (a file is missing or cannot be fetched), FormatError (it is
 // malformed, or not of this model), Unsupported (a kind of model that Weft does not have), OutOfMemory.
-export async function load(source, {progress, cache = true, prompt, device, signal} = {}) {
+export async function load(source, options) {
+  const {progress, cache = true, prompt, device, signal} =
+      optionsOf(options, 'models.load', ['progress', 'cache', 'prompt', 'device', 'signal']);
+  if (device !== undefined) addressOf(device, Device, 'models.load: device');
   const given = source?.files;
   // Only where caches are allowed: not in pages without a secure origin, nor in Node.
   const kept = cache && !given ? await globalThis.caches?.open(CACHE).catch(() => undefined) : undefined;
@@ -197,9 +206,10 @@ async function loadFrom(place, {progress, prompt, device, signal}) {
   }
   let loader;
   try {
+    const on = device?.addressFor('models.load: device') ?? 0;
     // Without a pause, so that nothing else is in the directory, whose files the module reads here and removes.
     for (const [name, bytes] of files.contents) call('file', place.folder + name, bytes);
-    loader = new Loader(call('loader', place.folder, device?.address ?? 0, JSON.stringify({prompt})));
+    loader = new Loader(call('loader', place.folder, on, JSON.stringify({prompt})));
     let under_way = 0;
     await read(folder + WEIGHTS, response, async (chunk) => {
       let size;
@@ -307,7 +317,8 @@ export class SentenceEncoder extends Handle {
   // that are computed at a time, by default 32 on a GPU and 8 on the cpu, which does nothing else meanwhile.
   // `progress({done, total})` is called behind each. `signal` aborts between them. A half of a surrogate pair in a text
   // counts as U+FFFD.
-  async embed(texts, {batch = this.gpu ? 32 : 8, progress, signal} = {}) {
+  async embed(texts, options) {
+    const {batch = this.gpu ? 32 : 8, progress, signal} = optionsOf(options, 'embed', ['batch', 'progress', 'signal']);
     if (!(Number.isInteger(batch) && batch > 0)) fail(`embed: a batch of ${batch}; expected at least 1`);
     const given = list(texts);
     const work = new Embedding(call('embed', this.address, wellFormed(given, 'embed'), batch));
@@ -342,6 +353,10 @@ export class SentenceEncoder extends Handle {
 // The cosine of each vector of `a` with each of `b`: of tensors [n, d] and [m, d] a tensor [n, m], of two Float32Arrays a
 // number.
 export function similarity(a, b) {
+  for (const [name, v] of [['a', a], ['b', b]]) {
+    const right = a instanceof Tensor ? v instanceof Tensor : arrayName(v) !== undefined || Array.isArray(v);
+    if (!right) fail(`similarity: ${name} is ${shown(v)}, expected two tensors or two Float32Arrays`, 'TypeError');
+  }
   if (a instanceof Tensor) {
     const unit = (x) => x.div(x.reduceL2({axes: [-1], keepDims: true}).maximum(1e-12));
     return tidy(() => unit(a).matmul(unit(b).T()));

@@ -136,6 +136,8 @@ test('a navigator.ml that is there stays unless asked', async () => {
   try {
     check(await weft.install() === unused && navigator.ml === unused, 'it stays');
     check(await weft.install({force: true, device: 'cpu'}) === weft.ml && navigator.ml === weft.ml, 'it goes');
+    await fails(() => weft.install({device: 5}), 'TypeError', /install: device is 5, expected a name or a GPUDevice/);
+    await fails(() => weft.install({devices: 'cpu'}), 'InvalidArgument', /no option 'devices'/);
   } finally {
     Object.defineProperty(owner, 'ml', own);
   }
@@ -414,6 +416,37 @@ test('a destroyed tensor', async () => {
   await fails(() => context.writeTensor(t, new Float32Array(4)), 'InvalidStateError');
   await fails(() => context.readTensor(t), 'InvalidStateError');
   equal([t.dataType, t.shape, t.readable], ['float32', [4], true]);
+});
+
+// What the specification settles in a task of its own is pending while a program's microtasks run.
+test('promises are pending until the next task', async () => {
+  const microtasks = async () => {
+    for (let i = 0; i < 100; ++i) await null;
+  };
+  for (const place of ['cpu', ...(hasGpu ? ['gpu'] : [])]) {
+    const newContext = () => place === 'cpu' ? navigator.ml.createContext() : newDevice().then((own) => navigator.ml.createContext(own));
+    const context = await newContext();
+    const t = await context.createTensor({...float32(4), readable: true, writable: true}), target = new Float32Array(4).fill(7);
+    context.writeTensor(t, new Float32Array([1, 2, 3, 4]));
+    const reading = context.readTensor(t), into = context.readTensor(t, target);
+    await microtasks();
+    t.destroy();
+    await fails(() => reading, 'InvalidStateError', /the tensor is destroyed/);
+    await fails(() => into, 'InvalidStateError', /the tensor is destroyed/);
+    equal([...target], [7, 7, 7, 7]);
+
+    const u = await context.createTensor({...float32(4), readable: true}), b = new MLGraphBuilder(context);
+    const pending = [context.readTensor(u), b.build({y: b.relu(b.input('x', float32(4)))}), context.createTensor(float32(4))];
+    await microtasks();
+    context.destroy();
+    for (const promise of pending) await fails(() => promise, 'InvalidStateError', /the context is lost/);
+
+    // They settle in the order in which they were asked for.
+    const other = await newContext(), v = await other.createTensor({...float32(1), readable: true}), order = [];
+    await Promise.all([0, 1, 2, 3].map((i) => other.readTensor(v).then(() => order.push(i))));
+    equal(order, [0, 1, 2, 3]);
+    other.destroy();
+  }
 });
 
 test('a destroyed context', async () => {

@@ -96,14 +96,17 @@ for (const [kind, device] of [...(GPU ? [['gpu', GPU]] : []), ['cpu', 'cpu']]) {
   onDevice('memory does not grow', async () => {
     const embedSome = async () => (await encoder.embed(sentences.slice(0, 4))).dispose();
     for (let i = 0; i < 3; ++i) await embedSome();
-    const settled = heap();
+    const settled = [heap(), weft.memory().numTensors];
     for (let i = 0; i < 50; ++i) await embedSome();
-    equal(heap(), settled);
+    await encoder.vectors(sentences[0]);
+    await fails(() => encoder.vectors([0]), 'TypeError');
+    equal([heap(), weft.memory().numTensors], settled);
   });
 
   onDevice('what an encoder refuses', async () => {
     await fails(() => encoder.embed(['a', 1]), 'TypeError', /a number among texts/);
     await fails(() => encoder.embed(['a'], {batch: 0}), 'InvalidArgument', /a batch of 0/);
+    await fails(() => encoder.embed(['a'], {batches: 2}), 'InvalidArgument', /no option 'batches'/);
     await fails(() => encoder.embed(['a'], {signal: AbortSignal.abort()}), 'AbortError');
     await fails(() => models.similarity(new Float32Array(2), new Float32Array(3)), 'ShapeError');
     encoder.dispose();
@@ -271,6 +274,10 @@ fileTest('sites that fail', async () => {
     fetch: (address, ...rest) => (address.endsWith(`/${wrongFile}`) ? answer() : fetchFile(address, ...rest)),
   }, () => fails(() => models.load(model, {cache: false}), name, pattern));
   await fails(() => models.load('http://['), 'InvalidArgument', /is no URL/);
+  for (const nothing of ['', '  ', undefined, null]) await fails(() => models.load(nothing), 'InvalidArgument', /the address is empty/);
+  await fails(() => models.load({files: 5}), 'TypeError', /files is 5/);
+  await fails(() => models.load(model, {device: 'cpu'}), 'TypeError', /device is "cpu", expected a Device/);
+  await fails(() => models.load(model, {progres() {}}), 'InvalidArgument', /no option 'progres'/);
   await fails(() => models.load(`${served}none`, {cache: false}), 'IoError', /^http.*\/none\/config.json: no such file/);
   await over('config.json', () => new Response('', {status: 500}), 'IoError', /^http.*config.json: 500/);
   await over('config.json', () => offline(model), 'IoError', /config.json: offline/);

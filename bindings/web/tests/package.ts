@@ -36,6 +36,33 @@ async function use(): Promise<void> {
   await encoder.embed([1]);
   // @ts-expect-error: f33 is no type
   weft.zeros([2], 'f33');
+  // Attributes have types of their own.
+  x.cast('bf16').gelu('tanh').sort(-1, true).sum([0, 1], true).reshape([1]).oneHot(3, 'f16', null);
+  weft.ops.mseLoss(x, x, {reduction: 'sum'});
+  // @ts-expect-error: no data type
+  x.cast('nonsense');
+  // @ts-expect-error: nor by name
+  x.cast({dtype: 'nonsense'});
+  // @ts-expect-error: no form of gelu
+  x.gelu('exact');
+  // @ts-expect-error: no reduction
+  weft.ops.mseLoss(x, x, 'average');
+  // @ts-expect-error: axes are integers
+  x.sum('0');
+  // @ts-expect-error: true or false
+  x.sum({axes: 0, keepDims: 1});
+  // @ts-expect-error: a shape is a list or a number
+  x.reshape('2');
+  // @ts-expect-error: five channels
+  weft.fromPixels({}, {channels: 5});
+  // @ts-expect-error: no such option
+  weft.tensor([1], {type: 'f16'});
+  // @ts-expect-error: no function
+  weft.compile(5);
+  const {numTensors, numBytes, moduleBytes, gpu}: weft.Memory = weft.memory();
+  console.log(numTensors + numBytes + moduleBytes + (gpu?.live ?? 0));
+  await weft.open({wasm: new DataView(new ArrayBuffer(8)), progress: ({loaded, total}) => console.log(loaded / (total ?? 1))});
+  weft.random.seed(2n ** 63n);
   // @ts-expect-error: the argument is missing
   f(x);
 }

@@ -5,8 +5,10 @@
 // SITE is the folder that ./dev web page makes, MODEL one of a sentence encoder, all-MiniLM-L6-v2. With --pictures it only
 // takes pictures of the page at three sizes, light and dark.
 import {mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {request} from 'node:http';
 import {tmpdir} from 'node:os';
 import {join, resolve} from 'node:path';
+import {brotliDecompressSync, gunzipSync} from 'node:zlib';
 
 import {serve} from '../../../web/serve.mjs';
 import {SOFTWARE_GPU, withBrowser} from './browser.mjs';
@@ -20,12 +22,20 @@ const {EXAMPLES, readSafetensors, reduceLines} = await import(join(resolve(site)
 let browser;  // with a software GPU
 const STARTED = "document.querySelector('.started') && document.querySelector('#picture-figures').textContent";
 
+// What an earlier test left in the browser is not there.
+const fresh = `if (location.protocol !== 'about:' && !sessionStorage.length) {
+  localStorage.clear();
+  sessionStorage.setItem('seen', '');
+}`;
+const openPage = (address, {before = '', ...options} = {}) =>
+  browser.open(address, {...options, before: `${fresh}\n${before}`});
+
 // But for files that models need not have.
 const complaintsOf = (page) => page.complaints.filter((text) => !/404 \(Not Found\).*\/model\//.test(text));
 
 // Opens the page on a device, uses it, and closes it. Nothing may complain.
 const onPage = (query, use, options) => async () => {
-  const page = await browser.open(origin + query, options);
+  const page = await openPage(origin + query, options);
   await page.until(STARTED);
   await use(page);
   equal(complaintsOf(page), []);
@@ -274,6 +284,40 @@ for (const device of ['cpu', 'gpu']) {
   }));
 }
 
+test('a text and a model\'s address are there again after a reload', onPage('?device=cpu', async (page) => {
+  const value = (id) => page.get(`document.querySelector('#${id}').value`);
+  const reload = async () => {
+    await page.send('Page.reload');
+    await page.until(`document.readyState === 'complete' && ${STARTED}`);
+  };
+  const [text, address] = [await value('text'), await value('model-url')];
+  equal(await page.get("[document.querySelector('#text-example').hidden, document.querySelector('#model-load details').open]"), [true, false]);
+  await page.get("document.querySelector('#model-load details').open = true");
+  await page.type('#text', 'Snow is cold. “Größe”\nTrains run on rails!');
+  await page.type('#model-url', `${origin}model/`);
+  await reload();
+  equal([await value('text'), await value('model-url')], ['Snow is cold. “Größe”\nTrains run on rails!', `${origin}model/`]);
+  check(await page.get("document.querySelector('#model-load details').open"), 'the address is seen');
+  await page.until("/The model there has 91 MB|on this computer already/.test(document.querySelector('#model-size').textContent)");
+  await page.click('#text-example');
+  equal([await value('text'), await page.get("document.querySelector('#text-example').hidden")], [text, true]);
+  await page.type('#model-url', address);
+  await reload();
+  equal([await value('text'), await value('model-url'), await page.get('localStorage.length')], [text, address, 0]);
+}));
+
+test('an empty address is said to be one', onPage('?device=cpu', async (page) => {
+  await page.get("document.querySelector('#model-load details').open = true");
+  for (const nothing of [' ', '   ']) {
+    await page.type('#model-url', nothing);
+    await page.until("/^The address is empty: write that of/.test(document.querySelector('#model-size').textContent)");
+    await page.click('#model-button');
+    equal(await page.until("!document.querySelector('#model-error').hidden && document.querySelector('#model-error').textContent"),
+          'The address is empty: write that of a folder with a model.');
+  }
+  check(await page.get("!document.querySelector('#model-load').hidden"), 'one can write it');
+}));
+
 test('a model in a folder that is dropped', onPage('?device=cpu', async (page) => {
   const at = await page.place('#model-load', 0.9, 0.3);
   for (const type of ['dragEnter', 'dragOver', 'drop']) {
@@ -283,7 +327,7 @@ test('a model in a folder that is dropped', onPage('?device=cpu', async (page) =
 }));
 
 test('a model that is not there is told of', async () => {
-  const page = await browser.open(`${origin}?device=cpu`);
+  const page = await openPage(`${origin}?device=cpu`);
   await page.until(STARTED);
   await page.get(`document.querySelector('#model-url').value = '${origin}none/'`);
   await page.click('#model-button');
@@ -324,7 +368,7 @@ test('a GPU that is lost, and again', async () => {
 test('a tab that is closed in mid-work, and opened again', async () => {
   for (const device of ['gpu', 'cpu']) {
     for (const wait of [0, 150, 1500]) {
-      const page = await browser.open(`${origin}?device=${device}`);
+      const page = await openPage(`${origin}?device=${device}`);
       await new Promise((done) => setTimeout(done, wait));
       await page.get(`document.querySelector('#model-url').value = '${origin}model/'; document.querySelector('#model-button').click();`)
           .catch(() => {});
@@ -366,17 +410,71 @@ test('without being told, the page takes the CPU rather than an emulated GPU', o
 }));
 
 test('something moves within a second, and the library comes soon', async () => {
-  const page = await browser.open(origin);
+  const page = await openPage(origin);
   await page.until("document.querySelector('.stage') && getComputedStyle(document.querySelector('.stage')).animationName !== 'none'" +
                    " || document.querySelector('.started')", 1);
   await page.until(STARTED, 10);
   await page.close();
 });
 
+// What the page shows while the library comes, slowly and from a server that compresses.
+test('loading shows how much has come', async () => {
+  const page = await openPage('about:blank');
+  await page.send('Network.enable');
+  await page.send('Network.emulateNetworkConditions',
+                  {offline: false, latency: 0, downloadThroughput: 1.5e6, uploadThroughput: 1e6});
+  await page.send('Page.navigate', {url: `${origin}?device=cpu`});
+  const seen = new Set();
+  const state = "document.querySelector('#start-state')?.textContent + '|' + document.querySelector('#start-bar')?.value";
+  for (const end = performance.now() + 60000; performance.now() < end && !await page.get(`document.querySelector('.started') && true`);) {
+    seen.add(await page.get(state));
+    await new Promise((done) => setTimeout(done, 30));
+  }
+  const shown = [...seen].map((text) => text.match(/^Loading Weft: ([\d.]+) of ([\d.]+) MB\|([\d.]+)$/)?.slice(1).map(Number)).filter(Boolean);
+  const [{size}] = [await page.get(`fetch('weft/weft.wasm').then(async (r) => ({size: (await r.arrayBuffer()).byteLength}))`)];
+  check(shown.length >= 5, `it shows steps: ${[...seen].join(', ')}`);
+  for (const [i, [loaded, total, part]] of shown.entries()) {
+    check(loaded >= (shown[i - 1]?.[0] ?? 0) && loaded <= total && Math.abs(part - loaded / total) < 0.02, `${loaded} of ${total}: ${part}`);
+    close(total, size / 1e6, 0.051);
+  }
+  await page.close();
+});
+
+test('the server compresses what becomes smaller', async () => {
+  const get = async (path, accept, method = 'GET') => {
+    const {promise, resolve, reject} = Promise.withResolvers();
+    request(`${origin}${path}`, {method, headers: accept === undefined ? {} : {'accept-encoding': accept}}, async (response) => {
+      const parts = [];
+      for await (const part of response) parts.push(part);
+      resolve({headers: response.headers, status: response.statusCode, bytes: Buffer.concat(parts)});
+    }).on('error', reject).end();
+    return promise;
+  };
+  const decoders = {br: brotliDecompressSync, gzip: gunzipSync};
+  for (const path of ['weft/weft.wasm', 'weft/index.js', 'index.html', '', 'style.css', 'icon.svg']) {
+    const whole = readFileSync(join(site, path || 'index.html'));
+    for (const [accept, encoding] of [
+      ['gzip, deflate, br, zstd', 'br'], ['gzip', 'gzip'], ['br;q=0, gzip;q=0.5', 'gzip'], ['*', 'br'], ['GZIP', 'gzip'],
+      ['deflate', undefined], ['gzip;q=0', undefined], ['identity', undefined], [undefined, undefined],
+    ]) {
+      const {headers, bytes} = await get(path, accept);
+      equal([path, accept, headers['content-encoding'], headers.vary, Number(headers['content-length'])],
+            [path, accept, encoding, 'accept-encoding', bytes.length]);
+      check(encoding ? bytes.length < 0.6 * whole.length : bytes.length === whole.length, `${path}: ${bytes.length} of ${whole.length} bytes`);
+      check((encoding ? decoders[encoding](bytes) : bytes).equals(whole), `${path} by ${accept}`);
+      const head = await get(path, accept, 'HEAD');
+      equal([head.headers['content-length'], head.bytes.length], [headers['content-length'], 0]);
+    }
+  }
+  const weights = await get('digits.safetensors', 'br, gzip');
+  equal([weights.headers['content-encoding'], weights.bytes.length], [undefined, readFileSync(join(site, 'digits.safetensors')).length]);
+  equal((await get('none.js', 'br')).status, 404);
+});
+
 // ---- The benchmark
 for (const device of ['cpu', 'gpu']) {
   test(`the benchmark page measures Weft (${device})`, async () => {
-    const page = await browser.open(`${origin}benchmark.html`);
+    const page = await openPage(`${origin}benchmark.html`);
     await page.until("document.querySelector('#start')?.onclick && true");
     await page.click(`[name=device][value=${device}] + span`);
     if (device === 'cpu') await page.type('#model', `${origin}model/`);
@@ -395,7 +493,7 @@ for (const device of ['cpu', 'gpu']) {
 }
 
 test('a library that is not there is told of', async () => {
-  const page = await browser.open(`${origin}benchmark.html`);
+  const page = await openPage(`${origin}benchmark.html`);
   await page.until("document.querySelector('#start')?.onclick && true");
   await page.click('[name=device][value=cpu] + span');
   await page.get("document.querySelector('details').open = true");

@@ -16,7 +16,7 @@ namespace weft::kernels {
 // window_right of 0. A query whose window holds no key, as causal ones before the first key, sees none. What hidden keys
 // hold does not reach the result; of hidden values NaN and infinities may.
 struct AttentionOptions {
-  float scale = 1;  // of q·k
+  double scale = 1;  // of q·k
   bool causal = false;
   std::int64_t window_left = -1, window_right = -1;
   bool top_left = false;

@@ -23,14 +23,14 @@ void random_bits(Stream& stream, const View& key, const View& y);
 // y uniform in [low, high): low + u · (high - low) in f32, u = the upper 24 bits of w[i] as a fraction, rounded to y's
 // type but never to `high`. The same bits on every device, for normal numbers. y is f32, f16 or bf16; low < high are
 // first rounded to it, their difference must be finite.
-void random_uniform(Stream& stream, const View& key, float low, float high, const View& y);
+void random_uniform(Stream& stream, const View& key, double low, double high, const View& y);
 
 // y normal: by Box and Muller's transform of u = w[i] and v = w[i + 1], i even, as fractions:
 //   y[i] = mean + deviation · sqrt(-2 ln u) · cos(2πv), y[i + 1] the same with sin.
 // Within 1e-6 deviations of it on every device. u has 24 significant bits down to 2^-33, so values reach 6.7
 // deviations; v has 26. y is f32, f16 or bf16; deviation >= 0. Source: Box and Muller, "A note on the generation of
 // random normal deviates", 1958.
-void random_normal(Stream& stream, const View& key, float mean, float deviation, const View& y);
+void random_normal(Stream& stream, const View& key, double mean, double deviation, const View& y);
 
 // y an integer in [low, high): low plus the upper part of (w[2i] + 2^32 · w[2i + 1]) · (high - low) / 2^64. Where
 // high - low is more than 2^32 the upper 64 bits of the fraction are these, and the lower ones those of the block with

@@ -22,31 +22,31 @@ void log_softmax_gradient(Stream& stream, const View& y, const View& g, const Vi
 // norm of that name (weft/kernels/norm.h), whose result has the cotangent g; rows whose squares exceed f32's range give
 // 0 or NaN on a GPU.
 void layer_norm_gradient(Stream& stream, const View& x, const View& g, const std::optional<View>& scale, const View& dx,
-                         int first_axis, float epsilon);
+                         int first_axis, double epsilon);
 // The same with a mean of 0: n = x · factor, dx = factor · (d - n · mean(d n)).
 void rms_norm_gradient(Stream& stream, const View& x, const View& g, const std::optional<View>& scale, const View& dx,
-                       int first_axis, float epsilon);
+                       int first_axis, double epsilon);
 // layer_norm_gradient() with the gradients of the scale and the bias, in the scale's shape: over all rows
 // dscale = Σ g · n and dbias = Σ g, summed in a fixed order. Neither overlaps another view. Rows of up to 8192 elements
 // that lie along memory are read once.
 void layer_norm_gradients(Stream& stream, const View& x, const View& g, const View& scale, const View& dx,
-                          const View& dscale, const View& dbias, int first_axis, float epsilon);
+                          const View& dscale, const View& dbias, int first_axis, double epsilon);
 // The same of rms_norm_gradient(), with that of the scale.
 void rms_norm_gradients(Stream& stream, const View& x, const View& g, const View& scale, const View& dx,
-                        const View& dscale, int first_axis, float epsilon);
+                        const View& dscale, int first_axis, double epsilon);
 // layer_norm_gradient() of the groups of channels of each sample.
 void group_norm_gradient(Stream& stream, const View& x, const View& g, const std::optional<View>& scale, const View& dx,
-                         int channel_axis, std::int64_t groups, float epsilon);
+                         int channel_axis, std::int64_t groups, double epsilon);
 // The same of each channel of each sample.
 void instance_norm_gradient(Stream& stream, const View& x, const View& g, const std::optional<View>& scale,
-                            const View& dx, int channel_axis, float epsilon);
+                            const View& dx, int channel_axis, double epsilon);
 // The same two with the gradients of scale and bias, [channels]. Where the pixels of a channel lie along memory, x and
 // g are read once for both; for dx too, where a channel is a row of the norm of up to 8192 elements, or rows are long
 // and channels end with the tiles in which they are read.
 void group_norm_gradients(Stream& stream, const View& x, const View& g, const View& scale, const View& dx,
-                          const View& dscale, const View& dbias, int channel_axis, std::int64_t groups, float epsilon);
+                          const View& dscale, const View& dbias, int channel_axis, std::int64_t groups, double epsilon);
 // The same of each channel of each sample.
 void instance_norm_gradients(Stream& stream, const View& x, const View& g, const View& scale, const View& dx,
-                             const View& dscale, const View& dbias, int channel_axis, float epsilon);
+                             const View& dscale, const View& dbias, int channel_axis, double epsilon);
 
 }  // namespace weft::kernels

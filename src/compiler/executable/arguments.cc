@@ -32,23 +32,27 @@ int Executable::Impl::port(const Storage& storage) const {
 }
 
 void Executable::Impl::bind(Run& run, std::size_t port, const Tensor& tensor) const {
-  const TensorType& expected = port_at(port).type;
   if (!tensor.defined()) throw InvalidArgument("run: {} is an undefined Tensor", port_text(port));
   const DeviceData* const data = find_data(tensor);
   if (!data) {
     throw InvalidArgument("run: {} is {} without data, which is {}", port_text(port), to_string(tensor.type()),
                           find_data(stored_by(tensor)) ? "a view: contiguous() copies it" : "still to be computed");
   }
+  bind(run, port, *data);
+}
+
+void Executable::Impl::bind(Run& run, std::size_t port, const DeviceData& data) const {
+  const TensorType& expected = port_at(port).type;
   if (run.bound[port]) throw InvalidArgument("run: {} is given twice", port_text(port));
-  if (tensor.type() != expected) {
-    throw InvalidArgument("run: {} is {}, expected {}", port_text(port), to_string(data->view()), to_string(expected));
+  if (data.view().dtype != expected.dtype || data.view().shape() != expected.shape) {
+    throw InvalidArgument("run: {} is {}, expected {}", port_text(port), to_string(data.view()), to_string(expected));
   }
-  if (data->device() != device) {
-    const std::string name = data->device().name();
+  if (data.device() != device) {
+    const std::string name = data.device().name();
     throw InvalidArgument("run: {} is on {}, the graph was compiled for {}{}", port_text(port), name, device.name(),
                           name == device.name() ? " (another device)" : "");
   }
-  run.bound[port] = data;
+  run.bound[port] = &data;
 }
 
 // After the lock was released in between.
@@ -73,11 +77,18 @@ void Executable::Impl::bind(Run& run, std::span<const NamedTensor> given, const 
   }
 }
 
+void Executable::Impl::check_count(std::size_t given, const Side& side) const {
+  if (given != side.count) throw InvalidArgument("run: {} {}s, the graph has {}", given, side.what, side.count);
+}
+
 void Executable::Impl::bind(Run& run, std::span<const Tensor> given, const Side& side) const {
-  if (given.size() != side.count) {
-    throw InvalidArgument("run: {} {}s, the graph has {}", given.size(), side.what, side.count);
-  }
+  check_count(given.size(), side);
   for (std::size_t i = 0; i < given.size(); ++i) bind(run, side.first + i, given[i]);
+}
+
+void Executable::Impl::bind(Run& run, std::span<const DeviceData* const> given, const Side& side) const {
+  check_count(given.size(), side);
+  for (std::size_t i = 0; i < given.size(); ++i) bind(run, side.first + i, *given[i]);
 }
 
 void Executable::Impl::set_number(Run& run, std::size_t number, const Number& value) const {

@@ -5,6 +5,7 @@
 
 #include "compiler/plan_calls.h"
 #include "compiler/target.h"
+#include "core/bytes_text.h"
 #include "core/format.h"
 #include "core/system.h"
 #include "gpu/device_impl.h"
@@ -111,8 +112,8 @@ void Executable::Impl::check_sizes() const {
     for (const StoredView& y : call.outputs) {
       const std::uint64_t bytes = schedule_.storages[static_cast<std::size_t>(y.storage)].bytes;
       if (bytes <= most) continue;
-      throw OutOfMemory("{}{}: a result of {} bytes; {} holds at most {}", call.label, recorded_at(call.line), bytes,
-                        device.is_gpu() ? "a buffer of " + device.name() : "this machine", most);
+      throw OutOfMemory("{}{}: a result of {}; {} holds at most {}", call.label, recorded_at(call.line),
+                        bytes_text(bytes), device.is_gpu() ? "a buffer of " + device.name() : "this machine", most);
     }
   }
 }

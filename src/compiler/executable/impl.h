@@ -119,8 +119,11 @@ struct Executable::Impl final : ConstantStore::User, std::enable_shared_from_thi
   std::unique_ptr<Run> take_run();
   // Binds a tensor to a port. Throws InvalidArgument.
   void bind(Run& run, std::size_t port, const Tensor& tensor) const;
+  void bind(Run& run, std::size_t port, const DeviceData& data) const;
   void bind(Run& run, std::span<const NamedTensor> given, const Side& side) const;
   void bind(Run& run, std::span<const Tensor> given, const Side& side) const;
+  void bind(Run& run, std::span<const DeviceData* const> given, const Side& side) const;
+  void check_count(std::size_t given, const Side& side) const;
   void set_number(Run& run, std::size_t number, const Number& value) const;
   void set_numbers(Run& run, std::span<const NamedNumber> given) const;
   void set_numbers(Run& run, std::span<const Number> given) const;
@@ -151,7 +154,7 @@ struct Executable::Impl final : ConstantStore::User, std::enable_shared_from_thi
   std::vector<int> parts_;    // the calls at which blocks begin or end, from 0 to the number of calls
   std::size_t own_storages_;  // storages of the graph; those of scratch follow
   bool restorable_;
-  bool ready_ = false;  // set up for this device
+  bool ready_ = false;                      // set up for this device
   std::optional<std::uint64_t> undecided_;  // while self-tests were under way (gpu::Undecided)
   bool has_scratch_ = false;
   std::uint64_t generation_ = 0;  // of the memory that recordings use

@@ -262,6 +262,11 @@ Future<void> Executable::run(std::span<const Tensor> inputs, std::span<const Ten
   return checked(impl_).run(nullptr, inputs, captured_, outputs, numbers);
 }
 
+Future<void> Executable::run_on(std::span<const DeviceData* const> inputs, std::span<const DeviceData* const> outputs,
+                                std::span<const Number> numbers) {
+  return checked(impl_).run(nullptr, inputs, captured_, outputs, numbers);
+}
+
 void Executable::record(Stream& stream, std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs,
                         std::span<const NamedNumber> numbers) {
   checked(impl_).run(&stream, inputs, captured_, outputs, numbers);

@@ -139,7 +139,7 @@ Graph fuse_attention(const Graph& graph, const PassContext&) {
     const auto known = [](const Tensor& o) { return attends(o.dtype()) || o.dtype() == DType::boolean; };
     if (!attends(type.dtype) || !std::ranges::all_of(operands, known)) return {};
     kernels::AttentionOptions options;
-    options.scale = static_cast<float>(scale);
+    options.scale = scale;
     // Softmax of a row of -inf gives NaN; without keys there is no row.
     options.empty_is_nan = k.shape()[-2] > 0;
     if (s.window) set_window(options, *s.window);

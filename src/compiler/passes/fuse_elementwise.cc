@@ -85,7 +85,7 @@ class Fuser {
       if (r_.uses().only(inputs[i], node) || from.repeated) map.inner[i] = &producer;
     }
     limit(node, map);
-    if (!map.fuses()) map.operands = inputs;
+    if (!map.fuses()) map.operands.assign(inputs.begin(), inputs.end());
     map.cheap = is_cheap(node, map);
     map.repeated = worth_repeating(node, map);
   }

@@ -259,7 +259,7 @@ Derivatives AttentionOp::vjp(const Differentiated& node, std::span<const Tensor>
   // A mask's cotangent is as large as the scores: it comes from the decomposition.
   if (a.has_mask(in.size()) && node.wanted[3]) return std::nullopt;
   const OpPtr more = with_more_results();
-  const Tensor both = more ? apply(more, {in.begin(), in.end()}) : node.outputs[0];
+  const Tensor both = more ? apply(more, in) : node.outputs[0];
   const Tensor &y = node.outputs[0], log_sums = result(both, 1);
   const Tensor g = or_zeros(cotangents[0], y.type());
   // A log sum's derivatives for the scores are the weights, and so its cotangent is as if it came off delta.

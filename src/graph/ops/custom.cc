@@ -109,7 +109,7 @@ std::vector<Tensor> custom(std::shared_ptr<const CustomKernel> kernel, std::span
       throw InvalidArgument("custom kernel {}: an operand is an undefined Tensor", in_quotes(kernel->name));
   }
   const std::size_t count = kernel->outputs.size();
-  const Tensor first = apply(make_op<CustomOp>(std::move(kernel)), {inputs.begin(), inputs.end()});
+  const Tensor first = apply(make_op<CustomOp>(std::move(kernel)), inputs);
   std::vector<Tensor> results;
   for (std::size_t i = 0; i < count; ++i) results.push_back(result(first, static_cast<int>(i)));
   return results;

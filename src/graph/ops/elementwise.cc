@@ -27,27 +27,49 @@ Tensor map(Expression expression, std::vector<Tensor> inputs) {
   return apply(make_op<ElementwiseOp>(std::move(expression)), std::move(inputs));
 }
 
+// `bits`: the element's bytes, the low end first.
+Tensor number_constant(DType dtype, std::uint64_t bits) {
+  return apply(make_op<ConstantOp>(make_constant(dtype, bits), std::string()), {});
+}
+
 void require_value(const Tensor& v, std::string_view op) {
   if (!v.defined()) throw InvalidArgument("{}: an operand is an undefined Tensor", op);
 }
 
-// The ops of one scalar operation on operands of one type, made once: a node of one needs no expression of its own.
-const OpPtr& shared_op(ScalarOp op, DType dtype) {
-  static std::array<std::atomic<const OpPtr*>, static_cast<std::size_t>(kScalarOpCount) * kDTypeCount> all{};
-  std::atomic<const OpPtr*>& slot = all[static_cast<std::size_t>(op) * kDTypeCount + static_cast<std::size_t>(dtype)];
+// What `make` returns, made once: nodes of one scalar operation need no expressions of their own.
+using SharedOp = std::atomic<const OpPtr*>;
+template <class Make>
+const OpPtr& shared(SharedOp& slot, const Make& make) {
   if (const OpPtr* made = slot.load(std::memory_order_acquire)) return *made;
-  Expression e;
-  std::array<int, 3> args{};
-  const int count = arity(op);
-  for (int i = 0; i < count; ++i) {
-    args[static_cast<std::size_t>(i)] = e.input(op == ScalarOp::select && i == 0 ? DType::boolean : dtype);
-  }
-  e.output(e.apply(op, std::span(args).first(static_cast<std::size_t>(count))));
-  auto* mine = new const OpPtr(make_op<ElementwiseOp>(std::move(e)));
+  auto mine = std::make_unique<const OpPtr>(make_op<ElementwiseOp>(make()));
   const OpPtr* theirs = nullptr;
-  if (slot.compare_exchange_strong(theirs, mine, std::memory_order_acq_rel)) return *mine;
-  delete mine;
+  if (slot.compare_exchange_strong(theirs, mine.get(), std::memory_order_acq_rel)) return *mine.release();
   return *theirs;
+}
+
+// The op of one scalar operation on operands of one type.
+const OpPtr& shared_op(ScalarOp op, DType dtype) {
+  static std::array<SharedOp, static_cast<std::size_t>(kScalarOpCount) * kDTypeCount> all{};
+  SharedOp& slot = all[static_cast<std::size_t>(op) * kDTypeCount + static_cast<std::size_t>(dtype)];
+  return shared(slot, [&] {
+    Expression e;
+    std::array<int, 3> args{};
+    const int count = arity(op);
+    for (int i = 0; i < count; ++i) {
+      args[static_cast<std::size_t>(i)] = e.input(op == ScalarOp::select && i == 0 ? DType::boolean : dtype);
+    }
+    e.output(e.apply(op, std::span(args).first(static_cast<std::size_t>(count))));
+    return e;
+  });
+}
+
+const OpPtr& shared_cast(DType from, DType to) {
+  static std::array<SharedOp, std::size_t{kDTypeCount} * kDTypeCount> all{};
+  return shared(all[static_cast<std::size_t>(from) * kDTypeCount + static_cast<std::size_t>(to)], [&] {
+    Expression e;
+    e.output(e.cast(e.input(from), to));
+    return e;
+  });
 }
 
 // The type in which an operation computes operands of this common type.
@@ -105,11 +127,9 @@ Tensor apply_to(ScalarOp op, std::span<const TensorLike* const> operands) {
   }
   const DType dtype = computed_in(op, result_type_for(name(op), operands));
   require_type(op, dtype);
-  const OpPtr& shared = shared_op(op, dtype);
-  std::vector<Tensor> tensors;
-  tensors.reserve(operands.size());
-  for (const TensorLike* x : operands) tensors.push_back(as_tensor(name(op), *x, dtype));
-  return apply(shared, std::move(tensors));
+  std::array<Tensor, 3> tensors;
+  for (std::size_t i = 0; i < operands.size(); ++i) tensors.at(i) = as_tensor(name(op), *operands[i], dtype);
+  return apply(shared_op(op, dtype), std::span<const Tensor>(tensors).first(operands.size()));
 }
 
 Work elementwise_work(Work w, const Expression& expression, const Launch& call) {
@@ -118,12 +138,13 @@ Work elementwise_work(Work w, const Expression& expression, const Launch& call) 
   return w;
 }
 
-// Broadcasts and names the operation when that fails.
-Shape joined(std::string_view op, const Shape& a, const Shape& b) {
+// Broadcasts, and when that fails names the operation, which `op` returns.
+template <class Op>
+Shape joined(const Op& op, const Shape& a, const Shape& b) {
   try {
     return broadcast(a, b);
   } catch (const InvalidArgument& e) {
-    throw ShapeError("{}: {}", op, e.what());
+    throw ShapeError("{}: {}", op(), e.what());
   }
 }
 
@@ -185,20 +206,21 @@ OpPtr copy_op(DType dtype) {
 }
 
 std::vector<TensorType> ElementwiseOp::infer(std::span<const TensorType> inputs) const {
-  const std::string op = inputs.empty() ? std::string("map") : operations(a.expression);
+  const auto op = [&] { return inputs.empty() ? std::string("map") : operations(a.expression); };
   if (static_cast<int>(inputs.size()) != a.expression.input_count()) {
-    throw InvalidArgument("{}: {} operands for an expression of {}", op, inputs.size(), a.expression.input_count());
+    throw InvalidArgument("{}: {} operands for an expression of {}", op(), inputs.size(), a.expression.input_count());
   }
-  if (a.expression.outputs().empty()) throw InvalidArgument("{}: the expression has no result", op);
-  Shape shape;
+  if (a.expression.outputs().empty()) throw InvalidArgument("{}: the expression has no result", op());
+  Shape shape = inputs.empty() ? Shape() : inputs[0].shape;
   for (const TensorType& t : inputs) shape = joined(op, shape, t.shape);
   for (const Expression::Node& node : a.expression.nodes()) {
     if (node.op == ScalarOp::input && inputs[node.input].dtype != node.type) {
-      throw TypeError("{}: operand {} is {}, the expression takes {}", op, node.input,
+      throw TypeError("{}: operand {} is {}, the expression takes {}", op(), node.input,
                       weft::name(inputs[node.input].dtype), weft::name(node.type));
     }
   }
   std::vector<TensorType> results;
+  results.reserve(a.expression.outputs().size());
   for (std::size_t i = 0; i < a.expression.outputs().size(); ++i) {
     results.push_back({a.expression.output_type(static_cast<int>(i)), shape});
   }
@@ -310,16 +332,12 @@ Tensor cast(const Operand& x, DType dtype) {
     const bool integers = is_integer(x.dtype()) && is_integer(dtype);
     // Integers wrap, as the kernel does it.
     if (value && integers && bits(dtype) >= 8) {
-      const auto word = *value < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(*value))
-                                   : static_cast<std::uint64_t>(*value);
-      const auto bytes = std::as_bytes(std::span(&word, 1)).first(byte_size(dtype, 1));
-      return Graph::constant(TensorData::copy_of(dtype, {}, bytes));
+      return number_constant(dtype, *value < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(*value))
+                                               : static_cast<std::uint64_t>(*value));
     }
     if (value && !integers) return Graph::scalar(*value, dtype);
   }
-  Expression e;
-  e.output(e.cast(e.input(x.dtype()), dtype));
-  return map(std::move(e), {x});
+  return apply(shared_cast(x.dtype(), dtype), {x});
 }
 
 Tensor gelu(const Operand& x, Gelu form) {
@@ -334,11 +352,7 @@ Tensor gelu(const Operand& x, Gelu form) {
   throw InvalidArgument("gelu: {} is none of its forms", static_cast<int>(form));
 }
 
-Tensor Graph::scalar(Number value, DType dtype) {
-  const std::uint64_t bits = value.bits(dtype);
-  const auto bytes = std::as_bytes(std::span(&bits, 1)).first(byte_size(dtype, 1));
-  return constant(TensorData::copy_of(dtype, {}, bytes));
-}
+Tensor Graph::scalar(Number value, DType dtype) { return number_constant(dtype, value.bits(dtype)); }
 
 namespace {
 

@@ -719,7 +719,7 @@ Tensor concat(std::span<const Tensor> parts, int axis) {
     throw InvalidArgument("concat: no parts, or the first is an undefined Tensor");
   axis = normalize_axis(axis, parts[0].rank(), "concat");
   if (parts.size() == 1) return parts[0];
-  return apply(make_op<ConcatOp>(ConcatAttributes{axis}), std::vector<Tensor>(parts.begin(), parts.end()));
+  return apply(make_op<ConcatOp>(ConcatAttributes{axis}), parts);
 }
 
 std::vector<Tensor> split(const Operand& x, std::span<const std::int64_t> sizes, int axis) {

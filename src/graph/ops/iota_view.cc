@@ -98,7 +98,7 @@ class ComputedView {
       const Op& op = node.op();
       if (node.is_computed() || operands_.size() == kMostNodes || hides_operand(node)) return false;
       if (!op.is_iota() && !op.is_view() && !(op.elementwise() && node.types().size() == 1)) return false;
-      operands_.emplace(&node, node.inputs());
+      operands_.emplace(&node, std::vector(node.inputs().begin(), node.inputs().end()));
       largest_ = std::max(largest_, element_count(v.shape()));
       open.insert(open.end(), node.inputs().begin(), node.inputs().end());
     }

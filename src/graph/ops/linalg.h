@@ -99,6 +99,7 @@ class CheckedOp final : public OpOf<CheckedAttributes> {
  public:
   using OpOf::OpOf;
   std::string_view name() const override { return "checked"; }
+  bool checks_values() const override { return true; }
   bool works_in_place(std::size_t operand) const override { return operand == 0; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   Tensor simplified(std::span<const Tensor> x) const override { return x[0]; }

@@ -226,20 +226,17 @@ void LogSoftmaxOp::lower(const Launch& call) const {
 }
 void RmsNormOp::lower(const Launch& call) const {
   const auto [scale, bias] = weights(call, call.inputs.size() > 1, false);
-  kernels::rms_norm(call.stream, call.inputs[0], scale, call.outputs[0], a.axis, static_cast<float>(a.epsilon),
-                    call.fusion);
+  kernels::rms_norm(call.stream, call.inputs[0], scale, call.outputs[0], a.axis, a.epsilon, call.fusion);
 }
 void LayerNormOp::lower(const Launch& call) const {
   const auto [scale, bias] = weights(call, a.has_scale, a.has_bias);
-  kernels::layer_norm(call.stream, call.inputs[0], scale, bias, call.outputs[0], a.axis, static_cast<float>(a.epsilon),
-                      call.fusion);
+  kernels::layer_norm(call.stream, call.inputs[0], scale, bias, call.outputs[0], a.axis, a.epsilon, call.fusion);
 }
 void GroupNormOp::lower(const Launch& call) const {
   const auto [scale, bias] = weights(call, a.has_scale, a.has_bias);
-  const auto epsilon = static_cast<float>(a.epsilon);
   const View &x = call.inputs[0], &y = call.outputs[0];
-  if (a.groups == 0) return kernels::instance_norm(call.stream, x, scale, bias, y, a.axis, epsilon, call.fusion);
-  kernels::group_norm(call.stream, x, scale, bias, y, a.axis, a.groups, epsilon, call.fusion);
+  if (a.groups == 0) return kernels::instance_norm(call.stream, x, scale, bias, y, a.axis, a.epsilon, call.fusion);
+  kernels::group_norm(call.stream, x, scale, bias, y, a.axis, a.groups, a.epsilon, call.fusion);
 }
 
 std::optional<OwnWork> RowOp::own_work(std::span<const View> in, std::span<const View> out) const {
@@ -291,7 +288,7 @@ struct Normalised {
 Normalised normalised(const Tensor& x, const NormRows& rows, const NormAttributes& a) {
   const auto mean = [&](const Tensor& v) { return reduce(ReduceKind::mean, v, rows.axes, true); };
   const Tensor deviations = a.kind == Kind::rms ? x : x - mean(x);
-  const Tensor factor = rsqrt(mean(square(deviations)) + static_cast<double>(static_cast<float>(a.epsilon)));
+  const Tensor factor = rsqrt(mean(square(deviations)) + a.epsilon);
   return {deviations * factor, factor};
 }
 
@@ -552,16 +549,15 @@ std::vector<TensorType> NormGradientOp::infer(std::span<const TensorType> in) co
 void NormGradientOp::lower(const Launch& call) const {
   const View &x = call.inputs[0], &g = call.inputs[1], &dx = call.outputs[0];
   const std::optional<View> scale = a.has_scale ? std::optional(call.inputs[2]) : std::nullopt;
-  const auto epsilon = static_cast<float>(a.epsilon);
   switch (a.kind) {
     case Kind::layer:
-      return kernels::layer_norm_gradient(call.stream, x, g, scale, dx, a.axis, epsilon);
+      return kernels::layer_norm_gradient(call.stream, x, g, scale, dx, a.axis, a.epsilon);
     case Kind::rms:
-      return kernels::rms_norm_gradient(call.stream, x, g, scale, dx, a.axis, epsilon);
+      return kernels::rms_norm_gradient(call.stream, x, g, scale, dx, a.axis, a.epsilon);
     case Kind::group:
-      return kernels::group_norm_gradient(call.stream, x, g, scale, dx, a.axis, a.groups, epsilon);
+      return kernels::group_norm_gradient(call.stream, x, g, scale, dx, a.axis, a.groups, a.epsilon);
     default:
-      return kernels::instance_norm_gradient(call.stream, x, g, scale, dx, a.axis, epsilon);
+      return kernels::instance_norm_gradient(call.stream, x, g, scale, dx, a.axis, a.epsilon);
   }
 }
 
@@ -600,16 +596,16 @@ std::vector<TensorType> NormGradientsOp::infer(std::span<const TensorType> in) c
 void NormGradientsOp::lower(const Launch& call) const {
   const View &x = call.inputs[0], &g = call.inputs[1], &scale = call.inputs[2];
   const std::span<const View> out = call.outputs;
-  const auto epsilon = static_cast<float>(a.epsilon);
   switch (a.kind) {
     case Kind::layer:
-      return kernels::layer_norm_gradients(call.stream, x, g, scale, out[0], out[1], out[2], a.axis, epsilon);
+      return kernels::layer_norm_gradients(call.stream, x, g, scale, out[0], out[1], out[2], a.axis, a.epsilon);
     case Kind::rms:
-      return kernels::rms_norm_gradients(call.stream, x, g, scale, out[0], out[1], a.axis, epsilon);
+      return kernels::rms_norm_gradients(call.stream, x, g, scale, out[0], out[1], a.axis, a.epsilon);
     case Kind::group:
-      return kernels::group_norm_gradients(call.stream, x, g, scale, out[0], out[1], out[2], a.axis, a.groups, epsilon);
+      return kernels::group_norm_gradients(call.stream, x, g, scale, out[0], out[1], out[2], a.axis, a.groups,
+                                           a.epsilon);
     default:
-      return kernels::instance_norm_gradients(call.stream, x, g, scale, out[0], out[1], out[2], a.axis, epsilon);
+      return kernels::instance_norm_gradients(call.stream, x, g, scale, out[0], out[1], out[2], a.axis, a.epsilon);
   }
 }
 

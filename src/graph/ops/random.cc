@@ -33,14 +33,13 @@ std::vector<TensorType> RandomOp::infer(std::span<const TensorType> in) const {
 
 void RandomOp::lower(const Launch& call) const {
   const View &key = call.inputs[0], &y = call.outputs[0];
-  const auto single = [](double v) { return static_cast<float>(v); };
   switch (a.form) {
     case RandomForm::bits:
       return kernels::random_bits(call.stream, key, y);
     case RandomForm::uniform:
-      return kernels::random_uniform(call.stream, key, single(a.low), single(a.high), y);
+      return kernels::random_uniform(call.stream, key, a.low, a.high, y);
     case RandomForm::normal:
-      return kernels::random_normal(call.stream, key, single(a.mean), single(a.deviation), y);
+      return kernels::random_normal(call.stream, key, a.mean, a.deviation, y);
     case RandomForm::integers:
       return kernels::random_integers(call.stream, key, a.least, a.end, y);
     case RandomForm::signed_uniform:
@@ -59,12 +58,12 @@ Tensor random_bits(const Operand& key, DType dtype, const Shape& shape) {
 
 Tensor random_uniform(const Operand& key, DType dtype, const Shape& shape, double low, double high) {
   const Tensor x = random({.form = RandomForm::uniform, .shape = shape, .dtype = dtype, .low = low, .high = high}, key);
-  kernels::check_uniform(dtype, static_cast<float>(low), static_cast<float>(high));
+  kernels::check_uniform(dtype, low, high);
   return x;
 }
 
 Tensor random_normal(const Operand& key, DType dtype, const Shape& shape, double mean, double deviation) {
-  kernels::check_normal(static_cast<float>(mean), static_cast<float>(deviation));
+  kernels::check_normal(mean, deviation);
   return random({.form = RandomForm::normal, .shape = shape, .dtype = dtype, .mean = mean, .deviation = deviation},
                 key);
 }

@@ -113,7 +113,7 @@ void add_operands(Call& call, const AttentionCall& a, const AttentionVariant& va
       .index_param("rows", a.rows())
       .param("window_left", static_cast<std::int32_t>(a.options.window_left))
       .param("window_right", static_cast<std::int32_t>(a.options.window_right))
-      .param("scale", a.options.scale)
+      .param("scale", static_cast<float>(a.options.scale))
       .param("hidden", -std::numeric_limits<float>::infinity());
   if (partial) {
     call.index_param("kv_splits", variant.kv_splits).index_param("first_kv_split", partial->first);

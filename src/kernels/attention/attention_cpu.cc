@@ -154,7 +154,8 @@ void run_block(const AttentionCall& a, std::int64_t batch, std::int64_t kv_head,
     b.seen_first = seen_first;
     b.seen_end = seen_end;
   }
-  for (std::int64_t i = 0; i < a.dim * size; ++i) b.q[i] *= a.options.scale;
+  const auto scale = static_cast<float>(a.options.scale);
+  for (std::int64_t i = 0; i < a.dim * size; ++i) b.q[i] *= scale;
   for (std::int64_t i = 0; row_bias && i < size; ++i) {
     const std::int64_t row = first + std::min(i, count - 1);
     const std::int64_t stride = a.mask->strides()[3];

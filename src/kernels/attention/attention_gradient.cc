@@ -68,7 +68,7 @@ void add_sizes(Call& call, const AttentionCall& a) {
       .index_param("rows", a.rows())
       .param("window_left", static_cast<std::int32_t>(a.options.window_left))
       .param("window_right", static_cast<std::int32_t>(a.options.window_right))
-      .param("scale", a.options.scale)
+      .param("scale", static_cast<float>(a.options.scale))
       .param("hidden", -std::numeric_limits<float>::infinity());
   call.set("dim", a.dim)
       .set("value_dim", a.value_dim)
@@ -237,9 +237,9 @@ void record_with_slopes(gpu::Commands& commands, const AttentionGradientCall& c,
   const View ds(slopes.buffer, slopes.offset, DType::f16, {a.batch, a.kv_heads, a.group, a.queries, a.keys},
                 {a.kv_heads * head, head, a.queries, 1, rows});
   Expression scaled;
-  scaled.output(scaled.cast(
-      scaled.apply(ScalarOp::mul, {scaled.input(DType::f32), scaled.constant(double{a.options.scale}, DType::f32)}),
-      c.dq.dtype));
+  scaled.output(
+      scaled.cast(scaled.apply(ScalarOp::mul, {scaled.input(DType::f32), scaled.constant(a.options.scale, DType::f32)}),
+                  c.dq.dtype));
   matmul(commands, ds, k, dq, {&scaled, {}});
 }
 

@@ -232,7 +232,7 @@ void run_head(const AttentionGradientCall& c, std::int64_t batch, std::int64_t k
                kQueries);
       weigh({scores.data(), of_weights.data(), a.mask ? bias.data() : nullptr, boolean, log_sums, delta, first, end,
              static_cast<std::int32_t>(key)},
-            keys, a.options.scale);
+            keys, static_cast<float>(a.options.scale));
       multiply(a.dim, kQueries, keys, {k_tile, 1, a.dim}, of_weights.data(), kQueries, dq.data(), kQueries);
       multiply(keys, q.pitch, kQueries, {of_weights.data(), kQueries, 1}, q.rows.data(), q.pitch,
                dk.data() + key * q.pitch, q.pitch);

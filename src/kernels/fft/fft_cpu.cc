@@ -1,460 +1,432 @@
-// The CPU's Fourier transforms: Stockham's algorithm in f64 on eight transforms side by side, whose elements fill
-// vectors; long rows as columns and rows of a matrix, whose transforms are done eight at a time.
+// The CPU's Fourier transforms, in f64: rows are widened eight numbers at a time, transformed by Transforms, and
+// rounded. Real rows of even length are complex ones of half of it, whose results two formulas take apart or put
+// together.
 #include "kernels/fft/fft_cpu.h"
 
+#include <algorithm>
 #include <array>
-#include <bit>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <numbers>
-#include <variant>
+#include <cstring>
+#include <optional>
 
 #include "kernels/common/prologue.h"
 #include "kernels/common/rows_cpu.h"
+#include "kernels/common/transpose.h"
 #include "kernels/cpu_loops.h"
-#include "kernels/fft/fft_lanes.h"
-#include "kernels/fft/plan.h"
+#include "kernels/fft/fft_transforms.h"
 
 namespace weft::kernels {
 namespace {
 
-using Complex = std::complex<double>;
+using Complex64 = std::complex<float>;
 
-// Without the test for NaN of std::complex's product.
-inline Complex product(const Complex& a, const Complex& b) {
-  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
-}
+// Rows of more elements are transformed one by one, so that what they take stays in a core's cache.
+constexpr std::int64_t kLongestTogether = 2048;
+// Of fewer rows than would fill that many lanes, longer ones than this are transformed one by one, too.
+constexpr int kFewRows = 5;
+constexpr std::int64_t kShortestAlone = 64;
 
-// Rows up to so many elements are transformed eight at a time: they stay in the cache.
-constexpr std::int64_t kLongestInLanes = 32768;
-
-struct alignas(kLanes * sizeof(double)) Element {
-  Lanes re, im;
+// What is transformed in place of a row of `length` elements.
+enum class Form {
+  complex,
+  real_pairs,  // elements 2i and 2i + 1 of a real row are one
+  real,        // of odd length
+  half,        // what gives pairs of real results: of half a spectrum, which determines the other half
+  mirrored,    // half a spectrum of odd length, and the other half
 };
-inline Element operator+(const Element& a, const Element& b) { return {a.re + b.re, a.im + b.im}; }
-inline Element operator-(const Element& a, const Element& b) { return {a.re - b.re, a.im - b.im}; }
-inline Element operator*(double a, const Element& b) { return {a * b.re, a * b.im}; }
-inline Element operator*(const Complex& w, const Element& b) {
-  return {w.real() * b.re - w.imag() * b.im, w.real() * b.im + w.imag() * b.re};
-}
-// Times -i.
-inline Element turned(const Element& a) { return {a.im, -1.0 * a.re}; }
-
-// ---- Transforms of a few elements in place
-
-// Conjugate pairs share their products.
-template <int n>
-struct Circle {
-  std::array<Complex, n> w;
-  Circle() {
-    for (int k = 0; k < n; ++k) w[static_cast<std::size_t>(k)] = root_of_unity(static_cast<std::uint64_t>(k), n);
-  }
-};
-template <int n>
-const std::array<Complex, n>& circle() {
-  static const Circle<n> c;
-  return c.w;
-}
-template <int n>
-inline void butterfly(Element* x) {
-  constexpr int half = n / 2;
-  const auto& w = circle<n>();
-  Element sums[half], differences[half], all = x[0];
-  for (int k = 1; k <= half; ++k) {
-    sums[k - 1] = x[k] + x[n - k];
-    differences[k - 1] = x[k] - x[n - k];
-    all = all + sums[k - 1];
-  }
-  Element even[half], odd[half];
-  for (int m = 1; m <= half; ++m) {
-    Element a = x[0], b{};
-    for (int k = 1; k <= half; ++k) {
-      const Complex& c = w[static_cast<std::size_t>(m * k % n)];
-      a = a + c.real() * sums[k - 1];
-      b = b - c.imag() * differences[k - 1];
-    }
-    even[m - 1] = a;
-    odd[m - 1] = turned(b);
-  }
-  x[0] = all;
-  for (int m = 1; m <= half; ++m) {
-    x[m] = even[m - 1] + odd[m - 1];
-    x[n - m] = even[m - 1] - odd[m - 1];
-  }
-}
-template <>
-inline void butterfly<2>(Element* x) {
-  const Element a = x[0];
-  x[0] = a + x[1];
-  x[1] = a - x[1];
-}
-template <>
-inline void butterfly<4>(Element* x) {
-  const Element a = x[0] + x[2], b = x[0] - x[2], c = x[1] + x[3], d = turned(x[1] - x[3]);
-  x[0] = a + c;
-  x[1] = b + d;
-  x[2] = a - c;
-  x[3] = b - d;
-}
-
-template <>
-inline void butterfly<8>(Element* x) {
-  Element even[] = {x[0], x[2], x[4], x[6]}, odd[] = {x[1], x[3], x[5], x[7]};
-  butterfly<4>(even);
-  butterfly<4>(odd);
-  constexpr double h = std::numbers::sqrt2 / 2;
-  odd[1] = h * (odd[1] + turned(odd[1]));
-  odd[2] = turned(odd[2]);
-  odd[3] = h * (turned(odd[3]) - odd[3]);
-  for (int k = 0; k < 4; ++k) {
-    x[k] = even[k] + odd[k];
-    x[k + 4] = even[k] - odd[k];
-  }
-}
-
-// ---- Stages
-
-struct Stage {
-  int radix;
-  std::int64_t span;              // the product of the radices before
-  std::vector<Complex> twiddles;  // [span][radix - 1]
-};
-
-template <int r>
-void run_stage(const Stage& s, std::int64_t n, const Element* from, Element* to) {
-  const std::int64_t count = n / r;
-  Element x[r];
-  for (std::int64_t at = 0; at < count; at += s.span) {
-    for (std::int64_t q = 0; q < s.span; ++q) {
-      const Element* in = from + at + q;
-      x[0] = in[0];
-      if (s.span == 1) {
-        for (int k = 1; k < r; ++k) x[k] = in[k * count];
-      } else {
-        const Complex* w = s.twiddles.data() + q * (r - 1);
-        for (int k = 1; k < r; ++k) x[k] = w[k - 1] * in[k * count];
-      }
-      butterfly<r>(x);
-      Element* out = to + at * r + q;
-      for (int k = 0; k < r; ++k) out[k * s.span] = x[k];
-    }
-  }
-}
-
-// Everything is inlined, so that each instruction set has its own form of it.
-WEFT_VECTOR_CLONES WEFT_FLATTEN void run_stage(const Stage& s, std::int64_t n, const Element* from, Element* to) {
-  switch (s.radix) {
-    case 2:
-      return run_stage<2>(s, n, from, to);
-    case 3:
-      return run_stage<3>(s, n, from, to);
-    case 4:
-      return run_stage<4>(s, n, from, to);
-    case 5:
-      return run_stage<5>(s, n, from, to);
-    case 7:
-      return run_stage<7>(s, n, from, to);
-    case 8:
-      return run_stage<8>(s, n, from, to);
-    case 11:
-      return run_stage<11>(s, n, from, to);
+Form form_of(const FftProblem& p) {
+  const bool even = p.length() % 2 == 0;
+  switch (p.kind) {
+    case FftKind::real_to_complex:
+      return even ? Form::real_pairs : Form::real;
+    case FftKind::complex_to_real:
+      return even ? Form::half : Form::mirrored;
     default:
-      return run_stage<13>(s, n, from, to);
+      return Form::complex;
+  }
+}
+bool is_half(Form form) { return form == Form::real_pairs || form == Form::half; }
+
+// ---- Blocks of elements in lanes, from and to memory
+
+// The first `count` of eight numbers one after another.
+template <class X>
+WEFT_INLINE Element widened(const X* x, int count) {
+  return count == kLanes ? load_lanes(x) : load_lanes(x, count);
+}
+template <class Y>
+WEFT_INLINE void narrowed(const Element& e, Y* y, int count) {
+  count == kLanes ? store_lanes(e, y) : store_lanes(e, y, count);
+}
+
+// a[i] = x[i · step + l], for a lane l; zeros where i · step + l is not below `given`.
+template <class X>
+WEFT_VECTOR_CLONES WEFT_FLATTEN void load_blocks(const X* x, std::int64_t given, std::int64_t step, std::int64_t n,
+                                                 int count, bool swap, Element* a) {
+  std::int64_t i = 0;
+  if (count == kLanes) {
+    for (; i < n && i * step + kLanes <= given; ++i) {
+      const Element e = widened(x + i * step, kLanes);
+      a[i] = swap ? swapped(e) : e;
+    }
+  }
+  for (; i < n; ++i) {
+    const auto some = static_cast<int>(std::clamp<std::int64_t>(given - i * step, 0, count));
+    const Element e = widened(x + i * step, some);
+    a[i] = swap ? swapped(e) : e;
+  }
+}
+// y[i · step + l] = scale · a[i], of lanes l that are below `wanted` there.
+template <class Y>
+WEFT_VECTOR_CLONES WEFT_FLATTEN void store_blocks(const Element* a, double scale, bool swap, std::int64_t wanted,
+                                                  std::int64_t step, std::int64_t n, int count, Y* y) {
+  for (std::int64_t i = 0; i < n && i * step < wanted; ++i) {
+    const Element e = scale * (swap ? swapped(a[i]) : a[i]);
+    const auto some = static_cast<int>(std::min<std::int64_t>(count, wanted - i * step));
+    narrowed(e, y + i * step, some);
   }
 }
 
-// Forward transforms of one length.
-class Transforms;
-using TransformsPtr = std::shared_ptr<const Transforms>;
-TransformsPtr transforms_of(std::int64_t n);
+// What holds an f32, or the two of a c64.
+template <class X>
+using Bits = std::conditional_t<std::is_same_v<X, float>, float, double>;
 
-// Memory of a thread for transforms in lanes.
-struct Work {
-  std::vector<Element> a, b, inner;
-};
+// a[i] lane l = x[l][i], of eight rows.
+template <class X>
+WEFT_VECTOR_CLONES WEFT_FLATTEN void load_rows(const std::array<const X*, kLanes>& x, std::int64_t n, Element* a) {
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    Bits<X> square[kLanes * kLanes], turned[kLanes * kLanes];
+    for (int l = 0; l < kLanes; ++l) {
+      std::memcpy(square + l * kLanes, x[static_cast<std::size_t>(l)] + i, kLanes * sizeof(X));
+    }
+    transpose8<Bits<X>>(square, kLanes, turned, kLanes);
+    for (int j = 0; j < kLanes; ++j) a[i + j] = widened(reinterpret_cast<const X*>(turned + j * kLanes), kLanes);
+  }
+  for (; i < n; ++i) {
+    X column[kLanes];
+    for (int l = 0; l < kLanes; ++l) column[l] = x[static_cast<std::size_t>(l)][i];
+    a[i] = widened(column, kLanes);
+  }
+}
+template <class Y>
+WEFT_VECTOR_CLONES WEFT_FLATTEN void store_rows(const Element* a, double scale, std::int64_t n, int count,
+                                                const std::array<Y*, kLanes>& y) {
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    Bits<Y> square[kLanes * kLanes], turned[kLanes * kLanes];
+    for (int j = 0; j < kLanes; ++j) narrowed(scale * a[i + j], reinterpret_cast<Y*>(square + j * kLanes), kLanes);
+    transpose8<Bits<Y>>(square, kLanes, turned, kLanes);
+    for (int l = 0; l < count; ++l) {
+      std::memcpy(static_cast<void*>(y[static_cast<std::size_t>(l)] + i), turned + l * kLanes, kLanes * sizeof(Y));
+    }
+  }
+  for (; i < n; ++i) {
+    Y column[kLanes];
+    narrowed(scale * a[i], column, kLanes);
+    for (int l = 0; l < count; ++l) y[static_cast<std::size_t>(l)][i] = column[l];
+  }
+}
 
-class Transforms {
- public:
-  explicit Transforms(std::int64_t n) : n_(n) {
-    if (!is_smooth(n)) {
-      // Long rows that are no product of short ones are transformed as a convolution, too.
-      chirp_ = chirp(n);
-      const std::int64_t m = smooth_length(2 * n - 1);
-      inner_ = transforms_of(m);
-      filter_ = inner_->row(chirp_kernel(chirp_, m), nullptr);
-    } else if (n <= kLongestInLanes) {
-      std::int64_t span = 1, rest = n;
-      while (rest > 1) {
-        const int r = rest % 8 == 0 && rest != 16 ? 8 : rest % 4 == 0 ? 4 : static_cast<int>(primes_of(rest)[0]);
-        Stage stage{r, span, {}};
-        for (std::int64_t q = 0; q < (span > 1 ? span : 0); ++q) {
-          for (int k = 1; k < r; ++k) {
-            stage.twiddles.push_back(
-                root_of_unity(static_cast<std::uint64_t>(q * k), static_cast<std::uint64_t>(span * r)));
-          }
-        }
-        stages_.push_back(std::move(stage));
-        span *= r;
-        rest /= r;
-      }
+// The same of eight rows side by side, of which elements are `step` apart; `given`: those that there are. `pairs`:
+// elements 2i and 2i + 1 of real rows are one.
+template <class X>
+WEFT_VECTOR_CLONES WEFT_FLATTEN void load_columns(const X* x, std::int64_t step, std::int64_t given, std::int64_t n,
+                                                  bool pairs, Element* a) {
+  const auto element = [&](std::int64_t k) { return k < given ? widened(x + k * step, kLanes) : Element{}; };
+  for (std::int64_t i = 0; i < n; ++i) a[i] = pairs ? Element{element(2 * i).re, element(2 * i + 1).re} : element(i);
+}
+template <class Y>
+WEFT_VECTOR_CLONES WEFT_FLATTEN void store_columns(const Element* a, double scale, std::int64_t step, std::int64_t n,
+                                                   bool pairs, Y* y) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    narrowed(scale * a[i], y + (pairs ? 2 * i : i) * step, kLanes);
+    if (pairs) narrowed(scale * swapped(a[i]), y + (2 * i + 1) * step, kLanes);
+  }
+}
+WEFT_VECTOR_CLONES WEFT_FLATTEN void swap_all(std::int64_t n, Element* a) {
+  for (std::int64_t i = 0; i < n; ++i) a[i] = swapped(a[i]);
+}
+
+// ---- Real rows of length 2n by transforms of n
+// (W. H. Press et al., "Numerical Recipes", 3rd edition, 2007, section 12.3.2.)
+
+// Of the transform z of pairs, and its elements from the end, the transform of the real row: its element k, of n + 1,
+// with w = exp(-πi k / n).
+WEFT_INLINE Element of_pairs(const Element& z, const Element& mirror, const Element& w) {
+  const Element back = conjugate(mirror);
+  return 0.5 * (z + back) + w * turned(0.5 * (z - back));
+}
+// What the inverse transform makes pairs of real numbers of: element k, of n, from elements k and n - k of a spectrum.
+WEFT_INLINE Element to_pairs(const Element& x, const Element& mirror, const Element& w) {
+  const Element back = conjugate(mirror), odd = conjugate(w) * (x - back);
+  return x + back - turned(odd);  // + i odd
+}
+WEFT_INLINE Element everywhere(std::complex<double> v) {
+  Element e;
+  for (int l = 0; l < kLanes; ++l) set(e, l, v);
+  return e;
+}
+
+// Eight rows: z[0…n-1] to the spectra's n + 1 elements, in place.
+WEFT_VECTOR_CLONES WEFT_FLATTEN void lanes_of_pairs(const Roots& roots, std::int64_t n, bool conjugates, Element* z) {
+  z[n] = z[0];
+  for (std::int64_t k = 0; 2 * k <= n; ++k) {
+    const Element a = z[k], b = z[n - k];
+    const Element first = of_pairs(a, b, everywhere(roots(k))), second = of_pairs(b, a, everywhere(roots(n - k)));
+    z[k] = conjugates ? conjugate(first) : first;
+    z[n - k] = conjugates ? conjugate(second) : second;
+  }
+}
+// And back, swapped for an inverse transform.
+WEFT_VECTOR_CLONES WEFT_FLATTEN void lanes_to_pairs(const Roots& roots, std::int64_t n, bool conjugates, Element* x) {
+  for (std::int64_t k = 0; 2 * k <= n; ++k) {
+    const Element a = conjugates ? conjugate(x[k]) : x[k], b = conjugates ? conjugate(x[n - k]) : x[n - k];
+    const Element first = to_pairs(a, b, everywhere(roots(k))), second = to_pairs(b, a, everywhere(roots(n - k)));
+    x[k] = swapped(first);
+    x[n - k] = swapped(second);
+  }
+}
+
+// The roots of k…k+7, each of a product.
+WEFT_INLINE Element roots_from(const Roots& roots, std::int64_t k, const Element& next) { return roots(k) * next; }
+Element next_roots(const Roots& roots, std::int64_t n) {
+  Element e;
+  for (int l = 0; l < kLanes; ++l) set(e, l, roots(std::min<std::int64_t>(l, 2 * n - 1)));
+  return e;
+}
+
+// One row: n elements of z in re and im, which have room for n + 1.
+WEFT_VECTOR_CLONES WEFT_FLATTEN void row_of_pairs(const Roots& roots, const Element& next, std::int64_t n, double scale,
+                                                  bool conjugates, double* re, double* im, Complex64* y) {
+  re[n] = re[0];
+  im[n] = im[0];
+  for (std::int64_t k = 0; k <= n; k += kLanes) {
+    const auto count = static_cast<int>(std::min<std::int64_t>(kLanes, n + 1 - k));
+    const std::int64_t end = n + 1 - k;  // of the elements n-k-7 … n-k
+    Element a, b;
+    if (count == kLanes) {
+      a = load_parts(re + k, im + k);
+      b = reversed(load_parts(re + end - kLanes, im + end - kLanes));
     } else {
-      const std::vector<std::int64_t> sizes = pass_lengths(n, kLongestInLanes);
-      rows_ = sizes[0];
-      columns_ = n / rows_;
-      column_ = transforms_of(rows_);
-      row_ = transforms_of(columns_);
-      bits_ = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n)) + 1) / 2;
-      const auto period = static_cast<std::uint64_t>(n);
-      for (std::uint64_t k = 0; k < std::uint64_t{1} << bits_; ++k) fine_.push_back(root_of_unity(k % period, period));
-      for (std::uint64_t k = 0; k < period; k += std::uint64_t{1} << bits_) coarse_.push_back(root_of_unity(k, period));
-    }
-  }
-
-  // True if eight transforms side by side are done at a time.
-  bool takes_lanes() const { return inner_ ? inner_->takes_lanes() : column_ == nullptr; }
-  std::size_t bytes() const {
-    std::size_t all = chirp_.size() + filter_.size() + fine_.size() + coarse_.size();
-    for (const Stage& s : stages_) all += s.twiddles.size();
-    return all * sizeof(Complex);
-  }
-
-  // The transforms of eight rows, element by element in work.a; the results are there as well.
-  void lanes(Work& work) const {
-    const auto n = static_cast<std::size_t>(n_);
-    if (inner_) {
-      // X[k] = c[k] Σ (x[j] c[j]) conj(c[k - j]), the convolution by transforms of m elements.
-      const std::size_t m = filter_.size();
-      work.a.resize(m);
-      for (std::size_t k = 0; k < n; ++k) work.a[k] = chirp_[k] * work.a[k];
-      for (std::size_t k = n; k < m; ++k) work.a[k] = Element{};
-      inner_->lanes(work);
-      for (std::size_t k = 0; k < m; ++k) work.a[k] = swapped(filter_[k] * work.a[k]);
-      inner_->lanes(work);
-      for (std::size_t k = 0; k < n; ++k) work.a[k] = chirp_[k] * swapped(work.a[k]);
-      return;
-    }
-    if (work.b.size() < n) work.b.resize(n);
-    for (const Stage& s : stages_) {
-      run_stage(s, n_, work.a.data(), work.b.data());
-      std::swap(work.a, work.b);
-      if (work.b.size() < n) work.b.resize(n);
-    }
-  }
-
-  // The transform of one row of elements load(i), whose results store(k, value) takes once all are loaded. `executor`:
-  // null for one thread.
-  template <class Load, class Store>
-  void row(const Load& load, const Store& store, cpu::Executor* executor) const {
-    if (!inner_) return smooth_row(load, store, executor);
-    const auto n = static_cast<std::size_t>(n_);
-    std::vector<Complex> c(filter_.size());
-    inner_->smooth_row([&](std::size_t i) { return i < n ? product(chirp_[i], load(i)) : Complex(); },
-                       [&](std::size_t k, Complex v) { c[k] = swapped(product(filter_[k], v)); }, executor);
-    inner_->smooth_row([&](std::size_t i) { return c[i]; },
-                       [&](std::size_t k, Complex v) {
-                         if (k < n) store(k, product(chirp_[k], swapped(v)));
-                       },
-                       executor);
-  }
-  std::vector<Complex> row(std::vector<Complex> x, cpu::Executor* executor) const {
-    row([&](std::size_t i) { return x[i]; }, [&](std::size_t k, Complex v) { x[k] = v; }, executor);
-    return x;
-  }
-
-  // Without large primes.
-  template <class Load, class Store>
-  void smooth_row(const Load& load, const Store& store, cpu::Executor* executor) const {
-    const auto n = static_cast<std::size_t>(n_), rows = static_cast<std::size_t>(rows_);
-    if (takes_lanes()) {
-      Work work;
-      work.a.resize(n);
-      for (std::size_t i = 0; i < n; ++i) set(work.a[i], 0, load(i));
-      lanes(work);
-      for (std::size_t k = 0; k < n; ++k) store(k, get(work.a[k], 0));
-      return;
-    }
-    // Element (i, j) of a matrix: transforms along i, factors, transforms along j, and the result is transposed.
-    std::vector<Complex> between(n);
-    in_groups(
-        executor, columns_,
-        [&](Work& work, std::int64_t first, int count) {
-          for (std::size_t i = 0; i < rows; ++i) {
-            for (int l = 0; l < count; ++l) set(work.a[i], l, load(at(static_cast<std::int64_t>(i), first + l)));
-          }
-          column_->lanes(work);
-          for (std::int64_t k = 0; k < rows_; ++k) {
-            for (int l = 0; l < count; ++l) {
-              const auto turn = static_cast<std::uint64_t>(k * (first + l));
-              const Complex factor = product(fine_[turn & ((std::uint64_t{1} << bits_) - 1)], coarse_[turn >> bits_]);
-              between[at(k, first + l)] = product(get(work.a[static_cast<std::size_t>(k)], l), factor);
-            }
-          }
-        },
-        rows_);
-    if (!row_->takes_lanes()) {
-      for (std::size_t k = 0; k < rows; ++k) {
-        const auto begin = between.begin() + static_cast<std::int64_t>(k) * columns_;
-        const std::vector<Complex> line = row_->row({begin, begin + columns_}, executor);
-        for (std::size_t j = 0; j < line.size(); ++j) store(j * rows + k, line[j]);
+      for (int l = 0; l < kLanes; ++l) {
+        const std::int64_t j = k + std::min(l, count - 1);
+        set(a, l, {re[j], im[j]});
+        set(b, l, {re[n - j], im[n - j]});
       }
-      return;
     }
-    in_groups(
-        executor, rows_,
-        [&](Work& work, std::int64_t first, int count) {
-          for (std::int64_t j = 0; j < columns_; ++j) {
-            for (int l = 0; l < count; ++l) set(work.a[static_cast<std::size_t>(j)], l, between[at(first + l, j)]);
-          }
-          row_->lanes(work);
-          for (std::int64_t j = 0; j < columns_; ++j) {
-            for (int l = 0; l < count; ++l) {
-              store(static_cast<std::size_t>(j * rows_ + first + l), get(work.a[static_cast<std::size_t>(j)], l));
-            }
-          }
-        },
-        columns_);
+    const Element e = scale * of_pairs(a, b, roots_from(roots, k, next));
+    const Element v = conjugates ? conjugate(e) : e;
+    count == kLanes ? store_lanes(v, y + k) : store_lanes(v, y + k, count);
   }
+}
+// Elements k…k+count-1 of what gives pairs, of half a spectrum's n + 1 elements.
+WEFT_INLINE Element row_to_pairs(const Complex64* x, const Roots& roots, const Element& next, std::int64_t n,
+                                 bool conjugates, std::int64_t k, int count) {
+  Element a, b;
+  if (count == kLanes) {
+    a = load_lanes(x + k);
+    b = reversed(load_lanes(x + n - k - (kLanes - 1)));
+  } else {
+    a = load_lanes(x + k, count);
+    for (int l = 0; l < kLanes; ++l) set(b, l, l < count ? std::complex<double>(x[n - k - l]) : 0.0);
+  }
+  if (conjugates) a = conjugate(a), b = conjugate(b);
+  return swapped(to_pairs(a, b, roots_from(roots, k, next)));
+}
+WEFT_VECTOR_CLONES WEFT_FLATTEN void load_half(const Complex64* x, const Roots& roots, const Element& next,
+                                               std::int64_t length, bool conjugates, std::int64_t first,
+                                               std::int64_t step, std::int64_t n, int count, Element* a) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    a[i] = row_to_pairs(x, roots, next, length, conjugates, first + i * step, count);
+  }
+}
 
-  static void set(Element& e, int lane, Complex v) {
-    e.re[lane] = v.real();
-    e.im[lane] = v.imag();
-  }
-  static Complex get(const Element& e, int lane) { return {e.re[lane], e.im[lane]}; }
-  // Calls f(work, first, count) for groups of up to eight of `all`; work.a has n elements.
-  template <class F>
-  static void in_groups(cpu::Executor* executor, std::int64_t all, const F& f, std::int64_t n) {
-    const std::int64_t groups = (all + kLanes - 1) / kLanes;
-    const auto some = [&](std::int64_t begin, std::int64_t end) {
-      Work work;
-      for (std::int64_t g = begin; g < end; ++g) {
-        work.a.resize(static_cast<std::size_t>(n));
-        f(work, g * kLanes, static_cast<int>(std::min<std::int64_t>(kLanes, all - g * kLanes)));
-      }
-    };
-    if (executor)
-      parallel(*executor, groups, std::max<std::int64_t>(16384 / (n * kLanes), 1), some);
-    else
-      some(0, groups);
+// ---- A row as a source and a sink of Transforms::alone
+
+template <class X>
+class Source final : public RowSource {
+ public:
+  Source(const X* x, std::int64_t given, bool swap) : x_(x), given_(given), swap_(swap) {}
+  void load(std::int64_t first, std::int64_t step, std::int64_t n, int count, Element* a) const override {
+    load_blocks(x_ + first, given_ - first, step, n, count, swap_, a);
   }
 
  private:
-  static Complex swapped(Complex v) { return {v.imag(), v.real()}; }
-  static Element swapped(const Element& v) { return {v.im, v.re}; }
-  std::size_t at(std::int64_t i, std::int64_t j) const { return static_cast<std::size_t>(i * columns_ + j); }
-
-  std::int64_t n_;
-  std::vector<Stage> stages_;
-  // Bluestein's algorithm.
-  TransformsPtr inner_;
-  std::vector<Complex> chirp_, filter_;
-  // A matrix.
-  std::int64_t rows_ = 0, columns_ = 0;
-  TransformsPtr column_, row_;
-  int bits_ = 0;
-  std::vector<Complex> fine_, coarse_;
+  const X* x_;
+  std::int64_t given_;
+  bool swap_;
 };
+class HalfSource final : public RowSource {
+ public:
+  HalfSource(const Complex64* x, const Transforms& half, bool conjugates)
+      : x_(x), half_(half), conjugates_(conjugates), next_(next_roots(half.roots_of_twice(), half.length())) {}
+  void load(std::int64_t first, std::int64_t step, std::int64_t n, int count, Element* a) const override {
+    load_half(x_, half_.roots_of_twice(), next_, half_.length(), conjugates_, first, step, n, count, a);
+  }
 
-// The tables of recent lengths.
-TransformsPtr transforms_of(std::int64_t n) {
-  constexpr std::size_t kMost = std::size_t{128} << 20;  // bytes
-  static std::mutex mutex;
-  static std::map<std::int64_t, TransformsPtr> known;
-  static std::size_t bytes = 0;
-  {
-    const std::lock_guard lock(mutex);
-    if (const auto it = known.find(n); it != known.end()) return it->second;
+ private:
+  const Complex64* x_;
+  const Transforms& half_;
+  bool conjugates_;
+  Element next_;
+};
+// Half a spectrum of `length` elements, an odd number, and its mirror image.
+class MirroredSource final : public RowSource {
+ public:
+  MirroredSource(const Complex64* x, std::int64_t length, bool swap) : x_(x), length_(length), swap_(swap) {}
+  void load(std::int64_t first, std::int64_t step, std::int64_t n, int count, Element* a) const override {
+    for (std::int64_t i = 0; i < n; ++i) {
+      a[i] = Element{};
+      for (int l = 0; l < count; ++l) {
+        const std::int64_t k = first + i * step + l;
+        const std::complex<double> v = k <= length_ / 2 ? x_[k] : std::conj(x_[length_ - k]);
+        set(a[i], l, swap_ ? std::complex(v.imag(), v.real()) : v);
+      }
+    }
   }
-  auto made = std::make_shared<const Transforms>(n);
-  const std::lock_guard lock(mutex);
-  if (made->bytes() > kMost / 2) return made;
-  if (bytes + made->bytes() > kMost) {
-    known.clear();
-    bytes = 0;
+
+ private:
+  const Complex64* x_;
+  std::int64_t length_;
+  bool swap_;
+};
+template <class Y>
+class Sink final : public RowSink {
+ public:
+  Sink(Y* y, std::int64_t wanted, double scale, bool swap) : y_(y), wanted_(wanted), scale_(scale), swap_(swap) {}
+  void store(std::int64_t first, std::int64_t step, std::int64_t n, int count, Element* a) const override {
+    store_blocks(a, scale_, swap_, wanted_ - first, step, n, count, y_ + first);
   }
-  if (known.emplace(n, made).second) bytes += made->bytes();
-  return made;
-}
+
+ private:
+  Y* y_;
+  std::int64_t wanted_;
+  double scale_;
+  bool swap_;
+};
+// Both parts of the numbers, apart.
+class PartsSink final : public RowSink {
+ public:
+  PartsSink(double* re, double* im) : re_(re), im_(im) {}
+  void store(std::int64_t first, std::int64_t step, std::int64_t n, int count, Element* a) const override {
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int64_t at = first + i * step;
+      if (count == kLanes) {
+        store_parts(a[i], re_ + at, im_ + at);
+        continue;
+      }
+      for (int l = 0; l < count; ++l) {
+        re_[at + l] = a[i].re[l];
+        im_[at + l] = a[i].im[l];
+      }
+    }
+  }
+
+ private:
+  double *re_, *im_;
+};
 
 // ---- Calls
 
-// The rows of a call, for one thread: where a row's elements are, and where its results go. A prologue makes the
-// elements in memory of the thread, from which an epilogue takes the results.
-template <class X, class Y>
-class Rows {
+// The rows of an operand for one thread: where they are, if their elements are adjacent and of type X, else copies. X
+// is f32 or c64.
+template <class X>
+constexpr DType kTypeOf = std::is_same_v<X, float> ? DType::f32 : DType::c64;
+
+template <class X>
+class Inputs {
  public:
-  explicit Rows(const FftProblem& p) : p_(p) {
-    if (p.prologue) {
-      prologue_.emplace(*p.prologue, std::is_same_v<X, std::complex<float>> ? DType::c64 : DType::f32);
-      before_.emplace(prologue_->registers());
-    }
-    if (p.epilogue) {
-      epilogue_.emplace(*p.epilogue);
-      after_.emplace(*epilogue_);
-    }
+  // `elements`: how many a row must have; those that are not given are zeros.
+  Inputs(const FftProblem& p, std::int64_t elements) : p_(p), elements_(elements) {
+    if (!p.prologue) return;
+    prologue_.emplace(*p.prologue, kTypeOf<X>);
+    registers_.emplace(prologue_->registers());
   }
 
-  struct Row {
-    std::int64_t index;
-    const X* x;
-    Y* y;
-    std::vector<X> made;
-    std::vector<Y> results;
-  };
-
-  void begin(Row& row, std::int64_t index) {
-    row.index = index;
+  const X* row(std::int64_t index, std::vector<X>& memory) {
+    const std::int64_t given = std::min(p_.given(), elements_);
+    if (const X* const x = element(index); x && p_.steps[0] == 1 && given == elements_) return x;
+    memory.assign(static_cast<std::size_t>(elements_), X());
     if (prologue_) {
-      row.made.resize(static_cast<std::size_t>(p_.given()));
       std::vector<CpuExpression::Row> inputs;
-      for (std::size_t k = 0; k < p_.inputs.size(); ++k) inputs.push_back(part(p_.inputs[k], k, index));
-      (*prologue_)(*before_, inputs, p_.given(), row.made.data());
-      row.x = row.made.data();
-    } else {
-      row.x = data<X>(p_.x()) + offset(0, index);
+      for (std::size_t k = 0; k < p_.inputs.size(); ++k) {
+        inputs.push_back({data<std::byte>(p_.inputs[k]), offset(k, index), p_.steps[k]});
+      }
+      (*prologue_)(*registers_, inputs, given, memory.data());
+      return memory.data();
     }
-    if (epilogue_) {
-      row.results.resize(static_cast<std::size_t>(p_.y_size()));
-      row.y = row.results.data();
-    } else {
-      row.y = data<Y>(p_.y) + offset(p_.y_place(), index);
+    constexpr std::int64_t kMost = 1 << 20;
+    for (std::int64_t i = 0; i < given; i += kMost) {
+      load_block(p_.x().dtype)(data<std::byte>(p_.x()), offset(0, index) + i * p_.steps[0], p_.steps[0],
+                               static_cast<int>(std::min(kMost, given - i)), memory.data() + i);
     }
+    return memory.data();
   }
-  void end(Row& row) {
-    if (!epilogue_) return;
-    std::vector<CpuExpression::Row> inputs{{reinterpret_cast<std::byte*>(row.y), 0, 1}};
-    for (std::size_t k = 0; k < p_.operands.size(); ++k) {
-      inputs.push_back(part(p_.operands[k], p_.operand_place(k), row.index));
+  // The first of eight rows that lie side by side, which starts with theirs; null if they do not.
+  const X* side_by_side(std::int64_t first) const {
+    const X* const x = element(first);
+    for (int l = 1; x && l < kLanes; ++l) {
+      if (offset(0, first + l) != offset(0, first) + l) return nullptr;
     }
-    const CpuExpression::Row y = part(p_.y, p_.y_place(), row.index);
-    epilogue_->evaluate(*after_, inputs, std::span(&y, 1), p_.y_size());
+    return x;
+  }
+  std::int64_t step() const { return p_.steps[0]; }
+
+ private:
+  std::int64_t offset(std::size_t k, std::int64_t index) const {
+    return offset_of(Layout{p_.rows.shape, p_.rows.strides[k]}, index);
+  }
+  // Where a row's first element is, if it is read as it is.
+  const X* element(std::int64_t index) const {
+    return prologue_ || p_.x().dtype != kTypeOf<X> ? nullptr : data<X>(p_.x()) + offset(0, index);
   }
 
-  Complex load(const Row& row, std::int64_t i) const {
-    const std::int64_t step = prologue_ ? 1 : p_.steps[0];
-    if constexpr (std::is_same_v<X, std::complex<float>>) {
-      const bool mirrored = p_.kind == FftKind::complex_to_real && i > p_.length() / 2;
-      const std::int64_t k = mirrored ? p_.length() - i : i;
-      if (k >= p_.given()) return 0;
-      const std::complex<float> v = row.x[k * step];
-      const double im = mirrored ? -v.imag() : v.imag();
-      return p_.options.inverse ? Complex(im, v.real()) : Complex(v.real(), im);
-    } else {
-      if (i >= p_.given()) return 0;
-      const auto v = static_cast<double>(static_cast<float>(row.x[i * step]));
-      return p_.options.inverse ? Complex(0, v) : Complex(v, 0);
+  const FftProblem& p_;
+  std::int64_t elements_;
+  std::optional<PrologueRows> prologue_;
+  std::optional<CpuExpression::Registers> registers_;
+};
+
+template <class Y>
+class Outputs {
+ public:
+  explicit Outputs(const FftProblem& p) : p_(p) {
+    if (!p.epilogue) return;
+    epilogue_.emplace(*p.epilogue);
+    registers_.emplace(*epilogue_);
+  }
+
+  // Memory for a row's results, which end() takes to where they belong.
+  Y* row(std::int64_t index, std::vector<Y>& memory) const {
+    if (Y* const y = element(index); y && step() == 1) return y;
+    memory.resize(static_cast<std::size_t>(p_.y_size()));
+    return memory.data();
+  }
+  void end(std::int64_t index, Y* results) {
+    if (epilogue_) {
+      std::vector<CpuExpression::Row> inputs{{reinterpret_cast<std::byte*>(results), 0, 1}};
+      for (std::size_t k = 0; k < p_.operands.size(); ++k) {
+        inputs.push_back(part(p_.operands[k], p_.operand_place(k), index));
+      }
+      const CpuExpression::Row y = part(p_.y, p_.y_place(), index);
+      epilogue_->evaluate(*registers_, inputs, std::span(&y, 1), p_.y_size());
+      return;
+    }
+    if (results == element(index) && step() == 1) return;
+    constexpr std::int64_t kMost = 1 << 20;
+    for (std::int64_t i = 0; i < p_.y_size(); i += kMost) {
+      store_block(p_.y.dtype)(data<std::byte>(p_.y), offset(p_.y_place(), index) + i * step(), step(),
+                              static_cast<int>(std::min(kMost, p_.y_size() - i)), results + i);
     }
   }
-  void store(const Row& row, std::int64_t k, Complex v) const {
-    Y& y = row.y[k * (epilogue_ ? 1 : p_.steps[p_.y_place()])];
-    const double re = p_.options.scale * (p_.options.inverse ? v.imag() : v.real());
-    if constexpr (std::is_same_v<Y, std::complex<float>>) {
-      const double im = p_.options.scale * (p_.options.inverse ? v.real() : v.imag());
-      y = {static_cast<float>(re), static_cast<float>(im)};
-    } else {
-      y = static_cast<Y>(static_cast<float>(re));
+  Y* side_by_side(std::int64_t first) const {
+    Y* const y = element(first);
+    for (int l = 1; y && l < kLanes; ++l) {
+      if (offset(p_.y_place(), first + l) != offset(p_.y_place(), first) + l) return nullptr;
     }
+    return y;
   }
+  std::int64_t step() const { return p_.steps[p_.y_place()]; }
 
  private:
   std::int64_t offset(std::size_t k, std::int64_t index) const {
@@ -463,77 +435,164 @@ class Rows {
   CpuExpression::Row part(const View& v, std::size_t k, std::int64_t index) const {
     return {data<std::byte>(v), offset(k, index), p_.steps[k]};
   }
+  Y* element(std::int64_t index) const {
+    return epilogue_ || p_.y.dtype != kTypeOf<Y> ? nullptr : data<Y>(p_.y) + offset(p_.y_place(), index);
+  }
 
   const FftProblem& p_;
-  std::optional<PrologueRows> prologue_;
   std::optional<CpuExpression> epilogue_;
-  std::optional<CpuExpression::Registers> before_, after_;
+  std::optional<CpuExpression::Registers> registers_;
 };
 
+// A call with elements X and results Y, f32 or c64.
 template <class X, class Y>
-void run(cpu::Executor& executor, const FftProblem& p) {
-  const TransformsPtr transforms = transforms_of(p.length());
-  const std::int64_t n = p.length(), results = p.y_size();
-  if (!transforms->takes_lanes() || p.count == 1) {
-    Rows<X, Y> rows(p);
-    typename Rows<X, Y>::Row row;
-    for (std::int64_t r = 0; r < p.count; ++r) {
-      rows.begin(row, r);
-      transforms->row([&](std::size_t i) { return rows.load(row, static_cast<std::int64_t>(i)); },
-                      [&](std::size_t k, Complex v) {
-                        if (static_cast<std::int64_t>(k) < results) rows.store(row, static_cast<std::int64_t>(k), v);
-                      },
-                      &executor);
-      rows.end(row);
+class FftCall {
+ public:
+  explicit FftCall(const FftProblem& p)
+      : p_(p),
+        form_(form_of(p)),
+        n_(is_half(form_) ? p.length() / 2 : p.length()),
+        elements_(p.kind == FftKind::complex_to_real ? p.length() / 2 + 1 : p.length()),
+        transforms_(transforms_of(n_)) {}
+
+  void run(cpu::Executor& executor) const {
+    // Rows that are transformed eight at a time, and the others.
+    const bool together = transforms_->takes_lanes() && n_ <= kLongestTogether;
+    const std::int64_t rest = p_.count % kLanes;
+    const bool rest_alone = n_ >= kShortestAlone && rest < kFewRows;
+    const std::int64_t groups = !together ? 0 : p_.count / kLanes + (rest > 0 && !rest_alone ? 1 : 0);
+    if (groups > 0) {
+      parallel(executor, groups, std::max<std::int64_t>(16384 / (n_ * kLanes), 1),
+               [&](std::int64_t begin, std::int64_t end) { lanes(begin, end); });
     }
-    return;
+    Inputs<X> inputs(p_, elements_);
+    Outputs<Y> outputs(p_);
+    std::vector<X> x;
+    std::vector<Y> y;
+    for (std::int64_t row = groups * kLanes; row < p_.count; ++row) {
+      Y* const results = outputs.row(row, y);
+      alone(inputs.row(row, x), results, executor);
+      outputs.end(row, results);
+    }
   }
-  const std::int64_t groups = (p.count + kLanes - 1) / kLanes;
-  parallel(executor, groups, std::max<std::int64_t>(16384 / (n * kLanes), 1),
-           [&](std::int64_t begin, std::int64_t end) {
-             Work work;
-             Rows<X, Y> rows(p);
-             std::array<typename Rows<X, Y>::Row, kLanes> row;
-             for (std::int64_t g = begin; g < end; ++g) {
-               work.a.resize(static_cast<std::size_t>(n));
-               const int count = static_cast<int>(std::min<std::int64_t>(kLanes, p.count - g * kLanes));
-               for (int l = 0; l < count; ++l) rows.begin(row[static_cast<std::size_t>(l)], g * kLanes + l);
-               for (std::int64_t i = 0; i < n; ++i) {
-                 Element& e = work.a[static_cast<std::size_t>(i)];
-                 for (int l = 0; l < count; ++l) Transforms::set(e, l, rows.load(row[static_cast<std::size_t>(l)], i));
-               }
-               transforms->lanes(work);
-               for (std::int64_t k = 0; k < results; ++k) {
-                 const Element& e = work.a[static_cast<std::size_t>(k)];
-                 for (int l = 0; l < count; ++l) rows.store(row[static_cast<std::size_t>(l)], k, Transforms::get(e, l));
-               }
-               for (int l = 0; l < count; ++l) rows.end(row[static_cast<std::size_t>(l)]);
-             }
-           });
-}
+
+ private:
+  bool inverse() const { return p_.options.inverse; }
+  double scale() const { return p_.options.scale; }
+  // Which spectra of real numbers are conjugates of the forward transform's.
+  bool conjugates() const { return p_.kind == FftKind::real_to_complex ? inverse() : !inverse(); }
+
+  // The transform of one row, which has elements_ elements.
+  void alone(const X* x, Y* y, cpu::Executor& executor) const {
+    if constexpr (std::is_same_v<X, Complex64> && std::is_same_v<Y, Complex64>) {
+      transforms_->alone(Source<X>(x, n_, inverse()), Sink<Y>(y, n_, scale(), inverse()), &executor);
+    } else if constexpr (std::is_same_v<X, float>) {
+      if (form_ == Form::real) {
+        const Sink<Y> sink(y, p_.y_size(), scale(), inverse());  // what is left out are conjugates
+        return transforms_->alone(Source<X>(x, n_, inverse()), sink, &executor);
+      }
+      const auto parts = std::make_unique_for_overwrite<double[]>(static_cast<std::size_t>(2 * (n_ + 1)));
+      double* const re = parts.get();
+      double* const im = re + n_ + 1;
+      transforms_->alone(Source<Complex64>(reinterpret_cast<const Complex64*>(x), n_, false), PartsSink(re, im),
+                         &executor);
+      const Roots& roots = transforms_->roots_of_twice();
+      row_of_pairs(roots, next_roots(roots, n_), n_, scale(), conjugates(), re, im, y);
+    } else if (form_ == Form::half) {
+      // The inverse transform gives pairs.
+      transforms_->alone(HalfSource(x, *transforms_, conjugates()),
+                         Sink<Complex64>(reinterpret_cast<Complex64*>(y), n_, scale(), true), &executor);
+    } else {
+      transforms_->alone(MirroredSource(x, p_.length(), inverse()), Sink<Y>(y, n_, scale(), inverse()), &executor);
+    }
+  }
+
+  // Rows in groups of eight, from begin to end.
+  void lanes(std::int64_t begin, std::int64_t end) const {
+    Work work;
+    Inputs<X> inputs(p_, elements_);
+    Outputs<Y> outputs(p_);
+    std::array<std::vector<X>, kLanes> x;
+    std::array<std::vector<Y>, kLanes> y;
+    for (std::int64_t g = begin; g < end; ++g) {
+      const std::int64_t first = g * kLanes;
+      const auto count = static_cast<int>(std::min<std::int64_t>(kLanes, p_.count - first));
+      Element* a = work.need(elements_ + 1);
+      if (const X* const block = count == kLanes ? inputs.side_by_side(first) : nullptr) {
+        load_columns(block, inputs.step(), std::min(p_.given(), elements_), form_ == Form::real_pairs ? n_ : elements_,
+                     form_ == Form::real_pairs, a);
+      } else {
+        std::array<const X*, kLanes> rows;
+        for (int l = 0; l < kLanes; ++l) {
+          const auto at = static_cast<std::size_t>(l);
+          rows[at] = l < count ? inputs.row(first + l, x[at]) : rows[0];
+        }
+        load_all(rows, a);
+      }
+      before(a);
+      transforms_->lanes(work);
+      a = work.need(n_ + 1);
+      behind(a);
+      if (Y* const block = count == kLanes ? outputs.side_by_side(first) : nullptr) {
+        store_columns(a, scale(), outputs.step(), form_ == Form::half ? n_ : p_.y_size(), form_ == Form::half, block);
+        continue;
+      }
+      std::array<Y*, kLanes> rows{};
+      for (int l = 0; l < count; ++l) {
+        rows[static_cast<std::size_t>(l)] = outputs.row(first + l, y[static_cast<std::size_t>(l)]);
+      }
+      store_all(a, count, rows);
+      for (int l = 0; l < count; ++l) outputs.end(first + l, rows[static_cast<std::size_t>(l)]);
+    }
+  }
+
+  void load_all(const std::array<const X*, kLanes>& rows, Element* a) const {
+    if (form_ == Form::real_pairs) {
+      std::array<const Complex64*, kLanes> pairs;
+      std::ranges::transform(rows, pairs.begin(), [](const X* x) { return reinterpret_cast<const Complex64*>(x); });
+      return load_rows(pairs, n_, a);
+    }
+    load_rows(rows, elements_, a);
+  }
+  void store_all(const Element* a, int count, const std::array<Y*, kLanes>& rows) const {
+    if (form_ == Form::half) {
+      std::array<Complex64*, kLanes> pairs;
+      std::ranges::transform(rows, pairs.begin(), [](Y* y) { return reinterpret_cast<Complex64*>(y); });
+      return store_rows(a, scale(), n_, count, pairs);
+    }
+    store_rows(a, scale(), p_.y_size(), count, rows);
+  }
+  // What is transformed in place of the elements, and the results of that.
+  void before(Element* a) const {
+    if (form_ == Form::half) return lanes_to_pairs(transforms_->roots_of_twice(), n_, conjugates(), a);
+    if (form_ == Form::mirrored) {
+      for (std::int64_t k = 1; 2 * k < n_; ++k) a[n_ - k] = conjugate(a[k]);
+    }
+    if (form_ != Form::real_pairs && inverse()) swap_all(n_, a);
+  }
+  void behind(Element* a) const {
+    if (form_ == Form::real_pairs) return lanes_of_pairs(transforms_->roots_of_twice(), n_, conjugates(), a);
+    if (form_ == Form::half || inverse()) swap_all(n_, a);
+  }
+
+  const FftProblem& p_;
+  Form form_;
+  std::int64_t n_;         // of the transforms
+  std::int64_t elements_;  // of a row of x
+  TransformsPtr transforms_;
+};
 
 }  // namespace
 
-std::vector<std::complex<double>> transform(std::vector<std::complex<double>> x) {
-  return transforms_of(static_cast<std::int64_t>(x.size()))->row(std::move(x), nullptr);
-}
-
 void fft_cpu(cpu::Executor& executor, const FftProblem& p) {
-  using C = std::complex<float>;
-  if (p.kind == FftKind::complex) return run<C, C>(executor, p);
-  // What a prologue makes, and what an epilogue takes, is not rounded.
-  const auto real = [](DType type, const Expression* expression, const auto& f) {
-    if (type == DType::f32 || expression)
-      f.template operator()<float>();
-    else if (type == DType::f16)
-      f.template operator()<float16>();
-    else
-      f.template operator()<bfloat16>();
-  };
-  if (p.kind == FftKind::real_to_complex) {
-    return real(p.x().dtype, p.prologue, [&]<class T>() { run<T, C>(executor, p); });
+  switch (p.kind) {
+    case FftKind::complex:
+      return FftCall<Complex64, Complex64>(p).run(executor);
+    case FftKind::real_to_complex:
+      return FftCall<float, Complex64>(p).run(executor);
+    case FftKind::complex_to_real:
+      return FftCall<Complex64, float>(p).run(executor);
   }
-  real(p.y.dtype, p.epilogue, [&]<class T>() { run<C, T>(executor, p); });
 }
 
 }  // namespace weft::kernels

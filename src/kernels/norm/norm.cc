@@ -35,12 +35,16 @@ std::optional<View> spread(std::string_view name, std::string_view operand, cons
 }
 
 RowNorm last_axes(std::string_view name, RowViews views, const std::optional<View>& scale,
-                  const std::optional<View>& bias, int first_axis, float epsilon) {
+                  const std::optional<View>& bias, int first_axis, double epsilon) {
   check_epsilon(name, epsilon);
   const View x = views.results[0];
   first_axis = checked_first_axis(name, first_axis, x.rank());
-  RowNorm norm{name, std::move(views), spread(name, "scale", scale, x, first_axis),
-               spread(name, "bias", bias, x, first_axis), scale, bias};
+  RowNorm norm{name,
+               std::move(views),
+               spread(name, "scale", scale, x, first_axis),
+               spread(name, "bias", bias, x, first_axis),
+               scale,
+               bias};
   std::fill(norm.along.begin() + first_axis, norm.along.begin() + x.rank(), true);
   norm.epsilon = epsilon;
   return norm;
@@ -99,18 +103,18 @@ void check_epsilon(std::string_view name, double epsilon) {
 }
 
 RowNorm make_layer_norm(RowViews views, const std::optional<View>& scale, const std::optional<View>& bias,
-                        int first_axis, float epsilon) {
+                        int first_axis, double epsilon) {
   return last_axes(kLayerNorm, std::move(views), scale, bias, first_axis, epsilon);
 }
 
-RowNorm make_rms_norm(RowViews views, const std::optional<View>& scale, int first_axis, float epsilon) {
+RowNorm make_rms_norm(RowViews views, const std::optional<View>& scale, int first_axis, double epsilon) {
   RowNorm norm = last_axes(kRmsNorm, std::move(views), scale, std::nullopt, first_axis, epsilon);
   norm.centred = false;
   return norm;
 }
 
 RowNorm make_group_norm(std::string_view name, RowViews views, const std::optional<View>& scale,
-                        const std::optional<View>& bias, int channel_axis, std::int64_t groups, float epsilon) {
+                        const std::optional<View>& bias, int channel_axis, std::int64_t groups, double epsilon) {
   check_epsilon(name, epsilon);
   const View x = views.results[0];
   int axis = normalize_axis(channel_axis, x.rank(), name);
@@ -164,7 +168,7 @@ void norm(Stream& stream, std::string_view name, const View& x, const std::optio
 
 void group_norm_by(std::string_view name, Stream& stream, const View& x, const std::optional<View>& scale,
                    const std::optional<View>& bias, const View& y, int channel_axis, std::int64_t groups,
-                   float epsilon, const Fusion& fusion) {
+                   double epsilon, const Fusion& fusion) {
   const auto make = [&](RowViews views) {
     return make_group_norm(name, std::move(views), scale, bias, channel_axis, groups, epsilon);
   };
@@ -174,32 +178,30 @@ void group_norm_by(std::string_view name, Stream& stream, const View& x, const s
 }  // namespace
 
 void layer_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
-                const View& y, int first_axis, float epsilon, const Fusion& fusion) {
-  const auto make = [&](RowViews views) {
-    return make_layer_norm(std::move(views), scale, bias, first_axis, epsilon);
-  };
+                const View& y, int first_axis, double epsilon, const Fusion& fusion) {
+  const auto make = [&](RowViews views) { return make_layer_norm(std::move(views), scale, bias, first_axis, epsilon); };
   norm(stream, kLayerNorm, x, scale, bias, y, fusion, make, first_axis, epsilon);
 }
 
 void rms_norm(Stream& stream, const View& x, const std::optional<View>& scale, const View& y, int first_axis,
-              float epsilon, const Fusion& fusion) {
+              double epsilon, const Fusion& fusion) {
   const auto make = [&](RowViews views) { return make_rms_norm(std::move(views), scale, first_axis, epsilon); };
   norm(stream, kRmsNorm, x, scale, std::nullopt, y, fusion, make, first_axis, epsilon);
 }
 
 void group_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
-                const View& y, int channel_axis, std::int64_t groups, float epsilon, const Fusion& fusion) {
+                const View& y, int channel_axis, std::int64_t groups, double epsilon, const Fusion& fusion) {
   if (groups < 1) throw InvalidArgument("group_norm: {} groups; expected 1 or more", groups);
   group_norm_by(kGroupNorm, stream, x, scale, bias, y, channel_axis, groups, epsilon, fusion);
 }
 
 void instance_norm(Stream& stream, const View& x, const std::optional<View>& scale, const std::optional<View>& bias,
-                   const View& y, int channel_axis, float epsilon, const Fusion& fusion) {
+                   const View& y, int channel_axis, double epsilon, const Fusion& fusion) {
   group_norm_by(kInstanceNorm, stream, x, scale, bias, y, channel_axis, -1, epsilon, fusion);
 }
 
 void batch_norm(Stream& stream, const View& x, const View& mean, const View& variance, const std::optional<View>& scale,
-                const std::optional<View>& bias, const View& y, int channel_axis, float epsilon) {
+                const std::optional<View>& bias, const View& y, int channel_axis, double epsilon) {
   call(stream, CallKey("batch_norm", channel_axis, epsilon), {x, mean, variance, scale, bias, y}, [&](Stream& s) {
     constexpr std::string_view kName = "batch_norm";
     (void)row_views(kName, x, y);  // checks them

@@ -38,13 +38,13 @@ void add_norm_rows(TableRows& rows) {
                           {one("x", "any"), rows_weight("scale"), rows_weight("bias")}, {first_axis()}),
                      [](Stream& s, const Reader& r) {
                        layer_norm(s, r.in(0), r.maybe_in(1), r.maybe_in(2), r.out(0), r.axis("first_axis"),
-                                  r.single("epsilon"));
+                                  r.real("epsilon"));
                      }));
   rows.push_back(row(norm("rms_norm", "y = x / sqrt(mean(x²) + epsilon) · scale",
                           "RMS norm: each row, over the axes from first_axis on, by its own root mean square",
                           {one("x", "any"), rows_weight("scale")}, {first_axis()}),
                      [](Stream& s, const Reader& r) {
-                       rms_norm(s, r.in(0), r.maybe_in(1), r.out(0), r.axis("first_axis"), r.single("epsilon"));
+                       rms_norm(s, r.in(0), r.maybe_in(1), r.out(0), r.axis("first_axis"), r.real("epsilon"));
                      }));
   rows.push_back(
       row(norm("group_norm", kMoments,
@@ -54,14 +54,14 @@ void add_norm_rows(TableRows& rows) {
                {integer("groups", "how many groups the channels are divided into"), channel_axis()}),
           [](Stream& s, const Reader& r) {
             group_norm(s, r.in(0), r.maybe_in(1), r.maybe_in(2), r.out(0), r.axis("channel_axis"), r.integer("groups"),
-                       r.single("epsilon"));
+                       r.real("epsilon"));
           }));
   rows.push_back(row(
       norm("instance_norm", kMoments, "instance norm: each channel of each sample by its own mean and variance",
            {one("x", "[samples, ..., channels, ...]"), channel_weight("scale"), channel_weight("bias")},
            {channel_axis()}),
       [](Stream& s, const Reader& r) {
-        instance_norm(s, r.in(0), r.maybe_in(1), r.maybe_in(2), r.out(0), r.axis("channel_axis"), r.single("epsilon"));
+        instance_norm(s, r.in(0), r.maybe_in(1), r.maybe_in(2), r.out(0), r.axis("channel_axis"), r.real("epsilon"));
       }));
   rows.push_back(row(
       norm("batch_norm", kMoments, "batch norm as at inference: each channel by a mean and a variance that are given",
@@ -70,7 +70,7 @@ void add_norm_rows(TableRows& rows) {
            {channel_axis()}),
       [](Stream& s, const Reader& r) {
         batch_norm(s, r.in(0), r.in(1), r.in(2), r.maybe_in(3), r.maybe_in(4), r.out(0), r.axis("channel_axis"),
-                   r.single("epsilon"));
+                   r.real("epsilon"));
       }));
 }
 

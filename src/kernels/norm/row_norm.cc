@@ -120,7 +120,7 @@ Call start(Stream& stream, const char* kernel, const RowNorm& norm, const Proble
   // In constant rows, for example, a result is a weight, which may be halfway between two bf16.
   call.set("ties", std::ranges::any_of(p.weights, [](const Weight& w) { return w.view.dtype != DType::bf16; }));
   call.set("scaled", norm.scale.has_value()).set("biased", norm.bias.has_value()).set("centred", norm.centred);
-  call.param("inverse_length", 1 / static_cast<float>(length)).param("epsilon", norm.epsilon);
+  call.param("inverse_length", 1 / static_cast<float>(length)).param("epsilon", static_cast<float>(norm.epsilon));
   return call;
 }
 
@@ -128,8 +128,8 @@ Call start(Stream& stream, const char* kernel, const RowNorm& norm, const Proble
 bool rounds_at_once(const Problem& p) {
   const RowViews& views = p.views;
   const auto overwritten = [&](const View& v) { return v.buffer == views.results[0].buffer; };
-  const bool again = !p.weights.empty() && (overwritten(views.inputs[0]) ||
-                                            std::ranges::any_of(p.weights, overwritten, &Weight::view));
+  const bool again = !p.weights.empty() &&
+                     (overwritten(views.inputs[0]) || std::ranges::any_of(p.weights, overwritten, &Weight::view));
   return rounds_only(views) && !views.prologue && !again;
 }
 

@@ -20,7 +20,7 @@ struct RowNorm {
   std::optional<View> scale_as_given, bias_as_given;  // for messages
   AxisMask along{};
   bool centred = true;  // relative to the mean; else to zero
-  float epsilon = 0;
+  double epsilon = 0;
 };
 // The launcher: on the CPU or a Planner.
 void row_norm(Stream& stream, const RowNorm& norm);
@@ -29,10 +29,10 @@ void row_norm_in_form(Stream& stream, const RowNorm& norm, const RowForm& form);
 void row_norm_split_rows(Stream& stream, const RowNorm& norm, const SplitForm& form);
 // The problems that the public functions make of their arguments. group_norm: groups < 0: a group for each channel.
 RowNorm make_layer_norm(RowViews views, const std::optional<View>& scale, const std::optional<View>& bias,
-                        int first_axis, float epsilon);
-RowNorm make_rms_norm(RowViews views, const std::optional<View>& scale, int first_axis, float epsilon);
+                        int first_axis, double epsilon);
+RowNorm make_rms_norm(RowViews views, const std::optional<View>& scale, int first_axis, double epsilon);
 RowNorm make_group_norm(std::string_view name, RowViews views, const std::optional<View>& scale,
-                        const std::optional<View>& bias, int channel_axis, std::int64_t groups, float epsilon);
+                        const std::optional<View>& bias, int channel_axis, std::int64_t groups, double epsilon);
 
 // The CPU's kernel. `rows` has the strides of the views and, if they are given, of scale and bias.
 void row_norm_cpu(cpu::Executor& executor, const RowNorm& norm, const Rows& rows);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/format.h"
+#include "core/round_to_odd.h"
 #include "kernels/call.h"
 #include "kernels/check.h"
 #include "kernels/common/chunks.h"
@@ -19,10 +20,10 @@ namespace {
 using Form = RandomProblem::Form;
 constexpr std::string_view kForms[] = {"bits", "uniform", "normal", "integers", "signed_uniform"};
 
-float rounded(DType type, float value) {
-  if (type == DType::f16) return float16(value);
-  if (type == DType::bf16) return bfloat16(value);
-  return value;
+float rounded(DType type, double value) {
+  if (type == DType::f16) return float16(round_to_odd(value));
+  if (type == DType::bf16) return bfloat16(round_to_odd(value));
+  return static_cast<float>(value);
 }
 
 // The largest number of the type below `value`, which is one of its numbers.
@@ -108,15 +109,15 @@ void run(Stream& stream, const RandomProblem& problem) {
 
 }  // namespace
 
-void check_uniform(DType type, float low, float high) {
+void check_uniform(DType type, double low, double high) {
   const float first = rounded(type, low), last = rounded(type, high);
   if (first < last && std::isfinite(last - first)) return;
   throw InvalidArgument("random_uniform: from {} to {} in {}; expected low < high, not infinitely far apart", low, high,
                         name(type));
 }
 
-void check_normal(float mean, float deviation) {
-  if (deviation >= 0 && std::isfinite(deviation) && std::isfinite(mean)) return;
+void check_normal(double mean, double deviation) {
+  if (deviation >= 0 && std::isfinite(static_cast<float>(deviation)) && std::isfinite(static_cast<float>(mean))) return;
   throw InvalidArgument("random_normal: mean {}, deviation {}; expected finite numbers, the deviation no less than 0",
                         mean, deviation);
 }
@@ -128,7 +129,7 @@ void random_bits(Stream& stream, const View& key, const View& y) {
   });
 }
 
-void random_uniform(Stream& stream, const View& key, float low, float high, const View& y) {
+void random_uniform(Stream& stream, const View& key, double low, double high, const View& y) {
   call(stream, CallKey("random_uniform", low, high), {key, y}, [&](Stream& s) {
     check_views("random_uniform", {&key}, {&y});
     check_uniform(y.dtype, low, high);
@@ -149,11 +150,15 @@ void random_signed_uniform(Stream& stream, const View& key, const View& y) {
   });
 }
 
-void random_normal(Stream& stream, const View& key, float mean, float deviation, const View& y) {
+void random_normal(Stream& stream, const View& key, double mean, double deviation, const View& y) {
   call(stream, CallKey("random_normal", mean, deviation), {key, y}, [&](Stream& s) {
     check_views("random_normal", {&key}, {&y});
     check_normal(mean, deviation);
-    run(s, {.form = Form::normal, .key = key, .y = y, .offset = mean, .factor = deviation});
+    run(s, {.form = Form::normal,
+            .key = key,
+            .y = y,
+            .offset = static_cast<float>(mean),
+            .factor = static_cast<float>(deviation)});
   });
 }
 

@@ -27,8 +27,8 @@ constexpr std::uint32_t kSecondBlock = 0x80000000u;
 void random_cpu(cpu::Executor& executor, const RandomProblem& problem);
 
 // Throw InvalidArgument unless there are such numbers of the type.
-void check_uniform(DType type, float low, float high);
-void check_normal(float mean, float deviation);
+void check_uniform(DType type, double low, double high);
+void check_normal(double mean, double deviation);
 // The first integer in [low, high) in two's complement, and how many there are, 0 for 2^64. `high` is 2^64 as a
 // floating number. Throws InvalidArgument unless there are some and all are of the type.
 std::pair<std::uint64_t, std::uint64_t> integers_between(std::string_view kernel, DType type, const Number& low,

@@ -24,16 +24,15 @@ void add_random_rows(TableRows& rows) {
                 "numbers distributed evenly over [low, high)", floats,
                 {number("low", "the least number", 0),
                  number("high", "the bound above all numbers, which is not among them", 1)}),
-          [](Stream& s, const Reader& r) { random_uniform(s, r.in(0), r.single("low"), r.single("high"), r.out(0)); }));
-  rows.push_back(row(drawn("random_normal",
-                           "y[i] = mean + deviation · sqrt(-2 ln u) · cos(2πv), y[i+1] the same with sin; u, v = w[i], "
-                           "w[i+1] as fractions",
-                           "normally distributed numbers", floats,
-                           {number("mean", "the mean of the distribution", 0),
-                            number("deviation", "its standard deviation, 0 or more", 1)}),
-                     [](Stream& s, const Reader& r) {
-                       random_normal(s, r.in(0), r.single("mean"), r.single("deviation"), r.out(0));
-                     }));
+          [](Stream& s, const Reader& r) { random_uniform(s, r.in(0), r.real("low"), r.real("high"), r.out(0)); }));
+  rows.push_back(row(
+      drawn("random_normal",
+            "y[i] = mean + deviation · sqrt(-2 ln u) · cos(2πv), y[i+1] the same with sin; u, v = w[i], "
+            "w[i+1] as fractions",
+            "normally distributed numbers", floats,
+            {number("mean", "the mean of the distribution", 0),
+             number("deviation", "its standard deviation, 0 or more", 1)}),
+      [](Stream& s, const Reader& r) { random_normal(s, r.in(0), r.real("mean"), r.real("deviation"), r.out(0)); }));
   rows.push_back(row(
       drawn("random_integers", "y[i] = low + ⌊v[i] · (high - low) / 2^64⌋, v[i] = 64 bits of the stream",
             "integers of which each in [low, high) is equally likely", integers,

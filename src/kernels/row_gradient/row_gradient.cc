@@ -69,7 +69,7 @@ Call start_row_gradient(Stream& stream, const char* kernel, const RowGradient& g
   call.set("kind", kKinds[static_cast<std::size_t>(gradient.kind)]).set("scaled", scaled);
   call.include("float_rows").include("row_gradient_result").set("ties", true).set("packed", false);
   if (is_norm(gradient.kind)) {
-    call.param("inverse_length", 1 / static_cast<float>(length)).param("epsilon", gradient.epsilon);
+    call.param("inverse_length", 1 / static_cast<float>(length)).param("epsilon", static_cast<float>(gradient.epsilon));
   }
   return call;
 }
@@ -198,7 +198,7 @@ void gradient_by(Stream& stream, std::string_view name, const View& x, const Vie
 
 void group_gradient(Stream& stream, std::string_view name, const View& x, const View& g,
                     const std::optional<View>& scale, const View& dx, int channel_axis, std::int64_t groups,
-                    float epsilon) {
+                    double epsilon) {
   gradient_by(
       stream, name, x, g, scale, dx,
       [&] { return make_group_norm_gradient(name, x, g, scale, dx, channel_axis, groups, epsilon); }, channel_axis,
@@ -216,7 +216,7 @@ RowGradient make_softmax_gradient(bool logarithm, const View& y, const View& g, 
 }
 
 RowGradient make_layer_norm_gradient(const View& x, const View& g, const std::optional<View>& scale, const View& dx,
-                                     int first_axis, float epsilon, bool centred) {
+                                     int first_axis, double epsilon, bool centred) {
   const std::string_view name = centred ? "layer_norm_gradient" : "rms_norm_gradient";
   RowViews views = views_of(name, "x", x, g, dx);
   return of_norm(name, centred ? make_layer_norm(std::move(views), scale, {}, first_axis, epsilon)
@@ -225,7 +225,7 @@ RowGradient make_layer_norm_gradient(const View& x, const View& g, const std::op
 
 RowGradient make_group_norm_gradient(std::string_view name, const View& x, const View& g,
                                      const std::optional<View>& scale, const View& dx, int channel_axis,
-                                     std::int64_t groups, float epsilon) {
+                                     std::int64_t groups, double epsilon) {
   RowViews views = views_of(name, "x", x, g, dx);
   return of_norm(name, make_group_norm(name, std::move(views), scale, {}, channel_axis, groups, epsilon));
 }
@@ -252,24 +252,24 @@ void log_softmax_gradient(Stream& stream, const View& y, const View& g, const Vi
       stream, "log_softmax_gradient", y, g, {}, dx, [&] { return make_softmax_gradient(true, y, g, dx, axis); }, axis);
 }
 void layer_norm_gradient(Stream& stream, const View& x, const View& g, const std::optional<View>& scale, const View& dx,
-                         int first_axis, float epsilon) {
+                         int first_axis, double epsilon) {
   gradient_by(
       stream, "layer_norm_gradient", x, g, scale, dx,
       [&] { return make_layer_norm_gradient(x, g, scale, dx, first_axis, epsilon, true); }, first_axis, epsilon);
 }
 void rms_norm_gradient(Stream& stream, const View& x, const View& g, const std::optional<View>& scale, const View& dx,
-                       int first_axis, float epsilon) {
+                       int first_axis, double epsilon) {
   gradient_by(
       stream, "rms_norm_gradient", x, g, scale, dx,
       [&] { return make_layer_norm_gradient(x, g, scale, dx, first_axis, epsilon, false); }, first_axis, epsilon);
 }
 void group_norm_gradient(Stream& stream, const View& x, const View& g, const std::optional<View>& scale, const View& dx,
-                         int channel_axis, std::int64_t groups, float epsilon) {
+                         int channel_axis, std::int64_t groups, double epsilon) {
   if (groups < 1) throw InvalidArgument("group_norm_gradient: {} groups; expected 1 or more", groups);
   group_gradient(stream, "group_norm_gradient", x, g, scale, dx, channel_axis, groups, epsilon);
 }
 void instance_norm_gradient(Stream& stream, const View& x, const View& g, const std::optional<View>& scale,
-                            const View& dx, int channel_axis, float epsilon) {
+                            const View& dx, int channel_axis, double epsilon) {
   group_gradient(stream, "instance_norm_gradient", x, g, scale, dx, channel_axis, -1, epsilon);
 }
 

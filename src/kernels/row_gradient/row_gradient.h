@@ -13,7 +13,7 @@ struct RowGradient {
   RowGradientKind kind = RowGradientKind::softmax;
   RowViews views;  // x (of softmax: y); the operands are g and, if there is one, scale
   AxisMask along{};
-  float epsilon = 0;  // of norms
+  double epsilon = 0;  // of norms
 };
 
 // Each operation of the formulas once.
@@ -35,16 +35,16 @@ void row_gradient_in_form(Stream& stream, const RowGradient& gradient, const Row
 void row_gradient_split_rows(Stream& stream, const RowGradient& gradient, const SplitForm& form);
 RowGradient make_softmax_gradient(bool logarithm, const View& y, const View& g, const View& dx, int axis);
 RowGradient make_layer_norm_gradient(const View& x, const View& g, const std::optional<View>& scale, const View& dx,
-                                     int first_axis, float epsilon, bool centred);
+                                     int first_axis, double epsilon, bool centred);
 // groups < 0: a group for each channel.
 RowGradient make_group_norm_gradient(std::string_view name, const View& x, const View& g,
                                      const std::optional<View>& scale, const View& dx, int channel_axis,
-                                     std::int64_t groups, float epsilon);
+                                     std::int64_t groups, double epsilon);
 
 // group_norm_gradients() with dx in a forced form of split rows: for tests. False: that form does not suit.
 bool group_norm_gradients_in_tiles(Stream& stream, const View& x, const View& g, const View& scale, const View& dx,
                                    const View& dscale, const View& dbias, int channel_axis, std::int64_t groups,
-                                   float epsilon, const SplitForm& form);
+                                   double epsilon, const SplitForm& form);
 
 // The most elements of a row of which gradients of weights are made in registers.
 constexpr std::int64_t kMostInRegisters = 8192;

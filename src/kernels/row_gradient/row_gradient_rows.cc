@@ -54,7 +54,7 @@ void add_row_gradient_rows(TableRows& rows) {
       gradient("layer_norm_gradient", kOfMoments, "the cotangent of layer norm's x, of the cotangent g of its result",
                norm_inputs("the shape of those axes"), {first_axis(), epsilon()}),
       [](Stream& s, const Reader& r) {
-        layer_norm_gradient(s, r.in(0), r.in(1), r.maybe_in(2), r.out(0), r.axis("first_axis"), r.single("epsilon"));
+        layer_norm_gradient(s, r.in(0), r.in(1), r.maybe_in(2), r.out(0), r.axis("first_axis"), r.real("epsilon"));
       }));
   rows.push_back(
       row(gradient("rms_norm_gradient",
@@ -62,7 +62,7 @@ void add_row_gradient_rows(TableRows& rows) {
                    "the cotangent of RMS norm's x, of the cotangent g of its result",
                    norm_inputs("the shape of those axes"), {first_axis(), epsilon()}),
           [](Stream& s, const Reader& r) {
-            rms_norm_gradient(s, r.in(0), r.in(1), r.maybe_in(2), r.out(0), r.axis("first_axis"), r.single("epsilon"));
+            rms_norm_gradient(s, r.in(0), r.in(1), r.maybe_in(2), r.out(0), r.axis("first_axis"), r.real("epsilon"));
           }));
   const auto with_weights = [](Schema s, std::vector<OperandSchema> weights) {
     s.inputs[2].arity = Arity::one;
@@ -84,7 +84,7 @@ void add_row_gradient_rows(TableRows& rows) {
   rows.push_back(
       row(of_both("layer norm", "the shape of those axes", {first_axis(), epsilon()}), [](Stream& s, const Reader& r) {
         layer_norm_gradients(s, r.in(0), r.in(1), r.in(2), r.out(0), r.out(1), r.out(2), r.axis("first_axis"),
-                             r.single("epsilon"));
+                             r.real("epsilon"));
       }));
   rows.push_back(row(with_weights(gradient("rms_norm_gradients",
                                            "n = x · f, f = 1 / sqrt(mean(x²) + epsilon), d = g · scale; "
@@ -94,31 +94,31 @@ void add_row_gradient_rows(TableRows& rows) {
                                   {one("dscale", "scale's shape")}),
                      [](Stream& s, const Reader& r) {
                        rms_norm_gradients(s, r.in(0), r.in(1), r.in(2), r.out(0), r.out(1), r.axis("first_axis"),
-                                          r.single("epsilon"));
+                                          r.real("epsilon"));
                      }));
   rows.push_back(
       row(of_both("group norm", "[channels]", {groups(), channel_axis(), epsilon()}), [](Stream& s, const Reader& r) {
         group_norm_gradients(s, r.in(0), r.in(1), r.in(2), r.out(0), r.out(1), r.out(2), r.axis("channel_axis"),
-                             r.integer("groups"), r.single("epsilon"));
+                             r.integer("groups"), r.real("epsilon"));
       }));
   rows.push_back(
       row(of_both("instance norm", "[channels]", {channel_axis(), epsilon()}), [](Stream& s, const Reader& r) {
         instance_norm_gradients(s, r.in(0), r.in(1), r.in(2), r.out(0), r.out(1), r.out(2), r.axis("channel_axis"),
-                                r.single("epsilon"));
+                                r.real("epsilon"));
       }));
   rows.push_back(row(
       gradient("group_norm_gradient", kOfMoments, "the cotangent of group norm's x, of the cotangent g of its result",
                norm_inputs("[channels]"), {groups(), channel_axis(), epsilon()}),
       [](Stream& s, const Reader& r) {
         group_norm_gradient(s, r.in(0), r.in(1), r.maybe_in(2), r.out(0), r.axis("channel_axis"), r.integer("groups"),
-                            r.single("epsilon"));
+                            r.real("epsilon"));
       }));
   rows.push_back(row(gradient("instance_norm_gradient", kOfMoments,
                               "the cotangent of instance norm's x, of the cotangent g of its result",
                               norm_inputs("[channels]"), {channel_axis(), epsilon()}),
                      [](Stream& s, const Reader& r) {
                        instance_norm_gradient(s, r.in(0), r.in(1), r.maybe_in(2), r.out(0), r.axis("channel_axis"),
-                                              r.single("epsilon"));
+                                              r.real("epsilon"));
                      }));
 }
 

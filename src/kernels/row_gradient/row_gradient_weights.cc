@@ -378,7 +378,7 @@ void gradients_by(Stream& stream, std::string_view name, const View& x, const Vi
 
 void gradients_of_rows(Stream& stream, std::string_view name, bool centred, const View& x, const View& g,
                        const View& scale, const View& dx, const View& dscale, const std::optional<View>& dbias,
-                       int first_axis, float epsilon) {
+                       int first_axis, double epsilon) {
   const auto make = [&](const View& weight) {
     return make_layer_norm_gradient(x, g, weight, dx, first_axis, epsilon, centred);
   };
@@ -399,7 +399,7 @@ void describe_channels(WeightGradient& gradient, std::int64_t groups) {
 
 void gradients_of_channels(Stream& stream, std::string_view name, const View& x, const View& g, const View& scale,
                            const View& dx, const View& dscale, const View& dbias, int channel_axis, std::int64_t groups,
-                           float epsilon) {
+                           double epsilon) {
   const auto make = [&](const View& weight) {
     return make_group_norm_gradient(name, x, g, weight, dx, channel_axis, groups, epsilon);
   };
@@ -411,7 +411,7 @@ void gradients_of_channels(Stream& stream, std::string_view name, const View& x,
 
 bool group_norm_gradients_in_tiles(Stream& stream, const View& x, const View& g, const View& scale, const View& dx,
                                    const View& dscale, const View& dbias, int channel_axis, std::int64_t groups,
-                                   float epsilon, const SplitForm& form) {
+                                   double epsilon, const SplitForm& form) {
   bool suits = false;
   call_once(stream, {x, g, scale, dx, dscale, dbias}, [&](Stream& s) {
     WeightGradient gradient{
@@ -439,20 +439,21 @@ std::int64_t segment_of(std::int64_t length, std::int64_t most) {
 }
 
 void layer_norm_gradients(Stream& stream, const View& x, const View& g, const View& scale, const View& dx,
-                          const View& dscale, const View& dbias, int first_axis, float epsilon) {
+                          const View& dscale, const View& dbias, int first_axis, double epsilon) {
   gradients_of_rows(stream, "layer_norm_gradients", true, x, g, scale, dx, dscale, dbias, first_axis, epsilon);
 }
 void rms_norm_gradients(Stream& stream, const View& x, const View& g, const View& scale, const View& dx,
-                        const View& dscale, int first_axis, float epsilon) {
+                        const View& dscale, int first_axis, double epsilon) {
   gradients_of_rows(stream, "rms_norm_gradients", false, x, g, scale, dx, dscale, {}, first_axis, epsilon);
 }
 void group_norm_gradients(Stream& stream, const View& x, const View& g, const View& scale, const View& dx,
-                          const View& dscale, const View& dbias, int channel_axis, std::int64_t groups, float epsilon) {
+                          const View& dscale, const View& dbias, int channel_axis, std::int64_t groups,
+                          double epsilon) {
   if (groups < 1) throw InvalidArgument("group_norm_gradients: {} groups; expected 1 or more", groups);
   gradients_of_channels(stream, "group_norm_gradients", x, g, scale, dx, dscale, dbias, channel_axis, groups, epsilon);
 }
 void instance_norm_gradients(Stream& stream, const View& x, const View& g, const View& scale, const View& dx,
-                             const View& dscale, const View& dbias, int channel_axis, float epsilon) {
+                             const View& dscale, const View& dbias, int channel_axis, double epsilon) {
   gradients_of_channels(stream, "instance_norm_gradients", x, g, scale, dx, dscale, dbias, channel_axis, -1, epsilon);
 }
 
