@@ -6,6 +6,7 @@
 #include "support/allocations.h"
 #include "support/throws.h"
 #include "weft/array.h"
+#include "weft/compile.h"
 #include "weft/evaluate.h"
 
 namespace weft::test {
