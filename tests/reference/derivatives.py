@@ -161,6 +161,8 @@ def elementwise():
             points = FINITE
         if name == "gelu_tanh":  # whose derivatives have limits at infinities, where PyTorch's are NaN
             points = [x for x in SPECIAL if abs(x) != inf]
+        if name == "softsign":  # as well; and of |NaN| a second derivative is 0
+            points = FINITE
         if name == "hardsigmoid":  # x / 6 + 0.5 is rounded to more than 0 at -3 in f64
             points = [x for x in SPECIAL if x != -3]
             relative64 = 1e-7  # PyTorch's 1/6 is that of f32
