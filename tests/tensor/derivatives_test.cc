@@ -93,7 +93,6 @@ TEST_P(DerivativesTest, WhatIsNotChosenHasNoDerivative) {
          return where(x > 0, y, 0) + where(x > 2, y * x, 0);
        }},
       {"a power", [](const Tensor& x) { return where(x > 0, pow(x, -1.5), 0); }},
-      {"of a broadcast", [](const Tensor& x) { return sum(where(tensor({{1.f}, {2.f}}) * x > 0, sqrt(x), 0), 0); }},
       {"as relu", [](const Tensor& x) { return relu(log(x)) * 2; }},
       {"of what was converted",
        [](const Tensor& x) { return where(x > 0, cast(sqrt(cast(x, DType::f16)), x.dtype()), 0); }},
