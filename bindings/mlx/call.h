@@ -43,27 +43,23 @@ weft::Layout layout(const Elements& elements);
 // are.
 struct Grouped {
   // One axis, those before it and those behind it.
-  static Grouped around(const array& a, int axis) { return {a, axis, {axis, axis + 1, static_cast<int>(a.ndim())}, 1}; }
+  static Grouped around(const array& a, int axis) {
+    return is_past_rank(a) ? Grouped{1, {axis, axis + 1, static_cast<int>(a.ndim())}} : Grouped{axis, {}};
+  }
   // The last axis, and all others.
   static Grouped rows(const array& a) {
     const int last = static_cast<int>(a.ndim()) - 1;
-    return {a, last, {last, last + 1}, 1};
+    return is_past_rank(a) ? Grouped{1, {last, last + 1}} : Grouped{last, {}};
   }
   // The last two axes, and all others as one, whatever their number.
   static Grouped matrices(const array& a) {
     const int rank = static_cast<int>(a.ndim());
-    return Grouped({rank - 2, rank - 1, rank});
+    return {0, {rank - 2, rank - 1, rank}};
   }
+  static bool is_past_rank(const array& a) { return a.ndim() > weft::kMaxRank; }
 
   int axis;               // which of the view's it is
   std::vector<int> ends;  // before which axis each group ends; none: nothing is merged
-
- private:
-  explicit Grouped(std::vector<int> ends) : axis(0), ends(std::move(ends)) {}
-  Grouped(const array& a, int axis, std::vector<int> ends, int merged)
-      : axis(a.ndim() > weft::kMaxRank ? merged : axis) {
-    if (a.ndim() > weft::kMaxRank) this->ends = std::move(ends);
-  }
 };
 
 // Records one or more kernel calls: holds the recorder's lock, and brings the operands' current halves to the GPU.

@@ -1,15 +1,16 @@
 #include "device.h"
 
-#include <unistd.h>
 #include <weft/error.h>
 
 #include <cstdlib>
+#include <exception>
 #include <string>
 #include <thread>
 #include <unordered_map>
 #include <variant>
 
 #include "mlx/backend/gpu/device_info.h"
+#include "process_end.h"
 
 namespace mlx::core {
 namespace webgpu {
@@ -19,11 +20,20 @@ constexpr std::size_t kBatchesInFlight = 16;
 constexpr int kUnusedReads = 32;                     // early copies that nobody asked for, after which no more are made
 constexpr std::chrono::microseconds kInterval(100);  // between submissions that nobody waits for
 
+std::atomic<Recorder*> recorder_made = nullptr;
+
 }  // namespace
 
 const weft::gpu::Device& device() {
   // Never destroyed: threads of MLX's CPU streams may use it until the process ends.
-  static const auto* device = new weft::gpu::Device(weft::gpu::Device::open());
+  static const auto* device = [] {
+    auto* device = new weft::gpu::Device(weft::gpu::Device::open());
+    // Drivers end in handlers that were set up earlier, and so run later.
+    at_process_end([] {
+      if (Recorder* const made = recorder_made.load()) made->exit();
+    });
+    return device;
+  }();
   return *device;
 }
 
@@ -40,12 +50,16 @@ bool available() {
 }
 
 void Marker::wait() {
+  const UsesGpu uses;
   if (!ended_) recorder().submit();
   if (!batch_->submitted) recorder().encoder().finish();
   if (batch_->done) batch_->done->wait();
 }
 
-bool Marker::ready() { return batch_->submitted && (!batch_->done || batch_->done->ready()); }
+bool Marker::ready() {
+  const UsesGpu uses;
+  return batch_->submitted && (!batch_->done || batch_->done->ready());
+}
 
 Recorder::Recorder() : encoder_(device()), thread_([this] { submit_what_is_left(); }) {}
 
@@ -57,6 +71,11 @@ void Recorder::exit() {
   }
   thread_.join();
   encoder_.exit();
+  // What is at work ends before the driver does; whether it failed nobody asks any more.
+  try {
+    submit()->wait();
+  } catch (const std::exception&) {
+  }
 }
 
 std::shared_ptr<Marker> Recorder::marker() {
@@ -135,11 +154,7 @@ void Recorder::limit_batches() {
 Recorder& recorder() {
   static auto* recorder = [] {
     auto* recorder = new Recorder;
-    // Drivers end in handlers that were set up earlier, and so run later. A child that fork() made has no such thread.
-    static const pid_t owner = getpid();
-    std::atexit([] {
-      if (getpid() == owner) webgpu::recorder().exit();
-    });
+    recorder_made = recorder;
     return recorder;
   }();
   return *recorder;

@@ -11,6 +11,7 @@
 #include "allocator.h"
 #include "device.h"
 #include "mlx/primitives.h"
+#include "process_end.h"
 
 namespace mlx::core::gpu {
 
@@ -66,6 +67,7 @@ void new_thread_unsafe_stream(Stream s) {
 }
 
 void eval(array& arr) {
+  const webgpu::UsesGpu uses;
   check_stream(arr.primitive().stream());
   auto outputs = arr.outputs();
   // A tracer's inputs are needed again, so they are not donated.
@@ -83,18 +85,23 @@ void eval(array& arr) {
 }
 
 void finalize(Stream s) {
+  const webgpu::UsesGpu uses;
   check_stream(s);
   webgpu::recorder().submit_soon();
   webgpu::recorder().limit_batches();
 }
 
 void synchronize(Stream s) {
+  const webgpu::UsesGpu uses;
   check_stream(s);
   webgpu::recorder().submit()->wait();
 }
 
 void clear_streams() {
-  if (webgpu::available()) webgpu::recorder().submit()->wait();
+  if (!webgpu::is_forked() && webgpu::available()) {
+    const webgpu::UsesGpu uses;
+    webgpu::recorder().submit()->wait();
+  }
   thread_streams().clear();
 }
 

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "mlx/memory.h"
+#include "process_end.h"
 
 namespace mlx::core::webgpu {
 namespace {
@@ -13,6 +16,18 @@ namespace {
 constexpr std::size_t kSmall = 256;  // bytes that may be copied early
 constexpr std::size_t kKeptHost =
     1 << 20;  // of the host's half that are kept to use again: larger ones are cheap to get
+
+// Gives back what belongs to the GPU, which a child of fork() leaves to its parent.
+template <class T>
+void release(T handle) {
+  if (!handle) return;
+  if (is_forked()) {
+    new T(std::move(handle));
+    return;
+  }
+  const UsesGpu uses;
+  handle = {};
+}
 
 }  // namespace
 
@@ -29,6 +44,11 @@ weft::Buffer allocate_on_device(std::size_t bytes) {
 
 MirroredBuffer::MirroredBuffer(std::shared_ptr<allocator::Data> whole, std::size_t begin, std::size_t size)
     : size_(size), whole_(std::move(whole)), begin_(begin) {}
+
+MirroredBuffer::~MirroredBuffer() {
+  recycle();
+  release(std::move(device_));
+}
 
 std::size_t MirroredBuffer::held_size() {
   const std::lock_guard lock(mutex_);
@@ -84,7 +104,14 @@ void MirroredBuffer::detach(std::unique_lock<std::mutex>& lock) {
   }
 }
 
+bool MirroredBuffer::is_elsewhere() {
+  const std::lock_guard lock(mutex_);
+  return whole_ || current_ == kDevice;
+}
+
 void* MirroredBuffer::host() {
+  std::optional<UsesGpu> uses;
+  if (is_elsewhere()) uses.emplace();
   std::unique_lock lock(mutex_);
   detach(lock);
   make_host();
@@ -106,6 +133,7 @@ void* MirroredBuffer::host() {
 }
 
 void MirroredBuffer::start_readback() {
+  const UsesGpu uses;
   std::unique_lock lock(mutex_);
   if (whole_) return;
   while (current_ == kDevice && !readback(lock)) continue;
@@ -173,10 +201,10 @@ bool MirroredBuffer::copy_host(std::size_t offset, std::span<std::byte> bytes) {
 }
 
 void MirroredBuffer::recycle() {
+  release(std::exchange(readback_, nullptr));
+  release(std::exchange(early_, nullptr));
   const std::lock_guard lock(mutex_);
   current_ = kNothing;
-  readback_ = nullptr;
-  early_ = nullptr;
   if (owned_ && size_ > kKeptHost) {
     owned_ = nullptr;
     host_ = nullptr;

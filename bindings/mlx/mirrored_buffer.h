@@ -33,6 +33,9 @@ class MirroredBuffer {
   MirroredBuffer(void* host, std::size_t size) : size_(size), host_(static_cast<std::byte*>(host)), current_(kHost) {}
   // A part of what `whole` holds. Nobody writes to the whole while there is a part.
   MirroredBuffer(std::shared_ptr<allocator::Data> whole, std::size_t begin, std::size_t size);
+  ~MirroredBuffer();
+  MirroredBuffer(const MirroredBuffer&) = delete;
+  MirroredBuffer& operator=(const MirroredBuffer&) = delete;
 
   std::size_t size() const { return size_; }
   // The size of what this keeps from being freed.
@@ -62,6 +65,8 @@ class MirroredBuffer {
  private:
   enum Current { kNothing, kHost, kDevice, kBoth };
 
+  // Whether the host's half has to come from the GPU.
+  bool is_elsewhere();
   MirroredBuffer& whole() const { return *static_cast<MirroredBuffer*>(whole_->buffer().ptr()); }
   void make_host();
   void make_device();

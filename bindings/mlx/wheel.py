@@ -1,40 +1,33 @@
 """Makes a wheel that puts the library that ./dev mlx build made, and what it loads, into mlx/lib, beside PyPI's mlx of the
-same version. It is for systems whose C library is as new as this one's.
+same version. It is for systems whose C library is as new as cmake/environment/portable_libraries.py has it.
 
 usage: wheel.py LIBRARY VERSION DIRECTORY
 """
 
 import base64
 import hashlib
-import os
 import pathlib
 import platform
-import re
-import subprocess
 import sys
+import tempfile
 import zipfile
 
-# Parts of the C library, which the system has; the others come along.
-SYSTEM = re.compile(r"(ld-linux.*|lib(c|m|dl|pthread|rt|resolv|util))\.so\b")
-
-
-def libraries(path: pathlib.Path) -> list[pathlib.Path]:
-    """What a library loads, by ldd."""
-    lines = subprocess.run(["ldd", path], check=True, capture_output=True, text=True).stdout
-    found = [pathlib.Path(p) for p in re.findall(r"=> (/\S+)", lines)]
-    return [p for p in found if not SYSTEM.match(p.name)]
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "cmake" / "environment"))
+import portable_libraries  # noqa: E402
 
 
 def main() -> None:
     library, version, directory = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
-    glibc = os.confstr("CS_GNU_LIBC_VERSION").split()[1].replace(".", "_")
+    with tempfile.TemporaryDirectory() as temporary:
+        libraries = portable_libraries.make_portable([library], pathlib.Path(temporary))
+        glibc = "_".join(map(str, portable_libraries.needed_version(libraries)))
+        entries = {f"mlx/lib/{p.name}": p.read_bytes() for p in libraries}
     tag = f"py3-none-manylinux_{glibc}_{platform.machine()}"
     info = f"weft_mlx-{version}.dist-info"
     metadata = (
         f"Metadata-Version: 2.1\nName: weft-mlx\nVersion: {version}\n"
         f"Summary: MLX's GPU on WebGPU, by Weft\nRequires-Dist: mlx=={version}\n"
     )
-    entries = {f"mlx/lib/{p.name}": p.read_bytes() for p in [library, *libraries(library)]}
     entries[f"{info}/METADATA"] = metadata.encode()
     entries[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: weft\nRoot-Is-Purelib: false\nTag: {tag}\n".encode()
     record = f"{info}/RECORD"

@@ -114,6 +114,9 @@ fetch_mlx_packages() {
   touch "$2"
 }
 
+# make_mlx_wheel LIBRARY: makes the wheel of it, and prints its path.
+make_mlx_wheel() { "${prefix[@]}" python3 "$project/bindings/mlx/wheel.py" "$1" 0.32.4 "$mlx_build"; }
+
 verb_mlx() {
   local part=${1:-} library=$mlx_build/$preset/libmlx.so
   local -a sanitizer=()
@@ -123,7 +126,7 @@ verb_mlx() {
   case $part in
     build)
       build_mlx "$@"
-      (($#)) || "${prefix[@]}" python3 "$project/bindings/mlx/wheel.py" "$library" 0.32.4 "$mlx_build"
+      (($#)) || make_mlx_wheel "$library"
       ;;
     check) check_mlx ;;
     test)
@@ -146,6 +149,14 @@ verb_mlx() {
         TSAN_OPTIONS="ignore_noninstrumented_modules=1:suppressions=$project/bindings/mlx/tests/threads.supp")
       exec "${prefix[@]}" "${sanitizer[@]}" "$mlx_python" "$project/bindings/mlx/test_threads.py" "$@"
       ;;
+    corner-test)
+      build_mlx
+      make_mlx_python
+      "${prefix[@]}" "$mlx_python" "$project/bindings/mlx/python_suite.py" --install "$library"
+      WEFT_MLX_WHEEL=$(make_mlx_wheel "$library") || fail "the wheel could not be made; see above"
+      export WEFT_MLX_WHEEL
+      exec "${prefix[@]}" "$mlx_python" "$project/bindings/mlx/test_corners.py" "$@"
+      ;;
     examples)
       build_mlx
       make_mlx_python examples
@@ -159,6 +170,6 @@ verb_mlx() {
       build_mlx
       exec "${prefix[@]}" "$mlx_build/$preset/weft_mlx_bench" "$@"
       ;;
-    *) usage_error "./dev mlx needs build, check, test, python-test, thread-test, examples or bench, got '$part'" ;;
+    *) usage_error "./dev mlx needs build, check, test, python-test, corner-test, thread-test, examples or bench, got '$part'" ;;
   esac
 }

@@ -90,13 +90,14 @@ void DeviceData::read(std::span<std::byte> target) const {
     std::ranges::fill(target, std::byte{0});
     return;
   }
+  if (!device_.is_gpu()) return device_.read(view_.buffer, view_.offset, target);
   if (const Bytes bytes = remembered()) {
     std::ranges::copy(*bytes, target.begin());
     return;
   }
-  const Buffer::Digest mark = device_.is_gpu() ? this->mark() : Buffer::Digest{};
+  const Buffer::Digest mark = this->mark();
   device_.read(view_.buffer, view_.offset, target);
-  if (device_.is_gpu()) remember(mark, std::make_shared<const std::vector<std::byte>>(target.begin(), target.end()));
+  remember(mark, std::make_shared<const std::vector<std::byte>>(target.begin(), target.end()));
 }
 
 ValueChecks DeviceData::checks() const {

@@ -136,11 +136,15 @@ const TypeSignature& check(const Schema& schema, std::string_view kernel, GivenT
   }
   std::string all;
   for_each_operand(schema, inputs, outputs, [&](std::size_t i, std::size_t given_index, const TensorType& type) {
-    const std::string name = name_of(schema, i, given_index);
+    // Of a result that is to be made there is a type alone, that was asked for.
+    const bool asked = i >= schema.inputs.size() && !with_outputs;
+    const std::string name = asked ? "the result" : name_of(schema, i, given_index);
+    const std::string is = std::format("{} {} {}", name, is_or_are(name),
+                                       asked ? std::string(weft::name(type.dtype)) : to_string(type));
     if (const TypeSet types = schema.types_of(i); !types.contains(type.dtype)) {
-      throw TypeError("{}: {} {} {}; expected {}", kernel, name, is_or_are(name), to_string(type), to_string(types));
+      throw TypeError("{}: {}; expected {}", kernel, is, to_string(types));
     }
-    all += std::format("{}{} {} {}", all.empty() ? "" : ", ", name, is_or_are(name), to_string(type));
+    all += (all.empty() ? "" : ", ") + is;
   });
   throw TypeError("{}: {}; expected {}", kernel, all, schema.types_text());
 }

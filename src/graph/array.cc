@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <functional>
 #include <numeric>
 
@@ -538,20 +539,18 @@ Tensor searchsorted(const Operand& sorted, const Operand& values, Side side) try
   const Tensor &a = same[0], &v = same[1];
   const DType type = a.dtype();
   const std::int64_t n = sorted.size();
-  Tensor low = full_like(v, 0, position_type(n)), high = full_like(v, n, position_type(n));
+  Tensor found = full_like(v, 0, position_type(n));
   // a < b in the order of sort(), in which NaN comes last.
   const auto before = [&](const Tensor& x, const Tensor& y) {
     return is_floating(type) ? (x < y) | (is_nan(y) & !is_nan(x)) : x < y;
   };
-  // Each step halves what is between low and high.
-  for (std::int64_t left = n; left > 0; left /= 2) {
-    const Tensor middle = low + (high - low) / 2;
-    const Tensor at = gather(a, middle);
-    const Tensor right = (side == Side::left ? before(at, v) : !before(v, at)) & (low < high);
-    low = select(right, middle + 1, low);
-    high = select(right, high, middle);
+  // So many elements are found to come before a value, and each step asks for another power of two of them: for the
+  // last of these, in place of which there is the last of all where there are fewer.
+  for (auto step = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n))); step > 0; step /= 2) {
+    const Tensor at = gather(slice(a, 0, step - 1, n), found);
+    found = select(side == Side::left ? before(at, v) : !before(v, at), found + step, found);
   }
-  return low;
+  return n > 0 ? minimum(found, n) : found;
 } catch (const Error& e) {
   throw_in_function(e, "searchsorted");
 }

@@ -42,16 +42,16 @@ double scale_of(FftNorm norm, std::int64_t n, bool inverse) {
   return (norm == FftNorm::backward) == inverse ? 1 / count : 1;
 }
 
-// `direction`: whether the norm takes it for the inverse one, which for the Hermitian transforms is not that of the
-// exponent.
-Tensor along(std::string_view function, FftKind kind, const Tensor& x, std::optional<std::int64_t> n, int axis,
-             FftNorm norm, bool inverse) {
+// Of x, which was made of what the caller gave. `inverse`: whether the norm takes it for the inverse one, which for the
+// Hermitian transforms is not that of the exponent.
+Tensor along(std::string_view function, FftKind kind, const Tensor& given, const Tensor& x,
+             std::optional<std::int64_t> n, int axis, FftNorm norm, bool inverse) {
   axis = normalize_axis(axis, x.rank(), function);
   const std::int64_t size = x.shape()[axis];
   const std::int64_t length = n.value_or(kind == FftKind::complex_to_real ? 2 * (size - 1) : size);
   if (length < 1) {
     throw InvalidArgument("{}: the length is {}; expected at least 1, for x {} along axis {}", function, length,
-                          to_string(x.type()), axis);
+                          to_string(given.type()), axis);
   }
   const kernels::FftOptions options{length, inverse, scale_of(norm, length, inverse)};
   return apply(make_op<FftOp>(FftAttributes{kind, axis, options}), {x});
@@ -85,9 +85,10 @@ std::vector<Along> axes_of(std::string_view function, const Tensor& x, const std
 // True if `axes` were not given.
 bool is_every(const Axes& axes) { return axes.of(1) == std::vector<int>{0} && axes.of(2) == std::vector<int>{0, 1}; }
 
-Tensor complex_along(std::string_view function, Tensor x, std::span<const Along> axes, FftNorm norm, bool inverse) {
+Tensor complex_along(std::string_view function, const Tensor& given, Tensor x, std::span<const Along> axes,
+                     FftNorm norm, bool inverse) {
   for (std::size_t i = axes.size(); i-- > 0;) {
-    x = along(function, FftKind::complex, x, axes[i].size, axes[i].axis, norm, inverse);
+    x = along(function, FftKind::complex, given, x, axes[i].size, axes[i].axis, norm, inverse);
   }
   return x;
 }
@@ -118,39 +119,39 @@ Tensor frequencies(std::string_view function, std::int64_t n, double spacing, DT
 }  // namespace
 
 Tensor fft(const Operand& x, std::optional<std::int64_t> n, int axis, FftNorm norm) {
-  return in_function("fft", [&] { return along("fft", FftKind::complex, complex_of("fft", x), n, axis, norm, false); });
+  return in_function("fft", [&] { return along("fft", FftKind::complex, x, complex_of("fft", x), n, axis, norm, false); });
 }
 Tensor ifft(const Operand& x, std::optional<std::int64_t> n, int axis, FftNorm norm) {
   return in_function("ifft",
-                     [&] { return along("ifft", FftKind::complex, complex_of("ifft", x), n, axis, norm, true); });
+                     [&] { return along("ifft", FftKind::complex, x, complex_of("ifft", x), n, axis, norm, true); });
 }
 Tensor rfft(const Operand& x, std::optional<std::int64_t> n, int axis, FftNorm norm) {
   return in_function("rfft",
-                     [&] { return along("rfft", FftKind::real_to_complex, real_of("rfft", x), n, axis, norm, false); });
+                     [&] { return along("rfft", FftKind::real_to_complex, x, real_of("rfft", x), n, axis, norm, false); });
 }
 Tensor irfft(const Operand& x, std::optional<std::int64_t> n, int axis, FftNorm norm) {
   return in_function(
-      "irfft", [&] { return along("irfft", FftKind::complex_to_real, complex_of("irfft", x), n, axis, norm, true); });
+      "irfft", [&] { return along("irfft", FftKind::complex_to_real, x, complex_of("irfft", x), n, axis, norm, true); });
 }
 Tensor hfft(const Operand& x, std::optional<std::int64_t> n, int axis, FftNorm norm) {
   return in_function(
-      "hfft", [&] { return along("hfft", FftKind::complex_to_real, complex_of("hfft", x), n, axis, norm, false); });
+      "hfft", [&] { return along("hfft", FftKind::complex_to_real, x, complex_of("hfft", x), n, axis, norm, false); });
 }
 Tensor ihfft(const Operand& x, std::optional<std::int64_t> n, int axis, FftNorm norm) {
   return in_function(
-      "ihfft", [&] { return along("ihfft", FftKind::real_to_complex, real_of("ihfft", x), n, axis, norm, true); });
+      "ihfft", [&] { return along("ihfft", FftKind::real_to_complex, x, real_of("ihfft", x), n, axis, norm, true); });
 }
 
 Tensor fftn(const Operand& x, const std::vector<std::int64_t>& sizes, const Axes& axes, FftNorm norm) {
   return in_function("fftn", [&] {
     const Tensor c = complex_of("fftn", x);
-    return complex_along("fftn", c, axes_of("fftn", c, sizes, axes, is_every(axes)), norm, false);
+    return complex_along("fftn", x, c, axes_of("fftn", c, sizes, axes, is_every(axes)), norm, false);
   });
 }
 Tensor ifftn(const Operand& x, const std::vector<std::int64_t>& sizes, const Axes& axes, FftNorm norm) {
   return in_function("ifftn", [&] {
     const Tensor c = complex_of("ifftn", x);
-    return complex_along("ifftn", c, axes_of("ifftn", c, sizes, axes, is_every(axes)), norm, true);
+    return complex_along("ifftn", x, c, axes_of("ifftn", c, sizes, axes, is_every(axes)), norm, true);
   });
 }
 Tensor rfftn(const Operand& x, const std::vector<std::int64_t>& sizes, const Axes& axes, FftNorm norm) {
@@ -160,8 +161,8 @@ Tensor rfftn(const Operand& x, const std::vector<std::int64_t>& sizes, const Axe
     if (list.empty()) throw InvalidArgument("rfftn: there is no axis to transform along");
     const Along last = list.back();
     list.pop_back();
-    const Tensor half = along("rfftn", FftKind::real_to_complex, real, last.size, last.axis, norm, false);
-    return complex_along("rfftn", half, list, norm, false);
+    const Tensor half = along("rfftn", FftKind::real_to_complex, x, real, last.size, last.axis, norm, false);
+    return complex_along("rfftn", x, half, list, norm, false);
   });
 }
 Tensor irfftn(const Operand& x, const std::vector<std::int64_t>& sizes, const Axes& axes, FftNorm norm) {
@@ -171,7 +172,7 @@ Tensor irfftn(const Operand& x, const std::vector<std::int64_t>& sizes, const Ax
     if (list.empty()) throw InvalidArgument("irfftn: there is no axis to transform along");
     const Along last = list.back();
     list.pop_back();
-    return along("irfftn", FftKind::complex_to_real, complex_along("irfftn", c, list, norm, true), last.size, last.axis,
+    return along("irfftn", FftKind::complex_to_real, x, complex_along("irfftn", x, c, list, norm, true), last.size, last.axis,
                  norm, true);
   });
 }

@@ -48,6 +48,14 @@ Tensor elementwise_loss(std::string_view function, const Tensor& x, const Tensor
   throw_in_function(e, function);
 }
 
+// factor · d² where |d| is below the bound, else of |d|. The square is that of d itself: |d| has no second derivative
+// at 0.
+template <class F>
+Tensor square_within(const Tensor& d, double bound, double factor, const F& outside) {
+  const Tensor size = abs(d);
+  return select(size < bound, square(d) * factor, outside(size));
+}
+
 // Losses by labels, along the axis of the classes.
 class Labels {
  public:
@@ -179,11 +187,10 @@ Tensor binary_cross_entropy_with_logits(const Operand& x, const Operand& target,
       throw ShapeError("{}: the target is {}, expected the shape of x {}", kName, to_string(target.type()),
                        to_string(x.type()));
     }
-    Tensor positive = softplus(-a);
-    if (options.positive_weights.defined()) {
-      positive = positive * ((weight(options.positive_weights, "positive_weights") - 1) * b + 1);
-    }
-    const Tensor losses = (1 - b) * a + positive;
+    // (Each as its own logarithm: nothing cancels, nor in the derivative.)
+    Tensor positive = b * softplus(-a);
+    if (options.positive_weights.defined()) positive = positive * weight(options.positive_weights, "positive_weights");
+    const Tensor losses = (1 - b) * softplus(a) + positive;
     return options.weights.defined() ? losses * weight(options.weights, "weights") : losses;
   });
 }
@@ -210,8 +217,7 @@ Tensor huber_loss(const Operand& x, const Operand& target, double delta, LossRed
     throw InvalidArgument("huber_loss: delta is {}, expected a finite number greater than 0", delta);
   }
   return elementwise_loss("huber_loss", x, target, reduction, [&](const Tensor& a, const Tensor& b) {
-    const Tensor d = abs(a - b);
-    return select(d <= delta, square(d) * 0.5, (d - delta / 2) * delta);
+    return square_within(a - b, delta, 0.5, [&](const Tensor& d) { return (d - delta / 2) * delta; });
   });
 }
 
@@ -221,8 +227,7 @@ Tensor smooth_l1_loss(const Operand& x, const Operand& target, double beta, Loss
   }
   if (beta == 0) return l1_loss(x, target, reduction);
   return elementwise_loss("smooth_l1_loss", x, target, reduction, [&](const Tensor& a, const Tensor& b) {
-    const Tensor d = abs(a - b);
-    return select(d < beta, square(d) * (0.5 / beta), d - beta / 2);
+    return square_within(a - b, beta, 0.5 / beta, [&](const Tensor& d) { return d - beta / 2; });
   });
 }
 

@@ -11,6 +11,7 @@
 #include "graph/functions.h"
 #include "graph/promotion.h"
 #include "graph/rules.h"
+#include "kernels/fft/plan.h"
 #include "weft/array.h"
 #include "weft/convolution.h"
 #include "weft/creation.h"
@@ -250,7 +251,7 @@ Tensor convolved(std::string_view function, const Tensor& x, const Tensor& y, Co
   }
   constexpr std::int64_t kLong = 1024;
   if (least >= kLong && type == DType::f32) {
-    const std::int64_t size = n + m - 1;
+    const std::int64_t size = kernels::smooth_length(n + m - 1);
     const Tensor full = irfft(rfft(a, size) * rfft(reverse ? flip(b) : b, size), size);
     return part(full, 0, least - 1 - before, most - least + 1 + before + after);
   }

@@ -108,8 +108,10 @@ Tensor segment_mean(const Operand& x, const Operand& ids, std::int64_t segments)
   Shape each = Shape::filled(x.rank(), 1);
   each[0] = x.shape()[0];
   const Tensor ones = broadcast_to(Graph::scalar(1, position_type(x.shape()[0])), each);
-  const Tensor counts = combined(ScatterKind::add, ones, at, segments, 0);
-  return cast(combined(ScatterKind::add, wide, at, segments, 0) / cast(counts, wide.dtype()), type);
+  const Tensor counts = combined(ScatterKind::add, ones, at, segments, 0), none = counts == 0;
+  // (The NaN of a segment without elements is a constant.)
+  const Tensor means = combined(ScatterKind::add, wide, at, segments, 0) / cast(maximum(counts, 1), wide.dtype());
+  return cast(select(none, Graph::scalar(std::numeric_limits<double>::quiet_NaN(), wide.dtype()), means), type);
 } catch (const Error& e) {
   throw_in_function(e, "segment_mean");
 }

@@ -118,13 +118,16 @@ Tensor bessel(std::string_view function, const Tensor& x, int order, bool scaled
 
 Tensor sinc(const Operand& x) {
   return of_floats("sinc", x, [](const Tensor& v) {
-    constexpr double kPi = std::numbers::pi, kNear = 1e-3;
+    constexpr double kPi = std::numbers::pi, kNear = 0.5;
     // sin(πx) by the distance to the nearest integer, which is exact; near 0, for all derivatives, the series.
     const Tensor whole = round(v), rest = v - whole, near = abs(v) < kNear;
+    std::vector<double> c{1};  // (-1)^k / (2k + 1)!
+    for (int k = 1, terms = v.dtype() == DType::f64 ? 14 : 9; k < terms; ++k)
+      c.push_back(-c.back() / (2 * k * (2 * k + 1)));
     const Tensor odd = abs(whole) - 2 * floor(abs(whole) * number(v, 0.5)) == 1;
     const Tensor sine = sin(rest * number(v, kPi)), divisor = select(near, 1, v * number(v, kPi));
     const Tensor far = select(odd, -sine, sine) / divisor, y = select(near, v * number(v, kPi), 0);
-    return select(near, polynomial(square(y), std::array{1.0, -1.0 / 6, 1.0 / 120}), far);
+    return select(near, polynomial(square(y), c), far);
   });
 }
 
@@ -158,14 +161,16 @@ Tensor ndtr(const Operand& x) {
 Tensor log_ndtr(const Operand& x) {
   return of_floats("log_ndtr", x, [](const Tensor& v) {
     // Far below 0 by the asymptotic series, of as many terms as that type needs there.
-    const Tensor from = number(v, v.dtype() == DType::f64 ? -20 : -10), far = v < from, high = v > 0;
+    const bool wide = v.dtype() == DType::f64;
+    const Tensor from = number(v, wide ? -10 : -6), far = v < from, high = v > 0;
     const Tensor middle = select(far, from, v);
-    const Tensor tail = erfc(abs(middle) * number(v, 1 / std::numbers::sqrt2)) * number(v, 0.5);
+    // (|x| by its sign: of both sides the derivative counts at 0, too.)
+    const Tensor tail = erfc(select(high, middle, -middle) * number(v, 1 / std::numbers::sqrt2)) * number(v, 0.5);
     const Tensor near = select(high, log1p(-tail), log(select(high, 1, tail)));
     const Tensor t = select(far, v, from);
     // (2k - 1)!! / x^(2k) with alternating signs.
-    double c[10] = {1};
-    for (int k = 1; k < 10; ++k) c[k] = -c[k - 1] * (2 * k - 1);
+    std::vector<double> c{1};
+    for (int k = 1, terms = wide ? 20 : 11; k < terms; ++k) c.push_back(-c.back() * (2 * k - 1));
     const Tensor series = polynomial(reciprocal(square(t)), c);
     const Tensor asymptotic =
         -square(t) * number(v, 0.5) - log(-t) + (log(series) - number(v, 0.5 * std::log(2 * std::numbers::pi)));

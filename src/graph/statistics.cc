@@ -344,13 +344,9 @@ Tensor nan_to_num(const Operand& x, double nan, std::optional<double> positive_i
                   std::optional<double> negative_infinity) try {
   require_real(x, "nan_to_num");
   if (!is_floating(x.dtype())) return x;
-  // (Numbers out of range would become infinities: the greatest number is the one before infinity.)
-  const auto bound = [&](double infinity, std::optional<double> value) {
-    if (value) return Graph::scalar(*value, x.dtype());
-    return nextafter(Graph::scalar(infinity, x.dtype()), Graph::scalar(0, x.dtype()));
-  };
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const Tensor infinite = select(x > 0, bound(kInfinity, positive_infinity), bound(-kInfinity, negative_infinity));
+  const double most = finfo(x.dtype()).max;
+  const Tensor infinite = select(x > 0, Graph::scalar(positive_infinity.value_or(most), x.dtype()),
+                                 Graph::scalar(negative_infinity.value_or(-most), x.dtype()));
   return select(is_nan(x), Graph::scalar(nan, x.dtype()), select(is_inf(x), infinite, x));
 } catch (const Error& e) {
   throw_in_function(e, "nan_to_num");

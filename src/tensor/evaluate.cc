@@ -1,6 +1,7 @@
 #include "weft/evaluate.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -10,6 +11,7 @@
 #include "compiler/device_data.h"
 #include "core/format.h"
 #include "core/host_memory.h"
+#include "core/inline_list.h"
 #include "cpu/host_pool.h"
 #include "gpu/device_impl.h"
 #include "graph/ops/elementwise.h"
@@ -39,6 +41,7 @@ class Executables {
       std::shared_ptr<Entry>& slot = entries_[pending.key()];
       if (!slot) slot = std::make_shared<Entry>();
       slot->used = ++now_;
+      if (slot->is_made.load(std::memory_order_acquire)) return slot->executable;
       entry = slot;
       if (entries_.size() > kMost) drop_older_half();
     }
@@ -50,6 +53,7 @@ class Executables {
         options.donate.push_back({std::format("i{}", leaf), std::format("o{}", result)});
       }
       entry->executable = compiler::compile_now(pending.graph(), device_, options);
+      entry->is_made.store(true, std::memory_order_release);
     }
     return entry->executable;
   }
@@ -67,7 +71,8 @@ class Executables {
   struct Entry {
     std::uint64_t used = 0;
     std::mutex making;
-    Executable executable;
+    Executable executable;  // does not change once it is made
+    std::atomic<bool> is_made = false;
   };
 
   void drop_older_half() {
@@ -102,6 +107,7 @@ std::shared_ptr<Executables> executables_of(const Device& device) {
   OpenExecutables& open = open_executables();
   std::vector<std::shared_ptr<Executables>>& all = open.all;
   const std::lock_guard lock(open.mutex);
+  if (!all.empty() && all.front()->device() == device) return all.front();
   auto it = std::ranges::find_if(all, [&](const auto& e) { return e->device() == device; });
   if (it == all.end()) {
     it = all.insert(all.end(), std::make_shared<Executables>(device));
@@ -118,80 +124,90 @@ std::shared_ptr<Executables> executables_of(const Device& device) {
   return all.front();
 }
 
+using Leaf = PendingGraph::Leaf;
+
+DataPtr data_ptr(const Tensor& t) {
+  const DataOp* op = t.node()->op().data_op();
+  return op ? op->data_ptr() : t.node()->data(t.index());
+}
+
 // Where the leaves are; without any `otherwise`, or if that is null the default device. What the host has of those on a
 // lost device is moved to the default one. Throws DeviceError if that is not one device, DeviceLost.
 Device device_of(PendingGraph& pending, const Device* otherwise) {
-  for (std::size_t i = 0; i < pending.leaves().size(); ++i) {
-    const Tensor& leaf = pending.leaves()[i];
-    if (constant_op(leaf)) continue;
-    data_of(leaf).require_values();
-    if (!leaf.device().is_gpu() || !leaf.device().gpu().lost()) continue;
-    if (!leaf.on_host()) {
-      throw DeviceLost("eval: {} was on {}, which is lost, and its values were never read", to_string(leaf.type()),
-                       leaf.device().name());
+  const Leaf* first = nullptr;
+  for (Leaf& leaf : pending.leaves()) {
+    if (leaf.constant) continue;
+    leaf.data->require_values();
+    if (leaf.data->device().is_gpu() && leaf.data->device().gpu().lost()) {
+      const Tensor tensor = leaf.tensor();
+      if (!leaf.data->on_host()) {
+        throw DeviceLost("eval: {} was on {}, which is lost, and its values were never read", to_string(tensor.type()),
+                         leaf.data->device().name());
+      }
+      leaf.hold(data_ptr(to(tensor, default_device())));
     }
-    pending.set_leaf(i, to(leaf, default_device()));
+    if (!first) first = &leaf;
   }
-  const Tensor* first = nullptr;
-  for (const Tensor& t : pending.leaves()) {
-    if (constant_op(t)) continue;
-    if (!first) first = &t;
-    if (t.device() == first->device()) continue;
-    throw DeviceError("eval: {} is on {}, {} on {}; move one of them with to()", to_string(first->type()),
-                      first->device().name(), to_string(t.type()), t.device().name());
+  if (!first) return otherwise ? *otherwise : default_device();
+  for (const Leaf& leaf : pending.leaves()) {
+    if (leaf.constant || leaf.data->device() == first->data->device()) continue;
+    throw DeviceError("eval: {} is on {}, {} on {}; move one of them with to()", to_string(first->tensor().type()),
+                      first->data->device().name(), to_string(leaf.tensor().type()), leaf.data->device().name());
   }
-  return first ? first->device() : otherwise ? *otherwise : default_device();
+  return first->data->device();
 }
 
 // The constant as data on the device: on the cpu the host's own bytes if they are aligned, else a copy that the
 // constant keeps for later evaluations.
-Tensor constant_on(const Device& device, const Tensor& constant) {
-  const Node& node = *constant.node();
-  if (const auto held = std::static_pointer_cast<const DeviceData>(node.data()); held && held->device() == device) {
-    return apply(make_op<DataOp>(held, constant.type()), {});
+DataPtr constant_on(const Device& device, const Node& constant) {
+  if (const DataPtr& held = constant.data(); held && static_cast<const DeviceData&>(*held).device() == device) {
+    return held;
   }
-  const TensorData data = node.op().constant()->data()->data();
+  const TensorData data = constant.op().constant()->data()->data();
   const auto address = reinterpret_cast<std::uintptr_t>(data.bytes.data());
   if (!device.is_gpu() && address % static_cast<std::uintptr_t>(std::max(bits(data.dtype) / 8, 1)) == 0) {
-    return Tensor(device, View(Buffer::borrow(data.bytes, data.owner), 0, data.dtype, data.shape));
+    return std::make_shared<const DeviceData>(
+        device, View(Buffer::borrow(data.bytes, data.owner), 0, data.dtype, data.shape));
   }
-  Tensor copy(device, data.dtype, data.shape);
-  copy.write(data.bytes);
-  node.set_data(std::span(&copy.node()->op().data_op()->data_ptr(), 1));
+  const auto copy = std::make_shared<const DeviceData>(device, data.dtype, data.shape);
+  copy->write(data.bytes);
+  const DataPtr kept = copy;
+  constant.set_data(std::span(&kept, 1));
   return copy;
 }
 
 void eval_whole(PendingGraph& pending, const Device* otherwise) {
   pending.prepare();
   const Device device = device_of(pending, otherwise);
-  for (std::size_t i = 0; i < pending.leaves().size(); ++i) {
-    const Tensor leaf = pending.leaves()[i];
-    if (constant_op(leaf)) pending.set_leaf(i, constant_on(device, leaf));
+  InlineList<const DeviceData*, 16> inputs, outputs;
+  for (Leaf& leaf : pending.leaves()) {
+    if (leaf.constant) leaf.hold(constant_on(device, *leaf.node));
+    inputs.push_back(leaf.data);
   }
   // Before anything is compiled for results that do not fit.
-  std::vector<Tensor> results;
+  std::vector<DataPtr> results;
   for (const TensorType& type : pending.result_types()) {
     const auto given = [&](const auto& pair) { return pair.second == static_cast<int>(results.size()); };
     const auto donor = std::ranges::find_if(pending.donated(), given);
-    if (donor == pending.donated().end())
-      results.emplace_back(device, type.dtype, type.shape);
-    else
-      results.push_back(pending.leaves()[static_cast<std::size_t>(donor->first)]);
+    if (donor == pending.donated().end()) {
+      results.push_back(std::make_shared<const DeviceData>(device, type.dtype, type.shape));
+    } else {
+      results.push_back(pending.leaves()[static_cast<std::size_t>(donor->first)].shared());
+    }
+    outputs.push_back(static_cast<const DeviceData*>(results.back().get()));
   }
   const std::shared_ptr<Executables> executables = executables_of(device);
   Executable executable = executables->get(pending);
   Future<void> done;
   try {
-    done = executable.run(pending.leaves(), results, pending.numbers());
+    done = executable.run_on(inputs, outputs, pending.numbers());
   } catch (...) {
     // Part of it may have run.
-    for (const auto& [leaf, result] : pending.donated()) {
-      data_of(pending.leaves()[static_cast<std::size_t>(leaf)]).spoil();
-    }
+    for (const auto& [leaf, result] : pending.donated()) inputs[static_cast<std::size_t>(leaf)]->spoil();
     throw;
   }
   pending.finish(results);
-  executables->run_ahead().submitted(std::move(done));
+  if (device.is_gpu()) executables->run_ahead().submitted(std::move(done));
 }
 
 void evaluate(std::span<const Tensor> tensors, const Device* otherwise) {

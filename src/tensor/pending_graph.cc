@@ -5,12 +5,11 @@
 #include <map>
 #include <ranges>
 
-#include "compiler/device_data.h"
 #include "core/format.h"
 #include "core/in_quotes.h"
+#include "core/visits.h"
 #include "graph/graph.h"
 #include "graph/ops/leaf.h"
-#include "graph/ops/linalg.h"
 #include "tensor/key.h"
 #include "tensor/tracing.h"
 #include "transform/clone.h"
@@ -73,24 +72,20 @@ std::optional<View> dense_view(const Node& node) {
   return std::nullopt;
 }
 
-// The data that a view, or a tensor with data, shows.
-const DeviceData& shown_data(const Tensor& v) {
-  const Tensor* at = &v;
+// Of a node with data.
+const DataPtr& data_ptr(const Node& node, int i = 0) {
+  const DataOp* op = node.op().data_op();
+  return op ? op->data_ptr() : node.data(i);
+}
+const DeviceData& data_of(const Node& node, int i = 0) {
+  return static_cast<const DeviceData&>(*data_ptr(node, i));
+}
+
+// The data that a view of data shows.
+const DeviceData& shown_data(const Node& view) {
+  const Tensor* at = &view.inputs()[0];
   while (!at->node()->is_computed()) at = &at->node()->inputs()[0];
-  return data_of(*at);
-}
-
-DataPtr data_ptr(const Tensor& t) {
-  const DataOp* op = t.node()->op().data_op();
-  return op ? op->data_ptr() : t.node()->data(t.index());
-}
-
-// Those of a leaf: its data's.
-ValueChecks checks_of(const Node& leaf) {
-  ValueChecks all;
-  if (!leaf.is_computed()) return all;
-  for (int i = 0; i < static_cast<int>(leaf.types().size()); ++i) add_checks(all, data_of(leaf.value(i)).checks());
-  return all;
+  return data_of(*at->node(), at->index());
 }
 
 // For an input or a number of a Graph.
@@ -114,97 +109,160 @@ const Node& stored_by(const Node& node) {
   return *stored;
 }
 
+void PendingGraph::Leaf::hold(DataPtr other) {
+  held = std::move(other);
+  data = static_cast<const DeviceData*>(held.get());
+}
+
+DataPtr PendingGraph::Leaf::shared() const { return held ? held : data_ptr(*node, index); }
+
 PendingGraph::PendingGraph(std::span<const Tensor> wanted, Use use) {
   std::unique_lock lock(Node::graph_mutex());
   for (;;) {
-    NodeIds seen;
-    for (const Tensor& t : wanted) {
-      const Node* root = &stored_by(*t.node());
-      if (!root->op().data_op() && !root->has_data() && seen.insert(*root, 0)) roots_.push_back(root);
-    }
-    if (roots_.empty()) return;
-    collect();
+    collect(wanted);
+    if (items_.empty()) return;
     if (!PendingDonations::any()) break;
-    const auto donated = [&](const Node* node) { return !is_leaf(*node) && PendingDonations::contains(*node); };
-    if (std::ranges::none_of(nodes_, donated)) break;
+    const auto donated = [](const Item& item) { return !item.leaf && PendingDonations::contains(*item.node); };
+    if (std::ranges::none_of(items_, donated)) break;
     PendingDonations::wait(lock);
-    roots_.clear();
   }
-  const auto computed =
-      std::ranges::count_if(nodes_, [&](const Node* n) { return !is_leaf(*n) && !n->op().constant(); });
+  const auto computed = std::ranges::count_if(items_, [](const Item& i) { return !i.leaf && !i.constant; });
   large_ = use == Use::maybe_in_pieces && static_cast<std::size_t>(computed) > 2 * kPiece;
   if (!large_) choose_results();
   if (!large_ && use != Use::look) choose_donations();
-  retained_ = std::make_unique<RetainedInputs>();
-  retained_->retain(nodes_);
+  for (const Item& item : items_) {
+    if (item.operand_count > 0) item.node->begin_retaining();
+  }
+  retains_ = true;
 }
 
-void PendingGraph::collect() {
-  Walk found = walk(roots_, [](const Node& node) {
-    if (at_data(node)) return true;
-    if (node.op().input() || node.op().number()) throw_no_values(node);
-    return false;
-  });
-  nodes_ = std::move(found.nodes);
-  indices_ = std::move(found.indices);
-  leaf_.assign(nodes_.size(), 0);
-  // Decided once, because another thread may give a node data at any time.
-  for (std::size_t k = 0; k < nodes_.size(); ++k) leaf_[k] = at_data(*nodes_[k]);
-  uses_.assign(nodes_.size(), 0);
-  for (std::size_t k = 0; k < nodes_.size(); ++k) {
-    if (leaf_[k]) continue;
-    for (const Tensor& v : nodes_[k]->inputs()) {
-      ++uses_[index_of(*v.node())];
-      if (!is_leaf(*v.node()) || !data_of(v).overwritten_since(nodes_[k]->sequence())) continue;
+void PendingGraph::end_retaining() {
+  if (!std::exchange(retains_, false)) return;
+  // Operands come before their users, so that none is asked after it is gone.
+  for (const Item& item : items_) {
+    if (item.operand_count > 0) item.node->end_retaining();
+  }
+}
+
+// A breadth-first search, which is the same for equal graphs.
+void PendingGraph::collect(std::span<const Tensor> wanted) {
+  items_.clear();
+  operands_.clear();
+  items_.reserve(8);
+  operands_.reserve(16);
+  NodeIds seen;
+  for (const Tensor& t : wanted) {
+    const Node& root = weft::stored_by(*t.node());
+    if (!root.op().data_op() && !root.has_data()) items_[add(root, seen)].stored = true;
+  }
+  for (Index k = 0; k < items_.size(); ++k) {
+    if (items_[k].leaf) continue;
+    const std::span<const Tensor> inputs = items_[k].node->inputs();
+    count_visits(1 + inputs.size());
+    items_[k].first_operand = static_cast<Index>(operands_.size());
+    items_[k].operand_count = static_cast<Index>(inputs.size());
+    for (const Tensor& v : inputs) operands_.push_back(add(*v.node(), seen));
+  }
+  sort();
+  count_uses();
+}
+
+PendingGraph::Index PendingGraph::add(const Node& node, NodeIds& seen) {
+  const auto next = static_cast<Index>(items_.size());
+  if (!seen.insert(node, static_cast<int>(next))) return static_cast<Index>(seen.find(node));
+  Item& item = items_.emplace_back(Item{&node});
+  item.found = next;
+  // Whether it has data is decided once, because another thread may give it some at any time.
+  if (!node.inputs().empty()) {
+    item.leaf = node.has_data();
+    if (item.leaf) return next;  // whose op is rarely in cache
+    item.view = node.op().is_view();
+    item.checks = node.op().checks_values();
+    return next;
+  }
+  item.leaf = node.is_computed();
+  if (item.leaf) return next;
+  item.constant = node.op().constant() != nullptr;
+  if (!item.constant && (node.op().input() || node.op().number())) throw_no_values(node);
+  return next;
+}
+
+// Into the order in which the nodes were made.
+void PendingGraph::sort() {
+  const auto sequence = [](const Item& item) { return item.node->sequence(); };
+  // A search finds users first, so that this is nearly the order. (What is nearly in order, quicksort sorts slowly.)
+  std::ranges::reverse(items_);
+  const auto last = static_cast<Index>(items_.size()) - 1;
+  if (std::ranges::is_sorted(items_, {}, sequence)) {
+    for (Index& operand : operands_) operand = last - operand;
+    return;
+  }
+  std::ranges::stable_sort(items_, {}, sequence);
+  std::vector<Index> place(items_.size());
+  for (Index k = 0; k < items_.size(); ++k) place[items_[k].found] = k;
+  for (Index& operand : operands_) operand = place[operand];
+}
+
+void PendingGraph::count_uses() {
+  for (const Item& item : items_) {
+    const std::span<const Index> operands = operands_of(item);
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      Item& operand = items_[operands[i]];
+      ++operand.uses;
+      const Tensor& v = item.node->inputs()[i];
+      if (!operand.leaf || !data_of(*v.node(), v.index()).overwritten_since(item.node->sequence())) continue;
       throw Error(
           std::format("eval: {}{} reads {}, into which something else was written after that was described; "
                       "evaluate it before, or write to another tensor",
-                      nodes_[k]->op().name(), recorded_at(nodes_[k]->line()), to_string(v.type())));
+                      item.node->op().name(), recorded_at(item.node->line()), to_string(v.type())));
     }
   }
 }
 
 // Results are what is wanted, and intermediates to which handles or other graphs refer.
 void PendingGraph::choose_results() {
-  std::vector<char> stored(nodes_.size(), 0);
-  for (const Node* root : roots_) stored[index_of(*root)] = 1;
-  std::vector<std::size_t> by(nodes_.size());  // the node that stores what a view shows
-  for (std::size_t k = 0; k < nodes_.size(); ++k) {
-    const Node& node = *nodes_[k];
-    by[k] = !leaf_[k] && node.op().is_view() ? by[index_of(*node.inputs()[0].node())] : k;
-    if (node.holders() <= uses_[k] || leaf_[k] || node.op().constant()) continue;
-    if (!nodes_[by[k]]->op().constant()) stored[by[k]] = 1;
+  for (Index k = 0; k < items_.size(); ++k) {
+    Item& item = items_[k];
+    item.stored_by = item.view ? items_[operands_[item.first_operand]].stored_by : k;
+    if (item.leaf || item.constant || item.node->holders() <= item.uses) continue;
+    Item& by = items_[item.stored_by];
+    by.stored |= !by.constant;
   }
   // What a read asks for beside the values.
-  for (std::size_t k = 0; k < nodes_.size(); ++k) {
-    if (leaf_[k] || !nodes_[k]->as<CheckedOp>()) continue;
-    checked_.push_back(k);
-    const std::size_t info = by[index_of(*nodes_[k]->inputs()[1].node())];
-    if (!nodes_[info]->op().constant()) stored[info] = 1;
+  for (const Item& item : items_) {
+    if (!item.checks) continue;
+    checks_ = true;
+    Item& info = items_[items_[operands_[item.first_operand + 1]].stored_by];
+    info.stored |= !info.constant;
   }
-  result_.assign(nodes_.size(), -1);
   int next = 0;
-  for (std::size_t k = 0; k < nodes_.size(); ++k) {
-    if (!stored[k] || leaf_[k]) continue;
-    result_[k] = next;
-    next += static_cast<int>(nodes_[k]->types().size());
-    results_.emplace_back(*nodes_[k]);
+  for (Index k = 0; k < items_.size(); ++k) {
+    Item& item = items_[k];
+    if (!item.stored || item.leaf) continue;
+    item.result = next;
+    next += static_cast<int>(item.node->types().size());
+    results_.push_back(k);
   }
 }
 
+bool PendingGraph::reads(const Item& item, Index operand) const {
+  return std::ranges::find(operands_of(item), operand) != operands_of(item).end();
+}
+
 // True if only nodes that are computed now refer to the leaf, and no view of it remains.
-bool PendingGraph::may_donate(std::size_t leaf) const {
-  const Node& node = *nodes_[leaf];
-  if (node.types().size() != 1 || node.owners() > uses_[leaf] || !data_of(node.value()).alone()) return false;
+bool PendingGraph::may_donate(Index leaf) const {
+  const Node& node = *items_[leaf].node;
+  if (node.types().size() != 1 || node.owners() > items_[leaf].uses || !data_of(node).alone()) return false;
   // Graphs and compiled functions hold the data of a tensor that they captured, not the node that computed it.
-  if (data_ptr(node.value()).use_count() > 2) return false;
-  std::vector<std::size_t> open{leaf};
+  if (data_ptr(node).use_count() > 1) return false;
+  std::vector<Index> open{leaf};
   while (!open.empty()) {
-    const Node& shown = *nodes_[open.back()];
+    const Index shown = open.back();
     open.pop_back();
-    for (std::size_t k = 0; k < nodes_.size(); ++k) {
-      if (leaf_[k] || !nodes_[k]->op().is_view() || nodes_[k]->inputs()[0].node() != &shown) continue;
-      if (nodes_[k]->owners() > uses_[k]) return false;
+    for (Index k = 0; k < items_.size(); ++k) {
+      const Item& view = items_[k];
+      if (!view.view || operands_[view.first_operand] != shown) continue;
+      if (view.node->owners() > view.uses) return false;
       open.push_back(k);
     }
   }
@@ -212,58 +270,50 @@ bool PendingGraph::may_donate(std::size_t leaf) const {
 }
 
 // The leaf of which the node's result is a copy with some elements replaced.
-std::optional<std::size_t> PendingGraph::donor_of(std::size_t index) const {
+std::optional<PendingGraph::Index> PendingGraph::donor_of(Index index) const {
   bool updates = false;
   for (;;) {
-    const Node& node = *nodes_[index];
-    if (leaf_[index]) return updates ? std::optional(index) : std::nullopt;
-    if (node.inputs().empty() || node.op().elementwise() || !node.op().works_in_place(0)) return std::nullopt;
+    const Item& item = items_[index];
+    if (item.leaf) return updates ? std::optional(index) : std::nullopt;
+    if (item.operand_count == 0 || item.node->op().elementwise() || !item.node->op().works_in_place(0)) {
+      return std::nullopt;
+    }
     updates = true;
-    const Tensor& from = node.inputs()[0];
-    if (from.index() != 0 || from.type() != node.types()[0]) return std::nullopt;
-    index = index_of(*from.node());
+    const Tensor& from = item.node->inputs()[0];
+    if (from.index() != 0 || from.type() != item.node->types()[0]) return std::nullopt;
+    index = operands_[item.first_operand];
   }
 }
 
 void PendingGraph::choose_donations() {
-  for (std::size_t k = 0; k < nodes_.size(); ++k) {
-    if (result_[k] < 0) continue;
+  for (const Index k : results_) {
     const auto leaf = donor_of(k);
     const auto taken = [&](const auto& pair) { return pair.first == *leaf; };
     if (!leaf || std::ranges::any_of(donor_indices_, taken) || !may_donate(*leaf)) continue;
     // Nodes that keep their operands for a derivative will read them again.
-    const auto keeps = [&](std::size_t u) {
-      const auto uses = [&](const Tensor& v) { return v.node() == nodes_[*leaf]; };
-      return !leaf_[u] && nodes_[u]->keeps_inputs() && std::ranges::any_of(nodes_[u]->inputs(), uses);
-    };
-    if (std::ranges::any_of(std::views::iota(std::size_t{0}, nodes_.size()), keeps)) continue;
+    const auto keeps = [&](const Item& item) { return item.node->keeps_inputs() && reads(item, *leaf); };
+    if (std::ranges::any_of(items_, keeps)) continue;
     donor_indices_.emplace_back(*leaf, k);
-    for (std::size_t u = 0; u < nodes_.size(); ++u) {
-      const auto uses = [&](const Tensor& v) { return v.node() == nodes_[*leaf]; };
-      if (!leaf_[u] && std::ranges::any_of(nodes_[u]->inputs(), uses)) pending_donations_.add(*nodes_[u]);
+    for (const Item& item : items_) {
+      if (reads(item, *leaf)) pending_donations_.add(*item.node);
     }
   }
 }
 
 std::vector<std::vector<Tensor>> PendingGraph::pieces() const {
   std::vector<std::vector<Tensor>> all;
-  const std::size_t n = nodes_.size();
+  const std::size_t n = items_.size();
   if (!large_) return all;
   // Where each node is used last; what is wanted at the end is computed with the piece that it is in.
   std::vector<std::size_t> last(n, 0);
-  std::vector<char> root(n, 0);
-  for (const Node* node : roots_) root[index_of(*node)] = 1;
   for (std::size_t k = 0; k < n; ++k) {
-    if (leaf_[k]) continue;
-    for (const Tensor& v : nodes_[k]->inputs()) last[index_of(*v.node())] = k;
+    for (const Index operand : operands_of(items_[k])) last[operand] = k;
   }
-  const auto counts = [&](std::size_t k) {
-    return !leaf_[k] && !nodes_[k]->op().constant() && !nodes_[k]->op().is_view();
-  };
+  const auto counts = [&](std::size_t k) { return !items_[k].leaf && !items_[k].constant && !items_[k].view; };
   // How many results are needed after each index. A view needs its operand as long as it is needed itself.
   for (std::size_t k = n; k-- > 0;) {
-    if (leaf_[k] || !nodes_[k]->op().is_view()) continue;
-    std::size_t& shown = last[index_of(*nodes_[k]->inputs()[0].node())];
+    if (!items_[k].view) continue;
+    std::size_t& shown = last[operands_[items_[k].first_operand]];
     shown = std::max(shown, last[k]);
   }
   std::vector<std::int64_t> change(n + 1, 0);
@@ -281,9 +331,9 @@ std::vector<std::vector<Tensor>> PendingGraph::pieces() const {
     }
     std::vector<Tensor> wanted;
     for (std::size_t k = begin; k < cut; ++k) {
-      if (!counts(k) || (last[k] < cut && !root[k])) continue;
-      for (std::size_t i = 0; i < nodes_[k]->types().size(); ++i)
-        wanted.push_back(nodes_[k]->value(static_cast<int>(i)));
+      if (!counts(k) || (last[k] < cut && !items_[k].stored)) continue;
+      for (std::size_t i = 0; i < items_[k].node->types().size(); ++i)
+        wanted.push_back(items_[k].node->value(static_cast<int>(i)));
     }
     all.push_back(std::move(wanted));
     begin = cut;
@@ -293,7 +343,10 @@ std::vector<std::vector<Tensor>> PendingGraph::pieces() const {
 
 std::vector<TensorType> PendingGraph::result_types() const {
   std::vector<TensorType> types;
-  for (const NodePtr& node : results_) types.insert(types.end(), node->types().begin(), node->types().end());
+  for (const Index k : results_) {
+    const std::span<const TensorType> own = items_[k].node->types();
+    types.insert(types.end(), own.begin(), own.end());
+  }
   return types;
 }
 
@@ -302,111 +355,129 @@ Graph PendingGraph::graph() const {
   Graph graph;
   ResultMap made;
   for (std::size_t i = 0; i < leaves_.size(); ++i) {
-    const auto& [node, index] = leaf_of_[i];
-    made.set(node->value(index), graph.input(std::format("i{}", i), leaves_[i].dtype(), leaves_[i].shape()));
+    const Tensor leaf = leaves_[i].tensor();
+    made.set(leaf, graph.input(std::format("i{}", i), leaf.dtype(), leaf.shape()));
   }
   std::size_t number = 0;
-  for (std::size_t k = 0; k < nodes_.size(); ++k) {
-    const Node& node = *nodes_[k];
-    if (leaf_[k] || !needed_[k] || made.contains(node)) continue;
+  for (const Item& item : items_) {
+    const Node& node = *item.node;
+    if (item.leaf || !item.needed || made.contains(node)) continue;
     if (number_of(node))
       made.set(node.value(), graph.number(std::format("n{}", number++), node.types()[0].dtype));
     else
       clone(node, made);
   }
   int output = 0;
-  for (const NodePtr& node : results_) {
-    for (int i = 0; i < static_cast<int>(node->types().size()); ++i) {
-      graph.output(std::format("o{}", output++), made.at(node->value(i)));
+  for (const Index k : results_) {
+    const Node& node = *items_[k].node;
+    for (int i = 0; i < static_cast<int>(node.types().size()); ++i) {
+      graph.output(std::format("o{}", output++), made.at(node.value(i)));
     }
   }
   return graph;
 }
 
-void PendingGraph::finish(std::span<const Tensor> data) {
-  for (const NodePtr& node : results_) {
-    std::vector<DataPtr> own;
-    for (std::size_t i = 0; i < node->types().size(); ++i) {
-      own.push_back(data_ptr(data[i]));
-    }
-    data = data.subspan(own.size());
-    node->set_data(std::move(own));
+void PendingGraph::finish(std::span<const DataPtr> data) {
+  for (const Index k : results_) {
+    const std::size_t count = items_[k].node->types().size();
+    items_[k].node->set_data(data.first(count));
+    data = data.subspan(count);
   }
   pass_checks_on();
   pending_donations_.release();
-  retained_.reset();  // releases the operands
+  end_retaining();
 }
 
 void PendingGraph::pass_checks_on() {
-  if (leaf_checks_.empty() && checked_.empty()) return;
-  std::vector<ValueChecks> of(nodes_.size());
+  if (leaf_checks_.empty() && !checks_) return;
+  std::vector<ValueChecks> of(items_.size());
   for (auto& [leaf, checks] : leaf_checks_) of[leaf] = std::move(checks);
-  for (std::size_t k = 0; k < nodes_.size(); ++k) {
-    const Node& node = *nodes_[k];
-    if (leaf_[k]) continue;
-    for (const Tensor& v : node.inputs()) add_checks(of[k], of[index_of(*v.node())]);
-    if (!std::ranges::binary_search(checked_, k)) continue;
+  for (Index k = 0; k < items_.size(); ++k) {
+    const Item& item = items_[k];
+    for (const Index operand : operands_of(item)) add_checks(of[k], of[operand]);
+    if (!item.checks) continue;
     // (Info is data now, if it is no view of them that only strides express, and no constant.)
-    if (const DataPtr info = data_ptr(node.inputs()[1])) {
-      add_checks(of[k], {std::make_shared<const ValueCheck>(node.shared_op(), node.inputs()[1].type(), info)});
+    const Tensor& info = item.node->inputs()[1];
+    if (const DataPtr& data = data_ptr(*info.node(), info.index())) {
+      add_checks(of[k], {std::make_shared<const ValueCheck>(item.node->shared_op(), info.type(), data)});
     }
   }
-  for (const NodePtr& node : results_) {
-    const ValueChecks& checks = of[index_of(*node)];
-    if (checks.empty()) continue;
-    for (int i = 0; i < static_cast<int>(node->types().size()); ++i) data_of(node->value(i)).set_checks(checks);
+  for (const Index k : results_) {
+    if (of[k].empty()) continue;
+    const Node& node = *items_[k].node;
+    for (int i = 0; i < static_cast<int>(node.types().size()); ++i) data_of(node, i).set_checks(of[k]);
   }
+}
+
+// Marks what results need. A dense view of data is an input like data itself; the nodes that only it uses are not
+// needed.
+void PendingGraph::choose_needed() {
+  for (const Index k : results_) items_[k].needed = true;
+  for (std::size_t k = items_.size(); k-- > 0;) {
+    Item& item = items_[k];
+    if (!item.needed || item.leaf) continue;
+    // Memory that a result takes over must be bound once only, so its views are not inputs.
+    const auto donates = [&](const auto& pair) { return pair.first == item.stored_by; };
+    if (item.view && std::ranges::none_of(donor_indices_, donates)) {
+      if (auto shown = dense_view(*item.node)) {
+        item.shown = static_cast<int>(shown_.size());
+        shown_.push_back(*std::move(shown));
+        continue;
+      }
+    }
+    for (const Index operand : operands_of(item)) items_[operand].needed = true;
+  }
+}
+
+// The leaf's number; a new one if it has none.
+int PendingGraph::leaf_number(const Tensor& v, Index index) {
+  Item& item = items_[index];
+  int& number = v.index() == 0 ? item.leaf_number
+                               : further_leaves_.try_emplace(std::pair(index, v.index()), -1).first->second;
+  if (number >= 0) return number;
+  number = static_cast<int>(leaves_.size());
+  Leaf& leaf = leaves_.emplace_back(Leaf{v.node(), v.index(), item.constant, nullptr});
+  if (item.shown >= 0) {
+    const View& view = shown_[static_cast<std::size_t>(item.shown)];
+    leaf.hold(std::make_shared<const DeviceData>(shown_data(*item.node).device(), view));
+  } else if (!item.constant) {
+    leaf.data = &data_of(*v.node(), v.index());
+  }
+  return number;
 }
 
 void PendingGraph::prepare() {
   // Now, since a result may take the memory of a leaf over, and that then has the result's checks.
-  for (std::size_t k = 0; k < nodes_.size(); ++k) {
-    if (!leaf_[k]) continue;
-    if (ValueChecks checks = checks_of(*nodes_[k]); !checks.empty()) leaf_checks_.emplace_back(k, std::move(checks));
+  for (Index k = 0; k < items_.size(); ++k) {
+    if (!items_[k].leaf) continue;
+    ValueChecks checks;
+    const Node& node = *items_[k].node;
+    for (int i = 0; i < static_cast<int>(node.types().size()); ++i) add_checks(checks, data_of(node, i).checks());
+    if (!checks.empty()) leaf_checks_.emplace_back(k, std::move(checks));
   }
-  // The computed nodes are numbered in order, which is the same for equal graphs.
-  std::vector<std::uint64_t> ids(nodes_.size(), 0);
-  std::uint64_t computed = 0;
-  // A dense view of data is an input like data itself; the nodes that only it uses are not needed.
-  std::vector<std::optional<View>> shown(nodes_.size());
-  needed_.assign(nodes_.size(), 0);
-  for (const NodePtr& node : results_) needed_[index_of(*node)] = 1;
-  for (std::size_t k = nodes_.size(); k-- > 0;) {
-    if (!needed_[k] || leaf_[k]) continue;
-    // Memory that a result takes over must be bound once only, so its views are not inputs.
-    const auto donates = [&](const auto& pair) { return nodes_[pair.first] == &stored_by(*nodes_[k]); };
-    if (nodes_[k]->op().is_view() && std::ranges::none_of(donor_indices_, donates) &&
-        (shown[k] = dense_view(*nodes_[k]))) {
-      continue;
-    }
-    for (const Tensor& v : nodes_[k]->inputs()) needed_[index_of(*v.node())] = 1;
-  }
-  std::vector<std::int64_t> first_leaf(nodes_.size(), -1);  // of result 0
-  std::map<std::pair<std::size_t, int>, std::int64_t> further_leaves;
-  const auto leaf_id = [&](const Tensor& v, std::size_t index) {
-    std::int64_t& known =
-        v.index() == 0 ? first_leaf[index] : further_leaves.try_emplace(std::pair(index, v.index()), -1).first->second;
-    if (known >= 0) return static_cast<std::size_t>(known);
-    known = static_cast<std::int64_t>(leaves_.size());
-    leaf_of_.emplace_back(v.node(), v.index());
-    leaves_.push_back(shown[index] ? Tensor(shown_data(v).device(), *shown[index]) : v);
-    return leaves_.size() - 1;
-  };
-  key_.reserve(64 * nodes_.size());
-  for (std::size_t k = 0; k < nodes_.size(); ++k) {
-    const Node& node = *nodes_[k];
-    if (leaf_[k] || !needed_[k] || shown[k]) continue;
-    ids[k] = computed++;
-    if (const auto number = number_of(node)) {
+  choose_needed();
+  make_key();
+}
+
+void PendingGraph::make_key() {
+  // The nodes that are computed are numbered in order, which is the same for equal graphs.
+  int computed = 0;
+  key_.reserve(64 * items_.size());
+  for (Index k = 0; k < items_.size(); ++k) {
+    Item& item = items_[k];
+    const Node& node = *item.node;
+    if (item.leaf || !item.needed || item.shown >= 0) continue;
+    item.id = computed++;
+    if (const auto number = item.constant ? number_of(node) : std::nullopt) {
       key_ += 'n';
       put_number(key_, static_cast<std::uint64_t>(node.types()[0].dtype));
       numbers_.push_back(*number);
       continue;
     }
-    if (node.op().constant()) {
+    if (item.constant) {
       // Constants are inputs, as data are: an executable keeps none of them.
       key_ += 'c';
-      put_number(key_, leaf_id(node.value(), k));
+      put_number(key_, static_cast<std::uint64_t>(leaf_number(node.value(), k)));
       put_type(key_, node.types()[0]);
       continue;
     }
@@ -414,28 +485,30 @@ void PendingGraph::prepare() {
     key_ += 'o';
     put_number(key_, identity.size());
     key_ += identity;
-    put_number(key_, node.inputs().size());
-    for (const Tensor& v : node.inputs()) {
-      const std::size_t index = index_of(*v.node());
-      if (leaf_[index] || shown[index]) {
-        const std::size_t before = leaves_.size(), id = leaf_id(v, index);
+    const std::span<const Index> operands = operands_of(item);
+    put_number(key_, operands.size());
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      const Tensor& v = node.inputs()[i];
+      const Item& operand = items_[operands[i]];
+      if (operand.leaf || operand.shown >= 0) {
+        const std::size_t before = leaves_.size();
+        const int number = leaf_number(v, operands[i]);
         key_ += 'd';
-        put_number(key_, id);
-        if (id == before) put_type(key_, v.type());
+        put_number(key_, static_cast<std::uint64_t>(number));
+        if (leaves_.size() > before) put_type(key_, v.type());
       } else {
         key_ += 'e';
-        put_number(key_, ids[index]);
+        put_number(key_, static_cast<std::uint64_t>(operand.id));
         put_number(key_, static_cast<std::uint64_t>(v.index()));
       }
     }
   }
   key_ += 'r';
-  for (const NodePtr& node : results_) put_number(key_, ids[index_of(*node)]);
-  for (const auto& [leaf, index] : donor_indices_) {
-    // If only views of it are read, the leaf is no input.
-    const auto it = std::ranges::find(leaf_of_, std::pair<const Node*, int>(nodes_[leaf], 0));
-    if (it == leaf_of_.end()) continue;
-    donated_.emplace_back(static_cast<int>(it - leaf_of_.begin()), result_[index]);
+  for (const Index k : results_) put_number(key_, static_cast<std::uint64_t>(items_[k].id));
+  for (const auto& [leaf, result] : donor_indices_) {
+    const int number = items_[leaf].leaf_number;
+    if (number < 0) continue;  // only views of it are read: it is no input
+    donated_.emplace_back(number, items_[result].result);
     key_ += 'g';
     put_number(key_, static_cast<std::uint64_t>(donated_.back().first));
     put_number(key_, static_cast<std::uint64_t>(donated_.back().second));

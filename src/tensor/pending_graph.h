@@ -1,6 +1,7 @@
 // What one evaluation computes, and a key of it: equal keys mean that one executable serves both.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -8,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/value_check.h"
-#include "graph/walk.h"
+#include "compiler/device_data.h"
+#include "graph/node_map.h"
 #include "weft/compile.h"
 #include "weft/number.h"
 
@@ -19,8 +20,8 @@ namespace weft {
 // Node::graph_mutex().
 const Node& stored_by(const Node& node);
 
-// The nodes that lead from tensors with data to those that are wanted, in the order in which they were made. Their
-// operands are retained while it lives.
+// The nodes that lead from tensors with data to those that are wanted, in the order in which they were made. While it
+// lives their operands are retained, and what is wanted must have handles.
 class PendingGraph {
  public:
   enum class Use : std::uint8_t {
@@ -29,11 +30,12 @@ class PendingGraph {
     look,             // only graph() is called
   };
   PendingGraph(std::span<const Tensor> wanted, Use use);
+  ~PendingGraph() { end_retaining(); }
   PendingGraph(const PendingGraph&) = delete;
   PendingGraph& operator=(const PendingGraph&) = delete;
 
   // True if all that is wanted has data.
-  bool empty() const { return roots_.empty(); }
+  bool empty() const { return items_.empty(); }
 
   // ---- Pieces. A graph of more nodes than one executable should have is evaluated in several: first the tensors of
   // the first list, then those of the next, and at last what was wanted. It is cut where few tensors are needed later.
@@ -44,10 +46,18 @@ class PendingGraph {
   // Chooses results, inputs and numbers, and makes the key.
   void prepare();
   const std::string& key() const { return key_; }
-  // Tensors with data, and constants.
-  const std::vector<Tensor>& leaves() const { return leaves_; }
-  // Replaces a leaf by a copy on another device.
-  void set_leaf(std::size_t i, const Tensor& leaf) { leaves_[i] = leaf; }
+  // An input: a tensor with data, or a dense view of one, or a constant.
+  struct Leaf {
+    const Node* node;  // that is replaced by it
+    int index;         // of its result
+    bool constant;
+    const DeviceData* data;  // null: a constant's, which hold() sets
+    DataPtr held = {};       // data that no node holds
+    void hold(DataPtr other);
+    DataPtr shared() const;
+    Tensor tensor() const { return node->value(index); }
+  };
+  std::span<Leaf> leaves() { return leaves_; }
   const std::vector<Number>& numbers() const { return numbers_; }
   std::vector<TensorType> result_types() const;
   // The graph whose inputs, numbers and outputs are the leaves, numbers and results, in order.
@@ -56,35 +66,56 @@ class PendingGraph {
   // replaced, and nothing else refers to the leaf.
   const std::vector<std::pair<int, int>>& donated() const { return donated_; }
   // Sets the results' data, and releases the nodes that led to them.
-  void finish(std::span<const Tensor> data);
+  void finish(std::span<const DataPtr> data);
 
  private:
-  void collect();
-  bool is_leaf(const Node& node) const { return leaf_[index_of(node)] != 0; }
-  std::size_t index_of(const Node& node) const { return static_cast<std::size_t>(indices_.find(node)); }
+  using Index = std::uint32_t;  // in items_
+  struct Item {
+    const Node* node;
+    Index found = 0;                             // its place in the search
+    Index first_operand = 0, operand_count = 0;  // in operands_; none of nodes with data
+    Index stored_by = 0;                         // the node whose memory its result is
+    int uses = 0;                                // how often it is an operand of nodes that are computed
+    int result = -1;                             // the number of its first result; -1: it is none of the results
+    int id = -1;                                 // of what is computed: its number in the key
+    int leaf_number = -1;                        // of result 0 among the leaves; -1: none yet
+    int shown = -1;                              // in shown_: the memory that a dense view of data shows
+    bool leaf = false;                           // it has data
+    bool constant = false, view = false, checks = false;  // what its op says
+    bool stored = false;                         // it is wanted, or others want it later
+    bool needed = false;                         // by results, up to leaves and to views that serve as leaves
+  };
+
+  void collect(std::span<const Tensor> wanted);
+  // The index of the node, as found until sort().
+  Index add(const Node& node, NodeIds& seen);
+  void sort();
+  void count_uses();
   void choose_results();
   void choose_donations();
+  void choose_needed();
+  void make_key();
   // Gives the results the checks of what they depend on. Call when they have data.
   void pass_checks_on();
-  bool may_donate(std::size_t leaf) const;
-  std::optional<std::size_t> donor_of(std::size_t index) const;
+  void end_retaining();
+  std::span<const Index> operands_of(const Item& item) const {
+    return std::span(operands_).subspan(item.first_operand, item.operand_count);
+  }
+  bool reads(const Item& item, Index operand) const;
+  bool may_donate(Index leaf) const;
+  std::optional<Index> donor_of(Index index) const;
+  int leaf_number(const Tensor& v, Index index);
 
-  std::vector<const Node*> roots_;
-  std::vector<const Node*> nodes_;
-  NodeIds indices_;  // in nodes_
-  std::vector<char> leaf_;
-  std::vector<std::int64_t> uses_;  // how often each is an operand of nodes that are computed
-  std::vector<int> result_;         // of each node: the number of its first result; -1: none
-  std::vector<NodePtr> results_;
-  std::vector<char> needed_;  // by results, up to leaves and to views that serve as leaves
-  std::vector<std::pair<std::size_t, std::size_t>> donor_indices_;
+  std::vector<Item> items_;
+  std::vector<Index> operands_;
+  std::vector<Index> results_;
+  std::vector<View> shown_;
+  std::vector<std::pair<Index, Index>> donor_indices_;
   PendingDonations pending_donations_;
-  bool large_ = false;
-  std::unique_ptr<RetainedInputs> retained_;
-  std::vector<std::size_t> checked_;  // the nodes of CheckedOps that are computed
-  std::vector<std::pair<std::size_t, ValueChecks>> leaf_checks_;
-  std::vector<Tensor> leaves_;
-  std::vector<std::pair<const Node*, int>> leaf_of_;  // what each leaf stands for
+  bool large_ = false, retains_ = false, checks_ = false;
+  std::vector<std::pair<Index, ValueChecks>> leaf_checks_;
+  std::vector<Leaf> leaves_;
+  std::map<std::pair<Index, int>, int> further_leaves_;  // of results other than 0
   std::vector<Number> numbers_;
   std::vector<std::pair<int, int>> donated_;
   std::string key_;

@@ -89,8 +89,10 @@ Tensor bincount(const Operand& x, const Operand& weights, std::int64_t minimum_l
     if (ends[1] < 0 || ends[1] > kMost) throw OutOfMemory("bincount: x holds {}", ends[1]);
     length = std::max(length, ends[1] + 1);
   }
-  const Tensor each = weights.defined() ? Tensor(weights) : full_like(x, 1, position_type(x.size()));
-  return segment_sum(each, x, length);
+  if (weights.defined()) return segment_sum(weights, x, length);
+  // (All are numbers of a bin.)
+  const DType type = position_type(x.size());
+  return scatter(ScatterKind::add, zeros({length}, type), x, broadcast_to(Graph::scalar(1, type), x.shape()), 0);
 } catch (const Error& e) {
   throw_in_function(e, "bincount");
 }

@@ -33,18 +33,6 @@ Tensors mean_map(const Call& c, const Operand& input, const ReduceOptions& o) {
   return {reduce(ReduceKind::sum, x * part, axes, o.keep_dimensions) / (static_cast<double>(count) * part)};
 }
 
-// As fractions of the largest, whose squares neither overflow nor vanish.
-Tensors l2_map(const Call& c, const Operand& input, const ReduceOptions& o) {
-  const weft::Tensor x = tensor_of(input);
-  if (x.dtype() != DType::f32) return reduce_map<ReduceKind::l2>(c, input, o);
-  const Axes axes = axes_of(c, input, o);
-  const weft::Tensor largest = reduce(ReduceKind::max, abs(x), axes, true);
-  const weft::Tensor unit = select((largest > 0) & is_finite(largest), largest, 1);
-  const weft::Tensor y = reduce(ReduceKind::l2, x / unit, axes, true) * unit;
-  if (o.keep_dimensions) return {y};
-  return {reshape(y, reduce(ReduceKind::max, x, axes, false).shape())};
-}
-
 template <kernels::ArgKind kind>
 Tensors arg_map(const Call& c, const Operand& input, std::int64_t given_axis, const ArgMinMaxOptions& o) {
   const int axis = checked_axis(c, "axis", given_axis, rank_of(input));
@@ -73,7 +61,7 @@ struct Reduction {
 
 constexpr Reduction kReductions[] = {
     {"reduceL1", kSumTypes, reduce_map<ReduceKind::l1>},
-    {"reduceL2", kFloatTypes, l2_map},
+    {"reduceL2", kFloatTypes, reduce_map<ReduceKind::l2>},
     {"reduceLogSum", kFloatTypes, reduce_map<ReduceKind::log_sum>},
     {"reduceLogSumExp", kFloatTypes, reduce_map<ReduceKind::log_sum_exp>},
     {"reduceMax", kDataTypes, reduce_map<ReduceKind::max>},

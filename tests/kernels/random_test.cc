@@ -56,8 +56,8 @@ Draw normal_draw(float mean = 0, float deviation = 1) {
   return {std::format("normal {}, {}", mean, deviation),
           [=](Stream& s, const View& key, const View& y) { kernels::random_normal(s, key, mean, deviation, y); }};
 }
-Draw integers(std::int64_t low, std::int64_t high) {
-  return {std::format("integers {} to {}", low, high),
+Draw integers(const Number& low, const Number& high) {
+  return {std::format("integers {} to {}", to_string(low), to_string(high)),
           [=](Stream& s, const View& key, const View& y) { kernels::random_integers(s, key, low, high, y); }};
 }
 
@@ -114,6 +114,14 @@ TEST_P(RandomTest, IntegerRanges) {
   check(integers(INT32_MIN, std::int64_t{INT32_MAX} + 1), DType::i32, {1000});
   check(integers(-(std::int64_t{1} << 40), -(std::int64_t{1} << 40) + 3000000001), DType::i64, {1000});
   check(integers(INT64_MAX - 10, INT64_MAX), DType::u64, {1000});
+  // Of more than 2^32 numbers, up to all.
+  for (const Kind kind : kOutputKinds) {
+    check(integers(INT64_MIN, std::uint64_t{1} << 63), DType::i64, {3, 5, 8}, kind);
+    check(integers(-5, std::int64_t{1} << 62), DType::i64, {1000}, kind);
+    check(integers(0, 0x1p64), DType::u64, {1000}, kind);
+    check(integers(7, (std::uint64_t{1} << 63) + 11), DType::u64, {1000}, kind);
+    check(integers(-1, std::int64_t{1} << 32), DType::i64, {1000}, kind);
+  }
 }
 
 const bool registered = differential("random", [](Rng& rng) {
@@ -226,8 +234,10 @@ TEST(RandomArguments, AreChecked) {
   EXPECT_THROW(kernels::random_normal(executor, key, 0, -1, f), InvalidArgument);
   EXPECT_THROW(kernels::random_integers(executor, key, 0, 129, i), InvalidArgument);
   EXPECT_THROW(kernels::random_integers(executor, key, 5, 5, i), InvalidArgument);
-  EXPECT_THROW(kernels::random_integers(executor, key, 0, (std::int64_t{1} << 32) + 1, output(DType::i64, {4})),
-               InvalidArgument);
+  EXPECT_THROW(kernels::random_integers(executor, key, 0, 0x1p64, output(DType::i64, {4})), InvalidArgument);
+  EXPECT_THROW(kernels::random_integers(executor, key, 1, 0, output(DType::i64, {4})), InvalidArgument);
+  EXPECT_THROW(kernels::random_integers(executor, key, 0x1p64, 0x1p64, output(DType::u64, {4})), InvalidArgument);
+  EXPECT_THROW(kernels::random_integers(executor, key, -1, 5, output(DType::u64, {4})), InvalidArgument);
 }
 
 // Tensors that exceed a binding.

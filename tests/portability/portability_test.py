@@ -31,6 +31,7 @@ EXTENSIONS = {
     "src/kernels/common/transpose.h",
     "src/kernels/attention/attention_block.h",
     "src/kernels/elementwise/block_loops.h",
+    "src/kernels/elementwise/block_memory.cc",
     "src/kernels/fft/fft_lanes.h",
     "src/kernels/matmul/panels_block.h",
     "src/kernels/matmul/panels_cpu.cc",

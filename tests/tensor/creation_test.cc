@@ -352,8 +352,8 @@ TEST_P(CreationTest, RangesOfEveryType) {
   EXPECT_THAT(arange(0, 0.3, 0.1, DType::f64).to_vector<double>(), ElementsAre(0, 0.1, 0.2));
   EXPECT_THAT(arange(0, 4, 1, DType::f16).to_vector<float>(), ElementsAre(0, 1, 2, 3));
   EXPECT_EQ(arange(0).shape(), (Shape{0}));
-  EXPECT_THAT(refused_by([] { arange(0, 2, 1, DType::boolean); }), HasSubstr("arange: y is bool"));
-  EXPECT_THAT(refused_by([] { linspace(0, 2, 3, DType::i32); }), HasSubstr("linspace: y is i32"));
+  EXPECT_THAT(refused_by([] { arange(0, 2, 1, DType::boolean); }), HasSubstr("arange: the result is bool"));
+  EXPECT_THAT(refused_by([] { linspace(0, 2, 3, DType::i32); }), HasSubstr("linspace: the result is i32"));
   EXPECT_THAT(eye(2, 3, DType::u8, 1).to_vector<int>(), ElementsAre(0, 1, 0, 0, 0, 1));
   EXPECT_THAT(eye(2, 2, DType::f64).to_vector<double>(), ElementsAre(1, 0, 0, 1));
   EXPECT_THAT(eye(2, 2, DType::boolean, -1).to_vector<int>(), ElementsAre(0, 0, 1, 0));

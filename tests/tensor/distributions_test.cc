@@ -59,6 +59,9 @@ Tensor drawn(const std::string& function, const std::vector<double>& p, std::int
       {"poisson", WEFT_DRAW(return random::poisson({n}, p[0], DType::i32, key);)},
       {"binomial", WEFT_DRAW(return random::binomial({n}, p[0], p[1], DType::i32, key);)},
       {"geometric", WEFT_DRAW(return random::geometric({n}, p[0], DType::i32, key);)},
+      {"poisson_i64", WEFT_DRAW(return random::poisson({n}, p[0], DType::i64, key);)},
+      {"binomial_i64", WEFT_DRAW(return random::binomial({n}, p[0], p[1], DType::i64, key);)},
+      {"geometric_i64", WEFT_DRAW(return random::geometric({n}, p[0], DType::i64, key);)},
       // Without and with sums of probabilities.
       {"categorical", WEFT_DRAW(const Tensor logits = log(arange(1, p[0] + 1).cast(DType::f32)) + 3;
                                 return random_categorical(key, broadcast_to(logits, {n, logits.size()}));)},
@@ -140,6 +143,18 @@ TEST_P(Distributions, TheSameOnEveryDevice) {
   expect("binomial", [&] { return random::binomial({999, 5}, 100000, a() * 0x1p-12F, DType::i64, key()); });
   expect("geometric", [&] { return random::geometric({999, 5}, a() * 0x1p-12F, DType::i16, key()); });
   expect("categorical", [&] { return random::categorical({999, 2}, arange(14).reshape({2, 7}) * 0.3F, 1, key()); });
+  // Counts past 2^31.
+  const auto large = [&] { return exp(arange(999).cast(DType::f32) * 0.0437F); };
+  for (const DType type : {DType::i32, DType::i64, DType::f32}) {
+    expect("poisson", [&] { return random::poisson({3, 999}, large(), type, key()); });
+    expect("geometric", [&] { return random::geometric({3, 999}, 1.0F / large(), type, key()); });
+    expect("binomial", [&] {
+      return random::binomial({999, 5}, large().cast(DType::i64).reshape({999, 1}), a() * 0x1p-12F, type, key());
+    });
+  }
+  expect("multinomial", [&] {
+    return random::multinomial({99}, std::int64_t{1} << 50, tensor({3}, {1e38F, 3e38F, 2e37F}), key());
+  });
   expect("multinomial", [&] { return random::multinomial({99}, 1000, tensor({3}, {1, 5, 0.1}), key()); });
   expect("gumbel", [&] { return random::gumbel({999}, 1, 2, DType::f32, key()); }, 8);
   expect("laplace", [&] { return random::laplace({999}, 1, 2, DType::f32, key()); }, 8);
@@ -200,13 +215,16 @@ TEST_P(Distributions, EdgesOfParameters) {
   EXPECT_THAT(random::chi_square({5}, odd).read<float>(), ElementsAre(0, 0, nan, nan, INFINITY));
   EXPECT_THAT(random::poisson({5}, odd).read<std::int32_t>(), ElementsAre(0, 0, -1, -1, INT32_MAX));
   EXPECT_THAT(random::poisson({5}, odd, DType::i8).to_vector<int>(), ElementsAre(0, 0, -1, -1, 127));
-  EXPECT_THAT(random::poisson({5}, odd, DType::f32).read<float>(), ElementsAre(0, 0, nan, nan, 2147483648.0F));
+  EXPECT_THAT(random::poisson({5}, odd, DType::f32).read<float>(), ElementsAre(0, 0, nan, nan, INFINITY));
+  EXPECT_THAT(random::poisson({5}, odd, DType::i64).read<std::int64_t>(), ElementsAre(0, 0, -1, -1, INT64_MAX));
   const Tensor p = tensor({5}, {0, 1, -0.5, 1.5, NAN});
   EXPECT_THAT(random::binomial({5}, 9, p).read<std::int32_t>(), ElementsAre(0, 9, -1, -1, -1));
   EXPECT_THAT(random::binomial({5}, 0, p).read<std::int32_t>(), ElementsAre(0, 0, -1, -1, -1));
   EXPECT_THAT(random::binomial({2}, tensor({2}, {-3, 5}).cast(DType::i64), 1.0).read<std::int32_t>(),
               ElementsAre(-1, 5));
   EXPECT_THAT(random::geometric({5}, p).read<std::int32_t>(), ElementsAre(INT32_MAX, 1, -1, -1, -1));
+  EXPECT_THAT(random::geometric({5}, p, DType::i64).read<std::int64_t>(), ElementsAre(INT64_MAX, 1, -1, -1, -1));
+  EXPECT_THAT(random::geometric({5}, p, DType::f32).read<float>(), ElementsAre(INFINITY, 1, nan, nan, nan));
   EXPECT_THAT(random::student_t({2}, tensor({2}, {NAN, INFINITY})).read<float>(), ElementsAre(nan, testing::Lt(9.0F)));
   EXPECT_THAT(random::gumbel({2}, tensor({2}, {NAN, 7}), tensor({2}, {1, 0})).read<float>(), ElementsAre(nan, 7));
   EXPECT_THAT(random::truncated_normal({100}, 2, 3, 0, 1).read<float>(),
@@ -230,6 +248,64 @@ TEST_P(Distributions, EdgesOfParameters) {
   EXPECT_THAT(random::multinomial(std::nullopt, 7, tensor({3}, {0, 2, 0})).read<std::int32_t>(), ElementsAre(0, 7, 0));
   EXPECT_THAT(random::multinomial(std::nullopt, 7, tensor({1}, {3})).read<std::int32_t>(), ElementsAre(7));
   EXPECT_THROW(random::multivariate_normal({3}, zeros({2}), zeros({2, 2})).read<float>(), LinAlgError);
+}
+
+// In types that hold them, counts go on past 2^31.
+TEST_P(Distributions, LargeCounts) {
+  const auto key = random::key(11);
+  const auto near = [](const Tensor& x, double mean, double deviation) {
+    for (const double v : x.to_vector<double>()) EXPECT_NEAR(v, mean, 6 * deviation);
+  };
+  for (const DType type : {DType::i64, DType::f32}) {
+    near(random::poisson({100}, 3e9, type, key), 3e9, std::sqrt(3e9));
+    near(random::binomial({100}, 10'000'000'000, 0.5, type, key), 5e9, 5e4);
+    near(random::binomial({100}, full({}, 1'000'000'000'000, DType::i64), 0.75, type, key), 75e10, std::sqrt(3e12 / 16));
+    EXPECT_GT(max(random::geometric({100}, 1e-10, type, key)).item<double>(), 1e10);
+  }
+  EXPECT_THAT(random::poisson({9}, 3e9, DType::i32, key).read<std::int32_t>(), Each(INT32_MAX));
+  EXPECT_THAT(random::poisson({9}, 1e30, DType::i64, key).read<std::int64_t>(), Each(INT64_MAX));
+  EXPECT_THAT(random::poisson({9}, 1e30, DType::f32, key).read<float>(), Each(1e30F));
+  EXPECT_THAT(random::binomial({9}, INT64_MAX, 1, DType::i64, key).read<std::int64_t>(), Each(INT64_MAX));
+  EXPECT_GT(max(random::geometric({100}, 1e-30, DType::f32, key)).item<double>(), 1e30);
+  // The digits that f32 does not have are random, too.
+  for (const Tensor& x : {random::poisson({4000}, 1e18, DType::i64, key),
+                          random::binomial({4000}, std::int64_t{1} << 62, 0.3, DType::i64, key),
+                          random::geometric({4000}, 1e-14, DType::i64, key)}) {
+    for (int bit = 0; bit < 12; ++bit) {
+      EXPECT_NEAR(mean(cast((x >> bit) % 2, DType::f32)).item<double>(), 0.5, 5 * 0.5 / std::sqrt(4000.0)) << bit;
+    }
+  }
+  const Tensor counts = random::multinomial({50}, std::int64_t{1} << 50, tensor({4}, {1, 2, 0, 5}), key);
+  EXPECT_EQ(counts.type(), (TensorType{DType::i64, {50, 4}}));
+  EXPECT_THAT(counts.sum(-1).read<std::int64_t>(), Each(std::int64_t{1} << 50));
+  EXPECT_EQ(random::multinomial({2}, tensor({2}, {3, 4}).cast(DType::i64), ones({3}), key).dtype(), DType::i64);
+  // Weights of any size: those of a sum past the range of f32, too.
+  EXPECT_EQ(random::multinomial({50}, 1000, tensor({3}, {1e38F, 3e38F, 2e38F}), key).read<std::int32_t>(),
+            random::multinomial({50}, 1000, tensor({3}, {1, 3, 2}), key).read<std::int32_t>());
+}
+
+// Logits of any size, and weights, leave the noise its digits: those that are equal are drawn as often.
+TEST_P(Distributions, CategoriesOfLargeLogits) {
+  const std::int64_t n = 4000;
+  const auto expect_even = [&](const Tensor& drawn, std::string_view what) {
+    double counts[4] = {};
+    for (const int i : drawn.to_vector<int>()) counts[i] += 1;
+    for (const double c : counts) EXPECT_NEAR(c, n / 4.0, 5 * std::sqrt(n * 3.0 / 16)) << what;
+  };
+  for (const float size : {0.0F, 1e7F, 1e8F, -1e8F, 3e38F, -3e38F}) {
+    const Tensor logits = full({4}, size);
+    expect_even(random_categorical(random::key(1), broadcast_to(logits, {n, 4})), std::format("{}", size));
+    expect_even(random::categorical({n}, logits, 0, random::key(2)), std::format("{}, searched", size));
+    expect_even(random::categorical({n, 1}, full({n, 4}, size).reshape({n, 1, 4}), -1, random::key(3)),
+                std::format("{}, each by itself", size));
+  }
+  const Tensor keys = random::split(random::key(4), n);
+  for (const float size : {1e-37F, 1.0F, 3e38F}) {
+    const Tensor first = vmap([&](const Tensor& key) {
+      return random::choice(4, {1}, {.replace = false, .weights = full({4}, size)}, key);
+    })(keys);
+    expect_even(first, std::format("choice by {}", size));
+  }
 }
 
 // No number is 0 or infinite that the distribution does not have.
@@ -461,7 +537,7 @@ TEST_P(Distributions, Refusals) {
   EXPECT_THROW(random::poisson({3}, 1, DType::i32, ones({3}, DType::u32)), ShapeError);
   EXPECT_THROW(random::binomial({3}, -1, 0.5), InvalidArgument);
   EXPECT_THROW(random::binomial({3}, 1.5, 0.5), InvalidArgument);
-  EXPECT_THROW(random::binomial({3}, 3e9, 0.5), InvalidArgument);
+  EXPECT_THROW(random::binomial({3}, 0x1p63, 0.5), InvalidArgument);
   EXPECT_THROW(random::binomial({3}, f, 0.5), TypeError);
   EXPECT_THROW(random::binomial({3}, 3, 1.5), InvalidArgument);
   EXPECT_THROW(random::geometric({3}, -0.5), InvalidArgument);

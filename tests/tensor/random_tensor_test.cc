@@ -62,6 +62,8 @@ TEST_P(RandomTensors, TheSameOnEveryDevice) {
   for (const DType type : {DType::i8, DType::u8, DType::i16, DType::i32, DType::u32, DType::i64, DType::u64}) {
     expect_as_on_cpu([&] { return random::integers({101}, 3, 117, type, key()); });
   }
+  expect_as_on_cpu([&] { return random::integers({101}, 0, 0x1p64, DType::u64, key()); });
+  expect_as_on_cpu([&] { return random::integers({101}, -3, std::int64_t{1} << 60, DType::i64, key()); });
   expect_as_on_cpu([&] { return random::bernoulli({50, 3}, 0.3, key()); });
   expect_as_on_cpu([&] { return random::permutation(1000, key()); });
   expect_as_on_cpu([&] { return random::permutation(arange(60).reshape({5, 12}), 1, key()); });
@@ -179,6 +181,21 @@ TEST_P(RandomTensors, Integers) {
       moments(random::integers({n}, INT32_MIN, std::int64_t{1} << 31, DType::i32, random::key(7)));
   EXPECT_LT(wide.least, -2.1e9);
   EXPECT_GT(wide.most, 2.1e9);
+  // Of 64 bits in all ranges: each bit as often as not, and no number outside.
+  for (const DType type : {DType::i64, DType::u64}) {
+    const bool is_signed = type == DType::i64;
+    const auto all = random::integers({n}, is_signed ? Number(INT64_MIN) : Number(0),
+                                      is_signed ? Number(std::uint64_t{1} << 63) : Number(0x1p64), type, random::key(7));
+    for (int bit = 0; bit < 64; ++bit) {
+      const double share = mean(cast((all >> bit) % 2 != 0, DType::f32)).item<double>();
+      EXPECT_NEAR(share, 0.5, 5 * 0.5 / std::sqrt(static_cast<double>(n))) << name(type) << " " << bit;
+    }
+  }
+  // Of a range that is no power of two each third has as many.
+  const std::int64_t third = std::int64_t{1} << 61;
+  const Tensor part = random::integers({n}, -2 * third, third, DType::i64, random::key(9));
+  EXPECT_NEAR(mean(cast(part < -third, DType::f32)).item<double>(), 1.0 / 3, 5 * std::sqrt(2.0 / 9 / n));
+  EXPECT_NEAR(mean(cast(part >= 0, DType::f32)).item<double>(), 1.0 / 3, 5 * std::sqrt(2.0 / 9 / n));
   const test::Moments byte = moments(random::integers({n}, 0, 256, DType::u8, random::key(8)));
   EXPECT_EQ(byte.least, 0);
   EXPECT_EQ(byte.most, 255);
@@ -254,7 +271,8 @@ TEST_P(RandomTensors, ShapesAndRefusals) {
   EXPECT_THROW(random::integers({2}, 3, 3), InvalidArgument);
   EXPECT_THROW(random::integers({2}, 0, 257, DType::u8), InvalidArgument);
   EXPECT_THROW(random::integers({2}, -1, 5, DType::u64), InvalidArgument);
-  EXPECT_THROW(random::integers({2}, 0, (std::int64_t{1} << 32) + 1, DType::i64), InvalidArgument);
+  EXPECT_THROW(random::integers({2}, 0, 0x1p64, DType::i64), InvalidArgument);
+  EXPECT_THROW(random::integers({2}, 0, 2.5, DType::i64), InvalidArgument);
   EXPECT_THROW(random::integers({2}, 0, 3, DType::f32), TypeError);
   EXPECT_THROW(random::uniform({2}, 0, 1, DType::f32, zeros({3}, DType::u32)), ShapeError);
   EXPECT_THROW(random::uniform({2}, 0, 1, DType::f32, zeros({2})), TypeError);

@@ -179,6 +179,48 @@ INSTANTIATE_TEST_SUITE_P(Devices, StatisticsTest, testing::ValuesIn(all_devices(
 TEST_P(StatisticsTest, ValuesAreNumPys) { expect_reference_values("numeric", "statistics.json", statistics()); }
 TEST_P(StatisticsTest, SetsAndSegmentsAreNumPys) { expect_reference_values("numeric", "sets.json", sets()); }
 
+// Bins that are out of order: an error where the host has them, else marked.
+TEST_P(StatisticsTest, BinsOutOfOrder) {
+  const Tensor x = tensor({1, 5, 9}, DType::f32);
+  const auto constant = [](std::vector<float> v) {
+    return Graph::constant(TensorData::of({static_cast<std::int64_t>(v.size())}, std::span<const float>(v)));
+  };
+  const auto message = [](const auto& call) { return message_of([&] { (void)call(); }); };
+  EXPECT_EQ(message([&] { return digitize(x, constant({0, 4, 2})); }),
+            "digitize: bins are f32 [3], whose elements do not ascend, nor descend");
+  EXPECT_EQ(message([&] { return histogram(x, constant({4, 2})); }),
+            "histogram: edges are f32 [2], whose elements do not ascend");
+  EXPECT_THROW(digitize(x, constant({0, kNan, 2})), InvalidArgument);
+  EXPECT_THAT(digitize(x, constant({0, 4, 4, kNan})).to_vector<int>(), ElementsAre(1, 3, 3));
+  EXPECT_THAT(digitize(x, constant({8, 4, 4, 0})).to_vector<int>(), ElementsAre(3, 1, 0));
+  EXPECT_THAT(digitize(x, constant({3, 3})).to_vector<int>(), ElementsAre(0, 2, 2));
+  // What a device has is not waited for.
+  const Tensor bins = tensor({0, 4, 2}, DType::f32);
+  if (device.is_gpu()) {
+    EXPECT_THAT(digitize(x, bins).to_vector<int>(), ElementsAre(-1, -1, -1));
+    EXPECT_THAT(histogram(x, bins).counts.to_vector<int>(), ElementsAre(-1, -1));
+    EXPECT_THAT(histogram(x, bins, {.density = true}).counts.to_vector<float>(),
+                testing::Each(testing::NanSensitiveFloatEq(kNan)));
+  }
+  bins.to_vector<float>();
+  EXPECT_THROW(digitize(x, bins), InvalidArgument);
+  EXPECT_THROW(histogram(x, bins), InvalidArgument);
+  // Nor is what is still to be computed.
+  const Tensor computed = bins * 2, rising = sort(bins) + 0.5F, falling = sort(bins, 0, true) + 0.5F;
+  EXPECT_THAT(digitize(x, computed).to_vector<int>(), ElementsAre(-1, -1, -1));
+  EXPECT_THAT(histogram(x, computed, {.weights = x}).counts.to_vector<double>(),
+              testing::Each(testing::NanSensitiveDoubleEq(kNan)));
+  EXPECT_THAT(digitize(x, rising).to_vector<int>(), ElementsAre(1, 3, 3));
+  EXPECT_THAT(digitize(x, falling).to_vector<int>(), ElementsAre(2, 0, 0));
+  EXPECT_THAT(histogram(x, rising).counts.to_vector<int>(), ElementsAre(1, 0));
+  const auto traced = compile([](const Tensor& t, const Tensor& b) { return digitize(t, b); });
+  EXPECT_THAT(traced(x, bins).to_vector<int>(), ElementsAre(-1, -1, -1));
+  EXPECT_THAT(traced(x, tensor({0, 2, 4}, DType::f32)).to_vector<int>(), ElementsAre(1, 3, 3));
+  const std::int64_t integers[] = {3, 4, 1};
+  EXPECT_THROW(digitize(x, Graph::constant(TensorData::of({3}, std::span<const std::int64_t>(integers)))),
+               InvalidArgument);
+}
+
 // The number in the middle has the derivative, or the two there a half each.
 TEST_P(StatisticsTest, GradientsOfQuantiles) {
   const auto of = [](const Tensor& x, const auto& f) { return grad(f)(x).template to_vector<float>(); };

@@ -121,9 +121,8 @@ void Executable::Impl::set_numbers(Run& run, std::span<const Number> given) cons
   for (std::size_t i = 0; i < given.size(); ++i) set_number(run, i, given[i]);
 }
 
-void Executable::Impl::check_all_bound(Run& run) const {
-  const std::vector<const DeviceData*>& bound = run.bound;
-  auto& by_buffer = run.by_buffer;
+void Executable::Impl::check_all_bound(const Run& run) const {
+  const auto& bound = run.bound;
   for (std::size_t p = 0; p < bound.size(); ++p) {
     if (!bound[p]) throw InvalidArgument("run: {} ({}) is missing", port_text(p), to_string(port_at(p).type));
   }
@@ -135,8 +134,13 @@ void Executable::Impl::check_all_bound(Run& run) const {
   }
   // By buffer, inputs first: an output is refused if another port is in the same buffer, unless that was donated for
   // it.
-  by_buffer.resize(bound.size());
-  for (std::size_t p = 0; p < bound.size(); ++p) by_buffer[p] = {bound[p]->view().buffer.identity(), p};
+  struct Bound {
+    const void* buffer;
+    std::size_t port;
+    auto operator<=>(const Bound&) const = default;
+  };
+  InlineList<Bound, 16> by_buffer;
+  for (std::size_t p = 0; p < bound.size(); ++p) by_buffer.push_back({bound[p]->view().buffer.identity(), p});
   std::ranges::sort(by_buffer);
   const auto donor = [&](std::size_t port) {
     const auto it = std::ranges::lower_bound(donors_, port, {}, &std::pair<std::size_t, std::size_t>::first);
@@ -146,28 +150,17 @@ void Executable::Impl::check_all_bound(Run& run) const {
     const auto [buffer, port] = by_buffer[i];
     const auto [buffer_before, before] = by_buffer[i - 1];
     if (buffer != buffer_before || port < schedule_.inputs.size()) continue;
-    const bool alone = i < 2 || by_buffer[i - 2].first != buffer;
+    const bool alone = i < 2 || by_buffer[i - 2].buffer != buffer;
     const auto donated = donor(port);
     if (donated && alone) continue;  // it was compared above
-    const std::size_t other = donated == before ? by_buffer[i - 2].second : before;
+    const std::size_t other = donated == before ? by_buffer[i - 2].port : before;
     throw InvalidArgument("run: {} lies in the same buffer as {}; give it its own", port_text(port), port_text(other));
   }
 }
 
-std::unique_ptr<Executable::Impl::Run> Executable::Impl::take_run() {
-  std::unique_ptr<Run> run;
-  {
-    const std::lock_guard lock(idle_mutex_);
-    if (!idle_runs_.empty()) {
-      run = std::move(idle_runs_.back());
-      idle_runs_.pop_back();
-    }
-  }
-  if (!run) run = std::make_unique<Run>();
-  run->bound.assign(schedule_.inputs.size() + schedule_.outputs.size(), nullptr);
-  run->number_given.assign(schedule_.numbers.size(), 0);
-  run->numbers.resize(schedule_.numbers.size());
-  return run;
+Executable::Impl::Run Executable::Impl::new_run() const {
+  const std::size_t numbers = schedule_.numbers.size();
+  return {{schedule_.inputs.size() + schedule_.outputs.size(), nullptr}, {numbers, 0}, {numbers, 0}};
 }
 
 }  // namespace weft

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <unordered_map>
 
 #include "compiler/constant_store.h"
 #include "compiler/device_data.h"
 #include "compiler/memory_plan.h"
 #include "compiler/schedule.h"
+#include "core/inline_list.h"
 #include "cpu/executor.h"
 
 namespace weft {
@@ -45,6 +45,7 @@ struct Executable::Impl final : ConstantStore::User, std::enable_shared_from_thi
     const compiler::ScheduledCall* call;
     std::vector<View> inputs, outputs;
     std::optional<View> scratch;
+    PreparedCall prepared = nullptr;  // on the cpu; null: the op has none
   };
   // The recording for tensors with these offsets in their buffers; most offsets are 0.
   struct Recorded {
@@ -60,19 +61,18 @@ struct Executable::Impl final : ConstantStore::User, std::enable_shared_from_thi
 
   // What one run was given. Runs on several threads have their own.
   struct Run {
-    std::vector<const DeviceData*> bound;  // of inputs, then outputs
-    std::vector<char> number_given;
-    std::vector<std::uint64_t> numbers;                          // bits
-    std::vector<std::pair<const void*, std::size_t>> by_buffer;  // of check_all_bound
+    InlineList<const DeviceData*, 16> bound;  // of inputs, then outputs; null: not given
+    InlineList<char, 16> number_given;
+    InlineList<std::uint64_t, 16> numbers;  // bits
   };
   // The calls on the cpu, with memory for intermediates and numbers.
   struct HostCalls {
     std::vector<Buffer> scratch;
     std::vector<Buffer> numbers;
     std::vector<Buffer> indices;  // of the turns of each block
-    std::vector<Buffer> ports;    // placeholders, which tell inputs and outputs apart while no run gives them memory
+    std::vector<Buffer> ports;    // placeholders of inputs and outputs, which each run points at their memory
     std::vector<Step> steps;
-    std::vector<View> conditions;  // of each block; those of ports are in `ports`
+    std::vector<View> conditions;  // of each block
   };
   // Of each storage its buffer and offset; none for ports.
   using Memory = std::vector<std::pair<Buffer, std::uint64_t>>;
@@ -116,7 +116,8 @@ struct Executable::Impl final : ConstantStore::User, std::enable_shared_from_thi
   const compiler::Port& port_at(std::size_t port) const;
   std::string port_text(std::size_t port) const;  // input "x"
   int port(const compiler::Storage& storage) const;
-  std::unique_ptr<Run> take_run();
+  // Nothing is given yet.
+  Run new_run() const;
   // Binds a tensor to a port. Throws InvalidArgument.
   void bind(Run& run, std::size_t port, const Tensor& tensor) const;
   void bind(Run& run, std::size_t port, const DeviceData& data) const;
@@ -127,7 +128,7 @@ struct Executable::Impl final : ConstantStore::User, std::enable_shared_from_thi
   void set_number(Run& run, std::size_t number, const Number& value) const;
   void set_numbers(Run& run, std::span<const NamedNumber> given) const;
   void set_numbers(Run& run, std::span<const Number> given) const;
-  void check_all_bound(Run& run) const;
+  void check_all_bound(const Run& run) const;
   void check_devices(const Run& run) const;
 
   // ---- run.cc
@@ -135,10 +136,11 @@ struct Executable::Impl final : ConstantStore::User, std::enable_shared_from_thi
   void replay(Recorded& recorded, const Run& run, gpu::Encoder& encoder, bool& divided);
   Future<void> run_on_gpu(std::unique_lock<OwnedMutex>& lock, const Run& run, gpu::Encoder* encoder);
   void run_on_cpu(std::unique_lock<OwnedMutex>& lock, const Run& run, cpu::Executor& executor);
-  // Gives the calls' inputs and outputs their memory: memory_of(port) is a buffer and an offset.
-  template <class Ports>
-  void bind_ports(HostCalls& calls, const Ports& memory_of) const;
+  // Does what an op says; its errors name the call.
+  template <class F>
+  auto of_call(const compiler::ScheduledCall& call, const F& f) const;
   void launch(Stream& stream, const Step& step) const;
+  PreparedCall prepared(const Step& step) const;
 
   // ---- report.cc
   std::string describe(const compiler::StoredView& operand) const;
@@ -163,8 +165,6 @@ struct Executable::Impl final : ConstantStore::User, std::enable_shared_from_thi
   Side inputs_{"input"}, captured_{"captured tensor"}, outputs_{"output"};
   PortNames number_names_;
   std::vector<std::pair<std::size_t, std::size_t>> donors_;  // ports: an output, and the input whose memory it has
-  std::mutex idle_mutex_;
-  std::vector<std::unique_ptr<Run>> idle_runs_;
 
   // GPU
   std::vector<std::shared_ptr<Recorded>> recordings_;

@@ -65,9 +65,7 @@ void Executable::Impl::allocate_scratch() {
   has_scratch_ = true;
   if (device.is_gpu()) {
     memory_ = with_scratch(buffers);
-    Run none;
-    none.bound.resize(schedule_.inputs.size() + schedule_.outputs.size());
-    recorded(none);
+    recorded(new_run());
     return;
   }
   host_calls_ = make_host_calls(std::move(buffers));
@@ -89,11 +87,11 @@ std::shared_ptr<Executable::Impl::HostCalls> Executable::Impl::make_host_calls(s
     if (b.index >= 0) memory[static_cast<std::size_t>(b.index)] = {calls->indices.back(), 0};
   }
   for (std::size_t p = 0; p < schedule_.inputs.size() + schedule_.outputs.size(); ++p) {
-    const std::uint64_t bytes = rounded_up(byte_size(port_at(p).type), 16);
-    calls->ports.push_back(Buffer::placeholder(bytes, bytes));
+    calls->ports.push_back(Buffer::placeholder(byte_size(port_at(p).type)));
   }
   const auto port = [&](int p) { return std::pair(calls->ports[static_cast<std::size_t>(p)], std::uint64_t{0}); };
   calls->steps = steps(memory, port);
+  for (Step& step : calls->steps) step.prepared = prepared(step);
   calls->conditions = conditions(memory, port);
   return calls;
 }

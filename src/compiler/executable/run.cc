@@ -38,47 +38,39 @@ void set_index(const Buffer& number, std::int64_t index) {
 
 }  // namespace
 
-template <class Ports>
-void Executable::Impl::bind_ports(HostCalls& calls, const Ports& memory_of) const {
-  for (Step& step : calls.steps) {
-    const auto bind = [&](const std::vector<StoredView>& operands, std::vector<View>& views) {
-      for (std::size_t i = 0; i < operands.size(); ++i) {
-        const int p = port(schedule_.storages[operands[i].storage]);
-        if (p < 0 || operands[i].layout.count() == 0) continue;
-        auto [buffer, offset] = memory_of(static_cast<std::size_t>(p));
-        views[i].buffer = std::move(buffer);
-        views[i].offset = offset + operands[i].offset;
-      }
-    };
-    bind(step.call->inputs, step.inputs);
-    bind(step.call->outputs, step.outputs);
+template <class F>
+auto Executable::Impl::of_call(const compiler::ScheduledCall& call, const F& f) const {
+  try {
+    return f();
+  } catch (const Unsupported& e) {
+    throw Unsupported("{}{} on {}: {}", call.label, recorded_at(call.line), device.name(), e.what());
   }
 }
 
 void Executable::Impl::launch(Stream& stream, const Step& step) const {
-  try {
-    step.call->op->lower({stream, step.inputs, step.outputs});
-  } catch (const Unsupported& e) {
-    throw Unsupported("{}{} on {}: {}", step.call->label, recorded_at(step.call->line), device.name(), e.what());
-  }
+  of_call(*step.call, [&] { step.call->op->lower({stream, step.inputs, step.outputs}); });
+}
+
+PreparedCall Executable::Impl::prepared(const Step& step) const {
+  cpu::Executor executor = cpu_;
+  return of_call(*step.call, [&] { return step.call->op->prepared({executor, step.inputs, step.outputs}); });
 }
 
 template <class Given, class GivenNumber>
 Future<void> Executable::Impl::run(Stream* stream, std::span<const Given> inputs, std::span<const Tensor> captured,
                                    std::span<const Given> outputs, std::span<const GivenNumber> numbers) {
-  std::unique_ptr<Run> run = take_run();
-  Future<void> done({}, [] {});
+  Run run = new_run();
   try {
     const gpu::CallbacksHeld held;
     std::unique_lock lock(store_->recording());  // restore() may move it to another device
-    bind(*run, inputs, inputs_);
-    bind(*run, captured, captured_);
-    bind(*run, outputs, outputs_);
-    set_numbers(*run, numbers);
-    check_all_bound(*run);
-    for (std::size_t p = outputs_.first; p < run->bound.size(); ++p) {
+    bind(run, inputs, inputs_);
+    bind(run, captured, captured_);
+    bind(run, outputs, outputs_);
+    set_numbers(run, numbers);
+    check_all_bound(run);
+    for (std::size_t p = outputs_.first; p < run.bound.size(); ++p) {
       const bool donated = std::ranges::binary_search(donors_, p, {}, &std::pair<std::size_t, std::size_t>::first);
-      if (!donated) run->bound[p]->overwritten();
+      if (!donated) run.bound[p]->overwritten();
     }
     if (device.is_gpu()) {
       gpu::Encoder* encoder = stream ? dynamic_cast<gpu::Encoder*>(stream->gpu()) : nullptr;
@@ -86,21 +78,19 @@ Future<void> Executable::Impl::run(Stream* stream, std::span<const Given> inputs
         throw InvalidArgument("record: the graph was compiled for {}; the stream is no encoder of that device",
                               device.name());
       }
-      done = run_on_gpu(lock, *run, encoder);
+      return run_on_gpu(lock, run, encoder);
     } else {
       cpu::Executor* executor = stream ? stream->cpu() : &cpu_;
       if (!executor) {
         throw InvalidArgument("record: the graph was compiled for {}, the stream is a GPU's", device.name());
       }
-      run_on_cpu(lock, *run, *executor);
+      run_on_cpu(lock, run, *executor);
+      return Future<void>({}, [] {});
     }
   } catch (const DeviceLost&) {
     if (device.is_gpu() && gpu::CallbacksHeld::none()) device.gpu().impl().context->notify_lost();
     throw;
   }
-  const std::lock_guard lock(idle_mutex_);
-  idle_runs_.push_back(std::move(run));
-  return done;
 }
 
 Future<void> Executable::Impl::run_on_gpu(std::unique_lock<OwnedMutex>& lock, const Run& run, gpu::Encoder* encoder) {
@@ -198,14 +188,12 @@ void Executable::Impl::run_on_cpu(std::unique_lock<OwnedMutex>& lock, const Run&
   for (std::size_t i = 0; i < run.numbers.size(); ++i) {
     std::memcpy(calls->numbers[i].data(), &run.numbers[i], sizeof run.numbers[i]);
   }
-  // What the run was given is not kept after it, however it ends.
-  const AtExit unbind(
-      [&] { bind_ports(*calls, [&](std::size_t p) { return std::pair(calls->ports[p], std::uint64_t{0}); }); });
-  bind_ports(*calls,
-             [&](std::size_t p) { return std::pair(run.bound[p]->view().buffer, run.bound[p]->view().offset); });
+  for (std::size_t p = 0; p < run.bound.size(); ++p) {
+    const View& view = run.bound[p]->view();
+    if (calls->ports[p].size() > 0) calls->ports[p].point_at(view.buffer.data() + view.offset);
+  }
   struct HostRun {
     Impl& impl;
-    const Run& run;
     cpu::Executor& executor;
     HostCalls& host;
     bool dumps = flag_on(Flag::dump_values), timed = cpu::steps_are_timed();
@@ -216,26 +204,29 @@ void Executable::Impl::run_on_cpu(std::unique_lock<OwnedMutex>& lock, const Run&
       if (dumps) return impl.run_and_dump(&executor, steps);
       for (const Step& step : steps) {
         if (!timed)
-          impl.launch(executor, step);
+          run(step);
         else
-          cpu::timed_step([&] { return impl.describe_step(step); }, [&] { impl.launch(executor, step); });
+          cpu::timed_step([&] { return impl.describe_step(step); }, [&] { run(step); });
       }
+    }
+    void run(const Step& step) const {
+      if (step.prepared)
+        step.prepared(executor);
+      else
+        impl.launch(executor, step);
     }
     std::size_t index_of(const compiler::Block& block) const {
       return static_cast<std::size_t>(&block - impl.schedule_.blocks.data());
     }
     bool holds(const compiler::Block& block) const {
       const View& v = host.conditions[index_of(block)];
-      const int p = impl.port(impl.schedule_.storages[block.condition.storage]);
-      const std::byte* data =
-          p >= 0 ? run.bound[p]->view().buffer.data() + run.bound[p]->view().offset : v.buffer.data();
-      return data[p >= 0 ? block.condition.offset : v.offset] != std::byte{0};
+      return v.buffer.data()[v.offset] != std::byte{0};
     }
     void turn(const compiler::Block& block, std::int64_t index) const {
       set_index(host.indices[index_of(block)], index);
     }
   };
-  HostRun host{*this, run, executor, *calls};
+  HostRun host{*this, executor, *calls};
   compiler::run_blocks(schedule_.blocks, 0, static_cast<int>(schedule_.calls.size()), host);
   if (in_use) return;
   lock.lock();

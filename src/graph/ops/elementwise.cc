@@ -164,6 +164,9 @@ class IndexedMapOp final : public Op {
   void lower(const Launch& call) const override {
     kernels::map(call.stream, expression_, call.inputs, ramps_, call.outputs);
   }
+  PreparedCall prepared(const Launch& call) const override {
+    return kernels::prepared_map(expression_, call.inputs, ramps_, call.outputs);
+  }
   bool works_in_place(std::size_t) const override { return true; }
   Work work(const Launch& call) const override { return elementwise_work(Op::work(call), expression_, call); }
   std::string label(std::span<const TensorType>) const override { return label_; }
@@ -242,6 +245,10 @@ OpPtr ElementwiseOp::with_types(std::span<const TensorType> from, std::span<cons
 
 void ElementwiseOp::lower(const Launch& call) const {
   kernels::map(call.stream, a.expression, call.inputs, call.outputs);
+}
+
+PreparedCall ElementwiseOp::prepared(const Launch& call) const {
+  return kernels::prepared_map(a.expression, call.inputs, {}, call.outputs);
 }
 
 std::string ElementwiseOp::label(std::span<const TensorType>) const { return operations(a.expression); }

@@ -21,6 +21,7 @@ class ElementwiseOp final : public OpOf<MapAttributes> {
   std::string_view name() const override { return "map"; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   void lower(const Launch& call) const override;
+  PreparedCall prepared(const Launch& call) const override;
   bool works_in_place(std::size_t) const override { return true; }
   OpPtr with_iotas(std::span<const std::optional<Placement>> operands, const Shape& result) const override;
   // Results as large as an operand that is stored narrow are worth storing so, too.

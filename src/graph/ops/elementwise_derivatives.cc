@@ -1,12 +1,15 @@
 // Derivatives of elementwise work: those of the table of functions (kernels/elementwise/scalar_ops.h), read once.
 #include <array>
 #include <charconv>
+#include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <vector>
 
 #include "core/format.h"
 #include "graph/node.h"
 #include "graph/ops/elementwise.h"
+#include "graph/ops/leaf.h"
 #include "graph/rules.h"
 #include "kernels/elementwise/scalar_ops.h"
 #include "weft/error.h"
@@ -201,6 +204,58 @@ const Expression::Node* single(const Expression& e) {
   return static_cast<std::size_t>(arity(nodes[inputs].op)) == inputs && inputs > 0 ? &nodes[inputs] : nullptr;
 }
 
+// A cotangent that is 0 where a condition hides it: what a selection gives to a branch. Rules are linear in their
+// cotangents, so that the selection may come behind them: 0 times an infinite derivative, or NaN, of what is hidden is
+// then nobody's derivative, in reverse mode as in forward mode, which selects tangents.
+struct Masked {
+  Tensor condition;
+  bool shown;    // where the condition has this value
+  Tensor value;  // elsewhere of no meaning
+};
+
+bool is_zero(const Tensor& x) {
+  const ConstantOp* c = x.rank() == 0 ? constant_op(x) : nullptr;
+  return c && c->scalar() == 0.0;
+}
+
+bool same_value(const Tensor& a, const Tensor& b) { return a.node() == b.node() && a.index() == b.index(); }
+
+Tensor shown_by(const Masked& m) { return m.shown ? m.condition : logical_not(m.condition); }
+
+std::optional<Masked> masked(const Tensor& cotangent) {
+  const Expression* e = cotangent.node()->op().elementwise();
+  const Expression::Node* op = e ? single(*e) : nullptr;
+  if (!op || (op->op != ScalarOp::select && op->op != ScalarOp::add)) return std::nullopt;
+  std::vector<Tensor> x;
+  {
+    const std::shared_lock lock(Node::graph_mutex());
+    const std::span<const Tensor> inputs = cotangent.node()->inputs();
+    x.assign(inputs.begin(), inputs.end());
+  }
+  if (x.empty()) return std::nullopt;  // it was computed
+  if (op->op == ScalarOp::select) {
+    if (is_zero(x[2])) return Masked{x[0], true, x[1]};
+    if (is_zero(x[1])) return Masked{x[0], false, x[2]};
+    return std::nullopt;
+  }
+  // A sum is hidden where all terms are.
+  const auto a = masked(x[0]), b = a ? masked(x[1]) : std::nullopt;
+  if (!b) return std::nullopt;
+  if (!same_value(a->condition, b->condition)) {
+    return Masked{logical_or(shown_by(*a), shown_by(*b)), true, cotangent};
+  }
+  if (a->shown != b->shown) return std::nullopt;
+  return Masked{a->condition, a->shown, a->value + b->value};
+}
+
+Tensor with_mask(const Masked& mask, const Tensor& cotangent) {
+  if (const auto inner = masked(cotangent)) {
+    if (same_value(inner->condition, mask.condition) && inner->shown == mask.shown) return cotangent;
+    return select(logical_and(shown_by(mask), shown_by(*inner)), inner->value, 0);
+  }
+  return mask.shown ? select(mask.condition, cotangent, 0) : select(mask.condition, 0, cotangent);
+}
+
 // Functions between complex numbers and floats, which are not differentiable as functions of complex numbers.
 struct RealParts {
   ScalarOp op;
@@ -252,10 +307,12 @@ const RealParts* real_parts(ScalarOp op, DType operand) {
 Derivatives ElementwiseOp::vjp(const Differentiated& node, std::span<const Tensor> cotangents) const {
   const Expression::Node* op = single(a.expression);
   if (!op) return std::nullopt;
-  const Tensor& g = cotangents[0];
   std::vector<Tensor> all(node.inputs.size());
+  if (!cotangents[0].defined()) return all;
+  const auto mask = masked(cotangents[0]);
+  const Tensor& g = mask ? mask->value : cotangents[0];
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!node.wanted[i] || !g.defined()) continue;
+    if (!node.wanted[i]) continue;
     const Tensor& x = node.inputs[i];
     Tensor made;
     if (op->op == ScalarOp::cast) {
@@ -271,6 +328,7 @@ Derivatives ElementwiseOp::vjp(const Differentiated& node, std::span<const Tenso
     } else {
       continue;
     }
+    if (mask) made = same_value(made, g) ? cotangents[0] : with_mask(*mask, made);
     all[i] = summed_to(made, x.shape());
   }
   return all;

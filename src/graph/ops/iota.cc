@@ -117,7 +117,7 @@ Tensor made_on_host(DType dtype, const Shape& shape, F&& f) {
 
 void check_type(std::string_view function, DType dtype, TypeSet types, std::string_view expected) {
   if (types.contains(dtype)) return;
-  throw TypeError("{}: y is {}, expected {}", function, name(dtype), expected);
+  throw TypeError("{}: the result is {}, expected {}", function, name(dtype), expected);
 }
 
 }  // namespace

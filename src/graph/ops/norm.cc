@@ -347,6 +347,33 @@ Derivatives norm_vjp(const NormAttributes& a, const Differentiated& node, const 
   return made;
 }
 
+// The Jacobian of rows without weights is symmetric, so that their gradient serves both directions.
+template <class O>
+Derivatives norm_jvp(const O& op, const Differentiated& node, std::span<const Tensor> tangents) {
+  const NormAttributes& a = op.a;
+  const Tensor& x = node.inputs[0];
+  const NormRows rows = norm_rows(a, x.shape());
+  const DType type = widest(node.inputs);
+  const auto wide = [&](const Tensor& v, const Shape& shape) { return cast(reshape(v, shape), type); };
+  const Tensor of_scale = a.has_scale ? tangents[1] : Tensor(), of_bias = a.has_bias ? tangents.back() : Tensor();
+  Tensor sum;
+  if (tangents[0].defined()) {
+    const NormGradientAttributes of_x{a.kind, a.axis, a.groups, a.epsilon, false};
+    sum = wide(apply(make_op<NormGradientOp>(of_x), {cast(x, type), cast(tangents[0], type)}), rows.shape);
+    if (a.has_scale) sum = sum * wide(node.inputs[1], rows.weights);
+  }
+  if (of_scale.defined()) {
+    NormAttributes plain = a;
+    plain.has_scale = plain.has_bias = false;
+    plain.type.reset();
+    sum = sum_of(sum, wide(apply(make_op<O>(plain), {cast(x, type)}), rows.shape) * wide(of_scale, rows.weights));
+  }
+  if (of_bias.defined()) sum = sum_of(sum, wide(of_bias, rows.weights));
+  if (!sum.defined()) return std::vector{sum};
+  const TensorType& result = node.outputs[0].type();
+  return std::vector{cast(reshape(broadcast_to(sum, rows.shape), result.shape), result.dtype)};
+}
+
 // Rows of a batch are more rows. Weights of which each entry has its own come behind the kernel.
 template <class O>
 Batched norm_vmap(const O& op, std::span<const Tensor> in, std::span<const int> axes) {
@@ -433,6 +460,9 @@ std::vector<Tensor> LogSoftmaxOp::vmap_in_order(const BatchInOrder& batch) const
 Derivatives RmsNormOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
   return norm_vjp(a, node, g[0]);
 }
+Derivatives RmsNormOp::jvp(const Differentiated& node, std::span<const Tensor> t) const {
+  return norm_jvp(*this, node, t);
+}
 std::optional<Batched> RmsNormOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   return norm_vmap(*this, in, axes);
 }
@@ -440,12 +470,18 @@ std::optional<Batched> RmsNormOp::vmap(std::span<const Tensor> in, std::span<con
 Derivatives LayerNormOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
   return norm_vjp(a, node, g[0]);
 }
+Derivatives LayerNormOp::jvp(const Differentiated& node, std::span<const Tensor> t) const {
+  return norm_jvp(*this, node, t);
+}
 std::optional<Batched> LayerNormOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   return norm_vmap(*this, in, axes);
 }
 
 Derivatives GroupNormOp::vjp(const Differentiated& node, std::span<const Tensor> g) const {
   return norm_vjp(a, node, g[0]);
+}
+Derivatives GroupNormOp::jvp(const Differentiated& node, std::span<const Tensor> t) const {
+  return norm_jvp(*this, node, t);
 }
 std::optional<Batched> GroupNormOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {
   return norm_vmap(*this, in, axes);

@@ -15,6 +15,7 @@
 #include "kernels/common/spatial.h"
 #include "weft/creation.h"
 #include "weft/error.h"
+#include "weft/linalg.h"
 
 namespace weft {
 namespace {
@@ -474,9 +475,8 @@ Tensor global_lp_pool(const Operand& x, double p, bool channels_last) {
   if (p == 1) return global(kName, ReduceKind::l1, x, channels_last);
   if (p == 2) return global(kName, ReduceKind::l2, x, channels_last);
   check_rank(kName, "x", x);
-  // Powers and their sums are no narrower than f32.
-  const Tensor wide = x.dtype() == DType::f64 ? Tensor(x) : cast(x, DType::f32);
-  return cast(pow(global(kName, ReduceKind::sum, pow(abs(wide), p), channels_last), 1 / p), x.dtype());
+  if (!is_floating(x.dtype())) throw TypeError("{}: x is {}; expected floats", kName, to_string(x.type()));
+  return in_function(kName, [&] { return vector_norm(x, p, spatial_axes(x.rank(), channels_last), true); });
 }
 
 Tensor max_pool_gradient(const Operand& dy, const Operand& indices, const Dims& sizes, const PoolOptions& o) {

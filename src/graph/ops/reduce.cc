@@ -5,6 +5,7 @@
 #include "graph/op_rows.h"
 #include "graph/op_schemas.h"
 #include "graph/ops/fused.h"
+#include "graph/ops/scan.h"
 #include "graph/promotion.h"
 #include "graph/rules.h"
 #include "kernels/common/element_work.h"
@@ -120,7 +121,7 @@ std::optional<OwnWork> ReduceOp::own_work(std::span<const View> in, std::span<co
 namespace {
 
 // For each element of x, the product of all others along the axes: exact with any number of zeros, and differentiable
-// again.
+// again. Zeros are multiplied by themselves, so that the product of the others may be infinite.
 Tensor products_of_others(const Tensor& x, const std::vector<int>& axes) {
   std::vector<int> order;
   Shape flat;
@@ -133,12 +134,18 @@ Tensor products_of_others(const Tensor& x, const std::vector<int>& axes) {
   flat.push_back(reduced_elements(x.shape(), axes));
   order.insert(order.end(), axes.begin(), axes.end());
   const Tensor moved = permute(x, order), rows = reshape(moved, flat);
-  const auto product = [&](bool reverse) {
-    return scan(kernels::ScanKind::prod, rows, axis, {.reverse = reverse, .exclusive = true});
+  const auto others = [&](const Tensor& factors) {
+    const auto product = [&](bool reverse) {
+      return scan(kernels::ScanKind::prod, factors, axis, {.reverse = reverse, .exclusive = true});
+    };
+    return product(false) * product(true);
   };
+  const Tensor zero = rows == 0, one = Graph::scalar(1, rows.dtype());
+  const Tensor zeros = others(select(zero, rows, one));
+  const Tensor made = zeros * beside_zeros(others(select(zero, one, rows)), zeros);
   std::vector<int> back(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) back[static_cast<std::size_t>(order[i])] = static_cast<int>(i);
-  return permute(reshape(product(false) * product(true), moved.shape()), back);
+  return permute(reshape(made, moved.shape()), back);
 }
 
 // a / b, and 0 where b is 0, there also of its derivatives.
@@ -188,14 +195,15 @@ Derivatives ReduceOp::vjp(const Differentiated& node, std::span<const Tensor> co
       return given(along_x(g) * chosen / along_x(reduce(ReduceKind::sum, chosen, a.axes, true)));
     }
     case ReduceKind::l2:  // 0 at 0, as in PyTorch
-      return given(x * along_x(quotient_or_zero(g, y)));
+      return given(along_x(g) * quotient_or_zero(x, along_x(y)));
     case ReduceKind::log_sum_exp:
       return given(along_x(g) * exp(x - along_x(y)));
     case ReduceKind::variance:
     case ReduceKind::deviation: {
+      const Tensor distances = x - reduce(ReduceKind::mean, x, a.axes, true);
+      if (a.kind == ReduceKind::variance) return given(along_x(g * 2) * distances / freedom);
       // Of a deviation of 0 it is 0, as in PyTorch.
-      const Tensor scale = a.kind == ReduceKind::variance ? g * 2 : quotient_or_zero(g, y);
-      return given(along_x(scale) * (x - reduce(ReduceKind::mean, x, a.axes, true)) / freedom);
+      return given(along_x(g) * quotient_or_zero(distances, along_x(y)) / freedom);
     }
     default:
       return std::nullopt;

@@ -34,4 +34,7 @@ class ScanOp final : public OpOf<ScanAttributes> {
   std::vector<Tensor> vmap_in_order(const BatchInOrder& batch) const override;
 };
 
+// x for a product with that factor: where the factor is 0 an infinite x is the greatest number, so that the product is 0.
+Tensor beside_zeros(const Tensor& x, const Tensor& factor);
+
 }  // namespace weft

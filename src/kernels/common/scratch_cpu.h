@@ -14,6 +14,7 @@ class Scratch {
     if (buffer_.size() < bytes) buffer_ = Buffer::host(bytes);
     return reinterpret_cast<T*>(buffer_.data());
   }
+  std::uint64_t size() const { return buffer_.size(); }  // bytes
 
  private:
   Buffer buffer_;

@@ -16,31 +16,45 @@ constexpr int kBlock = CpuExpression::kBlock;
 class Finder {
  public:
   explicit Finder(const View& mask)
-      : data_(mask.buffer.data() + mask.offset), load_(load_block(mask.dtype)),
+      : data_(mask.buffer.data() + mask.offset), load_(block_memory(mask.dtype).load),
         is_true_(mask.dtype == DType::boolean ? nullptr : cpu_to_boolean(cpu_register(mask.dtype))) {}
 
-  // Tests `n` elements from `first` on, at most a block, and puts the positions of the chosen ones into places().
+  // Tests `n` elements from `first` on, at most a block: how many are chosen.
+  int count(std::int64_t first, std::int64_t stride, int n) {
+    const std::uint8_t* const flags = test(first, stride, n);
+    int found = 0;
+    for (int i = 0; i < n; ++i) found += flags[i];
+    return found;
+  }
+  // The same; puts the positions of the chosen ones into places().
   int find(std::int64_t first, std::int64_t stride, int n) {
-    load_(data_, first, stride, n, values_);
-    const std::uint64_t* flags = values_;
-    if (is_true_) {
-      is_true_(values_, nullptr, nullptr, flags_, n);
-      flags = flags_;
-    }
+    const std::uint8_t* const flags = test(first, stride, n);
     int found = 0;
     for (int i = 0; i < n; ++i) {
       places_[found] = i;
-      found += static_cast<int>(flags[i]);
+      found += flags[i];
     }
     return found;
   }
   const int* places() const { return places_; }
 
  private:
+  // 0 or 1 for each element.
+  const std::uint8_t* test(std::int64_t first, std::int64_t stride, int n) {
+    if (!is_true_) {
+      load_(data_, first, stride, n, flags_);
+    } else {
+      load_(data_, first, stride, n, values_);
+      is_true_(values_, nullptr, nullptr, flags_, n);
+    }
+    return flags_;
+  }
+
   const std::byte* data_;
   LoadBlock load_;
   CpuExpression::Function is_true_;
-  alignas(64) std::uint64_t values_[kBlock], flags_[kBlock];
+  alignas(64) std::uint64_t values_[kBlock];
+  alignas(64) std::uint8_t flags_[kBlock];
   int places_[kBlock];
 };
 
@@ -129,7 +143,7 @@ void compact_cpu(cpu::Executor& all_cores, const CompactProblem& problem) {
   over_pieces([&](Finder& finder, std::int64_t piece) {
     std::int64_t found = 0;
     pieces.blocks(piece, [&](std::int64_t, std::int64_t mask, std::int64_t, int n) {
-      found += finder.find(mask, pieces.mask_stride(), n);
+      found += finder.count(mask, pieces.mask_stride(), n);
     });
     first[static_cast<std::size_t>(piece) + 1] = found;
   });
@@ -141,7 +155,12 @@ void compact_cpu(cpu::Executor& all_cores, const CompactProblem& problem) {
   const Mover move = problem.form == Compaction::indices ? Mover{nullptr, memory(list), list.dtype}
                      : compresses                        ? Mover{memory(problem.moved), memory(list), list.dtype}
                                                          : Mover{memory(list), memory(problem.moved), list.dtype};
+  const bool short_places = problem.mask.rank() == 1 && bits(list.dtype) == 32;
   const auto store_index = [&](std::int64_t element, std::int64_t place) {
+    if (short_places) {
+      reinterpret_cast<std::uint32_t*>(move.to)[place * stride] = static_cast<std::uint32_t>(element);
+      return;
+    }
     for (int d = problem.mask.rank() - 1; d >= 0; --d) {
       const std::int64_t v = element % problem.mask.shape()[d], at = place * stride + d * list.strides()[1];
       element /= problem.mask.shape()[d];

@@ -8,10 +8,12 @@
 
 namespace weft::kernels {
 
+// Everything that a loop calls is inlined: past some size of a source the compiler leaves small functions of the standard
+// library calls, with which no loop becomes vector code.
 #if WEFT_X86
-#define WEFT_TARGET_V3 __attribute__((target("avx2,fma,f16c,bmi2")))
+#define WEFT_TARGET_V3 __attribute__((flatten, target("avx2,fma,f16c,bmi2")))
 #define WEFT_TARGET_V4 \
-  __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,f16c,bmi2,prefer-vector-width=512")))
+  __attribute__((flatten, target("avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,f16c,bmi2,prefer-vector-width=512")))
 #endif
 
 // out[i] = F()(a[i], b[i], c[i]); F is a captureless functor whose call operator is inlined.

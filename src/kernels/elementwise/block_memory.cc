@@ -6,9 +6,14 @@
 #include <limits>
 #include <tuple>
 
+#include "kernels/common/instruction_sets.h"
+#if WEFT_X86
+#include <immintrin.h>
+#endif
+
 #include "core/format.h"
-#include "kernels/elementwise/block_loops.h"
 #include "kernels/cpu_loops.h"
+#include "kernels/elementwise/block_loops.h"
 
 namespace weft::kernels {
 namespace {
@@ -47,6 +52,20 @@ struct Narrow {
     return static_cast<Out>(r | (b >> 31) << (e + m));
   }
 };
+#if WEFT_X86
+// The same by the processor's own conversion, which rounds alike and keeps as much of a NaN.
+WEFT_TARGET_V3 void narrow_f16(const void* a, const void*, const void*, void* out, int n) {
+  const float* const x = static_cast<const float*>(a);
+  auto* const y = static_cast<std::uint16_t*>(out);
+  int i = 0;
+  for (; i + 8 <= n; i += 8) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(y + i),
+                     _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
+  }
+  for (; i < n; ++i) y[i] = Narrow<std::uint16_t, 5, 10>()(x[i]);
+}
+#endif
+
 struct WidenBF16 {
   WEFT_INLINE float operator()(std::uint16_t h) const {
     return std::bit_cast<float>(static_cast<std::uint32_t>(h) << 16);
@@ -59,8 +78,9 @@ struct NarrowBF16 {
     return static_cast<std::uint16_t>((b & 0x7fffffffu) > 0x7f800000u ? (b >> 16) | 0x40u : r);
   }
 };
-struct Widen8 {  // bool: any non-zero byte is true
-  WEFT_INLINE std::uint64_t operator()(std::uint8_t b) const { return b != 0; }
+template <class R>
+struct IsNotZero {  // bool: any non-zero byte is true
+  WEFT_INLINE R operator()(std::uint8_t b) const { return b != 0; }
 };
 // From f32 towards zero, saturating, NaN to 0.
 template <class To>
@@ -110,7 +130,12 @@ struct Memory {
     T* p = reinterpret_cast<T*>(data) + first;
     const auto* r = static_cast<const R*>(registers);
     if (stride == 1) {
-      static const auto loop = BlockLoop<Store, T, R>::choose(true);
+      static const auto loop = [] {
+#if WEFT_X86
+        if (std::is_same_v<Store, Narrow<std::uint16_t, 5, 10>> && instruction_set() >= 3) return &narrow_f16;
+#endif
+        return BlockLoop<Store, T, R>::choose(true);
+      }();
       loop(r, nullptr, nullptr, p, n);
     } else {
       for (int i = 0; i < n; ++i) p[i * stride] = Store()(r[i]);
@@ -121,7 +146,7 @@ struct Memory {
     const T* p = reinterpret_cast<const T*>(data) + first;
     auto* r = static_cast<R*>(registers);
     if constexpr (std::is_same_v<T, R>) {
-      for (int i = 0; i < n; ++i) r[i] = p[offsets[i]];
+      for (int i = 0; i < n; ++i) r[i] = Load()(p[offsets[i]]);
     } else {
       T together[kTogether];
       for (int begin = 0; begin < n; begin += kTogether) {
@@ -135,7 +160,7 @@ struct Memory {
     T* p = reinterpret_cast<T*>(data) + first;
     const auto* r = static_cast<const R*>(registers);
     if constexpr (std::is_same_v<T, R>) {
-      for (int i = 0; i < n; ++i) p[offsets[i]] = r[i];
+      for (int i = 0; i < n; ++i) p[offsets[i]] = Store()(r[i]);
     } else {
       T together[kTogether];
       for (int begin = 0; begin < n; begin += kTogether) {
@@ -237,30 +262,47 @@ BlockMemory memory(DType type) {
   using I = std::int64_t;
   using U = std::uint64_t;
   switch (type) {
-    case DType::f32: return functions<Memory<float, float, As<float>, As<float>>>();
-    case DType::f64: return functions<Memory<double, double, As<double>, As<double>>>();
-    case DType::f16: return functions<Memory<std::uint16_t, float, WidenF16, Narrow<std::uint16_t, 5, 10>>>();
-    case DType::bf16: return functions<Memory<std::uint16_t, float, WidenBF16, NarrowBF16>>();
+    case DType::f32:
+      return functions<Memory<float, float, As<float>, As<float>>>();
+    case DType::f64:
+      return functions<Memory<double, double, As<double>, As<double>>>();
+    case DType::f16:
+      return functions<Memory<std::uint16_t, float, WidenF16, Narrow<std::uint16_t, 5, 10>>>();
+    case DType::bf16:
+      return functions<Memory<std::uint16_t, float, WidenBF16, NarrowBF16>>();
     case DType::f8e4m3:
       return functions<Memory<std::uint8_t, float, Widen8Float<float8_e4m3>, Narrow<std::uint8_t, 4, 3, true>>>();
     case DType::f8e5m2:
       return functions<Memory<std::uint8_t, float, Widen8Float<float8_e5m2>, Narrow<std::uint8_t, 5, 2>>>();
-    case DType::i8: return functions<Integer<std::int8_t, I>>();
-    case DType::i16: return functions<Integer<std::int16_t, I>>();
-    case DType::i32: return functions<Integer<std::int32_t, I>>();
-    case DType::i64: return functions<Integer<I, I>>();
-    case DType::u8: return functions<Integer<std::uint8_t, U>>();
-    case DType::u16: return functions<Integer<std::uint16_t, U>>();
-    case DType::u32: return functions<Integer<std::uint32_t, U>>();
-    case DType::u64: return functions<Integer<U, U>>();
+    case DType::i8:
+      return functions<Integer<std::int8_t, I>>();
+    case DType::i16:
+      return functions<Integer<std::int16_t, I>>();
+    case DType::i32:
+      return functions<Integer<std::int32_t, I>>();
+    case DType::i64:
+      return functions<Integer<I, I>>();
+    case DType::u8:
+      return functions<Integer<std::uint8_t, U>>();
+    case DType::u16:
+      return functions<Integer<std::uint16_t, U>>();
+    case DType::u32:
+      return functions<Integer<std::uint32_t, U>>();
+    case DType::u64:
+      return functions<Integer<U, U>>();
     case DType::c64:
       return functions<
           Memory<std::complex<float>, std::complex<float>, As<std::complex<float>>, As<std::complex<float>>>>();
-    case DType::boolean: return functions<Memory<std::uint8_t, U, Widen8, As<std::uint8_t>>>();
-    case DType::i4: return functions<Packed<4, true>>();
-    case DType::u4: return functions<Packed<4, false>>();
-    case DType::i2: return functions<Packed<2, true>>();
-    case DType::u2: return functions<Packed<2, false>>();
+    case DType::boolean:
+      return functions<Memory<std::uint8_t, U, IsNotZero<U>, As<std::uint8_t>>>();
+    case DType::i4:
+      return functions<Packed<4, true>>();
+    case DType::u4:
+      return functions<Packed<4, false>>();
+    case DType::i2:
+      return functions<Packed<2, true>>();
+    case DType::u2:
+      return functions<Packed<2, false>>();
   }
   throw InternalError("dtype {} has no CPU form", static_cast<int>(type));
 }
@@ -268,15 +310,25 @@ BlockMemory memory(DType type) {
 }  // namespace
 
 BlockMemory block_memory(DType type, bool as_f32) {
+  if (type == DType::boolean) {
+    return functions<Memory<std::uint8_t, std::uint8_t, IsNotZero<std::uint8_t>, As<std::uint8_t>>>();
+  }
   if (!as_f32) return memory(type);
   switch (type) {
-    case DType::i8: return functions<IntegerAsF32<std::int8_t>>();
-    case DType::i16: return functions<IntegerAsF32<std::int16_t>>();
-    case DType::i32: return functions<IntegerAsF32<std::int32_t>>();
-    case DType::u8: return functions<IntegerAsF32<std::uint8_t>>();
-    case DType::u16: return functions<IntegerAsF32<std::uint16_t>>();
-    case DType::u32: return functions<IntegerAsF32<std::uint32_t>>();
-    default: throw InternalError("{} is not moved to f32 registers", name(type));
+    case DType::i8:
+      return functions<IntegerAsF32<std::int8_t>>();
+    case DType::i16:
+      return functions<IntegerAsF32<std::int16_t>>();
+    case DType::i32:
+      return functions<IntegerAsF32<std::int32_t>>();
+    case DType::u8:
+      return functions<IntegerAsF32<std::uint8_t>>();
+    case DType::u16:
+      return functions<IntegerAsF32<std::uint16_t>>();
+    case DType::u32:
+      return functions<IntegerAsF32<std::uint32_t>>();
+    default:
+      throw InternalError("{} is not moved to f32 registers", name(type));
   }
 }
 

@@ -13,6 +13,7 @@ namespace weft::kernels {
 using LoadBlock = void (*)(const std::byte* data, std::int64_t first, std::int64_t stride, int n, void* registers);
 using StoreBlock = void (*)(std::byte* data, std::int64_t first, std::int64_t stride, int n, const void* registers);
 
+// (Booleans as numbers of 64 bits.)
 LoadBlock load_block(DType type);
 StoreBlock store_block(DType type);
 

@@ -22,6 +22,7 @@
 #include "kernels/common/memory.h"
 #include "kernels/copy/bits.h"
 #include "kernels/device_math.h"
+#include "kernels/elementwise/elementwise_cpu.h"
 #include "kernels/elementwise/expression_wgsl.h"
 #include "kernels/elementwise/scalar_ops.h"
 #include "kernels/plan_cache.h"
@@ -470,6 +471,13 @@ void map(Stream& stream, std::string_view name, const Expression& expression, st
     map_gpu(*commands, problem);
   else
     elementwise_cpu(*stream.cpu(), problem);
+}
+
+std::function<void(cpu::Executor&)> prepared_map(const Expression& expression, std::span<const View> inputs,
+                                                 std::span<const Virtual> virtuals, std::span<const View> outputs) {
+  const ElementwiseProblem problem = check("elementwise", expression, inputs, outputs, virtuals);
+  if (element_count(problem.shape) == 0) return [](cpu::Executor&) {};
+  return [call = std::make_shared<ElementwiseCpu>(problem)](cpu::Executor& executor) { call->run(executor); };
 }
 
 void map(Stream& stream, const Expression& expression, std::span<const View> inputs, std::span<const Virtual> virtuals,

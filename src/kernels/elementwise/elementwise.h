@@ -1,6 +1,7 @@
 // Common to both devices' elementwise kernels.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -38,6 +39,10 @@ struct ElementwiseProblem {
 // kernels::map on views and, after them, virtual inputs.
 void map(Stream& stream, const Expression& expression, std::span<const View> inputs, std::span<const Virtual> virtuals,
          std::span<const View> outputs);
+
+// The same on the CPU for memory that the views' buffers have when it runs.
+std::function<void(cpu::Executor&)> prepared_map(const Expression& expression, std::span<const View> inputs,
+                                                 std::span<const Virtual> virtuals, std::span<const View> outputs);
 
 void map_gpu(gpu::Commands& commands, const ElementwiseProblem& problem);
 void elementwise_cpu(cpu::Executor& executor, const ElementwiseProblem& problem);

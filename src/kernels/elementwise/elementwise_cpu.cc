@@ -1,96 +1,122 @@
 // The CPU's elementwise kernels: blocks of the expression's registers, filled from rows.
+#include "kernels/elementwise/elementwise_cpu.h"
+
 #include <algorithm>
 #include <format>
-#include <vector>
 
-#include "kernels/common/blocks_cpu.h"
 #include "kernels/common/instruction_sets.h"
-#include "kernels/cpu_loops.h"
-#include "kernels/elementwise/elementwise.h"
-#include "kernels/elementwise/expression_cpu.h"
 
 namespace weft::kernels {
 namespace {
 
 constexpr std::int64_t kPiece = 16384;  // elements that are worth a task of their own
 
-}  // namespace
-
-void elementwise_cpu(cpu::Executor& all_cores, const ElementwiseProblem& problem) {
-  // Packed elements share bytes with those of other rows and pieces, unless all rows start at a byte.
-  cpu::Executor one_core(1);
-  const auto shares_bytes = [&](std::size_t k) {
+// Packed elements share bytes with those of other rows and pieces, unless all rows start at a byte.
+bool shares_bytes(const ElementwiseProblem& problem) {
+  for (std::size_t k = 0; k < problem.outputs.size(); ++k) {
     const int bits = weft::bits(problem.outputs[k].dtype);
     const Strides& strides = problem.strides[problem.inputs.size() + k];
     const auto whole_bytes = [&](std::int64_t stride) { return stride * bits % 8 == 0; };
-    return bits < 8 && (strides.back() != 1 || !std::all_of(strides.begin(), strides.end() - 1, whole_bytes));
+    if (bits < 8 && (strides.back() != 1 || !std::all_of(strides.begin(), strides.end() - 1, whole_bytes))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+ElementwiseCpu::ElementwiseCpu(const ElementwiseProblem& problem)
+    : expression_(problem.expression),
+      blocks_(problem.shape, CpuExpression::kBlock, kPiece),
+      inputs_(problem.inputs.size() + problem.virtuals.size()),
+      shares_bytes_(shares_bytes(problem)),
+      length_(problem.shape.back()),
+      rows_count_(element_count(problem.shape) / length_) {
+  const auto add = [&](Port port, const Strides& strides) {
+    port.strides = strides;
+    port.offsets = blocks_.offsets(strides);
+    ports_.push_back(std::move(port));
   };
-  bool packed = false;
-  for (std::size_t k = 0; k < problem.outputs.size(); ++k) packed |= shares_bytes(k);
-  cpu::Executor& executor = packed ? one_core : all_cores;
-  const CpuExpression expression(problem.expression);
-  const int inputs = static_cast<int>(problem.inputs.size() + problem.virtuals.size());
-  const int outputs = static_cast<int>(problem.outputs.size());
-  // The expression's inputs, then its outputs: their memory, none for ramps; where the first element is in it, or what
-  // a ramp begins with; and their strides.
-  struct Port {
-    std::byte* data;
-    std::int64_t first;
-    const Strides& strides;
-  };
-  std::vector<Port> ports;
+  ports_.reserve(inputs_ + problem.outputs.size());
   for (std::size_t k = 0; k < problem.inputs.size(); ++k) {
-    const View& v = problem.inputs[k];
-    ports.push_back({v.buffer.data() + v.offset, 0, problem.strides[k]});
+    add({.buffer = problem.inputs[k].buffer, .offset = problem.inputs[k].offset}, problem.strides[k]);
   }
   for (std::size_t k = 0; k < problem.virtuals.size(); ++k) {
     const Virtual& v = problem.virtuals[k];
     const Strides& strides = problem.strides[problem.inputs.size() + problem.outputs.size() + k];
-    if (std::ranges::all_of(strides, [](std::int64_t s) { return s == 0; })) {
-      ports.push_back({const_cast<std::byte*>(reinterpret_cast<const std::byte*>(&v.bits)), 0, strides});
-    } else {
-      ports.push_back({nullptr, static_cast<std::int64_t>(v.bits), strides});
-    }
+    const bool grows = std::ranges::any_of(strides, [](std::int64_t s) { return s != 0; });
+    add({.bits = v.bits, .ramp = grows, .number = !grows}, strides);
   }
   for (std::size_t k = 0; k < problem.outputs.size(); ++k) {
     const View& v = problem.outputs[k];
-    ports.push_back({v.buffer.data() + v.offset, 0, problem.strides[problem.inputs.size() + k]});
+    add({.buffer = v.buffer, .offset = v.offset}, problem.strides[problem.inputs.size() + k]);
   }
+}
 
-  const ElementBlocks blocks(problem.shape, CpuExpression::kBlock, kPiece);
+std::byte* ElementwiseCpu::memory(const Port& port) {
+  if (port.ramp) return nullptr;
+  if (port.number) return const_cast<std::byte*>(reinterpret_cast<const std::byte*>(&port.bits));
+  return port.buffer.data() + port.offset;
+}
+
+// A thread's registers and rows, which a prepared call keeps for its next run.
+ElementwiseCpu::Worker::Worker(const ElementwiseCpu& call)
+    : registers(call.expression_), rows(call.ports_.size()), loaded(call.inputs_, {0, 0}) {
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    const Port& port = call.ports_[k];
+    rows[k] = {nullptr, 0, port.strides.back(), port.offsets.empty() ? nullptr : port.offsets.data()};
+  }
+}
+
+void ElementwiseCpu::compute(Worker& worker, std::int64_t begin, std::int64_t end) const {
+  std::vector<CpuExpression::Row>& rows = worker.rows;
+  const auto inputs = std::span(rows).first(inputs_), outputs = std::span(rows).subspan(inputs_);
+  for (std::size_t k = 0; k < rows.size(); ++k) rows[k].data = memory(ports_[k]);
+  std::ranges::fill(worker.loaded, std::pair<std::int64_t, std::int64_t>(0, 0));
+  for (std::int64_t i = begin; i < end; ++i) {
+    const ElementBlocks::Block block = blocks_[i];
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      const Port& port = ports_[k];
+      rows[k].first = (port.ramp ? static_cast<std::int64_t>(port.bits) : 0) + blocks_.offset(block, port.strides);
+    }
+    if (blocks_.has_long_rows()) {
+      expression_.evaluate(worker.registers, inputs, outputs, block.count);
+      continue;
+    }
+    const int n = static_cast<int>(block.count);
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      auto& [first, count] = worker.loaded[k];  // the elements that the registers hold
+      if (first == inputs[k].first && count >= n) continue;
+      expression_.load(worker.registers, static_cast<int>(k), inputs[k], 0, n);
+      worker.loaded[k] = {inputs[k].first, n};
+    }
+    expression_.run(worker.registers, n);
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      expression_.store(worker.registers, static_cast<int>(k), outputs[k], 0, n);
+    }
+  }
+}
+
+void ElementwiseCpu::run(cpu::Executor& all_cores) {
+  cpu::Executor one_core(1);
+  cpu::Executor& executor = shares_bytes_ ? one_core : all_cores;
   cpu::say_form([&] {
-    const std::int64_t length = problem.shape.back();
-    return std::pair(std::format("{}_{}", blocks.has_long_rows() ? "long_rows" : "short_rows", instruction_set_name()),
-                     std::format("{} rows of {}", element_count(problem.shape) / length, length));
+    return std::pair(std::format("{}_{}", blocks_.has_long_rows() ? "long_rows" : "short_rows", instruction_set_name()),
+                     std::format("{} rows of {}", rows_count_, length_));
   });
-  std::vector<std::vector<std::int64_t>> offsets;
-  for (const Port& port : ports) offsets.push_back(blocks.offsets(port.strides));
-  const std::int64_t grain = std::max<std::int64_t>(1, kPiece / blocks.size());
-  parallel(executor, blocks.count(), grain, [&](std::int64_t begin, std::int64_t end) {
-    CpuExpression::Registers registers(expression);
-    std::vector<CpuExpression::Row> row(inputs + outputs);
-    for (int k = 0; k < inputs + outputs; ++k) {
-      row[k] = {ports[k].data, 0, ports[k].strides.back(), offsets[k].empty() ? nullptr : offsets[k].data()};
-    }
-    // Where the elements of each input begin that the registers hold, and their number.
-    std::vector<std::pair<std::int64_t, std::int64_t>> loaded(inputs, {0, 0});
-    for (std::int64_t i = begin; i < end; ++i) {
-      const ElementBlocks::Block block = blocks[i];
-      for (int k = 0; k < inputs + outputs; ++k) row[k].first = ports[k].first + blocks.offset(block, ports[k].strides);
-      if (blocks.has_long_rows()) {
-        expression.evaluate(registers, std::span(row).first(inputs), std::span(row).last(outputs), block.count);
-        continue;
-      }
-      const int n = static_cast<int>(block.count);
-      for (int k = 0; k < inputs; ++k) {
-        if (loaded[k].first == row[k].first && loaded[k].second >= n) continue;
-        expression.load(registers, k, row[k], 0, n);
-        loaded[k] = {row[k].first, n};
-      }
-      expression.run(registers, n);
-      for (int k = 0; k < outputs; ++k) expression.store(registers, k, row[inputs + k], 0, n);
-    }
-  });
+  const std::int64_t count = blocks_.count();
+  parallel(executor, count, std::max<std::int64_t>(1, kPiece / blocks_.size()),
+           [&](std::int64_t begin, std::int64_t end) {
+             if (end - begin < count) {
+               Worker worker(*this);
+               return compute(worker, begin, end);
+             }
+             if (!worker_) worker_.emplace(*this);
+             compute(*worker_, begin, end);
+           });
+}
+
+void elementwise_cpu(cpu::Executor& executor, const ElementwiseProblem& problem) {
+  ElementwiseCpu(problem).run(executor);
 }
 
 }  // namespace weft::kernels

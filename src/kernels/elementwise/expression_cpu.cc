@@ -155,10 +155,12 @@ CpuExpression::CpuExpression(const Expression& e) {
   }
 }
 
-CpuExpression::Registers::Registers(const CpuExpression& e) : blocks_(e.blocks_), values_(e.register_bytes_.size()) {
+CpuExpression::Registers::Registers(const CpuExpression& e)
+    : blocks_(std::make_unique_for_overwrite<Block[]>(static_cast<std::size_t>(e.blocks_))),
+      values_(e.register_bytes_.size()) {
   for (const Constant& c : e.constants_) {
     std::byte* block = blocks_[c.block].bytes;
-    load_block(c.type)(reinterpret_cast<const std::byte*>(&c.bits), 0, 0, kBlock, block);
+    block_memory(c.type).load(reinterpret_cast<const std::byte*>(&c.bits), 0, 0, kBlock, block);
     values_[c.node] = block;
   }
   for (const Step& s : e.steps_) values_[s.out] = blocks_[s.block].bytes;
@@ -205,6 +207,13 @@ void CpuExpression::store(const Registers& registers, int k, int at, std::byte* 
   const Port& port = outputs_[k];
   const auto* block = static_cast<const std::byte*>(registers.values_[port.node]);
   port.memory.store(data, first, stride, n, block + at * register_bytes_[port.node]);
+}
+
+const std::byte* CpuExpression::result(const Registers& registers, int k) const {
+  const Port& port = outputs_[k];
+  // (Of booleans registers hold 0 and 1, as memory may.)
+  const bool same = has_register_format(port.type) || port.type == DType::boolean;
+  return same ? static_cast<const std::byte*>(registers.values_[port.node]) : nullptr;
 }
 
 void CpuExpression::load(Registers& registers, int k, const Row& row, std::int64_t begin, int n) const {

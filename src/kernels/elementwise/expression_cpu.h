@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -26,7 +27,7 @@ class CpuExpression {
     struct alignas(64) Block {
       std::byte bytes[kBlock * 8];
     };
-    std::vector<Block> blocks_;
+    std::unique_ptr<Block[]> blocks_;  // written before they are read
     std::vector<const void*> values_;  // of each node, in this run
   };
 
@@ -43,6 +44,9 @@ class CpuExpression {
   // Stores output `k` from at…at+n-1 of the block, converted to its type.
   void store(const Registers& registers, int k, int at, std::byte* data, std::int64_t first, std::int64_t stride,
              int n) const;
+
+  // The first elements of output `k` where they are as in memory of its type; null if the registers have another format.
+  const std::byte* result(const Registers& registers, int k) const;
 
   // Elements first + offsets[i], or first + i * stride, of `data`. An input without data is a ramp, as for load(): these
   // numbers themselves.

@@ -96,7 +96,12 @@ int celu(Expression& e, int x, double alpha) {
 int hardsigmoid(Expression& e, int x, double alpha, double beta) {
   Maker m(e, "hardsigmoid", x);
   const int line = m(ScalarOp::fma, m.x, m.number(alpha), m.number(beta));
-  return m.result(m(clamp, line, m.number(0), m.number(1)));
+  const int inside = m(clamp, line, m.number(0), m.number(1));
+  if (alpha == 0) return m.result(inside);
+  // Where x is at an end of the line tells x: the line's own value there is rounded, and its derivative would be alpha.
+  const ScalarOp below = alpha > 0 ? less_equal : greater_equal, above = alpha > 0 ? greater_equal : less_equal;
+  const int rest = m(select, m(above, m.x, m.number((1 - beta) / alpha)), m.number(1), inside);
+  return m.result(m(select, m(below, m.x, m.number(-beta / alpha)), m.number(0), rest));
 }
 
 int hardswish(Expression& e, int x) {
@@ -109,10 +114,10 @@ int hardswish(Expression& e, int x) {
 
 int softsign(Expression& e, int x) {
   Maker m(e, "softsign", x);
-  const int a = m(ScalarOp::abs, m.x);
-  // From 2^60 on the result is ±1; for infinities the product would be NaN.
-  const int product = m(mul, m.x, m(reciprocal, m(add, a, m.number(1))));
-  return m.result(m(select, m(greater, a, m.number(0x1p60)), m(ScalarOp::copysign, m.number(1), m.x), product));
+  const int a = m(ScalarOp::abs, m.x), r = m(reciprocal, m(add, a, m.number(1)));
+  // As ±(1 - r) from 1 on, where r is ½ at most: the derivative r² is then no difference, and infinities give ±1.
+  const int outside = m(ScalarOp::copysign, m(sub, m.number(1), r), m.x);
+  return m.result(m(select, m(greater_equal, a, m.number(1)), outside, m(mul, m.x, r)));
 }
 
 int hardshrink(Expression& e, int x, double lambda) {

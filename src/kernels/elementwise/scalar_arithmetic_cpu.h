@@ -31,38 +31,55 @@ WEFT_INLINE T integer_power(T base, T exponent) {
 
 template <class T>
 WEFT_INLINE T add_(T a, T b) {
-  if constexpr (is_float<T> || is_complex<T>) return a + b;
-  else return static_cast<T>(bits_of(a) + bits_of(b));
+  if constexpr (is_float<T> || is_complex<T>)
+    return a + b;
+  else
+    return static_cast<T>(bits_of(a) + bits_of(b));
 }
 template <class T>
 WEFT_INLINE T sub_(T a, T b) {
-  if constexpr (is_float<T> || is_complex<T>) return a - b;
-  else return static_cast<T>(bits_of(a) - bits_of(b));
+  if constexpr (is_float<T> || is_complex<T>)
+    return a - b;
+  else
+    return static_cast<T>(bits_of(a) - bits_of(b));
 }
 template <class T>
 WEFT_INLINE T neg_(T x) {
-  if constexpr (is_float<T> || is_complex<T>) return -x;
-  else return sub_(T{0}, x);
+  if constexpr (is_float<T> || is_complex<T>)
+    return -x;
+  else
+    return sub_(T{0}, x);
 }
 template <class T>
 WEFT_INLINE T mul_(T a, T b) {
-  if constexpr (is_float<T>) return a * b;
-  else if constexpr (is_complex<T>) return multiply(a, b);
-  else return static_cast<T>(bits_of(a) * bits_of(b));
+  if constexpr (is_float<T>)
+    return a * b;
+  else if constexpr (is_complex<T>)
+    return multiply(a, b);
+  else
+    return static_cast<T>(bits_of(a) * bits_of(b));
 }
 template <class T>
 WEFT_INLINE T div_(T a, T b) {
-  if constexpr (is_float<T>) return a / b;
-  else if constexpr (is_complex<T>) return divide(a, b);
-  else if (b == T{0}) return T{0};
-  else if (b == static_cast<T>(-1) && std::is_signed_v<T>) return sub_(T{0}, a);
-  else return a / b;
+  if constexpr (is_float<T>)
+    return a / b;
+  else if constexpr (is_complex<T>)
+    return divide(a, b);
+  else if (b == T{0})
+    return T{0};
+  else if (b == static_cast<T>(-1) && std::is_signed_v<T>)
+    return sub_(T{0}, a);
+  else
+    return a / b;
 }
 template <class T>
 WEFT_INLINE T rem_(T a, T b) {
-  if constexpr (is_float<T>) return std::fmod(a, b);
-  else if (b == T{0} || (b == static_cast<T>(-1) && std::is_signed_v<T>)) return T{0};
-  else return a % b;
+  if constexpr (is_float<T>)
+    return std::fmod(a, b);
+  else if (b == T{0} || (b == static_cast<T>(-1) && std::is_signed_v<T>))
+    return T{0};
+  else
+    return a % b;
 }
 // The remainder of floored division, from that of truncated division.
 template <class T>
@@ -102,8 +119,10 @@ WEFT_INLINE T floor_divide_(T a, T b) {
 }
 template <class T>
 WEFT_INLINE std::uint64_t magnitude(T x) {
-  if constexpr (std::is_signed_v<T>) return x < 0 ? std::uint64_t{0} - bits_of(x) : bits_of(x);
-  else return x;
+  if constexpr (std::is_signed_v<T>)
+    return x < 0 ? std::uint64_t{0} - bits_of(x) : bits_of(x);
+  else
+    return x;
 }
 template <class T>
 WEFT_INLINE T gcd_(T a, T b) {
@@ -122,14 +141,27 @@ WEFT_INLINE T lerp_(T a, T b, T t) {
 }
 template <class T>
 WEFT_INLINE T pow_(T a, T b) {
-  if constexpr (is_float<T>) return static_cast<T>(std::pow(static_cast<double>(a), static_cast<double>(b)));
-  else return integer_power(a, b);
+  if constexpr (is_float<T>)
+    return static_cast<T>(std::pow(static_cast<double>(a), static_cast<double>(b)));
+  else
+    return integer_power(a, b);
+}
+// Of equal floats, which differ in the sign of zero alone: with the sign bit of both, or of one.
+template <class T>
+WEFT_INLINE T with_sign_of_both(T a, T b) {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  return std::bit_cast<T>(std::bit_cast<Bits>(a) & std::bit_cast<Bits>(b));
+}
+template <class T>
+WEFT_INLINE T with_sign_of_one(T a, T b) {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  return std::bit_cast<T>(std::bit_cast<Bits>(a) | std::bit_cast<Bits>(b));
 }
 template <class T>
 WEFT_INLINE T max_(T a, T b) {
   if constexpr (is_float<T>) {
-    const T r = wide::choose((a > b) | ((a == b) & !std::signbit(a)), a, b);
-    return wide::choose(a != a, a, wide::choose(b != b, b, r));
+    const T r = a > b ? a : b;  // b where one is NaN
+    return wide::choose(a != a, a, wide::choose(a == b, with_sign_of_both(a, b), r));
   } else {
     return a > b ? a : b;
   }
@@ -137,40 +169,61 @@ WEFT_INLINE T max_(T a, T b) {
 template <class T>
 WEFT_INLINE T min_(T a, T b) {
   if constexpr (is_float<T>) {
-    const T r = wide::choose((a < b) | ((a == b) & std::signbit(a)), a, b);
-    return wide::choose(a != a, a, wide::choose(b != b, b, r));
+    const T r = a < b ? a : b;
+    return wide::choose(a != a, a, wide::choose(a == b, with_sign_of_one(a, b), r));
   } else {
     return a < b ? a : b;
   }
 }
 template <class T>
 WEFT_INLINE T fmax_(T a, T b) {
-  if constexpr (is_float<T>) return a != a ? b : b != b ? a : max_(a, b);
-  else return max_(a, b);
+  if constexpr (is_float<T>)
+    return a != a ? b : b != b ? a : max_(a, b);
+  else
+    return max_(a, b);
 }
 template <class T>
 WEFT_INLINE T fmin_(T a, T b) {
-  if constexpr (is_float<T>) return a != a ? b : b != b ? a : min_(a, b);
-  else return min_(a, b);
+  if constexpr (is_float<T>)
+    return a != a ? b : b != b ? a : min_(a, b);
+  else
+    return min_(a, b);
+}
+// The number next to a on the way to b.
+template <class T>
+WEFT_INLINE T nextafter_(T a, T b) {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  constexpr Bits kSign = Bits{1} << (8 * sizeof(T) - 1);
+  const Bits from = std::bit_cast<Bits>(a), to = std::bit_cast<Bits>(b);
+  const bool away = (a < b) == (a > T{0});  // from zero
+  const Bits next = a == T{0} ? (to & kSign) | 1 : away ? from + 1 : from - 1;
+  const T r = std::bit_cast<T>(a == b ? to : next);
+  return wide::choose(a != a, a, wide::choose(b != b, b, r));
 }
 template <class T>
 WEFT_INLINE auto abs_(T x) {
-  if constexpr (is_float<T>) return std::abs(x);
+  if constexpr (is_float<T>)
+    return std::abs(x);
   else if constexpr (is_complex<T>) {
-    return static_cast<float>(std::hypot(static_cast<double>(x.real()), static_cast<double>(x.imag())));
-  }
-  else if constexpr (std::is_signed_v<T>) return x < 0 ? sub_(T{0}, x) : x;
-  else return x;
+    return static_cast<float>(wide::hypot(x.real(), x.imag()));
+  } else if constexpr (std::is_signed_v<T>)
+    return x < 0 ? sub_(T{0}, x) : x;
+  else
+    return x;
 }
 template <class T>
 WEFT_INLINE T sign_(T x) {
-  if constexpr (is_float<T>) return x > 0 ? T{1} : x < 0 ? T{-1} : x == 0 ? T{0} : x;
-  else return static_cast<T>(T(x > 0) - T(x < T{0}));
+  if constexpr (is_float<T>)
+    return x > 0 ? T{1} : x < 0 ? T{-1} : x == 0 ? T{0} : x;
+  else
+    return static_cast<T>(T(x > 0) - T(x < T{0}));
 }
 template <class T>
 WEFT_INLINE T relu_(T x) {
-  if constexpr (is_float<T>) return x > 0 ? x : x != x ? x : T{0};
-  else return x > T{0} ? x : T{0};
+  if constexpr (is_float<T>)
+    return x > 0 ? x : x != x ? x : T{0};
+  else
+    return x > T{0} ? x : T{0};
 }
 template <class T>
 WEFT_INLINE T shift_left_(T a, T n) {
@@ -182,14 +235,19 @@ WEFT_INLINE T shift_right_(T a, T n) {
 }
 template <class T>
 WEFT_INLINE bool signbit_(T x) {
-  if constexpr (is_float<T>) return std::signbit(x);
-  else return x < T{0};
+  if constexpr (is_float<T>)
+    return std::signbit(x);
+  else
+    return x < T{0};
 }
 template <class T>
 WEFT_INLINE T fma_(T a, T b, T c) {
-  if constexpr (std::is_same_v<T, float>) return static_cast<float>(static_cast<double>(a) * b + c);
-  else if constexpr (is_float<T>) return std::fma(a, b, c);
-  else return add_(mul_(a, b), c);
+  if constexpr (std::is_same_v<T, float>)
+    return static_cast<float>(static_cast<double>(a) * b + c);
+  else if constexpr (is_float<T>)
+    return std::fma(a, b, c);
+  else
+    return add_(mul_(a, b), c);
 }
 
 }  // namespace weft::kernels

@@ -27,29 +27,55 @@ constexpr ScalarOpInfo of_floats(ScalarOp op, std::string_view name, int arity, 
           .narrow = narrow};
 }
 
+// Derivatives are formulas in which nothing cancels in tails and nothing overflows on the way: products of sigmoids for
+// differences from 1, distances for roots of sums of squares.
+
 // The trigamma function, of 1 - x for negative x by its reflection: eight terms of its series, Σ 1 / (x + k)², and the
-// asymptotic series for the rest (Abramowitz and Stegun, 1964, 6.4.12, 6.4.7, 6.4.6).
+// asymptotic series for the rest (Abramowitz and Stegun, 1964, 6.4.12, 6.4.7, 6.4.6). The sine is that of the distance
+// to the nearest integer.
 #define WEFT_X "select(less($0, 0), 1 - $0, $0)"
-#define WEFT_TERM(k) "1 / square(" WEFT_X " + " #k ") + "
+#define WEFT_TERM(k) "square(1 / (" WEFT_X " + " #k ")) + "
 #define WEFT_REST "(1 / (" WEFT_X " + 8))"
 constexpr std::string_view kTrigamma = "select(less($0, 0), -$g, $g) * (" WEFT_TERM(0) WEFT_TERM(1) WEFT_TERM(2)
     WEFT_TERM(3) WEFT_TERM(4) WEFT_TERM(5) WEFT_TERM(6) WEFT_TERM(7) WEFT_REST
     " * (1 + " WEFT_REST " * (0.5 + " WEFT_REST " * (0.16666666666666666 + square(" WEFT_REST
     ") * (-0.03333333333333333 + square(" WEFT_REST ") * (0.023809523809523808 + square(" WEFT_REST
-    ") * (-0.03333333333333333 + square(" WEFT_REST
-    ") * 0.07575757575757576)))))))"
-    " + $g * select(less($0, 0), 9.869604401089358 / square(sin(3.141592653589793 * $0)), 0)";
+    ") * (-0.03333333333333333 + square(" WEFT_REST ") * (0.07575757575757576 + square(" WEFT_REST
+    ") * (-0.2531135531135531 + square(" WEFT_REST
+    ") * 1.1666666666666667)))))))))"
+    " + $g * select(less($0, 0), square(3.141592653589793 / sin(3.141592653589793 * ($0 - round($0)))), 0)";
 #undef WEFT_X
 #undef WEFT_TERM
 #undef WEFT_REST
 
-// The squared distance from the origin of a plane, and 1 there: both derivatives of atan2 are 0 at the origin.
-#define WEFT_SQUARES "select(equal(square($0) + square($1), 0), 1, square($0) + square($1))"
+// The distance from the origin of a plane, and 1 there: both derivatives of atan2 are 0 at the origin.
+#define WEFT_DISTANCE "select(equal(hypot($0, $1), 0), 1, hypot($0, $1))"
+// 1 - tanh(x)², far from 0.
+#define WEFT_TANH_TAIL(x) "4 * sigmoid(2 * " x ") * sigmoid(-2 * " x ")"
+
+// x no farther from 0 than where gelu_tanh is x, or 0.
+#define WEFT_NEAR "select(greater(abs($0), 100), copysign(100, $0), $0)"
+// Of which gelu_tanh takes the sigmoid.
+#define WEFT_GELU_TANH "1.5957691216057308 * " WEFT_NEAR " * (1 + 0.044715 * square(" WEFT_NEAR "))"
 
 // The logarithm of a power with an exponent less 1; of an exponent 1 also where the other logarithm is infinite.
 #define WEFT_POWER(exponent, logarithm) "select(equal(" exponent ", 1), 0, (" exponent " - 1) * " logarithm ")"
-// The density of the gamma distribution.
-#define WEFT_GAMMA_DENSITY "exp(" WEFT_POWER("$0", "log($1)") " - $1 - lgamma($0))"
+// The density of the gamma distribution; near 0 as a power, whose derivatives there are numbers where that of its
+// logarithm is infinite.
+#define WEFT_GAMMA_DENSITY                                            \
+  "select(less($1, 0.001), pow($1, $0 - 1) * exp(-$1 - lgamma($0)), " \
+  "exp(" WEFT_POWER("$0", "log($1)") " - $1 - lgamma($0)))"
+// The density of the beta distribution, at both ends likewise.
+#define WEFT_BETA_FACTOR "(lgamma($0 + $1) - lgamma($0) - lgamma($1))"
+#define WEFT_BETA_DENSITY                                                                           \
+  "select(less($2, 0.001), pow($2, $0 - 1) * exp(" WEFT_POWER(                                      \
+      "$1", "log1p(-$2)") " + " WEFT_BETA_FACTOR                                                    \
+                          "), "                                                                     \
+                          "select(greater($2, 0.999), pow(1 - $2, $1 - 1) * exp(" WEFT_POWER(       \
+                              "$0", "log($2)") " + " WEFT_BETA_FACTOR                               \
+                                               "), "                                                \
+                                               "exp(" WEFT_POWER("$0", "log($2)") " + " WEFT_POWER( \
+                                                   "$1", "log1p(-$2)") " + " WEFT_BETA_FACTOR ")))"
 
 // The row with a function's derivatives for its operands.
 constexpr ScalarOpInfo differentiable(ScalarOpInfo row, std::string_view d0, std::string_view d1 = {},
@@ -78,7 +104,7 @@ constexpr ScalarOpInfo kOps[] = {
     differentiable({ScalarOp::sqrt, "sqrt", 1, kFloat, same, 0.3f, "sqrt_f32($0)"}, "0.5 * $g / $r"),
     differentiable({rsqrt, "rsqrt", 1, kFloat, same, 0.4f, "inverseSqrt($0)"}, "-0.5 * $g * ($r * square($r))"),
     differentiable(of_floats(ScalarOp::cbrt, "cbrt", 1, 3.8f, "cbrt_f32($0)", "cbrt_narrow($0)"),
-                   "$g / (3 * square($r))"),
+                   "0.3333333333333333 * $g * square(1 / $r)"),
     differentiable({reciprocal, "reciprocal", 1, kFloat | kComplex, same, kCheap, "(1.0 / $0)", "", "", "", "",
                     "div_c64(vec2<f32>(1.0, bitcast<f32>(p.opaque_zero)), $0)"},
                    "-$g * square($r)"),
@@ -90,7 +116,7 @@ constexpr ScalarOpInfo kOps[] = {
                    "$g * $r"),
     differentiable(of_floats(ScalarOp::exp2, "exp2", 1, 1.1f, "exp2_f32($0)", "exp2_narrow($0)"),
                    "0.6931471805599453 * $g * $r"),
-    differentiable(of_floats(ScalarOp::expm1, "expm1", 1, 1.5f, "expm1_f32($0)", "expm1_narrow($0)"), "$g * ($r + 1)"),
+    differentiable(of_floats(ScalarOp::expm1, "expm1", 1, 1.5f, "expm1_f32($0)", "expm1_narrow($0)"), "$g * exp($0)"),
     differentiable(of_floats(ScalarOp::log, "log", 1, 1.2f, "log_f32($0)", "log_narrow($0)"), "$g / $0"),
     differentiable(of_floats(ScalarOp::log2, "log2", 1, 1.2f, "log2_f32($0)", "log2_narrow($0)"),
                    "$g / (0.6931471805599453 * $0)"),
@@ -105,15 +131,15 @@ constexpr ScalarOpInfo kOps[] = {
     differentiable(of_floats(ScalarOp::acos, "acos", 1, 1.2f, "acos_f32($0)", "acos_narrow($0)"),
                    "-$g * rsqrt(1 - square($0))"),
     differentiable(of_floats(ScalarOp::atan, "atan", 1, 1.3f, "atan_f32($0)", "atan_narrow($0)"),
-                   "$g / (1 + square($0))"),
+                   "$g * square(1 / hypot($0, 1))"),
     differentiable(of_floats(ScalarOp::sinh, "sinh", 1, 1.7f, "sinh_f32($0)", "sinh_narrow($0)"), "$g * cosh($0)"),
     differentiable(of_floats(ScalarOp::cosh, "cosh", 1, 1.3f, "cosh_f32($0)", "cosh_narrow($0)"), "$g * sinh($0)"),
     differentiable(of_floats(ScalarOp::tanh, "tanh", 1, 1.7f, "tanh_f32($0)", "tanh_narrow($0)"),
-                   "$g * (1 - square($r))"),
+                   "$g * select(less(abs($0), 0.5), 1 - square($r), " WEFT_TANH_TAIL("$0") ")"),
     differentiable(of_floats(ScalarOp::asinh, "asinh", 1, 3.3f, "asinh_f32($0)", "asinh_narrow($0)"),
-                   "$g * rsqrt(square($0) + 1)"),
+                   "$g / hypot($0, 1)"),
     differentiable(of_floats(ScalarOp::acosh, "acosh", 1, 2.9f, "acosh_f32($0)", "acosh_narrow($0)"),
-                   "$g * rsqrt(square($0) - 1)"),
+                   "$g * select(greater(abs($0), 1000000000), 1 / hypot($0, 1), rsqrt(square($0) - 1))"),
     differentiable(of_floats(ScalarOp::atanh, "atanh", 1, 3.3f, "atanh_f32($0)", "atanh_narrow($0)"),
                    "$g / (1 - square($0))"),
     differentiable(of_floats(ScalarOp::erf, "erf", 1, 3, "erf_f32($0)", "erf_narrow($0)"),
@@ -125,25 +151,24 @@ constexpr ScalarOpInfo kOps[] = {
     differentiable(of_floats(ScalarOp::lgamma, "lgamma", 1, 6.6f, "lgamma_f32($0)"), "$g * digamma($0)"),
     differentiable(of_floats(digamma, "digamma", 1, 5.5f, "digamma_f32($0)"), kTrigamma),
     differentiable(of_floats(sigmoid, "sigmoid", 1, 1.2f, "sigmoid_f32($0)", "sigmoid_narrow($0)"),
-                   "$g * $r * (1 - $r)"),
+                   "$g * $r * sigmoid(-$0)"),
     differentiable(of_floats(logsigmoid, "logsigmoid", 1, 3, "-softplus_f32(-$0)", "-softplus_narrow(-$0)"),
                    "$g * sigmoid(-$0)"),
     differentiable(of_floats(softplus, "softplus", 1, 3, "softplus_f32($0)", "softplus_narrow($0)"),
                    "$g * sigmoid($0)"),
     differentiable(of_floats(mish, "mish", 1, 1.6f, "mish_f32($0)", "mish_narrow($0)"),
-                   "$g * (tanh(softplus($0)) + $0 * sigmoid($0) * (1 - square(tanh(softplus($0)))))"),
+                   "$g * (tanh(softplus($0)) + $0 * sigmoid($0) * (" WEFT_TANH_TAIL("softplus($0)") "))"),
     differentiable({relu, "relu", 1, kNumber, same, kCheap, "relu_f32($0)", "max($0, 0)", "$0", "relu_i64($0)", "$0"},
                    "select(less_equal($0, 0), 0, $g)"),
     differentiable(of_floats(gelu_erf, "gelu_erf", 1, 2.4f, "gelu_erf_f32($0)", "gelu_erf_narrow($0)"),
                    "$g * (0.5 * erfc(-0.7071067811865476 * $0) + 0.3989422804014327 * $0 * exp(-0.5 * square($0)))"),
     differentiable(of_floats(gelu_tanh, "gelu_tanh", 1, 1.4f, "gelu_tanh_f32($0)", "gelu_tanh_narrow($0)"),
-                   "$g * (sigmoid(1.5957691216057308 * $0 * (1 + 0.044715 * square($0))) + $0 * (1 - "
-                   "sigmoid(1.5957691216057308 * $0 * (1 + 0.044715 * square($0)))) * sigmoid(1.5957691216057308 * $0 "
-                   "* (1 + 0.044715 * square($0))) * 1.5957691216057308 * (1 + 0.134145 * square($0)))"),
+                   "$g * sigmoid(" WEFT_GELU_TANH ") * (1 + " WEFT_NEAR " * sigmoid(-" WEFT_GELU_TANH
+                   ") * 1.5957691216057308 * (1 + 0.134145 * square(" WEFT_NEAR ")))"),
     differentiable(of_floats(gelu_quick, "gelu_quick", 1, 1.2f, "gelu_quick_f32($0)", "gelu_quick_narrow($0)"),
-                   "$g * sigmoid(1.702 * $0) * (1 + 1.702 * $0 * (1 - sigmoid(1.702 * $0)))"),
+                   "$g * sigmoid(1.702 * $0) * (1 + 1.702 * $0 * sigmoid(-1.702 * $0))"),
     differentiable(of_floats(silu, "silu", 1, 1.2f, "silu_f32($0)", "silu_narrow($0)"),
-                   "$g * sigmoid($0) * (1 + $0 * (1 - sigmoid($0)))"),
+                   "$g * sigmoid($0) * (1 + $0 * sigmoid(-$0))"),
     {logical_not, "logical_not", 1, kBool, same, kCheap, "", "", "(1u - $0)"},
     {bitwise_not, "bitwise_not", 1, kBits, same, kCheap, "", "~$0", "~$0", "~$0"},
     {popcount, "popcount", 1, kInteger, same, kCheap, "", "countOneBits($0 << (32u - $wu))", "", "popcount_64($0)"},
@@ -183,8 +208,8 @@ constexpr ScalarOpInfo kOps[] = {
                     "pow_u32($0, $1)", "pow_i64($0, $1)", "pow_u64($0, $1)", "", "pow_narrow($0, $1)"},
                    "select(equal($1, 0), 0, $g * $1 * pow($0, $1 - 1))",
                    "select(logical_and(equal($0, 0), greater_equal($1, 0)), 0, $g * $r * log($0))"),
-    differentiable(of_floats(ScalarOp::atan2, "atan2", 2, 2.9f, "atan2_f32($0, $1)"), "$g * $1 / " WEFT_SQUARES,
-                   "-$g * $0 / " WEFT_SQUARES),
+    differentiable(of_floats(ScalarOp::atan2, "atan2", 2, 2.9f, "atan2_f32($0, $1)"),
+                   "$g * ($1 / " WEFT_DISTANCE ") / " WEFT_DISTANCE, "-$g * ($0 / " WEFT_DISTANCE ") / " WEFT_DISTANCE),
     differentiable(of_floats(ScalarOp::hypot, "hypot", 2, 0.9f, "hypot_f32($0, $1)", "hypot_narrow($0, $1)"),
                    "$g * ($0 / $r)", "$g * ($1 / $r)"),
     differentiable({ScalarOp::copysign, "copysign", 2, kFloat, same, kCheap, "copysign_f32($0, $1)"},
@@ -252,8 +277,7 @@ constexpr ScalarOpInfo kOps[] = {
     differentiable({ScalarOp::lerp, "lerp", 3, kFloat, same, kCheap, "lerp_f32($0, $1, $2)"}, "$g * (1 - $2)",
                    "$g * $2", "$g * ($1 - $0)"),
     differentiable(of_floats(betainc, "betainc", 3, 100, "betainc_f32($0, $1, $2)"), "", "",
-                   "$g * exp(" WEFT_POWER("$0", "log($2)") " + " WEFT_POWER(
-                       "$1", "log1p(-$2)") " + (lgamma($0 + $1) - lgamma($0) - lgamma($1)))")};
+                   "$g * " WEFT_BETA_DENSITY)};
 
 constexpr std::pair<std::string_view, ScalarOp> kOtherNames[] = {
     {"rint", ScalarOp::round},

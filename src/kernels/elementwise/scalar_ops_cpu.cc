@@ -21,17 +21,19 @@ namespace {
 using Function = CpuExpression::Function;
 using I = std::int64_t;
 using U = std::uint64_t;
+using B = std::uint8_t;                     // a boolean
+using Functions = std::array<Function, 6>;  // of each CpuRegister
 
 // One row of the table: the operation and its loop for each CpuRegister; null where it is not defined.
 struct Row {
   ScalarOp op;
-  std::array<Function, 5> functions;
+  Functions functions;
 };
 
 // The result's register: that of the operands, except for booleans and conversions between real and complex numbers.
 template <class T, class R, bool boolean>
 using Result =
-    std::conditional_t<boolean, U, std::conditional_t<std::is_same_v<R, Complex> || std::is_same_v<T, Complex>, R, T>>;
+    std::conditional_t<boolean, B, std::conditional_t<std::is_same_v<R, Complex> || std::is_same_v<T, Complex>, R, T>>;
 
 // The loop of a functor whose vector code is not valid for all arguments: usual() says for which it is, and rest()
 // computes the others.
@@ -92,8 +94,9 @@ Row row(ScalarOp op, F) {
     r.functions[1] = loop<F, double, arity, boolean, false>();
   }
   if constexpr (types & kSigned) r.functions[2] = loop<F, I, arity, boolean, true>();
-  if constexpr (types & (kUnsigned | kBool)) r.functions[3] = loop<F, U, arity, boolean, true>();
-  if constexpr (types & kComplex) r.functions[4] = loop<F, Complex, arity, boolean, false>();
+  if constexpr (types & kUnsigned) r.functions[3] = loop<F, U, arity, boolean, true>();
+  if constexpr (types & kComplex) r.functions[4] = loop<F, Complex, arity, boolean, true>();
+  if constexpr (types & kBool) r.functions[5] = loop<F, B, arity, boolean, true>();
   return r;
 }
 
@@ -308,9 +311,7 @@ const Row kRows[] = {
     row<kComplex, 1>(real, WEFT_UNARY(T, x, x.real())),
     row<kComplex, 1>(imag, WEFT_UNARY(T, x, x.imag())),
     row<kComplex, 1>(conj, WEFT_UNARY(T, x, T(x.real(), -x.imag()))),
-    row<kComplex, 1>(
-        angle,
-        WEFT_UNARY(T, x, static_cast<float>(std::atan2(static_cast<double>(x.imag()), static_cast<double>(x.real()))))),
+    row<kComplex, 1>(angle, WEFT_UNARY(T, x, static_cast<float>(wide::atan2(x.imag(), x.real())))),
     row<kNumber | kComplex, 2>(add, WEFT_BINARY(T, a, b, add_(a, b))),
     row<kNumber | kComplex, 2>(sub, WEFT_BINARY(T, a, b, sub_(a, b))),
     row<kNumber | kComplex, 2>(mul, WEFT_BINARY(T, a, b, mul_(a, b))),
@@ -322,7 +323,7 @@ const Row kRows[] = {
     row<kFloat, 2>(ScalarOp::atan2, WEFT_WIDE2(atan2, [](double a, double b) { return std::atan2(a, b); })),
     row<kFloat, 2>(ScalarOp::hypot, WEFT_WIDE2(hypot, [](double a, double b) { return std::hypot(a, b); })),
     row<kFloat, 2>(ScalarOp::copysign, WEFT_BINARY(T, a, b, std::copysign(a, b))),
-    row<kFloat, 2>(ScalarOp::nextafter, WEFT_BINARY(T, a, b, std::nextafter(a, b))),
+    row<kFloat, 2>(ScalarOp::nextafter, WEFT_BINARY(T, a, b, nextafter_(a, b))),
     row<kFloat, 2>(gammainc, WEFT_BINARY(T, a, x, static_cast<T>(incomplete::gamma_tails(a, x).lower))),
     row<kFloat, 2>(gammaincc, WEFT_BINARY(T, a, x, static_cast<T>(incomplete::gamma_tails(a, x).upper))),
     row<kFloat, 3>(betainc, WEFT_TERNARY(T, a, b, x, static_cast<T>(incomplete::beta_tails(a, b, x).lower))),
@@ -380,7 +381,7 @@ struct ConvertTo {
 
 struct NotZero {
   template <class T>
-  WEFT_INLINE U operator()(T x) const {
+  WEFT_INLINE B operator()(T x) const {
     return x != T(0);
   }
 };
@@ -405,24 +406,24 @@ struct Round32ToOdd {
 };
 
 template <class In>
-std::array<Function, 5> conversions_from() {
+Functions conversions_from() {
   if constexpr (is_complex<In>) {
-    return {BlockLoop<ConvertTo<float>, float, In>::choose(false),
-            BlockLoop<ConvertTo<double>, double, In>::choose(false), BlockLoop<ConvertTo<I>, I, In>::choose(false),
-            BlockLoop<ConvertTo<U>, U, In>::choose(false), nullptr};
+    return {BlockLoop<ConvertTo<float>, float, In>::choose(true),
+            BlockLoop<ConvertTo<double>, double, In>::choose(true), BlockLoop<ConvertTo<I>, I, In>::choose(true),
+            BlockLoop<ConvertTo<U>, U, In>::choose(true)};
   }
   return {BlockLoop<ConvertTo<float>, float, In>::choose(true), BlockLoop<ConvertTo<double>, double, In>::choose(true),
           BlockLoop<ConvertTo<I>, I, In>::choose(true), BlockLoop<ConvertTo<U>, U, In>::choose(true),
-          BlockLoop<ConvertTo<Complex>, Complex, In>::choose(false)};
+          BlockLoop<ConvertTo<Complex>, Complex, In>::choose(true)};
 }
 
 template <class T>
 struct Select {
-  WEFT_INLINE T operator()(U c, T a, T b) const { return c ? a : b; }
+  WEFT_INLINE T operator()(B c, T a, T b) const { return c ? a : b; }
 };
 template <class T>
 Function select_loop() {
-  return BlockLoop<Select<T>, T, U, T, T>::choose(true);
+  return BlockLoop<Select<T>, T, B, T, T>::choose(true);
 }
 
 // Operations that depend on the width of the type, not only on its register.
@@ -438,17 +439,17 @@ template <template <int> class F>
 Function by_width(int bits) {
   switch (bits) {
     case 2:
-      return BlockLoop<F<2>, U, U>::choose(false);
+      return BlockLoop<F<2>, U, U>::choose(true);
     case 4:
-      return BlockLoop<F<4>, U, U>::choose(false);
+      return BlockLoop<F<4>, U, U>::choose(true);
     case 8:
-      return BlockLoop<F<8>, U, U>::choose(false);
+      return BlockLoop<F<8>, U, U>::choose(true);
     case 16:
-      return BlockLoop<F<16>, U, U>::choose(false);
+      return BlockLoop<F<16>, U, U>::choose(true);
     case 32:
-      return BlockLoop<F<32>, U, U>::choose(false);
+      return BlockLoop<F<32>, U, U>::choose(true);
     default:
-      return BlockLoop<F<64>, U, U>::choose(false);
+      return BlockLoop<F<64>, U, U>::choose(true);
   }
 }
 
@@ -518,6 +519,8 @@ CpuRegister cpu_register(DType type) {
       return CpuRegister::i64;
     case kComplex:
       return CpuRegister::c64;
+    case kBool:
+      return CpuRegister::u8;
     default:
       return CpuRegister::u64;
   }
@@ -526,8 +529,8 @@ CpuRegister cpu_register(DType type) {
 CpuExpression::Function cpu_function(ScalarOp op, DType type) {
   if (const Function special = special_function(op, type)) return special;
   const auto at = static_cast<std::size_t>(cpu_register(type));
-  static const std::array<Function, 5> selects = {select_loop<float>(), select_loop<double>(), select_loop<I>(),
-                                                  select_loop<U>(), select_loop<Complex>()};
+  static const Functions selects = {select_loop<float>(), select_loop<double>(),  select_loop<I>(),
+                                    select_loop<U>(),     select_loop<Complex>(), select_loop<B>()};
   if (op == select) return selects[at];
   for (const Row& r : kRows) {
     if (r.op == op && r.functions[at]) return r.functions[at];
@@ -536,17 +539,17 @@ CpuExpression::Function cpu_function(ScalarOp op, DType type) {
 }
 
 CpuExpression::Function cpu_conversion(CpuRegister from, CpuRegister to) {
-  static const std::array<std::array<Function, 5>, 5> table = {conversions_from<float>(), conversions_from<double>(),
-                                                               conversions_from<I>(), conversions_from<U>(),
-                                                               conversions_from<Complex>()};
+  static const std::array<Functions, 6> table = {conversions_from<float>(),   conversions_from<double>(),
+                                                 conversions_from<I>(),       conversions_from<U>(),
+                                                 conversions_from<Complex>(), conversions_from<B>()};
   return table[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
 }
 
 CpuExpression::Function cpu_to_boolean(CpuRegister from) {
-  static const std::array<Function, 5> table = {
-      BlockLoop<NotZero, U, float>::choose(true), BlockLoop<NotZero, U, double>::choose(true),
-      BlockLoop<NotZero, U, I>::choose(true), BlockLoop<NotZero, U, U>::choose(true),
-      BlockLoop<NotZero, U, Complex>::choose(false)};
+  static const Functions table = {
+      BlockLoop<NotZero, B, float>::choose(true),   BlockLoop<NotZero, B, double>::choose(true),
+      BlockLoop<NotZero, B, I>::choose(true),       BlockLoop<NotZero, B, U>::choose(true),
+      BlockLoop<NotZero, B, Complex>::choose(true), BlockLoop<NotZero, B, B>::choose(true)};
   return table[static_cast<std::size_t>(from)];
 }
 

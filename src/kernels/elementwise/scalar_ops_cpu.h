@@ -6,10 +6,10 @@
 namespace weft::kernels {
 
 // The register type in which a value computes on the CPU: f32 for f32 and narrower floats, f64 for f64, 64 bits for
-// integers of either sign, u64 0 or 1 for booleans, std::complex<float> for complex numbers.
-enum class CpuRegister : std::uint8_t { f32, f64, i64, u64, c64 };
+// integers of either sign, u8 0 or 1 for booleans, std::complex<float> for complex numbers.
+enum class CpuRegister : std::uint8_t { f32, f64, i64, u64, c64, u8 };
 
-inline int byte_size(CpuRegister r) { return r == CpuRegister::f32 ? 4 : 8; }
+inline int byte_size(CpuRegister r) { return r == CpuRegister::f32 ? 4 : r == CpuRegister::u8 ? 1 : 8; }
 
 CpuRegister cpu_register(DType type);
 

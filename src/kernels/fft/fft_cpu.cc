@@ -12,6 +12,7 @@
 #include "kernels/common/rows_cpu.h"
 #include "kernels/common/transpose.h"
 #include "kernels/cpu_loops.h"
+#include "kernels/elementwise/block_loops.h"
 #include "kernels/fft/fft_transforms.h"
 
 namespace weft::kernels {
@@ -60,30 +61,47 @@ WEFT_INLINE void narrowed(const Element& e, Y* y, int count) {
 
 // a[i] = x[i · step + l], for a lane l; zeros where i · step + l is not below `given`.
 template <class X>
-WEFT_VECTOR_CLONES WEFT_FLATTEN void load_blocks(const X* x, std::int64_t given, std::int64_t step, std::int64_t n,
-                                                 int count, bool swap, Element* a) {
-  std::int64_t i = 0;
-  if (count == kLanes) {
-    for (; i < n && i * step + kLanes <= given; ++i) {
-      const Element e = widened(x + i * step, kLanes);
+struct LoadBlocks {
+  static WEFT_INLINE void run(const X* x, std::int64_t given, std::int64_t step, std::int64_t n, int count, bool swap,
+                              Element* a) {
+    std::int64_t i = 0;
+    if (count == kLanes) {
+      for (; i < n && i * step + kLanes <= given; ++i) {
+        const Element e = widened(x + i * step, kLanes);
+        a[i] = swap ? swapped(e) : e;
+      }
+    }
+    for (; i < n; ++i) {
+      const auto some = static_cast<int>(std::clamp<std::int64_t>(given - i * step, 0, count));
+      const Element e = widened(x + i * step, some);
       a[i] = swap ? swapped(e) : e;
     }
   }
-  for (; i < n; ++i) {
-    const auto some = static_cast<int>(std::clamp<std::int64_t>(given - i * step, 0, count));
-    const Element e = widened(x + i * step, some);
-    a[i] = swap ? swapped(e) : e;
-  }
+};
+template <class X>
+void load_blocks(const X* x, std::int64_t given, std::int64_t step, std::int64_t n, int count, bool swap, Element* a) {
+  static const auto loop =
+      CompiledLoop<LoadBlocks<X>, const X*, std::int64_t, std::int64_t, std::int64_t, int, bool, Element*>::choose();
+  loop(x, given, step, n, count, swap, a);
 }
 // y[i · step + l] = scale · a[i], of lanes l that are below `wanted` there.
 template <class Y>
-WEFT_VECTOR_CLONES WEFT_FLATTEN void store_blocks(const Element* a, double scale, bool swap, std::int64_t wanted,
-                                                  std::int64_t step, std::int64_t n, int count, Y* y) {
-  for (std::int64_t i = 0; i < n && i * step < wanted; ++i) {
-    const Element e = scale * (swap ? swapped(a[i]) : a[i]);
-    const auto some = static_cast<int>(std::min<std::int64_t>(count, wanted - i * step));
-    narrowed(e, y + i * step, some);
+struct StoreBlocks {
+  static WEFT_INLINE void run(const Element* a, double scale, bool swap, std::int64_t wanted, std::int64_t step,
+                              std::int64_t n, int count, Y* y) {
+    for (std::int64_t i = 0; i < n && i * step < wanted; ++i) {
+      const Element e = scale * (swap ? swapped(a[i]) : a[i]);
+      const auto some = static_cast<int>(std::min<std::int64_t>(count, wanted - i * step));
+      narrowed(e, y + i * step, some);
+    }
   }
+};
+template <class Y>
+void store_blocks(const Element* a, double scale, bool swap, std::int64_t wanted, std::int64_t step, std::int64_t n,
+                  int count, Y* y) {
+  static const auto loop = CompiledLoop<StoreBlocks<Y>, const Element*, double, bool, std::int64_t, std::int64_t,
+                                        std::int64_t, int, Y*>::choose();
+  loop(a, scale, swap, wanted, step, n, count, y);
 }
 
 // What holds an f32, or the two of a c64.
@@ -92,56 +110,87 @@ using Bits = std::conditional_t<std::is_same_v<X, float>, float, double>;
 
 // a[i] lane l = x[l][i], of eight rows.
 template <class X>
-WEFT_VECTOR_CLONES WEFT_FLATTEN void load_rows(const std::array<const X*, kLanes>& x, std::int64_t n, Element* a) {
-  std::int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    Bits<X> square[kLanes * kLanes], turned[kLanes * kLanes];
-    for (int l = 0; l < kLanes; ++l) {
-      std::memcpy(square + l * kLanes, x[static_cast<std::size_t>(l)] + i, kLanes * sizeof(X));
+struct LoadRows {
+  static WEFT_INLINE void run(const std::array<const X*, kLanes>& x, std::int64_t n, Element* a) {
+    std::int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+      Bits<X> square[kLanes * kLanes], turned[kLanes * kLanes];
+      for (int l = 0; l < kLanes; ++l) {
+        std::memcpy(square + l * kLanes, x[static_cast<std::size_t>(l)] + i, kLanes * sizeof(X));
+      }
+      transpose8<Bits<X>>(square, kLanes, turned, kLanes);
+      for (int j = 0; j < kLanes; ++j) a[i + j] = widened(reinterpret_cast<const X*>(turned + j * kLanes), kLanes);
     }
-    transpose8<Bits<X>>(square, kLanes, turned, kLanes);
-    for (int j = 0; j < kLanes; ++j) a[i + j] = widened(reinterpret_cast<const X*>(turned + j * kLanes), kLanes);
+    for (; i < n; ++i) {
+      X column[kLanes];
+      for (int l = 0; l < kLanes; ++l) column[l] = x[static_cast<std::size_t>(l)][i];
+      a[i] = widened(column, kLanes);
+    }
   }
-  for (; i < n; ++i) {
-    X column[kLanes];
-    for (int l = 0; l < kLanes; ++l) column[l] = x[static_cast<std::size_t>(l)][i];
-    a[i] = widened(column, kLanes);
-  }
+};
+template <class X>
+void load_rows(const std::array<const X*, kLanes>& x, std::int64_t n, Element* a) {
+  static const auto loop =
+      CompiledLoop<LoadRows<X>, const std::array<const X*, kLanes>&, std::int64_t, Element*>::choose();
+  loop(x, n, a);
 }
 template <class Y>
-WEFT_VECTOR_CLONES WEFT_FLATTEN void store_rows(const Element* a, double scale, std::int64_t n, int count,
-                                                const std::array<Y*, kLanes>& y) {
-  std::int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    Bits<Y> square[kLanes * kLanes], turned[kLanes * kLanes];
-    for (int j = 0; j < kLanes; ++j) narrowed(scale * a[i + j], reinterpret_cast<Y*>(square + j * kLanes), kLanes);
-    transpose8<Bits<Y>>(square, kLanes, turned, kLanes);
-    for (int l = 0; l < count; ++l) {
-      std::memcpy(static_cast<void*>(y[static_cast<std::size_t>(l)] + i), turned + l * kLanes, kLanes * sizeof(Y));
+struct StoreRows {
+  static WEFT_INLINE void run(const Element* a, double scale, std::int64_t n, int count,
+                              const std::array<Y*, kLanes>& y) {
+    std::int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+      Bits<Y> square[kLanes * kLanes], turned[kLanes * kLanes];
+      for (int j = 0; j < kLanes; ++j) narrowed(scale * a[i + j], reinterpret_cast<Y*>(square + j * kLanes), kLanes);
+      transpose8<Bits<Y>>(square, kLanes, turned, kLanes);
+      for (int l = 0; l < count; ++l) {
+        std::memcpy(static_cast<void*>(y[static_cast<std::size_t>(l)] + i), turned + l * kLanes, kLanes * sizeof(Y));
+      }
+    }
+    for (; i < n; ++i) {
+      Y column[kLanes];
+      narrowed(scale * a[i], column, kLanes);
+      for (int l = 0; l < count; ++l) y[static_cast<std::size_t>(l)][i] = column[l];
     }
   }
-  for (; i < n; ++i) {
-    Y column[kLanes];
-    narrowed(scale * a[i], column, kLanes);
-    for (int l = 0; l < count; ++l) y[static_cast<std::size_t>(l)][i] = column[l];
-  }
+};
+template <class Y>
+void store_rows(const Element* a, double scale, std::int64_t n, int count, const std::array<Y*, kLanes>& y) {
+  static const auto loop =
+      CompiledLoop<StoreRows<Y>, const Element*, double, std::int64_t, int, const std::array<Y*, kLanes>&>::choose();
+  loop(a, scale, n, count, y);
 }
 
 // The same of eight rows side by side, of which elements are `step` apart; `given`: those that there are. `pairs`:
 // elements 2i and 2i + 1 of real rows are one.
 template <class X>
-WEFT_VECTOR_CLONES WEFT_FLATTEN void load_columns(const X* x, std::int64_t step, std::int64_t given, std::int64_t n,
-                                                  bool pairs, Element* a) {
-  const auto element = [&](std::int64_t k) { return k < given ? widened(x + k * step, kLanes) : Element{}; };
-  for (std::int64_t i = 0; i < n; ++i) a[i] = pairs ? Element{element(2 * i).re, element(2 * i + 1).re} : element(i);
+struct LoadColumns {
+  static WEFT_INLINE void run(const X* x, std::int64_t step, std::int64_t given, std::int64_t n, bool pairs,
+                              Element* a) {
+    const auto element = [&](std::int64_t k) { return k < given ? widened(x + k * step, kLanes) : Element{}; };
+    for (std::int64_t i = 0; i < n; ++i) a[i] = pairs ? Element{element(2 * i).re, element(2 * i + 1).re} : element(i);
+  }
+};
+template <class X>
+void load_columns(const X* x, std::int64_t step, std::int64_t given, std::int64_t n, bool pairs, Element* a) {
+  static const auto loop =
+      CompiledLoop<LoadColumns<X>, const X*, std::int64_t, std::int64_t, std::int64_t, bool, Element*>::choose();
+  loop(x, step, given, n, pairs, a);
 }
 template <class Y>
-WEFT_VECTOR_CLONES WEFT_FLATTEN void store_columns(const Element* a, double scale, std::int64_t step, std::int64_t n,
-                                                   bool pairs, Y* y) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    narrowed(scale * a[i], y + (pairs ? 2 * i : i) * step, kLanes);
-    if (pairs) narrowed(scale * swapped(a[i]), y + (2 * i + 1) * step, kLanes);
+struct StoreColumns {
+  static WEFT_INLINE void run(const Element* a, double scale, std::int64_t step, std::int64_t n, bool pairs, Y* y) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      narrowed(scale * a[i], y + (pairs ? 2 * i : i) * step, kLanes);
+      if (pairs) narrowed(scale * swapped(a[i]), y + (2 * i + 1) * step, kLanes);
+    }
   }
+};
+template <class Y>
+void store_columns(const Element* a, double scale, std::int64_t step, std::int64_t n, bool pairs, Y* y) {
+  static const auto loop =
+      CompiledLoop<StoreColumns<Y>, const Element*, double, std::int64_t, std::int64_t, bool, Y*>::choose();
+  loop(a, scale, step, n, pairs, y);
 }
 WEFT_VECTOR_CLONES WEFT_FLATTEN void swap_all(std::int64_t n, Element* a) {
   for (std::int64_t i = 0; i < n; ++i) a[i] = swapped(a[i]);
@@ -180,7 +229,8 @@ WEFT_VECTOR_CLONES WEFT_FLATTEN void lanes_of_pairs(const Roots& roots, std::int
 // And back, swapped for an inverse transform.
 WEFT_VECTOR_CLONES WEFT_FLATTEN void lanes_to_pairs(const Roots& roots, std::int64_t n, bool conjugates, Element* x) {
   for (std::int64_t k = 0; 2 * k <= n; ++k) {
-    const Element a = conjugates ? conjugate(x[k]) : x[k], b = conjugates ? conjugate(x[n - k]) : x[n - k];
+    Element a = conjugates ? conjugate(x[k]) : x[k], b = conjugates ? conjugate(x[n - k]) : x[n - k];
+    if (k == 0) a.im = b.im = Lanes{};  // the sums of a real row have none
     const Element first = to_pairs(a, b, everywhere(roots(k))), second = to_pairs(b, a, everywhere(roots(n - k)));
     x[k] = swapped(first);
     x[n - k] = swapped(second);
@@ -193,6 +243,20 @@ Element next_roots(const Roots& roots, std::int64_t n) {
   Element e;
   for (int l = 0; l < kLanes; ++l) set(e, l, roots(std::min<std::int64_t>(l, 2 * n - 1)));
   return e;
+}
+
+WEFT_VECTOR_CLONES WEFT_FLATTEN void store_all_parts(const Element* a, std::int64_t step, std::int64_t n, int count,
+                                                     double* re, double* im) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (count == kLanes) {
+      store_parts(a[i], re + i * step, im + i * step);
+      continue;
+    }
+    for (int l = 0; l < count; ++l) {
+      re[i * step + l] = a[i].re[l];
+      im[i * step + l] = a[i].im[l];
+    }
+  }
 }
 
 // One row: n elements of z in re and im, which have room for n + 1.
@@ -231,6 +295,7 @@ WEFT_INLINE Element row_to_pairs(const Complex64* x, const Roots& roots, const E
     for (int l = 0; l < kLanes; ++l) set(b, l, l < count ? std::complex<double>(x[n - k - l]) : 0.0);
   }
   if (conjugates) a = conjugate(a), b = conjugate(b);
+  if (k == 0) a.im[0] = b.im[0] = 0;  // the sums of a real row have none
   return swapped(to_pairs(a, b, roots_from(roots, k, next)));
 }
 WEFT_VECTOR_CLONES WEFT_FLATTEN void load_half(const Complex64* x, const Roots& roots, const Element& next,
@@ -309,17 +374,7 @@ class PartsSink final : public RowSink {
  public:
   PartsSink(double* re, double* im) : re_(re), im_(im) {}
   void store(std::int64_t first, std::int64_t step, std::int64_t n, int count, Element* a) const override {
-    for (std::int64_t i = 0; i < n; ++i) {
-      const std::int64_t at = first + i * step;
-      if (count == kLanes) {
-        store_parts(a[i], re_ + at, im_ + at);
-        continue;
-      }
-      for (int l = 0; l < count; ++l) {
-        re_[at + l] = a[i].re[l];
-        im_[at + l] = a[i].im[l];
-      }
-    }
+    store_all_parts(a, step, n, count, re_ + first, im_ + first);
   }
 
  private:
@@ -491,8 +546,8 @@ class FftCall {
         const Sink<Y> sink(y, p_.y_size(), scale(), inverse());  // what is left out are conjugates
         return transforms_->alone(Source<X>(x, n_, inverse()), sink, &executor);
       }
-      const auto parts = std::make_unique_for_overwrite<double[]>(static_cast<std::size_t>(2 * (n_ + 1)));
-      double* const re = parts.get();
+      KeptMemory memory;
+      double* const re = memory.need<double>(2 * (n_ + 1));
       double* const im = re + n_ + 1;
       transforms_->alone(Source<Complex64>(reinterpret_cast<const Complex64*>(x), n_, false), PartsSink(re, im),
                          &executor);
@@ -517,7 +572,7 @@ class FftCall {
     for (std::int64_t g = begin; g < end; ++g) {
       const std::int64_t first = g * kLanes;
       const auto count = static_cast<int>(std::min<std::int64_t>(kLanes, p_.count - first));
-      Element* a = work.need(elements_ + 1);
+      Element* a = work.need(std::max(elements_, n_) + 1);
       if (const X* const block = count == kLanes ? inputs.side_by_side(first) : nullptr) {
         load_columns(block, inputs.step(), std::min(p_.given(), elements_), form_ == Form::real_pairs ? n_ : elements_,
                      form_ == Form::real_pairs, a);

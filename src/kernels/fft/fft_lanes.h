@@ -51,26 +51,26 @@ inline Lanes operator*(double a, const Lanes& b) {
 struct alignas(kLanes * sizeof(double)) Element {
   Lanes re, im;
 };
-inline Element operator+(const Element& a, const Element& b) { return {a.re + b.re, a.im + b.im}; }
-inline Element operator-(const Element& a, const Element& b) { return {a.re - b.re, a.im - b.im}; }
-inline Element operator*(double a, const Element& b) { return {a * b.re, a * b.im}; }
-inline Element operator*(const std::complex<double>& w, const Element& b) {
+WEFT_INLINE Element operator+(const Element& a, const Element& b) { return {a.re + b.re, a.im + b.im}; }
+WEFT_INLINE Element operator-(const Element& a, const Element& b) { return {a.re - b.re, a.im - b.im}; }
+WEFT_INLINE Element operator*(double a, const Element& b) { return {a * b.re, a * b.im}; }
+WEFT_INLINE Element operator*(const std::complex<double>& w, const Element& b) {
   return {w.real() * b.re - w.imag() * b.im, w.real() * b.im + w.imag() * b.re};
 }
-inline Element operator*(const Element& a, const Element& b) {
+WEFT_INLINE Element operator*(const Element& a, const Element& b) {
   return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
 // Times -i.
-inline Element turned(const Element& a) { return {a.im, -1.0 * a.re}; }
-inline Element conjugate(const Element& a) { return {a.re, -1.0 * a.im}; }
+WEFT_INLINE Element turned(const Element& a) { return {a.im, -1.0 * a.re}; }
+WEFT_INLINE Element conjugate(const Element& a) { return {a.re, -1.0 * a.im}; }
 // i times the conjugate. Between two of these a forward transform is the inverse one.
-inline Element swapped(const Element& a) { return {a.im, a.re}; }
+WEFT_INLINE Element swapped(const Element& a) { return {a.im, a.re}; }
 
-inline void set(Element& e, int lane, std::complex<double> v) {
+WEFT_INLINE void set(Element& e, int lane, std::complex<double> v) {
   e.re[lane] = v.real();
   e.im[lane] = v.imag();
 }
-inline std::complex<double> get(const Element& e, int lane) { return {e.re[lane], e.im[lane]}; }
+WEFT_INLINE std::complex<double> get(const Element& e, int lane) { return {e.re[lane], e.im[lane]}; }
 
 // ---- From and to memory, of any alignment
 
@@ -105,7 +105,7 @@ WEFT_INLINE Element load_lanes(const std::complex<float>* x) {
 }
 WEFT_INLINE Element load_lanes(const std::complex<double>* x) {
 #if WEFT_GNU
-  const auto* pairs = reinterpret_cast<const Double8*>(x);
+  const Double8* pairs = reinterpret_cast<const Double8*>(x);  // (auto would lose its alignment)
   const Double8 a = pairs[0], b = pairs[1];
   return {__builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14),
           __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)};
@@ -144,7 +144,7 @@ WEFT_INLINE void store_lanes(const Element& e, std::complex<float>* y) {
 }
 WEFT_INLINE void store_lanes(const Element& e, std::complex<double>* y) {
 #if WEFT_GNU
-  auto* pairs = reinterpret_cast<Double8*>(y);
+  Double8* pairs = reinterpret_cast<Double8*>(y);
   pairs[0] = __builtin_shufflevector(e.re, e.im, 0, 8, 1, 9, 2, 10, 3, 11);
   pairs[1] = __builtin_shufflevector(e.re, e.im, 4, 12, 5, 13, 6, 14, 7, 15);
 #else

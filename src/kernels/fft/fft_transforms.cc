@@ -282,6 +282,16 @@ void in_groups(cpu::Executor* executor, std::int64_t all, std::int64_t n, const 
 
 }  // namespace
 
+static Scratch& kept_by_thread() {
+  thread_local Scratch kept;
+  return kept;
+}
+KeptMemory::KeptMemory() : scratch_(std::exchange(kept_by_thread(), {})) {}
+KeptMemory::~KeptMemory() {
+  constexpr std::uint64_t kMost = 8 << 20;  // bytes
+  if (scratch_.size() <= kMost) kept_by_thread() = std::move(scratch_);
+}
+
 Element* Work::need(std::int64_t n) {
   const auto count = static_cast<std::size_t>(n);
   if (a.size() < count) a.resize(count);
@@ -373,8 +383,8 @@ void Transforms::lanes(Work& work) const {
 
 void Transforms::alone(const RowSource& source, const RowSink& sink, cpu::Executor* executor) const {
   if (!inner_) return smooth_alone(source, sink, executor);
-  std::vector<Complex> product(filter_.size());
-  const DenseRow between(product.data());
+  KeptMemory memory;
+  const DenseRow between(memory.need<Complex>(static_cast<std::int64_t>(filter_.size())));
   inner_->smooth_alone(ChirpedSource(source, chirp_), FactorSink(between, filter_, false, true), executor);
   inner_->smooth_alone(between, FactorSink(sink, chirp_, true, false), executor);
 }
@@ -390,25 +400,26 @@ void Transforms::smooth_alone(const RowSource& source, const RowSink& sink, cpu:
   }
   // Element (i, j) of a matrix: transforms along i, factors, transforms along j, and the result is transposed.
   const std::int64_t groups = ceil_div(columns_, kLanes), padded = ceil_div(rows_, kLanes) * kLanes;
-  const auto between = std::make_unique_for_overwrite<Element[]>(static_cast<std::size_t>(padded * groups));
-  std::fill(between.get() + rows_ * groups, between.get() + padded * groups, Element{});
+  KeptMemory memory;
+  Element* const between = memory.need<Element>(padded * groups);
+  std::fill(between + rows_ * groups, between + padded * groups, Element{});
   in_groups(executor, columns_, rows_, [&](Work& work, std::int64_t first, int count) {
     source.load(first, columns_, rows_, count, work.need(rows_));
     column_->lanes(work);
-    turn_column(roots_, turns_.data(), first, rows_, work.a.data(), between.get() + first / kLanes, groups);
+    turn_column(roots_, turns_.data(), first, rows_, work.a.data(), between + first / kLanes, groups);
   });
   if (!row_->takes_lanes()) {
     std::vector<Complex> row(static_cast<std::size_t>(columns_));
     for (std::int64_t k = 0; k < rows_; ++k) {
       for (std::int64_t j = 0; j < columns_; ++j) {
-        row[static_cast<std::size_t>(j)] = get(between[static_cast<std::size_t>(k * groups + j / kLanes)], j % kLanes);
+        row[static_cast<std::size_t>(j)] = get(between[k * groups + j / kLanes], j % kLanes);
       }
       row_->alone(DenseRow(row.data()), InterleavedSink(sink, rows_, k), executor);
     }
     return;
   }
   in_groups(executor, rows_, columns_, [&](Work& work, std::int64_t first, int count) {
-    transpose_between(between.get() + first * groups, groups, work.need(groups * kLanes));
+    transpose_between(between + first * groups, groups, work.need(groups * kLanes));
     row_->lanes(work);
     sink.store(first, rows_, columns_, count, work.a.data());
   });

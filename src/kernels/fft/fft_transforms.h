@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cpu/executor.h"
+#include "kernels/common/scratch_cpu.h"
 #include "kernels/fft/fft_lanes.h"
 
 namespace weft::kernels {
@@ -44,6 +45,23 @@ class RowSink {
 
  protected:
   ~RowSink() = default;
+};
+
+// Memory of a thread, which it keeps for the next call unless it is large: new pages of memory cost more than a
+// transform reads and writes.
+class KeptMemory {
+ public:
+  KeptMemory();
+  ~KeptMemory();
+  KeptMemory(const KeptMemory&) = delete;
+
+  template <class T>
+  T* need(std::int64_t count) {
+    return scratch_.need<T>(count);
+  }
+
+ private:
+  Scratch scratch_;
 };
 
 // Memory of a thread for transforms in lanes.

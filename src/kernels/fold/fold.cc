@@ -24,15 +24,37 @@ struct Fold {
   Dims strides, dilations, before, first;
   int spatial() const { return y.rank() - 2; }
 
-  // Where in x the elements are that add up to an element of y along a spatial axis.
-  std::vector<std::int64_t> offsets(int d, std::int64_t i) const {
-    std::vector<std::int64_t> all;
-    const std::int64_t window = x.shape()[2 + d], places = x.shape()[2 + spatial() + d];
-    for (std::int64_t k = 0; k < window; ++k) {
-      const std::int64_t at = i + first[d] + before[d] - k * dilations[d];
-      if (at < 0) break;
-      if (at % strides[d] != 0 || at / strides[d] >= places) continue;
-      all.push_back(k * x.strides()[2 + d] + at / strides[d] * x.strides()[2 + spatial() + d]);
+  // Where in x the elements are that add up to those of y along a spatial axis: for element i offsets[begin[i]] up to
+  // begin[i + 1], by their places in the window.
+  struct Offsets {
+    std::vector<std::int64_t> begin, offsets;
+    std::span<const std::int64_t> operator[](std::int64_t i) const {
+      const auto at = static_cast<std::size_t>(i);
+      return std::span(offsets).subspan(static_cast<std::size_t>(begin[at]),
+                                        static_cast<std::size_t>(begin[at + 1] - begin[at]));
+    }
+  };
+  Offsets offsets(int d) const {
+    const std::int64_t window = x.shape()[2 + d], places = x.shape()[2 + spatial() + d], stride = strides[d],
+                       dilation = dilations[d];
+    // Element k of the window at place p is element p · stride + k · dilation of y with what is before it: of an
+    // element, every `step`-th k has a place, the first of them by the element's remainder.
+    const std::int64_t step = stride / std::gcd(stride, dilation);
+    std::vector<std::int64_t> first_of(static_cast<std::size_t>(stride), window);
+    for (std::int64_t k = std::min(step, window) - 1; k >= 0; --k) {
+      first_of[static_cast<std::size_t>(k * dilation % stride)] = k;
+    }
+    Offsets all{{0}, {}};
+    for (std::int64_t i = 0; i < y.shape()[2 + d]; ++i) {
+      const std::int64_t at = i + first[d] + before[d];
+      std::int64_t k = at < 0 ? window : first_of[static_cast<std::size_t>(at % stride)];
+      // Those behind the last place.
+      const std::int64_t behind = at - k * dilation - (places - 1) * stride;
+      if (behind > 0) k += ceil_div(ceil_div(behind, dilation), step) * step;
+      for (; k < window && at - k * dilation >= 0; k += step) {
+        all.offsets.push_back(k * x.strides()[2 + d] + (at - k * dilation) / stride * x.strides()[2 + spatial() + d]);
+      }
+      all.begin.push_back(static_cast<std::int64_t>(all.offsets.size()));
     }
     return all;
   }
@@ -73,18 +95,15 @@ void record(gpu::Commands& commands, const Fold& f) {
   for (const int d : order) {
     const std::int64_t block = d == last ? lanes : 1;
     if (d >= 2) {
-      std::vector<std::vector<std::int64_t>> rows;
+      const Fold::Offsets rows = f.offsets(d - 2);
       std::size_t pitch = 1;
-      for (std::int64_t i = 0; i < f.y.shape()[d]; ++i) {
-        rows.push_back(f.offsets(d - 2, i));
-        pitch = std::max(pitch, rows.back().size() + 1);
-      }
+      for (std::int64_t i = 0; i < f.y.shape()[d]; ++i) pitch = std::max(pitch, rows[i].size() + 1);
       call.index_param(str_cat("base", place.size()), static_cast<std::int64_t>(words.size()));
       call.index_param(str_cat("pitch", place.size()), static_cast<std::int64_t>(pitch));
-      for (const std::vector<std::int64_t>& row : rows) {
+      for (std::int64_t i = 0; i < f.y.shape()[d]; ++i) {
         const std::size_t begin = words.size();
-        words.push_back(static_cast<std::uint32_t>(row.size()));
-        for (const std::int64_t offset : row) words.push_back(static_cast<std::uint32_t>(offset));
+        words.push_back(static_cast<std::uint32_t>(rows[i].size()));
+        for (const std::int64_t offset : rows[i]) words.push_back(static_cast<std::uint32_t>(offset));
         words.resize(begin + pitch);
       }
       place.push_back(std::to_string(shape.rank()));
@@ -167,46 +186,42 @@ void in_parts(gpu::Commands& commands, const Fold& f) {
 template <class T, class A>
 void run_cpu(cpu::Executor& executor, const Fold& f) {
   const int spatial = f.spatial();
-  std::vector<std::vector<std::vector<std::int64_t>>> offsets;
+  std::vector<Fold::Offsets> offsets;
   Layout rows = f.y.layout;
   const std::int64_t length = rows.shape.back(), y_stride = rows.strides.back();
   rows.shape.pop_back(), rows.strides.pop_back();
-  for (int d = 0; d < spatial; ++d) {
-    offsets.emplace_back();
-    for (std::int64_t i = 0; i < f.y.shape()[2 + d]; ++i) offsets.back().push_back(f.offsets(d, i));
-  }
+  for (int d = 0; d < spatial; ++d) offsets.push_back(f.offsets(d));
   const T* x = data<const T>(f.x);
   T* y = data<T>(f.y);
-  parallel(executor, element_count(rows.shape), std::max<std::int64_t>(4096 / std::max<std::int64_t>(length, 1), 1),
-           [&](std::int64_t begin, std::int64_t end) {
-             std::vector<std::int64_t> from, more;
-             for (std::int64_t r = begin; r < end; ++r) {
-               std::int64_t rest = r;
-               std::array<std::int64_t, kMaxRank> at{};
-               for (int d = rows.rank() - 1; d >= 0; --d)
-                 at[static_cast<std::size_t>(d)] = rest % rows.shape[d], rest /= rows.shape[d];
-               from.assign(1, at[0] * f.x.strides()[0] + at[1] * f.x.strides()[1]);
-               for (int d = 0; d + 1 < spatial; ++d) {
-                 more.clear();
-                 for (const std::int64_t o : from) {
-                   for (const std::int64_t k : offsets[static_cast<std::size_t>(d)]
-                                                      [static_cast<std::size_t>(at[static_cast<std::size_t>(2 + d)])]) {
-                     more.push_back(o + k);
-                   }
-                 }
-                 from.swap(more);
-               }
-               T* to = y + offset_of(rows, r);
-               for (std::int64_t i = 0; i < length; ++i) {
-                 A sum = 0;
-                 for (const std::int64_t o : from) {
-                   for (const std::int64_t k : offsets.back()[static_cast<std::size_t>(i)])
-                     sum += static_cast<A>(x[o + k]);
-                 }
-                 to[i * y_stride] = static_cast<T>(sum);
-               }
-             }
-           });
+  parallel(
+      executor, element_count(rows.shape), std::max<std::int64_t>(4096 / std::max<std::int64_t>(length, 1), 1),
+      [&](std::int64_t begin, std::int64_t end) {
+        std::vector<std::int64_t> from, more;
+        for (std::int64_t r = begin; r < end; ++r) {
+          std::int64_t rest = r;
+          std::array<std::int64_t, kMaxRank> at{};
+          for (int d = rows.rank() - 1; d >= 0; --d)
+            at[static_cast<std::size_t>(d)] = rest % rows.shape[d], rest /= rows.shape[d];
+          from.assign(1, at[0] * f.x.strides()[0] + at[1] * f.x.strides()[1]);
+          for (int d = 0; d + 1 < spatial; ++d) {
+            more.clear();
+            for (const std::int64_t o : from) {
+              for (const std::int64_t k : offsets[static_cast<std::size_t>(d)][at[static_cast<std::size_t>(2 + d)]]) {
+                more.push_back(o + k);
+              }
+            }
+            from.swap(more);
+          }
+          T* to = y + offset_of(rows, r);
+          for (std::int64_t i = 0; i < length; ++i) {
+            A sum = 0;
+            for (const std::int64_t o : from) {
+              for (const std::int64_t k : offsets.back()[i]) sum += static_cast<A>(x[o + k]);
+            }
+            to[i * y_stride] = static_cast<T>(sum);
+          }
+        }
+      });
 }
 
 void run_cpu(cpu::Executor& executor, const Fold& f) {

@@ -1,8 +1,10 @@
 #include <cstring>
 #include <format>
 
+#include "kernels/elementwise/block_loops.h"
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/index/gather.h"
+#include "kernels/index/line_cpu.h"
 #include "kernels/index/selected_cpu.h"
 
 namespace weft::kernels {
@@ -45,11 +47,50 @@ void move_packed(const SelectedElements& s, const SelectedElements::Rows& rows, 
   }
 }
 
+// part[i] = whole[index · stride] of a line. Negative indices count from the end; those outside move to it.
+template <class T, class I>
+struct GatherLine {
+  static WEFT_INLINE void run(const T* whole, std::int64_t size, std::int64_t stride, const I* indices, std::int64_t n,
+                              T* WEFT_RESTRICT part) {
+    const I last = static_cast<I>(size - 1);
+    const auto index_of = [=](I index) WEFT_INLINE_LAMBDA {
+      const I wrapped = index < 0 ? static_cast<I>(index + last + 1) : index;
+      const I inside = wrapped < 0 ? I{0} : wrapped;
+      return inside > last ? last : inside;
+    };
+    if (stride == 1) {
+      for (std::int64_t i = 0; i < n; ++i) part[i] = whole[index_of(indices[i])];
+    } else {
+      for (std::int64_t i = 0; i < n; ++i) part[i] = whole[static_cast<std::int64_t>(index_of(indices[i])) * stride];
+    }
+  }
+};
+
+bool gather_line(cpu::Executor& executor, const Selection& s, const Collapsed& dims) {
+  const auto line = IndexLine::of(s, dims);
+  // (The last index must be one of their type.)
+  if (!line || line->part_stride != 1 || (!line->is_long && line->size > std::int64_t{1} << 31)) return false;
+  cpu::say_form(
+      [&] { return std::pair(std::string("line"), std::format("{} elements of {}", line->count, line->size)); });
+  with_bits(bits(s.whole.dtype), [&]<class T>() {
+    line->with_indices([&]<class I>(const I* indices) {
+      static const auto loop =
+          CompiledLoop<GatherLine<T, I>, const T*, std::int64_t, std::int64_t, const I*, std::int64_t, T*>::choose();
+      parallel(executor, line->count, 8192, [&](std::int64_t begin, std::int64_t end) {
+        loop(data<const T>(s.whole), line->size, line->stride, indices + begin, end - begin, data<T>(s.part) + begin);
+      });
+    });
+  });
+  return true;
+}
+
 }  // namespace
 
 void gather_cpu(cpu::Executor& all_cores, const Selection& problem) {
   const Strides strides[] = {problem.whole.strides(), problem.indices.strides(), problem.part.strides()};
-  const SelectedElements selected(problem, true, collapse(problem.part.shape(), strides));
+  const Collapsed dims = collapse(problem.part.shape(), strides);
+  if (gather_line(all_cores, problem, dims)) return;
+  const SelectedElements selected(problem, true, dims);
   const int b = bits(problem.whole.dtype);
   cpu::say_form([&] {
     return std::pair(std::string(selected.length() > 1 ? "rows" : "elements"),

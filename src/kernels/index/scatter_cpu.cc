@@ -3,6 +3,7 @@
 #include "core/compiler.h"
 #include "kernels/cpu_loops.h"
 #include "kernels/elementwise/block_memory.h"
+#include "kernels/index/line_cpu.h"
 #include "kernels/index/scatter.h"
 #include "kernels/index/selected_cpu.h"
 
@@ -40,6 +41,32 @@ WEFT_INLINE T combined(ScatterKind op, T a, T b) {
   }
 }
 
+// y[to] combined with updates[from].
+template <class T, ScatterKind kind>
+struct Combine {
+  T* y;
+  const T* updates;
+
+  void operator()(std::int64_t to, std::int64_t from) const { y[to] = combined(kind, y[to], updates[from]); }
+  // The updates of a line whose indices are in [low, high). An element that the next one has, too, stays in a register.
+  template <class I>
+  void run(const IndexLine& line, const I* indices, std::int64_t low, std::int64_t high) const {
+    const auto next = static_cast<std::uint64_t>(high - low);
+    for (std::int64_t i = 0; i < line.count;) {
+      const I index = indices[i];
+      const std::int64_t at = index < 0 ? index + line.size : index;
+      if (static_cast<std::uint64_t>(at - low) >= next) {
+        ++i;
+        continue;
+      }
+      T value = y[at * line.stride];
+      do value = combined(kind, value, updates[i++ * line.part_stride]);
+      while (i < line.count && indices[i] == index);
+      y[at * line.stride] = value;
+    }
+  }
+};
+
 // Calls f(element of the whole, element of the part) for each pair whose first index is in [low, high), in the order of
 // the part. `c` has the strides of whole, indices and part.
 template <class F>
@@ -73,6 +100,19 @@ void for_each_pair(cpu::Executor& executor, const Selection& s, F&& f) {
   constexpr std::int64_t kEvery = std::numeric_limits<std::int64_t>::max();
   const std::int64_t count = element_count(c.shape);
   const std::int64_t parts = std::clamp<std::int64_t>(count / 16384, 1, executor.threads());
+  if constexpr (requires(const IndexLine& line, const std::int32_t* indices) { f.run(line, indices, 0, 0); }) {
+    if (const auto line = IndexLine::of(s, c)) {
+      // Threads would all read every index, which pays where most elements are not in a cache.
+      const bool near = line->size * bits(s.whole.dtype) / 8 <= std::int64_t{1} << 20;
+      const std::int64_t ranges = near ? 1 : parts;
+      parallel(executor, ranges, 1, [&](std::int64_t begin, std::int64_t end) {
+        line->with_indices([&](const auto* indices) {
+          f.run(*line, indices, line->size * begin / ranges, line->size * end / ranges);
+        });
+      });
+      return;
+    }
+  }
   int axis = -1;
   for (int d = 0; d < c.shape.rank(); ++d) {
     if (c.strides[0][d] != 0 && c.shape[d] >= parts && (axis < 0 || c.shape[d] > c.shape[axis])) axis = d;
@@ -122,10 +162,7 @@ void scatter_cpu(cpu::Executor& executor, ScatterKind op, const Selection& s) {
                     });
     } else {
       const auto known = [&]<ScatterKind kind>() {
-        for_each_pair(executor, s,
-                      [y = data<T>(s.whole), updates = data<const T>(s.part)](std::int64_t to, std::int64_t from) {
-                        y[to] = combined(kind, y[to], updates[from]);
-                      });
+        for_each_pair(executor, s, Combine<T, kind>{data<T>(s.whole), data<const T>(s.part)});
       };
       switch (op) {
         case ScatterKind::add:

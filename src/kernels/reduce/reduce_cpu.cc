@@ -8,6 +8,7 @@
 
 #include "core/host_memory.h"
 #include "kernels/common/rows_cpu.h"
+#include "kernels/elementwise/block_loops.h"
 #include "kernels/elementwise/block_memory.h"
 #include "kernels/elementwise/expression_cpu.h"
 #include "kernels/elementwise/scalar_math_cpu.h"
@@ -172,12 +173,39 @@ struct LogSumExp {
   }
   static T finish(Acc a, std::int64_t, double) { return a.top + std::log(a.sum); }
 };
+// The mean of x, and the sum of squares of what it differs from it.
+struct Moments {
+  double mean, squares;
+};
+WEFT_VECTOR_CLONES void find_moments(const double* x, std::int64_t n, Moments& moments) {
+  double sums[32] = {}, squares[32] = {};
+  const auto add_up = [n](double* lanes, const auto& value) WEFT_INLINE_LAMBDA {
+    std::int64_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+      for (int k = 0; k < 32; ++k) lanes[k] += value(i + k);
+    }
+    for (int k = 0; i < n; ++i, ++k) lanes[k] += value(i);
+    for (int half = 16; half > 0; half /= 2) {
+      for (int k = 0; k < half; ++k) lanes[k] += lanes[k + half];
+    }
+    return lanes[0];
+  };
+  const double mean = add_up(sums, [x](std::int64_t i) WEFT_INLINE_LAMBDA { return x[i]; }) / static_cast<double>(n);
+  moments = {mean,
+             add_up(squares, [x, mean](std::int64_t i) WEFT_INLINE_LAMBDA { return (x[i] - mean) * (x[i] - mean); })};
+}
 // Moments combined pairwise (Chan, Golub and LeVeque, 1983).
 template <class T>
 struct Variance {
   struct Acc {
     T count, mean, squares;  // squares of deviations from the mean
   };
+  // Of `n` numbers that were converted from f32, whose sum is finite if they are.
+  static Acc of_run(T* x, std::int64_t n) {
+    Moments moments;
+    find_moments(x, n, moments);
+    return {static_cast<T>(n), moments.mean, moments.squares};
+  }
   static Acc identity() { return {0, 0, 0}; }
   static Acc lift(T v) { return {1, v, v - v}; }
   static Acc combine(Acc a, Acc b) {
@@ -198,6 +226,111 @@ struct Deviation : Variance<T> {
   }
 };
 
+// Folds runs of values into lanes, which the last step combines pairwise.
+template <class Op, class T>
+struct LaneFold {
+  using Acc = typename Op::Acc;
+  // As many as fill four of the largest vectors; of larger accumulators some.
+  static constexpr int kCount = std::is_arithmetic_v<Acc> ? 32 : kLanes;
+
+  struct Run {
+    static WEFT_INLINE void run(const T* values, std::int64_t n, Acc* given) {
+      Acc lanes[kCount];
+      std::copy_n(given, kCount, lanes);
+      std::int64_t i = 0;
+      for (; i + kCount <= n; i += kCount) {
+        for (int k = 0; k < kCount; ++k) lanes[k] = Op::combine(lanes[k], Op::lift(values[i + k]));
+      }
+      if constexpr (std::is_arithmetic_v<Acc>) {
+        // The rest with values that change nothing, so that lanes stay in registers.
+        T rest[kCount];
+        for (int k = 0; k < kCount; ++k) rest[k] = Op::identity();
+        for (int k = 0; i + k < n; ++k) rest[k] = values[i + k];
+        for (int k = 0; k < kCount; ++k) lanes[k] = Op::combine(lanes[k], Op::lift(rest[k]));
+      } else {
+        for (int k = 0; i < n; ++i, ++k) lanes[k] = Op::combine(lanes[k], Op::lift(values[i]));
+      }
+      std::copy_n(lanes, kCount, given);
+    }
+  };
+  struct Last {
+    static WEFT_INLINE void run(Acc* lanes) {
+      for (int half = kCount / 2; half > 0; half /= 2) {
+        for (int k = 0; k < half; ++k) lanes[k] = Op::combine(lanes[k], lanes[k + half]);
+      }
+    }
+  };
+  // accs[r] combined with values[r].
+  struct Across {
+    static WEFT_INLINE void run(const T* values, std::int64_t n, Acc* WEFT_RESTRICT accs) {
+      for (std::int64_t r = 0; r < n; ++r) accs[r] = Op::combine(accs[r], Op::lift(values[r]));
+    }
+  };
+
+  // A row of a few hundred values, by so few lanes that putting them together is not most of the work.
+  struct Whole {
+    static WEFT_INLINE void run(const T* values, std::int64_t n, Acc* result) {
+      Acc lanes[kLanes];
+      for (int k = 0; k < kLanes; ++k) lanes[k] = Op::identity();
+      std::int64_t i = 0;
+      for (; i + kLanes <= n; i += kLanes) {
+        for (int k = 0; k < kLanes; ++k) lanes[k] = Op::combine(lanes[k], Op::lift(values[i + k]));
+      }
+      static_assert(kLanes == 8);
+      for (int k = 0; k < 4; ++k) lanes[k] = Op::combine(lanes[k], lanes[k + 4]);
+      for (int k = 0; k < 2; ++k) lanes[k] = Op::combine(lanes[k], lanes[k + 2]);
+      Acc all = Op::combine(lanes[0], lanes[1]);
+      for (; i < n; ++i) all = Op::combine(all, Op::lift(values[i]));
+      *result = all;
+    }
+  };
+
+  static constexpr std::int64_t kMostOfWhole = 256;
+  static Acc whole(const T* values, std::int64_t n) {
+    static const auto loop = CompiledLoop<Whole, const T*, std::int64_t, Acc*>::choose();
+    Acc result;
+    loop(values, n, &result);
+    return result;
+  }
+  static void fold(const T* values, std::int64_t n, Acc* lanes) {
+    static const auto loop = CompiledLoop<Run, const T*, std::int64_t, Acc*>::choose();
+    loop(values, n, lanes);
+  }
+  static Acc last(Acc* lanes) {
+    static const auto loop = CompiledLoop<Last, Acc*>::choose();
+    loop(lanes);
+    return lanes[0];
+  }
+  static void across(const T* values, std::int64_t n, Acc* accs) {
+    static const auto loop = CompiledLoop<Across, const T*, std::int64_t, Acc*>::choose();
+    loop(values, n, accs);
+  }
+};
+
+template <class T>
+struct As {
+  template <class X>
+  WEFT_INLINE T operator()(X x) const {
+    return static_cast<T>(x);
+  }
+};
+template <class T>
+struct IsNotZero {
+  template <class X>
+  WEFT_INLINE T operator()(X x) const {
+    return static_cast<T>(x != X(0));
+  }
+};
+// values[i] = F()(x[i · stride]); at most a chunk of them.
+template <class F, class X, class T>
+void convert(const X* x, std::int64_t stride, std::int64_t count, T* values) {
+  if (stride == 1) {
+    static const auto loop = BlockLoop<F, T, X>::choose(true);
+    return loop(x, nullptr, nullptr, values, static_cast<int>(count));
+  }
+  for (std::int64_t i = 0; i < count; ++i) values[i] = F()(x[i * stride]);
+}
+
 // Loads strided elements of a view's type as values of T, and stores a value.
 template <class T>
 struct Access {
@@ -207,8 +340,8 @@ struct Access {
 };
 template <class X>
 constexpr DType narrow_type() {
-  return std::is_same_v<X, float16>      ? DType::f16
-         : std::is_same_v<X, bfloat16>   ? DType::bf16
+  return std::is_same_v<X, float16>       ? DType::f16
+         : std::is_same_v<X, bfloat16>    ? DType::bf16
          : std::is_same_v<X, float8_e4m3> ? DType::f8e4m3
                                           : DType::f8e5m2;
 }
@@ -238,13 +371,18 @@ Access<T> packed_access(bool truth) {
 
 template <class T>
 Access<T> real_access(DType type, bool truth) {
-  if constexpr (std::is_integral_v<T>) {
+  if constexpr (std::is_integral_v<T> && sizeof(T) == 8) {
     switch (type) {
-      case DType::i4: return packed_access<T, DType::i4>(truth);
-      case DType::u4: return packed_access<T, DType::u4>(truth);
-      case DType::i2: return packed_access<T, DType::i2>(truth);
-      case DType::u2: return packed_access<T, DType::u2>(truth);
-      default: break;
+      case DType::i4:
+        return packed_access<T, DType::i4>(truth);
+      case DType::u4:
+        return packed_access<T, DType::u4>(truth);
+      case DType::i2:
+        return packed_access<T, DType::i2>(truth);
+      case DType::u2:
+        return packed_access<T, DType::u2>(truth);
+      default:
+        break;
     }
   }
   return with_type(type, [truth]<class X>() -> Access<T> {
@@ -265,10 +403,14 @@ Access<T> real_access(DType type, bool truth) {
         }
       }
       a.load = [](const std::byte* base, std::int64_t offset, std::int64_t stride, std::int64_t count, T* values) {
-        const X* x = reinterpret_cast<const X*>(base) + offset;
-        for (std::int64_t i = 0; i < count; ++i) values[i] = static_cast<T>(x[i * stride]);
+        convert<As<T>>(reinterpret_cast<const X*>(base) + offset, stride, count, values);
       };
-      if constexpr (std::is_same_v<T, double> && std::is_class_v<X>) {  // narrow floats
+      if constexpr (std::is_same_v<T, float> && std::is_class_v<X>) {  // narrow floats
+        a.load = [](const std::byte* base, std::int64_t offset, std::int64_t stride, std::int64_t count, T* values) {
+          static const LoadBlock load = load_block(narrow_type<X>());
+          load(base, offset, stride, static_cast<int>(count), values);
+        };
+      } else if constexpr (std::is_same_v<T, double> && std::is_class_v<X>) {
         a.load = [](const std::byte* base, std::int64_t offset, std::int64_t stride, std::int64_t count, T* values) {
           static const LoadBlock load = load_block(narrow_type<X>());
           float wide[256];
@@ -283,8 +425,7 @@ Access<T> real_access(DType type, bool truth) {
         a.load = [](const std::byte* base, std::int64_t offset, std::int64_t stride, std::int64_t count, T* values) {
           // A boolean may be any byte, of which only 0 is false.
           using Stored = std::conditional_t<std::is_same_v<X, bool>, std::uint8_t, X>;
-          const Stored* x = reinterpret_cast<const Stored*>(base) + offset;
-          for (std::int64_t i = 0; i < count; ++i) values[i] = static_cast<T>(x[i * stride] != Stored(0));
+          convert<IsNotZero<T>>(reinterpret_cast<const Stored*>(base) + offset, stride, count, values);
         };
       }
       a.store = [](std::byte* base, std::int64_t offset, T value) {
@@ -352,17 +493,17 @@ class Feed {
       const int count = static_cast<int>(std::min<std::int64_t>(CpuExpression::kBlock, n - at));
       for (std::size_t k = 0; k < problem_.inputs.size(); ++k) {
         const auto [offset, stride] = place(k, row, step);
-        prologue_->load(*registers_, static_cast<int>(k), 0, memory(k), offset + at * stride, stride, count);
+        if (at > 0 && stride == 0) continue;  // what repeats is there from the first block
+        prologue_->load(*registers_, static_cast<int>(k), {memory(k), offset, stride}, at, count);
       }
       prologue_->run(*registers_, count);
-      prologue_->store(*registers_, prologue_->output_count() - 1, 0, made, 0, 1, count);
       for (std::size_t k = 0; k < problem_.extra_outputs.size(); ++k) {
         const auto [offset, stride] = place(problem_.extra_outputs_index() + k, row, step);
         const View& v = problem_.extra_outputs[k];
         prologue_->store(*registers_, static_cast<int>(k) + 1, 0, v.buffer.data() + v.offset, offset + at * stride,
                          stride, count);
       }
-      access_.load(made, 0, 1, count, values + at);
+      access_.load(reduced(made, count), 0, 1, count, values + at);
     }
   }
 
@@ -382,7 +523,6 @@ class Feed {
       prologue_->load(*registers_, static_cast<int>(k), elements(k, memory(k), row, rows, step, steps, by_rows), 0, n);
     }
     prologue_->run(*registers_, n);
-    prologue_->store(*registers_, prologue_->output_count() - 1, 0, made, 0, 1, n);
     for (std::size_t k = 0; k < problem_.extra_outputs.size(); ++k) {
       const View& v = problem_.extra_outputs[k];
       prologue_->store(
@@ -390,10 +530,17 @@ class Feed {
           elements(problem_.extra_outputs_index() + k, v.buffer.data() + v.offset, row, rows, step, steps, by_rows), 0,
           n);
     }
-    access_.load(made, 0, 1, n, values);
+    access_.load(reduced(made, n), 0, 1, n, values);
   }
 
  private:
+  // The elements that the prologue computed last, where they are or in memory for a block.
+  const std::byte* reduced(std::byte* made, int count) const {
+    const int last = prologue_->output_count() - 1;
+    if (const std::byte* const there = prologue_->result(*registers_, last)) return there;
+    prologue_->store(*registers_, last, 0, made, 0, 1, count);
+    return made;
+  }
   // Operand k's elements of a block.
   CpuExpression::Row elements(std::size_t k, std::byte* memory, std::int64_t row, std::int64_t rows, std::int64_t step,
                               std::int64_t steps, bool by_rows) {
@@ -444,6 +591,7 @@ class Feed {
 template <class Op, class T>
 struct Reducer {
   using Acc = typename Op::Acc;
+  using Folder = LaneFold<Op, T>;
 
   const ReduceProblem& problem;
   Access<T> from;
@@ -451,8 +599,14 @@ struct Reducer {
 
   // Reduces the elements [begin, end) of one row.
   Acc along(Feed<T>& feed, std::int64_t row, std::int64_t begin, std::int64_t end) const {
-    Acc lanes[kLanes];
-    std::fill(lanes, lanes + kLanes, Op::identity());
+    constexpr bool in_lanes = !requires(T* values) { Op::of_run(values, end); };
+    if (in_lanes && begin < end && end <= Folder::kMostOfWhole && problem.rows.inner.shape.rank() <= 1) {
+      T values[Folder::kMostOfWhole];
+      feed.load(row, begin, end - begin, values);
+      return Folder::whole(values, end - begin);
+    }
+    Acc lanes[Folder::kCount];
+    std::fill(lanes, lanes + Folder::kCount, Op::identity());
     T values[kChunk];
     for_each_run(problem.rows.inner.shape, begin, end, [&](std::int64_t first, std::int64_t count) {
       for (std::int64_t at = 0; at < count; at += kChunk) {
@@ -464,16 +618,10 @@ struct Reducer {
             continue;
           }
         }
-        std::int64_t i = 0;
-        for (; i + kLanes <= n; i += kLanes) {
-          for (int k = 0; k < kLanes; ++k) lanes[k] = Op::combine(lanes[k], Op::lift(values[i + k]));
-        }
-        for (; i < n; ++i) lanes[0] = Op::combine(lanes[0], Op::lift(values[i]));
+        Folder::fold(values, n, lanes);
       }
     });
-    Acc a = lanes[0];
-    for (int k = 1; k < kLanes; ++k) a = Op::combine(a, lanes[k]);
-    return a;
+    return Folder::last(lanes);
   }
 
   // Reduces the elements [begin, end) of `count` rows from `first` on, at most a block of them.
@@ -487,7 +635,7 @@ struct Reducer {
       const std::int64_t steps = std::min(most, end - step);
       feed.load_block_of(first, count, step, steps, false, values);
       for (std::int64_t j = 0; j < steps; ++j) {
-        for (std::int64_t r = 0; r < count; ++r) accs[r] = Op::combine(accs[r], Op::lift(values[j * count + r]));
+        Folder::across(values + j * count, count, accs);
       }
     }
   }
@@ -499,7 +647,7 @@ struct Reducer {
     feed.load_block_of(first, count, 0, length, true, values);
     for (std::int64_t r = 0; r < count; ++r) accs[r] = fold(values + r * length, length);
   }
-  // A short row's values, in the order of along().
+  // A short row's values.
   static Acc fold(const T* values, std::int64_t n) {
     Acc lanes[kLanes];
     std::fill(lanes, lanes + kLanes, Op::identity());
@@ -626,8 +774,10 @@ void run(cpu::Executor& all_cores, const ReduceProblem& problem, bool truth = fa
     Expression prologue = *problem.prologue;
     const bool narrow = is_floating(problem.dtype) && bits(problem.dtype) < 32;
     const int x = prologue.outputs()[0];
-    if (narrow) prologue.output(prologue.cast(x, DType::f32));
-    else if (!problem.extra_outputs.empty()) prologue.output(x);
+    if (narrow)
+      prologue.output(prologue.cast(x, DType::f32));
+    else if (!problem.extra_outputs.empty())
+      prologue.output(x);
     reducer.prologue.emplace(prologue);
     if (narrow) reducer.from = access<T>(DType::f32, truth);
   }
@@ -659,6 +809,19 @@ void run_numbers(cpu::Executor& executor, const ReduceProblem& problem) {
 }
 
 template <template <class> class Op>
+void run_extreme(cpu::Executor& executor, const ReduceProblem& problem) {
+  // An extreme of f32 is exact in it.
+  if (is_floating(problem.dtype) && problem.dtype != DType::f64) return run<Op, float>(executor, problem);
+  run_numbers<Op>(executor, problem);
+}
+// Of truth values, which booleans' bytes hold.
+template <template <class> class Op>
+void run_truth(cpu::Executor& executor, const ReduceProblem& problem) {
+  if (problem.dtype == DType::boolean) return run<Op, std::uint8_t>(executor, problem, true);
+  run<Op, std::uint64_t>(executor, problem, true);
+}
+
+template <template <class> class Op>
 void run_any(cpu::Executor& executor, const ReduceProblem& problem) {
   if (problem.dtype == DType::c64) return run<Op, Complex>(executor, problem);
   run_numbers<Op>(executor, problem);
@@ -669,23 +832,36 @@ void run_any(cpu::Executor& executor, const ReduceProblem& problem) {
 void reduce_cpu(cpu::Executor& executor, const ReduceProblem& problem) {
   const bool complex = problem.dtype == DType::c64;
   switch (problem.op) {
-    case ReduceKind::sum: return run_any<Sum>(executor, problem);
-    case ReduceKind::prod: return run_any<Product>(executor, problem);
-    case ReduceKind::min: return run_numbers<Min>(executor, problem);
-    case ReduceKind::max: return run_numbers<Max>(executor, problem);
-    case ReduceKind::sum_squares: return run_numbers<SumSquares>(executor, problem);
-    case ReduceKind::l1: return run_numbers<L1>(executor, problem);
+    case ReduceKind::sum:
+      return run_any<Sum>(executor, problem);
+    case ReduceKind::prod:
+      return run_any<Product>(executor, problem);
+    case ReduceKind::min:
+      return run_extreme<Min>(executor, problem);
+    case ReduceKind::max:
+      return run_extreme<Max>(executor, problem);
+    case ReduceKind::sum_squares:
+      return run_numbers<SumSquares>(executor, problem);
+    case ReduceKind::l1:
+      return run_numbers<L1>(executor, problem);
     case ReduceKind::mean:
       return complex ? run<Mean, Complex>(executor, problem) : run<Mean, double>(executor, problem);
     case ReduceKind::l2:
       return problem.dtype == DType::f64 ? run<WideL2, double>(executor, problem) : run<L2, double>(executor, problem);
-    case ReduceKind::log_sum: return run<LogSum, double>(executor, problem);
-    case ReduceKind::log_sum_exp: return run<LogSumExp, double>(executor, problem);
-    case ReduceKind::any: return run<Any, std::uint64_t>(executor, problem, true);
-    case ReduceKind::all: return run<All, std::uint64_t>(executor, problem, true);
-    case ReduceKind::count: return run<Sum, std::uint64_t>(executor, problem, true);
-    case ReduceKind::variance: return run<Variance, double>(executor, problem);
-    case ReduceKind::deviation: return run<Deviation, double>(executor, problem);
+    case ReduceKind::log_sum:
+      return run<LogSum, double>(executor, problem);
+    case ReduceKind::log_sum_exp:
+      return run<LogSumExp, double>(executor, problem);
+    case ReduceKind::any:
+      return run_truth<Any>(executor, problem);
+    case ReduceKind::all:
+      return run_truth<All>(executor, problem);
+    case ReduceKind::count:
+      return run<Sum, std::uint64_t>(executor, problem, true);
+    case ReduceKind::variance:
+      return run<Variance, double>(executor, problem);
+    case ReduceKind::deviation:
+      return run<Deviation, double>(executor, problem);
   }
 }
 
