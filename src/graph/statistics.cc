@@ -259,6 +259,7 @@ Tensor nanquantile(const Operand& x, std::initializer_list<double> q, const Axes
 }
 
 Mode mode(const Operand& x, const Axes& axes, bool keep_dims) try {
+  require_real(x, "mode");
   const Rows rows = rows_over(x, axes, keep_dims, "mode");
   const std::int64_t n = rows.n;
   if (n == 0) throw ShapeError("mode: x is {}, without elements to choose from", to_string(x.type()));

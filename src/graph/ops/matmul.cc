@@ -103,6 +103,10 @@ Tensor matmul(const Operand& a, const Operand& b, std::optional<DType> result) {
     const Tensor x = cast(a, common), y = cast(b, common);
     if (types(common, common)) return matmul(x, y, result);
     if (is_integer(common) && bits(common) == 64) {
+      if (a.shape()[-1] != b.shape()[-2]) {
+        throw ShapeError("matmul: a {} and b {}: inner sizes {} and {} differ", to_string(a.shape()),
+                         to_string(b.shape()), a.shape()[-1], b.shape()[-2]);
+      }
       // The sum takes the product in.
       const Tensor sums = reduce(ReduceKind::sum, expand_dims(x, -1) * expand_dims(y, -3), {-2});
       return cast(sums, result.value_or(common));
