@@ -46,7 +46,7 @@ Tensor count_parameter(const TensorLike& x) {
   if (!given) {
     const Number& n = x.number();
     const double value = n.value();
-    if (!(value >= 0 && value < 0x1p63 && std::trunc(value) == value)) {
+    if (!(value >= 0 && std::trunc(value) == value && (n.integral() ? n.as_int64().has_value() : value < 0x1p63))) {
       throw InvalidArgument("count is {}; expected a whole number from 0 to 2^63 - 1", to_string(n));
     }
     const auto whole = static_cast<std::int64_t>(*n.integer());
