@@ -18,10 +18,10 @@
     threads: number
     window0: number
     window1: number
-    stride0: 1…4
-    stride1: 1…4
-    dilation0: 1…4
-    dilation1: 1…4
+    stride0: number
+    stride1: number
+    dilation0: number
+    dilation1: number
     operands: list of four, one, each
     fused: flag
     padded: flag
