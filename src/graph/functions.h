@@ -69,11 +69,13 @@ inline Tensor midpoint(const Tensor& a, const Tensor& b) {
 }
 
 // The point that is the share of the way from a to b, finite or not: an infinity on the way to one. In the middle it is
-// rounded once.
+// rounded once. Its derivative for the share is b - a everywhere, where that is a number.
 inline Tensor point_between(const Tensor& a, const Tensor& b, const Tensor& share) {
+  const Tensor d = b - a, middle = share == 0.5, between = lerp(a, b, share);
+  const Tensor inside = select(middle, midpoint(a, b) + (share - 0.5) * d, between);
   // (0 times an infinity is NaN.)
-  const Tensor inside = select(share == 0.5, midpoint(a, b), lerp(a, b, share));
-  return select(share == 0, a, select(share == 1, b, inside));
+  const Tensor beyond = select(share == 0, a, select(share == 1, b, select(middle, midpoint(a, b), between)));
+  return select(is_finite(d), inside, beyond);
 }
 
 }  // namespace weft
