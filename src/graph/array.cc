@@ -401,7 +401,7 @@ Tensor concat(std::initializer_list<Tensor> parts, std::optional<int> axis) try 
   for (const Tensor& t : parts) {
     Shape a = first.shape(), b = t.shape();
     // (Else the operation speaks of the parts themselves.)
-    if (!axis || a == b || t.dtype() == first.dtype()) continue;
+    if (!axis || t.dtype() == first.dtype()) continue;
     const int along = normalize_axis(*axis, a.rank(), "concat");
     if (a.rank() == b.rank()) a[along] = b[along];
     if (a == b) continue;

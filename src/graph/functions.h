@@ -68,14 +68,11 @@ inline Tensor midpoint(const Tensor& a, const Tensor& b) {
   return (a * k + b * k) * (1.5 - k);  // 0.5 / k
 }
 
-// The point that is the share of the way from a to b, finite or not: an infinity on the way to one. In the middle it is
-// rounded once. Its derivative for the share is b - a everywhere, where that is a number.
+// The point that is the share of the way from a to b, finite or not: an infinity on the way to one.
 inline Tensor point_between(const Tensor& a, const Tensor& b, const Tensor& share) {
-  const Tensor d = b - a, middle = share == 0.5, between = lerp(a, b, share);
-  const Tensor inside = select(middle, midpoint(a, b) + (share - 0.5) * d, between);
+  const Tensor point = lerp(a, b, share);
   // (0 times an infinity is NaN.)
-  const Tensor beyond = select(share == 0, a, select(share == 1, b, select(middle, midpoint(a, b), between)));
-  return select(is_finite(d), inside, beyond);
+  return select(is_finite(a) & is_finite(b), point, select(share == 0, a, select(share == 1, b, point)));
 }
 
 }  // namespace weft
