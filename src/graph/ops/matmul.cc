@@ -94,14 +94,6 @@ Tensor matmul(const Operand& a, const Operand& b, std::optional<DType> result) {
     throw ShapeError("matmul: a is {} and b is {}; expected an axis at least", to_string(a.type()),
                      to_string(b.type()));
   }
-  if (a.rank() == 1 || b.rank() == 1) {
-    // Here, since below vectors are matrices.
-    const DType common = a.dtype() == b.dtype() ? a.dtype() : result_type_for("matmul", std::array<Tensor, 2>{a, b});
-    if (!kernel_takes(common) && !(is_integer(common) && bits(common) == 64)) {
-      throw TypeError("matmul: a is {}, b {}; expected floats, integers of 8 bits or more, or c64", to_string(a.type()),
-                      to_string(b.type()));
-    }
-  }
   // A vector is a row on the left and a column on the right, whose axis the result does not have.
   if (a.rank() == 1 || b.rank() == 1) {
     const DType common = result_type_for("matmul", std::array<Tensor, 2>{a, b});
