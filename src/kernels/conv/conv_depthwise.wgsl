@@ -22,7 +22,7 @@
     stride1: number
     dilation0: number
     dilation1: number
-    operands: list of four, one, each
+    operands: list of text
     fused: flag
     padded: flag
 #}

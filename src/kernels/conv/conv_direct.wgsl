@@ -13,7 +13,7 @@
     outs: 1…4
     wide: 1, 4
     threads: number
-    product: f32, i32, u32
+    product: f32, i32
     operands: number
     fused: flag
 #}
