@@ -401,9 +401,9 @@ Tensor concat(std::initializer_list<Tensor> parts, std::optional<int> axis) try 
   for (const Tensor& t : parts) {
     Shape a = first.shape(), b = t.shape();
     // (Else the operation speaks of the parts themselves.)
-    if (!axis || a.rank() != b.rank() || a == b || t.dtype() == first.dtype()) continue;
+    if (!axis || t.dtype() == first.dtype()) continue;
     const int along = normalize_axis(*axis, a.rank(), "concat");
-    a[along] = b[along];
+    if (a.rank() == b.rank()) a[along] = b[along];
     if (a == b) continue;
     throw ShapeError("concat: {} does not continue {} along axis {}", to_string(t.type()), to_string(first.type()),
                      *axis);

@@ -95,6 +95,13 @@ Tensor matmul(const Operand& a, const Operand& b, std::optional<DType> result) {
                      to_string(b.type()));
   }
   // A vector is a row on the left and a column on the right, whose axis the result does not have.
+  if (a.rank() == 1 || b.rank() == 1) {
+    const DType common = result_type_for("matmul", std::array<Tensor, 2>{a, b});
+    if (!kernel_takes(common) && !(is_integer(common) && bits(common) == 64)) {
+      throw TypeError("matmul: a is {} and b is {}; expected floats, c64 or integers of 8 bits or more",
+                      to_string(a.type()), to_string(b.type()));
+    }
+  }
   if (b.rank() == 1) return squeeze(matmul(a, expand_dims(b, 1), result), -1);
   if (a.rank() == 1) return squeeze(matmul(expand_dims(a, 0), b, result), -2);
   const auto types = [&](DType x, DType y) { return kernel_takes(x) && kernel_takes(y) && same_kind(x, y); };
