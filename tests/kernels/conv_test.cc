@@ -562,9 +562,7 @@ TEST_F(Conv, PaddingTakesNoPartOnDevices) {
     for (const Function f : {Function::conv, Function::transpose, Function::filter_gradient}) {
       for (const DType type : {DType::f32, DType::f16}) {
         for (const bool last : {false, true}) {
-          // Each case and function with one type and order of memory, in turn.
-          if ((&c - cases + static_cast<int>(f)) % 4 != (type == DType::f16) * 2 + last || leave_out_problem())
-            continue;
+          if (leave_out_problem()) continue;
           const auto view = [&](const Shape& shape) {
             if (!last) return random_view(rng, shape, type);
             Shape stored{shape[0]};
@@ -576,7 +574,7 @@ TEST_F(Conv, PaddingTakesNoPartOnDevices) {
           const auto& [first, second, result] = shapes[static_cast<int>(f)];
           const View in[] = {view(first), view(second)}, out = view(result);
           // Tiles are tried with the first problem.
-          const bool few = &c != cases;
+          const bool few = &c != cases || type != DType::f32 || last;
           // The first element, one in the midst and the last one.
           std::int64_t i = 0;
           set_values(in[1], [&](std::int64_t k) {
@@ -610,19 +608,6 @@ TEST_F(Conv, PaddingTakesNoPartOnDevices) {
       }
     }
   }
-}
-
-// A NaN of a filter is in the 64 sums of one channel that an element of x brings it to.
-TEST_F(Conv, ANumberThatIsNoneInATransposedFilter) {
-  const View x = f32({1, 16, 8, 8}), w = f32({16, 16, 3, 3}), y = f32({1, 16, 10, 10});
-  set_values(x, [](std::int64_t) { return 1; });
-  set_values(w, [](std::int64_t i) { return i == 4 ? static_cast<double>(NAN) : 1; });
-  const View in[] = {x, w};
-  const KernelCall call = [](Stream& s, auto from, auto to) { kernels::conv_transpose(s, from[0], from[1], to[0]); };
-  for (const std::string& name : device_names()) run_both(test::device(name), in, std::span(&y, 1), call, {});
-  call(cpu, in, std::span(&y, 1));
-  const std::vector<double> got = values(y);
-  EXPECT_EQ(std::ranges::count_if(got, [](double v) { return std::isnan(v); }), 64);
 }
 
 using ConvChunks = ChunksTest;
