@@ -9,7 +9,7 @@
 // program forgets are released by the browser's garbage collector, which knows nothing of the GPU's memory: loops
 // dispose() of what they no longer need, or declare it with `using`, or work in tidy().
 import {
-  Handle, addressOf, adopt, arrayName, call, callJson, callLater, checked, checkedFunction, fail, isGpuDevice, isPlain,
+  Handle, addressOf, adopt, arrayName, call, callJson, callLater, checkedFunction, fail, isGpuDevice, isPlain,
   optionsOf, ready, shown, wasm,
 } from './core.js';
 
@@ -372,16 +372,16 @@ function drawn(source, isBytes, own, {width, height}) {
 // The tensor's ImageData: [height, width] or [height, width, 1, 3 or 4], of floats from 0 to 1, booleans, or integers from
 // 0 to 255; what is outside is cut off.
 export async function toPixels(picture) {
-  const {shape, dtype, rank} = checked(picture, Tensor, 'toPixels: the tensor');
+  addressOf(picture, Tensor, 'toPixels: the tensor');
+  const {shape, dtype, rank} = picture;
   const [h, w, channels = 1] = shape;
   if (rank < 2 || rank > 3 || ![1, 3, 4].includes(channels) || !(h && w)) {
     fail(`toPixels: the tensor is [${shape}], expected [height, width] or [height, width, 1, 3 or 4]`, 'ShapeError');
   }
   if (dtype === 'c64') fail('toPixels: the tensor is c64, expected floats, integers or bool', 'TypeError');
   if (!globalThis.ImageData) fail('toPixels: there is no ImageData here', 'Unsupported');
-  const integers = rangeOf(dtype);
-  const values = await (dtype === 'u8' ? picture.data() : dataAs(picture, integers ? 'i32' : 'f32'));
-  const scale = integers ? 1 : 255;
+  const values = await (dtype === 'u8' ? picture.data() : dataAs(picture, 'f32'));
+  const scale = rangeOf(dtype) ? 1 : 255;
   const pixels = new Uint8ClampedArray(4 * w * h);
   for (let i = 0; i < w * h; ++i) {
     for (let c = 0; c < 3; ++c) pixels[4 * i + c] = values[i * channels + (channels === 1 ? 0 : c)] * scale;
