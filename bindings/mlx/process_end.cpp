@@ -24,9 +24,11 @@ std::atomic<std::thread::id> ender;
 std::atomic<bool> forked = false;
 thread_local int depth = 0;  // a thread inside may enter again
 
-void (*end_of_gpu)() = nullptr;
+std::atomic<void (*)()> end_of_gpu = nullptr;
 
+// Called when the process ends, perhaps twice.
 void end() {
+  if (!end_of_gpu || is_forked() || ending) return;
   ender = std::this_thread::get_id();
   ending = true;
   const int own = depth > 0 ? 1 : 0;
@@ -34,8 +36,18 @@ void end() {
   while (users > own && std::chrono::steady_clock::now() - start < kPatience) {
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
-  end_of_gpu();
+  end_of_gpu.load()();
 }
+
+// Objects of the main thread end before static ones, such as the regular expressions by which kernels are made.
+const std::thread::id main_thread = std::this_thread::get_id();
+struct EndOfThread {
+  bool used = false;  // a thread has the object once it writes here
+  ~EndOfThread() {
+    if (std::this_thread::get_id() == main_thread) end();
+  }
+};
+thread_local EndOfThread end_of_thread;
 
 #if __has_include(<pthread.h>)
 void begin_child() {
@@ -58,6 +70,7 @@ bool is_forked() { return forked.load(std::memory_order_relaxed); }
 
 UsesGpu::UsesGpu() {
   if (depth == 0) {
+    if (!ending) end_of_thread.used = true;
     if (is_forked()) {
       throw std::runtime_error(
           "The GPU cannot be used in a process that fork() made after its parent had opened it. Start processes by "
@@ -77,10 +90,9 @@ UsesGpu::~UsesGpu() {
 }
 
 void at_process_end(void (*end_gpu)()) {
+  end_of_thread.used = true;
   end_of_gpu = end_gpu;
-  std::atexit([] {
-    if (!is_forked()) end();
-  });
+  std::atexit(end);  // where the main thread has no such object
 #if __has_include(<pthread.h>)
   pthread_atfork(nullptr, nullptr, begin_child);
 #endif

@@ -22,7 +22,7 @@ import sys
 LATEST = (2, 35)  # the C library that must do
 
 # Parts of the C library, which the system has.
-SYSTEM = re.compile(r"(ld-linux.*|lib(c|m|dl|pthread|rt|resolv|util))\.so\b")
+SYSTEM = re.compile(r"(ld-linux.*|lib(c|m|mvec|dl|pthread|rt|resolv|util))\.so\b")
 COMPATIBILITY = pathlib.Path(__file__).parent / "glibc_compat.c"
 
 SHT_DYNSYM, SHT_VERDEF, SHT_VERNEED, SHT_VERSYM = 11, 0x6FFFFFFD, 0x6FFFFFFE, 0x6FFFFFFF

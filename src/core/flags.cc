@@ -121,6 +121,7 @@ constexpr VariableInfo kOtherVariables[] = {
     {"WEFT_MEMORY_TURNS", "Tests: turns of each loop whose memory must not grow."},
     {"WEFT_FFT_LENGTHS", "Tests: random lengths of Fourier transforms up to 2^24, beside all to 4,096."},
     {"WEFT_RANDOM_DRAWS", "Tests: random numbers of each distribution."},
+    {"WEFT_FORMS_PART", "Tests: the part of the kernels whose forms are compiled, such as 2/8."},
     {"WEFT_HOSTILE_CASES", "Tests: kernel calls with arguments that do not fit."},
     {"WEFT_HOSTILE_GRAPHS", "Tests: graphs that do not fit."},
     {"WEFT_FREEZE", "Tests: a folder for texts and results of random graphs, to compare builds by."},

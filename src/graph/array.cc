@@ -397,6 +397,17 @@ Tensor squeeze(const Operand& x, const Axes& axes) try {
 Tensor concat(std::initializer_list<Tensor> parts, std::optional<int> axis) try {
   std::vector<Tensor> all = promoted("concat", std::span(parts.begin(), parts.size()));
   if (!axis) std::ranges::transform(all, all.begin(), flatten);
+  const Tensor& first = *parts.begin();
+  for (const Tensor& t : parts) {
+    Shape a = first.shape(), b = t.shape();
+    // (Else the operation speaks of the parts themselves.)
+    if (!axis || t.dtype() == first.dtype()) continue;
+    const int along = normalize_axis(*axis, a.rank(), "concat");
+    if (a.rank() == b.rank()) a[along] = b[along];
+    if (a == b) continue;
+    throw ShapeError("concat: {} does not continue {} along axis {}", to_string(t.type()), to_string(first.type()),
+                     *axis);
+  }
   return concat(all, axis.value_or(0));
 } catch (const Error& e) {
   throw_in_function(e, "concat");
@@ -406,9 +417,10 @@ Tensor stack(std::span<const Tensor> parts, int axis) try {
   std::vector<Tensor> all = promoted("stack", parts);
   const int along = normalize_axis(axis, all[0].rank() + 1, "stack");
   for (Tensor& t : all) {
-    if (t.shape() != all[0].shape() && t.rank() == all[0].rank()) {
+    const Tensor& part = parts[static_cast<std::size_t>(&t - all.data())];
+    if (t.shape() != all[0].shape()) {
       throw ShapeError("stack: parts are {} and {}, expected equal shapes", to_string(parts[0].type()),
-                       to_string(t.type()));
+                       to_string(part.type()));
     }
   }
   for (Tensor& t : all) t = expand_dims(t, along);

@@ -119,19 +119,21 @@ Tensor frequencies(std::string_view function, std::int64_t n, double spacing, DT
 }  // namespace
 
 Tensor fft(const Operand& x, std::optional<std::int64_t> n, int axis, FftNorm norm) {
-  return in_function("fft", [&] { return along("fft", FftKind::complex, x, complex_of("fft", x), n, axis, norm, false); });
+  return in_function("fft",
+                     [&] { return along("fft", FftKind::complex, x, complex_of("fft", x), n, axis, norm, false); });
 }
 Tensor ifft(const Operand& x, std::optional<std::int64_t> n, int axis, FftNorm norm) {
   return in_function("ifft",
                      [&] { return along("ifft", FftKind::complex, x, complex_of("ifft", x), n, axis, norm, true); });
 }
 Tensor rfft(const Operand& x, std::optional<std::int64_t> n, int axis, FftNorm norm) {
-  return in_function("rfft",
-                     [&] { return along("rfft", FftKind::real_to_complex, x, real_of("rfft", x), n, axis, norm, false); });
+  return in_function(
+      "rfft", [&] { return along("rfft", FftKind::real_to_complex, x, real_of("rfft", x), n, axis, norm, false); });
 }
 Tensor irfft(const Operand& x, std::optional<std::int64_t> n, int axis, FftNorm norm) {
-  return in_function(
-      "irfft", [&] { return along("irfft", FftKind::complex_to_real, x, complex_of("irfft", x), n, axis, norm, true); });
+  return in_function("irfft", [&] {
+    return along("irfft", FftKind::complex_to_real, x, complex_of("irfft", x), n, axis, norm, true);
+  });
 }
 Tensor hfft(const Operand& x, std::optional<std::int64_t> n, int axis, FftNorm norm) {
   return in_function(
@@ -172,8 +174,8 @@ Tensor irfftn(const Operand& x, const std::vector<std::int64_t>& sizes, const Ax
     if (list.empty()) throw InvalidArgument("irfftn: there is no axis to transform along");
     const Along last = list.back();
     list.pop_back();
-    return along("irfftn", FftKind::complex_to_real, x, complex_along("irfftn", x, c, list, norm, true), last.size, last.axis,
-                 norm, true);
+    return along("irfftn", FftKind::complex_to_real, x, complex_along("irfftn", x, c, list, norm, true), last.size,
+                 last.axis, norm, true);
   });
 }
 

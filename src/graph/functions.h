@@ -68,12 +68,11 @@ inline Tensor midpoint(const Tensor& a, const Tensor& b) {
   return (a * k + b * k) * (1.5 - k);  // 0.5 / k
 }
 
-// The point that is the share of the way from a to b, finite or not: an infinity on the way to one. In the middle it is
-// rounded once.
+// The point that is the share of the way from a to b, finite or not: an infinity on the way to one.
 inline Tensor point_between(const Tensor& a, const Tensor& b, const Tensor& share) {
+  const Tensor point = lerp(a, b, share);
   // (0 times an infinity is NaN.)
-  const Tensor inside = select(share == 0.5, midpoint(a, b), lerp(a, b, share));
-  return select(share == 0, a, select(share == 1, b, inside));
+  return select(is_finite(a) & is_finite(b), point, select(share == 0, a, select(share == 1, b, point)));
 }
 
 }  // namespace weft

@@ -211,6 +211,10 @@ Tensor matrix_norm(const Operand& x, MatrixNorm ord, bool keep_dims) try {
 Tensor inner(const Operand& a, const Operand& b) try {
   const std::vector<Tensor> same = same_type("inner", a, b);
   if (a.rank() == 0 || b.rank() == 0) return same[0] * same[1];
+  if (a.shape()[-1] != b.shape()[-1]) {
+    throw ShapeError("inner: a is {} and b {}; the last axes have {} and {} elements", to_string(a.type()),
+                     to_string(b.type()), a.shape()[-1], b.shape()[-1]);
+  }
   return tensordot(same[0], same[1], {-1}, {-1});
 } catch (const Error& e) {
   throw_in_function(e, "inner");

@@ -225,7 +225,7 @@ Tensor smooth_l1_loss(const Operand& x, const Operand& target, double beta, Loss
   if (!(beta >= 0 && std::isfinite(beta))) {
     throw InvalidArgument("smooth_l1_loss: beta is {}, expected a finite number of 0 or more", beta);
   }
-  if (beta == 0) return l1_loss(x, target, reduction);
+  if (beta == 0) return in_function("smooth_l1_loss", [&] { return l1_loss(x, target, reduction); });
   return elementwise_loss("smooth_l1_loss", x, target, reduction, [&](const Tensor& a, const Tensor& b) {
     return square_within(a - b, beta, 0.5 / beta, [&](const Tensor& d) { return d - beta / 2; });
   });

@@ -236,6 +236,10 @@ Tensor convolved(std::string_view function, const Tensor& x, const Tensor& y, Co
   require_line(x, function, "a is");
   require_line(y, function, "b is");
   const DType type = result_type_for(function, std::array<Tensor, 2>{x, y});
+  if (!is_floating(type) && !(is_integer(type) && bits(type) >= 8 && bits(type) <= 32)) {
+    throw TypeError("{}: a is {} and b {}, expected floats or integers of 8 to 32 bits", function, to_string(x.type()),
+                    to_string(y.type()));
+  }
   const Tensor a = cast(x, type), b = cast(y, type);
   const std::int64_t n = a.size(), m = b.size(), least = std::min(n, m), most = std::max(n, m);
   if (least == 0) {

@@ -23,6 +23,11 @@ void require(const Tensor& x, std::string_view function) {
   if (!x.defined()) throw InvalidArgument("{}: the operand is an undefined Tensor", function);
 }
 
+void require_single(std::string_view function, const Tensor& x) {
+  if (x.dtype() != DType::f64) return;
+  throw TypeError("{}: x is {}, whose transform has no complex type; cast it to f32", function, to_string(x.type()));
+}
+
 // ---- Windows
 
 // `element` gives element k for N.
@@ -272,6 +277,7 @@ Tensor tukey_window(std::int64_t n, double alpha, bool periodic, DType dtype) {
 Tensor stft(const Operand& x, std::int64_t n_fft, const StftOptions& o) {
   return in_function("stft", [&] {
     require(x, "stft");
+    require_single("stft", x);
     if (x.rank() == 0) throw ShapeError("stft: x is {}; expected an axis of time", to_string(x.type()));
     const Frames f = frames_of("stft", n_fft, o);
     const bool onesided = o.onesided.value_or(x.dtype() != DType::c64);
@@ -304,6 +310,7 @@ Tensor istft(const Operand& x, std::int64_t n_fft, const StftOptions& o, std::op
              bool complex) {
   return in_function("istft", [&] {
     require(x, "istft");
+    require_single("istft", x);
     if (x.rank() < 2 || x.shape()[-1] == 0) {
       throw ShapeError("istft: x is {}; expected [..., frequencies, frames], and a frame", to_string(x.type()));
     }

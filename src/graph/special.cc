@@ -230,16 +230,21 @@ Tensor polygamma(int order, const Operand& x) try {
       factor *= (s + 2 * j - 1) * (s + 2 * j) / ((2 * j + 1) * (2 * j + 2));
     }
     const Tensor rest = polynomial(square(r), c) * square(r) + r * number(v, 0.5) + number(v, 1 / (s - 1));
-    // Γ(s) (x + k)^-s as the power s of a quotient, so that all terms are as large as the result.
+    // Γ(s) (x + k)^-s as the power s of a quotient, so that all terms are as large as the result, and of large x 2^40
+    // times that, since the terms are less than their sum.
+    constexpr double kLarge = 100, kUp = 40;
+    const Tensor large = from > number(v, kLarge);
     const auto term = [&](const Tensor& at, double power) {
-      return pow(number(v, std::exp(std::lgamma(s) / power)) / at, number(v, power));
+      const auto factor = [&](double up) { return number(v, std::exp((std::lgamma(s) + up * std::log(2.0)) / power)); };
+      return pow(select(large, factor(kUp), factor(0)) / at, number(v, power));
     };
     Tensor zeta = term(a, s - 1) * rest;
     for (int k = kTerms; k-- > 0;) zeta = zeta + term(from + number(v, k), s);
     const double sign = order % 2 ? 1 : -1;
     const Tensor outside = select(v == 0, number(v, sign * kInfinity),
                                   select(v > 0, number(v, 0), number(v, std::numeric_limits<double>::quiet_NaN())));
-    return select(inside, zeta * number(v, sign), outside);
+    const Tensor down = select(large, number(v, sign * std::ldexp(1.0, static_cast<int>(-kUp))), number(v, sign));
+    return select(inside, zeta * down, outside);
   });
 } catch (const Error& e) {
   throw_in_function(e, "polygamma");

@@ -127,7 +127,8 @@ Tensor quantile_of_counted(const Tensor& sorted, const Tensor& count, std::int64
   const auto element = [&](const Tensor& i) {
     return widened(gather_elements(sorted, maximum(minimum(i, count - std::int64_t{1}), 0), last));
   };
-  return point_between(element(whole), element(whole + std::int64_t{1}), weight);
+  const Tensor before = element(whole), after = element(whole + std::int64_t{1});
+  return select(weight == 0.5, midpoint(before, after), point_between(before, after, weight));
 }
 
 Tensor quantiles(std::string_view function, const Tensor& x, std::span<const double> q, const Axes& axes,
@@ -259,6 +260,7 @@ Tensor nanquantile(const Operand& x, std::initializer_list<double> q, const Axes
 }
 
 Mode mode(const Operand& x, const Axes& axes, bool keep_dims) try {
+  require_real(x, "mode");
   const Rows rows = rows_over(x, axes, keep_dims, "mode");
   const std::int64_t n = rows.n;
   if (n == 0) throw ShapeError("mode: x is {}, without elements to choose from", to_string(x.type()));

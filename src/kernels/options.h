@@ -1,4 +1,4 @@
-// The options of the WGSL templates: the values that a template's variables may have. Each template lists its own at the
+// The options of the WGSL templates: the values that a template's variables may have. A template may list its own at the
 // end of the comment that it begins with, so that readers, launchers and tests have one list:
 //
 //   options:
@@ -9,8 +9,8 @@
 //     epilogue: text            any text
 //     modes: list of one, four  words of these, any number of them; list of number, list of text
 //
-// A call has the options of its kernel and of what it includes, all of them, and no others: Call checks this when it
-// renders a text. tests/kernels/forms_test.cc compiles calls with every value that is listed, and every two of them.
+// A call of such a template has the options of its kernel and of what it includes, all of them, and no others: Call checks
+// this when it renders a text. tests/kernels/forms_test.cc compiles calls with every value that is listed.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,8 @@ struct TemplateOption {
 // Those of a template, in its order. Throws InternalError for a line that is none.
 std::vector<TemplateOption> parse_options(std::string_view name, std::string_view text);
 
-// Throws InternalError if a value is not declared by the kernel or what it includes, or an option has none.
+// Throws InternalError if a value is not declared by the kernel or what it includes, or an option has none. Templates
+// without a list may have any.
 void check_options(std::string_view kernel, std::span<const std::string> includes, const OptionValues& values);
 
 // What the text of a call depends on.

@@ -46,7 +46,7 @@ Tensor count_parameter(const TensorLike& x) {
   if (!given) {
     const Number& n = x.number();
     const double value = n.value();
-    if (!(value >= 0 && value < 0x1p63 && std::trunc(value) == value)) {
+    if (!(value >= 0 && std::trunc(value) == value && (n.integral() ? n.as_int64().has_value() : value < 0x1p63))) {
       throw InvalidArgument("count is {}; expected a whole number from 0 to 2^63 - 1", to_string(n));
     }
     const auto whole = static_cast<std::int64_t>(*n.integer());
@@ -241,7 +241,7 @@ Tensor dirichlet(const DrawShape& shape, const Tensor& concentration, DType dtyp
   return in_function("random::dirichlet", [&] {
     check_result(dtype);
     const Tensor a = float_parameter("concentration", concentration);
-    if (a.rank() < 1) throw ShapeError("concentration is {}; expected [..., n]", to_string(a.type()));
+    if (a.rank() < 1) throw ShapeError("concentration is {}; expected [..., n]", to_string(concentration.type()));
     const Shape whole = with_last(shape_of(shape, {without_last(a.shape(), 1)}), a.shape().back());
     return cast(softmax(log_gamma_of(key_or_next(key), a, whole)), dtype);
   });
@@ -327,7 +327,7 @@ Tensor categorical(const DrawShape& shape, const Tensor& logits, int axis, const
     Tensor x = float_parameter("logits", logits);
     const int along = normalize_axis(axis, x.rank(), "random::categorical");
     const std::int64_t n = x.shape()[along];
-    if (n == 0) throw ShapeError("logits are {}; expected categories along axis {}", to_string(x.type()), axis);
+    if (n == 0) throw ShapeError("logits are {}; expected categories along axis {}", to_string(logits.type()), axis);
     Shape batch = x.shape();
     batch.erase(along);
     const Shape whole = shape_of(shape, {batch});
@@ -350,7 +350,7 @@ Tensor multinomial(const DrawShape& shape, const TensorLike& count, const Tensor
   return in_function("random::multinomial", [&] {
     const Tensor n = count_parameter(count), given = in_f32("weights", weights);
     if (given.rank() < 1 || given.shape().back() == 0) {
-      throw ShapeError("weights are {}; expected [..., n] with n of 1 or more", to_string(given.type()));
+      throw ShapeError("weights are {}; expected [..., n] with n of 1 or more", to_string(weights.type()));
     }
     const Shape batch = without_last(given.shape(), 1);
     const Shape whole = shape_of(shape, {n.shape(), batch});
@@ -406,8 +406,8 @@ Tensor multivariate_normal(const DrawShape& shape, const Tensor& mean, const Ten
              c.shape()[-1] == centre.shape()[-1];
     };
     if (!fits()) {
-      throw ShapeError("mean is {}, covariance {}; expected [..., n] and [..., n, n]", to_string(centre.type()),
-                       to_string(c.type()));
+      throw ShapeError("mean is {}, covariance {}; expected [..., n] and [..., n, n]", to_string(mean.type()),
+                       to_string(covariance.type()));
     }
     const Shape whole = with_last(shape_of(shape, {without_last(centre.shape(), 1), without_last(c.shape(), 2)}),
                                   centre.shape().back());
@@ -444,7 +444,7 @@ Tensor choice(std::int64_t n, const Shape& shape, const ChoiceOptions& options, 
     }
     const Tensor weights = in_f32("weights", options.weights);
     if (weights.shape() != Shape{n}) {
-      throw ShapeError("weights are {}; expected [{}]", to_string(weights.type()), n);
+      throw ShapeError("weights are {}; expected [{}]", to_string(options.weights.type()), n);
     }
     if (count == 0) return zeros(shape, DType::i32);
     const Tensor logits = log(weights);

@@ -166,8 +166,8 @@ DataPtr constant_on(const Device& device, const Node& constant) {
   const TensorData data = constant.op().constant()->data()->data();
   const auto address = reinterpret_cast<std::uintptr_t>(data.bytes.data());
   if (!device.is_gpu() && address % static_cast<std::uintptr_t>(std::max(bits(data.dtype) / 8, 1)) == 0) {
-    return std::make_shared<const DeviceData>(
-        device, View(Buffer::borrow(data.bytes, data.owner), 0, data.dtype, data.shape));
+    return std::make_shared<const DeviceData>(device,
+                                              View(Buffer::borrow(data.bytes, data.owner), 0, data.dtype, data.shape));
   }
   const auto copy = std::make_shared<const DeviceData>(device, data.dtype, data.shape);
   copy->write(data.bytes);

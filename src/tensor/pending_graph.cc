@@ -77,9 +77,7 @@ const DataPtr& data_ptr(const Node& node, int i = 0) {
   const DataOp* op = node.op().data_op();
   return op ? op->data_ptr() : node.data(i);
 }
-const DeviceData& data_of(const Node& node, int i = 0) {
-  return static_cast<const DeviceData&>(*data_ptr(node, i));
-}
+const DeviceData& data_of(const Node& node, int i = 0) { return static_cast<const DeviceData&>(*data_ptr(node, i)); }
 
 // The data that a view of data shows.
 const DeviceData& shown_data(const Node& view) {
@@ -432,8 +430,8 @@ void PendingGraph::choose_needed() {
 // The leaf's number; a new one if it has none.
 int PendingGraph::leaf_number(const Tensor& v, Index index) {
   Item& item = items_[index];
-  int& number = v.index() == 0 ? item.leaf_number
-                               : further_leaves_.try_emplace(std::pair(index, v.index()), -1).first->second;
+  int& number =
+      v.index() == 0 ? item.leaf_number : further_leaves_.try_emplace(std::pair(index, v.index()), -1).first->second;
   if (number >= 0) return number;
   number = static_cast<int>(leaves_.size());
   Leaf& leaf = leaves_.emplace_back(Leaf{v.node(), v.index(), item.constant, nullptr});

@@ -82,8 +82,8 @@ class PendingGraph {
     int shown = -1;                              // in shown_: the memory that a dense view of data shows
     bool leaf = false;                           // it has data
     bool constant = false, view = false, checks = false;  // what its op says
-    bool stored = false;                         // it is wanted, or others want it later
-    bool needed = false;                         // by results, up to leaves and to views that serve as leaves
+    bool stored = false;                                  // it is wanted, or others want it later
+    bool needed = false;                                  // by results, up to leaves and to views that serve as leaves
   };
 
   void collect(std::span<const Tensor> wanted);

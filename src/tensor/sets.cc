@@ -23,8 +23,8 @@ struct Sets {
   DType type;
 };
 Sets sets(std::string_view function, const Tensor& a, const Tensor& b) {
-  require_defined(a, function, "a");
-  require_defined(b, function, "b");
+  require_real(a, function, "a is");
+  require_real(b, function, "b is");
   const DType type = result_type_for(function, std::array<Tensor, 2>{a, b});
   return {flatten(in_bytes(cast(a, type))), flatten(in_bytes(cast(b, type))), type};
 }

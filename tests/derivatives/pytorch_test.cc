@@ -95,8 +95,6 @@ const Resizing kResizes[] = {{{.mode = ResizeMode::nearest}},
 const std::map<std::string, Function>& functions_of_cases() {
   static const std::map<std::string, Function> table = {
       {"clamp_numbers", [](X x, P) { return clamp(x[0], -1, 1); }},
-      {"hidden_root", [](X x, P) { return where(x[0] > 0, sqrt(x[0]), 0); }},
-      {"hidden_logarithm", [](X x, P) { return where(x[0] > 0, log(x[0]), 0); }},
       {"harmless_root", [](X x, P) { return where(x[0] > 0, sqrt(where(x[0] > 0, x[0], 1)), 0); }},
       {"pow_number", [](X x, P) { return pow(x[0], 3); }},
       {"pow_of_number", [](X x, P) { return pow(2, x[0]); }},

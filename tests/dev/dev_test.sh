@@ -60,7 +60,7 @@ test_arguments() {
   done
   WEFT_ENVIRONMENT=host "$project/dev" mlx frobnicate 2>"$scratch/error"
   expect 'an unknown part of mlx exits 2' 2 $?
-  expect_match 'an unknown part of mlx is explained' "*build, check, test, python-test, thread-test, examples or bench, got 'frobnicate'*" "$(<"$scratch/error")"
+  expect_match 'an unknown part of mlx is explained' "*build, check, test, python-test, corner-test, thread-test, examples or bench, got 'frobnicate'*" "$(<"$scratch/error")"
   "$project/dev" web frobnicate 2>"$scratch/error"
   expect 'an unknown part of web exits 2' 2 $?
   expect_match 'an unknown part of web is explained' "*or shell, got 'frobnicate'*" "$(<"$scratch/error")"

@@ -41,9 +41,9 @@ TEST(MatmulTypes, Infer) {
   EXPECT_THAT(test::refused_by([&] { type(boolean, boolean); }), HasSubstr("matmul: a is bool [2, 3]; expected floats"));
   EXPECT_THAT(test::refused_by([&] { type(i4, i8); }), HasSubstr("matmul: i4 and i8 have no type in common"));
   EXPECT_THAT(test::refused_by([&] { type(u64, i8); }), HasSubstr("matmul: u64 and i8 have no type in common"));
-  EXPECT_THAT(test::refused_by([&] { type(i8, i8, f32); }), HasSubstr("matmul: the result is f32; expected"));
-  EXPECT_THAT(test::refused_by([&] { type(f32, f32, i32); }), HasSubstr("matmul: the result is i32; expected"));
-  EXPECT_THAT(test::refused_by([&] { type(c64, c64, f32); }), HasSubstr("matmul: the result is f32; expected"));
+  EXPECT_THAT(test::refused_by([&] { type(i8, i8, f32); }), HasSubstr("the result is f32; expected"));
+  EXPECT_THAT(test::refused_by([&] { type(f32, f32, i32); }), HasSubstr("the result is i32; expected"));
+  EXPECT_THAT(test::refused_by([&] { type(c64, c64, f32); }), HasSubstr("the result is f32; expected"));
 }
 
 // Operations after a product or a sum of f64 take it as f64.

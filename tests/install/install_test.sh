@@ -37,6 +37,7 @@ export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 cd "$source/tests/consumer"
 # By a compiler older than that of the library, too, where there is one.
 for compiler in $(command -v g++-12) c++; do
+  # $(pkg-config --cflags --libs weft) is what the README says; xargs also takes the quotes of a directory with a space.
   pkg-config --cflags --libs weft | xargs "$compiler" main.cc -Wall -Wextra -Werror -o "$work/program"
   "$work/program" | grep -q '^7 with Weft' || fail "the program built by $compiler through pkg-config"
 done

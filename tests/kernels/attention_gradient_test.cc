@@ -147,9 +147,9 @@ TEST_P(AttentionGradientOn, EmptyOperands) {
     const test::KernelCall gradient = [](Stream& s, auto in, auto out) {
       attention_gradient(s, in[0], in[1], in[2], in[3], in[4], in[5], {}, out[0], out[1], out[2], {});
     };
-    test::run_both(test::device(GetParam()), inputs, outputs, gradient, {.absolute = 1e-5},
+    test::run_both(test::device(GetParam()), inputs, outputs, gradient, {.absolute = 1e-4, .relative = 1e-5},
                    std::format("{} queries, {} keys of {} and {}", c.queries, c.keys, c.dim, c.value_dim));
-    if (c.queries > 0 && c.keys > 0 && c.value_dim > 0) continue;
+    if (c.batch * c.queries * c.keys > 0) continue;
     for (const View& y : outputs) {
       for (const double value : test::values(y)) ASSERT_EQ(value, 0);
     }

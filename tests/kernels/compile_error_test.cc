@@ -39,11 +39,12 @@ TEST_P(CompileError, NamesKernelVariantAndOperands) {
   };
   {
     const kernels::ReplacedSource broken("resize_sum", "@compute @workgroup_size(1) fn main() { let x: u32 = 1.5; }");
-    EXPECT_THAT(thrown_by([&] { shrink(y); }),
-                AllOf(StartsWith("InternalError: resize: a kernel does not compile, which is an error in Weft"),
-                      HasSubstr("Please report it, with this message and the shader that WEFT_DUMP_WGSL=DIRECTORY"),
-                      HasSubstr("Kernel resize_sum of x u8 [3, 33], "), HasSubstr("y u8 [3, 5], on "),
-                      HasSubstr(device.adapter().name), HasSubstr("The compiler says: "), HasSubstr(":2")));
+    EXPECT_THAT(
+        thrown_by([&] { shrink(y); }),
+        AllOf(StartsWith("InternalError: resize: a kernel does not compile, which is an error in Weft"),
+              HasSubstr("Please report it, with this message and the shader that WEFT_DUMP_WGSL=DIRECTORY"),
+              HasSubstr("Kernel resize_sum of x u8 [3, 33], "), HasSubstr("y u8 [3, 5], on "),
+              HasSubstr(device.adapter().name), HasSubstr("The compiler says: "), HasSubstr("let x: u32 = 1.5;")));
   }
   // The library works on, and nothing remembers the text.
   shrink(to_device(device, random_view(rng, {3, 7}, DType::u8)));

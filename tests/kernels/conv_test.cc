@@ -8,6 +8,7 @@
 #include "kernels/plan_cache.h"
 #include "support/chunks.h"
 #include "support/differential.h"
+#include "support/quick.h"
 #include "support/throws.h"
 #include "weft/error.h"
 
@@ -125,7 +126,9 @@ Problem random_conv(Rng& rng) {
     for (const View& v : p.inputs) {
       constexpr double kOthers[] = {INFINITY, -INFINITY, NAN};
       const View number = host_view(v.dtype, {1}, std::array{pick(details, kOthers)});
-      if (v.count()) set_element_bits(v, static_cast<std::int64_t>(details() % static_cast<std::uint64_t>(v.count())), element_bits(number, 0));
+      if (v.count())
+        set_element_bits(v, static_cast<std::int64_t>(details() % static_cast<std::uint64_t>(v.count())),
+                         element_bits(number, 0));
     }
   }
   auto e = std::make_shared<Expression>();
@@ -530,13 +533,13 @@ TEST_F(Conv, PaddingTakesNoPartOnDevices) {
       {1, 32, 48, {10, 10}, {3, 3}, {.before = {1, 1}}},
   };
   constexpr double kOthers[] = {INFINITY, NAN, -INFINITY};
-  // The usual form; tiles, with k in slices and split; and all of cooperative matrices.
-  const auto forms_on = [](const gpu::Device& device) {
+  // The usual form, a tile, with k in slices or split, and all of cooperative matrices. (A software device takes a
+  // second for each tile's compilation.)
+  const auto forms_on = [](const gpu::Device& device, bool few) {
     std::vector<std::optional<kernels::MatmulVariant>> all{std::nullopt};
     for (kernels::MatmulVariant v : kernels::matmul_variants()) {
-      if (v.kind != kernels::MatmulKind::tile || v.tile_m > 32) continue;
-      if (v.tile_m == 32) all.emplace_back(v);
-      v.splits = 3;
+      if (few || v.kind != kernels::MatmulKind::tile || v.tile_m != 32 || v.tile_n != 32) continue;
+      if (v.slices == 1) v.splits = 3;
       all.emplace_back(v);
     }
     for (kernels::MatmulVariant v : kernels::matrix_variants(device.capabilities(), DType::f16)) {
@@ -559,6 +562,7 @@ TEST_F(Conv, PaddingTakesNoPartOnDevices) {
     for (const Function f : {Function::conv, Function::transpose, Function::filter_gradient}) {
       for (const DType type : {DType::f32, DType::f16}) {
         for (const bool last : {false, true}) {
+          if (leave_out_problem()) continue;
           const auto view = [&](const Shape& shape) {
             if (!last) return random_view(rng, shape, type);
             Shape stored{shape[0]};
@@ -569,6 +573,8 @@ TEST_F(Conv, PaddingTakesNoPartOnDevices) {
           };
           const auto& [first, second, result] = shapes[static_cast<int>(f)];
           const View in[] = {view(first), view(second)}, out = view(result);
+          // Tiles are tried with the first problem.
+          const bool few = &c != cases || type != DType::f32 || last;
           // The first element, one in the midst and the last one.
           std::int64_t i = 0;
           set_values(in[1], [&](std::int64_t k) {
@@ -577,23 +583,25 @@ TEST_F(Conv, PaddingTakesNoPartOnDevices) {
           set_element_bits(in[0], in[0].count() / 3, type == DType::f32 ? 0x7f800000 : 0x7c00);
           const std::vector<ConvProblem> problems = problems_of(f, in, out, o, nullptr);
           for (const std::string& name : device_names()) {
-            for (const auto& form : forms_on(test::device(name))) {
+            for (const auto& form : forms_on(test::device(name), few)) {
               const KernelCall call = [&](Stream& s, auto from, auto to) {
                 if (!s.gpu() || !form) return run(s, f, from, to[0], o, nullptr);
                 kernels::call_once(s, {from, to}, [&](Stream& planner) {
                   for (const ConvProblem& p : problems_of(f, from, to[0], o, nullptr)) {
                     if (p.y.count() == 0) continue;
-                    if (p.depth() > 0) kernels::conv_product(*planner.gpu(), p, nullptr, &*form);
-                    else kernels::conv_direct(*planner.gpu(), p, nullptr);  // y is zeros
+                    if (p.depth() > 0)
+                      kernels::conv_product(*planner.gpu(), p, nullptr, &*form);
+                    else
+                      kernels::conv_direct(*planner.gpu(), p, nullptr);  // y is zeros
                   }
                 });
               };
               if (form && !plans(test::device(name), in, out, call)) continue;
-              run_both(test::device(name), in, std::span(&out, 1), call,
-                       {.ulp = type == DType::f32 ? 0.0 : 2.0, .absolute = type == DType::f32 ? 1e-4 : 1e-2},
-                       std::format("function {} of {} and {} to {}, {} groups, {}", static_cast<int>(f),
-                                   to_string(in[0]), to_string(in[1]), to_string(out), o.groups,
-                                   form ? to_string(*form) : "the usual form"));
+              run_both(
+                  test::device(name), in, std::span(&out, 1), call,
+                  {.ulp = type == DType::f32 ? 0.0 : 2.0, .absolute = type == DType::f32 ? 1e-4 : 1e-2},
+                  std::format("function {} of {} and {} to {}, {} groups, {}", static_cast<int>(f), to_string(in[0]),
+                              to_string(in[1]), to_string(out), o.groups, form ? to_string(*form) : "the usual form"));
             }
           }
         }

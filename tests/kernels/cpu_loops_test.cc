@@ -226,6 +226,13 @@ TEST_P(CpuLoops, ReductionsFindOneSpecialNumberAnywhere) {
       }
     }
   }
+  // Of nothing.
+  for (const auto& [op, want] :
+       {std::pair(ReduceKind::sum, 0.0), std::pair(ReduceKind::max, -kInf), std::pair(ReduceKind::min, kInf)}) {
+    const View y = output(DType::f32, {3});
+    kernels::reduce(executor, op, output(DType::f32, {3, 0}), y, axis);
+    for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(value(y, i), want);
+  }
   // One true or false value among others, as any byte.
   for (const std::int64_t n : {1, 31, 32, 33, 100, 256, 1025}) {
     for (std::int64_t at = 0; at < n; at += n < 100 ? 1 : 17) {

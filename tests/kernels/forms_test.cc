@@ -2,13 +2,13 @@
 //
 // Random problems of all kernels (support/differential.h) are planned, not run, on devices of many kinds: those that
 // there are, and made-up ones, which have other features and limits. What is planned costs some microseconds, so there
-// can be far more of them than of problems that are run. Texts go to Tint; with WEFT_DUMP_WGSL they are also written for
-// Naga (tests/naga).
+// can be far more of them than of problems that are run. Texts go to Tint; with WEFT_DUMP_WGSL they are also written
+// for Naga (tests/naga).
 //
-// The templates list their options (kernels/options.h). A test fails if a value of one, or two values of two that go
-// together, were in no text that was compiled. In the usual run a problem is compiled if it brings such values, or a
-// share of it; WEFT_FORMS sets how many problems there are of each kernel on each device, and then all are compiled that
-// differ in anything.
+// Where a template lists its options (kernels/options.h), a run of many problems fails if none had one of the values.
+//
+// WEFT_FORMS sets how many problems there are of each kernel on each kind of device, from WEFT_SEED on;
+// WEFT_FORMS_PART, such as 2/8, takes a part of the kernels, so that processes can share them.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -23,7 +23,7 @@
 #include "kernels/plan_state.h"
 #include "kernels/source.h"
 #include "support/differential.h"
-#include "support/problem_counts.h"
+#include "support/quick.h"
 #include "weft/error.h"
 
 namespace weft::test {
@@ -40,8 +40,10 @@ struct DeviceKind {
 };
 
 std::vector<DeviceKind> device_kinds() {
-  constexpr MatrixShape kNvidia[] = {{DType::f16, DType::f32, 16, 16, 16}, {DType::f16, DType::f16, 16, 16, 16},
-                                     {DType::i8, DType::i32, 16, 16, 32},  {DType::u8, DType::u32, 16, 16, 32}};
+  constexpr MatrixShape kNvidia[] = {{DType::f16, DType::f32, 16, 16, 16},
+                                     {DType::f16, DType::f16, 16, 16, 16},
+                                     {DType::i8, DType::i32, 16, 16, 32},
+                                     {DType::u8, DType::u32, 16, 16, 32}};
   constexpr MatrixShape kApple[] = {{DType::f16, DType::f32, 8, 8, 8}, {DType::f32, DType::f32, 8, 8, 8}};
   constexpr MatrixShape kIntel[] = {{DType::f16, DType::f32, 8, 16, 16}, {DType::i8, DType::i32, 8, 16, 32}};
   const auto hardware = [](Capabilities& c, std::uint32_t least, std::uint32_t most) {
@@ -56,7 +58,8 @@ std::vector<DeviceKind> device_kinds() {
   };
   return {
       {"software", true, [](Capabilities&) {}},
-      {"nvidia", true, [=](Capabilities& c) { hardware(c, 32, 32), c.max_workgroup_memory = 48 << 10, with(c, kNvidia); }},
+      {"nvidia", true,
+       [=](Capabilities& c) { hardware(c, 32, 32), c.max_workgroup_memory = 48 << 10, with(c, kNvidia); }},
       {"apple", true, [=](Capabilities& c) { hardware(c, 32, 32), with(c, kApple); }},
       {"intel", true, [=](Capabilities& c) { hardware(c, 16, 16), with(c, kIntel); }},
       {"amd", true, [=](Capabilities& c) { hardware(c, 32, 64); }},
@@ -95,19 +98,23 @@ gpu::Device& device_of(const DeviceKind& kind) {
 std::string text_of(const kernels::OptionValue& value) {
   return std::visit(
       []<class T>(const T& v) -> std::string {
-        if constexpr (std::is_same_v<T, bool>) return v ? "true" : "false";
-        else if constexpr (std::is_same_v<T, std::string>) return v;
-        else if constexpr (std::is_same_v<T, std::int64_t>) return std::to_string(v);
-        else return "";
+        if constexpr (std::is_same_v<T, bool>)
+          return v ? "true" : "false";
+        else if constexpr (std::is_same_v<T, std::string>)
+          return v;
+        else if constexpr (std::is_same_v<T, std::int64_t>)
+          return std::to_string(v);
+        else
+          return "";
       },
       value);
 }
 
 // The values of a form that are of a few each, as "option=value".
-std::vector<std::string> listed_values(const kernels::CallForm& form) {
+std::set<std::string> listed_values(const kernels::CallForm& form) {
   using Kind = kernels::TemplateOption::Kind;
   static auto& known = *new std::map<std::string, std::vector<kernels::TemplateOption>>;
-  std::vector<std::string> values;
+  std::set<std::string> values;
   const auto add = [&](std::string_view name) {
     auto [entry, is_new] = known.try_emplace(std::string(name));
     if (is_new) entry->second = kernels::parse_options(name, kernels::kernel_source(name));
@@ -117,24 +124,24 @@ std::vector<std::string> listed_values(const kernels::CallForm& form) {
       if (given == form.values.end()) continue;
       const auto* const list = std::get_if<std::vector<std::string>>(&given->second);
       if (!list) {
-        values.push_back(option.name + "=" + text_of(given->second));
+        values.insert(option.name + "=" + text_of(given->second));
         continue;
       }
       for (const std::string& v : option.values) {
-        if (std::ranges::find(*list, v) != list->end()) values.push_back(option.name + "=" + v);
+        if (std::ranges::find(*list, v) != list->end()) values.insert(option.name + "=" + v);
       }
-      if (list->empty()) values.push_back(option.name + "=[]");
+      if (list->empty()) values.insert(option.name + "=[]");
     }
   };
   for (const std::string& name : form.includes) add(name);
   add(form.kernel);
-  std::ranges::sort(values);
   return values;
 }
 
 struct Compiled {
-  std::map<std::string, std::set<std::string>> values, pairs;  // by kernel
-  std::unordered_set<std::string> keys, texts;
+  std::map<std::string, std::set<std::string>> values;  // of listed options, by template
+  std::unordered_set<std::string> keys;
+  std::unordered_set<std::uint64_t> texts;
   std::uint64_t problems = 0, dispatches = 0, failures = 0;
 };
 Compiled& compiled() {
@@ -151,7 +158,8 @@ void dump(const std::string& directory, const std::string& name, const std::stri
   std::filesystem::create_directories(directory);
   std::ranges::replace(title, '\n', ' ');
   std::ofstream(std::filesystem::path(directory) / std::format("{}_{:016x}.wgsl", name, std::hash<std::string>()(wgsl)))
-      << "// " << title << "\n" << wgsl;
+      << "// " << title << "\n"
+      << wgsl;
 }
 
 // ---- Plans
@@ -175,59 +183,47 @@ struct Unplaced {
   }
 };
 
-class Forms : public testing::TestWithParam<std::string> {
+class Forms : public testing::Test {
  protected:
-  void plan(const DeviceKind& kind, std::uint64_t form, bool all) {
+  void plan(const std::string& kernel, const DeviceKind& kind, std::uint64_t form) {
     Rng rng(form);
-    const Problem problem = random_problem(GetParam(), rng);
-    what_ = std::format("{} [{}, WEFT_SEED={} WEFT_FORMS=1] {}", GetParam(), kind.name, form, problem.what);
+    const Problem problem = random_problem(kernel, rng);
+    what_ = std::format("{} of seed {} for {}: {}", kernel, form, kind.name, problem.what);
     for (const KernelCall& call : {problem.call, problem.form}) {
-      if (call) plan(device_of(kind), kind.name, problem, call, all);
+      if (call) plan(device_of(kind), kind.name, problem, call);
     }
     ++compiled().problems;
   }
-  bool failed_often() const { return failures_ > 20; }
 
  private:
-
-  void plan(gpu::Device& device, const std::string& kind, const Problem& problem, const KernelCall& call, bool all) {
+  void plan(gpu::Device& device, const std::string& kind, const Problem& problem, const KernelCall& call) {
     const Unplaced operands(problem);
     std::vector<const View*> pointers;
     for (const View& v : operands.views) pointers.push_back(&v);
-    std::vector<std::string> values;
     std::string kernel;
     const kernels::ObservedForms observed([&](const kernels::CallForm& form) {
       kernel = form.kernel;
-      values = listed_values(form);
+      compiled().values[kernel].merge(listed_values(form));
     });
     const auto inspect = [&](const gpu::Dispatch& d) {
-      Compiled& c = compiled();
-      ++c.dispatches;
-      const std::string key = std::format("{} {}", kind, d.key);
-      if (c.keys.contains(key)) return;
-      bool brings = all;
-      std::set<std::string>&known = c.values[kernel], &pairs = c.pairs[kernel];
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        brings |= known.insert(values[i]).second;
-        for (std::size_t k = 0; k < i; ++k) brings |= pairs.insert(values[k] + " " + values[i]).second;
-      }
-      if (!brings) return;
-      c.keys.insert(key);
-      compile(d.make_wgsl(), kernel, std::string(d.key));
+      ++compiled().dispatches;
+      if (compiled().keys.insert(std::format("{} {}", kind, d.key)).second) compile(d.make_wgsl(), kernel, d.key);
     };
     try {
       kernels::Planner planner(device, pointers, kernels::PlanFor::inspection, inspect);
       const std::span<const View> views(operands.views);
       call(planner, views.first(operands.inputs), views.subspan(operands.inputs));
-    } catch (const Unsupported&) {
+    } catch (const Unsupported&) {  // on such a device
     } catch (const std::exception& e) {
       fail(e.what());
     }
   }
 
-  void compile(const std::string& wgsl, const std::string& kernel, const std::string& key) {
-    if (!compiled().texts.insert(std::to_string(std::hash<std::string>()(wgsl))).second) return;
-    if (const std::string directory = flag_text(Flag::dump_wgsl); !directory.empty()) dump(directory, kernel, wgsl, key);
+  void compile(const std::string& wgsl, const std::string& kernel, std::string_view key) {
+    if (!compiled().texts.insert(std::hash<std::string>()(wgsl)).second) return;
+    if (const std::string directory = flag_text(Flag::dump_wgsl); !directory.empty()) {
+      dump(directory, kernel, wgsl, std::string(key));
+    }
     const auto problem = gpu::shader_problem(devices().front().device, wgsl);
     if (!problem) return;
     std::string line;
@@ -237,29 +233,45 @@ class Forms : public testing::TestWithParam<std::string> {
   }
 
   void fail(const std::string& why) {
-    ++failures_;
-    ++compiled().failures;
-    ADD_FAILURE() << what_ << ":\n" << why;
+    if (++compiled().failures <= 20) ADD_FAILURE() << what_ << ":\n" << why;
   }
 
   std::string what_;
-  int failures_ = 0;
 };
 
-TEST_P(Forms, Compile) {
+TEST_F(Forms, Compile) {
   if (devices().empty()) GTEST_SKIP() << "no device";
-  const bool all = std::getenv("WEFT_FORMS") != nullptr;
-  const std::uint64_t count = number_of("WEFT_FORMS", 60), seed = number_of("WEFT_SEED", 1);
-  for (const DeviceKind& kind : device_kinds()) {
-    for (std::uint64_t form = seed; form < seed + count && !failed_often(); ++form) plan(kind, form, all);
+  const std::uint64_t count = number_of("WEFT_FORMS", scaled(6)), seed = number_of("WEFT_SEED", 1);
+  std::uint64_t part = 1, parts = 1;
+  if (const char* const text = std::getenv("WEFT_FORMS_PART")) {
+    char* slash = nullptr;
+    part = std::strtoull(text, &slash, 10), parts = *slash == '/' ? std::strtoull(slash + 1, nullptr, 10) : 1;
   }
-  std::printf("%s: %zu problems, %zu dispatches, %zu texts, %zu failures\n", GetParam().c_str(),
-              static_cast<std::size_t>(compiled().problems), static_cast<std::size_t>(compiled().dispatches),
-              compiled().texts.size(), static_cast<std::size_t>(compiled().failures));
+  std::vector<std::string> kernels = differential_kernels();
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    if (k % parts + 1 != part) continue;
+    for (const DeviceKind& kind : device_kinds()) {
+      for (std::uint64_t form = seed; form < seed + count; ++form) plan(kernels[k], kind, form);
+    }
+  }
+  const Compiled& c = compiled();
+  std::printf("[   FORMS  ] %zu problems, %zu dispatches, %zu forms on some device, %zu texts, %zu failed\n",
+              static_cast<std::size_t>(c.problems), static_cast<std::size_t>(c.dispatches), c.keys.size(),
+              c.texts.size(), static_cast<std::size_t>(c.failures));
+  // Every value that a template lists, once there are enough problems.
+  constexpr std::uint64_t kEnough = 100;
+  if (parts > 1 || count < kEnough) return;
+  for (const auto& [kernel, values] : c.values) {
+    for (const kernels::TemplateOption& option : kernels::parse_options(kernel, kernels::kernel_source(kernel))) {
+      std::vector<std::string> all = option.values;
+      if (option.kind == kernels::TemplateOption::Kind::flag) all = {"true", "false"};
+      for (const std::string& v : all) {
+        EXPECT_TRUE(values.contains(option.name + "=" + v))
+            << kernel << ": no problem has the option " << option.name << " = '" << v << "'";
+      }
+    }
+  }
 }
-
-INSTANTIATE_TEST_SUITE_P(Kernels, Forms, testing::ValuesIn(differential_kernels()),
-                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace weft::test

@@ -354,7 +354,8 @@ TEST(QuantizeWeights, LargeGroups) {
         const View x = random_view(rng, w.shape, DType::f32), y = random_view(rng, w.shape, DType::f32),
                    a = random_view(rng, {3, 3 * group - 5}, DType::f32), product = random_view(rng, {3, 2}, DType::f32);
         // The groups' ranges differ.
-        set_values(x, [&](std::int64_t i) { return std::sin(static_cast<double>(i)) * (1 + static_cast<double>(i / group)); });
+        set_values(
+            x, [&](std::int64_t i) { return std::sin(static_cast<double>(i)) * (1 + static_cast<double>(i / group)); });
         const KernelCall quantize = [&](Stream& s, auto in, auto out) {
           kernels::quantize_weights(s, in[0], w.matrix(out));
         };
@@ -398,19 +399,21 @@ TEST(QuantizedWeights, AScaleOfSixteenBitsForEachElement) {
           const std::vector<View> operands{w.views[0], w.views[1], random_view(rng, {2, shape[1]}, DType::f32),
                                            random_view(rng, {2, shape[1]}, DType::f16)};
           for (const std::string& name : device_names()) {
-            const std::string what = std::format("{} of {}, scales {}", to_string(shape), weft::name(values),
-                                                 to_string(w.views[1]));
+            const std::string what =
+                std::format("{} of {}, scales {}", to_string(shape), weft::name(values), to_string(w.views[1]));
             const View y = random_view(rng, shape, DType::f32);
-            run_both(test::device(name), operands, std::span(&y, 1),
-                     [&](Stream& s, auto in, auto out) { kernels::dequantize_weights(s, w.matrix(in), out[0]); },
-                     {.ulp = 1}, what);
+            run_both(
+                test::device(name), operands, std::span(&y, 1),
+                [&](Stream& s, auto in, auto out) { kernels::dequantize_weights(s, w.matrix(in), out[0]); }, {.ulp = 1},
+                what);
             for (const int x : {2, 3}) {
               const View product = random_view(rng, {2, shape[0]}, DType::f32);
-              run_both(test::device(name), operands, std::span(&product, 1),
-                       [&](Stream& s, auto in, auto out) {
-                         kernels::quantized_matmul(s, in[static_cast<std::size_t>(x)], w.matrix(in), {}, out[0], {});
-                       },
-                       {.absolute = 1e-3, .relative = 1e-3}, what);
+              run_both(
+                  test::device(name), operands, std::span(&product, 1),
+                  [&](Stream& s, auto in, auto out) {
+                    kernels::quantized_matmul(s, in[static_cast<std::size_t>(x)], w.matrix(in), {}, out[0], {});
+                  },
+                  {.absolute = 1e-3, .relative = 1e-3}, what);
             }
           }
         }

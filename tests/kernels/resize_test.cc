@@ -1,4 +1,5 @@
-// Resampling on every device against the CPU. Values of PyTorch and of ONNX's formulas are in cpu_kernels_reference_test.cc.
+// Resampling on every device against the CPU. Values of PyTorch and of ONNX's formulas are in
+// cpu_kernels_reference_test.cc.
 #include "weft/kernels/resize.h"
 
 #include "cpu/executor.h"
@@ -190,9 +191,11 @@ TEST_F(Resize, WorkAroundTheSameSize) {
     }
   }
   const View none = random_view(rng, {0}, DType::f32), one = random_view(rng, {4}, DType::f32);
-  EXPECT_THAT(thrown_by([&] { kernels::resize_gradient(cpu, none, one, {}, {.epilogue = {&twice, std::span(&one, 1)}}); }),
-              HasSubstr("resize_gradient: dy is f32 [0], an epilogue takes one that has elements"));
-  EXPECT_THAT(thrown_by([&] { kernels::resize(cpu, one, none, {}, {.epilogue = {&twice, {}}}); }), HasSubstr("resize: the epilogue"));
+  EXPECT_THAT(
+      thrown_by([&] { kernels::resize_gradient(cpu, none, one, {}, {.epilogue = {&twice, std::span(&one, 1)}}); }),
+      HasSubstr("resize_gradient: dy is f32 [0], an epilogue takes one that has elements"));
+  EXPECT_THAT(thrown_by([&] { kernels::resize(cpu, one, none, {}, {.epilogue = {&twice, {}}}); }),
+              HasSubstr("resize: the epilogue"));
 }
 
 TEST_F(Resize, GpusHaveNoF64ButMoveIt) {
@@ -238,10 +241,11 @@ TEST_F(Resize, ShrinksByMuch) {
         const ResizeOptions o{.mode = mode, .antialias = mode != ResizeMode::area};
         const View in[] = {random_view(rng, x, type)}, out = random_view(rng, y, type);
         for (const std::string& name : device_names()) {
-          run_both(test::device(name), in, std::span(&out, 1),
-                   [&](Stream& s, auto from, auto to) { kernels::resize(s, from[0], to[0], o); },
-                   is_floating(type) ? Tolerance{.ulp = type == DType::f16 ? 1.0 : 0.0, .absolute = 4e-6} : kSameBits,
-                   std::format("{} to {}, mode {}", to_string(in[0]), to_string(y), static_cast<int>(mode)));
+          run_both(
+              test::device(name), in, std::span(&out, 1),
+              [&](Stream& s, auto from, auto to) { kernels::resize(s, from[0], to[0], o); },
+              is_floating(type) ? Tolerance{.ulp = type == DType::f16 ? 1.0 : 0.0, .absolute = 4e-6} : kSameBits,
+              std::format("{} to {}, mode {}", to_string(in[0]), to_string(y), static_cast<int>(mode)));
         }
       }
     }

@@ -74,6 +74,59 @@ TEST_P(DerivativesTest, GradientsHaveTheArgumentsType) {
               ElementsAre(FloatNear(d0, 1e-6f), FloatNear(d1, 1e-6f)));
 }
 
+// Selections come behind the rules of what they hide.
+TEST_P(DerivativesTest, WhatIsNotChosenHasNoDerivative) {
+  using Function = Tensor (*)(const Tensor&);
+  const std::pair<const char*, Function> hidden[] = {
+      {"a root", [](const Tensor& x) { return where(x > 0, sqrt(x), 0); }},
+      {"a logarithm", [](const Tensor& x) { return where(x > 0, x * log(x), 0); }},
+      {"behind the condition", [](const Tensor& x) { return where(x <= 0, 0, rsqrt(x)); }},
+      {"read twice",
+       [](const Tensor& x) {
+         const Tensor y = log(x);
+         return where(x > 0, y * y + y, 0);
+       }},
+      {"chosen twice", [](const Tensor& x) { return where(x > 0, where(x > 2, log(x), sqrt(x)), 0); }},
+      {"by two conditions",
+       [](const Tensor& x) {
+         const Tensor y = sqrt(x);
+         return where(x > 0, y, 0) + where(x > 2, y * x, 0);
+       }},
+      {"a power", [](const Tensor& x) { return where(x > 0, pow(x, -1.5), 0); }},
+      {"as relu", [](const Tensor& x) { return relu(log(x)) * 2; }},
+      {"of what was converted",
+       [](const Tensor& x) { return where(x > 0, cast(sqrt(cast(x, DType::f16)), x.dtype()), 0); }},
+  };
+  const Tensor x = tensor({0.0f, 4.0f});
+  for (const auto& [name, f] : hidden) {
+    SCOPED_TRACE(name);
+    // At the element that is not chosen 0, at the other the function's own.
+    const auto forward = [f](const Tensor& v) { return jvp(f)(v, ones_like(v)).second; };
+    const auto reverse = [f](const Tensor& v) { return vjp(f)(v).second(ones_like(v)); };
+    const auto again = [](const auto& g, bool back) {
+      return [=](const Tensor& v) { return back ? vjp(g)(v).second(ones_like(v)) : jvp(g)(v, ones_like(v)).second; };
+    };
+    const auto expect = [](const Tensor& got, const Tensor& want) {
+      const auto a = got.read<float>(), b = want.read<float>();
+      EXPECT_EQ(a[0], 0);
+      EXPECT_EQ(b[0], 0);
+      EXPECT_TRUE(std::isfinite(a[1]));
+      EXPECT_NEAR(a[1], b[1], 1e-3 * std::abs(b[1]) + 1e-6);
+    };
+    expect(reverse(x), forward(x));
+    expect(compile(reverse)(x), forward(x));
+    expect(again(reverse, false)(x), again(forward, false)(x));
+    expect(again(reverse, true)(x), again(forward, true)(x));
+    expect(compile(again(reverse, true))(x), again(forward, true)(x));
+    expect(vmap(grad(f))(reshape(x, {2, 1}))[{all, 0}], forward(x));
+  }
+  // NaN and infinities of operands that are not chosen, as well.
+  const auto f = [](const Tensor& a, const Tensor& b) { return sum(where(a > 0, a * b, b)); };
+  const auto [da, db] = grad<0, 1>(f)(tensor({1.0f, -1.0f}), tensor({3.0f, NAN}));
+  EXPECT_THAT(da.read<float>(), ElementsAre(3, 0));
+  EXPECT_THAT(db.read<float>(), ElementsAre(1, 1));
+}
+
 TEST_P(DerivativesTest, ValuesAreConcrete) {
   int branch = 0;
   const auto f = [&](const Tensor& x) {

@@ -54,8 +54,8 @@ Executable::Impl::Memory Executable::Impl::with_scratch(std::span<const Buffer> 
 void Executable::Impl::allocate_scratch() {
   // A run that waits in the middle shares no memory: what another thread's encoder has recorded may be submitted then.
   const bool waits = device.is_gpu() && std::ranges::any_of(schedule_.blocks, [](const compiler::Block& b) {
-    return b.kind != compiler::Block::Kind::turns;
-  });
+                       return b.kind != compiler::Block::Kind::turns;
+                     });
   std::vector<Buffer> buffers;
   if (waits) {
     for (const std::uint64_t bytes : planned_.plan.buffers) buffers.push_back(store_->allocate(bytes));

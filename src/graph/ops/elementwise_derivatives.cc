@@ -229,7 +229,8 @@ std::optional<Masked> masked(const Tensor& cotangent) {
   std::vector<Tensor> x;
   {
     const std::shared_lock lock(Node::graph_mutex());
-    x = cotangent.node()->inputs();
+    const std::span<const Tensor> inputs = cotangent.node()->inputs();
+    x.assign(inputs.begin(), inputs.end());
   }
   if (x.empty()) return std::nullopt;  // it was computed
   if (op->op == ScalarOp::select) {

@@ -95,6 +95,13 @@ Tensor matmul(const Operand& a, const Operand& b, std::optional<DType> result) {
                      to_string(b.type()));
   }
   // A vector is a row on the left and a column on the right, whose axis the result does not have.
+  if (a.rank() == 1 || b.rank() == 1) {
+    const DType common = result_type_for("matmul", std::array<Tensor, 2>{a, b});
+    if (!kernel_takes(common) && !(is_integer(common) && bits(common) == 64)) {
+      throw TypeError("matmul: a is {} and b is {}; expected floats, c64 or integers of 8 bits or more",
+                      to_string(a.type()), to_string(b.type()));
+    }
+  }
   if (b.rank() == 1) return squeeze(matmul(a, expand_dims(b, 1), result), -1);
   if (a.rank() == 1) return squeeze(matmul(expand_dims(a, 0), b, result), -2);
   const auto types = [&](DType x, DType y) { return kernel_takes(x) && kernel_takes(y) && same_kind(x, y); };
@@ -103,6 +110,10 @@ Tensor matmul(const Operand& a, const Operand& b, std::optional<DType> result) {
     const Tensor x = cast(a, common), y = cast(b, common);
     if (types(common, common)) return matmul(x, y, result);
     if (is_integer(common) && bits(common) == 64) {
+      if (a.shape()[-1] != b.shape()[-2]) {
+        throw ShapeError("matmul: a {} and b {}: inner sizes {} and {} differ", to_string(a.shape()),
+                         to_string(b.shape()), a.shape()[-1], b.shape()[-2]);
+      }
       // The sum takes the product in.
       const Tensor sums = reduce(ReduceKind::sum, expand_dims(x, -1) * expand_dims(y, -3), {-2});
       return cast(sums, result.value_or(common));

@@ -63,7 +63,7 @@ std::vector<TensorType> SamplerOp::infer(std::span<const TensorType> in) const {
     } catch (const ShapeError&) {
     }
     if (shape != a.shape) {
-      throw ShapeError("{}: a parameter is {}, which does not broadcast to {}", name(), weft::to_string(t),
+      throw ShapeError("{}: a parameter of shape {} does not broadcast to {}", name(), weft::to_string(t.shape),
                        weft::to_string(a.shape));
     }
   }

@@ -66,69 +66,112 @@ Tensor recurrence(Tensor a, Tensor b, int axis) {
   return b;
 }
 
+// The derivative of a scan, as of one from the first to the last that includes each element itself: of its results y
+// and tangents t of x, y'[i] = own[i] t[i] + kept[i] y'[i - 1], with kept[0] = 0.
+struct Steps {
+  Tensor own, kept;
+};
+
+Steps steps(ScanKind kind, const Tensor& x, const Tensor& y, int axis) {
+  const std::int64_t n = x.shape()[axis];
+  const auto number = [&](double v) { return Graph::scalar(v, x.dtype()); };
+  // Of each element but the first one, in front of which there is nothing.
+  const auto behind_nothing = [&](const Tensor& t) {
+    std::vector<std::int64_t> before(static_cast<std::size_t>(x.rank()), 0), after = before;
+    before[static_cast<std::size_t>(axis)] = 1;
+    return pad(t, before, after);
+  };
+  const auto later = [&](const Tensor& t) { return slice(t, axis, 1, n); };
+  switch (kind) {
+    case ScanKind::sum:
+      break;
+    case ScanKind::prod: {
+      // Zeros are multiplied by themselves, so that the product of the others may be infinite.
+      const auto before = [&](const Tensor& factors) { return scan(kind, factors, axis, {.exclusive = true}); };
+      const Tensor zero = x == 0, one = number(1), zeros = before(select(zero, x, one));
+      return {zeros * beside_zeros(before(select(zero, one, x)), zeros), behind_nothing(later(x))};
+    }
+    case ScanKind::min:
+    case ScanKind::max: {
+      // Each result is the last of the equal elements that it may be, as in PyTorch's cummax.
+      const Tensor chosen = cast(logical_or(equal(x, y), is_nan(x)), x.dtype());
+      return {chosen, behind_nothing(later(1 - chosen))};
+    }
+    case ScanKind::log_sum_exp: {
+      // No share exceeds 1. Infinite results are as those of a running maximum: the last of the equal elements has all.
+      const Tensor from = slice(y, axis, 0, n - 1), to = later(y);
+      const Tensor stays = logical_and(is_inf(to), equal(from, to));
+      const Tensor last = select(equal(later(x), to), number(-std::numeric_limits<double>::infinity()), number(0));
+      const Tensor same = logical_and(is_inf(y), equal(x, y));
+      return {exp(select(same, number(0), x - y)), behind_nothing(exp(select(stays, last, from - to)))};
+    }
+  }
+  throw InternalError("a scan of sums has no steps");
+}
+
+// x and y as of such a scan, what belongs to them, and back. Of an exclusive one the last element is nobody's, and the
+// first result a constant.
+class Inclusive {
+ public:
+  Inclusive(const ScanAttributes& a, const Tensor& x, const Tensor& y)
+      : a_(a), type_(x.dtype()), n_(x.shape()[a.axis] - (a.options.exclusive ? 1 : 0)) {
+    steps_ = steps(a.kind, of_x(x), of_y(y), a.axis);
+  }
+  Tensor of_x(const Tensor& t) const { return slice(turned(accumulated(t)), a_.axis, 0, n_); }
+  Tensor of_y(const Tensor& t) const {
+    const std::int64_t first = a_.options.exclusive ? 1 : 0;
+    return slice(turned(accumulated(t)), a_.axis, first, n_ + first);
+  }
+  Tensor as_x(const Tensor& t) const { return given(t, false); }
+  Tensor as_y(const Tensor& t) const { return given(t, true); }
+  const Steps& derivative() const { return steps_; }
+
+ private:
+  Tensor turned(const Tensor& t) const { return a_.options.reverse ? flip(t, a_.axis) : t; }
+  Tensor given(const Tensor& t, bool in_front) const {
+    Tensor whole = t;
+    if (a_.options.exclusive) {
+      std::vector<std::int64_t> before(static_cast<std::size_t>(t.rank()), 0), after = before;
+      (in_front ? before : after)[static_cast<std::size_t>(a_.axis)] = 1;
+      whole = pad(t, before, after);
+    }
+    return cast(turned(whole), type_);
+  }
+
+  const ScanAttributes& a_;
+  DType type_;
+  std::int64_t n_;
+  Steps steps_;
+};
+
+// Without elements, or of one by an exclusive scan.
+bool is_constant(const ScanAttributes& a, const Differentiated& node) {
+  const Tensor& x = node.inputs[0];
+  return x.size() == 0 || (a.options.exclusive && x.shape()[a.axis] == 1);
+}
+
 }  // namespace
 
 Derivatives ScanOp::vjp(const Differentiated& node, std::span<const Tensor> cotangents) const {
-  const DType type = node.inputs[0].dtype();
   if (a.kind == ScanKind::sum) {
     return std::vector{
         scan(a.kind, cotangents[0], a.axis, {.reverse = !a.options.reverse, .exclusive = a.options.exclusive})};
   }
-  if (node.inputs[0].size() == 0) return std::vector{Tensor()};
-  // As of a scan from the first to the last that includes each element itself.
-  const auto forward = [&](const Tensor& t) {
-    const Tensor wide = accumulated(t);
-    return a.options.reverse ? flip(wide, a.axis) : wide;
-  };
-  const auto given = [&](const Tensor& t) { return std::vector{cast(a.options.reverse ? flip(t, a.axis) : t, type)}; };
-  const auto conjugate = [&](const Tensor& t) { return type == DType::c64 ? conj(t) : t; };
-  const Tensor x = forward(node.inputs[0]);
-  Tensor g = forward(cotangents[0]);
-  if (a.options.exclusive) g = moved_up(g, a.axis, 1);
-  const auto result = [&] { return a.options.exclusive ? scan(a.kind, x, a.axis) : forward(node.outputs[0]); };
-  switch (a.kind) {
-    case ScanKind::sum:
-      break;
-    case ScanKind::prod: {
-      // The product before an element, times the sum of cotangents times products from behind it on.
-      const Tensor behind = recurrence(moved_up(conjugate(x), a.axis, 1), g, a.axis);
-      const auto before = [&](const Tensor& factors) {
-        return scan(ScanKind::prod, factors, a.axis, {.exclusive = true});
-      };
-      const Tensor zero = x == 0, one = Graph::scalar(1, x.dtype()), zeros = before(select(zero, x, one));
-      const Tensor factor = conjugate(zeros * beside_zeros(before(select(zero, one, x)), zeros));
-      return given(factor * beside_zeros(behind, factor));
-    }
-    case ScanKind::min:
-    case ScanKind::max: {
-      // Each result is the last of the equal elements that it may be, as in PyTorch's cummax: an element has the sum of
-      // the cotangents up to the next that is a result itself.
-      const Tensor chosen = logical_or(equal(x, result()), is_nan(x));
-      const Tensor follows = moved_up(cast(logical_not(chosen), x.dtype()), a.axis, 1);
-      return given(select(chosen, recurrence(follows, g, a.axis), 0));
-    }
-    case ScanKind::log_sum_exp: {
-      // Sums of g[k] exp(y[i] - y[k]) over k from i on, no factor of which exceeds 1. Infinite results are as those of
-      // a running maximum, the last of the equal elements that they may be: exp(-∞) of all before it.
-      const Tensor y = result();
-      const std::int64_t n = y.shape()[a.axis];
-      const Tensor from = slice(y, a.axis, 0, n - 1), to = slice(y, a.axis, 1, n), next = slice(x, a.axis, 1, n);
-      const auto number = [&](double v) { return Graph::scalar(v, y.dtype()); };
-      const Tensor stays = logical_and(is_inf(to), equal(from, to));
-      const Tensor chosen = select(equal(next, to), number(-std::numeric_limits<double>::infinity()), number(0));
-      const Tensor ratios = exp(select(stays, chosen, from - to));
-      const Tensor shares = exp(select(logical_and(is_inf(y), equal(x, y)), number(0), x - y));
-      std::vector<std::int64_t> before(static_cast<std::size_t>(y.rank()), 0), after = before;
-      after[static_cast<std::size_t>(a.axis)] = 1;
-      return given(shares * recurrence(pad(ratios, before, after), g, a.axis));
-    }
-  }
-  return std::nullopt;
+  if (is_constant(a, node)) return std::vector{Tensor()};
+  const Inclusive whole(a, node.inputs[0], node.outputs[0]);
+  const auto conjugate = [](const Tensor& t) { return t.dtype() == DType::c64 ? conj(t) : t; };
+  const Tensor own = conjugate(whole.derivative().own), kept = conjugate(whole.derivative().kept);
+  const Tensor sums = recurrence(moved_up(kept, a.axis, 1), whole.of_y(cotangents[0]), a.axis);
+  return std::vector{whole.as_x(own * beside_zeros(sums, own))};
 }
 
-Derivatives ScanOp::jvp(const Differentiated&, std::span<const Tensor> t) const {
-  if (a.kind != ScanKind::sum) return std::nullopt;
-  return std::vector{scan(a.kind, t[0], a.axis, a.options)};
+Derivatives ScanOp::jvp(const Differentiated& node, std::span<const Tensor> t) const {
+  if (a.kind == ScanKind::sum) return std::vector{scan(a.kind, t[0], a.axis, a.options)};
+  if (is_constant(a, node)) return std::vector{Tensor()};
+  const Inclusive whole(a, node.inputs[0], node.outputs[0]);
+  const auto& [own, kept] = whole.derivative();
+  const Tensor first = own * beside_zeros(whole.of_x(t[0]), own);
+  return std::vector{whole.as_y(flip(recurrence(flip(kept, a.axis), flip(first, a.axis), a.axis), a.axis))};
 }
 
 std::optional<Batched> ScanOp::vmap(std::span<const Tensor> in, std::span<const int> axes) const {

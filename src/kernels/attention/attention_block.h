@@ -68,11 +68,13 @@ void attend(const Block& b) {
         const std::int64_t key = base + j + c;
         for (int i = 0; i < vectors; ++i) {
           V score = s[c][i];
-          if (b.key_bias || b.bias) {
-            const V bias =
-                b.bias ? *reinterpret_cast<const V*>(b.bias + key * size + i * width) : b.key_bias[key] - V{};
-            const I hides = selects & (bias == kHidden - V{});
-            score = hides ? kHidden - V{} : score + bias;
+          if (b.key_bias) {
+            const V bias = b.key_bias[key] - V{};
+            score = (selects & (bias == kHidden - V{})) ? bias : score + bias;
+          }
+          if (b.bias) {
+            const V bias = *reinterpret_cast<const V*>(b.bias + key * size + i * width);
+            score = (selects & (bias == kHidden - V{})) ? bias : score + bias;
           }
           if (b.seen_first) {
             const I& first = *reinterpret_cast<const I*>(b.seen_first + i * width);

@@ -25,10 +25,9 @@ void attend(const Block& b) {
         for (int i = 0; i < size; ++i) s[i] += b.q[d * size + i] * k[d];
       }
       for (int i = 0; i < size; ++i) {
-        if (b.key_bias || b.bias) {
-          const float bias = b.bias ? b.bias[key * size + i] : b.key_bias[key];
-          s[i] = b.selects && bias == kHidden ? kHidden : s[i] + bias;
-        }
+        const auto add_bias = [&](float bias) { s[i] = b.selects && bias == kHidden ? kHidden : s[i] + bias; };
+        if (b.key_bias) add_bias(b.key_bias[key]);
+        if (b.bias) add_bias(b.bias[key * size + i]);
         if (b.seen_first && (key < b.seen_first[i] || key >= b.seen_end[i])) s[i] = kHidden;
         b.scores[j * size + i] = s[i];
         tile_top[i] = s[i] > tile_top[i] ? s[i] : tile_top[i];

@@ -7,6 +7,24 @@
   the axis before the last (1, 1, 1 if there is none), window1 … of the last. place: where the coordinates of each spatial
   axis are. padded: windows reach past the edges of x. It is zero there, but takes no part in sums: those that are NaN,
   perhaps because elements of the window are infinite there, are computed again.
+
+  options:
+    lead: 0, 1
+    two: flag
+    place: list of number
+    vec: 1, 4
+    down: 1, 2
+    across: 4
+    threads: number
+    window0: number
+    window1: number
+    stride0: number
+    stride1: number
+    dilation0: number
+    dilation1: number
+    operands: list of text
+    fused: flag
+    padded: flag
 #}
 {% set value = 'vec4<f32>' if vec == 4 else 'f32' %}
 {% set four = '4' if vec == 4 else '' %}

@@ -4,6 +4,18 @@
 
   spatial: the number of spatial axes; place: where their, and last the channels', coordinates are. wide: 4 if four
   channels of x and of w are loaded at once. checked: the spatial axes along which windows may leave x.
+
+  options:
+    spatial: 1…3
+    place: list of number
+    checked: list of yes, ''
+    pixels: 1, 4
+    outs: 1…4
+    wide: 1, 4
+    threads: number
+    product: f32, i32
+    operands: number
+    fused: flag
 #}
 {% set last = spatial - 1 %}
 {% set value = 'vec4<' ~ product ~ '>' if wide == 4 else product %}

@@ -43,7 +43,7 @@ class ElementwiseCpu {
   const std::size_t inputs_;
   const bool shares_bytes_;
   const std::int64_t length_, rows_count_;
-  std::vector<Port> ports_;  // inputs first
+  std::vector<Port> ports_;       // inputs first
   std::optional<Worker> worker_;  // of runs on one thread
 };
 

@@ -54,7 +54,7 @@ constexpr std::string_view kTrigamma = "select(less($0, 0), -$g, $g) * (" WEFT_T
 #define WEFT_TANH_TAIL(x) "4 * sigmoid(2 * " x ") * sigmoid(-2 * " x ")"
 
 // x no farther from 0 than where gelu_tanh is x, or 0.
-#define WEFT_NEAR "clamp($0, -100, 100)"
+#define WEFT_NEAR "select(greater(abs($0), 100), copysign(100, $0), $0)"
 // Of which gelu_tanh takes the sigmoid.
 #define WEFT_GELU_TANH "1.5957691216057308 * " WEFT_NEAR " * (1 + 0.044715 * square(" WEFT_NEAR "))"
 
@@ -139,7 +139,7 @@ constexpr ScalarOpInfo kOps[] = {
     differentiable(of_floats(ScalarOp::asinh, "asinh", 1, 3.3f, "asinh_f32($0)", "asinh_narrow($0)"),
                    "$g / hypot($0, 1)"),
     differentiable(of_floats(ScalarOp::acosh, "acosh", 1, 2.9f, "acosh_f32($0)", "acosh_narrow($0)"),
-                   "$g * (rsqrt($0 - 1) * rsqrt($0 + 1))"),
+                   "$g * select(greater(abs($0), 1000000000), 1 / hypot($0, 1), rsqrt(square($0) - 1))"),
     differentiable(of_floats(ScalarOp::atanh, "atanh", 1, 3.3f, "atanh_f32($0)", "atanh_narrow($0)"),
                    "$g / (1 - square($0))"),
     differentiable(of_floats(ScalarOp::erf, "erf", 1, 3, "erf_f32($0)", "erf_narrow($0)"),

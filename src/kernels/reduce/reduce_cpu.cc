@@ -600,7 +600,7 @@ struct Reducer {
   // Reduces the elements [begin, end) of one row.
   Acc along(Feed<T>& feed, std::int64_t row, std::int64_t begin, std::int64_t end) const {
     constexpr bool in_lanes = !requires(T* values) { Op::of_run(values, end); };
-    if (in_lanes && end <= Folder::kMostOfWhole && problem.rows.inner.shape.rank() <= 1) {
+    if (in_lanes && begin < end && end <= Folder::kMostOfWhole && problem.rows.inner.shape.rank() <= 1) {
       T values[Folder::kMostOfWhole];
       feed.load(row, begin, end - begin, values);
       return Folder::whole(values, end - begin);

@@ -6,6 +6,23 @@
   inputs: x, or with `prologue` the operands of fn expression, which makes x of them; input_modes: how the lanes load each
   (prologue.wgsl). operands: the modes of e0, e1, …, which `epilogue` takes behind the element. moved: what an element
   computes in; pairs: it has 64 bits.
+
+  options:
+    tables: number
+    place: list of number
+    lanes: 1, 4
+    last_resized: flag
+    outside: flag
+    threads: number
+    inputs: list of text
+    input_modes: list of one, four, each, same
+    operands: list of one, four, each, same
+    prologue: flag
+    epilogue: text
+    rows: 1
+    row_place: number
+    moved: f32, i32, u32, vec2<u32>, vec2<f32>
+    pairs: flag
 #}
 {{ epilogue }}
 {% set outer = tables - 1 if last_resized else tables %}

@@ -15,6 +15,25 @@
 
   inputs: x, or with `prologue` the operands of fn expression, which makes x of them; input_modes: how the lanes load each
   (prologue.wgsl). operands: the modes of e0, e1, …, which `epilogue` takes behind the result.
+
+  options:
+    tables: number
+    place: list of number
+    lanes: 1, 4
+    last_resized: flag
+    outside: flag
+    threads: number
+    inputs: list of text
+    input_modes: list of one, four, each, same
+    operands: list of one, four, each, same
+    prologue: flag
+    epilogue: text
+    rows: 1, 4
+    row_place: number
+    integer: flag
+    unrolled: flag
+    counts: list of number
+    skips: list of yes, ''
 #}
 {{ epilogue }}
 {% set value = 'i32' if integer else 'f32' %}
