@@ -24,8 +24,10 @@ const ATTRIBUTES = {
   boolean: 'boolean', dtype: 'DType', indices: 'readonly unknown[]', integer: INTEGER, number: INTEGER, text: 'string',
   integers: `${INTEGER} | readonly (${INTEGER})[]`, numbers: `${INTEGER} | readonly (${INTEGER})[]`,
 };
+const DATA_TYPES = ['dtype', 'type', 'values', 'scales'];  // texts that name one
 const attributeType = ({name, kind, choices}) => {
-  const type = name === 'dtype' ? 'DType' : choices ? union(choices) : ATTRIBUTES[kind];
+  const isDataType = kind === 'text' && !choices && DATA_TYPES.includes(name);
+  const type = isDataType ? 'DType' : choices ? union(choices) : ATTRIBUTES[kind];
   if (!type) throw new Error(`there is no type for attributes of the kind ${kind}`);
   return `${type} | null`;
 };

@@ -320,12 +320,15 @@ function yielding() {
   yielded = performance.now();
   return true;
 }
-// Done when the loop of events has gone round, which garbage needs too to be collected.
+// Done when the loop of events has gone round, which garbage needs too to be collected; for those who wait together in
+// the order in which they came.
+let turn;
 export function letPageWork() {
-  return new Promise((resolve) => {
+  return turn ??= new Promise((resolve) => {
     const {port1, port2} = new MessageChannel();
     port1.onmessage = () => {
       port1.close();
+      turn = undefined;
       resolve();
     };
     port2.postMessage(null);
