@@ -1,6 +1,7 @@
 #include "graph/range_scale.h"
 
 #include <cmath>
+#include <utility>
 
 #include "graph/graph.h"
 #include "graph/ops/identity.h"
@@ -9,12 +10,15 @@
 namespace weft {
 namespace {
 
-// Numbers from 2^-middle to 2^middle stay; those above are multiplied by 2^-down, those below by 2^up.
+// Numbers from 2^-near to 2^near stay. Others are multiplied by 2^∓by, those beyond 2^±far by 2^∓by_far.
+//
+// So the squares of what remains, and sums of 2^24 of them, are normal numbers. A derivative passes the scale on its way,
+// and the product's inverse: a factor is no further from 1 than it must be, so that tangents and cotangents of about 1
+// are in range too wherever the function's value is.
 struct Exponents {
-  int middle, down, up;
+  int near, by, far, by_far;
 };
-// The squares of what remains are within 2^±100, of f64 within 2^±800, and so are sums of 2^24 and more of them.
-constexpr Exponents kSingle{40, 88, 86}, kDouble{300, 700, 700};
+constexpr Exponents kSingle{40, 60, 100, 100}, kDouble{300, 500, 800, 900};
 
 }  // namespace
 
@@ -22,13 +26,17 @@ RangeScale::RangeScale(const Tensor& x, const Axes& axes) {
   const Tensor size = abs(identity(x, IdentityKind::stop_gradient));
   const Tensor greatest = reduce(ReduceKind::max, select(is_finite(size), size, 0), axes, true);
   const Exponents e = size.dtype() == DType::f64 ? kDouble : kSingle;
-  const auto chosen = [&](double for_large, double for_small) {
-    const auto number = [&](double v) { return Graph::scalar(v, size.dtype()); };
-    return select(greatest > number(std::ldexp(1.0, e.middle)), number(for_large),
-                  select(greatest < number(std::ldexp(1.0, -e.middle)), number(for_small), number(1)));
+  const auto chosen = [&](double power) {
+    const auto two_to = [&](double exponent) { return Graph::scalar(std::exp2(exponent), size.dtype()); };
+    Tensor y = two_to(0);
+    for (const auto [limit, by] : {std::pair(e.near, e.by), {e.far, e.by_far}}) {
+      y = select(greatest > two_to(limit), two_to(-by * power), y);
+      y = select(greatest < two_to(-limit), two_to(by * power), y);
+    }
+    return y;
   };
-  factor_ = chosen(std::ldexp(1.0, -e.down), std::ldexp(1.0, e.up));
-  root_ = chosen(std::ldexp(1.0, e.down / 2), std::ldexp(1.0, -e.up / 2));
+  factor_ = chosen(1);
+  root_ = chosen(-0.5);
 }
 
 Tensor RangeScale::scaled(const Tensor& x) const { return x * factor_; }
