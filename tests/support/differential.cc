@@ -52,6 +52,23 @@ gpu::Device& narrow_device() {
   return opened;
 }
 
+// Makes an element of one of the inputs NaN, that of the sign that has most bits set, and tells of which; nothing if none
+// is of floats. What is padded, masked or divided into blocks then shows whether zeros were multiplied with it.
+std::string with_nan(const Problem& problem, Rng& rng) {
+  std::vector<std::size_t> chosen;
+  for (std::size_t k = 0; k < problem.inputs.size(); ++k) {
+    const View& x = problem.inputs[k];
+    const bool is_float = x.dtype == DType::f32 || x.dtype == DType::f16 || x.dtype == DType::bf16;
+    if (is_float && x.count() > 0 && !x.buffer.is_number()) chosen.push_back(k);
+  }
+  if (chosen.empty()) return "";
+  const std::size_t k = chosen[rng.details()() % chosen.size()];
+  const View& x = problem.inputs[k];
+  const auto at = static_cast<std::int64_t>(rng.details()() % static_cast<std::uint64_t>(x.count()));
+  set_element_bits(x, at, x.dtype == DType::f32 ? 0x7FFFFFFF : 0x7FFF);
+  return std::format("NaN as element {} of input {}", at, k);
+}
+
 // A subset of the problems of a kernel on a device: the forms from `first` on, `alike` problems of each.
 struct Part {
   std::string kernel, device;
@@ -76,6 +93,9 @@ class Differential : public testing::Test {
         SCOPED_TRACE(what);
         try {
           run(problem, what);
+          // With the same shaders.
+          const std::string planted = HasFailure() ? "" : with_nan(problem, rng);
+          if (!planted.empty()) run(problem, what + ", " + planted);
         } catch (const Unsupported& e) {
           // Tensors that do not fit the bindings of that device are refused with a message that names them.
           const std::string_view why = e.what();
