@@ -1,6 +1,6 @@
 // Random numbers. Each function is of a key, which is u32 [2], and gives the same numbers on every device; or takes the
 // next key of the default generator. Those that are made by exponentials, logarithms and the like may differ between
-// devices by as much as 1e-6 times the scale of the distribution, near its zeros too.
+// devices by as much as 1e-6 times the scale of the distribution and their own magnitude together.
 // Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011 (Threefry-2x32 with 20
 // rounds, of a key and a counter).
 //
