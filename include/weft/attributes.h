@@ -17,6 +17,7 @@
 #include <variant>
 #include <vector>
 
+#include "weft/axes.h"
 #include "weft/dtype.h"
 #include "weft/number.h"
 #include "weft/schema.h"
@@ -25,9 +26,10 @@
 namespace weft {
 
 // A field, or its default, by its type. An enumeration of one byte is that byte; its choices are named beside it.
-using AttributePointer = std::variant<bool*, int*, std::int64_t*, std::uint64_t*, double*, std::optional<double>*,
-                                      Number*, std::string*, DType*, std::optional<DType>*, Dims*, std::vector<int>*,
-                                      std::vector<std::int64_t>*, std::vector<double>*, std::uint8_t*>;
+using AttributePointer =
+    std::variant<bool*, int*, std::int64_t*, std::uint64_t*, double*, std::optional<int>*, std::optional<std::int64_t>*,
+                 std::optional<double>*, Number*, std::string*, DType*, std::optional<DType>*, Dims*, Axes*,
+                 std::vector<int>*, std::vector<std::int64_t>*, std::vector<double>*, std::uint8_t*>;
 
 struct AttributeField {
   std::string_view name, meaning;

@@ -16,6 +16,11 @@ class Axes {
   Axes(std::span<const int> axes) : axes_(axes.begin(), axes.end()), all_(false) {}  // NOLINT
   Axes(const std::vector<int>& axes) : axes_(axes), all_(false) {}                  // NOLINT
 
+  bool are_all() const { return all_; }
+  // As they were given; of all axes none.
+  const std::vector<int>& given() const { return axes_; }
+  bool operator==(const Axes&) const = default;
+
   // Those of a tensor of this rank, as they were given.
   std::vector<int> of(int rank) const {
     if (!all_) return axes_;

@@ -63,7 +63,8 @@ inline constexpr TypeSet integers = signed_integers | unsigned_integers;
 inline constexpr TypeSet numbers = floats | integers;
 inline constexpr TypeSet boolean = DType::boolean;
 inline constexpr TypeSet complex = DType::c64;
-inline constexpr TypeSet any = numbers | boolean | complex;
+inline constexpr TypeSet real = numbers | boolean;
+inline constexpr TypeSet any = real | complex;
 inline constexpr TypeSet indices = integers - packed;                                   // what may choose elements
 inline constexpr TypeSet positions = {DType::i32, DType::i64, DType::u32, DType::u64};  // what counts elements
 }  // namespace types
@@ -76,6 +77,7 @@ struct OperandSchema {
   int min_rank = 0, max_rank = kMaxRank;
   std::string shape = {};  // documentation only: "[..., m, k]", "x's shape"; empty: any
   std::string type = {};   // documentation only, of an op's result: which of the types that signatures allow
+  bool takes_number = false;  // of a function: a number may stand in its place (TensorLike)
 };
 
 // The data types that one operand may have: any of a set, or that of another operand. Inputs are counted first, then

@@ -16,11 +16,15 @@ template <class T>
 constexpr bool is_optional = false;
 template <class T>
 constexpr bool is_optional<std::optional<T>> = true;
+template <>
+constexpr bool is_optional<Axes> = true;  // none are all
 
 // The values of fields have few forms.
 template <class T>
 constexpr AttributeKind kind_of() {
-  if constexpr (is_optional<T>) {
+  if constexpr (std::is_same_v<T, Axes>) {
+    return AttributeKind::integers;
+  } else if constexpr (is_optional<T>) {
     return kind_of<typename T::value_type>();
   } else if constexpr (std::is_same_v<T, bool>) {
     return AttributeKind::boolean;
@@ -39,7 +43,9 @@ constexpr AttributeKind kind_of() {
 
 template <class T>
 AttributeValue value_of(const T& v, std::span<const std::string_view> choices) {
-  if constexpr (is_optional<T>) {
+  if constexpr (std::is_same_v<T, Axes>) {
+    return value_of(v.given(), choices);
+  } else if constexpr (is_optional<T>) {
     return value_of(*v, choices);
   } else if constexpr (std::is_same_v<T, bool>) {
     return Number(v ? 1 : 0);
@@ -59,8 +65,12 @@ AttributeValue value_of(const T& v, std::span<const std::string_view> choices) {
 // False for an optional one that is not there.
 template <class T>
 bool is_there(const T& v) {
-  if constexpr (is_optional<T>) return v.has_value();
-  return true;
+  if constexpr (std::is_same_v<T, Axes>)
+    return !v.are_all();
+  else if constexpr (is_optional<T>)
+    return v.has_value();
+  else
+    return true;
 }
 
 bool equal(const Number& a, const Number& b) { return a.integral() == b.integral() && to_string(a) == to_string(b); }
@@ -75,7 +85,9 @@ bool equal(const T& a, const T& b) {
 
 template <class T>
 void append_value(std::string& text, const T& v, std::span<const std::string_view> choices) {
-  if constexpr (is_optional<T>) {
+  if constexpr (std::is_same_v<T, Axes>) {
+    append_value(text, v.given(), choices);
+  } else if constexpr (is_optional<T>) {
     append_value(text, *v, choices);
   } else if constexpr (std::is_same_v<T, bool>) {
     text += v ? "true" : "false";
@@ -129,7 +141,11 @@ struct Assign {
 
   template <class T>
   void operator()(T* to) const {
-    if constexpr (is_optional<T>) {
+    if constexpr (std::is_same_v<T, Axes>) {
+      std::vector<int> v;
+      (*this)(&v);
+      *to = Axes(v);
+    } else if constexpr (is_optional<T>) {
       typename T::value_type v{};
       (*this)(&v);
       *to = std::move(v);

@@ -7,9 +7,10 @@
 #include <cmath>
 #include <vector>
 
-#include "core/error_context.h"
 #include "core/format.h"
 #include "graph/axes.h"
+#include "graph/function_attributes.h"
+#include "graph/function_row.h"
 #include "graph/functions.h"
 #include "graph/host_values.h"
 #include "graph/promotion.h"
@@ -33,7 +34,6 @@ struct Rows {
 };
 
 Rows rows_over(const Tensor& x, const Axes& axes, bool keep_dims, std::string_view function) {
-  require_defined(x, function);
   std::vector<int> over = normalized_axes(axes, x.rank(), function);
   std::ranges::sort(over);
   std::vector<int> order;
@@ -132,8 +132,7 @@ Tensor quantile_of_counted(const Tensor& sorted, const Tensor& count, std::int64
 }
 
 Tensor quantiles(std::string_view function, const Tensor& x, std::span<const double> q, const Axes& axes,
-                 QuantileMethod method, bool keep_dims, bool skip_nan) try {
-  require_real(x, function);
+                 QuantileMethod method, bool keep_dims, bool skip_nan) {
   const Rows rows = rows_over(x, axes, keep_dims, function);
   const DType type = averaged(x.dtype());
   skip_nan = skip_nan && is_floating(x.dtype());
@@ -154,8 +153,6 @@ Tensor quantiles(std::string_view function, const Tensor& x, std::span<const dou
   Shape none = rows.kept;
   none.insert(0, 0);
   return broadcast_to(Graph::scalar(0, type), none);
-} catch (const Error& e) {
-  throw_in_function(e, function);
 }
 
 Tensor one_quantile(std::string_view function, const Tensor& x, double q, const Axes& axes, QuantileMethod method,
@@ -164,8 +161,7 @@ Tensor one_quantile(std::string_view function, const Tensor& x, double q, const 
 }
 
 // x with the number in place of NaN.
-Tensor without_nan(const Tensor& x, double value, std::string_view function) {
-  require_real(x, function);
+Tensor without_nan(const Tensor& x, double value) {
   return is_floating(x.dtype()) ? select(is_nan(x), Graph::scalar(value, x.dtype()), x) : x;
 }
 
@@ -180,21 +176,20 @@ void require_elements(std::string_view function, const Tensor& x, const Axes& ax
 }
 
 // The least or greatest number, NaN if there is none.
-Tensor extreme(std::string_view function, ReduceKind op, const Tensor& x, const Axes& axes, bool keep_dims) {
+Tensor extreme(ReduceKind op, const Tensor& x, const Axes& axes, bool keep_dims) {
   const double worst = (op == ReduceKind::min ? 1 : -1) * highest(x.dtype());
-  const Tensor y = reduce(op, without_nan(x, worst, function), axes, keep_dims);
+  const Tensor y = reduce(op, without_nan(x, worst), axes, keep_dims);
   if (!is_floating(x.dtype())) return y;
   return select(reduce(ReduceKind::all, is_nan(x), axes, keep_dims), Graph::scalar(kNan, x.dtype()), y);
 }
 
 // Where the least or greatest number is first.
 Tensor first_extreme(std::string_view function, ReduceKind op, const Tensor& x, const Axes& axes, bool keep_dims) {
-  require_real(x, function);
   require_elements(function, x, axes);
   if (!is_floating(x.dtype())) {
     return op == ReduceKind::min ? argmin(x, axes, keep_dims) : argmax(x, axes, keep_dims);
   }
-  return argmax(x == extreme(function, op, x, axes, true), axes, keep_dims);
+  return argmax(x == extreme(op, x, axes, true), axes, keep_dims);
 }
 
 // What is not NaN over the axes, whose moments are taken. Results have size 1 along the axes.
@@ -229,167 +224,295 @@ void check_correction(double correction) {
   if (!(correction >= 0)) throw InvalidArgument("the correction is {}, expected 0 or more", correction);
 }
 
-}  // namespace
+constexpr std::string_view kMethods[] = {"inverted_cdf",
+                                         "averaged_inverted_cdf",
+                                         "closest_observation",
+                                         "interpolated_inverted_cdf",
+                                         "hazen",
+                                         "weibull",
+                                         "linear",
+                                         "median_unbiased",
+                                         "normal_unbiased",
+                                         "lower",
+                                         "higher",
+                                         "midpoint",
+                                         "nearest"};
 
-Tensor median(const Operand& x, const Axes& axes, bool keep_dims) {
-  return one_quantile("median", x, 0.5, axes, QuantileMethod::linear, keep_dims, false);
-}
-Tensor quantile(const Operand& x, double q, const Axes& axes, QuantileMethod method, bool keep_dims) {
-  return one_quantile("quantile", x, q, axes, method, keep_dims, false);
-}
-Tensor quantile(const Operand& x, std::span<const double> q, const Axes& axes, QuantileMethod method, bool keep_dims) {
-  return quantiles("quantile", x, q, axes, method, keep_dims, false);
-}
-Tensor quantile(const Operand& x, std::initializer_list<double> q, const Axes& axes, QuantileMethod method,
-                bool keep_dims) {
-  return quantiles("quantile", x, std::span(q.begin(), q.size()), axes, method, keep_dims, false);
-}
-Tensor nanmedian(const Operand& x, const Axes& axes, bool keep_dims) {
-  return one_quantile("nanmedian", x, 0.5, axes, QuantileMethod::linear, keep_dims, true);
-}
-Tensor nanquantile(const Operand& x, double q, const Axes& axes, QuantileMethod method, bool keep_dims) {
-  return one_quantile("nanquantile", x, q, axes, method, keep_dims, true);
-}
-Tensor nanquantile(const Operand& x, std::span<const double> q, const Axes& axes, QuantileMethod method,
-                   bool keep_dims) {
-  return quantiles("nanquantile", x, q, axes, method, keep_dims, true);
-}
-Tensor nanquantile(const Operand& x, std::initializer_list<double> q, const Axes& axes, QuantileMethod method,
-                   bool keep_dims) {
-  return quantiles("nanquantile", x, std::span(q.begin(), q.size()), axes, method, keep_dims, true);
-}
-
-Mode mode(const Operand& x, const Axes& axes, bool keep_dims) try {
-  require_real(x, "mode");
-  const Rows rows = rows_over(x, axes, keep_dims, "mode");
-  const std::int64_t n = rows.n;
-  if (n == 0) throw ShapeError("mode: x is {}, without elements to choose from", to_string(x.type()));
-  const Tensor sorted = sort(in_bytes(rows.x));
-  const int last = sorted.rank() - 1;
-  // Equal elements are neighbours: how many there are of one up to each place.
-  const Tensor place = broadcast_to(arange(0, n, 1, position_type(n)), sorted.shape());
-  const Tensor differs = slice(sorted, last, 1, n) != slice(sorted, last, 0, n - 1);
-  const Tensor begin = select(differs, slice(place, last, 1, n), 0);
-  const Tensor begins = concat({full_like(slice(place, last, 0, 1), 0), begin}, last);
-  const Tensor length = place - scan(ScanKind::max, begins, last) + 1;
-  Tensor value = gather_elements(sorted, argmax(length, last, true), last), count = max(length, last, true);
-  if (is_floating(x.dtype())) {
-    const Tensor end = slice(sorted, last, n - 1, n), nans = count_nonzero(is_nan(sorted), last, true);
-    value = select(is_nan(end), end, value);
-    count = select(is_nan(end), nans, count);
+struct QuantileAttributes {
+  double q = 0.5;
+  Axes axes = {};
+  QuantileMethod method = QuantileMethod::linear;
+  bool keep_dims = false;
+  void fields(AttributeVisitor& v) {
+    v("q", q, "the share of the elements that the result is not below, from 0 to 1");
+    v("axes", axes, {}, "the elements' axes; without them all");
+    v("method", method, QuantileMethod::linear, kMethods, "how it is taken between two elements");
+    v("keep_dims", keep_dims, false, "leave the axes in the result, with size 1");
   }
-  return {reshape(cast(value, x.dtype()), rows.kept), reshape(count, rows.kept)};
-} catch (const Error& e) {
-  throw_in_function(e, "mode");
-}
+};
+struct QuantilesAttributes {
+  std::vector<double> q = {};
+  Axes axes = {};
+  QuantileMethod method = QuantileMethod::linear;
+  bool keep_dims = false;
+  void fields(AttributeVisitor& v) {
+    v("q", q, "the shares, each from 0 to 1");
+    v("axes", axes, {}, "the elements' axes; without them all");
+    v("method", method, QuantileMethod::linear, kMethods, "how one is taken between two elements");
+    v("keep_dims", keep_dims, false, "leave the axes in the result, with size 1");
+  }
+};
+
+constexpr std::string_view kSameOrF32 = "x's type; of integers and bool f32";
+
+// ---- Order
+
+constexpr Function kMedian = {
+    {.name = "median",
+     .operands = {{"x", types::real}},
+     .results = {{"y", kReducedShape, kSameOrF32}},
+     .formula = "y = quantile(x, 0.5)",
+     .summary = "the element in the middle, or the mean of the two there"},
+    [](const Tensor& x, const ReductionAttributes& a) {
+      return one_quantile("median", x, 0.5, a.axes, QuantileMethod::linear, a.keep_dims, false);
+    }};
+constexpr Function kNanmedian = {
+    {.name = "nanmedian",
+     .operands = {{"x", types::real}},
+     .results = {{"y", kReducedShape, kSameOrF32}},
+     .formula = "y = nanquantile(x, 0.5)",
+     .summary = "the median of the elements that are not NaN"},
+    [](const Tensor& x, const ReductionAttributes& a) {
+      return one_quantile("nanmedian", x, 0.5, a.axes, QuantileMethod::linear, a.keep_dims, true);
+    }};
+constexpr Function kQuantile = {
+    {.name = "quantile",
+     .operands = {{"x", types::real}},
+     .results = {{"y", kReducedShape, kSameOrF32}},
+     .formula = "#{x ≤ y} ≥ q · #x",
+     .summary = "what a share q of the elements is not above"},
+    [](const Tensor& x, const QuantileAttributes& a) {
+      return one_quantile("quantile", x, a.q, a.axes, a.method, a.keep_dims, false);
+    }};
+constexpr Function kNanquantile = {
+    {.name = "nanquantile",
+     .operands = {{"x", types::real}},
+     .results = {{"y", kReducedShape, kSameOrF32}},
+     .formula = "#{x ≤ y} ≥ q · #x",
+     .summary = "the quantile of the elements that are not NaN"},
+    [](const Tensor& x, const QuantileAttributes& a) {
+      return one_quantile("nanquantile", x, a.q, a.axes, a.method, a.keep_dims, true);
+    }};
+constexpr Function kQuantiles = {
+    {.name = "quantiles",
+     .operands = {{"x", types::real}},
+     .results = {{"y", "[quantiles, …], then as quantile", kSameOrF32}},
+     .formula = "y[i] = quantile(x, q[i])",
+     .summary = "several quantiles, along a new first axis",
+     .form_of = "quantile"},
+    [](const Tensor& x, const QuantilesAttributes& a) {
+      return quantiles("quantile", x, a.q, a.axes, a.method, a.keep_dims, false);
+    }};
+constexpr Function kNanquantiles = {
+    {.name = "nanquantiles",
+     .operands = {{"x", types::real}},
+     .results = {{"y", "[quantiles, …], then as quantile", kSameOrF32}},
+     .formula = "y[i] = nanquantile(x, q[i])",
+     .summary = "several quantiles of the elements that are not NaN, along a new first axis",
+     .form_of = "nanquantile"},
+    [](const Tensor& x, const QuantilesAttributes& a) {
+      return quantiles("nanquantile", x, a.q, a.axes, a.method, a.keep_dims, true);
+    }};
+constexpr Function kMode = {
+    {.name = "mode",
+     .operands = {{"x", types::real}},
+     .results = {{"values", kReducedShape, "x's type"}, {"counts", "as values", kPositionType}},
+     .formula = "values = the most frequent x, counts = #{x = values}",
+     .summary = "the most frequent element, of several the least, and how often it occurs"},
+    [](const Tensor& x, const ReductionAttributes& a) -> Mode {
+      const Rows rows = rows_over(x, a.axes, a.keep_dims, "mode");
+      const std::int64_t n = rows.n;
+      if (n == 0) throw ShapeError("mode: x is {}, without elements to choose from", to_string(x.type()));
+      const Tensor sorted = sort(in_bytes(rows.x));
+      const int last = sorted.rank() - 1;
+      // Equal elements are neighbours: how many there are of one up to each place.
+      const Tensor place = broadcast_to(arange(0, n, 1, position_type(n)), sorted.shape());
+      const Tensor differs = slice(sorted, last, 1, n) != slice(sorted, last, 0, n - 1);
+      const Tensor begin = select(differs, slice(place, last, 1, n), 0);
+      const Tensor begins = concat({full_like(slice(place, last, 0, 1), 0), begin}, last);
+      const Tensor length = place - scan(ScanKind::max, begins, last) + 1;
+      Tensor value = gather_elements(sorted, argmax(length, last, true), last), count = max(length, last, true);
+      if (is_floating(x.dtype())) {
+        const Tensor end = slice(sorted, last, n - 1, n), nans = count_nonzero(is_nan(sorted), last, true);
+        value = select(is_nan(end), end, value);
+        count = select(is_nan(end), nans, count);
+      }
+      return {reshape(cast(value, x.dtype()), rows.kept), reshape(count, rows.kept)};
+    }};
 
 // ---- Without NaN
 
-Tensor nansum(const Operand& x, const Axes& axes, bool keep_dims) {
-  return in_function("nansum", [&] { return sum(without_nan(x, 0, "nansum"), axes, keep_dims); });
-}
-Tensor nanprod(const Operand& x, const Axes& axes, bool keep_dims) {
-  return in_function("nanprod", [&] { return prod(without_nan(x, 1, "nanprod"), axes, keep_dims); });
-}
-Tensor nanmin(const Operand& x, const Axes& axes, bool keep_dims) {
-  return in_function("nanmin", [&] { return extreme("nanmin", ReduceKind::min, x, axes, keep_dims); });
-}
-Tensor nanmax(const Operand& x, const Axes& axes, bool keep_dims) {
-  return in_function("nanmax", [&] { return extreme("nanmax", ReduceKind::max, x, axes, keep_dims); });
-}
+constexpr std::string_view kSameType = "x's type", kAsSum = "as sum";
 
-Tensor nanmean(const Operand& x, const Axes& axes, bool keep_dims) try {
-  require_real(x, "nanmean");
-  if (!is_floating(x.dtype())) return mean(x, axes, keep_dims);
-  const Numbers n(accumulated(x), axes);
-  return n.result(n.scale.undone(n.mean), keep_dims, x.dtype());
-} catch (const Error& e) {
-  throw_in_function(e, "nanmean");
-}
+constexpr Function kNansum = {
+    {.name = "nansum",
+     .operands = {{"x", types::real}},
+     .results = {{"y", kReducedShape, kAsSum}},
+     .formula = "y = Σ x",
+     .summary = "the sum of the elements that are not NaN"},
+    [](const Tensor& x, const ReductionAttributes& a) { return sum(without_nan(x, 0), a.axes, a.keep_dims); }};
+constexpr Function kNanprod = {
+    {.name = "nanprod",
+     .operands = {{"x", types::real}},
+     .results = {{"y", kReducedShape, kAsSum}},
+     .formula = "y = Π x",
+     .summary = "the product of the elements that are not NaN"},
+    [](const Tensor& x, const ReductionAttributes& a) { return prod(without_nan(x, 1), a.axes, a.keep_dims); }};
+constexpr Function kNanmin = {
+    {.name = "nanmin",
+     .operands = {{"x", types::real}},
+     .results = {{"y", kReducedShape, kSameType}},
+     .formula = "y = min x",
+     .summary = "the least element that is not NaN"},
+    [](const Tensor& x, const ReductionAttributes& a) { return extreme(ReduceKind::min, x, a.axes, a.keep_dims); }};
+constexpr Function kNanmax = {
+    {.name = "nanmax",
+     .operands = {{"x", types::real}},
+     .results = {{"y", kReducedShape, kSameType}},
+     .formula = "y = max x",
+     .summary = "the greatest element that is not NaN"},
+    [](const Tensor& x, const ReductionAttributes& a) { return extreme(ReduceKind::max, x, a.axes, a.keep_dims); }};
+constexpr Function kNanmean = {
+    {.name = "nanmean",
+     .operands = {{"x", types::real}},
+     .results = {{"y", kReducedShape, kSameOrF32}},
+     .formula = "y = Σ x / #x",
+     .summary = "the mean of the elements that are not NaN"},
+    [](const Tensor& x, const ReductionAttributes& a) {
+      if (!is_floating(x.dtype())) return mean(x, a.axes, a.keep_dims);
+      const Numbers n(accumulated(x), a.axes);
+      return n.result(n.scale.undone(n.mean), a.keep_dims, x.dtype());
+    }};
+constexpr Function kNanvar = {
+    {.name = "nanvar",
+     .operands = {{"x", types::real}},
+     .results = {{"y", kReducedShape, kSameOrF32}},
+     .formula = "y = Σ (x - nanmean(x))² / (#x - correction)",
+     .summary = "the variance of the elements that are not NaN"},
+    [](const Tensor& x, const MomentAttributes& a) {
+      check_correction(a.correction);
+      if (!is_floating(x.dtype())) return variance(x, a.axes, a.correction, a.keep_dims);
+      const Numbers n(accumulated(x), a.axes);
+      return n.result(n.scale.undone(n.scale.undone(n.variance(a.correction))), a.keep_dims, x.dtype());
+    }};
+constexpr Function kNanstd = {
+    {.name = "nanstd",
+     .operands = {{"x", types::real}},
+     .results = {{"y", kReducedShape, kSameOrF32}},
+     .formula = "y = sqrt(nanvar(x))",
+     .summary = "the standard deviation of the elements that are not NaN"},
+    [](const Tensor& x, const MomentAttributes& a) {
+      check_correction(a.correction);
+      if (!is_floating(x.dtype())) return deviation(x, a.axes, a.correction, a.keep_dims);
+      const Numbers n(accumulated(x), a.axes);
+      // Its derivative counts as 0 where nothing varies, as that of deviation().
+      const Tensor variance = n.variance(a.correction), none = variance == 0;
+      return n.result(n.scale.undone(select(none, 0, sqrt(select(none, 1, variance)))), a.keep_dims, x.dtype());
+    }};
+constexpr Function kNanargmin = {
+    {.name = "nanargmin",
+     .operands = {{"x", types::real}},
+     .results = {{"y", kReducedShape, kPositionType}},
+     .formula = "x[y] = nanmin(x)",
+     .summary = "the position of the least element that is not NaN, of equal ones the first"},
+    [](const Tensor& x, const ReductionAttributes& a) {
+      return first_extreme("nanargmin", ReduceKind::min, x, a.axes, a.keep_dims);
+    }};
+constexpr Function kNanargmax = {
+    {.name = "nanargmax",
+     .operands = {{"x", types::real}},
+     .results = {{"y", kReducedShape, kPositionType}},
+     .formula = "x[y] = nanmax(x)",
+     .summary = "the position of the greatest element that is not NaN, of equal ones the first"},
+    [](const Tensor& x, const ReductionAttributes& a) {
+      return first_extreme("nanargmax", ReduceKind::max, x, a.axes, a.keep_dims);
+    }};
+constexpr Function kNancumsum = {
+    {.name = "nancumsum",
+     .operands = {{"x", types::real}},
+     .results = {{"y", "x's shape", "as cumulative_sum"}},
+     .formula = "y[i] = x[0] + … + x[i]",
+     .summary = "the running sum, with 0 in place of NaN"},
+    [](const Tensor& x, const OptionalAxisAttributes& a) { return cumulative_sum(without_nan(x, 0), a.axis); }};
+constexpr Function kNancumprod = {
+    {.name = "nancumprod",
+     .operands = {{"x", types::real}},
+     .results = {{"y", "x's shape", "as cumulative_prod"}},
+     .formula = "y[i] = x[0] · … · x[i]",
+     .summary = "the running product, with 1 in place of NaN"},
+    [](const Tensor& x, const OptionalAxisAttributes& a) { return cumulative_prod(without_nan(x, 1), a.axis); }};
 
-Tensor nanvar(const Operand& x, const Axes& axes, double correction, bool keep_dims) try {
-  require_real(x, "nanvar");
-  check_correction(correction);
-  if (!is_floating(x.dtype())) return variance(x, axes, correction, keep_dims);
-  const Numbers n(accumulated(x), axes);
-  return n.result(n.scale.undone(n.scale.undone(n.variance(correction))), keep_dims, x.dtype());
-} catch (const Error& e) {
-  throw_in_function(e, "nanvar");
-}
-
-Tensor nanstd(const Operand& x, const Axes& axes, double correction, bool keep_dims) try {
-  require_real(x, "nanstd");
-  check_correction(correction);
-  if (!is_floating(x.dtype())) return deviation(x, axes, correction, keep_dims);
-  const Numbers n(accumulated(x), axes);
-  // Its derivative counts as 0 where nothing varies, as that of deviation().
-  const Tensor variance = n.variance(correction), none = variance == 0;
-  return n.result(n.scale.undone(select(none, 0, sqrt(select(none, 1, variance)))), keep_dims, x.dtype());
-} catch (const Error& e) {
-  throw_in_function(e, "nanstd");
-}
-
-Tensor nanargmin(const Operand& x, const Axes& axes, bool keep_dims) {
-  return in_function("nanargmin", [&] { return first_extreme("nanargmin", ReduceKind::min, x, axes, keep_dims); });
-}
-Tensor nanargmax(const Operand& x, const Axes& axes, bool keep_dims) {
-  return in_function("nanargmax", [&] { return first_extreme("nanargmax", ReduceKind::max, x, axes, keep_dims); });
-}
-Tensor nancumsum(const Operand& x, std::optional<int> axis) {
-  return in_function("nancumsum", [&] { return cumulative_sum(without_nan(x, 0, "nancumsum"), axis); });
-}
-Tensor nancumprod(const Operand& x, std::optional<int> axis) {
-  return in_function("nancumprod", [&] { return cumulative_prod(without_nan(x, 1, "nancumprod"), axis); });
-}
-
-Tensor nan_to_num(const Operand& x, double nan, std::optional<double> positive_infinity,
-                  std::optional<double> negative_infinity) try {
-  require_real(x, "nan_to_num");
-  if (!is_floating(x.dtype())) return x;
-  const double most = finfo(x.dtype()).max;
-  const Tensor infinite = select(x > 0, Graph::scalar(positive_infinity.value_or(most), x.dtype()),
-                                 Graph::scalar(negative_infinity.value_or(-most), x.dtype()));
-  return select(is_nan(x), Graph::scalar(nan, x.dtype()), select(is_inf(x), infinite, x));
-} catch (const Error& e) {
-  throw_in_function(e, "nan_to_num");
-}
+struct NanToNumAttributes {
+  double nan = 0;
+  std::optional<double> positive_infinity = {}, negative_infinity = {};
+  void fields(AttributeVisitor& v) {
+    v("nan", nan, 0, "what takes the place of NaN");
+    v("positive_infinity", positive_infinity, {}, "what takes the place of ∞; without it the type's greatest number");
+    v("negative_infinity", negative_infinity, {}, "what takes the place of -∞; without it the type's least number");
+  }
+};
+constexpr Function kNanToNum = {
+    {.name = "nan_to_num",
+     .operands = {{"x", types::real}},
+     .results = {{"y", "x's shape", kSameType}},
+     .formula = "y = x, or what takes its place",
+     .summary = "numbers in place of NaN and of the infinities"},
+    [](const Tensor& x, const NanToNumAttributes& a) -> Tensor {
+      if (!is_floating(x.dtype())) return x;
+      const double most = finfo(x.dtype()).max;
+      const Tensor infinite = select(x > 0, Graph::scalar(a.positive_infinity.value_or(most), x.dtype()),
+                                     Graph::scalar(a.negative_infinity.value_or(-most), x.dtype()));
+      return select(is_nan(x), Graph::scalar(a.nan, x.dtype()), select(is_inf(x), infinite, x));
+    }};
 
 // ---- Spread, means with weights, covariances
 
-Tensor ptp(const Operand& x, const Axes& axes, bool keep_dims) {
-  return in_function("ptp", [&] {
-    require_real(x, "ptp");
-    require_elements("ptp", x, axes);
-    return max(x, axes, keep_dims) - min(x, axes, keep_dims);
-  });
-}
-
-Tensor average(const Operand& x, const Operand& weights, const Axes& axes, bool keep_dims) try {
-  require_defined(x, "average", "x");
-  require_defined(weights, "average", "weights");
-  const DType type = averaged(result_type_for("average", std::array<Tensor, 2>{x, weights}));
-  Tensor w = accumulated(cast(weights, type));
-  const bool along_axis = w.shape() != x.shape();
-  w = RangeScale(w, along_axis ? Axes() : axes).scaled(w);
-  if (along_axis) {
-    const std::vector<int> over = normalized_axes(axes, x.rank(), "average");
-    if (over.size() != 1 || w.rank() != 1 || w.size() != x.shape()[over[0]]) {
-      throw ShapeError("average: weights are {}, expected x's shape {} or one for each element of a single axis",
-                       to_string(weights.type()), to_string(x.shape()));
-    }
-    Shape along = Shape::filled(x.rank(), 1);
-    along[over[0]] = w.size();
-    w = broadcast_to(reshape(w, along), x.shape());
-  }
-  const Tensor v = accumulated(cast(x, type));
-  const RangeScale scale(v, axes);
-  const Tensor y = scale.undone(sum(scale.scaled(v) * w, axes, true) / sum(w, axes, true));
-  return cast(keep_dims ? y : squeeze(y, axes), type);
-} catch (const Error& e) {
-  throw_in_function(e, "average");
-}
-
-namespace {
+constexpr Function kPtp = {
+    {.name = "ptp",
+     .operands = {{"x", types::real}},
+     .results = {{"y", kReducedShape, kSameType}},
+     .formula = "y = max(x) - min(x)",
+     .summary = "the greatest element less the least one"},
+    [](const Tensor& x, const ReductionAttributes& a) {
+      require_elements("ptp", x, a.axes);
+      return max(x, a.axes, a.keep_dims) - min(x, a.axes, a.keep_dims);
+    }};
+constexpr Function kAverage = {
+    {.name = "average",
+     .operands = {{"x"}, {.name = "weights", .shape = "x's shape, or [elements along the axis]"}},
+     .results = {{"y", kReducedShape, "the common type; of integers and bool f32"}},
+     .formula = "y = Σ weights · x / Σ weights",
+     .summary = "the mean of weighted elements"},
+    [](const Tensor& x, const Tensor& weights, const ReductionAttributes& a) {
+      const DType type = averaged(result_type_for("average", std::array<Tensor, 2>{x, weights}));
+      Tensor w = accumulated(cast(weights, type));
+      const bool along_axis = w.shape() != x.shape();
+      w = RangeScale(w, along_axis ? Axes() : a.axes).scaled(w);
+      if (along_axis) {
+        const std::vector<int> over = normalized_axes(a.axes, x.rank(), "average");
+        if (over.size() != 1 || w.rank() != 1 || w.size() != x.shape()[over[0]]) {
+          throw ShapeError("average: weights are {}, expected x's shape {} or one for each element of a single axis",
+                           to_string(weights.type()), to_string(x.shape()));
+        }
+        Shape along = Shape::filled(x.rank(), 1);
+        along[over[0]] = w.size();
+        w = broadcast_to(reshape(w, along), x.shape());
+      }
+      const Tensor v = accumulated(cast(x, type));
+      const RangeScale scale(v, a.axes);
+      const Tensor y = scale.undone(sum(scale.scaled(v) * w, a.axes, true) / sum(w, a.axes, true));
+      return cast(a.keep_dims ? y : squeeze(y, a.axes), type);
+    }};
 
 // The variables of cov() and corrcoef(), scaled, as rows.
 struct Variables {
@@ -406,69 +529,82 @@ struct Variables {
   Tensor rows;
 };
 
-Variables variables_of(std::string_view function, const Tensor& x) {
-  require_real(x, function);
-  if (x.rank() < 1 || x.rank() > 2) {
-    throw ShapeError("{}: x is {}, expected rank 1 or 2", function, to_string(x.type()));
-  }
+Variables variables_of(const Tensor& x) {
   const Shape shape{x.rank() == 2 ? x.shape()[0] : 1, x.shape()[-1]};
   return Variables(accumulated(cast(reshape(x, shape), averaged(x.dtype()))));
 }
 
-}  // namespace
+constexpr FunctionOperand kObservations = {.name = "x",
+                                           .types = types::real,
+                                           .min_rank = 1,
+                                           .max_rank = 2,
+                                           .shape = "[variables, observations] or [observations]"};
 
-Tensor cov(const Operand& x, double correction, const Operand& frequencies, const Operand& weights) try {
-  const Variables variables = variables_of("cov", x);
-  const Tensor& v = variables.rows;
-  const std::int64_t n = v.shape()[-1];
-  const auto of_observations = [&](const Tensor& w, std::string_view what) {
-    if (w.rank() != 1 || w.size() != n) {
-      throw ShapeError("cov: {} are {}, expected one for each of {} observations", what, to_string(w.type()), n);
-    }
-    return cast(w, v.dtype());
-  };
-  Tensor w;
-  if (frequencies.defined()) w = of_observations(frequencies, "frequencies");
-  Tensor important;
-  if (weights.defined()) {
-    important = of_observations(weights, "weights");
-    important = RangeScale(important, {}).scaled(important);
-    w = w.defined() ? w * important : important;
+struct CovAttributes {
+  double correction = 1;
+  void fields(AttributeVisitor& v) {
+    v("correction", correction, 1, "what the number of observations is lessened by for the divisor");
   }
-  Tensor centred, divisor;
-  if (w.defined()) {
-    const Tensor total = sum(w);
-    centred = variables.centred([&](const Tensor& t) { return sum(t * w, 1, true) / total; });
-    divisor = total - (important.defined() ? sum(w * important) / total * correction
-                                           : Tensor(Graph::scalar(correction, v.dtype())));
-    divisor = maximum(divisor, 0);
-  } else {
-    centred = variables.centred([](const Tensor& t) { return mean(t, 1, true); });
-    divisor = Graph::scalar(std::max(static_cast<double>(n) - correction, 0.0), v.dtype());
-  }
-  const Tensor products = matmul(w.defined() ? centred * w : centred, centred.T()) / divisor;
-  const Tensor y = RangeScale::undone_products(products, variables.scale);
-  return cast(x.rank() == 1 ? reshape(y, {}) : y, averaged(x.dtype()));
-} catch (const Error& e) {
-  throw_in_function(e, "cov");
-}
-
-Tensor corrcoef(const Operand& x) try {
-  const Tensor v = variables_of("corrcoef", x).centred([](const Tensor& t) { return mean(t, 1, true); });
-  const Tensor c = matmul(v, v.T());
-  Tensor y = c / c;
-  if (x.rank() == 2) {
-    const Tensor deviations = sqrt(diagonal(c));
-    y = clamp(c / expand_dims(deviations, 1) / deviations, -1, 1);
-  }
-  return cast(x.rank() == 1 ? reshape(y, {}) : y, averaged(x.dtype()));
-} catch (const Error& e) {
-  throw_in_function(e, "corrcoef");
-}
+};
+constexpr Function kCov = {
+    {.name = "cov",
+     .operands = {kObservations,
+                  {.name = "frequencies", .arity = Arity::optional, .shape = "[observations]"},
+                  {.name = "weights", .arity = Arity::optional, .shape = "[observations]"}},
+     .results = {{"y", "[variables, variables]; of x of rank 1 []", kSameOrF32}},
+     .formula = "y[i, j] = Σ (x[i] - mean x[i]) (x[j] - mean x[j]) / (observations - correction)",
+     .summary = "the covariances of variables"},
+    [](const Tensor& x, const Tensor& frequencies, const Tensor& weights, const CovAttributes& a) {
+      const Variables variables = variables_of(x);
+      const Tensor& v = variables.rows;
+      const std::int64_t n = v.shape()[-1];
+      const auto of_observations = [&](const Tensor& w, std::string_view what) {
+        if (w.rank() != 1 || w.size() != n) {
+          throw ShapeError("cov: {} are {}, expected one for each of {} observations", what, to_string(w.type()), n);
+        }
+        return cast(w, v.dtype());
+      };
+      Tensor w;
+      if (frequencies.defined()) w = of_observations(frequencies, "frequencies");
+      Tensor important;
+      if (weights.defined()) {
+        important = of_observations(weights, "weights");
+        important = RangeScale(important, {}).scaled(important);
+        w = w.defined() ? w * important : important;
+      }
+      Tensor centred, divisor;
+      if (w.defined()) {
+        const Tensor total = sum(w);
+        centred = variables.centred([&](const Tensor& t) { return sum(t * w, 1, true) / total; });
+        divisor = total - (important.defined() ? sum(w * important) / total * a.correction
+                                               : Tensor(Graph::scalar(a.correction, v.dtype())));
+        divisor = maximum(divisor, 0);
+      } else {
+        centred = variables.centred([](const Tensor& t) { return mean(t, 1, true); });
+        divisor = Graph::scalar(std::max(static_cast<double>(n) - a.correction, 0.0), v.dtype());
+      }
+      const Tensor products = matmul(w.defined() ? centred * w : centred, centred.T()) / divisor;
+      const Tensor y = RangeScale::undone_products(products, variables.scale);
+      return cast(x.rank() == 1 ? reshape(y, {}) : y, averaged(x.dtype()));
+    }};
+constexpr Function kCorrcoef = {
+    {.name = "corrcoef",
+     .operands = {kObservations},
+     .results = {{"y", "[variables, variables]; of x of rank 1 []", kSameOrF32}},
+     .formula = "y[i, j] = cov(x)[i, j] / sqrt(cov(x)[i, i] · cov(x)[j, j])",
+     .summary = "the correlations of variables"},
+    [](const Tensor& x) {
+      const Tensor v = variables_of(x).centred([](const Tensor& t) { return mean(t, 1, true); });
+      const Tensor c = matmul(v, v.T());
+      Tensor y = c / c;
+      if (x.rank() == 2) {
+        const Tensor deviations = sqrt(diagonal(c));
+        y = clamp(c / expand_dims(deviations, 1) / deviations, -1, 1);
+      }
+      return cast(x.rank() == 1 ? reshape(y, {}) : y, averaged(x.dtype()));
+    }};
 
 // ---- Histograms
-
-namespace {
 
 // Which of neighbours that are sorted the other way round, in an order in which NaN is last.
 bool falls(double before, double after) { return after < before || (std::isnan(before) && !std::isnan(after)); }
@@ -497,7 +633,7 @@ Tensor in_order(std::string_view function, std::string_view what, const Tensor& 
 }
 
 // `in_order`: where it is false nothing is counted; undefined: always.
-Histogram counted(const Tensor& x, const Tensor& edges, const HistogramOptions& options,
+Histogram counted(const Tensor& x, const Tensor& edges, const Tensor& weights, bool density,
                   const Tensor& in_order = Tensor()) {
   const std::int64_t bins = edges.size() - 1;
   const DType type = result_type_for("histogram", std::array<Tensor, 2>{in_bytes(x), in_bytes(edges)});
@@ -505,15 +641,15 @@ Histogram counted(const Tensor& x, const Tensor& edges, const HistogramOptions& 
   const Tensor above = searchsorted(e, v, Side::right);  // 0 below the edges, bins + 1 above them and of NaN
   const Tensor bin = select(v == last, bins, above) - 1;
   Tensor what = full_like(v, 1, position_type(v.size()));
-  if (options.weights.defined()) {
-    if (options.weights.shape() != x.shape()) {
-      throw ShapeError("histogram: weights are {}, expected x's shape {}", to_string(options.weights.type()),
+  if (weights.defined()) {
+    if (weights.shape() != x.shape()) {
+      throw ShapeError("histogram: weights are {}, expected x's shape {}", to_string(weights.type()),
                        to_string(x.shape()));
     }
-    what = flatten(options.weights);
+    what = flatten(weights);
   }
   Tensor counts = segment_sum(what, bin, bins);
-  if (options.density) {
+  if (density) {
     const DType of_counts = averaged(counts.dtype());
     const Tensor all = accumulated(cast(counts, of_counts)), scaled = RangeScale(all, {}).scaled(all);
     const Tensor widths = accumulated(cast(edges, averaged(edges.dtype())));
@@ -529,65 +665,161 @@ Histogram counted(const Tensor& x, const Tensor& edges, const HistogramOptions& 
   return {counts, edges};
 }
 
+struct HistogramAttributes {
+  std::int64_t bins = 10;
+  std::vector<double> range = {};
+  bool density = false;
+  void fields(AttributeVisitor& v) {
+    v("bins", bins, 10, "how many bins of equal width there are, without edges");
+    v("range", range, {}, "the outer edges, two numbers; without them x's least and greatest element");
+    v("density", density, false, "divide the counts by their sum and the widths of the bins");
+  }
+};
+constexpr Function kHistogram = {
+    {.name = "histogram",
+     .operands = {{"x", types::real},
+                  {.name = "edges", .types = types::real, .arity = Arity::optional, .shape = "[bins + 1]"},
+                  {.name = "weights", .arity = Arity::optional, .shape = "x's shape"}},
+     .results = {{"counts", "[bins]", "i32; i64 from 2^31 elements on; the weights' sum's"},
+                 {"edges", "[bins + 1]", kSameOrF32}},
+     .formula = "counts[k] = #{edges[k] ≤ x < edges[k + 1]}",
+     .summary = "how many elements lie in each of the bins; the last one holds both of its edges"},
+    [](const Tensor& x, const Tensor& edges, const Tensor& weights, const HistogramAttributes& a) -> Histogram {
+      if (edges.defined()) {
+        if (edges.rank() != 1 || edges.size() < 2) {
+          throw ShapeError("histogram: edges are {}, expected rank 1 and two elements at least",
+                           to_string(edges.type()));
+        }
+        if (!a.range.empty()) throw InvalidArgument("histogram: a range beside edges");
+        return counted(x, edges, weights, a.density, in_order("histogram", "edges are", edges, false));
+      }
+      if (a.bins < 1) throw InvalidArgument("histogram: {} bins, expected 1 or more", a.bins);
+      constexpr std::int64_t kMost = std::int64_t{1} << 40;  // more would not fit any memory
+      if (a.bins > kMost) throw OutOfMemory("histogram: {} bins", a.bins);
+      const DType type = averaged(x.dtype());
+      Tensor low, high;
+      if (!a.range.empty()) {
+        if (a.range.size() != 2) throw InvalidArgument("histogram: the range is of {} numbers, expected 2", a.range.size());
+        double first = a.range[0], last = a.range[1];
+        if (!std::isfinite(first) || !std::isfinite(last) || first > last) {
+          throw InvalidArgument("histogram: the range is from {} to {}, expected finite numbers that ascend", first, last);
+        }
+        if (first == last) {
+          first -= 0.5;
+          last += 0.5;
+        }
+        return counted(x, linspace(first, last, a.bins + 1, type), weights, a.density);
+      }
+      if (x.size() == 0) return counted(x, linspace(0, 1, a.bins + 1, type), weights, a.density);
+      const Tensor v = x.dtype() == DType::boolean ? cast(x, DType::u8) : Tensor(x);
+      low = cast(min(v), type);
+      high = cast(max(v), type);
+      const Tensor single = low == high;
+      const Tensor from = select(single, low - 0.5, low), to = select(single, high + 0.5, high);
+      return counted(
+          x, cast(lerp(accumulated(from), accumulated(to), linspace(0, 1, a.bins + 1, accumulated(from).dtype())), type),
+          weights, a.density);
+    }};
+
+struct DigitizeAttributes {
+  bool right = false;
+  void fields(AttributeVisitor& v) { v("right", right, false, "bins hold their other edge"); }
+};
+constexpr Function kDigitize = {
+    {.name = "digitize",
+     .operands = {{"x", types::real}, {.name = "bins", .types = types::real, .min_rank = 1, .max_rank = 1}},
+     .results = {{"y", "x's shape", "i32; i64 of 2^31 edges and more"}},
+     .formula = "bins[y - 1] ≤ x < bins[y]",
+     .summary = "which interval between edges, which ascend or descend, each element is in"},
+    [](const Tensor& x, const Tensor& bins, const DigitizeAttributes& a) {
+      const Side side = a.right ? Side::left : Side::right;
+      const std::int64_t n = bins.size();
+      const Tensor v = in_bytes(x), edges = in_bytes(bins), sorted = in_order("digitize", "bins are", bins, true);
+      if (n < 2) return searchsorted(edges, v, side);
+      const Tensor descends = falls(slice(edges, 0, 0, 1), slice(edges, 0, n - 1, n));
+      const Tensor at = searchsorted(select(descends, flip(edges), edges), v, side);
+      const Tensor found = select(reshape(descends, {}), n - at, at);
+      return sorted.defined() ? select(sorted, found, -1) : found;
+    }};
+
 }  // namespace
 
-Histogram histogram(const Operand& x, std::int64_t bins, const HistogramOptions& options) try {
-  require_defined(x, "histogram");
-  if (bins < 1) throw InvalidArgument("histogram: {} bins, expected 1 or more", bins);
-  constexpr std::int64_t kMost = std::int64_t{1} << 40;  // more would not fit any memory
-  if (bins > kMost) throw OutOfMemory("histogram: {} bins", bins);
-  const DType type = averaged(x.dtype());
-  Tensor low, high;
-  if (options.range) {
-    auto [first, last] = *options.range;
-    if (!std::isfinite(first) || !std::isfinite(last) || first > last) {
-      throw InvalidArgument("histogram: the range is from {} to {}, expected finite numbers that ascend", first, last);
-    }
-    if (first == last) {
-      first -= 0.5;
-      last += 0.5;
-    }
-    return counted(x, linspace(first, last, bins + 1, type), options);
-  }
-  if (x.size() == 0) return counted(x, linspace(0, 1, bins + 1, type), options);
-  const Tensor v = x.dtype() == DType::boolean ? cast(x, DType::u8) : Tensor(x);
-  low = cast(min(v), type);
-  high = cast(max(v), type);
-  const Tensor single = low == high;
-  const Tensor from = select(single, low - 0.5, low), to = select(single, high + 0.5, high);
-  return counted(
-      x, cast(lerp(accumulated(from), accumulated(to), linspace(0, 1, bins + 1, accumulated(from).dtype())), type),
-      options);
-} catch (const Error& e) {
-  throw_in_function(e, "histogram");
+void add_statistics_functions(FunctionRows& rows) {
+  rows.add(kMedian, kNanmedian, kQuantile, kNanquantile, kQuantiles, kNanquantiles, kMode);
+  rows.add(kNansum, kNanprod, kNanmin, kNanmax, kNanmean, kNanvar, kNanstd, kNanargmin, kNanargmax, kNancumsum,
+           kNancumprod, kNanToNum);
+  rows.add(kPtp, kAverage, kCov, kCorrcoef, kHistogram, kDigitize);
 }
 
-Histogram histogram(const Operand& x, const Operand& edges, const HistogramOptions& options) try {
-  require_defined(x, "histogram", "x");
-  require_defined(edges, "histogram", "edges");
-  if (edges.rank() != 1 || edges.size() < 2) {
-    throw ShapeError("histogram: edges are {}, expected rank 1 and two elements at least", to_string(edges.type()));
-  }
-  if (options.range) throw InvalidArgument("histogram: a range beside edges");
-  return counted(x, edges, options, in_order("histogram", "edges are", edges, false));
-} catch (const Error& e) {
-  throw_in_function(e, "histogram");
+// ---- The functions
+
+Tensor median(const Operand& x, const Axes& axes, bool keep_dims) { return kMedian(x, {axes, keep_dims}); }
+Tensor nanmedian(const Operand& x, const Axes& axes, bool keep_dims) { return kNanmedian(x, {axes, keep_dims}); }
+
+Tensor quantile(const Operand& x, double q, const Axes& axes, QuantileMethod method, bool keep_dims) {
+  return kQuantile(x, {q, axes, method, keep_dims});
+}
+Tensor quantile(const Operand& x, std::span<const double> q, const Axes& axes, QuantileMethod method, bool keep_dims) {
+  return kQuantiles(x, {{q.begin(), q.end()}, axes, method, keep_dims});
+}
+Tensor quantile(const Operand& x, std::initializer_list<double> q, const Axes& axes, QuantileMethod method,
+                bool keep_dims) {
+  return kQuantiles(x, {q, axes, method, keep_dims});
+}
+Tensor nanquantile(const Operand& x, double q, const Axes& axes, QuantileMethod method, bool keep_dims) {
+  return kNanquantile(x, {q, axes, method, keep_dims});
+}
+Tensor nanquantile(const Operand& x, std::span<const double> q, const Axes& axes, QuantileMethod method,
+                   bool keep_dims) {
+  return kNanquantiles(x, {{q.begin(), q.end()}, axes, method, keep_dims});
+}
+Tensor nanquantile(const Operand& x, std::initializer_list<double> q, const Axes& axes, QuantileMethod method,
+                   bool keep_dims) {
+  return kNanquantiles(x, {q, axes, method, keep_dims});
 }
 
-Tensor digitize(const Operand& x, const Operand& bins, bool right) try {
-  require_defined(x, "digitize", "x");
-  require_defined(bins, "digitize", "bins");
-  if (bins.rank() != 1) throw ShapeError("digitize: bins are {}, expected rank 1", to_string(bins.type()));
-  const Side side = right ? Side::left : Side::right;
-  const std::int64_t n = bins.size();
-  const Tensor v = in_bytes(x), edges = in_bytes(bins), sorted = in_order("digitize", "bins are", bins, true);
-  if (n < 2) return searchsorted(edges, v, side);
-  const Tensor descends = falls(slice(edges, 0, 0, 1), slice(edges, 0, n - 1, n));
-  const Tensor at = searchsorted(select(descends, flip(edges), edges), v, side);
-  const Tensor found = select(reshape(descends, {}), n - at, at);
-  return sorted.defined() ? select(sorted, found, -1) : found;
-} catch (const Error& e) {
-  throw_in_function(e, "digitize");
+Mode mode(const Operand& x, const Axes& axes, bool keep_dims) { return kMode(x, {axes, keep_dims}); }
+
+Tensor nansum(const Operand& x, const Axes& axes, bool keep_dims) { return kNansum(x, {axes, keep_dims}); }
+Tensor nanprod(const Operand& x, const Axes& axes, bool keep_dims) { return kNanprod(x, {axes, keep_dims}); }
+Tensor nanmin(const Operand& x, const Axes& axes, bool keep_dims) { return kNanmin(x, {axes, keep_dims}); }
+Tensor nanmax(const Operand& x, const Axes& axes, bool keep_dims) { return kNanmax(x, {axes, keep_dims}); }
+Tensor nanmean(const Operand& x, const Axes& axes, bool keep_dims) { return kNanmean(x, {axes, keep_dims}); }
+Tensor nanvar(const Operand& x, const Axes& axes, double correction, bool keep_dims) {
+  return kNanvar(x, {{axes, keep_dims}, correction});
 }
+Tensor nanstd(const Operand& x, const Axes& axes, double correction, bool keep_dims) {
+  return kNanstd(x, {{axes, keep_dims}, correction});
+}
+Tensor nanargmin(const Operand& x, const Axes& axes, bool keep_dims) { return kNanargmin(x, {axes, keep_dims}); }
+Tensor nanargmax(const Operand& x, const Axes& axes, bool keep_dims) { return kNanargmax(x, {axes, keep_dims}); }
+Tensor nancumsum(const Operand& x, std::optional<int> axis) { return kNancumsum(x, {axis}); }
+Tensor nancumprod(const Operand& x, std::optional<int> axis) { return kNancumprod(x, {axis}); }
+Tensor nan_to_num(const Operand& x, double nan, std::optional<double> positive_infinity,
+                  std::optional<double> negative_infinity) {
+  return kNanToNum(x, {nan, positive_infinity, negative_infinity});
+}
+
+Tensor ptp(const Operand& x, const Axes& axes, bool keep_dims) { return kPtp(x, {axes, keep_dims}); }
+Tensor average(const Operand& x, const Operand& weights, const Axes& axes, bool keep_dims) {
+  return kAverage(x, weights, {axes, keep_dims});
+}
+Tensor cov(const Operand& x, double correction, const Operand& frequencies, const Operand& weights) {
+  return kCov(x, frequencies, weights, {correction});
+}
+Tensor corrcoef(const Operand& x) { return kCorrcoef(x); }
+
+Histogram histogram(const Operand& x, std::int64_t bins, const HistogramOptions& options) {
+  std::vector<double> range;
+  if (options.range) range = {options.range->first, options.range->second};
+  return kHistogram(x, {}, options.weights, {bins, std::move(range), options.density});
+}
+Histogram histogram(const Operand& x, const Operand& edges, const HistogramOptions& options) {
+  if (!edges.defined()) throw InvalidArgument("histogram: edges is an undefined Tensor");
+  std::vector<double> range;
+  if (options.range) range = {options.range->first, options.range->second};
+  return kHistogram(x, edges, options.weights, {.range = std::move(range), .density = options.density});
+}
+Tensor digitize(const Operand& x, const Operand& bins, bool right) { return kDigitize(x, bins, {right}); }
 
 }  // namespace weft

@@ -1,0 +1,46 @@
+// Attributes that many rows of functions have (graph/function_row.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "weft/attributes.h"
+
+namespace weft {
+
+// Of results, in words.
+inline constexpr std::string_view kPositionType = "i32; i64 from 2^31 elements on";
+inline constexpr std::string_view kReducedShape = "x's shape without the axes, or with size 1 there (keep_dims)";
+
+struct ReductionAttributes {
+  Axes axes = {};
+  bool keep_dims = false;
+  void fields(AttributeVisitor& v) {
+    v("axes", axes, {}, "what is reduced; without them all axes");
+    v("keep_dims", keep_dims, false, "leave the axes in the result, with size 1");
+  }
+};
+
+struct MomentAttributes : ReductionAttributes {
+  double correction = 0;
+  void fields(AttributeVisitor& v) {
+    v("axes", axes, {}, "what is reduced; without them all axes");
+    v("correction", correction, 0, "what the number of elements is lessened by for the divisor");
+    v("keep_dims", keep_dims, false, "leave the axes in the result, with size 1");
+  }
+};
+
+struct AxisAttributes {
+  int axis = -1;
+  void fields(AttributeVisitor& v) { v("axis", axis, -1, "the axis along which it goes"); }
+};
+
+// Of what goes along the flattened operand if there is no axis.
+struct OptionalAxisAttributes {
+  std::optional<int> axis = {};
+  void fields(AttributeVisitor& v) {
+    v("axis", axis, {}, "the axis along which it goes; only an operand of rank 1 needs none");
+  }
+};
+
+}  // namespace weft
