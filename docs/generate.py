@@ -196,7 +196,7 @@ def ops(weft):
                 arguments = re.sub(r"\)\s*\{.*", "", match[3])
                 row = functions.find(match[2], code)
                 if row is None and match[1].startswith(("Tensor", "std::vector<Tensor>")):
-                    sys.exit(f"generate.py: {match[2]} of the headers is no op, no kernel, and has no row in graph_functions()")
+                    sys.exit(f"generate.py: {match[2]} of the headers is no op, no kernel, and has no row in function_schemas()")
                 add(match[2], arguments, row, " ".join(comment), tail.strip(), match[1])
                 comment = []
     flush()

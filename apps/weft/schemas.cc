@@ -270,7 +270,7 @@ void add_ops(CLI::App& app) {
            [] {
              std::vector<const Schema*> all;
              for (const Schema& s : op_schemas()) all.push_back(&s);
-             for (const Schema& s : graph_functions()) all.push_back(&s);
+             for (const Schema& s : function_schemas()) all.push_back(&s);
              std::ranges::stable_sort(all, {}, [](const Schema* s) { return s->family; });
              return all;
            });

@@ -83,25 +83,6 @@ std::vector<TensorLike> operands_of(const char* text) {
   return list;
 }
 
-// An operation by its name. Numbers may be operands of those that go element by element.
-Tensors called(std::string_view op, const std::vector<TensorLike>& operands, const json& given) {
-  if (const Function* f = named_function(op)) return f->call({*f, operands, given});
-  const bool numbers = std::ranges::any_of(operands, [](const TensorLike& o) { return !o.tensor(); });
-  const auto scalar = numbers ? scalar_op(op) : std::nullopt;
-  if (scalar && given.empty()) {
-    if (operands.size() == 2) return {binary(*scalar, operands[0], operands[1])};
-    if (operands.size() == 3) return {ternary(*scalar, operands[0], operands[1], operands[2])};
-  }
-  Tensors tensors;
-  for (const TensorLike& o : operands) {
-    if (!o.tensor()) throw InvalidArgument(std::string(op) + ": an operand is a number, expected a tensor");
-    tensors.push_back(*o.tensor());
-  }
-  AttributeMap map;
-  for (const auto& [key, value] : given.items()) map.emplace(key, attribute(value, std::string(op) + ": " + key));
-  return call(op, tensors, map);
-}
-
 extern "C" {
 // Of imports.js: calls the function with tensors (JSON), which it releases, and a text; returns the addresses of its
 // results as JSON, in memory that the caller frees. Null if it threw.
@@ -201,45 +182,12 @@ EMSCRIPTEN_KEEPALIVE void weft_seed(const char* value) {
 // The results of an operation.
 EMSCRIPTEN_KEEPALIVE const char* weft_call(const char* op, const char* operands, const char* attributes) {
   return guarded(
-      [&] { return returned(given_away(called(op, operands_of(operands), json::parse(attributes))).dump()); });
+      [&] { return returned(given_away(call_function(op, operands_of(operands), json::parse(attributes))).dump()); });
 }
 
-// Of each operation its name, operands and attributes, and how many results it has (0: a list):
-// [{"name", "inputs": [["x", "one"], …], "outputs", "attributes": [{"name", "kind", "choices"}, …]}, …]
+// described_functions().
 EMSCRIPTEN_KEEPALIVE const char* weft_ops() {
-  return guarded([&] {
-    constexpr std::string_view kArity[] = {"one", "optional", "repeated"};
-    json all = json::array();
-    for (const Function& f : named_functions()) {
-      all.push_back(
-          {{"name", f.name}, {"inputs", f.inputs()}, {"outputs", f.several ? 0 : 1}, {"attributes", f.attributes()}});
-    }
-    // What only graphs have, or functions of C++ make.
-    constexpr std::string_view kNotCalled[] = {"input", "constant",   "number",    "data",    "custom", "map",
-                                               "cond",  "while_loop", "scan_loop", "strided", "checked"};
-    for (const Schema& schema : op_schemas()) {
-      if (named_function(schema.name) || std::ranges::find(kNotCalled, schema.name) != std::end(kNotCalled)) continue;
-      json inputs = json::array(), attributes = json::array();
-      for (const OperandSchema& o : schema.inputs) {
-        inputs.push_back({o.name, kArity[static_cast<std::size_t>(o.arity)]});
-      }
-      // Those that must be given come first. Attributes with the name of an operand only say which operands there are,
-      // and call() sets them.
-      int needs = 0;
-      for (const AttributeSchema& a : schema.attributes) {
-        if (std::ranges::find(schema.inputs, a.name, &OperandSchema::name) == schema.inputs.end()) {
-          const bool needed = !a.default_value && !a.optional;
-          attributes.insert(needed ? attributes.begin() + needs++ : attributes.end(), described(a));
-        }
-      }
-      const bool list = !schema.outputs.empty() && schema.outputs.back().arity == Arity::repeated;
-      all.push_back({{"name", schema.name},
-                     {"inputs", inputs},
-                     {"outputs", list ? 0 : schema.outputs.size()},
-                     {"attributes", attributes}});
-    }
-    return returned(all.dump());
-  });
+  return guarded([&] { return returned(described_functions().dump()); });
 }
 
 EMSCRIPTEN_KEEPALIVE void weft_read(const Tensor* tensor, int promise) {

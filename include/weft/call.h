@@ -4,7 +4,7 @@
 //   Tensor y = call("softmax", {x}, {{"axis", Number(-1)}})[0];
 //
 // docs/ops.md and `weft ops` list the operations, their operands, and their attributes with kinds and defaults; in a
-// program, op_schemas() and graph_functions() do (weft/schema.h).
+// program, op_schemas() and function_schemas() do (weft/schema.h).
 #pragma once
 
 #include <initializer_list>

@@ -161,9 +161,11 @@ DType result_type(const Schema& schema, const TypeSignature& signature, std::spa
 std::span<const Schema> op_schemas();
 // The op of that name; null if there is none.
 const Schema* find_op_schema(std::string_view name);
-// Functions of weft/graph.h that are neither an op nor a kernel of that name: their results, as documentation only.
-// They have no signatures.
-std::span<const Schema> graph_functions();
+// Functions of tensors that are no op of a graph but made of such, by their names in ascending order.
+std::span<const Schema> function_schemas();
+// What call() of weft/call.h takes: functions, then ops that have no function of their name, but for those that only
+// graphs have or functions of C++ make.
+std::vector<const Schema*> callable_schemas();
 
 // The attributes with defaults filled in. Throws InvalidArgument for one that is unknown, missing or of another kind.
 AttributeMap complete_attributes(const Schema& schema, const AttributeMap& given);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "graph/function_row.h"
 #include "graph/op_rows.h"
 #include "graph/ops/elementwise.h"
 #include "kernels/elementwise/scalar_ops.h"
@@ -292,8 +293,23 @@ std::vector<Schema> make_functions() {
 
 }  // namespace
 
-std::span<const Schema> graph_functions() {
-  static const std::vector<Schema> all = make_functions();
+std::span<const Schema> function_schemas() {
+  static const std::vector<Schema> all = [] {
+    std::vector<Schema> schemas = make_functions();
+    for (const FunctionRow& row : function_rows()) schemas.push_back(row.schema);
+    std::ranges::sort(schemas, {}, &Schema::name);
+    return schemas;
+  }();
+  return all;
+}
+
+std::vector<const Schema*> callable_schemas() {
+  std::vector<const Schema*> all;
+  for (const FunctionRow& row : function_rows()) all.push_back(&row.schema);
+  for (const OpRow& row : op_rows()) {
+    const bool callable = (row.call || row.make) && !row.make_of_graphs;
+    if (callable && !find_function_row(row.schema.name)) all.push_back(&row.schema);
+  }
   return all;
 }
 

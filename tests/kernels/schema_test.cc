@@ -223,7 +223,7 @@ void expect_texts(const Schema& s) {
 TEST(Schema, TextsForPeople) {
   for (const kernels::KernelInfo& k : kernels::table()) expect_texts(k);
   for (const Schema& s : op_schemas()) expect_texts(s);
-  for (const Schema& s : graph_functions()) {
+  for (const Schema& s : function_schemas()) {
     expect_texts(s);
     EXPECT_FALSE(s.outputs[0].type.empty()) << s.name;
   }
@@ -271,7 +271,7 @@ TEST(Schema, ElementwiseOpsGiveTheTypesOfTheirTexts) {
 
 TEST(Schema, FunctionsGiveTheTypesOfTheirTexts) {
   const auto of = [](std::string_view name) {
-    for (const Schema& s : graph_functions()) {
+    for (const Schema& s : function_schemas()) {
       if (s.name == name) return s.outputs[0].type;
     }
     return std::string("absent");
