@@ -1,4 +1,6 @@
 #include "functions/named_cases.h"
+#include "weft/array.h"
+#include "weft/graph.h"
 #include "weft/sets.h"
 #include "weft/statistics.h"
 
