@@ -14,6 +14,7 @@
 #include "core/inline_list.h"
 #include "cpu/host_pool.h"
 #include "gpu/device_impl.h"
+#include "graph/function_row.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/leaf.h"
 #include "kernels/plan_cache.h"
@@ -288,11 +289,24 @@ Future<Tensor> async_to(const Tensor& x, const Device& device) {
   });
 }
 
-Tensor contiguous(const Tensor& x) {
-  if (!x.defined()) throw InvalidArgument("contiguous: the operand is an undefined Tensor");
-  if (find_data(x) || !x.node()->op().is_view()) return x;
-  return apply(copy_op(x.dtype()), {x});
-}
+namespace {
+
+constexpr Function kContiguous = {
+    {.name = "contiguous",
+     .operands = {{.name = "x", .shape = "any"}},
+     .results = {{"y", "x's shape", "x's type"}},
+     .formula = "y = x",
+     .summary = "the same elements in memory of their own; x itself if it is no view"},
+    [](const Tensor& x) -> Tensor {
+      if (find_data(x) || !x.node()->op().is_view()) return x;
+      return apply(copy_op(x.dtype()), {x});
+    }};
+
+}  // namespace
+
+Tensor contiguous(const Tensor& x) { return kContiguous(x); }
+
+void add_evaluation_functions(FunctionRows& rows) { rows.add(kContiguous); }
 
 // Here, since evaluation keeps memory too: that of its intermediates.
 void memory::clear_cache(const Device& device) {
