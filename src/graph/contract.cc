@@ -449,7 +449,9 @@ constexpr Function kVecdot = {
 
 struct TensordotAttributes {
   int axes = 2;
-  void fields(AttributeVisitor& v) { v("axes", axes, 2, "how many last axes of a and first ones of b are summed over"); }
+  void fields(AttributeVisitor& v) {
+    v("axes", axes, 2, "how many last axes of a and first ones of b are summed over");
+  }
 };
 constexpr Function kTensordot = {
     {.name = "tensordot",
