@@ -138,7 +138,7 @@ class Argument<A> {
 };
 
 // The tensors of results, in order.
-struct TensorCollector {
+struct ResultCollector {
   std::vector<Tensor> all;
   void tensor(Tensor& t) { all.push_back(std::move(t)); }
   template <class T>
@@ -149,7 +149,7 @@ std::vector<Tensor> as_list(R results) {
   if constexpr (std::is_same_v<R, std::vector<Tensor>>) {
     return results;
   } else {
-    TensorCollector collector;
+    ResultCollector collector;
     visit_tensors(results, collector);
     return std::move(collector.all);
   }

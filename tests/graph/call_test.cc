@@ -56,8 +56,8 @@ std::vector<Tensor> listed(const Node& node, const Schema& schema, const Attribu
   return all;
 }
 
-// What functions recorded, called by name with what the nodes say, is the same op on the same operands. Ops whose name a
-// function has, which gives other results, are made by their rows. Adds the names.
+// What functions recorded, called by name with what the nodes say, is the same op on the same operands. Ops whose name
+// is also that of a function with other results are made by their rows. Adds the names.
 void expect_the_same(const Graph& graph, std::set<std::string>& names) {
   for (const auto& node : graph.impl().nodes()) {
     const Op& op = node->op();
