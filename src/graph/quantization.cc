@@ -215,9 +215,8 @@ Tensor shifted(const Tensor& x, const Tensor& zero) {
 
 // The sums' scale divided by the result's.
 Tensor multiplier(std::string_view function, const Tensor& a_scale, const Tensor& b_scale, const Tensor& y_scale) {
-  for (const auto& [what, scale] : {std::pair("the first scale", &a_scale),
-                                    {"the second scale", &b_scale},
-                                    {"the result's scale", &y_scale}}) {
+  for (const auto& [what, scale] :
+       {std::pair("the first scale", &a_scale), {"the second scale", &b_scale}, {"the result's scale", &y_scale}}) {
     require(function, what, *scale, kScaleTypes);
   }
   const auto as_f32 = [](const Tensor& v) { return cast(plain(v), DType::f32); };
@@ -534,9 +533,8 @@ constexpr Function kQlinearConv = {
        const QlinearConvAttributes& o) {
       constexpr std::string_view kName = "qlinear_conv";
       if (bias.defined()) require(kName, "the bias", bias, DType::i32);
-      for (const auto& [what, v] : {std::pair("x's scale", &x_scale),
-                                    {"the result's scale", &y_scale},
-                                    {"the result's zero point", &y_zero}}) {
+      for (const auto& [what, v] :
+           {std::pair("x's scale", &x_scale), {"the result's scale", &y_scale}, {"the result's zero point", &y_zero}}) {
         if (!v->defined() || v->size() == 1) continue;
         throw ShapeError("qlinear_conv: {} is {}, expected one element", what, to_string(v->type()));
       }

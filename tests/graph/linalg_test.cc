@@ -422,8 +422,7 @@ TEST_F(LinalgTypes, SaysWhatDoesNotFit) {
   EXPECT_THAT(refused([&] { lu_factor(b); }), says("lu_factor: a is bool"));
   EXPECT_THAT(refused([&] { lu_solve(lu_factor(wide), v); }), says("lu_solve: "));
   EXPECT_THAT(refused([&] { lu_solve({}, v); }), says("lu_solve: "));
-  EXPECT_THAT(refused([&] { lu_solve({.lu = a}, v); }),
-              says("lu_solve: order is an undefined Tensor"));
+  EXPECT_THAT(refused([&] { lu_solve({.lu = a}, v); }), says("lu_solve: order is an undefined Tensor"));
   EXPECT_THAT(refused([&] { cholesky_inverse(wide); }), says("cholesky_inverse: l is f32 [3, 4]"));
   EXPECT_THAT(refused([&] { vector_norm(v, kNan); }), says("vector_norm: ord is NaN"));
   EXPECT_THAT(refused([&] { vector_norm(v, 2, 1); }), says("vector_norm: "));
