@@ -7,11 +7,12 @@
 #include <string>
 #include <utility>
 
-#include "core/error_context.h"
 #include "core/format.h"
 #include "core/in_quotes.h"
 #include "core/utf8.h"
 #include "graph/axes.h"
+#include "graph/function_attributes.h"
+#include "graph/function_row.h"
 #include "graph/promotion.h"
 #include "weft/array.h"
 #include "weft/error.h"
@@ -19,15 +20,14 @@
 namespace weft {
 namespace {
 
-void require(const Tensor& x, std::string_view function, std::string_view operand) {
-  if (!x.defined()) throw InvalidArgument("{}: {} is an undefined Tensor", function, operand);
+void require_bytes(const Tensor& x, std::string_view function, std::string_view operand) {
   if (bits(x.dtype()) >= 8) return;
   throw TypeError("{}: {} is {}, expected elements of 8 bits or more", function, operand, to_string(x.type()));
 }
 
-void require_both(const Tensor& a, const Tensor& b, std::string_view function) {
-  require(a, function, "a");
-  require(b, function, "b");
+void require_bytes_of_both(const Tensor& a, const Tensor& b, std::string_view function) {
+  require_bytes(a, function, "a");
+  require_bytes(b, function, "b");
 }
 
 // [..., m, k] · [..., k, n] of one type, as that type. The kernel's integers are i32, whose wrapped sums have the low
@@ -64,7 +64,7 @@ class Subscripts {
     for (;; ++k) {
       const std::size_t comma = inputs.find(',');
       if (k >= operands.size()) refuse("has more terms than there are operands");
-      require(operands[k], "einsum", std::format("operand {}", k));
+      require_bytes(operands[k], "einsum", std::format("operand {}", k));
       operands_.push_back({operands[k], axes_of(inputs.substr(0, comma), operands[k].rank())});
       if (comma == std::string_view::npos) break;
       inputs.remove_prefix(comma + 1);
@@ -373,52 +373,8 @@ class ContractionOrder {
   Steps steps_;
 };
 
-}  // namespace
-
-Tensor outer(const Operand& a, const Operand& b) try {
-  require_both(a, b, "outer");
-  return reshape(a, {a.size(), 1}) * reshape(b, {1, b.size()});
-} catch (const Error& e) {
-  throw_in_function(e, "outer");
-}
-
-Tensor vecdot(const Operand& a, const Operand& b, int axis) try {
-  require_both(a, b, "vecdot");
-  // The axis is counted in both from the end, before they broadcast.
-  const int least = std::min(a.rank(), b.rank());
-  if (axis >= 0 || axis < -least) {
-    if (axis < 0 || a.rank() != b.rank() || axis >= least) {
-      throw ShapeError("vecdot: axis {} of {} and {}; expected one from {} to -1", axis, to_string(a.type()),
-                       to_string(b.type()), -least);
-    }
-    axis -= least;
-  }
-  if (a.shape()[axis] != b.shape()[axis]) {
-    throw ShapeError("vecdot: axis {} of {} and {} has different sizes", axis, to_string(a.type()),
-                     to_string(b.type()));
-  }
-  const DType type = result_type_for("vecdot", std::array<Tensor, 2>{a, b});
-  const Tensor x = cast(a, type), y = cast(b, type);
-  return reduce(ReduceKind::sum, (type == DType::c64 ? conj(x) : x) * y, {axis});
-} catch (const Error& e) {
-  throw_in_function(e, "vecdot");
-}
-
-Tensor tensordot(const Operand& a, const Operand& b, int axes) {
-  require_both(a, b, "tensordot");
-  if (axes < 0 || axes > a.rank() || axes > b.rank()) {
-    throw ShapeError("tensordot: over {} axes of {} and {}", axes, to_string(a.type()), to_string(b.type()));
-  }
-  std::vector<int> last, first;
-  for (int i = 0; i < axes; ++i) {
-    last.push_back(a.rank() - axes + i);
-    first.push_back(i);
-  }
-  return tensordot(a, b, last, first);
-}
-
-Tensor tensordot(const Operand& a, const Operand& b, const Axes& a_axes, const Axes& b_axes) try {
-  require_both(a, b, "tensordot");
+// Over a's axes and b's, pair by pair.
+Tensor dot(const Tensor& a, const Tensor& b, const Axes& a_axes, const Axes& b_axes) {
   const std::vector<int> of_a = normalized_axes(a_axes, a.rank(), "tensordot"),
                          of_b = normalized_axes(b_axes, b.rank(), "tensordot");
   if (of_a.size() != of_b.size()) {
@@ -449,31 +405,140 @@ Tensor tensordot(const Operand& a, const Operand& b, const Axes& a_axes, const A
   return reshape(
       product(reshape(permute(cast(a, type), order_a), {m, k}), reshape(permute(cast(b, type), order_b), {k, n})),
       result);
-} catch (const Error& e) {
-  throw_in_function(e, "tensordot");
 }
 
-Tensor einsum(std::string_view subscripts, std::span<const Tensor> operands) try {
-  Subscripts parsed(subscripts, operands);
-  const DType type = result_type_for("einsum", operands);
-  for (Labelled& o : parsed.operands()) {
-    o.tensor = cast(o.tensor, type);
-    take_diagonals(o);
+constexpr std::string_view kCommonType = "the common type";
+
+constexpr Function kOuter = {
+    {.name = "outer",
+     .operands = {{"a"}, {"b"}},
+     .results = {{"y", "[size of a, size of b]", kCommonType}},
+     .formula = "y[i, j] = a[i] · b[j]",
+     .summary = "each element of a times each of b, both flattened"},
+    [](const Tensor& a, const Tensor& b) -> Tensor {
+      require_bytes_of_both(a, b, "outer");
+      return reshape(a, {a.size(), 1}) * reshape(b, {1, b.size()});
+    }};
+
+constexpr Function kVecdot = {
+    {.name = "vecdot",
+     .operands = {{"a"}, {"b"}},
+     .results = {{"y", "the operands' common shape without the axis", kCommonType}},
+     .formula = "y = Σ_k conj(a[k]) · b[k]",
+     .summary = "the product of vectors along an axis"},
+    [](const Tensor& a, const Tensor& b, const AxisAttributes& o) {
+      require_bytes_of_both(a, b, "vecdot");
+      // The axis is counted in both from the end, before they broadcast.
+      int axis = o.axis;
+      const int least = std::min(a.rank(), b.rank());
+      if (axis >= 0 || axis < -least) {
+        if (axis < 0 || a.rank() != b.rank() || axis >= least) {
+          throw ShapeError("vecdot: axis {} of {} and {}; expected one from {} to -1", axis, to_string(a.type()),
+                           to_string(b.type()), -least);
+        }
+        axis -= least;
+      }
+      if (a.shape()[axis] != b.shape()[axis]) {
+        throw ShapeError("vecdot: axis {} of {} and {} has different sizes", axis, to_string(a.type()),
+                         to_string(b.type()));
+      }
+      const DType type = result_type_for("vecdot", std::array<Tensor, 2>{a, b});
+      const Tensor x = cast(a, type), y = cast(b, type);
+      return reduce(ReduceKind::sum, (type == DType::c64 ? conj(x) : x) * y, {axis});
+    }};
+
+struct TensordotAttributes {
+  int axes = 2;
+  void fields(AttributeVisitor& v) {
+    v("axes", axes, 2, "how many last axes of a and first ones of b are summed over");
   }
-  std::vector<Labelled> values = parsed.operands();
-  for (const auto& [a, b] : ContractionOrder(values, parsed.result()).steps()) {
-    const Labelled x = std::exchange(values[a], {}), y = std::exchange(values[b], {});
-    std::string needed = parsed.result();
-    for (const Labelled& other : values) needed += other.axes;
-    values.push_back(contract(x, y, needed));
+};
+constexpr Function kTensordot = {
+    {.name = "tensordot",
+     .operands = {{"a"}, {"b"}},
+     .results = {{"y", "the axes that are left, a's in front", kCommonType}},
+     .formula = "y[i…, j…] = Σ_k… a[i…, k…] · b[k…, j…]",
+     .summary = "the sum of products over the last axes of one tensor and the first of another"},
+    [](const Tensor& a, const Tensor& b, const TensordotAttributes& o) {
+      require_bytes_of_both(a, b, "tensordot");
+      if (o.axes < 0 || o.axes > a.rank() || o.axes > b.rank()) {
+        throw ShapeError("tensordot: over {} axes of {} and {}", o.axes, to_string(a.type()), to_string(b.type()));
+      }
+      std::vector<int> last, first;
+      for (int i = 0; i < o.axes; ++i) {
+        last.push_back(a.rank() - o.axes + i);
+        first.push_back(i);
+      }
+      return dot(a, b, last, first);
+    }};
+
+struct PairsAttributes {
+  Axes a_axes = {}, b_axes = {};
+  void fields(AttributeVisitor& v) {
+    v("a_axes", a_axes, {}, "a's axes; without them all");
+    v("b_axes", b_axes, {}, "b's axes, as many; without them all");
   }
-  Labelled value = values.back();
-  sum_out(value, parsed.result());
-  return ordered(value, parsed.result()).tensor;
-} catch (const Error& e) {
-  throw_in_function(e, "einsum");
+};
+constexpr Function kTensordotPairs = {
+    {.name = "tensordot_pairs",
+     .operands = {{"a"}, {"b"}},
+     .results = {{"y", "the axes that are left, a's in front", kCommonType}},
+     .formula = "y[i…, j…] = Σ_k… a[i…, k…] · b[k…, j…]",
+     .summary = "the sum of products over axes of two tensors, pair by pair",
+     .form_of = "tensordot"},
+    [](const Tensor& a, const Tensor& b, const PairsAttributes& o) {
+      require_bytes_of_both(a, b, "tensordot");
+      return dot(a, b, o.a_axes, o.b_axes);
+    }};
+
+struct EinsumAttributes {
+  std::string subscripts = {};
+  void fields(AttributeVisitor& v) {
+    v("subscripts", subscripts, "a letter for each axis of each operand, and behind -> those of the result");
+  }
+};
+constexpr Function kEinsum = {
+    {.name = "einsum",
+     .operands = {{.name = "operands", .arity = Arity::repeated}},
+     .results = {{"y", "as the subscripts say", kCommonType}},
+     .formula = "y = Σ of the products, over the letters that y lacks",
+     .summary = "the sum of products of elements whose axes have letters"},
+    [](std::span<const Tensor> operands, const EinsumAttributes& a) {
+      Subscripts parsed(a.subscripts, operands);
+      const DType type = result_type_for("einsum", operands);
+      for (Labelled& o : parsed.operands()) {
+        o.tensor = cast(o.tensor, type);
+        take_diagonals(o);
+      }
+      std::vector<Labelled> values = parsed.operands();
+      for (const auto& [first, second] : ContractionOrder(values, parsed.result()).steps()) {
+        const Labelled x = std::exchange(values[first], {}), y = std::exchange(values[second], {});
+        std::string needed = parsed.result();
+        for (const Labelled& other : values) needed += other.axes;
+        values.push_back(contract(x, y, needed));
+      }
+      Labelled value = values.back();
+      sum_out(value, parsed.result());
+      return ordered(value, parsed.result()).tensor;
+    }};
+
+}  // namespace
+
+void add_contract_functions(FunctionRows& rows) {
+  rows.add(kOuter, kVecdot, kTensordot, kTensordotPairs, kEinsum);
 }
 
+// ---- The functions
+
+Tensor outer(const Operand& a, const Operand& b) { return kOuter(a, b); }
+Tensor vecdot(const Operand& a, const Operand& b, int axis) { return kVecdot(a, b, {axis}); }
+Tensor tensordot(const Operand& a, const Operand& b, int axes) { return kTensordot(a, b, {axes}); }
+Tensor tensordot(const Operand& a, const Operand& b, const Axes& a_axes, const Axes& b_axes) {
+  return kTensordotPairs(a, b, {a_axes, b_axes});
+}
+Tensor einsum(std::string_view subscripts, std::span<const Tensor> operands) {
+  return kEinsum(operands, {std::string(subscripts)});
+}
 Tensor einsum(std::string_view subscripts, std::initializer_list<Tensor> operands) {
   return einsum(subscripts, std::span(operands.begin(), operands.size()));
 }

@@ -4,8 +4,8 @@
 #include <limits>
 #include <vector>
 
-#include "core/error_context.h"
 #include "core/format.h"
+#include "graph/function_row.h"
 #include "graph/graph.h"
 #include "graph/matrices.h"
 #include "graph/ops/eigh.h"
@@ -19,18 +19,41 @@
 
 namespace weft {
 
-// ---- Orthonormal factors and least squares
+namespace {
 
-QrResult qr(const Operand& a, QrMode mode) try {
-  require_matrices(a, "qr", "a");
-  require_rank(a, 2, "qr", "a");
-  const Tensor q = apply(make_op<QrOp>(kernels::QrOptions{mode}), {a});
-  return {q, result(q, 1)};
-} catch (const Error& e) {
-  throw_in_function(e, "qr");
+constexpr std::string_view kSameType = "a's type", kRealType = "a's type, of c64 f32", kBatch = "[...]";
+
+// max(m, n) times the distance from 1 to the next number.
+double roundings(const Tensor& a) {
+  const std::int64_t size = std::max(a.shape()[-2], a.shape()[-1]);
+  return std::ldexp(static_cast<double>(size), a.dtype() == DType::f64 ? -52 : -23);
 }
 
-namespace {
+// ---- Orthonormal factors and least squares
+
+// `complete` is a name of one of the modes.
+struct QrAttributes {
+  QrMode mode = QrMode::reduced;
+  bool complete = false;
+  void fields(AttributeVisitor& v) {
+    v("mode", mode, QrMode::reduced, kernels::kQrModes,
+      "reduced: q has min(m, n) columns; complete: m; r: none, and only r is computed");
+    v("complete", complete, false, "the mode complete");
+  }
+};
+constexpr Function kQr = {
+    {.name = "qr",
+     .operands = {kMatrix},
+     .results = {{"q", "[..., m, min(m, n)]; complete: [..., m, m]; r: [..., m, 0]", kSameType},
+                 {"r", "[..., min(m, n), n]; complete: [..., m, n]", kSameType}},
+     .formula = "a = q r",
+     .summary = "orthonormal columns and a triangle whose product is the matrix"},
+    [](const Tensor& a, const QrAttributes& o) -> QrResult {
+      require_matrices(a, "qr", "a");
+      if (o.complete && o.mode == QrMode::r) throw InvalidArgument("qr: the mode r, which has no q that is complete");
+      const Tensor q = apply(make_op<QrOp>(kernels::QrOptions{o.complete ? QrMode::complete : o.mode}), {a});
+      return {q, result(q, 1)};
+    }};
 
 // Of each triangle 0, or the place, counted from 1, of the first element on its diagonal that is no more than `rcond`
 // times the largest one.
@@ -44,136 +67,196 @@ Tensor first_negligible(const Tensor& r, double rcond) {
   return where(reduce(ReduceKind::any, negligible, {-1}, false), first, Graph::scalar(0, DType::i32));
 }
 
-}  // namespace
-
-LstsqResult lstsq(const Operand& a, const Operand& b, std::optional<double> rcond) try {
-  constexpr std::string_view kName = "lstsq";
-  require_matrices(a, kName, "a");
-  require_matrices(b, kName, "b");
-  require_rank(a, 2, kName, "a");
-  require_rank(b, 1, kName, "b");
-  const std::vector<Tensor> same = same_type(kName, a, b);
-  const Tensor& matrix = same[0];
-  const bool vector = b.rank() == 1;
-  const Tensor sides = vector ? expand_dims(same[1], 1) : same[1];
-  const std::int64_t m = matrix.shape()[-2], n = matrix.shape()[-1];
-  if (sides.shape()[-2] != m) {
-    throw ShapeError("{}: a is {} and b {}; expected b with {} rows", kName, to_string(a.type()), to_string(b.type()),
-                     m);
+struct LstsqAttributes {
+  std::optional<double> rcond = {};
+  void fields(AttributeVisitor& v) {
+    v("rcond", rcond, {},
+      "which part of the largest diagonal element of r is negligible; without it max(m, n) roundings");
   }
-  if (!rcond) rcond = std::ldexp(static_cast<double>(std::max(m, n)), matrix.dtype() == DType::f64 ? -52 : -23);
-  const auto [q, r] = qr(m >= n ? matrix : adjoint(matrix));
-  Tensor x = m >= n ? solve_triangular(r, matmul(adjoint(q), sides), {.upper = true})
-                    : matmul(q, solve_triangular(r, sides, {.upper = true, .adjoint = true}));
-  Tensor residuals = reduce(ReduceKind::sum_squares, abs(sides - matmul(matrix, x)), {-2}, false);
-  if (vector) {
-    x = squeeze(x, -1);
-    residuals = squeeze(residuals, -1);
-  }
-  return {x, residuals, first_negligible(r, *rcond)};
-} catch (const Error& e) {
-  throw_in_function(e, "lstsq");
-}
+};
+constexpr Function kLstsq = {
+    {.name = "lstsq",
+     .operands = {kMatrix, {.name = "b", .min_rank = 1, .shape = "[..., m, k], or [m]"}},
+     .results = {{"solution", "[..., n, k], or [..., n] of a vector b", "the operands' common type"},
+                 {"residuals", "[..., k], or [...]", "f32, f64 of f64"},
+                 {"info", kBatch, "i32"}},
+     .formula = "solution = argmin_x Σ |b - a x|²",
+     .summary = "the least-squares solution by QR factors"},
+    [](const Tensor& a, const Tensor& b, const LstsqAttributes& o) -> LstsqResult {
+      constexpr std::string_view kName = "lstsq";
+      require_matrices(a, kName, "a");
+      require_matrices(b, kName, "b");
+      const std::vector<Tensor> same = same_type(kName, a, b);
+      const Tensor& matrix = same[0];
+      const bool vector = b.rank() == 1;
+      const Tensor sides = vector ? expand_dims(same[1], 1) : same[1];
+      const std::int64_t m = matrix.shape()[-2], n = matrix.shape()[-1];
+      if (sides.shape()[-2] != m) {
+        throw ShapeError("{}: a is {} and b {}; expected b with {} rows", kName, to_string(a.type()),
+                         to_string(b.type()), m);
+      }
+      const double rcond = o.rcond.value_or(roundings(matrix));
+      const auto [q, r] = qr(m >= n ? matrix : adjoint(matrix));
+      Tensor x = m >= n ? solve_triangular(r, matmul(adjoint(q), sides), {.upper = true})
+                        : matmul(q, solve_triangular(r, sides, {.upper = true, .adjoint = true}));
+      Tensor residuals = reduce(ReduceKind::sum_squares, abs(sides - matmul(matrix, x)), {-2}, false);
+      if (vector) {
+        x = squeeze(x, -1);
+        residuals = squeeze(residuals, -1);
+      }
+      return {x, residuals, first_negligible(r, rcond)};
+    }};
 
 // ---- Eigenvalues
 
-EighExResult eigh_ex(const Operand& a, bool upper) try {
-  require_matrices(a, "eigh_ex", "a");
-  require_square(a, "eigh_ex", "a");
-  const Tensor values = apply(make_op<EighOp>(EighAttributes{{upper}, true}), {a});
-  return {values, result(values, 2), result(values, 1)};
-} catch (const Error& e) {
-  throw_in_function(e, "eigh_ex");
-}
-
-EighResult eigh(const Operand& a, bool upper) {
-  return in_function("eigh", [&]() -> EighResult {
-    const EighExResult all = eigh_ex(a, upper);
-    return {all.values, all.vectors};
-  });
-}
-
-Tensor eigvalsh(const Operand& a, bool upper) try {
-  require_matrices(a, "eigvalsh", "a");
-  require_square(a, "eigvalsh", "a");
-  return apply(make_op<EighOp>(EighAttributes{{upper}, false}), {a});
-} catch (const Error& e) {
-  throw_in_function(e, "eigvalsh");
-}
+constexpr Function kEighEx = {
+    {.name = "eigh_ex",
+     .operands = {kSquare},
+     .results = {{"values", "[..., n]", kRealType}, {"vectors", "a's shape", kSameType}, {"info", kBatch, "i32"}},
+     .formula = "a vectors = vectors diag(values)",
+     .summary = "the eigenvalues and eigenvectors of a Hermitian matrix, and whether they were found"},
+    [](const Tensor& a, const kernels::EighOptions& o) -> EighExResult {
+      require_matrices(a, "eigh_ex", "a");
+      require_square(a, "eigh_ex", "a");
+      const Tensor values = apply(make_op<EighOp>(EighAttributes{o, true}), {a});
+      return {values, result(values, 2), result(values, 1)};
+    }};
+constexpr Function kEigh = {
+    {.name = "eigh",
+     .operands = {kSquare},
+     .results = {{"values", "[..., n]", kRealType}, {"vectors", "a's shape", kSameType}},
+     .formula = "a vectors = vectors diag(values)",
+     .summary = "the eigenvalues, ascending, and eigenvectors of a Hermitian matrix"},
+    [](const Tensor& a, const kernels::EighOptions& o) -> EighResult {
+      const EighExResult all = eigh_ex(a, o.upper);
+      return {all.values, all.vectors};
+    }};
+constexpr Function kEigvalsh = {
+    {.name = "eigvalsh",
+     .operands = {kSquare},
+     .results = {{"values", "[..., n]", kRealType}},
+     .formula = "a v = v diag(values)",
+     .summary = "the eigenvalues of a Hermitian matrix in ascending order"},
+    [](const Tensor& a, const kernels::EighOptions& o) {
+      require_matrices(a, "eigvalsh", "a");
+      require_square(a, "eigvalsh", "a");
+      return apply(make_op<EighOp>(EighAttributes{o, false}), {a});
+    }};
 
 // ---- Singular values
 
-SvdResult svd(const Operand& a, bool full_matrices) try {
-  require_matrices(a, "svd", "a");
-  require_rank(a, 2, "svd", "a");
-  const Tensor u = apply(make_op<SvdOp>(kernels::SvdOptions{full_matrices}), {a});
-  return {u, result(u, 1), result(u, 2)};
-} catch (const Error& e) {
-  throw_in_function(e, "svd");
-}
+constexpr Function kSvd = {
+    {.name = "svd",
+     .operands = {kMatrix},
+     .results = {{"u", "[..., m, m], or [..., m, min(m, n)]", kSameType},
+                 {"s", "[..., min(m, n)]", kRealType},
+                 {"vh", "[..., n, n], or [..., min(m, n), n]", kSameType}},
+     .formula = "a = u · diag(s) · vh",
+     .summary = "the singular values, descending, and their vectors"},
+    [](const Tensor& a, const kernels::SvdOptions& o) -> SvdResult {
+      require_matrices(a, "svd", "a");
+      const Tensor u = apply(make_op<SvdOp>(o), {a});
+      return {u, result(u, 1), result(u, 2)};
+    }};
+constexpr Function kSvdvals = {
+    {.name = "svdvals",
+     .operands = {kMatrix},
+     .results = {{"s", "[..., min(m, n)]", kRealType}},
+     .formula = "a = u · diag(s) · vh",
+     .summary = "the singular values alone, descending"},
+    [](const Tensor& a) {
+      require_matrices(a, "svdvals", "a");
+      return apply(make_op<SvdvalsOp>(SvdvalsAttributes{}), {a});
+    }};
 
-Tensor svdvals(const Operand& a) try {
-  require_matrices(a, "svdvals", "a");
-  require_rank(a, 2, "svdvals", "a");
-  return apply(make_op<SvdvalsOp>(SvdvalsAttributes{}), {a});
-} catch (const Error& e) {
-  throw_in_function(e, "svdvals");
-}
-
-namespace {
-
+struct ToleranceAttributes {
+  std::optional<double> rtol = {};
+  void fields(AttributeVisitor& v) {
+    v("rtol", rtol, {}, "which part of the largest singular value counts as 0; without it max(m, n) roundings");
+  }
+};
 // Which singular values [..., k] of a count as more than 0.
 Tensor counts(const Tensor& s, const Tensor& a, std::optional<double> rtol, std::string_view function) {
-  if (!rtol) {
-    const std::int64_t size = std::max(a.shape()[-2], a.shape()[-1]);
-    rtol = std::ldexp(static_cast<double>(size), a.dtype() == DType::f64 ? -52 : -23);
-  }
+  if (!rtol) rtol = roundings(a);
   if (std::isnan(*rtol)) throw InvalidArgument("{}: rtol is NaN", function);
   return greater(s, extreme(s, true, {-1}, true) * *rtol);
 }
 
+constexpr Function kPinv = {
+    {.name = "pinv",
+     .operands = {kMatrix},
+     .results = {{"y", "[..., n, m]", kSameType}},
+     .formula = "y = v diag(1 / s) uᴴ, a = u diag(s) vᴴ",
+     .summary = "the pseudo-inverse"},
+    [](const Tensor& a, const ToleranceAttributes& o) {
+      require_matrices(a, "pinv", "a");
+      const auto [u, s, vh] = svd(a, false);
+      const Tensor positive = counts(s, a, o.rtol, "pinv");
+      const Tensor inverse = select(positive, 1 / select(positive, s, 1), 0);
+      const Tensor y = matmul(adjoint(vh) * expand_dims(cast(inverse, u.dtype()), -2), adjoint(u));
+      return pseudo_inverse(a, y);
+    }};
+constexpr Function kMatrixRank = {
+    {.name = "matrix_rank",
+     .operands = {kMatrix},
+     .results = {{"y", kBatch, "i32"}},
+     .formula = "y = #{s > rtol · max(s)}",
+     .summary = "how many singular values are not 0"},
+    [](const Tensor& a, const ToleranceAttributes& o) {
+      require_matrices(a, "matrix_rank", "a");
+      return count_nonzero(counts(svdvals(a), a, o.rtol, "matrix_rank"), {-1});
+    }};
+
+struct ConditionAttributes {
+  MatrixNorm ord = MatrixNorm::two;
+  void fields(AttributeVisitor& v) { v("ord", ord, MatrixNorm::two, kMatrixNorms, "of which norm"); }
+};
+constexpr Function kConditionNumber = {
+    {.name = "condition_number",
+     .operands = {kMatrix},
+     .results = {{"y", kBatch, kRealType}},
+     .formula = "y = max(s) / min(s); of other norms |a| · |a⁻¹|",
+     .summary = "the condition of each matrix"},
+    [](const Tensor& a, const ConditionAttributes& o) {
+      require_matrices(a, "condition_number", "a");
+      const bool of_two = o.ord == MatrixNorm::two || o.ord == MatrixNorm::minus_two;
+      if (!of_two) require_square(a, "condition_number", "a");
+      if (a.shape()[-2] == 0 || a.shape()[-1] == 0) {
+        throw ShapeError("condition_number: a is {}; expected matrices that are not empty", to_string(a.type()));
+      }
+      constexpr double kInfinity = std::numeric_limits<double>::infinity();
+      if (!is_spectral(o.ord) && o.ord != MatrixNorm::fro) {
+        const auto [inverse, info] = inv_ex(a);
+        return select(equal(info, 0), matrix_norm(a, o.ord) * matrix_norm(inverse, o.ord), kInfinity);
+      }
+      const Tensor s = svdvals(a), least = extreme(s, false, {-1}, false), greatest = extreme(s, true, {-1}, false);
+      const auto over = [](const Tensor& x, const Tensor& by) { return select(equal(by, 0), kInfinity, x / by); };
+      if (o.ord == MatrixNorm::two) return over(greatest, least);
+      if (o.ord == MatrixNorm::minus_two) return over(least, greatest);
+      return select(equal(least, 0), kInfinity, spectral_norm(s, o.ord) * spectral_norm(1 / s, o.ord));
+    }};
+
 }  // namespace
 
-Tensor pinv(const Operand& a, std::optional<double> rtol) try {
-  require_matrices(a, "pinv", "a");
-  require_rank(a, 2, "pinv", "a");
-  const auto [u, s, vh] = svd(a, false);
-  const Tensor positive = counts(s, a, rtol, "pinv");
-  const Tensor inverse = select(positive, 1 / select(positive, s, 1), 0);
-  const Tensor y = matmul(adjoint(vh) * expand_dims(cast(inverse, u.dtype()), -2), adjoint(u));
-  return pseudo_inverse(a, y);
-} catch (const Error& e) {
-  throw_in_function(e, "pinv");
+void add_decompositions_functions(FunctionRows& rows) {
+  rows.add(kQr, kLstsq);
+  rows.add(kEigh, kEighEx, kEigvalsh);
+  rows.add(kSvd, kSvdvals, kPinv, kMatrixRank, kConditionNumber);
 }
 
-Tensor matrix_rank(const Operand& a, std::optional<double> rtol) try {
-  require_matrices(a, "matrix_rank", "a");
-  require_rank(a, 2, "matrix_rank", "a");
-  return count_nonzero(counts(svdvals(a), a, rtol, "matrix_rank"), {-1});
-} catch (const Error& e) {
-  throw_in_function(e, "matrix_rank");
-}
+// ---- The functions
 
-Tensor condition_number(const Operand& a, MatrixNorm ord) try {
-  require_matrices(a, "condition_number", "a");
-  require_rank(a, 2, "condition_number", "a");
-  const bool of_two = ord == MatrixNorm::two || ord == MatrixNorm::minus_two;
-  if (!of_two) require_square(a, "condition_number", "a");
-  if (a.shape()[-2] == 0 || a.shape()[-1] == 0) {
-    throw ShapeError("condition_number: a is {}; expected matrices that are not empty", to_string(a.type()));
-  }
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  if (!is_spectral(ord) && ord != MatrixNorm::fro) {
-    const auto [inverse, info] = inv_ex(a);
-    return select(equal(info, 0), matrix_norm(a, ord) * matrix_norm(inverse, ord), kInfinity);
-  }
-  const Tensor s = svdvals(a), least = extreme(s, false, {-1}, false), greatest = extreme(s, true, {-1}, false);
-  const auto over = [](const Tensor& x, const Tensor& by) { return select(equal(by, 0), kInfinity, x / by); };
-  if (ord == MatrixNorm::two) return over(greatest, least);
-  if (ord == MatrixNorm::minus_two) return over(least, greatest);
-  return select(equal(least, 0), kInfinity, spectral_norm(s, ord) * spectral_norm(1 / s, ord));
-} catch (const Error& e) {
-  throw_in_function(e, "condition_number");
-}
+QrResult qr(const Operand& a, QrMode mode) { return kQr(a, {mode}); }
+LstsqResult lstsq(const Operand& a, const Operand& b, std::optional<double> rcond) { return kLstsq(a, b, {rcond}); }
+
+EighResult eigh(const Operand& a, bool upper) { return kEigh(a, {upper}); }
+EighExResult eigh_ex(const Operand& a, bool upper) { return kEighEx(a, {upper}); }
+Tensor eigvalsh(const Operand& a, bool upper) { return kEigvalsh(a, {upper}); }
+
+SvdResult svd(const Operand& a, bool full_matrices) { return kSvd(a, {full_matrices}); }
+Tensor svdvals(const Operand& a) { return kSvdvals(a); }
+Tensor pinv(const Operand& a, std::optional<double> rtol) { return kPinv(a, {rtol}); }
+Tensor matrix_rank(const Operand& a, std::optional<double> rtol) { return kMatrixRank(a, {rtol}); }
+Tensor condition_number(const Operand& a, MatrixNorm ord) { return kConditionNumber(a, {ord}); }
 
 }  // namespace weft

@@ -55,7 +55,7 @@ struct FunctionResult {
 
 struct FunctionText {
   std::string_view name;  // "nansum", "random::uniform"
-  FunctionOperand operands[7] = {};
+  FunctionOperand operands[9] = {};
   FunctionResult results[5] = {};
   std::string_view formula = {}, summary = {};
   // The function of the headers, and of messages, where each of its forms has a row of its own; else it is `name`.
@@ -138,7 +138,7 @@ class Argument<A> {
 };
 
 // The tensors of results, in order.
-struct TensorCollector {
+struct ResultCollector {
   std::vector<Tensor> all;
   void tensor(Tensor& t) { all.push_back(std::move(t)); }
   template <class T>
@@ -149,7 +149,7 @@ std::vector<Tensor> as_list(R results) {
   if constexpr (std::is_same_v<R, std::vector<Tensor>>) {
     return results;
   } else {
-    TensorCollector collector;
+    ResultCollector collector;
     visit_tensors(results, collector);
     return std::move(collector.all);
   }

@@ -6,16 +6,25 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/function_row.h"
 #include "weft/array.h"
 #include "weft/linalg.h"
 #include "weft/tensor.h"
 
 namespace weft {
 
-// Checks of an operand, in the function's name: that it is defined, of that rank or more, square, and of a type in
-// which matrices are decomposed. Throw InvalidArgument, ShapeError and TypeError.
-void require(const Tensor& x, std::string_view function, std::string_view operand);
-void require_rank(const Tensor& x, int least, std::string_view function, std::string_view operand);
+// The operands of rows of functions: square matrices, any, and the right sides of systems.
+inline constexpr FunctionOperand kSquare = {.name = "a", .min_rank = 2, .shape = "[..., n, n]"};
+inline constexpr FunctionOperand kMatrix = {.name = "a", .min_rank = 2, .shape = "[..., m, n]"};
+inline constexpr FunctionOperand kSides = {.name = "b", .min_rank = 1, .shape = "[..., n, m], or [n]"};
+// Of results, in words.
+inline constexpr std::string_view kSolution = "b's shape, with the leading dimensions of both";
+
+inline constexpr std::string_view kMatrixNorms[] = {"fro",       "one", "inf",       "minus_one",
+                                                    "minus_inf", "two", "minus_two", "nuc"};
+
+// Checks of an operand, in the function's name: that matrices are square, and of a type in which they are decomposed.
+// Throw ShapeError and TypeError.
 void require_square(const Tensor& x, std::string_view function, std::string_view operand);
 void require_matrices(const Tensor& x, std::string_view function, std::string_view operand);
 

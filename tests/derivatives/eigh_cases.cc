@@ -43,7 +43,7 @@ void add_eigh_derivatives(DerivativeCases& cases) {
   add("eigh_of_another", {{2, 2}, {3, 3}}, [=](Operands x) { return eigvalsh(kron(apart(x[0]) * 0.1, apart(x[1]))); });
   add("eigh_by_name", {{3, 3}}, [=](Operands x) {
     const std::vector<Tensor> all = call("eigh", std::array<Tensor, 1>{apart(x[0])});
-    return all[0] + sum(square(all[2]) * linspace(0, 1, 3, x[0].dtype()), -1);
+    return all[0] + sum(square(all[1]) * linspace(0, 1, 3, x[0].dtype()), -1);
   });
   // Hermitian matrices of the complex numbers whose real and imaginary parts are the operands.
   cases.push_back({.name = "eigh_complex",

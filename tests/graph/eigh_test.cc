@@ -142,7 +142,7 @@ TEST_F(EighTypes, AreInferred) {
 TEST_F(EighTypes, SaysWhatDoesNotFit) {
   const auto refused = [](auto&& call) { return refused_by(call); };
   const auto says = [](const char* text) { return HasSubstr(text); };
-  EXPECT_THAT(refused([&] { eigh(none); }), says("eigh: a is an undefined Tensor"));
+  EXPECT_THAT(refused([&] { eigh(none); }), says("eigh: the operand is an undefined Tensor"));
   EXPECT_THAT(refused([&] { eigh(half); }),
               says("eigh: a is f16 [3, 3]; expected f32, c64 or, on the cpu, f64: cast it"));
   EXPECT_THAT(refused([&] { eigh(i); }), says("eigh: a is i32 [3, 3]"));

@@ -258,7 +258,7 @@ TEST_F(QrTypes, AreInferred) {
 
 TEST_F(QrTypes, SaysWhatDoesNotFit) {
   const auto refused = [](auto&& call) { return refused_by(call); };
-  EXPECT_THAT(refused([&] { qr(none); }), HasSubstr("qr: a is an undefined Tensor"));
+  EXPECT_THAT(refused([&] { qr(none); }), HasSubstr("qr: the operand is an undefined Tensor"));
   EXPECT_THAT(refused([&] { qr(half); }), HasSubstr("qr: a is f16 [3, 3]; expected f32, c64 or, on the cpu, f64"));
   EXPECT_THAT(refused([&] { qr(i); }), HasSubstr("qr: a is i32"));
   EXPECT_THAT(refused([&] { qr(v); }), HasSubstr("qr: a is f32 [5], expected rank 2"));

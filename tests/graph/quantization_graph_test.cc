@@ -162,7 +162,7 @@ TEST(Quantization, SaysWhatDoesNotFit) {
   const Tensor x = f32({2, 6});
   const auto refused = [&](const auto&... a) { return thrown_by([&] { (void)quantize(a...); }); };
   EXPECT_THAT(refused(Tensor(), 1.0), HasSubstr("InvalidArgument: quantize: x is an undefined Tensor"));
-  EXPECT_THAT(refused(x, Tensor()), HasSubstr("quantize: the scale is an undefined Tensor"));
+  EXPECT_THAT(refused(x, Tensor()), HasSubstr("quantize: scale is an undefined Tensor"));
   EXPECT_THAT(refused(of(DType::i8, {3}), 1.0), HasSubstr("quantize: x is i8 [3], expected floats but f8e4m3 f8e5m2"));
   EXPECT_THAT(refused(x, of(DType::i8, {})), HasSubstr("quantize: the scale is i8 [], expected"));
   EXPECT_THAT(refused(x, f32({5})),

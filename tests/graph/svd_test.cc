@@ -337,20 +337,21 @@ TEST_F(SvdTypes, AreInferred) {
 
 TEST_F(SvdTypes, SaysWhatDoesNotFit) {
   const auto refused = [](auto&& call) { return refused_by(call); };
-  EXPECT_THAT(refused([&] { svd(none); }), HasSubstr("svd: a is an undefined Tensor"));
+  EXPECT_THAT(refused([&] { svd(none); }), HasSubstr("svd: the operand is an undefined Tensor"));
   EXPECT_THAT(refused([&] { svd(half); }), HasSubstr("svd: a is f16 [3, 3]; expected f32, c64 or, on the cpu, f64"));
   EXPECT_THAT(refused([&] { svd(v); }), HasSubstr("svd: a is f32 [5], expected rank 2"));
-  EXPECT_THAT(refused([&] { svdvals(none); }), HasSubstr("svdvals: a is an undefined Tensor"));
+  EXPECT_THAT(refused([&] { svdvals(none); }), HasSubstr("svdvals: the operand is an undefined Tensor"));
   EXPECT_THAT(refused([&] { svdvals(i); }), HasSubstr("svdvals: a is i32"));
   EXPECT_THAT(refused([&] { svdvals(v); }), HasSubstr("svdvals: a is f32 [5]"));
-  EXPECT_THAT(refused([&] { pinv(none); }), HasSubstr("pinv: a is an undefined Tensor"));
+  EXPECT_THAT(refused([&] { pinv(none); }), HasSubstr("pinv: the operand is an undefined Tensor"));
   EXPECT_THAT(refused([&] { pinv(half); }), HasSubstr("pinv: a is f16"));
   EXPECT_THAT(refused([&] { pinv(v); }), HasSubstr("pinv: a is f32 [5]"));
   EXPECT_THAT(refused([&] { pinv(a, kNan); }), HasSubstr("pinv: rtol is NaN"));
   EXPECT_THAT(refused([&] { matrix_rank(v); }), HasSubstr("matrix_rank: a is f32 [5]"));
   EXPECT_THAT(refused([&] { matrix_rank(half); }), HasSubstr("matrix_rank: a is f16"));
   EXPECT_THAT(refused([&] { matrix_rank(a, kNan); }), HasSubstr("matrix_rank: rtol is NaN"));
-  EXPECT_THAT(refused([&] { condition_number(none); }), HasSubstr("condition_number: a is an undefined Tensor"));
+  EXPECT_THAT(refused([&] { condition_number(none); }),
+              HasSubstr("condition_number: the operand is an undefined Tensor"));
   EXPECT_THAT(refused([&] { condition_number(v); }), HasSubstr("condition_number: a is f32 [5]"));
   EXPECT_THAT(refused([&] { condition_number(empty); }),
               HasSubstr("condition_number: a is f32 [2, 0, 3]; expected matrices that are not empty"));

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/error_context.h"
 #include "core/format.h"
+#include "graph/function_row.h"
 #include "graph/graph.h"
 #include "graph/node.h"
 #include "graph/op_rows.h"
@@ -317,14 +317,48 @@ QuantizedWeights quantize_weights(const Operand& x, const QuantizedFormat& forma
   return {stored(a, x.type()).format, results[0], given(1), given(2)};
 }
 
-Tensor dequantize_weights(const QuantizedWeights& w, std::optional<DType> dtype) {
-  const bool floats = w.scales.defined() && w.scales.dtype() != DType::u8 && w.scales.dtype() != DType::f8e4m3;
-  const DType type = dtype.value_or(floats ? w.scales.dtype() : DType::f32);
-  return apply(make_op<DequantizeWeightsOp>(DequantizeWeightsAttributes{attributes_of(w), type}),
-               operands_of("dequantize_weights", w));
-}
-
 namespace {
+
+constexpr FunctionOperand kValues = {.name = "values", .shape = "as the scheme stores them"};
+constexpr FunctionOperand kScales = {.name = "scales", .arity = Arity::optional, .shape = "as the scheme stores them"};
+constexpr FunctionOperand kZeros = {.name = "zeros", .arity = Arity::optional, .shape = "as the scheme stores them"};
+constexpr FunctionOperand kGroups = {.name = "groups", .arity = Arity::optional, .shape = "[rows]"};
+
+struct WeightsAttributes {
+  QuantizedFormat format = {};
+  std::optional<DType> dtype = {};
+  void fields(AttributeVisitor& v) {
+    format.fields(v);
+    v("dtype", dtype, {}, "the type of the result; without one the scales' if that is a float, else f32");
+  }
+};
+constexpr std::string_view kWeightsType = "dtype; without one the scales' if that is a float, else f32";
+constexpr Function kDequantizeWeights = {
+    {.name = "dequantize_weights",
+     .operands = {kValues, kScales, kZeros, kGroups},
+     .results = {{"y", "[..., rows, columns]", kWeightsType}},
+     .formula = "y = (values - zeros) · scales, of affine weights values · scales + zeros",
+     .summary = "weights of a few bits in groups that share a scale, as floats"},
+    [](const Tensor& values, const Tensor& scales, const Tensor& zeros, const Tensor& groups,
+       const WeightsAttributes& o) -> Tensor {
+      const QuantizedWeights w{o.format, values, scales, zeros, groups};
+      const bool floats = w.scales.defined() && w.scales.dtype() != DType::u8 && w.scales.dtype() != DType::f8e4m3;
+      const DType type = o.dtype.value_or(floats ? w.scales.dtype() : DType::f32);
+      return apply(make_op<DequantizeWeightsOp>(DequantizeWeightsAttributes{attributes_of(w), type}),
+                   operands_of("dequantize_weights", w));
+    }};
+
+struct ProductAttributes {
+  QuantizedFormat format = {};
+  bool transposed = true;
+  std::optional<DType> dtype = {}, activations = {};
+  void fields(AttributeVisitor& v) {
+    format.fields(v);
+    v("transposed", transposed, true, "multiplies by the weights' transpose");
+    v("dtype", dtype, {}, "the type of the result, instead of x's");
+    v("activations", activations, {}, "i8: x is quantised too, by rows");
+  }
+};
 
 // The derivatives of a product whose activations were rounded are those of x as it was.
 class AsIfNotRounded final : public CustomDerivative {
@@ -345,7 +379,8 @@ class AsIfNotRounded final : public CustomDerivative {
 };
 
 // The product of bytes, of x quantised by rows.
-Tensor integer_matmul(const Tensor& x, const QuantizedWeights& w, const QuantizedProduct& options) {
+Tensor integer_matmul(const Tensor& x, const QuantizedWeights& w, const Tensor& chosen,
+                      const ProductAttributes& options) {
   constexpr std::string_view kName = "quantized_matmul";
   if (*options.activations != DType::i8) {
     throw TypeError("{}: activations are {}, expected i8", kName, name(*options.activations));
@@ -361,7 +396,7 @@ Tensor integer_matmul(const Tensor& x, const QuantizedWeights& w, const Quantize
         kName, kernels::kQuantizedSchemes[static_cast<std::size_t>(w.format.scheme)], to_string(w.values.type()),
         w.scales.defined() ? to_string(w.scales.type()) : "of their own");
   }
-  if (options.chosen.defined()) throw InvalidArgument("{}: activations of i8 take no chosen matrices", kName);
+  if (chosen.defined()) throw InvalidArgument("{}: activations of i8 take no chosen matrices", kName);
   // One of each for each output.
   const auto of_outputs = [&](const Tensor& v) {
     if (!v.defined()) return v;
@@ -391,54 +426,92 @@ Tensor integer_matmul(const Tensor& x, const QuantizedWeights& w, const Quantize
   return with_derivative(std::make_shared<const AsIfNotRounded>(a), std::vector{y}, operands)[0];
 }
 
+constexpr Function kQuantizedMatmul = {
+    {.name = "quantized_matmul",
+     .operands = {{.name = "x", .shape = "[..., m, k], or [k]"},
+                  kValues,
+                  kScales,
+                  kZeros,
+                  kGroups,
+                  {.name = "chosen", .arity = Arity::optional, .shape = "broadcasts to y's leading axes"}},
+     .results = {{"y", "[..., m, n], or [..., n]", "dtype; without one x's"}},
+     .formula = "y[…, m, n] = Σ_k x[…, m, k] · dequantize_weights(w)[…, n, k]",
+     .summary = "the product with weights that are dequantised as they are read; with chosen, each entry takes one of "
+                "several matrices, as a mixture of experts does"},
+    [](const Tensor& x, const Tensor& values, const Tensor& scales, const Tensor& zeros, const Tensor& groups,
+       const Tensor& chosen, const ProductAttributes& o) -> Tensor {
+      const QuantizedWeights w{o.format, values, scales, zeros, groups};
+      if (x.rank() == 1) {
+        const Tensor row = expand_dims(x, 0);
+        return squeeze(quantized_matmul(row, w, {o.transposed, chosen, o.dtype, o.activations}), -2);
+      }
+      // Without elements there is nothing to measure.
+      if (o.activations && x.size() > 0) return integer_matmul(x, w, chosen, o);
+      std::vector<Tensor> operands{x};
+      for (const Tensor& part : operands_of("quantized_matmul", w)) operands.push_back(part);
+      if (chosen.defined()) operands.push_back(chosen);
+      QuantizedMatmulAttributes a{attributes_of(w), o.transposed, chosen.defined(), {}};
+      if (o.dtype && *o.dtype != x.dtype()) a.type = o.dtype;
+      return apply(make_op<QuantizedMatmulOp>(a), std::move(operands));
+    }};
+
+constexpr Function kQuantizedEmbedding = {
+    {.name = "quantized_embedding",
+     .operands = {kValues, kScales, kZeros, kGroups, {"indices"}},
+     .results = {{"y", "indices' shape, then [columns]", "as of dequantize_weights"}},
+     .formula = "y[i…, :] = dequantize_weights(w)[indices[i…], :]",
+     .summary = "rows of quantised weights"},
+    [](const Tensor& values, const Tensor& scales, const Tensor& zeros, const Tensor& groups, const Tensor& indices,
+       const WeightsAttributes& o) {
+      constexpr std::string_view kName = "quantized_embedding";
+      const QuantizedWeights w{o.format, values, scales, zeros, groups};
+      const Shape shape = w.shape();
+      if (shape.rank() != 2) {
+        throw ShapeError("{}: the weights are {}, expected [rows, columns]", kName, to_string(shape));
+      }
+      if (w.format.scheme == QuantizedScheme::gptq) {
+        throw Unsupported("{}: rows of gptq lie across words; choose rows of dequantize_weights()", kName);
+      }
+      // Rows of what is stored, and their scales, as a matrix of their own.
+      const Tensor ids = reshape(indices, {-1});
+      QuantizedWeights rows = w;
+      rows.values = gather(w.values, ids, 0);
+      if (w.format.scheme != QuantizedScheme::awq && w.format.group_rows == 1) {
+        if (w.scales.defined()) rows.scales = gather(w.scales, ids, 0);
+        if (w.zeros.defined()) rows.zeros = gather(w.zeros, ids, 0);
+      } else {
+        // Several rows share a scale, which each row then has for itself.
+        const std::int64_t group = w.format.scheme == QuantizedScheme::awq ? kernels::complete(w.format).group
+                                   : w.format.group_rows == 0              ? shape[0]
+                                                                           : w.format.group_rows;
+        const Tensor group_of = gather(floor_divide(arange(shape[0]), group), ids, 0);
+        rows.scales = gather(w.scales, group_of, 0);
+        if (w.zeros.defined()) rows.zeros = gather(w.zeros, group_of, 0);
+        if (w.format.scheme == QuantizedScheme::awq)
+          rows.format.group = 1;
+        else
+          rows.format.group_rows = 1;
+      }
+      Shape result = indices.shape();
+      result.push_back(shape[1]);
+      return reshape(dequantize_weights(rows, o.dtype), result);
+    }};
+
 }  // namespace
 
-Tensor quantized_matmul(const Operand& x, const QuantizedWeights& w, const QuantizedProduct& options) {
-  if (!x.defined()) throw InvalidArgument("quantized_matmul: x is an undefined Tensor");
-  if (x.rank() == 1) return squeeze(quantized_matmul(expand_dims(x, 0), w, options), -2);
-  // Without elements there is nothing to measure.
-  if (options.activations && x.size() > 0) return integer_matmul(x, w, options);
-  std::vector<Tensor> operands{x};
-  for (const Tensor& part : operands_of("quantized_matmul", w)) operands.push_back(part);
-  if (options.chosen.defined()) operands.push_back(options.chosen);
-  QuantizedMatmulAttributes a{attributes_of(w), options.transposed, options.chosen.defined(), {}};
-  if (options.dtype && *options.dtype != x.dtype()) a.type = options.dtype;
-  return apply(make_op<QuantizedMatmulOp>(a), std::move(operands));
+void add_quantized_functions(FunctionRows& rows) {
+  rows.add(kDequantizeWeights, kQuantizedMatmul, kQuantizedEmbedding);
 }
 
+Tensor dequantize_weights(const QuantizedWeights& w, std::optional<DType> dtype) {
+  return kDequantizeWeights(w.values, w.scales, w.zeros, w.groups, {w.format, dtype});
+}
+Tensor quantized_matmul(const Operand& x, const QuantizedWeights& w, const QuantizedProduct& o) {
+  return kQuantizedMatmul(x, w.values, w.scales, w.zeros, w.groups, o.chosen,
+                          {w.format, o.transposed, o.dtype, o.activations});
+}
 Tensor quantized_embedding(const QuantizedWeights& w, const Operand& indices, std::optional<DType> dtype) {
-  constexpr std::string_view kName = "quantized_embedding";
-  if (!indices.defined()) throw InvalidArgument("{}: the indices are an undefined Tensor", kName);
-  const Shape shape = w.shape();
-  if (shape.rank() != 2) {
-    throw ShapeError("{}: the weights are {}, expected [rows, columns]", kName, to_string(shape));
-  }
-  if (w.format.scheme == QuantizedScheme::gptq) {
-    throw Unsupported("{}: rows of gptq lie across words; choose rows of dequantize_weights()", kName);
-  }
-  // Rows of what is stored, and their scales, as a matrix of their own.
-  const Tensor ids = reshape(indices, {-1});
-  QuantizedWeights rows = w;
-  rows.values = gather(w.values, ids, 0);
-  if (w.format.scheme != QuantizedScheme::awq && w.format.group_rows == 1) {
-    if (w.scales.defined()) rows.scales = gather(w.scales, ids, 0);
-    if (w.zeros.defined()) rows.zeros = gather(w.zeros, ids, 0);
-  } else {
-    // Several rows share a scale, which each row then has for itself.
-    const std::int64_t group = w.format.scheme == QuantizedScheme::awq ? kernels::complete(w.format).group
-                               : w.format.group_rows == 0              ? shape[0]
-                                                                       : w.format.group_rows;
-    const Tensor group_of = gather(floor_divide(arange(shape[0]), group), ids, 0);
-    rows.scales = gather(w.scales, group_of, 0);
-    if (w.zeros.defined()) rows.zeros = gather(w.zeros, group_of, 0);
-    if (w.format.scheme == QuantizedScheme::awq)
-      rows.format.group = 1;
-    else
-      rows.format.group_rows = 1;
-  }
-  Shape result = indices.shape();
-  result.push_back(shape[1]);
-  return reshape(dequantize_weights(rows, dtype), result);
+  return kQuantizedEmbedding(w.values, w.scales, w.zeros, w.groups, indices, {w.format, dtype});
 }
 
 void add_quantized_ops(OpRows& rows) {
