@@ -6,6 +6,7 @@
 #include "core/error_context.h"
 #include "core/format.h"
 #include "core/host_memory.h"
+#include "graph/function_row.h"
 #include "tensor/convert.h"
 #include "tensor/tracing.h"
 #include "weft/array.h"
@@ -96,18 +97,44 @@ Number integer_at(DType dtype, std::span<const std::byte> bytes, std::size_t i) 
   }
 }
 
+struct FilledAttributes {
+  Shape shape = {};
+  DType dtype = DType::f32;
+  void fields(AttributeVisitor& v) {
+    v("shape", shape, "the sizes of the result");
+    v("dtype", dtype, DType::f32, "the type of the result");
+  }
+};
+struct FullAttributes {
+  Shape shape = {};
+  Number value = {};
+  DType dtype = DType::f32;
+  void fields(AttributeVisitor& v) {
+    v("shape", shape, "the sizes of the result");
+    v("value", value, "every element of it");
+    v("dtype", dtype, DType::f32, "the type of the result");
+  }
+};
+constexpr Function kFull = {
+    {.name = "full",
+     .results = {{"y", "shape", "dtype"}},
+     .formula = "y[i…] = value",
+     .summary = "one value everywhere, which takes no memory"},
+    [](const FullAttributes& a) { return broadcast_to(Graph::scalar(a.value, a.dtype), a.shape); }};
+constexpr Function kZeros = {
+    {.name = "zeros", .results = {{"y", "shape", "dtype"}}, .formula = "y[i…] = 0", .summary = "zeros"},
+    [](const FilledAttributes& a) { return full(a.shape, 0, a.dtype); }};
+constexpr Function kOnes = {
+    {.name = "ones", .results = {{"y", "shape", "dtype"}}, .formula = "y[i…] = 1", .summary = "ones"},
+    [](const FilledAttributes& a) { return full(a.shape, 1, a.dtype); }};
+
 }  // namespace
 
-Tensor full(const Shape& shape, Number value, DType dtype) {
-  return in_function("full", [&] { return broadcast_to(Graph::scalar(value, dtype), shape); });
-}
+void add_creation_functions(FunctionRows& rows) { rows.add(kFull, kZeros, kOnes); }
 
-Tensor zeros(const Shape& shape, DType dtype) {
-  return in_function("zeros", [&] { return full(shape, 0, dtype); });
-}
-Tensor ones(const Shape& shape, DType dtype) {
-  return in_function("ones", [&] { return full(shape, 1, dtype); });
-}
+Tensor full(const Shape& shape, Number value, DType dtype) { return kFull({shape, value, dtype}); }
+Tensor zeros(const Shape& shape, DType dtype) { return kZeros({shape, dtype}); }
+Tensor ones(const Shape& shape, DType dtype) { return kOnes({shape, dtype}); }
 
 Tensor tensor(DType dtype, const Shape& shape, std::span<const std::byte> bytes) {
   // Which device will run the function is not known to it.
