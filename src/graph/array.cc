@@ -97,10 +97,10 @@ constexpr Function kOnesLike = {
      .summary = "ones in the shape of x"},
     [](const Tensor& x, const TypeAttributes& a) { return full_like(x, 1, a.dtype); }};
 
+constexpr std::string_view kOrders[] = {"xy", "ij"};
 struct MeshgridAttributes {
   GridOrder order = GridOrder::xy;
   void fields(AttributeVisitor& v) {
-    constexpr std::string_view kOrders[] = {"xy", "ij"};
     v("order", order, GridOrder::xy, kOrders, "xy: with the first two axes exchanged; ij: as the vectors are given");
   }
 };
@@ -534,7 +534,7 @@ constexpr Function kFlatten = {
      .summary = "the elements as a tensor of rank 1"},
     [](const Tensor& x) { return x.rank() == 1 ? x : reshape(x, {x.size()}); }};
 
-struct RollAttributes {
+struct RollAlongAttributes {
   std::vector<std::int64_t> shifts = {};
   Axes axes = {};
   void fields(AttributeVisitor& v) {
@@ -548,7 +548,7 @@ constexpr Function kRoll = {
      .results = {{"y", kSameShape, kSameType}},
      .formula = "y[(i + shift) mod n] = x[i], along each axis",
      .summary = "the elements moved along the axes; those that leave the end come in at the beginning"},
-    [](const Tensor& x, const RollAttributes& a) {
+    [](const Tensor& x, const RollAlongAttributes& a) {
       std::vector<int> along;  // an axis may be named twice: shifts add up
       for (const int axis : a.axes.of(x.rank())) along.push_back(normalize_axis(axis, x.rank(), "roll"));
       if (a.shifts.size() != along.size() && a.shifts.size() != 1) {
@@ -577,7 +577,7 @@ constexpr Function kRollFlattened = {
       return reshape(roll(flatten(x), std::span<const std::int64_t>(by)), x.shape());
     }};
 
-struct TileAttributes {
+struct TileAsWholeAttributes {
   std::vector<std::int64_t> counts = {};
   void fields(AttributeVisitor& v) {
     v("counts", counts, "how many times x stands along each of its last axes; more counts give new axes in front");
@@ -589,7 +589,7 @@ constexpr Function kTile = {
      .results = {{"y", "x's sizes times the counts", kSameType}},
      .formula = "y[i…] = x[i mod n…]",
      .summary = "x repeated as a whole along its last axes"},
-    [](const Tensor& x, const TileAttributes& a) {
+    [](const Tensor& x, const TileAsWholeAttributes& a) {
       const int rank = std::max(x.rank(), static_cast<int>(a.counts.size()));
       Shape shape = Shape::filled(rank, 1);
       for (int i = 0; i < x.rank(); ++i) shape[rank - x.rank() + i] = x.shape()[i];
@@ -641,10 +641,10 @@ constexpr Function kDiagonal = {
 
 // ---- Searching
 
+constexpr std::string_view kSides[] = {"left", "right"};
 struct SearchsortedAttributes {
   Side side = Side::left;
   void fields(AttributeVisitor& v) {
-    constexpr std::string_view kSides[] = {"left", "right"};
     v("side", side, Side::left, kSides, "before elements that are equal to the value, or after them");
   }
 };
