@@ -22,7 +22,6 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kSameOrF32 = "x's type; of integers and bool f32";
 constexpr std::string_view kCommonOrF32 = "the common type; of integers and bool f32";
 
 // Elements begin, begin + 1, … of an axis, `count` of them.
